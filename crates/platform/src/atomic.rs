@@ -1,0 +1,243 @@
+//! The only place that names the processor's atomics.
+//!
+//! [`Word128`] is the unit of truth of the whole library: one 16-byte word that changes by compare-exchange only. It is
+//! written with the processor's own instruction (`cmpxchg16b`, `ldaxp`/`stlxp`), never with a lock: a lock in shared
+//! memory would die with its holder. There is no fallback; a processor without the instruction is refused when an arena
+//! is opened ([`supported`]).
+//!
+//! # Loading 128 bits with two 64-bit loads
+//! `load` reads low, high, low again and repeats until both low halves agree. The result existed as a whole at some
+//! instant between the two reads of the low half, provided that
+//! * L1: within one load the low half does not return to an earlier value. Both words of the protocol keep a number
+//!   that only grows there (an object's sequence, a waiter's ticket with a state that never goes back within a ticket).
+//!
+//! After [`LOAD_ATTEMPTS`] disagreements it falls back to a compare-exchange, which is one access but dirties the line:
+//! so a load is bounded even against a writer that never rests.
+//!
+//! # Orders
+//! Loads are acquire, stores release, compare-exchanges full barriers on x86-64 and acquire-release on aarch64.
+
+use core::sync::atomic as core_atomic;
+pub use core_atomic::{Ordering, compiler_fence};
+
+#[cfg(feature = "explore")]
+use crate::explore::{self, Access};
+
+/// Torn reads tolerated by [`Word128::load`] before it takes the line for itself.
+const LOAD_ATTEMPTS: u32 = 4;
+
+macro_rules! step {
+    ($kind:ident, $self:expr) => {
+        #[cfg(feature = "explore")]
+        explore::step(Access::$kind(core::ptr::from_ref($self) as usize));
+    };
+}
+
+macro_rules! small_atomic {
+    ($name:ident, $inner:ident, $int:ty, $doc:literal) => {
+        #[doc = $doc]
+        #[derive(Default)]
+        #[repr(transparent)]
+        pub struct $name(core_atomic::$inner);
+
+        impl $name {
+            /// A word that holds `value`.
+            pub const fn new(value: $int) -> Self {
+                Self(core_atomic::$inner::new(value))
+            }
+            /// Acquire load.
+            #[inline(always)]
+            pub fn load(&self) -> $int {
+                step!(Load, self);
+                self.0.load(Ordering::Acquire)
+            }
+            /// Release store.
+            #[inline(always)]
+            pub fn store(&self, value: $int) {
+                step!(Update, self);
+                self.0.store(value, Ordering::Release)
+            }
+            /// Compare-exchange, sequentially consistent; the value found when it fails.
+            #[inline(always)]
+            pub fn compare_exchange(&self, current: $int, new: $int) -> Result<(), $int> {
+                step!(Update, self);
+                self.0.compare_exchange(current, new, Ordering::SeqCst, Ordering::SeqCst).map(|_| ())
+            }
+            /// Adds and returns the value before; wraps.
+            #[inline(always)]
+            pub fn fetch_add(&self, value: $int) -> $int {
+                step!(Update, self);
+                self.0.fetch_add(value, Ordering::SeqCst)
+            }
+        }
+    };
+}
+
+small_atomic!(Word32, AtomicU32, u32, "A 32-bit atomic word.");
+small_atomic!(Word64, AtomicU64, u64, "A 64-bit atomic word.");
+
+/// The value of a [`Word128`].
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Hash)]
+pub struct Pair {
+    /// Bits 0 to 63.
+    pub low: u64,
+    /// Bits 64 to 127.
+    pub high: u64,
+}
+
+/// A 128-bit atomic word: see the module for what a load means.
+#[repr(C, align(16))]
+#[derive(Default)]
+pub struct Word128 {
+    low: core_atomic::AtomicU64,
+    high: core_atomic::AtomicU64,
+}
+
+/// Whether this processor has the 128-bit compare-exchange.
+pub fn supported() -> bool {
+    #[cfg(target_arch = "x86_64")]
+    {
+        std::arch::is_x86_feature_detected!("cmpxchg16b")
+    }
+    #[cfg(target_arch = "aarch64")]
+    {
+        true
+    }
+}
+
+impl Word128 {
+    /// A word that holds `value`.
+    pub const fn new(value: Pair) -> Self {
+        Self { low: core_atomic::AtomicU64::new(value.low), high: core_atomic::AtomicU64::new(value.high) }
+    }
+
+    /// The whole word, as it was at one instant (L1).
+    #[inline(always)]
+    pub fn load(&self) -> Pair {
+        step!(Load, self);
+        let mut low = self.low.load(Ordering::Acquire);
+        for _ in 0..LOAD_ATTEMPTS {
+            let high = self.high.load(Ordering::Acquire);
+            let again = self.low.load(Ordering::Acquire);
+            if low == again {
+                return Pair { low, high };
+            }
+            low = again;
+        }
+        self.load_exclusive()
+    }
+
+    #[cold]
+    fn load_exclusive(&self) -> Pair {
+        match self.exchange_raw(Pair::default(), Pair::default()) {
+            Ok(()) => Pair::default(),
+            Err(found) => found,
+        }
+    }
+
+    /// Replaces `current` by `new` in one step, or says what was found instead.
+    #[inline(always)]
+    pub fn compare_exchange(&self, current: Pair, new: Pair) -> Result<(), Pair> {
+        step!(Update, self);
+        self.exchange_raw(current, new)
+    }
+
+    /// The address of the low 32 bits, for sleeping on them.
+    #[inline(always)]
+    pub fn futex_address(&self) -> *const u32 {
+        let low = core::ptr::from_ref(&self.low).cast::<u32>();
+        if cfg!(target_endian = "little") { low } else { low.wrapping_add(1) }
+    }
+
+    #[cfg(target_arch = "x86_64")]
+    #[inline(always)]
+    fn exchange_raw(&self, current: Pair, new: Pair) -> Result<(), Pair> {
+        let (found_low, found_high, equal): (u64, u64, u64);
+        // SAFETY: `self` is 16-byte aligned (repr) and writable memory for its whole lifetime; the instruction touches
+        // nothing else. The compiler keeps rbx for itself, so it is swapped in and out around the instruction; every
+        // operand has a register of its own that is not rbx.
+        unsafe {
+            core::arch::asm!(
+                "xchg rsi, rbx",
+                "lock cmpxchg16b [rdi]",
+                "sete cl",
+                "mov rbx, rsi",
+                inout("rsi") new.low => _,
+                in("rdi") core::ptr::from_ref(self),
+                inout("rax") current.low => found_low,
+                inout("rdx") current.high => found_high,
+                inout("rcx") new.high => equal,
+                options(nostack),
+            );
+        }
+        if equal & 0xff != 0 { Ok(()) } else { Err(Pair { low: found_low, high: found_high }) }
+    }
+
+    #[cfg(target_arch = "aarch64")]
+    #[inline(always)]
+    fn exchange_raw(&self, current: Pair, new: Pair) -> Result<(), Pair> {
+        let (found_low, found_high): (u64, u64);
+        // SAFETY: `self` is 16-byte aligned and writable; the exclusive pair touches nothing else. A mismatch stores
+        // the found value back, so that the pair that was read is one that existed as a whole.
+        unsafe {
+            core::arch::asm!(
+                "2:",
+                "ldaxp {found_low}, {found_high}, [{address}]",
+                "cmp {found_low}, {current_low}",
+                "ccmp {found_high}, {current_high}, #0, eq",
+                "b.ne 3f",
+                "stlxp {status:w}, {new_low}, {new_high}, [{address}]",
+                "cbnz {status:w}, 2b",
+                "b 4f",
+                "3:",
+                "stlxp {status:w}, {found_low}, {found_high}, [{address}]",
+                "cbnz {status:w}, 2b",
+                "4:",
+                address = in(reg) core::ptr::from_ref(self),
+                current_low = in(reg) current.low,
+                current_high = in(reg) current.high,
+                new_low = in(reg) new.low,
+                new_high = in(reg) new.high,
+                found_low = out(reg) found_low,
+                found_high = out(reg) found_high,
+                status = out(reg) _,
+                options(nostack),
+            );
+        }
+        let found = Pair { low: found_low, high: found_high };
+        if found == current { Ok(()) } else { Err(found) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_wide_exchange_changes_both_halves_or_neither() {
+        let word = Word128::new(Pair { low: 1, high: 2 });
+        assert_eq!(word.compare_exchange(Pair { low: 1, high: 3 }, Pair::default()), Err(Pair { low: 1, high: 2 }));
+        assert_eq!(word.load(), Pair { low: 1, high: 2 });
+        assert_eq!(word.compare_exchange(Pair { low: 1, high: 2 }, Pair { low: 7, high: 8 }), Ok(()));
+        assert_eq!(word.load(), Pair { low: 7, high: 8 });
+        assert_eq!(word.load_exclusive(), Pair { low: 7, high: 8 });
+    }
+
+    #[test]
+    fn loads_are_never_torn_when_the_low_half_only_grows() {
+        let word = Word128::default();
+        std::thread::scope(|scope| {
+            scope.spawn(|| {
+                for i in 0..400_000u64 {
+                    let next = Pair { low: i + 1, high: (i + 1).wrapping_mul(0x9e37_79b9) };
+                    let now = Pair { low: i, high: i.wrapping_mul(0x9e37_79b9) };
+                    assert_eq!(word.compare_exchange(now, next), Ok(()));
+                }
+            });
+            while word.load().low < 400_000 {
+                let seen = word.load();
+                assert_eq!(seen.high, seen.low.wrapping_mul(0x9e37_79b9));
+            }
+        });
+    }
+}

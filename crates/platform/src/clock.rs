@@ -1,0 +1,52 @@
+//! Absolute deadlines on two clocks.
+
+/// Until when to wait: nanoseconds since the clock's own start.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Deadline {
+    /// No deadline.
+    Never,
+    /// On the monotonic clock, which nobody can set.
+    Monotonic(u64),
+    /// On the wall clock; it follows when the clock is set.
+    Realtime(u64),
+}
+
+impl Deadline {
+    /// A deadline in the past: one attempt, no sleep.
+    pub const NOW: Deadline = Deadline::Monotonic(0);
+
+    /// Whether it has passed. Asks the clock, except for the values that need no clock.
+    pub fn passed(self) -> bool {
+        match self {
+            Deadline::Never => false,
+            Deadline::Monotonic(0) | Deadline::Realtime(0) => true,
+            _ => self.remaining_ns() == Some(0),
+        }
+    }
+
+    /// Nanoseconds left, 0 when passed, none when there is no deadline.
+    pub fn remaining_ns(self) -> Option<u64> {
+        match self {
+            Deadline::Never => None,
+            Deadline::Monotonic(ns) => Some(ns.saturating_sub(read(libc::CLOCK_MONOTONIC))),
+            Deadline::Realtime(ns) => Some(ns.saturating_sub(read(libc::CLOCK_REALTIME))),
+        }
+    }
+}
+
+/// Nanoseconds on the monotonic clock.
+pub fn monotonic_ns() -> u64 {
+    read(libc::CLOCK_MONOTONIC)
+}
+
+/// Nanoseconds on the wall clock.
+pub fn realtime_ns() -> u64 {
+    read(libc::CLOCK_REALTIME)
+}
+
+fn read(clock: libc::clockid_t) -> u64 {
+    let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+    // SAFETY: `time` is a valid place for the answer; both clocks exist on every supported system.
+    unsafe { libc::clock_gettime(clock, &mut time) };
+    (time.tv_sec as u64).saturating_mul(1_000_000_000).saturating_add(time.tv_nsec as u64)
+}

@@ -1,0 +1,19 @@
+//! What ntux needs from the operating system, and nothing above it.
+//!
+//! Two things are named here and nowhere else: the kernel's calls ([`futex`], [`memory`], [`clock`], [`liveness`],
+//! [`robust`]) and the processor's atomics ([`atomic`]). A model checker takes over by replacing this crate's
+//! [`atomic`] and [`futex`] (feature `explore`); everything above stays as it ships.
+
+pub mod atomic;
+pub mod clock;
+#[cfg(feature = "explore")]
+pub mod explore;
+pub mod futex;
+pub mod liveness;
+pub mod memory;
+pub mod robust;
+
+/// The calling thread's error number after a failed call.
+pub fn errno() -> i32 {
+    std::io::Error::last_os_error().raw_os_error().unwrap_or(0)
+}
