@@ -12,7 +12,8 @@ use crate::device::number::{
 };
 use crate::device::{Device, POISON, WaitArgs, ioctl, last_errno};
 use crate::face::{
-    EBADF, EFAULT, EINVAL, EMFILE, ENOTTY, EPERM, Errno, Face, Object, Outcome, Satisfied, Wait, all, any,
+    Deadline, EBADF, EFAULT, EINVAL, EMFILE, ENOTTY, EPERM, ETIMEDOUT, Errno, Face, Object, Outcome, Satisfied, Wait, all,
+    any,
 };
 
 pub(super) const CASES: &[Case] = &[
@@ -29,6 +30,7 @@ pub(super) const CASES: &[Case] = &[
     case!(Device, a_wait_refuses_unknown_flags, "S-508", "S-507"),
     case!(Device, a_wait_refuses_a_pad_that_is_not_zero, "S-508", "S-507"),
     case!(Device, a_wait_of_absurdly_many_objects_is_refused, "S-502"),
+    case!(Device, a_wait_writes_only_the_index, "S-606"),
     case!(Device, an_alert_of_zero_is_no_alert, "S-707"),
     case!(Device, a_wait_of_nothing_needs_no_array, "S-604"),
     case!(Device, the_descriptors_come_first_then_the_type_then_the_pointer, "S-1004"),
@@ -231,13 +233,30 @@ fn a_wait_of_absurdly_many_objects_is_refused() {
     }
 }
 
+fn a_wait_writes_only_the_index() {
+    let device = Device::open();
+    let semaphore = device.semaphore_create(1, 1).unwrap();
+    let fds = [semaphore.0 as i32];
+    for (number, deadline) in [(WAIT_ANY, Deadline::Monotonic(7)), (WAIT_ALL, Deadline::Realtime(7))] {
+        let before = WaitArgs::new(&any(&[semaphore]).until(deadline), &fds);
+        let mut args = before;
+        assert_eq!(ioctl(device.fd(), number, pointer(&mut args)), Ok(0));
+        assert_eq!(args, WaitArgs { index: 0, ..before });
+        let mut args = before;
+        assert_eq!(ioctl(device.fd(), number, pointer(&mut args)), Err(ETIMEDOUT));
+        assert_eq!(args, before);
+        assert_eq!(fds, [semaphore.0 as i32]);
+        assert_eq!(device.semaphore_release(semaphore, 1), Ok(0));
+    }
+}
+
 /// An object whose descriptor is number 0 is an object like others, but cannot be an alert.
 fn an_alert_of_zero_is_no_alert() {
     let device = Device::open();
     let event = device.event_create(0, 1).unwrap();
     // SAFETY: puts the object in the place of the standard input, which nobody reads here.
     assert_eq!(unsafe { libc::dup2(event.0 as i32, 0) }, 0);
-    assert_eq!(device.wait(&any(&[]).alert(Object(0))), Err(crate::face::ETIMEDOUT));
+    assert_eq!(device.wait(&any(&[]).alert(Object(0))), Err(ETIMEDOUT));
     check::auto(&device, event, 1);
     assert_eq!(device.wait(&any(&[Object(0)])), at(0));
     check::auto(&device, event, 0);
@@ -246,7 +265,7 @@ fn an_alert_of_zero_is_no_alert() {
 fn a_wait_of_nothing_needs_no_array() {
     let device = Device::open();
     for objs in [0, 1, u64::MAX] {
-        assert_eq!(raw_wait(&device, WAIT_ANY, &any(&[]), |args| args.objs = objs), Err(crate::face::ETIMEDOUT));
+        assert_eq!(raw_wait(&device, WAIT_ANY, &any(&[]), |args| args.objs = objs), Err(ETIMEDOUT));
         assert_eq!(raw_wait(&device, WAIT_ALL, &all(&[]), |args| args.objs = objs), at(0));
     }
 }
