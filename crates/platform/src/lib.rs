@@ -11,6 +11,7 @@ pub mod explore;
 pub mod futex;
 pub mod liveness;
 pub mod memory;
+mod path;
 pub mod robust;
 
 /// The system's error numbers that results are made of.

@@ -32,8 +32,11 @@ use crate::arena::format::WaiterSlot;
 use crate::arena::pool::Pool;
 use crate::claim::satisfied_by;
 use crate::ticket::{State, Ticket, WaiterWord};
+use crate::word::ObjectWord;
 use crate::{Error, Object, RETRIES, Result};
 
+/// Objects whose last word a thread remembers.
+const REMEMBERED: usize = 4;
 const TAKEN: u64 = 1 << 63;
 const PEER_SHIFT: u32 = 32;
 const PEER_MASK: u64 = 0xfff;
@@ -53,6 +56,9 @@ pub struct Waiter {
     current: Cell<*const WaiterSlot>,
     epoch: Cell<u64>,
     active: Flag,
+    sleeps: Cell<u64>,
+    /// Words that this thread left behind, by object.
+    memory: [Cell<(u64, ObjectWord)>; REMEMBERED],
     thread: PhantomData<*mut ()>,
 }
 
@@ -77,9 +83,32 @@ impl Waiter {
         self.interrupted.set(false);
     }
 
+    /// How often waits of this waiter have entered the kernel to sleep.
+    pub fn sleeps(&self) -> u64 {
+        self.sleeps.get()
+    }
+
     /// Whether waits are interrupted.
     pub fn is_interrupted(&self) -> bool {
         self.interrupted.is_raised()
+    }
+
+    /// The word that this thread left in an object when it last changed it: an exchange that expects it saves the load,
+    /// and fails if anybody else has been there.
+    #[inline(always)]
+    pub(crate) fn recall(&self, object: Object) -> Option<ObjectWord> {
+        let (remembered, word) = self.memory[object.index() as usize % REMEMBERED].get();
+        (remembered == object.0).then_some(word)
+    }
+
+    #[inline(always)]
+    pub(crate) fn remember(&self, object: Object, word: ObjectWord) {
+        self.memory[object.index() as usize % REMEMBERED].set((object.0, word));
+    }
+
+    #[inline(always)]
+    pub(crate) fn forget(&self, object: Object) {
+        self.memory[object.index() as usize % REMEMBERED].set((0, ObjectWord::default()));
     }
 
     pub(crate) fn robust(&self) -> Head {
@@ -172,6 +201,7 @@ impl Epoch<'_> {
             if !seen.is_parked() && !self.slot.exchange(seen, seen.parked()) {
                 continue;
             }
+            self.waiter.sleeps.set(self.waiter.sleeps.get() + 1);
             let address = self.slot.word.futex_address();
             let woken = futex::wait(address, seen.parked().futex(), deadline);
             // A word that never holds still would keep the kernel from looking at the deadline.
@@ -200,6 +230,8 @@ impl Arena {
             current: Cell::new(core::ptr::null()),
             epoch: Cell::new(0),
             active: Flag::new(),
+            sleeps: Cell::new(0),
+            memory: Default::default(),
             thread: PhantomData,
         }
     }
@@ -259,10 +291,10 @@ impl Arena {
         let slot = self.waiter_slot(index).ok_or(Error::Corrupt)?;
         withdraw(slot, slot.load().ticket());
         self.help_admission_of(waiter, index)?;
-        if let Some(object) = satisfied_by(slot.load()) {
-            if let Some(object_slot) = self.object_slot(object) {
-                self.help(waiter, object, object_slot.load())?;
-            }
+        if let Some(object) = satisfied_by(slot.load())
+            && let Some(object_slot) = self.object_slot(object)
+        {
+            self.help(waiter, object, object_slot.load())?;
         }
         Ok(())
     }
