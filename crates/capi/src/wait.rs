@@ -1,0 +1,116 @@
+//! Waiting for any and for all.
+
+use core::ffi::c_int;
+use core::mem::MaybeUninit;
+
+use ntux::{Arena, Deadline, Object, Satisfied, Wait};
+
+use crate::boundary::{self, Place, Refusal, call};
+
+const REALTIME: u32 = 1;
+const NEVER: u64 = u64::MAX;
+const OBJECTS_MAX: usize = 64;
+
+/// # Safety
+///
+/// As the header says.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn ntux_wait_any(
+    arena: *const Arena,
+    objects: *const u64,
+    count: u32,
+    alert: u64,
+    owner: u32,
+    flags: u32,
+    deadline_ns: u64,
+    index: *mut u32,
+) -> c_int {
+    let request = Request { arena, objects, count, alert, owner, flags, deadline_ns, index };
+    // SAFETY: the header asks for the same.
+    unsafe { request.serve(Arena::wait_any) }
+}
+
+/// # Safety
+///
+/// As the header says.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn ntux_wait_all(
+    arena: *const Arena,
+    objects: *const u64,
+    count: u32,
+    alert: u64,
+    owner: u32,
+    flags: u32,
+    deadline_ns: u64,
+    index: *mut u32,
+) -> c_int {
+    let request = Request { arena, objects, count, alert, owner, flags, deadline_ns, index };
+    // SAFETY: the header asks for the same.
+    unsafe { request.serve(Arena::wait_all) }
+}
+
+/// The arguments of a wait, as C passed them.
+struct Request {
+    arena: *const Arena,
+    objects: *const u64,
+    count: u32,
+    alert: u64,
+    owner: u32,
+    flags: u32,
+    deadline_ns: u64,
+    index: *mut u32,
+}
+
+impl Request {
+    /// # Safety
+    ///
+    /// Each pointer is null, misaligned, or what the header asks for.
+    #[inline]
+    unsafe fn serve(self, wait: impl Fn(&Arena, &[Object], Wait) -> ntux::Result<Satisfied>) -> c_int {
+        call(|| {
+            // SAFETY: the caller passes an attached arena and a place that may be written.
+            let (arena, index) = unsafe { (boundary::arena(self.arena)?, Place::optional(self.index)?) };
+            let how = self.how()?;
+            let mut copy = [const { MaybeUninit::uninit() }; OBJECTS_MAX];
+            // SAFETY: the caller passes `count` objects.
+            let objects = unsafe { self.objects(&mut copy)? };
+            let satisfied = wait(arena, objects, how)?;
+            index.put(satisfied.index);
+            if satisfied.abandoned { Err(Refusal(libc::EOWNERDEAD)) } else { Ok(()) }
+        })
+    }
+
+    /// What does not concern the objects, checked first, as the driver does.
+    #[inline]
+    fn how(&self) -> Result<Wait, Refusal> {
+        let deadline = match (self.flags, self.deadline_ns) {
+            (0 | REALTIME, NEVER) => Deadline::Never,
+            (0, ns) => Deadline::Monotonic(ns),
+            (REALTIME, ns) => Deadline::Realtime(ns),
+            _ => return Err(Refusal(libc::EINVAL)),
+        };
+        if self.owner == 0 {
+            return Err(Refusal(libc::EINVAL));
+        }
+        let wait = Wait::by(self.owner).until(deadline);
+        Ok(if self.alert == 0 { wait } else { wait.alert(Object(self.alert)) })
+    }
+
+    /// # Safety
+    ///
+    /// `self.objects` is null, misaligned, or points to `self.count` numbers.
+    #[inline]
+    unsafe fn objects<'a>(&self, copy: &'a mut [MaybeUninit<Object>; OBJECTS_MAX]) -> Result<&'a [Object], Refusal> {
+        let count = self.count as usize;
+        if count > OBJECTS_MAX {
+            return Err(Refusal(libc::EINVAL));
+        }
+        // SAFETY: the caller passes that many numbers.
+        let given = unsafe { boundary::array(self.objects, self.count)? };
+        for (place, &object) in copy.iter_mut().zip(given) {
+            place.write(Object(object));
+        }
+        // SAFETY: the loop has written the first `count` places.
+        Ok(unsafe { core::slice::from_raw_parts(copy.as_ptr().cast(), count) })
+    }
+}
