@@ -1,4 +1,4 @@
-# The C face: `capi` builds it, `install-capi` installs it. Included by the top Makefile; also usable alone, by `make -f`.
+# The C face: `capi` builds it, `install-capi` installs it. Included by the top Makefile; works alone with `make -f`.
 #
 #   PREFIX    where it will live             /usr/local
 #   DESTDIR   put before every path, to make a package

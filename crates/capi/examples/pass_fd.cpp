@@ -1,5 +1,5 @@
-// Two programs share an arena by passing its descriptor: the first starts the second (itself, with another argument) and
-// sends it the descriptor and three object numbers over a Unix socket. The second works until it is told to stop.
+// Two programs share an arena by passing its descriptor: the first starts the second (itself, with another argument)
+// and sends it the descriptor and three object numbers over a Unix socket. The second works until it is told to stop.
 //
 //     c++ pass_fd.cpp $(pkg-config --cflags --libs ntux)
 #include <cstdio>

@@ -7,9 +7,6 @@ use ntux::{Arena, Capacity};
 
 use crate::boundary::{self, Place, Refusal, call};
 
-/// # Safety
-///
-/// As the header says.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ntux_arena_create(objects: u32, waiters: u32, arena: *mut *mut Arena) -> c_int {
     call(|| {
@@ -20,9 +17,6 @@ pub unsafe extern "C" fn ntux_arena_create(objects: u32, waiters: u32, arena: *m
     })
 }
 
-/// # Safety
-///
-/// As the header says.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ntux_arena_attach(fd: c_int, arena: *mut *mut Arena) -> c_int {
     call(|| {
@@ -38,9 +32,6 @@ pub unsafe extern "C" fn ntux_arena_attach(fd: c_int, arena: *mut *mut Arena) ->
     })
 }
 
-/// # Safety
-///
-/// As the header says.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ntux_arena_fd(arena: *const Arena) -> c_int {
     let mut fd = -1;
@@ -52,9 +43,6 @@ pub unsafe extern "C" fn ntux_arena_fd(arena: *const Arena) -> c_int {
     if result == 0 { fd } else { result }
 }
 
-/// # Safety
-///
-/// As the header says.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ntux_arena_detach(arena: *mut Arena) -> c_int {
     call(|| {

@@ -7,9 +7,6 @@ use ntux_sync::Waiter;
 
 use crate::boundary::{self, Place, call};
 
-/// # Safety
-///
-/// As the header says.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ntux_event_create(arena: *const Arena, manual: u32, signaled: u32, event: *mut u64) -> c_int {
     call(|| {
@@ -20,27 +17,18 @@ pub unsafe extern "C" fn ntux_event_create(arena: *const Arena, manual: u32, sig
     })
 }
 
-/// # Safety
-///
-/// As the header says.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ntux_event_set(arena: *const Arena, event: u64, previous: *mut u32) -> c_int {
     // SAFETY: the header asks for the same.
     unsafe { change(arena, event, previous, ntux_sync::Arena::event_set) }
 }
 
-/// # Safety
-///
-/// As the header says.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ntux_event_reset(arena: *const Arena, event: u64, previous: *mut u32) -> c_int {
     // SAFETY: the header asks for the same.
     unsafe { change(arena, event, previous, ntux_sync::Arena::event_reset) }
 }
 
-/// # Safety
-///
-/// As the header says.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ntux_event_pulse(arena: *const Arena, event: u64, previous: *mut u32) -> c_int {
     // SAFETY: the header asks for the same.
@@ -65,9 +53,6 @@ unsafe fn change(
     })
 }
 
-/// # Safety
-///
-/// As the header says.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ntux_event_read(
     arena: *const Arena,

@@ -6,9 +6,6 @@ use ntux::{Arena, Object};
 
 use crate::boundary::{self, Place, Refusal, call};
 
-/// # Safety
-///
-/// As the header says.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ntux_mutex_create(arena: *const Arena, owner: u32, count: u32, mutex: *mut u64) -> c_int {
     call(|| {
@@ -19,9 +16,6 @@ pub unsafe extern "C" fn ntux_mutex_create(arena: *const Arena, owner: u32, coun
     })
 }
 
-/// # Safety
-///
-/// As the header says.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ntux_mutex_unlock(arena: *const Arena, mutex: u64, owner: u32, previous: *mut u32) -> c_int {
     call(|| {
@@ -32,9 +26,6 @@ pub unsafe extern "C" fn ntux_mutex_unlock(arena: *const Arena, mutex: u64, owne
     })
 }
 
-/// # Safety
-///
-/// As the header says.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ntux_mutex_kill(arena: *const Arena, mutex: u64, owner: u32) -> c_int {
     call(|| {
@@ -45,9 +36,6 @@ pub unsafe extern "C" fn ntux_mutex_kill(arena: *const Arena, mutex: u64, owner:
     })
 }
 
-/// # Safety
-///
-/// As the header says.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ntux_mutex_read(arena: *const Arena, mutex: u64, owner: *mut u32, count: *mut u32) -> c_int {
     call(|| {

@@ -6,9 +6,6 @@ use ntux::{Arena, Object};
 
 use crate::boundary::{self, call};
 
-/// # Safety
-///
-/// As the header says.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ntux_object_close(arena: *const Arena, object: u64) -> c_int {
     call(|| {

@@ -6,9 +6,6 @@ use ntux::{Arena, Object};
 
 use crate::boundary::{self, Place, call};
 
-/// # Safety
-///
-/// As the header says.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ntux_semaphore_create(
     arena: *const Arena,
@@ -24,9 +21,6 @@ pub unsafe extern "C" fn ntux_semaphore_create(
     })
 }
 
-/// # Safety
-///
-/// As the header says.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ntux_semaphore_release(
     arena: *const Arena,
@@ -42,9 +36,6 @@ pub unsafe extern "C" fn ntux_semaphore_release(
     })
 }
 
-/// # Safety
-///
-/// As the header says.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ntux_semaphore_read(
     arena: *const Arena,

@@ -1,7 +1,6 @@
 //! Waiting for any and for all.
 
 use core::ffi::c_int;
-use core::mem::MaybeUninit;
 
 use ntux::{Arena, Deadline, Object, Satisfied, Wait};
 
@@ -9,11 +8,8 @@ use crate::boundary::{self, Place, Refusal, call};
 
 const REALTIME: u32 = 1;
 const NEVER: u64 = u64::MAX;
-const OBJECTS_MAX: usize = 64;
+const OBJECTS_MAX: u32 = 64;
 
-/// # Safety
-///
-/// As the header says.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ntux_wait_any(
     arena: *const Arena,
@@ -30,9 +26,6 @@ pub unsafe extern "C" fn ntux_wait_any(
     unsafe { request.serve(Arena::wait_any) }
 }
 
-/// # Safety
-///
-/// As the header says.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ntux_wait_all(
     arena: *const Arena,
@@ -71,9 +64,8 @@ impl Request {
             // SAFETY: the caller passes an attached arena and a place that may be written.
             let (arena, index) = unsafe { (boundary::arena(self.arena)?, Place::optional(self.index)?) };
             let how = self.how()?;
-            let mut copy = [const { MaybeUninit::uninit() }; OBJECTS_MAX];
-            // SAFETY: the caller passes `count` objects.
-            let objects = unsafe { self.objects(&mut copy)? };
+            // SAFETY: the caller passes `count` objects that nobody writes meanwhile.
+            let objects = unsafe { self.objects()? };
             let satisfied = wait(arena, objects, how)?;
             index.put(satisfied.index);
             if satisfied.abandoned { Err(Refusal(libc::EOWNERDEAD)) } else { Ok(()) }
@@ -98,19 +90,13 @@ impl Request {
 
     /// # Safety
     ///
-    /// `self.objects` is null, misaligned, or points to `self.count` numbers.
+    /// `self.objects` is null, misaligned, or points to `self.count` objects that nobody writes during `'a`.
     #[inline]
-    unsafe fn objects<'a>(&self, copy: &'a mut [MaybeUninit<Object>; OBJECTS_MAX]) -> Result<&'a [Object], Refusal> {
-        let count = self.count as usize;
-        if count > OBJECTS_MAX {
+    unsafe fn objects<'a>(&self) -> Result<&'a [Object], Refusal> {
+        if self.count > OBJECTS_MAX {
             return Err(Refusal(libc::EINVAL));
         }
-        // SAFETY: the caller passes that many numbers.
-        let given = unsafe { boundary::array(self.objects, self.count)? };
-        for (place, &object) in copy.iter_mut().zip(given) {
-            place.write(Object(object));
-        }
-        // SAFETY: the loop has written the first `count` places.
-        Ok(unsafe { core::slice::from_raw_parts(copy.as_ptr().cast(), count) })
+        // SAFETY: an `Object` is a number without invalid values, and the caller passes that many.
+        unsafe { boundary::array(self.objects.cast::<Object>(), self.count) }
     }
 }

@@ -21,8 +21,8 @@ impl Arena {
     /// # Errors
     ///
     /// [`Error::Invalid`](crate::Error::Invalid) if the capacity is out of range,
-    /// [`Error::Exhausted`](crate::Error::Exhausted) or [`Error::Os`](crate::Error::Os) if the system gives no memory or
-    /// no descriptor.
+    /// [`Error::Exhausted`](crate::Error::Exhausted) or [`Error::Os`](crate::Error::Os) if the system gives no
+    /// memory or no descriptor.
     ///
     /// Any thread; not in a signal handler. Corresponds to opening `/dev/ntsync`: objects of two arenas do not mix.
     pub fn create(capacity: Capacity) -> Result<Arena> {
@@ -50,7 +50,8 @@ impl Arena {
     /// # Errors
     ///
     /// [`Error::NotAnArena`](crate::Error::NotAnArena) if the descriptor is something else or an arena of another
-    /// version; [`Error::Exhausted`](crate::Error::Exhausted) or [`Error::Os`](crate::Error::Os) if it cannot be mapped.
+    /// version; [`Error::Exhausted`](crate::Error::Exhausted) or [`Error::Os`](crate::Error::Os) if it cannot be
+    /// mapped.
     ///
     /// Any thread; not in a signal handler.
     pub fn attach(fd: BorrowedFd<'_>) -> Result<Arena> {
@@ -92,11 +93,10 @@ impl Arena {
     ///
     /// # Errors
     ///
-    /// Nothing was acquired:
-    /// [`Error::TimedOut`](crate::Error::TimedOut) when the deadline passed;
-    /// [`Error::Invalid`](crate::Error::Invalid) for owner 0, for more than 64 objects, and for an object that is closed
-    /// or of another arena; [`Error::Exhausted`](crate::Error::Exhausted) when more threads wait than the arena has room
-    /// for.
+    /// Nothing was acquired: [`Error::TimedOut`](crate::Error::TimedOut) when the deadline passed;
+    /// [`Error::Invalid`](crate::Error::Invalid) for owner 0, for more than 64 objects, and for an object that is
+    /// closed or of another arena; [`Error::Exhausted`](crate::Error::Exhausted) when more threads wait than the
+    /// arena has room for.
     ///
     /// Any thread; not in a signal handler. `NTSYNC_IOC_WAIT_ANY`, `NtWaitForMultipleObjects`.
     #[inline]
@@ -107,8 +107,9 @@ impl Arena {
     /// Waits until all of `objects` are signaled at the same moment, and acquires them in one step that nobody can see
     /// inside. Nothing is held while it waits.
     ///
-    /// The index of the result is 0, or the number of objects if the alert ended the wait. Without objects it succeeds at
-    /// once. [`Satisfied::abandoned`] says that at least one acquired mutex had been abandoned, not which one.
+    /// The index of the result is 0, or the number of objects if the alert ended the wait. Without objects it
+    /// succeeds at once. [`Satisfied::abandoned`] says that at least one acquired mutex had been abandoned, not
+    /// which one.
     ///
     /// ```
     /// use ntux::{Arena, Capacity, Deadline, Error, Event, Reset, Semaphore, Wait};
@@ -129,8 +130,8 @@ impl Arena {
     ///
     /// # Errors
     ///
-    /// As [`Arena::wait_any`]; also [`Error::Invalid`](crate::Error::Invalid) for an object that occurs twice, among the
-    /// objects or as alert.
+    /// As [`Arena::wait_any`]; also [`Error::Invalid`](crate::Error::Invalid) for an object that occurs twice,
+    /// among the objects or as alert.
     ///
     /// Any thread; not in a signal handler. `NTSYNC_IOC_WAIT_ALL`, `NtWaitForMultipleObjects`.
     #[inline]
@@ -143,7 +144,7 @@ impl Arena {
     ///
     /// Any thread; not in a signal handler.
     #[inline]
-    pub fn with_waiter<R>(&self, operation: impl Fn(&ntux_sync::Arena, &Waiter) -> R) -> R {
+    pub fn with_waiter<R>(&self, operation: impl FnOnce(&ntux_sync::Arena, &Waiter) -> R) -> R {
         waiter::with(&self.attached, |waiter| operation(&self.attached, waiter))
     }
 

@@ -105,8 +105,8 @@ impl Event {
         self.arena.with_waiter(|arena, waiter| arena.event_reset(waiter, self.object))
     }
 
-    /// Sets and resets the event in one step: satisfies every wait on a manual-reset event, at most one on an auto-reset
-    /// event, and leaves it unsignaled. Returns whether it was signaled before.
+    /// Sets and resets the event in one step: satisfies every wait on a manual-reset event, at most one on an
+    /// auto-reset event, and leaves it unsignaled. Returns whether it was signaled before.
     ///
     /// # Errors
     ///

@@ -42,8 +42,8 @@ impl Wait {
         Wait { deadline, ..self }
     }
 
-    /// Ends the wait also when `alert` is signaled, which is then acquired like any other object. An event as a rule, but
-    /// any object will do.
+    /// Ends the wait also when `alert` is signaled, which is then acquired like any other object. An event as a
+    /// rule, but any object will do.
     #[inline]
     pub const fn alert(self, alert: Object) -> Wait {
         Wait { alert: Some(alert), ..self }

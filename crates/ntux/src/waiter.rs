@@ -1,13 +1,30 @@
 //! Each thread's own waiter in each arena that it uses, so that no caller has to carry one around.
 //!
-//! A thread keeps a list of them, the last used one in front, so that the usual lookup is one comparison. The list ends
-//! with the thread and returns the waiters to their arenas. A child of `fork` inherits the list of the thread that forked;
-//! the core sees that such a waiter belongs to the parent and takes another one.
+//! A thread keeps a list of them, which ends with the thread and returns the waiters to their arenas. The one used last
+//! is also in [`LAST`], so that the usual lookup is one comparison. A child of `fork` inherits the list of the thread
+//! that forked; the core sees that such a waiter belongs to the parent and takes another one.
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
+use std::ptr;
 use std::sync::{Arc, Weak};
 
 use ntux_sync::{Arena, Waiter};
+
+thread_local! {
+    /// Null, or a place of `PLACES`. Has no destructor, so reading it is one load.
+    static LAST: Cell<Last> = const { Cell::new(Last::NOWHERE) };
+    static PLACES: RefCell<Places> = const { RefCell::new(Places(Vec::new())) };
+}
+
+#[derive(Clone, Copy)]
+struct Last {
+    arena: *const Arena,
+    waiter: *const Waiter,
+}
+
+impl Last {
+    const NOWHERE: Last = Last { arena: ptr::null(), waiter: ptr::null() };
+}
 
 /// A thread's place in one arena.
 struct Place {
@@ -16,48 +33,45 @@ struct Place {
     waiter: Waiter,
 }
 
-impl Place {
-    #[inline]
-    fn is_in(&self, arena: &Arc<Arena>) -> bool {
-        Weak::as_ptr(&self.arena) == Arc::as_ptr(arena)
-    }
-}
+/// What a thread has taken so far.
+#[expect(clippy::vec_box, reason = "a place keeps its address when the list grows")]
+struct Places(Vec<Box<Place>>);
 
-thread_local! {
-    static PLACES: RefCell<Vec<Place>> = const { RefCell::new(Vec::new()) };
+impl Drop for Places {
+    fn drop(&mut self) {
+        LAST.set(Last::NOWHERE);
+    }
 }
 
 /// Calls `operation` with this thread's waiter in `arena`.
 #[inline]
-pub(crate) fn with<R>(arena: &Arc<Arena>, operation: impl Fn(&Waiter) -> R) -> R {
-    let result = PLACES.try_with(|places| {
-        if let Some(place) = places.borrow().first().filter(|place| place.is_in(arena)) {
-            return Some(operation(&place.waiter));
-        }
-        bring_to_front(places, arena).then(|| operation(&places.borrow()[0].waiter))
-    });
-    match result {
-        Ok(Some(result)) => result,
-        // The thread is ending and its list is gone, or it is a misplaced call from a signal handler.
-        _ => with_passing_waiter(arena, operation),
+pub(crate) fn with<R>(arena: &Arc<Arena>, operation: impl FnOnce(&Waiter) -> R) -> R {
+    let last = LAST.get();
+    let waiter = if last.arena == Arc::as_ptr(arena) { last.waiter } else { find(arena) };
+    if waiter.is_null() {
+        return operation(&arena.waiter());
     }
+    // SAFETY: a place is dropped by its own thread only: when its arena is gone, which the caller holds, or by the end
+    // of the list, which clears `LAST`.
+    operation(unsafe { &*waiter })
 }
 
-/// Makes this thread's place in `arena` the first of the list; not possible while an operation is using the list.
+/// Finds or takes this thread's place in `arena` and makes it the last used one.
+///
+/// Null if the thread is ending and its list is gone, and in a misplaced call from a signal handler.
 #[cold]
-fn bring_to_front(places: &RefCell<Vec<Place>>, arena: &Arc<Arena>) -> bool {
-    let Ok(mut places) = places.try_borrow_mut() else { return false };
-    places.retain(|place| place.arena.strong_count() > 0);
-    let found = places.iter().position(|place| place.is_in(arena));
-    let index = found.unwrap_or_else(|| {
-        places.push(Place { arena: Arc::downgrade(arena), waiter: arena.waiter() });
-        places.len() - 1
+fn find(arena: &Arc<Arena>) -> *const Waiter {
+    let found = PLACES.try_with(|places| {
+        let places = &mut places.try_borrow_mut().ok()?.0;
+        LAST.set(Last::NOWHERE);
+        places.retain(|place| place.arena.strong_count() > 0);
+        let index = places.iter().position(|place| place.arena.as_ptr() == Arc::as_ptr(arena)).unwrap_or_else(|| {
+            places.push(Box::new(Place { arena: Arc::downgrade(arena), waiter: arena.waiter() }));
+            places.len() - 1
+        });
+        let waiter: *const Waiter = &places[index].waiter;
+        LAST.set(Last { arena: Arc::as_ptr(arena), waiter });
+        Some(waiter)
     });
-    places.swap(0, index);
-    true
-}
-
-#[cold]
-fn with_passing_waiter<R>(arena: &Arc<Arena>, operation: impl Fn(&Waiter) -> R) -> R {
-    operation(&arena.waiter())
+    found.ok().flatten().unwrap_or(ptr::null())
 }

@@ -1,4 +1,5 @@
-//! What a child of `fork` inherits. The child must not use the parent's waiter: both work in the arena at the same time.
+//! What a child of `fork` inherits. The child must not use the parent's waiter: both work in the arena at the same
+//! time.
 
 mod watchdog;
 

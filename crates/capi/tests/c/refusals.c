@@ -1,5 +1,5 @@
-/* Every way to call each function wrongly that can be told from calling it rightly: the documented error comes back, nothing
- * is written and nothing changes. With -DPLANTED one expectation is wrong, which must be noticed. */
+/* Every way to call each function wrongly that can be told from calling it rightly: the documented error comes
+ * back, nothing is written and nothing changes. With -DPLANTED one expectation is wrong, which must be noticed. */
 #define _DEFAULT_SOURCE
 #include <errno.h>
 #include <fcntl.h>
