@@ -19,17 +19,17 @@ CAPI_DIR := $(abspath $(dir $(lastword $(MAKEFILE_LIST))))
 CAPI_HEADER := $(CAPI_DIR)/include/ntux.h
 CAPI_VERSION := $(shell sed -n 's/^.define NTUX_VERSION "\(.*\)"/\1/p' $(CAPI_HEADER))
 CAPI_SONAME := libntux.so.$(firstword $(subst ., ,$(CAPI_VERSION)))
-CAPI_CARGO_OUT := $(if $(CARGO_TARGET_DIR),$(abspath $(CARGO_TARGET_DIR)),$(abspath $(CAPI_DIR)/../../target))/release
-CAPI_OUT := $(CAPI_CARGO_OUT)/capi
+CAPI_TARGET_DIR := $(abspath $(if $(CARGO_TARGET_DIR),$(CARGO_TARGET_DIR),$(CAPI_DIR)/../../target))
+CAPI_OUT := $(CAPI_TARGET_DIR)/capi
 CAPI_LINK := -shared -Wl,-soname,$(CAPI_SONAME) -Wl,--version-script,$(CAPI_DIR)/ntux.map -Wl,--gc-sections \
 	-Wl,-z,defs -Wl,-z,relro -Wl,-z,now
 
 .PHONY: capi install-capi
 
 capi:
-	$(CARGO) build --release --manifest-path $(CAPI_DIR)/Cargo.toml
+	$(CARGO) build --release --manifest-path $(CAPI_DIR)/Cargo.toml --target-dir $(CAPI_TARGET_DIR)
 	mkdir -p $(CAPI_OUT)
-	cp $(CAPI_CARGO_OUT)/libntux_capi.a $(CAPI_OUT)/libntux.a
+	cp $(CAPI_TARGET_DIR)/release/libntux_capi.a $(CAPI_OUT)/libntux.a
 	$(CC) $(CAPI_LINK) -o $(CAPI_OUT)/libntux.so \
 		-Wl,--whole-archive $(CAPI_OUT)/libntux.a -Wl,--no-whole-archive -lgcc_s -lpthread -ldl -lm
 	sed -e 's|@PREFIX@|$(PREFIX)|' -e 's|@LIBDIR@|$(LIBDIR)|' -e 's|@INCLUDEDIR@|$(INCLUDEDIR)|' \

@@ -31,7 +31,10 @@ pub fn prefix() -> &'static Path {
 }
 
 fn install(variables: &[String]) {
-    output(Command::new("make").arg("-f").arg(crate_dir().join("install.mk")).arg("install-capi").args(variables));
+    let mut make = Command::new("make");
+    // What the user passed to a make that runs these tests is not meant for this one.
+    make.env_remove("MAKEFLAGS").arg("-f").arg(crate_dir().join("install.mk")).arg("install-capi").args(variables);
+    output(&mut make);
 }
 
 /// The words that pkg-config prints for the installed copy.

@@ -1,7 +1,10 @@
 /* What each function gives through C when it is called rightly: results, outputs, outputs that are not wanted. */
+#define _DEFAULT_SOURCE
 #include <errno.h>
 #include <ntux.h>
+#include <pthread.h>
 #include <stdio.h>
+#include <time.h>
 
 static int failures, checks;
 
@@ -93,9 +96,18 @@ static void event(void)
     IS(0, ntux_object_close(arena, automatic));
 }
 
+/* On the monotonic clock. */
+static uint64_t in_an_hour(void)
+{
+    struct timespec now;
+
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return ((uint64_t)now.tv_sec + 3600) * 1000000000u;
+}
+
 static void waits(void)
 {
-    ntux_object objects[3], alert;
+    ntux_object objects[3], many[NTUX_WAIT_OBJECTS_MAX], alert;
     int i;
 
     for (i = 0; i < 3; i++)
@@ -123,8 +135,41 @@ static void waits(void)
     IS(0, ntux_wait_all(arena, objects, 3, alert, 7, NTUX_REALTIME, NTUX_NEVER, &out));
     IS(3, out);
 
-    IS(-ETIMEDOUT, ntux_wait_any(arena, objects, 3, 0, 7, NTUX_REALTIME, 1, &out)); /* long ago, in 1970 */
     IS(-ETIMEDOUT, ntux_wait_any(arena, objects, 3, 0, 7, 0, 1, &out));
+    IS(-ETIMEDOUT, ntux_wait_any(arena, objects, 3, 0, 7, NTUX_REALTIME, in_an_hour(), &out)); /* in 1970 */
+    for (i = 0; i < NTUX_WAIT_OBJECTS_MAX; i++)
+        many[i] = objects[0];
+    IS(0, ntux_event_set(arena, objects[0], NULL));
+    IS(0, poll_for(many, NTUX_WAIT_OBJECTS_MAX, alert));
+    IS(0, out);
+    IS(0, ntux_event_set(arena, alert, NULL));
+    IS(0, poll_for(many, NTUX_WAIT_OBJECTS_MAX, alert));
+    IS(NTUX_WAIT_OBJECTS_MAX, out);
+}
+
+/* A thread that ends returns its waiter: more threads than the arena has room for, one after the other. */
+static ntux_arena *small;
+static ntux_object turn;
+
+static void *take_a_turn(void *unused)
+{
+    IS(0, ntux_event_set(small, turn, NULL));
+    IS(0, ntux_wait_any(small, &turn, 1, 0, 7, 0, NTUX_NEVER, NULL));
+    return unused;
+}
+
+static void threads(void)
+{
+    pthread_t thread;
+    int i;
+
+    IS(0, ntux_arena_create(16, 4, &small));
+    IS(0, ntux_event_create(small, 0, 0, &turn));
+    for (i = 0; i < 100; i++) {
+        IS(0, pthread_create(&thread, NULL, take_a_turn, NULL));
+        IS(0, pthread_join(thread, NULL));
+    }
+    IS(0, ntux_arena_detach(small));
 }
 
 static void arenas(void)
@@ -149,6 +194,7 @@ int main(void)
     mutex();
     event();
     waits();
+    threads();
     arenas();
 #ifdef PLANTED
     IS(1, ntux_wait_all(arena, NULL, 0, 0, 7, 0, 0, NULL));

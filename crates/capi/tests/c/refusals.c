@@ -1,6 +1,6 @@
 /* Every way to call each function wrongly that can be told from calling it rightly: the documented error comes
  * back, nothing is written and nothing changes. With -DPLANTED one expectation is wrong, which must be noticed. */
-#define _DEFAULT_SOURCE
+#define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
 #include <ntux.h>
