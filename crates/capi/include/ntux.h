@@ -49,8 +49,8 @@
  *              an object in this one as well.)
  *
  * Threads      Any thread may call any function at any time, except ntux_arena_detach, which must be the last
- *              use of its pointer. A thread takes a waiter of the arena at its first operation in it and
- *              returns it when it ends.
+ *              use of its pointer. A thread that has to wait takes one of the arena's waiters, keeps it for its
+ *              next waits, and returns it when it ends.
  *
  * Signals      No function may be called from a signal handler, except ntux_arena_fd. A signal does not end a
  *              wait: the handler runs, the thread keeps its places in the queues meanwhile, and the wait goes
@@ -62,8 +62,8 @@
  *              see ntux_mutex_kill.
  *
  * Errors       Not repeated below, for every function that takes an arena: -EFAULT and -EINVAL for its pointers;
- *              -ENOMEM when more threads use the arena than it has room for; -EIO when another process has
- *              written rubbish over the shared memory of the object; -ENOTRECOVERABLE for a defect of ntux.
+ *              -EIO when another process has written rubbish over the shared memory of the object;
+ *              -ENOTRECOVERABLE for a defect of ntux.
  */
 #ifndef NTUX_H
 #define NTUX_H
@@ -95,10 +95,12 @@ typedef uint64_t ntux_object;
 
 /* ==== ARENAS ==== */
 
-/* Creates an arena with room for `objects` objects and `waiters` threads that use it at the same time. Memory
- * is taken only as it is used, so 1048576 objects and 65536 waiters cost no more than a few.
+/* Creates an arena. Memory is taken only as it is used, so a large one costs no more than a small one.
  *
- * -EINVAL   `objects` or `waiters` is 0 or too large
+ * objects   room for so many objects: 1 to 16777216
+ * waiters   room for so many threads that wait: 1 to 65536
+ *
+ * -EINVAL   `objects` or `waiters` is out of range
  * -ENOMEM   no memory;  -EMFILE, -ENFILE  no descriptor
  *
  * Corresponds to opening /dev/ntsync: objects of two arenas do not mix.
@@ -121,10 +123,8 @@ int ntux_arena_attach(int fd, ntux_arena **arena);
  */
 int ntux_arena_fd(const ntux_arena *arena);
 
-/* Ends the use of an arena through this pointer, which must not be in use by another thread and must not be
- * used again. The objects stay what they are as long as another process, or another attachment, has the
- * arena. A thread that used the arena keeps its mapping until the thread ends or uses another arena for the
- * first time.
+/* Ends the use of an arena through this pointer, which must not be in use by another thread and must not be used
+ * again. The objects stay what they are as long as another process, or another attachment, has the arena.
  */
 int ntux_arena_detach(ntux_arena *arena);
 
@@ -308,6 +308,7 @@ int ntux_event_read(const ntux_arena *arena, ntux_object event, uint32_t *manual
  *              owned it
  * -ETIMEDOUT   the deadline passed
  * -EINVAL      `owner` is 0; an unknown flag; `count` is too large; an object is closed or never was
+ * -ENOMEM      more threads wait than the arena has room for
  * -ENOMEM      more threads use the arena than it has room for
  *
  * Without objects and without alert this is a sleep. A mutex that was acquired 4294967295 times is not
@@ -328,6 +329,7 @@ int ntux_wait_any(const ntux_arena *arena, const ntux_object *objects, uint32_t 
  * -EOWNERDEAD  success, index is written and all are acquired: at least one of the mutexes was abandoned
  * -ETIMEDOUT   the deadline passed
  * -EINVAL      as ntux_wait_any; an object occurs twice
+ * -ENOMEM      more threads wait than the arena has room for
  * -ENOMEM      more threads use the arena than it has room for
  *
  * NTSYNC_IOC_WAIT_ALL, NtWaitForMultipleObjects.

@@ -8,8 +8,6 @@ use ntux_sync::{Capacity, Object, Satisfied, Waiter};
 use crate::{Result, Wait, waiter};
 
 /// An attached arena. A clone is the same attachment, which ends when the last clone and the last handle are dropped.
-///
-/// A thread that has used the arena keeps its mapping until the thread ends or uses another arena for the first time.
 #[derive(Clone)]
 pub struct Arena {
     attached: Arc<ntux_sync::Arena>,

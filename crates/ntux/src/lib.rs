@@ -41,9 +41,9 @@
 //!
 //! # Threads, processes, signals
 //!
-//! * **Threads.** Arenas and handles are `Send` and `Sync`; every function may be called by any thread at any time.
-//!   A thread takes a waiter (one of [`Capacity::waiters`]) at its first operation in an arena, and returns it when
-//!   it ends.
+//! * **Threads.** Arenas and handles are `Send` and `Sync`; every function may be called by any thread at any time. A
+//!   thread that has to wait takes one of the arena's waiters ([`Capacity::waiters`]), keeps it for its next waits, and
+//!   returns it when it ends.
 //! * **Processes.** A child of `fork` goes on using the arenas and handles that it inherited. A process that is
 //!   stopped or killed at any instruction blocks nobody else; a mutex that it owned stays owned until
 //!   [`Mutex::kill`].

@@ -26,11 +26,25 @@ impl Last {
     const NOWHERE: Last = Last { arena: ptr::null(), waiter: ptr::null() };
 }
 
-/// A thread's place in one arena.
+/// A thread's place in one arena, given back when dropped.
 struct Place {
     /// Weak, so that an idle thread does not keep the arena attached; but its address is not used again meanwhile.
     arena: Weak<Arena>,
     waiter: Waiter,
+}
+
+impl Place {
+    fn new(arena: &Arc<Arena>) -> Place {
+        Place { arena: Arc::downgrade(arena), waiter: arena.waiter() }
+    }
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        if let Some(arena) = self.arena.upgrade() {
+            arena.retire(&self.waiter);
+        }
+    }
 }
 
 /// What a thread has taken so far.
@@ -49,7 +63,7 @@ pub(crate) fn with<R>(arena: &Arc<Arena>, operation: impl FnOnce(&Waiter) -> R) 
     let last = LAST.get();
     let waiter = if last.arena == Arc::as_ptr(arena) { last.waiter } else { find(arena) };
     if waiter.is_null() {
-        return operation(&arena.waiter());
+        return operation(&Place::new(arena).waiter);
     }
     // SAFETY: a place is dropped by its own thread only: when its arena is gone, which the caller holds, or by the end
     // of the list, which clears `LAST`.
@@ -66,7 +80,7 @@ fn find(arena: &Arc<Arena>) -> *const Waiter {
         LAST.set(Last::NOWHERE);
         places.retain(|place| place.arena.strong_count() > 0);
         let index = places.iter().position(|place| place.arena.as_ptr() == Arc::as_ptr(arena)).unwrap_or_else(|| {
-            places.push(Box::new(Place { arena: Arc::downgrade(arena), waiter: arena.waiter() }));
+            places.push(Box::new(Place::new(arena)));
             places.len() - 1
         });
         let waiter: *const Waiter = &places[index].waiter;
