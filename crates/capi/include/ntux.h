@@ -309,7 +309,6 @@ int ntux_event_read(const ntux_arena *arena, ntux_object event, uint32_t *manual
  * -ETIMEDOUT   the deadline passed
  * -EINVAL      `owner` is 0; an unknown flag; `count` is too large; an object is closed or never was
  * -ENOMEM      more threads wait than the arena has room for
- * -ENOMEM      more threads use the arena than it has room for
  *
  * Without objects and without alert this is a sleep. A mutex that was acquired 4294967295 times is not
  * signaled, not even to its owner.
@@ -330,7 +329,6 @@ int ntux_wait_any(const ntux_arena *arena, const ntux_object *objects, uint32_t 
  * -ETIMEDOUT   the deadline passed
  * -EINVAL      as ntux_wait_any; an object occurs twice
  * -ENOMEM      more threads wait than the arena has room for
- * -ENOMEM      more threads use the arena than it has room for
  *
  * NTSYNC_IOC_WAIT_ALL, NtWaitForMultipleObjects.
  */
