@@ -140,6 +140,16 @@ int ntux_arena_detach(ntux_arena *arena);
  */
 int ntux_object_close(const ntux_arena *arena, ntux_object object);
 
+/* Makes an object belong to the calling process. An object belongs to the process that created it until another
+ * one adopts it; when that process has ended, and the arena needs the room, the object is closed.
+ *
+ * -EBADF    the object was closed, or never was
+ * -ENOMEM   more processes use the arena than it has room for (4096)
+ *
+ * Corresponds to keeping a descriptor of the driver's object.
+ */
+int ntux_object_adopt(const ntux_arena *arena, ntux_object object);
+
 
 /* ==== SEMAPHORES: signaled while the count is above zero; a wait that acquires it takes one off ==== */
 

@@ -12,7 +12,8 @@ pub unsafe extern "C" fn ntux_event_create(arena: *const Arena, manual: u32, sig
     call(|| {
         // SAFETY: the header asks for an attached arena and a place that may be written.
         let (arena, place) = unsafe { (boundary::arena(arena)?, Place::required(event)?) };
-        place.put(arena.core().event_create(manual != 0, signaled != 0)?.0);
+        let (manual, signaled) = (manual != 0, signaled != 0);
+        place.put(arena.with_waiter(|arena, waiter| arena.event_create(waiter, manual, signaled))?.0);
         Ok(())
     })
 }

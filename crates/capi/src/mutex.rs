@@ -11,7 +11,7 @@ pub unsafe extern "C" fn ntux_mutex_create(arena: *const Arena, owner: u32, coun
     call(|| {
         // SAFETY: the header asks for an attached arena and a place that may be written.
         let (arena, place) = unsafe { (boundary::arena(arena)?, Place::required(mutex)?) };
-        place.put(arena.core().mutex_create(owner, count)?.0);
+        place.put(arena.with_waiter(|arena, waiter| arena.mutex_create(waiter, owner, count))?.0);
         Ok(())
     })
 }

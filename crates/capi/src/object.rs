@@ -10,8 +10,16 @@ use crate::boundary::{self, call};
 pub unsafe extern "C" fn ntux_object_close(arena: *const Arena, object: u64) -> c_int {
     call(|| {
         // SAFETY: the header asks for an attached arena.
-        let arena = unsafe { boundary::arena(arena)? };
-        arena.core().close(Object(object))?;
+        unsafe { boundary::arena(arena)? }.close(Object(object))?;
+        Ok(())
+    })
+}
+
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn ntux_object_adopt(arena: *const Arena, object: u64) -> c_int {
+    call(|| {
+        // SAFETY: the header asks for an attached arena.
+        unsafe { boundary::arena(arena)? }.adopt(Object(object))?;
         Ok(())
     })
 }

@@ -16,7 +16,7 @@ pub unsafe extern "C" fn ntux_semaphore_create(
     call(|| {
         // SAFETY: the header asks for an attached arena and a place that may be written.
         let (arena, place) = unsafe { (boundary::arena(arena)?, Place::required(semaphore)?) };
-        place.put(arena.core().semaphore_create(count, max)?.0);
+        place.put(arena.with_waiter(|arena, waiter| arena.semaphore_create(waiter, count, max))?.0);
         Ok(())
     })
 }

@@ -61,7 +61,7 @@ impl Arena {
     ///
     /// Any thread, also in a signal handler.
     pub fn fd(&self) -> BorrowedFd<'_> {
-        self.attached.fd()
+        self.attached.fd().expect("both `create` and `attach` keep a descriptor")
     }
 
     /// Waits until one of `objects` is signaled, and acquires that one. With none signaled yet, it sleeps.
@@ -137,6 +137,40 @@ impl Arena {
         self.with_waiter(|arena, waiter| arena.wait_all(waiter, objects, wait.alert, wait.owner, wait.deadline))
     }
 
+    /// Closes an object of any kind, for every process. Waits that have begun go on to their own deadlines.
+    ///
+    /// ```
+    /// use ntux::{Arena, Capacity, Error, Mutex};
+    ///
+    /// let arena = Arena::create(Capacity::default())?;
+    /// let mutex = Mutex::create(&arena)?;
+    /// arena.close(mutex.object())?;
+    /// assert_eq!(mutex.read(), Err(Error::NoSuchObject));
+    /// # Ok::<(), Error>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// [`Error::NoSuchObject`](crate::Error::NoSuchObject) if it was closed already, or never was.
+    ///
+    /// Any thread; not in a signal handler. Corresponds to closing the last descriptor of the driver's object.
+    pub fn close(&self, object: Object) -> Result<()> {
+        self.attached.close(object)
+    }
+
+    /// Makes an object belong to this process. An object belongs to the process that created it until another one adopts
+    /// it; when that process has ended, and the arena needs the room, the object is closed.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::NoSuchObject`](crate::Error::NoSuchObject) if it was closed, or never was;
+    /// [`Error::Exhausted`](crate::Error::Exhausted) when more processes use the arena than it has room for.
+    ///
+    /// Any thread; not in a signal handler. Corresponds to keeping a descriptor of the driver's object.
+    pub fn adopt(&self, object: Object) -> Result<()> {
+        self.attached.adopt(object)
+    }
+
     /// Calls `operation` once with the core's arena and the calling thread's waiter in it: the way in for other faces,
     /// such as the C one, whose objects have no type.
     ///
@@ -144,12 +178,6 @@ impl Arena {
     #[inline]
     pub fn with_waiter<R>(&self, operation: impl FnOnce(&ntux_sync::Arena, &Waiter) -> R) -> R {
         waiter::with(&self.attached, |waiter| operation(&self.attached, waiter))
-    }
-
-    /// The core's arena, for operations that need no waiter.
-    #[inline]
-    pub fn core(&self) -> &ntux_sync::Arena {
-        &self.attached
     }
 }
 

@@ -56,7 +56,8 @@ impl Event {
     ///
     /// Any thread; not in a signal handler. `NTSYNC_IOC_CREATE_EVENT`, `NtCreateEvent`.
     pub fn create(arena: &Arena, reset: Reset, signaled: bool) -> Result<Event> {
-        let object = arena.core().event_create(reset == Reset::Manual, signaled)?;
+        let manual = reset == Reset::Manual;
+        let object = arena.with_waiter(|arena, waiter| arena.event_create(waiter, manual, signaled))?;
         Ok(Event { arena: arena.clone(), object })
     }
 
@@ -144,16 +145,5 @@ impl Event {
     pub fn read(&self) -> Result<EventState> {
         let (manual, signaled) = self.arena.with_waiter(|arena, waiter| arena.event_read(waiter, self.object))?;
         Ok(EventState { reset: if manual { Reset::Manual } else { Reset::Auto }, signaled })
-    }
-
-    /// Closes the event for every process. A wait in progress goes on to its own deadline.
-    ///
-    /// # Errors
-    ///
-    /// [`Error::NoSuchObject`](crate::Error::NoSuchObject) if it was closed already.
-    ///
-    /// Any thread; not in a signal handler. Corresponds to closing the last descriptor of the driver's object.
-    pub fn close(self) -> Result<()> {
-        self.arena.core().close(self.object)
     }
 }

@@ -51,8 +51,9 @@
 //!   runs, the thread keeps its places in the queues, and the wait goes on. (The driver takes the thread out of its
 //!   queues meanwhile.)
 //!
-//! Dropping a handle does not close the object, for other processes may use it: that is [`Semaphore::close`] and its
-//! siblings. An arena's memory is returned when the last process is done with it.
+//! Dropping a handle does not close the object, for other processes may use it: that is [`Arena::close`]. An object
+//! belongs to the process that created it, until another one says [`Arena::adopt`]. An arena's memory is returned when the
+//! last process is done with it.
 
 mod arena;
 mod event;

@@ -53,7 +53,8 @@ impl Mutex {
     ///
     /// Any thread; not in a signal handler. `NTSYNC_IOC_CREATE_MUTEX`, `NtCreateMutant`.
     pub fn create_with(arena: &Arena, owner: u32, count: u32) -> Result<Mutex> {
-        Ok(Mutex { arena: arena.clone(), object: arena.core().mutex_create(owner, count)? })
+        let object = arena.with_waiter(|arena, waiter| arena.mutex_create(waiter, owner, count))?;
+        Ok(Mutex { arena: arena.clone(), object })
     }
 
     /// The mutex that another process knows as `object`.
@@ -131,16 +132,5 @@ impl Mutex {
     /// Any thread; not in a signal handler. `NTSYNC_IOC_MUTEX_READ`, `NtQueryMutant`.
     pub fn read(&self) -> Result<MutexState> {
         self.arena.with_waiter(|arena, waiter| arena.mutex_read(waiter, self.object))
-    }
-
-    /// Closes the mutex for every process. A wait in progress goes on to its own deadline.
-    ///
-    /// # Errors
-    ///
-    /// [`Error::NoSuchObject`](crate::Error::NoSuchObject) if it was closed already.
-    ///
-    /// Any thread; not in a signal handler. Corresponds to closing the last descriptor of the driver's object.
-    pub fn close(self) -> Result<()> {
-        self.arena.core().close(self.object)
     }
 }

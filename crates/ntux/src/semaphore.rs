@@ -44,7 +44,8 @@ impl Semaphore {
     ///
     /// Any thread; not in a signal handler. `NTSYNC_IOC_CREATE_SEM`, `NtCreateSemaphore`.
     pub fn create(arena: &Arena, count: u32, max: u32) -> Result<Semaphore> {
-        Ok(Semaphore { arena: arena.clone(), object: arena.core().semaphore_create(count, max)? })
+        let object = arena.with_waiter(|arena, waiter| arena.semaphore_create(waiter, count, max))?;
+        Ok(Semaphore { arena: arena.clone(), object })
     }
 
     /// The semaphore that another process knows as `object`.
@@ -106,16 +107,5 @@ impl Semaphore {
     pub fn read(&self) -> Result<SemaphoreState> {
         let (count, max) = self.arena.with_waiter(|arena, waiter| arena.semaphore_read(waiter, self.object))?;
         Ok(SemaphoreState { count, max })
-    }
-
-    /// Closes the semaphore for every process. A wait in progress goes on to its own deadline.
-    ///
-    /// # Errors
-    ///
-    /// [`Error::NoSuchObject`](crate::Error::NoSuchObject) if it was closed already.
-    ///
-    /// Any thread; not in a signal handler. Corresponds to closing the last descriptor of the driver's object.
-    pub fn close(self) -> Result<()> {
-        self.arena.core().close(self.object)
     }
 }
