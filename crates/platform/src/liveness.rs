@@ -99,14 +99,11 @@ pub fn is_process_dead(process: Process, me: Process) -> bool {
     Stat::read(process.pid).is_some_and(|now| now.is_corpse() || (process.start != 0 && now.start != process.start))
 }
 
-/// Whether this thread of a process is certainly gone, as seen by `me`. False whenever that cannot be known.
+/// Whether this thread of a living process is certainly gone, as seen by `me`. False whenever that cannot be known.
 pub fn is_thread_dead(process: Process, thread: u32, me: Process) -> bool {
-    if is_process_dead(process, me) {
-        return true;
-    }
     #[cfg(target_os = "linux")]
     {
-        if process.namespace != me.namespace || process.pid == 0 {
+        if process.namespace != me.namespace || process.namespace == 0 || process.pid == 0 {
             return false;
         }
         // SAFETY: signal 0 only asks whether the thread exists.
@@ -115,7 +112,7 @@ pub fn is_thread_dead(process: Process, thread: u32, me: Process) -> bool {
     }
     #[cfg(not(target_os = "linux"))]
     {
-        let _ = thread;
+        let _ = (process, thread, me);
         false
     }
 }

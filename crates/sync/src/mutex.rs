@@ -124,11 +124,16 @@ pub(crate) fn acquired(word: ObjectWord, owner: u32) -> ObjectWord {
     word.with_value(owner).with_level(word.level() + 1).without(ABANDONED)
 }
 
+/// Why this owner id may not release it. 0 is nobody's id.
+fn stranger(owner: u32) -> Error {
+    if owner == 0 { Error::Invalid } else { Error::NotOwner }
+}
+
 /// Released once.
 #[inline(always)]
 pub(crate) fn unlock(word: ObjectWord, extra: &Word64, owner: u32) -> Step {
-    if word.value() != owner {
-        return Step::Refused(Error::NotOwner);
+    if word.value() != owner || owner == 0 {
+        return Step::Refused(stranger(owner));
     }
     match (word.level(), word.has(SPILLED)) {
         (0, true) => Step::Carry(Claimant::CarryDown),
@@ -144,8 +149,8 @@ pub(crate) fn unlock(word: ObjectWord, extra: &Word64, owner: u32) -> Step {
 
 /// Released for good, because its owner is no more; the next to acquire it is told.
 pub(crate) fn kill(word: ObjectWord, extra: &Word64, owner: u32) -> Step {
-    if word.value() != owner {
-        return Step::Refused(Error::NotOwner);
+    if word.value() != owner || owner == 0 {
+        return Step::Refused(stranger(owner));
     }
     let next = word.with_value(0).with_level(0).without(SPILLED).with(ABANDONED);
     Step::Changed { next, previous: count(word, extra), offers: true }

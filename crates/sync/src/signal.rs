@@ -166,9 +166,6 @@ impl Arena {
     /// Errors: `Invalid` (owner 0, another kind), `NoSuchObject`, `NotOwner`.
     #[inline]
     pub fn mutex_unlock(&self, waiter: &Waiter, object: Object, owner: u32) -> Result<u32> {
-        if owner == 0 {
-            return Err(Error::Invalid);
-        }
         self.signal(waiter, object, Signal::Unlock(owner))
     }
 
@@ -176,9 +173,6 @@ impl Arena {
     ///
     /// Errors: `Invalid` (owner 0, another kind), `NoSuchObject`, `NotOwner`.
     pub fn mutex_kill(&self, waiter: &Waiter, object: Object, owner: u32) -> Result<()> {
-        if owner == 0 {
-            return Err(Error::Invalid);
-        }
         self.signal(waiter, object, Signal::Kill(owner)).map(|_| ())
     }
 

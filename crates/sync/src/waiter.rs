@@ -29,6 +29,7 @@ use ntux_platform::robust::{Head, Owed};
 
 use crate::arena::Arena;
 use crate::arena::format::WaiterSlot;
+use crate::arena::peers::Census;
 use crate::arena::pool::Pool;
 use crate::claim::satisfied_by;
 use crate::request::Request;
@@ -301,23 +302,27 @@ impl Arena {
     fn take_slot(&self, waiter: &Waiter) -> Result<u32> {
         let mine = TAKEN | u64::from(self.peer()?) << PEER_SHIFT | u64::from(liveness::thread_id());
         let take = |index| self.waiter_slot(index).is_some_and(|slot| slot.holder.compare_exchange(0, mine).is_ok());
-        let inherit = |index| {
-            self.waiter_slot(index).is_some_and(|slot| {
-                let holder = slot.holder.load();
-                self.is_holder_dead(holder) && slot.holder.compare_exchange(holder, mine).is_ok()
-            })
+        let pool = self.waiter_pool();
+        let index = match pool.find(take) {
+            Some(index) => index,
+            None => self.inherit_slot(mine).ok_or(Error::Exhausted)?,
         };
-        let index = self.waiter_pool().find(take, inherit).ok_or(Error::Exhausted)?;
         self.end_epoch(waiter, index)?;
         Ok(index)
     }
 
-    fn is_holder_dead(&self, holder: u64) -> bool {
-        let peer = (holder >> PEER_SHIFT & PEER_MASK) as u32;
-        match self.process(peer) {
-            None => true,
-            Some(process) => liveness::is_thread_dead(process, holder as u32, liveness::this_process()),
-        }
+    /// Takes a free slot that nobody remembers, or that of a dead thread.
+    #[cold]
+    fn inherit_slot(&self, mine: u64) -> Option<u32> {
+        let census = Census::new(self);
+        self.waiter_pool().search(|index| {
+            self.waiter_slot(index).is_some_and(|slot| {
+                let holder = slot.holder.load();
+                let peer = (holder >> PEER_SHIFT & PEER_MASK) as u32;
+                let vacant = holder == 0 || census.is_thread_dead(peer, holder as u32);
+                vacant && slot.holder.compare_exchange(holder, mine).is_ok()
+            })
+        })
     }
 
     /// Ends whatever the last holder of a slot was doing, as that thread would have.

@@ -8,7 +8,7 @@ pub(crate) mod objects;
 pub(crate) mod peers;
 pub(crate) mod pool;
 
-#[cfg(target_os = "linux")]
+#[cfg_attr(not(target_os = "linux"), path = "no_descriptor.rs")]
 pub(crate) mod descriptor;
 
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
