@@ -11,6 +11,8 @@ pub mod explore;
 pub mod futex;
 pub mod liveness;
 pub mod memory;
+#[cfg(target_os = "linux")]
+pub mod probe;
 pub mod robust;
 
 /// The calling thread's error number after a failed call.
