@@ -109,7 +109,7 @@ struct outcome {
 static struct outcome do_wait(const struct wait *wait)
 {
     int objects[4];
-    struct wait_args args = {
+    struct ntsync_wait_args args = {
         .timeout = wait->deadline_ns ? wait->deadline_ns : NO_TIMEOUT,
         .objs = (uintptr_t)objects,
         .count = wait->count,
@@ -119,7 +119,7 @@ static struct outcome do_wait(const struct wait *wait)
     };
     for (uint32_t i = 0; i < wait->count; i++)
         objects[i] = fds[wait->objects[i]];
-    int result = ioctl(fds[DEVICE], wait->all ? WAIT_ALL : WAIT_ANY, &args);
+    int result = ioctl(fds[DEVICE], wait->all ? NTSYNC_IOC_WAIT_ALL : NTSYNC_IOC_WAIT_ANY, &args);
     return (struct outcome){ result < 0 ? errno : 0, args.index };
 }
 
@@ -291,36 +291,36 @@ static struct outcome client_outcome(void)
 
 static uint32_t semaphore_count(void)
 {
-    struct sem_args state;
-    CHECK(ioctl(fds[SEMAPHORE], SEM_READ, &state) == 0);
+    struct ntsync_sem_args state;
+    CHECK(ioctl(fds[SEMAPHORE], NTSYNC_IOC_SEM_READ, &state) == 0);
     CHECK(state.max == 3);
     return state.count;
 }
 
 static uint32_t release(uint32_t count)
 {
-    CHECK(ioctl(fds[SEMAPHORE], SEM_RELEASE, &count) == 0);
+    CHECK(ioctl(fds[SEMAPHORE], NTSYNC_IOC_SEM_RELEASE, &count) == 0);
     return count;
 }
 
-static struct mutex_args mutex_state(void)
+static struct ntsync_mutex_args mutex_state(void)
 {
-    struct mutex_args state;
-    CHECK(ioctl(fds[MUTEX], MUTEX_READ, &state) == 0);
+    struct ntsync_mutex_args state;
+    CHECK(ioctl(fds[MUTEX], NTSYNC_IOC_MUTEX_READ, &state) == 0);
     return state;
 }
 
 /* Unlocks once; the recursion count before, or a negative error number. */
 static int unlock(uint32_t owner)
 {
-    struct mutex_args args = { .owner = owner };
-    return ioctl(fds[MUTEX], MUTEX_UNLOCK, &args) < 0 ? -errno : (int)args.count;
+    struct ntsync_mutex_args args = { .owner = owner };
+    return ioctl(fds[MUTEX], NTSYNC_IOC_MUTEX_UNLOCK, &args) < 0 ? -errno : (int)args.count;
 }
 
 static uint32_t signaled(int event)
 {
-    struct event_args state;
-    CHECK(ioctl(fds[event], EVENT_READ, &state) == 0);
+    struct ntsync_event_args state;
+    CHECK(ioctl(fds[event], NTSYNC_IOC_EVENT_READ, &state) == 0);
     CHECK(state.manual == (event == MANUAL_EVENT));
     return state.signaled;
 }
@@ -347,11 +347,11 @@ static void create_objects(void)
         fprintf(stderr, "two_processes: cannot open /dev/ntsync: %s\n", strerror(errno));
         exit(1);
     }
-    fds[SEMAPHORE] = ioctl(fds[DEVICE], CREATE_SEM, &(struct sem_args){ .count = 0, .max = 3 });
-    fds[MUTEX] = ioctl(fds[DEVICE], CREATE_MUTEX, &(struct mutex_args){ .owner = 0, .count = 0 });
-    fds[AUTO_EVENT] = ioctl(fds[DEVICE], CREATE_EVENT, &(struct event_args){ .manual = 0 });
-    fds[MANUAL_EVENT] = ioctl(fds[DEVICE], CREATE_EVENT, &(struct event_args){ .manual = 1 });
-    fds[ALERT] = ioctl(fds[DEVICE], CREATE_EVENT, &(struct event_args){ .manual = 0 });
+    fds[SEMAPHORE] = ioctl(fds[DEVICE], NTSYNC_IOC_CREATE_SEM, &(struct ntsync_sem_args){ .count = 0, .max = 3 });
+    fds[MUTEX] = ioctl(fds[DEVICE], NTSYNC_IOC_CREATE_MUTEX, &(struct ntsync_mutex_args){ .owner = 0, .count = 0 });
+    fds[AUTO_EVENT] = ioctl(fds[DEVICE], NTSYNC_IOC_CREATE_EVENT, &(struct ntsync_event_args){ .manual = 0 });
+    fds[MANUAL_EVENT] = ioctl(fds[DEVICE], NTSYNC_IOC_CREATE_EVENT, &(struct ntsync_event_args){ .manual = 1 });
+    fds[ALERT] = ioctl(fds[DEVICE], NTSYNC_IOC_CREATE_EVENT, &(struct ntsync_event_args){ .manual = 0 });
     for (int object = SEMAPHORE; object < OBJECT_COUNT; object++)
         CHECK(fds[object] >= 0);
 }
@@ -368,7 +368,7 @@ static void scene_semaphore(void)
     CHECK(is(client_outcome(), 0, 0));
     say("The client's wait succeeded.");
     uint32_t too_many = 4;
-    CHECK(ioctl(fds[SEMAPHORE], SEM_RELEASE, &too_many) < 0 && errno == EOVERFLOW);
+    CHECK(ioctl(fds[SEMAPHORE], NTSYNC_IOC_SEM_RELEASE, &too_many) < 0 && errno == EOVERFLOW);
     CHECK(semaphore_count() == 0);
     say("Releasing 4 where 3 is the maximum is refused, and changes nothing.");
 }
@@ -399,16 +399,16 @@ static void scene_events(void)
     title("An event is a flag. Taking an auto-reset event lowers it, a manual-reset one stays up.");
     CLIENT_STARTS(ANY_OF(AUTO_EVENT));
     client_sleeps();
-    CHECK(change(AUTO_EVENT, EVENT_SET) == 0);
+    CHECK(change(AUTO_EVENT, NTSYNC_IOC_EVENT_SET) == 0);
     CHECK(signaled(AUTO_EVENT) == 0);
     CHECK(is(client_outcome(), 0, 0));
     say("Set with the client waiting, the auto-reset event is down again at once: the client got it.");
     CLIENT_STARTS(ANY_OF(MANUAL_EVENT));
     client_sleeps();
-    CHECK(change(MANUAL_EVENT, EVENT_SET) == 0);
+    CHECK(change(MANUAL_EVENT, NTSYNC_IOC_EVENT_SET) == 0);
     CHECK(is(client_outcome(), 0, 0));
     CHECK(is(SERVER_WAIT(ANY_OF(MANUAL_EVENT)), 0, 0));
-    CHECK(change(MANUAL_EVENT, EVENT_RESET) == 1 && signaled(MANUAL_EVENT) == 0);
+    CHECK(change(MANUAL_EVENT, NTSYNC_IOC_EVENT_RESET) == 1 && signaled(MANUAL_EVENT) == 0);
     say("Set, the manual-reset event let both processes through, until it was reset.");
 }
 
@@ -418,11 +418,11 @@ static void scene_wait_any(void)
     CHECK(is(SERVER_WAIT(ANY_OF(MUTEX)), 0, 0));
     CLIENT_STARTS(ANY_OF(SEMAPHORE, MUTEX, AUTO_EVENT));
     client_sleeps();
-    CHECK(change(AUTO_EVENT, EVENT_SET) == 0);
+    CHECK(change(AUTO_EVENT, NTSYNC_IOC_EVENT_SET) == 0);
     CHECK(is(client_outcome(), 0, 2));
     say("The client waited for the semaphore, the mutex and the event; the event came, so index 2 ended the wait.");
     release(1);
-    change(AUTO_EVENT, EVENT_SET);
+    change(AUTO_EVENT, NTSYNC_IOC_EVENT_SET);
     CHECK(is(SERVER_WAIT(ANY_OF(AUTO_EVENT, SEMAPHORE)), 0, 0));
     CHECK(signaled(AUTO_EVENT) == 0 && semaphore_count() == 1);
     say("Of two that are there, the first in the list is taken, and only that one.");
@@ -438,7 +438,7 @@ static void scene_wait_all(void)
     release(1);
     CHECK(semaphore_count() == 1 && mutex_state().owner == 0 && client_still_waits());
     say("With the event missing, the client takes neither the semaphore nor the mutex.");
-    change(AUTO_EVENT, EVENT_SET);
+    change(AUTO_EVENT, NTSYNC_IOC_EVENT_SET);
     CHECK(semaphore_count() == 0 && signaled(AUTO_EVENT) == 0 && mutex_state().owner == CLIENT);
     CHECK(is(client_outcome(), 0, 0));
     say("The event comes: all three are the client's in one step.");
@@ -450,10 +450,10 @@ static void scene_pulse(void)
     title("A pulse reaches who waits now, and nobody later.");
     CLIENT_STARTS(ANY_OF(MANUAL_EVENT));
     client_sleeps();
-    CHECK(change(MANUAL_EVENT, EVENT_PULSE) == 0 && signaled(MANUAL_EVENT) == 0);
+    CHECK(change(MANUAL_EVENT, NTSYNC_IOC_EVENT_PULSE) == 0 && signaled(MANUAL_EVENT) == 0);
     CHECK(is(client_outcome(), 0, 0));
     say("The client waited, and got the pulse.");
-    CHECK(change(AUTO_EVENT, EVENT_PULSE) == 0);
+    CHECK(change(AUTO_EVENT, NTSYNC_IOC_EVENT_PULSE) == 0);
     CHECK(is(SERVER_WAIT(ANY_OF(AUTO_EVENT), .deadline_ns = IN_THE_PAST), ETIMEDOUT, UNTOUCHED));
     say("A pulse with nobody there is gone: the server, who came later, finds nothing.");
 }
@@ -464,7 +464,7 @@ static void scene_alert(void)
     CHECK(is(SERVER_WAIT(ANY_OF(MUTEX)), 0, 0));
     CLIENT_STARTS(ANY_OF(SEMAPHORE, MUTEX), .alert = ALERT);
     client_sleeps();
-    change(ALERT, EVENT_SET);
+    change(ALERT, NTSYNC_IOC_EVENT_SET);
     CHECK(is(client_outcome(), 0, 2));
     CHECK(signaled(ALERT) == 0 && mutex_state().owner == SERVER);
     say("The client waited for two objects; the alert ended the wait with index 2, one past the last.");
@@ -505,7 +505,7 @@ static void scene_killed_waiter(const char *program)
     CLIENT_STARTS(ANY_OF(AUTO_EVENT));
     client_sleeps();
     kill_client();
-    CHECK(change(AUTO_EVENT, EVENT_SET) == 0);
+    CHECK(change(AUTO_EVENT, NTSYNC_IOC_EVENT_SET) == 0);
     CHECK(signaled(AUTO_EVENT) == 1);
     CHECK(is(SERVER_WAIT(ANY_OF(AUTO_EVENT)), 0, 0));
     say("The client was killed in its sleep. The event that is set afterwards is there for the server.");
@@ -523,9 +523,10 @@ static void scene_killed_owner(const char *program)
     CHECK(is(SERVER_WAIT(ANY_OF(MUTEX), .deadline_ns = IN_THE_PAST), ETIMEDOUT, UNTOUCHED));
     say("The client took the mutex and was killed. The mutex still has its owner: numbers do not die.");
     uint32_t dead = CLIENT;
-    CHECK(ioctl(fds[MUTEX], MUTEX_KILL, &dead) == 0);
-    struct mutex_args state = { 7, 7 };
-    CHECK(ioctl(fds[MUTEX], MUTEX_READ, &state) < 0 && errno == EOWNERDEAD && state.owner == 0 && state.count == 0);
+    CHECK(ioctl(fds[MUTEX], NTSYNC_IOC_MUTEX_KILL, &dead) == 0);
+    struct ntsync_mutex_args state = { 7, 7 };
+    CHECK(ioctl(fds[MUTEX], NTSYNC_IOC_MUTEX_READ, &state) < 0 && errno == EOWNERDEAD);
+    CHECK(state.owner == 0 && state.count == 0);
     say("The server declares the owner dead. The mutex is free now, and marked as abandoned.");
     start_client(program);
     CLIENT_STARTS(ANY_OF(MUTEX));

@@ -8,7 +8,7 @@ use std::ffi::OsString;
 use std::fmt::Display;
 use std::io::ErrorKind;
 use std::os::unix::process::CommandExt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
 
 use clap::{Args, ValueEnum};
@@ -21,8 +21,8 @@ const CANNOT_START: u8 = 126;
 /// Exit status when there is no such program.
 const NOT_FOUND: u8 = 127;
 
-/// Most looks before a sleep.
-const SPIN_MAX: i64 = 1_000_000;
+/// In place of a path for the log.
+const TO_STANDARD_ERROR: &str = "stderr";
 
 /// Run a program that uses /dev/ntsync, on a kernel that has no such driver.
 ///
@@ -33,11 +33,10 @@ pub struct Arguments {
     /// Which device the program gets [default: auto].
     #[arg(long, value_enum, env = "NTUX_DEVICE", hide_env_values = true)]
     device: Option<Device>,
-    /// How many times to look again before a wait sleeps, 0 to 1000000 [default: 0].
-    #[arg(long, value_name = "N", env = "NTUX_SPIN", hide_env_values = true,
-          value_parser = clap::value_parser!(u32).range(0..=SPIN_MAX))]
+    /// How many times a wait looks again before it sleeps.
+    #[arg(long, value_name = "N", env = "NTUX_SPIN", hide_env_values = true)]
     spin: Option<u32>,
-    /// Append to this file, when a process ends, what the device did for it.
+    /// Append to this file, when a process ends, what the device did for it; 'stderr' for standard error.
     #[arg(long, value_name = "PATH", env = "NTUX_LOG", hide_env_values = true)]
     log: Option<PathBuf>,
     /// The program and its arguments.
@@ -91,8 +90,7 @@ pub fn run(arguments: &Arguments) -> ExitCode {
         command.env("NTUX_SPIN", spin.to_string());
     }
     if let Some(log) = &arguments.log {
-        match std::path::absolute(log) {
-            // The program may change its directory before it writes.
+        match log_path(log) {
             Ok(log) => command.env("NTUX_LOG", log),
             Err(error) => return complain(NTUX_FAILED, format!("--log '{}': {error}", log.display())),
         };
@@ -100,6 +98,11 @@ pub fn run(arguments: &Arguments) -> ExitCode {
     let error = command.exec();
     let status = if error.kind() == ErrorKind::NotFound { NOT_FOUND } else { CANNOT_START };
     complain(status, format!("cannot start '{}': {error}", name.display()))
+}
+
+/// The program may change its directory before it writes, so the path is made absolute.
+fn log_path(log: &Path) -> std::io::Result<PathBuf> {
+    if log == Path::new(TO_STANDARD_ERROR) { Ok(log.to_owned()) } else { std::path::absolute(log) }
 }
 
 fn refuse(name: &OsString, refusal: &Refusal) -> ExitCode {

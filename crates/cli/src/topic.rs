@@ -15,13 +15,14 @@ NTUX_DEVICE=auto|user|kernel    Which device a program gets that opens /dev/ntsy
     user      Always ntux's own device, which lives in shared memory. Choose it where the driver is there but slower.
     kernel    Always the kernel's driver; ntux stands aside. Without a driver the program finds no device.
 
-NTUX_SPIN=N    How many times a thread looks again before it goes to sleep in a wait that is not satisfied yet.
-    N is 0 to 1000000; the default is 0, no looking again. A few hundred can help where each thread has a processor
-    of its own and objects are held for less than a few microseconds. It costs processor time everywhere else.
+NTUX_SPIN=N    How many times a wait that is not satisfied looks again before its thread goes to sleep.
+    N is a whole number below 4294967296. Without it ntux decides. Looking again can help where each thread has a
+    processor of its own and objects are held for a few microseconds; elsewhere it only costs processor time.
 
 NTUX_LOG=PATH    Where to write, when a process ends, what the device did for it. The default is nowhere.
-    The report is appended to the file, so that several processes can share one. It says which device was served,
-    how many operations there were of each kind, and how many waits were satisfied without entering the kernel.
+    One line for each process is appended to the file, so that several can share one: which device was served, how
+    many operations there were, and how many waits never entered the kernel. A process that is killed, or that ends
+    by _exit, writes nothing. 'stderr' in place of a path means standard error.
 
 NTUX_PRELOAD=PATH    The library that `ntux run` loads into the program, instead of the one that it finds by itself:
     libntux_preload.so in the directory of the ntux command, in ../lib, or in ../lib/ntux. Only `ntux run` reads it.

@@ -1,12 +1,11 @@
 //! The report for people.
 
-use std::fmt::Write;
-
 use super::Report;
 use super::facts::{Call, Facts, Role};
 
-/// Width of the column of names.
-const NAME_WIDTH: usize = 18;
+/// Width of the column of marks and names, and of the whole page.
+const NAME_WIDTH: usize = 24;
+const PAGE_WIDTH: usize = 100;
 
 /// The whole report.
 pub fn render(report: &Report) -> String {
@@ -66,14 +65,20 @@ impl Page {
         self.line(&format!("\n{title}"));
     }
 
-    fn fact(&mut self, good: bool, name: &str, meaning: &str) {
-        let mark = if good { "yes" } else { "no" };
-        let _ = writeln!(self.text, "  {mark:<4}{name:<NAME_WIDTH$}  {meaning}");
+    /// A paragraph that begins with `start`; its further lines are indented by `indent`.
+    fn paragraph(&mut self, start: &str, indent: usize, text: &str) {
+        let further = " ".repeat(indent);
+        let options = textwrap::Options::new(PAGE_WIDTH).initial_indent(start).subsequent_indent(&further);
+        self.line(&textwrap::fill(text, options));
     }
 
     fn setting(&mut self, name: &str, value: &str) {
-        let width = NAME_WIDTH + 4;
-        let _ = writeln!(self.text, "  {name:<width$}  {value}");
+        self.paragraph(&format!("  {name:<NAME_WIDTH$}"), NAME_WIDTH + 2, value);
+    }
+
+    fn fact(&mut self, good: bool, name: &str, meaning: &str) {
+        let mark = if good { "yes" } else { "no" };
+        self.setting(&format!("{mark:<5}{name}"), meaning);
     }
 
     fn calls(&mut self, facts: &Facts, role: Role) {
@@ -90,13 +95,13 @@ impl Page {
             None => "none",
         };
         self.title("What a program gets under `ntux run`");
-        self.line(&format!("  {device}: {}", choice.why));
+        self.paragraph("  ", 4, &format!("{device}: {}", choice.why));
         for other in choice.others.iter().filter(|other| matches!(other.mechanism, "kernel" | "user")) {
             let name = if other.mechanism == "kernel" { "the kernel's driver" } else { "ntux's own device" };
-            self.line(&format!("  not {name}: {}", other.why_not));
+            self.paragraph("  ", 4, &format!("not {name}: {}", other.why_not));
         }
         for warning in &choice.warnings {
-            self.line(&format!("  note: {warning}"));
+            self.paragraph("  ", 4, &format!("note: {warning}"));
         }
         let verdict = if choice.can_serve { "Programs can be served." } else { "Programs cannot be served." };
         self.title(verdict);

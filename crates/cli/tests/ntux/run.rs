@@ -110,12 +110,13 @@ fn options_reach_the_program_and_without_them_the_environment_does() {
     let mut command = stage.ntux(&["run", "--log", "log"]);
     let output = finish(command.args(show).current_dir("/"));
     assert_eq!(said(&output), "///log\n");
+    assert_eq!(said(&finish(stage.ntux(&["run", "--log", "stderr"]).args(show))), "//stderr\n");
 }
 
 #[test]
 fn wrong_use_is_status_125() {
     let stage = Stage::new();
-    for wrong in [&["run"][..], &["run", "--spin", "1000001", "true"], &["run", "--device", "x", "true"], &["x"]] {
+    for wrong in [&["run"][..], &["run", "--spin", "4294967296", "true"], &["run", "--device", "x", "true"], &["x"]] {
         let output = finish(&mut stage.ntux(wrong));
         assert_eq!(output.status.code(), Some(125), "{wrong:?}");
         assert!(!complained(&output).is_empty());
