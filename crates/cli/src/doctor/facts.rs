@@ -74,7 +74,9 @@ impl Call {
     pub fn meaning(&self) -> String {
         match (self.answer, self.errno, self.signal) {
             ("works", ..) => "works".to_owned(),
-            ("missing", Some(errno), _) => format!("this kernel does not have it ({})", error_text(errno)),
+            ("missing", Some(errno), _) => {
+                format!("the kernel, or a filter, says that there is no such thing ({})", error_text(errno))
+            }
             ("forbidden", Some(errno), _) => {
                 format!("a filter or a security module forbids it ({})", error_text(errno))
             }
@@ -96,7 +98,7 @@ pub struct Processor {
 pub struct Seccomp {
     pub mode: &'static str,
     pub filters: Option<u64>,
-    /// Names of the calls that answered like a filter does: ENOSYS, EPERM, EACCES, or a deadly signal.
+    /// Names of the calls that answered as a filter does, where there may be one: ENOSYS, EPERM, EACCES, a deadly signal.
     pub refused: Vec<&'static str>,
 }
 
@@ -136,11 +138,7 @@ impl Facts {
                 wide_compare_exchange: atomic::supported(),
                 cores: std::thread::available_parallelism().map_or(1, usize::from),
             },
-            seccomp: Seccomp {
-                mode: seccomp_mode(probe::seccomp()),
-                filters: probe::seccomp_filters(),
-                refused: calls.iter().filter(|call| looks_filtered(call)).map(|call| call.name).collect(),
-            },
+            seccomp: seccomp(&calls),
             limits: Limits { descriptors_soft: limit.soft, descriptors_hard: limit.hard },
             memfd_noexec: probe::memfd_noexec_setting(),
             library: library::find().ok(),
@@ -191,13 +189,15 @@ fn device(found: probe::Device) -> Device {
     Device { path: probe::DEVICE_PATH, state, errno, meaning }
 }
 
-fn seccomp_mode(mode: probe::Seccomp) -> &'static str {
-    match mode {
-        probe::Seccomp::Off => "off",
-        probe::Seccomp::Strict => "strict",
-        probe::Seccomp::Filter => "filter",
-        probe::Seccomp::Unknown => "unknown",
-    }
+fn seccomp(calls: &[Call]) -> Seccomp {
+    let (mode, may_filter) = match probe::seccomp() {
+        probe::Seccomp::Off => ("off", false),
+        probe::Seccomp::Strict => ("strict", true),
+        probe::Seccomp::Filter => ("filter", true),
+        probe::Seccomp::Unknown => ("unknown", true),
+    };
+    let refused = calls.iter().filter(|call| may_filter && looks_filtered(call)).map(|call| call.name).collect();
+    Seccomp { mode, filters: probe::seccomp_filters(), refused }
 }
 
 fn error_text(errno: i32) -> String {

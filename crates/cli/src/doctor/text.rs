@@ -46,7 +46,7 @@ fn seccomp(facts: &Facts) -> String {
     };
     match facts.seccomp.refused.is_empty() {
         true => format!("{filters}; none of the calls above is refused"),
-        false => format!("{filters}; refused or missing: {}", facts.seccomp.refused.join(", ")),
+        false => format!("{filters}; these calls were refused, or are missing: {}", facts.seccomp.refused.join(", ")),
     }
 }
 
