@@ -23,7 +23,7 @@ OTHER_TARGETS := aarch64-unknown-linux-gnu aarch64-apple-darwin
 
 -include crates/capi/install.mk
 
-.PHONY: help tools build demos run doctor bench test format lint unit cross install clean
+.PHONY: help tools build demos run planted doctor bench test format lint unit cross install clean
 
 help:                   ## This list
 	@sed -n 's/^\([a-z]*\):[^#]*## \(.*\)/  make \1 \2/p' $(firstword $(MAKEFILE_LIST)) | \
@@ -42,11 +42,15 @@ build: tools            ## Build the command and the library that it loads into 
 demos: tools
 	@mkdir -p $(OUT)/demo
 	$(CC) $(DEMO_CFLAGS) -o $(OUT)/demo/two_processes demo/two_processes.c
+	$(CC) $(DEMO_CFLAGS) -shared -fPIC -o $(OUT)/demo/planted.so demo/planted.c -ldl
 	$(CARGO) build --release --locked --manifest-path demo/ntsync-crate/Cargo.toml --target-dir $(TARGET_DIR)/demo
 	@$(INSTALL) -m 755 $(TARGET_DIR)/demo/release/ntsync-crate-demo $(OUT)/demo/ntsync-crate
 
 run: build demos        ## Build everything and run two programs that were written for the kernel's driver
 	@demo/run $(OUT)
+
+planted: build demos
+	@demo/planted $(OUT)
 
 doctor: build           ## Say what this machine can do, and what ntux would use
 	@$(OUT)/bin/ntux doctor
@@ -54,7 +58,7 @@ doctor: build           ## Say what this machine can do, and what ntux would use
 bench: build            ## Measure ntux beside the other ways to have NT objects
 	@$(OUT)/bin/ntux bench sync
 
-test: format lint unit cross run    ## All tests, checks and both programs of `make run`
+test: format lint unit cross run planted    ## All tests, checks and both programs of `make run`
 	@echo "make test: all passed"
 
 format: tools

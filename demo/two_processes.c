@@ -19,6 +19,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -161,6 +162,7 @@ static int receive_order(struct order *order)
 static int client(void)
 {
     struct order order;
+    prctl(PR_SET_PDEATHSIG, SIGKILL); /* a server that fails leaves no client behind, asleep for ever */
     while (receive_order(&order)) {
         if (order.object < OBJECT_COUNT)
             continue;
