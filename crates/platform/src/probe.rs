@@ -4,14 +4,14 @@
 //! a new kernel answer like an old one. So every probe makes the real call. The calls that a filter may answer with a
 //! deadly signal are made in a child process ([`in_child`]), as on Android, where an unlisted call is one.
 //!
-//! The probes use raw system calls where a preloaded library could answer in the kernel's place.
+//! Where the core has a function for it ([`memory`]), the probe calls that one. The driver is asked with raw system
+//! calls, because a preloaded library of ours could answer in its place.
 
 use std::ffi::CStr;
-use std::io::Write;
-use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
+use std::os::fd::{AsFd, AsRawFd, FromRawFd, OwnedFd};
 use std::path::Path;
 
-use crate::errno;
+use crate::{errno, memory};
 
 /// What a system call answered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -122,6 +122,12 @@ enum Trouble {
     Wrong,
 }
 
+impl From<std::io::Error> for Trouble {
+    fn from(error: std::io::Error) -> Self {
+        error.raw_os_error().map_or(Trouble::Wrong, Trouble::Errno)
+    }
+}
+
 type Probe = fn() -> Result<(), Trouble>;
 
 /// Sleeping and waking with the futex call that every Linux has: all that ntux needs.
@@ -184,44 +190,34 @@ pub fn futex_requeue() -> Answer {
 /// Anonymous shared memory whose size can be sealed.
 pub fn memfd_sealed() -> Answer {
     in_child(|| {
-        let memory = memfd(libc::MFD_CLOEXEC | libc::MFD_ALLOW_SEALING)?;
-        // SAFETY: plain calls on our own descriptor.
-        succeeded(unsafe { libc::syscall(libc::SYS_ftruncate, memory.as_raw_fd(), 4096) })?;
-        let seals = libc::F_SEAL_SHRINK | libc::F_SEAL_GROW;
-        // SAFETY: as above.
-        succeeded(unsafe { libc::syscall(libc::SYS_fcntl, memory.as_raw_fd(), libc::F_ADD_SEALS, seals) })?;
-        // SAFETY: as above.
-        match unsafe { libc::syscall(libc::SYS_ftruncate, memory.as_raw_fd(), 0) } {
-            0 => Err(Trouble::Wrong),
-            _ => Ok(()),
-        }
+        let memory = some_memory()?;
+        if memory::cannot_shrink(memory.as_fd()) { Ok(()) } else { Err(Trouble::Wrong) }
     })
 }
 
 /// The flag `MFD_NOEXEC_SEAL` (Linux 6.3), which `vm.memfd_noexec=2` demands.
 pub fn memfd_noexec_seal() -> Answer {
-    let answer = in_child(|| memfd(libc::MFD_CLOEXEC | libc::MFD_NOEXEC_SEAL).map(drop));
-    match answer {
-        Answer::Fails(libc::EINVAL) => Answer::Missing(libc::EINVAL),
-        other => other,
-    }
+    const MFD_NOEXEC_SEAL: libc::c_uint = 8;
+    let answer = in_child(|| {
+        let flags = libc::MFD_CLOEXEC | MFD_NOEXEC_SEAL;
+        // SAFETY: the name ends in a zero byte and outlives the call.
+        descriptor(unsafe { libc::syscall(libc::SYS_memfd_create, c"ntux-probe".as_ptr(), flags) }).map(drop)
+    });
+    option(answer)
 }
 
 /// Opening a memory file again through `/proc/self/fd`: gives it a second, independent file offset.
 pub fn reopen() -> Answer {
-    in_child(|| reopened(&memfd(libc::MFD_CLOEXEC)?).map(drop))
+    in_child(|| Ok(memory::reopen(some_memory()?.as_fd()).map(drop)?))
 }
 
 /// Open-file-description locks on memory files: a read lock held by one open is seen by another.
 pub fn ofd_locks() -> Answer {
     in_child(|| {
-        let memory = memfd(libc::MFD_CLOEXEC)?;
-        let other = reopened(&memory)?;
-        let mut lock = one_byte_lock(libc::F_RDLCK);
-        ofd_lock(&memory, libc::F_OFD_SETLK, &mut lock)?;
-        let mut question = one_byte_lock(libc::F_WRLCK);
-        ofd_lock(&other, libc::F_OFD_GETLK, &mut question)?;
-        if question.l_type == libc::F_RDLCK as libc::c_short { Ok(()) } else { Err(Trouble::Wrong) }
+        let memory = some_memory()?;
+        let other = memory::reopen(memory.as_fd())?;
+        memory::hold(memory.as_fd(), 0)?;
+        if memory::is_held(other.as_fd(), 0)? { Ok(()) } else { Err(Trouble::Wrong) }
     })
 }
 
@@ -238,7 +234,7 @@ pub fn robust_list() -> Answer {
 
 /// Pages that a child of fork finds zeroed (`MADV_WIPEONFORK`, Linux 4.14).
 pub fn wipe_on_fork() -> Answer {
-    let answer = in_child(|| {
+    option(in_child(|| {
         let protection = libc::PROT_READ | libc::PROT_WRITE;
         let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS;
         // SAFETY: a fresh mapping at an address of the kernel's choice disturbs nothing.
@@ -248,7 +244,11 @@ pub fn wipe_on_fork() -> Answer {
         }
         // SAFETY: the page was mapped just above and nobody else knows it; this process ends right after.
         succeeded(unsafe { libc::syscall(libc::SYS_madvise, page, 4096, libc::MADV_WIPEONFORK) }).map(drop)
-    });
+    }))
+}
+
+/// An option that the kernel does not know is `EINVAL`.
+fn option(answer: Answer) -> Answer {
     match answer {
         Answer::Fails(libc::EINVAL) => Answer::Missing(libc::EINVAL),
         other => other,
@@ -343,8 +343,8 @@ pub fn has_file_capabilities(path: &Path) -> bool {
 
 /// Runs a probe in a child process, so that a deadly answer kills only the child.
 ///
-/// The child makes system calls on its own stack only: the parent may have other threads, which hold the
-/// allocator's lock at the moment of the fork.
+/// The parent may have other threads, of which the child has none: so a probe takes no lock but the allocator's, which the
+/// C library puts in order in a child.
 fn in_child(probe: Probe) -> Answer {
     /// Exit status for [`Trouble::Wrong`]: above every error number.
     const WRONG: i32 = 255;
@@ -402,32 +402,9 @@ fn open(path: &CStr, flags: libc::c_int) -> Result<OwnedFd, Trouble> {
     descriptor(unsafe { libc::syscall(libc::SYS_openat, libc::AT_FDCWD, path.as_ptr(), flags | libc::O_CLOEXEC, 0) })
 }
 
-fn memfd(flags: libc::c_uint) -> Result<OwnedFd, Trouble> {
-    // SAFETY: the name ends in a zero byte and outlives the call.
-    descriptor(unsafe { libc::syscall(libc::SYS_memfd_create, c"ntux-probe".as_ptr(), flags) })
-}
-
-fn reopened(file: &OwnedFd) -> Result<OwnedFd, Trouble> {
-    // On the stack, because a child may not allocate. The zeros after the text end the string.
-    let mut path = [0u8; 32];
-    let written = write!(&mut path[..], "/proc/self/fd/{}", file.as_raw_fd());
-    let path = CStr::from_bytes_until_nul(&path).map_err(|_| Trouble::Wrong)?;
-    written.map_err(|_| Trouble::Wrong)?;
-    open(path, libc::O_RDWR)
-}
-
-fn one_byte_lock(kind: libc::c_int) -> libc::flock {
-    // SAFETY: all zeros is a valid value of this plain structure.
-    let mut lock: libc::flock = unsafe { core::mem::zeroed() };
-    lock.l_type = kind as libc::c_short;
-    lock.l_whence = libc::SEEK_SET as libc::c_short;
-    lock.l_len = 1;
-    lock
-}
-
-fn ofd_lock(file: &OwnedFd, command: libc::c_int, lock: &mut libc::flock) -> Result<(), Trouble> {
-    // SAFETY: `lock` is a valid place for the question and the answer.
-    succeeded(unsafe { libc::syscall(libc::SYS_fcntl, file.as_raw_fd(), command, core::ptr::from_mut(lock)) }).map(drop)
+/// As the core makes the memory of an arena.
+fn some_memory() -> Result<OwnedFd, Trouble> {
+    Ok(memory::create(c"ntux-probe", 4096)?)
 }
 
 #[cfg(test)]

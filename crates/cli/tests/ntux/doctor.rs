@@ -173,7 +173,7 @@ fn a_refused_call_is_reported_as_refused() {
             &["memfd_sealed", "memfd_noexec_seal", "reopen", "ofd_locks"],
             "missing",
         ),
-        (fcntl.with_argument(libc::F_ADD_SEALS), &["memfd_sealed"], "forbidden"),
+        (fcntl.with_argument(libc::F_ADD_SEALS), &["memfd_sealed", "reopen", "ofd_locks"], "forbidden"),
         (fcntl.with_argument(libc::F_OFD_GETLK), &["ofd_locks"], "forbidden"),
         (Rule::errno(libc::SYS_madvise, libc::ENOMEM), &["wipe_on_fork"], "fails"),
     ];
