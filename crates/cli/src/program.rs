@@ -4,7 +4,7 @@
 //! program gains rights by being started.
 
 use std::ffi::OsStr;
-use std::fs::{File, Metadata};
+use std::fs::File;
 use std::io::{ErrorKind, Read};
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::MetadataExt;
@@ -98,7 +98,12 @@ fn check_at_depth(path: &Path, depth: usize) -> Result<(), Refusal> {
     if depth > SCRIPT_DEPTH_MAX {
         return Err(Refusal::ScriptsTooDeep);
     }
-    let mut file = File::open(path).map_err(|error| Refusal::Unreadable(error.kind()))?;
+    let mut file = match File::open(path) {
+        Ok(file) => file,
+        // It may be executed but not read: only starting it can tell what it is.
+        Err(error) if error.kind() == ErrorKind::PermissionDenied => return check_rights(path),
+        Err(error) => return Err(Refusal::Unreadable(error.kind())),
+    };
     let mut start = Vec::new();
     (&mut file)
         .take(SCRIPT_LINE_MAX as u64)
@@ -111,7 +116,7 @@ fn check_at_depth(path: &Path, depth: usize) -> Result<(), Refusal> {
         return check_at_depth(&found, depth + 1).map_err(within);
     }
     check_elf(&ReadCache::new(file))?;
-    check_rights(path, &std::fs::metadata(path).map_err(|error| Refusal::Unreadable(error.kind()))?)
+    check_rights(path)
 }
 
 /// The interpreter named in the first line, if the file is a script.
@@ -142,10 +147,11 @@ const fn own_machine() -> u16 {
 }
 
 /// Whether starting the program gives it rights that the caller has not.
-fn check_rights(path: &Path, metadata: &Metadata) -> Result<(), Refusal> {
+fn check_rights(path: &Path) -> Result<(), Refusal> {
     const SET_USER_ID: u32 = 0o4000;
     /// With the group's right to execute; without it the bit means something else.
     const SET_GROUP_ID: u32 = 0o2010;
+    let metadata = std::fs::metadata(path).map_err(|error| Refusal::Unreadable(error.kind()))?;
     let (user, group) = probe::real_ids();
     if metadata.mode() & SET_USER_ID != 0 && metadata.uid() != user {
         return Err(Refusal::SetUserId);

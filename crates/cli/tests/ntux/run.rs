@@ -256,6 +256,23 @@ fn a_set_group_id_program_is_refused() {
 }
 
 #[test]
+fn a_program_that_may_be_executed_but_not_read_is_started() {
+    let stage = Stage::new();
+    if !we_are_root() {
+        println!("not tested: only root can become another user, who may not read the file");
+        return;
+    }
+    let (program, ntux) = (stage.path("unreadable"), stage.path("ntux"));
+    std::fs::copy(true_program(), &program).expect("a copy");
+    std::fs::copy(env!("CARGO_BIN_EXE_ntux"), &ntux).expect("a copy");
+    set_mode(&program, 0o711);
+    set_mode(&stage.path(""), 0o755);
+    let mut command = std::process::Command::new(&ntux);
+    let output = finish(command.args(["run", "--"]).arg(&program).env("NTUX_PRELOAD", &stage.library).uid(NOBODY));
+    assert_eq!(output.status.code(), Some(0), "{}", complained(&output));
+}
+
+#[test]
 fn a_program_with_file_capabilities_is_refused() {
     /// Version 2 with the bit 'effective', then a permitted set that holds CAP_NET_BIND_SERVICE only.
     const CAPABILITIES: [u32; 5] = [0x0200_0001, 1 << 10, 0, 0, 0];
