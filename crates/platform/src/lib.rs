@@ -11,6 +11,7 @@ pub mod explore;
 pub mod futex;
 pub mod liveness;
 pub mod memory;
+mod path;
 #[cfg(target_os = "linux")]
 pub mod probe;
 pub mod robust;

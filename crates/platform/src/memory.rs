@@ -172,7 +172,7 @@ pub fn offset(fd: BorrowedFd<'_>) -> io::Result<u64> {
 /// free descriptor.
 #[cfg(target_os = "linux")]
 pub fn reopen(fd: BorrowedFd<'_>) -> io::Result<OwnedFd> {
-    let path = std::ffi::CString::new(format!("/proc/self/fd/{}", fd.as_raw_fd()))?;
+    let path = crate::path::Path::new(format_args!("/proc/self/fd/{}", fd.as_raw_fd()));
     // SAFETY: `path` is a terminated string that outlives the call.
     owned(unsafe { libc::open(path.as_ptr(), libc::O_RDWR | libc::O_CLOEXEC) })
 }

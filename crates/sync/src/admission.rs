@@ -550,10 +550,10 @@ impl Arena {
         let owner = candidate.owner();
         for entry in candidate.list.iter().take(candidate.count()) {
             let index = Object(entry.load()).index();
-            if let Some(slot) = self.object_slot(index) {
-                if !self.conclude_object(seen, slot, owner, taken)? {
-                    return Ok(());
-                }
+            if let Some(slot) = self.object_slot(index)
+                && !self.conclude_object(seen, slot, owner, taken)?
+            {
+                return Ok(());
             }
         }
         let next = if seen.step() == 0 { Phase::End } else { Phase::Scan };

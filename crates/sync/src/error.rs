@@ -6,7 +6,7 @@ use ntux_platform::error as number;
 pub type Result<T> = core::result::Result<T, Error>;
 
 /// Why an operation was refused. Nothing changed.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 #[non_exhaustive]
 pub enum Error {
     /// An argument out of range, or an object of another kind or arena (`EINVAL`).

@@ -45,11 +45,11 @@ pub use waiter::Waiter;
 const RETRIES: u32 = 1 << 24;
 
 /// An object of an arena, as a plain number: it means the same in every process that attached the arena. Never 0.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct Object(pub u64);
 
 /// A satisfied wait.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct Satisfied {
     /// Which object (0 for wait-all), or the number of objects for the alert.
     pub index: u32,
@@ -58,7 +58,7 @@ pub struct Satisfied {
 }
 
 /// State of a mutex.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct MutexState {
     /// Owner id, 0 when unowned.
     pub owner: u32,

@@ -26,6 +26,10 @@ pub enum Bug {
     TimeoutLeave,
     /// An attempt's claims carry the ticket of the waiter instead of the number of the attempt.
     NoAttempt,
+    /// A wait over several objects looks at one after the other and takes what it finds.
+    NaivePoll,
+    /// A signal ignores that somebody waits for several objects.
+    WaitAllUnseen,
 }
 
 #[cfg(feature = "explore")]

@@ -87,10 +87,10 @@ impl Arena {
             match signal.step(seen, kind, &slot.extra) {
                 Step::Refused(error) => return Err(error),
                 Step::Unchanged(previous) => return Ok(previous),
-                Step::Changed { next, previous, offers } if !offers || !seen.has(W | WA) => {
-                    if slot.exchange(seen, next) {
-                        return Ok(previous);
-                    }
+                Step::Changed { next, previous, offers }
+                    if (!offers || !seen.has(W | WA)) && slot.exchange(seen, next) =>
+                {
+                    return Ok(previous);
                 }
                 _ => {}
             }
@@ -115,7 +115,7 @@ impl Arena {
                     slot.exchange(seen, seen.claimed_for(claimant, 0));
                     continue;
                 }
-                Step::Changed { offers: true, .. } if seen.has(WA) => {
+                Step::Changed { offers: true, .. } if seen.has(WA) && !planted(Bug::WaitAllUnseen) => {
                     return self.announce(waiter, object, signal);
                 }
                 Step::Changed { next, previous, offers } => {

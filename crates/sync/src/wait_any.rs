@@ -109,10 +109,10 @@ impl Arena {
         owner: u32,
         deadline: Deadline,
     ) -> Result<Satisfied> {
-        if let (&[object], None, false) = (objects, alert, owner == 0) {
-            if let Some(satisfied) = self.take_at_once(object, owner) {
-                return Ok(satisfied);
-            }
+        if let (&[object], None, false) = (objects, alert, owner == 0)
+            && let Some(satisfied) = self.take_at_once(object, owner)
+        {
+            return Ok(satisfied);
         }
         self.wait_any_slowly(waiter, objects, alert, owner, deadline)
     }
@@ -146,8 +146,8 @@ impl Arena {
         for _ in 0..RETRIES {
             let mut words = [ObjectWord::default(); LIST_MAX];
             match self.look_at_all(waiter, &list, owner, &mut words)? {
-                Some((0, seen, next)) => {
-                    if let Some(satisfied) = self.take_first(&list, seen, next) {
+                Some((position, seen, next)) if position == 0 || planted(Bug::NaivePoll) => {
+                    if let Some(satisfied) = self.take(&list, position, seen, next) {
                         return Ok(satisfied);
                     }
                 }
@@ -162,7 +162,9 @@ impl Arena {
                     return self.wait_registered(waiter, &list, owner, deadline);
                 }
                 None if waiter.is_interrupted() => return Err(Error::Interrupted),
-                None if self.unchanged(&list, &words, list.length) => return Err(Error::TimedOut),
+                None if planted(Bug::NaivePoll) || self.unchanged(&list, &words, list.length) => {
+                    return Err(Error::TimedOut);
+                }
                 None => {}
             }
         }
@@ -227,10 +229,11 @@ impl Arena {
         list.as_slice().iter().zip(words).take(count).all(same)
     }
 
-    fn take_first(&self, list: &List, seen: ObjectWord, next: ObjectWord) -> Option<Satisfied> {
-        let slot = self.object_slot(list.as_slice()[0].index())?;
+    /// Takes the first object: nothing stands before it.
+    fn take(&self, list: &List, position: usize, seen: ObjectWord, next: ObjectWord) -> Option<Satisfied> {
+        let slot = self.object_slot(list.as_slice()[position].index())?;
         let taken = next == seen || slot.exchange(seen, next);
-        taken.then(|| Satisfied { index: 0, abandoned: is_abandoned(slot, seen) })
+        taken.then(|| Satisfied { index: position as u32, abandoned: is_abandoned(slot, seen) })
     }
 
     /// Takes the object at `position` if the ones before it stay as they were.

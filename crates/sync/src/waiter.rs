@@ -53,6 +53,7 @@ pub struct Waiter {
     current: Cell<*const WaiterSlot>,
     epoch: Cell<u64>,
     active: Flag,
+    sleeps: Cell<u64>,
     thread: PhantomData<*mut ()>,
 }
 
@@ -75,6 +76,11 @@ impl Waiter {
     /// Waits are no longer interrupted.
     pub fn resume(&self) {
         self.interrupted.set(false);
+    }
+
+    /// How often waits of this waiter have entered the kernel to sleep.
+    pub fn sleeps(&self) -> u64 {
+        self.sleeps.get()
     }
 
     /// Whether waits are interrupted.
@@ -172,6 +178,7 @@ impl Epoch<'_> {
             if !seen.is_parked() && !self.slot.exchange(seen, seen.parked()) {
                 continue;
             }
+            self.waiter.sleeps.set(self.waiter.sleeps.get() + 1);
             let address = self.slot.word.futex_address();
             let woken = futex::wait(address, seen.parked().futex(), deadline);
             // A word that never holds still would keep the kernel from looking at the deadline.
@@ -200,6 +207,7 @@ impl Arena {
             current: Cell::new(core::ptr::null()),
             epoch: Cell::new(0),
             active: Flag::new(),
+            sleeps: Cell::new(0),
             thread: PhantomData,
         }
     }
@@ -259,10 +267,10 @@ impl Arena {
         let slot = self.waiter_slot(index).ok_or(Error::Corrupt)?;
         withdraw(slot, slot.load().ticket());
         self.help_admission_of(waiter, index)?;
-        if let Some(object) = satisfied_by(slot.load()) {
-            if let Some(object_slot) = self.object_slot(object) {
-                self.help(waiter, object, object_slot.load())?;
-            }
+        if let Some(object) = satisfied_by(slot.load())
+            && let Some(object_slot) = self.object_slot(object)
+        {
+            self.help(waiter, object, object_slot.load())?;
         }
         Ok(())
     }
