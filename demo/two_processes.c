@@ -536,8 +536,11 @@ static void scene_killed_owner(const char *program)
     CHECK(mutex_state().owner == CLIENT && unlock(CLIENT) == 1);
     say("The next to take it, a new client, is told so (EOWNERDEAD), and owns it.");
     CHECK(is(SERVER_WAIT(ANY_OF(MUTEX)), 0, 0));
+    CLIENT_STARTS(ANY_OF(MUTEX));
+    client_sleeps();
     CHECK(unlock(SERVER) == 1);
-    say("The one after that finds an ordinary mutex.");
+    CHECK(is(client_outcome(), 0, 0));
+    say("The ones after that find an ordinary mutex, and can wait for it.");
 }
 
 static void server(const char *program)
