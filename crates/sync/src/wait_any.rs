@@ -110,26 +110,25 @@ impl Arena {
         deadline: Deadline,
     ) -> Result<Satisfied> {
         if let (&[object], None, false) = (objects, alert, owner == 0)
-            && let Some(satisfied) = self.take_at_once(object, owner)
+            && let Some(satisfied) = self.take_at_once(waiter, object, owner)
         {
             return Ok(satisfied);
         }
         self.wait_any_slowly(waiter, objects, alert, owner, deadline)
     }
 
-    /// One look and one exchange at a single object.
+    /// One exchange at a single object, of what is probably there.
     #[inline(always)]
-    fn take_at_once(&self, object: Object, owner: u32) -> Option<Satisfied> {
+    fn take_at_once(&self, waiter: &Waiter, object: Object, owner: u32) -> Option<Satisfied> {
         let slot = self.object_slot(object.index())?;
-        let seen = slot.load();
+        let seen = slot.guess(waiter, object);
         let kind = slot.kind_if_live(object)?;
-        if seen.is_claimed() {
+        if seen.is_claimed() || kind == Kind::ManualEvent {
             return None;
         }
         let next = acquired(slot, kind, seen, owner)?;
         let abandoned = kind == Kind::Mutex && seen.has(ABANDONED);
-        let taken = kind == Kind::ManualEvent || slot.exchange(seen, next);
-        taken.then_some(Satisfied { index: 0, abandoned })
+        slot.exchange_guess(waiter, object, seen, next).then_some(Satisfied { index: 0, abandoned })
     }
 
     #[cold]
@@ -153,13 +152,17 @@ impl Arena {
                 }
                 Some((position, seen, next)) => {
                     let probed = self.probe(waiter, &list, owner, &words, position, seen, next)?;
-                    return match probed {
-                        Some(satisfied) => Ok(satisfied),
-                        None => self.wait_registered(waiter, &list, owner, deadline),
-                    };
+                    if let Some(satisfied) = probed {
+                        return Ok(satisfied);
+                    }
+                    if let Some(satisfied) = self.wait_registered(waiter, &list, owner, deadline)? {
+                        return Ok(satisfied);
+                    }
                 }
                 None if !deadline.passed() => {
-                    return self.wait_registered(waiter, &list, owner, deadline);
+                    if let Some(satisfied) = self.wait_registered(waiter, &list, owner, deadline)? {
+                        return Ok(satisfied);
+                    }
                 }
                 None if waiter.is_interrupted() => return Err(Error::Interrupted),
                 None if planted(Bug::NaivePoll) || self.unchanged(&list, &words, list.length) => {
@@ -274,18 +277,21 @@ impl Arena {
         Ok(decided.then_some(satisfied))
     }
 
-    fn wait_registered(&self, waiter: &Waiter, list: &List, owner: u32, deadline: Deadline) -> Result<Satisfied> {
+    /// None: it is to be started again.
+    fn wait_registered(
+        &self,
+        waiter: &Waiter,
+        list: &List,
+        owner: u32,
+        deadline: Deadline,
+    ) -> Result<Option<Satisfied>> {
         let epoch = self.begin(waiter, State::Waiting, list.as_slice(), list.count, owner)?;
         let mut places = [None; LIST_MAX];
         let registered = self.register_any(&epoch, list, owner, 0..list.length, &mut places);
         let end = self.conclude(&epoch, registered.is_ok(), deadline);
         let satisfied = self.settle(&epoch, list, end);
         leave(&places);
-        match (satisfied?, registered) {
-            (Some(satisfied), _) => Ok(satisfied),
-            (None, Err(error)) => Err(error),
-            (None, Ok(())) => Err(failure(waiter)),
-        }
+        outcome(waiter, satisfied?, registered)
     }
 
     /// Sleeps if there is anything to sleep for; withdraws otherwise.
@@ -386,6 +392,20 @@ impl Arena {
         }
         Ok(!epoch.is_open())
     }
+}
+
+/// What a registered wait returns; none when it is to be started again.
+pub(crate) fn outcome(
+    waiter: &Waiter,
+    satisfied: Option<Satisfied>,
+    registered: Result<()>,
+) -> Result<Option<Satisfied>> {
+    let starts_again = waiter.starts_again();
+    if satisfied.is_some() {
+        return Ok(satisfied);
+    }
+    registered?;
+    if starts_again && !waiter.is_interrupted() { Ok(None) } else { Err(failure(waiter)) }
 }
 
 /// Why a withdrawn wait failed.
