@@ -11,7 +11,15 @@ pub mod explore;
 pub mod futex;
 pub mod liveness;
 pub mod memory;
+mod path;
 pub mod robust;
+
+/// The system's error numbers that results are made of.
+pub mod error {
+    pub use libc::{
+        EBADF, EINTR, EINVAL, EIO, EMFILE, ENFILE, ENOMEM, ENOSYS, ENOTTY, EOVERFLOW, EOWNERDEAD, EPERM, ETIMEDOUT,
+    };
+}
 
 /// The calling thread's error number after a failed call.
 pub fn errno() -> i32 {
