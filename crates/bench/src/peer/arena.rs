@@ -1,14 +1,11 @@
 //! ntux through its Rust interface.
 
 use std::io;
-use std::os::fd::AsRawFd;
+use std::os::fd::{AsRawFd, BorrowedFd};
 
 use ntux_sync::{Arena, Capacity, Deadline, Error, Object, Waiter};
 
 use super::{Peer, Reset};
-
-/// What a session of many programs would ask for; memory is taken only as it is used.
-const CAPACITY: Capacity = Capacity { objects: 1 << 20, waiters: 1 << 16 };
 
 pub(crate) struct RustArena(Arena);
 
@@ -20,7 +17,11 @@ pub(crate) struct Seat {
 
 impl RustArena {
     pub(crate) fn open() -> io::Result<Self> {
-        Arena::create(CAPACITY).map(Self).map_err(refused)
+        Arena::create(Capacity::default()).map(Self).map_err(refused)
+    }
+
+    fn fd(&self) -> io::Result<BorrowedFd<'_>> {
+        self.0.fd().ok_or_else(|| io::ErrorKind::NotFound.into())
     }
 
     /// Bytes of memory that the arena's file takes now.
@@ -28,7 +29,7 @@ impl RustArena {
         // SAFETY: all zeros is a valid `stat`.
         let mut status: libc::stat = unsafe { core::mem::zeroed() };
         // SAFETY: the kernel fills in `status`.
-        if unsafe { libc::fstat(self.0.fd().as_raw_fd(), &mut status) } != 0 {
+        if unsafe { libc::fstat(self.fd()?.as_raw_fd(), &mut status) } != 0 {
             return Err(io::Error::last_os_error());
         }
         Ok(status.st_blocks as u64 * 512)
@@ -40,7 +41,7 @@ impl Peer for RustArena {
     type Object = Object;
 
     fn after_fork(&mut self) -> io::Result<()> {
-        let attached = Arena::attach(self.0.fd()).map_err(refused)?;
+        let attached = Arena::attach(self.fd()?).map_err(refused)?;
         // The parent's attachment is the parent's: the child must not end it.
         core::mem::forget(core::mem::replace(&mut self.0, attached));
         Ok(())
@@ -50,16 +51,16 @@ impl Peer for RustArena {
         Ok(Seat { waiter: self.0.waiter(), owner })
     }
 
-    fn mutex(&self, _: &mut Seat) -> io::Result<Object> {
-        self.0.mutex_create(0, 0).map_err(refused)
+    fn mutex(&self, seat: &mut Seat) -> io::Result<Object> {
+        self.0.mutex_create(&seat.waiter, 0, 0).map_err(refused)
     }
 
-    fn semaphore(&self, _: &mut Seat, count: u32, max: u32) -> io::Result<Object> {
-        self.0.semaphore_create(count, max).map_err(refused)
+    fn semaphore(&self, seat: &mut Seat, count: u32, max: u32) -> io::Result<Object> {
+        self.0.semaphore_create(&seat.waiter, count, max).map_err(refused)
     }
 
-    fn event(&self, _: &mut Seat, reset: Reset) -> io::Result<Object> {
-        self.0.event_create(reset == Reset::Manual, false).map_err(refused)
+    fn event(&self, seat: &mut Seat, reset: Reset) -> io::Result<Object> {
+        self.0.event_create(&seat.waiter, reset == Reset::Manual, false).map_err(refused)
     }
 
     #[inline(always)]
@@ -101,5 +102,5 @@ impl Peer for RustArena {
 
 #[cold]
 fn refused(error: Error) -> io::Error {
-    io::Error::other(format!("{error:?}"))
+    io::Error::other(error)
 }
