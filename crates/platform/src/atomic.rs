@@ -150,6 +150,13 @@ impl Word128 {
         self.load_exclusive()
     }
 
+    /// Both halves, perhaps of different versions: good only for an exchange, which fails if they are.
+    #[inline(always)]
+    pub fn glance(&self) -> Pair {
+        step!(Load, self);
+        Pair { low: self.low.load(Ordering::Acquire), high: self.high.load(Ordering::Acquire) }
+    }
+
     #[cold]
     fn load_exclusive(&self) -> Pair {
         match self.exchange_raw(Pair::default(), Pair::default()) {

@@ -110,26 +110,25 @@ impl Arena {
         deadline: Deadline,
     ) -> Result<Satisfied> {
         if let (&[object], None, false) = (objects, alert, owner == 0)
-            && let Some(satisfied) = self.take_at_once(object, owner)
+            && let Some(satisfied) = self.take_at_once(waiter, object, owner)
         {
             return Ok(satisfied);
         }
         self.wait_any_slowly(waiter, objects, alert, owner, deadline)
     }
 
-    /// One look and one exchange at a single object.
+    /// One exchange at a single object, of what is probably there.
     #[inline(always)]
-    fn take_at_once(&self, object: Object, owner: u32) -> Option<Satisfied> {
+    fn take_at_once(&self, waiter: &Waiter, object: Object, owner: u32) -> Option<Satisfied> {
         let slot = self.object_slot(object.index())?;
-        let seen = slot.load();
+        let seen = slot.guess(waiter, object);
         let kind = slot.kind_if_live(object)?;
-        if seen.is_claimed() {
+        if seen.is_claimed() || kind == Kind::ManualEvent {
             return None;
         }
         let next = acquired(slot, kind, seen, owner)?;
         let abandoned = kind == Kind::Mutex && seen.has(ABANDONED);
-        let taken = kind == Kind::ManualEvent || slot.exchange(seen, next);
-        taken.then_some(Satisfied { index: 0, abandoned })
+        slot.exchange_guess(waiter, object, seen, next).then_some(Satisfied { index: 0, abandoned })
     }
 
     #[cold]

@@ -32,8 +32,11 @@ use crate::arena::format::WaiterSlot;
 use crate::arena::pool::Pool;
 use crate::claim::satisfied_by;
 use crate::ticket::{State, Ticket, WaiterWord};
+use crate::word::ObjectWord;
 use crate::{Error, Object, RETRIES, Result};
 
+/// Objects whose last word a thread remembers.
+const REMEMBERED: usize = 4;
 const TAKEN: u64 = 1 << 63;
 const PEER_SHIFT: u32 = 32;
 const PEER_MASK: u64 = 0xfff;
@@ -54,6 +57,8 @@ pub struct Waiter {
     epoch: Cell<u64>,
     active: Flag,
     sleeps: Cell<u64>,
+    /// Words that this thread left behind, by object.
+    memory: [Cell<(u64, ObjectWord)>; REMEMBERED],
     thread: PhantomData<*mut ()>,
 }
 
@@ -86,6 +91,24 @@ impl Waiter {
     /// Whether waits are interrupted.
     pub fn is_interrupted(&self) -> bool {
         self.interrupted.is_raised()
+    }
+
+    /// The word that this thread left in an object when it last changed it: an exchange that expects it saves the load,
+    /// and fails if anybody else has been there.
+    #[inline(always)]
+    pub(crate) fn recall(&self, object: Object) -> Option<ObjectWord> {
+        let (remembered, word) = self.memory[object.index() as usize % REMEMBERED].get();
+        (remembered == object.0).then_some(word)
+    }
+
+    #[inline(always)]
+    pub(crate) fn remember(&self, object: Object, word: ObjectWord) {
+        self.memory[object.index() as usize % REMEMBERED].set((object.0, word));
+    }
+
+    #[inline(always)]
+    pub(crate) fn forget(&self, object: Object) {
+        self.memory[object.index() as usize % REMEMBERED].set((0, ObjectWord::default()));
     }
 
     pub(crate) fn robust(&self) -> Head {
@@ -208,6 +231,7 @@ impl Arena {
             epoch: Cell::new(0),
             active: Flag::new(),
             sleeps: Cell::new(0),
+            memory: Default::default(),
             thread: PhantomData,
         }
     }

@@ -178,6 +178,25 @@ impl ObjectSlot {
         ObjectWord(self.word.load())
     }
 
+    /// A copy that only an exchange may rely on: what this thread left here, or both halves of the word, unchecked.
+    #[inline(always)]
+    pub(crate) fn guess(&self, waiter: &Waiter, object: Object) -> ObjectWord {
+        waiter.recall(object).unwrap_or_else(|| ObjectWord(self.word.glance()))
+    }
+
+    /// As [`ObjectSlot::exchange`]; remembers what the thread left here.
+    #[inline(always)]
+    pub(crate) fn exchange_guess(&self, waiter: &Waiter, object: Object, seen: ObjectWord, next: ObjectWord) -> bool {
+        let left = next.advanced();
+        let done = self.word.compare_exchange(seen.0, left.0).is_ok();
+        if done {
+            waiter.remember(object, left);
+        } else {
+            waiter.forget(object);
+        }
+        done
+    }
+
     /// Replaces `seen` by `next`, one step later.
     #[inline(always)]
     pub(crate) fn exchange(&self, seen: ObjectWord, next: ObjectWord) -> bool {
