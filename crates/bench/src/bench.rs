@@ -64,14 +64,18 @@ impl Bench {
         }
     }
 
-    /// Whether `--only` lets the scenario through.
+    /// Whether `--only` lets the scenario through for the current peer.
     pub(crate) fn wanted(&self, name: &str) -> bool {
-        self.only.as_ref().is_none_or(|only| name.contains(only.as_str()))
+        self.only.as_ref().is_none_or(|only| self.title(name).contains(only.as_str()))
+    }
+
+    fn title(&self, name: &str) -> String {
+        format!("{name}: {}", self.peer)
     }
 
     /// Says on standard error what is being measured, and starts the watchdog.
     pub(crate) fn announce(&self, name: &str) {
-        eprintln!("measuring {name}: {}", self.peer);
+        eprintln!("measuring {}", self.title(name));
         // SAFETY: arms a timer of this process.
         unsafe { libc::alarm(SCENARIO_SECONDS_MAX) };
     }

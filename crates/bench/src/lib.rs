@@ -38,7 +38,7 @@ pub struct BenchArguments {
     /// Finish in seconds; the numbers then mean little
     #[arg(long)]
     pub quick: bool,
-    /// Measure only scenarios whose name contains TEXT
+    /// Measure only what contains TEXT, of "scenario: peer" (progress shows these)
     #[arg(long, value_name = "TEXT")]
     pub only: Option<String>,
     /// Measure the device, in the child that has it preloaded
