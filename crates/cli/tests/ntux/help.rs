@@ -15,7 +15,9 @@ fn the_environment_topic_explains_every_variable() {
 #[test]
 fn every_topic_and_subcommand_has_help() {
     let stage = Stage::new();
-    for (topic, word) in [("run", "PROGRAM"), ("doctor", "--json"), ("exit-status", "126"), ("help", "topic")] {
+    for (topic, word) in
+        [("run", "PROGRAM"), ("doctor", "--json"), ("bench", "sync"), ("exit-status", "126"), ("help", "topic")]
+    {
         let output = finish(&mut stage.ntux(&["help", topic]));
         assert!(output.status.success(), "{topic}");
         assert!(said(&output).contains(word), "{topic}");
