@@ -12,6 +12,8 @@ pub mod futex;
 pub mod liveness;
 pub mod memory;
 mod path;
+#[cfg(target_os = "linux")]
+pub mod probe;
 pub mod robust;
 
 /// The system's error numbers that results are made of.
