@@ -6,7 +6,8 @@ use serde_json::Value;
 
 const DEVICE: &str = "ntux device";
 /// Who takes part everywhere. The kernel's driver and the preloaded library depend on the machine and the build.
-const PEERS: [&str; 6] = ["raw futex", "eventfd", "futex_waitv", "futex_waitv counted", "server", "ntux Rust"];
+const PEERS: [&str; 7] =
+    ["raw futex", "eventfd", "futex_waitv", "futex_waitv counted", "server", "ntux Rust", "ntux C"];
 
 /// The scenarios of every peer, by group; `#` stands for each of the numbers.
 const SCENARIOS: [(&str, &[&str], &[u32]); 7] = [
