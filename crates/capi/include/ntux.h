@@ -49,8 +49,8 @@
  *              an object in this one as well.)
  *
  * Threads      Any thread may call any function at any time, except ntux_arena_detach, which must be the last
- *              use of its pointer. A thread that has to wait takes one of the arena's waiters, keeps it for its
- *              next waits, and returns it when it ends.
+ *              use of its pointer. A thread that has to wait takes one of the arena's waiters, keeps it for
+ *              its next waits, and returns it when it ends.
  *
  * Signals      No function may be called from a signal handler, except ntux_arena_fd. A signal does not end a
  *              wait: the handler runs, the thread keeps its places in the queues meanwhile, and the wait goes
@@ -61,9 +61,9 @@
  *              is stopped or killed at any instruction blocks nobody else. Mutexes that it owned stay owned:
  *              see ntux_mutex_kill.
  *
- * Errors       Not repeated below, for every function that takes an arena: -EFAULT and -EINVAL for its pointers;
- *              -EIO when another process has written rubbish over the shared memory of the object;
- *              -ENOTRECOVERABLE for a defect of ntux.
+ * Errors       Not repeated below, for every function that takes an arena: -EFAULT and -EINVAL for its
+ *              pointers; -EIO when another process has written rubbish over the shared memory of the object;
+ *              -ENOMEM when more than 4096 processes use the arena; -ENOTRECOVERABLE for a defect of ntux.
  */
 #ifndef NTUX_H
 #define NTUX_H
@@ -101,6 +101,7 @@ typedef uint64_t ntux_object;
  * waiters   room for so many threads that wait: 1 to 65536
  *
  * -EINVAL   `objects` or `waiters` is out of range
+ * -ENOSYS   the processor has no compare-exchange of 128 bits
  * -ENOMEM   no memory;  -EMFILE, -ENFILE  no descriptor
  *
  * Corresponds to opening /dev/ntsync: objects of two arenas do not mix.
@@ -112,6 +113,7 @@ int ntux_arena_create(uint32_t objects, uint32_t waiters, ntux_arena **arena);
  *
  * -EBADF    `fd` is not open
  * -ENOTTY   `fd` is something else, or an arena of another version
+ * -ENOSYS   the processor has no compare-exchange of 128 bits
  * -ENOMEM   no memory;  -EMFILE, -ENFILE  no descriptor
  */
 int ntux_arena_attach(int fd, ntux_arena **arena);
@@ -123,16 +125,16 @@ int ntux_arena_attach(int fd, ntux_arena **arena);
  */
 int ntux_arena_fd(const ntux_arena *arena);
 
-/* Ends the use of an arena through this pointer, which must not be in use by another thread and must not be used
- * again. The objects stay what they are as long as another process, or another attachment, has the arena.
+/* Ends the use of an arena through this pointer, which must not be in use by another thread and must not be
+ * used again. Other processes and other attachments keep the arena and its objects.
  */
 int ntux_arena_detach(ntux_arena *arena);
 
 
 /* ==== OBJECTS ==== */
 
-/* Closes an object of any kind, for every process. Its number is not given to another object. A wait in
- * progress goes on to its own deadline.
+/* Closes an object of any kind, for every process. A wait in progress goes on to its own deadline. The number
+ * is not used again before 2147483646 other objects have had its place.
  *
  * -EBADF    the object was closed already, or never was
  *
@@ -140,11 +142,10 @@ int ntux_arena_detach(ntux_arena *arena);
  */
 int ntux_object_close(const ntux_arena *arena, ntux_object object);
 
-/* Makes an object belong to the calling process. An object belongs to the process that created it until another
- * one adopts it; when that process has ended, and the arena needs the room, the object is closed.
+/* Makes an object belong to the calling process. An object belongs to the process that created it until
+ * another one adopts it; when that process has ended, and the arena needs the room, the object is closed.
  *
  * -EBADF    the object was closed, or never was
- * -ENOMEM   more processes use the arena than it has room for (4096)
  *
  * Corresponds to keeping a descriptor of the driver's object.
  */
@@ -186,7 +187,7 @@ int ntux_semaphore_release(const ntux_arena *arena, ntux_object semaphore, uint3
 int ntux_semaphore_read(const ntux_arena *arena, ntux_object semaphore, uint32_t *count, uint32_t *max);
 
 
-/* ==== MUTEXES: signaled while nobody owns it, and to its owner; a wait that acquires it adds one to the count ==== */
+/* ==== MUTEXES: signaled while unowned, and to the owner; a wait that acquires it adds one to the count ==== */
 
 /* Creates a mutex that `owner` has acquired `count` times; 0 and 0 for one that nobody owns.
  *

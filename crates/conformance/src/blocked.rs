@@ -20,11 +20,7 @@ pub struct Blocked<'scope> {
 
 /// Starts a thread that waits, and returns once it sleeps.
 #[track_caller]
-pub fn block<'scope, 'env>(
-    scope: &'scope Scope<'scope, 'env>,
-    face: &'env dyn Face,
-    wait: Wait,
-) -> Blocked<'scope> {
+pub fn block<'scope, 'env>(scope: &'scope Scope<'scope, 'env>, face: &'env dyn Face, wait: Wait) -> Blocked<'scope> {
     let blocked = start(scope, face, wait);
     blocked.still_sleeps();
     blocked

@@ -3,9 +3,7 @@
 use std::ffi::{CStr, c_void};
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 
-use crate::face::{
-    Deadline, EOWNERDEAD, Errno, Event, Face, Mutex, Object, Outcome, Satisfied, Semaphore, Wait,
-};
+use crate::face::{Deadline, EOWNERDEAD, Errno, Event, Face, Mutex, Object, Outcome, Satisfied, Semaphore, Wait};
 
 /// Where the device is.
 pub const PATH: &CStr = c"/dev/ntsync";

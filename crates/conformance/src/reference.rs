@@ -7,8 +7,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Condvar, Mutex as Lock, MutexGuard};
 
 use crate::face::{
-    EBADF, EINVAL, EOVERFLOW, EPERM, ETIMEDOUT, Event, Face, Mutex, Object, Outcome, Satisfied, Semaphore,
-    Wait,
+    EBADF, EINVAL, EOVERFLOW, EPERM, ETIMEDOUT, Event, Face, Mutex, Object, Outcome, Satisfied, Semaphore, Wait,
 };
 
 /// A mistake to plant.

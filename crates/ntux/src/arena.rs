@@ -158,8 +158,8 @@ impl Arena {
         self.attached.close(object)
     }
 
-    /// Makes an object belong to this process. An object belongs to the process that created it until another one adopts
-    /// it; when that process has ended, and the arena needs the room, the object is closed.
+    /// Makes an object belong to this process. An object belongs to the process that created it until another one
+    /// adopts it; when that process has ended, and the arena needs the room, the object is closed.
     ///
     /// # Errors
     ///

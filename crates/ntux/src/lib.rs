@@ -52,8 +52,8 @@
 //!   queues meanwhile.)
 //!
 //! Dropping a handle does not close the object, for other processes may use it: that is [`Arena::close`]. An object
-//! belongs to the process that created it, until another one says [`Arena::adopt`]. An arena's memory is returned when the
-//! last process is done with it.
+//! belongs to the process that created it, until another one says [`Arena::adopt`]. An arena's memory is returned
+//! when the last process is done with it.
 
 mod arena;
 mod event;

@@ -105,6 +105,17 @@ fn places_of_killed_children_are_found_again() {
 }
 
 #[test]
+fn a_child_that_is_killed_in_a_wait_takes_nothing_with_it() {
+    let arena = arena();
+    let event = Event::create(&arena, Reset::Auto, false).unwrap();
+    let child = child(|| event.wait(Deadline::Never).is_ok());
+    child.sleeps();
+    child.kill();
+    event.set().unwrap();
+    assert_eq!(event.wait(within(Duration::from_secs(5))), Ok(()));
+}
+
+#[test]
 fn the_watchdog_ends_a_planted_hang() {
     let arena = arena();
     let never = Event::create(&arena, Reset::Auto, false).unwrap();

@@ -3,9 +3,11 @@
 mod watchdog;
 
 use std::cell::RefCell;
+use std::sync::mpsc;
 use std::thread;
+use std::time::Duration;
 
-use ntux::{Arena, Capacity, Deadline, Error, Event, Mutex, Reset, Semaphore, Wait};
+use ntux::{Arena, Capacity, Deadline, Error, Event, Mutex, Reset, Semaphore, Wait, within};
 
 fn arena(waiters: u32) -> Arena {
     watchdog::start();
@@ -26,6 +28,24 @@ fn a_thread_that_ends_returns_its_waiter() {
         .join()
         .unwrap();
     }
+}
+
+#[test]
+fn a_wait_without_room_is_refused_until_a_thread_ends() {
+    let arena = arena(1);
+    let event = Event::create(&arena, Reset::Auto, false).unwrap();
+    let (waited, has_waited) = mpsc::channel();
+    let (end, may_end) = mpsc::channel();
+    let in_thread = event.clone();
+    let holder = thread::spawn(move || {
+        waited.send(in_thread.wait(within(Duration::from_millis(1)))).unwrap();
+        may_end.recv().unwrap();
+    });
+    assert_eq!(has_waited.recv().unwrap(), Err(Error::TimedOut));
+    assert_eq!(event.wait(Deadline::Never), Err(Error::Exhausted));
+    end.send(()).unwrap();
+    holder.join().unwrap();
+    assert_eq!(event.wait(within(Duration::from_millis(1))), Err(Error::TimedOut));
 }
 
 #[test]

@@ -22,6 +22,7 @@ mod error;
 mod event;
 mod mutex;
 pub mod planted;
+mod request;
 mod semaphore;
 mod signal;
 mod ticket;
@@ -37,7 +38,7 @@ pub use arena::{Arena, Capacity};
 pub use error::{Error, Result};
 pub use ntux_platform::clock::Deadline;
 pub use ntux_platform::memory::FileId;
-pub use wait_any::WAIT_MAX;
+pub use request::WAIT_MAX;
 pub use waiter::Waiter;
 
 /// Most rounds of a loop that ends sooner unless other threads get on with their work in between. Whoever reaches it looks

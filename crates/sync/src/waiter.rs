@@ -31,6 +31,7 @@ use crate::arena::Arena;
 use crate::arena::format::WaiterSlot;
 use crate::arena::pool::Pool;
 use crate::claim::satisfied_by;
+use crate::request::Request;
 use crate::ticket::{State, Ticket, WaiterWord};
 use crate::word::ObjectWord;
 use crate::{Error, Object, RETRIES, Result};
@@ -362,15 +363,15 @@ impl Arena {
         &'a self,
         waiter: &'a Waiter,
         state: State,
-        list: &[Object],
-        count: usize,
-        owner: u32,
+        request: Option<&Request<'_>>,
     ) -> Result<Epoch<'a>> {
         let (index, slot) = self.enroll(waiter)?;
         let ticket = self.draw();
-        slot.wait.store(u64::from(owner) << 32 | count as u64);
-        for (word, object) in slot.list.iter().zip(list) {
-            word.store(object.0);
+        if let Some(request) = request {
+            slot.wait.store(u64::from(request.owner) << 32 | request.objects().len() as u64);
+            for (word, object) in slot.list.iter().zip(request.iter()) {
+                word.store(object.0);
+            }
         }
         let will = waiter.robust().owe(slot.word.futex_address());
         let word = WaiterWord::new(state, ticket, waiter.thread_id.get());

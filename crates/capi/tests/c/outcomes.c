@@ -177,11 +177,15 @@ static void arenas(void)
     ntux_arena *again;
     ntux_object event;
 
+    IS(0, ntux_arena_create(16777216, 65536, &again)); /* the largest */
+    IS(0, ntux_arena_detach(again));
+
     IS(0, ntux_arena_attach(ntux_arena_fd(arena), &again));
     IS(0, ntux_event_create(again, 1, 0, &event));
     IS(0, ntux_event_set(arena, event, &out));
     IS(0, ntux_event_read(again, event, NULL, &out));
     IS(1, out);
+    IS(0, ntux_object_adopt(again, event));
     IS(0, ntux_arena_detach(again));
     IS(0, ntux_event_read(arena, event, NULL, &out));
     IS(0, ntux_object_close(arena, event));
