@@ -87,14 +87,7 @@ impl Bench {
     }
 
     /// Adds a record.
-    pub(crate) fn record(
-        &mut self,
-        group: Group,
-        unit: Unit,
-        name: &str,
-        outcome: Outcome,
-        detail: Option<String>,
-    ) {
+    pub(crate) fn record(&mut self, group: Group, unit: Unit, name: &str, outcome: Outcome, detail: Option<String>) {
         let (scenario, peer) = (name.to_owned(), self.peer.clone());
         self.records.push(Record { group, scenario, peer, unit, outcome, detail });
     }

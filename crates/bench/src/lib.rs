@@ -22,6 +22,7 @@ use bench::Bench;
 use machine::Machine;
 use measure::Effort;
 use peer::arena::RustArena;
+use peer::c_face::CArena;
 use peer::device::Device;
 use peer::eventfd::EventFd;
 use peer::futex::Futex;
@@ -64,7 +65,11 @@ pub fn run(arguments: &BenchArguments) -> io::Result<()> {
     let machine = Machine::describe();
     let absent = measure_here(&mut bench);
     let report = Report::new(machine, bench.records, absent);
-    if arguments.json { report.print_json()? } else { report.print_tables()? }
+    if arguments.json {
+        report.print_json()?
+    } else {
+        report.print_tables()?
+    }
     match report.failures() {
         0 => Ok(()),
         count => Err(io::Error::other(format!("{count} measurements failed; the report says which"))),
@@ -87,6 +92,7 @@ fn measure_here(bench: &mut Bench) -> Vec<Absent> {
     }
     scenario::all(bench, report::RUST, RustArena::open);
     scenario::growth::memory(bench.peer(report::RUST));
+    scenario::all(bench, report::C, CArena::open);
     match preloaded::records() {
         Ok(records) => bench.records.extend(records),
         Err(error) => absent.push(Absent::new(report::DEVICE, error.to_string(), true)),

@@ -4,6 +4,7 @@
 //! ([`io::ErrorKind::Unsupported`]), and the report says so.
 
 pub(crate) mod arena;
+pub(crate) mod c_face;
 pub(crate) mod device;
 pub(crate) mod eventfd;
 pub(crate) mod futex;

@@ -6,7 +6,8 @@ use serde_json::Value;
 
 const DEVICE: &str = "ntux device";
 /// Who takes part everywhere. The kernel's driver and the preloaded library depend on the machine and the build.
-const PEERS: [&str; 6] = ["raw futex", "eventfd", "futex_waitv", "futex_waitv counted", "server", "ntux Rust"];
+const PEERS: [&str; 7] =
+    ["raw futex", "eventfd", "futex_waitv", "futex_waitv counted", "server", "ntux Rust", "ntux C"];
 
 /// The scenarios of every peer, by group; `#` stands for each of the numbers.
 const SCENARIOS: [(&str, &[&str], &[u32]); 7] = [
@@ -103,14 +104,15 @@ fn quick_report(arguments: &[&str]) -> Value {
     let output = Command::new(env!("CARGO_BIN_EXE_ntux-bench"))
         .args(["--quick", "--json"])
         .args(arguments)
-        .stderr(Stdio::inherit())
+        .stderr(Stdio::piped())
         .output()
         .expect("the benchmark starts");
     let report = String::from_utf8(output.stdout).unwrap();
     if let Some(reason) = absence_of(&serde_json::from_str(&report).unwrap_or_default(), DEVICE) {
         println!("{DEVICE} took no part: {reason}");
     } else {
-        assert!(output.status.success(), "{}: {report}", output.status);
+        let progress = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.success(), "{}\n{progress}\n{report}", output.status);
     }
     serde_json::from_str(&report).expect("one JSON document")
 }

@@ -242,9 +242,7 @@ impl Service {
             }
             Operation::CreateMutex => self.create(client, State::Mutex { owner: 0 }),
             Operation::CreateSemaphore => self.create(client, State::Semaphore { count: argument }),
-            Operation::CreateEvent => {
-                self.create(client, State::Event { signaled: false, manual: argument != 0 })
-            }
+            Operation::CreateEvent => self.create(client, State::Event { signaled: false, manual: argument != 0 }),
             _ => self.signal(client, operation, argument, objects[0]),
         }
     }

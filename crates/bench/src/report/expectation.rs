@@ -72,9 +72,8 @@ fn ahead_of(records: &[Record], ratios: &[Ratio], baseline: &str) -> Option<Expe
 }
 
 fn worst<'a>(records: &[Record], ratios: &'a [Ratio], baseline: &str) -> Option<&'a Ratio> {
-    let contended = |scenario: &str| {
-        records.iter().any(|record| record.group == Group::Contended && record.scenario == scenario)
-    };
+    let contended =
+        |scenario: &str| records.iter().any(|record| record.group == Group::Contended && record.scenario == scenario);
     ratios
         .iter()
         .filter(|ratio| ratio.ours == RUST && ratio.peer == baseline && contended(&ratio.scenario))
@@ -83,9 +82,9 @@ fn worst<'a>(records: &[Record], ratios: &'a [Ratio], baseline: &str) -> Option<
 
 fn system_calls(records: &[Record], door: &str) -> Option<Expectation> {
     let calls = |name: &str| {
-        let record = records.iter().find(|record| {
-            record.group == Group::SystemCalls && record.scenario == name && record.peer == door
-        });
+        let record = records
+            .iter()
+            .find(|record| record.group == Group::SystemCalls && record.scenario == name && record.peer == door);
         record.and_then(Record::sample).map(|sample| sample.median)
     };
     let satisfied: f64 = system_calls::SATISFIED.iter().map(|name| calls(name)).sum::<Option<f64>>()?;

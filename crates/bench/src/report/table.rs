@@ -71,8 +71,7 @@ fn comparison(report: &Report, out: &mut impl Write) -> io::Result<()> {
     if ratios.is_empty() {
         return Ok(());
     }
-    let peers: Vec<_> =
-        PEERS.into_iter().filter(|peer| ratios.iter().any(|ratio| ratio.peer == *peer)).collect();
+    let peers: Vec<_> = PEERS.into_iter().filter(|peer| ratios.iter().any(|ratio| ratio.peer == *peer)).collect();
     let mut table = table(std::iter::once("").chain(peers.iter().copied()));
     for scenario in distinct(ratios.iter().map(|ratio| ratio.scenario.as_str())) {
         let cells = peers.iter().map(|peer| {

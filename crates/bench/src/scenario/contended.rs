@@ -261,8 +261,7 @@ fn broadcast<P: Peer>(effort: Effort, open: &impl Fn() -> io::Result<P>, waiters
     let events = [peer.event(&mut thread, Reset::Manual)?, peer.event(&mut thread, Reset::Manual)?];
     let steps = effort.long_steps * if waiters > 64 { 1 } else { 4 };
     let total = (effort.rounds + 1) * steps;
-    let arrivals =
-        Arrivals { count: Word32::new(0), expected: waiters, last_ns: Word64::new(0), done: Word32::new(0) };
+    let arrivals = Arrivals { count: Word32::new(0), expected: waiters, last_ns: Word64::new(0), done: Word32::new(0) };
     thread::scope(|scope| {
         let (report_id, ids) = mpsc::channel();
         let mut handles = Vec::new();

@@ -46,9 +46,7 @@ pub(crate) fn run<P: Peer>(bench: &mut Bench, open: &impl Fn() -> io::Result<P>)
         (64, 0, "wait-any of 64, first signaled"),
         (64, 63, "wait-any of 64, last signaled"),
     ] {
-        bench.time(group, name, |effort| {
-            any(effort, open, count, signaled)
-        });
+        bench.time(group, name, |effort| any(effort, open, count, signaled));
     }
     bench.time(group, "wait-all of 8", |effort| {
         let (peer, mut thread) = joined(open)?;
