@@ -46,6 +46,7 @@ const RETRIES: u32 = 1 << 24;
 
 /// An object of an arena, as a plain number: it means the same in every process that attached the arena. Never 0.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+#[repr(transparent)]
 pub struct Object(pub u64);
 
 /// A satisfied wait.

@@ -20,7 +20,7 @@ use crate::arena::format::LIST_MAX;
 use crate::bag::Entry;
 use crate::planted::{Bug, planted};
 use crate::ticket::State;
-use crate::wait_any::{List, Look, Registered, failure, leave};
+use crate::wait_any::{List, Look, Registered, failure, leave, outcome};
 use crate::waiter::{End, Epoch, Waiter};
 use crate::word::WA;
 use crate::{Error, Object, RETRIES, Result, Satisfied};
@@ -46,21 +46,27 @@ impl Arena {
         if list.count == 0 {
             return Ok(Satisfied { index: 0, abandoned: false });
         }
-        let available = self.all_available(waiter, &list, owner)?;
-        if !available && alert.is_none() && deadline.passed() {
+        for _ in 0..RETRIES {
+            if let Some(satisfied) = self.wait_all_once(waiter, &list, owner, deadline)? {
+                return Ok(satisfied);
+            }
+        }
+        Err(Error::Corrupt)
+    }
+
+    /// None: it is to be started again.
+    fn wait_all_once(&self, waiter: &Waiter, list: &List, owner: u32, deadline: Deadline) -> Result<Option<Satisfied>> {
+        let available = self.all_available(waiter, list, owner)?;
+        if !available && list.length == list.count && deadline.passed() {
             return Err(failure(waiter));
         }
         let epoch = self.begin(waiter, State::Waiting, list.as_slice(), list.count, owner)?;
         let mut places = [None; LIST_MAX];
-        let prepared = self.prepare(&epoch, &list, owner, available, deadline, &mut places);
+        let prepared = self.prepare(&epoch, list, owner, available, deadline, &mut places);
         let end = self.conclude(&epoch, prepared.is_ok(), deadline);
-        let satisfied = self.settle_all(&epoch, &list, end);
+        let satisfied = self.settle_all(&epoch, list, end);
         leave(&places);
-        match (satisfied?, prepared) {
-            (Some(satisfied), _) => Ok(satisfied),
-            (None, Err(error)) => Err(error),
-            (None, Ok(())) => Err(failure(waiter)),
-        }
+        outcome(waiter, satisfied?, prepared)
     }
 
     fn all_available(&self, waiter: &Waiter, list: &List, owner: u32) -> Result<bool> {

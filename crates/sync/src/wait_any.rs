@@ -152,13 +152,17 @@ impl Arena {
                 }
                 Some((position, seen, next)) => {
                     let probed = self.probe(waiter, &list, owner, &words, position, seen, next)?;
-                    return match probed {
-                        Some(satisfied) => Ok(satisfied),
-                        None => self.wait_registered(waiter, &list, owner, deadline),
-                    };
+                    if let Some(satisfied) = probed {
+                        return Ok(satisfied);
+                    }
+                    if let Some(satisfied) = self.wait_registered(waiter, &list, owner, deadline)? {
+                        return Ok(satisfied);
+                    }
                 }
                 None if !deadline.passed() => {
-                    return self.wait_registered(waiter, &list, owner, deadline);
+                    if let Some(satisfied) = self.wait_registered(waiter, &list, owner, deadline)? {
+                        return Ok(satisfied);
+                    }
                 }
                 None if waiter.is_interrupted() => return Err(Error::Interrupted),
                 None if planted(Bug::NaivePoll) || self.unchanged(&list, &words, list.length) => {
@@ -273,18 +277,21 @@ impl Arena {
         Ok(decided.then_some(satisfied))
     }
 
-    fn wait_registered(&self, waiter: &Waiter, list: &List, owner: u32, deadline: Deadline) -> Result<Satisfied> {
+    /// None: it is to be started again.
+    fn wait_registered(
+        &self,
+        waiter: &Waiter,
+        list: &List,
+        owner: u32,
+        deadline: Deadline,
+    ) -> Result<Option<Satisfied>> {
         let epoch = self.begin(waiter, State::Waiting, list.as_slice(), list.count, owner)?;
         let mut places = [None; LIST_MAX];
         let registered = self.register_any(&epoch, list, owner, 0..list.length, &mut places);
         let end = self.conclude(&epoch, registered.is_ok(), deadline);
         let satisfied = self.settle(&epoch, list, end);
         leave(&places);
-        match (satisfied?, registered) {
-            (Some(satisfied), _) => Ok(satisfied),
-            (None, Err(error)) => Err(error),
-            (None, Ok(())) => Err(failure(waiter)),
-        }
+        outcome(waiter, satisfied?, registered)
     }
 
     /// Sleeps if there is anything to sleep for; withdraws otherwise.
@@ -385,6 +392,20 @@ impl Arena {
         }
         Ok(!epoch.is_open())
     }
+}
+
+/// What a registered wait returns; none when it is to be started again.
+pub(crate) fn outcome(
+    waiter: &Waiter,
+    satisfied: Option<Satisfied>,
+    registered: Result<()>,
+) -> Result<Option<Satisfied>> {
+    let starts_again = waiter.starts_again();
+    if satisfied.is_some() {
+        return Ok(satisfied);
+    }
+    registered?;
+    if starts_again && !waiter.is_interrupted() { Ok(None) } else { Err(failure(waiter)) }
 }
 
 /// Why a withdrawn wait failed.

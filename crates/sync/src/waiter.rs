@@ -25,7 +25,7 @@ use ntux_platform::atomic::{Flag, Word32};
 use ntux_platform::clock::Deadline;
 use ntux_platform::futex::{self, Woken};
 use ntux_platform::liveness;
-use ntux_platform::robust::Head;
+use ntux_platform::robust::{Head, Owed};
 
 use crate::arena::Arena;
 use crate::arena::format::WaiterSlot;
@@ -56,6 +56,9 @@ pub struct Waiter {
     current: Cell<*const WaiterSlot>,
     epoch: Cell<u64>,
     active: Flag,
+    /// The wait in progress was withdrawn by its own thread, which was about to wake another one.
+    stepped_aside: Cell<bool>,
+    thread_id: Cell<u32>,
     sleeps: Cell<u64>,
     /// Words that this thread left behind, by object.
     memory: [Cell<(u64, ObjectWord)>; REMEMBERED],
@@ -69,13 +72,30 @@ impl Waiter {
     /// Async-signal-safe, on the waiter's own thread: this is for signal handlers.
     pub fn interrupt(&self) {
         self.interrupted.set(true);
+        self.withdraw_current();
+    }
+
+    /// A thread can have the kernel take care of one word when it dies: its own while it waits, or that of a thread that it
+    /// is about to wake. So who waits and is to wake another leaves the queues first, and starts again afterwards.
+    pub(crate) fn step_aside(&self) {
+        if self.withdraw_current() {
+            self.stepped_aside.set(true);
+        }
+    }
+
+    /// Whether the wait that has just ended is to be started again.
+    pub(crate) fn starts_again(&self) -> bool {
+        self.stepped_aside.take()
+    }
+
+    fn withdraw_current(&self) -> bool {
         if !self.active.is_raised() {
-            return;
+            return false;
         }
         // SAFETY: `active` is raised only while a wait is in progress on this thread, which borrows the arena that the
         // slot lies in; the handler that calls this runs on top of that wait. `current` was written before.
         let slot = unsafe { &*self.current.get() };
-        withdraw(slot, Ticket::new(self.epoch.get()));
+        withdraw(slot, Ticket::new(self.epoch.get()))
     }
 
     /// Waits are no longer interrupted.
@@ -127,7 +147,7 @@ impl Waiter {
 fn withdraw(slot: &WaiterSlot, ticket: Ticket) -> bool {
     for _ in 0..RETRIES {
         let seen = slot.load();
-        if seen.ticket() != ticket || !matches!(seen.state(), State::Waiting | State::Probing) {
+        if seen.ticket() != ticket || !matches!(seen.state(), State::Waiting | State::Died | State::Probing) {
             return false;
         }
         if slot.exchange(seen, seen.withdrawn()) {
@@ -144,6 +164,8 @@ pub(crate) struct Epoch<'a> {
     pub index: u32,
     pub slot: &'a WaiterSlot,
     pub ticket: Ticket,
+    /// What the kernel is to do if the thread dies now.
+    will: Option<Owed>,
 }
 
 /// How a wait ended.
@@ -177,6 +199,11 @@ impl Epoch<'_> {
             (State::Waiting, _) => None,
             (State::Satisfied, Some(index)) => Some(End::Object { index, abandoned: seen.is_abandoned() }),
             (State::Satisfied, None) => Some(End::Everything { abandoned: seen.is_abandoned() }),
+            // The kernel took somebody else's death for ours: a thread of another namespace with our number.
+            (State::Died, _) => {
+                self.waiter.step_aside();
+                None
+            }
             _ => Some(End::Nothing),
         }
     }
@@ -216,6 +243,9 @@ impl Epoch<'_> {
 impl Drop for Epoch<'_> {
     fn drop(&mut self) {
         self.waiter.active.set(false);
+        if let Some(will) = self.will.take() {
+            self.waiter.robust().settle(will);
+        }
     }
 }
 
@@ -230,6 +260,8 @@ impl Arena {
             current: Cell::new(core::ptr::null()),
             epoch: Cell::new(0),
             active: Flag::new(),
+            stepped_aside: Cell::new(false),
+            thread_id: Cell::new(0),
             sleeps: Cell::new(0),
             memory: Default::default(),
             thread: PhantomData,
@@ -259,6 +291,7 @@ impl Arena {
         let index = self.take_slot(waiter)?;
         waiter.slot.set(index + 1);
         waiter.pid.set(liveness::process_id());
+        waiter.thread_id.set(liveness::thread_id());
         // A fork keeps the thread, not its robust list.
         waiter.robust.set(None);
         Ok((index, self.waiter_slot(index).ok_or(Error::Corrupt)?))
@@ -339,18 +372,21 @@ impl Arena {
         for (word, object) in slot.list.iter().zip(list) {
             word.store(object.0);
         }
+        let will = waiter.robust().owe(slot.word.futex_address());
+        let word = WaiterWord::new(state, ticket, waiter.thread_id.get());
         for _ in 0..RETRIES {
-            if slot.exchange(slot.load(), WaiterWord::new(state, ticket)) {
+            if slot.exchange(slot.load(), word) {
                 waiter.current.set(core::ptr::from_ref(slot));
                 waiter.epoch.set(ticket.number());
                 waiter.active.set(true);
-                let epoch = Epoch { arena: self, waiter, index, slot, ticket };
+                let epoch = Epoch { arena: self, waiter, index, slot, ticket, will: Some(will) };
                 if waiter.is_interrupted() {
                     epoch.withdraw();
                 }
                 return Ok(epoch);
             }
         }
+        waiter.robust().settle(will);
         Err(Error::Corrupt)
     }
 
