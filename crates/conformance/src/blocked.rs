@@ -1,7 +1,7 @@
 //! Threads that sleep inside a wait.
 //!
-//! A case must know that a thread sleeps before it goes on; only then "who came first" means something. No time limit can
-//! tell. The system can: a thread that is asleep at two looks in a row, and did not run in between, sleeps.
+//! A case must know that a thread sleeps before it goes on; only then "who came first" means something. No time limit
+//! can tell. The system can: a thread that is asleep at two looks in a row, and did not run in between, sleeps.
 
 use std::fs;
 use std::thread::{self, Scope, ScopedJoinHandle};
@@ -20,11 +20,7 @@ pub struct Blocked<'scope> {
 
 /// Starts a thread that waits, and returns once it sleeps.
 #[track_caller]
-pub fn block<'scope, 'env>(
-    scope: &'scope Scope<'scope, 'env>,
-    face: &'env dyn Face,
-    wait: Wait,
-) -> Blocked<'scope> {
+pub fn block<'scope, 'env>(scope: &'scope Scope<'scope, 'env>, face: &'env dyn Face, wait: Wait) -> Blocked<'scope> {
     let blocked = start(scope, face, wait);
     blocked.still_sleeps();
     blocked

@@ -3,9 +3,7 @@
 use std::ffi::{CStr, c_void};
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 
-use crate::face::{
-    Deadline, EOWNERDEAD, Errno, Event, Face, Mutex, Object, Outcome, Satisfied, Semaphore, Wait,
-};
+use crate::face::{Deadline, EOWNERDEAD, Errno, Event, Face, Mutex, Object, Outcome, Satisfied, Semaphore, Wait};
 
 /// Where the device is.
 pub const PATH: &CStr = c"/dev/ntsync";
@@ -88,7 +86,9 @@ pub struct WaitArgs {
 }
 
 /// One ioctl with whatever argument. The argument may be a bad pointer: the device must refuse it.
-pub fn ioctl(fd: i32, number: u32, argument: *mut c_void) -> Outcome<i32> {
+///
+/// Only the cases call it. A good pointer that they pass leads to a place of the size that the number says, or larger.
+pub(crate) fn ioctl(fd: i32, number: u32, argument: *mut c_void) -> Outcome<i32> {
     // SAFETY: the kernel, or who stands in for it, checks the pointer; callers pass a place of the right size or a bad
     // pointer on purpose.
     match unsafe { libc::ioctl(fd, number as _, argument) } {

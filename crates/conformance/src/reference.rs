@@ -1,14 +1,13 @@
 //! The simplest face that is right: one lock around everything, and one condition variable.
 //!
-//! It judges the list of cases, not the product: every case that fits one process must pass here, and must fail once the
-//! [`Flaw`] is planted that it exists to find.
+//! It judges the list of cases, not the product: every case that fits one process must pass here, and some must fail
+//! once a [`Flaw`] is planted.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Condvar, Mutex as Lock, MutexGuard};
 
 use crate::face::{
-    EBADF, EINVAL, EOVERFLOW, EPERM, ETIMEDOUT, Event, Face, Mutex, Object, Outcome, Satisfied, Semaphore,
-    Wait,
+    EBADF, EINVAL, EOVERFLOW, EPERM, ETIMEDOUT, Event, Face, Mutex, Object, Outcome, Satisfied, Semaphore, Wait,
 };
 
 /// A mistake to plant.

@@ -26,7 +26,10 @@ fn main() -> ExitCode {
     run::main(&Instantiation {
         name: "C",
         open: || Box::new(C::create()),
-        without: &[(Kind::Device, "objects are numbers, other bad pointers than NULL are not detected, signals end no wait")],
+        without: &[(
+            Kind::Device,
+            "objects are numbers, other bad pointers than NULL are not detected, signals end no wait",
+        )],
     })
 }
 
@@ -132,7 +135,11 @@ impl C {
         C { arena }
     }
 
-    fn create_object(&self, function: unsafe extern "C" fn(Arena, u32, u32, *mut u64) -> i32, args: [u32; 2]) -> Outcome<Object> {
+    fn create_object(
+        &self,
+        function: unsafe extern "C" fn(Arena, u32, u32, *mut u64) -> i32,
+        args: [u32; 2],
+    ) -> Outcome<Object> {
         let mut object = u64::from(POISON);
         // SAFETY: the arena is attached, and there is room for the object.
         let result = outcome(unsafe { function(self.arena, args[0], args[1], &mut object) });

@@ -454,7 +454,8 @@ fn stat_of(fd: i32) -> libc::stat {
 
 fn fstat_of_an_object_shows_no_file() {
     let device = Device::open();
-    let [first, second] = [device.event_create(0, 0), device.mutex_create(0, 0)].map(|made| stat_of(made.unwrap().0 as i32));
+    let [first, second] =
+        [device.event_create(0, 0), device.mutex_create(0, 0)].map(|made| stat_of(made.unwrap().0 as i32));
     assert_eq!(first.st_mode, 0o600);
     assert_eq!(first.st_size, 0);
     assert_eq!((first.st_dev, first.st_ino), (second.st_dev, second.st_ino));

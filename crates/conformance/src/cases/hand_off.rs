@@ -3,7 +3,7 @@
 use crate::blocked::block;
 use crate::case::{Case, case};
 use crate::check::{self, abandoned_at, at};
-use crate::face::{EOVERFLOW, EPERM, Face, Object, OWNER, all, any};
+use crate::face::{EOVERFLOW, EPERM, Face, OWNER, Object, all, any};
 
 pub(super) const CASES: &[Case] = &[
     case!(Everywhere, a_released_token_is_gone_at_once, "S-801"),

@@ -12,8 +12,8 @@ use crate::device::number::{
 };
 use crate::device::{Device, POISON, WaitArgs, ioctl, last_errno};
 use crate::face::{
-    Deadline, EBADF, EFAULT, EINVAL, EMFILE, ENOTTY, EPERM, ETIMEDOUT, Errno, Face, Object, Outcome, Satisfied, Wait, all,
-    any,
+    Deadline, EBADF, EFAULT, EINVAL, EMFILE, ENOTTY, EPERM, ETIMEDOUT, Errno, Face, Object, Outcome, Satisfied, Wait,
+    all, any,
 };
 
 pub(super) const CASES: &[Case] = &[

@@ -46,11 +46,8 @@ fn waiters_are_served_in_the_order_of_their_arrival(face: &dyn Face) {
             let mut sleepers: Vec<Blocked> = (0..4).map(|_| block(scope, face, any(&[object]).forever())).collect();
             while !sleepers.is_empty() {
                 let first = sleepers.remove(0);
-                let released = if object == semaphore {
-                    face.semaphore_release(object, 1)
-                } else {
-                    face.event_set(object)
-                };
+                let released =
+                    if object == semaphore { face.semaphore_release(object, 1) } else { face.event_set(object) };
                 assert_eq!(released, Ok(0));
                 assert_eq!(first.result(), at(0));
                 sleepers.iter().for_each(Blocked::still_sleeps);

@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use crate::case::{Case, case};
 use crate::check::{self, ALL, abandoned_at, at};
-use crate::face::{ETIMEDOUT, Face, Object, OWNER, all, any};
+use crate::face::{ETIMEDOUT, Face, OWNER, Object, all, any};
 use crate::process::Child;
 
 pub(super) const CASES: &[Case] = &[
