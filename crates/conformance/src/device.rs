@@ -289,10 +289,6 @@ impl Face for Device {
         WaitArgs::new(wait, &fds).run(self.fd(), number)
     }
 
-    fn another(&self) -> Box<dyn Face> {
-        Box::new(Device::open())
-    }
-
     fn in_child(&self) -> Box<dyn Face> {
         Box::new(Device::from_fd(self.fd.try_clone().expect("a free descriptor")))
     }

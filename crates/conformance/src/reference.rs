@@ -430,10 +430,6 @@ impl Face for Reference {
         }
     }
 
-    fn another(&self) -> Box<dyn Face> {
-        Box::new(Reference::planted(self.flaw))
-    }
-
     fn in_child(&self) -> Box<dyn Face> {
         unreachable!("a child process would have a copy of the objects, not the objects")
     }

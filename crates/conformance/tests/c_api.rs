@@ -261,10 +261,6 @@ impl Face for C {
         }
     }
 
-    fn another(&self) -> Box<dyn Face> {
-        Box::new(C::create())
-    }
-
     /// Attaches the arena anew, as a process does that was handed its descriptor.
     fn in_child(&self) -> Box<dyn Face> {
         let mut arena = null_mut();

@@ -142,10 +142,6 @@ impl Face for Rust {
         Ok(Satisfied { index: satisfied.index, abandoned: satisfied.abandoned })
     }
 
-    fn another(&self) -> Box<dyn Face> {
-        Box::new(Rust { arena: Arena::create(CAPACITY).expect("an arena") })
-    }
-
     /// A child goes on with what it inherited.
     fn in_child(&self) -> Box<dyn Face> {
         Box::new(Rust { arena: self.arena.clone() })
