@@ -1,7 +1,7 @@
 //! Threads that sleep inside a wait.
 //!
-//! A case must know that a thread sleeps before it goes on; only then "who came first" means something. No time limit can
-//! tell. The system can: a thread that is asleep at two looks in a row, and did not run in between, sleeps.
+//! A case must know that a thread sleeps before it goes on; only then "who came first" means something. No time limit
+//! can tell. The system can: a thread that is asleep at two looks in a row, and did not run in between, sleeps.
 
 use std::fs;
 use std::thread::{self, Scope, ScopedJoinHandle};

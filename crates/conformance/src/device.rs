@@ -86,7 +86,9 @@ pub struct WaitArgs {
 }
 
 /// One ioctl with whatever argument. The argument may be a bad pointer: the device must refuse it.
-pub fn ioctl(fd: i32, number: u32, argument: *mut c_void) -> Outcome<i32> {
+///
+/// Only the cases call it. A good pointer that they pass leads to a place of the size that the number says, or larger.
+pub(crate) fn ioctl(fd: i32, number: u32, argument: *mut c_void) -> Outcome<i32> {
     // SAFETY: the kernel, or who stands in for it, checks the pointer; callers pass a place of the right size or a bad
     // pointer on purpose.
     match unsafe { libc::ioctl(fd, number as _, argument) } {
@@ -285,10 +287,6 @@ impl Face for Device {
         let fds: Vec<i32> = wait.objects.iter().map(|object| object.0 as i32).collect();
         let number = if wait.all { number::WAIT_ALL } else { number::WAIT_ANY };
         WaitArgs::new(wait, &fds).run(self.fd(), number)
-    }
-
-    fn another(&self) -> Box<dyn Face> {
-        Box::new(Device::open())
     }
 
     fn in_child(&self) -> Box<dyn Face> {

@@ -197,8 +197,6 @@ pub trait Face: Sync {
     fn close(&self, object: Object) -> Outcome<()>;
     /// Waits.
     fn wait(&self, wait: &Wait) -> Outcome<Satisfied>;
-    /// Another instance, whose objects are not this one's.
-    fn another(&self) -> Box<dyn Face>;
     /// The same instance as a child process uses it that was just forked.
     fn in_child(&self) -> Box<dyn Face>;
 }

@@ -1,7 +1,7 @@
 //! The simplest face that is right: one lock around everything, and one condition variable.
 //!
-//! It judges the list of cases, not the product: every case that fits one process must pass here, and must fail once the
-//! [`Flaw`] is planted that it exists to find.
+//! It judges the list of cases, not the product: every case that fits one process must pass here, and some must fail
+//! once a [`Flaw`] is planted.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Condvar, Mutex as Lock, MutexGuard};
@@ -428,10 +428,6 @@ impl Face for Reference {
                 instance.offer_everything();
             }
         }
-    }
-
-    fn another(&self) -> Box<dyn Face> {
-        Box::new(Reference::planted(self.flaw))
     }
 
     fn in_child(&self) -> Box<dyn Face> {

@@ -76,6 +76,11 @@ pub fn verdict(output: &Output) -> Option<String> {
     Some(format!("{reason}\n{said}"))
 }
 
+/// Whether this process is one of those that run one case.
+pub fn one_case_is_asked() -> bool {
+    one_case_asked().is_some()
+}
+
 fn one_case_asked() -> Option<(String, u32)> {
     let mut arguments = std::env::args().skip(1);
     if arguments.next()? != ONE_CASE {

@@ -144,10 +144,6 @@ impl Face for Core {
         Ok(Satisfied { index: satisfied.index, abandoned: satisfied.abandoned })
     }
 
-    fn another(&self) -> Box<dyn Face> {
-        Box::new(Core::new(Arena::create(CAPACITY).expect("an arena")))
-    }
-
     /// Attaches the arena anew, as a process does that was handed its descriptor.
     fn in_child(&self) -> Box<dyn Face> {
         let fd = self.arena.fd().expect("it was created here");
