@@ -3,6 +3,8 @@
 //! The operations mean what the Linux ntsync driver means by them. What each does, one step at a time, is [`spec`]; how
 //! several threads and processes do it at once without a lock is the rest of this crate.
 
+pub mod spec;
+
 pub use ntux_platform::clock::Deadline;
 
 /// An object of an arena, as a plain number: it means the same in every process that attached the arena.
@@ -10,7 +12,7 @@ pub use ntux_platform::clock::Deadline;
 pub struct Object(pub u64);
 
 /// Why an operation was refused. Nothing changed.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 #[non_exhaustive]
 pub enum Error {
     /// An argument out of range, an object of another kind or another arena (`EINVAL`).
@@ -36,7 +38,7 @@ pub enum Error {
 }
 
 /// A satisfied wait.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct Satisfied {
     /// Which object (0 for wait-all), or the number of objects for the alert.
     pub index: u32,
@@ -45,7 +47,7 @@ pub struct Satisfied {
 }
 
 /// State of a mutex.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct MutexState {
     /// Owner id, 0 when unowned.
     pub owner: u32,
