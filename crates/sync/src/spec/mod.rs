@@ -218,6 +218,22 @@ impl State {
         self.threads[thread].phase = Phase::Idle;
     }
 
+    /// Whether `thread` has a wait in progress that is not satisfied.
+    pub fn waits(&self, thread: ThreadId) -> bool {
+        matches!(&self.threads[thread].phase, Phase::Running(running) if running.operation.wait().is_some())
+    }
+
+    /// How many threads there are.
+    pub fn threads(&self) -> usize {
+        self.threads.len()
+    }
+
+    /// Adds an object without any thread's doing.
+    pub fn add(&mut self, value: Value) -> Id {
+        self.objects.push(Object { value, closed: false, any: Vec::new(), all: Vec::new() });
+        self.objects.len() - 1
+    }
+
     /// What an object is now.
     pub fn value(&self, object: Id) -> &Value {
         &self.objects[object].value
@@ -320,8 +336,7 @@ impl State {
     }
 
     fn create(&mut self, value: Value) -> Answer {
-        self.objects.push(Object { value, closed: false, any: Vec::new(), all: Vec::new() });
-        Answer::Created(self.objects.len() - 1)
+        Answer::Created(self.add(value))
     }
 
     fn check_open(&self, object: Id) -> Result<()> {

@@ -6,7 +6,7 @@ use super::*;
 fn world(values: &[Value]) -> State {
     let mut state = State::new(4);
     for value in values {
-        state.create(value.clone());
+        state.add(value.clone());
     }
     state
 }
