@@ -24,7 +24,7 @@ use crate::subject::Subject;
 use crate::trace::Trace;
 
 /// Accesses that one thread may make in a row before it counts as spinning.
-const SOLO_LIMIT: u32 = 5_000;
+const SOLO_LIMIT: u32 = 1_000;
 /// Accesses of one execution before it counts as endless.
 const TOTAL_LIMIT: u32 = 100_000;
 

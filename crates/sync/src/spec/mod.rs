@@ -13,7 +13,8 @@
 //! * The objects of a wait come before its alert: the alert is tested in a later step. Its index is the number of objects.
 //! * A deadline ends a wait only after every object was tested once: a poll is a wait whose deadline has passed already.
 //! * An interrupt ends a wait that is not satisfied, at once.
-//! * A closed object refuses new operations. It lives on for the waits that stand in its queue.
+//! * A closed object refuses new operations, and is never available again. It does not disturb the waits that stand in its
+//!   queue: they go on to another object, their deadline or an interrupt.
 
 mod event;
 mod mutex;
@@ -344,6 +345,12 @@ impl State {
             Some(Object { closed: false, .. }) => Ok(()),
             _ => Err(Error::NoSuchObject),
         }
+    }
+
+    /// Whether a wait by `owner` could acquire the object now.
+    fn available(&self, object: Id, owner: u32) -> bool {
+        let Object { value, closed, .. } = &self.objects[object];
+        !closed && value.available(owner)
     }
 
     fn semaphore(&mut self, object: Id) -> Result<&mut Semaphore> {

@@ -52,9 +52,10 @@ impl State {
             return Err(Error::Invalid);
         }
         let named: Vec<Id> = wait.objects.iter().copied().chain(wait.alert).collect();
-        named.iter().try_for_each(|&object| self.check_open(object))?;
+        let closed = named.iter().any(|&object| self.check_open(object).is_err());
         let twice = |(position, object)| named[..position].contains(object);
-        if wait.all && named.iter().enumerate().any(twice) { Err(Error::Invalid) } else { Ok(()) }
+        let duplicates = wait.all && named.iter().enumerate().any(twice);
+        if closed || duplicates { Err(Error::Invalid) } else { Ok(()) }
     }
 
     /// The next step of a wait: it tests one object (wait-all: all of them as one) and takes it, or joins its queue.
@@ -88,7 +89,7 @@ impl State {
     /// Satisfies a wait with one object, if it still waits and may acquire it.
     fn take_one(&mut self, object: Id, queued: Queued) -> bool {
         let Some(owner) = self.waiting(queued.thread).map(|wait| wait.owner) else { return false };
-        if !self.objects[object].value.available(owner) {
+        if !self.available(object, owner) {
             return false;
         }
         let abandoned = self.objects[object].value.acquire(owner);
@@ -99,7 +100,7 @@ impl State {
     /// Satisfies a wait-all with all its objects, or with none.
     fn take_all(&mut self, thread: ThreadId) -> bool {
         let Some(Wait { objects, owner, .. }) = self.waiting(thread).cloned() else { return false };
-        if !objects.iter().all(|&object| self.objects[object].value.available(owner)) {
+        if !objects.iter().all(|&object| self.available(object, owner)) {
             return false;
         }
         let mut abandoned = false;
