@@ -13,8 +13,8 @@
 //! * The objects of a wait come before its alert: the alert is tested in a later step. Its index is the number of objects.
 //! * A deadline ends a wait only after every object was tested once: a poll is a wait whose deadline has passed already.
 //! * An interrupt ends a wait that is not satisfied, at once.
-//! * A closed object refuses new operations, and is never available again. It does not disturb the waits that stand in its
-//!   queue: they go on to another object, their deadline or an interrupt.
+//! * A closed object refuses operations that begin afterwards. One that had begun may still find it open, or not. Waits
+//!   that stand in its queue go on.
 
 mod event;
 mod mutex;
@@ -58,6 +58,29 @@ impl Operation {
     /// The arguments, if it is a wait.
     pub fn wait(&self) -> Option<&Wait> {
         if let Operation::Wait(wait) = self { Some(wait) } else { None }
+    }
+
+    /// The objects that it names.
+    pub fn objects(&self) -> Vec<Id> {
+        match *self {
+            Operation::SemaphoreCreate { .. } | Operation::MutexCreate { .. } | Operation::EventCreate { .. } => vec![],
+            Operation::SemaphoreRelease { object, .. }
+            | Operation::SemaphoreRead { object }
+            | Operation::MutexUnlock { object, .. }
+            | Operation::MutexKill { object, .. }
+            | Operation::MutexRead { object }
+            | Operation::EventSet { object }
+            | Operation::EventReset { object }
+            | Operation::EventPulse { object }
+            | Operation::EventRead { object }
+            | Operation::Close { object } => vec![object],
+            Operation::Wait(ref wait) => wait.names(),
+        }
+    }
+
+    /// Whether it is a wait with arguments that are refused whatever the objects are.
+    fn is_malformed(&self) -> bool {
+        self.wait().is_some_and(Wait::is_malformed)
     }
 }
 
@@ -129,6 +152,8 @@ struct Running {
     /// How many joining steps a wait has made.
     position: usize,
     deadline_passed: bool,
+    /// Every object that it names was open when it began.
+    began_open: bool,
 }
 
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
@@ -161,27 +186,49 @@ impl State {
     pub fn invoke(&mut self, thread: ThreadId, operation: Operation) {
         debug_assert_eq!(self.threads[thread].phase, Phase::Idle, "one operation at a time");
         let deadline_passed = operation.wait().is_some_and(|wait| wait.poll);
-        self.threads[thread].phase = Phase::Running(Running { operation, position: 0, deadline_passed });
+        let began_open = operation.objects().iter().all(|&object| self.is_open(object));
+        self.threads[thread].phase = Phase::Running(Running { operation, position: 0, deadline_passed, began_open });
     }
 
     /// The states that one step of `thread` leads to; none if it is idle, finished or can only wait.
     pub fn steps(&self, thread: ThreadId) -> Vec<State> {
         let Phase::Running(running) = &self.threads[thread].phase else { return Vec::new() };
-        if let Some(error) = self.refusal(running) {
-            return vec![self.ended(thread, error)];
-        }
         let mut next = Vec::new();
-        if !self.parked(thread) {
+        if let Some(error) = self.refusal(running) {
+            next.push(self.ended(thread, error));
+            if !running.began_open || running.operation.is_malformed() {
+                return next;
+            }
+        }
+        match &running.operation {
+            Operation::Wait(wait) => self.wait_steps(thread, running, wait, &mut next),
+            operation => {
+                let mut state = self.clone();
+                let outcome = state.apply(operation);
+                state.finish(thread, outcome);
+                next.push(state);
+            }
+        }
+        next
+    }
+
+    fn wait_steps(&self, thread: ThreadId, running: &Running, wait: &Wait, next: &mut Vec<State>) {
+        let mut join = |test: bool| {
             let mut state = self.clone();
-            state.advance(thread, running);
+            state.join(thread, running.position, wait, test);
             next.push(state);
+        };
+        if running.position < wait.steps() {
+            join(true);
+            if wait.tests(running.position).any(|object| !self.is_open(object)) {
+                join(false);
+            }
         } else if running.deadline_passed {
             next.push(self.ended(thread, Error::TimedOut));
         }
-        if running.operation.wait().is_some() && self.threads[thread].interrupted {
+        if self.threads[thread].interrupted {
             next.push(self.ended(thread, Error::Interrupted));
         }
-        next
     }
 
     /// The deadline of the wait in progress passes.
@@ -256,20 +303,15 @@ impl State {
         Some(outcome)
     }
 
-    fn advance(&mut self, thread: ThreadId, running: &Running) {
-        match &running.operation {
-            Operation::Wait(wait) => self.join(thread, running.position, wait),
-            operation => {
-                let outcome = self.apply(operation);
-                self.finish(thread, outcome);
-            }
-        }
-    }
-
-    /// Why a wait that has not begun to join is refused.
+    /// Why the operation is refused if it takes the objects as they are now.
     fn refusal(&self, running: &Running) -> Option<Error> {
-        let wait = running.operation.wait().filter(|_| running.position == 0)?;
-        self.check_wait(wait).err()
+        let operation = &running.operation;
+        let closed = operation.objects().into_iter().any(|object| !self.is_open(object));
+        match operation.wait() {
+            Some(_) if running.position > 0 => None,
+            Some(_) => (closed || operation.is_malformed()).then_some(Error::Invalid),
+            None => closed.then_some(Error::NoSuchObject),
+        }
     }
 
     fn ended(&self, thread: ThreadId, error: Error) -> State {
@@ -327,8 +369,8 @@ impl State {
                 let event = self.event(object)?;
                 Ok(Answer::Event(event.manual, event.signaled))
             }
+            Operation::Close { object } if self.objects[object].closed => Err(Error::NoSuchObject),
             Operation::Close { object } => {
-                self.check_open(object)?;
                 self.objects[object].closed = true;
                 Ok(Answer::Done)
             }
@@ -340,31 +382,19 @@ impl State {
         Answer::Created(self.add(value))
     }
 
-    fn check_open(&self, object: Id) -> Result<()> {
-        match self.objects.get(object) {
-            Some(Object { closed: false, .. }) => Ok(()),
-            _ => Err(Error::NoSuchObject),
-        }
-    }
-
-    /// Whether a wait by `owner` could acquire the object now.
-    fn available(&self, object: Id, owner: u32) -> bool {
-        let Object { value, closed, .. } = &self.objects[object];
-        !closed && value.available(owner)
+    fn is_open(&self, object: Id) -> bool {
+        self.objects.get(object).is_some_and(|object| !object.closed)
     }
 
     fn semaphore(&mut self, object: Id) -> Result<&mut Semaphore> {
-        self.check_open(object)?;
         if let Value::Semaphore(semaphore) = &mut self.objects[object].value { Ok(semaphore) } else { Err(Error::Invalid) }
     }
 
     fn mutex(&mut self, object: Id) -> Result<&mut Mutex> {
-        self.check_open(object)?;
         if let Value::Mutex(mutex) = &mut self.objects[object].value { Ok(mutex) } else { Err(Error::Invalid) }
     }
 
     fn event(&mut self, object: Id) -> Result<&mut Event> {
-        self.check_open(object)?;
         if let Value::Event(event) = &mut self.objects[object].value { Ok(event) } else { Err(Error::Invalid) }
     }
 }

@@ -209,6 +209,19 @@ fn an_interrupt_ends_a_wait_unless_it_is_satisfied() {
 }
 
 #[test]
+fn an_operation_that_had_begun_may_find_the_object_open_or_closed() {
+    let mut state = world(&[event(false, true)]);
+    state.invoke(0, Operation::EventReset { object: 0 });
+    state.invoke(1, polled(any(&[0], 1)));
+    state.run(3, Operation::Close { object: 0 });
+    let outcomes = |thread| -> Vec<Option<Outcome>> {
+        state.steps(thread).iter().map(|state| state.outcome(thread).copied()).collect()
+    };
+    assert_eq!(outcomes(0), [Some(Err(Error::NoSuchObject)), Some(Ok(Answer::Signaled(true)))]);
+    assert_eq!(outcomes(1), [Some(Err(Error::Invalid)), Some(satisfied(0, false)), None]);
+}
+
+#[test]
 fn a_closed_object_refuses_operations_and_does_not_disturb_waits() {
     let mut state = world(&[semaphore(0), semaphore(0)]);
     park(&mut state, 0, any(&[0, 1], 1));

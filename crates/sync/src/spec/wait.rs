@@ -1,7 +1,7 @@
 //! What waits are: queues, offers, and how a wait joins and leaves.
 
 use super::{Answer, Id, Phase, State, ThreadId};
-use crate::{Error, Result, Satisfied};
+use crate::Satisfied;
 
 /// Most objects that one wait may name, the alert not counted.
 pub const MAX_WAIT_OBJECTS: usize = 64;
@@ -29,6 +29,27 @@ pub(super) struct Queued {
 }
 
 impl Wait {
+    /// Every object that it names, the alert last.
+    pub(super) fn names(&self) -> Vec<Id> {
+        self.objects.iter().copied().chain(self.alert).collect()
+    }
+
+    /// No owner, too many objects, or an object twice where all are wanted.
+    pub(super) fn is_malformed(&self) -> bool {
+        let names = self.names();
+        let twice = |(position, object)| names[..position].contains(object);
+        self.owner == 0 || self.objects.len() > MAX_WAIT_OBJECTS || self.all && names.iter().enumerate().any(twice)
+    }
+
+    /// The objects that its step `position` tests.
+    pub(super) fn tests(&self, position: usize) -> impl Iterator<Item = Id> {
+        let (all, one) = match self.joins(position) {
+            None => (&self.objects[..], None),
+            Some((object, _)) => (&[][..], Some(object)),
+        };
+        all.iter().copied().chain(one)
+    }
+
     /// How many steps it takes until the wait stands in every queue.
     pub(super) fn steps(&self) -> usize {
         let objects = if self.all { 1 } else { self.objects.len() };
@@ -46,26 +67,15 @@ impl Wait {
 }
 
 impl State {
-    /// The checks before a wait, in the driver's order.
-    pub(super) fn check_wait(&self, wait: &Wait) -> Result<()> {
-        if wait.owner == 0 || wait.objects.len() > MAX_WAIT_OBJECTS {
-            return Err(Error::Invalid);
-        }
-        let named: Vec<Id> = wait.objects.iter().copied().chain(wait.alert).collect();
-        let closed = named.iter().any(|&object| self.check_open(object).is_err());
-        let twice = |(position, object)| named[..position].contains(object);
-        let duplicates = wait.all && named.iter().enumerate().any(twice);
-        if closed || duplicates { Err(Error::Invalid) } else { Ok(()) }
-    }
-
-    /// The next step of a wait: it tests one object (wait-all: all of them as one) and takes it, or joins its queue.
-    pub(super) fn join(&mut self, thread: ThreadId, position: usize, wait: &Wait) {
+    /// The next step of a wait: it tests one object (wait-all: all of them as one) and takes it, or joins its queue. Without
+    /// `test` it finds the object closed.
+    pub(super) fn join(&mut self, thread: ThreadId, position: usize, wait: &Wait, test: bool) {
         match wait.joins(position) {
-            None if self.take_all(thread) => return,
+            None if test && self.take_all(thread) => return,
             None => wait.objects.iter().for_each(|&object| self.objects[object].all.push(thread)),
             Some((object, index)) => {
                 let queued = Queued { thread, index };
-                if self.take_one(object, queued) {
+                if test && self.take_one(object, queued) {
                     return;
                 }
                 self.objects[object].any.push(queued);
@@ -89,7 +99,7 @@ impl State {
     /// Satisfies a wait with one object, if it still waits and may acquire it.
     fn take_one(&mut self, object: Id, queued: Queued) -> bool {
         let Some(owner) = self.waiting(queued.thread).map(|wait| wait.owner) else { return false };
-        if !self.available(object, owner) {
+        if !self.objects[object].value.available(owner) {
             return false;
         }
         let abandoned = self.objects[object].value.acquire(owner);
@@ -100,7 +110,7 @@ impl State {
     /// Satisfies a wait-all with all its objects, or with none.
     fn take_all(&mut self, thread: ThreadId) -> bool {
         let Some(Wait { objects, owner, .. }) = self.waiting(thread).cloned() else { return false };
-        if !objects.iter().all(|&object| self.available(object, owner)) {
+        if !objects.iter().all(|&object| self.objects[object].value.available(owner)) {
             return false;
         }
         let mut abandoned = false;
