@@ -100,8 +100,9 @@ fn record(program: &Program) -> Vec<Record> {
     let threads = program.threads.len();
     let capacity = Capacity { objects: program.objects.len() as u32, waiters: threads as u32 + 2 };
     let arena = Arena::create(capacity).expect("a small arena");
-    let objects: Vec<Object> =
-        program.objects.iter().map(|value| create(&arena, value).expect("a legal object")).collect();
+    let creator = arena.waiter();
+    let create = |value| create(&arena, &creator, value).expect("a legal object");
+    let objects: Vec<Object> = program.objects.iter().map(create).collect();
     let (arena, objects) = (Arc::new(arena), Arc::new(objects));
     let (start, time) = (Arc::new(Barrier::new(threads)), Arc::new(AtomicU64::new(0)));
     let mut first = 0;

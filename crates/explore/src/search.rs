@@ -96,7 +96,7 @@ impl<'a> Search<'a> {
         self.machine.begin();
         self.schedule.clear();
         self.report.executions += 1;
-        (self.last, self.left) = (None, self.bounds.preemptions.unwrap_or(u32::MAX));
+        (self.last, self.left) = (None, self.bounds.preemptions.unwrap_or(u32::MAX - 1));
     }
 
     /// Makes a choice; false when it went wrong.
@@ -186,7 +186,7 @@ impl<'a> Search<'a> {
             if *best > self.left {
                 return;
             }
-            *best = self.left.saturating_add(1);
+            *best = self.left + 1;
             let options = self.options();
             let Some(&first) = options.first() else { return };
             branches.push(Branch { options, taken: 0 });

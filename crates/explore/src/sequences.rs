@@ -29,7 +29,7 @@ pub fn run(seed: u64, length: usize) -> Result<(), String> {
         let expected = state.run(0, operation.clone()).expect("a poll does not block");
         let found = match value(&operation) {
             None => perform(&arena, &waiter, &objects, &operation, Deadline::Never),
-            Some(value) => create(&arena, &value).map(|object| {
+            Some(value) => create(&arena, &waiter, &value).map(|object| {
                 objects.push(object);
                 Answer::Created(objects.len() - 1)
             }),

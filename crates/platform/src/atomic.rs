@@ -76,6 +76,29 @@ macro_rules! small_atomic {
 small_atomic!(Word32, AtomicU32, u32, "A 32-bit atomic word.");
 small_atomic!(Word64, AtomicU64, u64, "A 64-bit atomic word.");
 
+/// A flag between a thread and its own signal handlers: no order beyond the thread's own.
+#[derive(Default)]
+pub struct Flag(core_atomic::AtomicBool);
+
+impl Flag {
+    /// A lowered flag.
+    pub const fn new() -> Self {
+        Self(core_atomic::AtomicBool::new(false))
+    }
+    /// Whether it is raised.
+    #[inline(always)]
+    pub fn is_raised(&self) -> bool {
+        self.0.load(Ordering::Relaxed)
+    }
+    /// Raises or lowers it.
+    #[inline(always)]
+    pub fn set(&self, raised: bool) {
+        compiler_fence(Ordering::SeqCst);
+        self.0.store(raised, Ordering::Relaxed);
+        compiler_fence(Ordering::SeqCst);
+    }
+}
+
 /// The value of a [`Word128`].
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Hash)]
 pub struct Pair {

@@ -13,6 +13,13 @@ pub mod liveness;
 pub mod memory;
 pub mod robust;
 
+/// The system's error numbers that results are made of.
+pub mod error {
+    pub use libc::{
+        EBADF, EINTR, EINVAL, EIO, EMFILE, ENFILE, ENOMEM, ENOSYS, ENOTTY, EOVERFLOW, EOWNERDEAD, EPERM, ETIMEDOUT,
+    };
+}
+
 /// The calling thread's error number after a failed call.
 pub fn errno() -> i32 {
     std::io::Error::last_os_error().raw_os_error().unwrap_or(0)

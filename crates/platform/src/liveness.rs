@@ -1,1 +1,155 @@
-//! (being written)
+//! Who is alive: processes and threads, named so that a recycled number is not taken for the one before.
+
+use std::sync::OnceLock;
+
+use crate::atomic::Word64;
+
+/// A process, as others may remember it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Process {
+    /// Process number in its own namespace.
+    pub pid: u32,
+    /// When it started, in the kernel's ticks; 0 where unknown.
+    pub start: u64,
+    /// Which namespace the number belongs to; 0 where unknown.
+    pub namespace: u64,
+}
+
+/// The calling process number, without a system call after the first; right also in a child made by a bare fork.
+pub fn process_id() -> u32 {
+    static MARK: OnceLock<Option<&'static Word64>> = OnceLock::new();
+    let Some(mark) = MARK.get_or_init(wiped_on_fork) else {
+        return std::process::id();
+    };
+    match mark.load() {
+        0 => {
+            let pid = std::process::id();
+            mark.store(u64::from(pid));
+            pid
+        }
+        pid => pid as u32,
+    }
+}
+
+/// A word that reads 0 in a forked child, whatever was written before.
+fn wiped_on_fork() -> Option<&'static Word64> {
+    const PAGE: usize = 4096;
+    let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS;
+    // SAFETY: a fresh anonymous mapping at an address of the kernel's choice; never unmapped, so the word in it lives
+    // for ever, and zero bytes are a valid Word64.
+    unsafe {
+        let page = libc::mmap(core::ptr::null_mut(), PAGE, libc::PROT_READ | libc::PROT_WRITE, flags, -1, 0);
+        if page == libc::MAP_FAILED {
+            return None;
+        }
+        if !wipe_on_fork(page, PAGE) {
+            libc::munmap(page, PAGE);
+            return None;
+        }
+        Some(&*page.cast::<Word64>())
+    }
+}
+
+#[cfg(target_os = "linux")]
+fn wipe_on_fork(page: *mut libc::c_void, length: usize) -> bool {
+    // SAFETY: advice about a mapping of our own.
+    unsafe { libc::madvise(page, length, libc::MADV_WIPEONFORK) == 0 }
+}
+
+#[cfg(target_os = "macos")]
+fn wipe_on_fork(page: *mut libc::c_void, length: usize) -> bool {
+    const VM_INHERIT_ZERO: libc::c_int = 3;
+    unsafe extern "C" {
+        fn minherit(address: *mut libc::c_void, length: usize, inherit: libc::c_int) -> libc::c_int;
+    }
+    // SAFETY: advice about a mapping of our own.
+    unsafe { minherit(page, length, VM_INHERIT_ZERO) == 0 }
+}
+
+/// The calling process. Reads /proc; not for a hot path.
+pub fn this_process() -> Process {
+    let pid = process_id();
+    Process { pid, start: Stat::read(pid).map_or(0, |stat| stat.start), namespace: namespace() }
+}
+
+/// The calling thread's number.
+pub fn thread_id() -> u32 {
+    #[cfg(target_os = "linux")]
+    {
+        // SAFETY: a call without arguments.
+        (unsafe { libc::syscall(libc::SYS_gettid) }) as u32
+    }
+    #[cfg(target_os = "macos")]
+    {
+        // SAFETY: the current thread's port name is a plain number.
+        unsafe { libc::pthread_mach_thread_np(libc::pthread_self()) }
+    }
+}
+
+/// Whether this process is certainly gone, as seen by `me`. False whenever that cannot be known.
+pub fn is_process_dead(process: Process, me: Process) -> bool {
+    if process.namespace != me.namespace || process.namespace == 0 || process.pid == 0 {
+        return false;
+    }
+    // SAFETY: signal 0 only asks whether the process exists.
+    if unsafe { libc::kill(process.pid as libc::pid_t, 0) } != 0 && crate::errno() == libc::ESRCH {
+        return true;
+    }
+    Stat::read(process.pid).is_some_and(|now| now.is_corpse() || (process.start != 0 && now.start != process.start))
+}
+
+/// Whether this thread of a process is certainly gone, as seen by `me`. False whenever that cannot be known.
+pub fn is_thread_dead(process: Process, thread: u32, me: Process) -> bool {
+    if is_process_dead(process, me) {
+        return true;
+    }
+    #[cfg(target_os = "linux")]
+    {
+        if process.namespace != me.namespace || process.pid == 0 {
+            return false;
+        }
+        // SAFETY: signal 0 only asks whether the thread exists.
+        let result = unsafe { libc::syscall(libc::SYS_tgkill, process.pid, thread, 0) };
+        result != 0 && crate::errno() == libc::ESRCH
+    }
+    #[cfg(not(target_os = "linux"))]
+    {
+        let _ = thread;
+        false
+    }
+}
+
+/// What /proc tells of a process.
+struct Stat {
+    state: char,
+    threads: u32,
+    start: u64,
+}
+
+impl Stat {
+    fn read(pid: u32) -> Option<Stat> {
+        let line = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+        // The second field is the command in parentheses and may hold anything: count from its end.
+        let mut fields = line.rsplit_once(')')?.1.split_whitespace();
+        let state = fields.next()?.chars().next()?;
+        let threads = fields.nth(16)?.parse().ok()?;
+        let start = fields.nth(1)?.parse().ok()?;
+        Some(Stat { state, threads, start })
+    }
+
+    /// Dead, but its parent has not asked yet. (A leader that ended before its threads looks dead too, but counts them.)
+    fn is_corpse(&self) -> bool {
+        matches!(self.state, 'Z' | 'X') && self.threads <= 1
+    }
+}
+
+#[cfg(target_os = "linux")]
+fn namespace() -> u64 {
+    use std::os::unix::fs::MetadataExt;
+    std::fs::metadata("/proc/self/ns/pid").map_or(0, |status| status.ino())
+}
+
+#[cfg(not(target_os = "linux"))]
+fn namespace() -> u64 {
+    1
+}

@@ -1,1 +1,221 @@
-//! (being written)
+//! Shared memory behind a descriptor: created, sealed, mapped; and what the kernel knows about a descriptor.
+
+use std::fs::File;
+use std::io;
+use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
+use std::ptr::NonNull;
+
+/// Which file a descriptor belongs to; the same in every process.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub struct FileId {
+    /// Device number.
+    pub device: u64,
+    /// Inode number.
+    pub inode: u64,
+}
+
+/// A shared, writable mapping of a whole file. Unmapped on drop.
+pub struct Mapping {
+    base: NonNull<u8>,
+    length: usize,
+}
+
+// SAFETY: a mapping is only an address range; what is read and written through it is up to the caller, who gets a raw
+// pointer. Unmapping takes ownership.
+unsafe impl Send for Mapping {}
+// SAFETY: as above.
+unsafe impl Sync for Mapping {}
+
+impl Mapping {
+    /// Maps `length` bytes of `fd`. Fails when the file is shorter: touching what lies behind its end would raise
+    /// SIGBUS.
+    pub fn new(fd: BorrowedFd<'_>, length: usize) -> io::Result<Mapping> {
+        if length == 0 || size(fd)? < length as u64 {
+            return Err(io::Error::from_raw_os_error(libc::EINVAL));
+        }
+        let protection = libc::PROT_READ | libc::PROT_WRITE;
+        // SAFETY: a fresh mapping at an address of the kernel's choice replaces nothing.
+        let base =
+            unsafe { libc::mmap(core::ptr::null_mut(), length, protection, libc::MAP_SHARED, fd.as_raw_fd(), 0) };
+        match NonNull::new(base.cast::<u8>()) {
+            Some(base) if base.as_ptr().cast() != libc::MAP_FAILED => Ok(Mapping { base, length }),
+            _ => Err(io::Error::last_os_error()),
+        }
+    }
+
+    /// First byte; page-aligned.
+    #[inline(always)]
+    pub fn base(&self) -> NonNull<u8> {
+        self.base
+    }
+
+    /// Length in bytes.
+    pub fn length(&self) -> usize {
+        self.length
+    }
+}
+
+impl Drop for Mapping {
+    fn drop(&mut self) {
+        // SAFETY: the range was mapped by `new` and nobody else unmaps it; the owner of the mapping is gone.
+        unsafe { libc::munmap(self.base.as_ptr().cast(), self.length) };
+    }
+}
+
+/// A new anonymous shared file of `length` zero bytes, close-on-exec, which can never change its size: a mapping of it
+/// cannot fault.
+#[cfg(target_os = "linux")]
+pub fn create(name: &std::ffi::CStr, length: u64) -> io::Result<OwnedFd> {
+    const MFD_NOEXEC_SEAL: libc::c_uint = 8;
+    let flags = libc::MFD_CLOEXEC | libc::MFD_ALLOW_SEALING;
+    // Kernels from 6.3 on can be set to insist on the no-exec flag; older ones do not know it.
+    let fd = match memfd(name, flags | MFD_NOEXEC_SEAL) {
+        Err(error) if error.raw_os_error() == Some(libc::EINVAL) => memfd(name, flags)?,
+        other => other?,
+    };
+    File::from(fd.try_clone()?).set_len(length)?;
+    let seals = libc::F_SEAL_SHRINK | libc::F_SEAL_GROW | libc::F_SEAL_SEAL;
+    // SAFETY: fcntl on a descriptor that we own, with an integer argument.
+    if unsafe { libc::fcntl(fd.as_raw_fd(), libc::F_ADD_SEALS, seals) } < 0 {
+        return Err(io::Error::last_os_error());
+    }
+    Ok(fd)
+}
+
+#[cfg(target_os = "linux")]
+fn memfd(name: &std::ffi::CStr, flags: libc::c_uint) -> io::Result<OwnedFd> {
+    // SAFETY: `name` is a terminated string that outlives the call.
+    owned(unsafe { libc::memfd_create(name.as_ptr(), flags) })
+}
+
+/// A new anonymous shared file of `length` zero bytes, close-on-exec: a POSIX shared memory object whose name is gone.
+#[cfg(target_os = "macos")]
+pub fn create(_name: &std::ffi::CStr, length: u64) -> io::Result<OwnedFd> {
+    for attempt in 0..64u32 {
+        let name = std::ffi::CString::new(format!("/ntux.{}.{attempt}", std::process::id()))?;
+        // SAFETY: `name` is a terminated string that outlives the calls.
+        let fd = unsafe { libc::shm_open(name.as_ptr(), libc::O_RDWR | libc::O_CREAT | libc::O_EXCL, 0o600) };
+        if fd < 0 {
+            continue;
+        }
+        // SAFETY: as above; the name was created just now by this process.
+        unsafe { libc::shm_unlink(name.as_ptr()) };
+        let fd = owned(fd)?;
+        File::from(fd.try_clone()?).set_len(length)?;
+        return Ok(fd);
+    }
+    Err(io::Error::last_os_error())
+}
+
+fn owned(fd: libc::c_int) -> io::Result<OwnedFd> {
+    if fd < 0 {
+        return Err(io::Error::last_os_error());
+    }
+    // SAFETY: the kernel has just given this descriptor to us, and to nobody else.
+    Ok(unsafe { OwnedFd::from_raw_fd(fd) })
+}
+
+/// Whether the file can never become shorter, so that a mapping of it cannot fault.
+pub fn cannot_shrink(fd: BorrowedFd<'_>) -> bool {
+    #[cfg(target_os = "linux")]
+    {
+        // SAFETY: fcntl without an argument on a borrowed, hence open, descriptor.
+        let seals = unsafe { libc::fcntl(fd.as_raw_fd(), libc::F_GET_SEALS) };
+        seals >= 0 && seals & libc::F_SEAL_SHRINK != 0
+    }
+    #[cfg(target_os = "macos")]
+    {
+        // A shared memory object of macOS takes its size once.
+        let _ = fd;
+        true
+    }
+}
+
+/// Size in bytes.
+pub fn size(fd: BorrowedFd<'_>) -> io::Result<u64> {
+    Ok(status(fd)?.st_size as u64)
+}
+
+/// Which file this is, if it is a regular one.
+pub fn regular_file(fd: BorrowedFd<'_>) -> io::Result<Option<FileId>> {
+    let status = status(fd)?;
+    let regular = status.st_mode & libc::S_IFMT == libc::S_IFREG;
+    Ok(regular.then_some(FileId { device: status.st_dev as u64, inode: status.st_ino }))
+}
+
+fn status(fd: BorrowedFd<'_>) -> io::Result<libc::stat> {
+    let mut status = core::mem::MaybeUninit::<libc::stat>::uninit();
+    // SAFETY: `status` is a valid place for the answer, which the kernel fills in whole when it returns 0.
+    unsafe {
+        match libc::fstat(fd.as_raw_fd(), status.as_mut_ptr()) {
+            0 => Ok(status.assume_init()),
+            _ => Err(io::Error::last_os_error()),
+        }
+    }
+}
+
+/// Copies from the start of the file into `bytes`, without moving its offset; returns how many.
+pub fn read_start(fd: BorrowedFd<'_>, bytes: &mut [u8]) -> io::Result<usize> {
+    // SAFETY: the buffer is valid for its whole length.
+    let read = unsafe { libc::pread(fd.as_raw_fd(), bytes.as_mut_ptr().cast(), bytes.len(), 0) };
+    usize::try_from(read).map_err(|_| io::Error::last_os_error())
+}
+
+/// The offset of the open file description: the number that every copy of a descriptor shares.
+pub fn offset(fd: BorrowedFd<'_>) -> io::Result<u64> {
+    // SAFETY: lseek on a borrowed, hence open, descriptor touches no memory.
+    let offset = unsafe { libc::lseek(fd.as_raw_fd(), 0, libc::SEEK_CUR) };
+    u64::try_from(offset).map_err(|_| io::Error::last_os_error())
+}
+
+/// Another open file description of the same file, with an offset of its own, 0 at first; takes the lowest
+/// free descriptor.
+#[cfg(target_os = "linux")]
+pub fn reopen(fd: BorrowedFd<'_>) -> io::Result<OwnedFd> {
+    let path = std::ffi::CString::new(format!("/proc/self/fd/{}", fd.as_raw_fd()))?;
+    // SAFETY: `path` is a terminated string that outlives the call.
+    owned(unsafe { libc::open(path.as_ptr(), libc::O_RDWR | libc::O_CLOEXEC) })
+}
+
+/// Moves the offset of the open file description.
+pub fn seek(fd: BorrowedFd<'_>, offset: u64) -> io::Result<()> {
+    // SAFETY: lseek on a borrowed, hence open, descriptor touches no memory.
+    match unsafe { libc::lseek(fd.as_raw_fd(), offset as libc::off_t, libc::SEEK_SET) } {
+        -1 => Err(io::Error::last_os_error()),
+        _ => Ok(()),
+    }
+}
+
+/// Marks `byte` as in use for as long as any copy of this open file description lives: through dup, fork and descriptor
+/// passing, and no longer than the last of them, however their processes end.
+#[cfg(target_os = "linux")]
+pub fn hold(fd: BorrowedFd<'_>, byte: u64) -> io::Result<()> {
+    let lock = byte_lock(libc::F_RDLCK, byte);
+    // SAFETY: `lock` is a valid request that outlives the call.
+    match unsafe { libc::fcntl(fd.as_raw_fd(), libc::F_OFD_SETLK, core::ptr::from_ref(&lock)) } {
+        0 => Ok(()),
+        _ => Err(io::Error::last_os_error()),
+    }
+}
+
+/// Whether an open file description other than this one holds `byte`.
+#[cfg(target_os = "linux")]
+pub fn is_held(fd: BorrowedFd<'_>, byte: u64) -> io::Result<bool> {
+    let mut lock = byte_lock(libc::F_WRLCK, byte);
+    // SAFETY: `lock` is a valid request and a valid place for the answer.
+    match unsafe { libc::fcntl(fd.as_raw_fd(), libc::F_OFD_GETLK, core::ptr::from_mut(&mut lock)) } {
+        0 => Ok(i32::from(lock.l_type) != libc::F_UNLCK),
+        _ => Err(io::Error::last_os_error()),
+    }
+}
+
+#[cfg(target_os = "linux")]
+fn byte_lock(kind: i32, byte: u64) -> libc::flock {
+    // SAFETY: flock is made of integers only, for which zero is a value.
+    let mut lock: libc::flock = unsafe { core::mem::zeroed() };
+    lock.l_type = kind as _;
+    lock.l_whence = libc::SEEK_SET as _;
+    lock.l_start = byte as libc::off_t;
+    lock.l_len = 1;
+    lock
+}

@@ -1,1 +1,87 @@
-//! (being written)
+//! A wake that the kernel owes when this thread dies.
+//!
+//! Linux walks a dying thread's *robust list*, and one field of its head names an operation in flight
+//! (`list_op_pending`). If the futex word of that operation is zero at death, the kernel wakes one sleeper on it. So a
+//! thread that is about to satisfy a waiter and to wake it names the waiter's word first: killed in between, the kernel
+//! sends the wake. The C library owns the head; its own pending operation, if a signal handler finds one there, is put
+//! back afterwards.
+//!
+//! Where there is no robust list (macOS; Android's filter) the calls do nothing: a killed waker then delays that one
+//! wake until somebody touches the object.
+
+use std::marker::PhantomData;
+
+/// The head of one thread's robust list. Valid on that thread only.
+#[derive(Clone, Copy)]
+pub struct Head {
+    head: *mut Fields,
+    thread: PhantomData<*mut ()>,
+}
+
+#[repr(C)]
+struct Fields {
+    list: usize,
+    futex_offset: isize,
+    pending: usize,
+}
+
+/// A wake announced by [`Head::owe`]; settle it with [`Head::settle`].
+#[must_use]
+pub struct Owed(usize);
+
+impl Head {
+    /// The calling thread's head. One system call; not for a hot path.
+    pub fn of_this_thread() -> Head {
+        Head { head: find(), thread: PhantomData }
+    }
+
+    /// A head that does nothing.
+    pub const fn absent() -> Head {
+        Head { head: core::ptr::null_mut(), thread: PhantomData }
+    }
+
+    /// Whether wakes survive this thread's death.
+    pub fn is_present(self) -> bool {
+        !self.head.is_null()
+    }
+
+    /// From here on, if the thread dies and the word at `address` is zero then, one sleeper on it is woken.
+    pub fn owe(self, address: *const u32) -> Owed {
+        if self.head.is_null() {
+            return Owed(0);
+        }
+        // SAFETY: the head is this thread's own (the type is not Send), registered with the kernel for the thread's
+        // whole life; only this thread and, at its death, the kernel use it. Volatile, because the kernel reads it.
+        unsafe {
+            let fields = self.head;
+            let before = (&raw const (*fields).pending).read_volatile();
+            let offset = (&raw const (*fields).futex_offset).read();
+            (&raw mut (*fields).pending).write_volatile((address as usize).wrapping_add_signed(-offset));
+            Owed(before)
+        }
+    }
+
+    /// The wake has been sent, or is not owed.
+    pub fn settle(self, owed: Owed) {
+        if self.head.is_null() {
+            return;
+        }
+        // SAFETY: as in `owe`.
+        unsafe { (&raw mut (*self.head).pending).write_volatile(owed.0) };
+    }
+}
+
+#[cfg(target_os = "linux")]
+fn find() -> *mut Fields {
+    let mut head: *mut Fields = core::ptr::null_mut();
+    let mut length = 0usize;
+    // SAFETY: both places are valid for the answer; 0 names the calling thread.
+    let result = unsafe { libc::syscall(libc::SYS_get_robust_list, 0, &mut head, &mut length) };
+    let usable = result == 0 && length == size_of::<Fields>();
+    if usable { head } else { core::ptr::null_mut() }
+}
+
+#[cfg(not(target_os = "linux"))]
+fn find() -> *mut Fields {
+    core::ptr::null_mut()
+}

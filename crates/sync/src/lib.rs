@@ -2,40 +2,52 @@
 //!
 //! The operations mean what the Linux ntsync driver means by them. What each does, one step at a time, is [`spec`]; how
 //! several threads and processes do it at once without a lock is the rest of this crate.
+//!
+//! | question | file |
+//! | --- | --- |
+//! | What is stored where? | `arena/format`, `word` (objects), `ticket` (waiters), `bag` (who waits for what) |
+//! | What does an operation do to a value? | `semaphore`, `mutex`, `event` |
+//! | How does an object reach a waiter? | `signal`, `claim` |
+//! | How does a thread wait? | `waiter`, `wait_any`, `wait_all`, `admission` |
+//! | What if a process dies? | `arena/objects`, `arena/peers`, `arena/descriptor`, and the *Death* part of every file |
+//!
+//! No function here is safe to call from a signal handler that interrupted another one on the same [`Waiter`], except
+//! [`Waiter::interrupt`].
 
+mod admission;
+mod arena;
+mod bag;
+mod claim;
+mod error;
+mod event;
+mod mutex;
+pub mod planted;
+mod semaphore;
+mod signal;
 pub mod spec;
+mod ticket;
+mod wait_all;
+mod wait_any;
+mod waiter;
+mod word;
 
+#[cfg(target_os = "linux")]
+pub use arena::descriptor::Identity;
+pub use arena::objects::Kind;
+pub use arena::{Arena, Capacity};
+pub use error::{Error, Result};
 pub use ntux_platform::clock::Deadline;
+pub use ntux_platform::memory::FileId;
+pub use wait_any::WAIT_MAX;
+pub use waiter::Waiter;
 
-/// An object of an arena, as a plain number: it means the same in every process that attached the arena.
+/// Most rounds of a loop that ends sooner unless other threads get on with their work in between. Whoever reaches it looks
+/// at memory that somebody scribbles over.
+const RETRIES: u32 = 1 << 24;
+
+/// An object of an arena, as a plain number: it means the same in every process that attached the arena. Never 0.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct Object(pub u64);
-
-/// Why an operation was refused. Nothing changed.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
-#[non_exhaustive]
-pub enum Error {
-    /// An argument out of range, an object of another kind or another arena (`EINVAL`).
-    Invalid,
-    /// The object was closed, or never was (`EBADF`).
-    NoSuchObject,
-    /// The caller's owner id does not own the mutex (`EPERM`).
-    NotOwner,
-    /// The count would exceed the semaphore's maximum (`EOVERFLOW`).
-    Overflow,
-    /// The deadline passed (`ETIMEDOUT`).
-    TimedOut,
-    /// A signal handler is due (`EINTR`); see [`Waiter::interrupt`].
-    Interrupted,
-    /// No slot left in the arena, or no memory (`ENOMEM`).
-    Exhausted,
-    /// The shared memory does not make sense: somebody scribbled over it (`EIO`).
-    Corrupt,
-    /// Not an arena, or one of another version (`ENOTTY` from a descriptor, `EINVAL` elsewhere).
-    NotAnArena,
-    /// The operating system refused; its error number.
-    Os(i32),
-}
 
 /// A satisfied wait.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
@@ -57,53 +69,53 @@ pub struct MutexState {
     pub abandoned: bool,
 }
 
-/// How many objects, waiting threads and queue extensions an arena can hold.
+/// What to create.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Capacity {
-    /// Objects.
-    pub objects: u32,
-    /// Threads that wait at the same time.
-    pub waiters: u32,
+pub enum New {
+    /// A semaphore; `count` at most `max`.
+    Semaphore {
+        /// Units available at first.
+        count: u32,
+        /// Most units.
+        max: u32,
+    },
+    /// A mutex; owner and recursion count both 0, or neither.
+    Mutex {
+        /// First owner, or 0.
+        owner: u32,
+        /// Its recursion count, or 0.
+        count: u32,
+    },
+    /// An event.
+    Event {
+        /// Stays signaled until reset.
+        manual: bool,
+        /// Signaled at first.
+        signaled: bool,
+    },
 }
 
-/// One thread's place in an arena: not shared between threads. Taken lazily, given back on drop.
-pub struct Waiter(());
-
-/// An attached arena. Share it between threads by reference or `Arc`.
-pub struct Arena(());
-
-type Result<T> = core::result::Result<T, Error>;
-
-#[allow(unused_variables, missing_docs, clippy::missing_errors_doc)]
 impl Arena {
-    pub fn create(capacity: Capacity) -> Result<Arena> { todo!() }
-    /// Maps the arena behind a descriptor, which is only borrowed.
-    pub fn attach(fd: std::os::fd::BorrowedFd<'_>) -> Result<Arena> { todo!() }
-    /// A descriptor to hand to other processes.
-    pub fn fd(&self) -> std::os::fd::BorrowedFd<'_> { todo!() }
-    pub fn waiter(&self) -> Waiter { todo!() }
-    pub fn semaphore_create(&self, count: u32, max: u32) -> Result<Object> { todo!() }
-    pub fn semaphore_release(&self, waiter: &Waiter, object: Object, count: u32) -> Result<u32> { todo!() }
-    pub fn semaphore_read(&self, waiter: &Waiter, object: Object) -> Result<(u32, u32)> { todo!() }
-    pub fn mutex_create(&self, owner: u32, count: u32) -> Result<Object> { todo!() }
-    pub fn mutex_unlock(&self, waiter: &Waiter, object: Object, owner: u32) -> Result<u32> { todo!() }
-    pub fn mutex_kill(&self, waiter: &Waiter, object: Object, owner: u32) -> Result<()> { todo!() }
-    pub fn mutex_read(&self, waiter: &Waiter, object: Object) -> Result<MutexState> { todo!() }
-    pub fn event_create(&self, manual: bool, signaled: bool) -> Result<Object> { todo!() }
-    pub fn event_set(&self, waiter: &Waiter, object: Object) -> Result<bool> { todo!() }
-    pub fn event_reset(&self, waiter: &Waiter, object: Object) -> Result<bool> { todo!() }
-    pub fn event_pulse(&self, waiter: &Waiter, object: Object) -> Result<bool> { todo!() }
-    /// (manual, signaled)
-    pub fn event_read(&self, waiter: &Waiter, object: Object) -> Result<(bool, bool)> { todo!() }
-    pub fn close(&self, object: Object) -> Result<()> { todo!() }
-    pub fn wait_any(&self, waiter: &Waiter, objects: &[Object], alert: Option<Object>, owner: u32, deadline: Deadline) -> Result<Satisfied> { todo!() }
-    pub fn wait_all(&self, waiter: &Waiter, objects: &[Object], alert: Option<Object>, owner: u32, deadline: Deadline) -> Result<Satisfied> { todo!() }
-}
+    /// Creates an object that lives until somebody closes it ([`Arena::close`]), or until its process has ended and the
+    /// arena needs the slot ([`Arena::adopt`]).
+    ///
+    /// Errors: `Invalid` (see [`New`]), `Exhausted`.
+    pub fn create_new(&self, waiter: &Waiter, new: New) -> Result<Object> {
+        self.create_object(waiter, arena::objects::Start::of(new)?, arena::objects::Custody::Process)
+    }
 
-#[allow(missing_docs)]
-impl Waiter {
-    /// Async-signal-safe, on the waiter's own thread: takes the wait in progress (if any) out of every queue, unless it is
-    /// satisfied already; the wait then returns `Interrupted`. Stays in force for the next wait until `resume`.
-    pub fn interrupt(&self) { todo!() }
-    pub fn resume(&self) { todo!() }
+    /// Creates a semaphore; see [`Arena::create_new`].
+    pub fn semaphore_create(&self, waiter: &Waiter, count: u32, max: u32) -> Result<Object> {
+        self.create_new(waiter, New::Semaphore { count, max })
+    }
+
+    /// Creates a mutex; see [`Arena::create_new`].
+    pub fn mutex_create(&self, waiter: &Waiter, owner: u32, count: u32) -> Result<Object> {
+        self.create_new(waiter, New::Mutex { owner, count })
+    }
+
+    /// Creates an event; see [`Arena::create_new`].
+    pub fn event_create(&self, waiter: &Waiter, manual: bool, signaled: bool) -> Result<Object> {
+        self.create_new(waiter, New::Event { manual, signaled })
+    }
 }

@@ -2,7 +2,7 @@
 
 use std::cell::RefCell;
 
-use ntux_sync::spec::{Answer, Id, MAX_WAIT_OBJECTS, Operation, Outcome, ThreadId, Value, Wait};
+use ntux_sync::spec::{Answer, Event, Id, MAX_WAIT_OBJECTS, Operation, Outcome, ThreadId, Value, Wait};
 use ntux_sync::{Arena, Capacity, Deadline, Error, Object, Waiter};
 
 use super::Subject;
@@ -17,16 +17,30 @@ const NO_OBJECT: Object = Object(u64::MAX);
 pub struct ArenaSubject {
     arena: Arena,
     objects: Vec<Object>,
+    /// Not part of the program: each thread takes its place in the arena with a wait for this.
+    bell: Object,
     waiters: RefCell<Vec<*mut Waiter>>,
 }
 
 impl ArenaSubject {
     /// Creates the arena and its objects.
     pub fn new(program: &Program) -> Box<dyn Subject> {
-        let capacity = Capacity { objects: program.objects.len() as u32, waiters: program.threads.len() as u32 + 2 };
+        let capacity = Capacity { objects: program.objects.len() as u32 + 2, waiters: program.threads.len() as u32 + 2 };
         let arena = Arena::create(capacity).expect("a small arena");
-        let objects = program.objects.iter().map(|value| create(&arena, value).expect("a legal object")).collect();
-        Box::new(Self { arena, objects, waiters: RefCell::new(Vec::new()) })
+        let creator = arena.waiter();
+        let create = |value: &Value| create(&arena, &creator, value).expect("a legal object");
+        let bell = create(&Value::Event(Event { manual: false, signaled: false }));
+        let objects = program.objects.iter().map(create).collect();
+        arena.retire(&creator);
+        Box::new(Self { arena, objects, bell, waiters: RefCell::new(Vec::new()) })
+    }
+
+    /// Lets a thread take its place now, so that it does not make every first wait longer.
+    fn enroll(&self, waiter: &Waiter) {
+        waiter.interrupt();
+        let ended = self.arena.wait_any(waiter, &[self.bell], None, 1, Deadline::Never);
+        assert_eq!(ended, Err(Error::Interrupted));
+        waiter.resume();
     }
 
     fn waiter(&self, thread: ThreadId) -> &Waiter {
@@ -45,8 +59,11 @@ impl ArenaSubject {
 impl Subject for ArenaSubject {
     fn begin(&self, threads: usize) {
         self.forget_waiters();
-        let fresh = (0..threads).map(|_| Box::into_raw(Box::new(self.arena.waiter())));
-        self.waiters.borrow_mut().extend(fresh);
+        for _ in 0..threads {
+            let waiter = self.arena.waiter();
+            self.enroll(&waiter);
+            self.waiters.borrow_mut().push(Box::into_raw(Box::new(waiter)));
+        }
     }
 
     fn call(&self, thread: ThreadId, call: &Call) -> Outcome {
@@ -70,16 +87,16 @@ impl Drop for ArenaSubject {
 }
 
 /// Creates an object with this value; the model's abandoned mutex is one whose owner was killed.
-pub fn create(arena: &Arena, value: &Value) -> Result<Object, Error> {
+pub fn create(arena: &Arena, waiter: &Waiter, value: &Value) -> Result<Object, Error> {
     match *value {
-        Value::Semaphore(ref semaphore) => arena.semaphore_create(semaphore.count, semaphore.max),
-        Value::Event(ref event) => arena.event_create(event.manual, event.signaled),
+        Value::Semaphore(ref semaphore) => arena.semaphore_create(waiter, semaphore.count, semaphore.max),
+        Value::Event(ref event) => arena.event_create(waiter, event.manual, event.signaled),
         Value::Mutex(ref mutex) if mutex.abandoned => {
-            let object = arena.mutex_create(1, 1)?;
-            arena.mutex_kill(&arena.waiter(), object, 1)?;
+            let object = arena.mutex_create(waiter, 1, 1)?;
+            arena.mutex_kill(waiter, object, 1)?;
             Ok(object)
         }
-        Value::Mutex(ref mutex) => arena.mutex_create(mutex.owner, mutex.count),
+        Value::Mutex(ref mutex) => arena.mutex_create(waiter, mutex.owner, mutex.count),
     }
 }
 

@@ -1,0 +1,178 @@
+//! What lies where in an arena's file.
+//!
+//! ```text
+//! 0        header        magic, version, fingerprint, capacities; counters, each on a line of its own
+//! 4096     peers         one 16-byte word for each process that takes part
+//! ...      waiters       576 bytes for each thread that waits
+//! ...      objects       64 bytes each
+//! ...      chunks        256 bytes each: room for more waiters of an object than its own line holds
+//! ```
+//! Everything is a 16, 8 or 4 byte integer at its natural alignment; links are indices, checked before use. Sizes do not
+//! depend on the width of a pointer. Pages that were never touched take no memory.
+//!
+//! Valid if and only if: the file cannot shrink, magic, version and fingerprint are ours, the capacities are within
+//! [`Capacity`]'s bounds, and the file is at least as long as they say. Everything else may be rubbish at any time.
+
+use ntux_platform::atomic::{Word32, Word64, Word128};
+
+use super::Capacity;
+use crate::word::WAITERS_MAX;
+
+/// "ntux sync" as bytes.
+pub const MAGIC: u64 = u64::from_le_bytes(*b"ntuxsync");
+/// Raised with every change that old code could not follow.
+pub const VERSION: u32 = 1;
+
+/// Processes that can take part at a time.
+pub const PEERS_MAX: u32 = 4096;
+/// Objects of one wait: 64 and an alert.
+pub const LIST_MAX: usize = 65;
+/// Waiters that fit an object's own line.
+pub const BAG_INLINE: usize = 3;
+/// Waiters that fit a chunk.
+pub const BAG_CHUNK: usize = 31;
+
+/// Most objects an arena can have.
+pub const OBJECTS_MAX: u32 = 1 << 24;
+
+const HEADER_BYTES: u64 = 4096;
+
+/// A word alone on its cache line.
+#[repr(C, align(64))]
+pub struct Line<T>(pub T);
+
+/// Start of the file.
+#[repr(C)]
+pub struct Header {
+    pub magic: Word64,
+    pub version: Word32,
+    pub fingerprint: Word32,
+    pub objects: Word32,
+    pub waiters: Word32,
+    /// The next ticket.
+    pub ticket: Line<Word64>,
+    /// What is going on with wait-all, see [`crate::admission`].
+    pub admission: Line<Word128>,
+    pub object_pool: Line<PoolWords>,
+    pub waiter_pool: Line<PoolWords>,
+    pub chunk_pool: Line<PoolWords>,
+}
+
+/// See [`super::pool`].
+#[repr(C)]
+pub struct PoolWords {
+    pub hints: Word64,
+    pub fresh: Word32,
+    pub rotor: Word32,
+}
+
+/// An object: one cache line.
+#[repr(C, align(64))]
+pub struct ObjectSlot {
+    /// [`crate::word::ObjectWord`].
+    pub word: Word128,
+    /// [`super::objects::Meta`].
+    pub meta: Word64,
+    /// Semaphore: the maximum. Mutex: [`crate::mutex::Spill`].
+    pub extra: Word64,
+    pub bag: [Word64; BAG_INLINE],
+    /// First chunk of the bag, plus one.
+    pub chunk: Word32,
+    /// Next hint of the pool.
+    pub next_hint: Word32,
+}
+
+/// A waiting thread.
+#[repr(C, align(64))]
+pub struct WaiterSlot {
+    /// [`crate::ticket::WaiterWord`].
+    pub word: Word128,
+    /// Who has the slot, see [`super::waiters::Holder`].
+    pub holder: Word64,
+    /// What to carry out while the state is `Requesting`, see [`crate::signal`].
+    pub request: Word64,
+    /// On which object.
+    pub request_object: Word64,
+    /// Owner id of the wait (high half) and number of its objects without the alert (low half).
+    pub wait: Word64,
+    /// Next hint of the pool.
+    pub next_hint: Word32,
+    pub reserved: Word32,
+    /// The objects of the wait, then its alert.
+    pub list: [Word64; LIST_MAX],
+}
+
+/// More room for a bag.
+#[repr(C, align(64))]
+pub struct Chunk {
+    /// Next chunk of the same bag, plus one.
+    pub next: Word32,
+    pub reserved: Word32,
+    pub bag: [Word64; BAG_CHUNK],
+}
+
+const _: () = assert!(size_of::<ObjectSlot>() == 64);
+const _: () = assert!(size_of::<WaiterSlot>() == 576);
+const _: () = assert!(size_of::<Chunk>() == 256);
+const _: () = assert!(size_of::<Header>() <= HEADER_BYTES as usize);
+
+/// A number that two builds share only if they agree on every place and width.
+pub const FINGERPRINT: u32 = {
+    let facts = [
+        VERSION as u64,
+        size_of::<Header>() as u64,
+        core::mem::offset_of!(Header, ticket) as u64,
+        core::mem::offset_of!(Header, admission) as u64,
+        core::mem::offset_of!(Header, object_pool) as u64,
+        core::mem::offset_of!(ObjectSlot, meta) as u64,
+        core::mem::offset_of!(ObjectSlot, extra) as u64,
+        core::mem::offset_of!(ObjectSlot, bag) as u64,
+        core::mem::offset_of!(ObjectSlot, chunk) as u64,
+        core::mem::offset_of!(WaiterSlot, holder) as u64,
+        core::mem::offset_of!(WaiterSlot, request) as u64,
+        core::mem::offset_of!(WaiterSlot, wait) as u64,
+        core::mem::offset_of!(WaiterSlot, list) as u64,
+        core::mem::offset_of!(Chunk, bag) as u64,
+        PEERS_MAX as u64,
+        LIST_MAX as u64,
+        crate::word::SPILLED,
+        crate::ticket::TICKET_BITS as u64,
+    ];
+    let mut hash = 0xcbf2_9ce4_8422_2325u64;
+    let mut i = 0;
+    while i < facts.len() {
+        hash = (hash ^ facts[i]).wrapping_mul(0x100_0000_01b3);
+        i += 1;
+    }
+    (hash >> 32) as u32 ^ hash as u32
+};
+
+/// Byte offsets for a capacity.
+#[derive(Clone, Copy)]
+pub struct Layout {
+    pub peers: u64,
+    pub waiters: u64,
+    pub objects: u64,
+    pub chunks: u64,
+    pub chunk_count: u32,
+    pub length: u64,
+}
+
+impl Layout {
+    /// None when the capacity is out of bounds.
+    pub fn new(capacity: Capacity) -> Option<Layout> {
+        let objects_fit = (1..=OBJECTS_MAX).contains(&capacity.objects);
+        let waiters_fit = (1..=WAITERS_MAX).contains(&capacity.waiters);
+        if !objects_fit || !waiters_fit {
+            return None;
+        }
+        // A wait registers with at most 65 objects, so two chunks and a bit; most waits need none.
+        let chunk_count = capacity.waiters * 2;
+        let peers = HEADER_BYTES;
+        let waiters = peers + u64::from(PEERS_MAX) * size_of::<Word128>() as u64;
+        let objects = waiters + u64::from(capacity.waiters) * size_of::<WaiterSlot>() as u64;
+        let chunks = objects + u64::from(capacity.objects) * size_of::<ObjectSlot>() as u64;
+        let length = chunks + u64::from(chunk_count) * size_of::<Chunk>() as u64;
+        Some(Layout { peers, waiters, objects, chunks, chunk_count, length: length.next_multiple_of(4096) })
+    }
+}

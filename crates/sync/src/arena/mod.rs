@@ -1,0 +1,185 @@
+//! An arena: the shared memory in which objects and waiters live.
+//!
+//! Everything that is read from it is an integer, every index is checked here before it becomes an address, and nothing in
+//! the file decides how long it is: so a process that scribbles over it can spoil the objects, never the other processes.
+
+pub(crate) mod format;
+pub(crate) mod objects;
+pub(crate) mod peers;
+pub(crate) mod pool;
+
+#[cfg(target_os = "linux")]
+pub(crate) mod descriptor;
+
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+
+use ntux_platform::atomic::{Word32, Word64, Word128};
+use ntux_platform::memory::{self, FileId, Mapping};
+
+use crate::{Error, Result};
+use format::{Chunk, FINGERPRINT, Header, Layout, MAGIC, ObjectSlot, VERSION, WaiterSlot};
+
+/// How many objects and waiting threads an arena can hold. Memory is taken only as they are used.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Capacity {
+    /// Objects, 1 to 16,777,216; 64 bytes each.
+    pub objects: u32,
+    /// Threads that wait, 1 to 65,536; 576 bytes each.
+    pub waiters: u32,
+}
+
+impl Default for Capacity {
+    /// 1,048,576 objects and 65,536 waiting threads: 152 MiB of addresses, a few pages of memory.
+    fn default() -> Capacity {
+        Capacity { objects: 1 << 20, waiters: 1 << 16 }
+    }
+}
+
+/// An attached arena. Share it between threads by reference or `Arc`; it is unmapped on drop.
+pub struct Arena {
+    mapping: Mapping,
+    layout: Layout,
+    capacity: Capacity,
+    file: FileId,
+    fd: Option<OwnedFd>,
+    /// This process's peer index plus one, and the process number that it belongs to.
+    peer: Word64,
+    spins: Word32,
+}
+
+impl Arena {
+    /// Creates an arena and attaches it.
+    ///
+    /// Errors: `Invalid` for a capacity out of bounds; `Exhausted`, `Os` when the system refuses memory or a descriptor.
+    pub fn create(capacity: Capacity) -> Result<Arena> {
+        let fd = Arena::create_file(capacity)?;
+        let arena = Arena::map(fd.as_fd())?;
+        Ok(Arena { fd: Some(fd), ..arena })
+    }
+
+    /// Creates an arena without attaching it: only its descriptor, close-on-exec.
+    pub fn create_file(capacity: Capacity) -> Result<OwnedFd> {
+        if !ntux_platform::atomic::supported() {
+            return Err(Error::Os(ntux_platform::error::ENOSYS));
+        }
+        let layout = Layout::new(capacity).ok_or(Error::Invalid)?;
+        let fd = memory::create(c"ntsync", layout.length).map_err(Error::from_io)?;
+        let mapping = Mapping::new(fd.as_fd(), size_of::<Header>()).map_err(Error::from_io)?;
+        // SAFETY: the mapping is at least as long as the header, page-aligned, and every byte pattern is a valid header.
+        let header = unsafe { mapping.base().cast::<Header>().as_ref() };
+        header.version.store(VERSION);
+        header.fingerprint.store(FINGERPRINT);
+        header.objects.store(capacity.objects);
+        header.waiters.store(capacity.waiters);
+        header.magic.store(MAGIC);
+        Ok(fd)
+    }
+
+    /// Attaches the arena behind a descriptor and keeps a copy of the descriptor.
+    ///
+    /// Errors: `NotAnArena` when it is something else, another version, truncated, or could be truncated; `Os`.
+    pub fn attach(fd: BorrowedFd<'_>) -> Result<Arena> {
+        let arena = Arena::map(fd)?;
+        let fd = fd.try_clone_to_owned().map_err(Error::from_io)?;
+        Ok(Arena { fd: Some(fd), ..arena })
+    }
+
+    /// Attaches the arena behind a descriptor without keeping one.
+    pub fn map(fd: BorrowedFd<'_>) -> Result<Arena> {
+        if !ntux_platform::atomic::supported() {
+            return Err(Error::Os(ntux_platform::error::ENOSYS));
+        }
+        let file = memory::regular_file(fd).map_err(Error::from_io)?.ok_or(Error::NotAnArena)?;
+        let capacity = read_capacity(fd)?;
+        let layout = Layout::new(capacity).ok_or(Error::NotAnArena)?;
+        let size = memory::size(fd).map_err(Error::from_io)?;
+        if size < layout.length || !memory::cannot_shrink(fd) {
+            return Err(Error::NotAnArena);
+        }
+        let length = usize::try_from(layout.length).map_err(|_| Error::Exhausted)?;
+        let mapping = Mapping::new(fd, length).map_err(Error::from_io)?;
+        Ok(Arena { mapping, layout, capacity, file, fd: None, peer: Word64::new(0), spins: Word32::new(0) })
+    }
+
+    /// A descriptor to hand to other processes. None for an arena attached with [`Arena::map`].
+    pub fn fd(&self) -> Option<BorrowedFd<'_>> {
+        self.fd.as_ref().map(AsFd::as_fd)
+    }
+
+    /// Which file it is: the same in every process.
+    pub fn file(&self) -> FileId {
+        self.file
+    }
+
+    /// How much it can hold.
+    pub fn capacity(&self) -> Capacity {
+        self.capacity
+    }
+
+    /// How often a wait looks at its outcome before it goes to sleep; 0 at first.
+    pub fn set_spins(&self, spins: u32) {
+        self.spins.store(spins);
+    }
+
+    pub(crate) fn spins(&self) -> u32 {
+        self.spins.load()
+    }
+
+    pub(crate) fn header(&self) -> &Header {
+        // SAFETY: the mapping is at least as long as the header (layout), page-aligned, and lives as long as `self`.
+        // The header is made of atomic integers: every byte pattern is valid and concurrent writes are allowed.
+        unsafe { self.mapping.base().cast::<Header>().as_ref() }
+    }
+
+    /// # Safety
+    /// `offset` must be the start of a table of at least `index + 1` elements within the layout, aligned for `T`, and
+    /// `T` must be made of atomic integers.
+    #[inline(always)]
+    unsafe fn at<T>(&self, offset: u64, index: u32) -> &T {
+        let offset = offset as usize + index as usize * size_of::<T>();
+        debug_assert!(offset + size_of::<T>() <= self.mapping.length());
+        // SAFETY: by the contract the element lies inside the mapping, which lives as long as `self`.
+        unsafe { self.mapping.base().add(offset).cast::<T>().as_ref() }
+    }
+
+    #[inline(always)]
+    pub(crate) fn object_slot(&self, index: u32) -> Option<&ObjectSlot> {
+        // SAFETY: the layout has `capacity.objects` object slots here, 64-byte aligned.
+        (index < self.capacity.objects).then(|| unsafe { self.at(self.layout.objects, index) })
+    }
+
+    #[inline(always)]
+    pub(crate) fn waiter_slot(&self, index: u32) -> Option<&WaiterSlot> {
+        // SAFETY: the layout has `capacity.waiters` waiter slots here, 64-byte aligned.
+        (index < self.capacity.waiters).then(|| unsafe { self.at(self.layout.waiters, index) })
+    }
+
+    pub(crate) fn chunk(&self, index: u32) -> Option<&Chunk> {
+        // SAFETY: the layout has `chunk_count` chunks here, 64-byte aligned.
+        (index < self.layout.chunk_count).then(|| unsafe { self.at(self.layout.chunks, index) })
+    }
+
+    pub(crate) fn chunk_count(&self) -> u32 {
+        self.layout.chunk_count
+    }
+
+    pub(crate) fn peer_word(&self, index: u32) -> Option<&Word128> {
+        // SAFETY: the layout has PEERS_MAX words here, 16-byte aligned.
+        (index < format::PEERS_MAX).then(|| unsafe { self.at(self.layout.peers, index) })
+    }
+}
+
+fn read_capacity(fd: BorrowedFd<'_>) -> Result<Capacity> {
+    let mut bytes = [0u8; 24];
+    match memory::read_start(fd, &mut bytes) {
+        Ok(24) => {}
+        Ok(_) => return Err(Error::NotAnArena),
+        Err(error) => return Err(Error::from_io(error)),
+    }
+    let word = |at: usize| u32::from_le_bytes([bytes[at], bytes[at + 1], bytes[at + 2], bytes[at + 3]]);
+    let magic = u64::from(word(0)) | u64::from(word(4)) << 32;
+    if magic != MAGIC || word(8) != VERSION || word(12) != FINGERPRINT {
+        return Err(Error::NotAnArena);
+    }
+    Ok(Capacity { objects: word(16), waiters: word(20) })
+}

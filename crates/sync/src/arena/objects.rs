@@ -1,0 +1,388 @@
+//! Object slots: taking one, giving it back, and finding those that nobody can use any more.
+//!
+//! # Picture
+//! ```text
+//! meta:   63      52 51       40 39      38   36 35  32 31          0
+//!        +----------+-----------+--------+-------+------+------------+
+//!        |    -     |   peer    |  held  | state | kind | generation |
+//!        +----------+-----------+--------+-------+------+------------+
+//! object: generation in the upper 32 bits, index in the lower ones; never 0
+//! ```
+//! # Transitions
+//! | from | to | by |
+//! | --- | --- | --- |
+//! | Free | Building (same generation and old kind) | a creator; or a sweep, from a dead creator |
+//! | Building | Live (new kind) | its creator, after it has written the object's word |
+//! | Live | Free (next generation, same kind) | whoever closes it, or a sweep that found it unreferenced |
+//!
+//! # Invariants
+//! * I-object-1: an operation loads the object's word *before* it looks at meta, and changes the word by compare-exchange.
+//!   A creator advances the word between Building and Live. So an operation on an object that was closed and made anew
+//!   meanwhile fails its compare-exchange: it can never hit the successor.
+//! * I-object-2: the kind stays until the next Live, so that a claim which a closed object still carries can be finished.
+//!
+//! # Death
+//! After any step the slot is Free (found by the pool), Building or Live of a dead peer (found by the sweep).
+
+use ntux_platform::atomic::Word32;
+
+use super::Arena;
+use super::format::ObjectSlot;
+use super::pool::Pool;
+use crate::waiter::Waiter;
+use crate::word::ObjectWord;
+use crate::{Error, New, Object, RETRIES, Result, event, mutex, semaphore};
+
+const STATE_SHIFT: u32 = 36;
+const KIND_SHIFT: u32 = 32;
+const HELD: u64 = 1 << 39;
+const PEER_SHIFT: u32 = 40;
+const PEER_MASK: u64 = 0xfff;
+/// Generations stay positive as a file offset, which is how a descriptor carries its object.
+const GENERATION_MASK: u32 = 0x7fff_ffff;
+
+/// What an object is.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Kind {
+    /// A count with a maximum.
+    Semaphore,
+    /// An owner and a recursion count.
+    Mutex,
+    /// An event that one waiter consumes.
+    AutoEvent,
+    /// An event that stays until reset.
+    ManualEvent,
+}
+
+impl Kind {
+    /// Whether it is an event of either sort.
+    pub fn is_event(self) -> bool {
+        matches!(self, Kind::AutoEvent | Kind::ManualEvent)
+    }
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum State {
+    Free,
+    Building,
+    Live,
+    Rubbish,
+}
+
+/// A copy of an object's meta word.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Meta(u64);
+
+impl Meta {
+    fn new(state: State, kind: Kind, generation: u32, peer: u32, held: bool) -> Meta {
+        let state: u64 = match state {
+            State::Free | State::Rubbish => 0,
+            State::Building => 1,
+            State::Live => 2,
+        };
+        let kind: u64 = match kind {
+            Kind::Semaphore => 0,
+            Kind::Mutex => 1,
+            Kind::AutoEvent => 2,
+            Kind::ManualEvent => 3,
+        };
+        let held = if held { HELD } else { 0 };
+        Meta(u64::from(generation) | kind << KIND_SHIFT | state << STATE_SHIFT | u64::from(peer) << PEER_SHIFT | held)
+    }
+
+    fn state(self) -> State {
+        match self.0 >> STATE_SHIFT & 0x7 {
+            0 => State::Free,
+            1 => State::Building,
+            2 => State::Live,
+            _ => State::Rubbish,
+        }
+    }
+
+    /// Rubbish reads as some kind: the answers are wrong then, but they are answers.
+    #[inline(always)]
+    pub fn kind(self) -> Kind {
+        match self.0 >> KIND_SHIFT & 0x3 {
+            0 => Kind::Semaphore,
+            1 => Kind::Mutex,
+            2 => Kind::AutoEvent,
+            _ => Kind::ManualEvent,
+        }
+    }
+
+    pub fn generation(self) -> u32 {
+        self.0 as u32 & GENERATION_MASK
+    }
+
+    #[inline(always)]
+    fn is_live(self, object: Object) -> bool {
+        self.0 as u32 == object.generation() && self.0 >> STATE_SHIFT & 0x7 == 2
+    }
+
+    fn peer(self) -> u32 {
+        (self.0 >> PEER_SHIFT & PEER_MASK) as u32
+    }
+
+    fn is_held(self) -> bool {
+        self.0 & HELD != 0
+    }
+
+    fn freed(self) -> Meta {
+        let generation = match self.generation().wrapping_add(1) & GENERATION_MASK {
+            0 => 1,
+            next => next,
+        };
+        Meta::new(State::Free, self.kind(), generation, 0, false)
+    }
+}
+
+impl Object {
+    pub(crate) fn new(index: u32, generation: u32) -> Object {
+        Object(u64::from(generation) << 32 | u64::from(index))
+    }
+
+    #[inline(always)]
+    pub(crate) fn index(self) -> u32 {
+        self.0 as u32
+    }
+
+    #[inline(always)]
+    pub(crate) fn generation(self) -> u32 {
+        (self.0 >> 32) as u32
+    }
+}
+
+/// What a new object starts as.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Start {
+    pub kind: Kind,
+    pub value: u32,
+    pub level: u32,
+    pub flags: u64,
+    pub extra: u64,
+}
+
+impl Start {
+    /// Errors: `Invalid`, see [`New`].
+    pub(crate) fn of(new: New) -> Result<Start> {
+        match new {
+            New::Semaphore { count, max } => semaphore::start(count, max),
+            New::Mutex { owner, count } => mutex::start(owner, count),
+            New::Event { manual, signaled } => Ok(event::start(manual, signaled)),
+        }
+    }
+}
+
+impl ObjectSlot {
+    pub(crate) fn load(&self) -> ObjectWord {
+        ObjectWord(self.word.load())
+    }
+
+    /// Replaces `seen` by `next`, one step later.
+    #[inline(always)]
+    pub(crate) fn exchange(&self, seen: ObjectWord, next: ObjectWord) -> bool {
+        self.word.compare_exchange(seen.0, next.advanced().0).is_ok()
+    }
+
+    /// The kind, if the object is alive. To be called after the word was loaded (I-object-1).
+    #[inline(always)]
+    pub(crate) fn kind_if_live(&self, object: Object) -> Option<Kind> {
+        let meta = Meta(self.meta.load());
+        meta.is_live(object).then(|| meta.kind())
+    }
+
+    /// The kind of what lives here or lived here last (I-object-2).
+    pub(crate) fn kind(&self) -> Kind {
+        Meta(self.meta.load()).kind()
+    }
+
+    /// What lives here now, as an object.
+    pub(crate) fn resident(&self, index: u32) -> Object {
+        Object::new(index, Meta(self.meta.load()).generation())
+    }
+}
+
+impl Arena {
+    /// Kind of a living object.
+    ///
+    /// Errors: `NoSuchObject`.
+    pub fn kind(&self, object: Object) -> Result<Kind> {
+        let slot = self.object_slot(object.index()).ok_or(Error::NoSuchObject)?;
+        slot.kind_if_live(object).ok_or(Error::NoSuchObject)
+    }
+
+    /// Gives an object's slot back. Waits that have begun go on to their own deadlines.
+    ///
+    /// Errors: `NoSuchObject`.
+    pub fn close(&self, object: Object) -> Result<()> {
+        let slot = self.object_slot(object.index()).ok_or(Error::NoSuchObject)?;
+        let meta = Meta(slot.meta.load());
+        if !meta.is_live(object) || slot.meta.compare_exchange(meta.0, meta.freed().0).is_err() {
+            return Err(Error::NoSuchObject);
+        }
+        self.object_pool().hint(object.index());
+        Ok(())
+    }
+
+    /// Makes this process the one that an object belongs to. An object whose process has ended is taken back when the
+    /// arena runs out of slots; who goes on using it after its creator's end says so here.
+    ///
+    /// Errors: `NoSuchObject`, `Exhausted`.
+    pub fn adopt(&self, object: Object) -> Result<()> {
+        let peer = self.peer()?;
+        let slot = self.object_slot(object.index()).ok_or(Error::NoSuchObject)?;
+        for _ in 0..RETRIES {
+            let meta = Meta(slot.meta.load());
+            if !meta.is_live(object) {
+                return Err(Error::NoSuchObject);
+            }
+            let adopted = Meta::new(State::Live, meta.kind(), meta.generation(), peer, meta.is_held());
+            if slot.meta.compare_exchange(meta.0, adopted.0).is_ok() {
+                return Ok(());
+            }
+        }
+        Err(Error::Corrupt)
+    }
+
+    pub(crate) fn create_object(&self, waiter: &Waiter, start: Start, custody: Custody<'_>) -> Result<Object> {
+        let peer = self.peer()?;
+        let pool = self.object_pool();
+        let take = |index| self.build(index, peer);
+        let index = pool.find(take, |index| self.reclaim(index, custody) && take(index)).ok_or(Error::Exhausted)?;
+        let created = custody.secure(index).and_then(|()| self.furnish(waiter, index, start, custody.is_descriptor()));
+        if created.is_err() && self.reclaim_own(index) {
+            pool.hint(index);
+        }
+        created
+    }
+
+    /// Building to Free: the creator gives up.
+    fn reclaim_own(&self, index: u32) -> bool {
+        let Some(slot) = self.object_slot(index) else {
+            return false;
+        };
+        let meta = Meta(slot.meta.load());
+        meta.state() == State::Building && slot.meta.compare_exchange(meta.0, meta.freed().0).is_ok()
+    }
+
+    /// Free to Building.
+    fn build(&self, index: u32, peer: u32) -> bool {
+        let Some(slot) = self.object_slot(index) else {
+            return false;
+        };
+        let meta = Meta(slot.meta.load());
+        let building = Meta::new(State::Building, meta.kind(), meta.generation(), peer, false);
+        meta.state() == State::Free && slot.meta.compare_exchange(meta.0, building.0).is_ok()
+    }
+
+    /// Building to Live. What the last object left claimed is finished first, as the kind that it was.
+    fn furnish(&self, waiter: &Waiter, index: u32, start: Start, held: bool) -> Result<Object> {
+        let slot = self.object_slot(index).ok_or(Error::Corrupt)?;
+        for _ in 0..RETRIES {
+            let rest = self.help(waiter, index, slot.load())?;
+            let word = ObjectWord::fresh(rest, start.value, start.level).with(start.flags);
+            if !slot.exchange(rest, word) {
+                continue;
+            }
+            let is_mutex = start.kind == Kind::Mutex;
+            slot.extra.store(if is_mutex { mutex::extra_at_start(start.extra, rest) } else { start.extra });
+            let building = Meta(slot.meta.load());
+            let generation = building.generation().max(1);
+            let live = Meta::new(State::Live, start.kind, generation, building.peer(), held);
+            let published = slot.meta.compare_exchange(building.0, live.0).is_ok();
+            return if published { Ok(Object::new(index, generation)) } else { Err(Error::Corrupt) };
+        }
+        Err(Error::Corrupt)
+    }
+
+    /// Frees a slot that nobody can use any more; true when it is free now.
+    fn reclaim(&self, index: u32, custody: Custody<'_>) -> bool {
+        let Some(slot) = self.object_slot(index) else {
+            return false;
+        };
+        let meta = Meta(slot.meta.load());
+        let unreferenced = match meta.state() {
+            State::Free => return true,
+            State::Live if meta.is_held() => custody.is_abandoned(index),
+            State::Live | State::Building => self.is_peer_dead(meta.peer()),
+            State::Rubbish => true,
+        };
+        unreferenced && slot.meta.compare_exchange(meta.0, meta.freed().0).is_ok()
+    }
+
+    /// Looks at a few slots on each creation, so that objects whose last descriptor was closed do not pile up.
+    pub(crate) fn sweep_some(&self, slots: u32, custody: Custody<'_>) {
+        let pool = self.object_pool();
+        for _ in 0..slots {
+            let index = pool.turn();
+            let live = self.object_slot(index).is_some_and(|slot| Meta(slot.meta.load()).state() == State::Live);
+            if live && self.reclaim(index, custody) {
+                pool.hint(index);
+            }
+        }
+    }
+
+    /// Frees what a dead process was building or owned.
+    pub(crate) fn bury_objects(&self, peer: u32) {
+        let pool = self.object_pool();
+        for index in 0..pool.used() {
+            let Some(slot) = self.object_slot(index) else {
+                return;
+            };
+            let meta = Meta(slot.meta.load());
+            let owned = meta.peer() == peer && meta.state() != State::Free && !meta.is_held();
+            if owned && slot.meta.compare_exchange(meta.0, meta.freed().0).is_ok() {
+                pool.hint(index);
+            }
+        }
+    }
+
+    fn object_pool<'a>(&'a self) -> Pool<'a, impl Fn(u32) -> Option<&'a Word32>> {
+        Pool {
+            words: &self.header().object_pool.0,
+            capacity: self.capacity().objects,
+            link: |index| self.object_slot(index).map(|slot| &slot.next_hint),
+        }
+    }
+}
+
+/// Who keeps an object alive.
+#[derive(Clone, Copy)]
+pub(crate) enum Custody<'a> {
+    /// The process that created it, until it closes it.
+    Process,
+    /// The copies of a descriptor.
+    #[cfg(target_os = "linux")]
+    Descriptor(super::descriptor::Keeper<'a>),
+    /// Never made; gives the lifetime a use on systems without descriptor objects.
+    #[cfg(not(target_os = "linux"))]
+    Unused(core::marker::PhantomData<&'a ()>, core::convert::Infallible),
+}
+
+impl Custody<'_> {
+    fn is_descriptor(self) -> bool {
+        !matches!(self, Custody::Process)
+    }
+
+    /// Marks a slot as referenced, before the object is known to anybody.
+    fn secure(self, index: u32) -> Result<()> {
+        match self {
+            Custody::Process => Ok(()),
+            #[cfg(target_os = "linux")]
+            Custody::Descriptor(keeper) => keeper.hold(index),
+            #[cfg(not(target_os = "linux"))]
+            Custody::Unused(..) => Ok(()),
+        }
+    }
+
+    /// Whether the kernel says that no descriptor of this object is left.
+    fn is_abandoned(self, index: u32) -> bool {
+        match self {
+            Custody::Process => false,
+            #[cfg(target_os = "linux")]
+            Custody::Descriptor(keeper) => keeper.is_unreferenced(index),
+            #[cfg(not(target_os = "linux"))]
+            Custody::Unused(..) => false,
+        }
+    }
+}

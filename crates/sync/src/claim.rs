@@ -1,0 +1,266 @@
+//! Giving an object to a waiter, in three steps that anyone may finish for anyone else.
+//!
+//! # Role
+//! An operation that makes an object available does not publish it as available while somebody waits: it *claims* it for
+//! the waiter who came first. This file chooses that waiter, decides the claim on the waiter's own word, and settles it on
+//! the object's. It leaves to [`crate::signal`] what an operation does to a value, to [`crate::wait_any`] how a waiter
+//! registers, and to [`crate::admission`] everything about wait-all. Pictures: [`crate::word`], [`crate::ticket`].
+//!
+//! # Transitions
+//! | step | on | from | to | by |
+//! | --- | --- | --- | --- | --- |
+//! | claim | object | at rest | claimed for (waiter, tag), with the unit on offer | whoever signals, or the waiter for itself |
+//! | decide | waiter | `Waiting`(ticket) | `Satisfied`(object) | anyone who sees the claim |
+//! | wake | | | | whoever decided, or meets it owed |
+//! | settle | object | claimed | consumed, or on offer to the next: claimed again, or at rest | anyone who knows the decision |
+//!
+//! # Invariants
+//! * I-claim-1: while a waiter is `Waiting`(t), a claim for (waiter, t) stays in place. So a decision by a thread that slept
+//!   for hours is either right or fails.
+//! * I-claim-2: no claim for (waiter, t) appears after that waiter was satisfied by the same object in epoch t.
+//! * I-claim-3: a satisfied waiter ends its epoch only after it has seen the object at rest once (C2).
+//! * I-claim-4: value at rest + on offer + granted and unsettled = what was released and not yet acquired.
+//! * I-claim-5: at rest and available implies that no registered, waiting, eligible wait-any waiter exists.
+//! * I-claim-6: registering changes the object's word only while it is at rest. So nobody falls asleep behind a claim that it
+//!   has not helped.
+//!
+//! # Order
+//! * O-bag: a waiter puts its entry into the bag, then changes the object's word; a signaler reads the word, then the bag, and
+//!   changes the word by compare-exchange. Either its copy has the waiter's change, and then it sees the entry, or the
+//!   exchange fails. Both changes are full read-modify-writes of the same word, so the entry is visible with the flag.
+//! * O-self: a waiter reads its own word after the copy of the object's word with which it claims for itself (C1).
+//! * O-wake: the wake comes before the settling exchange, by everyone (C3): whoever finds the object settled may rely on it.
+//!
+//! # Death, stop
+//! | after | what follows |
+//! | --- | --- |
+//! | claim | the next one to touch the object decides and settles; until then the operation has not happened |
+//! | decide | the kernel sends the wake, if the thread died (`ntux_platform::robust`); if it is stopped, the wake is late until any operation touches this object or another one of the waiter (C4) |
+//! | wake | the next one to touch the object settles |
+//!
+//! # Proof
+//! Every interleaving of small programs: `crates/explore`. C1 to C5 are numbered as in `docs/protocol.md`.
+
+use ntux_platform::futex;
+
+use crate::arena::Arena;
+use crate::arena::format::{ObjectSlot, WaiterSlot};
+use crate::arena::objects::Kind;
+use crate::bag::{Entry, Place};
+use crate::planted::{Bug, planted};
+use crate::ticket::{EVERYTHING, State, Ticket, WaiterWord};
+use crate::waiter::Waiter;
+use crate::word::{ABANDONED, BROADCAST, Claimant, ObjectWord, PULSE, W};
+use crate::{Error, RETRIES, Result, mutex};
+
+/// Whom a scan found.
+pub(crate) struct Scan {
+    /// The eligible waiter who came first.
+    candidate: Option<(u32, Ticket)>,
+    /// Somebody waits, eligible or not.
+    anyone: bool,
+}
+
+impl Arena {
+    /// Finishes whatever claims the object, until it is at rest; returns the word at rest.
+    pub(crate) fn help(&self, waiter: &Waiter, index: u32, seen: ObjectWord) -> Result<ObjectWord> {
+        let mut seen = seen;
+        for _ in 0..RETRIES {
+            if !seen.is_claimed() {
+                return Ok(seen);
+            }
+            seen = self.help_once(waiter, index, seen)?;
+        }
+        Err(Error::Corrupt)
+    }
+
+    fn help_once(&self, waiter: &Waiter, index: u32, seen: ObjectWord) -> Result<ObjectWord> {
+        match seen.claimant() {
+            Claimant::All | Claimant::Origin | Claimant::OriginIdle => self.help_admitted(waiter, index, seen),
+            _ => self.help_claim(waiter, index, seen),
+        }
+    }
+
+    /// Finishes one claim that is not part of an admitted operation; returns what the word is then.
+    pub(crate) fn help_claim(&self, waiter: &Waiter, index: u32, seen: ObjectWord) -> Result<ObjectWord> {
+        let slot = self.object_slot(index).ok_or(Error::Corrupt)?;
+        let next = match seen.claimant() {
+            Claimant::Waiter(claimed) => self.settled(waiter, index, slot, seen, claimed)?,
+            Claimant::CarryUp | Claimant::CarryDown => {
+                let Some(carried) = mutex::carried(slot, seen)? else {
+                    return Ok(slot.load());
+                };
+                // A carry changes no count, but it may have been made to let a waiter in.
+                if carried.has(W) { self.offer(waiter, index, slot, carried)? } else { carried }
+            }
+            _ => return Err(Error::Corrupt),
+        };
+        Ok(if slot.exchange(seen, next) { next.advanced() } else { slot.load() })
+    }
+
+    /// Decides the claim for `claimed` and returns the word that settles it.
+    fn settled(
+        &self,
+        waiter: &Waiter,
+        index: u32,
+        slot: &ObjectSlot,
+        seen: ObjectWord,
+        claimed: u32,
+    ) -> Result<ObjectWord> {
+        let kind = slot.kind();
+        let abandoned = kind == Kind::Mutex && seen.has(ABANDONED);
+        let claimed_slot = self.waiter_slot(claimed).ok_or(Error::Corrupt)?;
+        let granted = self.decide(waiter, claimed_slot, seen.tag(), index, abandoned)?;
+        let next = seen.unclaimed();
+        let next = if granted { consumed(kind, next, claimed_slot.owner()) } else { next };
+        let offers = next.has(W) && remains_on_offer(kind, next, granted);
+        if offers { self.offer(waiter, index, slot, next) } else { Ok(rested(kind, next)) }
+    }
+
+    /// Whether the claim with this tag was granted; makes the decision if it is open, and sends the wake.
+    fn decide(&self, waiter: &Waiter, slot: &WaiterSlot, tag: u32, object: u32, abandoned: bool) -> Result<bool> {
+        for _ in 0..RETRIES {
+            let seen = slot.load();
+            if seen.ticket().tag() != tag {
+                return Ok(false);
+            }
+            match seen.state() {
+                State::Waiting => {
+                    if self.satisfy(waiter, slot, seen, seen.satisfied(object, abandoned)) {
+                        return Ok(true);
+                    }
+                }
+                // Somebody tries to take the object without having registered: met, so failed.
+                State::Probing => {
+                    slot.exchange(seen, seen.withdrawn());
+                }
+                State::Satisfied if seen.argument() == object => {
+                    if !planted(Bug::SettleWake) {
+                        self.pay(waiter, slot, seen);
+                    }
+                    return Ok(true);
+                }
+                _ => return Ok(false),
+            }
+        }
+        Err(Error::Corrupt)
+    }
+
+    /// Satisfies a waiter and wakes it. The kernel owes the wake from before the decision until after it.
+    pub(crate) fn satisfy(&self, waiter: &Waiter, slot: &WaiterSlot, seen: WaiterWord, next: WaiterWord) -> bool {
+        let robust = waiter.robust();
+        let owed = robust.owe(slot.word.futex_address());
+        let decided = slot.exchange(seen, next);
+        if decided && next.is_owed() {
+            futex::wake(slot.word.futex_address(), 1);
+        }
+        robust.settle(owed);
+        if decided && next.is_owed() {
+            slot.exchange(next, next.paid());
+        }
+        decided
+    }
+
+    /// Sends the wake that a satisfied waiter is owed, if any.
+    pub(crate) fn pay(&self, waiter: &Waiter, slot: &WaiterSlot, seen: WaiterWord) {
+        if !seen.is_owed() {
+            return;
+        }
+        let robust = waiter.robust();
+        let owed = robust.owe(slot.word.futex_address());
+        futex::wake(slot.word.futex_address(), 1);
+        robust.settle(owed);
+        slot.exchange(seen, seen.paid());
+    }
+
+    /// Offers what an unclaimed word has available: the word with a claim for the first eligible waiter, or at rest.
+    /// To be confirmed by an exchange from the word that was current when this was called.
+    pub(crate) fn offer(&self, waiter: &Waiter, index: u32, slot: &ObjectSlot, word: ObjectWord) -> Result<ObjectWord> {
+        let kind = slot.kind();
+        let scan = self.scan(waiter, index, slot, kind, word)?;
+        let Some((candidate, ticket)) = scan.candidate else {
+            let rest = rested(kind, word);
+            return Ok(if scan.anyone { rest } else { rest.without(W) });
+        };
+        if kind == Kind::Mutex && mutex::must_carry_up(word) {
+            return Ok(word.claimed_for(Claimant::CarryUp, 0));
+        }
+        Ok(word.claimed_for(Claimant::Waiter(candidate), ticket.tag()))
+    }
+
+    /// Looks for the eligible wait-any waiter who came first. Sends on the way every wake that is owed to those who were
+    /// satisfied (C4), and empties the places of those whose epoch is over.
+    fn scan(&self, waiter: &Waiter, index: u32, slot: &ObjectSlot, kind: Kind, word: ObjectWord) -> Result<Scan> {
+        let object = slot.resident(index);
+        let mut scan = Scan { candidate: None, anyone: false };
+        for place in self.bag(slot) {
+            let Some(entry) = place.entry().filter(|entry| !entry.is_all()) else {
+                continue;
+            };
+            let is_later = |(_, first): (u32, Ticket)| {
+                if planted(Bug::Lifo) { entry.ticket().is_before(first) } else { first.is_before(entry.ticket()) }
+            };
+            if scan.candidate.is_some_and(is_later) {
+                continue;
+            }
+            let Some(other) = self.waiter_slot(entry.waiter()) else {
+                continue;
+            };
+            let seen = other.load();
+            if !other.backs(seen, entry, object) {
+                self.clear(waiter, place, entry, other, seen);
+                continue;
+            }
+            scan.anyone = true;
+            if kind != Kind::Mutex || mutex::admits(slot, word, other.owner()) {
+                scan.candidate = Some((entry.waiter(), entry.ticket()));
+            }
+        }
+        Ok(scan)
+    }
+
+    /// Empties a place whose waiter does not wait for this object any more, after sending the wake that it may be owed.
+    pub(crate) fn clear(&self, waiter: &Waiter, place: Place<'_>, entry: Entry, slot: &WaiterSlot, seen: WaiterWord) {
+        let same_epoch = seen.ticket() == entry.ticket();
+        if same_epoch && seen.state() == State::Satisfied && !planted(Bug::NoWakeHelp) {
+            self.pay(waiter, slot, seen);
+        }
+        // A waiter that is still `Waiting` with this ticket put its entry for an object that this slot held before.
+        place.empty(entry);
+    }
+}
+
+/// The word after a waiter with this owner id has taken its share.
+pub(crate) fn consumed(kind: Kind, word: ObjectWord, owner: u32) -> ObjectWord {
+    match kind {
+        Kind::Semaphore => word.with_value(word.value().wrapping_sub(1)),
+        Kind::Mutex => mutex::acquired(word, owner),
+        Kind::AutoEvent => word.with_value(0).without(PULSE),
+        Kind::ManualEvent => word,
+    }
+}
+
+/// Whether something is left for others after a claim was granted or refused.
+fn remains_on_offer(kind: Kind, word: ObjectWord, granted: bool) -> bool {
+    match kind {
+        Kind::Semaphore => word.value() > 0,
+        // Also after it was granted: others with the same owner id may enter too.
+        Kind::Mutex => true,
+        Kind::AutoEvent => !granted,
+        Kind::ManualEvent => word.has(BROADCAST) || !granted,
+    }
+}
+
+/// The word when the operation that offered it is over.
+pub(crate) fn rested(kind: Kind, word: ObjectWord) -> ObjectWord {
+    match kind {
+        Kind::AutoEvent | Kind::ManualEvent if word.has(PULSE) => word.with_value(0).without(PULSE | BROADCAST),
+        Kind::AutoEvent | Kind::ManualEvent => word.without(BROADCAST),
+        Kind::Semaphore | Kind::Mutex => word,
+    }
+}
+
+/// Which object satisfied a waiter.
+pub(crate) fn satisfied_by(seen: WaiterWord) -> Option<u32> {
+    (seen.state() == State::Satisfied && seen.argument() != EVERYTHING).then(|| seen.argument())
+}

@@ -1,0 +1,60 @@
+//! Planted bugs: each breaks one rule of the protocol, so that the model checker can show that it would notice.
+//!
+//! They exist only with the feature `explore`; otherwise [`planted`] is `false` at compile time.
+
+/// One broken rule. The names are those of `docs/protocol.md`.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[allow(dead_code, reason = "only a checker plants bugs")]
+pub enum Bug {
+    /// C1: a waiter claims for itself without looking at its own word first.
+    SelfNoCheck,
+    /// C2: a satisfied waiter does not wait for the object to come to rest.
+    OwnSettle,
+    /// C3: a helper settles without sending the wake.
+    SettleWake,
+    /// C4: a scan does not wake the satisfied waiters that it meets.
+    NoWakeHelp,
+    /// C5: a pulse that finds nobody does not move the word.
+    PulsePlain,
+    /// Registering does not move the word when the flag is up already.
+    NoRegisterBump,
+    /// The flag goes up before the entry is in the bag.
+    FlagFirst,
+    /// Last come, first served.
+    Lifo,
+    /// A wait-all that timed out leaves while its attempt is running.
+    TimeoutLeave,
+    /// An attempt's claims carry the ticket of the waiter instead of the number of the attempt.
+    NoAttempt,
+}
+
+#[cfg(feature = "explore")]
+mod chosen {
+    use super::Bug;
+    use std::cell::Cell;
+
+    thread_local! {
+        static BUG: Cell<Option<Bug>> = const { Cell::new(None) };
+    }
+
+    /// Plants a bug in everything that this thread does from now on, or none.
+    pub fn set(bug: Option<Bug>) {
+        BUG.with(|cell| cell.set(bug));
+    }
+
+    pub(crate) fn planted(bug: Bug) -> bool {
+        BUG.with(Cell::get) == Some(bug)
+    }
+}
+
+#[cfg(feature = "explore")]
+pub(crate) use chosen::planted;
+#[cfg(feature = "explore")]
+pub use chosen::set;
+
+/// Whether this bug is planted: never, in a product.
+#[cfg(not(feature = "explore"))]
+#[inline(always)]
+pub(crate) const fn planted(_bug: Bug) -> bool {
+    false
+}

@@ -1,0 +1,299 @@
+//! The word of a waiter: what its wait has come to, in 128 bits that change in one step.
+//!
+//! # Picture
+//! ```text
+//!  127       96 95    86 85   78 77  76  75   74  72 71     64 63          32 31            0
+//! +------------+--------+-------+---+---+----+-------+--------+--------------+---------------+
+//! |  argument  |   -    | code  | owed|ab |open| state | ticket (high 8, low 32)| futex word   |
+//! +------------+--------+-------+---+---+----+-------+--------+--------------+---------------+
+//! ```
+//! * futex word: zero unless the state is `Waiting`, then `WAITING`, with `PARKED` when the thread may be asleep on it.
+//!   The kernel sends the wake of a killed waker only if this word is zero (see `ntux_platform::robust`), and never takes
+//!   it for a thread number, because `WAITING` is larger than any.
+//! * ticket: one counter for the whole arena; names the *epoch* of the waiter (one wait) and orders waiters by arrival.
+//! * owed: satisfied while parked, and nobody has sent the wake for certain.
+//! * ab: the mutex it was given had been abandoned.
+//! * open, argument while `Waiting`: the number of the wait-all attempt that looks at this waiter, and whether it is undecided.
+//!   (code says that an attempt has looked at all).
+//! * argument when `Satisfied`: the index of the object, or [`EVERYTHING`]. When `Done`: the result; code: which result.
+//!
+//! # Transitions
+//! | from | to | by |
+//! | --- | --- | --- |
+//! | any but `Waiting` | `Waiting`, `Probing`, `Requesting` (a new ticket) | the waiter's thread |
+//! | `Waiting` | `Satisfied` | anyone who sees an object claimed for this epoch; the thread itself for a manual event |
+//! | `Waiting` | `Withdrawn` | the waiter's thread (deadline, interrupt) |
+//! | `Probing` | `Satisfied` | the waiter's thread |
+//! | `Probing` | `Withdrawn` | anyone who meets the probe's claim |
+//! | `Requesting` | `Done` | anyone who carries the request out |
+//!
+//! Within one ticket the state never goes back, and a ticket is never used twice by a waiter: that is condition L1 of
+//! `ntux_platform::atomic` (the low half holds the futex word and the low part of the ticket).
+
+use ntux_platform::atomic::Pair;
+
+/// Futex word of a waiting thread. Larger than any thread number, in the bits that a thread number would use.
+pub const WAITING: u32 = 1 << 29;
+/// Added when the thread may be asleep.
+pub const PARKED: u32 = 1;
+/// Argument of a waiter that was given all its objects.
+pub const EVERYTHING: u32 = u32::MAX;
+
+/// Tickets count in this many bits.
+pub const TICKET_BITS: u32 = 40;
+const TICKET_MASK: u64 = (1 << TICKET_BITS) - 1;
+const TICKET_HIGH_MASK: u64 = 0xff;
+const STATE_SHIFT: u32 = 8;
+const STATE_MASK: u64 = 0x7;
+const OPEN: u64 = 1 << 11;
+const ABANDONED: u64 = 1 << 12;
+const OWED: u64 = 1 << 13;
+const CODE_SHIFT: u32 = 14;
+const CODE_MASK: u64 = 0xff;
+
+/// Code of a waiting word whose argument is an attempt: a fresh word has not been looked at by any.
+const LOOKED_AT: u8 = 1;
+
+/// Arrival order and epoch.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Ticket(u64);
+
+impl Ticket {
+    /// The ticket with this number; numbers count modulo 2^40.
+    #[inline(always)]
+    pub fn new(number: u64) -> Ticket {
+        Ticket(number & TICKET_MASK)
+    }
+
+    /// Its number.
+    #[inline(always)]
+    pub fn number(self) -> u64 {
+        self.0
+    }
+
+    /// What a claim's tag keeps of it.
+    #[inline(always)]
+    pub fn tag(self) -> u32 {
+        self.0 as u32
+    }
+
+    /// Whether this one was drawn earlier; right as long as the two are less than 2^39 tickets apart.
+    #[inline(always)]
+    pub fn is_before(self, other: Ticket) -> bool {
+        self.0.wrapping_sub(other.0) & TICKET_MASK > TICKET_MASK / 2
+    }
+}
+
+/// What a wait has come to.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum State {
+    /// Never used.
+    Idle,
+    /// Undecided.
+    Waiting,
+    /// Given what the argument says.
+    Satisfied,
+    /// Ended without an object.
+    Withdrawn,
+    /// Asks for a signal to be carried out.
+    Requesting,
+    /// The signal was carried out.
+    Done,
+    /// Tries to take one object if the others stay as they are.
+    Probing,
+    /// No such state: somebody scribbled here.
+    Rubbish,
+}
+
+/// A copy of a waiter's word.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct WaiterWord(pub Pair);
+
+impl WaiterWord {
+    /// A new epoch.
+    pub fn new(state: State, ticket: Ticket) -> WaiterWord {
+        let futex = if state == State::Waiting { WAITING } else { 0 };
+        let low = u64::from(ticket.tag()) << 32 | u64::from(futex);
+        WaiterWord(Pair { low, high: ticket.0 >> 32 }).with_state(state)
+    }
+
+    /// The epoch.
+    #[inline(always)]
+    pub fn ticket(self) -> Ticket {
+        Ticket((self.0.high & TICKET_HIGH_MASK) << 32 | self.0.low >> 32)
+    }
+
+    /// What the wait has come to.
+    #[inline(always)]
+    pub fn state(self) -> State {
+        match self.0.high >> STATE_SHIFT & STATE_MASK {
+            0 => State::Idle,
+            1 => State::Waiting,
+            2 => State::Satisfied,
+            3 => State::Withdrawn,
+            4 => State::Requesting,
+            5 => State::Done,
+            6 => State::Probing,
+            _ => State::Rubbish,
+        }
+    }
+
+    fn with_state(self, state: State) -> WaiterWord {
+        let number: u64 = match state {
+            State::Idle | State::Rubbish => 0,
+            State::Waiting => 1,
+            State::Satisfied => 2,
+            State::Withdrawn => 3,
+            State::Requesting => 4,
+            State::Done => 5,
+            State::Probing => 6,
+        };
+        WaiterWord(Pair { high: self.0.high & !(STATE_MASK << STATE_SHIFT) | number << STATE_SHIFT, ..self.0 })
+    }
+
+    /// The futex word.
+    #[inline(always)]
+    pub fn futex(self) -> u32 {
+        self.0.low as u32
+    }
+
+    fn with_futex(self, futex: u32) -> WaiterWord {
+        WaiterWord(Pair { low: self.0.low & !0xffff_ffff | u64::from(futex), ..self.0 })
+    }
+
+    /// Whether the thread may be asleep.
+    pub fn is_parked(self) -> bool {
+        self.futex() & PARKED != 0
+    }
+
+    /// About to sleep.
+    pub fn parked(self) -> WaiterWord {
+        self.with_futex(self.futex() | PARKED)
+    }
+
+    /// Object index, attempt or result.
+    #[inline(always)]
+    pub fn argument(self) -> u32 {
+        (self.0.high >> 32) as u32
+    }
+
+    fn with_argument(self, argument: u32) -> WaiterWord {
+        WaiterWord(Pair { high: self.0.high & 0xffff_ffff | u64::from(argument) << 32, ..self.0 })
+    }
+
+    /// Given the object with this index, or [`EVERYTHING`].
+    pub fn satisfied(self, object: u32, abandoned: bool) -> WaiterWord {
+        let owed = if self.is_parked() { OWED } else { 0 };
+        let abandoned = if abandoned { ABANDONED } else { 0 };
+        let word = self.with_state(State::Satisfied).with_futex(0).with_argument(object);
+        WaiterWord(Pair { high: word.0.high & !OPEN | owed | abandoned, ..word.0 })
+    }
+
+    /// Ended without an object.
+    pub fn withdrawn(self) -> WaiterWord {
+        self.with_state(State::Withdrawn).with_futex(0)
+    }
+
+    /// Whether a wake is owed.
+    pub fn is_owed(self) -> bool {
+        self.0.high & OWED != 0
+    }
+
+    /// The wake was sent.
+    pub fn paid(self) -> WaiterWord {
+        WaiterWord(Pair { high: self.0.high & !OWED, ..self.0 })
+    }
+
+    /// Whether an acquired mutex had been abandoned.
+    pub fn is_abandoned(self) -> bool {
+        self.0.high & ABANDONED != 0
+    }
+
+    /// Whether attempt `attempt` has looked at this waiter, and is undecided.
+    pub fn attempt(self, attempt: u32) -> Attempt {
+        let looked_at = self.code() == LOOKED_AT && self.argument() == attempt;
+        match (looked_at, self.0.high & OPEN != 0) {
+            (false, _) => Attempt::Other,
+            (true, true) => Attempt::Open,
+            (true, false) => Attempt::Failed,
+        }
+    }
+
+    /// Looked at by `attempt`, undecided.
+    pub fn opened(self, attempt: u32) -> WaiterWord {
+        let word = self.with_code(LOOKED_AT).with_argument(attempt);
+        WaiterWord(Pair { high: word.0.high | OPEN, ..word.0 })
+    }
+
+    /// The attempt failed.
+    pub fn closed(self) -> WaiterWord {
+        WaiterWord(Pair { high: self.0.high & !OPEN, ..self.0 })
+    }
+
+    /// The request was carried out, with this result.
+    pub fn done(self, code: u8, argument: u32) -> WaiterWord {
+        self.with_state(State::Done).with_code(code).with_argument(argument)
+    }
+
+    fn with_code(self, code: u8) -> WaiterWord {
+        let high = self.0.high & !(CODE_MASK << CODE_SHIFT) | u64::from(code) << CODE_SHIFT;
+        WaiterWord(Pair { high, ..self.0 })
+    }
+
+    /// Which result.
+    pub fn code(self) -> u8 {
+        (self.0.high >> CODE_SHIFT & CODE_MASK) as u8
+    }
+}
+
+/// How a wait-all attempt stands with a waiter.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Attempt {
+    /// It has not looked yet.
+    Other,
+    /// It is collecting the objects.
+    Open,
+    /// It found one that cannot be taken.
+    Failed,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_futex_word_is_zero_unless_waiting() {
+        let word = WaiterWord::new(State::Waiting, Ticket::new(0xab_cdef_0123)).parked();
+        assert_eq!(word.futex(), WAITING | PARKED);
+        assert_eq!(word.ticket().number(), 0xab_cdef_0123);
+        for ended in [word.satisfied(9, true), word.withdrawn()] {
+            assert_eq!(ended.futex(), 0);
+            assert_eq!(ended.ticket(), word.ticket());
+        }
+        assert!(word.satisfied(9, true).is_owed() && word.satisfied(9, true).is_abandoned());
+        assert!(!word.satisfied(9, true).paid().is_owed());
+        assert_eq!(word.satisfied(9, false).argument(), 9);
+    }
+
+    #[test]
+    fn tickets_stay_in_order_when_their_counter_wraps() {
+        let last = Ticket::new(u64::MAX);
+        let first = Ticket::new(last.number() + 1);
+        assert!(last.is_before(first) && !first.is_before(last) && !first.is_before(first));
+    }
+
+    #[test]
+    fn an_attempt_is_other_then_open_then_failed() {
+        let word = WaiterWord::new(State::Waiting, Ticket::new(1));
+        assert_eq!(word.attempt(5), Attempt::Other);
+        assert_eq!(word.opened(5).attempt(5), Attempt::Open);
+        assert_eq!(word.opened(5).closed().attempt(5), Attempt::Failed);
+        assert_eq!(word.opened(5).attempt(6), Attempt::Other);
+    }
+
+    #[test]
+    fn a_result_comes_back_whole() {
+        let word = WaiterWord::new(State::Requesting, Ticket::new(3)).done(2, u32::MAX);
+        assert_eq!((word.state(), word.code(), word.argument()), (State::Done, 2, u32::MAX));
+    }
+}

@@ -1,0 +1,334 @@
+//! One thread's place in an arena: taken at the first wait, kept for the next ones, found again when the thread is dead.
+//!
+//! # Picture
+//! ```text
+//! holder: 63    62 44 43    32 31           0
+//!        +-----+-----+--------+--------------+
+//!        |taken|  -  |  peer  |    thread    |      0: free
+//!        +-----+-----+--------+--------------+
+//! ```
+//! # Transitions of the holder
+//! | from | to | by |
+//! | --- | --- | --- |
+//! | free | taken | a thread that enrolls |
+//! | taken | free | the same thread, between waits |
+//! | taken by a dead thread | taken | another thread, which then ends the dead one's epoch as its owner would have |
+//!
+//! # Death
+//! Between the exchange of the holder and the end of the old epoch: the next to take the slot ends it. The ticket counter
+//! of the arena goes on, so no epoch of a slot is ever used twice.
+
+use std::cell::Cell;
+use std::marker::PhantomData;
+
+use ntux_platform::atomic::{Flag, Word32};
+use ntux_platform::clock::Deadline;
+use ntux_platform::futex::{self, Woken};
+use ntux_platform::liveness;
+use ntux_platform::robust::Head;
+
+use crate::arena::Arena;
+use crate::arena::format::WaiterSlot;
+use crate::arena::pool::Pool;
+use crate::claim::satisfied_by;
+use crate::ticket::{State, Ticket, WaiterWord};
+use crate::{Error, Object, RETRIES, Result};
+
+const TAKEN: u64 = 1 << 63;
+const PEER_SHIFT: u32 = 32;
+const PEER_MASK: u64 = 0xfff;
+
+/// One thread's place in one arena. Made by [`Arena::waiter`], on and for one thread; give it back with [`Arena::retire`].
+///
+/// A place that is not given back is found again when its thread has ended and the arena runs out of places.
+pub struct Waiter {
+    /// Index of the slot plus one.
+    slot: Cell<u32>,
+    /// The process that the slot was taken in: a forked child must not use it.
+    pid: Cell<u32>,
+    robust: Cell<Option<Head>>,
+    interrupted: Flag,
+    /// The wait in progress, for [`Waiter::interrupt`]: valid while `active` is raised. Three fields, written in this order,
+    /// because a signal handler may look between any two instructions.
+    current: Cell<*const WaiterSlot>,
+    epoch: Cell<u64>,
+    active: Flag,
+    thread: PhantomData<*mut ()>,
+}
+
+impl Waiter {
+    /// Takes the wait in progress out of every queue, unless it is satisfied already; it then returns `Interrupted`. The
+    /// same for the waits after it, until [`Waiter::resume`].
+    ///
+    /// Async-signal-safe, on the waiter's own thread: this is for signal handlers.
+    pub fn interrupt(&self) {
+        self.interrupted.set(true);
+        if !self.active.is_raised() {
+            return;
+        }
+        // SAFETY: `active` is raised only while a wait is in progress on this thread, which borrows the arena that the
+        // slot lies in; the handler that calls this runs on top of that wait. `current` was written before.
+        let slot = unsafe { &*self.current.get() };
+        withdraw(slot, Ticket::new(self.epoch.get()));
+    }
+
+    /// Waits are no longer interrupted.
+    pub fn resume(&self) {
+        self.interrupted.set(false);
+    }
+
+    /// Whether waits are interrupted.
+    pub fn is_interrupted(&self) -> bool {
+        self.interrupted.is_raised()
+    }
+
+    pub(crate) fn robust(&self) -> Head {
+        match self.robust.get() {
+            Some(head) => head,
+            None => {
+                let head = Head::of_this_thread();
+                self.robust.set(Some(head));
+                head
+            }
+        }
+    }
+}
+
+/// Ends an undecided wait without an object. False if it is decided, or not this one.
+fn withdraw(slot: &WaiterSlot, ticket: Ticket) -> bool {
+    for _ in 0..RETRIES {
+        let seen = slot.load();
+        if seen.ticket() != ticket || !matches!(seen.state(), State::Waiting | State::Probing) {
+            return false;
+        }
+        if slot.exchange(seen, seen.withdrawn()) {
+            return true;
+        }
+    }
+    false
+}
+
+/// A wait in progress: the slot, and the epoch.
+pub(crate) struct Epoch<'a> {
+    pub arena: &'a Arena,
+    pub waiter: &'a Waiter,
+    pub index: u32,
+    pub slot: &'a WaiterSlot,
+    pub ticket: Ticket,
+}
+
+/// How a wait ended.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum End {
+    /// Given the object with this index.
+    Object { index: u32, abandoned: bool },
+    /// Given all its objects.
+    Everything { abandoned: bool },
+    /// Withdrawn.
+    Nothing,
+}
+
+impl Epoch<'_> {
+    pub(crate) fn load(&self) -> WaiterWord {
+        self.slot.load()
+    }
+
+    /// Whether the wait is undecided.
+    pub(crate) fn is_open(&self) -> bool {
+        self.load().state() == State::Waiting
+    }
+
+    /// How it ended; none while it is open. Rubbish in the word counts as withdrawn.
+    pub(crate) fn end(&self) -> Option<End> {
+        let seen = self.load();
+        if seen.ticket() != self.ticket {
+            return Some(End::Nothing);
+        }
+        match (seen.state(), satisfied_by(seen)) {
+            (State::Waiting, _) => None,
+            (State::Satisfied, Some(index)) => Some(End::Object { index, abandoned: seen.is_abandoned() }),
+            (State::Satisfied, None) => Some(End::Everything { abandoned: seen.is_abandoned() }),
+            _ => Some(End::Nothing),
+        }
+    }
+
+    pub(crate) fn withdraw(&self) -> bool {
+        withdraw(self.slot, self.ticket)
+    }
+
+    /// Sleeps until the wait is decided, or withdraws it when its deadline passes.
+    pub(crate) fn sleep(&self, deadline: Deadline) -> End {
+        for _ in 0..self.arena.spins() {
+            match self.end() {
+                Some(end) => return end,
+                None => core::hint::spin_loop(),
+            }
+        }
+        for _ in 0..RETRIES {
+            let seen = self.load();
+            if let Some(end) = self.end() {
+                return end;
+            }
+            if !seen.is_parked() && !self.slot.exchange(seen, seen.parked()) {
+                continue;
+            }
+            let address = self.slot.word.futex_address();
+            let woken = futex::wait(address, seen.parked().futex(), deadline);
+            // A word that never holds still would keep the kernel from looking at the deadline.
+            if woken == Woken::TimedOut || (self.is_open() && deadline.passed()) {
+                self.withdraw();
+            }
+        }
+        End::Nothing
+    }
+}
+
+impl Drop for Epoch<'_> {
+    fn drop(&mut self) {
+        self.waiter.active.set(false);
+    }
+}
+
+impl Arena {
+    /// A place for the calling thread. Nothing is taken from the arena before it is needed.
+    pub fn waiter(&self) -> Waiter {
+        Waiter {
+            slot: Cell::new(0),
+            pid: Cell::new(0),
+            robust: Cell::new(None),
+            interrupted: Flag::new(),
+            current: Cell::new(core::ptr::null()),
+            epoch: Cell::new(0),
+            active: Flag::new(),
+            thread: PhantomData,
+        }
+    }
+
+    /// Gives a thread's place back. The waiter may be used again; it takes a new place then.
+    pub fn retire(&self, waiter: &Waiter) {
+        let index = waiter.slot.take().wrapping_sub(1);
+        let Some(slot) = self.waiter_slot(index) else {
+            return;
+        };
+        if waiter.pid.get() == liveness::process_id() {
+            slot.holder.store(0);
+            self.waiter_pool().hint(index);
+        }
+    }
+
+    /// The slot of a waiter; takes one at the first call, and in a forked child.
+    ///
+    /// Errors: `Exhausted`.
+    pub(crate) fn enroll(&self, waiter: &Waiter) -> Result<(u32, &WaiterSlot)> {
+        let known = waiter.slot.get().wrapping_sub(1);
+        if let Some(slot) = self.waiter_slot(known).filter(|_| waiter.pid.get() == liveness::process_id()) {
+            return Ok((known, slot));
+        }
+        let index = self.take_slot(waiter)?;
+        waiter.slot.set(index + 1);
+        waiter.pid.set(liveness::process_id());
+        // A fork keeps the thread, not its robust list.
+        waiter.robust.set(None);
+        Ok((index, self.waiter_slot(index).ok_or(Error::Corrupt)?))
+    }
+
+    fn take_slot(&self, waiter: &Waiter) -> Result<u32> {
+        let mine = TAKEN | u64::from(self.peer()?) << PEER_SHIFT | u64::from(liveness::thread_id());
+        let take = |index| self.waiter_slot(index).is_some_and(|slot| slot.holder.compare_exchange(0, mine).is_ok());
+        let inherit = |index| {
+            self.waiter_slot(index).is_some_and(|slot| {
+                let holder = slot.holder.load();
+                self.is_holder_dead(holder) && slot.holder.compare_exchange(holder, mine).is_ok()
+            })
+        };
+        let index = self.waiter_pool().find(take, inherit).ok_or(Error::Exhausted)?;
+        self.end_epoch(waiter, index)?;
+        Ok(index)
+    }
+
+    fn is_holder_dead(&self, holder: u64) -> bool {
+        let peer = (holder >> PEER_SHIFT & PEER_MASK) as u32;
+        match self.process(peer) {
+            None => true,
+            Some(process) => liveness::is_thread_dead(process, holder as u32, liveness::this_process()),
+        }
+    }
+
+    /// Ends whatever the last holder of a slot was doing, as that thread would have.
+    fn end_epoch(&self, waiter: &Waiter, index: u32) -> Result<()> {
+        let slot = self.waiter_slot(index).ok_or(Error::Corrupt)?;
+        withdraw(slot, slot.load().ticket());
+        self.help_admission_of(waiter, index)?;
+        if let Some(object) = satisfied_by(slot.load()) {
+            if let Some(object_slot) = self.object_slot(object) {
+                self.help(waiter, object, object_slot.load())?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Frees the slots of a dead process.
+    pub(crate) fn bury_waiters(&self, peer: u32) -> Result<()> {
+        let pool = self.waiter_pool();
+        let undertaker = self.waiter();
+        for index in 0..pool.used() {
+            let slot = self.waiter_slot(index).ok_or(Error::Corrupt)?;
+            let holder = slot.holder.load();
+            if holder != 0 && (holder >> PEER_SHIFT & PEER_MASK) as u32 == peer {
+                self.end_epoch(&undertaker, index)?;
+                if slot.holder.compare_exchange(holder, 0).is_ok() {
+                    pool.hint(index);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn waiter_pool<'a>(&'a self) -> Pool<'a, impl Fn(u32) -> Option<&'a Word32>> {
+        Pool {
+            words: &self.header().waiter_pool.0,
+            capacity: self.capacity().waiters,
+            link: |index| self.waiter_slot(index).map(|slot| &slot.next_hint),
+        }
+    }
+
+    /// Begins an epoch: nobody else changes the waiter's word before this.
+    pub(crate) fn begin<'a>(
+        &'a self,
+        waiter: &'a Waiter,
+        state: State,
+        list: &[Object],
+        count: usize,
+        owner: u32,
+    ) -> Result<Epoch<'a>> {
+        let (index, slot) = self.enroll(waiter)?;
+        let ticket = self.draw();
+        slot.wait.store(u64::from(owner) << 32 | count as u64);
+        for (word, object) in slot.list.iter().zip(list) {
+            word.store(object.0);
+        }
+        for _ in 0..RETRIES {
+            if slot.exchange(slot.load(), WaiterWord::new(state, ticket)) {
+                waiter.current.set(core::ptr::from_ref(slot));
+                waiter.epoch.set(ticket.number());
+                waiter.active.set(true);
+                let epoch = Epoch { arena: self, waiter, index, slot, ticket };
+                if waiter.is_interrupted() {
+                    epoch.withdraw();
+                }
+                return Ok(epoch);
+            }
+        }
+        Err(Error::Corrupt)
+    }
+
+    /// The next ticket. Number 0 is left out: an empty place of a bag is 0.
+    fn draw(&self) -> Ticket {
+        loop {
+            let ticket = Ticket::new(self.header().ticket.0.fetch_add(1).wrapping_add(1));
+            if ticket.number() != 0 {
+                return ticket;
+            }
+        }
+    }
+}
