@@ -25,6 +25,7 @@ pub mod planted;
 mod request;
 mod semaphore;
 mod signal;
+pub mod spec;
 mod ticket;
 mod wait_all;
 mod wait_any;

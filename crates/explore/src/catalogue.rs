@@ -1,0 +1,259 @@
+//! The programs that are explored.
+
+use ntux_sync::spec::Value;
+
+use crate::program::{
+    Call, Program, abandoned, all, any, auto, close, kill, manual, mutex, pulse, read, rel, reset, sem, set, unlock,
+};
+
+/// Every program over an arena.
+pub fn all_programs() -> Vec<Program> {
+    [events(), pairs(), semaphores(), mutexes(), broadcasts(), wait_alls(), polls(), alerts(), interrupts(), larger()]
+        .concat()
+}
+
+/// A wait for one auto-reset or manual-reset event, or semaphore, and so on: by owner 1, with a deadline.
+fn timed(objects: &[usize]) -> Call {
+    any(objects).timed()
+}
+
+fn poll(objects: &[usize]) -> Call {
+    any(objects).polled()
+}
+
+fn query(object: usize) -> Call {
+    read(object, &auto(false))
+}
+
+fn events() -> Vec<Program> {
+    let (no, yes) = (auto(false), auto(true));
+    vec![
+        Program::new("a-set-2w", &[no.clone()], &[&[any(&[0])], &[timed(&[0])], &[set(0)]]),
+        Program::new("a-set2-w", &[no.clone()], &[&[timed(&[0])], &[set(0)], &[set(0)]]),
+        Program::new("a-setreset", &[no.clone()], &[&[timed(&[0])], &[timed(&[0])], &[set(0), reset(0)]]),
+        Program::new("a-pulse", &[no.clone()], &[&[timed(&[0])], &[timed(&[0])], &[pulse(0)]]),
+        Program::new("a-pulse-late", &[no.clone()], &[&[timed(&[0]), any(&[0])], &[pulse(0)], &[any(&[0])]]),
+        Program::new("a-pulse-hole", &[no.clone()], &[&[timed(&[0]), any(&[0])], &[timed(&[0])], &[pulse(0)]]),
+        Program::new("a-rewait", &[no.clone()], &[&[any(&[0]), any(&[0])], &[set(0)], &[set(0)]]),
+        Program::new("a-rewait-t", &[no], &[&[timed(&[0]), any(&[0])], &[set(0), poll(&[0])], &[set(0)]]),
+        Program::new("a-selfclaim", &[yes.clone()], &[&[any(&[0])], &[timed(&[0])], &[set(0)]]),
+        Program::new("a-try", &[yes], &[&[timed(&[0])], &[poll(&[0])], &[set(0)]]),
+    ]
+}
+
+fn pairs() -> Vec<Program> {
+    let two = [auto(false), auto(false)];
+    vec![
+        Program::new("ab-sets", &two, &[&[any(&[0, 1])], &[set(0)], &[set(1)]]),
+        Program::new("ab-sets-2w", &two, &[&[any(&[0, 1])], &[timed(&[0])], &[set(0), set(1)]]),
+        Program::new("ab-cross", &two, &[&[any(&[0, 1])], &[any(&[1, 0])], &[set(0), set(1)]]),
+        Program::new("ab-selfclaim", &[auto(false), auto(true)], &[&[any(&[0, 1])], &[timed(&[1])], &[set(0)]]),
+        Program::new("ab-pulse", &two, &[&[timed(&[0, 1])], &[pulse(0)], &[pulse(1)]]),
+        Program::new("ab-rewait", &two, &[&[any(&[0, 1]), any(&[1, 0])], &[set(0)], &[set(1)]]),
+        Program::new(
+            "ab-rewait-t",
+            &two,
+            &[&[timed(&[0, 1]), timed(&[0])], &[set(0), query(0)], &[set(1), poll(&[1])]],
+        ),
+        Program::new(
+            "ab-pulse-re",
+            &two,
+            &[&[timed(&[0, 1]), timed(&[0, 1])], &[pulse(0), pulse(0)], &[set(1), query(1)]],
+        ),
+        Program::new("ab-twice", &[sem(0)], &[&[any(&[0, 0])], &[rel(0, 2), read(0, &sem(0))]]),
+        Program::new("ab-three", &[auto(false), auto(false), auto(true)], &[&[any(&[0, 1, 2])], &[set(1)], &[set(0)]]),
+    ]
+}
+
+fn semaphores() -> Vec<Program> {
+    let query = read(0, &sem(0));
+    vec![
+        Program::new("s-rel-2w", &[sem(0)], &[&[timed(&[0])], &[timed(&[0])], &[rel(0, 1)]]),
+        Program::new("s-rel2-2w", &[sem(0)], &[&[timed(&[0])], &[timed(&[0])], &[rel(0, 2)]]),
+        Program::new("s-rel-rel", &[sem(0)], &[&[any(&[0]), any(&[0])], &[rel(0, 1)], &[rel(0, 1)]]),
+        Program::new("s-try", &[sem(1)], &[&[timed(&[0])], &[poll(&[0])], &[rel(0, 2)]]),
+        Program::new("s-rel2-re", &[sem(0)], &[&[any(&[0]), timed(&[0])], &[timed(&[0])], &[rel(0, 2), query]]),
+        Program::new(
+            "s-a",
+            &[sem(1), auto(false)],
+            &[&[any(&[0, 1]), timed(&[0, 1])], &[rel(0, 1), set(1)], &[poll(&[0])]],
+        ),
+        Program::new("s-over", &[sem(2)], &[&[rel(0, 2)], &[timed(&[0])], &[rel(0, 1), rel(0, 3)]]),
+        Program::new("s-zero", &[sem(0)], &[&[timed(&[0])], &[rel(0, 0), rel(0, 1)]]),
+    ]
+}
+
+fn mutexes() -> Vec<Program> {
+    let free = mutex(0, 0);
+    let by = |owner| any(&[0]).by(owner);
+    let near = |count| vec![mutex(1, count)];
+    let mut programs = vec![
+        Program::new("m-pair", &[free.clone()], &[&[by(1), unlock(0, 1)], &[by(2), unlock(0, 2)]]),
+        Program::new(
+            "m-recurse",
+            &[free.clone()],
+            &[&[by(1), by(1), unlock(0, 1), unlock(0, 1)], &[by(2).timed()]],
+        ),
+        Program::new("m-try", &[free.clone()], &[&[by(1), unlock(0, 1)], &[by(2).timed()], &[by(3).polled()]]),
+        Program::new(
+            "m-event",
+            &[free.clone(), auto(false)],
+            &[&[by(1), unlock(0, 1)], &[any(&[0, 1]).by(2)], &[set(1)]],
+        ),
+        Program::new(
+            "m-rewait",
+            &[free.clone()],
+            &[&[by(1), unlock(0, 1), by(1), unlock(0, 1)], &[by(2).timed(), unlock(0, 2)]],
+        ),
+        Program::new(
+            "m-two",
+            &[free.clone(), free.clone()],
+            &[
+                &[by(1), unlock(0, 1), unlock(0, 1)],
+                &[any(&[0, 1]).by(2), unlock(0, 2), unlock(1, 2)],
+                &[any(&[1, 0]).by(3), read(0, &free)],
+            ],
+        ),
+        // One owner id for several threads.
+        Program::new("m-shared", &[mutex(1, 1)], &[&[by(2).timed()], &[by(2).timed()], &[unlock(0, 1), by(2).polled()]]),
+        Program::new(
+            "m-shared-un",
+            &[mutex(2, 2)],
+            &[&[by(2), unlock(0, 2)], &[unlock(0, 2)], &[unlock(0, 2), by(3).timed()]],
+        ),
+        Program::new("m-skip", &[mutex(1, 1)], &[&[by(2).timed()], &[by(1)], &[unlock(0, 1), read(0, &free)]]),
+        // Abandoned.
+        Program::new("m-kill", &[mutex(1, 2)], &[&[by(2)], &[by(3).timed()], &[kill(0, 1), read(0, &free)]]),
+        Program::new("m-kill-un", &[mutex(1, 1)], &[&[by(2).timed()], &[unlock(0, 1)], &[kill(0, 1), kill(0, 1)]]),
+        Program::new("m-dead", &[abandoned()], &[&[by(1), unlock(0, 1)], &[by(2), kill(0, 2)], &[read(0, &free)]]),
+        Program::new("m-dead-any", &[auto(false), abandoned()], &[&[any(&[0, 1])], &[set(0)], &[by(2).polled()]]),
+    ];
+    for count in [30, 31, 32, 33, u32::MAX - 2, u32::MAX - 1] {
+        programs.push(Program::new(
+            &format!("m-deep-{count:x}"),
+            &near(count),
+            &[&[by(1), unlock(0, 1)], &[by(1).timed(), unlock(0, 1), read(0, &free)]],
+        ));
+    }
+    programs.push(Program::new(
+        "m-full",
+        &near(u32::MAX),
+        &[&[by(1).timed()], &[by(2).timed()], &[unlock(0, 1), unlock(0, 1)]],
+    ));
+    programs
+}
+
+fn broadcasts() -> Vec<Program> {
+    let no = manual(false);
+    let both = [no.clone(), auto(false)];
+    vec![
+        Program::new("e-set-2w", &[no.clone()], &[&[timed(&[0])], &[any(&[0])], &[set(0)]]),
+        Program::new("e-setreset", &[no.clone()], &[&[timed(&[0])], &[timed(&[0])], &[set(0), reset(0)]]),
+        Program::new("e-pulse", &[no.clone()], &[&[timed(&[0])], &[timed(&[0])], &[pulse(0)]]),
+        Program::new("e-pulse-re", &[no.clone()], &[&[any(&[0]), any(&[0])], &[any(&[0])], &[pulse(0)]]),
+        Program::new("e-auto", &both, &[&[any(&[0, 1])], &[pulse(0)], &[set(1)]]),
+        Program::new("e-set-pulse", &[no.clone()], &[&[any(&[0])], &[set(0)], &[pulse(0)]]),
+        Program::new("e-drain", &[no.clone()], &[&[any(&[0]), timed(&[0])], &[timed(&[0])], &[set(0), reset(0)]]),
+        Program::new("e-pulse-2", &[no.clone()], &[&[timed(&[0]), timed(&[0])], &[pulse(0), query(0)], &[pulse(0)]]),
+        Program::new("e-mix", &both, &[&[any(&[0, 1]), timed(&[1, 0])], &[timed(&[0])], &[pulse(0), set(1)]]),
+        Program::new("e-late", &[no], &[&[timed(&[0])], &[pulse(0)], &[set(0), reset(0), timed(&[0])]]),
+    ]
+}
+
+fn wait_alls() -> Vec<Program> {
+    let (no, yes) = (auto(false), auto(true));
+    let both = || all(&[0, 1]).timed();
+    let three = [no.clone(), no.clone(), yes.clone()];
+    let program = |name: &str, objects: [&Value; 2], threads: &[&[Call]]| Program::new(name, &objects.map(Clone::clone), threads);
+    let (hand, on, free) = (&manual(false), &manual(true), &mutex(0, 0));
+    vec![
+        program("w-sets", [&no, &no], &[&[all(&[0, 1])], &[set(0)], &[set(1)]]),
+        program("w-tmo", [&yes, &no], &[&[both()], &[set(1)], &[poll(&[0])]]),
+        program("w-any", [&no, &no], &[&[both()], &[timed(&[0])], &[set(0), set(1)]]),
+        program("w-any1", [&no, &yes], &[&[both()], &[timed(&[0])], &[set(0)]]),
+        program("w-two", [&no, &yes], &[&[both()], &[both()], &[set(0)]]),
+        program("w-pulse", [&yes, &no], &[&[both()], &[pulse(1)], &[set(0), reset(0)]]),
+        program("w-rewait", [&no, &yes], &[&[both(), both()], &[set(0)], &[set(1)]]),
+        program("w-sem", [&sem(0), &yes], &[&[both()], &[timed(&[0])], &[rel(0, 2)]]),
+        program("w-mutex", [free, &no], &[&[any(&[0]), unlock(0, 1)], &[both().by(2)], &[set(1)]]),
+        program("w-kill", [&mutex(1, 1), &yes], &[&[both().by(2)], &[timed(&[0]).by(3)], &[kill(0, 1)]]),
+        program("w-self", [&yes, &yes], &[&[both()], &[poll(&[0])], &[set(0)]]),
+        program("w-man", [hand, &yes], &[&[both()], &[timed(&[0])], &[set(0)]]),
+        program("w-manp", [hand, &yes], &[&[both()], &[timed(&[0])], &[pulse(0)]]),
+        program("w-poll", [&no, &yes], &[&[all(&[0, 1]).polled()], &[set(0)], &[poll(&[1]), set(1)]]),
+        program("w2-duo", [&no, &no], &[&[both(), both()], &[set(0), set(1), reset(0)]]),
+        program("w2-mutex", [free, &yes], &[&[both(), unlock(0, 1)], &[timed(&[0]).by(2), unlock(0, 2)]]),
+        program(
+            "w2-try",
+            [&sem(1), &no],
+            &[&[both(), read(0, &sem(0))], &[poll(&[0]), set(1), rel(0, 1)]],
+        ),
+        program("w2-both", [&yes, &no], &[&[both()], &[both(), set(1)]]),
+        program("w2-pulse", [&yes, &no], &[&[both(), both()], &[pulse(1), set(1), pulse(0)]]),
+        program("w2-man", [hand, &no], &[&[both(), both()], &[set(0), set(1), reset(0), pulse(0)]]),
+        program("w2-manp", [hand, on], &[&[both(), both()], &[pulse(0), pulse(1), set(1)]]),
+        Program::new("x3-orphan", &three, &[&[all(&[0, 1, 2])], &[set(0), query(2)], &[set(1), query(0)]]),
+        Program::new("x3-duo", &three, &[&[all(&[0, 1, 2]).timed()], &[set(0), set(1), poll(&[2])]]),
+    ]
+}
+
+fn polls() -> Vec<Program> {
+    let (no, yes) = (auto(false), auto(true));
+    let either = || poll(&[0, 1]);
+    vec![
+        Program::new("p-poll", &[no.clone(), yes.clone()], &[&[either()], &[set(0), poll(&[1])], &[set(1)]]),
+        Program::new("p-poll-0", &[no.clone(), no.clone()], &[&[either()], &[set(1), poll(&[1])], &[set(0), poll(&[0])]]),
+        Program::new("p-mixed", &[no.clone(), sem(1)], &[&[either()], &[set(0), read(1, &sem(0))], &[timed(&[1, 0])]]),
+        Program::new("p-man", &[manual(false), yes.clone()], &[&[either()], &[set(0), reset(0)], &[poll(&[1]), set(1)]]),
+        Program::new("p-reader", &[no.clone(), yes.clone()], &[&[either()], &[set(0), query(1)]]),
+        Program::new("p-pulse", &[no.clone(), yes.clone()], &[&[either()], &[pulse(0), query(1)], &[poll(&[1])]]),
+        Program::new(
+            "p-mutex",
+            &[mutex(2, 1), mutex(3, 1)],
+            &[&[either()], &[unlock(1, 3), unlock(0, 2)], &[any(&[1]).by(4).polled()]],
+        ),
+        Program::new("p-three", &[no.clone(), no, yes], &[&[poll(&[0, 1, 2])], &[set(0), query(2)], &[set(1)]]),
+    ]
+}
+
+fn alerts() -> Vec<Program> {
+    let (no, yes) = (auto(false), auto(true));
+    let two = [no.clone(), no.clone()];
+    let three = [no.clone(), no.clone(), no.clone()];
+    vec![
+        Program::new("l-any", &two, &[&[any(&[0]).alert(1)], &[set(0)], &[set(1)]]),
+        Program::new("l-only", &[no.clone()], &[&[any(&[]).alert(0), timed(&[])], &[set(0), query(0)]]),
+        Program::new("l-same", &[sem(0)], &[&[any(&[0]).alert(0)], &[rel(0, 2), read(0, &sem(0))]]),
+        Program::new("l-first", &[yes.clone(), yes.clone()], &[&[any(&[0]).alert(1)], &[poll(&[0])], &[query(1)]]),
+        Program::new("l-poll", &two, &[&[poll(&[0]).alert(1)], &[set(0), query(1)], &[set(1)]]),
+        Program::new("l-all", &three, &[&[all(&[0, 1]).alert(2)], &[set(0), set(1)], &[set(2), query(2)]]),
+        Program::new("l-all-2", &[no.clone(), yes, no], &[&[all(&[0, 1]).alert(2).timed()], &[set(0)], &[pulse(2)]]),
+        Program::new("l-all-t", &two, &[&[all(&[0]).alert(1).timed(), timed(&[1])], &[set(0), set(1)]]),
+    ]
+}
+
+fn interrupts() -> Vec<Program> {
+    let no = auto(false);
+    let loose = || any(&[0]).timed().interruptible();
+    vec![
+        Program::new("i-any", &[no.clone()], &[&[loose(), any(&[0])], &[set(0)], &[set(0)]]),
+        Program::new("i-pulse", &[no.clone()], &[&[loose()], &[timed(&[0])], &[pulse(0)]]),
+        Program::new("i-pair", &[no.clone(), no.clone()], &[&[any(&[0, 1]).interruptible(), timed(&[1])], &[set(0), set(1)]]),
+        Program::new("i-sem", &[sem(0)], &[&[loose()], &[loose()], &[rel(0, 1)]]),
+        Program::new("i-mutex", &[mutex(1, 1)], &[&[loose().by(2)], &[timed(&[0]).by(3)], &[unlock(0, 1)]]),
+        Program::new("i-poll", &[no.clone(), auto(true)], &[&[poll(&[0, 1]).interruptible()], &[set(0), query(1)]]),
+        Program::new("i-all", &[no.clone(), auto(true)], &[&[all(&[0, 1]).timed().interruptible()], &[set(0), query(1)]]),
+        Program::new("i-close", &[no.clone(), no], &[&[timed(&[0, 1])], &[close(0)], &[set(1)]]),
+    ]
+}
+
+fn larger() -> Vec<Program> {
+    let no = auto(false);
+    let two = [no.clone(), no.clone()];
+    vec![
+        Program::new("4-a-chain", &[no], &[&[timed(&[0])], &[any(&[0])], &[set(0)], &[set(0)]]),
+        Program::new("4-ab", &two, &[&[any(&[0, 1])], &[any(&[0])], &[set(0)], &[set(1)]]),
+        Program::new("4-s", &[sem(0)], &[&[timed(&[0])], &[any(&[0])], &[rel(0, 1)], &[rel(0, 1)]]),
+        Program::new("4-w", &two, &[&[all(&[0, 1]).timed()], &[all(&[1, 0]).timed()], &[set(0)], &[set(1)]]),
+    ]
+}

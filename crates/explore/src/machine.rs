@@ -1,0 +1,585 @@
+//! Virtual threads: coroutines that stop before every shared access, all on one thread of the operating system.
+//!
+//! A [`Machine`] runs one [`Program`] over a [`Subject`], one chosen step at a time. It keeps what it needs to tell states
+//! apart and to begin anew: a hash of what every thread has read, a hash of the memory, and the memory's old contents. A
+//! thread's state is a function of what it has read, so states with equal hashes go on in the same ways.
+//!
+//! A chunk of memory that only one thread touches, or that nobody changes, is *private*: an access to it commutes with
+//! whatever others do, so nothing is lost by not stopping there. Which chunks are private is found out while running: when
+//! a guess was wrong, [`Machine::misjudged`] says so, and the exploration must begin anew.
+
+use std::cell::{Cell, RefCell};
+use std::collections::HashMap;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+use corosensei::stack::DefaultStack;
+use corosensei::{Coroutine, CoroutineResult, Yielder};
+use ntux_platform::explore::{self, Access, Scheduler};
+use ntux_sync::spec::{Outcome, ThreadId};
+
+use crate::fingerprint::Fingerprint;
+use crate::monitor::{Event, Explained, Monitor};
+use crate::program::{Call, Program};
+use crate::subject::Subject;
+use crate::trace::Trace;
+
+/// Accesses that one thread may make in a row before it counts as spinning.
+const SOLO_LIMIT: u32 = 1_000;
+/// Accesses of one execution before it counts as endless.
+const TOTAL_LIMIT: u32 = 100_000;
+
+/// What happens next.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Choice {
+    /// The thread goes on to its next stop.
+    Run(ThreadId),
+    /// The deadline of the sleeping thread passes.
+    Deadline(ThreadId),
+    /// A signal handler on the thread interrupts its wait.
+    Interrupt(ThreadId),
+    /// Who could run now is stopped for ever; an observer looks at what is left.
+    End,
+}
+
+/// What a thread that was stopped is told.
+#[derive(Clone, Copy)]
+enum Order {
+    Go,
+    DeadlinePassed,
+    RunHandler,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Status {
+    BetweenCalls,
+    BeforeAccess,
+    Asleep { address: usize, has_deadline: bool },
+    Finished,
+}
+
+struct Thread {
+    status: Status,
+    /// Everything that it has read.
+    seen: Fingerprint,
+    call: usize,
+    /// Just called: its next public access belongs to the same step.
+    just_called: bool,
+    slept_in_call: bool,
+    /// An interrupt may come in this call.
+    interruptible: bool,
+    interrupted: bool,
+    yielder: *const Yielder<Order, ()>,
+}
+
+const IDLE: Thread = Thread {
+    status: Status::BetweenCalls,
+    seen: Fingerprint::ZERO,
+    call: 0,
+    just_called: false,
+    slept_in_call: false,
+    interruptible: false,
+    interrupted: false,
+    yielder: std::ptr::null(),
+};
+
+/// The unit of memory that is hashed, put back and judged: 16 bytes.
+type Chunk = usize;
+type Content = [u64; 2];
+
+#[derive(Default)]
+struct Judgement {
+    touched_by: u32,
+    changed: bool,
+    public: bool,
+}
+
+struct Run {
+    running: Option<ThreadId>,
+    threads: Vec<Thread>,
+    monitor: Monitor,
+    explained: Explained,
+    failure: Option<String>,
+    judgements: HashMap<Chunk, Judgement>,
+    stop_everywhere: bool,
+    misjudged: bool,
+    old_contents: HashMap<Chunk, Content>,
+    memory: Fingerprint,
+    /// The chunk that the running thread may just have changed, and what it was.
+    updated: Option<(Chunk, Content)>,
+    /// Stops passed since the last choice, counted as if every access were one.
+    ticks: u32,
+    trace: Option<Trace>,
+}
+
+/// Where the accesses of the subject arrive. There is one for each thread of the operating system.
+struct Seam {
+    run: RefCell<Option<Run>>,
+    subject: Cell<Option<*const dyn Subject>>,
+}
+
+/// See the module.
+pub struct Machine {
+    seam: &'static Seam,
+    subject: Box<dyn Subject>,
+    /// The calls of each thread; the observer's come last.
+    calls: Vec<Vec<Call>>,
+    coroutines: Vec<Coroutine<Order, (), ()>>,
+    stacks: Vec<DefaultStack>,
+    /// Who runs alone, and for how many accesses.
+    solo: (ThreadId, u32),
+    total: u32,
+}
+
+fn content(chunk: Chunk) -> Content {
+    // SAFETY: the chunk holds a word that the subject touches now or has touched, so it is mapped (16 aligned bytes never
+    // cross a page); no other thread of the operating system writes it; volatile, as the subject writes it by atomics.
+    unsafe { std::ptr::with_exposed_provenance::<Content>(chunk).read_volatile() }
+}
+
+fn put_back(chunk: Chunk, old: Content) {
+    // SAFETY: as in `content`; nobody runs, and the subject expects the memory to be put back.
+    unsafe { std::ptr::with_exposed_provenance_mut::<Content>(chunk).write_volatile(old) }
+}
+
+fn cell(chunk: Chunk, content: Content) -> Fingerprint {
+    Fingerprint::ZERO.then(chunk as u64).then(content[0]).then(content[1])
+}
+
+impl Run {
+    fn event(&mut self, event: Event) {
+        if let Some(trace) = &mut self.trace {
+            trace.event(event);
+        }
+        match self.monitor.event(self.explained, event) {
+            Some(explained) => self.explained = explained,
+            None => self.fail(format!("not linearizable: {event:?}")),
+        }
+    }
+
+    fn fail(&mut self, what: String) {
+        if let Some(trace) = &mut self.trace {
+            trace.line(&what);
+        }
+        self.failure.get_or_insert(what);
+    }
+
+    /// Takes note of what the last update changed.
+    fn settle(&mut self) {
+        let Some((chunk, old)) = self.updated.take() else { return };
+        let new = content(chunk);
+        if let Some(trace) = &mut self.trace {
+            trace.changed(old, new);
+        }
+        if new == old {
+            return;
+        }
+        self.old_contents.entry(chunk).or_insert(old);
+        self.memory = self.memory.toggle(cell(chunk, old)).toggle(cell(chunk, new));
+        let judgement = self.judgements.entry(chunk).or_default();
+        judgement.changed = true;
+        self.misjudged |= !judgement.public && judgement.touched_by.count_ones() > 1;
+    }
+
+    /// Whether others could tell when the access happens.
+    fn public(&mut self, thread: ThreadId, access: Access) -> bool {
+        let (Access::Load(address) | Access::Update(address)) = access else { return true };
+        let judgement = self.judgements.entry(address & !15).or_default();
+        judgement.touched_by |= 1 << thread;
+        self.misjudged |= !judgement.public && judgement.changed && judgement.touched_by.count_ones() > 1;
+        judgement.public
+    }
+
+    /// The access happens now.
+    fn observe(&mut self, access: Access) {
+        let (Access::Load(address) | Access::Update(address) | Access::Wake(address)) = access;
+        let chunk = address & !15;
+        let now = content(chunk);
+        if let Some(thread) = self.running {
+            let thread = &mut self.threads[thread];
+            thread.seen = thread.seen.followed_by(cell(address, now));
+        }
+        if let Some(trace) = &mut self.trace {
+            trace.access(self.running, access, now);
+        }
+        if let Access::Update(_) = access {
+            self.updated = Some((chunk, now));
+        }
+    }
+
+    fn sleepers(&self, frozen: &[ThreadId]) -> Vec<ThreadId> {
+        let asleep = |thread: &ThreadId| matches!(self.threads[*thread].status, Status::Asleep { .. });
+        (0..self.threads.len()).filter(asleep).filter(|thread| !frozen.contains(thread)).collect()
+    }
+
+    fn check_sleepers(&mut self, frozen: &[ThreadId]) {
+        let sleepers = self.sleepers(frozen);
+        if !self.monitor.may_sleep(self.explained, &sleepers) {
+            self.fail(format!("lost wake: threads {sleepers:?} sleep though one of them is satisfied"));
+        }
+    }
+}
+
+impl Seam {
+    fn with<R>(&self, f: impl FnOnce(&mut Run) -> R) -> R {
+        f(self.run.borrow_mut().as_mut().expect("a program is being run"))
+    }
+
+    /// Gives the processor back; what the thread is told when it is chosen again.
+    fn suspend(&self, thread: ThreadId, status: Status) -> Order {
+        let yielder = self.with(|run| {
+            run.threads[thread].status = status;
+            run.threads[thread].yielder
+        });
+        // SAFETY: the yielder lives at the bottom of the running coroutine's stack, and every thread suspends itself only.
+        unsafe { (*yielder).suspend(()) }
+    }
+
+    /// Stops; handlers that interrupt the thread run here. The order that ended the stop.
+    fn stop(&self, thread: ThreadId, status: Status) -> Order {
+        match self.suspend(thread, status) {
+            Order::RunHandler => {
+                self.handle_interrupt(thread);
+                if let Status::Asleep { .. } = status { Order::Go } else { self.stop(thread, status) }
+            }
+            order => order,
+        }
+    }
+
+    fn handle_interrupt(&self, thread: ThreadId) {
+        self.with(|run| {
+            run.threads[thread].interrupted = true;
+            run.event(Event::Interrupt { thread });
+        });
+        self.subject().interrupt(thread);
+        self.with(|run| run.event(Event::Interrupted { thread }));
+    }
+
+    fn subject(&self) -> &dyn Subject {
+        // SAFETY: the machine owns the subject and clears the pointer when it goes.
+        unsafe { &*self.subject.get().expect("a machine is there") }
+    }
+
+    /// The stop before an access, if it needs one, and the account of it.
+    fn before(&self, access: Access) {
+        if self.run.borrow().is_none() {
+            return;
+        }
+        let stop = self.with(|run| {
+            run.settle();
+            let thread = run.running?;
+            let public = run.public(thread, access);
+            let joined = public && std::mem::take(&mut run.threads[thread].just_called);
+            let stop = run.stop_everywhere || (public && !joined);
+            run.ticks += u32::from(!stop);
+            stop.then_some(thread)
+        });
+        if let Some(thread) = stop {
+            self.stop(thread, Status::BeforeAccess);
+        }
+        self.with(|run| {
+            run.settle();
+            run.observe(access);
+        });
+    }
+
+    fn calls(&self, thread: ThreadId, first: usize, calls: &[Call]) {
+        for (index, call) in calls.iter().enumerate() {
+            self.with(|run| run.threads[thread].call = index);
+            self.stop(thread, Status::BetweenCalls);
+            self.with(|run| {
+                run.settle();
+                let this = &mut run.threads[thread];
+                (this.just_called, this.slept_in_call, this.interruptible) = (true, false, call.interruptible);
+                run.event(Event::Invoke { thread, call: first + index });
+            });
+            match catch_unwind(AssertUnwindSafe(|| self.subject().call(thread, call))) {
+                Ok(outcome) => self.returned(thread, outcome),
+                Err(_) => self.with(|run| run.fail(format!("thread {thread} panicked"))),
+            }
+        }
+    }
+
+    fn returned(&self, thread: ThreadId, outcome: Outcome) {
+        let interrupted = self.with(|run| {
+            run.settle();
+            run.event(Event::Return { thread, outcome });
+            run.threads[thread].interruptible = false;
+            std::mem::take(&mut run.threads[thread].interrupted)
+        });
+        if interrupted {
+            self.subject().resume(thread);
+            self.with(|run| run.event(Event::Resume { thread }));
+        }
+    }
+}
+
+impl Scheduler for Seam {
+    fn step(&self, access: Access) {
+        self.before(access);
+    }
+
+    fn sleep(&self, address: usize, expected: u32, has_deadline: bool) -> bool {
+        self.before(Access::Wake(address));
+        let value = content(address & !15)[(address & 15) / 8] >> (address % 8 * 8);
+        let Some(thread) = self.with(|run| run.running) else { return true };
+        if value as u32 != expected {
+            return true;
+        }
+        self.with(|run| {
+            if !std::mem::replace(&mut run.threads[thread].slept_in_call, true) {
+                run.event(Event::Asleep { thread });
+            }
+        });
+        let order = self.stop(thread, Status::Asleep { address, has_deadline });
+        let timed_out = matches!(order, Order::DeadlinePassed);
+        self.with(|run| {
+            let this = &mut run.threads[thread];
+            this.seen = this.seen.then(u64::from(timed_out));
+        });
+        !timed_out
+    }
+
+    fn wake(&self, address: usize, count: u32) -> u32 {
+        self.before(Access::Wake(address));
+        self.with(|run| {
+            let mut woken = 0;
+            for thread in &mut run.threads {
+                let sleeps_here = matches!(thread.status, Status::Asleep { address: here, .. } if here == address);
+                if sleeps_here && woken < count {
+                    thread.status = Status::BeforeAccess;
+                    woken += 1;
+                }
+            }
+            woken
+        })
+    }
+}
+
+thread_local! {
+    static SEAM: &'static Seam = Box::leak(Box::new(Seam { run: RefCell::new(None), subject: Cell::new(None) }));
+}
+
+impl Machine {
+    /// A machine for a program. There can be one at a time on a thread of the operating system.
+    pub fn new(program: &Program, subject: Box<dyn Subject>) -> Self {
+        let seam = SEAM.with(|seam| *seam);
+        assert!(seam.run.borrow().is_none(), "one machine at a time");
+        let calls: Vec<Vec<Call>> = program.threads.iter().cloned().chain([program.observations()]).collect();
+        let operations = calls.iter().flatten().map(|call| call.operation.clone()).collect();
+        let monitor = Monitor::new(program.start(), operations);
+        seam.subject.set(Some(&raw const *subject));
+        seam.run.replace(Some(Run {
+            running: None,
+            threads: Vec::new(),
+            explained: monitor.start(),
+            monitor,
+            failure: None,
+            judgements: HashMap::new(),
+            stop_everywhere: false,
+            misjudged: false,
+            old_contents: HashMap::new(),
+            memory: Fingerprint::ZERO,
+            updated: None,
+            ticks: 0,
+            trace: None,
+        }));
+        explore::install(Some(seam));
+        Self { seam, subject, calls, coroutines: Vec::new(), stacks: Vec::new(), solo: (0, 0), total: 0 }
+    }
+
+    /// From now on every access is a stop, as a replay needs it.
+    pub fn stop_everywhere(&mut self) {
+        self.seam.with(|run| run.stop_everywhere = true);
+    }
+
+    /// From now on a trace is kept.
+    pub fn keep_trace(&mut self) {
+        self.seam.with(|run| run.trace = Some(Trace::default()));
+    }
+
+    /// The trace of the last execution.
+    pub fn trace(&self) -> String {
+        self.seam.with(|run| run.trace.as_ref().map(Trace::to_string).unwrap_or_default())
+    }
+
+    /// Whether a chunk of memory taken for private turned out not to be. It counts as public from now on.
+    pub fn misjudged(&mut self) -> bool {
+        self.seam.with(|run| {
+            for judgement in run.judgements.values_mut() {
+                judgement.public |= judgement.changed && judgement.touched_by.count_ones() > 1;
+            }
+            std::mem::take(&mut run.misjudged)
+        })
+    }
+
+    /// Begins an execution: the memory is put back, and every thread stops before its first call.
+    pub fn begin(&mut self) {
+        self.discard();
+        self.seam.with(Run::begin);
+        self.subject.begin(self.calls.len());
+        self.seam.with(|run| {
+            run.settle();
+            run.threads.extend(self.calls.iter().map(|_| IDLE));
+        });
+        let mut first = 0;
+        for thread in 0..self.calls.len() {
+            self.spawn(thread, first);
+            first += self.calls[thread].len();
+        }
+        (self.solo, self.total) = ((0, 0), 0);
+    }
+
+    fn spawn(&mut self, thread: ThreadId, first: usize) {
+        let stack = self.stacks.pop().unwrap_or_default();
+        let seam = self.seam;
+        let calls: *const [Call] = &raw const *self.calls[thread];
+        self.coroutines.push(Coroutine::with_stack(stack, move |yielder, _: Order| {
+            seam.with(|run| run.threads[thread].yielder = yielder);
+            // SAFETY: the machine owns the calls and never changes them; it drops its coroutines first.
+            seam.calls(thread, first, unsafe { &*calls });
+        }));
+        self.resume(thread, Order::Go);
+    }
+
+    /// Abandons the execution in progress and puts the memory back.
+    fn discard(&mut self) {
+        for mut coroutine in self.coroutines.drain(..) {
+            if !coroutine.done() {
+                // SAFETY: what lives on the stack is leaked, not reused: a call of the subject in the middle of its work
+                // keeps nothing there that must be dropped (`Subject` says so).
+                unsafe { coroutine.force_reset() };
+            }
+            self.stacks.push(coroutine.into_stack());
+        }
+    }
+
+    /// Who may do what now. `frozen` threads at most may be stopped for ever.
+    pub fn options(&self, frozen: usize) -> Vec<Choice> {
+        self.seam.with(|run| {
+            let observer = run.threads.len() - 1;
+            let mut options = Vec::new();
+            let (mut between, mut midway) = (0, 0);
+            for (number, thread) in run.threads[..observer].iter().enumerate() {
+                match thread.status {
+                    Status::BetweenCalls => between += 1,
+                    Status::BeforeAccess => midway += 1,
+                    Status::Asleep { has_deadline: true, .. } => options.push(Choice::Deadline(number)),
+                    Status::Asleep { .. } | Status::Finished => {}
+                }
+                if matches!(thread.status, Status::BetweenCalls | Status::BeforeAccess) {
+                    options.push(Choice::Run(number));
+                }
+                if thread.interruptible && !thread.interrupted && thread.status != Status::Finished {
+                    options.push(Choice::Interrupt(number));
+                }
+            }
+            if between == 0 && midway <= frozen {
+                options.push(Choice::End);
+            }
+            options
+        })
+    }
+
+    /// Whether the thread could run on.
+    pub fn runnable(&self, thread: ThreadId) -> bool {
+        let status = self.seam.with(|run| run.threads[thread].status);
+        matches!(status, Status::BetweenCalls | Status::BeforeAccess)
+    }
+
+    /// Does it; how many stops were passed, or what went wrong.
+    pub fn apply(&mut self, choice: Choice) -> Result<u32, String> {
+        match choice {
+            Choice::Run(thread) => self.resume(thread, Order::Go),
+            Choice::Deadline(thread) => {
+                self.seam.with(|run| run.event(Event::Deadline { thread }));
+                self.resume(thread, Order::DeadlinePassed);
+            }
+            Choice::Interrupt(thread) => self.resume(thread, Order::RunHandler),
+            Choice::End => self.end(),
+        }
+        self.seam.with(|run| run.failure.take().map_or(Ok(run.ticks), Err))
+    }
+
+    fn resume(&mut self, thread: ThreadId, order: Order) {
+        self.seam.with(|run| {
+            run.running = Some(thread);
+            run.ticks = 1;
+        });
+        let result = self.coroutines[thread].resume(order);
+        let ticks = self.seam.with(|run| {
+            run.running = None;
+            run.settle();
+            if let CoroutineResult::Return(()) = result {
+                run.threads[thread].status = Status::Finished;
+            }
+            run.ticks
+        });
+        self.solo = if self.solo.0 == thread { (thread, self.solo.1 + ticks) } else { (thread, ticks) };
+        self.total += ticks;
+        if self.solo.1 > SOLO_LIMIT || self.total > TOTAL_LIMIT {
+            self.seam.with(|run| run.fail(format!("thread {thread} spins, or the run is endless")));
+        }
+    }
+
+    /// Stops for ever who could run; the observer, and whoever it wakes, go on to their end.
+    fn end(&mut self) {
+        let observer = self.calls.len() - 1;
+        let frozen: Vec<ThreadId> = (0..observer).filter(|&thread| self.runnable(thread)).collect();
+        self.seam.with(|run| run.check_sleepers(&frozen));
+        let live = |machine: &Self, thread: &ThreadId| !frozen.contains(thread) && machine.runnable(*thread);
+        while let Some(thread) = (0..=observer).rev().find(|thread| live(self, thread)) {
+            self.resume(thread, Order::Go);
+            if self.seam.with(|run| run.failure.is_some()) {
+                return;
+            }
+        }
+        self.seam.with(|run| run.check_sleepers(&frozen));
+    }
+
+    /// The state that the execution is in.
+    pub fn fingerprint(&self) -> Fingerprint {
+        self.seam.with(|run| {
+            let mut print = run.memory.then(run.explained.number());
+            for thread in &run.threads {
+                let status = match thread.status {
+                    Status::BetweenCalls => 0,
+                    Status::BeforeAccess => 1,
+                    Status::Asleep { .. } => 2,
+                    Status::Finished => 3,
+                };
+                print = print.followed_by(thread.seen).then(status | (thread.call as u64) << 8);
+            }
+            print
+        })
+    }
+
+    /// How many sets of states the monitor has met.
+    pub fn histories(&self) -> usize {
+        self.seam.with(|run| run.monitor.sets())
+    }
+}
+
+impl Run {
+    fn begin(&mut self) {
+        self.settle();
+        for (chunk, old) in self.old_contents.drain() {
+            put_back(chunk, old);
+        }
+        self.threads.clear();
+        (self.running, self.failure, self.memory) = (None, None, Fingerprint::ZERO);
+        self.explained = self.monitor.start();
+        if let Some(trace) = &mut self.trace {
+            *trace = Trace::default();
+        }
+    }
+}
+
+impl Drop for Machine {
+    fn drop(&mut self) {
+        self.discard();
+        self.seam.with(Run::begin);
+        explore::install(None);
+        self.seam.run.replace(None);
+        self.seam.subject.set(None);
+    }
+}

@@ -1,0 +1,153 @@
+//! Checks a history against the sequential model, event by event.
+//!
+//! The monitor keeps the set of all states of [`ntux_sync::spec`] that explain the history so far. An event that no state
+//! explains empties the set: the history is not linearizable. Sets are numbered, and what an event makes of a set is
+//! remembered, so that millions of histories of one program cost little more than the distinct ones.
+
+use std::collections::{BTreeSet, HashMap};
+use std::rc::Rc;
+
+use ntux_sync::spec::{Operation, Outcome, State, ThreadId};
+
+/// What an onlooker sees of a thread.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum Event {
+    /// It calls operation number `call` of the monitor.
+    Invoke { thread: ThreadId, call: usize },
+    /// It fell asleep: its wait stands in every queue, or is satisfied and about to be woken.
+    Asleep { thread: ThreadId },
+    /// The deadline of its wait has passed.
+    Deadline { thread: ThreadId },
+    /// An interrupt begins on it.
+    Interrupt { thread: ThreadId },
+    /// The interrupt has done its work: the wait in progress (if any) stands in no queue.
+    Interrupted { thread: ThreadId },
+    /// The interrupt is no longer in force.
+    Resume { thread: ThreadId },
+    /// Its call returned.
+    Return { thread: ThreadId, outcome: Outcome },
+}
+
+/// A numbered set of states.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub struct Explained(u32);
+
+impl Explained {
+    /// Its number.
+    pub fn number(self) -> u64 {
+        u64::from(self.0)
+    }
+}
+
+/// The sets of states met so far, and what events make of them.
+pub struct Monitor {
+    calls: Vec<Operation>,
+    sets: Vec<Rc<BTreeSet<State>>>,
+    numbers: HashMap<Rc<BTreeSet<State>>, Explained>,
+    after: HashMap<(Explained, Event), Explained>,
+    closures: HashMap<Explained, Explained>,
+}
+
+impl Monitor {
+    /// A monitor for histories that begin in `start` and make some of these calls.
+    pub fn new(start: State, calls: Vec<Operation>) -> Self {
+        let mut monitor =
+            Self { calls, sets: vec![], numbers: HashMap::new(), after: HashMap::new(), closures: HashMap::new() };
+        monitor.number(BTreeSet::from([start]));
+        monitor
+    }
+
+    /// Where every history begins.
+    pub fn start(&self) -> Explained {
+        Explained(0)
+    }
+
+    /// The calls, by number.
+    pub fn calls(&self) -> &[Operation] {
+        &self.calls
+    }
+
+    /// How many different sets of states were met.
+    pub fn sets(&self) -> usize {
+        self.sets.len()
+    }
+
+    /// What explains the history so far and `event`; none: nothing does.
+    pub fn event(&mut self, before: Explained, event: Event) -> Option<Explained> {
+        if let Some(&after) = self.after.get(&(before, event)) {
+            return self.occupied(after);
+        }
+        let states = match event {
+            Event::Asleep { .. } | Event::Interrupted { .. } | Event::Return { .. } => self.closure(before),
+            _ => before,
+        };
+        let set = self.states(states).iter().filter_map(|state| self.apply(state.clone(), event)).collect();
+        let after = self.number(set);
+        self.after.insert((before, event), after);
+        self.occupied(after)
+    }
+
+    /// Whether some explanation leaves every one of `sleepers` unsatisfied.
+    pub fn may_sleep(&mut self, explained: Explained, sleepers: &[ThreadId]) -> bool {
+        let closure = self.closure(explained);
+        let unsatisfied = |state: &State| sleepers.iter().all(|&thread| state.outcome(thread).is_none());
+        self.states(closure).iter().any(unsatisfied)
+    }
+
+    /// The states, for a report.
+    pub fn states(&self, explained: Explained) -> Rc<BTreeSet<State>> {
+        Rc::clone(&self.sets[explained.0 as usize])
+    }
+
+    fn occupied(&self, explained: Explained) -> Option<Explained> {
+        (!self.sets[explained.0 as usize].is_empty()).then_some(explained)
+    }
+
+    fn apply(&self, mut state: State, event: Event) -> Option<State> {
+        match event {
+            Event::Invoke { thread, call } => state.invoke(thread, self.calls[call].clone()),
+            Event::Asleep { thread } if !state.parked(thread) && state.outcome(thread).is_none() => return None,
+            Event::Asleep { .. } => {}
+            Event::Deadline { thread } => state.deadline(thread),
+            Event::Interrupt { thread } => state.interrupt(thread),
+            Event::Interrupted { thread } if state.waits(thread) => return None,
+            Event::Interrupted { .. } => {}
+            Event::Resume { thread } => state.resume(thread),
+            Event::Return { thread, outcome } if state.outcome(thread) != Some(&outcome) => return None,
+            Event::Return { thread, .. } => state.retire(thread),
+        }
+        Some(state)
+    }
+
+    /// The set after any number of steps of any threads.
+    fn closure(&mut self, explained: Explained) -> Explained {
+        if let Some(&closure) = self.closures.get(&explained) {
+            return closure;
+        }
+        let mut seen = (*self.states(explained)).clone();
+        let mut work: Vec<State> = seen.iter().cloned().collect();
+        while let Some(state) = work.pop() {
+            for thread in 0..state.threads() {
+                for next in state.steps(thread) {
+                    if seen.insert(next.clone()) {
+                        work.push(next);
+                    }
+                }
+            }
+        }
+        let closure = self.number(seen);
+        self.closures.insert(explained, closure);
+        closure
+    }
+
+    fn number(&mut self, set: BTreeSet<State>) -> Explained {
+        if let Some(&number) = self.numbers.get(&set) {
+            return number;
+        }
+        let set = Rc::new(set);
+        let number = Explained(u32::try_from(self.sets.len()).expect("fewer sets than that fit in memory"));
+        self.sets.push(Rc::clone(&set));
+        self.numbers.insert(set, number);
+        number
+    }
+}

@@ -1,0 +1,188 @@
+//! Small concurrent programs.
+
+use std::fmt::{Debug, Formatter};
+
+use ntux_sync::spec::{Event, Id, Mutex, Operation, Semaphore, State, Value, Wait};
+
+use crate::subject::{ArenaSubject, Subject};
+
+/// One call of a program.
+#[derive(Clone, Debug)]
+pub struct Call {
+    /// What is called.
+    pub operation: Operation,
+    /// A wait has a deadline, and may time out whenever it sleeps.
+    pub deadline: bool,
+    /// An interrupt may come once, at any instant of the call.
+    pub interruptible: bool,
+}
+
+/// Objects, and what each thread calls one after the other.
+#[derive(Clone)]
+pub struct Program {
+    /// Unique; part of replay tokens.
+    pub name: String,
+    /// Created before the threads begin.
+    pub objects: Vec<Value>,
+    /// The calls of each thread.
+    pub threads: Vec<Vec<Call>>,
+    /// Makes what it runs over.
+    pub subject: fn(&Program) -> Box<dyn Subject>,
+}
+
+impl Debug for Program {
+    fn fmt(&self, f: &mut Formatter<'_>) -> std::fmt::Result {
+        writeln!(f, "{}: objects {:?}", self.name, self.objects)?;
+        self.threads.iter().enumerate().try_for_each(|(thread, calls)| {
+            let operations: Vec<_> = calls.iter().map(|call| &call.operation).collect();
+            writeln!(f, "  T{thread}: {operations:?}")
+        })
+    }
+}
+
+impl Program {
+    /// A program; each thread's calls in order.
+    pub fn new(name: &str, objects: &[Value], threads: &[&[Call]]) -> Self {
+        let threads = threads.iter().map(|calls| calls.to_vec()).collect();
+        Self { name: name.to_owned(), objects: objects.to_vec(), threads, subject: ArenaSubject::new }
+    }
+
+    /// The same over something else than an arena.
+    pub fn over(mut self, subject: fn(&Program) -> Box<dyn Subject>) -> Self {
+        self.subject = subject;
+        self
+    }
+
+    /// The model at the start, with one thread more, for an observer.
+    pub fn start(&self) -> State {
+        let mut state = State::new(self.threads.len() + 1);
+        for value in &self.objects {
+            state.add(value.clone());
+        }
+        state
+    }
+
+    /// What the observer calls when all is over: reads every object.
+    pub fn observations(&self) -> Vec<Call> {
+        self.objects.iter().enumerate().map(|(object, value)| read(object, value)).collect()
+    }
+}
+
+fn call(operation: Operation) -> Call {
+    Call { operation, deadline: false, interruptible: false }
+}
+
+impl Call {
+    fn wait_mut(&mut self) -> &mut Wait {
+        if let Operation::Wait(wait) = &mut self.operation { wait } else { unreachable!("only waits take arguments") }
+    }
+
+    /// With a deadline.
+    pub fn timed(mut self) -> Self {
+        self.deadline = true;
+        self
+    }
+
+    /// One attempt.
+    pub fn polled(mut self) -> Self {
+        self.wait_mut().poll = true;
+        self
+    }
+
+    /// By another owner than 1.
+    pub fn by(mut self, owner: u32) -> Self {
+        self.wait_mut().owner = owner;
+        self
+    }
+
+    /// With an alert.
+    pub fn alert(mut self, alert: Id) -> Self {
+        self.wait_mut().alert = Some(alert);
+        self
+    }
+
+    /// An interrupt may come.
+    pub fn interruptible(mut self) -> Self {
+        self.interruptible = true;
+        self
+    }
+}
+
+/// An auto-reset event.
+pub fn auto(signaled: bool) -> Value {
+    Value::Event(Event { manual: false, signaled })
+}
+
+/// A manual-reset event.
+pub fn manual(signaled: bool) -> Value {
+    Value::Event(Event { manual: true, signaled })
+}
+
+/// A semaphore of at most 3.
+pub fn sem(count: u32) -> Value {
+    Value::Semaphore(Semaphore { count, max: 3 })
+}
+
+/// A mutex.
+pub fn mutex(owner: u32, count: u32) -> Value {
+    Value::Mutex(Mutex { owner, count, abandoned: false })
+}
+
+/// An abandoned mutex.
+pub fn abandoned() -> Value {
+    Value::Mutex(Mutex { owner: 0, count: 0, abandoned: true })
+}
+
+/// Wait-any by owner 1.
+pub fn any(objects: &[Id]) -> Call {
+    call(Operation::Wait(Wait { all: false, objects: objects.to_vec(), alert: None, owner: 1, poll: false }))
+}
+
+/// Wait-all by owner 1.
+pub fn all(objects: &[Id]) -> Call {
+    call(Operation::Wait(Wait { all: true, objects: objects.to_vec(), alert: None, owner: 1, poll: false }))
+}
+
+/// Sets an event.
+pub fn set(object: Id) -> Call {
+    call(Operation::EventSet { object })
+}
+
+/// Resets an event.
+pub fn reset(object: Id) -> Call {
+    call(Operation::EventReset { object })
+}
+
+/// Pulses an event.
+pub fn pulse(object: Id) -> Call {
+    call(Operation::EventPulse { object })
+}
+
+/// Releases units of a semaphore.
+pub fn rel(object: Id, units: u32) -> Call {
+    call(Operation::SemaphoreRelease { object, units })
+}
+
+/// Unlocks a mutex.
+pub fn unlock(object: Id, owner: u32) -> Call {
+    call(Operation::MutexUnlock { object, owner })
+}
+
+/// Abandons a mutex.
+pub fn kill(object: Id, owner: u32) -> Call {
+    call(Operation::MutexKill { object, owner })
+}
+
+/// Closes an object.
+pub fn close(object: Id) -> Call {
+    call(Operation::Close { object })
+}
+
+/// Reads an object of this kind.
+pub fn read(object: Id, kind: &Value) -> Call {
+    call(match kind {
+        Value::Semaphore(_) => Operation::SemaphoreRead { object },
+        Value::Mutex(_) => Operation::MutexRead { object },
+        Value::Event(_) => Operation::EventRead { object },
+    })
+}

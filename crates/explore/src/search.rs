@@ -1,0 +1,311 @@
+//! Ways to choose schedules: all of them, all with few preemptions, or random ones.
+
+use std::collections::HashMap;
+use std::fmt::{Display, Formatter};
+use std::time::{Duration, Instant};
+
+use ntux_sync::spec::ThreadId;
+
+use crate::fingerprint::Fingerprint;
+use crate::machine::{Choice, Machine};
+use crate::program::Program;
+use crate::random::Random;
+use crate::token::{Step, Token};
+
+/// What to explore.
+#[derive(Clone, Copy, Debug)]
+pub struct Bounds {
+    /// How often a thread that could go on may be interrupted by another; none: without limit.
+    pub preemptions: Option<u32>,
+    /// How many threads may stop for ever.
+    pub frozen: usize,
+    /// Give up after so many executions.
+    pub executions: u64,
+    /// Give up after so long.
+    pub time: Duration,
+}
+
+/// What was explored.
+#[derive(Debug, Default)]
+pub struct Report {
+    /// Executions, most of them cut off where they met a state that was explored already.
+    pub executions: u64,
+    /// Choices made.
+    pub choices: u64,
+    /// Different states.
+    pub states: usize,
+    /// Different sets of explanations that the monitor met.
+    pub histories: usize,
+    /// Nothing was left to explore.
+    pub complete: bool,
+    /// The first execution that went wrong.
+    pub failure: Option<Failure>,
+    /// How long it took.
+    pub time: Duration,
+}
+
+/// An execution that went wrong.
+#[derive(Clone, Debug)]
+pub struct Failure {
+    /// What was wrong.
+    pub what: String,
+    /// Replays it.
+    pub token: Token,
+}
+
+impl Display for Report {
+    fn fmt(&self, f: &mut Formatter<'_>) -> std::fmt::Result {
+        let verdict = match &self.failure {
+            Some(_) => "FAIL",
+            None if self.complete => "ok",
+            None => "part",
+        };
+        let (executions, choices, states, histories) = (self.executions, self.choices, self.states, self.histories);
+        write!(f, "{verdict:<4} executions {executions:>9} choices {choices:>10} states {states:>9} ")?;
+        write!(f, "histories {histories:>6} {:>7.1}s", self.time.as_secs_f64())
+    }
+}
+
+/// A point where the exploration can branch.
+struct Branch {
+    options: Vec<Choice>,
+    taken: usize,
+}
+
+/// Explores a program within bounds.
+struct Search<'a> {
+    machine: Machine,
+    program: &'a Program,
+    bounds: Bounds,
+    begun: Instant,
+    schedule: Vec<Step>,
+    report: Report,
+    /// Who ran last, and the preemptions that are left.
+    last: Option<ThreadId>,
+    left: u32,
+}
+
+impl<'a> Search<'a> {
+    fn new(program: &'a Program, bounds: Bounds) -> Self {
+        let machine = Machine::new(program, (program.subject)(program));
+        let (report, schedule) = (Report::default(), Vec::new());
+        Self { machine, program, bounds, begun: Instant::now(), schedule, report, last: None, left: 0 }
+    }
+
+    fn begin(&mut self) {
+        self.machine.begin();
+        self.schedule.clear();
+        self.report.executions += 1;
+        (self.last, self.left) = (None, self.bounds.preemptions.unwrap_or(u32::MAX - 1));
+    }
+
+    /// Makes a choice; false when it went wrong.
+    fn apply(&mut self, choice: Choice) -> bool {
+        self.left -= self.cost(choice).min(self.left);
+        if let Choice::Run(thread) | Choice::Deadline(thread) | Choice::Interrupt(thread) = choice {
+            self.last = Some(thread);
+        }
+        self.report.choices += 1;
+        let result = self.machine.apply(choice);
+        self.schedule.push((choice, *result.as_ref().unwrap_or(&1)));
+        if let Err(what) = result {
+            let token = Token { program: self.program.name.clone(), schedule: self.schedule.clone() };
+            self.report.failure = Some(Failure { what, token });
+        }
+        self.report.failure.is_none()
+    }
+
+    /// How many preemptions the choice is.
+    fn cost(&self, choice: Choice) -> u32 {
+        let (Choice::Run(thread) | Choice::Deadline(thread) | Choice::Interrupt(thread)) = choice else { return 0 };
+        let preempts = self.last.is_some_and(|last| last != thread && self.machine.runnable(last));
+        u32::from(preempts && self.bounds.preemptions.is_some())
+    }
+
+    /// The options that the bounds allow; to go on with the same thread is the first.
+    fn options(&self) -> Vec<Choice> {
+        let mut options = self.machine.options(self.bounds.frozen);
+        options.retain(|&choice| self.cost(choice) <= self.left);
+        options.sort_by_key(|&choice| self.last.map(Choice::Run) != Some(choice));
+        options
+    }
+
+    fn fingerprint(&self) -> Fingerprint {
+        let print = self.machine.fingerprint();
+        match (self.bounds.preemptions, self.last) {
+            (Some(_), Some(last)) => print.then(1 + last as u64),
+            _ => print,
+        }
+    }
+
+    fn exhausted(&self) -> bool {
+        self.report.executions >= self.bounds.executions || self.begun.elapsed() > self.bounds.time
+    }
+
+    fn finish(mut self) -> Report {
+        self.report.time = self.begun.elapsed();
+        self.report.histories = self.machine.histories();
+        self.report
+    }
+
+    /// Every schedule within the bounds; true when a chunk of memory was misjudged, so that it must begin anew.
+    fn exhaust(&mut self) -> bool {
+        let mut visited: HashMap<Fingerprint, u32> = HashMap::new();
+        let mut branches: Vec<Branch> = Vec::new();
+        loop {
+            self.begin();
+            let repeated = branches.iter().all(|branch| self.apply(branch.options[branch.taken]));
+            if repeated {
+                self.extend(&mut visited, &mut branches);
+            }
+            self.report.states = visited.len();
+            if self.report.failure.is_some() {
+                return false;
+            }
+            if self.machine.misjudged() {
+                return true;
+            }
+            while let Some(branch) = branches.last_mut() {
+                branch.taken += 1;
+                if branch.taken < branch.options.len() {
+                    break;
+                }
+                branches.pop();
+            }
+            self.report.complete = branches.is_empty();
+            if branches.is_empty() || self.exhausted() {
+                return false;
+            }
+        }
+    }
+
+    /// Goes on until the end, or to a state that was visited with as many preemptions left.
+    fn extend(&mut self, visited: &mut HashMap<Fingerprint, u32>, branches: &mut Vec<Branch>) {
+        while self.schedule.last().is_none_or(|&(choice, _)| choice != Choice::End) {
+            let best = visited.entry(self.fingerprint()).or_insert(0);
+            if *best > self.left {
+                return;
+            }
+            *best = self.left + 1;
+            let options = self.options();
+            let Some(&first) = options.first() else { return };
+            branches.push(Branch { options, taken: 0 });
+            if !self.apply(first) {
+                return;
+            }
+        }
+    }
+
+    /// One random schedule.
+    fn random(&mut self, random: &mut Random) {
+        self.begin();
+        let threads = self.program.threads.len();
+        let mut policy = Policy::new(random, threads);
+        let mut stopped = (self.bounds.frozen > 0 && random.one_in(2)).then(|| random.below(threads));
+        let begins = random.below(60);
+        while self.report.failure.is_none() {
+            let mut options = self.machine.options(self.bounds.frozen);
+            if self.schedule.len() >= begins {
+                stopped = stopped.filter(|&thread| without(&mut options, thread));
+            }
+            let choice = policy.choose(random, &options, self.last);
+            if !self.apply(choice) || choice == Choice::End {
+                return;
+            }
+        }
+    }
+}
+
+/// Leaves the choices of others than `thread`; false, and all choices, when there are none.
+fn without(options: &mut Vec<Choice>, thread: ThreadId) -> bool {
+    let others = |choice: &Choice| !matches!(*choice, Choice::Run(one) | Choice::Interrupt(one) if one == thread);
+    let any = options.iter().any(others);
+    options.retain(|choice| !any || others(choice));
+    any
+}
+
+/// How one random schedule chooses.
+enum Policy {
+    /// Switches now and then.
+    Walk { switch: usize },
+    /// Runs the thread of highest priority, which falls to the lowest at a few random moments (PCT).
+    Priorities { order: Vec<ThreadId>, change: usize },
+}
+
+impl Policy {
+    fn new(random: &mut Random, threads: usize) -> Self {
+        if random.one_in(2) {
+            return Self::Walk { switch: *random.pick(&[2, 4, 8, 16]) };
+        }
+        let mut order: Vec<ThreadId> = (0..threads).collect();
+        (1..threads).for_each(|last| order.swap(last, random.below(last + 1)));
+        Self::Priorities { order, change: *random.pick(&[10, 20, 40]) }
+    }
+
+    fn choose(&mut self, random: &mut Random, options: &[Choice], last: Option<ThreadId>) -> Choice {
+        let (runs, others): (Vec<Choice>, Vec<Choice>) =
+            options.iter().partition(|choice| matches!(choice, Choice::Run(_)));
+        if runs.is_empty() || (!others.is_empty() && random.one_in(16)) {
+            return *random.pick(&others);
+        }
+        match self {
+            Self::Walk { switch } => {
+                let same = last.map(Choice::Run).filter(|same| runs.contains(same));
+                same.filter(|_| !random.one_in(*switch)).unwrap_or(*random.pick(&runs))
+            }
+            Self::Priorities { order, change } => {
+                let first = order.iter().position(|&thread| runs.contains(&Choice::Run(thread)));
+                let first = first.expect("somebody can run");
+                let thread = order[first];
+                if random.one_in(*change) {
+                    order.remove(first);
+                    order.push(thread);
+                }
+                Choice::Run(thread)
+            }
+        }
+    }
+}
+
+/// Explores every schedule of a program within the bounds.
+pub fn exhaustive(program: &Program, bounds: Bounds) -> Report {
+    let mut search = Search::new(program, bounds);
+    let mut random = Random::new(0);
+    for _ in 0..32 {
+        search.random(&mut random);
+        search.machine.misjudged();
+        if search.report.failure.is_some() {
+            return search.finish();
+        }
+    }
+    while search.exhaust() {}
+    search.finish()
+}
+
+/// Tries `executions` random schedules of a program.
+pub fn random(program: &Program, bounds: Bounds, seed: u64) -> Report {
+    let mut search = Search::new(program, Bounds { preemptions: None, ..bounds });
+    let mut random = Random::new(seed);
+    while !search.exhausted() && search.report.failure.is_none() {
+        search.random(&mut random);
+        search.machine.misjudged();
+    }
+    search.finish()
+}
+
+/// Repeats an execution; what went wrong, and what happened.
+pub fn replay(program: &Program, schedule: &[Step]) -> (Option<String>, String) {
+    let mut machine = Machine::new(program, (program.subject)(program));
+    machine.stop_everywhere();
+    machine.keep_trace();
+    machine.begin();
+    for &(choice, stops) in schedule {
+        let rest = if let Choice::Deadline(thread) | Choice::Interrupt(thread) = choice { Choice::Run(thread) } else { choice };
+        for choice in std::iter::once(choice).chain(std::iter::repeat_n(rest, stops as usize - 1)) {
+            if let Err(what) = machine.apply(choice) {
+                return (Some(what), machine.trace());
+            }
+        }
+    }
+    (None, machine.trace())
+}

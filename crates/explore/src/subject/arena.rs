@@ -1,0 +1,158 @@
+//! The real thing: an arena.
+
+use std::cell::RefCell;
+
+use ntux_sync::spec::{Answer, Event, Id, MAX_WAIT_OBJECTS, Operation, Outcome, ThreadId, Value, Wait};
+use ntux_sync::{Arena, Capacity, Deadline, Error, Object, Waiter};
+
+use super::Subject;
+use crate::program::{Call, Program};
+
+/// A deadline that no clock reaches while we watch: the machine decides when it passes.
+const FAR: Deadline = Deadline::Monotonic(1 << 62);
+/// Stands for an object that the program has not created.
+const NO_OBJECT: Object = Object(u64::MAX);
+
+/// An arena with the objects of a program.
+pub struct ArenaSubject {
+    arena: Arena,
+    objects: Vec<Object>,
+    /// Not part of the program: each thread takes its place in the arena with a wait for this.
+    bell: Object,
+    waiters: RefCell<Vec<*mut Waiter>>,
+}
+
+impl ArenaSubject {
+    /// Creates the arena and its objects.
+    pub fn new(program: &Program) -> Box<dyn Subject> {
+        let capacity = Capacity { objects: program.objects.len() as u32 + 2, waiters: program.threads.len() as u32 + 2 };
+        let arena = Arena::create(capacity).expect("a small arena");
+        let creator = arena.waiter();
+        let create = |value: &Value| create(&arena, &creator, value).expect("a legal object");
+        let bell = create(&Value::Event(Event { manual: false, signaled: false }));
+        let objects = program.objects.iter().map(create).collect();
+        arena.retire(&creator);
+        Box::new(Self { arena, objects, bell, waiters: RefCell::new(Vec::new()) })
+    }
+
+    /// Lets a thread take its place now, so that it does not make every first wait longer.
+    fn enroll(&self, waiter: &Waiter) {
+        waiter.interrupt();
+        let ended = self.arena.wait_any(waiter, &[self.bell], None, 1, Deadline::Never);
+        assert_eq!(ended, Err(Error::Interrupted));
+        waiter.resume();
+    }
+
+    fn waiter(&self, thread: ThreadId) -> &Waiter {
+        // SAFETY: `begin` made it and only `begin` frees it, when no call runs and none will go on.
+        unsafe { &*self.waiters.borrow()[thread] }
+    }
+
+    fn forget_waiters(&self) {
+        for waiter in self.waiters.borrow_mut().drain(..) {
+            // SAFETY: made by `Box::into_raw` in `begin`; no call that uses it will go on.
+            drop(unsafe { Box::from_raw(waiter) });
+        }
+    }
+}
+
+impl Subject for ArenaSubject {
+    fn begin(&self, threads: usize) {
+        self.forget_waiters();
+        for _ in 0..threads {
+            let waiter = self.arena.waiter();
+            self.enroll(&waiter);
+            self.waiters.borrow_mut().push(Box::into_raw(Box::new(waiter)));
+        }
+    }
+
+    fn call(&self, thread: ThreadId, call: &Call) -> Outcome {
+        let deadline = if call.deadline { FAR } else { Deadline::Never };
+        perform(&self.arena, self.waiter(thread), &self.objects, &call.operation, deadline)
+    }
+
+    fn interrupt(&self, thread: ThreadId) {
+        self.waiter(thread).interrupt();
+    }
+
+    fn resume(&self, thread: ThreadId) {
+        self.waiter(thread).resume();
+    }
+}
+
+impl Drop for ArenaSubject {
+    fn drop(&mut self) {
+        self.forget_waiters();
+    }
+}
+
+/// Creates an object with this value; the model's abandoned mutex is one whose owner was killed.
+pub fn create(arena: &Arena, waiter: &Waiter, value: &Value) -> Result<Object, Error> {
+    match *value {
+        Value::Semaphore(ref semaphore) => arena.semaphore_create(waiter, semaphore.count, semaphore.max),
+        Value::Event(ref event) => arena.event_create(waiter, event.manual, event.signaled),
+        Value::Mutex(ref mutex) if mutex.abandoned => {
+            let object = arena.mutex_create(waiter, 1, 1)?;
+            arena.mutex_kill(waiter, object, 1)?;
+            Ok(object)
+        }
+        Value::Mutex(ref mutex) => arena.mutex_create(waiter, mutex.owner, mutex.count),
+    }
+}
+
+/// Makes a call that creates nothing. The model's object numbers are places in `objects`.
+pub fn perform(
+    arena: &Arena,
+    waiter: &Waiter,
+    objects: &[Object],
+    operation: &Operation,
+    deadline: Deadline,
+) -> Outcome {
+    let handle = |object: Id| objects.get(object).copied().unwrap_or(NO_OBJECT);
+    match *operation {
+        Operation::SemaphoreRelease { object, units } => {
+            arena.semaphore_release(waiter, handle(object), units).map(Answer::Count)
+        }
+        Operation::SemaphoreRead { object } => {
+            arena.semaphore_read(waiter, handle(object)).map(|(count, max)| Answer::Semaphore(count, max))
+        }
+        Operation::MutexUnlock { object, owner } => {
+            arena.mutex_unlock(waiter, handle(object), owner).map(Answer::Count)
+        }
+        Operation::MutexKill { object, owner } => {
+            arena.mutex_kill(waiter, handle(object), owner).map(|()| Answer::Done)
+        }
+        Operation::MutexRead { object } => arena.mutex_read(waiter, handle(object)).map(Answer::Mutex),
+        Operation::EventSet { object } => arena.event_set(waiter, handle(object)).map(Answer::Signaled),
+        Operation::EventReset { object } => arena.event_reset(waiter, handle(object)).map(Answer::Signaled),
+        Operation::EventPulse { object } => arena.event_pulse(waiter, handle(object)).map(Answer::Signaled),
+        Operation::EventRead { object } => {
+            arena.event_read(waiter, handle(object)).map(|(manual, signaled)| Answer::Event(manual, signaled))
+        }
+        Operation::Close { object } => arena.close(handle(object)).map(|()| Answer::Done),
+        Operation::Wait(ref wait) => perform_wait(arena, waiter, handle, wait, deadline),
+        Operation::SemaphoreCreate { .. } | Operation::MutexCreate { .. } | Operation::EventCreate { .. } => {
+            unreachable!("programs create their objects before they begin")
+        }
+    }
+}
+
+fn perform_wait(
+    arena: &Arena,
+    waiter: &Waiter,
+    handle: impl Fn(Id) -> Object,
+    wait: &Wait,
+    deadline: Deadline,
+) -> Outcome {
+    // On the stack: a call that is abandoned midway would leak a vector.
+    let mut objects = [NO_OBJECT; MAX_WAIT_OBJECTS + 1];
+    let objects = &mut objects[..wait.objects.len()];
+    objects.iter_mut().zip(&wait.objects).for_each(|(place, &object)| *place = handle(object));
+    let alert = wait.alert.map(handle);
+    let deadline = if wait.poll { Deadline::NOW } else { deadline };
+    let satisfied = match wait.all {
+        false => arena.wait_any(waiter, objects, alert, wait.owner, deadline),
+        true => arena.wait_all(waiter, objects, alert, wait.owner, deadline),
+    };
+    satisfied.map(Answer::Satisfied)
+}

@@ -1,0 +1,403 @@
+//! What the operations mean: a sequential model, one step at a time, without atomics and without time.
+//!
+//! A [`State`] holds objects and threads; a thread has at most one operation in progress. Every operation is one step,
+//! except that a wait joins its queues one after the other, in array order and the alert last: between two such steps
+//! others may step. A wait-all joins the queues of all its objects in one step. [`State::steps`] lists what a thread can do
+//! next; a history of the real thing is right if some sequence of steps explains all its results.
+//!
+//! # The clauses
+//! * An operation that makes an object available offers it before the step is over: first to every wait-all in its queue
+//!   that can be satisfied as a whole, then to the wait-anys, each kind oldest first. Who is not eligible is passed over.
+//! * A wait-all takes all its objects in one step and reserves nothing before.
+//! * A pulse signals, offers and clears in one step.
+//! * The objects of a wait come before its alert: the alert is tested in a later step. Its index is the number of objects.
+//! * A deadline ends a wait only after every object was tested once: a poll is a wait whose deadline has passed already.
+//! * An interrupt ends a wait that is not satisfied, at once.
+//! * A closed object refuses operations that begin afterwards. One that had begun may still find it open, or not. Waits
+//!   that stand in its queue go on.
+
+mod event;
+mod mutex;
+mod semaphore;
+mod wait;
+
+pub use event::Event;
+pub use mutex::Mutex;
+pub use semaphore::Semaphore;
+pub use wait::{MAX_WAIT_OBJECTS, Wait};
+
+use crate::{Error, MutexState, Result, Satisfied};
+use wait::Queued;
+
+/// Names an object: its place in the order of creation. Never used again.
+pub type Id = usize;
+/// Names a thread.
+pub type ThreadId = usize;
+
+/// One call of the interface.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+#[allow(missing_docs, reason = "the names are those of the interface")]
+pub enum Operation {
+    SemaphoreCreate { count: u32, max: u32 },
+    SemaphoreRelease { object: Id, units: u32 },
+    SemaphoreRead { object: Id },
+    MutexCreate { owner: u32, count: u32 },
+    MutexUnlock { object: Id, owner: u32 },
+    MutexKill { object: Id, owner: u32 },
+    MutexRead { object: Id },
+    EventCreate { manual: bool, signaled: bool },
+    EventSet { object: Id },
+    EventReset { object: Id },
+    EventPulse { object: Id },
+    EventRead { object: Id },
+    Close { object: Id },
+    Wait(Wait),
+}
+
+impl Operation {
+    /// The arguments, if it is a wait.
+    pub fn wait(&self) -> Option<&Wait> {
+        if let Operation::Wait(wait) = self { Some(wait) } else { None }
+    }
+
+    /// The objects that it names.
+    pub fn objects(&self) -> Vec<Id> {
+        match *self {
+            Operation::SemaphoreCreate { .. } | Operation::MutexCreate { .. } | Operation::EventCreate { .. } => vec![],
+            Operation::SemaphoreRelease { object, .. }
+            | Operation::SemaphoreRead { object }
+            | Operation::MutexUnlock { object, .. }
+            | Operation::MutexKill { object, .. }
+            | Operation::MutexRead { object }
+            | Operation::EventSet { object }
+            | Operation::EventReset { object }
+            | Operation::EventPulse { object }
+            | Operation::EventRead { object }
+            | Operation::Close { object } => vec![object],
+            Operation::Wait(ref wait) => wait.names(),
+        }
+    }
+
+    /// Whether it is a wait with arguments that are refused whatever the objects are.
+    fn is_malformed(&self) -> bool {
+        self.wait().is_some_and(Wait::is_malformed)
+    }
+}
+
+/// What a call that was not refused returned.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub enum Answer {
+    /// A new object.
+    Created(Id),
+    /// The count before: of a semaphore, or of a mutex's recursion.
+    Count(u32),
+    /// The state of an event before.
+    Signaled(bool),
+    /// A semaphore's count and maximum.
+    Semaphore(u32, u32),
+    /// A mutex.
+    Mutex(MutexState),
+    /// An event: manual, signaled.
+    Event(bool, bool),
+    /// Nothing to tell.
+    Done,
+    /// A satisfied wait.
+    Satisfied(Satisfied),
+}
+
+/// How a call ended.
+pub type Outcome = Result<Answer>;
+
+/// What an object is at one instant.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+#[allow(missing_docs, reason = "the names say it")]
+pub enum Value {
+    Semaphore(Semaphore),
+    Mutex(Mutex),
+    Event(Event),
+}
+
+impl Value {
+    /// Whether a wait by `owner` could acquire the object.
+    pub fn available(&self, owner: u32) -> bool {
+        match self {
+            Value::Semaphore(semaphore) => semaphore.available(),
+            Value::Mutex(mutex) => mutex.available(owner),
+            Value::Event(event) => event.signaled,
+        }
+    }
+
+    /// A wait by `owner` acquires the object; whether it was an abandoned mutex.
+    fn acquire(&mut self, owner: u32) -> bool {
+        match self {
+            Value::Semaphore(semaphore) => semaphore.acquire(),
+            Value::Mutex(mutex) => return mutex.acquire(owner),
+            Value::Event(event) => event.acquire(),
+        }
+        false
+    }
+}
+
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+struct Object {
+    value: Value,
+    closed: bool,
+    any: Vec<Queued>,
+    all: Vec<ThreadId>,
+}
+
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+struct Running {
+    operation: Operation,
+    /// How many joining steps a wait has made.
+    position: usize,
+    deadline_passed: bool,
+    /// Every object that it names was open when it began.
+    began_open: bool,
+}
+
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+enum Phase {
+    Idle,
+    Running(Running),
+    Finished(Outcome),
+}
+
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+struct Thread {
+    phase: Phase,
+    interrupted: bool,
+}
+
+/// Objects and threads at one instant.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub struct State {
+    objects: Vec<Object>,
+    threads: Vec<Thread>,
+}
+
+impl State {
+    /// No objects, and so many idle threads.
+    pub fn new(threads: usize) -> Self {
+        Self { objects: Vec::new(), threads: vec![Thread { phase: Phase::Idle, interrupted: false }; threads] }
+    }
+
+    /// A thread begins an operation; nothing has happened yet.
+    pub fn invoke(&mut self, thread: ThreadId, operation: Operation) {
+        debug_assert_eq!(self.threads[thread].phase, Phase::Idle, "one operation at a time");
+        let deadline_passed = operation.wait().is_some_and(|wait| wait.poll);
+        let began_open = operation.objects().iter().all(|&object| self.is_open(object));
+        self.threads[thread].phase = Phase::Running(Running { operation, position: 0, deadline_passed, began_open });
+    }
+
+    /// The states that one step of `thread` leads to; none if it is idle, finished or can only wait.
+    pub fn steps(&self, thread: ThreadId) -> Vec<State> {
+        let Phase::Running(running) = &self.threads[thread].phase else { return Vec::new() };
+        let mut next = Vec::new();
+        if let Some(error) = self.refusal(running) {
+            next.push(self.ended(thread, error));
+            if !running.began_open || running.operation.is_malformed() {
+                return next;
+            }
+        }
+        match &running.operation {
+            Operation::Wait(wait) => self.wait_steps(thread, running, wait, &mut next),
+            operation => {
+                let mut state = self.clone();
+                let outcome = state.apply(operation);
+                state.finish(thread, outcome);
+                next.push(state);
+            }
+        }
+        next
+    }
+
+    fn wait_steps(&self, thread: ThreadId, running: &Running, wait: &Wait, next: &mut Vec<State>) {
+        let mut join = |test: bool| {
+            let mut state = self.clone();
+            state.join(thread, running.position, wait, test);
+            next.push(state);
+        };
+        if running.position < wait.steps() {
+            join(true);
+            if wait.tests(running.position).any(|object| !self.is_open(object)) {
+                join(false);
+            }
+        } else if running.deadline_passed {
+            next.push(self.ended(thread, Error::TimedOut));
+        }
+        if self.threads[thread].interrupted {
+            next.push(self.ended(thread, Error::Interrupted));
+        }
+    }
+
+    /// The deadline of the wait in progress passes.
+    pub fn deadline(&mut self, thread: ThreadId) {
+        if let Phase::Running(running) = &mut self.threads[thread].phase {
+            running.deadline_passed = true;
+        }
+    }
+
+    /// An interrupt comes, and stays in force for the waits of `thread` until [`State::resume`].
+    pub fn interrupt(&mut self, thread: ThreadId) {
+        self.threads[thread].interrupted = true;
+    }
+
+    /// The interrupt is over.
+    pub fn resume(&mut self, thread: ThreadId) {
+        self.threads[thread].interrupted = false;
+    }
+
+    /// Whether `thread` has a wait in progress that stands in all its queues and is not satisfied.
+    pub fn parked(&self, thread: ThreadId) -> bool {
+        match &self.threads[thread].phase {
+            Phase::Running(running) => running.operation.wait().is_some_and(|wait| running.position == wait.steps()),
+            _ => false,
+        }
+    }
+
+    /// How the operation of `thread` ended, if it did.
+    pub fn outcome(&self, thread: ThreadId) -> Option<&Outcome> {
+        if let Phase::Finished(outcome) = &self.threads[thread].phase { Some(outcome) } else { None }
+    }
+
+    /// The call returns: the thread may begin another.
+    pub fn retire(&mut self, thread: ThreadId) {
+        self.threads[thread].phase = Phase::Idle;
+    }
+
+    /// Whether `thread` has a wait in progress that is not satisfied.
+    pub fn waits(&self, thread: ThreadId) -> bool {
+        matches!(&self.threads[thread].phase, Phase::Running(running) if running.operation.wait().is_some())
+    }
+
+    /// How many threads there are.
+    pub fn threads(&self) -> usize {
+        self.threads.len()
+    }
+
+    /// Adds an object without any thread's doing.
+    pub fn add(&mut self, value: Value) -> Id {
+        self.objects.push(Object { value, closed: false, any: Vec::new(), all: Vec::new() });
+        self.objects.len() - 1
+    }
+
+    /// What an object is now.
+    pub fn value(&self, object: Id) -> &Value {
+        &self.objects[object].value
+    }
+
+    /// How many objects were ever created.
+    pub fn objects(&self) -> usize {
+        self.objects.len()
+    }
+
+    /// Runs an operation while every other thread stands still; none if it waits for others.
+    pub fn run(&mut self, thread: ThreadId, operation: Operation) -> Option<Outcome> {
+        self.invoke(thread, operation);
+        while self.outcome(thread).is_none() {
+            *self = self.steps(thread).into_iter().next()?;
+        }
+        let outcome = *self.outcome(thread)?;
+        self.retire(thread);
+        Some(outcome)
+    }
+
+    /// Why the operation is refused if it takes the objects as they are now.
+    fn refusal(&self, running: &Running) -> Option<Error> {
+        let operation = &running.operation;
+        let closed = operation.objects().into_iter().any(|object| !self.is_open(object));
+        match operation.wait() {
+            Some(_) if running.position > 0 => None,
+            Some(_) => (closed || operation.is_malformed()).then_some(Error::Invalid),
+            None => closed.then_some(Error::NoSuchObject),
+        }
+    }
+
+    fn ended(&self, thread: ThreadId, error: Error) -> State {
+        let mut state = self.clone();
+        state.finish(thread, Err(error));
+        state
+    }
+
+    fn finish(&mut self, thread: ThreadId, outcome: Outcome) {
+        self.leave(thread);
+        self.threads[thread].phase = Phase::Finished(outcome);
+    }
+
+    fn apply(&mut self, operation: &Operation) -> Outcome {
+        match *operation {
+            Operation::SemaphoreCreate { count, max } => Ok(self.create(Value::Semaphore(Semaphore::new(count, max)?))),
+            Operation::MutexCreate { owner, count } => Ok(self.create(Value::Mutex(Mutex::new(owner, count)?))),
+            Operation::EventCreate { manual, signaled } => Ok(self.create(Value::Event(Event { manual, signaled }))),
+            Operation::SemaphoreRelease { object, units } => {
+                let previous = self.semaphore(object)?.release(units)?;
+                self.offer(object);
+                Ok(Answer::Count(previous))
+            }
+            Operation::MutexUnlock { object, owner } => {
+                let previous = self.mutex(object)?.unlock(owner)?;
+                self.offer(object);
+                Ok(Answer::Count(previous))
+            }
+            Operation::MutexKill { object, owner } => {
+                self.mutex(object)?.kill(owner)?;
+                self.offer(object);
+                Ok(Answer::Done)
+            }
+            Operation::EventSet { object } => {
+                let previous = self.event(object)?.set(true);
+                self.offer(object);
+                Ok(Answer::Signaled(previous))
+            }
+            Operation::EventPulse { object } => {
+                let previous = self.event(object)?.set(true);
+                self.offer(object);
+                self.event(object)?.set(false);
+                Ok(Answer::Signaled(previous))
+            }
+            Operation::EventReset { object } => Ok(Answer::Signaled(self.event(object)?.set(false))),
+            Operation::SemaphoreRead { object } => {
+                let semaphore = self.semaphore(object)?;
+                Ok(Answer::Semaphore(semaphore.count, semaphore.max))
+            }
+            Operation::MutexRead { object } => {
+                let Mutex { owner, count, abandoned } = *self.mutex(object)?;
+                Ok(Answer::Mutex(MutexState { owner, count, abandoned }))
+            }
+            Operation::EventRead { object } => {
+                let event = self.event(object)?;
+                Ok(Answer::Event(event.manual, event.signaled))
+            }
+            Operation::Close { object } if self.objects[object].closed => Err(Error::NoSuchObject),
+            Operation::Close { object } => {
+                self.objects[object].closed = true;
+                Ok(Answer::Done)
+            }
+            Operation::Wait(_) => unreachable!("waits take several steps"),
+        }
+    }
+
+    fn create(&mut self, value: Value) -> Answer {
+        Answer::Created(self.add(value))
+    }
+
+    fn is_open(&self, object: Id) -> bool {
+        self.objects.get(object).is_some_and(|object| !object.closed)
+    }
+
+    fn semaphore(&mut self, object: Id) -> Result<&mut Semaphore> {
+        if let Value::Semaphore(semaphore) = &mut self.objects[object].value { Ok(semaphore) } else { Err(Error::Invalid) }
+    }
+
+    fn mutex(&mut self, object: Id) -> Result<&mut Mutex> {
+        if let Value::Mutex(mutex) = &mut self.objects[object].value { Ok(mutex) } else { Err(Error::Invalid) }
+    }
+
+    fn event(&mut self, object: Id) -> Result<&mut Event> {
+        if let Value::Event(event) = &mut self.objects[object].value { Ok(event) } else { Err(Error::Invalid) }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,236 @@
+//! The clauses that concern more than one object or thread.
+
+use super::*;
+
+/// Three idle threads and these objects.
+fn world(values: &[Value]) -> State {
+    let mut state = State::new(4);
+    for value in values {
+        state.add(value.clone());
+    }
+    state
+}
+
+fn semaphore(count: u32) -> Value {
+    Value::Semaphore(Semaphore { count, max: 10 })
+}
+
+fn mutex(owner: u32, count: u32) -> Value {
+    Value::Mutex(Mutex { owner, count, abandoned: false })
+}
+
+fn event(manual: bool, signaled: bool) -> Value {
+    Value::Event(Event { manual, signaled })
+}
+
+fn any(objects: &[Id], owner: u32) -> Operation {
+    Operation::Wait(Wait { all: false, objects: objects.to_vec(), alert: None, owner, poll: false })
+}
+
+fn all(objects: &[Id], owner: u32) -> Operation {
+    Operation::Wait(Wait { all: true, objects: objects.to_vec(), alert: None, owner, poll: false })
+}
+
+fn with_alert(operation: Operation, alert: Id) -> Operation {
+    let Operation::Wait(wait) = operation else { unreachable!() };
+    Operation::Wait(Wait { alert: Some(alert), ..wait })
+}
+
+fn polled(operation: Operation) -> Operation {
+    let Operation::Wait(wait) = operation else { unreachable!() };
+    Operation::Wait(Wait { poll: true, ..wait })
+}
+
+fn satisfied(index: u32, abandoned: bool) -> Outcome {
+    Ok(Answer::Satisfied(Satisfied { index, abandoned }))
+}
+
+/// Begins a wait and lets it join every queue.
+fn park(state: &mut State, thread: ThreadId, operation: Operation) {
+    assert_eq!(state.run(thread, operation), None);
+    assert!(state.parked(thread));
+}
+
+#[test]
+fn a_release_is_handed_over_before_it_returns() {
+    let mut state = world(&[semaphore(0)]);
+    park(&mut state, 0, any(&[0], 1));
+    assert_eq!(state.run(1, Operation::SemaphoreRelease { object: 0, units: 1 }), Some(Ok(Answer::Count(0))));
+    assert_eq!(state.run(1, Operation::SemaphoreRead { object: 0 }), Some(Ok(Answer::Semaphore(0, 10))));
+    assert_eq!(state.outcome(0), Some(&satisfied(0, false)));
+}
+
+#[test]
+fn wait_anys_are_served_oldest_first_and_as_many_as_there_are_units() {
+    let mut state = world(&[semaphore(0)]);
+    (0..3).for_each(|thread| park(&mut state, thread, any(&[0], 1)));
+    state.run(3, Operation::SemaphoreRelease { object: 0, units: 2 });
+    assert!(state.outcome(0).is_some() && state.outcome(1).is_some() && state.outcome(2).is_none());
+}
+
+#[test]
+fn who_is_not_eligible_is_passed_over() {
+    let mut state = world(&[mutex(7, u32::MAX)]);
+    park(&mut state, 0, any(&[0], 8));
+    park(&mut state, 1, any(&[0], 7));
+    assert_eq!(state.run(3, Operation::MutexUnlock { object: 0, owner: 7 }), Some(Ok(Answer::Count(u32::MAX))));
+    assert_eq!(state.outcome(0), None);
+    assert_eq!(state.outcome(1), Some(&satisfied(0, false)));
+}
+
+#[test]
+fn an_unlock_may_satisfy_several_waits_of_one_owner() {
+    let mut state = world(&[mutex(7, 1)]);
+    park(&mut state, 0, any(&[0], 8));
+    park(&mut state, 1, any(&[0], 9));
+    park(&mut state, 2, any(&[0], 8));
+    state.run(3, Operation::MutexUnlock { object: 0, owner: 7 });
+    assert!(state.outcome(0).is_some() && state.outcome(1).is_none() && state.outcome(2).is_some());
+    assert_eq!(state.value(0), &mutex(8, 2));
+}
+
+#[test]
+fn only_the_first_acquisition_reports_the_abandoned_mutex() {
+    let mut state = world(&[mutex(7, 3), event(false, true)]);
+    park(&mut state, 0, any(&[0], 8));
+    park(&mut state, 1, any(&[0], 8));
+    assert_eq!(state.run(3, Operation::MutexKill { object: 0, owner: 7 }), Some(Ok(Answer::Done)));
+    assert_eq!(state.outcome(0), Some(&satisfied(0, true)));
+    assert_eq!(state.outcome(1), Some(&satisfied(0, false)));
+}
+
+#[test]
+fn wait_alls_come_before_wait_anys_and_in_their_order() {
+    let mut state = world(&[event(false, false), event(false, true)]);
+    park(&mut state, 0, any(&[0], 1));
+    park(&mut state, 1, all(&[0, 1], 1));
+    park(&mut state, 2, all(&[0, 1], 1));
+    state.run(3, Operation::EventSet { object: 0 });
+    assert_eq!(state.outcome(0), None);
+    assert_eq!(state.outcome(1), Some(&satisfied(0, false)));
+    assert_eq!(state.outcome(2), None);
+}
+
+#[test]
+fn a_wait_all_that_cannot_complete_reserves_nothing() {
+    let mut state = world(&[event(false, false), event(false, false)]);
+    park(&mut state, 1, all(&[0, 1], 1));
+    park(&mut state, 0, any(&[0], 1));
+    state.run(3, Operation::EventSet { object: 0 });
+    assert_eq!(state.outcome(0), Some(&satisfied(0, false)));
+    assert_eq!(state.outcome(1), None);
+}
+
+#[test]
+fn a_pulse_satisfies_one_or_all_and_leaves_nothing() {
+    for manual in [false, true] {
+        let mut state = world(&[event(manual, false)]);
+        (0..2).for_each(|thread| park(&mut state, thread, any(&[0], 1)));
+        assert_eq!(state.run(3, Operation::EventPulse { object: 0 }), Some(Ok(Answer::Signaled(false))));
+        assert!(state.outcome(0).is_some());
+        assert_eq!(state.outcome(1).is_some(), manual);
+        assert_eq!(state.value(0), &event(manual, false));
+    }
+}
+
+#[test]
+fn the_lowest_available_index_is_taken_and_one_unit_of_it() {
+    let mut state = world(&[event(false, false), semaphore(2), semaphore(2)]);
+    assert_eq!(state.run(0, any(&[0, 1, 2, 1], 1)), Some(satisfied(1, false)));
+    assert_eq!(state.value(1), &semaphore(1));
+    assert_eq!(state.value(2), &semaphore(2));
+}
+
+#[test]
+fn a_duplicate_reports_its_lowest_index_and_is_refused_by_wait_all() {
+    let mut state = world(&[semaphore(0), semaphore(0)]);
+    park(&mut state, 0, with_alert(any(&[1, 0, 0], 1), 0));
+    state.run(3, Operation::SemaphoreRelease { object: 0, units: 2 });
+    assert_eq!(state.outcome(0), Some(&satisfied(1, false)));
+    assert_eq!(state.value(0), &semaphore(1));
+    assert_eq!(state.run(1, all(&[0, 0], 1)), Some(Err(Error::Invalid)));
+    assert_eq!(state.run(1, with_alert(all(&[0, 1], 1), 1)), Some(Err(Error::Invalid)));
+}
+
+#[test]
+fn objects_come_before_the_alert() {
+    for wait in [any(&[0], 1), all(&[0], 1)] {
+        let mut state = world(&[semaphore(1), event(false, true)]);
+        assert_eq!(state.run(0, with_alert(wait.clone(), 1)), Some(satisfied(0, false)));
+        assert_eq!(state.value(1), &event(false, true));
+        assert_eq!(state.run(0, with_alert(wait.clone(), 1)), Some(satisfied(1, false)));
+        assert_eq!(state.value(1), &event(false, false));
+        assert_eq!(state.run(0, polled(with_alert(wait, 1))), Some(Err(Error::TimedOut)));
+    }
+}
+
+#[test]
+fn waits_for_nothing() {
+    let mut state = world(&[event(true, true)]);
+    assert_eq!(state.run(0, polled(any(&[], 1))), Some(Err(Error::TimedOut)));
+    assert_eq!(state.run(0, with_alert(any(&[], 1), 0)), Some(satisfied(0, false)));
+    assert_eq!(state.run(0, with_alert(all(&[], 1), 0)), Some(satisfied(0, false)));
+    park(&mut state, 0, any(&[], 1));
+}
+
+#[test]
+fn arguments_are_checked_before_anything_happens() {
+    let mut state = world(&[semaphore(1)]);
+    assert_eq!(state.run(0, any(&[0], 0)), Some(Err(Error::Invalid)));
+    assert_eq!(state.run(0, any(&[], 0)), Some(Err(Error::Invalid)));
+    assert_eq!(state.run(0, any(&[0; 65], 1)), Some(Err(Error::Invalid)));
+    assert_eq!(state.run(0, any(&[0, 1], 1)), Some(Err(Error::Invalid)));
+    assert_eq!(state.run(0, with_alert(any(&[0], 1), 1)), Some(Err(Error::Invalid)));
+    assert_eq!(state.run(0, Operation::EventSet { object: 0 }), Some(Err(Error::Invalid)));
+    assert_eq!(state.value(0), &semaphore(1));
+}
+
+#[test]
+fn a_deadline_ends_a_wait_that_has_tested_everything_and_takes_it_out_of_the_queues() {
+    let mut state = world(&[semaphore(0)]);
+    park(&mut state, 0, any(&[0], 1));
+    assert!(state.steps(0).is_empty());
+    state.deadline(0);
+    let state = &mut state.steps(0)[0];
+    assert_eq!(state.outcome(0), Some(&Err(Error::TimedOut)));
+    state.run(3, Operation::SemaphoreRelease { object: 0, units: 1 });
+    assert_eq!(state.value(0), &semaphore(1));
+}
+
+#[test]
+fn an_interrupt_ends_a_wait_unless_it_is_satisfied() {
+    let mut state = world(&[semaphore(0)]);
+    park(&mut state, 0, any(&[0], 1));
+    park(&mut state, 1, any(&[0], 1));
+    state.run(3, Operation::SemaphoreRelease { object: 0, units: 1 });
+    (0..2).for_each(|thread| state.interrupt(thread));
+    assert!(state.steps(0).is_empty());
+    assert_eq!(state.steps(1)[0].outcome(1), Some(&Err(Error::Interrupted)));
+}
+
+#[test]
+fn an_operation_that_had_begun_may_find_the_object_open_or_closed() {
+    let mut state = world(&[event(false, true)]);
+    state.invoke(0, Operation::EventReset { object: 0 });
+    state.invoke(1, polled(any(&[0], 1)));
+    state.run(3, Operation::Close { object: 0 });
+    let outcomes = |thread| -> Vec<Option<Outcome>> {
+        state.steps(thread).iter().map(|state| state.outcome(thread).copied()).collect()
+    };
+    assert_eq!(outcomes(0), [Some(Err(Error::NoSuchObject)), Some(Ok(Answer::Signaled(true)))]);
+    assert_eq!(outcomes(1), [Some(Err(Error::Invalid)), Some(satisfied(0, false)), None]);
+}
+
+#[test]
+fn a_closed_object_refuses_operations_and_does_not_disturb_waits() {
+    let mut state = world(&[semaphore(0), semaphore(0)]);
+    park(&mut state, 0, any(&[0, 1], 1));
+    assert_eq!(state.run(1, Operation::Close { object: 0 }), Some(Ok(Answer::Done)));
+    for refused in [Operation::Close { object: 0 }, Operation::SemaphoreRead { object: 0 }] {
+        assert_eq!(state.run(1, refused), Some(Err(Error::NoSuchObject)));
+    }
+    assert_eq!(state.run(1, any(&[0], 1)), Some(Err(Error::Invalid)));
+    assert!(state.parked(0));
+    state.run(1, Operation::SemaphoreRelease { object: 1, units: 1 });
+    assert_eq!(state.outcome(0), Some(&satisfied(1, false)));
+}

@@ -1,0 +1,138 @@
+//! What waits are: queues, offers, and how a wait joins and leaves.
+
+use super::{Answer, Id, Phase, State, ThreadId};
+use crate::Satisfied;
+
+/// Most objects that one wait may name, the alert not counted.
+pub const MAX_WAIT_OBJECTS: usize = 64;
+
+/// The arguments of a wait.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub struct Wait {
+    /// All objects at once, instead of any one.
+    pub all: bool,
+    /// In the order in which they are tested.
+    pub objects: Vec<Id>,
+    /// Tested after the objects; ends the wait when acquired.
+    pub alert: Option<Id>,
+    /// Acquires mutexes.
+    pub owner: u32,
+    /// The deadline has passed before the wait begins: one attempt.
+    pub poll: bool,
+}
+
+/// A place in the queue of an object: who, and which index is reported.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub(super) struct Queued {
+    thread: ThreadId,
+    index: u32,
+}
+
+impl Wait {
+    /// Every object that it names, the alert last.
+    pub(super) fn names(&self) -> Vec<Id> {
+        self.objects.iter().copied().chain(self.alert).collect()
+    }
+
+    /// No owner, too many objects, or an object twice where all are wanted.
+    pub(super) fn is_malformed(&self) -> bool {
+        let names = self.names();
+        let twice = |(position, object)| names[..position].contains(object);
+        self.owner == 0 || self.objects.len() > MAX_WAIT_OBJECTS || self.all && names.iter().enumerate().any(twice)
+    }
+
+    /// The objects that its step `position` tests.
+    pub(super) fn tests(&self, position: usize) -> impl Iterator<Item = Id> {
+        let (all, one) = match self.joins(position) {
+            None => (&self.objects[..], None),
+            Some((object, _)) => (&[][..], Some(object)),
+        };
+        all.iter().copied().chain(one)
+    }
+
+    /// How many steps it takes until the wait stands in every queue.
+    pub(super) fn steps(&self) -> usize {
+        let objects = if self.all { 1 } else { self.objects.len() };
+        objects + usize::from(self.alert.is_some())
+    }
+
+    /// What the wait joins in its step `position`: object and reported index. None: all objects at once.
+    fn joins(&self, position: usize) -> Option<(Id, u32)> {
+        let alert = self.alert.map(|alert| (alert, self.objects.len() as u32));
+        if self.all {
+            return if position == 0 { None } else { alert };
+        }
+        self.objects.get(position).map(|&object| (object, position as u32)).or(alert)
+    }
+}
+
+impl State {
+    /// The next step of a wait: it tests one object (wait-all: all of them as one) and takes it, or joins its queue. Without
+    /// `test` it finds the object closed.
+    pub(super) fn join(&mut self, thread: ThreadId, position: usize, wait: &Wait, test: bool) {
+        match wait.joins(position) {
+            None if test && self.take_all(thread) => return,
+            None => wait.objects.iter().for_each(|&object| self.objects[object].all.push(thread)),
+            Some((object, index)) => {
+                let queued = Queued { thread, index };
+                if test && self.take_one(object, queued) {
+                    return;
+                }
+                self.objects[object].any.push(queued);
+            }
+        }
+        if let Phase::Running(running) = &mut self.threads[thread].phase {
+            running.position += 1;
+        }
+    }
+
+    /// Offers an object to its queues: every wait-all that can be satisfied as a whole, then every wait-any, oldest first.
+    pub(super) fn offer(&mut self, object: Id) {
+        for thread in self.objects[object].all.clone() {
+            self.take_all(thread);
+        }
+        for queued in self.objects[object].any.clone() {
+            self.take_one(object, queued);
+        }
+    }
+
+    /// Satisfies a wait with one object, if it still waits and may acquire it.
+    fn take_one(&mut self, object: Id, queued: Queued) -> bool {
+        let Some(owner) = self.waiting(queued.thread).map(|wait| wait.owner) else { return false };
+        if !self.objects[object].value.available(owner) {
+            return false;
+        }
+        let abandoned = self.objects[object].value.acquire(owner);
+        self.finish(queued.thread, Ok(Answer::Satisfied(Satisfied { index: queued.index, abandoned })));
+        true
+    }
+
+    /// Satisfies a wait-all with all its objects, or with none.
+    fn take_all(&mut self, thread: ThreadId) -> bool {
+        let Some(Wait { objects, owner, .. }) = self.waiting(thread).cloned() else { return false };
+        if !objects.iter().all(|&object| self.objects[object].value.available(owner)) {
+            return false;
+        }
+        let mut abandoned = false;
+        for object in objects {
+            abandoned |= self.objects[object].value.acquire(owner);
+        }
+        self.finish(thread, Ok(Answer::Satisfied(Satisfied { index: 0, abandoned })));
+        true
+    }
+
+    fn waiting(&self, thread: ThreadId) -> Option<&Wait> {
+        match &self.threads[thread].phase {
+            Phase::Running(running) => running.operation.wait(),
+            _ => None,
+        }
+    }
+
+    /// Takes a thread out of every queue.
+    pub(super) fn leave(&mut self, thread: ThreadId) {
+        for entry in &mut self.objects {
+            entry.any.retain(|queued| queued.thread != thread);
+            entry.all.retain(|&queued| queued != thread);
+        }
+    }
+}
