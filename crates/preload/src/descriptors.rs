@@ -30,7 +30,7 @@ use std::os::fd::BorrowedFd;
 /// Descriptors below this are remembered; others are asked every time.
 const REMEMBERED: usize = 1 << 20;
 
-/// One entry: low half = instance tag (32 bits, 0 empty), what (2 bits), sequence (30 bits); high half = object.
+/// One entry: low half = instance tag (32 bits, 0 empty), what (3 bits), sequence (29 bits); high half = object.
 static ENTRIES: [Word128; REMEMBERED] = [const { Word128::new(Pair { low: 0, high: 0 }) }; REMEMBERED];
 /// One more than the highest descriptor that ever had an entry.
 static BOUND: Word32 = Word32::new(0);
@@ -38,7 +38,7 @@ static BOUND: Word32 = Word32::new(0);
 /// The tag that marks an entry whose descriptor is being closed.
 const CLOSING: u32 = u32::MAX;
 const WHAT_SHIFT: u32 = 32;
-const SEQUENCE_SHIFT: u32 = 34;
+const SEQUENCE_SHIFT: u32 = 35;
 
 /// What a descriptor of ours is.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -141,11 +141,12 @@ fn known(pair: Pair) -> Option<Known> {
     if tag == 0 || tag == CLOSING {
         return None;
     }
-    let kind = match pair.low >> WHAT_SHIFT & 3 {
+    let kind = match pair.low >> WHAT_SHIFT & 7 {
         0 => return Some(Known { tag, what: What::Device }),
         1 => Kind::Semaphore,
         2 => Kind::Mutex,
-        _ => Kind::Event,
+        3 => Kind::AutoEvent,
+        _ => Kind::ManualEvent,
     };
     Some(Known { tag, what: What::Object(kind, Object(pair.high)) })
 }
@@ -164,7 +165,8 @@ pub(crate) fn remember(fd: c_int, seen: Seen, known: Known) {
         What::Device => (0, 0),
         What::Object(Kind::Semaphore, object) => (1, object.0),
         What::Object(Kind::Mutex, object) => (2, object.0),
-        What::Object(Kind::Event, object) => (3, object.0),
+        What::Object(Kind::AutoEvent, object) => (3, object.0),
+        What::Object(Kind::ManualEvent, object) => (4, object.0),
     };
     raise_bound(fd as u32 + 1);
     let low = next_sequence(seen.0) | what << WHAT_SHIFT | u64::from(known.tag);
@@ -225,12 +227,13 @@ mod tests {
     use super::*;
 
     // Each test has descriptors of its own: the table is one for the process.
-    const EVENT: Known = Known { tag: 7, what: What::Object(Kind::Event, Object(0x1234_5678_9abc_def0)) };
+    const EVENT: Known = Known { tag: 7, what: What::Object(Kind::ManualEvent, Object(0x1234_5678_9abc_def0)) };
 
     #[test]
     fn remembers_every_kind() {
-        let objects = [Kind::Semaphore, Kind::Mutex, Kind::Event].map(|kind| What::Object(kind, Object(u64::MAX - 1)));
-        for what in [What::Device, objects[0], objects[1], objects[2]] {
+        let kinds = [Kind::Semaphore, Kind::Mutex, Kind::AutoEvent, Kind::ManualEvent];
+        let objects = kinds.map(|kind| What::Object(kind, Object(u64::MAX - 1)));
+        for what in objects.into_iter().chain([What::Device]) {
             let known = Known { tag: 9, what };
             let (before, seen) = look_up(900);
             assert_eq!(before, None);

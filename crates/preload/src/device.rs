@@ -19,12 +19,20 @@ use std::os::fd::{AsFd, AsRawFd, IntoRawFd, OwnedFd};
 const DIRECTORY: &[u8] = b"/dev";
 const NAME: &[u8] = b"ntsync";
 
-/// What an `open` returns to the program, given what the real one did. `error` is the error number from before.
+/// An `open` of the program: the real one first, then ours if the path means the device.
 ///
 /// # Safety
-/// `path` is what the real `open` was called with.
+/// `path` is what `real` passes to the real function.
 #[inline(always)]
-pub(crate) unsafe fn after_open(result: c_int, directory: c_int, path: *const c_char, flags: c_int) -> c_int {
+pub(crate) unsafe fn open(
+    directory: c_int,
+    path: *const c_char,
+    flags: c_int,
+    real: impl FnOnce() -> c_int,
+) -> c_int {
+    // SAFETY: this thread's own error number.
+    let error_before = unsafe { *crate::errno() };
+    let result = real();
     if flags & (libc::O_CREAT | libc::O_PATH) != 0 {
         return result;
     }
@@ -34,11 +42,15 @@ pub(crate) unsafe fn after_open(result: c_int, directory: c_int, path: *const c_
     }
     // SAFETY: the kernel could read the path, so it is a readable string.
     let path = unsafe { CStr::from_ptr(path) }.to_bytes();
-    if !path.ends_with(NAME) { result } else { open_if_device(result, directory, path, flags) }
+    if !path.ends_with(NAME) || !is_ours(result, directory, path) {
+        return result;
+    }
+    replace(result, flags, error_before)
 }
 
+/// Whether this library serves the file that was opened, or could not be. The error number stays as it was.
 #[cold]
-fn open_if_device(result: c_int, directory: c_int, path: &[u8], flags: c_int) -> c_int {
+fn is_ours(result: c_int, directory: c_int, path: &[u8]) -> bool {
     // SAFETY: this thread's own error number.
     let error = unsafe { *crate::errno() };
     let choice = environment::device();
@@ -47,22 +59,23 @@ fn open_if_device(result: c_int, directory: c_int, path: &[u8], flags: c_int) ->
     if usable {
         log::opened(true);
     }
-    if !ours || usable {
-        // SAFETY: this thread's own error number.
-        unsafe { *crate::errno() = error };
-        return result;
-    }
+    // SAFETY: as above.
+    unsafe { *crate::errno() = error };
+    ours && !usable
+}
+
+/// Opens an instance in place of what the real function opened, if it did.
+#[cold]
+fn replace(result: c_int, flags: c_int, error_before: c_int) -> c_int {
     if result >= 0 {
-        // SAFETY: the descriptor that the real open made for this very call.
+        // SAFETY: the descriptor that the real function made for this very call.
         unsafe { next::close(result) };
     }
-    if flags & libc::O_DIRECTORY != 0 {
-        return fail(libc::ENOTDIR);
-    }
-    match open(flags) {
+    let opened = if flags & libc::O_DIRECTORY != 0 { Err(libc::ENOTDIR) } else { new_instance(flags) };
+    match opened {
         Ok(fd) => {
             // SAFETY: this thread's own error number.
-            unsafe { *crate::errno() = error };
+            unsafe { *crate::errno() = error_before };
             fd
         }
         Err(error) => fail(error),
@@ -118,8 +131,8 @@ fn is_dev(directory: c_int) -> bool {
     length == DIRECTORY.len() as isize && found.starts_with(DIRECTORY)
 }
 
-/// Opens a new instance and returns its descriptor, or an error number.
-fn open(flags: c_int) -> Result<c_int, c_int> {
+/// Creates an instance and returns its descriptor, or an error number.
+fn new_instance(flags: c_int) -> Result<c_int, c_int> {
     if !actions::active() {
         actions::activate();
     }

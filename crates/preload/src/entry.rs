@@ -24,35 +24,49 @@ extern "C" fn start() {
 #[unsafe(link_section = ".fini_array")]
 static AT_EXIT: extern "C" fn() = log::at_exit;
 
-macro_rules! opening {
-    ($(fn $name:ident($($directory:ident: c_int,)? path $(, $mode:ident)?);)*) => {
+macro_rules! open_by_path {
+    ($($name:ident($($mode:ident)?);)*) => {
+        $(
+            /// Opens the device if the path means it.
+            #[unsafe(no_mangle)]
+            unsafe extern "C-unwind" fn $name(path: *const c_char, flags: c_int $(, $mode: mode_t)?) -> c_int {
+                // SAFETY: the caller's own arguments.
+                unsafe { device::open(AT_FDCWD, path, flags, || next::$name(path, flags $(, $mode)?)) }
+            }
+        )*
+    };
+}
+
+macro_rules! open_in_directory {
+    ($($name:ident($($mode:ident)?);)*) => {
         $(
             /// Opens the device if the path means it.
             #[unsafe(no_mangle)]
             unsafe extern "C-unwind" fn $name(
-                $($directory: c_int,)? path: *const c_char, flags: c_int $(, $mode: mode_t)?
+                directory: c_int,
+                path: *const c_char,
+                flags: c_int
+                $(, $mode: mode_t)?
             ) -> c_int {
                 // SAFETY: the caller's own arguments.
-                unsafe {
-                    let result = next::$name($($directory,)? path, flags $(, $mode)?);
-                    device::after_open(result, opening!(@directory $($directory)?), path, flags)
-                }
+                unsafe { device::open(directory, path, flags, || next::$name(directory, path, flags $(, $mode)?)) }
             }
         )*
     };
-    (@directory) => { AT_FDCWD };
-    (@directory $directory:ident) => { $directory };
 }
 
-opening! {
-    fn open(path, mode);
-    fn open64(path, mode);
-    fn openat(directory: c_int, path, mode);
-    fn openat64(directory: c_int, path, mode);
-    fn __open_2(path);
-    fn __open64_2(path);
-    fn __openat_2(directory: c_int, path);
-    fn __openat64_2(directory: c_int, path);
+open_by_path! {
+    open(mode);
+    open64(mode);
+    __open_2();
+    __open64_2();
+}
+
+open_in_directory! {
+    openat(mode);
+    openat64(mode);
+    __openat_2();
+    __openat64_2();
 }
 
 /// Serves the requests of the device and of objects.

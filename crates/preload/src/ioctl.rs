@@ -200,7 +200,8 @@ fn on_device(record: &'static Record, fd: c_int, tag: u32, request: u32, argumen
         }
         CREATE_EVENT => {
             let [manual, signaled]: TwoWords = copy::read(argument)?;
-            create(record, fd, tag, Kind::Event, New::Event { manual: manual != 0, signaled: signaled != 0 })
+            let kind = if manual != 0 { Kind::ManualEvent } else { Kind::AutoEvent };
+            create(record, fd, tag, kind, New::Event { manual: manual != 0, signaled: signaled != 0 })
         }
         _ => Err(Refusal::Error(libc::ENOTTY)),
     }
@@ -232,11 +233,11 @@ fn on_object(
     match request {
         SEM_RELEASE => {
             let count = copy::read(argument)?;
-            let Seated { arena, waiter } = of_kind(record, tag, kind, Kind::Semaphore)?;
+            let Seated { arena, waiter } = of_kind(record, tag, kind == Kind::Semaphore)?;
             written(argument, &arena.semaphore_release(waiter, object, count)?)
         }
         SEM_READ => {
-            let Seated { arena, waiter } = of_kind(record, tag, kind, Kind::Semaphore)?;
+            let Seated { arena, waiter } = of_kind(record, tag, kind == Kind::Semaphore)?;
             let (count, max) = arena.semaphore_read(waiter, object)?;
             written(argument, &[count, max])
         }
@@ -253,25 +254,25 @@ fn on_object(
             Ok(0)
         }
         MUTEX_READ => {
-            let Seated { arena, waiter } = of_kind(record, tag, kind, Kind::Mutex)?;
+            let Seated { arena, waiter } = of_kind(record, tag, kind == Kind::Mutex)?;
             let state = arena.mutex_read(waiter, object)?;
             written(argument, &[state.owner, state.count])?;
             if state.abandoned { Err(Refusal::Error(libc::EOWNERDEAD)) } else { Ok(0) }
         }
         EVENT_SET => {
-            let Seated { arena, waiter } = of_kind(record, tag, kind, Kind::Event)?;
+            let Seated { arena, waiter } = of_kind(record, tag, kind.is_event())?;
             written(argument, &u32::from(arena.event_set(waiter, object)?))
         }
         EVENT_RESET => {
-            let Seated { arena, waiter } = of_kind(record, tag, kind, Kind::Event)?;
+            let Seated { arena, waiter } = of_kind(record, tag, kind.is_event())?;
             written(argument, &u32::from(arena.event_reset(waiter, object)?))
         }
         EVENT_PULSE => {
-            let Seated { arena, waiter } = of_kind(record, tag, kind, Kind::Event)?;
+            let Seated { arena, waiter } = of_kind(record, tag, kind.is_event())?;
             written(argument, &u32::from(arena.event_pulse(waiter, object)?))
         }
         EVENT_READ => {
-            let Seated { arena, waiter } = of_kind(record, tag, kind, Kind::Event)?;
+            let Seated { arena, waiter } = of_kind(record, tag, kind.is_event())?;
             let (manual, signaled) = arena.event_read(waiter, object)?;
             written(argument, &[u32::from(manual), u32::from(signaled)])
         }
@@ -280,13 +281,13 @@ fn on_object(
 }
 
 #[inline(always)]
-fn of_kind(record: &'static Record, tag: u32, kind: Kind, wanted: Kind) -> Result<Seated<'static>, Refusal> {
-    if kind == wanted { seat(record, tag) } else { Err(Refusal::Error(libc::EINVAL)) }
+fn of_kind(record: &'static Record, tag: u32, fits: bool) -> Result<Seated<'static>, Refusal> {
+    if fits { seat(record, tag) } else { Err(Refusal::Error(libc::EINVAL)) }
 }
 
 #[inline(always)]
 fn by_owner(record: &'static Record, tag: u32, kind: Kind, owner: u32) -> Result<Seated<'static>, Refusal> {
-    if owner == 0 { Err(Refusal::Error(libc::EINVAL)) } else { of_kind(record, tag, kind, Kind::Mutex) }
+    if owner == 0 { Err(Refusal::Error(libc::EINVAL)) } else { of_kind(record, tag, kind == Kind::Mutex) }
 }
 
 #[inline(always)]

@@ -44,7 +44,7 @@ pub(crate) fn opened(by_kernel: bool) {
 }
 
 /// Writes the line, if the user wants it and the device was used.
-pub(crate) fn at_exit() {
+pub(crate) extern "C" fn at_exit() {
     let Some(path) = environment::log() else { return };
     let (mut operations, mut waits, mut asleep) = (0, 0, 0);
     for record in threads::records() {

@@ -201,7 +201,7 @@ fn owe(record: &Record, signal: c_int, information: &Information, machine: &mut 
 /// Runs the handler that is owed; may never return. The caller is outside, and its frame has no destructors.
 #[cold]
 #[inline(never)]
-pub(crate) extern "C-unwind" fn door(record: &Record) -> Restart {
+pub(crate) fn door(record: &Record) -> Restart {
     let signal = record.owed.signal.load() as c_int;
     let restart = if record.owed.restart.load() != 0 { Restart::Again } else { Restart::No };
     let mask = record.owed.mask.load();
