@@ -314,22 +314,22 @@ fn wait(record: &'static Record, tag: u32, all: bool, argument: usize) -> Answer
     };
     let Seated { arena, waiter } = seat(record, tag)?;
     waiter.resume();
+    let sleeps = waiter.sleeps();
     record.waiting.store(core::ptr::from_ref(waiter) as u64);
     compiler_fence(Ordering::SeqCst);
     // A signal that came before this point could not interrupt the wait, so its handler goes first, as if it had come
     // before the call.
-    let ended = if record.owed.is_empty() {
+    let ended = record.owed.is_empty().then(|| {
         let (objects, deadline) = (&objects[..count], deadline(&arguments));
-        Some(match all {
+        match all {
             false => arena.wait_any(waiter, objects, alert, arguments.owner, deadline),
             true => arena.wait_all(waiter, objects, alert, arguments.owner, deadline),
-        })
-    } else {
-        None
-    };
+        }
+    });
     record.waiting.store(0);
-    record.counts.wait(0);
-    let satisfied = ended.ok_or(Refusal::Again)??;
+    let ended = ended.ok_or(Refusal::Again)?;
+    record.counts.wait(waiter.sleeps() - sleeps);
+    let satisfied = ended?;
     copy::write(argument.wrapping_add(offset_of!(WaitArguments, index)), &satisfied.index)?;
     if satisfied.abandoned { Err(Refusal::Error(libc::EOWNERDEAD)) } else { Ok(0) }
 }
