@@ -124,9 +124,11 @@ pub(crate) fn read<T: Plain>(from: usize) -> Result<T, Fault> {
     Ok(unsafe { value.assume_init() })
 }
 
-/// Reads as many values as `to` holds.
-pub(crate) fn read_slice<T: Plain>(from: usize, to: &mut [T]) -> Result<(), Fault> {
-    copy(to.as_mut_ptr() as usize, from, size_of_val(to))
+/// Reads as many values as there is room for.
+pub(crate) fn read_slice<T: Plain>(from: usize, room: &mut [MaybeUninit<T>]) -> Result<&[T], Fault> {
+    copy(room.as_mut_ptr() as usize, from, size_of_val(room))?;
+    // SAFETY: every byte was written, and any bytes are a value (`Plain`).
+    Ok(unsafe { core::slice::from_raw_parts(room.as_ptr().cast(), room.len()) })
 }
 
 /// Writes a value to the caller's memory at `to`, which need not be aligned.
@@ -142,10 +144,10 @@ mod tests {
     fn copies_every_length_and_nothing_else() {
         for words in 0..12 {
             let from: Vec<u32> = (1..=words).collect();
-            let mut to = vec![0xdead_beef_u32; words as usize + 1];
-            read_slice(from.as_ptr() as usize, &mut to[..words as usize]).unwrap();
-            assert_eq!(to[..words as usize], from[..]);
-            assert_eq!(to[words as usize], 0xdead_beef);
+            let mut room = vec![MaybeUninit::new(0xdead_beef_u32); words as usize + 1];
+            assert_eq!(read_slice(from.as_ptr() as usize, &mut room[..words as usize]), Ok(&from[..]));
+            // SAFETY: initialized when made.
+            assert_eq!(unsafe { room[words as usize].assume_init() }, 0xdead_beef);
         }
     }
 

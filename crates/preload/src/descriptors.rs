@@ -65,6 +65,8 @@ pub(crate) enum NotOurs {
     Closed,
     /// It is ours, but this process cannot use it: the error number.
     Unavailable(c_int),
+    /// Its instance was unmapped in between: ask again.
+    Changing,
 }
 
 /// An entry as it was seen, to be replaced only if it still is so.
@@ -110,8 +112,7 @@ fn ask(record: &Record, fd: c_int, seen: Seen) -> Result<Known, NotOurs> {
 }
 
 fn kind(record: &Record, tag: u32, object: Object) -> Result<Kind, NotOurs> {
-    // Without a seat the instance left in between; the caller finds the entry out of date and asks again.
-    let seated = record.seats.take(tag).ok_or(NotOurs::Unavailable(libc::EAGAIN))?;
+    let seated = record.seats.take(tag).ok_or(NotOurs::Changing)?;
     seated.arena.kind(object).map_err(|_| NotOurs::Foreign)
 }
 

@@ -73,10 +73,11 @@ open_in_directory! {
 #[unsafe(no_mangle)]
 unsafe extern "C-unwind" fn ioctl(fd: c_int, request: c_ulong, argument: *mut c_void) -> c_int {
     // The kernel looks at 32 bits of the request.
-    if requests::is_ours(request as u32) {
-        if let Some(result) = requests::serve(fd, request as u32, argument as usize) {
-            return result;
-        }
+    let request_word = request as u32;
+    if requests::is_ours(request_word)
+        && let Some(result) = requests::serve(fd, request_word, argument as usize)
+    {
+        return result;
     }
     // SAFETY: the caller's own arguments.
     unsafe { next::ioctl(fd, request, argument) }

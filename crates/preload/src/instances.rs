@@ -131,8 +131,8 @@ impl Seats {
     /// Forgets the seats of a thread of the process that this one was forked from: they are still that thread's.
     pub(crate) fn forget(&self) {
         for seat in &self.0 {
-            // SAFETY: only this thread uses the record. The waiter belongs to the parent: it must not be retired here.
-            unsafe { core::mem::forget((*seat.waiter.get()).take()) };
+            // SAFETY: only this thread uses the record. The waiter belongs to the parent: it is not retired here.
+            unsafe { *seat.waiter.get() = None };
             seat.tag.store(0);
         }
     }

@@ -14,7 +14,7 @@ use crate::signals::Restart;
 use crate::threads::{self, Record};
 use crate::{actions, device, fail};
 use core::ffi::c_int;
-use core::mem::offset_of;
+use core::mem::{MaybeUninit, offset_of};
 use ntux_platform::atomic::{Ordering, compiler_fence};
 use ntux_sync::{Deadline, Error, Kind, New, Object};
 use std::os::fd::{BorrowedFd, IntoRawFd};
@@ -132,6 +132,7 @@ impl From<NotOurs> for Refusal {
             NotOurs::Foreign => Refusal::Foreign,
             NotOurs::Closed => Refusal::Error(libc::EBADF),
             NotOurs::Unavailable(error) => Refusal::Error(error),
+            NotOurs::Changing => Refusal::Again,
         }
     }
 }
@@ -209,8 +210,8 @@ fn on_device(record: &'static Record, fd: c_int, tag: u32, request: u32, argumen
 
 fn create(record: &'static Record, fd: c_int, tag: u32, kind: Kind, new: New) -> Answer {
     let Seated { arena, waiter } = seat(record, tag)?;
-    // SAFETY: the descriptor meant this device a moment ago. If the program closes it meanwhile, the core notices that it
-    // is another file.
+    // SAFETY: the descriptor meant this device a moment ago. If the program closes it meanwhile and the number is used
+    // again, the new descriptor is of another file and means nothing, or nothing good, to a program that races like this.
     let device = unsafe { BorrowedFd::borrow_raw(fd) };
     let created = device::without_cancellation(|| arena.descriptor_create(waiter, device, new))?.into_raw_fd();
     // The object's number is the descriptor's offset.
@@ -302,12 +303,14 @@ fn wait(record: &'static Record, tag: u32, all: bool, argument: usize) -> Answer
     if arguments.pad != 0 || arguments.flags & !REALTIME != 0 || arguments.owner == 0 || count > OBJECTS_MAX {
         return Err(Refusal::Error(libc::EINVAL));
     }
-    let mut descriptors = [0; OBJECTS_MAX];
-    copy::read_slice(arguments.objects as usize, &mut descriptors[..count])?;
-    let mut objects = [Object(0); OBJECTS_MAX];
-    for (object, fd) in objects.iter_mut().zip(&descriptors[..count]) {
-        *object = object_of(record, tag, *fd)?;
+    let mut room = [const { MaybeUninit::uninit() }; OBJECTS_MAX];
+    let descriptors = copy::read_slice(arguments.objects as usize, &mut room[..count])?;
+    let mut room = [const { MaybeUninit::uninit() }; OBJECTS_MAX];
+    for (place, fd) in room.iter_mut().zip(descriptors) {
+        place.write(object_of(record, tag, *fd)?);
     }
+    // SAFETY: the first `count` places were written just now.
+    let objects = unsafe { core::slice::from_raw_parts(room.as_ptr().cast::<Object>(), count) };
     let alert = match arguments.alert {
         0 => None,
         fd => Some(object_of(record, tag, fd as c_int)?),
@@ -320,7 +323,7 @@ fn wait(record: &'static Record, tag: u32, all: bool, argument: usize) -> Answer
     // A signal that came before this point could not interrupt the wait, so its handler goes first, as if it had come
     // before the call.
     let ended = record.owed.is_empty().then(|| {
-        let (objects, deadline) = (&objects[..count], deadline(&arguments));
+        let deadline = deadline(&arguments);
         match all {
             false => arena.wait_any(waiter, objects, alert, arguments.owner, deadline),
             true => arena.wait_all(waiter, objects, alert, arguments.owner, deadline),
@@ -337,9 +340,14 @@ fn wait(record: &'static Record, tag: u32, all: bool, argument: usize) -> Answer
 /// The object behind one descriptor of a wait: whatever else it is, the error is `EINVAL`.
 #[inline(always)]
 fn object_of(record: &'static Record, tag: u32, fd: c_int) -> Result<Object, Refusal> {
-    match descriptors::resolve(record, fd) {
+    let known = match descriptors::look_up(fd) {
+        (Some(known), _) if known.tag == tag => Ok(known),
+        _ => descriptors::resolve(record, fd),
+    };
+    match known {
         Ok(Known { tag: its, what: What::Object(_, object) }) if its == tag => Ok(object),
         Err(NotOurs::Unavailable(error)) => Err(Refusal::Error(error)),
+        Err(NotOurs::Changing) => Err(Refusal::Again),
         _ => Err(Refusal::Error(libc::EINVAL)),
     }
 }

@@ -36,9 +36,9 @@ macro_rules! next {
                 let Some(address) = address(&cache::$name, concat!(stringify!($name), "\0")) else {
                     return crate::fail(libc::ENOSYS);
                 };
+                type Function = unsafe extern "C-unwind" fn($($type),*) -> c_int;
                 // SAFETY: the C library's function of this name, which takes these arguments.
-                let function: unsafe extern "C-unwind" fn($($type),*) -> c_int =
-                    unsafe { core::mem::transmute(address) };
+                let function = unsafe { core::mem::transmute::<usize, Function>(address) };
                 // SAFETY: the caller's promise.
                 unsafe { function($($argument),*) }
             }
