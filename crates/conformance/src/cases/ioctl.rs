@@ -157,9 +157,11 @@ fn numbers_on_no_descriptor_are_ebadf() {
 
 fn numbers_on_a_path_descriptor_are_ebadf() {
     let mut room = [1u32; 64];
-    let path = open(c"/dev/null", libc::O_PATH | libc::O_CLOEXEC);
-    for number in OF_DEVICE.into_iter().chain(OF_OBJECT) {
-        assert_eq!(ioctl(path.as_raw_fd(), number, pointer(&mut room)), Err(EBADF), "{number:#x}");
+    for path in [c"/dev/null", crate::device::PATH] {
+        let file = open(path, libc::O_PATH | libc::O_CLOEXEC);
+        for number in OF_DEVICE.into_iter().chain(OF_OBJECT) {
+            assert_eq!(ioctl(file.as_raw_fd(), number, pointer(&mut room)), Err(EBADF), "{path:?} {number:#x}");
+        }
     }
 }
 
