@@ -37,8 +37,7 @@ pub(crate) struct Action {
 // SAFETY: never changed once it is shared.
 unsafe impl Sync for Action {}
 
-static NONE: Action =
-    Action { handler: libc::SIG_DFL, mask: 0, flags: 0, signal: 0, next: core::ptr::null() };
+static NONE: Action = Action { handler: libc::SIG_DFL, mask: 0, flags: 0, signal: 0, next: core::ptr::null() };
 
 const SIGNALS: c_int = 64;
 

@@ -135,11 +135,7 @@ unsafe extern "C-unwind" fn closefrom(first: c_int) {
 
 /// Keeps the program's view of its handlers.
 #[unsafe(no_mangle)]
-unsafe extern "C-unwind" fn sigaction(
-    signal: c_int,
-    new: *const libc::sigaction,
-    old: *mut libc::sigaction,
-) -> c_int {
+unsafe extern "C-unwind" fn sigaction(signal: c_int, new: *const libc::sigaction, old: *mut libc::sigaction) -> c_int {
     // SAFETY: the caller's own arguments.
     unsafe { actions::sigaction(signal, new, old) }
 }

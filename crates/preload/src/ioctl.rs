@@ -223,14 +223,7 @@ fn create(record: &'static Record, fd: c_int, tag: u32, kind: Kind, new: New) ->
 }
 
 #[inline(always)]
-fn on_object(
-    record: &'static Record,
-    tag: u32,
-    kind: Kind,
-    object: Object,
-    request: u32,
-    argument: usize,
-) -> Answer {
+fn on_object(record: &'static Record, tag: u32, kind: Kind, object: Object, request: u32, argument: usize) -> Answer {
     match request {
         SEM_RELEASE => {
             let count = copy::read(argument)?;

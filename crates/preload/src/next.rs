@@ -9,7 +9,7 @@ use ntux_platform::atomic::Word64;
 
 /// The address of the C library's function `name` (which ends with a zero), remembered in `cache`; none if it has none.
 #[inline(always)]
-fn address(cache: &Word64, name: &str) -> Option<usize> {
+pub(crate) fn address(cache: &Word64, name: &str) -> Option<usize> {
     match cache.load() {
         0 => look_up(cache, name),
         known => Some(known as usize),

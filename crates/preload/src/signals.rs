@@ -128,7 +128,8 @@ impl Due {
 /// Called by the kernel as a signal handler.
 pub(crate) unsafe extern "C-unwind" fn trampoline(signal: c_int, info: *mut libc::siginfo_t, context: *mut c_void) {
     // SAFETY: the kernel hands in valid memory for the time of the handler.
-    let (information, machine) = unsafe { (&mut *info.cast::<Information>(), &mut *context.cast::<libc::ucontext_t>()) };
+    let (information, machine) =
+        unsafe { (&mut *info.cast::<Information>(), &mut *context.cast::<libc::ucontext_t>()) };
     // SAFETY: as above.
     let code = unsafe { (*info).si_code };
     let record = threads::current();
