@@ -133,6 +133,32 @@ unsafe extern "C-unwind" fn closefrom(first: c_int) {
     descriptors::within(from, c_uint::MAX).for_each(descriptors::forget);
 }
 
+macro_rules! changing_mask {
+    ($($name:ident;)*) => {
+        $(
+            /// Takes note of the thread's new mask.
+            #[unsafe(no_mangle)]
+            unsafe extern "C-unwind" fn $name(
+                how: c_int,
+                new: *const libc::sigset_t,
+                old: *mut libc::sigset_t,
+            ) -> c_int {
+                // SAFETY: the caller's own arguments.
+                let result = unsafe { next::$name(how, new, old) };
+                if !new.is_null() && actions::active() {
+                    signals::note_changed_mask();
+                }
+                result
+            }
+        )*
+    };
+}
+
+changing_mask! {
+    sigprocmask;
+    pthread_sigmask;
+}
+
 /// Keeps the program's view of its handlers.
 #[unsafe(no_mangle)]
 unsafe extern "C-unwind" fn sigaction(

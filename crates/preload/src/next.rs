@@ -71,6 +71,8 @@ next! {
     fn dup2(old: c_int, new: c_int);
     fn dup3(old: c_int, new: c_int, flags: c_int);
     fn close_range(first: c_uint, last: c_uint, flags: c_int);
+    fn sigprocmask(how: c_int, new: *const libc::sigset_t, old: *mut libc::sigset_t);
+    fn pthread_sigmask(how: c_int, new: *const libc::sigset_t, old: *mut libc::sigset_t);
     fn sigaction(signal: c_int, new: *const libc::sigaction, old: *mut libc::sigaction);
 }
 
