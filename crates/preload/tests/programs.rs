@@ -99,6 +99,7 @@ scenarios! {
 scenarios! {
     PROCESSES:
     numbers_and_flags,
+    looking_first,
     copies_mean_the_same,
     numbers_are_used_again,
     closing_during_a_wait,

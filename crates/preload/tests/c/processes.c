@@ -43,6 +43,26 @@ static void numbers_and_flags(void)
     REFUSED(open(nowhere, O_RDONLY), EFAULT);
 }
 
+/* Who looks before opening sees a device node. */
+static void looking_first(void)
+{
+    struct stat status;
+    struct statx more;
+    int dev = open("/dev", O_RDONLY | O_DIRECTORY);
+    errno = 12345;
+    CHECK(access("/dev/ntsync", R_OK | W_OK) == 0 && faccessat(dev, "ntsync", F_OK, 0) == 0 && errno == 12345);
+    REFUSED(access("/dev/ntsync", X_OK), EACCES);
+    REFUSED(access("/dev/ntsynd", F_OK), ENOENT);
+    CHECK(stat("/dev/ntsync", &status) == 0 && S_ISCHR(status.st_mode) && (status.st_mode & 0777) == 0666);
+    CHECK(lstat("/dev/ntsync", &status) == 0 && S_ISCHR(status.st_mode) && status.st_rdev != 0);
+    CHECK(fstatat(dev, "ntsync", &status, 0) == 0 && S_ISCHR(status.st_mode));
+    CHECK(statx(AT_FDCWD, "/dev/ntsync", 0, STATX_BASIC_STATS, &more) == 0 && S_ISCHR(more.stx_mode));
+    REFUSED(stat("/dev/ntsynd", &status), ENOENT);
+    CHECK(stat("/dev/null", &status) == 0 && S_ISCHR(status.st_mode) && fstat(dev, &status) == 0);
+    struct stat *volatile nowhere = NULL;
+    REFUSED(stat("/dev/null", nowhere), EFAULT);
+}
+
 static void copies_mean_the_same(void)
 {
     int fd = event(device, 1, 0), copy = dup(fd), far = fcntl(fd, F_DUPFD_CLOEXEC, 500), second = dup(device);
@@ -355,7 +375,7 @@ static void foreign_calls(void)
 
 static const struct { const char *name; void (*run)(void); } scenarios[] = {
 #define SCENARIO(name) {#name, name}
-    SCENARIO(numbers_and_flags), SCENARIO(copies_mean_the_same), SCENARIO(numbers_are_used_again),
+    SCENARIO(numbers_and_flags), SCENARIO(looking_first), SCENARIO(copies_mean_the_same), SCENARIO(numbers_are_used_again),
     SCENARIO(closing_during_a_wait), SCENARIO(fork_and_wait), SCENARIO(passed_over_a_socket),
     SCENARIO(out_of_descriptors), SCENARIO(opened_in_a_loop), SCENARIO(many_devices), SCENARIO(owner_is_killed),
     SCENARIO(objects_of_the_killed), SCENARIO(foreign_calls),
