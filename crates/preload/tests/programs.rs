@@ -111,6 +111,11 @@ scenarios! {
     many_devices,
     owner_is_killed,
     objects_of_the_killed,
+    threads_come_and_go,
+    cancelled_in_a_wait,
+    children_that_borrow_memory,
+    forked_in_the_middle,
+    numbers_among_threads,
     foreign_calls,
 }
 
