@@ -37,10 +37,27 @@ pub(crate) unsafe fn open(directory: c_int, path: *const c_char, flags: c_int, r
     }
     // SAFETY: the kernel could read the path, so it is a readable string.
     let path = unsafe { CStr::from_ptr(path) }.to_bytes();
-    if !path.ends_with(NAME) || !is_ours(result, directory, path) {
+    if !is_name(path) || !is_ours(result, directory, path) {
         return result;
     }
     replace(result, flags, error_before)
+}
+
+/// Whether a path may mean the device at all: quickly no for almost every path.
+#[inline(always)]
+pub(crate) fn is_name(path: &[u8]) -> bool {
+    path.ends_with(NAME)
+}
+
+/// Whether this library would serve an open of this path if there is no node. The error number stays as it was.
+#[cold]
+pub(crate) fn would_serve(directory: c_int, path: &[u8]) -> bool {
+    // SAFETY: this thread's own error number.
+    let error = unsafe { *crate::errno() };
+    let ours = environment::device() != Device::Kernel && means_device(directory, path);
+    // SAFETY: as above.
+    unsafe { *crate::errno() = error };
+    ours
 }
 
 /// Whether this library serves the file that was opened, or could not be. The error number stays as it was.
