@@ -16,6 +16,7 @@ use crate::process::Child;
 
 pub(super) const CASES: &[Case] = &[
     case!(Device, the_device_opens_in_every_access_mode, "S-1101"),
+    case!(Device, the_device_opens_through_openat, "S-1101"),
     case!(Device, each_open_is_an_instance_of_its_own, "S-103", "S-504"),
     case!(Device, a_copy_of_the_device_descriptor_is_the_same_instance, "S-103"),
     case!(Device, a_device_descriptor_sent_to_another_process_is_the_same_instance, "S-103", "S-104"),
@@ -115,6 +116,26 @@ fn with_control_message(transfer: impl FnOnce(&mut libc::msghdr)) {
 fn the_device_opens_in_every_access_mode() {
     for flags in [libc::O_RDONLY, libc::O_WRONLY, libc::O_RDWR, libc::O_RDONLY | libc::O_NONBLOCK] {
         let device = Device::from_fd(open_device(flags | libc::O_CLOEXEC).expect("it opens"));
+        let event = device.event_create(0, 1).unwrap();
+        assert_eq!(device.wait(&any(&[event])), at(0));
+    }
+}
+
+fn the_device_opens_through_openat() {
+    // SAFETY: the paths are C strings.
+    let fds = unsafe {
+        let directory = libc::open(c"/dev".as_ptr(), libc::O_DIRECTORY | libc::O_CLOEXEC);
+        [
+            libc::openat(libc::AT_FDCWD, c"/dev/ntsync".as_ptr(), libc::O_RDWR),
+            libc::openat(directory, c"/dev/ntsync".as_ptr(), libc::O_RDONLY | libc::O_CLOEXEC),
+            libc::openat(directory, c"ntsync".as_ptr(), libc::O_RDONLY),
+        ]
+    };
+    for (fd, flags) in fds.into_iter().zip([0, libc::FD_CLOEXEC, 0]) {
+        assert!(fd >= 0, "{fds:?}");
+        // SAFETY: takes numbers only.
+        assert_eq!(unsafe { libc::fcntl(fd, libc::F_GETFD) }, flags);
+        let device = Device::from_fd(device_fd(fd));
         let event = device.event_create(0, 1).unwrap();
         assert_eq!(device.wait(&any(&[event])), at(0));
     }

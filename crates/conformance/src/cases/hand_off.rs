@@ -16,6 +16,8 @@ pub(super) const CASES: &[Case] = &[
     case!(Everywhere, a_set_and_reset_in_a_row_satisfy_who_waited, "S-801", "S-406"),
     case!(Everywhere, a_release_of_n_satisfies_n, "S-808"),
     case!(Everywhere, a_release_of_more_than_wait_leaves_the_rest, "S-808"),
+    case!(Everywhere, one_release_satisfies_a_crowd, "S-808", "S-802"),
+    case!(Everywhere, one_set_satisfies_a_crowd, "S-807"),
     case!(Everywhere, a_refused_release_satisfies_nobody, "S-808", "S-205"),
     case!(Everywhere, a_partial_unlock_satisfies_nobody_else, "S-803", "S-305"),
     case!(Everywhere, one_unlock_satisfies_all_waiters_of_the_same_owner, "S-809"),
@@ -23,6 +25,8 @@ pub(super) const CASES: &[Case] = &[
     case!(Everywhere, the_owner_of_a_saturated_mutex_waits_for_an_unlock, "S-812", "S-304"),
     case!(Everywhere, an_unlocked_saturated_mutex_admits_one, "S-812"),
     case!(Everywhere, the_new_owner_may_unlock_before_it_has_run, "S-801"),
+    case!(Everywhere, each_of_64_objects_and_the_alert_wakes, "S-801", "S-701"),
+    case!(Everywhere, one_operation_completes_several_waits_for_all, "S-801", "S-807", "S-808"),
     case!(Everywhere, waiting_for_two_kinds_each_can_wake, "S-810", "S-801"),
 ];
 
@@ -170,6 +174,97 @@ fn a_release_of_more_than_wait_leaves_the_rest(face: &dyn Face) {
         check::semaphore(face, semaphore, 2, 5);
         assert_eq!(sleepers.map(|sleeper| sleeper.result()), [at(0); 3]);
         check::semaphore(face, semaphore, 2, 5);
+    });
+}
+
+/// More than fit wherever an implementation keeps its first few waiters.
+const CROWD: u32 = 60;
+
+fn one_release_satisfies_a_crowd(face: &dyn Face) {
+    const SERVED: u32 = 50;
+    let semaphore = face.semaphore_create(0, CROWD).unwrap();
+    std::thread::scope(|scope| {
+        let mut crowd: Vec<_> = (0..CROWD).map(|_| block(scope, face, any(&[semaphore]).forever())).collect();
+        assert_eq!(face.semaphore_release(semaphore, SERVED), Ok(0));
+        check::semaphore(face, semaphore, 0, CROWD);
+        let rest = crowd.split_off(SERVED as usize);
+        for sleeper in crowd {
+            assert_eq!(sleeper.result(), at(0));
+        }
+        for sleeper in &rest {
+            sleeper.still_sleeps();
+        }
+        assert_eq!(face.semaphore_release(semaphore, CROWD), Ok(0));
+        check::semaphore(face, semaphore, SERVED, CROWD);
+        for sleeper in rest {
+            assert_eq!(sleeper.result(), at(0));
+        }
+        check::semaphore(face, semaphore, SERVED, CROWD);
+    });
+}
+
+fn one_set_satisfies_a_crowd(face: &dyn Face) {
+    let event = face.event_create(1, 0).unwrap();
+    let never = face.event_create(0, 0).unwrap();
+    for pulse in [false, true] {
+        std::thread::scope(|scope| {
+            let crowd: Vec<_> = (0..CROWD)
+                .map(|place| match place % 3 {
+                    0 => block(scope, face, any(&[event]).forever()),
+                    1 => block(scope, face, any(&[never, event]).forever()),
+                    _ => block(scope, face, all(&[event]).forever()),
+                })
+                .collect();
+            if pulse {
+                assert_eq!(face.event_pulse(event), Ok(0));
+            } else {
+                assert_eq!(face.event_set(event), Ok(0));
+                assert_eq!(face.event_reset(event), Ok(1));
+            }
+            check::manual(face, event, 0);
+            for (place, sleeper) in (0..).zip(crowd) {
+                assert_eq!(sleeper.result(), at(u32::from(place % 3 == 1)));
+            }
+        });
+    }
+}
+
+fn each_of_64_objects_and_the_alert_wakes(face: &dyn Face) {
+    let mut events: Vec<_> = (0..65).map(|_| face.event_create(0, 0).unwrap()).collect();
+    let alert = events.pop().unwrap();
+    let forward = any(&events).alert(alert).forever();
+    events.reverse();
+    let backward = any(&events).alert(alert).forever();
+    for index in [0, 1, 7, 31, 32, 62, 63, 64] {
+        let event = forward.objects.get(index).copied().unwrap_or(alert);
+        std::thread::scope(|scope| {
+            let first = block(scope, face, forward.clone());
+            let second = block(scope, face, backward.clone());
+            assert_eq!(face.event_set(event), Ok(0));
+            check::auto(face, event, 0);
+            assert_eq!(first.result(), at(index as u32));
+            second.still_sleeps();
+            assert_eq!(face.event_set(event), Ok(0));
+            check::auto(face, event, 0);
+            assert_eq!(second.result(), at(if event == alert { 64 } else { 63 - index as u32 }));
+        });
+    }
+}
+
+fn one_operation_completes_several_waits_for_all(face: &dyn Face) {
+    let gate = face.event_create(1, 0).unwrap();
+    let tokens = face.semaphore_create(3, 9).unwrap();
+    std::thread::scope(|scope| {
+        let sleepers = [(); 4].map(|()| block(scope, face, all(&[tokens, gate]).forever()));
+        assert_eq!(face.event_set(gate), Ok(0));
+        check::semaphore(face, tokens, 0, 9);
+        let [first, second, third, last] = sleepers;
+        assert_eq!([first, second, third].map(|sleeper| sleeper.result()), [at(0); 3]);
+        last.still_sleeps();
+        let another = block(scope, face, all(&[gate, tokens]).forever());
+        assert_eq!(face.semaphore_release(tokens, 3), Ok(0));
+        check::semaphore(face, tokens, 1, 9);
+        assert_eq!([last, another].map(|sleeper| sleeper.result()), [at(0); 2]);
     });
 }
 

@@ -25,6 +25,7 @@ pub(super) const CASES: &[Case] = &[
     case!(Device, numbers_on_foreign_descriptors_are_enotty, "S-1002"),
     case!(Device, numbers_on_no_descriptor_are_ebadf, "S-1003"),
     case!(Device, numbers_on_a_path_descriptor_are_ebadf, "S-1003"),
+    case!(Device, the_device_opened_as_a_path_serves_nothing, "S-1003", "S-503"),
     case!(Device, a_wait_refuses_descriptors_that_are_no_objects, "S-503", "S-507"),
     case!(Device, a_wait_refuses_objects_of_another_instance, "S-504", "S-507"),
     case!(Device, a_wait_refuses_unknown_flags, "S-508", "S-507"),
@@ -156,11 +157,22 @@ fn numbers_on_no_descriptor_are_ebadf() {
 }
 
 fn numbers_on_a_path_descriptor_are_ebadf() {
+    no_number_works_on(&open(c"/dev/null", libc::O_PATH | libc::O_CLOEXEC));
+}
+
+fn the_device_opened_as_a_path_serves_nothing() {
+    let path = open(crate::device::PATH, libc::O_PATH | libc::O_CLOEXEC);
+    no_number_works_on(&path);
+    let device = Device::open();
+    assert_eq!(device.wait(&any(&[Object(path.as_raw_fd() as u64)])), Err(EINVAL));
+}
+
+fn no_number_works_on(file: &OwnedFd) {
     let mut room = [1u32; 64];
-    let path = open(c"/dev/null", libc::O_PATH | libc::O_CLOEXEC);
     for number in OF_DEVICE.into_iter().chain(OF_OBJECT) {
-        assert_eq!(ioctl(path.as_raw_fd(), number, pointer(&mut room)), Err(EBADF), "{number:#x}");
+        assert_eq!(ioctl(file.as_raw_fd(), number, pointer(&mut room)), Err(EBADF), "{number:#x}");
     }
+    assert_eq!(room, [1; 64]);
 }
 
 fn a_wait_refuses_descriptors_that_are_no_objects() {

@@ -16,9 +16,11 @@ pub(super) const CASES: &[Case] = &[
     case!(Everywhere, arrival_counts_across_different_waits, "S-802"),
     case!(Everywhere, many_waiters_are_served_in_the_order_of_their_arrival, "S-802"),
     case!(Everywhere, who_waits_again_stands_at_the_end, "S-802"),
+    case!(Everywhere, who_leaves_the_queue_leaves_the_others_in_their_order, "S-802", "S-814"),
     case!(Everywhere, a_mutex_waiter_that_cannot_own_is_skipped, "S-803"),
     case!(Everywhere, wait_all_comes_before_wait_any, "S-804"),
     case!(Everywhere, wait_all_comes_before_wait_any_for_every_kind, "S-804"),
+    case!(Everywhere, wait_all_comes_before_an_alert, "S-804", "S-703"),
     case!(Everywhere, a_wait_all_that_cannot_complete_delays_nobody, "S-804", "S-805"),
     case!(Everywhere, a_sleeping_wait_all_reserves_nothing, "S-805"),
     case!(Everywhere, wait_all_waiters_are_served_in_the_order_of_their_arrival, "S-813"),
@@ -123,6 +125,29 @@ fn who_waits_again_stands_at_the_end(face: &dyn Face) {
     });
 }
 
+/// Who comes next takes the place of who left in no respect.
+fn who_leaves_the_queue_leaves_the_others_in_their_order(face: &dyn Face) {
+    let mutex = face.mutex_create(u32::MAX, 1).unwrap();
+    let leave = face.event_create(0, 0).unwrap();
+    std::thread::scope(|scope| {
+        let stay = |owner: u32| block(scope, face, any(&[mutex]).owner(owner).forever());
+        let pass = |owner: u32| block(scope, face, any(&[mutex]).owner(owner).alert(leave).forever());
+        let (one, gone_early, two, gone_late, three) = (stay(1), pass(101), stay(2), pass(102), stay(3));
+        for gone in [gone_early, gone_late] {
+            assert_eq!(face.event_set(leave), Ok(0));
+            assert_eq!(gone.result(), at(1));
+        }
+        let (four, five) = (stay(4), stay(5));
+        assert_eq!(face.mutex_unlock(mutex, u32::MAX), Ok(1));
+        for (owner, sleeper) in (1..).zip([one, two, three, four, five]) {
+            check::mutex(face, mutex, owner, 1);
+            assert_eq!(sleeper.result(), at(0));
+            assert_eq!(face.mutex_unlock(mutex, owner), Ok(1));
+        }
+        check::mutex(face, mutex, 0, 0);
+    });
+}
+
 fn a_mutex_waiter_that_cannot_own_is_skipped(face: &dyn Face) {
     let mutex = face.mutex_create(OWNER, u32::MAX).unwrap();
     std::thread::scope(|scope| {
@@ -194,6 +219,24 @@ fn wait_all_comes_before_wait_any_for_every_kind(face: &dyn Face) {
         of_any.still_sleeps();
         assert_eq!(face.event_pulse(pulsed), Ok(0));
         assert_eq!(of_any.result(), at(0));
+    });
+}
+
+fn wait_all_comes_before_an_alert(face: &dyn Face) {
+    let event = face.event_create(0, 0).unwrap();
+    let never = face.event_create(0, 0).unwrap();
+    std::thread::scope(|scope| {
+        let alerted = block(scope, face, any(&[never]).alert(event).forever());
+        let alerted_all = block(scope, face, all(&[never]).alert(event).forever());
+        let of_all = block(scope, face, all(&[event]).forever());
+        assert_eq!(face.event_set(event), Ok(0));
+        assert_eq!(of_all.result(), ALL);
+        for sleeper in [alerted, alerted_all] {
+            sleeper.still_sleeps();
+            assert_eq!(face.event_set(event), Ok(0));
+            check::auto(face, event, 0);
+            assert_eq!(sleeper.result(), at(1));
+        }
     });
 }
 
@@ -407,11 +450,17 @@ fn closing_all_objects_leaves_the_wait_to_its_deadline(face: &dyn Face) {
             let sleeper = block(scope, face, wait(&[first, second]).until(deadline));
             assert_eq!(face.close(first), Ok(()));
             assert_eq!(face.close(second), Ok(()));
-            // What comes to their places now is something else.
-            let new = face.event_create(1, 1).unwrap();
+            // What comes to their places now is something else, and signaling it reaches nobody.
+            let others: Vec<_> = (0..64).map(|_| face.semaphore_create(0, 1).unwrap()).collect();
+            for other in &others {
+                assert_eq!(face.semaphore_release(*other, 1), Ok(0));
+                check::semaphore(face, *other, 1, 1);
+            }
             assert_eq!(sleeper.result(), Err(ETIMEDOUT));
             assert!(deadline.passed());
-            check::manual(face, new, 1);
+            for other in &others {
+                check::semaphore(face, *other, 1, 1);
+            }
         });
     }
 }
