@@ -31,12 +31,7 @@ unsafe fn is_missing(result: c_int, directory: c_int, path: *const c_char) -> bo
 /// # Safety
 /// `path` is what `real` passes to the real function.
 #[inline(always)]
-pub(crate) unsafe fn access(
-    directory: c_int,
-    path: *const c_char,
-    mode: c_int,
-    real: impl FnOnce() -> c_int,
-) -> c_int {
+pub(crate) unsafe fn access(directory: c_int, path: *const c_char, mode: c_int, real: impl FnOnce() -> c_int) -> c_int {
     // SAFETY: this thread's own error number.
     let error_before = unsafe { *crate::errno() };
     let result = real();

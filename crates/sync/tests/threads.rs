@@ -200,3 +200,31 @@ fn a_blocked_wait_of_each_kind_is_satisfied_by_a_signal() {
         }
     });
 }
+
+#[test]
+fn a_crowd_that_arrives_together_is_served_whole() {
+    watched(|| {
+        let arena = arena();
+        let waiter = arena.waiter();
+        for round in 0..30 {
+            // A fresh object each time: its bag has to grow while everybody registers.
+            let start = arena.event_create(&waiter, true, false).unwrap();
+            let gate = std::sync::Barrier::new(97);
+            std::thread::scope(|scope| {
+                for _ in 0..96 {
+                    scope.spawn(|| {
+                        let waiter = arena.waiter();
+                        gate.wait();
+                        arena.wait_any(&waiter, &[start], None, OWNER, Deadline::Never).unwrap();
+                        arena.retire(&waiter);
+                    });
+                }
+                gate.wait();
+                if round % 2 == 0 {
+                    std::thread::sleep(Duration::from_millis(5));
+                }
+                arena.event_set(&waiter, start).unwrap();
+            });
+        }
+    });
+}
