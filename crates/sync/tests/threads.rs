@@ -35,6 +35,18 @@ fn poll(arena: &Arena, waiter: &Waiter, objects: &[Object]) -> Result<Satisfied,
     arena.wait_any(waiter, objects, None, OWNER, Deadline::NOW)
 }
 
+/// Runs all tests of this program once more, without what not every kernel has.
+#[test]
+fn everything_holds_without_what_old_kernels_lack() {
+    const FEATURES: &str = "robust_list,wipe_on_fork,memfd_noexec_seal";
+    if std::env::var_os("NTUX_WITHOUT").is_some() {
+        return;
+    }
+    let program = std::env::current_exe().unwrap();
+    let again = std::process::Command::new(program).env("NTUX_WITHOUT", FEATURES).output().unwrap();
+    assert!(again.status.success(), "{}", String::from_utf8_lossy(&again.stdout));
+}
+
 #[test]
 fn a_mutex_counts_exactly_between_threads() {
     watched(|| {
