@@ -26,6 +26,7 @@ use ntux_platform::atomic::{Word32, Word64};
 
 use crate::arena::Arena;
 use crate::arena::format::{BAG_CHUNK, BAG_INLINE, Chunk, ObjectSlot, WaiterSlot};
+use crate::planted::{Bug, planted};
 use crate::ticket::{State, Ticket, WaiterWord};
 use crate::{Error, Object, Result};
 
@@ -143,7 +144,8 @@ impl Arena {
                     let index = self.fresh_chunk().ok_or(Error::Exhausted)?;
                     // The exchange expects the value that was no chunk. The loser of a race leaves its chunk unused; that
                     // happens once for each place of a chain.
-                    let _ = link.compare_exchange(seen, index + 1);
+                    let expected = if planted(Bug::GrowBlind) { link.load() } else { seen };
+                    let _ = link.compare_exchange(expected, index + 1);
                     return Ok(());
                 }
             }
