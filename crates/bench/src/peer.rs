@@ -32,6 +32,10 @@ pub(crate) trait Peer: Sized + Sync {
     /// Names an object, in every thread and in every forked child.
     type Object: Copy + Send + Sync;
 
+    /// How many objects there can be at a time.
+    fn objects_max(&self) -> usize {
+        usize::MAX
+    }
     /// Called once in a forked child, before it takes part.
     fn after_fork(&mut self) -> io::Result<()> {
         Ok(())
@@ -69,4 +73,13 @@ pub(crate) trait Peer: Sized + Sync {
 /// The refusal of a design that has no such operation.
 pub(crate) fn unsupported<T>(reason: &'static str) -> io::Result<T> {
     Err(io::Error::new(io::ErrorKind::Unsupported, reason))
+}
+
+/// How many descriptors this process may have; a few are taken already.
+fn descriptors_max() -> usize {
+    const TAKEN: usize = 64;
+    let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
+    // SAFETY: the kernel writes `limit`.
+    let result = unsafe { libc::getrlimit(libc::RLIMIT_NOFILE, &mut limit) };
+    if result == 0 { (limit.rlim_cur as usize).saturating_sub(TAKEN) } else { usize::MAX }
 }

@@ -30,7 +30,11 @@ const SCENARIOS: [(&str, &[&str], &[u32]); 7] = [
         &[],
     ),
     ("contended", &["manual-reset set, # waiters: call", "manual-reset set, # waiters: all ran"], &[1, 8, 64, 512]),
-    ("growth", &["set among # objects", "wait among # objects"], &[10, 100, 1_000, 10_000, 100_000]),
+    (
+        "growth",
+        &["set among # objects", "wait among # objects", "create among # objects"],
+        &[10, 100, 1_000, 10_000, 100_000],
+    ),
     (
         "growth",
         &[

@@ -4,10 +4,10 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use clap::{Args, Parser, Subcommand};
+use ntux_explore::catalogue;
 use ntux_explore::program::Program;
 use ntux_explore::search::{self, Bounds, Report};
 use ntux_explore::token::Token;
-use ntux_explore::catalogue;
 
 /// Model checking of the ntux core.
 #[derive(Parser)]

@@ -15,6 +15,7 @@ mod path;
 #[cfg(target_os = "linux")]
 pub mod probe;
 pub mod robust;
+pub mod without;
 
 /// The system's error numbers that results are made of.
 pub mod error {

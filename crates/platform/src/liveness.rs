@@ -4,6 +4,7 @@ use std::sync::OnceLock;
 
 use crate::atomic::Word64;
 use crate::path::Path;
+use crate::without::Feature;
 
 /// A process, as others may remember it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -34,6 +35,9 @@ pub fn process_id() -> u32 {
 
 /// A word that reads 0 in a forked child, whatever was written before.
 fn wiped_on_fork() -> Option<&'static Word64> {
+    if Feature::WipeOnFork.is_left_out() {
+        return None;
+    }
     const PAGE: usize = 4096;
     let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS;
     // SAFETY: a fresh anonymous mapping at an address of the kernel's choice; never unmapped, so the word in it lives

@@ -37,8 +37,7 @@ pub(crate) struct Action {
 // SAFETY: never changed once it is shared.
 unsafe impl Sync for Action {}
 
-static NONE: Action =
-    Action { handler: libc::SIG_DFL, mask: 0, flags: 0, signal: 0, next: core::ptr::null() };
+static NONE: Action = Action { handler: libc::SIG_DFL, mask: 0, flags: 0, signal: 0, next: core::ptr::null() };
 
 const SIGNALS: c_int = 64;
 
@@ -246,6 +245,11 @@ pub(crate) unsafe fn perform(signal: c_int, info: *mut libc::siginfo_t, context:
     if action.flags & libc::SA_NODEFER == 0 {
         mask |= bit(signal);
     }
+    let record = threads::current();
+    let before = record.map_or(0, |record| record.faults_blocked.load());
+    if let Some(record) = record {
+        signals::note_mask(record, mask);
+    }
     signals::restore(mask);
     // SAFETY: the program's handler; where it takes the number alone, the other registers do no harm, as the kernel
     // itself fills them for every handler.
@@ -253,6 +257,9 @@ pub(crate) unsafe fn perform(signal: c_int, info: *mut libc::siginfo_t, context:
         let handler: extern "C-unwind" fn(c_int, *mut libc::siginfo_t, *mut c_void) =
             core::mem::transmute(action.handler);
         handler(signal, info, context);
+    }
+    if let Some(record) = record {
+        record.faults_blocked.store(before);
     }
 }
 

@@ -4,8 +4,10 @@
 //! fault handler ([`crate::signals`]) continues at the landing label, where the copy returns "fault". So a good address
 //! costs nothing but the copy, and no fault of the program's own is ever mistaken for one of these.
 //!
-//! As in the driver, a copy that fails may have written a part. A thread that blocks SIGSEGV is killed by the kernel when
-//! it passes a bad address, as no handler can run: the one difference from the driver.
+//! Words are copied in the width in which programs write them: a wider load would wait until several narrow stores have
+//! left the processor's store buffer.
+//!
+//! As in the driver, a copy that fails may have written a part.
 
 use core::mem::{MaybeUninit, size_of};
 
@@ -34,22 +36,25 @@ core::arch::global_asm!(
     ".type ntux_guarded_copy,@function",
     "ntux_guarded_copy:",
     ".cfi_startproc",
-    "cmp rdx, 8",
-    "jb 3f",
-    "2:",
-    "mov rax, qword ptr [rsi]",
-    "mov qword ptr [rdi], rax",
-    "add rsi, 8",
-    "add rdi, 8",
-    "sub rdx, 8",
-    "cmp rdx, 8",
-    "jae 2b",
-    "3:",
     "test rdx, rdx",
-    "jz 4f",
+    "jz 3f",
+    "2:",
     "mov eax, dword ptr [rsi]",
     "mov dword ptr [rdi], eax",
-    "4:",
+    "add rsi, 4",
+    "add rdi, 4",
+    "sub rdx, 4",
+    "jnz 2b",
+    "3:",
+    "xor eax, eax",
+    "ret",
+    ".globl ntux_guarded_copy_pair",
+    ".hidden ntux_guarded_copy_pair",
+    "ntux_guarded_copy_pair:",
+    "mov rax, qword ptr [rsi]",
+    "mov rdx, qword ptr [rsi + 8]",
+    "mov qword ptr [rdi], rax",
+    "mov qword ptr [rdi + 8], rdx",
     "xor eax, eax",
     "ret",
     ".globl ntux_guarded_copy_landing",
@@ -71,19 +76,22 @@ core::arch::global_asm!(
     ".type ntux_guarded_copy,@function",
     "ntux_guarded_copy:",
     ".cfi_startproc",
-    "cmp x2, #8",
-    "b.lo 3f",
+    "cbz x2, 3f",
     "2:",
-    "ldr x3, [x1], #8",
-    "str x3, [x0], #8",
-    "sub x2, x2, #8",
-    "cmp x2, #8",
-    "b.hs 2b",
+    "ldr w3, [x1], #4",
+    "str w3, [x0], #4",
+    "subs x2, x2, #4",
+    "b.ne 2b",
     "3:",
-    "cbz x2, 4f",
-    "ldr w3, [x1]",
-    "str w3, [x0]",
-    "4:",
+    "mov w0, #0",
+    "ret",
+    ".globl ntux_guarded_copy_pair",
+    ".hidden ntux_guarded_copy_pair",
+    "ntux_guarded_copy_pair:",
+    "ldr x2, [x1]",
+    "ldr x3, [x1, #8]",
+    "str x2, [x0]",
+    "str x3, [x0, #8]",
     "mov w0, #0",
     "ret",
     ".globl ntux_guarded_copy_landing",
@@ -97,8 +105,10 @@ core::arch::global_asm!(
 );
 
 unsafe extern "C" {
-    /// Copies `length` bytes, a multiple of 4; 0, or 1 after a fault. Pushes nothing, so the landing can return.
+    /// Copies `length` bytes, a multiple of 4, by 4; 0, or 1 after a fault. Pushes nothing, so the landing can return.
     fn ntux_guarded_copy(to: usize, from: usize, length: usize) -> u32;
+    /// Copies 16 bytes by 8, otherwise as above.
+    fn ntux_guarded_copy_pair(to: usize, from: usize) -> u32;
     /// Not a function: the label where a faulting copy continues.
     fn ntux_guarded_copy_landing();
 }
@@ -122,6 +132,13 @@ pub(crate) fn read<T: Plain>(from: usize) -> Result<T, Fault> {
     copy(value.as_mut_ptr() as usize, from, size_of::<T>())?;
     // SAFETY: every byte was written, and any bytes are a value (`Plain`).
     Ok(unsafe { value.assume_init() })
+}
+
+/// Reads two values of 8 bytes.
+pub(crate) fn read_pair(from: usize) -> Result<[u64; 2], Fault> {
+    let mut value = [0; 2];
+    // SAFETY: `value` is valid for 16 bytes; `from` may be any address, as in `copy`.
+    if unsafe { ntux_guarded_copy_pair(value.as_mut_ptr() as usize, from) } == 0 { Ok(value) } else { Err(Fault) }
 }
 
 /// Reads as many values as there is room for.
@@ -157,6 +174,8 @@ mod tests {
         write(bytes[1..].as_mut_ptr() as usize, &[7u32, 9]).unwrap();
         assert_eq!(read::<[u32; 2]>(bytes[1..].as_ptr() as usize), Ok([7, 9]));
         assert_eq!(bytes[0], 0);
+        let wide = [1u64, 2, 3];
+        assert_eq!(read_pair(wide[1..].as_ptr() as usize), Ok([2, 3]));
     }
 
     #[test]

@@ -24,12 +24,7 @@ const NAME: &[u8] = b"ntsync";
 /// # Safety
 /// `path` is what `real` passes to the real function.
 #[inline(always)]
-pub(crate) unsafe fn open(
-    directory: c_int,
-    path: *const c_char,
-    flags: c_int,
-    real: impl FnOnce() -> c_int,
-) -> c_int {
+pub(crate) unsafe fn open(directory: c_int, path: *const c_char, flags: c_int, real: impl FnOnce() -> c_int) -> c_int {
     // SAFETY: this thread's own error number.
     let error_before = unsafe { *crate::errno() };
     let result = real();
@@ -42,10 +37,27 @@ pub(crate) unsafe fn open(
     }
     // SAFETY: the kernel could read the path, so it is a readable string.
     let path = unsafe { CStr::from_ptr(path) }.to_bytes();
-    if !path.ends_with(NAME) || !is_ours(result, directory, path) {
+    if !is_name(path) || !is_ours(result, directory, path) {
         return result;
     }
     replace(result, flags, error_before)
+}
+
+/// Whether a path may mean the device at all: quickly no for almost every path.
+#[inline(always)]
+pub(crate) fn is_name(path: &[u8]) -> bool {
+    path.ends_with(NAME)
+}
+
+/// Whether this library would serve an open of this path if there is no node. The error number stays as it was.
+#[cold]
+pub(crate) fn would_serve(directory: c_int, path: &[u8]) -> bool {
+    // SAFETY: this thread's own error number.
+    let error = unsafe { *crate::errno() };
+    let ours = environment::device() != Device::Kernel && means_device(directory, path);
+    // SAFETY: as above.
+    unsafe { *crate::errno() = error };
+    ours
 }
 
 /// Whether this library serves the file that was opened, or could not be. The error number stays as it was.
@@ -102,7 +114,7 @@ fn kernel_serves(device: c_int) -> bool {
 }
 
 /// Whether a path that ends with the name means the device, however it is written.
-fn means_device(directory: c_int, path: &[u8]) -> bool {
+pub(crate) fn means_device(directory: c_int, path: &[u8]) -> bool {
     let mut components = path.split(|byte| *byte == b'/').filter(|part| !part.is_empty() && *part != b".");
     let first = components.next();
     let rest = (components.next(), components.next());
@@ -212,7 +224,9 @@ mod tests {
         for path in ["/dev/ntsync", "//dev/ntsync", "/dev//ntsync", "/./dev/./ntsync"] {
             assert!(means_device(libc::AT_FDCWD, path.as_bytes()), "{path}");
         }
-        for path in ["ntsync", "/ntsync", "/dev/ntsync/", "/dev/xntsync", "/dev/a/ntsync", "/dev/ntsync/ntsync", "dev/ntsync"] {
+        for path in
+            ["ntsync", "/ntsync", "/dev/ntsync/", "/dev/xntsync", "/dev/a/ntsync", "/dev/ntsync/ntsync", "dev/ntsync"]
+        {
             let ends = path.as_bytes().ends_with(NAME);
             assert!(!(ends && means_device(libc::AT_FDCWD, path.as_bytes())), "{path}");
         }

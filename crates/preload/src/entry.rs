@@ -3,7 +3,7 @@
 //!
 //! The frames here may be unwound (a cancelled `close`, a handler that ends its thread), so they have no destructors.
 
-use crate::{actions, descriptors, device, environment, ioctl as requests, log, next, signals, threads};
+use crate::{actions, descriptors, device, environment, ioctl as requests, log, next, node, signals, threads};
 use core::ffi::{c_char, c_int, c_uint, c_ulong, c_void};
 use libc::{AT_FDCWD, mode_t};
 
@@ -67,6 +67,84 @@ open_in_directory! {
     openat64(mode);
     __openat_2();
     __openat64_2();
+}
+
+/// Says that the node is there.
+#[unsafe(no_mangle)]
+unsafe extern "C-unwind" fn access(path: *const c_char, mode: c_int) -> c_int {
+    // SAFETY: the caller's own arguments.
+    unsafe { node::access(AT_FDCWD, path, mode, || next::access(path, mode)) }
+}
+
+/// Says that the node is there.
+#[unsafe(no_mangle)]
+unsafe extern "C-unwind" fn faccessat(directory: c_int, path: *const c_char, mode: c_int, flags: c_int) -> c_int {
+    // SAFETY: the caller's own arguments.
+    unsafe { node::access(directory, path, mode, || next::faccessat(directory, path, mode, flags)) }
+}
+
+macro_rules! status_by_path {
+    ($($name:ident($($version:ident)?);)*) => {
+        $(
+            /// Describes the node. (Programs built long ago say which version of the structure they know.)
+            #[unsafe(no_mangle)]
+            unsafe extern "C-unwind" fn $name(
+                $($version: c_int,)?
+                path: *const c_char,
+                status: *mut libc::stat,
+            ) -> c_int {
+                // SAFETY: the caller's own arguments.
+                unsafe { node::stat(AT_FDCWD, path, status, || next::$name($($version,)? path, status)) }
+            }
+        )*
+    };
+}
+
+status_by_path! {
+    stat();
+    stat64();
+    lstat();
+    lstat64();
+    __xstat(version);
+    __xstat64(version);
+    __lxstat(version);
+    __lxstat64(version);
+}
+
+macro_rules! status_in_directory {
+    ($($name:ident;)*) => {
+        $(
+            /// Describes the node.
+            #[unsafe(no_mangle)]
+            unsafe extern "C-unwind" fn $name(
+                directory: c_int,
+                path: *const c_char,
+                status: *mut libc::stat,
+                flags: c_int,
+            ) -> c_int {
+                // SAFETY: the caller's own arguments.
+                unsafe { node::stat(directory, path, status, || next::$name(directory, path, status, flags)) }
+            }
+        )*
+    };
+}
+
+status_in_directory! {
+    fstatat;
+    fstatat64;
+}
+
+/// Describes the node.
+#[unsafe(no_mangle)]
+unsafe extern "C-unwind" fn statx(
+    directory: c_int,
+    path: *const c_char,
+    flags: c_int,
+    mask: c_uint,
+    status: *mut libc::statx,
+) -> c_int {
+    // SAFETY: the caller's own arguments.
+    unsafe { node::statx(directory, path, status, || next::statx(directory, path, flags, mask, status)) }
 }
 
 /// Serves the requests of the device and of objects.
@@ -133,13 +211,35 @@ unsafe extern "C-unwind" fn closefrom(first: c_int) {
     descriptors::within(from, c_uint::MAX).for_each(descriptors::forget);
 }
 
+macro_rules! changing_mask {
+    ($($name:ident;)*) => {
+        $(
+            /// Takes note of the thread's new mask.
+            #[unsafe(no_mangle)]
+            unsafe extern "C-unwind" fn $name(
+                how: c_int,
+                new: *const libc::sigset_t,
+                old: *mut libc::sigset_t,
+            ) -> c_int {
+                // SAFETY: the caller's own arguments.
+                let result = unsafe { next::$name(how, new, old) };
+                if !new.is_null() && actions::active() {
+                    signals::note_changed_mask();
+                }
+                result
+            }
+        )*
+    };
+}
+
+changing_mask! {
+    sigprocmask;
+    pthread_sigmask;
+}
+
 /// Keeps the program's view of its handlers.
 #[unsafe(no_mangle)]
-unsafe extern "C-unwind" fn sigaction(
-    signal: c_int,
-    new: *const libc::sigaction,
-    old: *mut libc::sigaction,
-) -> c_int {
+unsafe extern "C-unwind" fn sigaction(signal: c_int, new: *const libc::sigaction, old: *mut libc::sigaction) -> c_int {
     // SAFETY: the caller's own arguments.
     unsafe { actions::sigaction(signal, new, old) }
 }

@@ -114,7 +114,9 @@ impl Seats {
         });
         let _ = seat.tag.compare_exchange(0, tag); // S1
         let state = u64::from(tag);
-        if place(tag).state.compare_exchange(state, state).is_err() /* S2 */ {
+        if place(tag).state.compare_exchange(state, state).is_err()
+        /* S2 */
+        {
             seat.tag.store(0);
             return None;
         }

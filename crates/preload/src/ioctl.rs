@@ -10,7 +10,7 @@
 use crate::copy::{self, Fault};
 use crate::descriptors::{self, Known, NotOurs, What};
 use crate::instances::Seated;
-use crate::signals::Restart;
+use crate::signals::{self, Restart};
 use crate::threads::{self, Record};
 use crate::{actions, device, fail};
 use core::ffi::c_int;
@@ -56,6 +56,13 @@ struct WaitArguments {
     timeout_ns: u64,
     /// Address of `count` descriptors.
     objects: u64,
+    words: WaitWords,
+}
+
+/// The part of a wait's arguments that is 32 bits wide.
+#[repr(C)]
+#[derive(Clone, Copy)]
+struct WaitWords {
     count: u32,
     /// The result.
     index: u32,
@@ -66,9 +73,12 @@ struct WaitArguments {
     pad: u32,
 }
 
-// SAFETY: integers only, 40 bytes without padding (asserted below).
-unsafe impl copy::Plain for WaitArguments {}
-const _: () = assert!(size_of::<WaitArguments>() == 40 && offset_of!(WaitArguments, pad) == 36);
+// SAFETY: integers of 4 bytes.
+unsafe impl copy::Plain for WaitWords {}
+
+const WORDS_OFFSET: usize = offset_of!(WaitArguments, words);
+const INDEX_OFFSET: usize = WORDS_OFFSET + offset_of!(WaitWords, index);
+const _: () = assert!(size_of::<WaitArguments>() == 40 && WORDS_OFFSET == 16 && INDEX_OFFSET == 20);
 
 /// The timeout is on the realtime clock.
 const REALTIME: u32 = 1;
@@ -166,7 +176,7 @@ pub(crate) fn serve(fd: c_int, request: u32, argument: usize) -> Option<c_int> {
 #[inline(never)]
 fn attempt(record: &'static Record, fd: c_int, request: u32, argument: usize) -> Answer {
     record.counts.operation();
-    let work = AssertUnwindSafe(|| perform(record, fd, request, argument));
+    let work = AssertUnwindSafe(|| signals::with_faults(record, || perform(record, fd, request, argument)));
     std::panic::catch_unwind(work).unwrap_or_else(|_| {
         record.waiting.store(0);
         Err(Refusal::Error(libc::EIO))
@@ -223,14 +233,7 @@ fn create(record: &'static Record, fd: c_int, tag: u32, kind: Kind, new: New) ->
 }
 
 #[inline(always)]
-fn on_object(
-    record: &'static Record,
-    tag: u32,
-    kind: Kind,
-    object: Object,
-    request: u32,
-    argument: usize,
-) -> Answer {
+fn on_object(record: &'static Record, tag: u32, kind: Kind, object: Object, request: u32, argument: usize) -> Answer {
     match request {
         SEM_RELEASE => {
             let count = copy::read(argument)?;
@@ -298,20 +301,21 @@ fn written<T: copy::Plain>(address: usize, value: &T) -> Answer {
 }
 
 fn wait(record: &'static Record, tag: u32, all: bool, argument: usize) -> Answer {
-    let arguments: WaitArguments = copy::read(argument)?;
-    let count = arguments.count as usize;
-    if arguments.pad != 0 || arguments.flags & !REALTIME != 0 || arguments.owner == 0 || count > OBJECTS_MAX {
+    let [timeout_ns, list] = copy::read_pair(argument)?;
+    let WaitWords { count, flags, owner, alert, pad, .. } = copy::read(argument.wrapping_add(WORDS_OFFSET))?;
+    let count = count as usize;
+    if pad != 0 || flags & !REALTIME != 0 || owner == 0 || count > OBJECTS_MAX {
         return Err(Refusal::Error(libc::EINVAL));
     }
     let mut room = [const { MaybeUninit::uninit() }; OBJECTS_MAX];
-    let descriptors = copy::read_slice(arguments.objects as usize, &mut room[..count])?;
+    let descriptors = copy::read_slice(list as usize, &mut room[..count])?;
     let mut room = [const { MaybeUninit::uninit() }; OBJECTS_MAX];
     for (place, fd) in room.iter_mut().zip(descriptors) {
         place.write(object_of(record, tag, *fd)?);
     }
     // SAFETY: the first `count` places were written just now.
     let objects = unsafe { core::slice::from_raw_parts(room.as_ptr().cast::<Object>(), count) };
-    let alert = match arguments.alert {
+    let alert = match alert {
         0 => None,
         fd => Some(object_of(record, tag, fd as c_int)?),
     };
@@ -323,17 +327,17 @@ fn wait(record: &'static Record, tag: u32, all: bool, argument: usize) -> Answer
     // A signal that came before this point could not interrupt the wait, so its handler goes first, as if it had come
     // before the call.
     let ended = record.owed.is_empty().then(|| {
-        let deadline = deadline(&arguments);
+        let deadline = deadline(timeout_ns, flags & REALTIME != 0);
         match all {
-            false => arena.wait_any(waiter, objects, alert, arguments.owner, deadline),
-            true => arena.wait_all(waiter, objects, alert, arguments.owner, deadline),
+            false => arena.wait_any(waiter, objects, alert, owner, deadline),
+            true => arena.wait_all(waiter, objects, alert, owner, deadline),
         }
     });
     record.waiting.store(0);
     let ended = ended.ok_or(Refusal::Again)?;
     record.counts.wait(waiter.sleeps() - sleeps);
     let satisfied = ended?;
-    copy::write(argument.wrapping_add(offset_of!(WaitArguments, index)), &satisfied.index)?;
+    copy::write(argument.wrapping_add(INDEX_OFFSET), &satisfied.index)?;
     if satisfied.abandoned { Err(Refusal::Error(libc::EOWNERDEAD)) } else { Ok(0) }
 }
 
@@ -353,9 +357,9 @@ fn object_of(record: &'static Record, tag: u32, fd: c_int) -> Result<Object, Ref
 }
 
 /// The kernel's clock values are signed: what is negative there never comes on one clock, and is long past on the other.
-fn deadline(arguments: &WaitArguments) -> Deadline {
+fn deadline(timeout_ns: u64, realtime: bool) -> Deadline {
     const NEGATIVE: u64 = 1 << 63;
-    match (arguments.timeout_ns, arguments.flags & REALTIME != 0) {
+    match (timeout_ns, realtime) {
         (u64::MAX, _) | (NEGATIVE.., false) => Deadline::Never,
         (NEGATIVE.., true) => Deadline::NOW,
         (ns, true) => Deadline::Realtime(ns),
@@ -379,15 +383,11 @@ mod tests {
 
     #[test]
     fn deadlines_as_the_kernel_takes_them() {
-        let at = |timeout_ns, flags| {
-            let none = WaitArguments { timeout_ns, objects: 0, count: 0, index: 0, flags, owner: 1, alert: 0, pad: 0 };
-            deadline(&none)
-        };
-        assert_eq!(at(u64::MAX, 0), Deadline::Never);
-        assert_eq!(at(u64::MAX, REALTIME), Deadline::Never);
-        assert_eq!(at(1 << 63, 0), Deadline::Never);
-        assert_eq!(at(1 << 63, REALTIME), Deadline::NOW);
-        assert_eq!(at(5, 0), Deadline::Monotonic(5));
-        assert_eq!(at(5, REALTIME), Deadline::Realtime(5));
+        assert_eq!(deadline(u64::MAX, false), Deadline::Never);
+        assert_eq!(deadline(u64::MAX, true), Deadline::Never);
+        assert_eq!(deadline(1 << 63, false), Deadline::Never);
+        assert_eq!(deadline(1 << 63, true), Deadline::NOW);
+        assert_eq!(deadline(5, false), Deadline::Monotonic(5));
+        assert_eq!(deadline(5, true), Deadline::Realtime(5));
     }
 }

@@ -1,7 +1,7 @@
 //! A preloaded library that serves `/dev/ntsync` in user space, for programs that were written for the driver.
 //!
 //! * [`entry`]: the C library's functions that this library stands in front of, and [`next`], the real ones
-//! * [`device`]: which paths mean the device, and what opening it does
+//! * [`device`]: which paths mean the device, and what opening it does; [`node`]: what those see who only look at it
 //! * [`ioctl`]: the fourteen requests with the driver's checks in the driver's order, over [`copy`], the guarded copy
 //! * [`descriptors`]: what this process knows about its descriptors; [`instances`]: the arenas behind them
 //! * [`signals`]: how a handler may run at any instruction, block, and never return; [`actions`]: the program's handlers
@@ -25,6 +25,7 @@ mod ioctl;
 mod lock;
 mod log;
 mod next;
+mod node;
 mod signals;
 mod threads;
 

@@ -9,7 +9,7 @@ use ntux_platform::atomic::Word64;
 
 /// The address of the C library's function `name` (which ends with a zero), remembered in `cache`; none if it has none.
 #[inline(always)]
-fn address(cache: &Word64, name: &str) -> Option<usize> {
+pub(crate) fn address(cache: &Word64, name: &str) -> Option<usize> {
     match cache.load() {
         0 => look_up(cache, name),
         known => Some(known as usize),
@@ -66,11 +66,26 @@ next! {
     fn __open64_2(path: *const c_char, flags: c_int);
     fn __openat_2(directory: c_int, path: *const c_char, flags: c_int);
     fn __openat64_2(directory: c_int, path: *const c_char, flags: c_int);
+    fn access(path: *const c_char, mode: c_int);
+    fn faccessat(directory: c_int, path: *const c_char, mode: c_int, flags: c_int);
+    fn stat(path: *const c_char, status: *mut libc::stat);
+    fn stat64(path: *const c_char, status: *mut libc::stat);
+    fn lstat(path: *const c_char, status: *mut libc::stat);
+    fn lstat64(path: *const c_char, status: *mut libc::stat);
+    fn fstatat(directory: c_int, path: *const c_char, status: *mut libc::stat, flags: c_int);
+    fn fstatat64(directory: c_int, path: *const c_char, status: *mut libc::stat, flags: c_int);
+    fn __xstat(version: c_int, path: *const c_char, status: *mut libc::stat);
+    fn __xstat64(version: c_int, path: *const c_char, status: *mut libc::stat);
+    fn __lxstat(version: c_int, path: *const c_char, status: *mut libc::stat);
+    fn __lxstat64(version: c_int, path: *const c_char, status: *mut libc::stat);
+    fn statx(directory: c_int, path: *const c_char, flags: c_int, mask: c_uint, status: *mut libc::statx);
     fn ioctl(fd: c_int, request: c_ulong, argument: *mut c_void);
     fn close(fd: c_int);
     fn dup2(old: c_int, new: c_int);
     fn dup3(old: c_int, new: c_int, flags: c_int);
     fn close_range(first: c_uint, last: c_uint, flags: c_int);
+    fn sigprocmask(how: c_int, new: *const libc::sigset_t, old: *mut libc::sigset_t);
+    fn pthread_sigmask(how: c_int, new: *const libc::sigset_t, old: *mut libc::sigset_t);
     fn sigaction(signal: c_int, new: *const libc::sigaction, old: *mut libc::sigaction);
 }
 

@@ -24,6 +24,7 @@
 //!   one comes first, it becomes due in turn.
 //! * S4: a signal that may not be owed (S2) is blocked in the interrupted context and sent again to this thread.
 //! * S5: the mask is restored by the last instruction before the handler ([`restore`]), in a frame without destructors.
+//! * S6: a fault's signal that the program blocks is unblocked for the time inside; one sent by `kill` is put back (S4).
 //!
 //! # Interrupted at each step
 //! Before `inside` is set and after it is cleared the handler runs directly: as if the signal had come before or after
@@ -52,6 +53,8 @@ const FAULTS: Mask = bit(libc::SIGSEGV)
     | bit(libc::SIGFPE)
     | bit(libc::SIGTRAP)
     | bit(libc::SIGSYS);
+/// Signals that the guarded copy can cause.
+const GUARDED: Mask = bit(libc::SIGSEGV) | bit(libc::SIGBUS);
 /// Signals that the C library keeps for itself (cancellation and changes of identity); it handles them alone.
 const LIBRARY: Mask = bit(32) | bit(33);
 /// Signals that come from outside at any time: blocked while one is owed, and in the trampoline.
@@ -128,7 +131,8 @@ impl Due {
 /// Called by the kernel as a signal handler.
 pub(crate) unsafe extern "C-unwind" fn trampoline(signal: c_int, info: *mut libc::siginfo_t, context: *mut c_void) {
     // SAFETY: the kernel hands in valid memory for the time of the handler.
-    let (information, machine) = unsafe { (&mut *info.cast::<Information>(), &mut *context.cast::<libc::ucontext_t>()) };
+    let (information, machine) =
+        unsafe { (&mut *info.cast::<Information>(), &mut *context.cast::<libc::ucontext_t>()) };
     // SAFETY: as above.
     let code = unsafe { (*info).si_code };
     let record = threads::current();
@@ -179,7 +183,8 @@ fn stand_in(signal: c_int) -> Information {
 /// S2 and S4: the thread is inside, the handler has to wait.
 fn owe(record: &Record, signal: c_int, information: &Information, machine: &mut libc::ucontext_t) {
     let interrupted = mask_of(machine);
-    if !record.owed.is_empty() {
+    let meant_to_be_blocked = record.faults_blocked.load() != 0 && bit(signal) & GUARDED != 0;
+    if !record.owed.is_empty() || meant_to_be_blocked {
         *interrupted |= bit(signal);
         send_to_self(signal, information);
         return;
@@ -259,6 +264,35 @@ pub(crate) fn send_to_self(signal: c_int, information: &Information) {
         libc::syscall(libc::SYS_rt_tgsigqueueinfo, process, thread, signal, whole.as_ptr());
         *crate::errno() = error;
     }
+}
+
+/// Takes note of a mask that the program gives to this thread.
+pub(crate) fn note_mask(record: &Record, mask: Mask) {
+    record.faults_blocked.store(u32::from(mask & GUARDED != 0));
+}
+
+/// Takes note of the mask as it is now, after the program changed it by a function that we stand in front of.
+pub(crate) fn note_changed_mask() {
+    if let Some(record) = threads::current() {
+        note_mask(record, change(libc::SIG_BLOCK, 0));
+    }
+}
+
+/// Runs `work` so that the guarded copy can fail: the kernel kills a thread that faults with the fault's signal blocked.
+/// A program that blocks these signals pays two system calls for each operation. The note may be out of date after a
+/// jump that restored a mask: one that says "blocked" is corrected here, one that does not is the difference that is left.
+#[inline(always)]
+pub(crate) fn with_faults<R>(record: &Record, work: impl FnOnce() -> R) -> R {
+    if record.faults_blocked.load() == 0 { work() } else { with_faults_unblocked(record, work) }
+}
+
+#[cold]
+fn with_faults_unblocked<R>(record: &Record, work: impl FnOnce() -> R) -> R {
+    let blocked = change(libc::SIG_UNBLOCK, GUARDED) & GUARDED;
+    let result = work();
+    change(libc::SIG_BLOCK, blocked);
+    record.faults_blocked.store(u32::from(blocked != 0));
+    result
 }
 
 /// Blocks all asynchronous signals and returns the mask from before. The error number stays as it was.

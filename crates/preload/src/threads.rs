@@ -26,6 +26,8 @@ use ntux_platform::atomic::{Ordering, Word32, Word64, compiler_fence};
 #[repr(C, align(64))]
 pub(crate) struct Record {
     inside: Word32,
+    /// The program blocks SIGSEGV or SIGBUS on this thread, as far as is known ([`signals::with_faults`]).
+    pub(crate) faults_blocked: Word32,
     /// Address of the [`ntux_sync::Waiter`] that is in a wait, for the trampoline; 0 when none is.
     pub(crate) waiting: Word64,
     pub(crate) seats: instances::Seats,
@@ -236,6 +238,9 @@ pub(crate) fn map_page() -> *mut libc::c_void {
 fn claim() -> Option<&'static Record> {
     let mask = signals::block();
     let record = current().or_else(claim_blocked);
+    if let Some(record) = record {
+        signals::note_mask(record, mask);
+    }
     signals::restore(mask);
     record
 }

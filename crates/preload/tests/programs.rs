@@ -7,12 +7,24 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 use std::sync::LazyLock;
 
-/// The library that cargo built together with this test.
-fn library() -> PathBuf {
-    let test = std::env::current_exe().expect("the test knows its own path");
-    let deps = test.parent().expect("it lies in a directory");
-    let candidates = [deps.join("libntux_preload.so"), deps.with_file_name("libntux_preload.so")];
-    candidates.into_iter().find(|path| path.exists()).expect("cargo builds the library before its tests")
+/// The library to test: what `NTUX_PRELOAD_LIBRARY` names, or one that is built here. (Cargo does not build a library that
+/// nothing can link to before it runs tests.)
+static LIBRARY: LazyLock<PathBuf> = LazyLock::new(|| {
+    let given = std::env::var_os("NTUX_PRELOAD_LIBRARY").map(PathBuf::from);
+    given.unwrap_or_else(|| build("library", &[]))
+});
+
+fn build(name: &str, arguments: &[&str]) -> PathBuf {
+    let directory = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
+    let output = Command::new(env!("CARGO"))
+        .args(["build", "--quiet", "--offline", "--manifest-path", concat!(env!("CARGO_MANIFEST_DIR"), "/Cargo.toml")])
+        .args(arguments)
+        .arg("--target-dir")
+        .arg(&directory)
+        .output()
+        .expect("cargo starts");
+    assert!(output.status.success(), "{}", complaints(&output));
+    directory.join("debug/libntux_preload.so")
 }
 
 fn compile(name: &str) -> PathBuf {
@@ -55,7 +67,7 @@ macro_rules! scenarios {
         $(
             #[test]
             fn $name() {
-                succeeds(command(&$program, &library()).arg(stringify!($name)));
+                succeeds(command(&$program, &LIBRARY).arg(stringify!($name)));
             }
         )*
     };
@@ -63,7 +75,7 @@ macro_rules! scenarios {
 
 #[test]
 fn arguments() {
-    succeeds(&mut command(&ARGUMENTS, &library()));
+    succeeds(&mut command(&ARGUMENTS, &LIBRARY));
 }
 
 scenarios! {
@@ -87,6 +99,7 @@ scenarios! {
 scenarios! {
     PROCESSES:
     numbers_and_flags,
+    looking_first,
     copies_mean_the_same,
     numbers_are_used_again,
     closing_during_a_wait,
@@ -98,22 +111,18 @@ scenarios! {
     many_devices,
     owner_is_killed,
     objects_of_the_killed,
+    threads_come_and_go,
+    cancelled_in_a_wait,
+    children_that_borrow_memory,
+    forked_in_the_middle,
+    numbers_among_threads,
     foreign_calls,
 }
 
 /// The harness is able to fail: a library that calls handlers on top of a queued wait must not pass.
 #[test]
 fn a_planted_bug_is_caught() {
-    let directory = Path::new(env!("CARGO_TARGET_TMPDIR")).join("planted");
-    let build = Command::new(env!("CARGO"))
-        .args(["build", "--quiet", "--offline", "--features", "planted", "--manifest-path"])
-        .arg(concat!(env!("CARGO_MANIFEST_DIR"), "/Cargo.toml"))
-        .arg("--target-dir")
-        .arg(&directory)
-        .output()
-        .expect("cargo starts");
-    assert!(build.status.success(), "{}", complaints(&build));
-    let library = directory.join("debug/libntux_preload.so");
+    let library = build("planted", &["--features", "planted"]);
     for scenario in ["blocking_handler", "pulse_in_handler"] {
         let output = command(&SIGNALS, &library).arg(scenario).output().expect("the program starts");
         let failed_check = String::from_utf8_lossy(&output.stderr).contains("failed: ");
@@ -125,7 +134,7 @@ fn a_planted_bug_is_caught() {
 fn the_log_says_what_was_served() {
     let log = Path::new(env!("CARGO_TARGET_TMPDIR")).join("served.log");
     let _ = std::fs::remove_file(&log);
-    succeeds(command(&PROCESSES, &library()).arg("many_devices").env("NTUX_LOG", &log));
+    succeeds(command(&PROCESSES, &LIBRARY).arg("many_devices").env("NTUX_LOG", &log));
     let text = std::fs::read_to_string(&log).expect("the log was written");
     let expected = "served in user space; opened 101 times; 1000 operations; 300 waits, 300 of them never entered";
     assert!(text.contains(expected), "{text}");
@@ -134,13 +143,13 @@ fn the_log_says_what_was_served() {
 #[test]
 fn the_kernel_can_be_asked_for() {
     let served = Path::new("/dev/ntsync").exists();
-    let output = command(&PROCESSES, &library()).arg("many_devices").env("NTUX_DEVICE", "kernel").output();
+    let output = command(&PROCESSES, &LIBRARY).arg("many_devices").env("NTUX_DEVICE", "kernel").output();
     assert_eq!(output.expect("the program starts").status.success(), served);
 }
 
 #[test]
 fn a_bad_setting_is_reported_and_ignored() {
-    let mut bad = command(&PROCESSES, &library());
+    let mut bad = command(&PROCESSES, &LIBRARY);
     let output = succeeds(bad.arg("owner_is_killed").env("NTUX_DEVICE", "yes").env("NTUX_SPIN", "-1"));
     let text = String::from_utf8_lossy(&output.stderr);
     assert!(text.contains("NTUX_DEVICE must be") && text.contains("NTUX_SPIN must be"), "{text}");

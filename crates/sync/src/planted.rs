@@ -28,6 +28,12 @@ pub enum Bug {
     NoAttempt,
     /// A wait over several objects looks at one after the other and takes what it finds.
     NaivePoll,
+    /// A probe decides without looking again at the earlier objects.
+    ProbeBlind,
+    /// A carry does not look at the word again after it has looked beside it.
+    CarryNoCheck,
+    /// A bag that grows replaces whatever stands at the end of its chain.
+    GrowBlind,
     /// A signal ignores that somebody waits for several objects.
     WaitAllUnseen,
 }

@@ -208,7 +208,8 @@ impl Arena {
             return Ok(None);
         }
         let probing = epoch.load();
-        let decided = self.unchanged(request, versions, found.position)
+        let undisturbed = planted(Bug::ProbeBlind) || self.unchanged(request, versions, found.position);
+        let decided = undisturbed
             && probing.state() == State::Probing
             && epoch.slot.exchange(probing, probing.satisfied(index, abandoned));
         if !decided {

@@ -39,6 +39,8 @@ use crate::{Error, Object, RETRIES, Result};
 
 /// Objects whose last word a thread remembers.
 const REMEMBERED: usize = 4;
+/// Looks that are always affordable where looking is allowed.
+const SPINS_MIN: u32 = 16;
 const TAKEN: u64 = 1 << 63;
 const PEER_SHIFT: u32 = 32;
 const PEER_MASK: u64 = 0xfff;
@@ -62,6 +64,8 @@ pub struct Waiter {
     stepped_aside: Cell<bool>,
     thread_id: Cell<u32>,
     sleeps: Cell<u64>,
+    /// How long this thread looks before its next sleep.
+    spins: Cell<u32>,
     /// Words that this thread left behind, by object.
     memory: [Cell<(u64, ObjectWord)>; REMEMBERED],
     thread: PhantomData<*mut ()>,
@@ -214,13 +218,29 @@ impl Epoch<'_> {
         withdraw(self.slot, self.ticket)
     }
 
+    /// Looks at the outcome for a short while, if the arena allows it. How long adapts: a thread for whom it was worth it may
+    /// look longer the next time, one for whom it was not looks half as long.
+    fn spin(&self) -> Option<End> {
+        let most = self.arena.spins();
+        if most == 0 {
+            return None;
+        }
+        let budget = self.waiter.spins.get().clamp(SPINS_MIN.min(most), most);
+        for spent in 0..budget {
+            if let Some(end) = self.end() {
+                self.waiter.spins.set(spent.saturating_mul(2).saturating_add(SPINS_MIN));
+                return Some(end);
+            }
+            core::hint::spin_loop();
+        }
+        self.waiter.spins.set(budget / 2);
+        None
+    }
+
     /// Sleeps until the wait is decided, or withdraws it when its deadline passes.
     pub(crate) fn sleep(&self, deadline: Deadline) -> End {
-        for _ in 0..self.arena.spins() {
-            match self.end() {
-                Some(end) => return end,
-                None => core::hint::spin_loop(),
-            }
+        if let Some(end) = self.spin() {
+            return end;
         }
         for _ in 0..RETRIES {
             let seen = self.load();
@@ -265,6 +285,7 @@ impl Arena {
             stepped_aside: Cell::new(false),
             thread_id: Cell::new(0),
             sleeps: Cell::new(0),
+            spins: Cell::new(0),
             memory: Default::default(),
             thread: PhantomData,
         }

@@ -34,6 +34,18 @@ fn in_child(body: impl FnOnce()) {
     }
 }
 
+/// Runs all tests of this program once more, without what not every kernel has.
+#[test]
+fn everything_holds_without_what_old_kernels_lack() {
+    const FEATURES: &str = "robust_list,wipe_on_fork,memfd_noexec_seal";
+    if std::env::var_os("NTUX_WITHOUT").is_some() {
+        return;
+    }
+    let program = std::env::current_exe().unwrap();
+    let again = std::process::Command::new(program).env("NTUX_WITHOUT", FEATURES).output().unwrap();
+    assert!(again.status.success(), "{}", String::from_utf8_lossy(&again.stdout));
+}
+
 #[test]
 fn an_object_is_gone_once_closed_and_its_successor_is_another() {
     let arena = small(1, 1);

@@ -7,7 +7,7 @@ use std::io;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
 use std::sync::Mutex;
 
-use super::{Peer, Reset};
+use super::{Peer, Reset, descriptors_max};
 
 const PATH: &CStr = c"/dev/ntsync";
 const CREATE_SEM: libc::c_ulong = 0x4008_4e80;
@@ -82,6 +82,10 @@ impl Device {
 impl Peer for Device {
     type Thread = u32;
     type Object = RawFd;
+
+    fn objects_max(&self) -> usize {
+        descriptors_max()
+    }
 
     fn join(&self, owner: u32) -> io::Result<u32> {
         Ok(owner)

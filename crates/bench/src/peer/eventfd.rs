@@ -7,7 +7,7 @@ use std::io;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
 use std::sync::Mutex;
 
-use super::{Peer, Reset};
+use super::{Peer, Reset, descriptors_max};
 
 const WAIT_COUNT_MAX: usize = 64;
 
@@ -40,6 +40,10 @@ impl EventFd {
 impl Peer for EventFd {
     type Thread = ();
     type Object = Object;
+
+    fn objects_max(&self) -> usize {
+        descriptors_max()
+    }
 
     fn join(&self, _: u32) -> io::Result<()> {
         Ok(())

@@ -13,13 +13,15 @@ use crate::asleep::{ThreadId, joined, start, until_asleep};
 use crate::bench::Bench;
 use crate::measure::{Effort, Sample, per_operation};
 use crate::peer::arena::RustArena;
-use crate::peer::{Peer, Reset};
+use crate::peer::{Peer, Reset, unsupported};
 use crate::record::{Group, Unit};
 
 const OBJECT_COUNTS: [usize; 5] = [10, 100, 1_000, 10_000, 100_000];
 const WAITER_COUNTS: [u32; 4] = [1, 10, 100, 1_000];
 /// Objects that one pass touches, spread over all there are.
 const TOUCHED_MAX: usize = 1_000;
+/// Objects that are created in a round, beside those there are.
+const CREATED: usize = 16;
 /// Has no common divisor with any of the counts, so that its multiples visit every object, far apart.
 const STRIDE: usize = 7_919;
 
@@ -28,9 +30,8 @@ const WAITER_BYTES: &str = "bytes for each waiting thread";
 
 pub(crate) fn run<P: Peer>(bench: &mut Bench, open: &impl Fn() -> io::Result<P>) {
     for count in OBJECT_COUNTS {
-        let set = format!("set among {count} objects");
-        let wait = format!("wait among {count} objects");
-        bench.times(Group::Growth, [set.as_str(), wait.as_str()], |effort| among_objects(effort, open, count));
+        let names = ["set", "wait", "create"].map(|operation| format!("{operation} among {count} objects"));
+        bench.times(Group::Growth, names.each_ref().map(String::as_str), |effort| among_objects(effort, open, count));
     }
     for count in WAITER_COUNTS {
         let names = [
@@ -48,33 +49,44 @@ pub(crate) fn memory(bench: &mut Bench) {
     bench.run(Group::Memory, Unit::Bytes, [WAITER_BYTES], |_| waiter_bytes().map(|sample| [sample]));
 }
 
-/// Sets many events, then waits for each of them: the mean of a set, and of a wait.
-fn among_objects<P: Peer>(effort: Effort, open: &impl Fn() -> io::Result<P>, count: usize) -> io::Result<[Sample; 2]> {
+/// Sets many events, then waits for each of them, then creates some more: the mean of each.
+fn among_objects<P: Peer>(effort: Effort, open: &impl Fn() -> io::Result<P>, count: usize) -> io::Result<[Sample; 3]> {
     let (peer, mut thread) = open_and_join(open)?;
+    let created = (effort.rounds + 1) * CREATED;
+    if peer.objects_max() < count + created {
+        return unsupported("a descriptor each: too many");
+    }
     let events: Vec<_> = (0..count).map(|_| peer.event(&mut thread, Reset::Auto)).collect::<io::Result<_>>()?;
     let touched = count.min(TOUCHED_MAX);
     let mut place = 0;
-    let mut rounds = [Vec::new(), Vec::new()];
+    let mut rounds = [Vec::new(), Vec::new(), Vec::new()];
     for round in 0..=effort.rounds {
-        let (mut sums, mut passes) = ([0u64; 2], 0u64);
-        while sums[0] + sums[1] < effort.round_ns() {
+        let (mut set_ns, mut wait_ns, mut passes) = (0, 0, 0u64);
+        while set_ns + wait_ns < effort.round_ns() {
             let places = (0..touched).map(|step| (place + step * STRIDE) % count);
             let begin = monotonic_ns();
             places.clone().try_for_each(|place| peer.set(&mut thread, events[place]))?;
             let middle = monotonic_ns();
             places.clone().try_for_each(|place| peer.wait(&mut thread, events[place]))?;
-            sums[0] += middle - begin;
-            sums[1] += monotonic_ns() - middle;
+            set_ns += middle - begin;
+            wait_ns += monotonic_ns() - middle;
             passes += 1;
             place = (place + touched * STRIDE) % count;
         }
+        let begin = monotonic_ns();
+        (0..CREATED).try_for_each(|_| peer.event(&mut thread, Reset::Auto).map(|_| ()))?;
+        let create_ns = monotonic_ns() - begin;
         // The first is the warm-up.
         if round > 0 {
             let operations = (passes * touched as u64) as f64;
-            rounds.iter_mut().zip(sums).for_each(|(round, sum)| round.push(sum as f64 / operations));
+            rounds[0].push(set_ns as f64 / operations);
+            rounds[1].push(wait_ns as f64 / operations);
+            rounds[2].push(create_ns as f64 / CREATED as f64);
         }
     }
-    Ok(rounds.map(|round| Sample::of_rounds(round, touched as u64)))
+    let [set, wait, create] = rounds;
+    let touched = touched as u64;
+    Ok([Sample::of_rounds(set, touched), Sample::of_rounds(wait, touched), Sample::of_rounds(create, CREATED as u64)])
 }
 
 /// Who was woken reports when it ran.

@@ -54,6 +54,55 @@ static void bad_pointers(int device)
     own_fault();
 }
 
+static int shared_device;
+
+static void use_bad_pointer(int signal, siginfo_t *info, void *context)
+{
+    (void)signal, (void)info, (void)context;
+    REFUSED(ioctl(shared_device, CREATE_EVENT, bad), EFAULT);
+    own_faults += 100;
+}
+
+static void *blocked_from_the_start(void *argument)
+{
+    REFUSED(ioctl(shared_device, CREATE_EVENT, bad), EFAULT);
+    sigset_t mask;
+    CHECK(pthread_sigmask(SIG_BLOCK, NULL, &mask) == 0 && sigismember(&mask, SIGSEGV) == 1);
+    return argument;
+}
+
+/* Bad pointers do no harm where faults are blocked either, and blocked they stay. */
+static void blocked_faults(int device)
+{
+    sigset_t all, before, mask;
+    pthread_t thread;
+    shared_device = device;
+    sigfillset(&all);
+    sigdelset(&all, SIGALRM);
+    CHECK(pthread_sigmask(SIG_SETMASK, &all, &before) == 0);
+    REFUSED(ioctl(device, CREATE_EVENT, bad), EFAULT);
+    REFUSED(ioctl(device, WAIT_ANY, bad), EFAULT);
+    CHECK(pthread_create(&thread, NULL, blocked_from_the_start, NULL) == 0 && pthread_join(thread, NULL) == 0);
+    CHECK(sigprocmask(SIG_SETMASK, &before, &mask) == 0 && sigismember(&mask, SIGSEGV) == 1);
+    REFUSED(ioctl(device, CREATE_EVENT, bad), EFAULT);
+    struct sigaction action = {.sa_sigaction = use_bad_pointer, .sa_flags = SA_SIGINFO, .sa_mask = all};
+    CHECK(sigaction(SIGUSR1, &action, NULL) == 0);
+    int expected = own_faults + 100;
+    raise(SIGUSR1);
+    CHECK(own_faults == expected);
+    REFUSED(ioctl(device, CREATE_EVENT, bad), EFAULT);
+    CHECK(pthread_sigmask(SIG_BLOCK, NULL, &mask) == 0 && sigismember(&mask, SIGSEGV) == 0);
+    /* Sent while it is blocked, it waits until it is not. */
+    CHECK(pthread_sigmask(SIG_SETMASK, &all, NULL) == 0);
+    handle(SIGBUS, use_bad_pointer, 0);
+    signal_thread(thread_id(), SIGBUS);
+    for (int i = 0; i < 100; i++)
+        REFUSED(ioctl(device, CREATE_EVENT, NULL), EFAULT);
+    CHECK(own_faults == expected);
+    CHECK(pthread_sigmask(SIG_SETMASK, &before, NULL) == 0);
+    CHECK(own_faults == expected + 100);
+}
+
 static void results_that_cannot_be_written(int device)
 {
     int sem = semaphore(device, 1, 5), mut = mutex(device, 7, 2);
@@ -260,6 +309,7 @@ int main(void)
     handle(SIGSEGV, on_fault, 0);
     bad_pointers(device);
     results_that_cannot_be_written(device);
+    blocked_faults(device);
     struct sigaction seen;
     CHECK(sigaction(SIGSEGV, NULL, &seen) == 0 && seen.sa_sigaction == on_fault);
     CHECK((void *)signal(SIGSEGV, SIG_DFL) == (void *)on_fault);

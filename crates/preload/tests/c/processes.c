@@ -43,6 +43,26 @@ static void numbers_and_flags(void)
     REFUSED(open(nowhere, O_RDONLY), EFAULT);
 }
 
+/* Who looks before opening sees a device node. */
+static void looking_first(void)
+{
+    struct stat status;
+    struct statx more;
+    int dev = open("/dev", O_RDONLY | O_DIRECTORY);
+    errno = 12345;
+    CHECK(access("/dev/ntsync", R_OK | W_OK) == 0 && faccessat(dev, "ntsync", F_OK, 0) == 0 && errno == 12345);
+    REFUSED(access("/dev/ntsync", X_OK), EACCES);
+    REFUSED(access("/dev/ntsynd", F_OK), ENOENT);
+    CHECK(stat("/dev/ntsync", &status) == 0 && S_ISCHR(status.st_mode) && (status.st_mode & 0777) == 0666);
+    CHECK(lstat("/dev/ntsync", &status) == 0 && S_ISCHR(status.st_mode) && status.st_rdev != 0);
+    CHECK(fstatat(dev, "ntsync", &status, 0) == 0 && S_ISCHR(status.st_mode));
+    CHECK(statx(AT_FDCWD, "/dev/ntsync", 0, STATX_BASIC_STATS, &more) == 0 && S_ISCHR(more.stx_mode));
+    REFUSED(stat("/dev/ntsynd", &status), ENOENT);
+    CHECK(stat("/dev/null", &status) == 0 && S_ISCHR(status.st_mode) && fstat(dev, &status) == 0);
+    struct stat *volatile nowhere = NULL;
+    REFUSED(stat("/dev/null", nowhere), EFAULT);
+}
+
 static void copies_mean_the_same(void)
 {
     int fd = event(device, 1, 0), copy = dup(fd), far = fcntl(fd, F_DUPFD_CLOEXEC, 500), second = dup(device);
@@ -326,6 +346,159 @@ static void objects_of_the_killed(void)
     }
 }
 
+static void *come_and_go(void *argument)
+{
+    int fd = *(int *)argument;
+    CHECK(wait_one(device, fd, FOREVER) == 0 && set(fd) == 0);
+    return NULL;
+}
+
+/* Threads come and go, and leave nothing behind. */
+static void threads_come_and_go(void)
+{
+    int fd = event(device, 0, 1), lines = 0;
+    for (int i = 0; i < 3000; i++) {
+        pthread_t threads[4];
+        for (int k = 0; k < 4; k++)
+            CHECK(pthread_create(&threads[k], NULL, come_and_go, &fd) == 0);
+        for (int k = 0; k < 4; k++)
+            CHECK(pthread_join(threads[k], NULL) == 0);
+        if (i == 300)
+            lines = mappings();
+    }
+    CHECK(signaled(fd) == 1 && mappings() <= lines + 20);
+}
+
+/* A cancelled thread ends where it may, which a wait is not. */
+static void *to_be_cancelled(void *argument)
+{
+    struct waiting *waiting = argument;
+    waiting->thread = thread_id();
+    waiting->result = wait_one(device, waiting->fd, FOREVER);
+    for (int i = 0; i < 100; i++)
+        close(event(device, 0, 0));
+    sleep_ms(60000);
+    waiting->result = -2;
+    return NULL;
+}
+
+static void cancelled_in_a_wait(void)
+{
+    struct waiting waiting = {.fd = event(device, 0, 0), .result = -3};
+    pthread_t thread;
+    void *value;
+    CHECK(pthread_create(&thread, NULL, to_be_cancelled, &waiting) == 0);
+    while (!waiting.thread)
+        sleep_ms(1);
+    until_asleep(waiting.thread);
+    CHECK(pthread_cancel(thread) == 0);
+    sleep_ms(50);
+    CHECK(waiting.result == -3);
+    set(waiting.fd);
+    CHECK(pthread_join(thread, &value) == 0 && value == PTHREAD_CANCELED && waiting.result == 0);
+}
+
+static void nothing(int signal) { (void)signal; }
+
+/* Children that share our memory until they exec change their own handlers and descriptors, not ours. */
+static void children_that_borrow_memory(void)
+{
+    struct sigaction seen;
+    int fd = event(device, 0, 1), status;
+    CHECK(signal(SIGUSR1, nothing) == SIG_DFL && signal(SIGINT, nothing) == SIG_DFL && signaled(fd) == 1);
+    pid_t child = vfork();
+    CHECK(child >= 0);
+    if (child == 0) {
+        struct sigaction action = {.sa_handler = SIG_IGN}, before;
+        if (sigaction(SIGUSR1, &action, &before) != 0 || before.sa_handler != nothing)
+            _exit(1);
+        if (sigaction(SIGUSR1, NULL, &before) != 0 || before.sa_handler != SIG_IGN)
+            _exit(2);
+        close(fd);
+        execl("/bin/sh", "sh", "-c", "kill -USR1 $$; exit 7", (char *)NULL);
+        _exit(3);
+    }
+    CHECK(waitpid(child, &status, 0) == child && WIFEXITED(status) && WEXITSTATUS(status) == 7);
+    CHECK(sigaction(SIGUSR1, NULL, &seen) == 0 && seen.sa_handler == nothing);
+    raise(SIGUSR1);
+    CHECK(signaled(fd) == 1 && wait_one(device, fd, 0) == 0);
+    CHECK(WEXITSTATUS(system("exit 5")) == 5);
+    CHECK(sigaction(SIGINT, NULL, &seen) == 0 && seen.sa_handler == nothing);
+    raise(SIGINT);
+}
+
+static volatile int stop;
+
+static void *wait_until_stopped(void *argument)
+{
+    int fd = *(int *)argument;
+    while (!stop)
+        wait_one(device, fd, in_ms(1));
+    return NULL;
+}
+
+/* Forked while other threads are in the middle of things, with the C library's knowledge and without. */
+static void forked_in_the_middle(void)
+{
+    int fd = event(device, 0, 0);
+    pthread_t threads[2];
+    for (int i = 0; i < 2; i++)
+        CHECK(pthread_create(&threads[i], NULL, wait_until_stopped, &fd) == 0);
+    for (int i = 0; i < 200; i++) {
+        pid_t child = i % 2 ? fork() : (pid_t)syscall(SYS_clone, SIGCHLD, 0, 0, 0, 0);
+        CHECK(child >= 0);
+        if (child == 0) {
+            int mine = event(device, 0, 1), other = open_device(), there = event(other, 1, 0);
+            CHECK(wait_one(device, mine, FOREVER) == 0 && wait_one(device, mine, 0) == -1 && errno == ETIMEDOUT);
+            set(there);
+            CHECK(wait_one(other, there, FOREVER) == 0);
+            REFUSED(wait_one(device, there, 0), EINVAL);
+            _exit(0);
+        }
+        exited_well(child);
+    }
+    stop = 1;
+    for (int i = 0; i < 2; i++)
+        CHECK(pthread_join(threads[i], NULL) == 0);
+}
+
+/* Many threads open, use and close descriptors whose numbers go around between them. */
+static void *use_and_close(void *argument)
+{
+    unsigned seed = (unsigned)(uintptr_t)argument;
+    for (int i = 0; i < 3000; i++) {
+        unsigned value = rand_r(&seed) % 1000;
+        int sem = semaphore(device, value, 1000 + value);
+        struct sem_args count = {0, 0};
+        CHECK(ioctl(sem, SEM_READ, &count) == 0 && count.count == value && count.max == 1000 + value);
+        int copy = dup(sem), file = open("/proc/self/exe", O_RDONLY);
+        CHECK(close(sem) == 0);
+        uint32_t add = 1;
+        CHECK(ioctl(copy, SEM_RELEASE, &add) == 0 && add == value);
+        CHECK(wait_one(device, copy, 0) == 0);
+        REFUSED(ioctl(file, SEM_READ, &count), ENOTTY);
+        if (i % 16 == 0) {
+            int own = open_device(), fd = event(own, 0, 1);
+            CHECK(wait_one(own, fd, 0) == 0);
+            REFUSED(wait_one(own, copy, 0), EINVAL);
+            CHECK(close(fd) == 0 && close(own) == 0);
+        }
+        CHECK(dup2(file, copy) == copy);
+        REFUSED(ioctl(copy, SEM_READ, &count), ENOTTY);
+        CHECK(close(copy) == 0 && close(file) == 0);
+    }
+    return NULL;
+}
+
+static void numbers_among_threads(void)
+{
+    pthread_t threads[4];
+    for (uintptr_t i = 0; i < 4; i++)
+        CHECK(pthread_create(&threads[i], NULL, use_and_close, (void *)(i + 1)) == 0);
+    for (int i = 0; i < 4; i++)
+        CHECK(pthread_join(threads[i], NULL) == 0);
+}
+
 /* What is not ours goes on as before. */
 static void foreign_calls(void)
 {
@@ -355,10 +528,12 @@ static void foreign_calls(void)
 
 static const struct { const char *name; void (*run)(void); } scenarios[] = {
 #define SCENARIO(name) {#name, name}
-    SCENARIO(numbers_and_flags), SCENARIO(copies_mean_the_same), SCENARIO(numbers_are_used_again),
+    SCENARIO(numbers_and_flags), SCENARIO(looking_first), SCENARIO(copies_mean_the_same), SCENARIO(numbers_are_used_again),
     SCENARIO(closing_during_a_wait), SCENARIO(fork_and_wait), SCENARIO(passed_over_a_socket),
     SCENARIO(out_of_descriptors), SCENARIO(opened_in_a_loop), SCENARIO(many_devices), SCENARIO(owner_is_killed),
-    SCENARIO(objects_of_the_killed), SCENARIO(foreign_calls),
+    SCENARIO(objects_of_the_killed), SCENARIO(threads_come_and_go), SCENARIO(cancelled_in_a_wait),
+    SCENARIO(children_that_borrow_memory), SCENARIO(forked_in_the_middle), SCENARIO(numbers_among_threads),
+    SCENARIO(foreign_calls),
 };
 
 int main(int argc, char **argv)

@@ -116,7 +116,8 @@ impl Arena {
         self.capacity
     }
 
-    /// How often a wait looks at its outcome before it goes to sleep; 0 at first.
+    /// How often, at most, a wait of this process looks at its outcome before it goes to sleep. 0 at first: not at all. Below
+    /// that bound the number adapts, for each thread, to whether looking was worth it.
     pub fn set_spins(&self, spins: u32) {
         self.spins.store(spins);
     }
