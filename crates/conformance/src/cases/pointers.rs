@@ -151,6 +151,8 @@ fn arguments_that_reach_beyond_the_memory_are_efault() {
         assert_eq!(ioctl(device.fd(), CREATE_SEM, pages.last_holding(bytes, &[0u32, 1])), Err(EFAULT));
         // All eight bytes are read, though only the owner is looked at.
         assert_eq!(ioctl(mutex.0 as i32, MUTEX_UNLOCK, pages.last_holding(bytes, &[OWNER, 0])), Err(EFAULT));
+        // Nor does owner 0 come first.
+        assert_eq!(ioctl(mutex.0 as i32, MUTEX_UNLOCK, pages.last_holding(bytes, &[0u32, 0])), Err(EFAULT));
         assert_eq!(ioctl(semaphore.0 as i32, SEM_READ, pages.last(bytes)), Err(EFAULT));
     }
     let fds = [semaphore.0 as i32];
