@@ -171,12 +171,19 @@ impl Arena {
         if !seen.is_owed() {
             return;
         }
+        // Who looks at its own word is awake.
+        if !waiter.is_at(slot) {
+            self.wake(waiter, slot);
+        }
+        slot.exchange(seen, seen.paid());
+    }
+
+    fn wake(&self, waiter: &Waiter, slot: &WaiterSlot) {
         waiter.step_aside();
         let robust = waiter.robust();
         let owed = robust.owe(slot.word.futex_address());
         futex::wake(slot.word.futex_address(), 1);
         robust.settle(owed);
-        slot.exchange(seen, seen.paid());
     }
 
     /// Offers what an unclaimed word has available: the word with a claim for the first eligible waiter, or at rest.
