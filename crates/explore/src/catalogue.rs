@@ -12,6 +12,11 @@ pub fn all_programs() -> Vec<Program> {
         .concat()
 }
 
+/// The program of this name.
+pub fn find(name: &str) -> Option<Program> {
+    all_programs().into_iter().find(|program| program.name == name)
+}
+
 /// A wait for one auto-reset or manual-reset event, or semaphore, and so on: by owner 1, with a deadline.
 fn timed(objects: &[usize]) -> Call {
     any(objects).timed()
