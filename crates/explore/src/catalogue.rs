@@ -94,11 +94,7 @@ fn mutexes() -> Vec<Program> {
     let near = |count| vec![mutex(1, count)];
     let mut programs = vec![
         Program::new("m-pair", &[free.clone()], &[&[by(1), unlock(0, 1)], &[by(2), unlock(0, 2)]]),
-        Program::new(
-            "m-recurse",
-            &[free.clone()],
-            &[&[by(1), by(1), unlock(0, 1), unlock(0, 1)], &[by(2).timed()]],
-        ),
+        Program::new("m-recurse", &[free.clone()], &[&[by(1), by(1), unlock(0, 1), unlock(0, 1)], &[by(2).timed()]]),
         Program::new("m-try", &[free.clone()], &[&[by(1), unlock(0, 1)], &[by(2).timed()], &[by(3).polled()]]),
         Program::new(
             "m-event",
@@ -120,7 +116,11 @@ fn mutexes() -> Vec<Program> {
             ],
         ),
         // One owner id for several threads.
-        Program::new("m-shared", &[mutex(1, 1)], &[&[by(2).timed()], &[by(2).timed()], &[unlock(0, 1), by(2).polled()]]),
+        Program::new(
+            "m-shared",
+            &[mutex(1, 1)],
+            &[&[by(2).timed()], &[by(2).timed()], &[unlock(0, 1), by(2).polled()]],
+        ),
         Program::new(
             "m-shared-un",
             &[mutex(2, 2)],
@@ -169,7 +169,8 @@ fn wait_alls() -> Vec<Program> {
     let (no, yes) = (auto(false), auto(true));
     let both = || all(&[0, 1]).timed();
     let three = [no.clone(), no.clone(), yes.clone()];
-    let program = |name: &str, objects: [&Value; 2], threads: &[&[Call]]| Program::new(name, &objects.map(Clone::clone), threads);
+    let program =
+        |name: &str, objects: [&Value; 2], threads: &[&[Call]]| Program::new(name, &objects.map(Clone::clone), threads);
     let (hand, on, free) = (&manual(false), &manual(true), &mutex(0, 0));
     vec![
         program("w-sets", [&no, &no], &[&[all(&[0, 1])], &[set(0)], &[set(1)]]),
@@ -188,11 +189,7 @@ fn wait_alls() -> Vec<Program> {
         program("w-poll", [&no, &yes], &[&[all(&[0, 1]).polled()], &[set(0)], &[poll(&[1]), set(1)]]),
         program("w2-duo", [&no, &no], &[&[both(), both()], &[set(0), set(1), reset(0)]]),
         program("w2-mutex", [free, &yes], &[&[both(), unlock(0, 1)], &[timed(&[0]).by(2), unlock(0, 2)]]),
-        program(
-            "w2-try",
-            [&sem(1), &no],
-            &[&[both(), read(0, &sem(0))], &[poll(&[0]), set(1), rel(0, 1)]],
-        ),
+        program("w2-try", [&sem(1), &no], &[&[both(), read(0, &sem(0))], &[poll(&[0]), set(1), rel(0, 1)]]),
         program("w2-both", [&yes, &no], &[&[both()], &[both(), set(1)]]),
         program("w2-pulse", [&yes, &no], &[&[both(), both()], &[pulse(1), set(1), pulse(0)]]),
         program("w2-man", [hand, &no], &[&[both(), both()], &[set(0), set(1), reset(0), pulse(0)]]),
@@ -207,9 +204,17 @@ fn polls() -> Vec<Program> {
     let either = || poll(&[0, 1]);
     vec![
         Program::new("p-poll", &[no.clone(), yes.clone()], &[&[either()], &[set(0), poll(&[1])], &[set(1)]]),
-        Program::new("p-poll-0", &[no.clone(), no.clone()], &[&[either()], &[set(1), poll(&[1])], &[set(0), poll(&[0])]]),
+        Program::new(
+            "p-poll-0",
+            &[no.clone(), no.clone()],
+            &[&[either()], &[set(1), poll(&[1])], &[set(0), poll(&[0])]],
+        ),
         Program::new("p-mixed", &[no.clone(), sem(1)], &[&[either()], &[set(0), read(1, &sem(0))], &[timed(&[1, 0])]]),
-        Program::new("p-man", &[manual(false), yes.clone()], &[&[either()], &[set(0), reset(0)], &[poll(&[1]), set(1)]]),
+        Program::new(
+            "p-man",
+            &[manual(false), yes.clone()],
+            &[&[either()], &[set(0), reset(0)], &[poll(&[1]), set(1)]],
+        ),
         Program::new("p-reader", &[no.clone(), yes.clone()], &[&[either()], &[set(0), query(1)]]),
         Program::new("p-pulse", &[no.clone(), yes.clone()], &[&[either()], &[pulse(0), query(1)], &[poll(&[1])]]),
         Program::new(
@@ -243,11 +248,19 @@ fn interrupts() -> Vec<Program> {
     vec![
         Program::new("i-any", &[no.clone()], &[&[loose(), any(&[0])], &[set(0)], &[set(0)]]),
         Program::new("i-pulse", &[no.clone()], &[&[loose()], &[timed(&[0])], &[pulse(0)]]),
-        Program::new("i-pair", &[no.clone(), no.clone()], &[&[any(&[0, 1]).interruptible(), timed(&[1])], &[set(0), set(1)]]),
+        Program::new(
+            "i-pair",
+            &[no.clone(), no.clone()],
+            &[&[any(&[0, 1]).interruptible(), timed(&[1])], &[set(0), set(1)]],
+        ),
         Program::new("i-sem", &[sem(0)], &[&[loose()], &[loose()], &[rel(0, 1)]]),
         Program::new("i-mutex", &[mutex(1, 1)], &[&[loose().by(2)], &[timed(&[0]).by(3)], &[unlock(0, 1)]]),
         Program::new("i-poll", &[no.clone(), auto(true)], &[&[poll(&[0, 1]).interruptible()], &[set(0), query(1)]]),
-        Program::new("i-all", &[no.clone(), auto(true)], &[&[all(&[0, 1]).timed().interruptible()], &[set(0), query(1)]]),
+        Program::new(
+            "i-all",
+            &[no.clone(), auto(true)],
+            &[&[all(&[0, 1]).timed().interruptible()], &[set(0), query(1)]],
+        ),
         Program::new("i-close", &[no.clone(), no], &[&[timed(&[0, 1])], &[close(0)], &[set(1)]]),
     ]
 }

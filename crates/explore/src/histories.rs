@@ -12,9 +12,7 @@ use ntux_sync::spec::{Id, Outcome, ThreadId, Value};
 use ntux_sync::{Arena, Capacity, Deadline, Object};
 
 use crate::monitor::{Event, Monitor};
-use crate::program::{
-    Call, Program, all, any, auto, kill, manual, mutex, pulse, read, rel, reset, sem, set, unlock,
-};
+use crate::program::{Call, Program, all, any, auto, kill, manual, mutex, pulse, read, rel, reset, sem, set, unlock};
 use crate::random::Random;
 use crate::subject::{create, perform};
 
@@ -142,7 +140,8 @@ fn check(program: &Program, records: &[Record]) -> Result<(), String> {
             events.extend(record.may_time_out.then_some(Event::Deadline { thread }));
         }
         for event in events {
-            explained = monitor.event(explained, event).ok_or_else(|| format!("not linearizable at {time}: {event:?}"))?;
+            explained =
+                monitor.event(explained, event).ok_or_else(|| format!("not linearizable at {time}: {event:?}"))?;
         }
     }
     Ok(())

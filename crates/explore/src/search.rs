@@ -300,7 +300,11 @@ pub fn replay(program: &Program, schedule: &[Step]) -> (Option<String>, String) 
     machine.keep_trace();
     machine.begin();
     for &(choice, stops) in schedule {
-        let rest = if let Choice::Deadline(thread) | Choice::Interrupt(thread) = choice { Choice::Run(thread) } else { choice };
+        let rest = if let Choice::Deadline(thread) | Choice::Interrupt(thread) = choice {
+            Choice::Run(thread)
+        } else {
+            choice
+        };
         for choice in std::iter::once(choice).chain(std::iter::repeat_n(rest, stops as usize - 1)) {
             if let Err(what) = machine.apply(choice) {
                 return (Some(what), machine.trace());

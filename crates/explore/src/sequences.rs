@@ -15,7 +15,8 @@ const OWNERS: [u32; 6] = [0, 1, 2, 3, 0x8000_0000, u32::MAX];
 pub fn run(seed: u64, length: usize) -> Result<(), String> {
     let mut random = Random::new(seed);
     let mut state = State::new(1);
-    let arena = Arena::create(Capacity { objects: OBJECTS, waiters: 2 }).map_err(|error| format!("create: {error:?}"))?;
+    let arena =
+        Arena::create(Capacity { objects: OBJECTS, waiters: 2 }).map_err(|error| format!("create: {error:?}"))?;
     let waiter = arena.waiter();
     let mut objects: Vec<Object> = Vec::new();
     let mut calls: Vec<String> = Vec::new();

@@ -6,8 +6,7 @@ use ntux_explore::program::{Program, any, rel, sem};
 use ntux_explore::search::{self, Bounds, Report};
 use ntux_explore::subject::{Subject, toy::Toy};
 
-const BOUNDS: Bounds =
-    Bounds { preemptions: None, frozen: 1, executions: 200_000, time: Duration::from_secs(60) };
+const BOUNDS: Bounds = Bounds { preemptions: None, frozen: 1, executions: 200_000, time: Duration::from_secs(60) };
 
 fn releases(subject: fn(&Program) -> Box<dyn Subject>) -> Program {
     Program::new("toy", &[sem(0)], &[&[rel(0, 1)], &[rel(0, 1)]]).over(subject)

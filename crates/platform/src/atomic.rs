@@ -150,6 +150,20 @@ impl Word128 {
         self.load_exclusive()
     }
 
+    /// Both halves, perhaps of different versions: good only for an exchange, which fails if they are.
+    #[inline(always)]
+    pub fn glance(&self) -> Pair {
+        step!(Load, self);
+        Pair { low: self.low.load(Ordering::Acquire), high: self.high.load(Ordering::Acquire) }
+    }
+
+    /// The low half alone: enough to see that the word has not changed (L1).
+    #[inline(always)]
+    pub fn load_low(&self) -> u64 {
+        step!(Load, self);
+        self.low.load(Ordering::Acquire)
+    }
+
     #[cold]
     fn load_exclusive(&self) -> Pair {
         match self.exchange_raw(Pair::default(), Pair::default()) {

@@ -11,7 +11,11 @@ pub mod explore;
 pub mod futex;
 pub mod liveness;
 pub mod memory;
+mod path;
+#[cfg(target_os = "linux")]
+pub mod probe;
 pub mod robust;
+pub mod without;
 
 /// The system's error numbers that results are made of.
 pub mod error {

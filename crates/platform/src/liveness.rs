@@ -3,6 +3,8 @@
 use std::sync::OnceLock;
 
 use crate::atomic::Word64;
+use crate::path::Path;
+use crate::without::Feature;
 
 /// A process, as others may remember it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -33,6 +35,9 @@ pub fn process_id() -> u32 {
 
 /// A word that reads 0 in a forked child, whatever was written before.
 fn wiped_on_fork() -> Option<&'static Word64> {
+    if Feature::WipeOnFork.is_left_out() {
+        return None;
+    }
     const PAGE: usize = 4096;
     let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS;
     // SAFETY: a fresh anonymous mapping at an address of the kernel's choice; never unmapped, so the word in it lives
@@ -98,14 +103,11 @@ pub fn is_process_dead(process: Process, me: Process) -> bool {
     Stat::read(process.pid).is_some_and(|now| now.is_corpse() || (process.start != 0 && now.start != process.start))
 }
 
-/// Whether this thread of a process is certainly gone, as seen by `me`. False whenever that cannot be known.
+/// Whether this thread of a living process is certainly gone, as seen by `me`. False whenever that cannot be known.
 pub fn is_thread_dead(process: Process, thread: u32, me: Process) -> bool {
-    if is_process_dead(process, me) {
-        return true;
-    }
     #[cfg(target_os = "linux")]
     {
-        if process.namespace != me.namespace || process.pid == 0 {
+        if process.namespace != me.namespace || process.namespace == 0 || process.pid == 0 {
             return false;
         }
         // SAFETY: signal 0 only asks whether the thread exists.
@@ -114,7 +116,7 @@ pub fn is_thread_dead(process: Process, thread: u32, me: Process) -> bool {
     }
     #[cfg(not(target_os = "linux"))]
     {
-        let _ = thread;
+        let _ = (process, thread, me);
         false
     }
 }
@@ -128,9 +130,12 @@ struct Stat {
 
 impl Stat {
     fn read(pid: u32) -> Option<Stat> {
-        let line = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
-        // The second field is the command in parentheses and may hold anything: count from its end.
-        let mut fields = line.rsplit_once(')')?.1.split_whitespace();
+        let mut buffer = [0u8; 1024];
+        let length = read_file(Path::new(format_args!("/proc/{pid}/stat")), &mut buffer)?;
+        // The command may hold bytes that are no text; what is behind it is plain.
+        let command_end = buffer[..length].iter().rposition(|&byte| byte == b')')?;
+        let line = core::str::from_utf8(&buffer[command_end..length]).ok()?;
+        let mut fields = line[1..].split_whitespace();
         let state = fields.next()?.chars().next()?;
         let threads = fields.nth(16)?.parse().ok()?;
         let start = fields.nth(1)?.parse().ok()?;
@@ -143,10 +148,30 @@ impl Stat {
     }
 }
 
+/// Reads the beginning of a file, without touching the heap.
+fn read_file(path: Path, buffer: &mut [u8]) -> Option<usize> {
+    // SAFETY: the path is terminated and outlives the call; the buffer is valid for its length; the descriptor is ours.
+    unsafe {
+        let fd = libc::open(path.as_ptr(), libc::O_RDONLY | libc::O_CLOEXEC);
+        if fd < 0 {
+            return None;
+        }
+        let length = libc::read(fd, buffer.as_mut_ptr().cast(), buffer.len());
+        libc::close(fd);
+        usize::try_from(length).ok()
+    }
+}
+
 #[cfg(target_os = "linux")]
 fn namespace() -> u64 {
-    use std::os::unix::fs::MetadataExt;
-    std::fs::metadata("/proc/self/ns/pid").map_or(0, |status| status.ino())
+    let mut status = core::mem::MaybeUninit::<libc::stat>::uninit();
+    // SAFETY: a terminated path, and a valid place for the answer, which is whole when the call returns 0.
+    unsafe {
+        match libc::stat(c"/proc/self/ns/pid".as_ptr(), status.as_mut_ptr()) {
+            0 => status.assume_init().st_ino,
+            _ => 0,
+        }
+    }
 }
 
 #[cfg(not(target_os = "linux"))]

@@ -5,6 +5,9 @@ use std::io;
 use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 use std::ptr::NonNull;
 
+#[cfg(target_os = "linux")]
+use crate::without::Feature;
+
 /// Which file a descriptor belongs to; the same in every process.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct FileId {
@@ -68,8 +71,9 @@ impl Drop for Mapping {
 pub fn create(name: &std::ffi::CStr, length: u64) -> io::Result<OwnedFd> {
     const MFD_NOEXEC_SEAL: libc::c_uint = 8;
     let flags = libc::MFD_CLOEXEC | libc::MFD_ALLOW_SEALING;
+    let no_exec = if Feature::NoExecSeal.is_left_out() { 0 } else { MFD_NOEXEC_SEAL };
     // Kernels from 6.3 on can be set to insist on the no-exec flag; older ones do not know it.
-    let fd = match memfd(name, flags | MFD_NOEXEC_SEAL) {
+    let fd = match memfd(name, flags | no_exec) {
         Err(error) if error.raw_os_error() == Some(libc::EINVAL) => memfd(name, flags)?,
         other => other?,
     };
@@ -172,7 +176,7 @@ pub fn offset(fd: BorrowedFd<'_>) -> io::Result<u64> {
 /// free descriptor.
 #[cfg(target_os = "linux")]
 pub fn reopen(fd: BorrowedFd<'_>) -> io::Result<OwnedFd> {
-    let path = std::ffi::CString::new(format!("/proc/self/fd/{}", fd.as_raw_fd()))?;
+    let path = crate::path::Path::new(format_args!("/proc/self/fd/{}", fd.as_raw_fd()));
     // SAFETY: `path` is a terminated string that outlives the call.
     owned(unsafe { libc::open(path.as_ptr(), libc::O_RDWR | libc::O_CLOEXEC) })
 }

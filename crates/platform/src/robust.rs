@@ -11,6 +11,8 @@
 
 use std::marker::PhantomData;
 
+use crate::without::Feature;
+
 /// The head of one thread's robust list. Valid on that thread only.
 #[derive(Clone, Copy)]
 pub struct Head {
@@ -32,7 +34,8 @@ pub struct Owed(usize);
 impl Head {
     /// The calling thread's head. One system call; not for a hot path.
     pub fn of_this_thread() -> Head {
-        Head { head: find(), thread: PhantomData }
+        let head = if Feature::RobustList.is_left_out() { core::ptr::null_mut() } else { find() };
+        Head { head, thread: PhantomData }
     }
 
     /// A head that does nothing.

@@ -55,7 +55,7 @@ use crate::claim::consumed;
 use crate::planted::{Bug, planted};
 use crate::signal::{Signal, Step};
 use crate::ticket::{Attempt, EVERYTHING, State, Ticket, WaiterWord};
-use crate::wait_any::{List, acquired};
+use crate::wait_any::acquired;
 use crate::waiter::Waiter;
 use crate::word::{ABANDONED, Claimant, ObjectWord, WA};
 use crate::{Error, Object, RETRIES, Result, mutex};
@@ -249,7 +249,7 @@ impl Arena {
         let (_, slot) = self.enroll(waiter)?;
         slot.request.store(pack(signal));
         slot.request_object.store(object.0);
-        let epoch = self.begin(waiter, State::Requesting, &[], 0, 0)?;
+        let epoch = self.begin(waiter, State::Requesting, None)?;
         let operation = self.admit(waiter, |attempt| {
             Some(Admission::new(Phase::Apply, attempt, 0, epoch.index, NOBODY, Ticket::default()))
         })?;
@@ -550,10 +550,10 @@ impl Arena {
         let owner = candidate.owner();
         for entry in candidate.list.iter().take(candidate.count()) {
             let index = Object(entry.load()).index();
-            if let Some(slot) = self.object_slot(index) {
-                if !self.conclude_object(seen, slot, owner, taken)? {
-                    return Ok(());
-                }
+            if let Some(slot) = self.object_slot(index)
+                && !self.conclude_object(seen, slot, owner, taken)?
+            {
+                return Ok(());
             }
         }
         let next = if seen.step() == 0 { Phase::End } else { Phase::Scan };
@@ -624,9 +624,4 @@ enum Claim {
     Unavailable,
     /// Something has changed.
     LookAgain,
-}
-
-/// A wait-all's objects: no object twice, and none of them the alert.
-pub(crate) fn has_repeats(list: &List) -> bool {
-    (0..list.length).any(|position| list.is_repeated(position))
 }

@@ -25,7 +25,8 @@
 use ntux_platform::atomic::{Word32, Word64};
 
 use crate::arena::Arena;
-use crate::arena::format::{ObjectSlot, WaiterSlot};
+use crate::arena::format::{BAG_CHUNK, BAG_INLINE, Chunk, ObjectSlot, WaiterSlot};
+use crate::planted::{Bug, planted};
 use crate::ticket::{State, Ticket, WaiterWord};
 use crate::{Error, Object, Result};
 
@@ -33,6 +34,10 @@ const POSITION_MASK: u64 = 0x7f;
 const ALL: u64 = 1 << 7;
 const WAITER_SHIFT: u32 = 8;
 const TICKET_SHIFT: u32 = 24;
+
+/// A checker's bags are small, so that its few threads make them grow.
+const INLINE_USED: usize = if cfg!(feature = "explore") { 1 } else { BAG_INLINE };
+const CHUNK_USED: usize = if cfg!(feature = "explore") { 1 } else { BAG_CHUNK };
 
 /// One waiter's interest in one object.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -96,12 +101,17 @@ impl Arena {
     pub(crate) fn bag<'a>(&'a self, slot: &'a ObjectSlot) -> impl Iterator<Item = Place<'a>> {
         let first = self.next_chunk(&slot.chunk);
         let chunks = std::iter::successors(first, |chunk| self.next_chunk(&chunk.next));
-        let chained = chunks.take(self.chunk_count() as usize).flat_map(|chunk| chunk.bag.iter());
-        slot.bag.iter().chain(chained).map(Place)
+        let chained = chunks.take(self.chunk_count() as usize).flat_map(|chunk| chunk.bag.iter().take(CHUNK_USED));
+        slot.bag.iter().take(INLINE_USED).chain(chained).map(Place)
     }
 
-    fn next_chunk(&self, link: &Word32) -> Option<&crate::arena::format::Chunk> {
-        self.chunk(link.load().checked_sub(1)?)
+    fn next_chunk(&self, link: &Word32) -> Option<&Chunk> {
+        self.chunk_at(link.load())
+    }
+
+    /// The chunk that a link means: its index plus one.
+    fn chunk_at(&self, link: u32) -> Option<&Chunk> {
+        self.chunk(link.checked_sub(1)?)
     }
 
     /// Puts an entry into the bag of an object.
@@ -127,13 +137,15 @@ impl Arena {
     fn grow(&self, slot: &ObjectSlot) -> Result<()> {
         let mut link = &slot.chunk;
         for _ in 0..self.chunk_count() {
-            match self.next_chunk(link) {
+            let seen = link.load();
+            match self.chunk_at(seen) {
                 Some(chunk) => link = &chunk.next,
                 None => {
                     let index = self.fresh_chunk().ok_or(Error::Exhausted)?;
-                    let before = link.load();
-                    // The loser of a race leaves its chunk unused; that happens once for each place of a chain.
-                    let _ = link.compare_exchange(before, index + 1);
+                    // The exchange expects the value that was no chunk. The loser of a race leaves its chunk unused; that
+                    // happens once for each place of a chain.
+                    let expected = if planted(Bug::GrowBlind) { link.load() } else { seen };
+                    let _ = link.compare_exchange(expected, index + 1);
                     return Ok(());
                 }
             }

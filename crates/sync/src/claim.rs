@@ -37,6 +37,7 @@
 //! | claim | the next one to touch the object decides and settles; until then the operation has not happened |
 //! | decide | the kernel sends the wake, if the thread died (`ntux_platform::robust`); if it is stopped, the wake is late until any operation touches this object or another one of the waiter (C4) |
 //! | wake | the next one to touch the object settles |
+//! | a waiter, while it waits | the kernel marks its word: it is in no queue any more |
 //!
 //! # Proof
 //! Every interleaving of small programs: `crates/explore`. C1 to C5 are numbered as in `docs/protocol.md`.
@@ -148,14 +149,18 @@ impl Arena {
 
     /// Satisfies a waiter and wakes it. The kernel owes the wake from before the decision until after it.
     pub(crate) fn satisfy(&self, waiter: &Waiter, slot: &WaiterSlot, seen: WaiterWord, next: WaiterWord) -> bool {
+        if !next.is_owed() {
+            return slot.exchange(seen, next);
+        }
+        waiter.step_aside();
         let robust = waiter.robust();
         let owed = robust.owe(slot.word.futex_address());
         let decided = slot.exchange(seen, next);
-        if decided && next.is_owed() {
+        if decided {
             futex::wake(slot.word.futex_address(), 1);
         }
         robust.settle(owed);
-        if decided && next.is_owed() {
+        if decided {
             slot.exchange(next, next.paid());
         }
         decided
@@ -166,6 +171,7 @@ impl Arena {
         if !seen.is_owed() {
             return;
         }
+        waiter.step_aside();
         let robust = waiter.robust();
         let owed = robust.owe(slot.word.futex_address());
         futex::wake(slot.word.futex_address(), 1);

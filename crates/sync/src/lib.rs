@@ -22,6 +22,7 @@ mod error;
 mod event;
 mod mutex;
 pub mod planted;
+mod request;
 mod semaphore;
 mod signal;
 pub mod spec;
@@ -38,7 +39,7 @@ pub use arena::{Arena, Capacity};
 pub use error::{Error, Result};
 pub use ntux_platform::clock::Deadline;
 pub use ntux_platform::memory::FileId;
-pub use wait_any::WAIT_MAX;
+pub use request::WAIT_MAX;
 pub use waiter::Waiter;
 
 /// Most rounds of a loop that ends sooner unless other threads get on with their work in between. Whoever reaches it looks
@@ -46,7 +47,8 @@ pub use waiter::Waiter;
 const RETRIES: u32 = 1 << 24;
 
 /// An object of an arena, as a plain number: it means the same in every process that attached the arena. Never 0.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+#[repr(transparent)]
 pub struct Object(pub u64);
 
 /// A satisfied wait.

@@ -26,6 +26,16 @@ pub enum Bug {
     TimeoutLeave,
     /// An attempt's claims carry the ticket of the waiter instead of the number of the attempt.
     NoAttempt,
+    /// A wait over several objects looks at one after the other and takes what it finds.
+    NaivePoll,
+    /// A probe decides without looking again at the earlier objects.
+    ProbeBlind,
+    /// A carry does not look at the word again after it has looked beside it.
+    CarryNoCheck,
+    /// A bag that grows replaces whatever stands at the end of its chain.
+    GrowBlind,
+    /// A signal ignores that somebody waits for several objects.
+    WaitAllUnseen,
 }
 
 #[cfg(feature = "explore")]

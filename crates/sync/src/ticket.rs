@@ -7,9 +7,10 @@
 //! |  argument  |   -    | code  | owed|ab |open| state | ticket (high 8, low 32)| futex word   |
 //! +------------+--------+-------+---+---+----+-------+--------+--------------+---------------+
 //! ```
-//! * futex word: zero unless the state is `Waiting`, then `WAITING`, with `PARKED` when the thread may be asleep on it.
-//!   The kernel sends the wake of a killed waker only if this word is zero (see `ntux_platform::robust`), and never takes
-//!   it for a thread number, because `WAITING` is larger than any.
+//! * futex word: zero unless the state is `Waiting`; then the number of the waiting thread, with `PARKED` when it may be asleep.
+//!   The kernel reads it when a thread dies whose robust list names it (`ntux_platform::robust`): it sends the wake of a
+//!   killed waker if the word is zero, and writes `DIED` if it is the number of the thread that dies. So a killed thread
+//!   leaves all queues at once, at no cost while it lives.
 //! * ticket: one counter for the whole arena; names the *epoch* of the waiter (one wait) and orders waiters by arrival.
 //! * owed: satisfied while parked, and nobody has sent the wake for certain.
 //! * ab: the mutex it was given had been abandoned.
@@ -23,6 +24,7 @@
 //! | any but `Waiting` | `Waiting`, `Probing`, `Requesting` (a new ticket) | the waiter's thread |
 //! | `Waiting` | `Satisfied` | anyone who sees an object claimed for this epoch; the thread itself for a manual event |
 //! | `Waiting` | `Withdrawn` | the waiter's thread (deadline, interrupt) |
+//! | `Waiting` | `Died` | the kernel, when the thread dies |
 //! | `Probing` | `Satisfied` | the waiter's thread |
 //! | `Probing` | `Withdrawn` | anyone who meets the probe's claim |
 //! | `Requesting` | `Done` | anyone who carries the request out |
@@ -32,10 +34,12 @@
 
 use ntux_platform::atomic::Pair;
 
-/// Futex word of a waiting thread. Larger than any thread number, in the bits that a thread number would use.
-pub const WAITING: u32 = 1 << 29;
+/// Part of the futex word that names the waiting thread.
+const THREAD_MASK: u32 = (1 << 30) - 1;
+/// Written by the kernel when the waiting thread dies.
+const DIED: u32 = 1 << 30;
 /// Added when the thread may be asleep.
-pub const PARKED: u32 = 1;
+const PARKED: u32 = 1 << 31;
 /// Argument of a waiter that was given all its objects.
 pub const EVERYTHING: u32 = u32::MAX;
 
@@ -91,6 +95,8 @@ pub enum State {
     Idle,
     /// Undecided.
     Waiting,
+    /// Undecided, and its thread is dead.
+    Died,
     /// Given what the argument says.
     Satisfied,
     /// Ended without an object.
@@ -110,9 +116,10 @@ pub enum State {
 pub struct WaiterWord(pub Pair);
 
 impl WaiterWord {
-    /// A new epoch.
-    pub fn new(state: State, ticket: Ticket) -> WaiterWord {
-        let futex = if state == State::Waiting { WAITING } else { 0 };
+    /// A new epoch of a thread with this number.
+    pub fn new(state: State, ticket: Ticket, thread: u32) -> WaiterWord {
+        // A number of 0 would read as decided; only systems without robust lists could have one.
+        let futex = if state == State::Waiting { (thread & THREAD_MASK).max(1) } else { 0 };
         let low = u64::from(ticket.tag()) << 32 | u64::from(futex);
         WaiterWord(Pair { low, high: ticket.0 >> 32 }).with_state(state)
     }
@@ -128,6 +135,7 @@ impl WaiterWord {
     pub fn state(self) -> State {
         match self.0.high >> STATE_SHIFT & STATE_MASK {
             0 => State::Idle,
+            1 if self.futex() & DIED != 0 => State::Died,
             1 => State::Waiting,
             2 => State::Satisfied,
             3 => State::Withdrawn,
@@ -141,7 +149,7 @@ impl WaiterWord {
     fn with_state(self, state: State) -> WaiterWord {
         let number: u64 = match state {
             State::Idle | State::Rubbish => 0,
-            State::Waiting => 1,
+            State::Waiting | State::Died => 1,
             State::Satisfied => 2,
             State::Withdrawn => 3,
             State::Requesting => 4,
@@ -263,8 +271,8 @@ mod tests {
 
     #[test]
     fn the_futex_word_is_zero_unless_waiting() {
-        let word = WaiterWord::new(State::Waiting, Ticket::new(0xab_cdef_0123)).parked();
-        assert_eq!(word.futex(), WAITING | PARKED);
+        let word = WaiterWord::new(State::Waiting, Ticket::new(0xab_cdef_0123), 77).parked();
+        assert_eq!(word.futex(), 77 | PARKED);
         assert_eq!(word.ticket().number(), 0xab_cdef_0123);
         for ended in [word.satisfied(9, true), word.withdrawn()] {
             assert_eq!(ended.futex(), 0);
@@ -276,6 +284,14 @@ mod tests {
     }
 
     #[test]
+    fn what_the_kernel_writes_at_death_reads_as_died() {
+        let word = WaiterWord::new(State::Waiting, Ticket::new(5), 77).parked();
+        let marked = WaiterWord(Pair { low: word.0.low & !0x3fff_ffff | u64::from(DIED), ..word.0 });
+        assert_eq!((marked.state(), marked.ticket()), (State::Died, word.ticket()));
+        assert_eq!(marked.withdrawn().state(), State::Withdrawn);
+    }
+
+    #[test]
     fn tickets_stay_in_order_when_their_counter_wraps() {
         let last = Ticket::new(u64::MAX);
         let first = Ticket::new(last.number() + 1);
@@ -284,7 +300,7 @@ mod tests {
 
     #[test]
     fn an_attempt_is_other_then_open_then_failed() {
-        let word = WaiterWord::new(State::Waiting, Ticket::new(1));
+        let word = WaiterWord::new(State::Waiting, Ticket::new(1), 7);
         assert_eq!(word.attempt(5), Attempt::Other);
         assert_eq!(word.opened(5).attempt(5), Attempt::Open);
         assert_eq!(word.opened(5).closed().attempt(5), Attempt::Failed);
@@ -293,7 +309,7 @@ mod tests {
 
     #[test]
     fn a_result_comes_back_whole() {
-        let word = WaiterWord::new(State::Requesting, Ticket::new(3)).done(2, u32::MAX);
+        let word = WaiterWord::new(State::Requesting, Ticket::new(3), 7).done(2, u32::MAX);
         assert_eq!((word.state(), word.code(), word.argument()), (State::Done, 2, u32::MAX));
     }
 }

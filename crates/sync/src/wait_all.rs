@@ -14,13 +14,13 @@
 
 use ntux_platform::clock::Deadline;
 
-use crate::admission::has_repeats;
 use crate::arena::Arena;
 use crate::arena::format::LIST_MAX;
 use crate::bag::Entry;
 use crate::planted::{Bug, planted};
+use crate::request::Request;
 use crate::ticket::State;
-use crate::wait_any::{List, Look, Registered, failure, leave};
+use crate::wait_any::{Look, Registered, failure, leave, outcome};
 use crate::waiter::{End, Epoch, Waiter};
 use crate::word::WA;
 use crate::{Error, Object, RETRIES, Result, Satisfied};
@@ -38,34 +38,40 @@ impl Arena {
         owner: u32,
         deadline: Deadline,
     ) -> Result<Satisfied> {
-        let list = List::new(objects, alert)?;
-        self.check(&list, owner)?;
-        if has_repeats(&list) {
+        let request = Request::new(objects, alert, owner)?;
+        self.check(&request)?;
+        if request.has_repeats() {
             return Err(Error::Invalid);
         }
-        if list.count == 0 {
+        if objects.is_empty() {
             return Ok(Satisfied { index: 0, abandoned: false });
         }
-        let available = self.all_available(waiter, &list, owner)?;
-        if !available && alert.is_none() && deadline.passed() {
-            return Err(failure(waiter));
+        for _ in 0..RETRIES {
+            if let Some(satisfied) = self.wait_all_once(waiter, &request, deadline)? {
+                return Ok(satisfied);
+            }
         }
-        let epoch = self.begin(waiter, State::Waiting, list.as_slice(), list.count, owner)?;
-        let mut places = [None; LIST_MAX];
-        let prepared = self.prepare(&epoch, &list, owner, available, deadline, &mut places);
-        let end = self.conclude(&epoch, prepared.is_ok(), deadline);
-        let satisfied = self.settle_all(&epoch, &list, end);
-        leave(&places);
-        match (satisfied?, prepared) {
-            (Some(satisfied), _) => Ok(satisfied),
-            (None, Err(error)) => Err(error),
-            (None, Ok(())) => Err(failure(waiter)),
-        }
+        Err(Error::Corrupt)
     }
 
-    fn all_available(&self, waiter: &Waiter, list: &List, owner: u32) -> Result<bool> {
-        for &object in &list.as_slice()[..list.count] {
-            if matches!(self.look(waiter, object, owner)?, Look::Unavailable(_)) {
+    /// None: it is to be started again.
+    fn wait_all_once(&self, waiter: &Waiter, request: &Request<'_>, deadline: Deadline) -> Result<Option<Satisfied>> {
+        let available = self.all_available(waiter, request)?;
+        if !available && !request.has_alert() && deadline.passed() {
+            return Err(failure(waiter));
+        }
+        let epoch = self.begin(waiter, State::Waiting, Some(request))?;
+        let mut places = [None; LIST_MAX];
+        let prepared = self.prepare(&epoch, request, available, deadline, &mut places);
+        let end = self.conclude(&epoch, prepared.is_ok(), deadline);
+        let satisfied = self.settle_all(&epoch, request, end);
+        leave(&places);
+        outcome(waiter, satisfied?, prepared)
+    }
+
+    fn all_available(&self, waiter: &Waiter, request: &Request<'_>) -> Result<bool> {
+        for &object in request.objects() {
+            if matches!(self.look(waiter, object, request.owner)?, Look::Unavailable(_)) {
                 return Ok(false);
             }
         }
@@ -76,8 +82,7 @@ impl Arena {
     fn prepare<'a>(
         &'a self,
         epoch: &Epoch<'_>,
-        list: &List,
-        owner: u32,
+        request: &Request<'_>,
         available: bool,
         deadline: Deadline,
         places: &mut [Option<Registered<'a>>; LIST_MAX],
@@ -85,14 +90,14 @@ impl Arena {
         if available {
             self.try_everything(epoch.waiter, epoch.index, epoch.slot, epoch.ticket)?;
             // A failed attempt saw an object unavailable: that instant answers a poll.
-            if !epoch.is_open() || (list.length == list.count && deadline.passed()) {
+            if !epoch.is_open() || (!request.has_alert() && deadline.passed()) {
                 return Ok(());
             }
         }
-        self.register_all(epoch, list, places)?;
+        self.register_all(epoch, request, places)?;
         self.try_everything(epoch.waiter, epoch.index, epoch.slot, epoch.ticket)?;
         if epoch.is_open() {
-            self.register_any(epoch, list, owner, list.count..list.length, places)?;
+            self.register_any(epoch, request, request.objects().len()..request.length(), places)?;
         }
         Ok(())
     }
@@ -100,10 +105,10 @@ impl Arena {
     fn register_all<'a>(
         &'a self,
         epoch: &Epoch<'_>,
-        list: &List,
+        request: &Request<'_>,
         places: &mut [Option<Registered<'a>>; LIST_MAX],
     ) -> Result<()> {
-        for (position, &object) in list.as_slice()[..list.count].iter().enumerate() {
+        for (position, &object) in request.objects().iter().enumerate() {
             let slot = self.object_slot(object.index()).ok_or(Error::Invalid)?;
             let entry = Entry::new(epoch.index, epoch.ticket, position, true);
             places[position] = Some((self.put(slot, entry)?, entry));
@@ -130,14 +135,14 @@ impl Arena {
     }
 
     /// Sees the operation that satisfied the wait over, and every object at rest (C2, I-all-2).
-    fn settle_all(&self, epoch: &Epoch<'_>, list: &List, end: End) -> Result<Option<Satisfied>> {
+    fn settle_all(&self, epoch: &Epoch<'_>, request: &Request<'_>, end: End) -> Result<Option<Satisfied>> {
         if !(planted(Bug::TimeoutLeave) && end == End::Nothing) {
             self.help_admission_of(epoch.waiter, epoch.index)?;
         }
         match end {
             End::Nothing => Ok(None),
             End::Everything { abandoned } => {
-                for &object in &list.as_slice()[..list.count] {
+                for &object in request.objects() {
                     let slot = self.object_slot(object.index()).ok_or(Error::Corrupt)?;
                     self.help(epoch.waiter, object.index(), slot.load())?;
                 }
@@ -146,8 +151,7 @@ impl Arena {
             End::Object { index, abandoned } => {
                 let slot = self.object_slot(index).ok_or(Error::Corrupt)?;
                 self.help(epoch.waiter, index, slot.load())?;
-                let position = list.position(index).ok_or(Error::Corrupt)?;
-                Ok(Some(Satisfied { index: position as u32, abandoned }))
+                Ok(Some(Satisfied { index: request.position(index)?, abandoned }))
             }
         }
     }

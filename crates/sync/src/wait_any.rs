@@ -36,50 +36,11 @@ use crate::arena::objects::Kind;
 use crate::bag::{Entry, Place};
 use crate::claim::consumed;
 use crate::planted::{Bug, planted};
+use crate::request::Request;
 use crate::ticket::State;
 use crate::waiter::{End, Epoch, Waiter};
 use crate::word::{ABANDONED, Claimant, ObjectWord, W};
 use crate::{Error, Object, RETRIES, Result, Satisfied, mutex};
-
-/// Most objects of one wait, without the alert.
-pub const WAIT_MAX: usize = 64;
-
-/// The objects of a wait, the alert last.
-pub(crate) struct List {
-    objects: [Object; LIST_MAX],
-    /// Without the alert.
-    pub count: usize,
-    pub length: usize,
-}
-
-impl List {
-    pub(crate) fn new(objects: &[Object], alert: Option<Object>) -> Result<List> {
-        if objects.len() > WAIT_MAX {
-            return Err(Error::Invalid);
-        }
-        let mut list = List { objects: [Object(0); LIST_MAX], count: objects.len(), length: objects.len() };
-        list.objects[..objects.len()].copy_from_slice(objects);
-        if let Some(alert) = alert {
-            list.objects[list.length] = alert;
-            list.length += 1;
-        }
-        Ok(list)
-    }
-
-    pub(crate) fn as_slice(&self) -> &[Object] {
-        &self.objects[..self.length]
-    }
-
-    /// Where the object in slot `index` stands first.
-    pub(crate) fn position(&self, index: u32) -> Option<usize> {
-        self.as_slice().iter().position(|object| object.index() == index)
-    }
-
-    /// Whether the object at this position also stands before it.
-    pub(crate) fn is_repeated(&self, position: usize) -> bool {
-        self.objects[..position].contains(&self.objects[position])
-    }
-}
 
 /// What a wait finds when it looks at an object.
 pub(crate) enum Look {
@@ -88,6 +49,16 @@ pub(crate) enum Look {
     /// Available: the word, and what acquiring makes of it. Equal for a manual-reset event.
     Available { seen: ObjectWord, next: ObjectWord },
 }
+
+/// What a wait finds when it looks at all its objects.
+struct Found {
+    position: usize,
+    seen: ObjectWord,
+    next: ObjectWord,
+}
+
+/// Versions of the words of a wait's objects.
+type Versions = [u64; LIST_MAX];
 
 /// A place in a bag, and the entry that was put there.
 pub(crate) type Registered<'a> = (Place<'a>, Entry);
@@ -109,73 +80,57 @@ impl Arena {
         owner: u32,
         deadline: Deadline,
     ) -> Result<Satisfied> {
-        if let (&[object], None, false) = (objects, alert, owner == 0) {
-            if let Some(satisfied) = self.take_at_once(object, owner) {
-                return Ok(satisfied);
-            }
+        let request = Request::new(objects, alert, owner)?;
+        if let (&[object], None) = (objects, alert)
+            && let Some(satisfied) = self.take_at_once(waiter, object, owner)
+        {
+            return Ok(satisfied);
         }
-        self.wait_any_slowly(waiter, objects, alert, owner, deadline)
+        self.wait_any_slowly(waiter, &request, deadline)
     }
 
-    /// One look and one exchange at a single object.
+    /// One exchange at a single object, of what is probably there.
     #[inline(always)]
-    fn take_at_once(&self, object: Object, owner: u32) -> Option<Satisfied> {
+    fn take_at_once(&self, waiter: &Waiter, object: Object, owner: u32) -> Option<Satisfied> {
         let slot = self.object_slot(object.index())?;
-        let seen = slot.load();
+        let seen = slot.guess(waiter, object);
         let kind = slot.kind_if_live(object)?;
-        if seen.is_claimed() {
+        if seen.is_claimed() || kind == Kind::ManualEvent {
             return None;
         }
         let next = acquired(slot, kind, seen, owner)?;
         let abandoned = kind == Kind::Mutex && seen.has(ABANDONED);
-        let taken = kind == Kind::ManualEvent || slot.exchange(seen, next);
-        taken.then_some(Satisfied { index: 0, abandoned })
+        slot.exchange_guess(waiter, object, seen, next).then_some(Satisfied { index: 0, abandoned })
     }
 
-    #[cold]
-    fn wait_any_slowly(
-        &self,
-        waiter: &Waiter,
-        objects: &[Object],
-        alert: Option<Object>,
-        owner: u32,
-        deadline: Deadline,
-    ) -> Result<Satisfied> {
-        let list = List::new(objects, alert)?;
-        self.check(&list, owner)?;
+    #[inline(never)]
+    fn wait_any_slowly(&self, waiter: &Waiter, request: &Request<'_>, deadline: Deadline) -> Result<Satisfied> {
+        self.check(request)?;
         for _ in 0..RETRIES {
-            let mut words = [ObjectWord::default(); LIST_MAX];
-            match self.look_at_all(waiter, &list, owner, &mut words)? {
-                Some((0, seen, next)) => {
-                    if let Some(satisfied) = self.take_first(&list, seen, next) {
-                        return Ok(satisfied);
-                    }
-                }
-                Some((position, seen, next)) => {
-                    let probed = self.probe(waiter, &list, owner, &words, position, seen, next)?;
-                    return match probed {
-                        Some(satisfied) => Ok(satisfied),
-                        None => self.wait_registered(waiter, &list, owner, deadline),
-                    };
-                }
-                None if !deadline.passed() => {
-                    return self.wait_registered(waiter, &list, owner, deadline);
-                }
+            let mut versions = [0; LIST_MAX];
+            let found = self.look_at_all(waiter, request, &mut versions)?;
+            let satisfied = match found {
+                Some(found) if found.position == 0 || planted(Bug::NaivePoll) => self.take(request, &found),
+                Some(found) => match self.probe(waiter, request, &versions, &found)? {
+                    None => self.wait_registered(waiter, request, deadline)?,
+                    probed => probed,
+                },
+                None if !deadline.passed() => self.wait_registered(waiter, request, deadline)?,
                 None if waiter.is_interrupted() => return Err(Error::Interrupted),
-                None if self.unchanged(&list, &words, list.length) => return Err(Error::TimedOut),
-                None => {}
+                None if self.unchanged(request, &versions, request.length()) => return Err(Error::TimedOut),
+                None => None,
+            };
+            if let Some(satisfied) = satisfied {
+                return Ok(satisfied);
             }
         }
         Err(Error::Corrupt)
     }
 
-    /// The checks that come before everything else.
-    pub(crate) fn check(&self, list: &List, owner: u32) -> Result<()> {
-        let known = |&object: &Object| self.kind(object).is_ok();
-        if owner == 0 || !list.as_slice().iter().all(known) {
-            return Err(Error::Invalid);
-        }
-        Ok(())
+    /// Every object is known, or nothing happens.
+    pub(crate) fn check(&self, request: &Request<'_>) -> Result<()> {
+        let known = |object: Object| self.kind(object).is_ok();
+        if request.iter().all(known) { Ok(()) } else { Err(Error::Invalid) }
     }
 
     /// Looks at one object, after helping it to rest.
@@ -202,65 +157,58 @@ impl Arena {
         Err(Error::Corrupt)
     }
 
-    /// The first available object; the words of those before it.
-    fn look_at_all(
-        &self,
-        waiter: &Waiter,
-        list: &List,
-        owner: u32,
-        words: &mut [ObjectWord; LIST_MAX],
-    ) -> Result<Option<(usize, ObjectWord, ObjectWord)>> {
-        for (position, &object) in list.as_slice().iter().enumerate() {
-            match self.look(waiter, object, owner)? {
-                Look::Available { seen, next } => return Ok(Some((position, seen, next))),
-                Look::Unavailable(seen) => words[position] = seen,
+    /// The first available object; the versions of those before it.
+    #[inline(always)]
+    fn look_at_all(&self, waiter: &Waiter, request: &Request<'_>, versions: &mut Versions) -> Result<Option<Found>> {
+        for (position, object) in request.iter().enumerate() {
+            match self.look(waiter, object, request.owner)? {
+                Look::Available { seen, next } => return Ok(Some(Found { position, seen, next })),
+                Look::Unavailable(seen) => versions[position] = seen.low(),
             }
         }
         Ok(None)
     }
 
-    /// Whether the first `count` objects still have these words.
-    fn unchanged(&self, list: &List, words: &[ObjectWord; LIST_MAX], count: usize) -> bool {
-        let same = |(&object, &word): (&Object, &ObjectWord)| {
-            self.object_slot(object.index()).is_some_and(|slot| slot.load() == word)
+    /// Whether the first `count` objects still have these versions.
+    #[inline(always)]
+    fn unchanged(&self, request: &Request<'_>, versions: &Versions, count: usize) -> bool {
+        let same = |(object, &version): (Object, &u64)| {
+            self.object_slot(object.index()).is_some_and(|slot| slot.word.load_low() == version)
         };
-        list.as_slice().iter().zip(words).take(count).all(same)
+        planted(Bug::NaivePoll) || request.iter().zip(versions).take(count).all(same)
     }
 
-    fn take_first(&self, list: &List, seen: ObjectWord, next: ObjectWord) -> Option<Satisfied> {
-        let slot = self.object_slot(list.as_slice()[0].index())?;
-        let taken = next == seen || slot.exchange(seen, next);
-        taken.then(|| Satisfied { index: 0, abandoned: is_abandoned(slot, seen) })
+    /// Takes the first object: nothing stands before it.
+    fn take(&self, request: &Request<'_>, found: &Found) -> Option<Satisfied> {
+        let slot = self.object_slot(request.get(found.position)?.index())?;
+        let taken = found.next == found.seen || slot.exchange(found.seen, found.next);
+        taken.then(|| Satisfied { index: found.position as u32, abandoned: is_abandoned(slot, found.seen) })
     }
 
-    /// Takes the object at `position` if the ones before it stay as they were.
-    #[allow(clippy::too_many_arguments, reason = "what one look has found")]
+    /// Takes the object that was found if the ones before it stay as they were.
     fn probe(
         &self,
         waiter: &Waiter,
-        list: &List,
-        owner: u32,
-        words: &[ObjectWord; LIST_MAX],
-        position: usize,
-        seen: ObjectWord,
-        next: ObjectWord,
+        request: &Request<'_>,
+        versions: &Versions,
+        found: &Found,
     ) -> Result<Option<Satisfied>> {
-        let index = list.as_slice()[position].index();
+        let index = request.get(found.position).ok_or(Error::Corrupt)?.index();
         let slot = self.object_slot(index).ok_or(Error::Corrupt)?;
-        let abandoned = is_abandoned(slot, seen);
-        let satisfied = Satisfied { index: position as u32, abandoned };
-        if next == seen {
+        let abandoned = is_abandoned(slot, found.seen);
+        let satisfied = Satisfied { index: found.position as u32, abandoned };
+        if found.next == found.seen {
             // A manual-reset event is not consumed: that the earlier objects did not change is enough.
-            return Ok(self.unchanged(list, words, position).then_some(satisfied));
+            return Ok(self.unchanged(request, versions, found.position).then_some(satisfied));
         }
-        let epoch = self.begin(waiter, State::Probing, &[], 0, owner)?;
-        let claim = seen.claimed_for(Claimant::Waiter(epoch.index), epoch.ticket.tag());
-        if !slot.exchange(seen, claim) {
+        let epoch = self.begin(waiter, State::Probing, Some(&request.without_objects()))?;
+        let claim = found.seen.claimed_for(Claimant::Waiter(epoch.index), epoch.ticket.tag());
+        if !slot.exchange(found.seen, claim) {
             epoch.withdraw();
             return Ok(None);
         }
         let probing = epoch.load();
-        let undisturbed = self.unchanged(list, words, position);
+        let undisturbed = planted(Bug::ProbeBlind) || self.unchanged(request, versions, found.position);
         let decided = undisturbed
             && probing.state() == State::Probing
             && epoch.slot.exchange(probing, probing.satisfied(index, abandoned));
@@ -271,18 +219,15 @@ impl Arena {
         Ok(decided.then_some(satisfied))
     }
 
-    fn wait_registered(&self, waiter: &Waiter, list: &List, owner: u32, deadline: Deadline) -> Result<Satisfied> {
-        let epoch = self.begin(waiter, State::Waiting, list.as_slice(), list.count, owner)?;
+    /// None: it is to be started again.
+    fn wait_registered(&self, waiter: &Waiter, request: &Request<'_>, deadline: Deadline) -> Result<Option<Satisfied>> {
+        let epoch = self.begin(waiter, State::Waiting, Some(request))?;
         let mut places = [None; LIST_MAX];
-        let registered = self.register_any(&epoch, list, owner, 0..list.length, &mut places);
+        let registered = self.register_any(&epoch, request, 0..request.length(), &mut places);
         let end = self.conclude(&epoch, registered.is_ok(), deadline);
-        let satisfied = self.settle(&epoch, list, end);
+        let satisfied = self.settle(&epoch, request, end);
         leave(&places);
-        match (satisfied?, registered) {
-            (Some(satisfied), _) => Ok(satisfied),
-            (None, Err(error)) => Err(error),
-            (None, Ok(())) => Err(failure(waiter)),
-        }
+        outcome(waiter, satisfied?, registered)
     }
 
     /// Sleeps if there is anything to sleep for; withdraws otherwise.
@@ -294,7 +239,7 @@ impl Arena {
     }
 
     /// Sees the object that satisfied the wait at rest (C2), and says which it was.
-    fn settle(&self, epoch: &Epoch<'_>, list: &List, end: End) -> Result<Option<Satisfied>> {
+    fn settle(&self, epoch: &Epoch<'_>, request: &Request<'_>, end: End) -> Result<Option<Satisfied>> {
         let End::Object { index, abandoned } = end else {
             return Ok(None);
         };
@@ -304,30 +249,28 @@ impl Arena {
         } else if slot.load().claimant() == Claimant::Waiter(epoch.index) {
             self.help_claim(epoch.waiter, index, slot.load())?;
         }
-        let position = list.position(index).ok_or(Error::Corrupt)?;
-        Ok(Some(Satisfied { index: position as u32, abandoned }))
+        Ok(Some(Satisfied { index: request.position(index)?, abandoned }))
     }
 
     /// Puts an entry into the bag of each object, unless one of them can be taken on the way.
     pub(crate) fn register_any<'a>(
         &'a self,
         epoch: &Epoch<'_>,
-        list: &List,
-        owner: u32,
+        request: &Request<'_>,
         positions: core::ops::Range<usize>,
         places: &mut [Option<Registered<'a>>; LIST_MAX],
     ) -> Result<()> {
         for position in positions {
-            if list.is_repeated(position) {
+            if request.is_repeated(position) {
                 continue;
             }
-            let object = list.as_slice()[position];
+            let object = request.get(position).ok_or(Error::Corrupt)?;
             let slot = self.object_slot(object.index()).ok_or(Error::Invalid)?;
             let entry = Entry::new(epoch.index, epoch.ticket, position, false);
             if !planted(Bug::FlagFirst) {
                 places[position] = Some((self.put(slot, entry)?, entry));
             }
-            self.raise_or_claim(epoch, slot, object, owner)?;
+            self.raise_or_claim(epoch, slot, object, request.owner)?;
             if planted(Bug::FlagFirst) {
                 places[position] = Some((self.put(slot, entry)?, entry));
             }
@@ -383,6 +326,20 @@ impl Arena {
         }
         Ok(!epoch.is_open())
     }
+}
+
+/// What a registered wait returns; none when it is to be started again.
+pub(crate) fn outcome(
+    waiter: &Waiter,
+    satisfied: Option<Satisfied>,
+    registered: Result<()>,
+) -> Result<Option<Satisfied>> {
+    let starts_again = waiter.starts_again();
+    if satisfied.is_some() {
+        return Ok(satisfied);
+    }
+    registered?;
+    if starts_again && !waiter.is_interrupted() { Ok(None) } else { Err(failure(waiter)) }
 }
 
 /// Why a withdrawn wait failed.

@@ -25,15 +25,22 @@ use ntux_platform::atomic::{Flag, Word32};
 use ntux_platform::clock::Deadline;
 use ntux_platform::futex::{self, Woken};
 use ntux_platform::liveness;
-use ntux_platform::robust::Head;
+use ntux_platform::robust::{Head, Owed};
 
 use crate::arena::Arena;
 use crate::arena::format::WaiterSlot;
+use crate::arena::peers::Census;
 use crate::arena::pool::Pool;
 use crate::claim::satisfied_by;
+use crate::request::Request;
 use crate::ticket::{State, Ticket, WaiterWord};
+use crate::word::ObjectWord;
 use crate::{Error, Object, RETRIES, Result};
 
+/// Objects whose last word a thread remembers.
+const REMEMBERED: usize = 4;
+/// Looks that are always affordable where looking is allowed.
+const SPINS_MIN: u32 = 16;
 const TAKEN: u64 = 1 << 63;
 const PEER_SHIFT: u32 = 32;
 const PEER_MASK: u64 = 0xfff;
@@ -53,6 +60,14 @@ pub struct Waiter {
     current: Cell<*const WaiterSlot>,
     epoch: Cell<u64>,
     active: Flag,
+    /// The wait in progress was withdrawn by its own thread, which was about to wake another one.
+    stepped_aside: Cell<bool>,
+    thread_id: Cell<u32>,
+    sleeps: Cell<u64>,
+    /// How long this thread looks before its next sleep.
+    spins: Cell<u32>,
+    /// Words that this thread left behind, by object.
+    memory: [Cell<(u64, ObjectWord)>; REMEMBERED],
     thread: PhantomData<*mut ()>,
 }
 
@@ -63,13 +78,30 @@ impl Waiter {
     /// Async-signal-safe, on the waiter's own thread: this is for signal handlers.
     pub fn interrupt(&self) {
         self.interrupted.set(true);
+        self.withdraw_current();
+    }
+
+    /// A thread can have the kernel take care of one word when it dies: its own while it waits, or that of a thread that it
+    /// is about to wake. So who waits and is to wake another leaves the queues first, and starts again afterwards.
+    pub(crate) fn step_aside(&self) {
+        if self.withdraw_current() {
+            self.stepped_aside.set(true);
+        }
+    }
+
+    /// Whether the wait that has just ended is to be started again.
+    pub(crate) fn starts_again(&self) -> bool {
+        self.stepped_aside.take()
+    }
+
+    fn withdraw_current(&self) -> bool {
         if !self.active.is_raised() {
-            return;
+            return false;
         }
         // SAFETY: `active` is raised only while a wait is in progress on this thread, which borrows the arena that the
         // slot lies in; the handler that calls this runs on top of that wait. `current` was written before.
         let slot = unsafe { &*self.current.get() };
-        withdraw(slot, Ticket::new(self.epoch.get()));
+        withdraw(slot, Ticket::new(self.epoch.get()))
     }
 
     /// Waits are no longer interrupted.
@@ -77,9 +109,32 @@ impl Waiter {
         self.interrupted.set(false);
     }
 
+    /// How often waits of this waiter have entered the kernel to sleep.
+    pub fn sleeps(&self) -> u64 {
+        self.sleeps.get()
+    }
+
     /// Whether waits are interrupted.
     pub fn is_interrupted(&self) -> bool {
         self.interrupted.is_raised()
+    }
+
+    /// The word that this thread left in an object when it last changed it: an exchange that expects it saves the load,
+    /// and fails if anybody else has been there.
+    #[inline(always)]
+    pub(crate) fn recall(&self, object: Object) -> Option<ObjectWord> {
+        let (remembered, word) = self.memory[object.index() as usize % REMEMBERED].get();
+        (remembered == object.0).then_some(word)
+    }
+
+    #[inline(always)]
+    pub(crate) fn remember(&self, object: Object, word: ObjectWord) {
+        self.memory[object.index() as usize % REMEMBERED].set((object.0, word));
+    }
+
+    #[inline(always)]
+    pub(crate) fn forget(&self, object: Object) {
+        self.memory[object.index() as usize % REMEMBERED].set((0, ObjectWord::default()));
     }
 
     pub(crate) fn robust(&self) -> Head {
@@ -98,7 +153,7 @@ impl Waiter {
 fn withdraw(slot: &WaiterSlot, ticket: Ticket) -> bool {
     for _ in 0..RETRIES {
         let seen = slot.load();
-        if seen.ticket() != ticket || !matches!(seen.state(), State::Waiting | State::Probing) {
+        if seen.ticket() != ticket || !matches!(seen.state(), State::Waiting | State::Died | State::Probing) {
             return false;
         }
         if slot.exchange(seen, seen.withdrawn()) {
@@ -115,6 +170,8 @@ pub(crate) struct Epoch<'a> {
     pub index: u32,
     pub slot: &'a WaiterSlot,
     pub ticket: Ticket,
+    /// What the kernel is to do if the thread dies now.
+    will: Option<Owed>,
 }
 
 /// How a wait ended.
@@ -148,6 +205,11 @@ impl Epoch<'_> {
             (State::Waiting, _) => None,
             (State::Satisfied, Some(index)) => Some(End::Object { index, abandoned: seen.is_abandoned() }),
             (State::Satisfied, None) => Some(End::Everything { abandoned: seen.is_abandoned() }),
+            // The kernel took somebody else's death for ours: a thread of another namespace with our number.
+            (State::Died, _) => {
+                self.waiter.step_aside();
+                None
+            }
             _ => Some(End::Nothing),
         }
     }
@@ -156,13 +218,29 @@ impl Epoch<'_> {
         withdraw(self.slot, self.ticket)
     }
 
+    /// Looks at the outcome for a short while, if the arena allows it. How long adapts: a thread for whom it was worth it may
+    /// look longer the next time, one for whom it was not looks half as long.
+    fn spin(&self) -> Option<End> {
+        let most = self.arena.spins();
+        if most == 0 {
+            return None;
+        }
+        let budget = self.waiter.spins.get().clamp(SPINS_MIN.min(most), most);
+        for spent in 0..budget {
+            if let Some(end) = self.end() {
+                self.waiter.spins.set(spent.saturating_mul(2).saturating_add(SPINS_MIN));
+                return Some(end);
+            }
+            core::hint::spin_loop();
+        }
+        self.waiter.spins.set(budget / 2);
+        None
+    }
+
     /// Sleeps until the wait is decided, or withdraws it when its deadline passes.
     pub(crate) fn sleep(&self, deadline: Deadline) -> End {
-        for _ in 0..self.arena.spins() {
-            match self.end() {
-                Some(end) => return end,
-                None => core::hint::spin_loop(),
-            }
+        if let Some(end) = self.spin() {
+            return end;
         }
         for _ in 0..RETRIES {
             let seen = self.load();
@@ -172,6 +250,7 @@ impl Epoch<'_> {
             if !seen.is_parked() && !self.slot.exchange(seen, seen.parked()) {
                 continue;
             }
+            self.waiter.sleeps.set(self.waiter.sleeps.get() + 1);
             let address = self.slot.word.futex_address();
             let woken = futex::wait(address, seen.parked().futex(), deadline);
             // A word that never holds still would keep the kernel from looking at the deadline.
@@ -186,6 +265,9 @@ impl Epoch<'_> {
 impl Drop for Epoch<'_> {
     fn drop(&mut self) {
         self.waiter.active.set(false);
+        if let Some(will) = self.will.take() {
+            self.waiter.robust().settle(will);
+        }
     }
 }
 
@@ -200,6 +282,11 @@ impl Arena {
             current: Cell::new(core::ptr::null()),
             epoch: Cell::new(0),
             active: Flag::new(),
+            stepped_aside: Cell::new(false),
+            thread_id: Cell::new(0),
+            sleeps: Cell::new(0),
+            spins: Cell::new(0),
+            memory: Default::default(),
             thread: PhantomData,
         }
     }
@@ -227,6 +314,7 @@ impl Arena {
         let index = self.take_slot(waiter)?;
         waiter.slot.set(index + 1);
         waiter.pid.set(liveness::process_id());
+        waiter.thread_id.set(liveness::thread_id());
         // A fork keeps the thread, not its robust list.
         waiter.robust.set(None);
         Ok((index, self.waiter_slot(index).ok_or(Error::Corrupt)?))
@@ -235,23 +323,27 @@ impl Arena {
     fn take_slot(&self, waiter: &Waiter) -> Result<u32> {
         let mine = TAKEN | u64::from(self.peer()?) << PEER_SHIFT | u64::from(liveness::thread_id());
         let take = |index| self.waiter_slot(index).is_some_and(|slot| slot.holder.compare_exchange(0, mine).is_ok());
-        let inherit = |index| {
-            self.waiter_slot(index).is_some_and(|slot| {
-                let holder = slot.holder.load();
-                self.is_holder_dead(holder) && slot.holder.compare_exchange(holder, mine).is_ok()
-            })
+        let pool = self.waiter_pool();
+        let index = match pool.find(take) {
+            Some(index) => index,
+            None => self.inherit_slot(mine).ok_or(Error::Exhausted)?,
         };
-        let index = self.waiter_pool().find(take, inherit).ok_or(Error::Exhausted)?;
         self.end_epoch(waiter, index)?;
         Ok(index)
     }
 
-    fn is_holder_dead(&self, holder: u64) -> bool {
-        let peer = (holder >> PEER_SHIFT & PEER_MASK) as u32;
-        match self.process(peer) {
-            None => true,
-            Some(process) => liveness::is_thread_dead(process, holder as u32, liveness::this_process()),
-        }
+    /// Takes a free slot that nobody remembers, or that of a dead thread.
+    #[cold]
+    fn inherit_slot(&self, mine: u64) -> Option<u32> {
+        let census = Census::new(self);
+        self.waiter_pool().search(|index| {
+            self.waiter_slot(index).is_some_and(|slot| {
+                let holder = slot.holder.load();
+                let peer = (holder >> PEER_SHIFT & PEER_MASK) as u32;
+                let vacant = holder == 0 || census.is_thread_dead(peer, holder as u32);
+                vacant && slot.holder.compare_exchange(holder, mine).is_ok()
+            })
+        })
     }
 
     /// Ends whatever the last holder of a slot was doing, as that thread would have.
@@ -259,10 +351,10 @@ impl Arena {
         let slot = self.waiter_slot(index).ok_or(Error::Corrupt)?;
         withdraw(slot, slot.load().ticket());
         self.help_admission_of(waiter, index)?;
-        if let Some(object) = satisfied_by(slot.load()) {
-            if let Some(object_slot) = self.object_slot(object) {
-                self.help(waiter, object, object_slot.load())?;
-            }
+        if let Some(object) = satisfied_by(slot.load())
+            && let Some(object_slot) = self.object_slot(object)
+        {
+            self.help(waiter, object, object_slot.load())?;
         }
         Ok(())
     }
@@ -297,28 +389,31 @@ impl Arena {
         &'a self,
         waiter: &'a Waiter,
         state: State,
-        list: &[Object],
-        count: usize,
-        owner: u32,
+        request: Option<&Request<'_>>,
     ) -> Result<Epoch<'a>> {
         let (index, slot) = self.enroll(waiter)?;
         let ticket = self.draw();
-        slot.wait.store(u64::from(owner) << 32 | count as u64);
-        for (word, object) in slot.list.iter().zip(list) {
-            word.store(object.0);
+        if let Some(request) = request {
+            slot.wait.store(u64::from(request.owner) << 32 | request.objects().len() as u64);
+            for (word, object) in slot.list.iter().zip(request.iter()) {
+                word.store(object.0);
+            }
         }
+        let will = waiter.robust().owe(slot.word.futex_address());
+        let word = WaiterWord::new(state, ticket, waiter.thread_id.get());
         for _ in 0..RETRIES {
-            if slot.exchange(slot.load(), WaiterWord::new(state, ticket)) {
+            if slot.exchange(slot.load(), word) {
                 waiter.current.set(core::ptr::from_ref(slot));
                 waiter.epoch.set(ticket.number());
                 waiter.active.set(true);
-                let epoch = Epoch { arena: self, waiter, index, slot, ticket };
+                let epoch = Epoch { arena: self, waiter, index, slot, ticket, will: Some(will) };
                 if waiter.is_interrupted() {
                     epoch.withdraw();
                 }
                 return Ok(epoch);
             }
         }
+        waiter.robust().settle(will);
         Err(Error::Corrupt)
     }
 

@@ -124,6 +124,12 @@ impl ObjectWord {
         ObjectWord(Pair { low: self.0.low & !(LEVEL_MASK << LEVEL_SHIFT) | level, ..self.0 })
     }
 
+    /// The low half, which no two versions of the word share.
+    #[inline(always)]
+    pub fn low(self) -> u64 {
+        self.0.low
+    }
+
     /// The sequence: names this version of the word.
     pub fn version(self) -> u64 {
         self.0.low & SEQUENCE_MASK

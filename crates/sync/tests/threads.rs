@@ -35,6 +35,18 @@ fn poll(arena: &Arena, waiter: &Waiter, objects: &[Object]) -> Result<Satisfied,
     arena.wait_any(waiter, objects, None, OWNER, Deadline::NOW)
 }
 
+/// Runs all tests of this program once more, without what not every kernel has.
+#[test]
+fn everything_holds_without_what_old_kernels_lack() {
+    const FEATURES: &str = "robust_list,wipe_on_fork,memfd_noexec_seal";
+    if std::env::var_os("NTUX_WITHOUT").is_some() {
+        return;
+    }
+    let program = std::env::current_exe().unwrap();
+    let again = std::process::Command::new(program).env("NTUX_WITHOUT", FEATURES).output().unwrap();
+    assert!(again.status.success(), "{}", String::from_utf8_lossy(&again.stdout));
+}
+
 #[test]
 fn a_mutex_counts_exactly_between_threads() {
     watched(|| {
@@ -197,6 +209,34 @@ fn a_blocked_wait_of_each_kind_is_satisfied_by_a_signal() {
                     }
                 });
             }
+        }
+    });
+}
+
+#[test]
+fn a_crowd_that_arrives_together_is_served_whole() {
+    watched(|| {
+        let arena = arena();
+        let waiter = arena.waiter();
+        for round in 0..30 {
+            // A fresh object each time: its bag has to grow while everybody registers.
+            let start = arena.event_create(&waiter, true, false).unwrap();
+            let gate = std::sync::Barrier::new(97);
+            std::thread::scope(|scope| {
+                for _ in 0..96 {
+                    scope.spawn(|| {
+                        let waiter = arena.waiter();
+                        gate.wait();
+                        arena.wait_any(&waiter, &[start], None, OWNER, Deadline::Never).unwrap();
+                        arena.retire(&waiter);
+                    });
+                }
+                gate.wait();
+                if round % 2 == 0 {
+                    std::thread::sleep(Duration::from_millis(5));
+                }
+                arena.event_set(&waiter, start).unwrap();
+            });
         }
     });
 }

@@ -25,7 +25,8 @@ pub struct ArenaSubject {
 impl ArenaSubject {
     /// Creates the arena and its objects.
     pub fn new(program: &Program) -> Box<dyn Subject> {
-        let capacity = Capacity { objects: program.objects.len() as u32 + 2, waiters: program.threads.len() as u32 + 2 };
+        let capacity =
+            Capacity { objects: program.objects.len() as u32 + 2, waiters: program.threads.len() as u32 + 2 };
         let arena = Arena::create(capacity).expect("a small arena");
         let creator = arena.waiter();
         let create = |value: &Value| create(&arena, &creator, value).expect("a legal object");

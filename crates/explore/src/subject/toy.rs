@@ -3,8 +3,8 @@
 use ntux_platform::atomic::{Word32, Word64};
 use ntux_platform::clock::Deadline;
 use ntux_platform::futex;
-use ntux_sync::{Error, Satisfied};
 use ntux_sync::spec::{Answer, Operation, Outcome, ThreadId, Value};
+use ntux_sync::{Error, Satisfied};
 
 use super::Subject;
 use crate::program::{Call, Program};

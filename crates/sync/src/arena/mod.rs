@@ -8,7 +8,7 @@ pub(crate) mod objects;
 pub(crate) mod peers;
 pub(crate) mod pool;
 
-#[cfg(target_os = "linux")]
+#[cfg_attr(not(target_os = "linux"), path = "no_descriptor.rs")]
 pub(crate) mod descriptor;
 
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -116,7 +116,8 @@ impl Arena {
         self.capacity
     }
 
-    /// How often a wait looks at its outcome before it goes to sleep; 0 at first.
+    /// How often, at most, a wait of this process looks at its outcome before it goes to sleep. 0 at first: not at all. Below
+    /// that bound the number adapts, for each thread, to whether looking was worth it.
     pub fn set_spins(&self, spins: u32) {
         self.spins.store(spins);
     }

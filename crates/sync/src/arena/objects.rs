@@ -27,7 +27,9 @@
 use ntux_platform::atomic::Word32;
 
 use super::Arena;
+use super::descriptor::Keeper;
 use super::format::ObjectSlot;
+use super::peers::Census;
 use super::pool::Pool;
 use crate::waiter::Waiter;
 use crate::word::ObjectWord;
@@ -178,6 +180,25 @@ impl ObjectSlot {
         ObjectWord(self.word.load())
     }
 
+    /// A copy that only an exchange may rely on: what this thread left here, or both halves of the word, unchecked.
+    #[inline(always)]
+    pub(crate) fn guess(&self, waiter: &Waiter, object: Object) -> ObjectWord {
+        waiter.recall(object).unwrap_or_else(|| ObjectWord(self.word.glance()))
+    }
+
+    /// As [`ObjectSlot::exchange`]; remembers what the thread left here.
+    #[inline(always)]
+    pub(crate) fn exchange_guess(&self, waiter: &Waiter, object: Object, seen: ObjectWord, next: ObjectWord) -> bool {
+        let left = next.advanced();
+        let done = self.word.compare_exchange(seen.0, left.0).is_ok();
+        if done {
+            waiter.remember(object, left);
+        } else {
+            waiter.forget(object);
+        }
+        done
+    }
+
     /// Replaces `seen` by `next`, one step later.
     #[inline(always)]
     pub(crate) fn exchange(&self, seen: ObjectWord, next: ObjectWord) -> bool {
@@ -248,7 +269,10 @@ impl Arena {
         let peer = self.peer()?;
         let pool = self.object_pool();
         let take = |index| self.build(index, peer);
-        let index = pool.find(take, |index| self.reclaim(index, custody) && take(index)).ok_or(Error::Exhausted)?;
+        let index = match pool.find(take) {
+            Some(index) => index,
+            None => self.search_unreferenced(custody, take).ok_or(Error::Exhausted)?,
+        };
         let created = custody.secure(index).and_then(|()| self.furnish(waiter, index, start, custody.is_descriptor()));
         if created.is_err() && self.reclaim_own(index) {
             pool.hint(index);
@@ -263,6 +287,12 @@ impl Arena {
         };
         let meta = Meta(slot.meta.load());
         meta.state() == State::Building && slot.meta.compare_exchange(meta.0, meta.freed().0).is_ok()
+    }
+
+    #[cold]
+    fn search_unreferenced(&self, custody: Custody<'_>, take: impl Fn(u32) -> bool) -> Option<u32> {
+        let census = Census::new(self);
+        self.object_pool().search(|index| self.reclaim(index, custody, &census) && take(index))
     }
 
     /// Free to Building.
@@ -296,7 +326,7 @@ impl Arena {
     }
 
     /// Frees a slot that nobody can use any more; true when it is free now.
-    fn reclaim(&self, index: u32, custody: Custody<'_>) -> bool {
+    fn reclaim(&self, index: u32, custody: Custody<'_>, census: &Census<'_>) -> bool {
         let Some(slot) = self.object_slot(index) else {
             return false;
         };
@@ -304,19 +334,27 @@ impl Arena {
         let unreferenced = match meta.state() {
             State::Free => return true,
             State::Live if meta.is_held() => custody.is_abandoned(index),
-            State::Live | State::Building => self.is_peer_dead(meta.peer()),
+            State::Live | State::Building => census.is_peer_dead(meta.peer()),
             State::Rubbish => true,
         };
         unreferenced && slot.meta.compare_exchange(meta.0, meta.freed().0).is_ok()
     }
 
-    /// Looks at a few slots on each creation, so that objects whose last descriptor was closed do not pile up.
+    /// Looks at a few slots on each creation, so that objects whose last descriptor was closed do not pile up. Small arenas
+    /// are left alone: asking the kernel costs more than the memory.
+    #[cfg(target_os = "linux")]
     pub(crate) fn sweep_some(&self, slots: u32, custody: Custody<'_>) {
+        const WORTH_SWEEPING: u32 = 4096;
         let pool = self.object_pool();
+        if pool.used() < WORTH_SWEEPING.min(self.capacity().objects) {
+            return;
+        }
         for _ in 0..slots {
             let index = pool.turn();
-            let live = self.object_slot(index).is_some_and(|slot| Meta(slot.meta.load()).state() == State::Live);
-            if live && self.reclaim(index, custody) {
+            let Some(slot) = self.object_slot(index) else { return };
+            let meta = Meta(slot.meta.load());
+            let unreferenced = meta.state() == State::Live && meta.is_held() && custody.is_abandoned(index);
+            if unreferenced && slot.meta.compare_exchange(meta.0, meta.freed().0).is_ok() {
                 pool.hint(index);
             }
         }
@@ -352,26 +390,20 @@ pub(crate) enum Custody<'a> {
     /// The process that created it, until it closes it.
     Process,
     /// The copies of a descriptor.
-    #[cfg(target_os = "linux")]
-    Descriptor(super::descriptor::Keeper<'a>),
-    /// Never made; gives the lifetime a use on systems without descriptor objects.
-    #[cfg(not(target_os = "linux"))]
-    Unused(core::marker::PhantomData<&'a ()>, core::convert::Infallible),
+    #[cfg_attr(not(target_os = "linux"), allow(dead_code, reason = "no descriptor objects there"))]
+    Descriptor(Keeper<'a>),
 }
 
 impl Custody<'_> {
     fn is_descriptor(self) -> bool {
-        !matches!(self, Custody::Process)
+        matches!(self, Custody::Descriptor(_))
     }
 
     /// Marks a slot as referenced, before the object is known to anybody.
     fn secure(self, index: u32) -> Result<()> {
         match self {
             Custody::Process => Ok(()),
-            #[cfg(target_os = "linux")]
             Custody::Descriptor(keeper) => keeper.hold(index),
-            #[cfg(not(target_os = "linux"))]
-            Custody::Unused(..) => Ok(()),
         }
     }
 
@@ -379,10 +411,7 @@ impl Custody<'_> {
     fn is_abandoned(self, index: u32) -> bool {
         match self {
             Custody::Process => false,
-            #[cfg(target_os = "linux")]
             Custody::Descriptor(keeper) => keeper.is_unreferenced(index),
-            #[cfg(not(target_os = "linux"))]
-            Custody::Unused(..) => false,
         }
     }
 }

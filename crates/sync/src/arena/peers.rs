@@ -3,6 +3,8 @@
 //! A peer is one 128-bit word: process number and namespace in the low half, start time in the high half. It is written
 //! whole or not at all. An entry is reused only after everything that it owned was given back ([`Arena::bury`]).
 
+use std::cell::Cell;
+
 use ntux_platform::atomic::Pair;
 use ntux_platform::liveness::{self, Process};
 
@@ -66,18 +68,42 @@ impl Arena {
         unpack(self.peer_word(index)?.load())
     }
 
-    /// Whether the process with this index is certainly gone. An empty entry belongs to nobody, so to no living one.
-    pub(crate) fn is_peer_dead(&self, index: u32) -> bool {
-        match self.process(index) {
-            Some(process) => liveness::is_process_dead(process, liveness::this_process()),
-            None => index < PEERS_MAX,
-        }
-    }
-
     /// Gives back what a dead process owned.
     fn bury(&self, peer: u32) -> Result<()> {
         self.bury_waiters(peer)?;
         self.bury_objects(peer);
         Ok(())
+    }
+}
+
+/// Which processes are alive, asked once for each: a sweep meets the same few again and again.
+pub(crate) struct Census<'a> {
+    arena: &'a Arena,
+    me: Process,
+    known: [Cell<Option<bool>>; PEERS_MAX as usize],
+}
+
+impl<'a> Census<'a> {
+    pub(crate) fn new(arena: &'a Arena) -> Census<'a> {
+        Census { arena, me: liveness::this_process(), known: [const { Cell::new(None) }; PEERS_MAX as usize] }
+    }
+
+    /// Whether the process with this index is certainly gone. An empty entry belongs to nobody, so to no living one.
+    pub(crate) fn is_peer_dead(&self, index: u32) -> bool {
+        let Some(known) = self.known.get(index as usize) else { return false };
+        known.get().unwrap_or_else(|| {
+            let process = self.arena.process(index);
+            let dead = process.is_none_or(|process| liveness::is_process_dead(process, self.me));
+            known.set(Some(dead));
+            dead
+        })
+    }
+
+    /// Whether this thread of a process is certainly gone.
+    pub(crate) fn is_thread_dead(&self, peer: u32, thread: u32) -> bool {
+        if self.is_peer_dead(peer) {
+            return true;
+        }
+        self.arena.process(peer).is_some_and(|process| liveness::is_thread_dead(process, thread, self.me))
     }
 }

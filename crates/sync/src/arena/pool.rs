@@ -36,8 +36,8 @@ impl<'a, F: Fn(u32) -> Option<&'a Word32>> Pool<'a, F> {
         }
     }
 
-    /// Takes the first slot that `take` agrees to.
-    pub fn find(&self, take: impl Fn(u32) -> bool, reclaim: impl Fn(u32) -> bool) -> Option<u32> {
+    /// Takes the first slot that `take` agrees to, among those that are probably free.
+    pub fn find(&self, take: impl Fn(u32) -> bool) -> Option<u32> {
         for _ in 0..HINTS_TRIED {
             match self.pop() {
                 Some(index) if take(index) => return Some(index),
@@ -45,10 +45,12 @@ impl<'a, F: Fn(u32) -> Option<&'a Word32>> Pool<'a, F> {
                 None => break,
             }
         }
-        if let Some(index) = self.fresh().filter(|&index| take(index)) {
-            return Some(index);
-        }
-        (0..self.capacity).map(|_| self.turn()).find(|&index| take(index) || reclaim(index))
+        self.fresh().filter(|&index| take(index))
+    }
+
+    /// Takes the first slot that `take` agrees to, among all that were ever used.
+    pub fn search(&self, take: impl Fn(u32) -> bool) -> Option<u32> {
+        (0..self.used()).map(|_| self.turn()).find(|&index| take(index))
     }
 
     /// The next slot of the rotor.

@@ -406,7 +406,11 @@ impl State {
     }
 
     fn semaphore(&mut self, object: Id) -> Result<&mut Semaphore> {
-        if let Value::Semaphore(semaphore) = &mut self.objects[object].value { Ok(semaphore) } else { Err(Error::Invalid) }
+        if let Value::Semaphore(semaphore) = &mut self.objects[object].value {
+            Ok(semaphore)
+        } else {
+            Err(Error::Invalid)
+        }
     }
 
     fn mutex(&mut self, object: Id) -> Result<&mut Mutex> {

@@ -1,0 +1,92 @@
+# Everything that one does with ntux from a clone. `make` alone lists the targets.
+#
+#   CARGO_TARGET_DIR    where Cargo builds                target
+#   PREFIX, DESTDIR     where `make install` installs     /usr/local, nothing
+
+.DEFAULT_GOAL := help
+SHELL := /bin/sh
+export PATH := $(PATH):$(HOME)/.cargo/bin
+
+CARGO ?= cargo
+CC ?= cc
+INSTALL ?= install
+PREFIX ?= /usr/local
+DESTDIR ?=
+
+TARGET_DIR := $(if $(CARGO_TARGET_DIR),$(CARGO_TARGET_DIR),target)
+OUT := out
+DEMO_CFLAGS := -std=gnu11 -O2 -Wall -Wextra -Werror
+
+# What is checked for other systems: everything that is not about the Linux device.
+LIBRARIES := ntux-platform ntux-sync ntux ntux-capi
+OTHER_TARGETS := aarch64-unknown-linux-gnu aarch64-apple-darwin
+
+-include crates/capi/install.mk
+
+.PHONY: help tools build demos run planted doctor bench test format lint unit cross install clean
+
+help:                   ## This list
+	@sed -n 's/^\([a-z]*\):[^#]*## \(.*\)/  make \1 \2/p' $(firstword $(MAKEFILE_LIST)) | \
+		awk '{ printf "  make %-9s", $$2; for (i = 3; i <= NF; i++) printf " %s", $$i; print "" }'
+
+tools:
+	@.ci/tools
+
+# Only what ships: see `lint` for why the rest must stay apart.
+build: tools            ## Build the command and the library that it loads into programs, into out/
+	$(CARGO) build --release --locked -p ntux-cli -p ntux-preload
+	@mkdir -p $(OUT)/bin $(OUT)/lib
+	@$(INSTALL) -m 755 $(TARGET_DIR)/release/ntux $(OUT)/bin/ntux
+	@$(INSTALL) -m 755 $(TARGET_DIR)/release/libntux_preload.so $(OUT)/lib/libntux_preload.so
+
+demos: tools
+	@mkdir -p $(OUT)/demo
+	$(CC) $(DEMO_CFLAGS) -o $(OUT)/demo/two_processes demo/two_processes.c
+	$(CC) $(DEMO_CFLAGS) -shared -fPIC -o $(OUT)/demo/planted.so demo/planted.c -ldl
+	$(CARGO) build --release --locked --manifest-path demo/ntsync-crate/Cargo.toml --target-dir $(TARGET_DIR)/demo
+	@$(INSTALL) -m 755 $(TARGET_DIR)/demo/release/ntsync-crate-demo $(OUT)/demo/ntsync-crate
+
+run: build demos        ## Build everything and run two programs that were written for the kernel's driver
+	@demo/run $(OUT)
+
+planted: build demos
+	@demo/planted $(OUT)
+
+doctor: build           ## Say what this machine can do, and what ntux would use
+	@$(OUT)/bin/ntux doctor
+
+bench: build            ## Measure ntux beside the other ways to have NT objects
+	@$(OUT)/bin/ntux bench sync
+
+test: format lint unit cross run planted    ## All tests, checks and both programs of `make run`
+	@echo "make test: all passed"
+
+format: tools
+	$(CARGO) fmt --all --check
+	$(CARGO) fmt --check --manifest-path demo/ntsync-crate/Cargo.toml
+
+# The model checker apart: Cargo would build everything else with its hooks, and not test what ships.
+lint: tools
+	$(CARGO) clippy --locked --workspace --exclude ntux-explore --all-targets -- -D warnings
+	$(CARGO) clippy --locked -p ntux-explore --all-targets -- -D warnings
+
+unit: tools
+	$(CARGO) test --locked --workspace --exclude ntux-explore
+	$(CARGO) test --locked -p ntux-explore
+
+cross: tools
+	@.ci/cross "$(OTHER_TARGETS)" "$(LIBRARIES)"
+
+install: build          ## Install below PREFIX (/usr/local), with the C library
+	$(INSTALL) -d $(DESTDIR)$(PREFIX)/bin $(DESTDIR)$(PREFIX)/lib/ntux
+	$(INSTALL) -m 755 $(OUT)/bin/ntux $(DESTDIR)$(PREFIX)/bin/ntux
+	$(INSTALL) -m 755 $(OUT)/lib/libntux_preload.so $(DESTDIR)$(PREFIX)/lib/ntux/libntux_preload.so
+
+# The C face installs itself, where its rules are there.
+ifneq ($(wildcard crates/capi/install.mk),)
+install: install-capi
+endif
+
+clean:                  ## Remove what was built
+	$(CARGO) clean
+	rm -rf $(OUT)

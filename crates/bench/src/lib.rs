@@ -1,0 +1,118 @@
+//! Measures ntux beside the other ways to have NT synchronization objects on Linux, all in the same run.
+//!
+//! [`run`] is the whole of `ntux bench sync`. What each scenario asks and how each peer is built is in the README beside
+//! this crate's sources.
+#![cfg(target_os = "linux")]
+
+mod asleep;
+mod bench;
+mod machine;
+mod measure;
+mod peer;
+mod preloaded;
+mod process;
+mod record;
+mod report;
+mod scenario;
+mod trace;
+
+use std::io;
+
+use bench::Bench;
+use machine::Machine;
+use measure::Effort;
+use peer::arena::RustArena;
+use peer::c_face::CArena;
+use peer::device::Device;
+use peer::eventfd::EventFd;
+use peer::futex::Futex;
+use peer::server::Server;
+use peer::waitv::WaitV;
+use report::{Absent, Report};
+
+/// What to measure and how to print it.
+#[derive(Clone, Debug, Default, clap::Args)]
+pub struct BenchArguments {
+    /// Print one JSON document instead of tables
+    #[arg(long)]
+    pub json: bool,
+    /// Finish in seconds; the numbers then mean little
+    #[arg(long)]
+    pub quick: bool,
+    /// Measure only what contains TEXT, of "scenario: peer" (progress shows these)
+    #[arg(long, value_name = "TEXT")]
+    pub only: Option<String>,
+    /// Measure the device, in the child that has it preloaded
+    #[arg(long, hide = true)]
+    pub inside_device: bool,
+}
+
+/// Measures every scenario for every peer and prints the report to standard output; progress goes to standard error.
+///
+/// The process must have a single thread: some peers are forked from it. The run starts the same program again, with the
+/// same arguments, to measure under the preloaded library.
+///
+/// # Errors
+/// Something that should work failed; the report, which says what, is printed first.
+pub fn run(arguments: &BenchArguments) -> io::Result<()> {
+    allow_many_descriptors()?;
+    let effort = if arguments.quick { Effort::QUICK } else { Effort::FULL };
+    let mut bench = Bench::new(effort, arguments.only.clone());
+    if arguments.inside_device {
+        measure_preloaded(&mut bench);
+        return serde_json::to_writer(io::stdout(), &bench.records).map_err(io::Error::other);
+    }
+    let machine = Machine::describe();
+    let absent = measure_here(&mut bench);
+    let report = Report::new(machine, bench.records, absent);
+    if arguments.json {
+        report.print_json()?
+    } else {
+        report.print_tables()?
+    }
+    match report.failures() {
+        0 => Ok(()),
+        count => Err(io::Error::other(format!("{count} measurements failed; the report says which"))),
+    }
+}
+
+/// Everything but the child's part, whose records are added; who could not take part at all.
+fn measure_here(bench: &mut Bench) -> Vec<Absent> {
+    let mut absent = Vec::new();
+    scenario::yardsticks::run(bench);
+    scenario::foreign::run(bench, scenario::foreign::WITHOUT);
+    scenario::all(bench, report::FUTEX, Futex::open);
+    scenario::all(bench, report::EVENTFD, || Ok(EventFd::default()));
+    scenario::all(bench, report::WAITV, WaitV::<false>::open);
+    scenario::all(bench, report::WAITV_COUNTED, WaitV::<true>::open);
+    scenario::all(bench, report::SERVER, Server::open);
+    match Device::open() {
+        Ok(_) => scenario::all(bench, report::DRIVER, Device::open),
+        Err(error) => absent.push(Absent::new(report::DRIVER, format!("/dev/ntsync: {error}"), false)),
+    }
+    scenario::all(bench, report::RUST, RustArena::open);
+    scenario::growth::memory(bench.peer(report::RUST));
+    scenario::all(bench, report::C, CArena::open);
+    match preloaded::records() {
+        Ok(records) => bench.records.extend(records),
+        Err(error) => absent.push(Absent::new(report::DEVICE, error.to_string(), true)),
+    }
+    absent
+}
+
+fn measure_preloaded(bench: &mut Bench) {
+    scenario::foreign::run(bench, scenario::foreign::THROUGH);
+    scenario::all(bench, report::DEVICE, Device::open);
+}
+
+/// Peers that need a descriptor for each object get as many as this process may have.
+fn allow_many_descriptors() -> io::Result<()> {
+    let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
+    // SAFETY: the kernel writes, then reads `limit`.
+    let result = unsafe {
+        libc::getrlimit(libc::RLIMIT_NOFILE, &mut limit);
+        limit.rlim_cur = limit.rlim_max;
+        libc::setrlimit(libc::RLIMIT_NOFILE, &limit)
+    };
+    if result == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
+}

@@ -1,0 +1,49 @@
+//! On what the numbers were made.
+
+use std::fs;
+
+use ntux_platform::clock::realtime_ns;
+use serde::Serialize;
+
+/// What a reader needs to compare two reports.
+#[derive(Debug, Serialize)]
+pub(crate) struct Machine {
+    pub(crate) processor: String,
+    pub(crate) processors: usize,
+    pub(crate) kernel: String,
+    /// Of the sources that the benchmark was built from.
+    pub(crate) commit: &'static str,
+    pub(crate) seconds_since_1970: u64,
+    /// Runnable threads when the run began, this one included; more than 1 means that others disturb.
+    pub(crate) runnable_at_start: Option<u32>,
+    pub(crate) command: String,
+}
+
+impl Machine {
+    pub(crate) fn describe() -> Self {
+        Self {
+            processor: processor().unwrap_or_else(|| std::env::consts::ARCH.to_owned()),
+            processors: std::thread::available_parallelism().map_or(1, usize::from),
+            kernel: line_of("/proc/sys/kernel/osrelease").unwrap_or_else(|| "unknown".into()),
+            commit: env!("NTUX_BENCH_COMMIT"),
+            seconds_since_1970: realtime_ns() / 1_000_000_000,
+            runnable_at_start: runnable(),
+            command: std::env::args().skip(1).collect::<Vec<_>>().join(" "),
+        }
+    }
+}
+
+fn processor() -> Option<String> {
+    let text = fs::read_to_string("/proc/cpuinfo").ok()?;
+    let line = text.lines().find(|line| line.starts_with("model name"))?;
+    Some(line.split_once(':')?.1.trim().to_owned())
+}
+
+/// The fourth field of loadavg is runnable/all.
+fn runnable() -> Option<u32> {
+    line_of("/proc/loadavg")?.split(' ').nth(3)?.split('/').next()?.parse().ok()
+}
+
+fn line_of(path: &str) -> Option<String> {
+    Some(fs::read_to_string(path).ok()?.trim().to_owned())
+}

@@ -1,0 +1,108 @@
+//! The report: tables for people, one document for programs. Losing cases have a section of their own.
+
+mod expectation;
+mod table;
+
+use std::io::{self, Write};
+
+use serde::Serialize;
+
+use crate::machine::Machine;
+use crate::record::{Outcome, Record, Unit};
+use expectation::Expectation;
+
+pub(crate) const FUTEX: &str = "raw futex";
+pub(crate) const EVENTFD: &str = "eventfd";
+pub(crate) const WAITV: &str = "futex_waitv";
+pub(crate) const WAITV_COUNTED: &str = "futex_waitv counted";
+pub(crate) const SERVER: &str = "server";
+pub(crate) const DRIVER: &str = "kernel driver";
+pub(crate) const RUST: &str = "ntux Rust";
+pub(crate) const C: &str = "ntux C";
+pub(crate) const DEVICE: &str = "ntux device";
+
+/// The doors to ntux.
+pub(crate) const OURS: [&str; 3] = [RUST, C, DEVICE];
+/// Everybody else, the floor first.
+pub(crate) const PEERS: [&str; 6] = [FUTEX, EVENTFD, WAITV, WAITV_COUNTED, SERVER, DRIVER];
+
+/// A peer that took no part.
+#[derive(Debug, Serialize)]
+pub(crate) struct Absent {
+    peer: &'static str,
+    reason: String,
+    /// It should have taken part.
+    failed: bool,
+}
+
+impl Absent {
+    pub(crate) fn new(peer: &'static str, reason: String, failed: bool) -> Self {
+        Self { peer, reason, failed }
+    }
+}
+
+/// One of ours beside one of theirs.
+#[derive(Debug, Serialize)]
+pub(crate) struct Ratio {
+    pub(crate) scenario: String,
+    pub(crate) ours: String,
+    pub(crate) peer: String,
+    /// Our median through theirs: below 1 we are ahead.
+    pub(crate) ratio: f64,
+    /// Whether all our rounds were slower than all of theirs.
+    pub(crate) lost: bool,
+}
+
+/// A whole run.
+#[derive(Debug, Serialize)]
+pub(crate) struct Report {
+    pub(crate) machine: Machine,
+    pub(crate) records: Vec<Record>,
+    pub(crate) absent: Vec<Absent>,
+    pub(crate) ratios: Vec<Ratio>,
+    pub(crate) expectations: Vec<Expectation>,
+}
+
+impl Report {
+    pub(crate) fn new(machine: Machine, records: Vec<Record>, absent: Vec<Absent>) -> Self {
+        let ratios = ratios(&records);
+        let expectations = expectation::all(&records, &ratios);
+        Self { machine, records, absent, ratios, expectations }
+    }
+
+    /// Measurements and peers that should have worked.
+    pub(crate) fn failures(&self) -> usize {
+        let records = self.records.iter().filter(|record| matches!(record.outcome, Outcome::Failed(_))).count();
+        records + self.absent.iter().filter(|absent| absent.failed).count()
+    }
+
+    pub(crate) fn print_json(&self) -> io::Result<()> {
+        let mut out = io::stdout().lock();
+        serde_json::to_writer_pretty(&mut out, self).map_err(io::Error::other)?;
+        writeln!(out)
+    }
+
+    pub(crate) fn print_tables(&self) -> io::Result<()> {
+        table::print(self, &mut io::stdout().lock())
+    }
+}
+
+fn ratios(records: &[Record]) -> Vec<Ratio> {
+    let timed = || records.iter().filter(|record| record.unit == Unit::Nanoseconds);
+    let mut ratios = Vec::new();
+    for ours in timed().filter(|record| OURS.contains(&record.peer.as_str())) {
+        for theirs in timed().filter(|record| record.scenario == ours.scenario) {
+            let (Some(mine), Some(other)) = (ours.sample(), theirs.sample()) else { continue };
+            if PEERS.contains(&theirs.peer.as_str()) {
+                ratios.push(Ratio {
+                    scenario: ours.scenario.clone(),
+                    ours: ours.peer.clone(),
+                    peer: theirs.peer.clone(),
+                    ratio: mine.median / other.median,
+                    lost: mine.min > other.max,
+                });
+            }
+        }
+    }
+    ratios
+}

@@ -1,0 +1,22 @@
+//! What is measured. Each scenario is one question, asked of every peer.
+
+pub(crate) mod contended;
+pub(crate) mod foreign;
+pub(crate) mod growth;
+pub(crate) mod system_calls;
+pub(crate) mod uncontended;
+pub(crate) mod yardsticks;
+
+use std::io;
+
+use crate::bench::Bench;
+use crate::peer::Peer;
+
+/// Every scenario that any peer can be asked, for `peer`. Each gets a fresh instance from `open`.
+pub(crate) fn all<P: Peer>(bench: &mut Bench, peer: &str, open: impl Fn() -> io::Result<P>) {
+    bench.peer(peer);
+    uncontended::run(bench, &open);
+    contended::run(bench, &open);
+    growth::run(bench, &open);
+    system_calls::run(bench, &open);
+}

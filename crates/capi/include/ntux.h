@@ -1,0 +1,353 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0
+ *
+ * ntux: NT semaphores, mutexes and events with vectored waits, shared between processes.
+ * This header is the manual.
+ *
+ * Contents: conventions, arenas, objects, semaphores, mutexes, events, waits.
+ *
+ *     #include <ntux.h>
+ *     #include <stdio.h>
+ *
+ *     int main(void)
+ *     {
+ *         ntux_arena *arena;
+ *         ntux_object door, bell, both[2];
+ *         uint32_t index;
+ *
+ *         if (ntux_arena_create(1024, 64, &arena) < 0)
+ *             return 1;
+ *         ntux_event_create(arena, 1, 0, &door);
+ *         ntux_semaphore_create(arena, 2, 10, &bell);
+ *         both[0] = door;
+ *         both[1] = bell;
+ *         if (ntux_wait_any(arena, both, 2, 0, 1, 0, NTUX_NEVER, &index) == 0)
+ *             printf("object %u\n", (unsigned)index);
+ *         return 0;
+ *     }
+ *
+ *     cc bell.c $(pkg-config --cflags --libs ntux)
+ *
+ *
+ * CONVENTIONS
+ *
+ * Result       0, or a negative error number from <errno.h>, such as -EINVAL; errno itself says nothing.
+ *              When a call fails it has changed nothing and written nothing, except as said at -EOWNERDEAD.
+ *
+ * Meaning      Every operation means what the Linux ntsync driver means by it, and thus Windows NT: a signal
+ *              hands the object to a thread that waits at that moment, before the signaling call returns.
+ *              Each function names the request of the driver (NTSYNC_IOC_...) and the NT call (Nt...) that it
+ *              corresponds to.
+ *
+ * Pointers     NULL where a pointer is required is -EFAULT, a misaligned pointer is -EINVAL. Outputs marked
+ *              [optional] may be NULL when the value is not wanted. Any other bad pointer cannot be told from
+ *              a good one: the behaviour is undefined. That includes an arena that was detached and a pointer
+ *              that is not an arena.
+ *
+ * Objects      An ntux_object is a plain number that means the same in every process that attached the arena.
+ *              0 is none. Any number is safe to pass: one that is not an object of this arena, or was closed,
+ *              is -EBADF or -EINVAL as said with each function. (A number of another arena can by accident be
+ *              an object in this one as well.)
+ *
+ * Threads      Any thread may call any function at any time, except ntux_arena_detach, which must be the last
+ *              use of its pointer. A thread that has to wait takes one of the arena's waiters, keeps it for
+ *              its next waits, and returns it when it ends.
+ *
+ * Signals      No function may be called from a signal handler, except ntux_arena_fd. A signal does not end a
+ *              wait: the handler runs, the thread keeps its places in the queues meanwhile, and the wait goes
+ *              on. (The driver takes it out.) A handler must not leave a call by longjmp, pthread_exit or an
+ *              exception, and asynchronous cancellation must be off; no function is a cancellation point.
+ *
+ * Processes    A child of fork goes on using the arena pointers and objects that it inherited. A process that
+ *              is stopped or killed at any instruction blocks nobody else. Mutexes that it owned stay owned:
+ *              see ntux_mutex_kill.
+ *
+ * Errors       Not repeated below, for every function that takes an arena: -EFAULT and -EINVAL for its
+ *              pointers; -EIO when another process has written rubbish over the shared memory of the object;
+ *              -ENOMEM when more than 4096 processes use the arena; -ENOTRECOVERABLE for a defect of ntux.
+ */
+#ifndef NTUX_H
+#define NTUX_H
+
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* Version of this header; the library's file name carries the same. */
+#define NTUX_VERSION "0.1.0"
+
+/* The most objects that one wait takes, the alert not counted. */
+#define NTUX_WAIT_OBJECTS_MAX 64
+
+/* Flag of a wait: the deadline is on CLOCK_REALTIME and follows when that clock is set. */
+#define NTUX_REALTIME UINT32_C(1)
+
+/* No deadline. */
+#define NTUX_NEVER UINT64_MAX
+
+/* Shared memory that holds objects. */
+typedef struct ntux_arena ntux_arena;
+
+/* A semaphore, a mutex or an event in an arena. 0 is none. */
+typedef uint64_t ntux_object;
+
+
+/* ==== ARENAS ==== */
+
+/* Creates an arena. Memory is taken only as it is used, so a large one costs no more than a small one.
+ *
+ * objects   room for so many objects: 1 to 16777216
+ * waiters   room for so many threads that wait: 1 to 65536
+ *
+ * -EINVAL   `objects` or `waiters` is out of range
+ * -ENOSYS   the processor has no compare-exchange of 128 bits
+ * -ENOMEM   no memory;  -EMFILE, -ENFILE  no descriptor
+ *
+ * Corresponds to opening /dev/ntsync: objects of two arenas do not mix.
+ */
+int ntux_arena_create(uint32_t objects, uint32_t waiters, ntux_arena **arena);
+
+/* Attaches the arena behind `fd`, which came from ntux_arena_fd in this process or another one. `fd` stays
+ * the caller's and may be closed afterwards. One process may attach the same arena several times.
+ *
+ * -EBADF    `fd` is not open
+ * -ENOTTY   `fd` is something else, or an arena of another version
+ * -ENOSYS   the processor has no compare-exchange of 128 bits
+ * -ENOMEM   no memory;  -EMFILE, -ENFILE  no descriptor
+ */
+int ntux_arena_attach(int fd, ntux_arena **arena);
+
+/* The descriptor to hand to other processes, over a Unix socket (SCM_RIGHTS) or by inheritance. It belongs to
+ * the arena, is close-on-exec, and is open until ntux_arena_detach: dup it to keep it, do not close it.
+ *
+ * Returns the descriptor, or a negative error number. Async-signal-safe.
+ */
+int ntux_arena_fd(const ntux_arena *arena);
+
+/* Ends the use of an arena through this pointer, which must not be in use by another thread and must not be
+ * used again. Other processes and other attachments keep the arena and its objects.
+ */
+int ntux_arena_detach(ntux_arena *arena);
+
+
+/* ==== OBJECTS ==== */
+
+/* Closes an object of any kind, for every process. A wait in progress goes on to its own deadline. The number
+ * is not used again before 2147483646 other objects have had its place.
+ *
+ * -EBADF    the object was closed already, or never was
+ *
+ * Corresponds to closing the last descriptor of the driver's object.
+ */
+int ntux_object_close(const ntux_arena *arena, ntux_object object);
+
+/* Makes an object belong to the calling process. An object belongs to the process that created it until
+ * another one adopts it; when that process has ended, and the arena needs the room, the object is closed.
+ *
+ * -EBADF    the object was closed, or never was
+ *
+ * Corresponds to keeping a descriptor of the driver's object.
+ */
+int ntux_object_adopt(const ntux_arena *arena, ntux_object object);
+
+
+/* ==== SEMAPHORES: signaled while the count is above zero; a wait that acquires it takes one off ==== */
+
+/* Creates a semaphore with `count`, which may grow to `max`. Both may be 0.
+ *
+ * -EINVAL   `count` is above `max`
+ * -ENOMEM   the arena is full
+ *
+ * NTSYNC_IOC_CREATE_SEM, NtCreateSemaphore.
+ */
+int ntux_semaphore_create(const ntux_arena *arena, uint32_t count, uint32_t max, ntux_object *semaphore);
+
+/* Adds `count`, which may be 0. Up to `count` waits are satisfied before this returns.
+ *
+ * previous  [optional] the count before
+ *
+ * -EOVERFLOW  the count would exceed the maximum
+ * -EINVAL     not a semaphore
+ * -EBADF      closed, or never was
+ *
+ * NTSYNC_IOC_SEM_RELEASE, NtReleaseSemaphore.
+ */
+int ntux_semaphore_release(const ntux_arena *arena, ntux_object semaphore, uint32_t count, uint32_t *previous);
+
+/* Reads the state at one moment.
+ *
+ * count, max  [optional]
+ *
+ * -EINVAL   not a semaphore
+ * -EBADF    closed, or never was
+ *
+ * NTSYNC_IOC_SEM_READ, NtQuerySemaphore.
+ */
+int ntux_semaphore_read(const ntux_arena *arena, ntux_object semaphore, uint32_t *count, uint32_t *max);
+
+
+/* ==== MUTEXES: signaled while unowned, and to the owner; a wait that acquires it adds one to the count ==== */
+
+/* Creates a mutex that `owner` has acquired `count` times; 0 and 0 for one that nobody owns.
+ *
+ * An owner is any number but 0 that the program chooses, such as a thread id, unique among the threads that
+ * share the mutex. The mutex knows no threads: whoever passes the owner's number is the owner.
+ *
+ * -EINVAL   one of `owner` and `count` is 0 and the other is not
+ * -ENOMEM   the arena is full
+ *
+ * NTSYNC_IOC_CREATE_MUTEX, NtCreateMutant.
+ */
+int ntux_mutex_create(const ntux_arena *arena, uint32_t owner, uint32_t count, ntux_object *mutex);
+
+/* Takes one off the recursion count. At 0 nobody owns the mutex, and the first waiter gets it before this
+ * returns.
+ *
+ * previous  [optional] the recursion count before
+ *
+ * -EPERM    `owner` does not own the mutex
+ * -EINVAL   `owner` is 0, or not a mutex
+ * -EBADF    closed, or never was
+ *
+ * NTSYNC_IOC_MUTEX_UNLOCK, NtReleaseMutant.
+ */
+int ntux_mutex_unlock(const ntux_arena *arena, ntux_object mutex, uint32_t owner, uint32_t *previous);
+
+/* Tells that `owner` is gone: nobody owns the mutex any more, and it is abandoned. The first waiter gets it
+ * before this returns. Whoever acquires it next is told so once, by -EOWNERDEAD. Nothing does this for a
+ * thread that ends: the program must.
+ *
+ * -EPERM    `owner` does not own the mutex
+ * -EINVAL   `owner` is 0, or not a mutex
+ * -EBADF    closed, or never was
+ *
+ * NTSYNC_IOC_MUTEX_KILL; the kernel of NT does this when a thread ends.
+ */
+int ntux_mutex_kill(const ntux_arena *arena, ntux_object mutex, uint32_t owner);
+
+/* Reads the state at one moment.
+ *
+ * owner     [optional] 0 if nobody owns it
+ * count     [optional] the recursion count
+ *
+ * -EOWNERDEAD  the mutex is abandoned; owner and count are written nevertheless, both 0
+ * -EINVAL      not a mutex
+ * -EBADF       closed, or never was
+ *
+ * NTSYNC_IOC_MUTEX_READ, NtQueryMutant.
+ */
+int ntux_mutex_read(const ntux_arena *arena, ntux_object mutex, uint32_t *owner, uint32_t *count);
+
+
+/* ==== EVENTS: signaled from set to reset; a wait that acquires an auto-reset event resets it ==== */
+
+/* Creates an event: manual-reset if `manual` is not 0, auto-reset otherwise; set if `signaled` is not 0.
+ *
+ * -ENOMEM   the arena is full
+ *
+ * NTSYNC_IOC_CREATE_EVENT, NtCreateEvent.
+ */
+int ntux_event_create(const ntux_arena *arena, uint32_t manual, uint32_t signaled, ntux_object *event);
+
+/* Signals the event. Before this returns, a manual-reset event satisfies every wait on it; an auto-reset
+ * event satisfies one and is reset by it, or stays set if nobody waits.
+ *
+ * previous  [optional] 1 if it was signaled before, else 0
+ *
+ * -EINVAL   not an event
+ * -EBADF    closed, or never was
+ *
+ * NTSYNC_IOC_EVENT_SET, NtSetEvent.
+ */
+int ntux_event_set(const ntux_arena *arena, ntux_object event, uint32_t *previous);
+
+/* Makes the event unsignaled.
+ *
+ * previous  [optional] 1 if it was signaled before, else 0
+ *
+ * -EINVAL   not an event
+ * -EBADF    closed, or never was
+ *
+ * NTSYNC_IOC_EVENT_RESET, NtResetEvent.
+ */
+int ntux_event_reset(const ntux_arena *arena, ntux_object event, uint32_t *previous);
+
+/* Sets and resets the event in one step: satisfies every wait on a manual-reset event, at most one on an
+ * auto-reset event, and leaves it unsignaled.
+ *
+ * previous  [optional] 1 if it was signaled before, else 0
+ *
+ * -EINVAL   not an event
+ * -EBADF    closed, or never was
+ *
+ * NTSYNC_IOC_EVENT_PULSE, NtPulseEvent.
+ */
+int ntux_event_pulse(const ntux_arena *arena, ntux_object event, uint32_t *previous);
+
+/* Reads the state at one moment.
+ *
+ * manual    [optional] 1 for manual-reset, 0 for auto-reset
+ * signaled  [optional] 1 or 0
+ *
+ * -EINVAL   not an event
+ * -EBADF    closed, or never was
+ *
+ * NTSYNC_IOC_EVENT_READ, NtQueryEvent.
+ */
+int ntux_event_read(const ntux_arena *arena, ntux_object event, uint32_t *manual, uint32_t *signaled);
+
+
+/* ==== WAITS ==== */
+
+/* Waits until one of `objects` is signaled, and acquires that one. If several are, the lowest index is taken.
+ * Among waits on one object the first comes first, but those that wait for all come before those that wait
+ * for any.
+ *
+ * objects      `count` objects, which nobody may write meanwhile; one may occur more than once; NULL if
+ *              `count` is 0
+ * count        0 to NTUX_WAIT_OBJECTS_MAX
+ * alert        one more object, which ends the wait as well and is acquired as any other, but is looked at
+ *              only when none of `objects` is signaled at the start; 0 for none
+ * owner        in whose name mutexes are acquired: not 0, see ntux_mutex_create
+ * flags        0 or NTUX_REALTIME
+ * deadline_ns  absolute, in nanoseconds: of CLOCK_MONOTONIC, or of CLOCK_REALTIME with NTUX_REALTIME;
+ *              NTUX_NEVER for no deadline; in the past, such as 0, for one attempt without sleep
+ * index        [optional] which object was acquired; `count` for the alert
+ *
+ * -EOWNERDEAD  success, index is written and the mutex is acquired: its former owner was killed while it
+ *              owned it
+ * -ETIMEDOUT   the deadline passed
+ * -EINVAL      `owner` is 0; an unknown flag; `count` is too large; an object is closed or never was
+ * -ENOMEM      more threads wait than the arena has room for
+ *
+ * Without objects and without alert this is a sleep. A mutex that was acquired 4294967295 times is not
+ * signaled, not even to its owner.
+ *
+ * NTSYNC_IOC_WAIT_ANY, NtWaitForMultipleObjects, NtWaitForSingleObject.
+ */
+int ntux_wait_any(const ntux_arena *arena, const ntux_object *objects, uint32_t count, ntux_object alert,
+                  uint32_t owner, uint32_t flags, uint64_t deadline_ns, uint32_t *index);
+
+/* Waits until all of `objects` are signaled at the same moment, and acquires them in one step that nobody can
+ * see inside. Nothing is held while it waits. Without objects it succeeds at once.
+ *
+ * The arguments are those of ntux_wait_any, except that no object may occur twice, also not as alert.
+ *
+ * index        [optional] 0; `count` for the alert
+ *
+ * -EOWNERDEAD  success, index is written and all are acquired: at least one of the mutexes was abandoned
+ * -ETIMEDOUT   the deadline passed
+ * -EINVAL      as ntux_wait_any; an object occurs twice
+ * -ENOMEM      more threads wait than the arena has room for
+ *
+ * NTSYNC_IOC_WAIT_ALL, NtWaitForMultipleObjects.
+ */
+int ntux_wait_all(const ntux_arena *arena, const ntux_object *objects, uint32_t count, ntux_object alert,
+                  uint32_t owner, uint32_t flags, uint64_t deadline_ns, uint32_t *index);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,60 @@
+//! Arenas: create, attach, descriptor, detach.
+
+use core::ffi::c_int;
+use std::os::fd::{AsRawFd, BorrowedFd};
+
+use ntux::{Arena, Capacity};
+
+use crate::boundary::{self, Place, Refusal, call};
+
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn ntux_arena_create(objects: u32, waiters: u32, arena: *mut *mut Arena) -> c_int {
+    call(|| {
+        // SAFETY: the header asks for a place that may be written.
+        let place = unsafe { Place::required(arena)? };
+        place.put(hand_out(Arena::create(Capacity { objects, waiters })?));
+        Ok(())
+    })
+}
+
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn ntux_arena_attach(fd: c_int, arena: *mut *mut Arena) -> c_int {
+    call(|| {
+        // SAFETY: the header asks for a place that may be written.
+        let place = unsafe { Place::required(arena)? };
+        if fd < 0 {
+            return Err(Refusal(libc::EBADF));
+        }
+        // SAFETY: not -1; if it is not open the system says so, and it is borrowed for this call only.
+        let fd = unsafe { BorrowedFd::borrow_raw(fd) };
+        place.put(hand_out(Arena::attach(fd)?));
+        Ok(())
+    })
+}
+
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn ntux_arena_fd(arena: *const Arena) -> c_int {
+    let mut fd = -1;
+    let result = call(|| {
+        // SAFETY: the header asks for an attached arena.
+        fd = unsafe { boundary::arena(arena)? }.fd().as_raw_fd();
+        Ok(())
+    });
+    if result == 0 { fd } else { result }
+}
+
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn ntux_arena_detach(arena: *mut Arena) -> c_int {
+    call(|| {
+        // SAFETY: the header asks for an attached arena.
+        unsafe { boundary::arena(arena)? };
+        // SAFETY: it came from `hand_out`, and the header forbids to use it again.
+        drop(unsafe { Box::from_raw(arena) });
+        Ok(())
+    })
+}
+
+/// Gives the arena to C, until `ntux_arena_detach`.
+fn hand_out(arena: Arena) -> *mut Arena {
+    Box::into_raw(Box::new(arena))
+}

@@ -1,0 +1,112 @@
+//! Where C ends: every pointer is checked here, and no panic gets past here.
+
+use core::ffi::c_int;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+use ntux::{Arena, Error};
+
+/// Why a call is refused: a positive error number.
+#[derive(Clone, Copy)]
+pub struct Refusal(pub c_int);
+
+impl From<Error> for Refusal {
+    fn from(error: Error) -> Refusal {
+        Refusal(error.errno())
+    }
+}
+
+/// Runs the body of one function of the header: 0 or the refusal, negative.
+///
+/// A panic is a defect of ntux; C learns of it as `ENOTRECOVERABLE`, which nothing else returns.
+#[inline]
+pub fn call(body: impl FnOnce() -> Result<(), Refusal>) -> c_int {
+    match catch_unwind(AssertUnwindSafe(body)) {
+        Ok(Ok(())) => 0,
+        Ok(Err(Refusal(errno))) => -errno,
+        Err(_) => -libc::ENOTRECOVERABLE,
+    }
+}
+
+/// A pointer that C passed: `EFAULT` if it is null, `EINVAL` if it is misaligned.
+#[inline]
+fn check<T>(pointer: *const T) -> Result<(), Refusal> {
+    if pointer.is_null() {
+        return Err(Refusal(libc::EFAULT));
+    }
+    if !pointer.is_aligned() {
+        return Err(Refusal(libc::EINVAL));
+    }
+    Ok(())
+}
+
+/// # Safety
+///
+/// `pointer` is null, misaligned, or came from this library and is not detached during `'a`.
+#[inline]
+pub unsafe fn arena<'a>(pointer: *const Arena) -> Result<&'a Arena, Refusal> {
+    check(pointer)?;
+    // SAFETY: neither null nor misaligned, so by the contract an attached arena that outlives `'a`.
+    Ok(unsafe { &*pointer })
+}
+
+/// # Safety
+///
+/// `pointer` is null, misaligned, or points to `count` values that nobody writes during `'a`.
+#[inline]
+pub unsafe fn array<'a, T>(pointer: *const T, count: u32) -> Result<&'a [T], Refusal> {
+    if count == 0 {
+        return Ok(&[]);
+    }
+    check(pointer)?;
+    // SAFETY: neither null nor misaligned, so by the contract it points to that many values.
+    Ok(unsafe { core::slice::from_raw_parts(pointer, count as usize) })
+}
+
+/// A place for a result, checked before the operation so that a refusal leaves everything as it was.
+pub struct Place<T>(*mut T);
+
+impl<T> Place<T> {
+    /// A place that the caller must provide.
+    ///
+    /// # Safety
+    ///
+    /// `pointer` is null, misaligned, or may be written as long as the place exists.
+    #[inline]
+    pub unsafe fn required(pointer: *mut T) -> Result<Place<T>, Refusal> {
+        check(pointer)?;
+        Ok(Place(pointer))
+    }
+
+    /// A place that may be null, when the caller does not want the result.
+    ///
+    /// # Safety
+    ///
+    /// As [`Place::required`].
+    #[inline]
+    pub unsafe fn optional(pointer: *mut T) -> Result<Place<T>, Refusal> {
+        if !pointer.is_null() {
+            check(pointer)?;
+        }
+        Ok(Place(pointer))
+    }
+
+    #[inline]
+    pub fn put(self, value: T) {
+        if !self.0.is_null() {
+            // SAFETY: aligned, and whoever made this place promised that it may be written.
+            unsafe { self.0.write(value) }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_panic_becomes_an_error_number() {
+        assert_eq!(call(|| panic!("planted, to be caught")), -libc::ENOTRECOVERABLE);
+        assert_eq!(call(|| Err(Refusal(libc::EPERM))), -libc::EPERM);
+        assert_eq!(call(|| Ok(())), 0);
+    }
+}

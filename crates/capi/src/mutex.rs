@@ -1,0 +1,50 @@
+//! Mutexes.
+
+use core::ffi::c_int;
+
+use ntux::{Arena, Object};
+
+use crate::boundary::{self, Place, Refusal, call};
+
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn ntux_mutex_create(arena: *const Arena, owner: u32, count: u32, mutex: *mut u64) -> c_int {
+    call(|| {
+        // SAFETY: the header asks for an attached arena and a place that may be written.
+        let (arena, place) = unsafe { (boundary::arena(arena)?, Place::required(mutex)?) };
+        place.put(arena.with_waiter(|arena, waiter| arena.mutex_create(waiter, owner, count))?.0);
+        Ok(())
+    })
+}
+
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn ntux_mutex_unlock(arena: *const Arena, mutex: u64, owner: u32, previous: *mut u32) -> c_int {
+    call(|| {
+        // SAFETY: the header asks for an attached arena and a place that may be written.
+        let (arena, place) = unsafe { (boundary::arena(arena)?, Place::optional(previous)?) };
+        place.put(arena.with_waiter(|arena, waiter| arena.mutex_unlock(waiter, Object(mutex), owner))?);
+        Ok(())
+    })
+}
+
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn ntux_mutex_kill(arena: *const Arena, mutex: u64, owner: u32) -> c_int {
+    call(|| {
+        // SAFETY: the header asks for an attached arena.
+        let arena = unsafe { boundary::arena(arena)? };
+        arena.with_waiter(|arena, waiter| arena.mutex_kill(waiter, Object(mutex), owner))?;
+        Ok(())
+    })
+}
+
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn ntux_mutex_read(arena: *const Arena, mutex: u64, owner: *mut u32, count: *mut u32) -> c_int {
+    call(|| {
+        // SAFETY: the header asks for an attached arena and places that may be written.
+        let (arena, owner, count) =
+            unsafe { (boundary::arena(arena)?, Place::optional(owner)?, Place::optional(count)?) };
+        let state = arena.with_waiter(|arena, waiter| arena.mutex_read(waiter, Object(mutex)))?;
+        owner.put(state.owner);
+        count.put(state.count);
+        if state.abandoned { Err(Refusal(libc::EOWNERDEAD)) } else { Ok(()) }
+    })
+}

@@ -1,0 +1,50 @@
+//! Each function called rightly (`outcomes.c`) and wrongly (`refusals.c`) by a C program, with either library; and the
+//! shared library as a plug-in (`plugin.c`).
+
+use std::process::Output;
+
+use crate::compile::{Library, launch, program, run};
+use crate::install::{crate_dir, prefix, scratch};
+
+#[test]
+fn right_calls_give_the_documented_results() {
+    for library in [Library::Shared, Library::Static] {
+        passes("outcomes.c", library);
+    }
+}
+
+#[test]
+fn wrong_calls_give_the_documented_errors() {
+    for library in [Library::Shared, Library::Static] {
+        passes("refusals.c", library);
+    }
+}
+
+#[test]
+fn a_planted_wrong_expectation_is_noticed() {
+    for file in ["outcomes.c", "refusals.c"] {
+        let (result, text) = build_and_run(file, Library::Shared, &["-DPLANTED"]);
+        assert_eq!(result.status.code(), Some(1), "{text}");
+        assert!(text.contains(", 1 failures"), "{text}");
+    }
+}
+
+#[test]
+fn a_thread_may_end_after_the_library_was_closed() {
+    let directory = scratch("plugin");
+    let program = program(&crate_dir().join("tests/c/plugin.c"), &directory, Library::Shared, &["-pthread"]);
+    let (result, text) = run(launch(&program, Library::Shared).arg(prefix().join("lib/libntux.so.0")));
+    assert!(result.status.success(), "{text}{}", result.status);
+}
+
+fn passes(file: &str, library: Library) {
+    let (result, text) = build_and_run(file, library, &[]);
+    assert!(result.status.success() && text.ends_with(" checks, 0 failures\n"), "{text}{}", result.status);
+}
+
+fn build_and_run(file: &str, library: Library, more: &[&str]) -> (Output, String) {
+    let directory = scratch(&format!("{file}-{library:?}{}", more.concat()));
+    let flags = [&["-pthread"], more].concat();
+    let program = program(&crate_dir().join("tests/c").join(file), &directory, library, &flags);
+    run(&mut launch(&program, library))
+}

@@ -1,0 +1,76 @@
+//! Compiling and running C and C++ programs against the installed copy.
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+use crate::install::{pkg_config, prefix};
+
+const C: [&str; 6] = ["cc", "-std=c99", "-Wall", "-Wextra", "-pedantic", "-Werror"];
+const CXX: [&str; 6] = ["c++", "-std=c++11", "-Wall", "-Wextra", "-pedantic", "-Werror"];
+
+/// Which library a program is linked with.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Library {
+    Shared,
+    Static,
+}
+
+/// Runs a command that must succeed, and returns what it printed.
+pub fn output(command: &mut Command) -> String {
+    let (result, text) = run(command);
+    assert!(result.status.success(), "{command:?}: {}\n{text}", result.status);
+    text
+}
+
+/// Runs a command; also gives what it printed, standard output first.
+pub fn run(command: &mut Command) -> (Output, String) {
+    let result = command.output().unwrap_or_else(|error| panic!("{command:?}: {error}"));
+    let text = [&result.stdout[..], &result.stderr[..]].concat();
+    (result, String::from_utf8(text).unwrap())
+}
+
+/// A compiler for `source`, by its extension, that treats every warning as an error.
+pub fn compiler(source: &Path) -> Command {
+    let [name, flags @ ..] = if source.extension().is_some_and(|extension| extension == "c") { C } else { CXX };
+    let mut command = Command::new(name);
+    command.args(flags);
+    command
+}
+
+/// Compiles `source` into `directory` the way a user would: with what pkg-config says.
+pub fn program(source: &Path, directory: &Path, library: Library, more: &[&str]) -> PathBuf {
+    let target = directory.join(format!("{}-{library:?}", source.file_stem().unwrap().display()));
+    let mut compile = compiler(source);
+    compile.args(more).arg(source).arg("-o").arg(&target).args(pkg_config(&["--cflags"]));
+    match library {
+        Library::Shared => compile.args(pkg_config(&["--libs"])),
+        Library::Static => compile.args(
+            pkg_config(&["--static", "--libs"])
+                .into_iter()
+                .map(|word| if word == "-lntux" { "-l:libntux.a".to_owned() } else { word }),
+        ),
+    };
+    output(&mut compile);
+    target
+}
+
+/// A compiled program, ready to run. After a minute it is killed with all its children, which fails the test.
+pub fn launch(program: &Path, library: Library) -> Command {
+    let mut command = watched("60", program);
+    if library == Library::Shared {
+        command.env("LD_LIBRARY_PATH", prefix().join("lib"));
+    }
+    command
+}
+
+fn watched(seconds: &str, program: &Path) -> Command {
+    let mut command = Command::new("timeout");
+    command.args(["--signal=KILL", seconds]).arg(program);
+    command
+}
+
+#[test]
+fn the_watchdog_kills_a_program_that_hangs() {
+    let (result, text) = run(watched("0.2", Path::new("sleep")).arg("600"));
+    assert!(!result.status.success(), "{text}");
+}

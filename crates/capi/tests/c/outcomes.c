@@ -1,0 +1,209 @@
+/* What each function gives through C when it is called rightly: results, outputs, outputs that are not wanted. */
+#define _DEFAULT_SOURCE
+#include <errno.h>
+#include <ntux.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <time.h>
+
+static int failures, checks;
+
+static void expect(const char *what, int line, long long is, long long expected)
+{
+    checks++;
+    if (is == expected)
+        return;
+    if (++failures <= 20)
+        printf("outcomes.c:%d: %s is %lld, not %lld\n", line, what, is, expected);
+}
+
+#define IS(expected, what) expect(#what, __LINE__, what, expected)
+
+static ntux_arena *arena;
+static uint32_t out, out2;
+
+static int poll_for(const ntux_object *objects, uint32_t count, ntux_object alert)
+{
+    return ntux_wait_any(arena, objects, count, alert, 7, 0, 0, &out);
+}
+
+static void semaphore(void)
+{
+    ntux_object semaphore;
+
+    IS(0, ntux_semaphore_create(arena, 1, 3, &semaphore));
+    IS(0, ntux_semaphore_release(arena, semaphore, 2, &out));
+    IS(1, out);
+    IS(0, poll_for(&semaphore, 1, 0));
+    IS(0, out);
+    IS(0, ntux_semaphore_release(arena, semaphore, 0, NULL));
+    IS(0, ntux_semaphore_read(arena, semaphore, &out, &out2));
+    IS(2, out);
+    IS(3, out2);
+    IS(0, ntux_semaphore_read(arena, semaphore, NULL, NULL));
+    IS(0, ntux_object_close(arena, semaphore));
+}
+
+static void mutex(void)
+{
+    ntux_object mutex;
+
+    IS(0, ntux_mutex_create(arena, 7, 2, &mutex));
+    IS(0, ntux_wait_any(arena, &mutex, 1, 0, 7, 0, NTUX_NEVER, NULL));
+    IS(-ETIMEDOUT, ntux_wait_any(arena, &mutex, 1, 0, 8, 0, 0, NULL));
+    IS(0, ntux_mutex_read(arena, mutex, &out, &out2));
+    IS(7, out);
+    IS(3, out2);
+    IS(0, ntux_mutex_unlock(arena, mutex, 7, &out));
+    IS(3, out);
+    IS(0, ntux_mutex_kill(arena, mutex, 7));
+    IS(-EOWNERDEAD, ntux_mutex_read(arena, mutex, &out, &out2));
+    IS(0, out);
+    IS(0, out2);
+    out = 99;
+    IS(-EOWNERDEAD, poll_for(&mutex, 1, 0));
+    IS(0, out);
+    IS(0, poll_for(&mutex, 1, 0));
+    IS(0, ntux_mutex_read(arena, mutex, NULL, &out2));
+    IS(2, out2);
+    IS(0, ntux_object_close(arena, mutex));
+}
+
+static void event(void)
+{
+    ntux_object manual, automatic;
+
+    IS(0, ntux_event_create(arena, 5, 0, &manual));
+    IS(0, ntux_event_create(arena, 0, 5, &automatic));
+    IS(0, ntux_event_read(arena, manual, &out, &out2));
+    IS(1, out);
+    IS(0, out2);
+    IS(0, ntux_event_read(arena, automatic, &out, &out2));
+    IS(0, out);
+    IS(1, out2);
+    IS(0, ntux_event_set(arena, manual, &out));
+    IS(0, out);
+    IS(0, ntux_event_pulse(arena, manual, &out));
+    IS(1, out);
+    IS(0, ntux_event_reset(arena, manual, &out));
+    IS(0, out);
+    IS(0, ntux_event_reset(arena, automatic, &out));
+    IS(1, out);
+    IS(0, ntux_event_set(arena, automatic, NULL));
+    IS(0, poll_for(&automatic, 1, 0));
+    IS(-ETIMEDOUT, poll_for(&automatic, 1, 0));
+    IS(0, ntux_object_close(arena, manual));
+    IS(0, ntux_object_close(arena, automatic));
+}
+
+/* On the monotonic clock. */
+static uint64_t in_an_hour(void)
+{
+    struct timespec now;
+
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return ((uint64_t)now.tv_sec + 3600) * 1000000000u;
+}
+
+static void waits(void)
+{
+    ntux_object objects[3], many[NTUX_WAIT_OBJECTS_MAX], alert;
+    int i;
+
+    for (i = 0; i < 3; i++)
+        IS(0, ntux_event_create(arena, 0, 0, &objects[i]));
+    IS(0, ntux_event_create(arena, 0, 1, &alert));
+
+    IS(0, poll_for(objects, 3, alert));
+    IS(3, out);
+    IS(0, ntux_event_set(arena, objects[2], NULL));
+    IS(0, poll_for(objects, 3, alert));
+    IS(2, out);
+    IS(-ETIMEDOUT, poll_for(NULL, 0, 0));
+    IS(0, ntux_wait_all(arena, NULL, 0, 0, 7, 0, 0, &out));
+    IS(0, out);
+
+    out = 99;
+    IS(0, ntux_event_set(arena, objects[0], NULL));
+    IS(0, ntux_event_set(arena, objects[1], NULL));
+    IS(-ETIMEDOUT, ntux_wait_all(arena, objects, 3, alert, 7, 0, 0, &out));
+    IS(99, out);
+    IS(0, ntux_event_set(arena, objects[2], NULL));
+    IS(0, ntux_wait_all(arena, objects, 3, alert, 7, 0, 0, &out));
+    IS(0, out);
+    IS(0, ntux_event_set(arena, alert, NULL));
+    IS(0, ntux_wait_all(arena, objects, 3, alert, 7, NTUX_REALTIME, NTUX_NEVER, &out));
+    IS(3, out);
+
+    IS(-ETIMEDOUT, ntux_wait_any(arena, objects, 3, 0, 7, 0, 1, &out));
+    IS(-ETIMEDOUT, ntux_wait_any(arena, objects, 3, 0, 7, NTUX_REALTIME, in_an_hour(), &out)); /* in 1970 */
+    for (i = 0; i < NTUX_WAIT_OBJECTS_MAX; i++)
+        many[i] = objects[0];
+    IS(0, ntux_event_set(arena, objects[0], NULL));
+    IS(0, poll_for(many, NTUX_WAIT_OBJECTS_MAX, alert));
+    IS(0, out);
+    IS(0, ntux_event_set(arena, alert, NULL));
+    IS(0, poll_for(many, NTUX_WAIT_OBJECTS_MAX, alert));
+    IS(NTUX_WAIT_OBJECTS_MAX, out);
+}
+
+/* A thread that ends returns its waiter: more threads than the arena has room for, one after the other. */
+static ntux_arena *small;
+static ntux_object turn;
+
+static void *take_a_turn(void *unused)
+{
+    IS(0, ntux_event_set(small, turn, NULL));
+    IS(0, ntux_wait_any(small, &turn, 1, 0, 7, 0, NTUX_NEVER, NULL));
+    return unused;
+}
+
+static void threads(void)
+{
+    pthread_t thread;
+    int i;
+
+    IS(0, ntux_arena_create(16, 4, &small));
+    IS(0, ntux_event_create(small, 0, 0, &turn));
+    for (i = 0; i < 100; i++) {
+        IS(0, pthread_create(&thread, NULL, take_a_turn, NULL));
+        IS(0, pthread_join(thread, NULL));
+    }
+    IS(0, ntux_arena_detach(small));
+}
+
+static void arenas(void)
+{
+    ntux_arena *again;
+    ntux_object event;
+
+    IS(0, ntux_arena_create(16777216, 65536, &again)); /* the largest */
+    IS(0, ntux_arena_detach(again));
+
+    IS(0, ntux_arena_attach(ntux_arena_fd(arena), &again));
+    IS(0, ntux_event_create(again, 1, 0, &event));
+    IS(0, ntux_event_set(arena, event, &out));
+    IS(0, ntux_event_read(again, event, NULL, &out));
+    IS(1, out);
+    IS(0, ntux_object_adopt(again, event));
+    IS(0, ntux_arena_detach(again));
+    IS(0, ntux_event_read(arena, event, NULL, &out));
+    IS(0, ntux_object_close(arena, event));
+}
+
+int main(void)
+{
+    IS(0, ntux_arena_create(1048576, 65536, &arena));
+    semaphore();
+    mutex();
+    event();
+    waits();
+    threads();
+    arenas();
+#ifdef PLANTED
+    IS(1, ntux_wait_all(arena, NULL, 0, 0, 7, 0, 0, NULL));
+#endif
+    IS(0, ntux_arena_detach(arena));
+    printf("%d checks, %d failures\n", checks, failures);
+    return failures ? 1 : 0;
+}

@@ -1,0 +1,298 @@
+/* Every way to call each function wrongly that can be told from calling it rightly: the documented error comes
+ * back, nothing is written and nothing changes. With -DPLANTED one expectation is wrong, which must be noticed. */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <fcntl.h>
+#include <ntux.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+static int failures, checks;
+
+static void expect(const char *call, int line, int result, int expected)
+{
+    checks++;
+    if (result == expected)
+        return;
+    if (++failures <= 20)
+        printf("refusals.c:%d: %s is %d, not %d\n", line, call, result, expected);
+}
+
+#define IS(expected, call) expect(#call, __LINE__, call, expected)
+
+/* Outputs are poisoned: a refused call must not write them. */
+#define POISON 0xdeadbeefu
+static uint32_t out, out2;
+static ntux_object made;
+
+static void written(int line)
+{
+    checks++;
+    if (out != POISON || out2 != POISON || made != POISON) {
+        printf("refusals.c:%d: a refused call wrote a result\n", line);
+        failures++;
+    }
+    out = out2 = POISON;
+    made = POISON;
+}
+
+#define NOTHING_WRITTEN() written(__LINE__)
+
+static char misaligned_space[64];
+#define MISALIGNED(type) ((type *)(void *)(misaligned_space + 1))
+
+static ntux_arena *arena;
+static ntux_object semaphore, mutex, event, closed;
+
+static void arenas(void)
+{
+    ntux_arena *untouched = NULL;
+    int file = open("/dev/null", O_RDWR);
+    int empty = memfd_create("empty", MFD_CLOEXEC);
+
+    IS(-EFAULT, ntux_arena_create(16, 4, NULL));
+    IS(-EINVAL, ntux_arena_create(16, 4, MISALIGNED(ntux_arena *)));
+    IS(-EINVAL, ntux_arena_create(0, 4, &untouched));
+    IS(-EINVAL, ntux_arena_create(16, 0, &untouched));
+    IS(-EINVAL, ntux_arena_create(16777217, 4, &untouched));
+    IS(-EINVAL, ntux_arena_create(16, 65537, &untouched));
+    IS(-EINVAL, ntux_arena_create(UINT32_MAX, UINT32_MAX, &untouched));
+
+    IS(-EFAULT, ntux_arena_attach(file, NULL));
+    IS(-EINVAL, ntux_arena_attach(file, MISALIGNED(ntux_arena *)));
+    IS(-EBADF, ntux_arena_attach(-1, &untouched));
+    IS(-EBADF, ntux_arena_attach(-100, &untouched));
+    IS(-EBADF, ntux_arena_attach(1000000, &untouched));
+    IS(-ENOTTY, ntux_arena_attach(file, &untouched));
+    IS(-ENOTTY, ntux_arena_attach(empty, &untouched));
+    IS(0, ftruncate(empty, 1 << 20));
+    IS(-ENOTTY, ntux_arena_attach(empty, &untouched));
+
+    IS(-EFAULT, ntux_arena_fd(NULL));
+    IS(-EINVAL, ntux_arena_fd(MISALIGNED(ntux_arena)));
+    IS(-EFAULT, ntux_arena_detach(NULL));
+    IS(-EINVAL, ntux_arena_detach(MISALIGNED(ntux_arena)));
+    IS(1, untouched == NULL);
+    close(file);
+    close(empty);
+}
+
+static void semaphores(void)
+{
+    IS(-EFAULT, ntux_semaphore_create(NULL, 1, 1, &made));
+    IS(-EINVAL, ntux_semaphore_create(MISALIGNED(ntux_arena), 1, 1, &made));
+    IS(-EFAULT, ntux_semaphore_create(arena, 1, 1, NULL));
+    IS(-EINVAL, ntux_semaphore_create(arena, 1, 1, MISALIGNED(ntux_object)));
+    IS(-EINVAL, ntux_semaphore_create(arena, 2, 1, &made));
+    IS(-EINVAL, ntux_semaphore_create(arena, UINT32_MAX, 0, &made));
+
+    IS(-EFAULT, ntux_semaphore_release(NULL, semaphore, 1, &out));
+    IS(-EINVAL, ntux_semaphore_release(MISALIGNED(ntux_arena), semaphore, 1, &out));
+    IS(-EINVAL, ntux_semaphore_release(arena, semaphore, 1, MISALIGNED(uint32_t)));
+    IS(-EOVERFLOW, ntux_semaphore_release(arena, semaphore, 2, &out));
+    IS(-EOVERFLOW, ntux_semaphore_release(arena, semaphore, UINT32_MAX, &out));
+    IS(-EINVAL, ntux_semaphore_release(arena, mutex, 1, &out));
+    IS(-EINVAL, ntux_semaphore_release(arena, event, 1, &out));
+    IS(-EBADF, ntux_semaphore_release(arena, closed, 1, &out));
+    IS(-EBADF, ntux_semaphore_release(arena, 0, 1, &out));
+
+    IS(-EFAULT, ntux_semaphore_read(NULL, semaphore, &out, &out2));
+    IS(-EINVAL, ntux_semaphore_read(MISALIGNED(ntux_arena), semaphore, &out, &out2));
+    IS(-EINVAL, ntux_semaphore_read(arena, semaphore, MISALIGNED(uint32_t), &out2));
+    IS(-EINVAL, ntux_semaphore_read(arena, semaphore, &out, MISALIGNED(uint32_t)));
+    IS(-EINVAL, ntux_semaphore_read(arena, mutex, &out, &out2));
+    IS(-EBADF, ntux_semaphore_read(arena, closed, &out, &out2));
+    NOTHING_WRITTEN();
+
+    IS(0, ntux_semaphore_read(arena, semaphore, &out, &out2));
+    IS(1, out == 1 && out2 == 2);
+    out = out2 = POISON;
+}
+
+static void mutexes(void)
+{
+    IS(-EFAULT, ntux_mutex_create(NULL, 0, 0, &made));
+    IS(-EINVAL, ntux_mutex_create(MISALIGNED(ntux_arena), 0, 0, &made));
+    IS(-EFAULT, ntux_mutex_create(arena, 0, 0, NULL));
+    IS(-EINVAL, ntux_mutex_create(arena, 0, 0, MISALIGNED(ntux_object)));
+    IS(-EINVAL, ntux_mutex_create(arena, 1, 0, &made));
+    IS(-EINVAL, ntux_mutex_create(arena, 0, 1, &made));
+
+    IS(-EFAULT, ntux_mutex_unlock(NULL, mutex, 7, &out));
+    IS(-EINVAL, ntux_mutex_unlock(MISALIGNED(ntux_arena), mutex, 7, &out));
+    IS(-EINVAL, ntux_mutex_unlock(arena, mutex, 7, MISALIGNED(uint32_t)));
+    IS(-EINVAL, ntux_mutex_unlock(arena, mutex, 0, &out));
+    IS(-EPERM, ntux_mutex_unlock(arena, mutex, 8, &out));
+    IS(-EINVAL, ntux_mutex_unlock(arena, event, 7, &out));
+    IS(-EBADF, ntux_mutex_unlock(arena, closed, 7, &out));
+
+    IS(-EFAULT, ntux_mutex_kill(NULL, mutex, 7));
+    IS(-EINVAL, ntux_mutex_kill(MISALIGNED(ntux_arena), mutex, 7));
+    IS(-EINVAL, ntux_mutex_kill(arena, mutex, 0));
+    IS(-EPERM, ntux_mutex_kill(arena, mutex, 8));
+    IS(-EINVAL, ntux_mutex_kill(arena, semaphore, 7));
+    IS(-EBADF, ntux_mutex_kill(arena, closed, 7));
+
+    IS(-EFAULT, ntux_mutex_read(NULL, mutex, &out, &out2));
+    IS(-EINVAL, ntux_mutex_read(MISALIGNED(ntux_arena), mutex, &out, &out2));
+    IS(-EINVAL, ntux_mutex_read(arena, mutex, MISALIGNED(uint32_t), &out2));
+    IS(-EINVAL, ntux_mutex_read(arena, mutex, &out, MISALIGNED(uint32_t)));
+    IS(-EINVAL, ntux_mutex_read(arena, semaphore, &out, &out2));
+    IS(-EBADF, ntux_mutex_read(arena, closed, &out, &out2));
+    NOTHING_WRITTEN();
+
+    IS(0, ntux_mutex_read(arena, mutex, &out, &out2));
+    IS(1, out == 7 && out2 == 1);
+    out = out2 = POISON;
+}
+
+static void events(void)
+{
+    typedef int change(const ntux_arena *, ntux_object, uint32_t *);
+    static change *const changes[] = {ntux_event_set, ntux_event_reset, ntux_event_pulse};
+    unsigned i;
+
+    IS(-EFAULT, ntux_event_create(NULL, 0, 0, &made));
+    IS(-EINVAL, ntux_event_create(MISALIGNED(ntux_arena), 0, 0, &made));
+    IS(-EFAULT, ntux_event_create(arena, 0, 0, NULL));
+    IS(-EINVAL, ntux_event_create(arena, 0, 0, MISALIGNED(ntux_object)));
+
+    for (i = 0; i < 3; i++) {
+        IS(-EFAULT, changes[i](NULL, event, &out));
+        IS(-EINVAL, changes[i](MISALIGNED(ntux_arena), event, &out));
+        IS(-EINVAL, changes[i](arena, event, MISALIGNED(uint32_t)));
+        IS(-EINVAL, changes[i](arena, semaphore, &out));
+        IS(-EINVAL, changes[i](arena, mutex, &out));
+        IS(-EBADF, changes[i](arena, closed, &out));
+    }
+
+    IS(-EFAULT, ntux_event_read(NULL, event, &out, &out2));
+    IS(-EINVAL, ntux_event_read(MISALIGNED(ntux_arena), event, &out, &out2));
+    IS(-EINVAL, ntux_event_read(arena, event, MISALIGNED(uint32_t), &out2));
+    IS(-EINVAL, ntux_event_read(arena, event, &out, MISALIGNED(uint32_t)));
+    IS(-EINVAL, ntux_event_read(arena, mutex, &out, &out2));
+    IS(-EBADF, ntux_event_read(arena, closed, &out, &out2));
+    NOTHING_WRITTEN();
+
+    IS(0, ntux_event_read(arena, event, &out, &out2));
+    IS(1, out == 1 && out2 == 1);
+    out = out2 = POISON;
+}
+
+static void objects(void)
+{
+    typedef int change(const ntux_arena *, ntux_object);
+    static change *const changes[] = {ntux_object_close, ntux_object_adopt};
+    unsigned i;
+
+    for (i = 0; i < 2; i++) {
+        IS(-EFAULT, changes[i](NULL, semaphore));
+        IS(-EINVAL, changes[i](MISALIGNED(ntux_arena), semaphore));
+        IS(-EBADF, changes[i](arena, closed));
+        IS(-EBADF, changes[i](arena, 0));
+        IS(-EBADF, changes[i](arena, UINT64_MAX));
+        IS(-EBADF, changes[i](arena, UINT64_C(0x123456789abcdef0)));
+    }
+}
+
+typedef int wait(const ntux_arena *, const ntux_object *, uint32_t, ntux_object, uint32_t, uint32_t, uint64_t,
+                 uint32_t *);
+
+static void waits(wait *wait)
+{
+    static ntux_object many[NTUX_WAIT_OBJECTS_MAX + 1];
+    unsigned i;
+
+    for (i = 0; i <= NTUX_WAIT_OBJECTS_MAX; i++)
+        many[i] = semaphore;
+    IS(-EFAULT, wait(NULL, &semaphore, 1, 0, 7, 0, 0, &out));
+    IS(-EINVAL, wait(MISALIGNED(ntux_arena), &semaphore, 1, 0, 7, 0, 0, &out));
+    IS(-EFAULT, wait(arena, NULL, 1, 0, 7, 0, 0, &out));
+    IS(-EINVAL, wait(arena, MISALIGNED(ntux_object), 1, 0, 7, 0, 0, &out));
+    IS(-EINVAL, wait(arena, &semaphore, 1, 0, 7, 0, 0, MISALIGNED(uint32_t)));
+    IS(-EINVAL, wait(arena, &semaphore, 1, 0, 0, 0, 0, &out));
+    IS(-EINVAL, wait(arena, NULL, 0, 0, 0, 0, 0, &out));
+    IS(-EINVAL, wait(arena, NULL, 1, 0, 0, 0, 0, &out)); /* the owner is looked at before the objects */
+    IS(-EINVAL, wait(arena, &semaphore, 1, 0, 7, 2, 0, &out));
+    IS(-EINVAL, wait(arena, &semaphore, 1, 0, 7, UINT32_MAX, NTUX_NEVER, &out));
+    IS(-EINVAL, wait(arena, many, NTUX_WAIT_OBJECTS_MAX + 1, 0, 7, 0, 0, &out));
+    IS(-EINVAL, wait(arena, NULL, UINT32_MAX, 0, 7, 0, 0, &out)); /* and the count */
+    IS(-EINVAL, wait(arena, &closed, 1, 0, 7, 0, 0, &out));
+    IS(-EINVAL, wait(arena, &semaphore, 1, closed, 7, 0, 0, &out));
+    for (i = 0; i < 2; i++) {
+        ntux_object number = i ? UINT64_MAX : 0;
+        ntux_object with[2];
+        with[0] = semaphore;
+        with[1] = number;
+        IS(-EINVAL, wait(arena, &number, 1, 0, 7, 0, 0, &out));
+        IS(-EINVAL, wait(arena, with, 2, 0, 7, 0, 0, &out));
+    }
+    NOTHING_WRITTEN();
+}
+
+static void duplicates(void)
+{
+    ntux_object twice[2];
+
+    twice[0] = twice[1] = semaphore;
+    IS(-EINVAL, ntux_wait_all(arena, twice, 2, 0, 7, 0, 0, &out));
+    IS(-EINVAL, ntux_wait_all(arena, twice, 1, semaphore, 7, 0, 0, &out));
+    NOTHING_WRITTEN();
+}
+
+static void full_arena(void)
+{
+    ntux_arena *small;
+    ntux_object object;
+    int result, created;
+
+    IS(0, ntux_arena_create(2, 2, &small));
+    for (created = 0; created < 1000000; created++) {
+        result = ntux_event_create(small, 0, 0, &object);
+        if (result < 0)
+            break;
+    }
+    IS(1, created >= 2);
+    IS(-ENOMEM, result);
+    IS(-ENOMEM, ntux_semaphore_create(small, 0, 1, &made));
+    IS(-ENOMEM, ntux_mutex_create(small, 0, 0, &made));
+    NOTHING_WRITTEN();
+    IS(0, ntux_object_close(small, object));
+    IS(0, ntux_semaphore_create(small, 0, 1, &object));
+    IS(0, ntux_arena_detach(small));
+}
+
+int main(void)
+{
+    out = out2 = POISON;
+    made = POISON;
+    IS(0, ntux_arena_create(1024, 64, &arena));
+    IS(0, ntux_semaphore_create(arena, 1, 2, &semaphore));
+    IS(0, ntux_mutex_create(arena, 7, 1, &mutex));
+    IS(0, ntux_event_create(arena, 1, 1, &event));
+    IS(0, ntux_event_create(arena, 0, 0, &closed));
+    IS(0, ntux_object_close(arena, closed));
+
+    arenas();
+    semaphores();
+    mutexes();
+    events();
+    objects();
+    waits(ntux_wait_any);
+    waits(ntux_wait_all);
+    duplicates();
+    full_arena();
+#ifdef PLANTED
+    IS(-EPERM, ntux_event_set(arena, event, NULL));
+#endif
+    /* Nothing of all this has changed the objects. */
+    semaphores();
+    mutexes();
+    events();
+
+    IS(0, ntux_arena_detach(arena));
+    printf("%d checks, %d failures\n", checks, failures);
+    return failures ? 1 : 0;
+}

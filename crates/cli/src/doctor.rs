@@ -1,0 +1,52 @@
+//! `ntux doctor`: what this machine can do, what ntux would use of it, and why not the rest.
+
+mod choice;
+mod facts;
+mod text;
+
+use std::process::ExitCode;
+
+use clap::Args;
+use serde::Serialize;
+
+use crate::run::Device;
+use choice::Choice;
+use facts::Facts;
+
+/// Exit status when programs cannot be served on this machine.
+const CANNOT_SERVE: u8 = 1;
+
+/// Find out what this machine can do, by trying it, and what ntux would use.
+///
+/// The exit status is 0 if programs can be served, 1 if not.
+#[derive(Args)]
+pub struct Arguments {
+    /// Print JSON instead of text.
+    #[arg(long)]
+    json: bool,
+    /// Which device programs are to get.
+    #[arg(long, value_enum, env = "NTUX_DEVICE", hide_env_values = true, default_value = "auto")]
+    device: Device,
+}
+
+/// All that doctor has to say; the JSON has the same shape.
+#[derive(Serialize)]
+struct Report {
+    #[serde(flatten)]
+    facts: Facts,
+    choice: Choice,
+}
+
+/// Prints the report.
+pub fn doctor(arguments: &Arguments) -> ExitCode {
+    let facts = Facts::gather();
+    let choice = Choice::make(arguments.device, &facts);
+    let can_serve = choice.can_serve;
+    let report = Report { facts, choice };
+    if arguments.json {
+        println!("{}", serde_json::to_string_pretty(&report).expect("a report has text keys only"));
+    } else {
+        print!("{}", text::render(&report));
+    }
+    if can_serve { ExitCode::SUCCESS } else { ExitCode::from(CANNOT_SERVE) }
+}

@@ -1,0 +1,196 @@
+//! Which device a program would get, and why not another.
+
+use serde::Serialize;
+
+use super::facts::{Facts, Role};
+use crate::run::Device as Wish;
+
+/// What ntux would do on this machine.
+#[derive(Serialize)]
+pub struct Choice {
+    /// Whether a program that is started by `ntux run` finds a device that works.
+    pub can_serve: bool,
+    /// `kernel`, `user`, or nothing.
+    pub device: Option<&'static str>,
+    /// Why this one.
+    pub why: String,
+    /// What was not chosen.
+    pub others: Vec<Other>,
+    /// What works less well than it could.
+    pub warnings: Vec<String>,
+}
+
+/// A mechanism that was not chosen.
+#[derive(Serialize)]
+pub struct Other {
+    pub mechanism: &'static str,
+    pub why_not: String,
+}
+
+impl Choice {
+    /// Decides as the device itself does when a program opens it.
+    pub fn make(wish: Wish, facts: &Facts) -> Choice {
+        let no_kernel = kernel_obstacle(facts);
+        let no_user = user_obstacles(facts);
+        let device = match wish {
+            _ if facts.library.is_none() => None,
+            Wish::Auto if no_kernel.is_none() => Some("kernel"),
+            Wish::Auto | Wish::User if no_user.is_none() => Some("user"),
+            Wish::Kernel if no_kernel.is_none() => Some("kernel"),
+            _ => None,
+        };
+        Choice {
+            can_serve: device.is_some(),
+            device,
+            why: why(device, wish, facts),
+            others: others(device, wish, no_kernel, no_user, facts),
+            warnings: if device == Some("user") { warnings(facts) } else { Vec::new() },
+        }
+    }
+}
+
+fn kernel_obstacle(facts: &Facts) -> Option<String> {
+    (facts.device.state != "usable").then(|| format!("{}: {}", facts.device.path, facts.device.meaning))
+}
+
+/// Everything that ntux's own device misses, in one sentence.
+fn user_obstacles(facts: &Facts) -> Option<String> {
+    let mut missing: Vec<String> = facts
+        .calls
+        .iter()
+        .filter(|call| call.role == Role::Required && !call.works())
+        .map(|call| format!("{}: {}", call.name, call.meaning()))
+        .collect();
+    if !facts.processor.wide_compare_exchange {
+        missing.push("this processor has no compare-exchange of 16 bytes".to_owned());
+    }
+    (!missing.is_empty()).then(|| missing.join("; "))
+}
+
+fn why(device: Option<&str>, wish: Wish, facts: &Facts) -> String {
+    match (device, wish) {
+        _ if facts.library.is_none() => {
+            "ntux run cannot find libntux_preload.so, which it loads into programs".to_owned()
+        }
+        (Some("kernel"), Wish::Auto) => "the kernel's driver is there and answers".to_owned(),
+        (Some("user"), Wish::Auto) => {
+            "the kernel's driver cannot be used, and all that ntux's own device needs works".to_owned()
+        }
+        (Some(_), _) => "you asked for it, and all that it needs works".to_owned(),
+        (None, _) => "what it would take is missing, see below".to_owned(),
+    }
+}
+
+fn others(
+    device: Option<&str>,
+    wish: Wish,
+    no_kernel: Option<String>,
+    no_user: Option<String>,
+    facts: &Facts,
+) -> Vec<Other> {
+    let mut others = Vec::new();
+    let would_work = || match (device, wish) {
+        (None, _) => "the machine could, if the library were there".to_owned(),
+        (_, Wish::Auto) => {
+            "it would work, but the kernel's driver is preferred; choose it with --device user".to_owned()
+        }
+        _ => format!("it would work, but you asked for '{}'", wish.name()),
+    };
+    if device != Some("kernel") {
+        others.push(Other { mechanism: "kernel", why_not: no_kernel.unwrap_or_else(would_work) });
+    }
+    if device != Some("user") {
+        others.push(Other { mechanism: "user", why_not: no_user.unwrap_or_else(would_work) });
+    }
+    let unused = facts.calls.iter().filter(|call| call.role == Role::Unused);
+    others.extend(unused.map(|call| Other {
+        mechanism: call.name,
+        why_not: if call.works() {
+            call.purpose.to_owned()
+        } else {
+            format!("{}; also, {}", call.purpose, call.meaning())
+        },
+    }));
+    others
+}
+
+fn warnings(facts: &Facts) -> Vec<String> {
+    /// Fewer descriptors than this have been too few for large games.
+    const DESCRIPTORS_ENOUGH: u64 = 4096;
+    let mut warnings: Vec<String> = facts
+        .calls
+        .iter()
+        .filter(|call| call.role == Role::Improves && !call.works())
+        .map(|call| {
+            format!("{}: {}. Without it ntux works, but loses this: {}", call.name, call.meaning(), call.purpose)
+        })
+        .collect();
+    if facts.limits.descriptors_hard < DESCRIPTORS_ENOUGH {
+        warnings.push(format!(
+            "a process may open only {} descriptors, and every object is one (ulimit -n)",
+            facts.limits.descriptors_hard
+        ));
+    }
+    warnings
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::facts::{Call, Device, Kernel, Limits, Processor, Seccomp};
+    use super::*;
+
+    fn machine(driver: &'static str, futex: &'static str) -> Facts {
+        let errno = (futex != "works").then_some(1);
+        let call = Call { name: "futex", role: Role::Required, answer: futex, errno, signal: None, purpose: "sleep" };
+        Facts {
+            ntux: "0",
+            kernel: Kernel { release: "6.0".to_owned(), architecture: "x86_64" },
+            device: Device { path: "/dev/ntsync", state: driver, errno: None, meaning: "so".to_owned() },
+            calls: vec![call],
+            processor: Processor { wide_compare_exchange: true, cores: 1 },
+            seccomp: Seccomp { mode: "off", filters: None, refused: Vec::new() },
+            limits: Limits { descriptors_soft: 1 << 20, descriptors_hard: 1 << 20 },
+            memfd_noexec: None,
+            library: Some("/lib/libntux_preload.so".into()),
+        }
+    }
+
+    #[test]
+    fn the_choice_follows_the_wish_and_the_machine() {
+        let cases = [
+            (Wish::Auto, "usable", "works", Some("kernel")),
+            (Wish::Auto, "absent", "works", Some("user")),
+            (Wish::Auto, "absent", "forbidden", None),
+            (Wish::Auto, "usable", "forbidden", Some("kernel")),
+            (Wish::User, "usable", "works", Some("user")),
+            (Wish::User, "usable", "forbidden", None),
+            (Wish::Kernel, "usable", "works", Some("kernel")),
+            (Wish::Kernel, "absent", "works", None),
+        ];
+        for (wish, driver, futex, expected) in cases {
+            let choice = Choice::make(wish, &machine(driver, futex));
+            assert_eq!(choice.device, expected, "{} on {driver}, {futex}", wish.name());
+            assert_eq!(choice.can_serve, expected.is_some());
+            for mechanism in ["kernel", "user"] {
+                let rejected = choice.others.iter().any(|other| other.mechanism == mechanism);
+                assert_eq!(rejected, expected != Some(mechanism), "{mechanism} is chosen or explained, not both");
+            }
+        }
+    }
+
+    #[test]
+    fn without_the_library_nothing_can_be_served() {
+        let mut facts = machine("usable", "works");
+        facts.library = None;
+        let choice = Choice::make(Wish::Auto, &facts);
+        assert!(!choice.can_serve);
+        assert!(choice.why.contains("libntux_preload.so"));
+    }
+
+    #[test]
+    fn a_processor_without_the_wide_exchange_cannot_serve() {
+        let mut facts = machine("absent", "works");
+        facts.processor.wide_compare_exchange = false;
+        assert_eq!(Choice::make(Wish::Auto, &facts).device, None);
+    }
+}

@@ -1,0 +1,209 @@
+//! What the probes found, with a word about each for the reader.
+
+use std::path::PathBuf;
+
+use ntux_platform::{atomic, probe};
+use serde::{Serialize, Serializer};
+
+use crate::library;
+
+/// What the machine can do.
+#[derive(Serialize)]
+pub struct Facts {
+    pub ntux: &'static str,
+    pub kernel: Kernel,
+    pub device: Device,
+    #[serde(serialize_with = "by_name")]
+    pub calls: Vec<Call>,
+    pub processor: Processor,
+    pub seccomp: Seccomp,
+    pub limits: Limits,
+    /// The setting `vm.memfd_noexec`, where the kernel has it.
+    pub memfd_noexec: Option<u8>,
+    /// The library that `ntux run` loads into programs, if it was found.
+    pub library: Option<PathBuf>,
+}
+
+#[derive(Serialize)]
+pub struct Kernel {
+    pub release: String,
+    pub architecture: &'static str,
+}
+
+/// The kernel's own device.
+#[derive(Serialize)]
+pub struct Device {
+    pub path: &'static str,
+    pub state: &'static str,
+    pub errno: Option<i32>,
+    pub meaning: String,
+}
+
+/// What a system call, or a use of one, is to ntux.
+#[derive(Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Role {
+    /// ntux's own device cannot work without it.
+    Required,
+    /// Something is lost without it.
+    Improves,
+    /// Known, but ntux has no use for it.
+    Unused,
+}
+
+#[derive(Serialize)]
+pub struct Call {
+    #[serde(skip)]
+    pub name: &'static str,
+    pub role: Role,
+    /// One of: works, missing, forbidden, fails, wrong-result, kills.
+    pub answer: &'static str,
+    pub errno: Option<i32>,
+    /// The signal by which the call ended the process that tried it.
+    pub signal: Option<i32>,
+    /// What ntux does with it, or why it does not need it.
+    pub purpose: &'static str,
+}
+
+impl Call {
+    pub fn works(&self) -> bool {
+        self.answer == "works"
+    }
+
+    /// What happened, in words.
+    pub fn meaning(&self) -> String {
+        match (self.answer, self.errno, self.signal) {
+            ("works", ..) => "works".to_owned(),
+            ("missing", Some(errno), _) => {
+                format!("the kernel, or a filter, says that there is no such thing ({})", error_text(errno))
+            }
+            ("forbidden", Some(errno), _) => {
+                format!("a filter or a security module forbids it ({})", error_text(errno))
+            }
+            (_, Some(errno), _) => format!("it fails ({})", error_text(errno)),
+            (_, _, Some(signal)) => format!("it ends the process with signal {signal} (a seccomp filter does that)"),
+            _ => "it gives a wrong result".to_owned(),
+        }
+    }
+}
+
+#[derive(Serialize)]
+pub struct Processor {
+    /// A compare-exchange of 16 bytes at once.
+    pub wide_compare_exchange: bool,
+    pub cores: usize,
+}
+
+#[derive(Serialize)]
+pub struct Seccomp {
+    pub mode: &'static str,
+    pub filters: Option<u64>,
+    /// Names of the calls that answered as a filter does, where there may be one: ENOSYS, EPERM, EACCES, a deadly signal.
+    pub refused: Vec<&'static str>,
+}
+
+#[derive(Serialize)]
+pub struct Limits {
+    pub descriptors_soft: u64,
+    pub descriptors_hard: u64,
+}
+
+/// Name, probe, role, purpose.
+type CallToTry = (&'static str, fn() -> probe::Answer, Role, &'static str);
+
+const CALLS: [CallToTry; 11] = [
+    ("futex", probe::futex, Role::Required, "a waiting thread sleeps on a word of shared memory and is woken there"),
+    ("memfd_sealed", probe::memfd_sealed, Role::Required, "shared memory that nobody can shrink under another process"),
+    ("reopen", probe::reopen, Role::Required, "each object gets a descriptor of its own, through /proc/self/fd"),
+    ("ofd_locks", probe::ofd_locks, Role::Required, "the kernel knows who still holds an object, also after a kill"),
+    ("robust_list", probe::robust_list, Role::Improves, "the kernel wakes whom a killed thread was about to wake"),
+    ("wipe_on_fork", probe::wipe_on_fork, Role::Improves, "a child of fork knows that it is one"),
+    ("memfd_noexec_seal", probe::memfd_noexec_seal, Role::Improves, "shared memory that can never become a program"),
+    ("futex_waitv", probe::futex_waitv, Role::Unused, "sleeps on many words; ntux sleeps on one, however many objects"),
+    ("futex_wake", probe::futex_wake, Role::Unused, "a newer form of futex"),
+    ("futex_wait", probe::futex_wait, Role::Unused, "a newer form of futex"),
+    ("futex_requeue", probe::futex_requeue, Role::Unused, "moves sleepers to another word; ntux moves nobody"),
+];
+
+impl Facts {
+    /// Asks the machine.
+    pub fn gather() -> Facts {
+        let calls: Vec<Call> = CALLS.iter().map(try_call).collect();
+        let limit = probe::descriptor_limit();
+        Facts {
+            ntux: env!("CARGO_PKG_VERSION"),
+            kernel: Kernel { release: probe::kernel_release(), architecture: std::env::consts::ARCH },
+            device: device(probe::device()),
+            processor: Processor {
+                wide_compare_exchange: atomic::supported(),
+                cores: std::thread::available_parallelism().map_or(1, usize::from),
+            },
+            seccomp: seccomp(&calls),
+            limits: Limits { descriptors_soft: limit.soft, descriptors_hard: limit.hard },
+            memfd_noexec: probe::memfd_noexec_setting(),
+            library: library::find().ok(),
+            calls,
+        }
+    }
+}
+
+fn try_call((name, probe, role, purpose): &CallToTry) -> Call {
+    use probe::Answer;
+    let (answer, errno, signal) = match probe() {
+        Answer::Works => ("works", None, None),
+        Answer::Missing(errno) => ("missing", Some(errno), None),
+        Answer::Forbidden(errno) => ("forbidden", Some(errno), None),
+        Answer::Fails(errno) => ("fails", Some(errno), None),
+        Answer::WrongResult => ("wrong-result", None, None),
+        Answer::Kills(signal) => ("kills", None, Some(signal)),
+    };
+    Call { name, role: *role, answer, errno, signal, purpose }
+}
+
+fn looks_filtered(call: &Call) -> bool {
+    matches!(call.answer, "missing" | "forbidden" | "kills")
+}
+
+fn device(found: probe::Device) -> Device {
+    use probe::Device as Found;
+    let (state, errno, meaning) = match found {
+        Found::Absent => (
+            "absent",
+            None,
+            "there is no such file (the driver came with Linux 6.14: this kernel lacks it, or its module is not loaded, \
+             or this container was not given the file)"
+                .to_owned(),
+        ),
+        Found::NoPermission(errno) => {
+            ("no-permission", Some(errno), format!("it is there, but you may not open it ({})", error_text(errno)))
+        }
+        Found::OpenFails(errno) => ("open-fails", Some(errno), format!("it cannot be opened ({})", error_text(errno))),
+        Found::IoctlFails(errno) => (
+            "ioctl-fails",
+            Some(errno),
+            format!("it opens, but creating an event and reading it back fails ({})", error_text(errno)),
+        ),
+        Found::Misbehaves => ("misbehaves", None, "it opens, but answers a request wrongly".to_owned()),
+        Found::Usable => ("usable", None, "an event was created and read back".to_owned()),
+    };
+    Device { path: probe::DEVICE_PATH, state, errno, meaning }
+}
+
+fn seccomp(calls: &[Call]) -> Seccomp {
+    let (mode, may_filter) = match probe::seccomp() {
+        probe::Seccomp::Off => ("off", false),
+        probe::Seccomp::Strict => ("strict", true),
+        probe::Seccomp::Filter => ("filter", true),
+        probe::Seccomp::Unknown => ("unknown", true),
+    };
+    let refused = calls.iter().filter(|call| may_filter && looks_filtered(call)).map(|call| call.name).collect();
+    Seccomp { mode, filters: probe::seccomp_filters(), refused }
+}
+
+fn error_text(errno: i32) -> String {
+    std::io::Error::from_raw_os_error(errno).to_string()
+}
+
+fn by_name<S: Serializer>(calls: &[Call], serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.collect_map(calls.iter().map(|call| (call.name, call)))
+}

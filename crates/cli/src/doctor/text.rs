@@ -1,0 +1,113 @@
+//! The report for people.
+
+use super::Report;
+use super::facts::{Call, Facts, Role};
+
+/// Width of the column of marks and names, and of the whole page.
+const NAME_WIDTH: usize = 24;
+const PAGE_WIDTH: usize = 100;
+
+/// The whole report.
+pub fn render(report: &Report) -> String {
+    let mut page = Page::default();
+    let facts = &report.facts;
+    page.line(&format!("ntux {} on Linux {} ({})", facts.ntux, facts.kernel.release, facts.kernel.architecture));
+    page.title("The kernel's driver");
+    page.fact(facts.device.state == "usable", facts.device.path, &facts.device.meaning);
+    page.title("What ntux's own device needs");
+    page.calls(facts, Role::Required);
+    page.fact(facts.processor.wide_compare_exchange, "16-byte exchange", "an object changes in one step");
+    page.title("What makes it better");
+    page.calls(facts, Role::Improves);
+    page.title("What it has no use for");
+    page.calls(facts, Role::Unused);
+    page.title("This process");
+    page.setting("processor cores", &facts.processor.cores.to_string());
+    page.setting("descriptors", &descriptors(facts));
+    page.setting("seccomp", &seccomp(facts));
+    page.setting("vm.memfd_noexec", &facts.memfd_noexec.map_or("not there".to_owned(), |value| value.to_string()));
+    let library = facts.library.as_ref().map_or("not found".to_owned(), |path| path.display().to_string());
+    page.setting("library", &library);
+    page.choice(report);
+    page.text
+}
+
+fn descriptors(facts: &Facts) -> String {
+    format!("{} now, {} at most; every object is one", facts.limits.descriptors_soft, facts.limits.descriptors_hard)
+}
+
+fn seccomp(facts: &Facts) -> String {
+    let filters = match (facts.seccomp.mode, facts.seccomp.filters) {
+        ("off", _) => return "no filter".to_owned(),
+        ("filter", Some(count)) => format!("{count} filter(s) decide about each call"),
+        ("filter", None) => "a filter decides about each call".to_owned(),
+        ("strict", _) => "nearly every call is forbidden".to_owned(),
+        _ => "unknown: /proc does not say".to_owned(),
+    };
+    match facts.seccomp.refused.is_empty() {
+        true => format!("{filters}; none of the calls above is refused"),
+        false => format!("{filters}; these calls were refused, or are missing: {}", facts.seccomp.refused.join(", ")),
+    }
+}
+
+#[derive(Default)]
+struct Page {
+    text: String,
+}
+
+impl Page {
+    fn line(&mut self, text: &str) {
+        self.text.push_str(text);
+        self.text.push('\n');
+    }
+
+    fn title(&mut self, title: &str) {
+        self.line(&format!("\n{title}"));
+    }
+
+    /// A paragraph that begins with `start`; its further lines are indented by `indent`.
+    fn paragraph(&mut self, start: &str, indent: usize, text: &str) {
+        let further = " ".repeat(indent);
+        let options = textwrap::Options::new(PAGE_WIDTH).initial_indent(start).subsequent_indent(&further);
+        self.line(&textwrap::fill(text, options));
+    }
+
+    fn setting(&mut self, name: &str, value: &str) {
+        self.paragraph(&format!("  {name:<NAME_WIDTH$}"), NAME_WIDTH + 2, value);
+    }
+
+    fn fact(&mut self, good: bool, name: &str, meaning: &str) {
+        let mark = if good { "yes" } else { "no" };
+        self.setting(&format!("{mark:<5}{name}"), meaning);
+    }
+
+    fn calls(&mut self, facts: &Facts, role: Role) {
+        for call in facts.calls.iter().filter(|call| call.role == role) {
+            self.fact(call.works(), call.name, &meaning(call));
+        }
+    }
+
+    fn choice(&mut self, report: &Report) {
+        let choice = &report.choice;
+        let device = match choice.device {
+            Some("kernel") => "the kernel's driver",
+            Some(_) => "ntux's own device, in shared memory",
+            None => "none",
+        };
+        self.title("What a program gets under `ntux run`");
+        self.paragraph("  ", 4, &format!("{device}: {}", choice.why));
+        for other in choice.others.iter().filter(|other| matches!(other.mechanism, "kernel" | "user")) {
+            let name = if other.mechanism == "kernel" { "the kernel's driver" } else { "ntux's own device" };
+            self.paragraph("  ", 4, &format!("not {name}: {}", other.why_not));
+        }
+        for warning in &choice.warnings {
+            self.paragraph("  ", 4, &format!("note: {warning}"));
+        }
+        let verdict = if choice.can_serve { "Programs can be served." } else { "Programs cannot be served." };
+        self.title(verdict);
+    }
+}
+
+fn meaning(call: &Call) -> String {
+    if call.works() { call.purpose.to_owned() } else { format!("{}; for: {}", call.meaning(), call.purpose) }
+}

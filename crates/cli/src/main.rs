@@ -1,0 +1,76 @@
+//! The `ntux` command.
+//!
+//! `run` starts a program with the drop-in device, `doctor` says what this machine can do, `bench` measures (in a crate of
+//! its own), `help` explains. Each subcommand is one file.
+
+mod doctor;
+mod library;
+mod program;
+mod run;
+mod topic;
+
+use std::process::ExitCode;
+
+use clap::{CommandFactory, Parser, Subcommand};
+use ntux_bench::BenchArguments;
+
+/// Exit status when ntux itself cannot do what it was asked, as `env` and `timeout` use it.
+const NTUX_FAILED: u8 = 125;
+
+/// Windows NT synchronization for programs on Linux: without a driver, a server or privileges.
+#[derive(Parser)]
+#[command(name = "ntux", version, disable_help_subcommand = true, arg_required_else_help = true)]
+struct CommandLine {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Subcommand)]
+enum Command {
+    Run(run::Arguments),
+    Doctor(doctor::Arguments),
+    /// Measure ntux beside the other ways to do the same.
+    #[command(subcommand)]
+    Bench(Bench),
+    /// Explain a subcommand or a topic: environment, exit-status.
+    Help {
+        /// What to explain; everything in short without it.
+        topic: Option<String>,
+    },
+}
+
+#[derive(Subcommand)]
+enum Bench {
+    /// Measure synchronization objects.
+    Sync(BenchArguments),
+}
+
+fn main() -> ExitCode {
+    match CommandLine::try_parse() {
+        Ok(line) => execute(line.command),
+        Err(error) => {
+            // A reader that closed the pipe early is no reason to complain.
+            let _ = error.print();
+            if error.use_stderr() { ExitCode::from(NTUX_FAILED) } else { ExitCode::SUCCESS }
+        }
+    }
+}
+
+fn execute(command: Command) -> ExitCode {
+    match command {
+        Command::Run(arguments) => run::run(&arguments),
+        Command::Doctor(arguments) => doctor::doctor(&arguments),
+        Command::Bench(Bench::Sync(arguments)) => bench_sync(&arguments),
+        Command::Help { topic } => topic::explain(CommandLine::command(), topic.as_deref()),
+    }
+}
+
+fn bench_sync(arguments: &BenchArguments) -> ExitCode {
+    match ntux_bench::run(arguments) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("ntux: {error}");
+            ExitCode::FAILURE
+        }
+    }
+}

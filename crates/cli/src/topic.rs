@@ -1,0 +1,66 @@
+//! `ntux help`: the subcommands, and what belongs to no single one of them.
+
+use std::process::ExitCode;
+
+use crate::NTUX_FAILED;
+
+const ENVIRONMENT: &str = "\
+What ntux reads from the environment
+
+Under `ntux run` the options --device, --spin and --log set the first three variables for the program and for every
+program that it starts. Without such an option a variable that is already set stays as it is.
+
+NTUX_DEVICE=auto|user|kernel    Which device a program gets that opens /dev/ntsync. The default is auto.
+    auto      The kernel's driver if it is there and answers a real request; ntux's own device otherwise.
+    user      Always ntux's own device, which lives in shared memory. Choose it where the driver is there but slower.
+    kernel    Always the kernel's driver; ntux stands aside. Without a driver the program finds no device.
+
+NTUX_SPIN=N    How many times a wait that is not satisfied looks again before its thread goes to sleep.
+    N is a whole number below 4294967296. Without it ntux decides. Looking again can help where each thread has a
+    processor of its own and objects are held for a few microseconds; elsewhere it only costs processor time.
+
+NTUX_LOG=PATH    Where to write, when a process ends, what the device did for it. The default is nowhere.
+    One line for each process is appended to the file, so that several can share one: which device was served, how
+    many operations there were, and how many waits never entered the kernel. A process that is killed, or that ends
+    by _exit, writes nothing. 'stderr' in place of a path means standard error.
+
+NTUX_PRELOAD=PATH    The library that `ntux run` loads into the program, instead of the one that it finds by itself:
+    libntux_preload.so in the directory of the ntux command, in ../lib, or in ../lib/ntux. Only `ntux run` reads it.
+
+LD_PRELOAD    `ntux run` puts its library in front of what is there, and keeps the rest.
+";
+
+const EXIT_STATUS: &str = "\
+The exit status of `ntux run`
+
+ntux run replaces itself by PROGRAM, so from then on there is no ntux process: signals reach the program directly, and
+its exit status, or the signal that ended it, is what the caller sees. Only if the program could not be started:
+
+    125    ntux itself failed: wrong options, or its library was not found.
+    126    PROGRAM was found, but cannot be started or cannot be served: no permission to execute it, statically linked,
+           made for another kind of processor, set-user-id, set-group-id, or with file capabilities.
+    127    PROGRAM was not found.
+
+The exit status of `ntux doctor` is 0 if programs can be served on this machine, 1 if not.
+";
+
+/// Prints what `topic` means.
+pub fn explain(mut line: clap::Command, topic: Option<&str>) -> ExitCode {
+    line.build();
+    match topic {
+        None => {
+            println!("{}", line.render_long_help());
+            println!("Topics: ntux help environment, ntux help exit-status");
+        }
+        Some("environment") => print!("{ENVIRONMENT}"),
+        Some("exit-status") => print!("{EXIT_STATUS}"),
+        Some(other) => match line.find_subcommand_mut(other) {
+            Some(subcommand) => println!("{}", subcommand.render_long_help()),
+            None => {
+                eprintln!("ntux: there is no help on '{other}'; try: ntux help");
+                return ExitCode::from(NTUX_FAILED);
+            }
+        },
+    }
+    ExitCode::SUCCESS
+}

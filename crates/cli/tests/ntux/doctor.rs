@@ -1,0 +1,214 @@
+//! `ntux doctor`: every key of the JSON, and what it says where a seccomp filter refuses calls.
+
+use std::os::unix::process::CommandExt;
+use std::process::Output;
+
+use crate::stage::{Stage, complained, finish, said};
+use serde_json::Value;
+
+const CALLS: [&str; 11] = [
+    "futex",
+    "memfd_sealed",
+    "reopen",
+    "ofd_locks",
+    "robust_list",
+    "wipe_on_fork",
+    "memfd_noexec_seal",
+    "futex_waitv",
+    "futex_wake",
+    "futex_wait",
+    "futex_requeue",
+];
+
+const SYS_FUTEX_WAITV: i64 = 449;
+const SYS_FUTEX_WAKE: i64 = 454;
+
+fn parse(output: &Output) -> Value {
+    serde_json::from_slice(&output.stdout).unwrap_or_else(|error| panic!("{error}: {}", complained(output)))
+}
+
+fn keys(value: &Value) -> Vec<&str> {
+    let mut keys: Vec<&str> = value.as_object().expect("an object").keys().map(String::as_str).collect();
+    keys.sort_unstable();
+    keys
+}
+
+/// What a filter does to one call.
+#[derive(Clone, Copy)]
+struct Rule {
+    call: i64,
+    /// Only with this second argument; its low half.
+    argument: Option<i32>,
+    action: u32,
+}
+
+impl Rule {
+    fn errno(call: i64, errno: i32) -> Rule {
+        Rule { call, argument: None, action: libc::SECCOMP_RET_ERRNO | errno as u32 }
+    }
+
+    fn kill(call: i64) -> Rule {
+        Rule { call, argument: None, action: libc::SECCOMP_RET_KILL_PROCESS }
+    }
+
+    fn with_argument(self, argument: i32) -> Rule {
+        Rule { argument: Some(argument), ..self }
+    }
+
+    /// The rule as a filter program: a call that is not meant is allowed, so that filters add up.
+    fn filter(self) -> Vec<libc::sock_filter> {
+        /// Offsets in the kernel's `struct seccomp_data`.
+        const CALL_AT: u32 = 0;
+        const SECOND_ARGUMENT_AT: u32 = 24;
+        const LOAD: u16 = (libc::BPF_LD | libc::BPF_W | libc::BPF_ABS) as u16;
+        const JUMP_IF_EQUAL: u16 = (libc::BPF_JMP | libc::BPF_JEQ | libc::BPF_K) as u16;
+        const RETURN: u16 = (libc::BPF_RET | libc::BPF_K) as u16;
+        let statement = |code, k| libc::sock_filter { code, jt: 0, jf: 0, k };
+        let unless_equal_skip = |k, jf| libc::sock_filter { code: JUMP_IF_EQUAL, jt: 0, jf, k };
+        let mut program = vec![statement(LOAD, CALL_AT)];
+        match self.argument {
+            Some(argument) => program.extend([
+                unless_equal_skip(self.call as u32, 3),
+                statement(LOAD, SECOND_ARGUMENT_AT),
+                unless_equal_skip(argument as u32, 1),
+            ]),
+            None => program.push(unless_equal_skip(self.call as u32, 1)),
+        }
+        program.extend([statement(RETURN, self.action), statement(RETURN, libc::SECCOMP_RET_ALLOW)]);
+        program
+    }
+}
+
+/// `ntux doctor --json` under these rules.
+fn doctor_under(stage: &Stage, rules: &[Rule]) -> Output {
+    let filters: Vec<_> = rules.iter().map(|rule| rule.filter()).collect();
+    let mut command = stage.ntux(&["doctor", "--json"]);
+    let install = move || {
+        // SAFETY: plain numbers; it forbids gaining rights, which the kernel demands before it takes a filter.
+        unsafe { libc::prctl(libc::PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) };
+        for filter in &filters {
+            let program = libc::sock_fprog { len: filter.len() as u16, filter: filter.as_ptr().cast_mut() };
+            // SAFETY: the kernel only reads the program, which is as long as said.
+            if unsafe { libc::prctl(libc::PR_SET_SECCOMP, libc::SECCOMP_MODE_FILTER, &program) } != 0 {
+                return Err(std::io::Error::last_os_error());
+            }
+        }
+        Ok(())
+    };
+    // SAFETY: between fork and exec the closure makes system calls only; its memory was allocated before.
+    finish(unsafe { command.pre_exec(install) })
+}
+
+#[test]
+fn the_json_has_every_key() {
+    let stage = Stage::new();
+    let output = finish(&mut stage.ntux(&["doctor", "--json"]));
+    let report = parse(&output);
+    let expected =
+        ["calls", "choice", "device", "kernel", "library", "limits", "memfd_noexec", "ntux", "processor", "seccomp"];
+    assert_eq!(keys(&report), expected);
+    assert_eq!(keys(&report["kernel"]), ["architecture", "release"]);
+    assert_eq!(keys(&report["device"]), ["errno", "meaning", "path", "state"]);
+    assert_eq!(keys(&report["processor"]), ["cores", "wide_compare_exchange"]);
+    assert_eq!(keys(&report["seccomp"]), ["filters", "mode", "refused"]);
+    assert_eq!(keys(&report["limits"]), ["descriptors_hard", "descriptors_soft"]);
+    assert_eq!(keys(&report["choice"]), ["can_serve", "device", "others", "warnings", "why"]);
+    let mut calls = CALLS.to_vec();
+    calls.sort_unstable();
+    assert_eq!(keys(&report["calls"]), calls);
+    for name in CALLS {
+        let call = &report["calls"][name];
+        assert_eq!(keys(call), ["answer", "errno", "purpose", "role", "signal"]);
+        let answers = ["works", "missing", "forbidden", "fails", "wrong-result", "kills"];
+        assert!(answers.contains(&call["answer"].as_str().expect("text")), "{name}: {call}");
+        assert!(["required", "improves", "unused"].contains(&call["role"].as_str().expect("text")));
+    }
+    assert_eq!(report["library"], stage.library.to_str().expect("a plain path"));
+    let release = std::fs::read_to_string("/proc/sys/kernel/osrelease").expect("/proc");
+    assert_eq!(report["kernel"]["release"], release.trim());
+    assert!(report["processor"]["cores"].as_u64() >= Some(1));
+    assert!(report["limits"]["descriptors_hard"].as_u64() >= report["limits"]["descriptors_soft"].as_u64());
+}
+
+#[test]
+fn the_exit_status_says_whether_programs_can_be_served() {
+    let stage = Stage::new();
+    for device in ["auto", "user", "kernel"] {
+        let output = finish(&mut stage.ntux(&["doctor", "--json", "--device", device]));
+        let serves = parse(&output)["choice"]["can_serve"].as_bool().expect("yes or no");
+        assert_eq!(output.status.code(), Some(if serves { 0 } else { 1 }), "{device}");
+    }
+    let output = finish(stage.ntux(&["doctor", "--json"]).env("NTUX_PRELOAD", "/nonexistent"));
+    assert_eq!(output.status.code(), Some(1));
+    assert_eq!(parse(&output)["choice"]["can_serve"], false);
+    assert_eq!(parse(&output)["library"], Value::Null);
+}
+
+#[test]
+fn the_text_names_every_call_and_the_verdict() {
+    let stage = Stage::new();
+    let output = finish(&mut stage.ntux(&["doctor"]));
+    let text = said(&output);
+    for name in CALLS.into_iter().chain(["/dev/ntsync", "seccomp", "descriptors"]) {
+        assert!(text.contains(name), "{name} in:\n{text}");
+    }
+    let verdict = if output.status.success() { "Programs can be served." } else { "Programs cannot be served." };
+    assert!(text.ends_with(&format!("{verdict}\n")), "{text}");
+}
+
+#[test]
+fn a_refused_call_is_reported_as_refused() {
+    let stage = Stage::new();
+    let fcntl = Rule::errno(libc::SYS_fcntl, libc::EPERM);
+    // Rule, the calls that it must hit, and what they must answer.
+    let cases: [(Rule, &[&str], &str); 10] = [
+        (Rule::errno(libc::SYS_futex, libc::ENOSYS), &["futex"], "missing"),
+        (Rule::errno(libc::SYS_futex, libc::EPERM), &["futex"], "forbidden"),
+        (Rule::errno(SYS_FUTEX_WAITV, libc::ENOSYS), &["futex_waitv"], "missing"),
+        (Rule::kill(SYS_FUTEX_WAITV), &["futex_waitv"], "kills"),
+        (Rule::errno(SYS_FUTEX_WAKE, libc::EPERM), &["futex_wake"], "forbidden"),
+        (Rule::errno(libc::SYS_get_robust_list, libc::EPERM), &["robust_list"], "forbidden"),
+        (
+            Rule::errno(libc::SYS_memfd_create, libc::ENOSYS),
+            &["memfd_sealed", "memfd_noexec_seal", "reopen", "ofd_locks"],
+            "missing",
+        ),
+        (fcntl.with_argument(libc::F_ADD_SEALS), &["memfd_sealed", "reopen", "ofd_locks"], "forbidden"),
+        (fcntl.with_argument(libc::F_OFD_GETLK), &["ofd_locks"], "forbidden"),
+        (Rule::errno(libc::SYS_madvise, libc::ENOMEM), &["wipe_on_fork"], "fails"),
+    ];
+    let free = parse(&finish(&mut stage.ntux(&["doctor", "--json"])));
+    for (rule, hit, expected) in cases {
+        let output = doctor_under(&stage, &[rule]);
+        let report = parse(&output);
+        assert_eq!(report["seccomp"]["mode"], "filter");
+        for name in CALLS {
+            let answer = &report["calls"][name]["answer"];
+            if hit.contains(&name) {
+                assert_eq!(answer, expected, "{name}");
+                let listed = report["seccomp"]["refused"].as_array().expect("a list").contains(&Value::from(name));
+                assert_eq!(listed, expected != "fails", "{name}");
+            } else {
+                assert_eq!(*answer, free["calls"][name]["answer"], "{name} is not what the filter is about");
+            }
+        }
+        let required = hit.iter().any(|name| report["calls"][name]["role"] == "required");
+        if free["choice"]["device"] == "user" {
+            assert_eq!(report["choice"]["can_serve"], !required, "{hit:?}");
+            assert_eq!(output.status.code(), Some(i32::from(required)), "{hit:?}");
+        }
+    }
+}
+
+#[test]
+fn refused_calls_of_no_use_do_not_matter_and_say_so() {
+    let stage = Stage::new();
+    let output = doctor_under(&stage, &[Rule::errno(SYS_FUTEX_WAITV, libc::ENOSYS), Rule::kill(SYS_FUTEX_WAKE)]);
+    let report = parse(&output);
+    let others = report["choice"]["others"].as_array().expect("a list");
+    for name in ["futex_waitv", "futex_wake"] {
+        let other = others.iter().find(|other| other["mechanism"] == name).expect("it is explained");
+        assert!(other["why_not"].as_str().expect("text").contains("also, "), "{other}");
+    }
+    assert_eq!(report["calls"]["futex_wake"]["signal"], libc::SIGSYS);
+}

@@ -1,0 +1,8 @@
+//! The `ntux` command as its users call it.
+
+#![cfg(target_os = "linux")]
+
+mod doctor;
+mod help;
+mod run;
+mod stage;

@@ -1,0 +1,307 @@
+//! `ntux run`: what passes through, and what is refused.
+
+use std::ffi::CString;
+use std::os::unix::fs::{PermissionsExt, chown};
+use std::os::unix::process::{CommandExt, ExitStatusExt};
+use std::path::{Path, PathBuf};
+use std::process::{Output, Stdio};
+
+use crate::stage::{Stage, compile, complained, finish, finish_child, said};
+
+/// A user and group that owns nothing.
+const NOBODY: u32 = 65534;
+
+fn run(stage: &Stage, program: &[&str]) -> Output {
+    finish(stage.ntux(&["run", "--"]).args(program))
+}
+
+fn set_mode(path: &Path, mode: u32) {
+    std::fs::set_permissions(path, PermissionsExt::from_mode(mode)).expect("our own file");
+}
+
+fn write_executable(path: &Path, content: &[u8]) {
+    std::fs::write(path, content).expect("our own directory");
+    set_mode(path, 0o755);
+}
+
+fn we_are_root() -> bool {
+    // SAFETY: no arguments, cannot fail.
+    unsafe { libc::geteuid() == 0 }
+}
+
+fn true_program() -> PathBuf {
+    ["/bin/true", "/usr/bin/true"].iter().map(PathBuf::from).find(|path| path.exists()).expect("a program named true")
+}
+
+/// Refused with status 126, and the reason names `word`.
+fn assert_refused(stage: &Stage, program: &Path, word: &str) {
+    let output = run(stage, &[program.to_str().expect("a plain path")]);
+    assert_eq!(output.status.code(), Some(126), "{}", complained(&output));
+    assert!(complained(&output).contains(word), "{}", complained(&output));
+    assert_eq!(said(&output), "");
+}
+
+#[test]
+fn the_exit_status_passes_through() {
+    let stage = Stage::new();
+    for status in [0, 1, 3, 125, 255] {
+        let output = run(&stage, &["sh", "-c", &format!("exit {status}")]);
+        assert_eq!(output.status.code(), Some(status));
+    }
+}
+
+#[test]
+fn the_signal_that_ends_the_program_passes_through() {
+    let stage = Stage::new();
+    let output = run(&stage, &["sh", "-c", "kill -TERM $$"]);
+    assert_eq!(output.status.signal(), Some(libc::SIGTERM));
+
+    let mut sleeping = stage.ntux(&["run", "--", "sh", "-c", "echo ready; exec sleep 300"]);
+    let mut child = sleeping.stdout(Stdio::piped()).spawn().expect("it starts");
+    let mut ready = [0u8; 6];
+    std::io::Read::read_exact(child.stdout.as_mut().expect("piped"), &mut ready).expect("the program runs");
+    // SAFETY: our own child, which was not waited for yet.
+    assert_eq!(unsafe { libc::kill(child.id() as i32, libc::SIGTERM) }, 0);
+    assert_eq!(finish_child(child).status.signal(), Some(libc::SIGTERM));
+}
+
+#[test]
+fn the_program_takes_the_place_of_ntux() {
+    let stage = Stage::new();
+    let mut command = stage.ntux(&["run", "--", "sh", "-c", "echo $$"]);
+    let child = command.stdout(Stdio::piped()).spawn().expect("it starts");
+    let number = child.id();
+    assert_eq!(said(&finish_child(child)).trim(), number.to_string());
+}
+
+#[test]
+fn arguments_and_the_programs_name_pass_through() {
+    let stage = Stage::new();
+    let output = finish(stage.ntux(&["run", "cat", "/proc/self/cmdline"]).stdin(Stdio::null()));
+    assert_eq!(said(&output), "cat\0/proc/self/cmdline\0");
+    let output = run(&stage, &["echo", "--device", "-n", "--", "a b"]);
+    assert_eq!(said(&output), "--device -n -- a b\n");
+}
+
+#[test]
+fn the_library_is_loaded_and_what_was_preloaded_stays() {
+    let stage = Stage::new();
+    let other = compile(&stage.path(""), "other.so", "int ntux_test_other;\n", &["-shared", "-fPIC"]);
+    let mut command = stage.ntux(&["run", "--", "sh", "-c", "echo $NTUX_TEST_LOADED $LD_PRELOAD"]);
+    let output = finish(command.env("LD_PRELOAD", &other));
+    assert_eq!(said(&output), format!("yes {}:{}\n", stage.library.display(), other.display()));
+    assert_eq!(complained(&output), "");
+}
+
+#[test]
+fn options_reach_the_program_and_without_them_the_environment_does() {
+    let stage = Stage::new();
+    let show = ["--", "sh", "-c", "echo $NTUX_DEVICE/$NTUX_SPIN/$NTUX_LOG"];
+    let options = ["run", "--device", "user", "--spin", "7", "--log", "/tmp/x"];
+    assert_eq!(said(&finish(stage.ntux(&options).args(show))), "user/7//tmp/x\n");
+
+    let mut command = stage.ntux(&["run"]);
+    command.env("NTUX_DEVICE", "kernel").env("NTUX_SPIN", "9").env("NTUX_LOG", "/tmp/y");
+    assert_eq!(said(&finish(command.args(show))), "kernel/9//tmp/y\n");
+
+    assert_eq!(said(&finish(stage.ntux(&["run"]).args(show))), "//\n");
+
+    // The program may change its directory, so a relative path is made absolute.
+    let mut command = stage.ntux(&["run", "--log", "log"]);
+    let output = finish(command.args(show).current_dir("/"));
+    assert_eq!(said(&output), "///log\n");
+    assert_eq!(said(&finish(stage.ntux(&["run", "--log", "stderr"]).args(show))), "//stderr\n");
+}
+
+#[test]
+fn wrong_use_is_status_125() {
+    let stage = Stage::new();
+    for wrong in [&["run"][..], &["run", "--spin", "4294967296", "true"], &["run", "--device", "x", "true"], &["x"]] {
+        let output = finish(&mut stage.ntux(wrong));
+        assert_eq!(output.status.code(), Some(125), "{wrong:?}");
+        assert!(!complained(&output).is_empty());
+    }
+}
+
+#[test]
+fn without_its_library_ntux_says_where_it_looked() {
+    let stage = Stage::new();
+    let output = finish(stage.ntux(&["run", "true"]).env("NTUX_PRELOAD", "/nonexistent/library.so"));
+    assert_eq!(output.status.code(), Some(125));
+    assert!(complained(&output).contains("/nonexistent/library.so"));
+
+    let spaced = stage.path("a space.so");
+    std::fs::copy(&stage.library, &spaced).expect("a copy");
+    let output = finish(stage.ntux(&["run", "true"]).env("NTUX_PRELOAD", &spaced));
+    assert_eq!(output.status.code(), Some(125));
+    assert!(complained(&output).contains("LD_PRELOAD cannot express"));
+}
+
+#[test]
+fn the_library_is_found_beside_the_command() {
+    let stage = Stage::new();
+    for (place, directory) in [("bin", "bin"), ("lib", "lib"), ("distribution", "lib/ntux")] {
+        let root = stage.path(place);
+        std::fs::create_dir_all(root.join("bin")).expect("our own directory");
+        std::fs::create_dir_all(root.join(directory)).expect("our own directory");
+        let command = root.join("bin/ntux");
+        let library = root.join(directory).join("libntux_preload.so");
+        std::fs::copy(env!("CARGO_BIN_EXE_ntux"), &command).expect("a copy");
+        std::fs::copy(&stage.library, &library).expect("a copy");
+        let mut copied = std::process::Command::new(&command);
+        copied.args(["run", "sh", "-c", "echo $LD_PRELOAD"]).env_remove("NTUX_PRELOAD").env_remove("LD_PRELOAD");
+        assert_eq!(said(&finish(&mut copied)).trim(), library.to_str().expect("a plain path"));
+    }
+}
+
+#[test]
+fn a_program_that_is_not_there_is_status_127() {
+    let stage = Stage::new();
+    for missing in ["ntux-no-such-program", "/nonexistent/program"] {
+        let output = run(&stage, &[missing]);
+        assert_eq!(output.status.code(), Some(127));
+        assert!(complained(&output).contains(missing));
+    }
+}
+
+#[test]
+fn what_cannot_be_executed_is_status_126() {
+    let stage = Stage::new();
+    let plain = stage.path("plain");
+    std::fs::write(&plain, "#!/bin/sh\n").expect("our own directory");
+    set_mode(&plain, 0o644);
+    assert_refused(&stage, &plain, "may not execute");
+    assert_refused(&stage, Path::new("/"), "may not execute");
+    write_executable(&stage.path("text"), b"echo no first line\n");
+    assert_refused(&stage, &stage.path("text"), "neither an ELF program nor a script");
+}
+
+#[test]
+fn a_static_program_is_refused() {
+    let stage = Stage::new();
+    let source = "void _start(void) { for (;;) ; }\n";
+    let program = compile(&stage.path(""), "static", source, &["-static", "-nostdlib"]);
+    assert_refused(&stage, &program, "statically linked");
+}
+
+#[test]
+fn a_program_for_another_machine_is_refused() {
+    /// Where an ELF header says how wide an address is, and which processor is meant.
+    const CLASS_AT: usize = 4;
+    const MACHINE_AT: usize = 18;
+    let stage = Stage::new();
+    let program = std::fs::read(true_program()).expect("a program");
+    let mut narrow = program.clone();
+    narrow[CLASS_AT] = 1;
+    write_executable(&stage.path("narrow"), &narrow);
+    assert_refused(&stage, &stage.path("narrow"), "another kind of processor");
+    let mut foreign = program;
+    foreign[MACHINE_AT] = 8; // MIPS
+    foreign[MACHINE_AT + 1] = 0;
+    write_executable(&stage.path("foreign"), &foreign);
+    assert_refused(&stage, &stage.path("foreign"), "another kind of processor");
+}
+
+#[test]
+fn a_script_is_followed_to_its_interpreter() {
+    let stage = Stage::new();
+    write_executable(&stage.path("script"), b"#! /bin/sh\necho $1 $NTUX_TEST_LOADED; exit 4\n");
+    let output = run(&stage, &[stage.path("script").to_str().expect("a plain path"), "hello"]);
+    assert_eq!((output.status.code(), said(&output).as_str()), (Some(4), "hello yes\n"));
+
+    let program = compile(&stage.path(""), "static", "void _start(void) { for (;;) ; }\n", &["-static", "-nostdlib"]);
+    write_executable(&stage.path("of-static"), format!("#!{} -x\n", program.display()).as_bytes());
+    assert_refused(&stage, &stage.path("of-static"), "statically linked");
+
+    write_executable(&stage.path("endless"), format!("#!{}\n", stage.path("endless").display()).as_bytes());
+    assert_refused(&stage, &stage.path("endless"), "whose interpreter is a script");
+}
+
+#[test]
+fn a_set_user_id_program_is_refused() {
+    let stage = Stage::new();
+    let program = stage.path("other-user");
+    if we_are_root() {
+        std::fs::copy(true_program(), &program).expect("a copy");
+        chown(&program, Some(NOBODY), None).expect("root may");
+        set_mode(&program, 0o4755);
+        assert_refused(&stage, &program, "set-user-id");
+        // A program of the caller's own gives no rights: the loader does not mind.
+        chown(&program, Some(0), None).expect("root may");
+        set_mode(&program, 0o4755);
+        assert_eq!(run(&stage, &[program.to_str().expect("a plain path")]).status.code(), Some(0));
+        return;
+    }
+    match ["/usr/bin/su", "/bin/su", "/usr/bin/passwd", "/bin/mount"].iter().map(Path::new).find(|path| path.exists()) {
+        Some(installed) => assert_refused(&stage, installed, "set-user-id"),
+        None => println!("not tested: not root, and no set-user-id program is installed"),
+    }
+}
+
+#[test]
+fn a_set_group_id_program_is_refused() {
+    let stage = Stage::new();
+    if !we_are_root() {
+        println!("not tested: only root can make a program that is set-group-id to another group");
+        return;
+    }
+    let program = stage.path("other-group");
+    std::fs::copy(true_program(), &program).expect("a copy");
+    chown(&program, None, Some(NOBODY)).expect("root may");
+    set_mode(&program, 0o2755);
+    assert_refused(&stage, &program, "set-group-id");
+    // Without the group's right to execute the bit means something else.
+    set_mode(&program, 0o2745);
+    assert_eq!(run(&stage, &[program.to_str().expect("a plain path")]).status.code(), Some(0));
+}
+
+#[test]
+fn a_program_that_may_be_executed_but_not_read_is_started() {
+    let stage = Stage::new();
+    if !we_are_root() {
+        println!("not tested: only root can become another user, who may not read the file");
+        return;
+    }
+    let (program, ntux) = (stage.path("unreadable"), stage.path("ntux"));
+    std::fs::copy(true_program(), &program).expect("a copy");
+    std::fs::copy(env!("CARGO_BIN_EXE_ntux"), &ntux).expect("a copy");
+    set_mode(&program, 0o711);
+    set_mode(&stage.path(""), 0o755);
+    let mut command = std::process::Command::new(&ntux);
+    let output = finish(command.args(["run", "--"]).arg(&program).env("NTUX_PRELOAD", &stage.library).uid(NOBODY));
+    assert_eq!(output.status.code(), Some(0), "{}", complained(&output));
+}
+
+#[test]
+fn a_program_with_file_capabilities_is_refused() {
+    /// Version 2 with the bit 'effective', then a permitted set that holds CAP_NET_BIND_SERVICE only.
+    const CAPABILITIES: [u32; 5] = [0x0200_0001, 1 << 10, 0, 0, 0];
+    let stage = Stage::new();
+    if !we_are_root() {
+        println!("not tested: only root can give a file capabilities");
+        return;
+    }
+    let program = stage.path("capable");
+    std::fs::copy(true_program(), &program).expect("a copy");
+    let value = CAPABILITIES.map(u32::to_le_bytes).concat();
+    let path = CString::new(program.to_str().expect("a plain path")).expect("no zero byte");
+    let name = c"security.capability";
+    // SAFETY: both strings end in a zero byte, and `value` is as long as said.
+    let result = unsafe { libc::setxattr(path.as_ptr(), name.as_ptr(), value.as_ptr().cast(), value.len(), 0) };
+    if result != 0 {
+        println!("not tested: this file system keeps no capabilities: {}", std::io::Error::last_os_error());
+        return;
+    }
+    // For another user: root has every capability already, so for root the program gives none.
+    let ntux = stage.path("ntux");
+    std::fs::copy(env!("CARGO_BIN_EXE_ntux"), &ntux).expect("a copy");
+    set_mode(&stage.path(""), 0o755);
+    let as_user = |user: u32| {
+        let mut command = std::process::Command::new(&ntux);
+        finish(command.args(["run", "--"]).arg(&program).env("NTUX_PRELOAD", &stage.library).uid(user))
+    };
+    let output = as_user(NOBODY);
+    assert_eq!(output.status.code(), Some(126), "{}", complained(&output));
+    assert!(complained(&output).contains("file capabilities"));
+    assert_eq!(as_user(0).status.code(), Some(0));
+}

@@ -1,0 +1,65 @@
+//! What a case is, and the list of all.
+
+use crate::cases;
+use crate::face::Face;
+
+/// One conformance case.
+#[derive(Clone, Copy)]
+pub struct Case {
+    /// A sentence: what is so.
+    pub name: &'static str,
+    /// The clauses of `docs/semantics.md` that it checks.
+    pub clauses: &'static [&'static str],
+    /// What to do.
+    pub body: Body,
+}
+
+/// The steps of a case, by what they need.
+#[derive(Clone, Copy)]
+pub enum Body {
+    /// Runs on every face.
+    Everywhere(fn(&dyn Face)),
+    /// Forks: runs on a face whose objects several processes share.
+    Processes(fn(&dyn Face)),
+    /// Is about descriptors, ioctl numbers, user pointers or signals: runs on a device.
+    Device(fn()),
+}
+
+/// What a body needs.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Kind {
+    /// See [`Body::Everywhere`].
+    Everywhere,
+    /// See [`Body::Processes`].
+    Processes,
+    /// See [`Body::Device`].
+    Device,
+}
+
+impl Case {
+    /// What the case needs.
+    pub fn kind(&self) -> Kind {
+        match self.body {
+            Body::Everywhere(_) => Kind::Everywhere,
+            Body::Processes(_) => Kind::Processes,
+            Body::Device(_) => Kind::Device,
+        }
+    }
+}
+
+/// `case!(Everywhere, the_function, "S-101")`: the function's name is the case's name.
+macro_rules! case {
+    ($kind:ident, $function:ident, $($clause:literal),+) => {
+        $crate::case::Case {
+            name: stringify!($function),
+            clauses: &[$($clause),+],
+            body: $crate::case::Body::$kind($function),
+        }
+    };
+}
+pub(crate) use case;
+
+/// All cases, in the order of the clauses.
+pub fn all() -> impl Iterator<Item = Case> {
+    cases::LISTS.iter().flat_map(|list| list.iter().copied())
+}

@@ -1,0 +1,202 @@
+//! One way to reach the objects, as the cases see it: one method for each operation.
+
+use std::fmt;
+use std::time::Duration;
+
+/// An object as its face names it: a number of an arena, or a descriptor.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub struct Object(pub u64);
+
+/// Why an operation was refused.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub struct Errno(pub i32);
+
+macro_rules! errnos {
+    ($($name:ident)*) => {
+        $(#[doc = concat!("The error number ", stringify!($name), ".")] pub const $name: Errno = Errno(libc::$name);)*
+
+        impl fmt::Debug for Errno {
+            fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+                match *self {
+                    $($name => out.write_str(stringify!($name)),)*
+                    Errno(number) => write!(out, "errno {number}"),
+                }
+            }
+        }
+    };
+}
+
+errnos!(EBADF EFAULT EINTR EINVAL EMFILE ENODEV ENOMEM ENOTTY ENXIO EOVERFLOW EOWNERDEAD EPERM ESPIPE ETIMEDOUT);
+
+/// What an operation gave.
+pub type Outcome<T> = Result<T, Errno>;
+
+/// The state of a semaphore.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Semaphore {
+    /// Tokens left.
+    pub count: u32,
+    /// Most tokens it can hold.
+    pub max: u32,
+}
+
+/// The state of a mutex.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Mutex {
+    /// Owner id, 0 when unowned.
+    pub owner: u32,
+    /// Recursion count.
+    pub count: u32,
+    /// Its owner was killed and nobody acquired it since.
+    pub abandoned: bool,
+}
+
+/// The state of an event. Numbers, not truth values, so that a face that stores another number than 1 is seen.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Event {
+    /// 1 for manual-reset, 0 for auto-reset.
+    pub manual: u32,
+    /// 1 when signaled.
+    pub signaled: u32,
+}
+
+/// A satisfied wait.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Satisfied {
+    /// Which object, or the number of objects for the alert.
+    pub index: u32,
+    /// A mutex that it acquired had been abandoned.
+    pub abandoned: bool,
+}
+
+/// Until when a wait waits: nanoseconds on a clock.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Deadline {
+    /// No deadline.
+    Never,
+    /// On the monotonic clock.
+    Monotonic(u64),
+    /// On the wall clock.
+    Realtime(u64),
+}
+
+impl Deadline {
+    /// So many milliseconds from now, on the monotonic clock.
+    pub fn in_ms(ms: u64) -> Deadline {
+        Deadline::Monotonic(clock_ns(libc::CLOCK_MONOTONIC) + ms * 1_000_000)
+    }
+
+    /// So many milliseconds from now, on the wall clock.
+    pub fn realtime_in_ms(ms: u64) -> Deadline {
+        Deadline::Realtime(clock_ns(libc::CLOCK_REALTIME) + ms * 1_000_000)
+    }
+
+    /// How long until then; none for [`Deadline::Never`].
+    pub fn left(self) -> Option<Duration> {
+        let (clock, ns) = match self {
+            Deadline::Never => return None,
+            Deadline::Monotonic(ns) => (libc::CLOCK_MONOTONIC, ns),
+            Deadline::Realtime(ns) => (libc::CLOCK_REALTIME, ns),
+        };
+        Some(Duration::from_nanos(ns.saturating_sub(clock_ns(clock))))
+    }
+
+    /// Whether that time has come.
+    pub fn passed(self) -> bool {
+        self.left() == Some(Duration::ZERO)
+    }
+}
+
+fn clock_ns(clock: libc::clockid_t) -> u64 {
+    let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+    // SAFETY: `time` is a valid place for the answer.
+    let result = unsafe { libc::clock_gettime(clock, &mut time) };
+    assert_eq!(result, 0, "both clocks exist");
+    time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
+}
+
+/// The owner id that a wait carries unless the case says otherwise.
+pub const OWNER: u32 = 123;
+
+/// The arguments of a wait. Starts as one attempt: the deadline lies in the past.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Wait {
+    /// Wait for all objects at once, not for any of them.
+    pub all: bool,
+    /// What to wait for.
+    pub objects: Vec<Object>,
+    /// One more object, which ends the wait without belonging to it.
+    pub alert: Option<Object>,
+    /// Who acquires mutexes.
+    pub owner: u32,
+    /// When to give up.
+    pub deadline: Deadline,
+}
+
+/// A wait for any of `objects`.
+pub fn any(objects: &[Object]) -> Wait {
+    Wait { all: false, objects: objects.to_vec(), alert: None, owner: OWNER, deadline: Deadline::Monotonic(0) }
+}
+
+/// A wait for all of `objects` at once.
+pub fn all(objects: &[Object]) -> Wait {
+    Wait { all: true, ..any(objects) }
+}
+
+impl Wait {
+    /// The same wait with an alert.
+    pub fn alert(self, alert: Object) -> Wait {
+        Wait { alert: Some(alert), ..self }
+    }
+
+    /// The same wait by another owner id.
+    pub fn owner(self, owner: u32) -> Wait {
+        Wait { owner, ..self }
+    }
+
+    /// The same wait with another deadline.
+    pub fn until(self, deadline: Deadline) -> Wait {
+        Wait { deadline, ..self }
+    }
+
+    /// The same wait without a deadline.
+    pub fn forever(self) -> Wait {
+        self.until(Deadline::Never)
+    }
+}
+
+/// One way to reach the objects of one instance. Any thread may call any method at any time.
+///
+/// A face poisons every output before an operation and panics when one was written that should not have been.
+pub trait Face: Sync {
+    /// Creates a semaphore.
+    fn semaphore_create(&self, count: u32, max: u32) -> Outcome<Object>;
+    /// Adds to a semaphore; gives the count before.
+    fn semaphore_release(&self, semaphore: Object, add: u32) -> Outcome<u32>;
+    /// Reads a semaphore.
+    fn semaphore_read(&self, semaphore: Object) -> Outcome<Semaphore>;
+    /// Creates a mutex.
+    fn mutex_create(&self, owner: u32, count: u32) -> Outcome<Object>;
+    /// Lowers the recursion count by one; gives the count before.
+    fn mutex_unlock(&self, mutex: Object, owner: u32) -> Outcome<u32>;
+    /// Declares the owner dead.
+    fn mutex_kill(&self, mutex: Object, owner: u32) -> Outcome<()>;
+    /// Reads a mutex. A face that reports an abandoned one by an error number reads the fields all the same.
+    fn mutex_read(&self, mutex: Object) -> Outcome<Mutex>;
+    /// Creates an event.
+    fn event_create(&self, manual: u32, signaled: u32) -> Outcome<Object>;
+    /// Signals an event; gives the state before.
+    fn event_set(&self, event: Object) -> Outcome<u32>;
+    /// Takes the signal away; gives the state before.
+    fn event_reset(&self, event: Object) -> Outcome<u32>;
+    /// Satisfies who waits now and leaves the event unsignaled; gives the state before.
+    fn event_pulse(&self, event: Object) -> Outcome<u32>;
+    /// Reads an event.
+    fn event_read(&self, event: Object) -> Outcome<Event>;
+    /// Gives an object up.
+    fn close(&self, object: Object) -> Outcome<()>;
+    /// Waits.
+    fn wait(&self, wait: &Wait) -> Outcome<Satisfied>;
+    /// The same instance as a child process uses it that was just forked.
+    fn in_child(&self) -> Box<dyn Face>;
+}

@@ -1,0 +1,137 @@
+//! Child processes of a case.
+//!
+//! A case runs in a process with one thread, so a plain fork gives a whole child.
+
+use std::cell::Cell;
+use std::fs::File;
+use std::io::{Read, Write};
+use std::os::fd::{FromRawFd, OwnedFd};
+
+use crate::blocked::until_asleep;
+use crate::face::{Errno, Face, Outcome, Satisfied, Wait};
+
+/// A forked child that runs a part of the case.
+pub struct Child {
+    pid: i32,
+    answer: File,
+    reaped: Cell<bool>,
+}
+
+impl Child {
+    /// Forks a child that runs `body` and hands its outcome back. Call it while the process has one thread.
+    pub fn start(face: &dyn Face, body: impl FnOnce(&dyn Face) -> Outcome<Satisfied>) -> Child {
+        let (answer, mut answer_end) = pipe();
+        // SAFETY: this process has one thread, so nothing that the child uses is held by a thread that it lacks.
+        let pid = unsafe { libc::fork() };
+        assert!(pid >= 0, "fork: {}", std::io::Error::last_os_error());
+        if pid == 0 {
+            die_with_parent();
+            let outcome = body(&*face.in_child());
+            answer_end.write_all(&encode(outcome)).expect("the parent holds the other end");
+            // SAFETY: ends the child without running what the parent registered for its own exit.
+            unsafe { libc::_exit(0) };
+        }
+        Child { pid, answer, reaped: Cell::new(false) }
+    }
+
+    /// Forks a child that waits, and returns once it sleeps.
+    #[track_caller]
+    pub fn block(face: &dyn Face, wait: Wait) -> Child {
+        let child = Child::start(face, |face| face.wait(&wait));
+        child.still_sleeps();
+        child
+    }
+
+    /// Returns once the child sleeps; fails when it ended instead.
+    #[track_caller]
+    pub fn still_sleeps(&self) {
+        let asleep = until_asleep(&format!("/proc/{}/status", self.pid), || self.ended());
+        assert!(asleep, "the child's wait ended, it should sleep");
+    }
+
+    /// What the child's body gave. Waits for it.
+    #[track_caller]
+    pub fn result(mut self) -> Outcome<Satisfied> {
+        let mut words = [0; 12];
+        self.answer.read_exact(&mut words).expect("the child failed, its message stands above");
+        decode(words)
+    }
+
+    /// Kills the child where it stands, and returns when it is gone.
+    pub fn kill(self) {
+        // SAFETY: the child is not reaped yet, so the number is still its own.
+        unsafe { libc::kill(self.pid, libc::SIGKILL) };
+        self.reap(0);
+    }
+
+    /// Stops the child, and returns when it stands still.
+    pub fn stop(&self) {
+        // SAFETY: the child is not reaped, so the number is its own; a null status is allowed.
+        unsafe {
+            libc::kill(self.pid, libc::SIGSTOP);
+            assert_eq!(libc::waitpid(self.pid, std::ptr::null_mut(), libc::WUNTRACED), self.pid);
+        }
+    }
+
+    /// Lets a stopped child go on.
+    pub fn go_on(&self) {
+        // SAFETY: the child is not reaped, so the number is its own.
+        unsafe { libc::kill(self.pid, libc::SIGCONT) };
+    }
+
+    fn ended(&self) -> bool {
+        self.reaped.get() || self.reap(libc::WNOHANG)
+    }
+
+    fn reap(&self, flags: i32) -> bool {
+        // SAFETY: a null status is allowed; the child is ours.
+        let gone = unsafe { libc::waitpid(self.pid, std::ptr::null_mut(), flags) } == self.pid;
+        if gone {
+            self.reaped.set(true);
+        }
+        gone
+    }
+}
+
+impl Drop for Child {
+    fn drop(&mut self) {
+        if !self.reaped.get() {
+            self.reap(0);
+        }
+    }
+}
+
+/// Has the system kill this process when the one that forked it ends, so that no child outlives a failed case.
+fn die_with_parent() {
+    // SAFETY: sets an attribute of this process, touches no memory.
+    unsafe { libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL) };
+}
+
+fn pipe() -> (File, File) {
+    let mut ends = [0; 2];
+    // SAFETY: the array has room for the two descriptors.
+    let made = unsafe { libc::pipe2(ends.as_mut_ptr(), libc::O_CLOEXEC) };
+    assert_eq!(made, 0, "pipe: {}", std::io::Error::last_os_error());
+    // SAFETY: both descriptors are new and nobody else's.
+    ends.map(|end| unsafe { OwnedFd::from_raw_fd(end) }).map(File::from).into()
+}
+
+fn encode(outcome: Outcome<Satisfied>) -> [u8; 12] {
+    let (error, index, abandoned) = match outcome {
+        Ok(satisfied) => (0, satisfied.index, u32::from(satisfied.abandoned)),
+        Err(Errno(number)) => (number as u32, 0, 0),
+    };
+    let mut words = [0; 12];
+    for (bytes, word) in words.chunks_exact_mut(4).zip([error, index, abandoned]) {
+        bytes.copy_from_slice(&word.to_ne_bytes());
+    }
+    words
+}
+
+fn decode(words: [u8; 12]) -> Outcome<Satisfied> {
+    let word = |at: usize| u32::from_ne_bytes(words[at..at + 4].try_into().expect("four bytes"));
+    match word(0) {
+        0 => Ok(Satisfied { index: word(4), abandoned: word(8) != 0 }),
+        number => Err(Errno(number as i32)),
+    }
+}

@@ -1,0 +1,152 @@
+//! The list on the core: `ntux_sync`, an arena and a waiter for each thread.
+
+use std::cell::RefCell;
+use std::collections::HashMap;
+use std::process::ExitCode;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use ntux_conformance::case::Kind;
+use ntux_conformance::face::{self, Errno, Event, Face, Mutex, Object, Outcome, Satisfied, Semaphore, Wait};
+use ntux_conformance::run::{self, Instantiation};
+use ntux_sync::{Arena, Capacity, Deadline, Waiter};
+
+const CAPACITY: Capacity = Capacity { objects: 4096, waiters: 256 };
+
+fn main() -> ExitCode {
+    run::main(&Instantiation {
+        name: "core",
+        open: || Box::new(Core::new(Arena::create(CAPACITY).expect("an arena"))),
+        without: &[(Kind::Device, "objects are numbers, arguments are checked by the compiler, signals end no wait")],
+    })
+}
+
+struct Core {
+    /// Tells instances apart, also the one of a forked child from its parent's.
+    id: u64,
+    arena: Arc<Arena>,
+}
+
+/// A thread's waiter in one instance.
+struct Place {
+    arena: Arc<Arena>,
+    waiter: Waiter,
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        self.arena.retire(&self.waiter);
+    }
+}
+
+thread_local! {
+    static PLACES: RefCell<HashMap<u64, Place>> = RefCell::default();
+}
+
+impl Core {
+    fn new(arena: Arena) -> Core {
+        static NEXT: AtomicU64 = AtomicU64::new(0);
+        Core { id: NEXT.fetch_add(1, Ordering::Relaxed), arena: Arc::new(arena) }
+    }
+
+    fn run<T>(&self, operation: impl FnOnce(&Arena, &Waiter) -> ntux_sync::Result<T>) -> Outcome<T> {
+        PLACES.with_borrow_mut(|places| {
+            let place = places
+                .entry(self.id)
+                .or_insert_with(|| Place { arena: self.arena.clone(), waiter: self.arena.waiter() });
+            operation(&self.arena, &place.waiter).map_err(|error| Errno(error.errno()))
+        })
+    }
+}
+
+fn inner(object: Object) -> ntux_sync::Object {
+    ntux_sync::Object(object.0)
+}
+
+fn outer(object: ntux_sync::Object) -> Object {
+    Object(object.0)
+}
+
+fn deadline_of(deadline: face::Deadline) -> Deadline {
+    match deadline {
+        face::Deadline::Never => Deadline::Never,
+        face::Deadline::Monotonic(ns) => Deadline::Monotonic(ns),
+        face::Deadline::Realtime(ns) => Deadline::Realtime(ns),
+    }
+}
+
+impl Face for Core {
+    fn semaphore_create(&self, count: u32, max: u32) -> Outcome<Object> {
+        self.run(|arena, waiter| arena.semaphore_create(waiter, count, max)).map(outer)
+    }
+
+    fn semaphore_release(&self, semaphore: Object, add: u32) -> Outcome<u32> {
+        self.run(|arena, waiter| arena.semaphore_release(waiter, inner(semaphore), add))
+    }
+
+    fn semaphore_read(&self, semaphore: Object) -> Outcome<Semaphore> {
+        let (count, max) = self.run(|arena, waiter| arena.semaphore_read(waiter, inner(semaphore)))?;
+        Ok(Semaphore { count, max })
+    }
+
+    fn mutex_create(&self, owner: u32, count: u32) -> Outcome<Object> {
+        self.run(|arena, waiter| arena.mutex_create(waiter, owner, count)).map(outer)
+    }
+
+    fn mutex_unlock(&self, mutex: Object, owner: u32) -> Outcome<u32> {
+        self.run(|arena, waiter| arena.mutex_unlock(waiter, inner(mutex), owner))
+    }
+
+    fn mutex_kill(&self, mutex: Object, owner: u32) -> Outcome<()> {
+        self.run(|arena, waiter| arena.mutex_kill(waiter, inner(mutex), owner))
+    }
+
+    fn mutex_read(&self, mutex: Object) -> Outcome<Mutex> {
+        let state = self.run(|arena, waiter| arena.mutex_read(waiter, inner(mutex)))?;
+        Ok(Mutex { owner: state.owner, count: state.count, abandoned: state.abandoned })
+    }
+
+    fn event_create(&self, manual: u32, signaled: u32) -> Outcome<Object> {
+        self.run(|arena, waiter| arena.event_create(waiter, manual != 0, signaled != 0)).map(outer)
+    }
+
+    fn event_set(&self, event: Object) -> Outcome<u32> {
+        self.run(|arena, waiter| arena.event_set(waiter, inner(event))).map(u32::from)
+    }
+
+    fn event_reset(&self, event: Object) -> Outcome<u32> {
+        self.run(|arena, waiter| arena.event_reset(waiter, inner(event))).map(u32::from)
+    }
+
+    fn event_pulse(&self, event: Object) -> Outcome<u32> {
+        self.run(|arena, waiter| arena.event_pulse(waiter, inner(event))).map(u32::from)
+    }
+
+    fn event_read(&self, event: Object) -> Outcome<Event> {
+        let (manual, signaled) = self.run(|arena, waiter| arena.event_read(waiter, inner(event)))?;
+        Ok(Event { manual: manual.into(), signaled: signaled.into() })
+    }
+
+    fn close(&self, object: Object) -> Outcome<()> {
+        self.run(|arena, _| arena.close(inner(object)))
+    }
+
+    fn wait(&self, wait: &Wait) -> Outcome<Satisfied> {
+        let objects: Vec<ntux_sync::Object> = wait.objects.iter().copied().map(inner).collect();
+        let (alert, owner, deadline) = (wait.alert.map(inner), wait.owner, deadline_of(wait.deadline));
+        let satisfied = self.run(|arena, waiter| {
+            if wait.all {
+                arena.wait_all(waiter, &objects, alert, owner, deadline)
+            } else {
+                arena.wait_any(waiter, &objects, alert, owner, deadline)
+            }
+        })?;
+        Ok(Satisfied { index: satisfied.index, abandoned: satisfied.abandoned })
+    }
+
+    /// Attaches the arena anew, as a process does that was handed its descriptor.
+    fn in_child(&self) -> Box<dyn Face> {
+        let fd = self.arena.fd().expect("it was created here");
+        Box::new(Core::new(Arena::attach(fd).expect("it is an arena")))
+    }
+}

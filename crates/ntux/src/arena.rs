@@ -1,0 +1,188 @@
+//! Shared memory that holds objects.
+
+use std::os::fd::{AsFd, BorrowedFd};
+use std::sync::Arc;
+
+use ntux_sync::{Capacity, Object, Satisfied, Waiter};
+
+use crate::{Result, Wait, waiter};
+
+/// An attached arena. A clone is the same attachment, which ends when the last clone and the last handle are dropped.
+#[derive(Clone)]
+pub struct Arena {
+    attached: Arc<ntux_sync::Arena>,
+}
+
+impl Arena {
+    /// Creates an arena. Memory is taken only as it is used, so a generous capacity costs nothing.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Invalid`](crate::Error::Invalid) if the capacity is out of range,
+    /// [`Error::Exhausted`](crate::Error::Exhausted) or [`Error::Os`](crate::Error::Os) if the system gives no
+    /// memory or no descriptor.
+    ///
+    /// Any thread; not in a signal handler. Corresponds to opening `/dev/ntsync`: objects of two arenas do not mix.
+    pub fn create(capacity: Capacity) -> Result<Arena> {
+        Ok(Arena { attached: Arc::new(ntux_sync::Arena::create(capacity)?) })
+    }
+
+    /// Attaches the arena behind a descriptor that came from [`Arena::fd`], in this process or another one. The
+    /// descriptor is only borrowed.
+    ///
+    /// ```
+    /// use ntux::{Arena, Capacity, Deadline, Event, Reset};
+    ///
+    /// let arena = Arena::create(Capacity { objects: 16, waiters: 4 })?;
+    /// let event = Event::create(&arena, Reset::Auto, false)?;
+    ///
+    /// // In another process these two values come through a socket.
+    /// let (fd, object) = (arena.fd(), event.object());
+    ///
+    /// let attached = Arena::attach(fd)?;
+    /// Event::from_object(&attached, object)?.set()?;
+    /// assert_eq!(event.wait(Deadline::NOW), Ok(()));
+    /// # Ok::<(), ntux::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// [`Error::NotAnArena`](crate::Error::NotAnArena) if the descriptor is something else or an arena of another
+    /// version; [`Error::Exhausted`](crate::Error::Exhausted) or [`Error::Os`](crate::Error::Os) if it cannot be
+    /// mapped.
+    ///
+    /// Any thread; not in a signal handler.
+    pub fn attach(fd: BorrowedFd<'_>) -> Result<Arena> {
+        Ok(Arena { attached: Arc::new(ntux_sync::Arena::attach(fd)?) })
+    }
+
+    /// The descriptor to hand to other processes: over a Unix socket, or by inheritance. It is close-on-exec and stays
+    /// open as long as this arena is attached.
+    ///
+    /// Any thread, also in a signal handler.
+    pub fn fd(&self) -> BorrowedFd<'_> {
+        self.attached.fd().expect("both `create` and `attach` keep a descriptor")
+    }
+
+    /// Waits until one of `objects` is signaled, and acquires that one. With none signaled yet, it sleeps.
+    ///
+    /// If several are signaled, the lowest index is taken. An object may occur more than once. The alert of `wait` is
+    /// looked at only when no object is signaled. Without objects and without alert this is a sleep.
+    ///
+    /// ```
+    /// use ntux::{Arena, Capacity, Deadline, Error, Event, Mutex, Reset, Wait, within};
+    /// use std::time::Duration;
+    ///
+    /// let arena = Arena::create(Capacity { objects: 16, waiters: 4 })?;
+    /// let mutex = Mutex::create(&arena)?;
+    /// let event = Event::create(&arena, Reset::Auto, true)?;
+    /// let alert = Event::create(&arena, Reset::Auto, false)?;
+    ///
+    /// let either = [mutex.object(), event.object()];
+    /// let wait = Wait::by(7).alert(alert.object()).until(within(Duration::from_millis(1)));
+    /// assert_eq!(arena.wait_any(&either, wait)?.index, 0); // owner 7 has the mutex, the event is still set
+    ///
+    /// assert_eq!(arena.wait_any(&either[1..], wait)?.index, 0); // the event, which is reset now
+    /// assert_eq!(arena.wait_any(&either[1..], wait), Err(Error::TimedOut));
+    /// alert.set()?;
+    /// assert_eq!(arena.wait_any(&either[1..], wait)?.index, 1); // one object, so the alert is index 1
+    /// # Ok::<(), Error>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// Nothing was acquired: [`Error::TimedOut`](crate::Error::TimedOut) when the deadline passed;
+    /// [`Error::Invalid`](crate::Error::Invalid) for owner 0, for more than 64 objects, and for an object that is
+    /// closed or of another arena; [`Error::Exhausted`](crate::Error::Exhausted) when more threads wait than the
+    /// arena has room for.
+    ///
+    /// Any thread; not in a signal handler. `NTSYNC_IOC_WAIT_ANY`, `NtWaitForMultipleObjects`.
+    #[inline]
+    pub fn wait_any(&self, objects: &[Object], wait: Wait) -> Result<Satisfied> {
+        self.with_waiter(|arena, waiter| arena.wait_any(waiter, objects, wait.alert, wait.owner, wait.deadline))
+    }
+
+    /// Waits until all of `objects` are signaled at the same moment, and acquires them in one step that nobody can see
+    /// inside. Nothing is held while it waits.
+    ///
+    /// The index of the result is 0, or the number of objects if the alert ended the wait. Without objects it
+    /// succeeds at once. [`Satisfied::abandoned`] says that at least one acquired mutex had been abandoned, not
+    /// which one.
+    ///
+    /// ```
+    /// use ntux::{Arena, Capacity, Deadline, Error, Event, Reset, Semaphore, Wait};
+    ///
+    /// let arena = Arena::create(Capacity { objects: 16, waiters: 4 })?;
+    /// let event = Event::create(&arena, Reset::Auto, false)?;
+    /// let semaphore = Semaphore::create(&arena, 1, 1)?;
+    ///
+    /// let both = [event.object(), semaphore.object()];
+    /// assert_eq!(arena.wait_all(&both, Wait::by(7).until(Deadline::NOW)), Err(Error::TimedOut));
+    /// assert_eq!(semaphore.read()?.count, 1); // nothing was taken
+    ///
+    /// event.set()?;
+    /// arena.wait_all(&both, Wait::by(7))?;
+    /// assert_eq!(semaphore.read()?.count, 0);
+    /// # Ok::<(), Error>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// As [`Arena::wait_any`]; also [`Error::Invalid`](crate::Error::Invalid) for an object that occurs twice,
+    /// among the objects or as alert.
+    ///
+    /// Any thread; not in a signal handler. `NTSYNC_IOC_WAIT_ALL`, `NtWaitForMultipleObjects`.
+    #[inline]
+    pub fn wait_all(&self, objects: &[Object], wait: Wait) -> Result<Satisfied> {
+        self.with_waiter(|arena, waiter| arena.wait_all(waiter, objects, wait.alert, wait.owner, wait.deadline))
+    }
+
+    /// Closes an object of any kind, for every process. Waits that have begun go on to their own deadlines.
+    ///
+    /// ```
+    /// use ntux::{Arena, Capacity, Error, Mutex};
+    ///
+    /// let arena = Arena::create(Capacity::default())?;
+    /// let mutex = Mutex::create(&arena)?;
+    /// arena.close(mutex.object())?;
+    /// assert_eq!(mutex.read(), Err(Error::NoSuchObject));
+    /// # Ok::<(), Error>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// [`Error::NoSuchObject`](crate::Error::NoSuchObject) if it was closed already, or never was.
+    ///
+    /// Any thread; not in a signal handler. Corresponds to closing the last descriptor of the driver's object.
+    pub fn close(&self, object: Object) -> Result<()> {
+        self.attached.close(object)
+    }
+
+    /// Makes an object belong to this process. An object belongs to the process that created it until another one
+    /// adopts it; when that process has ended, and the arena needs the room, the object is closed.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::NoSuchObject`](crate::Error::NoSuchObject) if it was closed, or never was;
+    /// [`Error::Exhausted`](crate::Error::Exhausted) when more processes use the arena than it has room for.
+    ///
+    /// Any thread; not in a signal handler. Corresponds to keeping a descriptor of the driver's object.
+    pub fn adopt(&self, object: Object) -> Result<()> {
+        self.attached.adopt(object)
+    }
+
+    /// Calls `operation` once with the core's arena and the calling thread's waiter in it: the way in for other faces,
+    /// such as the C one, whose objects have no type.
+    ///
+    /// Any thread; not in a signal handler.
+    #[inline]
+    pub fn with_waiter<R>(&self, operation: impl FnOnce(&ntux_sync::Arena, &Waiter) -> R) -> R {
+        waiter::with(&self.attached, |waiter| operation(&self.attached, waiter))
+    }
+}
+
+impl AsFd for Arena {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.fd()
+    }
+}

@@ -1,0 +1,149 @@
+//! Events.
+
+use ntux_sync::{Deadline, Object};
+
+use crate::Arena;
+use crate::wait::OWNERLESS;
+use crate::{Result, Wait};
+
+/// An event: signaled from set to reset.
+///
+/// ```
+/// use ntux::{Arena, Capacity, Deadline, Error, Event, Reset};
+///
+/// let arena = Arena::create(Capacity { objects: 16, waiters: 4 })?;
+/// let gate = Event::create(&arena, Reset::Manual, false)?;
+/// let ticket = Event::create(&arena, Reset::Auto, false)?;
+/// assert_eq!(gate.set(), Ok(false));
+/// assert_eq!(ticket.set(), Ok(false));
+///
+/// gate.wait(Deadline::Never)?;
+/// gate.wait(Deadline::Never)?; // stays set
+/// ticket.wait(Deadline::Never)?;
+/// assert_eq!(ticket.wait(Deadline::NOW), Err(Error::TimedOut)); // the first wait reset it
+/// # Ok::<(), Error>(())
+/// ```
+#[derive(Clone)]
+pub struct Event {
+    arena: Arena,
+    object: Object,
+}
+
+/// What resets an event.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Reset {
+    /// The wait that acquires it: NT's synchronization event.
+    Auto,
+    /// Nothing but [`Event::reset`]: NT's notification event.
+    Manual,
+}
+
+/// State of an event.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct EventState {
+    /// What resets it.
+    pub reset: Reset,
+    /// Whether a wait would be satisfied now.
+    pub signaled: bool,
+}
+
+impl Event {
+    /// Creates an event.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Exhausted`](crate::Error::Exhausted) if the arena is full.
+    ///
+    /// Any thread; not in a signal handler. `NTSYNC_IOC_CREATE_EVENT`, `NtCreateEvent`.
+    pub fn create(arena: &Arena, reset: Reset, signaled: bool) -> Result<Event> {
+        let manual = reset == Reset::Manual;
+        let object = arena.with_waiter(|arena, waiter| arena.event_create(waiter, manual, signaled))?;
+        Ok(Event { arena: arena.clone(), object })
+    }
+
+    /// The event that another process knows as `object`.
+    ///
+    /// # Errors
+    ///
+    /// As [`Event::read`].
+    ///
+    /// Any thread; not in a signal handler.
+    pub fn from_object(arena: &Arena, object: Object) -> Result<Event> {
+        let event = Event { arena: arena.clone(), object };
+        event.read()?;
+        Ok(event)
+    }
+
+    /// What to pass to another process, and to [`Arena::wait_any`].
+    ///
+    /// Any thread, also in a signal handler.
+    pub fn object(&self) -> Object {
+        self.object
+    }
+
+    /// Signals the event and returns whether it was signaled before. A manual-reset event satisfies every wait on it
+    /// before this returns; an auto-reset event satisfies one and is reset by it, or stays set if nobody waits.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::NoSuchObject`](crate::Error::NoSuchObject) if the event was closed.
+    ///
+    /// Any thread; not in a signal handler. `NTSYNC_IOC_EVENT_SET`, `NtSetEvent`.
+    #[inline]
+    pub fn set(&self) -> Result<bool> {
+        self.arena.with_waiter(|arena, waiter| arena.event_set(waiter, self.object))
+    }
+
+    /// Makes the event unsignaled and returns whether it was signaled before.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::NoSuchObject`](crate::Error::NoSuchObject) if the event was closed.
+    ///
+    /// Any thread; not in a signal handler. `NTSYNC_IOC_EVENT_RESET`, `NtResetEvent`.
+    #[inline]
+    pub fn reset(&self) -> Result<bool> {
+        self.arena.with_waiter(|arena, waiter| arena.event_reset(waiter, self.object))
+    }
+
+    /// Sets and resets the event in one step: satisfies every wait on a manual-reset event, at most one on an
+    /// auto-reset event, and leaves it unsignaled. Returns whether it was signaled before.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::NoSuchObject`](crate::Error::NoSuchObject) if the event was closed.
+    ///
+    /// Any thread; not in a signal handler. `NTSYNC_IOC_EVENT_PULSE`, `NtPulseEvent`.
+    #[inline]
+    pub fn pulse(&self) -> Result<bool> {
+        self.arena.with_waiter(|arena, waiter| arena.event_pulse(waiter, self.object))
+    }
+
+    /// Waits until the event is signaled, and resets it if it is [`Reset::Auto`].
+    ///
+    /// # Errors
+    ///
+    /// [`Error::TimedOut`](crate::Error::TimedOut) when the deadline passed;
+    /// [`Error::Invalid`](crate::Error::Invalid) if the event was closed before;
+    /// [`Error::Exhausted`](crate::Error::Exhausted) when more threads wait than the arena has room for.
+    ///
+    /// Any thread; not in a signal handler. `NTSYNC_IOC_WAIT_ANY`, `NtWaitForSingleObject`.
+    #[inline]
+    pub fn wait(&self, deadline: Deadline) -> Result<()> {
+        self.arena.wait_any(&[self.object], Wait::by(OWNERLESS).until(deadline))?;
+        Ok(())
+    }
+
+    /// The state at one moment.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::NoSuchObject`](crate::Error::NoSuchObject) if it was closed or never was;
+    /// [`Error::Invalid`](crate::Error::Invalid) if it is another kind of object or of another arena.
+    ///
+    /// Any thread; not in a signal handler. `NTSYNC_IOC_EVENT_READ`, `NtQueryEvent`.
+    pub fn read(&self) -> Result<EventState> {
+        let (manual, signaled) = self.arena.with_waiter(|arena, waiter| arena.event_read(waiter, self.object))?;
+        Ok(EventState { reset: if manual { Reset::Manual } else { Reset::Auto }, signaled })
+    }
+}

@@ -1,0 +1,136 @@
+//! Mutexes.
+
+use ntux_sync::{Deadline, MutexState, Object, Satisfied};
+
+use crate::Arena;
+use crate::{Result, Wait};
+
+/// A mutex: signaled while nobody owns it, and to its owner always; acquiring it adds one to the recursion count.
+///
+/// An owner is a number that the program chooses, any but 0: a thread id as a rule. The mutex knows no threads: whoever
+/// passes the owner's number is the owner, and nothing happens when a thread ends until somebody calls [`Mutex::kill`].
+///
+/// ```
+/// use ntux::{Arena, Capacity, Deadline, Error, Mutex};
+///
+/// let arena = Arena::create(Capacity { objects: 16, waiters: 4 })?;
+/// let mutex = Mutex::create(&arena)?;
+/// mutex.lock(7, Deadline::Never)?;
+/// mutex.lock(7, Deadline::Never)?;
+/// assert_eq!(mutex.lock(8, Deadline::NOW), Err(Error::TimedOut));
+/// assert_eq!(mutex.unlock(7), Ok(2));
+/// assert_eq!(mutex.unlock(7), Ok(1));
+///
+/// mutex.lock(7, Deadline::Never)?;
+/// mutex.kill(7)?; // owner 7 is gone
+/// assert!(mutex.lock(8, Deadline::Never)?.abandoned);
+/// # Ok::<(), Error>(())
+/// ```
+#[derive(Clone)]
+pub struct Mutex {
+    arena: Arena,
+    object: Object,
+}
+
+impl Mutex {
+    /// Creates a mutex that nobody owns.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Exhausted`](crate::Error::Exhausted) if the arena is full.
+    ///
+    /// Any thread; not in a signal handler. `NTSYNC_IOC_CREATE_MUTEX`, `NtCreateMutant`.
+    pub fn create(arena: &Arena) -> Result<Mutex> {
+        Mutex::create_with(arena, 0, 0)
+    }
+
+    /// Creates a mutex that `owner` has acquired `count` times.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Invalid`](crate::Error::Invalid) if one of `owner` and `count` is 0 and the other is not;
+    /// [`Error::Exhausted`](crate::Error::Exhausted) if the arena is full.
+    ///
+    /// Any thread; not in a signal handler. `NTSYNC_IOC_CREATE_MUTEX`, `NtCreateMutant`.
+    pub fn create_with(arena: &Arena, owner: u32, count: u32) -> Result<Mutex> {
+        let object = arena.with_waiter(|arena, waiter| arena.mutex_create(waiter, owner, count))?;
+        Ok(Mutex { arena: arena.clone(), object })
+    }
+
+    /// The mutex that another process knows as `object`.
+    ///
+    /// # Errors
+    ///
+    /// As [`Mutex::read`].
+    ///
+    /// Any thread; not in a signal handler.
+    pub fn from_object(arena: &Arena, object: Object) -> Result<Mutex> {
+        let mutex = Mutex { arena: arena.clone(), object };
+        mutex.read()?;
+        Ok(mutex)
+    }
+
+    /// What to pass to another process, and to [`Arena::wait_any`].
+    ///
+    /// Any thread, also in a signal handler.
+    pub fn object(&self) -> Object {
+        self.object
+    }
+
+    /// Waits until nobody or `owner` owns the mutex, and acquires it for `owner`.
+    ///
+    /// [`Satisfied::abandoned`] says, once, that a former owner was killed while it owned the mutex: what the mutex
+    /// protects may be half changed.
+    ///
+    /// # Errors
+    ///
+    /// Nothing was acquired: [`Error::TimedOut`](crate::Error::TimedOut) when the deadline passed;
+    /// [`Error::Invalid`](crate::Error::Invalid) for owner 0 and if the mutex was closed before;
+    /// [`Error::Exhausted`](crate::Error::Exhausted) when more threads wait than the arena has room for.
+    ///
+    /// A mutex that its owner acquired 4,294,967,295 times is not signaled, not even to the owner.
+    ///
+    /// Any thread; not in a signal handler. `NTSYNC_IOC_WAIT_ANY`, `NtWaitForSingleObject`.
+    #[inline]
+    pub fn lock(&self, owner: u32, deadline: Deadline) -> Result<Satisfied> {
+        self.arena.wait_any(&[self.object], Wait::by(owner).until(deadline))
+    }
+
+    /// Takes one off the recursion count and returns the count before. At 0 nobody owns the mutex, and the first waiter
+    /// gets it before this returns.
+    ///
+    /// # Errors
+    ///
+    /// Nothing changed: [`Error::NotOwner`](crate::Error::NotOwner) if `owner` does not own the mutex;
+    /// [`Error::Invalid`](crate::Error::Invalid) for owner 0;
+    /// [`Error::NoSuchObject`](crate::Error::NoSuchObject) if the mutex was closed.
+    ///
+    /// Any thread; not in a signal handler. `NTSYNC_IOC_MUTEX_UNLOCK`, `NtReleaseMutant`.
+    #[inline]
+    pub fn unlock(&self, owner: u32) -> Result<u32> {
+        self.arena.with_waiter(|arena, waiter| arena.mutex_unlock(waiter, self.object, owner))
+    }
+
+    /// Tells that `owner` is gone: nobody owns the mutex any more, and it is abandoned until somebody acquires it.
+    ///
+    /// # Errors
+    ///
+    /// As [`Mutex::unlock`].
+    ///
+    /// Any thread; not in a signal handler. `NTSYNC_IOC_MUTEX_KILL`; the kernel of NT does this when a thread ends.
+    pub fn kill(&self, owner: u32) -> Result<()> {
+        self.arena.with_waiter(|arena, waiter| arena.mutex_kill(waiter, self.object, owner))
+    }
+
+    /// The state at one moment.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::NoSuchObject`](crate::Error::NoSuchObject) if it was closed or never was;
+    /// [`Error::Invalid`](crate::Error::Invalid) if it is another kind of object or of another arena.
+    ///
+    /// Any thread; not in a signal handler. `NTSYNC_IOC_MUTEX_READ`, `NtQueryMutant`.
+    pub fn read(&self) -> Result<MutexState> {
+        self.arena.with_waiter(|arena, waiter| arena.mutex_read(waiter, self.object))
+    }
+}

@@ -1,0 +1,111 @@
+//! Semaphores.
+
+use ntux_sync::{Deadline, Object};
+
+use crate::Arena;
+use crate::wait::OWNERLESS;
+use crate::{Result, Wait};
+
+/// A semaphore: signaled while its count is above zero; acquiring it takes one off the count.
+///
+/// ```
+/// use ntux::{Arena, Capacity, Deadline, Error, Semaphore};
+///
+/// let arena = Arena::create(Capacity { objects: 16, waiters: 4 })?;
+/// let semaphore = Semaphore::create(&arena, 0, 2)?;
+/// assert_eq!(semaphore.release(2), Ok(0));
+/// assert_eq!(semaphore.release(1), Err(Error::Overflow));
+/// semaphore.wait(Deadline::Never)?;
+/// assert_eq!(semaphore.read()?.count, 1);
+/// # Ok::<(), Error>(())
+/// ```
+#[derive(Clone)]
+pub struct Semaphore {
+    arena: Arena,
+    object: Object,
+}
+
+/// State of a semaphore.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct SemaphoreState {
+    /// How many acquisitions are possible now.
+    pub count: u32,
+    /// The highest possible count.
+    pub max: u32,
+}
+
+impl Semaphore {
+    /// Creates a semaphore with `count`, which may grow to `max`. Both may be 0.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Invalid`](crate::Error::Invalid) if `count` is above `max`;
+    /// [`Error::Exhausted`](crate::Error::Exhausted) if the arena is full.
+    ///
+    /// Any thread; not in a signal handler. `NTSYNC_IOC_CREATE_SEM`, `NtCreateSemaphore`.
+    pub fn create(arena: &Arena, count: u32, max: u32) -> Result<Semaphore> {
+        let object = arena.with_waiter(|arena, waiter| arena.semaphore_create(waiter, count, max))?;
+        Ok(Semaphore { arena: arena.clone(), object })
+    }
+
+    /// The semaphore that another process knows as `object`.
+    ///
+    /// # Errors
+    ///
+    /// As [`Semaphore::read`].
+    ///
+    /// Any thread; not in a signal handler.
+    pub fn from_object(arena: &Arena, object: Object) -> Result<Semaphore> {
+        let semaphore = Semaphore { arena: arena.clone(), object };
+        semaphore.read()?;
+        Ok(semaphore)
+    }
+
+    /// What to pass to another process, and to [`Arena::wait_any`].
+    ///
+    /// Any thread, also in a signal handler.
+    pub fn object(&self) -> Object {
+        self.object
+    }
+
+    /// Adds `count`, which may be 0, and returns the count before. Up to `count` waits are satisfied before it returns.
+    ///
+    /// # Errors
+    ///
+    /// Nothing changed: [`Error::Overflow`](crate::Error::Overflow) if the count would exceed the maximum;
+    /// [`Error::NoSuchObject`](crate::Error::NoSuchObject) if the semaphore was closed.
+    ///
+    /// Any thread; not in a signal handler. `NTSYNC_IOC_SEM_RELEASE`, `NtReleaseSemaphore`.
+    #[inline]
+    pub fn release(&self, count: u32) -> Result<u32> {
+        self.arena.with_waiter(|arena, waiter| arena.semaphore_release(waiter, self.object, count))
+    }
+
+    /// Waits until the count is above zero and takes one off.
+    ///
+    /// # Errors
+    ///
+    /// Nothing was taken: [`Error::TimedOut`](crate::Error::TimedOut) when the deadline passed;
+    /// [`Error::Invalid`](crate::Error::Invalid) if the semaphore was closed before;
+    /// [`Error::Exhausted`](crate::Error::Exhausted) when more threads wait than the arena has room for.
+    ///
+    /// Any thread; not in a signal handler. `NTSYNC_IOC_WAIT_ANY`, `NtWaitForSingleObject`.
+    #[inline]
+    pub fn wait(&self, deadline: Deadline) -> Result<()> {
+        self.arena.wait_any(&[self.object], Wait::by(OWNERLESS).until(deadline))?;
+        Ok(())
+    }
+
+    /// The state at one moment.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::NoSuchObject`](crate::Error::NoSuchObject) if it was closed or never was;
+    /// [`Error::Invalid`](crate::Error::Invalid) if it is another kind of object or of another arena.
+    ///
+    /// Any thread; not in a signal handler. `NTSYNC_IOC_SEM_READ`, `NtQuerySemaphore`.
+    pub fn read(&self) -> Result<SemaphoreState> {
+        let (count, max) = self.arena.with_waiter(|arena, waiter| arena.semaphore_read(waiter, self.object))?;
+        Ok(SemaphoreState { count, max })
+    }
+}

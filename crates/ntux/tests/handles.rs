@@ -1,0 +1,91 @@
+//! Handles: what they refuse, how they share an object, how they close it.
+
+mod watchdog;
+
+use ntux::{Arena, Capacity, Deadline, Error, Event, EventState, Mutex, Object, Reset, Semaphore, Wait, within};
+use std::time::Duration;
+
+fn arena() -> Arena {
+    watchdog::start();
+    Arena::create(Capacity { objects: 64, waiters: 8 }).unwrap()
+}
+
+#[test]
+fn everything_may_be_shared_between_threads() {
+    fn shared<T: Send + Sync + Clone>() {}
+    shared::<Arena>();
+    shared::<Semaphore>();
+    shared::<Mutex>();
+    shared::<Event>();
+}
+
+#[test]
+fn a_handle_is_not_made_from_another_kind_of_object() {
+    let arena = arena();
+    let semaphore = Semaphore::create(&arena, 1, 1).unwrap().object();
+    let mutex = Mutex::create(&arena).unwrap().object();
+    let event = Event::create(&arena, Reset::Auto, true).unwrap().object();
+    for object in [mutex, event] {
+        assert_eq!(Semaphore::from_object(&arena, object).err(), Some(Error::Invalid));
+    }
+    for object in [semaphore, event] {
+        assert_eq!(Mutex::from_object(&arena, object).err(), Some(Error::Invalid));
+    }
+    for object in [semaphore, mutex] {
+        assert_eq!(Event::from_object(&arena, object).err(), Some(Error::Invalid));
+    }
+    for number in [0, u64::MAX, 0x1234_5678_9abc_def0] {
+        assert_eq!(Event::from_object(&arena, Object(number)).err(), Some(Error::NoSuchObject), "{number:#x}");
+    }
+}
+
+#[test]
+fn handles_of_one_object_share_its_state_in_every_attachment() {
+    let arena = arena();
+    let event = Event::create(&arena, Reset::Manual, false).unwrap();
+    let attached = Arena::attach(arena.fd()).unwrap();
+    let other = Event::from_object(&attached, event.object()).unwrap();
+    other.set().unwrap();
+    assert_eq!(event.read(), Ok(EventState { reset: Reset::Manual, signaled: true }));
+    drop((arena, event));
+    assert_eq!(other.read(), Ok(EventState { reset: Reset::Manual, signaled: true }));
+}
+
+#[test]
+fn a_closed_object_is_refused_by_every_handle_and_wait() {
+    let arena = arena();
+    let semaphore = Semaphore::create(&arena, 1, 2).unwrap();
+    let copy = semaphore.clone();
+    arena.close(semaphore.object()).unwrap();
+    assert_eq!(copy.read(), Err(Error::NoSuchObject));
+    assert_eq!(copy.release(1), Err(Error::NoSuchObject));
+    assert_eq!(copy.wait(Deadline::NOW), Err(Error::Invalid));
+    assert_eq!(arena.wait_all(&[copy.object()], Wait::by(1).until(Deadline::NOW)), Err(Error::Invalid));
+    assert_eq!(arena.close(copy.object()), Err(Error::NoSuchObject));
+    assert_eq!(arena.adopt(copy.object()), Err(Error::NoSuchObject));
+}
+
+#[test]
+fn dropping_a_handle_does_not_close_the_object() {
+    let arena = arena();
+    let object = Mutex::create_with(&arena, 7, 2).unwrap().object();
+    assert_eq!(Mutex::from_object(&arena, object).unwrap().unlock(7), Ok(2));
+}
+
+#[test]
+fn a_deadline_after_a_duration_passes_no_sooner() {
+    let arena = arena();
+    let event = Event::create(&arena, Reset::Auto, false).unwrap();
+    let start = std::time::Instant::now();
+    assert_eq!(event.wait(within(Duration::from_millis(30))), Err(Error::TimedOut));
+    assert!(start.elapsed() >= Duration::from_millis(30));
+}
+
+#[test]
+fn owner_zero_is_refused() {
+    let arena = arena();
+    let mutex = Mutex::create(&arena).unwrap();
+    assert_eq!(mutex.lock(0, Deadline::NOW), Err(Error::Invalid));
+    assert_eq!(mutex.unlock(0), Err(Error::Invalid));
+    assert_eq!(mutex.kill(0), Err(Error::Invalid));
+}

@@ -1,0 +1,12 @@
+//! Ends a test process that hangs, loudly.
+
+/// Kills this process with `SIGALRM` unless the test is over in a minute. The last call counts.
+pub fn start() {
+    after(60);
+}
+
+/// As [`start`], for another number of seconds.
+pub fn after(seconds: u32) {
+    // SAFETY: sets a timer and nothing else.
+    unsafe { libc::alarm(seconds) };
+}

@@ -1,0 +1,438 @@
+//! What this machine lets a process do, found out by doing it.
+//!
+//! Reading version numbers would be guessing: a container's seccomp filter, a security module or a missing option makes
+//! a new kernel answer like an old one. So every probe makes the real call. The calls that a filter may answer with a
+//! deadly signal are made in a child process ([`in_child`]), as on Android, where an unlisted call is one.
+//!
+//! Where the core has a function for it ([`memory`]), the probe calls that one. The driver is asked with raw system
+//! calls, because a preloaded library of ours could answer in its place.
+
+use std::ffi::CStr;
+use std::os::fd::{AsFd, AsRawFd, FromRawFd, OwnedFd};
+use std::path::Path;
+
+use crate::{errno, memory};
+
+/// What a system call answered.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Answer {
+    /// It does what it should.
+    Works,
+    /// This kernel has no such call or option (`ENOSYS`, `EINVAL` for an option), or a filter says so.
+    Missing(i32),
+    /// A filter or a security module forbids it (`EPERM`, `EACCES`).
+    Forbidden(i32),
+    /// It failed with another error number.
+    Fails(i32),
+    /// It answered, but not what it should have.
+    WrongResult,
+    /// It ended the process with this signal (`SIGSYS` from a seccomp filter).
+    Kills(i32),
+}
+
+/// What became of the attempt to use `/dev/ntsync`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Device {
+    /// There is no such file.
+    Absent,
+    /// It is there but may not be opened (`EPERM`, `EACCES`).
+    NoPermission(i32),
+    /// It cannot be opened for another reason: the error number.
+    OpenFails(i32),
+    /// It opens, but creating an event or reading it back fails: the error number.
+    IoctlFails(i32),
+    /// It opens and answers, but with a wrong value, or the attempt ended the process.
+    Misbehaves,
+    /// An event was created and read back.
+    Usable,
+}
+
+/// The seccomp mode of this process, from `/proc/self/status`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Seccomp {
+    /// No filter.
+    Off,
+    /// Only read, write and exit.
+    Strict,
+    /// Filters decide about each call.
+    Filter,
+    /// `/proc` does not say.
+    Unknown,
+}
+
+/// The limit on open descriptors.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct DescriptorLimit {
+    /// In force now.
+    pub soft: u64,
+    /// What the process may raise it to.
+    pub hard: u64,
+}
+
+/// Path of the driver's device.
+pub const DEVICE_PATH: &str = "/dev/ntsync";
+
+const DEVICE_PATH_C: &CStr = c"/dev/ntsync";
+const CREATE_EVENT: libc::c_ulong = 0x4008_4e87;
+const EVENT_READ: libc::c_ulong = 0x8008_4e8d;
+
+const FUTEX_WAKE: libc::c_int = 1;
+const FUTEX_WAIT_BITSET: libc::c_int = 9;
+const SYS_FUTEX_WAITV: libc::c_long = 449;
+const SYS_FUTEX_WAKE: libc::c_long = 454;
+const SYS_FUTEX_WAIT: libc::c_long = 455;
+const SYS_FUTEX_REQUEUE: libc::c_long = 456;
+/// Flag of the newer futex calls: a word of 32 bits, shared between processes.
+const FUTEX2_SIZE_U32: u32 = 2;
+
+/// One entry of the kernel's `struct futex_waitv`.
+#[repr(C)]
+struct FutexWaitv {
+    value: u64,
+    address: u64,
+    flags: u32,
+    reserved: u32,
+}
+
+impl FutexWaitv {
+    fn new(word: &u32, value: u64) -> Self {
+        Self { value, address: core::ptr::from_ref(word) as u64, flags: FUTEX2_SIZE_U32, reserved: 0 }
+    }
+}
+
+impl Answer {
+    /// Whether the call can be used.
+    pub fn works(self) -> bool {
+        self == Answer::Works
+    }
+
+    fn from_errno(error: i32) -> Self {
+        match error {
+            0 => Answer::Works,
+            libc::ENOSYS => Answer::Missing(error),
+            libc::EPERM | libc::EACCES => Answer::Forbidden(error),
+            _ => Answer::Fails(error),
+        }
+    }
+}
+
+/// Why a probe did not succeed: an error number, or an answer that makes no sense.
+enum Trouble {
+    Errno(i32),
+    Wrong,
+}
+
+impl From<std::io::Error> for Trouble {
+    fn from(error: std::io::Error) -> Self {
+        error.raw_os_error().map_or(Trouble::Wrong, Trouble::Errno)
+    }
+}
+
+type Probe = fn() -> Result<(), Trouble>;
+
+/// Sleeping and waking with the futex call that every Linux has: all that ntux needs.
+pub fn futex() -> Answer {
+    in_child(|| {
+        let word = 1u32;
+        let any = u32::MAX;
+        let no_time = core::ptr::null::<libc::timespec>();
+        let no_word = core::ptr::null::<u32>();
+        // SAFETY: the kernel only reads the word, which outlives the call; it differs, so nothing sleeps.
+        let waited = unsafe { libc::syscall(libc::SYS_futex, &word, FUTEX_WAIT_BITSET, 0, no_time, no_word, any) };
+        refused_to_sleep(waited)?;
+        // SAFETY: a wake reads no memory.
+        succeeded(unsafe { libc::syscall(libc::SYS_futex, &word, FUTEX_WAKE, 1) }).map(drop)
+    })
+}
+
+/// `futex_waitv` (Linux 5.16): sleeping on several words.
+pub fn futex_waitv() -> Answer {
+    in_child(|| {
+        let word = 1u32;
+        let waiter = FutexWaitv::new(&word, 0);
+        let no_time = core::ptr::null::<libc::timespec>();
+        // SAFETY: one entry, as said; the kernel only reads it and the word, which outlive the call.
+        refused_to_sleep(unsafe { libc::syscall(SYS_FUTEX_WAITV, &waiter, 1, 0, no_time, libc::CLOCK_MONOTONIC) })
+    })
+}
+
+/// `futex_wake` (Linux 6.7).
+pub fn futex_wake() -> Answer {
+    in_child(|| {
+        let word = 1u32;
+        // SAFETY: a wake reads no memory.
+        succeeded(unsafe { libc::syscall(SYS_FUTEX_WAKE, &word, u64::from(u32::MAX), 1, FUTEX2_SIZE_U32) }).map(drop)
+    })
+}
+
+/// `futex_wait` (Linux 6.7).
+pub fn futex_wait() -> Answer {
+    in_child(|| {
+        let word = 1u32;
+        let any = u64::from(u32::MAX);
+        let no_time = core::ptr::null::<libc::timespec>();
+        let clock = libc::CLOCK_MONOTONIC;
+        // SAFETY: the kernel only reads the word, which outlives the call; it differs, so nothing sleeps.
+        refused_to_sleep(unsafe { libc::syscall(SYS_FUTEX_WAIT, &word, 0u64, any, FUTEX2_SIZE_U32, no_time, clock) })
+    })
+}
+
+/// `futex_requeue` (Linux 6.7).
+pub fn futex_requeue() -> Answer {
+    in_child(|| {
+        let (from, to) = (1u32, 1u32);
+        let pair = [FutexWaitv::new(&from, 1), FutexWaitv::new(&to, 1)];
+        // SAFETY: the call takes exactly two entries; the kernel only reads them and the words, which outlive it.
+        succeeded(unsafe { libc::syscall(SYS_FUTEX_REQUEUE, pair.as_ptr(), 0, 1, 1) }).map(drop)
+    })
+}
+
+/// Anonymous shared memory whose size can be sealed.
+pub fn memfd_sealed() -> Answer {
+    in_child(|| {
+        let memory = some_memory()?;
+        if memory::cannot_shrink(memory.as_fd()) { Ok(()) } else { Err(Trouble::Wrong) }
+    })
+}
+
+/// The flag `MFD_NOEXEC_SEAL` (Linux 6.3), which `vm.memfd_noexec=2` demands.
+pub fn memfd_noexec_seal() -> Answer {
+    const MFD_NOEXEC_SEAL: libc::c_uint = 8;
+    let answer = in_child(|| {
+        let flags = libc::MFD_CLOEXEC | MFD_NOEXEC_SEAL;
+        // SAFETY: the name ends in a zero byte and outlives the call.
+        descriptor(unsafe { libc::syscall(libc::SYS_memfd_create, c"ntux-probe".as_ptr(), flags) }).map(drop)
+    });
+    option(answer)
+}
+
+/// Opening a memory file again through `/proc/self/fd`: gives it a second, independent file offset.
+pub fn reopen() -> Answer {
+    in_child(|| Ok(memory::reopen(some_memory()?.as_fd()).map(drop)?))
+}
+
+/// Open-file-description locks on memory files: a read lock held by one open is seen by another.
+pub fn ofd_locks() -> Answer {
+    in_child(|| {
+        let memory = some_memory()?;
+        let other = memory::reopen(memory.as_fd())?;
+        memory::hold(memory.as_fd(), 0)?;
+        if memory::is_held(other.as_fd(), 0)? { Ok(()) } else { Err(Trouble::Wrong) }
+    })
+}
+
+/// The list through which the kernel sends the wake-up that a killed thread owed.
+pub fn robust_list() -> Answer {
+    in_child(|| {
+        let mut head: *mut libc::c_void = core::ptr::null_mut();
+        let mut length = 0usize;
+        // SAFETY: both places are valid for the answer.
+        succeeded(unsafe { libc::syscall(libc::SYS_get_robust_list, 0, &mut head, &mut length) })?;
+        if head.is_null() { Err(Trouble::Wrong) } else { Ok(()) }
+    })
+}
+
+/// Pages that a child of fork finds zeroed (`MADV_WIPEONFORK`, Linux 4.14).
+pub fn wipe_on_fork() -> Answer {
+    option(in_child(|| {
+        let protection = libc::PROT_READ | libc::PROT_WRITE;
+        let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS;
+        // SAFETY: a fresh mapping at an address of the kernel's choice disturbs nothing.
+        let page = unsafe { libc::mmap(core::ptr::null_mut(), 4096, protection, flags, -1, 0) };
+        if page == libc::MAP_FAILED {
+            return Err(Trouble::Errno(errno()));
+        }
+        // SAFETY: the page was mapped just above and nobody else knows it; this process ends right after.
+        succeeded(unsafe { libc::syscall(libc::SYS_madvise, page, 4096, libc::MADV_WIPEONFORK) }).map(drop)
+    }))
+}
+
+/// An option that the kernel does not know is `EINVAL`.
+fn option(answer: Answer) -> Answer {
+    match answer {
+        Answer::Fails(libc::EINVAL) => Answer::Missing(libc::EINVAL),
+        other => other,
+    }
+}
+
+/// Whether the kernel's own device is there and answers a real request.
+pub fn device() -> Device {
+    let opened = in_child(|| open(DEVICE_PATH_C, libc::O_RDONLY).map(drop));
+    match opened {
+        Answer::Works => {}
+        Answer::Fails(libc::ENOENT) => return Device::Absent,
+        Answer::Forbidden(error) => return Device::NoPermission(error),
+        Answer::Fails(error) | Answer::Missing(error) => return Device::OpenFails(error),
+        Answer::WrongResult | Answer::Kills(_) => return Device::Misbehaves,
+    }
+    match in_child(create_and_read_event) {
+        Answer::Works => Device::Usable,
+        Answer::Fails(error) | Answer::Missing(error) | Answer::Forbidden(error) => Device::IoctlFails(error),
+        Answer::WrongResult | Answer::Kills(_) => Device::Misbehaves,
+    }
+}
+
+fn create_and_read_event() -> Result<(), Trouble> {
+    let device = open(DEVICE_PATH_C, libc::O_RDONLY)?;
+    let manual_and_signaled = [1u32, 1];
+    // SAFETY: the request reads 8 bytes, which the array has.
+    let created = unsafe { libc::syscall(libc::SYS_ioctl, device.as_raw_fd(), CREATE_EVENT, &manual_and_signaled) };
+    let event = descriptor(created)?;
+    let mut state = [0u32; 2];
+    // SAFETY: the request writes 8 bytes, which the array has.
+    succeeded(unsafe { libc::syscall(libc::SYS_ioctl, event.as_raw_fd(), EVENT_READ, &mut state) })?;
+    if state == manual_and_signaled { Ok(()) } else { Err(Trouble::Wrong) }
+}
+
+/// The seccomp mode of this process.
+pub fn seccomp() -> Seccomp {
+    match status_field("Seccomp") {
+        Some(0) => Seccomp::Off,
+        Some(1) => Seccomp::Strict,
+        Some(2) => Seccomp::Filter,
+        _ => Seccomp::Unknown,
+    }
+}
+
+/// How many seccomp filters this process has, where `/proc` tells (Linux 5.9).
+pub fn seccomp_filters() -> Option<u64> {
+    status_field("Seccomp_filters")
+}
+
+fn status_field(name: &str) -> Option<u64> {
+    let status = std::fs::read_to_string("/proc/self/status").ok()?;
+    let line = status.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(':'))?;
+    line.trim().parse().ok()
+}
+
+/// The setting `vm.memfd_noexec` (0, 1 or 2), where the kernel has it.
+pub fn memfd_noexec_setting() -> Option<u8> {
+    std::fs::read_to_string("/proc/sys/vm/memfd_noexec").ok()?.trim().parse().ok()
+}
+
+/// The release of the running kernel, such as `6.12.0`.
+pub fn kernel_release() -> String {
+    let release = std::fs::read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default();
+    release.trim().to_owned()
+}
+
+/// How many descriptors this process may have open.
+pub fn descriptor_limit() -> DescriptorLimit {
+    let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
+    // SAFETY: `limit` is a valid place for the answer; the call cannot fail for this resource.
+    unsafe { libc::getrlimit(libc::RLIMIT_NOFILE, &mut limit) };
+    DescriptorLimit { soft: limit.rlim_cur, hard: limit.rlim_max }
+}
+
+/// The real user and group of this process: what a set-user-id program's own are compared with.
+pub fn real_ids() -> (u32, u32) {
+    // SAFETY: these calls have no arguments and cannot fail.
+    unsafe { (libc::getuid(), libc::getgid()) }
+}
+
+/// Whether the file gives capabilities to whoever executes it. False where the file system keeps none.
+pub fn has_file_capabilities(path: &Path) -> bool {
+    use std::os::unix::ffi::OsStrExt;
+    let Ok(path) = std::ffi::CString::new(path.as_os_str().as_bytes()) else {
+        return false;
+    };
+    let name = c"security.capability";
+    // SAFETY: both strings end in a zero byte; with size 0 nothing is written, only the length is told.
+    unsafe { libc::getxattr(path.as_ptr(), name.as_ptr(), core::ptr::null_mut(), 0) > 0 }
+}
+
+/// Runs a probe in a child process, so that a deadly answer kills only the child.
+///
+/// The parent may have other threads, of which the child has none: so a probe takes no lock but the allocator's, which the
+/// C library puts in order in a child.
+fn in_child(probe: Probe) -> Answer {
+    /// Exit status for [`Trouble::Wrong`]: above every error number.
+    const WRONG: i32 = 255;
+    // SAFETY: the child calls nothing but `probe`, which is written for it (above), and `_exit`.
+    let child = unsafe { libc::fork() };
+    if child == 0 {
+        let status = match probe() {
+            Ok(()) => 0,
+            Err(Trouble::Errno(error)) => error,
+            Err(Trouble::Wrong) => WRONG,
+        };
+        // SAFETY: ends the child without running what belongs to the parent.
+        unsafe { libc::_exit(status) };
+    }
+    if child < 0 {
+        return Answer::from_errno(errno());
+    }
+    let mut status = 0;
+    // SAFETY: waits for our own child; `status` is a valid place for the answer.
+    while unsafe { libc::waitpid(child, &mut status, 0) } < 0 {
+        if errno() != libc::EINTR {
+            return Answer::from_errno(errno());
+        }
+    }
+    if libc::WIFSIGNALED(status) {
+        return Answer::Kills(libc::WTERMSIG(status));
+    }
+    match libc::WEXITSTATUS(status) {
+        WRONG => Answer::WrongResult,
+        error => Answer::from_errno(error),
+    }
+}
+
+fn succeeded(result: libc::c_long) -> Result<libc::c_long, Trouble> {
+    if result < 0 { Err(Trouble::Errno(errno())) } else { Ok(result) }
+}
+
+/// A wait on a word that differs must come back at once with `EAGAIN`.
+fn refused_to_sleep(result: libc::c_long) -> Result<(), Trouble> {
+    match succeeded(result) {
+        Err(Trouble::Errno(libc::EAGAIN)) => Ok(()),
+        Err(other) => Err(other),
+        Ok(_) => Err(Trouble::Wrong),
+    }
+}
+
+fn descriptor(result: libc::c_long) -> Result<OwnedFd, Trouble> {
+    let number = succeeded(result)? as libc::c_int;
+    // SAFETY: the kernel made this descriptor just now, for us.
+    Ok(unsafe { OwnedFd::from_raw_fd(number) })
+}
+
+fn open(path: &CStr, flags: libc::c_int) -> Result<OwnedFd, Trouble> {
+    // SAFETY: the path ends in a zero byte and outlives the call.
+    descriptor(unsafe { libc::syscall(libc::SYS_openat, libc::AT_FDCWD, path.as_ptr(), flags | libc::O_CLOEXEC, 0) })
+}
+
+/// As the core makes the memory of an arena.
+fn some_memory() -> Result<OwnedFd, Trouble> {
+    Ok(memory::create(c"ntux-probe", 4096)?)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_probe_that_is_killed_is_told_from_one_that_fails() {
+        let killed = in_child(|| {
+            // SAFETY: ends this child only.
+            unsafe { libc::raise(libc::SIGKILL) };
+            Ok(())
+        });
+        assert_eq!(killed, Answer::Kills(libc::SIGKILL));
+        assert_eq!(in_child(|| Err(Trouble::Errno(libc::ENOSYS))), Answer::Missing(libc::ENOSYS));
+        assert_eq!(in_child(|| Err(Trouble::Errno(libc::EPERM))), Answer::Forbidden(libc::EPERM));
+        assert_eq!(in_child(|| Err(Trouble::Errno(libc::EMFILE))), Answer::Fails(libc::EMFILE));
+        assert_eq!(in_child(|| Err(Trouble::Wrong)), Answer::WrongResult);
+        assert_eq!(in_child(|| Ok(())), Answer::Works);
+    }
+
+    #[test]
+    fn a_wait_that_would_sleep_or_succeed_is_a_wrong_answer() {
+        assert!(matches!(refused_to_sleep(0), Err(Trouble::Wrong)));
+    }
+
+    #[test]
+    fn an_ordinary_file_has_no_capabilities() {
+        assert!(!has_file_capabilities(Path::new("/proc/self/status")));
+    }
+}

@@ -1,0 +1,41 @@
+//! Leaving out what the system offers: so that what is done without it can be tried, by tests and by users in doubt.
+//!
+//! `NTUX_WITHOUT` is a list of names, separated by commas: `robust_list`, `wipe_on_fork`, `memfd_noexec_seal`. Unknown names
+//! mean nothing.
+
+use core::ffi::CStr;
+
+/// Something that ntux uses where the system has it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Feature {
+    /// The kernel acts for a thread that dies; without it what a killed thread owed comes late.
+    RobustList,
+    /// A page that a forked child finds empty; without it the process number is asked for each time.
+    WipeOnFork,
+    /// Shared memory that can never be executed; without it, ordinary shared memory.
+    NoExecSeal,
+}
+
+impl Feature {
+    /// Its name in `NTUX_WITHOUT` and in `ntux doctor`.
+    pub fn name(self) -> &'static str {
+        match self {
+            Feature::RobustList => "robust_list",
+            Feature::WipeOnFork => "wipe_on_fork",
+            Feature::NoExecSeal => "memfd_noexec_seal",
+        }
+    }
+
+    /// Whether the user wants to do without it. Looks at the environment; not for a hot path.
+    pub fn is_left_out(self) -> bool {
+        // SAFETY: a terminated name. The answer is used at once; a program that changes its environment in another thread
+        // meanwhile breaks the C library's own rule.
+        let list = unsafe { libc::getenv(c"NTUX_WITHOUT".as_ptr()) };
+        if list.is_null() {
+            return false;
+        }
+        // SAFETY: a terminated string, as above.
+        let list = unsafe { CStr::from_ptr(list) }.to_bytes();
+        list.split(|&byte| byte == b',').any(|name| name == self.name().as_bytes())
+    }
+}

@@ -1,0 +1,283 @@
+//! What this process has found out about its descriptors: a cache, indexed by the descriptor.
+//!
+//! A descriptor carries its own identity (see [`ntux_sync::Arena::identify`]), so an entry may be dropped at any time: the
+//! next ioctl finds it out again. The other direction is what matters: **an entry must not outlive its descriptor**, or
+//! an operation would reach the object that another descriptor of the same number used to mean.
+//!
+//! # Rules
+//! * R1: whoever closes a descriptor (close, dup2 over it, close_range) marks its entry *closing* first, then closes, then
+//!   empties it. While it is marked nobody fills it; an ioctl on that number asks the descriptor every time.
+//! * R2: whoever fills an entry asks the descriptor once more afterwards, and empties the entry if the answer differs. So
+//!   an entry filled between the mark and the close of another thread does not stay.
+//! * R3: every change counts the entry's sequence up, so a late fill of an old number fails.
+//!
+//! An unknown descriptor is closed without a mark, at the cost of one load before and after. If its very first ioctl runs
+//! at the same time as its close, R2 and the second load decide; a third thread that gets the same number anew within
+//! those few instructions is the one case that is not covered.
+//!
+//! # Interrupted, killed, forked
+//! Between mark and emptying a thread may be suspended, cancelled or forked away: the entry stays *closing*, which is
+//! slow and right. A `vfork` child that closes its copy empties the parent's entry, which is slow once and right.
+//! A close behind the C library's back (a raw system call) goes unseen; do not.
+
+use crate::threads::Record;
+use crate::{device, instances};
+use core::ffi::c_int;
+use ntux_platform::atomic::{Pair, Word32, Word128};
+use ntux_sync::{Arena, Error, Kind, Object};
+use std::os::fd::BorrowedFd;
+
+/// Descriptors below this are remembered; others are asked every time.
+const REMEMBERED: usize = 1 << 20;
+
+/// One entry: low half = instance tag (32 bits, 0 empty), what (3 bits), sequence (29 bits); high half = object.
+static ENTRIES: [Word128; REMEMBERED] = [const { Word128::new(Pair { low: 0, high: 0 }) }; REMEMBERED];
+/// One more than the highest descriptor that ever had an entry.
+static BOUND: Word32 = Word32::new(0);
+
+/// The tag that marks an entry whose descriptor is being closed.
+const CLOSING: u32 = u32::MAX;
+const WHAT_SHIFT: u32 = 32;
+const SEQUENCE_SHIFT: u32 = 35;
+
+/// What a descriptor of ours is.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum What {
+    /// The device: an instance as a whole.
+    Device,
+    /// One object of the instance.
+    Object(Kind, Object),
+}
+
+/// A descriptor of ours: of which instance (a tag of [`crate::instances`]), and what.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Known {
+    pub(crate) tag: u32,
+    pub(crate) what: What,
+}
+
+/// Why a descriptor is none of ours.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum NotOurs {
+    /// It is open and something else.
+    Foreign,
+    /// It is not open, or only a path (`EBADF`).
+    Closed,
+    /// It is ours, but this process cannot use it: the error number.
+    Unavailable(c_int),
+    /// Its instance was unmapped in between: ask again.
+    Changing,
+}
+
+/// An entry as it was seen, to be replaced only if it still is so.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Seen(Pair);
+
+#[inline(always)]
+fn entry(fd: c_int) -> Option<&'static Word128> {
+    ENTRIES.get(fd as u32 as usize)
+}
+
+fn tag(pair: Pair) -> u32 {
+    pair.low as u32
+}
+
+/// What a descriptor is: from the table, or by asking it. The caller is inside.
+#[inline(always)]
+pub(crate) fn resolve(record: &Record, fd: c_int) -> Result<Known, NotOurs> {
+    match look_up(fd) {
+        (Some(known), _) if instances::in_use(known.tag) => Ok(known),
+        (_, seen) => device::without_cancellation(|| ask(record, fd, seen)),
+    }
+}
+
+#[cold]
+fn ask(record: &Record, fd: c_int, seen: Seen) -> Result<Known, NotOurs> {
+    let identity = identify(fd)?;
+    // SAFETY: open a moment ago. If the program closes it meanwhile, another file is refused or is an arena as good.
+    let borrowed = unsafe { BorrowedFd::borrow_raw(fd) };
+    let tag = instances::find_or_add(identity.file, || Arena::map(borrowed))
+        .map_err(|why| NotOurs::Unavailable(device::unavailable(&why)))?;
+    let what = match identity.object {
+        None => What::Device,
+        Some(object) => What::Object(kind(record, tag, object)?, object),
+    };
+    let known = Known { tag, what };
+    remember(fd, seen, known);
+    // R2
+    if identify(fd) != Ok(identity) {
+        forget(fd);
+    }
+    Ok(known)
+}
+
+fn kind(record: &Record, tag: u32, object: Object) -> Result<Kind, NotOurs> {
+    let seated = record.seats.take(tag).ok_or(NotOurs::Changing)?;
+    seated.arena.kind(object).map_err(|_| NotOurs::Foreign)
+}
+
+/// What a descriptor says about itself.
+pub(crate) fn identify(fd: c_int) -> Result<ntux_sync::Identity, NotOurs> {
+    if fd < 0 {
+        return Err(NotOurs::Closed);
+    }
+    // SAFETY: the descriptor is only asked; one that is not open is an error, and the program's own race if it changes.
+    let borrowed = unsafe { BorrowedFd::borrow_raw(fd) };
+    Arena::identify(borrowed).map_err(|error| match error {
+        Error::Os(libc::EBADF) => NotOurs::Closed,
+        _ => NotOurs::Foreign,
+    })
+}
+
+/// What is known about a descriptor, and the entry to replace when that is nothing.
+#[inline(always)]
+pub(crate) fn look_up(fd: c_int) -> (Option<Known>, Seen) {
+    let pair = entry(fd).map_or(Pair { low: u64::from(CLOSING), high: 0 }, Word128::load);
+    (known(pair), Seen(pair))
+}
+
+#[inline(always)]
+fn known(pair: Pair) -> Option<Known> {
+    let tag = tag(pair);
+    if tag == 0 || tag == CLOSING {
+        return None;
+    }
+    let kind = match pair.low >> WHAT_SHIFT & 7 {
+        0 => return Some(Known { tag, what: What::Device }),
+        1 => Kind::Semaphore,
+        2 => Kind::Mutex,
+        3 => Kind::AutoEvent,
+        _ => Kind::ManualEvent,
+    };
+    Some(Known { tag, what: What::Object(kind, Object(pair.high)) })
+}
+
+fn next_sequence(pair: Pair) -> u64 {
+    (pair.low >> SEQUENCE_SHIFT).wrapping_add(1) << SEQUENCE_SHIFT
+}
+
+/// Fills an entry, unless it changed since it was seen or is being closed. The caller keeps rule R2.
+pub(crate) fn remember(fd: c_int, seen: Seen, known: Known) {
+    let Some(entry) = entry(fd) else { return };
+    if tag(seen.0) == CLOSING {
+        return;
+    }
+    let (what, high) = match known.what {
+        What::Device => (0, 0),
+        What::Object(Kind::Semaphore, object) => (1, object.0),
+        What::Object(Kind::Mutex, object) => (2, object.0),
+        What::Object(Kind::AutoEvent, object) => (3, object.0),
+        What::Object(Kind::ManualEvent, object) => (4, object.0),
+    };
+    raise_bound(fd as u32 + 1);
+    let low = next_sequence(seen.0) | what << WHAT_SHIFT | u64::from(known.tag);
+    let _ = entry.compare_exchange(seen.0, Pair { low, high });
+}
+
+fn raise_bound(bound: u32) {
+    let mut seen = BOUND.load();
+    while seen < bound {
+        match BOUND.compare_exchange(seen, bound) {
+            Ok(()) => return,
+            Err(found) => seen = found,
+        }
+    }
+}
+
+/// Empties the entry of a descriptor, whatever it says.
+#[inline(always)]
+pub(crate) fn forget(fd: c_int) {
+    if let Some(entry) = entry(fd) {
+        put(entry, 0);
+    }
+}
+
+/// Marks the entry of a descriptor that is about to be closed. [`forget`] follows when it is closed.
+#[inline(always)]
+pub(crate) fn closing(fd: c_int) {
+    if let Some(entry) = entry(fd) {
+        put(entry, CLOSING);
+    }
+}
+
+/// Gives an entry that is not empty a tag without a meaning of its own.
+#[inline(always)]
+fn put(entry: &Word128, tag_now: u32) {
+    let mut seen = entry.load();
+    while tag(seen) != 0 {
+        match entry.compare_exchange(seen, Pair { low: next_sequence(seen) | u64::from(tag_now), high: 0 }) {
+            Ok(()) => return,
+            Err(found) => seen = found,
+        }
+    }
+}
+
+/// The descriptors from `first` to `last` that may have an entry.
+pub(crate) fn within(first: u32, last: u32) -> core::ops::Range<c_int> {
+    let end = BOUND.load().min(last.saturating_add(1));
+    first.min(end) as c_int..end as c_int
+}
+
+/// Whether some descriptor is known to belong to an instance.
+pub(crate) fn any_of(tag_wanted: u32) -> bool {
+    within(0, u32::MAX).any(|fd| entry(fd).is_some_and(|entry| tag(entry.load()) == tag_wanted))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    // Each test has descriptors of its own: the table is one for the process.
+    const EVENT: Known = Known { tag: 7, what: What::Object(Kind::ManualEvent, Object(0x1234_5678_9abc_def0)) };
+
+    #[test]
+    fn remembers_every_kind() {
+        let kinds = [Kind::Semaphore, Kind::Mutex, Kind::AutoEvent, Kind::ManualEvent];
+        let objects = kinds.map(|kind| What::Object(kind, Object(u64::MAX - 1)));
+        for what in objects.into_iter().chain([What::Device]) {
+            let known = Known { tag: 9, what };
+            let (before, seen) = look_up(900);
+            assert_eq!(before, None);
+            remember(900, seen, known);
+            assert_eq!(look_up(900).0, Some(known));
+            assert!(any_of(9));
+            forget(900);
+        }
+        assert_eq!(look_up(900).0, None);
+    }
+
+    #[test]
+    fn a_late_fill_fails() {
+        let (_, seen) = look_up(901);
+        remember(901, seen, EVENT);
+        forget(901);
+        remember(901, seen, EVENT);
+        assert_eq!(look_up(901).0, None, "the entry changed since it was seen");
+    }
+
+    #[test]
+    fn nobody_fills_an_entry_that_is_being_closed() {
+        let (_, seen) = look_up(902);
+        remember(902, seen, EVENT);
+        closing(902);
+        let (known, seen) = look_up(902);
+        assert_eq!(known, None);
+        remember(902, seen, EVENT);
+        assert_eq!(look_up(902).0, None);
+        forget(902);
+        remember(902, look_up(902).1, EVENT);
+        assert_eq!(look_up(902).0, Some(EVENT));
+        assert!(within(0, u32::MAX).contains(&902) && !within(0, 901).contains(&902));
+    }
+
+    #[test]
+    fn numbers_out_of_range_are_never_known() {
+        for fd in [-1, REMEMBERED as c_int, c_int::MAX, c_int::MIN] {
+            let (known, seen) = look_up(fd);
+            assert_eq!(known, None);
+            remember(fd, seen, EVENT);
+            forget(fd);
+            assert_eq!(look_up(fd).0, None);
+        }
+    }
+}

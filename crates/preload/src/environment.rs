@@ -1,0 +1,87 @@
+//! What the user asks for: `NTUX_DEVICE`, `NTUX_SPIN`, `NTUX_LOG`. Read once, by the constructor or on first use. A value
+//! that makes no sense is reported on standard error, and the default holds.
+
+use core::ffi::{CStr, c_char};
+use ntux_platform::atomic::Word32;
+
+/// Who serves `/dev/ntsync`.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[repr(u32)]
+pub(crate) enum Device {
+    /// The kernel where it has a usable driver, else this library.
+    Auto = 1,
+    /// This library, always.
+    User = 2,
+    /// The kernel, always.
+    Kernel = 3,
+}
+
+/// `NTUX_DEVICE`.
+pub(crate) fn device() -> Device {
+    static CHOICE: Word32 = Word32::new(0);
+    match CHOICE.load() {
+        1 => Device::Auto,
+        2 => Device::User,
+        3 => Device::Kernel,
+        _ => {
+            let choice = value(c"NTUX_DEVICE").map_or(Device::Auto, parse_device);
+            CHOICE.store(choice as u32);
+            choice
+        }
+    }
+}
+
+fn parse_device(value: &CStr) -> Device {
+    match value.to_bytes() {
+        b"" | b"auto" => Device::Auto,
+        b"user" => Device::User,
+        b"kernel" => Device::Kernel,
+        _ => {
+            complain(c"ntux: NTUX_DEVICE must be auto, user or kernel; taking auto\n");
+            Device::Auto
+        }
+    }
+}
+
+/// `NTUX_SPIN`: how often a wait looks again before it sleeps; none when the user leaves it to the library.
+pub(crate) fn spin() -> Option<u32> {
+    let value = value(c"NTUX_SPIN")?;
+    let spins = value.to_str().ok().and_then(|text| text.parse().ok());
+    if spins.is_none() && !value.is_empty() {
+        complain(c"ntux: NTUX_SPIN must be a whole number below 4294967296; ignored\n");
+    }
+    spins
+}
+
+/// `NTUX_LOG`: `stderr`, or the path of a file to append to.
+pub(crate) fn log() -> Option<&'static CStr> {
+    value(c"NTUX_LOG").filter(|path| !path.is_empty())
+}
+
+fn value(name: &CStr) -> Option<&'static CStr> {
+    // SAFETY: the name ends with a zero; the answer is null or a string that stays, as the program must not change its
+    // environment while others read it.
+    unsafe {
+        let value: *const c_char = libc::getenv(name.as_ptr());
+        (!value.is_null()).then(|| CStr::from_ptr(value))
+    }
+}
+
+fn complain(message: &CStr) {
+    // SAFETY: reads the message's bytes only.
+    unsafe { libc::write(libc::STDERR_FILENO, message.as_ptr().cast(), message.to_bytes().len()) };
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn device_values() {
+        assert_eq!(parse_device(c"user"), Device::User);
+        assert_eq!(parse_device(c"kernel"), Device::Kernel);
+        assert_eq!(parse_device(c"auto"), Device::Auto);
+        assert_eq!(parse_device(c""), Device::Auto);
+        assert_eq!(parse_device(c"User"), Device::Auto);
+    }
+}

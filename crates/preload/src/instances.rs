@@ -1,0 +1,242 @@
+//! The arenas that this process has mapped, one for each open of the device that it has met, and each thread's seats in
+//! them.
+//!
+//! An instance has a *tag*: its place in the table and how often that place was used before. A thread uses an instance
+//! only through a *seat*: the tag, published in the thread's record, and the thread's [`Waiter`]. Instances that nobody
+//! needs are unmapped when the device is opened again, so a program that opens it in a loop does not grow.
+//!
+//! # Why no thread uses an unmapped arena
+//! A thread publishes the tag in its seat (S1), then checks that the instance is in use (S2). The collector first marks
+//! the instance as leaving (C1), then looks for its tag in every seat (C2). Of S1-S2 and C1-C2, whichever comes second
+//! sees the other: all four are exchanges, which have one total order. An instance whose tag stands in
+//! some seat comes back to use.
+//!
+//! Two instances never name one arena: whoever adds one looks for it under the lock that the collector holds too. If the
+//! process is killed or forked at any step, at worst one place of the table stays unused in the child.
+
+use crate::lock::Lock;
+use crate::threads::{self, Record};
+use crate::{descriptors, environment};
+use core::cell::UnsafeCell;
+use core::mem::MaybeUninit;
+use ntux_platform::atomic::{Word32, Word64};
+use ntux_platform::memory::FileId;
+use ntux_sync::{Arena, Waiter};
+
+/// How many devices one process can use at the same time.
+const INSTANCES: usize = 4096;
+const PLACE_BITS: u32 = INSTANCES.trailing_zeros();
+
+/// How many instances may be mapped before those that nobody needs are looked for.
+const UNCOLLECTED: u32 = 8;
+
+struct Instance {
+    /// The tag while in use; [`LEAVING`] is set while the collector decides; 0 when the place is free.
+    state: Word64,
+    /// The last generation of this place's tags.
+    generation: Word32,
+    /// The arena's inode: what all its descriptors have in common.
+    device: Word64,
+    inode: Word64,
+    arena: UnsafeCell<MaybeUninit<Arena>>,
+}
+
+// SAFETY: `arena` is written before `state` says it is in use and dropped when no seat holds it (see the module).
+unsafe impl Sync for Instance {}
+
+const LEAVING: u64 = 1 << 32;
+
+static TABLE: [Instance; INSTANCES] = [const {
+    Instance {
+        state: Word64::new(0),
+        generation: Word32::new(0),
+        device: Word64::new(0),
+        inode: Word64::new(0),
+        arena: UnsafeCell::new(MaybeUninit::uninit()),
+    }
+}; INSTANCES];
+
+/// One more than the highest place that was ever used.
+static BOUND: Word32 = Word32::new(0);
+/// When to collect next: the number of instances in use.
+static THRESHOLD: Word32 = Word32::new(UNCOLLECTED);
+/// Held by who adds or removes instances.
+static TABLE_LOCK: Lock = Lock::new();
+
+/// A thread's places in arenas: as many as it uses at a time, plus some it used lately.
+pub(crate) struct Seats([Seat; 4]);
+
+/// A thread's place in one arena.
+pub(crate) struct Seat {
+    tag: Word32,
+    waiter: UnsafeCell<Option<Waiter>>,
+}
+
+/// An instance that stays mapped while this exists: it borrows the seat that holds it.
+#[derive(Clone, Copy)]
+pub(crate) struct Seated<'a> {
+    pub(crate) arena: &'a Arena,
+    pub(crate) waiter: &'a Waiter,
+}
+
+fn place(tag: u32) -> &'static Instance {
+    &TABLE[tag as usize % INSTANCES]
+}
+
+/// Whether a tag names an instance that is in use.
+pub(crate) fn in_use(tag: u32) -> bool {
+    place(tag).state.load() == u64::from(tag)
+}
+
+impl Seats {
+    /// Takes the calling thread's seat in an instance; none when the tag is out of date. The caller is inside and lets go
+    /// of the result before it leaves.
+    #[inline(always)]
+    pub(crate) fn take(&self, tag: u32) -> Option<Seated<'_>> {
+        let seat = match self.0.iter().find(|seat| seat.tag.load() == tag) {
+            Some(seat) => seat,
+            None => self.sit_down(tag)?,
+        };
+        // SAFETY: the seat holds the instance, so the arena is initialized and stays; only this thread uses the waiter.
+        unsafe {
+            let arena = (*place(tag).arena.get()).assume_init_ref();
+            let waiter = (*seat.waiter.get()).as_ref()?;
+            Some(Seated { arena, waiter })
+        }
+    }
+
+    #[cold]
+    fn sit_down(&self, tag: u32) -> Option<&Seat> {
+        let seat = self.0.iter().find(|seat| seat.tag.load() == 0).unwrap_or_else(|| {
+            let evicted = &self.0[tag as usize % self.0.len()];
+            evicted.give_back();
+            evicted
+        });
+        let _ = seat.tag.compare_exchange(0, tag); // S1
+        let state = u64::from(tag);
+        if place(tag).state.compare_exchange(state, state).is_err()
+        /* S2 */
+        {
+            seat.tag.store(0);
+            return None;
+        }
+        // SAFETY: the seat holds the instance: its arena is initialized and stays; only this thread uses the seat.
+        unsafe { *seat.waiter.get() = Some((*place(tag).arena.get()).assume_init_ref().waiter()) };
+        Some(seat)
+    }
+
+    /// Gives all seats back.
+    pub(crate) fn give_back(&self) {
+        self.0.iter().for_each(Seat::give_back);
+    }
+
+    /// Forgets the seats of a thread of the process that this one was forked from: they are still that thread's.
+    pub(crate) fn forget(&self) {
+        for seat in &self.0 {
+            // SAFETY: only this thread uses the record. The waiter belongs to the parent: it is not retired here.
+            unsafe { *seat.waiter.get() = None };
+            seat.tag.store(0);
+        }
+    }
+
+    /// C2.
+    fn hold(&self, tag: u32) -> bool {
+        self.0.iter().any(|seat| seat.tag.compare_exchange(tag, tag).is_ok())
+    }
+
+    fn give_back_unneeded(&self) {
+        for seat in &self.0 {
+            let tag = seat.tag.load();
+            if tag != 0 && !descriptors::any_of(tag) {
+                seat.give_back();
+            }
+        }
+    }
+}
+
+impl Seat {
+    fn give_back(&self) {
+        let tag = self.tag.load();
+        // SAFETY: only this thread uses its seats, and no `Seated` is around. The seat still holds the instance.
+        unsafe {
+            if let Some(waiter) = (*self.waiter.get()).take() {
+                (*place(tag).arena.get()).assume_init_ref().retire(&waiter);
+            }
+        }
+        self.tag.store(0);
+    }
+}
+
+/// Why an instance could not be added.
+pub(crate) enum Unavailable {
+    /// The table is full.
+    TableFull,
+    /// The core refused.
+    Core(ntux_sync::Error),
+}
+
+/// The tag of the arena with this inode; attaches it if this process has not met it yet. The caller is inside.
+pub(crate) fn find_or_add(
+    file: FileId,
+    attach: impl FnOnce() -> Result<Arena, ntux_sync::Error>,
+) -> Result<u32, Unavailable> {
+    let same = |place: &&Instance| place.device.load() == file.device && place.inode.load() == file.inode;
+    TABLE_LOCK.with(|| match used().find(same) {
+        Some(place) => Ok(place.state.load() as u32),
+        None => add(file, attach().map_err(Unavailable::Core)?),
+    })
+}
+
+/// The instances in use. One that was leaving when this process was forked is neither used nor free any more.
+fn used() -> impl Iterator<Item = &'static Instance> {
+    TABLE[..BOUND.load() as usize].iter().filter(|place| !matches!(place.state.load(), 0 | LEAVING..))
+}
+
+fn add(file: FileId, arena: Arena) -> Result<u32, Unavailable> {
+    let free = TABLE.iter().position(|place| place.state.load() == 0).ok_or(Unavailable::TableFull)?;
+    if let Some(spin) = environment::spin() {
+        arena.set_spins(spin);
+    }
+    let instance = &TABLE[free];
+    let generation = (instance.generation.load() + 1) & (u32::MAX >> PLACE_BITS >> 1);
+    let generation = generation.max(1);
+    instance.generation.store(generation);
+    let tag = generation << PLACE_BITS | free as u32;
+    instance.device.store(file.device);
+    instance.inode.store(file.inode);
+    // SAFETY: the place is free, so no seat holds it and nobody reads the arena; the lock keeps other writers out.
+    unsafe { (*instance.arena.get()).write(arena) };
+    BOUND.store(BOUND.load().max(free as u32 + 1));
+    instance.state.store(u64::from(tag));
+    Ok(tag)
+}
+
+/// Unmaps instances that no thread uses and no known descriptor names, if there are many. The caller is inside.
+pub(crate) fn collect(record: &Record) {
+    if (used().count() as u32) < THRESHOLD.load() {
+        return;
+    }
+    record.seats.give_back_unneeded();
+    TABLE_LOCK.with(|| {
+        used().for_each(remove_if_unneeded);
+        THRESHOLD.store(UNCOLLECTED.max(2 * used().count() as u32));
+    });
+}
+
+fn remove_if_unneeded(instance: &'static Instance) {
+    let tag = instance.state.load() as u32;
+    if descriptors::any_of(tag) {
+        return;
+    }
+    // C1
+    if instance.state.compare_exchange(u64::from(tag), u64::from(tag) | LEAVING).is_err() {
+        return;
+    }
+    if threads::records().any(|record| record.seats.hold(tag)) {
+        instance.state.store(u64::from(tag));
+        return;
+    }
+    // SAFETY: no seat holds the instance and none can any more; the lock keeps other collectors out.
+    unsafe { (*instance.arena.get()).assume_init_drop() };
+    instance.state.store(0);
+}

@@ -1,0 +1,393 @@
+//! The fourteen requests: numbers, argument layouts, and the driver's checks in the driver's order.
+//!
+//! A request that fails has written nothing and changed nothing, with one exception that is the driver's: where the result
+//! cannot be written, the effect stands and the error is `EFAULT`. Of a wait's arguments only `index` is ever written.
+//!
+//! Between entry and exit of [`serve`] no handler of the program runs; one that is due runs in between two attempts
+//! (see [`crate::signals`]). So each attempt reads the arguments and looks the descriptors up anew, as the kernel does when
+//! it restarts a call.
+
+use crate::copy::{self, Fault};
+use crate::descriptors::{self, Known, NotOurs, What};
+use crate::instances::Seated;
+use crate::signals::{self, Restart};
+use crate::threads::{self, Record};
+use crate::{actions, device, fail};
+use core::ffi::c_int;
+use core::mem::{MaybeUninit, offset_of};
+use ntux_platform::atomic::{Ordering, compiler_fence};
+use ntux_sync::{Deadline, Error, Kind, New, Object};
+use std::os::fd::{BorrowedFd, IntoRawFd};
+use std::panic::AssertUnwindSafe;
+
+/// How the number of a request is made, here as the kernel's generic header does it.
+const fn number(direction: u32, nr: u32, size: usize) -> u32 {
+    direction << 30 | (size as u32) << 16 | (LETTER as u32) << 8 | nr
+}
+
+const LETTER: u8 = b'N';
+/// The program writes arguments.
+const IN: u32 = 1;
+/// The program reads results.
+const OUT: u32 = 2;
+
+pub(crate) const CREATE_SEM: u32 = number(IN, 0x80, size_of::<TwoWords>());
+pub(crate) const SEM_RELEASE: u32 = number(IN | OUT, 0x81, size_of::<u32>());
+pub(crate) const WAIT_ANY: u32 = number(IN | OUT, 0x82, size_of::<WaitArguments>());
+pub(crate) const WAIT_ALL: u32 = number(IN | OUT, 0x83, size_of::<WaitArguments>());
+pub(crate) const CREATE_MUTEX: u32 = number(IN, 0x84, size_of::<TwoWords>());
+pub(crate) const MUTEX_UNLOCK: u32 = number(IN | OUT, 0x85, size_of::<TwoWords>());
+pub(crate) const MUTEX_KILL: u32 = number(IN, 0x86, size_of::<u32>());
+pub(crate) const CREATE_EVENT: u32 = number(IN, 0x87, size_of::<TwoWords>());
+pub(crate) const EVENT_SET: u32 = number(OUT, 0x88, size_of::<u32>());
+pub(crate) const EVENT_RESET: u32 = number(OUT, 0x89, size_of::<u32>());
+pub(crate) const EVENT_PULSE: u32 = number(OUT, 0x8a, size_of::<u32>());
+pub(crate) const SEM_READ: u32 = number(OUT, 0x8b, size_of::<TwoWords>());
+pub(crate) const MUTEX_READ: u32 = number(OUT, 0x8c, size_of::<TwoWords>());
+pub(crate) const EVENT_READ: u32 = number(OUT, 0x8d, size_of::<TwoWords>());
+
+/// Semaphore: count, max. Mutex: owner, count. Event: manual, signaled.
+type TwoWords = [u32; 2];
+
+/// Arguments of both waits.
+#[repr(C)]
+#[derive(Clone, Copy)]
+struct WaitArguments {
+    timeout_ns: u64,
+    /// Address of `count` descriptors.
+    objects: u64,
+    words: WaitWords,
+}
+
+/// The part of a wait's arguments that is 32 bits wide.
+#[repr(C)]
+#[derive(Clone, Copy)]
+struct WaitWords {
+    count: u32,
+    /// The result.
+    index: u32,
+    flags: u32,
+    owner: u32,
+    /// A descriptor, 0 for none.
+    alert: u32,
+    pad: u32,
+}
+
+// SAFETY: integers of 4 bytes.
+unsafe impl copy::Plain for WaitWords {}
+
+const WORDS_OFFSET: usize = offset_of!(WaitArguments, words);
+const INDEX_OFFSET: usize = WORDS_OFFSET + offset_of!(WaitWords, index);
+const _: () = assert!(size_of::<WaitArguments>() == 40 && WORDS_OFFSET == 16 && INDEX_OFFSET == 20);
+
+/// The timeout is on the realtime clock.
+const REALTIME: u32 = 1;
+const OBJECTS_MAX: usize = 64;
+
+/// Whether a request's number is one of the fourteen. The whole 32 bits count.
+#[inline(always)]
+pub(crate) fn is_ours(request: u32) -> bool {
+    (request >> 8) as u8 == LETTER
+        && matches!(
+            request,
+            CREATE_SEM
+                | SEM_RELEASE
+                | WAIT_ANY
+                | WAIT_ALL
+                | CREATE_MUTEX
+                | MUTEX_UNLOCK
+                | MUTEX_KILL
+                | CREATE_EVENT
+                | EVENT_SET
+                | EVENT_RESET
+                | EVENT_PULSE
+                | SEM_READ
+                | MUTEX_READ
+                | EVENT_READ
+        )
+}
+
+/// Why a request did not succeed.
+enum Refusal {
+    /// This error number.
+    Error(c_int),
+    /// A signal took the thread out of its wait.
+    Interrupted,
+    /// Something changed meanwhile: from the start.
+    Again,
+    /// The descriptor is none of ours.
+    Foreign,
+}
+
+type Answer = Result<c_int, Refusal>;
+
+impl From<Fault> for Refusal {
+    fn from(_: Fault) -> Self {
+        Refusal::Error(libc::EFAULT)
+    }
+}
+
+impl From<Error> for Refusal {
+    fn from(error: Error) -> Self {
+        match error {
+            Error::Interrupted => Refusal::Interrupted,
+            error => Refusal::Error(device::error_number(&error)),
+        }
+    }
+}
+
+impl From<NotOurs> for Refusal {
+    fn from(why: NotOurs) -> Self {
+        match why {
+            NotOurs::Foreign => Refusal::Foreign,
+            NotOurs::Closed => Refusal::Error(libc::EBADF),
+            NotOurs::Unavailable(error) => Refusal::Error(error),
+            NotOurs::Changing => Refusal::Again,
+        }
+    }
+}
+
+/// Serves one of the fourteen requests; none when the descriptor is not ours. The error number is set on failure and
+/// untouched otherwise. Handlers may run in here and never return: this frame has no destructors.
+#[inline(always)]
+pub(crate) fn serve(fd: c_int, request: u32, argument: usize) -> Option<c_int> {
+    if !actions::active() && !device::meet(fd) {
+        return None;
+    }
+    loop {
+        // SAFETY: this thread's own error number.
+        let error_before = unsafe { *crate::errno() };
+        let Some(record) = threads::enter() else { return Some(fail(libc::ENOMEM)) };
+        let answer = attempt(record, fd, request, argument);
+        // SAFETY: as above.
+        unsafe { *crate::errno() = error_before };
+        let handled = threads::leave(record);
+        match answer {
+            Ok(result) => return Some(result),
+            Err(Refusal::Error(error)) => return Some(fail(error)),
+            Err(Refusal::Foreign) => return None,
+            Err(Refusal::Interrupted) if handled == Some(Restart::No) => return Some(fail(libc::EINTR)),
+            Err(Refusal::Interrupted | Refusal::Again) => {}
+        }
+    }
+}
+
+/// A defect of ours must not end the program: a panic becomes `EIO`.
+#[inline(never)]
+fn attempt(record: &'static Record, fd: c_int, request: u32, argument: usize) -> Answer {
+    record.counts.operation();
+    let work = AssertUnwindSafe(|| signals::with_faults(record, || perform(record, fd, request, argument)));
+    std::panic::catch_unwind(work).unwrap_or_else(|_| {
+        record.waiting.store(0);
+        Err(Refusal::Error(libc::EIO))
+    })
+}
+
+#[inline(always)]
+fn perform(record: &'static Record, fd: c_int, request: u32, argument: usize) -> Answer {
+    let known = descriptors::resolve(record, fd)?;
+    match known.what {
+        What::Device => on_device(record, fd, known.tag, request, argument),
+        What::Object(kind, object) => on_object(record, known.tag, kind, object, request, argument),
+    }
+}
+
+/// The thread's seat in the instance; none is taken before the arguments are read and all descriptors looked up.
+#[inline(always)]
+fn seat(record: &'static Record, tag: u32) -> Result<Seated<'static>, Refusal> {
+    record.seats.take(tag).ok_or(Refusal::Again)
+}
+
+fn on_device(record: &'static Record, fd: c_int, tag: u32, request: u32, argument: usize) -> Answer {
+    match request {
+        WAIT_ANY | WAIT_ALL => wait(record, tag, request == WAIT_ALL, argument),
+        CREATE_SEM => {
+            let [count, max] = copy::read(argument)?;
+            create(record, fd, tag, Kind::Semaphore, New::Semaphore { count, max })
+        }
+        CREATE_MUTEX => {
+            let [owner, count] = copy::read(argument)?;
+            create(record, fd, tag, Kind::Mutex, New::Mutex { owner, count })
+        }
+        CREATE_EVENT => {
+            let [manual, signaled]: TwoWords = copy::read(argument)?;
+            let kind = if manual != 0 { Kind::ManualEvent } else { Kind::AutoEvent };
+            create(record, fd, tag, kind, New::Event { manual: manual != 0, signaled: signaled != 0 })
+        }
+        _ => Err(Refusal::Error(libc::ENOTTY)),
+    }
+}
+
+fn create(record: &'static Record, fd: c_int, tag: u32, kind: Kind, new: New) -> Answer {
+    let Seated { arena, waiter } = seat(record, tag)?;
+    // SAFETY: the descriptor meant this device a moment ago. If the program closes it meanwhile and the number is used
+    // again, the new descriptor is of another file and means nothing, or nothing good, to a program that races like this.
+    let device = unsafe { BorrowedFd::borrow_raw(fd) };
+    let created = device::without_cancellation(|| arena.descriptor_create(waiter, device, new))?.into_raw_fd();
+    // The object's number is the descriptor's offset.
+    // SAFETY: a descriptor that the program does not know yet.
+    let offset = unsafe { libc::lseek64(created, 0, libc::SEEK_CUR) };
+    let (_, seen) = descriptors::look_up(created);
+    descriptors::remember(created, seen, Known { tag, what: What::Object(kind, Object(offset as u64)) });
+    Ok(created)
+}
+
+#[inline(always)]
+fn on_object(record: &'static Record, tag: u32, kind: Kind, object: Object, request: u32, argument: usize) -> Answer {
+    match request {
+        SEM_RELEASE => {
+            let count = copy::read(argument)?;
+            let Seated { arena, waiter } = of_kind(record, tag, kind == Kind::Semaphore)?;
+            written(argument, &arena.semaphore_release(waiter, object, count)?)
+        }
+        SEM_READ => {
+            let Seated { arena, waiter } = of_kind(record, tag, kind == Kind::Semaphore)?;
+            let (count, max) = arena.semaphore_read(waiter, object)?;
+            written(argument, &[count, max])
+        }
+        MUTEX_UNLOCK => {
+            let [owner, _]: TwoWords = copy::read(argument)?;
+            let Seated { arena, waiter } = by_owner(record, tag, kind, owner)?;
+            let count = arena.mutex_unlock(waiter, object, owner)?;
+            written(argument.wrapping_add(size_of::<u32>()), &count)
+        }
+        MUTEX_KILL => {
+            let owner = copy::read(argument)?;
+            let Seated { arena, waiter } = by_owner(record, tag, kind, owner)?;
+            arena.mutex_kill(waiter, object, owner)?;
+            Ok(0)
+        }
+        MUTEX_READ => {
+            let Seated { arena, waiter } = of_kind(record, tag, kind == Kind::Mutex)?;
+            let state = arena.mutex_read(waiter, object)?;
+            written(argument, &[state.owner, state.count])?;
+            if state.abandoned { Err(Refusal::Error(libc::EOWNERDEAD)) } else { Ok(0) }
+        }
+        EVENT_SET => {
+            let Seated { arena, waiter } = of_kind(record, tag, kind.is_event())?;
+            written(argument, &u32::from(arena.event_set(waiter, object)?))
+        }
+        EVENT_RESET => {
+            let Seated { arena, waiter } = of_kind(record, tag, kind.is_event())?;
+            written(argument, &u32::from(arena.event_reset(waiter, object)?))
+        }
+        EVENT_PULSE => {
+            let Seated { arena, waiter } = of_kind(record, tag, kind.is_event())?;
+            written(argument, &u32::from(arena.event_pulse(waiter, object)?))
+        }
+        EVENT_READ => {
+            let Seated { arena, waiter } = of_kind(record, tag, kind.is_event())?;
+            let (manual, signaled) = arena.event_read(waiter, object)?;
+            written(argument, &[u32::from(manual), u32::from(signaled)])
+        }
+        _ => Err(Refusal::Error(libc::ENOTTY)),
+    }
+}
+
+#[inline(always)]
+fn of_kind(record: &'static Record, tag: u32, fits: bool) -> Result<Seated<'static>, Refusal> {
+    if fits { seat(record, tag) } else { Err(Refusal::Error(libc::EINVAL)) }
+}
+
+#[inline(always)]
+fn by_owner(record: &'static Record, tag: u32, kind: Kind, owner: u32) -> Result<Seated<'static>, Refusal> {
+    if owner == 0 { Err(Refusal::Error(libc::EINVAL)) } else { of_kind(record, tag, kind == Kind::Mutex) }
+}
+
+#[inline(always)]
+fn written<T: copy::Plain>(address: usize, value: &T) -> Answer {
+    copy::write(address, value)?;
+    Ok(0)
+}
+
+fn wait(record: &'static Record, tag: u32, all: bool, argument: usize) -> Answer {
+    let [timeout_ns, list] = copy::read_pair(argument)?;
+    let WaitWords { count, flags, owner, alert, pad, .. } = copy::read(argument.wrapping_add(WORDS_OFFSET))?;
+    let count = count as usize;
+    if pad != 0 || flags & !REALTIME != 0 || owner == 0 || count > OBJECTS_MAX {
+        return Err(Refusal::Error(libc::EINVAL));
+    }
+    let mut room = [const { MaybeUninit::uninit() }; OBJECTS_MAX];
+    let descriptors = copy::read_slice(list as usize, &mut room[..count])?;
+    let mut room = [const { MaybeUninit::uninit() }; OBJECTS_MAX];
+    for (place, fd) in room.iter_mut().zip(descriptors) {
+        place.write(object_of(record, tag, *fd)?);
+    }
+    // SAFETY: the first `count` places were written just now.
+    let objects = unsafe { core::slice::from_raw_parts(room.as_ptr().cast::<Object>(), count) };
+    let alert = match alert {
+        0 => None,
+        fd => Some(object_of(record, tag, fd as c_int)?),
+    };
+    let Seated { arena, waiter } = seat(record, tag)?;
+    waiter.resume();
+    let sleeps = waiter.sleeps();
+    record.waiting.store(core::ptr::from_ref(waiter) as u64);
+    compiler_fence(Ordering::SeqCst);
+    // A signal that came before this point could not interrupt the wait, so its handler goes first, as if it had come
+    // before the call.
+    let ended = record.owed.is_empty().then(|| {
+        let deadline = deadline(timeout_ns, flags & REALTIME != 0);
+        match all {
+            false => arena.wait_any(waiter, objects, alert, owner, deadline),
+            true => arena.wait_all(waiter, objects, alert, owner, deadline),
+        }
+    });
+    record.waiting.store(0);
+    let ended = ended.ok_or(Refusal::Again)?;
+    record.counts.wait(waiter.sleeps() - sleeps);
+    let satisfied = ended?;
+    copy::write(argument.wrapping_add(INDEX_OFFSET), &satisfied.index)?;
+    if satisfied.abandoned { Err(Refusal::Error(libc::EOWNERDEAD)) } else { Ok(0) }
+}
+
+/// The object behind one descriptor of a wait: whatever else it is, the error is `EINVAL`.
+#[inline(always)]
+fn object_of(record: &'static Record, tag: u32, fd: c_int) -> Result<Object, Refusal> {
+    let known = match descriptors::look_up(fd) {
+        (Some(known), _) if known.tag == tag => Ok(known),
+        _ => descriptors::resolve(record, fd),
+    };
+    match known {
+        Ok(Known { tag: its, what: What::Object(_, object) }) if its == tag => Ok(object),
+        Err(NotOurs::Unavailable(error)) => Err(Refusal::Error(error)),
+        Err(NotOurs::Changing) => Err(Refusal::Again),
+        _ => Err(Refusal::Error(libc::EINVAL)),
+    }
+}
+
+/// The kernel's clock values are signed: what is negative there never comes on one clock, and is long past on the other.
+fn deadline(timeout_ns: u64, realtime: bool) -> Deadline {
+    const NEGATIVE: u64 = 1 << 63;
+    match (timeout_ns, realtime) {
+        (u64::MAX, _) | (NEGATIVE.., false) => Deadline::Never,
+        (NEGATIVE.., true) => Deadline::NOW,
+        (ns, true) => Deadline::Realtime(ns),
+        (ns, false) => Deadline::Monotonic(ns),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_the_fourteen_numbers_are_ours() {
+        let ours: Vec<u32> = (0..=u32::from(u16::MAX)).map(|low| 0xc004_0000 | low).filter(|n| is_ours(*n)).collect();
+        assert_eq!(ours, [SEM_RELEASE]);
+        assert!(is_ours(0x4008_4e80) && is_ours(0xc028_4e83) && is_ours(0x8008_4e8d));
+        for other in [0x4008_4e81, 0xc00c_4e80, 0x5401, 0x4e80, 0, u32::MAX] {
+            assert!(!is_ours(other), "{other:#x}");
+        }
+    }
+
+    #[test]
+    fn deadlines_as_the_kernel_takes_them() {
+        assert_eq!(deadline(u64::MAX, false), Deadline::Never);
+        assert_eq!(deadline(u64::MAX, true), Deadline::Never);
+        assert_eq!(deadline(1 << 63, false), Deadline::Never);
+        assert_eq!(deadline(1 << 63, true), Deadline::NOW);
+        assert_eq!(deadline(5, false), Deadline::Monotonic(5));
+        assert_eq!(deadline(5, true), Deadline::Realtime(5));
+    }
+}

@@ -1,0 +1,43 @@
+//! A preloaded library that serves `/dev/ntsync` in user space, for programs that were written for the driver.
+//!
+//! * [`entry`]: the C library's functions that this library stands in front of, and [`next`], the real ones
+//! * [`device`]: which paths mean the device, and what opening it does; [`node`]: what those see who only look at it
+//! * [`ioctl`]: the fourteen requests with the driver's checks in the driver's order, over [`copy`], the guarded copy
+//! * [`descriptors`]: what this process knows about its descriptors; [`instances`]: the arenas behind them
+//! * [`signals`]: how a handler may run at any instruction, block, and never return; [`actions`]: the program's handlers
+//! * [`threads`]: one record for each thread; [`environment`] and [`log`]: what the user asks for and gets told
+//!
+//! Nothing on the way of an ioctl allocates, takes a lock that another thread could hold for long, or is a cancellation
+//! point: a program may call ioctl from a handler that interrupted anything.
+#![cfg(target_os = "linux")]
+// The unit tests have no entry points: they would stand in front of the C library of the test program itself.
+#![cfg_attr(test, allow(dead_code))]
+
+mod actions;
+mod copy;
+mod descriptors;
+mod device;
+#[cfg(not(test))]
+mod entry;
+mod environment;
+mod instances;
+mod ioctl;
+mod lock;
+mod log;
+mod next;
+mod node;
+mod signals;
+mod threads;
+
+/// The calling thread's error number, to read and to set.
+fn errno() -> *mut libc::c_int {
+    // SAFETY: has no precondition; the address is valid as long as the thread lives.
+    unsafe { libc::__errno_location() }
+}
+
+/// Reports a failure in the C library's way.
+fn fail(error: libc::c_int) -> libc::c_int {
+    // SAFETY: this thread's own error number.
+    unsafe { *errno() = error };
+    -1
+}

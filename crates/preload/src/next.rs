@@ -1,0 +1,103 @@
+//! The real functions behind the ones that [`crate::entry`] stands in front of.
+//!
+//! Each is looked up once: by the constructor, or on first use, as constructors of other libraries may call before ours.
+//! `open`, `openat` and `ioctl` are variadic in C; on x86-64 and aarch64 Linux their integer and pointer arguments travel
+//! in the same registers as those of a function with a fixed list, which is what is declared here.
+
+use libc::{c_char, c_int, c_uint, c_ulong, c_void, mode_t};
+use ntux_platform::atomic::Word64;
+
+/// The address of the C library's function `name` (which ends with a zero), remembered in `cache`; none if it has none.
+#[inline(always)]
+pub(crate) fn address(cache: &Word64, name: &str) -> Option<usize> {
+    match cache.load() {
+        0 => look_up(cache, name),
+        known => Some(known as usize),
+    }
+}
+
+#[cold]
+fn look_up(cache: &Word64, name: &str) -> Option<usize> {
+    // SAFETY: the name ends with a zero; asking for a symbol has no other precondition.
+    let found = unsafe { libc::dlsym(libc::RTLD_NEXT, name.as_ptr().cast()) };
+    cache.store(found as u64);
+    (!found.is_null()).then_some(found as usize)
+}
+
+macro_rules! next {
+    ($(fn $name:ident($($argument:ident: $type:ty),*);)*) => {
+        $(
+            /// The real function of this name; -1 with `ENOSYS` where the C library has none.
+            ///
+            /// # Safety
+            /// As for the function itself.
+            #[inline(always)]
+            pub(crate) unsafe fn $name($($argument: $type),*) -> c_int {
+                let Some(address) = address(&cache::$name, concat!(stringify!($name), "\0")) else {
+                    return crate::fail(libc::ENOSYS);
+                };
+                type Function = unsafe extern "C-unwind" fn($($type),*) -> c_int;
+                // SAFETY: the C library's function of this name, which takes these arguments.
+                let function = unsafe { core::mem::transmute::<usize, Function>(address) };
+                // SAFETY: the caller's promise.
+                unsafe { function($($argument),*) }
+            }
+        )*
+
+        #[allow(non_upper_case_globals, reason = "named after the functions")]
+        mod cache {
+            use ntux_platform::atomic::Word64;
+            $(pub(super) static $name: Word64 = Word64::new(0);)*
+        }
+
+        /// Looks all of them up.
+        pub(crate) fn resolve() {
+            $(let _ = look_up(&cache::$name, concat!(stringify!($name), "\0"));)*
+        }
+    };
+}
+
+next! {
+    fn open(path: *const c_char, flags: c_int, mode: mode_t);
+    fn open64(path: *const c_char, flags: c_int, mode: mode_t);
+    fn openat(directory: c_int, path: *const c_char, flags: c_int, mode: mode_t);
+    fn openat64(directory: c_int, path: *const c_char, flags: c_int, mode: mode_t);
+    fn __open_2(path: *const c_char, flags: c_int);
+    fn __open64_2(path: *const c_char, flags: c_int);
+    fn __openat_2(directory: c_int, path: *const c_char, flags: c_int);
+    fn __openat64_2(directory: c_int, path: *const c_char, flags: c_int);
+    fn access(path: *const c_char, mode: c_int);
+    fn faccessat(directory: c_int, path: *const c_char, mode: c_int, flags: c_int);
+    fn stat(path: *const c_char, status: *mut libc::stat);
+    fn stat64(path: *const c_char, status: *mut libc::stat);
+    fn lstat(path: *const c_char, status: *mut libc::stat);
+    fn lstat64(path: *const c_char, status: *mut libc::stat);
+    fn fstatat(directory: c_int, path: *const c_char, status: *mut libc::stat, flags: c_int);
+    fn fstatat64(directory: c_int, path: *const c_char, status: *mut libc::stat, flags: c_int);
+    fn __xstat(version: c_int, path: *const c_char, status: *mut libc::stat);
+    fn __xstat64(version: c_int, path: *const c_char, status: *mut libc::stat);
+    fn __lxstat(version: c_int, path: *const c_char, status: *mut libc::stat);
+    fn __lxstat64(version: c_int, path: *const c_char, status: *mut libc::stat);
+    fn statx(directory: c_int, path: *const c_char, flags: c_int, mask: c_uint, status: *mut libc::statx);
+    fn ioctl(fd: c_int, request: c_ulong, argument: *mut c_void);
+    fn close(fd: c_int);
+    fn dup2(old: c_int, new: c_int);
+    fn dup3(old: c_int, new: c_int, flags: c_int);
+    fn close_range(first: c_uint, last: c_uint, flags: c_int);
+    fn sigprocmask(how: c_int, new: *const libc::sigset_t, old: *mut libc::sigset_t);
+    fn pthread_sigmask(how: c_int, new: *const libc::sigset_t, old: *mut libc::sigset_t);
+    fn sigaction(signal: c_int, new: *const libc::sigaction, old: *mut libc::sigaction);
+}
+
+/// The real `closefrom`, which returns nothing.
+///
+/// # Safety
+/// As for the function itself.
+pub(crate) unsafe fn closefrom(first: c_int) {
+    static CACHE: Word64 = Word64::new(0);
+    let Some(address) = address(&CACHE, "closefrom\0") else { return };
+    // SAFETY: the C library's function of this name, which takes this argument.
+    let function: unsafe extern "C-unwind" fn(c_int) = unsafe { core::mem::transmute(address) };
+    // SAFETY: the caller's promise.
+    unsafe { function(first) }
+}

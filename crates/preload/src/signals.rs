@@ -1,0 +1,358 @@
+//! How a signal handler of the program may run at any instruction, block for minutes, and never return.
+//!
+//! The real driver is immune: a signal takes the thread out of its wait before a handler runs. Here the same is arranged
+//! in user space. From the first use of the device on, the kernel calls [`trampoline`] instead of the program's handler
+//! ([`crate::actions`] keeps the program's view). It finds the thread
+//!
+//! * **outside** this library: it calls the program's handler at once, with the mask that the program asked for;
+//! * **inside**, by a fault (the signal was caused by the very instruction): in the guarded copy it continues at the
+//!   landing; elsewhere it is the program's;
+//! * **inside**, by any other signal: it *owes* the handler. It takes the wait in progress out of all queues
+//!   ([`ntux_sync::Waiter::interrupt`]), blocks all signals in the interrupted context and returns there. The operation
+//!   ends, with what it was granted before or with nothing, and the thread comes to the [`door`].
+//!
+//! At the door nothing of ours is half done. The thread sends itself the signal it owes, and unblocks: the kernel runs
+//! the handler there. If it returns, an interrupted wait starts again at the tail of the queues (`SA_RESTART`) or fails
+//! with `EINTR`. If it never returns, nothing is lost: the frames on the stack below it have no destructors.
+//!
+//! # Rules
+//! * S1: the trampoline runs with all asynchronous signals blocked, so two of them never nest in it. Only faults, the
+//!   C library's own signals and a fault's signal sent by `kill` may come in between; the last are put back (S4).
+//! * S2: at most one signal is owed: from the trampoline's return to the door all others are blocked, in the kernel.
+//! * S3: at the door the signal becomes *due*: its information is kept here, and a stand-in with [`STAND_IN`] is queued,
+//!   which the trampoline replaces. So nothing gets lost where the kernel merges two signals of one number: if a genuine
+//!   one comes first, it becomes due in turn.
+//! * S4: a signal that may not be owed (S2) is blocked in the interrupted context and sent again to this thread.
+//! * S5: the mask is restored by the last instruction before the handler ([`restore`]), in a frame without destructors.
+//! * S6: a fault's signal that the program blocks is unblocked for the time inside; one sent by `kill` is put back (S4).
+//!
+//! # Interrupted at each step
+//! Before `inside` is set and after it is cleared the handler runs directly: as if the signal had come before or after
+//! the call. Between clearing and the door, likewise, and the owed one follows. A thread killed at any step is the core's
+//! business: what it owed dies with it.
+
+use crate::threads::{self, Record};
+use crate::{actions, copy};
+use core::cell::UnsafeCell;
+use core::ffi::{c_int, c_void};
+use core::mem::MaybeUninit;
+use ntux_platform::atomic::{Ordering, Word32, Word64, compiler_fence};
+use ntux_sync::Waiter;
+
+/// Signals, one bit each, as the kernel has them: bit `signal - 1`.
+pub(crate) type Mask = u64;
+
+pub(crate) const fn bit(signal: c_int) -> Mask {
+    1 << (signal - 1)
+}
+
+/// Signals that an instruction can cause. Blocking them would turn such a fault into the process's end.
+const FAULTS: Mask = bit(libc::SIGSEGV)
+    | bit(libc::SIGBUS)
+    | bit(libc::SIGILL)
+    | bit(libc::SIGFPE)
+    | bit(libc::SIGTRAP)
+    | bit(libc::SIGSYS);
+/// Signals that the guarded copy can cause.
+const GUARDED: Mask = bit(libc::SIGSEGV) | bit(libc::SIGBUS);
+/// Signals that the C library keeps for itself (cancellation and changes of identity); it handles them alone.
+const LIBRARY: Mask = bit(32) | bit(33);
+/// Signals that come from outside at any time: blocked while one is owed, and in the trampoline.
+pub(crate) const ASYNCHRONOUS: Mask = !(FAULTS | LIBRARY | bit(libc::SIGKILL) | bit(libc::SIGSTOP));
+
+/// What the kernel keeps of a signal's information: 48 bytes.
+type Information = [u64; 6];
+
+/// Marks the stand-in of a due signal, in bytes that `kill` leaves zero.
+const STAND_IN: u64 = 0x6e74_7578_2d64_7565;
+
+/// Whether an interrupted call starts again.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Restart {
+    /// The handler has `SA_RESTART`.
+    Again,
+    /// It has not: `EINTR`.
+    No,
+}
+
+/// The one signal whose handler waits for the door (S2).
+pub(crate) struct Owed {
+    signal: Word32,
+    restart: Word32,
+    mask: Word64,
+    information: UnsafeCell<Information>,
+}
+
+impl Owed {
+    #[inline(always)]
+    pub(crate) fn is_empty(&self) -> bool {
+        self.signal.load() == 0
+    }
+
+    pub(crate) fn clear(&self) {
+        self.signal.store(0);
+    }
+}
+
+/// Signals that were sent again at a door, until the kernel delivers their stand-ins (S3).
+pub(crate) struct Due {
+    signals: Word64,
+    information: UnsafeCell<[Information; 64]>,
+}
+
+impl Due {
+    pub(crate) fn clear(&self) {
+        self.signals.store(0);
+    }
+
+    fn has(&self, signal: c_int) -> bool {
+        self.signals.load() & bit(signal) != 0
+    }
+
+    /// The signal is not due yet: whoever delivers it takes it from here first.
+    fn put(&self, signal: c_int, information: Information) {
+        // SAFETY: only this thread uses it, and only with the signal itself blocked.
+        unsafe { (*self.information.get())[signal as usize - 1] = information };
+        self.signals.fetch_add(bit(signal));
+    }
+
+    /// The signal is due.
+    fn take(&self, signal: c_int) -> Information {
+        // SAFETY: as in `put`.
+        let information = unsafe { (*self.information.get())[signal as usize - 1] };
+        self.signals.fetch_add(bit(signal).wrapping_neg());
+        information
+    }
+}
+
+/// What the kernel calls in place of the program's handlers.
+///
+/// # Safety
+/// Called by the kernel as a signal handler.
+pub(crate) unsafe extern "C-unwind" fn trampoline(signal: c_int, info: *mut libc::siginfo_t, context: *mut c_void) {
+    // SAFETY: the kernel hands in valid memory for the time of the handler.
+    let (information, machine) =
+        unsafe { (&mut *info.cast::<Information>(), &mut *context.cast::<libc::ucontext_t>()) };
+    // SAFETY: as above.
+    let code = unsafe { (*info).si_code };
+    let record = threads::current();
+    if bit(signal) & FAULTS != 0 && code > 0 {
+        if let Some(landing) = copy::landing(counter(machine)) {
+            set_counter(machine, landing);
+            return;
+        }
+    } else if let Some(record) = record {
+        if !replace_stand_in(record, signal, information) {
+            return;
+        }
+        if record.is_inside() && !cfg!(feature = "planted") {
+            owe(record, signal, information, machine);
+            return;
+        }
+    }
+    // SAFETY: the kernel's own arguments.
+    unsafe { actions::perform(signal, info, context) };
+}
+
+/// S3: puts the due signal's information in place of its stand-in's. False if there is nothing to deliver.
+fn replace_stand_in(record: &Record, signal: c_int, information: &mut Information) -> bool {
+    let due = record.due.has(signal);
+    let bare = information[0] as u32 == signal as u32 && information[1..] == [0; 5];
+    if information[3] == STAND_IN || (bare && due) {
+        if due {
+            *information = record.due.take(signal);
+        }
+        return due;
+    }
+    if due {
+        let genuine = core::mem::replace(information, record.due.take(signal));
+        record.due.put(signal, genuine);
+        // A queue of real-time signals still holds the stand-in; of others the kernel kept only one.
+        if signal < libc::SIGRTMIN() {
+            send_to_self(signal, &stand_in(signal));
+        }
+    }
+    true
+}
+
+fn stand_in(signal: c_int) -> Information {
+    // Layout of siginfo for `kill`: signal, error, code (SI_USER: such a one is always taken), process, user; then ours.
+    [signal as u64, 0, 0, STAND_IN, 0, 0]
+}
+
+/// S2 and S4: the thread is inside, the handler has to wait.
+fn owe(record: &Record, signal: c_int, information: &Information, machine: &mut libc::ucontext_t) {
+    let interrupted = mask_of(machine);
+    let meant_to_be_blocked = record.faults_blocked.load() != 0 && bit(signal) & GUARDED != 0;
+    if !record.owed.is_empty() || meant_to_be_blocked {
+        *interrupted |= bit(signal);
+        send_to_self(signal, information);
+        return;
+    }
+    // The signal's number is stored first: from here on a fault's signal that comes in between is put back.
+    record.owed.signal.store(signal as u32);
+    compiler_fence(Ordering::SeqCst);
+    record.owed.restart.store(u32::from(actions::of(signal).flags & libc::SA_RESTART != 0));
+    record.owed.mask.store(*interrupted);
+    // SAFETY: only this thread uses it, and nobody reads it before the door.
+    unsafe { *record.owed.information.get() = *information };
+    *interrupted |= ASYNCHRONOUS;
+    // SAFETY: null, or the waiter of the wait in progress on this thread, which outlives it.
+    if let Some(waiter) = unsafe { (record.waiting.load() as *const Waiter).as_ref() } {
+        waiter.interrupt();
+    }
+}
+
+/// Runs the handler that is owed; may never return. The caller is outside, and its frame has no destructors.
+#[cold]
+#[inline(never)]
+pub(crate) fn door(record: &Record) -> Restart {
+    let signal = record.owed.signal.load() as c_int;
+    let restart = if record.owed.restart.load() != 0 { Restart::Again } else { Restart::No };
+    let mask = record.owed.mask.load();
+    // SAFETY: this thread's own; signals are blocked, so nobody writes it now.
+    record.due.put(signal, unsafe { *record.owed.information.get() });
+    record.owed.clear();
+    send_to_self(signal, &stand_in(signal));
+    restore(mask);
+    // Delivered by now, unless another thread has the signal ignored since.
+    if record.due.has(signal) {
+        record.due.take(signal);
+    }
+    restart
+}
+
+/// Takes the mask of the interrupted context: what the kernel restores when the handler returns.
+fn mask_of(machine: &mut libc::ucontext_t) -> &mut Mask {
+    // SAFETY: the kernel's mask is the first 8 bytes of the C library's, on every architecture that is served.
+    unsafe { &mut *(&raw mut machine.uc_sigmask).cast::<Mask>() }
+}
+
+/// The mask that was in force when the handler of this context was called.
+pub(crate) fn mask_before(machine: &mut libc::ucontext_t) -> Mask {
+    *mask_of(machine)
+}
+
+#[cfg(target_arch = "x86_64")]
+fn counter(machine: &libc::ucontext_t) -> usize {
+    machine.uc_mcontext.gregs[libc::REG_RIP as usize] as usize
+}
+
+#[cfg(target_arch = "x86_64")]
+fn set_counter(machine: &mut libc::ucontext_t, counter: usize) {
+    machine.uc_mcontext.gregs[libc::REG_RIP as usize] = counter as i64;
+}
+
+#[cfg(target_arch = "aarch64")]
+fn counter(machine: &libc::ucontext_t) -> usize {
+    machine.uc_mcontext.pc as usize
+}
+
+#[cfg(target_arch = "aarch64")]
+fn set_counter(machine: &mut libc::ucontext_t, counter: usize) {
+    machine.uc_mcontext.pc = counter as u64;
+}
+
+/// Queues a signal with its information for this thread alone. The error number stays as it was.
+pub(crate) fn send_to_self(signal: c_int, information: &Information) {
+    let mut whole = MaybeUninit::<[u64; 16]>::zeroed();
+    // SAFETY: the kernel reads 128 bytes, of which the first 48 are the information; the thread's own ids always exist.
+    unsafe {
+        whole.as_mut_ptr().cast::<Information>().write(*information);
+        let error = *crate::errno();
+        let (process, thread) = (libc::getpid(), libc::syscall(libc::SYS_gettid));
+        libc::syscall(libc::SYS_rt_tgsigqueueinfo, process, thread, signal, whole.as_ptr());
+        *crate::errno() = error;
+    }
+}
+
+/// Takes note of a mask that the program gives to this thread.
+pub(crate) fn note_mask(record: &Record, mask: Mask) {
+    record.faults_blocked.store(u32::from(mask & GUARDED != 0));
+}
+
+/// Takes note of the mask as it is now, after the program changed it by a function that we stand in front of.
+pub(crate) fn note_changed_mask() {
+    if let Some(record) = threads::current() {
+        note_mask(record, change(libc::SIG_BLOCK, 0));
+    }
+}
+
+/// Runs `work` so that the guarded copy can fail: the kernel kills a thread that faults with the fault's signal blocked.
+/// A program that blocks these signals pays two system calls for each operation. The note may be out of date after a
+/// jump that restored a mask: one that says "blocked" is corrected here, one that does not is the difference that is left.
+#[inline(always)]
+pub(crate) fn with_faults<R>(record: &Record, work: impl FnOnce() -> R) -> R {
+    if record.faults_blocked.load() == 0 { work() } else { with_faults_unblocked(record, work) }
+}
+
+#[cold]
+fn with_faults_unblocked<R>(record: &Record, work: impl FnOnce() -> R) -> R {
+    let blocked = change(libc::SIG_UNBLOCK, GUARDED) & GUARDED;
+    let result = work();
+    change(libc::SIG_BLOCK, blocked);
+    record.faults_blocked.store(u32::from(blocked != 0));
+    result
+}
+
+/// Blocks all asynchronous signals and returns the mask from before. The error number stays as it was.
+pub(crate) fn block() -> Mask {
+    change(libc::SIG_BLOCK, ASYNCHRONOUS)
+}
+
+/// Makes `mask` the thread's mask. Signals that this unblocks are handled before it returns, if it ever does (S5).
+#[inline(always)]
+pub(crate) fn restore(mask: Mask) {
+    change(libc::SIG_SETMASK, mask);
+}
+
+/// Changes the thread's mask and returns the one before. The error number stays as it was.
+#[inline(always)]
+pub(crate) fn change(how: c_int, mask: Mask) -> Mask {
+    let mut before: Mask = 0;
+    // SAFETY: reads one mask and writes one. Handlers that this lets run may unwind: the function is a few instructions
+    // with unwind information and nothing to clean up.
+    unsafe { ntux_change_mask(how, &mask, &mut before) };
+    before
+}
+
+unsafe extern "C-unwind" {
+    /// The system call itself, in a frame of its own.
+    fn ntux_change_mask(how: c_int, mask: *const Mask, before: *mut Mask);
+}
+
+#[cfg(target_arch = "x86_64")]
+core::arch::global_asm!(
+    ".pushsection .text.ntux_change_mask,\"ax\",@progbits",
+    ".p2align 4",
+    ".globl ntux_change_mask",
+    ".hidden ntux_change_mask",
+    ".type ntux_change_mask,@function",
+    "ntux_change_mask:",
+    ".cfi_startproc",
+    "mov r10d, 8",
+    "mov eax, 14",
+    "syscall",
+    "ret",
+    ".cfi_endproc",
+    ".size ntux_change_mask, .-ntux_change_mask",
+    ".popsection",
+);
+
+#[cfg(target_arch = "aarch64")]
+core::arch::global_asm!(
+    ".pushsection .text.ntux_change_mask,\"ax\",@progbits",
+    ".p2align 4",
+    ".globl ntux_change_mask",
+    ".hidden ntux_change_mask",
+    ".type ntux_change_mask,@function",
+    "ntux_change_mask:",
+    ".cfi_startproc",
+    "mov x3, #8",
+    "mov x8, #135",
+    "svc #0",
+    "ret",
+    ".cfi_endproc",
+    ".size ntux_change_mask, .-ntux_change_mask",
+    ".popsection",
+);

@@ -1,0 +1,360 @@
+//! One record for each thread that uses the device: whether it is inside this library, and what it keeps.
+//!
+//! # The record
+//! A page of its own in a list that only grows; a record whose thread ended serves another thread. The thread finds it
+//! through one word of thread-local storage at a fixed offset (the initial-exec model), because a signal handler may read
+//! it at any instruction, and the general model may allocate there.
+//!
+//! `inside` is set from [`enter`] to [`leave`]: the time when a handler of the program must not run on this stack.
+//!
+//! # Processes
+//! `holder` names the *lineage*, a number that each process gives itself. It lies in a page that the kernel empties at a
+//! fork, so a child finds out at its next [`enter`], however it was forked, and starts with no seat in any arena: those of
+//! the parent's threads are the parent's. A `vfork` child shares the page, so it is told apart by its process id.
+//!
+//! # A thread that ends
+//! The destructor of a pthread key gives back its seats and its record. The key is made by the constructor, so it is one
+//! of the first 32, for which the C library needs no memory later.
+
+use crate::{instances, log, signals};
+use core::cell::UnsafeCell;
+use core::ptr::NonNull;
+use ntux_platform::atomic::{Ordering, Word32, Word64, compiler_fence};
+
+/// What one thread keeps. Everything in it is touched by that thread (and its handlers) alone, except `holder`, `next`,
+/// the tags of the seats and the counts, which others read.
+#[repr(C, align(64))]
+pub(crate) struct Record {
+    inside: Word32,
+    /// The program blocks SIGSEGV or SIGBUS on this thread, as far as is known ([`signals::with_faults`]).
+    pub(crate) faults_blocked: Word32,
+    /// Address of the [`ntux_sync::Waiter`] that is in a wait, for the trampoline; 0 when none is.
+    pub(crate) waiting: Word64,
+    pub(crate) seats: instances::Seats,
+    pub(crate) counts: log::Counts,
+    pub(crate) owed: signals::Owed,
+    pub(crate) due: signals::Due,
+    /// Lineage of the process whose thread has it; with [`UNHELD`] when that thread ended.
+    holder: Word64,
+    /// The next record of the list, written before the record is in the list.
+    next: UnsafeCell<Option<&'static Record>>,
+}
+
+// SAFETY: what is not atomic is touched by the holder's thread only; `next` is written before the record is shared.
+unsafe impl Sync for Record {}
+
+/// In `holder`: no thread has the record.
+const UNHELD: u64 = 1 << 63;
+
+/// All records, newest first: the address of one, or 0.
+static RECORDS: Word64 = Word64::new(0);
+/// Address of the page that a fork empties; its first word is the lineage.
+static LINEAGE: Word64 = Word64::new(0);
+/// The highest lineage given so far by this process or those it was forked from.
+static LINEAGES: Word32 = Word32::new(0);
+/// The pthread key whose destructor ends a thread's record, plus one.
+static KEY: Word32 = Word32::new(0);
+
+#[cfg(target_arch = "x86_64")]
+core::arch::global_asm!(
+    ".pushsection .tbss.ntux_record,\"awT\",@nobits",
+    ".globl ntux_record",
+    ".hidden ntux_record",
+    ".type ntux_record,@object",
+    ".size ntux_record,8",
+    ".p2align 3",
+    "ntux_record:",
+    ".zero 8",
+    ".popsection",
+);
+
+#[cfg(target_arch = "aarch64")]
+core::arch::global_asm!(
+    ".pushsection .tbss.ntux_record,\"awT\",%nobits",
+    ".globl ntux_record",
+    ".hidden ntux_record",
+    ".type ntux_record,%object",
+    ".size ntux_record,8",
+    ".p2align 3",
+    "ntux_record:",
+    ".zero 8",
+    ".popsection",
+);
+
+/// Where this thread keeps the address of its record.
+#[inline(always)]
+fn place() -> *mut Option<NonNull<Record>> {
+    let place: usize;
+    #[cfg(target_arch = "x86_64")]
+    // SAFETY: reads this thread's base address and the word's offset from it, and changes nothing.
+    unsafe {
+        core::arch::asm!(
+            "mov {place}, qword ptr fs:[0]",
+            "add {place}, qword ptr [rip + ntux_record@GOTTPOFF]",
+            place = out(reg) place,
+            options(nostack, readonly),
+        );
+    }
+    #[cfg(target_arch = "aarch64")]
+    // SAFETY: reads this thread's base address and the word's offset from it, and changes nothing.
+    unsafe {
+        core::arch::asm!(
+            "adrp {offset}, :gottprel:ntux_record",
+            "ldr {offset}, [{offset}, :gottprel_lo12:ntux_record]",
+            "mrs {place}, tpidr_el0",
+            "add {place}, {place}, {offset}",
+            offset = out(reg) _,
+            place = out(reg) place,
+            options(nostack, readonly, preserves_flags),
+        );
+    }
+    place as *mut Option<NonNull<Record>>
+}
+
+/// This thread's record, if it has one of this process. Async-signal-safe.
+#[inline(always)]
+pub(crate) fn current() -> Option<&'static Record> {
+    // SAFETY: this thread's own word, zero at first, which is none; records are never unmapped.
+    let record = unsafe { (*place()).map(|record| record.as_ref()) }?;
+    (record.holder.load() == lineage()).then_some(record)
+}
+
+/// Marks this thread as inside and returns its record; none when there is no memory for one.
+#[inline(always)]
+pub(crate) fn enter() -> Option<&'static Record> {
+    let record = match current() {
+        Some(record) => record,
+        None => claim()?,
+    };
+    record.inside.store(1);
+    // The handler on this same thread must see the mark before anything that follows.
+    compiler_fence(Ordering::SeqCst);
+    Some(record)
+}
+
+/// Ends what [`enter`] began. A handler that was kept waiting runs here, and may never return; see [`signals::door`].
+/// Says whether one ran, and whether its signal asks that an interrupted call be restarted.
+///
+/// The caller's frame is on the stack when a handler ends the thread: it must have no destructors.
+#[inline(always)]
+pub(crate) fn leave(record: &'static Record) -> Option<signals::Restart> {
+    compiler_fence(Ordering::SeqCst);
+    record.inside.store(0);
+    compiler_fence(Ordering::SeqCst);
+    if record.owed.is_empty() { None } else { Some(signals::door(record)) }
+}
+
+impl Record {
+    /// Whether its thread is between [`enter`] and [`leave`].
+    pub(crate) fn is_inside(&self) -> bool {
+        self.inside.load() != 0
+    }
+
+    fn forget_everything(&self) {
+        self.inside.store(0);
+        self.waiting.store(0);
+        self.seats.forget();
+        self.counts.clear();
+        self.owed.clear();
+        self.due.clear();
+    }
+}
+
+/// The records of this process, also those whose thread ended: their counts still stand.
+pub(crate) fn records() -> impl Iterator<Item = &'static Record> {
+    let lineage = lineage();
+    all_records().filter(move |record| record.holder.load() & !UNHELD == lineage)
+}
+
+fn all_records() -> impl Iterator<Item = &'static Record> {
+    // SAFETY: the list only ever grows at its head, and records stay mapped.
+    let first = unsafe { (RECORDS.load() as *const Record).as_ref() };
+    // SAFETY: `next` was written before the record was put into the list, and never again.
+    core::iter::successors(first, |record| unsafe { *record.next.get() })
+}
+
+/// The number of this process; it changes at a fork. Async-signal-safe.
+#[inline(always)]
+pub(crate) fn lineage() -> u64 {
+    // SAFETY: 0 or the page that `renew_lineage` mapped for good.
+    let given = unsafe { (LINEAGE.load() as *const Word64).as_ref() }.map_or(0, Word64::load);
+    if given == 0 { renew_lineage() } else { given }
+}
+
+/// Whether this is a `vfork` child that still runs in its parent's memory, where nothing may be changed.
+pub(crate) fn borrows_memory() -> bool {
+    lineage() as u32 != process_id()
+}
+
+fn process_id() -> u32 {
+    // SAFETY: has no precondition.
+    unsafe { libc::getpid() as u32 }
+}
+
+#[cold]
+fn renew_lineage() -> u64 {
+    let word = lineage_page();
+    let seen = LINEAGES.fetch_add(1).wrapping_add(1);
+    let mine = u64::from(seen & 0x7fff_ffff) << 32 | u64::from(process_id());
+    match word.compare_exchange(0, mine) {
+        Ok(()) => mine,
+        Err(found) => found,
+    }
+}
+
+fn lineage_page() -> &'static Word64 {
+    let known = LINEAGE.load();
+    if known != 0 {
+        // SAFETY: mapped below, for good.
+        return unsafe { &*(known as *const Word64) };
+    }
+    let page = map_page();
+    if page.is_null() {
+        // Without the page a fork cannot be noticed; a word of ours serves all other purposes.
+        static SUBSTITUTE: Word64 = Word64::new(0);
+        return &SUBSTITUTE;
+    }
+    // SAFETY: a page of ours; on a kernel before 4.14 the advice fails, and a forked child keeps its parent's lineage.
+    unsafe { libc::madvise(page, PAGE, libc::MADV_WIPEONFORK) };
+    let _ = LINEAGE.compare_exchange(0, page as u64);
+    // SAFETY: whichever page won is mapped for good.
+    unsafe { &*(LINEAGE.load() as *const Word64) }
+}
+
+/// Enough for a record, and a whole page where pages are 4 KiB.
+const PAGE: usize = 4096;
+const _: () = assert!(size_of::<Record>() <= PAGE);
+
+/// A page that reads as zero; null when there is none.
+pub(crate) fn map_page() -> *mut libc::c_void {
+    let (access, kind) = (libc::PROT_READ | libc::PROT_WRITE, libc::MAP_PRIVATE | libc::MAP_ANONYMOUS);
+    // SAFETY: a new mapping; nothing existing changes.
+    let page = unsafe { libc::mmap(core::ptr::null_mut(), PAGE, access, kind, -1, 0) };
+    if page == libc::MAP_FAILED { core::ptr::null_mut() } else { page }
+}
+
+/// Finds a record for this thread. Signals are blocked meanwhile: a handler that came between could claim a second one.
+#[cold]
+fn claim() -> Option<&'static Record> {
+    let mask = signals::block();
+    let record = current().or_else(claim_blocked);
+    if let Some(record) = record {
+        signals::note_mask(record, mask);
+    }
+    signals::restore(mask);
+    record
+}
+
+fn claim_blocked() -> Option<&'static Record> {
+    let lineage = lineage();
+    let record = match all_records().find_map(|record| take_over(record, lineage)) {
+        Some(record) => record,
+        None => add_record(lineage)?,
+    };
+    // SAFETY: this thread's own word.
+    unsafe { *place() = Some(NonNull::from(record)) };
+    at_thread_end(record);
+    Some(record)
+}
+
+fn take_over(record: &'static Record, lineage: u64) -> Option<&'static Record> {
+    let holder = record.holder.load();
+    if holder == lineage || record.holder.compare_exchange(holder, lineage).is_err() {
+        return None;
+    }
+    if holder & !UNHELD != lineage {
+        record.forget_everything();
+    }
+    Some(record)
+}
+
+fn add_record(lineage: u64) -> Option<&'static Record> {
+    let page = NonNull::new(map_page().cast::<Record>())?;
+    // SAFETY: a new page of zeros, which is a record's initial state: all words 0, no next, no waiter in any seat.
+    let record: &'static Record = unsafe { page.as_ref() };
+    record.holder.store(lineage);
+    loop {
+        let first = RECORDS.load();
+        // SAFETY: nobody else knows the record yet; 0 or the address of a record that stays mapped.
+        unsafe { *record.next.get() = (first as *const Record).as_ref() };
+        if RECORDS.compare_exchange(first, page.as_ptr() as u64).is_ok() {
+            return Some(record);
+        }
+    }
+}
+
+/// Makes the key whose destructor ends a thread's record; by the constructor.
+pub(crate) fn prepare() {
+    let mut key: libc::pthread_key_t = 0;
+    // SAFETY: `key` is a place for the answer; the destructor takes what `at_thread_end` stores.
+    if unsafe { libc::pthread_key_create(&mut key, Some(end)) } == 0 {
+        KEY.store(key + 1);
+    }
+}
+
+fn at_thread_end(record: &'static Record) {
+    if let Some(key) = KEY.load().checked_sub(1) {
+        // SAFETY: a key that was made and is never deleted.
+        unsafe { libc::pthread_setspecific(key, core::ptr::from_ref(record).cast()) };
+    }
+}
+
+/// The thread ends: gives back its seats, then its record. A handler that comes later and uses the device claims a
+/// record again, and the C library then calls this once more.
+unsafe extern "C" fn end(record: *mut libc::c_void) {
+    // SAFETY: what `at_thread_end` stored.
+    let record: &'static Record = unsafe { &*record.cast::<Record>() };
+    if record.holder.load() != lineage() {
+        return;
+    }
+    if let Some(record) = enter() {
+        record.seats.give_back();
+        let _ = leave(record);
+    }
+    // SAFETY: this thread's own word.
+    unsafe { *place() = None };
+    record.holder.store(lineage() | UNHELD);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_thread_keeps_its_record_and_another_takes_it_over() {
+        prepare();
+        let work = || {
+            let record = enter().unwrap();
+            let inside = record.is_inside();
+            assert!(leave(record).is_none());
+            (core::ptr::from_ref(record) as usize, inside, record.is_inside())
+        };
+        let (mine, inside, after) = work();
+        assert!(inside && !after);
+        assert_eq!(work().0, mine);
+        let theirs = std::thread::spawn(work).join().unwrap().0;
+        assert_ne!(theirs, mine);
+        let others: Vec<usize> = (0..50).map(|_| std::thread::spawn(work).join().unwrap().0).collect();
+        assert!(others.contains(&theirs), "the record of an ended thread serves another");
+    }
+
+    #[test]
+    fn a_forked_child_starts_with_a_record_of_its_own_lineage() {
+        let record = enter().unwrap();
+        assert!(leave(record).is_none());
+        let parent = lineage();
+        assert!(!borrows_memory());
+        // SAFETY: the child only computes and leaves by _exit.
+        let child = unsafe { libc::fork() };
+        if child == 0 {
+            let fine = lineage() != parent && current().is_none() && !borrows_memory() && enter().is_some();
+            // SAFETY: ends the child at once.
+            unsafe { libc::_exit(i32::from(!fine)) };
+        }
+        let mut status = 0;
+        // SAFETY: `status` is a place for the answer.
+        unsafe { libc::waitpid(child, &mut status, 0) };
+        assert_eq!(status, 0);
+        assert_eq!(lineage(), parent);
+    }
+}

@@ -1,0 +1,156 @@
+//! C programs that know nothing but the kernel's interface, run with the library preloaded.
+//!
+//! Each program checks itself and ends itself after a while if it hangs; what it complains about is shown.
+#![cfg(target_os = "linux")]
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+use std::sync::LazyLock;
+
+/// The library to test: what `NTUX_PRELOAD_LIBRARY` names, or one that is built here. (Cargo does not build a library that
+/// nothing can link to before it runs tests.)
+static LIBRARY: LazyLock<PathBuf> = LazyLock::new(|| {
+    let given = std::env::var_os("NTUX_PRELOAD_LIBRARY").map(PathBuf::from);
+    given.unwrap_or_else(|| build("library", &[]))
+});
+
+fn build(name: &str, arguments: &[&str]) -> PathBuf {
+    let directory = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
+    let output = Command::new(env!("CARGO"))
+        .args(["build", "--quiet", "--offline", "--manifest-path", concat!(env!("CARGO_MANIFEST_DIR"), "/Cargo.toml")])
+        .args(arguments)
+        .arg("--target-dir")
+        .arg(&directory)
+        .output()
+        .expect("cargo starts");
+    assert!(output.status.success(), "{}", complaints(&output));
+    directory.join("debug/libntux_preload.so")
+}
+
+fn compile(name: &str) -> PathBuf {
+    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/c").join(name).with_extension("c");
+    let program = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
+    let compiler = std::env::var_os("CC").unwrap_or_else(|| "cc".into());
+    let output = Command::new(compiler)
+        .args(["-std=gnu11", "-O1", "-Wall", "-Wextra", "-Werror", "-pthread", "-o"])
+        .arg(&program)
+        .arg(source)
+        .arg("-ldl")
+        .output()
+        .expect("a C compiler is needed for these tests");
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    program
+}
+
+static ARGUMENTS: LazyLock<PathBuf> = LazyLock::new(|| compile("arguments"));
+static SIGNALS: LazyLock<PathBuf> = LazyLock::new(|| compile("signals"));
+static PROCESSES: LazyLock<PathBuf> = LazyLock::new(|| compile("processes"));
+
+fn command(program: &Path, library: &Path) -> Command {
+    let mut command = Command::new(program);
+    command.env("LD_PRELOAD", library).env("NTUX_DEVICE", "user").env_remove("NTUX_LOG").env_remove("NTUX_SPIN");
+    command
+}
+
+fn complaints(output: &Output) -> String {
+    format!("{}\n{}", output.status, String::from_utf8_lossy(&output.stderr))
+}
+
+fn succeeds(command: &mut Command) -> Output {
+    let output = command.output().expect("the program starts");
+    assert!(output.status.success(), "{}", complaints(&output));
+    output
+}
+
+macro_rules! scenarios {
+    ($program:ident: $($name:ident,)*) => {
+        $(
+            #[test]
+            fn $name() {
+                succeeds(command(&$program, &LIBRARY).arg(stringify!($name)));
+            }
+        )*
+    };
+}
+
+#[test]
+fn arguments() {
+    succeeds(&mut command(&ARGUMENTS, &LIBRARY));
+}
+
+scenarios! {
+    SIGNALS:
+    blocking_handler,
+    pulse_in_handler,
+    blocked_thread_holds_up_nobody,
+    reentrant_handler,
+    restart_or_not,
+    restarts_at_the_tail,
+    thread_ends_in_handler,
+    jumps_out_of_waits,
+    tokens_are_conserved,
+    values_arrive_in_order,
+    masks_stacks_and_flags,
+    actions_as_the_program_sees_them,
+    defaults,
+    other_calls,
+}
+
+scenarios! {
+    PROCESSES:
+    numbers_and_flags,
+    looking_first,
+    copies_mean_the_same,
+    numbers_are_used_again,
+    closing_during_a_wait,
+    fork_and_wait,
+    exec_keeps_descriptors,
+    passed_over_a_socket,
+    out_of_descriptors,
+    opened_in_a_loop,
+    many_devices,
+    owner_is_killed,
+    objects_of_the_killed,
+    threads_come_and_go,
+    cancelled_in_a_wait,
+    children_that_borrow_memory,
+    forked_in_the_middle,
+    numbers_among_threads,
+    foreign_calls,
+}
+
+/// The harness is able to fail: a library that calls handlers on top of a queued wait must not pass.
+#[test]
+fn a_planted_bug_is_caught() {
+    let library = build("planted", &["--features", "planted"]);
+    for scenario in ["blocking_handler", "pulse_in_handler"] {
+        let output = command(&SIGNALS, &library).arg(scenario).output().expect("the program starts");
+        let failed_check = String::from_utf8_lossy(&output.stderr).contains("failed: ");
+        assert!(!output.status.success() && failed_check, "{scenario}: {}", complaints(&output));
+    }
+}
+
+#[test]
+fn the_log_says_what_was_served() {
+    let log = Path::new(env!("CARGO_TARGET_TMPDIR")).join("served.log");
+    let _ = std::fs::remove_file(&log);
+    succeeds(command(&PROCESSES, &LIBRARY).arg("many_devices").env("NTUX_LOG", &log));
+    let text = std::fs::read_to_string(&log).expect("the log was written");
+    let expected = "served in user space; opened 101 times; 1000 operations; 300 waits, 300 of them never entered";
+    assert!(text.contains(expected), "{text}");
+}
+
+#[test]
+fn the_kernel_can_be_asked_for() {
+    let served = Path::new("/dev/ntsync").exists();
+    let output = command(&PROCESSES, &LIBRARY).arg("many_devices").env("NTUX_DEVICE", "kernel").output();
+    assert_eq!(output.expect("the program starts").status.success(), served);
+}
+
+#[test]
+fn a_bad_setting_is_reported_and_ignored() {
+    let mut bad = command(&PROCESSES, &LIBRARY);
+    let output = succeeds(bad.arg("owner_is_killed").env("NTUX_DEVICE", "yes").env("NTUX_SPIN", "-1"));
+    let text = String::from_utf8_lossy(&output.stderr);
+    assert!(text.contains("NTUX_DEVICE must be") && text.contains("NTUX_SPIN must be"), "{text}");
+}

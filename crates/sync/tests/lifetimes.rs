@@ -1,0 +1,233 @@
+//! What lives how long: slots of dead threads and processes, objects behind descriptors, arenas behind descriptors.
+#![cfg(target_os = "linux")]
+
+use std::os::fd::{AsFd, AsRawFd, FromRawFd, OwnedFd};
+
+use ntux_sync::{Arena, Capacity, Deadline, Error, Kind, New, Object};
+
+const OWNER: u32 = 1;
+
+fn small(objects: u32, waiters: u32) -> Arena {
+    Arena::create(Capacity { objects, waiters }).unwrap()
+}
+
+fn sleep_a_little() -> Deadline {
+    let mut now = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+    // SAFETY: a valid place for the answer.
+    unsafe { libc::clock_gettime(libc::CLOCK_MONOTONIC, &mut now) };
+    Deadline::Monotonic(now.tv_sec as u64 * 1_000_000_000 + now.tv_nsec as u64 + 1_000_000)
+}
+
+/// Runs `body` in a child process that ends without any clean-up; waits for its end.
+fn in_child(body: impl FnOnce()) {
+    // SAFETY: the child only uses the arena, which is made for that, and leaves by `_exit`.
+    unsafe {
+        let child = libc::fork();
+        assert!(child >= 0);
+        if child == 0 {
+            body();
+            libc::_exit(0);
+        }
+        let mut status = 0;
+        assert_eq!(libc::waitpid(child, &mut status, 0), child);
+        assert!(libc::WIFEXITED(status) && libc::WEXITSTATUS(status) == 0, "the child failed: {status:#x}");
+    }
+}
+
+/// Runs all tests of this program once more, without what not every kernel has.
+#[test]
+fn everything_holds_without_what_old_kernels_lack() {
+    const FEATURES: &str = "robust_list,wipe_on_fork,memfd_noexec_seal";
+    if std::env::var_os("NTUX_WITHOUT").is_some() {
+        return;
+    }
+    let program = std::env::current_exe().unwrap();
+    let again = std::process::Command::new(program).env("NTUX_WITHOUT", FEATURES).output().unwrap();
+    assert!(again.status.success(), "{}", String::from_utf8_lossy(&again.stdout));
+}
+
+#[test]
+fn an_object_is_gone_once_closed_and_its_successor_is_another() {
+    let arena = small(1, 1);
+    let waiter = arena.waiter();
+    let first = arena.event_create(&waiter, true, true).unwrap();
+    assert_eq!(arena.event_create(&waiter, true, true), Err(Error::Exhausted));
+    assert_eq!(arena.close(first), Ok(()));
+    assert_eq!(arena.close(first), Err(Error::NoSuchObject));
+    let second = arena.semaphore_create(&waiter, 1, 1).unwrap();
+    assert_ne!(first, second);
+    assert_eq!(arena.event_reset(&waiter, first), Err(Error::NoSuchObject));
+    assert_eq!(arena.event_reset(&waiter, second), Err(Error::Invalid));
+    assert_eq!(arena.kind(second), Ok(Kind::Semaphore));
+    assert_eq!(arena.wait_any(&waiter, &[first], None, OWNER, Deadline::NOW), Err(Error::Invalid));
+}
+
+#[test]
+fn numbers_that_were_never_objects_are_refused() {
+    let arena = small(4, 1);
+    let waiter = arena.waiter();
+    for rubbish in [0, 1, u64::MAX, 1 << 32, (1 << 32) | 3, 5] {
+        assert_eq!(arena.event_set(&waiter, Object(rubbish)), Err(Error::NoSuchObject), "{rubbish:#x}");
+        assert_eq!(arena.wait_all(&waiter, &[Object(rubbish)], None, OWNER, Deadline::NOW), Err(Error::Invalid));
+    }
+}
+
+#[test]
+fn the_slot_of_a_dead_thread_is_found_again() {
+    let arena = small(2, 2);
+    let main = arena.waiter();
+    let event = arena.event_create(&main, false, false).unwrap();
+    for _ in 0..20 {
+        std::thread::scope(|scope| {
+            scope.spawn(|| {
+                let waiter = arena.waiter();
+                let result = arena.wait_any(&waiter, &[event], None, OWNER, sleep_a_little());
+                assert_eq!(result, Err(Error::TimedOut));
+                // Not given back.
+            });
+        });
+    }
+}
+
+#[test]
+fn too_many_waiting_threads_are_an_error_and_change_nothing() {
+    let arena = small(2, 1);
+    let main = arena.waiter();
+    let event = arena.event_create(&main, false, false).unwrap();
+    assert_eq!(arena.wait_any(&main, &[event], None, OWNER, sleep_a_little()), Err(Error::TimedOut));
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            let waiter = arena.waiter();
+            let result = arena.wait_any(&waiter, &[event], None, OWNER, Deadline::Never);
+            assert_eq!(result, Err(Error::Exhausted));
+            arena.event_set(&waiter, event).unwrap();
+            assert!(arena.wait_any(&waiter, &[event], None, OWNER, Deadline::NOW).is_ok());
+        });
+    });
+    arena.retire(&main);
+}
+
+#[test]
+fn what_a_dead_process_created_is_taken_back_unless_adopted() {
+    let arena = small(2, 4);
+    let waiter = arena.waiter();
+    in_child(|| {
+        let waiter = arena.waiter();
+        arena.event_create(&waiter, true, true).unwrap();
+        arena.event_create(&waiter, true, true).unwrap();
+    });
+    let first = arena.event_create(&waiter, false, false).unwrap();
+    let second = arena.event_create(&waiter, false, false).unwrap();
+    assert_eq!(arena.event_create(&waiter, false, false), Err(Error::Exhausted));
+    in_child(|| {
+        arena.adopt(first).unwrap();
+    });
+    let third = arena.event_create(&waiter, false, false).unwrap();
+    assert_eq!(arena.kind(first), Err(Error::NoSuchObject));
+    assert_eq!((arena.kind(second), arena.kind(third)), (Ok(Kind::AutoEvent), Ok(Kind::AutoEvent)));
+}
+
+#[test]
+fn a_child_takes_a_place_of_its_own() {
+    let arena = small(4, 4);
+    let waiter = arena.waiter();
+    let event = arena.event_create(&waiter, false, false).unwrap();
+    let reply = arena.event_create(&waiter, false, false).unwrap();
+    assert_eq!(arena.wait_any(&waiter, &[event], None, OWNER, sleep_a_little()), Err(Error::TimedOut));
+    // SAFETY: as in `in_child`; the parent goes on meanwhile.
+    let child = unsafe { libc::fork() };
+    if child == 0 {
+        for _ in 0..1000 {
+            arena.wait_any(&waiter, &[event], None, OWNER, Deadline::Never).unwrap();
+            arena.event_set(&waiter, reply).unwrap();
+        }
+        // SAFETY: ends the child at once.
+        unsafe { libc::_exit(0) };
+    }
+    for _ in 0..1000 {
+        arena.event_set(&waiter, event).unwrap();
+        arena.wait_any(&waiter, &[reply], None, OWNER, Deadline::Never).unwrap();
+    }
+    let mut status = 0;
+    // SAFETY: a valid place for the status.
+    assert_eq!(unsafe { libc::waitpid(child, &mut status, 0) }, child);
+    assert_eq!(status, 0);
+}
+
+#[test]
+fn an_object_behind_a_descriptor_lives_as_long_as_its_last_copy() {
+    let fd = Arena::create_file(Capacity { objects: 2, waiters: 4 }).unwrap();
+    let arena = Arena::map(fd.as_fd()).unwrap();
+    let waiter = arena.waiter();
+    let new = New::Event { manual: false, signaled: false };
+    let first = arena.descriptor_create(&waiter, fd.as_fd(), new).unwrap();
+    let second = arena.descriptor_create(&waiter, fd.as_fd(), new).unwrap();
+    let object = Arena::identify(first.as_fd()).unwrap().object.unwrap();
+    assert_eq!(Arena::identify(second.as_fd()).unwrap().file, arena.file());
+    assert_eq!(Arena::identify(fd.as_fd()).unwrap().object, None);
+    let copy = first.try_clone().unwrap();
+    drop(first);
+    let full = arena.descriptor_create(&waiter, fd.as_fd(), new);
+    assert_eq!(full.err(), Some(Error::Exhausted));
+    assert_eq!(arena.event_set(&waiter, object), Ok(false));
+    assert_eq!(Arena::identify(copy.as_fd()).unwrap().object, Some(object));
+    drop(copy);
+    let third = arena.descriptor_create(&waiter, fd.as_fd(), new).unwrap();
+    assert_ne!(Arena::identify(third.as_fd()).unwrap().object, Some(object));
+    assert_eq!(arena.kind(object), Err(Error::NoSuchObject));
+}
+
+#[test]
+fn a_killed_process_holds_no_object_behind_a_descriptor() {
+    let fd = Arena::create_file(Capacity { objects: 1, waiters: 4 }).unwrap();
+    let arena = Arena::map(fd.as_fd()).unwrap();
+    let waiter = arena.waiter();
+    let new = New::Semaphore { count: 1, max: 1 };
+    for _ in 0..10 {
+        in_child(|| {
+            let held = arena.descriptor_create(&arena.waiter(), fd.as_fd(), new).unwrap();
+            std::mem::forget(held);
+        });
+    }
+    assert!(arena.descriptor_create(&waiter, fd.as_fd(), new).is_ok());
+}
+
+#[test]
+fn only_a_whole_arena_of_this_version_is_attached() {
+    let attach = |fd: &OwnedFd| Arena::attach(fd.as_fd()).err();
+    let foreign = OwnedFd::from(std::fs::File::open("/proc/self/exe").unwrap());
+    assert_eq!(attach(&foreign), Some(Error::NotAnArena));
+    let pipe = std::io::pipe().unwrap();
+    assert_eq!(attach(&OwnedFd::from(pipe.0)), Some(Error::NotAnArena));
+    // SAFETY: a terminated name; the descriptor is ours.
+    let unsealed = unsafe { OwnedFd::from_raw_fd(libc::memfd_create(c"test".as_ptr(), libc::MFD_CLOEXEC)) };
+    assert_eq!(attach(&unsealed), Some(Error::NotAnArena), "empty");
+
+    let good = Arena::create_file(Capacity { objects: 2, waiters: 2 }).unwrap();
+    assert_eq!(attach(&good), None);
+    let mut bytes = vec![0u8; 4096];
+    // SAFETY: the buffer is valid for its length.
+    let read = unsafe { libc::pread(good.as_raw_fd(), bytes.as_mut_ptr().cast(), bytes.len(), 0) };
+    assert_eq!(read, 4096);
+    let header = |bytes: &[u8]| {
+        // SAFETY: as above, and the buffer is valid for its length.
+        unsafe { libc::pwrite(unsealed.as_raw_fd(), bytes.as_ptr().cast(), bytes.len(), 0) };
+        attach(&unsealed)
+    };
+    assert_eq!(header(&bytes), Some(Error::NotAnArena), "shorter than it says, and could shrink");
+    for (at, what) in [(0, "magic"), (8, "version"), (12, "fingerprint"), (16, "capacity")] {
+        let mut changed = bytes.clone();
+        changed[at..at + 4].fill(0xff);
+        assert_eq!(header(&changed), Some(Error::NotAnArena), "{what}");
+    }
+}
+
+#[test]
+fn impossible_capacities_are_refused() {
+    for (objects, waiters) in [(0, 1), (1, 0), (1, 65_537), (16_777_217, 1), (u32::MAX, u32::MAX)] {
+        assert_eq!(Arena::create(Capacity { objects, waiters }).err(), Some(Error::Invalid));
+    }
+    let most = Arena::create(Capacity { objects: 1 << 24, waiters: 1 << 16 }).unwrap();
+    let waiter = most.waiter();
+    assert!(most.event_create(&waiter, true, true).is_ok());
+}
