@@ -29,6 +29,11 @@ pub const PLANTED: &[Planted] = &[
     planted("lifo", Bug::Lifo, "a-set-2w"),
     planted("tmoleave", Bug::TimeoutLeave, "w-tmo"),
     planted("noattempt", Bug::NoAttempt, "x3-orphan"),
+    planted("naivepoll", Bug::NaivePoll, "p-reader"),
+    planted("probeblind", Bug::ProbeBlind, "p-reader"),
+    planted("carrynocheck", Bug::CarryNoCheck, "m-deep-1f"),
+    planted("growblind", Bug::GrowBlind, "g-sem"),
+    planted("wanotall", Bug::WaitAllUnseen, "w-sets"),
 ];
 
 /// Plants the bug of this name in all that this thread does from now on; none: takes it out.
