@@ -608,7 +608,7 @@ impl Arena {
             false => word.unclaimed().without(WA),
         };
         let next = match is_on_offer(slot.kind(), word) {
-            true => self.offer(waiter, object.index(), slot, next)?,
+            true => self.offer(waiter, object.index(), slot, next),
             false => crate::claim::rested(slot.kind(), next),
         };
         slot.exchange(word, next);

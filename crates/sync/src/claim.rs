@@ -54,6 +54,9 @@ use crate::waiter::Waiter;
 use crate::word::{ABANDONED, BROADCAST, Claimant, ObjectWord, PULSE, W};
 use crate::{Error, RETRIES, Result, mutex};
 
+/// Entries of ended waits that a scan empties one by one before it looks at all entries in one pass.
+const STALE_TOLERATED: u32 = 32;
+
 /// Whom a scan found.
 pub(crate) struct Scan {
     /// The eligible waiter who came first.
@@ -92,7 +95,7 @@ impl Arena {
                     return Ok(slot.load());
                 };
                 // A carry changes no count, but it may have been made to let a waiter in.
-                if carried.has(W) { self.offer(waiter, index, slot, carried)? } else { carried }
+                if carried.has(W) { self.offer(waiter, index, slot, carried) } else { carried }
             }
             _ => return Err(Error::Corrupt),
         };
@@ -115,7 +118,7 @@ impl Arena {
         let next = seen.unclaimed();
         let next = if granted { consumed(kind, next, claimed_slot.owner()) } else { next };
         let offers = next.has(W) && remains_on_offer(kind, next, granted);
-        if offers { self.offer(waiter, index, slot, next) } else { Ok(rested(kind, next)) }
+        Ok(if offers { self.offer(waiter, index, slot, next) } else { rested(kind, next) })
     }
 
     /// Whether the claim with this tag was granted; makes the decision if it is open, and sends the wake.
@@ -171,58 +174,97 @@ impl Arena {
         if !seen.is_owed() {
             return;
         }
+        // Who looks at its own word is awake.
+        if !waiter.is_at(slot) {
+            self.wake(waiter, slot);
+        }
+        slot.exchange(seen, seen.paid());
+    }
+
+    fn wake(&self, waiter: &Waiter, slot: &WaiterSlot) {
         waiter.step_aside();
         let robust = waiter.robust();
         let owed = robust.owe(slot.word.futex_address());
         futex::wake(slot.word.futex_address(), 1);
         robust.settle(owed);
-        slot.exchange(seen, seen.paid());
     }
 
     /// Offers what an unclaimed word has available: the word with a claim for the first eligible waiter, or at rest.
     /// To be confirmed by an exchange from the word that was current when this was called.
-    pub(crate) fn offer(&self, waiter: &Waiter, index: u32, slot: &ObjectSlot, word: ObjectWord) -> Result<ObjectWord> {
+    pub(crate) fn offer(&self, waiter: &Waiter, index: u32, slot: &ObjectSlot, word: ObjectWord) -> ObjectWord {
         let kind = slot.kind();
-        let scan = self.scan(waiter, index, slot, kind, word)?;
+        let scan = self.scan(waiter, index, slot, kind, word);
         let Some((candidate, ticket)) = scan.candidate else {
             let rest = rested(kind, word);
-            return Ok(if scan.anyone { rest } else { rest.without(W) });
+            return if scan.anyone { rest } else { rest.without(W) };
         };
         if kind == Kind::Mutex && mutex::must_carry_up(word) {
-            return Ok(word.claimed_for(Claimant::CarryUp, 0));
+            return word.claimed_for(Claimant::CarryUp, 0);
         }
-        Ok(word.claimed_for(Claimant::Waiter(candidate), ticket.tag()))
+        word.claimed_for(Claimant::Waiter(candidate), ticket.tag())
     }
 
     /// Looks for the eligible wait-any waiter who came first. Sends on the way every wake that is owed to those who were
     /// satisfied (C4), and empties the places of those whose epoch is over.
-    fn scan(&self, waiter: &Waiter, index: u32, slot: &ObjectSlot, kind: Kind, word: ObjectWord) -> Result<Scan> {
-        let object = slot.resident(index);
+    fn scan(&self, waiter: &Waiter, index: u32, slot: &ObjectSlot, kind: Kind, word: ObjectWord) -> Scan {
+        let everybody_may = kind != Kind::Mutex || word.value() == 0;
+        if everybody_may && !planted(Bug::Lifo) {
+            // Their words are on lines of their own: look at the first one's only, as long as that is likely to do.
+            for _ in 0..STALE_TOLERATED {
+                let Some((place, entry)) = self.first_entry(slot) else {
+                    return Scan { candidate: None, anyone: false };
+                };
+                if self.stands(waiter, index, slot, place, entry) {
+                    return Scan { candidate: Some((entry.waiter(), entry.ticket())), anyone: true };
+                }
+            }
+        }
+        self.scan_each(waiter, index, slot, kind, word)
+    }
+
+    /// The oldest wait-any entry of a bag.
+    fn first_entry<'a>(&'a self, slot: &'a ObjectSlot) -> Option<(Place<'a>, Entry)> {
+        let mut first: Option<(Place<'a>, Entry)> = None;
+        for place in self.bag(slot) {
+            let Some(entry) = place.entry().filter(|entry| !entry.is_all()) else { continue };
+            if first.is_none_or(|(_, first)| entry.ticket().is_before(first.ticket())) {
+                first = Some((place, entry));
+            }
+        }
+        first
+    }
+
+    /// Whether an entry stands for a wait; empties its place if not.
+    fn stands(&self, waiter: &Waiter, index: u32, slot: &ObjectSlot, place: Place<'_>, entry: Entry) -> bool {
+        let Some(other) = self.waiter_slot(entry.waiter()) else {
+            place.empty(entry);
+            return false;
+        };
+        let seen = other.load();
+        let stands = other.backs(seen, entry, slot.resident(index));
+        if !stands {
+            self.clear(waiter, place, entry, other, seen);
+        }
+        stands
+    }
+
+    fn scan_each(&self, waiter: &Waiter, index: u32, slot: &ObjectSlot, kind: Kind, word: ObjectWord) -> Scan {
         let mut scan = Scan { candidate: None, anyone: false };
         for place in self.bag(slot) {
-            let Some(entry) = place.entry().filter(|entry| !entry.is_all()) else {
-                continue;
-            };
+            let Some(entry) = place.entry().filter(|entry| !entry.is_all()) else { continue };
             let is_later = |(_, first): (u32, Ticket)| {
                 if planted(Bug::Lifo) { entry.ticket().is_before(first) } else { first.is_before(entry.ticket()) }
             };
-            if scan.candidate.is_some_and(is_later) {
-                continue;
-            }
-            let Some(other) = self.waiter_slot(entry.waiter()) else {
-                continue;
-            };
-            let seen = other.load();
-            if !other.backs(seen, entry, object) {
-                self.clear(waiter, place, entry, other, seen);
+            if scan.candidate.is_some_and(is_later) || !self.stands(waiter, index, slot, place, entry) {
                 continue;
             }
             scan.anyone = true;
-            if kind != Kind::Mutex || mutex::admits(slot, word, other.owner()) {
+            let owner = self.waiter_slot(entry.waiter()).map_or(0, WaiterSlot::owner);
+            if kind != Kind::Mutex || mutex::admits(slot, word, owner) {
                 scan.candidate = Some((entry.waiter(), entry.ticket()));
             }
         }
-        Ok(scan)
+        scan
     }
 
     /// Empties a place whose waiter does not wait for this object any more, after sending the wake that it may be owed.

@@ -114,7 +114,7 @@ impl Arena {
                 }
                 Step::Changed { next, previous, offers } => {
                     let offers = offers && seen.has(W);
-                    let next = if offers { self.offer(waiter, object.index(), slot, next)? } else { next };
+                    let next = if offers { self.offer(waiter, object.index(), slot, next) } else { next };
                     (next, previous)
                 }
             };

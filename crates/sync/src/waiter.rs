@@ -137,6 +137,11 @@ impl Waiter {
         self.memory[object.index() as usize % REMEMBERED].set((0, ObjectWord::default()));
     }
 
+    /// Whether the wait in progress, if any, is in this slot.
+    pub(crate) fn is_at(&self, slot: &WaiterSlot) -> bool {
+        self.active.is_raised() && core::ptr::eq(self.current.get(), slot)
+    }
+
     pub(crate) fn robust(&self) -> Head {
         match self.robust.get() {
             Some(head) => head,
