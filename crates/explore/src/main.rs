@@ -5,9 +5,9 @@ use std::time::{Duration, Instant};
 
 use clap::{Args, Parser, Subcommand};
 use ntux_explore::program::Program;
-use ntux_explore::{catalogue, histories, planted, sequences};
 use ntux_explore::search::{self, Bounds, Failure};
 use ntux_explore::token::Token;
+use ntux_explore::{catalogue, histories, planted, sequences};
 
 /// Calls in one sequence.
 const SEQUENCE_LENGTH: usize = 200;
