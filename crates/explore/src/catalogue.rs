@@ -12,6 +12,11 @@ pub fn all_programs() -> Vec<Program> {
         .concat()
 }
 
+/// The program of this name.
+pub fn find(name: &str) -> Option<Program> {
+    all_programs().into_iter().find(|program| program.name == name)
+}
+
 /// A wait for one auto-reset or manual-reset event, or semaphore, and so on: by owner 1, with a deadline.
 fn timed(objects: &[usize]) -> Call {
     any(objects).timed()
@@ -60,6 +65,7 @@ fn pairs() -> Vec<Program> {
             &two,
             &[&[timed(&[0, 1]), timed(&[0, 1])], &[pulse(0), pulse(0)], &[set(1), query(1)]],
         ),
+        Program::new("ab-reader", &[auto(false), auto(true)], &[&[any(&[0, 1])], &[set(0), query(1)]]),
         Program::new("ab-twice", &[sem(0)], &[&[any(&[0, 0])], &[rel(0, 2), read(0, &sem(0))]]),
         Program::new("ab-three", &[auto(false), auto(false), auto(true)], &[&[any(&[0, 1, 2])], &[set(1)], &[set(0)]]),
     ]
@@ -86,6 +92,8 @@ fn semaphores() -> Vec<Program> {
 fn mutexes() -> Vec<Program> {
     let free = mutex(0, 0);
     let by = |owner| any(&[0]).by(owner);
+    // Carries up at once, and down after sixteen unlocks.
+    let there_and_back: Vec<Call> = [by(1)].into_iter().chain((0..18).map(|_| unlock(0, 1))).collect();
     let near = |count| vec![mutex(1, count)];
     let mut programs = vec![
         Program::new("m-pair", &[free.clone()], &[&[by(1), unlock(0, 1)], &[by(2), unlock(0, 2)]]),
@@ -120,6 +128,14 @@ fn mutexes() -> Vec<Program> {
             "m-shared-un",
             &[mutex(2, 2)],
             &[&[by(2), unlock(0, 2)], &[unlock(0, 2)], &[unlock(0, 2), by(3).timed()]],
+        ),
+        Program::new("m-carry", &[mutex(1, 31)], &[&[by(1)], &[by(1)], &[by(1), unlock(0, 1)]]),
+        Program::new("m-carry-back", &[mutex(1, 47)], &[&there_and_back, &[by(1)]]),
+        Program::new("m-carry-2", &[mutex(1, 32)], &[&[by(1), unlock(0, 1)], &[unlock(0, 1)], &[unlock(0, 1), by(1)]]),
+        Program::new(
+            "m-carry-w",
+            &[mutex(2, 1)],
+            &[&[by(1)], &[by(1).timed()], &[unlock(0, 2), read(0, &mutex(0, 0))]],
         ),
         Program::new("m-skip", &[mutex(1, 1)], &[&[by(2).timed()], &[by(1)], &[unlock(0, 1), read(0, &free)]]),
         // Abandoned.
@@ -186,10 +202,16 @@ fn wait_alls() -> Vec<Program> {
         program("w2-mutex", [free, &yes], &[&[both(), unlock(0, 1)], &[timed(&[0]).by(2), unlock(0, 2)]]),
         program("w2-try", [&sem(1), &no], &[&[both(), read(0, &sem(0))], &[poll(&[0]), set(1), rel(0, 1)]]),
         program("w2-both", [&yes, &no], &[&[both()], &[both(), set(1)]]),
+        program("w2-again", [&no, &no], &[&[both(), timed(&[1]), both()], &[set(0), set(1), query(0)]]),
         program("w2-pulse", [&yes, &no], &[&[both(), both()], &[pulse(1), set(1), pulse(0)]]),
         program("w2-man", [hand, &no], &[&[both(), both()], &[set(0), set(1), reset(0), pulse(0)]]),
         program("w2-manp", [hand, on], &[&[both(), both()], &[pulse(0), pulse(1), set(1)]]),
         Program::new("x3-orphan", &three, &[&[all(&[0, 1, 2])], &[set(0), query(2)], &[set(1), query(0)]]),
+        Program::new(
+            "x3-again",
+            &three,
+            &[&[both(), all(&[1, 2]).timed()], &[set(0), query(2)], &[set(1), poll(&[2])]],
+        ),
         Program::new("x3-duo", &three, &[&[all(&[0, 1, 2]).timed()], &[set(0), set(1), poll(&[2])]]),
     ]
 }
@@ -262,8 +284,13 @@ fn interrupts() -> Vec<Program> {
 
 fn larger() -> Vec<Program> {
     let no = auto(false);
+    let forever = || any(&[0]);
     let two = [no.clone(), no.clone()];
     vec![
+        // Three waiters of one object: its bag grows by two at once.
+        Program::new("g-sem", &[sem(0)], &[&[forever()], &[forever()], &[forever()], &[rel(0, 3)]]),
+        Program::new("g-event", &[manual(false)], &[&[forever()], &[timed(&[0])], &[timed(&[0])], &[pulse(0)]]),
+        Program::new("g-mutex", &[mutex(1, 1)], &[&[forever()], &[forever()], &[forever()], &[unlock(0, 1)]]),
         Program::new("4-a-chain", &[no], &[&[timed(&[0])], &[any(&[0])], &[set(0)], &[set(0)]]),
         Program::new("4-ab", &two, &[&[any(&[0, 1])], &[any(&[0])], &[set(0)], &[set(1)]]),
         Program::new("4-s", &[sem(0)], &[&[timed(&[0])], &[any(&[0])], &[rel(0, 1)], &[rel(0, 1)]]),

@@ -11,6 +11,7 @@ pub mod fingerprint;
 pub mod histories;
 pub mod machine;
 pub mod monitor;
+pub mod planted;
 pub mod program;
 pub mod random;
 pub mod search;

@@ -1,13 +1,18 @@
 //! `ntux-explore`: explores the catalogue, or replays one execution.
 
 use std::process::ExitCode;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use clap::{Args, Parser, Subcommand};
-use ntux_explore::catalogue;
 use ntux_explore::program::Program;
-use ntux_explore::search::{self, Bounds, Report};
+use ntux_explore::search::{self, Bounds, Failure};
 use ntux_explore::token::Token;
+use ntux_explore::{catalogue, histories, planted, sequences};
+
+/// Calls in one sequence.
+const SEQUENCE_LENGTH: usize = 200;
+/// How often a history is repeated to see a race again.
+const HISTORY_REPEATS: u32 = 1_000;
 
 /// Model checking of the ntux core.
 #[derive(Parser)]
@@ -26,8 +31,22 @@ enum Command {
         /// What a failure printed
         token: String,
     },
-    /// Print the programs
+    /// Print the programs and the bugs that can be planted
     List,
+    /// Random calls of one thread, compared with the model
+    Sequences(Seeds),
+    /// Random programs of real threads, checked for linearizability
+    Histories(Seeds),
+}
+
+#[derive(Args)]
+struct Seeds {
+    /// The first seed
+    #[arg(long, default_value_t = 1)]
+    seed: u64,
+    /// How many seeds
+    #[arg(long, default_value_t = 10_000)]
+    count: u64,
 }
 
 #[derive(Args)]
@@ -40,6 +59,9 @@ struct Explore {
     /// Threads that may stop for ever
     #[arg(long, default_value_t = 1)]
     frozen: usize,
+    /// Plant a bug: the exploration should find it
+    #[arg(long)]
+    bug: Option<String>,
     /// Try so many random schedules instead of all
     #[arg(long)]
     random: Option<u64>,
@@ -56,26 +78,46 @@ struct Explore {
 
 fn main() -> ExitCode {
     let cli = Cli::parse();
-    match cli.command {
+    let result = match cli.command {
         Some(Command::Replay { token }) => replay(&token),
-        Some(Command::List) => {
-            catalogue::all_programs().iter().for_each(|program| print!("{program:?}"));
-            ExitCode::SUCCESS
-        }
+        Some(Command::List) => list(),
+        Some(Command::Sequences(seeds)) => run_seeds("sequences", &seeds, |seed| sequences::run(seed, SEQUENCE_LENGTH)),
+        Some(Command::Histories(seeds)) => run_seeds("histories", &seeds, histories::run),
         None => explore(&cli.explore),
+    };
+    match result {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(what) => {
+            println!("FAIL {what}");
+            ExitCode::FAILURE
+        }
     }
 }
 
-fn explore(arguments: &Explore) -> ExitCode {
+fn list() -> Result<(), String> {
+    catalogue::all_programs().iter().for_each(|program| print!("{program:?}"));
+    planted::PLANTED.iter().for_each(|planted| println!("bug {}: found by {}", planted.name, planted.program));
+    Ok(())
+}
+
+fn run_seeds(what: &str, seeds: &Seeds, run: impl Fn(u64) -> Result<(), String>) -> Result<(), String> {
+    let begun = Instant::now();
+    let range = seeds.seed..seeds.seed.saturating_add(seeds.count);
+    range.into_iter().try_for_each(run)?;
+    println!("{what}: {} from seed {}, {:.1}s, ok", seeds.count, seeds.seed, begun.elapsed().as_secs_f64());
+    Ok(())
+}
+
+fn explore(arguments: &Explore) -> Result<(), String> {
     let programs: Vec<Program> =
         catalogue::all_programs().into_iter().filter(|program| wanted(&arguments.names, &program.name)).collect();
     if programs.is_empty() {
-        eprintln!("no such program; `list` prints all");
-        return ExitCode::FAILURE;
+        return Err("no such program; `list` prints all".into());
     }
+    planted::plant(arguments.bug.as_deref())?;
     let failed = programs.iter().filter(|program| !passes(program, arguments)).count();
     println!("{} programs, {failed} failed", programs.len());
-    if failed == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+    if failed == 0 { Ok(()) } else { Err(format!("{failed} programs")) }
 }
 
 fn wanted(names: &[String], program: &str) -> bool {
@@ -96,39 +138,32 @@ fn passes(program: &Program, arguments: &Explore) -> bool {
         Some(_) => search::random(program, bounds, arguments.seed),
         None => search::exhaustive(program, bounds),
     };
-    print_report(program, &report);
+    println!("{:<14} {report}", program.name);
+    if let Some(Failure { what, token }) = &report.failure {
+        let bug = arguments.bug.iter().map(|bug| format!("{bug}:")).collect::<String>();
+        println!("    {what}\n    replay {bug}{token}");
+    }
     report.failure.is_none()
 }
 
-fn print_report(program: &Program, report: &Report) {
-    println!("{:<14} {report}", program.name);
-    if let Some(failure) = &report.failure {
-        println!("    {}\n    replay {}", failure.what, failure.token);
+/// Repeats an execution, a sequence or a history; an error if it goes wrong again.
+fn replay(token: &str) -> Result<(), String> {
+    if let Some((seed, length)) = token.strip_prefix("seq/").and_then(|rest| rest.split_once('/')) {
+        return sequences::run(number(seed)?, number(length)? as usize);
     }
-}
-
-fn replay(token: &str) -> ExitCode {
-    let token: Token = match token.parse() {
-        Ok(token) => token,
-        Err(what) => {
-            eprintln!("{what}");
-            return ExitCode::FAILURE;
-        }
-    };
-    let Some(program) = catalogue::all_programs().into_iter().find(|program| program.name == token.program) else {
-        eprintln!("no program is called {}", token.program);
-        return ExitCode::FAILURE;
-    };
+    if let Some(seed) = token.strip_prefix("history/") {
+        let seed = number(seed)?;
+        return (0..HISTORY_REPEATS).try_for_each(|_| histories::run(seed));
+    }
+    let (bug, token) = token.split_once(':').map_or((None, token), |(bug, token)| (Some(bug), token));
+    planted::plant(bug)?;
+    let token: Token = token.parse()?;
+    let program = catalogue::find(&token.program).ok_or(format!("no program is called {}", token.program))?;
     let (failure, trace) = search::replay(&program, &token.schedule);
     print!("{program:?}{trace}");
-    match failure {
-        Some(what) => {
-            println!("FAIL {what}");
-            ExitCode::FAILURE
-        }
-        None => {
-            println!("ok");
-            ExitCode::SUCCESS
-        }
-    }
+    failure.map_or(Ok(()), Err)
+}
+
+fn number(text: &str) -> Result<u64, String> {
+    text.parse().map_err(|_| format!("not a number: {text}"))
 }

@@ -14,7 +14,7 @@ use ntux_sync::spec::{Operation, Outcome, State, ThreadId};
 pub enum Event {
     /// It calls operation number `call` of the monitor.
     Invoke { thread: ThreadId, call: usize },
-    /// It fell asleep: its wait stands in every queue, or is satisfied and about to be woken.
+    /// It fell asleep: its wait stands in every queue and is not interrupted, or it is satisfied and about to be woken.
     Asleep { thread: ThreadId },
     /// The deadline of its wait has passed.
     Deadline { thread: ThreadId },
@@ -106,14 +106,14 @@ impl Monitor {
     fn apply(&self, mut state: State, event: Event) -> Option<State> {
         match event {
             Event::Invoke { thread, call } => state.invoke(thread, self.calls[call].clone()),
-            Event::Asleep { thread } if !state.parked(thread) && state.outcome(thread).is_none() => return None,
+            Event::Asleep { thread } if !may_sleep(&state, thread) => return None,
             Event::Asleep { .. } => {}
             Event::Deadline { thread } => state.deadline(thread),
             Event::Interrupt { thread } => state.interrupt(thread),
-            Event::Interrupted { thread } if state.waits(thread) => return None,
+            Event::Interrupted { thread } if state.is_queued(thread) => return None,
             Event::Interrupted { .. } => {}
             Event::Resume { thread } => state.resume(thread),
-            Event::Return { thread, outcome } if state.outcome(thread) != Some(&outcome) => return None,
+            Event::Return { thread, outcome } if !state.may_report(thread, &outcome) => return None,
             Event::Return { thread, .. } => state.retire(thread),
         }
         Some(state)
@@ -149,5 +149,12 @@ impl Monitor {
         self.sets.push(Rc::clone(&set));
         self.numbers.insert(set, number);
         number
+    }
+}
+
+fn may_sleep(state: &State, thread: ThreadId) -> bool {
+    match state.outcome(thread) {
+        Some(outcome) => outcome.is_ok(),
+        None => state.parked(thread) && !state.is_interrupted(thread),
     }
 }

@@ -12,7 +12,9 @@
 //! * A pulse signals, offers and clears in one step.
 //! * The objects of a wait come before its alert: the alert is tested in a later step. Its index is the number of objects.
 //! * A deadline ends a wait only after every object was tested once: a poll is a wait whose deadline has passed already.
-//! * An interrupt ends a wait that is not satisfied, at once.
+//! * An interrupt takes a wait that is not satisfied out of every queue, and ends it; one that has joined no queue yet may
+//!   still find what it wants. A wait whose deadline has ended it may still report an
+//!   interrupt that comes before it returns: either way it has acquired nothing.
 //! * A closed object refuses operations that begin afterwards. One that had begun may still find it open, or not. Waits
 //!   that stand in its queue go on.
 
@@ -146,6 +148,12 @@ struct Object {
     all: Vec<ThreadId>,
 }
 
+impl Object {
+    fn is_waited_for_by(&self, thread: ThreadId) -> bool {
+        self.any.iter().any(|queued| queued.thread == thread) || self.all.contains(&thread)
+    }
+}
+
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 struct Running {
     operation: Operation,
@@ -261,14 +269,25 @@ impl State {
         if let Phase::Finished(outcome) = &self.threads[thread].phase { Some(outcome) } else { None }
     }
 
+    /// Whether the operation of `thread` has ended and may report this.
+    pub fn may_report(&self, thread: ThreadId, outcome: &Outcome) -> bool {
+        let interrupted = self.threads[thread].interrupted && *outcome == Err(Error::Interrupted);
+        self.outcome(thread).is_some_and(|ended| ended == outcome || interrupted && *ended == Err(Error::TimedOut))
+    }
+
     /// The call returns: the thread may begin another.
     pub fn retire(&mut self, thread: ThreadId) {
         self.threads[thread].phase = Phase::Idle;
     }
 
-    /// Whether `thread` has a wait in progress that is not satisfied.
-    pub fn waits(&self, thread: ThreadId) -> bool {
-        matches!(&self.threads[thread].phase, Phase::Running(running) if running.operation.wait().is_some())
+    /// Whether `thread` stands in a queue.
+    pub fn is_queued(&self, thread: ThreadId) -> bool {
+        self.objects.iter().any(|object| object.is_waited_for_by(thread))
+    }
+
+    /// Whether an interrupt is in force for `thread`.
+    pub fn is_interrupted(&self, thread: ThreadId) -> bool {
+        self.threads[thread].interrupted
     }
 
     /// How many threads there are.

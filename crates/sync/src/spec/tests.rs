@@ -209,6 +209,18 @@ fn an_interrupt_ends_a_wait_unless_it_is_satisfied() {
 }
 
 #[test]
+fn a_timeout_may_be_reported_as_an_interrupt_that_came_before_the_return() {
+    let mut state = world(&[semaphore(0)]);
+    park(&mut state, 0, any(&[0], 1));
+    state.deadline(0);
+    let state = &mut state.steps(0)[0];
+    let (timed_out, interrupted) = (Err(Error::TimedOut), Err(Error::Interrupted));
+    assert!(state.may_report(0, &timed_out) && !state.may_report(0, &interrupted));
+    state.interrupt(0);
+    assert!(state.may_report(0, &timed_out) && state.may_report(0, &interrupted));
+}
+
+#[test]
 fn an_operation_that_had_begun_may_find_the_object_open_or_closed() {
     let mut state = world(&[event(false, true)]);
     state.invoke(0, Operation::EventReset { object: 0 });

@@ -24,7 +24,7 @@ pub struct Wait {
 /// A place in the queue of an object: who, and which index is reported.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub(super) struct Queued {
-    thread: ThreadId,
+    pub(super) thread: ThreadId,
     index: u32,
 }
 
