@@ -123,8 +123,7 @@ mod tests {
     #[test]
     fn a_loss_is_said_only_when_every_round_was_behind() {
         let zigzag = |peer, rounds| record(Group::Contended, contended::ZIGZAG, peer, rounds);
-        let records =
-            [zigzag(RUST, [5.0, 6.0, 7.0]), zigzag(WAITV, [2.0, 3.0, 4.0]), zigzag(EVENTFD, [2.0, 3.0, 5.5])];
+        let records = [zigzag(RUST, [5.0, 6.0, 7.0]), zigzag(WAITV, [2.0, 3.0, 4.0]), zigzag(EVENTFD, [2.0, 3.0, 5.5])];
         let found: Vec<_> = ratios(&records).into_iter().map(|ratio| (ratio.peer, ratio.ratio, ratio.lost)).collect();
         assert_eq!(found, [(WAITV.to_owned(), 2.0, true), (EVENTFD.to_owned(), 2.0, false)]);
     }
