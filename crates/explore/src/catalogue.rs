@@ -1,5 +1,7 @@
 //! The programs that are explored.
 
+#![allow(clippy::cloned_ref_to_slice_refs, reason = "lists of one object look like the others")]
+
 use ntux_sync::spec::Value;
 
 use crate::program::{
@@ -132,7 +134,11 @@ fn mutexes() -> Vec<Program> {
         Program::new("m-carry", &[mutex(1, 31)], &[&[by(1)], &[by(1)], &[by(1), unlock(0, 1)]]),
         Program::new("m-carry-back", &[mutex(1, 47)], &[&there_and_back, &[by(1)]]),
         Program::new("m-carry-2", &[mutex(1, 32)], &[&[by(1), unlock(0, 1)], &[unlock(0, 1)], &[unlock(0, 1), by(1)]]),
-        Program::new("m-carry-w", &[mutex(2, 1)], &[&[by(1)], &[by(1).timed()], &[unlock(0, 2), read(0, &mutex(0, 0))]]),
+        Program::new(
+            "m-carry-w",
+            &[mutex(2, 1)],
+            &[&[by(1)], &[by(1).timed()], &[unlock(0, 2), read(0, &mutex(0, 0))]],
+        ),
         Program::new("m-skip", &[mutex(1, 1)], &[&[by(2).timed()], &[by(1)], &[unlock(0, 1), read(0, &free)]]),
         // Abandoned.
         Program::new("m-kill", &[mutex(1, 2)], &[&[by(2)], &[by(3).timed()], &[kill(0, 1), read(0, &free)]]),
@@ -203,7 +209,11 @@ fn wait_alls() -> Vec<Program> {
         program("w2-man", [hand, &no], &[&[both(), both()], &[set(0), set(1), reset(0), pulse(0)]]),
         program("w2-manp", [hand, on], &[&[both(), both()], &[pulse(0), pulse(1), set(1)]]),
         Program::new("x3-orphan", &three, &[&[all(&[0, 1, 2])], &[set(0), query(2)], &[set(1), query(0)]]),
-        Program::new("x3-again", &three, &[&[both(), all(&[1, 2]).timed()], &[set(0), query(2)], &[set(1), poll(&[2])]]),
+        Program::new(
+            "x3-again",
+            &three,
+            &[&[both(), all(&[1, 2]).timed()], &[set(0), query(2)], &[set(1), poll(&[2])]],
+        ),
         Program::new("x3-duo", &three, &[&[all(&[0, 1, 2]).timed()], &[set(0), set(1), poll(&[2])]]),
     ]
 }
