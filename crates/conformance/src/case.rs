@@ -21,6 +21,8 @@ pub enum Body {
     Everywhere(fn(&dyn Face)),
     /// Forks: runs on a face whose objects several processes share.
     Processes(fn(&dyn Face)),
+    /// Makes a time namespace: runs where several processes share the objects and the system permits it.
+    TimeNamespace(fn(&dyn Face)),
     /// Is about descriptors, ioctl numbers, user pointers or signals: runs on a device.
     Device(fn()),
 }
@@ -32,6 +34,8 @@ pub enum Kind {
     Everywhere,
     /// See [`Body::Processes`].
     Processes,
+    /// See [`Body::TimeNamespace`].
+    TimeNamespace,
     /// See [`Body::Device`].
     Device,
 }
@@ -42,6 +46,7 @@ impl Case {
         match self.body {
             Body::Everywhere(_) => Kind::Everywhere,
             Body::Processes(_) => Kind::Processes,
+            Body::TimeNamespace(_) => Kind::TimeNamespace,
             Body::Device(_) => Kind::Device,
         }
     }

@@ -91,14 +91,22 @@ impl Deadline {
         Deadline::Realtime(clock_ns(libc::CLOCK_REALTIME) + ms * 1_000_000)
     }
 
+    /// Nanoseconds since the start of its clock; all ones for [`Deadline::Never`].
+    pub fn ns(self) -> u64 {
+        match self {
+            Deadline::Never => u64::MAX,
+            Deadline::Monotonic(ns) | Deadline::Realtime(ns) => ns,
+        }
+    }
+
     /// How long until then; none for [`Deadline::Never`].
     pub fn left(self) -> Option<Duration> {
-        let (clock, ns) = match self {
+        let clock = match self {
             Deadline::Never => return None,
-            Deadline::Monotonic(ns) => (libc::CLOCK_MONOTONIC, ns),
-            Deadline::Realtime(ns) => (libc::CLOCK_REALTIME, ns),
+            Deadline::Monotonic(_) => libc::CLOCK_MONOTONIC,
+            Deadline::Realtime(_) => libc::CLOCK_REALTIME,
         };
-        Some(Duration::from_nanos(ns.saturating_sub(clock_ns(clock))))
+        Some(Duration::from_nanos(self.ns().saturating_sub(clock_ns(clock))))
     }
 
     /// Whether that time has come.

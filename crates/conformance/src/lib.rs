@@ -5,9 +5,10 @@
 //! * A [`Face`] is one way to reach the objects: the Rust API, the C API, the ioctls of `/dev/ntsync`. The cases
 //!   ([`case::all`]) know nothing else.
 //! * [`run`] runs the list on one face: each case in a process of its own, under a watchdog.
-//! * [`reference`] is the simplest face that is right. It judges the list: the list must pass on it, and must fail on
-//!   it once a [`reference::Flaw`] is planted.
+//! * [`mod@reference`] is the simplest face that is right. It judges the list: the list must pass on it, and must
+//!   fail on it once a [`reference::Flaw`] is planted.
 //! * [`device`] speaks raw ioctls and knows nothing of ntux, so it judges the drop-in device and the real driver alike.
+//!   `real-driver.sh` boots a kernel that has the driver in an emulator and runs the list there.
 
 pub mod blocked;
 pub mod case;

@@ -101,6 +101,36 @@ impl Drop for Child {
     }
 }
 
+/// Makes a time namespace for the children that this process starts from here on: their monotonic clock shows
+/// `seconds` more.
+pub fn shift_clock_of_children(seconds: u32) -> std::io::Result<()> {
+    // SAFETY: concerns only this process and its children.
+    if unsafe { libc::unshare(libc::CLONE_NEWTIME) } != 0 {
+        return Err(std::io::Error::last_os_error());
+    }
+    std::fs::write("/proc/self/timens_offsets", format!("monotonic {seconds} 0\n"))
+}
+
+/// Why this process may not call [`shift_clock_of_children`]; tried in a child.
+pub fn reason_against_shifting_clocks() -> Option<String> {
+    let (mut answer, mut answer_end) = pipe();
+    // SAFETY: the child only makes system calls and allocates; its parent has one thread.
+    let pid = unsafe { libc::fork() };
+    if pid == 0 {
+        if let Err(error) = shift_clock_of_children(1) {
+            let _ = write!(answer_end, "no time namespace: {error}");
+        }
+        // SAFETY: ends the child without running what the parent registered for its own exit.
+        unsafe { libc::_exit(0) };
+    }
+    drop(answer_end);
+    let mut reason = String::new();
+    answer.read_to_string(&mut reason).expect("the child writes text");
+    // SAFETY: reaps the child; a null status is allowed.
+    unsafe { libc::waitpid(pid, std::ptr::null_mut(), 0) };
+    (!reason.is_empty()).then_some(reason)
+}
+
 /// Has the system kill this process when the one that forked it ends, so that no child outlives a failed case.
 fn die_with_parent() {
     // SAFETY: sets an attribute of this process, touches no memory.

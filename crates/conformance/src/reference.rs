@@ -5,6 +5,7 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Condvar, Mutex as Lock, MutexGuard};
+use std::time::Duration;
 
 use crate::face::{
     EBADF, EINVAL, EOVERFLOW, EPERM, ETIMEDOUT, Event, Face, Mutex, Object, Outcome, Satisfied, Semaphore, Wait,
@@ -48,6 +49,9 @@ pub enum Flaw {
     /// Who sleeps is never woken.
     LostWake,
 }
+
+/// How much later the woken thread of [`Flaw::NoHandOff`] takes the object: the case is to look first, surely.
+const LATER: Duration = Duration::from_millis(200);
 
 enum State {
     Semaphore(Semaphore),
@@ -425,6 +429,9 @@ impl Face for Reference {
                 Some(left) => self.woken.wait_timeout(instance, left).expect("a panic ends the process at once").0,
             };
             if self.flaw == Some(Flaw::NoHandOff) {
+                drop(instance);
+                std::thread::sleep(LATER);
+                instance = self.lock();
                 instance.offer_everything();
             }
         }

@@ -7,6 +7,7 @@ use libtest_mimic::{Arguments, Failed, Trial};
 
 use crate::case::{self, Body, Case, Kind};
 use crate::face::Face;
+use crate::process;
 
 /// Seconds that a case may take. Cases take milliseconds: only a hang comes near.
 pub const WATCHDOG_SECONDS: u32 = 20;
@@ -24,8 +25,15 @@ pub struct Instantiation {
 }
 
 impl Instantiation {
-    fn reason_against(&self, case: &Case) -> Option<&'static str> {
-        self.without.iter().find(|(kind, _)| *kind == case.kind()).map(|(_, reason)| *reason)
+    /// What is left out, each kind with a reason: what the face cannot run, and what the system does not permit.
+    fn left_out(&self) -> Vec<(Kind, String)> {
+        let mut left_out: Vec<_> = self.without.iter().map(|(kind, reason)| (*kind, reason.to_string())).collect();
+        if left_out.iter().any(|(kind, _)| *kind == Kind::Processes) {
+            left_out.push((Kind::TimeNamespace, "needs several processes".to_string()));
+        } else if let Some(reason) = process::reason_against_shifting_clocks() {
+            left_out.push((Kind::TimeNamespace, reason));
+        }
+        left_out
     }
 }
 
@@ -36,10 +44,11 @@ pub fn main(face: &Instantiation) -> ExitCode {
         return ExitCode::SUCCESS;
     }
     let arguments = Arguments::from_args();
-    let (left_out, cases): (Vec<Case>, Vec<Case>) = case::all().partition(|case| face.reason_against(case).is_some());
-    for (kind, reason) in face.without {
-        let count = left_out.iter().filter(|case| case.kind() == *kind).count();
-        println!("face {}: {count} cases of kind {kind:?} left out: {reason}", face.name);
+    let mut cases: Vec<Case> = case::all().collect();
+    for (kind, reason) in face.left_out() {
+        let before = cases.len();
+        cases.retain(|case| case.kind() != kind);
+        println!("face {}: {} cases of kind {kind:?} left out: {reason}", face.name, before - cases.len());
     }
     let trials = cases.into_iter().map(|case| Trial::test(case.name, move || in_own_process(case.name))).collect();
     let conclusion = libtest_mimic::run(&arguments, trials);
@@ -98,7 +107,7 @@ fn run_here(face: &Instantiation, name: &str, watchdog_seconds: u32) {
     unsafe { libc::alarm(watchdog_seconds) };
     let case = case::all().find(|case| case.name == name).expect("the name of a case");
     match case.body {
-        Body::Everywhere(body) | Body::Processes(body) => body(&*(face.open)()),
+        Body::Everywhere(body) | Body::Processes(body) | Body::TimeNamespace(body) => body(&*(face.open)()),
         Body::Device(body) => body(),
     }
 }

@@ -57,6 +57,13 @@ core::arch::global_asm!(
     "mov qword ptr [rdi + 8], rdx",
     "xor eax, eax",
     "ret",
+    ".globl ntux_guarded_copy_word",
+    ".hidden ntux_guarded_copy_word",
+    "ntux_guarded_copy_word:",
+    "mov eax, dword ptr [rsi]",
+    "mov dword ptr [rdi], eax",
+    "xor eax, eax",
+    "ret",
     ".globl ntux_guarded_copy_landing",
     ".hidden ntux_guarded_copy_landing",
     "ntux_guarded_copy_landing:",
@@ -94,6 +101,13 @@ core::arch::global_asm!(
     "str x3, [x0, #8]",
     "mov w0, #0",
     "ret",
+    ".globl ntux_guarded_copy_word",
+    ".hidden ntux_guarded_copy_word",
+    "ntux_guarded_copy_word:",
+    "ldr w3, [x1]",
+    "str w3, [x0]",
+    "mov w0, #0",
+    "ret",
     ".globl ntux_guarded_copy_landing",
     ".hidden ntux_guarded_copy_landing",
     "ntux_guarded_copy_landing:",
@@ -109,6 +123,8 @@ unsafe extern "C" {
     fn ntux_guarded_copy(to: usize, from: usize, length: usize) -> u32;
     /// Copies 16 bytes by 8, otherwise as above.
     fn ntux_guarded_copy_pair(to: usize, from: usize) -> u32;
+    /// Copies 4 bytes, otherwise as above.
+    fn ntux_guarded_copy_word(to: usize, from: usize) -> u32;
     /// Not a function: the label where a faulting copy continues.
     fn ntux_guarded_copy_landing();
 }
@@ -120,13 +136,21 @@ pub(crate) fn landing(counter: usize) -> Option<usize> {
     (start..landing).contains(&counter).then_some(landing)
 }
 
+#[inline(always)]
 fn copy(to: usize, from: usize, length: usize) -> Result<(), Fault> {
     // SAFETY: one side is memory of ours that is valid for `length` bytes (every caller below), the other may be any
     // address: a bad one is reported, and a good one is the caller's buffer for this ioctl.
-    if unsafe { ntux_guarded_copy(to, from, length) } == 0 { Ok(()) } else { Err(Fault) }
+    let failed = unsafe {
+        match length {
+            4 => ntux_guarded_copy_word(to, from),
+            _ => ntux_guarded_copy(to, from, length),
+        }
+    };
+    if failed == 0 { Ok(()) } else { Err(Fault) }
 }
 
 /// Reads a value from the caller's memory at `from`, which need not be aligned.
+#[inline(always)]
 pub(crate) fn read<T: Plain>(from: usize) -> Result<T, Fault> {
     let mut value = MaybeUninit::<T>::uninit();
     copy(value.as_mut_ptr() as usize, from, size_of::<T>())?;
@@ -135,6 +159,7 @@ pub(crate) fn read<T: Plain>(from: usize) -> Result<T, Fault> {
 }
 
 /// Reads two values of 8 bytes.
+#[inline(always)]
 pub(crate) fn read_pair(from: usize) -> Result<[u64; 2], Fault> {
     let mut value = [0; 2];
     // SAFETY: `value` is valid for 16 bytes; `from` may be any address, as in `copy`.
@@ -142,6 +167,7 @@ pub(crate) fn read_pair(from: usize) -> Result<[u64; 2], Fault> {
 }
 
 /// Reads as many values as there is room for.
+#[inline(always)]
 pub(crate) fn read_slice<T: Plain>(from: usize, room: &mut [MaybeUninit<T>]) -> Result<&[T], Fault> {
     copy(room.as_mut_ptr() as usize, from, size_of_val(room))?;
     // SAFETY: every byte was written, and any bytes are a value (`Plain`).
@@ -149,6 +175,7 @@ pub(crate) fn read_slice<T: Plain>(from: usize, room: &mut [MaybeUninit<T>]) -> 
 }
 
 /// Writes a value to the caller's memory at `to`, which need not be aligned.
+#[inline(always)]
 pub(crate) fn write<T: Plain>(to: usize, value: &T) -> Result<(), Fault> {
     copy(to, core::ptr::from_ref(value) as usize, size_of::<T>())
 }

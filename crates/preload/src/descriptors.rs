@@ -20,7 +20,7 @@
 //! slow and right. A `vfork` child that closes its copy empties the parent's entry, which is slow once and right.
 //! A close behind the C library's back (a raw system call) goes unseen; do not.
 
-use crate::threads::Record;
+use crate::threads::{self, Record};
 use crate::{device, instances};
 use core::ffi::c_int;
 use ntux_platform::atomic::{Pair, Word32, Word128};
@@ -195,9 +195,30 @@ pub(crate) fn forget(fd: c_int) {
 /// Marks the entry of a descriptor that is about to be closed. [`forget`] follows when it is closed.
 #[inline(always)]
 pub(crate) fn closing(fd: c_int) {
-    if let Some(entry) = entry(fd) {
-        put(entry, CLOSING);
+    let Some(entry) = entry(fd) else { return };
+    if let (Some(Known { tag, what: What::Object(_, object) }), _) = look_up(fd) {
+        count_copies(fd, tag, object);
     }
+    put(entry, CLOSING);
+}
+
+/// Lets the kernel count the copies that are left of an object's descriptor, if it does not yet. The error number stays as
+/// it was. A `vfork` child leaves that to its parent, which still has the descriptor.
+#[cold]
+fn count_copies(fd: c_int, tag: u32, object: Object) {
+    if threads::borrows_memory() {
+        return;
+    }
+    let Some(record) = threads::enter() else { return };
+    // SAFETY: this thread's own error number.
+    let error = unsafe { *crate::errno() };
+    if let Some(seated) = record.seats.take(tag) {
+        // SAFETY: the program's own descriptor, which it closes after this; if it is not open any more, nothing happens.
+        seated.arena.closing(unsafe { BorrowedFd::borrow_raw(fd) }, object);
+    }
+    // SAFETY: as above.
+    unsafe { *crate::errno() = error };
+    let _ = threads::leave(record);
 }
 
 /// Gives an entry that is not empty a tag without a meaning of its own.

@@ -154,13 +154,14 @@ pub(crate) fn serve(fd: c_int, request: u32, argument: usize) -> Option<c_int> {
     if !actions::active() && !device::meet(fd) {
         return None;
     }
+    let errno = crate::errno();
     loop {
         // SAFETY: this thread's own error number.
-        let error_before = unsafe { *crate::errno() };
+        let error_before = unsafe { *errno };
         let Some(record) = threads::enter() else { return Some(fail(libc::ENOMEM)) };
         let answer = attempt(record, fd, request, argument);
         // SAFETY: as above.
-        unsafe { *crate::errno() = error_before };
+        unsafe { *errno = error_before };
         let handled = threads::leave(record);
         match answer {
             Ok(result) => return Some(result),

@@ -51,7 +51,7 @@ use ntux_platform::atomic::Pair;
 use crate::arena::Arena;
 use crate::arena::format::{ObjectSlot, WaiterSlot};
 use crate::arena::objects::Kind;
-use crate::claim::consumed;
+use crate::claim::{Ahead, consumed};
 use crate::planted::{Bug, planted};
 use crate::signal::{Signal, Step};
 use crate::ticket::{Attempt, EVERYTHING, State, Ticket, WaiterWord};
@@ -372,7 +372,7 @@ impl Arena {
                 slot.exchange(word, word.unclaimed());
             }
             _ => {
-                self.help_claim(waiter, object.index(), word)?;
+                self.help_claim(waiter, object.index(), word, &mut Ahead::default())?;
             }
         }
         Ok(())
@@ -528,7 +528,7 @@ impl Arena {
                 return Ok(Claim::LookAgain);
             }
             _ => {
-                self.help_claim(waiter, object.index(), word)?;
+                self.help_claim(waiter, object.index(), word, &mut Ahead::default())?;
                 return Ok(Claim::LookAgain);
             }
         };
@@ -608,7 +608,7 @@ impl Arena {
             false => word.unclaimed().without(WA),
         };
         let next = match is_on_offer(slot.kind(), word) {
-            true => self.offer(waiter, object.index(), slot, next)?,
+            true => self.offer(waiter, object.index(), slot, next, &mut Ahead::default()),
             false => crate::claim::rested(slot.kind(), next),
         };
         slot.exchange(word, next);

@@ -54,6 +54,56 @@ use crate::waiter::Waiter;
 use crate::word::{ABANDONED, BROADCAST, Claimant, ObjectWord, PULSE, W};
 use crate::{Error, RETRIES, Result, mutex};
 
+/// Passes over a bag in which a scan looks at the oldest entries only, before it looks at all of them in one.
+const STALE_TOLERATED: u32 = 32;
+/// How many of the oldest entries one pass remembers.
+const AHEAD: usize = 16;
+
+/// The oldest wait-any entries of a bag, as one pass found them: whom a broadcast or a release of many units serves next.
+///
+/// Good for as long as whoever gathered them has made every change of the object's word since then: nobody can have
+/// registered meanwhile, and nobody else can have served one of them from this object (I-claim-2).
+#[derive(Default)]
+pub(crate) struct Ahead<'a> {
+    entries: [Option<(Place<'a>, Entry)>; AHEAD],
+    next: usize,
+}
+
+impl<'a> Ahead<'a> {
+    /// Somebody else has changed the object's word.
+    fn forget(&mut self) {
+        self.entries = Default::default();
+        self.next = 0;
+    }
+
+    fn next(&mut self) -> Option<(Place<'a>, Entry)> {
+        let entry = self.entries.get_mut(self.next)?.take()?;
+        self.next += 1;
+        Some(entry)
+    }
+
+    /// False if there are none.
+    fn gather(&mut self, bag: impl Iterator<Item = Place<'a>>) -> bool {
+        self.forget();
+        let mut count = 0;
+        for place in bag {
+            let Some(entry) = place.entry().filter(|entry| !entry.is_all()) else { continue };
+            let is_older = |other: &Option<(Place<'a>, Entry)>| {
+                other.is_some_and(|(_, other)| entry.ticket().is_before(other.ticket()))
+            };
+            // Most entries are younger than the oldest few: one comparison tells.
+            if count == AHEAD && !is_older(&self.entries[AHEAD - 1]) {
+                continue;
+            }
+            let position = self.entries[..count].iter().position(is_older).unwrap_or(count);
+            count = (count + 1).min(AHEAD);
+            self.entries[position..count].rotate_right(1);
+            self.entries[position] = Some((place, entry));
+        }
+        count > 0
+    }
+}
+
 /// Whom a scan found.
 pub(crate) struct Scan {
     /// The eligible waiter who came first.
@@ -65,48 +115,65 @@ pub(crate) struct Scan {
 impl Arena {
     /// Finishes whatever claims the object, until it is at rest; returns the word at rest.
     pub(crate) fn help(&self, waiter: &Waiter, index: u32, seen: ObjectWord) -> Result<ObjectWord> {
+        if !seen.is_claimed() {
+            return Ok(seen);
+        }
+        self.help_ahead(waiter, index, seen, &mut Ahead::default())
+    }
+
+    /// As [`Arena::help`], by someone who has made the claim itself and knows who comes next.
+    pub(crate) fn help_ahead<'a>(
+        &'a self,
+        waiter: &Waiter,
+        index: u32,
+        seen: ObjectWord,
+        ahead: &mut Ahead<'a>,
+    ) -> Result<ObjectWord> {
         let mut seen = seen;
         for _ in 0..RETRIES {
-            if !seen.is_claimed() {
-                return Ok(seen);
-            }
-            seen = self.help_once(waiter, index, seen)?;
+            seen = match seen.claimant() {
+                Claimant::Nobody => return Ok(seen),
+                Claimant::All | Claimant::Origin | Claimant::OriginIdle => self.help_admitted(waiter, index, seen)?,
+                _ => self.help_claim(waiter, index, seen, ahead)?,
+            };
         }
         Err(Error::Corrupt)
     }
 
-    fn help_once(&self, waiter: &Waiter, index: u32, seen: ObjectWord) -> Result<ObjectWord> {
-        match seen.claimant() {
-            Claimant::All | Claimant::Origin | Claimant::OriginIdle => self.help_admitted(waiter, index, seen),
-            _ => self.help_claim(waiter, index, seen),
-        }
-    }
-
     /// Finishes one claim that is not part of an admitted operation; returns what the word is then.
-    pub(crate) fn help_claim(&self, waiter: &Waiter, index: u32, seen: ObjectWord) -> Result<ObjectWord> {
+    pub(crate) fn help_claim<'a>(
+        &'a self,
+        waiter: &Waiter,
+        index: u32,
+        seen: ObjectWord,
+        ahead: &mut Ahead<'a>,
+    ) -> Result<ObjectWord> {
         let slot = self.object_slot(index).ok_or(Error::Corrupt)?;
         let next = match seen.claimant() {
-            Claimant::Waiter(claimed) => self.settled(waiter, index, slot, seen, claimed)?,
+            Claimant::Waiter(claimed) => self.settled(waiter, index, slot, seen, claimed, ahead)?,
             Claimant::CarryUp | Claimant::CarryDown => {
-                let Some(carried) = mutex::carried(slot, seen)? else {
-                    return Ok(slot.load());
-                };
+                let Some(carried) = mutex::carried(slot, seen)? else { return Ok(slot.load()) };
                 // A carry changes no count, but it may have been made to let a waiter in.
-                if carried.has(W) { self.offer(waiter, index, slot, carried)? } else { carried }
+                if carried.has(W) { self.offer(waiter, index, slot, carried, ahead) } else { carried }
             }
             _ => return Err(Error::Corrupt),
         };
-        Ok(if slot.exchange(seen, next) { next.advanced() } else { slot.load() })
+        if slot.exchange(seen, next) {
+            return Ok(next.advanced());
+        }
+        ahead.forget();
+        Ok(slot.load())
     }
 
     /// Decides the claim for `claimed` and returns the word that settles it.
-    fn settled(
-        &self,
+    fn settled<'a>(
+        &'a self,
         waiter: &Waiter,
         index: u32,
-        slot: &ObjectSlot,
+        slot: &'a ObjectSlot,
         seen: ObjectWord,
         claimed: u32,
+        ahead: &mut Ahead<'a>,
     ) -> Result<ObjectWord> {
         let kind = slot.kind();
         let abandoned = kind == Kind::Mutex && seen.has(ABANDONED);
@@ -115,7 +182,7 @@ impl Arena {
         let next = seen.unclaimed();
         let next = if granted { consumed(kind, next, claimed_slot.owner()) } else { next };
         let offers = next.has(W) && remains_on_offer(kind, next, granted);
-        if offers { self.offer(waiter, index, slot, next) } else { Ok(rested(kind, next)) }
+        Ok(if offers { self.offer(waiter, index, slot, next, ahead) } else { rested(kind, next) })
     }
 
     /// Whether the claim with this tag was granted; makes the decision if it is open, and sends the wake.
@@ -171,58 +238,102 @@ impl Arena {
         if !seen.is_owed() {
             return;
         }
+        // Who looks at its own word is awake.
+        if !waiter.is_at(slot) {
+            self.wake(waiter, slot);
+        }
+        slot.exchange(seen, seen.paid());
+    }
+
+    fn wake(&self, waiter: &Waiter, slot: &WaiterSlot) {
         waiter.step_aside();
         let robust = waiter.robust();
         let owed = robust.owe(slot.word.futex_address());
         futex::wake(slot.word.futex_address(), 1);
         robust.settle(owed);
-        slot.exchange(seen, seen.paid());
     }
 
     /// Offers what an unclaimed word has available: the word with a claim for the first eligible waiter, or at rest.
     /// To be confirmed by an exchange from the word that was current when this was called.
-    pub(crate) fn offer(&self, waiter: &Waiter, index: u32, slot: &ObjectSlot, word: ObjectWord) -> Result<ObjectWord> {
+    pub(crate) fn offer<'a>(
+        &'a self,
+        waiter: &Waiter,
+        index: u32,
+        slot: &'a ObjectSlot,
+        word: ObjectWord,
+        ahead: &mut Ahead<'a>,
+    ) -> ObjectWord {
         let kind = slot.kind();
-        let scan = self.scan(waiter, index, slot, kind, word)?;
+        let scan = self.scan(waiter, index, slot, kind, word, ahead);
         let Some((candidate, ticket)) = scan.candidate else {
             let rest = rested(kind, word);
-            return Ok(if scan.anyone { rest } else { rest.without(W) });
+            return if scan.anyone { rest } else { rest.without(W) };
         };
         if kind == Kind::Mutex && mutex::must_carry_up(word) {
-            return Ok(word.claimed_for(Claimant::CarryUp, 0));
+            return word.claimed_for(Claimant::CarryUp, 0);
         }
-        Ok(word.claimed_for(Claimant::Waiter(candidate), ticket.tag()))
+        word.claimed_for(Claimant::Waiter(candidate), ticket.tag())
     }
 
     /// Looks for the eligible wait-any waiter who came first. Sends on the way every wake that is owed to those who were
     /// satisfied (C4), and empties the places of those whose epoch is over.
-    fn scan(&self, waiter: &Waiter, index: u32, slot: &ObjectSlot, kind: Kind, word: ObjectWord) -> Result<Scan> {
-        let object = slot.resident(index);
+    fn scan<'a>(
+        &'a self,
+        waiter: &Waiter,
+        index: u32,
+        slot: &'a ObjectSlot,
+        kind: Kind,
+        word: ObjectWord,
+        ahead: &mut Ahead<'a>,
+    ) -> Scan {
+        let everybody_may = kind != Kind::Mutex || word.value() == 0;
+        if !everybody_may || planted(Bug::Lifo) {
+            return self.scan_each(waiter, index, slot, kind, word);
+        }
+        for _ in 0..STALE_TOLERATED {
+            while let Some((place, entry)) = ahead.next() {
+                if self.stands(waiter, index, slot, place, entry) {
+                    return Scan { candidate: Some((entry.waiter(), entry.ticket())), anyone: true };
+                }
+            }
+            if !ahead.gather(self.bag(slot)) {
+                return Scan { candidate: None, anyone: false };
+            }
+        }
+        self.scan_each(waiter, index, slot, kind, word)
+    }
+
+    /// Whether an entry stands for a wait; empties its place if not.
+    fn stands(&self, waiter: &Waiter, index: u32, slot: &ObjectSlot, place: Place<'_>, entry: Entry) -> bool {
+        let Some(other) = self.waiter_slot(entry.waiter()) else {
+            place.empty(entry);
+            return false;
+        };
+        let seen = other.load();
+        let stands = other.backs(seen, entry, slot.resident(index));
+        if !stands {
+            self.clear(waiter, place, entry, other, seen);
+        }
+        stands
+    }
+
+    fn scan_each(&self, waiter: &Waiter, index: u32, slot: &ObjectSlot, kind: Kind, word: ObjectWord) -> Scan {
         let mut scan = Scan { candidate: None, anyone: false };
         for place in self.bag(slot) {
-            let Some(entry) = place.entry().filter(|entry| !entry.is_all()) else {
-                continue;
-            };
+            let Some(entry) = place.entry().filter(|entry| !entry.is_all()) else { continue };
             let is_later = |(_, first): (u32, Ticket)| {
                 if planted(Bug::Lifo) { entry.ticket().is_before(first) } else { first.is_before(entry.ticket()) }
             };
-            if scan.candidate.is_some_and(is_later) {
-                continue;
-            }
-            let Some(other) = self.waiter_slot(entry.waiter()) else {
-                continue;
-            };
-            let seen = other.load();
-            if !other.backs(seen, entry, object) {
-                self.clear(waiter, place, entry, other, seen);
+            if scan.candidate.is_some_and(is_later) || !self.stands(waiter, index, slot, place, entry) {
                 continue;
             }
             scan.anyone = true;
-            if kind != Kind::Mutex || mutex::admits(slot, word, other.owner()) {
+            let owner = self.waiter_slot(entry.waiter()).map_or(0, WaiterSlot::owner);
+            if kind != Kind::Mutex || mutex::admits(slot, word, owner) {
                 scan.candidate = Some((entry.waiter(), entry.ticket()));
             }
         }
-        Ok(scan)
+        scan
     }
 
     /// Empties a place whose waiter does not wait for this object any more, after sending the wake that it may be owed.

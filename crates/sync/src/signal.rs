@@ -21,6 +21,7 @@ use ntux_platform::atomic::Word64;
 use crate::arena::Arena;
 use crate::arena::format::ObjectSlot;
 use crate::arena::objects::Kind;
+use crate::claim::Ahead;
 use crate::planted::{Bug, planted};
 use crate::waiter::Waiter;
 use crate::word::{Claimant, ObjectWord, W, WA};
@@ -102,6 +103,7 @@ impl Arena {
                 self.help(waiter, object.index(), seen)?;
                 continue;
             }
+            let mut ahead = Ahead::default();
             let (next, previous) = match signal.step(seen, kind, &slot.extra) {
                 Step::Refused(error) => return Err(error),
                 Step::Unchanged(previous) => return Ok(previous),
@@ -114,7 +116,7 @@ impl Arena {
                 }
                 Step::Changed { next, previous, offers } => {
                     let offers = offers && seen.has(W);
-                    let next = if offers { self.offer(waiter, object.index(), slot, next)? } else { next };
+                    let next = if offers { self.offer(waiter, object.index(), slot, next, &mut ahead) } else { next };
                     (next, previous)
                 }
             };
@@ -122,7 +124,7 @@ impl Arena {
                 return Ok(0);
             }
             if slot.exchange(seen, next) {
-                self.help(waiter, object.index(), next.advanced())?;
+                self.help_ahead(waiter, object.index(), next.advanced(), &mut ahead)?;
                 return Ok(previous);
             }
         }

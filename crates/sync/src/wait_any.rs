@@ -34,7 +34,7 @@ use crate::arena::Arena;
 use crate::arena::format::{LIST_MAX, ObjectSlot};
 use crate::arena::objects::Kind;
 use crate::bag::{Entry, Place};
-use crate::claim::consumed;
+use crate::claim::{Ahead, consumed};
 use crate::planted::{Bug, planted};
 use crate::request::Request;
 use crate::ticket::State;
@@ -247,7 +247,7 @@ impl Arena {
         if !planted(Bug::OwnSettle) {
             self.help(epoch.waiter, index, slot.load())?;
         } else if slot.load().claimant() == Claimant::Waiter(epoch.index) {
-            self.help_claim(epoch.waiter, index, slot.load())?;
+            self.help_claim(epoch.waiter, index, slot.load(), &mut Ahead::default())?;
         }
         Ok(Some(Satisfied { index: request.position(index)?, abandoned }))
     }

@@ -39,6 +39,8 @@ use crate::{Error, Object, RETRIES, Result};
 
 /// Objects whose last word a thread remembers.
 const REMEMBERED: usize = 4;
+/// Sleeps after which a thread looks as long as it may once more.
+const SLEEPS_BETWEEN_TRIES: u64 = 64;
 /// Looks that are always affordable where looking is allowed.
 const SPINS_MIN: u32 = 16;
 const TAKEN: u64 = 1 << 63;
@@ -137,6 +139,11 @@ impl Waiter {
         self.memory[object.index() as usize % REMEMBERED].set((0, ObjectWord::default()));
     }
 
+    /// Whether the wait in progress, if any, is in this slot.
+    pub(crate) fn is_at(&self, slot: &WaiterSlot) -> bool {
+        self.active.is_raised() && core::ptr::eq(self.current.get(), slot)
+    }
+
     pub(crate) fn robust(&self) -> Head {
         match self.robust.get() {
             Some(head) => head,
@@ -218,14 +225,16 @@ impl Epoch<'_> {
         withdraw(self.slot, self.ticket)
     }
 
-    /// Looks at the outcome for a short while, if the arena allows it. How long adapts: a thread for whom it was worth it may
-    /// look longer the next time, one for whom it was not looks half as long.
+    /// Looks at the outcome for a short while, if the arena allows it. How long adapts: a thread begins with all it may, and
+    /// looks half as long each time that it was not worth it, twice as long as needed when it was. Now and then it tries
+    /// all again.
     fn spin(&self) -> Option<End> {
         let most = self.arena.spins();
         if most == 0 {
             return None;
         }
-        let budget = self.waiter.spins.get().clamp(SPINS_MIN.min(most), most);
+        let tries_all = self.waiter.sleeps.get() % SLEEPS_BETWEEN_TRIES == 0;
+        let budget = if tries_all { most } else { self.waiter.spins.get().clamp(SPINS_MIN.min(most), most) };
         for spent in 0..budget {
             if let Some(end) = self.end() {
                 self.waiter.spins.set(spent.saturating_mul(2).saturating_add(SPINS_MIN));

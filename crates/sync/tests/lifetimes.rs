@@ -193,6 +193,34 @@ fn a_killed_process_holds_no_object_behind_a_descriptor() {
 }
 
 #[test]
+fn many_objects_behind_descriptors_are_counted_once_somebody_closes_them() {
+    const MANY: usize = 600;
+    let fd = Arena::create_file(Capacity { objects: MANY as u32, waiters: 4 }).unwrap();
+    let arena = Arena::map(fd.as_fd()).unwrap();
+    let waiter = arena.waiter();
+    let new = New::Event { manual: false, signaled: false };
+    let create = || arena.descriptor_create(&waiter, fd.as_fd(), new);
+    let mut all: Vec<_> = (0..MANY).map(|_| create().unwrap()).collect();
+    assert_eq!(create().err(), Some(Error::Exhausted));
+    let object = |fd: &OwnedFd| Arena::identify(fd.as_fd()).unwrap().object.unwrap();
+    let last = all.pop().unwrap();
+    let (copy, number) = (last.try_clone().unwrap(), object(&last));
+    arena.closing(last.as_fd(), number);
+    drop(last);
+    assert_eq!(create().err(), Some(Error::Exhausted), "a copy is left");
+    assert_eq!(arena.event_set(&waiter, number), Ok(false));
+    arena.closing(copy.as_fd(), number);
+    drop(copy);
+    all.push(create().unwrap());
+    assert_ne!(object(&all[MANY - 1]), number);
+    for fd in all {
+        arena.closing(fd.as_fd(), object(&fd));
+    }
+    let again: Vec<_> = (0..MANY).map(|_| create().unwrap()).collect();
+    assert_eq!(again.len(), MANY);
+}
+
+#[test]
 fn only_a_whole_arena_of_this_version_is_attached() {
     let attach = |fd: &OwnedFd| Arena::attach(fd.as_fd()).err();
     let foreign = OwnedFd::from(std::fs::File::open("/proc/self/exe").unwrap());

@@ -16,8 +16,13 @@ pub(crate) struct Seat {
 }
 
 impl RustArena {
+    /// Waits spin as `NTUX_SPIN` says, as they do in the device.
     pub(crate) fn open() -> io::Result<Self> {
-        Arena::create(Capacity::default()).map(Self).map_err(refused)
+        let arena = Arena::create(Capacity::default()).map_err(refused)?;
+        if let Some(spins) = std::env::var("NTUX_SPIN").ok().and_then(|spins| spins.parse().ok()) {
+            arena.set_spins(spins);
+        }
+        Ok(Self(arena))
     }
 
     fn fd(&self) -> io::Result<BorrowedFd<'_>> {

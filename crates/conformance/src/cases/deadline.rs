@@ -4,6 +4,7 @@ use crate::blocked::block;
 use crate::case::{Case, case};
 use crate::check::{self, ALL, at};
 use crate::face::{Deadline, ETIMEDOUT, Face, all, any};
+use crate::process::{Child, shift_clock_of_children};
 
 pub(super) const CASES: &[Case] = &[
     case!(Everywhere, a_deadline_in_the_past_is_one_attempt, "S-711"),
@@ -14,6 +15,7 @@ pub(super) const CASES: &[Case] = &[
     case!(Everywhere, no_deadline_means_never, "S-713"),
     case!(Everywhere, all_ones_is_no_deadline_on_either_clock, "S-713"),
     case!(Everywhere, an_absurd_deadline_does_not_keep_a_wait_from_success, "S-714"),
+    case!(TimeNamespace, a_deadline_is_on_the_clock_that_the_caller_sees, "S-715"),
 ];
 
 fn a_deadline_in_the_past_is_one_attempt(face: &dyn Face) {
@@ -78,9 +80,9 @@ fn a_wait_with_a_deadline_is_satisfied_before_it(face: &dyn Face) {
 /// The wall clock shows decades, the monotonic clock the time since the start of the system.
 fn the_two_clocks_are_not_mixed_up(face: &dyn Face) {
     let event = face.event_create(0, 0).unwrap();
-    let Deadline::Monotonic(soon) = Deadline::in_ms(1_000_000) else { unreachable!() };
+    let soon = Deadline::in_ms(1_000_000).ns();
     assert_eq!(face.wait(&any(&[event]).until(Deadline::Realtime(soon))), Err(ETIMEDOUT));
-    let Deadline::Realtime(now) = Deadline::realtime_in_ms(0) else { unreachable!() };
+    let now = Deadline::realtime_in_ms(0).ns();
     std::thread::scope(|scope| {
         let sleeper = block(scope, face, any(&[event]).until(Deadline::Monotonic(now)));
         assert_eq!(face.event_set(event), Ok(0));
@@ -121,4 +123,24 @@ fn an_absurd_deadline_does_not_keep_a_wait_from_success(face: &dyn Face) {
             check::semaphore(face, semaphore, 0, 2);
         }
     }
+}
+
+/// The child's monotonic clock is far ahead of ours. Were its deadline taken for ours, it would sleep far too long.
+fn a_deadline_is_on_the_clock_that_the_caller_sees(face: &dyn Face) {
+    const HOUR: u32 = 3600;
+    let never = face.event_create(0, 0).unwrap();
+    let event = face.event_create(0, 0).unwrap();
+    let before = Deadline::in_ms(0);
+    shift_clock_of_children(HOUR).expect("it was tried before");
+    let child = Child::start(face, |face| {
+        assert!(Deadline::in_ms(0).ns() > before.ns() + u64::from(HOUR) * 1_000_000_000);
+        for wait in [any(&[never]), all(&[never])] {
+            let deadline = Deadline::in_ms(15);
+            assert_eq!(face.wait(&wait.until(deadline)), Err(ETIMEDOUT));
+            assert!(deadline.passed());
+        }
+        face.wait(&any(&[event]).until(Deadline::in_ms(1_000_000)))
+    });
+    assert_eq!(face.event_set(event), Ok(0));
+    assert_eq!(child.result(), at(0));
 }

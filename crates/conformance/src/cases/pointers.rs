@@ -26,7 +26,10 @@ pub(super) const CASES: &[Case] = &[
     case!(Device, a_bad_array_of_descriptors_is_efault, "S-1006"),
 ];
 
-const PAGE: usize = 4096;
+fn page_size() -> usize {
+    // SAFETY: asks for a number.
+    unsafe { libc::sysconf(libc::_SC_PAGESIZE) as usize }
+}
 
 /// One readable and writable page, followed by one that nobody may touch.
 struct Pages {
@@ -39,7 +42,7 @@ impl Pages {
         let start = unsafe {
             libc::mmap(
                 null_mut(),
-                2 * PAGE,
+                2 * page_size(),
                 libc::PROT_READ | libc::PROT_WRITE,
                 libc::MAP_PRIVATE | libc::MAP_ANONYMOUS,
                 -1,
@@ -54,14 +57,14 @@ impl Pages {
 
     fn protect(&self, page: usize, protection: i32) {
         // SAFETY: the page is ours and nobody holds a reference into it.
-        let result = unsafe { libc::mprotect(self.start.add(page * PAGE).cast(), PAGE, protection) };
+        let result = unsafe { libc::mprotect(self.start.add(page * page_size()).cast(), page_size(), protection) };
         assert_eq!(result, 0);
     }
 
     /// A place for `bytes` bytes that end where the memory ends.
     fn last(&self, bytes: usize) -> *mut c_void {
         // SAFETY: stays inside the first page.
-        unsafe { self.start.add(PAGE - bytes).cast() }
+        unsafe { self.start.add(page_size() - bytes).cast() }
     }
 
     /// The last `bytes` bytes, holding `value`'s first ones.
@@ -79,7 +82,7 @@ impl Pages {
 
 /// Pointers at which there is nothing.
 fn bad_pointers(pages: &Pages) -> [*mut c_void; 6] {
-    let never = pages.start.wrapping_add(PAGE).cast();
+    let never = pages.start.wrapping_add(page_size()).cast();
     let kernel = [0x8000_0000_0000_0000_usize, 0xffff_ffff_8000_0000, usize::MAX - 3].map(|at| at as *mut c_void);
     [null_mut(), std::ptr::dangling_mut::<u32>().cast(), never, kernel[0], kernel[1], kernel[2]]
 }
@@ -148,6 +151,8 @@ fn arguments_that_reach_beyond_the_memory_are_efault() {
         assert_eq!(ioctl(device.fd(), CREATE_SEM, pages.last_holding(bytes, &[0u32, 1])), Err(EFAULT));
         // All eight bytes are read, though only the owner is looked at.
         assert_eq!(ioctl(mutex.0 as i32, MUTEX_UNLOCK, pages.last_holding(bytes, &[OWNER, 0])), Err(EFAULT));
+        // Nor does owner 0 come first.
+        assert_eq!(ioctl(mutex.0 as i32, MUTEX_UNLOCK, pages.last_holding(bytes, &[0u32, 0])), Err(EFAULT));
         assert_eq!(ioctl(semaphore.0 as i32, SEM_READ, pages.last(bytes)), Err(EFAULT));
     }
     let fds = [semaphore.0 as i32];

@@ -2,12 +2,14 @@
 //!
 //! # Picture
 //! ```text
-//! meta:   63      52 51       40 39      38   36 35  32 31          0
-//!        +----------+-----------+--------+-------+------+------------+
-//!        |    -     |   peer    |  held  | state | kind | generation |
-//!        +----------+-----------+--------+-------+------+------------+
+//! meta:   63    53   52     51       40   39    38   36 35  32 31          0
+//!        +--------+--------+-----------+------+-------+------+------------+
+//!        |   -    | locked |   peer    | held | state | kind | generation |
+//!        +--------+--------+-----------+------+-------+------+------------+
 //! object: generation in the upper 32 bits, index in the lower ones; never 0
 //! ```
+//! held: by descriptors, see [`super::descriptor`]. locked: the kernel counts them.
+//!
 //! # Transitions
 //! | from | to | by |
 //! | --- | --- | --- |
@@ -38,6 +40,9 @@ use crate::{Error, New, Object, RETRIES, Result, event, mutex, semaphore};
 const STATE_SHIFT: u32 = 36;
 const KIND_SHIFT: u32 = 32;
 const HELD: u64 = 1 << 39;
+/// The kernel walks all locks of a file for each lock and each close: so only so many objects have one from the start.
+const LOCKED_AT_ONCE: u32 = 512;
+const LOCKED: u64 = 1 << 52;
 const PEER_SHIFT: u32 = 40;
 const PEER_MASK: u64 = 0xfff;
 /// Generations stay positive as a file offset, which is how a descriptor carries its object.
@@ -127,6 +132,14 @@ impl Meta {
 
     fn is_held(self) -> bool {
         self.0 & HELD != 0
+    }
+
+    fn is_locked(self) -> bool {
+        self.0 & LOCKED != 0
+    }
+
+    fn locked(self) -> Meta {
+        Meta(self.0 | LOCKED)
     }
 
     fn freed(self) -> Meta {
@@ -258,6 +271,7 @@ impl Arena {
                 return Err(Error::NoSuchObject);
             }
             let adopted = Meta::new(State::Live, meta.kind(), meta.generation(), peer, meta.is_held());
+            let adopted = if meta.is_locked() { adopted.locked() } else { adopted };
             if slot.meta.compare_exchange(meta.0, adopted.0).is_ok() {
                 return Ok(());
             }
@@ -273,7 +287,7 @@ impl Arena {
             Some(index) => index,
             None => self.search_unreferenced(custody, take).ok_or(Error::Exhausted)?,
         };
-        let created = custody.secure(index).and_then(|()| self.furnish(waiter, index, start, custody.is_descriptor()));
+        let created = custody.secure(index).and_then(|()| self.furnish(waiter, index, start, custody));
         if created.is_err() && self.reclaim_own(index) {
             pool.hint(index);
         }
@@ -306,7 +320,7 @@ impl Arena {
     }
 
     /// Building to Live. What the last object left claimed is finished first, as the kind that it was.
-    fn furnish(&self, waiter: &Waiter, index: u32, start: Start, held: bool) -> Result<Object> {
+    fn furnish(&self, waiter: &Waiter, index: u32, start: Start, custody: Custody<'_>) -> Result<Object> {
         let slot = self.object_slot(index).ok_or(Error::Corrupt)?;
         for _ in 0..RETRIES {
             let rest = self.help(waiter, index, slot.load())?;
@@ -318,7 +332,8 @@ impl Arena {
             slot.extra.store(if is_mutex { mutex::extra_at_start(start.extra, rest) } else { start.extra });
             let building = Meta(slot.meta.load());
             let generation = building.generation().max(1);
-            let live = Meta::new(State::Live, start.kind, generation, building.peer(), held);
+            let live = Meta::new(State::Live, start.kind, generation, building.peer(), custody.is_descriptor());
+            let live = if custody.locks_at_once(index) { live.locked() } else { live };
             let published = slot.meta.compare_exchange(building.0, live.0).is_ok();
             return if published { Ok(Object::new(index, generation)) } else { Err(Error::Corrupt) };
         }
@@ -333,7 +348,8 @@ impl Arena {
         let meta = Meta(slot.meta.load());
         let unreferenced = match meta.state() {
             State::Free => return true,
-            State::Live if meta.is_held() => custody.is_abandoned(index),
+            // Before it is locked, somebody has a descriptor: its creator, or whoever its creator left it to.
+            State::Live if meta.is_held() => meta.is_locked() && custody.is_abandoned(index),
             State::Live | State::Building => census.is_peer_dead(meta.peer()),
             State::Rubbish => true,
         };
@@ -353,10 +369,22 @@ impl Arena {
             let index = pool.turn();
             let Some(slot) = self.object_slot(index) else { return };
             let meta = Meta(slot.meta.load());
-            let unreferenced = meta.state() == State::Live && meta.is_held() && custody.is_abandoned(index);
+            let unreferenced = meta.state() == State::Live && meta.is_locked() && custody.is_abandoned(index);
             if unreferenced && slot.meta.compare_exchange(meta.0, meta.freed().0).is_ok() {
                 pool.hint(index);
             }
+        }
+    }
+
+    /// To be called before a process closes a descriptor of an object: from now on the kernel counts the descriptors that
+    /// are left. Costs nothing when it does so already; see [`super::descriptor`].
+    #[cfg(target_os = "linux")]
+    pub fn closing(&self, fd: std::os::fd::BorrowedFd<'_>, object: Object) {
+        let Some(slot) = self.object_slot(object.index()) else { return };
+        let meta = Meta(slot.meta.load());
+        let counted = !meta.is_live(object) || !meta.is_held() || meta.is_locked();
+        if !counted && super::descriptor::hold(fd, object.index()).is_ok() {
+            let _ = slot.meta.compare_exchange(meta.0, meta.locked().0);
         }
     }
 
@@ -399,11 +427,15 @@ impl Custody<'_> {
         matches!(self, Custody::Descriptor(_))
     }
 
+    fn locks_at_once(self, index: u32) -> bool {
+        self.is_descriptor() && index < LOCKED_AT_ONCE
+    }
+
     /// Marks a slot as referenced, before the object is known to anybody.
     fn secure(self, index: u32) -> Result<()> {
         match self {
-            Custody::Process => Ok(()),
-            Custody::Descriptor(keeper) => keeper.hold(index),
+            Custody::Descriptor(keeper) if index < LOCKED_AT_ONCE => keeper.hold(index),
+            _ => Ok(()),
         }
     }
 
