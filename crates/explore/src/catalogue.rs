@@ -1,5 +1,7 @@
 //! The programs that are explored.
 
+#![allow(clippy::cloned_ref_to_slice_refs, reason = "lists of one object look like the others")]
+
 use ntux_sync::spec::Value;
 
 use crate::program::{

@@ -14,7 +14,7 @@ use ntux_sync::{Arena, Capacity, Deadline, Object};
 use crate::monitor::{Event, Monitor};
 use crate::program::{Call, Program, all, any, auto, kill, manual, mutex, pulse, read, rel, reset, sem, set, unlock};
 use crate::random::Random;
-use crate::subject::{create, perform};
+use crate::subject::{Perform, create};
 
 /// How long a wait of such a history lasts at most.
 const PATIENCE: Duration = Duration::from_micros(300);
@@ -30,9 +30,9 @@ struct Record {
 }
 
 /// Runs the random program of this seed once; what is wrong with its history.
-pub fn run(seed: u64) -> Result<(), String> {
+pub fn run(seed: u64, perform: Perform) -> Result<(), String> {
     let program = program(seed);
-    let records = record(&program);
+    let records = record(&program, perform);
     check(&program, &records).map_err(|what| report(seed, &program, &records, &what))
 }
 
@@ -94,7 +94,7 @@ fn wait(random: &mut Random, objects: usize, owner: u32) -> Call {
 }
 
 /// Runs a program with threads of the operating system.
-fn record(program: &Program) -> Vec<Record> {
+fn record(program: &Program, perform: Perform) -> Vec<Record> {
     let threads = program.threads.len();
     let capacity = Capacity { objects: program.objects.len() as u32, waiters: threads as u32 + 2 };
     let arena = Arena::create(capacity).expect("a small arena");

@@ -486,8 +486,13 @@ impl Machine {
         matches!(status, Status::BetweenCalls | Status::BeforeAccess)
     }
 
-    /// Does it; how many stops were passed, or what went wrong.
-    pub fn apply(&mut self, choice: Choice) -> Result<u32, String> {
+    /// How many stops the last choice passed.
+    pub fn passed(&self) -> u32 {
+        self.seam.with(|run| run.ticks)
+    }
+
+    /// Does it, or says what went wrong.
+    pub fn apply(&mut self, choice: Choice) -> Result<(), String> {
         match choice {
             Choice::Run(thread) => self.resume(thread, Order::Go),
             Choice::Deadline(thread) => {
@@ -497,7 +502,7 @@ impl Machine {
             Choice::Interrupt(thread) => self.resume(thread, Order::RunHandler),
             Choice::End => self.end(),
         }
-        self.seam.with(|run| run.failure.take().map_or(Ok(run.ticks), Err))
+        self.seam.with(|run| run.failure.take().map_or(Ok(()), Err))
     }
 
     fn resume(&mut self, thread: ThreadId, order: Order) {

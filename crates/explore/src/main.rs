@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 use clap::{Args, Parser, Subcommand};
 use ntux_explore::program::Program;
 use ntux_explore::search::{self, Bounds, Failure};
+use ntux_explore::subject::perform;
 use ntux_explore::token::Token;
 use ntux_explore::{catalogue, histories, planted, sequences};
 
@@ -81,8 +82,10 @@ fn main() -> ExitCode {
     let result = match cli.command {
         Some(Command::Replay { token }) => replay(&token),
         Some(Command::List) => list(),
-        Some(Command::Sequences(seeds)) => run_seeds("sequences", &seeds, |seed| sequences::run(seed, SEQUENCE_LENGTH)),
-        Some(Command::Histories(seeds)) => run_seeds("histories", &seeds, histories::run),
+        Some(Command::Sequences(seeds)) => {
+            run_seeds("sequences", &seeds, |seed| sequences::run(seed, SEQUENCE_LENGTH, perform))
+        }
+        Some(Command::Histories(seeds)) => run_seeds("histories", &seeds, |seed| histories::run(seed, perform)),
         None => explore(&cli.explore),
     };
     match result {
@@ -96,7 +99,7 @@ fn main() -> ExitCode {
 
 fn list() -> Result<(), String> {
     catalogue::all_programs().iter().for_each(|program| print!("{program:?}"));
-    planted::PLANTED.iter().for_each(|planted| println!("bug {}: found by {}", planted.name, planted.program));
+    planted::PLANTED.iter().for_each(|planted| println!("bug {}: {:?}", planted.name, planted.found));
     Ok(())
 }
 
@@ -149,11 +152,11 @@ fn passes(program: &Program, arguments: &Explore) -> bool {
 /// Repeats an execution, a sequence or a history; an error if it goes wrong again.
 fn replay(token: &str) -> Result<(), String> {
     if let Some((seed, length)) = token.strip_prefix("seq/").and_then(|rest| rest.split_once('/')) {
-        return sequences::run(number(seed)?, number(length)? as usize);
+        return sequences::run(number(seed)?, number(length)? as usize, perform);
     }
     if let Some(seed) = token.strip_prefix("history/") {
         let seed = number(seed)?;
-        return (0..HISTORY_REPEATS).try_for_each(|_| histories::run(seed));
+        return (0..HISTORY_REPEATS).try_for_each(|_| histories::run(seed, perform));
     }
     let (bug, token) = token.split_once(':').map_or((None, token), |(bug, token)| (Some(bug), token));
     planted::plant(bug)?;

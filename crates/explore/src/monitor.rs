@@ -11,6 +11,7 @@ use ntux_sync::spec::{Operation, Outcome, State, ThreadId};
 
 /// What an onlooker sees of a thread.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+#[allow(missing_docs, reason = "every event names its thread")]
 pub enum Event {
     /// It calls operation number `call` of the monitor.
     Invoke { thread: ThreadId, call: usize },

@@ -9,31 +9,50 @@ pub struct Planted {
     pub name: &'static str,
     /// The rule that is broken.
     pub bug: Bug,
-    /// Finds it, with at most two preemptions.
-    pub program: &'static str,
+    /// The program that notices, and how.
+    pub found: Found,
 }
 
-const fn planted(name: &'static str, bug: Bug, program: &'static str) -> Planted {
-    Planted { name, bug, program }
+/// How a planted bug is found.
+#[derive(Clone, Copy, Debug)]
+pub enum Found {
+    /// All schedules of this program with so many preemptions.
+    Exhaustively(&'static str, u32),
+    /// Random schedules of this program.
+    AtRandom(&'static str),
+    /// Not at all so far; why not, as far as we know.
+    Not(&'static str),
+}
+
+const fn planted(name: &'static str, bug: Bug, found: Found) -> Planted {
+    Planted { name, bug, found }
 }
 
 /// Every bug that can be planted.
 pub const PLANTED: &[Planted] = &[
-    planted("selfnocheck", Bug::SelfNoCheck, "s-rel2-2w"),
-    planted("ownsettle", Bug::OwnSettle, "s-rel2-2w"),
-    planted("settlewake", Bug::SettleWake, "ab-sets"),
-    planted("nowakehelp", Bug::NoWakeHelp, "ab-sets"),
-    planted("pulseplain", Bug::PulsePlain, "a-pulse-hole"),
-    planted("noregbump", Bug::NoRegisterBump, "a-set2-w"),
-    planted("flagfirst", Bug::FlagFirst, "a-set-2w"),
-    planted("lifo", Bug::Lifo, "a-set-2w"),
-    planted("tmoleave", Bug::TimeoutLeave, "w-tmo"),
-    planted("noattempt", Bug::NoAttempt, "x3-orphan"),
-    planted("naivepoll", Bug::NaivePoll, "p-reader"),
-    planted("probeblind", Bug::ProbeBlind, "p-reader"),
-    planted("carrynocheck", Bug::CarryNoCheck, "m-deep-1f"),
-    planted("growblind", Bug::GrowBlind, "g-sem"),
-    planted("wanotall", Bug::WaitAllUnseen, "w-sets"),
+    planted("selfnocheck", Bug::SelfNoCheck, Found::Exhaustively("s-rel2-2w", 1)),
+    planted("ownsettle", Bug::OwnSettle, Found::Exhaustively("a-rewait", 1)),
+    planted("settlewake", Bug::SettleWake, Found::Exhaustively("s-rel2-2w", 1)),
+    planted("nowakehelp", Bug::NoWakeHelp, Found::Exhaustively("ab-sets", 1)),
+    planted("pulseplain", Bug::PulsePlain, Found::Exhaustively("a-pulse-hole", 2)),
+    planted("noregbump", Bug::NoRegisterBump, Found::Exhaustively("s-rel-2w", 1)),
+    planted("flagfirst", Bug::FlagFirst, Found::Exhaustively("e-set-2w", 1)),
+    planted("lifo", Bug::Lifo, Found::Exhaustively("a-set-2w", 1)),
+    planted("naivepoll", Bug::NaivePoll, Found::Exhaustively("p-reader", 1)),
+    planted("probeblind", Bug::ProbeBlind, Found::Exhaustively("p-reader", 1)),
+    planted("carrynocheck", Bug::CarryNoCheck, Found::AtRandom("m-carry-back")),
+    planted("growblind", Bug::GrowBlind, Found::AtRandom("g-sem")),
+    planted("wanotall", Bug::WaitAllUnseen, Found::Exhaustively("w-sets", 1)),
+    planted(
+        "noattempt",
+        Bug::NoAttempt,
+        Found::Not("it takes a stale claim, a stale removal and a second attempt at once"),
+    ),
+    planted(
+        "tmoleave",
+        Bug::TimeoutLeave,
+        Found::Not("the claims that it leaves behind are removed by whoever meets them"),
+    ),
 ];
 
 /// Plants the bug of this name in all that this thread does from now on; none: takes it out.

@@ -44,7 +44,7 @@ impl Program {
     /// A program; each thread's calls in order.
     pub fn new(name: &str, objects: &[Value], threads: &[&[Call]]) -> Self {
         let threads = threads.iter().map(|calls| calls.to_vec()).collect();
-        Self { name: name.to_owned(), objects: objects.to_vec(), threads, subject: ArenaSubject::new }
+        Self { name: name.to_owned(), objects: objects.to_vec(), threads, subject: ArenaSubject::subject }
     }
 
     /// The same over something else than an arena.

@@ -107,7 +107,7 @@ impl<'a> Search<'a> {
         }
         self.report.choices += 1;
         let result = self.machine.apply(choice);
-        self.schedule.push((choice, *result.as_ref().unwrap_or(&1)));
+        self.schedule.push((choice, if choice == Choice::End { 1 } else { self.machine.passed() }));
         if let Err(what) = result {
             let token = Token { program: self.program.name.clone(), schedule: self.schedule.clone() };
             self.report.failure = Some(Failure { what, token });
@@ -306,6 +306,9 @@ pub fn replay(program: &Program, schedule: &[Step]) -> (Option<String>, String) 
             choice
         };
         for choice in std::iter::once(choice).chain(std::iter::repeat_n(rest, stops as usize - 1)) {
+            if !machine.options(usize::MAX).contains(&choice) {
+                return (Some(format!("the schedule does not fit: {choice:?}")), machine.trace());
+            }
             if let Err(what) = machine.apply(choice) {
                 return (Some(what), machine.trace());
             }

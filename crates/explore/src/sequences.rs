@@ -4,7 +4,7 @@ use ntux_sync::spec::{Answer, Event, Id, MAX_WAIT_OBJECTS, Mutex, Operation, Out
 use ntux_sync::{Arena, Capacity, Deadline, Object};
 
 use crate::random::Random;
-use crate::subject::{create, perform};
+use crate::subject::{Perform, create};
 
 /// Objects that one sequence may create.
 const OBJECTS: u32 = 12;
@@ -12,7 +12,7 @@ const COUNTS: [u32; 9] = [0, 1, 2, 3, 31, 32, 33, u32::MAX - 1, u32::MAX];
 const OWNERS: [u32; 6] = [0, 1, 2, 3, 0x8000_0000, u32::MAX];
 
 /// Runs a sequence of `length` calls; the first disagreement, with the calls before it.
-pub fn run(seed: u64, length: usize) -> Result<(), String> {
+pub fn run(seed: u64, length: usize, perform: Perform) -> Result<(), String> {
     let mut random = Random::new(seed);
     let mut state = State::new(1);
     let arena =

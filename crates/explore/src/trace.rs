@@ -83,7 +83,7 @@ fn place() -> String {
 }
 
 fn short(function: &str) -> &str {
-    let function = function.trim_end_matches(|c: char| c == '>' || c == ')');
+    let function = function.trim_end_matches(['>', ')']);
     let end = function.find("::h").filter(|at| function.len() - at == 19).unwrap_or(function.len());
     function[..end].rsplit("::").next().unwrap_or(function)
 }

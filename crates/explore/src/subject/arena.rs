@@ -24,7 +24,7 @@ pub struct ArenaSubject {
 
 impl ArenaSubject {
     /// Creates the arena and its objects.
-    pub fn new(program: &Program) -> Box<dyn Subject> {
+    pub fn subject(program: &Program) -> Box<dyn Subject> {
         let capacity =
             Capacity { objects: program.objects.len() as u32 + 2, waiters: program.threads.len() as u32 + 2 };
         let arena = Arena::create(capacity).expect("a small arena");
@@ -100,6 +100,9 @@ pub fn create(arena: &Arena, waiter: &Waiter, value: &Value) -> Result<Object, E
         Value::Mutex(ref mutex) => arena.mutex_create(waiter, mutex.owner, mutex.count),
     }
 }
+
+/// How calls are made: [`perform`], or something wrong that a test must notice.
+pub type Perform = fn(&Arena, &Waiter, &[Object], &Operation, Deadline) -> Outcome;
 
 /// Makes a call that creates nothing. The model's object numbers are places in `objects`.
 pub fn perform(

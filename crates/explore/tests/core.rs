@@ -1,0 +1,103 @@
+//! The core: a slice of what `ntux-explore` can do, small enough for every test run.
+
+use std::sync::mpsc;
+use std::time::Duration;
+
+use ntux_explore::planted::{Found, PLANTED, plant};
+use ntux_explore::search::{self, Bounds, Report};
+use ntux_explore::subject::perform;
+use ntux_explore::token::Token;
+use ntux_explore::{catalogue, histories, sequences};
+use ntux_sync::spec::{Operation, Outcome};
+use ntux_sync::{Arena, Deadline, Object, Waiter};
+
+/// Unoptimized code explores less.
+const EFFORT: u64 = if cfg!(debug_assertions) { 1 } else { 10 };
+
+fn bounds(preemptions: u32, executions: u64) -> Bounds {
+    Bounds { preemptions: Some(preemptions), frozen: 1, executions, time: Duration::from_secs(120) }
+}
+
+#[test]
+fn every_program_is_linearizable_and_loses_no_wake() {
+    for program in catalogue::all_programs() {
+        let report = search::exhaustive(&program, bounds(1, 400 * EFFORT));
+        assert!(report.failure.is_none(), "{}: {:?}", program.name, report.failure);
+        let report = search::random(&program, bounds(0, 50 * EFFORT), 1);
+        assert!(report.failure.is_none(), "{}: {:?}", program.name, report.failure);
+    }
+}
+
+#[test]
+fn every_planted_bug_is_found_and_its_token_replays_it() {
+    for planted in PLANTED {
+        plant(Some(planted.name)).unwrap();
+        let (program, report): (&str, Report) = match planted.found {
+            Found::Exhaustively(name, preemptions) => {
+                (name, search::exhaustive(&catalogue::find(name).unwrap(), bounds(preemptions, 100_000)))
+            }
+            Found::AtRandom(name) => (name, search::random(&catalogue::find(name).unwrap(), bounds(0, 20_000), 1)),
+            Found::Not(reason) => {
+                println!("{} is not looked for: {reason}", planted.name);
+                continue;
+            }
+        };
+        let failure = report.failure.unwrap_or_else(|| panic!("{} is not found by {program}", planted.name));
+        let token: Token = failure.token.to_string().parse().unwrap();
+        let (again, trace) = search::replay(&catalogue::find(program).unwrap(), &token.schedule);
+        assert_eq!(again, Some(failure.what), "{}: {token}\n{trace}", planted.name);
+        plant(None).unwrap();
+        let (without, trace) = search::replay(&catalogue::find(program).unwrap(), &token.schedule);
+        assert_ne!(without, again, "{}: {token} fails without the bug\n{trace}", planted.name);
+    }
+}
+
+#[test]
+fn random_calls_of_one_thread_return_what_the_model_returns() {
+    for seed in 0..150 * EFFORT {
+        sequences::run(seed, 200, perform).unwrap();
+    }
+}
+
+/// Ends the process if the test that holds this is not over in time: real threads may hang.
+fn watchdog() -> mpsc::Sender<()> {
+    let (alive, ended) = mpsc::channel();
+    std::thread::spawn(move || {
+        if ended.recv_timeout(Duration::from_secs(120)) == Err(mpsc::RecvTimeoutError::Timeout) {
+            eprintln!("real threads hang");
+            std::process::abort();
+        }
+    });
+    alive
+}
+
+#[test]
+fn histories_of_real_threads_are_linearizable() {
+    let _watchdog = watchdog();
+    for seed in 0..100 * EFFORT {
+        histories::run(seed, perform).unwrap();
+    }
+}
+
+/// A bug for the two tests above: a pulse that leaves the event signaled.
+fn perform_pulse_as_set(
+    arena: &Arena,
+    waiter: &Waiter,
+    objects: &[Object],
+    operation: &Operation,
+    deadline: Deadline,
+) -> Outcome {
+    match *operation {
+        Operation::EventPulse { object } => perform(arena, waiter, objects, &Operation::EventSet { object }, deadline),
+        ref other => perform(arena, waiter, objects, other, deadline),
+    }
+}
+
+#[test]
+fn a_pulse_that_sets_is_noticed_by_sequences_and_by_histories() {
+    let _watchdog = watchdog();
+    let sequence = (0..20).find_map(|seed| sequences::run(seed, 200, perform_pulse_as_set).err());
+    assert!(sequence.is_some_and(|report| report.starts_with("replay seq/")));
+    let history = (0..200).find_map(|seed| histories::run(seed, perform_pulse_as_set).err());
+    assert!(history.is_some_and(|report| report.starts_with("replay history/")));
+}
