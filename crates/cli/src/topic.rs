@@ -16,8 +16,13 @@ NTUX_DEVICE=auto|user|kernel    Which device a program gets that opens /dev/ntsy
     kernel    Always the kernel's driver; ntux stands aside. Without a driver the program finds no device.
 
 NTUX_SPIN=N    How many times a wait that is not satisfied looks again before its thread goes to sleep.
-    N is a whole number below 4294967296. Without it ntux decides. Looking again can help where each thread has a
-    processor of its own and objects are held for a few microseconds; elsewhere it only costs processor time.
+    N is a whole number below 4294967296, the most that a thread looks; below that it adapts to whether looking was
+    worth it. The default is 0: on two processors looking costs more than it gives. With four or more, try 500.
+
+NTUX_WITHOUT=NAME,...    What to do without, though the kernel has it: to see how ntux fares on kernels that have not.
+    robust_list        a killed thread stays in its queues until its place is needed; a wake that it owed comes late
+    wipe_on_fork       the process number is asked for with each wait that has to queue
+    memfd_noexec_seal  ordinary shared memory
 
 NTUX_LOG=PATH    Where to write, when a process ends, what the device did for it. The default is nowhere.
     One line for each process is appended to the file, so that several can share one: which device was served, how
