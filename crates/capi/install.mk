@@ -27,7 +27,7 @@ CAPI_LINK := -shared -Wl,-soname,$(CAPI_SONAME) -Wl,--version-script,$(CAPI_DIR)
 .PHONY: capi install-capi
 
 capi:
-	$(CARGO) build --release --manifest-path $(CAPI_DIR)/Cargo.toml --target-dir $(CAPI_TARGET_DIR)
+	$(CARGO) rustc --release --lib --crate-type staticlib --manifest-path $(CAPI_DIR)/Cargo.toml --target-dir $(CAPI_TARGET_DIR)
 	mkdir -p $(CAPI_OUT)
 	cp $(CAPI_TARGET_DIR)/release/libntux_capi.a $(CAPI_OUT)/libntux.a
 	$(CC) $(CAPI_LINK) -o $(CAPI_OUT)/libntux.so \

@@ -62,12 +62,15 @@ impl Drop for Places {
 pub(crate) fn with<R>(arena: &Arc<Arena>, operation: impl FnOnce(&Waiter) -> R) -> R {
     let last = LAST.get();
     let waiter = if last.arena == Arc::as_ptr(arena) { last.waiter } else { find(arena) };
-    if waiter.is_null() {
-        return operation(&Place::new(arena).waiter);
-    }
-    // SAFETY: a place is dropped by its own thread only: when its arena is gone, which the caller holds, or by the end
-    // of the list, which clears `LAST`.
-    operation(unsafe { &*waiter })
+    // One call of `operation`, so that it is compiled into its caller.
+    let passing = waiter.is_null().then(|| Place::new(arena));
+    let waiter = match &passing {
+        Some(place) => &place.waiter,
+        // SAFETY: a place is dropped by its own thread only: when its arena is gone, which the caller holds, or by the
+        // end of the list, which clears `LAST`.
+        None => unsafe { &*waiter },
+    };
+    operation(waiter)
 }
 
 /// Finds or takes this thread's place in `arena` and makes it the last used one.
