@@ -15,9 +15,10 @@ NTUX_DEVICE=auto|user|kernel    Which device a program gets that opens /dev/ntsy
     user      Always ntux's own device, which lives in shared memory. Choose it where the driver is there but slower.
     kernel    Always the kernel's driver; ntux stands aside. Without a driver the program finds no device.
 
-NTUX_SPIN=N    How many times a wait that is not satisfied looks again before its thread goes to sleep.
-    N is a whole number below 4294967296, the most that a thread looks; below that it adapts to whether looking was
-    worth it. The default is 0: on two processors looking costs more than it gives. With four or more, try 500.
+NTUX_SPIN=N    How many times a wait that is not satisfied looks again before its thread queues for a mutex, and before
+    it goes to sleep. N is a whole number below 4294967295, the most that a thread looks; below that it adapts to
+    whether looking was worth it. By default a thread looks 100 times before it queues for a mutex, and not at all
+    before it sleeps: on two processors that costs more than it gives. With four or more, try 500.
 
 NTUX_WITHOUT=NAME,...    What to do without, though the kernel has it: to see how ntux fares on kernels that have not.
     robust_list        a killed thread stays in its queues until its place is needed; a wake that it owed comes late

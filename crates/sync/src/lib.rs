@@ -21,6 +21,7 @@ mod claim;
 mod error;
 mod event;
 mod mutex;
+mod patience;
 pub mod planted;
 mod request;
 mod semaphore;

@@ -39,7 +39,7 @@ use crate::planted::{Bug, planted};
 use crate::request::Request;
 use crate::ticket::State;
 use crate::waiter::{End, Epoch, Waiter};
-use crate::word::{ABANDONED, Claimant, ObjectWord, W};
+use crate::word::{ABANDONED, Claimant, ObjectWord, W, WA};
 use crate::{Error, Object, RETRIES, Result, Satisfied, mutex};
 
 /// What a wait finds when it looks at an object.
@@ -115,7 +115,10 @@ impl Arena {
                     None => self.wait_registered(waiter, request, deadline)?,
                     probed => probed,
                 },
-                None if !deadline.passed() => self.wait_registered(waiter, request, deadline)?,
+                None if !deadline.passed() => match self.comes_free(waiter, request) {
+                    true => None,
+                    false => self.wait_registered(waiter, request, deadline)?,
+                },
                 None if waiter.is_interrupted() => return Err(Error::Interrupted),
                 None if self.unchanged(request, &versions, request.length()) => return Err(Error::TimedOut),
                 None => None,
@@ -217,6 +220,24 @@ impl Arena {
         }
         self.help(waiter, index, claim.advanced())?;
         Ok(decided.then_some(satisfied))
+    }
+
+    /// Looks for a while at a mutex that is taken, before the thread queues for it. A mutex is mostly held for a moment; once
+    /// a thread is in the queue every unlock has to hand over and to wake, and two busy threads go on like that for ever.
+    /// Nobody is overtaken: as soon as somebody queues the thread does the same.
+    fn comes_free(&self, waiter: &Waiter, request: &Request<'_>) -> bool {
+        let &[object] = request.objects() else { return false };
+        let Some(slot) = self.object_slot(object.index()) else { return false };
+        if request.has_alert() || slot.kind() != Kind::Mutex {
+            return false;
+        }
+        waiter.before_queueing.spend(self.looks_before_queueing(), || {
+            let seen = slot.load();
+            match seen.value() == 0 || seen.has(W | WA) || waiter.is_interrupted() {
+                true => Some(!seen.has(W | WA)),
+                false => None,
+            }
+        })
     }
 
     /// None: it is to be started again.

@@ -32,6 +32,7 @@ use crate::arena::format::WaiterSlot;
 use crate::arena::peers::Census;
 use crate::arena::pool::Pool;
 use crate::claim::satisfied_by;
+use crate::patience::Patience;
 use crate::request::Request;
 use crate::ticket::{State, Ticket, WaiterWord};
 use crate::word::ObjectWord;
@@ -39,10 +40,6 @@ use crate::{Error, Object, RETRIES, Result};
 
 /// Objects whose last word a thread remembers.
 const REMEMBERED: usize = 4;
-/// Sleeps after which a thread looks as long as it may once more.
-const SLEEPS_BETWEEN_TRIES: u64 = 64;
-/// Looks that are always affordable where looking is allowed.
-const SPINS_MIN: u32 = 16;
 const TAKEN: u64 = 1 << 63;
 const PEER_SHIFT: u32 = 32;
 const PEER_MASK: u64 = 0xfff;
@@ -66,8 +63,8 @@ pub struct Waiter {
     stepped_aside: Cell<bool>,
     thread_id: Cell<u32>,
     sleeps: Cell<u64>,
-    /// How long this thread looks before its next sleep.
-    spins: Cell<u32>,
+    pub(crate) before_queueing: Patience,
+    before_sleeping: Patience,
     /// Words that this thread left behind, by object.
     memory: [Cell<(u64, ObjectWord)>; REMEMBERED],
     thread: PhantomData<*mut ()>,
@@ -225,32 +222,9 @@ impl Epoch<'_> {
         withdraw(self.slot, self.ticket)
     }
 
-    /// Looks at the outcome for a short while, if the arena allows it. How long adapts: a thread begins with all it may, and
-    /// looks half as long each time that it was not worth it, twice as long as needed when it was. Now and then it tries
-    /// all again.
-    fn spin(&self) -> Option<End> {
-        let most = self.arena.spins();
-        if most == 0 {
-            return None;
-        }
-        let tries_all = self.waiter.sleeps.get().is_multiple_of(SLEEPS_BETWEEN_TRIES);
-        let budget = if tries_all { most } else { self.waiter.spins.get().clamp(SPINS_MIN.min(most), most) };
-        for spent in 0..budget {
-            if let Some(end) = self.end() {
-                self.waiter.spins.set(spent.saturating_mul(2).saturating_add(SPINS_MIN));
-                return Some(end);
-            }
-            core::hint::spin_loop();
-        }
-        self.waiter.spins.set(budget / 2);
-        None
-    }
-
     /// Sleeps until the wait is decided, or withdraws it when its deadline passes.
     pub(crate) fn sleep(&self, deadline: Deadline) -> End {
-        if let Some(end) = self.spin() {
-            return end;
-        }
+        self.waiter.before_sleeping.spend(self.arena.looks_before_sleeping(), || self.end().map(|_| true));
         for _ in 0..RETRIES {
             let seen = self.load();
             if let Some(end) = self.end() {
@@ -294,7 +268,8 @@ impl Arena {
             stepped_aside: Cell::new(false),
             thread_id: Cell::new(0),
             sleeps: Cell::new(0),
-            spins: Cell::new(0),
+            before_queueing: Patience::default(),
+            before_sleeping: Patience::default(),
             memory: Default::default(),
             thread: PhantomData,
         }

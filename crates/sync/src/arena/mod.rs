@@ -19,6 +19,11 @@ use ntux_platform::memory::{self, FileId, Mapping};
 use crate::{Error, Result};
 use format::{Chunk, FINGERPRINT, Header, Layout, MAGIC, ObjectSlot, VERSION, WaiterSlot};
 
+/// [`Arena::set_spins`] was not called.
+const SPINS_UNSET: u32 = u32::MAX;
+/// Measured on two processors: enough for the other thread to leave a short critical section.
+const LOOKS_AT_A_MUTEX: u32 = 100;
+
 /// How many objects and waiting threads an arena can hold. Memory is taken only as they are used.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Capacity {
@@ -98,7 +103,7 @@ impl Arena {
         }
         let length = usize::try_from(layout.length).map_err(|_| Error::Exhausted)?;
         let mapping = Mapping::new(fd, length).map_err(Error::from_io)?;
-        Ok(Arena { mapping, layout, capacity, file, fd: None, peer: Word64::new(0), spins: Word32::new(0) })
+        Ok(Arena { mapping, layout, capacity, file, fd: None, peer: Word64::new(0), spins: Word32::new(SPINS_UNSET) })
     }
 
     /// A descriptor to hand to other processes. None for an arena attached with [`Arena::map`].
@@ -116,14 +121,27 @@ impl Arena {
         self.capacity
     }
 
-    /// How often, at most, a wait of this process looks at its outcome before it goes to sleep. 0 at first: not at all. Below
-    /// that bound the number adapts, for each thread, to whether looking was worth it.
+    /// How often, at most, a wait of this process looks again before its thread queues for a mutex, and before it goes to
+    /// sleep. Below that bound the number adapts, for each thread, to whether looking was worth it. Without this call a
+    /// thread looks up to 100 times before it queues for a mutex, and not at all before it sleeps.
     pub fn set_spins(&self, spins: u32) {
-        self.spins.store(spins);
+        self.spins.store(spins.min(SPINS_UNSET - 1));
     }
 
-    pub(crate) fn spins(&self) -> u32 {
-        self.spins.load()
+    pub(crate) fn looks_before_queueing(&self) -> u32 {
+        match self.spins.load() {
+            // A checker's threads do not wait for time to pass.
+            SPINS_UNSET if cfg!(feature = "explore") => 0,
+            SPINS_UNSET => LOOKS_AT_A_MUTEX,
+            spins => spins,
+        }
+    }
+
+    pub(crate) fn looks_before_sleeping(&self) -> u32 {
+        match self.spins.load() {
+            SPINS_UNSET => 0,
+            spins => spins,
+        }
     }
 
     pub(crate) fn header(&self) -> &Header {

@@ -1,0 +1,70 @@
+//! Looking again for a short while before something expensive, for as long as that pays.
+
+use std::cell::Cell;
+
+/// Looks that are always affordable where looking is allowed.
+const LEAST: u32 = 16;
+/// Failures after which all looks are tried once more.
+const FAILURES_BETWEEN_TRIES: u32 = 64;
+
+/// How long one thread looks. It begins with all it may, looks half as long each time that it was not worth it, and twice as
+/// long as needed when it was. Now and then it tries all again.
+#[derive(Default)]
+pub(crate) struct Patience {
+    budget: Cell<u32>,
+    failures: Cell<u32>,
+}
+
+impl Patience {
+    /// Looks at most `most` times; `look` ends it with an answer. False when it never did.
+    pub(crate) fn spend(&self, most: u32, mut look: impl FnMut() -> Option<bool>) -> bool {
+        if most == 0 {
+            return false;
+        }
+        let tries_all = self.failures.get().is_multiple_of(FAILURES_BETWEEN_TRIES);
+        let budget = if tries_all { most } else { self.budget.get().clamp(LEAST.min(most), most) };
+        for spent in 0..budget {
+            if let Some(answer) = look() {
+                self.budget.set(spent.saturating_mul(2).saturating_add(LEAST));
+                return answer;
+            }
+            core::hint::spin_loop();
+        }
+        self.budget.set(budget / 2);
+        self.failures.set(self.failures.get().wrapping_add(1));
+        false
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn looks(patience: &Patience, most: u32, worth_it_after: u32) -> u32 {
+        let mut count = 0;
+        patience.spend(most, || {
+            count += 1;
+            (count > worth_it_after).then_some(true)
+        });
+        count
+    }
+
+    #[test]
+    fn what_is_not_worth_it_is_tried_less_but_not_never() {
+        let patience = Patience::default();
+        assert_eq!(looks(&patience, 1000, u32::MAX), 1000);
+        assert_eq!(looks(&patience, 1000, u32::MAX), 500);
+        let later: Vec<u32> = (0..62).map(|_| looks(&patience, 1000, u32::MAX)).collect();
+        assert_eq!(later[61], LEAST);
+        assert_eq!(looks(&patience, 1000, u32::MAX), 1000, "all again");
+    }
+
+    #[test]
+    fn what_was_worth_it_is_allowed_twice_the_time() {
+        let patience = Patience::default();
+        assert_eq!(looks(&patience, 1000, u32::MAX), 1000);
+        assert_eq!(looks(&patience, 1000, 100), 101);
+        assert_eq!(looks(&patience, 1000, u32::MAX), 2 * 100 + LEAST);
+        assert_eq!(looks(&patience, 0, 0), 0);
+    }
+}
