@@ -162,7 +162,7 @@ static void closing_during_a_wait(void)
 /* A child uses what it inherits, and what either does the other sees. */
 static void fork_and_wait(void)
 {
-    int there = event(device, 0, 0), back = event(device, 0, 0), mut = mutex(device, 0, 0);
+    int there = event(device, 0, 0), back = event(device, 0, 0), last = event(device, 0, 0), mut = mutex(device, 0, 0);
     pid_t child = fork();
     CHECK(child >= 0);
     if (child == 0) {
@@ -176,7 +176,7 @@ static void fork_and_wait(void)
         }
         pid_t grandchild = fork();
         if (grandchild == 0) {
-            set(back);
+            set(last);
             _exit(0);
         }
         exited_well(grandchild);
@@ -186,7 +186,7 @@ static void fork_and_wait(void)
         set(there);
         CHECK(wait_one(device, back, in_ms(20000)) == 0);
     }
-    CHECK(wait_one(device, back, in_ms(20000)) == 0);
+    CHECK(wait_one(device, last, in_ms(20000)) == 0);
     exited_well(child);
 }
 
