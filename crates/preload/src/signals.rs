@@ -1,8 +1,8 @@
 //! How a signal handler of the program may run at any instruction, block for minutes, and never return.
 //!
-//! The real driver is immune: a signal takes the thread out of its wait before a handler runs. Here the same is arranged
-//! in user space. From the first use of the device on, the kernel calls [`trampoline`] instead of the program's handler
-//! ([`crate::actions`] keeps the program's view). It finds the thread
+//! The real driver is immune: a signal takes the thread out of its wait before a handler runs. Here the same is
+//! arranged in user space. From the first use of the device on, the kernel calls [`trampoline`] instead of the
+//! program's handler ([`crate::actions`] keeps the program's view). It finds the thread
 //!
 //! * **outside** this library: it calls the program's handler at once, with the mask that the program asked for;
 //! * **inside**, by a fault (the signal was caused by the very instruction): in the guarded copy it continues at the
@@ -19,17 +19,18 @@
 //! * S1: the trampoline runs with all asynchronous signals blocked, so two of them never nest in it. Only faults, the
 //!   C library's own signals and a fault's signal sent by `kill` may come in between; the last are put back (S4).
 //! * S2: at most one signal is owed: from the trampoline's return to the door all others are blocked, in the kernel.
-//! * S3: at the door the signal becomes *due*: its information is kept here, and a stand-in with [`STAND_IN`] is queued,
-//!   which the trampoline replaces. So nothing gets lost where the kernel merges two signals of one number: if a genuine
-//!   one comes first, it becomes due in turn.
+//! * S3: at the door the signal becomes *due*: its information is kept here, and a stand-in with [`STAND_IN`] is
+//!   queued, which the trampoline replaces. So nothing gets lost where the kernel merges two signals of one number: if
+//!   a genuine one comes first, it becomes due in turn.
 //! * S4: a signal that may not be owed (S2) is blocked in the interrupted context and sent again to this thread.
 //! * S5: the mask is restored by the last instruction before the handler ([`restore`]), in a frame without destructors.
-//! * S6: a fault's signal that the program blocks is unblocked for the time inside; one sent by `kill` is put back (S4).
+//! * S6: a fault's signal that the program blocks is unblocked for the time inside; one sent by `kill` is put back
+//!   (S4).
 //!
 //! # Interrupted at each step
 //! Before `inside` is set and after it is cleared the handler runs directly: as if the signal had come before or after
-//! the call. Between clearing and the door, likewise, and the owed one follows. A thread killed at any step is the core's
-//! business: what it owed dies with it.
+//! the call. Between clearing and the door, likewise, and the owed one follows. A thread killed at any step is the
+//! core's business: what it owed dies with it.
 
 use crate::threads::{self, Record};
 use crate::{actions, copy};
@@ -176,7 +177,8 @@ fn replace_stand_in(record: &Record, signal: c_int, information: &mut Informatio
 }
 
 fn stand_in(signal: c_int) -> Information {
-    // Layout of siginfo for `kill`: signal, error, code (SI_USER: such a one is always taken), process, user; then ours.
+    // Layout of siginfo for `kill`: signal, error, code (SI_USER: such a one is always taken), process, user; then
+    // ours.
     [signal as u64, 0, 0, STAND_IN, 0, 0]
 }
 
@@ -278,9 +280,10 @@ pub(crate) fn note_changed_mask() {
     }
 }
 
-/// Runs `work` so that the guarded copy can fail: the kernel kills a thread that faults with the fault's signal blocked.
-/// A program that blocks these signals pays two system calls for each operation. The note may be out of date after a
-/// jump that restored a mask: one that says "blocked" is corrected here, one that does not is the difference that is left.
+/// Runs `work` so that the guarded copy can fail: the kernel kills a thread that faults with the fault's signal
+/// blocked. A program that blocks these signals pays two system calls for each operation. The note may be out of date
+/// after a jump that restored a mask: one that says "blocked" is corrected here, one that does not is the difference
+/// that is left.
 #[inline(always)]
 pub(crate) fn with_faults<R>(record: &Record, work: impl FnOnce() -> R) -> R {
     if record.faults_blocked.load() == 0 { work() } else { with_faults_unblocked(record, work) }

@@ -7,8 +7,8 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 use std::sync::LazyLock;
 
-/// The library to test: what `NTUX_PRELOAD_LIBRARY` names, or one that is built here. (Cargo does not build a library that
-/// nothing can link to before it runs tests.)
+/// The library to test: what `NTUX_PRELOAD_LIBRARY` names, or one that is built here. (Cargo does not build a library
+/// that nothing can link to before it runs tests.)
 static LIBRARY: LazyLock<PathBuf> = LazyLock::new(|| {
     let given = std::env::var_os("NTUX_PRELOAD_LIBRARY").map(PathBuf::from);
     given.unwrap_or_else(|| build("library", &[]))

@@ -1,4 +1,4 @@
-/* Descriptors as descriptors: dup, fork, exec, passing, closing, running out. The first argument says which scenario. */
+/* Descriptors as descriptors: dup, fork, exec, passing, closing, running out. The first argument is the scenario. */
 #include "device.h"
 
 static int device;
@@ -228,7 +228,8 @@ static void passed_over_a_socket(void)
         watchdog(60);
         close(device);
         sleep_ms(100);
-        int here = receive_fd(ends[1]), fd = receive_fd(ends[1]), twin = receive_fd(ends[1]), foreign = receive_fd(ends[1]);
+        int here = receive_fd(ends[1]), fd = receive_fd(ends[1]);
+        int twin = receive_fd(ends[1]), foreign = receive_fd(ends[1]);
         CHECK(signaled(fd) == 1 && wait_one(here, twin, 0) == 0 && signaled(fd) == 0);
         int both[] = {fd, twin};
         REFUSED(wait_for(here, WAIT_ALL, both, 2, 1, 0, 0), EINVAL);
@@ -528,7 +529,8 @@ static void foreign_calls(void)
 
 static const struct { const char *name; void (*run)(void); } scenarios[] = {
 #define SCENARIO(name) {#name, name}
-    SCENARIO(numbers_and_flags), SCENARIO(looking_first), SCENARIO(copies_mean_the_same), SCENARIO(numbers_are_used_again),
+    SCENARIO(numbers_and_flags), SCENARIO(looking_first), SCENARIO(copies_mean_the_same),
+    SCENARIO(numbers_are_used_again),
     SCENARIO(closing_during_a_wait), SCENARIO(fork_and_wait), SCENARIO(passed_over_a_socket),
     SCENARIO(out_of_descriptors), SCENARIO(opened_in_a_loop), SCENARIO(many_devices), SCENARIO(owner_is_killed),
     SCENARIO(objects_of_the_killed), SCENARIO(threads_come_and_go), SCENARIO(cancelled_in_a_wait),
