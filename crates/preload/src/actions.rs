@@ -8,6 +8,9 @@
 //! SIGSEGV and SIGBUS are wrapped even where the program has no handler, for the guarded copy; the trampoline then does
 //! what the kernel would have done. Other signals without a handler are left to the kernel.
 //!
+//! A handler that the program installs by a raw system call, after its first use of the device, is not seen and not
+//! wrapped: it runs at once, also on top of a wait that is still queued.
+//!
 //! # Rules
 //! * A1: an action is published before it is set in the kernel. A trampoline that was called for the old one and finds
 //!   the new one does what would have happened if the signal had come a moment later.
