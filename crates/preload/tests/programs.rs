@@ -114,6 +114,7 @@ scenarios! {
     many_devices,
     owner_is_killed,
     objects_of_the_killed,
+    killed_in_the_middle,
     threads_come_and_go,
     cancelled_in_a_wait,
     children_that_borrow_memory,

@@ -347,6 +347,65 @@ static void objects_of_the_killed(void)
     }
 }
 
+enum { WORKERS = 3, KILLS = 300 };
+
+/* Locks two mutexes at a time, one after the other or both at once, until it is killed. */
+static void work_until_killed(const int *mutexes, uint32_t owner, volatile uint64_t *progress)
+{
+    watchdog(100);
+    for (unsigned i = 0;; i++) {
+        struct mutex_args unlock = {owner, 0};
+        if (i % 4 == 0) {
+            if (wait_for(device, WAIT_ALL, mutexes, 2, owner, 0, FOREVER) < 0)
+                CHECK(errno == EOWNERDEAD);
+            CHECK(ioctl(mutexes[0], MUTEX_UNLOCK, &unlock) == 0 && unlock.count == 1);
+            CHECK(ioctl(mutexes[1], MUTEX_UNLOCK, &unlock) == 0 && unlock.count == 1);
+        } else {
+            int index = 0;
+            struct wait_args args = {FOREVER, (uintptr_t)mutexes, 2, UNTOUCHED, 0, owner, 0, 0};
+            CHECK(ioctl(device, WAIT_ANY, &args) == 0 || errno == EOWNERDEAD);
+            index = (int)args.index;
+            CHECK(ioctl(mutexes[index], MUTEX_UNLOCK, &unlock) == 0 && unlock.count == 1);
+        }
+        ++*progress;
+    }
+}
+
+/* Workers are killed at any instruction; with their mutexes abandoned for them, the others always get on. */
+static void killed_in_the_middle(void)
+{
+    const int mutexes[] = {mutex(device, 0, 0), mutex(device, 0, 0)};
+    volatile uint64_t *progress = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    pid_t workers[WORKERS] = {0};
+    unsigned seed = 1;
+    for (uint32_t kills = 0; kills < KILLS; kills++) {
+        for (uint32_t i = 0; i < WORKERS; i++)
+            if (!workers[i]) {
+                CHECK((workers[i] = fork()) >= 0);
+                if (!workers[i])
+                    work_until_killed(mutexes, kills * WORKERS + i + 1, &progress[i * 8]);
+                progress[i * 8 + 1] = kills * WORKERS + i + 1;
+            }
+        uint64_t before = progress[0] + progress[8] + progress[16], deadline = in_ms(20000);
+        while (progress[0] + progress[8] + progress[16] < before + 20) {
+            CHECK(now() < deadline);
+            sched_yield();
+        }
+        usleep(rand_r(&seed) % 1000);
+        int victim = rand_r(&seed) % WORKERS, status;
+        CHECK(kill(workers[victim], SIGKILL) == 0);
+        CHECK(waitpid(workers[victim], &status, 0) == workers[victim] && WIFSIGNALED(status));
+        workers[victim] = 0;
+        for (int i = 0; i < 2; i++) {
+            uint32_t owner = progress[victim * 8 + 1];
+            CHECK(ioctl(mutexes[i], MUTEX_KILL, &owner) == 0 || errno == EPERM);
+        }
+    }
+    for (int i = 0; i < WORKERS; i++)
+        if (workers[i])
+            kill(workers[i], SIGKILL);
+}
+
 static void *come_and_go(void *argument)
 {
     int fd = *(int *)argument;
@@ -535,7 +594,7 @@ static const struct { const char *name; void (*run)(void); } scenarios[] = {
     SCENARIO(out_of_descriptors), SCENARIO(opened_in_a_loop), SCENARIO(many_devices), SCENARIO(owner_is_killed),
     SCENARIO(objects_of_the_killed), SCENARIO(threads_come_and_go), SCENARIO(cancelled_in_a_wait),
     SCENARIO(children_that_borrow_memory), SCENARIO(forked_in_the_middle), SCENARIO(numbers_among_threads),
-    SCENARIO(foreign_calls),
+    SCENARIO(killed_in_the_middle), SCENARIO(foreign_calls),
 };
 
 int main(int argc, char **argv)
