@@ -202,8 +202,8 @@ pub(crate) fn closing(fd: c_int) {
     put(entry, CLOSING);
 }
 
-/// Lets the kernel count the copies that are left of an object's descriptor, if it does not yet. The error number stays as
-/// it was. A `vfork` child leaves that to its parent, which still has the descriptor.
+/// Lets the kernel count the copies that are left of an object's descriptor, if it does not yet. The error number stays
+/// as it was. A `vfork` child leaves that to its parent, which still has the descriptor.
 #[cold]
 fn count_copies(fd: c_int, tag: u32, object: Object) {
     if threads::borrows_memory() {
@@ -213,7 +213,8 @@ fn count_copies(fd: c_int, tag: u32, object: Object) {
     // SAFETY: this thread's own error number.
     let error = unsafe { *crate::errno() };
     if let Some(seated) = record.seats.take(tag) {
-        // SAFETY: the program's own descriptor, which it closes after this; if it is not open any more, nothing happens.
+        // SAFETY: the program's own descriptor, which it closes after this; if it is not open any more, nothing
+        // happens.
         seated.arena.closing(unsafe { BorrowedFd::borrow_raw(fd) }, object);
     }
     // SAFETY: as above.
