@@ -2,11 +2,14 @@
 //!
 //! Nothing is changed until the device is first used ([`activate`]). Then every handler is wrapped, and the interposed
 //! functions (`sigaction`, `signal` and their relatives) keep it so. The kernel's action for a wrapped signal is the
-//! trampoline with all asynchronous signals in its mask; what the program asked for is an [`Action`] that is made once and
-//! never changed, so one pointer says all and the trampoline reads it without a lock.
+//! trampoline with all asynchronous signals in its mask; what the program asked for is an [`Action`] that is made once
+//! and never changed, so one pointer says all and the trampoline reads it without a lock.
 //!
 //! SIGSEGV and SIGBUS are wrapped even where the program has no handler, for the guarded copy; the trampoline then does
 //! what the kernel would have done. Other signals without a handler are left to the kernel.
+//!
+//! A handler that the program installs by a raw system call, after its first use of the device, is not seen and not
+//! wrapped: it runs at once, also on top of a wait that is still queued.
 //!
 //! # Rules
 //! * A1: an action is published before it is set in the kernel. A trampoline that was called for the old one and finds
@@ -228,8 +231,8 @@ fn as_program_sees(signal: c_int, mut in_kernel: libc::sigaction) -> libc::sigac
     in_kernel
 }
 
-/// Does what the program wants of a signal that was delivered to the trampoline: calls its handler with the mask that it
-/// asked for, or what the kernel would do. The handler may never return; this frame has no destructors.
+/// Does what the program wants of a signal that was delivered to the trampoline: calls its handler with the mask that
+/// it asked for, or what the kernel would do. The handler may never return; this frame has no destructors.
 ///
 /// # Safety
 /// The arguments of the trampoline, which runs with asynchronous signals blocked.

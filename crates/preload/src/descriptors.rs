@@ -1,19 +1,19 @@
 //! What this process has found out about its descriptors: a cache, indexed by the descriptor.
 //!
-//! A descriptor carries its own identity (see [`ntux_sync::Arena::identify`]), so an entry may be dropped at any time: the
-//! next ioctl finds it out again. The other direction is what matters: **an entry must not outlive its descriptor**, or
-//! an operation would reach the object that another descriptor of the same number used to mean.
+//! A descriptor carries its own identity (see [`ntux_sync::Arena::identify`]), so an entry may be dropped at any time:
+//! the next ioctl finds it out again. The other direction is what matters: **an entry must not outlive its
+//! descriptor**, or an operation would reach the object that another descriptor of the same number used to mean.
 //!
 //! # Rules
-//! * R1: whoever closes a descriptor (close, dup2 over it, close_range) marks its entry *closing* first, then closes, then
-//!   empties it. While it is marked nobody fills it; an ioctl on that number asks the descriptor every time.
-//! * R2: whoever fills an entry asks the descriptor once more afterwards, and empties the entry if the answer differs. So
-//!   an entry filled between the mark and the close of another thread does not stay.
+//! * R1: whoever closes a descriptor (close, dup2 over it, close_range) marks its entry *closing* first, then closes,
+//!   then empties it. While it is marked nobody fills it; an ioctl on that number asks the descriptor every time.
+//! * R2: whoever fills an entry asks the descriptor once more afterwards, and empties the entry if the answer differs.
+//!   So an entry filled between the mark and the close of another thread does not stay.
 //! * R3: every change counts the entry's sequence up, so a late fill of an old number fails.
 //!
-//! An unknown descriptor is closed without a mark, at the cost of one load before and after. If its very first ioctl runs
-//! at the same time as its close, R2 and the second load decide; a third thread that gets the same number anew within
-//! those few instructions is the one case that is not covered.
+//! An unknown descriptor is closed without a mark, at the cost of one load before and after. If its very first ioctl
+//! runs at the same time as its close, R2 and the second load decide; a third thread that gets the same number anew
+//! within those few instructions is the one case that is not covered.
 //!
 //! # Interrupted, killed, forked
 //! Between mark and emptying a thread may be suspended, cancelled or forked away: the entry stays *closing*, which is
@@ -202,8 +202,8 @@ pub(crate) fn closing(fd: c_int) {
     put(entry, CLOSING);
 }
 
-/// Lets the kernel count the copies that are left of an object's descriptor, if it does not yet. The error number stays as
-/// it was. A `vfork` child leaves that to its parent, which still has the descriptor.
+/// Lets the kernel count the copies that are left of an object's descriptor, if it does not yet. The error number stays
+/// as it was. A `vfork` child leaves that to its parent, which still has the descriptor.
 #[cold]
 fn count_copies(fd: c_int, tag: u32, object: Object) {
     if threads::borrows_memory() {
@@ -213,7 +213,8 @@ fn count_copies(fd: c_int, tag: u32, object: Object) {
     // SAFETY: this thread's own error number.
     let error = unsafe { *crate::errno() };
     if let Some(seated) = record.seats.take(tag) {
-        // SAFETY: the program's own descriptor, which it closes after this; if it is not open any more, nothing happens.
+        // SAFETY: the program's own descriptor, which it closes after this; if it is not open any more, nothing
+        // happens.
         seated.arena.closing(unsafe { BorrowedFd::borrow_raw(fd) }, object);
     }
     // SAFETY: as above.

@@ -1,8 +1,8 @@
 //! The device node: which paths mean `/dev/ntsync`, and what opening it does.
 //!
 //! The real `open` goes first. Its result says whether the path could be read at all, so that a bad pointer is the
-//! kernel's to refuse, and an open of any other file costs a look at the end of its path. Only then, if the path means the
-//! device and the user does not want the kernel's, an arena is created and its descriptor returned instead.
+//! kernel's to refuse, and an open of any other file costs a look at the end of its path. Only then, if the path means
+//! the device and the user does not want the kernel's, an arena is created and its descriptor returned instead.
 //!
 //! An open with `O_CREAT` or `O_PATH` is left to the kernel.
 

@@ -1,5 +1,5 @@
-//! The C library's functions that this library stands in front of. Each decides quickly whether the call concerns us, and
-//! if not, passes it on as it came.
+//! The C library's functions that this library stands in front of. Each decides quickly whether the call concerns us,
+//! and if not, passes it on as it came.
 //!
 //! The frames here may be unwound (a cancelled `close`, a handler that ends its thread), so they have no destructors.
 

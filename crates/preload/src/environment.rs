@@ -1,5 +1,5 @@
-//! What the user asks for: `NTUX_DEVICE`, `NTUX_SPIN`, `NTUX_LOG`. Read once, by the constructor or on first use. A value
-//! that makes no sense is reported on standard error, and the default holds.
+//! What the user asks for: `NTUX_DEVICE`, `NTUX_SPIN`, `NTUX_LOG`. Read once, by the constructor or on first use. A
+//! value that makes no sense is reported on standard error, and the default holds.
 
 use core::ffi::{CStr, c_char};
 use ntux_platform::atomic::Word32;

@@ -11,8 +11,8 @@
 //! sees the other: all four are exchanges, which have one total order. An instance whose tag stands in
 //! some seat comes back to use.
 //!
-//! Two instances never name one arena: whoever adds one looks for it under the lock that the collector holds too. If the
-//! process is killed or forked at any step, at worst one place of the table stays unused in the child.
+//! Two instances never name one arena: whoever adds one looks for it under the lock that the collector holds too. If
+//! the process is killed or forked at any step, at worst one place of the table stays unused in the child.
 
 use crate::lock::Lock;
 use crate::threads::{self, Record};
@@ -89,8 +89,8 @@ pub(crate) fn in_use(tag: u32) -> bool {
 }
 
 impl Seats {
-    /// Takes the calling thread's seat in an instance; none when the tag is out of date. The caller is inside and lets go
-    /// of the result before it leaves.
+    /// Takes the calling thread's seat in an instance; none when the tag is out of date. The caller is inside and lets
+    /// go of the result before it leaves.
     #[inline(always)]
     pub(crate) fn take(&self, tag: u32) -> Option<Seated<'_>> {
         let seat = match self.0.iter().find(|seat| seat.tag.load() == tag) {

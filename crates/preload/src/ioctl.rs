@@ -1,11 +1,12 @@
 //! The fourteen requests: numbers, argument layouts, and the driver's checks in the driver's order.
 //!
-//! A request that fails has written nothing and changed nothing, with one exception that is the driver's: where the result
-//! cannot be written, the effect stands and the error is `EFAULT`. Of a wait's arguments only `index` is ever written.
+//! A request that fails has written nothing and changed nothing, with one exception that is the driver's: where the
+//! result cannot be written, the effect stands and the error is `EFAULT`. Of a wait's arguments only `index` is ever
+//! written.
 //!
 //! Between entry and exit of [`serve`] no handler of the program runs; one that is due runs in between two attempts
-//! (see [`crate::signals`]). So each attempt reads the arguments and looks the descriptors up anew, as the kernel does when
-//! it restarts a call.
+//! (see [`crate::signals`]). So each attempt reads the arguments and looks the descriptors up anew, as the kernel does
+//! when it restarts a call.
 
 use crate::copy::{self, Fault};
 use crate::descriptors::{self, Known, NotOurs, What};
@@ -222,7 +223,8 @@ fn on_device(record: &'static Record, fd: c_int, tag: u32, request: u32, argumen
 fn create(record: &'static Record, fd: c_int, tag: u32, kind: Kind, new: New) -> Answer {
     let Seated { arena, waiter } = seat(record, tag)?;
     // SAFETY: the descriptor meant this device a moment ago. If the program closes it meanwhile and the number is used
-    // again, the new descriptor is of another file and means nothing, or nothing good, to a program that races like this.
+    // again, the new descriptor is of another file and means nothing, or nothing good, to a program that races like
+    // this.
     let device = unsafe { BorrowedFd::borrow_raw(fd) };
     let created = device::without_cancellation(|| arena.descriptor_create(waiter, device, new))?.into_raw_fd();
     // The object's number is the descriptor's offset.
@@ -357,7 +359,8 @@ fn object_of(record: &'static Record, tag: u32, fd: c_int) -> Result<Object, Ref
     }
 }
 
-/// The kernel's clock values are signed: what is negative there never comes on one clock, and is long past on the other.
+/// The kernel's clock values are signed: what is negative there never comes on one clock, and is long past on the
+/// other.
 fn deadline(timeout_ns: u64, realtime: bool) -> Deadline {
     const NEGATIVE: u64 = 1 << 63;
     match (timeout_ns, realtime) {

@@ -4,7 +4,8 @@
 //! * [`device`]: which paths mean the device, and what opening it does; [`node`]: what those see who only look at it
 //! * [`ioctl`]: the fourteen requests with the driver's checks in the driver's order, over [`copy`], the guarded copy
 //! * [`descriptors`]: what this process knows about its descriptors; [`instances`]: the arenas behind them
-//! * [`signals`]: how a handler may run at any instruction, block, and never return; [`actions`]: the program's handlers
+//! * [`signals`]: how a handler may run at any instruction, block, and never return; [`actions`]: the program's
+//!   handlers
 //! * [`threads`]: one record for each thread; [`environment`] and [`log`]: what the user asks for and gets told
 //!
 //! Nothing on the way of an ioctl allocates, takes a lock that another thread could hold for long, or is a cancellation

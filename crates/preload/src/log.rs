@@ -1,5 +1,5 @@
-//! What was served, for the user: counted by each thread for itself, summed when the program ends, written as one line to
-//! where `NTUX_LOG` says. A process that ends by `_exit` or by a signal writes nothing.
+//! What was served, for the user: counted by each thread for itself, summed when the program ends, written as one line
+//! to where `NTUX_LOG` says. A process that ends by `_exit` or by a signal writes nothing.
 
 use crate::{environment, threads};
 use core::ffi::CStr;

@@ -1,8 +1,9 @@
 //! The real functions behind the ones that [`crate::entry`] stands in front of.
 //!
-//! Each is looked up once: by the constructor, or on first use, as constructors of other libraries may call before ours.
-//! `open`, `openat` and `ioctl` are variadic in C; on x86-64 and aarch64 Linux their integer and pointer arguments travel
-//! in the same registers as those of a function with a fixed list, which is what is declared here.
+//! Each is looked up once: by the constructor, or on first use, as constructors of other libraries may call before
+//! ours.
+//! `open`, `openat` and `ioctl` are variadic in C; on x86-64 and aarch64 Linux their integer and pointer arguments
+//! travel in the same registers as those of a function with a fixed list, which is what is declared here.
 
 use libc::{c_char, c_int, c_uint, c_ulong, c_void, mode_t};
 use ntux_platform::atomic::Word64;

@@ -1,7 +1,7 @@
 //! The device node for programs that only look: `access` and `stat` of a path where there is no node.
 //!
-//! As with `open`, the real function goes first; only where it finds nothing, and the path means the device, the answer is
-//! a character device that everybody may read and write.
+//! As with `open`, the real function goes first; only where it finds nothing, and the path means the device, the answer
+//! is a character device that everybody may read and write.
 
 use crate::device;
 use core::ffi::{CStr, c_char, c_int};

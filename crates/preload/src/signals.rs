@@ -1,8 +1,8 @@
 //! How a signal handler of the program may run at any instruction, block for minutes, and never return.
 //!
-//! The real driver is immune: a signal takes the thread out of its wait before a handler runs. Here the same is arranged
-//! in user space. From the first use of the device on, the kernel calls [`trampoline`] instead of the program's handler
-//! ([`crate::actions`] keeps the program's view). It finds the thread
+//! The real driver is immune: a signal takes the thread out of its wait before a handler runs. Here the same is
+//! arranged in user space. From the first use of the device on, the kernel calls [`trampoline`] instead of the
+//! program's handler ([`crate::actions`] keeps the program's view). It finds the thread
 //!
 //! * **outside** this library: it calls the program's handler at once, with the mask that the program asked for;
 //! * **inside**, by a fault (the signal was caused by the very instruction): in the guarded copy it continues at the
@@ -19,17 +19,18 @@
 //! * S1: the trampoline runs with all asynchronous signals blocked, so two of them never nest in it. Only faults, the
 //!   C library's own signals and a fault's signal sent by `kill` may come in between; the last are put back (S4).
 //! * S2: at most one signal is owed: from the trampoline's return to the door all others are blocked, in the kernel.
-//! * S3: at the door the signal becomes *due*: its information is kept here, and a stand-in with [`STAND_IN`] is queued,
-//!   which the trampoline replaces. So nothing gets lost where the kernel merges two signals of one number: if a genuine
-//!   one comes first, it becomes due in turn.
+//! * S3: at the door the signal becomes *due*: its information is kept here, and a stand-in with [`STAND_IN`] is
+//!   queued, which the trampoline replaces. So nothing gets lost where the kernel merges two signals of one number: if
+//!   a genuine one comes first, it becomes due in turn.
 //! * S4: a signal that may not be owed (S2) is blocked in the interrupted context and sent again to this thread.
 //! * S5: the mask is restored by the last instruction before the handler ([`restore`]), in a frame without destructors.
-//! * S6: a fault's signal that the program blocks is unblocked for the time inside; one sent by `kill` is put back (S4).
+//! * S6: a fault's signal that the program blocks is unblocked for the time inside; one sent by `kill` is put back
+//!   (S4).
 //!
 //! # Interrupted at each step
 //! Before `inside` is set and after it is cleared the handler runs directly: as if the signal had come before or after
-//! the call. Between clearing and the door, likewise, and the owed one follows. A thread killed at any step is the core's
-//! business: what it owed dies with it.
+//! the call. Between clearing and the door, likewise, and the owed one follows. A thread killed at any step is the
+//! core's business: what it owed dies with it.
 
 use crate::threads::{self, Record};
 use crate::{actions, copy};
@@ -176,7 +177,8 @@ fn replace_stand_in(record: &Record, signal: c_int, information: &mut Informatio
 }
 
 fn stand_in(signal: c_int) -> Information {
-    // Layout of siginfo for `kill`: signal, error, code (SI_USER: such a one is always taken), process, user; then ours.
+    // Layout of siginfo for `kill`: signal, error, code (SI_USER: such a one is always taken), process, user; then
+    // ours.
     [signal as u64, 0, 0, STAND_IN, 0, 0]
 }
 
@@ -278,9 +280,10 @@ pub(crate) fn note_changed_mask() {
     }
 }
 
-/// Runs `work` so that the guarded copy can fail: the kernel kills a thread that faults with the fault's signal blocked.
-/// A program that blocks these signals pays two system calls for each operation. The note may be out of date after a
-/// jump that restored a mask: one that says "blocked" is corrected here, one that does not is the difference that is left.
+/// Runs `work` so that the guarded copy can fail: the kernel kills a thread that faults with the fault's signal
+/// blocked. A program that blocks these signals pays two system calls for each operation. The note may be out of date
+/// after a jump that restored a mask: one that says "blocked" is corrected here, one that does not is the difference
+/// that is left.
 #[inline(always)]
 pub(crate) fn with_faults<R>(record: &Record, work: impl FnOnce() -> R) -> R {
     if record.faults_blocked.load() == 0 { work() } else { with_faults_unblocked(record, work) }
@@ -356,3 +359,53 @@ core::arch::global_asm!(
     ".size ntux_change_mask, .-ntux_change_mask",
     ".popsection",
 );
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::sync::Mutex;
+
+    /// The handlers' numbers, in the order in which they ran.
+    static RAN: Mutex<Vec<u64>> = Mutex::new(Vec::new());
+
+    extern "C" fn note(_signal: c_int, info: *mut libc::siginfo_t, _context: *mut c_void) {
+        // SAFETY: the kernel's information; the queued value is its fourth word.
+        RAN.lock().unwrap().push(unsafe { (*info.cast::<Information>())[3] });
+    }
+
+    fn queued(signal: c_int, value: u64) -> Information {
+        [signal as u64, libc::SI_QUEUE as u32 as u64, 0, value, 0, 0]
+    }
+
+    /// A thread that owes the first of these signals comes to the door while the others are pending already.
+    fn handled(signal: c_int, values: &[u64]) -> Vec<u64> {
+        // SAFETY: all bytes zero is a value; the handler takes what it is given.
+        unsafe {
+            let mut action: libc::sigaction = core::mem::zeroed();
+            action.sa_sigaction = note as *const () as usize;
+            action.sa_flags = libc::SA_SIGINFO;
+            assert_eq!(actions::sigaction(signal, &action, core::ptr::null_mut()), 0);
+        }
+        let record = threads::enter().unwrap();
+        let mask = block();
+        for value in &values[1..] {
+            send_to_self(signal, &queued(signal, *value));
+        }
+        record.owed.signal.store(signal as u32);
+        record.owed.restart.store(1);
+        record.owed.mask.store(mask);
+        // SAFETY: this thread's own record.
+        unsafe { *record.owed.information.get() = queued(signal, values[0]) };
+        assert_eq!(threads::leave(record), Some(Restart::Again));
+        assert!(!record.due.has(signal) && record.owed.is_empty());
+        std::mem::take(&mut RAN.lock().unwrap())
+    }
+
+    #[test]
+    fn nothing_is_lost_or_overtaken_at_the_door() {
+        actions::activate();
+        assert_eq!(handled(libc::SIGUSR2, &[1]), [1]);
+        assert_eq!(handled(libc::SIGUSR2, &[1, 2]), [1, 2], "the kernel keeps one of two, this library both");
+        assert_eq!(handled(libc::SIGRTMIN(), &[1, 2, 3, 4]), [1, 2, 3, 4]);
+    }
+}

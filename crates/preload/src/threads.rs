@@ -2,19 +2,20 @@
 //!
 //! # The record
 //! A page of its own in a list that only grows; a record whose thread ended serves another thread. The thread finds it
-//! through one word of thread-local storage at a fixed offset (the initial-exec model), because a signal handler may read
-//! it at any instruction, and the general model may allocate there.
+//! through one word of thread-local storage at a fixed offset (the initial-exec model), because a signal handler may
+//! read it at any instruction, and the general model may allocate there.
 //!
 //! `inside` is set from [`enter`] to [`leave`]: the time when a handler of the program must not run on this stack.
 //!
 //! # Processes
-//! `holder` names the *lineage*, a number that each process gives itself. It lies in a page that the kernel empties at a
-//! fork, so a child finds out at its next [`enter`], however it was forked, and starts with no seat in any arena: those of
-//! the parent's threads are the parent's. A `vfork` child shares the page, so it is told apart by its process id.
+//! `holder` names the *lineage*, a number that each process gives itself. It lies in a page that the kernel empties at
+//! a fork, so a child finds out at its next [`enter`], however it was forked, and starts with no seat in any arena:
+//! those of the parent's threads are the parent's. A `vfork` child shares the page, so it is told apart by its process
+//! id.
 //!
 //! # A thread that ends
-//! The destructor of a pthread key gives back its seats and its record. The key is made by the constructor, so it is one
-//! of the first 32, for which the C library needs no memory later.
+//! The destructor of a pthread key gives back its seats and its record. The key is made by the constructor, so it is
+//! one of the first 32, for which the C library needs no memory later.
 
 use crate::{instances, log, signals};
 use core::cell::UnsafeCell;

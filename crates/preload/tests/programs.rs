@@ -7,8 +7,8 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 use std::sync::LazyLock;
 
-/// The library to test: what `NTUX_PRELOAD_LIBRARY` names, or one that is built here. (Cargo does not build a library that
-/// nothing can link to before it runs tests.)
+/// The library to test: what `NTUX_PRELOAD_LIBRARY` names, or one that is built here. (Cargo does not build a library
+/// that nothing can link to before it runs tests.)
 static LIBRARY: LazyLock<PathBuf> = LazyLock::new(|| {
     let given = std::env::var_os("NTUX_PRELOAD_LIBRARY").map(PathBuf::from);
     given.unwrap_or_else(|| build("library", &[]))
@@ -30,15 +30,18 @@ fn build(name: &str, arguments: &[&str]) -> PathBuf {
 fn compile(name: &str) -> PathBuf {
     let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/c").join(name).with_extension("c");
     let program = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
+    // Put in place whole: another run of these tests may be executing the one before.
+    let fresh = program.with_extension(std::process::id().to_string());
     let compiler = std::env::var_os("CC").unwrap_or_else(|| "cc".into());
     let output = Command::new(compiler)
         .args(["-std=gnu11", "-O1", "-Wall", "-Wextra", "-Werror", "-pthread", "-o"])
-        .arg(&program)
+        .arg(&fresh)
         .arg(source)
         .arg("-ldl")
         .output()
         .expect("a C compiler is needed for these tests");
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    std::fs::rename(fresh, &program).expect("the program is put in place");
     program
 }
 
@@ -111,6 +114,7 @@ scenarios! {
     many_devices,
     owner_is_killed,
     objects_of_the_killed,
+    killed_in_the_middle,
     threads_come_and_go,
     cancelled_in_a_wait,
     children_that_borrow_memory,

@@ -1,4 +1,4 @@
-/* What the test programs share: the kernel's interface as its documentation gives it, and checks that say what failed. */
+/* What the test programs share: the kernel's interface as its documentation gives it, and checks that name failures. */
 #ifndef DEVICE_H
 #define DEVICE_H
 
@@ -206,7 +206,8 @@ static inline void send_fd(int socket, int fd)
     char byte = 'x';
     struct iovec part = {&byte, 1};
     union { struct cmsghdr header; char room[CMSG_SPACE(sizeof(int))]; } control = {0};
-    struct msghdr message = {.msg_iov = &part, .msg_iovlen = 1, .msg_control = &control, .msg_controllen = sizeof control};
+    struct msghdr message = {
+        .msg_iov = &part, .msg_iovlen = 1, .msg_control = &control, .msg_controllen = sizeof control};
     struct cmsghdr *header = CMSG_FIRSTHDR(&message);
     header->cmsg_level = SOL_SOCKET;
     header->cmsg_type = SCM_RIGHTS;
@@ -221,7 +222,8 @@ static inline int receive_fd(int socket)
     int fd;
     struct iovec part = {&byte, 1};
     union { struct cmsghdr header; char room[CMSG_SPACE(sizeof(int))]; } control;
-    struct msghdr message = {.msg_iov = &part, .msg_iovlen = 1, .msg_control = &control, .msg_controllen = sizeof control};
+    struct msghdr message = {
+        .msg_iov = &part, .msg_iovlen = 1, .msg_control = &control, .msg_controllen = sizeof control};
     CHECK(recvmsg(socket, &message, MSG_CMSG_CLOEXEC) == 1);
     struct cmsghdr *header = CMSG_FIRSTHDR(&message);
     CHECK(header && header->cmsg_type == SCM_RIGHTS);

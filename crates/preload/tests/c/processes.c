@@ -1,4 +1,4 @@
-/* Descriptors as descriptors: dup, fork, exec, passing, closing, running out. The first argument says which scenario. */
+/* Descriptors as descriptors: dup, fork, exec, passing, closing, running out. The first argument is the scenario. */
 #include "device.h"
 
 static int device;
@@ -162,7 +162,7 @@ static void closing_during_a_wait(void)
 /* A child uses what it inherits, and what either does the other sees. */
 static void fork_and_wait(void)
 {
-    int there = event(device, 0, 0), back = event(device, 0, 0), mut = mutex(device, 0, 0);
+    int there = event(device, 0, 0), back = event(device, 0, 0), last = event(device, 0, 0), mut = mutex(device, 0, 0);
     pid_t child = fork();
     CHECK(child >= 0);
     if (child == 0) {
@@ -176,7 +176,7 @@ static void fork_and_wait(void)
         }
         pid_t grandchild = fork();
         if (grandchild == 0) {
-            set(back);
+            set(last);
             _exit(0);
         }
         exited_well(grandchild);
@@ -186,7 +186,7 @@ static void fork_and_wait(void)
         set(there);
         CHECK(wait_one(device, back, in_ms(20000)) == 0);
     }
-    CHECK(wait_one(device, back, in_ms(20000)) == 0);
+    CHECK(wait_one(device, last, in_ms(20000)) == 0);
     exited_well(child);
 }
 
@@ -228,7 +228,8 @@ static void passed_over_a_socket(void)
         watchdog(60);
         close(device);
         sleep_ms(100);
-        int here = receive_fd(ends[1]), fd = receive_fd(ends[1]), twin = receive_fd(ends[1]), foreign = receive_fd(ends[1]);
+        int here = receive_fd(ends[1]), fd = receive_fd(ends[1]);
+        int twin = receive_fd(ends[1]), foreign = receive_fd(ends[1]);
         CHECK(signaled(fd) == 1 && wait_one(here, twin, 0) == 0 && signaled(fd) == 0);
         int both[] = {fd, twin};
         REFUSED(wait_for(here, WAIT_ALL, both, 2, 1, 0, 0), EINVAL);
@@ -344,6 +345,65 @@ static void objects_of_the_killed(void)
         CHECK(signaled(fd) == 0);
         close(fd);
     }
+}
+
+enum { WORKERS = 3, KILLS = 300 };
+
+/* Locks two mutexes at a time, one after the other or both at once, until it is killed. */
+static void work_until_killed(const int *mutexes, uint32_t owner, volatile uint64_t *progress)
+{
+    watchdog(100);
+    for (unsigned i = 0;; i++) {
+        struct mutex_args unlock = {owner, 0};
+        if (i % 4 == 0) {
+            if (wait_for(device, WAIT_ALL, mutexes, 2, owner, 0, FOREVER) < 0)
+                CHECK(errno == EOWNERDEAD);
+            CHECK(ioctl(mutexes[0], MUTEX_UNLOCK, &unlock) == 0 && unlock.count == 1);
+            CHECK(ioctl(mutexes[1], MUTEX_UNLOCK, &unlock) == 0 && unlock.count == 1);
+        } else {
+            int index = 0;
+            struct wait_args args = {FOREVER, (uintptr_t)mutexes, 2, UNTOUCHED, 0, owner, 0, 0};
+            CHECK(ioctl(device, WAIT_ANY, &args) == 0 || errno == EOWNERDEAD);
+            index = (int)args.index;
+            CHECK(ioctl(mutexes[index], MUTEX_UNLOCK, &unlock) == 0 && unlock.count == 1);
+        }
+        ++*progress;
+    }
+}
+
+/* Workers are killed at any instruction; with their mutexes abandoned for them, the others always get on. */
+static void killed_in_the_middle(void)
+{
+    const int mutexes[] = {mutex(device, 0, 0), mutex(device, 0, 0)};
+    volatile uint64_t *progress = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    pid_t workers[WORKERS] = {0};
+    unsigned seed = 1;
+    for (uint32_t kills = 0; kills < KILLS; kills++) {
+        for (uint32_t i = 0; i < WORKERS; i++)
+            if (!workers[i]) {
+                CHECK((workers[i] = fork()) >= 0);
+                if (!workers[i])
+                    work_until_killed(mutexes, kills * WORKERS + i + 1, &progress[i * 8]);
+                progress[i * 8 + 1] = kills * WORKERS + i + 1;
+            }
+        uint64_t before = progress[0] + progress[8] + progress[16], deadline = in_ms(20000);
+        while (progress[0] + progress[8] + progress[16] < before + 20) {
+            CHECK(now() < deadline);
+            sched_yield();
+        }
+        usleep(rand_r(&seed) % 1000);
+        int victim = rand_r(&seed) % WORKERS, status;
+        CHECK(kill(workers[victim], SIGKILL) == 0);
+        CHECK(waitpid(workers[victim], &status, 0) == workers[victim] && WIFSIGNALED(status));
+        workers[victim] = 0;
+        for (int i = 0; i < 2; i++) {
+            uint32_t owner = progress[victim * 8 + 1];
+            CHECK(ioctl(mutexes[i], MUTEX_KILL, &owner) == 0 || errno == EPERM);
+        }
+    }
+    for (int i = 0; i < WORKERS; i++)
+        if (workers[i])
+            kill(workers[i], SIGKILL);
 }
 
 static void *come_and_go(void *argument)
@@ -528,12 +588,13 @@ static void foreign_calls(void)
 
 static const struct { const char *name; void (*run)(void); } scenarios[] = {
 #define SCENARIO(name) {#name, name}
-    SCENARIO(numbers_and_flags), SCENARIO(looking_first), SCENARIO(copies_mean_the_same), SCENARIO(numbers_are_used_again),
+    SCENARIO(numbers_and_flags), SCENARIO(looking_first), SCENARIO(copies_mean_the_same),
+    SCENARIO(numbers_are_used_again),
     SCENARIO(closing_during_a_wait), SCENARIO(fork_and_wait), SCENARIO(passed_over_a_socket),
     SCENARIO(out_of_descriptors), SCENARIO(opened_in_a_loop), SCENARIO(many_devices), SCENARIO(owner_is_killed),
     SCENARIO(objects_of_the_killed), SCENARIO(threads_come_and_go), SCENARIO(cancelled_in_a_wait),
     SCENARIO(children_that_borrow_memory), SCENARIO(forked_in_the_middle), SCENARIO(numbers_among_threads),
-    SCENARIO(foreign_calls),
+    SCENARIO(killed_in_the_middle), SCENARIO(foreign_calls),
 };
 
 int main(int argc, char **argv)
