@@ -3,6 +3,11 @@
 //! [`run`] is the whole of `ntux bench sync`. What each scenario asks and how each peer is built is in the README beside
 //! this crate's sources.
 #![cfg(target_os = "linux")]
+#![allow(
+    clippy::disallowed_types,
+    clippy::disallowed_methods,
+    reason = "peers are written as they would be without ntux"
+)]
 
 mod asleep;
 mod bench;

@@ -106,3 +106,40 @@ fn ratios(records: &[Record]) -> Vec<Ratio> {
     }
     ratios
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::measure::Sample;
+    use crate::record::Group;
+    use crate::scenario::{contended, uncontended, yardsticks};
+
+    fn record(group: Group, scenario: &str, peer: &str, rounds: [f64; 3]) -> Record {
+        let outcome = Outcome::Measured(Sample::of_rounds(rounds.to_vec(), 1));
+        let (scenario, peer) = (scenario.to_owned(), peer.to_owned());
+        Record { group, scenario, peer, unit: Unit::Nanoseconds, outcome, detail: None }
+    }
+
+    #[test]
+    fn a_loss_is_said_only_when_every_round_was_behind() {
+        let zigzag = |peer, rounds| record(Group::Contended, contended::ZIGZAG, peer, rounds);
+        let records = [zigzag(RUST, [5.0, 6.0, 7.0]), zigzag(WAITV, [2.0, 3.0, 4.0]), zigzag(EVENTFD, [2.0, 3.0, 5.5])];
+        let found: Vec<_> = ratios(&records).into_iter().map(|ratio| (ratio.peer, ratio.ratio, ratio.lost)).collect();
+        assert_eq!(found, [(WAITV.to_owned(), 2.0, true), (EVENTFD.to_owned(), 2.0, false)]);
+    }
+
+    #[test]
+    fn a_promise_that_is_not_kept_is_said_to_be_missed() {
+        let kept = |pair| {
+            let records = [
+                record(Group::Uncontended, uncontended::MUTEX, RUST, [pair; 3]),
+                record(Group::Yardsticks, yardsticks::CAS_128, yardsticks::MACHINE, [10.0; 3]),
+            ];
+            let expectations = expectation::all(&records, &[]);
+            assert_eq!(expectations.len(), 1);
+            expectations[0].kept
+        };
+        assert!(kept(30.0));
+        assert!(!kept(30.1));
+    }
+}

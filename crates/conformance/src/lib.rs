@@ -9,6 +9,11 @@
 //!   fail on it once a [`reference::Flaw`] is planted.
 //! * [`device`] speaks raw ioctls and knows nothing of ntux, so it judges the drop-in device and the real driver alike.
 //!   `real-driver.sh` boots a kernel that has the driver in an emulator and runs the list there.
+#![allow(
+    clippy::disallowed_types,
+    clippy::disallowed_methods,
+    reason = "a black box: it knows the kernel's interface, not ours"
+)]
 
 pub mod blocked;
 pub mod case;

@@ -1,4 +1,5 @@
 //! The list on the core: `ntux_sync`, an arena and a waiter for each thread.
+#![allow(clippy::disallowed_types, clippy::disallowed_methods, reason = "a test is no part of the model")]
 
 use std::cell::RefCell;
 use std::collections::HashMap;

@@ -4,6 +4,8 @@
 //! [`robust`]) and the processor's atomics ([`atomic`]). A model checker takes over by replacing this crate's
 //! [`atomic`] and [`futex`] (feature `explore`); everything above stays as it ships.
 
+#![allow(clippy::disallowed_types, clippy::disallowed_methods, reason = "this is the place for them")]
+
 pub mod atomic;
 pub mod clock;
 #[cfg(feature = "explore")]

@@ -10,6 +10,10 @@
 //! Nothing on the way of an ioctl allocates, takes a lock that another thread could hold for long, or is a cancellation
 //! point: a program may call ioctl from a handler that interrupted anything.
 #![cfg(target_os = "linux")]
+#![allow(
+    clippy::disallowed_methods,
+    reason = "it stands in front of the C library, at instructions where only bare calls are safe"
+)]
 // The unit tests have no entry points: they would stand in front of the C library of the test program itself.
 #![cfg_attr(test, allow(dead_code))]
 

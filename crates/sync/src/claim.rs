@@ -82,11 +82,15 @@ impl<'a> Ahead<'a> {
         Some(entry)
     }
 
-    /// False if there are none.
-    fn gather(&mut self, bag: impl Iterator<Item = Place<'a>>) -> bool {
+    /// False if there are none. In a broadcast the order does not matter, since all are served before any of them returns
+    /// (C2): the pass may end early.
+    fn gather(&mut self, bag: impl Iterator<Item = Place<'a>>, broadcast: bool) -> bool {
         self.forget();
         let mut count = 0;
         for place in bag {
+            if broadcast && count == AHEAD {
+                break;
+            }
             let Some(entry) = place.entry().filter(|entry| !entry.is_all()) else { continue };
             let is_older = |other: &Option<(Place<'a>, Entry)>| {
                 other.is_some_and(|(_, other)| entry.ticket().is_before(other.ticket()))
@@ -296,7 +300,7 @@ impl Arena {
                     return Scan { candidate: Some((entry.waiter(), entry.ticket())), anyone: true };
                 }
             }
-            if !ahead.gather(self.bag(slot)) {
+            if !ahead.gather(self.bag(slot), kind == Kind::ManualEvent && word.has(BROADCAST)) {
                 return Scan { candidate: None, anyone: false };
             }
         }

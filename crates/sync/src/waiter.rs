@@ -233,7 +233,7 @@ impl Epoch<'_> {
         if most == 0 {
             return None;
         }
-        let tries_all = self.waiter.sleeps.get() % SLEEPS_BETWEEN_TRIES == 0;
+        let tries_all = self.waiter.sleeps.get().is_multiple_of(SLEEPS_BETWEEN_TRIES);
         let budget = if tries_all { most } else { self.waiter.spins.get().clamp(SPINS_MIN.min(most), most) };
         for spent in 0..budget {
             if let Some(end) = self.end() {

@@ -1,5 +1,6 @@
 //! Four processes over one arena: counting under a mutex, tokens, a wait-all, and a kill in the middle of the work.
 #![cfg(target_os = "linux")]
+#![allow(clippy::disallowed_types, clippy::disallowed_methods, reason = "a test is no part of the model")]
 
 use std::sync::atomic::{AtomicU32, Ordering};
 

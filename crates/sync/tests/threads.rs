@@ -1,4 +1,5 @@
 //! Threads over one arena: hand-off, counters, wait-all, alerts. Each test ends by itself or by the watchdog.
+#![allow(clippy::disallowed_types, clippy::disallowed_methods, reason = "a test is no part of the model")]
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};

@@ -64,26 +64,27 @@ fn mutex<P: Peer>(effort: Effort, open: &impl Fn() -> io::Result<P>) -> io::Resu
     let (peer, mut thread) = open_and_join(open)?;
     let mutex = peer.mutex(&mut thread)?;
     per_iteration(effort, |iterations| {
-        let (counter, barrier) = (Unprotected(UnsafeCell::new(0)), Barrier::new(3));
-        let elapsed = thread::scope(|scope| {
+        let (counter, barrier) = (Unprotected(UnsafeCell::new(0)), Barrier::new(2));
+        let times = thread::scope(|scope| {
             let threads = [2, 3].map(|owner| {
                 let (peer, counter, barrier) = (&peer, &counter, &barrier);
                 scope.spawn(move || {
                     let thread = peer.join(owner);
                     barrier.wait();
-                    add_under_mutex(peer, &mut thread?, mutex, counter, iterations)
+                    let begin = monotonic_ns();
+                    add_under_mutex(peer, &mut thread?, mutex, counter, iterations)?;
+                    io::Result::Ok((begin, monotonic_ns()))
                 })
             });
-            barrier.wait();
-            let begin = monotonic_ns();
-            threads.into_iter().try_for_each(joined)?;
-            io::Result::Ok(monotonic_ns() - begin)
+            threads.into_iter().map(joined).collect::<io::Result<Vec<_>>>()
         })?;
         let (found, expected) = (counter.0.into_inner(), 2 * iterations);
         if found != expected {
             return Err(io::Error::other(format!("the counter is {found}, not {expected}: two threads were in")));
         }
-        Ok(elapsed / 2)
+        let begin = times.iter().map(|time| time.0).min().unwrap_or_default();
+        let end = times.iter().map(|time| time.1).max().unwrap_or_default();
+        Ok((end - begin) / 2)
     })
 }
 
