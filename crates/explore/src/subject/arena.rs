@@ -32,15 +32,15 @@ pub struct ArenaSubject {
 impl ArenaSubject {
     /// An arena where every thread has its place already: its first wait is as short as the others.
     pub fn subject(program: &Program) -> Box<dyn Subject> {
-        Self::new(program, true)
+        Self::over(program, true)
     }
 
     /// An arena where threads take their places while the program runs.
     pub fn unenrolled(program: &Program) -> Box<dyn Subject> {
-        Self::new(program, false)
+        Self::over(program, false)
     }
 
-    fn new(program: &Program, enrolled: bool) -> Box<dyn Subject> {
+    fn over(program: &Program, enrolled: bool) -> Box<dyn Subject> {
         let at_start = program.objects.len();
         // No slot to spare: what a program creates goes where it has closed something.
         let capacity = Capacity { objects: at_start as u32 + 1, waiters: program.threads.len() as u32 + 1 };
