@@ -5,13 +5,27 @@
 use ntux_sync::spec::Value;
 
 use crate::program::{
-    Call, Program, abandoned, all, any, auto, close, kill, manual, mutex, pulse, read, rel, reset, sem, set, unlock,
+    Call, Program, abandoned, all, any, auto, close, create_auto, create_sem, kill, manual, mutex, pulse, read, rel,
+    reset, sem, set, unlock,
 };
+use crate::subject::ArenaSubject;
 
 /// Every program over an arena.
 pub fn all_programs() -> Vec<Program> {
-    [events(), pairs(), semaphores(), mutexes(), broadcasts(), wait_alls(), polls(), alerts(), interrupts(), larger()]
-        .concat()
+    [
+        events(),
+        pairs(),
+        semaphores(),
+        mutexes(),
+        broadcasts(),
+        wait_alls(),
+        polls(),
+        alerts(),
+        interrupts(),
+        places(),
+        larger(),
+    ]
+    .concat()
 }
 
 /// The program of this name.
@@ -281,6 +295,23 @@ fn interrupts() -> Vec<Program> {
             &[&[all(&[0, 1]).timed().interruptible()], &[set(0), query(1)]],
         ),
         Program::new("i-close", &[no.clone(), no], &[&[timed(&[0, 1])], &[close(0)], &[set(1)]]),
+    ]
+}
+
+/// Slots that change their holders: of objects, and of threads.
+fn places() -> Vec<Program> {
+    let no = auto(false);
+    let again = || [close(0), create_auto(false), set(1), query(1)];
+    vec![
+        Program::new("o-set", &[no.clone()], &[&[set(0)], &again(), &[reset(0)]]),
+        Program::new("o-wait", &[no.clone()], &[&[timed(&[0])], &again(), &[set(0)]]),
+        Program::new("o-poll", &[auto(true)], &[&[poll(&[0])], &again(), &[timed(&[0])]]),
+        Program::new("o-kind", &[no.clone()], &[&[timed(&[0])], &[close(0), create_sem(2), rel(1, 1)], &[pulse(0)]]),
+        Program::new("o-twice", &[no.clone()], &[&[close(0), create_auto(true)], &[close(0)], &[set(0)]]),
+        Program::new("o-enroll", &[no.clone()], &[&[any(&[0])], &[any(&[0])], &[set(0), set(0)]])
+            .over(ArenaSubject::unenrolled),
+        Program::new("o-enroll-w", &[no, auto(true)], &[&[all(&[0, 1]).timed()], &[timed(&[0])], &[set(0)]])
+            .over(ArenaSubject::unenrolled),
     ]
 }
 

@@ -4,8 +4,20 @@
 //! on; [`monitor`] compares what they return with the sequential model, `ntux_sync::spec`. Any thread may stop for ever at
 //! any access: the others must be able to finish, and nobody may sleep who was satisfied.
 //!
-//! Accesses are sequentially consistent here: weak memory is not explored.
-#![allow(clippy::disallowed_types, reason = "the checker's own threads are no part of the model")]
+//! ```text
+//! cargo run --release -p ntux-explore -- all --bound 1               every program, at most one preemption (a minute)
+//! cargo run --release -p ntux-explore -- all --bound 2 --seconds 600 the long run
+//! cargo run --release -p ntux-explore -- 'w-*' --random 1000000 --seed 7
+//! cargo run --release -p ntux-explore -- sequences --count 100000    one thread, edge values, against the model
+//! cargo run --release -p ntux-explore -- histories --count 100000    real threads, linearizability
+//! cargo run -p ntux-explore -- replay TOKEN                          what a failure printed, with a trace
+//! ```
+//!
+//! # What it does not see
+//! * Weak memory: accesses are sequentially consistent here.
+//! * A 128-bit load that is torn by another thread's exchange: an access is one step.
+//! * The death of a process (a thread that stops for ever is as near as it comes), and scribblers.
+//! * Programs larger than those of [`catalogue`], and schedules beyond the bound that was chosen.
 
 pub mod catalogue;
 pub mod fingerprint;

@@ -173,6 +173,16 @@ pub fn kill(object: Id, owner: u32) -> Call {
     call(Operation::MutexKill { object, owner })
 }
 
+/// Creates an auto-reset event.
+pub fn create_auto(signaled: bool) -> Call {
+    call(Operation::EventCreate { manual: false, signaled })
+}
+
+/// Creates a semaphore of at most 3.
+pub fn create_sem(count: u32) -> Call {
+    call(Operation::SemaphoreCreate { count, max: 3 })
+}
+
 /// Closes an object.
 pub fn close(object: Id) -> Call {
     call(Operation::Close { object })

@@ -1,6 +1,6 @@
 //! Random calls of one thread with edge values: the arena and the model must agree on every result.
 
-use ntux_sync::spec::{Answer, Event, Id, MAX_WAIT_OBJECTS, Mutex, Operation, Outcome, Semaphore, State, Value, Wait};
+use ntux_sync::spec::{Answer, Id, MAX_WAIT_OBJECTS, Operation, Outcome, State, Wait};
 use ntux_sync::{Arena, Capacity, Deadline, Object};
 
 use crate::random::Random;
@@ -28,7 +28,7 @@ pub fn run(seed: u64, length: usize, perform: Perform) -> Result<(), String> {
         };
         let operation = without_blocking(operation, &state);
         let expected = state.run(0, operation.clone()).expect("a poll does not block");
-        let found = match value(&operation) {
+        let found = match operation.creates() {
             None => perform(&arena, &waiter, &objects, &operation, Deadline::Never),
             Some(value) => create(&arena, &waiter, &value).map(|object| {
                 objects.push(object);
@@ -55,16 +55,6 @@ fn without_blocking(operation: Operation, state: &State) -> Operation {
             Operation::Wait(Wait { poll: wait.poll || blocks, ..wait })
         }
         other => other,
-    }
-}
-
-/// The value of the object that an operation creates, legal or not.
-fn value(operation: &Operation) -> Option<Value> {
-    match *operation {
-        Operation::SemaphoreCreate { count, max } => Some(Value::Semaphore(Semaphore { count, max })),
-        Operation::MutexCreate { owner, count } => Some(Value::Mutex(Mutex { owner, count, abandoned: false })),
-        Operation::EventCreate { manual, signaled } => Some(Value::Event(Event { manual, signaled })),
-        _ => None,
     }
 }
 

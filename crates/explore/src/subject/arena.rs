@@ -1,6 +1,6 @@
 //! The real thing: an arena.
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 
 use ntux_sync::spec::{Answer, Event, Id, MAX_WAIT_OBJECTS, Operation, Outcome, ThreadId, Value, Wait};
 use ntux_sync::{Arena, Capacity, Deadline, Error, Object, Waiter};
@@ -12,28 +12,55 @@ use crate::program::{Call, Program};
 const FAR: Deadline = Deadline::Monotonic(1 << 62);
 /// Stands for an object that the program has not created.
 const NO_OBJECT: Object = Object(u64::MAX);
+/// Objects that one program may have.
+const OBJECTS_MAX: usize = 8;
 
 /// An arena with the objects of a program.
 pub struct ArenaSubject {
     arena: Arena,
-    objects: Vec<Object>,
+    /// Those at the start; then those that the program creates, as many as `created`.
+    objects: [Cell<Object>; OBJECTS_MAX],
+    at_start: usize,
+    created: Cell<usize>,
     /// Not part of the program: each thread takes its place in the arena with a wait for this.
     bell: Object,
     waiters: RefCell<Vec<*mut Waiter>>,
+    /// Threads take their places in the arena before the program begins.
+    enrolled: bool,
 }
 
 impl ArenaSubject {
-    /// Creates the arena and its objects.
+    /// An arena where every thread has its place already: its first wait is as short as the others.
     pub fn subject(program: &Program) -> Box<dyn Subject> {
-        let capacity =
-            Capacity { objects: program.objects.len() as u32 + 2, waiters: program.threads.len() as u32 + 2 };
+        Self::over(program, true)
+    }
+
+    /// An arena where threads take their places while the program runs.
+    pub fn unenrolled(program: &Program) -> Box<dyn Subject> {
+        Self::over(program, false)
+    }
+
+    fn over(program: &Program, enrolled: bool) -> Box<dyn Subject> {
+        let at_start = program.objects.len();
+        // No slot to spare: what a program creates goes where it has closed something.
+        let capacity = Capacity { objects: at_start as u32 + 1, waiters: program.threads.len() as u32 + 1 };
         let arena = Arena::create(capacity).expect("a small arena");
         let creator = arena.waiter();
         let create = |value: &Value| create(&arena, &creator, value).expect("a legal object");
         let bell = create(&Value::Event(Event { manual: false, signaled: false }));
-        let objects = program.objects.iter().map(create).collect();
+        let objects: [Cell<Object>; OBJECTS_MAX] =
+            std::array::from_fn(|object| Cell::new(program.objects.get(object).map_or(NO_OBJECT, create)));
         arena.retire(&creator);
-        Box::new(Self { arena, objects, bell, waiters: RefCell::new(Vec::new()) })
+        let (waiters, created) = (RefCell::new(Vec::new()), Cell::new(0));
+        Box::new(Self { arena, objects, at_start, created, bell, waiters, enrolled })
+    }
+
+    fn create(&self, thread: ThreadId, value: &Value) -> Outcome {
+        let object = create(&self.arena, self.waiter(thread), value)?;
+        let number = self.at_start + self.created.get();
+        self.objects[number].set(object);
+        self.created.set(self.created.get() + 1);
+        Ok(Answer::Created(number))
     }
 
     /// Lets a thread take its place now, so that it does not make every first wait longer.
@@ -60,16 +87,24 @@ impl ArenaSubject {
 impl Subject for ArenaSubject {
     fn begin(&self, threads: usize) {
         self.forget_waiters();
+        self.created.set(0);
+        self.objects[self.at_start..].iter().for_each(|object| object.set(NO_OBJECT));
         for _ in 0..threads {
             let waiter = self.arena.waiter();
-            self.enroll(&waiter);
+            if self.enrolled {
+                self.enroll(&waiter);
+            }
             self.waiters.borrow_mut().push(Box::into_raw(Box::new(waiter)));
         }
     }
 
     fn call(&self, thread: ThreadId, call: &Call) -> Outcome {
         let deadline = if call.deadline { FAR } else { Deadline::Never };
-        perform(&self.arena, self.waiter(thread), &self.objects, &call.operation, deadline)
+        if let Some(value) = call.operation.creates() {
+            return self.create(thread, &value);
+        }
+        let objects = self.objects.each_ref().map(Cell::get);
+        perform(&self.arena, self.waiter(thread), &objects, &call.operation, deadline)
     }
 
     fn interrupt(&self, thread: ThreadId) {

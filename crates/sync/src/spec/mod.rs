@@ -62,6 +62,16 @@ impl Operation {
         if let Operation::Wait(wait) = self { Some(wait) } else { None }
     }
 
+    /// The value of the object that it creates, legal or not.
+    pub fn creates(&self) -> Option<Value> {
+        match *self {
+            Operation::SemaphoreCreate { count, max } => Some(Value::Semaphore(Semaphore { count, max })),
+            Operation::MutexCreate { owner, count } => Some(Value::Mutex(Mutex { owner, count, abandoned: false })),
+            Operation::EventCreate { manual, signaled } => Some(Value::Event(Event { manual, signaled })),
+            _ => None,
+        }
+    }
+
     /// The objects that it names.
     pub fn objects(&self) -> Vec<Id> {
         match *self {
