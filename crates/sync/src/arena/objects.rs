@@ -121,6 +121,14 @@ impl Meta {
         self.0 as u32 & GENERATION_MASK
     }
 
+    /// The generation that ended when the slot became free.
+    fn generation_before(self) -> u32 {
+        match self.generation() {
+            0 | 1 => GENERATION_MASK,
+            generation => generation - 1,
+        }
+    }
+
     #[inline(always)]
     fn is_live(self, object: Object) -> bool {
         self.0 as u32 == object.generation() && self.0 >> STATE_SHIFT & 0x7 == 2
@@ -230,9 +238,11 @@ impl ObjectSlot {
         Meta(self.meta.load()).kind()
     }
 
-    /// What lives here now, as an object.
+    /// What lives here or lived here last, as an object: an operation that began before it was closed goes on to its end.
     pub(crate) fn resident(&self, index: u32) -> Object {
-        Object::new(index, Meta(self.meta.load()).generation())
+        let meta = Meta(self.meta.load());
+        let generation = if meta.state() == State::Live { meta.generation() } else { meta.generation_before() };
+        Object::new(index, generation)
     }
 }
 
