@@ -1,8 +1,8 @@
 //! Model checking of the code that ships.
 //!
-//! [`machine`] runs small [`program`]s as virtual threads that stop before every shared access; [`search`] chooses who goes
-//! on; [`monitor`] compares what they return with the sequential model, `ntux_sync::spec`. Any thread may stop for ever at
-//! any access: the others must be able to finish, and nobody may sleep who was satisfied.
+//! [`machine`] runs small [`program`]s as virtual threads that stop before every shared access; [`search`] chooses who
+//! goes on; [`monitor`] compares what they return with the sequential model, `ntux_sync::spec`. Any thread may stop
+//! for ever at any access: the others must be able to finish, and nobody may sleep who was satisfied.
 //!
 //! ```text
 //! cargo run --release -p ntux-explore -- all --bound 1               every program, at most one preemption (a minute)

@@ -1,12 +1,12 @@
 //! Virtual threads: coroutines that stop before every shared access, all on one thread of the operating system.
 //!
-//! A [`Machine`] runs one [`Program`] over a [`Subject`], one chosen step at a time. It keeps what it needs to tell states
-//! apart and to begin anew: a hash of what every thread has read, a hash of the memory, and the memory's old contents. A
-//! thread's state is a function of what it has read, so states with equal hashes go on in the same ways.
+//! A [`Machine`] runs one [`Program`] over a [`Subject`], one chosen step at a time. It keeps what it needs to tell
+//! states apart and to begin anew: a hash of what every thread has read, a hash of the memory, and the memory's old
+//! contents. A thread's state is a function of what it has read, so states with equal hashes go on in the same ways.
 //!
 //! A chunk of memory that only one thread touches, or that nobody changes, is *private*: an access to it commutes with
-//! whatever others do, so nothing is lost by not stopping there. Which chunks are private is found out while running: when
-//! a guess was wrong, [`Machine::misjudged`] says so, and the exploration must begin anew.
+//! whatever others do, so nothing is lost by not stopping there. Which chunks are private is found out while running:
+//! when a guess was wrong, [`Machine::misjudged`] says so, and the exploration must begin anew.
 
 use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
@@ -131,8 +131,9 @@ pub struct Machine {
 }
 
 fn content(chunk: Chunk) -> Content {
-    // SAFETY: the chunk holds a word that the subject touches now or has touched, so it is mapped (16 aligned bytes never
-    // cross a page); no other thread of the operating system writes it; volatile, as the subject writes it by atomics.
+    // SAFETY: the chunk holds a word that the subject touches now or has touched, so it is mapped (16 aligned bytes
+    // never cross a page); no other thread of the operating system writes it; volatile, as the subject writes it by
+    // atomics.
     unsafe { std::ptr::with_exposed_provenance::<Content>(chunk).read_volatile() }
 }
 
@@ -230,7 +231,8 @@ impl Seam {
             run.threads[thread].status = status;
             run.threads[thread].yielder
         });
-        // SAFETY: the yielder lives at the bottom of the running coroutine's stack, and every thread suspends itself only.
+        // SAFETY: the yielder lives at the bottom of the running coroutine's stack, and every thread suspends itself
+        // only.
         unsafe { (*yielder).suspend(()) }
     }
 
@@ -445,8 +447,8 @@ impl Machine {
     fn discard(&mut self) {
         for mut coroutine in self.coroutines.drain(..) {
             if !coroutine.done() {
-                // SAFETY: what lives on the stack is leaked, not reused: a call of the subject in the middle of its work
-                // keeps nothing there that must be dropped (`Subject` says so).
+                // SAFETY: what lives on the stack is leaked, not reused: a call of the subject in the middle of its
+                // work keeps nothing there that must be dropped (`Subject` says so).
                 unsafe { coroutine.force_reset() };
             }
             self.stacks.push(coroutine.into_stack());

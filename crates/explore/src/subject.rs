@@ -10,8 +10,8 @@ use crate::program::Call;
 
 /// An implementation of the operations in memory that can be put back to an earlier content.
 ///
-/// Calls of different threads interleave at every shared access, on one thread of the operating system. A call may never
-/// be finished, so nothing may be borrowed for its duration that the next execution needs.
+/// Calls of different threads interleave at every shared access, on one thread of the operating system. A call may
+/// never be finished, so nothing may be borrowed for its duration that the next execution needs.
 pub trait Subject {
     /// Begins an execution with so many threads. The memory is as it was when the subject was made.
     fn begin(&self, threads: usize);

@@ -2,19 +2,19 @@
 //!
 //! A [`State`] holds objects and threads; a thread has at most one operation in progress. Every operation is one step,
 //! except that a wait joins its queues one after the other, in array order and the alert last: between two such steps
-//! others may step. A wait-all joins the queues of all its objects in one step. [`State::steps`] lists what a thread can do
-//! next; a history of the real thing is right if some sequence of steps explains all its results.
+//! others may step. A wait-all joins the queues of all its objects in one step. [`State::steps`] lists what a thread
+//! can do next; a history of the real thing is right if some sequence of steps explains all its results.
 //!
 //! # The clauses
 //! * An operation that makes an object available offers it before the step is over: first to every wait-all in its queue
 //!   that can be satisfied as a whole, then to the wait-anys, each kind oldest first. Who is not eligible is passed over.
 //! * A wait-all takes all its objects in one step and reserves nothing before.
 //! * A pulse signals, offers and clears in one step.
-//! * The objects of a wait come before its alert: the alert is tested in a later step. Its index is the number of objects.
-//! * A deadline ends a wait only after every object was tested once: a poll is a wait whose deadline has passed already.
-//! * An interrupt takes a wait that is not satisfied out of every queue, and ends it; one that has joined no queue yet may
-//!   still find what it wants. A wait whose deadline has ended it may still report an
-//!   interrupt that comes before it returns: either way it has acquired nothing.
+//! * The objects of a wait come before its alert, which is tested in a later step and reported as the number of objects.
+//! * A deadline ends a wait only after every object was tested once: a poll is a wait whose deadline has passed before.
+//! * An interrupt takes a wait that is not satisfied out of every queue, and ends it; one that has joined no queue yet
+//!   may still find what it wants. A wait whose deadline has ended it may still report an interrupt that comes before it
+//!   returns: either way it has acquired nothing.
 //! * A closed object refuses operations that begin afterwards. One that had begun may still find it open, or not. Waits
 //!   that stand in its queue go on.
 

@@ -67,8 +67,8 @@ impl Wait {
 }
 
 impl State {
-    /// The next step of a wait: it tests one object (wait-all: all of them as one) and takes it, or joins its queue. Without
-    /// `test` it finds the object closed.
+    /// The next step of a wait: it tests one object (wait-all: all of them as one) and takes it, or joins its queue.
+    /// Without `test` it finds the object closed.
     pub(super) fn join(&mut self, thread: ThreadId, position: usize, wait: &Wait, test: bool) {
         match wait.joins(position) {
             None if test && self.take_all(thread) => return,
@@ -86,7 +86,7 @@ impl State {
         }
     }
 
-    /// Offers an object to its queues: every wait-all that can be satisfied as a whole, then every wait-any, oldest first.
+    /// Offers an object: to every wait-all that can be satisfied as a whole, then to every wait-any, oldest first.
     pub(super) fn offer(&mut self, object: Id) {
         for thread in self.objects[object].all.clone() {
             self.take_all(thread);
