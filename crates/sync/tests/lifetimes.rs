@@ -2,6 +2,7 @@
 #![cfg(target_os = "linux")]
 
 use std::os::fd::{AsFd, AsRawFd, FromRawFd, OwnedFd};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use ntux_sync::{Arena, Capacity, Deadline, Error, Kind, New, Object};
 
@@ -16,6 +17,13 @@ fn sleep_a_little() -> Deadline {
     // SAFETY: a valid place for the answer.
     unsafe { libc::clock_gettime(libc::CLOCK_MONOTONIC, &mut now) };
     Deadline::Monotonic(now.tv_sec as u64 * 1_000_000_000 + now.tv_nsec as u64 + 1_000_000)
+}
+
+/// A child of `fork` holds copies of all descriptors until it ends. So a test that forks and one that counts on having the
+/// last copy of a descriptor take turns.
+fn alone() -> MutexGuard<'static, ()> {
+    static TURN: Mutex<()> = Mutex::new(());
+    TURN.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// Runs `body` in a child process that ends without any clean-up; waits for its end.
@@ -37,6 +45,7 @@ fn in_child(body: impl FnOnce()) {
 /// Runs all tests of this program once more, without what not every kernel has.
 #[test]
 fn everything_holds_without_what_old_kernels_lack() {
+    let _alone = alone();
     const FEATURES: &str = "robust_list,wipe_on_fork,memfd_noexec_seal";
     if std::env::var_os("NTUX_WITHOUT").is_some() {
         return;
@@ -109,6 +118,7 @@ fn too_many_waiting_threads_are_an_error_and_change_nothing() {
 
 #[test]
 fn what_a_dead_process_created_is_taken_back_unless_adopted() {
+    let _alone = alone();
     let arena = small(2, 4);
     let waiter = arena.waiter();
     in_child(|| {
@@ -129,6 +139,7 @@ fn what_a_dead_process_created_is_taken_back_unless_adopted() {
 
 #[test]
 fn a_child_takes_a_place_of_its_own() {
+    let _alone = alone();
     let arena = small(4, 4);
     let waiter = arena.waiter();
     let event = arena.event_create(&waiter, false, false).unwrap();
@@ -156,6 +167,7 @@ fn a_child_takes_a_place_of_its_own() {
 
 #[test]
 fn an_object_behind_a_descriptor_lives_as_long_as_its_last_copy() {
+    let _alone = alone();
     let fd = Arena::create_file(Capacity { objects: 2, waiters: 4 }).unwrap();
     let arena = Arena::map(fd.as_fd()).unwrap();
     let waiter = arena.waiter();
@@ -179,6 +191,7 @@ fn an_object_behind_a_descriptor_lives_as_long_as_its_last_copy() {
 
 #[test]
 fn a_killed_process_holds_no_object_behind_a_descriptor() {
+    let _alone = alone();
     let fd = Arena::create_file(Capacity { objects: 1, waiters: 4 }).unwrap();
     let arena = Arena::map(fd.as_fd()).unwrap();
     let waiter = arena.waiter();
@@ -194,6 +207,7 @@ fn a_killed_process_holds_no_object_behind_a_descriptor() {
 
 #[test]
 fn many_objects_behind_descriptors_are_counted_once_somebody_closes_them() {
+    let _alone = alone();
     const MANY: usize = 600;
     let fd = Arena::create_file(Capacity { objects: MANY as u32, waiters: 4 }).unwrap();
     let arena = Arena::map(fd.as_fd()).unwrap();
