@@ -13,7 +13,8 @@
 //! ```
 //! # Invariants
 //! * I-any-1: of the objects that are available at one instant the first in the list is taken. A look at several words is one
-//!   instant if none of them changed until the last was seen; every change moves the sequence.
+//!   instant if none of them changed until the last was seen; every change moves the sequence. (A poll that has to register
+//!   is a wait whose deadline has passed: until it withdraws it can be given an earlier object, by a pulse for example.)
 //! * I-any-2: a registered waiter for whom an object is available has a claim on its way, or claims for itself (C1).
 //! * I-any-3: the epoch ends after the object that satisfied it was seen at rest (C2) and after every entry was emptied.
 //! * I-probe: while the waiter is `Probing`, whoever meets its claim withdraws it. So if the decision succeeds, nobody has seen
@@ -24,9 +25,9 @@
 //! O-bag and O-self as in [`crate::claim`].
 //!
 //! # Death
-//! Before the first entry: nothing happened. Registered: the entries are of an epoch that ends when the slot is inherited; until
-//! then the dead waiter can be given objects like a living one, and what it was given goes with it. In a probe: whoever meets
-//! the claim takes it away.
+//! Before the first entry: nothing happened. Registered: the kernel marks the waiter's word ([`crate::ticket`]), so that no scan
+//! chooses it and no decision satisfies it any more; its entries are emptied by whoever meets them. (Without a robust list:
+//! until its slot is inherited it can be given objects like a living one.) In a probe: whoever meets the claim takes it away.
 
 use ntux_platform::clock::Deadline;
 
