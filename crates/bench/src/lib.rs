@@ -21,6 +21,7 @@ mod report;
 mod scenario;
 mod trace;
 
+use std::ffi::{OsStr, OsString};
 use std::io;
 
 use bench::Bench;
@@ -50,6 +51,9 @@ pub struct BenchArguments {
     /// Measure the device, in the child that has it preloaded
     #[arg(long, hide = true)]
     pub inside_device: bool,
+    /// `LD_PRELOAD` of a program that is to have the drop-in device; without it the device is not measured.
+    #[arg(skip)]
+    pub preload: Option<OsString>,
 }
 
 /// Measures every scenario for every peer and prints the report to standard output; progress goes to standard error.
@@ -68,7 +72,7 @@ pub fn run(arguments: &BenchArguments) -> io::Result<()> {
         return serde_json::to_writer(io::stdout(), &bench.records).map_err(io::Error::other);
     }
     let machine = Machine::describe();
-    let absent = measure_here(&mut bench);
+    let absent = measure_here(&mut bench, arguments.preload.as_deref());
     let report = Report::new(machine, bench.records, absent);
     if arguments.json {
         report.print_json()?
@@ -82,7 +86,7 @@ pub fn run(arguments: &BenchArguments) -> io::Result<()> {
 }
 
 /// Everything but the child's part, whose records are added; who could not take part at all.
-fn measure_here(bench: &mut Bench) -> Vec<Absent> {
+fn measure_here(bench: &mut Bench, preload: Option<&OsStr>) -> Vec<Absent> {
     let mut absent = Vec::new();
     scenario::yardsticks::run(bench);
     scenario::foreign::run(bench, scenario::foreign::WITHOUT);
@@ -98,9 +102,10 @@ fn measure_here(bench: &mut Bench) -> Vec<Absent> {
     scenario::all(bench, report::RUST, RustArena::open);
     scenario::growth::memory(bench.peer(report::RUST));
     scenario::all(bench, report::C, CArena::open);
-    match preloaded::records() {
-        Ok(records) => bench.records.extend(records),
-        Err(error) => absent.push(Absent::new(report::DEVICE, error.to_string(), true)),
+    match preload.map(preloaded::records) {
+        Some(Ok(records)) => bench.records.extend(records),
+        Some(Err(error)) => absent.push(Absent::new(report::DEVICE, error.to_string(), true)),
+        None => absent.push(Absent::new(report::DEVICE, "its library was not found".to_owned(), true)),
     }
     absent
 }

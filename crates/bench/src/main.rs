@@ -1,4 +1,5 @@
-//! The benchmark alone, for development; users have `ntux bench sync`.
+//! The benchmark alone, for development; users have `ntux bench sync`. It measures the drop-in device if `NTUX_PRELOAD`
+//! names its library.
 
 use std::process::ExitCode;
 
@@ -13,7 +14,9 @@ struct Arguments {
 }
 
 fn main() -> ExitCode {
-    match ntux_bench::run(&Arguments::parse().bench) {
+    let mut arguments = Arguments::parse().bench;
+    arguments.preload = std::env::var_os("NTUX_PRELOAD");
+    match ntux_bench::run(&arguments) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             eprintln!("ntux-bench: {error}");

@@ -60,13 +60,16 @@ fn execute(command: Command) -> ExitCode {
     match command {
         Command::Run(arguments) => run::run(&arguments),
         Command::Doctor(arguments) => doctor::doctor(&arguments),
-        Command::Bench(Bench::Sync(arguments)) => bench_sync(&arguments),
+        Command::Bench(Bench::Sync(arguments)) => bench_sync(arguments),
         Command::Help { topic } => topic::explain(CommandLine::command(), topic.as_deref()),
     }
 }
 
-fn bench_sync(arguments: &BenchArguments) -> ExitCode {
-    match ntux_bench::run(arguments) {
+fn bench_sync(mut arguments: BenchArguments) -> ExitCode {
+    let already_there = std::env::var_os("LD_PRELOAD");
+    let library = library::find().inspect_err(|reason| eprintln!("ntux: {reason}")).ok();
+    arguments.preload = library.map(|library| library::preload_list(&library, already_there.as_deref()));
+    match ntux_bench::run(&arguments) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             eprintln!("ntux: {error}");
