@@ -260,12 +260,17 @@ impl Arena {
     /// Errors: `NoSuchObject`.
     pub fn close(&self, object: Object) -> Result<()> {
         let slot = self.object_slot(object.index()).ok_or(Error::NoSuchObject)?;
-        let meta = Meta(slot.meta.load());
-        if !meta.is_live(object) || slot.meta.compare_exchange(meta.0, meta.freed().0).is_err() {
-            return Err(Error::NoSuchObject);
+        for _ in 0..RETRIES {
+            let meta = Meta(slot.meta.load());
+            if !meta.is_live(object) {
+                return Err(Error::NoSuchObject);
+            }
+            if slot.meta.compare_exchange(meta.0, meta.freed().0).is_ok() {
+                self.object_pool().hint(object.index());
+                return Ok(());
+            }
         }
-        self.object_pool().hint(object.index());
-        Ok(())
+        Err(Error::Corrupt)
     }
 
     /// Makes this process the one that an object belongs to. An object whose process has ended is taken back when the
