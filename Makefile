@@ -81,6 +81,7 @@ unit: tools
 
 cross: tools
 	@.ci/cross "$(OTHER_TARGETS)" "$(LIBRARIES)"
+	@.ci/cross aarch64-unknown-linux-gnu "ntux-preload ntux-cli"
 
 install: build          ## Install below PREFIX (/usr/local), with the C library
 	$(INSTALL) -d $(DESTDIR)$(PREFIX)/bin $(DESTDIR)$(PREFIX)/lib/ntux
