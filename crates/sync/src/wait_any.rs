@@ -234,9 +234,9 @@ impl Arena {
         }
         waiter.before_queueing.spend(self.looks_before_queueing(), || {
             let seen = slot.load();
-            match seen.value() == 0 || seen.has(W | WA) || waiter.is_interrupted() {
-                true => Some(!seen.has(W | WA)),
-                false => None,
+            match (seen.has(W | WA) || waiter.is_interrupted(), seen.value() == 0) {
+                (true, _) => Some(false),
+                (false, free) => free.then_some(true),
             }
         })
     }
@@ -254,7 +254,9 @@ impl Arena {
 
     /// Sleeps if there is anything to sleep for; withdraws otherwise.
     pub(crate) fn conclude(&self, epoch: &Epoch<'_>, registered: bool, deadline: Deadline) -> End {
-        if !registered || (epoch.is_open() && deadline.passed()) {
+        // An interrupt from before this wait is honoured only now: what was available at once has been taken.
+        let interrupted = epoch.waiter.is_interrupted();
+        if !registered || interrupted || (epoch.is_open() && deadline.passed()) {
             epoch.withdraw();
         }
         epoch.sleep(deadline)

@@ -390,11 +390,7 @@ impl Arena {
                 waiter.current.set(core::ptr::from_ref(slot));
                 waiter.epoch.set(ticket.number());
                 waiter.active.set(true);
-                let epoch = Epoch { arena: self, waiter, index, slot, ticket, will: Some(will) };
-                if waiter.is_interrupted() {
-                    epoch.withdraw();
-                }
-                return Ok(epoch);
+                return Ok(Epoch { arena: self, waiter, index, slot, ticket, will: Some(will) });
             }
         }
         waiter.robust().settle(will);

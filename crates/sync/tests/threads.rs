@@ -215,6 +215,26 @@ fn a_blocked_wait_of_each_kind_is_satisfied_by_a_signal() {
 }
 
 #[test]
+fn an_interrupt_ends_every_wait_that_cannot_be_satisfied_and_no_other() {
+    watched(|| {
+        let arena = arena();
+        let waiter = arena.waiter();
+        let taken = arena.mutex_create(&waiter, 7, 1).unwrap();
+        let free = arena.mutex_create(&waiter, 0, 0).unwrap();
+        let event = arena.event_create(&waiter, false, false).unwrap();
+        waiter.interrupt();
+        for objects in [&[taken][..], &[event], &[taken, event], &[]] {
+            let ended = arena.wait_any(&waiter, objects, None, OWNER, Deadline::Never);
+            assert_eq!(ended, Err(Error::Interrupted), "any of {}", objects.len());
+        }
+        assert_eq!(arena.wait_all(&waiter, &[taken, event], None, OWNER, Deadline::Never), Err(Error::Interrupted));
+        assert_eq!(arena.wait_any(&waiter, &[taken, free], None, OWNER, Deadline::Never).map(|done| done.index), Ok(1));
+        waiter.resume();
+        assert_eq!(poll(&arena, &waiter, &[taken]), Err(Error::TimedOut));
+    });
+}
+
+#[test]
 fn a_crowd_that_arrives_together_is_served_whole() {
     watched(|| {
         let arena = arena();
