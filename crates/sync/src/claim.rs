@@ -206,11 +206,14 @@ impl Arena {
                 State::Probing => {
                     slot.exchange(seen, seen.withdrawn());
                 }
-                State::Satisfied if seen.argument() == object => {
-                    if !planted(Bug::SettleWake) {
+                State::Satisfied => {
+                    let granted = seen.argument() == object;
+                    // C3 if it was given this object. C4 if another one: it came first here, so whoever comes next may only
+                    // be served by a thread that has seen to it that this one runs.
+                    if !planted(if granted { Bug::SettleWake } else { Bug::NoWakeHelp }) {
                         self.pay(waiter, slot, seen);
                     }
-                    return Ok(true);
+                    return Ok(granted);
                 }
                 _ => return Ok(false),
             }

@@ -94,6 +94,9 @@ impl Arena {
                 return Ok(());
             }
         }
+        if epoch.waiter.is_interrupted() {
+            return Ok(());
+        }
         self.register_all(epoch, request, places)?;
         self.try_everything(epoch.waiter, epoch.index, epoch.slot, epoch.ticket)?;
         if epoch.is_open() {

@@ -254,7 +254,6 @@ impl Arena {
 
     /// Sleeps if there is anything to sleep for; withdraws otherwise.
     pub(crate) fn conclude(&self, epoch: &Epoch<'_>, registered: bool, deadline: Deadline) -> End {
-        // An interrupt from before this wait is honoured only now: what was available at once has been taken.
         let interrupted = epoch.waiter.is_interrupted();
         if !registered || interrupted || (epoch.is_open() && deadline.passed()) {
             epoch.withdraw();
@@ -284,6 +283,10 @@ impl Arena {
         positions: core::ops::Range<usize>,
         places: &mut [Option<Registered<'a>>; LIST_MAX],
     ) -> Result<()> {
+        // An interrupt from now on withdraws the wait at once; one from before ends it here, before it is in any queue.
+        if epoch.waiter.is_interrupted() {
+            return Ok(());
+        }
         for position in positions {
             if request.is_repeated(position) {
                 continue;
