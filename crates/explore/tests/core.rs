@@ -28,6 +28,14 @@ fn every_program_is_linearizable_and_loses_no_wake() {
     }
 }
 
+/// What `all --bound 2` once found in a thousand executions, and one preemption does not.
+#[test]
+fn a_waiter_that_is_passed_over_is_awake() {
+    let program = catalogue::find("4-ab").unwrap();
+    let report = search::exhaustive(&program, bounds(2, 3_000));
+    assert!(report.failure.is_none(), "{:?}", report.failure);
+}
+
 #[test]
 fn every_planted_bug_is_found_and_its_token_replays_it() {
     for planted in PLANTED {
