@@ -464,9 +464,10 @@ impl Arena {
                 Ok(())
             }
             (State::Waiting, Attempt::Open) if same_epoch => self.collect(waiter, seen, candidate),
-            (State::Satisfied, _) if same_epoch && word.argument() == EVERYTHING => {
+            // Also if its alert satisfied it: it is passed over then, so it must run (C4).
+            (State::Satisfied, _) if same_epoch => {
                 self.pay(waiter, candidate, word);
-                self.conclude_attempt(seen, candidate, true)
+                self.conclude_attempt(seen, candidate, word.argument() == EVERYTHING)
             }
             _ => self.conclude_attempt(seen, candidate, false),
         }
