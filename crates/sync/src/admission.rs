@@ -57,7 +57,7 @@ use crate::signal::{Signal, Step};
 use crate::ticket::{Attempt, EVERYTHING, State, Ticket, WaiterWord};
 use crate::wait_any::acquired;
 use crate::waiter::Waiter;
-use crate::word::{ABANDONED, Claimant, ObjectWord, WA};
+use crate::word::{Claimant, ObjectWord, WA};
 use crate::{Error, Object, RETRIES, Result, mutex};
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -519,8 +519,7 @@ impl Arena {
         };
         let claimant = match word.claimant() {
             Claimant::All | Claimant::Origin if word.tag() == seen.tag() => {
-                let was_abandoned = kind == Kind::Mutex && word.has(ABANDONED);
-                return Ok(Claim::Held { was_abandoned });
+                return Ok(Claim::Held { was_abandoned: mutex::was_abandoned(kind, word) });
             }
             Claimant::Nobody => Claimant::All,
             Claimant::Origin => Claimant::Origin,

@@ -51,7 +51,7 @@ use crate::bag::{Entry, Place};
 use crate::planted::{Bug, planted};
 use crate::ticket::{EVERYTHING, State, Ticket, WaiterWord};
 use crate::waiter::Waiter;
-use crate::word::{ABANDONED, BROADCAST, Claimant, ObjectWord, PULSE, W};
+use crate::word::{BROADCAST, Claimant, ObjectWord, PULSE, W};
 use crate::{Error, RETRIES, Result, mutex};
 
 /// Passes over a bag in which a scan looks at the oldest entries only, before it looks at all of them in one.
@@ -180,7 +180,7 @@ impl Arena {
         ahead: &mut Ahead<'a>,
     ) -> Result<ObjectWord> {
         let kind = slot.kind();
-        let abandoned = kind == Kind::Mutex && seen.has(ABANDONED);
+        let abandoned = mutex::was_abandoned(kind, seen);
         let claimed_slot = self.waiter_slot(claimed).ok_or(Error::Corrupt)?;
         let granted = self.decide(waiter, claimed_slot, seen.tag(), index, abandoned)?;
         let next = seen.unclaimed();

@@ -119,6 +119,13 @@ pub(crate) fn must_carry_up(word: ObjectWord) -> bool {
     word.value() != 0 && word.level() == LEVEL_MAX
 }
 
+/// Whether who acquires an object with this word is to be told that its owner was killed.
+#[inline(always)]
+pub(crate) fn was_abandoned(kind: Kind, word: ObjectWord) -> bool {
+    // The flag's bit means something else for an event.
+    kind == Kind::Mutex && word.has(ABANDONED)
+}
+
 /// Acquired once more, or for the first time; [`entry`] said `Open`.
 #[inline(always)]
 pub(crate) fn acquired(word: ObjectWord, owner: u32) -> ObjectWord {

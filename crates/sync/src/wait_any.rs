@@ -40,7 +40,7 @@ use crate::planted::{Bug, planted};
 use crate::request::Request;
 use crate::ticket::State;
 use crate::waiter::{End, Epoch, Waiter};
-use crate::word::{ABANDONED, Claimant, ObjectWord, W, WA};
+use crate::word::{Claimant, ObjectWord, W, WA};
 use crate::{Error, Object, RETRIES, Result, Satisfied, mutex};
 
 /// What a wait finds when it looks at an object.
@@ -100,13 +100,14 @@ impl Arena {
             return None;
         }
         let next = acquired(slot, kind, seen, owner)?;
-        let abandoned = kind == Kind::Mutex && seen.has(ABANDONED);
+        let abandoned = mutex::was_abandoned(kind, seen);
         slot.exchange_guess(waiter, object, seen, next).then_some(Satisfied { index: 0, abandoned })
     }
 
     #[inline(never)]
     fn wait_any_slowly(&self, waiter: &Waiter, request: &Request<'_>, deadline: Deadline) -> Result<Satisfied> {
         self.check(request)?;
+        let mut patient = true;
         for _ in 0..RETRIES {
             let mut versions = [0; LIST_MAX];
             let found = self.look_at_all(waiter, request, &mut versions)?;
@@ -116,7 +117,8 @@ impl Arena {
                     None => self.wait_registered(waiter, request, deadline)?,
                     probed => probed,
                 },
-                None if !deadline.passed() => match self.comes_free(waiter, request) {
+                // Only once: a thread that is beaten to it again and again must get into the queue some time.
+                None if !deadline.passed() => match core::mem::take(&mut patient) && self.comes_free(waiter, request) {
                     true => None,
                     false => self.wait_registered(waiter, request, deadline)?,
                 },
@@ -186,7 +188,10 @@ impl Arena {
     fn take(&self, request: &Request<'_>, found: &Found) -> Option<Satisfied> {
         let slot = self.object_slot(request.get(found.position)?.index())?;
         let taken = found.next == found.seen || slot.exchange(found.seen, found.next);
-        taken.then(|| Satisfied { index: found.position as u32, abandoned: is_abandoned(slot, found.seen) })
+        taken.then(|| Satisfied {
+            index: found.position as u32,
+            abandoned: mutex::was_abandoned(slot.kind(), found.seen),
+        })
     }
 
     /// Takes the object that was found if the ones before it stay as they were.
@@ -199,7 +204,7 @@ impl Arena {
     ) -> Result<Option<Satisfied>> {
         let index = request.get(found.position).ok_or(Error::Corrupt)?.index();
         let slot = self.object_slot(index).ok_or(Error::Corrupt)?;
-        let abandoned = is_abandoned(slot, found.seen);
+        let abandoned = mutex::was_abandoned(slot.kind(), found.seen);
         let satisfied = Satisfied { index: found.position as u32, abandoned };
         if found.next == found.seen {
             // A manual-reset event is not consumed: that the earlier objects did not change is enough.
@@ -389,8 +394,4 @@ pub(crate) fn acquired(slot: &ObjectSlot, kind: Kind, seen: ObjectWord, owner: u
         _ => seen.value() != 0,
     };
     available.then(|| consumed(kind, seen, owner))
-}
-
-fn is_abandoned(slot: &ObjectSlot, seen: ObjectWord) -> bool {
-    slot.kind() == Kind::Mutex && seen.has(ABANDONED)
 }
