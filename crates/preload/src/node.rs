@@ -26,12 +26,17 @@ unsafe fn is_missing(result: c_int, directory: c_int, path: *const c_char) -> bo
     device::is_name(path.to_bytes()) && device::would_serve(directory, path.to_bytes())
 }
 
-/// `access` and its relatives.
+/// A look at a path: the real function's, and `found` where that finds nothing and the path means the device.
 ///
 /// # Safety
 /// `path` is what `real` passes to the real function.
 #[inline(always)]
-pub(crate) unsafe fn access(directory: c_int, path: *const c_char, mode: c_int, real: impl FnOnce() -> c_int) -> c_int {
+unsafe fn look(
+    directory: c_int,
+    path: *const c_char,
+    real: impl FnOnce() -> c_int,
+    found: impl FnOnce() -> c_int,
+) -> c_int {
     // SAFETY: this thread's own error number.
     let error_before = unsafe { *crate::errno() };
     let result = real();
@@ -39,7 +44,20 @@ pub(crate) unsafe fn access(directory: c_int, path: *const c_char, mode: c_int, 
     if !unsafe { is_missing(result, directory, path) } {
         return result;
     }
-    if mode & libc::X_OK != 0 { crate::fail(libc::EACCES) } else { succeed(error_before) }
+    // SAFETY: this thread's own error number.
+    unsafe { *crate::errno() = error_before };
+    found()
+}
+
+/// `access` and its relatives.
+///
+/// # Safety
+/// `path` is what `real` passes to the real function.
+#[inline(always)]
+pub(crate) unsafe fn access(directory: c_int, path: *const c_char, mode: c_int, real: impl FnOnce() -> c_int) -> c_int {
+    let found = || if mode & libc::X_OK != 0 { crate::fail(libc::EACCES) } else { 0 };
+    // SAFETY: the caller's promise.
+    unsafe { look(directory, path, real, found) }
 }
 
 /// `stat` and its relatives.
@@ -53,21 +71,18 @@ pub(crate) unsafe fn stat(
     status: *mut libc::stat,
     real: impl FnOnce() -> c_int,
 ) -> c_int {
-    // SAFETY: this thread's own error number.
-    let error_before = unsafe { *crate::errno() };
-    let result = real();
+    let found = || {
+        // SAFETY: all bytes zero is a value.
+        let mut node: libc::stat = unsafe { core::mem::zeroed() };
+        node.st_mode = MODE;
+        node.st_nlink = 1;
+        node.st_rdev = libc::makedev(MAJOR, MINOR);
+        // SAFETY: the caller's place for the answer.
+        unsafe { status.write(node) };
+        0
+    };
     // SAFETY: the caller's promise.
-    if !unsafe { is_missing(result, directory, path) } {
-        return result;
-    }
-    // SAFETY: all bytes zero is a value.
-    let mut node: libc::stat = unsafe { core::mem::zeroed() };
-    node.st_mode = MODE;
-    node.st_nlink = 1;
-    node.st_rdev = libc::makedev(MAJOR, MINOR);
-    // SAFETY: the caller's place for the answer.
-    unsafe { status.write(node) };
-    succeed(error_before)
+    unsafe { look(directory, path, real, found) }
 }
 
 /// `statx`.
@@ -80,27 +95,18 @@ pub(crate) unsafe fn statx(
     status: *mut libc::statx,
     real: impl FnOnce() -> c_int,
 ) -> c_int {
-    // SAFETY: this thread's own error number.
-    let error_before = unsafe { *crate::errno() };
-    let result = real();
+    let found = || {
+        // SAFETY: all bytes zero is a value.
+        let mut node: libc::statx = unsafe { core::mem::zeroed() };
+        node.stx_mask = libc::STATX_TYPE | libc::STATX_MODE | libc::STATX_NLINK;
+        node.stx_mode = MODE as u16;
+        node.stx_nlink = 1;
+        node.stx_rdev_major = MAJOR;
+        node.stx_rdev_minor = MINOR;
+        // SAFETY: the caller's place for the answer.
+        unsafe { status.write(node) };
+        0
+    };
     // SAFETY: the caller's promise.
-    if !unsafe { is_missing(result, directory, path) } {
-        return result;
-    }
-    // SAFETY: all bytes zero is a value.
-    let mut node: libc::statx = unsafe { core::mem::zeroed() };
-    node.stx_mask = libc::STATX_TYPE | libc::STATX_MODE | libc::STATX_NLINK;
-    node.stx_mode = MODE as u16;
-    node.stx_nlink = 1;
-    node.stx_rdev_major = MAJOR;
-    node.stx_rdev_minor = MINOR;
-    // SAFETY: the caller's place for the answer.
-    unsafe { status.write(node) };
-    succeed(error_before)
-}
-
-fn succeed(error_before: c_int) -> c_int {
-    // SAFETY: this thread's own error number.
-    unsafe { *crate::errno() = error_before };
-    0
+    unsafe { look(directory, path, real, found) }
 }
