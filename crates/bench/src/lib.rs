@@ -96,7 +96,10 @@ fn measure_here(bench: &mut Bench, preload: Option<&OsStr>) -> Vec<Absent> {
     scenario::all(bench, report::WAITV_COUNTED, WaitV::<true>::open);
     scenario::all(bench, report::SERVER, Server::open);
     match Device::open() {
-        Ok(_) => scenario::all(bench, report::DRIVER, Device::open),
+        Ok(_) => {
+            scenario::all(bench, report::DRIVER, Device::open);
+            scenario::shared::run(bench);
+        }
         Err(error) => absent.push(Absent::new(report::DRIVER, format!("/dev/ntsync: {error}"), false)),
     }
     scenario::all(bench, report::RUST, RustArena::open);
@@ -113,6 +116,7 @@ fn measure_here(bench: &mut Bench, preload: Option<&OsStr>) -> Vec<Absent> {
 fn measure_preloaded(bench: &mut Bench) {
     scenario::foreign::run(bench, scenario::foreign::THROUGH);
     scenario::all(bench, report::DEVICE, Device::open);
+    scenario::shared::run(bench);
 }
 
 /// Peers that need a descriptor for each object get as many as this process may have.

@@ -64,13 +64,14 @@ const SCENARIOS: [(&str, &[&str], &[u32]); 7] = [
 ];
 
 /// The rows of one peer only: group, scenario, peer.
-const SINGLE: [(&str, &str, &str); 7] = [
+const SINGLE: [(&str, &str, &str); 8] = [
     ("yardsticks", "one empty system call", "machine"),
     ("yardsticks", "one 64-bit compare-exchange", "machine"),
     ("yardsticks", "one 128-bit compare-exchange", "machine"),
     ("memory", "bytes for each object", "ntux Rust"),
     ("memory", "bytes for each waiting thread", "ntux Rust"),
     ("foreign", "ioctl of a socket", "without ntux"),
+    ("foreign", "fcntl of a socket", "without ntux"),
     ("foreign", "close of a socket's duplicate", "without ntux"),
 ];
 

@@ -96,11 +96,16 @@ pub fn is_process_dead(process: Process, me: Process) -> bool {
     if process.namespace != me.namespace || process.namespace == 0 || process.pid == 0 {
         return false;
     }
-    // SAFETY: signal 0 only asks whether the process exists.
-    if unsafe { libc::kill(process.pid as libc::pid_t, 0) } != 0 && crate::errno() == libc::ESRCH {
+    if is_number_free(process.pid) {
         return true;
     }
     Stat::read(process.pid).is_some_and(|now| now.is_corpse() || (process.start != 0 && now.start != process.start))
+}
+
+/// Whether no process of this namespace has this number now.
+pub fn is_number_free(pid: u32) -> bool {
+    // SAFETY: signal 0 only asks whether the process exists.
+    (unsafe { libc::kill(pid as libc::pid_t, 0) }) != 0 && crate::errno() == libc::ESRCH
 }
 
 /// Whether this thread of a living process is certainly gone, as seen by `me`. False whenever that cannot be known.

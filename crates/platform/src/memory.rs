@@ -194,7 +194,23 @@ pub fn seek(fd: BorrowedFd<'_>, offset: u64) -> io::Result<()> {
 /// passing, and no longer than the last of them, however their processes end.
 #[cfg(target_os = "linux")]
 pub fn hold(fd: BorrowedFd<'_>, byte: u64) -> io::Result<()> {
-    let lock = byte_lock(libc::F_RDLCK, byte);
+    lock_byte(fd, libc::F_RDLCK, byte)
+}
+
+/// As [`hold`], unless another open file description holds `byte` already; says whether it is ours alone. A mapping made
+/// through the description counts as a copy.
+#[cfg(target_os = "linux")]
+pub fn hold_alone(fd: BorrowedFd<'_>, byte: u64) -> io::Result<bool> {
+    match lock_byte(fd, libc::F_WRLCK, byte) {
+        Ok(()) => Ok(true),
+        Err(error) if matches!(error.raw_os_error(), Some(libc::EAGAIN | libc::EACCES)) => Ok(false),
+        Err(error) => Err(error),
+    }
+}
+
+#[cfg(target_os = "linux")]
+fn lock_byte(fd: BorrowedFd<'_>, kind: i32, byte: u64) -> io::Result<()> {
+    let lock = byte_lock(kind, byte);
     // SAFETY: `lock` is a valid request that outlives the call.
     match unsafe { libc::fcntl(fd.as_raw_fd(), libc::F_OFD_SETLK, core::ptr::from_ref(&lock)) } {
         0 => Ok(()),

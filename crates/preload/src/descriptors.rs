@@ -96,11 +96,16 @@ fn ask(record: &Record, fd: c_int, seen: Seen) -> Result<Known, NotOurs> {
     let identity = identify(fd)?;
     // SAFETY: open a moment ago. If the program closes it meanwhile, another file is refused or is an arena as good.
     let borrowed = unsafe { BorrowedFd::borrow_raw(fd) };
-    let tag = instances::find_or_add(identity.file, || Arena::map(borrowed))
+    let tag = instances::find_or_add(identity.file, || Arena::map_for_descriptors(borrowed))
         .map_err(|why| NotOurs::Unavailable(device::unavailable(&why)))?;
     let what = match identity.object {
         None => What::Device,
-        Some(object) => What::Object(kind(record, tag, object)?, object),
+        Some(object) => {
+            let seated = record.seats.take(tag).ok_or(NotOurs::Changing)?;
+            let kind = seated.arena.kind(object).map_err(|_| NotOurs::Foreign)?;
+            seated.arena.received(borrowed, object);
+            What::Object(kind, object)
+        }
     };
     let known = Known { tag, what };
     remember(fd, seen, known);
@@ -109,11 +114,6 @@ fn ask(record: &Record, fd: c_int, seen: Seen) -> Result<Known, NotOurs> {
         forget(fd);
     }
     Ok(known)
-}
-
-fn kind(record: &Record, tag: u32, object: Object) -> Result<Kind, NotOurs> {
-    let seated = record.seats.take(tag).ok_or(NotOurs::Changing)?;
-    seated.arena.kind(object).map_err(|_| NotOurs::Foreign)
 }
 
 /// What a descriptor says about itself.

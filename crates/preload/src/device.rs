@@ -157,7 +157,7 @@ fn new_instance(flags: c_int) -> Result<c_int, c_int> {
 fn create(record: &Record, flags: c_int) -> Result<c_int, c_int> {
     instances::collect(record);
     let fd = Arena::create_file(Capacity::default()).map_err(|error| error_number(&error))?;
-    let arena = Arena::map(fd.as_fd()).map_err(|error| error_number(&error))?;
+    let arena = Arena::map_for_descriptors(fd.as_fd()).map_err(|error| error_number(&error))?;
     set_close_on_exec(&fd, flags & libc::O_CLOEXEC != 0);
     let tag = instances::find_or_add(arena.file(), || Ok(arena)).map_err(|why| unavailable(&why))?;
     let (_, seen) = descriptors::look_up(fd.as_raw_fd());

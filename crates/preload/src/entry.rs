@@ -3,7 +3,7 @@
 //!
 //! The frames here may be unwound (a cancelled `close`, a handler that ends its thread), so they have no destructors.
 
-use crate::{actions, descriptors, device, environment, ioctl as requests, log, next, node, signals, threads};
+use crate::{actions, descriptors, device, environment, ioctl as requests, leaving, log, next, node, signals, threads};
 use core::ffi::{c_char, c_int, c_uint, c_ulong, c_void};
 use libc::{AT_FDCWD, mode_t};
 
@@ -157,6 +157,7 @@ unsafe extern "C-unwind" fn ioctl(fd: c_int, request: c_ulong, argument: *mut c_
     {
         return result;
     }
+    leaving::by_ioctl(fd, request_word);
     // SAFETY: the caller's own arguments.
     unsafe { next::ioctl(fd, request, argument) }
 }
@@ -171,9 +172,18 @@ unsafe extern "C-unwind" fn close(fd: c_int) -> c_int {
     result
 }
 
-/// Drops what is known about the descriptor that is replaced.
+/// Takes note of a copy that an exec keeps.
+#[unsafe(no_mangle)]
+unsafe extern "C-unwind" fn dup(old: c_int) -> c_int {
+    leaving::kept(old);
+    // SAFETY: the caller's own argument.
+    unsafe { next::dup(old) }
+}
+
+/// Drops what is known about the descriptor that is replaced, and takes note of a copy that an exec keeps.
 #[unsafe(no_mangle)]
 unsafe extern "C-unwind" fn dup2(old: c_int, new: c_int) -> c_int {
+    leaving::kept(old);
     descriptors::closing(new);
     // SAFETY: the caller's own arguments.
     let result = unsafe { next::dup2(old, new) };
@@ -181,9 +191,10 @@ unsafe extern "C-unwind" fn dup2(old: c_int, new: c_int) -> c_int {
     result
 }
 
-/// Drops what is known about the descriptor that is replaced.
+/// As `dup2`.
 #[unsafe(no_mangle)]
 unsafe extern "C-unwind" fn dup3(old: c_int, new: c_int, flags: c_int) -> c_int {
+    leaving::by_dup3(old, flags);
     descriptors::closing(new);
     // SAFETY: the caller's own arguments.
     let result = unsafe { next::dup3(old, new, flags) };
@@ -209,6 +220,49 @@ unsafe extern "C-unwind" fn closefrom(first: c_int) {
     // SAFETY: the caller's own argument.
     unsafe { next::closefrom(first) };
     descriptors::within(from, c_uint::MAX).for_each(descriptors::forget);
+}
+
+macro_rules! descriptor_control {
+    ($($name:ident;)*) => {
+        $(
+            /// Takes note of copies that an exec keeps.
+            #[unsafe(no_mangle)]
+            unsafe extern "C-unwind" fn $name(fd: c_int, command: c_int, argument: usize) -> c_int {
+                leaving::by_fcntl(fd, command, argument);
+                // SAFETY: the caller's own arguments.
+                unsafe { next::$name(fd, command, argument) }
+            }
+        )*
+    };
+}
+
+descriptor_control! {
+    fcntl;
+    fcntl64;
+}
+
+/// Takes note of a copy that another program gets.
+#[unsafe(no_mangle)]
+unsafe extern "C-unwind" fn posix_spawn_file_actions_adddup2(actions: *mut c_void, fd: c_int, new: c_int) -> c_int {
+    leaving::kept(fd);
+    // SAFETY: the caller's own arguments.
+    unsafe { next::posix_spawn_file_actions_adddup2(actions, fd, new) }
+}
+
+/// Takes note of copies that another process gets.
+#[unsafe(no_mangle)]
+unsafe extern "C-unwind" fn sendmsg(fd: c_int, message: *const libc::msghdr, flags: c_int) -> isize {
+    leaving::sent(message as usize);
+    // SAFETY: the caller's own arguments.
+    unsafe { next::sendmsg(fd, message, flags) }
+}
+
+/// Takes note of copies that another process gets.
+#[unsafe(no_mangle)]
+unsafe extern "C-unwind" fn sendmmsg(fd: c_int, messages: *mut libc::mmsghdr, count: c_uint, flags: c_int) -> c_int {
+    leaving::sent_many(messages as usize, count);
+    // SAFETY: the caller's own arguments.
+    unsafe { next::sendmmsg(fd, messages, count, flags) }
 }
 
 macro_rules! changing_mask {

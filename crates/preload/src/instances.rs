@@ -3,7 +3,8 @@
 //!
 //! An instance has a *tag*: its place in the table and how often that place was used before. A thread uses an instance
 //! only through a *seat*: the tag, published in the thread's record, and the thread's [`Waiter`]. Instances that nobody
-//! needs are unmapped when the device is opened again, so a program that opens it in a loop does not grow.
+//! needs are unmapped when the device is opened again, so a program that opens it in a loop does not grow. (The mapping
+//! also tells other processes that descriptors may be left here: one that must is never unmapped.)
 //!
 //! # Why no thread uses an unmapped arena
 //! A thread publishes the tag in its seat (S1), then checks that the instance is in use (S2). The collector first marks
@@ -187,6 +188,12 @@ pub(crate) fn find_or_add(
     })
 }
 
+/// Whether this process has ever met an instance.
+#[inline(always)]
+pub(crate) fn any() -> bool {
+    BOUND.load() != 0
+}
+
 /// The instances in use. One that was leaving when this process was forked is neither used nor free any more.
 fn used() -> impl Iterator<Item = &'static Instance> {
     TABLE[..BOUND.load() as usize].iter().filter(|place| !matches!(place.state.load(), 0 | LEAVING..))
@@ -236,7 +243,14 @@ fn remove_if_unneeded(instance: &'static Instance) {
         instance.state.store(u64::from(tag));
         return;
     }
-    // SAFETY: no seat holds the instance and none can any more; the lock keeps other collectors out.
-    unsafe { (*instance.arena.get()).assume_init_drop() };
+    // SAFETY: in use until C1, so initialized; no seat holds the instance and none can any more; the lock keeps other
+    // collectors out.
+    let arena = unsafe { (*instance.arena.get()).assume_init_mut() };
+    if arena.answers_for_objects() {
+        instance.state.store(u64::from(tag));
+        return;
+    }
+    // SAFETY: as above, and `arena` is not used any more.
+    unsafe { core::ptr::drop_in_place(arena) };
     instance.state.store(0);
 }

@@ -3,7 +3,8 @@
 //! * [`entry`]: the C library's functions that this library stands in front of, and [`next`], the real ones
 //! * [`device`]: which paths mean the device, and what opening it does; [`node`]: what those see who only look at it
 //! * [`ioctl`]: the fourteen requests with the driver's checks in the driver's order, over [`copy`], the guarded copy
-//! * [`descriptors`]: what this process knows about its descriptors; [`instances`]: the arenas behind them
+//! * [`descriptors`]: what this process knows about its descriptors; [`instances`]: the arenas behind them; [`leaving`]:
+//!   copies that other processes get
 //! * [`signals`]: how a handler may run at any instruction, block, and never return; [`actions`]: the program's
 //!   handlers
 //! * [`threads`]: one record for each thread; [`environment`] and [`log`]: what the user asks for and gets told
@@ -27,6 +28,7 @@ mod entry;
 mod environment;
 mod instances;
 mod ioctl;
+mod leaving;
 mod lock;
 mod log;
 mod next;

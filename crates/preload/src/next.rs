@@ -2,7 +2,7 @@
 //!
 //! Each is looked up once: by the constructor, or on first use, as constructors of other libraries may call before
 //! ours.
-//! `open`, `openat` and `ioctl` are variadic in C; on x86-64 and aarch64 Linux their integer and pointer arguments
+//! `open`, `openat`, `fcntl` and `ioctl` are variadic in C; on x86-64 and aarch64 Linux their integer and pointer arguments
 //! travel in the same registers as those of a function with a fixed list, which is what is declared here.
 
 use libc::{c_char, c_int, c_uint, c_ulong, c_void, mode_t};
@@ -82,12 +82,31 @@ next! {
     fn statx(directory: c_int, path: *const c_char, flags: c_int, mask: c_uint, status: *mut libc::statx);
     fn ioctl(fd: c_int, request: c_ulong, argument: *mut c_void);
     fn close(fd: c_int);
+    fn dup(old: c_int);
     fn dup2(old: c_int, new: c_int);
     fn dup3(old: c_int, new: c_int, flags: c_int);
+    fn fcntl(fd: c_int, command: c_int, argument: usize);
+    fn fcntl64(fd: c_int, command: c_int, argument: usize);
+    fn posix_spawn_file_actions_adddup2(actions: *mut c_void, fd: c_int, new: c_int);
+    fn sendmmsg(fd: c_int, messages: *mut libc::mmsghdr, count: c_uint, flags: c_int);
     fn close_range(first: c_uint, last: c_uint, flags: c_int);
     fn sigprocmask(how: c_int, new: *const libc::sigset_t, old: *mut libc::sigset_t);
     fn pthread_sigmask(how: c_int, new: *const libc::sigset_t, old: *mut libc::sigset_t);
     fn sigaction(signal: c_int, new: *const libc::sigaction, old: *mut libc::sigaction);
+}
+
+/// The real `sendmsg`, which returns a length.
+///
+/// # Safety
+/// As for the function itself.
+pub(crate) unsafe fn sendmsg(fd: c_int, message: *const libc::msghdr, flags: c_int) -> isize {
+    static CACHE: Word64 = Word64::new(0);
+    let Some(address) = address(&CACHE, "sendmsg\0") else { return crate::fail(libc::ENOSYS) as isize };
+    type Function = unsafe extern "C-unwind" fn(c_int, *const libc::msghdr, c_int) -> isize;
+    // SAFETY: the C library's function of this name, which takes these arguments.
+    let function = unsafe { core::mem::transmute::<usize, Function>(address) };
+    // SAFETY: the caller's promise.
+    unsafe { function(fd, message, flags) }
 }
 
 /// The real `closefrom`, which returns nothing.

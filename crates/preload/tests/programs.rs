@@ -48,6 +48,7 @@ fn compile(name: &str) -> PathBuf {
 static ARGUMENTS: LazyLock<PathBuf> = LazyLock::new(|| compile("arguments"));
 static SIGNALS: LazyLock<PathBuf> = LazyLock::new(|| compile("signals"));
 static PROCESSES: LazyLock<PathBuf> = LazyLock::new(|| compile("processes"));
+static LEAVING: LazyLock<PathBuf> = LazyLock::new(|| compile("leaving"));
 
 fn command(program: &Path, library: &Path) -> Command {
     let mut command = Command::new(program);
@@ -121,6 +122,14 @@ scenarios! {
     forked_in_the_middle,
     numbers_among_threads,
     foreign_calls,
+}
+
+scenarios! {
+    LEAVING:
+    every_way_out,
+    messages_of_all_kinds,
+    children_that_close_everything,
+    killed_creators_leave_nothing,
 }
 
 /// The harness is able to fail: a library that calls handlers on top of a queued wait must not pass.

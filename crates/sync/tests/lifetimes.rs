@@ -1,10 +1,10 @@
-//! What lives how long: slots of dead threads and processes, objects behind descriptors, arenas behind descriptors.
+//! What lives how long: slots of dead threads and processes, arenas behind descriptors.
 #![cfg(target_os = "linux")]
 
 use std::os::fd::{AsFd, AsRawFd, FromRawFd, OwnedFd};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use ntux_sync::{Arena, Capacity, Deadline, Error, Kind, New, Object};
+use ntux_sync::{Arena, Capacity, Deadline, Error, Kind, Object};
 
 const OWNER: u32 = 1;
 
@@ -163,75 +163,6 @@ fn a_child_takes_a_place_of_its_own() {
     // SAFETY: a valid place for the status.
     assert_eq!(unsafe { libc::waitpid(child, &mut status, 0) }, child);
     assert_eq!(status, 0);
-}
-
-#[test]
-fn an_object_behind_a_descriptor_lives_as_long_as_its_last_copy() {
-    let _alone = alone();
-    let fd = Arena::create_file(Capacity { objects: 2, waiters: 4 }).unwrap();
-    let arena = Arena::map(fd.as_fd()).unwrap();
-    let waiter = arena.waiter();
-    let new = New::Event { manual: false, signaled: false };
-    let first = arena.descriptor_create(&waiter, fd.as_fd(), new).unwrap();
-    let second = arena.descriptor_create(&waiter, fd.as_fd(), new).unwrap();
-    let object = Arena::identify(first.as_fd()).unwrap().object.unwrap();
-    assert_eq!(Arena::identify(second.as_fd()).unwrap().file, arena.file());
-    assert_eq!(Arena::identify(fd.as_fd()).unwrap().object, None);
-    let copy = first.try_clone().unwrap();
-    drop(first);
-    let full = arena.descriptor_create(&waiter, fd.as_fd(), new);
-    assert_eq!(full.err(), Some(Error::Exhausted));
-    assert_eq!(arena.event_set(&waiter, object), Ok(false));
-    assert_eq!(Arena::identify(copy.as_fd()).unwrap().object, Some(object));
-    drop(copy);
-    let third = arena.descriptor_create(&waiter, fd.as_fd(), new).unwrap();
-    assert_ne!(Arena::identify(third.as_fd()).unwrap().object, Some(object));
-    assert_eq!(arena.kind(object), Err(Error::NoSuchObject));
-}
-
-#[test]
-fn a_killed_process_holds_no_object_behind_a_descriptor() {
-    let _alone = alone();
-    let fd = Arena::create_file(Capacity { objects: 1, waiters: 4 }).unwrap();
-    let arena = Arena::map(fd.as_fd()).unwrap();
-    let waiter = arena.waiter();
-    let new = New::Semaphore { count: 1, max: 1 };
-    for _ in 0..10 {
-        in_child(|| {
-            let held = arena.descriptor_create(&arena.waiter(), fd.as_fd(), new).unwrap();
-            std::mem::forget(held);
-        });
-    }
-    assert!(arena.descriptor_create(&waiter, fd.as_fd(), new).is_ok());
-}
-
-#[test]
-fn many_objects_behind_descriptors_are_counted_once_somebody_closes_them() {
-    let _alone = alone();
-    const MANY: usize = 600;
-    let fd = Arena::create_file(Capacity { objects: MANY as u32, waiters: 4 }).unwrap();
-    let arena = Arena::map(fd.as_fd()).unwrap();
-    let waiter = arena.waiter();
-    let new = New::Event { manual: false, signaled: false };
-    let create = || arena.descriptor_create(&waiter, fd.as_fd(), new);
-    let mut all: Vec<_> = (0..MANY).map(|_| create().unwrap()).collect();
-    assert_eq!(create().err(), Some(Error::Exhausted));
-    let object = |fd: &OwnedFd| Arena::identify(fd.as_fd()).unwrap().object.unwrap();
-    let last = all.pop().unwrap();
-    let (copy, number) = (last.try_clone().unwrap(), object(&last));
-    arena.closing(last.as_fd(), number);
-    drop(last);
-    assert_eq!(create().err(), Some(Error::Exhausted), "a copy is left");
-    assert_eq!(arena.event_set(&waiter, number), Ok(false));
-    arena.closing(copy.as_fd(), number);
-    drop(copy);
-    all.push(create().unwrap());
-    assert_ne!(object(&all[MANY - 1]), number);
-    for fd in all {
-        arena.closing(fd.as_fd(), object(&fd));
-    }
-    let again: Vec<_> = (0..MANY).map(|_| create().unwrap()).collect();
-    assert_eq!(again.len(), MANY);
 }
 
 #[test]

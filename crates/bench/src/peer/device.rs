@@ -62,6 +62,11 @@ impl Device {
         Ok(fd)
     }
 
+    /// Closes the object that was created last.
+    pub(crate) fn close_last(&self) {
+        self.objects.lock().expect("no thread panics while it holds the list").pop();
+    }
+
     #[inline(always)]
     fn wait_for(&self, request: libc::c_ulong, owner: u32, objects: &[RawFd]) -> io::Result<usize> {
         let mut arguments = WaitArguments {

@@ -24,6 +24,10 @@ pub(crate) fn run(bench: &mut Bench, peer: &str) {
         let (socket, _other) = UnixStream::pair()?;
         per_operation(effort, || bytes_to_read(socket.as_raw_fd()))
     });
+    bench.time(Group::Foreign, "fcntl of a socket", |effort| {
+        let (socket, _other) = UnixStream::pair()?;
+        per_operation(effort, || flags(socket.as_raw_fd()))
+    });
     bench.time(Group::Foreign, "close of a socket's duplicate", |effort| {
         let (socket, _other) = UnixStream::pair()?;
         per_iteration(effort, |iterations| {
@@ -44,6 +48,14 @@ fn bytes_to_read(fd: RawFd) -> io::Result<()> {
     match unsafe { libc::ioctl(fd, libc::FIONREAD, &mut count) } {
         0 => Ok(()),
         _ => Err(io::Error::last_os_error()),
+    }
+}
+
+fn flags(fd: RawFd) -> io::Result<()> {
+    // SAFETY: only asks.
+    match unsafe { libc::fcntl(fd, libc::F_GETFD) } {
+        -1 => Err(io::Error::last_os_error()),
+        _ => Ok(()),
     }
 }
 

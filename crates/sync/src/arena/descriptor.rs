@@ -2,30 +2,46 @@
 //!
 //! An object's descriptor is an open file description of the arena's own file. Its offset is the object's number, so it
 //! says which object it is to whoever receives it. All copies, in any process or in flight in a socket, are copies of that
-//! one description. A read lock that it holds, on one byte far behind the end of the file, lives exactly as long as the last
-//! of them, also when processes are killed. Offset 0 is the arena itself (the *device*).
+//! one description. A lock that a description holds, on a byte far behind the end of the file, lives exactly as long as
+//! the last copy, also when processes are killed. Offset 0 is the arena itself (the *device*).
 //!
-//! # When the lock is taken
-//! Every lock makes every other lock and close of the file slower (13 ns each, measured). So only the first 512 slots are
-//! locked when their object is made. Others are locked before a process closes a descriptor of theirs
-//! ([`Arena::closing`]): until then their creator has one.
+//! # Families
+//! Every lock makes every other lock and close of the file slower (13 ns each, measured), so an object has none while the
+//! only processes that can have its descriptor are known anyway. A *family* is a process that mapped the arena and the
+//! children that it forked, for as long as they share the mapping: a child leaves at its exec, where the kernel closes
+//! its descriptors too. The description through which the arena was mapped holds the byte of the family. It has no
+//! descriptor; the mapping keeps it, in every member. So the kernel also knows when the last member is gone. Only the
+//! founder's objects are the family's; those of its children have a byte of their own from the start.
 //!
-//! | object | when its slot is free again |
-//! | --- | --- |
-//! | locked | when the last descriptor is closed, by whomever and however |
-//! | not locked | not while its creator lives without closing it. If the creator ends without closing it (killed, say), nobody can tell whether copies are left: the slot stays taken as long as the arena |
+//! | the descriptors of an object | byte that is held | its slot is free when |
+//! | --- | --- | --- |
+//! | never left the family of its creator | the family's | the family is gone |
+//! | about to leave: sent, or kept across exec ([`Arena::leaving`]) | also the object's own | both are gone |
+//! | the founder closes one, or another family has one ([`Arena::closing`], [`Arena::received`]) | also the object's own, and meta says `locked` | its own is gone |
+//!
+//! # Order
+//! * O-family: who looks for references asks for the family first and for the object's own byte second. A member takes
+//!   the own byte before a copy leaves. So if the family was gone, whatever had left it was held before the second look.
+//!
+//! # Death
+//! A process that is killed between taking the own byte and saying so in meta leaves an object that counts as its
+//! family's *and* as held: found when both are gone.
 
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
-use ntux_platform::memory::{self, FileId};
+use ntux_platform::liveness;
+use ntux_platform::memory::{self, FileId, Mapping};
 
-use super::Arena;
-use super::objects::{Custody, Start};
+use super::format::FAMILIES_MAX;
+use super::objects::{Custody, Meta, Start};
+use super::{Arena, read_capacity};
 use crate::waiter::Waiter;
 use crate::{Error, New, Object, Result};
 
 /// The byte that stands for object 0.
-const LOCKS: u64 = 1 << 62;
+const OBJECTS: u64 = 1 << 62;
+/// The byte that stands for family 0.
+const FAMILIES: u64 = OBJECTS + (1 << 32);
 /// Slots looked at on each creation, in search of objects without descriptors.
 const SWEPT: u32 = 2;
 
@@ -38,7 +54,49 @@ pub struct Identity {
     pub object: Option<Object>,
 }
 
+/// The family that a process belongs to.
+#[derive(Clone, Copy)]
+pub(crate) struct Family {
+    /// Which byte it holds.
+    number: u32,
+    /// The process that founded it.
+    founder: u32,
+}
+
+impl Family {
+    fn is_founded_here(self) -> bool {
+        self.founder == liveness::process_id()
+    }
+}
+
 impl Arena {
+    /// Attaches the arena behind a descriptor, without keeping one, for a process whose objects are descriptors: it founds
+    /// a family. If it cannot (no /proc, no free descriptor, 4,096 families), objects get their own byte when they are
+    /// made, which is as exact, and slower.
+    ///
+    /// Errors: as for [`Arena::attach`].
+    pub fn map_for_descriptors(fd: BorrowedFd<'_>) -> Result<Arena> {
+        let arena = Arena::map(fd)?;
+        let Ok(description) = memory::reopen(fd) else { return Ok(arena) };
+        let Some(number) = arena.found_family(description.as_fd()) else { return Ok(arena) };
+        let family = Family { number, founder: liveness::process_id() };
+        // Mapped again, so that the mapping keeps this description, and with it the byte.
+        let mapping = Mapping::new(description.as_fd(), arena.mapping.length()).map_err(Error::from_io)?;
+        Ok(Arena { mapping, family: Some(family), ..arena })
+    }
+
+    /// Takes a family's byte that nobody holds.
+    fn found_family(&self, description: BorrowedFd<'_>) -> Option<u32> {
+        let first = self.header().families.fetch_add(1);
+        let mut candidates = (0..FAMILIES_MAX).map(|step| first.wrapping_add(step) % FAMILIES_MAX);
+        let family = candidates
+            .find(|&family| memory::hold_alone(description, FAMILIES + u64::from(family)).is_ok_and(|taken| taken))?;
+        if first >= FAMILIES_MAX {
+            self.bury_family(description, family);
+        }
+        Some(family)
+    }
+
     /// What a descriptor is, if it belongs to an arena. Two system calls for a foreign one, four for ours.
     ///
     /// Errors: `NotAnArena` for everything else; `Os(EBADF)` when it is not open.
@@ -47,7 +105,7 @@ impl Arena {
         if !memory::cannot_shrink(fd) {
             return Err(Error::NotAnArena);
         }
-        super::read_capacity(fd)?;
+        read_capacity(fd)?;
         let offset = memory::offset(fd).map_err(Error::from_io)?;
         Ok(Identity { file, object: (offset != 0).then_some(Object(offset)) })
     }
@@ -59,7 +117,8 @@ impl Arena {
     pub fn descriptor_create(&self, waiter: &Waiter, via: BorrowedFd<'_>, new: New) -> Result<OwnedFd> {
         let start = Start::of(new)?;
         let fd = memory::reopen(via).map_err(Error::from_io)?;
-        let custody = Custody::Descriptor(Keeper { via, own: fd.as_fd() });
+        let family = self.family.filter(|family| family.is_founded_here()).map(|family| family.number);
+        let custody = Custody::Descriptor(Keeper { via, own: fd.as_fd(), family });
         self.sweep_some(SWEPT, custody);
         let object = self.create_object(waiter, start, custody)?;
         match memory::seek(fd.as_fd(), object.0) {
@@ -70,30 +129,106 @@ impl Arena {
             }
         }
     }
+
+    /// To be called before a copy of this descriptor leaves the family: it is sent, or will be kept across an exec. Does
+    /// nothing for a descriptor that is no object's. Touches no memory but the stack: async-signal-safe, also in a
+    /// `vfork` child.
+    pub fn leaving(fd: BorrowedFd<'_>) {
+        if let Ok(Identity { object: Some(object), .. }) = Arena::identify(fd) {
+            // A refused lock (no memory for it) leaves the object to the family.
+            let _ = hold(fd, object.index());
+        }
+    }
+
+    /// To be called before a process closes a descriptor of an object: from now on the kernel counts the descriptors that
+    /// are left. Costs nothing when it does so already. A child leaves that to its family's founder, as long as it lives: a
+    /// child that closes all it inherited would make every later lock slow.
+    pub fn closing(&self, fd: BorrowedFd<'_>, object: Object) {
+        let Some(meta) = self.meta(object.index()) else { return };
+        let founder_will = self.family.is_some_and(|family| {
+            meta.is_kept_by(family.number) && !family.is_founded_here() && !liveness::is_number_free(family.founder)
+        });
+        if !founder_will {
+            self.count(fd, object);
+        }
+    }
+
+    /// To be called when a process meets a descriptor that it did not make: counts it, if it came from another family
+    /// without having been counted (`pidfd_getfd`, say).
+    pub fn received(&self, fd: BorrowedFd<'_>, object: Object) {
+        let mine = |meta: Meta| self.family.is_some_and(|family| family.number == meta.keeper());
+        if self.meta(object.index()).is_some_and(|meta| !mine(meta)) {
+            self.count(fd, object);
+        }
+    }
+
+    fn count(&self, fd: BorrowedFd<'_>, object: Object) {
+        let index = object.index();
+        let Some(meta) = self.meta(index) else { return };
+        let counted = !meta.is_live(object) || !meta.is_held() || meta.is_locked();
+        if !counted && hold(fd, index).is_ok() {
+            self.lock_object(index, meta);
+        }
+    }
+
+    /// Whether this process's family answers for some object, so that its mapping must stay.
+    pub fn answers_for_objects(&self) -> bool {
+        let Some(family) = self.family else { return false };
+        (0..self.objects_used()).any(|index| self.meta(index).is_some_and(|meta| meta.is_kept_by(family.number)))
+    }
+
+    /// Gives back what an earlier family with this byte left.
+    fn bury_family(&self, description: BorrowedFd<'_>, family: u32) {
+        let keeper = Keeper { via: description, own: description, family: None };
+        for index in 0..self.objects_used() {
+            let Some(meta) = self.meta(index) else { return };
+            // The byte of the family is ours by now, and nobody else's.
+            if meta.is_kept_by(family) && keeper.has_no_byte(index) {
+                self.free_object(index, meta);
+            }
+        }
+    }
 }
 
 /// Asks and tells the kernel who is referenced.
 #[derive(Clone, Copy)]
 pub(crate) struct Keeper<'a> {
-    /// Asks: it holds no lock of its own on any slot that may be reclaimed.
+    /// Asks: it holds no byte of its own on any slot that may be reclaimed.
     via: BorrowedFd<'a>,
     /// The new object's descriptor.
     own: BorrowedFd<'a>,
+    /// Who answers for the new object.
+    family: Option<u32>,
 }
 
 impl Keeper<'_> {
-    /// The lock comes before the object is live, so a sweep never meets a live object whose lock is still to come.
-    pub(super) fn hold(self, index: u32) -> Result<()> {
-        hold(self.own, index)
+    /// The family that answers for the new object. None: the object has its own byte from the start, before it is live, so
+    /// a sweep never meets a live object that nothing holds.
+    pub(super) fn family(self, index: u32) -> Result<Option<u32>> {
+        if self.family.is_none() {
+            hold(self.own, index)?;
+        }
+        Ok(self.family)
     }
 
-    /// Whether no descriptor holds this object. When the kernel does not say, somebody may.
-    pub(super) fn is_unreferenced(self, index: u32) -> bool {
-        memory::is_held(self.via, LOCKS + u64::from(index)).is_ok_and(|held| !held)
+    /// Whether no descriptor of this live object is left. When the kernel does not say, there may be one.
+    pub(super) fn is_unreferenced(self, index: u32, meta: Meta) -> bool {
+        let family = meta.keeper();
+        // O-family: the family first.
+        let kept = !meta.is_locked() && (self.family == Some(family) || !self.is_free(FAMILIES + u64::from(family)));
+        !kept && self.has_no_byte(index)
+    }
+
+    fn has_no_byte(self, index: u32) -> bool {
+        self.is_free(OBJECTS + u64::from(index))
+    }
+
+    fn is_free(self, byte: u64) -> bool {
+        memory::is_held(self.via, byte).is_ok_and(|held| !held)
     }
 }
 
-/// Locks the object's byte for the open file description of `fd`.
-pub(super) fn hold(fd: BorrowedFd<'_>, index: u32) -> Result<()> {
-    memory::hold(fd, LOCKS + u64::from(index)).map_err(Error::from_io)
+/// Holds the object's byte for the open file description of `fd`.
+fn hold(fd: BorrowedFd<'_>, index: u32) -> Result<()> {
+    memory::hold(fd, OBJECTS + u64::from(index)).map_err(Error::from_io)
 }

@@ -25,6 +25,9 @@ pub const VERSION: u32 = 1;
 
 /// Processes that can take part at a time.
 pub const PEERS_MAX: u32 = 4096;
+/// Families of processes whose objects are descriptors, at a time; see [`super::descriptor`].
+#[cfg_attr(not(target_os = "linux"), allow(dead_code, reason = "no descriptor objects there"))]
+pub const FAMILIES_MAX: u32 = 4096;
 /// Objects of one wait: 64 and an alert.
 pub const LIST_MAX: usize = 65;
 /// Waiters that fit an object's own line.
@@ -49,6 +52,8 @@ pub struct Header {
     pub fingerprint: Word32,
     pub objects: Word32,
     pub waiters: Word32,
+    /// Families founded so far; the next one tries this number's byte first.
+    pub families: Word32,
     /// The next ticket.
     pub ticket: Line<Word64>,
     /// What is going on with wait-all, see [`crate::admission`].
@@ -121,6 +126,7 @@ pub const FINGERPRINT: u32 = {
     let facts = [
         VERSION as u64,
         size_of::<Header>() as u64,
+        core::mem::offset_of!(Header, families) as u64,
         core::mem::offset_of!(Header, ticket) as u64,
         core::mem::offset_of!(Header, admission) as u64,
         core::mem::offset_of!(Header, object_pool) as u64,

@@ -49,6 +49,9 @@ pub struct Arena {
     fd: Option<OwnedFd>,
     /// This process's peer index plus one, and the process number that it belongs to.
     peer: Word64,
+    /// Which processes answer for the objects that are descriptors.
+    #[cfg_attr(not(target_os = "linux"), allow(dead_code, reason = "no descriptor objects there"))]
+    family: Option<descriptor::Family>,
     spins: Word32,
 }
 
@@ -103,7 +106,8 @@ impl Arena {
         }
         let length = usize::try_from(layout.length).map_err(|_| Error::Exhausted)?;
         let mapping = Mapping::new(fd, length).map_err(Error::from_io)?;
-        Ok(Arena { mapping, layout, capacity, file, fd: None, peer: Word64::new(0), spins: Word32::new(SPINS_UNSET) })
+        let (peer, spins) = (Word64::new(0), Word32::new(SPINS_UNSET));
+        Ok(Arena { mapping, layout, capacity, file, fd: None, peer, family: None, spins })
     }
 
     /// A descriptor to hand to other processes. None for an arena attached with [`Arena::map`].

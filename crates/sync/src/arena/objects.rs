@@ -8,7 +8,8 @@
 //!        +--------+--------+-----------+------+-------+------+------------+
 //! object: generation in the upper 32 bits, index in the lower ones; never 0
 //! ```
-//! held: by descriptors, see [`super::descriptor`]. locked: the kernel counts them.
+//! held: by descriptors; peer is then the family that answers for them, see [`super::descriptor`]. locked: the object's
+//! own byte answers.
 //!
 //! # Transitions
 //! | from | to | by |
@@ -40,8 +41,6 @@ use crate::{Error, New, Object, RETRIES, Result, event, mutex, semaphore};
 const STATE_SHIFT: u32 = 36;
 const KIND_SHIFT: u32 = 32;
 const HELD: u64 = 1 << 39;
-/// The kernel walks all locks of a file for each lock and each close: so only so many objects have one from the start.
-const LOCKED_AT_ONCE: u32 = 512;
 const LOCKED: u64 = 1 << 52;
 const PEER_SHIFT: u32 = 40;
 const PEER_MASK: u64 = 0xfff;
@@ -81,7 +80,7 @@ enum State {
 pub struct Meta(u64);
 
 impl Meta {
-    fn new(state: State, kind: Kind, generation: u32, peer: u32, held: bool) -> Meta {
+    fn new(state: State, kind: Kind, generation: u32, peer: u32) -> Meta {
         let state: u64 = match state {
             State::Free | State::Rubbish => 0,
             State::Building => 1,
@@ -93,8 +92,7 @@ impl Meta {
             Kind::AutoEvent => 2,
             Kind::ManualEvent => 3,
         };
-        let held = if held { HELD } else { 0 };
-        Meta(u64::from(generation) | kind << KIND_SHIFT | state << STATE_SHIFT | u64::from(peer) << PEER_SHIFT | held)
+        Meta(u64::from(generation) | kind << KIND_SHIFT | state << STATE_SHIFT | u64::from(peer) << PEER_SHIFT)
     }
 
     fn state(self) -> State {
@@ -130,7 +128,7 @@ impl Meta {
     }
 
     #[inline(always)]
-    fn is_live(self, object: Object) -> bool {
+    pub(super) fn is_live(self, object: Object) -> bool {
         self.0 as u32 == object.generation() && self.0 >> STATE_SHIFT & 0x7 == 2
     }
 
@@ -138,11 +136,21 @@ impl Meta {
         (self.0 >> PEER_SHIFT & PEER_MASK) as u32
     }
 
-    fn is_held(self) -> bool {
+    pub(super) fn is_held(self) -> bool {
         self.0 & HELD != 0
     }
 
-    fn is_locked(self) -> bool {
+    /// Of a held object: the family that answers for it unless it is locked.
+    pub(super) fn keeper(self) -> u32 {
+        self.peer()
+    }
+
+    /// Whether the object is held and this family answers for it.
+    pub(super) fn is_kept_by(self, family: u32) -> bool {
+        self.state() == State::Live && self.is_held() && !self.is_locked() && self.keeper() == family
+    }
+
+    pub(super) fn is_locked(self) -> bool {
         self.0 & LOCKED != 0
     }
 
@@ -150,12 +158,16 @@ impl Meta {
         Meta(self.0 | LOCKED)
     }
 
+    fn held(self) -> Meta {
+        Meta(self.0 | HELD)
+    }
+
     fn freed(self) -> Meta {
         let generation = match self.generation().wrapping_add(1) & GENERATION_MASK {
             0 => 1,
             next => next,
         };
-        Meta::new(State::Free, self.kind(), generation, 0, false)
+        Meta::new(State::Free, self.kind(), generation, 0)
     }
 }
 
@@ -274,7 +286,8 @@ impl Arena {
     }
 
     /// Makes this process the one that an object belongs to. An object whose process has ended is taken back when the
-    /// arena runs out of slots; who goes on using it after its creator's end says so here.
+    /// arena runs out of slots; who goes on using it after its creator's end says so here. An object behind descriptors
+    /// belongs to whoever has one, and stays so.
     ///
     /// Errors: `NoSuchObject`, `Exhausted`.
     pub fn adopt(&self, object: Object) -> Result<()> {
@@ -285,8 +298,10 @@ impl Arena {
             if !meta.is_live(object) {
                 return Err(Error::NoSuchObject);
             }
-            let adopted = Meta::new(State::Live, meta.kind(), meta.generation(), peer, meta.is_held());
-            let adopted = if meta.is_locked() { adopted.locked() } else { adopted };
+            if meta.is_held() {
+                return Ok(());
+            }
+            let adopted = Meta::new(State::Live, meta.kind(), meta.generation(), peer);
             if slot.meta.compare_exchange(meta.0, adopted.0).is_ok() {
                 return Ok(());
             }
@@ -302,7 +317,7 @@ impl Arena {
             Some(index) => index,
             None => self.search_unreferenced(custody, take).ok_or(Error::Exhausted)?,
         };
-        let created = custody.secure(index).and_then(|()| self.furnish(waiter, index, start, custody));
+        let created = custody.answering(index, peer).and_then(|live| self.furnish(waiter, index, start, live));
         if created.is_err() && self.reclaim_own(index) {
             pool.hint(index);
         }
@@ -330,12 +345,12 @@ impl Arena {
             return false;
         };
         let meta = Meta(slot.meta.load());
-        let building = Meta::new(State::Building, meta.kind(), meta.generation(), peer, false);
+        let building = Meta::new(State::Building, meta.kind(), meta.generation(), peer);
         meta.state() == State::Free && slot.meta.compare_exchange(meta.0, building.0).is_ok()
     }
 
     /// Building to Live. What the last object left claimed is finished first, as the kind that it was.
-    fn furnish(&self, waiter: &Waiter, index: u32, start: Start, custody: Custody<'_>) -> Result<Object> {
+    fn furnish(&self, waiter: &Waiter, index: u32, start: Start, answering: Answering) -> Result<Object> {
         let slot = self.object_slot(index).ok_or(Error::Corrupt)?;
         for _ in 0..RETRIES {
             let rest = self.help(waiter, index, slot.load())?;
@@ -347,8 +362,7 @@ impl Arena {
             slot.extra.store(if is_mutex { mutex::extra_at_start(start.extra, rest) } else { start.extra });
             let building = Meta(slot.meta.load());
             let generation = building.generation().max(1);
-            let live = Meta::new(State::Live, start.kind, generation, building.peer(), custody.is_descriptor());
-            let live = if custody.locks_at_once(index) { live.locked() } else { live };
+            let live = answering.live(start.kind, generation);
             let published = slot.meta.compare_exchange(building.0, live.0).is_ok();
             return if published { Ok(Object::new(index, generation)) } else { Err(Error::Corrupt) };
         }
@@ -363,8 +377,7 @@ impl Arena {
         let meta = Meta(slot.meta.load());
         let unreferenced = match meta.state() {
             State::Free => return true,
-            // Before it is locked, somebody has a descriptor: its creator, or whoever its creator left it to.
-            State::Live if meta.is_held() => meta.is_locked() && custody.is_abandoned(index),
+            State::Live if meta.is_held() => custody.is_abandoned(index, meta),
             State::Live | State::Building => census.is_peer_dead(meta.peer()),
             State::Rubbish => true,
         };
@@ -384,36 +397,49 @@ impl Arena {
             let index = pool.turn();
             let Some(slot) = self.object_slot(index) else { return };
             let meta = Meta(slot.meta.load());
-            let unreferenced = meta.state() == State::Live && meta.is_locked() && custody.is_abandoned(index);
-            if unreferenced && slot.meta.compare_exchange(meta.0, meta.freed().0).is_ok() {
-                pool.hint(index);
+            if meta.state() == State::Live && meta.is_held() && custody.is_abandoned(index, meta) {
+                self.free_object(index, meta);
             }
         }
     }
 
-    /// To be called before a process closes a descriptor of an object: from now on the kernel counts the descriptors that
-    /// are left. Costs nothing when it does so already; see [`super::descriptor`].
+    /// How many slots were ever used.
     #[cfg(target_os = "linux")]
-    pub fn closing(&self, fd: std::os::fd::BorrowedFd<'_>, object: Object) {
-        let Some(slot) = self.object_slot(object.index()) else { return };
-        let meta = Meta(slot.meta.load());
-        let counted = !meta.is_live(object) || !meta.is_held() || meta.is_locked();
-        if !counted && super::descriptor::hold(fd, object.index()).is_ok() {
-            let _ = slot.meta.compare_exchange(meta.0, meta.locked().0);
+    pub(super) fn objects_used(&self) -> u32 {
+        self.object_pool().used()
+    }
+
+    /// What is said about a slot now.
+    #[cfg(target_os = "linux")]
+    pub(super) fn meta(&self, index: u32) -> Option<Meta> {
+        Some(Meta(self.object_slot(index)?.meta.load()))
+    }
+
+    /// Says that the object's own byte answers for it, unless meta changed since it was seen.
+    #[cfg(target_os = "linux")]
+    pub(super) fn lock_object(&self, index: u32, seen: Meta) {
+        if let Some(slot) = self.object_slot(index) {
+            let _ = slot.meta.compare_exchange(seen.0, seen.0 | LOCKED);
+        }
+    }
+
+    /// To Free, unless meta changed since it was seen.
+    pub(super) fn free_object(&self, index: u32, seen: Meta) {
+        let Some(slot) = self.object_slot(index) else { return };
+        if slot.meta.compare_exchange(seen.0, seen.freed().0).is_ok() {
+            self.object_pool().hint(index);
         }
     }
 
     /// Frees what a dead process was building or owned.
     pub(crate) fn bury_objects(&self, peer: u32) {
-        let pool = self.object_pool();
-        for index in 0..pool.used() {
+        for index in 0..self.object_pool().used() {
             let Some(slot) = self.object_slot(index) else {
                 return;
             };
             let meta = Meta(slot.meta.load());
-            let owned = meta.peer() == peer && meta.state() != State::Free && !meta.is_held();
-            if owned && slot.meta.compare_exchange(meta.0, meta.freed().0).is_ok() {
-                pool.hint(index);
+            if meta.peer() == peer && meta.state() != State::Free && !meta.is_held() {
+                self.free_object(index, meta);
             }
         }
     }
@@ -438,27 +464,43 @@ pub(crate) enum Custody<'a> {
 }
 
 impl Custody<'_> {
-    fn is_descriptor(self) -> bool {
-        matches!(self, Custody::Descriptor(_))
-    }
-
-    fn locks_at_once(self, index: u32) -> bool {
-        self.is_descriptor() && index < LOCKED_AT_ONCE
-    }
-
-    /// Marks a slot as referenced, before the object is known to anybody.
-    fn secure(self, index: u32) -> Result<()> {
+    /// Who will answer for the new object; before it is known to anybody.
+    fn answering(self, index: u32, peer: u32) -> Result<Answering> {
         match self {
-            Custody::Descriptor(keeper) if index < LOCKED_AT_ONCE => keeper.hold(index),
-            _ => Ok(()),
+            Custody::Process => Ok(Answering::Peer(peer)),
+            Custody::Descriptor(keeper) => match keeper.family(index)? {
+                Some(family) => Ok(Answering::Family(family)),
+                None => Ok(Answering::Byte),
+            },
         }
     }
 
     /// Whether the kernel says that no descriptor of this object is left.
-    fn is_abandoned(self, index: u32) -> bool {
+    fn is_abandoned(self, index: u32, meta: Meta) -> bool {
         match self {
             Custody::Process => false,
-            Custody::Descriptor(keeper) => keeper.is_unreferenced(index),
+            Custody::Descriptor(keeper) => keeper.is_unreferenced(index, meta),
+        }
+    }
+}
+
+/// Whose end is the end of an object.
+#[derive(Clone, Copy)]
+enum Answering {
+    /// The process that created it.
+    Peer(u32),
+    /// The processes that share its creator's mapping.
+    Family(u32),
+    /// Whoever has a copy of its descriptor.
+    Byte,
+}
+
+impl Answering {
+    fn live(self, kind: Kind, generation: u32) -> Meta {
+        match self {
+            Answering::Peer(peer) => Meta::new(State::Live, kind, generation, peer),
+            Answering::Family(family) => Meta::new(State::Live, kind, generation, family).held(),
+            Answering::Byte => Meta::new(State::Live, kind, generation, 0).held().locked(),
         }
     }
 }

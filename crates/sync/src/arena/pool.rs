@@ -48,9 +48,13 @@ impl<'a, F: Fn(u32) -> Option<&'a Word32>> Pool<'a, F> {
         self.fresh().filter(|&index| take(index))
     }
 
-    /// Takes the first slot that `take` agrees to, among all that were ever used.
+    /// Takes the first slot that `take` agrees to, among all that were ever used; each is looked at, whoever else
+    /// searches. The next search goes on behind it.
     pub fn search(&self, take: impl Fn(u32) -> bool) -> Option<u32> {
-        (0..self.used()).map(|_| self.turn()).find(|&index| take(index))
+        let (start, used) = (self.turn(), self.used());
+        let found = (0..used).map(|step| (start + step) % used).find(|&index| take(index))?;
+        self.words.rotor.store(found + 1);
+        Some(found)
     }
 
     /// The next slot of the rotor.

@@ -1,0 +1,121 @@
+//! Copies of an object's descriptor that another program or process is about to get: sent in a message, or not closed by
+//! an exec. The kernel must count them from here on ([`ntux_sync::Arena::leaving`]), before they are made.
+//!
+//! A process that never met the device has nothing to send that was not counted already, so it pays one load. What goes
+//! behind the C library's back (a raw system call, io_uring) is not seen: if every process that knew the object's
+//! creator's memory ends, the object ends too.
+
+use crate::{copy, instances, signals, threads};
+use copy::Fault;
+use core::ffi::{c_int, c_uint};
+use core::mem::{MaybeUninit, offset_of, size_of};
+use ntux_sync::Arena;
+use std::os::fd::BorrowedFd;
+
+/// Most control bytes that are looked at; the kernel takes far fewer.
+const CONTROL_MAX: usize = 1 << 20;
+/// Most messages of one call (the kernel's `UIO_MAXIOV`).
+const MESSAGES_MAX: u32 = 1024;
+/// A control message's header: length (8 bytes), level, type.
+const HEADER: usize = size_of::<libc::cmsghdr>();
+const _: () = assert!(HEADER == 16 && size_of::<libc::msghdr>() == 56);
+
+/// A copy of this descriptor will be kept across an exec, or go to a program that is started.
+#[inline(always)]
+pub(crate) fn kept(fd: c_int) {
+    if instances::any() && fd >= 0 {
+        leaves(fd);
+    }
+}
+
+/// `dup3`, unless its copy closes at an exec.
+#[inline(always)]
+pub(crate) fn by_dup3(old: c_int, flags: c_int) {
+    if flags & libc::O_CLOEXEC == 0 {
+        kept(old);
+    }
+}
+
+/// `fcntl`, where it makes a copy or keeps one.
+#[inline(always)]
+pub(crate) fn by_fcntl(fd: c_int, command: c_int, argument: usize) {
+    let keeps = command == libc::F_SETFD && argument as c_int & libc::FD_CLOEXEC == 0;
+    if keeps || command == libc::F_DUPFD {
+        kept(fd);
+    }
+}
+
+/// `ioctl`, where it keeps a copy.
+#[inline(always)]
+pub(crate) fn by_ioctl(fd: c_int, request: u32) {
+    if u64::from(request) == libc::FIONCLEX {
+        kept(fd);
+    }
+}
+
+#[cold]
+fn leaves(fd: c_int) {
+    // SAFETY: this thread's own error number.
+    let error = unsafe { *crate::errno() };
+    // SAFETY: the descriptor is only asked and locked; one that is not open is refused by the kernel.
+    Arena::leaving(unsafe { BorrowedFd::borrow_raw(fd) });
+    // SAFETY: as above.
+    unsafe { *crate::errno() = error };
+}
+
+/// The message at this address is about to be sent.
+#[inline(always)]
+pub(crate) fn sent(message: usize) {
+    if instances::any() {
+        look(|| look_at_message(message));
+    }
+}
+
+/// As [`sent`], for the first `count` messages of an array.
+#[inline(always)]
+pub(crate) fn sent_many(messages: usize, count: c_uint) {
+    if !instances::any() {
+        return;
+    }
+    look(|| {
+        (0..count.min(MESSAGES_MAX) as usize)
+            .try_for_each(|index| look_at_message(messages.wrapping_add(index * size_of::<libc::mmsghdr>())))
+    });
+}
+
+/// Looks at memory of the caller's. Where it cannot be read the kernel refuses to send.
+#[cold]
+fn look(work: impl FnOnce() -> Result<(), Fault>) {
+    let Some(record) = threads::enter() else { return };
+    let _ = signals::with_faults(record, work);
+    let _ = threads::leave(record);
+}
+
+fn look_at_message(message: usize) -> Result<(), Fault> {
+    let field = |offset: usize| message.wrapping_add(offset);
+    let [control, length] = copy::read_pair(field(offset_of!(libc::msghdr, msg_control)))?.map(|word| word as usize);
+    if !(HEADER..=CONTROL_MAX).contains(&length) {
+        return Ok(());
+    }
+    let mut at = 0;
+    while at + HEADER <= length {
+        let [size, kind] = copy::read_pair(control.wrapping_add(at))?;
+        let size = usize::try_from(size).unwrap_or(0);
+        if size < HEADER || size > length - at {
+            return Ok(());
+        }
+        if (kind as c_int, (kind >> 32) as c_int) == (libc::SOL_SOCKET, libc::SCM_RIGHTS) {
+            look_at_rights(control.wrapping_add(at + HEADER), (size - HEADER) / size_of::<c_int>())?;
+        }
+        at += size.next_multiple_of(size_of::<usize>());
+    }
+    Ok(())
+}
+
+fn look_at_rights(first: usize, count: usize) -> Result<(), Fault> {
+    for index in 0..count {
+        let mut room = [MaybeUninit::<c_int>::uninit()];
+        kept(copy::read_slice(first.wrapping_add(index * size_of::<c_int>()), &mut room)?[0]);
+    }
+    Ok(())
+}

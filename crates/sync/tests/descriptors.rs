@@ -1,0 +1,273 @@
+//! How long objects behind descriptors live: as long as the last copy, whoever has it and however its process ends.
+#![cfg(target_os = "linux")]
+
+use std::io::{Read, Write};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use ntux_sync::{Arena, Capacity, Error, New, Object};
+
+const EVENT: New = New::Event { manual: false, signaled: false };
+/// More objects than an arena could have locked one by one without being slow.
+const MANY: usize = 600;
+
+/// A child of `fork` holds copies of all descriptors until it ends, so these tests take turns.
+fn alone() -> MutexGuard<'static, ()> {
+    static TURN: Mutex<()> = Mutex::new(());
+    TURN.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+fn arena_file(objects: usize) -> OwnedFd {
+    Arena::create_file(Capacity { objects: objects as u32, waiters: 4 }).unwrap()
+}
+
+fn create(arena: &Arena, via: &OwnedFd) -> ntux_sync::Result<OwnedFd> {
+    arena.descriptor_create(&arena.waiter(), via.as_fd(), EVENT)
+}
+
+fn object(fd: BorrowedFd<'_>) -> Object {
+    Arena::identify(fd).unwrap().object.unwrap()
+}
+
+/// A child process that did its part and lives until it is killed.
+struct Child {
+    pid: libc::pid_t,
+}
+
+impl Child {
+    /// Runs `part` in a child, and returns when it has ended.
+    fn after(part: impl FnOnce()) -> Child {
+        let (mut done, mut tell) = std::io::pipe().unwrap();
+        // SAFETY: the child uses the arena, which is made for that, and ends by a signal.
+        let pid = unsafe { libc::fork() };
+        assert!(pid >= 0);
+        if pid == 0 {
+            let part = std::panic::AssertUnwindSafe(part);
+            if std::panic::catch_unwind(part).is_ok() {
+                tell.write_all(b"!").unwrap();
+            }
+            drop(tell);
+            loop {
+                // SAFETY: sleeps until a signal comes.
+                unsafe { libc::pause() };
+            }
+        }
+        drop(tell);
+        let mut answer = [0];
+        assert_eq!(done.read(&mut answer).unwrap(), 1, "the child's part failed");
+        Child { pid }
+    }
+
+    fn kill(self) {
+        let mut status = 0;
+        // SAFETY: our own child, and a valid place for the status.
+        unsafe {
+            assert_eq!(libc::kill(self.pid, libc::SIGKILL), 0);
+            assert_eq!(libc::waitpid(self.pid, &mut status, 0), self.pid);
+        }
+        assert!(libc::WIFSIGNALED(status));
+    }
+}
+
+#[test]
+fn an_object_lives_as_long_as_its_last_copy() {
+    let _alone = alone();
+    let fd = arena_file(2);
+    // Without a family: the kernel counts from the start.
+    let arena = Arena::map(fd.as_fd()).unwrap();
+    let (first, second) = (create(&arena, &fd).unwrap(), create(&arena, &fd).unwrap());
+    let number = object(first.as_fd());
+    assert_eq!(Arena::identify(second.as_fd()).unwrap().file, arena.file());
+    assert_eq!(Arena::identify(fd.as_fd()).unwrap().object, None);
+    let copy = first.try_clone().unwrap();
+    drop(first);
+    assert_eq!(create(&arena, &fd).err(), Some(Error::Exhausted));
+    assert_eq!(arena.event_set(&arena.waiter(), number), Ok(false));
+    assert_eq!(object(copy.as_fd()), number);
+    drop(copy);
+    let third = create(&arena, &fd).unwrap();
+    assert_ne!(object(third.as_fd()), number);
+    assert_eq!(arena.event_set(&arena.waiter(), number), Err(Error::NoSuchObject));
+}
+
+#[test]
+fn closing_makes_the_kernel_count() {
+    let _alone = alone();
+    let fd = arena_file(MANY);
+    let arena = Arena::map_for_descriptors(fd.as_fd()).unwrap();
+    let mut all: Vec<_> = (0..MANY).map(|_| create(&arena, &fd).unwrap()).collect();
+    assert_eq!(create(&arena, &fd).err(), Some(Error::Exhausted));
+    let last = all.pop().unwrap();
+    let (copy, number) = (last.try_clone().unwrap(), object(last.as_fd()));
+    arena.closing(last.as_fd(), number);
+    drop(last);
+    assert_eq!(create(&arena, &fd).err(), Some(Error::Exhausted), "a copy is left");
+    assert_eq!(arena.event_set(&arena.waiter(), number), Ok(false));
+    drop(copy);
+    all.push(create(&arena, &fd).unwrap());
+    assert_ne!(object(all[MANY - 1].as_fd()), number);
+    for fd in all {
+        arena.closing(fd.as_fd(), object(fd.as_fd()));
+    }
+    assert!(!arena.answers_for_objects());
+    let again: Vec<_> = (0..MANY).map(|_| create(&arena, &fd).unwrap()).collect();
+    assert_eq!(again.len(), MANY);
+    assert!(arena.answers_for_objects());
+}
+
+#[test]
+fn a_killed_creator_leaves_nothing() {
+    let _alone = alone();
+    let fd = arena_file(MANY);
+    let arena = Arena::map_for_descriptors(fd.as_fd()).unwrap();
+    for _ in 0..3 {
+        let creator = Child::after(|| {
+            let own = Arena::map_for_descriptors(fd.as_fd()).unwrap();
+            (0..MANY).for_each(|_| std::mem::forget(create(&own, &fd).unwrap()));
+            std::mem::forget(own);
+        });
+        assert_eq!(create(&arena, &fd).err(), Some(Error::Exhausted), "its creator lives");
+        creator.kill();
+        // A killed child that had the parent's mapping leaves what it made, too.
+        let heir = Child::after(|| (0..MANY).for_each(|_| std::mem::forget(create(&arena, &fd).unwrap())));
+        assert_eq!(create(&arena, &fd).err(), Some(Error::Exhausted), "its creator lives");
+        heir.kill();
+    }
+    let all: Vec<_> = (0..MANY).map(|_| create(&arena, &fd).unwrap()).collect();
+    all.into_iter().for_each(|fd| arena.closing(fd.as_fd(), object(fd.as_fd())));
+}
+
+#[test]
+fn copies_in_forked_children_keep_the_objects_of_a_killed_creator() {
+    let _alone = alone();
+    let fd = arena_file(1);
+    let arena = Arena::map_for_descriptors(fd.as_fd()).unwrap();
+    let (mut told, mut tell) = std::io::pipe().unwrap();
+    let creator = Child::after(|| {
+        let own = Arena::map_for_descriptors(fd.as_fd()).unwrap();
+        std::mem::forget(create(&own, &fd).unwrap());
+        let heir = Child::after(|| {});
+        tell.write_all(&heir.pid.to_ne_bytes()).unwrap();
+        std::mem::forget(own);
+    });
+    let mut pid = [0; 4];
+    told.read_exact(&mut pid).unwrap();
+    creator.kill();
+    assert_eq!(create(&arena, &fd).err(), Some(Error::Exhausted), "the creator's child has a copy");
+    // SAFETY: the grandchild, whose number nobody else can have yet: it was alive a moment ago.
+    unsafe { libc::kill(i32::from_ne_bytes(pid), libc::SIGKILL) };
+    // It is not our child, so its end cannot be waited for.
+    let found = (0..10_000).any(|_| {
+        std::thread::sleep(std::time::Duration::from_millis(1));
+        create(&arena, &fd).is_ok()
+    });
+    assert!(found, "the last copy is gone");
+}
+
+#[test]
+fn a_copy_that_left_keeps_the_object_of_a_killed_creator() {
+    let _alone = alone();
+    for counts in [true, false] {
+        let fd = arena_file(1);
+        let arena = Arena::map_for_descriptors(fd.as_fd()).unwrap();
+        let (here, there) = std::os::unix::net::UnixStream::pair().unwrap();
+        let creator = Child::after(|| {
+            let own = Arena::map_for_descriptors(fd.as_fd()).unwrap();
+            let made = create(&own, &fd).unwrap();
+            if counts {
+                Arena::leaving(made.as_fd());
+            }
+            passing::send(&there, made.as_fd());
+            std::mem::forget((own, made));
+        });
+        if counts {
+            creator.kill();
+            assert_eq!(create(&arena, &fd).err(), Some(Error::Exhausted), "in flight");
+        } else {
+            // It came by a way that its creator did not see; the receiver counts it.
+            let copy = passing::receive(&here);
+            arena.received(copy.as_fd(), object(copy.as_fd()));
+            creator.kill();
+            assert_eq!(create(&arena, &fd).err(), Some(Error::Exhausted), "received");
+            passing::send(&there, copy.as_fd());
+        }
+        let copy = passing::receive(&here);
+        assert_eq!(arena.event_set(&arena.waiter(), object(copy.as_fd())), Ok(false));
+        arena.closing(copy.as_fd(), object(copy.as_fd()));
+        drop(copy);
+        assert!(create(&arena, &fd).is_ok());
+    }
+}
+
+#[test]
+fn a_child_that_closes_what_it_inherited_leaves_the_counting_to_the_founder() {
+    let _alone = alone();
+    let fd = arena_file(1);
+    let arena = Arena::map_for_descriptors(fd.as_fd()).unwrap();
+    let made = create(&arena, &fd).unwrap();
+    let child = Child::after(|| arena.closing(made.as_fd(), object(made.as_fd())));
+    assert!(arena.answers_for_objects(), "not counted");
+    child.kill();
+    arena.closing(made.as_fd(), object(made.as_fd()));
+    assert!(!arena.answers_for_objects());
+    drop(made);
+    assert!(create(&arena, &fd).is_ok());
+}
+
+#[test]
+fn a_family_number_is_used_again_only_when_nothing_is_left_of_it() {
+    let _alone = alone();
+    const ROUNDS: usize = 2 * 4096;
+    let fd = arena_file(2);
+    let lasting = Arena::map_for_descriptors(fd.as_fd()).unwrap();
+    let kept = create(&lasting, &fd).unwrap();
+    for _ in 0..ROUNDS {
+        let arena = Arena::map_for_descriptors(fd.as_fd()).unwrap();
+        drop(create(&arena, &fd).unwrap());
+    }
+    assert_eq!(lasting.event_set(&lasting.waiter(), object(kept.as_fd())), Ok(false));
+    assert!(create(&lasting, &fd).is_ok());
+}
+
+/// Descriptors in messages.
+mod passing {
+    use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd, RawFd};
+    use std::os::unix::net::UnixStream;
+
+    #[repr(C, align(8))]
+    struct Control([u8; 24]);
+
+    fn with_message<R>(control: &mut Control, work: impl FnOnce(*mut libc::msghdr) -> R) -> R {
+        let mut byte = [b'!'];
+        let mut vector = libc::iovec { iov_base: byte.as_mut_ptr().cast(), iov_len: 1 };
+        // SAFETY: msghdr is made of integers and pointers, for which zero is a value.
+        let mut message: libc::msghdr = unsafe { std::mem::zeroed() };
+        message.msg_iov = &mut vector;
+        message.msg_iovlen = 1;
+        message.msg_control = control.0.as_mut_ptr().cast();
+        message.msg_controllen = control.0.len();
+        work(&mut message)
+    }
+
+    pub fn send(socket: &UnixStream, fd: BorrowedFd<'_>) {
+        let mut control = Control([0; 24]);
+        control.0[..8].copy_from_slice(&20u64.to_ne_bytes());
+        control.0[8..12].copy_from_slice(&libc::SOL_SOCKET.to_ne_bytes());
+        control.0[12..16].copy_from_slice(&libc::SCM_RIGHTS.to_ne_bytes());
+        control.0[16..20].copy_from_slice(&fd.as_raw_fd().to_ne_bytes());
+        // SAFETY: a whole message with one descriptor, alive during the call.
+        let sent = with_message(&mut control, |message| unsafe { libc::sendmsg(socket.as_raw_fd(), message, 0) });
+        assert_eq!(sent, 1);
+    }
+
+    pub fn receive(socket: &UnixStream) -> OwnedFd {
+        let mut control = Control([0; 24]);
+        let flags = libc::MSG_CMSG_CLOEXEC;
+        // SAFETY: a whole message with room for one descriptor, alive during the call.
+        let got = with_message(&mut control, |message| unsafe { libc::recvmsg(socket.as_raw_fd(), message, flags) });
+        assert_eq!(got, 1);
+        let fd = RawFd::from_ne_bytes(control.0[16..20].try_into().unwrap());
+        // SAFETY: the kernel has just given this descriptor to us.
+        unsafe { OwnedFd::from_raw_fd(fd) }
+    }
+}
