@@ -20,7 +20,7 @@ pub struct Process {
 /// The calling process number, without a system call after the first; right also in a child made by a bare fork.
 pub fn process_id() -> u32 {
     static MARK: OnceLock<Option<&'static Word64>> = OnceLock::new();
-    let Some(mark) = MARK.get_or_init(wiped_on_fork) else {
+    let Some(mark) = MARK.get_or_init(word_wiped_on_fork) else {
         return std::process::id();
     };
     match mark.load() {
@@ -33,8 +33,9 @@ pub fn process_id() -> u32 {
     }
 }
 
-/// A word that reads 0 in a forked child, whatever was written before.
-fn wiped_on_fork() -> Option<&'static Word64> {
+/// A new word that reads 0 in a forked child, whatever was written before, however it was forked. None where the kernel
+/// cannot do that (Linux before 4.14). Takes a page, for good; async-signal-safe.
+pub fn word_wiped_on_fork() -> Option<&'static Word64> {
     if Feature::WipeOnFork.is_left_out() {
         return None;
     }

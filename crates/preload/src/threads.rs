@@ -8,9 +8,9 @@
 //! `inside` is set from [`enter`] to [`leave`]: the time when a handler of the program must not run on this stack.
 //!
 //! # Processes
-//! `holder` names the *lineage*, a number that each process gives itself. It lies in a page that the kernel empties at
+//! `holder` names the *lineage*, a number that each process gives itself. It lies in a word that the kernel empties at
 //! a fork, so a child finds out at its next [`enter`], however it was forked, and starts with no seat in any arena:
-//! those of the parent's threads are the parent's. A `vfork` child shares the page, so it is told apart by its process
+//! those of the parent's threads are the parent's. A `vfork` child shares the word, so it is told apart by its process
 //! id.
 //!
 //! # A thread that ends
@@ -21,6 +21,7 @@ use crate::{instances, log, signals};
 use core::cell::UnsafeCell;
 use core::ptr::NonNull;
 use ntux_platform::atomic::{Ordering, Word32, Word64, compiler_fence};
+use ntux_platform::liveness;
 
 /// What one thread keeps. Everything in it is touched by that thread (and its handlers) alone, except `holder`, `next`,
 /// the tags of the seats and the counts, which others read.
@@ -49,7 +50,7 @@ const UNHELD: u64 = 1 << 63;
 
 /// All records, newest first: the address of one, or 0.
 static RECORDS: Word64 = Word64::new(0);
-/// Address of the page that a fork empties; its first word is the lineage.
+/// Address of the word that a fork empties: the lineage.
 static LINEAGE: Word64 = Word64::new(0);
 /// The highest lineage given so far by this process or those it was forked from.
 static LINEAGES: Word32 = Word32::new(0);
@@ -177,7 +178,7 @@ fn all_records() -> impl Iterator<Item = &'static Record> {
 /// The number of this process; it changes at a fork. Async-signal-safe.
 #[inline(always)]
 pub(crate) fn lineage() -> u64 {
-    // SAFETY: 0 or the page that `renew_lineage` mapped for good.
+    // SAFETY: 0 or the word that `renew_lineage` made for good.
     let given = unsafe { (LINEAGE.load() as *const Word64).as_ref() }.map_or(0, Word64::load);
     if given == 0 { renew_lineage() } else { given }
 }
@@ -206,20 +207,20 @@ fn renew_lineage() -> u64 {
 fn lineage_page() -> &'static Word64 {
     let known = LINEAGE.load();
     if known != 0 {
-        // SAFETY: mapped below, for good.
+        // SAFETY: made below, for good.
         return unsafe { &*(known as *const Word64) };
     }
-    let page = map_page();
-    if page.is_null() {
-        // Without the page a fork cannot be noticed; a word of ours serves all other purposes.
-        static SUBSTITUTE: Word64 = Word64::new(0);
-        return &SUBSTITUTE;
-    }
-    // SAFETY: a page of ours; on a kernel before 4.14 the advice fails, and a forked child keeps its parent's lineage.
-    unsafe { libc::madvise(page, PAGE, libc::MADV_WIPEONFORK) };
-    let _ = LINEAGE.compare_exchange(0, page as u64);
-    // SAFETY: whichever page won is mapped for good.
+    let word = liveness::word_wiped_on_fork().unwrap_or(&SUBSTITUTE);
+    let _ = LINEAGE.compare_exchange(0, core::ptr::from_ref(word) as u64);
+    // SAFETY: whichever word won lives for good.
     unsafe { &*(LINEAGE.load() as *const Word64) }
+}
+
+/// Where the kernel empties no page at a fork: the C library's `fork` empties this word. Other forks go unnoticed.
+static SUBSTITUTE: Word64 = Word64::new(0);
+
+unsafe extern "C" fn empty_substitute() {
+    SUBSTITUTE.store(0);
 }
 
 /// Enough for a record, and a whole page where pages are 4 KiB.
@@ -284,8 +285,10 @@ fn add_record(lineage: u64) -> Option<&'static Record> {
     }
 }
 
-/// Makes the key whose destructor ends a thread's record; by the constructor.
+/// Makes the key whose destructor ends a thread's record, and sees to it that forks are noticed; by the constructor.
 pub(crate) fn prepare() {
+    // SAFETY: the handler only stores.
+    unsafe { libc::pthread_atfork(None, None, Some(empty_substitute)) };
     let mut key: libc::pthread_key_t = 0;
     // SAFETY: `key` is a place for the answer; the destructor takes what `at_thread_end` stores.
     if unsafe { libc::pthread_key_create(&mut key, Some(end)) } == 0 {

@@ -132,6 +132,25 @@ scenarios! {
     killed_creators_leave_nothing,
 }
 
+/// What some kernels lack is replaced by something else.
+#[test]
+fn everything_holds_without_what_old_kernels_lack() {
+    const WITHOUT: &str = "robust_list,wipe_on_fork,memfd_noexec_seal";
+    const PROCESSES_TOO: [&str; 6] = [
+        "fork_and_wait",
+        "exec_keeps_descriptors",
+        "owner_is_killed",
+        "objects_of_the_killed",
+        "children_that_borrow_memory",
+        "forked_in_the_middle",
+    ];
+    for scenario in PROCESSES_TOO {
+        succeeds(command(&PROCESSES, &LIBRARY).arg(scenario).env("NTUX_WITHOUT", WITHOUT));
+    }
+    succeeds(command(&LEAVING, &LIBRARY).arg("children_that_close_everything").env("NTUX_WITHOUT", WITHOUT));
+    succeeds(command(&SIGNALS, &LIBRARY).arg("tokens_are_conserved").env("NTUX_WITHOUT", WITHOUT));
+}
+
 /// The harness is able to fail: a library that calls handlers on top of a queued wait must not pass.
 #[test]
 fn a_planted_bug_is_caught() {
