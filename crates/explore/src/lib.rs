@@ -33,3 +33,4 @@ pub mod sequences;
 pub mod subject;
 pub mod token;
 pub mod trace;
+pub mod weak;

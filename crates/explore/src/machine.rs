@@ -14,7 +14,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use corosensei::stack::DefaultStack;
 use corosensei::{Coroutine, CoroutineResult, Yielder};
-use ntux_platform::explore::{self, Access, Scheduler};
+use ntux_platform::explore::{self, Access, Effect, Scheduler, Touch};
 use ntux_sync::spec::{Outcome, ThreadId};
 
 use crate::fingerprint::Fingerprint;
@@ -22,6 +22,7 @@ use crate::monitor::{Event, Explained, Monitor};
 use crate::program::{Call, Program};
 use crate::subject::Subject;
 use crate::trace::Trace;
+use crate::weak::{self, Memory};
 
 /// Accesses that one thread may make in a row before it counts as spinning.
 const SOLO_LIMIT: u32 = 1_000;
@@ -109,6 +110,8 @@ struct Run {
     /// Stops passed since the last choice, counted as if every access were one.
     ticks: u32,
     trace: Option<Trace>,
+    /// What loads return, if not what the memory holds.
+    weak: Option<Memory>,
 }
 
 /// Where the accesses of the subject arrive. There is one for each thread of the operating system.
@@ -150,6 +153,9 @@ impl Run {
     fn event(&mut self, event: Event) {
         if let Some(trace) = &mut self.trace {
             trace.event(event);
+        }
+        if let Some(weak) = &mut self.weak {
+            weak.event(event);
         }
         match self.monitor.event(self.explained, event) {
             Some(explained) => self.explained = explained,
@@ -205,6 +211,28 @@ impl Run {
         if let Access::Update(_) = access {
             self.updated = Some((chunk, now));
         }
+    }
+
+    fn read(&mut self, touch: Touch) -> Option<u64> {
+        let (thread, weak) = (self.running?, self.weak.as_mut()?);
+        let last = weak::part(content(touch.address & !15), &touch);
+        let value = weak.read(thread, &touch, last);
+        if let Some(trace) = self.trace.as_mut().filter(|_| value != last) {
+            trace.read_old(touch, value);
+        }
+        let seen = &mut self.threads[thread].seen;
+        *seen = seen.then(value);
+        Some(value)
+    }
+
+    /// The value that the kernel compares before a thread sleeps.
+    fn compared(&mut self, thread: ThreadId, address: usize) -> u32 {
+        let half = content(address & !15)[(address & 15) / 8];
+        let half = match &mut self.weak {
+            Some(weak) => weak.sleep(thread, address & !7, half),
+            None => half,
+        };
+        (half >> (address % 8 * 8)) as u32
     }
 
     fn sleepers(&self, frozen: &[ThreadId]) -> Vec<ThreadId> {
@@ -320,11 +348,22 @@ impl Scheduler for Seam {
         self.before(access);
     }
 
+    fn read(&self, touch: Touch) -> Option<u64> {
+        self.run.borrow_mut().as_mut()?.read(touch)
+    }
+
+    fn updated(&self, touch: Touch, effect: Effect) {
+        let mut run = self.run.borrow_mut();
+        let Some(run) = run.as_mut() else { return };
+        if let (Some(thread), Some(weak), Some((chunk, before))) = (run.running, &mut run.weak, run.updated) {
+            weak.updated(thread, &touch, effect, before, content(chunk));
+        }
+    }
+
     fn sleep(&self, address: usize, expected: u32, has_deadline: bool) -> bool {
         self.before(Access::Wake(address));
-        let value = content(address & !15)[(address & 15) / 8] >> (address % 8 * 8);
         let Some(thread) = self.with(|run| run.running) else { return true };
-        if value as u32 != expected {
+        if self.with(|run| run.compared(thread, address)) != expected {
             return true;
         }
         self.with(|run| {
@@ -344,6 +383,9 @@ impl Scheduler for Seam {
     fn wake(&self, address: usize, count: u32) -> u32 {
         self.before(Access::Wake(address));
         self.with(|run| {
+            if let (Some(thread), Some(weak)) = (run.running, &mut run.weak) {
+                weak.wake(thread, address & !7);
+            }
             let mut woken = 0;
             for thread in &mut run.threads {
                 let sleeps_here = matches!(thread.status, Status::Asleep { address: here, .. } if here == address);
@@ -384,6 +426,7 @@ impl Machine {
             updated: None,
             ticks: 0,
             trace: None,
+            weak: None,
         }));
         explore::install(Some(seam));
         Self { seam, subject, calls, coroutines: Vec::new(), stacks: Vec::new(), solo: (0, 0), total: 0 }
@@ -397,6 +440,16 @@ impl Machine {
     /// From now on a trace is kept.
     pub fn keep_trace(&mut self) {
         self.seam.with(|run| run.trace = Some(Trace::default()));
+    }
+
+    /// From now on this memory says what is read; the one before.
+    pub fn set_weak(&mut self, weak: Option<Memory>) -> Option<Memory> {
+        self.seam.with(|run| std::mem::replace(&mut run.weak, weak))
+    }
+
+    /// The old messages that the execution has read.
+    pub fn old_reads(&self) -> weak::Choices {
+        self.seam.with(|run| run.weak.as_ref().map(|weak| weak.chosen().clone()).unwrap_or_default())
     }
 
     /// The trace of the last execution.
@@ -422,6 +475,9 @@ impl Machine {
         self.seam.with(|run| {
             run.settle();
             run.threads.extend(self.calls.iter().map(|_| IDLE));
+            if let Some(weak) = &mut run.weak {
+                weak.begin(run.threads.len());
+            }
         });
         let mut first = 0;
         for thread in 0..self.calls.len() {
@@ -532,7 +588,12 @@ impl Machine {
     fn end(&mut self) {
         let observer = self.calls.len() - 1;
         let frozen: Vec<ThreadId> = (0..observer).filter(|&thread| self.runnable(thread)).collect();
-        self.seam.with(|run| run.check_sleepers(&frozen));
+        self.seam.with(|run| {
+            run.check_sleepers(&frozen);
+            if let Some(weak) = &mut run.weak {
+                weak.settle();
+            }
+        });
         let live = |machine: &Self, thread: &ThreadId| !frozen.contains(thread) && machine.runnable(*thread);
         while let Some(thread) = (0..=observer).rev().find(|thread| live(self, thread)) {
             self.resume(thread, Order::Go);

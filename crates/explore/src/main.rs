@@ -8,6 +8,7 @@ use ntux_explore::program::Program;
 use ntux_explore::search::{self, Bounds, Failure};
 use ntux_explore::subject::perform;
 use ntux_explore::token::Token;
+use ntux_explore::weak::{self, Effort};
 use ntux_explore::{catalogue, histories, planted, sequences};
 
 /// Calls in one sequence.
@@ -38,6 +39,8 @@ enum Command {
     Sequences(Seeds),
     /// Random programs of real threads, checked for linearizability
     Histories(Seeds),
+    /// Weak memory: programs with the orders that the code names, or with each of them weakened in turn
+    Orders(Orders),
 }
 
 #[derive(Args)]
@@ -48,6 +51,25 @@ struct Seeds {
     /// How many seeds
     #[arg(long, default_value_t = 10_000)]
     count: u64,
+}
+
+#[derive(Args)]
+struct Orders {
+    /// Programs to run: a name, a prefix with `*`, or `all`
+    #[arg(default_value = "all")]
+    names: Vec<String>,
+    /// Weaken one order after the other, and see that some program fails
+    #[arg(long)]
+    weaken: bool,
+    /// Only those whose name has this text in it
+    #[arg(long, default_value = "")]
+    only: String,
+    /// Executions of one program
+    #[arg(long, default_value_t = 2_000)]
+    executions: u64,
+    /// The first seed
+    #[arg(long, default_value_t = 1)]
+    seed: u64,
 }
 
 #[derive(Args)]
@@ -86,6 +108,7 @@ fn main() -> ExitCode {
             run_seeds("sequences", &seeds, |seed| sequences::run(seed, SEQUENCE_LENGTH, perform))
         }
         Some(Command::Histories(seeds)) => run_seeds("histories", &seeds, |seed| histories::run(seed, perform)),
+        Some(Command::Orders(orders)) => run_orders(&orders),
         None => explore(&cli.explore),
     };
     match result {
@@ -108,6 +131,15 @@ fn run_seeds(what: &str, seeds: &Seeds, run: impl Fn(u64) -> Result<(), String>)
     let range = seeds.seed..seeds.seed.saturating_add(seeds.count);
     range.into_iter().try_for_each(run)?;
     println!("{what}: {} from seed {}, {:.1}s, ok", seeds.count, seeds.seed, begun.elapsed().as_secs_f64());
+    Ok(())
+}
+
+fn run_orders(arguments: &Orders) -> Result<(), String> {
+    let programs: Vec<Program> =
+        catalogue::all_programs().into_iter().filter(|program| wanted(&arguments.names, &program.name)).collect();
+    let effort = Effort { executions: arguments.executions, seed: arguments.seed };
+    let survey = weak::survey(&programs, effort)?;
+    println!("{survey}");
     Ok(())
 }
 
@@ -142,7 +174,7 @@ fn passes(program: &Program, arguments: &Explore) -> bool {
         None => search::exhaustive(program, bounds),
     };
     println!("{:<14} {report}", program.name);
-    if let Some(Failure { what, token }) = &report.failure {
+    if let Some(Failure { what, token, .. }) = &report.failure {
         let bug = arguments.bug.iter().map(|bug| format!("{bug}:")).collect::<String>();
         println!("    {what}\n    replay {bug}{token}");
     }
@@ -157,6 +189,11 @@ fn replay(token: &str) -> Result<(), String> {
     if let Some(seed) = token.strip_prefix("history/") {
         let seed = number(seed)?;
         return (0..HISTORY_REPEATS).try_for_each(|_| histories::run(seed, perform));
+    }
+    if let Some((token, reads)) = token.rsplit_once('/').filter(|(token, _)| token.contains('/')) {
+        let (what, trace) = weak::replay(token, reads)?;
+        print!("{trace}");
+        return what.map_or(Ok(()), Err);
     }
     let (bug, token) = token.split_once(':').map_or((None, token), |(bug, token)| (Some(bug), token));
     planted::plant(bug)?;

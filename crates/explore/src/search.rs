@@ -11,6 +11,7 @@ use crate::machine::{Choice, Machine};
 use crate::program::Program;
 use crate::random::Random;
 use crate::token::{Step, Token};
+use crate::weak::{Choices, Memory};
 
 /// What to explore.
 #[derive(Clone, Copy, Debug)]
@@ -51,6 +52,8 @@ pub struct Failure {
     pub what: String,
     /// Replays it.
     pub token: Token,
+    /// The old values that a weak memory let it read.
+    pub reads: Choices,
 }
 
 impl Display for Report {
@@ -110,7 +113,7 @@ impl<'a> Search<'a> {
         self.schedule.push((choice, if choice == Choice::End { 1 } else { self.machine.passed() }));
         if let Err(what) = result {
             let token = Token { program: self.program.name.clone(), schedule: self.schedule.clone() };
-            self.report.failure = Some(Failure { what, token });
+            self.report.failure = Some(Failure { what, token, reads: self.machine.old_reads() });
         }
         self.report.failure.is_none()
     }
@@ -284,18 +287,36 @@ pub fn exhaustive(program: &Program, bounds: Bounds) -> Report {
 
 /// Tries `executions` random schedules of a program.
 pub fn random(program: &Program, bounds: Bounds, seed: u64) -> Report {
+    try_random(Search::new(program, Bounds { preemptions: None, ..bounds }), seed).finish()
+}
+
+/// As [`random`], with a weak memory, which comes back.
+pub fn random_weak(program: &Program, bounds: Bounds, seed: u64, memory: Memory) -> (Report, Memory) {
     let mut search = Search::new(program, Bounds { preemptions: None, ..bounds });
+    search.machine.set_weak(Some(memory));
+    let mut search = try_random(search, seed);
+    let memory = search.machine.set_weak(None).expect("it was set");
+    (search.finish(), memory)
+}
+
+fn try_random(mut search: Search<'_>, seed: u64) -> Search<'_> {
     let mut random = Random::new(seed);
     while !search.exhausted() && search.report.failure.is_none() {
         search.random(&mut random);
         search.machine.misjudged();
     }
-    search.finish()
+    search
 }
 
 /// Repeats an execution; what went wrong, and what happened.
 pub fn replay(program: &Program, schedule: &[Step]) -> (Option<String>, String) {
+    replay_weak(program, schedule, None)
+}
+
+/// As [`replay`], with a weak memory.
+pub fn replay_weak(program: &Program, schedule: &[Step], memory: Option<Memory>) -> (Option<String>, String) {
     let mut machine = Machine::new(program, (program.subject)(program));
+    machine.set_weak(memory);
     machine.stop_everywhere();
     machine.keep_trace();
     machine.begin();

@@ -4,7 +4,7 @@ use std::backtrace::Backtrace;
 use std::collections::BTreeMap;
 use std::fmt::{Display, Formatter};
 
-use ntux_platform::explore::Access;
+use ntux_platform::explore::{Access, Touch};
 use ntux_sync::spec::ThreadId;
 
 use crate::monitor::Event;
@@ -41,6 +41,12 @@ impl Trace {
         let [low, high] = content;
         let place = place();
         self.line(&format!("T{thread} {kind} w{name}+{:<2} {low:016x} {high:016x}  {place}", address & 15));
+    }
+
+    /// The last access read an old value.
+    pub fn read_old(&mut self, touch: Touch, value: u64) {
+        let Some(line) = self.lines.last_mut() else { return };
+        line.push_str(&format!("  (+{} reads the older {value:016x})", touch.address & 15));
     }
 
     /// The last access changed the chunk.

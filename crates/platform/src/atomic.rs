@@ -15,21 +15,52 @@
 //! so a load is bounded even against a writer that never rests.
 //!
 //! # Orders
-//! Loads are acquire, stores release, compare-exchanges full barriers on x86-64 and acquire-release on aarch64.
+//! Loads and exchanges are sequentially consistent, stores release. On x86-64 such a load is a plain `mov`; on aarch64 it
+//! is `ldar`, never the weaker `ldapr`, which could be performed before an earlier exchange. What needs this, and that it
+//! is enough, is shown by `crates/explore` (`docs/memory-orders.md`).
 
 use core::sync::atomic as core_atomic;
 pub use core_atomic::{Ordering, compiler_fence};
 
 #[cfg(feature = "explore")]
-use crate::explore::{self, Access};
+use crate::explore::{self, Access, Effect, Part};
 
 /// Torn reads tolerated by [`Word128::load`] before it takes the line for itself.
 const LOAD_ATTEMPTS: u32 = 4;
+
+const LOAD: Ordering = Ordering::SeqCst;
+const STORE: Ordering = Ordering::Release;
+/// Also what `cmpxchg16b` and `ldaxp`/`stlxp` are: compilers use the same instructions.
+const EXCHANGE: Ordering = Ordering::SeqCst;
 
 macro_rules! step {
     ($kind:ident, $self:expr) => {
         #[cfg(feature = "explore")]
         explore::step(Access::$kind(core::ptr::from_ref($self) as usize));
+    };
+}
+
+/// A load of 4 or 8 bytes; a checker may say what it returns.
+#[cfg(feature = "explore")]
+macro_rules! load {
+    ($word:expr, $part:ident) => {
+        match explore::read(&$word, Part::$part, LOAD) {
+            Some(value) => value as _,
+            None => $word.load(LOAD),
+        }
+    };
+}
+#[cfg(not(feature = "explore"))]
+macro_rules! load {
+    ($word:expr, $part:ident) => {
+        $word.load(LOAD)
+    };
+}
+
+macro_rules! updated {
+    ($self:expr, $order:expr, $effect:expr) => {
+        #[cfg(feature = "explore")]
+        explore::updated($self, $order, $effect);
     };
 }
 
@@ -45,29 +76,38 @@ macro_rules! small_atomic {
             pub const fn new(value: $int) -> Self {
                 Self(core_atomic::$inner::new(value))
             }
-            /// Acquire load.
+            /// Sequentially consistent load.
             #[inline(always)]
+            #[cfg_attr(feature = "explore", track_caller)]
             pub fn load(&self) -> $int {
                 step!(Load, self);
-                self.0.load(Ordering::Acquire)
+                load!(self.0, Whole)
             }
             /// Release store.
             #[inline(always)]
+            #[cfg_attr(feature = "explore", track_caller)]
             pub fn store(&self, value: $int) {
                 step!(Update, self);
-                self.0.store(value, Ordering::Release)
+                self.0.store(value, STORE);
+                updated!(self, STORE, Effect::Stored);
             }
             /// Compare-exchange, sequentially consistent; the value found when it fails.
             #[inline(always)]
+            #[cfg_attr(feature = "explore", track_caller)]
             pub fn compare_exchange(&self, current: $int, new: $int) -> Result<(), $int> {
                 step!(Update, self);
-                self.0.compare_exchange(current, new, Ordering::SeqCst, Ordering::SeqCst).map(|_| ())
+                let result = self.0.compare_exchange(current, new, EXCHANGE, EXCHANGE).map(|_| ());
+                updated!(self, EXCHANGE, if result.is_ok() { Effect::Exchanged } else { Effect::Refused });
+                result
             }
             /// Adds and returns the value before; wraps.
             #[inline(always)]
+            #[cfg_attr(feature = "explore", track_caller)]
             pub fn fetch_add(&self, value: $int) -> $int {
                 step!(Update, self);
-                self.0.fetch_add(value, Ordering::SeqCst)
+                let before = self.0.fetch_add(value, EXCHANGE);
+                updated!(self, EXCHANGE, Effect::Exchanged);
+                before
             }
         }
     };
@@ -136,12 +176,13 @@ impl Word128 {
 
     /// The whole word, as it was at one instant (L1).
     #[inline(always)]
+    #[cfg_attr(feature = "explore", track_caller)]
     pub fn load(&self) -> Pair {
         step!(Load, self);
-        let mut low = self.low.load(Ordering::Acquire);
+        let mut low = load!(self.low, Low);
         for _ in 0..LOAD_ATTEMPTS {
-            let high = self.high.load(Ordering::Acquire);
-            let again = self.low.load(Ordering::Acquire);
+            let high = load!(self.high, High);
+            let again = load!(self.low, LowAgain);
             if low == again {
                 return Pair { low, high };
             }
@@ -152,31 +193,34 @@ impl Word128 {
 
     /// Both halves, perhaps of different versions: good only for an exchange, which fails if they are.
     #[inline(always)]
+    #[cfg_attr(feature = "explore", track_caller)]
     pub fn glance(&self) -> Pair {
         step!(Load, self);
-        Pair { low: self.low.load(Ordering::Acquire), high: self.high.load(Ordering::Acquire) }
+        Pair { low: load!(self.low, Low), high: load!(self.high, High) }
     }
 
     /// The low half alone: enough to see that the word has not changed (L1).
     #[inline(always)]
+    #[cfg_attr(feature = "explore", track_caller)]
     pub fn load_low(&self) -> u64 {
         step!(Load, self);
-        self.low.load(Ordering::Acquire)
+        load!(self.low, Whole)
     }
 
     #[cold]
+    #[cfg_attr(feature = "explore", track_caller)]
     fn load_exclusive(&self) -> Pair {
-        match self.exchange_raw(Pair::default(), Pair::default()) {
-            Ok(()) => Pair::default(),
-            Err(found) => found,
-        }
+        self.compare_exchange(Pair::default(), Pair::default()).err().unwrap_or_default()
     }
 
     /// Replaces `current` by `new` in one step, or says what was found instead.
     #[inline(always)]
+    #[cfg_attr(feature = "explore", track_caller)]
     pub fn compare_exchange(&self, current: Pair, new: Pair) -> Result<(), Pair> {
         step!(Update, self);
-        self.exchange_raw(current, new)
+        let result = self.exchange_raw(current, new);
+        updated!(self, EXCHANGE, if result.is_ok() { Effect::Exchanged } else { Effect::Refused });
+        result
     }
 
     /// The address of the low 32 bits, for sleeping on them.

@@ -3,8 +3,14 @@
 //! A checker installs a [`Scheduler`] for the threads that it drives; a thread that has none runs unhindered. The
 //! scheduler is called *before* each access and may switch to another thread of execution; the access itself then
 //! happens at once, so one call is one step of an interleaving.
+//!
+//! A checker of weak memory also says what each load returns, and is told *after* each change what was changed: with the
+//! order that the code asks for, and where in the source ([`Touch`]).
 
 use std::cell::Cell;
+use std::panic::Location;
+
+use crate::atomic::Ordering;
 
 /// What the calling thread is about to do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -17,10 +23,58 @@ pub enum Access {
     Wake(usize),
 }
 
-/// Decides who runs next.
+/// Which of the processor's accesses within one of ours.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Part {
+    /// The only one.
+    Whole,
+    /// The low half, first.
+    Low,
+    /// The high half.
+    High,
+    /// The low half, to see that it is still the same.
+    LowAgain,
+}
+
+/// One access of the processor.
+#[derive(Clone, Copy, Debug)]
+pub struct Touch {
+    /// Where.
+    pub address: usize,
+    /// 4, 8 or 16 bytes.
+    pub bytes: usize,
+    /// Which part of an access to 16 bytes.
+    pub part: Part,
+    /// The order that the code asks for, when a compare-exchange succeeds.
+    pub order: Ordering,
+    /// The line that asks.
+    pub site: &'static Location<'static>,
+}
+
+/// What an update has done.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Effect {
+    /// Stored, whatever was there.
+    Stored,
+    /// Read and replaced in one step.
+    Exchanged,
+    /// Read what is there; it was not what was expected.
+    Refused,
+}
+
+/// Decides who runs next, and what is read.
 pub trait Scheduler {
     /// Called before each access.
     fn step(&self, access: Access);
+    /// What a load returns, of 4 or 8 bytes; none: what the memory holds.
+    fn read(&self, touch: Touch) -> Option<u64> {
+        let _ = touch;
+        None
+    }
+    /// Called after each update.
+    fn updated(&self, touch: Touch, effect: Effect) {
+        let _ = (touch, effect);
+    }
     /// Sleep while the 32-bit word at `address` holds `expected`; false when the deadline (if any) passed.
     /// The comparison and the falling asleep are one step.
     fn sleep(&self, address: usize, expected: u32, has_deadline: bool) -> bool;
@@ -47,4 +101,23 @@ pub(crate) fn step(access: Access) {
     if let Some(scheduler) = current() {
         scheduler.step(access);
     }
+}
+
+/// Asks what a load of `word` returns.
+#[track_caller]
+pub(crate) fn read<W>(word: &W, part: Part, order: Ordering) -> Option<u64> {
+    current()?.read(touch(word, part, order))
+}
+
+/// Announces what an update of `word` has done.
+#[track_caller]
+pub(crate) fn updated<W>(word: &W, order: Ordering, effect: Effect) {
+    if let Some(scheduler) = current() {
+        scheduler.updated(touch(word, Part::Whole, order), effect);
+    }
+}
+
+#[track_caller]
+fn touch<W>(word: &W, part: Part, order: Ordering) -> Touch {
+    Touch { address: core::ptr::from_ref(word) as usize, bytes: size_of::<W>(), part, order, site: Location::caller() }
 }
