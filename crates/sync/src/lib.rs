@@ -36,7 +36,7 @@ mod word;
 #[cfg(target_os = "linux")]
 pub use arena::descriptor::Identity;
 pub use arena::objects::Kind;
-pub use arena::{Arena, Capacity};
+pub use arena::{Arena, Capacity, fields};
 pub use error::{Error, Result};
 pub use ntux_platform::clock::Deadline;
 pub use ntux_platform::memory::FileId;

@@ -3,6 +3,7 @@
 //! Everything that is read from it is an integer, every index is checked here before it becomes an address, and nothing in
 //! the file decides how long it is: so a process that scribbles over it can spoil the objects, never the other processes.
 
+pub mod fields;
 pub(crate) mod format;
 pub(crate) mod objects;
 pub(crate) mod peers;
