@@ -1,0 +1,159 @@
+//! What lies around an arena, so that a step beyond its ends shows: pages that nobody may touch, and things that must stay
+//! as they are.
+
+use std::collections::hash_map::DefaultHasher;
+use std::hash::Hasher;
+use std::io;
+
+use ntux::{Arena, Capacity, Event, Mutex, Reset, Semaphore};
+use ntux_sync::Object;
+
+use super::file::ArenaFile;
+
+/// Untouchable bytes on either side.
+const GUARD: usize = 1 << 20;
+/// Attempts to have the system map an arena between guards.
+const ATTEMPTS: u32 = 16;
+
+/// An arena between two ranges of addresses that cannot be read or written.
+pub struct Fenced {
+    pub arena: Arena,
+    /// Where its bytes are.
+    pub range: std::ops::Range<usize>,
+    guards: [usize; 2],
+}
+
+impl Fenced {
+    /// Creates an arena and has it mapped into a gap that was left for it.
+    pub fn create(capacity: Capacity) -> io::Result<Fenced> {
+        for _ in 0..ATTEMPTS {
+            let arena = Arena::create(capacity).map_err(|error| io::Error::from_raw_os_error(error.errno()))?;
+            // Attached a second time, now that it is known how long it is.
+            let length = range(&arena)?.len();
+            let guards = Guards::around(length)?;
+            let attached = Arena::attach(arena.fd()).map_err(|error| io::Error::from_raw_os_error(error.errno()))?;
+            drop(arena);
+            let range = range(&attached)?;
+            if range == guards.gap() {
+                let guards = guards.keep();
+                return Ok(Fenced { arena: attached, range, guards });
+            }
+        }
+        Err(io::Error::other("the system maps the arena elsewhere than into the gap that was left for it"))
+    }
+
+    /// The file, to be scribbled over.
+    pub fn file(&self, capacity: Capacity) -> io::Result<ArenaFile> {
+        ArenaFile::open(self.arena.fd(), capacity)
+    }
+}
+
+impl Drop for Fenced {
+    fn drop(&mut self) {
+        for guard in self.guards {
+            // SAFETY: reserved by `Guards`, used by nobody.
+            unsafe { libc::munmap(guard as *mut libc::c_void, GUARD) };
+        }
+    }
+}
+
+/// Reserved addresses, with a gap in the middle.
+struct Guards {
+    base: usize,
+    gap: usize,
+}
+
+impl Guards {
+    fn around(gap: usize) -> io::Result<Guards> {
+        let (access, kind) = (libc::PROT_NONE, libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE);
+        // SAFETY: a fresh mapping at an address of the system's choice, of which a part is given back at once.
+        unsafe {
+            let base = libc::mmap(std::ptr::null_mut(), gap + 2 * GUARD, access, kind, -1, 0);
+            if base == libc::MAP_FAILED || libc::munmap(base.byte_add(GUARD), gap) != 0 {
+                return Err(io::Error::last_os_error());
+            }
+            Ok(Guards { base: base as usize, gap })
+        }
+    }
+
+    fn gap(&self) -> std::ops::Range<usize> {
+        self.base + GUARD..self.base + GUARD + self.gap
+    }
+
+    fn keep(self) -> [usize; 2] {
+        let guards = [self.base, self.gap().end];
+        std::mem::forget(self);
+        guards
+    }
+}
+
+impl Drop for Guards {
+    fn drop(&mut self) {
+        for guard in [self.base, self.gap().end] {
+            // SAFETY: reserved by `around`, used by nobody.
+            unsafe { libc::munmap(guard as *mut libc::c_void, GUARD) };
+        }
+    }
+}
+
+/// Where the arena's longest mapping is.
+fn range(arena: &Arena) -> io::Result<std::ops::Range<usize>> {
+    let inode = arena.with_waiter(|core, _| core.file().inode).to_string();
+    let maps = std::fs::read_to_string("/proc/self/maps")?;
+    let ours = maps.lines().filter(|line| line.split_whitespace().nth(4) == Some(&inode));
+    let ranges = ours.filter_map(|line| {
+        let (start, end) = line.split_whitespace().next()?.split_once('-')?;
+        Some(usize::from_str_radix(start, 16).ok()?..usize::from_str_radix(end, 16).ok()?)
+    });
+    ranges.max_by_key(ExactSizeIterator::len).ok_or(io::ErrorKind::NotFound.into())
+}
+
+/// Another arena that is in use, and private memory: nobody scribbles there, so nothing may change there.
+pub struct Canary {
+    arena: Arena,
+    file: ArenaFile,
+    objects: [Object; 3],
+    private: Vec<u64>,
+    hash: u64,
+}
+
+const CANARY: Capacity = Capacity { objects: 8, waiters: 4 };
+
+impl Canary {
+    pub fn new() -> io::Result<Canary> {
+        let refused = |error: ntux::Error| io::Error::from_raw_os_error(error.errno());
+        let arena = Arena::create(CANARY).map_err(refused)?;
+        let objects = [
+            Semaphore::create(&arena, 1, 3).map_err(refused)?.object(),
+            Mutex::create_with(&arena, 7, 2).map_err(refused)?.object(),
+            Event::create(&arena, Reset::Auto, true).map_err(refused)?.object(),
+        ];
+        let file = ArenaFile::open(arena.fd(), CANARY)?;
+        let private = (0..512).map(|place: u64| place.wrapping_mul(0x9e37_79b9_7f4a_7c15)).collect();
+        let mut canary = Canary { arena, file, objects, private, hash: 0 };
+        canary.hash = canary.hash();
+        Ok(canary)
+    }
+
+    fn hash(&self) -> u64 {
+        let mut hash = DefaultHasher::new();
+        hash.write(&self.file.bytes());
+        self.private.iter().for_each(|word| hash.write_u64(*word));
+        hash.finish()
+    }
+
+    /// Panics if anything has changed; uses the arena otherwise, and remembers how it is then.
+    pub fn check(&mut self) {
+        assert_eq!(self.hash(), self.hash, "another arena or private memory has changed");
+        let [semaphore, mutex, event] = self.objects;
+        let used = self.arena.with_waiter(|core, waiter| {
+            core.semaphore_release(waiter, semaphore, 1)?;
+            core.mutex_unlock(waiter, mutex, 7)?;
+            let all = core.wait_all(waiter, &self.objects, None, 7, ntux::Deadline::NOW)?;
+            core.event_set(waiter, event)?;
+            Ok::<_, ntux::Error>(all.index)
+        });
+        assert_eq!(used, Ok(0), "another arena does not work any more");
+        self.hash = self.hash();
+    }
+}
