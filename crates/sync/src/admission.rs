@@ -524,7 +524,11 @@ impl Arena {
             Claimant::Nobody => Claimant::All,
             Claimant::Origin => Claimant::Origin,
             Claimant::All | Claimant::OriginIdle => {
-                self.help_admitted(waiter, object.index(), word)?;
+                // O-adm. Not of this attempt, so an orphan (I-adm-3). Nobody is helped here: in a memory of rubbish the
+                // operation to be helped could be the one that this attempt belongs to, and so on without end.
+                if self.admission() == seen {
+                    slot.exchange(word, word.unclaimed());
+                }
                 return Ok(Claim::LookAgain);
             }
             _ => {

@@ -7,7 +7,7 @@ mod alone;
 mod board;
 mod face;
 mod fence;
-mod file;
+pub mod file;
 #[cfg(feature = "explore")]
 mod inside;
 mod operation;
