@@ -20,6 +20,7 @@ mod bag;
 mod claim;
 mod error;
 mod event;
+mod fuel;
 mod mutex;
 mod patience;
 pub mod planted;
@@ -43,9 +44,9 @@ pub use ntux_platform::memory::FileId;
 pub use request::WAIT_MAX;
 pub use waiter::Waiter;
 
-/// Most rounds of a loop that ends sooner unless other threads get on with their work in between. Whoever reaches it looks
-/// at memory that somebody scribbles over.
-const RETRIES: u32 = 1 << 24;
+/// Most rounds of a loop over one word, which ends sooner unless other threads change that word in between. Whoever reaches
+/// it looks at memory that somebody scribbles over. For loops with more in them see [`fuel`].
+const RETRIES: u32 = 1 << 20;
 
 /// An object of an arena, as a plain number: it means the same in every process that attached the arena. Never 0.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]

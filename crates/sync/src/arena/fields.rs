@@ -130,6 +130,7 @@ const HEADER_FIELDS: &[Field] = &[
     field("waiter_pool.fresh", POOLS[1] + offset_of!(PoolWords, fresh), 4, &[]),
     field("waiter_pool.rotor", POOLS[1] + offset_of!(PoolWords, rotor), 4, &[]),
     field("chunk_pool.fresh", POOLS[2] + offset_of!(PoolWords, fresh), 4, &[]),
+    field("families", offset_of!(Header, families), 4, &[]),
 ];
 const PEER_FIELDS: &[Field] = &[field("process", 0, 16, PEER)];
 const WAITER_FIELDS: &[Field] = &[

@@ -17,6 +17,7 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use ntux_platform::atomic::{Word32, Word64, Word128};
 use ntux_platform::memory::{self, FileId, Mapping};
 
+use crate::planted::{Bug, planted};
 use crate::{Error, Result};
 use format::{Chunk, FINGERPRINT, Header, Layout, MAGIC, ObjectSlot, VERSION, WaiterSlot};
 
@@ -174,8 +175,9 @@ impl Arena {
 
     #[inline(always)]
     pub(crate) fn waiter_slot(&self, index: u32) -> Option<&WaiterSlot> {
-        // SAFETY: the layout has `capacity.waiters` waiter slots here, 64-byte aligned.
-        (index < self.capacity.waiters).then(|| unsafe { self.at(self.layout.waiters, index) })
+        // SAFETY: the layout has `capacity.waiters` waiter slots here, 64-byte aligned. (The planted bug breaks just this.)
+        (index < self.capacity.waiters || planted(Bug::NoIndexCheck))
+            .then(|| unsafe { self.at(self.layout.waiters, index) })
     }
 
     pub(crate) fn chunk(&self, index: u32) -> Option<&Chunk> {
