@@ -18,8 +18,6 @@ pub struct Board {
     pub lanes: [Lane; LANES],
     /// What the victims are being tried with.
     pub seed: Word64,
-    /// Not 0: the round is over.
-    pub stop: Word32,
     /// By kind, as in [`rubbish::KINDS`].
     pub scribbles: [Word64; rubbish::KINDS.len()],
     /// By kind, as in [`operation::OUTCOMES`].

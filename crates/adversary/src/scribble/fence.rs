@@ -4,6 +4,7 @@
 use std::collections::hash_map::DefaultHasher;
 use std::hash::Hasher;
 use std::io;
+use std::ops::Range;
 
 use ntux::{Arena, Capacity, Event, Mutex, Reset, Semaphore};
 use ntux_sync::Object;
@@ -13,31 +14,32 @@ use super::file::ArenaFile;
 /// Untouchable bytes on either side.
 const GUARD: usize = 1 << 20;
 /// Attempts to have the system map an arena between guards.
-const ATTEMPTS: u32 = 16;
+const ATTEMPTS: u32 = 64;
 
 /// An arena between two ranges of addresses that cannot be read or written.
 pub struct Fenced {
     pub arena: Arena,
     /// Where its bytes are.
-    pub range: std::ops::Range<usize>,
+    pub range: Range<usize>,
     guards: [usize; 2],
 }
 
 impl Fenced {
     /// Creates an arena and has it mapped into a gap that was left for it.
     pub fn create(capacity: Capacity) -> io::Result<Fenced> {
+        let arena = Arena::create(capacity).map_err(refused)?;
+        let length = range(&arena, 0)?.len();
+        // One that landed elsewhere fills another gap, and stays until one is in its place.
+        let mut elsewhere = vec![];
         for _ in 0..ATTEMPTS {
-            let arena = Arena::create(capacity).map_err(|error| io::Error::from_raw_os_error(error.errno()))?;
-            // Attached a second time, now that it is known how long it is.
-            let length = range(&arena)?.len();
             let guards = Guards::around(length)?;
-            let attached = Arena::attach(arena.fd()).map_err(|error| io::Error::from_raw_os_error(error.errno()))?;
-            drop(arena);
-            let range = range(&attached)?;
-            if range == guards.gap() {
-                let guards = guards.keep();
-                return Ok(Fenced { arena: attached, range, guards });
+            let attached = Arena::attach(arena.fd()).map_err(refused)?;
+            let gap = guards.gap();
+            // A filter of system calls compares the halves of an address: all of it in one range of 4 GiB.
+            if range(&attached, gap.start)? == gap && gap.start >> 32 == gap.end >> 32 {
+                return Ok(Fenced { arena: attached, range: gap, guards: guards.keep() });
             }
+            elsewhere.push(attached);
         }
         Err(io::Error::other("the system maps the arena elsewhere than into the gap that was left for it"))
     }
@@ -76,7 +78,7 @@ impl Guards {
         }
     }
 
-    fn gap(&self) -> std::ops::Range<usize> {
+    fn gap(&self) -> Range<usize> {
         self.base + GUARD..self.base + GUARD + self.gap
     }
 
@@ -96,8 +98,12 @@ impl Drop for Guards {
     }
 }
 
-/// Where the arena's longest mapping is.
-fn range(arena: &Arena) -> io::Result<std::ops::Range<usize>> {
+fn refused(error: ntux::Error) -> io::Error {
+    io::Error::from_raw_os_error(error.errno())
+}
+
+/// A mapping of the arena's file: the one at `wanted`, or else any.
+fn range(arena: &Arena, wanted: usize) -> io::Result<Range<usize>> {
     let inode = arena.with_waiter(|core, _| core.file().inode).to_string();
     let maps = std::fs::read_to_string("/proc/self/maps")?;
     let ours = maps.lines().filter(|line| line.split_whitespace().nth(4) == Some(&inode));
@@ -105,12 +111,12 @@ fn range(arena: &Arena) -> io::Result<std::ops::Range<usize>> {
         let (start, end) = line.split_whitespace().next()?.split_once('-')?;
         Some(usize::from_str_radix(start, 16).ok()?..usize::from_str_radix(end, 16).ok()?)
     });
-    ranges.max_by_key(ExactSizeIterator::len).ok_or(io::ErrorKind::NotFound.into())
+    ranges.max_by_key(|range| range.start == wanted).ok_or(io::ErrorKind::NotFound.into())
 }
 
 /// Another arena that is in use, and private memory: nobody scribbles there, so nothing may change there.
 pub struct Canary {
-    arena: Arena,
+    fenced: Fenced,
     file: ArenaFile,
     objects: [Object; 3],
     private: Vec<u64>,
@@ -121,18 +127,23 @@ const CANARY: Capacity = Capacity { objects: 8, waiters: 4 };
 
 impl Canary {
     pub fn new() -> io::Result<Canary> {
-        let refused = |error: ntux::Error| io::Error::from_raw_os_error(error.errno());
-        let arena = Arena::create(CANARY).map_err(refused)?;
+        let fenced = Fenced::create(CANARY)?;
+        let arena = &fenced.arena;
         let objects = [
-            Semaphore::create(&arena, 1, 3).map_err(refused)?.object(),
-            Mutex::create_with(&arena, 7, 2).map_err(refused)?.object(),
-            Event::create(&arena, Reset::Auto, true).map_err(refused)?.object(),
+            Semaphore::create(arena, 1, 3).map_err(refused)?.object(),
+            Mutex::create_with(arena, 7, 2).map_err(refused)?.object(),
+            Event::create(arena, Reset::Auto, true).map_err(refused)?.object(),
         ];
-        let file = ArenaFile::open(arena.fd(), CANARY)?;
+        let file = fenced.file(CANARY)?;
         let private = (0..512).map(|place: u64| place.wrapping_mul(0x9e37_79b9_7f4a_7c15)).collect();
-        let mut canary = Canary { arena, file, objects, private, hash: 0 };
+        let mut canary = Canary { fenced, file, objects, private, hash: 0 };
         canary.hash = canary.hash();
         Ok(canary)
+    }
+
+    /// Where the other arena's bytes are.
+    pub fn range(&self) -> Range<usize> {
+        self.fenced.range.clone()
     }
 
     fn hash(&self) -> u64 {
@@ -146,7 +157,7 @@ impl Canary {
     pub fn check(&mut self) {
         assert_eq!(self.hash(), self.hash, "another arena or private memory has changed");
         let [semaphore, mutex, event] = self.objects;
-        let used = self.arena.with_waiter(|core, waiter| {
+        let used = self.fenced.arena.with_waiter(|core, waiter| {
             core.semaphore_release(waiter, semaphore, 1)?;
             core.mutex_unlock(waiter, mutex, 7)?;
             let all = core.wait_all(waiter, &self.objects, None, 7, ntux::Deadline::NOW)?;

@@ -10,7 +10,9 @@ use ntux_sync::fields::{self, Field, Table};
 /// One word of the file.
 #[derive(Clone, Copy, Debug)]
 pub struct Word {
+    /// Bytes from the start of the file.
     pub offset: usize,
+    /// What it is.
     pub field: Field,
 }
 
@@ -19,6 +21,7 @@ pub struct ArenaFile {
     fd: OwnedFd,
     mapping: Mapping,
     tables: [Table; 5],
+    /// What its creator asked for.
     pub capacity: Capacity,
 }
 
@@ -31,14 +34,17 @@ impl ArenaFile {
         Ok(ArenaFile { fd: fd.try_clone_to_owned()?, mapping, tables, capacity })
     }
 
+    /// A descriptor of it.
     pub fn fd(&self) -> BorrowedFd<'_> {
         self.fd.as_fd()
     }
 
+    /// Bytes that are mapped: the whole file.
     pub fn length(&self) -> usize {
         self.mapping.length()
     }
 
+    /// Everything in it.
     pub fn tables(&self) -> &[Table; 5] {
         &self.tables
     }
@@ -50,12 +56,14 @@ impl ArenaFile {
         self.word_of(table, index, field, place)
     }
 
+    /// A word of a table. Panics if there is none.
     pub fn word_of(&self, table: &Table, index: u32, field: &Field, place: usize) -> Word {
         assert!(index < table.count && place < field.count, "{} {index}, {} {place}", table.name, field.name);
         let offset = table.start + table.stride * u64::from(index);
         Word { offset: offset as usize + field.offset + field.width * place, field: *field }
     }
 
+    /// What a word holds; one of 16 bytes is read in two steps.
     pub fn load(&self, word: Word) -> u128 {
         let low = self.load_half(word.offset, word.field.width.min(8));
         let high = if word.field.width == 16 { self.load_half(word.offset + 8, 8) } else { 0 };

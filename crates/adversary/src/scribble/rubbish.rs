@@ -70,9 +70,23 @@ impl Scribbler {
             9 => self.hole(rng),
             10 => self.file.resize(*rng.choice(&[0, 1, PAGE, self.file.length() * 2, usize::MAX >> 2]).unwrap_or(&0)),
             11 => self.header(rng),
-            _ => self.file.write_back(&self.whole),
+            _ => self.rewind(),
         }
         kind
+    }
+
+    /// The whole file becomes what it was when the picture was taken.
+    pub fn rewind(&self) {
+        self.file.write_back(&self.whole);
+    }
+
+    /// Writes to one word again and again, as fast as it can.
+    pub fn hammer(&mut self, rng: &mut Rng, known: &[Object], times: u32) {
+        let word = self.any_word(rng);
+        let values = [self.file.load(word), self.edge(rng, known, 1, 64), rng.u128(..), 0];
+        for time in 0..times {
+            self.file.store(word, values[time as usize % values.len()]);
+        }
     }
 
     /// Any word, mostly one that is in use.
