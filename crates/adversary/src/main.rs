@@ -21,9 +21,16 @@ fn main() -> std::process::ExitCode {
     enum Command {
         /// Write rubbish into an arena while victims use it
         Scribble(scribble::Arguments),
+        /// The victim of `scribble --mode device`
+        #[command(hide = true)]
+        UseDevice(scribble::device::Program),
     }
 
     match Cli::parse().command {
         Command::Scribble(arguments) => scribble::run(&arguments),
+        Command::UseDevice(program) => {
+            program.run();
+            std::process::ExitCode::SUCCESS
+        }
     }
 }

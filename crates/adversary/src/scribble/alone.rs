@@ -16,13 +16,14 @@ use super::fence::{Canary, Fenced};
 #[cfg(feature = "explore")]
 use super::inside;
 use super::operation::Operation;
+use super::planted::{self, Bug};
 use super::rubbish::Scribbler;
 
 /// Objects that the victim knows.
 const KNOWN: usize = 6;
 
 /// One seed from its beginning to its end.
-pub fn run(board: &'static Board, seed: u64, steps: u64) -> io::Result<()> {
+pub fn run(board: &'static Board, seed: u64, steps: u64, bug: Option<Bug>) -> io::Result<()> {
     board.seed.store(seed);
     let mut rng = Rng::with_seed(seed);
     let capacity = capacity(&mut rng);
@@ -41,6 +42,10 @@ pub fn run(board: &'static Board, seed: u64, steps: u64) -> io::Result<()> {
         } else {
             scribbler = victim.operate(&mut rng, scribbler);
         }
+    }
+    if let Some(bug) = bug {
+        let late = Operation::Retire.number();
+        board.lanes[0].watched(late, 1, || planted::misbehave(bug, &fenced, &canary));
     }
     canary.check();
     Ok(())

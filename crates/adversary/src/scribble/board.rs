@@ -18,6 +18,8 @@ pub struct Board {
     pub lanes: [Lane; LANES],
     /// What the victims are being tried with.
     pub seed: Word64,
+    /// The descriptor of the device, once the program that uses it has opened it.
+    pub device: Word32,
     /// By kind, as in [`rubbish::KINDS`].
     pub scribbles: [Word64; rubbish::KINDS.len()],
     /// By kind, as in [`operation::OUTCOMES`].

@@ -17,7 +17,7 @@
 
 mod alone;
 mod board;
-mod device;
+pub mod device;
 mod face;
 mod fence;
 pub mod file;
@@ -64,6 +64,9 @@ pub struct Arguments {
     /// Seconds of processor time that one operation may take
     #[arg(long, default_value_t = 60)]
     work: u64,
+    /// Seconds that a sleeper may be late
+    #[arg(long, default_value_t = 10)]
+    late: u64,
 }
 
 /// Who scribbles when.
@@ -95,16 +98,15 @@ pub fn run(arguments: &Arguments) -> ExitCode {
 fn run_mode(arguments: &Arguments, mode: Mode) -> Result<(), String> {
     let began = Instant::now();
     let (board, fd) = Board::create().map_err(|error| error.to_string())?;
-    let limits = Limits { work: Duration::from_secs(arguments.work), ..Limits::default() };
+    let limits = Limits { work: Duration::from_secs(arguments.work), late: Duration::from_secs(arguments.late) };
     let seeds = Seeds::of(arguments);
     let result = match (mode, &arguments.library) {
         (Mode::Alone, _) => alone(board, arguments, seeds, limits),
-        (Mode::Storm, _) => seeds.clone().try_for_each(|seed| storm::run(board, seed, ROUND, limits)),
-        #[cfg(any())]
+        (Mode::Storm, _) => seeds.clone().try_for_each(|seed| storm::run(board, seed, arguments.bug, limits)),
         (Mode::Device, Some(library)) => {
-            seeds.clone().try_for_each(|seed| device::run(board, &fd, library, seed, ROUND, limits))
+            seeds.clone().try_for_each(|seed| device::run(board, &fd, library, seed, limits))
         }
-        (Mode::Device, _) => {
+        (Mode::Device, None) => {
             println!("device: left out, no --library was given");
             return Ok(());
         }
@@ -120,9 +122,6 @@ fn run_mode(arguments: &Arguments, mode: Mode) -> Result<(), String> {
     report(board);
     result.map_err(|failure| format!("{failure}\n  replay: {}", replay(arguments, mode, &failure)))
 }
-
-/// How long one seed of a storm takes.
-const ROUND: Duration = Duration::from_millis(500);
 
 /// The seeds, until they or the time are spent.
 #[derive(Clone)]
@@ -153,7 +152,9 @@ fn alone(board: &'static Board, arguments: &Arguments, mut seeds: Seeds, limits:
     let child = Child::fork(|| {
         planted::plant(arguments.bug);
         board.lanes[0].take();
-        seeds.try_for_each(|seed| alone::run(board, seed, arguments.steps)).expect("the arena can be set up");
+        seeds
+            .try_for_each(|seed| alone::run(board, seed, arguments.steps, arguments.bug))
+            .expect("the arena can be set up");
     });
     watch(board, &mut [child.expect("a fork")], limits)
 }

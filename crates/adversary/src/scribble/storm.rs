@@ -13,24 +13,30 @@ use super::fence::{Canary, Fenced};
 use super::file::ArenaFile;
 use super::filter;
 use super::operation::Operation;
+use super::planted::{self, Bug};
 use super::rubbish::Scribbler;
 use super::watch::{Child, Failure, Limits, watch};
 
+/// Larger files are not copied whole.
+const PICTURE_MOST: usize = 1 << 22;
 const PROCESSES: usize = 2;
 const THREADS: usize = 3;
 /// Objects that all victims use, made before the storm.
 const SHARED: usize = 8;
 const CAPACITY: Capacity = Capacity { objects: 64, waiters: 16 };
 
-/// One seed: victims that work for `time` while the scribbler does what the seed says.
-pub fn run(board: &'static Board, seed: u64, time: Duration, limits: Limits) -> Result<(), Failure> {
+/// How long one seed takes.
+const ROUND: Duration = Duration::from_millis(500);
+
+/// One seed: victims that work while the scribbler does what the seed says.
+pub fn run(board: &'static Board, seed: u64, bug: Option<Bug>, limits: Limits) -> Result<(), Failure> {
     board.seed.store(seed);
     let fenced = Fenced::create(CAPACITY).expect("the arena can be set up");
     let shared = objects(&fenced.arena, seed);
     let file = fenced.file(CAPACITY).expect("the file can be mapped once more");
-    let end = Instant::now() + time;
+    let end = Instant::now() + ROUND;
     let mut children: Vec<Child> = (0..PROCESSES)
-        .map(|process| Child::fork(|| victim(board, &fenced, &shared, seed, process, end)).expect("a fork"))
+        .map(|process| Child::fork(|| victim(board, &fenced, &shared, seed, process, end, bug)).expect("a fork"))
         .collect();
     children.push(Child::fork(|| scribbler(board, file, &shared, seed, end)).expect("a fork"));
     watch(board, &mut children, limits)
@@ -42,7 +48,15 @@ fn objects(arena: &Arena, seed: u64) -> Vec<Object> {
     (0..SHARED).filter_map(create).collect()
 }
 
-fn victim(board: &'static Board, fenced: &Fenced, shared: &[Object], seed: u64, process: usize, end: Instant) {
+fn victim(
+    board: &'static Board,
+    fenced: &Fenced,
+    shared: &[Object],
+    seed: u64,
+    process: usize,
+    end: Instant,
+    bug: Option<Bug>,
+) {
     let mut canary = Canary::new().expect("another arena");
     filter::install(&[fenced.range.clone(), canary.range()]).expect("the system calls can be filtered");
     std::thread::scope(|scope| {
@@ -52,6 +66,9 @@ fn victim(board: &'static Board, fenced: &Fenced, shared: &[Object], seed: u64, 
             scope.spawn(move || work(board, &board.lanes[number], &fenced.arena, shared, rng, end));
         }
     });
+    if let Some(bug) = bug {
+        planted::misbehave(bug, fenced, &canary);
+    }
     canary.check();
 }
 
@@ -76,10 +93,12 @@ fn work(board: &Board, lane: &Lane, arena: &Arena, shared: &[Object], mut rng: R
     }
 }
 
-fn scribbler(board: &Board, file: ArenaFile, shared: &[Object], seed: u64, end: Instant) {
+pub fn scribbler(board: &Board, file: ArenaFile, shared: &[Object], seed: u64, end: Instant) {
     let mut rng = Rng::with_seed(!seed);
     let mut scribbler = Scribbler::new(file);
-    scribbler.take_picture();
+    if scribbler.file.length() < PICTURE_MOST {
+        scribbler.take_picture();
+    }
     while Instant::now() < end {
         match rng.u32(0..8) {
             0 => scribbler.hammer(&mut rng, shared, 20_000),

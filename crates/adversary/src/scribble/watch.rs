@@ -17,12 +17,6 @@ pub struct Limits {
     pub late: Duration,
 }
 
-impl Default for Limits {
-    fn default() -> Limits {
-        Limits { work: Duration::from_secs(60), late: Duration::from_secs(10) }
-    }
-}
-
 /// What a victim did that it must not.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Offence {
@@ -77,11 +71,6 @@ impl Child {
             }
             pid => Ok(Child { pid, status: None }),
         }
-    }
-
-    /// Watches a process that was started by other means.
-    pub fn of(child: &std::process::Child) -> Child {
-        Child { pid: child.id() as i32, status: None }
     }
 
     /// Its process number.
