@@ -1,36 +1,41 @@
-//! `ntux-adversary`: what can be done to processes that use ntux, and whether they survive it.
+//! `ntux-adversary`: processes that die, stop and scribble, and what is left of the objects afterwards.
+//!
+//! | module | what it does to its victims |
+//! | --- | --- |
+//! | [`scribble`] | writes rubbish into the arena while they use it |
 
-#[cfg(not(target_os = "linux"))]
-fn main() {
-    eprintln!("ntux-adversary is about Linux processes");
-}
+#![allow(clippy::disallowed_methods, reason = "this is about processes and their memory, not about the core")]
 
 #[cfg(target_os = "linux")]
-fn main() -> std::process::ExitCode {
-    use clap::{Parser, Subcommand};
-    use ntux_adversary::scribble;
+mod scribble;
 
-    /// What can be done to processes that use ntux, and whether they survive it.
-    #[derive(Parser)]
-    struct Cli {
-        #[command(subcommand)]
-        command: Command,
-    }
+use std::process::ExitCode;
 
-    #[derive(Subcommand)]
-    enum Command {
-        /// Write rubbish into an arena while victims use it
-        Scribble(scribble::Arguments),
-        /// The victim of `scribble --mode device`
-        #[command(hide = true)]
-        UseDevice(scribble::device::Program),
-    }
+use clap::{Parser, Subcommand};
 
+/// Kills, stops and scribbles, and looks what is left.
+#[derive(Parser)]
+struct Cli {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Subcommand)]
+enum Command {
+    /// Write rubbish into an arena while others use it
+    #[cfg(target_os = "linux")]
+    Scribble(scribble::Arguments),
+    /// The victim of `scribble --mode device`
+    #[cfg(target_os = "linux")]
+    #[command(hide = true)]
+    UseDevice(scribble::device::Program),
+}
+
+fn main() -> ExitCode {
     match Cli::parse().command {
-        Command::Scribble(arguments) => scribble::run(&arguments),
-        Command::UseDevice(program) => {
-            program.run();
-            std::process::ExitCode::SUCCESS
-        }
+        #[cfg(target_os = "linux")]
+        Command::Scribble(arguments) => arguments.run(),
+        #[cfg(target_os = "linux")]
+        Command::UseDevice(program) => program.run(),
     }
 }

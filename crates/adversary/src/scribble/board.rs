@@ -56,9 +56,11 @@ impl Board {
 
     /// Maps the one behind a descriptor, for as long as the process lives.
     pub fn map(fd: BorrowedFd<'_>) -> io::Result<&'static Board> {
-        let mapping = Box::leak(Box::new(memory::Mapping::new(fd, size_of::<Board>())?));
+        let mapping = memory::Mapping::new(fd, size_of::<Board>())?;
+        let base = mapping.base();
+        std::mem::forget(mapping);
         // SAFETY: the mapping is long enough, page-aligned and never unmapped; every byte pattern is a valid board.
-        Ok(unsafe { mapping.base().cast::<Board>().as_ref() })
+        Ok(unsafe { base.cast::<Board>().as_ref() })
     }
 
     /// Counts what an operation came to.

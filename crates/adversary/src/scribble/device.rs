@@ -6,7 +6,7 @@ use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 use std::os::unix::process::CommandExt;
 use std::path::Path;
-use std::process::Command;
+use std::process::{Command, ExitCode};
 use std::time::{Duration, Instant};
 
 use fastrand::Rng;
@@ -89,7 +89,7 @@ fn open(process: u32, fd: u32) -> io::Result<ArenaFile> {
 
 impl Program {
     /// Opens the device and uses it for a while.
-    pub fn run(&self) {
+    pub fn run(&self) -> ExitCode {
         // SAFETY: the number of a descriptor that this process inherited.
         let board = Board::map(unsafe { BorrowedFd::borrow_raw(self.board) }).expect("a board");
         // SAFETY: a terminated path.
@@ -103,6 +103,7 @@ impl Program {
                 scope.spawn(move || Client { board, lane, device, kept: vec![], rng }.work(end));
             }
         });
+        ExitCode::SUCCESS
     }
 }
 

@@ -13,7 +13,9 @@ use super::file::ArenaFile;
 
 /// Untouchable bytes on either side.
 const GUARD: usize = 1 << 20;
-/// Attempts to have the system map an arena between guards.
+/// Sizes of what fills other gaps: the arena's, twice that, and so on.
+const DOUBLINGS: u32 = 16;
+/// Gaps of one size that are filled at most.
 const ATTEMPTS: u32 = 64;
 
 /// An arena between two ranges of addresses that cannot be read or written.
@@ -21,27 +23,22 @@ pub struct Fenced {
     pub arena: Arena,
     /// Where its bytes are.
     pub range: Range<usize>,
-    guards: [usize; 2],
+    _guards: Guards,
 }
 
 impl Fenced {
     /// Creates an arena and has it mapped into a gap that was left for it.
     pub fn create(capacity: Capacity) -> io::Result<Fenced> {
         let arena = Arena::create(capacity).map_err(refused)?;
-        let length = range(&arena, 0)?.len();
-        // One that landed elsewhere fills another gap, and stays until one is in its place.
-        let mut elsewhere = vec![];
-        for _ in 0..ATTEMPTS {
-            let guards = Guards::around(length)?;
-            let attached = Arena::attach(arena.fd()).map_err(refused)?;
-            let gap = guards.gap();
-            // A filter of system calls compares the halves of an address: all of it in one range of 4 GiB.
-            if range(&attached, gap.start)? == gap && gap.start >> 32 == gap.end >> 32 {
-                return Ok(Fenced { arena: attached, range: gap, guards: guards.keep() });
-            }
-            elsewhere.push(attached);
+        let guards = Guards::around(range(&arena, 0)?.len())?;
+        let gap = guards.gap();
+        let fillers = guards.fill_other_gaps()?;
+        let attached = Arena::attach(arena.fd()).map_err(refused)?;
+        drop(fillers);
+        if range(&attached, gap.start)? != gap {
+            return Err(io::Error::other("the system maps the arena elsewhere than into the gap that was left for it"));
         }
-        Err(io::Error::other("the system maps the arena elsewhere than into the gap that was left for it"))
+        Ok(Fenced { arena: attached, range: gap, _guards: guards })
     }
 
     /// The file, to be scribbled over.
@@ -50,51 +47,70 @@ impl Fenced {
     }
 }
 
-impl Drop for Fenced {
-    fn drop(&mut self) {
-        for guard in self.guards {
-            // SAFETY: reserved by `Guards`, used by nobody.
-            unsafe { libc::munmap(guard as *mut libc::c_void, GUARD) };
-        }
-    }
-}
-
-/// Reserved addresses, with a gap in the middle.
+/// Reserved addresses on either side of a gap.
 struct Guards {
-    base: usize,
-    gap: usize,
+    before: Reserved,
+    after: Reserved,
 }
 
 impl Guards {
     fn around(gap: usize) -> io::Result<Guards> {
-        let (access, kind) = (libc::PROT_NONE, libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE);
-        // SAFETY: a fresh mapping at an address of the system's choice, of which a part is given back at once.
-        unsafe {
-            let base = libc::mmap(std::ptr::null_mut(), gap + 2 * GUARD, access, kind, -1, 0);
-            if base == libc::MAP_FAILED || libc::munmap(base.byte_add(GUARD), gap) != 0 {
-                return Err(io::Error::last_os_error());
-            }
-            Ok(Guards { base: base as usize, gap })
+        let whole = Reserved::new(gap + 2 * GUARD)?;
+        let base = whole.base;
+        // SAFETY: the middle of what was reserved just now, and is used by nobody.
+        if unsafe { libc::munmap((base + GUARD) as *mut libc::c_void, gap) } != 0 {
+            return Err(io::Error::last_os_error());
         }
+        std::mem::forget(whole);
+        let guard = |base| Reserved { base, length: GUARD };
+        Ok(Guards { before: guard(base), after: guard(base + GUARD + gap) })
     }
 
     fn gap(&self) -> Range<usize> {
-        self.base + GUARD..self.base + GUARD + self.gap
+        self.before.base + GUARD..self.after.base
     }
 
-    fn keep(self) -> [usize; 2] {
-        let guards = [self.base, self.gap().end];
-        std::mem::forget(self);
-        guards
+    /// Takes all addresses that the system would rather give out than those of the gap: it begins at the top, so large
+    /// pieces first, until one of the gap's own length lands there.
+    fn fill_other_gaps(&self) -> io::Result<Vec<Reserved>> {
+        let gap = self.gap();
+        let mut fillers = vec![];
+        for doublings in (0..DOUBLINGS).rev() {
+            for _ in 0..ATTEMPTS {
+                let filler = Reserved::new(gap.len() << doublings)?;
+                if filler.base < gap.end {
+                    break;
+                }
+                fillers.push(filler);
+            }
+        }
+        Ok(fillers)
     }
 }
 
-impl Drop for Guards {
-    fn drop(&mut self) {
-        for guard in [self.base, self.gap().end] {
-            // SAFETY: reserved by `around`, used by nobody.
-            unsafe { libc::munmap(guard as *mut libc::c_void, GUARD) };
+/// Addresses that cannot be read or written.
+struct Reserved {
+    base: usize,
+    length: usize,
+}
+
+impl Reserved {
+    fn new(length: usize) -> io::Result<Reserved> {
+        let (access, kind) = (libc::PROT_NONE, libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE);
+        // SAFETY: a fresh mapping at an address of the system's choice.
+        let base = unsafe { libc::mmap(std::ptr::null_mut(), length, access, kind, -1, 0) };
+        if base == libc::MAP_FAILED {
+            Err(io::Error::last_os_error())
+        } else {
+            Ok(Reserved { base: base as usize, length })
         }
+    }
+}
+
+impl Drop for Reserved {
+    fn drop(&mut self) {
+        // SAFETY: reserved by `new`, used by nobody.
+        unsafe { libc::munmap(self.base as *mut libc::c_void, self.length) };
     }
 }
 

@@ -1,7 +1,7 @@
 //! The arena's file as the scribbler sees it: words with names, written without any regard for who uses them.
 
 use std::io;
-use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
+use std::os::fd::{AsRawFd, BorrowedFd, OwnedFd};
 
 use ntux_platform::memory::Mapping;
 use ntux_sync::Capacity;
@@ -32,11 +32,6 @@ impl ArenaFile {
         let end = tables[4].start + tables[4].stride * u64::from(tables[4].count);
         let mapping = Mapping::new(fd, end.next_multiple_of(4096) as usize)?;
         Ok(ArenaFile { fd: fd.try_clone_to_owned()?, mapping, tables, capacity })
-    }
-
-    /// A descriptor of it.
-    pub fn fd(&self) -> BorrowedFd<'_> {
-        self.fd.as_fd()
     }
 
     /// Bytes that are mapped: the whole file.

@@ -21,6 +21,7 @@ const fn high(argument: u32) -> u32 {
 const LOAD: u16 = (libc::BPF_LD | libc::BPF_W | libc::BPF_ABS) as u16;
 const EQUAL: u16 = (libc::BPF_JMP | libc::BPF_JEQ | libc::BPF_K) as u16;
 const AT_LEAST: u16 = (libc::BPF_JMP | libc::BPF_JGE | libc::BPF_K) as u16;
+const ABOVE: u16 = (libc::BPF_JMP | libc::BPF_JGT | libc::BPF_K) as u16;
 const RETURN: u16 = (libc::BPF_RET | libc::BPF_K) as u16;
 
 type Program = Vec<libc::sock_filter>;
@@ -29,8 +30,7 @@ fn step(code: u16, k: u32, jt: u8, jf: u8) -> libc::sock_filter {
     libc::sock_filter { code, jt, jf, k }
 }
 
-/// Installs the filter for this process and all its threads to come. `arenas`: where the arenas are, each within one
-/// range of 4 GiB.
+/// Installs the filter for this process and all its threads to come. `arenas`: where the arenas are.
 pub fn install(arenas: &[Range<usize>]) -> io::Result<()> {
     let mut program = program(arenas);
     let filter = libc::sock_fprog { len: program.len() as u16, filter: program.as_mut_ptr() };
@@ -59,22 +59,30 @@ fn program(arenas: &[Range<usize>]) -> Program {
     program.push(step(EQUAL, FUTEX_WAKE, 2, 0));
     program.push(step(EQUAL, FUTEX_WAIT_BITSET, 1, 0));
     program.push(step(RETURN, libc::SECCOMP_RET_ALLOW, 0, 0));
-    for arena in arenas {
-        program.extend(if_inside(arena, libc::SECCOMP_RET_ALLOW));
+    for piece in arenas.iter().flat_map(pieces) {
+        program.extend(if_inside(&piece, libc::SECCOMP_RET_ALLOW));
     }
     program.push(step(RETURN, libc::SECCOMP_RET_KILL_PROCESS, 0, 0));
     program
 }
 
-/// Ends with `verdict` if the first argument is in the range.
+/// The parts of a range in which all addresses have the same upper half; it is shorter than 4 GiB.
+fn pieces(range: &Range<usize>) -> impl Iterator<Item = Range<usize>> {
+    let border = (range.end - 1) >> 32 << 32;
+    [range.start..border.min(range.end), border.max(range.start)..range.end]
+        .into_iter()
+        .filter(|piece| !piece.is_empty())
+}
+
+/// Ends with `verdict` if the first argument is in the range: its halves are compared one after the other.
 fn if_inside(range: &Range<usize>, verdict: u32) -> [libc::sock_filter; 6] {
-    assert_eq!(range.start >> 32, range.end >> 32, "an arena lies within one range of 4 GiB");
+    let (first, last) = (range.start, range.end - 1);
     [
         step(LOAD, high(0), 0, 0),
-        step(EQUAL, (range.start >> 32) as u32, 0, 4),
+        step(EQUAL, (first >> 32) as u32, 0, 4),
         step(LOAD, low(0), 0, 0),
-        step(AT_LEAST, range.start as u32, 0, 2),
-        step(AT_LEAST, range.end as u32, 1, 0),
+        step(AT_LEAST, first as u32, 0, 2),
+        step(ABOVE, last as u32, 1, 0),
         step(RETURN, verdict, 0, 0),
     ]
 }

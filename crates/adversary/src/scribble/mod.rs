@@ -20,13 +20,15 @@ mod board;
 pub mod device;
 mod face;
 mod fence;
-pub mod file;
+mod file;
 mod filter;
 #[cfg(feature = "explore")]
 mod inside;
 mod operation;
 mod planted;
 mod rubbish;
+#[cfg(test)]
+mod smallest;
 mod storm;
 mod watch;
 
@@ -80,17 +82,19 @@ pub enum Mode {
     Device,
 }
 
-/// Scribbles as the arguments say, and prints the figures.
-pub fn run(arguments: &Arguments) -> ExitCode {
-    let modes = match arguments.mode {
-        Some(mode) => vec![mode],
-        None => vec![Mode::Alone, Mode::Storm, Mode::Device],
-    };
-    match modes.into_iter().try_for_each(|mode| run_mode(arguments, mode)) {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(what) => {
-            println!("FAIL {what}");
-            ExitCode::FAILURE
+impl Arguments {
+    /// Scribbles as the arguments say, and prints the figures.
+    pub fn run(&self) -> ExitCode {
+        let modes = match self.mode {
+            Some(mode) => vec![mode],
+            None => vec![Mode::Alone, Mode::Storm, Mode::Device],
+        };
+        match modes.into_iter().try_for_each(|mode| run_mode(self, mode)) {
+            Ok(()) => ExitCode::SUCCESS,
+            Err(what) => {
+                println!("FAIL {what}");
+                ExitCode::FAILURE
+            }
         }
     }
 }

@@ -1,8 +1,8 @@
 //! The smallest memories that once broke a victim.
-#![cfg(target_os = "linux")]
 
-use ntux_adversary::scribble::file::ArenaFile;
 use ntux_sync::{Arena, Capacity};
+
+use super::file::ArenaFile;
 
 const CAPACITY: Capacity = Capacity { objects: 4, waiters: 4 };
 const OWNER: u32 = 1;
