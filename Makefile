@@ -94,7 +94,7 @@ lint: tools
 unit: tools
 	$(CARGO) test --locked --workspace --exclude ntux-explore
 	$(CARGO) test --locked -p ntux-explore
-	$(CARGO) test --locked -p ntux-adversary --features explore scribble
+	$(CARGO) test --locked -p ntux-adversary --features explore --test scribble
 
 cross: tools
 	@.ci/cross "$(OTHER_TARGETS)" "$(LIBRARIES)"

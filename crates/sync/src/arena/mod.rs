@@ -102,8 +102,8 @@ impl Arena {
         let file = memory::regular_file(fd).map_err(Error::from_io)?.ok_or(Error::NotAnArena)?;
         let capacity = read_capacity(fd)?;
         let layout = Layout::new(capacity).ok_or(Error::NotAnArena)?;
-        let size = memory::size(fd).map_err(Error::from_io)?;
-        if size < layout.length || !memory::cannot_shrink(fd) {
+        // The length last: it stays, once it is known that the file cannot shrink.
+        if !memory::cannot_fault(fd) || memory::size(fd).map_err(Error::from_io)? < layout.length {
             return Err(Error::NotAnArena);
         }
         let length = usize::try_from(layout.length).map_err(|_| Error::Exhausted)?;
