@@ -43,7 +43,9 @@ fn processes_survive_a_storm() {
 fn a_program_survives_what_is_written_into_its_device() {
     let library = build_library();
     let library = library.to_str().expect("a path of text");
-    survives(&["--mode", "device", "--library", library, "--seeds", "3", "--seconds", "120"]);
+    let device = ["--mode", "device", "--library", library, "--seconds", "120"];
+    survives(&[&device[..], &["--seeds", "3"]].concat());
+    notices(&[&device[..], &["--seeds", "1", "--bug", "panic"]].concat(), "a panic");
 }
 
 #[test]

@@ -11,14 +11,15 @@ use std::time::{Duration, Instant};
 
 use fastrand::Rng;
 use ntux_conformance::device::{PATH, WaitArgs, number};
-use ntux_platform::clock;
+use ntux_platform::{clock, memory};
 use ntux_sync::{Capacity, Object};
 
 use super::board::{Board, Lane};
 use super::file::ArenaFile;
 use super::operation::Outcome;
+use super::planted::{self, Bug};
 use super::storm;
-use super::watch::{Child, Failure, Limits, watch};
+use super::watch::{Child, Failure, Limits, Offence, failure, watch};
 
 /// Threads of the program.
 const THREADS: usize = 2;
@@ -28,6 +29,9 @@ const KEPT: usize = 6;
 const ROUND: Duration = Duration::from_millis(500);
 /// How long the program may take to open the device.
 const PATIENCE: Duration = Duration::from_secs(20);
+
+/// Room for what the program says on its standard error, which ends there.
+const COMPLAINTS: usize = 1 << 16;
 
 /// The ioctls that go to an object, and their places among the names of operations.
 const OF_OBJECT: [(u32, u32); 9] = [
@@ -55,13 +59,27 @@ pub struct Program {
     /// Descriptor of the board
     board: i32,
     seed: u64,
+    #[arg(long, value_enum)]
+    bug: Option<Bug>,
 }
 
 /// One seed: the program works while the scribbler does what the seed says.
-pub fn run(board: &'static Board, fd: &OwnedFd, library: &Path, seed: u64, limits: Limits) -> Result<(), Failure> {
+pub fn run(
+    board: &'static Board,
+    fd: &OwnedFd,
+    library: &Path,
+    seed: u64,
+    bug: Option<Bug>,
+    limits: Limits,
+) -> Result<(), Failure> {
     board.seed.store(seed);
     board.device.store(0);
-    let program = Child::fork(|| panic!("the program does not start: {}", command(fd, library, seed).exec()));
+    let complaints = memory::create(c"complaints", COMPLAINTS as u64).expect("a file");
+    let program = Child::fork(|| {
+        let mut command = command(fd, library, seed, bug);
+        command.stderr(complaints.try_clone().expect("a descriptor"));
+        panic!("the program does not start: {}", command.exec());
+    });
     let program = program.expect("a fork");
     let end = Instant::now() + PATIENCE;
     while board.device.load() == 0 && Instant::now() < end {
@@ -70,13 +88,25 @@ pub fn run(board: &'static Board, fd: &OwnedFd, library: &Path, seed: u64, limit
     let file = open(program.id(), board.device.load()).expect("the program has opened the device");
     let shared: Vec<Object> = (0..8).map(|index| Object(1 << 32 | index)).collect();
     let scribbler = Child::fork(|| storm::scribbler(board, file, &shared, seed, Instant::now() + ROUND));
-    watch(board, &mut [program, scribbler.expect("a fork")], limits)
+    watch(board, &mut [program, scribbler.expect("a fork")], limits)?;
+    // The library turns a panic into an error number; the panic's message is what tells.
+    let mut said = vec![0; COMPLAINTS];
+    memory::read_start(complaints.as_fd(), &mut said).expect("the file can be read");
+    let said = String::from_utf8_lossy(&said);
+    match said.contains("panicked") {
+        false => Ok(()),
+        true => {
+            println!("{}", said.trim_end_matches('\0'));
+            Err(failure(board, &board.lanes[0], Offence::Panicked))
+        }
+    }
 }
 
 /// This program, with the library preloaded, in its role as a user of the device.
-fn command(board: &OwnedFd, library: &Path, seed: u64) -> Command {
+fn command(board: &OwnedFd, library: &Path, seed: u64, bug: Option<Bug>) -> Command {
     let mut command = Command::new("/proc/self/exe");
     command.args(["use-device", &board.as_raw_fd().to_string(), &seed.to_string()]);
+    command.args(bug.iter().flat_map(|bug| ["--bug".to_owned(), bug.to_string()]));
     command.env("LD_PRELOAD", library).env("NTUX_DEVICE", "user");
     command
 }
@@ -103,6 +133,9 @@ impl Program {
                 scope.spawn(move || Client { board, lane, device, kept: vec![], rng }.work(end));
             }
         });
+        if self.bug == Some(Bug::Panic) {
+            planted::panic();
+        }
         ExitCode::SUCCESS
     }
 }

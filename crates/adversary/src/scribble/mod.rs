@@ -108,7 +108,7 @@ fn run_mode(arguments: &Arguments, mode: Mode) -> Result<(), String> {
         (Mode::Alone, _) => alone(board, arguments, seeds, limits),
         (Mode::Storm, _) => seeds.clone().try_for_each(|seed| storm::run(board, seed, arguments.bug, limits)),
         (Mode::Device, Some(library)) => {
-            seeds.clone().try_for_each(|seed| device::run(board, &fd, library, seed, limits))
+            seeds.clone().try_for_each(|seed| device::run(board, &fd, library, seed, arguments.bug, limits))
         }
         (Mode::Device, None) => {
             println!("device: left out, no --library was given");

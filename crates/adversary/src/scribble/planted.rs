@@ -30,6 +30,8 @@ pub enum Bug {
     Signal,
     /// The victim wakes a word that is no arena's
     Wake,
+    /// The victim panics, and goes on as if nothing had happened
+    Panic,
 }
 
 impl std::fmt::Display for Bug {
@@ -55,6 +57,11 @@ pub fn plant(bug: Option<Bug>) {
     let _ = bug;
 }
 
+/// A panic that leaves no trace but its message.
+pub fn panic() {
+    let _ = std::panic::catch_unwind(|| panic!("planted"));
+}
+
 /// Does what the victim's bug is; to be called as if it were an operation.
 pub fn misbehave(bug: Bug, fenced: &Fenced, canary: &Canary) {
     static PRIVATE: u32 = 0;
@@ -78,5 +85,6 @@ pub fn misbehave(bug: Bug, fenced: &Fenced, canary: &Canary) {
             futex::wait(&raw const PRIVATE, 1, Deadline::NOW);
             futex::wake(&raw const PRIVATE, 1);
         }
+        Bug::Panic => panic(),
     }
 }

@@ -22,6 +22,8 @@ pub struct Limits {
 pub enum Offence {
     /// It ended by this signal, or with this exit status.
     Crashed { signal: i32, status: i32 },
+    /// A panic that was caught before it ended the process.
+    Panicked,
     /// An operation does not end.
     Endless,
     /// An operation sleeps although its deadline has passed, or although it has none.
@@ -43,6 +45,7 @@ impl std::fmt::Display for Failure {
         let what = match offence {
             Offence::Crashed { signal: 0, status } => format!("the victim ended with status {status}"),
             Offence::Crashed { signal, .. } => format!("the victim was killed by signal {signal}"),
+            Offence::Panicked => "a panic".to_owned(),
             Offence::Endless => "an operation does not end".to_owned(),
             Offence::Asleep => "an operation sleeps beyond its deadline".to_owned(),
         };
@@ -143,7 +146,7 @@ pub fn watch(board: &Board, children: &mut [Child], limits: Limits) -> Result<()
     Ok(())
 }
 
-fn failure(board: &Board, lane: &Lane, offence: Offence) -> Failure {
+pub fn failure(board: &Board, lane: &Lane, offence: Offence) -> Failure {
     let operation = NAMES.get(lane.operation.load() as usize).copied().unwrap_or("?");
     Failure { offence, operation, seed: board.seed.load(), step: lane.step.load() }
 }
