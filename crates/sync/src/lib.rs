@@ -9,6 +9,7 @@
 //! | What does an operation do to a value? | `semaphore`, `mutex`, `event` |
 //! | How does an object reach a waiter? | `signal`, `claim` |
 //! | How does a thread wait? | `waiter`, `wait_any`, `wait_all`, `admission` |
+//! | What if the memory is rubbish? | `arena` (checked views), `fuel` (bounded loops) |
 //! | What if a process dies? | `arena/objects`, `arena/peers`, `arena/descriptor`, and the *Death* part of every file |
 //!
 //! No function here is safe to call from a signal handler that interrupted another one on the same [`Waiter`], except

@@ -77,6 +77,7 @@ fn core(arena: &Arena, operation: &Operation, deadline: Deadline) -> Done {
             Ok(()).into()
         }
         Operation::Attach => attach(arena).into(),
+        Operation::Join => join(arena).into(),
     })
 }
 
@@ -94,6 +95,15 @@ fn descriptor(core: &ntux_sync::Arena, waiter: &ntux_sync::Waiter, new: New) -> 
 fn attach(arena: &Arena) -> Result<()> {
     let again = Arena::attach(arena.fd())?;
     again.with_waiter(|core, _| core.kind(Object(1 << 32 | u64::from(core.capacity().objects - 1))).map(drop))
+}
+
+/// Another attachment registers its process again, takes a place for the thread again, and gives nothing back.
+fn join(arena: &Arena) -> Result<()> {
+    let again = Arena::attach(arena.fd())?;
+    let semaphore = Semaphore::create(&again, 0, 1)?;
+    let request = ntux::Wait::by(1).until(Deadline::NOW);
+    let _ = again.wait_any(&[semaphore.object(), semaphore.object()], request.alert(semaphore.object()));
+    again.close(semaphore.object())
 }
 
 fn rust(arena: &Arena, operation: &Operation, deadline: Deadline) -> Option<Done> {
@@ -207,7 +217,7 @@ fn c(arena: &Arena, operation: &Operation, deadline: Deadline) -> Option<Done> {
             Operation::WaitAny(wait) => c_wait(ntux_wait_any, handle, wait, deadline, word),
             Operation::WaitAll(wait) => c_wait(ntux_wait_all, handle, wait, deadline, word),
             Operation::Attach => c_attach(arena),
-            Operation::CreateDescriptor(_) | Operation::Kind(_) | Operation::Retire => return None,
+            Operation::CreateDescriptor(_) | Operation::Kind(_) | Operation::Retire | Operation::Join => return None,
         }
     };
     assert_ne!(result, PANICKED, "a panic reached the C face in {operation:?}");

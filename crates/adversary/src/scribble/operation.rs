@@ -27,6 +27,8 @@ pub enum Operation {
     Retire,
     /// Attaches the same arena once more and asks it something.
     Attach,
+    /// Attaches it once more and takes part as if it were another process.
+    Join,
 }
 
 /// Arguments of a wait.
@@ -40,7 +42,7 @@ pub struct Wait {
 }
 
 /// The names of the operations, in their order.
-pub const NAMES: [&str; 18] = [
+pub const NAMES: [&str; 19] = [
     "create",
     "create_descriptor",
     "close",
@@ -59,6 +61,7 @@ pub const NAMES: [&str; 18] = [
     "wait_all",
     "retire",
     "attach",
+    "join",
 ];
 
 /// What an operation can come to.
@@ -121,6 +124,7 @@ impl Operation {
             Operation::WaitAll(_) => 15,
             Operation::Retire => 16,
             Operation::Attach => 17,
+            Operation::Join => 18,
         }
     }
 
@@ -132,7 +136,7 @@ impl Operation {
     /// Any operation, mostly on one of `known`.
     pub fn random(rng: &mut Rng, known: &[Object]) -> Operation {
         let object = object(rng, known);
-        match rng.u32(0..40) {
+        match rng.u32(0..41) {
             0..4 => Operation::Create(new(rng)),
             4 => Operation::CreateDescriptor(new(rng)),
             5 => Operation::Close(object),
@@ -150,7 +154,8 @@ impl Operation {
             23..31 => Operation::WaitAny(wait(rng, known)),
             31..38 => Operation::WaitAll(wait(rng, known)),
             38 => Operation::Retire,
-            _ => Operation::Attach,
+            39 => Operation::Attach,
+            _ => Operation::Join,
         }
     }
 

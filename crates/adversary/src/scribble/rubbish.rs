@@ -8,7 +8,7 @@ use ntux_sync::Object;
 use super::file::{ArenaFile, Word};
 
 /// The kinds of scribbles.
-pub const KINDS: [&str; 13] = [
+pub const KINDS: [&str; 14] = [
     "bit",
     "part",
     "word",
@@ -22,7 +22,11 @@ pub const KINDS: [&str; 13] = [
     "resize",
     "header",
     "rewind",
+    "peers",
 ];
+
+/// How often each comes, in the same order.
+const OFTEN: [usize; KINDS.len()] = [6, 12, 4, 6, 2, 4, 6, 6, 6, 2, 2, 2, 6, 1];
 
 /// Where most scribbles go: what a small number of threads and objects uses.
 const NEAR: u32 = 8;
@@ -54,9 +58,8 @@ impl Scribbler {
 
     /// One scribble; its place in [`KINDS`]. `known`: objects that are probably alive.
     pub fn scribble(&mut self, rng: &mut Rng, known: &[Object]) -> usize {
-        const OFTEN: [usize; 32] =
-            [0, 0, 0, 1, 1, 1, 1, 1, 1, 2, 2, 3, 3, 3, 4, 5, 5, 6, 6, 6, 7, 7, 7, 8, 8, 8, 9, 10, 11, 12, 12, 12];
-        let kind = OFTEN[rng.usize(0..OFTEN.len())];
+        let often = OFTEN.iter().enumerate().flat_map(|(kind, &often)| std::iter::repeat_n(kind, often));
+        let kind = often.clone().nth(rng.usize(0..often.count())).expect("one of them");
         match kind {
             0 => self.flip(rng),
             1 => self.part(rng, known),
@@ -70,7 +73,8 @@ impl Scribbler {
             9 => self.hole(rng),
             10 => self.file.resize(*rng.choice(&[0, 1, PAGE, self.file.length() * 2, usize::MAX >> 2]).unwrap_or(&0)),
             11 => self.header(rng),
-            _ => self.rewind(),
+            12 => self.rewind(),
+            _ => self.peers(rng),
         }
         kind
     }
@@ -205,6 +209,20 @@ impl Scribbler {
             _ => rng.u128(..),
         };
         self.write(word, value);
+    }
+
+    /// A table full of processes that are dead, never were, are everybody, or are this one.
+    fn peers(&mut self, rng: &mut Rng) {
+        use std::os::unix::fs::MetadataExt;
+        let namespace = std::fs::metadata("/proc/self/ns/pid").map_or(0, |status| status.ino());
+        let table = self.file.tables()[1];
+        let pids = [0, 1, std::process::id(), 0x3fff_ffff, 0x7fff_ffff, 0x8000_0000, 0xffff_fffe, u32::MAX];
+        let one = pids[rng.usize(0..pids.len())];
+        for index in 0..table.count {
+            let pid = if rng.u32(0..64) == 0 { pids[rng.usize(0..pids.len())] } else { one };
+            let parts = [("pid", pid.into()), ("namespace", namespace.into()), ("start", rng.u128(0..2))];
+            self.file.set(self.file.word_of(&table, index, &table.fields[0], 0), &parts);
+        }
     }
 
     /// A bag whose chunks lead to themselves, to each other, or past the end.

@@ -80,7 +80,11 @@ fn work(board: &Board, lane: &Lane, arena: &Arena, shared: &[Object], mut rng: R
             break;
         }
         lane.step.store(step);
-        let operation = Operation::random(&mut rng, &known);
+        let operation = match Operation::random(&mut rng, &known) {
+            // The filter knows the arena by its addresses.
+            Operation::Join => Operation::Attach,
+            operation => operation,
+        };
         let face = [Face::Core, Face::Rust, Face::C][rng.usize(0..3)];
         let deadline_ns = ntux_platform::clock::monotonic_ns() + u64::from(operation.patience_us()) * 1_000;
         let deadline = Deadline::Monotonic(deadline_ns);
