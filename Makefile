@@ -2,6 +2,7 @@
 #
 #   CARGO_TARGET_DIR    where Cargo builds                target
 #   PREFIX, DESTDIR     where `make install` installs     /usr/local, nothing
+#   SECONDS, SEED       how `make fuzz-scribble` scribbles 60, 1
 
 .DEFAULT_GOAL := help
 SHELL := /bin/sh
@@ -15,6 +16,10 @@ DESTDIR ?=
 
 TARGET_DIR := $(if $(CARGO_TARGET_DIR),$(CARGO_TARGET_DIR),target)
 OUT := out
+# How long, and from where on, `make fuzz-scribble` scribbles.
+SECONDS ?= 60
+SEED ?= 1
+SCRIBBLE := --seconds $(SECONDS) --seed $(SEED)
 DEMO_CFLAGS := -std=gnu11 -O2 -Wall -Wextra -Werror
 
 # What is checked for other systems: everything that is not about the Linux device.
@@ -23,11 +28,12 @@ OTHER_TARGETS := aarch64-unknown-linux-gnu aarch64-apple-darwin
 
 -include crates/capi/install.mk
 
-.PHONY: help tools build demos run planted measurable doctor bench test format lint unit cross install clean
+.PHONY: help tools build demos run planted measurable doctor bench test fuzz-scribble fuzz-scribble-asan format lint \
+	unit cross install clean
 
 help:                   ## This list
-	@sed -n 's/^\([a-z]*\):[^#]*## \(.*\)/  make \1 \2/p' $(firstword $(MAKEFILE_LIST)) | \
-		awk '{ printf "  make %-9s", $$2; for (i = 3; i <= NF; i++) printf " %s", $$i; print "" }'
+	@sed -n 's/^\([a-z-]*\):[^#]*## \(.*\)/  make \1 \2/p' $(firstword $(MAKEFILE_LIST)) | \
+		awk '{ printf "  make %-18s", $$2; for (i = 3; i <= NF; i++) printf " %s", $$i; print "" }'
 
 tools:
 	@.ci/tools
@@ -66,6 +72,15 @@ bench: build            ## Measure ntux beside the other ways to have NT objects
 test: format lint unit cross run planted measurable    ## All tests, checks and both programs of `make run`
 	@echo "make test: all passed"
 
+# Each of the three modes takes SECONDS, twice the first: with what ships, and with scribbles inside the operations.
+fuzz-scribble: tools    ## Write rubbish into shared memory that others use; SECONDS=60, SEED=1
+	$(CARGO) build --profile checked --locked -p ntux-adversary -p ntux-preload
+	$(TARGET_DIR)/checked/ntux-adversary scribble $(SCRIBBLE) --library $(TARGET_DIR)/checked/libntux_preload.so
+	$(CARGO) run --profile checked --locked -p ntux-adversary --features explore -- scribble --mode alone $(SCRIBBLE)
+
+fuzz-scribble-asan: tools    ## The same under AddressSanitizer, which needs a nightly compiler
+	@CARGO=$(CARGO) .ci/asan $(SCRIBBLE)
+
 format: tools
 	$(CARGO) fmt --all --check
 	$(CARGO) fmt --check --manifest-path demo/ntsync-crate/Cargo.toml
@@ -74,10 +89,12 @@ format: tools
 lint: tools
 	$(CARGO) clippy --locked --workspace --exclude ntux-explore --all-targets -- -D warnings
 	$(CARGO) clippy --locked -p ntux-explore --all-targets -- -D warnings
+	$(CARGO) clippy --locked -p ntux-adversary --features explore --all-targets -- -D warnings
 
 unit: tools
 	$(CARGO) test --locked --workspace --exclude ntux-explore
 	$(CARGO) test --locked -p ntux-explore
+	$(CARGO) test --locked -p ntux-adversary --features explore --test scribble
 
 cross: tools
 	@.ci/cross "$(OTHER_TARGETS)" "$(LIBRARIES)"

@@ -119,7 +119,26 @@ fn owned(fd: libc::c_int) -> io::Result<OwnedFd> {
     Ok(unsafe { OwnedFd::from_raw_fd(fd) })
 }
 
-/// Whether the file can never become shorter, so that a mapping of it cannot fault.
+/// Whether a mapping of the file can never fault: it cannot become shorter, and its pages are ordinary ones. (Of huge pages
+/// the system may have no other, once somebody has given one back.)
+pub fn cannot_fault(fd: BorrowedFd<'_>) -> bool {
+    #[cfg(target_os = "linux")]
+    {
+        let mut system = core::mem::MaybeUninit::<libc::statfs>::uninit();
+        // SAFETY: a borrowed, hence open, descriptor, and a place for the answer, which is whole when the call returns 0.
+        let of_huge_pages = unsafe {
+            libc::fstatfs(fd.as_raw_fd(), system.as_mut_ptr()) != 0
+                || system.assume_init().f_type == libc::HUGETLBFS_MAGIC
+        };
+        cannot_shrink(fd) && !of_huge_pages
+    }
+    #[cfg(not(target_os = "linux"))]
+    {
+        cannot_shrink(fd)
+    }
+}
+
+/// Whether the file can never become shorter.
 pub fn cannot_shrink(fd: BorrowedFd<'_>) -> bool {
     #[cfg(target_os = "linux")]
     {

@@ -6,6 +6,9 @@
 //! sends the wake. The C library owns the head; its own pending operation, if a signal handler finds one there, is put
 //! back afterwards.
 //!
+//! What the kernel is told lies in the thread's own memory and names a word whose index was checked: whoever writes to the
+//! shared memory decides at most what that one word holds.
+//!
 //! Where there is no robust list (macOS; Android's filter) the calls do nothing: a killed waker then delays that one
 //! wake until somebody touches the object.
 

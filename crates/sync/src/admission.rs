@@ -58,7 +58,7 @@ use crate::ticket::{Attempt, EVERYTHING, State, Ticket, WaiterWord};
 use crate::wait_any::acquired;
 use crate::waiter::Waiter;
 use crate::word::{Claimant, ObjectWord, WA};
-use crate::{Error, Object, RETRIES, Result, mutex};
+use crate::{Error, Object, Result, mutex};
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Phase {
@@ -273,7 +273,7 @@ impl Arena {
 
     /// Waits for its turn by helping others; `make` may give up meanwhile.
     fn admit(&self, waiter: &Waiter, make: impl Fn(u32) -> Option<Admission>) -> Result<Option<u32>> {
-        for _ in 0..RETRIES {
+        while waiter.fuel.round() {
             let seen = self.admission();
             if seen.phase() != Phase::Idle {
                 self.help_operation(waiter, seen.operation())?;
@@ -291,7 +291,7 @@ impl Arena {
 
     /// Carries an operation on until it is over.
     fn help_operation(&self, waiter: &Waiter, operation: u32) -> Result<()> {
-        for _ in 0..RETRIES {
+        while waiter.fuel.round() {
             let seen = self.admission();
             if seen.operation() != operation {
                 return Ok(());
@@ -309,7 +309,7 @@ impl Arena {
 
     /// Carries on whatever names this waiter.
     pub(crate) fn help_admission_of(&self, waiter: &Waiter, index: u32) -> Result<()> {
-        for _ in 0..RETRIES {
+        while waiter.fuel.round() {
             let seen = self.admission();
             if !seen.names(index) {
                 return Ok(());
@@ -427,7 +427,7 @@ impl Arena {
     ) -> Option<(u32, Ticket)> {
         let object = slot.resident(index);
         let mut first: Option<(u32, Ticket)> = None;
-        for place in self.bag(slot) {
+        for place in self.bag(waiter, slot) {
             let Some(entry) = place.entry().filter(|entry| entry.is_all()) else {
                 continue;
             };
@@ -467,9 +467,9 @@ impl Arena {
             // Also if its alert satisfied it: it is passed over then, so it must run (C4).
             (State::Satisfied, _) if same_epoch => {
                 self.pay(waiter, candidate, word);
-                self.conclude_attempt(seen, candidate, word.argument() == EVERYTHING)
+                self.conclude_attempt(waiter, seen, candidate, word.argument() == EVERYTHING)
             }
-            _ => self.conclude_attempt(seen, candidate, false),
+            _ => self.conclude_attempt(waiter, seen, candidate, false),
         }
     }
 
@@ -524,7 +524,11 @@ impl Arena {
             Claimant::Nobody => Claimant::All,
             Claimant::Origin => Claimant::Origin,
             Claimant::All | Claimant::OriginIdle => {
-                self.help_admitted(waiter, object.index(), word)?;
+                // O-adm. Not of this attempt, so an orphan (I-adm-3). Nobody is helped here: in a memory of rubbish the
+                // operation to be helped could be the one that this attempt belongs to, and so on without end.
+                if self.admission() == seen {
+                    slot.exchange(word, word.unclaimed());
+                }
                 return Ok(Claim::LookAgain);
             }
             _ => {
@@ -546,12 +550,12 @@ impl Arena {
     }
 
     /// Consumes what a successful attempt holds, or gives back what a failed one does; then the attempt is over.
-    fn conclude_attempt(&self, seen: Admission, candidate: &WaiterSlot, taken: bool) -> Result<()> {
+    fn conclude_attempt(&self, waiter: &Waiter, seen: Admission, candidate: &WaiterSlot, taken: bool) -> Result<()> {
         let owner = candidate.owner();
         for entry in candidate.list.iter().take(candidate.count()) {
             let index = Object(entry.load()).index();
             if let Some(slot) = self.object_slot(index)
-                && !self.conclude_object(seen, slot, owner, taken)?
+                && !self.conclude_object(waiter, seen, slot, owner, taken)?
             {
                 return Ok(());
             }
@@ -562,8 +566,15 @@ impl Arena {
     }
 
     /// False when the operation has gone on without us.
-    fn conclude_object(&self, seen: Admission, slot: &ObjectSlot, owner: u32, taken: bool) -> Result<bool> {
-        for _ in 0..RETRIES {
+    fn conclude_object(
+        &self,
+        waiter: &Waiter,
+        seen: Admission,
+        slot: &ObjectSlot,
+        owner: u32,
+        taken: bool,
+    ) -> Result<bool> {
+        while waiter.fuel.round() {
             let word = slot.load();
             let is_held = match word.claimant() {
                 Claimant::All => word.tag() == seen.tag(),
@@ -603,7 +614,7 @@ impl Arena {
             return Ok(());
         }
         // While the object is claimed as origin nobody raises the flag, so an empty bag means that it is stale.
-        let next = match self.bag(slot).any(|place| place.entry().is_some_and(|entry| entry.is_all())) {
+        let next = match self.bag(waiter, slot).any(|place| place.entry().is_some_and(|entry| entry.is_all())) {
             true => word.unclaimed(),
             false => word.unclaimed().without(WA),
         };

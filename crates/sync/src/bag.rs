@@ -28,6 +28,7 @@ use crate::arena::Arena;
 use crate::arena::format::{BAG_CHUNK, BAG_INLINE, Chunk, ObjectSlot, WaiterSlot};
 use crate::planted::{Bug, planted};
 use crate::ticket::{State, Ticket, WaiterWord};
+use crate::waiter::Waiter;
 use crate::{Error, Object, Result};
 
 const POSITION_MASK: u64 = 0x7f;
@@ -97,11 +98,14 @@ impl Place<'_> {
 }
 
 impl Arena {
-    /// Every place of a bag, at most as many as all chunks have: a chain that somebody bent into a ring ends there.
-    pub(crate) fn bag<'a>(&'a self, slot: &'a ObjectSlot) -> impl Iterator<Item = Place<'a>> {
+    /// Every place of a bag, at most as many as all chunks have, or as the fuel lasts for: a chain that somebody bent into a
+    /// ring ends there.
+    pub(crate) fn bag<'a>(&'a self, waiter: &Waiter, slot: &'a ObjectSlot) -> impl Iterator<Item = Place<'a>> {
+        let bound = if planted(Bug::EndlessBag) { usize::MAX } else { self.chunk_count() as usize };
+        let lasts = |_: &&Chunk| waiter.fuel.chunk() || planted(Bug::EndlessBag);
         let first = self.next_chunk(&slot.chunk);
         let chunks = std::iter::successors(first, |chunk| self.next_chunk(&chunk.next));
-        let chained = chunks.take(self.chunk_count() as usize).flat_map(|chunk| chunk.bag.iter().take(CHUNK_USED));
+        let chained = chunks.take(bound).take_while(lasts).flat_map(|chunk| chunk.bag.iter().take(CHUNK_USED));
         slot.bag.iter().take(INLINE_USED).chain(chained).map(Place)
     }
 
@@ -117,13 +121,13 @@ impl Arena {
     /// Puts an entry into the bag of an object.
     ///
     /// Errors: `Exhausted` when the bag is full and no chunk is left.
-    pub(crate) fn put<'a>(&'a self, slot: &'a ObjectSlot, entry: Entry) -> Result<Place<'a>> {
-        loop {
-            if let Some(place) = self.bag(slot).find(|place| place.entry().is_none() && place.put(0, entry)) {
+    pub(crate) fn put<'a>(&'a self, waiter: &Waiter, slot: &'a ObjectSlot, entry: Entry) -> Result<Place<'a>> {
+        while waiter.fuel.round() {
+            if let Some(place) = self.bag(waiter, slot).find(|place| place.entry().is_none() && place.put(0, entry)) {
                 return Ok(place);
             }
             // Full. Entries whose epoch is over can give way, before the bag grows.
-            let mut places = self.bag(slot);
+            let mut places = self.bag(waiter, slot);
             let over =
                 places.find(|place| place.entry().is_some_and(|old| !self.is_current(old) && place.put(old.0, entry)));
             if let Some(place) = over {
@@ -131,6 +135,7 @@ impl Arena {
             }
             self.grow(slot)?;
         }
+        Err(Error::Corrupt)
     }
 
     /// Adds a chunk at the end of a bag's chain, or finds that somebody else did.

@@ -52,7 +52,7 @@ use crate::planted::{Bug, planted};
 use crate::ticket::{EVERYTHING, State, Ticket, WaiterWord};
 use crate::waiter::Waiter;
 use crate::word::{BROADCAST, Claimant, ObjectWord, PULSE, W};
-use crate::{Error, RETRIES, Result, mutex};
+use crate::{Error, Result, mutex};
 
 /// Passes over a bag in which a scan looks at the oldest entries only, before it looks at all of them in one.
 const STALE_TOLERATED: u32 = 32;
@@ -134,7 +134,7 @@ impl Arena {
         ahead: &mut Ahead<'a>,
     ) -> Result<ObjectWord> {
         let mut seen = seen;
-        for _ in 0..RETRIES {
+        while waiter.fuel.round() {
             seen = match seen.claimant() {
                 Claimant::Nobody => return Ok(seen),
                 Claimant::All | Claimant::Origin | Claimant::OriginIdle => self.help_admitted(waiter, index, seen)?,
@@ -191,7 +191,7 @@ impl Arena {
 
     /// Whether the claim with this tag was granted; makes the decision if it is open, and sends the wake.
     fn decide(&self, waiter: &Waiter, slot: &WaiterSlot, tag: u32, object: u32, abandoned: bool) -> Result<bool> {
-        for _ in 0..RETRIES {
+        while waiter.fuel.round() {
             let seen = slot.load();
             if seen.ticket().tag() != tag {
                 return Ok(false);
@@ -303,7 +303,7 @@ impl Arena {
                     return Scan { candidate: Some((entry.waiter(), entry.ticket())), anyone: true };
                 }
             }
-            if !ahead.gather(self.bag(slot), kind == Kind::ManualEvent && word.has(BROADCAST)) {
+            if !ahead.gather(self.bag(waiter, slot), kind == Kind::ManualEvent && word.has(BROADCAST)) {
                 return Scan { candidate: None, anyone: false };
             }
         }
@@ -326,7 +326,7 @@ impl Arena {
 
     fn scan_each(&self, waiter: &Waiter, index: u32, slot: &ObjectSlot, kind: Kind, word: ObjectWord) -> Scan {
         let mut scan = Scan { candidate: None, anyone: false };
-        for place in self.bag(slot) {
+        for place in self.bag(waiter, slot) {
             let Some(entry) = place.entry().filter(|entry| !entry.is_all()) else { continue };
             let is_later = |(_, first): (u32, Ticket)| {
                 if planted(Bug::Lifo) { entry.ticket().is_before(first) } else { first.is_before(entry.ticket()) }

@@ -9,6 +9,7 @@
 //! | What does an operation do to a value? | `semaphore`, `mutex`, `event` |
 //! | How does an object reach a waiter? | `signal`, `claim` |
 //! | How does a thread wait? | `waiter`, `wait_any`, `wait_all`, `admission` |
+//! | What if the memory is rubbish? | `arena` (checked views), `fuel` (bounded loops) |
 //! | What if a process dies? | `arena/objects`, `arena/peers`, `arena/descriptor`, and the *Death* part of every file |
 //!
 //! No function here is safe to call from a signal handler that interrupted another one on the same [`Waiter`], except
@@ -20,6 +21,7 @@ mod bag;
 mod claim;
 mod error;
 mod event;
+mod fuel;
 mod mutex;
 mod patience;
 pub mod planted;
@@ -36,16 +38,16 @@ mod word;
 #[cfg(target_os = "linux")]
 pub use arena::descriptor::Identity;
 pub use arena::objects::Kind;
-pub use arena::{Arena, Capacity};
+pub use arena::{Arena, Capacity, fields};
 pub use error::{Error, Result};
 pub use ntux_platform::clock::Deadline;
 pub use ntux_platform::memory::FileId;
 pub use request::WAIT_MAX;
 pub use waiter::Waiter;
 
-/// Most rounds of a loop that ends sooner unless other threads get on with their work in between. Whoever reaches it looks
-/// at memory that somebody scribbles over.
-const RETRIES: u32 = 1 << 24;
+/// Most rounds of a loop over one word, which ends sooner unless other threads change that word in between. Whoever reaches
+/// it looks at memory that somebody scribbles over. For loops with more in them see [`fuel`].
+const RETRIES: u32 = 1 << 20;
 
 /// An object of an arena, as a plain number: it means the same in every process that attached the arena. Never 0.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]

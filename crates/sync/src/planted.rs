@@ -36,6 +36,10 @@ pub enum Bug {
     GrowBlind,
     /// A signal ignores that somebody waits for several objects.
     WaitAllUnseen,
+    /// The number of a waiter is believed, whoever wrote it.
+    NoIndexCheck,
+    /// A chain of chunks is followed as long as it goes on.
+    EndlessBag,
 }
 
 #[cfg(feature = "explore")]

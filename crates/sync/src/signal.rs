@@ -25,7 +25,7 @@ use crate::claim::Ahead;
 use crate::planted::{Bug, planted};
 use crate::waiter::Waiter;
 use crate::word::{Claimant, ObjectWord, W, WA};
-use crate::{Error, MutexState, Object, RETRIES, Result, event, mutex, semaphore};
+use crate::{Error, MutexState, Object, Result, event, mutex, semaphore};
 
 /// An operation that changes one object.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -95,8 +95,9 @@ impl Arena {
 
     #[cold]
     fn signal_slowly(&self, waiter: &Waiter, object: Object, signal: Signal) -> Result<u32> {
+        waiter.fuel.fill();
         let slot = self.object_slot(object.index()).ok_or(Error::NoSuchObject)?;
-        for _ in 0..RETRIES {
+        while waiter.fuel.round() {
             let seen = slot.load();
             let kind = slot.kind_if_live(object).ok_or(Error::NoSuchObject)?;
             if seen.is_claimed() {
@@ -134,7 +135,7 @@ impl Arena {
     /// The word of an object at rest, helped if necessary, and its slot and kind.
     fn at_rest(&self, waiter: &Waiter, object: Object) -> Result<(&ObjectSlot, Kind, ObjectWord)> {
         let slot = self.object_slot(object.index()).ok_or(Error::NoSuchObject)?;
-        for _ in 0..RETRIES {
+        while waiter.fuel.round() {
             let seen = slot.load();
             let kind = slot.kind_if_live(object).ok_or(Error::NoSuchObject)?;
             if !seen.is_claimed() {
@@ -157,6 +158,7 @@ impl Arena {
     ///
     /// Errors: `NoSuchObject`, `Invalid` (another kind).
     pub fn semaphore_read(&self, waiter: &Waiter, object: Object) -> Result<(u32, u32)> {
+        waiter.fuel.fill();
         match self.at_rest(waiter, object)? {
             (slot, Kind::Semaphore, word) => Ok((word.value(), semaphore::max(&slot.extra))),
             _ => Err(Error::Invalid),
@@ -182,7 +184,8 @@ impl Arena {
     ///
     /// Errors: `NoSuchObject`, `Invalid` (another kind).
     pub fn mutex_read(&self, waiter: &Waiter, object: Object) -> Result<MutexState> {
-        for _ in 0..RETRIES {
+        waiter.fuel.fill();
+        while waiter.fuel.round() {
             let (slot, Kind::Mutex, word) = self.at_rest(waiter, object)? else {
                 return Err(Error::Invalid);
             };
@@ -223,6 +226,7 @@ impl Arena {
     ///
     /// Errors: `NoSuchObject`, `Invalid` (another kind).
     pub fn event_read(&self, waiter: &Waiter, object: Object) -> Result<(bool, bool)> {
+        waiter.fuel.fill();
         match self.at_rest(waiter, object)? {
             (_, kind, word) if kind.is_event() => Ok((kind == Kind::ManualEvent, word.value() != 0)),
             _ => Err(Error::Invalid),

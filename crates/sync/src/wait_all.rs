@@ -23,7 +23,7 @@ use crate::ticket::State;
 use crate::wait_any::{Look, Registered, failure, leave, outcome};
 use crate::waiter::{End, Epoch, Waiter};
 use crate::word::WA;
-use crate::{Error, Object, RETRIES, Result, Satisfied};
+use crate::{Error, Object, Result, Satisfied};
 
 impl Arena {
     /// Waits until all of `objects` are available to `owner` at the same time and acquires them in one step; the index is
@@ -38,6 +38,7 @@ impl Arena {
         owner: u32,
         deadline: Deadline,
     ) -> Result<Satisfied> {
+        waiter.fuel.fill();
         let request = Request::new(objects, alert, owner)?;
         self.check(&request)?;
         if request.has_repeats() {
@@ -46,7 +47,7 @@ impl Arena {
         if objects.is_empty() {
             return Ok(Satisfied { index: 0, abandoned: false });
         }
-        for _ in 0..RETRIES {
+        while waiter.fuel.round() {
             if let Some(satisfied) = self.wait_all_once(waiter, &request, deadline)? {
                 return Ok(satisfied);
             }
@@ -114,7 +115,7 @@ impl Arena {
         for (position, &object) in request.objects().iter().enumerate() {
             let slot = self.object_slot(object.index()).ok_or(Error::Invalid)?;
             let entry = Entry::new(epoch.index, epoch.ticket, position, true);
-            places[position] = Some((self.put(slot, entry)?, entry));
+            places[position] = Some((self.put(epoch.waiter, slot, entry)?, entry));
             self.raise_all(epoch, object)?;
         }
         Ok(())
@@ -123,7 +124,7 @@ impl Arena {
     /// Raises `WA`. A closed object needs no flag: nobody signals it.
     fn raise_all(&self, epoch: &Epoch<'_>, object: Object) -> Result<()> {
         let slot = self.object_slot(object.index()).ok_or(Error::Invalid)?;
-        for _ in 0..RETRIES {
+        while epoch.waiter.fuel.round() {
             let seen = slot.load();
             if slot.kind_if_live(object).is_none() {
                 return Ok(());

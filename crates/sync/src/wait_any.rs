@@ -41,7 +41,7 @@ use crate::request::Request;
 use crate::ticket::State;
 use crate::waiter::{End, Epoch, Waiter};
 use crate::word::{Claimant, ObjectWord, W, WA};
-use crate::{Error, Object, RETRIES, Result, Satisfied, mutex};
+use crate::{Error, Object, Result, Satisfied, mutex};
 
 /// What a wait finds when it looks at an object.
 pub(crate) enum Look {
@@ -106,9 +106,10 @@ impl Arena {
 
     #[inline(never)]
     fn wait_any_slowly(&self, waiter: &Waiter, request: &Request<'_>, deadline: Deadline) -> Result<Satisfied> {
+        waiter.fuel.fill();
         self.check(request)?;
         let mut patient = true;
-        for _ in 0..RETRIES {
+        while waiter.fuel.round() {
             let mut versions = [0; LIST_MAX];
             let found = self.look_at_all(waiter, request, &mut versions)?;
             let satisfied = match found {
@@ -142,7 +143,7 @@ impl Arena {
     /// Looks at one object, after helping it to rest.
     pub(crate) fn look(&self, waiter: &Waiter, object: Object, owner: u32) -> Result<Look> {
         let slot = self.object_slot(object.index()).ok_or(Error::Invalid)?;
-        for _ in 0..RETRIES {
+        while waiter.fuel.round() {
             let seen = slot.load();
             let Some(kind) = slot.kind_if_live(object) else {
                 return Ok(Look::Unavailable(seen));
@@ -300,11 +301,11 @@ impl Arena {
             let slot = self.object_slot(object.index()).ok_or(Error::Invalid)?;
             let entry = Entry::new(epoch.index, epoch.ticket, position, false);
             if !planted(Bug::FlagFirst) {
-                places[position] = Some((self.put(slot, entry)?, entry));
+                places[position] = Some((self.put(epoch.waiter, slot, entry)?, entry));
             }
             self.raise_or_claim(epoch, slot, object, request.owner)?;
             if planted(Bug::FlagFirst) {
-                places[position] = Some((self.put(slot, entry)?, entry));
+                places[position] = Some((self.put(epoch.waiter, slot, entry)?, entry));
             }
             if !epoch.is_open() {
                 return Ok(());
@@ -315,7 +316,7 @@ impl Arena {
 
     /// Raises `W`, or claims the object for the waiter itself if it is available.
     fn raise_or_claim(&self, epoch: &Epoch<'_>, slot: &ObjectSlot, object: Object, owner: u32) -> Result<()> {
-        for _ in 0..RETRIES {
+        while epoch.waiter.fuel.round() {
             match self.look(epoch.waiter, object, owner)? {
                 Look::Unavailable(_) if slot.kind_if_live(object).is_none() => return Ok(()),
                 Look::Unavailable(seen) => {

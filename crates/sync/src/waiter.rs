@@ -32,6 +32,7 @@ use crate::arena::format::WaiterSlot;
 use crate::arena::peers::Census;
 use crate::arena::pool::Pool;
 use crate::claim::satisfied_by;
+use crate::fuel::Fuel;
 use crate::patience::Patience;
 use crate::request::Request;
 use crate::ticket::{State, Ticket, WaiterWord};
@@ -63,6 +64,7 @@ pub struct Waiter {
     stepped_aside: Cell<bool>,
     thread_id: Cell<u32>,
     sleeps: Cell<u64>,
+    pub(crate) fuel: Fuel,
     pub(crate) before_queueing: Patience,
     before_sleeping: Patience,
     /// Words that this thread left behind, by object.
@@ -225,7 +227,7 @@ impl Epoch<'_> {
     /// Sleeps until the wait is decided, or withdraws it when its deadline passes.
     pub(crate) fn sleep(&self, deadline: Deadline) -> End {
         self.waiter.before_sleeping.spend(self.arena.looks_before_sleeping(), || self.end().map(|_| true));
-        for _ in 0..RETRIES {
+        while self.waiter.fuel.round() {
             let seen = self.load();
             if let Some(end) = self.end() {
                 return end;
@@ -234,11 +236,14 @@ impl Epoch<'_> {
                 continue;
             }
             self.waiter.sleeps.set(self.waiter.sleeps.get() + 1);
-            let address = self.slot.word.futex_address();
-            let woken = futex::wait(address, seen.parked().futex(), deadline);
+            let (address, expected) = (self.slot.word.futex_address(), seen.parked().futex());
+            let woken = futex::wait(address, expected, deadline);
             // A word that never holds still would keep the kernel from looking at the deadline.
             if woken == Woken::TimedOut || (self.is_open() && deadline.passed()) {
                 self.withdraw();
+            } else if self.load().futex() == expected {
+                // Woken by a signal, or for nothing: a long wait may see any number of them.
+                self.waiter.fuel.fill();
             }
         }
         End::Nothing
@@ -268,6 +273,7 @@ impl Arena {
             stepped_aside: Cell::new(false),
             thread_id: Cell::new(0),
             sleeps: Cell::new(0),
+            fuel: Fuel::default(),
             before_queueing: Patience::default(),
             before_sleeping: Patience::default(),
             memory: Default::default(),
@@ -347,6 +353,7 @@ impl Arena {
     pub(crate) fn bury_waiters(&self, peer: u32) -> Result<()> {
         let pool = self.waiter_pool();
         let undertaker = self.waiter();
+        undertaker.fuel.fill();
         for index in 0..pool.used() {
             let slot = self.waiter_slot(index).ok_or(Error::Corrupt)?;
             let holder = slot.holder.load();
@@ -376,7 +383,7 @@ impl Arena {
         request: Option<&Request<'_>>,
     ) -> Result<Epoch<'a>> {
         let (index, slot) = self.enroll(waiter)?;
-        let ticket = self.draw();
+        let ticket = self.draw()?;
         if let Some(request) = request {
             slot.wait.store(u64::from(request.owner) << 32 | request.objects().len() as u64);
             for (word, object) in slot.list.iter().zip(request.iter()) {
@@ -398,12 +405,8 @@ impl Arena {
     }
 
     /// The next ticket. Number 0 is left out: an empty place of a bag is 0.
-    fn draw(&self) -> Ticket {
-        loop {
-            let ticket = Ticket::new(self.header().ticket.0.fetch_add(1).wrapping_add(1));
-            if ticket.number() != 0 {
-                return ticket;
-            }
-        }
+    fn draw(&self) -> Result<Ticket> {
+        let mut drawn = (0..RETRIES).map(|_| Ticket::new(self.header().ticket.0.fetch_add(1).wrapping_add(1)));
+        drawn.find(|ticket| ticket.number() != 0).ok_or(Error::Corrupt)
     }
 }

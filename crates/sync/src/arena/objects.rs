@@ -310,6 +310,7 @@ impl Arena {
     }
 
     pub(crate) fn create_object(&self, waiter: &Waiter, start: Start, custody: Custody<'_>) -> Result<Object> {
+        waiter.fuel.fill();
         let peer = self.peer()?;
         let pool = self.object_pool();
         let take = |index| self.build(index, peer);

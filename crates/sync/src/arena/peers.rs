@@ -40,7 +40,9 @@ impl Arena {
         if let Some(index) = find(mine) {
             return Ok(index);
         }
-        while let Some(index) = find(Pair::default()) {
+        // An entry that somebody else took stays taken: so often, at most, can another one be faster.
+        for _ in 0..PEERS_MAX {
+            let Some(index) = find(Pair::default()) else { break };
             let word = self.peer_word(index).ok_or(Error::Corrupt)?;
             if word.compare_exchange(Pair::default(), mine).is_ok() {
                 return Ok(index);

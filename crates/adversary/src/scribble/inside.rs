@@ -1,0 +1,84 @@
+//! Scribbles in the middle of an operation.
+
+use std::cell::{Cell, RefCell};
+
+use fastrand::Rng;
+use ntux_platform::explore::{Access, Scheduler, install};
+use ntux_sync::Object;
+
+use super::board::Board;
+use super::rubbish::Scribbler;
+
+/// Of the shared accesses of an operation, the first so many may have a scribble before them.
+const SPAN: u32 = 200;
+/// Scribbles in one operation at most.
+const MOST: usize = 4;
+
+/// Called by the core before every shared access of the thread.
+struct Between {
+    scribbler: RefCell<Scribbler>,
+    rng: RefCell<Rng>,
+    known: Vec<Object>,
+    board: &'static Board,
+    accesses: Cell<u32>,
+    /// Numbers of the accesses that have a scribble before them, the next one last.
+    when: RefCell<Vec<u32>>,
+}
+
+impl Scheduler for Between {
+    fn step(&self, _: Access) {
+        let access = self.accesses.get();
+        self.accesses.set(access.saturating_add(1));
+        if self.when.borrow().last() == Some(&access) {
+            self.when.borrow_mut().pop();
+            // The harness's own words are shared too.
+            install(None);
+            let kind = self.scribbler.borrow_mut().scribble(&mut self.rng.borrow_mut(), &self.known);
+            self.board.scribbles[kind].fetch_add(1);
+            install(Some(lasting(self)));
+        }
+    }
+
+    /// The deadline passes at once.
+    fn sleep(&self, _: usize, _: u32, has_deadline: bool) -> bool {
+        assert!(has_deadline, "a wait without a deadline would sleep for ever");
+        false
+    }
+
+    fn wake(&self, _: usize, _: u32) -> u32 {
+        0
+    }
+}
+
+/// # Note
+/// The scheduler is installed by [`with_scribbles`] only, which takes it out again before it is dropped.
+fn lasting(between: &Between) -> &'static dyn Scheduler {
+    let between: *const Between = between;
+    // SAFETY: see the note: nobody uses the reference after `with_scribbles` has returned.
+    unsafe { &*between }
+}
+
+/// Does `work` while a few scribbles come in between.
+pub fn with_scribbles<R>(
+    rng: &mut Rng,
+    scribbler: Scribbler,
+    known: &[Object],
+    board: &'static Board,
+    work: impl FnOnce() -> R,
+) -> (R, Scribbler) {
+    let mut when: Vec<u32> = (0..rng.usize(0..=MOST)).map(|_| rng.u32(0..SPAN) >> rng.u32(0..6)).collect();
+    when.sort_unstable_by(|one, other| other.cmp(one));
+    when.dedup();
+    let between = Between {
+        scribbler: RefCell::new(scribbler),
+        rng: RefCell::new(rng.fork()),
+        known: known.to_vec(),
+        board,
+        accesses: Cell::new(0),
+        when: RefCell::new(when),
+    };
+    install(Some(lasting(&between)));
+    let result = work();
+    install(None);
+    (result, between.scribbler.into_inner())
+}

@@ -1,0 +1,210 @@
+//! What victims do: every operation of the core, with arguments that make sense and others that do not.
+
+use fastrand::Rng;
+use ntux_sync::{New, Object, WAIT_MAX};
+
+/// One call.
+#[derive(Clone, Debug)]
+pub enum Operation {
+    Create(New),
+    /// An object behind a descriptor, which is then closed.
+    CreateDescriptor(New),
+    Close(Object),
+    Adopt(Object),
+    Kind(Object),
+    Release(Object, u32),
+    SemaphoreRead(Object),
+    Unlock(Object, u32),
+    Kill(Object, u32),
+    MutexRead(Object),
+    Set(Object),
+    Reset(Object),
+    Pulse(Object),
+    EventRead(Object),
+    WaitAny(Wait),
+    WaitAll(Wait),
+    /// Gives the thread's place back.
+    Retire,
+    /// Attaches the same arena once more and asks it something.
+    Attach,
+    /// Attaches it once more and takes part as if it were another process.
+    Join,
+}
+
+/// Arguments of a wait.
+#[derive(Clone, Debug)]
+pub struct Wait {
+    pub objects: Vec<Object>,
+    pub alert: Option<Object>,
+    pub owner: u32,
+    /// How long it may sleep; 0: one attempt.
+    pub patience_us: u32,
+}
+
+/// The names of the operations, in their order.
+pub const NAMES: [&str; 19] = [
+    "create",
+    "create_descriptor",
+    "close",
+    "adopt",
+    "kind",
+    "release",
+    "semaphore_read",
+    "unlock",
+    "kill",
+    "mutex_read",
+    "set",
+    "reset",
+    "pulse",
+    "event_read",
+    "wait_any",
+    "wait_all",
+    "retire",
+    "attach",
+    "join",
+];
+
+/// What an operation can come to.
+pub const OUTCOMES: [&str; 11] = [
+    "fine",
+    "invalid",
+    "no such object",
+    "not owner",
+    "overflow",
+    "timed out",
+    "interrupted",
+    "exhausted",
+    "corrupt",
+    "not an arena",
+    "refused by the system",
+];
+
+/// What an operation came to: the error number, 0 if it succeeded.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Outcome(pub i32);
+
+impl Outcome {
+    /// Place in [`OUTCOMES`].
+    pub fn kind(self) -> usize {
+        match self.0 {
+            0 | libc::EOWNERDEAD => 0,
+            libc::EINVAL => 1,
+            libc::EBADF => 2,
+            libc::EPERM => 3,
+            libc::EOVERFLOW => 4,
+            libc::ETIMEDOUT => 5,
+            libc::EINTR => 6,
+            libc::ENOMEM => 7,
+            libc::EIO => 8,
+            libc::ENOTTY => 9,
+            _ => 10,
+        }
+    }
+}
+
+impl Operation {
+    /// Place in [`NAMES`].
+    pub fn number(&self) -> u32 {
+        match self {
+            Operation::Create(_) => 0,
+            Operation::CreateDescriptor(_) => 1,
+            Operation::Close(_) => 2,
+            Operation::Adopt(_) => 3,
+            Operation::Kind(_) => 4,
+            Operation::Release(..) => 5,
+            Operation::SemaphoreRead(_) => 6,
+            Operation::Unlock(..) => 7,
+            Operation::Kill(..) => 8,
+            Operation::MutexRead(_) => 9,
+            Operation::Set(_) => 10,
+            Operation::Reset(_) => 11,
+            Operation::Pulse(_) => 12,
+            Operation::EventRead(_) => 13,
+            Operation::WaitAny(_) => 14,
+            Operation::WaitAll(_) => 15,
+            Operation::Retire => 16,
+            Operation::Attach => 17,
+            Operation::Join => 18,
+        }
+    }
+
+    /// A new object of any kind.
+    pub fn create(rng: &mut Rng) -> Operation {
+        Operation::Create(new(rng))
+    }
+
+    /// Any operation, mostly on one of `known`.
+    pub fn random(rng: &mut Rng, known: &[Object]) -> Operation {
+        let object = object(rng, known);
+        match rng.u32(0..41) {
+            0..4 => Operation::Create(new(rng)),
+            4 => Operation::CreateDescriptor(new(rng)),
+            5 => Operation::Close(object),
+            6 => Operation::Adopt(object),
+            7 => Operation::Kind(object),
+            8..11 => Operation::Release(object, number(rng)),
+            11 => Operation::SemaphoreRead(object),
+            12..14 => Operation::Unlock(object, owner(rng)),
+            14 => Operation::Kill(object, owner(rng)),
+            15 => Operation::MutexRead(object),
+            16..19 => Operation::Set(object),
+            19 => Operation::Reset(object),
+            20..22 => Operation::Pulse(object),
+            22 => Operation::EventRead(object),
+            23..31 => Operation::WaitAny(wait(rng, known)),
+            31..38 => Operation::WaitAll(wait(rng, known)),
+            38 => Operation::Retire,
+            39 => Operation::Attach,
+            _ => Operation::Join,
+        }
+    }
+
+    /// How long it may sleep.
+    pub fn patience_us(&self) -> u32 {
+        match self {
+            Operation::WaitAny(wait) | Operation::WaitAll(wait) => wait.patience_us,
+            _ => 0,
+        }
+    }
+}
+
+fn object(rng: &mut Rng, known: &[Object]) -> Object {
+    match rng.u32(0..16) {
+        0 => Object(rng.u64(..)),
+        1 => Object(u64::from(rng.u32(0..3)) << 32 | u64::from(rng.u32(0..64))),
+        _ => rng.choice(known).copied().unwrap_or(Object(1 << 32)),
+    }
+}
+
+fn number(rng: &mut Rng) -> u32 {
+    match rng.u32(0..8) {
+        0 => u32::MAX,
+        1 => rng.u32(..),
+        2 => 0,
+        _ => rng.u32(1..5),
+    }
+}
+
+fn owner(rng: &mut Rng) -> u32 {
+    rng.u32(0..4)
+}
+
+fn new(rng: &mut Rng) -> New {
+    match rng.u32(0..4) {
+        0 => New::Semaphore { count: rng.u32(0..3), max: number(rng) },
+        1 => New::Mutex { owner: 0, count: 0 },
+        2 => New::Mutex { owner: owner(rng), count: number(rng) },
+        _ => New::Event { manual: rng.bool(), signaled: rng.u32(0..4) == 0 },
+    }
+}
+
+fn wait(rng: &mut Rng, known: &[Object]) -> Wait {
+    let count = match rng.u32(0..16) {
+        0 => rng.usize(0..=WAIT_MAX + 1),
+        _ => rng.usize(1..5),
+    };
+    let objects = (0..count).map(|_| object(rng, known)).collect();
+    let alert = (rng.u32(0..4) == 0).then(|| object(rng, known));
+    let patience_us = if rng.u32(0..3) == 0 { rng.u32(1..1_000) } else { 0 };
+    Wait { objects, alert, owner: rng.u32(0..4).max(u32::from(rng.u32(0..8) > 0)), patience_us }
+}
