@@ -23,11 +23,11 @@ OTHER_TARGETS := aarch64-unknown-linux-gnu aarch64-apple-darwin
 
 -include crates/capi/install.mk
 
-.PHONY: help tools build demos run planted measurable doctor bench test format lint unit cross install clean
+.PHONY: help tools build demos run planted measurable doctor bench test test-crash format lint unit cross install clean
 
 help:                   ## This list
-	@sed -n 's/^\([a-z]*\):[^#]*## \(.*\)/  make \1 \2/p' $(firstword $(MAKEFILE_LIST)) | \
-		awk '{ printf "  make %-9s", $$2; for (i = 3; i <= NF; i++) printf " %s", $$i; print "" }'
+	@sed -n 's/^\([a-z-]*\):[^#]*## \(.*\)/  make \1 \2/p' $(firstword $(MAKEFILE_LIST)) | \
+		awk '{ printf "  make %-11s", $$2; for (i = 3; i <= NF; i++) printf " %s", $$i; print "" }'
 
 tools:
 	@.ci/tools
@@ -65,6 +65,10 @@ bench: build            ## Measure ntux beside the other ways to have NT objects
 
 test: format lint unit cross run planted measurable    ## All tests, checks and both programs of `make run`
 	@echo "make test: all passed"
+
+# Alone on the machine, please: a wake that comes later than 100 ms after a kill is a failure.
+test-crash: tools       ## Kill and stop a process at every instruction of every operation; some minutes
+	$(CARGO) run --release --locked -p ntux-adversary -- crash --pairs
 
 format: tools
 	$(CARGO) fmt --all --check

@@ -1,0 +1,35 @@
+//! `ntux-adversary`: processes that die, stop and scribble, and what is left of the objects afterwards.
+//!
+//! | module | what it does to its victims |
+//! | --- | --- |
+//! | [`crash`] | kills and stops them at every instruction of every operation (x86-64: it counts instructions) |
+
+#![allow(clippy::disallowed_methods, reason = "this is about processes and their memory, not about the core")]
+
+#[cfg(all(target_os = "linux", target_arch = "x86_64"))]
+mod crash;
+
+use std::process::ExitCode;
+
+use clap::{Parser, Subcommand};
+
+/// Kills, stops and scribbles, and looks what is left.
+#[derive(Parser)]
+struct Cli {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Subcommand)]
+enum Command {
+    /// Kill and stop a process at every instruction of every operation
+    #[cfg(all(target_os = "linux", target_arch = "x86_64"))]
+    Crash(crash::Arguments),
+}
+
+fn main() -> ExitCode {
+    match Cli::parse().command {
+        #[cfg(all(target_os = "linux", target_arch = "x86_64"))]
+        Command::Crash(arguments) => arguments.run(),
+    }
+}
