@@ -64,6 +64,11 @@ impl Path {
         self.asleep = Some(self.addresses.len() - 1);
     }
 
+    /// Whether the instruction before which the victim stood last is a system call.
+    pub fn calls(&self) -> bool {
+        self.calls
+    }
+
     /// How many instructions there are.
     pub fn length(&self) -> usize {
         self.addresses.len()

@@ -27,6 +27,15 @@ pub enum Fate {
     Delayed,
 }
 
+/// How a victim is brought to its point.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Way {
+    /// At full speed to the address, as often as its path went through it before.
+    ToTheAddress,
+    /// One instruction after the other: slow, and right also if it takes another way this time.
+    StepByStep,
+}
+
 /// Why an experiment failed.
 #[derive(Debug)]
 pub enum Failure {
@@ -159,30 +168,34 @@ impl<'a> Play<'a> {
     }
 
     /// Brings the victim that was started last to a point of its path. False if it ended before.
-    pub fn drive(&mut self, path: &Path, point: Point) -> Result<bool> {
-        let mut tracee = self.victims.last_mut().and_then(|victim| victim.tracee.take()).expect("a victim was started");
-        let (address, visit) = path.visit(point.instruction);
+    pub fn drive(&mut self, path: &Path, point: Point, way: Way) -> Result<bool> {
+        let mut tracee = self.take_tracee();
         let mut failure = None;
-        let there = tracee.run_to(address, visit, |tracee| {
-            self.wait_for(tracee, None).or_else(|error| match error {
-                Failure::System(error) => Err(error),
-                wrong => {
-                    failure = Some(wrong);
-                    Ok(Event::Running)
-                }
-            })
-        });
-        let there = there.map_err(Failure::from);
+        let wait = |tracee: &mut Tracee| match self.wait_for(tracee, None) {
+            Ok(event) => Ok(event),
+            Err(Failure::System(error)) => Err(error),
+            Err(wrong) => {
+                failure = Some(wrong);
+                Ok(Event::Running)
+            }
+        };
+        let there = match way {
+            Way::ToTheAddress => {
+                let (address, visit) = path.visit(point.instruction);
+                tracee.run_to(address, visit, wait)
+            }
+            Way::StepByStep => tracee.run(point.instruction, wait),
+        };
+        let mut there = there?;
         if let Some(failure) = failure {
             return Err(failure);
         }
-        let mut there = there?;
         if there && point.asleep {
             tracee.step()?;
             let id = tracee.id();
             there = tracee.wait_or(self.stage.patience, || sleep_of(id) == Sleep::Sound)? == Event::Running;
         }
-        self.victims.last_mut().expect("as above").tracee = Some(tracee);
+        self.give_back(tracee);
         Ok(there)
     }
 
@@ -319,16 +332,25 @@ impl<'a> Play<'a> {
         self.victims.last_mut().and_then(|victim| victim.tracee.as_mut()).expect("a victim was started")
     }
 
+    fn take_tracee(&mut self) -> Tracee {
+        self.victims.last_mut().and_then(|victim| victim.tracee.take()).expect("a victim was started")
+    }
+
+    fn give_back(&mut self, tracee: Tracee) {
+        self.victims.last_mut().expect("a victim was started").tracee = Some(tracee);
+    }
+
     fn stopped(&mut self, path: Option<&mut Path>) -> Result<Event> {
-        let mut tracee = self.victims.last_mut().and_then(|victim| victim.tracee.take()).expect("a victim was started");
+        let mut tracee = self.take_tracee();
         let event = self.wait_for(&mut tracee, path);
-        self.victims.last_mut().expect("as above").tracee = Some(tracee);
+        self.give_back(tracee);
         event
     }
 
     /// Waits until the victim stands still; wakes it when it sleeps, as the scenario says.
     fn wait_for(&mut self, tracee: &mut Tracee, mut path: Option<&mut Path>) -> Result<Event> {
-        if !self.may_sleep() {
+        let cannot_sleep = path.as_ref().is_some_and(|path| !path.calls());
+        if cannot_sleep || !self.may_sleep() {
             return Ok(tracee.wait()?);
         }
         let id = tracee.id();

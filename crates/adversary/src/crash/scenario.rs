@@ -27,6 +27,8 @@ pub struct Scenario {
     pub sleepers: &'static [Wait],
     /// The victim takes part for the first time.
     pub cold: bool,
+    /// It looks through all processes or all objects: many instructions.
+    pub is_long: bool,
     pub operation: Operation,
     /// What a survivor does when the victim sleeps.
     pub relief: &'static [Operation],
@@ -40,6 +42,7 @@ const NOTHING: Scenario = Scenario {
     left_by_the_dead: None,
     sleepers: &[],
     cold: false,
+    is_long: false,
     operation: Enroll,
     relief: &[],
 };
@@ -100,7 +103,7 @@ const FIRST: Wait = sleeps(&[0]);
 const BOTH: Wait = sleeps_for_all(&[0, 1]);
 const CROWD: &[Wait] = &[FIRST; 5];
 /// Far enough off for a traced victim to fall asleep first.
-const SOON: Until = Until::Milliseconds(60);
+const SOON: Until = Until::Milliseconds(if cfg!(debug_assertions) { 150 } else { 60 });
 
 /// All of them.
 pub const SCENARIOS: &[Scenario] = &[
@@ -181,17 +184,23 @@ pub const SCENARIOS: &[Scenario] = &[
     plain("close", &[AUTO], Close(0)),
     with(&[sleeps(&[0, 1])], plain("close-one-waits", &[AUTO, AUTO], Close(0))),
     Scenario { orphans: &[AUTO], ..plain("adopt", &[], Adopt(0)) },
-    plain("exhaust", &[], Exhaust),
-    Scenario { cold: true, left_by_the_dead: Some(Exhaust), ..plain("reclaim-object", &[], Create(AUTO)) },
+    Scenario { is_long: true, ..plain("exhaust", &[], Exhaust) },
     Scenario {
         cold: true,
+        is_long: true,
+        left_by_the_dead: Some(Exhaust),
+        ..plain("reclaim-object", &[], Create(AUTO))
+    },
+    Scenario {
+        cold: true,
+        is_long: true,
         left_by_the_dead: Some(Exhaust),
         ..plain("reclaim-place", &[AUTO, semaphore(1)], any(&[0, 1], Until::Now))
     },
     plain("retire", &[], Retire),
-    Scenario { cold: true, ..plain("first-use", &[AUTO, semaphore(1)], any(&[0, 1], Until::Now)) },
-    Scenario { cold: true, ..plain("attach", &[], Attach) },
-    Scenario { cold: true, dead_processes: 4096, ..plain("replace-dead-process", &[], Create(AUTO)) },
+    Scenario { cold: true, is_long: true, ..plain("first-use", &[AUTO, semaphore(1)], any(&[0, 1], Until::Now)) },
+    Scenario { cold: true, is_long: true, ..plain("attach", &[], Attach) },
+    Scenario { cold: true, is_long: true, dead_processes: 4096, ..plain("replace-dead-process", &[], Create(AUTO)) },
 ];
 
 /// What must be found.

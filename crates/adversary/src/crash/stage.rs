@@ -95,7 +95,7 @@ impl Stage {
         self.bytes.copy()
     }
 
-    /// What has changed since `before` was the same, if anything; makes it the same again.
+    /// Whether the arena has changed since `before` was its copy; makes it one again.
     pub fn has_changed(&self, before: &mut Vec<u8>) -> bool {
         self.bytes.update(before)
     }

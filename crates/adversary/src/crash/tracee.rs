@@ -176,6 +176,21 @@ impl Tracee {
         unreachable!("the visits are counted in 32 bits")
     }
 
+    /// Runs so many instructions, one by one. False if it ended before.
+    pub fn run(
+        &mut self,
+        instructions: usize,
+        mut wait: impl FnMut(&mut Tracee) -> io::Result<Event>,
+    ) -> io::Result<bool> {
+        for _ in 0..instructions {
+            self.step()?;
+            if wait(self)? != Event::Stopped {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+
     fn poke(&self, address: u64, word: u64) -> io::Result<()> {
         self.request(libc::PTRACE_POKEDATA, address as usize, word as usize).map(|_| ())
     }
