@@ -1,6 +1,7 @@
 //! Calls of the core as plain data: they travel through shared memory, and the sequential model understands them.
 
 use std::os::fd::{AsFd, OwnedFd};
+use std::time::Duration;
 
 use ntux_platform::clock;
 use ntux_sync::spec::{self, Answer, Outcome};
@@ -38,6 +39,8 @@ pub enum Operation {
     Sweep,
     /// The same with objects behind descriptors.
     SweepDescriptors,
+    /// The same, and all room for waiters beyond an object's own.
+    SweepChunks,
     /// Counts under a lock that the dead never release.
     PlantedLock,
     /// Takes a unit and gives it back; the harness is told that this is one step.
@@ -145,8 +148,7 @@ impl Operation {
             Kill(named, _) | ReadMutex(named) | Set(named) | Reset(named) | Pulse(named) => named == object,
             ReadEvent(named) | PlantedLoan(named) => named == object,
             Wait(wait) => wait.names(object),
-            Create(_) | DescriptorCreate(_) | Attach | Enroll | Retire | Exhaust | Sweep | SweepDescriptors
-            | PlantedLock => false,
+            _ => false,
         }
     }
 }
@@ -196,6 +198,7 @@ impl<'a> Performer<'a> {
             Operation::Exhaust => self.exhaust(),
             Operation::Sweep => self.sweep(),
             Operation::SweepDescriptors => self.sweep_descriptors(),
+            Operation::SweepChunks => self.sweep_chunks(),
             Operation::PlantedLock => planted::count_under_the_lock(board),
             Operation::PlantedLoan(number) => planted::lend(self, number),
         }
@@ -318,5 +321,38 @@ impl<'a> Performer<'a> {
             self.arena.retire(waiter);
         }
         Ok(Answer::Semaphore(objects.len() as u32, places.len() as u32))
+    }
+
+    /// Four threads wait for as many objects as there are chunks: each object needs one, since three entries fit its own
+    /// line. Object 0 may have got its chunk already.
+    fn sweep_chunks(&self) -> Outcome {
+        let chunks = 2 * self.arena.capacity().waiters as usize;
+        let event = || self.arena.create_new(&self.waiter, New::Event { manual: true, signaled: false });
+        let mut objects = vec![self.board.object(0)];
+        for _ in 2..chunks {
+            objects.push(event()?);
+        }
+        let over = event()?;
+        while self.arena.wait_any(&self.waiter, &objects[..1], None, u32::MAX, Deadline::NOW).is_ok() {}
+        let wait = |until| {
+            let waiter = self.arena.waiter();
+            let ended = self.arena.wait_any(&waiter, &objects, Some(over), u32::MAX, until);
+            self.arena.retire(&waiter);
+            ended
+        };
+        let ended = std::thread::scope(|scope| {
+            for _ in 0..3 {
+                scope.spawn(|| wait(Deadline::Never));
+            }
+            std::thread::sleep(Duration::from_millis(5));
+            let ended = wait(Deadline::Monotonic(clock::monotonic_ns() + 1_000_000));
+            self.arena.event_set(&self.waiter, over).map(|_| ended)
+        })?;
+        objects.drain(1..).chain([over]).try_for_each(|object| self.arena.close(object))?;
+        match ended {
+            Err(Error::TimedOut) => self.sweep(),
+            Err(error) => Err(error),
+            Ok(_) => Err(Error::Corrupt),
+        }
     }
 }

@@ -30,6 +30,8 @@ pub struct Scenario {
     /// It looks through all processes or all objects: many instructions.
     pub is_long: bool,
     pub operation: Operation,
+    /// How leaks are looked for.
+    pub sweep: Operation,
     /// What a survivor does when the victim sleeps.
     pub relief: &'static [Operation],
 }
@@ -44,6 +46,7 @@ const NOTHING: Scenario = Scenario {
     cold: false,
     is_long: false,
     operation: Enroll,
+    sweep: Sweep,
     relief: &[],
 };
 
@@ -163,6 +166,13 @@ pub const SCENARIOS: &[Scenario] = &[
     relieved(&[Kill(0, WORKER_OWNER)], plain("any-blocked-abandoned", &[TAKEN], any(&[0], Until::Never))),
     relieved(&[Set(1)], plain("any-blocked-alert", &[AUTO, AUTO], any_or(&[0], 1, Until::Never))),
     with(CROWD, relieved(&[Release(0, 6)], plain("any-blocked-crowd", &[semaphore(0)], any(&[0], Until::Never)))),
+    with(
+        &[FIRST; 3],
+        Scenario {
+            sweep: SweepChunks,
+            ..relieved(&[Release(0, 4)], plain("any-blocked-grow", &[semaphore(0)], any(&[0], Until::Never)))
+        },
+    ),
     plain("any-timeout", &[AUTO], any(&[0], SOON)),
     relieved(&[Set(0)], plain("all-blocked", &[AUTO, FREE], all(&[0, 1], Until::Never))),
     relieved(&[Set(0), Set(1)], plain("all-blocked-at-two", &[MANUAL, AUTO], all(&[0, 1], Until::Never))),
@@ -180,7 +190,7 @@ pub const SCENARIOS: &[Scenario] = &[
     plain("create-semaphore", &[], Create(semaphore(1))),
     plain("create-mutex", &[], Create(mutex(7, 70))),
     plain("create-event", &[], Create(AUTO)),
-    plain("create-descriptor", &[], DescriptorCreate(AUTO)),
+    Scenario { sweep: SweepDescriptors, ..plain("create-descriptor", &[], DescriptorCreate(AUTO)) },
     plain("close", &[AUTO], Close(0)),
     with(&[sleeps(&[0, 1])], plain("close-one-waits", &[AUTO, AUTO], Close(0))),
     Scenario { orphans: &[AUTO], ..plain("adopt", &[], Adopt(0)) },

@@ -21,7 +21,7 @@ pub const VICTIMS: [usize; 2] = [8, 9];
 pub const THREADS: usize = 10;
 
 /// Small, so that searching it for leaks is quick.
-const CAPACITY: Capacity = Capacity { objects: 10, waiters: 12 };
+const CAPACITY: Capacity = Capacity { objects: 28, waiters: 12 };
 
 /// An arena with its survivors.
 pub struct Stage {
