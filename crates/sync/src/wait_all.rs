@@ -114,7 +114,7 @@ impl Arena {
         for (position, &object) in request.objects().iter().enumerate() {
             let slot = self.object_slot(object.index()).ok_or(Error::Invalid)?;
             let entry = Entry::new(epoch.index, epoch.ticket, position, true);
-            places[position] = Some((self.put(slot, entry)?, entry));
+            places[position] = Some((self.put(object.index(), slot, entry)?, entry));
             self.raise_all(epoch, object)?;
         }
         Ok(())

@@ -300,11 +300,11 @@ impl Arena {
             let slot = self.object_slot(object.index()).ok_or(Error::Invalid)?;
             let entry = Entry::new(epoch.index, epoch.ticket, position, false);
             if !planted(Bug::FlagFirst) {
-                places[position] = Some((self.put(slot, entry)?, entry));
+                places[position] = Some((self.put(object.index(), slot, entry)?, entry));
             }
             self.raise_or_claim(epoch, slot, object, request.owner)?;
             if planted(Bug::FlagFirst) {
-                places[position] = Some((self.put(slot, entry)?, entry));
+                places[position] = Some((self.put(object.index(), slot, entry)?, entry));
             }
             if !epoch.is_open() {
                 return Ok(());
