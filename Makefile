@@ -28,8 +28,8 @@ OTHER_TARGETS := aarch64-unknown-linux-gnu aarch64-apple-darwin
 
 -include crates/capi/install.mk
 
-.PHONY: help tools build demos run planted measurable doctor bench test fuzz-scribble fuzz-scribble-asan format lint \
-	unit cross install clean
+.PHONY: help tools build demos run planted measurable doctor bench test test-crash fuzz-scribble fuzz-scribble-asan format \
+	lint unit cross install clean
 
 help:                   ## This list
 	@sed -n 's/^\([a-z-]*\):[^#]*## \(.*\)/  make \1 \2/p' $(firstword $(MAKEFILE_LIST)) | \
@@ -71,6 +71,10 @@ bench: build            ## Measure ntux beside the other ways to have NT objects
 
 test: format lint unit cross run planted measurable    ## All tests, checks and both programs of `make run`
 	@echo "make test: all passed"
+
+# Alone on the machine, please: a wake that comes later than 100 ms after a kill is a failure.
+test-crash: tools       ## Kill and stop a process at every instruction of every operation; some minutes
+	$(CARGO) run --release --locked -p ntux-adversary -- crash --pairs
 
 # Each of the three modes takes SECONDS, twice the first: with what ships, and with scribbles inside the operations.
 fuzz-scribble: tools    ## Write rubbish into shared memory that others use; SECONDS=60, SEED=1

@@ -2,10 +2,13 @@
 //!
 //! | module | what it does to its victims |
 //! | --- | --- |
+//! | [`crash`] | kills and stops them at every instruction of every operation (x86-64: it counts instructions) |
 //! | [`scribble`] | writes rubbish into the arena while they use it |
 
 #![allow(clippy::disallowed_methods, reason = "this is about processes and their memory, not about the core")]
 
+#[cfg(all(target_os = "linux", target_arch = "x86_64"))]
+mod crash;
 #[cfg(target_os = "linux")]
 mod scribble;
 
@@ -22,6 +25,9 @@ struct Cli {
 
 #[derive(Subcommand)]
 enum Command {
+    /// Kill and stop a process at every instruction of every operation
+    #[cfg(all(target_os = "linux", target_arch = "x86_64"))]
+    Crash(crash::Arguments),
     /// Write rubbish into an arena while others use it
     #[cfg(target_os = "linux")]
     Scribble(scribble::Arguments),
@@ -33,6 +39,8 @@ enum Command {
 
 fn main() -> ExitCode {
     match Cli::parse().command {
+        #[cfg(all(target_os = "linux", target_arch = "x86_64"))]
+        Command::Crash(arguments) => arguments.run(),
         #[cfg(target_os = "linux")]
         Command::Scribble(arguments) => arguments.run(),
         #[cfg(target_os = "linux")]

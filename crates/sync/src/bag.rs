@@ -10,17 +10,39 @@
 //! Three entries lie in the object's own cache line, the others in a chain of chunks that only ever grows: a chunk stays
 //! with its object slot, also when the object is closed and the slot used again.
 //!
+//! Chunks are given out in order, one at a time: the chunk that is next is first *promised* to the end of a chain, then
+//! linked there, then the next one is next. Whoever wants a chunk finishes what is promised before it makes a promise of
+//! its own. So a thread that dies on the way loses no chunk.
+//!
+//! ```text
+//! promise: 31    30                  0
+//!         +-----+---------------------+
+//!         |chunk| index of the object |      0: not promised
+//!         |     | or chunk, plus one  |
+//!         +-----+---------------------+
+//! ```
+//!
 //! # Transitions
 //! empty -> entry: the waiter's thread, before it raises `W` or `WA` in the object's word. entry -> empty: the same
 //! thread when it leaves, or anyone who sees that the entry's epoch is over.
+//!
+//! | step | on | from | to | by |
+//! | --- | --- | --- | --- | --- |
+//! | promise | the next chunk | 0 | the end of a chain | whoever needs it |
+//! | link | the end of the chain | no chunk | this chunk | anyone, who then counts it |
+//! | count | the pool | this chunk is next | the one after it | anyone who sees it linked |
+//! | withdraw | the next chunk | a chain | 0 | anyone who sees that this end has another chunk |
 //!
 //! # Invariants
 //! * I-bag-1: an entry counts only while its waiter is `Waiting` with that ticket *and* names this object at that position of
 //!   its list. So an entry that a killed or late thread left behind, even in the bag of a slot's next object, is harmless.
 //! * I-bag-2: entries are in no order; the ticket tells who came first.
+//! * I-bag-3: a link that names a chunk never changes. So a promise is withdrawn only when it can never be kept, and a link
+//!   made by a thread that slept for hours is the one that was promised, or its exchange fails.
 //!
 //! # Death
 //! A thread that dies leaves entries of an epoch that will be over when its waiter slot is reused; they are emptied then.
+//! After a promise or a link: the next one who needs a chunk goes on.
 
 use ntux_platform::atomic::{Word32, Word64};
 
@@ -29,7 +51,7 @@ use crate::arena::format::{BAG_CHUNK, BAG_INLINE, Chunk, ObjectSlot, WaiterSlot}
 use crate::planted::{Bug, planted};
 use crate::ticket::{State, Ticket, WaiterWord};
 use crate::waiter::Waiter;
-use crate::{Error, Object, Result};
+use crate::{Error, Object, RETRIES, Result};
 
 const POSITION_MASK: u64 = 0x7f;
 const ALL: u64 = 1 << 7;
@@ -97,6 +119,29 @@ impl Place<'_> {
     }
 }
 
+/// The last part of a chain: the object itself, or a chunk.
+#[derive(Clone, Copy)]
+enum End {
+    Object(u32),
+    Chunk(u32),
+}
+
+impl End {
+    const CHUNK: u32 = 1 << 31;
+
+    fn of(promise: u32) -> Option<End> {
+        let index = (promise & !End::CHUNK).checked_sub(1)?;
+        Some(if promise & End::CHUNK == 0 { End::Object(index) } else { End::Chunk(index) })
+    }
+
+    fn bits(self) -> u32 {
+        match self {
+            End::Object(index) => index + 1,
+            End::Chunk(index) => index + 1 | End::CHUNK,
+        }
+    }
+}
+
 impl Arena {
     /// Every place of a bag, at most as many as all chunks have, or as the fuel lasts for: a chain that somebody bent into a
     /// ring ends there.
@@ -118,10 +163,11 @@ impl Arena {
         self.chunk(link.checked_sub(1)?)
     }
 
-    /// Puts an entry into the bag of an object.
+    /// Puts an entry into the bag of the object in slot `index`.
     ///
     /// Errors: `Exhausted` when the bag is full and no chunk is left.
-    pub(crate) fn put<'a>(&'a self, waiter: &Waiter, slot: &'a ObjectSlot, entry: Entry) -> Result<Place<'a>> {
+    pub(crate) fn put(&self, waiter: &Waiter, index: u32, entry: Entry) -> Result<Place<'_>> {
+        let slot = self.object_slot(index).ok_or(Error::Corrupt)?;
         while waiter.fuel.round() {
             if let Some(place) = self.bag(waiter, slot).find(|place| place.entry().is_none() && place.put(0, entry)) {
                 return Ok(place);
@@ -133,37 +179,65 @@ impl Arena {
             if let Some(place) = over {
                 return Ok(place);
             }
-            self.grow(slot)?;
+            self.grow(index)?;
         }
         Err(Error::Corrupt)
     }
 
     /// Adds a chunk at the end of a bag's chain, or finds that somebody else did.
-    fn grow(&self, slot: &ObjectSlot) -> Result<()> {
-        let mut link = &slot.chunk;
-        for _ in 0..self.chunk_count() {
-            let seen = link.load();
-            match self.chunk_at(seen) {
-                Some(chunk) => link = &chunk.next,
-                None => {
-                    let index = self.fresh_chunk().ok_or(Error::Exhausted)?;
-                    // The exchange expects the value that was no chunk. The loser of a race leaves its chunk unused; that
-                    // happens once for each place of a chain.
-                    let expected = if planted(Bug::GrowBlind) { link.load() } else { seen };
-                    let _ = link.compare_exchange(expected, index + 1);
-                    return Ok(());
-                }
+    fn grow(&self, index: u32) -> Result<()> {
+        let mut end = End::Object(index);
+        for _ in 0..=self.chunk_count() {
+            let link = self.link(end).ok_or(Error::Corrupt)?;
+            match self.chunk_at(link.load()) {
+                Some(_) => end = End::Chunk(link.load().wrapping_sub(1)),
+                None => return self.lengthen(end),
             }
         }
         Err(Error::Corrupt)
     }
 
-    fn fresh_chunk(&self) -> Option<u32> {
-        let words = &self.header().chunk_pool.0;
-        if words.fresh.load() >= self.chunk_count() {
-            return None;
+    /// Sees to it that the chain does not end at `end` any more.
+    fn lengthen(&self, end: End) -> Result<()> {
+        let link = self.link(end).ok_or(Error::Corrupt)?;
+        for _ in 0..RETRIES {
+            let next = self.header().chunk_pool.0.fresh.load();
+            let chunk = self.chunk(next).ok_or(Error::Exhausted)?;
+            match chunk.promise.load() {
+                0 => drop(chunk.promise.compare_exchange(0, end.bits())),
+                promise => self.keep(promise, next, chunk),
+            }
+            if self.chunk_at(link.load()).is_some() {
+                return Ok(());
+            }
         }
-        Some(words.fresh.fetch_add(1)).filter(|&index| index < self.chunk_count())
+        Err(Error::Corrupt)
+    }
+
+    /// Keeps the promise of the chunk that is next, or withdraws it.
+    fn keep(&self, promise: u32, next: u32, chunk: &Chunk) {
+        let Some(link) = End::of(promise).and_then(|end| self.link(end)) else {
+            // Rubbish.
+            let _ = chunk.promise.compare_exchange(promise, 0);
+            return;
+        };
+        let seen = link.load();
+        if self.chunk_at(seen).is_some() && seen != next + 1 && !planted(Bug::GrowBlind) {
+            let _ = chunk.promise.compare_exchange(promise, 0);
+            return;
+        }
+        // The exchange expects the value that was no chunk.
+        if seen == next + 1 || link.compare_exchange(seen, next + 1).is_ok() {
+            let _ = self.header().chunk_pool.0.fresh.compare_exchange(next, next + 1);
+        }
+    }
+
+    /// Where a chain ends.
+    fn link(&self, end: End) -> Option<&Word32> {
+        match end {
+            End::Object(index) => self.object_slot(index).map(|slot| &slot.chunk),
+            End::Chunk(index) => self.chunk(index).map(|chunk| &chunk.next),
+        }
     }
 
     /// Whether an entry's epoch is not over.

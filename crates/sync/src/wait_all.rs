@@ -113,9 +113,8 @@ impl Arena {
         places: &mut [Option<Registered<'a>>; LIST_MAX],
     ) -> Result<()> {
         for (position, &object) in request.objects().iter().enumerate() {
-            let slot = self.object_slot(object.index()).ok_or(Error::Invalid)?;
             let entry = Entry::new(epoch.index, epoch.ticket, position, true);
-            places[position] = Some((self.put(epoch.waiter, slot, entry)?, entry));
+            places[position] = Some((self.put(epoch.waiter, object.index(), entry)?, entry));
             self.raise_all(epoch, object)?;
         }
         Ok(())

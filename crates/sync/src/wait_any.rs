@@ -301,11 +301,11 @@ impl Arena {
             let slot = self.object_slot(object.index()).ok_or(Error::Invalid)?;
             let entry = Entry::new(epoch.index, epoch.ticket, position, false);
             if !planted(Bug::FlagFirst) {
-                places[position] = Some((self.put(epoch.waiter, slot, entry)?, entry));
+                places[position] = Some((self.put(epoch.waiter, object.index(), entry)?, entry));
             }
             self.raise_or_claim(epoch, slot, object, request.owner)?;
             if planted(Bug::FlagFirst) {
-                places[position] = Some((self.put(epoch.waiter, slot, entry)?, entry));
+                places[position] = Some((self.put(epoch.waiter, object.index(), entry)?, entry));
             }
             if !epoch.is_open() {
                 return Ok(());

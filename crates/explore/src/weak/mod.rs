@@ -33,5 +33,5 @@ mod sites;
 mod survey;
 
 pub use memory::{Choices, Memory, part};
-pub use survey::{Effort, Survey, replay, survey};
 pub use sites::{Name, Names, Site, Weakening};
+pub use survey::{Effort, Survey, replay, survey};

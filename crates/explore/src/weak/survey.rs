@@ -8,8 +8,8 @@ use super::memory::{Choices, Memory};
 use super::sites::{Site, Weakening};
 use crate::catalogue;
 use crate::program::Program;
-use crate::token::Token;
 use crate::search::{self, Bounds, Failure};
+use crate::token::Token;
 
 /// How much is tried.
 #[derive(Clone, Copy, Debug)]
@@ -45,7 +45,8 @@ fn print(reads: &Choices) -> String {
 }
 
 fn parse(reads: &str) -> Option<Choices> {
-    let pair = |read: &str| read.split_once('-').and_then(|(load, back)| Some((load.parse().ok()?, back.parse().ok()?)));
+    let pair =
+        |read: &str| read.split_once('-').and_then(|(load, back)| Some((load.parse().ok()?, back.parse().ok()?)));
     reads.split('.').filter(|read| !read.is_empty()).map(pair).collect()
 }
 

@@ -21,7 +21,7 @@ use crate::word::WAITERS_MAX;
 /// "ntux sync" as bytes.
 pub const MAGIC: u64 = u64::from_le_bytes(*b"ntuxsync");
 /// Raised with every change that old code could not follow.
-pub const VERSION: u32 = 1;
+pub const VERSION: u32 = 2;
 
 /// Processes that can take part at a time.
 pub const PEERS_MAX: u32 = 4096;
@@ -112,7 +112,8 @@ pub struct WaiterSlot {
 pub struct Chunk {
     /// Next chunk of the same bag, plus one.
     pub next: Word32,
-    pub reserved: Word32,
+    /// Which chain it is meant for, see [`crate::bag`].
+    pub promise: Word32,
     pub bag: [Word64; BAG_CHUNK],
 }
 

@@ -1,0 +1,161 @@
+//! Memory that the harness shares with all its processes, apart from the arena: mailboxes, and the table of objects.
+
+use std::cell::UnsafeCell;
+use std::io;
+use std::time::Duration;
+
+use ntux_platform::atomic::{Word32, Word64};
+use ntux_platform::clock::{self, Deadline};
+use ntux_platform::futex;
+use ntux_sync::Object;
+use ntux_sync::spec::Outcome;
+
+use super::operation::Operation;
+
+/// Objects that a scenario can name.
+pub const OBJECTS: usize = 16;
+/// Threads that take orders, victims included.
+pub const MAILBOXES: usize = 16;
+
+/// The shared memory. Zero bytes are a valid one.
+#[repr(C)]
+pub struct Board {
+    /// What the numbers in an [`Operation`] mean.
+    objects: [Word64; OBJECTS],
+    mailboxes: [Mailbox; MAILBOXES],
+    /// For the planted lock: held or not.
+    pub lock: Word32,
+    /// What the planted lock guards.
+    pub counter: Word32,
+}
+
+/// Where one thread finds its orders and leaves its answers.
+#[repr(C)]
+pub struct Mailbox {
+    /// How many operations were ordered, and how many are done.
+    ordered: Word32,
+    done: Word32,
+    thread: Word32,
+    finished_ns: Word64,
+    operation: UnsafeCell<Option<Operation>>,
+    outcome: UnsafeCell<Option<Outcome>>,
+}
+
+// SAFETY: the cells are handed over by `ordered` and `done`, which are sequentially consistent: the harness writes the
+// operation before it raises `ordered` and reads the outcome after it has seen `done`; the thread does the reverse.
+unsafe impl Sync for Mailbox {}
+
+impl Board {
+    /// Maps a fresh one, for this process and those that it forks. Never unmapped.
+    pub fn map() -> io::Result<&'static Board> {
+        let access = libc::PROT_READ | libc::PROT_WRITE;
+        let kind = libc::MAP_SHARED | libc::MAP_ANONYMOUS;
+        // SAFETY: a fresh mapping of the right size at an address of the kernel's choice, page-aligned, never unmapped.
+        // Zero is a valid word, and `None` is written into the cells before anybody reads them.
+        unsafe {
+            let page = libc::mmap(std::ptr::null_mut(), size_of::<Board>(), access, kind, -1, 0);
+            if page == libc::MAP_FAILED {
+                return Err(io::Error::last_os_error());
+            }
+            let board = page.cast::<Board>();
+            for mailbox in &(*board).mailboxes {
+                mailbox.operation.get().write(None);
+                mailbox.outcome.get().write(None);
+            }
+            Ok(&*board)
+        }
+    }
+
+    /// The object that a scenario calls `number`.
+    pub fn object(&self, number: u8) -> Object {
+        Object(self.objects[usize::from(number)].load())
+    }
+
+    /// Says what `number` means from now on.
+    pub fn name(&self, number: usize, object: Object) {
+        self.objects[number].store(object.0);
+    }
+
+    /// The mailbox of a thread.
+    pub fn mailbox(&self, actor: usize) -> &Mailbox {
+        &self.mailboxes[actor]
+    }
+}
+
+fn address(word: &Word32) -> *const u32 {
+    std::ptr::from_ref(word).cast()
+}
+
+impl Mailbox {
+    /// Takes the mailbox for the calling thread, empty.
+    pub fn open(&self, thread: u32) {
+        self.ordered.store(0);
+        self.done.store(0);
+        self.thread.store(thread);
+    }
+
+    /// The thread that reads it.
+    pub fn thread(&self) -> u32 {
+        self.thread.load()
+    }
+
+    /// Orders an operation. The one before must be done.
+    pub fn order(&self, operation: Operation) {
+        // SAFETY: the thread is not reading: it has done all that was ordered.
+        unsafe { self.operation.get().write(Some(operation)) };
+        self.ordered.fetch_add(1);
+        futex::wake(address(&self.ordered), 1);
+    }
+
+    /// Waits for the next order.
+    pub fn receive(&self) -> Operation {
+        loop {
+            let ordered = self.ordered.load();
+            if ordered != self.done.load() {
+                // SAFETY: the operation was written before `ordered` was raised, and stays until `done` is.
+                if let Some(operation) = unsafe { self.operation.get().read() } {
+                    return operation;
+                }
+            }
+            futex::wait(address(&self.ordered), ordered, Deadline::Never);
+        }
+    }
+
+    /// Leaves the answer.
+    pub fn answer(&self, outcome: Outcome) {
+        self.finished_ns.store(clock::monotonic_ns());
+        // SAFETY: the harness reads only after `done` is raised.
+        unsafe { self.outcome.get().write(Some(outcome)) };
+        self.done.fetch_add(1);
+        futex::wake(address(&self.done), 1);
+    }
+
+    /// The answer, if everything ordered is done.
+    pub fn outcome(&self) -> Option<Outcome> {
+        if self.done.load() != self.ordered.load() {
+            return None;
+        }
+        // SAFETY: `done` was raised after the outcome was written, and no new order is out.
+        unsafe { self.outcome.get().read() }
+    }
+
+    /// When the last answer was left, on the monotonic clock.
+    pub fn finished_ns(&self) -> u64 {
+        self.finished_ns.load()
+    }
+
+    /// Waits for the answer, no longer than `patience`.
+    pub fn wait(&self, patience: Duration) -> Option<Outcome> {
+        let deadline = clock::monotonic_ns() + patience.as_nanos() as u64;
+        loop {
+            let done = self.done.load();
+            if let Some(outcome) = self.outcome() {
+                return Some(outcome);
+            }
+            if clock::monotonic_ns() >= deadline {
+                return None;
+            }
+            futex::wait(address(&self.done), done, Deadline::Monotonic(deadline));
+        }
+    }
+}

@@ -1,0 +1,112 @@
+//! What the sequential model allows: every state that explains all that was seen so far.
+//!
+//! A victim's operation is pending from the moment it begins. It may take effect at any later moment, or never; what the
+//! others see must be the same as in one of these cases, and nothing else. A killed thread that waits is out of every queue;
+//! a killed signal may still be carried out by whoever meets its claim.
+
+use std::collections::BTreeSet;
+
+use ntux_sync::New;
+use ntux_sync::spec::{Event, Mutex, Outcome, Semaphore, State, Value};
+
+use super::operation::{Operation, Until};
+
+/// The states that explain what was seen.
+pub struct Judge {
+    states: BTreeSet<State>,
+    pending: Vec<Pending>,
+}
+
+/// An operation that may take effect at any moment.
+struct Pending {
+    thread: usize,
+    is_wait: bool,
+    has_deadline: bool,
+}
+
+impl Judge {
+    /// These objects, and so many idle threads.
+    pub fn new(objects: &[New], threads: usize) -> Judge {
+        let mut state = State::new(threads);
+        for object in objects {
+            state.add(match *object {
+                New::Semaphore { count, max } => Value::Semaphore(Semaphore { count, max }),
+                New::Mutex { owner, count } => Value::Mutex(Mutex { owner, count, abandoned: false }),
+                New::Event { manual, signaled } => Value::Event(Event { manual, signaled }),
+            });
+        }
+        Judge { states: BTreeSet::from([state]), pending: Vec::new() }
+    }
+
+    /// A thread begins an operation that may stop half-way.
+    pub fn begin(&mut self, thread: usize, operation: Operation) {
+        let Some(model) = operation.in_model() else { return };
+        let wait = operation.wait();
+        let has_deadline = wait.is_some_and(|wait| matches!(wait.until, Until::Milliseconds(_)));
+        self.each(|state| state.invoke(thread, model.clone()));
+        self.pending.push(Pending { thread, is_wait: wait.is_some(), has_deadline });
+        self.drift();
+    }
+
+    /// A thread is gone. What it had begun and not finished does not happen any more, if it is a wait.
+    pub fn kill(&mut self, thread: usize) {
+        self.each(|state| {
+            if state.outcome(thread).is_none() && state.is_queued(thread) {
+                state.interrupt(thread);
+            }
+        });
+        let leave = |state: State| match state.is_interrupted(thread) && state.outcome(thread).is_none() {
+            true => state.steps(thread).into_iter().rfind(|next| next.outcome(thread).is_some()),
+            false => Some(state),
+        };
+        self.states = std::mem::take(&mut self.states).into_iter().filter_map(leave).collect();
+        self.pending.retain(|pending| pending.thread != thread || !pending.is_wait);
+    }
+
+    /// A thread has performed an operation from beginning to end. False if the model does not allow what it answered.
+    pub fn call(&mut self, thread: usize, operation: Operation, outcome: Outcome) -> bool {
+        let Some(model) = operation.in_model() else { return outcome.is_ok() };
+        self.each(|state| state.invoke(thread, model.clone()));
+        self.pending.push(Pending { thread, is_wait: false, has_deadline: false });
+        self.drift();
+        self.returned(thread, outcome)
+    }
+
+    /// A pending operation has returned.
+    pub fn returned(&mut self, thread: usize, outcome: Outcome) -> bool {
+        self.states.retain(|state| state.outcome(thread) == Some(&outcome));
+        self.each(|state| state.retire(thread));
+        self.pending.retain(|pending| pending.thread != thread);
+        !self.states.is_empty()
+    }
+
+    /// A thread was seen asleep: its operation has not ended.
+    pub fn sleeps(&mut self, thread: usize) -> bool {
+        self.states.retain(|state| state.outcome(thread).is_none() && state.parked(thread));
+        !self.states.is_empty()
+    }
+
+    fn each(&mut self, change: impl Fn(&mut State)) {
+        let changed = std::mem::take(&mut self.states).into_iter().map(|mut state| {
+            change(&mut state);
+            state
+        });
+        self.states = changed.collect();
+    }
+
+    /// Adds every state that the pending operations can lead to.
+    fn drift(&mut self) {
+        let mut open: Vec<State> = self.states.iter().cloned().collect();
+        while let Some(state) = open.pop() {
+            for &Pending { thread, has_deadline, .. } in &self.pending {
+                let mut next = state.steps(thread);
+                if has_deadline && state.outcome(thread).is_none() {
+                    let mut late = state.clone();
+                    late.deadline(thread);
+                    next.push(late);
+                }
+                open.extend(next.into_iter().filter(|state| self.states.insert(state.clone())));
+            }
+        }
+    }
+}

@@ -1,0 +1,93 @@
+//! Kills and stops: at every instruction of every operation, and at random.
+//!
+//! | question | file |
+//! | --- | --- |
+//! | Which operations, in which situations? | `scenario`, `operation` |
+//! | What happens in one experiment? | `play` (course), `tracee` (ptrace), `path` (points), `stage` (arena, survivors) |
+//! | What may the survivors see? | `judge`: the sequential model, with the victim's operation done or not |
+//! | Does it notice anything at all? | `planted`: operations that survive neither |
+
+pub mod asleep;
+pub mod board;
+pub mod judge;
+pub mod operation;
+pub mod path;
+pub mod planted;
+pub mod play;
+pub mod run;
+pub mod scenario;
+pub mod stage;
+pub mod tracee;
+
+use std::process::ExitCode;
+use std::time::{Duration, Instant};
+
+/// Exit status when this system refuses what the harness needs.
+pub const REFUSED: u8 = 77;
+
+/// Command line of `crash`.
+#[derive(clap::Args, Clone, Debug)]
+pub struct Arguments {
+    /// Only where something changed that others can see; no limit for wakes
+    #[arg(long)]
+    slice: bool,
+    /// Only scenarios whose name contains this
+    #[arg(long)]
+    only: Option<String>,
+    /// The operations that are broken on purpose: must fail
+    #[arg(long)]
+    planted: bool,
+    /// Second victims too, which meet what the first one left; this takes long
+    #[arg(long)]
+    pairs: bool,
+    /// Seconds after which what does not happen is said to hang
+    #[arg(long, default_value_t = 10)]
+    patience: u64,
+    /// Milliseconds after a kill within which whoever was granted something must wake
+    #[arg(long, default_value_t = 100)]
+    wake_limit: u64,
+}
+
+impl Arguments {
+    /// Runs it and prints the result.
+    pub fn run(&self) -> ExitCode {
+        let start = Instant::now();
+        let plan = run::Plan {
+            choice: if self.slice && !self.planted { path::Choice::Changes } else { path::Choice::Every },
+            only: self.only.clone(),
+            planted: self.planted,
+            pairs: self.pairs,
+            patience: Duration::from_secs(self.patience),
+            wake_limit: (!self.slice).then_some(Duration::from_millis(self.wake_limit)),
+        };
+        match run::run(&plan) {
+            Ok(totals) => {
+                print(&totals, start.elapsed());
+                if totals.failures == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+            }
+            Err(error) if error.kind() == std::io::ErrorKind::PermissionDenied => {
+                eprintln!("crash: {error}");
+                eprintln!("crash: it needs ptrace; in a container, allow it (Docker: --cap-add=SYS_PTRACE)");
+                ExitCode::from(REFUSED)
+            }
+            Err(error) => {
+                eprintln!("crash: {error}");
+                ExitCode::FAILURE
+            }
+        }
+    }
+}
+
+fn print(totals: &run::Totals, time: Duration) {
+    println!();
+    println!("operations                     {}", totals.operations);
+    println!("kill points                    {}", totals.kills);
+    println!("stop points                    {}", totals.stops);
+    println!("with a second victim           {}", totals.pairs);
+    println!("points not reached             {}", totals.missed);
+    println!("failures                       {}", totals.failures);
+    println!("woken by a victim's death      {}", totals.woken_after_a_kill);
+    println!("latest of these wakes          {:.2} ms", totals.latest_wake.as_secs_f64() * 1e3);
+    println!("wakes held back by a stop      {}", totals.held_back);
+    println!("time                           {:.1} s", time.as_secs_f64());
+}

@@ -1,0 +1,358 @@
+//! Calls of the core as plain data: they travel through shared memory, and the sequential model understands them.
+
+use std::os::fd::{AsFd, OwnedFd};
+use std::time::Duration;
+
+use ntux_platform::clock;
+use ntux_sync::spec::{self, Answer, Outcome};
+use ntux_sync::{Arena, Deadline, Error, New, Object, Result, Waiter};
+
+use super::board::Board;
+use super::planted;
+
+/// One call. Objects are numbers that [`Board::object`] resolves.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Operation {
+    Create(New),
+    DescriptorCreate(New),
+    Adopt(u8),
+    Close(u8),
+    Release(u8, u32),
+    ReadSemaphore(u8),
+    Unlock(u8, u32),
+    Kill(u8, u32),
+    ReadMutex(u8),
+    Set(u8),
+    Reset(u8),
+    Pulse(u8),
+    ReadEvent(u8),
+    Wait(Wait),
+    /// Attaches the arena once more, and uses it.
+    Attach,
+    /// Takes a place in the arena; what is made for that is closed again.
+    Enroll,
+    /// Gives the place back.
+    Retire,
+    /// Takes all objects and places that are left, and keeps them.
+    Exhaust,
+    /// Counts the objects and places that can be had, and gives them back.
+    Sweep,
+    /// The same with objects behind descriptors.
+    SweepDescriptors,
+    /// The same, and all room for waiters beyond an object's own.
+    SweepChunks,
+    /// Counts under a lock that the dead never release.
+    PlantedLock,
+    /// Takes a unit and gives it back; the harness is told that this is one step.
+    PlantedLoan(u8),
+}
+
+/// The arguments of a wait.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Wait {
+    pub all: bool,
+    pub objects: Numbers,
+    pub alert: Option<u8>,
+    pub owner: u32,
+    pub until: Until,
+}
+
+/// How long to wait.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Until {
+    Now,
+    Never,
+    Milliseconds(u32),
+}
+
+/// Up to four objects.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Numbers {
+    count: u8,
+    numbers: [u8; 4],
+}
+
+impl Numbers {
+    pub const fn new(list: &[u8]) -> Numbers {
+        let mut numbers = [0; 4];
+        let mut place = 0;
+        while place < list.len() {
+            numbers[place] = list[place];
+            place += 1;
+        }
+        Numbers { count: list.len() as u8, numbers }
+    }
+
+    pub fn as_slice(&self) -> &[u8] {
+        &self.numbers[..usize::from(self.count)]
+    }
+}
+
+impl Wait {
+    pub const fn any(objects: &[u8], owner: u32, until: Until) -> Wait {
+        Wait { all: false, objects: Numbers::new(objects), alert: None, owner, until }
+    }
+
+    pub const fn all(objects: &[u8], owner: u32, until: Until) -> Wait {
+        Wait { all: true, ..Wait::any(objects, owner, until) }
+    }
+
+    pub const fn or_alert(self, alert: u8) -> Wait {
+        Wait { alert: Some(alert), ..self }
+    }
+
+    pub fn names(&self, object: u8) -> bool {
+        self.objects.as_slice().contains(&object) || self.alert == Some(object)
+    }
+}
+
+impl Operation {
+    /// What it is to the sequential model; none if it changes nothing that the model knows.
+    pub fn in_model(&self) -> Option<spec::Operation> {
+        use spec::Operation as Model;
+        let id = usize::from;
+        Some(match *self {
+            Operation::Close(object) => Model::Close { object: id(object) },
+            Operation::Release(object, units) => Model::SemaphoreRelease { object: id(object), units },
+            Operation::ReadSemaphore(object) => Model::SemaphoreRead { object: id(object) },
+            Operation::Unlock(object, owner) => Model::MutexUnlock { object: id(object), owner },
+            Operation::Kill(object, owner) => Model::MutexKill { object: id(object), owner },
+            Operation::ReadMutex(object) => Model::MutexRead { object: id(object) },
+            Operation::Set(object) => Model::EventSet { object: id(object) },
+            Operation::Reset(object) => Model::EventReset { object: id(object) },
+            Operation::Pulse(object) => Model::EventPulse { object: id(object) },
+            Operation::ReadEvent(object) => Model::EventRead { object: id(object) },
+            Operation::Wait(wait) => Model::Wait(spec::Wait {
+                all: wait.all,
+                objects: wait.objects.as_slice().iter().copied().map(id).collect(),
+                alert: wait.alert.map(id),
+                owner: wait.owner,
+                poll: wait.until == Until::Now,
+            }),
+            _ => return None,
+        })
+    }
+
+    /// The arguments, if it is a wait.
+    pub fn wait(&self) -> Option<&Wait> {
+        if let Operation::Wait(wait) = self { Some(wait) } else { None }
+    }
+
+    /// Whether it names this object.
+    pub fn names(&self, object: u8) -> bool {
+        use Operation::*;
+        match *self {
+            Adopt(named) | Close(named) | Release(named, _) | ReadSemaphore(named) | Unlock(named, _) => {
+                named == object
+            }
+            Kill(named, _) | ReadMutex(named) | Set(named) | Reset(named) | Pulse(named) => named == object,
+            ReadEvent(named) | PlantedLoan(named) => named == object,
+            Wait(wait) => wait.names(object),
+            _ => false,
+        }
+    }
+}
+
+/// A thread that performs operations.
+pub struct Performer<'a> {
+    pub arena: &'a Arena,
+    pub board: &'static Board,
+    pub waiter: Waiter,
+}
+
+impl<'a> Performer<'a> {
+    pub fn new(arena: &'a Arena, board: &'static Board) -> Performer<'a> {
+        Performer { arena, board, waiter: arena.waiter() }
+    }
+
+    pub fn perform(&self, operation: Operation) -> Outcome {
+        let Performer { arena, board, waiter } = self;
+        let object = |number: u8| board.object(number);
+        match operation {
+            Operation::Create(new) => arena.create_new(waiter, new).map(|_| Answer::Done),
+            Operation::DescriptorCreate(new) => self.descriptor_create(new),
+            Operation::Adopt(number) => arena.adopt(object(number)).map(|()| Answer::Done),
+            Operation::Close(number) => arena.close(object(number)).map(|()| Answer::Done),
+            Operation::Release(number, units) => {
+                arena.semaphore_release(waiter, object(number), units).map(Answer::Count)
+            }
+            Operation::ReadSemaphore(number) => {
+                arena.semaphore_read(waiter, object(number)).map(|(count, max)| Answer::Semaphore(count, max))
+            }
+            Operation::Unlock(number, owner) => arena.mutex_unlock(waiter, object(number), owner).map(Answer::Count),
+            Operation::Kill(number, owner) => arena.mutex_kill(waiter, object(number), owner).map(|()| Answer::Done),
+            Operation::ReadMutex(number) => arena.mutex_read(waiter, object(number)).map(Answer::Mutex),
+            Operation::Set(number) => arena.event_set(waiter, object(number)).map(Answer::Signaled),
+            Operation::Reset(number) => arena.event_reset(waiter, object(number)).map(Answer::Signaled),
+            Operation::Pulse(number) => arena.event_pulse(waiter, object(number)).map(Answer::Signaled),
+            Operation::ReadEvent(number) => {
+                arena.event_read(waiter, object(number)).map(|(manual, signaled)| Answer::Event(manual, signaled))
+            }
+            Operation::Wait(wait) => self.wait(&wait),
+            Operation::Attach => self.attach(),
+            Operation::Enroll => self.enroll(),
+            Operation::Retire => {
+                arena.retire(waiter);
+                Ok(Answer::Done)
+            }
+            Operation::Exhaust => self.exhaust(),
+            Operation::Sweep => self.sweep(),
+            Operation::SweepDescriptors => self.sweep_descriptors(),
+            Operation::SweepChunks => self.sweep_chunks(),
+            Operation::PlantedLock => planted::count_under_the_lock(board),
+            Operation::PlantedLoan(number) => planted::lend(self, number),
+        }
+    }
+
+    fn wait(&self, wait: &Wait) -> Outcome {
+        let mut objects = [Object(0); 4];
+        let numbers = wait.objects.as_slice();
+        for (object, &number) in objects.iter_mut().zip(numbers) {
+            *object = self.board.object(number);
+        }
+        let objects = &objects[..numbers.len()];
+        let alert = wait.alert.map(|number| self.board.object(number));
+        let deadline = match wait.until {
+            Until::Now => Deadline::NOW,
+            Until::Never => Deadline::Never,
+            Until::Milliseconds(ms) => Deadline::Monotonic(clock::monotonic_ns() + u64::from(ms) * 1_000_000),
+        };
+        let satisfied = match wait.all {
+            false => self.arena.wait_any(&self.waiter, objects, alert, wait.owner, deadline),
+            true => self.arena.wait_all(&self.waiter, objects, alert, wait.owner, deadline),
+        };
+        satisfied.map(Answer::Satisfied)
+    }
+
+    fn descriptor_create(&self, new: New) -> Outcome {
+        let via = self.arena.fd().ok_or(Error::NotAnArena)?;
+        let held = self.arena.descriptor_create(&self.waiter, via, new)?;
+        self.give_up(held)?;
+        Ok(Answer::Done)
+    }
+
+    fn give_up(&self, held: OwnedFd) -> Result<()> {
+        let object = Arena::identify(held.as_fd())?.object.ok_or(Error::Corrupt)?;
+        self.arena.closing(held.as_fd(), object);
+        Ok(())
+    }
+
+    fn sweep_descriptors(&self) -> Outcome {
+        let via = self.arena.fd().ok_or(Error::NotAnArena)?;
+        let mut objects = Vec::new();
+        loop {
+            match self.arena.descriptor_create(&self.waiter, via, New::Event { manual: false, signaled: false }) {
+                Ok(object) => objects.push(object),
+                Err(Error::Exhausted) => break,
+                Err(error) => return Err(error),
+            }
+        }
+        let count = objects.len() as u32;
+        objects.into_iter().try_for_each(|object| self.give_up(object))?;
+        Ok(Answer::Semaphore(count, 0))
+    }
+
+    fn attach(&self) -> Outcome {
+        let arena = Arena::attach(self.arena.fd().ok_or(Error::NotAnArena)?)?;
+        let waiter = arena.waiter();
+        let object = arena.create_new(&waiter, New::Semaphore { count: 0, max: 1 })?;
+        arena.semaphore_release(&waiter, object, 1)?;
+        arena.close(object)?;
+        Ok(Answer::Done)
+    }
+
+    /// A wait that finds a later object than the first makes a claim of its own, so it needs a place.
+    fn probe(&self, waiter: &Waiter, never: Object, plenty: Object) -> Result<()> {
+        self.arena.wait_any(waiter, &[never, plenty], None, u32::MAX, Deadline::NOW).map(|_| ())
+    }
+
+    fn with_probes<T>(&self, body: impl FnOnce(Object, Object) -> Result<T>) -> Result<T> {
+        let never = self.arena.create_new(&self.waiter, New::Event { manual: false, signaled: false })?;
+        let plenty = self.arena.create_new(&self.waiter, New::Semaphore { count: u32::MAX, max: u32::MAX })?;
+        let result = body(never, plenty);
+        self.arena.close(never)?;
+        self.arena.close(plenty)?;
+        result
+    }
+
+    fn enroll(&self) -> Outcome {
+        self.with_probes(|never, plenty| self.probe(&self.waiter, never, plenty)).map(|()| Answer::Done)
+    }
+
+    fn places(&self) -> Result<Vec<Waiter>> {
+        self.with_probes(|never, plenty| {
+            let mut places = Vec::new();
+            loop {
+                let waiter = self.arena.waiter();
+                match self.probe(&waiter, never, plenty) {
+                    Ok(()) => places.push(waiter),
+                    Err(Error::Exhausted) => return Ok(places),
+                    Err(error) => return Err(error),
+                }
+            }
+        })
+    }
+
+    fn objects(&self) -> Result<Vec<Object>> {
+        let mut objects = Vec::new();
+        loop {
+            match self.arena.create_new(&self.waiter, New::Event { manual: false, signaled: false }) {
+                Ok(object) => objects.push(object),
+                Err(Error::Exhausted) => return Ok(objects),
+                Err(error) => return Err(error),
+            }
+        }
+    }
+
+    fn exhaust(&self) -> Outcome {
+        let places = self.places()?;
+        let objects = self.objects()?;
+        Ok(Answer::Semaphore(objects.len() as u32, places.len() as u32))
+    }
+
+    /// Objects and places that can be had, as the two numbers of the answer.
+    fn sweep(&self) -> Outcome {
+        let objects = self.objects()?;
+        for &object in &objects {
+            self.arena.close(object)?;
+        }
+        let places = self.places()?;
+        for waiter in &places {
+            self.arena.retire(waiter);
+        }
+        Ok(Answer::Semaphore(objects.len() as u32, places.len() as u32))
+    }
+
+    /// Four threads wait for as many objects as there are chunks: each object needs one, since three entries fit its own
+    /// line. Object 0 may have got its chunk already.
+    fn sweep_chunks(&self) -> Outcome {
+        let chunks = 2 * self.arena.capacity().waiters as usize;
+        let event = || self.arena.create_new(&self.waiter, New::Event { manual: true, signaled: false });
+        let mut objects = vec![self.board.object(0)];
+        for _ in 2..chunks {
+            objects.push(event()?);
+        }
+        let over = event()?;
+        while self.arena.wait_any(&self.waiter, &objects[..1], None, u32::MAX, Deadline::NOW).is_ok() {}
+        let wait = |until| {
+            let waiter = self.arena.waiter();
+            let ended = self.arena.wait_any(&waiter, &objects, Some(over), u32::MAX, until);
+            self.arena.retire(&waiter);
+            ended
+        };
+        let ended = std::thread::scope(|scope| {
+            for _ in 0..3 {
+                scope.spawn(|| wait(Deadline::Never));
+            }
+            std::thread::sleep(Duration::from_millis(5));
+            let ended = wait(Deadline::Monotonic(clock::monotonic_ns() + 1_000_000));
+            self.arena.event_set(&self.waiter, over).map(|_| ended)
+        })?;
+        objects.drain(1..).chain([over]).try_for_each(|object| self.arena.close(object))?;
+        match ended {
+            Err(Error::TimedOut) => self.sweep(),
+            Err(error) => Err(error),
+            Ok(_) => Err(Error::Corrupt),
+        }
+    }
+}

@@ -1,0 +1,113 @@
+//! The instructions of one operation, as a victim went through them, and the points worth striking at.
+
+use std::io;
+
+use super::stage::Stage;
+use super::tracee::Tracee;
+
+/// How often an instruction is struck at between two changes: a loop that changes nothing is the same point again and again.
+const REPEATS: u32 = 3;
+/// What a system call looks like.
+const SYSTEM_CALL: u64 = 0x050f;
+
+/// A moment of an operation.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Point {
+    /// So many instructions are done.
+    pub instruction: usize,
+    /// And it sleeps in the next one.
+    pub asleep: bool,
+}
+
+/// Which points are struck at.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Choice {
+    /// Every instruction.
+    Every,
+    /// Only where something has changed that others, or the kernel at the victim's death, can see.
+    Changes,
+}
+
+/// One operation, instruction by instruction.
+#[derive(Default)]
+pub struct Path {
+    /// Where the victim stood after so many instructions.
+    addresses: Vec<u64>,
+    /// Whether the instruction before changed anything that others can see.
+    changed: Vec<bool>,
+    asleep: Option<usize>,
+    bytes: Vec<u8>,
+    pending: u64,
+    calls: bool,
+}
+
+impl Path {
+    /// An empty path that begins now.
+    pub fn new(stage: &Stage) -> Path {
+        Path { bytes: stage.copy(), ..Path::default() }
+    }
+
+    /// The victim stands here.
+    pub fn at(&mut self, stage: &Stage, tracee: &Tracee) -> io::Result<()> {
+        let address = tracee.address()?;
+        let pending = tracee.peek(pending_field())?;
+        let changed = stage.has_changed(&mut self.bytes) || pending != self.pending || self.calls;
+        self.pending = pending;
+        self.calls = tracee.peek(address)? & 0xffff == SYSTEM_CALL;
+        self.addresses.push(address);
+        self.changed.push(changed);
+        Ok(())
+    }
+
+    /// The victim fell asleep in the instruction before which it stood last.
+    pub fn sleeps(&mut self) {
+        self.asleep = Some(self.addresses.len() - 1);
+    }
+
+    /// Whether the instruction before which the victim stood last is a system call.
+    pub fn calls(&self) -> bool {
+        self.calls
+    }
+
+    /// How many instructions there are.
+    pub fn length(&self) -> usize {
+        self.addresses.len()
+    }
+
+    /// The points worth striking at.
+    pub fn points(&self, choice: Choice) -> Vec<Point> {
+        let mut points = Vec::new();
+        let mut seen = std::collections::HashMap::new();
+        for (instruction, (&address, &changed)) in self.addresses.iter().zip(&self.changed).enumerate() {
+            if changed {
+                seen.clear();
+            }
+            let visits: &mut u32 = seen.entry(address).or_default();
+            *visits += 1;
+            let last = instruction + 1 == self.length();
+            if changed || instruction == 0 || last || choice == Choice::Every && *visits <= REPEATS {
+                points.push(Point { instruction, asleep: false });
+            }
+            if self.asleep == Some(instruction) {
+                points.push(Point { instruction, asleep: true });
+            }
+        }
+        points
+    }
+
+    /// Where the victim stands after so many instructions, and for the how-manieth time.
+    pub fn visit(&self, instruction: usize) -> (u64, u32) {
+        let address = self.addresses[instruction];
+        let visits = self.addresses[..=instruction].iter().filter(|&&other| other == address).count();
+        (address, visits as u32)
+    }
+}
+
+/// Where a thread of this process, and of those forked from it, says what operation on a futex is under way.
+fn pending_field() -> u64 {
+    let mut head: *mut u64 = std::ptr::null_mut();
+    let mut length = 0usize;
+    // SAFETY: valid places for the answer; 0 names the calling thread.
+    unsafe { libc::syscall(libc::SYS_get_robust_list, 0, &raw mut head, &raw mut length) };
+    head as u64 + 2 * size_of::<u64>() as u64
+}

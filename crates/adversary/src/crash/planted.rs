@@ -1,0 +1,30 @@
+//! Operations that do not survive a kill or a stop: the harness must say so.
+
+use ntux_sync::spec::{Answer, Outcome};
+use ntux_sync::{Deadline, Error};
+
+use super::board::Board;
+use super::operation::Performer;
+
+/// Looks at the lock before a thread gives up: some tenths of a second.
+const LOOKS: u32 = 1 << 22;
+
+/// A lock in shared memory, as one would write it first. Who dies or stops with it holds up everybody.
+pub fn count_under_the_lock(board: &Board) -> Outcome {
+    for _ in 0..LOOKS {
+        if board.lock.compare_exchange(0, 1).is_ok() {
+            board.counter.fetch_add(1);
+            board.lock.store(0);
+            return Ok(Answer::Done);
+        }
+        std::hint::spin_loop();
+    }
+    Err(Error::Corrupt)
+}
+
+/// Takes a unit of a semaphore and gives it back: at a kill in between it is lost.
+pub fn lend(performer: &Performer<'_>, number: u8) -> Outcome {
+    let semaphore = performer.board.object(number);
+    performer.arena.wait_any(&performer.waiter, &[semaphore], None, 1, Deadline::NOW)?;
+    performer.arena.semaphore_release(&performer.waiter, semaphore, 1).map(|_| Answer::Done)
+}

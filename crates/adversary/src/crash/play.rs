@@ -1,0 +1,432 @@
+//! One experiment: survivors sleep, a victim is brought to a point of its operation and killed or stopped there, perhaps a
+//! second one after it, and then the survivors use the same objects. The judge listens.
+
+use std::fmt;
+use std::io;
+use std::time::{Duration, Instant};
+
+use ntux_platform::clock;
+use ntux_sync::spec::{Answer, Outcome};
+
+use super::asleep::{Sleep, sleep_of};
+use super::judge::Judge;
+use super::operation::{Operation, Performer, Until};
+use super::path::{Path, Point};
+use super::scenario::Scenario;
+use super::stage::{SLEEPERS, Stage, THREADS, VICTIMS, WORKERS};
+use super::tracee::{Event, Tracee, stop_here};
+
+/// What becomes of a victim.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Fate {
+    /// Killed at once.
+    Killed,
+    /// Stopped until the survivors are done, then killed.
+    Stopped,
+    /// Stopped until the survivors are done; then it goes on.
+    Delayed,
+}
+
+/// How a victim is brought to its point.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Way {
+    /// At full speed to the address, as often as its path went through it before.
+    ToTheAddress,
+    /// One instruction after the other: slow, and right also if it takes another way this time.
+    StepByStep,
+}
+
+/// Why an experiment failed.
+#[derive(Debug)]
+pub enum Failure {
+    /// The harness could not go on.
+    System(io::Error),
+    /// What the survivors saw must not be.
+    Wrong(String),
+}
+
+impl From<io::Error> for Failure {
+    fn from(error: io::Error) -> Failure {
+        Failure::System(error)
+    }
+}
+
+impl fmt::Display for Failure {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Failure::System(error) => write!(formatter, "the harness failed: {error}"),
+            Failure::Wrong(text) => formatter.write_str(text),
+        }
+    }
+}
+
+type Result<T> = std::result::Result<T, Failure>;
+
+fn wrong<T>(text: String) -> Result<T> {
+    Err(Failure::Wrong(text))
+}
+
+/// How late wakes came.
+#[derive(Clone, Copy, Default, Debug)]
+pub struct Wakes {
+    /// Waits that were granted something by a victim and woke after its end.
+    pub after_a_kill: u32,
+    /// The latest of them, after the kill.
+    pub latest: Duration,
+    /// Waits that slept on beside a stopped victim although their word had changed, until somebody touched the object.
+    pub held_back: u32,
+}
+
+struct Victim {
+    tracee: Option<Tracee>,
+    operation: Operation,
+    fate: Option<Fate>,
+}
+
+/// An experiment in progress.
+pub struct Play<'a> {
+    stage: &'a Stage,
+    scenario: &'a Scenario,
+    judge: Judge,
+    /// Survivors whose waits have not ended.
+    asleep: Vec<usize>,
+    victims: Vec<Victim>,
+    relieved: bool,
+    calls: usize,
+    /// Objects that a survivor has used since the last victim stood still.
+    touched: Vec<u8>,
+    killed_ns: Option<u64>,
+    pub wakes: Wakes,
+}
+
+impl<'a> Play<'a> {
+    /// Puts the arena into the state of `bytes` and the survivors to sleep.
+    pub fn start(stage: &'a Stage, scenario: &'a Scenario, bytes: &[u8]) -> Result<Play<'a>> {
+        stage.restore(bytes);
+        stage.board.lock.store(0);
+        let objects: Vec<_> = scenario.objects.iter().chain(scenario.orphans).copied().collect();
+        let mut play = Play {
+            stage,
+            scenario,
+            judge: Judge::new(&objects, THREADS),
+            asleep: Vec::new(),
+            victims: Vec::new(),
+            relieved: false,
+            calls: 0,
+            touched: Vec::new(),
+            killed_ns: None,
+            wakes: Wakes::default(),
+        };
+        for (actor, &wait) in SLEEPERS.zip(scenario.sleepers) {
+            let operation = Operation::Wait(wait);
+            stage.board.mailbox(actor).order(operation);
+            play.judge.begin(actor, operation);
+            play.asleep.push(actor);
+            play.observe()?;
+        }
+        Ok(play)
+    }
+
+    /// Starts the next victim; it stands before its operation.
+    pub fn raise(&mut self, operation: Operation) -> Result<()> {
+        let number = VICTIMS[self.victims.len()];
+        let mailbox = self.stage.board.mailbox(number);
+        let cold = self.scenario.cold && self.victims.is_empty();
+        mailbox.open(1);
+        mailbox.order(operation);
+        let stage = self.stage;
+        let tracee = Tracee::fork(|| {
+            // Looking at a taken mutex again and again is the same point many times.
+            stage.arena.set_spins(2);
+            let performer = Performer::new(&stage.arena, stage.board);
+            if !cold {
+                performer.perform(Operation::Enroll).expect("there is a place for a victim");
+            }
+            stop_here();
+            let outcome = performer.perform(operation);
+            stage.board.mailbox(number).answer(outcome);
+        })?;
+        self.judge.begin(number, operation);
+        self.victims.push(Victim { tracee: Some(tracee), operation, fate: None });
+        Ok(())
+    }
+
+    /// Follows the victim that was started last through its whole operation.
+    pub fn trace(&mut self) -> Result<Path> {
+        let mailbox = self.stage.board.mailbox(VICTIMS[self.victims.len() - 1]);
+        let mut path = Path::new(self.stage);
+        while mailbox.outcome().is_none() {
+            let stage = self.stage;
+            let tracee = self.tracee();
+            path.at(stage, tracee)?;
+            tracee.step()?;
+            if let Event::Ended(status) = self.stopped(Some(&mut path))? {
+                return wrong(format!("the victim ended by itself, status {status:#x}"));
+            }
+        }
+        Ok(path)
+    }
+
+    /// Brings the victim that was started last to a point of its path. False if it ended before.
+    pub fn drive(&mut self, path: &Path, point: Point, way: Way) -> Result<bool> {
+        let mut tracee = self.take_tracee();
+        let mut failure = None;
+        let wait = |tracee: &mut Tracee| match self.wait_for(tracee, None) {
+            Ok(event) => Ok(event),
+            Err(Failure::System(error)) => Err(error),
+            Err(wrong) => {
+                failure = Some(wrong);
+                Ok(Event::Running)
+            }
+        };
+        let there = match way {
+            Way::ToTheAddress => {
+                let (address, visit) = path.visit(point.instruction);
+                tracee.run_to(address, visit, wait)
+            }
+            Way::StepByStep => tracee.run(point.instruction, wait),
+        };
+        let mut there = there?;
+        if let Some(failure) = failure {
+            return Err(failure);
+        }
+        if there && point.asleep {
+            tracee.step()?;
+            let id = tracee.id();
+            there = tracee.wait_or(self.stage.patience, || sleep_of(id) == Sleep::Sound)? == Event::Running;
+        }
+        self.give_back(tracee);
+        Ok(there)
+    }
+
+    /// Lets the survivors see the victim that was started last die, or stand still.
+    pub fn strike(&mut self, fate: Fate) -> Result<()> {
+        let number = VICTIMS[self.victims.len() - 1];
+        let victim = self.victims.last_mut().expect("a victim was started");
+        victim.fate = Some(fate);
+        if victim.tracee.as_ref().is_some_and(Tracee::has_ended) {
+            victim.tracee = None;
+            self.returned(number)?;
+        } else if fate == Fate::Killed {
+            self.killed_ns = Some(clock::monotonic_ns());
+            victim.tracee.take().expect("it lives").kill();
+            self.judge.kill(number);
+        }
+        self.touched.clear();
+        self.observe()
+    }
+
+    /// The survivors use the objects; then everybody must be able to finish, and nothing may be missing.
+    pub fn conclude(&mut self) -> Result<()> {
+        for operation in self.scenario.aftermath() {
+            self.call(operation)?;
+        }
+        self.release_sleepers()?;
+        self.end_victims()?;
+        self.release_sleepers()?;
+        self.sweep()
+    }
+
+    fn release_sleepers(&mut self) -> Result<()> {
+        for _ in 0..2 * SLEEPERS.len() {
+            if self.asleep.is_empty() {
+                return Ok(());
+            }
+            for operation in self.scenario.release_all() {
+                self.call(operation)?;
+            }
+        }
+        wrong(format!("survivors {:?} sleep for ever", self.asleep))
+    }
+
+    fn end_victims(&mut self) -> Result<()> {
+        for place in 0..self.victims.len() {
+            let Some(mut tracee) = self.victims[place].tracee.take() else { continue };
+            if self.victims[place].fate == Some(Fate::Delayed) {
+                self.finish(&mut tracee, VICTIMS[place])?;
+            } else {
+                self.killed_ns = Some(clock::monotonic_ns());
+                tracee.kill();
+                self.judge.kill(VICTIMS[place]);
+            }
+        }
+        // Whatever they owed came with their end.
+        self.touched.extend(0..self.scenario.objects.len() as u8);
+        self.victims.clear();
+        self.observe()
+    }
+
+    /// A delayed victim must come to its end, perhaps with some help.
+    fn finish(&mut self, tracee: &mut Tracee, number: usize) -> Result<()> {
+        let id = tracee.id();
+        // One that was left asleep stands still only when it is woken.
+        if tracee.is_still() {
+            tracee.go_on()?;
+        }
+        for _ in 0..2 * SLEEPERS.len() {
+            match tracee.wait_or(self.stage.patience, || sleep_of(id) == Sleep::Sound)? {
+                Event::Ended(0) => return self.returned(number),
+                Event::Running => {
+                    for operation in self.scenario.release_all() {
+                        self.call(operation)?;
+                    }
+                }
+                Event::Stopped => tracee.go_on()?,
+                other => return wrong(format!("a delayed victim did not come to its end: {other:?}")),
+            }
+        }
+        wrong("a delayed victim hangs".to_owned())
+    }
+
+    /// A victim has done its operation.
+    fn returned(&mut self, number: usize) -> Result<()> {
+        let outcome = self.stage.board.mailbox(number).outcome();
+        match outcome {
+            Some(outcome) if !self.is_modeled(number) && outcome.is_ok() => Ok(()),
+            Some(outcome) if self.is_modeled(number) && self.judge.returned(number, outcome) => Ok(()),
+            _ => wrong(format!("a victim that was not killed ended with {outcome:?}, which the model does not allow")),
+        }
+    }
+
+    fn is_modeled(&self, number: usize) -> bool {
+        self.victims[number - VICTIMS[0]].operation.in_model().is_some()
+    }
+
+    fn sweep(&mut self) -> Result<()> {
+        let count = self.scenario.objects.len();
+        let is_open = |number: &usize| self.stage.arena.kind(self.stage.board.object(*number as u8)).is_ok();
+        let (objects, places) = self.stage.all_but((0..count).filter(is_open).count() as u32);
+        // The places are not looked for by the sweep of descriptors.
+        let places = if self.scenario.sweep == Operation::SweepDescriptors { 0 } else { places };
+        let expected = Answer::Semaphore(objects, places);
+        match self.order(self.scenario.sweep)? {
+            Ok(found) if found == expected => Ok(()),
+            other => wrong(format!("a sweep finds {other:?}, not {expected:?}")),
+        }
+    }
+
+    /// A worker performs an operation: it must return, and what the model allows.
+    fn call(&mut self, operation: Operation) -> Result<()> {
+        let worker = WORKERS[self.calls % WORKERS.len()];
+        let outcome = self.order(operation)?;
+        if !self.judge.call(worker, operation, outcome) {
+            return wrong(format!("{operation:?} returned {outcome:?}, which the model does not allow"));
+        }
+        self.touched.extend((0..self.scenario.objects.len() as u8).filter(|&object| operation.names(object)));
+        self.observe()
+    }
+
+    fn order(&mut self, operation: Operation) -> Result<Outcome> {
+        let worker = WORKERS[self.calls % WORKERS.len()];
+        self.calls += 1;
+        let mailbox = self.stage.board.mailbox(worker);
+        mailbox.order(operation);
+        match mailbox.wait(self.stage.patience) {
+            Some(outcome) => Ok(outcome),
+            None => wrong(format!("{operation:?} of a survivor does not return")),
+        }
+    }
+
+    fn tracee(&mut self) -> &mut Tracee {
+        self.victims.last_mut().and_then(|victim| victim.tracee.as_mut()).expect("a victim was started")
+    }
+
+    fn take_tracee(&mut self) -> Tracee {
+        self.victims.last_mut().and_then(|victim| victim.tracee.take()).expect("a victim was started")
+    }
+
+    fn give_back(&mut self, tracee: Tracee) {
+        self.victims.last_mut().expect("a victim was started").tracee = Some(tracee);
+    }
+
+    fn stopped(&mut self, path: Option<&mut Path>) -> Result<Event> {
+        let mut tracee = self.take_tracee();
+        let event = self.wait_for(&mut tracee, path);
+        self.give_back(tracee);
+        event
+    }
+
+    /// Waits until the victim stands still; wakes it when it sleeps, as the scenario says.
+    fn wait_for(&mut self, tracee: &mut Tracee, mut path: Option<&mut Path>) -> Result<Event> {
+        let cannot_sleep = path.as_ref().is_some_and(|path| !path.calls());
+        if cannot_sleep || !self.may_sleep() {
+            return Ok(tracee.wait()?);
+        }
+        let id = tracee.id();
+        loop {
+            let relieved = self.relieved;
+            let event = tracee.wait_or(self.stage.patience, || !relieved && sleep_of(id) == Sleep::Sound)?;
+            if event != Event::Running {
+                return Ok(event);
+            }
+            if relieved {
+                return wrong("the victim sleeps on, although it was granted its wait".to_owned());
+            }
+            self.relieved = true;
+            if let Some(path) = path.as_deref_mut() {
+                path.sleeps();
+            }
+            for &operation in self.scenario.relief {
+                self.call(operation)?;
+            }
+        }
+    }
+
+    fn may_sleep(&self) -> bool {
+        self.victims.last().and_then(|victim| victim.operation.wait()).is_some_and(|wait| wait.until != Until::Now)
+    }
+
+    /// Waits until every survivor that should be awake is, and every other sleeps soundly; tells the judge.
+    fn observe(&mut self) -> Result<()> {
+        for actor in self.asleep.clone() {
+            self.observe_one(actor)?;
+        }
+        Ok(())
+    }
+
+    fn observe_one(&mut self, actor: usize) -> Result<()> {
+        let mailbox = self.stage.board.mailbox(actor);
+        let start = Instant::now();
+        loop {
+            let sleep = sleep_of(mailbox.thread());
+            if let Some(outcome) = mailbox.outcome() {
+                return self.woke(actor, outcome, mailbox.finished_ns());
+            }
+            match sleep {
+                Sleep::Sound if self.judge.sleeps(actor) => return Ok(()),
+                Sleep::Sound => return wrong(format!("survivor {actor} sleeps on, although it was granted its wait")),
+                Sleep::Owed if self.may_be_late(actor) => {
+                    self.wakes.held_back += 1;
+                    return Ok(());
+                }
+                _ if start.elapsed() > self.stage.patience => {
+                    return wrong(format!("survivor {actor} was granted its wait and does not wake: {sleep:?}"));
+                }
+                _ => std::thread::sleep(Duration::from_micros(20)),
+            }
+        }
+    }
+
+    fn woke(&mut self, actor: usize, outcome: Outcome, at_ns: u64) -> Result<()> {
+        self.asleep.retain(|&asleep| asleep != actor);
+        if let Some(late) = self.killed_ns.and_then(|killed_ns| at_ns.checked_sub(killed_ns))
+            && self.touched.is_empty()
+        {
+            self.wakes.after_a_kill += 1;
+            self.wakes.latest = self.wakes.latest.max(Duration::from_nanos(late));
+        }
+        if self.judge.returned(actor, outcome) {
+            return Ok(());
+        }
+        wrong(format!("survivor {actor} returned {outcome:?}, which the model does not allow"))
+    }
+
+    /// A stopped signaler may hold back a wake until somebody has used each object of the wait.
+    fn may_be_late(&self, actor: usize) -> bool {
+        let stopped = self.victims.iter().any(|victim| victim.tracee.is_some());
+        let wait = self.scenario.sleepers[actor - SLEEPERS.start];
+        let untouched =
+            (0..self.scenario.objects.len() as u8).any(|object| wait.names(object) && !self.touched.contains(&object));
+        stopped && untouched
+    }
+}

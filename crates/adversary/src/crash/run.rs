@@ -1,0 +1,226 @@
+//! All experiments of a run, and what came of them.
+
+use std::io;
+use std::time::{Duration, Instant};
+
+use super::operation::Operation;
+use super::path::{Choice, Path, Point};
+use super::play::{Failure, Fate, Play, Wakes, Way};
+use super::scenario::{PLANTED, SCENARIOS, Scenario};
+use super::stage::Stage;
+
+/// Failures printed for one scenario; all are counted.
+const PRINTED: u32 = 3;
+
+/// What to do.
+#[derive(Clone, Debug)]
+pub struct Plan {
+    pub choice: Choice,
+    /// Only scenarios whose name contains this.
+    pub only: Option<String>,
+    /// The planted ones instead.
+    pub planted: bool,
+    /// Second victims too.
+    pub pairs: bool,
+    /// What does not happen within this time is said to hang.
+    pub patience: Duration,
+    /// A wake that comes later than this after a kill is a failure; none: only if it never comes.
+    pub wake_limit: Option<Duration>,
+}
+
+/// What came of it.
+#[derive(Clone, Copy, Default, Debug)]
+pub struct Totals {
+    pub operations: u32,
+    pub kills: u64,
+    pub stops: u64,
+    pub pairs: u64,
+    pub missed: u64,
+    pub failures: u64,
+    pub woken_after_a_kill: u64,
+    pub latest_wake: Duration,
+    pub held_back: u64,
+}
+
+/// Runs everything; prints failures as they come.
+///
+/// Errors: those of the system; `PermissionDenied` when ptrace is refused.
+pub fn run(plan: &Plan) -> io::Result<Totals> {
+    let mut run = Run { plan, stage: Stage::new(plan.patience)?, totals: Totals::default(), printed: 0 };
+    let scenarios = if plan.planted { PLANTED } else { SCENARIOS };
+    let wanted = |scenario: &&Scenario| plan.only.as_ref().is_none_or(|only| scenario.name.contains(only.as_str()));
+    for scenario in scenarios.iter().filter(wanted) {
+        if scenario.is_long && plan.choice == Choice::Changes {
+            println!("{:28} left out of the slice: it takes too long", scenario.name);
+            continue;
+        }
+        run.scenario(scenario)?;
+    }
+    Ok(run.totals)
+}
+
+struct Run<'a> {
+    plan: &'a Plan,
+    stage: Stage,
+    totals: Totals,
+    /// Failures of the scenario under way that were printed.
+    printed: u32,
+}
+
+/// A victim's part in an experiment.
+#[derive(Clone, Copy)]
+struct Blow<'a> {
+    operation: Operation,
+    path: &'a Path,
+    point: Point,
+    fate: Fate,
+}
+
+type Outcome<T> = Result<T, Failure>;
+
+impl Run<'_> {
+    fn scenario(&mut self, scenario: &Scenario) -> io::Result<()> {
+        let start = Instant::now();
+        let before = self.totals;
+        self.printed = 0;
+        self.totals.operations += 1;
+        let mut bytes = self.stage.prepare(scenario)?;
+        let path = match trace(&self.stage, scenario, &bytes, &[], scenario.operation) {
+            Ok(path) => path,
+            Err(failure) => return self.failed(scenario, &mut bytes, &[], failure),
+        };
+        for point in path.points(self.plan.choice) {
+            for fate in [Fate::Killed, Fate::Stopped, Fate::Delayed] {
+                let blow = Blow { operation: scenario.operation, path: &path, point, fate };
+                self.experiment(scenario, &mut bytes, &[blow])?;
+            }
+        }
+        if self.plan.pairs {
+            self.pairs(scenario, &mut bytes, &path)?;
+        }
+        let points = self.totals.kills + self.totals.stops + self.totals.pairs;
+        println!(
+            "{:28} {:6} instructions {:7} experiments {:4} failures {:6.1} s",
+            scenario.name,
+            path.length(),
+            points - before.kills - before.stops - before.pairs,
+            self.totals.failures - before.failures,
+            start.elapsed().as_secs_f64(),
+        );
+        Ok(())
+    }
+
+    /// Once more with a second victim, which meets what the first one left wherever that changed something.
+    fn pairs(&mut self, scenario: &Scenario, bytes: &mut Vec<u8>, path: &Path) -> io::Result<()> {
+        for point in path.points(Choice::Changes) {
+            for fate in [Fate::Killed, Fate::Stopped] {
+                let first = Blow { operation: scenario.operation, path, point, fate };
+                for operation in scenario.helpers() {
+                    let second = match trace(&self.stage, scenario, bytes, &[first], operation) {
+                        Ok(path) => path,
+                        Err(failure) => {
+                            self.failed(scenario, bytes, &[first], failure)?;
+                            continue;
+                        }
+                    };
+                    for point in second.points(self.plan.choice) {
+                        let second = Blow { operation, path: &second, point, fate };
+                        self.experiment(scenario, bytes, &[first, second])?;
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn experiment(&mut self, scenario: &Scenario, bytes: &mut Vec<u8>, blows: &[Blow<'_>]) -> io::Result<()> {
+        let count = match blows {
+            [blow] if blow.fate == Fate::Killed => &mut self.totals.kills,
+            [_] => &mut self.totals.stops,
+            _ => &mut self.totals.pairs,
+        };
+        *count += 1;
+        let played = match play(&self.stage, scenario, bytes, blows, Way::ToTheAddress) {
+            Ok(played) if !played.reached => play(&self.stage, scenario, bytes, blows, Way::StepByStep),
+            played => played,
+        };
+        match played {
+            Ok(played) => {
+                self.totals.missed += u64::from(!played.reached);
+                self.totals.woken_after_a_kill += u64::from(played.wakes.after_a_kill);
+                self.totals.held_back += u64::from(played.wakes.held_back);
+                self.totals.latest_wake = self.totals.latest_wake.max(played.wakes.latest);
+                match self.plan.wake_limit.filter(|&limit| played.wakes.latest > limit) {
+                    Some(limit) => {
+                        let text =
+                            format!("a wake came {:?} after the kill, later than {limit:?}", played.wakes.latest);
+                        self.failed(scenario, bytes, blows, Failure::Wrong(text))
+                    }
+                    None => Ok(()),
+                }
+            }
+            Err(failure) => self.failed(scenario, bytes, blows, failure),
+        }
+    }
+
+    /// Notes a failure, and goes on with fresh survivors: the old ones may hang.
+    fn failed(
+        &mut self,
+        scenario: &Scenario,
+        bytes: &mut Vec<u8>,
+        blows: &[Blow<'_>],
+        failure: Failure,
+    ) -> io::Result<()> {
+        let text = match failure {
+            Failure::System(error) => return Err(error),
+            Failure::Wrong(text) => text,
+        };
+        self.totals.failures += 1;
+        self.printed += 1;
+        if self.printed <= PRINTED {
+            println!("FAILED {}: {text}", scenario.name);
+            for Blow { operation, point, fate, path } in blows {
+                let asleep = if point.asleep { ", asleep" } else { "" };
+                let at = format!("after {} of {} instructions{asleep}", point.instruction, path.length());
+                println!("       {fate:?} {at} of {operation:?}");
+            }
+        }
+        self.stage = Stage::new(self.plan.patience)?;
+        *bytes = self.stage.prepare(scenario)?;
+        Ok(())
+    }
+}
+
+/// What an experiment that went well tells.
+struct Played {
+    wakes: Wakes,
+    /// Every victim came to its point.
+    reached: bool,
+}
+
+fn play(stage: &Stage, scenario: &Scenario, bytes: &[u8], blows: &[Blow<'_>], way: Way) -> Outcome<Played> {
+    let mut play = Play::start(stage, scenario, bytes)?;
+    let mut reached = true;
+    for blow in blows {
+        play.raise(blow.operation)?;
+        reached &= play.drive(blow.path, blow.point, way)?;
+        play.strike(blow.fate)?;
+    }
+    play.conclude()?;
+    Ok(Played { wakes: play.wakes, reached })
+}
+
+/// The path of an operation that nobody disturbs, after others were struck.
+fn trace(stage: &Stage, scenario: &Scenario, bytes: &[u8], before: &[Blow<'_>], operation: Operation) -> Outcome<Path> {
+    let mut play = Play::start(stage, scenario, bytes)?;
+    for blow in before {
+        play.raise(blow.operation)?;
+        play.drive(blow.path, blow.point, Way::ToTheAddress)?;
+        play.strike(blow.fate)?;
+    }
+    play.raise(operation)?;
+    let path = play.trace()?;
+    play.strike(Fate::Delayed)?;
+    play.conclude()?;
+    Ok(path)
+}

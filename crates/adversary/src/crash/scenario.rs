@@ -1,0 +1,271 @@
+//! Every operation of the core, in every situation in which it takes another way: what a victim is killed in.
+
+use ntux_sync::New;
+
+use super::operation::Operation::*;
+use super::operation::{Operation, Until, Wait};
+
+/// Owner ids of the victims, of the workers, and of the waiting survivors (all of them).
+pub const VICTIM_OWNERS: [u32; 2] = [101, 102];
+pub const WORKER_OWNER: u32 = 201;
+pub const SLEEPER_OWNER: u32 = 301;
+const VICTIM: u32 = VICTIM_OWNERS[0];
+
+/// A victim's operation and what surrounds it.
+#[derive(Clone, Copy, Debug)]
+pub struct Scenario {
+    pub name: &'static str,
+    /// What is there. Operations name them by their place.
+    pub objects: &'static [New],
+    /// What a process made that is dead by now; numbered after the others.
+    pub orphans: &'static [New],
+    /// So many processes took part once and died.
+    pub dead_processes: usize,
+    /// Done by a process that died afterwards.
+    pub left_by_the_dead: Option<Operation>,
+    /// Survivors that sleep in these waits.
+    pub sleepers: &'static [Wait],
+    /// The victim takes part for the first time.
+    pub cold: bool,
+    /// It looks through all processes or all objects: many instructions.
+    pub is_long: bool,
+    pub operation: Operation,
+    /// How leaks are looked for.
+    pub sweep: Operation,
+    /// What a survivor does when the victim sleeps.
+    pub relief: &'static [Operation],
+}
+
+const NOTHING: Scenario = Scenario {
+    name: "",
+    objects: &[],
+    orphans: &[],
+    dead_processes: 0,
+    left_by_the_dead: None,
+    sleepers: &[],
+    cold: false,
+    is_long: false,
+    operation: Enroll,
+    sweep: Sweep,
+    relief: &[],
+};
+
+const fn plain(name: &'static str, objects: &'static [New], operation: Operation) -> Scenario {
+    Scenario { name, objects, operation, ..NOTHING }
+}
+
+const fn with(sleepers: &'static [Wait], scenario: Scenario) -> Scenario {
+    Scenario { sleepers, ..scenario }
+}
+
+const fn relieved(relief: &'static [Operation], scenario: Scenario) -> Scenario {
+    Scenario { relief, ..scenario }
+}
+
+const fn semaphore(count: u32) -> New {
+    New::Semaphore { count, max: 9 }
+}
+
+const fn mutex(owner: u32, count: u32) -> New {
+    New::Mutex { owner, count }
+}
+
+const FREE: New = mutex(0, 0);
+const OURS: New = mutex(VICTIM, 1);
+const TAKEN: New = mutex(WORKER_OWNER, 1);
+const AUTO: New = New::Event { manual: false, signaled: false };
+const AUTO_SET: New = New::Event { manual: false, signaled: true };
+const MANUAL: New = New::Event { manual: true, signaled: false };
+const MANUAL_SET: New = New::Event { manual: true, signaled: true };
+
+const fn sleeps(objects: &[u8]) -> Wait {
+    Wait::any(objects, SLEEPER_OWNER, Until::Never)
+}
+
+const fn sleeps_for_all(objects: &[u8]) -> Wait {
+    Wait::all(objects, SLEEPER_OWNER, Until::Never)
+}
+
+const fn any(objects: &[u8], until: Until) -> Operation {
+    Wait(Wait::any(objects, VICTIM, until))
+}
+
+const fn all(objects: &[u8], until: Until) -> Operation {
+    Wait(Wait::all(objects, VICTIM, until))
+}
+
+const fn any_or(objects: &[u8], alert: u8, until: Until) -> Operation {
+    Wait(Wait::any(objects, VICTIM, until).or_alert(alert))
+}
+
+const fn all_or(objects: &[u8], alert: u8, until: Until) -> Operation {
+    Wait(Wait::all(objects, VICTIM, until).or_alert(alert))
+}
+
+const FIRST: Wait = sleeps(&[0]);
+const BOTH: Wait = sleeps_for_all(&[0, 1]);
+const CROWD: &[Wait] = &[FIRST; 5];
+/// Far enough off for a traced victim to fall asleep first.
+const SOON: Until = Until::Milliseconds(if cfg!(debug_assertions) { 150 } else { 60 });
+
+/// All of them.
+pub const SCENARIOS: &[Scenario] = &[
+    // Signals.
+    plain("release", &[semaphore(0)], Release(0, 2)),
+    plain("release-too-many", &[semaphore(9)], Release(0, 1)),
+    with(&[FIRST], plain("release-one-waits", &[semaphore(0)], Release(0, 1))),
+    with(&[FIRST, FIRST], plain("release-two-wait", &[semaphore(0)], Release(0, 3))),
+    with(CROWD, plain("release-crowd", &[semaphore(0)], Release(0, 3))),
+    with(&[BOTH], plain("release-wait-all", &[semaphore(0), AUTO_SET], Release(0, 1))),
+    with(&[BOTH, FIRST], plain("release-wait-all-and-any", &[semaphore(0), MANUAL_SET], Release(0, 2))),
+    plain("unlock", &[OURS], Unlock(0, VICTIM)),
+    plain("unlock-stranger", &[TAKEN], Unlock(0, VICTIM)),
+    plain("unlock-recursive", &[mutex(VICTIM, 2)], Unlock(0, VICTIM)),
+    plain("unlock-carry", &[mutex(VICTIM, 32)], Unlock(0, VICTIM)),
+    with(&[FIRST], plain("unlock-one-waits", &[OURS], Unlock(0, VICTIM))),
+    with(&[FIRST, FIRST], plain("unlock-same-owners", &[OURS], Unlock(0, VICTIM))),
+    with(&[BOTH], plain("unlock-wait-all", &[OURS, semaphore(1)], Unlock(0, VICTIM))),
+    plain("kill", &[OURS], Kill(0, VICTIM)),
+    with(&[FIRST], plain("kill-one-waits", &[mutex(VICTIM, 40)], Kill(0, VICTIM))),
+    plain("set", &[AUTO], Set(0)),
+    plain("set-again", &[AUTO_SET], Set(0)),
+    with(&[FIRST], plain("set-one-waits", &[AUTO], Set(0))),
+    with(&[sleeps(&[0, 1]), FIRST], plain("set-two-wait", &[AUTO, AUTO], Set(0))),
+    with(CROWD, plain("set-crowd", &[AUTO], Set(0))),
+    plain("set-manual", &[MANUAL], Set(0)),
+    with(&[FIRST, FIRST], plain("set-manual-two-wait", &[MANUAL], Set(0))),
+    with(CROWD, plain("set-manual-crowd", &[MANUAL], Set(0))),
+    with(&[BOTH], plain("set-wait-all", &[AUTO, AUTO_SET], Set(0))),
+    with(&[BOTH], plain("set-wait-all-in-vain", &[AUTO, AUTO], Set(0))),
+    with(&[BOTH, sleeps(&[1, 0])], plain("set-manual-wait-all-and-any", &[MANUAL, FREE], Set(0))),
+    with(&[sleeps_for_all(&[1]).or_alert(0)], plain("set-alert", &[AUTO, AUTO], Set(0))),
+    plain("reset", &[MANUAL_SET], Reset(0)),
+    plain("pulse", &[MANUAL_SET], Pulse(0)),
+    with(&[FIRST, FIRST], plain("pulse-two-wait", &[AUTO], Pulse(0))),
+    with(&[FIRST, FIRST], plain("pulse-manual-two-wait", &[MANUAL], Pulse(0))),
+    with(&[BOTH], plain("pulse-wait-all", &[MANUAL, semaphore(1)], Pulse(0))),
+    with(&[BOTH], plain("pulse-wait-all-in-vain", &[MANUAL, semaphore(0)], Pulse(0))),
+    // Waits that need not sleep.
+    plain("any-first", &[semaphore(2)], any(&[0], Until::Never)),
+    plain("any-later", &[AUTO, semaphore(2)], any(&[0, 1], Until::Never)),
+    plain("any-manual", &[AUTO, MANUAL_SET], any(&[0, 1], Until::Never)),
+    plain("any-mutex", &[FREE], any(&[0], Until::Never)),
+    plain("any-mutex-again", &[OURS], any(&[0], Until::Never)),
+    plain("any-mutex-carry", &[mutex(VICTIM, 31)], any(&[0], Until::Never)),
+    plain("any-alert", &[AUTO, AUTO_SET], any_or(&[0], 1, Until::Never)),
+    plain("any-poll-in-vain", &[AUTO, semaphore(0)], any(&[0, 1], Until::Now)),
+    plain("all", &[AUTO_SET, FREE], all(&[0, 1], Until::Never)),
+    plain("all-poll-in-vain", &[AUTO_SET, semaphore(0)], all(&[0, 1], Until::Now)),
+    plain("all-alert", &[AUTO, FREE, MANUAL_SET], all_or(&[0, 1], 2, Until::Never)),
+    // Waits that sleep.
+    relieved(&[Set(0)], plain("any-blocked", &[AUTO], any(&[0], Until::Never))),
+    relieved(&[Release(1, 1)], plain("any-blocked-at-two", &[AUTO, semaphore(0)], any(&[0, 1], Until::Never))),
+    relieved(&[Set(0)], plain("any-blocked-manual", &[MANUAL], any(&[0], Until::Never))),
+    relieved(&[Pulse(0)], plain("any-blocked-pulse", &[AUTO], any(&[0], Until::Never))),
+    relieved(&[Unlock(0, WORKER_OWNER)], plain("any-blocked-mutex", &[TAKEN], any(&[0], Until::Never))),
+    relieved(&[Kill(0, WORKER_OWNER)], plain("any-blocked-abandoned", &[TAKEN], any(&[0], Until::Never))),
+    relieved(&[Set(1)], plain("any-blocked-alert", &[AUTO, AUTO], any_or(&[0], 1, Until::Never))),
+    with(CROWD, relieved(&[Release(0, 6)], plain("any-blocked-crowd", &[semaphore(0)], any(&[0], Until::Never)))),
+    with(
+        &[FIRST; 3],
+        Scenario {
+            sweep: SweepChunks,
+            ..relieved(&[Release(0, 4)], plain("any-blocked-grow", &[semaphore(0)], any(&[0], Until::Never)))
+        },
+    ),
+    plain("any-timeout", &[AUTO], any(&[0], SOON)),
+    relieved(&[Set(0)], plain("all-blocked", &[AUTO, FREE], all(&[0, 1], Until::Never))),
+    relieved(&[Set(0), Set(1)], plain("all-blocked-at-two", &[MANUAL, AUTO], all(&[0, 1], Until::Never))),
+    relieved(&[Set(2)], plain("all-blocked-alert", &[AUTO, FREE, AUTO], all_or(&[0, 1], 2, Until::Never))),
+    with(
+        &[BOTH],
+        relieved(&[Release(0, 2)], plain("all-blocked-two", &[semaphore(0), MANUAL_SET], all(&[0, 1], Until::Never))),
+    ),
+    plain("all-timeout", &[AUTO, FREE], all(&[0, 1], SOON)),
+    // Looking.
+    plain("read-semaphore", &[semaphore(3)], ReadSemaphore(0)),
+    plain("read-mutex", &[mutex(VICTIM, 50)], ReadMutex(0)),
+    plain("read-event", &[MANUAL], ReadEvent(0)),
+    // Lifetimes.
+    plain("create-semaphore", &[], Create(semaphore(1))),
+    plain("create-mutex", &[], Create(mutex(7, 70))),
+    plain("create-event", &[], Create(AUTO)),
+    Scenario { sweep: SweepDescriptors, ..plain("create-descriptor", &[], DescriptorCreate(AUTO)) },
+    plain("close", &[AUTO], Close(0)),
+    with(&[sleeps(&[0, 1])], plain("close-one-waits", &[AUTO, AUTO], Close(0))),
+    Scenario { orphans: &[AUTO], ..plain("adopt", &[], Adopt(0)) },
+    Scenario { is_long: true, ..plain("exhaust", &[], Exhaust) },
+    Scenario {
+        cold: true,
+        is_long: true,
+        left_by_the_dead: Some(Exhaust),
+        ..plain("reclaim-object", &[], Create(AUTO))
+    },
+    Scenario {
+        cold: true,
+        is_long: true,
+        left_by_the_dead: Some(Exhaust),
+        ..plain("reclaim-place", &[AUTO, semaphore(1)], any(&[0, 1], Until::Now))
+    },
+    plain("retire", &[], Retire),
+    Scenario { cold: true, is_long: true, ..plain("first-use", &[AUTO, semaphore(1)], any(&[0, 1], Until::Now)) },
+    Scenario { cold: true, is_long: true, ..plain("attach", &[], Attach) },
+    Scenario { cold: true, is_long: true, dead_processes: 4096, ..plain("replace-dead-process", &[], Create(AUTO)) },
+];
+
+/// What must be found.
+pub const PLANTED: &[Scenario] =
+    &[plain("planted-lock", &[], PlantedLock), plain("planted-loan", &[semaphore(2)], PlantedLoan(0))];
+
+impl Scenario {
+    /// What a second victim does with the objects, while it finishes what the first one began.
+    pub fn helpers(&self) -> Vec<Operation> {
+        let second = VICTIM_OWNERS[1];
+        let poll = Operation::Wait(Wait::any(&[0], second, Until::Now));
+        match self.objects.first() {
+            None => Vec::new(),
+            Some(New::Semaphore { .. }) => vec![ReadSemaphore(0), Release(0, 1), poll],
+            Some(New::Mutex { .. }) => vec![ReadMutex(0), Kill(0, VICTIM), poll],
+            Some(New::Event { .. }) => vec![ReadEvent(0), Set(0), Pulse(0), poll],
+        }
+    }
+
+    /// What the survivors do afterwards: everything that the objects' kinds allow.
+    pub fn aftermath(&self) -> Vec<Operation> {
+        let poll = |object| Wait(Wait::any(&[object], WORKER_OWNER, Until::Now));
+        let mut operations = Vec::new();
+        for (object, new) in (0..).zip(self.objects.iter().chain(self.orphans)) {
+            match new {
+                New::Semaphore { .. } => operations.extend([ReadSemaphore(object), Release(object, 1), poll(object)]),
+                New::Mutex { .. } => {
+                    operations.push(ReadMutex(object));
+                    operations.extend(VICTIM_OWNERS.map(|owner| Kill(object, owner)));
+                    operations.extend([poll(object), Unlock(object, WORKER_OWNER)]);
+                }
+                New::Event { .. } => {
+                    operations.extend([ReadEvent(object), Set(object), poll(object), Pulse(object), Reset(object)]);
+                }
+            }
+        }
+        if self.operation == PlantedLock {
+            operations.push(PlantedLock);
+        }
+        operations
+    }
+
+    /// One round of what lets everybody go who still waits.
+    pub fn release_all(&self) -> Vec<Operation> {
+        let mut operations = Vec::new();
+        for (object, new) in (0..).zip(self.objects) {
+            match new {
+                New::Semaphore { .. } => operations.push(Release(object, 1)),
+                New::Mutex { .. } => {
+                    let owners = [VICTIM_OWNERS[0], VICTIM_OWNERS[1], WORKER_OWNER, SLEEPER_OWNER];
+                    operations.extend(owners.map(|owner| Kill(object, owner)));
+                }
+                New::Event { .. } => operations.push(Set(object)),
+            }
+        }
+        operations
+    }
+}

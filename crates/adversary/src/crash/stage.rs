@@ -1,0 +1,236 @@
+//! The arena under test, the survivors who use it, and a copy of its bytes to begin again from.
+
+use std::io;
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
+use std::time::Duration;
+
+use ntux_platform::liveness;
+use ntux_sync::{Arena, Capacity, New};
+
+use super::board::Board;
+use super::operation::{Operation, Performer};
+use super::scenario::Scenario;
+
+/// Survivors: two that work, and six that wait. They live in two processes.
+pub const WORKERS: [usize; 2] = [0, 1];
+pub const SLEEPERS: std::ops::Range<usize> = 2..8;
+const ACTORS: usize = 8;
+/// The mailboxes of the victims.
+pub const VICTIMS: [usize; 2] = [8, 9];
+/// Threads that the sequential model knows.
+pub const THREADS: usize = 10;
+
+/// Small, so that searching it for leaks is quick.
+const CAPACITY: Capacity = Capacity { objects: 28, waiters: 12 };
+
+/// An arena with its survivors.
+pub struct Stage {
+    pub board: &'static Board,
+    pub arena: Arena,
+    /// How long anything may take before it is said to hang.
+    pub patience: Duration,
+    bytes: Bytes,
+    empty: Vec<u8>,
+    _survivors: Vec<Survivor>,
+}
+
+impl Stage {
+    /// Call it while the process has one thread: it forks.
+    pub fn new(patience: Duration) -> io::Result<Stage> {
+        let board = Board::map()?;
+        let arena = Arena::create(CAPACITY).map_err(io::Error::other)?;
+        let fd = arena.fd().expect("an arena that was created keeps its descriptor");
+        let bytes = Bytes::map(fd)?;
+        let survivors = (0..2).map(|process| Survivor::fork(board, fd, process)).collect::<io::Result<_>>()?;
+        for actor in 0..ACTORS {
+            board.mailbox(actor).order(Operation::Enroll);
+            let enrolled = board.mailbox(actor).wait(patience).is_some_and(|outcome| outcome.is_ok());
+            assert!(enrolled, "survivor {actor} could not begin");
+        }
+        // The harness is a process of the arena too, and stays one.
+        let performer = Performer::new(&arena, board);
+        performer
+            .perform(Operation::Create(New::Event { manual: false, signaled: false }))
+            .map_err(io::Error::other)?;
+        drop(performer);
+        let empty = bytes.copy();
+        Ok(Stage { board, arena, patience, bytes, empty, _survivors: survivors })
+    }
+
+    /// Makes the objects of a scenario in an arena without any, and whatever the dead have left there; returns its bytes.
+    pub fn prepare(&self, scenario: &Scenario) -> io::Result<Vec<u8>> {
+        self.bytes.restore(&self.empty);
+        let waiter = self.arena.waiter();
+        for (number, &new) in scenario.objects.iter().enumerate() {
+            let object = self.arena.create_new(&waiter, new).map_err(io::Error::other)?;
+            self.board.name(number, object);
+        }
+        for &new in scenario.orphans {
+            let number = scenario.objects.len();
+            in_child(|| {
+                let object = self.arena.create_new(&self.arena.waiter(), new).expect("there is room");
+                self.board.name(number, object);
+            })?;
+        }
+        for _ in 0..scenario.dead_processes {
+            in_child(|| {
+                self.arena.create_new(&self.arena.waiter(), New::Semaphore { count: 0, max: 1 }).ok();
+            })?;
+        }
+        if let Some(operation) = scenario.left_by_the_dead {
+            in_child(|| {
+                Performer::new(&self.arena, self.board).perform(operation).expect("the dead did their work");
+            })?;
+        }
+        Ok(self.bytes.copy())
+    }
+
+    /// Puts the bytes back. Nobody may be using the arena.
+    pub fn restore(&self, bytes: &[u8]) {
+        self.bytes.restore(bytes);
+    }
+
+    /// The bytes as they are.
+    pub fn copy(&self) -> Vec<u8> {
+        self.bytes.copy()
+    }
+
+    /// Whether the arena has changed since `before` was its copy; makes it one again.
+    pub fn has_changed(&self, before: &mut Vec<u8>) -> bool {
+        self.bytes.update(before)
+    }
+
+    /// Objects and places that a sweep finds when nothing has leaked and `open` objects are left.
+    pub fn all_but(&self, open: u32) -> (u32, u32) {
+        // One object is the harness's own.
+        (CAPACITY.objects - 1 - open, CAPACITY.waiters - ACTORS as u32)
+    }
+}
+
+/// The arena's file, mapped once more, as bytes.
+struct Bytes {
+    start: *mut u8,
+    length: usize,
+}
+
+impl Bytes {
+    fn map(fd: BorrowedFd<'_>) -> io::Result<Bytes> {
+        let length = ntux_platform::memory::size(fd)? as usize;
+        let access = libc::PROT_READ | libc::PROT_WRITE;
+        // SAFETY: a fresh mapping of the whole file at an address of the kernel's choice; the file cannot shrink.
+        let start = unsafe { libc::mmap(std::ptr::null_mut(), length, access, libc::MAP_SHARED, fd.as_raw_fd(), 0) };
+        if start == libc::MAP_FAILED {
+            return Err(io::Error::last_os_error());
+        }
+        Ok(Bytes { start: start.cast(), length })
+    }
+
+    fn copy(&self) -> Vec<u8> {
+        let mut copy = vec![0; self.length];
+        // SAFETY: both are valid for the length. Whoever else uses the arena stands still, as the callers see to.
+        unsafe { std::ptr::copy_nonoverlapping(self.start, copy.as_mut_ptr(), self.length) };
+        copy
+    }
+
+    fn restore(&self, bytes: &[u8]) {
+        assert_eq!(bytes.len(), self.length);
+        // SAFETY: as in `copy`.
+        unsafe { std::ptr::copy_nonoverlapping(bytes.as_ptr(), self.start, self.length) };
+    }
+
+    fn update(&self, before: &mut Vec<u8>) -> bool {
+        assert_eq!(before.len(), self.length);
+        // SAFETY: both are valid for the length; a survivor that goes on meanwhile changes only what is compared.
+        let same = unsafe { libc::memcmp(self.start.cast(), before.as_ptr().cast(), self.length) } == 0;
+        if !same {
+            *before = self.copy();
+        }
+        !same
+    }
+}
+
+impl Drop for Bytes {
+    fn drop(&mut self) {
+        // SAFETY: the mapping is ours, and this is the last use of it.
+        unsafe { libc::munmap(self.start.cast(), self.length) };
+    }
+}
+
+/// A process with half of the actors. It attaches the arena by its descriptor.
+struct Survivor {
+    pid: libc::pid_t,
+}
+
+impl Survivor {
+    fn fork(board: &'static Board, fd: BorrowedFd<'_>, process: usize) -> io::Result<Survivor> {
+        // SAFETY: this process has one thread, so nothing that the child uses is held by a thread that it lacks.
+        let pid = unsafe { libc::fork() };
+        if pid < 0 {
+            return Err(io::Error::last_os_error());
+        }
+        if pid == 0 {
+            // SAFETY: sets an attribute of this process, touches no memory.
+            unsafe { libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL) };
+            serve(board, fd.as_fd(), process);
+        }
+        let survivor = Survivor { pid };
+        for actor in (process..ACTORS).step_by(2) {
+            while board.mailbox(actor).thread() == 0 {
+                assert!(survivor.is_alive(), "a survivor died before it began");
+                std::thread::sleep(Duration::from_micros(100));
+            }
+        }
+        Ok(survivor)
+    }
+
+    fn is_alive(&self) -> bool {
+        // SAFETY: a null status is allowed; the child is ours.
+        unsafe { libc::waitpid(self.pid, std::ptr::null_mut(), libc::WNOHANG) == 0 }
+    }
+}
+
+impl Drop for Survivor {
+    fn drop(&mut self) {
+        // SAFETY: the child is not reaped before, so the number is its own.
+        unsafe {
+            libc::kill(self.pid, libc::SIGKILL);
+            libc::waitpid(self.pid, std::ptr::null_mut(), 0);
+        }
+    }
+}
+
+fn serve(board: &'static Board, fd: BorrowedFd<'_>, process: usize) -> ! {
+    let arena = Arena::attach(fd).expect("the harness made it");
+    std::thread::scope(|scope| {
+        for actor in (process..ACTORS).step_by(2) {
+            let arena = &arena;
+            scope.spawn(move || {
+                let performer = Performer::new(arena, board);
+                let mailbox = board.mailbox(actor);
+                mailbox.open(liveness::thread_id());
+                loop {
+                    mailbox.answer(performer.perform(mailbox.receive()));
+                }
+            });
+        }
+    });
+    unreachable!("the threads serve until the process is killed")
+}
+
+/// Runs `body` in a process that ends without any clean-up; returns when it is gone.
+fn in_child(body: impl FnOnce()) -> io::Result<()> {
+    // SAFETY: this process has one thread, so nothing that the child uses is held by a thread that it lacks; the child
+    // ends without running what the parent registered for its own exit; a valid place for the status.
+    unsafe {
+        let child = libc::fork();
+        if child == 0 {
+            let done = std::panic::catch_unwind(std::panic::AssertUnwindSafe(body)).is_ok();
+            libc::_exit(i32::from(!done));
+        }
+        let mut status = 0;
+        if child < 0 || libc::waitpid(child, &mut status, 0) != child {
+            return Err(io::Error::last_os_error());
+        }
+        if status == 0 { Ok(()) } else { Err(io::Error::other("a process that was to die early failed")) }
+    }
+}

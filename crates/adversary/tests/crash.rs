@@ -1,0 +1,62 @@
+//! A short slice of the kills and stops, and the bugs that it must find.
+#![cfg(all(target_os = "linux", target_arch = "x86_64"))]
+
+use std::process::{Command, Output};
+
+/// Exit status when ptrace is refused.
+const REFUSED: i32 = 77;
+
+fn crash(arguments: &[&str], environment: &[(&str, &str)]) -> Output {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_ntux-adversary"));
+    command.arg("crash").args(arguments).envs(environment.iter().copied()).output().expect("it was just built")
+}
+
+/// Whether it could run at all; prints why not.
+fn could_run(output: &Output) -> bool {
+    let refused = output.status.code() == Some(REFUSED);
+    if refused {
+        println!("skipped: {}", String::from_utf8_lossy(&output.stderr));
+    }
+    !refused
+}
+
+fn text(output: &Output) -> String {
+    String::from_utf8_lossy(&output.stdout).into_owned() + &String::from_utf8_lossy(&output.stderr)
+}
+
+#[test]
+fn nothing_breaks_where_a_victim_has_just_changed_something() {
+    let output = crash(&["--slice"], &[]);
+    if could_run(&output) {
+        assert!(output.status.success(), "{}", text(&output));
+    }
+}
+
+#[test]
+fn a_second_victim_that_helps_the_first_breaks_nothing() {
+    let output = crash(&["--slice", "--pairs", "--only", "set-one"], &[]);
+    if could_run(&output) {
+        assert!(output.status.success(), "{}", text(&output));
+    }
+}
+
+#[test]
+fn an_operation_that_survives_neither_kills_nor_stops_is_found() {
+    for name in ["planted-lock", "planted-loan"] {
+        let output = crash(&["--slice", "--planted", "--only", name], &[]);
+        if could_run(&output) {
+            let found = text(&output);
+            assert!(!output.status.success(), "{found}");
+            assert!(found.contains("Killed after") && found.contains("Stopped after"), "{found}");
+        }
+    }
+}
+
+#[test]
+fn a_wake_that_dies_with_its_signaler_is_found() {
+    let output = crash(&["--slice", "--only", "set-one"], &[("NTUX_WITHOUT", "robust_list")]);
+    if could_run(&output) {
+        let found = text(&output);
+        assert!(found.contains("was granted its wait and does not wake") && found.contains("Killed after"), "{found}");
+    }
+}
