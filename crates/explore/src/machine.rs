@@ -14,12 +14,12 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use corosensei::stack::DefaultStack;
 use corosensei::{Coroutine, CoroutineResult, Yielder};
-use ntux_platform::explore::{self, Access, Scheduler};
+use ntux_platform::explore::{self, Access, Identity, Scheduler};
 use ntux_sync::spec::{Outcome, ThreadId};
 
 use crate::fingerprint::Fingerprint;
 use crate::monitor::{Event, Explained, Monitor};
-use crate::program::{Call, Program};
+use crate::program::{Call, Fate, Program};
 use crate::subject::Subject;
 use crate::trace::Trace;
 
@@ -37,6 +37,8 @@ pub enum Choice {
     Deadline(ThreadId),
     /// A signal handler on the thread interrupts its wait.
     Interrupt(ThreadId),
+    /// The thread is dead: it never goes on, and the kernel looks at the word that its will names.
+    Die(ThreadId),
     /// Who could run now is stopped for ever; an observer looks at what is left.
     End,
 }
@@ -55,6 +57,7 @@ enum Status {
     BeforeAccess,
     Asleep { address: usize, has_deadline: bool },
     Finished,
+    Dead,
 }
 
 struct Thread {
@@ -68,6 +71,11 @@ struct Thread {
     /// An interrupt may come in this call.
     interruptible: bool,
     interrupted: bool,
+    /// The deadline of this call may pass at any instant of it; it has passed.
+    hasty: bool,
+    deadline_passed: bool,
+    /// The word that the kernel looks at when the thread dies.
+    will: usize,
     yielder: *const Yielder<Order, ()>,
 }
 
@@ -79,6 +87,9 @@ const IDLE: Thread = Thread {
     slept_in_call: false,
     interruptible: false,
     interrupted: false,
+    hasty: false,
+    deadline_passed: false,
+    will: 0,
     yielder: std::ptr::null(),
 };
 
@@ -95,6 +106,10 @@ struct Judgement {
 
 struct Run {
     running: Option<ThreadId>,
+    /// On whose behalf the subject makes things ready.
+    entering: Option<ThreadId>,
+    fates: Vec<Fate>,
+    torn: bool,
     threads: Vec<Thread>,
     monitor: Monitor,
     explained: Explained,
@@ -183,7 +198,10 @@ impl Run {
 
     /// Whether others could tell when the access happens.
     fn public(&mut self, thread: ThreadId, access: Access) -> bool {
-        let (Access::Load(address) | Access::Update(address)) = access else { return true };
+        let (Access::Load(address) | Access::Half(address) | Access::Update(address)) = access else {
+            // A will matters to nobody unless its thread dies.
+            return access != Access::Will || self.fates[thread].mortal;
+        };
         let judgement = self.judgements.entry(address & !15).or_default();
         judgement.touched_by |= 1 << thread;
         self.misjudged |= !judgement.public && judgement.changed && judgement.touched_by.count_ones() > 1;
@@ -192,7 +210,10 @@ impl Run {
 
     /// The access happens now.
     fn observe(&mut self, access: Access) {
-        let (Access::Load(address) | Access::Update(address) | Access::Wake(address)) = access;
+        let (Access::Load(address) | Access::Half(address) | Access::Update(address) | Access::Wake(address)) = access
+        else {
+            return;
+        };
         let chunk = address & !15;
         let now = content(chunk);
         if let Some(thread) = self.running {
@@ -247,6 +268,18 @@ impl Seam {
         }
     }
 
+    /// Tells the running thread something that is no memory.
+    fn learn(&self, what: impl FnOnce(&Run) -> bool) -> bool {
+        self.with(|run| {
+            let answer = what(run);
+            if let Some(thread) = run.running {
+                let thread = &mut run.threads[thread];
+                thread.seen = thread.seen.then(u64::from(answer));
+            }
+            answer
+        })
+    }
+
     fn handle_interrupt(&self, thread: ThreadId) {
         self.with(|run| {
             run.threads[thread].interrupted = true;
@@ -263,7 +296,7 @@ impl Seam {
 
     /// The stop before an access, if it needs one, and the account of it.
     fn before(&self, access: Access) {
-        if self.run.borrow().is_none() {
+        if self.run.borrow().as_ref().is_none_or(|run| !run.torn && matches!(access, Access::Half(_))) {
             return;
         }
         let stop = self.with(|run| {
@@ -292,6 +325,7 @@ impl Seam {
                 run.settle();
                 let this = &mut run.threads[thread];
                 (this.just_called, this.slept_in_call, this.interruptible) = (true, false, call.interruptible);
+                (this.hasty, this.deadline_passed) = (call.hasty, false);
                 run.event(Event::Invoke { thread, call: first + index });
             });
             match catch_unwind(AssertUnwindSafe(|| self.subject().call(thread, call))) {
@@ -305,7 +339,7 @@ impl Seam {
         let interrupted = self.with(|run| {
             run.settle();
             run.event(Event::Return { thread, outcome });
-            run.threads[thread].interruptible = false;
+            (run.threads[thread].interruptible, run.threads[thread].hasty) = (false, false);
             std::mem::take(&mut run.threads[thread].interrupted)
         });
         if interrupted {
@@ -327,6 +361,9 @@ impl Scheduler for Seam {
         if value as u32 != expected {
             return true;
         }
+        if has_deadline && self.deadline_passed() {
+            return false;
+        }
         self.with(|run| {
             if !std::mem::replace(&mut run.threads[thread].slept_in_call, true) {
                 run.event(Event::Asleep { thread });
@@ -345,16 +382,52 @@ impl Scheduler for Seam {
         self.before(Access::Wake(address));
         self.with(|run| {
             let mut woken = 0;
-            for thread in &mut run.threads {
-                let sleeps_here = matches!(thread.status, Status::Asleep { address: here, .. } if here == address);
-                if sleeps_here && woken < count {
-                    thread.status = Status::BeforeAccess;
-                    woken += 1;
-                }
+            while woken < count && run.wake_one(address) {
+                woken += 1;
             }
             woken
         })
     }
+
+    fn identity(&self) -> Option<Identity> {
+        let run = self.run.borrow();
+        let run = run.as_ref()?;
+        Some(run.identity(run.running.or(run.entering)?))
+    }
+
+    fn is_process_dead(&self, process: u32) -> bool {
+        self.learn(|run| {
+            let mut here = (0..run.threads.len()).filter(|&thread| run.identity(thread).process == Some(process));
+            process >= PROCESS_BASE && here.all(|thread| run.threads[thread].status == Status::Dead)
+        })
+    }
+
+    fn is_thread_dead(&self, number: u32) -> bool {
+        self.learn(|run| {
+            let mut threads = run.threads.iter().enumerate();
+            threads.any(|(thread, it)| thread_number(thread) == number && it.status == Status::Dead)
+        })
+    }
+
+    fn will(&self, address: usize) -> usize {
+        self.before(Access::Will);
+        self.with(|run| match run.running {
+            Some(thread) => std::mem::replace(&mut run.threads[thread].will, address),
+            None => 0,
+        })
+    }
+
+    fn deadline_passed(&self) -> bool {
+        self.learn(|run| run.running.is_some_and(|thread| run.threads[thread].deadline_passed))
+    }
+}
+
+/// Numbers that no process and no thread of the system has.
+const PROCESS_BASE: u32 = 1 << 28;
+const THREAD_BASE: u32 = 1 << 29;
+
+fn thread_number(thread: ThreadId) -> u32 {
+    THREAD_BASE + thread as u32
 }
 
 thread_local! {
@@ -369,9 +442,13 @@ impl Machine {
         let calls: Vec<Vec<Call>> = program.threads.iter().cloned().chain([program.observations()]).collect();
         let operations = calls.iter().flatten().map(|call| call.operation.clone()).collect();
         let monitor = Monitor::new(program.start(), operations);
+        let fates = program.fates.iter().cloned().chain([Fate::default()]).collect();
         seam.subject.set(Some(&raw const *subject));
         seam.run.replace(Some(Run {
             running: None,
+            entering: None,
+            fates,
+            torn: program.torn,
             threads: Vec::new(),
             explained: monitor.start(),
             monitor,
@@ -418,8 +495,13 @@ impl Machine {
     pub fn begin(&mut self) {
         self.discard();
         self.seam.with(Run::begin);
-        self.subject.begin(self.calls.len());
+        self.subject.begin();
+        for thread in 0..self.calls.len() {
+            self.seam.with(|run| run.entering = Some(thread));
+            self.subject.enter(thread);
+        }
         self.seam.with(|run| {
+            run.entering = None;
             run.settle();
             run.threads.extend(self.calls.iter().map(|_| IDLE));
         });
@@ -462,17 +544,25 @@ impl Machine {
             let mut options = Vec::new();
             let (mut between, mut midway) = (0, 0);
             for (number, thread) in run.threads[..observer].iter().enumerate() {
+                if thread.status == Status::Dead || !run.may_begin(number) {
+                    continue;
+                }
                 match thread.status {
                     Status::BetweenCalls => between += 1,
                     Status::BeforeAccess => midway += 1,
-                    Status::Asleep { has_deadline: true, .. } => options.push(Choice::Deadline(number)),
-                    Status::Asleep { .. } | Status::Finished => {}
+                    Status::Asleep { .. } | Status::Finished | Status::Dead => {}
                 }
                 if matches!(thread.status, Status::BetweenCalls | Status::BeforeAccess) {
                     options.push(Choice::Run(number));
                 }
+                if run.deadline_may_pass(number) {
+                    options.push(Choice::Deadline(number));
+                }
                 if thread.interruptible && !thread.interrupted && thread.status != Status::Finished {
                     options.push(Choice::Interrupt(number));
+                }
+                if run.fates[number].mortal {
+                    options.push(Choice::Die(number));
                 }
             }
             if between == 0 && midway <= frozen {
@@ -498,9 +588,12 @@ impl Machine {
         match choice {
             Choice::Run(thread) => self.resume(thread, Order::Go),
             Choice::Deadline(thread) => {
-                self.seam.with(|run| run.event(Event::Deadline { thread }));
-                self.resume(thread, Order::DeadlinePassed);
+                let asleep = self.seam.with(|run| run.pass_deadline(thread));
+                if asleep {
+                    self.resume(thread, Order::DeadlinePassed);
+                }
             }
+            Choice::Die(thread) => self.seam.with(|run| run.die(thread)),
             Choice::Interrupt(thread) => self.resume(thread, Order::RunHandler),
             Choice::End => self.end(),
         }
@@ -553,8 +646,10 @@ impl Machine {
                     Status::BeforeAccess => 1,
                     Status::Asleep { .. } => 2,
                     Status::Finished => 3,
+                    Status::Dead => 4,
                 };
-                print = print.followed_by(thread.seen).then(status | (thread.call as u64) << 8);
+                let deadline_passed = u64::from(thread.deadline_passed);
+                print = print.followed_by(thread.seen).then(status | deadline_passed << 3 | (thread.call as u64) << 8);
             }
             print
         })
@@ -567,6 +662,72 @@ impl Machine {
 }
 
 impl Run {
+    fn identity(&self, thread: ThreadId) -> Identity {
+        let process = self.fates[thread].own_process.then_some(PROCESS_BASE + thread as u32);
+        Identity { process, thread: thread_number(thread) }
+    }
+
+    /// An heir begins after the death of the thread that it inherits from.
+    fn may_begin(&self, thread: ThreadId) -> bool {
+        self.fates[thread].heir_of.is_none_or(|other| self.threads[other].status == Status::Dead)
+    }
+
+    fn deadline_may_pass(&self, thread: ThreadId) -> bool {
+        let this = &self.threads[thread];
+        match this.status {
+            Status::Asleep { has_deadline, .. } => has_deadline,
+            Status::BeforeAccess => this.hasty && !this.deadline_passed,
+            _ => false,
+        }
+    }
+
+    /// True if the thread sleeps, and is to be told.
+    fn pass_deadline(&mut self, thread: ThreadId) -> bool {
+        self.event(Event::Deadline { thread });
+        self.ticks = 1;
+        self.threads[thread].deadline_passed = true;
+        matches!(self.threads[thread].status, Status::Asleep { .. })
+    }
+
+    fn wake_one(&mut self, address: usize) -> bool {
+        let sleeps_here =
+            |thread: &&mut Thread| matches!(thread.status, Status::Asleep { address: here, .. } if here == address);
+        let sleeper = self.threads.iter_mut().find(sleeps_here);
+        sleeper.map(|thread| thread.status = Status::BeforeAccess).is_some()
+    }
+
+    /// What the kernel does at the death of a thread (`handle_futex_death`): a word of zero that its will names is one of
+    /// another thread, which it was about to wake; its own number in it is replaced.
+    fn die(&mut self, thread: ThreadId) {
+        const NUMBER: u32 = 0x3fff_ffff;
+        const SLEEPS: u32 = 0x8000_0000;
+        const DIED: u32 = 0x4000_0000;
+        self.event(Event::Die { thread });
+        self.ticks = 1;
+        self.threads[thread].status = Status::Dead;
+        let address = self.threads[thread].will;
+        if address == 0 {
+            return;
+        }
+        let (chunk, shift) = (address & !15, address % 8 * 8);
+        let old = content(chunk);
+        let half = (address & 15) / 8;
+        let word = (old[half] >> shift) as u32;
+        if word == 0 {
+            self.wake_one(address);
+        } else if word & NUMBER == thread_number(thread) {
+            let mut new = old;
+            new[half] = old[half] & !(0xffff_ffff << shift) | u64::from(word & SLEEPS | DIED) << shift;
+            put_back(chunk, new);
+            self.judgements.entry(chunk).or_default().touched_by |= 1 << thread;
+            self.updated = Some((chunk, old));
+            self.settle();
+            if word & SLEEPS != 0 {
+                self.wake_one(address);
+            }
+        }
+    }
+
     fn begin(&mut self) {
         self.settle();
         for (chunk, old) in self.old_contents.drain() {

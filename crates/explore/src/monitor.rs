@@ -25,6 +25,8 @@ pub enum Event {
     Interrupted { thread: ThreadId },
     /// The interrupt is no longer in force.
     Resume { thread: ThreadId },
+    /// It is dead.
+    Die { thread: ThreadId },
     /// Its call returned.
     Return { thread: ThreadId, outcome: Outcome },
 }
@@ -79,7 +81,9 @@ impl Monitor {
             return self.occupied(after);
         }
         let states = match event {
-            Event::Asleep { .. } | Event::Interrupted { .. } | Event::Return { .. } => self.closure(before),
+            Event::Asleep { .. } | Event::Interrupted { .. } | Event::Die { .. } | Event::Return { .. } => {
+                self.closure(before)
+            }
             _ => before,
         };
         let set = self.states(states).iter().filter_map(|state| self.apply(state.clone(), event)).collect();
@@ -114,6 +118,7 @@ impl Monitor {
             Event::Interrupted { thread } if state.is_queued(thread) => return None,
             Event::Interrupted { .. } => {}
             Event::Resume { thread } => state.resume(thread),
+            Event::Die { thread } => state.die(thread),
             Event::Return { thread, outcome } if !state.may_report(thread, &outcome) => return None,
             Event::Return { thread, .. } => state.retire(thread),
         }

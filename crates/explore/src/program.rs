@@ -2,7 +2,7 @@
 
 use std::fmt::{Debug, Formatter};
 
-use ntux_sync::spec::{Event, Id, Mutex, Operation, Semaphore, State, Value, Wait};
+use ntux_sync::spec::{Event, Id, Mutex, Operation, Semaphore, State, ThreadId, Value, Wait};
 
 use crate::subject::{ArenaSubject, Subject};
 
@@ -13,8 +13,21 @@ pub struct Call {
     pub operation: Operation,
     /// A wait has a deadline, and may time out whenever it sleeps.
     pub deadline: bool,
+    /// The deadline may also pass while the call is awake.
+    pub hasty: bool,
     /// An interrupt may come once, at any instant of the call.
     pub interruptible: bool,
+}
+
+/// What may become of a thread.
+#[derive(Clone, Default, Debug)]
+pub struct Fate {
+    /// It may die, at any instant.
+    pub mortal: bool,
+    /// It begins after this thread's death, and finds no place in the arena but the dead one's.
+    pub heir_of: Option<ThreadId>,
+    /// It is the only thread of a process.
+    pub own_process: bool,
 }
 
 /// Objects, and what each thread calls one after the other.
@@ -26,6 +39,10 @@ pub struct Program {
     pub objects: Vec<Value>,
     /// The calls of each thread.
     pub threads: Vec<Vec<Call>>,
+    /// What may become of each thread.
+    pub fates: Vec<Fate>,
+    /// Other threads may step between the two halves of a load.
+    pub torn: bool,
     /// Makes what it runs over.
     pub subject: fn(&Program) -> Box<dyn Subject>,
 }
@@ -43,8 +60,36 @@ impl Debug for Program {
 impl Program {
     /// A program; each thread's calls in order.
     pub fn new(name: &str, objects: &[Value], threads: &[&[Call]]) -> Self {
+        let fates = vec![Fate::default(); threads.len()];
         let threads = threads.iter().map(|calls| calls.to_vec()).collect();
-        Self { name: name.to_owned(), objects: objects.to_vec(), threads, subject: ArenaSubject::subject }
+        let (name, objects) = (name.to_owned(), objects.to_vec());
+        Self { name, objects, threads, fates, torn: false, subject: ArenaSubject::subject }
+    }
+
+    /// A thread may die.
+    pub fn mortal(mut self, thread: ThreadId) -> Self {
+        self.fates[thread].mortal = true;
+        self
+    }
+
+    /// `dead` may die; then `heir` begins, and takes its place.
+    pub fn inherited(mut self, dead: ThreadId, heir: ThreadId) -> Self {
+        self.fates[dead].mortal = true;
+        self.fates[heir].heir_of = Some(dead);
+        self
+    }
+
+    /// As [`Program::inherited`]; each of the two is a process of its own.
+    pub fn buried(mut self, dead: ThreadId, heir: ThreadId) -> Self {
+        self.fates[dead].own_process = true;
+        self.fates[heir].own_process = true;
+        self.inherited(dead, heir)
+    }
+
+    /// Loads are torn.
+    pub fn torn(mut self) -> Self {
+        self.torn = true;
+        self
     }
 
     /// The same over something else than an arena.
@@ -69,7 +114,7 @@ impl Program {
 }
 
 fn call(operation: Operation) -> Call {
-    Call { operation, deadline: false, interruptible: false }
+    Call { operation, deadline: false, hasty: false, interruptible: false }
 }
 
 impl Call {
@@ -80,6 +125,12 @@ impl Call {
     /// With a deadline.
     pub fn timed(mut self) -> Self {
         self.deadline = true;
+        self
+    }
+
+    /// With a deadline that may pass at any instant.
+    pub fn hasty(mut self) -> Self {
+        (self.deadline, self.hasty) = (true, true);
         self
     }
 

@@ -203,8 +203,13 @@ impl<'a> Search<'a> {
         let mut policy = Policy::new(random, threads);
         let mut stopped = (self.bounds.frozen > 0 && random.one_in(2)).then(|| random.below(threads));
         let begins = random.below(60);
+        let mortal = random.below(150);
         while self.report.failure.is_none() {
             let mut options = self.machine.options(self.bounds.frozen);
+            let lives = |choice: &Choice| !matches!(choice, Choice::Die(_));
+            if self.schedule.len() < mortal && options.iter().any(lives) {
+                options.retain(lives);
+            }
             if self.schedule.len() >= begins {
                 stopped = stopped.filter(|&thread| without(&mut options, thread));
             }

@@ -140,7 +140,9 @@ impl Word128 {
         step!(Load, self);
         let mut low = self.low.load(Ordering::Acquire);
         for _ in 0..LOAD_ATTEMPTS {
+            step!(Half, self);
             let high = self.high.load(Ordering::Acquire);
+            step!(Half, self);
             let again = self.low.load(Ordering::Acquire);
             if low == again {
                 return Pair { low, high };
@@ -154,7 +156,9 @@ impl Word128 {
     #[inline(always)]
     pub fn glance(&self) -> Pair {
         step!(Load, self);
-        Pair { low: self.low.load(Ordering::Acquire), high: self.high.load(Ordering::Acquire) }
+        let low = self.low.load(Ordering::Acquire);
+        step!(Half, self);
+        Pair { low, high: self.high.load(Ordering::Acquire) }
     }
 
     /// The low half alone: enough to see that the word has not changed (L1).
@@ -166,6 +170,7 @@ impl Word128 {
 
     #[cold]
     fn load_exclusive(&self) -> Pair {
+        step!(Half, self);
         match self.exchange_raw(Pair::default(), Pair::default()) {
             Ok(()) => Pair::default(),
             Err(found) => found,

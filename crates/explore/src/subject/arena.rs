@@ -25,8 +25,9 @@ pub struct ArenaSubject {
     /// Not part of the program: each thread takes its place in the arena with a wait for this.
     bell: Object,
     waiters: RefCell<Vec<*mut Waiter>>,
-    /// Threads take their places in the arena before the program begins.
+    /// Threads take their places in the arena before the program begins; heirs wait for somebody else's.
     enrolled: bool,
+    heirs: Vec<ThreadId>,
 }
 
 impl ArenaSubject {
@@ -43,7 +44,10 @@ impl ArenaSubject {
     fn over(program: &Program, enrolled: bool) -> Box<dyn Subject> {
         let at_start = program.objects.len();
         // No slot to spare: what a program creates goes where it has closed something.
-        let capacity = Capacity { objects: at_start as u32 + 1, waiters: program.threads.len() as u32 + 1 };
+        let is_heir = |thread: &ThreadId| program.fates[*thread].heir_of.is_some();
+        let heirs: Vec<ThreadId> = (0..program.threads.len()).filter(is_heir).collect();
+        let places = program.threads.len() + 1 - heirs.len();
+        let capacity = Capacity { objects: at_start as u32 + 1, waiters: places as u32 };
         let arena = Arena::create(capacity).expect("a small arena");
         let creator = arena.waiter();
         let create = |value: &Value| create(&arena, &creator, value).expect("a legal object");
@@ -52,7 +56,7 @@ impl ArenaSubject {
             std::array::from_fn(|object| Cell::new(program.objects.get(object).map_or(NO_OBJECT, create)));
         arena.retire(&creator);
         let (waiters, created) = (RefCell::new(Vec::new()), Cell::new(0));
-        Box::new(Self { arena, objects, at_start, created, bell, waiters, enrolled })
+        Box::new(Self { arena, objects, at_start, created, bell, waiters, enrolled, heirs })
     }
 
     fn create(&self, thread: ThreadId, value: &Value) -> Outcome {
@@ -85,17 +89,18 @@ impl ArenaSubject {
 }
 
 impl Subject for ArenaSubject {
-    fn begin(&self, threads: usize) {
+    fn begin(&self) {
         self.forget_waiters();
         self.created.set(0);
         self.objects[self.at_start..].iter().for_each(|object| object.set(NO_OBJECT));
-        for _ in 0..threads {
-            let waiter = self.arena.waiter();
-            if self.enrolled {
-                self.enroll(&waiter);
-            }
-            self.waiters.borrow_mut().push(Box::into_raw(Box::new(waiter)));
+    }
+
+    fn enter(&self, thread: ThreadId) {
+        let waiter = self.arena.waiter();
+        if self.enrolled && !self.heirs.contains(&thread) {
+            self.enroll(&waiter);
         }
+        self.waiters.borrow_mut().push(Box::into_raw(Box::new(waiter)));
     }
 
     fn call(&self, thread: ThreadId, call: &Call) -> Outcome {

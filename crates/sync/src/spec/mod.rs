@@ -15,6 +15,8 @@
 //! * An interrupt takes a wait that is not satisfied out of every queue, and ends it; one that has joined no queue yet
 //!   may still find what it wants. A wait whose deadline has ended it may still report an interrupt that comes before it
 //!   returns: either way it has acquired nothing.
+//! * A thread that dies is in no queue any more. What it was given before goes with it; an operation that it had begun may
+//!   still happen, or not.
 //! * A closed object refuses operations that begin afterwards. One that had begun may still find it open, or not. Waits
 //!   that stand in its queue go on.
 
@@ -283,6 +285,16 @@ impl State {
     pub fn may_report(&self, thread: ThreadId, outcome: &Outcome) -> bool {
         let interrupted = self.threads[thread].interrupted && *outcome == Err(Error::Interrupted);
         self.outcome(thread).is_some_and(|ended| ended == outcome || interrupted && *ended == Err(Error::TimedOut))
+    }
+
+    /// The thread dies. A wait that is not satisfied is in no queue any more; another operation that it has begun may still
+    /// be carried out by others, or not.
+    pub fn die(&mut self, thread: ThreadId) {
+        let waits = self.waiting(thread).is_some();
+        self.leave(thread);
+        if waits {
+            self.threads[thread].phase = Phase::Idle;
+        }
     }
 
     /// The call returns: the thread may begin another.

@@ -121,7 +121,7 @@ impl State {
         true
     }
 
-    fn waiting(&self, thread: ThreadId) -> Option<&Wait> {
+    pub(super) fn waiting(&self, thread: ThreadId) -> Option<&Wait> {
         match &self.threads[thread].phase {
             Phase::Running(running) => running.operation.wait(),
             _ => None,
