@@ -4,6 +4,7 @@
 
 use ntux_sync::spec::Value;
 
+use crate::histories::generator;
 use crate::program::{
     Call, Program, abandoned, all, any, auto, close, create_auto, create_sem, kill, manual, mutex, pulse, read, rel,
     reset, sem, set, unlock,
@@ -24,14 +25,16 @@ pub fn all_programs() -> Vec<Program> {
         interrupts(),
         places(),
         larger(),
+        deadlines(),
+        closings(),
         deaths(),
     ]
     .concat()
 }
 
-/// The program of this name.
+/// The program of this name; also one that a seed makes.
 pub fn find(name: &str) -> Option<Program> {
-    all_programs().into_iter().find(|program| program.name == name)
+    all_programs().into_iter().find(|program| program.name == name).or_else(|| generator::find(name))
 }
 
 /// A wait for one auto-reset or manual-reset event, or semaphore, and so on: by owner 1, with a deadline.
@@ -313,6 +316,44 @@ fn places() -> Vec<Program> {
             .over(ArenaSubject::unenrolled),
         Program::new("o-enroll-w", &[no, auto(true)], &[&[all(&[0, 1]).timed()], &[timed(&[0])], &[set(0)]])
             .over(ArenaSubject::unenrolled),
+    ]
+}
+
+/// Deadlines that pass while their thread is busy.
+fn deadlines() -> Vec<Program> {
+    let (no, yes) = (auto(false), auto(true));
+    let two = [no.clone(), yes.clone()];
+    let both = || all(&[0, 1]).hasty();
+    vec![
+        Program::new("t-any", &[no.clone()], &[&[any(&[0]).hasty()], &[set(0), query(0)]]),
+        Program::new("t-pair", &two, &[&[any(&[0, 1]).hasty()], &[timed(&[1])], &[set(0), query(0)]]),
+        Program::new(
+            "t-mutex",
+            &[mutex(1, 1)],
+            &[&[any(&[0]).by(2).hasty()], &[unlock(0, 1), any(&[0]).by(3).polled()]],
+        ),
+        Program::new("t-pulse", &[manual(false)], &[&[any(&[0]).hasty()], &[pulse(0), query(0)]]),
+        // Random histories found that a look or an attempt from before the deadline answered for what came after it.
+        Program::new("t-look", &[no.clone()], &[&[all(&[0]).hasty()], &[set(0)]]),
+        Program::new("t-try", &[yes.clone()], &[&[all(&[0]).hasty()], &[poll(&[0]), set(0)]]),
+        Program::new("t-all", &two, &[&[both()], &[set(0), query(0)], &[poll(&[1])]]),
+        Program::new("t-alert", &[no.clone(), no], &[&[all(&[0]).alert(1).hasty()], &[set(1), set(0), query(1)]]),
+    ]
+}
+
+/// Objects that are closed while somebody waits for all of several.
+fn closings() -> Vec<Program> {
+    let no = auto(false);
+    let one_closed = [manual(true), no.clone()];
+    let both = || all(&[0, 1]);
+    vec![
+        // Random histories found that a wait-all was never satisfied when one of its objects was closed.
+        Program::new("c-all", &one_closed, &[&[both()], &[close(0), set(1)]]),
+        Program::new("c-all-2", &one_closed, &[&[both()], &[both().timed()], &[close(0), set(1), set(1)]]),
+        Program::new("c-all-reuse", &one_closed, &[&[both()], &[close(0), create_auto(true)], &[set(1), query(1)]]),
+        Program::new("c-all-set", &[no.clone(), no.clone()], &[&[both()], &[set(0), set(1)], &[close(0)]]),
+        Program::new("c-origin", &[no.clone(), no.clone()], &[&[both()], &[set(1), close(1)], &[set(0), query(0)]]),
+        Program::new("c-mutex", &[mutex(1, 1), no], &[&[both().by(2)], &[unlock(0, 1), close(0)], &[set(1)]]),
     ]
 }
 

@@ -31,5 +31,6 @@ pub mod random;
 pub mod search;
 pub mod sequences;
 pub mod subject;
+pub mod tally;
 pub mod token;
 pub mod trace;

@@ -21,6 +21,7 @@ use crate::fingerprint::Fingerprint;
 use crate::monitor::{Event, Explained, Monitor};
 use crate::program::{Call, Fate, Program};
 use crate::subject::Subject;
+use crate::tally::Tally;
 use crate::trace::Trace;
 
 /// Accesses that one thread may make in a row before it counts as spinning.
@@ -41,6 +42,18 @@ pub enum Choice {
     Die(ThreadId),
     /// Who could run now is stopped for ever; an observer looks at what is left.
     End,
+}
+
+impl Choice {
+    /// Whose turn it is.
+    pub fn thread(self) -> Option<ThreadId> {
+        match self {
+            Choice::Run(thread) | Choice::Deadline(thread) | Choice::Interrupt(thread) | Choice::Die(thread) => {
+                Some(thread)
+            }
+            Choice::End => None,
+        }
+    }
 }
 
 /// What a thread that was stopped is told.
@@ -67,6 +80,8 @@ struct Thread {
     call: usize,
     /// Just called: its next public access belongs to the same step.
     just_called: bool,
+    /// Number of the call in progress, for the monitor.
+    operation: usize,
     slept_in_call: bool,
     /// An interrupt may come in this call.
     interruptible: bool,
@@ -84,6 +99,7 @@ const IDLE: Thread = Thread {
     seen: Fingerprint::ZERO,
     call: 0,
     just_called: false,
+    operation: 0,
     slept_in_call: false,
     interruptible: false,
     interrupted: false,
@@ -124,6 +140,7 @@ struct Run {
     /// Stops passed since the last choice, counted as if every access were one.
     ticks: u32,
     trace: Option<Trace>,
+    tally: Tally,
 }
 
 /// Where the accesses of the subject arrive. There is one for each thread of the operating system.
@@ -166,10 +183,20 @@ impl Run {
         if let Some(trace) = &mut self.trace {
             trace.event(event);
         }
+        self.count(event);
         match self.monitor.event(self.explained, event) {
             Some(explained) => self.explained = explained,
             None => self.fail(format!("not linearizable: {event:?}")),
         }
+    }
+
+    fn count(&mut self, event: Event) {
+        if let Event::Invoke { thread, call } = event {
+            self.threads[thread].operation = call;
+        }
+        let of_observer = event.thread() == self.threads.len() - 1;
+        let operation = &self.monitor.calls()[self.threads[event.thread()].operation];
+        self.tally.event(event, Some(operation).filter(|_| !of_observer));
     }
 
     fn fail(&mut self, what: String) {
@@ -196,11 +223,21 @@ impl Run {
         self.misjudged |= !judgement.public && judgement.touched_by.count_ones() > 1;
     }
 
+    /// Whether the program is about such accesses: a will matters to nobody unless its thread dies, the time only to who
+    /// has little of it.
+    fn matters(&self, access: Access) -> bool {
+        match access {
+            Access::Half(_) => self.torn,
+            Access::Will => self.running.is_some_and(|thread| self.fates[thread].mortal),
+            Access::Clock => self.running.is_some_and(|thread| self.threads[thread].hasty),
+            Access::Load(_) | Access::Update(_) | Access::Wake(_) => true,
+        }
+    }
+
     /// Whether others could tell when the access happens.
     fn public(&mut self, thread: ThreadId, access: Access) -> bool {
         let (Access::Load(address) | Access::Half(address) | Access::Update(address)) = access else {
-            // A will matters to nobody unless its thread dies.
-            return access != Access::Will || self.fates[thread].mortal;
+            return true;
         };
         let judgement = self.judgements.entry(address & !15).or_default();
         judgement.touched_by |= 1 << thread;
@@ -296,7 +333,7 @@ impl Seam {
 
     /// The stop before an access, if it needs one, and the account of it.
     fn before(&self, access: Access) {
-        if self.run.borrow().as_ref().is_none_or(|run| !run.torn && matches!(access, Access::Half(_))) {
+        if self.run.borrow().as_ref().is_none_or(|run| !run.matters(access)) {
             return;
         }
         let stop = self.with(|run| {
@@ -361,7 +398,8 @@ impl Scheduler for Seam {
         if value as u32 != expected {
             return true;
         }
-        if has_deadline && self.deadline_passed() {
+        let in_vain = self.learn(|run| has_deadline && run.threads[thread].deadline_passed);
+        if in_vain {
             return false;
         }
         self.with(|run| {
@@ -418,6 +456,7 @@ impl Scheduler for Seam {
     }
 
     fn deadline_passed(&self) -> bool {
+        self.before(Access::Clock);
         self.learn(|run| run.running.is_some_and(|thread| run.threads[thread].deadline_passed))
     }
 }
@@ -461,6 +500,7 @@ impl Machine {
             updated: None,
             ticks: 0,
             trace: None,
+            tally: Tally::default(),
         }));
         explore::install(Some(seam));
         Self { seam, subject, calls, coroutines: Vec::new(), stacks: Vec::new(), solo: (0, 0), total: 0 }
@@ -578,6 +618,11 @@ impl Machine {
         matches!(status, Status::BetweenCalls | Status::BeforeAccess)
     }
 
+    /// The place of the call that the thread is in, or begins next.
+    pub fn next_call(&self, thread: ThreadId) -> usize {
+        self.seam.with(|run| run.threads[thread].call)
+    }
+
     /// How many stops the last choice passed.
     pub fn passed(&self) -> u32 {
         self.seam.with(|run| run.ticks)
@@ -633,7 +678,10 @@ impl Machine {
                 return;
             }
         }
-        self.seam.with(|run| run.check_sleepers(&frozen));
+        self.seam.with(|run| {
+            run.check_sleepers(&frozen);
+            run.tally.end_history();
+        });
     }
 
     /// The state that the execution is in.
@@ -653,6 +701,11 @@ impl Machine {
             }
             print
         })
+    }
+
+    /// What happened in all executions so far.
+    pub fn tally(&self) -> Tally {
+        self.seam.with(|run| run.tally.clone())
     }
 
     /// How many sets of states the monitor has met.
@@ -734,6 +787,7 @@ impl Run {
             put_back(chunk, old);
         }
         self.threads.clear();
+        self.tally.begin_history();
         (self.running, self.failure, self.memory) = (None, None, Fingerprint::ZERO);
         self.explained = self.monitor.start();
         if let Some(trace) = &mut self.trace {

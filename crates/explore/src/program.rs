@@ -1,6 +1,6 @@
 //! Small concurrent programs.
 
-use std::fmt::{Debug, Formatter};
+use std::fmt::{Debug, Display, Formatter};
 
 use ntux_sync::spec::{Event, Id, Mutex, Operation, Semaphore, State, ThreadId, Value, Wait};
 
@@ -30,6 +30,30 @@ pub struct Fate {
     pub own_process: bool,
 }
 
+impl Display for Call {
+    fn fmt(&self, f: &mut Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{:?}", self.operation)?;
+        let notes = [
+            (self.hasty, ", its deadline may pass at any instant"),
+            (self.deadline && !self.hasty, ", with a deadline"),
+            (self.interruptible, ", may be interrupted"),
+        ];
+        notes.iter().filter(|(holds, _)| *holds).try_for_each(|(_, note)| f.write_str(note))
+    }
+}
+
+impl Display for Fate {
+    fn fmt(&self, f: &mut Formatter<'_>) -> std::fmt::Result {
+        if self.mortal {
+            f.write_str(", may die")?;
+        }
+        if let Some(dead) = self.heir_of {
+            write!(f, ", begins after the death of T{dead}")?;
+        }
+        if self.own_process { f.write_str(", a process of its own") } else { Ok(()) }
+    }
+}
+
 /// Objects, and what each thread calls one after the other.
 #[derive(Clone)]
 pub struct Program {
@@ -43,17 +67,22 @@ pub struct Program {
     pub fates: Vec<Fate>,
     /// Other threads may step between the two halves of a load.
     pub torn: bool,
+    /// Objects that the arena has room for beside those. With none, what the program creates goes where it has closed
+    /// something.
+    pub room: u32,
     /// Makes what it runs over.
     pub subject: fn(&Program) -> Box<dyn Subject>,
 }
 
 impl Debug for Program {
     fn fmt(&self, f: &mut Formatter<'_>) -> std::fmt::Result {
-        writeln!(f, "{}: objects {:?}", self.name, self.objects)?;
-        self.threads.iter().enumerate().try_for_each(|(thread, calls)| {
-            let operations: Vec<_> = calls.iter().map(|call| &call.operation).collect();
-            writeln!(f, "  T{thread}: {operations:?}")
-        })
+        let torn = if self.torn { ", torn loads" } else { "" };
+        writeln!(f, "{}: objects {:?}{torn}", self.name, self.objects)?;
+        for (thread, (calls, fate)) in self.threads.iter().zip(&self.fates).enumerate() {
+            writeln!(f, "  T{thread}{fate}")?;
+            calls.iter().try_for_each(|call| writeln!(f, "    {call}"))?;
+        }
+        Ok(())
     }
 }
 
@@ -63,7 +92,7 @@ impl Program {
         let fates = vec![Fate::default(); threads.len()];
         let threads = threads.iter().map(|calls| calls.to_vec()).collect();
         let (name, objects) = (name.to_owned(), objects.to_vec());
-        Self { name, objects, threads, fates, torn: false, subject: ArenaSubject::subject }
+        Self { name, objects, threads, fates, torn: false, room: 0, subject: ArenaSubject::subject }
     }
 
     /// A thread may die.
@@ -232,6 +261,16 @@ pub fn create_auto(signaled: bool) -> Call {
 /// Creates a semaphore of at most 3.
 pub fn create_sem(count: u32) -> Call {
     call(Operation::SemaphoreCreate { count, max: 3 })
+}
+
+/// Creates a mutex.
+pub fn create_mutex(owner: u32, count: u32) -> Call {
+    call(Operation::MutexCreate { owner, count })
+}
+
+/// Makes an object the caller's own.
+pub fn adopt(object: Id) -> Call {
+    call(Operation::Adopt { object })
 }
 
 /// Closes an object.

@@ -34,7 +34,7 @@ impl Trace {
         let (kind, address) = match access {
             Access::Load(address) => ("load  ", address),
             Access::Half(address) => ("half  ", address),
-            Access::Will => return,
+            Access::Will | Access::Clock => return,
             Access::Update(address) => ("update", address),
             Access::Wake(address) => ("futex ", address),
         };

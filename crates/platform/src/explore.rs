@@ -18,6 +18,8 @@ pub enum Access {
     /// Read the other half, or the first half again, of the word at this address. Without a scheduler's doing both
     /// halves are read at once.
     Half(usize),
+    /// Ask whether the deadline of the call has passed. No shared memory is touched.
+    Clock,
     /// Change what the kernel does when the thread dies. No shared memory is touched.
     Will,
 }

@@ -8,12 +8,12 @@ use std::sync::{Arc, Barrier};
 use std::time::Duration;
 
 use ntux_platform::clock::monotonic_ns;
-use ntux_sync::spec::{Id, Outcome, ThreadId, Value};
+use ntux_sync::spec::{Outcome, ThreadId};
 use ntux_sync::{Arena, Capacity, Deadline, Object};
 
+use super::generator;
 use crate::monitor::{Event, Monitor};
-use crate::program::{Call, Program, all, any, auto, kill, manual, mutex, pulse, read, rel, reset, sem, set, unlock};
-use crate::random::Random;
+use crate::program::{Call, Program, manual, set};
 use crate::subject::{Perform, create};
 
 /// How long a wait of such a history lasts at most.
@@ -37,60 +37,33 @@ pub fn run(seed: u64, perform: Perform) -> Result<(), String> {
 }
 
 fn report(seed: u64, program: &Program, records: &[Record], what: &str) -> String {
-    let mut report = format!("replay history/{seed} (a race: repeat it)\n{program:?}");
+    let mut report = format!("replay real/{seed} (a race: repeat it)\n{program:?}");
     for Record { thread, call, begun, ended, outcome, .. } in records {
         report += &format!("  T{thread} call {call} [{begun}, {ended}] {outcome:?}\n");
     }
     report + what
 }
 
-/// A program with two to four threads and one to three objects.
+/// The program of this seed, as far as threads of the operating system can run it: nobody dies or is interrupted, and
+/// nothing is created. A wait without a deadline has an alert that somebody is sure to set.
 fn program(seed: u64) -> Program {
-    let mut random = Random::new(seed);
-    let objects: Vec<Value> = (0..1 + random.below(3)).map(|_| object(&mut random)).collect();
-    let threads: Vec<Vec<Call>> = (0..2 + random.below(3))
-        .map(|thread| (0..2 + random.below(4)).map(|_| call(&mut random, &objects, thread as u32 + 1)).collect())
-        .collect();
+    let random = generator::program(seed, &[]);
+    let bell = random.objects.len();
+    let objects = [random.objects.as_slice(), &[manual(false)]].concat();
+    let exists =
+        |call: &&Call| call.operation.creates().is_none() && call.operation.objects().iter().all(|&id| id < bell);
+    let ends = |call: &Call| match call.operation.wait() {
+        Some(wait) if !call.deadline && !wait.poll && wait.alert.is_none() && !wait.objects.is_empty() => {
+            call.clone().alert(bell)
+        }
+        Some(_) => call.clone().timed(),
+        None => call.clone(),
+    };
+    let mut threads: Vec<Vec<Call>> =
+        random.threads.iter().map(|calls| calls.iter().filter(exists).map(ends).collect()).collect();
+    threads.push(vec![set(bell)]);
     let threads: Vec<&[Call]> = threads.iter().map(Vec::as_slice).collect();
-    Program::new(&format!("history/{seed}"), &objects, &threads)
-}
-
-fn object(random: &mut Random) -> Value {
-    match random.below(4) {
-        0 => auto(random.one_in(2)),
-        1 => manual(random.one_in(2)),
-        2 => sem(random.below(3) as u32),
-        _ => mutex(0, 0),
-    }
-}
-
-fn call(random: &mut Random, objects: &[Value], owner: u32) -> Call {
-    let object = random.below(objects.len());
-    if random.one_in(2) {
-        return wait(random, objects.len(), owner);
-    }
-    if random.one_in(4) {
-        return read(object, &objects[object]);
-    }
-    match objects[object] {
-        Value::Semaphore(_) => rel(object, 1 + random.below(2) as u32),
-        Value::Mutex(_) if random.one_in(4) => kill(object, owner),
-        Value::Mutex(_) => unlock(object, owner),
-        Value::Event(_) => match random.below(4) {
-            0 => reset(object),
-            1 => pulse(object),
-            _ => set(object),
-        },
-    }
-}
-
-fn wait(random: &mut Random, objects: usize, owner: u32) -> Call {
-    let mut order: Vec<Id> = (0..objects).collect();
-    (1..objects).for_each(|last| order.swap(last, random.below(last + 1)));
-    let count = 1 + random.below(objects);
-    let wait = if random.one_in(3) { all(&order[..count]) } else { any(&order[..count]) };
-    let wait = if count < objects && random.one_in(3) { wait.alert(order[count]) } else { wait };
-    if random.one_in(4) { wait.by(owner).polled() } else { wait.by(owner).timed() }
+    Program::new(&format!("real/{seed}"), &objects, &threads)
 }
 
 /// Runs a program with threads of the operating system.
@@ -113,7 +86,8 @@ fn record(program: &Program, perform: Perform) -> Vec<Record> {
             let waiter = arena.waiter();
             start.wait();
             let made = calls.iter().enumerate().map(|(index, call)| {
-                let deadline = Deadline::Monotonic(monotonic_ns() + PATIENCE.as_nanos() as u64);
+                let soon = Deadline::Monotonic(monotonic_ns() + PATIENCE.as_nanos() as u64);
+                let deadline = if call.deadline { soon } else { Deadline::Never };
                 let begun = time.fetch_add(1, Ordering::SeqCst);
                 let outcome = perform(&arena, &waiter, &objects, &call.operation, deadline);
                 let ended = time.fetch_add(1, Ordering::SeqCst);
@@ -152,6 +126,7 @@ mod tests {
     use ntux_sync::spec::Answer;
 
     use super::*;
+    use crate::program::{rel, sem};
 
     fn record(thread: ThreadId, call: usize, begun: u64, ended: u64, previous: u32) -> Record {
         Record { thread, call, begun, ended, outcome: Ok(Answer::Count(previous)), may_time_out: false }
