@@ -31,6 +31,7 @@ pub mod random;
 pub mod search;
 pub mod sequences;
 pub mod subject;
+pub mod tally;
 pub mod token;
 pub mod trace;
 pub mod weak;

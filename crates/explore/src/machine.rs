@@ -14,13 +14,14 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use corosensei::stack::DefaultStack;
 use corosensei::{Coroutine, CoroutineResult, Yielder};
-use ntux_platform::explore::{self, Access, Effect, Scheduler, Touch};
+use ntux_platform::explore::{self, Access, Effect, Identity, Scheduler, Touch};
 use ntux_sync::spec::{Outcome, ThreadId};
 
 use crate::fingerprint::Fingerprint;
 use crate::monitor::{Event, Explained, Monitor};
-use crate::program::{Call, Program};
+use crate::program::{Call, Fate, Program};
 use crate::subject::Subject;
+use crate::tally::Tally;
 use crate::trace::Trace;
 use crate::weak::{self, Memory};
 
@@ -38,8 +39,22 @@ pub enum Choice {
     Deadline(ThreadId),
     /// A signal handler on the thread interrupts its wait.
     Interrupt(ThreadId),
+    /// The thread is dead: it never goes on, and the kernel looks at the word that its will names.
+    Die(ThreadId),
     /// Who could run now is stopped for ever; an observer looks at what is left.
     End,
+}
+
+impl Choice {
+    /// Whose turn it is.
+    pub fn thread(self) -> Option<ThreadId> {
+        match self {
+            Choice::Run(thread) | Choice::Deadline(thread) | Choice::Interrupt(thread) | Choice::Die(thread) => {
+                Some(thread)
+            }
+            Choice::End => None,
+        }
+    }
 }
 
 /// What a thread that was stopped is told.
@@ -56,6 +71,7 @@ enum Status {
     BeforeAccess,
     Asleep { address: usize, has_deadline: bool },
     Finished,
+    Dead,
 }
 
 struct Thread {
@@ -65,10 +81,17 @@ struct Thread {
     call: usize,
     /// Just called: its next public access belongs to the same step.
     just_called: bool,
+    /// Number of the call in progress, for the monitor.
+    operation: usize,
     slept_in_call: bool,
     /// An interrupt may come in this call.
     interruptible: bool,
     interrupted: bool,
+    /// The deadline of this call may pass at any instant of it; it has passed.
+    hasty: bool,
+    deadline_passed: bool,
+    /// The word that the kernel looks at when the thread dies.
+    will: usize,
     yielder: *const Yielder<Order, ()>,
 }
 
@@ -77,9 +100,13 @@ const IDLE: Thread = Thread {
     seen: Fingerprint::ZERO,
     call: 0,
     just_called: false,
+    operation: 0,
     slept_in_call: false,
     interruptible: false,
     interrupted: false,
+    hasty: false,
+    deadline_passed: false,
+    will: 0,
     yielder: std::ptr::null(),
 };
 
@@ -96,6 +123,10 @@ struct Judgement {
 
 struct Run {
     running: Option<ThreadId>,
+    /// On whose behalf the subject makes things ready.
+    entering: Option<ThreadId>,
+    fates: Vec<Fate>,
+    torn: bool,
     threads: Vec<Thread>,
     monitor: Monitor,
     explained: Explained,
@@ -112,6 +143,7 @@ struct Run {
     trace: Option<Trace>,
     /// What loads return, if not what the memory holds.
     weak: Option<Memory>,
+    tally: Tally,
 }
 
 /// Where the accesses of the subject arrive. There is one for each thread of the operating system.
@@ -157,10 +189,20 @@ impl Run {
         if let Some(weak) = &mut self.weak {
             weak.event(event);
         }
+        self.count(event);
         match self.monitor.event(self.explained, event) {
             Some(explained) => self.explained = explained,
             None => self.fail(format!("not linearizable: {event:?}")),
         }
+    }
+
+    fn count(&mut self, event: Event) {
+        if let Event::Invoke { thread, call } = event {
+            self.threads[thread].operation = call;
+        }
+        let of_observer = event.thread() == self.threads.len() - 1;
+        let operation = &self.monitor.calls()[self.threads[event.thread()].operation];
+        self.tally.event(event, Some(operation).filter(|_| !of_observer));
     }
 
     fn fail(&mut self, what: String) {
@@ -187,9 +229,22 @@ impl Run {
         self.misjudged |= !judgement.public && judgement.touched_by.count_ones() > 1;
     }
 
+    /// Whether the program is about such accesses: a will matters to nobody unless its thread dies, the time only to who
+    /// has little of it.
+    fn matters(&self, access: Access) -> bool {
+        match access {
+            Access::Half(_) => self.torn,
+            Access::Will => self.running.is_some_and(|thread| self.fates[thread].mortal),
+            Access::Clock => self.running.is_some_and(|thread| self.threads[thread].hasty),
+            Access::Load(_) | Access::Update(_) | Access::Wake(_) => true,
+        }
+    }
+
     /// Whether others could tell when the access happens.
     fn public(&mut self, thread: ThreadId, access: Access) -> bool {
-        let (Access::Load(address) | Access::Update(address)) = access else { return true };
+        let (Access::Load(address) | Access::Half(address) | Access::Update(address)) = access else {
+            return true;
+        };
         let judgement = self.judgements.entry(address & !15).or_default();
         judgement.touched_by |= 1 << thread;
         self.misjudged |= !judgement.public && judgement.changed && judgement.touched_by.count_ones() > 1;
@@ -198,7 +253,10 @@ impl Run {
 
     /// The access happens now.
     fn observe(&mut self, access: Access) {
-        let (Access::Load(address) | Access::Update(address) | Access::Wake(address)) = access;
+        let (Access::Load(address) | Access::Half(address) | Access::Update(address) | Access::Wake(address)) = access
+        else {
+            return;
+        };
         let chunk = address & !15;
         let now = content(chunk);
         if let Some(thread) = self.running {
@@ -275,6 +333,18 @@ impl Seam {
         }
     }
 
+    /// Tells the running thread something that is no memory.
+    fn learn(&self, what: impl FnOnce(&Run) -> bool) -> bool {
+        self.with(|run| {
+            let answer = what(run);
+            if let Some(thread) = run.running {
+                let thread = &mut run.threads[thread];
+                thread.seen = thread.seen.then(u64::from(answer));
+            }
+            answer
+        })
+    }
+
     fn handle_interrupt(&self, thread: ThreadId) {
         self.with(|run| {
             run.threads[thread].interrupted = true;
@@ -291,7 +361,7 @@ impl Seam {
 
     /// The stop before an access, if it needs one, and the account of it.
     fn before(&self, access: Access) {
-        if self.run.borrow().is_none() {
+        if self.run.borrow().as_ref().is_none_or(|run| !run.matters(access)) {
             return;
         }
         let stop = self.with(|run| {
@@ -320,6 +390,7 @@ impl Seam {
                 run.settle();
                 let this = &mut run.threads[thread];
                 (this.just_called, this.slept_in_call, this.interruptible) = (true, false, call.interruptible);
+                (this.hasty, this.deadline_passed) = (call.hasty, false);
                 run.event(Event::Invoke { thread, call: first + index });
             });
             match catch_unwind(AssertUnwindSafe(|| self.subject().call(thread, call))) {
@@ -333,7 +404,7 @@ impl Seam {
         let interrupted = self.with(|run| {
             run.settle();
             run.event(Event::Return { thread, outcome });
-            run.threads[thread].interruptible = false;
+            (run.threads[thread].interruptible, run.threads[thread].hasty) = (false, false);
             std::mem::take(&mut run.threads[thread].interrupted)
         });
         if interrupted {
@@ -366,6 +437,10 @@ impl Scheduler for Seam {
         if self.with(|run| run.compared(thread, address)) != expected {
             return true;
         }
+        let in_vain = self.learn(|run| has_deadline && run.threads[thread].deadline_passed);
+        if in_vain {
+            return false;
+        }
         self.with(|run| {
             if !std::mem::replace(&mut run.threads[thread].slept_in_call, true) {
                 run.event(Event::Asleep { thread });
@@ -387,16 +462,53 @@ impl Scheduler for Seam {
                 weak.wake(thread, address & !7);
             }
             let mut woken = 0;
-            for thread in &mut run.threads {
-                let sleeps_here = matches!(thread.status, Status::Asleep { address: here, .. } if here == address);
-                if sleeps_here && woken < count {
-                    thread.status = Status::BeforeAccess;
-                    woken += 1;
-                }
+            while woken < count && run.wake_one(address) {
+                woken += 1;
             }
             woken
         })
     }
+
+    fn identity(&self) -> Option<Identity> {
+        let run = self.run.borrow();
+        let run = run.as_ref()?;
+        Some(run.identity(run.running.or(run.entering)?))
+    }
+
+    fn is_process_dead(&self, process: u32) -> bool {
+        self.learn(|run| {
+            let mut here = (0..run.threads.len()).filter(|&thread| run.identity(thread).process == Some(process));
+            process >= PROCESS_BASE && here.all(|thread| run.threads[thread].status == Status::Dead)
+        })
+    }
+
+    fn is_thread_dead(&self, number: u32) -> bool {
+        self.learn(|run| {
+            let mut threads = run.threads.iter().enumerate();
+            threads.any(|(thread, it)| thread_number(thread) == number && it.status == Status::Dead)
+        })
+    }
+
+    fn will(&self, address: usize) -> usize {
+        self.before(Access::Will);
+        self.with(|run| match run.running {
+            Some(thread) => std::mem::replace(&mut run.threads[thread].will, address),
+            None => 0,
+        })
+    }
+
+    fn deadline_passed(&self) -> bool {
+        self.before(Access::Clock);
+        self.learn(|run| run.running.is_some_and(|thread| run.threads[thread].deadline_passed))
+    }
+}
+
+/// Numbers that no process and no thread of the system has.
+const PROCESS_BASE: u32 = 1 << 28;
+const THREAD_BASE: u32 = 1 << 29;
+
+fn thread_number(thread: ThreadId) -> u32 {
+    THREAD_BASE + thread as u32
 }
 
 thread_local! {
@@ -411,9 +523,13 @@ impl Machine {
         let calls: Vec<Vec<Call>> = program.threads.iter().cloned().chain([program.observations()]).collect();
         let operations = calls.iter().flatten().map(|call| call.operation.clone()).collect();
         let monitor = Monitor::new(program.start(), operations);
+        let fates = program.fates.iter().cloned().chain([Fate::default()]).collect();
         seam.subject.set(Some(&raw const *subject));
         seam.run.replace(Some(Run {
             running: None,
+            entering: None,
+            fates,
+            torn: program.torn,
             threads: Vec::new(),
             explained: monitor.start(),
             monitor,
@@ -427,6 +543,7 @@ impl Machine {
             ticks: 0,
             trace: None,
             weak: None,
+            tally: Tally::default(),
         }));
         explore::install(Some(seam));
         Self { seam, subject, calls, coroutines: Vec::new(), stacks: Vec::new(), solo: (0, 0), total: 0 }
@@ -471,8 +588,13 @@ impl Machine {
     pub fn begin(&mut self) {
         self.discard();
         self.seam.with(Run::begin);
-        self.subject.begin(self.calls.len());
+        self.subject.begin();
+        for thread in 0..self.calls.len() {
+            self.seam.with(|run| run.entering = Some(thread));
+            self.subject.enter(thread);
+        }
         self.seam.with(|run| {
+            run.entering = None;
             run.settle();
             run.threads.extend(self.calls.iter().map(|_| IDLE));
             if let Some(weak) = &mut run.weak {
@@ -518,17 +640,25 @@ impl Machine {
             let mut options = Vec::new();
             let (mut between, mut midway) = (0, 0);
             for (number, thread) in run.threads[..observer].iter().enumerate() {
+                if thread.status == Status::Dead || !run.may_begin(number) {
+                    continue;
+                }
                 match thread.status {
                     Status::BetweenCalls => between += 1,
                     Status::BeforeAccess => midway += 1,
-                    Status::Asleep { has_deadline: true, .. } => options.push(Choice::Deadline(number)),
-                    Status::Asleep { .. } | Status::Finished => {}
+                    Status::Asleep { .. } | Status::Finished | Status::Dead => {}
                 }
                 if matches!(thread.status, Status::BetweenCalls | Status::BeforeAccess) {
                     options.push(Choice::Run(number));
                 }
+                if run.deadline_may_pass(number) {
+                    options.push(Choice::Deadline(number));
+                }
                 if thread.interruptible && !thread.interrupted && thread.status != Status::Finished {
                     options.push(Choice::Interrupt(number));
+                }
+                if run.fates[number].mortal {
+                    options.push(Choice::Die(number));
                 }
             }
             if between == 0 && midway <= frozen {
@@ -544,6 +674,11 @@ impl Machine {
         matches!(status, Status::BetweenCalls | Status::BeforeAccess)
     }
 
+    /// The place of the call that the thread is in, or begins next.
+    pub fn next_call(&self, thread: ThreadId) -> usize {
+        self.seam.with(|run| run.threads[thread].call)
+    }
+
     /// How many stops the last choice passed.
     pub fn passed(&self) -> u32 {
         self.seam.with(|run| run.ticks)
@@ -554,9 +689,12 @@ impl Machine {
         match choice {
             Choice::Run(thread) => self.resume(thread, Order::Go),
             Choice::Deadline(thread) => {
-                self.seam.with(|run| run.event(Event::Deadline { thread }));
-                self.resume(thread, Order::DeadlinePassed);
+                let asleep = self.seam.with(|run| run.pass_deadline(thread));
+                if asleep {
+                    self.resume(thread, Order::DeadlinePassed);
+                }
             }
+            Choice::Die(thread) => self.seam.with(|run| run.die(thread)),
             Choice::Interrupt(thread) => self.resume(thread, Order::RunHandler),
             Choice::End => self.end(),
         }
@@ -601,7 +739,10 @@ impl Machine {
                 return;
             }
         }
-        self.seam.with(|run| run.check_sleepers(&frozen));
+        self.seam.with(|run| {
+            run.check_sleepers(&frozen);
+            run.tally.end_history();
+        });
     }
 
     /// The state that the execution is in.
@@ -614,11 +755,18 @@ impl Machine {
                     Status::BeforeAccess => 1,
                     Status::Asleep { .. } => 2,
                     Status::Finished => 3,
+                    Status::Dead => 4,
                 };
-                print = print.followed_by(thread.seen).then(status | (thread.call as u64) << 8);
+                let deadline_passed = u64::from(thread.deadline_passed);
+                print = print.followed_by(thread.seen).then(status | deadline_passed << 3 | (thread.call as u64) << 8);
             }
             print
         })
+    }
+
+    /// What happened in all executions so far.
+    pub fn tally(&self) -> Tally {
+        self.seam.with(|run| run.tally.clone())
     }
 
     /// How many sets of states the monitor has met.
@@ -628,12 +776,79 @@ impl Machine {
 }
 
 impl Run {
+    fn identity(&self, thread: ThreadId) -> Identity {
+        let process = self.fates[thread].own_process.then_some(PROCESS_BASE + thread as u32);
+        Identity { process, thread: thread_number(thread) }
+    }
+
+    /// An heir begins after the death of the thread that it inherits from.
+    fn may_begin(&self, thread: ThreadId) -> bool {
+        self.fates[thread].heir_of.is_none_or(|other| self.threads[other].status == Status::Dead)
+    }
+
+    fn deadline_may_pass(&self, thread: ThreadId) -> bool {
+        let this = &self.threads[thread];
+        match this.status {
+            Status::Asleep { has_deadline, .. } => has_deadline,
+            Status::BeforeAccess => this.hasty && !this.deadline_passed,
+            _ => false,
+        }
+    }
+
+    /// True if the thread sleeps, and is to be told.
+    fn pass_deadline(&mut self, thread: ThreadId) -> bool {
+        self.event(Event::Deadline { thread });
+        self.ticks = 1;
+        self.threads[thread].deadline_passed = true;
+        matches!(self.threads[thread].status, Status::Asleep { .. })
+    }
+
+    fn wake_one(&mut self, address: usize) -> bool {
+        let sleeps_here =
+            |thread: &&mut Thread| matches!(thread.status, Status::Asleep { address: here, .. } if here == address);
+        let sleeper = self.threads.iter_mut().find(sleeps_here);
+        sleeper.map(|thread| thread.status = Status::BeforeAccess).is_some()
+    }
+
+    /// What the kernel does at the death of a thread (`handle_futex_death`): a word of zero that its will names is one of
+    /// another thread, which it was about to wake; its own number in it is replaced.
+    fn die(&mut self, thread: ThreadId) {
+        const NUMBER: u32 = 0x3fff_ffff;
+        const SLEEPS: u32 = 0x8000_0000;
+        const DIED: u32 = 0x4000_0000;
+        self.event(Event::Die { thread });
+        self.ticks = 1;
+        self.threads[thread].status = Status::Dead;
+        let address = self.threads[thread].will;
+        if address == 0 {
+            return;
+        }
+        let (chunk, shift) = (address & !15, address % 8 * 8);
+        let old = content(chunk);
+        let half = (address & 15) / 8;
+        let word = (old[half] >> shift) as u32;
+        if word == 0 {
+            self.wake_one(address);
+        } else if word & NUMBER == thread_number(thread) {
+            let mut new = old;
+            new[half] = old[half] & !(0xffff_ffff << shift) | u64::from(word & SLEEPS | DIED) << shift;
+            put_back(chunk, new);
+            self.judgements.entry(chunk).or_default().touched_by |= 1 << thread;
+            self.updated = Some((chunk, old));
+            self.settle();
+            if word & SLEEPS != 0 {
+                self.wake_one(address);
+            }
+        }
+    }
+
     fn begin(&mut self) {
         self.settle();
         for (chunk, old) in self.old_contents.drain() {
             put_back(chunk, old);
         }
         self.threads.clear();
+        self.tally.begin_history();
         (self.running, self.failure, self.memory) = (None, None, Fingerprint::ZERO);
         self.explained = self.monitor.start();
         if let Some(trace) = &mut self.trace {

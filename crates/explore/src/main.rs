@@ -4,12 +4,14 @@ use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
 use clap::{Args, Parser, Subcommand};
+use ntux_explore::histories::real;
+use ntux_explore::histories::scheduled::{self, Plan, SCHEDULES};
 use ntux_explore::program::Program;
 use ntux_explore::search::{self, Bounds, Failure};
 use ntux_explore::subject::perform;
 use ntux_explore::token::Token;
 use ntux_explore::weak::{self, Effort};
-use ntux_explore::{catalogue, histories, planted, sequences};
+use ntux_explore::{catalogue, planted, sequences};
 
 /// Calls in one sequence.
 const SEQUENCE_LENGTH: usize = 200;
@@ -37,8 +39,10 @@ enum Command {
     List,
     /// Random calls of one thread, compared with the model
     Sequences(Seeds),
-    /// Random programs of real threads, checked for linearizability
-    Histories(Seeds),
+    /// Random programs under the scheduler, checked for linearizability
+    Histories(Histories),
+    /// The same with real threads
+    Real(Seeds),
     /// Weak memory: programs with the orders that the code names, or with each of them weakened in turn
     Orders(Orders),
 }
@@ -51,6 +55,21 @@ struct Seeds {
     /// How many seeds
     #[arg(long, default_value_t = 10_000)]
     count: u64,
+}
+
+#[derive(Args)]
+struct Histories {
+    #[command(flatten)]
+    seeds: Seeds,
+    /// Schedules of each program
+    #[arg(long, default_value_t = SCHEDULES)]
+    schedules: u64,
+    /// Threads that share the work; without: as many as there are processors
+    #[arg(long)]
+    workers: Option<usize>,
+    /// Plant a bug: the histories should find it
+    #[arg(long)]
+    bug: Option<String>,
 }
 
 #[derive(Args)]
@@ -107,7 +126,8 @@ fn main() -> ExitCode {
         Some(Command::Sequences(seeds)) => {
             run_seeds("sequences", &seeds, |seed| sequences::run(seed, SEQUENCE_LENGTH, perform))
         }
-        Some(Command::Histories(seeds)) => run_seeds("histories", &seeds, |seed| histories::run(seed, perform)),
+        Some(Command::Histories(arguments)) => run_histories(arguments),
+        Some(Command::Real(seeds)) => run_seeds("real threads", &seeds, |seed| real::run(seed, perform)),
         Some(Command::Orders(orders)) => run_orders(&orders),
         None => explore(&cli.explore),
     };
@@ -143,6 +163,27 @@ fn run_orders(arguments: &Orders) -> Result<(), String> {
     Ok(())
 }
 
+fn run_histories(arguments: Histories) -> Result<(), String> {
+    let begun = Instant::now();
+    let Seeds { seed, count } = arguments.seeds;
+    let workers = arguments.workers.unwrap_or_else(|| std::thread::available_parallelism().map_or(1, usize::from));
+    let (schedules, bug) = (arguments.schedules, arguments.bug);
+    planted::plant(bug.as_deref())?;
+    let plan = Plan { seeds: seed..seed.saturating_add(count), schedules, workers, bug };
+    let (tally, failure) = scheduled::run_all(&plan);
+    let failures = u32::from(failure.is_some());
+    print!("{count:>12}  programs, from seed {seed}\n{tally}");
+    println!("{failures:>12}  failures\n{:>12.1}  seconds, {workers} workers", begun.elapsed().as_secs_f64());
+    failure.map_or(Ok(()), |failure| Err(report(&failure, plan.bug.as_deref())))
+}
+
+/// What went wrong, the program, and the token that replays it with a trace.
+fn report(failure: &Failure, bug: Option<&str>) -> String {
+    let bug = bug.map(|bug| format!("{bug}:")).unwrap_or_default();
+    let program = catalogue::find(&failure.token.program).map(|program| format!("{program:?}")).unwrap_or_default();
+    format!("{}\n{program}replay {bug}{}", failure.what, failure.token)
+}
+
 fn explore(arguments: &Explore) -> Result<(), String> {
     let programs: Vec<Program> =
         catalogue::all_programs().into_iter().filter(|program| wanted(&arguments.names, &program.name)).collect();
@@ -174,9 +215,8 @@ fn passes(program: &Program, arguments: &Explore) -> bool {
         None => search::exhaustive(program, bounds),
     };
     println!("{:<14} {report}", program.name);
-    if let Some(Failure { what, token, .. }) = &report.failure {
-        let bug = arguments.bug.iter().map(|bug| format!("{bug}:")).collect::<String>();
-        println!("    {what}\n    replay {bug}{token}");
+    if let Some(failure) = &report.failure {
+        println!("{}", self::report(failure, arguments.bug.as_deref()));
     }
     report.failure.is_none()
 }
@@ -186,9 +226,9 @@ fn replay(token: &str) -> Result<(), String> {
     if let Some((seed, length)) = token.strip_prefix("seq/").and_then(|rest| rest.split_once('/')) {
         return sequences::run(number(seed)?, number(length)? as usize, perform);
     }
-    if let Some(seed) = token.strip_prefix("history/") {
+    if let Some(seed) = token.strip_prefix("real/") {
         let seed = number(seed)?;
-        return (0..HISTORY_REPEATS).try_for_each(|_| histories::run(seed, perform));
+        return (0..HISTORY_REPEATS).try_for_each(|_| real::run(seed, perform));
     }
     if let Some((token, reads)) = token.rsplit_once('/').filter(|(token, _)| token.contains('/')) {
         let (what, trace) = weak::replay(token, reads)?;

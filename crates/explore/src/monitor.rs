@@ -25,8 +25,26 @@ pub enum Event {
     Interrupted { thread: ThreadId },
     /// The interrupt is no longer in force.
     Resume { thread: ThreadId },
+    /// It is dead.
+    Die { thread: ThreadId },
     /// Its call returned.
     Return { thread: ThreadId, outcome: Outcome },
+}
+
+impl Event {
+    /// Whose event it is.
+    pub fn thread(self) -> ThreadId {
+        match self {
+            Event::Invoke { thread, .. }
+            | Event::Asleep { thread }
+            | Event::Deadline { thread }
+            | Event::Interrupt { thread }
+            | Event::Interrupted { thread }
+            | Event::Resume { thread }
+            | Event::Die { thread }
+            | Event::Return { thread, .. } => thread,
+        }
+    }
 }
 
 /// A numbered set of states.
@@ -79,10 +97,12 @@ impl Monitor {
             return self.occupied(after);
         }
         let states = match event {
-            Event::Asleep { .. } | Event::Interrupted { .. } | Event::Return { .. } => self.closure(before),
+            Event::Asleep { .. } | Event::Interrupted { .. } | Event::Die { .. } | Event::Return { .. } => {
+                self.closure(before)
+            }
             _ => before,
         };
-        let set = self.states(states).iter().filter_map(|state| self.apply(state.clone(), event)).collect();
+        let set = self.states(states).iter().flat_map(|state| self.apply(state.clone(), event)).collect();
         let after = self.number(set);
         self.after.insert((before, event), after);
         self.occupied(after)
@@ -104,20 +124,20 @@ impl Monitor {
         (!self.sets[explained.0 as usize].is_empty()).then_some(explained)
     }
 
-    fn apply(&self, mut state: State, event: Event) -> Option<State> {
+    fn apply(&self, mut state: State, event: Event) -> Vec<State> {
         match event {
             Event::Invoke { thread, call } => state.invoke(thread, self.calls[call].clone()),
-            Event::Asleep { thread } if !may_sleep(&state, thread) => return None,
+            Event::Asleep { thread } if !may_sleep(&state, thread) => return vec![],
             Event::Asleep { .. } => {}
             Event::Deadline { thread } => state.deadline(thread),
             Event::Interrupt { thread } => state.interrupt(thread),
-            Event::Interrupted { thread } if state.is_queued(thread) => return None,
-            Event::Interrupted { .. } => {}
+            Event::Interrupted { thread } => return state.leave_queues(thread),
             Event::Resume { thread } => state.resume(thread),
-            Event::Return { thread, outcome } if !state.may_report(thread, &outcome) => return None,
+            Event::Die { thread } => return state.die(thread),
+            Event::Return { thread, outcome } if !state.may_report(thread, &outcome) => return vec![],
             Event::Return { thread, .. } => state.retire(thread),
         }
-        Some(state)
+        vec![state]
     }
 
     /// The set after any number of steps of any threads.

@@ -1,8 +1,8 @@
 //! Small concurrent programs.
 
-use std::fmt::{Debug, Formatter};
+use std::fmt::{Debug, Display, Formatter};
 
-use ntux_sync::spec::{Event, Id, Mutex, Operation, Semaphore, State, Value, Wait};
+use ntux_sync::spec::{Event, Id, Mutex, Operation, Semaphore, State, ThreadId, Value, Wait};
 
 use crate::subject::{ArenaSubject, Subject};
 
@@ -13,8 +13,45 @@ pub struct Call {
     pub operation: Operation,
     /// A wait has a deadline, and may time out whenever it sleeps.
     pub deadline: bool,
+    /// The deadline may also pass while the call is awake.
+    pub hasty: bool,
     /// An interrupt may come once, at any instant of the call.
     pub interruptible: bool,
+}
+
+/// What may become of a thread.
+#[derive(Clone, Default, Debug)]
+pub struct Fate {
+    /// It may die, at any instant.
+    pub mortal: bool,
+    /// It begins after this thread's death, and finds no place in the arena but the dead one's.
+    pub heir_of: Option<ThreadId>,
+    /// It is the only thread of a process.
+    pub own_process: bool,
+}
+
+impl Display for Call {
+    fn fmt(&self, f: &mut Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{:?}", self.operation)?;
+        let notes = [
+            (self.hasty, ", its deadline may pass at any instant"),
+            (self.deadline && !self.hasty, ", with a deadline"),
+            (self.interruptible, ", may be interrupted"),
+        ];
+        notes.iter().filter(|(holds, _)| *holds).try_for_each(|(_, note)| f.write_str(note))
+    }
+}
+
+impl Display for Fate {
+    fn fmt(&self, f: &mut Formatter<'_>) -> std::fmt::Result {
+        if self.mortal {
+            f.write_str(", may die")?;
+        }
+        if let Some(dead) = self.heir_of {
+            write!(f, ", begins after the death of T{dead}")?;
+        }
+        if self.own_process { f.write_str(", a process of its own") } else { Ok(()) }
+    }
 }
 
 /// Objects, and what each thread calls one after the other.
@@ -26,25 +63,62 @@ pub struct Program {
     pub objects: Vec<Value>,
     /// The calls of each thread.
     pub threads: Vec<Vec<Call>>,
+    /// What may become of each thread.
+    pub fates: Vec<Fate>,
+    /// Other threads may step between the two halves of a load.
+    pub torn: bool,
+    /// Objects that the arena has room for beside those. With none, what the program creates goes where it has closed
+    /// something.
+    pub room: u32,
     /// Makes what it runs over.
     pub subject: fn(&Program) -> Box<dyn Subject>,
 }
 
 impl Debug for Program {
     fn fmt(&self, f: &mut Formatter<'_>) -> std::fmt::Result {
-        writeln!(f, "{}: objects {:?}", self.name, self.objects)?;
-        self.threads.iter().enumerate().try_for_each(|(thread, calls)| {
-            let operations: Vec<_> = calls.iter().map(|call| &call.operation).collect();
-            writeln!(f, "  T{thread}: {operations:?}")
-        })
+        let torn = if self.torn { ", torn loads" } else { "" };
+        writeln!(f, "{}: objects {:?}{torn}", self.name, self.objects)?;
+        for (thread, (calls, fate)) in self.threads.iter().zip(&self.fates).enumerate() {
+            writeln!(f, "  T{thread}{fate}")?;
+            calls.iter().try_for_each(|call| writeln!(f, "    {call}"))?;
+        }
+        Ok(())
     }
 }
 
 impl Program {
     /// A program; each thread's calls in order.
     pub fn new(name: &str, objects: &[Value], threads: &[&[Call]]) -> Self {
+        let fates = vec![Fate::default(); threads.len()];
         let threads = threads.iter().map(|calls| calls.to_vec()).collect();
-        Self { name: name.to_owned(), objects: objects.to_vec(), threads, subject: ArenaSubject::subject }
+        let (name, objects) = (name.to_owned(), objects.to_vec());
+        Self { name, objects, threads, fates, torn: false, room: 0, subject: ArenaSubject::subject }
+    }
+
+    /// A thread may die.
+    pub fn mortal(mut self, thread: ThreadId) -> Self {
+        self.fates[thread].mortal = true;
+        self
+    }
+
+    /// `dead` may die; then `heir` begins, and takes its place.
+    pub fn inherited(mut self, dead: ThreadId, heir: ThreadId) -> Self {
+        self.fates[dead].mortal = true;
+        self.fates[heir].heir_of = Some(dead);
+        self
+    }
+
+    /// As [`Program::inherited`]; each of the two is a process of its own.
+    pub fn buried(mut self, dead: ThreadId, heir: ThreadId) -> Self {
+        self.fates[dead].own_process = true;
+        self.fates[heir].own_process = true;
+        self.inherited(dead, heir)
+    }
+
+    /// Loads are torn.
+    pub fn torn(mut self) -> Self {
+        self.torn = true;
+        self
     }
 
     /// The same over something else than an arena.
@@ -69,7 +143,7 @@ impl Program {
 }
 
 fn call(operation: Operation) -> Call {
-    Call { operation, deadline: false, interruptible: false }
+    Call { operation, deadline: false, hasty: false, interruptible: false }
 }
 
 impl Call {
@@ -80,6 +154,12 @@ impl Call {
     /// With a deadline.
     pub fn timed(mut self) -> Self {
         self.deadline = true;
+        self
+    }
+
+    /// With a deadline that may pass at any instant.
+    pub fn hasty(mut self) -> Self {
+        (self.deadline, self.hasty) = (true, true);
         self
     }
 
@@ -181,6 +261,16 @@ pub fn create_auto(signaled: bool) -> Call {
 /// Creates a semaphore of at most 3.
 pub fn create_sem(count: u32) -> Call {
     call(Operation::SemaphoreCreate { count, max: 3 })
+}
+
+/// Creates a mutex.
+pub fn create_mutex(owner: u32, count: u32) -> Call {
+    call(Operation::MutexCreate { owner, count })
+}
+
+/// Makes an object the caller's own.
+pub fn adopt(object: Id) -> Call {
+    call(Operation::Adopt { object })
 }
 
 /// Closes an object.

@@ -10,6 +10,7 @@ use crate::fingerprint::Fingerprint;
 use crate::machine::{Choice, Machine};
 use crate::program::Program;
 use crate::random::Random;
+use crate::tally::Tally;
 use crate::token::{Step, Token};
 use crate::weak::{Choices, Memory};
 
@@ -41,6 +42,8 @@ pub struct Report {
     pub complete: bool,
     /// The first execution that went wrong.
     pub failure: Option<Failure>,
+    /// What happened in the executions.
+    pub tally: Tally,
     /// How long it took.
     pub time: Duration,
 }
@@ -148,6 +151,7 @@ impl<'a> Search<'a> {
     fn finish(mut self) -> Report {
         self.report.time = self.begun.elapsed();
         self.report.histories = self.machine.histories();
+        self.report.tally = self.machine.tally();
         self.report
     }
 
@@ -206,8 +210,13 @@ impl<'a> Search<'a> {
         let mut policy = Policy::new(random, threads);
         let mut stopped = (self.bounds.frozen > 0 && random.one_in(2)).then(|| random.below(threads));
         let begins = random.below(60);
+        let mortal = random.below(150);
         while self.report.failure.is_none() {
             let mut options = self.machine.options(self.bounds.frozen);
+            let lives = |choice: &Choice| !matches!(choice, Choice::Die(_));
+            if self.schedule.len() < mortal && options.iter().any(lives) {
+                options.retain(lives);
+            }
             if self.schedule.len() >= begins {
                 stopped = stopped.filter(|&thread| without(&mut options, thread));
             }
@@ -308,6 +317,55 @@ fn try_random(mut search: Search<'_>, seed: u64) -> Search<'_> {
     search
 }
 
+/// A choice that passes one stop, and the call that the thread was in.
+pub type Stop = (Choice, usize);
+
+/// The stops of a schedule of a program, one by one.
+pub fn stops(program: &Program, schedule: &[Step]) -> Vec<Stop> {
+    let mut machine = Machine::new(program, (program.subject)(program));
+    machine.stop_everywhere();
+    machine.begin();
+    let mut stops = Vec::new();
+    for choice in schedule.iter().flat_map(|&step| choices(step)) {
+        let call = choice.thread().map_or(0, |thread| machine.next_call(thread));
+        stops.push((choice, call));
+        if !machine.options(usize::MAX).contains(&choice) || machine.apply(choice).is_err() {
+            break;
+        }
+    }
+    stops
+}
+
+/// Makes the choices that are possible, one stop each, and lets everybody run to the end then; what went wrong.
+pub fn follow(program: &Program, choices: &[Choice]) -> Option<Failure> {
+    let bounds = Bounds { preemptions: None, frozen: 1, executions: 1, time: Duration::MAX };
+    let mut search = Search::new(program, bounds);
+    search.machine.stop_everywhere();
+    search.begin();
+    for &choice in choices {
+        if search.machine.options(usize::MAX).contains(&choice) && !search.apply(choice) {
+            return search.report.failure;
+        }
+    }
+    loop {
+        let options = search.machine.options(usize::MAX);
+        let runs = options.iter().find(|choice| matches!(choice, Choice::Run(_)));
+        let Some(&choice) = runs.or(options.iter().find(|&&choice| choice == Choice::End)) else { return None };
+        if !search.apply(choice) || choice == Choice::End {
+            return search.report.failure;
+        }
+    }
+}
+
+/// One choice for each stop that the step passes.
+fn choices((choice, stops): Step) -> impl Iterator<Item = Choice> {
+    let rest = match choice {
+        Choice::Deadline(thread) | Choice::Interrupt(thread) => Choice::Run(thread),
+        other => other,
+    };
+    std::iter::once(choice).chain(std::iter::repeat_n(rest, stops as usize - 1))
+}
+
 /// Repeats an execution; what went wrong, and what happened.
 pub fn replay(program: &Program, schedule: &[Step]) -> (Option<String>, String) {
     replay_weak(program, schedule, None)
@@ -320,19 +378,12 @@ pub fn replay_weak(program: &Program, schedule: &[Step], memory: Option<Memory>)
     machine.stop_everywhere();
     machine.keep_trace();
     machine.begin();
-    for &(choice, stops) in schedule {
-        let rest = if let Choice::Deadline(thread) | Choice::Interrupt(thread) = choice {
-            Choice::Run(thread)
-        } else {
-            choice
-        };
-        for choice in std::iter::once(choice).chain(std::iter::repeat_n(rest, stops as usize - 1)) {
-            if !machine.options(usize::MAX).contains(&choice) {
-                return (Some(format!("the schedule does not fit: {choice:?}")), machine.trace());
-            }
-            if let Err(what) = machine.apply(choice) {
-                return (Some(what), machine.trace());
-            }
+    for choice in schedule.iter().flat_map(|&step| choices(step)) {
+        if !machine.options(usize::MAX).contains(&choice) {
+            return (Some(format!("the schedule does not fit: {choice:?}")), machine.trace());
+        }
+        if let Err(what) = machine.apply(choice) {
+            return (Some(what), machine.trace());
         }
     }
     (None, machine.trace())

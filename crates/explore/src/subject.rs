@@ -13,8 +13,10 @@ use crate::program::Call;
 /// Calls of different threads interleave at every shared access, on one thread of the operating system. A call may
 /// never be finished, so nothing may be borrowed for its duration that the next execution needs.
 pub trait Subject {
-    /// Begins an execution with so many threads. The memory is as it was when the subject was made.
-    fn begin(&self, threads: usize);
+    /// Begins an execution. The memory is as it was when the subject was made.
+    fn begin(&self);
+    /// A thread enters it.
+    fn enter(&self, thread: ThreadId);
     /// Makes a call on behalf of a thread.
     fn call(&self, thread: ThreadId, call: &Call) -> Outcome;
     /// Interrupts the wait of a thread, as a signal handler on it would.

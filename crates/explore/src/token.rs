@@ -32,6 +32,7 @@ impl Display for Token {
                 Choice::Run(thread) => write!(f, "{thread}x{count}")?,
                 Choice::Deadline(thread) => write!(f, "d{thread}x{count}")?,
                 Choice::Interrupt(thread) => write!(f, "i{thread}x{count}")?,
+                Choice::Die(thread) => write!(f, "k{thread}x{count}")?,
                 Choice::End => f.write_str("e")?,
             }
         }
@@ -61,6 +62,7 @@ fn parse(step: &str) -> Option<Step> {
         "" => Choice::Run(thread),
         "d" => Choice::Deadline(thread),
         "i" => Choice::Interrupt(thread),
+        "k" => Choice::Die(thread),
         _ => return None,
     };
     Some((choice, count))
@@ -72,9 +74,11 @@ mod tests {
 
     #[test]
     fn a_token_survives_being_printed() {
-        let schedule = vec![(Choice::Run(0), 4), (Choice::Deadline(1), 3), (Choice::Interrupt(2), 1), (Choice::End, 1)];
+        let schedule =
+            [Choice::Run(0), Choice::Deadline(1), Choice::Interrupt(2), Choice::Die(1)].map(|choice| (choice, 3));
+        let schedule: Vec<Step> = schedule.into_iter().chain([(Choice::End, 1)]).collect();
         let token = Token { program: "a+bug".into(), schedule };
-        assert_eq!(token.to_string(), "a+bug/0x4.d1x3.i2x1.e");
+        assert_eq!(token.to_string(), "a+bug/0x3.d1x3.i2x3.k1x3.e");
         assert_eq!(token.to_string().parse(), Ok(token));
         assert!("a/0y4".parse::<Token>().is_err());
     }

@@ -33,6 +33,8 @@ impl Trace {
         let Some(thread) = thread else { return };
         let (kind, address) = match access {
             Access::Load(address) => ("load  ", address),
+            Access::Half(address) => ("half  ", address),
+            Access::Will | Access::Clock => return,
             Access::Update(address) => ("update", address),
             Access::Wake(address) => ("futex ", address),
         };

@@ -3,11 +3,12 @@
 use std::sync::mpsc;
 use std::time::Duration;
 
+use ntux_explore::histories::real;
 use ntux_explore::planted::{Found, PLANTED, plant};
 use ntux_explore::search::{self, Bounds, Report};
 use ntux_explore::subject::perform;
 use ntux_explore::token::Token;
-use ntux_explore::{catalogue, histories, sequences};
+use ntux_explore::{catalogue, sequences};
 use ntux_sync::spec::{Operation, Outcome};
 use ntux_sync::{Arena, Deadline, Object, Waiter};
 
@@ -83,7 +84,7 @@ fn watchdog() -> mpsc::Sender<()> {
 fn histories_of_real_threads_are_linearizable() {
     let _watchdog = watchdog();
     for seed in 0..100 * EFFORT {
-        histories::run(seed, perform).unwrap();
+        real::run(seed, perform).unwrap();
     }
 }
 
@@ -106,6 +107,6 @@ fn a_pulse_that_sets_is_noticed_by_sequences_and_by_histories() {
     let _watchdog = watchdog();
     let sequence = (0..20).find_map(|seed| sequences::run(seed, 200, perform_pulse_as_set).err());
     assert!(sequence.is_some_and(|report| report.starts_with("replay seq/")));
-    let history = (0..200).find_map(|seed| histories::run(seed, perform_pulse_as_set).err());
-    assert!(history.is_some_and(|report| report.starts_with("replay history/")));
+    let history = (0..200).find_map(|seed| real::run(seed, perform_pulse_as_set).err());
+    assert!(history.is_some_and(|report| report.starts_with("replay real/")));
 }

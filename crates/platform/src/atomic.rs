@@ -181,7 +181,9 @@ impl Word128 {
         step!(Load, self);
         let mut low = load!(self.low, Low);
         for _ in 0..LOAD_ATTEMPTS {
+            step!(Half, self);
             let high = load!(self.high, High);
+            step!(Half, self);
             let again = load!(self.low, LowAgain);
             if low == again {
                 return Pair { low, high };
@@ -196,7 +198,9 @@ impl Word128 {
     #[cfg_attr(feature = "explore", track_caller)]
     pub fn glance(&self) -> Pair {
         step!(Load, self);
-        Pair { low: load!(self.low, Low), high: load!(self.high, High) }
+        let low = load!(self.low, Low);
+        step!(Half, self);
+        Pair { low, high: load!(self.high, High) }
     }
 
     /// The low half alone: enough to see that the word has not changed (L1).
@@ -210,6 +214,7 @@ impl Word128 {
     #[cold]
     #[cfg_attr(feature = "explore", track_caller)]
     fn load_exclusive(&self) -> Pair {
+        step!(Half, self);
         self.compare_exchange(Pair::default(), Pair::default()).err().unwrap_or_default()
     }
 

@@ -21,6 +21,22 @@ pub enum Access {
     Update(usize),
     /// Wake sleepers on the word at this address.
     Wake(usize),
+    /// Read the other half, or the first half again, of the word at this address. Without a scheduler's doing both
+    /// halves are read at once.
+    Half(usize),
+    /// Ask whether the deadline of the call has passed. No shared memory is touched.
+    Clock,
+    /// Change what the kernel does when the thread dies. No shared memory is touched.
+    Will,
+}
+
+/// Who a thread is, as others know it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Identity {
+    /// Process number; none: that of the checker's own process.
+    pub process: Option<u32>,
+    /// Thread number.
+    pub thread: u32,
 }
 
 /// Which of the processor's accesses within one of ours.
@@ -80,6 +96,16 @@ pub trait Scheduler {
     fn sleep(&self, address: usize, expected: u32, has_deadline: bool) -> bool;
     /// Wake at most `count` sleepers on `address`; returns how many.
     fn wake(&self, address: usize, count: u32) -> u32;
+    /// Who the calling thread is; none: nobody in particular, who makes things ready.
+    fn identity(&self) -> Option<Identity>;
+    /// Whether every thread of the process is dead.
+    fn is_process_dead(&self, process: u32) -> bool;
+    /// Whether the thread is dead.
+    fn is_thread_dead(&self, thread: u32) -> bool;
+    /// The calling thread names the word that the kernel looks at when it dies, 0 for none; the one named before.
+    fn will(&self, address: usize) -> usize;
+    /// Whether the deadline of the calling thread's call has passed.
+    fn deadline_passed(&self) -> bool;
 }
 
 thread_local! {
@@ -94,6 +120,11 @@ pub fn install(scheduler: Option<&'static dyn Scheduler>) {
 /// The scheduler of the calling thread.
 pub(crate) fn current() -> Option<&'static dyn Scheduler> {
     SCHEDULER.with(Cell::get)
+}
+
+/// Who the calling thread is, if a scheduler drives it.
+pub(crate) fn identity() -> Option<Identity> {
+    current()?.identity()
 }
 
 /// Announces an access.

@@ -3,6 +3,8 @@
 use std::sync::OnceLock;
 
 use crate::atomic::Word64;
+#[cfg(feature = "explore")]
+use crate::explore;
 use crate::path::Path;
 use crate::without::Feature;
 
@@ -19,6 +21,10 @@ pub struct Process {
 
 /// The calling process number, without a system call after the first; right also in a child made by a bare fork.
 pub fn process_id() -> u32 {
+    #[cfg(feature = "explore")]
+    if let Some(process) = explore::identity().and_then(|identity| identity.process) {
+        return process;
+    }
     static MARK: OnceLock<Option<&'static Word64>> = OnceLock::new();
     let Some(mark) = MARK.get_or_init(word_wiped_on_fork) else {
         return std::process::id();
@@ -75,11 +81,19 @@ fn wipe_on_fork(page: *mut libc::c_void, length: usize) -> bool {
 /// The calling process. Reads /proc; not for a hot path.
 pub fn this_process() -> Process {
     let pid = process_id();
+    #[cfg(feature = "explore")]
+    if explore::identity().is_some_and(|identity| identity.process.is_some()) {
+        return Process { pid, start: 0, namespace: namespace() };
+    }
     Process { pid, start: Stat::read(pid).map_or(0, |stat| stat.start), namespace: namespace() }
 }
 
 /// The calling thread's number.
 pub fn thread_id() -> u32 {
+    #[cfg(feature = "explore")]
+    if let Some(identity) = explore::identity() {
+        return identity.thread;
+    }
     #[cfg(target_os = "linux")]
     {
         // SAFETY: a call without arguments.
@@ -94,6 +108,10 @@ pub fn thread_id() -> u32 {
 
 /// Whether this process is certainly gone, as seen by `me`. False whenever that cannot be known.
 pub fn is_process_dead(process: Process, me: Process) -> bool {
+    #[cfg(feature = "explore")]
+    if let Some(scheduler) = explore::current() {
+        return scheduler.is_process_dead(process.pid);
+    }
     if process.namespace != me.namespace || process.namespace == 0 || process.pid == 0 {
         return false;
     }
@@ -111,6 +129,10 @@ pub fn is_number_free(pid: u32) -> bool {
 
 /// Whether this thread of a living process is certainly gone, as seen by `me`. False whenever that cannot be known.
 pub fn is_thread_dead(process: Process, thread: u32, me: Process) -> bool {
+    #[cfg(feature = "explore")]
+    if let Some(scheduler) = explore::current() {
+        return scheduler.is_thread_dead(thread);
+    }
     #[cfg(target_os = "linux")]
     {
         if process.namespace != me.namespace || process.namespace == 0 || process.pid == 0 {

@@ -37,6 +37,10 @@ pub struct Owed(usize);
 impl Head {
     /// The calling thread's head. One system call; not for a hot path.
     pub fn of_this_thread() -> Head {
+        #[cfg(feature = "explore")]
+        if crate::explore::current().is_some() {
+            return Head::absent();
+        }
         let head = if Feature::RobustList.is_left_out() { core::ptr::null_mut() } else { find() };
         Head { head, thread: PhantomData }
     }
@@ -53,6 +57,10 @@ impl Head {
 
     /// From here on, if the thread dies and the word at `address` is zero then, one sleeper on it is woken.
     pub fn owe(self, address: *const u32) -> Owed {
+        #[cfg(feature = "explore")]
+        if let Some(scheduler) = crate::explore::current() {
+            return Owed(scheduler.will(address as usize));
+        }
         if self.head.is_null() {
             return Owed(0);
         }
@@ -69,6 +77,11 @@ impl Head {
 
     /// The wake has been sent, or is not owed.
     pub fn settle(self, owed: Owed) {
+        #[cfg(feature = "explore")]
+        if let Some(scheduler) = crate::explore::current() {
+            scheduler.will(owed.0);
+            return;
+        }
         if self.head.is_null() {
             return;
         }

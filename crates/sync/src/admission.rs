@@ -514,9 +514,11 @@ impl Arena {
             return Ok(Claim::Unavailable);
         };
         let word = slot.load();
-        let Some(kind) = slot.kind_if_live(object) else {
+        // Closed or not: the wait began before that. It cannot go on once the slot holds another object.
+        if slot.resident(object.index()) != object {
             return Ok(Claim::Unavailable);
-        };
+        }
+        let kind = slot.kind();
         let claimant = match word.claimant() {
             Claimant::All | Claimant::Origin if word.tag() == seen.tag() => {
                 return Ok(Claim::Held { was_abandoned: mutex::was_abandoned(kind, word) });

@@ -57,9 +57,13 @@ impl Arena {
 
     /// None: it is to be started again.
     fn wait_all_once(&self, waiter: &Waiter, request: &Request<'_>, deadline: Deadline) -> Result<Option<Satisfied>> {
-        let available = self.all_available(waiter, request)?;
+        let mut available = self.all_available(waiter, request)?;
         if !available && !request.has_alert() && deadline.passed() {
-            return Err(failure(waiter));
+            // What became available before the deadline passed counts, so the answer is a look from afterwards.
+            available = self.all_available(waiter, request)?;
+            if !available {
+                return Err(failure(waiter));
+            }
         }
         let epoch = self.begin(waiter, State::Waiting, Some(request))?;
         let mut places = [None; LIST_MAX];
@@ -90,9 +94,12 @@ impl Arena {
     ) -> Result<()> {
         if available {
             self.try_everything(epoch.waiter, epoch.index, epoch.slot, epoch.ticket)?;
-            // A failed attempt saw an object unavailable: that instant answers a poll.
-            if !epoch.is_open() || (!request.has_alert() && deadline.passed()) {
+            if !epoch.is_open() {
                 return Ok(());
+            }
+            // A failed attempt saw an object unavailable: one from after the deadline is an answer.
+            if !request.has_alert() && deadline.passed() {
+                return self.try_everything(epoch.waiter, epoch.index, epoch.slot, epoch.ticket);
             }
         }
         if epoch.waiter.is_interrupted() {

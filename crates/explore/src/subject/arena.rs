@@ -15,6 +15,9 @@ const NO_OBJECT: Object = Object(u64::MAX);
 /// Objects that one program may have.
 const OBJECTS_MAX: usize = 8;
 
+/// Places that are taken for ever: an arena has two chunks for each place, and these are for the others' bags.
+const SQUATTERS: u32 = 8;
+
 /// An arena with the objects of a program.
 pub struct ArenaSubject {
     arena: Arena,
@@ -25,8 +28,9 @@ pub struct ArenaSubject {
     /// Not part of the program: each thread takes its place in the arena with a wait for this.
     bell: Object,
     waiters: RefCell<Vec<*mut Waiter>>,
-    /// Threads take their places in the arena before the program begins.
+    /// Threads take their places in the arena before the program begins; heirs wait for somebody else's.
     enrolled: bool,
+    heirs: Vec<ThreadId>,
 }
 
 impl ArenaSubject {
@@ -42,17 +46,20 @@ impl ArenaSubject {
 
     fn over(program: &Program, enrolled: bool) -> Box<dyn Subject> {
         let at_start = program.objects.len();
-        // No slot to spare: what a program creates goes where it has closed something.
-        let capacity = Capacity { objects: at_start as u32 + 1, waiters: program.threads.len() as u32 + 1 };
+        let is_heir = |thread: &ThreadId| program.fates[*thread].heir_of.is_some();
+        let heirs: Vec<ThreadId> = (0..program.threads.len()).filter(is_heir).collect();
+        let places = program.threads.len() + 1 - heirs.len();
+        let capacity = Capacity { objects: at_start as u32 + program.room + 1, waiters: places as u32 + SQUATTERS };
         let arena = Arena::create(capacity).expect("a small arena");
         let creator = arena.waiter();
         let create = |value: &Value| create(&arena, &creator, value).expect("a legal object");
         let bell = create(&Value::Event(Event { manual: false, signaled: false }));
+        (0..SQUATTERS).for_each(|_| enroll(&arena, &arena.waiter(), bell));
         let objects: [Cell<Object>; OBJECTS_MAX] =
             std::array::from_fn(|object| Cell::new(program.objects.get(object).map_or(NO_OBJECT, create)));
         arena.retire(&creator);
         let (waiters, created) = (RefCell::new(Vec::new()), Cell::new(0));
-        Box::new(Self { arena, objects, at_start, created, bell, waiters, enrolled })
+        Box::new(Self { arena, objects, at_start, created, bell, waiters, enrolled, heirs })
     }
 
     fn create(&self, thread: ThreadId, value: &Value) -> Outcome {
@@ -61,14 +68,6 @@ impl ArenaSubject {
         self.objects[number].set(object);
         self.created.set(self.created.get() + 1);
         Ok(Answer::Created(number))
-    }
-
-    /// Lets a thread take its place now, so that it does not make every first wait longer.
-    fn enroll(&self, waiter: &Waiter) {
-        waiter.interrupt();
-        let ended = self.arena.wait_any(waiter, &[self.bell], None, 1, Deadline::Never);
-        assert_eq!(ended, Err(Error::Interrupted));
-        waiter.resume();
     }
 
     fn waiter(&self, thread: ThreadId) -> &Waiter {
@@ -84,18 +83,27 @@ impl ArenaSubject {
     }
 }
 
+/// Lets a thread take its place now, so that it does not make every first wait longer.
+fn enroll(arena: &Arena, waiter: &Waiter, bell: Object) {
+    waiter.interrupt();
+    let ended = arena.wait_any(waiter, &[bell], None, 1, Deadline::Never);
+    assert_eq!(ended, Err(Error::Interrupted));
+    waiter.resume();
+}
+
 impl Subject for ArenaSubject {
-    fn begin(&self, threads: usize) {
+    fn begin(&self) {
         self.forget_waiters();
         self.created.set(0);
         self.objects[self.at_start..].iter().for_each(|object| object.set(NO_OBJECT));
-        for _ in 0..threads {
-            let waiter = self.arena.waiter();
-            if self.enrolled {
-                self.enroll(&waiter);
-            }
-            self.waiters.borrow_mut().push(Box::into_raw(Box::new(waiter)));
+    }
+
+    fn enter(&self, thread: ThreadId) {
+        let waiter = self.arena.waiter();
+        if self.enrolled && !self.heirs.contains(&thread) {
+            enroll(&self.arena, &waiter, self.bell);
         }
+        self.waiters.borrow_mut().push(Box::into_raw(Box::new(waiter)));
     }
 
     fn call(&self, thread: ThreadId, call: &Call) -> Outcome {
@@ -169,6 +177,7 @@ pub fn perform(
             arena.event_read(waiter, handle(object)).map(|(manual, signaled)| Answer::Event(manual, signaled))
         }
         Operation::Close { object } => arena.close(handle(object)).map(|()| Answer::Done),
+        Operation::Adopt { object } => arena.adopt(handle(object)).map(|()| Answer::Done),
         Operation::Wait(ref wait) => perform_wait(arena, waiter, handle, wait, deadline),
         Operation::SemaphoreCreate { .. } | Operation::MutexCreate { .. } | Operation::EventCreate { .. } => {
             unreachable!("programs create their objects before they begin")

@@ -111,7 +111,9 @@ impl Toy {
 }
 
 impl Subject for Toy {
-    fn begin(&self, _threads: usize) {}
+    fn begin(&self) {}
+
+    fn enter(&self, _thread: ThreadId) {}
 
     fn call(&self, _thread: ThreadId, call: &Call) -> Outcome {
         match call.operation {

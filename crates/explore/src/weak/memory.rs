@@ -163,7 +163,10 @@ impl Memory {
     pub fn event(&mut self, event: Event) {
         match event {
             Event::Invoke { thread, .. } | Event::Interrupt { thread } => self.threads[thread].join(&self.published),
-            Event::Asleep { thread } | Event::Interrupted { thread } | Event::Return { thread, .. } => {
+            Event::Asleep { thread }
+            | Event::Interrupted { thread }
+            | Event::Return { thread, .. }
+            | Event::Die { thread, .. } => {
                 self.published.join(&self.threads[thread]);
             }
             Event::Deadline { .. } | Event::Resume { .. } => {}

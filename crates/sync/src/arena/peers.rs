@@ -12,6 +12,9 @@ use super::Arena;
 use super::format::PEERS_MAX;
 use crate::{Error, Result};
 
+/// A checker's arena is full with two, so that the third has to replace a dead one.
+const PEERS_USED: u32 = if cfg!(feature = "explore") { 2 } else { PEERS_MAX };
+
 fn pack(process: Process) -> Pair {
     Pair { low: u64::from(process.pid) | process.namespace << 32, high: process.start }
 }
@@ -36,7 +39,8 @@ impl Arena {
 
     fn register(&self, me: Process) -> Result<u32> {
         let mine = pack(me);
-        let find = |wanted: Pair| (0..PEERS_MAX).find(|&i| self.peer_word(i).is_some_and(|word| word.load() == wanted));
+        let find =
+            |wanted: Pair| (0..PEERS_USED).find(|&i| self.peer_word(i).is_some_and(|word| word.load() == wanted));
         if let Some(index) = find(mine) {
             return Ok(index);
         }
@@ -52,7 +56,7 @@ impl Arena {
     }
 
     fn replace_dead(&self, me: Process) -> Result<u32> {
-        for index in 0..PEERS_MAX {
+        for index in 0..PEERS_USED {
             let word = self.peer_word(index).ok_or(Error::Corrupt)?;
             let found = word.load();
             if unpack(found).is_some_and(|process| liveness::is_process_dead(process, me)) {

@@ -13,10 +13,12 @@
 //! * The objects of a wait come before its alert, which is tested in a later step and reported as the number of objects.
 //! * A deadline ends a wait only after every object was tested once: a poll is a wait whose deadline has passed before.
 //! * An interrupt takes a wait that is not satisfied out of every queue, and ends it; one that has joined no queue yet
-//!   may still find what it wants. A wait whose deadline has ended it may still report an interrupt that comes before it
+//!   may still find what it wants, and an operation that had begun before may have satisfied it. A wait whose deadline has ended it may still report an interrupt that comes before it
 //!   returns: either way it has acquired nothing.
+//! * A thread that dies is in no queue any more. What it was given before goes with it; an operation that it had begun may
+//!   still happen, or not.
 //! * A closed object refuses operations that begin afterwards. One that had begun may still find it open, or not. Waits
-//!   that stand in its queue go on.
+//!   that stand in its queue go on; a wait-all can still acquire it, until a new object takes its place.
 
 mod event;
 mod mutex;
@@ -53,6 +55,7 @@ pub enum Operation {
     EventPulse { object: Id },
     EventRead { object: Id },
     Close { object: Id },
+    Adopt { object: Id },
     Wait(Wait),
 }
 
@@ -85,7 +88,8 @@ impl Operation {
             | Operation::EventReset { object }
             | Operation::EventPulse { object }
             | Operation::EventRead { object }
-            | Operation::Close { object } => vec![object],
+            | Operation::Close { object }
+            | Operation::Adopt { object } => vec![object],
             Operation::Wait(ref wait) => wait.names(),
         }
     }
@@ -154,6 +158,8 @@ impl Value {
 struct Object {
     value: Value,
     closed: bool,
+    /// Closed, and its place belongs to another object.
+    gone: bool,
     any: Vec<Queued>,
     all: Vec<ThreadId>,
 }
@@ -185,6 +191,8 @@ enum Phase {
 struct Thread {
     phase: Phase,
     interrupted: bool,
+    /// It was taken out of its queues: only operations of these threads, which had begun before, may still satisfy it.
+    only_by: Option<Vec<ThreadId>>,
 }
 
 /// Objects and threads at one instant.
@@ -197,7 +205,10 @@ pub struct State {
 impl State {
     /// No objects, and so many idle threads.
     pub fn new(threads: usize) -> Self {
-        Self { objects: Vec::new(), threads: vec![Thread { phase: Phase::Idle, interrupted: false }; threads] }
+        Self {
+            objects: Vec::new(),
+            threads: vec![Thread { phase: Phase::Idle, interrupted: false, only_by: None }; threads],
+        }
     }
 
     /// A thread begins an operation; nothing has happened yet.
@@ -205,6 +216,9 @@ impl State {
         debug_assert_eq!(self.threads[thread].phase, Phase::Idle, "one operation at a time");
         let deadline_passed = operation.wait().is_some_and(|wait| wait.poll);
         let began_open = operation.objects().iter().all(|&object| self.is_open(object));
+        for other in &mut self.threads {
+            other.only_by.iter_mut().for_each(|signalers| signalers.retain(|&signaler| signaler != thread));
+        }
         self.threads[thread].phase = Phase::Running(Running { operation, position: 0, deadline_passed, began_open });
     }
 
@@ -222,12 +236,26 @@ impl State {
             Operation::Wait(wait) => self.wait_steps(thread, running, wait, &mut next),
             operation => {
                 let mut state = self.clone();
-                let outcome = state.apply(operation);
+                let outcome = state.apply(thread, operation);
                 state.finish(thread, outcome);
+                if operation.creates().is_some() {
+                    next.extend(state.displacements());
+                }
                 next.push(state);
             }
         }
         next
+    }
+
+    /// What a new object may do to the closed ones: take the place of one of them.
+    fn displacements(&self) -> impl Iterator<Item = State> {
+        let closed =
+            (0..self.objects.len()).filter(|&object| self.objects[object].closed && !self.objects[object].gone);
+        closed.map(|object| {
+            let mut state = self.clone();
+            state.objects[object].gone = true;
+            state
+        })
     }
 
     fn wait_steps(&self, thread: ThreadId, running: &Running, wait: &Wait, next: &mut Vec<State>) {
@@ -236,7 +264,9 @@ impl State {
             state.join(thread, running.position, wait, test);
             next.push(state);
         };
-        if running.position < wait.steps() {
+        if self.threads[thread].only_by.is_some() {
+            // It is in no queue, unless somebody has satisfied it.
+        } else if running.position < wait.steps() {
             join(true);
             if wait.tests(running.position).any(|object| !self.is_open(object)) {
                 join(false);
@@ -259,6 +289,25 @@ impl State {
     /// An interrupt comes, and stays in force for the waits of `thread` until [`State::resume`].
     pub fn interrupt(&mut self, thread: ThreadId) {
         self.threads[thread].interrupted = true;
+    }
+
+    /// An interrupt has done its work: the wait in progress is in no queue. A signal that had begun before may have satisfied
+    /// it already, though its other effects are still to come: then it can do so yet, and nobody else.
+    pub fn leave_queues(&self, thread: ThreadId) -> Vec<State> {
+        if !self.is_queued(thread) {
+            return vec![self.clone()];
+        }
+        let is_signal = |&other: &ThreadId| match &self.threads[other].phase {
+            Phase::Running(running) => running.operation.wait().is_none(),
+            _ => false,
+        };
+        let signalers: Vec<ThreadId> = (0..self.threads.len()).filter(is_signal).collect();
+        let satisfied_by = |signalers| {
+            let mut state = self.clone();
+            state.threads[thread].only_by = Some(signalers);
+            state
+        };
+        vec![satisfied_by(Vec::new()), satisfied_by(signalers)]
     }
 
     /// The interrupt is over.
@@ -285,13 +334,24 @@ impl State {
         self.outcome(thread).is_some_and(|ended| ended == outcome || interrupted && *ended == Err(Error::TimedOut))
     }
 
+    /// The thread dies. Its wait ends as one that is interrupted; another operation that it has begun may still be carried
+    /// out by others, or not.
+    pub fn die(&self, thread: ThreadId) -> Vec<State> {
+        let mut states = self.leave_queues(thread);
+        for state in &mut states {
+            if state.waiting(thread).is_some() && !state.is_queued(thread) {
+                state.threads[thread].phase = Phase::Idle;
+            }
+        }
+        states
+    }
+
     /// The call returns: the thread may begin another.
     pub fn retire(&mut self, thread: ThreadId) {
         self.threads[thread].phase = Phase::Idle;
     }
 
-    /// Whether `thread` stands in a queue.
-    pub fn is_queued(&self, thread: ThreadId) -> bool {
+    fn is_queued(&self, thread: ThreadId) -> bool {
         self.objects.iter().any(|object| object.is_waited_for_by(thread))
     }
 
@@ -307,7 +367,7 @@ impl State {
 
     /// Adds an object without any thread's doing.
     pub fn add(&mut self, value: Value) -> Id {
-        self.objects.push(Object { value, closed: false, any: Vec::new(), all: Vec::new() });
+        self.objects.push(Object { value, closed: false, gone: false, any: Vec::new(), all: Vec::new() });
         self.objects.len() - 1
     }
 
@@ -351,37 +411,38 @@ impl State {
 
     fn finish(&mut self, thread: ThreadId, outcome: Outcome) {
         self.leave(thread);
+        self.threads[thread].only_by = None;
         self.threads[thread].phase = Phase::Finished(outcome);
     }
 
-    fn apply(&mut self, operation: &Operation) -> Outcome {
+    fn apply(&mut self, thread: ThreadId, operation: &Operation) -> Outcome {
         match *operation {
             Operation::SemaphoreCreate { count, max } => Ok(self.create(Value::Semaphore(Semaphore::new(count, max)?))),
             Operation::MutexCreate { owner, count } => Ok(self.create(Value::Mutex(Mutex::new(owner, count)?))),
             Operation::EventCreate { manual, signaled } => Ok(self.create(Value::Event(Event { manual, signaled }))),
             Operation::SemaphoreRelease { object, units } => {
                 let previous = self.semaphore(object)?.release(units)?;
-                self.offer(object);
+                self.offer(object, thread);
                 Ok(Answer::Count(previous))
             }
             Operation::MutexUnlock { object, owner } => {
                 let previous = self.mutex(object)?.unlock(owner)?;
-                self.offer(object);
+                self.offer(object, thread);
                 Ok(Answer::Count(previous))
             }
             Operation::MutexKill { object, owner } => {
                 self.mutex(object)?.kill(owner)?;
-                self.offer(object);
+                self.offer(object, thread);
                 Ok(Answer::Done)
             }
             Operation::EventSet { object } => {
                 let previous = self.event(object)?.set(true);
-                self.offer(object);
+                self.offer(object, thread);
                 Ok(Answer::Signaled(previous))
             }
             Operation::EventPulse { object } => {
                 let previous = self.event(object)?.set(true);
-                self.offer(object);
+                self.offer(object, thread);
                 self.event(object)?.set(false);
                 Ok(Answer::Signaled(previous))
             }
@@ -403,6 +464,8 @@ impl State {
                 self.objects[object].closed = true;
                 Ok(Answer::Done)
             }
+            Operation::Adopt { object } if self.objects[object].closed => Err(Error::NoSuchObject),
+            Operation::Adopt { .. } => Ok(Answer::Done),
             Operation::Wait(_) => unreachable!("waits take several steps"),
         }
     }

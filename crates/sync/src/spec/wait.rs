@@ -71,11 +71,11 @@ impl State {
     /// Without `test` it finds the object closed.
     pub(super) fn join(&mut self, thread: ThreadId, position: usize, wait: &Wait, test: bool) {
         match wait.joins(position) {
-            None if test && self.take_all(thread) => return,
+            None if test && self.take_all(thread, thread) => return,
             None => wait.objects.iter().for_each(|&object| self.objects[object].all.push(thread)),
             Some((object, index)) => {
                 let queued = Queued { thread, index };
-                if test && self.take_one(object, queued) {
+                if test && self.take_one(object, queued, thread) {
                     return;
                 }
                 self.objects[object].any.push(queued);
@@ -87,18 +87,18 @@ impl State {
     }
 
     /// Offers an object: to every wait-all that can be satisfied as a whole, then to every wait-any, oldest first.
-    pub(super) fn offer(&mut self, object: Id) {
+    pub(super) fn offer(&mut self, object: Id, by: ThreadId) {
         for thread in self.objects[object].all.clone() {
-            self.take_all(thread);
+            self.take_all(thread, by);
         }
         for queued in self.objects[object].any.clone() {
-            self.take_one(object, queued);
+            self.take_one(object, queued, by);
         }
     }
 
-    /// Satisfies a wait with one object, if it still waits and may acquire it.
-    fn take_one(&mut self, object: Id, queued: Queued) -> bool {
-        let Some(owner) = self.waiting(queued.thread).map(|wait| wait.owner) else { return false };
+    /// Satisfies a wait with one object, if it still waits and may acquire it. `by`: whose step it is.
+    fn take_one(&mut self, object: Id, queued: Queued, by: ThreadId) -> bool {
+        let Some(owner) = self.waiting_for(queued.thread, by).map(|wait| wait.owner) else { return false };
         if !self.objects[object].value.available(owner) {
             return false;
         }
@@ -108,9 +108,10 @@ impl State {
     }
 
     /// Satisfies a wait-all with all its objects, or with none.
-    fn take_all(&mut self, thread: ThreadId) -> bool {
-        let Some(Wait { objects, owner, .. }) = self.waiting(thread).cloned() else { return false };
-        if !objects.iter().all(|&object| self.objects[object].value.available(owner)) {
+    fn take_all(&mut self, thread: ThreadId, by: ThreadId) -> bool {
+        let Some(Wait { objects, owner, .. }) = self.waiting_for(thread, by).cloned() else { return false };
+        let available = |&object: &Id| !self.objects[object].gone && self.objects[object].value.available(owner);
+        if !objects.iter().all(available) {
             return false;
         }
         let mut abandoned = false;
@@ -121,7 +122,13 @@ impl State {
         true
     }
 
-    fn waiting(&self, thread: ThreadId) -> Option<&Wait> {
+    /// The wait of `thread`, if a step of `by` may satisfy it.
+    fn waiting_for(&self, thread: ThreadId, by: ThreadId) -> Option<&Wait> {
+        let only_by = &self.threads[thread].only_by;
+        self.waiting(thread).filter(|_| only_by.as_ref().is_none_or(|signalers| signalers.contains(&by)))
+    }
+
+    pub(super) fn waiting(&self, thread: ThreadId) -> Option<&Wait> {
         match &self.threads[thread].phase {
             Phase::Running(running) => running.operation.wait(),
             _ => None,

@@ -1,0 +1,237 @@
+//! Random programs, each made of a seed, or of a seed and a list of calls that are left out.
+
+use ntux_sync::spec::{Id, ThreadId, Value};
+
+use crate::program::{
+    Call, Program, abandoned, adopt, all, any, auto, close, create_auto, create_mutex, create_sem, kill, manual, mutex,
+    pulse, read, rel, reset, sem, set, unlock,
+};
+use crate::random::Random;
+use crate::subject::ArenaSubject;
+
+/// Objects that a program has from the start, at most.
+const OBJECTS: usize = 4;
+/// Owns mutexes from the start, and is no thread.
+const GHOST: u32 = 9;
+/// A call that is left out: its thread, and its place there.
+pub type Omitted = (ThreadId, usize);
+
+/// The program of a seed, without some of its calls.
+pub fn program(seed: u64, omitted: &[Omitted]) -> Program {
+    let mut program = Draft::new(Random::new(seed)).program();
+    for (thread, calls) in program.threads.iter_mut().enumerate() {
+        let mut place = 0..;
+        calls.retain(|_| !omitted.contains(&(thread, place.next().expect("it has no end"))));
+    }
+    program.name = name(seed, omitted);
+    program
+}
+
+/// `seed7`; without two of the calls `seed7-0.1_2.0`.
+fn name(seed: u64, omitted: &[Omitted]) -> String {
+    let omitted: Vec<String> = omitted.iter().map(|(thread, place)| format!("{thread}.{place}")).collect();
+    let separator = if omitted.is_empty() { "" } else { "-" };
+    format!("seed{seed}{separator}{}", omitted.join("_"))
+}
+
+/// The program of this name.
+pub fn find(name: &str) -> Option<Program> {
+    let (seed, omitted) = parse(name)?;
+    Some(program(seed, &omitted))
+}
+
+/// Seed and omitted calls that a name tells.
+pub fn parse(name: &str) -> Option<(u64, Vec<Omitted>)> {
+    let rest = name.strip_prefix("seed")?;
+    let (seed, omitted) = rest.split_once('-').unwrap_or((rest, ""));
+    let place = |text: &str| {
+        let (thread, place) = text.split_once('.')?;
+        Some((thread.parse().ok()?, place.parse().ok()?))
+    };
+    let omitted = omitted.split('_').filter(|text| !text.is_empty()).map(place).collect::<Option<_>>()?;
+    Some((seed.parse().ok()?, omitted))
+}
+
+/// A program in the making.
+struct Draft {
+    random: Random,
+    objects: Vec<Value>,
+    /// What the creating thread creates, in order; no other thread creates, so that the numbers are certain.
+    created: Vec<Value>,
+    creator: Option<ThreadId>,
+    /// All threads use the same owner id.
+    one_owner: bool,
+    /// Its process may die, and what belongs to it then goes.
+    own_process: Option<ThreadId>,
+}
+
+impl Draft {
+    fn new(mut random: Random) -> Self {
+        let objects = (0..1 + random.below(OBJECTS)).map(|_| object(&mut random)).collect();
+        let one_owner = random.one_in(3);
+        Self { random, objects, created: Vec::new(), creator: None, one_owner, own_process: None }
+    }
+
+    fn program(mut self) -> Program {
+        let threads = 2 + self.random.below(3);
+        let (dead, heir) = (self.random.below(threads), self.random.below(threads));
+        let dies = self.random.one_in(4);
+        let inherited = dies && dead != heir && self.random.one_in(2);
+        let buried = inherited && self.random.one_in(2);
+        self.own_process = buried.then_some(dead);
+        self.creator =
+            self.random.one_in(3).then(|| self.random.below(threads)).filter(|&it| Some(it) != self.own_process);
+        let calls: Vec<Vec<Call>> = (0..threads).map(|thread| self.calls(thread)).collect();
+        let calls: Vec<&[Call]> = calls.iter().map(Vec::as_slice).collect();
+        let room = self.created.len() as u32;
+        let program = Program { room, ..Program::new("", &self.objects, &calls) };
+        let program = match (dies, inherited, buried) {
+            (false, ..) => program,
+            (true, false, _) => program.mortal(dead),
+            (true, true, false) => program.inherited(dead, heir),
+            (true, true, true) => program.buried(dead, heir),
+        };
+        let program = if self.random.one_in(4) { program.torn() } else { program };
+        match self.random.below(4) {
+            0 => program.over(ArenaSubject::unenrolled),
+            _ => program,
+        }
+    }
+
+    fn calls(&mut self, thread: ThreadId) -> Vec<Call> {
+        (0..1 + self.random.below(4)).map(|_| self.call(thread)).collect()
+    }
+
+    fn call(&mut self, thread: ThreadId) -> Call {
+        let object = self.some_object();
+        match self.random.below(24) {
+            0..12 => self.wait(thread),
+            12..15 => read(object, &self.value(object)),
+            15 if Some(thread) == self.creator => self.create(),
+            16 if self.random.one_in(2) => close(object),
+            17 if Some(thread) != self.own_process && self.random.one_in(3) => adopt(object),
+            _ => self.signal(thread, object),
+        }
+    }
+
+    fn create(&mut self) -> Call {
+        let call = match self.random.below(3) {
+            0 => create_auto(self.random.one_in(2)),
+            1 => create_sem(self.random.below(3) as u32),
+            _ => create_mutex(1, 1),
+        };
+        self.created.extend(call.operation.creates());
+        call
+    }
+
+    /// Any object, now and then one that does not exist (yet).
+    fn some_object(&mut self) -> Id {
+        let known = self.objects.len() + self.created.len();
+        if self.random.one_in(40) { known } else { self.random.below(known) }
+    }
+
+    /// What the object is; now and then something else.
+    fn value(&mut self, object: Id) -> Value {
+        let known = self.objects.iter().chain(&self.created).nth(object).cloned();
+        known.filter(|_| !self.random.one_in(40)).unwrap_or_else(|| self::object(&mut self.random))
+    }
+
+    fn signal(&mut self, thread: ThreadId, object: Id) -> Call {
+        let owner = if self.random.one_in(4) { GHOST } else { self.owner(thread) };
+        match self.value(object) {
+            Value::Semaphore(_) => rel(object, self.random.below(4) as u32),
+            Value::Mutex(_) if self.random.one_in(4) => kill(object, owner),
+            Value::Mutex(_) => unlock(object, owner),
+            Value::Event(_) => match self.random.below(6) {
+                0 => reset(object),
+                1 | 2 => pulse(object),
+                _ => set(object),
+            },
+        }
+    }
+
+    /// One for all threads, or one for each; 0 is nobody's. Two threads with one id beside others with another one are left
+    /// out: see "One owner id" in `docs/protocol.md`.
+    fn owner(&mut self, thread: ThreadId) -> u32 {
+        match self.random.below(60) {
+            0 => 0,
+            _ if self.one_owner => 1,
+            _ => 1 + thread as u32,
+        }
+    }
+
+    fn wait(&mut self, thread: ThreadId) -> Call {
+        let known = self.objects.len() + self.created.len();
+        let count = (1 + self.random.below(known)).min(1 + self.random.below(4));
+        let mut objects: Vec<Id> = (0..known).collect();
+        (1..known).for_each(|last| objects.swap(last, self.random.below(last + 1)));
+        let alert = objects.get(count).copied().filter(|_| self.random.one_in(3));
+        objects.truncate(count);
+        self.spoil(&mut objects);
+        let wait = if self.random.one_in(3) { all(&objects) } else { any(&objects) };
+        let wait = alert.into_iter().fold(wait.by(self.owner(thread)), Call::alert);
+        let wait = match self.random.below(10) {
+            0 | 1 => wait.polled(),
+            2..4 => wait.timed(),
+            4..6 => wait.hasty(),
+            _ => wait,
+        };
+        if self.random.one_in(8) { wait.interruptible() } else { wait }
+    }
+
+    /// Now and then an object stands twice in the list, or there is none, or one that does not exist.
+    fn spoil(&mut self, objects: &mut Vec<Id>) {
+        match self.random.below(40) {
+            0 => objects.clear(),
+            1 => objects.push(usize::MAX),
+            2..6 => objects.push(objects[0]),
+            _ => {}
+        }
+    }
+}
+
+fn object(random: &mut Random) -> Value {
+    match random.below(12) {
+        0..4 => auto(random.one_in(3)),
+        4..6 => manual(random.one_in(3)),
+        6..9 => sem(random.below(4) as u32),
+        9 => abandoned(),
+        10 => mutex(*random.pick(&[1, 2, GHOST]), *random.pick(&[1, 2, 31, 32, u32::MAX - 1, u32::MAX])),
+        _ => mutex(0, 0),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_name_tells_the_whole_program() {
+        for seed in 0..200 {
+            let whole = program(seed, &[]);
+            assert_eq!(format!("{whole:?}"), format!("{:?}", find(&whole.name).unwrap()));
+            let part = program(seed, &[(0, 0), (1, 0)]);
+            assert_eq!(part.threads[0].len() + 1, whole.threads[0].len());
+            assert_eq!(format!("{part:?}"), format!("{:?}", find(&part.name).unwrap()));
+        }
+        assert!(find("seed1-").is_some() && find("seedx").is_none() && find("seed1-0").is_none());
+    }
+
+    #[test]
+    fn every_operation_and_every_kind_of_wait_occurs() {
+        let calls: Vec<Call> = (0..2000).flat_map(|seed| program(seed, &[]).threads).flatten().collect();
+        let mut names: Vec<String> = calls
+            .iter()
+            .map(|call| format!("{:?}", call.operation).split([' ', '(']).next().unwrap().to_owned())
+            .collect();
+        names.sort();
+        names.dedup();
+        assert_eq!(names.len(), 15, "{names:?}");
+        let waits = || calls.iter().filter_map(|call| call.operation.wait().map(|wait| (call, wait)));
+        let occurs = |what: fn(&(&Call, &ntux_sync::spec::Wait)) -> bool| waits().any(|wait| what(&wait));
+        assert!(occurs(|(_, wait)| wait.all && wait.alert.is_some() && wait.objects.len() >= 3));
+        assert!(occurs(|(_, wait)| !wait.all && wait.objects.len() >= 4 && wait.poll));
+        assert!(occurs(|(call, wait)| wait.all && call.hasty));
+        assert!(occurs(|(call, wait)| !wait.poll && !call.deadline && call.interruptible));
+    }
+}
