@@ -1,0 +1,94 @@
+//! Which mechanism: the best that works, or the one that `NTUX_WATCH` names.
+
+use std::sync::OnceLock;
+
+use super::Engine;
+use super::asynchronous::Asynchronous;
+use crate::{Error, Range, Reset, Result, Watcher};
+
+/// A way to notice writes.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+#[non_exhaustive]
+pub enum Mechanism {
+    /// Userfaultfd, asynchronous: the kernel keeps the list (Linux 6.7).
+    Async,
+    /// Userfaultfd, synchronous: a thread of the program keeps the list (Linux 6.4).
+    Sync,
+    /// Page protection and a handler for SIGSEGV.
+    Mprotect,
+}
+
+/// Something that a mechanism sees or not.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Capability {
+    /// What, in a few words.
+    pub name: &'static str,
+    /// Whether it does.
+    pub has: bool,
+    /// What that means for a program.
+    pub meaning: &'static str,
+}
+
+impl Mechanism {
+    /// Best first.
+    pub const ALL: [Mechanism; 3] = [Mechanism::Async, Mechanism::Sync, Mechanism::Mprotect];
+
+    /// Its name in `NTUX_WATCH`.
+    pub fn name(self) -> &'static str {
+        match self {
+            Mechanism::Async => "async",
+            Mechanism::Sync => "sync",
+            Mechanism::Mprotect => "mprotect",
+        }
+    }
+
+    /// The mechanism of that name.
+    pub fn named(name: &str) -> Option<Mechanism> {
+        Mechanism::ALL.into_iter().find(|mechanism| mechanism.name() == name)
+    }
+
+    /// The one that `NTUX_WATCH` names (an unknown name is `Invalid`), or else the best that works here.
+    pub fn choose() -> Result<Mechanism> {
+        match std::env::var("NTUX_WATCH") {
+            Ok(name) => Mechanism::named(&name).ok_or(Error::Invalid),
+            Err(_) => Mechanism::ALL.into_iter().find(|mechanism| mechanism.probe().is_ok()).ok_or(Error::Unsupported),
+        }
+    }
+
+    /// Whether it works in this process, found out once by trying: a page is written, reported, reset, and clean.
+    pub fn probe(self) -> Result<()> {
+        static ANSWERS: [OnceLock<Result<()>>; 3] = [const { OnceLock::new() }; 3];
+        *ANSWERS[self as usize].get_or_init(|| self.try_out())
+    }
+
+    fn try_out(self) -> Result<()> {
+        const PAGES: usize = 4;
+        let page = crate::page_size();
+        let region = Watcher::open(self)?.reserve(PAGES * page)?;
+        let all = region.range();
+        region.commit(all, crate::Protection::READ_WRITE)?;
+        let mut found = [0; PAGES];
+        let mut sees = |reset, expected: &[usize]| match region.get(all, &mut found, reset) {
+            Ok(count) if found[..count] == *expected => Ok(()),
+            Ok(_) => Err(Error::Unsupported),
+            Err(error) => Err(error),
+        };
+        let second = all.start + page;
+        sees(Reset::No, &[])?;
+        // SAFETY: the page was committed above, and nobody else knows it.
+        unsafe { (second as *mut u8).write_volatile(1) };
+        sees(Reset::Yes, &[second])?;
+        sees(Reset::No, &[])?;
+        // SAFETY: as above.
+        unsafe { (second as *mut u8).write_volatile(2) };
+        sees(Reset::No, &[second])?;
+        region.reset(Range::new(second, 1))
+    }
+
+    pub(crate) fn engine(self) -> Result<Box<dyn Engine>> {
+        Ok(match self {
+            Mechanism::Async => Box::new(Asynchronous::open()?),
+            Mechanism::Sync | Mechanism::Mprotect => return Err(Error::Unsupported),
+        })
+    }
+}
