@@ -25,6 +25,7 @@ pub mod protection;
 pub mod robust;
 #[cfg(target_os = "linux")]
 pub mod segv;
+pub mod transfer;
 #[cfg(target_os = "linux")]
 pub mod userfault;
 pub mod without;

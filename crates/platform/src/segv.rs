@@ -5,6 +5,9 @@
 
 use std::io;
 
+/// What the kernel says of a signal.
+pub type Info = libc::siginfo_t;
+
 /// What a handler is given.
 #[derive(Clone, Copy)]
 pub struct Signal {
@@ -21,6 +24,11 @@ pub type Handler = extern "C" fn(libc::c_int, *mut libc::siginfo_t, *mut libc::c
 pub struct Before(libc::sigaction);
 
 impl Signal {
+    /// A number that no other signal has that is being handled now.
+    pub fn identity(&self) -> u64 {
+        self.context as u64
+    }
+
     /// As the kernel passed it.
     ///
     /// # Safety
@@ -39,21 +47,33 @@ impl Signal {
 
 #[cfg(target_arch = "x86_64")]
 impl Signal {
-    /// Whether the access was a store.
-    pub fn is_store(&self) -> bool {
+    /// Whether the access was a store that page protection forbade; none if that is not known.
+    pub fn is_store(&self) -> Option<bool> {
         const STORE: i64 = 2;
         const PROTECTION_KEY: i64 = 0x20;
         // SAFETY: the context is the kernel's, valid while the handler runs (`new`).
         let error = unsafe { (*self.context.cast::<libc::ucontext_t>()).uc_mcontext.gregs[libc::REG_ERR as usize] };
-        error & (STORE | PROTECTION_KEY) == STORE
+        Some(error & (STORE | PROTECTION_KEY) == STORE)
     }
 }
 
 #[cfg(not(target_arch = "x86_64"))]
 impl Signal {
-    /// Whether the access was a store, as far as that is known: here it is not.
-    pub fn is_store(&self) -> bool {
-        false
+    /// Whether the access was a store that page protection forbade; none if that is not known.
+    pub fn is_store(&self) -> Option<bool> {
+        None
+    }
+}
+
+/// Runs a part of a handler so that the interrupted code finds its error number as it was.
+pub fn keeping_errno<T>(run: impl FnOnce() -> T) -> T {
+    // SAFETY: the C library has a place for it in every thread.
+    unsafe {
+        let errno = libc::__errno_location();
+        let before = *errno;
+        let result = run();
+        *errno = before;
+        result
     }
 }
 

@@ -2,6 +2,8 @@
 
 use ntux_platform::atomic::Word64;
 
+use crate::zeroed::zeroed;
+
 /// Pages for which one word has bits.
 pub(crate) const WORD: usize = 64;
 
@@ -98,14 +100,6 @@ pub(crate) fn lowest(word: u64, count: usize) -> u64 {
         rest &= rest - 1;
     }
     word ^ rest
-}
-
-/// Memory that takes no room until it is written, however long: the allocator has it from the kernel as zeros.
-fn zeroed(count: usize) -> Box<[Word64]> {
-    let words = Box::into_raw(vec![0u64; count].into_boxed_slice());
-    // SAFETY: a Word64 is one u64 and nothing else (repr(transparent) around an atomic of the same size and alignment), so
-    // the memory is freed as it was allocated; zero is a value of it.
-    unsafe { Box::from_raw(words as *mut [Word64]) }
 }
 
 #[cfg(test)]

@@ -11,7 +11,8 @@
 //! | Which memory is watched? | `watcher`, `region` (the handle), `record` (what is known of it) |
 //! | How is a result put together? | `written` (scan, latch, limits), `sink` (addresses, runs, bitmap), `batch` |
 //! | Who notices the writes? | `mechanism`: `asynchronous`, `synchronous`, `mprotect` |
-//! | What do the last two have in common? | `ledger` (a bit for each page), `directory` (by address), `visits` |
+//! | What do the last two have in common? | `ledger` (a bit for each page), `directory` (by address), `visits`, `holds` |
+//! | What of system calls that write to watched memory? | `calls` |
 //! | What in a child of fork? | `fork` |
 //!
 //! No function here may be called from a signal handler.
@@ -19,9 +20,13 @@
 
 mod batch;
 mod bits;
+mod calls;
+mod directory;
 
 mod error;
 mod fork;
+mod holds;
+mod ledger;
 
 mod mechanism;
 mod record;
@@ -30,9 +35,12 @@ mod sink;
 mod span;
 pub mod spec;
 
+mod visits;
 mod watcher;
 mod written;
+mod zeroed;
 
+pub use calls::Hold;
 pub use error::{Error, Result};
 pub use mechanism::{Capability, Mechanism};
 pub use ntux_platform::protection::{Protection, page_size};

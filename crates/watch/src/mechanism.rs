@@ -9,6 +9,8 @@
 
 pub(crate) mod asynchronous;
 mod choice;
+pub(crate) mod mprotect;
+pub(crate) mod synchronous;
 
 use core::mem::MaybeUninit;
 
@@ -41,6 +43,13 @@ impl Chunk {
     pub fn prepare(&mut self, capacity: usize) {
         self.count = 0;
         self.capacity = capacity.min(CHUNK);
+    }
+
+    /// Whether there is room for a run that starts there.
+    pub fn takes(&self, start: usize) -> bool {
+        // SAFETY: the entries below `count` were written, by `push` or by the kernel.
+        let is_next = |last: usize| unsafe { self.runs[last].assume_init_ref() }.end == start as u64;
+        self.count < self.capacity || self.count.checked_sub(1).is_some_and(is_next)
     }
 
     /// Adds a run, or lengthens the last one. Only while there is room.
@@ -108,6 +117,14 @@ pub(crate) trait Engine: Send + Sync {
         self.arm(record, span)
     }
 
+    /// A system call is about to write to these pages: until it is let go, they are listed as written and stay so.
+    fn hold(&self, _record: &Record, _span: Span) -> Result<()> {
+        Ok(())
+    }
+
+    /// The call is over.
+    fn let_go(&self, _span: Span) {}
+
     /// Lists pages that may be written between any two addresses, whatever lies there, if that costs less than to ask for
     /// each region: where to go on.
     fn survey(&self, _span: Span, _chunk: &mut Chunk) -> Option<usize> {
@@ -121,4 +138,14 @@ pub(crate) trait Engine: Send + Sync {
 
     /// Begins anew in a child of fork: what was inherited acts on the parent. Every region is attached again afterwards.
     fn restart(&mut self) -> Result<()>;
+}
+
+/// `clear` for mechanisms that keep a ledger.
+fn clear_by_collecting(engine: &impl Engine, record: &Record, span: Span) {
+    let mut chunk = Chunk::new();
+    let mut rest = span;
+    while rest.start < rest.end {
+        chunk.prepare(usize::MAX);
+        rest.start = engine.collect(record, rest, usize::MAX, Reset::Yes, &mut chunk);
+    }
 }

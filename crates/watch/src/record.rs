@@ -5,6 +5,7 @@ use std::sync::OnceLock;
 use ntux_platform::protection::page_size;
 
 use crate::bits::Bits;
+use crate::ledger::Ledger;
 use crate::span::Span;
 
 /// Where the memory came from.
@@ -27,6 +28,8 @@ pub(crate) struct Record {
     pub committed: Bits,
     /// Pages that are written whatever the mechanism says.
     latched: OnceLock<Bits>,
+    /// For the mechanisms that keep the list themselves.
+    pub ledger: Option<Box<Ledger>>,
     page: usize,
 }
 
@@ -35,7 +38,7 @@ impl Record {
         let page = page_size();
         let count = span.length() / page;
         let (armed, committed) = (Bits::new(count), Bits::new(count));
-        Record { span, origin, armed, committed, latched: OnceLock::new(), page }
+        Record { span, origin, armed, committed, latched: OnceLock::new(), ledger: None, page }
     }
 
     /// The numbers of a span's first page and of the one behind its last.
@@ -46,6 +49,11 @@ impl Record {
     /// The span of these pages.
     pub fn span_of(&self, first: usize, end: usize) -> Span {
         Span { start: self.span.start + first * self.page, end: self.span.start + end * self.page }
+    }
+
+    /// The ledger that the mechanism attached.
+    pub fn ledger(&self) -> &Ledger {
+        self.ledger.as_ref().expect("attached by a mechanism that keeps a ledger")
     }
 
     /// The parts of a span that are armed, ascending.

@@ -162,6 +162,12 @@ impl State {
         if record.span.contains(span) { Ok(record) } else { Err(Error::NotWatched) }
     }
 
+    /// The regions that meet a span, ascending.
+    pub fn records_within(&self, span: Span) -> impl Iterator<Item = &Record> {
+        let first = self.records.range(..=span.start).next_back().map_or(span.start, |(start, _)| *start);
+        self.records.range(first..span.end).map(|(_, record)| record).filter(move |record| record.span.end > span.start)
+    }
+
     /// Stops watching a region; its memory stays.
     pub fn remove(&mut self, base: usize) -> Option<Record> {
         let record = self.records.remove(&base)?;

@@ -4,6 +4,8 @@ use std::sync::OnceLock;
 
 use super::Engine;
 use super::asynchronous::Asynchronous;
+use super::mprotect::Mprotect;
+use super::synchronous::Synchronous;
 use crate::{Error, Range, Reset, Result, Watcher};
 
 /// A way to notice writes.
@@ -85,10 +87,68 @@ impl Mechanism {
         region.reset(Range::new(second, 1))
     }
 
+    /// What it sees here, and what it does not.
+    pub fn capabilities(self) -> [Capability; 6] {
+        let kernel = match self {
+            Mechanism::Async => true,
+            Mechanism::Sync => Synchronous::sees_system_calls(),
+            Mechanism::Mprotect => false,
+        };
+        [
+            Capability {
+                name: "system calls",
+                has: kernel,
+                meaning: if kernel {
+                    "what read, recv and others store is noticed"
+                } else {
+                    "read, recv and others fail with EFAULT on a clean page; the wrapped calls do not"
+                },
+            },
+            Capability {
+                name: "whole address space",
+                has: self == Mechanism::Async,
+                meaning: if self == Mechanism::Async {
+                    "stacks and the allocator's memory can be watched too"
+                } else {
+                    "stacks and memory that malloc manages must not be watched"
+                },
+            },
+            Capability {
+                name: "files",
+                has: self != Mechanism::Sync,
+                meaning: if self == Mechanism::Sync {
+                    "anonymous memory and memory files only"
+                } else {
+                    "mappings of regular files can be watched"
+                },
+            },
+            Capability {
+                name: "exact at any size",
+                has: self != Mechanism::Mprotect,
+                meaning: if self == Mechanism::Mprotect {
+                    "pages written here and there cost mappings; when half of vm.max_map_count is used, 64 count as one"
+                } else {
+                    "no mapping is split"
+                },
+            },
+            Capability {
+                name: "other mappings",
+                has: false,
+                meaning: "stores by other processes, through another mapping of a file, and by write(2) are not seen",
+            },
+            Capability {
+                name: "devices",
+                has: false,
+                meaning: "what devices and io_uring's registered buffers store in pinned pages is not seen",
+            },
+        ]
+    }
+
     pub(crate) fn engine(self) -> Result<Box<dyn Engine>> {
         Ok(match self {
             Mechanism::Async => Box::new(Asynchronous::open()?),
-            Mechanism::Sync | Mechanism::Mprotect => return Err(Error::Unsupported),
+            Mechanism::Sync => Box::new(Synchronous::open()?),
+            Mechanism::Mprotect => Box::new(Mprotect::open()?),
         })
     }
 }
