@@ -25,6 +25,7 @@ pub mod protection;
 pub mod robust;
 #[cfg(target_os = "linux")]
 pub mod segv;
+#[cfg(target_os = "linux")]
 pub mod transfer;
 #[cfg(target_os = "linux")]
 pub mod userfault;

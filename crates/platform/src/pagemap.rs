@@ -6,7 +6,8 @@
 
 use std::fs::File;
 use std::io;
-use std::os::fd::{AsRawFd, OwnedFd};
+use std::os::fd::AsRawFd;
+use std::os::unix::fs::FileExt;
 
 use crate::without::Feature;
 
@@ -62,16 +63,39 @@ pub struct Progress {
 
 /// The page table of this address space, to be asked.
 pub struct Pagemap {
-    fd: OwnedFd,
+    file: File,
 }
 
 impl Pagemap {
     /// That of the calling process. Needs `/proc`. It stays the same one's after a fork.
     pub fn open() -> io::Result<Pagemap> {
+        Ok(Pagemap { file: File::open("/proc/self/pagemap")? })
+    }
+
+    /// As `open`, for who wants to scan. Whether the kernel can is seen at the first scan.
+    pub fn open_to_scan() -> io::Result<Pagemap> {
         if Feature::PagemapScan.is_left_out() {
             return Err(io::Error::from_raw_os_error(libc::ENOSYS));
         }
-        Ok(Pagemap { fd: File::open("/proc/self/pagemap")?.into() })
+        Pagemap::open()
+    }
+
+    /// Whether each page from `start` on is protected by a userfaultfd (Linux 5.14), one after the other: as many as the
+    /// buffer has places.
+    pub fn are_protected<'a>(
+        &self,
+        start: usize,
+        page: usize,
+        buffer: &'a mut [u64],
+    ) -> io::Result<impl Iterator<Item = bool> + use<'a>> {
+        const PROTECTED: u64 = 1 << 57;
+        let entry = size_of::<u64>();
+        // SAFETY: plain integers seen as bytes.
+        let bytes = unsafe {
+            core::slice::from_raw_parts_mut(buffer.as_mut_ptr().cast::<u8>(), core::mem::size_of_val(buffer))
+        };
+        let read = self.file.read_at(bytes, (start / page * entry) as u64)?;
+        Ok(buffer[..read / entry].iter().map(|entry| entry & PROTECTED != 0))
     }
 
     /// Lists written pages from `start` on, ascending, at most `pages_max` (not 0) of them, as long as `found` has room; and
@@ -154,7 +178,7 @@ impl Pagemap {
         argument.size = size_of::<Argument>() as u64;
         // SAFETY: the kernel reads and writes the argument, which has the size it names, and writes `found_capacity` entries
         // at most where the callers above put a slice of that length (or none). Protecting loses no contents.
-        let count = unsafe { libc::ioctl(self.fd.as_raw_fd(), SCAN as _, core::ptr::from_mut(&mut argument)) };
+        let count = unsafe { libc::ioctl(self.file.as_raw_fd(), SCAN as _, core::ptr::from_mut(&mut argument)) };
         match usize::try_from(count) {
             Ok(count) => Ok(Progress { count, next: argument.walk_end as usize }),
             Err(_) => Err(io::Error::last_os_error()),

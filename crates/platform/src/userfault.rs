@@ -18,6 +18,7 @@ const PROTECT: u64 = 1;
 const API: libc::c_ulong = 0xc018_aa3f;
 const REGISTER: libc::c_ulong = 0xc020_aa00;
 const UNREGISTER: libc::c_ulong = 0x8010_aa01;
+const WAKE: libc::c_ulong = 0x8010_aa02;
 const WRITE_PROTECT: libc::c_ulong = 0xc018_aa06;
 const NEW_FROM_DEVICE: libc::c_ulong = 0xaa00;
 
@@ -111,10 +112,9 @@ impl Userfault {
         if Left::Userfaultfd.is_left_out() {
             return Err(io::Error::from_raw_os_error(libc::ENOSYS));
         }
-        let fd = match faults {
-            Faults::OfUserMode => new(USER_MODE_ONLY)?,
-            Faults::OfKernelToo => new(0).or_else(|refused| new_from_device().map_err(|_| refused))?,
-        };
+        let flags = if faults == Faults::OfUserMode { USER_MODE_ONLY } else { 0 };
+        // A filter that refuses the call may leave the device.
+        let fd = new(flags).or_else(|refused| new_from_device().map_err(|_| refused))?;
         let userfault = Userfault { fd };
         let mut argument = ApiArgument { version: API_VERSION, features: features.0, operations: 0 };
         userfault.request(API, &mut argument)?;
@@ -136,9 +136,14 @@ impl Userfault {
         Ok(Registered { has_huge_pages: argument.operations & CAN_ZERO_PAGE == 0 })
     }
 
-    /// Lifts all protection of the range and wakes who was stopped.
+    /// Lifts all protection of the range. It does not wake who was stopped there.
     pub fn unregister(&self, start: usize, length: usize) -> io::Result<()> {
         self.request(UNREGISTER, &mut Range::new(start, length))
+    }
+
+    /// Wakes the threads that were stopped in the range, registered or not; they try again.
+    pub fn wake(&self, start: usize, length: usize) -> io::Result<()> {
+        self.request(WAKE, &mut Range::new(start, length))
     }
 
     /// Protects the pages of a registered range, populated or not.

@@ -276,6 +276,12 @@ impl Ledger {
         }
     }
 
+    /// Whether the page at this address was written since the last reset.
+    pub fn is_written(&self, address: usize) -> bool {
+        let page = (address - self.span.start) / self.page;
+        self.blocks[page / WORD].written.load() >> (page % WORD) & 1 != 0
+    }
+
     /// Its open runs count no more: nothing of it is left, or nobody shuts it again.
     pub fn forget(&self, gate: &impl Gate) {
         self.blocks.iter().for_each(|block| gate.account(runs(block.written.load()), 0));

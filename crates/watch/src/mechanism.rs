@@ -100,8 +100,9 @@ pub(crate) trait Engine: Send + Sync {
     /// Makes pages clean, listed or not.
     fn clear(&self, record: &Record, span: Span) -> Result<()>;
 
-    /// Latches pages that hold something and that this mechanism lost sight of: the caller mapped something over them.
-    fn latch_lost(&self, record: &Record, span: Span);
+    /// Latches pages of the caller's memory that this mechanism lost sight of, so that `collect` would not list their writes:
+    /// something was mapped over them, or they were taken away with their marks.
+    fn latch_lost(&self, record: &Record, span: Span, reset: Reset);
 
     /// Sets what the program may do with the pages. Written ones stay written.
     fn protect(&self, _record: &Record, span: Span, protection: Protection) -> Result<()> {

@@ -32,8 +32,8 @@ impl State {
         sink: &mut impl Sink,
         chunk: &mut Chunk,
     ) -> Result<usize> {
-        if record.origin == Origin::Callers && reset == Reset::Yes {
-            self.engine.latch_lost(record, span);
+        if record.origin == Origin::Callers {
+            self.engine.latch_lost(record, span, reset);
         }
         if record.is_any_latched(span) {
             return self.list_with_latched(record, span, reset, sink, chunk);

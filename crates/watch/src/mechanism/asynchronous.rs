@@ -8,7 +8,7 @@ use ntux_platform::pagemap::Pagemap;
 use ntux_platform::userfault::{Faults, Features, Userfault};
 
 use super::{Chunk, Engine, Mechanism};
-use crate::record::{Origin, Record};
+use crate::record::Record;
 use crate::span::Span;
 use crate::{Error, Reset, Result};
 
@@ -21,7 +21,7 @@ impl Asynchronous {
     pub fn open() -> Result<Asynchronous> {
         // Nobody is ever stopped, so that faults of the kernel need no privilege here.
         let userfault = Userfault::open(Features::ASYNCHRONOUS, Faults::OfUserMode)?;
-        Ok(Asynchronous { userfault, pagemap: Pagemap::open()? })
+        Ok(Asynchronous { userfault, pagemap: Pagemap::open_to_scan()? })
     }
 }
 
@@ -70,8 +70,9 @@ impl Engine for Asynchronous {
     }
 
     /// A scan that protects passes over memory that is not registered; a page written there would be missed.
-    fn latch_lost(&self, record: &Record, span: Span) {
-        if record.origin == Origin::Reserved {
+    /// Without a reset they count as written anyway.
+    fn latch_lost(&self, record: &Record, span: Span, reset: Reset) {
+        if reset == Reset::No {
             return;
         }
         let mut chunk = Chunk::new();

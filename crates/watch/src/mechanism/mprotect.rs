@@ -98,8 +98,9 @@ impl Engine for Mprotect {
             return Ok(());
         }
         let ledger = Box::new(Ledger::new(record.span));
-        if record.origin == Origin::Callers {
-            note_protection(&ledger, record.span)?;
+        match record.origin {
+            Origin::Reserved => give_root(record.span)?,
+            Origin::Callers => note_protection(&ledger, record.span)?,
         }
         DIRECTORY.insert(record.span, &*ledger);
         record.ledger = Some(ledger);
@@ -140,7 +141,8 @@ impl Engine for Mprotect {
         Ok(())
     }
 
-    fn latch_lost(&self, _record: &Record, _span: Span) {}
+    /// Protection stays with the address whatever happens to the memory. (Mapping over it takes it away, unseen.)
+    fn latch_lost(&self, _record: &Record, _span: Span, _reset: Reset) {}
 
     fn protect(&self, record: &Record, span: Span, protection: Protection) -> Result<()> {
         let shut = Protection { write: false, ..protection };
@@ -163,11 +165,29 @@ impl Engine for Mprotect {
     }
 }
 
+/// Sees to it that the kernel joins the mappings again that we split. It joins only what has one root for its pages, and a
+/// mapping gets one with its first page: parts that are written for the first time after they were split would never be
+/// joined. So one page is written before, and given back.
+fn give_root(span: Span) -> Result<()> {
+    let first = Span { start: span.start, end: span.start + page_size() };
+    set(span, Protection::READ_WRITE)?;
+    // SAFETY: reserved just now, writable, and nobody knows it yet.
+    unsafe {
+        (first.start as *mut u8).write_volatile(0);
+        protection::discard(first.start, first.length())?;
+    }
+    Ok(set(span, Protection::NONE)?)
+}
+
 /// What the program may do with memory that it mapped itself.
 fn note_protection(ledger: &Ledger, span: Span) -> Result<()> {
     let mut covered = span.start;
     for mapped in mappings::within(span.start, span.end)? {
         let part = Span { start: mapped.start.max(span.start), end: mapped.end.min(span.end) };
+        if mapped.protection.write {
+            // As `give_root` does; where it fails mappings are not joined again, and that is all.
+            protection::is_writable_now(part.start);
+        }
         ledger.allow(part, mapped.protection);
         covered += part.length();
     }

@@ -10,6 +10,7 @@ use std::os::fd::AsFd;
 use std::sync::Arc;
 use std::thread;
 
+use ntux_platform::pagemap::Pagemap;
 use ntux_platform::protection::{Protection, page_size};
 use ntux_platform::segv::Blocked;
 use ntux_platform::userfault::{self, Faults, Features, Message, Userfault};
@@ -34,13 +35,15 @@ struct Shared {
     userfault: Userfault,
     directory: Directory,
     visits: Visits,
+    pagemap: Pagemap,
 }
 
 impl Synchronous {
     pub fn open() -> Result<Synchronous> {
         let userfault = Userfault::open(Features::SYNCHRONOUS, Faults::OfKernelToo)
             .or_else(|_| Userfault::open(Features::SYNCHRONOUS, Faults::OfUserMode))?;
-        let shared = Arc::new(Shared { userfault, directory: Directory::new(), visits: Visits::new() });
+        let (directory, visits, pagemap) = (Directory::new(), Visits::new(), Pagemap::open()?);
+        let shared = Arc::new(Shared { userfault, directory, visits, pagemap });
         let (stopped, stop) = io::pipe()?;
         let theirs = Arc::clone(&shared);
         // Its signals are blocked: a handler could touch watched memory.
@@ -74,9 +77,8 @@ impl Shared {
             unsafe { &*ledger }.admit(address, &self.userfault)
         };
         if !self.visits.visit(|| self.directory.find(address).is_some_and(admit)) {
-            // Just let go of: the thread that was stopped goes on.
-            let page = address & !(page_size() - 1);
-            let _ = self.userfault.lift(page, page_size());
+            // Just let go of, or mapped over: the thread that was stopped tries again.
+            let _ = self.userfault.wake(address & !(page_size() - 1), page_size());
         }
     }
 }
@@ -128,6 +130,8 @@ impl Engine for Synchronous {
         self.shared.directory.remove(record.span);
         // Fails only for memory that is gone, and then there is nothing left to let go of.
         let _ = self.shared.userfault.unregister(record.span.start, record.span.length());
+        // The kernel leaves who is stopped there asleep.
+        let _ = self.shared.userfault.wake(record.span.start, record.span.length());
         self.shared.visits.wait_for_all();
     }
 
@@ -144,7 +148,28 @@ impl Engine for Synchronous {
         Ok(())
     }
 
-    fn latch_lost(&self, _record: &Record, _span: Span) {}
+    /// Memory that is taken away (`MADV_DONTNEED`) loses its marks, and what comes instead can be written unseen. The mark is
+    /// looked at before the ledger: a page that is just being opened is in the ledger first.
+    fn latch_lost(&self, record: &Record, span: Span, _reset: Reset) {
+        let page = page_size();
+        let mut marks = [0; 512];
+        let mut address = span.start;
+        while address < span.end {
+            let Ok(protected) = self.shared.pagemap.are_protected(address, page, &mut marks) else {
+                return record.latch(Span { start: address, end: span.end });
+            };
+            let before = address;
+            for is_protected in protected {
+                if address < span.end && !is_protected && !record.ledger().is_written(address) {
+                    record.latch(Span { start: address, end: address + page });
+                }
+                address += page;
+            }
+            if address == before {
+                return record.latch(Span { start: address, end: span.end });
+            }
+        }
+    }
 
     fn hold(&self, record: &Record, span: Span) -> Result<()> {
         self.holds.add(span);
