@@ -27,6 +27,9 @@ NTUX_WITHOUT=NAME,...    What to do without, though the kernel has it: to see ho
     userfaultfd        writes are watched by page protection and a signal handler
     pagemap_scan       writes are watched by a thread of the program
 
+NTUX_WATCH=async|sync|mprotect    How writes to memory are watched. The default is the first of them that works;
+    ntux doctor says which, and what each does not see.
+
 NTUX_LOG=PATH    Where to write, when a process ends, what the device did for it. The default is nowhere.
     One line for each process is appended to the file, so that several can share one: which device was served, how
     many operations there were, and how many waits never entered the kernel. A process that is killed, or that ends

@@ -74,9 +74,20 @@ pub unsafe fn discard(start: usize, length: usize) -> io::Result<()> {
 /// cannot tell (before Linux 5.14). Async-signal-safe.
 #[cfg(target_os = "linux")]
 pub fn is_writable_now(page: usize) -> bool {
+    are_writable_now(page, page_size()) == Some(true)
+}
+
+/// Whether stores to these whole pages would succeed now, none where the kernel cannot tell; makes them present if so, and
+/// changes nothing else. Async-signal-safe.
+#[cfg(target_os = "linux")]
+pub fn are_writable_now(start: usize, length: usize) -> Option<bool> {
     const POPULATE_WRITE: libc::c_int = 23;
-    // SAFETY: the advice does to the page what a store would do, short of changing its contents.
-    unsafe { libc::madvise(page as *mut libc::c_void, page_size(), POPULATE_WRITE) == 0 }
+    // SAFETY: the advice does to the pages what stores would do, short of changing their contents.
+    match unsafe { libc::madvise(start as *mut libc::c_void, length, POPULATE_WRITE) } {
+        0 => Some(true),
+        _ if crate::errno() == libc::EINVAL => None,
+        _ => Some(false),
+    }
 }
 
 fn done(result: libc::c_int) -> io::Result<()> {

@@ -6,7 +6,7 @@
 
 use crate::mechanism::Chunk;
 use crate::record::{Origin, Record};
-use crate::sink::{Run, Sink};
+use crate::sink::{Run, Runs, Sink};
 use crate::span::{Range, Span};
 use crate::watcher::{State, Watcher};
 use crate::{Error, Reset, Result};
@@ -27,6 +27,22 @@ impl Watcher {
     /// Errors: `Invalid` for an empty range and for ranges that are not ascending or overlap; `NotWatched` if one is not inside
     /// one region. Then nothing was reset.
     pub fn get_batch(&self, ranges: &[Range], reset: Reset, runs: &mut Vec<Run>) -> Result<()> {
+        self.list_batch(ranges, reset, runs)
+    }
+
+    /// As [`get_batch`](Watcher::get_batch), but lists as many runs as there is room for, and resets no others: how many.
+    ///
+    /// Errors: also `Invalid` if there is no room.
+    pub fn get_batch_into(&self, ranges: &[Range], reset: Reset, runs: &mut [Run]) -> Result<usize> {
+        if runs.is_empty() {
+            return Err(Error::Invalid);
+        }
+        let mut sink = Runs { into: runs, count: 0 };
+        self.list_batch(ranges, reset, &mut sink)?;
+        Ok(sink.count)
+    }
+
+    fn list_batch(&self, ranges: &[Range], reset: Reset, sink: &mut impl Sink) -> Result<()> {
         let state = self.read()?;
         let mut stretches = state.stretches(ranges)?;
         if stretches.len() > 1 {
@@ -35,9 +51,9 @@ impl Watcher {
         let mut chunk = Chunk::new();
         for stretch in stretches.iter().filter(|stretch| stretch.may_be_written) {
             if stretch.is_plain {
-                state.list_seen(stretch.record, stretch.span, reset, runs, &mut chunk);
+                state.list_seen(stretch.record, stretch.span, reset, sink, &mut chunk);
             } else {
-                state.list(stretch.record, stretch.span, reset, runs, &mut chunk)?;
+                state.list(stretch.record, stretch.span, reset, sink, &mut chunk)?;
             }
         }
         Ok(())

@@ -9,6 +9,7 @@
 //! | --- | --- |
 //! | What does an operation mean, one at a time? | `spec` |
 //! | Which memory is watched? | `watcher`, `region` (the handle), `record` (what is known of it) |
+//! | What is done to its pages? | `pages` |
 //! | How is a result put together? | `written` (scan, latch, limits), `sink` (addresses, runs, bitmap), `batch` |
 //! | Who notices the writes? | `mechanism`: `asynchronous`, `synchronous`, `mprotect` |
 //! | What do the last two have in common? | `ledger` (a bit for each page), `directory` (by address), `visits`, `holds` |
@@ -29,6 +30,7 @@ mod holds;
 mod ledger;
 
 mod mechanism;
+mod pages;
 mod record;
 mod region;
 mod sink;

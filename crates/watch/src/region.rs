@@ -2,13 +2,12 @@
 
 use std::collections::VecDeque;
 
-use ntux_platform::protection::{self, Protection, page_size};
+use ntux_platform::protection::{Protection, page_size};
 
 use crate::mechanism::Chunk;
-use crate::record::{Origin, Record};
 use crate::sink::{Bitmap, Run, Runs};
 use crate::span::{Range, Span};
-use crate::watcher::{State, Watcher};
+use crate::watcher::Watcher;
 use crate::{Error, Reset, Result};
 
 /// A watched region. When it is dropped, reserved memory is gone, and a caller's memory is watched no longer.
@@ -74,69 +73,38 @@ impl Region {
         Ok(Iter { region: self, rest: range.pages()?, reset, found: VecDeque::new(), page: page_size() })
     }
 
-    /// Makes pages usable, or sets the protection of those that are. Pages that were not committed are zero and clean.
-    ///
-    /// Errors: `Unsupported` for a caller's memory, `Exhausted`.
+    /// See [`Watcher::commit`].
     pub fn commit(&self, range: Range, protection: Protection) -> Result<()> {
-        self.change(range, |state, record, span| {
-            let (first, end) = record.pages(span);
-            let unarmed: Vec<_> = record.armed.runs(first, end).filter(|run| !run.2).collect();
-            for (first, end, _) in unarmed {
-                state.engine.arm(record, record.span_of(first, end))?;
-                record.armed.raise(first, end);
-            }
-            state.engine.protect(record, span, protection)?;
-            record.committed.raise(first, end);
-            Ok(())
-        })
+        self.own(range)?;
+        self.watcher.commit(range, protection)
     }
 
-    /// Gives the memory of pages back. They cannot be accessed, and are clean unless latched (see [`protect`](Region::protect)).
-    ///
-    /// Errors: `Unsupported` for a caller's memory.
+    /// See [`Watcher::decommit`].
     ///
     /// # Safety
-    /// Nothing refers to the range.
+    /// As there.
     pub unsafe fn decommit(&self, range: Range) -> Result<()> {
-        self.change(range, |state, record, span| {
-            let (first, end) = record.pages(span);
-            record.committed.lower(first, end);
-            let parts: Vec<Span> = record.armed_parts(span).collect();
-            parts.into_iter().try_for_each(|part| state.engine.decommit(record, part))
-        })
+        self.own(range)?;
+        // SAFETY: the caller's promise.
+        unsafe { self.watcher.decommit(range) }
     }
 
-    /// Sets what may be done with committed pages. Written pages stay written, and from here on even when they are
-    /// decommitted: they are *latched*, until they are reset. (That is what Windows does.)
-    ///
-    /// Errors: `NotCommitted`.
+    /// See [`Watcher::protect`].
     ///
     /// # Safety
-    /// References into the range are used only as `protection` allows.
+    /// As there.
     pub unsafe fn protect(&self, range: Range, protection: Protection) -> Result<()> {
         self.own(range)?;
-        let span = range.pages()?;
-        let state = self.watcher.write()?;
-        let record = state.record_around(span)?;
-        let (first, end) = record.pages(span);
-        if !record.committed.all(first, end) {
-            return Err(Error::NotCommitted);
-        }
-        if record.origin == Origin::Reserved {
-            state.latch_written(record, span);
-        }
-        state.engine.protect(record, span, protection)
+        // SAFETY: the caller's promise.
+        unsafe { self.watcher.protect(range, protection) }
     }
 
-    fn change(&self, range: Range, change: impl FnOnce(&State, &Record, Span) -> Result<()>) -> Result<()> {
-        self.own(range)?;
-        let span = range.pages()?;
-        let state = self.watcher.write()?;
-        let record = state.record_around(span)?;
-        if record.origin == Origin::Callers {
-            return Err(Error::Unsupported);
-        }
-        change(&state, record, span)
+    /// Gives the handle up: the region stays until [`Watcher::release`].
+    pub fn keep(mut self) -> Range {
+        let range = self.range();
+        // Nothing begins there, so nothing is released.
+        self.span = Span { start: 0, end: 0 };
+        range
     }
 
     /// Another region of the same watcher is none of ours.
@@ -147,32 +115,9 @@ impl Region {
 
 impl Drop for Region {
     fn drop(&mut self) {
-        // In a child that cannot watch any more there is nothing to let go of but the memory.
-        let mut state = match self.watcher.write() {
-            Ok(state) => state,
-            Err(_) => return,
-        };
-        let Some(record) = state.remove(self.span.start) else { return };
-        if record.origin == Origin::Reserved {
-            // SAFETY: reserved by `Watcher::reserve`; the handle was the only one, and whoever holds addresses of this
-            // memory has to know, as with every allocation, that it is gone.
-            let _ = unsafe { protection::free(self.span.start, self.span.length()) };
-        }
-    }
-}
-
-impl State {
-    fn latch_written(&self, record: &Record, span: Span) {
-        let mut chunk = Chunk::new();
-        for part in record.armed_parts(span) {
-            let mut position = part.start;
-            while position < part.end {
-                chunk.prepare(usize::MAX);
-                let rest = Span { start: position, end: part.end };
-                position = self.engine.collect(record, rest, usize::MAX, Reset::No, &mut chunk);
-                chunk.runs().for_each(|(start, end)| record.latch(Span { start, end }));
-            }
-        }
+        // SAFETY: the handle was the only one, and whoever holds addresses of reserved memory has to know, as with every
+        // allocation, that it is gone. It fails if there is nothing to release.
+        let _ = unsafe { self.watcher.release(self.span.start) };
     }
 }
 

@@ -105,7 +105,7 @@ impl Mechanism {
                 },
             },
             Capability {
-                name: "whole address space",
+                name: "any memory",
                 has: self == Mechanism::Async,
                 meaning: if self == Mechanism::Async {
                     "stacks and the allocator's memory can be watched too"
