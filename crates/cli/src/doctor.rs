@@ -3,6 +3,7 @@
 mod choice;
 mod facts;
 mod text;
+mod watch;
 
 use std::process::ExitCode;
 
@@ -12,6 +13,7 @@ use serde::Serialize;
 use crate::run::Device;
 use choice::Choice;
 use facts::Facts;
+use watch::Watch;
 
 /// Exit status when programs cannot be served on this machine.
 const CANNOT_SERVE: u8 = 1;
@@ -35,6 +37,7 @@ struct Report {
     #[serde(flatten)]
     facts: Facts,
     choice: Choice,
+    watch: Watch,
 }
 
 /// Prints the report.
@@ -42,7 +45,7 @@ pub fn doctor(arguments: &Arguments) -> ExitCode {
     let facts = Facts::gather();
     let choice = Choice::make(arguments.device, &facts);
     let can_serve = choice.can_serve;
-    let report = Report { facts, choice };
+    let report = Report { facts, choice, watch: Watch::gather() };
     if arguments.json {
         println!("{}", serde_json::to_string_pretty(&report).expect("a report has text keys only"));
     } else {

@@ -109,6 +109,18 @@ macro_rules! small_atomic {
                 updated!(self, EXCHANGE, Effect::Exchanged);
                 before
             }
+            /// Raises the bits of `value` and returns the word before.
+            #[inline(always)]
+            pub fn fetch_or(&self, value: $int) -> $int {
+                step!(Update, self);
+                self.0.fetch_or(value, Ordering::SeqCst)
+            }
+            /// Lowers the bits that `value` does not have and returns the word before.
+            #[inline(always)]
+            pub fn fetch_and(&self, value: $int) -> $int {
+                step!(Update, self);
+                self.0.fetch_and(value, Ordering::SeqCst)
+            }
         }
     };
 }
@@ -137,6 +149,12 @@ impl Flag {
         self.0.store(raised, Ordering::Relaxed);
         compiler_fence(Ordering::SeqCst);
     }
+}
+
+/// Every access before it is over, for every thread, before any access after it.
+#[inline(always)]
+pub fn fence() {
+    core_atomic::fence(Ordering::SeqCst);
 }
 
 /// The value of a [`Word128`].

@@ -1,7 +1,7 @@
 //! What ntux needs from the operating system, and nothing above it.
 //!
 //! Two things are named here and nowhere else: the kernel's calls ([`futex`], [`memory`], [`clock`], [`liveness`],
-//! [`robust`]) and the processor's atomics ([`atomic`]). A model checker takes over by replacing this crate's
+//! [`robust`]; for write watches [`protection`], `userfault`, `pagemap`, `mappings`, `segv`) and the processor's atomics ([`atomic`]). A model checker takes over by replacing this crate's
 //! [`atomic`] and [`futex`] (feature `explore`); everything above stays as it ships.
 
 #![allow(clippy::disallowed_types, clippy::disallowed_methods, reason = "this is the place for them")]
@@ -10,19 +10,32 @@ pub mod atomic;
 pub mod clock;
 #[cfg(feature = "explore")]
 pub mod explore;
+pub mod fork;
 pub mod futex;
 pub mod liveness;
+#[cfg(target_os = "linux")]
+pub mod mappings;
 pub mod memory;
+#[cfg(target_os = "linux")]
+pub mod pagemap;
 mod path;
 #[cfg(target_os = "linux")]
 pub mod probe;
+pub mod protection;
 pub mod robust;
+#[cfg(target_os = "linux")]
+pub mod segv;
+#[cfg(target_os = "linux")]
+pub mod transfer;
+#[cfg(target_os = "linux")]
+pub mod userfault;
 pub mod without;
 
 /// The system's error numbers that results are made of.
 pub mod error {
     pub use libc::{
-        EBADF, EINTR, EINVAL, EIO, EMFILE, ENFILE, ENOMEM, ENOSYS, ENOTTY, EOVERFLOW, EOWNERDEAD, EPERM, ETIMEDOUT,
+        EBADF, EBUSY, EFAULT, EINTR, EINVAL, EIO, EMFILE, ENFILE, ENOMEM, ENOSYS, ENOTTY, EOPNOTSUPP, EOVERFLOW,
+        EOWNERDEAD, EPERM, ETIMEDOUT,
     };
 }
 

@@ -1,7 +1,7 @@
 //! Leaving out what the system offers: so that what is done without it can be tried, by tests and by users in doubt.
 //!
-//! `NTUX_WITHOUT` is a list of names, separated by commas: `robust_list`, `wipe_on_fork`, `memfd_noexec_seal`. Unknown names
-//! mean nothing.
+//! `NTUX_WITHOUT` is a list of names, separated by commas: `robust_list`, `wipe_on_fork`, `memfd_noexec_seal`,
+//! `userfaultfd`, `pagemap_scan`. Unknown names mean nothing.
 
 use core::ffi::CStr;
 
@@ -14,6 +14,10 @@ pub enum Feature {
     WipeOnFork,
     /// Shared memory that can never be executed; without it, ordinary shared memory.
     NoExecSeal,
+    /// Page faults told to the program; without it only page protection is left to watch writes with.
+    Userfaultfd,
+    /// The kernel lists which pages were written (Linux 6.7); without it a thread of the program keeps the list.
+    PagemapScan,
 }
 
 impl Feature {
@@ -23,6 +27,8 @@ impl Feature {
             Feature::RobustList => "robust_list",
             Feature::WipeOnFork => "wipe_on_fork",
             Feature::NoExecSeal => "memfd_noexec_seal",
+            Feature::Userfaultfd => "userfaultfd",
+            Feature::PagemapScan => "pagemap_scan",
         }
     }
 

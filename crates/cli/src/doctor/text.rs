@@ -2,6 +2,7 @@
 
 use super::Report;
 use super::facts::{Call, Facts, Role};
+use super::watch::Watch;
 
 /// Width of the column of marks and names, and of the whole page.
 const NAME_WIDTH: usize = 24;
@@ -28,6 +29,7 @@ pub fn render(report: &Report) -> String {
     page.setting("vm.memfd_noexec", &facts.memfd_noexec.map_or("not there".to_owned(), |value| value.to_string()));
     let library = facts.library.as_ref().map_or("not found".to_owned(), |path| path.display().to_string());
     page.setting("library", &library);
+    page.watch(&report.watch);
     page.choice(report);
     page.text
 }
@@ -84,6 +86,21 @@ impl Page {
     fn calls(&mut self, facts: &Facts, role: Role) {
         for call in facts.calls.iter().filter(|call| call.role == role) {
             self.fact(call.works(), call.name, &meaning(call));
+        }
+    }
+
+    fn watch(&mut self, watch: &Watch) {
+        self.title("Write watches: which pages a program has written");
+        for mechanism in &watch.mechanisms {
+            self.fact(mechanism.works, mechanism.name, &mechanism.meaning);
+        }
+        let Some(chosen) = watch.chosen else {
+            return self.line("  none of them can be used");
+        };
+        self.setting("chosen", &format!("{chosen}, {}", watch.why));
+        let chosen = watch.mechanisms.iter().find(|mechanism| mechanism.name == chosen);
+        for capability in chosen.iter().flat_map(|mechanism| &mechanism.capabilities) {
+            self.fact(capability.has, capability.name, capability.meaning);
         }
     }
 

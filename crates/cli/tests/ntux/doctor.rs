@@ -104,9 +104,21 @@ fn the_json_has_every_key() {
     let stage = Stage::new();
     let output = finish(&mut stage.ntux(&["doctor", "--json"]));
     let report = parse(&output);
-    let expected =
-        ["calls", "choice", "device", "kernel", "library", "limits", "memfd_noexec", "ntux", "processor", "seccomp"];
+    let expected = [
+        "calls",
+        "choice",
+        "device",
+        "kernel",
+        "library",
+        "limits",
+        "memfd_noexec",
+        "ntux",
+        "processor",
+        "seccomp",
+        "watch",
+    ];
     assert_eq!(keys(&report), expected);
+    assert_eq!(keys(&report["watch"]), ["chosen", "mechanisms", "why"]);
     assert_eq!(keys(&report["kernel"]), ["architecture", "release"]);
     assert_eq!(keys(&report["device"]), ["errno", "meaning", "path", "state"]);
     assert_eq!(keys(&report["processor"]), ["cores", "wide_compare_exchange"]);
@@ -154,6 +166,31 @@ fn the_text_names_every_call_and_the_verdict() {
     }
     let verdict = if output.status.success() { "Programs can be served." } else { "Programs cannot be served." };
     assert!(text.ends_with(&format!("{verdict}\n")), "{text}");
+}
+
+#[test]
+fn the_mechanisms_that_watch_writes_are_tried() {
+    let stage = Stage::new();
+    let mechanisms = |report: &Value| -> Vec<(String, bool)> {
+        let list = report["watch"]["mechanisms"].as_array().expect("a list");
+        list.iter().map(|entry| (entry["name"].as_str().unwrap().to_owned(), entry["works"] == true)).collect()
+    };
+    let filtered = parse(&doctor_under(
+        &stage,
+        &[
+            Rule::errno(libc::SYS_userfaultfd, libc::EPERM),
+            // Root has a device of the same name.
+            Rule::errno(libc::SYS_ioctl, libc::EPERM).with_argument(0xaa00),
+        ],
+    ));
+    let expected =
+        [("async", false), ("sync", false), ("mprotect", true)].map(|(name, works)| (name.to_owned(), works));
+    assert_eq!(mechanisms(&filtered), expected);
+    assert_eq!(filtered["watch"]["chosen"], "mprotect");
+    let forced = parse(&finish(stage.ntux(&["doctor", "--json"]).env("NTUX_WATCH", "mprotect")));
+    assert_eq!(forced["watch"]["chosen"], "mprotect");
+    let nonsense = parse(&finish(stage.ntux(&["doctor", "--json"]).env("NTUX_WATCH", "nonsense")));
+    assert_eq!(nonsense["watch"]["chosen"], Value::Null);
 }
 
 #[test]

@@ -1,0 +1,83 @@
+//! Which mechanisms can watch writes here, and what the chosen one sees.
+
+use ntux_watch::Mechanism as Tried;
+use serde::Serialize;
+
+#[derive(Serialize)]
+pub struct Watch {
+    /// Best first.
+    pub mechanisms: Vec<Mechanism>,
+    /// `async`, `sync`, `mprotect`, or nothing.
+    pub chosen: Option<&'static str>,
+    pub why: String,
+}
+
+#[derive(Serialize)]
+pub struct Mechanism {
+    pub name: &'static str,
+    pub works: bool,
+    pub errno: Option<i32>,
+    pub meaning: String,
+    /// What it sees here, and what it does not.
+    pub capabilities: Vec<Capability>,
+}
+
+#[derive(Serialize)]
+pub struct Capability {
+    pub name: &'static str,
+    pub has: bool,
+    pub meaning: &'static str,
+}
+
+impl Watch {
+    /// Tries each mechanism: a page is written, reported, reset, and clean.
+    pub fn gather() -> Watch {
+        let wish = std::env::var("NTUX_WATCH").ok();
+        Watch {
+            mechanisms: Tried::ALL.into_iter().map(Mechanism::try_out).collect(),
+            chosen: Tried::choose().ok().filter(|chosen| chosen.probe().is_ok()).map(Tried::name),
+            why: match wish {
+                Some(wish) => format!("because NTUX_WATCH={wish}"),
+                None => "the best that works".to_owned(),
+            },
+        }
+    }
+}
+
+impl Mechanism {
+    fn try_out(mechanism: Tried) -> Mechanism {
+        let answer = mechanism.probe();
+        let meaning = match answer {
+            Ok(()) => purpose(mechanism).to_owned(),
+            Err(error) => format!("{error}; it needs {}", needs(mechanism)),
+        };
+        let capabilities = mechanism.capabilities().into_iter().map(|capability| Capability {
+            name: capability.name,
+            has: capability.has,
+            meaning: capability.meaning,
+        });
+        Mechanism {
+            name: mechanism.name(),
+            works: answer.is_ok(),
+            errno: answer.err().map(ntux_watch::Error::errno),
+            meaning,
+            capabilities: capabilities.collect(),
+        }
+    }
+}
+
+fn purpose(mechanism: Tried) -> &'static str {
+    match mechanism {
+        Tried::Async => "the kernel keeps the list (userfaultfd, PAGEMAP_SCAN)",
+        Tried::Sync => "a thread of the program keeps the list (userfaultfd)",
+        _ => "a signal handler keeps the list (page protection)",
+    }
+}
+
+fn needs(mechanism: Tried) -> &'static str {
+    match mechanism {
+        Tried::Async => "Linux 6.7, /proc, and no filter that refuses userfaultfd",
+        Tried::Sync => "Linux 6.4, and no filter that refuses userfaultfd",
+        _ => "mprotect",
+    }
+}

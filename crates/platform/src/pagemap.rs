@@ -1,0 +1,187 @@
+//! Asking the kernel which pages were written (`PAGEMAP_SCAN`, Linux 6.7).
+//!
+//! A page of a range that is registered with an asynchronous [`Userfault`](crate::userfault::Userfault) is *written* unless
+//! it is protected. A scan that protects what it lists does both in one step for each page, under the lock of the page
+//! table: a store that races with it either comes before, and the page is listed, or meets the protection.
+
+use std::fs::File;
+use std::io;
+use std::os::fd::AsRawFd;
+use std::os::unix::fs::FileExt;
+
+use crate::without::Feature;
+
+/// The request, from `linux/fs.h` of Linux 6.7.
+const SCAN: libc::c_ulong = 0xc060_6610;
+const PROTECT_MATCHING: u64 = 1;
+const CAN_BE_PROTECTED: u64 = 1;
+const WRITTEN: u64 = 2;
+
+/// Neighbouring pages: from the address `start` to the address `end`.
+#[repr(C)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Found {
+    /// First byte.
+    pub start: u64,
+    /// First byte behind.
+    pub end: u64,
+    categories: u64,
+}
+
+impl Found {
+    /// The pages from `start` to `end`.
+    pub fn new(start: usize, end: usize) -> Found {
+        Found { start: start as u64, end: end as u64, categories: WRITTEN }
+    }
+}
+
+#[repr(C)]
+#[derive(Default)]
+struct Argument {
+    size: u64,
+    flags: u64,
+    start: u64,
+    end: u64,
+    walk_end: u64,
+    found: u64,
+    found_capacity: u64,
+    pages_max: u64,
+    inverted: u64,
+    mask: u64,
+    any_of: u64,
+    returned: u64,
+}
+
+/// How far a scan got.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Progress {
+    /// How many entries were filled.
+    pub count: usize,
+    /// Where to go on: everything below was looked at, nothing from here on was listed or changed.
+    pub next: usize,
+}
+
+/// The page table of this address space, to be asked.
+pub struct Pagemap {
+    file: File,
+}
+
+impl Pagemap {
+    /// That of the calling process. Needs `/proc`. It stays the same one's after a fork.
+    pub fn open() -> io::Result<Pagemap> {
+        Ok(Pagemap { file: File::open("/proc/self/pagemap")? })
+    }
+
+    /// As `open`, for who wants to scan. Whether the kernel can is seen at the first scan.
+    pub fn open_to_scan() -> io::Result<Pagemap> {
+        if Feature::PagemapScan.is_left_out() {
+            return Err(io::Error::from_raw_os_error(libc::ENOSYS));
+        }
+        Pagemap::open()
+    }
+
+    /// Whether each page from `start` on is protected by a userfaultfd (Linux 5.14), one after the other: as many as the
+    /// buffer has places.
+    pub fn are_protected<'a>(
+        &self,
+        start: usize,
+        page: usize,
+        buffer: &'a mut [u64],
+    ) -> io::Result<impl Iterator<Item = bool> + use<'a>> {
+        const PROTECTED: u64 = 1 << 57;
+        let entry = size_of::<u64>();
+        // SAFETY: plain integers seen as bytes.
+        let bytes = unsafe {
+            core::slice::from_raw_parts_mut(buffer.as_mut_ptr().cast::<u8>(), core::mem::size_of_val(buffer))
+        };
+        let read = self.file.read_at(bytes, (start / page * entry) as u64)?;
+        Ok(buffer[..read / entry].iter().map(|entry| entry & PROTECTED != 0))
+    }
+
+    /// Lists written pages from `start` on, ascending, at most `pages_max` (not 0) of them, as long as `found` has room; and
+    /// protects them again if `protect`.
+    ///
+    /// The kernel protects before it lists: `found` must be writable whatever other threads do, or pages are lost.
+    /// Memory between `start` and `end` that is not registered is passed over if `protect`, otherwise it counts as written.
+    pub fn written(
+        &self,
+        start: usize,
+        end: usize,
+        pages_max: usize,
+        protect: bool,
+        found: &mut [core::mem::MaybeUninit<Found>],
+    ) -> io::Result<Progress> {
+        self.scan(Argument {
+            flags: if protect { PROTECT_MATCHING } else { 0 },
+            start: start as u64,
+            end: end as u64,
+            found: found.as_mut_ptr() as u64,
+            found_capacity: found.len() as u64,
+            pages_max: pages_max as u64,
+            mask: WRITTEN,
+            returned: WRITTEN,
+            ..Argument::default()
+        })
+    }
+
+    /// As [`written`](Pagemap::written) without protecting, but passes over memory that is not registered. Slower.
+    pub fn written_and_registered(
+        &self,
+        start: usize,
+        end: usize,
+        found: &mut [core::mem::MaybeUninit<Found>],
+    ) -> io::Result<Progress> {
+        self.scan(Argument {
+            start: start as u64,
+            end: end as u64,
+            found: found.as_mut_ptr() as u64,
+            found_capacity: found.len() as u64,
+            mask: WRITTEN | CAN_BE_PROTECTED,
+            returned: WRITTEN,
+            ..Argument::default()
+        })
+    }
+
+    /// Protects every written page of the range, and lists nothing.
+    pub fn protect(&self, start: usize, end: usize) -> io::Result<()> {
+        self.scan(Argument {
+            flags: PROTECT_MATCHING,
+            start: start as u64,
+            end: end as u64,
+            mask: WRITTEN,
+            returned: WRITTEN,
+            ..Argument::default()
+        })
+        .map(drop)
+    }
+
+    /// Lists memory between `start` and `end` that holds pages and is not registered.
+    pub fn unregistered(
+        &self,
+        start: usize,
+        end: usize,
+        found: &mut [core::mem::MaybeUninit<Found>],
+    ) -> io::Result<Progress> {
+        self.scan(Argument {
+            start: start as u64,
+            end: end as u64,
+            found: found.as_mut_ptr() as u64,
+            found_capacity: found.len() as u64,
+            inverted: CAN_BE_PROTECTED,
+            mask: CAN_BE_PROTECTED,
+            returned: CAN_BE_PROTECTED,
+            ..Argument::default()
+        })
+    }
+
+    fn scan(&self, mut argument: Argument) -> io::Result<Progress> {
+        argument.size = size_of::<Argument>() as u64;
+        // SAFETY: the kernel reads and writes the argument, which has the size it names, and writes `found_capacity` entries
+        // at most where the callers above put a slice of that length (or none). Protecting loses no contents.
+        let count = unsafe { libc::ioctl(self.file.as_raw_fd(), SCAN as _, core::ptr::from_mut(&mut argument)) };
+        match usize::try_from(count) {
+            Ok(count) => Ok(Progress { count, next: argument.walk_end as usize }),
+            Err(_) => Err(io::Error::last_os_error()),
+        }
+    }
+}

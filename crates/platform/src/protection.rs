@@ -1,0 +1,95 @@
+//! Address space and what may be done with its pages.
+
+use std::io;
+
+/// What a program may do with a page.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
+pub struct Protection {
+    /// Loads succeed.
+    pub read: bool,
+    /// Stores succeed.
+    pub write: bool,
+    /// Instructions can be fetched.
+    pub execute: bool,
+}
+
+impl Protection {
+    /// Nothing.
+    pub const NONE: Protection = Protection { read: false, write: false, execute: false };
+    /// Loads.
+    pub const READ: Protection = Protection { read: true, write: false, execute: false };
+    /// Loads and stores.
+    pub const READ_WRITE: Protection = Protection { read: true, write: true, execute: false };
+
+    fn bits(self) -> libc::c_int {
+        let bit = |allowed, bit| if allowed { bit } else { 0 };
+        bit(self.read, libc::PROT_READ) | bit(self.write, libc::PROT_WRITE) | bit(self.execute, libc::PROT_EXEC)
+    }
+}
+
+/// Bytes in a page.
+pub fn page_size() -> usize {
+    // SAFETY: a call without pointers.
+    let size = unsafe { libc::sysconf(libc::_SC_PAGESIZE) };
+    usize::try_from(size).unwrap_or(4096)
+}
+
+/// New private memory of `length` zero bytes at an address of the kernel's choice. Takes memory when it is written.
+pub fn allocate(length: usize, protection: Protection) -> io::Result<usize> {
+    let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE;
+    // SAFETY: a fresh mapping at an address of the kernel's choice replaces nothing.
+    let base = unsafe { libc::mmap(core::ptr::null_mut(), length, protection.bits(), flags, -1, 0) };
+    if base == libc::MAP_FAILED { Err(io::Error::last_os_error()) } else { Ok(base as usize) }
+}
+
+/// Gives address space back.
+///
+/// # Safety
+/// The range is the caller's, and nothing refers to it any more.
+pub unsafe fn free(start: usize, length: usize) -> io::Result<()> {
+    // SAFETY: the caller's promise.
+    done(unsafe { libc::munmap(start as *mut libc::c_void, length) })
+}
+
+/// Sets what may be done with the pages of a range. Async-signal-safe. Fails with `ENOMEM` when the process has as many
+/// mappings as it may have.
+///
+/// # Safety
+/// Whoever has references into the range does with them only what `protection` allows.
+pub unsafe fn protect(start: usize, length: usize, protection: Protection) -> io::Result<()> {
+    // SAFETY: the call changes no contents; the rest is the caller's promise.
+    done(unsafe { libc::mprotect(start as *mut libc::c_void, length, protection.bits()) })
+}
+
+/// Gives the memory behind a private range back; it reads as zeros afterwards.
+///
+/// # Safety
+/// Nobody relies on the contents.
+pub unsafe fn discard(start: usize, length: usize) -> io::Result<()> {
+    // SAFETY: the caller's promise.
+    done(unsafe { libc::madvise(start as *mut libc::c_void, length, libc::MADV_DONTNEED) })
+}
+
+/// Whether a store to this page would succeed now; makes it present if so, and changes nothing else. False where the kernel
+/// cannot tell (before Linux 5.14). Async-signal-safe.
+#[cfg(target_os = "linux")]
+pub fn is_writable_now(page: usize) -> bool {
+    are_writable_now(page, page_size()) == Some(true)
+}
+
+/// Whether stores to these whole pages would succeed now, none where the kernel cannot tell; makes them present if so, and
+/// changes nothing else. Async-signal-safe.
+#[cfg(target_os = "linux")]
+pub fn are_writable_now(start: usize, length: usize) -> Option<bool> {
+    const POPULATE_WRITE: libc::c_int = 23;
+    // SAFETY: the advice does to the pages what stores would do, short of changing their contents.
+    match unsafe { libc::madvise(start as *mut libc::c_void, length, POPULATE_WRITE) } {
+        0 => Some(true),
+        _ if crate::errno() == libc::EINVAL => None,
+        _ => Some(false),
+    }
+}
+
+fn done(result: libc::c_int) -> io::Result<()> {
+    if result == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
+}

@@ -1,0 +1,96 @@
+//! System calls that write to watched memory.
+//!
+//! Where pages are shut by protection, and where an unprivileged synchronous mechanism watches, a system call that is to
+//! write to a clean page fails with `EFAULT`, or returns less, and a datagram that it was to deliver is lost. So the pages
+//! are opened before the call and stay open until it is over ([`Hold`]); all of them are listed as written meanwhile, as
+//! Windows does for a pending read. The asynchronous mechanism notices such writes by itself: there a hold does nothing.
+
+use std::io;
+use std::os::fd::BorrowedFd;
+
+use ntux_platform::transfer;
+
+use crate::span::{Range, Span};
+use crate::watcher::Watcher;
+use crate::{Error, Result};
+
+/// Memory that a system call may write to, whatever is reset meanwhile.
+pub struct Hold<'a> {
+    watcher: &'a Watcher,
+    held: Vec<Span>,
+}
+
+impl Watcher {
+    /// Prepares these ranges for a system call that is about to write to them: needed for calls that have no wrapper here.
+    /// Parts that nobody watches are left alone. Until the hold is dropped the pages are listed as written.
+    ///
+    /// Errors: `Invalid` for an empty range, `Exhausted`.
+    pub fn hold(&self, ranges: &[Range]) -> Result<Hold<'_>> {
+        let mut hold = Hold { watcher: self, held: Vec::new() };
+        let state = self.read()?;
+        for range in ranges {
+            let span = range.pages()?;
+            for record in state.records_within(span) {
+                let part = Span { start: span.start.max(record.span.start), end: span.end.min(record.span.end) };
+                hold.held.push(part);
+                state.engine.hold(record, part)?;
+            }
+        }
+        drop(state);
+        Ok(hold)
+    }
+
+    /// `read` into memory that may be watched.
+    pub fn read_into(&self, fd: BorrowedFd<'_>, buffer: &mut [u8]) -> io::Result<usize> {
+        self.holding(&[Range::of(buffer)], || transfer::read(fd, buffer))
+    }
+
+    /// `readv` into memory that may be watched.
+    pub fn read_into_several(&self, fd: BorrowedFd<'_>, buffers: &mut [io::IoSliceMut<'_>]) -> io::Result<usize> {
+        let ranges: Vec<Range> = buffers.iter().map(|buffer| Range::of(buffer)).collect();
+        self.holding(&ranges, || transfer::readv(fd, buffers))
+    }
+
+    /// `recv` into memory that may be watched; `flags` are those of `recv`.
+    pub fn receive_into(&self, fd: BorrowedFd<'_>, buffer: &mut [u8], flags: i32) -> io::Result<usize> {
+        self.holding(&[Range::of(buffer)], || transfer::recv(fd, buffer, flags))
+    }
+
+    /// `recvmsg` into memory that may be watched; `flags` are those of `recvmsg`.
+    ///
+    /// # Safety
+    /// What the message names is valid for the call.
+    pub unsafe fn receive_message(
+        &self,
+        fd: BorrowedFd<'_>,
+        message: &mut transfer::Message,
+        flags: i32,
+    ) -> io::Result<usize> {
+        // SAFETY: the caller's promise.
+        let places = unsafe { transfer::places(message) };
+        let ranges: Vec<Range> = places.into_iter().map(|(start, length)| Range::new(start, length)).collect();
+        // SAFETY: the caller's promise.
+        self.holding(&ranges, || unsafe { transfer::recvmsg(fd, message, flags) })
+    }
+
+    /// Runs a call that writes to these ranges, which may be watched.
+    pub fn holding<T>(&self, ranges: &[Range], call: impl FnOnce() -> io::Result<T>) -> io::Result<T> {
+        let ranges: Vec<Range> = ranges.iter().copied().filter(|range| range.length > 0).collect();
+        let _hold = self.hold(&ranges).map_err(|error: Error| io::Error::from_raw_os_error(error.errno()))?;
+        call()
+    }
+}
+
+impl Range {
+    /// The bytes of a buffer.
+    fn of(buffer: &[u8]) -> Range {
+        Range::new(buffer.as_ptr() as usize, buffer.len())
+    }
+}
+
+impl Drop for Hold<'_> {
+    fn drop(&mut self) {
+        let Ok(state) = self.watcher.read() else { return };
+        self.held.iter().for_each(|span| state.engine.let_go(*span));
+    }
+}

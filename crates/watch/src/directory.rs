@@ -1,0 +1,134 @@
+//! Which ledger an address belongs to, for a signal handler: found without a lock.
+//!
+//! A tree like the processor's page tables, four levels of 512 entries. An entry names a ledger (for all that it covers), a
+//! node of the next level, or nothing. Nodes are never given back, so a reader meets only nodes that stay.
+
+use std::sync::Mutex;
+
+use ntux_platform::atomic::Word64;
+
+use crate::ledger::Ledger;
+use crate::span::Span;
+use crate::zeroed::zeroed;
+
+const LEVELS: u32 = 4;
+const BITS: u32 = 9;
+const ENTRIES: usize = 1 << BITS;
+/// Bytes that one entry of the lowest level covers: the smallest page there is.
+const UNIT_BITS: u32 = 12;
+/// Lowest bit of an entry that names a ledger; ledgers and nodes are aligned.
+const LEDGER: u64 = 1;
+
+/// Ledgers by address.
+pub(crate) struct Directory {
+    root: Word64,
+    changing: Mutex<()>,
+}
+
+impl Directory {
+    pub const fn new() -> Directory {
+        Directory { root: Word64::new(0), changing: Mutex::new(()) }
+    }
+
+    /// The ledger for this address. Async-signal-safe. It must be used during a visit only, see [`crate::visits`].
+    pub fn find(&self, address: usize) -> Option<*const Ledger> {
+        if address >> (UNIT_BITS + LEVELS * BITS) != 0 {
+            return None;
+        }
+        let mut entry = self.root.load();
+        for level in (0..LEVELS).rev() {
+            if entry == 0 || entry & LEDGER != 0 {
+                break;
+            }
+            let index = address >> shift(level) & (ENTRIES - 1);
+            // SAFETY: an entry that is neither 0 nor a ledger is a node, which stays for ever and has this many entries.
+            entry = unsafe { (*(entry as *const Word64).add(index)).load() };
+        }
+        (entry & LEDGER != 0).then_some((entry & !LEDGER) as *const Ledger)
+    }
+
+    /// From here on the span's addresses lead to this ledger.
+    pub fn insert(&self, span: Span, ledger: *const Ledger) {
+        self.change(span, ledger as u64 | LEDGER);
+    }
+
+    /// From here on they lead nowhere; readers that came before may still use the ledger.
+    pub fn remove(&self, span: Span) {
+        self.change(span, 0);
+    }
+
+    fn change(&self, span: Span, value: u64) {
+        let _alone = self.changing.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
+        fill(node_of(&self.root), LEVELS - 1, 0, span, value);
+    }
+}
+
+/// Bytes that an entry of this level covers, as a power of two; level 0 is the lowest.
+fn shift(level: u32) -> u32 {
+    UNIT_BITS + level * BITS
+}
+
+/// Sets what a node says of a span. `base` is the first address that the node covers.
+fn fill(node: *const Word64, level: u32, base: usize, span: Span, value: u64) {
+    let covered = 1usize << shift(level);
+    let first = span.start.saturating_sub(base) / covered;
+    let end = (span.end - base).div_ceil(covered).min(ENTRIES);
+    for index in first..end {
+        // SAFETY: nodes have this many entries and stay for ever.
+        let entry = unsafe { &*node.add(index) };
+        let start = base + index * covered;
+        let is_whole = span.start <= start && start + covered <= span.end;
+        let is_node = |entry: u64| entry != 0 && entry & LEDGER == 0;
+        if is_whole && !is_node(entry.load()) {
+            entry.store(value);
+        } else {
+            fill(node_of(entry), level - 1, start, span, value);
+        }
+    }
+}
+
+/// The node that an entry names; a new one if it names nothing.
+fn node_of(entry: &Word64) -> *const Word64 {
+    if entry.load() == 0 {
+        let node: &'static mut [Word64] = Box::leak(zeroed(ENTRIES));
+        entry.store(node.as_ptr() as u64);
+    }
+    entry.load() as *const Word64
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn addresses_lead_to_their_ledger_and_to_no_other() {
+        let directory = Directory::new();
+        let (small, large) = (0x1000 as *const Ledger, 0x2000 as *const Ledger);
+        let page = Span { start: 0x7f00_0000_3000, end: 0x7f00_0000_4000 };
+        let huge = Span { start: 0x7e00_0000_1000, end: 0x7e40_0030_2000 };
+        assert_eq!(directory.find(page.start), None);
+        directory.insert(page, small);
+        directory.insert(huge, large);
+        for (address, expected) in [
+            (page.start - 1, None),
+            (page.start, Some(small)),
+            (page.end - 1, Some(small)),
+            (page.end, None),
+            (huge.start - 1, None),
+            (huge.start, Some(large)),
+            (0x7e20_1234_5678, Some(large)),
+            (huge.end - 1, Some(large)),
+            (huge.end, None),
+            (usize::MAX, None),
+            (0, None),
+        ] {
+            assert_eq!(directory.find(address), expected, "{address:#x}");
+        }
+        directory.remove(huge);
+        assert_eq!(directory.find(0x7e20_1234_5678), None);
+        assert_eq!(directory.find(page.start), Some(small));
+        directory.insert(Span { start: 0x7e20_0000_0000, end: 0x7e20_0000_1000 }, small);
+        assert_eq!(directory.find(0x7e20_0000_0fff), Some(small));
+        assert_eq!(directory.find(0x7e20_0000_1000), None);
+    }
+}

@@ -1,0 +1,434 @@
+//! A bit for each page, for mechanisms where the program itself keeps the list.
+//!
+//! A page is *shut* (stores to it are reported to us) or *open* (they are not). The bit is set for every open page:
+//!
+//! * I-open: a page that is open has its bit set, except under the lock of its block, by a thread that is about to set
+//!   it or to shut the page.
+//!
+//! So whoever reads the bit without the lock sees every store that is over: to make it, the page was opened first, and its
+//! bit set before. A reset lowers the bit, then shuts the page, both under the lock; a store in between is over before the
+//! reset returns, and so is covered by what it listed. The contrary (bit set, page shut) does no harm: the next store is
+//! reported, and the page is opened.
+//!
+//! The lock is for 64 pages, is held across one or two system calls, never while the memory of callers is touched, and with
+//! every signal blocked: so a handler that waits for it waits for another thread, which goes on.
+//!
+//! # Death, forks
+//! The lock word is the holder's process number. In a child of fork a lock of the parent is taken from it, and its block
+//! is opened whole.
+
+use std::io;
+
+use ntux_platform::atomic::{Word32, Word64};
+use ntux_platform::clock::Deadline;
+use ntux_platform::futex;
+use ntux_platform::liveness::process_id;
+use ntux_platform::protection::{Protection, page_size};
+use ntux_platform::segv::Blocked;
+
+use crate::bits::{self, WORD};
+use crate::mechanism::Chunk;
+use crate::span::Span;
+use crate::zeroed::{Zero, zeroed};
+
+/// Raised in a lock word when somebody sleeps on it.
+const SLEEPERS: u32 = 1 << 31;
+/// Looks at a lock before sleeping on it.
+const LOOKS: usize = 40;
+/// Blocks whose locks one reset holds at once: signals are blocked for so long.
+const BLOCKS_AT_ONCE: usize = 512;
+
+/// Opens and shuts pages.
+pub(crate) trait Gate {
+    /// Pages already shut that may be shut again to save a call.
+    const GAP_MAX: usize;
+
+    fn open(&self, span: Span, executable: bool) -> io::Result<()>;
+    fn shut(&self, span: Span, executable: bool) -> io::Result<()>;
+
+    /// A block that had `before` runs of open pages has `after`.
+    fn account(&self, before: u32, after: u32);
+    /// Whether one more run can be afforded.
+    fn has_room(&self) -> bool;
+}
+
+/// The list of one region.
+pub(crate) struct Ledger {
+    span: Span,
+    blocks: Box<[Block]>,
+    page: usize,
+}
+
+/// 64 pages, the lowest bit being the first.
+#[repr(C)]
+struct Block {
+    lock: Word32,
+    /// Written since the last reset, and open if writable.
+    written: Word64,
+    /// The program may write; only these are ever opened.
+    writable: Word64,
+    /// The program may execute.
+    executable: Word64,
+}
+
+// SAFETY: integers.
+unsafe impl Zero for Block {}
+
+/// The lock of a block.
+struct Locked<'a> {
+    block: &'a Block,
+}
+
+impl Ledger {
+    /// Nothing is written, and the program may write nothing.
+    pub fn new(span: Span) -> Ledger {
+        let page = page_size();
+        Ledger { span, blocks: zeroed((span.length() / page).div_ceil(WORD)), page }
+    }
+
+    /// A store to this address was reported: opens its page. False if the program must not write there.
+    /// Async-signal-safe if the gate is, with all signals blocked.
+    pub fn admit(&self, address: usize, gate: &impl Gate) -> bool {
+        let page = (address - self.span.start) / self.page;
+        let (index, bit) = (page / WORD, 1 << (page % WORD));
+        let locked = self.lock(index, gate);
+        if locked.block.writable.load() & bit == 0 {
+            return false;
+        }
+        if self.open(&locked, index, bit, gate).is_ok() {
+            return true;
+        }
+        drop(locked);
+        self.open_all(gate).is_ok()
+    }
+
+    /// Opens pages of one block; all of it if they would be too many runs.
+    fn open(&self, locked: &Locked<'_>, index: usize, wanted: u64, gate: &impl Gate) -> io::Result<()> {
+        if gate.has_room() {
+            locked.block.mark(wanted, gate);
+            if self.each_run(index, wanted, |span, executable| gate.open(span, executable)).is_ok() {
+                return Ok(());
+            }
+        }
+        let writable = locked.block.writable.load();
+        locked.block.mark(writable, gate);
+        self.each_run(index, writable, |span, executable| gate.open(span, executable))
+    }
+
+    /// Opens every page that the program may write. They count as written.
+    /// Async-signal-safe if the gate is, with all signals blocked.
+    pub fn open_all(&self, gate: &impl Gate) -> io::Result<()> {
+        let open = |span, executable| gate.open(span, executable);
+        let mut joined = Joined::default();
+        let mut result = Ok(());
+        for index in 0..self.blocks.len() {
+            // Unlocked below: there is no memory here to keep the locks in.
+            core::mem::forget(self.lock(index, gate));
+            let writable = self.blocks[index].writable.load();
+            self.blocks[index].mark(writable, gate);
+            result = result.and(self.each_run(index, writable, |span, executable| joined.add(span, executable, &open)));
+        }
+        result = result.and(joined.finish(&open));
+        self.blocks.iter().for_each(|block| drop(Locked { block }));
+        result
+    }
+
+    /// See `Engine::collect`, without a reset.
+    pub fn collect(&self, span: Span, pages_max: usize, chunk: &mut Chunk) -> usize {
+        let mut pages_left = pages_max;
+        for (index, mask) in self.masks(span) {
+            let chosen = choose(self.blocks[index].written.load() & mask, pages_left, chunk, |low, high| {
+                self.span_of(index, low, high)
+            });
+            pages_left -= chosen.bits.count_ones() as usize;
+            if let Some(end) = chosen.stop {
+                return self.span_of(index, 0, end).end.min(span.end);
+            }
+        }
+        span.end
+    }
+
+    /// See `Engine::collect`, with a reset. Pages of `held` are listed and stay open.
+    pub fn collect_and_shut(
+        &self,
+        span: Span,
+        pages_max: usize,
+        held: &[Span],
+        chunk: &mut Chunk,
+        gate: &impl Gate,
+    ) -> usize {
+        // Before anything is locked: the allocator's memory may be watched too.
+        let mut locks = Vec::with_capacity(BLOCKS_AT_ONCE);
+        let _quiet = Blocked::all();
+        let mut pages_left = pages_max;
+        let mut next = span.end;
+        for (index, mask) in self.masks(span) {
+            // Nobody has written here; who is just about to is listed the next time.
+            if self.blocks[index].written.load() & mask == 0 {
+                continue;
+            }
+            let locked = self.lock(index, gate);
+            let written = locked.block.written.load();
+            let chosen = choose(written & mask, pages_left, chunk, |low, high| self.span_of(index, low, high));
+            pages_left -= chosen.bits.count_ones() as usize;
+            locked.block.unmark(chosen.bits & !self.held_bits(index, held), gate);
+            locks.push(locked);
+            if let Some(end) = chosen.stop {
+                next = self.span_of(index, 0, end).end.min(span.end);
+                break;
+            }
+            if locks.len() == BLOCKS_AT_ONCE {
+                next = self.span_of(index, 0, WORD).end.min(span.end);
+                break;
+            }
+        }
+        self.shut_listed(chunk, gate);
+        next
+    }
+
+    /// Shuts what was listed and is not written any more.
+    fn shut_listed(&self, chunk: &Chunk, gate: &impl Gate) {
+        let mut stretch: Option<Span> = None;
+        for (start, end) in chunk.runs() {
+            match &mut stretch {
+                Some(stretch) if (start - stretch.end) / self.page <= Self::gap_max(gate) => stretch.end = end,
+                _ => {
+                    stretch.replace(Span { start, end }).into_iter().for_each(|stretch| self.shut(stretch, gate));
+                }
+            }
+        }
+        stretch.into_iter().for_each(|stretch| self.shut(stretch, gate));
+    }
+
+    fn gap_max<G: Gate>(_gate: &G) -> usize {
+        G::GAP_MAX
+    }
+
+    /// Shuts the pages of a span that are not written. What cannot be shut counts as written again.
+    fn shut(&self, span: Span, gate: &impl Gate) {
+        let shut = |span: Span, executable: bool| {
+            if gate.shut(span, executable).is_err() {
+                for (index, mask) in self.masks(span) {
+                    self.blocks[index].mark(mask, gate);
+                }
+            }
+            Ok(())
+        };
+        let mut joined = Joined::default();
+        for (index, mask) in self.masks(span) {
+            let block = &self.blocks[index];
+            let shuttable = block.writable.load() & !block.written.load() & mask;
+            let _ = self.each_run(index, shuttable, |span, executable| joined.add(span, executable, &shut));
+        }
+        let _ = joined.finish(&shut);
+    }
+
+    /// The pages are clean, and the ones that the program may write are shut.
+    pub fn arm(&self, span: Span, gate: &impl Gate) {
+        let _quiet = Blocked::all();
+        let _locks: Vec<Locked<'_>> = self
+            .masks(span)
+            .map(|(index, mask)| {
+                let locked = self.lock(index, gate);
+                locked.block.unmark(mask, gate);
+                locked
+            })
+            .collect();
+        self.shut(span, gate);
+    }
+
+    /// The program may do this with the pages from now on. `set` does it to the pages themselves, short of stores; then
+    /// those that are written are opened again.
+    pub fn protect(
+        &self,
+        span: Span,
+        protection: Protection,
+        gate: &impl Gate,
+        set: impl FnOnce() -> io::Result<()>,
+    ) -> io::Result<()> {
+        let _quiet = Blocked::all();
+        let _locks: Vec<Locked<'_>> = self.masks(span).map(|(index, _)| self.lock(index, gate)).collect();
+        set()?;
+        self.allow(span, protection);
+        if !protection.write {
+            return Ok(());
+        }
+        let open = |span, executable| gate.open(span, executable);
+        let mut joined = Joined::default();
+        for (index, mask) in self.masks(span) {
+            let written = self.blocks[index].written.load() & mask;
+            self.each_run(index, written, |span, executable| joined.add(span, executable, &open))?;
+        }
+        joined.finish(&open)
+    }
+
+    /// Notes what the program may do, when the pages are so already.
+    pub fn allow(&self, span: Span, protection: Protection) {
+        for (index, mask) in self.masks(span) {
+            let block = &self.blocks[index];
+            for (word, allowed) in [(&block.writable, protection.write), (&block.executable, protection.execute)] {
+                if allowed {
+                    word.fetch_or(mask)
+                } else {
+                    word.fetch_and(!mask)
+                };
+            }
+        }
+    }
+
+    /// Whether the page at this address was written since the last reset.
+    pub fn is_written(&self, address: usize) -> bool {
+        let page = (address - self.span.start) / self.page;
+        self.blocks[page / WORD].written.load() >> (page % WORD) & 1 != 0
+    }
+
+    /// Its open runs count no more: nothing of it is left, or nobody shuts it again.
+    pub fn forget(&self, gate: &impl Gate) {
+        self.blocks.iter().for_each(|block| gate.account(runs(block.written.load()), 0));
+    }
+
+    /// Opens pages that a system call is about to write to. They count as written.
+    pub fn open_for_call(&self, span: Span, gate: &impl Gate) -> io::Result<()> {
+        let _quiet = Blocked::all();
+        for (index, mask) in self.masks(span) {
+            let locked = self.lock(index, gate);
+            self.open(&locked, index, mask & locked.block.writable.load(), gate)?;
+        }
+        Ok(())
+    }
+
+    fn lock(&self, index: usize, gate: &impl Gate) -> Locked<'_> {
+        let block = &self.blocks[index];
+        let (locked, was_parents) = block.lock();
+        if was_parents {
+            // The parent's thread was in the middle of something that it finishes there, not here.
+            let writable = block.writable.load();
+            block.mark(writable, gate);
+            let _ = self.each_run(index, writable, |span, executable| gate.open(span, executable));
+        }
+        locked
+    }
+
+    fn masks(&self, span: Span) -> impl Iterator<Item = (usize, u64)> + use<> {
+        let page = |address| (address - self.span.start) / self.page;
+        bits::masks(page(span.start), page(span.end))
+    }
+
+    fn span_of(&self, index: usize, low: usize, high: usize) -> Span {
+        let start = self.span.start + index * WORD * self.page;
+        Span { start: start + low * self.page, end: (start + high * self.page).min(self.span.end) }
+    }
+
+    fn held_bits(&self, index: usize, held: &[Span]) -> u64 {
+        let block = self.span_of(index, 0, WORD);
+        let page = |address: usize| (address.clamp(block.start, block.end) - block.start) / self.page;
+        held.iter().fold(0, |bits, span| bits | bits::between(page(span.start), page(span.end)))
+    }
+
+    /// The runs of raised bits, each with whether its pages may be executed.
+    fn each_run(&self, index: usize, word: u64, mut each: impl FnMut(Span, bool) -> io::Result<()>) -> io::Result<()> {
+        let executable = self.blocks[index].executable.load();
+        for (word, is_executable) in [(word & !executable, false), (word & executable, true)] {
+            for (low, high) in bits::runs_of_word(word) {
+                each(self.span_of(index, low, high), is_executable)?;
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Block {
+    /// Raises bits. Also by threads that do not hold the lock.
+    fn mark(&self, bits: u64, gate: &impl Gate) {
+        let before = self.written.fetch_or(bits);
+        gate.account(runs(before), runs(before | bits));
+    }
+
+    fn unmark(&self, bits: u64, gate: &impl Gate) {
+        let before = self.written.fetch_and(!bits);
+        gate.account(runs(before), runs(before & !bits));
+    }
+
+    /// Locks it. Whether the lock was a parent's, from before a fork.
+    fn lock(&self) -> (Locked<'_>, bool) {
+        let me = process_id();
+        let mut mine = me;
+        for look in 0.. {
+            let Err(holder) = self.lock.compare_exchange(0, mine) else { return (Locked { block: self }, false) };
+            if holder & !SLEEPERS != me {
+                if self.lock.compare_exchange(holder, mine).is_ok() {
+                    return (Locked { block: self }, true);
+                }
+            } else if look < LOOKS {
+                core::hint::spin_loop();
+            } else if holder & SLEEPERS != 0 || self.lock.compare_exchange(holder, holder | SLEEPERS).is_ok() {
+                futex::wait(self.lock_address(), holder | SLEEPERS, Deadline::Never);
+                // Others may sleep too.
+                mine = me | SLEEPERS;
+            }
+        }
+        unreachable!("the loop above has no end")
+    }
+
+    fn lock_address(&self) -> *const u32 {
+        core::ptr::from_ref(&self.lock).cast()
+    }
+}
+
+impl Drop for Locked<'_> {
+    fn drop(&mut self) {
+        if self.block.lock.fetch_and(0) & SLEEPERS != 0 {
+            futex::wake(self.block.lock_address(), 1);
+        }
+    }
+}
+
+/// What a result takes of one word.
+struct Chosen {
+    bits: u64,
+    /// The result is full; the next page of the word to look at.
+    stop: Option<usize>,
+}
+
+fn choose(word: u64, pages_left: usize, chunk: &mut Chunk, span_of: impl Fn(usize, usize) -> Span) -> Chosen {
+    let wanted = bits::lowest(word, pages_left);
+    let mut bits = 0;
+    for (low, high) in bits::runs_of_word(wanted) {
+        let span = span_of(low, high);
+        if !chunk.takes(span.start) {
+            return Chosen { bits, stop: Some(low) };
+        }
+        chunk.push(span.start, span.end);
+        bits |= bits::between(low, high);
+    }
+    let is_full = bits.count_ones() as usize == pages_left;
+    let behind = WORD - wanted.leading_zeros() as usize;
+    Chosen { bits, stop: is_full.then_some(behind) }
+}
+
+/// Joins neighbouring runs, so that one call does for all.
+#[derive(Default)]
+struct Joined {
+    last: Option<(Span, bool)>,
+}
+
+impl Joined {
+    fn add(&mut self, span: Span, executable: bool, act: &impl Fn(Span, bool) -> io::Result<()>) -> io::Result<()> {
+        match &mut self.last {
+            Some((last, same)) if last.end == span.start && *same == executable => {
+                last.end = span.end;
+                Ok(())
+            }
+            _ => self.last.replace((span, executable)).map_or(Ok(()), |(span, executable)| act(span, executable)),
+        }
+    }
+
+    fn finish(self, act: &impl Fn(Span, bool) -> io::Result<()>) -> io::Result<()> {
+        self.last.map_or(Ok(()), |(span, executable)| act(span, executable))
+    }
+}
+
+/// How many runs of raised bits a word has.
+fn runs(word: u64) -> u32 {
+    (word & !(word << 1)).count_ones()
+}

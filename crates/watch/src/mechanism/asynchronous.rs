@@ -1,0 +1,107 @@
+//! The kernel notes the first write to each page and lets it go on; we ask (userfaultfd `WP_ASYNC` and `PAGEMAP_SCAN`).
+//!
+//! A page is clean while its page table entry carries a mark. New ranges get their marks from userfaultfd, which makes the
+//! page tables that it needs; a scan of older kernels passes over ranges that have none. Later resets are scans, which cost a
+//! tenth.
+
+use ntux_platform::pagemap::Pagemap;
+use ntux_platform::userfault::{Faults, Features, Userfault};
+
+use super::{Chunk, Engine, Mechanism};
+use crate::record::Record;
+use crate::span::Span;
+use crate::{Error, Reset, Result};
+
+pub(crate) struct Asynchronous {
+    userfault: Userfault,
+    pagemap: Pagemap,
+}
+
+impl Asynchronous {
+    pub fn open() -> Result<Asynchronous> {
+        // Nobody is ever stopped, so that faults of the kernel need no privilege here.
+        let userfault = Userfault::open(Features::ASYNCHRONOUS, Faults::OfUserMode)?;
+        Ok(Asynchronous { userfault, pagemap: Pagemap::open_to_scan()? })
+    }
+}
+
+impl Engine for Asynchronous {
+    fn mechanism(&self) -> Mechanism {
+        Mechanism::Async
+    }
+
+    fn attach(&mut self, record: &mut Record) -> Result<()> {
+        let span = record.span;
+        if self.userfault.register(span.start, span.length())?.has_huge_pages {
+            self.userfault.unregister(span.start, span.length())?;
+            return Err(Error::Unsupported);
+        }
+        Ok(())
+    }
+
+    fn arm(&self, _record: &Record, span: Span) -> Result<()> {
+        Ok(self.userfault.protect(span.start, span.length())?)
+    }
+
+    fn detach(&mut self, record: &Record) {
+        // Fails only for memory that is gone, and then there is nothing left to let go of.
+        let _ = self.userfault.unregister(record.span.start, record.span.length());
+    }
+
+    fn collect(&self, _record: &Record, span: Span, pages_max: usize, reset: Reset, chunk: &mut Chunk) -> usize {
+        let room = &mut chunk.runs[..chunk.capacity];
+        match self.pagemap.written(span.start, span.end, pages_max, reset == Reset::Yes, room) {
+            Ok(progress) => {
+                chunk.count = progress.count;
+                progress.next
+            }
+            // What it had protected by then is not known, so everything counts as written.
+            Err(_) => {
+                let pages = pages_max.min(span.length() / ntux_platform::protection::page_size());
+                let end = span.start + pages * ntux_platform::protection::page_size();
+                chunk.push(span.start, end);
+                end
+            }
+        }
+    }
+
+    fn clear(&self, _record: &Record, span: Span) -> Result<()> {
+        Ok(self.pagemap.protect(span.start, span.end)?)
+    }
+
+    /// A scan that protects passes over memory that is not registered; a page written there would be missed.
+    /// Without a reset they count as written anyway.
+    fn latch_lost(&self, record: &Record, span: Span, reset: Reset) {
+        if reset == Reset::No {
+            return;
+        }
+        let mut chunk = Chunk::new();
+        let mut position = span.start;
+        while position < span.end {
+            let Ok(progress) = self.pagemap.unregistered(position, span.end, &mut chunk.runs) else {
+                return record.latch(Span { start: position, end: span.end });
+            };
+            chunk.count = progress.count;
+            for (start, end) in chunk.runs() {
+                record.latch(Span { start, end: end.min(span.end) });
+            }
+            position = progress.next;
+        }
+    }
+
+    fn survey(&self, span: Span, chunk: &mut Chunk) -> Option<usize> {
+        chunk.prepare(usize::MAX);
+        let progress = self.pagemap.written_and_registered(span.start, span.end, &mut chunk.runs).ok()?;
+        chunk.count = progress.count;
+        Some(progress.next)
+    }
+
+    fn joins_regions(&self) -> bool {
+        true
+    }
+
+    fn restart(&mut self) -> Result<()> {
+        *self = Asynchronous::open()?;
+        Ok(())
+    }
+}

@@ -1,0 +1,154 @@
+//! Which mechanism: the best that works, or the one that `NTUX_WATCH` names.
+
+use std::sync::OnceLock;
+
+use super::Engine;
+use super::asynchronous::Asynchronous;
+use super::mprotect::Mprotect;
+use super::synchronous::Synchronous;
+use crate::{Error, Range, Reset, Result, Watcher};
+
+/// A way to notice writes.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+#[non_exhaustive]
+pub enum Mechanism {
+    /// Userfaultfd, asynchronous: the kernel keeps the list (Linux 6.7).
+    Async,
+    /// Userfaultfd, synchronous: a thread of the program keeps the list (Linux 6.4).
+    Sync,
+    /// Page protection and a handler for SIGSEGV.
+    Mprotect,
+}
+
+/// Something that a mechanism sees or not.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Capability {
+    /// What, in a few words.
+    pub name: &'static str,
+    /// Whether it does.
+    pub has: bool,
+    /// What that means for a program.
+    pub meaning: &'static str,
+}
+
+impl Mechanism {
+    /// Best first.
+    pub const ALL: [Mechanism; 3] = [Mechanism::Async, Mechanism::Sync, Mechanism::Mprotect];
+
+    /// Its name in `NTUX_WATCH`.
+    pub fn name(self) -> &'static str {
+        match self {
+            Mechanism::Async => "async",
+            Mechanism::Sync => "sync",
+            Mechanism::Mprotect => "mprotect",
+        }
+    }
+
+    /// The mechanism of that name.
+    pub fn named(name: &str) -> Option<Mechanism> {
+        Mechanism::ALL.into_iter().find(|mechanism| mechanism.name() == name)
+    }
+
+    /// The one that `NTUX_WATCH` names (an unknown name is `Invalid`), or else the best that works here.
+    pub fn choose() -> Result<Mechanism> {
+        match std::env::var("NTUX_WATCH") {
+            Ok(name) => Mechanism::named(&name).ok_or(Error::Invalid),
+            Err(_) => Mechanism::ALL.into_iter().find(|mechanism| mechanism.probe().is_ok()).ok_or(Error::Unsupported),
+        }
+    }
+
+    /// Whether it works in this process, found out once by trying: a page is written, reported, reset, and clean.
+    pub fn probe(self) -> Result<()> {
+        static ANSWERS: [OnceLock<Result<()>>; 3] = [const { OnceLock::new() }; 3];
+        *ANSWERS[self as usize].get_or_init(|| self.try_out())
+    }
+
+    fn try_out(self) -> Result<()> {
+        const PAGES: usize = 4;
+        let page = crate::page_size();
+        let region = Watcher::open(self)?.reserve(PAGES * page)?;
+        let all = region.range();
+        region.commit(all, crate::Protection::READ_WRITE)?;
+        let mut found = [0; PAGES];
+        let mut sees = |reset, expected: &[usize]| match region.get(all, &mut found, reset) {
+            Ok(count) if found[..count] == *expected => Ok(()),
+            Ok(_) => Err(Error::Unsupported),
+            Err(error) => Err(error),
+        };
+        let second = all.start + page;
+        sees(Reset::No, &[])?;
+        // SAFETY: the page was committed above, and nobody else knows it.
+        unsafe { (second as *mut u8).write_volatile(1) };
+        sees(Reset::Yes, &[second])?;
+        sees(Reset::No, &[])?;
+        // SAFETY: as above.
+        unsafe { (second as *mut u8).write_volatile(2) };
+        sees(Reset::No, &[second])?;
+        region.reset(Range::new(second, 1))
+    }
+
+    /// What it sees here, and what it does not.
+    pub fn capabilities(self) -> [Capability; 6] {
+        let kernel = match self {
+            Mechanism::Async => true,
+            Mechanism::Sync => Synchronous::sees_system_calls(),
+            Mechanism::Mprotect => false,
+        };
+        [
+            Capability {
+                name: "system calls",
+                has: kernel,
+                meaning: if kernel {
+                    "what read, recv and others store is noticed"
+                } else {
+                    "read, recv and others fail with EFAULT on a clean page; the wrapped calls do not"
+                },
+            },
+            Capability {
+                name: "any memory",
+                has: self == Mechanism::Async,
+                meaning: if self == Mechanism::Async {
+                    "stacks and the allocator's memory can be watched too"
+                } else {
+                    "stacks and memory that malloc manages must not be watched"
+                },
+            },
+            Capability {
+                name: "files",
+                has: self != Mechanism::Sync,
+                meaning: if self == Mechanism::Sync {
+                    "anonymous memory and memory files only"
+                } else {
+                    "mappings of regular files can be watched"
+                },
+            },
+            Capability {
+                name: "exact at any size",
+                has: self != Mechanism::Mprotect,
+                meaning: if self == Mechanism::Mprotect {
+                    "pages written here and there cost mappings; when half of vm.max_map_count is used, 64 count as one"
+                } else {
+                    "no mapping is split"
+                },
+            },
+            Capability {
+                name: "other mappings",
+                has: false,
+                meaning: "stores by other processes, through another mapping of a file, and by write(2) are not seen",
+            },
+            Capability {
+                name: "devices",
+                has: false,
+                meaning: "what devices and io_uring's registered buffers store in pinned pages is not seen",
+            },
+        ]
+    }
+
+    pub(crate) fn engine(self) -> Result<Box<dyn Engine>> {
+        Ok(match self {
+            Mechanism::Async => Box::new(Asynchronous::open()?),
+            Mechanism::Sync => Box::new(Synchronous::open()?),
+            Mechanism::Mprotect => Box::new(Mprotect::open()?),
+        })
+    }
+}

@@ -1,0 +1,200 @@
+//! The regions of one mechanism.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, RwLock, RwLockReadGuard, RwLockWriteGuard};
+
+use ntux_platform::liveness::process_id;
+use ntux_platform::protection::{self, Protection};
+
+use crate::fork;
+use crate::mechanism::{Engine, Mechanism};
+use crate::record::{Origin, Record};
+use crate::region::Region;
+use crate::span::{Range, Span};
+use crate::{Error, Reset, Result};
+
+/// A mechanism and the memory that it watches. Copies are the same watcher.
+///
+/// In a child of fork everything that was watched is watched again from the child's first call on; until it is reset every
+/// page counts as written there. The parent notices nothing of it.
+#[derive(Clone)]
+pub struct Watcher {
+    inner: Arc<Inner>,
+}
+
+pub(crate) struct Inner {
+    state: RwLock<State>,
+}
+
+/// Results are put together with this for reading; whatever changes what is watched has it alone.
+pub(crate) struct State {
+    pub engine: Box<dyn Engine>,
+    pub records: BTreeMap<usize, Record>,
+    /// The process that the engine acts on.
+    process: u32,
+}
+
+impl Watcher {
+    /// Watches with the mechanism that `NTUX_WATCH` names, or with the best that works here.
+    ///
+    /// Errors: `Invalid` if `NTUX_WATCH` names none, `Unsupported` if none works.
+    pub fn new() -> Result<Watcher> {
+        Watcher::with(Mechanism::choose()?)
+    }
+
+    /// Watches with this mechanism. Errors: what its probe says.
+    pub fn with(mechanism: Mechanism) -> Result<Watcher> {
+        mechanism.probe()?;
+        Watcher::open(mechanism)
+    }
+
+    /// As `with`, but tries nothing.
+    pub(crate) fn open(mechanism: Mechanism) -> Result<Watcher> {
+        let state = State { engine: mechanism.engine()?, records: BTreeMap::new(), process: process_id() };
+        let inner = Arc::new(Inner { state: RwLock::new(state) });
+        fork::remember(&inner);
+        Ok(Watcher { inner })
+    }
+
+    /// Which mechanism this is.
+    pub fn mechanism(&self) -> Result<Mechanism> {
+        Ok(self.read()?.engine.mechanism())
+    }
+
+    /// Reserves watched memory: `length` bytes, rounded up to pages, of which none is committed.
+    ///
+    /// Errors: `Invalid` for length 0, `Exhausted`.
+    pub fn reserve(&self, length: usize) -> Result<Region> {
+        let length = Range::new(0, length).pages()?.length();
+        let base = protection::allocate(length, Protection::NONE)?;
+        let span = Span { start: base, end: base + length };
+        self.add(Record::new(span, Origin::Reserved), |_| Ok(())).inspect_err(|_| {
+            // SAFETY: mapped just above, and nobody knows it yet.
+            let _ = unsafe { protection::free(base, length) };
+        })
+    }
+
+    /// Watches memory that the program has mapped: private or shared, anonymous or of a file. Its pages are clean at first.
+    ///
+    /// Stores through *this* mapping are noticed; those of another process, or through another mapping of the same file, are
+    /// not (and neither is `write`). See [`Mechanism`] for what else each mechanism does not see.
+    ///
+    /// Errors: `Invalid` if the range is not whole pages, `Busy` if somebody watches part of it already, `Unsupported`, or
+    /// what the system says of memory that cannot be watched.
+    ///
+    /// # Safety
+    /// Until the region is dropped, its protection is changed by [`Region::protect`] only.
+    pub unsafe fn watch(&self, range: Range) -> Result<Region> {
+        let span = range.whole_pages()?;
+        self.add(Record::new(span, Origin::Callers), |state| {
+            let record = &state.records[&span.start];
+            state.engine.arm(record, span)?;
+            let (first, end) = record.pages(span);
+            record.armed.raise(first, end);
+            record.committed.raise(first, end);
+            Ok(())
+        })
+    }
+
+    /// Lists the written pages of a range into `addresses`, ascending, as many as there is room for; returns how many.
+    ///
+    /// The range is rounded outwards to pages and must lie inside one region. Errors: `Invalid` for an empty range or no
+    /// room, `NotWatched`. As `GetWriteWatch`.
+    pub fn get(&self, range: Range, addresses: &mut [usize], reset: Reset) -> Result<usize> {
+        if addresses.is_empty() {
+            return Err(Error::Invalid);
+        }
+        let mut sink = crate::sink::Addresses::new(addresses);
+        self.list(range, reset, &mut sink)?;
+        Ok(sink.count)
+    }
+
+    /// Makes the pages of a range clean. Writes since the last [`get`](Watcher::get) are forgotten: to list and forget in one
+    /// step is [`Reset::Yes`]. Errors as `get`. As `ResetWriteWatch`.
+    pub fn reset(&self, range: Range) -> Result<()> {
+        let span = range.pages()?;
+        let state = self.read()?;
+        state.clear(state.record_around(span)?, span)
+    }
+
+    pub(crate) fn read(&self) -> Result<RwLockReadGuard<'_, State>> {
+        let state = self.inner.state.read().unwrap_or_else(|poisoned| poisoned.into_inner());
+        if state.process == process_id() {
+            return Ok(state);
+        }
+        drop(state);
+        drop(self.write()?);
+        Ok(self.inner.state.read().unwrap_or_else(|poisoned| poisoned.into_inner()))
+    }
+
+    pub(crate) fn write(&self) -> Result<RwLockWriteGuard<'_, State>> {
+        let mut state = self.inner.lock();
+        state.restart_in_child()?;
+        Ok(state)
+    }
+
+    fn add(&self, mut record: Record, arm: impl FnOnce(&State) -> Result<()>) -> Result<Region> {
+        let mut state = self.write()?;
+        let span = record.span;
+        if state.overlaps(span) {
+            return Err(Error::Busy);
+        }
+        state.engine.attach(&mut record)?;
+        state.records.insert(span.start, record);
+        if let Err(error) = arm(&state) {
+            state.remove(span.start);
+            return Err(error);
+        }
+        Ok(Region::new(self.clone(), span))
+    }
+}
+
+impl Inner {
+    pub fn lock(&self) -> RwLockWriteGuard<'_, State> {
+        self.state.write().unwrap_or_else(|poisoned| poisoned.into_inner())
+    }
+}
+
+impl State {
+    /// The region that contains the whole span.
+    pub fn record_around(&self, span: Span) -> Result<&Record> {
+        let (_, record) = self.records.range(..=span.start).next_back().ok_or(Error::NotWatched)?;
+        if record.span.contains(span) { Ok(record) } else { Err(Error::NotWatched) }
+    }
+
+    /// The regions that meet a span, ascending.
+    pub fn records_within(&self, span: Span) -> impl Iterator<Item = &Record> {
+        let first = self.records.range(..=span.start).next_back().map_or(span.start, |(start, _)| *start);
+        self.records.range(first..span.end).map(|(_, record)| record).filter(move |record| record.span.end > span.start)
+    }
+
+    /// Stops watching a region; its memory stays.
+    pub fn remove(&mut self, base: usize) -> Option<Record> {
+        let record = self.records.remove(&base)?;
+        self.engine.detach(&record);
+        Some(record)
+    }
+
+    fn overlaps(&self, span: Span) -> bool {
+        self.records.range(..span.end).next_back().is_some_and(|(_, record)| record.span.end > span.start)
+    }
+
+    /// What a child of fork has inherited acts on its parent, or on nothing.
+    fn restart_in_child(&mut self) -> Result<()> {
+        if self.process == process_id() {
+            return Ok(());
+        }
+        self.engine.restart()?;
+        for record in self.records.values_mut() {
+            // Memory that the parent has unmapped meanwhile, in a region of its own, cannot be watched; it stays latched.
+            let _ = self.engine.attach(record);
+            let parts: Vec<Span> = record.armed_parts(record.span).collect();
+            for part in parts {
+                let _ = self.engine.arm(record, part);
+                record.latch(part);
+            }
+        }
+        self.process = process_id();
+        Ok(())
+    }
+}

@@ -1,0 +1,32 @@
+//! The same tests for every mechanism: each takes a watcher and must hold whoever notices the writes.
+#![cfg(target_os = "linux")]
+
+mod child;
+mod environment;
+mod fork;
+mod handlers;
+mod kernel;
+mod limits;
+mod memory;
+mod model;
+mod shadow;
+mod traps;
+mod windows;
+
+use ntux_watch::{Mechanism, Watcher};
+
+/// A watcher of each mechanism that works here. Which of them must work is a test of its own (`environment`).
+/// From the first call on the whole program is killed with `SIGALRM` if it takes five minutes: then something hangs.
+fn watchers() -> impl Iterator<Item = Watcher> {
+    const MINUTES: u32 = 5;
+    static WATCHDOG: std::sync::Once = std::sync::Once::new();
+    // SAFETY: sets a timer and nothing else.
+    WATCHDOG.call_once(|| _ = unsafe { libc::alarm(60 * MINUTES) });
+    Mechanism::ALL.into_iter().filter_map(|mechanism| {
+        let watcher = Watcher::with(mechanism);
+        if let Err(error) = &watcher {
+            println!("{} is skipped: {error}", mechanism.name());
+        }
+        watcher.ok()
+    })
+}
