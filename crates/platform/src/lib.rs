@@ -1,6 +1,6 @@
 //! What ntux needs from the operating system, and nothing above it.
 //!
-//! Two things are named here and nowhere else: the kernel's calls ([`futex`], [`memory`], [`clock`], [`liveness`],
+//! Two things are named here and nowhere else: the kernel's calls ([`futex`], [`kernel_futex`], [`memory`], [`clock`], [`liveness`],
 //! [`robust`]) and the processor's atomics ([`atomic`]). A model checker takes over by replacing this crate's
 //! [`atomic`] and [`futex`] (feature `explore`); everything above stays as it ships.
 
@@ -11,6 +11,7 @@ pub mod clock;
 #[cfg(feature = "explore")]
 pub mod explore;
 pub mod futex;
+pub mod kernel_futex;
 pub mod liveness;
 pub mod memory;
 mod path;
@@ -22,7 +23,8 @@ pub mod without;
 /// The system's error numbers that results are made of.
 pub mod error {
     pub use libc::{
-        EBADF, EINTR, EINVAL, EIO, EMFILE, ENFILE, ENOMEM, ENOSYS, ENOTTY, EOVERFLOW, EOWNERDEAD, EPERM, ETIMEDOUT,
+        EAGAIN, EBADF, EFAULT, EINTR, EINVAL, EIO, EMFILE, ENFILE, ENOMEM, ENOSYS, ENOTTY, EOPNOTSUPP, EOVERFLOW,
+        EOWNERDEAD, EPERM, ETIMEDOUT,
     };
 }
 

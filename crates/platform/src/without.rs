@@ -1,7 +1,7 @@
 //! Leaving out what the system offers: so that what is done without it can be tried, by tests and by users in doubt.
 //!
-//! `NTUX_WITHOUT` is a list of names, separated by commas: `robust_list`, `wipe_on_fork`, `memfd_noexec_seal`. Unknown names
-//! mean nothing.
+//! `NTUX_WITHOUT` is a list of names, separated by commas: `robust_list`, `wipe_on_fork`, `memfd_noexec_seal`,
+//! `futex_waitv`. Unknown names mean nothing.
 
 use core::ffi::CStr;
 
@@ -14,6 +14,8 @@ pub enum Feature {
     WipeOnFork,
     /// Shared memory that can never be executed; without it, ordinary shared memory.
     NoExecSeal,
+    /// Sleeping on several words; without it, what needs it is refused.
+    FutexWaitv,
 }
 
 impl Feature {
@@ -23,6 +25,7 @@ impl Feature {
             Feature::RobustList => "robust_list",
             Feature::WipeOnFork => "wipe_on_fork",
             Feature::NoExecSeal => "memfd_noexec_seal",
+            Feature::FutexWaitv => "futex_waitv",
         }
     }
 
