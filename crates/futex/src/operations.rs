@@ -76,7 +76,7 @@ fn wait_mixed<'a>(
     lines: impl Iterator<Item = Line<'a>> + Clone,
     deadline: Deadline,
 ) -> Result<usize> {
-    let mut shared = Vector::new();
+    let mut shared = Vector::default();
     shared.push(OWN, Entry::NOWHERE)?;
     for (index, &entry) in entries.iter().enumerate().filter(|(_, entry)| !is_private(entry)) {
         shared.add(index, entry)?;

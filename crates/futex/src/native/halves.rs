@@ -31,7 +31,7 @@ pub fn entries(expected: Expected) -> [Entry; 2] {
 
 /// Waits for a futex of 64 bits.
 pub fn wait(expected: Expected, deadline: Deadline) -> Result<()> {
-    let mut vector = Vector::new();
+    let mut vector = Vector::default();
     vector.add(0, expected)?;
     vector.wait(deadline).map(drop).map_err(Error::from_errno)
 }

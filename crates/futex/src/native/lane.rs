@@ -99,7 +99,7 @@ mod tests {
             // SAFETY: nobody reads the word.
             let futex = unsafe { Futex::at(0x1000 + offset, bits_of, Scope::Shared) }.expect("aligned");
             let lane = Lane::of(futex);
-            assert_eq!(lane.word as usize, 0x1000);
+            assert_eq!(lane.word, 0x1000);
             assert_eq!(bits & lane.bit, 0);
             bits |= lane.bit;
             let value = match size {

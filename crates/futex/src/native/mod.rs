@@ -54,12 +54,14 @@ pub struct Vector {
     length: usize,
 }
 
-impl Vector {
-    /// A vector without entries.
-    pub fn new() -> Vector {
+impl Default for Vector {
+    /// No entries.
+    fn default() -> Vector {
         Vector { entries: [Entry::NOWHERE; VECTOR_MAX], origin: [0; VECTOR_MAX], length: 0 }
     }
+}
 
+impl Vector {
     /// Adds the futex that stands at `index` in the caller's list.
     ///
     /// Errors: `Refused` for 8 and 16 bits, since the kernel's vectors have no bitsets: a sleeper would take the wakes of
@@ -108,7 +110,7 @@ impl Vector {
 
 /// Waits for one of several futexes; which one.
 pub fn wait_any(entries: &[Expected], deadline: Deadline) -> Result<usize> {
-    let mut vector = Vector::new();
+    let mut vector = Vector::default();
     entries.iter().enumerate().try_for_each(|(index, &expected)| vector.add(index, expected))?;
     vector.wait(deadline).map_err(Error::from_errno)
 }

@@ -97,7 +97,6 @@ impl Monitor {
         self.states.retain(|state| state.progress[thread] == Progress::Done(outcome));
         let forgotten = |mut state: State| {
             state.progress[thread] = Progress::Idle;
-            state.model.leave(thread);
             state
         };
         self.states = self.states.drain().map(forgotten).collect();
@@ -192,7 +191,8 @@ impl State {
         };
         let mut steps = Vec::new();
         if let Some(entry) = self.model.taken(thread) {
-            steps.push(self.done(thread, Outcome::Woken(entry)));
+            let woken = Progress::Done(Outcome::Woken(entry));
+            steps.push(self.with(thread, woken, |model| model.leave(thread)));
         }
         if let Some(&(futex, _)) = entries.get(arrived) {
             let next = Progress::Waiting { arrived: arrived + 1, checked };

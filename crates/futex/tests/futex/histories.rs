@@ -13,7 +13,7 @@ use crate::sleepers::{ANY, after, watchdog};
 
 const FUTEXES: usize = 2;
 /// Histories of each kind.
-const COUNT: u64 = 60;
+const COUNT: u64 = 25;
 
 /// Reproducible random numbers (splitmix64).
 struct Random(u64);
