@@ -77,10 +77,12 @@ fn requeue(from: (Size, Scope), to: (Size, Scope)) -> Exactness {
     let (Ok(one), Ok(other)) = (futex(from), futex(to)) else { return Refused("no such futex") };
     match (Mechanism::of(from.1), Mechanism::of(to.1)) {
         (Mechanism::Table, Mechanism::Table) => Exact,
-        (Mechanism::Native, Mechanism::Native) if can_move(one, other) && from.0 == Size::Bits32 => Exact,
-        (Mechanism::Native, Mechanism::Native) if can_move(one, other) => {
-            Approximate("the second half is compared just before the waiters are moved, not in the same step")
-        }
+        (Mechanism::Native, Mechanism::Native) if can_move(one, other) => match from.0 {
+            Size::Bits64 => Approximate("one half is compared just before the waiters are moved; the kernel's order"),
+            _ => {
+                Approximate("who is moved keeps its age, and its place, if the kernel's hash of both words is the same")
+            }
+        },
         _ => Approximate("those who would be moved are woken instead"),
     }
 }

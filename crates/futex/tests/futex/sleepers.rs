@@ -25,10 +25,13 @@ pub fn after(time: Duration) -> Deadline {
     Deadline::Monotonic(now.tv_sec as u64 * 1_000_000_000 + now.tv_nsec as u64 + time.as_nanos() as u64)
 }
 
+/// The number of a thread, and how its wait ended.
+type Ended = (usize, Result<usize>);
+
 /// Threads that wait, each known by a number, in the order in which they end.
 pub struct Sleepers<'scope, 'env> {
     scope: &'scope Scope<'scope, 'env>,
-    ended: (Sender<(usize, Result<usize>)>, Receiver<(usize, Result<usize>)>),
+    ended: (Sender<Ended>, Receiver<Ended>),
     threads: Vec<ScopedJoinHandle<'scope, ()>>,
 }
 
@@ -53,7 +56,7 @@ impl<'scope, 'env> Sleepers<'scope, 'env> {
         let thread: &'static AtomicU32 = Box::leak(Box::default());
         self.threads.push(self.scope.spawn(move || {
             // SAFETY: a call without arguments.
-            thread.store(unsafe { libc::syscall(libc::SYS_gettid) } as u32, Ordering::SeqCst);
+            thread.store(unsafe { libc::gettid() } as u32, Ordering::SeqCst);
             let result = wait();
             ended.send((number, result)).expect("the test listens");
         }));
@@ -64,7 +67,7 @@ impl<'scope, 'env> Sleepers<'scope, 'env> {
     }
 
     /// The next one that ended, and how.
-    pub fn next(&self) -> (usize, Result<usize>) {
+    pub fn next(&self) -> Ended {
         self.ended.1.recv_timeout(Duration::from_secs(60)).expect("a thread that was woken ends")
     }
 
