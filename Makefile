@@ -23,7 +23,7 @@ SCRIBBLE := --seconds $(SECONDS) --seed $(SEED)
 DEMO_CFLAGS := -std=gnu11 -O2 -Wall -Wextra -Werror
 
 # What is checked for other systems: everything that is not about the Linux device.
-LIBRARIES := ntux-platform ntux-sync ntux ntux-capi
+LIBRARIES := ntux-platform ntux-futex ntux-sync ntux ntux-capi
 OTHER_TARGETS := aarch64-unknown-linux-gnu aarch64-apple-darwin
 
 -include crates/capi/install.mk

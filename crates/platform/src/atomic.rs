@@ -151,10 +151,30 @@ impl Flag {
     }
 }
 
-/// Every access before it is over, for every thread, before any access after it.
+/// A full barrier: every access before it is over, for every thread, before any access after it.
 #[inline(always)]
 pub fn fence() {
     core_atomic::fence(Ordering::SeqCst);
+}
+
+/// Loads a word of 1, 2, 4 or 8 bytes that belongs to the program, not to the library.
+///
+/// # Safety
+/// The word must be aligned to its size and readable. Whoever writes it meanwhile must do so atomically.
+#[inline(always)]
+pub unsafe fn load_foreign(address: usize, bytes: usize) -> u64 {
+    #[cfg(feature = "explore")]
+    explore::step(Access::Load(address));
+    let pointer = core::ptr::with_exposed_provenance_mut::<u8>(address);
+    // SAFETY: aligned and readable, says the caller; every writer is atomic, so this is no data race.
+    unsafe {
+        match bytes {
+            1 => core_atomic::AtomicU8::from_ptr(pointer).load(Ordering::SeqCst).into(),
+            2 => core_atomic::AtomicU16::from_ptr(pointer.cast()).load(Ordering::SeqCst).into(),
+            4 => core_atomic::AtomicU32::from_ptr(pointer.cast()).load(Ordering::SeqCst).into(),
+            _ => core_atomic::AtomicU64::from_ptr(pointer.cast()).load(Ordering::SeqCst),
+        }
+    }
 }
 
 /// The value of a [`Word128`].

@@ -1,7 +1,8 @@
 //! What ntux needs from the operating system, and nothing above it.
 //!
-//! Two things are named here and nowhere else: the kernel's calls ([`futex`], [`memory`], [`clock`], [`liveness`],
-//! [`robust`]; for write watches [`protection`], `userfault`, `pagemap`, `mappings`, `segv`) and the processor's atomics ([`atomic`]). A model checker takes over by replacing this crate's
+//! Two things are named here and nowhere else: the kernel's calls ([`futex`], [`kernel_futex`], [`memory`], [`clock`],
+//! [`liveness`], [`robust`]; for write watches [`protection`], `userfault`, `pagemap`, `mappings`, `segv`) and the
+//! processor's atomics ([`atomic`]). A model checker takes over by replacing this crate's
 //! [`atomic`] and [`futex`] (feature `explore`); everything above stays as it ships.
 
 #![allow(clippy::disallowed_types, clippy::disallowed_methods, reason = "this is the place for them")]
@@ -12,6 +13,7 @@ pub mod clock;
 pub mod explore;
 pub mod fork;
 pub mod futex;
+pub mod kernel_futex;
 pub mod liveness;
 #[cfg(target_os = "linux")]
 pub mod mappings;
@@ -34,8 +36,8 @@ pub mod without;
 /// The system's error numbers that results are made of.
 pub mod error {
     pub use libc::{
-        EBADF, EBUSY, EFAULT, EINTR, EINVAL, EIO, EMFILE, ENFILE, ENOMEM, ENOSYS, ENOTTY, EOPNOTSUPP, EOVERFLOW,
-        EOWNERDEAD, EPERM, ETIMEDOUT,
+        EAGAIN, EBADF, EBUSY, EFAULT, EINTR, EINVAL, EIO, EMFILE, ENFILE, ENOMEM, ENOSYS, ENOTTY, EOPNOTSUPP,
+        EOVERFLOW, EOWNERDEAD, EPERM, ETIMEDOUT,
     };
 }
 

@@ -63,13 +63,13 @@ pub fn word_wiped_on_fork() -> Option<&'static Word64> {
 }
 
 #[cfg(target_os = "linux")]
-fn wipe_on_fork(page: *mut libc::c_void, length: usize) -> bool {
+pub(crate) fn wipe_on_fork(page: *mut libc::c_void, length: usize) -> bool {
     // SAFETY: advice about a mapping of our own.
     unsafe { libc::madvise(page, length, libc::MADV_WIPEONFORK) == 0 }
 }
 
 #[cfg(target_os = "macos")]
-fn wipe_on_fork(page: *mut libc::c_void, length: usize) -> bool {
+pub(crate) fn wipe_on_fork(page: *mut libc::c_void, length: usize) -> bool {
     const VM_INHERIT_ZERO: libc::c_int = 3;
     unsafe extern "C" {
         fn minherit(address: *mut libc::c_void, length: usize, inherit: libc::c_int) -> libc::c_int;

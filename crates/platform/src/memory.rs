@@ -65,6 +65,27 @@ impl Drop for Mapping {
     }
 }
 
+/// `length` zero bytes for this process, never unmapped, of which a forked child finds only zeros again. None without
+/// memory, or where the system cannot wipe (Linux before 4.14).
+pub fn wiped_on_fork(length: usize) -> Option<NonNull<u8>> {
+    if crate::without::Feature::WipeOnFork.is_left_out() {
+        return None;
+    }
+    let protection = libc::PROT_READ | libc::PROT_WRITE;
+    let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE;
+    // SAFETY: a fresh mapping at an address of the kernel's choice replaces nothing.
+    let base = unsafe { libc::mmap(core::ptr::null_mut(), length, protection, flags, -1, 0) };
+    if base == libc::MAP_FAILED {
+        return None;
+    }
+    if !crate::liveness::wipe_on_fork(base, length) {
+        // SAFETY: mapped just now, and nobody knows of it.
+        unsafe { libc::munmap(base, length) };
+        return None;
+    }
+    NonNull::new(base.cast())
+}
+
 /// A new anonymous shared file of `length` zero bytes, close-on-exec, which can never change its size: a mapping of it
 /// cannot fault.
 #[cfg(target_os = "linux")]

@@ -1,7 +1,7 @@
 //! Leaving out what the system offers: so that what is done without it can be tried, by tests and by users in doubt.
 //!
 //! `NTUX_WITHOUT` is a list of names, separated by commas: `robust_list`, `wipe_on_fork`, `memfd_noexec_seal`,
-//! `userfaultfd`, `pagemap_scan`. Unknown names mean nothing.
+//! `userfaultfd`, `pagemap_scan`, `futex_waitv`. Unknown names mean nothing.
 
 use core::ffi::CStr;
 
@@ -18,6 +18,8 @@ pub enum Feature {
     Userfaultfd,
     /// The kernel lists which pages were written (Linux 6.7); without it a thread of the program keeps the list.
     PagemapScan,
+    /// Sleeping on several words; without it, what needs it is refused.
+    FutexWaitv,
 }
 
 impl Feature {
@@ -29,6 +31,7 @@ impl Feature {
             Feature::NoExecSeal => "memfd_noexec_seal",
             Feature::Userfaultfd => "userfaultfd",
             Feature::PagemapScan => "pagemap_scan",
+            Feature::FutexWaitv => "futex_waitv",
         }
     }
 

@@ -1,0 +1,106 @@
+//! Which word, of which size, in which scope.
+
+use std::marker::PhantomData;
+
+use ntux_platform::atomic::load_foreign;
+use ntux_platform::kernel_futex::Scope;
+
+use crate::word::Word;
+use crate::{Error, Result, Size};
+
+/// A word of the program that can be waited for. Two futexes meet if they are the same word in size and scope.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub struct Futex<'a> {
+    address: usize,
+    size: Size,
+    scope: Scope,
+    word: PhantomData<&'a ()>,
+}
+
+impl<'a> Futex<'a> {
+    /// A word that threads of this process wait for, known by its address.
+    pub fn private<W: Word>(word: &'a W) -> Futex<'a> {
+        Futex {
+            address: core::ptr::from_ref(word).expose_provenance(),
+            size: W::SIZE,
+            scope: Scope::Private,
+            word: PhantomData,
+        }
+    }
+
+    /// A word that every process waits for that maps its memory.
+    pub fn shared<W: Word>(word: &'a W) -> Futex<'a> {
+        Futex { scope: Scope::Shared, ..Futex::private(word) }
+    }
+
+    /// The word at an address.
+    ///
+    /// Errors: `Invalid` if it is not aligned to its size; `Fault` if no memory can ever be there.
+    ///
+    /// # Safety
+    /// As long as `'a`, whoever waits for it, or compares it for a requeue, must be able to read the word, and everybody must
+    /// write it atomically. To wake it the memory need not be there any more.
+    pub unsafe fn at(address: usize, size: Size, scope: Scope) -> Result<Futex<'a>> {
+        /// Above it is the kernel, on every processor that we run on.
+        const END: usize = 1 << 56;
+        if !address.is_multiple_of(size.bytes()) {
+            return Err(Error::Invalid);
+        }
+        if address == 0 || address >= END {
+            return Err(Error::Fault);
+        }
+        Ok(Futex { address, size, scope, word: PhantomData })
+    }
+
+    /// Where the word is.
+    pub fn address(self) -> usize {
+        self.address
+    }
+
+    /// How many bits it has.
+    pub fn size(self) -> Size {
+        self.size
+    }
+
+    /// Who may wait for it.
+    pub fn scope(self) -> Scope {
+        self.scope
+    }
+
+    /// What the word holds.
+    #[inline(always)]
+    pub(crate) fn load(self) -> u64 {
+        // SAFETY: aligned, readable and written atomically: that is what the reference, or the caller of `at`, vouches for.
+        unsafe { load_foreign(self.address, self.size.bytes()) }
+    }
+}
+
+/// A futex and what its word is expected to hold.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Expected<'a> {
+    futex: Futex<'a>,
+    value: u64,
+}
+
+impl<'a> Expected<'a> {
+    /// Errors: `Invalid` if the word cannot hold the value.
+    pub fn new(futex: Futex<'a>, value: u64) -> Result<Expected<'a>> {
+        if futex.size.can_hold(value) { Ok(Expected { futex, value }) } else { Err(Error::Invalid) }
+    }
+
+    /// The futex.
+    pub fn futex(self) -> Futex<'a> {
+        self.futex
+    }
+
+    /// What is expected.
+    pub fn value(self) -> u64 {
+        self.value
+    }
+
+    /// Whether the word holds it.
+    #[inline(always)]
+    pub(crate) fn holds(self) -> bool {
+        self.futex.load() == self.value
+    }
+}

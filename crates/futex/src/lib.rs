@@ -1,0 +1,51 @@
+//! Futexes of 8, 16, 32 and 64 bits: wait, wake, wait for one of up to 128, requeue between all kinds; private or shared,
+//! with absolute deadlines on either clock, bitsets and exact counts.
+//!
+//! The kernel has futexes of 32 bits only, and moves waiters between equal ones only. Here every [`Futex`] is served by the
+//! best [`Mechanism`] for its scope: private ones by a wait table in user space ([`table`]), shared ones by what can be made
+//! of the kernel's calls ([`native`]). [`capability`] tells what is exact, and what is not.
+//!
+//! ```
+//! use ntux_futex::{Deadline, Expected, Futex};
+//! use std::sync::atomic::{AtomicU8, AtomicU64};
+//!
+//! let (door, bell) = (AtomicU8::new(0), AtomicU64::new(7));
+//! let either = [Expected::new(Futex::private(&door), 0)?, Expected::new(Futex::private(&bell), 7)?];
+//! std::thread::scope(|scope| {
+//!     scope.spawn(|| while ntux_futex::wake(Futex::private(&bell), 1, ntux_futex::MATCH_ANY) == Ok(0) {});
+//!     assert_eq!(ntux_futex::wait_any(&either, Deadline::Never), Ok(1));
+//! });
+//! # Ok::<(), ntux_futex::Error>(())
+//! ```
+//!
+//! # Two sides of one futex
+//! Whoever waits and whoever wakes must mean the same word, size and scope, and both must call this library: a private futex
+//! does not meet the kernel's own calls on the same word unless the process chose [`Mechanism::Native`]. One process must have
+//! one copy of this library.
+//!
+//! # Signals, fork
+//! [`wake`] and [`requeue`] may be called from signal handlers, and so may the waits once the thread has waited before. A
+//! forked child finds no waiters of its parent.
+
+mod capability;
+mod error;
+mod futex;
+mod mechanism;
+pub mod native;
+mod operations;
+pub mod planted;
+mod private;
+mod size;
+pub mod spec;
+pub mod table;
+mod word;
+
+pub use capability::{Exactness, Operation, capability};
+pub use error::{Error, Result};
+pub use futex::{Expected, Futex};
+pub use mechanism::Mechanism;
+pub use ntux_platform::clock::Deadline;
+pub use ntux_platform::kernel_futex::{MATCH_ANY, Scope, VECTOR_MAX};
+pub use operations::{requeue, wait, wait_any, wake};
+pub use size::Size;
+pub use word::Word;

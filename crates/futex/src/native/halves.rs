@@ -1,0 +1,37 @@
+//! Futexes of 64 bits, as two words of 32 that are waited for together.
+//!
+//! A waiter sleeps on both halves with `futex_waitv`, the one at the lower address first; a waker wakes that one, always. The
+//! other half is there to be compared only; nobody wakes it.
+//!
+//! * O-halves: no wake is lost. Let a waiter expect V, and a waker store V' and wake. If the first half differs, the kernel
+//!   either sees it when it compares that half, or had queued the waiter there before, and the wake finds it. If only the
+//!   second half differs, the kernel either sees it when it compares that half, or the store came later: then the waiter
+//!   was queued at the first half since even longer, and the wake finds it. The first half must be the first entry.
+//!
+//! One waiter is queued once where wakes go, so counts are exact. Without `futex_waitv` (before Linux 5.16) the kernel has
+//! nothing to compare 64 bits with: `Refused`.
+
+use ntux_platform::clock::Deadline;
+use ntux_platform::kernel_futex::Entry;
+
+use super::{Vector, address};
+use crate::{Error, Expected, Result};
+
+/// Both halves, the one to be woken first.
+pub fn entries(expected: Expected) -> [Entry; 2] {
+    let futex = expected.futex();
+    let bytes = expected.value().to_ne_bytes();
+    let half = |index: usize| {
+        let value = [bytes[4 * index], bytes[4 * index + 1], bytes[4 * index + 2], bytes[4 * index + 3]];
+        let expected = u32::from_ne_bytes(value);
+        Entry { address: address(futex).wrapping_add(index), expected, scope: futex.scope() }
+    };
+    [half(0), half(1)]
+}
+
+/// Waits for a futex of 64 bits.
+pub fn wait(expected: Expected, deadline: Deadline) -> Result<()> {
+    let mut vector = Vector::default();
+    vector.add(0, expected)?;
+    vector.wait(deadline).map(drop).map_err(Error::from_errno)
+}

@@ -1,0 +1,113 @@
+//! Futexes of 8 and 16 bits, as lanes of the 32-bit word around them.
+//!
+//! A waiter sleeps on the whole word, with a bitset that has one bit for its lane; a waker wakes with that bit. So counts
+//! and order are the kernel's, and neighbours are never woken.
+//!
+//! No wake is lost: the waker's store comes before its call. A waiter that the kernel had queued before the store is found by
+//! its bit; for one that it queues after, the word differs.
+//!
+//! The kernel compares the whole word, so a change of a neighbour makes it refuse; then the lane is compared again. A
+//! waiter whose neighbours never rest would not fall asleep: after [`RETRIES`] refusals it rests a moment before the next
+//! attempt. It has not arrived in the queue then, which a wake cannot tell from coming a moment later.
+
+use std::time::Duration;
+
+use ntux_platform::clock::Deadline;
+use ntux_platform::error::EAGAIN;
+use ntux_platform::kernel_futex;
+
+use crate::{Error, Expected, Futex, Result};
+
+/// Refusals in a row before a waiter rests.
+const RETRIES: u32 = 64;
+/// How long it rests; about as long as so many refusals take.
+const REST: Duration = Duration::from_micros(50);
+
+/// Where a small futex lies in the word around it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Lane {
+    word: usize,
+    shift: u32,
+    ones: u32,
+    bit: u32,
+}
+
+impl Lane {
+    /// The lane of a futex of 8 or 16 bits.
+    pub fn of(futex: Futex) -> Lane {
+        let (bytes, bits) = (futex.size().bytes(), futex.size().bits());
+        let offset = futex.address() % 4;
+        let place = if cfg!(target_endian = "little") { offset } else { 4 - bytes - offset };
+        // Bits 0 to 3 for bytes, 4 and 5 for halfwords.
+        let bit = if bytes == 1 { offset } else { 4 + offset / 2 };
+        Lane { word: futex.address() - offset, shift: place as u32 * 8, ones: (1 << bits) - 1, bit: 1 << bit }
+    }
+
+    /// The word around it.
+    pub fn word(self) -> *const u32 {
+        core::ptr::with_exposed_provenance(self.word)
+    }
+
+    /// Its bit in a bitset.
+    pub fn bit(self) -> u32 {
+        self.bit
+    }
+
+    /// What the lane holds if the word holds `whole`.
+    fn of_whole(self, whole: u32) -> u32 {
+        whole >> self.shift & self.ones
+    }
+}
+
+/// Waits for a futex of 8 or 16 bits.
+pub fn wait(expected: Expected, deadline: Deadline) -> Result<()> {
+    let lane = Lane::of(expected.futex());
+    for attempt in 1u32.. {
+        // SAFETY: the aligned word around a readable one lies in the same page, so it is readable too. Its other lanes are
+        // other words of the program, which writes futex words atomically.
+        let whole = unsafe { ntux_platform::atomic::load_foreign(lane.word, 4) } as u32;
+        if u64::from(lane.of_whole(whole)) != expected.value() {
+            return Err(Error::Differs);
+        }
+        match kernel_futex::wait(lane.word(), whole, lane.bit, expected.futex().scope(), deadline) {
+            Ok(()) => return Ok(()),
+            // The kernel says so before it looks at the clock.
+            Err(EAGAIN) if deadline.passed() => {
+                return Err(if expected.holds() { Error::TimedOut } else { Error::Differs });
+            }
+            Err(EAGAIN) if attempt.is_multiple_of(RETRIES) => std::thread::sleep(REST),
+            Err(EAGAIN) => {}
+            Err(error) => return Err(Error::from_errno(error)),
+        }
+    }
+    Err(Error::Interrupted)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Size;
+    use ntux_platform::kernel_futex::Scope;
+
+    #[test]
+    fn every_lane_has_a_bit_of_its_own_and_finds_its_value() {
+        let bytes = [0x11u8, 0x22, 0x33, 0x44];
+        let whole = u32::from_ne_bytes(bytes);
+        let mut bits = 0;
+        for (size, offset) in [(1, 0), (1, 1), (1, 2), (1, 3), (2, 0), (2, 2)] {
+            let bits_of = if size == 1 { Size::Bits8 } else { Size::Bits16 };
+            // SAFETY: nobody reads the word.
+            let futex = unsafe { Futex::at(0x1000 + offset, bits_of, Scope::Shared) }.expect("aligned");
+            let lane = Lane::of(futex);
+            assert_eq!(lane.word, 0x1000);
+            assert_eq!(bits & lane.bit, 0);
+            bits |= lane.bit;
+            let value = match size {
+                1 => u32::from(bytes[offset]),
+                _ => u32::from(u16::from_ne_bytes([bytes[offset], bytes[offset + 1]])),
+            };
+            assert_eq!(lane.of_whole(whole), value, "{size} bytes at {offset}");
+        }
+        assert_eq!(bits.count_ones(), 6);
+    }
+}

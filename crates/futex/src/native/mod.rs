@@ -1,0 +1,147 @@
+//! The kernel's futexes, and what can be made of them for other sizes.
+//!
+//! | size | wait | wake |
+//! | --- | --- | --- |
+//! | 8, 16 | on the 32-bit word around it, with one bit of the bitset for each place in the word ([`lane`]) | with that bit |
+//! | 32 | the kernel's own | the kernel's own |
+//! | 64 | on both halves with `futex_waitv` ([`halves`]) | the half at the lower address |
+//!
+//! All of this meets other users of the kernel's calls, in other processes too. Futexes of different sizes that overlap
+//! are one futex to the kernel and can take each other's wakes; in the wait table and in a domain they never do.
+
+pub mod halves;
+pub mod lane;
+
+use ntux_platform::clock::Deadline;
+use ntux_platform::kernel_futex::{self, Entry, MATCH_ANY};
+
+use crate::{Error, Expected, Futex, Result, Size, VECTOR_MAX};
+use lane::Lane;
+
+/// Waits for one futex.
+pub fn wait(expected: Expected, mask: u32, deadline: Deadline) -> Result<()> {
+    let futex = expected.futex();
+    match futex.size() {
+        Size::Bits32 => {
+            let value = expected.value() as u32;
+            let ended = kernel_futex::wait(address(futex), value, mask, futex.scope(), deadline);
+            ended.map_err(Error::from_errno)
+        }
+        _ if mask != MATCH_ANY => Err(Error::Refused),
+        Size::Bits8 | Size::Bits16 => lane::wait(expected, deadline),
+        Size::Bits64 => halves::wait(expected, deadline),
+    }
+}
+
+/// Wakes at most `count` of those who wait for one futex.
+pub fn wake(futex: Futex, count: u32, mask: u32) -> Result<u32> {
+    let (address, mask) = match futex.size() {
+        Size::Bits32 => (address(futex), mask),
+        _ if mask != MATCH_ANY => return Err(Error::Refused),
+        Size::Bits8 | Size::Bits16 => {
+            let lane = Lane::of(futex);
+            (lane.word(), lane.bit())
+        }
+        Size::Bits64 => (address(futex), MATCH_ANY),
+    };
+    kernel_futex::wake(address, count, mask, futex.scope()).map_err(Error::from_errno)
+}
+
+/// The kernel's vector for some futexes, and which of them each of its entries stands for.
+pub struct Vector {
+    entries: [Entry; VECTOR_MAX],
+    origin: [u8; VECTOR_MAX],
+    length: usize,
+}
+
+impl Default for Vector {
+    /// No entries.
+    fn default() -> Vector {
+        Vector { entries: [Entry::NOWHERE; VECTOR_MAX], origin: [0; VECTOR_MAX], length: 0 }
+    }
+}
+
+impl Vector {
+    /// Adds the futex that stands at `index` in the caller's list.
+    ///
+    /// Errors: `Refused` for 8 and 16 bits, since the kernel's vectors have no bitsets: a sleeper would take the wakes of
+    /// its neighbours. Also when there are more entries than the kernel takes; 64 bits need two.
+    pub fn add(&mut self, index: usize, expected: Expected) -> Result<()> {
+        let futex = expected.futex();
+        match futex.size() {
+            Size::Bits8 | Size::Bits16 => Err(Error::Refused),
+            Size::Bits32 => {
+                let expected = expected.value() as u32;
+                self.push(index, Entry { address: address(futex), expected, scope: futex.scope() })
+            }
+            Size::Bits64 => halves::entries(expected).into_iter().try_for_each(|half| self.push(index, half)),
+        }
+    }
+
+    /// Adds a word that the caller itself sleeps on.
+    pub fn push(&mut self, index: usize, entry: Entry) -> Result<()> {
+        let place = self.entries.get_mut(self.length).ok_or(Error::Refused)?;
+        *place = entry;
+        self.origin[self.length] = index as u8;
+        self.length += 1;
+        Ok(())
+    }
+
+    /// The same, with another first entry.
+    pub fn with_first(&self, entry: Entry) -> Vector {
+        let mut vector = Vector { ..*self };
+        vector.entries[0] = entry;
+        vector
+    }
+
+    /// Whether the kernel has vectors.
+    pub fn is_possible() -> bool {
+        kernel_futex::has_wait_any()
+    }
+
+    /// Sleeps until one is woken; the index that it was added with.
+    pub fn wait(&self, deadline: Deadline) -> core::result::Result<usize, i32> {
+        if !Vector::is_possible() {
+            return Err(ntux_platform::error::ENOSYS);
+        }
+        kernel_futex::wait_any(&self.entries[..self.length], deadline).map(|woken| self.origin[woken].into())
+    }
+}
+
+/// Waits for one of several futexes; which one.
+pub fn wait_any(entries: &[Expected], deadline: Deadline) -> Result<usize> {
+    let mut vector = Vector::default();
+    entries.iter().enumerate().try_for_each(|(index, &expected)| vector.add(index, expected))?;
+    vector.wait(deadline).map_err(Error::from_errno)
+}
+
+/// Whether [`requeue`] can move a waiter, instead of waking it.
+pub fn can_move(from: Futex, to: Futex) -> bool {
+    from.scope() == to.scope() && [from, to].iter().all(|futex| futex.size() >= Size::Bits32)
+}
+
+/// Wakes and moves who waits for one futex, if its word holds what is expected.
+///
+/// The kernel moves between words of 32 bits of one scope only, and compares 32 bits only. Where it cannot move, those are
+/// woken instead who were to be moved; where it cannot compare, the rest is compared just before.
+pub fn requeue(from: Expected, to: Futex, wake: u32, moved: u32) -> Result<u32> {
+    let futex = from.futex();
+    if !can_move(futex, to) {
+        return if from.holds() {
+            self::wake(futex, wake.saturating_add(moved), MATCH_ANY)
+        } else {
+            Err(Error::Differs)
+        };
+    }
+    let expected = match futex.size() {
+        Size::Bits64 if !from.holds() => return Err(Error::Differs),
+        Size::Bits64 => halves::entries(from)[0].expected,
+        _ => from.value() as u32,
+    };
+    let served = kernel_futex::requeue(address(futex), address(to), futex.scope(), wake, moved, expected);
+    served.map_err(Error::from_errno)
+}
+
+fn address(futex: Futex) -> *const u32 {
+    core::ptr::with_exposed_provenance(futex.address())
+}

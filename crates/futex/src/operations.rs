@@ -1,0 +1,157 @@
+//! The four operations, each through the mechanism that serves its futexes.
+
+use ntux_platform::clock::Deadline;
+use ntux_platform::kernel_futex::{Entry, Scope};
+
+use crate::mechanism::of_private;
+use crate::native::{self, Vector};
+use crate::private::seated;
+use crate::table::{Alone, Key, Line, Sleep, Table, Woken};
+use crate::{Error, Expected, Futex, MATCH_ANY, Result, VECTOR_MAX};
+
+/// Waits until a wake whose bitset meets `mask` reaches the futex, at most until `deadline`; not at all if its word does not
+/// hold what is expected.
+///
+/// `Ok` may also come without a wake that was meant for the caller (a futex that lived at the same address before): look at
+/// the word again. Order: by arrival; in the kernel, by priority and then by arrival.
+///
+/// Errors: `Differs` (also if the deadline has passed), `TimedOut`, `Interrupted` by a signal handler (some mechanisms go on
+/// waiting after one), `Invalid` for an empty mask, `Exhausted`, `Refused`.
+pub fn wait(expected: Expected, mask: u32, deadline: Deadline) -> Result<()> {
+    if mask == 0 {
+        return Err(Error::Invalid);
+    }
+    match table_of(expected.futex()) {
+        None => native::wait(expected, mask, deadline),
+        Some(table) => {
+            let line = core::iter::once(line(expected, mask));
+            seated(table, |seat| table.wait_any(seat, line, &Alone, deadline)).map(drop)
+        }
+    }
+}
+
+/// Wakes at most `count` of those who wait for the futex with a bitset that meets `mask`; exactly how many.
+///
+/// Never more than a look at memory if nobody waits for a private futex. Async-signal-safe.
+///
+/// Errors: `Invalid` for an empty mask; `Fault` for a shared futex without memory; `Refused` for bitsets with native futexes of
+/// other sizes than 32.
+#[inline]
+pub fn wake(futex: Futex, count: u32, mask: u32) -> Result<u32> {
+    if mask == 0 {
+        return Err(Error::Invalid);
+    }
+    match table_of(futex) {
+        None => native::wake(futex, count, mask),
+        Some(table) => Ok(table.wake(key(futex), count, mask)),
+    }
+}
+
+/// Waits until a wake reaches one of the futexes; which one. Sizes and scopes may be mixed, a futex may stand there often.
+///
+/// One wake ends one wait. Only where the kernel sleeps on several words at once (shared futexes) a second wake, of another of
+/// the futexes in the same moment, can be used up by the same wait; then the highest index is returned.
+///
+/// Errors: as [`wait`]; `Invalid` for no entries or more than [`VECTOR_MAX`]; `Refused` for shared futexes of 8 and 16 bits, for
+/// shared futexes where the kernel has no `futex_waitv`, and for more of them than it takes (64 bits count twice).
+pub fn wait_any(entries: &[Expected], deadline: Deadline) -> Result<usize> {
+    if entries.is_empty() || entries.len() > VECTOR_MAX {
+        return Err(Error::Invalid);
+    }
+    let Some(table) = of_private() else { return native::wait_any(entries, deadline) };
+    let lines = entries.iter().filter(|entry| is_private(entry)).map(|&entry| line(entry, MATCH_ANY));
+    match lines.clone().count() {
+        0 => native::wait_any(entries, deadline),
+        count if count == entries.len() => {
+            entry_of(seated(table, |seat| table.wait_any(seat, lines, &Alone, deadline))?)
+        }
+        _ => wait_mixed(table, entries, lines, deadline),
+    }
+}
+
+/// Private entries wait in the table, shared ones in the kernel, together with the thread's own word.
+fn wait_mixed<'a>(
+    table: &Table,
+    entries: &[Expected],
+    lines: impl Iterator<Item = Line<'a>> + Clone,
+    deadline: Deadline,
+) -> Result<usize> {
+    let mut shared = Vector::default();
+    shared.push(OWN, Entry::NOWHERE)?;
+    for (index, &entry) in entries.iter().enumerate().filter(|(_, entry)| !is_private(entry)) {
+        shared.add(index, entry)?;
+    }
+    if !Vector::is_possible() {
+        return Err(Error::Refused);
+    }
+    if !entries.iter().all(|entry| entry.holds()) {
+        return Err(Error::Differs);
+    }
+    let woken = seated(table, |seat| table.wait_any(seat, lines, &Beside(shared), deadline))?;
+    match woken {
+        Woken::Beside(index) => Ok(index),
+        Woken::Entry(index) => {
+            let private = entries.iter().enumerate().filter(|(_, entry)| is_private(entry)).nth(index);
+            private.map(|(index, _)| index).ok_or(Error::Interrupted)
+        }
+    }
+}
+
+/// Sleeps on these words too; the first place is for the thread's own.
+struct Beside(Vector);
+
+/// Stands for the thread's own word; no entry has this index.
+const OWN: usize = VECTOR_MAX;
+
+impl Sleep for Beside {
+    fn sleep(&self, own: Entry, deadline: Deadline) -> Option<Result<Woken>> {
+        match self.0.with_first(own).wait(deadline) {
+            Ok(OWN) => None,
+            Ok(index) => Some(Ok(Woken::Beside(index))),
+            // If it was the own word that differed, the wait has ended already, and this is not looked at.
+            Err(error) => Some(Err(Error::from_errno(error))),
+        }
+    }
+}
+
+/// If the word of `from` holds what is expected, wakes at most `wake` of those who wait for it, and lets at most `moved` others
+/// wait for `to` instead, behind those who do already; how many both are together. Bitsets do not matter, and go with the
+/// waiters. Between sizes, and between private and shared. Async-signal-safe.
+///
+/// Where the mechanism cannot move a waiter it wakes it instead, which every waiter must be prepared for:
+/// [`crate::capability`] tells.
+///
+/// Errors: `Differs`; `Exhausted` without room for the first to be moved; `Fault` for a shared futex without memory.
+pub fn requeue(from: Expected, to: Futex, wake: u32, moved: u32) -> Result<u32> {
+    match (table_of(from.futex()), table_of(to)) {
+        (None, None) => native::requeue(from, to, wake, moved),
+        (Some(table), Some(_)) => table.requeue(key(from.futex()), key(to), wake, moved, || from.holds()),
+        _ if !from.holds() => Err(Error::Differs),
+        _ => crate::wake(from.futex(), wake.saturating_add(moved), MATCH_ANY),
+    }
+}
+
+#[inline]
+fn table_of(futex: Futex) -> Option<&'static Table> {
+    if futex.scope() == Scope::Private { of_private() } else { None }
+}
+
+fn is_private(entry: &Expected) -> bool {
+    entry.futex().scope() == Scope::Private
+}
+
+#[inline]
+fn key(futex: Futex) -> Key {
+    Key::private(futex.address(), futex.size())
+}
+
+fn line(expected: Expected<'_>, mask: u32) -> Line<'_> {
+    Line { key: key(expected.futex()), mask, expected }
+}
+
+fn entry_of(woken: Woken) -> Result<usize> {
+    match woken {
+        Woken::Entry(index) => Ok(index),
+        Woken::Beside(_) => Err(Error::Interrupted),
+    }
+}

@@ -1,0 +1,47 @@
+//! Planted bugs: each breaks one rule, so that the model checker can show that it would notice.
+//!
+//! They exist only with the feature `explore`; otherwise [`planted`] is `false` at compile time.
+
+/// One broken rule.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[allow(dead_code, reason = "only a checker plants bugs")]
+pub enum Bug {
+    /// A wait does not compare its words again after it has queued.
+    NoCompare,
+    /// A waker passes over a thread that is still arriving.
+    PassArriving,
+    /// A waker does not wake.
+    NoWake,
+}
+
+#[cfg(feature = "explore")]
+mod chosen {
+    use std::cell::Cell;
+
+    use super::Bug;
+
+    thread_local! {
+        static BUG: Cell<Option<Bug>> = const { Cell::new(None) };
+    }
+
+    /// Plants a bug in everything that this thread does from now on, or none.
+    pub fn set(bug: Option<Bug>) {
+        BUG.with(|cell| cell.set(bug));
+    }
+
+    pub(crate) fn planted(bug: Bug) -> bool {
+        BUG.with(Cell::get) == Some(bug)
+    }
+}
+
+#[cfg(feature = "explore")]
+pub(crate) use chosen::planted;
+#[cfg(feature = "explore")]
+pub use chosen::set;
+
+/// Whether this bug is planted: never, in a product.
+#[cfg(not(feature = "explore"))]
+#[inline(always)]
+pub(crate) const fn planted(_bug: Bug) -> bool {
+    false
+}

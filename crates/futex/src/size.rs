@@ -1,0 +1,35 @@
+//! The sizes of a futex.
+
+/// How many bits the word of a futex has.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+#[repr(u8)]
+pub enum Size {
+    /// 8 bits; any address.
+    Bits8,
+    /// 16 bits; an even address.
+    Bits16,
+    /// 32 bits, the kernel's own size; an address divisible by 4.
+    Bits32,
+    /// 64 bits; an address divisible by 8.
+    Bits64,
+}
+
+impl Size {
+    /// All of them, the smallest first.
+    pub const ALL: [Size; 4] = [Size::Bits8, Size::Bits16, Size::Bits32, Size::Bits64];
+
+    /// Length of the word in bytes, which is its alignment too.
+    pub const fn bytes(self) -> usize {
+        1 << self as u8
+    }
+
+    /// Length of the word in bits.
+    pub const fn bits(self) -> u32 {
+        8 << self as u8
+    }
+
+    /// Whether a word of this size can hold `value`.
+    pub const fn can_hold(self, value: u64) -> bool {
+        self.bits() == 64 || value >> self.bits() == 0
+    }
+}

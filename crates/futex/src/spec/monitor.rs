@@ -1,0 +1,248 @@
+//! Is there an order of steps that explains what was observed?
+
+use std::collections::HashSet;
+
+use super::{Id, Model, Thread};
+
+/// What a thread asks for.
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+pub enum Request {
+    /// Store into the word.
+    Store(Id, u64),
+    /// Wait for one of these, while their words hold these values.
+    Wait {
+        /// Futexes and values.
+        entries: Vec<(Id, u64)>,
+        /// The bitset of all entries.
+        mask: u32,
+        /// Whether there is a deadline.
+        timed: bool,
+    },
+    /// Wake so many, with this bitset.
+    Wake(Id, u32, u32),
+    /// Wake and move.
+    Requeue {
+        /// From here.
+        from: Id,
+        /// To there.
+        to: Id,
+        /// If this is what the word holds.
+        expected: u64,
+        /// Woken at most.
+        wake: u32,
+        /// Moved at most.
+        moved: u32,
+    },
+}
+
+/// What it was answered.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum Outcome {
+    /// Stored.
+    Stored,
+    /// Woken: which entry.
+    Woken(usize),
+    /// A word differed.
+    Differs,
+    /// The deadline passed.
+    TimedOut,
+    /// So many were woken, or woken and moved.
+    Served(u32),
+}
+
+/// How far a thread's request has come.
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+enum Progress {
+    Idle,
+    Asked,
+    Waiting { arrived: usize, checked: usize },
+    Serving { compared: bool, served: u32 },
+    Done(Outcome),
+}
+
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+struct State {
+    model: Model,
+    progress: Vec<Progress>,
+}
+
+/// All states that explain what was observed so far.
+#[derive(Clone)]
+pub struct Monitor {
+    states: HashSet<State>,
+    requests: Vec<Option<Request>>,
+}
+
+impl Monitor {
+    /// Nothing was observed yet.
+    pub fn new(model: Model) -> Monitor {
+        let threads = model.fates.len();
+        let state = State { model, progress: vec![Progress::Idle; threads] };
+        Monitor { states: HashSet::from([state]), requests: vec![None; threads] }
+    }
+
+    /// A thread asks.
+    pub fn invoke(&mut self, thread: Thread, request: Request) {
+        self.requests[thread] = Some(request);
+        let asked = |mut state: State| {
+            state.progress[thread] = Progress::Asked;
+            state
+        };
+        self.states = self.states.drain().map(asked).collect();
+    }
+
+    /// A thread is answered; false if nothing explains that.
+    pub fn returns(&mut self, thread: Thread, outcome: Outcome) -> bool {
+        self.close();
+        self.states.retain(|state| state.progress[thread] == Progress::Done(outcome));
+        let forgotten = |mut state: State| {
+            state.progress[thread] = Progress::Idle;
+            state
+        };
+        self.states = self.states.drain().map(forgotten).collect();
+        self.requests[thread] = None;
+        !self.states.is_empty()
+    }
+
+    /// Whether all of these threads may sleep for ever now; false if one of them must have been taken.
+    pub fn may_sleep(&mut self, threads: &[Thread]) -> bool {
+        self.close();
+        self.states.iter().any(|state| {
+            threads.iter().all(|&thread| match (&state.progress[thread], &self.requests[thread]) {
+                (Progress::Waiting { checked, .. }, Some(Request::Wait { entries, .. })) => {
+                    *checked == entries.len() && state.model.taken(thread).is_none()
+                }
+                _ => false,
+            })
+        })
+    }
+
+    /// Adds every state that steps of unfinished requests lead to.
+    fn close(&mut self) {
+        let mut fresh: Vec<State> = self.states.iter().cloned().collect();
+        while let Some(state) = fresh.pop() {
+            for (thread, request) in self.requests.iter().enumerate() {
+                let Some(request) = request else { continue };
+                for next in state.steps(thread, request) {
+                    if self.states.insert(next.clone()) {
+                        fresh.push(next);
+                    }
+                }
+            }
+        }
+    }
+}
+
+impl State {
+    fn with(&self, thread: Thread, progress: Progress, change: impl FnOnce(&mut Model)) -> State {
+        let mut next = self.clone();
+        change(&mut next.model);
+        next.progress[thread] = progress;
+        next
+    }
+
+    fn done(&self, thread: Thread, outcome: Outcome) -> State {
+        self.with(thread, Progress::Done(outcome), |_| ())
+    }
+
+    /// What one step of the thread's request may lead to.
+    fn steps(&self, thread: Thread, request: &Request) -> Vec<State> {
+        if let Progress::Idle = self.progress[thread] {
+            return Vec::new();
+        }
+        match *request {
+            Request::Store(futex, value) => match self.progress[thread] {
+                Progress::Asked => {
+                    vec![self.with(thread, Progress::Done(Outcome::Stored), |model| model.store(futex, value))]
+                }
+                _ => Vec::new(),
+            },
+            Request::Wait { ref entries, mask, timed } => self.wait_steps(thread, entries, mask, timed),
+            Request::Wake(futex, count, mask) => match self.progress[thread] {
+                Progress::Asked => {
+                    let serving = Progress::Serving { compared: true, served: 0 };
+                    vec![self.with(thread, serving, |model| model.begin(thread, futex))]
+                }
+                Progress::Serving { served, .. } => vec![self.wake_step(thread, futex, count, mask, served)],
+                _ => Vec::new(),
+            },
+            Request::Requeue { from, to, expected, wake, moved } => match self.progress[thread] {
+                Progress::Asked => {
+                    let serving = Progress::Serving { compared: false, served: 0 };
+                    vec![self.with(thread, serving, |model| model.begin(thread, from))]
+                }
+                Progress::Serving { compared: false, .. } if !self.model.holds(from, expected) => {
+                    vec![self.done(thread, Outcome::Differs)]
+                }
+                Progress::Serving { compared: false, served } => {
+                    vec![self.with(thread, Progress::Serving { compared: true, served }, |_| ())]
+                }
+                Progress::Serving { served, .. } => vec![self.requeue_step(thread, (from, to), (wake, moved), served)],
+                _ => Vec::new(),
+            },
+        }
+    }
+
+    fn wait_steps(&self, thread: Thread, entries: &[(Id, u64)], mask: u32, timed: bool) -> Vec<State> {
+        let (arrived, checked) = match self.progress[thread] {
+            Progress::Asked => (0, 0),
+            Progress::Waiting { arrived, checked } => (arrived, checked),
+            _ => return Vec::new(),
+        };
+        let mut steps = Vec::new();
+        if let Some(entry) = self.model.taken(thread) {
+            let woken = Progress::Done(Outcome::Woken(entry));
+            steps.push(self.with(thread, woken, |model| model.leave(thread)));
+        }
+        if let Some(&(futex, _)) = entries.get(arrived) {
+            let next = Progress::Waiting { arrived: arrived + 1, checked };
+            steps.push(self.with(thread, next, |model| model.arrive(thread, arrived, futex, mask)));
+        }
+        if checked < arrived {
+            let (futex, expected) = entries[checked];
+            let mut next = self.with(thread, Progress::Waiting { arrived, checked: checked + 1 }, |_| ());
+            let holds = next.model.check(thread, checked, futex, expected);
+            match (holds, self.model.taken(thread)) {
+                (true, _) => steps.push(next),
+                (false, None) => {
+                    let differs = Progress::Done(Outcome::Differs);
+                    steps.push(self.with(thread, differs, |model| model.leave(thread)));
+                }
+                (false, Some(_)) => {}
+            }
+        }
+        let waits = checked == entries.len() && self.model.taken(thread).is_none();
+        if waits && timed {
+            steps.push(self.with(thread, Progress::Done(Outcome::TimedOut), |model| model.leave(thread)));
+        }
+        steps
+    }
+
+    fn wake_step(&self, thread: Thread, futex: Id, count: u32, mask: u32, served: u32) -> State {
+        if served == count || self.model.left(thread, futex, mask) == 0 {
+            return self.done(thread, Outcome::Served(served));
+        }
+        let next = Progress::Serving { compared: true, served: served + 1 };
+        self.with(thread, next, |model| {
+            model.take(thread, futex, mask);
+        })
+    }
+
+    fn requeue_step(&self, thread: Thread, (from, to): (Id, Id), (wake, moved): (u32, u32), served: u32) -> State {
+        let left = self.model.left(thread, from, u32::MAX) as u32;
+        if served == wake + moved || left == 0 {
+            return self.done(thread, Outcome::Served(served));
+        }
+        if served >= wake && from == to {
+            return self.done(thread, Outcome::Served(served + left.min(moved)));
+        }
+        let next = Progress::Serving { compared: true, served: served + 1 };
+        self.with(thread, next, |model| {
+            if served < wake {
+                model.take(thread, from, u32::MAX)
+            } else {
+                model.shift(thread, from, to)
+            };
+        })
+    }
+}

@@ -1,0 +1,225 @@
+//! Serving a line: waking or moving those who are queued for a futex, first come, first served.
+//!
+//! A call serves those only who had arrived when it began. Each is served by one exchange on the waiter's word, and counted
+//! by whoever made that exchange. So two calls at the same time share the line between them; none serves a waiter twice,
+//! and none reaches past somebody who came earlier.
+
+use ntux_platform::atomic::fence;
+use ntux_platform::kernel_futex::{self, MATCH_ANY};
+
+use super::Table;
+use super::key::Key;
+use super::line::{Line, Queued, Slot};
+use super::memory::Waiter;
+use super::waiter::{State, Word};
+use crate::planted::{Bug, planted};
+use crate::{Error, Result};
+
+/// How many of the first in a line one pass remembers.
+const AHEAD: usize = if cfg!(feature = "explore") { 2 } else { 16 };
+
+/// The first of a line, in order, as one pass found them.
+#[derive(Default)]
+struct Ahead {
+    found: [Option<(u32, Queued)>; AHEAD],
+    count: usize,
+}
+
+impl Ahead {
+    fn insert(&mut self, slot: u32, queued: Queued) {
+        let is_later =
+            |other: &Option<(u32, Queued)>| other.is_some_and(|(_, one)| queued.ticket.is_before(one.ticket));
+        if self.count == AHEAD && !is_later(&self.found[AHEAD - 1]) {
+            return;
+        }
+        let position = self.found[..self.count].iter().position(is_later).unwrap_or(self.count);
+        self.count = (self.count + 1).min(AHEAD);
+        self.found[position..self.count].rotate_right(1);
+        self.found[position] = Some((slot, queued));
+    }
+
+    fn last(&self) -> Option<Queued> {
+        self.found[..self.count].last().copied().flatten().map(|(_, queued)| queued)
+    }
+
+    fn is_full(&self) -> bool {
+        self.count == AHEAD
+    }
+}
+
+/// Somebody who waits, as of one value of the waiter's word.
+struct Candidate<'a> {
+    slot: u32,
+    queued: Queued,
+    waiter: &'a Waiter,
+    seen: Word,
+}
+
+/// What became of a candidate.
+enum Served {
+    Yes,
+    /// The word changed meanwhile.
+    LookAgain,
+}
+
+impl Table {
+    /// Wakes at most `count` of those who wait for the futex with a bitset that meets `mask`; how many.
+    ///
+    /// Without a waiter it reads one word. Async-signal-safe.
+    #[inline]
+    pub fn wake(&self, key: Key, count: u32, mask: u32) -> u32 {
+        fence();
+        let line = Line::of(self.memory.bucket(key.hash()));
+        if line.present() == 0 {
+            return 0;
+        }
+        let wake = |candidate: &Candidate| Ok(self.wake_one(candidate));
+        self.serve(key, line, count, mask, wake).unwrap_or(0)
+    }
+
+    /// If `compare` holds, wakes at most `wake` of those who wait for the futex `from`, and queues at most `moved` others for
+    /// `to` instead; how many both are together. Bitsets do not matter, and go with the waiters. Async-signal-safe.
+    ///
+    /// Errors: `Differs`; `Exhausted` without room for the first to be moved.
+    pub fn requeue(&self, from: Key, to: Key, wake: u32, moved: u32, compare: impl Fn() -> bool) -> Result<u32> {
+        fence();
+        let line = Line::of(self.memory.bucket(from.hash()));
+        if !compare() {
+            return Err(Error::Differs);
+        }
+        if line.present() == 0 {
+            return Ok(0);
+        }
+        let woken = self.serve(from, line, wake, MATCH_ANY, |candidate| Ok(self.wake_one(candidate)))?;
+        let moved = match from == to {
+            true => self.serve(from, line, moved, MATCH_ANY, |_| Ok(Served::Yes)),
+            false => self.serve(from, line, moved, MATCH_ANY, |candidate| self.move_one(candidate, to)),
+        };
+        match moved {
+            Err(error) if woken == 0 => Err(error),
+            moved => Ok(woken + moved.unwrap_or(0)),
+        }
+    }
+
+    /// Serves at most `count` of those who had arrived by `line`, in their order; how many. After an error it stops, and
+    /// reports it if nobody was served.
+    fn serve<'a>(
+        &'a self,
+        key: Key,
+        line: Line,
+        count: u32,
+        mask: u32,
+        act: impl Fn(&Candidate<'a>) -> Result<Served>,
+    ) -> Result<u32> {
+        let mut served = 0;
+        let mut after = None;
+        while served < count {
+            let ahead = self.gather(key, line, after);
+            for &(slot, queued) in ahead.found.iter().flatten() {
+                if served == count {
+                    break;
+                }
+                match self.serve_one(slot, queued, mask, &act) {
+                    Ok(true) => served += 1,
+                    Ok(false) => {}
+                    Err(error) if served == 0 => return Err(error),
+                    Err(_) => return Ok(served),
+                }
+            }
+            after = ahead.last();
+            if !ahead.is_full() {
+                break;
+            }
+        }
+        Ok(served)
+    }
+
+    /// The first of the line who come after `after`, served or not.
+    fn gather(&self, key: Key, line: Line, after: Option<Queued>) -> Ahead {
+        let mut ahead = Ahead::default();
+        let mut unseen = line.present();
+        for Slot { number, word } in self.memory.slots(key.hash()) {
+            if word.load_low() == 0 {
+                continue;
+            }
+            let Some(queued) = Queued::from_pair(word.load()) else { continue };
+            if !queued.ticket.is_before(line.next()) {
+                continue;
+            }
+            if queued.key == key && after.is_none_or(|after| after.ticket.is_before(queued.ticket)) {
+                ahead.insert(number, queued);
+            }
+            // I-line-1: no more can be found.
+            unseen = unseen.saturating_sub(1);
+            if unseen == 0 {
+                break;
+            }
+        }
+        ahead
+    }
+
+    /// Serves one entry if it is queued there, and its bitset meets the mask.
+    fn serve_one<'a>(
+        &'a self,
+        slot: u32,
+        queued: Queued,
+        mask: u32,
+        act: &impl Fn(&Candidate<'a>) -> Result<Served>,
+    ) -> Result<bool> {
+        let Some(waiter) = self.memory.waiter(queued.waiter) else { return Ok(false) };
+        loop {
+            let seen = Word::of(waiter);
+            match seen.state() {
+                State::Idle | State::Woken => return Ok(false),
+                State::Arriving if planted(Bug::PassArriving) => return Ok(false),
+                State::Arriving => {
+                    // O-arrive: it compares again.
+                    if waiter.exchange(seen, seen.arriving(seen.sleep())) {
+                        return Ok(false);
+                    }
+                }
+                State::Waiting => {
+                    if !self.is_queued(slot, queued, waiter, seen)
+                        || waiter.places[queued.entry].mask.load() & mask == 0
+                    {
+                        return Ok(false);
+                    }
+                    if let Served::Yes = act(&Candidate { slot, queued, waiter, seen })? {
+                        return Ok(true);
+                    }
+                }
+            }
+        }
+    }
+
+    /// Whether the slot is where the entry is queued, as long as the waiter's word is `seen` (I-waiter-1).
+    fn is_queued(&self, slot: u32, queued: Queued, waiter: &Waiter, seen: Word) -> bool {
+        let there = self.memory.slot(slot).and_then(|word| Queued::from_pair(word.load()));
+        self.memory.queued_at(waiter, seen, queued.entry) == Some(slot) && there == Some(queued)
+    }
+
+    fn wake_one(&self, candidate: &Candidate) -> Served {
+        let Candidate { slot, queued, waiter, seen } = *candidate;
+        if !waiter.exchange(seen, seen.woken(queued.entry)) {
+            return Served::LookAgain;
+        }
+        // So that the next call does not meet it again before its thread ran.
+        self.memory.empty(slot, queued);
+        if !planted(Bug::NoWake) {
+            let _ = kernel_futex::wake(waiter.word.futex_address(), 1, MATCH_ANY, self.scope);
+        }
+        Served::Yes
+    }
+
+    fn move_one(&self, candidate: &Candidate, to: Key) -> Result<Served> {
+        let Candidate { slot, queued, waiter, seen } = *candidate;
+        self.memory.fold(queued.waiter, waiter, seen);
+        let (number, moved) = self.memory.put(queued.waiter, queued.entry, to)?;
+        if !waiter.exchange(seen, seen.with_moved(queued.entry, number)) {
+            self.memory.empty(number, moved);
+            return Ok(Served::LookAgain);
+        }
+        self.memory.empty(slot, queued);
+        Ok(Served::Yes)
+    }
+}

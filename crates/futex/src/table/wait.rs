@@ -1,0 +1,161 @@
+//! Waiting until one of several futexes is woken.
+
+use ntux_platform::atomic::fence;
+use ntux_platform::clock::Deadline;
+use ntux_platform::error as number;
+use ntux_platform::kernel_futex::{self, Entry, MATCH_ANY};
+
+use super::Table;
+use super::key::Key;
+use super::line::Queued;
+use super::memory::{Place, Waiter};
+use super::seat::Seat;
+use super::waiter::{State, Word};
+use crate::futex::Expected;
+use crate::planted::{Bug, planted};
+use crate::{Error, Result};
+
+/// How a thread sleeps on its own word.
+pub trait Sleep {
+    /// Sleeps while the word holds what is expected. None: look at the word again; otherwise why the wait should end.
+    fn sleep(&self, own: Entry, deadline: Deadline) -> Option<Result<Woken>>;
+}
+
+/// On its own word and nothing else.
+pub struct Alone;
+
+impl Sleep for Alone {
+    fn sleep(&self, own: Entry, deadline: Deadline) -> Option<Result<Woken>> {
+        match kernel_futex::wait(own.address, own.expected, MATCH_ANY, own.scope, deadline) {
+            Ok(()) | Err(number::EAGAIN) => None,
+            Err(error) => Some(Err(Error::from_errno(error))),
+        }
+    }
+}
+
+/// What ended a wait.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Woken {
+    /// A wake of this entry of the table.
+    Entry(usize),
+    /// A wake of something else that the thread slept on ([`Sleep`]).
+    Beside(usize),
+}
+
+/// What one entry of a wait is queued as.
+#[derive(Clone, Copy)]
+pub struct Line<'a> {
+    /// In whose line.
+    pub key: Key,
+    /// The bitset.
+    pub mask: u32,
+    /// What the word must hold.
+    pub expected: Expected<'a>,
+}
+
+impl Table {
+    /// Waits until one of the futexes is woken whose words all hold what is expected; which one. `sleep` is how the thread
+    /// sleeps on its own word.
+    pub fn wait_any<'a>(
+        &self,
+        seat: &Seat,
+        entries: impl Iterator<Item = Line<'a>> + Clone,
+        sleep: &impl Sleep,
+        deadline: Deadline,
+    ) -> Result<Woken> {
+        if !entries.clone().all(|entry| entry.expected.holds()) {
+            return Err(Error::Differs);
+        }
+        if deadline == Deadline::NOW {
+            return Err(Error::TimedOut);
+        }
+        let waiter = self.waiter(seat);
+        let before = Word::of(waiter);
+        let begun = before.arriving(self.sleep_value());
+        if !waiter.exchange(before, begun) {
+            return Err(Error::Interrupted);
+        }
+        let queued = self.queue(seat, waiter, begun, entries.clone());
+        let ended = queued.and_then(|()| self.check(waiter, entries.clone()));
+        let ended = ended.and_then(|()| sleep_until_woken(self, waiter, sleep, deadline));
+        self.leave(seat, waiter, entries.count());
+        ended
+    }
+
+    /// Puts the entries into their lines.
+    fn queue<'a>(
+        &self,
+        seat: &Seat,
+        waiter: &Waiter,
+        begun: Word,
+        entries: impl Iterator<Item = Line<'a>> + Clone,
+    ) -> Result<()> {
+        // What a place says from an earlier wait must not be taken for this one's if there is no room.
+        waiter.places.iter().zip(entries.clone()).for_each(|(place, _)| place.slot.store(0));
+        for (entry, (place, line)) in waiter.places.iter().zip(entries).enumerate() {
+            place.mask.store(line.mask);
+            let (slot, _) = self.memory.put(seat.index(), entry, line.key)?;
+            place.slot.store(begun.place(slot));
+        }
+        fence();
+        Ok(())
+    }
+
+    /// Compares the words again, now that every waker would meet this thread (O-arrive).
+    fn check<'a>(&self, waiter: &Waiter, entries: impl Iterator<Item = Line<'a>> + Clone) -> Result<()> {
+        loop {
+            let seen = Word::of(waiter);
+            if seen.state() != State::Arriving {
+                return Err(Error::Interrupted);
+            }
+            let holds = planted(Bug::NoCompare) || entries.clone().all(|entry| entry.expected.holds());
+            if !holds && waiter.exchange(seen, seen.idle()) {
+                return Err(Error::Differs);
+            }
+            if holds && waiter.exchange(seen, seen.waiting()) {
+                return Ok(());
+            }
+        }
+    }
+
+    /// Takes what is left of the wait's entries out of their lines.
+    fn leave(&self, seat: &Seat, waiter: &Waiter, count: usize) {
+        let mut last = Word::of(waiter);
+        // Still arriving when there was no room for all entries.
+        while last.state() == State::Arriving && !waiter.exchange(last, last.idle()) {
+            last = Word::of(waiter);
+        }
+        let moved = last.moved().map(|(entry, slot)| (entry, Some(slot)));
+        let placed = waiter.places[..count].iter().map(Place::slot).enumerate();
+        for (entry, slot) in placed.chain(moved) {
+            let Some(slot) = slot else { continue };
+            let left = self.memory.slot(slot).and_then(|word| Queued::from_pair(word.load()));
+            if let Some(queued) = left.filter(|queued| queued.waiter == seat.index() && queued.entry == entry) {
+                self.memory.empty(slot, queued);
+            }
+        }
+    }
+}
+
+/// Sleeps until the word says that the thread was woken. When it ends otherwise, the word says that the wait is over.
+fn sleep_until_woken(table: &Table, waiter: &Waiter, sleep: &impl Sleep, deadline: Deadline) -> Result<Woken> {
+    loop {
+        let seen = Word::of(waiter);
+        match seen.state() {
+            State::Woken => return Ok(Woken::Entry(seen.winner())),
+            State::Waiting => {}
+            // Wiped: this is a child of fork, which a signal handler on this thread has made.
+            State::Idle | State::Arriving => return Err(Error::Interrupted),
+        }
+        let own = Entry { address: waiter.word.futex_address(), expected: seen.sleep(), scope: table.scope };
+        let Some(ended) = sleep.sleep(own, deadline) else { continue };
+        // A wake that came first counts; a requeue that came first is no reason to stay.
+        let mut seen = Word::of(waiter);
+        while seen.state() == State::Waiting {
+            if waiter.exchange(seen, seen.idle()) {
+                return ended;
+            }
+            seen = Word::of(waiter);
+        }
+    }
+}

@@ -1,0 +1,65 @@
+//! Futexes of all kinds, in memory that a test can share.
+
+use std::sync::atomic::{AtomicU8, AtomicU16, AtomicU32, AtomicU64, Ordering};
+
+use ntux_futex::{Expected, Futex, Scope, Size};
+
+pub const SCOPES: [Scope; 2] = [Scope::Private, Scope::Shared];
+
+/// A size and a scope.
+pub type Kind = (Size, Scope);
+
+/// All eight.
+pub fn kinds() -> impl Iterator<Item = Kind> {
+    SCOPES.into_iter().flat_map(|scope| Size::ALL.map(|size| (size, scope)))
+}
+
+/// Eight bytes that hold words of any size.
+#[derive(Default)]
+#[repr(transparent)]
+pub struct Bytes(AtomicU64);
+
+impl Bytes {
+    fn at<T>(&self, index: usize) -> &T {
+        assert!((index + 1) * size_of::<T>() <= 8);
+        // SAFETY: within the eight bytes and aligned; an atomic of any size may lie there, as it has no invalid values.
+        unsafe { &*(&raw const self.0).cast::<T>().add(index) }
+    }
+
+    /// The word of this size number `index` in the eight bytes, as a futex.
+    pub fn futex(&self, (size, scope): Kind, index: usize) -> Futex<'_> {
+        macro_rules! futex {
+            ($atomic:ty) => {
+                match scope {
+                    Scope::Private => Futex::private(self.at::<$atomic>(index)),
+                    Scope::Shared => Futex::shared(self.at::<$atomic>(index)),
+                }
+            };
+        }
+        match size {
+            Size::Bits8 => futex!(AtomicU8),
+            Size::Bits16 => futex!(AtomicU16),
+            Size::Bits32 => futex!(AtomicU32),
+            Size::Bits64 => futex!(AtomicU64),
+        }
+    }
+
+    pub fn store(&self, size: Size, index: usize, value: u64) {
+        match size {
+            Size::Bits8 => self.at::<AtomicU8>(index).store(value as u8, Ordering::SeqCst),
+            Size::Bits16 => self.at::<AtomicU16>(index).store(value as u16, Ordering::SeqCst),
+            Size::Bits32 => self.at::<AtomicU32>(index).store(value as u32, Ordering::SeqCst),
+            Size::Bits64 => self.at::<AtomicU64>(index).store(value, Ordering::SeqCst),
+        }
+    }
+
+    /// The first word, expected to hold `value`.
+    pub fn expect(&self, kind: Kind, value: u64) -> Expected<'_> {
+        Expected::new(self.futex(kind, 0), value).expect("it fits")
+    }
+}
+
+/// A value of which every byte tells the size.
+pub fn value(size: Size) -> u64 {
+    0xa1b2_c3d4_e5f6_0718 >> (64 - size.bits())
+}

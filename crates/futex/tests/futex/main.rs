@@ -1,0 +1,13 @@
+//! The futex layer as a program meets it. Every case runs for every size and scope, and again in processes where other
+//! mechanisms are forced (`forced.rs`).
+
+#![allow(clippy::disallowed_types, reason = "the words of a program are the standard library's atomics")]
+
+mod forced;
+mod histories;
+mod kind;
+mod misuse;
+mod requeues;
+mod sleepers;
+mod vectors;
+mod waits;

@@ -1,0 +1,105 @@
+//! Threads that wait, and how to know that they are asleep.
+
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::thread::{self, Scope, ScopedJoinHandle};
+use std::time::Duration;
+
+use ntux_futex::{Deadline, Expected, MATCH_ANY, Result};
+
+/// Ends a test process that hangs, loudly: with `SIGALRM` unless it is over in two minutes.
+pub fn watchdog() {
+    // SAFETY: sets a timer and nothing else.
+    unsafe { libc::alarm(120) };
+}
+
+/// A deadline far enough away to fail loudly instead of hanging, near enough to end.
+pub fn soon() -> Deadline {
+    after(Duration::from_secs(60))
+}
+
+pub fn after(time: Duration) -> Deadline {
+    let mut now = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+    // SAFETY: a valid place for the answer.
+    unsafe { libc::clock_gettime(libc::CLOCK_MONOTONIC, &mut now) };
+    Deadline::Monotonic(now.tv_sec as u64 * 1_000_000_000 + now.tv_nsec as u64 + time.as_nanos() as u64)
+}
+
+/// The number of a thread, and how its wait ended.
+type Ended = (usize, Result<usize>);
+
+/// Threads that wait, each known by a number, in the order in which they end.
+pub struct Sleepers<'scope, 'env> {
+    scope: &'scope Scope<'scope, 'env>,
+    ended: (Sender<Ended>, Receiver<Ended>),
+    threads: Vec<ScopedJoinHandle<'scope, ()>>,
+}
+
+impl<'scope, 'env> Sleepers<'scope, 'env> {
+    pub fn new(scope: &'scope Scope<'scope, 'env>) -> Self {
+        watchdog();
+        Self { scope, ended: channel(), threads: Vec::new() }
+    }
+
+    /// A thread that waits; returns when it sleeps.
+    pub fn wait(&mut self, expected: Expected<'env>, mask: u32) {
+        self.start(move || ntux_futex::wait(expected, mask, soon()).map(|()| 0));
+    }
+
+    /// A thread that waits for any; returns when it sleeps.
+    pub fn wait_any(&mut self, entries: Vec<Expected<'env>>) {
+        self.start(move || ntux_futex::wait_any(&entries, soon()));
+    }
+
+    fn start(&mut self, wait: impl FnOnce() -> Result<usize> + Send + 'scope) {
+        let (number, ended) = (self.threads.len(), self.ended.0.clone());
+        let thread: &'static AtomicU32 = Box::leak(Box::default());
+        self.threads.push(self.scope.spawn(move || {
+            // SAFETY: a call without arguments.
+            thread.store(unsafe { libc::gettid() } as u32, Ordering::SeqCst);
+            let result = wait();
+            ended.send((number, result)).expect("the test listens");
+        }));
+        while thread.load(Ordering::SeqCst) == 0 {
+            thread::yield_now();
+        }
+        until_asleep(thread.load(Ordering::SeqCst));
+    }
+
+    /// The next one that ended, and how.
+    pub fn next(&self) -> Ended {
+        self.ended.1.recv_timeout(Duration::from_secs(60)).expect("a thread that was woken ends")
+    }
+
+    /// The numbers of the next so many that ended, each woken, in the order of their numbers.
+    pub fn woken(&self, count: usize) -> Vec<usize> {
+        let mut woken: Vec<usize> = (0..count)
+            .map(|_| {
+                let (number, result) = self.next();
+                assert!(result.is_ok(), "thread {number}: {result:?}");
+                number
+            })
+            .collect();
+        woken.sort_unstable();
+        woken
+    }
+
+    /// Nobody else has ended.
+    pub fn nobody(&self) {
+        assert_eq!(self.ended.1.recv_timeout(Duration::from_millis(2)).ok(), None);
+    }
+}
+
+/// Returns when the thread sleeps in the kernel, twice in a row: once might be a lock on its way.
+pub fn until_asleep(thread: u32) {
+    let mut asleep = 0;
+    while asleep < 2 {
+        let stat = std::fs::read_to_string(format!("/proc/self/task/{thread}/stat")).unwrap_or_default();
+        let state = stat.rsplit(") ").next().and_then(|rest| rest.chars().next());
+        asleep = if state == Some('S') { asleep + 1 } else { 0 };
+        thread::sleep(Duration::from_micros(200));
+    }
+}
+
+/// Wakes everybody.
+pub const ANY: u32 = MATCH_ANY;

@@ -1,0 +1,243 @@
+//! The kernel's futex calls as they are: one function for each, the error number when it refuses.
+//!
+//! [`crate::futex`] is the little of this that the synchronization core sleeps on. Here is the rest: private and shared
+//! words, bitsets, counts, vectors, requeue. All words have 32 bits; no kernel has futexes of another size.
+
+use crate::clock::Deadline;
+use crate::without::Feature;
+
+/// Most entries of one [`wait_any`].
+pub const VECTOR_MAX: usize = 128;
+
+/// Matches every bitset.
+pub const MATCH_ANY: u32 = u32::MAX;
+
+/// Who may sleep on a word: the kernel keeps the two apart, so both sides must say the same.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum Scope {
+    /// Threads of this process; the word is known by its address.
+    Private,
+    /// Every process that maps the memory; the word is known by its place in there.
+    Shared,
+}
+
+/// One word of a vector.
+#[derive(Clone, Copy, Debug)]
+pub struct Entry {
+    /// Where it is.
+    pub address: *const u32,
+    /// What it is expected to hold.
+    pub expected: u32,
+    /// Who may wake it.
+    pub scope: Scope,
+}
+
+impl Entry {
+    /// Stands where no word is yet.
+    pub const NOWHERE: Entry = Entry { address: core::ptr::null(), expected: 0, scope: Scope::Private };
+}
+
+/// Sleeps while the word holds `expected`, until a wake whose mask meets this one, or the deadline.
+///
+/// Errors: `EAGAIN` the word differs, also when the deadline has passed; `ETIMEDOUT`; `EINTR`; `EFAULT` no such memory;
+/// `EINVAL` not aligned, or an empty mask.
+pub fn wait(address: *const u32, expected: u32, mask: u32, scope: Scope, deadline: Deadline) -> Result<(), i32> {
+    #[cfg(feature = "explore")]
+    if let Some(scheduler) = crate::explore::current() {
+        let has_deadline = deadline != Deadline::Never;
+        let woken = scheduler.sleep(address as usize, expected, has_deadline);
+        return if woken { Ok(()) } else { Err(libc::ETIMEDOUT) };
+    }
+    imp::wait(address, expected, mask, scope, deadline)
+}
+
+/// Wakes at most `count` sleepers on the word whose masks meet this one; how many.
+///
+/// Errors: `EFAULT` no such memory (shared only); `EINVAL` not aligned, or an empty mask.
+pub fn wake(address: *const u32, count: u32, mask: u32, scope: Scope) -> Result<u32, i32> {
+    #[cfg(feature = "explore")]
+    if let Some(scheduler) = crate::explore::current() {
+        return Ok(scheduler.wake(address as usize, count));
+    }
+    imp::wake(address, count, mask, scope)
+}
+
+/// Sleeps while every word holds what is expected of it; the index of one that was woken: the highest, if several were before
+/// the thread ran.
+///
+/// Errors: as [`wait`]; `ENOSYS` or `EPERM` where the kernel has no such call (before Linux 5.16; macOS); `EINVAL` also for no
+/// entries or more than [`VECTOR_MAX`].
+pub fn wait_any(entries: &[Entry], deadline: Deadline) -> Result<usize, i32> {
+    imp::wait_any(entries, deadline)
+}
+
+/// If the word `from` holds `expected`, wakes at most `wake` of its sleepers and lets at most `moved` others sleep on the word
+/// `to` instead; how many both are together. Bitsets do not matter, and go with the sleepers.
+///
+/// Errors: `EAGAIN` the word differs; `EFAULT`, `EINVAL` as in [`wake`]; `ENOSYS` where there is no such call (macOS).
+pub fn requeue(
+    from: *const u32,
+    to: *const u32,
+    scope: Scope,
+    wake: u32,
+    moved: u32,
+    expected: u32,
+) -> Result<u32, i32> {
+    imp::requeue(from, to, scope, wake, moved, expected)
+}
+
+/// Whether there is [`wait_any`]. Asks the kernel once.
+pub fn has_wait_any() -> bool {
+    static ANSWER: std::sync::OnceLock<bool> = std::sync::OnceLock::new();
+    // Without an entry the call is invalid, where there is one.
+    *ANSWER.get_or_init(|| !Feature::FutexWaitv.is_left_out() && wait_any(&[], Deadline::NOW) == Err(libc::EINVAL))
+}
+
+#[cfg(target_os = "linux")]
+mod imp {
+    use super::{Entry, Scope, VECTOR_MAX};
+    use crate::clock::Deadline;
+
+    const FUTEX_CMP_REQUEUE: i32 = 4;
+    const FUTEX_WAIT_BITSET: i32 = 9;
+    const FUTEX_WAKE_BITSET: i32 = 10;
+    const FUTEX_PRIVATE_FLAG: i32 = 128;
+    const FUTEX_CLOCK_REALTIME: i32 = 256;
+    const SYS_FUTEX_WAITV: libc::c_long = 449;
+    const FUTEX2_SIZE_U32: u32 = 2;
+    const FUTEX2_PRIVATE: u32 = 128;
+    const NOBODY: *const u32 = core::ptr::null();
+
+    /// The kernel's `struct futex_waitv`.
+    #[derive(Clone, Copy)]
+    #[repr(C)]
+    struct Waitv {
+        value: u64,
+        address: u64,
+        flags: u32,
+        reserved: u32,
+    }
+
+    fn private(scope: Scope) -> i32 {
+        if scope == Scope::Private { FUTEX_PRIVATE_FLAG } else { 0 }
+    }
+
+    fn answer(result: libc::c_long) -> Result<u32, i32> {
+        u32::try_from(result).map_err(|_| crate::errno())
+    }
+
+    /// The time for the kernel, and whether it is on the wall clock.
+    fn time(deadline: Deadline) -> (Option<libc::timespec>, bool) {
+        let timespec = |ns: u64| libc::timespec {
+            // The quotient is below 2^35, so it fits every time_t of the supported platforms.
+            tv_sec: (ns / 1_000_000_000) as libc::time_t,
+            tv_nsec: (ns % 1_000_000_000) as _,
+        };
+        match deadline {
+            Deadline::Never => (None, false),
+            Deadline::Monotonic(ns) => (Some(timespec(ns)), false),
+            Deadline::Realtime(ns) => (Some(timespec(ns)), true),
+        }
+    }
+
+    pub(super) fn wait(
+        address: *const u32,
+        expected: u32,
+        mask: u32,
+        scope: Scope,
+        deadline: Deadline,
+    ) -> Result<(), i32> {
+        let (time, realtime) = time(deadline);
+        let time = time.as_ref().map_or(core::ptr::null(), core::ptr::from_ref);
+        let operation = FUTEX_WAIT_BITSET | private(scope) | if realtime { FUTEX_CLOCK_REALTIME } else { 0 };
+        // SAFETY: the kernel checks the address itself and only reads the word and the time, which outlives the call.
+        answer(unsafe { libc::syscall(libc::SYS_futex, address, operation, expected, time, NOBODY, mask) }).map(drop)
+    }
+
+    pub(super) fn wake(address: *const u32, count: u32, mask: u32, scope: Scope) -> Result<u32, i32> {
+        if count == 0 {
+            // This old call would wake one.
+            return Ok(0);
+        }
+        let (operation, count) = (FUTEX_WAKE_BITSET | private(scope), count.min(i32::MAX as u32));
+        // SAFETY: a wake reads no memory; a bad address is an error that changes nothing.
+        answer(unsafe { libc::syscall(libc::SYS_futex, address, operation, count, 0usize, NOBODY, mask) })
+    }
+
+    pub(super) fn wait_any(entries: &[Entry], deadline: Deadline) -> Result<usize, i32> {
+        let mut vector = [Waitv { value: 0, address: 0, flags: 0, reserved: 0 }; VECTOR_MAX];
+        let Some(vector) = vector.get_mut(..entries.len()) else { return Err(libc::EINVAL) };
+        for (waitv, entry) in vector.iter_mut().zip(entries) {
+            waitv.value = entry.expected.into();
+            waitv.address = entry.address as u64;
+            waitv.flags = FUTEX2_SIZE_U32 | if entry.scope == Scope::Private { FUTEX2_PRIVATE } else { 0 };
+        }
+        let (time, realtime) = time(deadline);
+        let time = time.as_ref().map_or(core::ptr::null(), core::ptr::from_ref);
+        let clock = if realtime { libc::CLOCK_REALTIME } else { libc::CLOCK_MONOTONIC };
+        // SAFETY: the vector and the time outlive the call; the kernel checks the addresses and only reads the words.
+        let woken = unsafe { libc::syscall(SYS_FUTEX_WAITV, vector.as_ptr(), vector.len(), 0, time, clock) };
+        answer(woken).map(|index| index as usize)
+    }
+
+    pub(super) fn requeue(
+        from: *const u32,
+        to: *const u32,
+        scope: Scope,
+        wake: u32,
+        moved: u32,
+        expected: u32,
+    ) -> Result<u32, i32> {
+        let operation = FUTEX_CMP_REQUEUE | private(scope);
+        let (wake, moved) = (wake.min(i32::MAX as u32), moved.min(i32::MAX as u32) as usize);
+        // SAFETY: the kernel checks both addresses and only reads the first word.
+        answer(unsafe { libc::syscall(libc::SYS_futex, from, operation, wake, moved, to, expected) })
+    }
+}
+
+#[cfg(target_os = "macos")]
+mod imp {
+    use super::{Entry, Scope};
+    use crate::clock::Deadline;
+    use crate::futex::{self, Woken};
+
+    pub(super) fn wait(
+        address: *const u32,
+        expected: u32,
+        _mask: u32,
+        _scope: Scope,
+        deadline: Deadline,
+    ) -> Result<(), i32> {
+        // SAFETY: the caller's word is mapped and aligned, as in every wait.
+        if unsafe { crate::atomic::load_foreign(address as usize, 4) } != u64::from(expected) {
+            return Err(libc::EAGAIN);
+        }
+        match futex::wait(address, expected, deadline) {
+            Woken::LookAgain => Ok(()),
+            Woken::TimedOut => Err(libc::ETIMEDOUT),
+        }
+    }
+
+    /// This system does not count.
+    pub(super) fn wake(address: *const u32, count: u32, _mask: u32, _scope: Scope) -> Result<u32, i32> {
+        if count > 0 {
+            futex::wake(address, count);
+        }
+        Ok(count.min(1))
+    }
+
+    pub(super) fn wait_any(_entries: &[Entry], _deadline: Deadline) -> Result<usize, i32> {
+        Err(libc::ENOSYS)
+    }
+
+    pub(super) fn requeue(
+        _from: *const u32,
+        _to: *const u32,
+        _scope: Scope,
+        _wake: u32,
+        _moved: u32,
+        _expected: u32,
+    ) -> Result<u32, i32> {
+        Err(libc::ENOSYS)
+    }
+}
