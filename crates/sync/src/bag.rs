@@ -137,7 +137,7 @@ impl End {
     fn bits(self) -> u32 {
         match self {
             End::Object(index) => index + 1,
-            End::Chunk(index) => index + 1 | End::CHUNK,
+            End::Chunk(index) => (index + 1) | End::CHUNK,
         }
     }
 }

@@ -13,8 +13,8 @@
 //! * The objects of a wait come before its alert, which is tested in a later step and reported as the number of objects.
 //! * A deadline ends a wait only after every object was tested once: a poll is a wait whose deadline has passed before.
 //! * An interrupt takes a wait that is not satisfied out of every queue, and ends it; one that has joined no queue yet
-//!   may still find what it wants, and an operation that had begun before may have satisfied it. A wait whose deadline has ended it may still report an interrupt that comes before it
-//!   returns: either way it has acquired nothing.
+//!   may still find what it wants, and an operation that had begun before may have satisfied it. A wait whose deadline has
+//!   ended it may still report an interrupt that comes before it returns: either way it has acquired nothing.
 //! * A thread that dies is in no queue any more. What it was given before goes with it; an operation that it had begun may
 //!   still happen, or not.
 //! * A closed object refuses operations that begin afterwards. One that had begun may still find it open, or not. Waits
@@ -351,7 +351,8 @@ impl State {
         self.threads[thread].phase = Phase::Idle;
     }
 
-    fn is_queued(&self, thread: ThreadId) -> bool {
+    /// Whether `thread` stands in a queue.
+    pub fn is_queued(&self, thread: ThreadId) -> bool {
         self.objects.iter().any(|object| object.is_waited_for_by(thread))
     }
 
