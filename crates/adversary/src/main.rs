@@ -3,12 +3,15 @@
 //! | module | what it does to its victims |
 //! | --- | --- |
 //! | [`crash`] | kills and stops them at every instruction of every operation (x86-64: it counts instructions) |
+//! | [`rivals`] | the same to other designs, in their simplest form |
 //! | [`scribble`] | writes rubbish into the arena while they use it |
 
 #![allow(clippy::disallowed_methods, reason = "this is about processes and their memory, not about the core")]
 
 #[cfg(all(target_os = "linux", target_arch = "x86_64"))]
 mod crash;
+#[cfg(all(target_os = "linux", target_arch = "x86_64"))]
+mod rivals;
 #[cfg(target_os = "linux")]
 mod scribble;
 
@@ -28,6 +31,9 @@ enum Command {
     /// Kill and stop a process at every instruction of every operation
     #[cfg(all(target_os = "linux", target_arch = "x86_64"))]
     Crash(crash::Arguments),
+    /// Do the same to other designs, in their simplest form
+    #[cfg(all(target_os = "linux", target_arch = "x86_64"))]
+    Rivals(rivals::Arguments),
     /// Write rubbish into an arena while others use it
     #[cfg(target_os = "linux")]
     Scribble(scribble::Arguments),
@@ -41,6 +47,8 @@ fn main() -> ExitCode {
     match Cli::parse().command {
         #[cfg(all(target_os = "linux", target_arch = "x86_64"))]
         Command::Crash(arguments) => arguments.run(),
+        #[cfg(all(target_os = "linux", target_arch = "x86_64"))]
+        Command::Rivals(arguments) => arguments.run(),
         #[cfg(target_os = "linux")]
         Command::Scribble(arguments) => arguments.run(),
         #[cfg(target_os = "linux")]
