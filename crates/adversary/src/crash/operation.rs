@@ -14,6 +14,8 @@ use super::planted;
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Operation {
     Create(New),
+    /// Creates an event and sets it.
+    CreateAndUse(New),
     DescriptorCreate(New),
     Adopt(u8),
     Close(u8),
@@ -170,6 +172,10 @@ impl<'a> Performer<'a> {
         let object = |number: u8| board.object(number);
         match operation {
             Operation::Create(new) => arena.create_new(waiter, new).map(|_| Answer::Done),
+            Operation::CreateAndUse(new) => {
+                let object = arena.create_new(waiter, new)?;
+                arena.event_set(waiter, object).map(|_| Answer::Done)
+            }
             Operation::DescriptorCreate(new) => self.descriptor_create(new),
             Operation::Adopt(number) => arena.adopt(object(number)).map(|()| Answer::Done),
             Operation::Close(number) => arena.close(object(number)).map(|()| Answer::Done),

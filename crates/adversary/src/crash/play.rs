@@ -131,7 +131,7 @@ impl<'a> Play<'a> {
     pub fn raise(&mut self, operation: Operation) -> Result<()> {
         let number = VICTIMS[self.victims.len()];
         let mailbox = self.stage.board.mailbox(number);
-        let cold = self.scenario.cold && self.victims.is_empty();
+        let cold = self.scenario.cold;
         mailbox.open(1);
         mailbox.order(operation);
         let stage = self.stage;

@@ -12,6 +12,8 @@ use super::stage::Stage;
 /// Failures printed for one scenario; all are counted.
 const PRINTED: u32 = 3;
 
+const FATES: [Fate; 3] = [Fate::Killed, Fate::Stopped, Fate::Delayed];
+
 /// What to do.
 #[derive(Clone, Debug)]
 pub struct Plan {
@@ -50,7 +52,7 @@ pub fn run(plan: &Plan) -> io::Result<Totals> {
     let scenarios = if plan.planted { PLANTED } else { SCENARIOS };
     let wanted = |scenario: &&Scenario| plan.only.as_ref().is_none_or(|only| scenario.name.contains(only.as_str()));
     for scenario in scenarios.iter().filter(wanted) {
-        if scenario.is_long && plan.choice == Choice::Changes {
+        if scenario.is_long && plan.choice == Choice::Changes && plan.only.is_none() {
             println!("{:28} left out of the slice: it takes too long", scenario.name);
             continue;
         }
@@ -90,7 +92,7 @@ impl Run<'_> {
             Err(failure) => return self.failed(scenario, &mut bytes, &[], failure),
         };
         for point in path.points(self.plan.choice) {
-            for fate in [Fate::Killed, Fate::Stopped, Fate::Delayed] {
+            for fate in FATES {
                 let blow = Blow { operation: scenario.operation, path: &path, point, fate };
                 self.experiment(scenario, &mut bytes, &[blow])?;
             }
@@ -113,7 +115,7 @@ impl Run<'_> {
     /// Once more with a second victim, which meets what the first one left wherever that changed something.
     fn pairs(&mut self, scenario: &Scenario, bytes: &mut Vec<u8>, path: &Path) -> io::Result<()> {
         for point in path.points(Choice::Changes) {
-            for fate in [Fate::Killed, Fate::Stopped] {
+            for fate in FATES {
                 let first = Blow { operation: scenario.operation, path, point, fate };
                 for operation in scenario.helpers() {
                     let second = match trace(&self.stage, scenario, bytes, &[first], operation) {

@@ -11,6 +11,9 @@ pub const WORKER_OWNER: u32 = 201;
 pub const SLEEPER_OWNER: u32 = 301;
 const VICTIM: u32 = VICTIM_OWNERS[0];
 
+/// Processes that an arena has room for beside the harness and the survivors.
+const OTHER_PROCESSES: usize = 4096 - 3;
+
 /// A victim's operation and what surrounds it.
 #[derive(Clone, Copy, Debug)]
 pub struct Scenario {
@@ -19,7 +22,7 @@ pub struct Scenario {
     pub objects: &'static [New],
     /// What a process made that is dead by now; numbered after the others.
     pub orphans: &'static [New],
-    /// So many processes took part once and died.
+    /// So many processes took part once and died, each with an object and a place as long as there were any.
     pub dead_processes: usize,
     /// Done by a process that died afterwards.
     pub left_by_the_dead: Option<Operation>,
@@ -210,7 +213,12 @@ pub const SCENARIOS: &[Scenario] = &[
     plain("retire", &[], Retire),
     Scenario { cold: true, is_long: true, ..plain("first-use", &[AUTO, semaphore(1)], any(&[0, 1], Until::Now)) },
     Scenario { cold: true, is_long: true, ..plain("attach", &[], Attach) },
-    Scenario { cold: true, is_long: true, dead_processes: 4096, ..plain("replace-dead-process", &[], Create(AUTO)) },
+    Scenario {
+        cold: true,
+        is_long: true,
+        dead_processes: OTHER_PROCESSES,
+        ..plain("replace-dead-process", &[], Create(AUTO))
+    },
 ];
 
 /// What must be found.
@@ -223,6 +231,7 @@ impl Scenario {
         let second = VICTIM_OWNERS[1];
         let poll = Operation::Wait(Wait::any(&[0], second, Until::Now));
         match self.objects.first() {
+            None if self.dead_processes > 0 => vec![CreateAndUse(AUTO)],
             None => Vec::new(),
             Some(New::Semaphore { .. }) => vec![ReadSemaphore(0), Release(0, 1), poll],
             Some(New::Mutex { .. }) => vec![ReadMutex(0), Kill(0, VICTIM), poll],

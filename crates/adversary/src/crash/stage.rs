@@ -74,7 +74,9 @@ impl Stage {
         }
         for _ in 0..scenario.dead_processes {
             in_child(|| {
-                self.arena.create_new(&self.arena.waiter(), New::Semaphore { count: 0, max: 1 }).ok();
+                let performer = Performer::new(&self.arena, self.board);
+                let _ = performer.perform(Operation::Enroll);
+                let _ = performer.perform(Operation::Create(New::Event { manual: false, signaled: false }));
             })?;
         }
         if let Some(operation) = scenario.left_by_the_dead {
