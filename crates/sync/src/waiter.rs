@@ -349,19 +349,21 @@ impl Arena {
         Ok(())
     }
 
-    /// Frees the slots of a dead process.
+    /// Frees the slots of a dead process. Only the process that has its entry now may do so.
     pub(crate) fn bury_waiters(&self, peer: u32) -> Result<()> {
         let pool = self.waiter_pool();
         let undertaker = self.waiter();
         undertaker.fuel.fill();
+        let mine = TAKEN | u64::from(peer) << PEER_SHIFT | u64::from(liveness::thread_id());
         for index in 0..pool.used() {
             let slot = self.waiter_slot(index).ok_or(Error::Corrupt)?;
             let holder = slot.holder.load();
-            if holder != 0 && (holder >> PEER_SHIFT & PEER_MASK) as u32 == peer {
+            let is_theirs = holder != 0 && (holder >> PEER_SHIFT & PEER_MASK) as u32 == peer;
+            // Taken first: whoever else inherits it may be waiting in it already.
+            if is_theirs && slot.holder.compare_exchange(holder, mine).is_ok() {
                 self.end_epoch(&undertaker, index)?;
-                if slot.holder.compare_exchange(holder, 0).is_ok() {
-                    pool.hint(index);
-                }
+                slot.holder.store(0);
+                pool.hint(index);
             }
         }
         Ok(())

@@ -1,7 +1,24 @@
 //! Which processes take part, so that what the dead left can be found.
 //!
 //! A peer is one 128-bit word: process number and namespace in the low half, start time in the high half. It is written
-//! whole or not at all. An entry is reused only after everything that it owned was given back ([`Arena::bury`]).
+//! whole or not at all.
+//!
+//! # Transitions
+//! | from | to | by |
+//! | --- | --- | --- |
+//! | empty | a process | that process, at its first use |
+//! | a dead process, burying or not | a process, burying | that process, when no entry is empty |
+//! | a process, burying | the same process | itself, after it has given back what the dead one owned ([`Arena::bury`]) |
+//!
+//! # Invariants
+//! * I-peer-1: one process at a time buries what an entry owns, and nobody owns anything new under it before the burial is
+//!   over. So a burial that was interrupted for hours finds nothing but what is the dead one's.
+//! * I-peer-2: who asks whether an owner is dead has read the owner's index first, and reads the entry afterwards: what it
+//!   remembers counts only while the entry is the same.
+//!
+//! # Death
+//! While it buries: its entry is that of a dead process, and the next one goes on with the burial. While it is *stopped*
+//! there, what that one dead process owned stays taken.
 
 use std::cell::Cell;
 
@@ -19,8 +36,11 @@ fn pack(process: Process) -> Pair {
     Pair { low: u64::from(process.pid) | process.namespace << 32, high: process.start }
 }
 
+/// Of the high half: what the entry owned before is still being given back.
+const BURYING: u64 = 1 << 63;
+
 fn unpack(pair: Pair) -> Option<Process> {
-    let process = Process { pid: pair.low as u32, start: pair.high, namespace: pair.low >> 32 };
+    let process = Process { pid: pair.low as u32, start: pair.high & !BURYING, namespace: pair.low >> 32 };
     (pair != Pair::default()).then_some(process)
 }
 
@@ -56,14 +76,15 @@ impl Arena {
     }
 
     fn replace_dead(&self, me: Process) -> Result<u32> {
+        let mine = pack(me);
+        let burying = Pair { high: mine.high | BURYING, ..mine };
         for index in 0..PEERS_USED {
             let word = self.peer_word(index).ok_or(Error::Corrupt)?;
             let found = word.load();
-            if unpack(found).is_some_and(|process| liveness::is_process_dead(process, me)) {
+            let is_dead = unpack(found).is_some_and(|process| liveness::is_process_dead(process, me));
+            if is_dead && word.compare_exchange(found, burying).is_ok() {
                 self.bury(index)?;
-                if word.compare_exchange(found, pack(me)).is_ok() {
-                    return Ok(index);
-                }
+                return word.compare_exchange(burying, mine).map(|()| index).map_err(|_| Error::Corrupt);
             }
         }
         Err(Error::Exhausted)
@@ -82,27 +103,33 @@ impl Arena {
     }
 }
 
-/// Which processes are alive, asked once for each: a sweep meets the same few again and again.
+/// Processes that a census remembers.
+const REMEMBERED: usize = 64;
+
+/// Which processes are alive, asked once for each of a few: a sweep meets the same ones again and again.
 pub(crate) struct Census<'a> {
     arena: &'a Arena,
     me: Process,
-    known: [Cell<Option<bool>>; PEERS_MAX as usize],
+    /// Entries as they were, and whether their processes were dead.
+    known: [Cell<Option<(u32, Pair, bool)>>; REMEMBERED],
 }
 
 impl<'a> Census<'a> {
     pub(crate) fn new(arena: &'a Arena) -> Census<'a> {
-        Census { arena, me: liveness::this_process(), known: [const { Cell::new(None) }; PEERS_MAX as usize] }
+        Census { arena, me: liveness::this_process(), known: [const { Cell::new(None) }; REMEMBERED] }
     }
 
     /// Whether the process with this index is certainly gone. An empty entry belongs to nobody, so to no living one.
     pub(crate) fn is_peer_dead(&self, index: u32) -> bool {
-        let Some(known) = self.known.get(index as usize) else { return false };
-        known.get().unwrap_or_else(|| {
-            let process = self.arena.process(index);
-            let dead = process.is_none_or(|process| liveness::is_process_dead(process, self.me));
-            known.set(Some(dead));
-            dead
-        })
+        let Some(word) = self.arena.peer_word(index) else { return false };
+        let entry = word.load();
+        let known = &self.known[index as usize % REMEMBERED];
+        if let Some((_, _, dead)) = known.get().filter(|&(of, then, _)| (of, then) == (index, entry)) {
+            return dead;
+        }
+        let dead = unpack(entry).is_none_or(|process| liveness::is_process_dead(process, self.me));
+        known.set(Some((index, entry, dead)));
+        dead
     }
 
     /// Whether this thread of a process is certainly gone.
