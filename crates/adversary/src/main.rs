@@ -5,15 +5,20 @@
 //! | [`crash`] | kills and stops them at every instruction of every operation (x86-64: it counts instructions) |
 //! | [`rivals`] | the same to other designs, in their simplest form |
 //! | [`scribble`] | writes rubbish into the arena while they use it |
+//! | [`soak`] | kills and stops them at random, for as long as asked |
 
 #![allow(clippy::disallowed_methods, reason = "this is about processes and their memory, not about the core")]
 
+#[cfg(target_os = "linux")]
+mod asleep;
 #[cfg(all(target_os = "linux", target_arch = "x86_64"))]
 mod crash;
 #[cfg(all(target_os = "linux", target_arch = "x86_64"))]
 mod rivals;
 #[cfg(target_os = "linux")]
 mod scribble;
+#[cfg(target_os = "linux")]
+mod soak;
 
 use std::process::ExitCode;
 
@@ -41,6 +46,9 @@ enum Command {
     #[cfg(target_os = "linux")]
     #[command(hide = true)]
     UseDevice(scribble::device::Program),
+    /// Kill and stop processes at random
+    #[cfg(target_os = "linux")]
+    Soak(soak::Arguments),
 }
 
 fn main() -> ExitCode {
@@ -53,5 +61,7 @@ fn main() -> ExitCode {
         Command::Scribble(arguments) => arguments.run(),
         #[cfg(target_os = "linux")]
         Command::UseDevice(program) => program.run(),
+        #[cfg(target_os = "linux")]
+        Command::Soak(arguments) => arguments.run(),
     }
 }

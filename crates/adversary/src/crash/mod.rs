@@ -7,7 +7,6 @@
 //! | What may the survivors see? | `judge`: the sequential model, with the victim's operation done or not |
 //! | Does it notice anything at all? | `planted`: operations that survive neither |
 
-pub mod asleep;
 pub mod board;
 pub mod judge;
 pub mod operation;

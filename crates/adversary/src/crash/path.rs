@@ -26,6 +26,19 @@ pub enum Choice {
     Every,
     /// Only where something has changed that others, or the kernel at the victim's death, can see.
     Changes,
+    /// Only where the arena has changed.
+    Arena,
+}
+
+/// What an instruction changed.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Change {
+    /// Nothing that anybody else could see.
+    Nothing,
+    /// What the kernel knows: a system call, or what it is to do if the thread dies.
+    Kernel,
+    /// The arena.
+    Arena,
 }
 
 /// One operation, instruction by instruction.
@@ -33,8 +46,8 @@ pub enum Choice {
 pub struct Path {
     /// Where the victim stood after so many instructions.
     addresses: Vec<u64>,
-    /// Whether the instruction before changed anything that others can see.
-    changed: Vec<bool>,
+    /// What the instruction before changed.
+    changed: Vec<Change>,
     asleep: Option<usize>,
     bytes: Vec<u8>,
     pending: u64,
@@ -51,7 +64,11 @@ impl Path {
     pub fn at(&mut self, stage: &Stage, tracee: &Tracee) -> io::Result<()> {
         let address = tracee.address()?;
         let pending = tracee.peek(pending_field())?;
-        let changed = stage.has_changed(&mut self.bytes) || pending != self.pending || self.calls;
+        let changed = match stage.has_changed(&mut self.bytes) {
+            true => Change::Arena,
+            false if pending != self.pending || self.calls => Change::Kernel,
+            false => Change::Nothing,
+        };
         self.pending = pending;
         self.calls = tracee.peek(address)? & 0xffff == SYSTEM_CALL;
         self.addresses.push(address);
@@ -79,13 +96,18 @@ impl Path {
         let mut points = Vec::new();
         let mut seen = std::collections::HashMap::new();
         for (instruction, (&address, &changed)) in self.addresses.iter().zip(&self.changed).enumerate() {
-            if changed {
+            if changed != Change::Nothing {
                 seen.clear();
             }
             let visits: &mut u32 = seen.entry(address).or_default();
             *visits += 1;
-            let last = instruction + 1 == self.length();
-            if changed || instruction == 0 || last || choice == Choice::Every && *visits <= REPEATS {
+            let end = instruction == 0 || instruction + 1 == self.length();
+            let wanted = match choice {
+                Choice::Every => end || *visits <= REPEATS,
+                Choice::Changes => end || changed != Change::Nothing,
+                Choice::Arena => changed == Change::Arena,
+            };
+            if wanted {
                 points.push(Point { instruction, asleep: false });
             }
             if self.asleep == Some(instruction) {

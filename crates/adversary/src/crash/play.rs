@@ -8,7 +8,8 @@ use std::time::{Duration, Instant};
 use ntux_platform::clock;
 use ntux_sync::spec::{Answer, Outcome};
 
-use super::asleep::{Sleep, sleep_of};
+use crate::asleep::{Sleep, sleep_of};
+
 use super::judge::Judge;
 use super::operation::{Operation, Performer, Until};
 use super::path::{Path, Point};

@@ -114,7 +114,7 @@ impl Run<'_> {
 
     /// Once more with a second victim, which meets what the first one left wherever that changed something.
     fn pairs(&mut self, scenario: &Scenario, bytes: &mut Vec<u8>, path: &Path) -> io::Result<()> {
-        for point in path.points(Choice::Changes) {
+        for point in path.points(Choice::Arena) {
             for fate in FATES {
                 let first = Blow { operation: scenario.operation, path, point, fate };
                 for operation in scenario.helpers() {
