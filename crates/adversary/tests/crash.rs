@@ -34,7 +34,7 @@ fn nothing_breaks_where_a_victim_has_just_changed_something() {
 
 #[test]
 fn a_second_victim_that_helps_the_first_breaks_nothing() {
-    let output = crash(&["--slice", "--pairs", "--only", "set-one"], &[]);
+    let output = crash(&["--slice", "--pairs", "changes", "--only", "set-one"], &[]);
     if could_run(&output) {
         assert!(output.status.success(), "{}", text(&output));
     }

@@ -188,11 +188,11 @@ impl Arena {
     fn grow(&self, index: u32) -> Result<()> {
         let mut end = End::Object(index);
         for _ in 0..=self.chunk_count() {
-            let link = self.link(end).ok_or(Error::Corrupt)?;
-            match self.chunk_at(link.load()) {
-                Some(_) => end = End::Chunk(link.load().wrapping_sub(1)),
-                None => return self.lengthen(end),
+            let link = self.link(end).ok_or(Error::Corrupt)?.load();
+            if self.chunk_at(link).is_none() {
+                return self.lengthen(end);
             }
+            end = End::Chunk(link - 1);
         }
         Err(Error::Corrupt)
     }

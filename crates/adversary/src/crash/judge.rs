@@ -45,11 +45,11 @@ impl Judge {
         let has_deadline = wait.is_some_and(|wait| matches!(wait.until, Until::Milliseconds(_)));
         self.each(|state| state.invoke(thread, model.clone()));
         self.pending.push(Pending { thread, is_wait: wait.is_some(), has_deadline });
-        self.drift();
     }
 
     /// A thread is gone. What it had begun and not finished does not happen any more, if it is a wait.
     pub fn kill(&mut self, thread: usize) {
+        self.drift();
         self.each(|state| {
             if state.outcome(thread).is_none() && state.is_queued(thread) {
                 state.interrupt(thread);
@@ -68,12 +68,12 @@ impl Judge {
         let Some(model) = operation.in_model() else { return outcome.is_ok() };
         self.each(|state| state.invoke(thread, model.clone()));
         self.pending.push(Pending { thread, is_wait: false, has_deadline: false });
-        self.drift();
         self.returned(thread, outcome)
     }
 
     /// A pending operation has returned.
     pub fn returned(&mut self, thread: usize, outcome: Outcome) -> bool {
+        self.drift();
         self.states.retain(|state| state.outcome(thread) == Some(&outcome));
         self.each(|state| state.retire(thread));
         self.pending.retain(|pending| pending.thread != thread);
@@ -82,6 +82,7 @@ impl Judge {
 
     /// A thread was seen asleep: its operation has not ended.
     pub fn sleeps(&mut self, thread: usize) -> bool {
+        self.drift();
         self.states.retain(|state| state.outcome(thread).is_none() && state.parked(thread));
         !self.states.is_empty()
     }

@@ -36,9 +36,15 @@ pub struct Arguments {
     /// The operations that are broken on purpose: must fail
     #[arg(long)]
     planted: bool,
-    /// Second victims too, which meet what the first one left; this takes long
-    #[arg(long)]
-    pairs: bool,
+    /// Second victims too, which meet what the first one left; struck where they have changed something, or everywhere
+    #[arg(long, value_name = "POINTS")]
+    pairs: Option<Points>,
+    /// Instead: two victims at so many random points
+    #[arg(long, value_name = "COUNT")]
+    random: Option<u64>,
+    /// Where the random choices begin
+    #[arg(long, default_value_t = 1)]
+    seed: u64,
     /// Seconds after which what does not happen is said to hang
     #[arg(long, default_value_t = 10)]
     patience: u64,
@@ -47,15 +53,32 @@ pub struct Arguments {
     wake_limit: u64,
 }
 
+/// Points of a second victim.
+#[derive(clap::ValueEnum, Clone, Copy, PartialEq, Eq, Debug)]
+enum Points {
+    Changes,
+    Every,
+}
+
+impl From<Points> for path::Choice {
+    fn from(points: Points) -> path::Choice {
+        match points {
+            Points::Changes => path::Choice::Changes,
+            Points::Every => path::Choice::Every,
+        }
+    }
+}
+
 impl Arguments {
     /// Runs it and prints the result.
     pub fn run(&self) -> ExitCode {
         let start = Instant::now();
         let plan = run::Plan {
-            choice: if self.slice && !self.planted { path::Choice::Changes } else { path::Choice::Every },
+            choice: if self.slice { path::Choice::Changes } else { path::Choice::Every },
             only: self.only.clone(),
             planted: self.planted,
-            pairs: self.pairs,
+            pairs: self.pairs.map(path::Choice::from),
+            random: self.random.map(|count| (count, self.seed)),
             patience: Duration::from_secs(self.patience),
             wake_limit: (!self.slice).then_some(Duration::from_millis(self.wake_limit)),
         };

@@ -37,12 +37,12 @@ enum Change {
     Nothing,
     /// What the kernel knows: a system call, or what it is to do if the thread dies.
     Kernel,
-    /// The arena.
+    /// The arena, or the planted lock.
     Arena,
 }
 
 /// One operation, instruction by instruction.
-#[derive(Default)]
+#[derive(Clone, Default)]
 pub struct Path {
     /// Where the victim stood after so many instructions.
     addresses: Vec<u64>,
@@ -51,6 +51,7 @@ pub struct Path {
     asleep: Option<usize>,
     bytes: Vec<u8>,
     pending: u64,
+    lock: u32,
     calls: bool,
 }
 
@@ -64,11 +65,13 @@ impl Path {
     pub fn at(&mut self, stage: &Stage, tracee: &Tracee) -> io::Result<()> {
         let address = tracee.address()?;
         let pending = tracee.peek(pending_field())?;
-        let changed = match stage.has_changed(&mut self.bytes) {
+        let lock = stage.board.lock.load();
+        let changed = match stage.has_changed(&mut self.bytes) || lock != self.lock {
             true => Change::Arena,
             false if pending != self.pending || self.calls => Change::Kernel,
             false => Change::Nothing,
         };
+        self.lock = lock;
         self.pending = pending;
         self.calls = tracee.peek(address)? & 0xffff == SYSTEM_CALL;
         self.addresses.push(address);

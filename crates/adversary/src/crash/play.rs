@@ -26,6 +26,8 @@ pub enum Fate {
     Stopped,
     /// Stopped until the survivors are done; then it goes on.
     Delayed,
+    /// Stopped; then it goes on, and the survivors begin.
+    Resumed,
 }
 
 /// How a victim is brought to its point.
@@ -219,11 +221,12 @@ impl<'a> Play<'a> {
 
     /// The survivors use the objects; then everybody must be able to finish, and nothing may be missing.
     pub fn conclude(&mut self) -> Result<()> {
+        self.end_victims(false)?;
         for operation in self.scenario.aftermath() {
             self.call(operation)?;
         }
         self.release_sleepers()?;
-        self.end_victims()?;
+        self.end_victims(true)?;
         self.release_sleepers()?;
         self.sweep()
     }
@@ -240,20 +243,22 @@ impl<'a> Play<'a> {
         wrong(format!("survivors {:?} sleep for ever", self.asleep))
     }
 
-    fn end_victims(&mut self) -> Result<()> {
-        for place in 0..self.victims.len() {
+    /// Lets the victims go on whose time has come, and ends the others if `all`.
+    fn end_victims(&mut self, all: bool) -> Result<()> {
+        for (place, number) in VICTIMS.into_iter().enumerate().take(self.victims.len()) {
+            let fate = self.victims[place].fate;
+            if !all && fate != Some(Fate::Resumed) {
+                continue;
+            }
             let Some(mut tracee) = self.victims[place].tracee.take() else { continue };
-            if self.victims[place].fate == Some(Fate::Delayed) {
-                self.finish(&mut tracee, VICTIMS[place])?;
-            } else {
+            if fate == Some(Fate::Stopped) {
                 self.killed_ns = Some(clock::monotonic_ns());
                 tracee.kill();
-                self.judge.kill(VICTIMS[place]);
+                self.judge.kill(number);
+            } else {
+                self.finish(&mut tracee, number)?;
             }
         }
-        // Whatever they owed came with their end.
-        self.touched.extend(0..self.scenario.objects.len() as u8);
-        self.victims.clear();
         self.observe()
     }
 
@@ -422,12 +427,13 @@ impl<'a> Play<'a> {
         wrong(format!("survivor {actor} returned {outcome:?}, which the model does not allow"))
     }
 
-    /// A stopped signaler may hold back a wake until somebody has used each object of the wait.
+    /// A stopped signaler may hold back the wake that it owes until somebody has used the object that it signaled.
     fn may_be_late(&self, actor: usize) -> bool {
-        let stopped = self.victims.iter().any(|victim| victim.tracee.is_some());
         let wait = self.scenario.sleepers[actor - SLEEPERS.start];
-        let untouched =
-            (0..self.scenario.objects.len() as u8).any(|object| wait.names(object) && !self.touched.contains(&object));
-        stopped && untouched
+        let mut standing = self.victims.iter().filter(|victim| victim.tracee.is_some());
+        standing.any(|victim| {
+            (0..self.scenario.objects.len() as u8)
+                .any(|object| victim.operation.names(object) && wait.names(object) && !self.touched.contains(&object))
+        })
     }
 }

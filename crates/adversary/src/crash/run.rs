@@ -3,6 +3,8 @@
 use std::io;
 use std::time::{Duration, Instant};
 
+use fastrand::Rng;
+
 use super::operation::Operation;
 use super::path::{Choice, Path, Point};
 use super::play::{Failure, Fate, Play, Wakes, Way};
@@ -12,7 +14,15 @@ use super::stage::Stage;
 /// Failures printed for one scenario; all are counted.
 const PRINTED: u32 = 3;
 
-const FATES: [Fate; 3] = [Fate::Killed, Fate::Stopped, Fate::Delayed];
+const FATES: [Fate; 4] = [Fate::Killed, Fate::Stopped, Fate::Delayed, Fate::Resumed];
+/// Of a first victim that the second one meets.
+const FATES_OF_A_PAIR: [Fate; 3] = [Fate::Killed, Fate::Stopped, Fate::Delayed];
+
+/// Random points of one pair of operations, whose paths are looked at once.
+const POINTS_OF_A_PAIR: u32 = 20;
+
+/// How often a wake must be late.
+const TRIES: u32 = 3;
 
 /// What to do.
 #[derive(Clone, Debug)]
@@ -22,8 +32,10 @@ pub struct Plan {
     pub only: Option<String>,
     /// The planted ones instead.
     pub planted: bool,
-    /// Second victims too.
-    pub pairs: bool,
+    /// Second victims too, at these points.
+    pub pairs: Option<Choice>,
+    /// Instead: two victims at so many random points, from this seed.
+    pub random: Option<(u64, u64)>,
     /// What does not happen within this time is said to hang.
     pub patience: Duration,
     /// A wake that comes later than this after a kill is a failure; none: only if it never comes.
@@ -51,6 +63,11 @@ pub fn run(plan: &Plan) -> io::Result<Totals> {
     let mut run = Run { plan, stage: Stage::new(plan.patience)?, totals: Totals::default(), printed: 0 };
     let scenarios = if plan.planted { PLANTED } else { SCENARIOS };
     let wanted = |scenario: &&Scenario| plan.only.as_ref().is_none_or(|only| scenario.name.contains(only.as_str()));
+    if let Some((count, seed)) = plan.random {
+        let scenarios: Vec<_> = scenarios.iter().filter(wanted).filter(|scenario| !scenario.is_long).collect();
+        run.at_random(&scenarios, count, Rng::with_seed(seed))?;
+        return Ok(run.totals);
+    }
     for scenario in scenarios.iter().filter(wanted) {
         if scenario.is_long && plan.choice == Choice::Changes && plan.only.is_none() {
             println!("{:28} left out of the slice: it takes too long", scenario.name);
@@ -97,8 +114,8 @@ impl Run<'_> {
                 self.experiment(scenario, &mut bytes, &[blow])?;
             }
         }
-        if self.plan.pairs {
-            self.pairs(scenario, &mut bytes, &path)?;
+        if let Some(choice) = self.plan.pairs {
+            self.pairs(scenario, &mut bytes, &path, choice)?;
         }
         let points = self.totals.kills + self.totals.stops + self.totals.pairs;
         println!(
@@ -113,9 +130,9 @@ impl Run<'_> {
     }
 
     /// Once more with a second victim, which meets what the first one left wherever that changed something.
-    fn pairs(&mut self, scenario: &Scenario, bytes: &mut Vec<u8>, path: &Path) -> io::Result<()> {
+    fn pairs(&mut self, scenario: &Scenario, bytes: &mut Vec<u8>, path: &Path, choice: Choice) -> io::Result<()> {
         for point in path.points(Choice::Arena) {
-            for fate in FATES {
+            for fate in FATES_OF_A_PAIR {
                 let first = Blow { operation: scenario.operation, path, point, fate };
                 for operation in scenario.helpers() {
                     let second = match trace(&self.stage, scenario, bytes, &[first], operation) {
@@ -125,11 +142,41 @@ impl Run<'_> {
                             continue;
                         }
                     };
-                    for point in second.points(self.plan.choice) {
+                    for point in second.points(choice) {
                         let second = Blow { operation, path: &second, point, fate };
                         self.experiment(scenario, bytes, &[first, second])?;
                     }
                 }
+            }
+        }
+        Ok(())
+    }
+
+    /// Two victims at random points, some of each pair of operations.
+    fn at_random(&mut self, scenarios: &[&Scenario], count: u64, mut random: Rng) -> io::Result<()> {
+        while self.totals.pairs < count {
+            let (Some(scenario), fate) = (random.choice(scenarios), random_fate(&mut random)) else { return Ok(()) };
+            let Some(operation) = random.choice(scenario.helpers()) else { continue };
+            let mut bytes = self.stage.prepare(scenario)?;
+            self.printed = 0;
+            let traced = trace(&self.stage, scenario, &bytes, &[], scenario.operation).and_then(|path| {
+                let point = random.choice(path.points(Choice::Every)).expect("a path has a beginning");
+                let first = Blow { operation: scenario.operation, path: &path, point, fate };
+                trace(&self.stage, scenario, &bytes, &[first], operation).map(|second| (path.clone(), point, second))
+            });
+            let (path, point, second) = match traced {
+                Ok(traced) => traced,
+                Err(failure) => {
+                    self.failed(scenario, &mut bytes, &[], failure)?;
+                    continue;
+                }
+            };
+            let first = Blow { operation: scenario.operation, path: &path, point, fate };
+            let points = second.points(Choice::Every);
+            for _ in 0..POINTS_OF_A_PAIR {
+                let point = points[random.usize(..points.len())];
+                let second = Blow { operation, path: &second, point, fate: random_fate(&mut random) };
+                self.experiment(scenario, &mut bytes, &[first, second])?;
             }
         }
         Ok(())
@@ -142,27 +189,33 @@ impl Run<'_> {
             _ => &mut self.totals.pairs,
         };
         *count += 1;
-        let played = match play(&self.stage, scenario, bytes, blows, Way::ToTheAddress) {
-            Ok(played) if !played.reached => play(&self.stage, scenario, bytes, blows, Way::StepByStep),
-            played => played,
-        };
-        match played {
+        match self.play(scenario, bytes, blows) {
             Ok(played) => {
                 self.totals.missed += u64::from(!played.reached);
                 self.totals.woken_after_a_kill += u64::from(played.wakes.after_a_kill);
                 self.totals.held_back += u64::from(played.wakes.held_back);
                 self.totals.latest_wake = self.totals.latest_wake.max(played.wakes.latest);
-                match self.plan.wake_limit.filter(|&limit| played.wakes.latest > limit) {
-                    Some(limit) => {
-                        let text =
-                            format!("a wake came {:?} after the kill, later than {limit:?}", played.wakes.latest);
-                        self.failed(scenario, bytes, blows, Failure::Wrong(text))
-                    }
-                    None => Ok(()),
-                }
+                Ok(())
             }
             Err(failure) => self.failed(scenario, bytes, blows, failure),
         }
+    }
+
+    /// One experiment. Repeated step by step when a victim took another way than before, and repeated when a wake came late,
+    /// as it may on a machine that has other work: a wake that is late each time is a failure.
+    fn play(&self, scenario: &Scenario, bytes: &[u8], blows: &[Blow<'_>]) -> Outcome<Played> {
+        let mut late = Duration::ZERO;
+        for _ in 0..TRIES {
+            let mut played = play(&self.stage, scenario, bytes, blows, Way::ToTheAddress)?;
+            if !played.reached {
+                played = play(&self.stage, scenario, bytes, blows, Way::StepByStep)?;
+            }
+            late = played.wakes.latest;
+            if self.plan.wake_limit.is_none_or(|limit| late <= limit) {
+                return Ok(played);
+            }
+        }
+        Err(Failure::Wrong(format!("a wake came {late:?} after the kill, and too late {TRIES} times")))
     }
 
     /// Notes a failure, and goes on with fresh survivors: the old ones may hang.
@@ -191,6 +244,10 @@ impl Run<'_> {
         *bytes = self.stage.prepare(scenario)?;
         Ok(())
     }
+}
+
+fn random_fate(random: &mut Rng) -> Fate {
+    FATES[random.usize(..FATES.len())]
 }
 
 /// What an experiment that went well tells.

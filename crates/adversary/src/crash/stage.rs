@@ -48,11 +48,7 @@ impl Stage {
             assert!(enrolled, "survivor {actor} could not begin");
         }
         // The harness is a process of the arena too, and stays one.
-        let performer = Performer::new(&arena, board);
-        performer
-            .perform(Operation::Create(New::Event { manual: false, signaled: false }))
-            .map_err(io::Error::other)?;
-        drop(performer);
+        arena.event_create(&arena.waiter(), false, false).map_err(io::Error::other)?;
         let empty = bytes.copy();
         Ok(Stage { board, arena, patience, bytes, empty, _survivors: survivors })
     }
