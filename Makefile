@@ -3,6 +3,7 @@
 #   CARGO_TARGET_DIR    where Cargo builds                target
 #   PREFIX, DESTDIR     where `make install` installs     /usr/local, nothing
 #   SECONDS, SEED       how `make fuzz-scribble` scribbles 60, 1
+#   PAIRS, SOAK_SECONDS what `make test-crash` does       changes, 60
 
 .DEFAULT_GOAL := help
 SHELL := /bin/sh
@@ -73,8 +74,15 @@ test: format lint unit cross run planted measurable    ## All tests, checks and 
 	@echo "make test: all passed"
 
 # Alone on the machine, please: a wake that comes later than 100 ms after a kill is a failure.
-test-crash: tools       ## Kill and stop a process at every instruction of every operation; some minutes
-	$(CARGO) run --release --locked -p ntux-adversary -- crash --pairs
+# PAIRS=every also strikes the second of two victims at every instruction, which takes hours.
+PAIRS ?= changes
+SOAK_SECONDS ?= 60
+
+test-crash: tools       ## Kill and stop processes at every instruction of every operation, then at random
+	$(CARGO) build --release --locked -p ntux-adversary
+	$(TARGET_DIR)/release/ntux-adversary crash --pairs $(PAIRS)
+	$(TARGET_DIR)/release/ntux-adversary crash --random 20000
+	$(TARGET_DIR)/release/ntux-adversary soak --seconds $(SOAK_SECONDS)
 
 # Each of the three modes takes SECONDS, twice the first: with what ships, and with scribbles inside the operations.
 fuzz-scribble: tools    ## Write rubbish into shared memory that others use; SECONDS=60, SEED=1

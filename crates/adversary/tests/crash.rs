@@ -40,6 +40,22 @@ fn a_second_victim_that_helps_the_first_breaks_nothing() {
     }
 }
 
+/// The number behind a line's title.
+fn figure(output: &Output, title: &str) -> u32 {
+    let text = text(output);
+    let line = text.lines().find(|line| line.starts_with(title)).unwrap_or_else(|| panic!("no {title:?} in\n{text}"));
+    line[title.len()..].trim().parse().unwrap()
+}
+
+#[test]
+fn a_wake_that_a_stopped_signaler_owes_comes_with_the_next_operation_or_when_it_goes_on() {
+    let output = crash(&["--slice", "--only", "set-one"], &[]);
+    if could_run(&output) {
+        assert!(output.status.success(), "{}", text(&output));
+        assert!(figure(&output, "wakes held back by a stop") > 0, "no signaler was stopped between grant and wake");
+    }
+}
+
 #[test]
 fn an_operation_that_survives_neither_kills_nor_stops_is_found() {
     for name in ["planted-lock", "planted-loan"] {
