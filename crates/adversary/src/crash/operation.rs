@@ -17,6 +17,8 @@ pub enum Operation {
     /// Creates an event and sets it.
     CreateAndUse(New),
     DescriptorCreate(New),
+    /// The same as the drop-in device does it, whose process answers for its objects.
+    FamilyCreate(New),
     Adopt(u8),
     Close(u8),
     Release(u8, u32),
@@ -177,6 +179,7 @@ impl<'a> Performer<'a> {
                 arena.event_set(waiter, object).map(|_| Answer::Done)
             }
             Operation::DescriptorCreate(new) => self.descriptor_create(new),
+            Operation::FamilyCreate(new) => self.family_create(new),
             Operation::Adopt(number) => arena.adopt(object(number)).map(|()| Answer::Done),
             Operation::Close(number) => arena.close(object(number)).map(|()| Answer::Done),
             Operation::Release(number, units) => {
@@ -233,14 +236,16 @@ impl<'a> Performer<'a> {
     fn descriptor_create(&self, new: New) -> Outcome {
         let via = self.arena.fd().ok_or(Error::NotAnArena)?;
         let held = self.arena.descriptor_create(&self.waiter, via, new)?;
-        self.give_up(held)?;
+        give_up(self.arena, held)?;
         Ok(Answer::Done)
     }
 
-    fn give_up(&self, held: OwnedFd) -> Result<()> {
-        let object = Arena::identify(held.as_fd())?.object.ok_or(Error::Corrupt)?;
-        self.arena.closing(held.as_fd(), object);
-        Ok(())
+    fn family_create(&self, new: New) -> Outcome {
+        let via = self.arena.fd().ok_or(Error::NotAnArena)?;
+        let arena = Arena::map_for_descriptors(via)?;
+        let held = arena.descriptor_create(&arena.waiter(), via, new)?;
+        give_up(&arena, held)?;
+        Ok(Answer::Done)
     }
 
     fn sweep_descriptors(&self) -> Outcome {
@@ -254,7 +259,7 @@ impl<'a> Performer<'a> {
             }
         }
         let count = objects.len() as u32;
-        objects.into_iter().try_for_each(|object| self.give_up(object))?;
+        objects.into_iter().try_for_each(|object| give_up(self.arena, object))?;
         Ok(Answer::Semaphore(count, 0))
     }
 
@@ -361,4 +366,11 @@ impl<'a> Performer<'a> {
             Ok(_) => Err(Error::Corrupt),
         }
     }
+}
+
+/// Closes an object's descriptor as the drop-in device does.
+fn give_up(arena: &Arena, held: OwnedFd) -> Result<()> {
+    let object = Arena::identify(held.as_fd())?.object.ok_or(Error::Corrupt)?;
+    arena.closing(held.as_fd(), object);
+    Ok(())
 }

@@ -4,6 +4,7 @@ use std::io;
 use std::time::{Duration, Instant};
 
 use fastrand::Rng;
+use indicatif::{ProgressBar, ProgressStyle};
 
 use super::operation::Operation;
 use super::path::{Choice, Path, Point};
@@ -23,6 +24,8 @@ const POINTS_OF_A_PAIR: u32 = 20;
 
 /// How often a wake must be late.
 const TRIES: u32 = 3;
+
+const BAR: &str = "{pos}/{len} {elapsed} {msg} experiments";
 
 /// What to do.
 #[derive(Clone, Debug)]
@@ -60,21 +63,18 @@ pub struct Totals {
 ///
 /// Errors: those of the system; `PermissionDenied` when ptrace is refused.
 pub fn run(plan: &Plan) -> io::Result<Totals> {
-    let mut run = Run { plan, stage: Stage::new(plan.patience)?, totals: Totals::default(), printed: 0 };
-    let scenarios = if plan.planted { PLANTED } else { SCENARIOS };
     let wanted = |scenario: &&Scenario| plan.only.as_ref().is_none_or(|only| scenario.name.contains(only.as_str()));
-    if let Some((count, seed)) = plan.random {
-        let scenarios: Vec<_> = scenarios.iter().filter(wanted).filter(|scenario| !scenario.is_long).collect();
-        run.at_random(&scenarios, count, Rng::with_seed(seed))?;
-        return Ok(run.totals);
+    let scenarios = if plan.planted { PLANTED } else { SCENARIOS };
+    let scenarios: Vec<_> = scenarios.iter().filter(wanted).collect();
+    // Drawn by this thread alone: a process with a second one could not fork victims.
+    let bar = ProgressBar::new(plan.random.map_or(scenarios.len() as u64, |(count, _)| count));
+    bar.set_style(ProgressStyle::with_template(BAR).expect("it is well formed"));
+    let mut run = Run { plan, stage: Stage::new(plan.patience)?, totals: Totals::default(), printed: 0, bar };
+    match plan.random {
+        Some((count, seed)) => run.at_random(&scenarios, count, Rng::with_seed(seed))?,
+        None => run.one_by_one(&scenarios)?,
     }
-    for scenario in scenarios.iter().filter(wanted) {
-        if scenario.is_long && plan.choice == Choice::Changes && plan.only.is_none() {
-            println!("{:28} left out of the slice: it takes too long", scenario.name);
-            continue;
-        }
-        run.scenario(scenario)?;
-    }
+    run.bar.finish_and_clear();
     Ok(run.totals)
 }
 
@@ -84,6 +84,7 @@ struct Run<'a> {
     totals: Totals,
     /// Failures of the scenario under way that were printed.
     printed: u32,
+    bar: ProgressBar,
 }
 
 /// A victim's part in an experiment.
@@ -98,6 +99,18 @@ struct Blow<'a> {
 type Outcome<T> = Result<T, Failure>;
 
 impl Run<'_> {
+    fn one_by_one(&mut self, scenarios: &[&Scenario]) -> io::Result<()> {
+        for scenario in scenarios {
+            if scenario.is_long && self.plan.choice == Choice::Changes && self.plan.only.is_none() {
+                println!("{:28} left out of the slice: it takes too long", scenario.name);
+            } else {
+                self.scenario(scenario)?;
+            }
+            self.bar.inc(1);
+        }
+        Ok(())
+    }
+
     fn scenario(&mut self, scenario: &Scenario) -> io::Result<()> {
         let start = Instant::now();
         let before = self.totals;
@@ -118,7 +131,7 @@ impl Run<'_> {
             self.pairs(scenario, &mut bytes, &path, choice)?;
         }
         let points = self.totals.kills + self.totals.stops + self.totals.pairs;
-        println!(
+        let line = format!(
             "{:28} {:6} instructions {:7} experiments {:4} failures {:6.1} s",
             scenario.name,
             path.length(),
@@ -126,6 +139,7 @@ impl Run<'_> {
             self.totals.failures - before.failures,
             start.elapsed().as_secs_f64(),
         );
+        self.bar.suspend(|| println!("{line}"));
         Ok(())
     }
 
@@ -154,8 +168,11 @@ impl Run<'_> {
 
     /// Two victims at random points, some of each pair of operations.
     fn at_random(&mut self, scenarios: &[&Scenario], count: u64, mut random: Rng) -> io::Result<()> {
+        let scenarios: Vec<_> =
+            scenarios.iter().filter(|scenario| !scenario.is_long && !scenario.helpers().is_empty()).collect();
         while self.totals.pairs < count {
-            let (Some(scenario), fate) = (random.choice(scenarios), random_fate(&mut random)) else { return Ok(()) };
+            let (Some(scenario), fate) = (random.choice(&scenarios), random_fate(&mut random)) else { return Ok(()) };
+            self.bar.set_position(self.totals.pairs);
             let Some(operation) = random.choice(scenario.helpers()) else { continue };
             let mut bytes = self.stage.prepare(scenario)?;
             self.printed = 0;
@@ -189,6 +206,11 @@ impl Run<'_> {
             _ => &mut self.totals.pairs,
         };
         *count += 1;
+        self.bar.set_message(format!(
+            "{} {}",
+            scenario.name,
+            self.totals.kills + self.totals.stops + self.totals.pairs
+        ));
         match self.play(scenario, bytes, blows) {
             Ok(played) => {
                 self.totals.missed += u64::from(!played.reached);
@@ -233,11 +255,11 @@ impl Run<'_> {
         self.totals.failures += 1;
         self.printed += 1;
         if self.printed <= PRINTED {
-            println!("FAILED {}: {text}", scenario.name);
+            self.bar.suspend(|| println!("FAILED {}: {text}", scenario.name));
             for Blow { operation, point, fate, path } in blows {
                 let asleep = if point.asleep { ", asleep" } else { "" };
                 let at = format!("after {} of {} instructions{asleep}", point.instruction, path.length());
-                println!("       {fate:?} {at} of {operation:?}");
+                self.bar.suspend(|| println!("       {fate:?} {at} of {operation:?}"));
             }
         }
         self.stage = Stage::new(self.plan.patience)?;

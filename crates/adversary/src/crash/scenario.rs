@@ -194,6 +194,7 @@ pub const SCENARIOS: &[Scenario] = &[
     plain("create-mutex", &[], Create(mutex(7, 70))),
     plain("create-event", &[], Create(AUTO)),
     Scenario { sweep: SweepDescriptors, ..plain("create-descriptor", &[], DescriptorCreate(AUTO)) },
+    Scenario { sweep: SweepDescriptors, ..plain("create-family-descriptor", &[], FamilyCreate(AUTO)) },
     plain("close", &[AUTO], Close(0)),
     with(&[sleeps(&[0, 1])], plain("close-one-waits", &[AUTO, AUTO], Close(0))),
     Scenario { orphans: &[AUTO], ..plain("adopt", &[], Adopt(0)) },
