@@ -130,12 +130,17 @@ impl Scribbler {
     fn part(&mut self, rng: &mut Rng, known: &[Object]) {
         let word = self.any_word(rng);
         let before = self.file.load(word);
-        let (first, width) = match rng.choice(word.field.bits) {
-            Some(bits) => (bits.first, bits.width),
-            None => (0, word.field.width as u32 * 8),
+        let (name, first, width) = match rng.choice(word.field.bits) {
+            Some(bits) => (bits.name, bits.first, bits.width),
+            None => (word.field.name, 0, word.field.width as u32 * 8),
         };
         let mask = u128::MAX >> (128 - width);
-        let part = self.edge(rng, known, before >> first & mask, width) & mask;
+        let part = match (name, rng.u32(0..4)) {
+            // Nowhere else: it is another number each time, and a failure is to come again.
+            ("thread" | "pid", 0) => ntux_platform::liveness::thread_id().into(),
+            _ => self.edge(rng, known, before >> first & mask, width),
+        };
+        let part = part & mask;
         self.write(word, before & !(mask << first) | part << first);
     }
 
@@ -153,9 +158,7 @@ impl Scribbler {
             }
             4 => near(rng, before),
             5 => u128::from(rng.u32(0..NEAR)),
-            6 => {
-                u128::from(*rng.choice(&[ntux_platform::liveness::thread_id(), 1, u32::MAX, 0x8000_0000]).unwrap_or(&1))
-            }
+            6 => [1, u32::MAX.into(), 0x8000_0000][rng.usize(0..3)],
             7 => rng.choice(known).map_or(1, |object| u128::from(object.0)),
             8 => self.file.load(self.file.word("header", 0, "ticket", 0)),
             _ => rng.u128(..),
@@ -281,7 +284,7 @@ impl Scribbler {
             self.set(self.file.word("objects", index as u32, "word", 0), &[("W", 1), ("WA", all)]);
         }
         let parts = [
-            ("thread", u128::from(*rng.choice(&[1, ntux_platform::liveness::thread_id()]).unwrap_or(&1))),
+            ("thread", if rng.bool() { 1 } else { ntux_platform::liveness::thread_id().into() }),
             ("died", u128::from(rng.u32(0..8) == 0)),
             ("parked", rng.u128(0..2)),
             ("ticket", ticket),
