@@ -20,6 +20,10 @@ use super::rubbish::Scribbler;
 
 /// Objects that the victim knows.
 const KNOWN: usize = 6;
+/// Steps before the first scribble: the memory starts sound.
+const SOUND: u64 = 12;
+/// Scribbles inside one operation at most, where they can come inside.
+const SCRIBBLES: usize = if cfg!(feature = "explore") { 4 } else { 0 };
 
 /// One seed from its beginning to its end.
 pub fn run(board: &'static Board, seed: u64, steps: u64, bug: Option<Bug>) -> io::Result<()> {
@@ -28,15 +32,15 @@ pub fn run(board: &'static Board, seed: u64, steps: u64, bug: Option<Bug>) -> io
     let capacity = capacity(&mut rng);
     let fenced = Fenced::create(capacity)?;
     let mut canary = Canary::new()?;
-    let mut victim = Victim { board, known: vec![], fenced: &fenced };
+    let mut victim = Victim { board, known: vec![], fenced: &fenced, scribbles: 0 };
     let mut scribbler = Scribbler::new(fenced.file(capacity)?);
     for step in 0..steps {
         board.lanes[0].step.store(step);
-        if step == KNOWN as u64 * 2 {
+        if step == SOUND {
             scribbler.take_picture();
+            victim.scribbles = SCRIBBLES;
         }
-        // It starts sound: everything that is wrong later was written.
-        if step > KNOWN as u64 * 2 && rng.u32(0..3) == 0 {
+        if step > SOUND && rng.u32(0..3) == 0 {
             board.scribbles[scribbler.scribble(&mut rng, &victim.known)].fetch_add(1);
         } else {
             scribbler = victim.operate(&mut rng, scribbler);
@@ -62,6 +66,8 @@ fn capacity(rng: &mut Rng) -> Capacity {
 struct Victim<'a> {
     board: &'static Board,
     known: Vec<Object>,
+    /// Inside the next operation, at most.
+    scribbles: usize,
     fenced: &'a Fenced,
 }
 
@@ -79,7 +85,7 @@ impl Victim<'_> {
                 .watched(operation.number(), deadline_ns, || face.perform(&self.fenced.arena, &operation, deadline))
         };
         #[cfg(feature = "explore")]
-        let (done, scribbler) = inside::with_scribbles(rng, scribbler, &self.known, self.board, call);
+        let (done, scribbler) = inside::with_scribbles(rng, scribbler, &self.known, self.board, self.scribbles, call);
         #[cfg(not(feature = "explore"))]
         let done = call();
         self.board.count(done.outcome);

@@ -11,8 +11,6 @@ use super::rubbish::Scribbler;
 
 /// Of the shared accesses of an operation, the first so many may have a scribble before them.
 const SPAN: u32 = 200;
-/// Scribbles in one operation at most.
-const MOST: usize = 4;
 
 /// Called by the core before every shared access of the thread.
 struct Between {
@@ -58,15 +56,16 @@ fn lasting(between: &Between) -> &'static dyn Scheduler {
     unsafe { &*between }
 }
 
-/// Does `work` while a few scribbles come in between.
+/// Does `work` while a few scribbles come in between, at most so many.
 pub fn with_scribbles<R>(
     rng: &mut Rng,
     scribbler: Scribbler,
     known: &[Object],
     board: &'static Board,
+    most: usize,
     work: impl FnOnce() -> R,
 ) -> (R, Scribbler) {
-    let mut when: Vec<u32> = (0..rng.usize(0..=MOST)).map(|_| rng.u32(0..SPAN) >> rng.u32(0..6)).collect();
+    let mut when: Vec<u32> = (0..rng.usize(0..=most)).map(|_| rng.u32(0..SPAN) >> rng.u32(0..6)).collect();
     when.sort_unstable_by(|one, other| other.cmp(one));
     when.dedup();
     let between = Between {
