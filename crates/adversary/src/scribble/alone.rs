@@ -1,7 +1,8 @@
 //! One thread that is victim and scribbler in turn: what it does follows from the seed, so a failure comes again.
 //!
 //! With the feature `explore` it also scribbles in the middle of its operations, before a shared access that the seed
-//! chooses; and no wait sleeps. What is left to chance then is which process has a number that was written into the memory.
+//! chooses; and no wait sleeps. What is left to chance then is which process has a number that was written into the
+//! memory.
 
 use std::io;
 
@@ -102,7 +103,8 @@ impl Victim<'_> {
     }
 }
 
-/// When the operation is to end. Where nothing sleeps, a deadline that no clock reaches; it passes when it is slept for.
+/// When the operation is to end. Where nothing sleeps, a deadline that no clock reaches; it passes when it is slept
+/// for.
 fn deadline(operation: &Operation) -> Deadline {
     match operation.patience_us() {
         0 => Deadline::NOW,

@@ -19,8 +19,8 @@ fn arena() -> (Arena, ArenaFile) {
     (arena, file)
 }
 
-/// A wait-all waiter is being tried for an object that is at the same time the origin of the operation that tries it, and
-/// that offers nothing. Helping the object meant helping the operation, which meant helping the object.
+/// A wait-all waiter is being tried for an object that is at the same time the origin of the operation that tries it,
+/// and that offers nothing. Helping the object meant helping the operation, which meant helping the object.
 #[test]
 fn an_operation_that_claims_its_candidates_object_for_nothing_ends() {
     let (arena, file) = arena();
@@ -49,8 +49,9 @@ fn an_operation_that_claims_its_candidates_object_for_nothing_ends() {
     assert_eq!(arena.event_read(&waiter, event).map(|(manual, _)| manual), Ok(false));
 }
 
-/// A ring of chunks full of waiters who are all to be served one after the other, after a pass over the whole ring for every
-/// few of them; it seems as long as all chunks together. In the core that ships giving up takes seconds, too long for here.
+/// A ring of chunks full of waiters who are all to be served one after the other, after a pass over the whole ring for
+/// every few of them; it seems as long as all chunks together. In the core that ships giving up takes seconds, too long
+/// for here.
 #[cfg(feature = "explore")]
 #[test]
 fn a_release_over_a_bag_without_end_gives_up() {
