@@ -44,11 +44,17 @@ pub struct Scribbler {
     old: VecDeque<(Word, u128)>,
     /// The whole file as it was at some time.
     whole: Vec<u8>,
+    /// Process and thread that it means by "this one".
+    me: (u32, u32),
 }
 
 impl Scribbler {
     pub fn new(file: ArenaFile) -> Scribbler {
-        Scribbler { file, old: VecDeque::new(), whole: vec![] }
+        #[cfg(feature = "explore")]
+        let me = (super::inside::PROCESS, super::inside::THREAD);
+        #[cfg(not(feature = "explore"))]
+        let me = (std::process::id(), ntux_platform::liveness::thread_id());
+        Scribbler { file, old: VecDeque::new(), whole: vec![], me }
     }
 
     /// Remembers the whole file as it is now.
@@ -136,8 +142,9 @@ impl Scribbler {
         };
         let mask = u128::MAX >> (128 - width);
         let part = match (name, rng.u32(0..4)) {
-            // Nowhere else: it is another number each time, and a failure is to come again.
-            ("thread" | "pid", 0) => ntux_platform::liveness::thread_id().into(),
+            // Nowhere else: it may be another number each time, and a failure is to come again.
+            ("thread", 0) => self.me.1.into(),
+            ("pid", 0) => self.me.0.into(),
             _ => self.edge(rng, known, before >> first & mask, width),
         };
         let part = part & mask;
@@ -219,7 +226,7 @@ impl Scribbler {
         use std::os::unix::fs::MetadataExt;
         let namespace = std::fs::metadata("/proc/self/ns/pid").map_or(0, |status| status.ino());
         let table = self.file.tables()[1];
-        let pids = [0, 1, std::process::id(), 0x3fff_ffff, 0x7fff_ffff, 0x8000_0000, 0xffff_fffe, u32::MAX];
+        let pids = [0, 1, self.me.0, 0x3fff_ffff, 0x7fff_ffff, 0x8000_0000, 0xffff_fffe, u32::MAX];
         let one = pids[rng.usize(0..pids.len())];
         for index in 0..table.count {
             let pid = if rng.u32(0..64) == 0 { pids[rng.usize(0..pids.len())] } else { one };
@@ -284,7 +291,7 @@ impl Scribbler {
             self.set(self.file.word("objects", index as u32, "word", 0), &[("W", 1), ("WA", all)]);
         }
         let parts = [
-            ("thread", if rng.bool() { 1 } else { ntux_platform::liveness::thread_id().into() }),
+            ("thread", if rng.bool() { 1 } else { self.me.1.into() }),
             ("died", u128::from(rng.u32(0..8) == 0)),
             ("parked", rng.u128(0..2)),
             ("ticket", ticket),
