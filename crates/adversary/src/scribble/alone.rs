@@ -81,14 +81,14 @@ impl Victim<'_> {
         let face = [Face::Core, Face::Rust, Face::C][rng.usize(0..3)];
         let deadline = deadline(&operation);
         let Deadline::Monotonic(deadline_ns) = deadline else { unreachable!("every wait has a deadline") };
-        let call = || {
-            self.board.lanes[0]
-                .watched(operation.number(), deadline_ns, || face.perform(&self.fenced.arena, &operation, deadline))
-        };
+        let perform = || face.perform(&self.fenced.arena, &operation, deadline);
+        let lane = &self.board.lanes[0];
         #[cfg(feature = "explore")]
-        let (done, scribbler) = inside::with_scribbles(rng, scribbler, &self.known, self.board, self.scribbles, call);
+        let (done, scribbler) = lane.watched(operation.number(), deadline_ns, || {
+            inside::with_scribbles(rng, scribbler, &self.known, self.board, self.scribbles, perform)
+        });
         #[cfg(not(feature = "explore"))]
-        let done = call();
+        let done = lane.watched(operation.number(), deadline_ns, perform);
         self.board.count(done.outcome);
         if matches!(done.outcome.0, libc::EINVAL | libc::EBADF) {
             self.known.retain(|&object| self.fenced.arena.with_waiter(|core, _| core.kind(object)).is_ok());
