@@ -106,7 +106,7 @@ lint: tools
 unit: tools
 	$(CARGO) test --locked --workspace --exclude ntux-explore
 	$(CARGO) test --locked -p ntux-explore
-	$(CARGO) test --locked -p ntux-adversary --features explore --test scribble
+	$(CARGO) test --locked -p ntux-adversary --features explore --bins --test scribble
 
 cross: tools
 	@.ci/cross "$(OTHER_TARGETS)" "$(LIBRARIES)"

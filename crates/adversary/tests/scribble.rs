@@ -64,6 +64,18 @@ fn what_a_victim_must_not_do_is_noticed() {
     }
 }
 
+#[cfg(feature = "explore")]
+#[test]
+fn a_seed_means_the_same_each_time() {
+    let figures = || {
+        let (_, text) = scribble(&["--mode", "alone", "--seeds", "20", "--seconds", "120"]);
+        let counted = |line: &&str| line.contains("operations") || line.contains("scribbles");
+        text.lines().filter(counted).map(str::to_owned).collect::<Vec<_>>()
+    };
+    let first = figures();
+    assert_eq!((first.len(), &first), (2, &figures()));
+}
+
 /// Bugs in the core itself.
 #[cfg(feature = "explore")]
 #[test]

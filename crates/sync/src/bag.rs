@@ -51,7 +51,7 @@ use crate::arena::format::{BAG_CHUNK, BAG_INLINE, Chunk, ObjectSlot, WaiterSlot}
 use crate::planted::{Bug, planted};
 use crate::ticket::{State, Ticket, WaiterWord};
 use crate::waiter::Waiter;
-use crate::{Error, Object, RETRIES, Result};
+use crate::{Error, Object, Result};
 
 const POSITION_MASK: u64 = 0x7f;
 const ALL: u64 = 1 << 7;
@@ -179,18 +179,25 @@ impl Arena {
             if let Some(place) = over {
                 return Ok(place);
             }
-            self.grow(index)?;
+            self.grow(waiter, index)?;
         }
         Err(Error::Corrupt)
     }
 
     /// Adds a chunk at the end of a bag's chain, or finds that somebody else did.
-    fn grow(&self, index: u32) -> Result<()> {
+    fn grow(&self, waiter: &Waiter, index: u32) -> Result<()> {
         let mut end = End::Object(index);
         for _ in 0..=self.chunk_count() {
+<<<<<<< HEAD
             let link = self.link(end).ok_or(Error::Corrupt)?.load();
             if self.chunk_at(link).is_none() {
                 return self.lengthen(end);
+=======
+            let link = self.link(end).ok_or(Error::Corrupt)?;
+            match self.chunk_at(link.load()) {
+                Some(_) => end = End::Chunk(link.load().wrapping_sub(1)),
+                None => return self.lengthen(waiter, end),
+>>>>>>> scribble
             }
             end = End::Chunk(link - 1);
         }
@@ -198,9 +205,9 @@ impl Arena {
     }
 
     /// Sees to it that the chain does not end at `end` any more.
-    fn lengthen(&self, end: End) -> Result<()> {
+    fn lengthen(&self, waiter: &Waiter, end: End) -> Result<()> {
         let link = self.link(end).ok_or(Error::Corrupt)?;
-        for _ in 0..RETRIES {
+        while waiter.fuel.round() {
             let next = self.header().chunk_pool.0.fresh.load();
             let chunk = self.chunk(next).ok_or(Error::Exhausted)?;
             match chunk.promise.load() {

@@ -1,8 +1,8 @@
-//! One thread that is victim and scribbler in turn: what it does follows from the seed alone, so every failure comes
-//! again.
+//! One thread that is victim and scribbler in turn: what it does follows from the seed, so a failure comes again.
 //!
 //! With the feature `explore` it also scribbles in the middle of its operations, before a shared access that the seed
-//! chooses; and no wait sleeps.
+//! chooses; and nothing is left to chance: no wait sleeps, and the numbers of the process and the thread are always
+//! the same.
 
 use std::io;
 
@@ -21,6 +21,10 @@ use super::rubbish::Scribbler;
 
 /// Objects that the victim knows.
 const KNOWN: usize = 6;
+/// Steps before the first scribble: the memory starts sound.
+const SOUND: u64 = 12;
+/// Scribbles inside one operation at most, where they can come inside.
+const SCRIBBLES: usize = if cfg!(feature = "explore") { 4 } else { 0 };
 
 /// One seed from its beginning to its end.
 pub fn run(board: &'static Board, seed: u64, steps: u64, bug: Option<Bug>) -> io::Result<()> {
@@ -29,15 +33,15 @@ pub fn run(board: &'static Board, seed: u64, steps: u64, bug: Option<Bug>) -> io
     let capacity = capacity(&mut rng);
     let fenced = Fenced::create(capacity)?;
     let mut canary = Canary::new()?;
-    let mut victim = Victim { board, known: vec![], fenced: &fenced };
+    let mut victim = Victim { board, known: vec![], fenced: &fenced, scribbles: 0 };
     let mut scribbler = Scribbler::new(fenced.file(capacity)?);
     for step in 0..steps {
         board.lanes[0].step.store(step);
-        if step == KNOWN as u64 * 2 {
+        if step == SOUND {
             scribbler.take_picture();
+            victim.scribbles = SCRIBBLES;
         }
-        // It starts sound: everything that is wrong later was written.
-        if step > KNOWN as u64 * 2 && rng.u32(0..3) == 0 {
+        if step > SOUND && rng.u32(0..3) == 0 {
             board.scribbles[scribbler.scribble(&mut rng, &victim.known)].fetch_add(1);
         } else {
             scribbler = victim.operate(&mut rng, scribbler);
@@ -63,6 +67,8 @@ fn capacity(rng: &mut Rng) -> Capacity {
 struct Victim<'a> {
     board: &'static Board,
     known: Vec<Object>,
+    /// Inside the next operation, at most.
+    scribbles: usize,
     fenced: &'a Fenced,
 }
 
@@ -75,14 +81,14 @@ impl Victim<'_> {
         let face = [Face::Core, Face::Rust, Face::C][rng.usize(0..3)];
         let deadline = deadline(&operation);
         let Deadline::Monotonic(deadline_ns) = deadline else { unreachable!("every wait has a deadline") };
-        let call = || {
-            self.board.lanes[0]
-                .watched(operation.number(), deadline_ns, || face.perform(&self.fenced.arena, &operation, deadline))
-        };
+        let perform = || face.perform(&self.fenced.arena, &operation, deadline);
+        let lane = &self.board.lanes[0];
         #[cfg(feature = "explore")]
-        let (done, scribbler) = inside::with_scribbles(rng, scribbler, &self.known, self.board, call);
+        let (done, scribbler) = lane.watched(operation.number(), deadline_ns, || {
+            inside::with_scribbles(rng, scribbler, &self.known, self.board, self.scribbles, perform)
+        });
         #[cfg(not(feature = "explore"))]
-        let done = call();
+        let done = lane.watched(operation.number(), deadline_ns, perform);
         self.board.count(done.outcome);
         if matches!(done.outcome.0, libc::EINVAL | libc::EBADF) {
             self.known.retain(|&object| self.fenced.arena.with_waiter(|core, _| core.kind(object)).is_ok());
@@ -97,7 +103,8 @@ impl Victim<'_> {
     }
 }
 
-/// When the operation is to end. Where nothing sleeps, a deadline that no clock reaches; it passes when it is slept for.
+/// When the operation is to end. Where nothing sleeps, a deadline that no clock reaches; it passes when it is slept
+/// for.
 fn deadline(operation: &Operation) -> Deadline {
     match operation.patience_us() {
         0 => Deadline::NOW,

@@ -1,5 +1,5 @@
-//! A program that knows only `/dev/ntsync`, with the library preloaded, whose device somebody else scribbles over: through
-//! `/proc`, as any process of the same user can.
+//! A program that knows only `/dev/ntsync`, with the library preloaded, whose device somebody else scribbles over:
+//! through `/proc`, as any process of the same user can.
 
 use std::fs::OpenOptions;
 use std::io;

@@ -1,5 +1,5 @@
-//! What lies around an arena, so that a step beyond its ends shows: pages that nobody may touch, and things that must stay
-//! as they are.
+//! What lies around an arena, so that a step beyond its ends shows: pages that nobody may touch, and things that must
+//! stay as they are.
 
 use std::collections::hash_map::DefaultHasher;
 use std::hash::Hasher;

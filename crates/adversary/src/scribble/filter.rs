@@ -1,5 +1,5 @@
-//! What a victim may ask of the kernel. Whatever the memory says, it sleeps on and wakes words of its own arenas only, and
-//! sends no signal: signal 0, which only asks, excepted. A call beyond that kills the process with SIGSYS.
+//! What a victim may ask of the kernel. Whatever the memory says, it sleeps on and wakes words of its own arenas only,
+//! and sends no signal: signal 0, which only asks, excepted. A call beyond that kills the process with SIGSYS.
 //!
 //! Not seen here: sleeping until a deadline on the wall clock, which looks like the C library's waiting for a thread.
 

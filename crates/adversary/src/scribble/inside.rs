@@ -3,7 +3,7 @@
 use std::cell::{Cell, RefCell};
 
 use fastrand::Rng;
-use ntux_platform::explore::{Access, Scheduler, install};
+use ntux_platform::explore::{Access, Identity, Scheduler, install};
 use ntux_sync::Object;
 
 use super::board::Board;
@@ -11,8 +11,10 @@ use super::rubbish::Scribbler;
 
 /// Of the shared accesses of an operation, the first so many may have a scribble before them.
 const SPAN: u32 = 200;
-/// Scribbles in one operation at most.
-const MOST: usize = 4;
+
+/// Who the victim is, each time the same.
+pub const PROCESS: u32 = 4_242;
+pub const THREAD: u32 = 4_243;
 
 /// Called by the core before every shared access of the thread.
 struct Between {
@@ -23,6 +25,9 @@ struct Between {
     accesses: Cell<u32>,
     /// Numbers of the accesses that have a scribble before them, the next one last.
     when: RefCell<Vec<u32>>,
+    /// The operation has slept, so its deadline has passed.
+    slept: Cell<bool>,
+    will: Cell<usize>,
 }
 
 impl Scheduler for Between {
@@ -42,11 +47,33 @@ impl Scheduler for Between {
     /// The deadline passes at once.
     fn sleep(&self, _: usize, _: u32, has_deadline: bool) -> bool {
         assert!(has_deadline, "a wait without a deadline would sleep for ever");
+        self.slept.set(true);
         false
     }
 
     fn wake(&self, _: usize, _: u32) -> u32 {
         0
+    }
+
+    fn identity(&self) -> Option<Identity> {
+        Some(Identity { process: Some(PROCESS), thread: THREAD })
+    }
+
+    /// Of all others every second one.
+    fn is_process_dead(&self, process: u32) -> bool {
+        process != PROCESS && process.is_multiple_of(2)
+    }
+
+    fn is_thread_dead(&self, thread: u32) -> bool {
+        thread != THREAD && thread.is_multiple_of(2)
+    }
+
+    fn will(&self, address: usize) -> usize {
+        self.will.replace(address)
+    }
+
+    fn deadline_passed(&self) -> bool {
+        self.slept.get()
     }
 }
 
@@ -58,15 +85,16 @@ fn lasting(between: &Between) -> &'static dyn Scheduler {
     unsafe { &*between }
 }
 
-/// Does `work` while a few scribbles come in between.
+/// Does `work` while a few scribbles come in between, at most so many.
 pub fn with_scribbles<R>(
     rng: &mut Rng,
     scribbler: Scribbler,
     known: &[Object],
     board: &'static Board,
+    most: usize,
     work: impl FnOnce() -> R,
 ) -> (R, Scribbler) {
-    let mut when: Vec<u32> = (0..rng.usize(0..=MOST)).map(|_| rng.u32(0..SPAN) >> rng.u32(0..6)).collect();
+    let mut when: Vec<u32> = (0..rng.usize(0..=most)).map(|_| rng.u32(0..SPAN) >> rng.u32(0..6)).collect();
     when.sort_unstable_by(|one, other| other.cmp(one));
     when.dedup();
     let between = Between {
@@ -76,6 +104,8 @@ pub fn with_scribbles<R>(
         board,
         accesses: Cell::new(0),
         when: RefCell::new(when),
+        slept: Cell::new(false),
+        will: Cell::new(0),
     };
     install(Some(lasting(&between)));
     let result = work();

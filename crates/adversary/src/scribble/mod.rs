@@ -1,7 +1,7 @@
 //! Hostile memory: somebody who holds the arena writes rubbish into it while victims work.
 //!
-//! A victim may get errors or wrong answers about the objects. It must not crash, not touch what is not the arena's, not
-//! work without end, and not sleep beyond a deadline. `SECURITY.md` says what that is worth.
+//! A victim may get errors or wrong answers about the objects. It must not crash, not touch what is not the arena's,
+//! not work without end, and not sleep beyond a deadline. `SECURITY.md` says what that is worth.
 //!
 //! ```text
 //! ntux-adversary scribble                            one thread first, then a storm, then the device: 10 seconds each
@@ -11,7 +11,7 @@
 //!
 //! | mode | scribbles come | repeatable |
 //! | --- | --- | --- |
-//! | `alone` | between a thread's operations; with the feature `explore` also inside them | exactly |
+//! | `alone` | between a thread's operations; with the feature `explore` also inside them | yes; with `explore` exactly |
 //! | `storm` | from another process at any time, while six threads in two processes work | by chance |
 //! | `device` | as in the storm, into the device of a program that knows only `/dev/ntsync` | by chance |
 

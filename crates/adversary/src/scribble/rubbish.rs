@@ -44,11 +44,17 @@ pub struct Scribbler {
     old: VecDeque<(Word, u128)>,
     /// The whole file as it was at some time.
     whole: Vec<u8>,
+    /// Process and thread that it means by "this one".
+    me: (u32, u32),
 }
 
 impl Scribbler {
     pub fn new(file: ArenaFile) -> Scribbler {
-        Scribbler { file, old: VecDeque::new(), whole: vec![] }
+        #[cfg(feature = "explore")]
+        let me = (super::inside::PROCESS, super::inside::THREAD);
+        #[cfg(not(feature = "explore"))]
+        let me = (std::process::id(), ntux_platform::liveness::thread_id());
+        Scribbler { file, old: VecDeque::new(), whole: vec![], me }
     }
 
     /// Remembers the whole file as it is now.
@@ -130,12 +136,18 @@ impl Scribbler {
     fn part(&mut self, rng: &mut Rng, known: &[Object]) {
         let word = self.any_word(rng);
         let before = self.file.load(word);
-        let (first, width) = match rng.choice(word.field.bits) {
-            Some(bits) => (bits.first, bits.width),
-            None => (0, word.field.width as u32 * 8),
+        let (name, first, width) = match rng.choice(word.field.bits) {
+            Some(bits) => (bits.name, bits.first, bits.width),
+            None => (word.field.name, 0, word.field.width as u32 * 8),
         };
         let mask = u128::MAX >> (128 - width);
-        let part = self.edge(rng, known, before >> first & mask, width) & mask;
+        let part = match (name, rng.u32(0..4)) {
+            // Nowhere else: it may be another number each time, and a failure is to come again.
+            ("thread", 0) => self.me.1.into(),
+            ("pid", 0) => self.me.0.into(),
+            _ => self.edge(rng, known, before >> first & mask, width),
+        };
+        let part = part & mask;
         self.write(word, before & !(mask << first) | part << first);
     }
 
@@ -153,9 +165,7 @@ impl Scribbler {
             }
             4 => near(rng, before),
             5 => u128::from(rng.u32(0..NEAR)),
-            6 => {
-                u128::from(*rng.choice(&[ntux_platform::liveness::thread_id(), 1, u32::MAX, 0x8000_0000]).unwrap_or(&1))
-            }
+            6 => [1, u32::MAX.into(), 0x8000_0000][rng.usize(0..3)],
             7 => rng.choice(known).map_or(1, |object| u128::from(object.0)),
             8 => self.file.load(self.file.word("header", 0, "ticket", 0)),
             _ => rng.u128(..),
@@ -216,7 +226,7 @@ impl Scribbler {
         use std::os::unix::fs::MetadataExt;
         let namespace = std::fs::metadata("/proc/self/ns/pid").map_or(0, |status| status.ino());
         let table = self.file.tables()[1];
-        let pids = [0, 1, std::process::id(), 0x3fff_ffff, 0x7fff_ffff, 0x8000_0000, 0xffff_fffe, u32::MAX];
+        let pids = [0, 1, self.me.0, 0x3fff_ffff, 0x7fff_ffff, 0x8000_0000, 0xffff_fffe, u32::MAX];
         let one = pids[rng.usize(0..pids.len())];
         for index in 0..table.count {
             let pid = if rng.u32(0..64) == 0 { pids[rng.usize(0..pids.len())] } else { one };
@@ -281,7 +291,7 @@ impl Scribbler {
             self.set(self.file.word("objects", index as u32, "word", 0), &[("W", 1), ("WA", all)]);
         }
         let parts = [
-            ("thread", u128::from(*rng.choice(&[1, ntux_platform::liveness::thread_id()]).unwrap_or(&1))),
+            ("thread", if rng.bool() { 1 } else { self.me.1.into() }),
             ("died", u128::from(rng.u32(0..8) == 0)),
             ("parked", rng.u128(0..2)),
             ("ticket", ticket),

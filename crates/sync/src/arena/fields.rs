@@ -110,6 +110,7 @@ const HOLDER: &[Bits] = &[bits("thread", 0, 32), bits("peer", 32, 12), bits("tak
 const OBJECT: &[Bits] = &[bits("index", 0, 32), bits("generation", 32, 32)];
 const REQUEST: &[Bits] = &[bits("argument", 0, 32), bits("signal", 32, 4)];
 const WAIT: &[Bits] = &[bits("count", 0, 32), bits("owner", 32, 32)];
+const PROMISE: &[Bits] = &[bits("end", 0, 31), bits("chunk", 31, 1)];
 const HINTS: &[Bits] = &[bits("first", 0, 32), bits("changes", 32, 32)];
 
 const POOLS: [usize; 3] =
@@ -150,8 +151,11 @@ const OBJECT_FIELDS: &[Field] = &[
     field("chunk", offset_of!(ObjectSlot, chunk), 4, &[]),
     field("next_hint", offset_of!(ObjectSlot, next_hint), 4, &[]),
 ];
-const CHUNK_FIELDS: &[Field] =
-    &[field("next", offset_of!(Chunk, next), 4, &[]), row(BAG_CHUNK, field("bag", offset_of!(Chunk, bag), 8, ENTRY))];
+const CHUNK_FIELDS: &[Field] = &[
+    field("next", offset_of!(Chunk, next), 4, &[]),
+    field("promise", offset_of!(Chunk, promise), 4, PROMISE),
+    row(BAG_CHUNK, field("bag", offset_of!(Chunk, bag), 8, ENTRY)),
+];
 
 /// Everything in the file of an arena with this capacity: header, peers, waiters, objects, chunks. None if the capacity
 /// is out of bounds.
