@@ -28,7 +28,7 @@ OTHER_TARGETS := aarch64-unknown-linux-gnu aarch64-apple-darwin
 
 -include crates/capi/install.mk
 
-.PHONY: help tools build demos run planted measurable doctor bench test test-crash fuzz-scribble fuzz-scribble-asan format \
+.PHONY: help tools build demos run planted measurable doctor bench test test-crash test-kernel fuzz-scribble fuzz-scribble-asan format \
 	lint unit cross install clean
 
 help:                   ## This list
@@ -75,6 +75,10 @@ test: format lint unit cross run planted measurable    ## All tests, checks and 
 # Alone on the machine, please: a wake that comes later than 100 ms after a kill is a failure.
 test-crash: tools       ## Kill and stop a process at every instruction of every operation; some minutes
 	$(CARGO) run --release --locked -p ntux-adversary -- crash --pairs
+
+# The seed and how many programs: SEED, SINGLE, TOGETHER in the environment, see the script.
+test-kernel: tools      ## Compare with the kernel's driver, booted in QEMU from Debian packages; some minutes
+	@CARGO=$(CARGO) crates/conformance/kernel/test $(OUT)/kernel
 
 # Each of the three modes takes SECONDS, twice the first: with what ships, and with scribbles inside the operations.
 fuzz-scribble: tools    ## Write rubbish into shared memory that others use; SECONDS=60, SEED=1
