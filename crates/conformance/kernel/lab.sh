@@ -28,7 +28,8 @@ quietly() {
     shift
     "$@" > "$log" 2>&1 && return
     tail -n 5 "$log" >&2
-    fail "cannot fetch $what. Without a network: copy the directory $lab from a machine where this once ran"
+    fail "cannot fetch $what; what apt said stands above. If it knows no such package: apt-get update." \
+        "Without a network: copy the directory $lab from a machine where this once ran"
 }
 
 fetch_kernel() {
@@ -60,8 +61,9 @@ fetch_emulator() {
     echo "fetching QEMU and busybox"
     rm -rf "$archives" "$lab/emulator.part"
     mkdir -p "$archives/partial"
-    # Apt fetches only what is not installed; what is installed is used from where it is.
-    quietly "QEMU and busybox" apt-get --quiet=2 install --yes --no-install-recommends --download-only \
+    # Apt fetches only what is not installed; what is installed is used from where it is. Nothing is changed, so nothing
+    # need be locked, and anybody may do it.
+    quietly "QEMU and busybox" apt-get --quiet=2 -o Debug::NoLocking=1 -o APT::Sandbox::User=root install --yes --no-install-recommends --download-only \
         -o Dir::Cache::archives="$archives" qemu-system-x86 busybox-static
     for package in "$archives"/*.deb; do
         [ -e "$package" ] && dpkg --extract "$package" "$lab/emulator.part"
@@ -116,7 +118,7 @@ boot() {
         -L "$(of_emulator usr/share/qemu)" -L "$(of_emulator usr/share/seabios)" \
         -M pc -cpu max -m 512 -nodefaults -nographic -serial stdio -serial "file:$lab/$name.kept.gz" -no-reboot \
         -kernel "$kernel" -initrd "$lab/image.gz" -append 'console=ttyS0 quiet panic=-1 rdinit=/init' "$@" |
-        tr -d '\r' | tee "$lab/$name.console"
+        sed -u 's/\r$//' | tee "$lab/$name.console"
     gzip --decompress --stdout --quiet "$lab/$name.kept.gz" > "$lab/$name.kept" || true
 }
 

@@ -39,6 +39,8 @@ pub(crate) struct Member {
     pub(crate) arguments: Arguments,
     /// The call that it makes: whether its deadline comes soon.
     busy: Option<bool>,
+    /// It was told something since it was last looked at, so it surely runs.
+    just_told: bool,
 }
 
 impl Member {
@@ -54,7 +56,7 @@ impl Member {
             let path = format!("/proc/self/task/{tid}/{name}");
             File::open(path).expect("/proc is mounted and shows this process its own threads")
         });
-        Member { desk, thread, stat, system_call, arguments: Arguments::new(), busy: None }
+        Member { desk, thread, stat, system_call, arguments: Arguments::new(), busy: None, just_told: false }
     }
 
     pub(crate) fn is_busy(&self) -> bool {
@@ -64,6 +66,7 @@ impl Member {
     /// Has the thread make a call.
     pub(crate) fn tell(&mut self, ready: Ready, ends_soon: bool) {
         self.busy = Some(ends_soon);
+        self.just_told = true;
         self.desk.fd.store(ready.fd, Ordering::Relaxed);
         self.desk.number.store(ready.number, Ordering::Relaxed);
         self.desk.argument.store(ready.argument, Ordering::Relaxed);
@@ -76,12 +79,15 @@ impl Member {
     /// Nobody else does anything meanwhile. So the thread sleeps for good, unless its deadline comes soon.
     pub(crate) fn settle(&mut self) {
         let Some(ends_soon) = self.busy else { return };
+        // A look at a thread that is about to sleep takes as long as the kernel's timer tick.
+        let mut look = !ends_soon && !std::mem::take(&mut self.just_told);
         while self.makes_its_call() {
-            thread::sleep(BETWEEN_LOOKS);
             // It is asked once more: the thread may have made its call and sleep until it is told the next.
-            if !ends_soon && self.sleeps() && self.makes_its_call() {
+            if look && self.sleeps() && self.makes_its_call() {
                 return;
             }
+            thread::sleep(BETWEEN_LOOKS);
+            look = !ends_soon;
         }
     }
 
@@ -115,7 +121,8 @@ impl Member {
         }
     }
 
-    pub(crate) fn signal(&self, signal: i32) {
+    pub(crate) fn signal(&mut self, signal: i32) {
+        self.just_told = true;
         // SAFETY: the thread lives as long as the process, and the program has a handler for the signal.
         unsafe { libc::syscall(libc::SYS_tgkill, libc::getpid(), self.desk.tid.load(Ordering::Relaxed), signal) };
     }

@@ -158,8 +158,8 @@ impl Performance {
         "told".to_string()
     }
 
-    fn signal(&self, thread: usize, goes_on: bool) -> String {
-        let member = &self.crew[thread];
+    fn signal(&mut self, thread: usize, goes_on: bool) -> String {
+        let member = &mut self.crew[thread];
         if !member.is_busy() {
             return "idle".to_string();
         }
