@@ -29,7 +29,7 @@ OTHER_TARGETS := aarch64-unknown-linux-gnu aarch64-apple-darwin
 
 -include crates/capi/install.mk
 
-.PHONY: help tools build demos run planted measurable doctor bench test test-crash fuzz-scribble fuzz-scribble-asan format \
+.PHONY: help tools build demos run planted measurable doctor bench test test-crash test-kernel fuzz-scribble fuzz-scribble-asan format \
 	lint unit cross install clean
 
 help:                   ## This list
@@ -83,6 +83,10 @@ test-crash: tools       ## Kill and stop processes at every instruction of every
 	$(TARGET_DIR)/release/ntux-adversary crash --pairs $(PAIRS)
 	$(TARGET_DIR)/release/ntux-adversary crash --random 20000
 	$(TARGET_DIR)/release/ntux-adversary soak --seconds $(SOAK_SECONDS)
+
+# The seed and how many programs: SEED, SINGLE, TOGETHER in the environment, see the script.
+test-kernel: tools      ## Compare with the kernel's driver, booted in QEMU from Debian packages; some minutes
+	@CARGO=$(CARGO) crates/conformance/kernel/test $(OUT)/kernel
 
 # Each of the three modes takes SECONDS, twice the first: with what ships, and with scribbles inside the operations.
 fuzz-scribble: tools    ## Write rubbish into shared memory that others use; SECONDS=60, SEED=1

@@ -162,6 +162,12 @@ pub fn open_device(flags: i32) -> Outcome<OwnedFd> {
 }
 
 impl WaitArgs {
+    /// The arguments as they lie in memory.
+    pub(crate) fn bytes(&self) -> [u8; size_of::<WaitArgs>()] {
+        // SAFETY: plain numbers without padding between them.
+        unsafe { std::mem::transmute(*self) }
+    }
+
     /// The arguments for a wait for `fds`, which must outlive the call.
     pub fn new(wait: &Wait, fds: &[i32]) -> WaitArgs {
         let (timeout, flags) = match wait.deadline {

@@ -8,7 +8,8 @@
 //! * [`mod@reference`] is the simplest face that is right. It judges the list: the list must pass on it, and must
 //!   fail on it once a [`reference::Flaw`] is planted.
 //! * [`device`] speaks raw ioctls and knows nothing of ntux, so it judges the drop-in device and the real driver alike.
-//!   `real-driver.sh` boots a kernel that has the driver in an emulator and runs the list there.
+//! * [`random`] makes programs that nobody thought of, [`count`] counts instructions.
+//!   `make test-kernel` (`kernel/test`) boots a kernel that has the driver in an emulator and compares.
 #![allow(
     clippy::disallowed_types,
     clippy::disallowed_methods,
@@ -19,9 +20,12 @@ pub mod blocked;
 pub mod case;
 mod cases;
 mod check;
+pub mod command;
+pub mod count;
 pub mod device;
 pub mod face;
 pub mod process;
+pub mod random;
 pub mod reference;
 pub mod run;
 

@@ -7,7 +7,8 @@
 //! Words are copied in the width in which programs write them: a wider load would wait until several narrow stores have
 //! left the processor's store buffer.
 //!
-//! As in the driver, a copy that fails may have written a part.
+//! As in the driver, a failed copy of several words has written what there was room for, to the byte; of a single word
+//! nothing.
 
 use core::mem::{MaybeUninit, size_of};
 
@@ -64,6 +65,13 @@ core::arch::global_asm!(
     "mov dword ptr [rdi], eax",
     "xor eax, eax",
     "ret",
+    ".globl ntux_guarded_copy_bytes",
+    ".hidden ntux_guarded_copy_bytes",
+    "ntux_guarded_copy_bytes:",
+    "mov rcx, rdx",
+    "rep movsb",
+    "xor eax, eax",
+    "ret",
     ".globl ntux_guarded_copy_landing",
     ".hidden ntux_guarded_copy_landing",
     "ntux_guarded_copy_landing:",
@@ -108,6 +116,15 @@ core::arch::global_asm!(
     "str w3, [x0]",
     "mov w0, #0",
     "ret",
+    ".globl ntux_guarded_copy_bytes",
+    ".hidden ntux_guarded_copy_bytes",
+    "ntux_guarded_copy_bytes:",
+    "ldrb w3, [x1], #1",
+    "strb w3, [x0], #1",
+    "subs x2, x2, #1",
+    "b.ne ntux_guarded_copy_bytes",
+    "mov w0, #0",
+    "ret",
     ".globl ntux_guarded_copy_landing",
     ".hidden ntux_guarded_copy_landing",
     "ntux_guarded_copy_landing:",
@@ -125,6 +142,8 @@ unsafe extern "C" {
     fn ntux_guarded_copy_pair(to: usize, from: usize) -> u32;
     /// Copies 4 bytes, otherwise as above.
     fn ntux_guarded_copy_word(to: usize, from: usize) -> u32;
+    /// Copies `length` bytes, at least one, by 1, otherwise as above.
+    fn ntux_guarded_copy_bytes(to: usize, from: usize, length: usize) -> u32;
     /// Not a function: the label where a faulting copy continues.
     fn ntux_guarded_copy_landing();
 }
@@ -177,7 +196,17 @@ pub(crate) fn read_slice<T: Plain>(from: usize, room: &mut [MaybeUninit<T>]) -> 
 /// Writes a value to the caller's memory at `to`, which need not be aligned.
 #[inline(always)]
 pub(crate) fn write<T: Plain>(to: usize, value: &T) -> Result<(), Fault> {
-    copy(to, core::ptr::from_ref(value) as usize, size_of::<T>())
+    let from = core::ptr::from_ref(value) as usize;
+    copy(to, from, size_of::<T>()).inspect_err(|_| write_what_fits(to, from, size_of::<T>()))
+}
+
+/// After a fault: writes the bytes up to the fault, as the driver does with more than one word.
+#[cold]
+fn write_what_fits(to: usize, from: usize, length: usize) {
+    if length > size_of::<u32>() {
+        // SAFETY: as in `copy`. It faults again, which says nothing new.
+        unsafe { ntux_guarded_copy_bytes(to, from, length) };
+    }
 }
 
 #[cfg(test)]

@@ -188,16 +188,9 @@ impl Arena {
     fn grow(&self, waiter: &Waiter, index: u32) -> Result<()> {
         let mut end = End::Object(index);
         for _ in 0..=self.chunk_count() {
-<<<<<<< HEAD
             let link = self.link(end).ok_or(Error::Corrupt)?.load();
             if self.chunk_at(link).is_none() {
-                return self.lengthen(end);
-=======
-            let link = self.link(end).ok_or(Error::Corrupt)?;
-            match self.chunk_at(link.load()) {
-                Some(_) => end = End::Chunk(link.load().wrapping_sub(1)),
-                None => return self.lengthen(waiter, end),
->>>>>>> scribble
+                return self.lengthen(waiter, end);
             }
             end = End::Chunk(link - 1);
         }

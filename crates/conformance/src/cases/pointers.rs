@@ -19,6 +19,7 @@ pub(super) const CASES: &[Case] = &[
     case!(Device, arguments_that_reach_beyond_the_memory_are_efault, "S-1006"),
     case!(Device, a_result_that_cannot_be_written_leaves_the_effect, "S-1007"),
     case!(Device, an_event_is_set_even_if_nobody_can_be_told, "S-1007"),
+    case!(Device, a_read_writes_what_there_is_room_for, "S-1007"),
     case!(Device, efault_comes_before_eownerdead_in_a_read, "S-1007", "S-309"),
     case!(Device, an_acquisition_that_cannot_be_reported_stands, "S-1007"),
     case!(Device, creation_writes_nothing, "S-1008"),
@@ -198,6 +199,25 @@ fn an_event_is_set_even_if_nobody_can_be_told() {
         assert_eq!(device.event_set(event), Ok(0));
         assert_eq!(ioctl(event.0 as i32, EVENT_PULSE, pointer), Err(EFAULT));
         check::manual(&device, event, 0);
+    }
+}
+
+fn a_read_writes_what_there_is_room_for() {
+    const ROOM: usize = 6;
+    let device = Device::open();
+    let semaphore = device.semaphore_create(0x0403_0201, 0x0807_0605).unwrap().0 as i32;
+    let mutex = device.mutex_create(0x0403_0201, 0x0807_0605).unwrap().0 as i32;
+    let event = device.event_create(1, 1).unwrap().0 as i32;
+    let cases = [
+        (semaphore, SEM_READ, [1, 2, 3, 4, 5, 6]),
+        (mutex, MUTEX_READ, [1, 2, 3, 4, 5, 6]),
+        (event, EVENT_READ, [1, 0, 0, 0, 1, 0]),
+    ];
+    for (fd, number, expected) in cases {
+        let place = Pages::new().last_holding(ROOM, &[0xffu8; ROOM]);
+        assert_eq!(ioctl(fd, number, place), Err(EFAULT));
+        // SAFETY: the bytes lie in memory of ours, and nobody writes them now.
+        assert_eq!(unsafe { place.cast::<[u8; ROOM]>().read() }, expected, "{number:#x}");
     }
 }
 

@@ -1,0 +1,128 @@
+# The laboratory: a current Debian kernel with the driver, an emulator, and how to run programs in it. To be sourced.
+#
+# For Debian and its kin: kernel and emulator are fetched with apt from the mirror that the machine uses; nothing is
+# installed. Uses $lab, the directory that keeps everything; a second run fetches nothing.
+
+suite=${KERNEL_SUITE:-sid} # the kernel of a stable suite may be older than the driver (6.14)
+target=x86_64-unknown-linux-gnu
+
+fail() {
+    echo "test-kernel: $*" >&2
+    exit 2
+}
+
+check_host() {
+    local tool
+    [ "$(uname -m)" = x86_64 ] || fail "the kernel that it boots is for x86-64, this machine is $(uname -m)"
+    for tool in apt-get apt-cache dpkg; do
+        command -v $tool > /dev/null || fail "there is no $tool: kernel and emulator are fetched from Debian packages"
+    done
+    for tool in xz gzip strip; do
+        command -v $tool > /dev/null || fail "there is no $tool; on Debian: apt-get install xz-utils gzip binutils"
+    done
+}
+
+# What apt said is shown only if it failed.
+quietly() {
+    local what=$1 log=$lab/fetch.log
+    shift
+    "$@" > "$log" 2>&1 && return
+    tail -n 5 "$log" >&2
+    fail "cannot fetch $what; what apt said stands above. If it knows no such package: apt-get update." \
+        "Without a network: copy the directory $lab from a machine where this once ran"
+}
+
+fetch_kernel() {
+    local mirror apt image
+    echo "fetching the kernel of Debian $suite"
+    mirror=$(apt-get indextargets --format '$(REPO_URI)' | grep '/debian/$' | head -n 1)
+    [ -n "$mirror" ] || fail "apt knows no Debian mirror (apt-get indextargets)"
+    apt=$lab/apt
+    mkdir -p "$apt"/{state/lists/partial,cache/archives/partial}
+    touch "$apt/status"
+    echo "deb [signed-by=/usr/share/keyrings/debian-archive-keyring.gpg] $mirror $suite main" > "$apt/sources.list"
+    apt=(-o Dir::Etc::SourceList="$apt/sources.list" -o Dir::Etc::SourceParts=/dev/null -o Dir::State="$apt/state"
+        -o Dir::State::status="$apt/status" -o Dir::Cache="$apt/cache" -o APT::Sandbox::User=root)
+    quietly "the package list of Debian $suite" apt-get "${apt[@]}" --quiet=2 --error-on=any update
+    image=$(apt-cache "${apt[@]}" depends linux-image-amd64 | sed -n 's/.*Depends: linux-image-//p')
+    [ -n "$image" ] || fail "Debian $suite has no linux-image-amd64"
+    cd "$lab"
+    quietly "the kernel" apt-get "${apt[@]}" --quiet=2 download "linux-binary-$image" "linux-modules-$image"
+    cd "$OLDPWD"
+    rm -rf "$lab/kernel.part"
+    dpkg --extract "$lab"/linux-binary-*.deb "$lab/kernel.part"
+    dpkg --fsys-tarfile "$lab"/linux-modules-*.deb | tar -xC "$lab/kernel.part" --wildcards '*/ntsync.ko.xz'
+    rm "$lab"/linux-*.deb
+    mv "$lab/kernel.part" "$lab/kernel"
+}
+
+fetch_emulator() {
+    local archives=$lab/archives package
+    echo "fetching QEMU and busybox"
+    rm -rf "$archives" "$lab/emulator.part"
+    mkdir -p "$archives/partial"
+    # Apt fetches only what is not installed; what is installed is used from where it is. Nothing is changed, so nothing
+    # need be locked, and anybody may do it.
+    quietly "QEMU and busybox" apt-get --quiet=2 -o Debug::NoLocking=1 -o APT::Sandbox::User=root install --yes --no-install-recommends --download-only \
+        -o Dir::Cache::archives="$archives" qemu-system-x86 busybox-static
+    for package in "$archives"/*.deb; do
+        [ -e "$package" ] && dpkg --extract "$package" "$lab/emulator.part"
+    done
+    rm -r "$archives"
+    mkdir -p "$lab/emulator.part"
+    mv "$lab/emulator.part" "$lab/emulator"
+}
+
+# The path of a program or a directory: the fetched one, or the installed one.
+of_emulator() {
+    local found
+    for found in "$lab/emulator/$1" "/$1"; do
+        [ -e "$found" ] && echo "$found" && return
+    done
+    fail "there is no $1, neither in $lab/emulator nor installed"
+}
+
+# The machine's disk: busybox, the module, and what the caller puts into it. It runs the script /run and switches off.
+make_root() {
+    root=$lab/root
+    rm -rf "$root"
+    mkdir -p "$root"/{bin,dev,proc,tmp}
+    cp "$(of_emulator bin/busybox)" "$root/bin/"
+    find "$lab/kernel" -name ntsync.ko.xz -exec xz --decompress --stdout {} \; > "$root/ntsync.ko"
+    cat > "$root/init" <<'INIT'
+#!/bin/busybox sh
+busybox mount -t proc proc /proc
+busybox mount -t devtmpfs dev /dev
+busybox mount -t tmpfs tmp /tmp
+busybox stty -F /dev/ttyS1 raw
+busybox insmod /ntsync.ko
+echo # the console starts with what the firmware said
+echo "kernel $(busybox uname -r)"
+# What is to be kept as it is goes through the second line.
+keep() { busybox gzip -1 > /dev/ttyS1; }
+export RUST_BACKTRACE=0
+. /run
+busybox poweroff -f
+INIT
+    chmod +x "$root/init"
+}
+
+# boot NAME OPTIONS...: runs the root, shows its console, and leaves what it kept in $lab/NAME.kept.
+boot() {
+    local name=$1 kernel libraries
+    shift
+    (cd "$root" && find . | bin/busybox cpio -o -H newc) 2> "$lab/cpio.log" | gzip -1 > "$lab/image.gz"
+    kernel=$(find "$lab/kernel" -name 'vmlinuz*' | head -n 1)
+    libraries=$(find "$lab/emulator" -name '*.so*' -printf '%h\n' | sort -u | paste -sd :)
+    LD_LIBRARY_PATH=$libraries timeout 3600 "$(of_emulator usr/bin/qemu-system-x86_64)" \
+        -L "$(of_emulator usr/share/qemu)" -L "$(of_emulator usr/share/seabios)" \
+        -M pc -cpu max -m 512 -nodefaults -nographic -serial stdio -serial "file:$lab/$name.kept.gz" -no-reboot \
+        -kernel "$kernel" -initrd "$lab/image.gz" -append 'console=ttyS0 quiet panic=-1 rdinit=/init' "$@" |
+        sed -u 's/\r$//' | tee "$lab/$name.console"
+    gzip --decompress --stdout --quiet "$lab/$name.kept.gz" > "$lab/$name.kept" || true
+}
+
+# The emulator as fast as it gets, on two processors.
+fast=(-accel tcg,thread=multi -smp 2)
+# The emulator as a counter: its clock advances by one nanosecond with each instruction, and stands still in between.
+counting=(-accel tcg -smp 1 -icount shift=0,sleep=off)

@@ -1,0 +1,20 @@
+//! The device program, and the library that serves it.
+
+use std::env;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+/// Knows nothing of ntux: it opens `/dev/ntsync` and issues ioctls.
+pub const PROGRAM: &str = env!("CARGO_BIN_EXE_ntsync-conformance");
+
+/// Builds the preloaded library in the profile that the program was built in.
+pub fn build() -> PathBuf {
+    let profile = Path::new(PROGRAM).parent().expect("target/PROFILE/PROGRAM");
+    let mut cargo = Command::new(env::var_os("CARGO").expect("Cargo runs the tests"));
+    cargo.args(["build", "--quiet", "--package", "ntux-preload", "--target-dir"]).arg(profile.join(".."));
+    if profile.ends_with("release") {
+        cargo.arg("--release");
+    }
+    assert!(cargo.status().expect("cargo runs").success(), "the preloaded library does not build");
+    profile.join("libntux_preload.so")
+}
