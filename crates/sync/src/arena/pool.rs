@@ -50,7 +50,12 @@ impl<'a, F: Fn(u32) -> Option<&'a Word32>> Pool<'a, F> {
 
     /// Takes the first slot that `take` agrees to, among all that were ever used.
     pub fn search(&self, take: impl Fn(u32) -> bool) -> Option<u32> {
-        (0..self.used()).map(|_| self.turn()).find(|&index| take(index))
+        // In order from one turn on: the rotor itself may wrap on the way, and would leave some out.
+        let (used, start) = (self.used(), self.turn());
+        let place = |step: u32| (start + step) % used;
+        let found = (0..used).find(|&step| take(place(step)));
+        self.words.rotor.fetch_add(found.unwrap_or(used));
+        found.map(place)
     }
 
     /// The next slot of the rotor.
