@@ -1,5 +1,7 @@
 //! Hashes of 128 bits, wide enough that two different states practically never collide.
 
+use std::hash::{Hash, Hasher};
+
 /// The hash of a sequence of numbers.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
 pub struct Fingerprint([u64; 2]);
@@ -7,6 +9,13 @@ pub struct Fingerprint([u64; 2]);
 impl Fingerprint {
     /// The hash of nothing.
     pub const ZERO: Self = Self([0, 0]);
+
+    /// The hash of a value.
+    pub fn of<T: Hash + ?Sized>(value: &T) -> Self {
+        let mut print = Print::default();
+        value.hash(&mut print);
+        print.0
+    }
 
     /// The hash of the sequence with one number more.
     pub fn then(self, number: u64) -> Self {
@@ -26,5 +35,52 @@ impl Fingerprint {
     /// Adds to, or takes from, a set of sequences: the order does not matter.
     pub fn toggle(self, other: Self) -> Self {
         Self([self.0[0] ^ other.0[0], self.0[1] ^ other.0[1]])
+    }
+}
+
+/// Hashes whatever can be hashed.
+#[derive(Default)]
+struct Print(Fingerprint);
+
+impl Hasher for Print {
+    fn write(&mut self, bytes: &[u8]) {
+        for part in bytes.chunks(8) {
+            let mut number = [0; 8];
+            number[..part.len()].copy_from_slice(part);
+            self.write_u64(u64::from_le_bytes(number));
+        }
+    }
+
+    fn write_u8(&mut self, number: u8) {
+        self.write_u64(number.into());
+    }
+
+    fn write_u32(&mut self, number: u32) {
+        self.write_u64(number.into());
+    }
+
+    fn write_u64(&mut self, number: u64) {
+        self.0 = self.0.then(number);
+    }
+
+    fn write_usize(&mut self, number: usize) {
+        self.write_u64(number as u64);
+    }
+
+    fn finish(&self) -> u64 {
+        self.0.0[0]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn equal_values_have_equal_hashes_and_others_have_not() {
+        let of = |value: &[Option<u32>]| Fingerprint::of(value);
+        assert_eq!(of(&[Some(1), None]), of(&[Some(1), None]));
+        assert_ne!(of(&[Some(1), None]), of(&[None, Some(1)]));
+        assert_ne!(of(&[Some(0)]), of(&[Some(0), None]));
     }
 }

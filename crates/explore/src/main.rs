@@ -185,8 +185,11 @@ fn report(failure: &Failure, bug: Option<&str>) -> String {
 }
 
 fn explore(arguments: &Explore) -> Result<(), String> {
-    let programs: Vec<Program> =
-        catalogue::all_programs().into_iter().filter(|program| wanted(&arguments.names, &program.name)).collect();
+    let programs: Vec<Program> = catalogue::all_programs()
+        .into_iter()
+        .chain(catalogue::aged_programs())
+        .filter(|program| wanted(&arguments.names, &program.name))
+        .collect();
     if programs.is_empty() {
         return Err("no such program; `list` prints all".into());
     }
@@ -199,7 +202,7 @@ fn explore(arguments: &Explore) -> Result<(), String> {
 fn wanted(names: &[String], program: &str) -> bool {
     names.iter().any(|name| match name.strip_suffix('*') {
         Some(prefix) => program.starts_with(prefix),
-        None => name == "all" || name == program,
+        None => name == program || name == "all" && !program.starts_with("old-"),
     })
 }
 

@@ -9,6 +9,8 @@ use std::rc::Rc;
 
 use ntux_sync::spec::{Operation, Outcome, State, ThreadId};
 
+use crate::fingerprint::Fingerprint;
+
 /// What an onlooker sees of a thread.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 #[allow(missing_docs, reason = "every event names its thread")]
@@ -62,7 +64,7 @@ impl Explained {
 pub struct Monitor {
     calls: Vec<Operation>,
     sets: Vec<Rc<BTreeSet<State>>>,
-    numbers: HashMap<Rc<BTreeSet<State>>, Explained>,
+    numbers: HashMap<Fingerprint, Explained>,
     after: HashMap<(Explained, Event), Explained>,
     closures: HashMap<Explained, Explained>,
 }
@@ -162,13 +164,13 @@ impl Monitor {
     }
 
     fn number(&mut self, set: BTreeSet<State>) -> Explained {
-        if let Some(&number) = self.numbers.get(&set) {
+        let print = Fingerprint::of(&set);
+        if let Some(&number) = self.numbers.get(&print) {
             return number;
         }
-        let set = Rc::new(set);
         let number = Explained(u32::try_from(self.sets.len()).expect("fewer sets than that fit in memory"));
-        self.sets.push(Rc::clone(&set));
-        self.numbers.insert(set, number);
+        self.sets.push(Rc::new(set));
+        self.numbers.insert(print, number);
         number
     }
 }

@@ -2,7 +2,6 @@
 
 use std::collections::HashSet;
 use std::fmt::{Display, Formatter};
-use std::hash::{DefaultHasher, Hash, Hasher};
 
 use ntux_sync::spec::{Answer, Operation};
 use ntux_sync::{Error, Satisfied};
@@ -49,9 +48,7 @@ impl Tally {
     /// An event of the history in progress. `operation`: what the thread has called; none for an observer, whose calls are
     /// not counted.
     pub fn event(&mut self, event: Event, operation: Option<&Operation>) {
-        let mut hasher = DefaultHasher::new();
-        event.hash(&mut hasher);
-        self.history = self.history.then(hasher.finish());
+        self.history = self.history.followed_by(Fingerprint::of(&event));
         match event {
             Event::Asleep { .. } => self.blocked += 1,
             Event::Die { .. } => self.deaths += 1,

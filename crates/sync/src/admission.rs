@@ -592,7 +592,8 @@ impl Arena {
             }
             let next = if taken { consumed(slot.kind(), word, owner) } else { word };
             let next = match word.claimant() {
-                Claimant::Origin => next.claimed_for(Claimant::Origin, 0),
+                // Held by no attempt any more: any number but this one's. Numbers wrap, so none is free for "no attempt".
+                Claimant::Origin => next.claimed_for(Claimant::Origin, seen.tag().wrapping_sub(1)),
                 _ => next.unclaimed(),
             };
             slot.exchange(word, next);

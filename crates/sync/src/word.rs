@@ -22,7 +22,7 @@
 use ntux_platform::atomic::Pair;
 
 const SEQUENCE_BITS: u32 = 37;
-const SEQUENCE_MASK: u64 = (1 << SEQUENCE_BITS) - 1;
+pub(crate) const SEQUENCE_MASK: u64 = (1 << SEQUENCE_BITS) - 1;
 const CLAIMANT_SHIFT: u32 = 42;
 const CLAIMANT_MASK: u64 = 0x1_ffff;
 const LEVEL_SHIFT: u32 = 59;

@@ -94,6 +94,7 @@ impl Draft {
         let program = if self.random.one_in(4) { program.torn() } else { program };
         match self.random.below(4) {
             0 => program.over(ArenaSubject::unenrolled),
+            1 => program.over(ArenaSubject::aged),
             _ => program,
         }
     }

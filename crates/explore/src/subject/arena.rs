@@ -18,6 +18,13 @@ const OBJECTS_MAX: usize = 8;
 /// Places that are taken for ever: an arena has two chunks for each place, and these are for the others' bags.
 const SQUATTERS: u32 = 8;
 
+/// Whether the counters of an arena are about to wrap.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Age {
+    New,
+    Old,
+}
+
 /// An arena with the objects of a program.
 pub struct ArenaSubject {
     arena: Arena,
@@ -36,21 +43,29 @@ pub struct ArenaSubject {
 impl ArenaSubject {
     /// An arena where every thread has its place already: its first wait is as short as the others.
     pub fn subject(program: &Program) -> Box<dyn Subject> {
-        Self::over(program, true)
+        Self::over(program, true, Age::New)
     }
 
     /// An arena where threads take their places while the program runs.
     pub fn unenrolled(program: &Program) -> Box<dyn Subject> {
-        Self::over(program, false)
+        Self::over(program, false, Age::New)
     }
 
-    fn over(program: &Program, enrolled: bool) -> Box<dyn Subject> {
+    /// An arena whose counters are about to wrap.
+    pub fn aged(program: &Program) -> Box<dyn Subject> {
+        Self::over(program, true, Age::Old)
+    }
+
+    fn over(program: &Program, enrolled: bool, age: Age) -> Box<dyn Subject> {
         let at_start = program.objects.len();
         let is_heir = |thread: &ThreadId| program.fates[*thread].heir_of.is_some();
         let heirs: Vec<ThreadId> = (0..program.threads.len()).filter(is_heir).collect();
         let places = program.threads.len() + 1 - heirs.len();
         let capacity = Capacity { objects: at_start as u32 + program.room + 1, waiters: places as u32 + SQUATTERS };
         let arena = Arena::create(capacity).expect("a small arena");
+        if age == Age::Old {
+            arena.age();
+        }
         let creator = arena.waiter();
         let create = |value: &Value| create(&arena, &creator, value).expect("a legal object");
         let bell = create(&Value::Event(Event { manual: false, signaled: false }));

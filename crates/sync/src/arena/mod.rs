@@ -3,6 +3,8 @@
 //! Everything that is read from it is an integer, every index is checked here before it becomes an address, and nothing in
 //! the file decides how long it is: so a process that scribbles over it can spoil the objects, never the other processes.
 
+#[cfg(feature = "explore")]
+mod aged;
 pub mod fields;
 pub(crate) mod format;
 pub(crate) mod objects;

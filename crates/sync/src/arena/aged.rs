@@ -1,0 +1,37 @@
+//! A fresh arena whose counters are about to wrap, for checkers.
+//!
+//! What wraps, and after how much: `docs/protocol.md`, "Numbers that wrap".
+
+use ntux_platform::atomic::Pair;
+
+use super::Arena;
+use crate::ticket::TICKET_BITS;
+use crate::word::SEQUENCE_MASK;
+
+/// Steps that are left: enough to make a small program's objects and places, not enough for the program.
+const TICKETS_LEFT: u64 = 16;
+const CHANGES_LEFT: u64 = 3;
+const ATTEMPTS_LEFT: u32 = 2;
+/// The last one: the next object in the slot begins again with 1.
+const GENERATION: u64 = 0x7fff_ffff;
+
+impl Arena {
+    /// Makes the arena old. Nothing has happened in it yet.
+    pub fn age(&self) {
+        let header = self.header();
+        header.ticket.0.store((1 << TICKET_BITS) - TICKETS_LEFT);
+        let attempt = Pair { low: u64::from(u32::MAX - ATTEMPTS_LEFT), high: 0 };
+        let fresh = header.admission.0.compare_exchange(Pair::default(), attempt).is_ok();
+        assert!(fresh, "a fresh arena");
+        for pool in [&header.object_pool.0, &header.waiter_pool.0] {
+            pool.hints.store(u64::from(u32::MAX - 1) << 32);
+            pool.rotor.store(u32::MAX - 1);
+        }
+        for slot in (0..self.capacity().objects).filter_map(|index| self.object_slot(index)) {
+            let word = Pair { low: SEQUENCE_MASK - CHANGES_LEFT, high: 0 };
+            let fresh = slot.word.compare_exchange(Pair::default(), word).is_ok();
+            assert!(fresh, "a fresh arena");
+            slot.meta.store(GENERATION);
+        }
+    }
+}
