@@ -20,6 +20,7 @@ mod record;
 mod report;
 mod scenario;
 mod trace;
+pub mod watch;
 
 use std::ffi::{OsStr, OsString};
 use std::io;

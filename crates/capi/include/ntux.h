@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0
  *
- * ntux: NT semaphores, mutexes and events with vectored waits, shared between processes.
+ * ntux: NT semaphores, mutexes and events with vectored waits, shared between processes; and write watches.
  * This header is the manual.
  *
- * Contents: conventions, arenas, objects, semaphores, mutexes, events, waits.
+ * Contents: conventions, arenas, objects, semaphores, mutexes, events, waits, write watches.
  *
  *     #include <ntux.h>
  *     #include <stdio.h>
@@ -68,6 +68,7 @@
 #ifndef NTUX_H
 #define NTUX_H
 
+#include <stddef.h>
 #include <stdint.h>
 
 #ifdef __cplusplus
@@ -345,6 +346,156 @@ int ntux_wait_any(const ntux_arena *arena, const ntux_object *objects, uint32_t 
  */
 int ntux_wait_all(const ntux_arena *arena, const ntux_object *objects, uint32_t count, ntux_object alert,
                   uint32_t owner, uint32_t flags, uint64_t deadline_ns, uint32_t *index);
+
+
+/* ==== WRITE WATCHES (Linux) ==== */
+
+/* Which pages of a range were written since they were last asked for: GetWriteWatch. A watcher is a mechanism and the
+ * memory that it watches, of this process. Ranges are given by address; where not said otherwise they are rounded
+ * outwards to whole pages and must lie inside one region, which a single call has reserved or added.
+ *
+ * Any thread may call any function at any time, except ntux_watch_close. No function may be called from a signal
+ * handler. In a child of fork everything is watched as before, from the child's first call on; until it is reset
+ * every page counts as written there.
+ *
+ * Not repeated below: -EFAULT for NULL and -EINVAL for misaligned pointers; -EINVAL for a length of 0 and for a range
+ * that is not inside one region; -ENOMEM.
+ *
+ * What a mechanism does not see: stores through other mappings of the same memory, by other processes, by devices
+ * and into io_uring's registered buffers. With "mprotect", and with "sync" without privilege, system calls that
+ * write to clean pages fail with EFAULT: see ntux_watch_read. docs/watch.md has the table.
+ */
+typedef struct ntux_watcher ntux_watcher;
+
+/* Protection of pages. */
+#define NTUX_PAGE_READ    1u
+#define NTUX_PAGE_WRITE   2u
+#define NTUX_PAGE_EXECUTE 4u
+
+/* What is listed becomes clean, each page in the step that lists it. */
+#define NTUX_WATCH_RESET 1u
+
+/* Neighbouring pages: address of the first, bytes. */
+struct ntux_run {
+    uintptr_t start;
+    size_t length;
+};
+
+/* Makes a watcher.
+ *
+ * mechanism  "async", "sync" or "mprotect"; NULL for the one that the environment's NTUX_WATCH names, or else the
+ *            best that works
+ *
+ * -EINVAL      there is no such mechanism
+ * -EOPNOTSUPP  none works; or what the system says when the one that was named does not
+ */
+int ntux_watch_open(const char *mechanism, ntux_watcher **watcher);
+
+/* Ends a watcher. Its last use.
+ *
+ * -EBUSY  it still has regions; nothing happened
+ */
+int ntux_watch_close(ntux_watcher *watcher);
+
+/* Reserves watched memory, rounded up to whole pages. None of it is committed.
+ *
+ * VirtualAlloc(MEM_RESERVE | MEM_WRITE_WATCH).
+ */
+int ntux_watch_reserve(const ntux_watcher *watcher, size_t length, void **base);
+
+/* Watches memory that the program has mapped: private or shared, anonymous or of a file. Its pages are clean at
+ * first. Until it is released its protection is changed by ntux_watch_protect only.
+ *
+ * -EINVAL      not whole pages
+ * -EBUSY       somebody watches part of it already
+ * -EOPNOTSUPP  pages of hugetlbfs; otherwise what the system says of memory that cannot be watched
+ */
+int ntux_watch_add(const ntux_watcher *watcher, void *base, size_t length);
+
+/* Ends the region that begins at `base`. Reserved memory is gone; other memory is watched no longer. */
+int ntux_watch_release(const ntux_watcher *watcher, void *base);
+
+/* Makes reserved pages usable, or sets the protection of those that are. Pages that were not committed are zero and
+ * clean.
+ *
+ * protection   NTUX_PAGE_READ and so on
+ *
+ * -EINVAL      an unknown bit
+ * -EOPNOTSUPP  not reserved memory
+ */
+int ntux_watch_commit(const ntux_watcher *watcher, void *base, size_t length, uint32_t protection);
+
+/* Gives the memory of reserved pages back. They cannot be accessed, and are clean, except for those that were written
+ * before the last ntux_watch_protect. (That is what Windows does.)
+ *
+ * -EOPNOTSUPP  not reserved memory
+ */
+int ntux_watch_decommit(const ntux_watcher *watcher, void *base, size_t length);
+
+/* Sets what may be done with committed pages. Written pages stay written, also when they are decommitted later.
+ *
+ * -EFAULT  some are not committed
+ */
+int ntux_watch_protect(const ntux_watcher *watcher, void *base, size_t length, uint32_t protection);
+
+/* Lists written pages, ascending: as many as there is room for.
+ *
+ * flags        0 or NTUX_WATCH_RESET, which concerns the listed pages and no others
+ * addresses    room for `*count` addresses; what is behind the listed ones stays as it is
+ * count        in: how many there is room for, not 0; out: how many were listed. If that is all, there may be more
+ * granularity  bytes in a page
+ *
+ * Checked in this order: -EFAULT  count or granularity is NULL
+ *                        -EINVAL  `*count` or `length` is 0; an unknown flag
+ *                        -EFAULT  addresses is NULL or cannot be written
+ *                        -EINVAL  the range is not inside one region
+ *
+ * GetWriteWatch.
+ */
+int ntux_watch_get(const ntux_watcher *watcher, uint32_t flags, const void *base, size_t length, void **addresses,
+                   size_t *count, uint32_t *granularity);
+
+/* Makes pages clean. What was written since the last list is forgotten.
+ *
+ * ResetWriteWatch.
+ */
+int ntux_watch_reset(const ntux_watcher *watcher, const void *base, size_t length);
+
+/* Lists written pages of many ranges, in one scan where that is possible, as runs of neighbours.
+ *
+ * ranges       `range_count` ranges, ascending, each inside one region; runs of neighbouring ranges are joined
+ * runs         room for `*count` runs
+ * count        in: how many there is room for, not 0; out: how many were listed
+ *
+ * -EINVAL  also if ranges do not ascend, or overlap
+ */
+int ntux_watch_get_runs(const ntux_watcher *watcher, uint32_t flags, const struct ntux_run *ranges,
+                        size_t range_count, struct ntux_run *runs, size_t *count);
+
+/* Lists written pages as bits: the lowest bit of the first word is the range's first page.
+ *
+ * words    how many words `bitmap` has: a bit for each page at least
+ */
+int ntux_watch_get_bitmap(const ntux_watcher *watcher, uint32_t flags, const void *base, size_t length,
+                          uint64_t *bitmap, size_t words);
+
+/* read and recv into memory that may be watched: they succeed where the plain call would fail on a clean page, or
+ * lose a datagram. Until they return, the whole buffer is listed as written if the mechanism cannot see system calls.
+ *
+ * done  how many bytes were read
+ *
+ * Otherwise the error of the call.
+ */
+int ntux_watch_read(const ntux_watcher *watcher, int fd, void *buffer, size_t length, size_t *done);
+int ntux_watch_recv(const ntux_watcher *watcher, int fd, void *buffer, size_t length, int flags, size_t *done);
+
+struct iovec;
+struct msghdr;
+
+/* readv and recvmsg, as above. */
+int ntux_watch_readv(const ntux_watcher *watcher, int fd, const struct iovec *buffers, int buffer_count,
+                     size_t *done);
+int ntux_watch_recvmsg(const ntux_watcher *watcher, int fd, struct msghdr *message, int flags, size_t *done);
 
 #ifdef __cplusplus
 }

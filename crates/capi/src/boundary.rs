@@ -62,6 +62,35 @@ pub unsafe fn array<'a, T>(pointer: *const T, count: u32) -> Result<&'a [T], Ref
     Ok(unsafe { core::slice::from_raw_parts(pointer, count as usize) })
 }
 
+/// # Safety
+///
+/// `pointer` is null, misaligned, or came from `ntux_watch_open` and is not closed during `'a`.
+#[cfg(target_os = "linux")]
+pub unsafe fn watcher<'a>(pointer: *const ntux_watch::Watcher) -> Result<&'a ntux_watch::Watcher, Refusal> {
+    check(pointer)?;
+    // SAFETY: neither null nor misaligned, so by the contract an open watcher that outlives `'a`.
+    Ok(unsafe { &*pointer })
+}
+
+/// Room for results.
+///
+/// # Safety
+///
+/// `pointer` is null, misaligned, or has room for `count` values, which are integers and which nobody else uses during `'a`.
+/// What lies there need not be writable before it is written.
+#[cfg(target_os = "linux")]
+pub unsafe fn room<'a, T>(pointer: *mut T, count: usize) -> Result<&'a mut [T], Refusal> {
+    if count == 0 {
+        return Ok(&mut []);
+    }
+    check(pointer)?;
+    if count > isize::MAX as usize / size_of::<T>() {
+        return Err(Refusal(libc::EINVAL));
+    }
+    // SAFETY: neither null nor misaligned, and not longer than a slice may be, so by the contract there is room.
+    Ok(unsafe { core::slice::from_raw_parts_mut(pointer, count) })
+}
+
 /// A place for a result, checked before the operation so that a refusal leaves everything as it was.
 pub struct Place<T>(*mut T);
 

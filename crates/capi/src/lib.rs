@@ -11,3 +11,5 @@ mod mutex;
 mod object;
 mod semaphore;
 mod wait;
+#[cfg(target_os = "linux")]
+mod watch;

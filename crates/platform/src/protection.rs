@@ -81,13 +81,21 @@ pub fn is_writable_now(page: usize) -> bool {
 /// changes nothing else. Async-signal-safe.
 #[cfg(target_os = "linux")]
 pub fn are_writable_now(start: usize, length: usize) -> Option<bool> {
+    if populate_write(start, length) {
+        return Some(true);
+    }
+    // The same error stands for pages that must not be written and for a kernel that does not know the advice: our own stack
+    // tells which.
+    let local = 0u8;
+    let own = core::ptr::from_ref(&local) as usize & !(page_size() - 1);
+    populate_write(own, page_size()).then_some(false)
+}
+
+#[cfg(target_os = "linux")]
+fn populate_write(start: usize, length: usize) -> bool {
     const POPULATE_WRITE: libc::c_int = 23;
     // SAFETY: the advice does to the pages what stores would do, short of changing their contents.
-    match unsafe { libc::madvise(start as *mut libc::c_void, length, POPULATE_WRITE) } {
-        0 => Some(true),
-        _ if crate::errno() == libc::EINVAL => None,
-        _ => Some(false),
-    }
+    unsafe { libc::madvise(start as *mut libc::c_void, length, POPULATE_WRITE) == 0 }
 }
 
 fn done(result: libc::c_int) -> io::Result<()> {

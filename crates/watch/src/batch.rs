@@ -11,11 +11,11 @@ use crate::span::{Range, Span};
 use crate::watcher::{State, Watcher};
 use crate::{Error, Reset, Result};
 
-/// Neighbouring spans of one or more regions.
+/// Neighbouring spans of one or more regions, which can be scanned as one if they are more.
 struct Stretch<'a> {
     span: Span,
     record: &'a Record,
-    /// It can be scanned as one, and only the mechanism knows what was written.
+    /// It can be joined with its neighbours: only the mechanism knows what was written.
     is_plain: bool,
     may_be_written: bool,
 }
@@ -45,13 +45,16 @@ impl Watcher {
     fn list_batch(&self, ranges: &[Range], reset: Reset, sink: &mut impl Sink) -> Result<()> {
         let state = self.read()?;
         let mut stretches = state.stretches(ranges)?;
-        if stretches.len() > 1 {
+        if stretches.len() > 1 && state.engine.joins_regions() {
+            state.look_for_lost(&stretches);
             state.survey(&mut stretches);
         }
         let mut chunk = Chunk::new();
         for stretch in stretches.iter().filter(|stretch| stretch.may_be_written) {
             if stretch.is_plain {
                 state.list_seen(stretch.record, stretch.span, reset, sink, &mut chunk);
+            } else if state.engine.joins_regions() {
+                state.list_known(stretch.record, stretch.span, reset, sink, &mut chunk)?;
             } else {
                 state.list(stretch.record, stretch.span, reset, sink, &mut chunk)?;
             }
@@ -81,6 +84,28 @@ impl State {
         Ok(stretches)
     }
 
+    /// Latches what the mechanism lost sight of, with one look at everything from the first stretch to the last.
+    fn look_for_lost(&self, stretches: &[Stretch<'_>]) {
+        let mut callers = stretches.iter().filter(|stretch| stretch.record.origin == Origin::Callers).peekable();
+        let (Some(first), Some(last)) = (callers.peek(), stretches.last()) else { return };
+        let mut lost = Vec::new();
+        self.engine.find_lost(Span { start: first.span.start, end: last.span.end }, &mut lost);
+        let mut lost = lost.iter().copied().peekable();
+        for stretch in callers {
+            while let Some(run) = lost.peek().filter(|run| run.start < stretch.span.end) {
+                let end = run.start + run.length;
+                let part = Span { start: run.start.max(stretch.span.start), end: end.min(stretch.span.end) };
+                if part.start < part.end {
+                    stretch.record.latch(part);
+                }
+                if end > stretch.span.end {
+                    break;
+                }
+                lost.next();
+            }
+        }
+    }
+
     /// Finds out which stretches need not be asked.
     fn survey(&self, stretches: &mut [Stretch<'_>]) {
         let (Some(first), Some(last)) = (stretches.first(), stretches.last()) else { return };
@@ -96,7 +121,7 @@ impl State {
         for stretch in stretches {
             while seen.next_if(|run: &Run| run.start + run.length <= stretch.span.start).is_some() {}
             let is_seen = seen.peek().is_some_and(|run| run.start < stretch.span.end);
-            stretch.may_be_written = is_seen || !stretch.is_plain;
+            stretch.may_be_written = is_seen || stretch.record.is_any_latched(stretch.span);
         }
     }
 }

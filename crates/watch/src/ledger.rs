@@ -276,6 +276,11 @@ impl Ledger {
         }
     }
 
+    /// Whether no page of the span was written since the last reset.
+    pub fn is_clean(&self, span: Span) -> bool {
+        self.masks(span).all(|(index, mask)| self.blocks[index].written.load() & mask == 0)
+    }
+
     /// Whether the page at this address was written since the last reset.
     pub fn is_written(&self, address: usize) -> bool {
         let page = (address - self.span.start) / self.page;

@@ -20,6 +20,7 @@ use ntux_platform::protection::{self, Protection};
 pub use choice::{Capability, Mechanism};
 
 use crate::record::Record;
+use crate::sink::Run;
 use crate::span::Span;
 use crate::{Reset, Result};
 
@@ -131,6 +132,10 @@ pub(crate) trait Engine: Send + Sync {
     fn survey(&self, _span: Span, _chunk: &mut Chunk) -> Option<usize> {
         None
     }
+
+    /// Lists what `survey` passes over although it is watched, because the mechanism lost sight of it; and all that is not
+    /// watched.
+    fn find_lost(&self, _span: Span, _lost: &mut Vec<Run>) {}
 
     /// Whether `collect` takes neighbouring regions as one.
     fn joins_regions(&self) -> bool {

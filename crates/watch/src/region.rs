@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use ntux_platform::protection::{Protection, page_size};
 
 use crate::mechanism::Chunk;
-use crate::sink::{Bitmap, Run, Runs};
+use crate::sink::{Run, Runs};
 use crate::span::{Range, Span};
 use crate::watcher::Watcher;
 use crate::{Error, Reset, Result};
@@ -54,16 +54,10 @@ impl Region {
         Ok(sink.count)
     }
 
-    /// As [`get`](Region::get), but sets a bit for each written page, the range's first page being the lowest bit of the first
-    /// word, and lowers the others. Errors: also `Invalid` if the words have fewer bits than the range has pages.
+    /// Sets a bit for each written page; see [`Watcher::get_bitmap`].
     pub fn get_bitmap(&self, range: Range, bitmap: &mut [u64], reset: Reset) -> Result<()> {
         self.own(range)?;
-        let span = range.pages()?;
-        if bitmap.len() < (span.length() / page_size()).div_ceil(u64::BITS as usize) {
-            return Err(Error::Invalid);
-        }
-        bitmap.fill(0);
-        self.watcher.list(range, reset, &mut Bitmap { into: bitmap, base: span.start, page: page_size() })
+        self.watcher.get_bitmap(range, bitmap, reset)
     }
 
     /// The addresses of written pages, ascending, looked for as it goes. With [`Reset::Yes`] those that it has not yielded

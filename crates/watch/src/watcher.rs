@@ -4,12 +4,13 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
 use ntux_platform::liveness::process_id;
-use ntux_platform::protection::{self, Protection};
+use ntux_platform::protection::{self, Protection, page_size};
 
 use crate::fork;
 use crate::mechanism::{Engine, Mechanism};
 use crate::record::{Origin, Record};
 use crate::region::Region;
+use crate::sink::Bitmap;
 use crate::span::{Range, Span};
 use crate::{Error, Reset, Result};
 
@@ -115,6 +116,23 @@ impl Watcher {
         let span = range.pages()?;
         let state = self.read()?;
         state.clear(state.record_around(span)?, span)
+    }
+
+    /// As [`get`](Watcher::get), but sets a bit for each written page, the range's first page being the lowest bit of the first
+    /// word, and lowers the others. Errors: also `Invalid` if the words have fewer bits than the range has pages.
+    pub fn get_bitmap(&self, range: Range, bitmap: &mut [u64], reset: Reset) -> Result<()> {
+        let span = range.pages()?;
+        if bitmap.len() < (span.length() / page_size()).div_ceil(u64::BITS as usize) {
+            return Err(Error::Invalid);
+        }
+        self.read()?.record_around(span)?;
+        bitmap.fill(0);
+        self.list(range, reset, &mut Bitmap { into: bitmap, base: span.start, page: page_size() })
+    }
+
+    /// Whether anything is watched.
+    pub fn has_regions(&self) -> Result<bool> {
+        Ok(!self.read()?.records.is_empty())
     }
 
     pub(crate) fn read(&self) -> Result<RwLockReadGuard<'_, State>> {

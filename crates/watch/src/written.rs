@@ -35,6 +35,18 @@ impl State {
         if record.origin == Origin::Callers {
             self.engine.latch_lost(record, span, reset);
         }
+        self.list_known(record, span, reset, sink, chunk)
+    }
+
+    /// As `list`, when it is known what the mechanism has lost sight of.
+    pub fn list_known(
+        &self,
+        record: &Record,
+        span: Span,
+        reset: Reset,
+        sink: &mut impl Sink,
+        chunk: &mut Chunk,
+    ) -> Result<usize> {
         if record.is_any_latched(span) {
             return self.list_with_latched(record, span, reset, sink, chunk);
         }

@@ -1,5 +1,5 @@
-//! Each function called rightly (`outcomes.c`) and wrongly (`refusals.c`) by a C program, with either library; and the
-//! shared library as a plug-in (`plugin.c`).
+//! Each function called rightly (`outcomes.c`) and wrongly (`refusals.c`) by a C program, with either library, write
+//! watches with every mechanism (`watches.c`); and the shared library as a plug-in (`plugin.c`).
 
 use std::process::Output;
 
@@ -21,8 +21,15 @@ fn wrong_calls_give_the_documented_errors() {
 }
 
 #[test]
+fn write_watches_mean_the_same_with_every_mechanism() {
+    for library in [Library::Shared, Library::Static] {
+        passes("watches.c", library);
+    }
+}
+
+#[test]
 fn a_planted_wrong_expectation_is_noticed() {
-    for file in ["outcomes.c", "refusals.c"] {
+    for file in ["outcomes.c", "refusals.c", "watches.c"] {
         let (result, text) = build_and_run(file, Library::Shared, &["-DPLANTED"]);
         assert_eq!(result.status.code(), Some(1), "{text}");
         assert!(text.contains(", 1 failures"), "{text}");

@@ -9,6 +9,7 @@ use ntux_platform::userfault::{Faults, Features, Userfault};
 
 use super::{Chunk, Engine, Mechanism};
 use crate::record::Record;
+use crate::sink::{Run, Sink};
 use crate::span::Span;
 use crate::{Error, Reset, Result};
 
@@ -75,16 +76,22 @@ impl Engine for Asynchronous {
         if reset == Reset::No {
             return;
         }
+        let mut lost = Vec::new();
+        self.find_lost(span, &mut lost);
+        for run in lost {
+            record.latch(Span { start: run.start, end: (run.start + run.length).min(span.end) });
+        }
+    }
+
+    fn find_lost(&self, span: Span, lost: &mut Vec<Run>) {
         let mut chunk = Chunk::new();
         let mut position = span.start;
         while position < span.end {
             let Ok(progress) = self.pagemap.unregistered(position, span.end, &mut chunk.runs) else {
-                return record.latch(Span { start: position, end: span.end });
+                return lost.put(position, span.end);
             };
             chunk.count = progress.count;
-            for (start, end) in chunk.runs() {
-                record.latch(Span { start, end: end.min(span.end) });
-            }
+            chunk.runs().for_each(|(start, end)| lost.put(start, end));
             position = progress.next;
         }
     }

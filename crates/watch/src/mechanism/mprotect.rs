@@ -128,6 +128,7 @@ impl Engine for Mprotect {
     fn collect(&self, record: &Record, span: Span, pages_max: usize, reset: Reset, chunk: &mut Chunk) -> usize {
         match reset {
             Reset::No => record.ledger().collect(span, pages_max, chunk),
+            Reset::Yes if record.ledger().is_clean(span) => span.end,
             Reset::Yes => {
                 // A handler that was installed meanwhile must not get what becomes clean now.
                 let _ = put_in_front();

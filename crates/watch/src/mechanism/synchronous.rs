@@ -139,6 +139,7 @@ impl Engine for Synchronous {
         let gate = &self.shared.userfault;
         match reset {
             Reset::No => record.ledger().collect(span, pages_max, chunk),
+            Reset::Yes if record.ledger().is_clean(span) => span.end,
             Reset::Yes => record.ledger().collect_and_shut(span, pages_max, &self.holds.all(), chunk, gate),
         }
     }
@@ -155,12 +156,13 @@ impl Engine for Synchronous {
         let mut marks = [0; 512];
         let mut address = span.start;
         while address < span.end {
-            let Ok(protected) = self.shared.pagemap.are_protected(address, page, &mut marks) else {
+            let count = marks.len().min((span.end - address) / page);
+            let Ok(protected) = self.shared.pagemap.are_protected(address, page, &mut marks[..count]) else {
                 return record.latch(Span { start: address, end: span.end });
             };
             let before = address;
             for is_protected in protected {
-                if address < span.end && !is_protected && !record.ledger().is_written(address) {
+                if !is_protected && !record.ledger().is_written(address) {
                     record.latch(Span { start: address, end: address + page });
                 }
                 address += page;
