@@ -6,6 +6,8 @@
 
 use std::cell::Cell;
 
+use crate::kernel_futex::Entry;
+
 /// What the calling thread is about to do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Access {
@@ -26,6 +28,22 @@ pub trait Scheduler {
     fn sleep(&self, address: usize, expected: u32, has_deadline: bool) -> bool;
     /// Wake at most `count` sleepers on `address`; returns how many.
     fn wake(&self, address: usize, count: u32) -> u32;
+
+    /// The calls of [`crate::kernel_futex`], for a checker that plays the kernel's futexes whole; the others have none.
+    fn kernel(&self) -> Option<&dyn Kernel> {
+        None
+    }
+}
+
+/// The kernel's futexes, as a checker plays them. Each comparison with the queueing that follows it is one step; error numbers
+/// are the kernel's.
+pub trait Kernel {
+    /// See [`crate::kernel_futex::wait_any`]; each entry has a bitset.
+    fn wait_any(&self, entries: &[(Entry, u32)], has_deadline: bool) -> Result<usize, i32>;
+    /// See [`crate::kernel_futex::wake`].
+    fn wake(&self, address: usize, count: u32, mask: u32) -> u32;
+    /// See [`crate::kernel_futex::times_asleep`].
+    fn times_asleep(&self) -> u64;
 }
 
 thread_local! {
