@@ -175,12 +175,17 @@ impl Table {
         loop {
             let seen = Word::of(waiter);
             match seen.state() {
-                State::Idle => return Ok(false),
+                // What is over, or who died: nobody else will take it out of the line.
+                _ if seen.is_dead() || seen.state() == State::Idle => {
+                    self.memory.empty(slot, queued);
+                    return Ok(false);
+                }
                 State::Woken => {
                     // Perhaps by a thread that is stopped before it could send the wake (O-wake).
                     self.send_wake(waiter);
                     return Ok(false);
                 }
+                State::Idle => return Ok(false),
                 State::Arriving if planted(Bug::PassArriving) => return Ok(false),
                 State::Arriving => {
                     // O-arrive: it compares again.
@@ -210,10 +215,17 @@ impl Table {
 
     fn wake_one(&self, candidate: &Candidate) -> Served {
         let Candidate { slot, queued, waiter, seen } = *candidate;
-        if !waiter.exchange(seen, seen.woken(queued.entry)) {
+        // If this thread is killed in between, the kernel sends the wake.
+        let head = self.head();
+        let owed = head.owe(waiter.word.futex_address());
+        let exchanged = waiter.exchange(seen, seen.woken(queued.entry));
+        if exchanged {
+            self.send_wake(waiter);
+        }
+        head.settle(owed);
+        if !exchanged {
             return Served::LookAgain;
         }
-        self.send_wake(waiter);
         // O-wake. From here on the next call need not meet it, even before its thread ran.
         self.memory.empty(slot, queued);
         Served::Yes

@@ -6,9 +6,9 @@ use std::thread;
 use std::time::Duration;
 
 use ntux_futex::spec::{Model, Monitor, Outcome, Request, Rules, Thread};
-use ntux_futex::{Error, Exactness, Expected, Operation, Result, Size, capability};
+use ntux_futex::{Error, Exactness, Expected, Operation, Result, Size};
 
-use crate::kind::{Bytes, Kind, kinds};
+use crate::kind::{Bytes, Kind, ability, kinds};
 use crate::sleepers::{ANY, after, watchdog};
 
 const FUTEXES: usize = 2;
@@ -39,11 +39,11 @@ struct Abilities {
 
 impl Abilities {
     fn of(kind: Kind) -> Abilities {
-        let vectors = capability(Operation::WaitAny(&[kind; FUTEXES]));
+        let vectors = ability(Operation::WaitAny(&[kind; FUTEXES]));
         Abilities {
             vectors: !matches!(vectors, Exactness::Refused(_)),
             late: vectors != Exactness::Exact,
-            moves: capability(Operation::Requeue(kind, kind)) == Exactness::Exact,
+            moves: ability(Operation::Requeue(kind, kind)) == Exactness::Exact,
         }
     }
 }
@@ -161,7 +161,7 @@ fn explained(records: &[Record], rules: Rules) -> bool {
 #[test]
 fn random_histories_are_explained_by_the_model() {
     for kind in kinds() {
-        if let Exactness::Refused(_) = capability(Operation::Wait(kind.0, kind.1)) {
+        if let Exactness::Refused(_) = ability(Operation::Wait(kind.0, kind.1)) {
             continue;
         }
         let rules = match Abilities::of(kind).late {
