@@ -29,8 +29,8 @@ OTHER_TARGETS := aarch64-unknown-linux-gnu aarch64-apple-darwin
 
 -include crates/capi/install.mk
 
-.PHONY: help tools build demos run planted measurable doctor bench test test-crash test-kernel fuzz-scribble fuzz-scribble-asan format \
-	lint unit cross install clean
+.PHONY: help tools futexes build demos run planted measurable doctor bench test test-crash test-kernel fuzz-scribble \
+	fuzz-scribble-asan format lint unit cross install clean
 
 help:                   ## This list
 	@sed -n 's/^\([a-z-]*\):[^#]*## \(.*\)/  make \1 \2/p' $(firstword $(MAKEFILE_LIST)) | \
@@ -69,6 +69,9 @@ doctor: build           ## Say what this machine can do, and what ntux would use
 
 bench: build            ## Measure ntux beside the other ways to have NT objects
 	@$(OUT)/bin/ntux bench sync
+
+futexes: tools          ## Every schedule of the futex programs with at most two preemptions (some minutes)
+	$(CARGO) run --locked --release -p ntux-explore --example futexes -- 2 2000000
 
 test: format lint unit cross run planted measurable    ## All tests, checks and both programs of `make run`
 	@echo "make test: all passed"

@@ -22,6 +22,7 @@
 
 pub mod catalogue;
 pub mod fingerprint;
+pub mod futex;
 pub mod histories;
 pub mod machine;
 pub mod monitor;

@@ -49,7 +49,9 @@ pub fn capability(operation: Operation) -> Exactness {
 fn wait(size: Size, scope: Scope) -> Exactness {
     match (Mechanism::of(scope), size) {
         (Mechanism::Table, _) | (Mechanism::Native, Size::Bits8 | Size::Bits16 | Size::Bits32) => Exact,
-        (Mechanism::Native, Size::Bits64) if kernel_futex::has_wait_any() => Exact,
+        (Mechanism::Native, Size::Bits64) if kernel_futex::has_wait_any() => {
+            Approximate("a wake that meets a wait before it sleeps is passed on: one more waiter may be woken")
+        }
         (Mechanism::Native, Size::Bits64) => NO_WAITV,
     }
 }

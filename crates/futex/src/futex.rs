@@ -5,15 +5,18 @@ use std::marker::PhantomData;
 use ntux_platform::atomic::load_foreign;
 use ntux_platform::kernel_futex::Scope;
 
+use crate::domain::Domain;
 use crate::word::Word;
 use crate::{Error, Result, Size};
 
 /// A word of the program that can be waited for. Two futexes meet if they are the same word in size and scope.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Futex<'a> {
     address: usize,
     size: Size,
     scope: Scope,
+    /// The domain that serves it, and its place there.
+    domain: Option<(&'a Domain, u64)>,
     word: PhantomData<&'a ()>,
 }
 
@@ -24,6 +27,7 @@ impl<'a> Futex<'a> {
             address: core::ptr::from_ref(word).expose_provenance(),
             size: W::SIZE,
             scope: Scope::Private,
+            domain: None,
             word: PhantomData,
         }
     }
@@ -31,6 +35,22 @@ impl<'a> Futex<'a> {
     /// A word that every process waits for that maps its memory.
     pub fn shared<W: Word>(word: &'a W) -> Futex<'a> {
         Futex { scope: Scope::Shared, ..Futex::private(word) }
+    }
+
+    /// A word that every process waits for that has attached the domain, and knows the word by the same `place`: any number below
+    /// 2^60, say the offset in the memory that they share. Where each process has mapped the word does not matter.
+    ///
+    /// Errors: `Invalid` if the number is too large.
+    pub fn in_domain<W: Word>(domain: &'a Domain, place: u64, word: &'a W) -> Result<Futex<'a>> {
+        Futex::shared(word).served_by(domain, place)
+    }
+
+    /// The same word, served by a domain: see [`Futex::in_domain`].
+    pub fn served_by(self, domain: &'a Domain, place: u64) -> Result<Futex<'a>> {
+        if place >> 60 != 0 {
+            return Err(Error::Invalid);
+        }
+        Ok(Futex { scope: Scope::Shared, domain: Some((domain, place)), ..self })
     }
 
     /// The word at an address.
@@ -49,7 +69,7 @@ impl<'a> Futex<'a> {
         if address == 0 || address >= END {
             return Err(Error::Fault);
         }
-        Ok(Futex { address, size, scope, word: PhantomData })
+        Ok(Futex { address, size, scope, domain: None, word: PhantomData })
     }
 
     /// Where the word is.
@@ -60,6 +80,11 @@ impl<'a> Futex<'a> {
     /// How many bits it has.
     pub fn size(self) -> Size {
         self.size
+    }
+
+    /// The domain that serves it, and its place there.
+    pub fn domain(self) -> Option<(&'a Domain, u64)> {
+        self.domain
     }
 
     /// Who may wait for it.

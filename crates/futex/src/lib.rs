@@ -3,7 +3,7 @@
 //!
 //! The kernel has futexes of 32 bits only, and moves waiters between equal ones only. Here every [`Futex`] is served by the
 //! best [`Mechanism`] for its scope: private ones by a wait table in user space ([`table`]), shared ones by what can be made
-//! of the kernel's calls ([`native`]). [`capability`] tells what is exact, and what is not.
+//! of the kernel's calls ([`native`]), or, for processes that agree on it, by a [`Domain`]. [`capability`] tells what is exact, and what is not.
 //!
 //! ```
 //! use ntux_futex::{Deadline, Expected, Futex};
@@ -28,6 +28,7 @@
 //! forked child finds no waiters of its parent.
 
 mod capability;
+mod domain;
 mod error;
 mod futex;
 mod mechanism;
@@ -41,6 +42,7 @@ pub mod table;
 mod word;
 
 pub use capability::{Exactness, Operation, capability};
+pub use domain::Domain;
 pub use error::{Error, Result};
 pub use futex::{Expected, Futex};
 pub use mechanism::Mechanism;
@@ -48,4 +50,5 @@ pub use ntux_platform::clock::Deadline;
 pub use ntux_platform::kernel_futex::{MATCH_ANY, Scope, VECTOR_MAX};
 pub use operations::{requeue, wait, wait_any, wake};
 pub use size::Size;
+pub use table::Capacity;
 pub use word::Word;

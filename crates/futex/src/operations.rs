@@ -5,7 +5,6 @@ use ntux_platform::kernel_futex::{Entry, Scope};
 
 use crate::mechanism::of_private;
 use crate::native::{self, Vector};
-use crate::private::seated;
 use crate::table::{Alone, Key, Line, Sleep, Table, Woken};
 use crate::{Error, Expected, Futex, MATCH_ANY, Result, VECTOR_MAX};
 
@@ -25,7 +24,7 @@ pub fn wait(expected: Expected, mask: u32, deadline: Deadline) -> Result<()> {
         None => native::wait(expected, mask, deadline),
         Some(table) => {
             let line = core::iter::once(line(expected, mask));
-            seated(table, |seat| table.wait_any(seat, line, &Alone, deadline)).map(drop)
+            table.seated(|seat| table.wait_any(seat, line, &Alone, deadline)).map(drop)
         }
     }
 }
@@ -53,17 +52,22 @@ pub fn wake(futex: Futex, count: u32, mask: u32) -> Result<u32> {
 /// the futexes in the same moment, can be used up by the same wait; then the highest index is returned.
 ///
 /// Errors: as [`wait`]; `Invalid` for no entries or more than [`VECTOR_MAX`]; `Refused` for shared futexes of 8 and 16 bits, for
-/// shared futexes where the kernel has no `futex_waitv`, and for more of them than it takes (64 bits count twice).
+/// shared futexes where the kernel has no `futex_waitv`, and for more of them than it takes (64 bits count twice); for futexes of a
+/// domain together with others.
 pub fn wait_any(entries: &[Expected], deadline: Deadline) -> Result<usize> {
     if entries.is_empty() || entries.len() > VECTOR_MAX {
         return Err(Error::Invalid);
+    }
+    if let Some(table) = domain_of(entries)? {
+        let lines = entries.iter().map(|&entry| line(entry, MATCH_ANY));
+        return entry_of(table.seated(|seat| table.wait_any(seat, lines, &Alone, deadline))?);
     }
     let Some(table) = of_private() else { return native::wait_any(entries, deadline) };
     let lines = entries.iter().filter(|entry| is_private(entry)).map(|&entry| line(entry, MATCH_ANY));
     match lines.clone().count() {
         0 => native::wait_any(entries, deadline),
         count if count == entries.len() => {
-            entry_of(seated(table, |seat| table.wait_any(seat, lines, &Alone, deadline))?)
+            entry_of(table.seated(|seat| table.wait_any(seat, lines, &Alone, deadline))?)
         }
         _ => wait_mixed(table, entries, lines, deadline),
     }
@@ -87,7 +91,7 @@ fn wait_mixed<'a>(
     if !entries.iter().all(|entry| entry.holds()) {
         return Err(Error::Differs);
     }
-    let woken = seated(table, |seat| table.wait_any(seat, lines, &Beside(shared), deadline))?;
+    let woken = table.seated(|seat| table.wait_any(seat, lines, &Beside(shared), deadline))?;
     match woken {
         Woken::Beside(index) => Ok(index),
         Woken::Entry(index) => {
@@ -125,15 +129,34 @@ impl Sleep for Beside {
 pub fn requeue(from: Expected, to: Futex, wake: u32, moved: u32) -> Result<u32> {
     match (table_of(from.futex()), table_of(to)) {
         (None, None) => native::requeue(from, to, wake, moved),
-        (Some(table), Some(_)) => table.requeue(key(from.futex()), key(to), wake, moved, || from.holds()),
+        (Some(table), Some(other)) if core::ptr::eq(table, other) => {
+            table.requeue(key(from.futex()), key(to), wake, moved, || from.holds())
+        }
         _ if !from.holds() => Err(Error::Differs),
         _ => crate::wake(from.futex(), wake.saturating_add(moved), MATCH_ANY),
     }
 }
 
+/// The table that serves a futex, if it is not the kernel.
 #[inline]
-fn table_of(futex: Futex) -> Option<&'static Table> {
-    if futex.scope() == Scope::Private { of_private() } else { None }
+fn table_of(futex: Futex<'_>) -> Option<&Table> {
+    match (futex.domain(), futex.scope()) {
+        (Some((domain, _)), _) => Some(domain.table()),
+        (None, Scope::Private) => of_private(),
+        (None, Scope::Shared) => None,
+    }
+}
+
+/// The table of the domain that all of the entries are in, if one is.
+///
+/// Errors: `Refused` if others are not: one thread cannot be in two tables.
+fn domain_of<'a>(entries: &[Expected<'a>]) -> Result<Option<&'a Table>> {
+    let domain = |entry: &Expected<'a>| entry.futex().domain().map(|(domain, _)| domain);
+    match entries.iter().find_map(domain) {
+        None => Ok(None),
+        Some(one) if entries.iter().all(|entry| domain(entry) == Some(one)) => Ok(Some(one.table())),
+        Some(_) => Err(Error::Refused),
+    }
 }
 
 fn is_private(entry: &Expected) -> bool {
@@ -142,7 +165,10 @@ fn is_private(entry: &Expected) -> bool {
 
 #[inline]
 fn key(futex: Futex) -> Key {
-    Key::private(futex.address(), futex.size())
+    match futex.domain() {
+        Some((_, place)) => Key::shared(place, futex.size()),
+        None => Key::private(futex.address(), futex.size()),
+    }
 }
 
 fn line(expected: Expected<'_>, mask: u32) -> Line<'_> {

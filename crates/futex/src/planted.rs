@@ -12,6 +12,16 @@ pub enum Bug {
     PassArriving,
     /// A waker does not wake.
     NoWake,
+    /// Last come, first served.
+    Lifo,
+    /// A requeuer writes down where it moved an entry over what another one has written there.
+    NoFold,
+    /// A 64-bit wait sleeps on the half first that nobody wakes.
+    OtherHalfFirst,
+    /// A 64-bit wait keeps a wake that came before it had compared both halves.
+    KeepWake,
+    /// A lane's wait sleeps with the bits of all lanes.
+    AllLanes,
 }
 
 #[cfg(feature = "explore")]

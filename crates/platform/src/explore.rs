@@ -12,6 +12,8 @@ use std::panic::Location;
 
 use crate::atomic::Ordering;
 
+use crate::kernel_futex::Entry;
+
 /// What the calling thread is about to do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Access {
@@ -97,15 +99,44 @@ pub trait Scheduler {
     /// Wake at most `count` sleepers on `address`; returns how many.
     fn wake(&self, address: usize, count: u32) -> u32;
     /// Who the calling thread is; none: nobody in particular, who makes things ready.
-    fn identity(&self) -> Option<Identity>;
+    fn identity(&self) -> Option<Identity> {
+        None
+    }
     /// Whether every thread of the process is dead.
-    fn is_process_dead(&self, process: u32) -> bool;
+    fn is_process_dead(&self, process: u32) -> bool {
+        let _ = process;
+        false
+    }
     /// Whether the thread is dead.
-    fn is_thread_dead(&self, thread: u32) -> bool;
+    fn is_thread_dead(&self, thread: u32) -> bool {
+        let _ = thread;
+        false
+    }
     /// The calling thread names the word that the kernel looks at when it dies, 0 for none; the one named before.
-    fn will(&self, address: usize) -> usize;
+    fn will(&self, address: usize) -> usize {
+        let _ = address;
+        0
+    }
     /// Whether the deadline of the calling thread's call has passed.
-    fn deadline_passed(&self) -> bool;
+    fn deadline_passed(&self) -> bool {
+        false
+    }
+
+    /// The calls of [`crate::kernel_futex`], for a checker that plays the kernel's futexes whole; the others have none.
+    fn kernel(&self) -> Option<&dyn Kernel> {
+        None
+    }
+}
+
+/// The kernel's futexes, as a checker plays them. Each comparison with the queueing that follows it is one step; error numbers
+/// are the kernel's.
+pub trait Kernel {
+    /// See [`crate::kernel_futex::wait_any`]; each entry has a bitset.
+    fn wait_any(&self, entries: &[(Entry, u32)], has_deadline: bool) -> Result<usize, i32>;
+    /// See [`crate::kernel_futex::wake`].
+    fn wake(&self, address: usize, count: u32, mask: u32) -> u32;
+    /// See [`crate::kernel_futex::times_asleep`].
+    fn times_asleep(&self) -> u64;
 }
 
 thread_local! {

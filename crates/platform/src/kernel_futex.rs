@@ -43,10 +43,9 @@ impl Entry {
 /// `EINVAL` not aligned, or an empty mask.
 pub fn wait(address: *const u32, expected: u32, mask: u32, scope: Scope, deadline: Deadline) -> Result<(), i32> {
     #[cfg(feature = "explore")]
-    if let Some(scheduler) = crate::explore::current() {
-        let has_deadline = deadline != Deadline::Never;
-        let woken = scheduler.sleep(address as usize, expected, has_deadline);
-        return if woken { Ok(()) } else { Err(libc::ETIMEDOUT) };
+    if let Some(kernel) = kernel() {
+        let entry = Entry { address, expected, scope };
+        return kernel.wait_any(&[(entry, mask)], deadline != Deadline::Never).map(drop);
     }
     imp::wait(address, expected, mask, scope, deadline)
 }
@@ -56,8 +55,8 @@ pub fn wait(address: *const u32, expected: u32, mask: u32, scope: Scope, deadlin
 /// Errors: `EFAULT` no such memory (shared only); `EINVAL` not aligned, or an empty mask.
 pub fn wake(address: *const u32, count: u32, mask: u32, scope: Scope) -> Result<u32, i32> {
     #[cfg(feature = "explore")]
-    if let Some(scheduler) = crate::explore::current() {
-        return Ok(scheduler.wake(address as usize, count));
+    if let Some(kernel) = kernel() {
+        return Ok(kernel.wake(address as usize, count, mask));
     }
     imp::wake(address, count, mask, scope)
 }
@@ -68,7 +67,29 @@ pub fn wake(address: *const u32, count: u32, mask: u32, scope: Scope) -> Result<
 /// Errors: as [`wait`]; `ENOSYS` or `EPERM` where the kernel has no such call (before Linux 5.16; macOS); `EINVAL` also for no
 /// entries or more than [`VECTOR_MAX`].
 pub fn wait_any(entries: &[Entry], deadline: Deadline) -> Result<usize, i32> {
+    #[cfg(feature = "explore")]
+    if let Some(kernel) = kernel() {
+        const ENTRY: (Entry, u32) = (Entry::NOWHERE, MATCH_ANY);
+        let mut vector = [ENTRY; VECTOR_MAX];
+        vector.iter_mut().zip(entries).for_each(|(place, &entry)| place.0 = entry);
+        return kernel.wait_any(&vector[..entries.len()], deadline != Deadline::Never);
+    }
     imp::wait_any(entries, deadline)
+}
+
+/// How often this thread has fallen asleep in its life. If a wait did not change it, the thread never slept in it.
+pub fn times_asleep() -> u64 {
+    #[cfg(feature = "explore")]
+    if let Some(kernel) = kernel() {
+        return kernel.times_asleep();
+    }
+    imp::times_asleep()
+}
+
+/// The futexes that a checker plays for the calling thread.
+#[cfg(feature = "explore")]
+fn kernel() -> Option<&'static dyn crate::explore::Kernel> {
+    crate::explore::current().and_then(|scheduler| scheduler.kernel())
 }
 
 /// If the word `from` holds `expected`, wakes at most `wake` of its sleepers and lets at most `moved` others sleep on the word
@@ -90,7 +111,7 @@ pub fn requeue(
 pub fn has_wait_any() -> bool {
     static ANSWER: std::sync::OnceLock<bool> = std::sync::OnceLock::new();
     // Without an entry the call is invalid, where there is one.
-    *ANSWER.get_or_init(|| !Feature::FutexWaitv.is_left_out() && wait_any(&[], Deadline::NOW) == Err(libc::EINVAL))
+    *ANSWER.get_or_init(|| !Feature::FutexWaitv.is_left_out() && imp::wait_any(&[], Deadline::NOW) == Err(libc::EINVAL))
 }
 
 #[cfg(target_os = "linux")]
@@ -137,6 +158,17 @@ mod imp {
             Deadline::Never => (None, false),
             Deadline::Monotonic(ns) => (Some(timespec(ns)), false),
             Deadline::Realtime(ns) => (Some(timespec(ns)), true),
+        }
+    }
+
+    pub(super) fn times_asleep() -> u64 {
+        let mut usage = core::mem::MaybeUninit::<libc::rusage>::uninit();
+        // SAFETY: a valid place for the answer, which is whole when the call returns 0.
+        unsafe {
+            match libc::getrusage(libc::RUSAGE_THREAD, usage.as_mut_ptr()) {
+                0 => usage.assume_init().ru_nvcsw as u64,
+                _ => 0,
+            }
         }
     }
 
@@ -197,6 +229,11 @@ mod imp {
 
 #[cfg(target_os = "macos")]
 mod imp {
+    /// Nobody asks where there are no vectors.
+    pub(super) fn times_asleep() -> u64 {
+        0
+    }
+
     use super::{Entry, Scope};
     use crate::clock::Deadline;
     use crate::futex::{self, Woken};

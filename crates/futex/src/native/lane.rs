@@ -14,8 +14,9 @@ use std::time::Duration;
 
 use ntux_platform::clock::Deadline;
 use ntux_platform::error::EAGAIN;
-use ntux_platform::kernel_futex;
+use ntux_platform::kernel_futex::{self, MATCH_ANY};
 
+use crate::planted::{Bug, planted};
 use crate::{Error, Expected, Futex, Result};
 
 /// Refusals in a row before a waiter rests.
@@ -69,7 +70,8 @@ pub fn wait(expected: Expected, deadline: Deadline) -> Result<()> {
         if u64::from(lane.of_whole(whole)) != expected.value() {
             return Err(Error::Differs);
         }
-        match kernel_futex::wait(lane.word(), whole, lane.bit, expected.futex().scope(), deadline) {
+        let bits = if planted(Bug::AllLanes) { MATCH_ANY } else { lane.bit };
+        match kernel_futex::wait(lane.word(), whole, bits, expected.futex().scope(), deadline) {
             Ok(()) => return Ok(()),
             // The kernel says so before it looks at the clock.
             Err(EAGAIN) if deadline.passed() => {

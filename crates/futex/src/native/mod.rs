@@ -52,12 +52,13 @@ pub struct Vector {
     entries: [Entry; VECTOR_MAX],
     origin: [u8; VECTOR_MAX],
     length: usize,
+    has_halves: bool,
 }
 
 impl Default for Vector {
     /// No entries.
     fn default() -> Vector {
-        Vector { entries: [Entry::NOWHERE; VECTOR_MAX], origin: [0; VECTOR_MAX], length: 0 }
+        Vector { entries: [Entry::NOWHERE; VECTOR_MAX], origin: [0; VECTOR_MAX], length: 0, has_halves: false }
     }
 }
 
@@ -74,7 +75,12 @@ impl Vector {
                 let expected = expected.value() as u32;
                 self.push(index, Entry { address: address(futex), expected, scope: futex.scope() })
             }
-            Size::Bits64 => halves::entries(expected).into_iter().try_for_each(|half| self.push(index, half)),
+            // The kernel would find that the word differs, but might give it a wake meanwhile.
+            Size::Bits64 if !expected.holds() => Err(Error::Differs),
+            Size::Bits64 => {
+                self.has_halves = true;
+                halves::entries(expected).into_iter().try_for_each(|half| self.push(index, half))
+            }
         }
     }
 
@@ -104,7 +110,14 @@ impl Vector {
         if !Vector::is_possible() {
             return Err(ntux_platform::error::ENOSYS);
         }
-        kernel_futex::wait_any(&self.entries[..self.length], deadline).map(|woken| self.origin[woken].into())
+        let before = if self.has_halves { kernel_futex::times_asleep() } else { 0 };
+        let woken = kernel_futex::wait_any(&self.entries[..self.length], deadline)?;
+        // The second half has the same origin.
+        let is_half = self.origin.get(woken + 1) == Some(&self.origin[woken]) && woken + 1 < self.length;
+        if is_half && before == kernel_futex::times_asleep() {
+            halves::pass_on(&self.entries[woken]);
+        }
+        Ok(self.origin[woken].into())
     }
 }
 

@@ -44,23 +44,27 @@ pub struct Model {
     words: Vec<u64>,
     lines: Vec<Vec<Place>>,
     fates: Vec<Option<Fate>>,
-    vectors: Vectors,
+    rules: Rules,
 }
 
-/// What happens to the other entries of a wait that is taken.
+/// In which ways a mechanism may differ.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-pub enum Vectors {
-    /// They leave their lines in the same step.
-    LeaveAtOnce,
-    /// They can be taken as well until the wait returns, and are lost then; the highest taken is what it returns.
-    LeaveLate,
+pub enum Rules {
+    /// In none. A wait that is taken leaves all lines in the same step.
+    Exact,
+    /// As the kernel's vectors: the other entries can be taken as well until the wait returns, and are lost then; the highest
+    /// taken is what it returns.
+    Kernel,
+    /// As `Kernel`, and as 64 bits in two words: an entry can be taken before its check. A wait that was taken may pass that on
+    /// to the first who waits for the same futex, and must if it was not checked.
+    Halves,
 }
 
 impl Model {
     /// Futexes whose words hold these values, and so many threads.
-    pub fn new(words: &[u64], threads: usize, vectors: Vectors) -> Model {
+    pub fn new(words: &[u64], threads: usize, rules: Rules) -> Model {
         let lines = words.iter().map(|_| Vec::new()).collect();
-        Model { words: words.to_vec(), lines, fates: vec![None; threads], vectors }
+        Model { words: words.to_vec(), lines, fates: vec![None; threads], rules }
     }
 
     /// Stores into a word.
@@ -107,24 +111,26 @@ impl Model {
         self.words[futex] == expected
     }
 
-    fn first(&self, thread: Thread, futex: Id, mask: u32) -> Option<usize> {
-        let can_take = |place: &Place| place.checked && place.seen_by >> thread & 1 == 1 && place.mask & mask != 0;
-        self.lines[futex].iter().position(can_take)
+    /// Places that the thread's operation could serve now, the first one first.
+    fn places(&self, thread: Thread, futex: Id, mask: u32) -> impl Iterator<Item = usize> {
+        let early = self.rules == Rules::Halves;
+        let can_take =
+            move |place: &Place| (place.checked || early) && place.seen_by >> thread & 1 == 1 && place.mask & mask != 0;
+        self.lines[futex].iter().enumerate().filter(move |(_, place)| can_take(place)).map(|(position, _)| position)
     }
 
     /// How many the thread's operation could still serve.
     pub fn left(&self, thread: Thread, futex: Id, mask: u32) -> usize {
-        let can_take = |place: &&Place| place.checked && place.seen_by >> thread & 1 == 1 && place.mask & mask != 0;
-        self.lines[futex].iter().filter(can_take).count()
+        self.places(thread, futex, mask).count()
     }
 
     /// Takes the first of those who were in the line when the thread's operation began; false if none is left.
     pub fn take(&mut self, thread: Thread, futex: Id, mask: u32) -> bool {
-        let Some(position) = self.first(thread, futex, mask) else { return false };
+        let Some(position) = self.places(thread, futex, mask).next() else { return false };
         let place = self.lines[futex].remove(position);
         let before = self.taken(place.thread);
         self.fates[place.thread] = Some(Fate::Taken(before.map_or(place.entry, |entry| entry.max(place.entry))));
-        if self.vectors == Vectors::LeaveAtOnce {
+        if self.rules == Rules::Exact {
             self.lines.iter_mut().for_each(|line| line.retain(|other| other.thread != place.thread));
         }
         true
@@ -132,7 +138,7 @@ impl Model {
 
     /// Moves the first of those to the end of another line; false if none is left.
     pub fn shift(&mut self, thread: Thread, from: Id, to: Id) -> bool {
-        let Some(position) = self.first(thread, from, u32::MAX) else { return false };
+        let Some(position) = self.places(thread, from, u32::MAX).next() else { return false };
         let place = self.lines[from].remove(position);
         self.lines[to].push(Place { seen_by: 0, ..place });
         true

@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-use super::{Id, Model, Thread};
+use super::{Id, Model, Rules, Thread};
 
 /// What a thread asks for.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
@@ -192,7 +192,18 @@ impl State {
         let mut steps = Vec::new();
         if let Some(entry) = self.model.taken(thread) {
             let woken = Progress::Done(Outcome::Woken(entry));
-            steps.push(self.with(thread, woken, |model| model.leave(thread)));
+            let halves = self.model.rules == Rules::Halves;
+            if !halves || checked > entry {
+                steps.push(self.with(thread, woken.clone(), |model| model.leave(thread)));
+            }
+            if halves {
+                let futex = entries[entry].0;
+                steps.push(self.with(thread, woken, |model| {
+                    model.leave(thread);
+                    model.begin(thread, futex);
+                    model.take(thread, futex, u32::MAX);
+                }));
+            }
         }
         if let Some(&(futex, _)) = entries.get(arrived) {
             let next = Progress::Waiting { arrived: arrived + 1, checked };

@@ -11,7 +11,7 @@ fn waiting(model: &mut Model, thread: Thread, entries: &[(Id, u64)]) {
 
 #[test]
 fn a_wake_takes_the_first_who_was_there_when_it_began() {
-    let mut model = Model::new(&[0], 4, Vectors::LeaveAtOnce);
+    let mut model = Model::new(&[0], 4, Rules::Exact);
     waiting(&mut model, 0, &[(0, 0)]);
     waiting(&mut model, 1, &[(0, 0)]);
     model.begin(3, 0);
@@ -23,7 +23,7 @@ fn a_wake_takes_the_first_who_was_there_when_it_began() {
 
 #[test]
 fn who_has_not_checked_cannot_be_taken() {
-    let mut model = Model::new(&[0], 2, Vectors::LeaveAtOnce);
+    let mut model = Model::new(&[0], 2, Rules::Exact);
     model.arrive(0, 0, 0, ANY);
     model.begin(1, 0);
     assert!(!model.take(1, 0, ANY));
@@ -33,8 +33,8 @@ fn who_has_not_checked_cannot_be_taken() {
 
 #[test]
 fn a_wait_that_is_taken_leaves_all_lines_at_once_or_late() {
-    for (vectors, also) in [(Vectors::LeaveAtOnce, false), (Vectors::LeaveLate, true)] {
-        let mut model = Model::new(&[0, 0], 2, vectors);
+    for (rules, also) in [(Rules::Exact, false), (Rules::Kernel, true)] {
+        let mut model = Model::new(&[0, 0], 2, rules);
         waiting(&mut model, 0, &[(0, 0), (1, 0)]);
         model.begin(1, 0);
         assert!(model.take(1, 0, ANY));
@@ -46,7 +46,7 @@ fn a_wait_that_is_taken_leaves_all_lines_at_once_or_late() {
 
 #[test]
 fn who_is_moved_queues_behind_those_who_are_there() {
-    let mut model = Model::new(&[0, 0], 3, Vectors::LeaveAtOnce);
+    let mut model = Model::new(&[0, 0], 3, Rules::Exact);
     waiting(&mut model, 0, &[(0, 0)]);
     waiting(&mut model, 1, &[(1, 0)]);
     model.begin(2, 0);
@@ -62,7 +62,7 @@ fn wait(value: u64) -> Request {
 
 #[test]
 fn the_monitor_refuses_what_no_order_explains() {
-    let start = || Monitor::new(Model::new(&[0], 2, Vectors::LeaveAtOnce));
+    let start = || Monitor::new(Model::new(&[0], 2, Rules::Exact));
     let mut monitor = start();
     monitor.invoke(0, wait(0));
     monitor.invoke(1, Request::Wake(0, 1, ANY));

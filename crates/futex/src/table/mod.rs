@@ -20,9 +20,11 @@ pub use memory::Capacity;
 pub use seat::Seat;
 pub use wait::{Alone, Line, Sleep, Woken};
 
+use std::cell::Cell;
 use std::ptr::NonNull;
 
 use ntux_platform::kernel_futex::Scope;
+use ntux_platform::robust::Head;
 
 use memory::Memory;
 
@@ -44,8 +46,34 @@ impl Table {
         Table { memory: unsafe { Memory::new(base, capacity) }, scope: Scope::Private }
     }
 
-    /// What a thread that waits sleeps on, as long as it does.
-    fn sleep_value(&self) -> u32 {
-        1
+    /// A table in memory that several processes share.
+    ///
+    /// # Safety
+    /// `base` is aligned to 64 bytes and leads to `capacity.bytes()` bytes, zero or a table of this capacity, that stay as long
+    /// as the table and that nobody uses in another way.
+    pub const unsafe fn shared(base: NonNull<u8>, capacity: Capacity) -> Table {
+        // SAFETY: says the caller.
+        Table { memory: unsafe { Memory::new(base, capacity) }, scope: Scope::Shared }
+    }
+
+    /// What a thread that waits sleeps on, as long as it does. In shared memory it is what the kernel knows the thread by.
+    fn sleep_value(&self, seat: &Seat) -> u32 {
+        if self.scope == Scope::Private { 1 } else { seat.thread() }
+    }
+
+    /// Where the calling thread says what the kernel is to do when it dies: in shared memory others survive it.
+    #[inline]
+    fn head(&self) -> Head {
+        thread_local! {
+            static HEAD: Cell<Option<Head>> = const { Cell::new(None) };
+        }
+        if self.scope == Scope::Private {
+            return Head::absent();
+        }
+        HEAD.get().unwrap_or_else(|| {
+            let head = Head::of_this_thread();
+            HEAD.set(Some(head));
+            head
+        })
     }
 }

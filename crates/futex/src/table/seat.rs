@@ -1,10 +1,12 @@
 //! A thread's seat: which of the table's waiters is its own.
 
+use ntux_platform::kernel_futex::Scope;
 use ntux_platform::liveness;
 
 use super::Table;
 use super::memory::{Memory, Waiter};
-use crate::{Error, Result};
+use super::waiter::Word;
+use crate::{Error, Result, VECTOR_MAX};
 
 /// A waiter that belongs to one thread, until [`Table::give_back`].
 #[derive(Debug)]
@@ -18,15 +20,31 @@ impl Seat {
     pub fn index(&self) -> u32 {
         self.index
     }
+
+    /// Number of the thread that took it.
+    pub(super) fn thread(&self) -> u32 {
+        self.owner as u32
+    }
 }
 
 impl Table {
+    /// Does something in a seat of the calling thread. In the process's own table it keeps the seat for the next time.
+    pub fn seated<T>(&self, work: impl FnOnce(&Seat) -> Result<T>) -> Result<T> {
+        if self.scope == Scope::Private {
+            return crate::private::seated(self, work);
+        }
+        let seat = self.take_seat()?;
+        let result = work(&seat);
+        self.give_back(seat);
+        result
+    }
+
     /// Finds a free waiter for the calling thread.
     ///
     /// Errors: `Exhausted` when all are taken.
     pub fn take_seat(&self) -> Result<Seat> {
         let memory = &self.memory;
-        // A forked child finds the table empty; the number keeps its threads apart from those of before.
+        // In a process's own table this keeps the threads of a forked child, who find it empty, apart from those of before.
         let owner = u64::from(liveness::thread_id()).max(1);
         let take = |index: &u32| {
             let waiter = memory.waiter(*index);
@@ -34,9 +52,21 @@ impl Table {
         };
         let free = std::iter::from_fn(|| memory.pop_free()).find(take);
         let free = free.or_else(|| memory.fresh_waiter().filter(take));
-        // A seat that a killed thread held in its hand, between the list and its owner's name.
-        let free = free.or_else(|| (0..memory.capacity().waiters).find(take));
+        // A killed thread leaves its seat behind.
+        let free =
+            free.or_else(|| (0..memory.capacity().waiters).find(|index| take(index) || self.inherit(*index, owner)));
         free.map(|index| Seat { index, owner }).ok_or(Error::Exhausted)
+    }
+
+    /// Takes the seat of a thread that died in a wait.
+    fn inherit(&self, index: u32, owner: u64) -> bool {
+        let Some(waiter) = self.memory.waiter(index) else { return false };
+        let before = waiter.owner.load();
+        if !Word::of(waiter).is_dead() || waiter.owner.compare_exchange(before, owner).is_err() {
+            return false;
+        }
+        self.leave(index, waiter, VECTOR_MAX);
+        true
     }
 
     /// Whether the seat is still the one that was taken: not so in a forked child, where the table is empty again.

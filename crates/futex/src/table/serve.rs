@@ -3,6 +3,10 @@
 //! A call serves those only who had arrived when it began. Each is served by one exchange on the waiter's word, and counted
 //! by whoever made that exchange. So two calls at the same time share the line between them; none serves a waiter twice,
 //! and none reaches past somebody who came earlier.
+//!
+//! # Order
+//! * O-wake: who was woken stays in the line until the wake was sent, and whoever meets it there sends it again. So a waker
+//!   that is stopped between the two delays the thread it woke, at most until the next call for the same futex, and no other.
 
 use ntux_platform::atomic::fence;
 use ntux_platform::kernel_futex::{self, MATCH_ANY};
@@ -27,8 +31,9 @@ struct Ahead {
 
 impl Ahead {
     fn insert(&mut self, slot: u32, queued: Queued) {
-        let is_later =
-            |other: &Option<(u32, Queued)>| other.is_some_and(|(_, one)| queued.ticket.is_before(one.ticket));
+        let is_later = |other: &Option<(u32, Queued)>| {
+            other.is_some_and(|(_, one)| queued.ticket.is_before(one.ticket) != planted(Bug::Lifo))
+        };
         if self.count == AHEAD && !is_later(&self.found[AHEAD - 1]) {
             return;
         }
@@ -170,7 +175,17 @@ impl Table {
         loop {
             let seen = Word::of(waiter);
             match seen.state() {
-                State::Idle | State::Woken => return Ok(false),
+                // What is over, or who died: nobody else will take it out of the line.
+                _ if seen.is_dead() || seen.state() == State::Idle => {
+                    self.memory.empty(slot, queued);
+                    return Ok(false);
+                }
+                State::Woken => {
+                    // Perhaps by a thread that is stopped before it could send the wake (O-wake).
+                    self.send_wake(waiter);
+                    return Ok(false);
+                }
+                State::Idle => return Ok(false),
                 State::Arriving if planted(Bug::PassArriving) => return Ok(false),
                 State::Arriving => {
                     // O-arrive: it compares again.
@@ -200,20 +215,34 @@ impl Table {
 
     fn wake_one(&self, candidate: &Candidate) -> Served {
         let Candidate { slot, queued, waiter, seen } = *candidate;
-        if !waiter.exchange(seen, seen.woken(queued.entry)) {
+        // If this thread is killed in between, the kernel sends the wake.
+        let head = self.head();
+        let owed = head.owe(waiter.word.futex_address());
+        let exchanged = waiter.exchange(seen, seen.woken(queued.entry));
+        if exchanged {
+            self.send_wake(waiter);
+        }
+        head.settle(owed);
+        if !exchanged {
             return Served::LookAgain;
         }
-        // So that the next call does not meet it again before its thread ran.
+        // O-wake. From here on the next call need not meet it, even before its thread ran.
         self.memory.empty(slot, queued);
+        Served::Yes
+    }
+
+    fn send_wake(&self, waiter: &Waiter) {
         if !planted(Bug::NoWake) {
+            // The word is there and aligned: nothing can be refused.
             let _ = kernel_futex::wake(waiter.word.futex_address(), 1, MATCH_ANY, self.scope);
         }
-        Served::Yes
     }
 
     fn move_one(&self, candidate: &Candidate, to: Key) -> Result<Served> {
         let Candidate { slot, queued, waiter, seen } = *candidate;
-        self.memory.fold(queued.waiter, waiter, seen);
+        if !planted(Bug::NoFold) {
+            self.memory.fold(queued.waiter, waiter, seen);
+        }
         let (number, moved) = self.memory.put(queued.waiter, queued.entry, to)?;
         if !waiter.exchange(seen, seen.with_moved(queued.entry, number)) {
             self.memory.empty(number, moved);

@@ -70,15 +70,31 @@ impl Table {
             return Err(Error::TimedOut);
         }
         let waiter = self.waiter(seat);
+        // If this thread is killed from here on, the kernel puts a mark into its word.
+        let head = self.head();
+        let owed = head.owe(waiter.word.futex_address());
+        let ended = self.wait_seated(seat, waiter, entries, sleep, deadline);
+        head.settle(owed);
+        ended
+    }
+
+    fn wait_seated<'a>(
+        &self,
+        seat: &Seat,
+        waiter: &Waiter,
+        entries: impl Iterator<Item = Line<'a>> + Clone,
+        sleep: &impl Sleep,
+        deadline: Deadline,
+    ) -> Result<Woken> {
         let before = Word::of(waiter);
-        let begun = before.arriving(self.sleep_value());
+        let begun = before.arriving(self.sleep_value(seat));
         if !waiter.exchange(before, begun) {
             return Err(Error::Interrupted);
         }
         let queued = self.queue(seat, waiter, begun, entries.clone());
         let ended = queued.and_then(|()| self.check(waiter, entries.clone()));
         let ended = ended.and_then(|()| sleep_until_woken(self, waiter, sleep, deadline));
-        self.leave(seat, waiter, entries.count());
+        self.leave(seat.index(), waiter, entries.count());
         ended
     }
 
@@ -118,11 +134,11 @@ impl Table {
         }
     }
 
-    /// Takes what is left of the wait's entries out of their lines.
-    fn leave(&self, seat: &Seat, waiter: &Waiter, count: usize) {
+    /// Ends a wait, and takes what is left of its entries out of their lines.
+    pub(super) fn leave(&self, number: u32, waiter: &Waiter, count: usize) {
         let mut last = Word::of(waiter);
-        // Still arriving when there was no room for all entries.
-        while last.state() == State::Arriving && !waiter.exchange(last, last.idle()) {
+        // Still arriving when there was no room for all entries; or of a dead thread.
+        while matches!(last.state(), State::Arriving | State::Waiting) && !waiter.exchange(last, last.idle()) {
             last = Word::of(waiter);
         }
         let moved = last.moved().map(|(entry, slot)| (entry, Some(slot)));
@@ -130,7 +146,7 @@ impl Table {
         for (entry, slot) in placed.chain(moved) {
             let Some(slot) = slot else { continue };
             let left = self.memory.slot(slot).and_then(|word| Queued::from_pair(word.load()));
-            if let Some(queued) = left.filter(|queued| queued.waiter == seat.index() && queued.entry == entry) {
+            if let Some(queued) = left.filter(|queued| queued.waiter == number && queued.entry == entry) {
                 self.memory.empty(slot, queued);
             }
         }

@@ -27,6 +27,8 @@
 //! | Waiting | Woken(winner) | a waker | one wake is consumed, counted by this waker alone |
 //! | Waiting | Waiting(moved) | a requeuer | one entry was moved, counted by this requeuer alone |
 //! | Waiting | Idle | the thread | deadline, signal |
+//! | Arriving, Waiting | the same, dead | the kernel | in shared memory `sleep` is the thread's number, and its robust list names the word |
+//! | dead | Idle | whoever needs a seat | |
 //!
 //! # Invariants
 //! * I-waiter-1: entry `e` of a waiting thread is queued at exactly one slot: at `slot` if `moved` is `e`, otherwise where its
@@ -73,6 +75,13 @@ impl Word {
     /// What the thread sleeps on: the low half of the word's low half.
     pub fn sleep(self) -> u32 {
         self.0.low as u32
+    }
+
+    /// Whether the thread died while it arrived or waited: the kernel has put a mark where it slept (its will).
+    pub fn is_dead(self) -> bool {
+        /// The bits that the kernel leaves clear in a word that a dying thread owned.
+        const THREAD: u32 = 0x3fff_ffff;
+        matches!(self.state(), State::Arriving | State::Waiting) && self.sleep() & THREAD == 0
     }
 
     fn version(self) -> u32 {

@@ -1,17 +1,69 @@
-//! Every case again, in processes where other mechanisms are forced.
+//! Every case again, in processes where other mechanisms are forced, by a variable or by a kernel that refuses a call.
 
+use std::io;
+use std::os::unix::process::CommandExt;
 use std::process::Command;
 
+fn every_case() -> Command {
+    let mut command = Command::new(std::env::current_exe().expect("the running test"));
+    command.args(["--skip", "forced::", "--test-threads", "2"]);
+    command
+}
+
 fn every_case_with(variables: &[(&str, &str)]) {
-    let this = std::env::current_exe().expect("the running test");
-    let ended = Command::new(this)
-        .args(["--skip", "forced::", "--test-threads", "2"])
-        .envs(variables.iter().copied())
-        .output()
-        .expect("it starts");
+    passes(every_case().envs(variables.iter().copied()), &format!("{variables:?}"));
+}
+
+/// Every case where these system calls answer with an error.
+fn every_case_without(calls: &[libc::c_long], errno: i32, variables: &[(&str, &str)]) {
+    let filter = filter(calls, errno);
+    let mut command = every_case();
+    command.envs(variables.iter().copied());
+    // SAFETY: the child only makes two system calls before it becomes the test program.
+    unsafe { command.pre_exec(move || install(&filter)) };
+    passes(&mut command, &format!("calls {calls:?} answer {errno}"));
+}
+
+fn passes(command: &mut Command, variables: &str) {
+    crate::sleepers::watchdog();
+    let ended = command.output().expect("it starts");
     let text = String::from_utf8_lossy(&ended.stdout);
-    assert!(ended.status.success(), "{variables:?}: {}\n{text}", ended.status);
+    assert!(ended.status.success(), "{variables}: {}\n{text}", ended.status);
     assert!(!text.contains(" 0 passed"), "nothing ran:\n{text}");
+}
+
+/// A program for seccomp: these calls answer with an error, all others are made.
+fn filter(calls: &[libc::c_long], errno: i32) -> Vec<libc::sock_filter> {
+    const LOAD_CALL: u16 = (libc::BPF_LD | libc::BPF_W | libc::BPF_ABS) as u16;
+    const JUMP_IF_EQUAL: u16 = (libc::BPF_JMP | libc::BPF_JEQ | libc::BPF_K) as u16;
+    const RETURN: u16 = (libc::BPF_RET | libc::BPF_K) as u16;
+    let refuse = libc::SECCOMP_RET_ERRNO | errno as u32;
+    let plain = |code, k| libc::sock_filter { code, jt: 0, jf: 0, k };
+    let mut program = vec![plain(LOAD_CALL, 0)];
+    for &call in calls {
+        program.push(libc::sock_filter { code: JUMP_IF_EQUAL, jt: 0, jf: 1, k: call as u32 });
+        program.push(plain(RETURN, refuse));
+    }
+    program.push(plain(RETURN, libc::SECCOMP_RET_ALLOW));
+    program
+}
+
+fn install(filter: &[libc::sock_filter]) -> io::Result<()> {
+    let program = libc::sock_fprog { len: filter.len() as u16, filter: filter.as_ptr().cast_mut() };
+    // SAFETY: plain numbers, and a program that outlives the call, which copies it.
+    let installed = unsafe {
+        libc::prctl(libc::PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0
+            && libc::prctl(libc::PR_SET_SECCOMP, libc::SECCOMP_MODE_FILTER, &program) == 0
+    };
+    if installed { Ok(()) } else { Err(io::Error::last_os_error()) }
+}
+
+#[test]
+fn kernels_that_refuse_a_call() {
+    let waitv = [libc::SYS_futex_waitv];
+    every_case_without(&waitv, libc::ENOSYS, &[]);
+    every_case_without(&waitv, libc::EPERM, &[("NTUX_FUTEX_PRIVATE", "native")]);
+    every_case_without(&[libc::SYS_get_robust_list, waitv[0]], libc::EPERM, &[("NTUX_TEST_DOMAIN", "1")]);
 }
 
 #[test]
@@ -28,4 +80,10 @@ fn a_kernel_without_vectors() {
 #[test]
 fn a_kernel_that_cannot_wipe() {
     every_case_with(&[("NTUX_WITHOUT", "wipe_on_fork")]);
+}
+
+#[test]
+fn a_domain() {
+    every_case_with(&[("NTUX_TEST_DOMAIN", "1")]);
+    every_case_with(&[("NTUX_TEST_DOMAIN", "1"), ("NTUX_WITHOUT", "robust_list,futex_waitv,wipe_on_fork")]);
 }

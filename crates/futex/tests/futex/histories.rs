@@ -5,10 +5,10 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
 use std::time::Duration;
 
-use ntux_futex::spec::{Model, Monitor, Outcome, Request, Thread, Vectors};
-use ntux_futex::{Error, Exactness, Expected, Operation, Result, capability};
+use ntux_futex::spec::{Model, Monitor, Outcome, Request, Rules, Thread};
+use ntux_futex::{Error, Exactness, Expected, Operation, Result, Size};
 
-use crate::kind::{Bytes, Kind, kinds};
+use crate::kind::{Bytes, Kind, ability, kinds};
 use crate::sleepers::{ANY, after, watchdog};
 
 const FUTEXES: usize = 2;
@@ -39,11 +39,11 @@ struct Abilities {
 
 impl Abilities {
     fn of(kind: Kind) -> Abilities {
-        let vectors = capability(Operation::WaitAny(&[kind; FUTEXES]));
+        let vectors = ability(Operation::WaitAny(&[kind; FUTEXES]));
         Abilities {
             vectors: !matches!(vectors, Exactness::Refused(_)),
             late: vectors != Exactness::Exact,
-            moves: capability(Operation::Requeue(kind, kind)) == Exactness::Exact,
+            moves: ability(Operation::Requeue(kind, kind)) == Exactness::Exact,
         }
     }
 }
@@ -143,9 +143,9 @@ fn record(seed: u64, kind: Kind) -> Vec<Record> {
 }
 
 /// Whether some order of steps explains a history.
-fn explained(records: &[Record], vectors: Vectors) -> bool {
+fn explained(records: &[Record], rules: Rules) -> bool {
     let threads = records.iter().map(|record| record.thread + 1).max().unwrap_or(0);
-    let mut monitor = Monitor::new(Model::new(&[0; FUTEXES], threads, vectors));
+    let mut monitor = Monitor::new(Model::new(&[0; FUTEXES], threads, rules));
     let mut moments: Vec<(u64, &Record)> =
         records.iter().flat_map(|record| [(record.begun, record), (record.ended, record)]).collect();
     moments.sort_by_key(|&(time, _)| time);
@@ -161,14 +161,18 @@ fn explained(records: &[Record], vectors: Vectors) -> bool {
 #[test]
 fn random_histories_are_explained_by_the_model() {
     for kind in kinds() {
-        if let Exactness::Refused(_) = capability(Operation::Wait(kind.0, kind.1)) {
+        if let Exactness::Refused(_) = ability(Operation::Wait(kind.0, kind.1)) {
             continue;
         }
-        let vectors = if Abilities::of(kind).late { Vectors::LeaveLate } else { Vectors::LeaveAtOnce };
+        let rules = match Abilities::of(kind).late {
+            true if kind.0 == Size::Bits64 => Rules::Halves,
+            true => Rules::Kernel,
+            false => Rules::Exact,
+        };
         for seed in 0..COUNT {
             watchdog();
             let records = record(seed, kind);
-            assert!(explained(&records, vectors), "{kind:?}, seed {seed} (a race: repeat it)\n{records:#?}");
+            assert!(explained(&records, rules), "{kind:?}, seed {seed} (a race: repeat it)\n{records:#?}");
         }
     }
 }
@@ -196,7 +200,7 @@ fn a_history_with_a_lost_or_a_doubled_wake_is_refused() {
             },
         ]
     };
-    let explained = |first, second| explained(&history(first, second), Vectors::LeaveAtOnce);
+    let explained = |first, second| explained(&history(first, second), Rules::Exact);
     assert!(explained(1, 0) && explained(0, 1));
     assert!(!explained(1, 1), "one waiter, two wakes");
     assert!(!explained(0, 0), "woken by nobody");

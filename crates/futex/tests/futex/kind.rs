@@ -1,13 +1,26 @@
 //! Futexes of all kinds, in memory that a test can share.
 
+use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU8, AtomicU16, AtomicU32, AtomicU64, Ordering};
 
-use ntux_futex::{Expected, Futex, Scope, Size};
+use ntux_futex::{Capacity, Domain, Exactness, Expected, Futex, Operation, Scope, Size, capability};
 
 pub const SCOPES: [Scope; 2] = [Scope::Private, Scope::Shared];
 
 /// A size and a scope.
 pub type Kind = (Size, Scope);
+
+/// With `NTUX_TEST_DOMAIN` every futex of the tests is served by one domain: private ones too, at places of their own.
+fn domain() -> Option<&'static Domain> {
+    static DOMAIN: OnceLock<Option<Domain>> = OnceLock::new();
+    let create = || Domain::create(Capacity { buckets: 4, chunks: 512, waiters: 64 }).expect("a domain");
+    DOMAIN.get_or_init(|| std::env::var_os("NTUX_TEST_DOMAIN").map(|_| create())).as_ref()
+}
+
+/// What can be done with futexes of these kinds in this test.
+pub fn ability(operation: Operation) -> Exactness {
+    if domain().is_some() { Exactness::Exact } else { capability(operation) }
+}
 
 /// All eight.
 pub fn kinds() -> impl Iterator<Item = Kind> {
@@ -36,11 +49,18 @@ impl Bytes {
                 }
             };
         }
-        match size {
+        let futex = match size {
             Size::Bits8 => futex!(AtomicU8),
             Size::Bits16 => futex!(AtomicU16),
             Size::Bits32 => futex!(AtomicU32),
             Size::Bits64 => futex!(AtomicU64),
+        };
+        match domain() {
+            None => futex,
+            Some(domain) => {
+                let place = (futex.address() as u64) << 1 | u64::from(scope == Scope::Private);
+                futex.served_by(domain, place).expect("a place of 60 bits")
+            }
         }
     }
 

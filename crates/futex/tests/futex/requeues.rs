@@ -2,18 +2,18 @@
 
 use std::thread;
 
-use ntux_futex::{Error, Exactness, Expected, Operation, capability, requeue, wait, wake};
+use ntux_futex::{Error, Exactness, Expected, Operation, requeue, wait, wake};
 
-use crate::kind::{Bytes, Kind, kinds};
+use crate::kind::{Bytes, Kind, ability, kinds};
 use crate::sleepers::{ANY, Sleepers};
 
 fn can_wait(kind: &Kind) -> bool {
-    !matches!(capability(Operation::Wait(kind.0, kind.1)), Exactness::Refused(_))
+    !matches!(ability(Operation::Wait(kind.0, kind.1)), Exactness::Refused(_))
 }
 
 /// Whether waiters are moved, not woken instead.
 fn moves(from: Kind, to: Kind) -> bool {
-    !matches!(capability(Operation::Requeue(from, to)), Exactness::Approximate(how) if how.contains("woken"))
+    !matches!(ability(Operation::Requeue(from, to)), Exactness::Approximate(how) if how.contains("woken"))
 }
 
 fn pairs() -> impl Iterator<Item = (Kind, Kind)> {
@@ -75,7 +75,7 @@ fn onto_itself_it_counts_and_keeps_the_order() {
 fn an_entry_that_was_moved_keeps_its_index_and_a_moved_waiter_its_bitset() {
     for (from, to) in pairs() {
         let kinds = [from; 3];
-        if !moves(from, to) || matches!(capability(Operation::WaitAny(&kinds)), Exactness::Refused(_)) {
+        if !moves(from, to) || matches!(ability(Operation::WaitAny(&kinds)), Exactness::Refused(_)) {
             continue;
         }
         let words: [Bytes; 5] = Default::default();
@@ -90,12 +90,12 @@ fn an_entry_that_was_moved_keeps_its_index_and_a_moved_waiter_its_bitset() {
             assert_eq!(wake(entries[1].futex(), 9, ANY), Ok(0));
             assert_eq!(wake(target, 1, ANY), Ok(1));
             let (_, index) = sleepers.next();
-            let exact = capability(Operation::Requeue(from, to)) == Exactness::Exact;
+            let exact = ability(Operation::Requeue(from, to)) == Exactness::Exact;
             assert!(index == Ok(2) || (!exact && index == Ok(1)), "first moved, first woken: {index:?}");
         });
         assert_eq!(words.iter().map(|word| wake(word.futex(from, 0), 9, ANY)).collect::<Vec<_>>(), [Ok(0); 5]);
-        if capability(Operation::Bitset(from.0, from.1)) == Exactness::Exact
-            && capability(Operation::Bitset(to.0, to.1)) == Exactness::Exact
+        if ability(Operation::Bitset(from.0, from.1)) == Exactness::Exact
+            && ability(Operation::Bitset(to.0, to.1)) == Exactness::Exact
         {
             a_moved_waiter_keeps_its_bitset(from, to);
         }

@@ -2,13 +2,13 @@
 
 use std::thread;
 
-use ntux_futex::{Deadline, Error, Exactness, Expected, Operation, VECTOR_MAX, capability, wait_any, wake};
+use ntux_futex::{Deadline, Error, Exactness, Expected, Operation, VECTOR_MAX, wait_any, wake};
 
-use crate::kind::{Bytes, Kind, kinds};
+use crate::kind::{Bytes, Kind, ability, kinds};
 use crate::sleepers::{ANY, Sleepers};
 
 fn is_possible(kinds: &[Kind]) -> bool {
-    !matches!(capability(Operation::WaitAny(kinds)), Exactness::Refused(_))
+    !matches!(ability(Operation::WaitAny(kinds)), Exactness::Refused(_))
 }
 
 #[test]

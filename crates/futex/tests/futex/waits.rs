@@ -4,15 +4,15 @@ use std::sync::atomic::{AtomicU8, AtomicU64};
 use std::thread;
 use std::time::Duration;
 
-use ntux_futex::{Deadline, Error, Exactness, Expected, Operation, Scope, Size, Word, capability, wait, wake};
+use ntux_futex::{Deadline, Error, Exactness, Expected, Operation, Scope, Size, Word, wait, wake};
 
-use crate::kind::{Bytes, Kind, kinds, value};
+use crate::kind::{Bytes, Kind, ability, kinds, value};
 use crate::sleepers::{ANY, Sleepers, after};
 
 /// The kinds that can wait here; the others must say that they cannot.
 fn possible() -> impl Iterator<Item = Kind> {
     kinds().filter(|&(size, scope)| {
-        let refused = matches!(capability(Operation::Wait(size, scope)), Exactness::Refused(_));
+        let refused = matches!(ability(Operation::Wait(size, scope)), Exactness::Refused(_));
         if refused {
             let bytes = Bytes::default();
             assert_eq!(wait(bytes.expect((size, scope), 0), ANY, Deadline::NOW), Err(Error::Refused));
@@ -117,7 +117,7 @@ fn bitsets_choose_who_is_woken() {
     for (size, scope) in possible() {
         let bytes = Bytes::default();
         let futex = bytes.futex((size, scope), 0);
-        if let Exactness::Refused(_) = capability(Operation::Bitset(size, scope)) {
+        if let Exactness::Refused(_) = ability(Operation::Bitset(size, scope)) {
             assert_eq!(wake(futex, 1, 1), Err(Error::Refused));
             assert_eq!(wait(bytes.expect((size, scope), 0), 1, Deadline::NOW), Err(Error::Refused));
             continue;
@@ -138,7 +138,7 @@ fn bitsets_choose_who_is_woken() {
 
 #[test]
 fn a_change_of_the_high_half_alone_is_seen() {
-    if let Exactness::Refused(_) = capability(Operation::Wait(Size::Bits64, Scope::Private)) {
+    if let Exactness::Refused(_) = ability(Operation::Wait(Size::Bits64, Scope::Private)) {
         return println!("no 64-bit futexes with these mechanisms: tested elsewhere that they are refused");
     }
     const ROUNDS: u64 = 20_000;

@@ -1,0 +1,31 @@
+//! The futex layer: a slice of what the example `futexes` explores, small enough for every test run.
+
+use ntux_explore::futex::{programs, search};
+use ntux_futex::planted;
+
+/// Unoptimized code explores less.
+const EXECUTIONS: u64 = if cfg!(debug_assertions) { 800 } else { 30_000 };
+
+#[test]
+fn the_model_explains_every_program() {
+    for program in programs::all() {
+        let report = search::exhaustive(&program, 1, EXECUTIONS);
+        assert!(report.failure.is_none(), "{}: {:?}", program.name, report.failure);
+        assert!(report.executions > 10, "{} has no choices", program.name);
+        let report = search::random(&program, EXECUTIONS / 10, 1);
+        assert!(report.failure.is_none(), "{}: {:?}", program.name, report.failure);
+    }
+}
+
+#[test]
+fn every_planted_bug_is_found_and_its_choices_repeat_it() {
+    for &(bug, name, preemptions) in programs::PLANTED {
+        let program = programs::find(name).expect("a program of this name");
+        planted::set(Some(bug));
+        let report = search::exhaustive(&program, preemptions, 20_000);
+        let (what, choices) = report.failure.unwrap_or_else(|| panic!("{bug:?} is not found by {name}"));
+        assert_eq!(search::replay(&program, preemptions, &choices), Some(what), "{bug:?}");
+        planted::set(None);
+        assert_eq!(search::replay(&program, preemptions, &choices), None, "{bug:?}: it fails without the bug");
+    }
+}
