@@ -3,9 +3,26 @@
 //! | question | file |
 //! | --- | --- |
 //! | Which operations, in which situations? | `scenario`, `operation` |
-//! | What happens in one experiment? | `play` (course), `tracee` (ptrace), `path` (points), `stage` (arena, survivors) |
+//! | What happens in one experiment? | `play` (course), `wakes` (who sleeps), `stage` (arena, survivors), `board` (orders) |
+//! | How does a victim come to a point? | `path` (points), `tracee` (ptrace) |
 //! | What may the survivors see? | `judge`: the sequential model, with the victim's operation done or not |
+//! | Which experiments are made? | `run` |
 //! | Does it notice anything at all? | `planted`: operations that survive neither |
+//!
+//! # An experiment
+//! The arena's bytes are put back to what they were, survivors fall asleep in their waits, a victim is forked and brought to
+//! its point. It is struck: killed; or stopped until all is over, and then killed, or let go on; or let go on before anybody
+//! does anything. The survivors, in two other processes, then do everything that the objects allow. All that they see must
+//! be explained by one sequence of steps of the model. At last a sweep must find every slot that is not in use.
+//!
+//! # Points
+//! A victim's operation is followed once, one instruction at a time. Later victims are brought to the same address at full
+//! speed, as often as the first one came there; one that takes another way this time is brought there step by step. Every
+//! instruction is a point, but a loop that changes nothing is struck in its first three rounds only.
+//!
+//! The short slice strikes only where something has changed that others can see: the arena, the robust list's pending
+//! operation, or what a system call did. Whoever is killed or stopped between two such changes leaves behind what it left
+//! after the first of them, and reads of a thread that never goes on are seen by nobody.
 
 pub mod board;
 pub mod judge;
@@ -17,6 +34,7 @@ pub mod run;
 pub mod scenario;
 pub mod stage;
 pub mod tracee;
+pub mod wakes;
 
 use std::process::ExitCode;
 use std::time::{Duration, Instant};

@@ -3,7 +3,6 @@
 
 use std::fmt;
 use std::io;
-use std::time::{Duration, Instant};
 
 use ntux_platform::clock;
 use ntux_sync::spec::{Answer, Outcome};
@@ -16,6 +15,7 @@ use super::path::{Path, Point};
 use super::scenario::Scenario;
 use super::stage::{SLEEPERS, Stage, THREADS, VICTIMS, WORKERS};
 use super::tracee::{Event, Tracee, stop_here};
+use super::wakes::Wakes;
 
 /// What becomes of a victim.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -63,42 +63,31 @@ impl fmt::Display for Failure {
     }
 }
 
-type Result<T> = std::result::Result<T, Failure>;
+pub(super) type Result<T> = std::result::Result<T, Failure>;
 
-fn wrong<T>(text: String) -> Result<T> {
+pub(super) fn wrong<T>(text: String) -> Result<T> {
     Err(Failure::Wrong(text))
 }
 
-/// How late wakes came.
-#[derive(Clone, Copy, Default, Debug)]
-pub struct Wakes {
-    /// Waits that were granted something by a victim and woke after its end.
-    pub after_a_kill: u32,
-    /// The latest of them, after the kill.
-    pub latest: Duration,
-    /// Waits that slept on beside a stopped victim although their word had changed, until somebody touched the object.
-    pub held_back: u32,
-}
-
-struct Victim {
-    tracee: Option<Tracee>,
-    operation: Operation,
+pub(super) struct Victim {
+    pub(super) tracee: Option<Tracee>,
+    pub(super) operation: Operation,
     fate: Option<Fate>,
 }
 
 /// An experiment in progress.
 pub struct Play<'a> {
-    stage: &'a Stage,
-    scenario: &'a Scenario,
-    judge: Judge,
+    pub(super) stage: &'a Stage,
+    pub(super) scenario: &'a Scenario,
+    pub(super) judge: Judge,
     /// Survivors whose waits have not ended.
-    asleep: Vec<usize>,
-    victims: Vec<Victim>,
+    pub(super) asleep: Vec<usize>,
+    pub(super) victims: Vec<Victim>,
     relieved: bool,
     calls: usize,
     /// Objects that a survivor has used since the last victim stood still.
-    touched: Vec<u8>,
-    killed_ns: Option<u64>,
+    pub(super) touched: Vec<u8>,
+    pub(super) killed_ns: Option<u64>,
     pub wakes: Wakes,
 }
 
@@ -380,60 +369,5 @@ impl<'a> Play<'a> {
 
     fn may_sleep(&self) -> bool {
         self.victims.last().and_then(|victim| victim.operation.wait()).is_some_and(|wait| wait.until != Until::Now)
-    }
-
-    /// Waits until every survivor that should be awake is, and every other sleeps soundly; tells the judge.
-    fn observe(&mut self) -> Result<()> {
-        for actor in self.asleep.clone() {
-            self.observe_one(actor)?;
-        }
-        Ok(())
-    }
-
-    fn observe_one(&mut self, actor: usize) -> Result<()> {
-        let mailbox = self.stage.board.mailbox(actor);
-        let start = Instant::now();
-        loop {
-            let sleep = sleep_of(mailbox.thread());
-            if let Some(outcome) = mailbox.outcome() {
-                return self.woke(actor, outcome, mailbox.finished_ns());
-            }
-            match sleep {
-                Sleep::Sound if self.judge.sleeps(actor) => return Ok(()),
-                Sleep::Sound => return wrong(format!("survivor {actor} sleeps on, although it was granted its wait")),
-                Sleep::Owed if self.may_be_late(actor) => {
-                    self.wakes.held_back += 1;
-                    return Ok(());
-                }
-                _ if start.elapsed() > self.stage.patience => {
-                    return wrong(format!("survivor {actor} was granted its wait and does not wake: {sleep:?}"));
-                }
-                _ => std::thread::sleep(Duration::from_micros(20)),
-            }
-        }
-    }
-
-    fn woke(&mut self, actor: usize, outcome: Outcome, at_ns: u64) -> Result<()> {
-        self.asleep.retain(|&asleep| asleep != actor);
-        if let Some(late) = self.killed_ns.and_then(|killed_ns| at_ns.checked_sub(killed_ns))
-            && self.touched.is_empty()
-        {
-            self.wakes.after_a_kill += 1;
-            self.wakes.latest = self.wakes.latest.max(Duration::from_nanos(late));
-        }
-        if self.judge.returned(actor, outcome) {
-            return Ok(());
-        }
-        wrong(format!("survivor {actor} returned {outcome:?}, which the model does not allow"))
-    }
-
-    /// A stopped signaler may hold back the wake that it owes until somebody has used the object that it signaled.
-    fn may_be_late(&self, actor: usize) -> bool {
-        let wait = self.scenario.sleepers[actor - SLEEPERS.start];
-        let mut standing = self.victims.iter().filter(|victim| victim.tracee.is_some());
-        standing.any(|victim| {
-            (0..self.scenario.objects.len() as u8)
-                .any(|object| victim.operation.names(object) && wait.names(object) && !self.touched.contains(&object))
-        })
     }
 }

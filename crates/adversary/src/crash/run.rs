@@ -8,9 +8,10 @@ use indicatif::{ProgressBar, ProgressStyle};
 
 use super::operation::Operation;
 use super::path::{Choice, Path, Point};
-use super::play::{Failure, Fate, Play, Wakes, Way};
+use super::play::{Failure, Fate, Play, Way};
 use super::scenario::{PLANTED, SCENARIOS, Scenario};
 use super::stage::Stage;
+use super::wakes::Wakes;
 
 /// Failures printed for one scenario; all are counted.
 const PRINTED: u32 = 3;

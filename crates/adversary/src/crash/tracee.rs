@@ -26,7 +26,7 @@ pub enum Event {
 const BREAKPOINT: u8 = 0xcc;
 const RIP: usize = std::mem::offset_of!(libc::user_regs_struct, rip);
 
-/// To be called in the child: the next stop is the first that the tracer sees. False when tracing is refused.
+/// To be called in the child, where its operation begins: the first stop that the tracer sees.
 pub fn stop_here() {
     // SAFETY: the tracer expects this trap.
     unsafe { std::arch::asm!("int3") };

@@ -1,0 +1,77 @@
+//! Who of the survivors sleeps and may, who is owed a wake, and how late it comes.
+
+use std::time::{Duration, Instant};
+
+use ntux_sync::spec::Outcome;
+
+use super::play::{Play, Result, wrong};
+use super::stage::SLEEPERS;
+use crate::asleep::{Sleep, sleep_of};
+
+/// How late wakes came.
+#[derive(Clone, Copy, Default, Debug)]
+pub struct Wakes {
+    /// Waits that were granted something by a victim and woke after its end.
+    pub after_a_kill: u32,
+    /// The latest of them, after the kill.
+    pub latest: Duration,
+    /// Waits that slept on beside a stopped victim although their word had changed, until somebody touched the object.
+    pub held_back: u32,
+}
+
+impl Play<'_> {
+    /// Waits until every survivor that should be awake is, and every other sleeps soundly; tells the judge.
+    pub(super) fn observe(&mut self) -> Result<()> {
+        for actor in self.asleep.clone() {
+            self.observe_one(actor)?;
+        }
+        Ok(())
+    }
+
+    fn observe_one(&mut self, actor: usize) -> Result<()> {
+        let mailbox = self.stage.board.mailbox(actor);
+        let start = Instant::now();
+        loop {
+            let sleep = sleep_of(mailbox.thread());
+            if let Some(outcome) = mailbox.outcome() {
+                return self.woke(actor, outcome, mailbox.finished_ns());
+            }
+            match sleep {
+                Sleep::Sound if self.judge.sleeps(actor) => return Ok(()),
+                Sleep::Sound => return wrong(format!("survivor {actor} sleeps on, although it was granted its wait")),
+                Sleep::Owed if self.may_be_late(actor) => {
+                    self.wakes.held_back += 1;
+                    return Ok(());
+                }
+                _ if start.elapsed() > self.stage.patience => {
+                    return wrong(format!("survivor {actor} was granted its wait and does not wake: {sleep:?}"));
+                }
+                _ => std::thread::sleep(Duration::from_micros(20)),
+            }
+        }
+    }
+
+    fn woke(&mut self, actor: usize, outcome: Outcome, at_ns: u64) -> Result<()> {
+        self.asleep.retain(|&asleep| asleep != actor);
+        if let Some(late) = self.killed_ns.and_then(|killed_ns| at_ns.checked_sub(killed_ns))
+            && self.touched.is_empty()
+        {
+            self.wakes.after_a_kill += 1;
+            self.wakes.latest = self.wakes.latest.max(Duration::from_nanos(late));
+        }
+        if self.judge.returned(actor, outcome) {
+            return Ok(());
+        }
+        wrong(format!("survivor {actor} returned {outcome:?}, which the model does not allow"))
+    }
+
+    /// A stopped signaler may hold back the wake that it owes until somebody has used the object that it signaled.
+    fn may_be_late(&self, actor: usize) -> bool {
+        let wait = self.scenario.sleepers[actor - SLEEPERS.start];
+        let mut standing = self.victims.iter().filter(|victim| victim.tracee.is_some());
+        standing.any(|victim| {
+            (0..self.scenario.objects.len() as u8)
+                .any(|object| victim.operation.names(object) && wait.names(object) && !self.touched.contains(&object))
+        })
+    }
+}
