@@ -3,11 +3,14 @@
 
 mod library;
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::LazyLock;
 
 use library::PROGRAM;
+use ntux_conformance::device::number;
+use ntux_conformance::random::program::Action;
 use ntux_conformance::random::transcript::{self, Report, Transcripts};
 use ntux_conformance::random::{Kind, shrink};
 
@@ -135,4 +138,31 @@ fn a_transcript_of_another_program_is_refused() {
     let right = transcript::parse(line).expect("a line");
     assert!(transcript::compare(&right, &right).is_err());
     assert!(transcript::parse("single x 0 0").is_err());
+}
+
+#[test]
+fn what_is_recorded_reaches_every_ioctl_and_every_error() {
+    let mut succeeded = BTreeSet::new();
+    let mut errors = BTreeSet::new();
+    let mut woken = 0;
+    for ((kind, seed), (_, transcript)) in RECORDED.iter() {
+        for (step, entry) in kind.program(*seed).steps.iter().zip(transcript.split("; ")) {
+            let outcome = entry.split(' ').next().expect("an outcome");
+            match &step.action {
+                Action::Call(call) if outcome == "0" || outcome.starts_with("fd") => {
+                    succeeded.insert(call.number);
+                }
+                _ => errors.extend(outcome.starts_with('E').then_some(outcome)),
+            }
+            let ends = |thread: usize| thread != step.by && entry.contains(&format!(" t{thread}: 0"));
+            woken += (1..=5).filter(|thread| ends(*thread)).count();
+        }
+    }
+    for number in number::OF_DEVICE.iter().chain(&number::OF_OBJECT) {
+        assert!(succeeded.contains(&u64::from(*number)), "{number:#x} never succeeds");
+    }
+    for error in ["EBADF", "EFAULT", "EINTR", "EINVAL", "ENOTTY", "EOVERFLOW", "EOWNERDEAD", "EPERM", "ETIMEDOUT"] {
+        assert!(errors.contains(error), "no call gives {error}");
+    }
+    assert!(woken > 100, "only {woken} threads are woken by another one");
 }
