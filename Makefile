@@ -23,10 +23,10 @@ OTHER_TARGETS := aarch64-unknown-linux-gnu aarch64-apple-darwin
 
 -include crates/capi/install.mk
 
-.PHONY: help tools build demos run planted measurable doctor bench test format lint unit cross install clean
+.PHONY: help tools build demos run planted measurable doctor bench test test-histories format lint unit cross install clean
 
 help:                   ## This list
-	@sed -n 's/^\([a-z]*\):[^#]*## \(.*\)/  make \1 \2/p' $(firstword $(MAKEFILE_LIST)) | \
+	@sed -n 's/^\([a-z-]*\):[^#]*## \(.*\)/  make \1 \2/p' $(firstword $(MAKEFILE_LIST)) | \
 		awk '{ printf "  make %-9s", $$2; for (i = 3; i <= NF; i++) printf " %s", $$i; print "" }'
 
 tools:
@@ -65,6 +65,11 @@ bench: build            ## Measure ntux beside the other ways to have NT objects
 
 test: format lint unit cross run planted measurable    ## All tests, checks and both programs of `make run`
 	@echo "make test: all passed"
+
+# Some three minutes on two processors that have nothing else to do.
+test-histories: tools   ## A million random histories of the core, each checked for linearizability
+	$(CARGO) run --release --locked -p ntux-explore -- histories --count 130000
+	$(CARGO) run --release --locked -p ntux-explore -- real --count 20000
 
 format: tools
 	$(CARGO) fmt --all --check

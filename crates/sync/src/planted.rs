@@ -36,6 +36,10 @@ pub enum Bug {
     GrowBlind,
     /// A signal ignores that somebody waits for several objects.
     WaitAllUnseen,
+    /// A waiter does not tell the kernel which word is to be marked when its thread dies.
+    NoWill,
+    /// Who takes the place of a dead thread does not end what that one was doing.
+    HeirBlind,
 }
 
 #[cfg(feature = "explore")]
