@@ -13,8 +13,8 @@
 //! * The objects of a wait come before its alert, which is tested in a later step and reported as the number of objects.
 //! * A deadline ends a wait only after every object was tested once: a poll is a wait whose deadline has passed before.
 //! * An interrupt takes a wait that is not satisfied out of every queue, and ends it; one that has joined no queue yet
-//!   may still find what it wants, and an operation that had begun before may have satisfied it. A wait whose deadline has ended it may still report an interrupt that comes before it
-//!   returns: either way it has acquired nothing.
+//!   may still find what it wants, and an operation that had begun before may have satisfied it. A wait whose deadline has
+//!   ended it may still report an interrupt that comes before it returns: either way it has acquired nothing.
 //! * A thread that dies is in no queue any more. What it was given before goes with it; an operation that it had begun may
 //!   still happen, or not.
 //! * A closed object refuses operations that begin afterwards. One that had begun may still find it open, or not. Waits
@@ -291,8 +291,8 @@ impl State {
         self.threads[thread].interrupted = true;
     }
 
-    /// An interrupt has done its work: the wait in progress is in no queue. A signal that had begun before may have satisfied
-    /// it already, though its other effects are still to come: then it can do so yet, and nobody else.
+    /// An interrupt has done its work: the wait in progress is in no queue. A signal that had begun before may have
+    /// satisfied it already, though its other effects are still to come: then it can do so yet, and nobody else.
     pub fn leave_queues(&self, thread: ThreadId) -> Vec<State> {
         if !self.is_queued(thread) {
             return vec![self.clone()];
@@ -334,8 +334,8 @@ impl State {
         self.outcome(thread).is_some_and(|ended| ended == outcome || interrupted && *ended == Err(Error::TimedOut))
     }
 
-    /// The thread dies. Its wait ends as one that is interrupted; another operation that it has begun may still be carried
-    /// out by others, or not.
+    /// The thread dies. Its wait ends as one that is interrupted; another operation that it has begun may still be
+    /// carried out by others, or not.
     pub fn die(&self, thread: ThreadId) -> Vec<State> {
         let mut states = self.leave_queues(thread);
         for state in &mut states {
