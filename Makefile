@@ -29,8 +29,8 @@ OTHER_TARGETS := aarch64-unknown-linux-gnu aarch64-apple-darwin
 
 -include crates/capi/install.mk
 
-.PHONY: help tools futexes build demos run planted measurable doctor bench test test-crash test-kernel fuzz-scribble \
-	fuzz-scribble-asan format lint unit cross install clean
+.PHONY: help tools futexes build demos run planted measurable doctor bench test test-crash test-histories test-kernel \
+	fuzz-scribble fuzz-scribble-asan format lint unit cross install clean
 
 help:                   ## This list
 	@sed -n 's/^\([a-z-]*\):[^#]*## \(.*\)/  make \1 \2/p' $(firstword $(MAKEFILE_LIST)) | \
@@ -75,6 +75,11 @@ futexes: tools          ## Every schedule of the futex programs with at most two
 
 test: format lint unit cross run planted measurable    ## All tests, checks and both programs of `make run`
 	@echo "make test: all passed"
+
+# Some three minutes on two processors that have nothing else to do.
+test-histories: tools   ## A million random histories of the core, each checked for linearizability
+	$(CARGO) run --release --locked -p ntux-explore -- histories --count 130000
+	$(CARGO) run --release --locked -p ntux-explore -- real --count 20000
 
 # Alone on the machine, please: a wake that comes later than 100 ms after a kill is a failure.
 # PAIRS=every also strikes the second of two victims at every instruction, which takes hours.
