@@ -24,7 +24,7 @@ SCRIBBLE := --seconds $(SECONDS) --seed $(SEED)
 DEMO_CFLAGS := -std=gnu11 -O2 -Wall -Wextra -Werror
 
 # What is checked for other systems: everything that is not about the Linux device.
-LIBRARIES := ntux-platform ntux-futex ntux-sync ntux ntux-capi
+LIBRARIES := ntux-platform ntux-futex ntux-sync ntux-watch ntux ntux-capi
 OTHER_TARGETS := aarch64-unknown-linux-gnu aarch64-apple-darwin
 
 -include crates/capi/install.mk
@@ -63,12 +63,15 @@ planted: build demos
 measurable: build
 	@$(OUT)/bin/ntux bench sync --quick --json > $(OUT)/bench.json
 	@echo "ntux bench sync: every measurement was made"
+	@$(OUT)/bin/ntux bench watch --quick --json > $(OUT)/bench-watch.json
+	@echo "ntux bench watch: every measurement was made"
 
 doctor: build           ## Say what this machine can do, and what ntux would use
 	@$(OUT)/bin/ntux doctor
 
-bench: build            ## Measure ntux beside the other ways to have NT objects
+bench: build            ## Measure ntux beside the other ways to have NT objects and write watches
 	@$(OUT)/bin/ntux bench sync
+	@$(OUT)/bin/ntux bench watch
 
 futexes: tools          ## Every schedule of the futex programs with at most two preemptions (some minutes)
 	$(CARGO) run --locked --release -p ntux-explore --example futexes -- 2 2000000

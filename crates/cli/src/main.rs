@@ -1,13 +1,14 @@
 //! The `ntux` command.
 //!
 //! `run` starts a program with the drop-in device, `doctor` says what this machine can do, `bench` measures (in a crate of
-//! its own), `help` explains. Each subcommand is one file.
+//! its own), `watch` draws which pages are written, `help` explains. Each subcommand is one file.
 
 mod doctor;
 mod library;
 mod program;
 mod run;
 mod topic;
+mod watch;
 
 use std::process::ExitCode;
 
@@ -33,6 +34,7 @@ enum Command {
     /// Measure ntux beside the other ways to do the same.
     #[command(subcommand)]
     Bench(Bench),
+    Watch(watch::Arguments),
     /// Explain a subcommand or a topic: environment, exit-status.
     Help {
         /// What to explain; everything in short without it.
@@ -65,6 +67,7 @@ fn execute(command: Command) -> ExitCode {
         Command::Doctor(arguments) => doctor::doctor(&arguments),
         Command::Bench(Bench::Sync(arguments)) => bench_sync(arguments),
         Command::Bench(Bench::Watch(arguments)) => bench_watch(&arguments),
+        Command::Watch(arguments) => watch::watch(&arguments),
         Command::Help { topic } => topic::explain(CommandLine::command(), topic.as_deref()),
     }
 }

@@ -19,22 +19,20 @@
 
 use std::io;
 
-use ntux_platform::atomic::{Word32, Word64};
-use ntux_platform::clock::Deadline;
+use ntux_platform::atomic::Word32;
+use ntux_platform::clock::{self, Deadline};
 use ntux_platform::futex;
-use ntux_platform::liveness::process_id;
 use ntux_platform::protection::{Protection, page_size};
 use ntux_platform::segv::Blocked;
 
 use crate::bits::{self, WORD};
+use crate::block::{Block, Locked, runs};
 use crate::mechanism::Chunk;
 use crate::span::Span;
-use crate::zeroed::{Zero, zeroed};
+use crate::zeroed::zeroed;
 
-/// Raised in a lock word when somebody sleeps on it.
-const SLEEPERS: u32 = 1 << 31;
-/// Looks at a lock before sleeping on it.
-const LOOKS: usize = 40;
+/// Sleepers to wake: the kernel counts with a sign.
+const EVERYBODY: u32 = i32::MAX as u32;
 /// Blocks whose locks one reset holds at once: signals are blocked for so long.
 const BLOCKS_AT_ONCE: usize = 512;
 
@@ -56,34 +54,16 @@ pub(crate) trait Gate {
 pub(crate) struct Ledger {
     span: Span,
     blocks: Box<[Block]>,
+    /// How many resets are taking locks; see `let_resets_pass`.
+    resets: Word32,
     page: usize,
-}
-
-/// 64 pages, the lowest bit being the first.
-#[repr(C)]
-struct Block {
-    lock: Word32,
-    /// Written since the last reset, and open if writable.
-    written: Word64,
-    /// The program may write; only these are ever opened.
-    writable: Word64,
-    /// The program may execute.
-    executable: Word64,
-}
-
-// SAFETY: integers.
-unsafe impl Zero for Block {}
-
-/// The lock of a block.
-struct Locked<'a> {
-    block: &'a Block,
 }
 
 impl Ledger {
     /// Nothing is written, and the program may write nothing.
     pub fn new(span: Span) -> Ledger {
         let page = page_size();
-        Ledger { span, blocks: zeroed((span.length() / page).div_ceil(WORD)), page }
+        Ledger { span, blocks: zeroed((span.length() / page).div_ceil(WORD)), resets: Word32::new(0), page }
     }
 
     /// A store to this address was reported: opens its page. False if the program must not write there.
@@ -100,6 +80,17 @@ impl Ledger {
         }
         drop(locked);
         self.open_all(gate).is_ok()
+    }
+
+    /// Waits a moment if a reset is under way. Otherwise a thread that writes page after page takes the lock of a block again
+    /// and again just before the reset, which has to follow it through the region. Async-signal-safe.
+    pub fn let_resets_pass(&self) {
+        const MOMENT_NS: u64 = 1_000_000;
+        let resets = self.resets.load();
+        if resets != 0 {
+            let deadline = Deadline::Monotonic(clock::monotonic_ns() + MOMENT_NS);
+            futex::wait(core::ptr::from_ref(&self.resets).cast(), resets, deadline);
+        }
     }
 
     /// Opens pages of one block; all of it if they would be too many runs.
@@ -160,6 +151,7 @@ impl Ledger {
         // Before anything is locked: the allocator's memory may be watched too.
         let mut locks = Vec::with_capacity(BLOCKS_AT_ONCE);
         let _quiet = Blocked::all();
+        self.resets.fetch_add(1);
         let mut pages_left = pages_max;
         let mut next = span.end;
         for (index, mask) in self.masks(span) {
@@ -183,6 +175,9 @@ impl Ledger {
             }
         }
         self.shut_listed(chunk, gate);
+        drop(locks);
+        self.resets.fetch_add(u32::MAX);
+        futex::wake(core::ptr::from_ref(&self.resets).cast(), EVERYBODY);
         next
     }
 
@@ -342,52 +337,6 @@ impl Ledger {
     }
 }
 
-impl Block {
-    /// Raises bits. Also by threads that do not hold the lock.
-    fn mark(&self, bits: u64, gate: &impl Gate) {
-        let before = self.written.fetch_or(bits);
-        gate.account(runs(before), runs(before | bits));
-    }
-
-    fn unmark(&self, bits: u64, gate: &impl Gate) {
-        let before = self.written.fetch_and(!bits);
-        gate.account(runs(before), runs(before & !bits));
-    }
-
-    /// Locks it. Whether the lock was a parent's, from before a fork.
-    fn lock(&self) -> (Locked<'_>, bool) {
-        let me = process_id();
-        let mut mine = me;
-        for look in 0.. {
-            let Err(holder) = self.lock.compare_exchange(0, mine) else { return (Locked { block: self }, false) };
-            if holder & !SLEEPERS != me {
-                if self.lock.compare_exchange(holder, mine).is_ok() {
-                    return (Locked { block: self }, true);
-                }
-            } else if look < LOOKS {
-                core::hint::spin_loop();
-            } else if holder & SLEEPERS != 0 || self.lock.compare_exchange(holder, holder | SLEEPERS).is_ok() {
-                futex::wait(self.lock_address(), holder | SLEEPERS, Deadline::Never);
-                // Others may sleep too.
-                mine = me | SLEEPERS;
-            }
-        }
-        unreachable!("the loop above has no end")
-    }
-
-    fn lock_address(&self) -> *const u32 {
-        core::ptr::from_ref(&self.lock).cast()
-    }
-}
-
-impl Drop for Locked<'_> {
-    fn drop(&mut self) {
-        if self.block.lock.fetch_and(0) & SLEEPERS != 0 {
-            futex::wake(self.block.lock_address(), 1);
-        }
-    }
-}
-
 /// What a result takes of one word.
 struct Chosen {
     bits: u64,
@@ -431,9 +380,4 @@ impl Joined {
     fn finish(self, act: &impl Fn(Span, bool) -> io::Result<()>) -> io::Result<()> {
         self.last.map_or(Ok(()), |(span, executable)| act(span, executable))
     }
-}
-
-/// How many runs of raised bits a word has.
-fn runs(word: u64) -> u32 {
-    (word & !(word << 1)).count_ones()
 }

@@ -12,7 +12,7 @@
 //! | What is done to its pages? | `pages` |
 //! | How is a result put together? | `written` (scan, latch, limits), `sink` (addresses, runs, bitmap), `batch` |
 //! | Who notices the writes? | `mechanism`: `asynchronous`, `synchronous`, `mprotect` |
-//! | What do the last two have in common? | `ledger` (a bit for each page), `directory` (by address), `visits`, `holds` |
+//! | What do the last two have in common? | `ledger` and `block` (a bit for each page), `directory` (by address), `visits`, `holds` |
 //! | What of system calls that write to watched memory? | `calls` |
 //! | What in a child of fork? | `fork` |
 //!
@@ -21,6 +21,7 @@
 
 mod batch;
 mod bits;
+mod block;
 mod calls;
 mod directory;
 

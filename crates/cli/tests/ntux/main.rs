@@ -6,3 +6,4 @@ mod doctor;
 mod help;
 mod run;
 mod stage;
+mod watch;

@@ -229,7 +229,9 @@ fn is_ours(signal: &Signal) -> bool {
     }
     let admit = |ledger: *const Ledger| {
         // SAFETY: found during this visit, so it stays until the visit is over.
-        unsafe { &*ledger }.admit(address, &Pages)
+        let ledger = unsafe { &*ledger };
+        ledger.let_resets_pass();
+        ledger.admit(address, &Pages)
     };
     VISITS.visit(|| DIRECTORY.find(address).is_some_and(admit))
         || signal.is_store() == Some(true) && protection::is_writable_now(address & !(page_size() - 1))

@@ -1,0 +1,94 @@
+//! One interval as a line: how much of each stretch of pages was written.
+
+use std::time::Duration;
+
+/// From nothing written to everything.
+const SHADES: [char; 5] = ['·', '░', '▒', '▓', '█'];
+/// The same as colours of a terminal with 256 of them.
+const COLOURS: [u8; 5] = [236, 52, 124, 208, 226];
+
+/// What was written in one interval.
+pub struct Row {
+    pub from: Duration,
+    pub until: Duration,
+    pub written: usize,
+    /// Share of each column's pages that was written, 0 to 1.
+    pub heat: Vec<f64>,
+}
+
+impl Row {
+    /// From a bit for each page.
+    pub fn new(bitmap: &[u64], pages: usize, columns: usize, from: Duration, until: Duration) -> Row {
+        let columns = columns.min(pages);
+        let is_written = |page: &usize| bitmap[page / 64] >> (page % 64) & 1 != 0;
+        let share = |column: usize| {
+            let stretch = column * pages / columns..(column + 1) * pages / columns;
+            let count = stretch.len();
+            stretch.filter(is_written).count() as f64 / count as f64
+        };
+        let heat = (0..columns).map(share).collect();
+        Row { from, until, written: (0..pages).filter(is_written).count(), heat }
+    }
+
+    /// Bytes in written pages, in a second.
+    pub fn rate(&self, page: usize) -> f64 {
+        let seconds = self.until.saturating_sub(self.from).as_secs_f64();
+        if seconds > 0.0 { (self.written * page) as f64 / seconds } else { 0.0 }
+    }
+}
+
+/// Which of the five shades.
+pub fn shade(heat: f64) -> usize {
+    if heat <= 0.0 { 0 } else { ((heat * 4.0).ceil() as usize).clamp(1, 4) }
+}
+
+/// The line for a terminal, or for a file.
+pub fn line(row: &Row, page: usize, is_colored: bool) -> String {
+    let cells: String = row
+        .heat
+        .iter()
+        .map(|&heat| match (is_colored, shade(heat)) {
+            (true, shade) => format!("\x1b[38;5;{}m█", COLOURS[shade]),
+            (false, shade) => SHADES[shade].to_string(),
+        })
+        .collect();
+    let reset = if is_colored { "\x1b[0m" } else { "" };
+    let (time, rate) = (row.until.as_secs_f64(), row.rate(page) / 1e6);
+    format!("{time:7.3} s {cells}{reset} {:>6} pages {rate:>7.0} MB/s", row.written)
+}
+
+/// All of it in a sentence.
+pub fn summary(rows: &[Row], page: usize) -> String {
+    let written: usize = rows.iter().map(|row| row.written).sum();
+    let seconds = rows.last().map_or(0.0, |row| row.until.as_secs_f64());
+    let most = rows.iter().map(|row| row.written).max().unwrap_or(0);
+    let rate = if seconds > 0.0 { (written * page) as f64 / seconds / 1e6 } else { 0.0 };
+    format!("{written} pages in {seconds:.3} s, {rate:.0} MB/s of written pages; at most {most} in one interval")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_row_has_the_share_of_each_column() {
+        let second = Duration::from_secs(1);
+        let row = Row::new(&[0b1111_0001, 1], 70, 7, Duration::ZERO, second);
+        assert_eq!(row.written, 6);
+        assert_eq!(row.heat, [0.5, 0.0, 0.0, 0.0, 0.0, 0.0, 0.1]);
+        assert_eq!(row.rate(4096), 6.0 * 4096.0);
+        assert_eq!(Row::new(&[7], 3, 64, Duration::ZERO, second).heat, [1.0; 3], "no column without pages");
+    }
+
+    #[test]
+    fn only_nothing_is_the_lightest_shade_and_only_much_the_darkest() {
+        assert_eq!([0.0, 0.001, 0.25, 0.26, 0.75, 0.76, 1.0].map(shade), [0, 1, 1, 2, 3, 4, 4]);
+    }
+
+    #[test]
+    fn a_line_for_a_file_has_no_colours() {
+        let row = Row { from: Duration::ZERO, until: Duration::from_millis(500), written: 2, heat: vec![0.0, 1.0] };
+        assert_eq!(line(&row, 1_000_000, false), "  0.500 s ·█      2 pages       4 MB/s");
+        assert!(line(&row, 1, true).contains("\x1b[38;5;226m█\x1b[0m"));
+    }
+}

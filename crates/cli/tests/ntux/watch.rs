@@ -1,0 +1,51 @@
+//! `ntux watch`: the map has the lines and columns that were asked for, on the terminal and as a picture.
+
+use crate::stage::{Stage, complained, finish, said};
+
+const SHADES: [char; 5] = ['·', '░', '▒', '▓', '█'];
+
+#[test]
+fn a_line_for_each_interval_and_a_column_for_each_stretch() {
+    let stage = Stage::new();
+    let picture = std::env::temp_dir().join(format!("ntux-watch-{}.svg", std::process::id()));
+    let picture_path = picture.to_str().expect("a plain path");
+    for workload in ["sort", "sieve", "collector", "random"] {
+        let options = ["--workload", workload, "--pages", "256", "--columns", "20", "--lines", "5", "--interval", "20"];
+        let mut arguments = vec!["watch", "--svg", picture_path];
+        arguments.extend(options);
+        let output = finish(&mut stage.ntux(&arguments));
+        assert!(output.status.success(), "{}", complained(&output));
+        let text = said(&output);
+        let cells = |line: &str| line.chars().filter(|letter| SHADES.contains(letter)).count();
+        let map: Vec<&str> = text.lines().filter(|line| cells(line) > 0).collect();
+        assert_eq!(map.iter().map(|line| cells(line)).collect::<Vec<_>>(), [20; 5], "{text}");
+        assert!(!text.contains('\u{1b}'), "no colours in a file");
+        assert!(map.iter().any(|line| line.contains('█')), "something was written:\n{text}");
+        let svg = std::fs::read_to_string(&picture).expect("the picture");
+        assert!(svg.starts_with("<svg ") && svg.ends_with("</svg>\n") && svg.contains("fill=\"#"), "{svg}");
+    }
+    std::fs::remove_file(&picture).expect("the picture was there");
+}
+
+#[test]
+fn the_mechanism_can_be_named_and_a_wrong_one_is_refused() {
+    let stage = Stage::new();
+    let watch = |mechanism| {
+        finish(&mut stage.ntux(&[
+            "watch",
+            "--mechanism",
+            mechanism,
+            "--lines",
+            "2",
+            "--interval",
+            "1",
+            "--pages",
+            "16",
+        ]))
+    };
+    let output = watch("mprotect");
+    assert!(output.status.success() && said(&output).contains("mprotect notices"), "{}", complained(&output));
+    let output = watch("nonsense");
+    assert_eq!(output.status.code(), Some(125));
+    assert!(complained(&output).contains("async, sync or mprotect"));
+}
