@@ -1,4 +1,4 @@
-//! Each function called rightly (`outcomes.c`) and wrongly (`refusals.c`) by a C program, with either library; and the
+//! Each function called rightly (`outcomes.c`) and wrongly (`refusals.c`) by a C program, futexes apart (`futexes.c`), with either library; and the
 //! shared library as a plug-in (`plugin.c`).
 
 use std::process::Output;
@@ -21,8 +21,15 @@ fn wrong_calls_give_the_documented_errors() {
 }
 
 #[test]
+fn futexes_give_the_documented_results_and_errors() {
+    for library in [Library::Shared, Library::Static] {
+        passes("futexes.c", library);
+    }
+}
+
+#[test]
 fn a_planted_wrong_expectation_is_noticed() {
-    for file in ["outcomes.c", "refusals.c"] {
+    for file in ["outcomes.c", "refusals.c", "futexes.c"] {
         let (result, text) = build_and_run(file, Library::Shared, &["-DPLANTED"]);
         assert_eq!(result.status.code(), Some(1), "{text}");
         assert!(text.contains(", 1 failures"), "{text}");
