@@ -2,6 +2,7 @@
 
 mod choice;
 mod facts;
+mod futexes;
 mod text;
 
 use std::process::ExitCode;
@@ -34,6 +35,7 @@ pub struct Arguments {
 struct Report {
     #[serde(flatten)]
     facts: Facts,
+    futexes: Vec<futexes::Row>,
     choice: Choice,
 }
 
@@ -42,7 +44,8 @@ pub fn doctor(arguments: &Arguments) -> ExitCode {
     let facts = Facts::gather();
     let choice = Choice::make(arguments.device, &facts);
     let can_serve = choice.can_serve;
-    let report = Report { facts, choice };
+    let futexes = futexes::rows(&facts);
+    let report = Report { facts, futexes, choice };
     if arguments.json {
         println!("{}", serde_json::to_string_pretty(&report).expect("a report has text keys only"));
     } else {

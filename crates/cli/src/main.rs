@@ -13,6 +13,7 @@ use std::process::ExitCode;
 
 use clap::{CommandFactory, Parser, Subcommand};
 use ntux_bench::BenchArguments;
+use ntux_bench::futex::FutexArguments;
 
 /// Exit status when ntux itself cannot do what it was asked, as `env` and `timeout` use it.
 const NTUX_FAILED: u8 = 125;
@@ -43,6 +44,8 @@ enum Command {
 enum Bench {
     /// Measure synchronization objects.
     Sync(BenchArguments),
+    /// Measure futexes: of every size, in vectors, requeued.
+    Futex(FutexArguments),
 }
 
 fn main() -> ExitCode {
@@ -61,6 +64,7 @@ fn execute(command: Command) -> ExitCode {
         Command::Run(arguments) => run::run(&arguments),
         Command::Doctor(arguments) => doctor::doctor(&arguments),
         Command::Bench(Bench::Sync(arguments)) => bench_sync(arguments),
+        Command::Bench(Bench::Futex(arguments)) => succeeded(ntux_bench::futex::run(&arguments)),
         Command::Help { topic } => topic::explain(CommandLine::command(), topic.as_deref()),
     }
 }
@@ -69,7 +73,11 @@ fn bench_sync(mut arguments: BenchArguments) -> ExitCode {
     let already_there = std::env::var_os("LD_PRELOAD");
     let library = library::find().inspect_err(|reason| eprintln!("ntux: {reason}")).ok();
     arguments.preload = library.map(|library| library::preload_list(&library, already_there.as_deref()));
-    match ntux_bench::run(&arguments) {
+    succeeded(ntux_bench::run(&arguments))
+}
+
+fn succeeded(result: std::io::Result<()>) -> ExitCode {
+    match result {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             eprintln!("ntux: {error}");

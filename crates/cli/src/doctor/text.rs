@@ -21,6 +21,8 @@ pub fn render(report: &Report) -> String {
     page.calls(facts, Role::Improves);
     page.title("What it has no use for");
     page.calls(facts, Role::Unused);
+    page.title("Futexes of the crate ntux-futex and of ntux.h (in a domain all are exact)");
+    page.futexes(report);
     page.title("This process");
     page.setting("processor cores", &facts.processor.cores.to_string());
     page.setting("descriptors", &descriptors(facts));
@@ -84,6 +86,16 @@ impl Page {
     fn calls(&mut self, facts: &Facts, role: Role) {
         for call in facts.calls.iter().filter(|call| call.role == role) {
             self.fact(call.works(), call.name, &meaning(call));
+        }
+    }
+
+    fn futexes(&mut self, report: &Report) {
+        if report.futexes.is_empty() {
+            self.paragraph("  ", 4, "not asked: futex_waitv would end this process");
+        }
+        for row in &report.futexes {
+            let answer = row.how.map_or(row.answer.to_owned(), |how| format!("{}: {how}", row.answer));
+            self.paragraph(&format!("  {:<34}", row.operation), 36, &answer);
         }
     }
 

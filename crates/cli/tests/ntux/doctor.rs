@@ -104,8 +104,19 @@ fn the_json_has_every_key() {
     let stage = Stage::new();
     let output = finish(&mut stage.ntux(&["doctor", "--json"]));
     let report = parse(&output);
-    let expected =
-        ["calls", "choice", "device", "kernel", "library", "limits", "memfd_noexec", "ntux", "processor", "seccomp"];
+    let expected = [
+        "calls",
+        "choice",
+        "device",
+        "futexes",
+        "kernel",
+        "library",
+        "limits",
+        "memfd_noexec",
+        "ntux",
+        "processor",
+        "seccomp",
+    ];
     assert_eq!(keys(&report), expected);
     assert_eq!(keys(&report["kernel"]), ["architecture", "release"]);
     assert_eq!(keys(&report["device"]), ["errno", "meaning", "path", "state"]);
@@ -113,6 +124,10 @@ fn the_json_has_every_key() {
     assert_eq!(keys(&report["seccomp"]), ["filters", "mode", "refused"]);
     assert_eq!(keys(&report["limits"]), ["descriptors_hard", "descriptors_soft"]);
     assert_eq!(keys(&report["choice"]), ["can_serve", "device", "others", "warnings", "why"]);
+    for row in report["futexes"].as_array().expect("rows") {
+        assert_eq!(keys(row), ["answer", "how", "operation"]);
+        assert!(["exact", "approximate", "refused"].contains(&row["answer"].as_str().expect("text")), "{row}");
+    }
     let mut calls = CALLS.to_vec();
     calls.sort_unstable();
     assert_eq!(keys(&report["calls"]), calls);
