@@ -11,6 +11,7 @@
 
 mod asleep;
 mod bench;
+pub mod futex;
 mod machine;
 mod measure;
 mod peer;

@@ -497,6 +497,77 @@ int ntux_watch_readv(const ntux_watcher *watcher, int fd, const struct iovec *bu
                      size_t *done);
 int ntux_watch_recvmsg(const ntux_watcher *watcher, int fd, struct msghdr *message, int flags, size_t *done);
 
+
+/* ==== FUTEXES ==== */
+
+/* The four calls of the futex2 proposal (version 4), in user space: words of 8, 16, 32 and 64 bits, for threads of this
+ * process or, with NTUX_FUTEX_SHARED, for all processes that map the word. All who use one word must use these
+ * functions, with the same size and sharing. docs/futex.md says what is exact on which kernel; `ntux doctor`
+ * tells for this machine.
+ *
+ * A flag word is one size, and NTUX_FUTEX_SHARED or not; for waits also NTUX_FUTEX_REALTIME. `timeout` is absolute, of
+ * CLOCK_MONOTONIC or, with NTUX_FUTEX_REALTIME, of CLOCK_REALTIME; NULL for none. Beside the errors that are listed:
+ *
+ * -EINVAL      an unknown flag; a misaligned word; a timeout that is no time
+ * -EFAULT      a NULL pointer; no memory there (looked at when a thread first uses a page; waking a private word
+ *              never looks)
+ * -EOPNOTSUPP  not on this kernel
+ */
+#define NTUX_FUTEX_8        0u
+#define NTUX_FUTEX_16       1u
+#define NTUX_FUTEX_32       2u
+#define NTUX_FUTEX_64       3u
+#define NTUX_FUTEX_SHARED   8u
+#define NTUX_FUTEX_REALTIME 256u
+
+/* Most entries of one ntux_futex_waitv. */
+#define NTUX_FUTEX_WAITV_MAX 128u
+
+struct timespec;
+
+/* One word of a vector. */
+struct ntux_futex_waitv {
+    uint64_t val;
+    void *uaddr;
+    uint32_t flags;
+};
+
+/* One word of a requeue. */
+struct ntux_futex_requeue {
+    void *uaddr;
+    uint32_t flags;
+};
+
+/* Sleeps while the word holds `val`, until it is woken. Look at the word again after it.
+ *
+ * -EAGAIN      the word holds something else, also when the timeout has passed
+ * -ETIMEDOUT   the timeout passed
+ * -EINTR       a signal handler ran
+ * -ENOMEM      more than 16384 threads wait
+ */
+int ntux_futex_wait(void *uaddr, uint64_t val, uint32_t flags, const struct timespec *timeout);
+
+/* Wakes at most `nr_wake` waiters, first come, first served. Returns how many. Async-signal-safe. */
+int ntux_futex_wake(void *uaddr, uint32_t nr_wake, uint32_t flags);
+
+/* Sleeps while every word holds its `val`, until one is woken. Sizes and sharing may be mixed. Returns which one.
+ *
+ * waiters      1 to NTUX_FUTEX_WAITV_MAX entries, whose flags are size and sharing
+ * flags        0 or NTUX_FUTEX_REALTIME
+ *
+ * The errors are those of ntux_futex_wait.
+ */
+int ntux_futex_waitv(const struct ntux_futex_waitv *waiters, uint32_t nr_waiters, uint32_t flags,
+                     const struct timespec *timeout);
+
+/* If `from` holds `cmpval`, wakes at most `nr_wake` of its waiters and lets at most `nr_requeue` others wait for `to`
+ * instead. Returns how many both are together. Where waiters cannot be moved they are woken. `flags` is 0.
+ *
+ * -EAGAIN      `from` holds something else
+ */
+int ntux_futex_requeue(const struct ntux_futex_requeue *from, const struct ntux_futex_requeue *to,
+                       uint32_t nr_wake, uint32_t nr_requeue, uint64_t cmpval, uint32_t flags);
+
 #ifdef __cplusplus
 }
 #endif

@@ -20,8 +20,14 @@ impl From<Error> for Refusal {
 /// A panic is a defect of ntux; C learns of it as `ENOTRECOVERABLE`, which nothing else returns.
 #[inline]
 pub fn call(body: impl FnOnce() -> Result<(), Refusal>) -> c_int {
+    call_for_number(|| body().map(|()| 0))
+}
+
+/// As [`call`], for a function that returns a number, of which it says at most the largest `int`.
+#[inline]
+pub fn call_for_number(body: impl FnOnce() -> Result<u32, Refusal>) -> c_int {
     match catch_unwind(AssertUnwindSafe(body)) {
-        Ok(Ok(())) => 0,
+        Ok(Ok(number)) => number.min(c_int::MAX as u32) as c_int,
         Ok(Err(Refusal(errno))) => -errno,
         Err(_) => -libc::ENOTRECOVERABLE,
     }

@@ -2,6 +2,7 @@
 
 mod choice;
 mod facts;
+mod futexes;
 mod text;
 mod watch;
 
@@ -36,6 +37,7 @@ pub struct Arguments {
 struct Report {
     #[serde(flatten)]
     facts: Facts,
+    futexes: Vec<futexes::Row>,
     choice: Choice,
     watch: Watch,
 }
@@ -45,7 +47,7 @@ pub fn doctor(arguments: &Arguments) -> ExitCode {
     let facts = Facts::gather();
     let choice = Choice::make(arguments.device, &facts);
     let can_serve = choice.can_serve;
-    let report = Report { facts, choice, watch: Watch::gather() };
+    let report = Report { futexes: futexes::rows(&facts), facts, choice, watch: Watch::gather() };
     if arguments.json {
         println!("{}", serde_json::to_string_pretty(&report).expect("a report has text keys only"));
     } else {

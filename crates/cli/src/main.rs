@@ -14,6 +14,7 @@ use std::process::ExitCode;
 
 use clap::{CommandFactory, Parser, Subcommand};
 use ntux_bench::BenchArguments;
+use ntux_bench::futex::FutexArguments;
 use ntux_bench::watch::WatchArguments;
 
 /// Exit status when ntux itself cannot do what it was asked, as `env` and `timeout` use it.
@@ -46,6 +47,8 @@ enum Command {
 enum Bench {
     /// Measure synchronization objects.
     Sync(BenchArguments),
+    /// Measure futexes: of every size, in vectors, requeued.
+    Futex(FutexArguments),
     /// Measure write watches.
     Watch(WatchArguments),
 }
@@ -66,7 +69,8 @@ fn execute(command: Command) -> ExitCode {
         Command::Run(arguments) => run::run(&arguments),
         Command::Doctor(arguments) => doctor::doctor(&arguments),
         Command::Bench(Bench::Sync(arguments)) => bench_sync(arguments),
-        Command::Bench(Bench::Watch(arguments)) => bench_watch(&arguments),
+        Command::Bench(Bench::Futex(arguments)) => succeeded(ntux_bench::futex::run(&arguments)),
+        Command::Bench(Bench::Watch(arguments)) => succeeded(ntux_bench::watch::run(&arguments)),
         Command::Watch(arguments) => watch::watch(&arguments),
         Command::Help { topic } => topic::explain(CommandLine::command(), topic.as_deref()),
     }
@@ -76,14 +80,10 @@ fn bench_sync(mut arguments: BenchArguments) -> ExitCode {
     let already_there = std::env::var_os("LD_PRELOAD");
     let library = library::find().inspect_err(|reason| eprintln!("ntux: {reason}")).ok();
     arguments.preload = library.map(|library| library::preload_list(&library, already_there.as_deref()));
-    exit_code(ntux_bench::run(&arguments))
+    succeeded(ntux_bench::run(&arguments))
 }
 
-fn bench_watch(arguments: &WatchArguments) -> ExitCode {
-    exit_code(ntux_bench::watch::run(arguments))
-}
-
-fn exit_code(result: std::io::Result<()>) -> ExitCode {
+fn succeeded(result: std::io::Result<()>) -> ExitCode {
     match result {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {

@@ -3,7 +3,8 @@
 use std::marker::PhantomData;
 
 use ntux_platform::atomic::load_foreign;
-use ntux_platform::kernel_futex::Scope;
+use ntux_platform::error as number;
+use ntux_platform::kernel_futex::{self, Scope};
 
 use crate::domain::Domain;
 use crate::word::Word;
@@ -90,6 +91,18 @@ impl<'a> Futex<'a> {
     /// Who may wait for it.
     pub fn scope(self) -> Scope {
         self.scope
+    }
+
+    /// Asks the kernel whether the word can be read now. For addresses that come from strangers; one system call.
+    ///
+    /// Errors: `Fault`.
+    pub fn probe(self) -> Result<()> {
+        let word = core::ptr::with_exposed_provenance(self.address & !3);
+        // It compares, wakes nobody and moves nobody.
+        match kernel_futex::requeue(word, word, Scope::Private, 0, 0, 0) {
+            Err(number::EFAULT) => Err(Error::Fault),
+            _ => Ok(()),
+        }
     }
 
     /// What the word holds.

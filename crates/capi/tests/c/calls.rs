@@ -1,5 +1,5 @@
 //! Each function called rightly (`outcomes.c`) and wrongly (`refusals.c`) by a C program, with either library, write
-//! watches with every mechanism (`watches.c`); and the shared library as a plug-in (`plugin.c`).
+//! watches with every mechanism (`watches.c`), futexes (`futexes.c`); and the shared library as a plug-in (`plugin.c`).
 
 use std::process::Output;
 
@@ -28,8 +28,15 @@ fn write_watches_mean_the_same_with_every_mechanism() {
 }
 
 #[test]
+fn futexes_give_the_documented_results_and_errors() {
+    for library in [Library::Shared, Library::Static] {
+        passes("futexes.c", library);
+    }
+}
+
+#[test]
 fn a_planted_wrong_expectation_is_noticed() {
-    for file in ["outcomes.c", "refusals.c", "watches.c"] {
+    for file in ["outcomes.c", "refusals.c", "watches.c", "futexes.c"] {
         let (result, text) = build_and_run(file, Library::Shared, &["-DPLANTED"]);
         assert_eq!(result.status.code(), Some(1), "{text}");
         assert!(text.contains(", 1 failures"), "{text}");

@@ -22,6 +22,8 @@ pub fn render(report: &Report) -> String {
     page.calls(facts, Role::Improves);
     page.title("What it has no use for");
     page.calls(facts, Role::Unused);
+    page.title("Futexes of the crate ntux-futex and of ntux.h (in a domain all are exact)");
+    page.futexes(report);
     page.title("This process");
     page.setting("processor cores", &facts.processor.cores.to_string());
     page.setting("descriptors", &descriptors(facts));
@@ -101,6 +103,16 @@ impl Page {
         let chosen = watch.mechanisms.iter().find(|mechanism| mechanism.name == chosen);
         for capability in chosen.iter().flat_map(|mechanism| &mechanism.capabilities) {
             self.fact(capability.has, capability.name, capability.meaning);
+        }
+    }
+
+    fn futexes(&mut self, report: &Report) {
+        if report.futexes.is_empty() {
+            self.paragraph("  ", 4, "not asked: futex_waitv would end this process");
+        }
+        for row in &report.futexes {
+            let answer = row.how.map_or(row.answer.to_owned(), |how| format!("{}: {how}", row.answer));
+            self.paragraph(&format!("  {:<34}", row.operation), 36, &answer);
         }
     }
 

@@ -108,6 +108,7 @@ fn the_json_has_every_key() {
         "calls",
         "choice",
         "device",
+        "futexes",
         "kernel",
         "library",
         "limits",
@@ -125,6 +126,10 @@ fn the_json_has_every_key() {
     assert_eq!(keys(&report["seccomp"]), ["filters", "mode", "refused"]);
     assert_eq!(keys(&report["limits"]), ["descriptors_hard", "descriptors_soft"]);
     assert_eq!(keys(&report["choice"]), ["can_serve", "device", "others", "warnings", "why"]);
+    for row in report["futexes"].as_array().expect("rows") {
+        assert_eq!(keys(row), ["answer", "how", "operation"]);
+        assert!(["exact", "approximate", "refused"].contains(&row["answer"].as_str().expect("text")), "{row}");
+    }
     let mut calls = CALLS.to_vec();
     calls.sort_unstable();
     assert_eq!(keys(&report["calls"]), calls);
