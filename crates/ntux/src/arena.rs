@@ -5,12 +5,13 @@ use std::sync::Arc;
 
 use ntux_sync::{Capacity, Object, Satisfied, Waiter};
 
+use crate::waiter::Attached;
 use crate::{Result, Wait, waiter};
 
 /// An attached arena. A clone is the same attachment, which ends when the last clone and the last handle are dropped.
 #[derive(Clone)]
 pub struct Arena {
-    attached: Arc<ntux_sync::Arena>,
+    attached: Arc<Attached>,
 }
 
 impl Arena {
@@ -24,7 +25,7 @@ impl Arena {
     ///
     /// Any thread; not in a signal handler. Corresponds to opening `/dev/ntsync`: objects of two arenas do not mix.
     pub fn create(capacity: Capacity) -> Result<Arena> {
-        Ok(Arena { attached: Arc::new(ntux_sync::Arena::create(capacity)?) })
+        Ok(Arena { attached: Arc::new(Attached::new(ntux_sync::Arena::create(capacity)?)) })
     }
 
     /// Attaches the arena behind a descriptor that came from [`Arena::fd`], in this process or another one. The
@@ -53,7 +54,7 @@ impl Arena {
     ///
     /// Any thread; not in a signal handler.
     pub fn attach(fd: BorrowedFd<'_>) -> Result<Arena> {
-        Ok(Arena { attached: Arc::new(ntux_sync::Arena::attach(fd)?) })
+        Ok(Arena { attached: Arc::new(Attached::new(ntux_sync::Arena::attach(fd)?)) })
     }
 
     /// The descriptor to hand to other processes: over a Unix socket, or by inheritance. It is close-on-exec and stays

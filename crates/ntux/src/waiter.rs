@@ -5,8 +5,9 @@
 //! that forked; the core sees that such a waiter belongs to the parent and takes another one.
 
 use std::cell::{Cell, RefCell};
+use std::ops::Deref;
 use std::ptr;
-use std::sync::{Arc, Weak};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
 use ntux_sync::{Arena, Waiter};
 
@@ -18,30 +19,94 @@ thread_local! {
 
 #[derive(Clone, Copy)]
 struct Last {
-    arena: *const Arena,
+    attached: *const Attached,
     waiter: *const Waiter,
 }
 
 impl Last {
-    const NOWHERE: Last = Last { arena: ptr::null(), waiter: ptr::null() };
+    const NOWHERE: Last = Last { attached: ptr::null(), waiter: ptr::null() };
+}
+
+/// An attachment of an arena, and the waiters that threads have in it.
+pub(crate) struct Attached {
+    arena: Arena,
+    waiters: Arc<Waiters>,
+}
+
+/// The waiters that threads of one process have in an attachment.
+struct Waiters {
+    /// A forked child leaves the list alone: another thread of its parent may have held the lock.
+    process: u32,
+    list: Mutex<Vec<Registered>>,
+}
+
+/// A waiter in some thread's [`Place`]. It is there as long as it is in the list.
+struct Registered(*const Waiter);
+
+// SAFETY: used under the list's lock only, and only when no thread can be inside an operation with it any more: when the
+// attachment ends, which every operation borrows.
+unsafe impl Send for Registered {}
+
+impl Attached {
+    pub(crate) fn new(arena: Arena) -> Attached {
+        let waiters = Waiters { process: std::process::id(), list: Mutex::default() };
+        Attached { arena, waiters: Arc::new(waiters) }
+    }
+}
+
+impl Deref for Attached {
+    type Target = Arena;
+
+    #[inline(always)]
+    fn deref(&self) -> &Arena {
+        &self.arena
+    }
+}
+
+impl Drop for Attached {
+    /// Threads that go on living keep their places, so what these hold in the arena is given back here.
+    fn drop(&mut self) {
+        let Some(mut list) = self.waiters.lock() else { return };
+        for Registered(waiter) in list.drain(..) {
+            // SAFETY: its place takes it from the list, under this lock, before it goes; nobody else uses it (`Registered`).
+            self.arena.retire(unsafe { &*waiter });
+        }
+    }
+}
+
+impl Waiters {
+    /// None in a forked child.
+    fn lock(&self) -> Option<MutexGuard<'_, Vec<Registered>>> {
+        let ours = self.process == std::process::id();
+        ours.then(|| self.list.lock().unwrap_or_else(PoisonError::into_inner))
+    }
 }
 
 /// A thread's place in one arena, given back when dropped.
 struct Place {
     /// Weak, so that an idle thread does not keep the arena attached; but its address is not used again meanwhile.
-    arena: Weak<Arena>,
+    attached: Weak<Attached>,
+    waiters: Arc<Waiters>,
     waiter: Waiter,
 }
 
 impl Place {
-    fn new(arena: &Arc<Arena>) -> Place {
-        Place { arena: Arc::downgrade(arena), waiter: arena.waiter() }
+    fn new(attached: &Arc<Attached>) -> Box<Place> {
+        let waiters = Arc::clone(&attached.waiters);
+        let place = Box::new(Place { attached: Arc::downgrade(attached), waiters, waiter: attached.waiter() });
+        if let Some(mut list) = place.waiters.lock() {
+            list.push(Registered(&place.waiter));
+        }
+        place
     }
 }
 
 impl Drop for Place {
     fn drop(&mut self) {
-        if let Some(arena) = self.arena.upgrade() {
+        if let Some(mut list) = self.waiters.lock() {
+            list.retain(|&Registered(waiter)| !ptr::eq(waiter, &self.waiter));
+        }
+        if let Some(arena) = self.attached.upgrade() {
             arena.retire(&self.waiter);
         }
     }
@@ -59,11 +124,11 @@ impl Drop for Places {
 
 /// Calls `operation` with this thread's waiter in `arena`.
 #[inline]
-pub(crate) fn with<R>(arena: &Arc<Arena>, operation: impl FnOnce(&Waiter) -> R) -> R {
+pub(crate) fn with<R>(attached: &Arc<Attached>, operation: impl FnOnce(&Waiter) -> R) -> R {
     let last = LAST.get();
-    let waiter = if last.arena == Arc::as_ptr(arena) { last.waiter } else { find(arena) };
+    let waiter = if last.attached == Arc::as_ptr(attached) { last.waiter } else { find(attached) };
     // One call of `operation`, so that it is compiled into its caller.
-    let passing = waiter.is_null().then(|| Place::new(arena));
+    let passing = waiter.is_null().then(|| Place::new(attached));
     let waiter = match &passing {
         Some(place) => &place.waiter,
         // SAFETY: a place is dropped by its own thread only: when its arena is gone, which the caller holds, or by the
@@ -77,17 +142,18 @@ pub(crate) fn with<R>(arena: &Arc<Arena>, operation: impl FnOnce(&Waiter) -> R) 
 ///
 /// Null if the thread is ending and its list is gone, and in a misplaced call from a signal handler.
 #[cold]
-fn find(arena: &Arc<Arena>) -> *const Waiter {
+fn find(attached: &Arc<Attached>) -> *const Waiter {
     let found = PLACES.try_with(|places| {
         let places = &mut places.try_borrow_mut().ok()?.0;
         LAST.set(Last::NOWHERE);
-        places.retain(|place| place.arena.strong_count() > 0);
-        let index = places.iter().position(|place| place.arena.as_ptr() == Arc::as_ptr(arena)).unwrap_or_else(|| {
-            places.push(Box::new(Place::new(arena)));
+        places.retain(|place| place.attached.strong_count() > 0);
+        let same = |place: &Box<Place>| place.attached.as_ptr() == Arc::as_ptr(attached);
+        let index = places.iter().position(same).unwrap_or_else(|| {
+            places.push(Place::new(attached));
             places.len() - 1
         });
         let waiter: *const Waiter = &places[index].waiter;
-        LAST.set(Last { arena: Arc::as_ptr(arena), waiter });
+        LAST.set(Last { attached: Arc::as_ptr(attached), waiter });
         Some(waiter)
     });
     found.ok().flatten().unwrap_or(ptr::null())

@@ -89,3 +89,14 @@ fn owner_zero_is_refused() {
     assert_eq!(mutex.unlock(0), Err(Error::Invalid));
     assert_eq!(mutex.kill(0), Err(Error::Invalid));
 }
+
+#[test]
+fn a_thread_that_attaches_and_lets_go_leaves_no_place_behind() {
+    let arena = Arena::create(Capacity { objects: 4, waiters: 2 }).unwrap();
+    let event = Event::create(&arena, Reset::Auto, false).unwrap();
+    for _ in 0..10 {
+        let again = Arena::attach(arena.fd()).unwrap();
+        let soon = Wait::by(1).until(within(Duration::from_millis(1)));
+        assert_eq!(again.wait_any(&[event.object()], soon), Err(Error::TimedOut));
+    }
+}
