@@ -147,8 +147,8 @@ fn find(attached: &Arc<Attached>) -> *const Waiter {
         let places = &mut places.try_borrow_mut().ok()?.0;
         LAST.set(Last::NOWHERE);
         places.retain(|place| place.attached.strong_count() > 0);
-        let same = |place: &Box<Place>| place.attached.as_ptr() == Arc::as_ptr(attached);
-        let index = places.iter().position(same).unwrap_or_else(|| {
+        let same = |place: &Place| place.attached.as_ptr() == Arc::as_ptr(attached);
+        let index = places.iter().position(|place| same(place)).unwrap_or_else(|| {
             places.push(Place::new(attached));
             places.len() - 1
         });
