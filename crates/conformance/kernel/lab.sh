@@ -119,7 +119,7 @@ boot() {
         -M pc -cpu max -m 512 -nodefaults -nographic -serial stdio -serial "file:$lab/$name.kept.gz" -no-reboot \
         -kernel "$kernel" -initrd "$lab/image.gz" -append 'console=ttyS0 quiet panic=-1 rdinit=/init' "$@" |
         sed -u 's/\r$//' | tee "$lab/$name.console"
-    gzip --decompress --stdout --quiet "$lab/$name.kept.gz" > "$lab/$name.kept" || true
+    gzip --decompress --stdout "$lab/$name.kept.gz" > "$lab/$name.kept" 2> /dev/null || true # nothing may be kept
 }
 
 # The emulator as fast as it gets, on two processors.

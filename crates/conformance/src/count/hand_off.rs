@@ -40,7 +40,10 @@ pub(super) fn counts(device: &Device) -> Result<Counts, String> {
     for way in ways(device) {
         let [signal, until_back, there_and_back] = count(device, &way);
         counts.push((format!("{}: who signals", way.name), signal));
-        following.push((format!("{}: from there until the sleeper is back", way.name), until_back));
+        // What follows depends on the wait, not on what satisfied it.
+        if way.number == number::EVENT_SET {
+            following.push((format!("{}: from there until the sleeper is back", way.name), until_back));
+        }
         if way.name == PING_PONG {
             following.push(("ping-pong of two threads, there and back".to_string(), there_and_back));
         }
