@@ -29,7 +29,7 @@ OTHER_TARGETS := aarch64-unknown-linux-gnu aarch64-apple-darwin
 
 -include crates/capi/install.mk
 
-.PHONY: help tools futexes build demos run planted measurable doctor bench test test-crash test-kernel fuzz-scribble \
+.PHONY: help tools futexes build demos run planted measurable doctor bench test test-crash test-histories test-kernel fuzz-scribble \
 	fuzz-scribble-asan format lint unit cross install clean
 
 help:                   ## This list
@@ -99,6 +99,11 @@ fuzz-scribble: tools    ## Write rubbish into shared memory that others use; SEC
 
 fuzz-scribble-asan: tools    ## The same under AddressSanitizer, which needs a nightly compiler
 	@CARGO=$(CARGO) .ci/asan $(SCRIBBLE)
+# Two minutes on two processors that have nothing else to do, then real threads for half a minute.
+test-histories: tools   ## A million random histories of the core, each checked for linearizability
+	$(CARGO) run --release --locked -p ntux-explore -- histories --count 130000
+	$(CARGO) run --release --locked -p ntux-explore -- real --count 20000
+
 
 format: tools
 	$(CARGO) fmt --all --check

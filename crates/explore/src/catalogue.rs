@@ -25,6 +25,9 @@ pub fn all_programs() -> Vec<Program> {
         interrupts(),
         places(),
         larger(),
+        three_at_once(),
+        shared_owners(),
+        torn(),
         deadlines(),
         closings(),
         deaths(),
@@ -41,7 +44,12 @@ pub fn aged_programs() -> Vec<Program> {
 /// The program of this name; also one that a seed makes.
 pub fn find(name: &str) -> Option<Program> {
     let named = |program: &Program| program.name == name;
-    all_programs().into_iter().chain(aged_programs()).find(named).or_else(|| generator::find(name))
+    all_programs()
+        .into_iter()
+        .chain(aged_programs())
+        .chain([one_owner_id()])
+        .find(named)
+        .or_else(|| generator::find(name))
 }
 
 /// A wait for one auto-reset or manual-reset event, or semaphore, and so on: by owner 1, with a deadline.
@@ -324,6 +332,104 @@ fn places() -> Vec<Program> {
         Program::new("o-enroll-w", &[no, auto(true)], &[&[all(&[0, 1]).timed()], &[timed(&[0])], &[set(0)]])
             .over(ArenaSubject::unenrolled),
     ]
+}
+
+/// Three of what other programs have two of.
+fn three_at_once() -> Vec<Program> {
+    let (no, yes) = (auto(false), auto(true));
+    let three = [no.clone(), no.clone(), no.clone()];
+    let last = [yes.clone(), yes.clone(), no.clone()];
+    let every = || all(&[0, 1, 2]);
+    vec![
+        // Waits for all of three, and three waits for all.
+        Program::new("3-all-set", &last, &[&[every()], &[set(2)], &[poll(&[1]), set(1)]]),
+        Program::new("3-all-sets", &three, &[&[every().timed()], &[set(0), set(2)], &[set(1), query(0)]]),
+        Program::new("3-all-order", &last, &[&[all(&[2, 0, 1])], &[timed(&[1, 0])], &[set(2), set(0)]]),
+        Program::new("3-all-mutex", &[mutex(2, 1), sem(1), no.clone()], &[&[every()], &[unlock(0, 2)], &[set(2)]]),
+        Program::new(
+            "3-waiters",
+            &[no.clone(), yes.clone()],
+            &[&[all(&[0, 1])], &[all(&[0])], &[all(&[1, 0]).timed()], &[set(0), set(0)]],
+        ),
+        Program::new("3-waiters-s", &[sem(0)], &[&[all(&[0])], &[all(&[0])], &[all(&[0])], &[rel(0, 3)]]),
+        // The alert of a wait-all comes while an attempt is open.
+        Program::new("3-alert", &three, &[&[all(&[0, 1]).alert(2)], &[set(0), set(1)], &[set(2)]]),
+        Program::new(
+            "3-alert-sem",
+            &[sem(0), yes.clone(), sem(0)],
+            &[&[all(&[0, 1]).alert(2)], &[rel(0, 1), read(0, &sem(0))], &[rel(2, 1), read(2, &sem(0))]],
+        ),
+        Program::new(
+            "3-alert-own",
+            &[sem(0), sem(0)],
+            &[&[all(&[0]).alert(1)], &[all(&[1]).alert(0).timed()], &[rel(0, 1), rel(1, 1)]],
+        ),
+        // Waits for one of three or four, and the same object twice.
+        Program::new("3-any", &three, &[&[any(&[0, 1, 2])], &[any(&[2, 1]).timed()], &[set(1), set(2)]]),
+        Program::new("3-any-twice", &three, &[&[any(&[0, 1, 0, 2, 1])], &[set(1)], &[set(2), query(1)]]),
+        Program::new("3-any-alert", &[sem(0), no.clone()], &[&[any(&[0, 1, 0]).alert(0)], &[rel(0, 2)], &[set(1)]]),
+        // Polls of three, with mutexes, and for all.
+        Program::new(
+            "3-poll",
+            &[no.clone(), sem(0), yes.clone()],
+            &[&[poll(&[0, 1, 2])], &[set(0), query(2)], &[rel(1, 1), poll(&[2])]],
+        ),
+        Program::new(
+            "3-poll-mutex",
+            &[mutex(2, 1), mutex(0, 0), yes.clone()],
+            &[&[any(&[0, 1, 2]).polled()], &[unlock(0, 2), query(2)], &[any(&[1]).by(3).polled(), unlock(1, 3)]],
+        ),
+        Program::new(
+            "3-poll-all",
+            &[yes.clone(), mutex(2, 1), yes],
+            &[&[every().polled()], &[unlock(1, 2), query(0)], &[poll(&[2]), set(2)]],
+        ),
+    ]
+}
+
+/// Threads that use one owner id, with recursion, and mutexes whose owner is dead.
+fn shared_owners() -> Vec<Program> {
+    let free = mutex(0, 0);
+    let again = || any(&[0]).timed();
+    vec![
+        Program::new("n-deep", &[mutex(1, 30)], &[&[again(), unlock(0, 1)], &[again(), again()], &[unlock(0, 1)]]),
+        Program::new("n-all", &[mutex(1, 1), auto(false)], &[&[all(&[0, 1])], &[unlock(0, 1), set(1)], &[again()]]),
+        Program::new("n-kill", &[mutex(1, 32)], &[&[again()], &[kill(0, 1), read(0, &free)], &[any(&[0]).polled()]]),
+        Program::new(
+            "n-dead-all",
+            &[abandoned(), auto(false)],
+            &[&[all(&[0, 1])], &[set(1), read(0, &free)], &[any(&[0]).by(2).polled(), kill(0, 2)]],
+        ),
+        Program::new(
+            "n-dead-pair",
+            &[mutex(9, 1), auto(false)],
+            &[&[any(&[1, 0])], &[any(&[0]).by(2)], &[kill(0, 9), unlock(0, 1)]],
+        ),
+    ]
+}
+
+/// Loads between whose halves others step (L1).
+fn torn() -> Vec<Program> {
+    let (no, yes) = (auto(false), auto(true));
+    let programs = vec![
+        Program::new("l1-set", &[no.clone()], &[&[any(&[0])], &[set(0), reset(0)]]),
+        Program::new("l1-sem", &[sem(0)], &[&[any(&[0]), timed(&[0])], &[rel(0, 1), rel(0, 1)]]),
+        Program::new("l1-mutex", &[mutex(0, 0)], &[&[any(&[0]), unlock(0, 1)], &[any(&[0]).by(2), unlock(0, 2)]]),
+        Program::new("l1-carry", &[mutex(1, 31)], &[&[any(&[0]), unlock(0, 1)], &[any(&[0]), unlock(0, 1)]]),
+        Program::new("l1-pair", &[no.clone(), yes.clone()], &[&[timed(&[0, 1])], &[set(0), poll(&[1])]]),
+        Program::new("l1-probe", &[no.clone(), yes.clone()], &[&[poll(&[0, 1])], &[set(0), query(1)]]),
+        Program::new("l1-all", &[no, yes], &[&[all(&[0, 1]).timed()], &[set(0), poll(&[1])]]),
+        Program::new("l1-pulse", &[manual(false)], &[&[timed(&[0])], &[pulse(0), pulse(0)]]),
+    ];
+    programs.into_iter().map(Program::torn).collect()
+}
+
+/// What is known to differ from the model: two threads with one owner id, beside a third with another. See "One owner
+/// id" in `docs/protocol.md`.
+pub fn one_owner_id() -> Program {
+    let threads: &[&[Call]] =
+        &[&[unlock(0, 1), any(&[0]).by(2).polled(), unlock(0, 2)], &[any(&[0]).by(3)], &[any(&[0]).by(2)]];
+    Program::new("one-owner-id", &[mutex(1, 1)], threads)
 }
 
 /// Deadlines that pass while their thread is busy.

@@ -3,10 +3,13 @@
 use std::sync::mpsc;
 use std::time::Duration;
 
-use ntux_explore::histories::real;
+use ntux_explore::histories::scheduled::{self, Plan, SCHEDULES};
+use ntux_explore::histories::{generator, real};
 use ntux_explore::planted::{Found, PLANTED, plant};
+use ntux_explore::program::Program;
 use ntux_explore::search::{self, Bounds, Report};
 use ntux_explore::subject::perform;
+use ntux_explore::tally::Tally;
 use ntux_explore::token::Token;
 use ntux_explore::{catalogue, sequences};
 use ntux_sync::spec::{Operation, Outcome};
@@ -25,6 +28,15 @@ fn every_program_is_linearizable_and_loses_no_wake() {
         let report = search::exhaustive(&program, bounds(1, 400 * EFFORT));
         assert!(report.failure.is_none(), "{}: {:?}", program.name, report.failure);
         let report = search::random(&program, bounds(0, 50 * EFFORT), 1);
+        assert!(report.failure.is_none(), "{}: {:?}", program.name, report.failure);
+    }
+}
+
+/// The counters of these arenas wrap after a few steps.
+#[test]
+fn every_program_is_linearizable_while_counters_wrap() {
+    for program in catalogue::aged_programs() {
+        let report = search::random(&program, bounds(0, 60 * EFFORT), 1);
         assert!(report.failure.is_none(), "{}: {:?}", program.name, report.failure);
     }
 }
@@ -66,6 +78,44 @@ fn random_calls_of_one_thread_return_what_the_model_returns() {
     for seed in 0..150 * EFFORT {
         sequences::run(seed, 200, perform).unwrap();
     }
+}
+
+#[test]
+fn random_histories_are_linearizable() {
+    let plan = Plan { seeds: 0..80 * EFFORT, schedules: SCHEDULES, workers: 2, bug: None };
+    let (tally, failure) = scheduled::run_all(&plan);
+    assert!(failure.is_none(), "{failure:?}");
+    assert_eq!(tally.histories, plan.seeds.end * SCHEDULES);
+    let Tally { blocked, timeouts, alerts, interrupts, deaths, satisfied_all, .. } = tally;
+    let counts = [blocked, timeouts, alerts, interrupts, deaths, satisfied_all];
+    assert!(counts.iter().all(|&count| count > 10), "{tally}");
+}
+
+/// The programs of these seeds notice these bugs; the others are noticed by the directed programs only.
+#[test]
+fn random_histories_find_planted_bugs_and_make_the_program_small() {
+    for planted in PLANTED {
+        let Some(seed) = planted.histories else { continue };
+        plant(Some(planted.name)).unwrap();
+        let failure = scheduled::run(seed, SCHEDULES, &mut Tally::default()).expect_err(planted.name);
+        let token: Token = failure.token.to_string().parse().unwrap();
+        let program = catalogue::find(&token.program).unwrap();
+        let calls = |program: &Program| program.threads.iter().map(Vec::len).sum::<usize>();
+        assert!(calls(&program) < calls(&generator::program(seed, &[])), "{}: {program:?}", planted.name);
+        let (again, trace) = search::replay(&program, &token.schedule);
+        assert_eq!(again, Some(failure.what), "{}: {token}\n{trace}", planted.name);
+        plant(None).unwrap();
+        let (without, trace) = search::replay(&program, &token.schedule);
+        assert_ne!(without, again, "{}: {token} fails without the bug\n{trace}", planted.name);
+    }
+}
+
+/// The one difference from the model that is known; a test that fails once it is gone.
+#[test]
+fn two_threads_with_one_owner_id_beside_a_third() {
+    let program = catalogue::one_owner_id();
+    let report = search::exhaustive(&program, bounds(2, 50_000));
+    assert!(report.failure.is_some_and(|failure| failure.what.starts_with("not linearizable")), "no difference");
 }
 
 /// Ends the process if the test that holds this is not over in time: real threads may hang.

@@ -40,6 +40,10 @@ pub enum Bug {
     NoIndexCheck,
     /// A chain of chunks is followed as long as it goes on.
     EndlessBag,
+    /// A waiter does not tell the kernel which word is to be marked when its thread dies.
+    NoWill,
+    /// Who takes the place of a dead thread does not end what that one was doing.
+    HeirBlind,
 }
 
 #[cfg(feature = "explore")]

@@ -261,3 +261,36 @@ fn a_crowd_that_arrives_together_is_served_whole() {
         }
     });
 }
+
+/// Three entries lie with each object, and eight places have sixteen chunks for the others: four waits on seventeen objects
+/// need one more.
+#[test]
+fn a_wait_that_finds_no_room_in_a_bag_fails_and_disturbs_nobody() {
+    watched(|| {
+        let arena = Arena::create(Capacity { objects: 17, waiters: 8 }).unwrap();
+        let main = arena.waiter();
+        let objects: Vec<Object> = (0..17).map(|_| arena.event_create(&main, false, false).unwrap()).collect();
+        let (ended, ends) = std::sync::mpsc::channel();
+        std::thread::scope(|scope| {
+            for _ in 0..4 {
+                let (arena, objects, ended) = (&arena, &objects, ended.clone());
+                scope.spawn(move || {
+                    let waiter = arena.waiter();
+                    ended.send(arena.wait_any(&waiter, objects, None, OWNER, Deadline::Never)).unwrap();
+                    arena.retire(&waiter);
+                });
+            }
+            assert_eq!(ends.recv().unwrap(), Err(Error::Exhausted), "nothing was signaled");
+            for _ in 1..4 {
+                arena.event_set(&main, objects[16]).unwrap();
+                match ends.recv().unwrap() {
+                    Ok(satisfied) => assert_eq!(satisfied, Satisfied { index: 16, abandoned: false }),
+                    Err(error) => assert_eq!(error, Error::Exhausted),
+                }
+            }
+        });
+        assert_eq!(poll(&arena, &main, &objects[..16]), Err(Error::TimedOut), "what was not signaled is not");
+        arena.event_set(&main, objects[3]).unwrap();
+        assert_eq!(poll(&arena, &main, &objects), Ok(Satisfied { index: 3, abandoned: false }));
+    });
+}

@@ -1,4 +1,5 @@
-//! Makes a failing program smaller: leaves out every call without which the rest of the schedule, or some other, still fails.
+//! Makes a failing program smaller: leaves out every call without which the rest of the schedule, or another one, still
+//! fails.
 
 use ntux_sync::spec::ThreadId;
 
