@@ -429,7 +429,7 @@ fn torn() -> Vec<Program> {
 pub fn one_owner_id() -> Program {
     let threads: &[&[Call]] =
         &[&[unlock(0, 1), any(&[0]).by(2).polled(), unlock(0, 2)], &[any(&[0]).by(3)], &[any(&[0]).by(2)]];
-    Program::new("one-owner-id", &[mutex(1, 1)], threads)
+    Program::new("known-one-owner", &[mutex(1, 1)], threads)
 }
 
 /// Deadlines that pass while their thread is busy.

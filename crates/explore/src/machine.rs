@@ -229,8 +229,8 @@ impl Run {
         self.misjudged |= !judgement.public && judgement.touched_by.count_ones() > 1;
     }
 
-    /// Whether the program is about such accesses: a will matters to nobody unless its thread dies, the time only to who
-    /// has little of it.
+    /// Whether the program is about such accesses: a will matters to nobody unless its thread dies, the time only to
+    /// who has little of it.
     fn matters(&self, access: Access) -> bool {
         match access {
             Access::Half(_) => self.torn,
@@ -810,8 +810,8 @@ impl Run {
         sleeper.map(|thread| thread.status = Status::BeforeAccess).is_some()
     }
 
-    /// What the kernel does at the death of a thread (`handle_futex_death`): a word of zero that its will names is one of
-    /// another thread, which it was about to wake; its own number in it is replaced.
+    /// What the kernel does at the death of a thread (`handle_futex_death`): a word of zero that its will names is one
+    /// of another thread, which it was about to wake; its own number in it is replaced.
     fn die(&mut self, thread: ThreadId) {
         const NUMBER: u32 = 0x3fff_ffff;
         const SLEEPS: u32 = 0x8000_0000;

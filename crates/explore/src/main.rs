@@ -188,6 +188,7 @@ fn explore(arguments: &Explore) -> Result<(), String> {
     let programs: Vec<Program> = catalogue::all_programs()
         .into_iter()
         .chain(catalogue::aged_programs())
+        .chain([catalogue::one_owner_id()])
         .filter(|program| wanted(&arguments.names, &program.name))
         .collect();
     if programs.is_empty() {
@@ -202,7 +203,7 @@ fn explore(arguments: &Explore) -> Result<(), String> {
 fn wanted(names: &[String], program: &str) -> bool {
     names.iter().any(|name| match name.strip_suffix('*') {
         Some(prefix) => program.starts_with(prefix),
-        None => name == program || name == "all" && !program.starts_with("old-"),
+        None => name == program || name == "all" && !program.starts_with("old-") && !program.starts_with("known-"),
     })
 }
 

@@ -65,7 +65,8 @@ pub const PLANTED: &[Planted] = &[
         "tmoleave",
         Bug::TimeoutLeave,
         Found::Not(
-            "what an attempt leaves behind when its waiter is gone sits on available objects; who meets it takes it away",
+            "what an attempt leaves behind when its waiter is gone sits on available objects, and whoever meets it takes \
+             it away",
         ),
     ),
 ];

@@ -350,7 +350,7 @@ pub fn follow(program: &Program, choices: &[Choice]) -> Option<Failure> {
     loop {
         let options = search.machine.options(usize::MAX);
         let runs = options.iter().find(|choice| matches!(choice, Choice::Run(_)));
-        let Some(&choice) = runs.or(options.iter().find(|&&choice| choice == Choice::End)) else { return None };
+        let &choice = runs.or(options.iter().find(|&&choice| choice == Choice::End))?;
         if !search.apply(choice) || choice == Choice::End {
             return search.report.failure;
         }

@@ -45,8 +45,8 @@ impl Tally {
         self.history = Fingerprint::ZERO;
     }
 
-    /// An event of the history in progress. `operation`: what the thread has called; none for an observer, whose calls are
-    /// not counted.
+    /// An event of the history in progress. `operation`: what the thread has called; none for an observer, whose calls
+    /// are not counted.
     pub fn event(&mut self, event: Event, operation: Option<&Operation>) {
         self.history = self.history.followed_by(Fingerprint::of(&event));
         match event {

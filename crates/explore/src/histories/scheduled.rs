@@ -55,18 +55,15 @@ fn work(plan: &Plan, next: &AtomicU64) -> (Tally, Option<Failure>) {
         }
         if let Err(failure) = run(seed, plan.schedules, &mut tally) {
             next.store(plan.seeds.end, Ordering::Relaxed);
-            return (tally, Some(failure));
+            return (tally, Some(shrink::smallest(seed, failure)));
         }
     }
 }
 
-/// Runs some random schedules of the program of a seed; what went wrong, made small.
+/// Runs some random schedules of the program of a seed; the first that goes wrong.
 pub fn run(seed: u64, schedules: u64, tally: &mut Tally) -> Result<(), Failure> {
     let program = generator::program(seed, &[]);
     let report = search::random(&program, bounds(schedules), Random::new(seed).number());
     tally.add(&report.tally);
-    match report.failure {
-        None => Ok(()),
-        Some(failure) => Err(shrink::smallest(seed, failure)),
-    }
+    report.failure.map_or(Ok(()), Err)
 }

@@ -291,8 +291,8 @@ impl State {
         self.threads[thread].interrupted = true;
     }
 
-    /// An interrupt has done its work: the wait in progress is in no queue. A signal that had begun before may have satisfied
-    /// it already, though its other effects are still to come: then it can do so yet, and nobody else.
+    /// An interrupt has done its work: the wait in progress is in no queue. A signal that had begun before may have
+    /// satisfied it already, though its other effects are still to come: then it can do so yet, and nobody else.
     pub fn leave_queues(&self, thread: ThreadId) -> Vec<State> {
         if !self.is_queued(thread) {
             return vec![self.clone()];
@@ -334,8 +334,8 @@ impl State {
         self.outcome(thread).is_some_and(|ended| ended == outcome || interrupted && *ended == Err(Error::TimedOut))
     }
 
-    /// The thread dies. Its wait ends as one that is interrupted; another operation that it has begun may still be carried
-    /// out by others, or not.
+    /// The thread dies. Its wait ends as one that is interrupted; another operation that it has begun may still be
+    /// carried out by others, or not.
     pub fn die(&self, thread: ThreadId) -> Vec<State> {
         let mut states = self.leave_queues(thread);
         for state in &mut states {
