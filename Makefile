@@ -108,6 +108,11 @@ fuzz-scribble: tools    ## Write rubbish into shared memory that others use; SEC
 fuzz-scribble-asan: tools    ## The same under AddressSanitizer, which needs a nightly compiler
 	@CARGO=$(CARGO) .ci/asan $(SCRIBBLE)
 
+# Two minutes on two processors that have nothing else to do, then real threads for half a minute.
+test-histories: tools   ## A million random histories of the core, each checked for linearizability
+	$(CARGO) run --release --locked -p ntux-explore -- histories --count 130000
+	$(CARGO) run --release --locked -p ntux-explore -- real --count 20000
+
 format: tools
 	$(CARGO) fmt --all --check
 	$(CARGO) fmt --check --manifest-path demo/ntsync-crate/Cargo.toml
