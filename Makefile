@@ -30,7 +30,7 @@ OTHER_TARGETS := aarch64-unknown-linux-gnu aarch64-apple-darwin
 -include crates/capi/install.mk
 
 .PHONY: help tools futexes build demos run planted measurable doctor bench test test-crash test-histories test-kernel \
-	fuzz-scribble fuzz-scribble-asan format lint unit cross install clean
+	test-watch fuzz-scribble fuzz-scribble-asan format lint unit cross install clean
 
 help:                   ## This list
 	@sed -n 's/^\([a-z-]*\):[^#]*## \(.*\)/  make \1 \2/p' $(firstword $(MAKEFILE_LIST)) | \
@@ -72,6 +72,9 @@ doctor: build           ## Say what this machine can do, and what ntux would use
 bench: build            ## Measure ntux beside the other ways to have NT objects and write watches
 	@$(OUT)/bin/ntux bench sync
 	@$(OUT)/bin/ntux bench watch
+
+test-watch: tools       ## Writers against a copy that must not go stale, for minutes: every mechanism, one to eight writers
+	NTUX_TEST_SHADOW_MS=15000 $(CARGO) test --locked --release -p ntux-watch --test watch shadow::no_write
 
 futexes: tools          ## Every schedule of the futex programs with at most two preemptions (some minutes)
 	$(CARGO) run --locked --release -p ntux-explore --example futexes -- 2 2000000

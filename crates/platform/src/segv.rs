@@ -57,11 +57,37 @@ impl Signal {
     }
 }
 
-#[cfg(not(target_arch = "x86_64"))]
+#[cfg(target_arch = "aarch64")]
 impl Signal {
     /// Whether the access was a store that page protection forbade; none if that is not known.
+    ///
+    /// The kernel puts the processor's own word about the fault (the syndrome) into one of the records behind the registers.
     pub fn is_store(&self) -> Option<bool> {
-        None
+        /// Fault address, 31 registers, stack pointer, program counter, state; rounded up to 16 bytes.
+        const RECORDS: usize = 288;
+        const RECORDS_SIZE: usize = 4096;
+        const SYNDROME: u32 = 0x4553_5201;
+        const DATA_ABORT_OF_USER_MODE: u64 = 0x24;
+        const WRITE: u64 = 1 << 6;
+        // SAFETY: the context is the kernel's, valid while the handler runs (`new`), with this layout, which is the system's
+        // binary interface. Each record begins with its kind and its size, and the walk stays inside the area for them.
+        unsafe {
+            let registers = core::ptr::from_ref(&(*self.context.cast::<libc::ucontext_t>()).uc_mcontext).cast::<u8>();
+            let mut offset = 0;
+            while offset + 16 <= RECORDS_SIZE {
+                let record = registers.add(RECORDS + offset);
+                let (kind, size) = (record.cast::<u32>().read(), record.add(4).cast::<u32>().read());
+                if kind == SYNDROME {
+                    let syndrome = record.add(8).cast::<u64>().read();
+                    return Some(syndrome >> 26 & 0x3f == DATA_ABORT_OF_USER_MODE && syndrome & WRITE != 0);
+                }
+                if kind == 0 || size < 16 {
+                    return None;
+                }
+                offset += size as usize;
+            }
+            None
+        }
     }
 }
 

@@ -23,11 +23,17 @@ enum Asking {
     ListThenReset,
 }
 
+/// How long each combination runs: a quarter of a second, or what `make test-watch` says.
+fn time() -> Duration {
+    let milliseconds = std::env::var("NTUX_TEST_SHADOW_MS").ok().and_then(|text| text.parse().ok());
+    Duration::from_millis(milliseconds.unwrap_or(250))
+}
+
 #[test]
 fn no_write_is_lost_with_one_to_eight_writers() {
     for watcher in watchers() {
         for (writers, pages) in [(1, 40), (2, 300), (4, 1000), (8, 130)] {
-            let stale = stale_pages(&watcher, writers, pages, Asking::AtOnce, Duration::from_millis(250));
+            let stale = stale_pages(&watcher, writers, pages, Asking::AtOnce, time());
             assert_eq!(stale, 0, "{:?} with {writers} writers on {pages} pages", watcher.mechanism());
         }
     }
