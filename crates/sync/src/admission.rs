@@ -545,10 +545,12 @@ impl Arena {
             _ => word.claimed_for(claimant, seen.tag()),
         };
         // O-adm: the attempt is undecided, so whoever finds it decided later finds this claim too, or its exchange failed.
-        if self.open_word(seen, candidate).is_some() {
-            slot.exchange(word, claim);
-        }
-        Ok(Claim::LookAgain)
+        let claimed = self.open_word(seen, candidate).is_some() && slot.exchange(word, claim);
+        // The next object can be looked at right away: as long as the attempt is undecided this claim stays.
+        Ok(match claimed && claim.claimant() == claimant {
+            true => Claim::Held { was_abandoned: mutex::was_abandoned(kind, claim) },
+            false => Claim::LookAgain,
+        })
     }
 
     /// Consumes what a successful attempt holds, or gives back what a failed one does; then the attempt is over.
