@@ -13,6 +13,8 @@
 mod asleep;
 #[cfg(all(target_os = "linux", target_arch = "x86_64"))]
 mod crash;
+#[cfg(target_os = "linux")]
+mod orphan;
 #[cfg(all(target_os = "linux", target_arch = "x86_64"))]
 mod rivals;
 #[cfg(target_os = "linux")]

@@ -161,14 +161,14 @@ struct Survivor {
 
 impl Survivor {
     fn fork(board: &'static Board, fd: BorrowedFd<'_>, process: usize) -> io::Result<Survivor> {
+        let parent = std::process::id();
         // SAFETY: this process has one thread, so nothing that the child uses is held by a thread that it lacks.
         let pid = unsafe { libc::fork() };
         if pid < 0 {
             return Err(io::Error::last_os_error());
         }
         if pid == 0 {
-            // SAFETY: sets an attribute of this process, touches no memory.
-            unsafe { libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL) };
+            crate::orphan::die_with(parent);
             serve(board, fd.as_fd(), process);
         }
         let survivor = Survivor { pid };

@@ -37,15 +37,14 @@ impl Tracee {
     ///
     /// Errors: those of fork and ptrace; `PermissionDenied` when this system does not allow tracing.
     pub fn fork(body: impl FnOnce()) -> io::Result<Tracee> {
+        let parent = std::process::id();
         // SAFETY: this process has one thread, so nothing that the child uses is held by a thread that it lacks.
         let pid = unsafe { libc::fork() };
         match pid {
             0 => {
-                // SAFETY: attributes of this process only.
-                let refused = unsafe {
-                    libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL);
-                    libc::ptrace(libc::PTRACE_TRACEME, 0, 0, 0) != 0
-                };
+                crate::orphan::die_with(parent);
+                // SAFETY: an attribute of this process only.
+                let refused = unsafe { libc::ptrace(libc::PTRACE_TRACEME, 0, 0, 0) != 0 };
                 if !refused {
                     body();
                 }

@@ -176,11 +176,11 @@ impl Soak {
 
     fn start(&mut self, number: usize) -> io::Result<Process> {
         let random = Rng::with_seed(self.random.u64(..));
+        let parent = std::process::id();
         // SAFETY: this process has one thread, so nothing that the child uses is held by a thread that it lacks.
         match unsafe { libc::fork() } {
             0 => {
-                // SAFETY: sets an attribute of this process, touches no memory.
-                unsafe { libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL) };
+                crate::orphan::die_with(parent);
                 let (objects, ledger, keeps) = (self.objects, self.ledger, self.planted);
                 Worker { arena: &self.arena, objects, ledger, number, random, keeps }.run()
             }
