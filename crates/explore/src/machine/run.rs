@@ -1,0 +1,332 @@
+//! One run of a program: its threads, what is known of memory, what the monitor thinks of it.
+
+use std::collections::HashMap;
+
+use corosensei::Yielder;
+use ntux_platform::explore::{Access, Identity, Touch};
+use ntux_sync::spec::ThreadId;
+
+use crate::fingerprint::Fingerprint;
+use crate::monitor::{Event, Explained, Monitor};
+use crate::program::Fate;
+use crate::tally::Tally;
+use crate::trace::Trace;
+use crate::weak::{self, Memory};
+
+/// What a thread that was stopped is told.
+#[derive(Clone, Copy)]
+pub(super) enum Order {
+    Go,
+    DeadlinePassed,
+    RunHandler,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Status {
+    BetweenCalls,
+    BeforeAccess,
+    Asleep { address: usize, has_deadline: bool },
+    Finished,
+    Dead,
+}
+
+pub(super) struct Thread {
+    pub(super) status: Status,
+    /// Everything that it has read.
+    pub(super) seen: Fingerprint,
+    pub(super) call: usize,
+    /// Just called: its next public access belongs to the same step.
+    pub(super) just_called: bool,
+    /// Number of the call in progress, for the monitor.
+    pub(super) operation: usize,
+    pub(super) slept_in_call: bool,
+    /// An interrupt may come in this call.
+    pub(super) interruptible: bool,
+    pub(super) interrupted: bool,
+    /// The deadline of this call may pass at any instant of it; it has passed.
+    pub(super) hasty: bool,
+    pub(super) deadline_passed: bool,
+    /// The word that the kernel looks at when the thread dies.
+    pub(super) will: usize,
+    pub(super) yielder: *const Yielder<Order, ()>,
+}
+
+pub(super) const IDLE: Thread = Thread {
+    status: Status::BetweenCalls,
+    seen: Fingerprint::ZERO,
+    call: 0,
+    just_called: false,
+    operation: 0,
+    slept_in_call: false,
+    interruptible: false,
+    interrupted: false,
+    hasty: false,
+    deadline_passed: false,
+    will: 0,
+    yielder: std::ptr::null(),
+};
+
+/// The unit of memory that is hashed, put back and judged: 16 bytes.
+pub(super) type Chunk = usize;
+pub(super) type Content = [u64; 2];
+
+#[derive(Default)]
+pub(super) struct Judgement {
+    pub(super) touched_by: u32,
+    pub(super) changed: bool,
+    pub(super) public: bool,
+}
+
+pub(super) struct Run {
+    pub(super) running: Option<ThreadId>,
+    /// On whose behalf the subject makes things ready.
+    pub(super) entering: Option<ThreadId>,
+    pub(super) fates: Vec<Fate>,
+    pub(super) torn: bool,
+    pub(super) threads: Vec<Thread>,
+    pub(super) monitor: Monitor,
+    pub(super) explained: Explained,
+    pub(super) failure: Option<String>,
+    pub(super) judgements: HashMap<Chunk, Judgement>,
+    pub(super) stop_everywhere: bool,
+    pub(super) misjudged: bool,
+    pub(super) old_contents: HashMap<Chunk, Content>,
+    pub(super) memory: Fingerprint,
+    /// The chunk that the running thread may just have changed, and what it was.
+    pub(super) updated: Option<(Chunk, Content)>,
+    /// Stops passed since the last choice, counted as if every access were one.
+    pub(super) ticks: u32,
+    pub(super) trace: Option<Trace>,
+    /// What loads return, if not what the memory holds.
+    pub(super) weak: Option<Memory>,
+    pub(super) tally: Tally,
+}
+
+pub(super) fn content(chunk: Chunk) -> Content {
+    // SAFETY: the chunk holds a word that the subject touches now or has touched, so it is mapped (16 aligned bytes
+    // never cross a page); no other thread of the operating system writes it; volatile, as the subject writes it by
+    // atomics.
+    unsafe { std::ptr::with_exposed_provenance::<Content>(chunk).read_volatile() }
+}
+
+pub(super) fn put_back(chunk: Chunk, old: Content) {
+    // SAFETY: as in `content`; nobody runs, and the subject expects the memory to be put back.
+    unsafe { std::ptr::with_exposed_provenance_mut::<Content>(chunk).write_volatile(old) }
+}
+
+pub(super) fn cell(chunk: Chunk, content: Content) -> Fingerprint {
+    Fingerprint::ZERO.then(chunk as u64).then(content[0]).then(content[1])
+}
+
+/// Numbers that no process and no thread of the system has.
+pub(super) const PROCESS_BASE: u32 = 1 << 28;
+pub(super) const THREAD_BASE: u32 = 1 << 29;
+
+pub(super) fn thread_number(thread: ThreadId) -> u32 {
+    THREAD_BASE + thread as u32
+}
+
+impl Run {
+    pub(super) fn event(&mut self, event: Event) {
+        if let Some(trace) = &mut self.trace {
+            trace.event(event);
+        }
+        if let Some(weak) = &mut self.weak {
+            weak.event(event);
+        }
+        self.count(event);
+        match self.monitor.event(self.explained, event) {
+            Some(explained) => self.explained = explained,
+            None => self.fail(format!("not linearizable: {event:?}")),
+        }
+    }
+
+    pub(super) fn count(&mut self, event: Event) {
+        if let Event::Invoke { thread, call } = event {
+            self.threads[thread].operation = call;
+        }
+        let of_observer = event.thread() == self.threads.len() - 1;
+        let operation = &self.monitor.calls()[self.threads[event.thread()].operation];
+        self.tally.event(event, Some(operation).filter(|_| !of_observer));
+    }
+
+    pub(super) fn fail(&mut self, what: String) {
+        if let Some(trace) = &mut self.trace {
+            trace.line(&what);
+        }
+        self.failure.get_or_insert(what);
+    }
+
+    /// Takes note of what the last update changed.
+    pub(super) fn settle(&mut self) {
+        let Some((chunk, old)) = self.updated.take() else { return };
+        let new = content(chunk);
+        if let Some(trace) = &mut self.trace {
+            trace.changed(old, new);
+        }
+        if new == old {
+            return;
+        }
+        self.old_contents.entry(chunk).or_insert(old);
+        self.memory = self.memory.toggle(cell(chunk, old)).toggle(cell(chunk, new));
+        let judgement = self.judgements.entry(chunk).or_default();
+        judgement.changed = true;
+        self.misjudged |= !judgement.public && judgement.touched_by.count_ones() > 1;
+    }
+
+    /// Whether the program is about such accesses: a will matters to nobody unless its thread dies, the time only to
+    /// who has little of it.
+    pub(super) fn matters(&self, access: Access) -> bool {
+        match access {
+            Access::Half(_) => self.torn,
+            Access::Will => self.running.is_some_and(|thread| self.fates[thread].mortal),
+            Access::Clock => self.running.is_some_and(|thread| self.threads[thread].hasty),
+            Access::Load(_) | Access::Update(_) | Access::Wake(_) => true,
+        }
+    }
+
+    /// Whether others could tell when the access happens.
+    pub(super) fn public(&mut self, thread: ThreadId, access: Access) -> bool {
+        let (Access::Load(address) | Access::Half(address) | Access::Update(address)) = access else {
+            return true;
+        };
+        let judgement = self.judgements.entry(address & !15).or_default();
+        judgement.touched_by |= 1 << thread;
+        self.misjudged |= !judgement.public && judgement.changed && judgement.touched_by.count_ones() > 1;
+        judgement.public
+    }
+
+    /// The access happens now.
+    pub(super) fn observe(&mut self, access: Access) {
+        let (Access::Load(address) | Access::Half(address) | Access::Update(address) | Access::Wake(address)) = access
+        else {
+            return;
+        };
+        let chunk = address & !15;
+        let now = content(chunk);
+        if let Some(thread) = self.running {
+            let thread = &mut self.threads[thread];
+            thread.seen = thread.seen.followed_by(cell(address, now));
+        }
+        if let Some(trace) = &mut self.trace {
+            trace.access(self.running, access, now);
+        }
+        if let Access::Update(_) = access {
+            self.updated = Some((chunk, now));
+        }
+    }
+
+    pub(super) fn read(&mut self, touch: Touch) -> Option<u64> {
+        let (thread, weak) = (self.running?, self.weak.as_mut()?);
+        let last = weak::part(content(touch.address & !15), &touch);
+        let value = weak.read(thread, &touch, last);
+        if let Some(trace) = self.trace.as_mut().filter(|_| value != last) {
+            trace.read_old(touch, value);
+        }
+        let seen = &mut self.threads[thread].seen;
+        *seen = seen.then(value);
+        Some(value)
+    }
+
+    /// The value that the kernel compares before a thread sleeps.
+    pub(super) fn compared(&mut self, thread: ThreadId, address: usize) -> u32 {
+        let half = content(address & !15)[(address & 15) / 8];
+        let half = match &mut self.weak {
+            Some(weak) => weak.sleep(thread, address & !7, half),
+            None => half,
+        };
+        (half >> (address % 8 * 8)) as u32
+    }
+
+    pub(super) fn sleepers(&self, frozen: &[ThreadId]) -> Vec<ThreadId> {
+        let asleep = |thread: &ThreadId| matches!(self.threads[*thread].status, Status::Asleep { .. });
+        (0..self.threads.len()).filter(asleep).filter(|thread| !frozen.contains(thread)).collect()
+    }
+
+    pub(super) fn check_sleepers(&mut self, frozen: &[ThreadId]) {
+        let sleepers = self.sleepers(frozen);
+        if !self.monitor.may_sleep(self.explained, &sleepers) {
+            self.fail(format!("lost wake: threads {sleepers:?} sleep though one of them is satisfied"));
+        }
+    }
+
+    pub(super) fn identity(&self, thread: ThreadId) -> Identity {
+        let process = self.fates[thread].own_process.then_some(PROCESS_BASE + thread as u32);
+        Identity { process, thread: thread_number(thread) }
+    }
+
+    /// An heir begins after the death of the thread that it inherits from.
+    pub(super) fn may_begin(&self, thread: ThreadId) -> bool {
+        self.fates[thread].heir_of.is_none_or(|other| self.threads[other].status == Status::Dead)
+    }
+
+    pub(super) fn deadline_may_pass(&self, thread: ThreadId) -> bool {
+        let this = &self.threads[thread];
+        match this.status {
+            Status::Asleep { has_deadline, .. } => has_deadline,
+            Status::BeforeAccess => this.hasty && !this.deadline_passed,
+            _ => false,
+        }
+    }
+
+    /// True if the thread sleeps, and is to be told.
+    pub(super) fn pass_deadline(&mut self, thread: ThreadId) -> bool {
+        self.event(Event::Deadline { thread });
+        self.ticks = 1;
+        self.threads[thread].deadline_passed = true;
+        matches!(self.threads[thread].status, Status::Asleep { .. })
+    }
+
+    pub(super) fn wake_one(&mut self, address: usize) -> bool {
+        let sleeps_here =
+            |thread: &&mut Thread| matches!(thread.status, Status::Asleep { address: here, .. } if here == address);
+        let sleeper = self.threads.iter_mut().find(sleeps_here);
+        sleeper.map(|thread| thread.status = Status::BeforeAccess).is_some()
+    }
+
+    /// What the kernel does at the death of a thread (`handle_futex_death`): a word of zero that its will names is one
+    /// of another thread, which it was about to wake; its own number in it is replaced.
+    pub(super) fn die(&mut self, thread: ThreadId) {
+        const NUMBER: u32 = 0x3fff_ffff;
+        const SLEEPS: u32 = 0x8000_0000;
+        const DIED: u32 = 0x4000_0000;
+        self.event(Event::Die { thread });
+        self.ticks = 1;
+        self.threads[thread].status = Status::Dead;
+        let address = self.threads[thread].will;
+        if address == 0 {
+            return;
+        }
+        let (chunk, shift) = (address & !15, address % 8 * 8);
+        let old = content(chunk);
+        let half = (address & 15) / 8;
+        let word = (old[half] >> shift) as u32;
+        if word == 0 {
+            self.wake_one(address);
+        } else if word & NUMBER == thread_number(thread) {
+            let mut new = old;
+            new[half] = old[half] & !(0xffff_ffff << shift) | u64::from(word & SLEEPS | DIED) << shift;
+            put_back(chunk, new);
+            self.judgements.entry(chunk).or_default().touched_by |= 1 << thread;
+            self.updated = Some((chunk, old));
+            self.settle();
+            if word & SLEEPS != 0 {
+                self.wake_one(address);
+            }
+        }
+    }
+
+    pub(super) fn begin(&mut self) {
+        self.settle();
+        for (chunk, old) in self.old_contents.drain() {
+            put_back(chunk, old);
+        }
+        self.threads.clear();
+        self.tally.begin_history();
+        (self.running, self.failure, self.memory) = (None, None, Fingerprint::ZERO);
+        self.explained = self.monitor.start();
+        if let Some(trace) = &mut self.trace {
+            *trace = Trace::default();
+        }
+    }
+}
