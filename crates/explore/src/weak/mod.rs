@@ -28,10 +28,13 @@
 //! * A refused exchange reads the last message, which the processors do and the language does not promise.
 //! * Dependencies order nothing here, on processors they do: the model is weaker.
 
+mod equivalent;
 mod memory;
 mod sites;
 mod survey;
+mod table;
 
 pub use memory::{Choices, Memory, part};
 pub use sites::{Name, Names, Site, Weakening};
 pub use survey::{Effort, Survey, replay, survey};
+pub use table::{Row, Table, Verdict, table};
