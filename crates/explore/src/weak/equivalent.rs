@@ -23,8 +23,8 @@ const EQUIVALENT: &[Equivalent] = &[
     },
     Equivalent {
         accesses: &[("bag::entry", None), ("bag::put", None), ("bag::empty", None), ("bag::next_chunk", None)],
-        why: "who registers exchanges the object's word after the entry is put, who scans claims that word before: the \
-              claim acquires the entry; an entry that is taken out names a ticket that is over",
+        why: "who registers puts its entry and exchanges the object's word then; who scans has claimed this word and so \
+              acquired the entry; an entry that is over names an old ticket, which the waiter's word refuses",
     },
     Equivalent {
         accesses: &[("bag::grow", None), ("bag::keep", None), ("bag::lengthen", None)],
@@ -42,8 +42,9 @@ const EQUIVALENT: &[Equivalent] = &[
             ("objects::resident", None),
             ("objects::furnish", None),
         ],
-        why: "a call that reads that an object lives runs beside the close; one that begins after the close has \
-              returned knows of it in the way in which it knows that it has returned, and so with handles that are new",
+        why: "a creator advances the object's word before it publishes the meta word, so that an exchange refuses whoever \
+              read the meta word of the object before (I-object-1); a call that reads that a closed object lives \
+              runs beside the close, or its caller would know",
     },
     Equivalent {
         accesses: &[
