@@ -30,7 +30,7 @@ OTHER_TARGETS := aarch64-unknown-linux-gnu aarch64-apple-darwin
 -include crates/capi/install.mk
 
 .PHONY: help tools futexes build demos run planted measurable doctor bench test test-crash test-histories test-kernel \
-	test-watch fuzz-scribble fuzz-scribble-asan format lint unit cross install clean
+	test-orders test-watch fuzz-scribble fuzz-scribble-asan format lint unit cross install clean
 
 help:                   ## This list
 	@sed -n 's/^\([a-z-]*\):[^#]*## \(.*\)/  make \1 \2/p' $(firstword $(MAKEFILE_LIST)) | \
@@ -111,10 +111,10 @@ fuzz-scribble: tools    ## Write rubbish into shared memory that others use; SEC
 fuzz-scribble-asan: tools    ## The same under AddressSanitizer, which needs a nightly compiler
 	@CARGO=$(CARGO) .ci/asan $(SCRIBBLE)
 
-# Two minutes on two processors that have nothing else to do, then real threads for half a minute.
-test-histories: tools   ## A million random histories of the core, each checked for linearizability
-	$(CARGO) run --release --locked -p ntux-explore -- histories --count 130000
-	$(CARGO) run --release --locked -p ntux-explore -- real --count 20000
+# Some minutes on one processor. The first line: the orders that the code names.
+test-orders: tools      ## Weaken one memory order, drop one re-check after the other: a program must notice
+	$(CARGO) run --release --locked -p ntux-explore -- orders --executions 5000 --seed 2
+	$(CARGO) run --release --locked -p ntux-explore -- orders --executions 1000 --weaken
 
 format: tools
 	$(CARGO) fmt --all --check

@@ -15,7 +15,7 @@
 //! ```
 //!
 //! # What it does not see
-//! * Weak memory: accesses are sequentially consistent here.
+//! * Weak memory: accesses are sequentially consistent, except in `orders` ([`weak`]), at random.
 //! * A 128-bit load that is torn by another thread's exchange, except in programs that say so.
 //! * Scribblers, and several mappings of one arena: a process is a number here.
 //! * Programs larger than those of [`catalogue`] and [`histories`], and schedules beyond the bound that was chosen.

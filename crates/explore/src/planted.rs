@@ -1,6 +1,12 @@
 //! Bugs planted in the core: each breaks one rule of the protocol, and a program must notice.
 
+use std::time::Duration;
+
 use ntux_sync::planted::{Bug, set};
+
+use crate::catalogue;
+use crate::program::Program;
+use crate::search::{self, Bounds, Report};
 
 /// A bug and a program that finds it.
 #[derive(Clone, Copy, Debug)]
@@ -33,6 +39,29 @@ const fn planted(name: &'static str, bug: Bug, found: Found) -> Planted {
 impl Planted {
     const fn by_histories(self, seed: u64) -> Self {
         Self { histories: Some(seed), ..self }
+    }
+
+    /// Plants the bug, explores the program that should notice, and takes the bug out again; none: no program should.
+    pub fn look(&self) -> Option<(Program, Report)> {
+        let find = |name| catalogue::find(name).expect("every bug names a program of the catalogue");
+        let bounds =
+            |preemptions, executions| Bounds { preemptions, frozen: 1, executions, time: Duration::from_secs(120) };
+        set(Some(self.bug));
+        let found = match self.found {
+            Found::Exhaustively(name, preemptions) => {
+                let program = find(name);
+                let report = search::exhaustive(&program, bounds(Some(preemptions), 100_000));
+                Some((program, report))
+            }
+            Found::AtRandom(name) => {
+                let program = find(name);
+                let report = search::random(&program, bounds(None, 20_000), 1);
+                Some((program, report))
+            }
+            Found::Not(_) => None,
+        };
+        set(None);
+        found
     }
 }
 

@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use ntux_explore::histories::scheduled::{self, Plan, SCHEDULES};
 use ntux_explore::histories::{real, shrink};
-use ntux_explore::planted::{Found, PLANTED, plant};
-use ntux_explore::search::{self, Bounds, Failure, Report};
+use ntux_explore::planted::{PLANTED, plant};
+use ntux_explore::search::{self, Bounds, Failure};
 use ntux_explore::subject::perform;
 use ntux_explore::tally::Tally;
 use ntux_explore::token::Token;
@@ -51,23 +51,14 @@ fn a_waiter_that_is_passed_over_is_awake() {
 #[test]
 fn every_planted_bug_is_found_and_its_token_replays_it() {
     for planted in PLANTED {
+        let Some((program, report)) = planted.look() else { continue };
         plant(Some(planted.name)).unwrap();
-        let (program, report): (&str, Report) = match planted.found {
-            Found::Exhaustively(name, preemptions) => {
-                (name, search::exhaustive(&catalogue::find(name).unwrap(), bounds(preemptions, 100_000)))
-            }
-            Found::AtRandom(name) => (name, search::random(&catalogue::find(name).unwrap(), bounds(0, 20_000), 1)),
-            Found::Not(reason) => {
-                println!("{} is not looked for: {reason}", planted.name);
-                continue;
-            }
-        };
-        let failure = report.failure.unwrap_or_else(|| panic!("{} is not found by {program}", planted.name));
+        let failure = report.failure.unwrap_or_else(|| panic!("{} is not found by {}", planted.name, program.name));
         let token: Token = failure.token.to_string().parse().unwrap();
-        let (again, trace) = search::replay(&catalogue::find(program).unwrap(), &token.schedule);
+        let (again, trace) = search::replay(&program, &token.schedule);
         assert_eq!(again, Some(failure.what), "{}: {token}\n{trace}", planted.name);
         plant(None).unwrap();
-        let (without, trace) = search::replay(&catalogue::find(program).unwrap(), &token.schedule);
+        let (without, trace) = search::replay(&program, &token.schedule);
         assert_ne!(without, again, "{}: {token} fails without the bug\n{trace}", planted.name);
     }
 }

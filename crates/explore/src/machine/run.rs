@@ -302,18 +302,28 @@ impl Run {
         let half = (address & 15) / 8;
         let word = (old[half] >> shift) as u32;
         if word == 0 {
-            self.wake_one(address);
+            self.wake_at_death(thread, address);
         } else if word & NUMBER == thread_number(thread) {
             let mut new = old;
             new[half] = old[half] & !(0xffff_ffff << shift) | u64::from(word & SLEEPS | DIED) << shift;
             put_back(chunk, new);
             self.judgements.entry(chunk).or_default().touched_by |= 1 << thread;
+            if let Some(weak) = &mut self.weak {
+                weak.updated_by_kernel(thread, address & !7, old[half], new[half]);
+            }
             self.updated = Some((chunk, old));
             self.settle();
             if word & SLEEPS != 0 {
-                self.wake_one(address);
+                self.wake_at_death(thread, address);
             }
         }
+    }
+
+    fn wake_at_death(&mut self, thread: ThreadId, address: usize) {
+        if let Some(weak) = &mut self.weak {
+            weak.wake(thread, address & !7);
+        }
+        self.wake_one(address);
     }
 
     pub(super) fn begin(&mut self) {

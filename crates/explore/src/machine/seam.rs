@@ -49,6 +49,9 @@ impl Seam {
         self.with(|run| {
             let answer = what(run);
             if let Some(thread) = run.running {
+                if let Some(weak) = &mut run.weak {
+                    weak.asked_kernel(thread);
+                }
                 let thread = &mut run.threads[thread];
                 thread.seen = thread.seen.then(u64::from(answer));
             }

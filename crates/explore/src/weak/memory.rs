@@ -78,7 +78,7 @@ pub struct Memory {
     numbers: HashMap<usize, usize>,
     locations: Vec<Vec<Message>>,
     /// The last message of each location that a sequentially consistent access made.
-    total: View,
+    total: Views,
     threads: Vec<Views>,
     queues: HashMap<usize, Views>,
     published: Views,
@@ -109,7 +109,7 @@ impl Memory {
             chooser,
             numbers: HashMap::new(),
             locations: Vec::new(),
-            total: View::default(),
+            total: Views::default(),
             threads: Vec::new(),
             queues: HashMap::new(),
             published: Views::default(),
@@ -127,7 +127,7 @@ impl Memory {
     pub fn begin(&mut self, threads: usize) {
         self.numbers.clear();
         self.locations.clear();
-        self.total = View::default();
+        self.total = Views::default();
         self.threads = vec![Views::default(); threads];
         self.queues.clear();
         self.published = Views::default();
@@ -188,12 +188,28 @@ impl Memory {
         self.locations[location][message as usize].value
     }
 
+    /// A thread asks the kernel who is dead or what time it is, and has seen what an onlooker could have told it then.
+    pub fn asked_kernel(&mut self, thread: ThreadId) {
+        self.threads[thread].join(&self.published);
+    }
+
+    /// The kernel exchanges a word on behalf of a thread that dies.
+    pub fn updated_by_kernel(&mut self, thread: ThreadId, address: usize, before: u64, after: u64) {
+        let location = self.location(address, before);
+        let last = Rc::clone(&self.locations[location].last().expect("every location has a message").views);
+        let views = &mut self.threads[thread];
+        views.join(&last);
+        views.advance(location, self.locations[location].len() as u32);
+        let views = Rc::new(views.clone());
+        self.locations[location].push(Message { value: after, views });
+    }
+
     /// What a load returns; `content` is what the memory holds.
     pub fn read(&mut self, thread: ThreadId, touch: &Touch, content: u64) -> u64 {
         let location = self.location(touch.address, content);
         let site = self.met(Site::of_load(touch));
         let named = is_total(touch.order);
-        let kept = named && self.weakening.is_none_or(|weakening| weakening.is_total(&site, touch.part));
+        let kept = named && self.keeps_total(&site, touch);
         let message = self.choose(thread, location, named, kept);
         self.threads[thread].advance(location, message);
         self.acquire(thread, touch, &[location], message, self.acquires(&site, touch));
@@ -233,8 +249,12 @@ impl Memory {
         }
         let views = Rc::new(views);
         for (&location, &(_, _, value)) in locations.iter().zip(halves) {
+            let message = self.locations[location].len() as u32;
             if is_total(touch.order) {
-                self.total.advance(location, self.locations[location].len() as u32);
+                self.total.named.advance(location, message);
+            }
+            if is_total(touch.order) && self.keeps_total(&site, touch) {
+                self.total.weak.advance(location, message);
             }
             self.locations[location].push(Message { value, views: Rc::clone(&views) });
         }
@@ -262,6 +282,10 @@ impl Memory {
         site
     }
 
+    fn keeps_total(&self, site: &Site, touch: &Touch) -> bool {
+        self.weakening.is_none_or(|weakening| weakening.is_total(site, touch.part))
+    }
+
     fn acquires(&self, site: &Site, touch: &Touch) -> Acquires {
         match self.weakening {
             _ if !acquires(touch.order) => Acquires::Nothing,
@@ -283,9 +307,10 @@ impl Memory {
     /// allows.
     fn choose(&mut self, thread: ThreadId, location: usize, named_total: bool, total: bool) -> u32 {
         let last = self.locations[location].len() as u32 - 1;
-        let at_least = |total: bool| if total { self.total.at(location) } else { 0 };
-        let oldest = self.threads[thread].weak.at(location).max(at_least(total));
-        let named = self.threads[thread].named.at(location).max(at_least(named_total));
+        let at_least = |view: &View, total: bool| if total { view.at(location) } else { 0 };
+        let Views { weak, named } = &self.threads[thread];
+        let oldest = weak.at(location).max(at_least(&self.total.weak, total));
+        let named = named.at(location).max(at_least(&self.total.named, named_total));
         let load = self.loads;
         self.loads += 1;
         self.gaps += u64::from(oldest < named);

@@ -19,7 +19,9 @@
 //! So an exchange extends the release sequence that it finds. A futex call is a full barrier for its word's queue, as in the
 //! kernel: a thread that goes to sleep compares a value not older than what any earlier waker of this word had seen. Calls
 //! that follow one another in the history synchronize ([`Memory::event`]): linearizability compares
-//! with real time, and a program can only know that a call has returned by such a way.
+//! with real time, and a program can only know that a call has returned by such a way. For the same reason a thread that
+//! asks the kernel who is dead, or what time it is, has seen what was over by then. What the kernel does at a thread's
+//! death is an exchange by this thread.
 //!
 //! # What it leaves out
 //! * Stores of one location are ordered as they are made, and no load sees a store that is made later (load buffering).
@@ -28,10 +30,13 @@
 //! * A refused exchange reads the last message, which the processors do and the language does not promise.
 //! * Dependencies order nothing here, on processors they do: the model is weaker.
 
+mod equivalent;
 mod memory;
 mod sites;
 mod survey;
+mod table;
 
 pub use memory::{Choices, Memory, part};
 pub use sites::{Name, Names, Site, Weakening};
 pub use survey::{Effort, Survey, replay, survey};
+pub use table::{Row, Table, Verdict, table};

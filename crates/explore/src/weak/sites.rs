@@ -25,14 +25,42 @@ pub fn is_total(order: Ordering) -> bool {
 /// What an access does.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
 pub enum Kind {
-    /// Reads.
+    /// Reads 4 or 8 bytes, the low half of a wide word alone too.
     Load,
+    /// Reads 16 bytes, one half after the other.
+    WideLoad,
     /// Writes.
     Store,
     /// Exchanges, and succeeds.
     Exchange,
     /// Tries to exchange, in vain.
     Refused,
+}
+
+impl Kind {
+    const ALL: [Kind; 5] = [Kind::Load, Kind::WideLoad, Kind::Store, Kind::Exchange, Kind::Refused];
+
+    /// What an access of this kind can lose.
+    fn losses(self) -> &'static [Loss] {
+        match self {
+            Kind::Load | Kind::WideLoad => &[Loss::Total, Loss::Acquire],
+            Kind::Refused => &[Loss::Acquire],
+            Kind::Store => &[Loss::Release],
+            Kind::Exchange => &[Loss::Total, Loss::Acquire, Loss::Release],
+        }
+    }
+}
+
+impl Display for Kind {
+    fn fmt(&self, f: &mut Formatter<'_>) -> std::fmt::Result {
+        f.write_str(match self {
+            Kind::Load => "load",
+            Kind::WideLoad => "wide load",
+            Kind::Store => "store",
+            Kind::Exchange => "exchange",
+            Kind::Refused => "refused exchange",
+        })
+    }
 }
 
 /// One access in the source.
@@ -45,7 +73,8 @@ pub struct Site {
 impl Site {
     /// Where a load is made.
     pub fn of_load(touch: &Touch) -> Self {
-        Self { kind: Kind::Load, place: touch.site }
+        let kind = if touch.part == Part::Whole { Kind::Load } else { Kind::WideLoad };
+        Self { kind, place: touch.site }
     }
 
     /// Where an update is made.
@@ -59,81 +88,99 @@ impl Site {
     }
 
     /// How this access alone can be weakened.
-    pub fn weakenings(self) -> Vec<Weakening> {
-        let all: &[fn(Site) -> Weakening] = match self.kind {
-            Kind::Load => &[Weakening::NotTotal, Weakening::NoAcquire],
-            Kind::Refused => &[Weakening::NoAcquire],
-            Kind::Store => &[Weakening::NoRelease],
-            Kind::Exchange => &[Weakening::NoAcquire, Weakening::NoRelease],
-        };
-        all.iter().map(|weakening| weakening(self)).collect()
+    pub fn weakenings(self) -> impl Iterator<Item = Weakening> {
+        self.kind.losses().iter().map(move |&loss| Weakening { scope: Scope::One(self), loss })
     }
+}
 
-    fn is_same(self, other: &Site) -> bool {
-        self == *other
-    }
+/// What is lost of an order.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
+pub enum Loss {
+    /// A place in the total order: a load is acquire, an exchange both acquire and release.
+    Total,
+    /// All that is acquired, and the place in the total order.
+    Acquire,
+    /// All that is released, and the place in the total order.
+    Release,
+}
+
+/// Which accesses lose it.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum Scope {
+    /// This one. If it reads a 16-byte word, both halves are still of one version.
+    One(Site),
+    /// All of this kind: the order that `ntux_platform::atomic` names for it.
+    Every(Kind),
+    /// This part of every load of a 16-byte word.
+    Part(Part),
 }
 
 /// One order that is not kept.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-pub enum Weakening {
-    /// A load that should be sequentially consistent is acquire.
-    NotTotal(Site),
-    /// An access that should acquire is relaxed. If it reads a 16-byte word, both halves are still of one version.
-    NoAcquire(Site),
-    /// An access that should release is relaxed.
-    NoRelease(Site),
-    /// This part of every load of a 16-byte word is relaxed.
-    Part(Part),
+pub struct Weakening {
+    /// Where.
+    pub scope: Scope,
+    /// What is lost.
+    pub loss: Loss,
 }
 
 impl Weakening {
-    /// Those of the parts of 16-byte loads.
-    pub const PARTS: [Weakening; 3] =
-        [Weakening::Part(Part::Low), Weakening::Part(Part::High), Weakening::Part(Part::LowAgain)];
+    /// Those that concern more than one access.
+    pub fn general() -> impl Iterator<Item = Weakening> {
+        let every = |kind: Kind| {
+            let losses = kind.losses().iter();
+            losses.map(move |&loss| Weakening { scope: Scope::Every(kind), loss })
+        };
+        let parts = [Part::Low, Part::High, Part::LowAgain];
+        let of_part = |part| Weakening { scope: Scope::Part(part), loss: Loss::Acquire };
+        Kind::ALL.into_iter().flat_map(every).chain(parts.into_iter().map(of_part))
+    }
 
-    /// How much of its acquire order an access keeps.
-    pub fn acquires(self, site: &Site, part: Part) -> Acquires {
-        match self {
-            Weakening::NoAcquire(weakened) if weakened.is_same(site) => Acquires::OwnWord,
-            Weakening::Part(weakened) if weakened == part && part != Part::Whole => Acquires::Nothing,
-            _ => Acquires::All,
+    fn concerns(self, site: &Site, part: Part) -> bool {
+        match self.scope {
+            Scope::One(one) => one == *site,
+            Scope::Every(kind) => kind == site.kind,
+            Scope::Part(one) => one == part,
         }
     }
 
-    /// Whether a load keeps its place in the total order.
-    pub fn is_total(self, site: &Site, part: Part) -> bool {
-        match self {
-            Weakening::NotTotal(weakened) | Weakening::NoAcquire(weakened) => !weakened.is_same(site),
-            Weakening::Part(weakened) => weakened != part,
-            Weakening::NoRelease(_) => true,
+    /// How much of its acquire order an access keeps.
+    pub fn acquires(self, site: &Site, part: Part) -> Acquires {
+        match self.scope {
+            _ if self.loss != Loss::Acquire || !self.concerns(site, part) => Acquires::All,
+            Scope::Part(_) => Acquires::Nothing,
+            Scope::One(_) | Scope::Every(_) => Acquires::OwnWord,
         }
+    }
+
+    /// Whether an access keeps its place in the total order.
+    pub fn is_total(self, site: &Site, part: Part) -> bool {
+        !self.concerns(site, part)
     }
 
     /// Whether an access keeps its release order.
     pub fn releases(self, site: &Site) -> bool {
-        !matches!(self, Weakening::NoRelease(weakened) if weakened.is_same(site))
+        self.loss != Loss::Release || !self.concerns(site, Part::Whole)
     }
 
-    /// The access that is weakened; none: a part of many.
+    /// The access that is weakened; none: many.
     pub fn site(self) -> Option<Site> {
-        match self {
-            Weakening::NotTotal(site) | Weakening::NoAcquire(site) | Weakening::NoRelease(site) => Some(site),
-            Weakening::Part(_) => None,
-        }
+        if let Scope::One(site) = self.scope { Some(site) } else { None }
     }
 
     /// What the access is, and what is left of its order.
-    pub fn what(self) -> &'static str {
-        match (self, self.site().map(|site| site.kind)) {
-            (Weakening::NotTotal(_), _) => "load: acquire",
-            (_, Some(Kind::Load)) => "load: relaxed",
-            (_, Some(Kind::Store)) => "store: relaxed",
-            (_, Some(Kind::Refused)) => "refused exchange: relaxed",
-            (Weakening::NoAcquire(_), _) => "exchange: release",
-            (Weakening::NoRelease(_), _) => "exchange: acquire",
-            (Weakening::Part(_), _) => "every wide load: relaxed",
-        }
+    pub fn what(self) -> String {
+        let kind = match self.scope {
+            Scope::One(Site { kind, .. }) | Scope::Every(kind) => kind,
+            Scope::Part(_) => Kind::WideLoad,
+        };
+        let left = match (kind, self.loss) {
+            (Kind::Exchange, Loss::Total) => "acq_rel",
+            (Kind::Exchange, Loss::Acquire) => "release",
+            (Kind::Exchange, Loss::Release) | (_, Loss::Total) => "acquire",
+            _ => "relaxed",
+        };
+        format!("{kind}: {left}")
     }
 }
 
@@ -154,15 +201,15 @@ pub struct Names {
     sources: HashMap<&'static str, Vec<String>>,
 }
 
-/// The name of an access.
+/// The name of an access, or of several.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub struct Name {
     /// File without directories and ending, and function.
     pub function: String,
-    /// The line's text.
-    pub text: String,
-    /// Its number.
+    /// The line's number.
     pub line: u32,
+    /// Its text.
+    pub text: String,
 }
 
 impl Display for Name {
@@ -174,9 +221,11 @@ impl Display for Name {
 impl Names {
     /// The name of what is weakened.
     pub fn name(&mut self, weakening: Weakening) -> Name {
-        match (weakening.site(), weakening) {
-            (Some(site), _) => self.of_place(site.place),
-            (None, part) => Name { function: "atomic::Word128".into(), text: format!("{part:?}"), line: 0 },
+        let general = |function: &str, text| Name { function: function.to_owned(), line: 0, text };
+        match weakening.scope {
+            Scope::One(site) => self.of_place(site.place),
+            Scope::Every(_) => general("atomic", "every one".to_owned()),
+            Scope::Part(part) => general("atomic::Word128", format!("{part:?} of every one")),
         }
     }
 
@@ -187,7 +236,7 @@ impl Names {
         let function = above.filter_map(|line| function(line)).next().unwrap_or("?");
         let stem = place.file().rsplit('/').next().and_then(|name| name.strip_suffix(".rs")).unwrap_or("?");
         let text = lines.get(at).map_or("?", |line| line.trim()).to_owned();
-        Name { function: format!("{stem}::{function}"), text, line: place.line() }
+        Name { function: format!("{stem}::{function}"), line: place.line(), text }
     }
 }
 

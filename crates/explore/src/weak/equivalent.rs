@@ -1,0 +1,96 @@
+//! Orders that can be weakened without harm, and why. `docs/memory-orders.md` has the whole argument.
+
+use super::sites::{Name, Weakening};
+
+/// Why the orders of some accesses can be weaker.
+struct Equivalent {
+    /// Functions, as [`Name`] has them, and what is left of the order ([`Weakening::what`]); none: whatever is left.
+    accesses: &'static [(&'static str, Option<&'static str>)],
+    why: &'static str,
+}
+
+const EQUIVALENT: &[Equivalent] = &[
+    Equivalent {
+        accesses: &[
+            ("objects::guess", None),
+            ("bag::load", None),
+            ("bag::exchange", None),
+            ("objects::close", None),
+            ("objects::build", None),
+            ("pool::fresh", None),
+        ],
+        why: "an exchange of the same word follows, and refuses an old value; it reads the last one",
+    },
+    Equivalent {
+        accesses: &[("bag::entry", None), ("bag::put", None), ("bag::empty", None), ("bag::next_chunk", None)],
+        why: "who registers puts its entry and exchanges the object's word then; who scans has claimed this word and so \
+              acquired the entry; an entry that is over names an old ticket, which the waiter's word refuses",
+    },
+    Equivalent {
+        accesses: &[("bag::grow", None), ("bag::keep", None), ("bag::lengthen", None)],
+        why: "a chunk is promised, taken and linked by exchanges, which refuse what was decided from old values; it \
+              is used only after the object's word was exchanged",
+    },
+    Equivalent {
+        accesses: &[("mutex::load", None), ("mutex::carried", None)],
+        why: "the object's word is loaded again after the extra word, and exchanged then: its version tells",
+    },
+    Equivalent {
+        accesses: &[
+            ("objects::kind", None),
+            ("objects::kind_if_live", None),
+            ("objects::resident", None),
+            ("objects::furnish", None),
+        ],
+        why: "a creator advances the object's word before it publishes the meta word, so that an exchange refuses whoever \
+              read the meta word of the object before (I-object-1); a call that reads that a closed object lives \
+              runs beside the close, or its caller would know",
+    },
+    Equivalent {
+        accesses: &[
+            ("admission::admission", Some("wide load: acquire")),
+            ("admission::admission_exchange", Some("exchange: acq_rel")),
+            ("admission::admission_exchange", Some("exchange: release")),
+        ],
+        why: "an old admission is changed by an exchange, which refuses it, after a load that acquired what the \
+              exchange reads; claims of an attempt that is over are taken away by whoever meets them",
+    },
+    Equivalent {
+        accesses: &[("admission::announce", None), ("admission::origin", None), ("atomic", Some("store: relaxed"))],
+        why: "the exchange of the admission word that names the requester releases its request, and the load of this \
+              word acquires it",
+    },
+    Equivalent {
+        accesses: &[("atomic", Some("refused exchange: relaxed"))],
+        why: "nobody uses what a refused exchange has read: its caller loads again",
+    },
+    Equivalent {
+        accesses: &[("atomic::Word128", None)],
+        why: "the other two reads keep the three together: two equal versions in the low half, with the high half between",
+    },
+];
+
+/// Why a weakening does no harm, if anybody knows.
+pub fn reason(name: &Name, weakening: Weakening) -> Option<&'static str> {
+    EQUIVALENT.iter().find(|equivalent| equivalent.concerns(name, &weakening.what())).map(|found| found.why)
+}
+
+/// Entries of the list that concern none of these weakenings.
+pub fn unused<'a>(all: impl Iterator<Item = (&'a Name, Weakening)> + Clone) -> Vec<String> {
+    let concerned = |function: &str, left: Option<&str>| {
+        all.clone().any(|(name, weakening)| matches(function, left, name, &weakening.what()))
+    };
+    let accesses = EQUIVALENT.iter().flat_map(|equivalent| equivalent.accesses);
+    let unused = accesses.filter(|(function, left)| !concerned(function, *left));
+    unused.map(|(function, left)| format!("{function} {}", left.unwrap_or_default())).collect()
+}
+
+impl Equivalent {
+    fn concerns(&self, name: &Name, what: &str) -> bool {
+        self.accesses.iter().any(|(function, left)| matches(function, *left, name, what))
+    }
+}
+
+fn matches(function: &str, left: Option<&str>, name: &Name, what: &str) -> bool {
+    function == name.function && left.is_none_or(|left| left == what)
+}
