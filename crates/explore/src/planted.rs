@@ -67,7 +67,7 @@ impl Planted {
 
 /// Every bug that can be planted.
 pub const PLANTED: &[Planted] = &[
-    planted("selfnocheck", Bug::SelfNoCheck, Found::Exhaustively("s-rel2-2w", 2)).by_histories(444),
+    planted("selfnocheck", Bug::SelfNoCheck, Found::Exhaustively("s-rel2-2w", 2)).by_histories(1133),
     planted("ownsettle", Bug::OwnSettle, Found::Exhaustively("s-rel2-2w", 2)).by_histories(306),
     planted("settlewake", Bug::SettleWake, Found::Exhaustively("s-rel2-2w", 2)),
     planted("nowakehelp", Bug::NoWakeHelp, Found::Exhaustively("ab-sets", 2)),
@@ -80,7 +80,7 @@ pub const PLANTED: &[Planted] = &[
     planted("carrynocheck", Bug::CarryNoCheck, Found::AtRandom("m-carry-back")),
     planted("growblind", Bug::GrowBlind, Found::AtRandom("g-sem")),
     planted("wanotall", Bug::WaitAllUnseen, Found::Exhaustively("w-sets", 2)).by_histories(2),
-    planted("nowill", Bug::NoWill, Found::Exhaustively("d-wait", 1)).by_histories(717),
+    planted("nowill", Bug::NoWill, Found::Exhaustively("d-wait", 1)).by_histories(877),
     planted("heirblind", Bug::HeirBlind, Found::Exhaustively("h-all", 1)),
     planted(
         "noattempt",
