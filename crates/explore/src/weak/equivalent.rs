@@ -13,8 +13,6 @@ const EQUIVALENT: &[Equivalent] = &[
     Equivalent {
         accesses: &[
             ("objects::guess", None),
-            ("bag::load", None),
-            ("bag::exchange", None),
             ("objects::close", None),
             ("objects::build", None),
             ("pool::fresh", None),
@@ -22,14 +20,21 @@ const EQUIVALENT: &[Equivalent] = &[
         why: "an exchange of the same word follows, and refuses an old value; it reads the last one",
     },
     Equivalent {
+        accesses: &[("bag::load", None), ("bag::exchange", None)],
+        why: "who finds the entry of a wait has acquired with it the waiter's word as it was then; whether the \
+              wait is over since is decided by an exchange of this word, or by the kernel's comparison before \
+              the sleep",
+    },
+    Equivalent {
         accesses: &[("bag::entry", None), ("bag::put", None), ("bag::empty", None), ("bag::next_chunk", None)],
-        why: "who registers puts its entry and exchanges the object's word then; who scans has claimed this word and so \
-              acquired the entry; an entry that is over names an old ticket, which the waiter's word refuses",
+        why: "who registers puts its entry and exchanges the object's word then; who scans has claimed this word \
+              and so acquired the entry; an entry that is over names an old ticket, which the waiter's word \
+              refuses",
     },
     Equivalent {
         accesses: &[("bag::grow", None), ("bag::keep", None), ("bag::lengthen", None)],
-        why: "a chunk is promised, taken and linked by exchanges, which refuse what was decided from old values; it \
-              is used only after the object's word was exchanged",
+        why: "a chunk is promised, taken and linked by exchanges, which refuse what was decided from old values; \
+              it is used only after the object's word was exchanged",
     },
     Equivalent {
         accesses: &[("mutex::load", None), ("mutex::carried", None)],
@@ -42,9 +47,9 @@ const EQUIVALENT: &[Equivalent] = &[
             ("objects::resident", None),
             ("objects::furnish", None),
         ],
-        why: "a creator advances the object's word before it publishes the meta word, so that an exchange refuses whoever \
-              read the meta word of the object before (I-object-1); a call that reads that a closed object lives \
-              runs beside the close, or its caller would know",
+        why: "a creator advances the object's word before it publishes the meta word, so that an exchange \
+              refuses whoever read the meta word of the object before (I-object-1); a call that reads that a \
+              closed object lives runs beside the close, or its caller would know",
     },
     Equivalent {
         accesses: &[
@@ -57,8 +62,8 @@ const EQUIVALENT: &[Equivalent] = &[
     },
     Equivalent {
         accesses: &[("admission::announce", None), ("admission::origin", None), ("atomic", Some("store: relaxed"))],
-        why: "the exchange of the admission word that names the requester releases its request, and the load of this \
-              word acquires it",
+        why: "the exchange of the admission word that names the requester releases its request, and the load of \
+              this word acquires it",
     },
     Equivalent {
         accesses: &[("atomic", Some("refused exchange: relaxed"))],
@@ -66,7 +71,8 @@ const EQUIVALENT: &[Equivalent] = &[
     },
     Equivalent {
         accesses: &[("atomic::Word128", None)],
-        why: "the other two reads keep the three together: two equal versions in the low half, with the high half between",
+        why: "the other two reads keep the three together: two equal versions in the low half, with the high \
+              half between",
     },
 ];
 

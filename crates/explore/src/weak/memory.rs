@@ -303,8 +303,8 @@ impl Memory {
         number
     }
 
-    /// The message that a load reads: mostly the last; now and then an old one; more often one that only the weakened order
-    /// allows.
+    /// The message that a load reads: mostly the last; now and then an old one; more often one that only the weakened
+    /// order allows.
     fn choose(&mut self, thread: ThreadId, location: usize, named_total: bool, total: bool) -> u32 {
         let last = self.locations[location].len() as u32 - 1;
         let at_least = |view: &View, total: bool| if total { view.at(location) } else { 0 };

@@ -3,8 +3,8 @@
 //!
 //! # Model
 //! An operational form of release and acquire. A *location* (4 or 8 bytes; a 16-byte word is two that change at once)
-//! keeps every value that it has had, as *messages* in the order of their stores. A thread has a *view*: for each location the
-//! oldest message that it may still read. It moves forward with what the thread reads and writes.
+//! keeps every value that it has had, as *messages* in the order of their stores. A thread has a *view*: for each
+//! location the oldest message that it may still read. It moves forward with what the thread reads and writes.
 //!
 //! | access | reads | the thread's view | the message's view |
 //! | --- | --- | --- | --- |
@@ -13,7 +13,7 @@
 //! | load, seqcst | not before the last seqcst message either | the same | |
 //! | store, relaxed | | the new message | the new message |
 //! | store, release | | the new message | all of the thread's view |
-//! | exchange | the last message | as a load and a store | as a store, and the view of the message that it replaces |
+//! | exchange | the last message | as a load and a store | as a store, and that of the replaced message |
 //! | exchange, refused | the last message | as a load | |
 //!
 //! So an exchange extends the release sequence that it finds. A futex call is a full barrier for its word's queue, as in the

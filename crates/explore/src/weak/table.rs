@@ -12,7 +12,7 @@ use crate::program::Program;
 const ROUNDS: u32 = 4;
 const GROWTH: u64 = 5;
 /// Rounds after which only those programs go on in which the weakening has made a difference.
-const ROUNDS_FOR_ALL: u32 = 2;
+const ROUNDS_FOR_ALL: u32 = 3;
 
 /// What became of one weakening.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -145,7 +145,7 @@ impl Display for Row {
     fn fmt(&self, f: &mut Formatter<'_>) -> std::fmt::Result {
         let Self { name, weakening, verdict, executions, gaps } = self;
         let verdict = match verdict {
-            Verdict::Caught { program, .. } => format!("caught by {program}"),
+            Verdict::Caught { program, what } => format!("caught by {program}: {what}"),
             Verdict::Equivalent(why) => format!("equivalent: {why}"),
             Verdict::Implied => "equivalent: other orders forbid the same".to_owned(),
             Verdict::Unexplained => "NOT CAUGHT".to_owned(),
