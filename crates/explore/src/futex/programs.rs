@@ -58,6 +58,7 @@ pub fn all() -> Vec<Program> {
         table("vector-beside", 2, &[&[wait_any(&[(0, 0), (1, 0)])], &[wait(0, 0)], &[wake(1, 1), wake(0, 1)]]),
         table("requeue", 2, &[&[wait(0, 0)], &[requeue(0, 1, 0, 1)], &[wake(1, 1), wake(0, 1)]]),
         table("requeue-behind", 2, &[&[wait(0, 0)], &[wait(1, 0)], &[requeue(0, 1, 0, 1), wake(1, 1), wake(1, 1)]]),
+        table("requeue-arriving", 2, &[&[wait_timed(0, 0)], &[requeue(0, 1, 1, 2), wake(1, 2)]]),
         table("requeue-store", 2, &[&[wait(0, 0)], &[store(0, 1), wake(0, 1)], &[requeue(0, 1, 0, 9), wake(1, 1)]]),
         table("requeue-twice", 3, &[&[wait_timed(0, 0)], &[requeue(0, 1, 0, 1), requeue(1, 2, 0, 1), wake(2, 1)]]),
         table(

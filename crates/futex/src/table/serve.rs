@@ -78,7 +78,7 @@ impl Table {
         if line.present() == 0 {
             return 0;
         }
-        let wake = |candidate: &Candidate| Ok(self.wake_one(candidate));
+        let wake = |candidate: &Candidate, _| Ok(self.wake_one(candidate));
         self.serve(key, line, count, mask, wake).unwrap_or(0)
     }
 
@@ -95,26 +95,23 @@ impl Table {
         if line.present() == 0 {
             return Ok(0);
         }
-        let woken = self.serve(from, line, wake, MATCH_ANY, |candidate| Ok(self.wake_one(candidate)))?;
-        let moved = match from == to {
-            true => self.serve(from, line, moved, MATCH_ANY, |_| Ok(Served::Yes)),
-            false => self.serve(from, line, moved, MATCH_ANY, |candidate| self.move_one(candidate, to)),
-        };
-        match moved {
-            Err(error) if woken == 0 => Err(error),
-            moved => Ok(woken + moved.unwrap_or(0)),
-        }
+        // In one pass, so that nobody is moved who was passed over, still arriving, when others were woken.
+        self.serve(from, line, wake.saturating_add(moved), MATCH_ANY, |candidate, served| match served {
+            _ if served < wake => Ok(self.wake_one(candidate)),
+            _ if from == to => Ok(Served::Yes),
+            _ => self.move_one(candidate, to),
+        })
     }
 
-    /// Serves at most `count` of those who had arrived by `line`, in their order; how many. After an error it stops, and
-    /// reports it if nobody was served.
+    /// Serves at most `count` of those who had arrived by `line`, in their order; how many. `act` is told how many were served
+    /// before. After an error it stops, and reports it if nobody was served.
     fn serve<'a>(
         &'a self,
         key: Key,
         line: Line,
         count: u32,
         mask: u32,
-        act: impl Fn(&Candidate<'a>) -> Result<Served>,
+        act: impl Fn(&Candidate<'a>, u32) -> Result<Served>,
     ) -> Result<u32> {
         let mut served = 0;
         let mut after = None;
@@ -124,7 +121,7 @@ impl Table {
                 if served == count {
                     break;
                 }
-                match self.serve_one(slot, queued, mask, &act) {
+                match self.serve_one(slot, queued, mask, |candidate| act(candidate, served)) {
                     Ok(true) => served += 1,
                     Ok(false) => {}
                     Err(error) if served == 0 => return Err(error),
@@ -169,7 +166,7 @@ impl Table {
         slot: u32,
         queued: Queued,
         mask: u32,
-        act: &impl Fn(&Candidate<'a>) -> Result<Served>,
+        act: impl Fn(&Candidate<'a>) -> Result<Served>,
     ) -> Result<bool> {
         let Some(waiter) = self.memory.waiter(queued.waiter) else { return Ok(false) };
         loop {
