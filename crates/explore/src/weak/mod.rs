@@ -16,12 +16,12 @@
 //! | exchange | the last message | as a load and a store | as a store, and that of the replaced message |
 //! | exchange, refused | the last message | as a load | |
 //!
-//! So an exchange extends the release sequence that it finds. A futex call is a full barrier for its word's queue, as in the
-//! kernel: a thread that goes to sleep compares a value not older than what any earlier waker of this word had seen. Calls
-//! that follow one another in the history synchronize ([`Memory::event`]): linearizability compares
-//! with real time, and a program can only know that a call has returned by such a way. For the same reason a thread that
-//! asks the kernel who is dead, or what time it is, has seen what was over by then. What the kernel does at a thread's
-//! death is an exchange by this thread.
+//! So an exchange extends the release sequence that it finds. A futex call is a full barrier for its word's queue,
+//! as in the kernel: a thread that goes to sleep compares a value not older than what any earlier waker of this
+//! word had seen. Calls that follow one another in the history synchronize ([`Memory::event`]): linearizability
+//! compares with real time, and a program can only know that a call has returned by such a way. For the same reason
+//! a thread that asks the kernel who is dead, or what time it is, has seen what was over by then. What the kernel
+//! does at a thread's death is an exchange by this thread.
 //!
 //! # What it leaves out
 //! * Stores of one location are ordered as they are made, and no load sees a store that is made later (load buffering).
