@@ -1,16 +1,17 @@
 //! A domain: a wait table in memory that processes share. What the kernel cannot do exactly between processes, it can.
 //!
-//! All who share a futex must be in the same domain, and name its word by the same place ([`crate::Futex::in_domain`]): so the choice is
-//! part of what they agreed on, and not of each process's luck with its kernel. It needs no call but the oldest futex.
+//! All who share a futex must be in the same domain, and name its word by the same place ([`crate::Futex::in_domain`]):
+//! so the choice is part of what they agreed on, and not of each process's luck with its kernel. It needs no call but
+//! the oldest futex.
 //!
-//! It is built on the platform's robust list alone, like the waiters of the synchronization core, and not on that core: the
-//! layers stay downward, and the table is the one that private futexes use.
+//! It is built on the platform's robust list alone, like the waiters of the synchronization core, and not on that core:
+//! the layers stay downward, and the table is the one that private futexes use.
 //!
 //! # Death
-//! A thread that is killed while it waits is marked by the kernel at that moment: wakes pass over it, and whoever meets it takes it
-//! out of the line. A thread that is killed between choosing whom to wake and waking it: the kernel wakes. A thread that is
-//! killed while it moves somebody can leave a slot of 16 bytes taken, which counts for nothing. Without a robust list
-//! (`ntux doctor`) a killed waiter can be given a wake.
+//! A thread that is killed while it waits is marked by the kernel at that moment: wakes pass over it, and whoever meets
+//! it takes it out of the line. A thread that is killed between choosing whom to wake and waking it: the kernel wakes.
+//! A thread that is killed while it moves somebody can leave a slot of 16 bytes taken, which counts for nothing.
+//! Without a robust list (`ntux doctor`) a killed waiter can be given a wake.
 
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -81,8 +82,9 @@ impl Domain {
 
     fn over(file: OwnedFd, mapping: Mapping, capacity: Capacity) -> Domain {
         let base: NonNull<u8> = mapping.base();
-        // SAFETY: the mapping has room for the header and a table of this capacity, and cannot shrink; it is page-aligned and
-        // the header's size a multiple of 64; the domain keeps it as long as the table, which is reached through it only.
+        // SAFETY: the mapping has room for the header and a table of this capacity, and cannot shrink; it is
+        // page-aligned and the header's size a multiple of 64; the domain keeps it as long as the table, which is
+        // reached through it only.
         let table = unsafe { Table::shared(base.add(size_of::<Header>()), capacity) };
         Domain { table, file, _mapping: mapping }
     }

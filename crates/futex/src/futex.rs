@@ -38,8 +38,9 @@ impl<'a> Futex<'a> {
         Futex { scope: Scope::Shared, ..Futex::private(word) }
     }
 
-    /// A word that every process waits for that has attached the domain, and knows the word by the same `place`: any number below
-    /// 2^60, say the offset in the memory that they share. Where each process has mapped the word does not matter.
+    /// A word that every process waits for that has attached the domain, and knows the word by the same `place`: any
+    /// number below 2^60, say the offset in the memory that they share. Where each process has mapped the word does not
+    /// matter.
     ///
     /// Errors: `Invalid` if the number is too large.
     pub fn in_domain<W: Word>(domain: &'a Domain, place: u64, word: &'a W) -> Result<Futex<'a>> {
@@ -59,8 +60,8 @@ impl<'a> Futex<'a> {
     /// Errors: `Invalid` if it is not aligned to its size; `Fault` if no memory can ever be there.
     ///
     /// # Safety
-    /// As long as `'a`, whoever waits for it, or compares it for a requeue, must be able to read the word, and everybody must
-    /// write it atomically. To wake it the memory need not be there any more.
+    /// As long as `'a`, whoever waits for it, or compares it for a requeue, must be able to read the word, and
+    /// everybody must write it atomically. To wake it the memory need not be there any more.
     pub unsafe fn at(address: usize, size: Size, scope: Scope) -> Result<Futex<'a>> {
         /// Above it is the kernel, on every processor that we run on.
         const END: usize = 1 << 56;
@@ -108,7 +109,8 @@ impl<'a> Futex<'a> {
     /// What the word holds.
     #[inline(always)]
     pub(crate) fn load(self) -> u64 {
-        // SAFETY: aligned, readable and written atomically: that is what the reference, or the caller of `at`, vouches for.
+        // SAFETY: aligned, readable and written atomically: that is what the reference, or the caller of `at`, vouches
+        // for.
         unsafe { load_foreign(self.address, self.size.bytes()) }
     }
 }

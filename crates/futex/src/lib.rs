@@ -1,9 +1,10 @@
-//! Futexes of 8, 16, 32 and 64 bits: wait, wake, wait for one of up to 128, requeue between all kinds; private or shared,
-//! with absolute deadlines on either clock, bitsets and exact counts.
+//! Futexes of 8, 16, 32 and 64 bits: wait, wake, wait for one of up to 128, requeue between all kinds; private or
+//! shared, with absolute deadlines on either clock, bitsets and exact counts.
 //!
-//! The kernel has futexes of 32 bits only, and moves waiters between equal ones only. Here every [`Futex`] is served by the
-//! best [`Mechanism`] for its scope: private ones by a wait table in user space ([`table`]), shared ones by what can be made
-//! of the kernel's calls ([`native`]), or, for processes that agree on it, by a [`Domain`]. [`capability`] tells what is exact, and what is not.
+//! The kernel has futexes of 32 bits only, and moves waiters between equal ones only. Here every [`Futex`] is served by
+//! the best [`Mechanism`] for its scope: private ones by a wait table in user space ([`table`]), shared ones by what
+//! can be made of the kernel's calls ([`native`]), or, for processes that agree on it, by a [`Domain`]. [`capability`]
+//! tells what is exact, and what is not.
 //!
 //! ```
 //! use ntux_futex::{Deadline, Expected, Futex};
@@ -19,13 +20,13 @@
 //! ```
 //!
 //! # Two sides of one futex
-//! Whoever waits and whoever wakes must mean the same word, size and scope, and both must call this library: a private futex
-//! does not meet the kernel's own calls on the same word unless the process chose [`Mechanism::Native`]. One process must have
-//! one copy of this library.
+//! Whoever waits and whoever wakes must mean the same word, size and scope, and both must call this library: a private
+//! futex does not meet the kernel's own calls on the same word unless the process chose [`Mechanism::Native`]. One
+//! process must have one copy of this library.
 //!
 //! # Signals, fork
-//! [`wake`] and [`requeue`] may be called from signal handlers, and so may the waits once the thread has waited before. A
-//! forked child finds no waiters of its parent.
+//! [`wake`] and [`requeue`] may be called from signal handlers, and so may the waits once the thread has waited before.
+//! A forked child finds no waiters of its parent.
 
 mod capability;
 mod domain;

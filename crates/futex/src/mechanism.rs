@@ -1,5 +1,5 @@
-//! Which mechanism serves a futex. All who use one futex must agree, so the choice is made once for a process and a scope, and
-//! not by size or by call.
+//! Which mechanism serves a futex. All who use one futex must agree, so the choice is made once for a process and a
+//! scope, and not by size or by call.
 
 use std::sync::OnceLock;
 
@@ -27,8 +27,8 @@ impl Mechanism {
 
     /// The mechanism for futexes of this scope in this process.
     ///
-    /// Private: `NTUX_FUTEX_PRIVATE`, which says `table` (the default) or `native`. Whoever calls the kernel's futexes himself
-    /// on the same words needs `native`. Shared: `native`.
+    /// Private: `NTUX_FUTEX_PRIVATE`, which says `table` (the default) or `native`. Whoever calls the kernel's futexes
+    /// himself on the same words needs `native`. Shared: `native`.
     #[inline]
     pub fn of(scope: Scope) -> Mechanism {
         match scope {

@@ -8,14 +8,14 @@ use crate::native::{self, Vector};
 use crate::table::{Alone, Key, Line, Sleep, Table, Woken};
 use crate::{Error, Expected, Futex, MATCH_ANY, Result, VECTOR_MAX};
 
-/// Waits until a wake whose bitset meets `mask` reaches the futex, at most until `deadline`; not at all if its word does not
-/// hold what is expected.
+/// Waits until a wake whose bitset meets `mask` reaches the futex, at most until `deadline`; not at all if its word
+/// does not hold what is expected.
 ///
-/// `Ok` may also come without a wake that was meant for the caller (a futex that lived at the same address before): look at
-/// the word again. Order: by arrival; in the kernel, by priority and then by arrival.
+/// `Ok` may also come without a wake that was meant for the caller (a futex that lived at the same address before):
+/// look at the word again. Order: by arrival; in the kernel, by priority and then by arrival.
 ///
-/// Errors: `Differs` (also if the deadline has passed), `TimedOut`, `Interrupted` by a signal handler (some mechanisms go on
-/// waiting after one), `Invalid` for an empty mask, `Exhausted`, `Refused`.
+/// Errors: `Differs` (also if the deadline has passed), `TimedOut`, `Interrupted` by a signal handler (some mechanisms
+/// go on waiting after one), `Invalid` for an empty mask, `Exhausted`, `Refused`.
 pub fn wait(expected: Expected, mask: u32, deadline: Deadline) -> Result<()> {
     if mask == 0 {
         return Err(Error::Invalid);
@@ -33,8 +33,8 @@ pub fn wait(expected: Expected, mask: u32, deadline: Deadline) -> Result<()> {
 ///
 /// Never more than a look at memory if nobody waits for a private futex. Async-signal-safe.
 ///
-/// Errors: `Invalid` for an empty mask; `Fault` for a shared futex without memory; `Refused` for bitsets with native futexes of
-/// other sizes than 32.
+/// Errors: `Invalid` for an empty mask; `Fault` for a shared futex without memory; `Refused` for bitsets with native
+/// futexes of other sizes than 32.
 #[inline]
 pub fn wake(futex: Futex, count: u32, mask: u32) -> Result<u32> {
     if mask == 0 {
@@ -46,14 +46,15 @@ pub fn wake(futex: Futex, count: u32, mask: u32) -> Result<u32> {
     }
 }
 
-/// Waits until a wake reaches one of the futexes; which one. Sizes and scopes may be mixed, a futex may stand there often.
+/// Waits until a wake reaches one of the futexes; which one. Sizes and scopes may be mixed, a futex may stand there
+/// often.
 ///
-/// One wake ends one wait. Only where the kernel sleeps on several words at once (shared futexes) a second wake, of another of
-/// the futexes in the same moment, can be used up by the same wait; then the highest index is returned.
+/// One wake ends one wait. Only where the kernel sleeps on several words at once (shared futexes) a second wake, of
+/// another of the futexes in the same moment, can be used up by the same wait; then the highest index is returned.
 ///
-/// Errors: as [`wait`]; `Invalid` for no entries or more than [`VECTOR_MAX`]; `Refused` for shared futexes of 8 and 16 bits, for
-/// shared futexes where the kernel has no `futex_waitv`, and for more of them than it takes (64 bits count twice); for futexes of a
-/// domain together with others.
+/// Errors: as [`wait`]; `Invalid` for no entries or more than [`VECTOR_MAX`]; `Refused` for shared futexes of 8 and 16
+/// bits, for shared futexes where the kernel has no `futex_waitv`, and for more of them than it takes (64 bits count
+/// twice); for futexes of a domain together with others.
 pub fn wait_any(entries: &[Expected], deadline: Deadline) -> Result<usize> {
     if entries.is_empty() || entries.len() > VECTOR_MAX {
         return Err(Error::Invalid);
@@ -118,9 +119,9 @@ impl Sleep for Beside {
     }
 }
 
-/// If the word of `from` holds what is expected, wakes at most `wake` of those who wait for it, and lets at most `moved` others
-/// wait for `to` instead, behind those who do already; how many both are together. Bitsets do not matter, and go with the
-/// waiters. Between sizes, and between private and shared. Async-signal-safe.
+/// If the word of `from` holds what is expected, wakes at most `wake` of those who wait for it, and lets at most
+/// `moved` others wait for `to` instead, behind those who do already; how many both are together. Bitsets do not
+/// matter, and go with the waiters. Between sizes, and between private and shared. Async-signal-safe.
 ///
 /// Where the mechanism cannot move a waiter it wakes it instead, which every waiter must be prepared for:
 /// [`crate::capability`] tells.

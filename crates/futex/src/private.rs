@@ -8,7 +8,8 @@ use ntux_platform::memory;
 use crate::Result;
 use crate::table::{Capacity, Seat, Table};
 
-/// Room for 4096 hash values, half a million entries and 16384 threads that wait at a time. Memory is used as it is needed.
+/// Room for 4096 hash values, half a million entries and 16384 threads that wait at a time. Memory is used as it is
+/// needed.
 const CAPACITY: Capacity = Capacity { buckets: 4096, chunks: 8192, waiters: 16384 };
 
 /// The table; none where the system has no memory that a forked child finds empty.
@@ -40,7 +41,8 @@ thread_local! {
     static OWN: Own = const { Own { seat: Cell::new(None) } };
 }
 
-/// Does something in a seat of the calling thread: its own, or, in a signal handler that interrupted it there, another one.
+/// Does something in a seat of the calling thread: its own, or, in a signal handler that interrupted it there, another
+/// one.
 pub fn seated<T>(table: &Table, work: impl FnOnce(&Seat) -> Result<T>) -> Result<T> {
     let own = OWN.try_with(|own| own.seat.take()).ok().flatten();
     let seat = match own.filter(|seat| table.is_seated(seat)) {

@@ -38,8 +38,8 @@ pub trait Word: sealed::Sealed + Sync {
     /// The value as the futex calls take it.
     fn bits(value: Self::Value) -> u64;
 
-    /// Sleeps as long as the word holds `expected` and nobody notifies; at most until `deadline`. Look at the word again
-    /// after it: `Ok` means that somebody notified, not that the word has changed.
+    /// Sleeps as long as the word holds `expected` and nobody notifies; at most until `deadline`. Look at the word
+    /// again after it: `Ok` means that somebody notified, not that the word has changed.
     ///
     /// Errors: `Differs`, `TimedOut`, `Interrupted`; `Exhausted` beyond the number of threads that can wait at a time.
     fn wait(&self, expected: Self::Value, deadline: Deadline) -> Result<()>

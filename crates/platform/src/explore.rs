@@ -128,8 +128,8 @@ pub trait Scheduler {
     }
 }
 
-/// The kernel's futexes, as a checker plays them. Each comparison with the queueing that follows it is one step; error numbers
-/// are the kernel's.
+/// The kernel's futexes, as a checker plays them. Each comparison with the queueing that follows it is one step; error
+/// numbers are the kernel's.
 pub trait Kernel {
     /// See [`crate::kernel_futex::wait_any`]; each entry has a bitset.
     fn wait_any(&self, entries: &[(Entry, u32)], has_deadline: bool) -> Result<usize, i32>;

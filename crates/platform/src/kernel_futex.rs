@@ -61,11 +61,11 @@ pub fn wake(address: *const u32, count: u32, mask: u32, scope: Scope) -> Result<
     imp::wake(address, count, mask, scope)
 }
 
-/// Sleeps while every word holds what is expected of it; the index of one that was woken: the highest, if several were before
-/// the thread ran.
+/// Sleeps while every word holds what is expected of it; the index of one that was woken: the highest, if several were
+/// before the thread ran.
 ///
-/// Errors: as [`wait`]; `ENOSYS` or `EPERM` where the kernel has no such call (before Linux 5.16; macOS); `EINVAL` also for no
-/// entries or more than [`VECTOR_MAX`].
+/// Errors: as [`wait`]; `ENOSYS` or `EPERM` where the kernel has no such call (before Linux 5.16; macOS); `EINVAL` also
+/// for no entries or more than [`VECTOR_MAX`].
 pub fn wait_any(entries: &[Entry], deadline: Deadline) -> Result<usize, i32> {
     #[cfg(feature = "explore")]
     if let Some(kernel) = kernel() {
@@ -92,8 +92,8 @@ fn kernel() -> Option<&'static dyn crate::explore::Kernel> {
     crate::explore::current().and_then(|scheduler| scheduler.kernel())
 }
 
-/// If the word `from` holds `expected`, wakes at most `wake` of its sleepers and lets at most `moved` others sleep on the word
-/// `to` instead; how many both are together. Bitsets do not matter, and go with the sleepers.
+/// If the word `from` holds `expected`, wakes at most `wake` of its sleepers and lets at most `moved` others sleep on
+/// the word `to` instead; how many both are together. Bitsets do not matter, and go with the sleepers.
 ///
 /// Errors: `EAGAIN` the word differs; `EFAULT`, `EINVAL` as in [`wake`]; `ENOSYS` where there is no such call (macOS).
 pub fn requeue(

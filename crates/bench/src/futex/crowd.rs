@@ -1,4 +1,5 @@
-//! Many threads asleep on one word: how long one thread needs to wake them, or to move them, one at a time; and all at once.
+//! Many threads asleep on one word: how long one thread needs to wake them, or to move them, one at a time; and all at
+//! once.
 
 use std::io;
 use std::sync::atomic::{AtomicU32, Ordering};

@@ -1,7 +1,7 @@
 //! `ntux bench futex`: the futex layer beside the kernel's own calls, in one run.
 //!
-//! The scenarios are those of `perf bench futex` and of the futex2 proposal, with sleepers that are known to sleep and a clock
-//! of nanoseconds.
+//! The scenarios are those of `perf bench futex` and of the futex2 proposal, with sleepers that are known to sleep and
+//! a clock of nanoseconds.
 
 mod contender;
 mod crowd;

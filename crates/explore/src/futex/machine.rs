@@ -93,7 +93,8 @@ impl Seam {
         }) else {
             return false;
         };
-        // SAFETY: the yielder lives at the bottom of the running coroutine's stack, and every thread suspends itself only.
+        // SAFETY: the yielder lives at the bottom of the running coroutine's stack, and every thread suspends itself
+        // only.
         unsafe { (*yielder).suspend(()) }
     }
 }
@@ -389,8 +390,8 @@ impl<'a> Machine<'a> {
         let mut stacks = FREE_STACKS.take();
         for mut coroutine in self.coroutines.drain(..) {
             if !coroutine.done() {
-                // SAFETY: what lives on the stack is leaked, not reused; the futex layer keeps nothing there that others
-                // point to.
+                // SAFETY: what lives on the stack is leaked, not reused; the futex layer keeps nothing there that
+                // others point to.
                 unsafe { coroutine.force_reset() };
             }
             stacks.push(coroutine.into_stack());

@@ -1,8 +1,9 @@
 //! Model checking of the futex layer: the wait table, 64 bits as two words, and lanes, over the code that ships.
 //!
-//! [`machine`] runs the threads of a program one access at a time, and plays the kernel's futexes; [`search`] tries every
-//! schedule with so many preemptions, each thread stopped for ever where that is possible; `ntux_futex::spec::Monitor` says
-//! whether the model explains what the threads were answered, and who sleeps at the end.
+//! [`machine`] runs the threads of a program one access at a time, and plays the kernel's futexes; [`search`] tries
+//! every schedule with so many preemptions, each thread stopped for ever where that is possible;
+//! `ntux_futex::spec::Monitor` says whether the model explains what the threads were answered, and who sleeps at the
+//! end.
 //!
 //! ```text
 //! cargo run --release -p ntux-explore --example futexes -- 3      every program, at most three preemptions

@@ -32,8 +32,8 @@ pub struct Report {
     pub failure: Option<(String, Vec<usize>)>,
 }
 
-/// Explores a program: at most `preemptions` switches away from a thread that could go on, at most one thread stopped for ever,
-/// at most `executions`.
+/// Explores a program: at most `preemptions` switches away from a thread that could go on, at most one thread stopped
+/// for ever, at most `executions`.
 pub fn exhaustive(program: &Program, preemptions: u32, executions: u64) -> Report {
     let mut search = Search::new(program, preemptions);
     let mut report = Report::default();

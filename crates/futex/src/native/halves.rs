@@ -1,21 +1,23 @@
 //! Futexes of 64 bits, as two words of 32 that are waited for together.
 //!
-//! A waiter sleeps on both halves with `futex_waitv`, the one at the lower address first; a waker wakes that one, always. The
-//! other half is there to be compared only; nobody wakes it.
+//! A waiter sleeps on both halves with `futex_waitv`, the one at the lower address first; a waker wakes that one,
+//! always. The other half is there to be compared only; nobody wakes it.
 //!
-//! * O-halves: no wake is lost. Let a waiter expect V, and a waker store V' and wake. If the first half differs, the kernel
-//!   either sees it when it compares that half, or had queued the waiter there before, and the wake finds it. If only the
-//!   second half differs, the kernel either sees it when it compares that half, or the store came later: then the waiter
-//!   was queued at the first half since even longer, and the wake finds it. The first half must be the first entry.
+//! * O-halves: no wake is lost. Let a waiter expect V, and a waker store V' and wake. If the first half differs, the
+//!   kernel either sees it when it compares that half, or had queued the waiter there before, and the wake finds it. If
+//!   only the second half differs, the kernel either sees it when it compares that half, or the store came later: then
+//!   the waiter was queued at the first half since even longer, and the wake finds it. The first half must be the first
+//!   entry.
 //!
-//! * O-pass: no wake is kept from who waits. A waiter is queued at the first half before the second one is compared. A wake
-//!   that comes in between counts it, and the kernel reports a wake, even if the second half differs: the wait should have been
-//!   refused, and the wake belongs to somebody else. The thread has not slept then. So one that was woken before it slept
-//!   passes the wake on. That is one wake too many if the second half did not differ: safe, but not exact.
+//! * O-pass: no wake is kept from who waits. A waiter is queued at the first half before the second one is compared. A
+//!   wake that comes in between counts it, and the kernel reports a wake, even if the second half differs: the wait
+//!   should have been refused, and the wake belongs to somebody else. The thread has not slept then. So one that was
+//!   woken before it slept passes the wake on. That is one wake too many if the second half did not differ: safe, but
+//!   not exact.
 //!
-//! What remains: a wait can be taken for one that found its value if, within this one call, the first half was right when it
-//! was compared and wrong later, and the second half the other way round, with a wake before both. In the wait table and
-//! in a domain all this is exact.
+//! What remains: a wait can be taken for one that found its value if, within this one call, the first half was right
+//! when it was compared and wrong later, and the second half the other way round, with a wake before both. In the wait
+//! table and in a domain all this is exact.
 //!
 //! Without `futex_waitv` (before Linux 5.16) the kernel has nothing to compare 64 bits with: `Refused`.
 

@@ -1,14 +1,14 @@
 //! Futexes of 8 and 16 bits, as lanes of the 32-bit word around them.
 //!
-//! A waiter sleeps on the whole word, with a bitset that has one bit for its lane; a waker wakes with that bit. So counts
-//! and order are the kernel's, and neighbours are never woken.
+//! A waiter sleeps on the whole word, with a bitset that has one bit for its lane; a waker wakes with that bit. So
+//! counts and order are the kernel's, and neighbours are never woken.
 //!
-//! No wake is lost: the waker's store comes before its call. A waiter that the kernel had queued before the store is found by
-//! its bit; for one that it queues after, the word differs.
+//! No wake is lost: the waker's store comes before its call. A waiter that the kernel had queued before the store is
+//! found by its bit; for one that it queues after, the word differs.
 //!
 //! The kernel compares the whole word, so a change of a neighbour makes it refuse; then the lane is compared again. A
-//! waiter whose neighbours never rest would not fall asleep: after [`RETRIES`] refusals it rests a moment before the next
-//! attempt. It has not arrived in the queue then, which a wake cannot tell from coming a moment later.
+//! waiter whose neighbours never rest would not fall asleep: after [`RETRIES`] refusals it rests a moment before the
+//! next attempt. It has not arrived in the queue then, which a wake cannot tell from coming a moment later.
 
 use std::time::Duration;
 
@@ -64,8 +64,8 @@ impl Lane {
 pub fn wait(expected: Expected, deadline: Deadline) -> Result<()> {
     let lane = Lane::of(expected.futex());
     for attempt in 1u32.. {
-        // SAFETY: the aligned word around a readable one lies in the same page, so it is readable too. Its other lanes are
-        // other words of the program, which writes futex words atomically.
+        // SAFETY: the aligned word around a readable one lies in the same page, so it is readable too. Its other lanes
+        // are other words of the program, which writes futex words atomically.
         let whole = unsafe { ntux_platform::atomic::load_foreign(lane.word, 4) } as u32;
         if u64::from(lane.of_whole(whole)) != expected.value() {
             return Err(Error::Differs);

@@ -65,8 +65,8 @@ impl Default for Vector {
 impl Vector {
     /// Adds the futex that stands at `index` in the caller's list.
     ///
-    /// Errors: `Refused` for 8 and 16 bits, since the kernel's vectors have no bitsets: a sleeper would take the wakes of
-    /// its neighbours. Also when there are more entries than the kernel takes; 64 bits need two.
+    /// Errors: `Refused` for 8 and 16 bits, since the kernel's vectors have no bitsets: a sleeper would take the wakes
+    /// of its neighbours. Also when there are more entries than the kernel takes; 64 bits need two.
     pub fn add(&mut self, index: usize, expected: Expected) -> Result<()> {
         let futex = expected.futex();
         match futex.size() {
@@ -135,8 +135,8 @@ pub fn can_move(from: Futex, to: Futex) -> bool {
 
 /// Wakes and moves who waits for one futex, if its word holds what is expected.
 ///
-/// The kernel moves between words of 32 bits of one scope only, and compares 32 bits only. Where it cannot move, those are
-/// woken instead who were to be moved; where it cannot compare, the rest is compared just before.
+/// The kernel moves between words of 32 bits of one scope only, and compares 32 bits only. Where it cannot move, those
+/// are woken instead who were to be moved; where it cannot compare, the rest is compared just before.
 pub fn requeue(from: Expected, to: Futex, wake: u32, moved: u32) -> Result<u32> {
     let futex = from.futex();
     if !can_move(futex, to) {

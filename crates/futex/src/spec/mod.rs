@@ -1,12 +1,12 @@
 //! What the operations mean, one step at a time, without atomics. Every mechanism is tested against it.
 //!
-//! A futex has a word and a *line* of those who wait for it, in the order of their arrival. An operation is a few steps;
-//! steps of different operations may come between them:
+//! A futex has a word and a *line* of those who wait for it, in the order of their arrival. An operation is a few
+//! steps; steps of different operations may come between them:
 //!
 //! * A **wait** *arrives* with each of its entries, which takes a place in each line, and *checks* each: if a word
 //!   differs the wait leaves all lines. From its check on an entry can be taken.
-//! * A **wake** *begins*, which notes who is in the line, and then *takes* the first of those, again and again. A wait that is taken
-//!   leaves all lines. The wake ends when it has taken as many as it may, or none of those is left.
+//! * A **wake** *begins*, which notes who is in the line, and then *takes* the first of those, again and again. A wait
+//!   that is taken leaves all lines. The wake ends when it has taken as many as it may, or none of those is left.
 //! * A **requeue** begins, *compares* the word, takes, and then *moves*, one by one, to the end of the other line.
 //!
 //! The kernel does all steps of a wake or a requeue at once, and arrives and checks in one; that is a special case.
@@ -52,11 +52,11 @@ pub struct Model {
 pub enum Rules {
     /// In none. A wait that is taken leaves all lines in the same step.
     Exact,
-    /// As the kernel's vectors: the other entries can be taken as well until the wait returns, and are lost then; the highest
-    /// taken is what it returns.
+    /// As the kernel's vectors: the other entries can be taken as well until the wait returns, and are lost then; the
+    /// highest taken is what it returns.
     Kernel,
-    /// As `Kernel`, and as 64 bits in two words: an entry can be taken before its check. A wait that was taken may pass that on
-    /// to the first who waits for the same futex, and must if it was not checked.
+    /// As `Kernel`, and as 64 bits in two words: an entry can be taken before its check. A wait that was taken may pass
+    /// that on to the first who waits for the same futex, and must if it was not checked.
     Halves,
 }
 

@@ -12,12 +12,13 @@
 //!           +------------------+-----------+--------+
 //! slot high  the key of the futex
 //! ```
-//! An entry arrives in two steps: it draws a ticket, which counts it as present, and it takes an empty slot. It leaves in
-//! two: the slot is emptied, and it is counted out by whoever emptied it.
+//! An entry arrives in two steps: it draws a ticket, which counts it as present, and it takes an empty slot. It leaves
+//! in two: the slot is emptied, and it is counted out by whoever emptied it.
 //!
 //! # Invariants
 //! * I-line-1: `present` is at least the number of slots in use whose tickets were drawn before it was read.
-//! * I-line-2: slots are in no order; the ticket tells who came first. A ticket with its waiter, entry and key is unique.
+//! * I-line-2: slots are in no order; the ticket tells who came first. A ticket with its waiter, entry and key is
+//!   unique.
 //! * I-line-3: a chunk, once in the chain of a bucket, stays there.
 
 use ntux_platform::atomic::{Pair, Word64, Word128};

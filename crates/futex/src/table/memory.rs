@@ -113,7 +113,8 @@ impl Memory {
     /// # Safety
     /// An aligned `T` that is made of atomic words lies wholly within the memory at `offset`.
     unsafe fn at<T>(&self, offset: usize) -> &T {
-        // SAFETY: within the memory and aligned, says the caller; any bytes are valid atomic words; never unmapped (`new`).
+        // SAFETY: within the memory and aligned, says the caller; any bytes are valid atomic words; never unmapped
+        // (`new`).
         unsafe { self.base.add(offset).cast::<T>().as_ref() }
     }
 

@@ -1,9 +1,9 @@
 //! A wait table: futexes of every size, waited for and woken in user space.
 //!
-//! A futex has a *line* in one of the table's buckets ([`line`]); a thread has a *seat*, and its word says everything about its
-//! wait ([`waiter`]). [`wait`] queues and sleeps, [`serve`] wakes and moves. There is no lock: what an operation has to do
-//! in several steps takes effect in one of them, and the others can be left undone. So a thread that is stopped or killed
-//! anywhere delays nobody, and a signal handler may call whatever it interrupted.
+//! A futex has a *line* in one of the table's buckets ([`line`]); a thread has a *seat*, and its word says everything
+//! about its wait ([`waiter`]). [`wait`] queues and sleeps, [`serve`] wakes and moves. There is no lock: what an
+//! operation has to do in several steps takes effect in one of them, and the others can be left undone. So a thread
+//! that is stopped or killed anywhere delays nobody, and a signal handler may call whatever it interrupted.
 //!
 //! The memory is zero at first and holds no pointer, so a table can lie in shared memory as well.
 
@@ -39,8 +39,8 @@ impl Table {
     /// The table of one process.
     ///
     /// # Safety
-    /// `base` is aligned to 64 bytes and leads to `capacity.bytes()` zero bytes that stay for ever and that nobody uses in
-    /// another way.
+    /// `base` is aligned to 64 bytes and leads to `capacity.bytes()` zero bytes that stay for ever and that nobody uses
+    /// in another way.
     pub const unsafe fn private(base: NonNull<u8>, capacity: Capacity) -> Table {
         // SAFETY: says the caller.
         Table { memory: unsafe { Memory::new(base, capacity) }, scope: Scope::Private }
@@ -49,14 +49,15 @@ impl Table {
     /// A table in memory that several processes share.
     ///
     /// # Safety
-    /// `base` is aligned to 64 bytes and leads to `capacity.bytes()` bytes, zero or a table of this capacity, that stay as long
-    /// as the table and that nobody uses in another way.
+    /// `base` is aligned to 64 bytes and leads to `capacity.bytes()` bytes, zero or a table of this capacity, that stay
+    /// as long as the table and that nobody uses in another way.
     pub const unsafe fn shared(base: NonNull<u8>, capacity: Capacity) -> Table {
         // SAFETY: says the caller.
         Table { memory: unsafe { Memory::new(base, capacity) }, scope: Scope::Shared }
     }
 
-    /// What a thread that waits sleeps on, as long as it does. In shared memory it is what the kernel knows the thread by.
+    /// What a thread that waits sleeps on, as long as it does. In shared memory it is what the kernel knows the thread
+    /// by.
     fn sleep_value(&self, seat: &Seat) -> u32 {
         if self.scope == Scope::Private { 1 } else { seat.thread() }
     }

@@ -44,7 +44,8 @@ impl Table {
     /// Errors: `Exhausted` when all are taken.
     pub fn take_seat(&self) -> Result<Seat> {
         let memory = &self.memory;
-        // In a process's own table this keeps the threads of a forked child, who find it empty, apart from those of before.
+        // In a process's own table this keeps the threads of a forked child, who find it empty, apart from those of
+        // before.
         let owner = u64::from(liveness::thread_id()).max(1);
         let take = |index: &u32| {
             let waiter = memory.waiter(*index);

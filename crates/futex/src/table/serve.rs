@@ -1,12 +1,13 @@
 //! Serving a line: waking or moving those who are queued for a futex, first come, first served.
 //!
-//! A call serves those only who had arrived when it began. Each is served by one exchange on the waiter's word, and counted
-//! by whoever made that exchange. So two calls at the same time share the line between them; none serves a waiter twice,
-//! and none reaches past somebody who came earlier.
+//! A call serves those only who had arrived when it began. Each is served by one exchange on the waiter's word, and
+//! counted by whoever made that exchange. So two calls at the same time share the line between them; none serves a
+//! waiter twice, and none reaches past somebody who came earlier.
 //!
 //! # Order
-//! * O-wake: who was woken stays in the line until the wake was sent, and whoever meets it there sends it again. So a waker
-//!   that is stopped between the two delays the thread it woke, at most until the next call for the same futex, and no other.
+//! * O-wake: who was woken stays in the line until the wake was sent, and whoever meets it there sends it again. So a
+//!   waker that is stopped between the two delays the thread it woke, at most until the next call for the same futex,
+//!   and no other.
 
 use ntux_platform::atomic::fence;
 use ntux_platform::kernel_futex::{self, MATCH_ANY};
@@ -82,8 +83,9 @@ impl Table {
         self.serve(key, line, count, mask, wake).unwrap_or(0)
     }
 
-    /// If `compare` holds, wakes at most `wake` of those who wait for the futex `from`, and queues at most `moved` others for
-    /// `to` instead; how many both are together. Bitsets do not matter, and go with the waiters. Async-signal-safe.
+    /// If `compare` holds, wakes at most `wake` of those who wait for the futex `from`, and queues at most `moved`
+    /// others for `to` instead; how many both are together. Bitsets do not matter, and go with the waiters.
+    /// Async-signal-safe.
     ///
     /// Errors: `Differs`; `Exhausted` without room for the first to be moved.
     pub fn requeue(&self, from: Key, to: Key, wake: u32, moved: u32, compare: impl Fn() -> bool) -> Result<u32> {

@@ -15,7 +15,8 @@
 //!        | version at begin |      slot+1      |     of one entry
 //!        +------------------+------------------+
 //! ```
-//! `moved` is the entry that the last requeue moved, and `slot` where to. Every change of the word counts up the version.
+//! `moved` is the entry that the last requeue moved, and `slot` where to. Every change of the word counts up the
+//! version.
 //!
 //! # Transitions
 //! | from | to | by | meaning |
@@ -31,14 +32,15 @@
 //! | dead | Idle | whoever needs a seat | |
 //!
 //! # Invariants
-//! * I-waiter-1: entry `e` of a waiting thread is queued at exactly one slot: at `slot` if `moved` is `e`, otherwise where its
-//!   place says. A slot that names the entry but is not this one is a remainder and counts for nothing.
+//! * I-waiter-1: entry `e` of a waiting thread is queued at exactly one slot: at `slot` if `moved` is `e`, otherwise
+//!   where its place says. A slot that names the entry but is not this one is a remainder and counts for nothing.
 //! * I-waiter-2: within one version, `moved` may be folded into its place, once; nothing else about the wait changes.
 //!
 //! # Order
-//! * O-arrive: a thread puts its entries into their lines, then reads the words (a fence between). A waker changes the word,
-//!   then reads the line (a fence between). So either the waker meets the entry, or the thread sees the change. Meeting it
-//!   while it still arrives, the waker makes the thread compare again: its reading may be older than the change.
+//! * O-arrive: a thread puts its entries into their lines, then reads the words (a fence between). A waker changes the
+//!   word, then reads the line (a fence between). So either the waker meets the entry, or the thread sees the change.
+//!   Meeting it while it still arrives, the waker makes the thread compare again: its reading may be older than the
+//!   change.
 
 use ntux_platform::atomic::Pair;
 
