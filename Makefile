@@ -30,7 +30,7 @@ OTHER_TARGETS := aarch64-unknown-linux-gnu aarch64-apple-darwin
 -include crates/capi/install.mk
 
 .PHONY: help tools futexes build demos run planted measurable doctor bench test test-crash test-histories test-kernel \
-	test-orders test-watch test-aarch64 test-miri fuzz-scribble fuzz-scribble-asan format lint unit cross install clean
+	test-orders test-watch test-aarch64 test-miri test-tsan fuzz-scribble fuzz-scribble-asan format lint unit cross install clean
 
 help:                   ## This list
 	@sed -n 's/^\([a-z-]*\):[^#]*## \(.*\)/  make \1 \2/p' $(firstword $(MAKEFILE_LIST)) | \
@@ -118,6 +118,9 @@ test-orders: tools      ## Weaken one memory order, drop one re-check after the 
 
 test-aarch64: tools     ## The conformance list as aarch64 programs under QEMU's user mode; some minutes
 	@CARGO=$(CARGO) .ci/aarch64 $(OUT)/aarch64
+
+test-tsan: tools        ## What objects guard, under ThreadSanitizer; needs a nightly compiler
+	@CARGO=$(CARGO) .ci/tsan
 
 test-miri: tools        ## What Miri can run: the specification and the packing of words; needs a nightly compiler
 	@CARGO=$(CARGO) .ci/miri
