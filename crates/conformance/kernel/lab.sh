@@ -1,13 +1,13 @@
-# The laboratory: a current Debian kernel with the driver, an emulator, and how to run programs in it. To be sourced.
+# The laboratory: a Debian kernel, an emulator, and how to run programs in it. To be sourced.
 #
 # For Debian and its kin: kernel and emulator are fetched with apt from the mirror that the machine uses; nothing is
-# installed. Uses $lab, the directory that keeps everything; a second run fetches nothing.
+# installed. Uses $lab, the directory that keeps everything (a second run fetches nothing), and $suite, whose kernel it is.
 
-suite=${KERNEL_SUITE:-sid} # the kernel of a stable suite may be older than the driver (6.14)
 target=x86_64-unknown-linux-gnu
+emulator=$lab/emulator
 
 fail() {
-    echo "test-kernel: $*" >&2
+    echo "$(basename "$0"): $*" >&2
     exit 2
 }
 
@@ -33,7 +33,7 @@ quietly() {
 }
 
 fetch_kernel() {
-    local mirror apt image
+    local mirror apt image package packages
     echo "fetching the kernel of Debian $suite"
     mirror=$(apt-get indextargets --format '$(REPO_URI)' | grep '/debian/$' | head -n 1)
     [ -n "$mirror" ] || fail "apt knows no Debian mirror (apt-get indextargets)"
@@ -46,56 +46,67 @@ fetch_kernel() {
     quietly "the package list of Debian $suite" apt-get "${apt[@]}" --quiet=2 --error-on=any update
     image=$(apt-cache "${apt[@]}" depends linux-image-amd64 | sed -n 's/.*Depends: linux-image-//p')
     [ -n "$image" ] || fail "Debian $suite has no linux-image-amd64"
+    # Later suites have a package for the kernel itself and one for the modules.
+    packages=("linux-binary-$image" "linux-modules-$image")
+    [ -n "$(apt-cache "${apt[@]}" pkgnames "${packages[0]}")" ] || packages=("linux-image-$image")
     cd "$lab"
-    quietly "the kernel" apt-get "${apt[@]}" --quiet=2 download "linux-binary-$image" "linux-modules-$image"
+    quietly "the kernel" apt-get "${apt[@]}" --quiet=2 download "${packages[@]}"
     cd "$OLDPWD"
     rm -rf "$lab/kernel.part"
-    dpkg --extract "$lab"/linux-binary-*.deb "$lab/kernel.part"
-    dpkg --fsys-tarfile "$lab"/linux-modules-*.deb | tar -xC "$lab/kernel.part" --wildcards '*/ntsync.ko.xz'
+    mkdir "$lab/kernel.part"
+    for package in "$lab"/linux-*.deb; do
+        # Older ones have no driver.
+        dpkg --fsys-tarfile "$package" |
+            tar -xC "$lab/kernel.part" --wildcards './boot/vmlinuz*' '*/ntsync.ko.xz' 2> "$lab/fetch.log" || true
+    done
     rm "$lab"/linux-*.deb
+    [ -n "$(find "$lab/kernel.part" -name 'vmlinuz*')" ] || fail "there is no kernel in ${packages[*]}"
     mv "$lab/kernel.part" "$lab/kernel"
 }
 
 fetch_emulator() {
     local archives=$lab/archives package
     echo "fetching QEMU and busybox"
-    rm -rf "$archives" "$lab/emulator.part"
+    rm -rf "$archives" "$emulator.part"
     mkdir -p "$archives/partial"
     # Apt fetches only what is not installed; what is installed is used from where it is. Nothing is changed, so nothing
     # need be locked, and anybody may do it.
     quietly "QEMU and busybox" apt-get --quiet=2 -o Debug::NoLocking=1 -o APT::Sandbox::User=root install --yes --no-install-recommends --download-only \
         -o Dir::Cache::archives="$archives" qemu-system-x86 busybox-static
     for package in "$archives"/*.deb; do
-        [ -e "$package" ] && dpkg --extract "$package" "$lab/emulator.part"
+        [ -e "$package" ] && dpkg --extract "$package" "$emulator.part"
     done
     rm -r "$archives"
-    mkdir -p "$lab/emulator.part"
-    mv "$lab/emulator.part" "$lab/emulator"
+    mkdir -p "$emulator.part"
+    mv "$emulator.part" "$emulator"
 }
 
 # The path of a program or a directory: the fetched one, or the installed one.
 of_emulator() {
     local found
-    for found in "$lab/emulator/$1" "/$1"; do
+    for found in "$emulator/$1" "/$1"; do
         [ -e "$found" ] && echo "$found" && return
     done
-    fail "there is no $1, neither in $lab/emulator nor installed"
+    fail "there is no $1, neither in $emulator nor installed"
 }
 
 # The machine's disk: busybox, the module, and what the caller puts into it. It runs the script /run and switches off.
 make_root() {
+    local module
     root=$lab/root
     rm -rf "$root"
     mkdir -p "$root"/{bin,dev,proc,tmp}
     cp "$(of_emulator bin/busybox)" "$root/bin/"
-    find "$lab/kernel" -name ntsync.ko.xz -exec xz --decompress --stdout {} \; > "$root/ntsync.ko"
+    find "$lab/kernel" -name ntsync.ko.xz | while read -r module; do
+        xz --decompress --stdout "$module" > "$root/ntsync.ko"
+    done
     cat > "$root/init" <<'INIT'
 #!/bin/busybox sh
 busybox mount -t proc proc /proc
 busybox mount -t devtmpfs dev /dev
 busybox mount -t tmpfs tmp /tmp
 busybox stty -F /dev/ttyS1 raw
-busybox insmod /ntsync.ko
+[ ! -e /ntsync.ko ] || busybox insmod /ntsync.ko
 echo # the console starts with what the firmware said
 echo "kernel $(busybox uname -r)"
 # What is to be kept as it is goes through the second line.
@@ -125,10 +136,10 @@ boot_once() {
     shift
     (cd "$root" && find . | bin/busybox cpio -o -H newc) 2> "$lab/cpio.log" | gzip -1 > "$lab/image.gz"
     kernel=$(find "$lab/kernel" -name 'vmlinuz*' | head -n 1)
-    libraries=$(find "$lab/emulator" -name '*.so*' -printf '%h\n' | sort -u | paste -sd :)
+    libraries=$(find "$emulator" -name '*.so*' -printf '%h\n' | sort -u | paste -sd :)
     LD_LIBRARY_PATH=$libraries timeout 3600 "$(of_emulator usr/bin/qemu-system-x86_64)" \
         -L "$(of_emulator usr/share/qemu)" -L "$(of_emulator usr/share/seabios)" \
-        -M pc -cpu max -m 512 -nodefaults -nographic -serial stdio -serial "file:$lab/$name.kept.gz" -no-reboot \
+        -M pc -cpu max -m "${memory:-512}" -nodefaults -nographic -serial stdio -serial "file:$lab/$name.kept.gz" -no-reboot \
         -kernel "$kernel" -initrd "$lab/image.gz" -append 'console=ttyS0 quiet panic=-1 rdinit=/init' "$@" |
         sed -u 's/\r$//' | tee "$lab/$name.console"
     gzip --decompress --stdout "$lab/$name.kept.gz" > "$lab/$name.kept" 2> /dev/null || true # nothing may be kept
