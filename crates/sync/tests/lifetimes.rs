@@ -4,7 +4,7 @@
 use std::os::fd::{AsFd, AsRawFd, FromRawFd, OwnedFd};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use ntux_sync::{Arena, Capacity, Deadline, Error, Kind, Object};
+use ntux_sync::{Arena, Capacity, Deadline, Error, Kind, Object, Waiter};
 
 const OWNER: u32 = 1;
 
@@ -12,11 +12,23 @@ fn small(objects: u32, waiters: u32) -> Arena {
     Arena::create(Capacity { objects, waiters }).unwrap()
 }
 
-fn sleep_a_little() -> Deadline {
-    let mut now = libc::timespec { tv_sec: 0, tv_nsec: 0 };
-    // SAFETY: a valid place for the answer.
-    unsafe { libc::clock_gettime(libc::CLOCK_MONOTONIC, &mut now) };
-    Deadline::Monotonic(now.tv_sec as u64 * 1_000_000_000 + now.tv_nsec as u64 + 1_000_000)
+/// Waits in vain, until it has slept: so this thread has a place from here on.
+fn sleep_a_little(arena: &Arena, waiter: &Waiter, event: Object) {
+    let before = waiter.sleeps();
+    while waiter.sleeps() == before {
+        let mut now = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+        // SAFETY: a valid place for the answer.
+        unsafe { libc::clock_gettime(libc::CLOCK_MONOTONIC, &mut now) };
+        let soon = Deadline::Monotonic(now.tv_sec as u64 * 1_000_000_000 + now.tv_nsec as u64 + 1_000_000);
+        assert_eq!(arena.wait_any(waiter, &[event], None, OWNER, soon), Err(Error::TimedOut));
+    }
+}
+
+/// A thread that has been joined is still on its way out; returns when the system has forgotten it.
+fn until_gone(thread: i32) {
+    while std::path::Path::new(&format!("/proc/self/task/{thread}")).exists() {
+        std::thread::yield_now();
+    }
 }
 
 /// A child of `fork` holds copies of all descriptors until it ends. So a test that forks and one that counts on having the
@@ -83,18 +95,20 @@ fn numbers_that_were_never_objects_are_refused() {
 
 #[test]
 fn the_slot_of_a_dead_thread_is_found_again() {
-    let arena = small(2, 2);
+    let arena = small(2, 1);
     let main = arena.waiter();
     let event = arena.event_create(&main, false, false).unwrap();
     for _ in 0..20 {
-        std::thread::scope(|scope| {
-            scope.spawn(|| {
-                let waiter = arena.waiter();
-                let result = arena.wait_any(&waiter, &[event], None, OWNER, sleep_a_little());
-                assert_eq!(result, Err(Error::TimedOut));
+        let thread = std::thread::scope(|scope| {
+            let sleeper = scope.spawn(|| {
                 // Not given back.
+                sleep_a_little(&arena, &arena.waiter(), event);
+                // SAFETY: a call without arguments.
+                unsafe { libc::gettid() }
             });
+            sleeper.join().unwrap()
         });
+        until_gone(thread);
     }
 }
 
@@ -103,7 +117,7 @@ fn too_many_waiting_threads_are_an_error_and_change_nothing() {
     let arena = small(2, 1);
     let main = arena.waiter();
     let event = arena.event_create(&main, false, false).unwrap();
-    assert_eq!(arena.wait_any(&main, &[event], None, OWNER, sleep_a_little()), Err(Error::TimedOut));
+    sleep_a_little(&arena, &main, event);
     std::thread::scope(|scope| {
         scope.spawn(|| {
             let waiter = arena.waiter();
@@ -144,7 +158,7 @@ fn a_child_takes_a_place_of_its_own() {
     let waiter = arena.waiter();
     let event = arena.event_create(&waiter, false, false).unwrap();
     let reply = arena.event_create(&waiter, false, false).unwrap();
-    assert_eq!(arena.wait_any(&waiter, &[event], None, OWNER, sleep_a_little()), Err(Error::TimedOut));
+    sleep_a_little(&arena, &waiter, event);
     // SAFETY: as in `in_child`; the parent goes on meanwhile.
     let child = unsafe { libc::fork() };
     if child == 0 {
