@@ -30,7 +30,7 @@ OTHER_TARGETS := aarch64-unknown-linux-gnu aarch64-apple-darwin
 -include crates/capi/install.mk
 
 .PHONY: help tools futexes build demos run planted measurable doctor bench test test-crash test-histories test-kernel \
-	test-orders test-watch test-aarch64 test-miri test-tsan fuzz-scribble fuzz-scribble-asan format lint unit cross install clean
+	test-old-kernels test-orders test-watch test-aarch64 test-miri test-tsan fuzz-scribble fuzz-scribble-asan format lint unit cross install clean
 
 help:                   ## This list
 	@sed -n 's/^\([a-z-]*\):[^#]*## \(.*\)/  make \1 \2/p' $(firstword $(MAKEFILE_LIST)) | \
@@ -101,6 +101,9 @@ test-crash: tools       ## Kill and stop processes at every instruction of every
 # The seed and how many programs: SEED, SINGLE, TOGETHER in the environment, see the script.
 test-kernel: tools      ## Compare with the kernel's driver, booted in QEMU from Debian packages; some minutes
 	@CARGO=$(CARGO) crates/conformance/kernel/test $(OUT)/kernel
+
+test-old-kernels: tools ## The tests on Linux 5.10, 6.1 and 6.12, booted in QEMU from Debian packages
+	@CARGO=$(CARGO) .ci/old-kernels $(OUT)/kernels
 
 # Each of the three modes takes SECONDS, twice the first: with what ships, and with scribbles inside the operations.
 fuzz-scribble: tools    ## Write rubbish into shared memory that others use; SECONDS=60, SEED=1
