@@ -11,10 +11,10 @@
 
 #[cfg(target_os = "linux")]
 mod asleep;
+#[cfg(target_os = "linux")]
+mod child;
 #[cfg(all(target_os = "linux", target_arch = "x86_64"))]
 mod crash;
-#[cfg(target_os = "linux")]
-mod orphan;
 #[cfg(all(target_os = "linux", target_arch = "x86_64"))]
 mod rivals;
 #[cfg(target_os = "linux")]

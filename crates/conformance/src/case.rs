@@ -23,6 +23,8 @@ pub enum Body {
     Processes(fn(&dyn Face)),
     /// Makes a time namespace: runs where several processes share the objects and the system permits it.
     TimeNamespace(fn(&dyn Face)),
+    /// Sets the wall clock of the whole machine: runs where that was asked for.
+    WallClock(fn(&dyn Face)),
     /// Is about descriptors, ioctl numbers, user pointers or signals: runs on a device.
     Device(fn()),
 }
@@ -36,6 +38,8 @@ pub enum Kind {
     Processes,
     /// See [`Body::TimeNamespace`].
     TimeNamespace,
+    /// See [`Body::WallClock`].
+    WallClock,
     /// See [`Body::Device`].
     Device,
 }
@@ -47,6 +51,7 @@ impl Case {
             Body::Everywhere(_) => Kind::Everywhere,
             Body::Processes(_) => Kind::Processes,
             Body::TimeNamespace(_) => Kind::TimeNamespace,
+            Body::WallClock(_) => Kind::WallClock,
             Body::Device(_) => Kind::Device,
         }
     }

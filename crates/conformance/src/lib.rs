@@ -20,6 +20,7 @@ pub mod blocked;
 pub mod case;
 mod cases;
 mod check;
+pub mod clock;
 pub mod command;
 pub mod count;
 pub mod device;

@@ -6,6 +6,7 @@ use std::process::{Command, ExitCode, Output};
 use libtest_mimic::{Arguments, Failed, Trial};
 
 use crate::case::{self, Body, Case, Kind};
+use crate::clock;
 use crate::face::Face;
 use crate::process;
 
@@ -32,6 +33,9 @@ impl Instantiation {
             left_out.push((Kind::TimeNamespace, "needs several processes".to_string()));
         } else if let Some(reason) = process::reason_against_shifting_clocks() {
             left_out.push((Kind::TimeNamespace, reason));
+        }
+        if let Some(reason) = clock::reason_against_setting() {
+            left_out.push((Kind::WallClock, reason.to_string()));
         }
         left_out
     }
@@ -107,7 +111,9 @@ fn run_here(face: &Instantiation, name: &str, watchdog_seconds: u32) {
     unsafe { libc::alarm(watchdog_seconds) };
     let case = case::all().find(|case| case.name == name).expect("the name of a case");
     match case.body {
-        Body::Everywhere(body) | Body::Processes(body) | Body::TimeNamespace(body) => body(&*(face.open)()),
+        Body::Everywhere(body) | Body::Processes(body) | Body::TimeNamespace(body) | Body::WallClock(body) => {
+            body(&*(face.open)());
+        }
         Body::Device(body) => body(),
     }
 }

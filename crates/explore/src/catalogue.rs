@@ -410,12 +410,15 @@ fn shared_owners() -> Vec<Program> {
 
 /// Loads between whose halves others step (L1).
 fn torn() -> Vec<Program> {
-    let (no, yes) = (auto(false), auto(true));
+    let (no, yes, free) = (auto(false), auto(true), mutex(0, 0));
     let programs = vec![
         Program::new("l1-set", &[no.clone()], &[&[any(&[0])], &[set(0), reset(0)]]),
         Program::new("l1-sem", &[sem(0)], &[&[any(&[0]), timed(&[0])], &[rel(0, 1), rel(0, 1)]]),
         Program::new("l1-mutex", &[mutex(0, 0)], &[&[any(&[0]), unlock(0, 1)], &[any(&[0]).by(2), unlock(0, 2)]]),
         Program::new("l1-carry", &[mutex(1, 31)], &[&[any(&[0]), unlock(0, 1)], &[any(&[0]), unlock(0, 1)]]),
+        Program::new("l1-query", &[free.clone()], &[&[any(&[0]), unlock(0, 1)], &[read(0, &free)]]),
+        Program::new("l1-killed", &[mutex(1, 1)], &[&[kill(0, 1)], &[read(0, &free), any(&[0]).by(2).polled()]]),
+        Program::new("l1-unlock", &[free], &[&[any(&[0]), unlock(0, 1)], &[unlock(0, 1)]]),
         Program::new("l1-pair", &[no.clone(), yes.clone()], &[&[timed(&[0, 1])], &[set(0), poll(&[1])]]),
         Program::new("l1-probe", &[no.clone(), yes.clone()], &[&[poll(&[0, 1])], &[set(0), query(1)]]),
         Program::new("l1-all", &[no, yes], &[&[all(&[0, 1]).timed()], &[set(0), poll(&[1])]]),

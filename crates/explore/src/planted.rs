@@ -2,7 +2,8 @@
 
 use std::time::Duration;
 
-use ntux_sync::planted::{Bug, set};
+use ntux_platform::explore::plant_hasty_loads;
+use ntux_sync::planted::{self, Bug};
 
 use crate::catalogue;
 use crate::program::Program;
@@ -14,11 +15,20 @@ pub struct Planted {
     /// Its name on the command line.
     pub name: &'static str,
     /// The rule that is broken.
-    pub bug: Bug,
+    pub broken: Broken,
     /// The program that notices, and how.
     pub found: Found,
     /// The seed of a program that notices, or soon one that does, among random histories; none: they have not noticed.
     pub histories: Option<u64>,
+}
+
+/// Whose rule a bug breaks.
+#[derive(Clone, Copy, Debug)]
+pub enum Broken {
+    /// The core's.
+    Core(Bug),
+    /// Below it: a load of 128 bits looks at its low half again.
+    Load,
 }
 
 /// How a planted bug is found.
@@ -33,7 +43,15 @@ pub enum Found {
 }
 
 const fn planted(name: &'static str, bug: Bug, found: Found) -> Planted {
-    Planted { name, bug, found, histories: None }
+    Planted { name, broken: Broken::Core(bug), found, histories: None }
+}
+
+fn set(broken: Option<Broken>) {
+    planted::set(match broken {
+        Some(Broken::Core(bug)) => Some(bug),
+        Some(Broken::Load) | None => None,
+    });
+    plant_hasty_loads(matches!(broken, Some(Broken::Load)));
 }
 
 impl Planted {
@@ -46,7 +64,7 @@ impl Planted {
         let find = |name| catalogue::find(name).expect("every bug names a program of the catalogue");
         let bounds =
             |preemptions, executions| Bounds { preemptions, frozen: 1, executions, time: Duration::from_secs(120) };
-        set(Some(self.bug));
+        set(Some(self.broken));
         let found = match self.found {
             Found::Exhaustively(name, preemptions) => {
                 let program = find(name);
@@ -82,6 +100,12 @@ pub const PLANTED: &[Planted] = &[
     planted("wanotall", Bug::WaitAllUnseen, Found::Exhaustively("w-sets", 2)).by_histories(2),
     planted("nowill", Bug::NoWill, Found::Exhaustively("d-wait", 1)).by_histories(877),
     planted("heirblind", Bug::HeirBlind, Found::Exhaustively("h-all", 1)),
+    Planted {
+        name: "hastyload",
+        broken: Broken::Load,
+        found: Found::Exhaustively("l1-unlock", 2),
+        histories: Some(63),
+    },
     planted(
         "noattempt",
         Bug::NoAttempt,
@@ -105,7 +129,7 @@ pub fn plant(name: Option<&str>) -> Result<(), String> {
     let find = |name: &str| PLANTED.iter().find(|planted| planted.name == name);
     match name {
         None => set(None),
-        Some(name) => set(Some(find(name).ok_or(format!("no bug is called {name}"))?.bug)),
+        Some(name) => set(Some(find(name).ok_or(format!("no bug is called {name}"))?.broken)),
     }
     Ok(())
 }

@@ -223,6 +223,8 @@ impl Word128 {
             let high = load!(self.high, High);
             step!(Half, self);
             let again = load!(self.low, LowAgain);
+            #[cfg(feature = "explore")]
+            let again = if explore::is_load_hasty() { low } else { again };
             if low == again {
                 return Pair { low, high };
             }

@@ -141,6 +141,17 @@ pub trait Kernel {
 
 thread_local! {
     static SCHEDULER: Cell<Option<&'static dyn Scheduler>> = const { Cell::new(None) };
+    static HASTY: Cell<bool> = const { Cell::new(false) };
+}
+
+/// Plants a bug in what this thread does from now on, or takes it out: a load of 128 bits believes its halves without a
+/// second look.
+pub fn plant_hasty_loads(planted: bool) {
+    HASTY.with(|cell| cell.set(planted));
+}
+
+pub(crate) fn is_load_hasty() -> bool {
+    HASTY.with(Cell::get)
 }
 
 /// Installs `scheduler` for the calling thread, or removes it.

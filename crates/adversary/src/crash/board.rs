@@ -11,6 +11,7 @@ use ntux_sync::Object;
 use ntux_sync::spec::Outcome;
 
 use super::operation::Operation;
+use crate::child::shared;
 
 /// Objects that a scenario can name.
 pub const OBJECTS: usize = 16;
@@ -48,22 +49,16 @@ unsafe impl Sync for Mailbox {}
 impl Board {
     /// Maps a fresh one, for this process and those that it forks. Never unmapped.
     pub fn map() -> io::Result<&'static Board> {
-        let access = libc::PROT_READ | libc::PROT_WRITE;
-        let kind = libc::MAP_SHARED | libc::MAP_ANONYMOUS;
-        // SAFETY: a fresh mapping of the right size at an address of the kernel's choice, page-aligned, never unmapped.
-        // Zero is a valid word, and `None` is written into the cells before anybody reads them.
-        unsafe {
-            let page = libc::mmap(std::ptr::null_mut(), size_of::<Board>(), access, kind, -1, 0);
-            if page == libc::MAP_FAILED {
-                return Err(io::Error::last_os_error());
-            }
-            let board = page.cast::<Board>();
-            for mailbox in &(*board).mailboxes {
+        // SAFETY: words, for which zero is a value, and cells that nobody looks into before `None` is written there.
+        let board: &'static Board = unsafe { shared()? };
+        for mailbox in &board.mailboxes {
+            // SAFETY: nobody else knows the board yet.
+            unsafe {
                 mailbox.operation.get().write(None);
                 mailbox.outcome.get().write(None);
             }
-            Ok(&*board)
         }
+        Ok(board)
     }
 
     /// The object that a scenario calls `number`.

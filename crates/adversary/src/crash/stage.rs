@@ -10,6 +10,7 @@ use ntux_sync::{Arena, Capacity, New};
 use super::board::Board;
 use super::operation::{Operation, Performer};
 use super::scenario::Scenario;
+use crate::child::Child;
 
 /// Survivors: two that work, and six that wait. They live in two processes.
 pub const WORKERS: [usize; 2] = [0, 1];
@@ -31,7 +32,7 @@ pub struct Stage {
     pub patience: Duration,
     bytes: Bytes,
     empty: Vec<u8>,
-    _survivors: Vec<Survivor>,
+    _survivors: Vec<Child>,
 }
 
 impl Stage {
@@ -41,7 +42,7 @@ impl Stage {
         let arena = Arena::create(CAPACITY).map_err(io::Error::other)?;
         let fd = arena.fd().expect("an arena that was created keeps its descriptor");
         let bytes = Bytes::map(fd)?;
-        let survivors = (0..2).map(|process| Survivor::fork(board, fd, process)).collect::<io::Result<_>>()?;
+        let survivors = (0..2).map(|process| survivor(board, fd, process)).collect::<io::Result<_>>()?;
         for actor in 0..ACTORS {
             board.mailbox(actor).order(Operation::Enroll);
             let enrolled = board.mailbox(actor).wait(patience).is_some_and(|outcome| outcome.is_ok());
@@ -154,47 +155,16 @@ impl Drop for Bytes {
     }
 }
 
-/// A process with half of the actors. It attaches the arena by its descriptor.
-struct Survivor {
-    pid: libc::pid_t,
-}
-
-impl Survivor {
-    fn fork(board: &'static Board, fd: BorrowedFd<'_>, process: usize) -> io::Result<Survivor> {
-        let parent = std::process::id();
-        // SAFETY: this process has one thread, so nothing that the child uses is held by a thread that it lacks.
-        let pid = unsafe { libc::fork() };
-        if pid < 0 {
-            return Err(io::Error::last_os_error());
-        }
-        if pid == 0 {
-            crate::orphan::die_with(parent);
-            serve(board, fd.as_fd(), process);
-        }
-        let survivor = Survivor { pid };
-        for actor in (process..ACTORS).step_by(2) {
-            while board.mailbox(actor).thread() == 0 {
-                assert!(survivor.is_alive(), "a survivor died before it began");
-                std::thread::sleep(Duration::from_micros(100));
-            }
-        }
-        Ok(survivor)
-    }
-
-    fn is_alive(&self) -> bool {
-        // SAFETY: a null status is allowed; the child is ours.
-        unsafe { libc::waitpid(self.pid, std::ptr::null_mut(), libc::WNOHANG) == 0 }
-    }
-}
-
-impl Drop for Survivor {
-    fn drop(&mut self) {
-        // SAFETY: the child is not reaped before, so the number is its own.
-        unsafe {
-            libc::kill(self.pid, libc::SIGKILL);
-            libc::waitpid(self.pid, std::ptr::null_mut(), 0);
+/// Forks a process with half of the actors. It attaches the arena by its descriptor.
+fn survivor(board: &'static Board, fd: BorrowedFd<'_>, process: usize) -> io::Result<Child> {
+    let mut survivor = Child::fork(|| serve(board, fd.as_fd(), process))?;
+    for actor in (process..ACTORS).step_by(2) {
+        while board.mailbox(actor).thread() == 0 {
+            assert!(survivor.status().is_none(), "a survivor died before it began");
+            std::thread::sleep(Duration::from_micros(100));
         }
     }
+    Ok(survivor)
 }
 
 fn serve(board: &'static Board, fd: BorrowedFd<'_>, process: usize) -> ! {
@@ -217,18 +187,8 @@ fn serve(board: &'static Board, fd: BorrowedFd<'_>, process: usize) -> ! {
 
 /// Runs `body` in a process that ends without any clean-up; returns when it is gone.
 fn in_child(body: impl FnOnce()) -> io::Result<()> {
-    // SAFETY: this process has one thread, so nothing that the child uses is held by a thread that it lacks; the child
-    // ends without running what the parent registered for its own exit; a valid place for the status.
-    unsafe {
-        let child = libc::fork();
-        if child == 0 {
-            let done = std::panic::catch_unwind(std::panic::AssertUnwindSafe(body)).is_ok();
-            libc::_exit(i32::from(!done));
-        }
-        let mut status = 0;
-        if child < 0 || libc::waitpid(child, &mut status, 0) != child {
-            return Err(io::Error::last_os_error());
-        }
-        if status == 0 { Ok(()) } else { Err(io::Error::other("a process that was to die early failed")) }
+    match Child::fork(body)?.wait()? {
+        0 => Ok(()),
+        _ => Err(io::Error::other("a process that was to die early failed")),
     }
 }

@@ -9,7 +9,8 @@ use ntux_platform::atomic::Word32;
 use ntux_platform::clock::Deadline;
 use ntux_platform::futex;
 
-use super::{Design, trial};
+use super::Design;
+use crate::child::shared;
 
 pub const NAME: &str = "waiters under a robust lock";
 
@@ -27,7 +28,8 @@ unsafe impl Sync for Region {}
 struct Locked(&'static Region);
 
 pub fn open() -> io::Result<Box<dyn Design>> {
-    let region: &'static Region = trial::shared()?;
+    // SAFETY: zeros are a value of integers, and of a lock that is not initialized yet.
+    let region: &'static Region = unsafe { shared()? };
     // SAFETY: nobody else knows the region yet; the attributes live during the calls.
     unsafe {
         let mut attributes = MaybeUninit::uninit();

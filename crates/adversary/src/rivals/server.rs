@@ -3,7 +3,8 @@
 use std::io::{self, Read, Write};
 use std::os::unix::net::UnixStream;
 
-use super::{Design, trial};
+use super::Design;
+use crate::child::{Child, shared};
 
 pub const NAME: &str = "a server";
 
@@ -16,7 +17,7 @@ const TAKE: u8 = b'0';
 const CLIENTS: usize = 8;
 
 struct Client {
-    server: Option<trial::Child>,
+    server: Option<Child>,
     connections: Vec<UnixStream>,
     /// How many connections were handed out, in memory that the processes share.
     used: &'static ntux_platform::atomic::Word32,
@@ -28,7 +29,7 @@ pub fn open() -> io::Result<Box<dyn Design>> {
 }
 
 /// As [`open`], with the server's process number.
-pub fn open_with_id() -> io::Result<(Box<dyn Design>, libc::pid_t)> {
+pub fn open_with_id() -> io::Result<(Box<dyn Design>, u32)> {
     let mut connections = Vec::new();
     let mut ends = Vec::new();
     for _ in 0..CLIENTS {
@@ -36,9 +37,11 @@ pub fn open_with_id() -> io::Result<(Box<dyn Design>, libc::pid_t)> {
         connections.push(ours);
         ends.push(theirs);
     }
-    let server = trial::Child::fork(|| serve(ends))?;
+    let server = Child::fork(|| serve(ends))?;
     let id = server.id();
-    Ok((Box::new(Client { server: Some(server), connections, used: trial::shared()?, mine: 0 }), id))
+    // SAFETY: zero is a value of an atomic integer.
+    let used = unsafe { shared()? };
+    Ok((Box::new(Client { server: Some(server), connections, used, mine: 0 }), id))
 }
 
 /// The event, the semaphores, and who waits for the event.

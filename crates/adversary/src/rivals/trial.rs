@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 use ntux_platform::atomic::Word32;
 
 use super::{Design, Open};
+use crate::child::{Child, shared};
 use crate::crash::tracee::{Event, Tracee, stop_here};
 
 /// How long a wake may take: a thousand times what it takes.
@@ -76,68 +77,9 @@ const SAYS_NO: u32 = 2;
 
 impl Board {
     fn new() -> io::Result<Board> {
-        let words: &'static [Word32; 2] = shared()?;
+        // SAFETY: zeros are a value of atomic integers.
+        let words: &'static [Word32; 2] = unsafe { shared()? };
         Ok(Board { woken: &words[0], answer: &words[1] })
-    }
-}
-
-/// Zeroed memory that forked children share with this process, for as long as any of them lives.
-///
-/// `T` is made of atomic integers.
-pub fn shared<T>() -> io::Result<&'static T> {
-    const PAGE: usize = 4096;
-    assert!(size_of::<T>() <= PAGE);
-    let (access, kind) = (libc::PROT_READ | libc::PROT_WRITE, libc::MAP_SHARED | libc::MAP_ANONYMOUS);
-    // SAFETY: a fresh mapping at an address of the kernel's choice, never unmapped, large enough and page-aligned; zeros
-    // are a value of atomic integers.
-    unsafe {
-        let page = libc::mmap(std::ptr::null_mut(), PAGE, access, kind, -1, 0);
-        if page == libc::MAP_FAILED { Err(io::Error::last_os_error()) } else { Ok(&*page.cast::<T>()) }
-    }
-}
-
-/// A forked child that nobody traces. Killed on drop.
-pub struct Child(libc::pid_t);
-
-impl Child {
-    pub fn fork(body: impl FnOnce()) -> io::Result<Child> {
-        // SAFETY: this process has one thread, so nothing that the child uses is held by a thread that it lacks.
-        match unsafe { libc::fork() } {
-            0 => {
-                // SAFETY: attributes of this process only.
-                unsafe { libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL) };
-                body();
-                // SAFETY: ends the child without running what the parent registered for its own exit.
-                unsafe { libc::_exit(0) }
-            }
-            pid if pid > 0 => Ok(Child(pid)),
-            _ => Err(io::Error::last_os_error()),
-        }
-    }
-
-    /// Its process number.
-    pub fn id(&self) -> libc::pid_t {
-        self.0
-    }
-
-    fn signal(&self, signal: i32) {
-        // SAFETY: the child is not reaped, so the number is its own.
-        unsafe { libc::kill(self.0, signal) };
-    }
-
-    /// Whether it sleeps.
-    fn is_asleep(&self) -> bool {
-        let stat = std::fs::read_to_string(format!("/proc/{}/stat", self.0)).unwrap_or_default();
-        stat.rsplit(')').next().is_some_and(|rest| rest.trim_start().starts_with('S'))
-    }
-}
-
-impl Drop for Child {
-    fn drop(&mut self) {
-        self.signal(libc::SIGKILL);
-        let mut status = 0;
-        // SAFETY: a valid place for the status; the child is ours and not reaped.
-        unsafe { libc::waitpid(self.0, &mut status, 0) };
     }
 }
 
@@ -263,16 +205,13 @@ pub fn atomicity(open: Open, fate: Fate, manner: Manner) -> io::Result<AtomicTal
 }
 
 /// Stops and kills what serves the others, and says what a process sees that sets an event then.
-pub fn without_server(
-    open: impl Fn() -> io::Result<(Box<dyn Design>, libc::pid_t)>,
-    manner: Manner,
-) -> io::Result<String> {
+pub fn without_server(open: impl Fn() -> io::Result<(Box<dyn Design>, u32)>, manner: Manner) -> io::Result<String> {
     let mut lines = Vec::new();
     for (signal, text) in [(libc::SIGSTOP, "stopped"), (libc::SIGKILL, "killed")] {
         let (mut design, server) = open()?;
         let board = Board::new()?;
         // SAFETY: the server is a child of ours and not reaped.
-        unsafe { libc::kill(server, signal) };
+        unsafe { libc::kill(server as libc::pid_t, signal) };
         let answer = ask(&mut *design, &board, manner.patience, |design| {
             design.set();
             design.is_signaled()

@@ -19,7 +19,8 @@ use super::file::ArenaFile;
 use super::operation::Outcome;
 use super::planted::{self, Bug};
 use super::storm;
-use super::watch::{Child, Failure, Limits, Offence, failure, watch};
+use super::watch::{Failure, Limits, Offence, failure, watch};
+use crate::child::Child;
 
 /// Threads of the program.
 const THREADS: usize = 2;

@@ -36,8 +36,9 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
+use crate::child::Child;
 use board::Board;
-use watch::{Child, Failure, Limits, watch};
+use watch::{Failure, Limits, watch};
 
 /// What to do.
 #[derive(clap::Args)]

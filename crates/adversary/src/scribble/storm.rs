@@ -15,7 +15,8 @@ use super::filter;
 use super::operation::Operation;
 use super::planted::{self, Bug};
 use super::rubbish::Scribbler;
-use super::watch::{Child, Failure, Limits, watch};
+use super::watch::{Failure, Limits, watch};
+use crate::child::Child;
 
 /// Larger files are not copied whole.
 const PICTURE_MOST: usize = 1 << 22;

@@ -1,12 +1,12 @@
 //! The watchdog: victims that crash, that work without end, or that sleep beyond their deadline.
 
-use std::io;
 use std::time::Duration;
 
 use ntux_platform::clock;
 
 use super::board::{Board, LANES, Lane};
 use super::operation::NAMES;
+use crate::child::Child;
 
 /// What no operation may exceed. Generous: the machine may be busy with other things.
 #[derive(Clone, Copy, Debug)]
@@ -53,62 +53,10 @@ impl std::fmt::Display for Failure {
     }
 }
 
-/// A process of ours. Killed when dropped.
-pub struct Child {
-    pid: i32,
-    status: Option<i32>,
-}
-
-impl Child {
-    /// Forks. This process must have one thread.
-    pub fn fork(body: impl FnOnce()) -> io::Result<Child> {
-        // SAFETY: this process has one thread, so nothing that the child uses is held by a thread that it lacks.
-        match unsafe { libc::fork() } {
-            -1 => Err(io::Error::last_os_error()),
-            0 => {
-                // SAFETY: sets an attribute of the child.
-                unsafe { libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL) };
-                let done = std::panic::catch_unwind(std::panic::AssertUnwindSafe(body));
-                // SAFETY: ends the child without running what the parent registered for its own exit.
-                unsafe { libc::_exit(if done.is_ok() { 0 } else { 101 }) }
-            }
-            pid => Ok(Child { pid, status: None }),
-        }
-    }
-
-    /// Its process number.
-    pub fn id(&self) -> u32 {
-        self.pid as u32
-    }
-
-    /// Whether it has ended.
-    fn ended(&mut self) -> bool {
-        let mut status = 0;
-        // SAFETY: a child of ours that was not reaped yet; `status` is a place for the answer.
-        if self.status.is_none() && unsafe { libc::waitpid(self.pid, &mut status, libc::WNOHANG) } == self.pid {
-            self.status = Some(status);
-        }
-        self.status.is_some()
-    }
-
-    /// How it ended, unless well.
-    fn crash(&self) -> Option<Offence> {
-        let status = self.status.filter(|&status| status != 0)?;
-        let signal = if libc::WIFSIGNALED(status) { libc::WTERMSIG(status) } else { 0 };
-        Some(Offence::Crashed { signal, status: libc::WEXITSTATUS(status) })
-    }
-}
-
-impl Drop for Child {
-    fn drop(&mut self) {
-        if !self.ended() {
-            // SAFETY: a child of ours that was not reaped yet, so the number is its own.
-            unsafe {
-                libc::kill(self.pid, libc::SIGKILL);
-                libc::waitpid(self.pid, std::ptr::null_mut(), 0);
-            }
-        }
-    }
+/// How a child ended, unless well.
+fn crash(status: i32) -> Option<Offence> {
+    let signal = if libc::WIFSIGNALED(status) { libc::WTERMSIG(status) } else { 0 };
+    (status != 0).then_some(Offence::Crashed { signal, status: libc::WEXITSTATUS(status) })
 }
 
 /// An operation in progress, as it was first seen.
@@ -126,8 +74,9 @@ pub fn watch(board: &Board, children: &mut [Child], limits: Limits) -> Result<()
     for round in 0u32.. {
         let mut running = false;
         for child in children.iter_mut() {
-            running |= !child.ended();
-            if let Some(offence) = child.crash() {
+            let status = child.status();
+            running |= status.is_none();
+            if let Some(offence) = status.and_then(crash) {
                 return Err(failure(board, lane_of(board, child), offence));
             }
         }

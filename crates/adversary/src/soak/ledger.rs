@@ -75,16 +75,8 @@ pub struct Ledger {
 impl Ledger {
     /// Maps a fresh one, for this process and those that it forks. Never unmapped.
     pub fn map() -> io::Result<&'static Ledger> {
-        let access = libc::PROT_READ | libc::PROT_WRITE;
-        let kind = libc::MAP_SHARED | libc::MAP_ANONYMOUS;
-        // SAFETY: a fresh mapping of the right size, page-aligned, never unmapped; zero is a valid word.
-        unsafe {
-            let page = libc::mmap(std::ptr::null_mut(), size_of::<Ledger>(), access, kind, -1, 0);
-            if page == libc::MAP_FAILED {
-                return Err(io::Error::last_os_error());
-            }
-            Ok(&*page.cast::<Ledger>())
-        }
+        // SAFETY: made of atomic integers, for which zero is a value.
+        unsafe { crate::child::shared() }
     }
 }
 

@@ -19,6 +19,7 @@ use fastrand::Rng;
 use ntux_sync::{Arena, Capacity, Error, New, Waiter};
 
 use crate::asleep::{Sleep, sleep_of};
+use crate::child::Child;
 use ledger::{EVENTS, Hold, Ledger, MUTEXES, Objects, SEMAPHORES, WORKERS};
 use worker::{Worker, Wrong};
 
@@ -97,7 +98,7 @@ struct Totals {
 
 /// A worker as the harness sees it.
 struct Process {
-    pid: libc::pid_t,
+    child: Child,
     /// When its count of operations last moved, and to what.
     moved: (Instant, u32),
     /// Since when it is owed a wake.
@@ -176,17 +177,11 @@ impl Soak {
 
     fn start(&mut self, number: usize) -> io::Result<Process> {
         let random = Rng::with_seed(self.random.u64(..));
-        let parent = std::process::id();
-        // SAFETY: this process has one thread, so nothing that the child uses is held by a thread that it lacks.
-        match unsafe { libc::fork() } {
-            0 => {
-                crate::orphan::die_with(parent);
-                let (objects, ledger, keeps) = (self.objects, self.ledger, self.planted);
-                Worker { arena: &self.arena, objects, ledger, number, random, keeps }.run()
-            }
-            pid if pid > 0 => Ok(Process { pid, moved: (Instant::now(), 0), owed_since: None }),
-            _ => Err(io::Error::last_os_error()),
-        }
+        let child = Child::fork(|| {
+            let (objects, ledger, keeps) = (self.objects, self.ledger, self.planted);
+            Worker { arena: &self.arena, objects, ledger, number, random, keeps }.run()
+        })?;
+        Ok(Process { child, moved: (Instant::now(), 0), owed_since: None })
     }
 
     fn note(&mut self, action: String) {
@@ -196,31 +191,22 @@ impl Soak {
         self.actions.push_back(action);
     }
 
-    fn signal(&self, number: usize, signal: i32) {
-        // SAFETY: the child is not reaped, so the number is its own.
-        unsafe { libc::kill(self.processes[number].pid, signal) };
-    }
-
-    fn reap(&self, number: usize) {
-        // SAFETY: the child is ours; a null status is allowed.
-        unsafe { libc::waitpid(self.processes[number].pid, std::ptr::null_mut(), 0) };
-    }
-
     /// Stops a worker for some milliseconds, in which the others go on.
     fn stop(&mut self, number: usize) -> Checked {
         self.totals.stops += 1;
         self.note(format!("worker {number} is stopped"));
-        self.signal(number, libc::SIGSTOP);
+        self.processes[number].child.signal(libc::SIGSTOP);
         std::thread::sleep(Duration::from_micros(self.random.u64(..5_000)));
-        self.signal(number, libc::SIGCONT);
+        self.processes[number].child.signal(libc::SIGCONT);
         Ok(())
     }
 
     /// Kills a worker, gives back what it held, and starts another one in its place.
     fn kill(&mut self, number: usize) -> Checked {
         self.totals.kills += 1;
-        self.signal(number, libc::SIGKILL);
-        self.reap(number);
+        let child = &mut self.processes[number].child;
+        child.signal(libc::SIGKILL);
+        child.wait().map_err(|error| format!("waitpid: {error}"))?;
         let page = &self.ledger.pages[number];
         self.totals.operations += u64::from(page.progress.load());
         let (mutexes, semaphores) =
@@ -365,14 +351,5 @@ impl Soak {
             return Err(format!("{} object slots are free, not {expected}", objects.len()));
         }
         objects.into_iter().try_for_each(|object| self.arena.close(object)).map_err(|error| error.to_string())
-    }
-}
-
-impl Drop for Soak {
-    fn drop(&mut self) {
-        for number in 0..self.processes.len() {
-            self.signal(number, libc::SIGKILL);
-            self.reap(number);
-        }
     }
 }

@@ -1,8 +1,11 @@
 //! Deadlines.
 
+use std::time::Duration;
+
 use crate::blocked::block;
 use crate::case::{Case, case};
 use crate::check::{self, ALL, at};
+use crate::clock;
 use crate::face::{Deadline, ETIMEDOUT, Face, all, any};
 use crate::process::{Child, shift_clock_of_children};
 
@@ -15,6 +18,7 @@ pub(super) const CASES: &[Case] = &[
     case!(Everywhere, no_deadline_means_never, "S-713"),
     case!(Everywhere, all_ones_is_no_deadline_on_either_clock, "S-713"),
     case!(Everywhere, an_absurd_deadline_does_not_keep_a_wait_from_success, "S-714"),
+    case!(WallClock, a_deadline_on_the_wall_clock_follows_it_when_it_is_set, "S-712"),
     case!(TimeNamespace, a_deadline_is_on_the_clock_that_the_caller_sees, "S-715"),
 ];
 
@@ -74,6 +78,30 @@ fn a_wait_with_a_deadline_is_satisfied_before_it(face: &dyn Face) {
                 assert_eq!(sleeper.result(), at(0));
             });
         }
+    }
+}
+
+fn a_deadline_on_the_wall_clock_follows_it_when_it_is_set(face: &dyn Face) {
+    const HOUR_MS: u64 = 3_600_000;
+    let day = Duration::from_secs(86_400);
+    let event = face.event_create(0, 0).unwrap();
+    for wait in [any, all] {
+        std::thread::scope(|scope| {
+            let sleep = |deadline| block(scope, face, wait(&[event]).until(deadline));
+            let reached = sleep(Deadline::realtime_in_ms(HOUR_MS));
+            let far = sleep(Deadline::realtime_in_ms(50 * HOUR_MS));
+            let on_the_other_clock = sleep(Deadline::in_ms(HOUR_MS));
+            clock::set(|now| now + day);
+            assert_eq!(reached.result(), Err(ETIMEDOUT));
+            let near = sleep(Deadline::realtime_in_ms(1_000));
+            clock::set(|now| now - day);
+            std::thread::sleep(Duration::from_secs(2));
+            for sleeper in [far, on_the_other_clock, near] {
+                sleeper.still_sleeps();
+                assert_eq!(face.event_set(event), Ok(0));
+                assert_eq!(sleeper.result(), at(0));
+            }
+        });
     }
 }
 

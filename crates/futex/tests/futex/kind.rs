@@ -3,7 +3,9 @@
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU8, AtomicU16, AtomicU32, AtomicU64, Ordering};
 
-use ntux_futex::{Capacity, Domain, Exactness, Expected, Futex, Operation, Scope, Size, capability};
+use ntux_futex::{
+    Capacity, Deadline, Domain, Error, Exactness, Expected, Futex, MATCH_ANY, Operation, Scope, Size, capability, wait,
+};
 
 pub const SCOPES: [Scope; 2] = [Scope::Private, Scope::Shared];
 
@@ -25,6 +27,18 @@ pub fn ability(operation: Operation) -> Exactness {
 /// All eight.
 pub fn kinds() -> impl Iterator<Item = Kind> {
     SCOPES.into_iter().flat_map(|scope| Size::ALL.map(|size| (size, scope)))
+}
+
+/// The kinds that can wait here; the others must say that they cannot.
+pub fn possible() -> impl Iterator<Item = Kind> {
+    kinds().filter(|&(size, scope)| {
+        let refused = matches!(ability(Operation::Wait(size, scope)), Exactness::Refused(_));
+        if refused {
+            let bytes = Bytes::default();
+            assert_eq!(wait(bytes.expect((size, scope), 0), MATCH_ANY, Deadline::NOW), Err(Error::Refused));
+        }
+        !refused
+    })
 }
 
 /// Eight bytes that hold words of any size.

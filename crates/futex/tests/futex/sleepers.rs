@@ -51,7 +51,8 @@ impl<'scope, 'env> Sleepers<'scope, 'env> {
         self.start(move || ntux_futex::wait_any(&entries, soon()));
     }
 
-    fn start(&mut self, wait: impl FnOnce() -> Result<usize> + Send + 'scope) {
+    /// A thread that waits in this way; returns when it sleeps.
+    pub fn start(&mut self, wait: impl FnOnce() -> Result<usize> + Send + 'scope) {
         let (number, ended) = (self.threads.len(), self.ended.0.clone());
         let thread: &'static AtomicU32 = Box::leak(Box::default());
         self.threads.push(self.scope.spawn(move || {

@@ -6,20 +6,8 @@ use std::time::Duration;
 
 use ntux_futex::{Deadline, Error, Exactness, Expected, Operation, Scope, Size, Word, wait, wake};
 
-use crate::kind::{Bytes, Kind, ability, kinds, value};
+use crate::kind::{Bytes, ability, possible, value};
 use crate::sleepers::{ANY, Sleepers, after};
-
-/// The kinds that can wait here; the others must say that they cannot.
-fn possible() -> impl Iterator<Item = Kind> {
-    kinds().filter(|&(size, scope)| {
-        let refused = matches!(ability(Operation::Wait(size, scope)), Exactness::Refused(_));
-        if refused {
-            let bytes = Bytes::default();
-            assert_eq!(wait(bytes.expect((size, scope), 0), ANY, Deadline::NOW), Err(Error::Refused));
-        }
-        !refused
-    })
-}
 
 #[test]
 fn a_wake_wakes_as_many_as_it_says_first_come_first_served() {

@@ -30,7 +30,7 @@
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
 use ntux_platform::liveness;
-use ntux_platform::memory::{self, FileId, Mapping};
+use ntux_platform::memory::{self, FileId};
 
 use super::format::FAMILIES_MAX;
 use super::objects::{Custody, Meta, Start};
@@ -76,13 +76,14 @@ impl Arena {
     ///
     /// Errors: as for [`Arena::attach`].
     pub fn map_for_descriptors(fd: BorrowedFd<'_>) -> Result<Arena> {
-        let arena = Arena::map(fd)?;
-        let Ok(description) = memory::reopen(fd) else { return Ok(arena) };
-        let Some(number) = arena.found_family(description.as_fd()) else { return Ok(arena) };
-        let family = Family { number, founder: liveness::process_id() };
-        // Mapped again, so that the mapping keeps this description, and with it the byte.
-        let mapping = Mapping::new(description.as_fd(), arena.mapping.length()).map_err(Error::from_io)?;
-        Ok(Arena { mapping, family: Some(family), ..arena })
+        // Only a regular file is opened again: for others that can do things, or wait.
+        let regular = memory::regular_file(fd).is_ok_and(|file| file.is_some());
+        let Some(description) = regular.then(|| memory::reopen(fd).ok()).flatten() else { return Arena::map(fd) };
+        // The mapping keeps this description, and with it the byte.
+        let arena = Arena::map(description.as_fd())?;
+        let number = arena.found_family(description.as_fd());
+        let family = number.map(|number| Family { number, founder: liveness::process_id() });
+        Ok(Arena { family, ..arena })
     }
 
     /// Takes a family's byte that nobody holds.
