@@ -4,7 +4,21 @@
 # installed. Uses $lab, the directory that keeps everything; a second run fetches nothing.
 
 suite=${KERNEL_SUITE:-sid} # the kernel of a stable suite may be older than the driver (6.14)
-target=x86_64-unknown-linux-gnu
+processor=${processor:-x86_64} # of the emulated machine
+target=$processor-unknown-linux-gnu
+
+# Debian's names, the emulated machine, its console, and its line for what is kept.
+case $processor in
+x86_64)
+    architecture=amd64 qemu=qemu-system-x86 console=ttyS0 keeping=ttyS1
+    machine=(-M pc -cpu max -serial chardev:kept)
+    ;;
+aarch64)
+    architecture=arm64 qemu=qemu-system-arm console=ttyAMA0 keeping=ttyS0
+    # The signatures of its pointers are not the architecture's, which are slow to emulate.
+    machine=(-M virt -cpu max,pauth-impdef=on -device pci-serial,chardev=kept)
+    ;;
+esac
 
 fail() {
     echo "test-kernel: $*" >&2
@@ -13,7 +27,7 @@ fail() {
 
 check_host() {
     local tool
-    [ "$(uname -m)" = x86_64 ] || fail "the kernel that it boots is for x86-64, this machine is $(uname -m)"
+    [ "$(uname -m)" = x86_64 ] || fail "it works on x86-64 only, this machine is $(uname -m)"
     for tool in apt-get apt-cache dpkg; do
         command -v $tool > /dev/null || fail "there is no $tool: kernel and emulator are fetched from Debian packages"
     done
@@ -42,10 +56,11 @@ fetch_kernel() {
     touch "$apt/status"
     echo "deb [signed-by=/usr/share/keyrings/debian-archive-keyring.gpg] $mirror $suite main" > "$apt/sources.list"
     apt=(-o Dir::Etc::SourceList="$apt/sources.list" -o Dir::Etc::SourceParts=/dev/null -o Dir::State="$apt/state"
-        -o Dir::State::status="$apt/status" -o Dir::Cache="$apt/cache" -o APT::Sandbox::User=root)
+        -o Dir::State::status="$apt/status" -o Dir::Cache="$apt/cache" -o APT::Sandbox::User=root
+        -o APT::Architecture="$architecture" -o APT::Architectures="$architecture")
     quietly "the package list of Debian $suite" apt-get "${apt[@]}" --quiet=2 --error-on=any update
-    image=$(apt-cache "${apt[@]}" depends linux-image-amd64 | sed -n 's/.*Depends: linux-image-//p')
-    [ -n "$image" ] || fail "Debian $suite has no linux-image-amd64"
+    image=$(apt-cache "${apt[@]}" depends "linux-image-$architecture" | sed -n 's/.*Depends: linux-image-//p')
+    [ -n "$image" ] || fail "Debian $suite has no linux-image-$architecture"
     cd "$lab"
     quietly "the kernel" apt-get "${apt[@]}" --quiet=2 download "linux-binary-$image" "linux-modules-$image"
     cd "$OLDPWD"
@@ -54,6 +69,21 @@ fetch_kernel() {
     dpkg --fsys-tarfile "$lab"/linux-modules-*.deb | tar -xC "$lab/kernel.part" --wildcards '*/ntsync.ko.xz'
     rm "$lab"/linux-*.deb
     mv "$lab/kernel.part" "$lab/kernel"
+    [ "$architecture" = amd64 ] || fetch_busybox
+}
+
+# Busybox for a machine that is not of the host's kind. Uses the suite that `fetch_kernel` told apt.
+fetch_busybox() {
+    cd "$lab"
+    quietly "busybox" apt-get "${apt[@]}" --quiet=2 download busybox-static
+    cd "$OLDPWD"
+    dpkg --extract "$lab"/busybox-static_*.deb "$lab/kernel/busybox"
+    rm "$lab"/busybox-static_*.deb
+}
+
+# The one that runs in the machine.
+busybox_of_machine() {
+    [ "$architecture" = amd64 ] && of_emulator bin/busybox || find "$lab/kernel/busybox" -path '*bin/busybox'
 }
 
 fetch_emulator() {
@@ -64,7 +94,7 @@ fetch_emulator() {
     # Apt fetches only what is not installed; what is installed is used from where it is. Nothing is changed, so nothing
     # need be locked, and anybody may do it.
     quietly "QEMU and busybox" apt-get --quiet=2 -o Debug::NoLocking=1 -o APT::Sandbox::User=root install --yes --no-install-recommends --download-only \
-        -o Dir::Cache::archives="$archives" qemu-system-x86 busybox-static
+        -o Dir::Cache::archives="$archives" $qemu busybox-static
     for package in "$archives"/*.deb; do
         [ -e "$package" ] && dpkg --extract "$package" "$lab/emulator.part"
     done
@@ -87,23 +117,24 @@ make_root() {
     root=$lab/root
     rm -rf "$root"
     mkdir -p "$root"/{bin,dev,proc,tmp}
-    cp "$(of_emulator bin/busybox)" "$root/bin/"
+    cp "$(busybox_of_machine)" "$root/bin/"
     find "$lab/kernel" -name ntsync.ko.xz -exec xz --decompress --stdout {} \; > "$root/ntsync.ko"
     cat > "$root/init" <<'INIT'
 #!/bin/busybox sh
 busybox mount -t proc proc /proc
 busybox mount -t devtmpfs dev /dev
 busybox mount -t tmpfs tmp /tmp
-busybox stty -F /dev/ttyS1 raw
+busybox stty -F /dev/KEEPING raw
 busybox insmod /ntsync.ko
 echo # the console starts with what the firmware said
 echo "kernel $(busybox uname -r)"
 # What is to be kept as it is goes through the second line.
-keep() { busybox gzip -1 > /dev/ttyS1; }
+keep() { busybox gzip -1 > /dev/KEEPING; }
 export RUST_BACKTRACE=0
 . /run
 busybox poweroff -f
 INIT
+    sed -i "s/KEEPING/$keeping/" "$root/init"
     chmod +x "$root/init"
 }
 
@@ -123,13 +154,14 @@ boot() {
 boot_once() {
     local name=$1 kernel libraries
     shift
-    (cd "$root" && find . | bin/busybox cpio -o -H newc) 2> "$lab/cpio.log" | gzip -1 > "$lab/image.gz"
+    (cd "$root" && find . | "$(of_emulator bin/busybox)" cpio -o -H newc) 2> "$lab/cpio.log" | gzip -1 > "$lab/image.gz"
     kernel=$(find "$lab/kernel" -name 'vmlinuz*' | head -n 1)
     libraries=$(find "$lab/emulator" -name '*.so*' -printf '%h\n' | sort -u | paste -sd :)
-    LD_LIBRARY_PATH=$libraries timeout 3600 "$(of_emulator usr/bin/qemu-system-x86_64)" \
-        -L "$(of_emulator usr/share/qemu)" -L "$(of_emulator usr/share/seabios)" \
-        -M pc -cpu max -m 512 -nodefaults -nographic -serial stdio -serial "file:$lab/$name.kept.gz" -no-reboot \
-        -kernel "$kernel" -initrd "$lab/image.gz" -append 'console=ttyS0 quiet panic=-1 rdinit=/init' "$@" |
+    LD_LIBRARY_PATH=$libraries timeout 3600 "$(of_emulator usr/bin/qemu-system-$processor)" \
+        -L "$lab/emulator/usr/share/qemu" -L "$lab/emulator/usr/share/seabios" -L /usr/share/qemu -L /usr/share/seabios \
+        -chardev "file,id=kept,path=$lab/$name.kept.gz" -nodefaults -nographic -serial stdio "${machine[@]}" \
+        -m "${memory:-512}" -no-reboot -kernel "$kernel" -initrd "$lab/image.gz" \
+        -append "console=$console quiet panic=-1 rdinit=/init" "$@" |
         sed -u 's/\r$//' | tee "$lab/$name.console"
     gzip --decompress --stdout "$lab/$name.kept.gz" > "$lab/$name.kept" 2> /dev/null || true # nothing may be kept
 }
