@@ -1,11 +1,11 @@
-# The laboratory: a current Debian kernel with the driver, an emulator, and how to run programs in it. To be sourced.
+# The laboratory: a Debian kernel, an emulator, and how to run programs in it. To be sourced.
 #
 # For Debian and its kin: kernel and emulator are fetched with apt from the mirror that the machine uses; nothing is
-# installed. Uses $lab, the directory that keeps everything; a second run fetches nothing.
+# installed. Uses $lab, the directory that keeps everything (a second run fetches nothing), and $suite, whose kernel it is.
 
-suite=${KERNEL_SUITE:-sid} # the kernel of a stable suite may be older than the driver (6.14)
 processor=${processor:-x86_64} # of the emulated machine
 target=$processor-unknown-linux-gnu
+emulator=$lab/emulator
 
 # Debian's names, the emulated machine, its console, and its line for what is kept.
 case $processor in
@@ -21,7 +21,7 @@ aarch64)
 esac
 
 fail() {
-    echo "test-kernel: $*" >&2
+    echo "$(basename "$0"): $*" >&2
     exit 2
 }
 
@@ -47,7 +47,7 @@ quietly() {
 }
 
 fetch_kernel() {
-    local mirror apt image
+    local mirror apt image package packages
     echo "fetching the kernel of Debian $suite"
     mirror=$(apt-get indextargets --format '$(REPO_URI)' | grep '/debian/$' | head -n 1)
     [ -n "$mirror" ] || fail "apt knows no Debian mirror (apt-get indextargets)"
@@ -61,71 +61,72 @@ fetch_kernel() {
     quietly "the package list of Debian $suite" apt-get "${apt[@]}" --quiet=2 --error-on=any update
     image=$(apt-cache "${apt[@]}" depends "linux-image-$architecture" | sed -n 's/.*Depends: linux-image-//p')
     [ -n "$image" ] || fail "Debian $suite has no linux-image-$architecture"
+    # Later suites have a package for the kernel itself and one for the modules.
+    packages=("linux-binary-$image" "linux-modules-$image")
+    [ -n "$(apt-cache "${apt[@]}" pkgnames "${packages[0]}")" ] || packages=("linux-image-$image")
+    [ "$architecture" = amd64 ] || packages+=(busybox-static)
     cd "$lab"
-    quietly "the kernel" apt-get "${apt[@]}" --quiet=2 download "linux-binary-$image" "linux-modules-$image"
+    quietly "the kernel, and busybox for it" apt-get "${apt[@]}" --quiet=2 download "${packages[@]}"
     cd "$OLDPWD"
     rm -rf "$lab/kernel.part"
-    dpkg --extract "$lab"/linux-binary-*.deb "$lab/kernel.part"
-    dpkg --fsys-tarfile "$lab"/linux-modules-*.deb | tar -xC "$lab/kernel.part" --wildcards '*/ntsync.ko.xz'
-    rm "$lab"/linux-*.deb
+    mkdir "$lab/kernel.part"
+    for package in "$lab"/*.deb; do
+        # No package has all of it, and older ones have no driver.
+        dpkg --fsys-tarfile "$package" |
+            tar -xC "$lab/kernel.part" --wildcards '*/vmlinuz*' '*/ntsync.ko.xz' '*bin/busybox' 2> "$lab/fetch.log" || true
+    done
+    rm "$lab"/*.deb
+    [ -n "$(find "$lab/kernel.part" -name 'vmlinuz*')" ] || fail "there is no kernel in ${packages[*]}"
     mv "$lab/kernel.part" "$lab/kernel"
-    [ "$architecture" = amd64 ] || fetch_busybox
-}
-
-# Busybox for a machine that is not of the host's kind. Uses the suite that `fetch_kernel` told apt.
-fetch_busybox() {
-    cd "$lab"
-    quietly "busybox" apt-get "${apt[@]}" --quiet=2 download busybox-static
-    cd "$OLDPWD"
-    dpkg --extract "$lab"/busybox-static_*.deb "$lab/kernel/busybox"
-    rm "$lab"/busybox-static_*.deb
-}
-
-# The one that runs in the machine.
-busybox_of_machine() {
-    [ "$architecture" = amd64 ] && of_emulator bin/busybox || find "$lab/kernel/busybox" -path '*bin/busybox'
 }
 
 fetch_emulator() {
     local archives=$lab/archives package
     echo "fetching QEMU and busybox"
-    rm -rf "$archives" "$lab/emulator.part"
+    rm -rf "$archives" "$emulator.part"
     mkdir -p "$archives/partial"
     # Apt fetches only what is not installed; what is installed is used from where it is. Nothing is changed, so nothing
     # need be locked, and anybody may do it.
     quietly "QEMU and busybox" apt-get --quiet=2 -o Debug::NoLocking=1 -o APT::Sandbox::User=root install --yes --no-install-recommends --download-only \
         -o Dir::Cache::archives="$archives" $qemu busybox-static
     for package in "$archives"/*.deb; do
-        [ -e "$package" ] && dpkg --extract "$package" "$lab/emulator.part"
+        [ -e "$package" ] && dpkg --extract "$package" "$emulator.part"
     done
     rm -r "$archives"
-    mkdir -p "$lab/emulator.part"
-    mv "$lab/emulator.part" "$lab/emulator"
+    mkdir -p "$emulator.part"
+    mv "$emulator.part" "$emulator"
 }
 
 # The path of a program or a directory: the fetched one, or the installed one.
 of_emulator() {
     local found
-    for found in "$lab/emulator/$1" "/$1"; do
+    for found in "$emulator/$1" "/$1"; do
         [ -e "$found" ] && echo "$found" && return
     done
-    fail "there is no $1, neither in $lab/emulator nor installed"
+    fail "there is no $1, neither in $emulator nor installed"
 }
 
 # The machine's disk: busybox, the module, and what the caller puts into it. It runs the script /run and switches off.
 make_root() {
+    local module
     root=$lab/root
     rm -rf "$root"
     mkdir -p "$root"/{bin,dev,proc,tmp}
-    cp "$(busybox_of_machine)" "$root/bin/"
-    find "$lab/kernel" -name ntsync.ko.xz -exec xz --decompress --stdout {} \; > "$root/ntsync.ko"
+    if [ "$architecture" = amd64 ]; then
+        cp "$(of_emulator bin/busybox)" "$root/bin/"
+    else
+        find "$lab/kernel" -path '*bin/busybox' -exec cp {} "$root/bin/" \;
+    fi
+    find "$lab/kernel" -name ntsync.ko.xz | while read -r module; do
+        xz --decompress --stdout "$module" > "$root/ntsync.ko"
+    done
     cat > "$root/init" <<'INIT'
 #!/bin/busybox sh
 busybox mount -t proc proc /proc
 busybox mount -t devtmpfs dev /dev
 busybox mount -t tmpfs tmp /tmp
 busybox stty -F /dev/KEEPING raw
-busybox insmod /ntsync.ko
+[ ! -e /ntsync.ko ] || busybox insmod /ntsync.ko
 echo # the console starts with what the firmware said
 echo "kernel $(busybox uname -r)"
 # What is to be kept as it is goes through the second line.
@@ -156,9 +157,9 @@ boot_once() {
     shift
     (cd "$root" && find . | "$(of_emulator bin/busybox)" cpio -o -H newc) 2> "$lab/cpio.log" | gzip -1 > "$lab/image.gz"
     kernel=$(find "$lab/kernel" -name 'vmlinuz*' | head -n 1)
-    libraries=$(find "$lab/emulator" -name '*.so*' -printf '%h\n' | sort -u | paste -sd :)
+    libraries=$(find "$emulator" -name '*.so*' -printf '%h\n' | sort -u | paste -sd :)
     LD_LIBRARY_PATH=$libraries timeout 3600 "$(of_emulator usr/bin/qemu-system-$processor)" \
-        -L "$lab/emulator/usr/share/qemu" -L "$lab/emulator/usr/share/seabios" -L /usr/share/qemu -L /usr/share/seabios \
+        -L "$emulator/usr/share/qemu" -L "$emulator/usr/share/seabios" -L /usr/share/qemu -L /usr/share/seabios \
         -chardev "file,id=kept,path=$lab/$name.kept.gz" -nodefaults -nographic -serial stdio "${machine[@]}" \
         -m "${memory:-512}" -no-reboot -kernel "$kernel" -initrd "$lab/image.gz" \
         -append "console=$console quiet panic=-1 rdinit=/init" "$@" |

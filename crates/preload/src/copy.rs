@@ -7,8 +7,8 @@
 //! Words are copied in the width in which programs write them: a wider load would wait until several narrow stores have
 //! left the processor's store buffer.
 //!
-//! As in the driver, a failed copy of several words has written what there was room for, to the byte; of a single word
-//! nothing.
+//! As in the driver, a failed copy of several words has written something: what there was room for, on x86-64; one byte,
+//! on aarch64, where the kernel's copy stores eight at once and tries no harder than that. Of a single word nothing.
 
 use core::mem::{MaybeUninit, size_of};
 
@@ -200,10 +200,11 @@ pub(crate) fn write<T: Plain>(to: usize, value: &T) -> Result<(), Fault> {
     copy(to, from, size_of::<T>()).inspect_err(|_| write_what_fits(to, from, size_of::<T>()))
 }
 
-/// After a fault: writes the bytes up to the fault, as the driver does with more than one word.
+/// After a fault: writes the bytes that the driver does, of more than one word.
 #[cold]
 fn write_what_fits(to: usize, from: usize, length: usize) {
     if length > size_of::<u32>() {
+        let length = if cfg!(target_arch = "aarch64") { 1 } else { length };
         // SAFETY: as in `copy`. It faults again, which says nothing new.
         unsafe { ntux_guarded_copy_bytes(to, from, length) };
     }

@@ -167,7 +167,10 @@ fn known_miss_page_protection_does_not_see_who_ignores_it() {
 #[test]
 fn direct_reads() {
     let page = page_size();
-    let path = std::path::Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("direct-{}", std::process::id()));
+    // Cargo's directory is more often on a disk than the system's; on another machine than the compiler's it is not there.
+    let of_cargo = std::path::PathBuf::from(env!("CARGO_TARGET_TMPDIR"));
+    let directory = if of_cargo.is_dir() { of_cargo } else { std::env::temp_dir() };
+    let path = directory.join(format!("direct-{}", std::process::id()));
     std::fs::write(&path, vec![5; 4 * page]).unwrap();
     match File::options().read(true).custom_flags(libc::O_DIRECT).open(&path) {
         Err(error) => println!("not tested: this file system has no O_DIRECT: {error}"),

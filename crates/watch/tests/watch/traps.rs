@@ -61,10 +61,14 @@ impl Mapped {
     }
 
     fn advise(&self, first: usize, end: usize, advice: i32) {
+        self.try_to_advise(first, end, advice).expect("advice");
+    }
+
+    fn try_to_advise(&self, first: usize, end: usize, advice: i32) -> std::io::Result<()> {
         let range = self.range(first, end);
         // SAFETY: the test's own memory, whose contents do not matter.
         let result = unsafe { libc::madvise(range.start as *mut _, range.length, advice) };
-        assert_eq!(result, 0, "{}", std::io::Error::last_os_error());
+        if result == 0 { Ok(()) } else { Err(std::io::Error::last_os_error()) }
     }
 }
 
@@ -224,7 +228,10 @@ fn advice_never_hides_a_later_write() {
             let region = mapped.watch(&watcher, mapped.all());
             mapped.write(1);
             assert_eq!(mapped.get(&region, Reset::Yes), [1]);
-            mapped.advise(0, 64, advice);
+            if let Err(error) = mapped.try_to_advise(0, 64, advice) {
+                println!("not tested: this kernel has no advice {advice}: {error}");
+                continue;
+            }
             mapped.write(1);
             mapped.write(2);
             let seen = mapped.get(&region, Reset::Yes);
