@@ -115,9 +115,9 @@ make_root() {
     if [ "$architecture" = amd64 ]; then
         cp "$(of_emulator bin/busybox)" "$root/bin/"
     else
-        find "$lab/kernel" -path '*bin/busybox' -exec cp {} "$root/bin/" \;
+        find "$lab/kernel/" -path '*bin/busybox' -exec cp {} "$root/bin/" \;
     fi
-    find "$lab/kernel" -name ntsync.ko.xz | while read -r module; do
+    find "$lab/kernel/" -name ntsync.ko.xz | while read -r module; do
         xz --decompress --stdout "$module" > "$root/ntsync.ko"
     done
     cat > "$root/init" <<'INIT'
@@ -156,8 +156,8 @@ boot_once() {
     local name=$1 kernel libraries
     shift
     (cd "$root" && find . | "$(of_emulator bin/busybox)" cpio -o -H newc) 2> "$lab/cpio.log" | gzip -1 > "$lab/image.gz"
-    kernel=$(find "$lab/kernel" -name 'vmlinuz*' | head -n 1)
-    libraries=$(find "$emulator" -name '*.so*' -printf '%h\n' | sort -u | paste -sd :)
+    kernel=$(find "$lab/kernel/" -name 'vmlinuz*' | head -n 1)
+    libraries=$(find "$emulator/" -name '*.so*' -printf '%h\n' | sort -u | paste -sd :)
     LD_LIBRARY_PATH=$libraries timeout 3600 "$(of_emulator usr/bin/qemu-system-$processor)" \
         -L "$emulator/usr/share/qemu" -L "$emulator/usr/share/seabios" -L /usr/share/qemu -L /usr/share/seabios \
         -chardev "file,id=kept,path=$lab/$name.kept.gz" -nodefaults -nographic -serial stdio "${machine[@]}" \

@@ -9,7 +9,8 @@
 //!   landing; elsewhere it is the program's;
 //! * **inside**, by any other signal: it *owes* the handler. It takes the wait in progress out of all queues
 //!   ([`ntux_sync::Waiter::interrupt`]), blocks all signals in the interrupted context and returns there. The operation
-//!   ends, with what it was granted before or with nothing, and the thread comes to the [`door`].
+//!   ends, with what it was granted before or with nothing (a wait looks at its objects once more then), and the thread
+//!   comes to the [`door`].
 //!
 //! At the door nothing of ours is half done. The thread sends itself the signal it owes, and unblocks: the kernel runs
 //! the handler there. If it returns, an interrupted wait starts again at the tail of the queues (`SA_RESTART`) or fails
