@@ -3,8 +3,22 @@
 # For Debian and its kin: kernel and emulator are fetched with apt from the mirror that the machine uses; nothing is
 # installed. Uses $lab, the directory that keeps everything (a second run fetches nothing), and $suite, whose kernel it is.
 
-target=x86_64-unknown-linux-gnu
+processor=${processor:-x86_64} # of the emulated machine
+target=$processor-unknown-linux-gnu
 emulator=$lab/emulator
+
+# Debian's names, the emulated machine, its console, and its line for what is kept.
+case $processor in
+x86_64)
+    architecture=amd64 qemu=qemu-system-x86 console=ttyS0 keeping=ttyS1
+    machine=(-M pc -cpu max -serial chardev:kept)
+    ;;
+aarch64)
+    architecture=arm64 qemu=qemu-system-arm console=ttyAMA0 keeping=ttyS0
+    # The signatures of its pointers are not the architecture's, which are slow to emulate.
+    machine=(-M virt -cpu max,pauth-impdef=on -device pci-serial,chardev=kept)
+    ;;
+esac
 
 fail() {
     echo "$(basename "$0"): $*" >&2
@@ -13,7 +27,7 @@ fail() {
 
 check_host() {
     local tool
-    [ "$(uname -m)" = x86_64 ] || fail "the kernel that it boots is for x86-64, this machine is $(uname -m)"
+    [ "$(uname -m)" = x86_64 ] || fail "it works on x86-64 only, this machine is $(uname -m)"
     for tool in apt-get apt-cache dpkg; do
         command -v $tool > /dev/null || fail "there is no $tool: kernel and emulator are fetched from Debian packages"
     done
@@ -42,24 +56,26 @@ fetch_kernel() {
     touch "$apt/status"
     echo "deb [signed-by=/usr/share/keyrings/debian-archive-keyring.gpg] $mirror $suite main" > "$apt/sources.list"
     apt=(-o Dir::Etc::SourceList="$apt/sources.list" -o Dir::Etc::SourceParts=/dev/null -o Dir::State="$apt/state"
-        -o Dir::State::status="$apt/status" -o Dir::Cache="$apt/cache" -o APT::Sandbox::User=root)
+        -o Dir::State::status="$apt/status" -o Dir::Cache="$apt/cache" -o APT::Sandbox::User=root
+        -o APT::Architecture="$architecture" -o APT::Architectures="$architecture")
     quietly "the package list of Debian $suite" apt-get "${apt[@]}" --quiet=2 --error-on=any update
-    image=$(apt-cache "${apt[@]}" depends linux-image-amd64 | sed -n 's/.*Depends: linux-image-//p')
-    [ -n "$image" ] || fail "Debian $suite has no linux-image-amd64"
+    image=$(apt-cache "${apt[@]}" depends "linux-image-$architecture" | sed -n 's/.*Depends: linux-image-//p')
+    [ -n "$image" ] || fail "Debian $suite has no linux-image-$architecture"
     # Later suites have a package for the kernel itself and one for the modules.
     packages=("linux-binary-$image" "linux-modules-$image")
     [ -n "$(apt-cache "${apt[@]}" pkgnames "${packages[0]}")" ] || packages=("linux-image-$image")
+    [ "$architecture" = amd64 ] || packages+=(busybox-static)
     cd "$lab"
-    quietly "the kernel" apt-get "${apt[@]}" --quiet=2 download "${packages[@]}"
+    quietly "the kernel, and busybox for it" apt-get "${apt[@]}" --quiet=2 download "${packages[@]}"
     cd "$OLDPWD"
     rm -rf "$lab/kernel.part"
     mkdir "$lab/kernel.part"
-    for package in "$lab"/linux-*.deb; do
-        # Older ones have no driver.
+    for package in "$lab"/*.deb; do
+        # No package has all of it, and older ones have no driver.
         dpkg --fsys-tarfile "$package" |
-            tar -xC "$lab/kernel.part" --wildcards './boot/vmlinuz*' '*/ntsync.ko.xz' 2> "$lab/fetch.log" || true
+            tar -xC "$lab/kernel.part" --wildcards '*/vmlinuz*' '*/ntsync.ko.xz' '*bin/busybox' 2> "$lab/fetch.log" || true
     done
-    rm "$lab"/linux-*.deb
+    rm "$lab"/*.deb
     [ -n "$(find "$lab/kernel.part" -name 'vmlinuz*')" ] || fail "there is no kernel in ${packages[*]}"
     mv "$lab/kernel.part" "$lab/kernel"
 }
@@ -72,7 +88,7 @@ fetch_emulator() {
     # Apt fetches only what is not installed; what is installed is used from where it is. Nothing is changed, so nothing
     # need be locked, and anybody may do it.
     quietly "QEMU and busybox" apt-get --quiet=2 -o Debug::NoLocking=1 -o APT::Sandbox::User=root install --yes --no-install-recommends --download-only \
-        -o Dir::Cache::archives="$archives" qemu-system-x86 busybox-static
+        -o Dir::Cache::archives="$archives" $qemu busybox-static
     for package in "$archives"/*.deb; do
         [ -e "$package" ] && dpkg --extract "$package" "$emulator.part"
     done
@@ -96,8 +112,12 @@ make_root() {
     root=$lab/root
     rm -rf "$root"
     mkdir -p "$root"/{bin,dev,proc,tmp}
-    cp "$(of_emulator bin/busybox)" "$root/bin/"
-    find "$lab/kernel" -name ntsync.ko.xz | while read -r module; do
+    if [ "$architecture" = amd64 ]; then
+        cp "$(of_emulator bin/busybox)" "$root/bin/"
+    else
+        find "$lab/kernel/" -path '*bin/busybox' -exec cp {} "$root/bin/" \;
+    fi
+    find "$lab/kernel/" -name ntsync.ko.xz | while read -r module; do
         xz --decompress --stdout "$module" > "$root/ntsync.ko"
     done
     cat > "$root/init" <<'INIT'
@@ -105,16 +125,17 @@ make_root() {
 busybox mount -t proc proc /proc
 busybox mount -t devtmpfs dev /dev
 busybox mount -t tmpfs tmp /tmp
-busybox stty -F /dev/ttyS1 raw
+busybox stty -F /dev/KEEPING raw
 [ ! -e /ntsync.ko ] || busybox insmod /ntsync.ko
 echo # the console starts with what the firmware said
 echo "kernel $(busybox uname -r)"
 # What is to be kept as it is goes through the second line.
-keep() { busybox gzip -1 > /dev/ttyS1; }
+keep() { busybox gzip -1 > /dev/KEEPING; }
 export RUST_BACKTRACE=0
 . /run
 busybox poweroff -f
 INIT
+    sed -i "s/KEEPING/$keeping/" "$root/init"
     chmod +x "$root/init"
 }
 
@@ -134,13 +155,14 @@ boot() {
 boot_once() {
     local name=$1 kernel libraries
     shift
-    (cd "$root" && find . | bin/busybox cpio -o -H newc) 2> "$lab/cpio.log" | gzip -1 > "$lab/image.gz"
-    kernel=$(find "$lab/kernel" -name 'vmlinuz*' | head -n 1)
-    libraries=$(find "$emulator" -name '*.so*' -printf '%h\n' | sort -u | paste -sd :)
-    LD_LIBRARY_PATH=$libraries timeout 3600 "$(of_emulator usr/bin/qemu-system-x86_64)" \
-        -L "$(of_emulator usr/share/qemu)" -L "$(of_emulator usr/share/seabios)" \
-        -M pc -cpu max -m "${memory:-512}" -nodefaults -nographic -serial stdio -serial "file:$lab/$name.kept.gz" -no-reboot \
-        -kernel "$kernel" -initrd "$lab/image.gz" -append 'console=ttyS0 quiet panic=-1 rdinit=/init' "$@" |
+    (cd "$root" && find . | "$(of_emulator bin/busybox)" cpio -o -H newc) 2> "$lab/cpio.log" | gzip -1 > "$lab/image.gz"
+    kernel=$(find "$lab/kernel/" -name 'vmlinuz*' | head -n 1)
+    libraries=$(find "$emulator/" -name '*.so*' -printf '%h\n' | sort -u | paste -sd :)
+    LD_LIBRARY_PATH=$libraries timeout 3600 "$(of_emulator usr/bin/qemu-system-$processor)" \
+        -L "$emulator/usr/share/qemu" -L "$emulator/usr/share/seabios" -L /usr/share/qemu -L /usr/share/seabios \
+        -chardev "file,id=kept,path=$lab/$name.kept.gz" -nodefaults -nographic -serial stdio "${machine[@]}" \
+        -m "${memory:-512}" -no-reboot -kernel "$kernel" -initrd "$lab/image.gz" \
+        -append "console=$console quiet panic=-1 rdinit=/init" "$@" |
         sed -u 's/\r$//' | tee "$lab/$name.console"
     gzip --decompress --stdout "$lab/$name.kept.gz" > "$lab/$name.kept" 2> /dev/null || true # nothing may be kept
 }

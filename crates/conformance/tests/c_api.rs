@@ -20,7 +20,7 @@ const REALTIME: u32 = 1;
 const NEVER: u64 = u64::MAX;
 
 fn main() -> ExitCode {
-    if !run::one_case_is_asked() {
+    if !run::one_case_is_asked() && given_library().is_none() {
         build_library();
     }
     run::main(&Instantiation {
@@ -31,6 +31,15 @@ fn main() -> ExitCode {
             "objects are numbers, other bad pointers than NULL are not detected, signals end no wait",
         )],
     })
+}
+
+/// The library that `NTUX_C_LIBRARY` names, or the one that is built here.
+fn library_path() -> PathBuf {
+    given_library().unwrap_or_else(|| target_directory().join("capi/libntux.so"))
+}
+
+fn given_library() -> Option<PathBuf> {
+    env::var_os("NTUX_C_LIBRARY").map(PathBuf::from)
 }
 
 /// Below this directory Cargo, and the makefile, put what they build.
@@ -96,7 +105,7 @@ functions! {
 fn functions() -> &'static Functions {
     static FUNCTIONS: OnceLock<Functions> = OnceLock::new();
     FUNCTIONS.get_or_init(|| {
-        let path = target_directory().join("capi/libntux.so");
+        let path = library_path();
         // SAFETY: the library has no initializers that ask for anything.
         let library = unsafe { Library::new(&path) }.unwrap_or_else(|error| panic!("{}: {error}", path.display()));
         Functions::find(Box::leak(Box::new(library)))

@@ -7,8 +7,8 @@
 //! Words are copied in the width in which programs write them: a wider load would wait until several narrow stores have
 //! left the processor's store buffer.
 //!
-//! As in the driver, a failed copy of several words has written what there was room for, to the byte; of a single word
-//! nothing.
+//! As in the driver, a failed copy of several words has written something: what there was room for, on x86-64; one byte,
+//! on aarch64, where the kernel stores eight at once, and then tries one. Of a single word nothing.
 
 use core::mem::{MaybeUninit, size_of};
 
@@ -65,6 +65,13 @@ core::arch::global_asm!(
     "mov dword ptr [rdi], eax",
     "xor eax, eax",
     "ret",
+    ".globl ntux_guarded_copy_double",
+    ".hidden ntux_guarded_copy_double",
+    "ntux_guarded_copy_double:",
+    "mov rax, qword ptr [rsi]",
+    "mov qword ptr [rdi], rax",
+    "xor eax, eax",
+    "ret",
     ".globl ntux_guarded_copy_bytes",
     ".hidden ntux_guarded_copy_bytes",
     "ntux_guarded_copy_bytes:",
@@ -116,6 +123,13 @@ core::arch::global_asm!(
     "str w3, [x0]",
     "mov w0, #0",
     "ret",
+    ".globl ntux_guarded_copy_double",
+    ".hidden ntux_guarded_copy_double",
+    "ntux_guarded_copy_double:",
+    "ldr x3, [x1]",
+    "str x3, [x0]",
+    "mov w0, #0",
+    "ret",
     ".globl ntux_guarded_copy_bytes",
     ".hidden ntux_guarded_copy_bytes",
     "ntux_guarded_copy_bytes:",
@@ -140,6 +154,8 @@ unsafe extern "C" {
     fn ntux_guarded_copy(to: usize, from: usize, length: usize) -> u32;
     /// Copies 16 bytes by 8, otherwise as above.
     fn ntux_guarded_copy_pair(to: usize, from: usize) -> u32;
+    /// Copies 8 bytes at once, otherwise as above.
+    fn ntux_guarded_copy_double(to: usize, from: usize) -> u32;
     /// Copies 4 bytes, otherwise as above.
     fn ntux_guarded_copy_word(to: usize, from: usize) -> u32;
     /// Copies `length` bytes, at least one, by 1, otherwise as above.
@@ -197,13 +213,24 @@ pub(crate) fn read_slice<T: Plain>(from: usize, room: &mut [MaybeUninit<T>]) -> 
 #[inline(always)]
 pub(crate) fn write<T: Plain>(to: usize, value: &T) -> Result<(), Fault> {
     let from = core::ptr::from_ref(value) as usize;
-    copy(to, from, size_of::<T>()).inspect_err(|_| write_what_fits(to, from, size_of::<T>()))
+    let written = match size_of::<T>() {
+        8 => double(to, from),
+        length => copy(to, from, length),
+    };
+    written.inspect_err(|_| write_what_fits(to, from, size_of::<T>()))
 }
 
-/// After a fault: writes the bytes up to the fault, as the driver does with more than one word.
+#[inline(always)]
+fn double(to: usize, from: usize) -> Result<(), Fault> {
+    // SAFETY: as in `copy`.
+    if unsafe { ntux_guarded_copy_double(to, from) } == 0 { Ok(()) } else { Err(Fault) }
+}
+
+/// After a fault: writes the bytes that the driver does, of more than one word.
 #[cold]
 fn write_what_fits(to: usize, from: usize, length: usize) {
     if length > size_of::<u32>() {
+        let length = if cfg!(target_arch = "aarch64") { 1 } else { length };
         // SAFETY: as in `copy`. It faults again, which says nothing new.
         unsafe { ntux_guarded_copy_bytes(to, from, length) };
     }

@@ -327,17 +327,23 @@ fn wait(record: &'static Record, tag: u32, all: bool, argument: usize) -> Answer
     let sleeps = waiter.sleeps();
     record.waiting.store(core::ptr::from_ref(waiter) as u64);
     compiler_fence(Ordering::SeqCst);
+    let wait_until = |deadline| match all {
+        false => arena.wait_any(waiter, objects, alert, owner, deadline),
+        true => arena.wait_all(waiter, objects, alert, owner, deadline),
+    };
     // A signal that came before this point could not interrupt the wait, so its handler goes first, as if it had come
     // before the call.
-    let ended = record.owed.is_empty().then(|| {
-        let deadline = deadline(timeout_ns, flags & REALTIME != 0);
-        match all {
-            false => arena.wait_any(waiter, objects, alert, owner, deadline),
-            true => arena.wait_all(waiter, objects, alert, owner, deadline),
-        }
-    });
+    let ended = record.owed.is_empty().then(|| wait_until(deadline(timeout_ns, flags & REALTIME != 0)));
     record.waiting.store(0);
-    let ended = ended.ok_or(Refusal::Again)?;
+    let mut ended = ended.ok_or(Refusal::Again)?;
+    if ended == Err(Error::Interrupted) {
+        // Perhaps before it had looked at everything, as the driver does whatever signals come. No further one can come.
+        waiter.resume();
+        ended = wait_until(Deadline::NOW).map_err(|error| match error {
+            Error::TimedOut => Error::Interrupted,
+            other => other,
+        });
+    }
     record.counts.wait(waiter.sleeps() - sleeps);
     let satisfied = ended?;
     copy::write(argument.wrapping_add(INDEX_OFFSET), &satisfied.index)?;

@@ -9,7 +9,8 @@
 //!   landing; elsewhere it is the program's;
 //! * **inside**, by any other signal: it *owes* the handler. It takes the wait in progress out of all queues
 //!   ([`ntux_sync::Waiter::interrupt`]), blocks all signals in the interrupted context and returns there. The operation
-//!   ends, with what it was granted before or with nothing, and the thread comes to the [`door`].
+//!   ends, with what it was granted before or with nothing (a wait looks at its objects once more then), and the thread
+//!   comes to the [`door`].
 //!
 //! At the door nothing of ours is half done. The thread sends itself the signal it owes, and unblocks: the kernel runs
 //! the handler there. If it returns, an interrupted wait starts again at the tail of the queues (`SA_RESTART`) or fails
@@ -64,7 +65,9 @@ pub(crate) const ASYNCHRONOUS: Mask = !(FAULTS | LIBRARY | bit(libc::SIGKILL) | 
 /// What the kernel keeps of a signal's information: 48 bytes.
 type Information = [u64; 6];
 
-/// Marks the stand-in of a due signal, in bytes that `kill` leaves zero.
+/// Marks the stand-in of a due signal, where others have the sender's process (low half) and user: no process has so
+/// high a number. These two are all that every layer between a sender and its handler leaves alone: an emulator of user
+/// programs drops what lies behind them, and the kernel's own "no information" has zeros there.
 const STAND_IN: u64 = 0x6e74_7578_2d64_7565;
 
 /// Whether an interrupted call starts again.
@@ -158,8 +161,9 @@ pub(crate) unsafe extern "C-unwind" fn trampoline(signal: c_int, info: *mut libc
 /// S3: puts the due signal's information in place of its stand-in's. False if there is nothing to deliver.
 fn replace_stand_in(record: &Record, signal: c_int, information: &mut Information) -> bool {
     let due = record.due.has(signal);
-    let bare = information[0] as u32 == signal as u32 && information[1..] == [0; 5];
-    if information[3] == STAND_IN || (bare && due) {
+    let (code, sender) = (information[1] as c_int, information[2]);
+    let bare = code == libc::SI_USER && sender == 0;
+    if (code == libc::SI_USER && sender == STAND_IN) || (bare && due) {
         if due {
             *information = record.due.take(signal);
         }
@@ -177,9 +181,8 @@ fn replace_stand_in(record: &Record, signal: c_int, information: &mut Informatio
 }
 
 fn stand_in(signal: c_int) -> Information {
-    // Layout of siginfo for `kill`: signal, error, code (SI_USER: such a one is always taken), process, user; then
-    // ours.
-    [signal as u64, 0, 0, STAND_IN, 0, 0]
+    // Layout of siginfo for `kill`: signal, error; code (SI_USER: such a one is always taken); process, user.
+    [signal as u64, libc::SI_USER as u64, STAND_IN, 0, 0, 0]
 }
 
 /// S2 and S4: the thread is inside, the handler has to wait.
@@ -407,5 +410,21 @@ mod tests {
         assert_eq!(handled(libc::SIGUSR2, &[1]), [1]);
         assert_eq!(handled(libc::SIGUSR2, &[1, 2]), [1, 2], "the kernel keeps one of two, this library both");
         assert_eq!(handled(libc::SIGRTMIN(), &[1, 2, 3, 4]), [1, 2, 3, 4]);
+    }
+    #[test]
+    fn a_stand_in_is_known_by_code_and_sender_alone() {
+        const RUBBISH: u64 = 0xaaaa_aaaa_aaaa_aaaa;
+        let signal = libc::SIGUSR1;
+        let record = threads::enter().unwrap();
+        let mask = block();
+        for sender in [STAND_IN, 0] {
+            record.due.put(signal, queued(signal, 5));
+            let mut information = [signal as u64, RUBBISH << 32, sender, RUBBISH, RUBBISH, RUBBISH];
+            assert!(replace_stand_in(record, signal, &mut information));
+            assert_eq!(information, queued(signal, 5));
+            assert!(!record.due.has(signal));
+        }
+        restore(mask);
+        threads::leave(record);
     }
 }

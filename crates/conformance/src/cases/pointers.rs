@@ -213,7 +213,10 @@ fn a_read_writes_what_there_is_room_for() {
         (mutex, MUTEX_READ, [1, 2, 3, 4, 5, 6]),
         (event, EVENT_READ, [1, 0, 0, 0, 1, 0]),
     ];
-    for (fd, number, expected) in cases {
+    // The kernel's copy on aarch64 gives up after one byte.
+    let written = if cfg!(target_arch = "aarch64") { 1 } else { ROOM };
+    for (fd, number, mut expected) in cases {
+        expected[written..].fill(0xff);
         let place = Pages::new().last_holding(ROOM, &[0xffu8; ROOM]);
         assert_eq!(ioctl(fd, number, place), Err(EFAULT));
         // SAFETY: the bytes lie in memory of ours, and nobody writes them now.

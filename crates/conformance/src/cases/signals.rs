@@ -26,6 +26,7 @@ pub(super) const CASES: &[Case] = &[
     case!(Device, a_handler_may_wait, "S-905"),
     case!(Device, an_ignored_or_blocked_signal_does_not_end_a_wait, "S-907"),
     case!(Device, a_satisfied_wait_reports_success_and_the_handler_runs, "S-908"),
+    case!(Device, a_wait_for_what_is_there_is_never_interrupted, "S-908"),
     case!(Device, a_stopped_and_continued_process_waits_on, "S-902"),
     case!(Device, a_stopped_process_is_in_no_queue, "S-903"),
 ];
@@ -382,6 +383,40 @@ fn a_satisfied_wait_reports_success_and_the_handler_runs() {
 fn interrupt_if_there(sleeper: &Blocked) {
     // SAFETY: a number that is no thread of this process is refused.
     unsafe { libc::syscall(libc::SYS_tgkill, libc::getpid(), sleeper.tid(), libc::SIGUSR1) };
+}
+
+/// Signals come at any moment of waits that need not sleep.
+fn a_wait_for_what_is_there_is_never_interrupted() {
+    const ROUNDS: u32 = 10_000;
+    handle(0);
+    let device = Device::open();
+    let events = [0, 1].map(|manual| device.event_create(manual, 1).unwrap());
+    let never = device.event_create(0, 0).unwrap();
+    // SAFETY: takes no argument and cannot fail.
+    let waiting = unsafe { libc::gettid() };
+    let done = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            while !done.load(SeqCst) {
+                let before = HANDLED.load(SeqCst);
+                // SAFETY: the thread waits for this one to end.
+                unsafe { libc::syscall(libc::SYS_tgkill, libc::getpid(), waiting, libc::SIGUSR1) };
+                while HANDLED.load(SeqCst) == before && !done.load(SeqCst) {
+                    std::thread::yield_now();
+                }
+            }
+        });
+        for round in 0..ROUNDS {
+            let [auto, manual] = events;
+            let wait =
+                [all(&[auto, manual]), all(&[auto]), any(&[auto]), any(&[never, auto])][round as usize % 4].clone();
+            let index = u32::from(wait.objects[0] == never);
+            assert_eq!(device.wait(&wait.forever()), at(index), "round {round}");
+            assert_eq!(device.event_set(auto), Ok(0));
+        }
+        done.store(true, SeqCst);
+    });
+    assert!(HANDLED.load(SeqCst) > 0);
 }
 
 fn a_stopped_and_continued_process_waits_on() {

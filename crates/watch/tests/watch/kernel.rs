@@ -159,7 +159,9 @@ fn known_miss_page_protection_does_not_see_who_ignores_it() {
     let watcher = Watcher::with(Mechanism::Mprotect).unwrap();
     let memory = Memory::committed(&watcher, 4);
     let own = File::options().write(true).open("/proc/self/mem").unwrap();
-    own.write_all_at(b"x", memory.address(1) as u64).unwrap();
+    if let Err(error) = own.write_all_at(b"x", memory.address(1) as u64) {
+        return println!("not tested: this kernel lets nobody ignore the protection: {error}");
+    }
     assert_eq!(buffer(&memory, 1, 1), b"x");
     assert!(memory.get(Reset::No).is_empty(), "known: /proc/self/mem writes to protected pages, and nobody is told");
 }
