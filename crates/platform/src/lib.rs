@@ -19,6 +19,8 @@ pub mod liveness;
 pub mod mappings;
 pub mod memory;
 #[cfg(target_os = "linux")]
+pub mod next;
+#[cfg(target_os = "linux")]
 pub mod pagemap;
 mod path;
 #[cfg(target_os = "linux")]
@@ -44,4 +46,11 @@ pub mod error {
 /// The calling thread's error number after a failed call.
 pub fn errno() -> i32 {
     std::io::Error::last_os_error().raw_os_error().unwrap_or(0)
+}
+
+/// Sets the calling thread's error number.
+#[cfg(target_os = "linux")]
+pub(crate) fn set_errno(number: i32) {
+    // SAFETY: this thread's own error number, whose address is valid as long as the thread lives.
+    unsafe { *libc::__errno_location() = number };
 }

@@ -188,6 +188,19 @@ impl Userfault {
     }
 }
 
+/// One that was opened here or in another process, on whose memory it acts.
+impl From<OwnedFd> for Userfault {
+    fn from(fd: OwnedFd) -> Userfault {
+        Userfault { fd }
+    }
+}
+
+impl From<Userfault> for OwnedFd {
+    fn from(userfault: Userfault) -> OwnedFd {
+        userfault.fd
+    }
+}
+
 impl AsFd for Userfault {
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.fd.as_fd()
