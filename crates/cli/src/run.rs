@@ -13,8 +13,9 @@ use std::process::{Command, ExitCode};
 
 use clap::{Args, ValueEnum};
 
+use crate::NTUX_FAILED;
+use crate::library::{self, Library};
 use crate::program::{self, Refusal};
-use crate::{NTUX_FAILED, library};
 
 /// Exit status when the program is there but cannot be started or served.
 const CANNOT_START: u8 = 126;
@@ -39,6 +40,9 @@ pub struct Arguments {
     /// Append to this file, when a process ends, what the device did for it; 'stderr' for standard error.
     #[arg(long, value_name = "PATH", env = "NTUX_LOG", hide_env_values = true)]
     log: Option<PathBuf>,
+    /// Give the program soft-dirty bits too: /proc/self/clear_refs and bit 55 of /proc/self/pagemap, which few kernels have.
+    #[arg(long)]
+    soft_dirty: bool,
     /// The program and its arguments.
     #[arg(required = true, trailing_var_arg = true, allow_hyphen_values = true, value_names = ["PROGRAM", "ARGUMENT"])]
     program: Vec<OsString>,
@@ -76,13 +80,21 @@ pub fn run(arguments: &Arguments) -> ExitCode {
     if let Err(refusal) = program::check(&path) {
         return refuse(name, &refusal);
     }
-    let library = match library::find() {
-        Ok(library) => library,
-        Err(trouble) => return complain(NTUX_FAILED, trouble),
-    };
+    let libraries: &[Library] =
+        if arguments.soft_dirty { &[Library::Watch, Library::Device] } else { &[Library::Device] };
+    let mut preload = std::env::var_os("LD_PRELOAD");
+    for &library in libraries {
+        match library::find(library) {
+            Ok(path) => preload = Some(library::preload_list(&path, preload.as_deref())),
+            Err(trouble) => return complain(NTUX_FAILED, trouble),
+        }
+    }
     let mut command = Command::new(path);
     command.arg0(name).args(&arguments.program[1..]);
-    command.env("LD_PRELOAD", library::preload_list(&library, std::env::var_os("LD_PRELOAD").as_deref()));
+    command.envs(preload.map(|list| ("LD_PRELOAD", list)));
+    if arguments.soft_dirty {
+        command.env("NTUX_SOFT_DIRTY", "1");
+    }
     if let Some(device) = arguments.device {
         command.env("NTUX_DEVICE", device.name());
     }

@@ -114,6 +114,17 @@ impl Pagemap {
         Ok(buffer[..read / entry].iter().map(|entry| entry & PROTECTED != 0))
     }
 
+    /// Whether this kernel keeps soft-dirty bits itself. Right for this process's own page map as long as the process has never
+    /// cleared them.
+    pub fn has_soft_dirty(&self) -> io::Result<bool> {
+        const SOFT_DIRTY: u64 = 1 << 55;
+        let mut entry = [0; size_of::<u64>()];
+        // Written just above.
+        let page = core::ptr::from_ref(&entry) as usize / crate::protection::page_size();
+        self.file.read_exact_at(&mut entry, (page * size_of::<u64>()) as u64)?;
+        Ok(u64::from_ne_bytes(entry) & SOFT_DIRTY != 0)
+    }
+
     /// Lists written pages from `start` on, ascending, at most `pages_max` (not 0) of them, as long as `found` has room; and
     /// protects them again if `protect`.
     ///
