@@ -8,11 +8,15 @@
 #![allow(clippy::disallowed_types, clippy::disallowed_methods, reason = "this is the place for them")]
 
 pub mod atomic;
+#[cfg(target_os = "linux")]
+pub mod child;
 pub mod clock;
 #[cfg(feature = "explore")]
 pub mod explore;
 pub mod fork;
 pub mod futex;
+#[cfg(target_os = "linux")]
+pub mod introduction;
 pub mod kernel_futex;
 pub mod liveness;
 #[cfg(target_os = "linux")]

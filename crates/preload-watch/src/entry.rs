@@ -3,7 +3,7 @@
 //!
 //! The frames here may be unwound (a cancelled `read`), so they have no destructors.
 
-use crate::{descriptors, next, soft_dirty};
+use crate::{descriptors, introduction, next, soft_dirty};
 use core::ffi::{c_char, c_int, c_void};
 use libc::{FILE, mode_t, off_t, size_t, ssize_t};
 
@@ -15,7 +15,13 @@ static AT_START: extern "C" fn() = start;
 extern "C" fn start() {
     next::resolve();
     soft_dirty::start();
+    introduction::begin();
 }
+
+/// Runs when the program ends in order.
+#[used]
+#[unsafe(link_section = ".fini_array")]
+static AT_EXIT: extern "C" fn() = introduction::end;
 
 macro_rules! making_a_descriptor {
     ($($name:ident($($argument:ident: $type:ty),*);)*) => {

@@ -7,9 +7,10 @@
 //! * [`entry`]: the C library's functions that this library stands in front of, and [`next`], the real ones
 //! * [`descriptors`]: which descriptors are page maps, or clear soft-dirty bits
 //! * [`soft_dirty`]: what clearing and reading do
+//! * [`introduction`]: what `ntux watch` needs of a program
 //!
-//! Nothing here takes memory from the heap, a lock, or a signal: a collector clears and reads while it has stopped the other
-//! threads wherever they were.
+//! Once the program runs, nothing here takes memory from the heap, a lock, or a signal: a collector clears and reads while
+//! it has stopped the other threads wherever they were.
 #![cfg(target_os = "linux")]
 #![allow(
     clippy::disallowed_methods,
@@ -21,8 +22,11 @@
 mod descriptors;
 #[cfg(not(test))]
 mod entry;
+mod introduction;
 mod next;
 mod soft_dirty;
+
+use core::ffi::CStr;
 
 /// Runs `work` and leaves the calling thread's error number as it was.
 fn keeping_error_number<R>(work: impl FnOnce() -> R) -> R {
@@ -34,4 +38,14 @@ fn keeping_error_number<R>(work: impl FnOnce() -> R) -> R {
     // SAFETY: as above.
     unsafe { *place = before };
     result
+}
+
+/// What the user has set in the environment.
+fn value(name: &CStr) -> Option<&'static CStr> {
+    // SAFETY: the name ends with a zero; the answer is null or a string that stays, as the program must not change its
+    // environment while others read it.
+    unsafe {
+        let value = libc::getenv(name.as_ptr());
+        (!value.is_null()).then(|| CStr::from_ptr(value))
+    }
 }

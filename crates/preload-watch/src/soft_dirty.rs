@@ -27,7 +27,7 @@ use ntux_watch::{Run, page_size};
 use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd, RawFd};
 
 use crate::descriptors::{self, Kind};
-use crate::{keeping_error_number, next};
+use crate::{keeping_error_number, next, value};
 
 const SOFT_DIRTY: u64 = 1 << 55;
 /// The mark of a userfaultfd: ours, which the program need not see.
@@ -233,15 +233,6 @@ fn inode(fd: RawFd) -> Option<u64> {
     let mut status = MaybeUninit::<libc::stat>::uninit();
     // SAFETY: a place for the answer, which the kernel fills in whole when it returns 0.
     unsafe { (libc::fstat(fd, status.as_mut_ptr()) == 0).then(|| status.assume_init().st_ino) }
-}
-
-fn value(name: &CStr) -> Option<&'static CStr> {
-    // SAFETY: the name ends with a zero; the answer is null or a string that stays, as the program must not change its
-    // environment while others read it.
-    unsafe {
-        let value = libc::getenv(name.as_ptr());
-        (!value.is_null()).then(|| CStr::from_ptr(value))
-    }
 }
 
 fn complain(message: &CStr) {
