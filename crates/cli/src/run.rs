@@ -72,26 +72,12 @@ impl Device {
 
 /// Replaces this process by the program; comes back only if that failed.
 pub fn run(arguments: &Arguments) -> ExitCode {
-    let name = &arguments.program[0];
-    let path = match program::resolve(name, std::env::var_os("PATH").as_deref()) {
-        Ok(path) => path,
-        Err(refusal) => return refuse(name, &refusal),
-    };
-    if let Err(refusal) = program::check(&path) {
-        return refuse(name, &refusal);
-    }
     let libraries: &[Library] =
         if arguments.soft_dirty { &[Library::Watch, Library::Device] } else { &[Library::Device] };
-    let mut preload = std::env::var_os("LD_PRELOAD");
-    for &library in libraries {
-        match library::find(library) {
-            Ok(path) => preload = Some(library::preload_list(&path, preload.as_deref())),
-            Err(trouble) => return complain(NTUX_FAILED, trouble),
-        }
-    }
-    let mut command = Command::new(path);
-    command.arg0(name).args(&arguments.program[1..]);
-    command.envs(preload.map(|list| ("LD_PRELOAD", list)));
+    let mut command = match command(&arguments.program, libraries) {
+        Ok(command) => command,
+        Err(status) => return status,
+    };
     if arguments.soft_dirty {
         command.env("NTUX_SOFT_DIRTY", "1");
     }
@@ -107,7 +93,27 @@ pub fn run(arguments: &Arguments) -> ExitCode {
             Err(error) => return complain(NTUX_FAILED, format!("--log '{}': {error}", log.display())),
         };
     }
-    let error = command.exec();
+    cannot_start(&arguments.program[0], &command.exec())
+}
+
+/// The program, with these libraries loaded into it, the last one first. If it cannot be served, that was said, and the
+/// status is what to exit with.
+pub fn command(program: &[OsString], libraries: &[Library]) -> Result<Command, ExitCode> {
+    let name = &program[0];
+    let path = program::resolve(name, std::env::var_os("PATH").as_deref()).map_err(|refusal| refuse(name, &refusal))?;
+    program::check(&path).map_err(|refusal| refuse(name, &refusal))?;
+    let mut preload = std::env::var_os("LD_PRELOAD");
+    for &library in libraries {
+        let path = library::find(library).map_err(|trouble| complain(NTUX_FAILED, trouble))?;
+        preload = Some(library::preload_list(&path, preload.as_deref()));
+    }
+    let mut command = Command::new(path);
+    command.arg0(name).args(&program[1..]).envs(preload.map(|list| ("LD_PRELOAD", list)));
+    Ok(command)
+}
+
+/// Says why a program could not be started.
+pub fn cannot_start(name: &OsString, error: &std::io::Error) -> ExitCode {
     let status = if error.kind() == ErrorKind::NotFound { NOT_FOUND } else { CANNOT_START };
     complain(status, format!("cannot start '{}': {error}", name.display()))
 }

@@ -176,7 +176,7 @@ fn is_served() -> bool {
 #[cold]
 fn find_out() -> bool {
     let chosen = value(c"NTUX_WATCH").is_none_or(|name| name == c"async");
-    let works = chosen && address_space::watcher().and_then(|watcher| AddressSpace::own(&watcher)?.probe()).is_ok();
+    let works = chosen && address_space::watcher().and_then(|watcher| AddressSpace::own(watcher)?.probe()).is_ok();
     STATE.store(if works { SERVED } else { UNWANTED });
     if !works {
         complain(match chosen {
@@ -193,7 +193,7 @@ fn clear() {
     let seen = WATCHER.load();
     let Some(userfault) = known(seen).or_else(|| make(seen)) else { return };
     // What fails leaves pages written.
-    let _ = AddressSpace::own(&userfault).and_then(|space| space.take(|_| ()));
+    let _ = AddressSpace::own(&*userfault).and_then(|space| space.take(|_| ()));
 }
 
 /// This process's userfaultfd, if the word names one that is open. What is returned never closes it.

@@ -23,6 +23,7 @@
 //! [`take`](AddressSpace::take) is listed, or its page is written afterwards. A mapping that appears while it runs is fresh.
 //! A thread that dies at any step leaves pages written that it had listed to nobody: at worst they are listed to nobody again.
 
+use core::borrow::Borrow;
 use core::mem::MaybeUninit;
 use std::io;
 
@@ -39,8 +40,8 @@ use crate::span::Span;
 const CHUNK: usize = 64;
 
 /// The memory of a process, this one or another.
-pub struct AddressSpace<'a> {
-    userfault: &'a Userfault,
+pub struct AddressSpace<W> {
+    watcher: W,
     pagemap: Pagemap,
     mappings: Mappings,
 }
@@ -53,15 +54,20 @@ pub fn watcher() -> Result<Userfault> {
     Ok(Userfault::open(Features::ASYNCHRONOUS, Faults::OfUserMode)?)
 }
 
-impl<'a> AddressSpace<'a> {
-    /// That of the calling process, which has made `userfault` with [`watcher`].
-    pub fn own(userfault: &'a Userfault) -> Result<AddressSpace<'a>> {
-        Ok(AddressSpace { userfault, pagemap: Pagemap::open_to_scan()?, mappings: Mappings::open()? })
+impl<W: Borrow<Userfault>> AddressSpace<W> {
+    /// That of the calling process, which has made `watcher` with [`watcher`].
+    pub fn own(watcher: W) -> Result<AddressSpace<W>> {
+        Ok(AddressSpace { watcher, pagemap: Pagemap::open_to_scan()?, mappings: Mappings::open()? })
     }
 
-    /// That of another process, which has made `userfault` with [`watcher`] and given it away.
-    pub fn of(process: u32, userfault: &'a Userfault) -> Result<AddressSpace<'a>> {
-        Ok(AddressSpace { userfault, pagemap: Pagemap::of(process)?, mappings: Mappings::of(process)? })
+    /// That of another process, which has made `watcher` with [`watcher`] and given it away.
+    pub fn of(process: u32, watcher: W) -> Result<AddressSpace<W>> {
+        Ok(AddressSpace { watcher, pagemap: Pagemap::of(process)?, mappings: Mappings::of(process)? })
+    }
+
+    /// What is mapped in it.
+    pub fn mappings(&self) -> &Mappings {
+        &self.mappings
     }
 
     /// Whether the kernel can list written pages. Changes nothing.
@@ -108,13 +114,14 @@ impl<'a> AddressSpace<'a> {
     /// The look afterwards finds shared memory that another thread has mapped here since the look before. Registered, it
     /// would count as clean: its pages are never own ones.
     fn register(&self, span: Span) -> io::Result<()> {
-        if self.userfault.register(span.start, span.length())?.has_huge_pages {
-            self.userfault.unregister(span.start, span.length())?;
+        let watcher = self.watcher.borrow();
+        if watcher.register(span.start, span.length())?.has_huge_pages {
+            watcher.unregister(span.start, span.length())?;
             return Err(io::ErrorKind::Unsupported.into());
         }
         self.mappings.each(span.start, span.end, &mut [], |mapped, _| {
             if !mapped.is_private {
-                let _ = self.userfault.unregister(mapped.start, mapped.end - mapped.start);
+                let _ = watcher.unregister(mapped.start, mapped.end - mapped.start);
             }
         })
     }
