@@ -32,6 +32,9 @@ use crate::{keeping_error_number, next, value};
 const SOFT_DIRTY: u64 = 1 << 55;
 /// The mark of a userfaultfd: ours, which the program need not see.
 const PROTECTED: u64 = 1 << 57;
+const OF_A_FILE: u64 = 1 << 61;
+const SWAPPED: u64 = 1 << 62;
+const PRESENT: u64 = 1 << 63;
 const ENTRY: usize = size_of::<u64>();
 
 /// What is written to clear the bits.
@@ -135,19 +138,34 @@ impl Entries {
     fn fill(&self, pagemap: &Pagemap) -> ntux_watch::Result<()> {
         let end = self.start + self.count * page_size();
         let mut done = 0;
+        let mut doubtful = Stretch { first: self.count, end: 0 };
         address_space::each_fresh(pagemap, self.start, end, |run| {
             let (first, end) = self.places(run);
-            self.change(done, first, |entry| entry & !(SOFT_DIRTY | PROTECTED));
+            self.lower(done, first, &mut doubtful);
             // If there is a mark it is the program's own: it uses a userfaultfd itself.
             let bit = if cfg!(feature = "planted") { 0 } else { SOFT_DIRTY };
             self.change(first, end, |entry| entry | bit);
             done = end;
         })?;
-        self.change(done, self.count, |entry| entry & !(SOFT_DIRTY | PROTECTED));
-        address_space::each_written(pagemap, self.start, end, |run| {
+        self.lower(done, self.count, &mut doubtful);
+        let address = |place: usize| self.start + place * page_size();
+        address_space::each_written(pagemap, address(doubtful.first), address(doubtful.end), |run| {
             let (first, end) = self.places(run);
             self.change(first, end, |entry| entry | SOFT_DIRTY);
         })
+    }
+
+    /// Lowers the bit, and notes where pages may have been written all the same: own ones without a mark, and the page of
+    /// zeros, which entries do not tell apart.
+    fn lower(&self, first: usize, end: usize, doubtful: &mut Stretch) {
+        for index in first..end {
+            self.change(index, index + 1, |entry| {
+                if entry & (PRESENT | SWAPPED) != 0 && entry & (PROTECTED | OF_A_FILE) == 0 {
+                    *doubtful = Stretch { first: doubtful.first.min(index), end: index + 1 };
+                }
+                entry & !(SOFT_DIRTY | PROTECTED)
+            });
+        }
     }
 
     fn places(&self, run: Run) -> (usize, usize) {
@@ -155,13 +173,19 @@ impl Entries {
         (place(run.start), place(run.start + run.length))
     }
 
-    fn change(&self, first: usize, end: usize, change: impl Fn(u64) -> u64) {
+    fn change(&self, first: usize, end: usize, mut change: impl FnMut(u64) -> u64) {
         for index in first..end {
             let place = self.first.wrapping_add(index);
             // SAFETY: below `count`, where the kernel has just put an entry.
             unsafe { place.write_unaligned(change(place.read_unaligned())) };
         }
     }
+}
+
+/// Places in what was read.
+struct Stretch {
+    first: usize,
+    end: usize,
 }
 
 fn is_served() -> bool {

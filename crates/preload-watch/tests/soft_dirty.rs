@@ -3,11 +3,16 @@
 //! It checks itself and ends itself after a while if it hangs; what it complains about is shown.
 #![cfg(target_os = "linux")]
 
+use std::os::unix::fs::PermissionsExt;
+use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 use std::sync::LazyLock;
 
 use ntux_watch::Mechanism;
+
+/// A user and group that owns nothing.
+const NOBODY: u32 = 65534;
 
 static LIBRARY: LazyLock<PathBuf> = LazyLock::new(|| build("library", &[]));
 static PROGRAM: LazyLock<PathBuf> = LazyLock::new(compile);
@@ -88,6 +93,7 @@ scenarios! {
     every_way_to_open,
     memory_of_every_kind,
     memory_that_is_moved,
+    memory_that_is_not_there,
     system_calls_that_write,
     memory_that_is_watched_already,
     no_write_is_lost,
@@ -111,16 +117,42 @@ fn the_text_of_the_mappings_is_enough() {
 /// Wherever it cannot be done, the user is told why, once, and the program sees what the kernel says.
 #[test]
 fn without_the_mechanism_the_program_sees_the_kernels_bits() {
-    let told = |environment: &[(&str, &str)], message: &str| {
-        let output = succeeds("without_it", environment);
+    let told_in = |scenario: &str, environment: &[(&str, &str)], message: &str| {
+        let output = succeeds(scenario, environment);
         let text = String::from_utf8_lossy(&output.stderr);
         assert_eq!(text.lines().count(), 1, "{text}");
         assert!(text.starts_with("ntux: soft-dirty bits ") && text.contains(message), "{text}");
     };
+    let told = |environment, message| told_in("without_it", environment, message);
+    told_in("under_a_filter", &[], "ntux doctor says why");
     told(&[("NTUX_WATCH", "mprotect")], "NTUX_WATCH=async");
     told(&[("NTUX_WATCH", "sync")], "NTUX_WATCH=async");
     told(&[("NTUX_WITHOUT", "userfaultfd")], "ntux doctor says why");
     told(&[("NTUX_WITHOUT", "pagemap_scan")], "ntux doctor says why");
+}
+
+/// No privilege is needed: neither to watch, nor to look.
+#[test]
+fn without_privileges() {
+    // SAFETY: a call without arguments.
+    if !can_be_served() || unsafe { libc::geteuid() } != 0 {
+        return println!("not tested: only root can become somebody else; the other tests have no privileges then");
+    }
+    // Where everybody can go.
+    let directory = tempfile::tempdir().expect("a temporary directory");
+    std::fs::set_permissions(directory.path(), PermissionsExt::from_mode(0o755)).expect("our own directory");
+    let copy = |from: &Path, name: &str| {
+        let to = directory.path().join(name);
+        std::fs::copy(from, &to).expect("a copy");
+        to
+    };
+    let (program, library) = (copy(&PROGRAM, "program"), copy(&LIBRARY, "library.so"));
+    for scenario in ["the_basics", "reads_of_every_kind", "no_write_is_lost", "in_a_child"] {
+        let mut command = Command::new(&program);
+        command.arg(scenario).env("LD_PRELOAD", &library).env("NTUX_SOFT_DIRTY", "1").env_remove("NTUX_WATCH");
+        let output = command.uid(NOBODY).gid(NOBODY).current_dir("/").output().expect("the program starts");
+        assert!(output.status.success() && output.stderr.is_empty(), "{scenario}: {}", complaints(&output));
+    }
 }
 
 #[test]

@@ -4,16 +4,20 @@
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
 #include <pthread.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdatomic.h>
+#include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/random.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
@@ -268,6 +272,22 @@ static void memory_that_is_moved(void) {
     huge[7 * PAGE] = 2;
     expect(huge, ".......d..");
     CHECK(!is_dirty(huge + 511 * PAGE));
+}
+
+// However much address space: only what is there is looked at.
+static void memory_that_is_not_there(void) {
+    char *reserved = map(1ul << 28, PROT_NONE, MAP_PRIVATE | MAP_NORESERVE);
+    char *empty = map(1ul << 28, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_NORESERVE);
+    empty[1ul << 39] = 1;
+    expect(reserved, "dd");
+    for (int i = 0; i < 100; i++) clear();
+    expect(reserved, "..");
+    expect(empty + (1ul << 39), "..");
+    empty[PAGE] = 1;
+    expect(empty, ".d");
+    CHECK(mprotect(reserved, PAGE, PROT_READ | PROT_WRITE) == 0);
+    reserved[0] = 1;
+    expect(reserved, "d.");
 }
 
 // What the kernel stores for a system call counts.
@@ -576,6 +596,20 @@ static void without_it(void) {
     CHECK(write(clear_refs, "9", 1) == -1 && errno == EINVAL);
 }
 
+// A container's filter.
+static void under_a_filter(void) {
+    struct sock_filter code[] = {
+        BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_userfaultfd, 0, 1),
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EPERM),
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+    };
+    struct sock_fprog program = {sizeof code / sizeof *code, code};
+    CHECK(geteuid() != 0 || setuid(65534) == 0); // root has /dev/userfaultfd
+    CHECK(prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0 && prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) == 0);
+    without_it();
+}
+
 int main(int count, char **arguments) {
     static const struct {
         const char *name;
@@ -588,6 +622,7 @@ int main(int count, char **arguments) {
         SCENARIO(every_way_to_open),
         SCENARIO(memory_of_every_kind),
         SCENARIO(memory_that_is_moved),
+        SCENARIO(memory_that_is_not_there),
         SCENARIO(system_calls_that_write),
         SCENARIO(memory_that_is_watched_already),
         SCENARIO(no_write_is_lost),
@@ -598,6 +633,7 @@ int main(int count, char **arguments) {
         SCENARIO(in_a_handler),
         SCENARIO(threads_that_clear),
         SCENARIO(without_it),
+        SCENARIO(under_a_filter),
     };
     alarm(SECONDS_MAX);
     open_both();
