@@ -1,8 +1,7 @@
-//! A program that was started, for who stands in front of it: waits, and the signals that are meant for it.
+//! A program that was started, for who stands in front of it: its end, and the signals that are meant for it.
 
 use std::io;
-use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
-use std::time::Duration;
+use std::os::fd::{AsFd, BorrowedFd, FromRawFd, OwnedFd};
 
 use crate::atomic::Word32;
 
@@ -80,17 +79,4 @@ pub fn end_by(signal: i32) {
         libc::signal(signal, libc::SIG_DFL);
         libc::raise(signal);
     }
-}
-
-/// Waits until one of two descriptors has something to read or the time is over; which of them have. A signal ends it, too.
-pub fn wait_readable(first: BorrowedFd<'_>, second: BorrowedFd<'_>, time: Duration) -> (bool, bool) {
-    let entry = |fd: BorrowedFd<'_>| libc::pollfd { fd: fd.as_raw_fd(), events: libc::POLLIN, revents: 0 };
-    let mut entries = [entry(first), entry(second)];
-    // Rounded up: waiting for nothing would be polling.
-    let milliseconds = time.as_micros().div_ceil(1000).min(i32::MAX as u128) as i32;
-    // SAFETY: two entries, as said.
-    if unsafe { libc::poll(entries.as_mut_ptr(), 2, milliseconds) } <= 0 {
-        return (false, false);
-    }
-    (entries[0].revents != 0, entries[1].revents != 0)
 }

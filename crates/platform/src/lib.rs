@@ -1,8 +1,9 @@
 //! What ntux needs from the operating system, and nothing above it.
 //!
 //! Two things are named here and nowhere else: the kernel's calls ([`futex`], [`kernel_futex`], [`memory`], [`clock`],
-//! [`liveness`], [`robust`]; for write watches [`protection`], `userfault`, `pagemap`, `mappings`, `segv`) and the
-//! processor's atomics ([`atomic`]). A model checker takes over by replacing this crate's
+//! [`liveness`], [`robust`]; for write watches [`protection`], `userfault`, `pagemap`, `mappings`, `segv`; for programs that
+//! are watched `child`, `handover`, `readiness`; for libraries that are loaded into programs `next`) and the processor's
+//! atomics ([`atomic`]). A model checker takes over by replacing this crate's
 //! [`atomic`] and [`futex`] (feature `explore`); everything above stays as it ships.
 
 #![allow(clippy::disallowed_types, clippy::disallowed_methods, reason = "this is the place for them")]
@@ -16,7 +17,7 @@ pub mod explore;
 pub mod fork;
 pub mod futex;
 #[cfg(target_os = "linux")]
-pub mod introduction;
+pub mod handover;
 pub mod kernel_futex;
 pub mod liveness;
 #[cfg(target_os = "linux")]
@@ -30,6 +31,8 @@ mod path;
 #[cfg(target_os = "linux")]
 pub mod probe;
 pub mod protection;
+#[cfg(target_os = "linux")]
+pub mod readiness;
 pub mod robust;
 #[cfg(target_os = "linux")]
 pub mod segv;

@@ -9,7 +9,7 @@
 
 use core::time::Duration;
 use ntux_platform::atomic::Word32;
-use ntux_platform::introduction::{peer, receive, send};
+use ntux_platform::handover::{peer, receive, send};
 use ntux_watch::address_space;
 use std::os::fd::AsFd;
 use std::os::linux::net::SocketAddrExt;

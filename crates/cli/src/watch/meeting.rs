@@ -9,7 +9,7 @@ use std::os::linux::net::SocketAddrExt;
 use std::os::unix::net::{SocketAddr, UnixListener, UnixStream};
 use std::time::Duration;
 
-use ntux_platform::introduction::{peer, receive, send};
+use ntux_platform::handover::{peer, receive, send};
 use ntux_platform::userfault::Userfault;
 
 /// The variable that tells the program who has started it.

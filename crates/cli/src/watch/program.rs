@@ -12,6 +12,7 @@ use std::process::{Child, ExitCode, ExitStatus};
 use std::time::{Duration, Instant};
 
 use ntux_platform::child;
+use ntux_platform::readiness::wait_readable;
 use ntux_platform::userfault::Userfault;
 use ntux_watch::address_space::AddressSpace;
 use ntux_watch::{Mechanism, page_size};
@@ -178,7 +179,7 @@ impl Map {
         let mut next = Instant::now() + self.interval;
         loop {
             let rest = next.saturating_duration_since(Instant::now());
-            let (has_guest, has_ended) = child::wait_readable(meeting.as_fd(), waiting.as_fd(), rest);
+            let (has_guest, has_ended) = wait_readable(meeting.as_fd(), waiting.as_fd(), Some(rest));
             waiting.pass_on();
             if has_guest && let Some((guest, wish)) = meeting.receive(program.id()) {
                 match wish {
