@@ -30,7 +30,7 @@ OTHER_TARGETS := aarch64-unknown-linux-gnu aarch64-apple-darwin
 -include crates/capi/install.mk
 
 .PHONY: help tools futexes build demos run planted measurable doctor bench test test-crash test-histories test-kernel \
-	test-orders test-watch demo-soft-dirty test-aarch64 test-miri test-tsan fuzz-scribble fuzz-scribble-asan format lint unit cross install clean
+	test-orders test-watch test-soft-dirty demo-soft-dirty test-aarch64 test-miri test-tsan fuzz-scribble fuzz-scribble-asan format lint unit cross install clean
 
 help:                   ## This list
 	@sed -n 's/^\([a-z-]*\):[^#]*## \(.*\)/  make \1 \2/p' $(firstword $(MAKEFILE_LIST)) | \
@@ -73,6 +73,9 @@ doctor: build           ## Say what this machine can do, and what ntux would use
 bench: build            ## Measure ntux beside the other ways to have NT objects and write watches
 	@$(OUT)/bin/ntux bench sync
 	@$(OUT)/bin/ntux bench watch
+
+test-soft-dirty: tools    ## The program that tests soft-dirty bits, on a kernel that has them, booted in QEMU
+	@crates/preload-watch/kernel/test $(OUT)/kernel
 
 # RUNS=5, for the medians. What it needs is fetched from Debian, some 12 MB.
 demo-soft-dirty: build  ## Debian's Boehm collector and Guile on soft-dirty bits from ntux, beside their own way
