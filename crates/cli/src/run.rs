@@ -40,7 +40,8 @@ pub struct Arguments {
     /// Append to this file, when a process ends, what the device did for it; 'stderr' for standard error.
     #[arg(long, value_name = "PATH", env = "NTUX_LOG", hide_env_values = true)]
     log: Option<PathBuf>,
-    /// Give the program soft-dirty bits too: /proc/self/clear_refs and bit 55 of /proc/self/pagemap, which few kernels have.
+    /// Give the program soft-dirty bits: /proc/self/clear_refs and bit 55 of /proc/self/pagemap, which not every kernel has. The
+    /// device is left out then, unless --device says which: a collector would scan its library's tables.
     #[arg(long)]
     soft_dirty: bool,
     /// The program and its arguments.
@@ -72,8 +73,11 @@ impl Device {
 
 /// Replaces this process by the program; comes back only if that failed.
 pub fn run(arguments: &Arguments) -> ExitCode {
-    let libraries: &[Library] =
-        if arguments.soft_dirty { &[Library::Watch, Library::Device] } else { &[Library::Device] };
+    let libraries: &[Library] = match (arguments.soft_dirty, arguments.device) {
+        (false, _) => &[Library::Device],
+        (true, None) => &[Library::Watch],
+        (true, Some(_)) => &[Library::Watch, Library::Device],
+    };
     let mut command = match command(&arguments.program, libraries) {
         Ok(command) => command,
         Err(status) => return status,

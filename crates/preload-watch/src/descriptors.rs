@@ -15,8 +15,9 @@ use ntux_platform::atomic::Word32;
 
 /// Descriptors below this are remembered; others are asked every time.
 const REMEMBERED: usize = 1 << 16;
-/// 1 for a descriptor that is known to be neither.
-static ORDINARY: [Word32; REMEMBERED] = [const { Word32::new(0) }; REMEMBERED];
+const BITS: usize = u32::BITS as usize;
+/// A bit for each descriptor, raised if it is known to be neither. Small: a collector takes it for one of its roots.
+static ORDINARY: [Word32; REMEMBERED / BITS] = [const { Word32::new(0) }; REMEMBERED / BITS];
 
 /// What a descriptor is.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -29,19 +30,26 @@ pub(crate) enum Kind {
     Ordinary,
 }
 
+/// Where the descriptor's bit is; nowhere for those that are not remembered.
+#[inline(always)]
+fn place(fd: c_int) -> Option<(&'static Word32, u32)> {
+    let number = fd as u32 as usize;
+    Some((ORDINARY.get(number / BITS)?, 1 << (number % BITS)))
+}
+
 /// Whether the descriptor is known to be ordinary.
 #[inline(always)]
 pub(crate) fn is_ordinary(fd: c_int) -> bool {
-    ORDINARY.get(fd as u32 as usize).is_some_and(|word| word.load() != 0)
+    place(fd).is_some_and(|(word, bit)| word.load() & bit != 0)
 }
 
 /// The number means something new.
 #[inline(always)]
 pub(crate) fn forget(fd: c_int) {
-    if let Some(word) = ORDINARY.get(fd as u32 as usize)
-        && word.load() != 0
+    if let Some((word, bit)) = place(fd)
+        && word.load() & bit != 0
     {
-        word.store(0);
+        word.fetch_and(!bit);
     }
 }
 
@@ -50,9 +58,9 @@ pub(crate) fn forget(fd: c_int) {
 pub(crate) fn kind(fd: c_int) -> Kind {
     let kind = ask(fd);
     if kind == Kind::Ordinary
-        && let Some(word) = ORDINARY.get(fd as u32 as usize)
+        && let Some((word, bit)) = place(fd)
     {
-        word.store(1);
+        word.fetch_or(bit);
     }
     kind
 }
