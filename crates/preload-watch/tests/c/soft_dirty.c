@@ -253,13 +253,12 @@ static void memory_that_is_moved(void) {
     char *over = mmap(base + PAGE, PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0);
     CHECK(over == base + PAGE);
     CHECK(is_dirty(base + PAGE)); // another mapping, though nothing was written
-    char *place = map_private(4);
-    base[PAGE] = 1; // the kernel moves what is there
+    char *place = map_private(2);
     clear();
-    CHECK(mremap(base, 4 * PAGE, 4 * PAGE, MREMAP_MAYMOVE | MREMAP_FIXED, place) == place);
-    expect(place, "dddd");
+    CHECK(mremap(base + 2 * PAGE, 2 * PAGE, 2 * PAGE, MREMAP_MAYMOVE | MREMAP_FIXED, place) == place);
+    expect(place, "dd");
     clear();
-    expect(place, "....");
+    expect(place, "..");
     char *huge = map_private(1024);
     huge = (char *)(((uintptr_t)huge + (2 << 20) - 1) & -(uintptr_t)(2 << 20));
     (void)madvise(huge, 2 << 20, MADV_HUGEPAGE); // as the kernel likes
