@@ -26,7 +26,7 @@ pub fn look_up(cache: &Word64, name: &str) -> Option<usize> {
 
 /// What a call returns where the C library has no such function.
 pub trait Absent {
-    /// -1, with the error number `ENOSYS`; or nothing.
+    /// -1, 0 for a count, null for a pointer, with the error number `ENOSYS`; or nothing.
     fn absent() -> Self;
 }
 
@@ -40,6 +40,13 @@ impl Absent for i32 {
 impl Absent for isize {
     fn absent() -> isize {
         i32::absent() as isize
+    }
+}
+
+impl Absent for usize {
+    fn absent() -> usize {
+        i32::absent();
+        0
     }
 }
 

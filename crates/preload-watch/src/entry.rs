@@ -3,7 +3,7 @@
 //!
 //! The frames here may be unwound (a cancelled `read`), so they have no destructors.
 
-use crate::{descriptors, introduction, next, soft_dirty};
+use crate::{descriptors, introduction, keeping_error_number, next, soft_dirty, streams};
 use core::ffi::{c_char, c_int, c_void};
 use libc::{FILE, mode_t, off_t, size_t, ssize_t};
 
@@ -73,6 +73,63 @@ macro_rules! making_a_stream {
 making_a_stream! {
     fopen;
     fopen64;
+}
+
+macro_rules! reading_a_stream {
+    ($($name:ident($($room:ident)?);)*) => {
+        $(
+            /// Fills in soft-dirty bits, if what was read is a page map.
+            #[unsafe(no_mangle)]
+            unsafe extern "C-unwind" fn $name(
+                buffer: *mut c_void,
+                $($room: size_t,)?
+                size: size_t,
+                count: size_t,
+                stream: *mut FILE,
+            ) -> size_t {
+                // SAFETY: the caller's own stream.
+                let reading = unsafe { streams::reading(stream) };
+                // SAFETY: the caller's own arguments.
+                let items = unsafe { next::$name(buffer, $($room,)? size, count, stream) };
+                if let Some(reading) = reading {
+                    // SAFETY: the real function has just filled in as many items.
+                    unsafe { streams::after_read(reading, buffer.cast(), items * size) };
+                }
+                items
+            }
+        )*
+    };
+}
+
+reading_a_stream! {
+    fread();
+    fread_unlocked();
+    __fread_chk(room);
+    __fread_unlocked_chk(room);
+}
+
+macro_rules! writing_a_stream_out {
+    ($($name:ident;)*) => {
+        $(
+            /// Clears soft-dirty bits, if that is what is written.
+            #[unsafe(no_mangle)]
+            unsafe extern "C-unwind" fn $name(stream: *mut FILE) -> c_int {
+                // SAFETY: the caller's own stream.
+                let will_clear = unsafe { streams::will_clear(stream) };
+                // SAFETY: as above.
+                let result = unsafe { next::$name(stream) };
+                if will_clear && result == 0 {
+                    keeping_error_number(soft_dirty::clear);
+                }
+                result
+            }
+        )*
+    };
+}
+
+writing_a_stream_out! {
+    fflush;
+    fclose;
 }
 
 macro_rules! descriptor_control {

@@ -6,7 +6,7 @@
 //!
 //! * [`entry`]: the C library's functions that this library stands in front of, and [`next`], the real ones
 //! * [`descriptors`]: which descriptors are page maps, or clear soft-dirty bits
-//! * [`soft_dirty`]: what clearing and reading do
+//! * [`soft_dirty`]: what clearing and reading do; [`streams`]: how it is noticed that C's streams do it
 //! * [`introduction`]: what `ntux watch` needs of a program
 //!
 //! Once the program runs, nothing here takes memory from the heap, a lock, or a signal: a collector clears and reads while
@@ -25,6 +25,7 @@ mod entry;
 mod introduction;
 mod next;
 mod soft_dirty;
+mod streams;
 
 use core::ffi::CStr;
 

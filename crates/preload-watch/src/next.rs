@@ -14,6 +14,12 @@ ntux_platform::next_functions! {
     fn __openat64_2(directory: c_int, path: *const c_char, flags: c_int);
     fn fopen(path: *const c_char, mode: *const c_char) -> *mut FILE;
     fn fopen64(path: *const c_char, mode: *const c_char) -> *mut FILE;
+    fn fread(buffer: *mut c_void, size: size_t, count: size_t, stream: *mut FILE) -> size_t;
+    fn fread_unlocked(buffer: *mut c_void, size: size_t, count: size_t, stream: *mut FILE) -> size_t;
+    fn __fread_chk(buffer: *mut c_void, room: size_t, size: size_t, count: size_t, stream: *mut FILE) -> size_t;
+    fn __fread_unlocked_chk(buffer: *mut c_void, room: size_t, size: size_t, count: size_t, stream: *mut FILE) -> size_t;
+    fn fflush(stream: *mut FILE);
+    fn fclose(stream: *mut FILE);
     fn close(fd: c_int);
     fn dup(old: c_int);
     fn dup2(old: c_int, new: c_int);

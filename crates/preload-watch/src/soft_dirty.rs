@@ -9,10 +9,10 @@
 //! wants not to lose it stops the writers, or clears first and reads what it needs afterwards.
 //!
 //! # The userfaultfd
-//! One word names it: the process that made it, its descriptor, its inode. In a child the process differs, so that the child makes
-//! its own when it first clears; until then all its memory counts as written. A program that closes it, with everything that
-//! it does not know, loses the marks: everything counts as written, until the next clearing makes another one. The inode
-//! tells whether the number still means it.
+//! One word names it: the process that made it, its descriptor, its inode. In a child the process differs, so that the child
+//! makes its own when it first clears; until then all its memory counts as written. A program that closes it, with
+//! everything that it does not know, loses the marks: everything counts as written, until the next clearing makes another
+//! one. The inode tells whether the number still means it.
 //!
 //! Two threads that clear at once do the same twice. If a thread is stopped or dies at any step, others go on; at worst a
 //! descriptor stays open that nobody uses.
@@ -64,13 +64,19 @@ pub(crate) fn start() {
     }
 }
 
+/// Whether soft-dirty bits are to be served, as far as is known.
+#[inline(always)]
+pub(crate) fn is_wanted() -> bool {
+    STATE.load() != UNWANTED
+}
+
 /// Bytes were read from a descriptor: from this offset, or else from its position, which is behind them now.
 ///
 /// # Safety
 /// If `read` is positive, that many bytes of the buffer can be written.
 #[inline(always)]
 pub(crate) unsafe fn after_read(fd: c_int, buffer: *mut u8, read: isize, offset: Option<i64>) {
-    if STATE.load() != UNWANTED && read > 0 && !descriptors::is_ordinary(fd) {
+    if is_wanted() && read > 0 && !descriptors::is_ordinary(fd) {
         // SAFETY: the caller's promise.
         keeping_error_number(|| unsafe { look_at_read(fd, buffer, read as usize, offset) });
     }
@@ -82,7 +88,7 @@ pub(crate) unsafe fn after_read(fd: c_int, buffer: *mut u8, read: isize, offset:
 /// If `written` is positive, that many bytes of the buffer can be read.
 #[inline(always)]
 pub(crate) unsafe fn after_write(fd: c_int, buffer: *const u8, written: isize) {
-    if STATE.load() != UNWANTED && written > 0 && !descriptors::is_ordinary(fd) {
+    if is_wanted() && written > 0 && !descriptors::is_ordinary(fd) {
         // SAFETY: the caller's promise.
         keeping_error_number(|| unsafe { look_at_written(fd, buffer, written as usize) });
     }
@@ -110,13 +116,15 @@ unsafe fn look_at_written(fd: c_int, buffer: *const u8, written: usize) {
     if descriptors::kind(fd) != Kind::OwnClearRefs {
         return;
     }
-    let mut text = [0; NUMBER_MAX];
-    let length = written.min(NUMBER_MAX);
     // SAFETY: the caller's promise.
-    unsafe { core::ptr::copy_nonoverlapping(buffer, text.as_mut_ptr(), length) };
-    if number(&text[..length]) == Some(CLEAR) && is_served() {
+    if means_clear(unsafe { core::slice::from_raw_parts(buffer, written) }) {
         clear();
     }
+}
+
+/// Whether these bytes clear soft-dirty bits.
+pub(crate) fn means_clear(bytes: &[u8]) -> bool {
+    number(&bytes[..bytes.len().min(NUMBER_MAX)]) == Some(CLEAR)
 }
 
 /// The number that the kernel finds in what was written.
@@ -213,7 +221,11 @@ fn find_out() -> bool {
     works
 }
 
-fn clear() {
+/// Clears the bits of this process, if they are served.
+pub(crate) fn clear() {
+    if !is_served() {
+        return;
+    }
     let seen = WATCHER.load();
     let Some(userfault) = known(seen).or_else(|| make(seen)) else { return };
     // What fails leaves pages written.

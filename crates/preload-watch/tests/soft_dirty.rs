@@ -91,6 +91,7 @@ scenarios! {
     reads_of_every_kind,
     writes_of_every_kind,
     every_way_to_open,
+    c_streams,
     memory_of_every_kind,
     memory_that_is_moved,
     shared_memory,

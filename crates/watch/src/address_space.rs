@@ -21,7 +21,8 @@
 //! # What is not lost
 //! The kernel lists and marks a page in one step, under the lock of its page table. A store that races with
 //! [`take`](AddressSpace::take) is listed, or its page is written afterwards. A mapping that appears while it runs is fresh.
-//! A thread that dies at any step leaves pages written that it had listed to nobody: at worst they are listed to nobody again.
+//! If the thread dies meanwhile, what it had marked is clean, and nobody is left whom it could have told. Two threads that
+//! take at once share what there is.
 
 use core::borrow::Borrow;
 use core::mem::MaybeUninit;

@@ -189,6 +189,31 @@ static void every_way_to_open(void) {
     CHECK(read(number, &word, 8) == 8 && word == 0);
 }
 
+static void c_streams(void) {
+    char *base = map_private(8);
+    uint64_t entries[8];
+    FILE *maps = fopen("/proc/self/pagemap", "rb");
+    CHECK(maps != NULL && fseeko(maps, (uintptr_t)base / PAGE * 8, SEEK_SET) == 0);
+    CHECK(fread(entries, 8, 8, maps) == 8 && (entries[0] & SOFT_DIRTY) && (entries[7] & SOFT_DIRTY));
+    FILE *clearing = fopen("/proc/self/clear_refs", "w");
+    CHECK(clearing != NULL && fprintf(clearing, "%d\n", 4) == 2 && fflush(clearing) == 0);
+    expect(base, "........");
+    base[3 * PAGE] = 1;
+    CHECK(fputs("1", clearing) >= 0 && fclose(clearing) == 0);
+    expect(base, "...d....");
+    maps = freopen("/proc/self/pagemap", "rb", maps);
+    CHECK(maps != NULL && fseeko(maps, ((uintptr_t)base / PAGE + 2) * 8, SEEK_SET) == 0);
+    extern size_t __fread_chk(void *, size_t, size_t, size_t, FILE *);
+    CHECK(__fread_chk(entries, sizeof entries, 1, 16, maps) == 16);
+    CHECK(!(entries[0] & SOFT_DIRTY) && (entries[1] & SOFT_DIRTY));
+    CHECK((fread_unlocked)(entries, 8, 1, maps) == 1 && !(entries[0] & SOFT_DIRTY));
+    CHECK(fclose(maps) == 0);
+    clearing = fopen("/proc/self/clear_refs", "w");
+    CHECK(fputs("4", clearing) >= 0 && fclose(clearing) == 0);
+    expect(base, "........");
+    CHECK(fflush(NULL) == 0);
+}
+
 static char data[4 * PAGE] __attribute__((aligned(4096)));
 
 static void *on_a_stack(void *unused) {
@@ -656,6 +681,7 @@ static const struct scenario {
     PROMISED(reads_of_every_kind),
     PROMISED(writes_of_every_kind),
     PROMISED(every_way_to_open),
+    PROMISED(c_streams),
     PROMISED(memory_of_every_kind),
     PROMISED(memory_that_is_moved),
     OURS(shared_memory),
