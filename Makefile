@@ -30,7 +30,8 @@ OTHER_TARGETS := aarch64-unknown-linux-gnu aarch64-apple-darwin
 -include crates/capi/install.mk
 
 .PHONY: help tools futexes build demos run planted measurable doctor bench test test-crash test-histories test-kernel \
-	test-old-kernels test-orders test-watch test-aarch64 test-miri test-tsan fuzz-scribble fuzz-scribble-asan format lint unit cross install clean
+	test-old-kernels test-orders test-watch test-soft-dirty demo-soft-dirty test-aarch64 test-miri test-tsan fuzz-scribble \
+	fuzz-scribble-asan format lint unit cross install clean
 
 help:                   ## This list
 	@sed -n 's/^\([a-z-]*\):[^#]*## \(.*\)/  make \1 \2/p' $(firstword $(MAKEFILE_LIST)) | \
@@ -41,10 +42,11 @@ tools:
 
 # Only what ships: see `lint` for why the rest must stay apart.
 build: tools            ## Build the command and the library that it loads into programs, into out/
-	$(CARGO) build --release --locked -p ntux-cli -p ntux-preload
+	$(CARGO) build --release --locked -p ntux-cli -p ntux-preload -p ntux-preload-watch
 	@mkdir -p $(OUT)/bin $(OUT)/lib
 	@$(INSTALL) -m 755 $(TARGET_DIR)/release/ntux $(OUT)/bin/ntux
 	@$(INSTALL) -m 755 $(TARGET_DIR)/release/libntux_preload.so $(OUT)/lib/libntux_preload.so
+	@$(INSTALL) -m 755 $(TARGET_DIR)/release/libntux_preload_watch.so $(OUT)/lib/libntux_preload_watch.so
 
 demos: tools
 	@mkdir -p $(OUT)/demo
@@ -72,6 +74,13 @@ doctor: build           ## Say what this machine can do, and what ntux would use
 bench: build            ## Measure ntux beside the other ways to have NT objects and write watches
 	@$(OUT)/bin/ntux bench sync
 	@$(OUT)/bin/ntux bench watch
+
+test-soft-dirty: tools    ## The program that tests soft-dirty bits, on a kernel that has them, booted in QEMU
+	@crates/preload-watch/kernel/test $(OUT)/kernel
+
+# RUNS=5, for the medians. What it needs is fetched from Debian, some 12 MB.
+demo-soft-dirty: build  ## Debian's Boehm collector and Guile on soft-dirty bits from ntux, beside their own way
+	@demo/soft-dirty $(OUT)
 
 test-watch: tools       ## Writers against a copy that must not go stale, for minutes: every mechanism, one to eight writers
 	NTUX_TEST_SHADOW_MS=15000 $(CARGO) test --locked --release -p ntux-watch --test watch shadow::no_write
@@ -145,12 +154,13 @@ unit: tools
 
 cross: tools
 	@.ci/cross "$(OTHER_TARGETS)" "$(LIBRARIES)"
-	@.ci/cross aarch64-unknown-linux-gnu "ntux-preload ntux-cli"
+	@.ci/cross aarch64-unknown-linux-gnu "ntux-preload ntux-preload-watch ntux-cli"
 
 install: build          ## Install below PREFIX (/usr/local), with the C library
 	$(INSTALL) -d $(DESTDIR)$(PREFIX)/bin $(DESTDIR)$(PREFIX)/lib/ntux
 	$(INSTALL) -m 755 $(OUT)/bin/ntux $(DESTDIR)$(PREFIX)/bin/ntux
 	$(INSTALL) -m 755 $(OUT)/lib/libntux_preload.so $(DESTDIR)$(PREFIX)/lib/ntux/libntux_preload.so
+	$(INSTALL) -m 755 $(OUT)/lib/libntux_preload_watch.so $(DESTDIR)$(PREFIX)/lib/ntux/libntux_preload_watch.so
 
 # The C face installs itself, where its rules are there.
 ifneq ($(wildcard crates/capi/install.mk),)

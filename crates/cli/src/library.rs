@@ -1,15 +1,36 @@
-//! Where the library is that `ntux run` loads into programs.
+//! Where the libraries are that ntux loads into programs.
 
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
-/// Names another library than the one found beside the command.
-pub const OVERRIDE: &str = "NTUX_PRELOAD";
+/// A library that can be loaded into a program.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Library {
+    /// Serves /dev/ntsync.
+    Device,
+    /// Serves soft-dirty bits, and shows `ntux watch` what is written.
+    Watch,
+}
 
-const FILE_NAME: &str = "libntux_preload.so";
+impl Library {
+    fn file_name(self) -> &'static str {
+        match self {
+            Library::Device => "libntux_preload.so",
+            Library::Watch => "libntux_preload_watch.so",
+        }
+    }
 
-/// Where it lies seen from the directory of the `ntux` command: a build tree, an installed tree, a distribution.
+    /// The variable that names another file than the one found beside the command.
+    fn variable(self) -> &'static str {
+        match self {
+            Library::Device => "NTUX_PRELOAD",
+            Library::Watch => "NTUX_PRELOAD_WATCH",
+        }
+    }
+}
+
+/// Where they lie seen from the directory of the `ntux` command: a build tree, an installed tree, a distribution.
 const PLACES: [&str; 3] = [".", "../lib", "../lib/ntux"];
 
 /// Why there is no library to load.
@@ -39,10 +60,10 @@ impl std::fmt::Display for NoLibrary {
 }
 
 /// The library, by its absolute path.
-pub fn find() -> Result<PathBuf, NoLibrary> {
-    let candidates = match std::env::var_os(OVERRIDE) {
+pub fn find(library: Library) -> Result<PathBuf, NoLibrary> {
+    let candidates = match std::env::var_os(library.variable()) {
         Some(path) => vec![PathBuf::from(path)],
-        None => beside(&std::env::current_exe().map_err(|_| NoLibrary::CommandUnknown)?),
+        None => beside(&std::env::current_exe().map_err(|_| NoLibrary::CommandUnknown)?, library),
     };
     let Some(found) = candidates.iter().find_map(|place| place.canonicalize().ok().filter(|path| path.is_file()))
     else {
@@ -54,9 +75,9 @@ pub fn find() -> Result<PathBuf, NoLibrary> {
     Ok(found)
 }
 
-fn beside(command: &Path) -> Vec<PathBuf> {
+fn beside(command: &Path, library: Library) -> Vec<PathBuf> {
     let directory = command.parent().unwrap_or(Path::new("/"));
-    PLACES.iter().map(|place| directory.join(place).join(FILE_NAME)).collect()
+    PLACES.iter().map(|place| directory.join(place).join(library.file_name())).collect()
 }
 
 /// The value of `LD_PRELOAD` with `library` in front of what was there.
@@ -83,9 +104,11 @@ mod tests {
 
     #[test]
     fn it_is_looked_for_beside_the_command_and_in_the_library_directories() {
-        let places = beside(Path::new("/opt/bin/ntux"));
+        let places = beside(Path::new("/opt/bin/ntux"), Library::Device);
         assert_eq!(places[0], Path::new("/opt/bin/./libntux_preload.so"));
         assert_eq!(places[1], Path::new("/opt/bin/../lib/libntux_preload.so"));
         assert_eq!(places[2], Path::new("/opt/bin/../lib/ntux/libntux_preload.so"));
+        let places = beside(Path::new("/opt/bin/ntux"), Library::Watch);
+        assert_eq!(places[1], Path::new("/opt/bin/../lib/libntux_preload_watch.so"));
     }
 }

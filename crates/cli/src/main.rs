@@ -78,7 +78,7 @@ fn execute(command: Command) -> ExitCode {
 
 fn bench_sync(mut arguments: BenchArguments) -> ExitCode {
     let already_there = std::env::var_os("LD_PRELOAD");
-    let library = library::find().inspect_err(|reason| eprintln!("ntux: {reason}")).ok();
+    let library = library::find(library::Library::Device).inspect_err(|reason| eprintln!("ntux: {reason}")).ok();
     arguments.preload = library.map(|library| library::preload_list(&library, already_there.as_deref()));
     succeeded(ntux_bench::run(&arguments))
 }

@@ -13,8 +13,9 @@ use std::process::{Command, ExitCode};
 
 use clap::{Args, ValueEnum};
 
+use crate::NTUX_FAILED;
+use crate::library::{self, Library};
 use crate::program::{self, Refusal};
-use crate::{NTUX_FAILED, library};
 
 /// Exit status when the program is there but cannot be started or served.
 const CANNOT_START: u8 = 126;
@@ -39,6 +40,10 @@ pub struct Arguments {
     /// Append to this file, when a process ends, what the device did for it; 'stderr' for standard error.
     #[arg(long, value_name = "PATH", env = "NTUX_LOG", hide_env_values = true)]
     log: Option<PathBuf>,
+    /// Give the program soft-dirty bits: /proc/self/clear_refs and bit 55 of /proc/self/pagemap, which not every kernel has. The
+    /// device is left out then, unless --device says which: a collector would scan its library's tables.
+    #[arg(long)]
+    soft_dirty: bool,
     /// The program and its arguments.
     #[arg(required = true, trailing_var_arg = true, allow_hyphen_values = true, value_names = ["PROGRAM", "ARGUMENT"])]
     program: Vec<OsString>,
@@ -68,21 +73,18 @@ impl Device {
 
 /// Replaces this process by the program; comes back only if that failed.
 pub fn run(arguments: &Arguments) -> ExitCode {
-    let name = &arguments.program[0];
-    let path = match program::resolve(name, std::env::var_os("PATH").as_deref()) {
-        Ok(path) => path,
-        Err(refusal) => return refuse(name, &refusal),
+    let libraries: &[Library] = match (arguments.soft_dirty, arguments.device) {
+        (false, _) => &[Library::Device],
+        (true, None) => &[Library::Watch],
+        (true, Some(_)) => &[Library::Watch, Library::Device],
     };
-    if let Err(refusal) = program::check(&path) {
-        return refuse(name, &refusal);
+    let mut command = match command(&arguments.program, libraries) {
+        Ok(command) => command,
+        Err(status) => return status,
+    };
+    if arguments.soft_dirty {
+        command.env("NTUX_SOFT_DIRTY", "1");
     }
-    let library = match library::find() {
-        Ok(library) => library,
-        Err(trouble) => return complain(NTUX_FAILED, trouble),
-    };
-    let mut command = Command::new(path);
-    command.arg0(name).args(&arguments.program[1..]);
-    command.env("LD_PRELOAD", library::preload_list(&library, std::env::var_os("LD_PRELOAD").as_deref()));
     if let Some(device) = arguments.device {
         command.env("NTUX_DEVICE", device.name());
     }
@@ -95,7 +97,27 @@ pub fn run(arguments: &Arguments) -> ExitCode {
             Err(error) => return complain(NTUX_FAILED, format!("--log '{}': {error}", log.display())),
         };
     }
-    let error = command.exec();
+    cannot_start(&arguments.program[0], &command.exec())
+}
+
+/// The program, with these libraries loaded into it, the last one first. If it cannot be served, that was said, and the
+/// status is what to exit with.
+pub fn command(program: &[OsString], libraries: &[Library]) -> Result<Command, ExitCode> {
+    let name = &program[0];
+    let path = program::resolve(name, std::env::var_os("PATH").as_deref()).map_err(|refusal| refuse(name, &refusal))?;
+    program::check(&path).map_err(|refusal| refuse(name, &refusal))?;
+    let mut preload = std::env::var_os("LD_PRELOAD");
+    for &library in libraries {
+        let path = library::find(library).map_err(|trouble| complain(NTUX_FAILED, trouble))?;
+        preload = Some(library::preload_list(&path, preload.as_deref()));
+    }
+    let mut command = Command::new(path);
+    command.arg0(name).args(&program[1..]).envs(preload.map(|list| ("LD_PRELOAD", list)));
+    Ok(command)
+}
+
+/// Says why a program could not be started.
+pub fn cannot_start(name: &OsString, error: &std::io::Error) -> ExitCode {
     let status = if error.kind() == ErrorKind::NotFound { NOT_FOUND } else { CANNOT_START };
     complain(status, format!("cannot start '{}': {error}", name.display()))
 }

@@ -26,9 +26,13 @@ NTUX_WITHOUT=NAME,...    What to do without, though the kernel has it: to see ho
     memfd_noexec_seal  ordinary shared memory
     userfaultfd        writes are watched by page protection and a signal handler
     pagemap_scan       writes are watched by a thread of the program
+    mapping_query      the text of /proc/PID/maps is read
 
 NTUX_WATCH=async|sync|mprotect    How writes to memory are watched. The default is the first of them that works;
     ntux doctor says which, and what each does not see.
+
+NTUX_SOFT_DIRTY=1    The program is given soft-dirty bits, if the library for them is loaded: `ntux run --soft-dirty` does
+    both. `ntux watch` takes it away.
 
 NTUX_LOG=PATH    Where to write, when a process ends, what the device did for it. The default is nowhere.
     One line for each process is appended to the file, so that several can share one: which device was served, how
@@ -37,6 +41,8 @@ NTUX_LOG=PATH    Where to write, when a process ends, what the device did for it
 
 NTUX_PRELOAD=PATH    The library that `ntux run` loads into the program, instead of the one that it finds by itself:
     libntux_preload.so in the directory of the ntux command, in ../lib, or in ../lib/ntux. Only `ntux run` reads it.
+
+NTUX_PRELOAD_WATCH=PATH    The same for what `ntux run --soft-dirty` and `ntux watch` load: libntux_preload_watch.so.
 
 LD_PRELOAD    `ntux run` puts its library in front of what is there, and keeps the rest.
 ";
@@ -51,6 +57,9 @@ its exit status, or the signal that ended it, is what the caller sees. Only if t
     126    PROGRAM was found, but cannot be started or cannot be served: no permission to execute it, statically linked,
            made for another kind of processor, set-user-id, set-group-id, or with file capabilities.
     127    PROGRAM was not found.
+
+The same holds for `ntux watch` with a program, except that ntux stays, to draw: it passes on the signals that are sent to it
+alone, and ends as the program ends, by the same signal if it was one.
 
 The exit status of `ntux doctor` is 0 if programs can be served on this machine, 1 if not.
 ";

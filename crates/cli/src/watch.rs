@@ -1,109 +1,60 @@
-//! `ntux watch`: which pages a workload writes over time, as a heat map.
+//! `ntux watch`: which pages are written over time, as a heat map.
 
+mod axis;
+mod built_in;
 mod heat;
+mod meeting;
+mod program;
 mod svg;
 mod workload;
 
-use std::io::{self, IsTerminal, Write};
+use std::ffi::OsString;
 use std::path::PathBuf;
 use std::process::ExitCode;
-use std::time::{Duration, Instant};
 
 use clap::Args;
-use ntux_watch::{Mechanism, Protection, Region, Reset, Watcher, page_size};
 
-use crate::NTUX_FAILED;
-use heat::{Row, line};
 use workload::Workload;
 
-/// Show which pages of memory a built-in workload writes, as a heat map: a line for each interval, a column for each stretch
-/// of pages, darker where more of them were written.
+/// Show which pages of memory a program writes, as a heat map: a line for each interval, a column for each stretch of pages,
+/// darker where more of them were written.
+///
+/// With PROGRAM, all private memory of its first process is drawn: the data of the program and its libraries, the heap, other
+/// mappings, the stack; of each, those parts that were ever written. The map goes to standard error, and the exit status is
+/// the program's. Processes that it starts are not drawn. Without PROGRAM, a built-in workload is drawn.
 #[derive(Args)]
 pub struct Arguments {
-    /// What writes.
-    #[arg(long, value_enum, default_value = "sort")]
+    /// What writes, if no program does.
+    #[arg(long, value_enum, default_value = "sort", conflicts_with = "program")]
     workload: Workload,
-    /// Pages that it may write.
-    #[arg(long, default_value_t = 4096, value_parser = clap::value_parser!(u32).range(16..=1 << 20))]
+    /// Pages that the workload may write.
+    #[arg(long, default_value_t = 4096, value_parser = clap::value_parser!(u32).range(16..=1 << 20), conflicts_with = "program")]
     pages: u32,
-    /// Lines to draw.
-    #[arg(long, default_value_t = 40, value_parser = clap::value_parser!(u32).range(1..=100_000))]
-    lines: u32,
-    /// Milliseconds for each line.
-    #[arg(long, value_name = "MS", default_value_t = 25, value_parser = clap::value_parser!(u64).range(1..=60_000))]
-    interval: u64,
+    /// Lines to draw [default: 40, and for a program as many as it takes].
+    #[arg(long, value_parser = clap::value_parser!(u32).range(1..=100_000))]
+    lines: Option<u32>,
+    /// Milliseconds for each line [default: 25, and for a program 250].
+    #[arg(long, value_name = "MS", value_parser = clap::value_parser!(u64).range(1..=3_600_000))]
+    interval: Option<u64>,
     /// Columns to draw.
-    #[arg(long, default_value_t = 64, value_parser = clap::value_parser!(u32).range(1..=512))]
+    #[arg(long, default_value_t = 64, value_parser = clap::value_parser!(u32).range(8..=512))]
     columns: u32,
-    /// Who notices the writes: async, sync or mprotect. By default NTUX_WATCH says, or it is the best that works.
-    #[arg(long)]
+    /// Who notices the workload's writes: async, sync or mprotect. By default NTUX_WATCH says, or it is the best that works. A
+    /// program's are always noticed by async.
+    #[arg(long, conflicts_with = "program")]
     mechanism: Option<String>,
-    /// Draw the map into this file as well.
+    /// Draw the map into this file as well, as a picture.
     #[arg(long, value_name = "FILE")]
     svg: Option<PathBuf>,
+    /// Draw a program's lines into this file instead of standard error.
+    #[arg(long, value_name = "FILE", requires = "program")]
+    output: Option<PathBuf>,
+    /// The program and its arguments.
+    #[arg(trailing_var_arg = true, allow_hyphen_values = true, value_names = ["PROGRAM", "ARGUMENT"])]
+    program: Vec<OsString>,
 }
 
 /// Draws the map.
 pub fn watch(arguments: &Arguments) -> ExitCode {
-    match draw(arguments) {
-        Ok(()) => ExitCode::SUCCESS,
-        // A reader that closed the pipe early is no reason to complain.
-        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => ExitCode::SUCCESS,
-        Err(error) => {
-            eprintln!("ntux watch: {error}");
-            ExitCode::from(NTUX_FAILED)
-        }
-    }
-}
-
-fn draw(arguments: &Arguments) -> io::Result<()> {
-    let watcher = open(arguments.mechanism.as_deref())?;
-    let region = watcher.reserve(arguments.pages as usize * page_size()).map_err(io::Error::other)?;
-    region.commit(region.range(), Protection::READ_WRITE).map_err(io::Error::other)?;
-    let mechanism = watcher.mechanism().map_err(io::Error::other)?.name();
-    let mut out = io::stdout().lock();
-    writeln!(
-        out,
-        "{}: {} pages of {} bytes, a line for {} ms; {mechanism} notices the writes",
-        arguments.workload.name(),
-        arguments.pages,
-        page_size(),
-        arguments.interval
-    )?;
-    let rows = arguments.workload.run_beside(&region, || ask(arguments, &region, &mut out))??;
-    writeln!(out, "{}", heat::summary(&rows, page_size()))?;
-    match &arguments.svg {
-        Some(path) => std::fs::write(path, svg::render(arguments.workload.name(), mechanism, &rows, page_size())),
-        None => Ok(()),
-    }
-}
-
-fn open(mechanism: Option<&str>) -> io::Result<Watcher> {
-    let opened = match mechanism {
-        None => Watcher::new(),
-        Some(name) => match Mechanism::named(name) {
-            Some(mechanism) => Watcher::with(mechanism),
-            None => return Err(io::Error::other(format!("there is no mechanism '{name}': async, sync or mprotect"))),
-        },
-    };
-    opened.map_err(io::Error::other)
-}
-
-/// Lists what was written in each interval.
-fn ask(arguments: &Arguments, region: &Region, out: &mut impl Write) -> io::Result<Vec<Row>> {
-    let pages = arguments.pages as usize;
-    let is_colored = io::stdout().is_terminal();
-    let mut bitmap = vec![0u64; pages.div_ceil(64)];
-    let start = Instant::now();
-    let mut rows: Vec<Row> = Vec::new();
-    for _ in 0..arguments.lines {
-        std::thread::sleep(Duration::from_millis(arguments.interval));
-        region.get_bitmap(region.range(), &mut bitmap, Reset::Yes).map_err(io::Error::other)?;
-        let before = rows.last().map_or(Duration::ZERO, |row| row.until);
-        let row = Row::new(&bitmap, pages, arguments.columns as usize, before, start.elapsed());
-        writeln!(out, "{}", line(&row, page_size(), is_colored))?;
-        out.flush()?;
-        rows.push(row);
-    }
-    Ok(rows)
+    if arguments.program.is_empty() { built_in::watch(arguments) } else { program::watch(arguments) }
 }

@@ -1,29 +1,38 @@
 //! What ntux needs from the operating system, and nothing above it.
 //!
 //! Two things are named here and nowhere else: the kernel's calls ([`futex`], [`kernel_futex`], [`memory`], [`clock`],
-//! [`liveness`], [`robust`]; for write watches [`protection`], `userfault`, `pagemap`, `mappings`, `segv`) and the
-//! processor's atomics ([`atomic`]). A model checker takes over by replacing this crate's
+//! [`liveness`], [`robust`]; for write watches [`protection`], `userfault`, `pagemap`, `mappings`, `segv`; for programs that
+//! are watched `child`, `handover`, `readiness`; for libraries that are loaded into programs `next`) and the processor's
+//! atomics ([`atomic`]). A model checker takes over by replacing this crate's
 //! [`atomic`] and [`futex`] (feature `explore`); everything above stays as it ships.
 
 #![allow(clippy::disallowed_types, clippy::disallowed_methods, reason = "this is the place for them")]
 
 pub mod atomic;
+#[cfg(target_os = "linux")]
+pub mod child;
 pub mod clock;
 #[cfg(feature = "explore")]
 pub mod explore;
 pub mod fork;
 pub mod futex;
+#[cfg(target_os = "linux")]
+pub mod handover;
 pub mod kernel_futex;
 pub mod liveness;
 #[cfg(target_os = "linux")]
 pub mod mappings;
 pub mod memory;
 #[cfg(target_os = "linux")]
+pub mod next;
+#[cfg(target_os = "linux")]
 pub mod pagemap;
 mod path;
 #[cfg(target_os = "linux")]
 pub mod probe;
 pub mod protection;
+#[cfg(target_os = "linux")]
+pub mod readiness;
 pub mod robust;
 #[cfg(target_os = "linux")]
 pub mod segv;
@@ -44,4 +53,11 @@ pub mod error {
 /// The calling thread's error number after a failed call.
 pub fn errno() -> i32 {
     std::io::Error::last_os_error().raw_os_error().unwrap_or(0)
+}
+
+/// Sets the calling thread's error number.
+#[cfg(target_os = "linux")]
+pub(crate) fn set_errno(number: i32) {
+    // SAFETY: this thread's own error number, whose address is valid as long as the thread lives.
+    unsafe { *libc::__errno_location() = number };
 }

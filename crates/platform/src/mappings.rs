@@ -1,10 +1,14 @@
-//! The mappings of this process, as `/proc/self/maps` tells them.
+//! The mappings of a process, as `/proc` tells them.
+//!
+//! [`Mappings::each`] takes nothing from the heap: it may run where another thread was stopped in the allocator.
 
 use std::fs::File;
 use std::io::{self, BufRead, BufReader};
 use std::os::fd::AsRawFd;
+use std::os::unix::fs::FileExt;
 
 use crate::protection::Protection;
+use crate::without::Feature;
 
 /// One mapping.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -15,24 +19,128 @@ pub struct Mapped {
     pub end: usize,
     /// What may be done with its pages.
     pub protection: Protection,
+    /// What is stored there stays in this process.
+    pub is_private: bool,
 }
 
-/// The mappings that meet the range, ascending.
-pub fn within(start: usize, end: usize) -> io::Result<Vec<Mapped>> {
-    let maps = File::open("/proc/self/maps")?;
-    let mut found = Vec::new();
-    let mut address = start;
-    while address < end {
-        match covering_or_next(&maps, address) {
-            Ok(Some(mapped)) if mapped.start < end => {
-                found.push(mapped);
-                address = mapped.end;
+/// The mappings of one process, to be asked.
+pub struct Mappings {
+    file: File,
+}
+
+impl Mappings {
+    /// Those of the calling process. They stay the same one's after a fork.
+    pub fn open() -> io::Result<Mappings> {
+        Ok(Mappings { file: File::open("/proc/self/maps")? })
+    }
+
+    /// Those of another process; fails without the right to look into it.
+    pub fn of(process: u32) -> io::Result<Mappings> {
+        Ok(Mappings { file: File::open(format!("/proc/{process}/maps"))? })
+    }
+
+    /// Calls `visit` with each mapping that meets the range, ascending, and with its name if that has room: a path, something
+    /// like `[heap]`, or nothing. What is mapped or unmapped meanwhile is visited or not.
+    pub fn each(
+        &self,
+        start: usize,
+        end: usize,
+        room: &mut [u8],
+        mut visit: impl FnMut(&Mapped, &[u8]),
+    ) -> io::Result<()> {
+        if Feature::MappingQuery.is_left_out() {
+            return self.each_of_text(start, end, room, visit);
+        }
+        let mut address = start;
+        while address < end {
+            match self.covering_or_next(address, room) {
+                Ok(Some((mapped, name))) if mapped.start < end => {
+                    visit(&mapped, &room[..name]);
+                    address = mapped.end;
+                }
+                Ok(_) => break,
+                // Before Linux 6.11 there is only the text.
+                Err(_) => return self.each_of_text(address, end, room, visit),
             }
-            Ok(_) => break,
-            // Before Linux 6.11 there is only the text.
-            Err(_) => return within_text(maps, start, end),
+        }
+        Ok(())
+    }
+
+    fn covering_or_next(&self, address: usize, room: &mut [u8]) -> io::Result<Option<(Mapped, usize)>> {
+        let mut query = Query {
+            size: size_of::<Query>() as u64,
+            flags: COVERING_OR_NEXT,
+            address: address as u64,
+            name_room: room.len() as u32,
+            name: if room.is_empty() { 0 } else { room.as_mut_ptr() as u64 },
+            ..Query::default()
+        };
+        // SAFETY: the kernel reads and writes the query, which has the size it names, and writes a name of at most the length
+        // of `room` there.
+        if unsafe { libc::ioctl(self.file.as_raw_fd(), QUERY as _, core::ptr::from_mut(&mut query)) } != 0 {
+            let error = io::Error::last_os_error();
+            return match error.raw_os_error() {
+                Some(libc::ENOENT) => Ok(None),
+                Some(libc::ENAMETOOLONG) => self.covering_or_next(address, &mut []),
+                _ => Err(error),
+            };
+        }
+        let allows = |bit| query.allowed & bit != 0;
+        let protection = Protection { read: allows(1), write: allows(2), execute: allows(4) };
+        let mapped =
+            Mapped { start: query.start as usize, end: query.end as usize, protection, is_private: !allows(8) };
+        // The length counts the zero at the end; no name has none.
+        Ok(Some((mapped, (query.name_room as usize).min(room.len()).saturating_sub(1))))
+    }
+
+    fn each_of_text(
+        &self,
+        start: usize,
+        end: usize,
+        room: &mut [u8],
+        mut visit: impl FnMut(&Mapped, &[u8]),
+    ) -> io::Result<()> {
+        let mut line = |line: &[u8]| -> io::Result<()> {
+            let (mapped, name) = parse(line).ok_or(io::ErrorKind::InvalidData)?;
+            if mapped.end > start && mapped.start < end {
+                let name = if name.len() <= room.len() { name } else { &[] };
+                visit(&mapped, name);
+            }
+            Ok(())
+        };
+        let mut buffer = [0; LOOKED_AT];
+        let (mut offset, mut length, mut is_rest) = (0, 0, false);
+        loop {
+            let read = self.file.read_at(&mut buffer[length..], offset)?;
+            offset += read as u64;
+            length += read;
+            if read == 0 {
+                return Ok(());
+            }
+            let mut done = 0;
+            while let Some(next) = buffer[done..length].iter().position(|&byte| byte == b'\n') {
+                if !core::mem::take(&mut is_rest) {
+                    line(&buffer[done..done + next])?;
+                }
+                done += next + 1;
+            }
+            if done == 0 && length == LOOKED_AT {
+                // A very long name: the rest of the line is passed over.
+                if !core::mem::replace(&mut is_rest, true) {
+                    line(&buffer)?;
+                }
+                done = length;
+            }
+            buffer.copy_within(done..length, 0);
+            length -= done;
         }
     }
+}
+
+/// The mappings of the calling process that meet the range, ascending.
+pub fn within(start: usize, end: usize) -> io::Result<Vec<Mapped>> {
+    let mut found = Vec::new();
+    Mappings::open()?.each(start, end, &mut [], |mapped, _| found.push(*mapped))?;
     Ok(found)
 }
 
@@ -53,36 +161,14 @@ struct Query {
     offset: u64,
     inode: u64,
     device: [u32; 2],
-    sizes_of_names: [u32; 2],
-    names: [u64; 2],
+    name_room: u32,
+    build_room: u32,
+    name: u64,
+    build: u64,
 }
 
-fn covering_or_next(maps: &File, address: usize) -> io::Result<Option<Mapped>> {
-    let mut query =
-        Query { size: size_of::<Query>() as u64, flags: COVERING_OR_NEXT, address: address as u64, ..Query::default() };
-    // SAFETY: the kernel reads and writes the query, which has the size it names, and no names, of which there are none.
-    if unsafe { libc::ioctl(maps.as_raw_fd(), QUERY as _, core::ptr::from_mut(&mut query)) } != 0 {
-        let error = io::Error::last_os_error();
-        return if error.raw_os_error() == Some(libc::ENOENT) { Ok(None) } else { Err(error) };
-    }
-    let allows = |bit| query.allowed & bit != 0;
-    let protection = Protection { read: allows(1), write: allows(2), execute: allows(4) };
-    Ok(Some(Mapped { start: query.start as usize, end: query.end as usize, protection }))
-}
-
-fn within_text(maps: File, start: usize, end: usize) -> io::Result<Vec<Mapped>> {
-    let mut found = Vec::new();
-    for line in BufReader::new(maps).lines() {
-        let mapped = parse(&line?).ok_or(io::ErrorKind::InvalidData)?;
-        if mapped.start >= end {
-            break;
-        }
-        if mapped.end > start {
-            found.push(mapped);
-        }
-    }
-    Ok(found)
-}
+/// As much of a line of text as is looked at, on the stack; longer names are cut off.
+const LOOKED_AT: usize = 512;
 
 /// How many mappings a process may have, and how many this one has.
 pub fn limit_and_count() -> io::Result<(usize, usize)> {
@@ -91,16 +177,17 @@ pub fn limit_and_count() -> io::Result<(usize, usize)> {
     Ok((limit, BufReader::new(File::open("/proc/self/maps")?).lines().count()))
 }
 
-/// A line such as `7f00-7f10 rw-p 00000000 00:00 0 [heap]`.
-fn parse(line: &str) -> Option<Mapped> {
-    let (range, rest) = line.split_once(' ')?;
-    let (start, end) = range.split_once('-')?;
-    let allows = |letter| rest.as_bytes().iter().take(3).any(|&byte| byte == letter);
-    Some(Mapped {
-        start: usize::from_str_radix(start, 16).ok()?,
-        end: usize::from_str_radix(end, 16).ok()?,
-        protection: Protection { read: allows(b'r'), write: allows(b'w'), execute: allows(b'x') },
-    })
+/// A line such as `7f00-7f10 rw-p 00000000 00:00 0 [heap]`, and its name.
+fn parse(line: &[u8]) -> Option<(Mapped, &[u8])> {
+    let mut fields = line.splitn(6, |&byte| byte == b' ');
+    let mut range = fields.next()?.splitn(2, |&byte| byte == b'-');
+    let mut address = || usize::from_str_radix(core::str::from_utf8(range.next()?).ok()?, 16).ok();
+    let (start, end) = (address()?, address()?);
+    let letters = fields.next()?;
+    let allows = |letter| letters.iter().take(3).any(|&byte| byte == letter);
+    let protection = Protection { read: allows(b'r'), write: allows(b'w'), execute: allows(b'x') };
+    let name = fields.nth(3).unwrap_or_default().trim_ascii_start();
+    Some((Mapped { start, end, protection, is_private: letters.get(3) == Some(&b'p') }, name))
 }
 
 #[cfg(test)]
@@ -114,16 +201,67 @@ mod tests {
         let found = within(base, base + length).unwrap();
         assert_eq!(found.len(), 1);
         assert!(found[0].start <= base && found[0].end >= base + length);
-        assert_eq!(found[0].protection, Protection::READ);
-        let text = within_text(File::open("/proc/self/maps").unwrap(), base, base + length).unwrap();
-        assert_eq!(found, text, "the query and the text agree");
+        assert_eq!((found[0].protection, found[0].is_private), (Protection::READ, true));
         // SAFETY: mapped just above, and nobody refers to it.
         unsafe { crate::protection::free(base, length) }.unwrap();
     }
 
     #[test]
+    fn the_query_and_the_text_agree() {
+        let mappings = Mappings::open().unwrap();
+        // The other tests map and unmap meanwhile.
+        let agree = |_| {
+            let (mut room, mut asked, mut read) = ([0; 4096], Vec::with_capacity(1000), Vec::with_capacity(1000));
+            mappings.each(0, 1 << 47, &mut room, |mapped, name| asked.push((*mapped, name.to_vec()))).unwrap();
+            mappings.each_of_text(0, 1 << 47, &mut room, |mapped, name| read.push((*mapped, name.to_vec()))).unwrap();
+            assert!(asked.iter().any(|(_, name)| name == b"[heap]") && asked.iter().any(|(_, name)| name.is_empty()));
+            asked == read
+        };
+        assert!((0..100).any(agree));
+    }
+
+    #[test]
+    fn a_very_long_name_does_no_harm_to_its_neighbours() {
+        let directory = std::env::temp_dir().join(format!("ntux-mappings-{}", std::process::id()));
+        let long = (0..4).fold(directory.clone(), |path, _| path.join("x".repeat(200)));
+        std::fs::create_dir_all(&long).unwrap();
+        let path = long.join("file");
+        std::fs::write(&path, [0; 1 << 14]).unwrap();
+        let file = File::open(&path).unwrap();
+        let (pages, flags) = (2 * crate::protection::page_size(), libc::MAP_PRIVATE);
+        // SAFETY: a fresh mapping at an address of the kernel's choice.
+        let base = unsafe { libc::mmap(core::ptr::null_mut(), pages, libc::PROT_READ, flags, file.as_raw_fd(), 0) };
+        assert_ne!(base, libc::MAP_FAILED);
+        let mut found = Vec::with_capacity(1000);
+        let mappings = Mappings::open().unwrap();
+        mappings.each_of_text(0, 1 << 47, &mut [0; 4096], |mapped, _| found.push(mapped.start)).unwrap();
+        assert!(found.contains(&(base as usize)) && found.len() > 10 && found.is_sorted());
+        // SAFETY: mapped just above, and nobody refers to it.
+        unsafe { crate::protection::free(base as usize, pages) }.unwrap();
+        std::fs::remove_dir_all(directory).unwrap();
+    }
+
+    #[test]
+    fn a_name_without_room_is_none() {
+        let own = address_of_code();
+        let mut names = [None, None];
+        for (place, room) in names.iter_mut().zip([&mut [0; 4096][..], &mut [0; 4]]) {
+            Mappings::open().unwrap().each(own, own + 1, room, |_, name| *place = Some(name.to_vec())).unwrap();
+        }
+        assert!(names[0].as_ref().is_some_and(|name| name.starts_with(b"/")), "{names:?}");
+        assert_eq!(names[1], Some(Vec::new()));
+    }
+
+    /// An address in the program's own file.
+    fn address_of_code() -> usize {
+        parse as *const () as usize
+    }
+
+    #[test]
     fn a_line_that_is_none_is_refused() {
-        assert_eq!(parse("zz-10 rw-p 0"), None);
-        assert_eq!(parse("7f00"), None);
+        assert_eq!(parse(b"zz-10 rw-p 0"), None);
+        assert_eq!(parse(b"7f00"), None);
+        let (mapped, name) = parse(b"10-20 rw-s 00000000 00:00 0                  /a b").unwrap();
+        assert_eq!((mapped.start, mapped.end, mapped.is_private, name), (16, 32, false, &b"/a b"[..]));
     }
 }

@@ -4,9 +4,10 @@
 //! it is protected. A scan that protects what it lists does both in one step for each page, under the lock of the page
 //! table: a store that races with it either comes before, and the page is listed, or meets the protection.
 
+use core::mem::{ManuallyDrop, MaybeUninit};
 use std::fs::File;
 use std::io;
-use std::os::fd::AsRawFd;
+use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd};
 use std::os::unix::fs::FileExt;
 
 use crate::without::Feature;
@@ -16,6 +17,10 @@ const SCAN: libc::c_ulong = 0xc060_6610;
 const PROTECT_MATCHING: u64 = 1;
 const CAN_BE_PROTECTED: u64 = 1;
 const WRITTEN: u64 = 2;
+const OF_A_FILE: u64 = 4;
+const PRESENT: u64 = 8;
+const SWAPPED: u64 = 16;
+const ZERO: u64 = 32;
 
 /// Neighbouring pages: from the address `start` to the address `end`.
 #[repr(C)]
@@ -80,6 +85,17 @@ impl Pagemap {
         Pagemap::open()
     }
 
+    /// That of another process, for who wants to scan; fails without the right to look into it.
+    pub fn of(process: u32) -> io::Result<Pagemap> {
+        Ok(Pagemap { file: File::open(format!("/proc/{process}/pagemap"))? })
+    }
+
+    /// The process whose page map somebody has opened with this descriptor.
+    pub fn borrowed(fd: BorrowedFd<'_>) -> ManuallyDrop<Pagemap> {
+        // SAFETY: open as long as it is borrowed, and never closed from here.
+        ManuallyDrop::new(Pagemap { file: unsafe { File::from_raw_fd(fd.as_raw_fd()) } })
+    }
+
     /// Whether each page from `start` on is protected by a userfaultfd (Linux 5.14), one after the other: as many as the
     /// buffer has places.
     pub fn are_protected<'a>(
@@ -98,6 +114,17 @@ impl Pagemap {
         Ok(buffer[..read / entry].iter().map(|entry| entry & PROTECTED != 0))
     }
 
+    /// Whether this kernel keeps soft-dirty bits itself. Right for this process's own page map as long as the process has never
+    /// cleared them.
+    pub fn has_soft_dirty(&self) -> io::Result<bool> {
+        const SOFT_DIRTY: u64 = 1 << 55;
+        let mut entry = [0; size_of::<u64>()];
+        // Written just above.
+        let page = core::ptr::from_ref(&entry) as usize / crate::protection::page_size();
+        self.file.read_exact_at(&mut entry, (page * size_of::<u64>()) as u64)?;
+        Ok(u64::from_ne_bytes(entry) & SOFT_DIRTY != 0)
+    }
+
     /// Lists written pages from `start` on, ascending, at most `pages_max` (not 0) of them, as long as `found` has room; and
     /// protects them again if `protect`.
     ///
@@ -109,7 +136,7 @@ impl Pagemap {
         end: usize,
         pages_max: usize,
         protect: bool,
-        found: &mut [core::mem::MaybeUninit<Found>],
+        found: &mut [MaybeUninit<Found>],
     ) -> io::Result<Progress> {
         self.scan(Argument {
             flags: if protect { PROTECT_MATCHING } else { 0 },
@@ -129,7 +156,7 @@ impl Pagemap {
         &self,
         start: usize,
         end: usize,
-        found: &mut [core::mem::MaybeUninit<Found>],
+        found: &mut [MaybeUninit<Found>],
     ) -> io::Result<Progress> {
         self.scan(Argument {
             start: start as u64,
@@ -137,6 +164,30 @@ impl Pagemap {
             found: found.as_mut_ptr() as u64,
             found_capacity: found.len() as u64,
             mask: WRITTEN | CAN_BE_PROTECTED,
+            returned: WRITTEN,
+            ..Argument::default()
+        })
+    }
+
+    /// Lists written pages of private mappings that are registered, as [`written`](Pagemap::written) does. Such a page is the
+    /// process's own: a page of the mapped file, or the page of zeros, takes its place until it is first written.
+    /// Protects nothing else, so that the kernel need not make page tables for marks.
+    pub fn own_written(
+        &self,
+        start: usize,
+        end: usize,
+        protect: bool,
+        found: &mut [MaybeUninit<Found>],
+    ) -> io::Result<Progress> {
+        self.scan(Argument {
+            flags: if protect { PROTECT_MATCHING } else { 0 },
+            start: start as u64,
+            end: end as u64,
+            found: found.as_mut_ptr() as u64,
+            found_capacity: found.len() as u64,
+            inverted: OF_A_FILE | ZERO,
+            mask: CAN_BE_PROTECTED | WRITTEN | OF_A_FILE | ZERO,
+            any_of: PRESENT | SWAPPED,
             returned: WRITTEN,
             ..Argument::default()
         })
@@ -155,13 +206,8 @@ impl Pagemap {
         .map(drop)
     }
 
-    /// Lists memory between `start` and `end` that holds pages and is not registered.
-    pub fn unregistered(
-        &self,
-        start: usize,
-        end: usize,
-        found: &mut [core::mem::MaybeUninit<Found>],
-    ) -> io::Result<Progress> {
+    /// Lists memory that is mapped between `start` and `end` and not registered.
+    pub fn unregistered(&self, start: usize, end: usize, found: &mut [MaybeUninit<Found>]) -> io::Result<Progress> {
         self.scan(Argument {
             start: start as u64,
             end: end as u64,

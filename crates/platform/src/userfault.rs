@@ -188,6 +188,19 @@ impl Userfault {
     }
 }
 
+/// One that was opened here or in another process, on whose memory it acts.
+impl From<OwnedFd> for Userfault {
+    fn from(fd: OwnedFd) -> Userfault {
+        Userfault { fd }
+    }
+}
+
+impl From<Userfault> for OwnedFd {
+    fn from(userfault: Userfault) -> OwnedFd {
+        userfault.fd
+    }
+}
+
 impl AsFd for Userfault {
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.fd.as_fd()
@@ -219,13 +232,4 @@ fn owned(fd: RawFd) -> io::Result<OwnedFd> {
     }
     // SAFETY: the kernel has just given this descriptor to us.
     Ok(unsafe { OwnedFd::from_raw_fd(fd) })
-}
-
-/// Sleeps until one of two descriptors has something to read; which of them have.
-pub fn wait_readable(first: BorrowedFd<'_>, second: BorrowedFd<'_>) -> (bool, bool) {
-    let entry = |fd: BorrowedFd<'_>| libc::pollfd { fd: fd.as_raw_fd(), events: libc::POLLIN, revents: 0 };
-    let mut entries = [entry(first), entry(second)];
-    // SAFETY: two entries, as said.
-    unsafe { libc::poll(entries.as_mut_ptr(), 2, -1) };
-    (entries[0].revents != 0, entries[1].revents != 0)
 }

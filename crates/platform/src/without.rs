@@ -1,7 +1,7 @@
 //! Leaving out what the system offers: so that what is done without it can be tried, by tests and by users in doubt.
 //!
 //! `NTUX_WITHOUT` is a list of names, separated by commas: `robust_list`, `wipe_on_fork`, `memfd_noexec_seal`,
-//! `userfaultfd`, `pagemap_scan`, `futex_waitv`. Unknown names mean nothing.
+//! `userfaultfd`, `pagemap_scan`, `mapping_query`, `futex_waitv`. Unknown names mean nothing.
 
 use core::ffi::CStr;
 
@@ -18,6 +18,8 @@ pub enum Feature {
     Userfaultfd,
     /// The kernel lists which pages were written (Linux 6.7); without it a thread of the program keeps the list.
     PagemapScan,
+    /// The kernel is asked for one mapping (Linux 6.11); without it, the text of `/proc/PID/maps` is read.
+    MappingQuery,
     /// Sleeping on several words; without it, what needs it is refused.
     FutexWaitv,
 }
@@ -31,6 +33,7 @@ impl Feature {
             Feature::NoExecSeal => "memfd_noexec_seal",
             Feature::Userfaultfd => "userfaultfd",
             Feature::PagemapScan => "pagemap_scan",
+            Feature::MappingQuery => "mapping_query",
             Feature::FutexWaitv => "futex_waitv",
         }
     }

@@ -1,64 +1,9 @@
-//! The real functions behind the ones that [`crate::entry`] stands in front of.
-//!
-//! Each is looked up once: by the constructor, or on first use, as constructors of other libraries may call before
-//! ours.
-//! `open`, `openat`, `fcntl` and `ioctl` are variadic in C; on x86-64 and aarch64 Linux their integer and pointer arguments
-//! travel in the same registers as those of a function with a fixed list, which is what is declared here.
+//! The real functions behind the ones that [`crate::entry`] stands in front of. One that the C library lacks fails with
+//! `ENOSYS`.
 
 use libc::{c_char, c_int, c_uint, c_ulong, c_void, mode_t};
-use ntux_platform::atomic::Word64;
 
-/// The address of the C library's function `name` (which ends with a zero), remembered in `cache`; none if it has none.
-#[inline(always)]
-pub(crate) fn address(cache: &Word64, name: &str) -> Option<usize> {
-    match cache.load() {
-        0 => look_up(cache, name),
-        known => Some(known as usize),
-    }
-}
-
-#[cold]
-fn look_up(cache: &Word64, name: &str) -> Option<usize> {
-    // SAFETY: the name ends with a zero; asking for a symbol has no other precondition.
-    let found = unsafe { libc::dlsym(libc::RTLD_NEXT, name.as_ptr().cast()) };
-    cache.store(found as u64);
-    (!found.is_null()).then_some(found as usize)
-}
-
-macro_rules! next {
-    ($(fn $name:ident($($argument:ident: $type:ty),*);)*) => {
-        $(
-            /// The real function of this name; -1 with `ENOSYS` where the C library has none.
-            ///
-            /// # Safety
-            /// As for the function itself.
-            #[inline(always)]
-            pub(crate) unsafe fn $name($($argument: $type),*) -> c_int {
-                let Some(address) = address(&cache::$name, concat!(stringify!($name), "\0")) else {
-                    return crate::fail(libc::ENOSYS);
-                };
-                type Function = unsafe extern "C-unwind" fn($($type),*) -> c_int;
-                // SAFETY: the C library's function of this name, which takes these arguments.
-                let function = unsafe { core::mem::transmute::<usize, Function>(address) };
-                // SAFETY: the caller's promise.
-                unsafe { function($($argument),*) }
-            }
-        )*
-
-        #[allow(non_upper_case_globals, reason = "named after the functions")]
-        mod cache {
-            use ntux_platform::atomic::Word64;
-            $(pub(super) static $name: Word64 = Word64::new(0);)*
-        }
-
-        /// Looks all of them up.
-        pub(crate) fn resolve() {
-            $(let _ = look_up(&cache::$name, concat!(stringify!($name), "\0"));)*
-        }
-    };
-}
-
-next! {
+ntux_platform::next_functions! {
     fn open(path: *const c_char, flags: c_int, mode: mode_t);
     fn open64(path: *const c_char, flags: c_int, mode: mode_t);
     fn openat(directory: c_int, path: *const c_char, flags: c_int, mode: mode_t);
@@ -93,31 +38,6 @@ next! {
     fn sigprocmask(how: c_int, new: *const libc::sigset_t, old: *mut libc::sigset_t);
     fn pthread_sigmask(how: c_int, new: *const libc::sigset_t, old: *mut libc::sigset_t);
     fn sigaction(signal: c_int, new: *const libc::sigaction, old: *mut libc::sigaction);
-}
-
-/// The real `sendmsg`, which returns a length.
-///
-/// # Safety
-/// As for the function itself.
-pub(crate) unsafe fn sendmsg(fd: c_int, message: *const libc::msghdr, flags: c_int) -> isize {
-    static CACHE: Word64 = Word64::new(0);
-    let Some(address) = address(&CACHE, "sendmsg\0") else { return crate::fail(libc::ENOSYS) as isize };
-    type Function = unsafe extern "C-unwind" fn(c_int, *const libc::msghdr, c_int) -> isize;
-    // SAFETY: the C library's function of this name, which takes these arguments.
-    let function = unsafe { core::mem::transmute::<usize, Function>(address) };
-    // SAFETY: the caller's promise.
-    unsafe { function(fd, message, flags) }
-}
-
-/// The real `closefrom`, which returns nothing.
-///
-/// # Safety
-/// As for the function itself.
-pub(crate) unsafe fn closefrom(first: c_int) {
-    static CACHE: Word64 = Word64::new(0);
-    let Some(address) = address(&CACHE, "closefrom\0") else { return };
-    // SAFETY: the C library's function of this name, which takes this argument.
-    let function: unsafe extern "C-unwind" fn(c_int) = unsafe { core::mem::transmute(address) };
-    // SAFETY: the caller's promise.
-    unsafe { function(first) }
+    fn sendmsg(fd: c_int, message: *const libc::msghdr, flags: c_int) -> isize;
+    fn closefrom(first: c_int) -> ();
 }

@@ -15,10 +15,12 @@
 //! | What do the last two have in common? | `ledger` and `block` (a bit for each page), `directory` (by address), `visits`, `holds` |
 //! | What of system calls that write to watched memory? | `calls` |
 //! | What in a child of fork? | `fork` |
+//! | What of all private memory of a process, as with soft-dirty bits? | [`address_space`], which uses nothing of the above |
 //!
-//! No function here may be called from a signal handler.
+//! No function here may be called from a signal handler, but for those of [`address_space`].
 #![cfg(target_os = "linux")]
 
+pub mod address_space;
 mod batch;
 mod bits;
 mod block;

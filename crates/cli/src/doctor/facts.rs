@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use ntux_platform::{atomic, probe};
 use serde::{Serialize, Serializer};
 
-use crate::library;
+use crate::library::{self, Library};
 
 /// What the machine can do.
 #[derive(Serialize)]
@@ -141,7 +141,7 @@ impl Facts {
             seccomp: seccomp(&calls),
             limits: Limits { descriptors_soft: limit.soft, descriptors_hard: limit.hard },
             memfd_noexec: probe::memfd_noexec_setting(),
-            library: library::find().ok(),
+            library: library::find(Library::Device).ok(),
             calls,
         }
     }

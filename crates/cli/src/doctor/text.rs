@@ -96,6 +96,8 @@ impl Page {
         for mechanism in &watch.mechanisms {
             self.fact(mechanism.works, mechanism.name, &mechanism.meaning);
         }
+        let soft_dirty = &watch.soft_dirty;
+        self.fact(soft_dirty.by_kernel || soft_dirty.by_ntux, "soft-dirty bits", soft_dirty.meaning);
         let Some(chosen) = watch.chosen else {
             return self.line("  none of them can be used");
         };

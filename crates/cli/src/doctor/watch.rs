@@ -1,5 +1,6 @@
 //! Which mechanisms can watch writes here, and what the chosen one sees.
 
+use ntux_platform::pagemap::Pagemap;
 use ntux_watch::Mechanism as Tried;
 use serde::Serialize;
 
@@ -10,6 +11,17 @@ pub struct Watch {
     /// `async`, `sync`, `mprotect`, or nothing.
     pub chosen: Option<&'static str>,
     pub why: String,
+    pub soft_dirty: SoftDirty,
+}
+
+/// Soft-dirty bits: what a program sees in `/proc/self/pagemap`.
+#[derive(Serialize)]
+pub struct SoftDirty {
+    /// The kernel has them.
+    pub by_kernel: bool,
+    /// `ntux run --soft-dirty` gives them to a program.
+    pub by_ntux: bool,
+    pub meaning: &'static str,
 }
 
 #[derive(Serialize)]
@@ -40,7 +52,25 @@ impl Watch {
                 Some(wish) => format!("because NTUX_WATCH={wish}"),
                 None => "the best that works".to_owned(),
             },
+            soft_dirty: SoftDirty::gather(),
         }
+    }
+}
+
+impl SoftDirty {
+    fn gather() -> SoftDirty {
+        let by_kernel = Pagemap::open().and_then(|pagemap| pagemap.has_soft_dirty()).unwrap_or(false);
+        let wished = std::env::var_os("NTUX_WATCH").is_none_or(|name| name == Tried::Async.name());
+        let by_ntux = wished && Tried::Async.probe().is_ok();
+        let meaning = match (by_kernel, by_ntux) {
+            (true, true) => "the kernel has them; ntux run --soft-dirty gives programs those of ntux",
+            (true, false) => {
+                "the kernel has them; ntux run --soft-dirty cannot, as async does not work or is not wanted"
+            }
+            (false, true) => "the kernel has none; ntux run --soft-dirty gives them to programs",
+            (false, false) => "the kernel has none, and ntux run --soft-dirty needs async",
+        };
+        SoftDirty { by_kernel, by_ntux, meaning }
     }
 }
 

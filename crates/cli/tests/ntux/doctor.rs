@@ -119,7 +119,7 @@ fn the_json_has_every_key() {
         "watch",
     ];
     assert_eq!(keys(&report), expected);
-    assert_eq!(keys(&report["watch"]), ["chosen", "mechanisms", "why"]);
+    assert_eq!(keys(&report["watch"]), ["chosen", "mechanisms", "soft_dirty", "why"]);
     assert_eq!(keys(&report["kernel"]), ["architecture", "release"]);
     assert_eq!(keys(&report["device"]), ["errno", "meaning", "path", "state"]);
     assert_eq!(keys(&report["processor"]), ["cores", "wide_compare_exchange"]);

@@ -6,8 +6,15 @@ use crate::stage::{Stage, complained, finish, said};
 fn the_environment_topic_explains_every_variable() {
     let output = finish(&mut Stage::new().ntux(&["help", "environment"]));
     assert!(output.status.success());
-    for variable in ["NTUX_DEVICE=auto|user|kernel", "NTUX_SPIN=N", "NTUX_LOG=PATH", "NTUX_PRELOAD=PATH", "LD_PRELOAD"]
-    {
+    for variable in [
+        "NTUX_DEVICE=auto|user|kernel",
+        "NTUX_SPIN=N",
+        "NTUX_LOG=PATH",
+        "NTUX_PRELOAD=PATH",
+        "NTUX_PRELOAD_WATCH=PATH",
+        "NTUX_SOFT_DIRTY=1",
+        "LD_PRELOAD",
+    ] {
         assert!(said(&output).contains(variable), "{variable}");
     }
 }

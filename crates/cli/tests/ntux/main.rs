@@ -7,3 +7,4 @@ mod help;
 mod run;
 mod stage;
 mod watch;
+mod watch_program;

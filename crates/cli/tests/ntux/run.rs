@@ -94,6 +94,23 @@ fn the_library_is_loaded_and_what_was_preloaded_stays() {
 }
 
 #[test]
+fn soft_dirty_loads_another_library_and_says_so() {
+    let stage = Stage::new();
+    let other = compile(&stage.path(""), "other.so", "int ntux_test_other;\n", &["-shared", "-fPIC"]);
+    let with = |options: &[&str]| {
+        let mut command = stage.ntux(&["run", "--soft-dirty"]);
+        command.args(options).args(["--", "sh", "-c", "echo $NTUX_SOFT_DIRTY $LD_PRELOAD"]);
+        said(&finish(command.env("NTUX_PRELOAD_WATCH", &other)))
+    };
+    assert_eq!(with(&[]), format!("1 {}\n", other.display()));
+    assert_eq!(with(&["--device", "auto"]), format!("1 {}:{}\n", stage.library.display(), other.display()));
+    let output =
+        finish(stage.ntux(&["run", "--soft-dirty", "true"]).env("NTUX_PRELOAD_WATCH", "/nonexistent/watch.so"));
+    assert_eq!(output.status.code(), Some(125));
+    assert!(complained(&output).contains("/nonexistent/watch.so"));
+}
+
+#[test]
 fn options_reach_the_program_and_without_them_the_environment_does() {
     let stage = Stage::new();
     let show = ["--", "sh", "-c", "echo $NTUX_DEVICE/$NTUX_SPIN/$NTUX_LOG"];

@@ -41,7 +41,7 @@ impl Stage {
     pub fn ntux(&self, arguments: &[&str]) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_ntux"));
         command.args(arguments).env("NTUX_PRELOAD", &self.library);
-        for variable in ["NTUX_DEVICE", "NTUX_SPIN", "NTUX_LOG", "LD_PRELOAD"] {
+        for variable in ["NTUX_DEVICE", "NTUX_SPIN", "NTUX_LOG", "NTUX_SOFT_DIRTY", "LD_PRELOAD"] {
             command.env_remove(variable);
         }
         command

@@ -1,4 +1,4 @@
-//! `ntux watch`: the map has the lines and columns that were asked for, on the terminal and as a picture.
+//! `ntux watch` of built-in workloads: the map has the lines and columns that were asked for, on the terminal and as a picture.
 
 use crate::stage::{Stage, complained, finish, said};
 

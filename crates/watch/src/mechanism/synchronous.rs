@@ -12,8 +12,9 @@ use std::thread;
 
 use ntux_platform::pagemap::Pagemap;
 use ntux_platform::protection::{Protection, page_size};
+use ntux_platform::readiness::wait_readable;
 use ntux_platform::segv::Blocked;
-use ntux_platform::userfault::{self, Faults, Features, Message, Userfault};
+use ntux_platform::userfault::{Faults, Features, Message, Userfault};
 
 use super::{Chunk, Engine, Mechanism};
 use crate::directory::Directory;
@@ -62,7 +63,7 @@ impl Shared {
     fn serve(&self, stopped: &PipeReader) {
         let mut messages = [Message::default(); 16];
         loop {
-            let (_, is_over) = userfault::wait_readable(self.userfault.as_fd(), stopped.as_fd());
+            let (_, is_over) = wait_readable(self.userfault.as_fd(), stopped.as_fd(), None);
             if is_over {
                 return;
             }

@@ -1,6 +1,7 @@
 //! The same tests for every mechanism: each takes a watcher and must hold whoever notices the writes.
 #![cfg(target_os = "linux")]
 
+mod address_space;
 mod child;
 mod environment;
 mod fork;

@@ -1,0 +1,82 @@
+//! A program that was started, for who stands in front of it: its end, and the signals that are meant for it.
+
+use std::io;
+use std::os::fd::{AsFd, BorrowedFd, FromRawFd, OwnedFd};
+
+use crate::atomic::Word32;
+
+/// A child process, as something to wait for: readable once it has ended.
+pub struct Child {
+    fd: OwnedFd,
+    process: u32,
+}
+
+impl Child {
+    /// The child with this number, which nobody has waited for yet. Linux 5.3.
+    pub fn open(process: u32) -> io::Result<Child> {
+        // SAFETY: a call without pointers.
+        let fd = unsafe { libc::syscall(libc::SYS_pidfd_open, process, 0) };
+        if fd < 0 {
+            return Err(io::Error::last_os_error());
+        }
+        // SAFETY: the kernel has just given this descriptor to us.
+        Ok(Child { fd: unsafe { OwnedFd::from_raw_fd(fd as i32) }, process })
+    }
+
+    /// Sends it the signals that this process was sent since the last time; see [`catch`].
+    pub fn pass_on(&self) {
+        let caught = CAUGHT.fetch_and(0);
+        for signal in SIGNALS.into_iter().filter(|signal| caught & 1 << signal != 0) {
+            // SAFETY: a child that nobody has waited for: the number is still its own.
+            unsafe { libc::kill(self.process as i32, signal) };
+        }
+    }
+}
+
+impl AsFd for Child {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.fd.as_fd()
+    }
+}
+
+const SIGNALS: [i32; 4] = [libc::SIGINT, libc::SIGQUIT, libc::SIGTERM, libc::SIGHUP];
+/// Signals to be passed on, a bit for each.
+static CAUGHT: Word32 = Word32::new(0);
+
+extern "C" fn note(signal: libc::c_int, information: *mut libc::siginfo_t, _context: *mut libc::c_void) {
+    // SAFETY: the kernel gives a handler with SA_SIGINFO the signal's information.
+    if unsafe { (*information).si_code } != libc::SI_KERNEL {
+        CAUGHT.fetch_or(1 << signal);
+    }
+}
+
+/// From here on SIGINT, SIGQUIT, SIGTERM and SIGHUP do not end this process, but are kept to be passed on. What the terminal
+/// sends is not: the child gets it from there.
+pub fn catch() {
+    for signal in SIGNALS {
+        // SAFETY: all bytes zero is a value: no flags, nothing blocked.
+        let mut action: libc::sigaction = unsafe { core::mem::zeroed() };
+        action.sa_sigaction = note as *const () as usize;
+        action.sa_flags = libc::SA_SIGINFO;
+        // SAFETY: the handler only exchanges a word. A signal that is ignored (as under nohup) stays so.
+        unsafe {
+            let mut before = core::mem::MaybeUninit::<libc::sigaction>::zeroed();
+            libc::sigaction(signal, core::ptr::null(), before.as_mut_ptr());
+            if before.assume_init().sa_sigaction != libc::SIG_IGN {
+                libc::sigaction(signal, &action, core::ptr::null_mut());
+            }
+        }
+    }
+}
+
+/// Ends this process by a signal, as a child ended, and without a core of its own. Comes back if the signal does not end
+/// processes.
+pub fn end_by(signal: i32) {
+    let none = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
+    // SAFETY: reads the limit; the default action has no handler that could do harm.
+    unsafe {
+        libc::setrlimit(libc::RLIMIT_CORE, &none);
+        libc::signal(signal, libc::SIG_DFL);
+        libc::raise(signal);
+    }
+}

@@ -1,0 +1,95 @@
+//! A descriptor for another process, over a local socket.
+
+use core::mem::{MaybeUninit, size_of};
+use std::io;
+use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd, RawFd};
+use std::os::unix::net::UnixStream;
+
+/// A control message with one descriptor, as `linux/socket.h` has it, which is 8-byte aligned.
+#[repr(C)]
+struct Rights {
+    header: libc::cmsghdr,
+    fd: RawFd,
+    padding: u32,
+}
+
+const LENGTH: usize = size_of::<libc::cmsghdr>() + size_of::<RawFd>();
+
+/// Sends a byte, and a copy of the descriptor with it if there is one. A peer that is gone is an error, not a signal.
+pub fn send(socket: &UnixStream, mut byte: u8, fd: Option<BorrowedFd<'_>>) -> io::Result<()> {
+    let header = libc::cmsghdr { cmsg_len: LENGTH, cmsg_level: libc::SOL_SOCKET, cmsg_type: libc::SCM_RIGHTS };
+    let mut rights = Rights { header, fd: fd.map_or(-1, |fd| fd.as_raw_fd()), padding: 0 };
+    with_message(&mut byte, fd.is_some().then_some(&mut rights), |message| {
+        // SAFETY: a message of one byte and at most one control message, which live during the call.
+        unsafe { libc::sendmsg(socket.as_raw_fd(), message, libc::MSG_NOSIGNAL) }
+    })
+    .map(drop)
+}
+
+/// Receives a byte, and a descriptor if one came with it. `UnexpectedEof` if the peer has closed.
+pub fn receive(socket: &UnixStream) -> io::Result<(u8, Option<OwnedFd>)> {
+    let mut byte = 0;
+    let header = libc::cmsghdr { cmsg_len: 0, cmsg_level: 0, cmsg_type: 0 };
+    let mut rights = Rights { header, fd: -1, padding: 0 };
+    let received = with_message(&mut byte, Some(&mut rights), |message| {
+        // SAFETY: room for one byte and one control message, which live during the call.
+        unsafe { libc::recvmsg(socket.as_raw_fd(), message, libc::MSG_CMSG_CLOEXEC) }
+    })?;
+    if received == 0 {
+        return Err(io::ErrorKind::UnexpectedEof.into());
+    }
+    let is_descriptor = rights.header.cmsg_type == libc::SCM_RIGHTS && rights.header.cmsg_len >= LENGTH;
+    // SAFETY: the kernel has just made this descriptor for us.
+    Ok((byte, is_descriptor.then(|| unsafe { OwnedFd::from_raw_fd(rights.fd) })))
+}
+
+fn with_message(
+    byte: &mut u8,
+    rights: Option<&mut Rights>,
+    call: impl FnOnce(*mut libc::msghdr) -> isize,
+) -> io::Result<usize> {
+    let mut part = libc::iovec { iov_base: core::ptr::from_mut(byte).cast(), iov_len: 1 };
+    // SAFETY: all bytes zero is a value: no address, no parts, no control messages.
+    let mut message: libc::msghdr = unsafe { MaybeUninit::zeroed().assume_init() };
+    message.msg_iov = &mut part;
+    message.msg_iovlen = 1;
+    if let Some(rights) = rights {
+        message.msg_control = core::ptr::from_mut(rights).cast();
+        message.msg_controllen = size_of::<Rights>();
+    }
+    usize::try_from(call(&mut message)).map_err(|_| io::Error::last_os_error())
+}
+
+/// The process at the other end: that which connected, or that which listens.
+pub fn peer(socket: &UnixStream) -> io::Result<u32> {
+    let mut found = libc::ucred { pid: 0, uid: 0, gid: 0 };
+    let mut length = size_of::<libc::ucred>() as libc::socklen_t;
+    let place = core::ptr::from_mut(&mut found).cast();
+    // SAFETY: a place for the answer, of the given length.
+    let result =
+        unsafe { libc::getsockopt(socket.as_raw_fd(), libc::SOL_SOCKET, libc::SO_PEERCRED, place, &mut length) };
+    if result == 0 { Ok(found.pid as u32) } else { Err(io::Error::last_os_error()) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::os::fd::AsFd;
+
+    #[test]
+    fn a_byte_comes_alone_or_with_a_descriptor() {
+        let (here, there) = UnixStream::pair().unwrap();
+        assert_eq!(peer(&here).unwrap(), std::process::id());
+        let file = std::fs::File::open("/proc/self/status").unwrap();
+        send(&here, 7, None).unwrap();
+        send(&here, 8, Some(file.as_fd())).unwrap();
+        assert!(matches!(receive(&there), Ok((7, None))));
+        let (byte, fd) = receive(&there).unwrap();
+        let fd = fd.unwrap();
+        let link = std::fs::read_link(format!("/proc/self/fd/{}", fd.as_raw_fd())).unwrap();
+        assert_eq!((byte, link.file_name().unwrap().to_str()), (8, Some("status")));
+        drop(here);
+        assert_eq!(receive(&there).unwrap_err().kind(), io::ErrorKind::UnexpectedEof);
+        assert_eq!(send(&there, 1, None).unwrap_err().raw_os_error(), Some(libc::EPIPE));
+    }
+}

@@ -1,0 +1,103 @@
+//! The C library's own functions, for a preloaded library that stands in front of them.
+//!
+//! Each is looked up once: by the library's constructor, or on first use, as constructors of other libraries may call before.
+
+use crate::atomic::Word64;
+
+/// The address of the next function called `name` (which ends with a zero) behind this library, remembered in `cache`; none
+/// if there is none.
+#[inline(always)]
+pub fn address(cache: &Word64, name: &str) -> Option<usize> {
+    match cache.load() {
+        0 => look_up(cache, name),
+        known => Some(known as usize),
+    }
+}
+
+/// As [`address`], but looks again.
+#[cold]
+pub fn look_up(cache: &Word64, name: &str) -> Option<usize> {
+    debug_assert!(name.ends_with('\0'), "a name for the C library ends with a zero");
+    // SAFETY: the name ends with a zero; asking for a symbol has no other precondition.
+    let found = unsafe { libc::dlsym(libc::RTLD_NEXT, name.as_ptr().cast()) };
+    cache.store(found as u64);
+    (!found.is_null()).then_some(found as usize)
+}
+
+/// What a call returns where the C library has no such function.
+pub trait Absent {
+    /// -1, 0 for a count, null for a pointer, with the error number `ENOSYS`; or nothing.
+    fn absent() -> Self;
+}
+
+impl Absent for i32 {
+    fn absent() -> i32 {
+        crate::set_errno(libc::ENOSYS);
+        -1
+    }
+}
+
+impl Absent for isize {
+    fn absent() -> isize {
+        i32::absent() as isize
+    }
+}
+
+impl Absent for usize {
+    fn absent() -> usize {
+        i32::absent();
+        0
+    }
+}
+
+impl<T> Absent for *mut T {
+    fn absent() -> *mut T {
+        i32::absent();
+        core::ptr::null_mut()
+    }
+}
+
+impl Absent for () {
+    fn absent() {}
+}
+
+/// Declares functions that call the real ones of these names; and `resolve`, which looks all of them up. A function returns
+/// an `int` where nothing else is said.
+///
+/// `open`, `openat`, `fcntl` and `ioctl` are variadic in C; on x86-64 and aarch64 Linux their integer and pointer arguments
+/// travel in the same registers as those of a function with a fixed list, which is what is declared.
+#[macro_export]
+macro_rules! next_functions {
+    (@result) => { core::ffi::c_int };
+    (@result $result:ty) => { $result };
+    ($(fn $name:ident($($argument:ident: $type:ty),*) $(-> $result:ty)?;)*) => {
+        $(
+            /// The real function of this name.
+            ///
+            /// # Safety
+            /// As for the function itself.
+            #[inline(always)]
+            pub(crate) unsafe fn $name($($argument: $type),*) -> $crate::next_functions!(@result $($result)?) {
+                let Some(address) = $crate::next::address(&cache::$name, concat!(stringify!($name), "\0")) else {
+                    return $crate::next::Absent::absent();
+                };
+                type Function = unsafe extern "C-unwind" fn($($type),*) -> $crate::next_functions!(@result $($result)?);
+                // SAFETY: the C library's function of this name, which takes these arguments.
+                let function = unsafe { core::mem::transmute::<usize, Function>(address) };
+                // SAFETY: the caller's promise.
+                unsafe { function($($argument),*) }
+            }
+        )*
+
+        #[allow(non_upper_case_globals, reason = "named after the functions")]
+        mod cache {
+            use $crate::atomic::Word64;
+            $(pub(super) static $name: Word64 = Word64::new(0);)*
+        }
+
+        /// Looks all of them up.
+        pub(crate) fn resolve() {
+            $(let _ = $crate::next::look_up(&cache::$name, concat!(stringify!($name), "\0"));)*
+        }
+    };
+}

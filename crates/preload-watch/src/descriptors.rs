@@ -1,0 +1,164 @@
+//! Which descriptors are page maps, or clear soft-dirty bits.
+//!
+//! A descriptor is asked where it leads, by `/proc/self/fd`, each time that it is used: there is no path to compare, no
+//! copy to keep track of, and it is right for a descriptor that was inherited, received or opened for another process.
+//! What turned out to be neither, as nearly all do, is remembered as *ordinary* by its number, until the number means
+//! something new. So reads and writes of ordinary files cost one load more.
+//!
+//! A descriptor that is made behind the C library's back (a raw system call, a received message) with a number that was
+//! closed behind its back is taken for what had the number before, if that was ordinary. Then the program sees the kernel's
+//! own soft-dirty bits.
+
+use core::ffi::{CStr, c_int};
+use core::fmt::Write;
+use ntux_platform::atomic::Word32;
+
+/// Descriptors below this are remembered; others are asked every time.
+const REMEMBERED: usize = 1 << 16;
+const BITS: usize = u32::BITS as usize;
+/// A bit for each descriptor, raised if it is known to be neither. Small: a collector takes it for one of its roots.
+static ORDINARY: [Word32; REMEMBERED / BITS] = [const { Word32::new(0) }; REMEMBERED / BITS];
+
+/// What a descriptor is.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Kind {
+    /// The page map of some process.
+    Pagemap,
+    /// What clears the bits of this very process.
+    OwnClearRefs,
+    /// Anything else.
+    Ordinary,
+}
+
+/// Where the descriptor's bit is; nowhere for those that are not remembered.
+#[inline(always)]
+fn place(fd: c_int) -> Option<(&'static Word32, u32)> {
+    let number = fd as u32 as usize;
+    Some((ORDINARY.get(number / BITS)?, 1 << (number % BITS)))
+}
+
+/// Whether the descriptor is known to be ordinary.
+#[inline(always)]
+pub(crate) fn is_ordinary(fd: c_int) -> bool {
+    place(fd).is_some_and(|(word, bit)| word.load() & bit != 0)
+}
+
+/// The number means something new.
+#[inline(always)]
+pub(crate) fn forget(fd: c_int) {
+    if let Some((word, bit)) = place(fd)
+        && word.load() & bit != 0
+    {
+        word.fetch_and(!bit);
+    }
+}
+
+/// What the descriptor is: asks, and remembers if it is ordinary.
+#[cold]
+pub(crate) fn kind(fd: c_int) -> Kind {
+    let kind = ask(fd);
+    if kind == Kind::Ordinary
+        && let Some((word, bit)) = place(fd)
+    {
+        word.fetch_or(bit);
+    }
+    kind
+}
+
+fn ask(fd: c_int) -> Kind {
+    if !is_of_proc(fd) {
+        return Kind::Ordinary;
+    }
+    let mut link = Text::default();
+    let _ = write!(link, "/proc/self/fd/{fd}\0");
+    let (mut path, mut own) = ([0; 128], [0; 16]);
+    kind_of(target(link.as_c(), &mut path), target(c"/proc/self", &mut own))
+}
+
+fn is_of_proc(fd: c_int) -> bool {
+    let mut status = core::mem::MaybeUninit::<libc::statfs>::uninit();
+    // SAFETY: a place for the answer, which the kernel fills in whole when it returns 0.
+    unsafe { libc::fstatfs(fd, status.as_mut_ptr()) == 0 && status.assume_init().f_type == libc::PROC_SUPER_MAGIC }
+}
+
+/// Where a link leads; nothing if that does not fit.
+fn target<'a>(link: &CStr, room: &'a mut [u8]) -> &'a [u8] {
+    // SAFETY: a string that ends with a zero, and a buffer of the given length.
+    let length = unsafe { libc::readlink(link.as_ptr(), room.as_mut_ptr().cast(), room.len()) };
+    let length = usize::try_from(length).ok().filter(|&length| length < room.len());
+    &room[..length.unwrap_or(0)]
+}
+
+/// From a path such as `/proc/12/clear_refs` or `/proc/12/task/13/pagemap`, and this process's number as `/proc` has it.
+fn kind_of(path: &[u8], own: &[u8]) -> Kind {
+    let mut parts = path.rsplit(|&byte| byte == b'/');
+    match parts.next() {
+        Some(b"pagemap") => Kind::Pagemap,
+        Some(b"clear_refs") => {
+            let (number, parent) = (parts.next(), parts.next());
+            let process = if parent == Some(b"task") { parts.next() } else { number };
+            if !own.is_empty() && process == Some(own) { Kind::OwnClearRefs } else { Kind::Ordinary }
+        }
+        _ => Kind::Ordinary,
+    }
+}
+
+/// A short text on the stack.
+#[derive(Default)]
+struct Text {
+    bytes: [u8; 32],
+    length: usize,
+}
+
+impl Text {
+    fn as_c(&self) -> &CStr {
+        CStr::from_bytes_until_nul(&self.bytes).unwrap_or_default()
+    }
+}
+
+impl Write for Text {
+    fn write_str(&mut self, text: &str) -> core::fmt::Result {
+        let end = self.length + text.len();
+        self.bytes.get_mut(self.length..end).ok_or(core::fmt::Error)?.copy_from_slice(text.as_bytes());
+        self.length = end;
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::os::fd::AsRawFd;
+
+    #[test]
+    fn paths_say_what_a_descriptor_is() {
+        for path in ["/proc/12/pagemap", "/proc/7/pagemap", "/proc/7/task/12/pagemap", "/mnt/proc/12/pagemap"] {
+            assert_eq!(kind_of(path.as_bytes(), b"12"), Kind::Pagemap, "{path}");
+        }
+        for path in ["/proc/12/clear_refs", "/proc/12/task/13/clear_refs"] {
+            assert_eq!(kind_of(path.as_bytes(), b"12"), Kind::OwnClearRefs, "{path}");
+        }
+        for path in ["/proc/13/clear_refs", "/proc/13/task/12/clear_refs", "clear_refs", "/proc/12/maps", ""] {
+            assert_eq!(kind_of(path.as_bytes(), b"12"), Kind::Ordinary, "{path}");
+        }
+        assert_eq!(kind_of(b"clear_refs", b""), Kind::Ordinary, "without /proc/self nothing is ours");
+    }
+
+    #[test]
+    fn descriptors_are_asked_and_ordinary_ones_remembered() {
+        let file = std::fs::File::open("/proc/thread-self/pagemap").unwrap();
+        assert_eq!(kind(file.as_raw_fd()), Kind::Pagemap);
+        assert!(!is_ordinary(file.as_raw_fd()));
+        let file = std::fs::OpenOptions::new().write(true).open("/proc/self/clear_refs").unwrap();
+        assert_eq!(kind(file.as_raw_fd()), Kind::OwnClearRefs);
+        let file = std::fs::File::open("/proc/self/maps").unwrap();
+        assert_eq!(kind(file.as_raw_fd()), Kind::Ordinary);
+        assert!(is_ordinary(file.as_raw_fd()));
+        forget(file.as_raw_fd());
+        assert!(!is_ordinary(file.as_raw_fd()));
+        for fd in [-1, c_int::MAX, REMEMBERED as c_int] {
+            assert_eq!(kind(fd), Kind::Ordinary);
+            assert!(!is_ordinary(fd), "out of range");
+        }
+    }
+}
