@@ -6,6 +6,12 @@
 //! that is stopped or killed anywhere delays nobody, and a signal handler may call whatever it interrupted.
 //!
 //! The memory is zero at first and holds no pointer, so a table can lie in shared memory as well.
+//!
+//! # Rubbish
+//! Whoever shares the memory can write rubbish into it. So what is read there is a claim: an index is checked before it
+//! is used, and every loop has a bound that a sound table never reaches: [`RETRIES`] for attempts at one word, the
+//! table's capacity for what walks through slots, chunks or seats. An operation that meets the bound ends with an error,
+//! or has served fewer than there are.
 
 mod key;
 mod line;
@@ -27,6 +33,9 @@ use ntux_platform::kernel_futex::Scope;
 use ntux_platform::robust::Head;
 
 use memory::Memory;
+
+/// Attempts at an exchange of one word. Each that fails is somebody else's that succeeded, so a sound table needs a few.
+const RETRIES: u32 = 1 << 20;
 
 /// See the module.
 pub struct Table {
