@@ -22,7 +22,7 @@ pub fn render(report: &Report) -> String {
     page.calls(facts, Role::Improves);
     page.title("What it has no use for");
     page.calls(facts, Role::Unused);
-    page.title("Futexes of the crate ntux-futex and of ntux.h (in a domain all are exact)");
+    page.title("Futexes of the crate ntux-futex and of ntux.h (in a domain all but the nodes are exact)");
     page.futexes(report);
     page.title("This process");
     page.setting("processor cores", &facts.processor.cores.to_string());

@@ -165,7 +165,8 @@ fn sleep_until_woken(table: &Table, waiter: &Waiter, sleep: &impl Sleep, deadlin
             // Wiped: this is a child of fork, which a signal handler on this thread has made.
             State::Idle | State::Arriving => return Err(Error::Interrupted),
         }
-        let own = Entry { address: waiter.word.futex_address(), expected: seen.sleep(), scope: table.scope };
+        let own =
+            Entry { address: waiter.word.futex_address(), expected: seen.sleep(), scope: table.scope, numa: false };
         let Some(ended) = sleep.sleep(own, deadline) else { continue };
         // A wake that came first counts; a requeue that came first is no reason to stay.
         if end(waiter, &[State::Waiting]).state() == State::Waiting {

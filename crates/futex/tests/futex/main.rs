@@ -7,6 +7,7 @@ mod forced;
 mod histories;
 mod kind;
 mod misuse;
+mod numa;
 mod processes;
 mod requeues;
 mod sleepers;
