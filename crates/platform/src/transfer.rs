@@ -56,7 +56,6 @@ pub unsafe fn places(message: &Message) -> Vec<(usize, usize)> {
 ///
 /// Errors: `EFAULT` when not a byte could be read; `EPERM` or `ENOSYS` where a filter refuses `process_vm_readv`.
 /// Async-signal-safe.
-#[cfg(target_os = "linux")]
 pub fn peek(places: [(usize, usize); 2], buffer: &mut [u8]) -> Result<usize, i32> {
     let vector = |(address, length)| libc::iovec { iov_base: address as *mut libc::c_void, iov_len: length };
     let (from, to) = (places.map(vector), vector((buffer.as_mut_ptr() as usize, buffer.len())));
@@ -64,6 +63,12 @@ pub fn peek(places: [(usize, usize); 2], buffer: &mut [u8]) -> Result<usize, i32
     let copied =
         unsafe { libc::process_vm_readv(libc::getpid(), &to, 1, from.as_ptr(), from.len() as libc::c_ulong, 0) };
     usize::try_from(copied).map_err(|_| crate::errno())
+}
+
+/// Whether [`peek`] is not refused.
+pub fn can_peek() -> bool {
+    let byte = 0u8;
+    peek([(&raw const byte as usize, 1), (0, 0)], &mut [1]) == Ok(1)
 }
 
 fn count(result: libc::ssize_t) -> io::Result<usize> {

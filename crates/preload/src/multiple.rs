@@ -24,7 +24,7 @@
 
 use core::ffi::{c_int, c_long};
 use ntux_platform::atomic::Word32;
-use ntux_platform::clock::{self, Deadline};
+use ntux_platform::clock::Deadline;
 use ntux_platform::kernel_futex::{self, Entry, MATCH_ANY, Scope, VECTOR_MAX};
 use ntux_platform::transfer;
 use ntux_platform::without::Feature;
@@ -110,7 +110,7 @@ fn after(seconds: i64, nanoseconds: i64) -> Result<Deadline, c_int> {
         return Err(libc::EINVAL);
     };
     let time = seconds.saturating_mul(1_000_000_000).saturating_add(nanoseconds as u64);
-    Ok(Deadline::Monotonic(clock::monotonic_ns().saturating_add(time)))
+    Ok(Deadline::after_ns(time))
 }
 
 fn number(bytes: &[u8], at: usize) -> u32 {
@@ -128,10 +128,8 @@ fn is_possible() -> bool {
     const YES: u32 = 2;
     static ANSWER: Word32 = Word32::new(0);
     if ANSWER.load() == 0 {
-        let byte = 0u8;
-        let can_read = || transfer::peek([(&raw const byte as usize, 1), (0, 0)], &mut [1]) == Ok(1);
         let can_wait = || kernel_futex::wait_any(&[], Deadline::NOW) == Err(libc::EINVAL);
-        let possible = !Feature::FutexWaitv.is_left_out() && can_wait() && can_read();
+        let possible = !Feature::FutexWaitv.is_left_out() && can_wait() && transfer::can_peek();
         ANSWER.store(if possible { YES } else { NO });
     }
     ANSWER.load() == YES

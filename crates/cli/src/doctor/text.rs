@@ -129,6 +129,9 @@ impl Page {
             let name = if other.mechanism == "kernel" { "the kernel's driver" } else { "ntux's own device" };
             self.paragraph("  ", 4, &format!("not {name}: {}", other.why_not));
         }
+        let multiple = &report.wait_multiple;
+        let answer = if multiple.by == "kernel" { "the kernel answers" } else { "becomes futex_waitv" };
+        self.paragraph("  ", 4, &format!("FUTEX_WAIT_MULTIPLE, operation 31 of futex: {answer}: {}", multiple.why));
         for warning in &choice.warnings {
             self.paragraph("  ", 4, &format!("note: {warning}"));
         }
