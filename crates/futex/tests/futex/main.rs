@@ -10,6 +10,7 @@ mod misuse;
 mod numa;
 mod processes;
 mod requeues;
+mod rubbish;
 mod sleepers;
 mod vectors;
 mod waits;
