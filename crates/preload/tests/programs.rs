@@ -142,6 +142,7 @@ scenarios! {
     private_and_shared,
     woken_by_process,
     interrupted,
+    never_comes_back,
     bad_arguments,
     everything_else,
     not_cancelled,
