@@ -11,9 +11,10 @@ use ntux_futex::spec::{Outcome, Request, Thread};
 use ntux_futex::table::{Alone, Capacity, Key, Line, Seat, Table, Woken};
 use ntux_futex::{Deadline, Error, Expected, Futex, Result, Scope, native};
 use ntux_platform::error::{EAGAIN, ETIMEDOUT};
-use ntux_platform::explore::{self, Access, Kernel, Scheduler};
-use ntux_platform::kernel_futex::Entry;
+use ntux_platform::explore::{self, Access, Identity, Kernel, Scheduler};
+use ntux_platform::kernel_futex::{Entry, MATCH_ANY};
 
+use super::death::{Legacy, legacy};
 use super::{Over, Program};
 
 /// A table so small that everything meets.
@@ -46,12 +47,15 @@ pub enum Event {
     Invoke(Thread, usize),
     /// It was answered.
     Return(Thread, Outcome),
+    /// It was killed.
+    Kill(Thread),
 }
 
 /// A thread in one of the kernel's queues.
 struct Sleeper {
     thread: Thread,
     address: usize,
+    expected: u32,
     mask: u32,
     index: usize,
 }
@@ -66,6 +70,10 @@ struct Run {
     woken: Vec<Option<usize>>,
     /// How often each thread fell asleep.
     slept: Vec<u64>,
+    /// The words that the threads have named, for when they die; 0 for none.
+    wills: Vec<usize>,
+    /// For whom something is made ready.
+    served: Option<Thread>,
     stops: u32,
     panicked: bool,
 }
@@ -112,9 +120,26 @@ impl Scheduler for Seam {
         unreachable!("as above")
     }
 
+    fn identity(&self) -> Option<Identity> {
+        let thread = self.with(|run| run.running.or(run.served))?;
+        Some(Identity { process: None, thread: number(thread) })
+    }
+
+    fn will(&self, address: usize) -> usize {
+        self.with(|run| match run.running {
+            Some(thread) => std::mem::replace(&mut run.wills[thread], address),
+            None => 0,
+        })
+    }
+
     fn kernel(&self) -> Option<&dyn Kernel> {
         Some(self)
     }
+}
+
+/// What others know a thread by.
+fn number(thread: Thread) -> u32 {
+    1000 + thread as u32
 }
 
 impl Kernel for Seam {
@@ -129,7 +154,8 @@ impl Kernel for Seam {
             }
             self.with(|run| {
                 let thread = run.running.expect("a thread waits");
-                run.sleepers.push(Sleeper { thread, address: entry.address as usize, mask, index });
+                let (address, expected) = (entry.address as usize, entry.expected);
+                run.sleepers.push(Sleeper { thread, address, expected, mask, index });
             });
         }
         let woken = |run: &mut Run| run.woken[run.running.expect("a thread waits")];
@@ -152,22 +178,44 @@ impl Kernel for Seam {
 
     fn wake(&self, address: usize, count: u32, mask: u32) -> u32 {
         self.stop(Status::Midway);
-        self.with(|run| {
-            let Run { sleepers, woken, statuses, .. } = run;
-            let mut served = 0;
-            sleepers.retain(|sleeper| {
-                let takes = served < count && sleeper.address == address && sleeper.mask & mask != 0;
-                if takes {
-                    served += 1;
-                    woken[sleeper.thread] = woken[sleeper.thread].max(Some(sleeper.index));
-                    if let Status::Asleep { .. } = statuses[sleeper.thread] {
-                        statuses[sleeper.thread] = Status::Midway;
-                    }
+        self.with(|run| run.wake(address, count, mask))
+    }
+}
+
+impl Run {
+    fn wake(&mut self, address: usize, count: u32, mask: u32) -> u32 {
+        let Run { sleepers, woken, statuses, .. } = self;
+        let mut served = 0;
+        sleepers.retain(|sleeper| {
+            let takes = served < count && sleeper.address == address && sleeper.mask & mask != 0;
+            if takes {
+                served += 1;
+                woken[sleeper.thread] = woken[sleeper.thread].max(Some(sleeper.index));
+                if let Status::Asleep { .. } = statuses[sleeper.thread] {
+                    statuses[sleeper.thread] = Status::Midway;
                 }
-                !takes
-            });
-            served
-        })
+            }
+            !takes
+        });
+        served
+    }
+
+    /// A thread is killed: it is in no queue any more, and the kernel does what it has asked for.
+    fn kill(&mut self, thread: Thread) {
+        self.events.push(Event::Kill(thread));
+        self.sleepers.retain(|sleeper| sleeper.thread != thread);
+        self.statuses[thread] = Status::Finished;
+        let named = std::mem::take(&mut self.wills[thread]) as *mut u32;
+        if named.is_null() {
+            return;
+        }
+        // SAFETY: a word of the table, which the machine keeps.
+        match legacy(unsafe { named.read_volatile() }, number(thread)) {
+            Legacy::Nothing => {}
+            // SAFETY: as above.
+            Legacy::Marked(word) => unsafe { named.write_volatile(word) },
+            Legacy::Wake => drop(self.wake(named as usize, 1, MATCH_ANY)),
+        }
     }
 }
 
@@ -180,7 +228,7 @@ struct Subject {
 }
 
 impl Subject {
-    fn new() -> Subject {
+    fn new(over: Over) -> Subject {
         let zeroed = |bytes| {
             let layout = Layout::from_size_align(bytes, 64).expect("a small layout");
             // SAFETY: the size is not zero.
@@ -188,7 +236,12 @@ impl Subject {
         };
         let memory = zeroed(CAPACITY.bytes());
         // SAFETY: fresh zero bytes, aligned, never freed; `begin` zeroes them while nobody uses the table.
-        let table = unsafe { Table::private(memory, CAPACITY) };
+        let table = unsafe {
+            match over {
+                Over::Domain => Table::shared(memory, CAPACITY),
+                Over::Table | Over::Kernel => Table::private(memory, CAPACITY),
+            }
+        };
         let words = zeroed(WORDS);
         words.as_ptr().expose_provenance();
         Subject { memory, table, words: words.cast(), seats: Vec::new() }
@@ -203,13 +256,17 @@ impl Subject {
         for (futex, &value) in program.words.iter().enumerate() {
             self.store(program, futex, value);
         }
-        self.seats = program.threads.iter().map(|_| self.table.take_seat().expect("a seat")).collect();
+        let seat = |thread| {
+            SEAM.with(|seam| seam.with(|run| run.served = Some(thread)));
+            self.table.take_seat().expect("a seat")
+        };
+        self.seats = (0..program.threads.len()).map(seat).collect();
     }
 
     fn futex(&self, program: &Program, futex: usize) -> Futex<'static> {
         let address = self.words.as_ptr() as usize + futex * program.size.bytes();
         assert!(futex * program.size.bytes() < WORDS);
-        let scope = if program.over == Over::Table { Scope::Private } else { Scope::Shared };
+        let scope = if program.over == Over::Kernel { Scope::Shared } else { Scope::Private };
         // SAFETY: within the words, which are never freed; one thread of the operating system does everything.
         unsafe { Futex::at(address, program.size, scope) }.expect("aligned")
     }
@@ -235,7 +292,7 @@ impl Subject {
                 self.store(program, futex, value);
                 Outcome::Stored
             }
-            (Over::Table, Request::Wait { entries, mask, timed }) => {
+            (Over::Table | Over::Domain, Request::Wait { entries, mask, timed }) => {
                 let lines = entries.iter().map(|&(futex, value)| {
                     let expected = self.expect(program, (futex, value));
                     Line { key: key(futex), mask: *mask, expected }
@@ -252,13 +309,13 @@ impl Subject {
                 }
                 _ => panic!("no program waits for several futexes in the kernel"),
             },
-            (Over::Table, &Request::Wake(futex, count, mask)) => {
+            (Over::Table | Over::Domain, &Request::Wake(futex, count, mask)) => {
                 Outcome::Served(self.table.wake(key(futex), count, mask))
             }
             (Over::Kernel, &Request::Wake(futex, count, mask)) => {
                 served(native::wake(self.futex(program, futex), count, mask))
             }
-            (Over::Table, &Request::Requeue { from, to, expected, wake, moved }) => {
+            (Over::Table | Over::Domain, &Request::Requeue { from, to, expected, wake, moved }) => {
                 let compare = || self.holds(program, from, expected);
                 served(self.table.requeue(key(from), key(to), wake, moved, compare))
             }
@@ -313,7 +370,7 @@ impl<'a> Machine<'a> {
     pub fn new(program: &'a Program) -> Machine<'a> {
         let seam = SEAM.with(|seam| *seam);
         explore::install(Some(seam));
-        Machine { seam, subject: Subject::new(), program, coroutines: Vec::new() }
+        Machine { seam, subject: Subject::new(program.over), program, coroutines: Vec::new() }
     }
 
     /// Begins an execution: every thread stops before its first request.
@@ -325,6 +382,7 @@ impl<'a> Machine<'a> {
             yielders: vec![std::ptr::null(); threads],
             woken: vec![None; threads],
             slept: vec![0; threads],
+            wills: vec![0; threads],
             ..Run::default()
         };
         self.subject.begin(self.program);
@@ -366,9 +424,23 @@ impl<'a> Machine<'a> {
         });
     }
 
+    /// Kills a thread where it is.
+    pub fn kill(&mut self, thread: Thread) {
+        // SAFETY: what lives on the stack is leaked, not reused, as in `discard`.
+        unsafe { self.coroutines[thread].force_reset() };
+        self.seam.with(|run| run.kill(thread));
+    }
+
     /// What every thread is doing.
     pub fn statuses(&self) -> Vec<Status> {
         self.seam.with(|run| run.statuses.clone())
+    }
+
+    /// Whether a thread sleeps on a word that has changed.
+    pub fn oversleeps(&self) -> bool {
+        // SAFETY: a word of the program or of the table, both of which the machine keeps.
+        let has_changed = |sleeper: &Sleeper| unsafe { *(sleeper.address as *const u32) } != sleeper.expected;
+        self.seam.with(|run| run.sleepers.iter().any(has_changed))
     }
 
     /// What was observed so far.

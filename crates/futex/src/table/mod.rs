@@ -32,7 +32,8 @@ use std::ptr::NonNull;
 use ntux_platform::kernel_futex::Scope;
 use ntux_platform::robust::Head;
 
-use memory::Memory;
+use crate::planted::{Bug, planted};
+use memory::{Memory, Waiter};
 
 /// Attempts at an exchange of one word. Each that fails is somebody else's that succeeded, so a sound table needs a few.
 const RETRIES: u32 = 1 << 20;
@@ -69,6 +70,12 @@ impl Table {
     /// by.
     fn sleep_value(&self, seat: &Seat) -> u32 {
         if self.scope == Scope::Private { 1 } else { seat.thread() }
+    }
+
+    /// The word that the calling thread names to the kernel for its death, unless a checker planted this bug.
+    #[inline(always)]
+    fn named(waiter: &Waiter, bug: Bug) -> *const u32 {
+        if planted(bug) { core::ptr::null() } else { waiter.word.futex_address() }
     }
 
     /// Where the calling thread says what the kernel is to do when it dies: in shared memory others survive it.

@@ -217,7 +217,7 @@ impl Table {
         let Candidate { slot, queued, waiter, seen } = *candidate;
         // If this thread is killed in between, the kernel sends the wake.
         let head = self.head();
-        let owed = head.owe(waiter.word.futex_address());
+        let owed = head.owe(Table::named(waiter, Bug::NoWill));
         let exchanged = waiter.exchange(seen, seen.woken(queued.entry));
         if exchanged {
             self.send_wake(waiter);

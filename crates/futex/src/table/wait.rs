@@ -76,7 +76,7 @@ impl Table {
         let waiter = self.waiter(seat);
         // If this thread is killed from here on, the kernel puts a mark into its word.
         let head = self.head();
-        let owed = head.owe(waiter.word.futex_address());
+        let owed = head.owe(Table::named(waiter, Bug::NoMark));
         let ended = self.wait_seated(seat, waiter, entries, sleep, deadline);
         head.settle(owed);
         ended
