@@ -1,7 +1,7 @@
 //! Model checking of the futex layer: the wait table, that of a domain with threads that are killed, 64 bits as two
 //! words, and lanes, over the code that ships.
 //!
-//! [`machine`] runs the threads of a program one access at a time, and plays the kernel's futexes; [`search`] tries
+//! [`machine`] runs the threads of a program one access at a time, [`kernel`] plays the kernel's futexes; [`search`] tries
 //! every schedule with so many preemptions, each thread stopped for ever where that is possible;
 //! `ntux_futex::spec::Monitor` says whether the model explains what the threads were answered, and who sleeps at the
 //! end.
@@ -11,6 +11,7 @@
 //! ```
 
 mod death;
+mod kernel;
 pub mod machine;
 pub mod programs;
 pub mod search;

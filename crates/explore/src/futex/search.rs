@@ -6,7 +6,8 @@ use std::hash::{Hash, Hasher};
 
 use ntux_futex::spec::{Model, Monitor, Thread};
 
-use super::machine::{Event, Machine, Status};
+use super::kernel::{Event, Status};
+use super::machine::Machine;
 use super::{Over, Program};
 use crate::random::Random;
 
