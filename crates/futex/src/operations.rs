@@ -206,3 +206,14 @@ fn entry_of(woken: Woken, count: usize) -> Result<usize> {
         Woken::Entry(_) | Woken::Beside(_) => Err(Error::Interrupted),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_entry_that_there_is_not_is_not_returned() {
+        assert_eq!(entry_of(Woken::Entry(2), 3), Ok(2));
+        assert_eq!(entry_of(Woken::Entry(3), 3), Err(Error::Interrupted));
+    }
+}

@@ -16,6 +16,8 @@
 mod key;
 mod line;
 mod memory;
+#[cfg(all(test, not(feature = "explore")))]
+mod rubbish;
 mod seat;
 mod serve;
 mod wait;
