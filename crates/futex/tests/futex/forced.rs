@@ -71,12 +71,17 @@ fn kernels_that_refuse_a_call() {
     let waitv = [libc::SYS_futex_waitv];
     every_case_without(&waitv, libc::ENOSYS, &[]);
     every_case_without(&waitv, libc::EPERM, &[("NTUX_FUTEX_PRIVATE", "native")]);
-    // Linux 6.7, where one of its calls is missing.
-    for call in [SYS_FUTEX_WAKE, SYS_FUTEX_WAIT, SYS_FUTEX_REQUEUE] {
+    // For memory nodes: a missing call, a filter, and Linux 6.7, which has the calls but not the flag.
+    for (call, errno) in [
+        (SYS_FUTEX_WAKE, libc::ENOSYS),
+        (SYS_FUTEX_WAIT, libc::EPERM),
+        (SYS_FUTEX_REQUEUE, libc::ENOSYS),
+        (SYS_FUTEX_WAKE, libc::EINVAL),
+    ] {
         let mut command = every_case();
         command.arg("numa::");
-        without(&mut command, &[call], libc::ENOSYS);
-        passes(&mut command, &format!("call {call} is missing"));
+        without(&mut command, &[call], errno);
+        passes(&mut command, &format!("call {call} answers {errno}"));
     }
     every_case_without(&[libc::SYS_get_robust_list, waitv[0]], libc::EPERM, &[("NTUX_TEST_DOMAIN", "1")]);
 }
