@@ -135,18 +135,19 @@ impl Memory {
         let (hash, bucket) = (key.hash(), self.bucket(key.hash()));
         let line = Line::arrive(bucket);
         let queued = Queued { ticket: line.next(), waiter, entry, key };
-        loop {
+        for _ in 0..=self.capacity().chunks {
             // Whoever is here already sits in the first slots, more or less.
             let ahead = line.present();
             let mut free = self.slots(hash).skip(ahead).chain(self.slots(hash).take(ahead));
             if let Some(slot) = free.find(|slot| slot.word.load_low() == 0 && take(slot.word, queued)) {
                 return Ok((slot.number, queued));
             }
-            if let Err(full) = self.grow(bucket) {
-                Line::depart(&bucket.line);
-                return Err(full);
+            if self.grow(bucket).is_err() {
+                break;
             }
         }
+        Line::depart(&bucket.line);
+        Err(Error::Exhausted)
     }
 
     /// Empties a slot, if it still holds this entry.
@@ -163,9 +164,14 @@ impl Memory {
     fn grow(&self, bucket: &Bucket) -> Result<()> {
         let mut link = &bucket.chunk;
         for _ in 0..=self.capacity().chunks {
-            if let Some(chunk) = self.chunk(link.load()) {
+            let next = link.load();
+            if let Some(chunk) = self.chunk(next) {
                 link = &chunk.next;
                 continue;
+            }
+            // No chunk, and no end: nothing can be added.
+            if next != 0 {
+                return Err(Error::Exhausted);
             }
             let fresh = &self.header().chunks;
             // Looked at first, so that the counter does not wrap after many refusals.

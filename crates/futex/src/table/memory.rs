@@ -84,6 +84,11 @@ impl Capacity {
             + self.chunks as usize * size_of::<Chunk>()
             + self.waiters as usize * size_of::<Waiter>()
     }
+
+    /// Slots of a table, those of the buckets and of all chunks.
+    pub const fn slots(self) -> usize {
+        self.buckets as usize * BUCKET_SLOTS + self.chunks as usize * CHUNK_SLOTS
+    }
 }
 
 /// The memory of a table, read through checked views only.

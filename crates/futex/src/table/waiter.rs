@@ -159,7 +159,7 @@ impl Memory {
     /// Writes where the last requeue moved an entry into its place, so that another one can be moved (I-waiter-2).
     pub fn fold(&self, number: u32, waiter: &Waiter, seen: Word) {
         let Some((entry, slot)) = seen.moved() else { return };
-        let place = &waiter.places[entry].slot;
+        let Some(Place { slot: place, .. }) = waiter.places.get(entry) else { return };
         let before = place.load();
         let Some(old) = (before as u32).checked_sub(1).filter(|&old| old != slot) else { return };
         let remainder = self.slot(old).and_then(|word| super::line::Queued::from_pair(word.load()));
@@ -170,6 +170,6 @@ impl Memory {
         if let Some(queued) = remainder.filter(|queued| queued.waiter == number && queued.entry == entry) {
             self.empty(old, queued);
         }
-        let _ = place.compare_exchange(before, before >> 32 << 32 | u64::from(slot + 1));
+        let _ = place.compare_exchange(before, before >> 32 << 32 | u64::from(slot.wrapping_add(1)));
     }
 }
