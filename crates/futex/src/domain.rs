@@ -32,7 +32,7 @@ struct Header {
 }
 
 /// "ntuxftx" and the version of the format; a change of the table's layout is another version.
-const MAGIC: u64 = u64::from_be_bytes(*b"ntuxftx\x01");
+const MAGIC: u64 = u64::from_be_bytes(*b"ntuxftx\x02");
 
 /// A wait table that processes share.
 pub struct Domain {

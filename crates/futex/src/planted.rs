@@ -14,6 +14,12 @@ pub enum Bug {
     NoWake,
     /// Last come, first served.
     Lifo,
+    /// The head of a line passes somebody who is queued.
+    PassQueued,
+    /// The head of a line passes a ticket whose entry is still to come.
+    PassComing,
+    /// A walk looks at the newest ring only.
+    NewRingOnly,
     /// A requeuer writes down where it moved an entry over what another one has written there.
     NoFold,
     /// A 64-bit wait sleeps on the half first that nobody wakes.

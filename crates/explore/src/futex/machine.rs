@@ -17,7 +17,7 @@ use ntux_platform::kernel_futex::Entry;
 use super::{Over, Program};
 
 /// A table so small that everything meets.
-const CAPACITY: Capacity = Capacity { buckets: 1, chunks: 6, waiters: 4 };
+const CAPACITY: Capacity = Capacity { buckets: 1, chunks: 7, waiters: 4 };
 /// Bytes of all words together.
 const WORDS: usize = 32;
 /// Stops of one execution before it counts as endless.
