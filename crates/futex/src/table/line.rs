@@ -206,6 +206,11 @@ pub fn stamp_in_use(word: &Word128) -> Option<Stamp> {
     waiter(low).map(|_| Stamp(low >> STAMP_SHIFT))
 }
 
+/// Who is in a slot.
+pub fn waiter_in(word: &Word128) -> Option<u32> {
+    waiter(word.load_low())
+}
+
 /// Makes sure that no ticket before `front` is in a slot, or ever will be; false if one is.
 pub fn pass(word: &Word128, front: Ticket) -> bool {
     let low = word.load_low();

@@ -8,6 +8,8 @@ use crate::VECTOR_MAX;
 
 /// Slots in a bucket's own cache line: its first ring. A checker has so few that small programs use further ones.
 pub const BUCKET_SLOTS: usize = if cfg!(feature = "explore") { 1 } else { 2 };
+/// Places beside a waiter's word.
+const NEAR: usize = 2;
 /// Slots in one chunk, the smallest of the further rings.
 pub const CHUNK_SLOTS: usize = if cfg!(feature = "explore") { 2 } else { 64 };
 
@@ -34,7 +36,7 @@ pub struct Run {
     pub reserved: [Word32; 3],
 }
 
-/// A thread that waits.
+/// A thread that waits: one cache line, next to others, for those who wake one after the other.
 #[repr(C, align(64))]
 pub struct Waiter {
     /// See [`super::waiter`].
@@ -44,8 +46,14 @@ pub struct Waiter {
     /// The next free waiter, plus one, while this one is free.
     pub next_free: Word32,
     pub reserved: Word32,
-    /// The first ones lie in the cache line of the word.
-    pub places: [Place; VECTOR_MAX],
+    /// Of the first entries.
+    pub near: [Place; NEAR],
+}
+
+/// Places of a waiter's further entries.
+#[repr(C, align(64))]
+pub struct Far {
+    pub places: [Place; VECTOR_MAX - NEAR],
 }
 
 /// Where one entry of a wait is queued.
@@ -87,7 +95,7 @@ impl Capacity {
         size_of::<Header>()
             + self.buckets as usize * size_of::<Bucket>()
             + self.chunks as usize * (size_of::<Run>() + CHUNK_BYTES)
-            + self.waiters as usize * size_of::<Waiter>()
+            + self.waiters as usize * (size_of::<Waiter>() + size_of::<Far>())
     }
 
     /// Where the waiters begin.
@@ -95,8 +103,12 @@ impl Capacity {
         size_of::<Header>() + self.buckets as usize * size_of::<Bucket>()
     }
 
-    const fn slots_at(self) -> usize {
+    const fn far_at(self) -> usize {
         self.waiters_at() + self.waiters as usize * size_of::<Waiter>()
+    }
+
+    const fn slots_at(self) -> usize {
+        self.far_at() + self.waiters as usize * size_of::<Far>()
     }
 
     const fn runs_at(self) -> usize {
@@ -157,7 +169,7 @@ impl Memory {
             return None;
         }
         let (run, slots) = (first as usize * size_of::<Run>(), first as usize * CHUNK_BYTES);
-        // SAFETY: the slots of all chunks follow the waiters, and what is known of them comes last; these chunks are
+        // SAFETY: the slots of all chunks follow the places, and what is known of them comes last; these chunks are
         // below their number; all sizes are multiples of what the types are aligned to.
         unsafe {
             let slots = core::ptr::from_ref(self.at::<Word128>(self.capacity.slots_at() + slots));
@@ -173,6 +185,23 @@ impl Memory {
         }
         // SAFETY: the waiters follow the buckets, and the index is below their number; all sizes are multiples of 64.
         Some(unsafe { self.at(self.capacity.waiters_at() + index as usize * size_of::<Waiter>()) })
+    }
+
+    /// Where the entry of a waiter says that it is queued.
+    #[inline(always)]
+    pub fn place(&self, waiter: u32, entry: usize) -> Option<&Place> {
+        let near = &self.waiter(waiter)?.near;
+        if entry < NEAR {
+            return Some(&near[entry]);
+        }
+        // SAFETY: these follow the waiters, and the index is below their number; all sizes are multiples of 64.
+        let far: &Far = unsafe { self.at(self.capacity.far_at() + waiter as usize * size_of::<Far>()) };
+        far.places.get(entry - NEAR)
+    }
+
+    /// The places of a waiter's first entries.
+    pub fn places(&self, waiter: u32, count: usize) -> impl Iterator<Item = &Place> {
+        (0..count).map_while(move |entry| self.place(waiter, entry))
     }
 
     /// The slot of that number: those of the buckets come first.

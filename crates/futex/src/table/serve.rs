@@ -134,9 +134,9 @@ impl Table {
                     }
                 }
                 State::Waiting => {
-                    if !self.is_queued(slot, queued, waiter, seen)
-                        || waiter.places[queued.entry].mask.load() & mask == 0
-                    {
+                    let place = self.memory.place(queued.waiter, queued.entry);
+                    let meets = place.is_some_and(|place| place.mask.load() & mask != 0);
+                    if !meets || !self.is_queued(slot, queued, seen) {
                         return Ok(false);
                     }
                     if let Served::Yes = act(&Candidate { slot, queued, waiter, seen })? {
@@ -148,9 +148,9 @@ impl Table {
     }
 
     /// Whether the slot is where the entry is queued, as long as the waiter's word is `seen` (I-waiter-1).
-    fn is_queued(&self, slot: u32, queued: Queued, waiter: &Waiter, seen: Word) -> bool {
+    fn is_queued(&self, slot: u32, queued: Queued, seen: Word) -> bool {
         let there = self.memory.slot(slot).and_then(|word| Queued::from_pair(word.load()));
-        self.memory.queued_at(waiter, seen, queued.entry) == Some(slot) && there == Some(queued)
+        self.memory.queued_at(queued.waiter, seen, queued.entry) == Some(slot) && there == Some(queued)
     }
 
     fn wake_one(&self, candidate: &Candidate) -> Served {

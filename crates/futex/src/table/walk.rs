@@ -8,8 +8,10 @@
 
 use std::ops::ControlFlow;
 
+use ntux_platform::atomic::Word128;
+
 use super::key::Key;
-use super::line::{Line, Queued, Ticket, pass, stamp_in_use};
+use super::line::{Line, Queued, Ticket, pass, stamp_in_use, waiter_in};
 use super::memory::Memory;
 use super::ring::{Ring, Slot};
 use crate::planted::{Bug, planted};
@@ -47,7 +49,8 @@ impl Ahead {
 }
 
 /// A walk along one line. `serve` is shown each who is queued: the slot, and what it says.
-struct Walk<S> {
+struct Walk<'a, S> {
+    memory: &'a Memory,
     key: Key,
     serve: S,
     /// Everything before was over, so what is over here lets `head` move on.
@@ -59,7 +62,7 @@ impl Memory {
     pub fn walk(&self, key: Key, line: Line, serve: impl FnMut(u32, Queued) -> ControlFlow<()>) {
         let bucket = self.bucket(key.hash());
         let head = Ticket::from_number(bucket.head.load());
-        let mut walk = Walk { key, serve, moves_on: true };
+        let mut walk = Walk { memory: self, key, serve, moves_on: true };
         let mut front = line.next();
         for ring in self.rings(key.hash(), line.ring()) {
             let (begin, end) = ring.span(head, line);
@@ -84,9 +87,16 @@ impl Memory {
     }
 }
 
-impl<S: FnMut(u32, Queued) -> ControlFlow<()>> Walk<S> {
+impl<S: FnMut(u32, Queued) -> ControlFlow<()>> Walk<'_, S> {
     fn show(&mut self, slot: u32, queued: Queued) -> ControlFlow<()> {
         if queued.key == self.key { (self.serve)(slot, queued) } else { ControlFlow::Continue(()) }
+    }
+
+    /// Who comes next is served next, by this call or another one: his word comes closer meanwhile.
+    fn expect(&self, word: &Word128) {
+        if let Some(waiter) = waiter_in(word).and_then(|waiter| self.memory.waiter(waiter)) {
+            waiter.word.expect_exchange();
+        }
     }
 
     /// Follows the tickets, each to a slot of its own. Also says before which ticket all of this ring are over.
@@ -96,13 +106,16 @@ impl<S: FnMut(u32, Queued) -> ControlFlow<()>> Walk<S> {
             let turn = if planted(Bug::Lifo) { begin.plus(ticket.until(end) - 1) } else { ticket };
             let Slot { number, word } = ring.slot(turn);
             let mut flow = ControlFlow::Continue(());
+            let after = ticket.plus(1);
+            if after != end {
+                self.expect(ring.slot(after).word);
+            }
             if let Some(stamp) = stamp_in_use(word)
                 && stamp == turn.stamp()
                 && let Some(queued) = Queued::from_pair(word.load()).filter(|queued| queued.stamp == stamp)
             {
                 flow = self.show(number, queued);
             }
-            let after = ticket.plus(1);
             if self.moves_on && over == ticket && pass(ring.slot(ticket).word, after) {
                 over = after;
             }
