@@ -77,7 +77,7 @@ test-watch: tools       ## Writers against a copy that must not go stale, for mi
 	NTUX_TEST_SHADOW_MS=15000 $(CARGO) test --locked --release -p ntux-watch --test watch shadow::no_write
 
 futexes: tools          ## Every schedule of the futex programs with at most two preemptions (some minutes)
-	$(CARGO) run --locked --release -p ntux-explore --example futexes -- 2 2000000
+	$(CARGO) run --locked --release -p ntux-explore --example futexes -- 2 4000000
 
 test: format lint unit cross run planted measurable    ## All tests, checks and both programs of `make run`
 	@echo "make test: all passed"

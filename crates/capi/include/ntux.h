@@ -3,7 +3,7 @@
  * ntux: NT semaphores, mutexes and events with vectored waits, shared between processes; and write watches.
  * This header is the manual.
  *
- * Contents: conventions, arenas, objects, semaphores, mutexes, events, waits, write watches.
+ * Contents: conventions, arenas, objects, semaphores, mutexes, events, waits, write watches, futexes, futex domains.
  *
  *     #include <ntux.h>
  *     #include <stdio.h>
@@ -506,9 +506,16 @@ int ntux_watch_recvmsg(const ntux_watcher *watcher, int fd, struct msghdr *messa
  * tells for this machine.
  *
  * A flag word is one size, and NTUX_FUTEX_SHARED or not; for waits also NTUX_FUTEX_REALTIME. `timeout` is absolute, of
- * CLOCK_MONOTONIC or, with NTUX_FUTEX_REALTIME, of CLOCK_REALTIME; NULL for none. Beside the errors that are listed:
+ * CLOCK_MONOTONIC or, with NTUX_FUTEX_REALTIME, of CLOCK_REALTIME; NULL for none.
  *
- * -EINVAL      an unknown flag; a misaligned word; a timeout that is no time
+ * With NTUX_FUTEX_NUMA the word is the first of a struct ntux_futex32_numa, aligned to 8 bytes: the kernel keeps who
+ * waits for it on the memory node that `hint` names, and for -1 chooses that of the calling thread and writes it there
+ * (unlike in the proposal, where the hint was only read). Only for NTUX_FUTEX_32, and since Linux 6.16. Whoever waits
+ * and whoever wakes must find the same node.
+ *
+ * Beside the errors that are listed:
+ *
+ * -EINVAL      an unknown flag; a misaligned word; a timeout that is no time; a node that the machine has not
  * -EFAULT      a NULL pointer; no memory there (looked at when a thread first uses a page; waking a private word
  *              never looks)
  * -EOPNOTSUPP  not on this kernel
@@ -518,12 +525,20 @@ int ntux_watch_recvmsg(const ntux_watcher *watcher, int fd, struct msghdr *messa
 #define NTUX_FUTEX_32       2u
 #define NTUX_FUTEX_64       3u
 #define NTUX_FUTEX_SHARED   8u
+#define NTUX_FUTEX_NUMA     16u
 #define NTUX_FUTEX_REALTIME 256u
+#define NTUX_FUTEX_RELATIVE 512u /* only in ntux_futex_wait_multiple */
 
 /* Most entries of one ntux_futex_waitv. */
 #define NTUX_FUTEX_WAITV_MAX 128u
 
 struct timespec;
+
+/* A futex of 32 bits and its memory node. */
+struct ntux_futex32_numa {
+    uint32_t value;
+    int32_t hint;
+};
 
 /* One word of a vector. */
 struct ntux_futex_waitv {
@@ -567,6 +582,116 @@ int ntux_futex_waitv(const struct ntux_futex_waitv *waiters, uint32_t nr_waiters
  */
 int ntux_futex_requeue(const struct ntux_futex_requeue *from, const struct ntux_futex_requeue *to,
                        uint32_t nr_wake, uint32_t nr_requeue, uint64_t cmpval, uint32_t flags);
+
+/* One word of ntux_futex_wait_multiple. */
+struct ntux_futex_wait_block {
+    uint32_t *uaddr;
+    uint32_t val;
+    uint32_t bitset;
+};
+
+/* FUTEX_WAIT_MULTIPLE, which was proposed for the kernel before ntux_futex_waitv was, and has been in patched kernels:
+ * words of 32 bits, all private or all shared, each with a bitset. Returns which one was woken.
+ *
+ * blocks       1 to NTUX_FUTEX_WAITV_MAX; a bitset of UINT32_MAX is for every wake
+ * flags        as proposed: NTUX_FUTEX_SHARED where the operation had no FUTEX_PRIVATE_FLAG, NTUX_FUTEX_REALTIME for
+ *              FUTEX_CLOCK_REALTIME. As in the patched kernels (operation 31): NTUX_FUTEX_RELATIVE and then no
+ *              NTUX_FUTEX_REALTIME; `timeout` counts from the call on, on CLOCK_MONOTONIC.
+ *
+ * The errors are those of ntux_futex_wait; and
+ *
+ * -EINVAL      a bitset is 0
+ * -EOPNOTSUPP  several shared blocks, one with another bitset than UINT32_MAX, which the kernel has not
+ *
+ * A program that makes the system call itself needs nothing of this: under `ntux run` it gets the operation.
+ */
+int ntux_futex_wait_multiple(const struct ntux_futex_wait_block *blocks, uint32_t count, uint32_t flags,
+                             const struct timespec *timeout);
+
+
+/* ==== FUTEX DOMAINS ==== */
+
+/* Between processes the kernel has no futexes of 8, 16 and 64 bits, moves waiters between equal ones only, and before
+ * Linux 5.16 waits for one word only. Processes that attach one domain have all of it, exactly, on every kernel.
+ *
+ * A domain knows a word by its place: any number below 2^60 on which the processes agree, such as the offset in the
+ * memory that they share. Words are the same if place and size are. Where each process has the word does not matter.
+ *
+ * All processes of a domain can write its memory. One that writes rubbish there can make the calls of others fail or
+ * return late, early or without reason; not crash, run for ever, or return after their timeout.
+ *
+ * Beside the errors that are listed: -EFAULT and -EINVAL for the pointer to the domain.
+ */
+typedef struct ntux_futex_domain ntux_futex_domain;
+
+/* One word of a domain. */
+struct ntux_futex_domain_word {
+    uint64_t place;
+    uint64_t val;    /* what it is expected to hold */
+    void *uaddr;     /* where this process has it */
+    uint32_t flags;  /* its size, NTUX_FUTEX_8 to NTUX_FUTEX_64 */
+    uint32_t bitset; /* UINT32_MAX is for every wake */
+};
+
+/* Creates a domain. Memory is taken only as it is used.
+ *
+ * waiters   room for so many threads that wait at a time, for 32 words each on average: 1 to 65536
+ *
+ * -EINVAL   `waiters` is out of range
+ * -ENOSYS   the processor has no compare-exchange of 128 bits
+ * -ENOMEM   no memory;  -EMFILE, -ENFILE  no descriptor
+ */
+int ntux_futex_domain_create(uint32_t waiters, ntux_futex_domain **domain);
+
+/* Attaches the domain behind `fd`, which came from ntux_futex_domain_fd in this process or another one. `fd` stays the
+ * caller's and may be closed afterwards.
+ *
+ * -EBADF    `fd` is not open
+ * -ENOTTY   `fd` is something else, or a domain of another version
+ * -ENOSYS   the processor has no compare-exchange of 128 bits
+ * -ENOMEM   no memory;  -EMFILE, -ENFILE  no descriptor
+ */
+int ntux_futex_domain_attach(int fd, ntux_futex_domain **domain);
+
+/* The descriptor to hand to other processes, over a Unix socket (SCM_RIGHTS) or by inheritance. It belongs to the
+ * domain, is close-on-exec, and is open until ntux_futex_domain_detach: dup it to keep it, do not close it.
+ *
+ * Returns the descriptor, or a negative error number. Async-signal-safe.
+ */
+int ntux_futex_domain_fd(const ntux_futex_domain *domain);
+
+/* Ends the use of a domain through this pointer, which must not be in use by another thread and must not be used again.
+ * Other processes and other attachments keep the domain.
+ */
+int ntux_futex_domain_detach(ntux_futex_domain *domain);
+
+/* Sleeps while every word holds its `val`, until one is woken by a wake whose bitset meets the word's. Returns which.
+ *
+ * words     1 to NTUX_FUTEX_WAITV_MAX
+ * flags     0 or NTUX_FUTEX_REALTIME, for `timeout` as in ntux_futex_wait
+ *
+ * The errors are those of ntux_futex_wait; -EINVAL also for a bitset of 0 and a place that is too large.
+ */
+int ntux_futex_domain_wait(const ntux_futex_domain *domain, const struct ntux_futex_domain_word *words, uint32_t count,
+                           uint32_t flags, const struct timespec *timeout);
+
+/* Wakes at most `nr_wake` who wait for the word of that place and size (`flags`) with a bitset that meets `bitset`,
+ * first come, first served. Returns how many. Async-signal-safe.
+ *
+ * -EINVAL   a bitset of 0, a size or a place that there is not
+ */
+int ntux_futex_domain_wake(const ntux_futex_domain *domain, uint64_t place, uint32_t nr_wake, uint32_t flags,
+                           uint32_t bitset);
+
+/* If `from` holds its `val`, wakes at most `nr_wake` of its waiters and lets at most `nr_requeue` others wait for the
+ * word of place `to_place` and size `to_flags` instead. Returns how many both are together. Bitsets do not matter, and
+ * go with the waiters.
+ *
+ * -EAGAIN   `from` holds something else
+ * -ENOMEM   no room for the first to be moved
+ */
+int ntux_futex_domain_requeue(const ntux_futex_domain *domain, const struct ntux_futex_domain_word *from,
+                              uint64_t to_place, uint32_t to_flags, uint32_t nr_wake, uint32_t nr_requeue);
 
 #ifdef __cplusplus
 }

@@ -78,6 +78,15 @@ pub unsafe fn watcher<'a>(pointer: *const ntux_watch::Watcher) -> Result<&'a ntu
     Ok(unsafe { &*pointer })
 }
 
+/// # Safety
+///
+/// `pointer` is null, misaligned, or came from this library and is not detached during `'a`.
+pub unsafe fn domain<'a>(pointer: *const ntux_futex::Domain) -> Result<&'a ntux_futex::Domain, Refusal> {
+    check(pointer)?;
+    // SAFETY: neither null nor misaligned, so by the contract an attached domain that outlives `'a`.
+    Ok(unsafe { &*pointer })
+}
+
 /// Room for results.
 ///
 /// # Safety

@@ -1,5 +1,5 @@
-//! Futexes, with the arguments of the futex2 proposal (version 4). Its flags are translated here, and never passed on: the
-//! kernel's own futex2 calls give the same bits other meanings.
+//! Futexes, with the arguments of the futex2 proposal (version 4) and of the one before it (`FUTEX_WAIT_MULTIPLE`). Flags
+//! are translated here, and never passed on: the kernel's own futex2 calls give the same bits other meanings.
 
 use core::cell::Cell;
 use core::ffi::{c_int, c_void};
@@ -8,9 +8,13 @@ use ntux_futex::{Deadline, Error, Expected, Futex, MATCH_ANY, Scope, Size, VECTO
 
 use crate::boundary::{self, Refusal, call_for_number};
 
-const SIZE: u32 = 3;
+pub const SIZE: u32 = 3;
+const BITS32: u32 = 2;
 const SHARED: u32 = 8;
-const REALTIME: u32 = 256;
+const NUMA: u32 = 16;
+pub const REALTIME: u32 = 256;
+/// Not of the proposal: the timeout of `FUTEX_WAIT_MULTIPLE` as patched kernels took it.
+const RELATIVE: u32 = 512;
 
 /// `struct ntux_futex_waitv`.
 #[repr(C)]
@@ -27,6 +31,14 @@ pub struct Requeue {
     flags: u32,
 }
 
+/// `struct ntux_futex_wait_block`.
+#[repr(C)]
+pub struct Block {
+    uaddr: *mut c_void,
+    val: u32,
+    bitset: u32,
+}
+
 impl From<Error> for Refusal {
     fn from(error: Error) -> Refusal {
         Refusal(error.errno())
@@ -37,28 +49,43 @@ impl From<Error> for Refusal {
 ///
 /// If somebody waits for the word, or compares it, it stays readable meanwhile, once it was.
 unsafe fn futex<'a>(uaddr: *mut c_void, flags: u32) -> Result<Futex<'a>, Refusal> {
-    if flags & !(SIZE | SHARED) != 0 {
+    if flags & !(SIZE | SHARED | NUMA) != 0 {
         return Err(Refusal(libc::EINVAL));
     }
-    let size = Size::ALL[(flags & SIZE) as usize];
+    let (address, size) = (uaddr.expose_provenance(), Size::ALL[(flags & SIZE) as usize]);
     let scope = if flags & SHARED != 0 { Scope::Shared } else { Scope::Private };
     // SAFETY: says the caller; C programs write futex words atomically.
-    Ok(unsafe { Futex::at(uaddr.expose_provenance(), size, scope) }?)
+    let futex = unsafe {
+        match size {
+            _ if flags & NUMA == 0 => Futex::at(address, size, scope),
+            Size::Bits32 => Futex::numa_at(address, scope),
+            // No kernel has these.
+            _ => Err(Error::Refused),
+        }
+    };
+    Ok(futex?)
 }
 
-/// The word that is to be compared, if it can be read: pages that this thread has met are not looked at again.
-///
 /// # Safety
 ///
 /// As [`futex`].
 unsafe fn expected<'a>(uaddr: *mut c_void, val: u64, flags: u32) -> Result<Expected<'a>, Refusal> {
+    // SAFETY: says the caller.
+    expect(readable(unsafe { futex(uaddr, flags)? })?, val)
+}
+
+/// A value that does not fit into the word differs from whatever it holds.
+pub fn expect(futex: Futex<'_>, val: u64) -> Result<Expected<'_>, Refusal> {
+    Expected::new(futex, val).map_err(|_| Refusal(libc::EAGAIN))
+}
+
+/// The futex, if its word can be read: pages that this thread has met are not looked at again.
+pub fn readable(futex: Futex<'_>) -> Result<Futex<'_>, Refusal> {
     const PAGE: usize = 4096;
     const REMEMBERED: usize = 16;
     thread_local! {
         static PAGES: [Cell<usize>; REMEMBERED] = const { [const { Cell::new(0) }; REMEMBERED] };
     }
-    // SAFETY: says the caller.
-    let futex = unsafe { futex(uaddr, flags)? };
     let page = futex.address() / PAGE;
     PAGES.with(|pages| {
         let known = &pages[page % REMEMBERED];
@@ -68,24 +95,34 @@ unsafe fn expected<'a>(uaddr: *mut c_void, val: u64, flags: u32) -> Result<Expec
         }
         Ok::<(), Error>(())
     })?;
-    // A value that does not fit into the word differs from whatever it holds.
-    Expected::new(futex, val).map_err(|_| Refusal(libc::EAGAIN))
+    Ok(futex)
 }
 
 /// # Safety
 ///
 /// `timeout` is null, misaligned, or points to a time.
-unsafe fn deadline(timeout: *const libc::timespec, realtime: bool) -> Result<Deadline, Refusal> {
+pub unsafe fn absolute(timeout: *const libc::timespec, realtime: bool) -> Result<Deadline, Refusal> {
+    // SAFETY: says the caller.
+    Ok(match unsafe { nanoseconds(timeout)? } {
+        None => Deadline::Never,
+        Some(ns) if realtime => Deadline::Realtime(ns),
+        Some(ns) => Deadline::Monotonic(ns),
+    })
+}
+
+/// # Safety
+///
+/// `timeout` is null, misaligned, or points to a time.
+unsafe fn nanoseconds(timeout: *const libc::timespec) -> Result<Option<u64>, Refusal> {
     if timeout.is_null() {
-        return Ok(Deadline::Never);
+        return Ok(None);
     }
     // SAFETY: says the caller.
     let time = unsafe { &boundary::array(timeout, 1)?[0] };
     let (Ok(seconds), nanoseconds @ 0..1_000_000_000) = (u64::try_from(time.tv_sec), time.tv_nsec) else {
         return Err(Refusal(libc::EINVAL));
     };
-    let ns = seconds.saturating_mul(1_000_000_000).saturating_add(nanoseconds as u64);
-    Ok(if realtime { Deadline::Realtime(ns) } else { Deadline::Monotonic(ns) })
+    Ok(Some(seconds.saturating_mul(1_000_000_000).saturating_add(nanoseconds as u64)))
 }
 
 #[unsafe(no_mangle)]
@@ -98,7 +135,7 @@ pub unsafe extern "C" fn ntux_futex_wait(
     call_for_number(|| {
         // SAFETY: the header asks for a word that stays and a time.
         let (expected, deadline) =
-            unsafe { (expected(uaddr, val, flags & !REALTIME)?, deadline(timeout, flags & REALTIME != 0)?) };
+            unsafe { (expected(uaddr, val, flags & !REALTIME)?, absolute(timeout, flags & REALTIME != 0)?) };
         ntux_futex::wait(expected, MATCH_ANY, deadline)?;
         Ok(0)
     })
@@ -126,7 +163,7 @@ pub unsafe extern "C" fn ntux_futex_waitv(
         }
         // SAFETY: the header asks for that many entries and a time.
         let (waiters, deadline) =
-            unsafe { (boundary::array(waiters, nr_waiters)?, deadline(timeout, flags & REALTIME != 0)?) };
+            unsafe { (boundary::array(waiters, nr_waiters)?, absolute(timeout, flags & REALTIME != 0)?) };
         let nothing = Expected::new(Futex::private(&NOTHING), 0)?;
         let mut entries = [nothing; VECTOR_MAX];
         for (entry, waiter) in entries.iter_mut().zip(waiters) {
@@ -159,5 +196,41 @@ pub unsafe extern "C" fn ntux_futex_requeue(
             (expected(from.uaddr, cmpval, from.flags)?, futex(to.uaddr, to.flags)?)
         };
         Ok(ntux_futex::requeue(from, to, nr_wake, nr_requeue)?)
+    })
+}
+
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn ntux_futex_wait_multiple(
+    blocks: *const Block,
+    count: u32,
+    flags: u32,
+    timeout: *const libc::timespec,
+) -> c_int {
+    call_for_number(|| {
+        let is_relative = match flags & (REALTIME | RELATIVE) {
+            _ if flags & !(SHARED | REALTIME | RELATIVE) != 0 => return Err(Refusal(libc::EINVAL)),
+            RELATIVE => true,
+            0 | REALTIME => false,
+            _ => return Err(Refusal(libc::EINVAL)),
+        };
+        if count == 0 || count as usize > VECTOR_MAX {
+            return Err(Refusal(libc::EINVAL));
+        }
+        // SAFETY: the header asks for that many blocks and a time.
+        let (blocks, deadline) = unsafe {
+            let deadline = match is_relative {
+                true => nanoseconds(timeout)?.map_or(Deadline::Never, Deadline::after_ns),
+                false => absolute(timeout, flags & REALTIME != 0)?,
+            };
+            (boundary::array(blocks, count)?, deadline)
+        };
+        let nothing = Expected::new(Futex::private(&NOTHING), 0)?;
+        let mut entries = [(nothing, MATCH_ANY); VECTOR_MAX];
+        for (entry, block) in entries.iter_mut().zip(blocks) {
+            // SAFETY: the header asks for words that stay.
+            let expected = unsafe { expected(block.uaddr, block.val.into(), BITS32 | flags & SHARED)? };
+            *entry = (expected, block.bitset);
+        }
+        Ok(ntux_futex::wait_multiple(&entries[..blocks.len()], deadline)? as u32)
     })
 }

@@ -6,6 +6,7 @@
 
 mod arena;
 mod boundary;
+mod domain;
 mod event;
 mod futex;
 mod mutex;

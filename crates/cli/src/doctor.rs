@@ -3,6 +3,7 @@
 mod choice;
 mod facts;
 mod futexes;
+mod multiple;
 mod text;
 mod watch;
 
@@ -14,6 +15,7 @@ use serde::Serialize;
 use crate::run::Device;
 use choice::Choice;
 use facts::Facts;
+use multiple::WaitMultiple;
 use watch::Watch;
 
 /// Exit status when programs cannot be served on this machine.
@@ -39,6 +41,7 @@ struct Report {
     facts: Facts,
     futexes: Vec<futexes::Row>,
     choice: Choice,
+    wait_multiple: WaitMultiple,
     watch: Watch,
 }
 
@@ -47,7 +50,8 @@ pub fn doctor(arguments: &Arguments) -> ExitCode {
     let facts = Facts::gather();
     let choice = Choice::make(arguments.device, &facts);
     let can_serve = choice.can_serve;
-    let report = Report { futexes: futexes::rows(&facts), facts, choice, watch: Watch::gather() };
+    let (futexes, wait_multiple) = (futexes::rows(&facts), WaitMultiple::gather(&facts));
+    let report = Report { futexes, facts, choice, wait_multiple, watch: Watch::gather() };
     if arguments.json {
         println!("{}", serde_json::to_string_pretty(&report).expect("a report has text keys only"));
     } else {

@@ -24,7 +24,7 @@ const NOT_FOUND: u8 = 127;
 /// In place of a path for the log.
 const TO_STANDARD_ERROR: &str = "stderr";
 
-/// Run a program that uses /dev/ntsync, on a kernel that has no such driver.
+/// Run a program that uses /dev/ntsync, or FUTEX_WAIT_MULTIPLE, on a kernel that has no such thing.
 ///
 /// The program is not changed: a library is loaded into it that answers in the driver's place. The exit status is the
 /// program's own; see `ntux help exit-status` for when it could not be started.

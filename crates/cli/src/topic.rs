@@ -26,6 +26,9 @@ NTUX_WITHOUT=NAME,...    What to do without, though the kernel has it: to see ho
     memfd_noexec_seal  ordinary shared memory
     userfaultfd        writes are watched by page protection and a signal handler
     pagemap_scan       writes are watched by a thread of the program
+    futex_waitv        no thread sleeps on several shared words; what needs that is refused, and
+                       FUTEX_WAIT_MULTIPLE of a program (operation 31 of futex) goes to the kernel as it is
+    futex_numa         futexes with a memory node are refused
 
 NTUX_WATCH=async|sync|mprotect    How writes to memory are watched. The default is the first of them that works;
     ntux doctor says which, and what each does not see.

@@ -14,6 +14,8 @@ pub enum Operation<'a> {
     Bitset(Size, Scope),
     /// Wait for one of several.
     WaitAny(&'a [(Size, Scope)]),
+    /// Wait and wake with a memory node.
+    Numa(Scope),
     /// Move waiters from the first to the second.
     Requeue((Size, Scope), (Size, Scope)),
 }
@@ -41,6 +43,8 @@ pub fn capability(operation: Operation) -> Exactness {
             Mechanism::Native if size != Size::Bits32 => Refused("the kernel's bitset is used up for the size"),
             _ => wait(size, scope),
         },
+        Operation::Numa(_) if kernel_futex::numa::is_known() => Exact,
+        Operation::Numa(_) => Refused("needs the kernel's futexes with a node (Linux 6.16), or a filter refuses them"),
         Operation::WaitAny(kinds) => wait_any(kinds),
         Operation::Requeue(from, to) => requeue(from, to),
     }

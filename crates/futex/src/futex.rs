@@ -8,7 +8,7 @@ use ntux_platform::kernel_futex::{self, Scope};
 
 use crate::domain::Domain;
 use crate::word::Word;
-use crate::{Error, Result, Size};
+use crate::{Error, NumaWord, Result, Size};
 
 /// A word of the program that can be waited for. Two futexes meet if they are the same word in size and scope.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -16,6 +16,8 @@ pub struct Futex<'a> {
     address: usize,
     size: Size,
     scope: Scope,
+    /// Whether a node stands behind the word.
+    numa: bool,
     /// The domain that serves it, and its place there.
     domain: Option<(&'a Domain, u64)>,
     word: PhantomData<&'a ()>,
@@ -28,6 +30,7 @@ impl<'a> Futex<'a> {
             address: core::ptr::from_ref(word).expose_provenance(),
             size: W::SIZE,
             scope: Scope::Private,
+            numa: false,
             domain: None,
             word: PhantomData,
         }
@@ -38,11 +41,18 @@ impl<'a> Futex<'a> {
         Futex { scope: Scope::Shared, ..Futex::private(word) }
     }
 
+    /// A word whose waiters the kernel keeps on the node beside it. Only the kernel has a table for each node, so it
+    /// serves these words in every scope and process; all who use one must name it so. Before Linux 6.16 every
+    /// operation is `Refused`. A node that the machine has not is `Invalid`.
+    pub fn numa(word: &'a NumaWord, scope: Scope) -> Futex<'a> {
+        Futex { scope, numa: true, ..Futex::private(&word.value) }
+    }
+
     /// A word that every process waits for that has attached the domain, and knows the word by the same `place`: any
     /// number below 2^60, say the offset in the memory that they share. Where each process has mapped the word does not
     /// matter.
     ///
-    /// Errors: `Invalid` if the number is too large.
+    /// Errors: `Invalid` if the number is too large; `Refused` for a word with a node, which domains have not.
     pub fn in_domain<W: Word>(domain: &'a Domain, place: u64, word: &'a W) -> Result<Futex<'a>> {
         Futex::shared(word).served_by(domain, place)
     }
@@ -51,6 +61,9 @@ impl<'a> Futex<'a> {
     pub fn served_by(self, domain: &'a Domain, place: u64) -> Result<Futex<'a>> {
         if place >> 60 != 0 {
             return Err(Error::Invalid);
+        }
+        if self.numa {
+            return Err(Error::Refused);
         }
         Ok(Futex { scope: Scope::Shared, domain: Some((domain, place)), ..self })
     }
@@ -71,7 +84,22 @@ impl<'a> Futex<'a> {
         if address == 0 || address >= END {
             return Err(Error::Fault);
         }
-        Ok(Futex { address, size, scope, domain: None, word: PhantomData })
+        Ok(Futex { address, size, scope, numa: false, domain: None, word: PhantomData })
+    }
+
+    /// The word of 32 bits at an address, with a node behind it: [`Futex::numa`].
+    ///
+    /// Errors: `Invalid` if the two are not aligned to 8 bytes; `Fault` if no memory can ever be there.
+    ///
+    /// # Safety
+    /// As [`Futex::at`]. Every operation may write the node.
+    pub unsafe fn numa_at(address: usize, scope: Scope) -> Result<Futex<'a>> {
+        if !address.is_multiple_of(align_of::<NumaWord>()) {
+            return Err(Error::Invalid);
+        }
+        // SAFETY: says the caller.
+        let futex = unsafe { Futex::at(address, Size::Bits32, scope) }?;
+        Ok(Futex { numa: true, ..futex })
     }
 
     /// Where the word is.
@@ -87,6 +115,11 @@ impl<'a> Futex<'a> {
     /// The domain that serves it, and its place there.
     pub fn domain(self) -> Option<(&'a Domain, u64)> {
         self.domain
+    }
+
+    /// Whether a node stands behind the word.
+    pub fn has_node(self) -> bool {
+        self.numa
     }
 
     /// Who may wait for it.

@@ -56,48 +56,69 @@ pub fn wake(futex: Futex, count: u32, mask: u32) -> Result<u32> {
 /// bits, for shared futexes where the kernel has no `futex_waitv`, and for more of them than it takes (64 bits count
 /// twice); for futexes of a domain together with others.
 pub fn wait_any(entries: &[Expected], deadline: Deadline) -> Result<usize> {
-    if entries.is_empty() || entries.len() > VECTOR_MAX {
-        return Err(Error::Invalid);
-    }
-    if let Some(table) = domain_of(entries)? {
-        let lines = entries.iter().map(|&entry| line(entry, MATCH_ANY));
-        return entry_of(table.seated(|seat| table.wait_any(seat, lines, &Alone, deadline))?);
-    }
-    let Some(table) = of_private() else { return native::wait_any(entries, deadline) };
-    let lines = entries.iter().filter(|entry| is_private(entry)).map(|&entry| line(entry, MATCH_ANY));
-    match lines.clone().count() {
-        0 => native::wait_any(entries, deadline),
-        count if count == entries.len() => {
-            entry_of(table.seated(|seat| table.wait_any(seat, lines, &Alone, deadline))?)
-        }
-        _ => wait_mixed(table, entries, lines, deadline),
+    wait_blocks(entries.iter().map(|&entry| (entry, MATCH_ANY)), deadline)
+}
+
+/// As [`wait_any`], with a bitset for each of the futexes: `FUTEX_WAIT_MULTIPLE`, the operation that was proposed for
+/// the kernel before `futex_waitv`, and has been in patched ones.
+///
+/// Errors: as there; `Invalid` for an empty bitset; `Refused` where the kernel serves one of several futexes whose
+/// bitset is not [`MATCH_ANY`]: its vectors have no bitsets, and the wait would take the wakes of others.
+pub fn wait_multiple(blocks: &[(Expected, u32)], deadline: Deadline) -> Result<usize> {
+    match blocks {
+        _ if blocks.iter().any(|&(_, mask)| mask == 0) => Err(Error::Invalid),
+        &[(expected, mask)] => wait(expected, mask, deadline).map(|()| 0),
+        _ => wait_blocks(blocks.iter().copied(), deadline),
     }
 }
 
-/// Private entries wait in the table, shared ones in the kernel, together with the thread's own word.
+/// A futex and what is expected of it, with its bitset.
+type Block<'a> = (Expected<'a>, u32);
+
+fn wait_blocks<'a>(blocks: impl ExactSizeIterator<Item = Block<'a>> + Clone, deadline: Deadline) -> Result<usize> {
+    let count = blocks.len();
+    if count == 0 || count > VECTOR_MAX {
+        return Err(Error::Invalid);
+    }
+    if let Some(table) = domain_of(blocks.clone())? {
+        let lines = blocks.map(|(expected, mask)| line(expected, mask));
+        return entry_of(table.seated(|seat| table.wait_any(seat, lines, &Alone, deadline))?, count);
+    }
+    let Some(table) = of_private() else { return native::wait_any(blocks, deadline) };
+    let tabled = blocks.clone().filter(|(expected, _)| is_tabled(expected.futex()));
+    let lines = tabled.map(|(expected, mask)| line(expected, mask));
+    match lines.clone().count() {
+        0 => native::wait_any(blocks, deadline),
+        all if all == count => entry_of(table.seated(|seat| table.wait_any(seat, lines, &Alone, deadline))?, count),
+        _ => wait_mixed(table, blocks, lines, deadline),
+    }
+}
+
+/// Entries of the table wait there, the others in the kernel, together with the thread's own word.
 fn wait_mixed<'a>(
     table: &Table,
-    entries: &[Expected],
+    blocks: impl Iterator<Item = Block<'a>> + Clone,
     lines: impl Iterator<Item = Line<'a>> + Clone,
     deadline: Deadline,
 ) -> Result<usize> {
-    let mut shared = Vector::default();
-    shared.push(OWN, Entry::NOWHERE)?;
-    for (index, &entry) in entries.iter().enumerate().filter(|(_, entry)| !is_private(entry)) {
-        shared.add(index, entry)?;
+    let is_tabled = |(_, (expected, _)): &(usize, Block)| is_tabled(expected.futex());
+    let mut others = Vector::default();
+    others.push(OWN, Entry::NOWHERE)?;
+    for (index, (expected, mask)) in blocks.clone().enumerate().filter(|block| !is_tabled(block)) {
+        others.add(index, expected, mask)?;
     }
     if !Vector::is_possible() {
         return Err(Error::Refused);
     }
-    if !entries.iter().all(|entry| entry.holds()) {
+    if !blocks.clone().all(|(expected, _)| expected.holds()) {
         return Err(Error::Differs);
     }
-    let woken = table.seated(|seat| table.wait_any(seat, lines, &Beside(shared), deadline))?;
+    let woken = table.seated(|seat| table.wait_any(seat, lines, &Beside(others), deadline))?;
     match woken {
         Woken::Beside(index) => Ok(index),
         Woken::Entry(index) => {
-            let private = entries.iter().enumerate().filter(|(_, entry)| is_private(entry)).nth(index);
-            private.map(|(index, _)| index).ok_or(Error::Interrupted)
+            let tabled = blocks.enumerate().filter(is_tabled).nth(index);
+            tabled.map(|(index, _)| index).ok_or(Error::Interrupted)
         }
     }
 }
@@ -143,25 +164,27 @@ pub fn requeue(from: Expected, to: Futex, wake: u32, moved: u32) -> Result<u32> 
 fn table_of(futex: Futex<'_>) -> Option<&Table> {
     match (futex.domain(), futex.scope()) {
         (Some((domain, _)), _) => Some(domain.table()),
-        (None, Scope::Private) => of_private(),
-        (None, Scope::Shared) => None,
+        (None, Scope::Private) if is_tabled(futex) => of_private(),
+        (None, _) => None,
     }
 }
 
 /// The table of the domain that all of the entries are in, if one is.
 ///
 /// Errors: `Refused` if others are not: one thread cannot be in two tables.
-fn domain_of<'a>(entries: &[Expected<'a>]) -> Result<Option<&'a Table>> {
-    let domain = |entry: &Expected<'a>| entry.futex().domain().map(|(domain, _)| domain);
-    match entries.iter().find_map(domain) {
+fn domain_of<'a>(mut blocks: impl Iterator<Item = Block<'a>> + Clone) -> Result<Option<&'a Table>> {
+    let domain = |(expected, _): Block<'a>| expected.futex().domain().map(|(domain, _)| domain);
+    match blocks.clone().find_map(domain) {
         None => Ok(None),
-        Some(one) if entries.iter().all(|entry| domain(entry) == Some(one)) => Ok(Some(one.table())),
+        Some(one) if blocks.all(|block| domain(block) == Some(one)) => Ok(Some(one.table())),
         Some(_) => Err(Error::Refused),
     }
 }
 
-fn is_private(entry: &Expected) -> bool {
-    entry.futex().scope() == Scope::Private
+/// Whether it is the table's where private futexes are: those with a node are always the kernel's.
+#[inline]
+fn is_tabled(futex: Futex) -> bool {
+    futex.scope() == Scope::Private && !futex.has_node()
 }
 
 #[inline]
@@ -176,9 +199,21 @@ fn line(expected: Expected<'_>, mask: u32) -> Line<'_> {
     Line { key: key(expected.futex()), mask, expected }
 }
 
-fn entry_of(woken: Woken) -> Result<usize> {
+/// Which of `count` entries was woken. In memory that others share the number may be rubbish.
+fn entry_of(woken: Woken, count: usize) -> Result<usize> {
     match woken {
-        Woken::Entry(index) => Ok(index),
-        Woken::Beside(_) => Err(Error::Interrupted),
+        Woken::Entry(index) if index < count => Ok(index),
+        Woken::Entry(_) | Woken::Beside(_) => Err(Error::Interrupted),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_entry_that_there_is_not_is_not_returned() {
+        assert_eq!(entry_of(Woken::Entry(2), 3), Ok(2));
+        assert_eq!(entry_of(Woken::Entry(3), 3), Err(Error::Interrupted));
     }
 }

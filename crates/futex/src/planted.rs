@@ -22,6 +22,10 @@ pub enum Bug {
     NewRingOnly,
     /// A requeuer writes down where it moved an entry over what another one has written there.
     NoFold,
+    /// A thread that dies in a wait is not marked.
+    NoMark,
+    /// A waker that dies owes no wake.
+    NoWill,
     /// A 64-bit wait sleeps on the half first that nobody wakes.
     OtherHalfFirst,
     /// A 64-bit wait keeps a wake that came before it had compared both halves.

@@ -24,6 +24,11 @@ impl Deadline {
         }
     }
 
+    /// When so many nanoseconds have passed from now on, on the monotonic clock.
+    pub fn after_ns(ns: u64) -> Deadline {
+        Deadline::Monotonic(monotonic_ns().saturating_add(ns))
+    }
+
     /// Nanoseconds left, 0 when passed, none when there is no deadline.
     pub fn remaining_ns(self) -> Option<u64> {
         match self {

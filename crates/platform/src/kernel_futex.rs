@@ -6,6 +6,8 @@
 use crate::clock::Deadline;
 use crate::without::Feature;
 
+pub mod numa;
+
 /// Most entries of one [`wait_any`].
 pub const VECTOR_MAX: usize = 128;
 
@@ -30,11 +32,13 @@ pub struct Entry {
     pub expected: u32,
     /// Who may wake it.
     pub scope: Scope,
+    /// Whether a node stands behind it ([`numa`]).
+    pub numa: bool,
 }
 
 impl Entry {
     /// Stands where no word is yet.
-    pub const NOWHERE: Entry = Entry { address: core::ptr::null(), expected: 0, scope: Scope::Private };
+    pub const NOWHERE: Entry = Entry { address: core::ptr::null(), expected: 0, scope: Scope::Private, numa: false };
 }
 
 /// Sleeps while the word holds `expected`, until a wake whose mask meets this one, or the deadline.
@@ -44,7 +48,7 @@ impl Entry {
 pub fn wait(address: *const u32, expected: u32, mask: u32, scope: Scope, deadline: Deadline) -> Result<(), i32> {
     #[cfg(feature = "explore")]
     if let Some(kernel) = kernel() {
-        let entry = Entry { address, expected, scope };
+        let entry = Entry { address, expected, scope, numa: false };
         return kernel.wait_any(&[(entry, mask)], deadline != Deadline::Never).map(drop);
     }
     imp::wait(address, expected, mask, scope, deadline)
@@ -125,30 +129,31 @@ mod imp {
     const FUTEX_PRIVATE_FLAG: i32 = 128;
     const FUTEX_CLOCK_REALTIME: i32 = 256;
     const SYS_FUTEX_WAITV: libc::c_long = 449;
-    const FUTEX2_SIZE_U32: u32 = 2;
-    const FUTEX2_PRIVATE: u32 = 128;
+    pub(super) const FUTEX2_SIZE_U32: u32 = 2;
+    pub(super) const FUTEX2_NUMA: u32 = 4;
+    pub(super) const FUTEX2_PRIVATE: u32 = 128;
     const NOBODY: *const u32 = core::ptr::null();
 
     /// The kernel's `struct futex_waitv`.
     #[derive(Clone, Copy)]
     #[repr(C)]
-    struct Waitv {
-        value: u64,
-        address: u64,
-        flags: u32,
-        reserved: u32,
+    pub(super) struct Waitv {
+        pub value: u64,
+        pub address: u64,
+        pub flags: u32,
+        pub reserved: u32,
     }
 
     fn private(scope: Scope) -> i32 {
         if scope == Scope::Private { FUTEX_PRIVATE_FLAG } else { 0 }
     }
 
-    fn answer(result: libc::c_long) -> Result<u32, i32> {
+    pub(super) fn answer(result: libc::c_long) -> Result<u32, i32> {
         u32::try_from(result).map_err(|_| crate::errno())
     }
 
     /// The time for the kernel, and whether it is on the wall clock.
-    fn time(deadline: Deadline) -> (Option<libc::timespec>, bool) {
+    pub(super) fn time(deadline: Deadline) -> (Option<libc::timespec>, bool) {
         let timespec = |ns: u64| libc::timespec {
             // The quotient is below 2^35, so it fits every time_t of the supported platforms.
             tv_sec: (ns / 1_000_000_000) as libc::time_t,
@@ -202,12 +207,14 @@ mod imp {
         for (waitv, entry) in vector.iter_mut().zip(entries) {
             waitv.value = entry.expected.into();
             waitv.address = entry.address as u64;
-            waitv.flags = FUTEX2_SIZE_U32 | if entry.scope == Scope::Private { FUTEX2_PRIVATE } else { 0 };
+            let private = if entry.scope == Scope::Private { FUTEX2_PRIVATE } else { 0 };
+            waitv.flags = FUTEX2_SIZE_U32 | private | if entry.numa { FUTEX2_NUMA } else { 0 };
         }
         let (time, realtime) = time(deadline);
         let time = time.as_ref().map_or(core::ptr::null(), core::ptr::from_ref);
         let clock = if realtime { libc::CLOCK_REALTIME } else { libc::CLOCK_MONOTONIC };
-        // SAFETY: the vector and the time outlive the call; the kernel checks the addresses and only reads the words.
+        // SAFETY: the vector and the time outlive the call; the kernel checks the addresses, only reads the words, and
+        // writes nothing but nodes, which are there for it.
         let woken = unsafe { libc::syscall(SYS_FUTEX_WAITV, vector.as_ptr(), vector.len(), 0, time, clock) };
         answer(woken).map(|index| index as usize)
     }

@@ -1,7 +1,7 @@
 //! Leaving out what the system offers: so that what is done without it can be tried, by tests and by users in doubt.
 //!
 //! `NTUX_WITHOUT` is a list of names, separated by commas: `robust_list`, `wipe_on_fork`, `memfd_noexec_seal`,
-//! `userfaultfd`, `pagemap_scan`, `futex_waitv`. Unknown names mean nothing.
+//! `userfaultfd`, `pagemap_scan`, `futex_waitv`, `futex_numa`. Unknown names mean nothing.
 
 use core::ffi::CStr;
 
@@ -20,6 +20,8 @@ pub enum Feature {
     PagemapScan,
     /// Sleeping on several words; without it, what needs it is refused.
     FutexWaitv,
+    /// Futexes with a memory node (Linux 6.16); without it, they are refused.
+    FutexNuma,
 }
 
 impl Feature {
@@ -32,6 +34,7 @@ impl Feature {
             Feature::Userfaultfd => "userfaultfd",
             Feature::PagemapScan => "pagemap_scan",
             Feature::FutexWaitv => "futex_waitv",
+            Feature::FutexNuma => "futex_numa",
         }
     }
 

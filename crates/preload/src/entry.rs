@@ -7,6 +7,8 @@ use crate::{actions, descriptors, device, environment, ioctl as requests, leavin
 use core::ffi::{c_char, c_int, c_uint, c_ulong, c_void};
 use libc::{AT_FDCWD, mode_t};
 
+mod syscall;
+
 /// Runs when the library is loaded.
 #[used]
 #[unsafe(link_section = ".init_array")]

@@ -7,6 +7,7 @@
 //!   copies that other processes get
 //! * [`signals`]: how a handler may run at any instruction, block, and never return; [`actions`]: the program's
 //!   handlers
+//! * [`multiple`]: `FUTEX_WAIT_MULTIPLE`, which has nothing to do with the device
 //! * [`threads`]: one record for each thread; [`environment`] and [`log`]: what the user asks for and gets told
 //!
 //! Nothing on the way of an ioctl allocates, takes a lock that another thread could hold for long, or is a cancellation
@@ -31,6 +32,7 @@ mod ioctl;
 mod leaving;
 mod lock;
 mod log;
+mod multiple;
 mod next;
 mod node;
 mod signals;

@@ -5,7 +5,7 @@
 //! `open`, `openat`, `fcntl` and `ioctl` are variadic in C; on x86-64 and aarch64 Linux their integer and pointer arguments
 //! travel in the same registers as those of a function with a fixed list, which is what is declared here.
 
-use libc::{c_char, c_int, c_uint, c_ulong, c_void, mode_t};
+use libc::{c_char, c_int, c_long, c_uint, c_ulong, c_void, mode_t};
 use ntux_platform::atomic::Word64;
 
 /// The address of the C library's function `name` (which ends with a zero), remembered in `cache`; none if it has none.
@@ -53,6 +53,7 @@ macro_rules! next {
 
         /// Looks all of them up.
         pub(crate) fn resolve() {
+            let _ = look_up(&SYSCALL, "syscall\0");
             $(let _ = look_up(&cache::$name, concat!(stringify!($name), "\0"));)*
         }
     };
@@ -93,6 +94,79 @@ next! {
     fn sigprocmask(how: c_int, new: *const libc::sigset_t, old: *mut libc::sigset_t);
     fn pthread_sigmask(how: c_int, new: *const libc::sigset_t, old: *mut libc::sigset_t);
     fn sigaction(signal: c_int, new: *const libc::sigaction, old: *mut libc::sigaction);
+}
+
+/// Where the real `syscall` is; 0 until the constructor has looked it up. Looking it up on first use could be too early:
+/// allocators choose `syscall` for their first steps because nothing behind it allocates.
+pub(crate) static SYSCALL: Word64 = Word64::new(0);
+
+/// The real `syscall`; [`bare_syscall`] until it is known.
+///
+/// # Safety
+/// As for the function itself.
+pub(crate) unsafe fn syscall(
+    number: c_long,
+    first: usize,
+    second: usize,
+    third: usize,
+    fourth: usize,
+    fifth: usize,
+    sixth: usize,
+) -> c_long {
+    type Function = unsafe extern "C-unwind" fn(c_long, usize, usize, usize, usize, usize, usize) -> c_long;
+    // SAFETY: null, or the C library's function of this name, which takes these arguments.
+    let real = unsafe { core::mem::transmute::<usize, Option<Function>>(SYSCALL.load() as usize) };
+    // SAFETY: the caller's promise.
+    unsafe { real.unwrap_or(bare_syscall)(number, first, second, third, fourth, fifth, sixth) }
+}
+
+/// The instruction itself, with what the C library's `syscall` makes of its answer.
+///
+/// # Safety
+/// As for the system call.
+pub(crate) unsafe extern "C-unwind" fn bare_syscall(
+    number: c_long,
+    first: usize,
+    second: usize,
+    third: usize,
+    fourth: usize,
+    fifth: usize,
+    sixth: usize,
+) -> c_long {
+    let answer: c_long;
+    // SAFETY: the caller's own system call.
+    #[cfg(target_arch = "x86_64")]
+    unsafe {
+        core::arch::asm!(
+            "syscall",
+            inlateout("rax") number => answer,
+            in("rdi") first,
+            in("rsi") second,
+            in("rdx") third,
+            in("r10") fourth,
+            in("r8") fifth,
+            in("r9") sixth,
+            lateout("rcx") _,
+            lateout("r11") _,
+            options(nostack),
+        );
+    }
+    // SAFETY: as above.
+    #[cfg(target_arch = "aarch64")]
+    unsafe {
+        core::arch::asm!(
+            "svc #0",
+            in("x8") number,
+            inlateout("x0") first => answer,
+            in("x1") second,
+            in("x2") third,
+            in("x3") fourth,
+            in("x4") fifth,
+            in("x5") sixth,
+            options(nostack),
+        );
+    }
+    if (-4095..0).contains(&answer) { crate::fail(-answer as c_int).into() } else { answer }
 }
 
 /// The real `sendmsg`, which returns a length.

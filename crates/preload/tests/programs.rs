@@ -49,6 +49,7 @@ static ARGUMENTS: LazyLock<PathBuf> = LazyLock::new(|| compile("arguments"));
 static SIGNALS: LazyLock<PathBuf> = LazyLock::new(|| compile("signals"));
 static PROCESSES: LazyLock<PathBuf> = LazyLock::new(|| compile("processes"));
 static LEAVING: LazyLock<PathBuf> = LazyLock::new(|| compile("leaving"));
+static MULTIPLE: LazyLock<PathBuf> = LazyLock::new(|| compile("multiple"));
 
 fn command(program: &Path, library: &Path) -> Command {
     let mut command = Command::new(program);
@@ -130,6 +131,40 @@ scenarios! {
     messages_of_all_kinds,
     children_that_close_everything,
     killed_creators_leave_nothing,
+}
+
+scenarios! {
+    MULTIPLE:
+    is_there,
+    satisfied_at_once,
+    times_out,
+    woken_by_thread,
+    private_and_shared,
+    woken_by_process,
+    interrupted,
+    never_comes_back,
+    bad_arguments,
+    everything_else,
+    not_cancelled,
+    no_token_is_lost,
+    absent_if_vectors_are_missing,
+    absent_if_vectors_are_forbidden,
+    absent_if_memory_cannot_be_read,
+}
+
+#[test]
+fn waiting_for_multiple_words_can_be_left_out() {
+    succeeds(command(&MULTIPLE, &LIBRARY).arg("absent").env("NTUX_WITHOUT", "futex_waitv"));
+}
+
+/// The harness is able to fail: without the library there is no such operation.
+#[test]
+fn waiting_for_multiple_words_needs_the_library() {
+    succeeds(Command::new(&*MULTIPLE).arg("absent"));
+    for scenario in ["is_there", "satisfied_at_once", "woken_by_thread", "no_token_is_lost"] {
+        let output = Command::new(&*MULTIPLE).arg(scenario).output().expect("the program starts");
+        assert_eq!(output.status.code(), Some(1), "{scenario}: {}", complaints(&output));
+    }
 }
 
 /// What some kernels lack is replaced by something else.

@@ -82,6 +82,7 @@ impl Contender {
             address: word.as_ptr(),
             expected: value(index),
             scope: self.scope,
+            numa: false,
         };
         Vector {
             ours: words.iter().enumerate().map(ours).collect(),

@@ -1,5 +1,6 @@
 //! Each function called rightly (`outcomes.c`) and wrongly (`refusals.c`) by a C program, with either library, write
-//! watches with every mechanism (`watches.c`), futexes (`futexes.c`); and the shared library as a plug-in (`plugin.c`).
+//! watches with every mechanism (`watches.c`), futexes (`futexes.c`) and their domains (`domains.c`); and the shared
+//! library as a plug-in (`plugin.c`).
 
 use std::process::Output;
 
@@ -35,8 +36,15 @@ fn futexes_give_the_documented_results_and_errors() {
 }
 
 #[test]
+fn domains_serve_words_of_all_sizes_between_processes() {
+    for library in [Library::Shared, Library::Static] {
+        passes("domains.c", library);
+    }
+}
+
+#[test]
 fn a_planted_wrong_expectation_is_noticed() {
-    for file in ["outcomes.c", "refusals.c", "watches.c", "futexes.c"] {
+    for file in ["outcomes.c", "refusals.c", "watches.c", "futexes.c", "domains.c"] {
         let (result, text) = build_and_run(file, Library::Shared, &["-DPLANTED"]);
         assert_eq!(result.status.code(), Some(1), "{text}");
         assert!(text.contains(", 1 failures"), "{text}");

@@ -88,7 +88,7 @@ static void wrong_words(uint32_t flags)
     IS(-ETIMEDOUT, ntux_futex_wait(words, 0, flags | NTUX_FUTEX_REALTIME, &past));
     IS(-EFAULT, ntux_futex_wait(NULL, 0, flags, NULL));
     IS(-EFAULT, ntux_futex_wait(page, 0, flags, NULL));
-    IS(-EINVAL, ntux_futex_wait(words, 0, flags | 16u, NULL));
+    IS(-EINVAL, ntux_futex_wait(words, 0, flags | 32u, NULL));
     IS(-EINVAL, ntux_futex_wait(words, 0, flags, &(struct timespec){ 0, 1000000000 }));
     IS(-EINVAL, ntux_futex_wait(words, 0, flags, &(struct timespec){ -1, 0 }));
     IS(-EINVAL, ntux_futex_wake(words, 1, flags | NTUX_FUTEX_REALTIME));
@@ -107,9 +107,101 @@ static void wrong_words(uint32_t flags)
     munmap(page, 4096);
 }
 
+static uint32_t wait_flags;
+
+static void *multiple_waiter(void *argument)
+{
+    struct ntux_futex_wait_block blocks[2];
+    uint32_t *both = (uint32_t *)memory;
+
+    (void)argument;
+    blocks[0].uaddr = &both[0];
+    blocks[1].uaddr = &both[2];
+    blocks[0].val = blocks[1].val = 0;
+    blocks[0].bitset = blocks[1].bitset = UINT32_MAX;
+    woken = ntux_futex_wait_multiple(blocks, 2, wait_flags, NULL);
+    return NULL;
+}
+
+/* FUTEX_WAIT_MULTIPLE as it was proposed, and as patched kernels had it. */
+static void multiples(uint32_t shared)
+{
+    static const struct timespec second = { 1, 0 }, negative = { -1, 0 };
+    uint32_t word = 0, flags = NTUX_FUTEX_32 | shared;
+    struct ntux_futex_wait_block blocks[NTUX_FUTEX_WAITV_MAX + 1];
+    struct timespec before, after;
+    pthread_t thread;
+
+    for (unsigned i = 0; i <= NTUX_FUTEX_WAITV_MAX; i++) {
+        blocks[i].uaddr = &word;
+        blocks[i].val = 0;
+        blocks[i].bitset = UINT32_MAX;
+    }
+    IS(-ETIMEDOUT, ntux_futex_wait_multiple(blocks, NTUX_FUTEX_WAITV_MAX, shared, &past));
+    IS(-EINVAL, ntux_futex_wait_multiple(blocks, NTUX_FUTEX_WAITV_MAX + 1, shared, &past));
+    IS(-EINVAL, ntux_futex_wait_multiple(blocks, 0, shared, &past));
+    IS(-EFAULT, ntux_futex_wait_multiple(NULL, 1, shared, &past));
+    IS(-EINVAL, ntux_futex_wait_multiple(blocks, 1, shared | 1u, &past));
+    IS(-EINVAL, ntux_futex_wait_multiple(blocks, 1, shared | NTUX_FUTEX_NUMA, &past));
+    IS(-EINVAL, ntux_futex_wait_multiple(blocks, 1, shared | NTUX_FUTEX_RELATIVE | NTUX_FUTEX_REALTIME, &past));
+    IS(-EINVAL, ntux_futex_wait_multiple(blocks, 1, shared | NTUX_FUTEX_RELATIVE, &negative));
+    IS(-ETIMEDOUT, ntux_futex_wait_multiple(blocks, 2, shared | NTUX_FUTEX_REALTIME, &second));
+    /* A second after the clock began, and a second from now on. */
+    IS(-ETIMEDOUT, ntux_futex_wait_multiple(blocks, 2, shared, &second));
+    clock_gettime(CLOCK_MONOTONIC, &before);
+    IS(-ETIMEDOUT, ntux_futex_wait_multiple(blocks, 2, shared | NTUX_FUTEX_RELATIVE, &second));
+    clock_gettime(CLOCK_MONOTONIC, &after);
+    IS(1, after.tv_sec - before.tv_sec > 1 || after.tv_nsec >= before.tv_nsec);
+
+    wait_flags = shared | NTUX_FUTEX_RELATIVE;
+    if (pthread_create(&thread, NULL, multiple_waiter, NULL) != 0)
+        _exit(2);
+    while (ntux_futex_wake(words + 8, 1, flags) != 1)
+        ;
+    pthread_join(thread, NULL);
+    IS(1, woken);
+
+    blocks[1].bitset = 1;
+    IS(shared ? -EOPNOTSUPP : -ETIMEDOUT, ntux_futex_wait_multiple(blocks, 2, shared, &past));
+    IS(-ETIMEDOUT, ntux_futex_wait_multiple(blocks + 1, 1, shared, &past));
+    blocks[1].bitset = 0;
+    IS(-EINVAL, ntux_futex_wait_multiple(blocks, 2, shared, &past));
+    word = 1;
+    blocks[1].bitset = UINT32_MAX;
+    IS(-EAGAIN, ntux_futex_wait_multiple(blocks, 2, shared, &past));
+}
+
+/* Where the kernel has no memory nodes that is said, of every size and by every call. */
+static void nodes(uint32_t shared)
+{
+    union {
+        struct ntux_futex32_numa pair;
+        uint64_t aligned;
+    } word;
+    uint32_t flags = NTUX_FUTEX_32 | NTUX_FUTEX_NUMA | shared;
+    int known;
+
+    word.pair.value = 0;
+    word.pair.hint = -1;
+    known = ntux_futex_wake(&word, 1, flags);
+    IS(1, known == 0 || known == -EOPNOTSUPP);
+    IS(known == 0, word.pair.hint >= 0);
+    IS(known == 0 ? -ETIMEDOUT : -EOPNOTSUPP, ntux_futex_wait(&word, 0, flags, &past));
+    IS(known == 0 ? -EAGAIN : -EOPNOTSUPP, ntux_futex_wait(&word, 1, flags, &past));
+    word.pair.hint = -7;
+    IS(known == 0 ? -EINVAL : -EOPNOTSUPP, ntux_futex_wake(&word, 1, flags));
+    IS(-EINVAL, ntux_futex_wake((char *)&word + 4, 1, flags));
+    IS(-EOPNOTSUPP, ntux_futex_wake(&word, 1, NTUX_FUTEX_64 | NTUX_FUTEX_NUMA | shared));
+    IS(-7, word.pair.hint);
+}
+
 int main(void)
 {
     alarm(60);
+    multiples(0);
+    multiples(NTUX_FUTEX_SHARED);
+    nodes(0);
+    nodes(NTUX_FUTEX_SHARED);
     for (unsigned i = 0; i < 4; i++) {
         for (uint32_t shared = 0; shared <= NTUX_FUTEX_SHARED; shared += NTUX_FUTEX_SHARED) {
             wakes(sizes[i] | shared, 0, 0);

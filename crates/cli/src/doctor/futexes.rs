@@ -16,9 +16,10 @@ pub struct Row {
     pub how: Option<&'static str>,
 }
 
-/// Every operation that differs between mechanisms. Nothing where asking for `futex_waitv` would end this process.
+/// Every operation that differs between mechanisms. Nothing is asked for that would end this process.
 pub fn rows(facts: &Facts) -> Vec<Row> {
-    if facts.calls.iter().any(|call| call.name == "futex_waitv" && call.answer == "kills") {
+    let kills = |name| facts.calls.iter().any(|call| call.name == name && call.answer == "kills");
+    if kills("futex_waitv") {
         return Vec::new();
     }
     let mut rows = Vec::new();
@@ -39,6 +40,9 @@ pub fn rows(facts: &Facts) -> Vec<Row> {
     let (one, other) = ((Size::Bits32, Scope::Private), (Size::Bits32, Scope::Shared));
     rows.push(row("vectors of both".to_owned(), capability(Operation::WaitAny(&[one, other]))));
     rows.push(row("requeue private to shared".to_owned(), capability(Operation::Requeue(one, other))));
+    if !["futex_wake", "futex_wait", "futex_requeue"].into_iter().any(kills) {
+        rows.push(row("32 bits with a memory node".to_owned(), capability(Operation::Numa(Scope::Shared))));
+    }
     rows
 }
 

@@ -22,7 +22,7 @@ pub fn render(report: &Report) -> String {
     page.calls(facts, Role::Improves);
     page.title("What it has no use for");
     page.calls(facts, Role::Unused);
-    page.title("Futexes of the crate ntux-futex and of ntux.h (in a domain all are exact)");
+    page.title("Futexes of the crate ntux-futex and of ntux.h (in a domain all but the nodes are exact)");
     page.futexes(report);
     page.title("This process");
     page.setting("processor cores", &facts.processor.cores.to_string());
@@ -129,6 +129,9 @@ impl Page {
             let name = if other.mechanism == "kernel" { "the kernel's driver" } else { "ntux's own device" };
             self.paragraph("  ", 4, &format!("not {name}: {}", other.why_not));
         }
+        let multiple = &report.wait_multiple;
+        let answer = if multiple.by == "kernel" { "the kernel answers" } else { "becomes futex_waitv" };
+        self.paragraph("  ", 4, &format!("FUTEX_WAIT_MULTIPLE, operation 31 of futex: {answer}: {}", multiple.why));
         for warning in &choice.warnings {
             self.paragraph("  ", 4, &format!("note: {warning}"));
         }

@@ -116,10 +116,12 @@ fn the_json_has_every_key() {
         "ntux",
         "processor",
         "seccomp",
+        "wait_multiple",
         "watch",
     ];
     assert_eq!(keys(&report), expected);
     assert_eq!(keys(&report["watch"]), ["chosen", "mechanisms", "why"]);
+    assert_eq!(keys(&report["wait_multiple"]), ["by", "why"]);
     assert_eq!(keys(&report["kernel"]), ["architecture", "release"]);
     assert_eq!(keys(&report["device"]), ["errno", "meaning", "path", "state"]);
     assert_eq!(keys(&report["processor"]), ["cores", "wide_compare_exchange"]);
@@ -252,5 +254,6 @@ fn refused_calls_of_no_use_do_not_matter_and_say_so() {
         let other = others.iter().find(|other| other["mechanism"] == name).expect("it is explained");
         assert!(other["why_not"].as_str().expect("text").contains("also, "), "{other}");
     }
+    assert_eq!(report["wait_multiple"]["by"], "kernel");
     assert_eq!(report["calls"]["futex_wake"]["signal"], libc::SIGSYS);
 }

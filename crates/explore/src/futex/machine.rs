@@ -1,19 +1,18 @@
-//! Threads as coroutines that stop before every shared access, over a kernel that is played here.
+//! Threads as coroutines that stop before every shared access, over a kernel that is played ([`super::kernel`]).
 
 use std::alloc::{Layout, alloc_zeroed};
-use std::cell::{Cell, RefCell};
+use std::cell::Cell;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::ptr::NonNull;
 
 use corosensei::stack::DefaultStack;
-use corosensei::{Coroutine, CoroutineResult, Yielder};
+use corosensei::{Coroutine, CoroutineResult};
 use ntux_futex::spec::{Outcome, Request, Thread};
 use ntux_futex::table::{Alone, Capacity, Key, Line, Seat, Table, Woken};
 use ntux_futex::{Deadline, Error, Expected, Futex, Result, Scope, native};
-use ntux_platform::error::{EAGAIN, ETIMEDOUT};
-use ntux_platform::explore::{self, Access, Kernel, Scheduler};
-use ntux_platform::kernel_futex::Entry;
+use ntux_platform::explore;
 
+use super::kernel::{Event, Run, SEAM, Seam, Sleeper, Status};
 use super::{Over, Program};
 
 /// A table so small that everything meets.
@@ -23,152 +22,8 @@ const WORDS: usize = 32;
 /// Stops of one execution before it counts as endless.
 const STOPS: u32 = 3_000;
 
-/// What a thread is doing.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Status {
-    /// Its next request is still to come.
-    Between,
-    /// It stopped before an access.
-    Midway,
-    /// It sleeps in the kernel.
-    Asleep {
-        /// Whether a deadline can end that.
-        timed: bool,
-    },
-    /// It has made all its requests.
-    Finished,
-}
-
-/// What was observed.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-pub enum Event {
-    /// A thread makes its request of this number.
-    Invoke(Thread, usize),
-    /// It was answered.
-    Return(Thread, Outcome),
-}
-
-/// A thread in one of the kernel's queues.
-struct Sleeper {
-    thread: Thread,
-    address: usize,
-    mask: u32,
-    index: usize,
-}
-
-#[derive(Default)]
-struct Run {
-    running: Option<Thread>,
-    statuses: Vec<Status>,
-    yielders: Vec<*const Yielder<bool, ()>>,
-    events: Vec<Event>,
-    sleepers: Vec<Sleeper>,
-    woken: Vec<Option<usize>>,
-    /// How often each thread fell asleep.
-    slept: Vec<u64>,
-    stops: u32,
-    panicked: bool,
-}
-
-/// Where the accesses arrive. There is one for each thread of the operating system.
-struct Seam(RefCell<Run>);
-
 thread_local! {
-    static SEAM: &'static Seam = Box::leak(Box::new(Seam(RefCell::default())));
     static FREE_STACKS: Cell<Vec<DefaultStack>> = const { Cell::new(Vec::new()) };
-}
-
-impl Seam {
-    fn with<R>(&self, f: impl FnOnce(&mut Run) -> R) -> R {
-        f(&mut self.0.borrow_mut())
-    }
-
-    /// Gives the processor back until the thread is chosen again; true if its deadline has passed.
-    fn stop(&self, status: Status) -> bool {
-        let Some(yielder) = self.with(|run| {
-            let thread = run.running?;
-            run.statuses[thread] = status;
-            run.stops += 1;
-            Some(run.yielders[thread])
-        }) else {
-            return false;
-        };
-        // SAFETY: the yielder lives at the bottom of the running coroutine's stack, and every thread suspends itself
-        // only.
-        unsafe { (*yielder).suspend(()) }
-    }
-}
-
-impl Scheduler for Seam {
-    fn step(&self, _access: Access) {
-        self.stop(Status::Midway);
-    }
-
-    fn sleep(&self, _address: usize, _expected: u32, _has_deadline: bool) -> bool {
-        unreachable!("the futex layer calls the kernel's futexes")
-    }
-
-    fn wake(&self, _address: usize, _count: u32) -> u32 {
-        unreachable!("as above")
-    }
-
-    fn kernel(&self) -> Option<&dyn Kernel> {
-        Some(self)
-    }
-}
-
-impl Kernel for Seam {
-    fn wait_any(&self, entries: &[(Entry, u32)], has_deadline: bool) -> core::result::Result<usize, i32> {
-        let mut ended = Err(ETIMEDOUT);
-        for (index, &(entry, mask)) in entries.iter().enumerate() {
-            self.stop(Status::Midway);
-            // SAFETY: a word of the program or of the table, both of which the machine keeps.
-            if unsafe { entry.address.read_volatile() } != entry.expected {
-                ended = Err(EAGAIN);
-                break;
-            }
-            self.with(|run| {
-                let thread = run.running.expect("a thread waits");
-                run.sleepers.push(Sleeper { thread, address: entry.address as usize, mask, index });
-            });
-        }
-        let woken = |run: &mut Run| run.woken[run.running.expect("a thread waits")];
-        while ended == Err(ETIMEDOUT) && self.with(woken).is_none() {
-            self.with(|run| run.slept[run.running.expect("a thread waits")] += 1);
-            if self.stop(Status::Asleep { timed: has_deadline }) {
-                break;
-            }
-        }
-        self.with(|run| {
-            let thread = run.running.expect("a thread waits");
-            run.sleepers.retain(|sleeper| sleeper.thread != thread);
-            run.woken[thread].take().map_or(ended, Ok)
-        })
-    }
-
-    fn times_asleep(&self) -> u64 {
-        self.with(|run| run.slept[run.running.expect("a thread asks")])
-    }
-
-    fn wake(&self, address: usize, count: u32, mask: u32) -> u32 {
-        self.stop(Status::Midway);
-        self.with(|run| {
-            let Run { sleepers, woken, statuses, .. } = run;
-            let mut served = 0;
-            sleepers.retain(|sleeper| {
-                let takes = served < count && sleeper.address == address && sleeper.mask & mask != 0;
-                if takes {
-                    served += 1;
-                    woken[sleeper.thread] = woken[sleeper.thread].max(Some(sleeper.index));
-                    if let Status::Asleep { .. } = statuses[sleeper.thread] {
-                        statuses[sleeper.thread] = Status::Midway;
-                    }
-                }
-                !takes
-            });
-            served
-        })
-    }
 }
 
 /// The table and the words of a program; zeroed before each execution.
@@ -180,7 +35,7 @@ struct Subject {
 }
 
 impl Subject {
-    fn new() -> Subject {
+    fn new(over: Over) -> Subject {
         let zeroed = |bytes| {
             let layout = Layout::from_size_align(bytes, 64).expect("a small layout");
             // SAFETY: the size is not zero.
@@ -188,7 +43,12 @@ impl Subject {
         };
         let memory = zeroed(CAPACITY.bytes());
         // SAFETY: fresh zero bytes, aligned, never freed; `begin` zeroes them while nobody uses the table.
-        let table = unsafe { Table::private(memory, CAPACITY) };
+        let table = unsafe {
+            match over {
+                Over::Domain => Table::shared(memory, CAPACITY),
+                Over::Table | Over::Kernel => Table::private(memory, CAPACITY),
+            }
+        };
         let words = zeroed(WORDS);
         words.as_ptr().expose_provenance();
         Subject { memory, table, words: words.cast(), seats: Vec::new() }
@@ -203,13 +63,17 @@ impl Subject {
         for (futex, &value) in program.words.iter().enumerate() {
             self.store(program, futex, value);
         }
-        self.seats = program.threads.iter().map(|_| self.table.take_seat().expect("a seat")).collect();
+        let seat = |thread| {
+            SEAM.with(|seam| seam.with(|run| run.served = Some(thread)));
+            self.table.take_seat().expect("a seat")
+        };
+        self.seats = (0..program.threads.len()).map(seat).collect();
     }
 
     fn futex(&self, program: &Program, futex: usize) -> Futex<'static> {
         let address = self.words.as_ptr() as usize + futex * program.size.bytes();
         assert!(futex * program.size.bytes() < WORDS);
-        let scope = if program.over == Over::Table { Scope::Private } else { Scope::Shared };
+        let scope = if program.over == Over::Kernel { Scope::Shared } else { Scope::Private };
         // SAFETY: within the words, which are never freed; one thread of the operating system does everything.
         unsafe { Futex::at(address, program.size, scope) }.expect("aligned")
     }
@@ -235,7 +99,7 @@ impl Subject {
                 self.store(program, futex, value);
                 Outcome::Stored
             }
-            (Over::Table, Request::Wait { entries, mask, timed }) => {
+            (Over::Table | Over::Domain, Request::Wait { entries, mask, timed }) => {
                 let lines = entries.iter().map(|&(futex, value)| {
                     let expected = self.expect(program, (futex, value));
                     Line { key: key(futex), mask: *mask, expected }
@@ -252,13 +116,13 @@ impl Subject {
                 }
                 _ => panic!("no program waits for several futexes in the kernel"),
             },
-            (Over::Table, &Request::Wake(futex, count, mask)) => {
+            (Over::Table | Over::Domain, &Request::Wake(futex, count, mask)) => {
                 Outcome::Served(self.table.wake(key(futex), count, mask))
             }
             (Over::Kernel, &Request::Wake(futex, count, mask)) => {
                 served(native::wake(self.futex(program, futex), count, mask))
             }
-            (Over::Table, &Request::Requeue { from, to, expected, wake, moved }) => {
+            (Over::Table | Over::Domain, &Request::Requeue { from, to, expected, wake, moved }) => {
                 let compare = || self.holds(program, from, expected);
                 served(self.table.requeue(key(from), key(to), wake, moved, compare))
             }
@@ -313,20 +177,22 @@ impl<'a> Machine<'a> {
     pub fn new(program: &'a Program) -> Machine<'a> {
         let seam = SEAM.with(|seam| *seam);
         explore::install(Some(seam));
-        Machine { seam, subject: Subject::new(), program, coroutines: Vec::new() }
+        Machine { seam, subject: Subject::new(program.over), program, coroutines: Vec::new() }
     }
 
     /// Begins an execution: every thread stops before its first request.
     pub fn begin(&mut self) {
         self.discard();
         let threads = self.program.threads.len();
-        *self.seam.0.borrow_mut() = Run {
+        let fresh = Run {
             statuses: vec![Status::Between; threads],
             yielders: vec![std::ptr::null(); threads],
             woken: vec![None; threads],
             slept: vec![0; threads],
+            wills: vec![0; threads],
             ..Run::default()
         };
+        self.seam.with(|run| *run = fresh);
         self.subject.begin(self.program);
         for thread in 0..threads {
             self.spawn(thread);
@@ -366,9 +232,23 @@ impl<'a> Machine<'a> {
         });
     }
 
+    /// Kills a thread where it is.
+    pub fn kill(&mut self, thread: Thread) {
+        // SAFETY: what lives on the stack is leaked, not reused, as in `discard`.
+        unsafe { self.coroutines[thread].force_reset() };
+        self.seam.with(|run| run.kill(thread));
+    }
+
     /// What every thread is doing.
     pub fn statuses(&self) -> Vec<Status> {
         self.seam.with(|run| run.statuses.clone())
+    }
+
+    /// Whether a thread sleeps on a word that has changed.
+    pub fn oversleeps(&self) -> bool {
+        // SAFETY: a word of the program or of the table, both of which the machine keeps.
+        let has_changed = |sleeper: &Sleeper| unsafe { *(sleeper.address as *const u32) } != sleeper.expected;
+        self.seam.with(|run| run.sleepers.iter().any(has_changed))
     }
 
     /// What was observed so far.

@@ -1,6 +1,7 @@
-//! Model checking of the futex layer: the wait table, 64 bits as two words, and lanes, over the code that ships.
+//! Model checking of the futex layer: the wait table, that of a domain with threads that are killed, 64 bits as two
+//! words, and lanes, over the code that ships.
 //!
-//! [`machine`] runs the threads of a program one access at a time, and plays the kernel's futexes; [`search`] tries
+//! [`machine`] runs the threads of a program one access at a time, [`kernel`] plays the kernel's futexes; [`search`] tries
 //! every schedule with so many preemptions, each thread stopped for ever where that is possible;
 //! `ntux_futex::spec::Monitor` says whether the model explains what the threads were answered, and who sleeps at the
 //! end.
@@ -9,6 +10,8 @@
 //! cargo run --release -p ntux-explore --example futexes -- 3      every program, at most three preemptions
 //! ```
 
+mod death;
+mod kernel;
 pub mod machine;
 pub mod programs;
 pub mod search;
@@ -21,6 +24,8 @@ use ntux_futex::spec::{Request, Rules};
 pub enum Over {
     /// The wait table; its threads sleep in the kernel that the machine plays.
     Table,
+    /// The same in memory that processes share: at most one thread is killed, anywhere ([`death`]).
+    Domain,
     /// The native mechanisms, over that kernel.
     Kernel,
 }
@@ -43,7 +48,7 @@ pub struct Program {
 impl Program {
     fn rules(&self) -> Rules {
         match (self.over, self.size) {
-            (Over::Table, _) => Rules::Exact,
+            (Over::Table | Over::Domain, _) => Rules::Exact,
             (Over::Kernel, Size::Bits64) => Rules::Halves,
             (Over::Kernel, _) => Rules::Kernel,
         }

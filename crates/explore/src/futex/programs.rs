@@ -42,6 +42,10 @@ fn table(name: &'static str, words: usize, threads: &[&[Request]]) -> Program {
     Program { name, over: Over::Table, size: Size::Bits32, words: vec![0; words], threads }
 }
 
+fn domain(name: &'static str, words: usize, threads: &[&[Request]]) -> Program {
+    Program { over: Over::Domain, ..table(name, words, threads) }
+}
+
 fn kernel(name: &'static str, size: Size, words: usize, threads: &[&[Request]]) -> Program {
     Program { over: Over::Kernel, size, ..table(name, words, threads) }
 }
@@ -102,6 +106,12 @@ pub fn all() -> Vec<Program> {
             3,
             &[&[wait_any(&[(0, 0), (1, 0)])], &[requeue(0, 2, 0, 1), requeue(1, 2, 0, 1), wake(2, 2)]],
         ),
+        domain("killed-waiter", 1, &[&[wait(0, 0)], &[wait(0, 0)], &[store(0, 1), wake(0, 1)]]),
+        domain("killed-waker", 1, &[&[wait(0, 0)], &[store(0, 1), wake(0, 1)]]),
+        domain("killed-of-two-wakers", 1, &[&[wait(0, 0)], &[store(0, 1), wake(0, 1)], &[wake(0, 1)]]),
+        domain("killed-vector", 2, &[&[wait_any(&[(0, 0), (1, 0)])], &[wait(1, 0)], &[wake(0, 1), wake(1, 1)]]),
+        domain("killed-mover", 2, &[&[wait(0, 0)], &[requeue(0, 1, 0, 1)], &[wake(1, 1), wake(0, 1)]]),
+        domain("killed-moved", 2, &[&[wait(0, 0)], &[wait(1, 0)], &[requeue(0, 1, 0, 1), wake(1, 1)]]),
         kernel("halves", Size::Bits64, 1, &[&[wait(0, 0)], &[store(0, HIGH), wake(0, 1)]]),
         kernel(
             "halves-both",
@@ -136,6 +146,8 @@ pub const PLANTED: &[(Bug, &str, u32)] = &[
     (Bug::PassComing, "still-to-come", 1),
     (Bug::NewRingOnly, "two-waiters", 0),
     (Bug::NoFold, "requeue-two-entries", 1),
+    (Bug::NoMark, "killed-waiter", 1),
+    (Bug::NoWill, "killed-waker", 1),
     (Bug::OtherHalfFirst, "halves", 1),
     (Bug::KeepWake, "halves-late", 2),
     (Bug::AllLanes, "lanes", 1),

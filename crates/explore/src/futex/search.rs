@@ -6,8 +6,9 @@ use std::hash::{Hash, Hasher};
 
 use ntux_futex::spec::{Model, Monitor, Thread};
 
-use super::Program;
-use super::machine::{Event, Machine, Status};
+use super::kernel::{Event, Status};
+use super::machine::Machine;
+use super::{Over, Program};
 use crate::random::Random;
 
 /// What happens next.
@@ -15,6 +16,7 @@ use crate::random::Random;
 enum Choice {
     Run(Thread),
     Deadline(Thread),
+    Kill(Thread),
     /// Who could run now is stopped for ever.
     End,
 }
@@ -118,12 +120,18 @@ impl<'a> Search<'a> {
             match choice {
                 Choice::Run(thread) => self.machine.resume(thread, false),
                 Choice::Deadline(thread) => self.machine.resume(thread, true),
+                Choice::Kill(thread) => self.machine.kill(thread),
                 Choice::End => break,
             }
             last = if let Choice::Run(thread) | Choice::Deadline(thread) = choice { Some(thread) } else { None };
             if let Some(what) = self.machine.trouble() {
                 return Err(format!("{what}: {:?}", self.machine.events()));
             }
+        }
+        // In the table a thread's own word is the thread's own: it changes when the wait ends, and then a wake is due.
+        let is_at_rest = !self.machine.statuses().contains(&Status::Midway);
+        if self.program.over != Over::Kernel && is_at_rest && self.machine.oversleeps() {
+            return Err(format!("a thread was woken and sleeps on: {:?}", self.machine.events()));
         }
         self.explain()
     }
@@ -144,6 +152,15 @@ impl<'a> Search<'a> {
             }
         }
         let midway = statuses.iter().filter(|&&status| status == Status::Midway).count();
+        // As dear as a preemption, so that not every schedule is multiplied by every death.
+        let nobody_died = !self.machine.events().iter().any(|event| matches!(event, Event::Kill(_)));
+        if self.program.over == Over::Domain && nobody_died {
+            let alive = statuses
+                .iter()
+                .enumerate()
+                .filter(|&(_, status)| matches!(status, Status::Midway | Status::Asleep { .. }));
+            options.extend(alive.map(|(thread, _)| (Choice::Kill(thread), 1)));
+        }
         if midway == 1 && !statuses.contains(&Status::Between) {
             options.push((Choice::End, 0));
         }
@@ -167,6 +184,7 @@ impl<'a> Search<'a> {
             match event {
                 Event::Invoke(thread, call) => monitor.invoke(thread, self.program.threads[thread][call].clone()),
                 Event::Return(thread, outcome) if monitor.returns(thread, outcome) => {}
+                Event::Kill(thread) => monitor.kill(thread),
                 Event::Return(..) => return Err(format!("no order of steps explains {event:?} in {events:?}")),
             }
         }

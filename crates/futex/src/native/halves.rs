@@ -35,7 +35,7 @@ pub fn entries(expected: Expected) -> [Entry; 2] {
     let half = |index: usize| {
         let value = [bytes[4 * index], bytes[4 * index + 1], bytes[4 * index + 2], bytes[4 * index + 3]];
         let expected = u32::from_ne_bytes(value);
-        Entry { address: address(futex).wrapping_add(index), expected, scope: futex.scope() }
+        Entry { address: address(futex).wrapping_add(index), expected, scope: futex.scope(), numa: false }
     };
     if planted(Bug::OtherHalfFirst) { [half(1), half(0)] } else { [half(0), half(1)] }
 }
@@ -51,6 +51,6 @@ pub fn pass_on(first_half: &Entry) {
 /// Waits for a futex of 64 bits.
 pub fn wait(expected: Expected, deadline: Deadline) -> Result<()> {
     let mut vector = Vector::default();
-    vector.add(0, expected)?;
+    vector.add(0, expected, MATCH_ANY)?;
     vector.wait(deadline).map(drop).map_err(Error::from_errno)
 }

@@ -4,6 +4,7 @@
 //! | --- | --- | --- |
 //! | 8, 16 | on the 32-bit word around it, with one bit of the bitset for each place in the word ([`lane`]) | with that bit |
 //! | 32 | the kernel's own | the kernel's own |
+//! | 32, with a node | the kernel's own, in the newer calls | the kernel's own |
 //! | 64 | on both halves with `futex_waitv` ([`halves`]) | the half at the lower address |
 //!
 //! All of this meets other users of the kernel's calls, in other processes too. Futexes of different sizes that overlap
@@ -13,7 +14,7 @@ pub mod halves;
 pub mod lane;
 
 use ntux_platform::clock::Deadline;
-use ntux_platform::kernel_futex::{self, Entry, MATCH_ANY};
+use ntux_platform::kernel_futex::{self, Entry, MATCH_ANY, numa};
 
 use crate::{Error, Expected, Futex, Result, Size, VECTOR_MAX};
 use lane::Lane;
@@ -22,6 +23,11 @@ use lane::Lane;
 pub fn wait(expected: Expected, mask: u32, deadline: Deadline) -> Result<()> {
     let futex = expected.futex();
     match futex.size() {
+        Size::Bits32 if futex.has_node() => {
+            known(futex)?;
+            let value = expected.value() as u32;
+            numa::wait(address(futex), value, mask, futex.scope(), deadline).map_err(Error::from_errno)
+        }
         Size::Bits32 => {
             let value = expected.value() as u32;
             let ended = kernel_futex::wait(address(futex), value, mask, futex.scope(), deadline);
@@ -36,6 +42,10 @@ pub fn wait(expected: Expected, mask: u32, deadline: Deadline) -> Result<()> {
 /// Wakes at most `count` of those who wait for one futex.
 pub fn wake(futex: Futex, count: u32, mask: u32) -> Result<u32> {
     let (address, mask) = match futex.size() {
+        Size::Bits32 if futex.has_node() => {
+            known(futex)?;
+            return numa::wake(address(futex), count, mask, futex.scope()).map_err(Error::from_errno);
+        }
         Size::Bits32 => (address(futex), mask),
         _ if mask != MATCH_ANY => return Err(Error::Refused),
         Size::Bits8 | Size::Bits16 => {
@@ -45,6 +55,11 @@ pub fn wake(futex: Futex, count: u32, mask: u32) -> Result<u32> {
         Size::Bits64 => (address(futex), MATCH_ANY),
     };
     kernel_futex::wake(address, count, mask, futex.scope()).map_err(Error::from_errno)
+}
+
+/// Errors: `Refused` if the futex has a node and the kernel does not know of such.
+fn known(futex: Futex) -> Result<()> {
+    if futex.has_node() && !numa::is_known() { Err(Error::Refused) } else { Ok(()) }
 }
 
 /// The kernel's vector for some futexes, and which of them each of its entries stands for.
@@ -65,15 +80,17 @@ impl Default for Vector {
 impl Vector {
     /// Adds the futex that stands at `index` in the caller's list.
     ///
-    /// Errors: `Refused` for 8 and 16 bits, since the kernel's vectors have no bitsets: a sleeper would take the wakes
-    /// of its neighbours. Also when there are more entries than the kernel takes; 64 bits need two.
-    pub fn add(&mut self, index: usize, expected: Expected) -> Result<()> {
+    /// Errors: `Refused` for bitsets, which the kernel's vectors have not; so for 8 and 16 bits too: a sleeper would take
+    /// the wakes of its neighbours. Also when there are more entries than the kernel takes; 64 bits need two.
+    pub fn add(&mut self, index: usize, expected: Expected, mask: u32) -> Result<()> {
         let futex = expected.futex();
+        known(futex)?;
         match futex.size() {
+            _ if mask != MATCH_ANY => Err(Error::Refused),
             Size::Bits8 | Size::Bits16 => Err(Error::Refused),
             Size::Bits32 => {
-                let expected = expected.value() as u32;
-                self.push(index, Entry { address: address(futex), expected, scope: futex.scope() })
+                let (expected, scope, numa) = (expected.value() as u32, futex.scope(), futex.has_node());
+                self.push(index, Entry { address: address(futex), expected, scope, numa })
             }
             // The kernel would find that the word differs, but might give it a wake meanwhile.
             Size::Bits64 if !expected.holds() => Err(Error::Differs),
@@ -121,24 +138,26 @@ impl Vector {
     }
 }
 
-/// Waits for one of several futexes; which one.
-pub fn wait_any(entries: &[Expected], deadline: Deadline) -> Result<usize> {
+/// Waits for one of several futexes, each with its bitset; which one.
+pub fn wait_any<'a>(entries: impl Iterator<Item = (Expected<'a>, u32)>, deadline: Deadline) -> Result<usize> {
     let mut vector = Vector::default();
-    entries.iter().enumerate().try_for_each(|(index, &expected)| vector.add(index, expected))?;
+    entries.enumerate().try_for_each(|(index, (expected, mask))| vector.add(index, expected, mask))?;
     vector.wait(deadline).map_err(Error::from_errno)
 }
 
 /// Whether [`requeue`] can move a waiter, instead of waking it.
 pub fn can_move(from: Futex, to: Futex) -> bool {
-    from.scope() == to.scope() && [from, to].iter().all(|futex| futex.size() >= Size::Bits32)
+    (from.scope(), from.has_node()) == (to.scope(), to.has_node())
+        && [from, to].iter().all(|futex| futex.size() >= Size::Bits32)
 }
 
 /// Wakes and moves who waits for one futex, if its word holds what is expected.
 ///
-/// The kernel moves between words of 32 bits of one scope only, and compares 32 bits only. Where it cannot move, those
+/// The kernel moves between words of 32 bits of one scope only, both with nodes or both without, and compares 32 bits only. Where it cannot move, those
 /// are woken instead who were to be moved; where it cannot compare, the rest is compared just before.
 pub fn requeue(from: Expected, to: Futex, wake: u32, moved: u32) -> Result<u32> {
     let futex = from.futex();
+    known(futex)?;
     if !can_move(futex, to) {
         return if from.holds() {
             self::wake(futex, wake.saturating_add(moved), MATCH_ANY)
@@ -151,7 +170,8 @@ pub fn requeue(from: Expected, to: Futex, wake: u32, moved: u32) -> Result<u32> 
         Size::Bits64 => halves::entries(from)[0].expected,
         _ => from.value() as u32,
     };
-    let served = kernel_futex::requeue(address(futex), address(to), futex.scope(), wake, moved, expected);
+    let requeue = if futex.has_node() { numa::requeue } else { kernel_futex::requeue };
+    let served = requeue(address(futex), address(to), futex.scope(), wake, moved, expected);
     served.map_err(Error::from_errno)
 }
 

@@ -104,6 +104,18 @@ impl Monitor {
         !self.states.is_empty()
     }
 
+    /// A thread is killed: it does nothing more, and is in no line.
+    pub fn kill(&mut self, thread: Thread) {
+        self.close();
+        let dead = |mut state: State| {
+            state.progress[thread] = Progress::Idle;
+            state.model.leave(thread);
+            state
+        };
+        self.states = self.states.drain().map(dead).collect();
+        self.requests[thread] = None;
+    }
+
     /// Whether all of these threads may sleep for ever now; false if one of them must have been taken.
     pub fn may_sleep(&mut self, threads: &[Thread]) -> bool {
         self.close();

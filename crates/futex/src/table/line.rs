@@ -44,6 +44,7 @@
 
 use ntux_platform::atomic::{Pair, Word64, Word128};
 
+use super::RETRIES;
 use super::key::Key;
 use super::memory::{Bucket, Memory};
 use crate::planted::{Bug, planted};
@@ -152,7 +153,10 @@ impl Line {
     /// Lets further tickets lead to the next ring, if they still lead to the one that this line names.
     pub fn leads_on(self, bucket: &Bucket) -> Line {
         let mut seen = self;
-        while seen.ring() == self.ring() {
+        for _ in 0..RETRIES {
+            if seen.ring() != self.ring() {
+                break;
+            }
             let next = Line(seen.0 + ONE_RING);
             if bucket.line.compare_exchange(seen.0, next.0).is_ok() {
                 return next;
@@ -253,7 +257,8 @@ impl Memory {
         let bucket = self.bucket(hash);
         let mut line = Line::arrive(bucket);
         let mut refused = 0;
-        while let Some(ring) = self.ring(hash, line.ring()).filter(|_| line.present() < PRESENT_MAX) {
+        for _ in 0..RETRIES {
+            let Some(ring) = self.ring(hash, line.ring()).filter(|_| line.present() < PRESENT_MAX) else { break };
             let ticket = line.next();
             let queued = Queued { stamp: ticket.stamp(), waiter, entry, key };
             let slot = ring.slot(ticket);

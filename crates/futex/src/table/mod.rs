@@ -7,11 +7,19 @@
 //! that is stopped or killed anywhere delays nobody, and a signal handler may call whatever it interrupted.
 //!
 //! The memory is zero at first and holds no pointer, so a table can lie in shared memory as well.
+//!
+//! # Rubbish
+//! Whoever shares the memory can write rubbish into it. So what is read there is a claim: an index is checked before it
+//! is used, and every loop has a bound that a sound table never reaches: [`RETRIES`] for attempts at one word, the
+//! table's capacity for what walks through slots, rings or seats. An operation that meets the bound ends with an error,
+//! or has served fewer than there are.
 
 mod key;
 mod line;
 mod memory;
 mod ring;
+#[cfg(all(test, not(feature = "explore")))]
+mod rubbish;
 mod seat;
 mod serve;
 mod wait;
@@ -29,7 +37,11 @@ use std::ptr::NonNull;
 use ntux_platform::kernel_futex::Scope;
 use ntux_platform::robust::Head;
 
-use memory::Memory;
+use crate::planted::{Bug, planted};
+use memory::{Memory, Waiter};
+
+/// Attempts at an exchange of one word. Each that fails is somebody else's that succeeded, so a sound table needs a few.
+const RETRIES: u32 = 1 << 20;
 
 /// See the module.
 pub struct Table {
@@ -63,6 +75,12 @@ impl Table {
     /// by.
     fn sleep_value(&self, seat: &Seat) -> u32 {
         if self.scope == Scope::Private { 1 } else { seat.thread() }
+    }
+
+    /// The word that the calling thread names to the kernel for its death, unless a checker planted this bug.
+    #[inline(always)]
+    fn named(waiter: &Waiter, bug: Bug) -> *const u32 {
+        if planted(bug) { core::ptr::null() } else { waiter.word.futex_address() }
     }
 
     /// Where the calling thread says what the kernel is to do when it dies: in shared memory others survive it.

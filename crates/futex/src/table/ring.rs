@@ -26,6 +26,7 @@
 
 use ntux_platform::atomic::{Word32, Word64, Word128};
 
+use super::RETRIES;
 use super::line::{Line, RING_MAX, Ticket};
 use super::memory::{Bucket, CHUNK_SLOTS, Memory};
 
@@ -152,13 +153,14 @@ impl Memory {
 
     fn reserve(&self, count: u32) -> Option<u32> {
         let fresh = &self.header().chunks;
-        loop {
+        for _ in 0..RETRIES {
             let first = fresh.load();
             let end = first.checked_add(count).filter(|&end| end <= self.capacity().chunks)?;
             if fresh.compare_exchange(first, end).is_ok() {
                 return Some(first);
             }
         }
+        None
     }
 
     /// Gives chunks back, if no others were reserved after them.

@@ -3,9 +3,9 @@
 use ntux_platform::kernel_futex::Scope;
 use ntux_platform::liveness;
 
-use super::Table;
 use super::memory::{Memory, Waiter};
 use super::waiter::Word;
+use super::{RETRIES, Table};
 use crate::{Error, Result, VECTOR_MAX};
 
 /// A waiter that belongs to one thread, until [`Table::give_back`].
@@ -51,7 +51,9 @@ impl Table {
             let waiter = memory.waiter(*index);
             waiter.is_some_and(|waiter| waiter.owner.compare_exchange(0, owner).is_ok())
         };
-        let free = std::iter::from_fn(|| memory.pop_free()).find(take);
+        // A free list that somebody bent into a ring ends, too.
+        let seats = memory.capacity().waiters as usize;
+        let free = std::iter::from_fn(|| memory.pop_free()).take(seats).find(take);
         let free = free.or_else(|| memory.fresh_waiter().filter(take));
         // A killed thread leaves its seat behind.
         let free =
@@ -99,7 +101,8 @@ impl Memory {
     fn push_free(&self, index: u32) {
         let Some(waiter) = self.waiter(index) else { return };
         let head = &self.header().free;
-        loop {
+        // A seat that is not put there is found when the list is empty.
+        for _ in 0..RETRIES {
             let seen = head.load();
             waiter.next_free.store(seen as u32);
             let next = (seen >> 32).wrapping_add(1) << 32 | u64::from(index + 1);
@@ -111,7 +114,7 @@ impl Memory {
 
     fn pop_free(&self) -> Option<u32> {
         let head = &self.header().free;
-        loop {
+        for _ in 0..RETRIES {
             let seen = head.load();
             let index = (seen as u32).checked_sub(1)?;
             let below = self.waiter(index)?.next_free.load();
@@ -120,5 +123,6 @@ impl Memory {
                 return Some(index);
             }
         }
+        None
     }
 }

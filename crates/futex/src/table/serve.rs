@@ -14,11 +14,11 @@ use std::ops::ControlFlow;
 use ntux_platform::atomic::fence;
 use ntux_platform::kernel_futex::{self, MATCH_ANY};
 
-use super::Table;
 use super::key::Key;
 use super::line::{Line, Queued};
 use super::memory::Waiter;
 use super::waiter::{State, Word};
+use super::{RETRIES, Table};
 use crate::planted::{Bug, planted};
 use crate::{Error, Result};
 
@@ -112,7 +112,7 @@ impl Table {
         act: impl Fn(&Candidate<'a>) -> Result<Served>,
     ) -> Result<bool> {
         let Some(waiter) = self.memory.waiter(queued.waiter) else { return Ok(false) };
-        loop {
+        for _ in 0..RETRIES {
             let seen = Word::of(waiter);
             match seen.state() {
                 // What is over, or who died: nobody else will take it out of the line.
@@ -145,6 +145,7 @@ impl Table {
                 }
             }
         }
+        Ok(false)
     }
 
     /// Whether the slot is where the entry is queued, as long as the waiter's word is `seen` (I-waiter-1).
@@ -157,7 +158,7 @@ impl Table {
         let Candidate { slot, queued, waiter, seen } = *candidate;
         // If this thread is killed in between, the kernel sends the wake.
         let head = self.head();
-        let owed = head.owe(waiter.word.futex_address());
+        let owed = head.owe(Table::named(waiter, Bug::NoWill));
         let exchanged = waiter.exchange(seen, seen.woken(queued.entry));
         if exchanged {
             self.send_wake(waiter);

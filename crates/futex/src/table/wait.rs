@@ -5,12 +5,12 @@ use ntux_platform::clock::Deadline;
 use ntux_platform::error as number;
 use ntux_platform::kernel_futex::{self, Entry, MATCH_ANY};
 
-use super::Table;
 use super::key::Key;
 use super::line::Queued;
 use super::memory::{Place, Waiter};
 use super::seat::Seat;
 use super::waiter::{State, Word};
+use super::{RETRIES, Table};
 use crate::futex::Expected;
 use crate::planted::{Bug, planted};
 use crate::{Error, Result, VECTOR_MAX};
@@ -76,7 +76,7 @@ impl Table {
         let waiter = self.waiter(seat);
         // If this thread is killed from here on, the kernel puts a mark into its word.
         let head = self.head();
-        let owed = head.owe(waiter.word.futex_address());
+        let owed = head.owe(Table::named(waiter, Bug::NoMark));
         let ended = self.wait_seated(seat, waiter, entries, sleep, deadline);
         head.settle(owed);
         ended
@@ -118,10 +118,10 @@ impl Table {
 
     /// Compares the words again, now that every waker would meet this thread (O-arrive).
     fn check<'a>(&self, waiter: &Waiter, entries: impl Iterator<Item = Line<'a>> + Clone) -> Result<()> {
-        loop {
+        for _ in 0..RETRIES {
             let seen = Word::of(waiter);
             if seen.state() != State::Arriving {
-                return Err(Error::Interrupted);
+                break;
             }
             let holds = planted(Bug::NoCompare) || entries.clone().all(|entry| entry.expected.holds());
             if !holds && waiter.exchange(seen, seen.idle()) {
@@ -131,15 +131,13 @@ impl Table {
                 return Ok(());
             }
         }
+        Err(Error::Interrupted)
     }
 
     /// Ends a wait, and takes what is left of its entries out of their lines.
     pub(super) fn leave(&self, number: u32, waiter: &Waiter, count: usize) {
-        let mut last = Word::of(waiter);
         // Still arriving when there was no room for all entries; or of a dead thread.
-        while matches!(last.state(), State::Arriving | State::Waiting) && !waiter.exchange(last, last.idle()) {
-            last = Word::of(waiter);
-        }
+        let last = end(waiter, &[State::Arriving, State::Waiting]);
         let moved = last.moved().map(|(entry, slot)| (entry, Some(slot)));
         let placed = self.memory.places(number, count).map(Place::slot).enumerate();
         for (entry, slot) in placed.chain(moved) {
@@ -154,7 +152,7 @@ impl Table {
 
 /// Sleeps until the word says that the thread was woken. When it ends otherwise, the word says that the wait is over.
 fn sleep_until_woken(table: &Table, waiter: &Waiter, sleep: &impl Sleep, deadline: Deadline) -> Result<Woken> {
-    loop {
+    for _ in 0..RETRIES {
         let seen = Word::of(waiter);
         match seen.state() {
             State::Woken => return Ok(Woken::Entry(seen.winner())),
@@ -162,15 +160,25 @@ fn sleep_until_woken(table: &Table, waiter: &Waiter, sleep: &impl Sleep, deadlin
             // Wiped: this is a child of fork, which a signal handler on this thread has made.
             State::Idle | State::Arriving => return Err(Error::Interrupted),
         }
-        let own = Entry { address: waiter.word.futex_address(), expected: seen.sleep(), scope: table.scope };
+        let own =
+            Entry { address: waiter.word.futex_address(), expected: seen.sleep(), scope: table.scope, numa: false };
         let Some(ended) = sleep.sleep(own, deadline) else { continue };
         // A wake that came first counts; a requeue that came first is no reason to stay.
-        let mut seen = Word::of(waiter);
-        while seen.state() == State::Waiting {
-            if waiter.exchange(seen, seen.idle()) {
-                return ended;
-            }
-            seen = Word::of(waiter);
+        if end(waiter, &[State::Waiting]).state() == State::Waiting {
+            return ended;
         }
     }
+    Err(Error::Interrupted)
+}
+
+/// Ends the wait if it is in one of these states; the value that this replaced, or the last one seen.
+fn end(waiter: &Waiter, states: &[State]) -> Word {
+    let mut seen = Word::of(waiter);
+    for _ in 0..RETRIES {
+        if !states.contains(&seen.state()) || waiter.exchange(seen, seen.idle()) {
+            break;
+        }
+        seen = Word::of(waiter);
+    }
+    seen
 }

@@ -170,6 +170,6 @@ impl Memory {
         if let Some(queued) = remainder.filter(|queued| queued.waiter == number && queued.entry == entry) {
             self.empty(old, queued);
         }
-        let _ = place.compare_exchange(before, before >> 32 << 32 | u64::from(slot + 1));
+        let _ = place.compare_exchange(before, before >> 32 << 32 | u64::from(slot.wrapping_add(1)));
     }
 }

@@ -130,7 +130,7 @@ impl<S: FnMut(u32, Queued) -> ControlFlow<()>> Walk<'_, S> {
     /// Looks through the whole ring, again and again, for those who come next. Says the same.
     fn sweep(&mut self, ring: &Ring<'_>, begin: Ticket, end: Ticket) -> (ControlFlow<()>, Ticket) {
         let mut after = None;
-        loop {
+        for _ in 0..=ring.slots() / AHEAD {
             let ahead = self.ahead(ring, begin, end, after);
             for &Found { slot, queued, .. } in ahead.found.iter().flatten() {
                 let flow = self.show(slot, queued);
@@ -140,9 +140,10 @@ impl<S: FnMut(u32, Queued) -> ControlFlow<()>> Walk<'_, S> {
             }
             match ahead.found[AHEAD - 1] {
                 Some(last) => after = Some(last.ticket),
-                None => return (ControlFlow::Continue(()), self.clear(ring, begin, end)),
+                None => break,
             }
         }
+        (ControlFlow::Continue(()), self.clear(ring, begin, end))
     }
 
     /// The first in a ring who came after that ticket.

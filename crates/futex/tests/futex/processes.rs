@@ -63,10 +63,10 @@ fn domain() -> Domain {
 }
 
 /// A child process that does something and ends with its answer.
-struct Child(libc::pid_t);
+pub struct Child(libc::pid_t);
 
 impl Child {
-    fn new(work: impl FnOnce() -> bool) -> Child {
+    pub fn new(work: impl FnOnce() -> bool) -> Child {
         // SAFETY: the child calls only what may be called after fork in a process with threads, and ends by _exit.
         let pid = unsafe { libc::fork() };
         assert!(pid >= 0);

@@ -51,6 +51,11 @@ impl<'scope, 'env> Sleepers<'scope, 'env> {
         self.start(move || ntux_futex::wait_any(&entries, soon()));
     }
 
+    /// A thread that waits for any, with a bitset for each; returns when it sleeps.
+    pub fn wait_multiple(&mut self, blocks: Vec<(Expected<'env>, u32)>) {
+        self.start(move || ntux_futex::wait_multiple(&blocks, soon()));
+    }
+
     fn start(&mut self, wait: impl FnOnce() -> Result<usize> + Send + 'scope) {
         let (number, ended) = (self.threads.len(), self.ended.0.clone());
         let thread: &'static AtomicU32 = Box::leak(Box::default());

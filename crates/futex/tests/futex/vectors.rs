@@ -2,7 +2,7 @@
 
 use std::thread;
 
-use ntux_futex::{Deadline, Error, Exactness, Expected, Operation, VECTOR_MAX, wait_any, wake};
+use ntux_futex::{Deadline, Error, Exactness, Expected, Operation, Size, VECTOR_MAX, wait_any, wait_multiple, wake};
 
 use crate::kind::{Bytes, Kind, ability, kinds};
 use crate::sleepers::{ANY, Sleepers};
@@ -72,6 +72,41 @@ fn a_futex_may_stand_there_often() {
             let mut sleepers = Sleepers::new(scope);
             sleepers.wait_any(vec![word.expect(kind, 0); 3]);
             assert_eq!(wake(word.futex(kind, 0), 1, ANY), Ok(1), "{kind:?}");
+            assert_eq!(sleepers.next(), (0, Ok(0)));
+        });
+    }
+}
+
+#[test]
+fn a_wake_passes_over_entries_whose_bitsets_it_does_not_meet() {
+    for kind in kinds() {
+        let (one, other) = (Bytes::default(), Bytes::default());
+        let blocks = [(one.expect(kind, 0), 0b01), (other.expect(kind, 0), 0b10)];
+        assert_eq!(wait_multiple(&[blocks[0], (blocks[1].0, 0)], Deadline::NOW), Err(Error::Invalid), "{kind:?}");
+        assert_eq!(wait_multiple(&[], Deadline::NOW), Err(Error::Invalid));
+        if ability(Operation::WaitAny(&[kind; 2])) != Exactness::Exact {
+            assert_eq!(wait_multiple(&blocks, Deadline::NOW), Err(Error::Refused), "{kind:?}: the kernel has no such");
+            continue;
+        }
+        thread::scope(|scope| {
+            let mut sleepers = Sleepers::new(scope);
+            sleepers.wait_multiple(blocks.to_vec());
+            assert_eq!(wake(one.futex(kind, 0), 9, 0b10), Ok(0), "{kind:?}");
+            assert_eq!(wake(other.futex(kind, 0), 9, 0b11), Ok(1), "{kind:?}");
+            assert_eq!(sleepers.next(), (0, Ok(1)));
+        });
+    }
+}
+
+#[test]
+fn a_single_block_is_a_wait_with_a_bitset() {
+    for kind in kinds().filter(|&(size, _)| size == Size::Bits32) {
+        let word = Bytes::default();
+        thread::scope(|scope| {
+            let mut sleepers = Sleepers::new(scope);
+            sleepers.wait_multiple(vec![(word.expect(kind, 0), 0b01)]);
+            assert_eq!(wake(word.futex(kind, 0), 9, 0b10), Ok(0), "{kind:?}");
+            assert_eq!(wake(word.futex(kind, 0), 9, 0b01), Ok(1), "{kind:?}");
             assert_eq!(sleepers.next(), (0, Ok(0)));
         });
     }

@@ -1,0 +1,33 @@
+//! Who serves `FUTEX_WAIT_MULTIPLE` in a program under `ntux run`: decided as the preloaded library does.
+
+use ntux_platform::without::Feature;
+use ntux_platform::{kernel_futex, transfer};
+use serde::Serialize;
+
+use super::facts::Facts;
+
+/// The answer.
+#[derive(Serialize)]
+pub struct WaitMultiple {
+    /// `futex_waitv`, or `kernel` when calls go there as they come.
+    pub by: &'static str,
+    pub why: &'static str,
+}
+
+impl WaitMultiple {
+    /// Asks the machine for what is not in the facts yet.
+    pub fn gather(facts: &Facts) -> WaitMultiple {
+        let kills = facts.calls.iter().any(|call| call.name == "futex_waitv" && call.answer == "kills");
+        let left_to_the_kernel = |why| WaitMultiple { by: "kernel", why };
+        match () {
+            () if facts.library.is_none() => left_to_the_kernel("ntux run cannot find its library"),
+            () if Feature::FutexWaitv.is_left_out() => left_to_the_kernel("NTUX_WITHOUT leaves futex_waitv out"),
+            () if kills => {
+                left_to_the_kernel("but its first such call would end a program: a filter kills for futex_waitv")
+            }
+            () if !kernel_futex::has_wait_any() => left_to_the_kernel("there is no futex_waitv"),
+            () if !transfer::can_peek() => left_to_the_kernel("a filter refuses process_vm_readv"),
+            () => WaitMultiple { by: "futex_waitv", why: "for whoever calls the C library's syscall" },
+        }
+    }
+}

@@ -1,0 +1,205 @@
+//! The kernel that is played, and where the accesses of the threads arrive.
+
+use std::cell::RefCell;
+
+use corosensei::Yielder;
+use ntux_futex::spec::{Outcome, Thread};
+use ntux_platform::error::{EAGAIN, ETIMEDOUT};
+use ntux_platform::explore::{Access, Identity, Kernel, Scheduler};
+use ntux_platform::kernel_futex::{Entry, MATCH_ANY};
+
+use super::death::{Legacy, legacy};
+
+/// What a thread is doing.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Status {
+    /// Its next request is still to come.
+    Between,
+    /// It stopped before an access.
+    Midway,
+    /// It sleeps in the kernel.
+    Asleep {
+        /// Whether a deadline can end that.
+        timed: bool,
+    },
+    /// It has made all its requests.
+    Finished,
+}
+
+/// What was observed.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum Event {
+    /// A thread makes its request of this number.
+    Invoke(Thread, usize),
+    /// It was answered.
+    Return(Thread, Outcome),
+    /// It was killed.
+    Kill(Thread),
+}
+
+/// A thread in one of the kernel's queues.
+pub struct Sleeper {
+    pub thread: Thread,
+    pub address: usize,
+    pub expected: u32,
+    pub mask: u32,
+    pub index: usize,
+}
+
+#[derive(Default)]
+pub struct Run {
+    pub running: Option<Thread>,
+    pub statuses: Vec<Status>,
+    pub yielders: Vec<*const Yielder<bool, ()>>,
+    pub events: Vec<Event>,
+    pub sleepers: Vec<Sleeper>,
+    pub woken: Vec<Option<usize>>,
+    /// How often each thread fell asleep.
+    pub slept: Vec<u64>,
+    /// The words that the threads have named, for when they die; 0 for none.
+    pub wills: Vec<usize>,
+    /// For whom something is made ready.
+    pub served: Option<Thread>,
+    pub stops: u32,
+    pub panicked: bool,
+}
+
+/// Where the accesses arrive. There is one for each thread of the operating system.
+pub struct Seam(RefCell<Run>);
+
+thread_local! {
+    pub static SEAM: &'static Seam = Box::leak(Box::new(Seam(RefCell::default())));
+}
+
+impl Seam {
+    pub fn with<R>(&self, f: impl FnOnce(&mut Run) -> R) -> R {
+        f(&mut self.0.borrow_mut())
+    }
+
+    /// Gives the processor back until the thread is chosen again; true if its deadline has passed.
+    pub fn stop(&self, status: Status) -> bool {
+        let Some(yielder) = self.with(|run| {
+            let thread = run.running?;
+            run.statuses[thread] = status;
+            run.stops += 1;
+            Some(run.yielders[thread])
+        }) else {
+            return false;
+        };
+        // SAFETY: the yielder lives at the bottom of the running coroutine's stack, and every thread suspends itself
+        // only.
+        unsafe { (*yielder).suspend(()) }
+    }
+}
+
+impl Scheduler for Seam {
+    fn step(&self, _access: Access) {
+        self.stop(Status::Midway);
+    }
+
+    fn sleep(&self, _address: usize, _expected: u32, _has_deadline: bool) -> bool {
+        unreachable!("the futex layer calls the kernel's futexes")
+    }
+
+    fn wake(&self, _address: usize, _count: u32) -> u32 {
+        unreachable!("as above")
+    }
+
+    fn identity(&self) -> Option<Identity> {
+        let thread = self.with(|run| run.running.or(run.served))?;
+        Some(Identity { process: None, thread: number(thread) })
+    }
+
+    fn will(&self, address: usize) -> usize {
+        self.with(|run| match run.running {
+            Some(thread) => std::mem::replace(&mut run.wills[thread], address),
+            None => 0,
+        })
+    }
+
+    fn kernel(&self) -> Option<&dyn Kernel> {
+        Some(self)
+    }
+}
+
+/// What others know a thread by.
+fn number(thread: Thread) -> u32 {
+    1000 + thread as u32
+}
+
+impl Kernel for Seam {
+    fn wait_any(&self, entries: &[(Entry, u32)], has_deadline: bool) -> core::result::Result<usize, i32> {
+        let mut ended = Err(ETIMEDOUT);
+        for (index, &(entry, mask)) in entries.iter().enumerate() {
+            self.stop(Status::Midway);
+            // SAFETY: a word of the program or of the table, both of which the machine keeps.
+            if unsafe { entry.address.read_volatile() } != entry.expected {
+                ended = Err(EAGAIN);
+                break;
+            }
+            self.with(|run| {
+                let thread = run.running.expect("a thread waits");
+                let (address, expected) = (entry.address as usize, entry.expected);
+                run.sleepers.push(Sleeper { thread, address, expected, mask, index });
+            });
+        }
+        let woken = |run: &mut Run| run.woken[run.running.expect("a thread waits")];
+        while ended == Err(ETIMEDOUT) && self.with(woken).is_none() {
+            self.with(|run| run.slept[run.running.expect("a thread waits")] += 1);
+            if self.stop(Status::Asleep { timed: has_deadline }) {
+                break;
+            }
+        }
+        self.with(|run| {
+            let thread = run.running.expect("a thread waits");
+            run.sleepers.retain(|sleeper| sleeper.thread != thread);
+            run.woken[thread].take().map_or(ended, Ok)
+        })
+    }
+
+    fn times_asleep(&self) -> u64 {
+        self.with(|run| run.slept[run.running.expect("a thread asks")])
+    }
+
+    fn wake(&self, address: usize, count: u32, mask: u32) -> u32 {
+        self.stop(Status::Midway);
+        self.with(|run| run.wake(address, count, mask))
+    }
+}
+
+impl Run {
+    fn wake(&mut self, address: usize, count: u32, mask: u32) -> u32 {
+        let Run { sleepers, woken, statuses, .. } = self;
+        let mut served = 0;
+        sleepers.retain(|sleeper| {
+            let takes = served < count && sleeper.address == address && sleeper.mask & mask != 0;
+            if takes {
+                served += 1;
+                woken[sleeper.thread] = woken[sleeper.thread].max(Some(sleeper.index));
+                if let Status::Asleep { .. } = statuses[sleeper.thread] {
+                    statuses[sleeper.thread] = Status::Midway;
+                }
+            }
+            !takes
+        });
+        served
+    }
+
+    /// A thread is killed: it is in no queue any more, and the kernel does what it has asked for.
+    pub fn kill(&mut self, thread: Thread) {
+        self.events.push(Event::Kill(thread));
+        self.sleepers.retain(|sleeper| sleeper.thread != thread);
+        self.statuses[thread] = Status::Finished;
+        let named = std::mem::take(&mut self.wills[thread]) as *mut u32;
+        if named.is_null() {
+            return;
+        }
+        // SAFETY: a word of the table, which the machine keeps.
+        match legacy(unsafe { named.read_volatile() }, number(thread)) {
+            Legacy::Nothing => {}
+            // SAFETY: as above.
+            Legacy::Marked(word) => unsafe { named.write_volatile(word) },
+            Legacy::Wake => drop(self.wake(named as usize, 1, MATCH_ANY)),
+        }
+    }
+}
