@@ -21,6 +21,7 @@ pub mod memory;
 #[cfg(target_os = "linux")]
 pub mod pagemap;
 mod path;
+pub mod planted;
 #[cfg(target_os = "linux")]
 pub mod probe;
 pub mod protection;

@@ -208,8 +208,8 @@ impl Memory {
     pub fn slot(&self, number: u32) -> Option<&Word128> {
         let in_buckets = self.capacity.buckets * BUCKET_SLOTS as u32;
         if number < in_buckets {
-            let (bucket, position) = (number / BUCKET_SLOTS as u32, number as usize % BUCKET_SLOTS);
-            return Some(&self.bucket(bucket).slots[position]);
+            let bucket = number / BUCKET_SLOTS as u32;
+            return Some(&self.bucket(bucket).slots[(number - self.first_in_bucket(bucket)) as usize]);
         }
         let (number, chunk_slots) = (number - in_buckets, CHUNK_SLOTS as u32);
         let (_, slots) = self.run(number / chunk_slots, 1)?;
