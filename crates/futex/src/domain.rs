@@ -32,13 +32,13 @@ struct Header {
 }
 
 /// "ntuxftx" and the version of the format; a change of the table's layout is another version.
-const MAGIC: u64 = u64::from_be_bytes(*b"ntuxftx\x01");
+const MAGIC: u64 = u64::from_be_bytes(*b"ntuxftx\x02");
 
 impl Capacity {
     /// Room for so many threads, and for 32 entries of each on average.
     pub fn for_waiters(waiters: u32) -> Capacity {
         let buckets = (waiters / 4).clamp(16, 4096).next_power_of_two();
-        Capacity { buckets, chunks: buckets + waiters / 2, waiters }
+        Capacity { buckets, chunks: 4 * buckets + 2 * waiters, waiters }
     }
 }
 

@@ -14,6 +14,12 @@ pub enum Bug {
     NoWake,
     /// Last come, first served.
     Lifo,
+    /// The head of a line passes somebody who is queued.
+    PassQueued,
+    /// The head of a line passes a ticket whose entry is still to come.
+    PassComing,
+    /// A walk looks at the newest ring only.
+    NewRingOnly,
     /// A requeuer writes down where it moved an entry over what another one has written there.
     NoFold,
     /// A thread that dies in a wait is not marked.
@@ -28,34 +34,4 @@ pub enum Bug {
     AllLanes,
 }
 
-#[cfg(feature = "explore")]
-mod chosen {
-    use std::cell::Cell;
-
-    use super::Bug;
-
-    thread_local! {
-        static BUG: Cell<Option<Bug>> = const { Cell::new(None) };
-    }
-
-    /// Plants a bug in everything that this thread does from now on, or none.
-    pub fn set(bug: Option<Bug>) {
-        BUG.with(|cell| cell.set(bug));
-    }
-
-    pub(crate) fn planted(bug: Bug) -> bool {
-        BUG.with(Cell::get) == Some(bug)
-    }
-}
-
-#[cfg(feature = "explore")]
-pub(crate) use chosen::planted;
-#[cfg(feature = "explore")]
-pub use chosen::set;
-
-/// Whether this bug is planted: never, in a product.
-#[cfg(not(feature = "explore"))]
-#[inline(always)]
-pub(crate) const fn planted(_bug: Bug) -> bool {
-    false
-}
+ntux_platform::planted!();

@@ -10,7 +10,7 @@ use crate::table::{Capacity, Seat, Table};
 
 /// Room for 4096 hash values, half a million entries and 16384 threads that wait at a time. Memory is used as it is
 /// needed.
-const CAPACITY: Capacity = Capacity { buckets: 4096, chunks: 8192, waiters: 16384 };
+const CAPACITY: Capacity = Capacity { buckets: 4096, chunks: 16384, waiters: 16384 };
 
 /// The table; none where the system has no memory that a forked child finds empty.
 pub fn table() -> Option<&'static Table> {

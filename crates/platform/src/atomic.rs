@@ -268,6 +268,22 @@ impl Word128 {
         result
     }
 
+    /// Asks for the word's cache line, so that an exchange that follows need not wait for it.
+    #[inline(always)]
+    pub fn expect_exchange(&self) {
+        let address = core::ptr::from_ref(self).cast::<i8>();
+        #[cfg(target_arch = "x86_64")]
+        // SAFETY: a hint; it reads and writes nothing.
+        unsafe {
+            core::arch::x86_64::_mm_prefetch::<{ core::arch::x86_64::_MM_HINT_ET0 }>(address);
+        }
+        #[cfg(target_arch = "aarch64")]
+        // SAFETY: as above.
+        unsafe {
+            core::arch::asm!("prfm pstl1keep, [{}]", in(reg) address, options(nostack, readonly, preserves_flags));
+        }
+    }
+
     /// The address of the low 32 bits, for sleeping on them.
     #[inline(always)]
     pub fn futex_address(&self) -> *const u32 {

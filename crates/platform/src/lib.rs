@@ -28,6 +28,7 @@ pub mod next;
 #[cfg(target_os = "linux")]
 pub mod pagemap;
 mod path;
+pub mod planted;
 #[cfg(target_os = "linux")]
 pub mod probe;
 pub mod protection;

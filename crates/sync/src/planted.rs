@@ -46,33 +46,4 @@ pub enum Bug {
     HeirBlind,
 }
 
-#[cfg(feature = "explore")]
-mod chosen {
-    use super::Bug;
-    use std::cell::Cell;
-
-    thread_local! {
-        static BUG: Cell<Option<Bug>> = const { Cell::new(None) };
-    }
-
-    /// Plants a bug in everything that this thread does from now on, or none.
-    pub fn set(bug: Option<Bug>) {
-        BUG.with(|cell| cell.set(bug));
-    }
-
-    pub(crate) fn planted(bug: Bug) -> bool {
-        BUG.with(Cell::get) == Some(bug)
-    }
-}
-
-#[cfg(feature = "explore")]
-pub(crate) use chosen::planted;
-#[cfg(feature = "explore")]
-pub use chosen::set;
-
-/// Whether this bug is planted: never, in a product.
-#[cfg(not(feature = "explore"))]
-#[inline(always)]
-pub(crate) const fn planted(_bug: Bug) -> bool {
-    false
-}
+ntux_platform::planted!();

@@ -16,7 +16,7 @@ use super::kernel::{Event, Run, SEAM, Seam, Sleeper, Status};
 use super::{Over, Program};
 
 /// A table so small that everything meets.
-const CAPACITY: Capacity = Capacity { buckets: 1, chunks: 6, waiters: 4 };
+const CAPACITY: Capacity = Capacity { buckets: 1, chunks: 7, waiters: 4 };
 /// Bytes of all words together.
 const WORDS: usize = 32;
 /// Stops of one execution before it counts as endless.

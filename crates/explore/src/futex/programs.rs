@@ -20,6 +20,11 @@ fn wait_any(entries: &[(Id, u64)]) -> Request {
     Request::Wait { entries: entries.to_vec(), mask: ANY, timed: false }
 }
 
+/// Waits for two entries, so the line gets a second ring.
+fn both_timed() -> Request {
+    Request::Wait { entries: vec![(0, 0), (1, 0)], mask: ANY, timed: true }
+}
+
 fn store(futex: Id, value: u64) -> Request {
     Request::Store(futex, value)
 }
@@ -55,6 +60,32 @@ pub fn all() -> Vec<Program> {
         table("wait-wake-twice", 1, &[&[wait(0, 0), wait(0, 1)], &[store(0, 1), wake(0, 1), store(0, 2), wake(0, 1)]]),
         table("two-waiters", 1, &[&[wait(0, 0)], &[wait(0, 0)], &[store(0, 1), wake(0, 1), wake(0, 1)]]),
         table("order", 1, &[&[wait(0, 0)], &[store(0, 1), wait(0, 1)], &[wake(0, 1)]]),
+        table(
+            "order-three",
+            1,
+            &[&[wait(0, 0)], &[store(0, 1), wait(0, 1)], &[store(0, 2), wait(0, 2)], &[wake(0, 1), wake(0, 1)]],
+        ),
+        table("behind-another", 2, &[&[wait(0, 0)], &[wait(1, 0)], &[wake(1, 1), store(0, 1), wake(0, 1)]]),
+        table(
+            "still-to-come",
+            2,
+            &[&[both_timed(), wait(1, 0)], &[wait(0, 0)], &[wake(1, 1)], &[store(0, 1), wake(0, 1)]],
+        ),
+        table(
+            "come-and-go",
+            2,
+            &[&[wait(1, 0)], &[wait_timed(0, 0), wait_timed(0, 0)], &[wake(0, 1), store(1, 1), wake(1, 1)]],
+        ),
+        table(
+            "rings",
+            2,
+            &[
+                &[wait_any(&[(0, 0), (1, 0), (0, 0)])],
+                &[wait(0, 0)],
+                &[wait(1, 0)],
+                &[store(0, 1), wake(0, 9), wake(1, 9)],
+            ],
+        ),
         table("two-wakers", 1, &[&[wait(0, 0)], &[store(0, 1), wake(0, 1)], &[wake(0, 2)]]),
         table("timed", 1, &[&[wait_timed(0, 0)], &[wake(0, 1)], &[wake(0, 1)]]),
         table("neighbours", 2, &[&[wait(0, 0)], &[wait(1, 0)], &[store(0, 1), wake(0, 9)]]),
@@ -110,7 +141,10 @@ pub const PLANTED: &[(Bug, &str, u32)] = &[
     (Bug::NoCompare, "wait-wake", 1),
     (Bug::PassArriving, "wait-wake", 1),
     (Bug::NoWake, "wait-wake", 0),
-    (Bug::Lifo, "order", 0),
+    (Bug::Lifo, "order-three", 0),
+    (Bug::PassQueued, "behind-another", 0),
+    (Bug::PassComing, "still-to-come", 1),
+    (Bug::NewRingOnly, "two-waiters", 0),
     (Bug::NoFold, "requeue-two-entries", 1),
     (Bug::NoMark, "killed-waiter", 1),
     (Bug::NoWill, "killed-waker", 1),

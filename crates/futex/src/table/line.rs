@@ -2,50 +2,115 @@
 //!
 //! # Picture
 //! ```text
-//! line       63              24 23           0
-//!           +------------------+--------------+
-//!           |     arrivals     |   present    |      present: entries that arrived and have not left
-//!           +------------------+--------------+
-//! slot low   63              27 26        7 6      0
-//!           +------------------+-----------+--------+
-//!           |      ticket      | waiter+1  | entry  |      0: empty
-//!           +------------------+-----------+--------+
-//! slot high  the key of the futex
+//! line       63              22 21    18 17          0
+//!           +------------------+--------+-------------+     ring: where the next ticket leads (`ring.rs`)
+//!           |     arrivals     |  ring  |   present   |     present: entries that arrived and have not left
+//!           +------------------+--------+-------------+
+//! head       63     42 41                             0
+//!           +---------+-------------------------------+     no ticket before it is queued, or ever will be:
+//!           |    0    |            ticket             |     where a walk begins (`walk.rs`)
+//!           +---------+-------------------------------+
+//! slot low   63              27 26           7 6      0
+//!           +------------------+--------------+--------+    stamp: the ticket, without its high bits
+//!           |      stamp       |   waiter+1   | entry  |    an empty slot has 0 for the waiter: then tickets before
+//!           +------------------+--------------+--------+    the stamp are void here
+//! slot high  the key of the futex; 0
 //! ```
-//! An entry arrives in two steps: it draws a ticket, which counts it as present, and it takes an empty slot. It leaves
-//! in two: the slot is emptied, and it is counted out by whoever emptied it.
+//! An entry arrives in two steps: it draws a ticket, the first of which counts it as present, and it goes into the slot
+//! that the ticket leads to. If that slot is not free, or the ticket is void there, it draws another one. It leaves in
+//! two: the slot is emptied, and it is counted out by whoever emptied it.
+//!
+//! # Transitions of a slot
+//! | from | to | by | meaning |
+//! | --- | --- | --- | --- |
+//! | empty, at most t | used by t | the thread that drew t | the entry is queued |
+//! | used by t | empty, t + 1 | whoever ends or moves the wait, or finds it over | it is not any more |
+//! | empty | empty, at least t + 1 | a walk that passes t | whoever drew t must draw again |
 //!
 //! # Invariants
 //! * I-line-1: `present` is at least the number of slots in use whose tickets were drawn before it was read.
-//! * I-line-2: slots are in no order; the ticket tells who came first. A ticket with its waiter, entry and key is
-//!   unique.
-//! * I-line-3: a chunk, once in the chain of a bucket, stays there.
+//! * I-line-2: a ticket leads to one slot, and the stamp of a slot only grows.
+//! * I-line-3: no ticket before `head` is queued, or ever will be. So `head` may be as old as it likes: that costs time
+//!   and nothing else.
+//!
+//! # Order
+//! * O-void: a walk that finds no entry in a slot leaves it at that, or makes the ticket void. In the first case the
+//!   entry comes later, and its thread compares its words after that (O-arrive in `waiter.rs`); in the second case it
+//!   comes with a later ticket, and the same holds.
+//!
+//! # Death
+//! Who is killed between the ticket and the slot stays counted as present: wakes in this bucket look at the slots from
+//! then on, and pass them. Who is killed between emptying and counting out: the same.
 
 use ntux_platform::atomic::{Pair, Word64, Word128};
 
+use super::RETRIES;
 use super::key::Key;
-use super::memory::{Bucket, CHUNK_SLOTS, Memory};
+use super::memory::{Bucket, Memory};
+use crate::planted::{Bug, planted};
 use crate::{Error, Result};
 
-const PRESENT_BITS: u32 = 24;
-const ONE_ARRIVAL: u64 = 1 << PRESENT_BITS;
-const TICKET_SHIFT: u32 = 27;
+const PRESENT_BITS: u32 = 18;
+const RING_BITS: u32 = 4;
+const TICKET_BITS: u32 = 64 - PRESENT_BITS - RING_BITS;
+const ONE_RING: u64 = 1 << PRESENT_BITS;
+const ONE_ARRIVAL: u64 = ONE_RING << RING_BITS;
+/// Entries of one bucket at a time; so far below what can be counted that no thread in between makes it run over.
+const PRESENT_MAX: usize = 1 << (PRESENT_BITS - 1);
+/// The last ring that the line can name.
+pub const RING_MAX: u32 = (1 << RING_BITS) - 1;
+
+const STAMP_SHIFT: u32 = 27;
 const WAITER_SHIFT: u32 = 7;
-const WAITER_MASK: u64 = (1 << (TICKET_SHIFT - WAITER_SHIFT)) - 1;
+const WAITER_MASK: u64 = (1 << (STAMP_SHIFT - WAITER_SHIFT)) - 1;
 
-/// Slots that a checker's bucket has in its line and in each chunk: so few that small programs use all parts.
-const BUCKET_USED: usize = if cfg!(feature = "explore") { 1 } else { super::memory::BUCKET_SLOTS };
-const CHUNK_USED: usize = if cfg!(feature = "explore") { 2 } else { CHUNK_SLOTS };
-
-/// When an entry came, among those of its bucket.
+/// When an entry came, among those of its bucket. Comparisons are right among fewer than 2^41 that follow each other.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Ticket(u64);
 
 impl Ticket {
-    /// Whether this one came first. Right as long as fewer than 2^36 entries came in between.
+    pub fn from_number(number: u64) -> Ticket {
+        Ticket(number & ((1 << TICKET_BITS) - 1))
+    }
+
+    pub fn number(self) -> u64 {
+        self.0
+    }
+
+    pub fn plus(self, count: u64) -> Ticket {
+        Ticket::from_number(self.0.wrapping_add(count))
+    }
+
+    /// How many tickets lie between this one and a later one.
+    pub fn until(self, later: Ticket) -> u64 {
+        later.plus(self.0.wrapping_neg()).0
+    }
+
     pub fn is_before(self, other: Ticket) -> bool {
-        let ahead = other.0.wrapping_sub(self.0) << TICKET_SHIFT;
-        ahead != 0 && ahead >> 63 == 0
+        (1..1 << (TICKET_BITS - 1)).contains(&self.until(other))
+    }
+
+    pub fn stamp(self) -> Stamp {
+        Stamp(self.0 << STAMP_SHIFT >> STAMP_SHIFT)
+    }
+
+    /// The first ticket with this stamp that is not before this one.
+    pub fn with_stamp(self, stamp: Stamp) -> Ticket {
+        self.plus(self.stamp().until(stamp))
+    }
+}
+
+/// As much of a ticket as a slot has room for.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Stamp(u64);
+
+impl Stamp {
+    fn until(self, later: Stamp) -> u64 {
+        later.0.wrapping_sub(self.0) << STAMP_SHIFT >> STAMP_SHIFT
+    }
+
+    fn is_before(self, other: Stamp) -> bool {
+        (1..1 << (63 - STAMP_SHIFT)).contains(&self.until(other))
     }
 }
 
@@ -54,27 +119,55 @@ impl Ticket {
 pub struct Line(u64);
 
 impl Line {
+    #[inline(always)]
     pub fn of(bucket: &Bucket) -> Line {
         Line(bucket.line.load())
     }
 
     /// Entries that were there.
+    #[inline(always)]
     pub fn present(self) -> usize {
-        (self.0 & (ONE_ARRIVAL - 1)) as usize
+        (self.0 & (ONE_RING - 1)) as usize
     }
 
-    /// The ticket of who comes next.
+    /// The number of the ring that the next ticket leads to.
+    pub fn ring(self) -> u32 {
+        (self.0 >> PRESENT_BITS) as u32 & RING_MAX
+    }
+
+    /// The next ticket.
     pub fn next(self) -> Ticket {
-        Ticket((self.0 >> PRESENT_BITS) << TICKET_SHIFT >> TICKET_SHIFT)
+        Ticket(self.0 >> (PRESENT_BITS + RING_BITS))
     }
 
     /// Draws a ticket. The entry is present from here on.
-    pub fn arrive(bucket: &Bucket) -> Line {
+    fn arrive(bucket: &Bucket) -> Line {
         Line(bucket.line.fetch_add(ONE_ARRIVAL + 1))
     }
 
+    /// Draws another ticket for an entry that is present.
+    fn draw(bucket: &Bucket) -> Line {
+        Line(bucket.line.fetch_add(ONE_ARRIVAL))
+    }
+
+    /// Lets further tickets lead to the next ring, if they still lead to the one that this line names.
+    pub fn leads_on(self, bucket: &Bucket) -> Line {
+        let mut seen = self;
+        for _ in 0..RETRIES {
+            if seen.ring() != self.ring() {
+                break;
+            }
+            let next = Line(seen.0 + ONE_RING);
+            if bucket.line.compare_exchange(seen.0, next.0).is_ok() {
+                return next;
+            }
+            seen = Line::of(bucket);
+        }
+        seen
+    }
+
     /// Counts one entry out.
-    pub fn depart(line: &Word64) {
+    fn depart(line: &Word64) {
         line.fetch_add(u64::MAX);
     }
 }
@@ -82,7 +175,7 @@ impl Line {
 /// What a used slot says.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Queued {
-    pub ticket: Ticket,
+    pub stamp: Stamp,
     pub waiter: u32,
     pub entry: usize,
     pub key: Key,
@@ -91,60 +184,94 @@ pub struct Queued {
 impl Queued {
     pub fn to_pair(self) -> Pair {
         let waiter = u64::from(self.waiter + 1) << WAITER_SHIFT;
-        Pair { low: self.ticket.0 << TICKET_SHIFT | waiter | self.entry as u64, high: self.key.number() }
+        Pair { low: self.stamp.0 << STAMP_SHIFT | waiter | self.entry as u64, high: self.key.number() }
     }
 
     pub fn from_pair(pair: Pair) -> Option<Queued> {
-        let waiter = (pair.low >> WAITER_SHIFT & WAITER_MASK).checked_sub(1)?;
-        let key = Key::from_number(pair.high);
-        Some(Queued {
-            ticket: Ticket(pair.low >> TICKET_SHIFT),
-            waiter: waiter as u32,
-            entry: (pair.low & 0x7f) as usize,
-            key,
-        })
+        let waiter = waiter(pair.low)?;
+        let (entry, key) = ((pair.low & 0x7f) as usize, Key::from_number(pair.high));
+        Some(Queued { stamp: Stamp(pair.low >> STAMP_SHIFT), waiter, entry, key })
     }
 }
 
-/// A slot with its number.
-#[derive(Clone, Copy)]
-pub struct Slot<'a> {
-    pub number: u32,
-    pub word: &'a Word128,
+/// Who is in a slot with this low half.
+fn waiter(low: u64) -> Option<u32> {
+    (low >> WAITER_SHIFT & WAITER_MASK).checked_sub(1).map(|waiter| waiter as u32)
+}
+
+/// An empty slot in which tickets before this one are void.
+fn empty_from(stamp: Stamp) -> Pair {
+    Pair { low: stamp.0 << STAMP_SHIFT, high: 0 }
+}
+
+/// The stamp of a slot that is in use.
+pub fn stamp_in_use(word: &Word128) -> Option<Stamp> {
+    let low = word.load_low();
+    waiter(low).map(|_| Stamp(low >> STAMP_SHIFT))
+}
+
+/// Who is in a slot.
+pub fn waiter_in(word: &Word128) -> Option<u32> {
+    waiter(word.load_low())
+}
+
+/// Makes sure that no ticket before `front` is in a slot, or ever will be; false if one is.
+pub fn pass(word: &Word128, front: Ticket) -> bool {
+    let low = word.load_low();
+    if !Stamp(low >> STAMP_SHIFT).is_before(front.stamp()) {
+        return true;
+    }
+    match waiter(low) {
+        Some(_) => planted(Bug::PassQueued),
+        None if planted(Bug::PassComing) => true,
+        None => word.compare_exchange(Pair { low, high: 0 }, empty_from(front.stamp())).is_ok(),
+    }
+}
+
+/// What became of an entry that was to go into a slot.
+enum Placed {
+    Yes,
+    /// Its ticket was void there.
+    Void,
+    Occupied,
+}
+
+fn place(word: &Word128, queued: Queued) -> Placed {
+    let low = word.load_low();
+    if waiter(low).is_some() {
+        return Placed::Occupied;
+    }
+    let void = queued.stamp.is_before(Stamp(low >> STAMP_SHIFT));
+    if !void && word.compare_exchange(Pair { low, high: 0 }, queued.to_pair()).is_ok() {
+        return Placed::Yes;
+    }
+    Placed::Void
 }
 
 impl Memory {
-    /// All slots of a bucket.
-    pub fn slots(&self, hash: u32) -> impl Iterator<Item = Slot<'_>> {
-        let bucket = self.bucket(hash);
-        let own = numbered(self.first_in_bucket(hash), &bucket.slots[..BUCKET_USED]);
-        let links = std::iter::successors(self.link(bucket.chunk.load()), |&(_, chunk)| self.link(chunk.next.load()));
-        // A chain that somebody bent into a ring ends, too.
-        let links = links.take(self.capacity().chunks as usize);
-        own.chain(links.flat_map(|(link, chunk)| numbered(self.first_in_chunk(link), &chunk.slots[..CHUNK_USED])))
-    }
-
-    fn link(&self, link: u32) -> Option<(u32, &super::memory::Chunk)> {
-        self.chunk(link).map(|chunk| (link, chunk))
-    }
-
-    /// Draws a ticket for an entry and puts it into a slot; the number of the slot.
+    /// Draws a ticket for an entry and puts it into its slot; the number of the slot.
     ///
-    /// Errors: `Exhausted` when the bucket is full and no chunk is left; nothing was changed.
+    /// Errors: `Exhausted` when the bucket is full and no room is left; nothing was changed.
     pub fn put(&self, waiter: u32, entry: usize, key: Key) -> Result<(u32, Queued)> {
-        let (hash, bucket) = (key.hash(), self.bucket(key.hash()));
-        let line = Line::arrive(bucket);
-        let queued = Queued { ticket: line.next(), waiter, entry, key };
-        for _ in 0..=self.capacity().chunks {
-            // Whoever is here already sits in the first slots, more or less.
-            let ahead = line.present();
-            let mut free = self.slots(hash).skip(ahead).chain(self.slots(hash).take(ahead));
-            if let Some(slot) = free.find(|slot| slot.word.load_low() == 0 && take(slot.word, queued)) {
-                return Ok((slot.number, queued));
+        let hash = key.hash();
+        let bucket = self.bucket(hash);
+        let mut line = Line::arrive(bucket);
+        let mut refused = 0;
+        for _ in 0..RETRIES {
+            let Some(ring) = self.ring(hash, line.ring()).filter(|_| line.present() < PRESENT_MAX) else { break };
+            let ticket = line.next();
+            let queued = Queued { stamp: ticket.stamp(), waiter, entry, key };
+            let slot = ring.slot(ticket);
+            match place(slot.word, queued) {
+                Placed::Yes => return Ok((slot.number, queued)),
+                Placed::Void => {}
+                Placed::Occupied if line.present() <= ring.slots() / 2 => {}
+                Placed::Occupied if self.grow(bucket, &ring, line) => {}
+                // Without room for another ring each slot of this one is tried.
+                Placed::Occupied if refused < ring.slots() => refused += 1,
+                Placed::Occupied => break,
             }
-            if self.grow(bucket).is_err() {
-                break;
-            }
+            line = Line::draw(bucket);
         }
         Line::depart(&bucket.line);
         Err(Error::Exhausted)
@@ -153,47 +280,11 @@ impl Memory {
     /// Empties a slot, if it still holds this entry.
     pub fn empty(&self, number: u32, queued: Queued) -> bool {
         let Some(word) = self.slot(number) else { return false };
-        let emptied = word.compare_exchange(queued.to_pair(), Pair::default()).is_ok();
+        let after = Stamp(queued.stamp.0.wrapping_add(1) << STAMP_SHIFT >> STAMP_SHIFT);
+        let emptied = word.compare_exchange(queued.to_pair(), empty_from(after)).is_ok();
         if emptied {
             Line::depart(&self.bucket(queued.key.hash()).line);
         }
         emptied
     }
-
-    /// Adds a chunk at the end of a bucket's chain, or finds that somebody else did.
-    fn grow(&self, bucket: &Bucket) -> Result<()> {
-        let mut link = &bucket.chunk;
-        for _ in 0..=self.capacity().chunks {
-            let next = link.load();
-            if let Some(chunk) = self.chunk(next) {
-                link = &chunk.next;
-                continue;
-            }
-            // No chunk, and no end: nothing can be added.
-            if next != 0 {
-                return Err(Error::Exhausted);
-            }
-            let fresh = &self.header().chunks;
-            // Looked at first, so that the counter does not wrap after many refusals.
-            if fresh.load() >= self.capacity().chunks {
-                return Err(Error::Exhausted);
-            }
-            let number = fresh.fetch_add(1) + 1;
-            if number > self.capacity().chunks {
-                return Err(Error::Exhausted);
-            }
-            // The loser of a race leaves its chunk unused; that happens once for each place of a chain.
-            let _ = link.compare_exchange(0, number);
-            return Ok(());
-        }
-        Err(Error::Exhausted)
-    }
-}
-
-fn take(word: &Word128, queued: Queued) -> bool {
-    word.compare_exchange(Pair::default(), queued.to_pair()).is_ok()
-}
-
-fn numbered(first: u32, slots: &[Word128]) -> impl Iterator<Item = Slot<'_>> {
-    slots.iter().zip(first..).map(|(word, number)| Slot { number, word })
 }

@@ -1,4 +1,4 @@
-//! The memory of a wait table: buckets, chunks, waiters. Everything is an index, and zero bytes are an empty table.
+//! The memory of a wait table: buckets, waiters, chunks. Everything is an index, and zero bytes are an empty table.
 
 use std::ptr::NonNull;
 
@@ -6,32 +6,37 @@ use ntux_platform::atomic::{Word32, Word64, Word128};
 
 use crate::VECTOR_MAX;
 
-/// Slots in a bucket's own cache line.
-pub const BUCKET_SLOTS: usize = 3;
-/// Slots in one further chunk.
-pub const CHUNK_SLOTS: usize = 63;
+/// Slots in a bucket's own cache line: its first ring. A checker has so few that small programs use further ones.
+pub const BUCKET_SLOTS: usize = if cfg!(feature = "explore") { 1 } else { 2 };
+/// Places beside a waiter's word.
+const NEAR: usize = 2;
+/// Slots in one chunk, the smallest of the further rings.
+pub const CHUNK_SLOTS: usize = if cfg!(feature = "explore") { 2 } else { 64 };
 
 /// Where the futexes of one hash value are waited for.
 #[repr(C, align(64))]
 pub struct Bucket {
     /// See [`super::line`].
     pub line: Word64,
-    /// The first chunk, plus one.
-    pub chunk: Word32,
+    pub head: Word64,
+    /// Of the first ring: see [`super::ring`].
+    pub end: Word64,
+    pub next: Word32,
     pub reserved: Word32,
     pub slots: [Word128; BUCKET_SLOTS],
 }
 
-/// More slots of one bucket; it stays with it.
-#[repr(C, align(64))]
-pub struct Chunk {
-    /// The next chunk, plus one.
+/// What is known of a further ring; it is kept for each chunk, and used for the first one of a ring.
+#[repr(C)]
+pub struct Run {
+    /// See [`super::ring`].
+    pub begin: Word64,
+    pub end: Word64,
     pub next: Word32,
     pub reserved: [Word32; 3],
-    pub slots: [Word128; CHUNK_SLOTS],
 }
 
-/// A thread that waits.
+/// A thread that waits: one cache line, next to others, for those who wake one after the other.
 #[repr(C, align(64))]
 pub struct Waiter {
     /// See [`super::waiter`].
@@ -40,8 +45,15 @@ pub struct Waiter {
     pub owner: Word64,
     /// The next free waiter, plus one, while this one is free.
     pub next_free: Word32,
-    pub reserved: [Word32; 9],
-    pub places: [Place; VECTOR_MAX],
+    pub reserved: Word32,
+    /// Of the first entries.
+    pub near: [Place; NEAR],
+}
+
+/// Places of a waiter's further entries.
+#[repr(C, align(64))]
+pub struct Far {
+    pub places: [Place; VECTOR_MAX - NEAR],
 }
 
 /// Where one entry of a wait is queued.
@@ -57,7 +69,7 @@ pub struct Place {
 /// Numbers that the whole table has one of.
 #[repr(C, align(64))]
 pub struct Header {
-    /// Chunks that were ever used.
+    /// Chunks that rings were made of.
     pub chunks: Word32,
     /// Waiters that were ever used.
     pub waiters: Word32,
@@ -70,7 +82,8 @@ pub struct Header {
 pub struct Capacity {
     /// Hash values; a power of two.
     pub buckets: u32,
-    /// Chunks of [`CHUNK_SLOTS`] entries, for all buckets together.
+    /// Chunks of 64 entries, for all buckets together. A bucket in which many wait at a time may take eight times as
+    /// many as they need.
     pub chunks: u32,
     /// Threads that wait at a time.
     pub waiters: u32,
@@ -81,15 +94,29 @@ impl Capacity {
     pub const fn bytes(self) -> usize {
         size_of::<Header>()
             + self.buckets as usize * size_of::<Bucket>()
-            + self.chunks as usize * size_of::<Chunk>()
-            + self.waiters as usize * size_of::<Waiter>()
+            + self.chunks as usize * (size_of::<Run>() + CHUNK_BYTES)
+            + self.waiters as usize * (size_of::<Waiter>() + size_of::<Far>())
     }
 
-    /// Slots of a table, those of the buckets and of all chunks.
-    pub const fn slots(self) -> usize {
-        self.buckets as usize * BUCKET_SLOTS + self.chunks as usize * CHUNK_SLOTS
+    /// Where the waiters begin.
+    const fn waiters_at(self) -> usize {
+        size_of::<Header>() + self.buckets as usize * size_of::<Bucket>()
+    }
+
+    const fn far_at(self) -> usize {
+        self.waiters_at() + self.waiters as usize * size_of::<Waiter>()
+    }
+
+    const fn slots_at(self) -> usize {
+        self.far_at() + self.waiters as usize * size_of::<Far>()
+    }
+
+    const fn runs_at(self) -> usize {
+        self.slots_at() + self.chunks as usize * CHUNK_BYTES
     }
 }
+
+const CHUNK_BYTES: usize = CHUNK_SLOTS * size_of::<Word128>();
 
 /// The memory of a table, read through checked views only.
 pub struct Memory {
@@ -136,12 +163,19 @@ impl Memory {
         unsafe { self.at(size_of::<Header>() + index * size_of::<Bucket>()) }
     }
 
-    /// The chunk that a link means: its index plus one.
-    pub fn chunk(&self, link: u32) -> Option<&Chunk> {
-        let index = link.checked_sub(1).filter(|&index| index < self.capacity.chunks)? as usize;
-        let before = size_of::<Header>() + self.capacity.buckets as usize * size_of::<Bucket>();
-        // SAFETY: the chunks follow the buckets, and the index is below their number; all sizes are multiples of 64.
-        Some(unsafe { self.at(before + index * size_of::<Chunk>()) })
+    /// So many chunks from that one on: what is known of their ring, and its slots.
+    pub fn run(&self, first: u32, count: u32) -> Option<(&Run, &[Word128])> {
+        if first.checked_add(count)? > self.capacity.chunks {
+            return None;
+        }
+        let (run, slots) = (first as usize * size_of::<Run>(), first as usize * CHUNK_BYTES);
+        // SAFETY: the slots of all chunks follow the places, and what is known of them comes last; these chunks are
+        // below their number; all sizes are multiples of what the types are aligned to.
+        unsafe {
+            let slots = core::ptr::from_ref(self.at::<Word128>(self.capacity.slots_at() + slots));
+            let slots = core::slice::from_raw_parts(slots, count as usize * CHUNK_SLOTS);
+            Some((self.at(self.capacity.runs_at() + run), slots))
+        }
     }
 
     #[inline(always)]
@@ -149,23 +183,37 @@ impl Memory {
         if index >= self.capacity.waiters {
             return None;
         }
-        let before = size_of::<Header>()
-            + self.capacity.buckets as usize * size_of::<Bucket>()
-            + self.capacity.chunks as usize * size_of::<Chunk>();
-        // SAFETY: the waiters follow the chunks, and the index is below their number; all sizes are multiples of 64.
-        Some(unsafe { self.at(before + index as usize * size_of::<Waiter>()) })
+        // SAFETY: the waiters follow the buckets, and the index is below their number; all sizes are multiples of 64.
+        Some(unsafe { self.at(self.capacity.waiters_at() + index as usize * size_of::<Waiter>()) })
+    }
+
+    /// Where the entry of a waiter says that it is queued.
+    #[inline(always)]
+    pub fn place(&self, waiter: u32, entry: usize) -> Option<&Place> {
+        let near = &self.waiter(waiter)?.near;
+        if entry < NEAR {
+            return Some(&near[entry]);
+        }
+        // SAFETY: these follow the waiters, and the index is below their number; all sizes are multiples of 64.
+        let far: &Far = unsafe { self.at(self.capacity.far_at() + waiter as usize * size_of::<Far>()) };
+        far.places.get(entry - NEAR)
+    }
+
+    /// The places of a waiter's first entries.
+    pub fn places(&self, waiter: u32, count: usize) -> impl Iterator<Item = &Place> {
+        (0..count).map_while(move |entry| self.place(waiter, entry))
     }
 
     /// The slot of that number: those of the buckets come first.
     pub fn slot(&self, number: u32) -> Option<&Word128> {
         let in_buckets = self.capacity.buckets * BUCKET_SLOTS as u32;
         if number < in_buckets {
-            let (bucket, position) = (number / BUCKET_SLOTS as u32, number as usize % BUCKET_SLOTS);
-            return Some(&self.bucket(bucket).slots[position]);
+            let bucket = number / BUCKET_SLOTS as u32;
+            return Some(&self.bucket(bucket).slots[(number - self.first_in_bucket(bucket)) as usize]);
         }
-        let number = number - in_buckets;
-        let (chunk, position) = (number / CHUNK_SLOTS as u32, number as usize % CHUNK_SLOTS);
-        self.chunk(chunk.checked_add(1)?).map(|chunk| &chunk.slots[position])
+        let (number, chunk_slots) = (number - in_buckets, CHUNK_SLOTS as u32);
+        let (_, slots) = self.run(number / chunk_slots, 1)?;
+        Some(&slots[(number % chunk_slots) as usize])
     }
 
     /// Number of the first slot of a bucket.
@@ -173,8 +221,8 @@ impl Memory {
         (hash & (self.capacity.buckets - 1)) * BUCKET_SLOTS as u32
     }
 
-    /// Number of the first slot of the chunk that a link means.
-    pub fn first_in_chunk(&self, link: u32) -> u32 {
-        self.capacity.buckets * BUCKET_SLOTS as u32 + (link - 1) * CHUNK_SLOTS as u32
+    /// Number of the first slot of a chunk.
+    pub fn first_in_chunk(&self, chunk: u32) -> u32 {
+        self.capacity.buckets * BUCKET_SLOTS as u32 + chunk * CHUNK_SLOTS as u32
     }
 }

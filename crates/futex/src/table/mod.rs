@@ -1,7 +1,8 @@
 //! A wait table: futexes of every size, waited for and woken in user space.
 //!
-//! A futex has a *line* in one of the table's buckets ([`line`]); a thread has a *seat*, and its word says everything
-//! about its wait ([`waiter`]). [`wait`] queues and sleeps, [`serve`] wakes and moves. There is no lock: what an
+//! A futex has a *line* in one of the table's buckets ([`line`]), which lies in rings of slots ([`ring`]) and is walked
+//! along from the front ([`walk`]); a thread has a *seat*, and its word says everything about its wait ([`waiter`]).
+//! [`wait`] queues and sleeps, [`serve`] wakes and moves. There is no lock: what an
 //! operation has to do in several steps takes effect in one of them, and the others can be left undone. So a thread
 //! that is stopped or killed anywhere delays nobody, and a signal handler may call whatever it interrupted.
 //!
@@ -10,18 +11,20 @@
 //! # Rubbish
 //! Whoever shares the memory can write rubbish into it. So what is read there is a claim: an index is checked before it
 //! is used, and every loop has a bound that a sound table never reaches: [`RETRIES`] for attempts at one word, the
-//! table's capacity for what walks through slots, chunks or seats. An operation that meets the bound ends with an error,
+//! table's capacity for what walks through slots, rings or seats. An operation that meets the bound ends with an error,
 //! or has served fewer than there are.
 
 mod key;
 mod line;
 mod memory;
+mod ring;
 #[cfg(all(test, not(feature = "explore")))]
 mod rubbish;
 mod seat;
 mod serve;
 mod wait;
 mod waiter;
+mod walk;
 
 pub use key::Key;
 pub use memory::Capacity;

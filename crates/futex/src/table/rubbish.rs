@@ -47,19 +47,29 @@ fn a_free_list_that_was_bent_into_a_ring_ends() {
 }
 
 #[test]
-fn chunks_that_were_bent_into_rings_or_lead_nowhere_end() {
-    for link in [1, CAPACITY.chunks, CAPACITY.chunks + 1, u32::MAX] {
-        let table = table();
-        let buckets = (0..CAPACITY.buckets).map(|hash| table.memory.bucket(hash));
-        buckets.for_each(|bucket| {
-            // So many are present that every slot is looked at.
-            bucket.line.store(u64::MAX);
-            bucket.chunk.store(link);
-        });
-        (1..=CAPACITY.chunks).filter_map(|link| table.memory.chunk(link)).for_each(|chunk| chunk.next.store(link));
-        let _ = try_wait(&table);
-        assert_eq!(table.wake(key(8), 9, MATCH_ANY), 0);
-        assert_eq!(table.requeue(key(8), key(16), 1, 1, || true), Ok(0));
+fn rings_that_were_bent_or_lead_nowhere_end() {
+    for (link, line) in [1, CAPACITY.chunks, CAPACITY.chunks + 1, u32::MAX].into_iter().flat_map(|link| {
+        // The line names the last ring of all, or the first further one, and says that everybody is present.
+        [u64::MAX, 1 << 22 | 1 << 18 | 0xffff].map(|line| (link, line))
+    }) {
+        for number in [0, 1 << 20, 1 << 41, u64::MAX] {
+            let table = table();
+            let buckets = (0..CAPACITY.buckets).map(|hash| table.memory.bucket(hash));
+            buckets.for_each(|bucket| {
+                bucket.line.store(line);
+                bucket.next.store(link);
+                bucket.head.store(number);
+            });
+            let runs = (0..CAPACITY.chunks).filter_map(|chunk| table.memory.run(chunk, 1));
+            runs.for_each(|(run, _)| {
+                run.next.store(link);
+                run.begin.store(number);
+                run.end.store(number.wrapping_mul(3));
+            });
+            let _ = try_wait(&table);
+            assert_eq!(table.wake(key(8), 9, MATCH_ANY), 0);
+            assert_eq!(table.requeue(key(8), key(16), 1, 1, || true), Ok(0));
+        }
     }
 }
 
@@ -70,13 +80,14 @@ fn a_waiter_that_was_moved_by_an_entry_that_there_is_not_is_moved_on() {
     const ENTRY: usize = 5;
     let table = table();
     let bucket = table.memory.bucket(key(8).hash());
-    let queued = Queued { ticket: super::line::Line::of(bucket).next(), waiter: 0, entry: ENTRY, key: key(8) };
-    bucket.line.store(1 << 24 | 1);
+    let queued = Queued { stamp: super::line::Line::of(bucket).next().stamp(), waiter: 0, entry: ENTRY, key: key(8) };
+    bucket.line.store(1 << 22 | 1);
     assert!(bucket.slots[0].compare_exchange(Pair::default(), queued.to_pair()).is_ok());
     let waiter = table.memory.waiter(0).expect("there are eight");
     assert!(waiter.word.compare_exchange(Pair::default(), Pair { low: 77, high: HIGH }).is_ok());
-    waiter.places[ENTRY].slot.store(u64::from(table.memory.first_in_bucket(key(8).hash())) + 1);
-    waiter.places[ENTRY].mask.store(MATCH_ANY);
+    let place = table.memory.place(0, ENTRY).expect("an entry of 128");
+    place.slot.store(u64::from(table.memory.first_in_bucket(key(8).hash())) + 1);
+    place.mask.store(MATCH_ANY);
     assert_eq!(table.requeue(key(8), key(16), 0, 1, || true), Ok(1));
     assert_eq!(table.wake(key(16), 9, MATCH_ANY), 1);
 }

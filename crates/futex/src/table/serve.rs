@@ -9,49 +9,18 @@
 //!   waker that is stopped between the two delays the thread it woke, at most until the next call for the same futex,
 //!   and no other.
 
+use std::ops::ControlFlow;
+
 use ntux_platform::atomic::fence;
 use ntux_platform::kernel_futex::{self, MATCH_ANY};
 
 use super::key::Key;
-use super::line::{Line, Queued, Slot};
+use super::line::{Line, Queued};
 use super::memory::Waiter;
 use super::waiter::{State, Word};
 use super::{RETRIES, Table};
 use crate::planted::{Bug, planted};
 use crate::{Error, Result};
-
-/// How many of the first in a line one pass remembers.
-const AHEAD: usize = if cfg!(feature = "explore") { 2 } else { 16 };
-
-/// The first of a line, in order, as one pass found them.
-#[derive(Default)]
-struct Ahead {
-    found: [Option<(u32, Queued)>; AHEAD],
-    count: usize,
-}
-
-impl Ahead {
-    fn insert(&mut self, slot: u32, queued: Queued) {
-        let is_later = |other: &Option<(u32, Queued)>| {
-            other.is_some_and(|(_, one)| queued.ticket.is_before(one.ticket) != planted(Bug::Lifo))
-        };
-        if self.count == AHEAD && !is_later(&self.found[AHEAD - 1]) {
-            return;
-        }
-        let position = self.found[..self.count].iter().position(is_later).unwrap_or(self.count);
-        self.count = (self.count + 1).min(AHEAD);
-        self.found[position..self.count].rotate_right(1);
-        self.found[position] = Some((slot, queued));
-    }
-
-    fn last(&self) -> Option<Queued> {
-        self.found[..self.count].last().copied().flatten().map(|(_, queued)| queued)
-    }
-
-    fn is_full(&self) -> bool {
-        self.count == AHEAD
-    }
-}
 
 /// Somebody who waits, as of one value of the waiter's word.
 struct Candidate<'a> {
@@ -72,13 +41,17 @@ impl Table {
     /// Wakes at most `count` of those who wait for the futex with a bitset that meets `mask`; how many.
     ///
     /// Without a waiter it reads one word. Async-signal-safe.
-    #[inline]
+    #[inline(always)]
     pub fn wake(&self, key: Key, count: u32, mask: u32) -> u32 {
         fence();
         let line = Line::of(self.memory.bucket(key.hash()));
-        if line.present() == 0 {
-            return 0;
-        }
+        if line.present() == 0 { 0 } else { self.wake_present(key, line, count, mask) }
+    }
+
+    /// Apart, so that nothing of it is in the way when nobody waits.
+    #[cold]
+    #[inline(never)]
+    fn wake_present(&self, key: Key, line: Line, count: u32, mask: u32) -> u32 {
         let wake = |candidate: &Candidate, _| Ok(self.wake_one(candidate));
         self.serve(key, line, count, mask, wake).unwrap_or(0)
     }
@@ -115,51 +88,19 @@ impl Table {
         mask: u32,
         act: impl Fn(&Candidate<'a>, u32) -> Result<Served>,
     ) -> Result<u32> {
-        let mut served = 0;
-        let mut after = None;
-        for _ in 0..=self.memory.capacity().slots() / AHEAD {
-            let ahead = self.gather(key, line, after);
-            for &(slot, queued) in ahead.found.iter().flatten() {
-                if served == count {
-                    break;
-                }
-                match self.serve_one(slot, queued, mask, |candidate| act(candidate, served)) {
-                    Ok(true) => served += 1,
-                    Ok(false) => {}
-                    Err(error) if served == 0 => return Err(error),
-                    Err(_) => return Ok(served),
-                }
-            }
-            after = ahead.last();
-            if !ahead.is_full() || served == count {
-                break;
-            }
+        let (mut served, mut failed) = (0, Ok(()));
+        if count == 0 {
+            return Ok(0);
         }
-        Ok(served)
-    }
-
-    /// The first of the line who come after `after`, served or not.
-    fn gather(&self, key: Key, line: Line, after: Option<Queued>) -> Ahead {
-        let mut ahead = Ahead::default();
-        let mut unseen = line.present();
-        for Slot { number, word } in self.memory.slots(key.hash()) {
-            if word.load_low() == 0 {
-                continue;
+        self.memory.walk(key, line, |slot, queued| {
+            match self.serve_one(slot, queued, mask, |candidate| act(candidate, served)) {
+                Ok(true) => served += 1,
+                Ok(false) => {}
+                Err(error) => failed = Err(error),
             }
-            let Some(queued) = Queued::from_pair(word.load()) else { continue };
-            if !queued.ticket.is_before(line.next()) {
-                continue;
-            }
-            if queued.key == key && after.is_none_or(|after| after.ticket.is_before(queued.ticket)) {
-                ahead.insert(number, queued);
-            }
-            // I-line-1: no more can be found.
-            unseen = unseen.saturating_sub(1);
-            if unseen == 0 {
-                break;
-            }
-        }
-        ahead
+            if served == count || failed.is_err() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+        });
+        if served == 0 { failed.map(|()| 0) } else { Ok(served) }
     }
 
     /// Serves one entry if it is queued there, and its bitset meets the mask.
@@ -193,9 +134,9 @@ impl Table {
                     }
                 }
                 State::Waiting => {
-                    if !self.is_queued(slot, queued, waiter, seen)
-                        || waiter.places[queued.entry].mask.load() & mask == 0
-                    {
+                    let place = self.memory.place(queued.waiter, queued.entry);
+                    let meets = place.is_some_and(|place| place.mask.load() & mask != 0);
+                    if !meets || !self.is_queued(slot, queued, seen) {
                         return Ok(false);
                     }
                     if let Served::Yes = act(&Candidate { slot, queued, waiter, seen })? {
@@ -208,9 +149,9 @@ impl Table {
     }
 
     /// Whether the slot is where the entry is queued, as long as the waiter's word is `seen` (I-waiter-1).
-    fn is_queued(&self, slot: u32, queued: Queued, waiter: &Waiter, seen: Word) -> bool {
+    fn is_queued(&self, slot: u32, queued: Queued, seen: Word) -> bool {
         let there = self.memory.slot(slot).and_then(|word| Queued::from_pair(word.load()));
-        self.memory.queued_at(waiter, seen, queued.entry) == Some(slot) && there == Some(queued)
+        self.memory.queued_at(queued.waiter, seen, queued.entry) == Some(slot) && there == Some(queued)
     }
 
     fn wake_one(&self, candidate: &Candidate) -> Served {

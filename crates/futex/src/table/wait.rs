@@ -13,7 +13,7 @@ use super::waiter::{State, Word};
 use super::{RETRIES, Table};
 use crate::futex::Expected;
 use crate::planted::{Bug, planted};
-use crate::{Error, Result};
+use crate::{Error, Result, VECTOR_MAX};
 
 /// How a thread sleeps on its own word.
 pub trait Sleep {
@@ -95,7 +95,7 @@ impl Table {
         if !waiter.exchange(before, begun) {
             return Err(Error::Interrupted);
         }
-        let queued = self.queue(seat, waiter, begun, entries.clone());
+        let queued = self.queue(seat, begun, entries.clone());
         let ended = queued.and_then(|()| self.check(waiter, entries.clone()));
         let ended = ended.and_then(|()| sleep_until_woken(self, waiter, sleep, deadline));
         self.leave(seat.index(), waiter, entries.count());
@@ -103,16 +103,11 @@ impl Table {
     }
 
     /// Puts the entries into their lines.
-    fn queue<'a>(
-        &self,
-        seat: &Seat,
-        waiter: &Waiter,
-        begun: Word,
-        entries: impl Iterator<Item = Line<'a>> + Clone,
-    ) -> Result<()> {
+    fn queue<'a>(&self, seat: &Seat, begun: Word, entries: impl Iterator<Item = Line<'a>> + Clone) -> Result<()> {
         // What a place says from an earlier wait must not be taken for this one's if there is no room.
-        waiter.places.iter().zip(entries.clone()).for_each(|(place, _)| place.slot.store(0));
-        for (entry, (place, line)) in waiter.places.iter().zip(entries).enumerate() {
+        let places = self.memory.places(seat.index(), VECTOR_MAX);
+        self.memory.places(seat.index(), entries.clone().count()).for_each(|place| place.slot.store(0));
+        for (entry, (place, line)) in places.zip(entries).enumerate() {
             place.mask.store(line.mask);
             let (slot, _) = self.memory.put(seat.index(), entry, line.key)?;
             place.slot.store(begun.place(slot));
@@ -144,7 +139,7 @@ impl Table {
         // Still arriving when there was no room for all entries; or of a dead thread.
         let last = end(waiter, &[State::Arriving, State::Waiting]);
         let moved = last.moved().map(|(entry, slot)| (entry, Some(slot)));
-        let placed = waiter.places[..count].iter().map(Place::slot).enumerate();
+        let placed = self.memory.places(number, count).map(Place::slot).enumerate();
         for (entry, slot) in placed.chain(moved) {
             let Some(slot) = slot else { continue };
             let left = self.memory.slot(slot).and_then(|word| Queued::from_pair(word.load()));

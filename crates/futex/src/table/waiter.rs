@@ -149,17 +149,17 @@ impl Place {
 
 impl Memory {
     /// The slot that entry `entry` of a waiting thread is queued at (I-waiter-1), as long as the word is `seen`.
-    pub fn queued_at(&self, waiter: &Waiter, seen: Word, entry: usize) -> Option<u32> {
+    pub fn queued_at(&self, waiter: u32, seen: Word, entry: usize) -> Option<u32> {
         match seen.moved() {
             Some((moved, slot)) if moved == entry => Some(slot),
-            _ => waiter.places[entry].slot(),
+            _ => self.place(waiter, entry)?.slot(),
         }
     }
 
     /// Writes where the last requeue moved an entry into its place, so that another one can be moved (I-waiter-2).
     pub fn fold(&self, number: u32, waiter: &Waiter, seen: Word) {
         let Some((entry, slot)) = seen.moved() else { return };
-        let Some(Place { slot: place, .. }) = waiter.places.get(entry) else { return };
+        let Some(Place { slot: place, .. }) = self.place(number, entry) else { return };
         let before = place.load();
         let Some(old) = (before as u32).checked_sub(1).filter(|&old| old != slot) else { return };
         let remainder = self.slot(old).and_then(|word| super::line::Queued::from_pair(word.load()));

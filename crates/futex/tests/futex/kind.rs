@@ -15,7 +15,7 @@ pub type Kind = (Size, Scope);
 /// With `NTUX_TEST_DOMAIN` every futex of the tests is served by one domain: private ones too, at places of their own.
 fn domain() -> Option<&'static Domain> {
     static DOMAIN: OnceLock<Option<Domain>> = OnceLock::new();
-    let create = || Domain::create(Capacity { buckets: 4, chunks: 512, waiters: 64 }).expect("a domain");
+    let create = || Domain::create(Capacity { buckets: 4, chunks: 512, waiters: 512 }).expect("a domain");
     DOMAIN.get_or_init(|| std::env::var_os("NTUX_TEST_DOMAIN").map(|_| create())).as_ref()
 }
 

@@ -4,6 +4,7 @@
 #![allow(clippy::disallowed_types, reason = "the words of a program are the standard library's atomics")]
 
 mod clock;
+mod crowds;
 mod forced;
 mod histories;
 mod kind;

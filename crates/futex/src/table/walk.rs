@@ -1,0 +1,172 @@
+//! Walking along a line: those who are queued for a futex, in the order in which they came.
+//!
+//! In each ring the tickets from `head` on are followed from slot to slot. If there are more of them than slots,
+//! because somebody stays while others come and go, one slot stands for several, and the whole ring is swept for
+//! those who came first.
+//!
+//! A walk moves `head` forward as far as it has found everything over (I-line-3), so the next one begins there.
+
+use std::ops::ControlFlow;
+
+use ntux_platform::atomic::Word128;
+
+use super::key::Key;
+use super::line::{Line, Queued, Ticket, pass, stamp_in_use, waiter_in};
+use super::memory::Memory;
+use super::ring::{Ring, Slot};
+use crate::planted::{Bug, planted};
+
+/// How many of the first in a ring one sweep remembers.
+const AHEAD: usize = if cfg!(feature = "explore") { 2 } else { 16 };
+
+/// Somebody who is queued, and where.
+#[derive(Clone, Copy)]
+struct Found {
+    ticket: Ticket,
+    slot: u32,
+    queued: Queued,
+}
+
+/// The first of a ring, in order, as one sweep found them.
+#[derive(Default)]
+struct Ahead {
+    found: [Option<Found>; AHEAD],
+    count: usize,
+}
+
+impl Ahead {
+    fn insert(&mut self, one: Found) {
+        let is_later =
+            |other: &Option<Found>| other.is_some_and(|other| one.ticket.is_before(other.ticket) != planted(Bug::Lifo));
+        if self.count == AHEAD && !is_later(&self.found[AHEAD - 1]) {
+            return;
+        }
+        let position = self.found[..self.count].iter().position(is_later).unwrap_or(self.count);
+        self.count = (self.count + 1).min(AHEAD);
+        self.found[position..self.count].rotate_right(1);
+        self.found[position] = Some(one);
+    }
+}
+
+/// A walk along one line. `serve` is shown each who is queued: the slot, and what it says.
+struct Walk<'a, S> {
+    memory: &'a Memory,
+    key: Key,
+    serve: S,
+    /// Everything before was over, so what is over here lets `head` move on.
+    moves_on: bool,
+}
+
+impl Memory {
+    /// Shows `serve` who is queued for a futex and had arrived by `line`, the first one first, until it breaks.
+    pub fn walk(&self, key: Key, line: Line, serve: impl FnMut(u32, Queued) -> ControlFlow<()>) {
+        let bucket = self.bucket(key.hash());
+        let head = Ticket::from_number(bucket.head.load());
+        let mut walk = Walk { memory: self, key, serve, moves_on: true };
+        let mut front = line.next();
+        for ring in self.rings(key.hash(), line.ring()) {
+            let (begin, end) = ring.span(head, line);
+            if !begin.is_before(end) || planted(Bug::NewRingOnly) && !ring.is_named_by(line) {
+                continue;
+            }
+            let (flow, over) = match begin.until(end) <= ring.slots() as u64 {
+                true => walk.follow(&ring, begin, end),
+                false => walk.sweep(&ring, begin, end),
+            };
+            if walk.moves_on && (over != end || flow.is_break()) {
+                (front, walk.moves_on) = (over, false);
+            }
+            if flow.is_break() {
+                break;
+            }
+        }
+        if head.is_before(front) {
+            // Whoever was faster knows as much.
+            let _ = bucket.head.compare_exchange(head.number(), front.number());
+        }
+    }
+}
+
+impl<S: FnMut(u32, Queued) -> ControlFlow<()>> Walk<'_, S> {
+    fn show(&mut self, slot: u32, queued: Queued) -> ControlFlow<()> {
+        if queued.key == self.key { (self.serve)(slot, queued) } else { ControlFlow::Continue(()) }
+    }
+
+    /// Who comes next is served next, by this call or another one: his word comes closer meanwhile.
+    fn expect(&self, word: &Word128) {
+        if let Some(waiter) = waiter_in(word).and_then(|waiter| self.memory.waiter(waiter)) {
+            waiter.word.expect_exchange();
+        }
+    }
+
+    /// Follows the tickets, each to a slot of its own. Also says before which ticket all of this ring are over.
+    fn follow(&mut self, ring: &Ring<'_>, begin: Ticket, end: Ticket) -> (ControlFlow<()>, Ticket) {
+        let (mut over, mut ticket) = (begin, begin);
+        while ticket != end {
+            let turn = if planted(Bug::Lifo) { begin.plus(ticket.until(end) - 1) } else { ticket };
+            let Slot { number, word } = ring.slot(turn);
+            let mut flow = ControlFlow::Continue(());
+            let after = ticket.plus(1);
+            if after != end {
+                self.expect(ring.slot(after).word);
+            }
+            if let Some(stamp) = stamp_in_use(word)
+                && stamp == turn.stamp()
+                && let Some(queued) = Queued::from_pair(word.load()).filter(|queued| queued.stamp == stamp)
+            {
+                flow = self.show(number, queued);
+            }
+            if self.moves_on && over == ticket && pass(ring.slot(ticket).word, after) {
+                over = after;
+            }
+            if flow.is_break() {
+                return (flow, over);
+            }
+            ticket = after;
+        }
+        (ControlFlow::Continue(()), over)
+    }
+
+    /// Looks through the whole ring, again and again, for those who come next. Says the same.
+    fn sweep(&mut self, ring: &Ring<'_>, begin: Ticket, end: Ticket) -> (ControlFlow<()>, Ticket) {
+        let mut after = None;
+        for _ in 0..=ring.slots() / AHEAD {
+            let ahead = self.ahead(ring, begin, end, after);
+            for &Found { slot, queued, .. } in ahead.found.iter().flatten() {
+                let flow = self.show(slot, queued);
+                if flow.is_break() {
+                    return (flow, self.clear(ring, begin, end));
+                }
+            }
+            match ahead.found[AHEAD - 1] {
+                Some(last) => after = Some(last.ticket),
+                None => break,
+            }
+        }
+        (ControlFlow::Continue(()), self.clear(ring, begin, end))
+    }
+
+    /// The first in a ring who came after that ticket.
+    fn ahead(&self, ring: &Ring<'_>, begin: Ticket, end: Ticket, after: Option<Ticket>) -> Ahead {
+        let mut ahead = Ahead::default();
+        for Slot { number, word } in ring.each_slot() {
+            let Some(stamp) = stamp_in_use(word) else { continue };
+            let Some(queued) = Queued::from_pair(word.load()).filter(|queued| queued.stamp == stamp) else { continue };
+            let ticket = begin.with_stamp(stamp);
+            if queued.key == self.key && ticket.is_before(end) && after.is_none_or(|after| after.is_before(ticket)) {
+                ahead.insert(Found { ticket, slot: number, queued });
+            }
+        }
+        ahead
+    }
+
+    /// Before which ticket all of a ring are over; makes sure that they stay so.
+    fn clear(&self, ring: &Ring<'_>, begin: Ticket, end: Ticket) -> Ticket {
+        if !self.moves_on {
+            return begin;
+        }
+        let tickets = ring.each_slot().filter_map(|slot| stamp_in_use(slot.word)).map(|stamp| begin.with_stamp(stamp));
+        let front = tickets.fold(end, |front, ticket| if ticket.is_before(front) { ticket } else { front });
+        if front != begin && ring.each_slot().all(|slot| pass(slot.word, front)) { front } else { begin }
+    }
+}

@@ -1,0 +1,42 @@
+//! Planted bugs: each breaks one rule of a protocol, so that its model checker can show that it would notice.
+
+/// Gives a crate what plants its bugs: `set(Option<Bug>)` for a checker, and `planted(Bug) -> bool` for the code, which
+/// is `false` at compile time without the crate's feature `explore`.
+///
+/// The crate has the type `Bug`, a plain enumeration, where it uses this.
+#[macro_export]
+macro_rules! planted {
+    () => {
+        #[cfg(feature = "explore")]
+        mod chosen {
+            use std::cell::Cell;
+
+            use super::Bug;
+
+            thread_local! {
+                static BUG: Cell<Option<Bug>> = const { Cell::new(None) };
+            }
+
+            /// Plants a bug in everything that this thread does from now on, or none.
+            pub fn set(bug: Option<Bug>) {
+                BUG.set(bug);
+            }
+
+            pub(crate) fn planted(bug: Bug) -> bool {
+                BUG.get() == Some(bug)
+            }
+        }
+
+        #[cfg(feature = "explore")]
+        pub(crate) use chosen::planted;
+        #[cfg(feature = "explore")]
+        pub use chosen::set;
+
+        /// Whether this bug is planted: never, in a product.
+        #[cfg(not(feature = "explore"))]
+        #[inline(always)]
+        pub(crate) const fn planted(_bug: Bug) -> bool {
+            false
+        }
+    };
+}
