@@ -1,7 +1,7 @@
 //! A program that was started, for who stands in front of it: its end, and the signals that are meant for it.
 
 use std::io;
-use std::os::fd::{AsFd, BorrowedFd, FromRawFd, OwnedFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 
 use crate::atomic::Word32;
 
@@ -22,15 +22,6 @@ impl Child {
         // SAFETY: the kernel has just given this descriptor to us.
         Ok(Child { fd: unsafe { OwnedFd::from_raw_fd(fd as i32) }, process })
     }
-
-    /// Sends it the signals that this process was sent since the last time; see [`catch`].
-    pub fn pass_on(&self) {
-        let caught = CAUGHT.fetch_and(0);
-        for signal in SIGNALS.into_iter().filter(|signal| caught & 1 << signal != 0) {
-            // SAFETY: a child that nobody has waited for: the number is still its own.
-            unsafe { libc::kill(self.process as i32, signal) };
-        }
-    }
 }
 
 impl AsFd for Child {
@@ -42,29 +33,72 @@ impl AsFd for Child {
 const SIGNALS: [i32; 4] = [libc::SIGINT, libc::SIGQUIT, libc::SIGTERM, libc::SIGHUP];
 /// Signals to be passed on, a bit for each.
 static CAUGHT: Word32 = Word32::new(0);
+/// The descriptor that tells of them, plus one.
+static TOLD: Word32 = Word32::new(0);
+
+/// Signals that are kept for the child: readable when there are any. A signal that comes just before a sleep ends the sleep
+/// too. The descriptor is never closed: a handler may write to it at any time.
+pub struct Signals {
+    fd: BorrowedFd<'static>,
+}
 
 extern "C" fn note(signal: libc::c_int, information: *mut libc::siginfo_t, _context: *mut libc::c_void) {
     // SAFETY: the kernel gives a handler with SA_SIGINFO the signal's information.
-    if unsafe { (*information).si_code } != libc::SI_KERNEL {
-        CAUGHT.fetch_or(1 << signal);
+    if unsafe { (*information).si_code } == libc::SI_KERNEL {
+        return;
+    }
+    CAUGHT.fetch_or(1 << signal);
+    let (error, one) = (crate::errno(), 1u64);
+    // SAFETY: reads eight bytes. The descriptor does not block, and a count that is at its limit tells just as well.
+    unsafe { libc::write(TOLD.load() as i32 - 1, (&raw const one).cast(), size_of_val(&one)) };
+    crate::set_errno(error);
+}
+
+impl Signals {
+    /// From here on SIGINT, SIGQUIT, SIGTERM and SIGHUP do not end this process, but are kept to be passed on. What the
+    /// terminal sends is not: the child gets it from there. To be called once.
+    pub fn catch() -> io::Result<Signals> {
+        // SAFETY: a call without pointers.
+        let fd = unsafe { libc::eventfd(0, libc::EFD_CLOEXEC | libc::EFD_NONBLOCK) };
+        if fd < 0 {
+            return Err(io::Error::last_os_error());
+        }
+        TOLD.store(fd as u32 + 1);
+        SIGNALS.into_iter().for_each(catch);
+        // SAFETY: the kernel has just given this descriptor to us, and nobody closes it.
+        Ok(Signals { fd: unsafe { BorrowedFd::borrow_raw(fd) } })
+    }
+
+    /// Sends the child what has come since the last time.
+    pub fn pass_on(&self, child: &Child) {
+        let mut count = 0u64;
+        // SAFETY: a place for eight bytes. Emptied before the signals are looked at: one that comes in between tells again.
+        unsafe { libc::read(self.fd.as_raw_fd(), (&raw mut count).cast(), size_of_val(&count)) };
+        let caught = CAUGHT.fetch_and(0);
+        for signal in SIGNALS.into_iter().filter(|signal| caught & 1 << signal != 0) {
+            // SAFETY: a child that nobody has waited for: the number is still its own.
+            unsafe { libc::kill(child.process as i32, signal) };
+        }
     }
 }
 
-/// From here on SIGINT, SIGQUIT, SIGTERM and SIGHUP do not end this process, but are kept to be passed on. What the terminal
-/// sends is not: the child gets it from there.
-pub fn catch() {
-    for signal in SIGNALS {
-        // SAFETY: all bytes zero is a value: no flags, nothing blocked.
-        let mut action: libc::sigaction = unsafe { core::mem::zeroed() };
-        action.sa_sigaction = note as *const () as usize;
-        action.sa_flags = libc::SA_SIGINFO;
-        // SAFETY: the handler only exchanges a word. A signal that is ignored (as under nohup) stays so.
-        unsafe {
-            let mut before = core::mem::MaybeUninit::<libc::sigaction>::zeroed();
-            libc::sigaction(signal, core::ptr::null(), before.as_mut_ptr());
-            if before.assume_init().sa_sigaction != libc::SIG_IGN {
-                libc::sigaction(signal, &action, core::ptr::null_mut());
-            }
+impl AsFd for Signals {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.fd
+    }
+}
+
+fn catch(signal: i32) {
+    // SAFETY: all bytes zero is a value: no flags, nothing blocked.
+    let mut action: libc::sigaction = unsafe { core::mem::zeroed() };
+    action.sa_sigaction = note as *const () as usize;
+    action.sa_flags = libc::SA_SIGINFO;
+    // SAFETY: the handler only exchanges a word and writes to a descriptor. A signal that is ignored (as under nohup) stays so.
+    unsafe {
+        let mut before = core::mem::MaybeUninit::<libc::sigaction>::zeroed();
+        libc::sigaction(signal, core::ptr::null(), before.as_mut_ptr());
+        if before.assume_init().sa_sigaction != libc::SIG_IGN {
+            libc::sigaction(signal, &action, core::ptr::null_mut());
         }
     }
 }

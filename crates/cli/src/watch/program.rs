@@ -53,12 +53,15 @@ pub fn watch(arguments: &Arguments) -> ExitCode {
         Err(error) => return complain(&format!("cannot meet the program: {error}")),
     };
     // The program itself begins with the default actions, or ignores what was ignored.
-    child::catch();
+    let signals = match child::Signals::catch() {
+        Ok(signals) => signals,
+        Err(error) => return complain(&format!("cannot pass signals on: {error}")),
+    };
     let mut program = match command.spawn() {
         Ok(program) => program,
         Err(error) => return run::cannot_start(&arguments.program[0], &error),
     };
-    let status = map.draw_until_the_end(&mut program, &meeting);
+    let status = map.draw_until_the_end(&mut program, &meeting, &signals);
     if let Err(error) = map.finish(arguments) {
         eprintln!("ntux watch: {error}");
     }
@@ -174,13 +177,21 @@ impl Map {
         })
     }
 
-    fn draw_until_the_end(&mut self, program: &mut Child, meeting: &Meeting) -> io::Result<ExitStatus> {
+    fn draw_until_the_end(
+        &mut self,
+        program: &mut Child,
+        meeting: &Meeting,
+        signals: &child::Signals,
+    ) -> io::Result<ExitStatus> {
         let waiting = child::Child::open(program.id())?;
         let mut next = Instant::now() + self.interval;
         loop {
             let rest = next.saturating_duration_since(Instant::now());
-            let (has_guest, has_ended) = wait_readable(meeting.as_fd(), waiting.as_fd(), Some(rest));
-            waiting.pass_on();
+            let descriptors = [meeting.as_fd(), waiting.as_fd(), signals.as_fd()];
+            let [has_guest, has_ended, has_signal] = wait_readable(descriptors, Some(rest));
+            if has_signal {
+                signals.pass_on(&waiting);
+            }
             if has_guest && let Some((guest, wish)) = meeting.receive(program.id()) {
                 match wish {
                     Wish::Begins(userfault) => self.begin(program.id(), userfault),

@@ -63,7 +63,7 @@ impl Shared {
     fn serve(&self, stopped: &PipeReader) {
         let mut messages = [Message::default(); 16];
         loop {
-            let (_, is_over) = wait_readable(self.userfault.as_fd(), stopped.as_fd(), None);
+            let [_, is_over] = wait_readable([self.userfault.as_fd(), stopped.as_fd()], None);
             if is_over {
                 return;
             }
