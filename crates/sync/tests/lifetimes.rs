@@ -98,6 +98,10 @@ fn the_slot_of_a_dead_thread_is_found_again() {
         std::thread::scope(|scope| {
             scope.spawn(|| {
                 let waiter = arena.waiter();
+                // The thread before may still be ending, though its part is over.
+                while arena.wait_any(&waiter, &[event], None, OWNER, sleep_a_little()) == Err(Error::Exhausted) {
+                    std::thread::yield_now();
+                }
                 sleep_in_vain(&arena, &waiter, event);
                 // Not given back.
             });
