@@ -30,8 +30,8 @@ OTHER_TARGETS := aarch64-unknown-linux-gnu aarch64-apple-darwin
 -include crates/capi/install.mk
 
 .PHONY: help tools futexes build demos run planted measurable doctor bench test test-crash test-histories test-kernel \
-	test-old-kernels test-orders test-watch test-soft-dirty demo-soft-dirty test-aarch64 test-miri test-tsan fuzz-scribble \
-	fuzz-scribble-asan format lint unit cross install clean
+	test-old-kernels test-orders test-watch test-soft-dirty demo-soft-dirty test-aarch64 test-aarch64-kernel test-miri test-tsan \
+	fuzz-scribble fuzz-scribble-asan format lint unit cross install clean
 
 help:                   ## This list
 	@sed -n 's/^\([a-z-]*\):[^#]*## \(.*\)/  make \1 \2/p' $(firstword $(MAKEFILE_LIST)) | \
@@ -128,8 +128,11 @@ test-orders: tools      ## Weaken one memory order, drop one re-check after the 
 	$(CARGO) run --release --locked -p ntux-explore -- orders --executions 5000 --seed 2
 	$(CARGO) run --release --locked -p ntux-explore -- orders --executions 1000 --weaken
 
-test-aarch64: tools     ## The conformance list as aarch64 programs under QEMU's user mode; some minutes
+test-aarch64: tools     ## The tests as aarch64 programs under QEMU's user mode; some minutes
 	@CARGO=$(CARGO) .ci/aarch64 $(OUT)/aarch64
+
+test-aarch64-kernel: tools    ## The same, and the driver, on an aarch64 kernel that is booted in QEMU; a quarter of an hour
+	@CARGO=$(CARGO) .ci/aarch64-kernel $(OUT)/aarch64-kernel
 
 test-tsan: tools        ## What objects guard, under ThreadSanitizer; needs a nightly compiler
 	@CARGO=$(CARGO) .ci/tsan

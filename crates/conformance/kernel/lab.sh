@@ -46,9 +46,9 @@ quietly() {
         "Without a network: copy the directory $lab from a machine where this once ran"
 }
 
-fetch_kernel() {
-    local mirror apt image package packages
-    echo "fetching the kernel of Debian $suite"
+# Sets $apt to what makes apt know $suite, for the emulated machine's processor, and nothing else.
+know_suite() {
+    local mirror
     mirror=$(apt-get indextargets --format '$(REPO_URI)' | grep '/debian/$' | head -n 1)
     [ -n "$mirror" ] || fail "apt knows no Debian mirror (apt-get indextargets)"
     apt=$lab/apt
@@ -59,6 +59,12 @@ fetch_kernel() {
         -o Dir::State::status="$apt/status" -o Dir::Cache="$apt/cache" -o APT::Sandbox::User=root
         -o APT::Architecture="$architecture" -o APT::Architectures="$architecture")
     quietly "the package list of Debian $suite" apt-get "${apt[@]}" --quiet=2 --error-on=any update
+}
+
+fetch_kernel() {
+    local apt image package packages
+    echo "fetching the kernel of Debian $suite"
+    know_suite
     image=$(apt-cache "${apt[@]}" depends "linux-image-$architecture" | sed -n 's/.*Depends: linux-image-//p')
     [ -n "$image" ] || fail "Debian $suite has no linux-image-$architecture"
     # Later suites have a package for the kernel itself and one for the modules.

@@ -24,7 +24,8 @@ fn build(name: &str, arguments: &[&str]) -> PathBuf {
         .output()
         .expect("cargo starts");
     assert!(output.status.success(), "{}", complaints(&output));
-    directory.join("debug/libntux_preload.so")
+    // Cargo itself reads the variable, and then puts what it builds one directory deeper.
+    directory.join(std::env::var_os("CARGO_BUILD_TARGET").unwrap_or_default()).join("debug/libntux_preload.so")
 }
 
 fn compile(name: &str) -> PathBuf {
