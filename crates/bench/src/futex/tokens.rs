@@ -24,6 +24,8 @@ pub(crate) const CONTENDERS: [&str; 8] =
 
 const IN_FLIGHT: u64 = 64;
 const PACE: Duration = Duration::from_micros(100);
+/// When the first token must have been taken.
+const PATIENCE: Duration = Duration::from_secs(10);
 
 /// How many of each there are, and whether it is paced.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
@@ -152,6 +154,10 @@ fn exchange(contender: &'static str, load: Load, time: Duration, pool: &dyn Pool
             start(scope, move || produce(shared, pool, load, number as u64))?;
         }
         thread::sleep(time);
+        // On a machine that has other things to do.
+        while shared.taken.load(Ordering::SeqCst) == 0 && monotonic_ns() < begin + PATIENCE.as_nanos() as u64 {
+            thread::sleep(time);
+        }
         shared.end.store(true, Ordering::SeqCst);
         while (shared.left.load(Ordering::SeqCst) as usize) < load.consumers {
             pool.end();
@@ -162,7 +168,7 @@ fn exchange(contender: &'static str, load: Load, time: Duration, pool: &dyn Pool
     })?;
     let seconds = (monotonic_ns() - begin) as f64 / 1e9;
     let (taken, posted) = (shared.taken.load(Ordering::SeqCst), shared.posted.load(Ordering::SeqCst));
-    if taken > posted {
+    if taken == 0 || taken > posted {
         return Err(io::Error::other(format!("{contender}: {taken} tokens were taken of {posted}")));
     }
     let per_token = |number: f64| number / taken.max(1) as f64;
@@ -234,4 +240,40 @@ fn usage() -> (f64, f64) {
     };
     let us = |time: libc::timeval| time.tv_sec as f64 * 1e6 + time.tv_usec as f64;
     (us(usage.ru_utime) + us(usage.ru_stime), (usage.ru_nvcsw + usage.ru_nivcsw) as f64)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const TIME: Duration = Duration::from_millis(20);
+
+    /// Gives whoever asks.
+    struct Generous;
+
+    impl Pool for Generous {
+        fn post(&self, _: usize) {}
+
+        fn take(&self, _: &mut Consumer, end: &AtomicBool) -> bool {
+            !end.load(Ordering::SeqCst)
+        }
+
+        fn end(&self) {}
+    }
+
+    #[test]
+    fn a_token_that_nobody_posted_is_noticed() {
+        let ended = exchange("planted", saturated(1, 2, 1), TIME, &Generous);
+        assert!(ended.expect_err("it was not noticed").to_string().contains("tokens were taken of"));
+    }
+
+    #[test]
+    fn every_design_passes_tokens_on() {
+        for one in CONTENDERS {
+            for load in [saturated(2, 4, 2), paced(4, 2)] {
+                let tokens = measure(one, load, TIME).unwrap_or_else(|error| panic!("{load:?}: {error}"));
+                assert!(tokens.rate > 0.0, "{one}: {load:?}");
+            }
+        }
+    }
 }
