@@ -67,13 +67,16 @@ measurable: build
 	@echo "ntux bench sync: every measurement was made"
 	@$(OUT)/bin/ntux bench watch --quick --json > $(OUT)/bench-watch.json
 	@echo "ntux bench watch: every measurement was made"
+	@$(OUT)/bin/ntux bench futex --quick --json > $(OUT)/bench-futex.json
+	@echo "ntux bench futex: every measurement was made"
 
 doctor: build           ## Say what this machine can do, and what ntux would use
 	@$(OUT)/bin/ntux doctor
 
-bench: build            ## Measure ntux beside the other ways to have NT objects and write watches
+bench: build            ## Measure ntux beside the other ways to have NT objects, write watches and futexes
 	@$(OUT)/bin/ntux bench sync
 	@$(OUT)/bin/ntux bench watch
+	@$(OUT)/bin/ntux bench futex
 
 test-soft-dirty: tools    ## The program that tests soft-dirty bits, on a kernel that has them, booted in QEMU
 	@crates/preload-watch/kernel/test $(OUT)/kernel

@@ -12,6 +12,7 @@
 mod asleep;
 mod bench;
 pub mod futex;
+mod grid;
 mod machine;
 mod measure;
 mod peer;

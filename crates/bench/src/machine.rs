@@ -1,6 +1,7 @@
 //! On what the numbers were made.
 
 use std::fs;
+use std::io::{self, Write};
 
 use ntux_platform::clock::realtime_ns;
 use serde::Serialize;
@@ -30,6 +31,16 @@ impl Machine {
             runnable_at_start: runnable(),
             command: std::env::args().skip(1).collect::<Vec<_>>().join(" "),
         }
+    }
+
+    /// What a report of `ntux bench` begins with.
+    pub(crate) fn print(&self, bench: &str, out: &mut impl Write) -> io::Result<()> {
+        writeln!(out, "ntux bench {bench}, commit {}", self.commit)?;
+        writeln!(out, "{}, {} processors, Linux {}", self.processor, self.processors, self.kernel)?;
+        if let Some(runnable @ 2..) = self.runnable_at_start {
+            writeln!(out, "{runnable} threads were runnable at the start: others disturb these numbers")?;
+        }
+        Ok(())
     }
 }
 

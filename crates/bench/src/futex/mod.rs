@@ -1,12 +1,14 @@
-//! `ntux bench futex`: the futex layer beside the kernel's own calls, in one run.
-//!
-//! The scenarios are those of `perf bench futex` and of the futex2 proposal, with sleepers that are known to sleep and
-//! a clock of nanoseconds.
+//! `ntux bench futex`: the futex layer beside the kernel's own calls, and waits for several objects beside the other
+//! ways to do that. All in one run.
 
 mod contender;
 mod crowd;
+mod expectation;
+mod pool;
 mod report;
+mod seed;
 mod single;
+mod tokens;
 
 use std::io;
 
@@ -23,9 +25,9 @@ pub struct FutexArguments {
     /// Finish in seconds; the numbers then mean little
     #[arg(long)]
     pub quick: bool,
-    /// Crowds of at most so many threads; there are 8, 80, 800 and 8000
-    #[arg(long, value_name = "COUNT", default_value_t = 800)]
-    pub threads: usize,
+    /// Crowds of at most so many threads; there are 8, 80, 800 and 8000 (80 if quick)
+    #[arg(long, value_name = "COUNT")]
+    pub threads: Option<usize>,
 }
 
 /// One number: nanoseconds for each operation.
@@ -36,17 +38,29 @@ pub(crate) struct Row {
     pub(crate) sample: Sample,
 }
 
+/// What this machine does not allow.
+#[derive(Clone, Debug, serde::Serialize)]
+pub(crate) struct Absent {
+    pub(crate) scenario: String,
+    pub(crate) reason: String,
+}
+
+fn progress(what: &str) {
+    eprintln!("ntux bench futex: {what}");
+}
+
 /// Measures every scenario and prints the report to standard output; progress goes to standard error.
 ///
 /// # Errors
-/// The system refuses threads or memory.
+/// The system refuses memory or descriptors.
 pub fn run(arguments: &FutexArguments) -> io::Result<()> {
+    let machine = Machine::describe();
     let effort = if arguments.quick { Effort::QUICK } else { Effort::FULL };
-    let mut rows = single::run(effort)?;
-    for threads in [8, 80, 800, 8000] {
-        if threads <= arguments.threads {
-            rows.extend(crowd::run(effort, threads)?);
-        }
+    let threads_max = arguments.threads.unwrap_or(if arguments.quick { 80 } else { 8000 });
+    let (mut rows, mut absent) = (single::run(effort)?, Vec::new());
+    for threads in [8, 80, 800, 8000].into_iter().filter(|&threads| threads <= threads_max) {
+        seed::run(effort, threads, &mut rows, &mut absent)?;
     }
-    Report::new(Machine::describe(), rows).print(arguments.json)
+    let report = Report::new(machine, rows, tokens::run(arguments.quick)?, absent);
+    if arguments.json { report.print_json() } else { report.print_tables() }
 }

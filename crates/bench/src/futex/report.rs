@@ -2,143 +2,131 @@
 
 use std::io::{self, Write};
 
-use comfy_table::{CellAlignment, Table, presets};
+use comfy_table::Table;
 use serde::Serialize;
 
-use super::contender::{ALL, KERNEL, KERNEL_SHARED, NATIVE, TABLE};
-use super::{Row, crowd, single};
+use super::contender::ALL;
+use super::expectation::{self, Expectation};
+use super::tokens::{self, Tokens};
+use super::{Absent, Row, single};
+use crate::grid::{aligned, distinct, grid};
 use crate::machine::Machine;
-
-/// A promise of the project, and what came out.
-#[derive(Debug, Serialize)]
-struct Expectation {
-    promise: String,
-    /// How many times as fast as the kernel we were.
-    factor: f64,
-    kept: bool,
-}
 
 /// A whole run.
 #[derive(Serialize)]
 pub(crate) struct Report {
     machine: Machine,
     rows: Vec<Row>,
+    tokens: Vec<Tokens>,
+    absent: Vec<Absent>,
     expectations: Vec<Expectation>,
-    /// Scenarios in which all our rounds were slower than all of the kernel's.
     losses: Vec<String>,
 }
 
 impl Report {
-    pub(crate) fn new(machine: Machine, rows: Vec<Row>) -> Report {
-        let expectations = expectations(&rows);
-        let losses = losses(&rows);
-        Report { machine, rows, expectations, losses }
+    pub(crate) fn new(machine: Machine, rows: Vec<Row>, tokens: Vec<Tokens>, absent: Vec<Absent>) -> Report {
+        let expectations = expectation::all(&rows, &tokens);
+        let losses = [expectation::losses(&rows), expectation::overtaken(&tokens)].concat();
+        Report { machine, rows, tokens, absent, expectations, losses }
     }
 
-    pub(crate) fn print(&self, json: bool) -> io::Result<()> {
+    pub(crate) fn print_json(&self) -> io::Result<()> {
         let mut out = io::stdout().lock();
-        if json {
-            serde_json::to_writer_pretty(&mut out, self).map_err(io::Error::other)?;
-            return writeln!(out);
-        }
-        let machine = &self.machine;
-        writeln!(out, "ntux bench futex, commit {}", machine.commit)?;
-        writeln!(out, "{}, {} processors, Linux {}", machine.processor, machine.processors, machine.kernel)?;
-        if let Some(runnable @ 2..) = machine.runnable_at_start {
-            writeln!(out, "{runnable} threads were runnable at the start: others disturb these numbers")?;
-        }
+        serde_json::to_writer_pretty(&mut out, self).map_err(io::Error::other)?;
+        writeln!(out)
+    }
+
+    pub(crate) fn print_tables(&self) -> io::Result<()> {
+        let mut out = io::stdout().lock();
+        self.machine.print("futex", &mut out)?;
+        writeln!(out, "Each cell: median of the rounds in nanoseconds, below it the fastest and the slowest round.")?;
+        let is_single = |row: &&Row| [single::WAKE_NOBODY, single::DIFFERS].contains(&row.scenario.as_str());
+        let is_vector = |row: &&Row| row.scenario.starts_with("vector");
+        let of = |is: &dyn Fn(&&Row) -> bool| self.rows.iter().filter(|row| is(row)).collect::<Vec<_>>();
+        writeln!(out, "\nOne thread\n{}", by_contender(&of(&is_single)))?;
+        writeln!(out, "\nOne thread, vectors\n{}", by_scenario(&of(&is_vector)))?;
+        let crowds = by_scenario(&of(&|row| !is_single(row) && !is_vector(row)));
+        writeln!(out, "\nCrowds, for each thread or wait\n{crowds}")?;
+        let absent = &self.absent;
+        absent
+            .iter()
+            .try_for_each(|Absent { scenario, reason }| writeln!(out, "Not measured: {scenario}: {reason}"))?;
         writeln!(
             out,
-            "Each cell: median of the rounds, and the fastest and slowest, in nanoseconds.\n{}",
-            self.table()
+            "\nProducers x consumers x objects: thousands of tokens in a second; for each token: microseconds of\n\
+             processor time, threads switched, waits in vain. Paced: also microseconds until it was taken, median and\n\
+             99th of 100.\n{}",
+            self.tokens_table()
         )?;
-        for Expectation { promise, factor, kept } in &self.expectations {
-            writeln!(out, "{}  {promise}: {factor:.2} times as fast", if *kept { "kept  " } else { "MISSED" })?;
+        writeln!(out, "\nWhat was expected, and what was found\n{}", self.expectation_table())?;
+        writeln!(out, "\nWhere ntux was behind")?;
+        if self.losses.is_empty() {
+            writeln!(out, "  nowhere in this run")?;
         }
-        writeln!(out, "\nWhere all our rounds were behind the kernel's:")?;
         self.losses.iter().try_for_each(|loss| writeln!(out, "  {loss}"))
     }
 
-    fn table(&self) -> Table {
-        let mut table = Table::new();
-        table.load_preset(presets::ASCII_MARKDOWN);
-        table.set_header(std::iter::once("").chain(ALL.iter().map(|one| one.name)));
-        let mut scenarios: Vec<&str> = Vec::new();
-        for row in &self.rows {
-            if !scenarios.contains(&row.scenario.as_str()) {
-                scenarios.push(&row.scenario);
-            }
+    fn tokens_table(&self) -> Table {
+        let mut table = grid([&["load"], &tokens::CONTENDERS[..]].concat());
+        for first in self.tokens.iter().filter(|tokens| tokens.contender == tokens::EVENTFD) {
+            let load = first.load;
+            let paced = if load.paced { ", paced" } else { "" };
+            let title = format!("{} x {} x {}{paced}", load.producers, load.consumers, load.objects);
+            let cells = tokens::CONTENDERS.into_iter().map(|name| {
+                let tokens = self.tokens.iter().find(|tokens| tokens.contender == name && tokens.load == load);
+                tokens.map_or_else(String::new, tokens_cell)
+            });
+            table.add_row(std::iter::once(title).chain(cells));
         }
-        for scenario in scenarios {
-            let cell = |name| match find(&self.rows, scenario, name) {
-                Some(Row { sample, .. }) => format!("{:.0} ({:.0}-{:.0})", sample.median, sample.min, sample.max),
-                None => String::new(),
-            };
-            table.add_row(std::iter::once(scenario.to_owned()).chain(ALL.iter().map(|one| cell(one.name))));
+        aligned(table)
+    }
+
+    fn expectation_table(&self) -> Table {
+        let mut table = grid(["expected", "found", ""]);
+        for expectation in &self.expectations {
+            let verdict = if expectation.is_kept { "kept" } else { "NOT KEPT" };
+            table.add_row([expectation.promise.clone(), format!("{:.2} x", expectation.found), verdict.to_owned()]);
         }
-        table.column_iter_mut().skip(1).for_each(|column| column.set_cell_alignment(CellAlignment::Right));
-        table
+        aligned(table)
     }
 }
 
-fn find<'a>(rows: &'a [Row], scenario: &str, contender: &str) -> Option<&'a Row> {
-    rows.iter().find(|row| row.scenario == scenario && row.contender == contender)
-}
-
-/// How many times as fast as the kernel we were, by the medians.
-fn factor(rows: &[Row], scenario: &str, ours: &str, kernel: &str) -> Option<f64> {
-    Some(find(rows, scenario, kernel)?.sample.median / find(rows, scenario, ours)?.sample.median)
-}
-
-fn expectations(rows: &[Row]) -> Vec<Expectation> {
-    let mut wanted = vec![(single::WAKE_NOBODY.to_owned(), TABLE, KERNEL, 10.0)];
-    wanted.extend([1, 8, 64, 128].map(|count| (format!("{} {count}", single::LEAVE), TABLE, KERNEL, 3.0)));
-    wanted.push((crowd::wake_name(800), TABLE, KERNEL, 1.0));
-    wanted.push((crowd::requeue_name(800), TABLE, KERNEL, 1.0));
-    wanted.push((single::WAKE_NOBODY.to_owned(), NATIVE, KERNEL_SHARED, 0.95));
-    wanted.push((single::DIFFERS.to_owned(), NATIVE, KERNEL_SHARED, 0.95));
-    let expectation = |(scenario, ours, kernel, least): (String, &str, &str, f64)| {
-        let factor = factor(rows, &scenario, ours, kernel)?;
-        let promise = format!("{scenario}: {ours} at least {least} times as fast as {kernel}");
-        Some(Expectation { promise, factor, kept: factor >= least })
-    };
-    wanted.into_iter().filter_map(expectation).collect()
-}
-
-fn losses(rows: &[Row]) -> Vec<String> {
-    let kernel_of = |row: &Row| match row.contender {
-        TABLE => find(rows, &row.scenario, KERNEL),
-        NATIVE => find(rows, &row.scenario, KERNEL_SHARED),
-        _ => None,
-    };
-    let loss = |row: &Row| {
-        let kernel = kernel_of(row)?;
-        let times = row.sample.median / kernel.sample.median;
-        (row.sample.min > kernel.sample.max)
-            .then(|| format!("{}: {}, {times:.2} times the time", row.scenario, row.contender))
-    };
-    rows.iter().filter_map(loss).collect()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::measure::Sample;
-
-    fn row(contender: &'static str, rounds: [f64; 3]) -> Row {
-        let scenario = single::WAKE_NOBODY.to_owned();
-        Row { scenario, contender, sample: Sample::of_rounds(rounds.to_vec(), 1) }
+fn tokens_cell(tokens: &Tokens) -> String {
+    let Tokens { rate, processor_us, switches, in_vain, .. } = tokens;
+    let mut cell = format!("{:.1}\n{processor_us:.1} / {switches:.1} / {in_vain:.2}", rate / 1e3);
+    if let Some(latency) = tokens.latency_us {
+        cell += &format!("\n{:.0} / {:.0} us", latency.median, latency.p99);
     }
+    cell
+}
 
-    #[test]
-    fn a_promise_that_is_not_kept_and_a_loss_are_said() {
-        let rows =
-            [row(KERNEL, [100.0; 3]), row(TABLE, [10.1; 3]), row(KERNEL_SHARED, [5.0; 3]), row(NATIVE, [6.0; 3])];
-        let kept: Vec<bool> = expectations(&rows).iter().map(|expectation| expectation.kept).collect();
-        assert_eq!(kept, [false, false]);
-        assert_eq!(losses(&rows).len(), 1);
-        let rows = [row(KERNEL, [100.0; 3]), row(TABLE, [10.0; 3])];
-        assert!(expectations(&rows)[0].kept);
-        assert!(losses(&rows).is_empty());
+/// Contenders down, scenarios across.
+fn by_contender(rows: &[&Row]) -> Table {
+    let scenarios = distinct(rows.iter().map(|row| row.scenario.as_str()));
+    let mut table = grid(std::iter::once("").chain(scenarios.iter().copied()));
+    for contender in distinct(rows.iter().map(|row| row.contender)) {
+        let cells = scenarios.iter().map(|scenario| cell(rows, scenario, contender));
+        table.add_row(std::iter::once(contender.to_owned()).chain(cells));
     }
+    aligned(table)
+}
+
+/// Scenarios down, contenders across.
+fn by_scenario(rows: &[&Row]) -> Table {
+    let has_rows = |name: &&str| rows.iter().any(|row| row.contender == *name);
+    let contenders: Vec<_> = ALL.iter().map(|one| one.name).filter(has_rows).collect();
+    let mut table = grid(std::iter::once("").chain(contenders.iter().copied()));
+    for scenario in distinct(rows.iter().map(|row| row.scenario.as_str())) {
+        let cells = contenders.iter().map(|contender| cell(rows, scenario, contender));
+        table.add_row(std::iter::once(scenario.to_owned()).chain(cells));
+    }
+    aligned(table)
+}
+
+fn cell(rows: &[&Row], scenario: &str, contender: &str) -> String {
+    let row = rows.iter().find(|row| row.scenario == scenario && row.contender == contender);
+    row.map_or_else(String::new, |Row { sample, .. }| {
+        let digits = if sample.median < 100.0 { 1 } else { 0 };
+        format!("{:.digits$}\n{:.digits$}..{:.digits$}", sample.median, sample.min, sample.max)
+    })
 }

@@ -2,16 +2,18 @@
 
 use std::io::{self, Write};
 
-use comfy_table::{CellAlignment, Table, presets};
+use comfy_table::Table;
 
 use super::{EVENTFD, FUTEX, OURS, PEERS, RUST, Report, SERVER, WAITV, WAITV_COUNTED};
+use crate::grid::{aligned, distinct, grid};
 use crate::record::{Group, Outcome, Record, Unit};
 
 /// Behind the floor is not behind a rival: the floor cannot do what the others do.
 const RIVALS: [&str; 5] = [EVENTFD, WAITV, WAITV_COUNTED, SERVER, super::DRIVER];
 
 pub(crate) fn print(report: &Report, out: &mut impl Write) -> io::Result<()> {
-    machine(report, out)?;
+    report.machine.print("sync", out)?;
+    writeln!(out, "Each cell: median of the rounds, below it the fastest and the slowest round. us = microseconds.")?;
     for group in Group::ALL {
         let records: Vec<_> = report.records.iter().filter(|record| record.group == group).collect();
         if !records.is_empty() {
@@ -24,21 +26,11 @@ pub(crate) fn print(report: &Report, out: &mut impl Write) -> io::Result<()> {
     not_measured(report, out)
 }
 
-fn machine(report: &Report, out: &mut impl Write) -> io::Result<()> {
-    let machine = &report.machine;
-    writeln!(out, "ntux bench sync, commit {}", machine.commit)?;
-    writeln!(out, "{}, {} processors, Linux {}", machine.processor, machine.processors, machine.kernel)?;
-    if let Some(runnable @ 2..) = machine.runnable_at_start {
-        writeln!(out, "{runnable} threads were runnable at the start: others disturb these numbers")?;
-    }
-    writeln!(out, "Each cell: median of the rounds, below it the fastest and the slowest round. us = microseconds.")
-}
-
 /// Scenarios down, peers across.
 fn matrix(records: &[&Record]) -> Table {
     let peers = distinct(records.iter().map(|record| record.peer.as_str()));
     let scenarios = distinct(records.iter().map(|record| record.scenario.as_str()));
-    let mut table = table(std::iter::once("").chain(peers.iter().copied()));
+    let mut table = grid(std::iter::once("").chain(peers.iter().copied()));
     for scenario in scenarios {
         let cells = peers.iter().map(|peer| {
             let record = records.iter().find(|record| record.scenario == scenario && record.peer == *peer);
@@ -72,7 +64,7 @@ fn comparison(report: &Report, out: &mut impl Write) -> io::Result<()> {
         return Ok(());
     }
     let peers: Vec<_> = PEERS.into_iter().filter(|peer| ratios.iter().any(|ratio| ratio.peer == *peer)).collect();
-    let mut table = table(std::iter::once("").chain(peers.iter().copied()));
+    let mut table = grid(std::iter::once("").chain(peers.iter().copied()));
     for scenario in distinct(ratios.iter().map(|ratio| ratio.scenario.as_str())) {
         let cells = peers.iter().map(|peer| {
             let ratio = ratios.iter().find(|ratio| ratio.scenario == scenario && ratio.peer == *peer);
@@ -108,7 +100,7 @@ fn expectations(report: &Report, out: &mut impl Write) -> io::Result<()> {
     if report.expectations.is_empty() {
         return Ok(());
     }
-    let mut table = table(["promise", "found", ""]);
+    let mut table = grid(["promise", "found", ""]);
     for expectation in &report.expectations {
         let verdict = if expectation.kept { "kept" } else { "MISSED" };
         table.add_row([&expectation.promise, &expectation.found, verdict]);
@@ -130,29 +122,6 @@ fn not_measured(report: &Report, out: &mut impl Write) -> io::Result<()> {
         reasons.push(format!("  {} took no part: {}", absent.peer, absent.reason));
     }
     if reasons.is_empty() { Ok(()) } else { writeln!(out, "\nNot measured\n{}", reasons.join("\n")) }
-}
-
-fn table<T: Into<comfy_table::Cell>>(header: impl IntoIterator<Item = T>) -> Table {
-    let mut table = Table::new();
-    table.load_preset(presets::UTF8_HORIZONTAL_ONLY).set_header(header.into_iter().collect::<Vec<_>>());
-    table
-}
-
-/// Names to the left, numbers to the right.
-fn aligned(mut table: Table) -> Table {
-    table.column_iter_mut().skip(1).for_each(|column| column.set_cell_alignment(CellAlignment::Right));
-    table
-}
-
-/// In the order of their first appearance.
-fn distinct<'a>(names: impl Iterator<Item = &'a str>) -> Vec<&'a str> {
-    let mut seen = Vec::new();
-    for name in names {
-        if !seen.contains(&name) {
-            seen.push(name);
-        }
-    }
-    seen
 }
 
 /// By what to divide nanoseconds so that the number is short, and what they are then.

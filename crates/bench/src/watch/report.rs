@@ -2,7 +2,7 @@
 
 use std::io::{self, Write};
 
-use comfy_table::{CellAlignment, Table, presets};
+use comfy_table::Table;
 use serde::Serialize;
 
 use super::batch::Batched;
@@ -10,6 +10,7 @@ use super::expectation::{self, Expectation};
 use super::subject::ALL;
 use super::sweep::Swept;
 use super::writers::Written;
+use crate::grid::{aligned, grid};
 use crate::machine::Machine;
 
 #[derive(Serialize)]
@@ -33,12 +34,7 @@ impl Report {
 
     pub(crate) fn print_tables(&self) -> io::Result<()> {
         let mut out = io::stdout().lock();
-        let machine = &self.machine;
-        writeln!(out, "ntux bench watch, commit {}", machine.commit)?;
-        writeln!(out, "{}, {} processors, Linux {}", machine.processor, machine.processors, machine.kernel)?;
-        if let Some(runnable @ 2..) = machine.runnable_at_start {
-            writeln!(out, "{runnable} threads were runnable at the start: others disturb these numbers")?;
-        }
+        self.machine.print("watch", &mut out)?;
         writeln!(
             out,
             "\nWriters flat out, one thread asks: ns a write (loop / processor / timed p99), us to list and reset"
@@ -57,7 +53,7 @@ impl Report {
     fn writers_table(&self) -> Table {
         let subjects: Vec<&str> =
             ALL.into_iter().filter(|name| self.writers.iter().any(|w| w.subject == *name)).collect();
-        let mut table = table(&[&["row"], &subjects[..]].concat());
+        let mut table = grid([&["row"], &subjects[..]].concat());
         for row in self.writers.iter().filter(|written| written.subject == subjects[0]).map(|written| written.row) {
             let flag = u8::from;
             let (random, one_call) = (flag(row.random), flag(row.one_call));
@@ -78,7 +74,7 @@ impl Report {
     }
 
     fn sweep_table(&self, number: impl Fn(&Swept) -> f64) -> Table {
-        let mut table = table(&[&["pages, written"], &ALL[..]].concat());
+        let mut table = grid([&["pages, written"], &ALL[..]].concat());
         for first in self.sweep.iter().filter(|swept| swept.subject == ALL[0]) {
             let cells = ALL.iter().map(|name| {
                 let is_it =
@@ -96,7 +92,7 @@ impl Report {
     }
 
     fn batch_table(&self) -> Table {
-        let mut table = table(&["mechanism, layout", "1000 calls", "one call"]);
+        let mut table = grid(["mechanism, layout", "1000 calls", "one call"]);
         for batch in &self.batch {
             let title = format!("{}, {}", batch.subject, batch.layout);
             let numbers = [batch.one_by_one_us, batch.at_once_us].map(|spread| format!("{:.0}", spread.median));
@@ -106,24 +102,11 @@ impl Report {
     }
 
     fn expectation_table(&self) -> Table {
-        let mut table = table(&["expected", "found", ""]);
+        let mut table = grid(["expected", "found", ""]);
         for expectation in &self.expectations {
             let verdict = if expectation.is_kept { "kept" } else { "NOT KEPT" };
             table.add_row([expectation.promise.clone(), format!("{:.2} x", expectation.found), verdict.to_owned()]);
         }
         aligned(table)
     }
-}
-
-fn table(header: &[&str]) -> Table {
-    let mut table = Table::new();
-    table.load_preset(presets::UTF8_HORIZONTAL_ONLY).set_header(header.to_vec());
-    table
-}
-
-fn aligned(mut table: Table) -> Table {
-    for column in table.column_iter_mut().skip(1) {
-        column.set_cell_alignment(CellAlignment::Right);
-    }
-    table
 }
