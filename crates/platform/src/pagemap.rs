@@ -4,6 +4,7 @@
 //! it is protected. A scan that protects what it lists does both in one step for each page, under the lock of the page
 //! table: a store that races with it either comes before, and the page is listed, or meets the protection.
 
+use core::mem::MaybeUninit;
 use std::fs::File;
 use std::io;
 use std::os::fd::AsRawFd;
@@ -35,9 +36,10 @@ impl Found {
     }
 }
 
+/// What a scan is to do.
 #[repr(C)]
 #[derive(Default)]
-struct Argument {
+struct Scan {
     size: u64,
     flags: u64,
     start: u64,
@@ -50,6 +52,40 @@ struct Argument {
     mask: u64,
     any_of: u64,
     returned: u64,
+}
+
+impl Scan {
+    /// Looks from `start` to `end` for pages that have all of these categories, and lists nothing.
+    fn matching(categories: u64, start: usize, end: usize) -> Scan {
+        Scan {
+            size: size_of::<Scan>() as u64,
+            start: start as u64,
+            end: end as u64,
+            mask: categories,
+            returned: categories,
+            ..Scan::default()
+        }
+    }
+
+    /// Looks for pages that lack these of the categories.
+    fn inverting(self, categories: u64) -> Scan {
+        Scan { inverted: categories, ..self }
+    }
+
+    /// Stops after so many pages.
+    fn at_most(self, pages: usize) -> Scan {
+        Scan { pages_max: pages as u64, ..self }
+    }
+
+    /// Protects what it finds.
+    fn protecting(self) -> Scan {
+        Scan { flags: PROTECT_MATCHING, ..self }
+    }
+
+    /// Lists what it finds, as long as there is room.
+    fn into(self, found: &mut [MaybeUninit<Found>]) -> Scan {
+        Scan { found: found.as_mut_ptr() as u64, found_capacity: found.len() as u64, ..self }
+    }
 }
 
 /// How far a scan got.
@@ -109,19 +145,10 @@ impl Pagemap {
         end: usize,
         pages_max: usize,
         protect: bool,
-        found: &mut [core::mem::MaybeUninit<Found>],
+        found: &mut [MaybeUninit<Found>],
     ) -> io::Result<Progress> {
-        self.scan(Argument {
-            flags: if protect { PROTECT_MATCHING } else { 0 },
-            start: start as u64,
-            end: end as u64,
-            found: found.as_mut_ptr() as u64,
-            found_capacity: found.len() as u64,
-            pages_max: pages_max as u64,
-            mask: WRITTEN,
-            returned: WRITTEN,
-            ..Argument::default()
-        })
+        let scan = Scan::matching(WRITTEN, start, end).at_most(pages_max).into(found);
+        self.scan(if protect { scan.protecting() } else { scan })
     }
 
     /// As [`written`](Pagemap::written) without protecting, but passes over memory that is not registered. Slower.
@@ -129,58 +156,27 @@ impl Pagemap {
         &self,
         start: usize,
         end: usize,
-        found: &mut [core::mem::MaybeUninit<Found>],
+        found: &mut [MaybeUninit<Found>],
     ) -> io::Result<Progress> {
-        self.scan(Argument {
-            start: start as u64,
-            end: end as u64,
-            found: found.as_mut_ptr() as u64,
-            found_capacity: found.len() as u64,
-            mask: WRITTEN | CAN_BE_PROTECTED,
-            returned: WRITTEN,
-            ..Argument::default()
-        })
+        self.scan(Scan::matching(WRITTEN | CAN_BE_PROTECTED, start, end).into(found))
     }
 
     /// Protects every written page of the range, and lists nothing.
     pub fn protect(&self, start: usize, end: usize) -> io::Result<()> {
-        self.scan(Argument {
-            flags: PROTECT_MATCHING,
-            start: start as u64,
-            end: end as u64,
-            mask: WRITTEN,
-            returned: WRITTEN,
-            ..Argument::default()
-        })
-        .map(drop)
+        self.scan(Scan::matching(WRITTEN, start, end).protecting()).map(drop)
     }
 
     /// Lists memory between `start` and `end` that holds pages and is not registered.
-    pub fn unregistered(
-        &self,
-        start: usize,
-        end: usize,
-        found: &mut [core::mem::MaybeUninit<Found>],
-    ) -> io::Result<Progress> {
-        self.scan(Argument {
-            start: start as u64,
-            end: end as u64,
-            found: found.as_mut_ptr() as u64,
-            found_capacity: found.len() as u64,
-            inverted: CAN_BE_PROTECTED,
-            mask: CAN_BE_PROTECTED,
-            returned: CAN_BE_PROTECTED,
-            ..Argument::default()
-        })
+    pub fn unregistered(&self, start: usize, end: usize, found: &mut [MaybeUninit<Found>]) -> io::Result<Progress> {
+        self.scan(Scan::matching(CAN_BE_PROTECTED, start, end).inverting(CAN_BE_PROTECTED).into(found))
     }
 
-    fn scan(&self, mut argument: Argument) -> io::Result<Progress> {
-        argument.size = size_of::<Argument>() as u64;
-        // SAFETY: the kernel reads and writes the argument, which has the size it names, and writes `found_capacity` entries
+    fn scan(&self, mut scan: Scan) -> io::Result<Progress> {
+        // SAFETY: the kernel reads and writes the request, which has the size it names, and writes `found_capacity` entries
         // at most where the callers above put a slice of that length (or none). Protecting loses no contents.
-        let count = unsafe { libc::ioctl(self.file.as_raw_fd(), SCAN as _, core::ptr::from_mut(&mut argument)) };
+        let count = unsafe { libc::ioctl(self.file.as_raw_fd(), SCAN as _, core::ptr::from_mut(&mut scan)) };
         match usize::try_from(count) {
-            Ok(count) => Ok(Progress { count, next: argument.walk_end as usize }),
+            Ok(count) => Ok(Progress { count, next: scan.walk_end as usize }),
             Err(_) => Err(io::Error::last_os_error()),
         }
     }
