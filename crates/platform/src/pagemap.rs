@@ -34,6 +34,11 @@ impl Found {
     pub fn new(start: usize, end: usize) -> Found {
         Found { start: start as u64, end: end as u64, categories: WRITTEN }
     }
+
+    /// Whether they were written.
+    pub fn is_written(&self) -> bool {
+        self.categories & WRITTEN != 0
+    }
 }
 
 /// What a scan is to do.
@@ -70,6 +75,11 @@ impl Scan {
     /// Looks for pages that lack these of the categories.
     fn inverting(self, categories: u64) -> Scan {
         Scan { inverted: categories, ..self }
+    }
+
+    /// Tells of what it finds whether it has these categories, too.
+    fn telling(self, categories: u64) -> Scan {
+        Scan { returned: self.returned | categories, ..self }
     }
 
     /// Stops after so many pages.
@@ -151,14 +161,10 @@ impl Pagemap {
         self.scan(if protect { scan.protecting() } else { scan })
     }
 
-    /// As [`written`](Pagemap::written) without protecting, but passes over memory that is not registered. Slower.
-    pub fn written_and_registered(
-        &self,
-        start: usize,
-        end: usize,
-        found: &mut [MaybeUninit<Found>],
-    ) -> io::Result<Progress> {
-        self.scan(Scan::matching(WRITTEN | CAN_BE_PROTECTED, start, end).into(found))
+    /// Lists memory between `start` and `end` that is registered, by whomever, in runs of pages that are all written or all
+    /// not. What is not registered costs next to nothing.
+    pub fn registered(&self, start: usize, end: usize, found: &mut [MaybeUninit<Found>]) -> io::Result<Progress> {
+        self.scan(Scan::matching(CAN_BE_PROTECTED, start, end).telling(WRITTEN).into(found))
     }
 
     /// Protects every written page of the range, and lists nothing.

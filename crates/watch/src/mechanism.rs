@@ -37,7 +37,7 @@ pub(crate) struct Chunk {
 
 impl Chunk {
     pub fn new() -> Chunk {
-        Chunk { runs: [MaybeUninit::uninit(); CHUNK], count: 0, capacity: CHUNK }
+        Chunk { runs: [const { MaybeUninit::uninit() }; CHUNK], count: 0, capacity: CHUNK }
     }
 
     /// Empties it; from here on it takes `capacity` runs at most.
@@ -68,11 +68,12 @@ impl Chunk {
     }
 
     pub fn runs(&self) -> impl Iterator<Item = (usize, usize)> {
-        self.runs[..self.count].iter().map(|run| {
-            // SAFETY: the entries below `count` were written, by `push` or by the kernel.
-            let run = unsafe { run.assume_init() };
-            (run.start as usize, run.end as usize)
-        })
+        self.found().map(|run| (run.start as usize, run.end as usize))
+    }
+
+    fn found(&self) -> impl Iterator<Item = &Found> {
+        // SAFETY: the entries below `count` were written, by `push` or by the kernel.
+        self.runs[..self.count].iter().map(|run| unsafe { run.assume_init_ref() })
     }
 }
 
@@ -127,15 +128,10 @@ pub(crate) trait Engine: Send + Sync {
     /// The call is over.
     fn let_go(&self, _span: Span) {}
 
-    /// Lists pages that may be written between any two addresses, whatever lies there, if that costs less than to ask for
-    /// each region: where to go on.
-    fn survey(&self, _span: Span, _chunk: &mut Chunk) -> Option<usize> {
+    /// Looks at everything between two addresses, whatever lies there, if that costs less than to ask for each region.
+    fn survey(&self, _span: Span) -> Option<Survey> {
         None
     }
-
-    /// Lists what `survey` passes over although it is watched, because the mechanism lost sight of it; and all that is not
-    /// watched.
-    fn find_lost(&self, _span: Span, _lost: &mut Vec<Run>) {}
 
     /// Whether `collect` takes neighbouring regions as one.
     fn joins_regions(&self) -> bool {
@@ -144,6 +140,15 @@ pub(crate) trait Engine: Send + Sync {
 
     /// Begins anew in a child of fork: what was inherited acts on the parent. Every region is attached again afterwards.
     fn restart(&mut self) -> Result<()>;
+}
+
+/// What was found between two addresses, ascending.
+#[derive(Default)]
+pub(crate) struct Survey {
+    /// What is watched, perhaps by somebody else. The rest is not, or not any more, or not mapped.
+    pub watched: Vec<Run>,
+    /// What of it was written.
+    pub written: Vec<Run>,
 }
 
 /// `clear` for mechanisms that keep a ledger.

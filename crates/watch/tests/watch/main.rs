@@ -1,12 +1,14 @@
 //! The same tests for every mechanism: each takes a watcher and must hold whoever notices the writes.
 #![cfg(target_os = "linux")]
 
+mod batch;
 mod child;
 mod environment;
 mod fork;
 mod handlers;
 mod kernel;
 mod limits;
+mod mapped;
 mod memory;
 mod model;
 mod shadow;
