@@ -24,10 +24,10 @@ NTUX_WITHOUT=NAME,...    What to do without, though the kernel has it: to see ho
     robust_list        a killed thread stays in its queues until its place is needed; a wake that it owed comes late
     wipe_on_fork       the process number is asked for with each wait that has to queue
     memfd_noexec_seal  ordinary shared memory
-    userfaultfd        writes are watched by page protection and a signal handler
+    userfaultfd        writes are watched by copies that the kernel makes, or by page protection
     pagemap_scan       writes are watched by a thread of the program
 
-NTUX_WATCH=async|sync|mprotect    How writes to memory are watched. The default is the first of them that works;
+NTUX_WATCH=async|sync|cow|mprotect    How writes to memory are watched. The default is the first of them that works;
     ntux doctor says which, and what each does not see.
 
 NTUX_LOG=PATH    Where to write, when a process ends, what the device did for it. The default is nowhere.

@@ -35,7 +35,7 @@ pub struct Arguments {
     /// Columns to draw.
     #[arg(long, default_value_t = 64, value_parser = clap::value_parser!(u32).range(1..=512))]
     columns: u32,
-    /// Who notices the writes: async, sync or mprotect. By default NTUX_WATCH says, or it is the best that works.
+    /// Who notices the writes: async, sync, cow or mprotect. By default NTUX_WATCH says, or it is the best that works.
     #[arg(long)]
     mechanism: Option<String>,
     /// Draw the map into this file as well.
@@ -83,7 +83,9 @@ fn open(mechanism: Option<&str>) -> io::Result<Watcher> {
         None => Watcher::new(),
         Some(name) => match Mechanism::named(name) {
             Some(mechanism) => Watcher::with(mechanism),
-            None => return Err(io::Error::other(format!("there is no mechanism '{name}': async, sync or mprotect"))),
+            None => {
+                return Err(io::Error::other(format!("there is no mechanism '{name}': async, sync, cow or mprotect")));
+            }
         },
     };
     opened.map_err(io::Error::other)

@@ -135,13 +135,32 @@ impl Pagemap {
         buffer: &'a mut [u64],
     ) -> io::Result<impl Iterator<Item = bool> + use<'a>> {
         const PROTECTED: u64 = 1 << 57;
+        Ok(self.entries(start, page, buffer)?.iter().map(|entry| entry & PROTECTED != 0))
+    }
+
+    /// Whether each page from `start` on, in a private mapping of a file, is a copy that belongs to this process alone, one
+    /// after the other: as many as the buffer has places. A copy that is swapped out counts.
+    pub fn are_copies<'a>(
+        &self,
+        start: usize,
+        page: usize,
+        buffer: &'a mut [u64],
+    ) -> io::Result<impl Iterator<Item = bool> + use<'a>> {
+        const PRESENT_OR_SWAPPED: u64 = 3 << 62;
+        const OF_FILE: u64 = 1 << 61;
+        let entries = self.entries(start, page, buffer)?;
+        Ok(entries.iter().map(|entry| entry & PRESENT_OR_SWAPPED != 0 && entry & OF_FILE == 0))
+    }
+
+    /// What the kernel says of the pages from `start` on: as many as the buffer has places.
+    fn entries<'a>(&self, start: usize, page: usize, buffer: &'a mut [u64]) -> io::Result<&'a [u64]> {
         let entry = size_of::<u64>();
         // SAFETY: plain integers seen as bytes.
         let bytes = unsafe {
             core::slice::from_raw_parts_mut(buffer.as_mut_ptr().cast::<u8>(), core::mem::size_of_val(buffer))
         };
         let read = self.file.read_at(bytes, (start / page * entry) as u64)?;
-        Ok(buffer[..read / entry].iter().map(|entry| entry & PROTECTED != 0))
+        Ok(&buffer[..read / entry])
     }
 
     /// Lists written pages from `start` on, ascending, at most `pages_max` (not 0) of them, as long as `found` has room; and

@@ -57,12 +57,7 @@ impl Engine for Asynchronous {
                 progress.next
             }
             // What it had protected by then is not known, so everything counts as written.
-            Err(_) => {
-                let pages = pages_max.min(span.length() / ntux_platform::protection::page_size());
-                let end = span.start + pages * ntux_platform::protection::page_size();
-                chunk.push(span.start, end);
-                end
-            }
+            Err(_) => chunk.count_as_written(span, pages_max),
         }
     }
 
