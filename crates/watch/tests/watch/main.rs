@@ -14,6 +14,7 @@ mod mapped;
 mod memory;
 mod model;
 mod shadow;
+mod system;
 mod traps;
 mod windows;
 
