@@ -363,7 +363,8 @@ int ntux_wait_all(const ntux_arena *arena, const ntux_object *objects, uint32_t 
  *
  * What a mechanism does not see: stores through other mappings of the same memory, by other processes, by devices
  * and into io_uring's registered buffers. With "mprotect", and with "sync" without privilege, system calls that
- * write to clean pages fail with EFAULT: see ntux_watch_read. docs/watch.md has the table.
+ * write to clean pages fail with EFAULT, with "cow" only while they are being reset: see ntux_watch_read. With "cow"
+ * do not reset what is pinned (O_DIRECT, registered buffers): what is stored there is lost. docs/watch.md has the table.
  */
 typedef struct ntux_watcher ntux_watcher;
 
@@ -383,7 +384,7 @@ struct ntux_run {
 
 /* Makes a watcher.
  *
- * mechanism  "async", "sync" or "mprotect"; NULL for the one that the environment's NTUX_WATCH names, or else the
+ * mechanism  "async", "sync", "cow" or "mprotect"; NULL for the one that the environment's NTUX_WATCH names, or else the
  *            best that works
  *
  * -EINVAL      there is no such mechanism

@@ -8,7 +8,7 @@ use serde::Serialize;
 pub struct Watch {
     /// Best first.
     pub mechanisms: Vec<Mechanism>,
-    /// `async`, `sync`, `mprotect`, or nothing.
+    /// `async`, `sync`, `cow`, `mprotect`, or nothing.
     pub chosen: Option<&'static str>,
     pub why: String,
     pub soft_dirty: SoftDirty,
@@ -100,6 +100,7 @@ fn purpose(mechanism: Tried) -> &'static str {
     match mechanism {
         Tried::Async => "the kernel keeps the list (userfaultfd, PAGEMAP_SCAN)",
         Tried::Sync => "a thread of the program keeps the list (userfaultfd)",
+        Tried::Cow => "the kernel copies what is written (memory files); page protection where it cannot",
         _ => "a signal handler keeps the list (page protection)",
     }
 }
@@ -108,6 +109,7 @@ fn needs(mechanism: Tried) -> &'static str {
     match mechanism {
         Tried::Async => "Linux 6.7, /proc, and no filter that refuses userfaultfd",
         Tried::Sync => "Linux 6.4, and no filter that refuses userfaultfd",
+        Tried::Cow => "memory files and /proc",
         _ => "mprotect",
     }
 }

@@ -190,10 +190,10 @@ fn the_mechanisms_that_watch_writes_are_tried() {
             Rule::errno(libc::SYS_ioctl, libc::EPERM).with_argument(0xaa00),
         ],
     ));
-    let expected =
-        [("async", false), ("sync", false), ("mprotect", true)].map(|(name, works)| (name.to_owned(), works));
+    let expected = [("async", false), ("sync", false), ("cow", true), ("mprotect", true)]
+        .map(|(name, works)| (name.to_owned(), works));
     assert_eq!(mechanisms(&filtered), expected);
-    assert_eq!(filtered["watch"]["chosen"], "mprotect");
+    assert_eq!(filtered["watch"]["chosen"], "cow");
     let forced = parse(&finish(stage.ntux(&["doctor", "--json"]).env("NTUX_WATCH", "mprotect")));
     assert_eq!(forced["watch"]["chosen"], "mprotect");
     let nonsense = parse(&finish(stage.ntux(&["doctor", "--json"]).env("NTUX_WATCH", "nonsense")));

@@ -4,9 +4,10 @@ use std::sync::OnceLock;
 
 use super::Engine;
 use super::asynchronous::Asynchronous;
+use super::cow::Cow;
 use super::mprotect::Mprotect;
 use super::synchronous::Synchronous;
-use crate::{Error, Range, Reset, Result, Watcher};
+use crate::{Error, Range, Reset, Result, Watcher, fork};
 
 /// A way to notice writes.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
@@ -16,6 +17,10 @@ pub enum Mechanism {
     Async,
     /// Userfaultfd, synchronous: a thread of the program keeps the list (Linux 6.4).
     Sync,
+    /// Copy-on-write: the kernel copies a page at its first write (memory files). Only reserved memory; the caller's own is
+    /// watched as by `Mprotect`, and so is everything that was there at a fork. Pages that a device or io_uring has pinned
+    /// must be held ([`Watcher::hold`]) as long as they are: a reset puts other pages in their place.
+    Cow,
     /// Page protection and a handler for SIGSEGV.
     Mprotect,
 }
@@ -33,13 +38,14 @@ pub struct Capability {
 
 impl Mechanism {
     /// Best first.
-    pub const ALL: [Mechanism; 3] = [Mechanism::Async, Mechanism::Sync, Mechanism::Mprotect];
+    pub const ALL: [Mechanism; 4] = [Mechanism::Async, Mechanism::Sync, Mechanism::Cow, Mechanism::Mprotect];
 
     /// Its name in `NTUX_WATCH`.
     pub fn name(self) -> &'static str {
         match self {
             Mechanism::Async => "async",
             Mechanism::Sync => "sync",
+            Mechanism::Cow => "cow",
             Mechanism::Mprotect => "mprotect",
         }
     }
@@ -59,8 +65,9 @@ impl Mechanism {
 
     /// Whether it works in this process, found out once by trying: a page is written, reported, reset, and clean.
     pub fn probe(self) -> Result<()> {
-        static ANSWERS: [OnceLock<Result<()>>; 3] = [const { OnceLock::new() }; 3];
-        *ANSWERS[self as usize].get_or_init(|| self.try_out())
+        static ANSWERS: [OnceLock<Result<()>>; 4] = [const { OnceLock::new() }; 4];
+        let answer = &ANSWERS[self as usize];
+        answer.get().copied().unwrap_or_else(|| fork::without_forks(|| *answer.get_or_init(|| self.try_out())))
     }
 
     fn try_out(self) -> Result<()> {
@@ -92,16 +99,19 @@ impl Mechanism {
         let kernel = match self {
             Mechanism::Async => true,
             Mechanism::Sync => Synchronous::sees_system_calls(),
-            Mechanism::Mprotect => false,
+            Mechanism::Cow | Mechanism::Mprotect => false,
         };
         [
             Capability {
                 name: "system calls",
                 has: kernel,
-                meaning: if kernel {
-                    "what read, recv and others store is noticed"
-                } else {
-                    "read, recv and others fail with EFAULT on a clean page; the wrapped calls do not"
+                meaning: match self {
+                    _ if kernel => "what read, recv and others store is noticed",
+                    Mechanism::Cow => {
+                        "what read, recv and others store is noticed, but they fail with EFAULT on a page that is just being \
+                         reset, and what is stored to pinned pages is lost when they are; the wrapped calls are safe"
+                    }
+                    _ => "read, recv and others fail with EFAULT on a clean page; the wrapped calls do not",
                 },
             },
             Capability {
@@ -148,6 +158,7 @@ impl Mechanism {
         Ok(match self {
             Mechanism::Async => Box::new(Asynchronous::open()?),
             Mechanism::Sync => Box::new(Synchronous::open()?),
+            Mechanism::Cow => Box::new(Cow::open()?),
             Mechanism::Mprotect => Box::new(Mprotect::open()?),
         })
     }

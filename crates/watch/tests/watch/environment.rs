@@ -39,7 +39,7 @@ fn what_the_kernel_lacks_is_done_without() {
         return uses(expected);
     }
     let test = || child("environment::what_the_kernel_lacks_is_done_without");
-    test().env("NTUX_WITHOUT", "userfaultfd").env("EXPECTED", "mprotect").must_pass();
+    test().env("NTUX_WITHOUT", "userfaultfd").env("EXPECTED", fallback().name()).must_pass();
     if Mechanism::Sync.probe().is_ok() {
         test().env("NTUX_WITHOUT", "pagemap_scan").env("EXPECTED", "sync").must_pass();
     } else {
@@ -48,12 +48,12 @@ fn what_the_kernel_lacks_is_done_without() {
 }
 
 #[test]
-fn under_a_filter_that_refuses_userfaultfd_page_protection_is_chosen() {
+fn under_a_filter_that_refuses_userfaultfd_a_fallback_is_chosen() {
     if is_child() {
-        return uses(Mechanism::Mprotect);
+        return uses(fallback());
     }
     for errno in [libc::EPERM, libc::ENOSYS] {
-        child("environment::under_a_filter_that_refuses_userfaultfd_page_protection_is_chosen")
+        child("environment::under_a_filter_that_refuses_userfaultfd_a_fallback_is_chosen")
             .prepare(move || refuse_userfaultfd(errno))
             .prepare(become_nobody_if_root)
             .must_pass();
@@ -81,7 +81,7 @@ fn without_descriptors_it_says_so() {
         let limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
         // SAFETY: the call reads `limit`.
         assert_eq!(unsafe { libc::setrlimit(libc::RLIMIT_NOFILE, &limit) }, 0);
-        for mechanism in [Mechanism::Async, Mechanism::Sync] {
+        for mechanism in [Mechanism::Async, Mechanism::Sync, Mechanism::Cow] {
             assert!(matches!(Watcher::with(mechanism), Err(ntux_watch::Error::Os(_))));
         }
         return;
@@ -99,6 +99,11 @@ fn a_program_that_is_started_inherits_no_descriptor() {
         return;
     }
     child("environment::a_program_that_is_started_inherits_no_descriptor").must_pass();
+}
+
+/// What is chosen where userfaultfd is missing.
+fn fallback() -> Mechanism {
+    if Mechanism::Cow.probe().is_ok() { Mechanism::Cow } else { Mechanism::Mprotect }
 }
 
 fn uses(expected: Mechanism) {
