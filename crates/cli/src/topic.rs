@@ -24,15 +24,18 @@ NTUX_WITHOUT=NAME,...    What to do without, though the kernel has it: to see ho
     robust_list        a killed thread stays in its queues until its place is needed; a wake that it owed comes late
     wipe_on_fork       the process number is asked for with each wait that has to queue
     memfd_noexec_seal  ordinary shared memory
-    userfaultfd        writes are watched by copies that the kernel makes, or by page protection
+    userfaultfd        writes are watched by page protection and a signal handler
     pagemap_scan       writes are watched by a thread of the program
     mapping_query      the text of /proc/PID/maps is read
     futex_waitv        no thread sleeps on several shared words; what needs that is refused, and
                        FUTEX_WAIT_MULTIPLE of a program (operation 31 of futex) goes to the kernel as it is
     futex_numa         futexes with a memory node are refused
 
-NTUX_WATCH=async|sync|cow|mprotect    How writes to memory are watched. The default is the first of them that works;
-    ntux doctor says which, and what each does not see.
+NTUX_WATCH=async|sync|mprotect|cow    How writes to memory are watched. The default is the first of async, sync and
+    mprotect that works; ntux doctor says which, and what it does not see.
+    cow       Used only if it is named, here or by the program. It can be faster than mprotect where userfaultfd is
+              refused; but what is stored to a pinned page (O_DIRECT, io_uring's registered buffers) is lost if the
+              page is reset meanwhile, and pages that were written take twice the memory.
 
 NTUX_SOFT_DIRTY=1    The program is given soft-dirty bits, if the library for them is loaded: `ntux run --soft-dirty` does
     both. `ntux watch` takes it away.

@@ -11,8 +11,8 @@
 //! | Which memory is watched? | `watcher`, `region` (the handle), `record` (what is known of it) |
 //! | What is done to its pages? | `pages` |
 //! | How is a result put together? | `written` (scan, latch, limits), `sink` (addresses, runs, bitmap), `batch` |
-//! | Who notices the writes? | `mechanism`: `asynchronous`, `synchronous`, `cow`, `mprotect` |
-//! | What do the last three have in common? | `ledger` and `block` (a bit for each page), `directory` (by address), `visits`, `holds` |
+//! | Who notices the writes? | `mechanism`: `asynchronous`, `synchronous`, `mprotect`, `cow` |
+//! | What do all but the first have in common? | `ledger` and `block` (a bit for each page), `directory` (by address), `visits`, `holds` |
 //! | What is behind memory that the kernel copies? | `backing` |
 //! | What of system calls that write to watched memory? | `calls` |
 //! | What in a child of fork? | `fork` |

@@ -1,12 +1,12 @@
-//! Who notices the writes. Four mechanisms, one meaning.
+//! Who notices the writes. Four mechanisms, one meaning; the last is used only where somebody asks for it.
 //!
-//! | | asynchronous | synchronous | cow | mprotect |
+//! | | asynchronous | synchronous | mprotect | cow |
 //! | --- | --- | --- | --- | --- |
-//! | a first write costs | a page fault | two thread switches | a page fault and a page | a signal and a system call |
-//! | a reset costs | a scan | a call for each run | a copy of each written page | a call |
-//! | system calls that write to a clean page | noticed | noticed with privilege, else `EFAULT` | noticed, but see `cow` | `EFAULT` |
-//! | mappings | none more | none more | none more | up to two for each run of written pages |
-//! | needs | Linux 6.7 | Linux 6.4 | memory files | nothing |
+//! | a first write costs | a page fault | two thread switches | a signal and a system call | a page fault and a page |
+//! | a reset costs | a scan | a call for each run | a call | a copy of each written page |
+//! | system calls that write to a clean page | noticed | noticed with privilege, else `EFAULT` | `EFAULT` | noticed, but see `cow` |
+//! | mappings | none more | none more | up to two for each run of written pages | none more |
+//! | needs | Linux 6.7 | Linux 6.4 | nothing | memory files |
 
 pub(crate) mod asynchronous;
 mod choice;

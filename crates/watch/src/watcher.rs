@@ -36,7 +36,8 @@ pub(crate) struct State {
 }
 
 impl Watcher {
-    /// Watches with the mechanism that `NTUX_WATCH` names, or with the best that works here.
+    /// Watches with the mechanism that `NTUX_WATCH` names, or with the best that works here (never [`Mechanism::Cow`]
+    /// unless it is named).
     ///
     /// Errors: `Invalid` if `NTUX_WATCH` names none, `Unsupported` if none works.
     pub fn new() -> Result<Watcher> {

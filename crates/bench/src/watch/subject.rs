@@ -18,7 +18,7 @@ pub(crate) const MPROTECT: &str = "mprotect";
 pub(crate) const TEXTBOOK: &str = "textbook";
 
 /// Everybody, best first.
-pub(crate) const ALL: [&str; 7] = [UNTRACKED, BARE, ASYNC, "sync", COW, MPROTECT, TEXTBOOK];
+pub(crate) const ALL: [&str; 7] = [UNTRACKED, BARE, ASYNC, "sync", MPROTECT, COW, TEXTBOOK];
 
 /// Memory, and who watches it.
 pub(crate) struct Subject {

@@ -1,4 +1,4 @@
-//! Which mechanism: the best that works, or the one that `NTUX_WATCH` names.
+//! Which mechanism: the one that is named, or else the best that works and cannot lose what is stored.
 
 use std::sync::OnceLock;
 
@@ -17,12 +17,14 @@ pub enum Mechanism {
     Async,
     /// Userfaultfd, synchronous: a thread of the program keeps the list (Linux 6.4).
     Sync,
-    /// Copy-on-write: the kernel copies a page at its first write (memory files). Only reserved memory; the caller's own is
-    /// watched as by `Mprotect`, and so is everything that was there at a fork. Pages that a device or io_uring has pinned
-    /// must be held ([`Watcher::hold`]) as long as they are: a reset puts other pages in their place.
-    Cow,
     /// Page protection and a handler for SIGSEGV.
     Mprotect,
+    /// Copy-on-write: the kernel copies a page at its first write (memory files). Never chosen unless it is named, as it is
+    /// not safe for every program: pages that a device or io_uring has pinned (`O_DIRECT`, registered buffers) must be held
+    /// ([`Watcher::hold`]) as long as they are, because a reset puts other pages in their place and what is stored to the
+    /// old ones is lost; a child of a bare `clone` does not have the memory; and written pages take twice the memory. Only
+    /// for reserved memory: the caller's own is watched as by `Mprotect`, and so is everything that was there at a fork.
+    Cow,
 }
 
 /// Something that a mechanism sees or not.
@@ -37,16 +39,21 @@ pub struct Capability {
 }
 
 impl Mechanism {
-    /// Best first.
-    pub const ALL: [Mechanism; 4] = [Mechanism::Async, Mechanism::Sync, Mechanism::Cow, Mechanism::Mprotect];
+    /// Those that can be chosen automatically, best first, and then the one that must be asked for.
+    pub const ALL: [Mechanism; 4] = [Mechanism::Async, Mechanism::Sync, Mechanism::Mprotect, Mechanism::Cow];
+
+    /// Whether `choose` may take it though nobody named it. `Cow` can lose what is stored to pinned pages.
+    pub fn is_automatic(self) -> bool {
+        self != Mechanism::Cow
+    }
 
     /// Its name in `NTUX_WATCH`.
     pub fn name(self) -> &'static str {
         match self {
             Mechanism::Async => "async",
             Mechanism::Sync => "sync",
-            Mechanism::Cow => "cow",
             Mechanism::Mprotect => "mprotect",
+            Mechanism::Cow => "cow",
         }
     }
 
@@ -55,11 +62,15 @@ impl Mechanism {
         Mechanism::ALL.into_iter().find(|mechanism| mechanism.name() == name)
     }
 
-    /// The one that `NTUX_WATCH` names (an unknown name is `Invalid`), or else the best that works here.
+    /// The one that `NTUX_WATCH` names (an unknown name is `Invalid`), or else the first of `Async`, `Sync` and `Mprotect`
+    /// that works here.
     pub fn choose() -> Result<Mechanism> {
         match std::env::var("NTUX_WATCH") {
             Ok(name) => Mechanism::named(&name).ok_or(Error::Invalid),
-            Err(_) => Mechanism::ALL.into_iter().find(|mechanism| mechanism.probe().is_ok()).ok_or(Error::Unsupported),
+            Err(_) => {
+                let mut candidates = Mechanism::ALL.into_iter().filter(|mechanism| mechanism.is_automatic());
+                candidates.find(|mechanism| mechanism.probe().is_ok()).ok_or(Error::Unsupported)
+            }
         }
     }
 
@@ -99,7 +110,7 @@ impl Mechanism {
         let kernel = match self {
             Mechanism::Async => true,
             Mechanism::Sync => Synchronous::sees_system_calls(),
-            Mechanism::Cow | Mechanism::Mprotect => false,
+            Mechanism::Mprotect | Mechanism::Cow => false,
         };
         [
             Capability {
@@ -158,8 +169,8 @@ impl Mechanism {
         Ok(match self {
             Mechanism::Async => Box::new(Asynchronous::open()?),
             Mechanism::Sync => Box::new(Synchronous::open()?),
-            Mechanism::Cow => Box::new(Cow::open()?),
             Mechanism::Mprotect => Box::new(Mprotect::open()?),
+            Mechanism::Cow => Box::new(Cow::open()?),
         })
     }
 }

@@ -1,5 +1,8 @@
 //! The kernel copies a page at the first store, and tells which pages are copies: for containers without userfaultfd.
 //!
+//! Nobody is given this who did not ask for it (`Mechanism::choose`): what is stored to a pinned page is lost if the page is
+//! reset meanwhile, which the program must prevent, and a bare `clone` does not have the memory.
+//!
 //! Memory that is reserved here is a private mapping of a file of its own (`backing`). A first write costs a page fault, as
 //! with the asynchronous mechanism, and a page of memory; a reset costs a copy of every page that was written. No mapping is
 //! split for long, so every number of pages is exact. The caller's own memory, and regions from before a fork, are watched by
