@@ -364,6 +364,10 @@ int ntux_wait_all(const ntux_arena *arena, const ntux_object *objects, uint32_t 
  * What a mechanism does not see: stores through other mappings of the same memory, by other processes, by devices
  * and into io_uring's registered buffers. With "mprotect", and with "sync" without privilege, system calls that
  * write to clean pages fail with EFAULT: see ntux_watch_read. docs/watch.md has the table.
+ *
+ * "cow" is used only where it is named. It can be faster than "mprotect", and system calls fail only on pages that are
+ * just being reset. But do not reset what is pinned (O_DIRECT, registered buffers), or what is stored there is lost;
+ * written pages take twice the memory; and a child of a bare clone does not have the memory.
  */
 typedef struct ntux_watcher ntux_watcher;
 
@@ -383,8 +387,8 @@ struct ntux_run {
 
 /* Makes a watcher.
  *
- * mechanism  "async", "sync" or "mprotect"; NULL for the one that the environment's NTUX_WATCH names, or else the
- *            best that works
+ * mechanism  "async", "sync", "mprotect" or "cow"; NULL for the one that the environment's NTUX_WATCH names, or else the
+ *            first of "async", "sync" and "mprotect" that works
  *
  * -EINVAL      there is no such mechanism
  * -EOPNOTSUPP  none works; or what the system says when the one that was named does not

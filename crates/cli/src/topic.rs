@@ -31,8 +31,11 @@ NTUX_WITHOUT=NAME,...    What to do without, though the kernel has it: to see ho
                        FUTEX_WAIT_MULTIPLE of a program (operation 31 of futex) goes to the kernel as it is
     futex_numa         futexes with a memory node are refused
 
-NTUX_WATCH=async|sync|mprotect    How writes to memory are watched. The default is the first of them that works;
-    ntux doctor says which, and what each does not see.
+NTUX_WATCH=async|sync|mprotect|cow    How writes to memory are watched. The default is the first of async, sync and
+    mprotect that works; ntux doctor says which, and what it does not see.
+    cow       Used only if it is named, here or by the program. It can be faster than mprotect where userfaultfd is
+              refused; but what is stored to a pinned page (O_DIRECT, io_uring's registered buffers) is lost if the
+              page is reset meanwhile, and pages that were written take twice the memory.
 
 NTUX_SOFT_DIRTY=1    The program is given soft-dirty bits, if the library for them is loaded: `ntux run --soft-dirty` does
     both. `ntux watch` takes it away.

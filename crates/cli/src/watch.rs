@@ -39,8 +39,8 @@ pub struct Arguments {
     /// Columns to draw.
     #[arg(long, default_value_t = 64, value_parser = clap::value_parser!(u32).range(8..=512))]
     columns: u32,
-    /// Who notices the workload's writes: async, sync or mprotect. By default NTUX_WATCH says, or it is the best that works. A
-    /// program's are always noticed by async.
+    /// Who notices the workload's writes: async, sync, mprotect or cow. By default NTUX_WATCH says, or it is the first of
+    /// async, sync and mprotect that works. A program's are always noticed by async.
     #[arg(long, conflicts_with = "program")]
     mechanism: Option<String>,
     /// Draw the map into this file as well, as a picture.

@@ -56,6 +56,19 @@ impl Mapping {
     pub fn length(&self) -> usize {
         self.length
     }
+
+    /// Gives the memory behind whole pages of the file back: they are zero in every mapping.
+    #[cfg(target_os = "linux")]
+    pub fn discard(&self, offset: usize, length: usize) -> io::Result<()> {
+        if offset.checked_add(length).is_none_or(|end| end > self.length) {
+            return Err(io::Error::from_raw_os_error(libc::EINVAL));
+        }
+        // SAFETY: the range lies in the mapping, whose contents are seen through raw pointers only.
+        match unsafe { libc::madvise(self.base.as_ptr().add(offset).cast(), length, libc::MADV_REMOVE) } {
+            0 => Ok(()),
+            _ => Err(io::Error::last_os_error()),
+        }
+    }
 }
 
 impl Drop for Mapping {
@@ -84,6 +97,15 @@ pub fn wiped_on_fork(length: usize) -> Option<NonNull<u8>> {
         return None;
     }
     NonNull::new(base.cast())
+}
+
+/// Whether this process may make a file so long. (Who tries it anyway gets a signal.)
+#[cfg(target_os = "linux")]
+pub fn may_have_file_of(length: u64) -> bool {
+    let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
+    // SAFETY: `limit` is a valid place for the answer.
+    let known = unsafe { libc::getrlimit(libc::RLIMIT_FSIZE, &mut limit) } == 0;
+    known && length <= limit.rlim_cur
 }
 
 /// A new anonymous shared file of `length` zero bytes, close-on-exec, which can never change its size: a mapping of it

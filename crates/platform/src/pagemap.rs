@@ -38,11 +38,17 @@ impl Found {
     pub fn new(start: usize, end: usize) -> Found {
         Found { start: start as u64, end: end as u64, categories: WRITTEN }
     }
+
+    /// Whether they were written.
+    pub fn is_written(&self) -> bool {
+        self.categories & WRITTEN != 0
+    }
 }
 
+/// What a scan is to do.
 #[repr(C)]
 #[derive(Default)]
-struct Argument {
+struct Scan {
     size: u64,
     flags: u64,
     start: u64,
@@ -55,6 +61,50 @@ struct Argument {
     mask: u64,
     any_of: u64,
     returned: u64,
+}
+
+impl Scan {
+    /// Looks from `start` to `end` for pages that have all of these categories, and lists nothing.
+    fn matching(categories: u64, start: usize, end: usize) -> Scan {
+        Scan {
+            size: size_of::<Scan>() as u64,
+            start: start as u64,
+            end: end as u64,
+            mask: categories,
+            returned: categories,
+            ..Scan::default()
+        }
+    }
+
+    /// Looks for pages that lack these of the categories.
+    fn inverting(self, categories: u64) -> Scan {
+        Scan { inverted: categories, ..self }
+    }
+
+    /// Looks for pages that have one of these categories, too.
+    fn with_any_of(self, categories: u64) -> Scan {
+        Scan { any_of: categories, ..self }
+    }
+
+    /// Tells of what it finds whether it has these categories, too.
+    fn telling(self, categories: u64) -> Scan {
+        Scan { returned: self.returned | categories, ..self }
+    }
+
+    /// Stops after so many pages.
+    fn at_most(self, pages: usize) -> Scan {
+        Scan { pages_max: pages as u64, ..self }
+    }
+
+    /// Protects what it finds.
+    fn protecting(self) -> Scan {
+        Scan { flags: PROTECT_MATCHING, ..self }
+    }
+
+    /// Lists what it finds, as long as there is room.
+    fn into(self, found: &mut [MaybeUninit<Found>]) -> Scan {
+        Scan { found: found.as_mut_ptr() as u64, found_capacity: found.len() as u64, ..self }
+    }
 }
 
 /// How far a scan got.
@@ -105,13 +155,32 @@ impl Pagemap {
         buffer: &'a mut [u64],
     ) -> io::Result<impl Iterator<Item = bool> + use<'a>> {
         const PROTECTED: u64 = 1 << 57;
+        Ok(self.entries(start, page, buffer)?.iter().map(|entry| entry & PROTECTED != 0))
+    }
+
+    /// Whether each page from `start` on, in a private mapping of a file, is a copy that belongs to this process alone, one
+    /// after the other: as many as the buffer has places. A copy that is swapped out counts.
+    pub fn are_copies<'a>(
+        &self,
+        start: usize,
+        page: usize,
+        buffer: &'a mut [u64],
+    ) -> io::Result<impl Iterator<Item = bool> + use<'a>> {
+        const PRESENT_OR_SWAPPED: u64 = 3 << 62;
+        const OF_FILE: u64 = 1 << 61;
+        let entries = self.entries(start, page, buffer)?;
+        Ok(entries.iter().map(|entry| entry & PRESENT_OR_SWAPPED != 0 && entry & OF_FILE == 0))
+    }
+
+    /// What the kernel says of the pages from `start` on: as many as the buffer has places.
+    fn entries<'a>(&self, start: usize, page: usize, buffer: &'a mut [u64]) -> io::Result<&'a [u64]> {
         let entry = size_of::<u64>();
         // SAFETY: plain integers seen as bytes.
         let bytes = unsafe {
             core::slice::from_raw_parts_mut(buffer.as_mut_ptr().cast::<u8>(), core::mem::size_of_val(buffer))
         };
         let read = self.file.read_at(bytes, (start / page * entry) as u64)?;
-        Ok(buffer[..read / entry].iter().map(|entry| entry & PROTECTED != 0))
+        Ok(&buffer[..read / entry])
     }
 
     /// Whether this kernel keeps soft-dirty bits itself. Right for this process's own page map as long as the process has never
@@ -138,35 +207,14 @@ impl Pagemap {
         protect: bool,
         found: &mut [MaybeUninit<Found>],
     ) -> io::Result<Progress> {
-        self.scan(Argument {
-            flags: if protect { PROTECT_MATCHING } else { 0 },
-            start: start as u64,
-            end: end as u64,
-            found: found.as_mut_ptr() as u64,
-            found_capacity: found.len() as u64,
-            pages_max: pages_max as u64,
-            mask: WRITTEN,
-            returned: WRITTEN,
-            ..Argument::default()
-        })
+        let scan = Scan::matching(WRITTEN, start, end).at_most(pages_max).into(found);
+        self.scan(if protect { scan.protecting() } else { scan })
     }
 
-    /// As [`written`](Pagemap::written) without protecting, but passes over memory that is not registered. Slower.
-    pub fn written_and_registered(
-        &self,
-        start: usize,
-        end: usize,
-        found: &mut [MaybeUninit<Found>],
-    ) -> io::Result<Progress> {
-        self.scan(Argument {
-            start: start as u64,
-            end: end as u64,
-            found: found.as_mut_ptr() as u64,
-            found_capacity: found.len() as u64,
-            mask: WRITTEN | CAN_BE_PROTECTED,
-            returned: WRITTEN,
-            ..Argument::default()
-        })
+    /// Lists memory between `start` and `end` that is registered, by whomever, in runs of pages that are all written or all
+    /// not. What is not registered costs next to nothing.
+    pub fn registered(&self, start: usize, end: usize, found: &mut [MaybeUninit<Found>]) -> io::Result<Progress> {
+        self.scan(Scan::matching(CAN_BE_PROTECTED, start, end).telling(WRITTEN).into(found))
     }
 
     /// Lists written pages of private mappings that are registered, as [`written`](Pagemap::written) does. Such a page is the
@@ -179,54 +227,30 @@ impl Pagemap {
         protect: bool,
         found: &mut [MaybeUninit<Found>],
     ) -> io::Result<Progress> {
-        self.scan(Argument {
-            flags: if protect { PROTECT_MATCHING } else { 0 },
-            start: start as u64,
-            end: end as u64,
-            found: found.as_mut_ptr() as u64,
-            found_capacity: found.len() as u64,
-            inverted: OF_A_FILE | ZERO,
-            mask: CAN_BE_PROTECTED | WRITTEN | OF_A_FILE | ZERO,
-            any_of: PRESENT | SWAPPED,
-            returned: WRITTEN,
-            ..Argument::default()
-        })
+        let categories = CAN_BE_PROTECTED | WRITTEN | OF_A_FILE | ZERO;
+        let scan = Scan::matching(categories, start, end)
+            .inverting(OF_A_FILE | ZERO)
+            .with_any_of(PRESENT | SWAPPED)
+            .into(found);
+        self.scan(if protect { scan.protecting() } else { scan })
     }
 
     /// Protects every written page of the range, and lists nothing.
     pub fn protect(&self, start: usize, end: usize) -> io::Result<()> {
-        self.scan(Argument {
-            flags: PROTECT_MATCHING,
-            start: start as u64,
-            end: end as u64,
-            mask: WRITTEN,
-            returned: WRITTEN,
-            ..Argument::default()
-        })
-        .map(drop)
+        self.scan(Scan::matching(WRITTEN, start, end).protecting()).map(drop)
     }
 
     /// Lists memory that is mapped between `start` and `end` and not registered.
     pub fn unregistered(&self, start: usize, end: usize, found: &mut [MaybeUninit<Found>]) -> io::Result<Progress> {
-        self.scan(Argument {
-            start: start as u64,
-            end: end as u64,
-            found: found.as_mut_ptr() as u64,
-            found_capacity: found.len() as u64,
-            inverted: CAN_BE_PROTECTED,
-            mask: CAN_BE_PROTECTED,
-            returned: CAN_BE_PROTECTED,
-            ..Argument::default()
-        })
+        self.scan(Scan::matching(CAN_BE_PROTECTED, start, end).inverting(CAN_BE_PROTECTED).into(found))
     }
 
-    fn scan(&self, mut argument: Argument) -> io::Result<Progress> {
-        argument.size = size_of::<Argument>() as u64;
-        // SAFETY: the kernel reads and writes the argument, which has the size it names, and writes `found_capacity` entries
+    fn scan(&self, mut scan: Scan) -> io::Result<Progress> {
+        // SAFETY: the kernel reads and writes the request, which has the size it names, and writes `found_capacity` entries
         // at most where the callers above put a slice of that length (or none). Protecting loses no contents.
-        let count = unsafe { libc::ioctl(self.file.as_raw_fd(), SCAN as _, core::ptr::from_mut(&mut argument)) };
+        let count = unsafe { libc::ioctl(self.file.as_raw_fd(), SCAN as _, core::ptr::from_mut(&mut scan)) };
         match usize::try_from(count) {
-            Ok(count) => Ok(Progress { count, next: argument.walk_end as usize }),
+            Ok(count) => Ok(Progress { count, next: scan.walk_end as usize }),
             Err(_) => Err(io::Error::last_os_error()),
         }
     }

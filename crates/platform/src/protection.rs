@@ -1,6 +1,8 @@
 //! Address space and what may be done with its pages.
 
 use std::io;
+#[cfg(target_os = "linux")]
+use std::os::fd::{AsRawFd, BorrowedFd};
 
 /// What a program may do with a page.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
@@ -40,6 +42,35 @@ pub fn allocate(length: usize, protection: Protection) -> io::Result<usize> {
     // SAFETY: a fresh mapping at an address of the kernel's choice replaces nothing.
     let base = unsafe { libc::mmap(core::ptr::null_mut(), length, protection.bits(), flags, -1, 0) };
     if base == libc::MAP_FAILED { Err(io::Error::last_os_error()) } else { Ok(base as usize) }
+}
+
+/// Puts fresh private memory over a range: zeros, which nobody may access.
+///
+/// # Safety
+/// The range is the caller's, and nobody relies on what was there.
+pub unsafe fn renew(start: usize, length: usize) -> io::Result<()> {
+    let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE | libc::MAP_FIXED;
+    // SAFETY: the caller's promise.
+    mapped(unsafe { libc::mmap(start as *mut libc::c_void, length, libc::PROT_NONE, flags, -1, 0) })
+}
+
+/// Puts a private mapping of a file, from its first byte on, over a range: nobody may access it.
+///
+/// # Safety
+/// As [`renew`].
+#[cfg(target_os = "linux")]
+pub unsafe fn put_file_over(start: usize, length: usize, file: BorrowedFd<'_>) -> io::Result<()> {
+    let flags = libc::MAP_PRIVATE | libc::MAP_NORESERVE | libc::MAP_FIXED;
+    // SAFETY: the caller's promise.
+    mapped(unsafe { libc::mmap(start as *mut libc::c_void, length, libc::PROT_NONE, flags, file.as_raw_fd(), 0) })
+}
+
+/// Whether a child of fork gets the memory of a range; without that, nothing is mapped there in the child.
+#[cfg(target_os = "linux")]
+pub fn inherit(start: usize, length: usize, is_inherited: bool) -> io::Result<()> {
+    let advice = if is_inherited { libc::MADV_DOFORK } else { libc::MADV_DONTFORK };
+    // SAFETY: the advice changes nothing in this process.
+    done(unsafe { libc::madvise(start as *mut libc::c_void, length, advice) })
 }
 
 /// Gives address space back.
@@ -96,6 +127,10 @@ fn populate_write(start: usize, length: usize) -> bool {
     const POPULATE_WRITE: libc::c_int = 23;
     // SAFETY: the advice does to the pages what stores would do, short of changing their contents.
     unsafe { libc::madvise(start as *mut libc::c_void, length, POPULATE_WRITE) == 0 }
+}
+
+fn mapped(base: *mut libc::c_void) -> io::Result<()> {
+    if base == libc::MAP_FAILED { Err(io::Error::last_os_error()) } else { Ok(()) }
 }
 
 fn done(result: libc::c_int) -> io::Result<()> {

@@ -1,10 +1,12 @@
 //! Many ranges in one call, for what the scan costs.
 //!
 //! Neighbouring regions are scanned as one. What lies between regions may belong to somebody else who watches it with a
-//! userfaultfd of his own, so it must not be protected: there one scan finds out, without changing anything, which ranges have
-//! written pages, and only those are asked.
+//! userfaultfd of his own, so it must not be protected: there one look at everything finds out, without changing anything,
+//! which ranges are still watched, and where they have written pages. Only these pages are asked.
 
-use crate::mechanism::Chunk;
+use std::collections::btree_map;
+
+use crate::mechanism::{Chunk, Survey};
 use crate::record::{Origin, Record};
 use crate::sink::{Run, Runs, Sink};
 use crate::span::{Range, Span};
@@ -17,7 +19,8 @@ struct Stretch<'a> {
     record: &'a Record,
     /// It can be joined with its neighbours: only the mechanism knows what was written.
     is_plain: bool,
-    may_be_written: bool,
+    /// Where it may be written.
+    asked: Option<Span>,
 }
 
 impl Watcher {
@@ -45,18 +48,16 @@ impl Watcher {
     fn list_batch(&self, ranges: &[Range], reset: Reset, sink: &mut impl Sink) -> Result<()> {
         let state = self.read()?;
         let mut stretches = state.stretches(ranges)?;
-        if stretches.len() > 1 && state.engine.joins_regions() {
-            state.look_for_lost(&stretches);
-            state.survey(&mut stretches);
-        }
+        let is_surveyed = state.survey(&mut stretches);
         let mut chunk = Chunk::new();
-        for stretch in stretches.iter().filter(|stretch| stretch.may_be_written) {
-            if stretch.is_plain {
-                state.list_seen(stretch.record, stretch.span, reset, sink, &mut chunk);
-            } else if state.engine.joins_regions() {
-                state.list_known(stretch.record, stretch.span, reset, sink, &mut chunk)?;
+        for &Stretch { record, is_plain, asked, .. } in &stretches {
+            let Some(span) = asked else { continue };
+            if is_plain {
+                state.list_seen(record, span, reset, sink, &mut chunk);
+            } else if is_surveyed {
+                state.list_known(record, span, reset, sink, &mut chunk)?;
             } else {
-                state.list(stretch.record, stretch.span, reset, sink, &mut chunk)?;
+                state.list(record, span, reset, sink, &mut chunk)?;
             }
         }
         Ok(())
@@ -65,11 +66,12 @@ impl Watcher {
 
 impl State {
     fn stretches(&self, ranges: &[Range]) -> Result<Vec<Stretch<'_>>> {
-        let mut stretches: Vec<Stretch<'_>> = Vec::new();
+        let mut stretches: Vec<Stretch<'_>> = Vec::with_capacity(ranges.len());
+        let mut records = Ascending { state: self, record: None, behind: self.records.range(..0) };
         let joins = self.engine.joins_regions();
         for range in ranges {
             let span = range.pages()?;
-            let record = self.record_around(span)?;
+            let record = records.around(span)?;
             let (first, end) = record.pages(span);
             let is_plain = joins
                 && record.origin == Origin::Reserved
@@ -77,51 +79,116 @@ impl State {
                 && !record.is_any_latched(span);
             match stretches.last_mut() {
                 Some(last) if span.start < last.span.end => return Err(Error::Invalid),
-                Some(last) if is_plain && last.is_plain && last.span.end == span.start => last.span.end = span.end,
-                _ => stretches.push(Stretch { span, record, is_plain, may_be_written: true }),
+                Some(last) if is_plain && last.is_plain && last.span.end == span.start => {
+                    last.span.end = span.end;
+                    last.asked = Some(last.span);
+                }
+                _ => stretches.push(Stretch { span, record, is_plain, asked: Some(span) }),
             }
         }
         Ok(stretches)
     }
 
-    /// Latches what the mechanism lost sight of, with one look at everything from the first stretch to the last.
-    fn look_for_lost(&self, stretches: &[Stretch<'_>]) {
-        let mut callers = stretches.iter().filter(|stretch| stretch.record.origin == Origin::Callers).peekable();
-        let (Some(first), Some(last)) = (callers.peek(), stretches.last()) else { return };
-        let mut lost = Vec::new();
-        self.engine.find_lost(Span { start: first.span.start, end: last.span.end }, &mut lost);
-        let mut lost = lost.iter().copied().peekable();
-        for stretch in callers {
-            while let Some(run) = lost.peek().filter(|run| run.start < stretch.span.end) {
-                let end = run.start + run.length;
-                let part = Span { start: run.start.max(stretch.span.start), end: end.min(stretch.span.end) };
-                if part.start < part.end {
-                    stretch.record.latch(part);
-                }
-                if end > stretch.span.end {
-                    break;
-                }
-                lost.next();
+    /// Finds out where the stretches need be asked, and latches what the mechanism lost sight of, with one look at everything
+    /// from the first to the last. Whether it did.
+    fn survey(&self, stretches: &mut [Stretch<'_>]) -> bool {
+        let [first, .., last] = stretches else { return false };
+        let all = Span { start: first.span.start, end: last.span.end };
+        let Some(Survey { watched, written }) = self.engine.survey(all) else { return false };
+        let (mut watched, mut written) = (Finder::new(&watched), Finder::new(&written));
+        for stretch in stretches {
+            if stretch.record.origin == Origin::Callers && !watched.covers(stretch.span) {
+                self.engine.latch_lost(stretch.record, stretch.span, Reset::Yes);
+            }
+            stretch.asked = written.within(stretch.span);
+            if stretch.record.is_any_latched(stretch.span) {
+                stretch.asked = Some(stretch.span);
             }
         }
+        true
+    }
+}
+
+/// Regions found by ascending spans.
+struct Ascending<'a> {
+    state: &'a State,
+    record: Option<&'a Record>,
+    /// The regions behind it.
+    behind: btree_map::Range<'a, usize, Record>,
+}
+
+impl<'a> Ascending<'a> {
+    /// As [`State::record_around`]: mostly the same region as before, or the next one.
+    fn around(&mut self, span: Span) -> Result<&'a Record> {
+        let is_it = |record: &&Record| record.span.contains(span);
+        let next = || self.behind.next().map(|(_, record)| record).filter(is_it);
+        if let Some(record) = self.record.filter(is_it).or_else(next) {
+            self.record = Some(record);
+            return Ok(record);
+        }
+        let record = self.state.record_around(span)?;
+        self.behind = self.state.records.range(record.span.end..);
+        self.record = Some(record);
+        Ok(record)
+    }
+}
+
+/// Runs found by ascending spans.
+struct Finder<'a> {
+    runs: &'a [Run],
+}
+
+impl<'a> Finder<'a> {
+    /// The runs are ascending, and neighbours are joined.
+    fn new(runs: &'a [Run]) -> Finder<'a> {
+        Finder { runs }
     }
 
-    /// Finds out which stretches need not be asked.
-    fn survey(&self, stretches: &mut [Stretch<'_>]) {
-        let (Some(first), Some(last)) = (stretches.first(), stretches.last()) else { return };
-        let mut rest = Span { start: first.span.start, end: last.span.end };
-        let mut chunk = Chunk::new();
-        let mut seen = Vec::new();
-        while rest.start < rest.end {
-            let Some(next) = self.engine.survey(rest, &mut chunk) else { return };
-            chunk.runs().for_each(|(start, end)| seen.put(start, end));
-            rest.start = next;
-        }
-        let mut seen = seen.into_iter().peekable();
-        for stretch in stretches {
-            while seen.next_if(|run: &Run| run.start + run.length <= stretch.span.start).is_some() {}
-            let is_seen = seen.peek().is_some_and(|run| run.start < stretch.span.end);
-            stretch.may_be_written = is_seen || stretch.record.is_any_latched(stretch.span);
-        }
+    /// Whether the whole span lies in runs.
+    fn covers(&mut self, span: Span) -> bool {
+        self.pass(span.start);
+        self.runs.first().is_some_and(|run| run.start <= span.start && span.end <= end_of(run))
+    }
+
+    /// From the first to the last page of the span that lies in a run.
+    fn within(&mut self, span: Span) -> Option<Span> {
+        self.pass(span.start);
+        let count = self.runs.iter().take_while(|run| run.start < span.end).count();
+        let (first, last) = (self.runs[..count].first()?, self.runs[..count].last()?);
+        Some(Span { start: first.start.max(span.start), end: end_of(last).min(span.end) })
+    }
+
+    /// Leaves the runs below an address behind.
+    fn pass(&mut self, start: usize) {
+        let passed = self.runs.iter().take_while(|run| end_of(run) <= start).count();
+        self.runs = &self.runs[passed..];
+    }
+}
+
+fn end_of(run: &Run) -> usize {
+    run.start + run.length
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn runs_are_found_by_ascending_spans() {
+        let run = |start, end| Run { start, length: end - start };
+        let span = |start, end| Span { start, end };
+        let runs = [run(10, 20), run(30, 40), run(42, 44), run(60, 90)];
+        let mut finder = Finder::new(&runs);
+        assert_eq!(finder.within(span(0, 10)), None);
+        assert!(!finder.covers(span(5, 15)));
+        assert!(finder.covers(span(10, 20)));
+        assert_eq!(finder.within(span(15, 43)), Some(span(15, 43)));
+        assert!(!finder.covers(span(31, 43)), "there is a hole");
+        assert_eq!(finder.within(span(35, 50)), Some(span(35, 44)));
+        assert_eq!(finder.within(span(44, 60)), None);
+        assert!(finder.covers(span(65, 70)));
+        assert_eq!(finder.within(span(70, 200)), Some(span(70, 90)));
+        assert_eq!(finder.within(span(200, 210)), None);
+        assert!(!finder.covers(span(200, 210)));
     }
 }

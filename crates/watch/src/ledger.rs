@@ -27,6 +27,7 @@ use ntux_platform::segv::Blocked;
 
 use crate::bits::{self, WORD};
 use crate::block::{Block, Locked, runs};
+use crate::joined::Joined;
 use crate::mechanism::Chunk;
 use crate::span::Span;
 use crate::zeroed::zeroed;
@@ -56,6 +57,8 @@ pub(crate) struct Ledger {
     blocks: Box<[Block]>,
     /// How many resets are taking locks; see `let_resets_pass`.
     resets: Word32,
+    /// The kernel keeps the list: no bit is ever set, and every page is open except while `while_shut` runs.
+    is_kernels: Word32,
     page: usize,
 }
 
@@ -63,17 +66,26 @@ impl Ledger {
     /// Nothing is written, and the program may write nothing.
     pub fn new(span: Span) -> Ledger {
         let page = page_size();
-        Ledger { span, blocks: zeroed((span.length() / page).div_ceil(WORD)), resets: Word32::new(0), page }
+        let blocks = zeroed((span.length() / page).div_ceil(WORD));
+        Ledger { span, blocks, resets: Word32::new(0), is_kernels: Word32::new(0), page }
+    }
+
+    /// Whether the kernel keeps the list from here on; if not any more, the pages are to be armed.
+    pub fn set_kernels(&self, is_kernels: bool) {
+        self.is_kernels.store(u32::from(is_kernels));
     }
 
     /// A store to this address was reported: opens its page. False if the program must not write there.
     /// Async-signal-safe if the gate is, with all signals blocked.
     pub fn admit(&self, address: usize, gate: &impl Gate) -> bool {
-        let page = (address - self.span.start) / self.page;
-        let (index, bit) = (page / WORD, 1 << (page % WORD));
+        let (index, bit) = self.bit_of(address);
         let locked = self.lock(index, gate);
         if locked.block.writable.load() & bit == 0 {
             return false;
+        }
+        if self.is_kernels.load() != 0 {
+            // The reset that had shut it is over, and has opened it again unless the kernel refused.
+            return self.each_run(index, bit, |span, executable| gate.open(span, executable)).is_ok();
         }
         if self.open(&locked, index, bit, gate).is_ok() {
             return true;
@@ -128,9 +140,8 @@ impl Ledger {
     pub fn collect(&self, span: Span, pages_max: usize, chunk: &mut Chunk) -> usize {
         let mut pages_left = pages_max;
         for (index, mask) in self.masks(span) {
-            let chosen = choose(self.blocks[index].written.load() & mask, pages_left, chunk, |low, high| {
-                self.span_of(index, low, high)
-            });
+            let written = self.blocks[index].written.load() & mask;
+            let chosen = chunk.choose(written, pages_left, |low, high| self.span_of(index, low, high));
             pages_left -= chosen.bits.count_ones() as usize;
             if let Some(end) = chosen.stop {
                 return self.span_of(index, 0, end).end.min(span.end);
@@ -161,7 +172,7 @@ impl Ledger {
             }
             let locked = self.lock(index, gate);
             let written = locked.block.written.load();
-            let chosen = choose(written & mask, pages_left, chunk, |low, high| self.span_of(index, low, high));
+            let chosen = chunk.choose(written & mask, pages_left, |low, high| self.span_of(index, low, high));
             pages_left -= chosen.bits.count_ones() as usize;
             locked.block.unmark(chosen.bits & !self.held_bits(index, held), gate);
             locks.push(locked);
@@ -216,6 +227,45 @@ impl Ledger {
             let _ = self.each_run(index, shuttable, |span, executable| joined.add(span, executable, &shut));
         }
         let _ = joined.finish(&shut);
+    }
+
+    /// Runs `act` while nobody can store to pages of the span, except to those of `held`: who tries waits.
+    pub fn while_shut<T>(&self, span: Span, held: &[Span], gate: &impl Gate, act: impl FnOnce() -> T) -> io::Result<T> {
+        // Before anything is locked: the allocator's memory may be watched too.
+        let mut locks = Vec::with_capacity(span.length() / self.page / WORD + 2);
+        let _quiet = Blocked::all();
+        self.resets.fetch_add(1);
+        locks.extend(self.masks(span).map(|(index, _)| self.lock(index, gate)));
+        let shut = |span, executable| gate.shut(span, executable);
+        let result = self.each_not_held(span, held, &shut).map(|()| act());
+        // What the kernel refuses to open now is opened when somebody writes.
+        let _ = self.each_not_held(span, held, &|span, executable| gate.open(span, executable));
+        drop(locks);
+        self.resets.fetch_add(u32::MAX);
+        futex::wake(core::ptr::from_ref(&self.resets).cast(), EVERYBODY);
+        result
+    }
+
+    /// Does something to the pages that the program may write and that are not held.
+    fn each_not_held(&self, span: Span, held: &[Span], act: &impl Fn(Span, bool) -> io::Result<()>) -> io::Result<()> {
+        let mut joined = Joined::default();
+        for (index, mask) in self.masks(span) {
+            let word = self.blocks[index].writable.load() & mask & !self.held_bits(index, held);
+            self.each_run(index, word, |span, executable| joined.add(span, executable, act))?;
+        }
+        joined.finish(act)
+    }
+
+    /// Shuts the pages that the program may write and that are not marked as written.
+    pub fn shut_unmarked(&self, span: Span, gate: &impl Gate) {
+        let _quiet = Blocked::all();
+        let _locks: Vec<Locked<'_>> = self.masks(span).map(|(index, _)| self.lock(index, gate)).collect();
+        self.shut(span, gate);
+    }
+
+    /// The pages were written.
+    pub fn mark(&self, span: Span, gate: &impl Gate) {
+        self.masks(span).for_each(|(index, mask)| self.blocks[index].mark(mask, gate));
     }
 
     /// The pages are clean, and the ones that the program may write are shut.
@@ -278,8 +328,19 @@ impl Ledger {
 
     /// Whether the page at this address was written since the last reset.
     pub fn is_written(&self, address: usize) -> bool {
+        let (index, bit) = self.bit_of(address);
+        self.blocks[index].written.load() & bit != 0
+    }
+
+    /// Whether the program may write to this address.
+    pub fn is_writable(&self, address: usize) -> bool {
+        let (index, bit) = self.bit_of(address);
+        self.blocks[index].writable.load() & bit != 0
+    }
+
+    fn bit_of(&self, address: usize) -> (usize, u64) {
         let page = (address - self.span.start) / self.page;
-        self.blocks[page / WORD].written.load() >> (page % WORD) & 1 != 0
+        (page / WORD, 1 << (page % WORD))
     }
 
     /// Its open runs count no more: nothing of it is left, or nobody shuts it again.
@@ -334,50 +395,5 @@ impl Ledger {
             }
         }
         Ok(())
-    }
-}
-
-/// What a result takes of one word.
-struct Chosen {
-    bits: u64,
-    /// The result is full; the next page of the word to look at.
-    stop: Option<usize>,
-}
-
-fn choose(word: u64, pages_left: usize, chunk: &mut Chunk, span_of: impl Fn(usize, usize) -> Span) -> Chosen {
-    let wanted = bits::lowest(word, pages_left);
-    let mut bits = 0;
-    for (low, high) in bits::runs_of_word(wanted) {
-        let span = span_of(low, high);
-        if !chunk.takes(span.start) {
-            return Chosen { bits, stop: Some(low) };
-        }
-        chunk.push(span.start, span.end);
-        bits |= bits::between(low, high);
-    }
-    let is_full = bits.count_ones() as usize == pages_left;
-    let behind = WORD - wanted.leading_zeros() as usize;
-    Chosen { bits, stop: is_full.then_some(behind) }
-}
-
-/// Joins neighbouring runs, so that one call does for all.
-#[derive(Default)]
-struct Joined {
-    last: Option<(Span, bool)>,
-}
-
-impl Joined {
-    fn add(&mut self, span: Span, executable: bool, act: &impl Fn(Span, bool) -> io::Result<()>) -> io::Result<()> {
-        match &mut self.last {
-            Some((last, same)) if last.end == span.start && *same == executable => {
-                last.end = span.end;
-                Ok(())
-            }
-            _ => self.last.replace((span, executable)).map_or(Ok(()), |(span, executable)| act(span, executable)),
-        }
-    }
-
-    fn finish(self, act: &impl Fn(Span, bool) -> io::Result<()>) -> io::Result<()> {
-        self.last.map_or(Ok(()), |(span, executable)| act(span, executable))
     }
 }

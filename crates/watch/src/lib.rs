@@ -11,8 +11,9 @@
 //! | Which memory is watched? | `watcher`, `region` (the handle), `record` (what is known of it) |
 //! | What is done to its pages? | `pages` |
 //! | How is a result put together? | `written` (scan, latch, limits), `sink` (addresses, runs, bitmap), `batch` |
-//! | Who notices the writes? | `mechanism`: `asynchronous`, `synchronous`, `mprotect` |
-//! | What do the last two have in common? | `ledger` and `block` (a bit for each page), `directory` (by address), `visits`, `holds` |
+//! | Who notices the writes? | `mechanism`: `asynchronous`, `synchronous`, `mprotect`, `cow` |
+//! | What do all but the first have in common? | `ledger` and `block` (a bit for each page), `directory` (by address), `visits`, `holds` |
+//! | What is behind memory that the kernel copies? | `backing` |
 //! | What of system calls that write to watched memory? | `calls` |
 //! | What in a child of fork? | `fork` |
 //! | What of all private memory of a process, as with soft-dirty bits? | [`address_space`], which uses nothing of the above |
@@ -21,6 +22,7 @@
 #![cfg(target_os = "linux")]
 
 pub mod address_space;
+mod backing;
 mod batch;
 mod bits;
 mod block;
@@ -30,6 +32,7 @@ mod directory;
 mod error;
 mod fork;
 mod holds;
+mod joined;
 mod ledger;
 
 mod mechanism;

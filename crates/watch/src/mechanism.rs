@@ -1,24 +1,27 @@
-//! Who notices the writes. Three mechanisms, one meaning.
+//! Who notices the writes. Four mechanisms, one meaning; the last is used only where somebody asks for it.
 //!
-//! | | asynchronous | synchronous | mprotect |
-//! | --- | --- | --- | --- |
-//! | a first write costs | a page fault | two thread switches | a signal and a system call |
-//! | system calls that write to a clean page | noticed | noticed with privilege, else `EFAULT` | `EFAULT` |
-//! | mappings | none more | none more | up to two for each run of written pages |
-//! | needs | Linux 6.7 | Linux 6.4 | nothing |
+//! | | asynchronous | synchronous | mprotect | cow |
+//! | --- | --- | --- | --- | --- |
+//! | a first write costs | a page fault | two thread switches | a signal and a system call | a page fault and a page |
+//! | a reset costs | a scan | a call for each run | a call | a copy of each written page |
+//! | system calls that write to a clean page | noticed | noticed with privilege, else `EFAULT` | `EFAULT` | noticed, but see `cow` |
+//! | mappings | none more | none more | up to two for each run of written pages | none more |
+//! | needs | Linux 6.7 | Linux 6.4 | nothing | memory files |
 
 pub(crate) mod asynchronous;
 mod choice;
+pub(crate) mod cow;
 pub(crate) mod mprotect;
 pub(crate) mod synchronous;
 
 use core::mem::MaybeUninit;
 
 use ntux_platform::pagemap::Found;
-use ntux_platform::protection::{self, Protection};
+use ntux_platform::protection::{self, Protection, page_size};
 
 pub use choice::{Capability, Mechanism};
 
+use crate::bits;
 use crate::record::Record;
 use crate::sink::Run;
 use crate::span::Span;
@@ -35,9 +38,16 @@ pub(crate) struct Chunk {
     capacity: usize,
 }
 
+/// What a result takes of one word.
+pub(crate) struct Chosen {
+    pub bits: u64,
+    /// The result is full; the next page of the word to look at.
+    pub stop: Option<usize>,
+}
+
 impl Chunk {
     pub fn new() -> Chunk {
-        Chunk { runs: [MaybeUninit::uninit(); CHUNK], count: 0, capacity: CHUNK }
+        Chunk { runs: [const { MaybeUninit::uninit() }; CHUNK], count: 0, capacity: CHUNK }
     }
 
     /// Empties it; from here on it takes `capacity` runs at most.
@@ -67,12 +77,41 @@ impl Chunk {
         self.count += 1;
     }
 
+    /// What is written in a span cannot be found out: all of it counts, but for what is listed already. Where to go on.
+    pub fn count_as_written(&mut self, span: Span, pages_max: usize) -> usize {
+        if let Some((_, end)) = self.runs().last() {
+            return end;
+        }
+        let pages = pages_max.min(span.length() / page_size());
+        let end = span.start + pages * page_size();
+        self.push(span.start, end);
+        end
+    }
+
+    /// Takes the lowest pages of a word, as many as there is room for and `pages_left`; what it took.
+    pub fn choose(&mut self, word: u64, pages_left: usize, span_of: impl Fn(usize, usize) -> Span) -> Chosen {
+        let wanted = bits::lowest(word, pages_left);
+        let mut bits = 0;
+        for (low, high) in bits::runs_of_word(wanted) {
+            let span = span_of(low, high);
+            if !self.takes(span.start) {
+                return Chosen { bits, stop: Some(low) };
+            }
+            self.push(span.start, span.end);
+            bits |= bits::between(low, high);
+        }
+        let is_full = bits.count_ones() as usize == pages_left;
+        let behind = bits::WORD - wanted.leading_zeros() as usize;
+        Chosen { bits, stop: is_full.then_some(behind) }
+    }
+
     pub fn runs(&self) -> impl Iterator<Item = (usize, usize)> {
-        self.runs[..self.count].iter().map(|run| {
-            // SAFETY: the entries below `count` were written, by `push` or by the kernel.
-            let run = unsafe { run.assume_init() };
-            (run.start as usize, run.end as usize)
-        })
+        self.found().map(|run| (run.start as usize, run.end as usize))
+    }
+
+    fn found(&self) -> impl Iterator<Item = &Found> {
+        // SAFETY: the entries below `count` were written, by `push` or by the kernel.
+        self.runs[..self.count].iter().map(|run| unsafe { run.assume_init_ref() })
     }
 }
 
@@ -127,23 +166,30 @@ pub(crate) trait Engine: Send + Sync {
     /// The call is over.
     fn let_go(&self, _span: Span) {}
 
-    /// Lists pages that may be written between any two addresses, whatever lies there, if that costs less than to ask for
-    /// each region: where to go on.
-    fn survey(&self, _span: Span, _chunk: &mut Chunk) -> Option<usize> {
+    /// Looks at everything between two addresses, whatever lies there, if that costs less than to ask for each region.
+    fn survey(&self, _span: Span) -> Option<Survey> {
         None
     }
-
-    /// Lists what `survey` passes over although it is watched, because the mechanism lost sight of it; and all that is not
-    /// watched.
-    fn find_lost(&self, _span: Span, _lost: &mut Vec<Run>) {}
 
     /// Whether `collect` takes neighbouring regions as one.
     fn joins_regions(&self) -> bool {
         false
     }
 
+    /// The process is about to fork.
+    fn before_fork(&self, _record: &Record) {}
+
     /// Begins anew in a child of fork: what was inherited acts on the parent. Every region is attached again afterwards.
     fn restart(&mut self) -> Result<()>;
+}
+
+/// What was found between two addresses, ascending.
+#[derive(Default)]
+pub(crate) struct Survey {
+    /// What is watched, perhaps by somebody else. The rest is not, or not any more, or not mapped.
+    pub watched: Vec<Run>,
+    /// What of it was written.
+    pub written: Vec<Run>,
 }
 
 /// `clear` for mechanisms that keep a ledger.

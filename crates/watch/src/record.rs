@@ -4,6 +4,7 @@ use std::sync::OnceLock;
 
 use ntux_platform::protection::page_size;
 
+use crate::backing::Backing;
 use crate::bits::Bits;
 use crate::ledger::Ledger;
 use crate::span::Span;
@@ -30,6 +31,8 @@ pub(crate) struct Record {
     latched: OnceLock<Bits>,
     /// For the mechanisms that keep the list themselves.
     pub ledger: Option<Box<Ledger>>,
+    /// For the mechanism that lets the kernel copy pages.
+    pub backing: Option<Backing>,
     page: usize,
 }
 
@@ -38,7 +41,7 @@ impl Record {
         let page = page_size();
         let count = span.length() / page;
         let (armed, committed) = (Bits::new(count), Bits::new(count));
-        Record { span, origin, armed, committed, latched: OnceLock::new(), ledger: None, page }
+        Record { span, origin, armed, committed, latched: OnceLock::new(), ledger: None, backing: None, page }
     }
 
     /// The numbers of a span's first page and of the one behind its last.

@@ -17,7 +17,7 @@ use crate::{Error, Reset, Result};
 /// A mechanism and the memory that it watches. Copies are the same watcher.
 ///
 /// In a child of fork everything that was watched is watched again from the child's first call on; until it is reset every
-/// page counts as written there. The parent notices nothing of it.
+/// page counts as written there. The parent notices nothing of it, unless the mechanism is [`Mechanism::Cow`].
 #[derive(Clone)]
 pub struct Watcher {
     inner: Arc<Inner>,
@@ -36,7 +36,8 @@ pub(crate) struct State {
 }
 
 impl Watcher {
-    /// Watches with the mechanism that `NTUX_WATCH` names, or with the best that works here.
+    /// Watches with the mechanism that `NTUX_WATCH` names, or with the best that works here (never [`Mechanism::Cow`]
+    /// unless it is named).
     ///
     /// Errors: `Invalid` if `NTUX_WATCH` names none, `Unsupported` if none works.
     pub fn new() -> Result<Watcher> {
@@ -195,6 +196,11 @@ impl State {
 
     fn overlaps(&self, span: Span) -> bool {
         self.records.range(..span.end).next_back().is_some_and(|(_, record)| record.span.end > span.start)
+    }
+
+    /// See [`fork`].
+    pub fn before_fork(&self) {
+        self.records.values().for_each(|record| self.engine.before_fork(record));
     }
 
     /// What a child of fork has inherited acts on its parent, or on nothing.

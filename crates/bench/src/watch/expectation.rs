@@ -3,7 +3,7 @@
 use serde::Serialize;
 
 use super::batch::Batched;
-use super::subject::{ASYNC, BARE, MPROTECT, TEXTBOOK};
+use super::subject::{ASYNC, BARE, COW, MPROTECT, TEXTBOOK};
 use super::sweep::Swept;
 use super::writers::Written;
 
@@ -25,11 +25,12 @@ pub(crate) fn all(written: &[Written], swept: &[Swept], batched: &[Batched]) -> 
         let write = ours.write_ns.median / bare.write_ns.median;
         all.push(at_most(format!("first write beside the kernel's own, {what}"), write, 1.10));
     }
-    for ours in written.iter().filter(|written| written.subject == MPROTECT) {
+    for ours in written.iter().filter(|written| [COW, MPROTECT].contains(&written.subject)) {
         let other = written.iter().find(|other| other.subject == TEXTBOOK && other.row == ours.row);
         if let Some(textbook) = other.filter(|_| (ours.row.threads, ours.row.pages) == (8, 8192)) {
             let promise = format!(
-                "mprotect faster than the textbook, 8 threads, 8192 pages, {} ms, {}",
+                "{} faster than the textbook, 8 threads, 8192 pages, {} ms, {}",
+                ours.subject,
                 ours.row.delay_ms,
                 if ours.row.one_call { "one call" } else { "two calls" }
             );

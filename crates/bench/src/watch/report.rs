@@ -41,7 +41,7 @@ impl Report {
         )?;
         writeln!(
             out,
-            "(mean / p99), pages listed. Rows: threads pages delay_ms random one_call.\n{}",
+            "(mean / p99), pages listed at once and in a second. Rows: threads pages delay_ms random one_call.\n{}",
             self.writers_table()
         )?;
         writeln!(out, "\nFirst write, ns (median)\n{}", self.sweep_table(|swept| swept.write_ns.median))?;
@@ -63,8 +63,14 @@ impl Report {
                 written.map_or_else(String::new, |written| {
                     let (timed, both) = (written.timed_ns, written.both_us);
                     format!(
-                        "{:.0} / {:.0} / {:.0}\n{:.0} / {:.0} us\n{:.0}",
-                        written.loop_ns, written.processor_ns, timed.p99, both.mean, both.p99, written.pages_listed
+                        "{:.0} / {:.0} / {:.0}\n{:.0} / {:.0} us\n{:.0}, {:.0} k/s",
+                        written.loop_ns,
+                        written.processor_ns,
+                        timed.p99,
+                        both.mean,
+                        both.p99,
+                        written.pages_listed,
+                        written.listed_per_second / 1000.0
                     )
                 })
             });

@@ -13,11 +13,12 @@ use super::textbook::Textbook;
 pub(crate) const UNTRACKED: &str = "untracked";
 pub(crate) const BARE: &str = "bare ioctl";
 pub(crate) const ASYNC: &str = "async";
+pub(crate) const COW: &str = "cow";
 pub(crate) const MPROTECT: &str = "mprotect";
 pub(crate) const TEXTBOOK: &str = "textbook";
 
 /// Everybody, best first.
-pub(crate) const ALL: [&str; 6] = [UNTRACKED, BARE, ASYNC, "sync", MPROTECT, TEXTBOOK];
+pub(crate) const ALL: [&str; 7] = [UNTRACKED, BARE, ASYNC, "sync", MPROTECT, COW, TEXTBOOK];
 
 /// Memory, and who watches it.
 pub(crate) struct Subject {

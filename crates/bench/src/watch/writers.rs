@@ -42,6 +42,8 @@ pub(crate) struct Written {
     pub(crate) both_us: Spread,
     pub(crate) pages_listed: f64,
     pub(crate) gets: usize,
+    /// Of all results together: who answers rarely has few first writes, so that *loop* is short.
+    pub(crate) listed_per_second: f64,
 }
 
 const fn row(threads: usize, pages: usize, delay_ms: u64, random: bool, one_call: bool) -> Row {
@@ -88,14 +90,16 @@ fn measure(name: &'static str, row: Row, time: Duration) -> io::Result<Written> 
     let stop = AtomicBool::new(false);
     let (base, pages) = (subject.base, row.pages);
     let mut asked = (Vec::new(), Vec::new(), Vec::new());
-    let mut listed = 0;
+    let (mut listed, mut asking) = (0, Duration::ZERO);
     let writers = thread::scope(|scope| {
         let spawn = |index| {
             let stop = &stop;
             scope.spawn(move || write(base, pages, row.random, index, stop))
         };
         let handles: Vec<_> = (0..row.threads).map(spawn).collect();
+        let start = Instant::now();
         let result = ask(&mut subject, row, time, &mut asked, &mut listed);
+        asking = start.elapsed();
         stop.store(true, Ordering::Relaxed);
         let writers: Vec<Writer> = handles.into_iter().map(|handle| handle.join().expect("a writer")).collect();
         result.map(|()| writers)
@@ -113,6 +117,7 @@ fn measure(name: &'static str, row: Row, time: Duration) -> io::Result<Written> 
         both_us: Spread::of(asked.2),
         pages_listed: listed as f64 / gets as f64,
         gets,
+        listed_per_second: listed as f64 / asking.as_secs_f64(),
     })
 }
 

@@ -143,7 +143,7 @@ static void refusals(void)
 
 int main(void)
 {
-    static const char *const mechanisms[] = {"async", "sync", "mprotect"};
+    static const char *const mechanisms[] = {"async", "sync", "mprotect", "cow"};
     ntux_watcher *none = NULL;
 
     page = sysconf(_SC_PAGESIZE);

@@ -6,9 +6,9 @@ use serde::Serialize;
 
 #[derive(Serialize)]
 pub struct Watch {
-    /// Best first.
+    /// In the order in which they are chosen; those that are not chosen by themselves last.
     pub mechanisms: Vec<Mechanism>,
-    /// `async`, `sync`, `mprotect`, or nothing.
+    /// `async`, `sync`, `mprotect`, `cow`, or nothing.
     pub chosen: Option<&'static str>,
     pub why: String,
     pub soft_dirty: SoftDirty,
@@ -50,7 +50,7 @@ impl Watch {
             chosen: Tried::choose().ok().filter(|chosen| chosen.probe().is_ok()).map(Tried::name),
             why: match wish {
                 Some(wish) => format!("because NTUX_WATCH={wish}"),
-                None => "the best that works".to_owned(),
+                None => "the first of async, sync and mprotect that works".to_owned(),
             },
             soft_dirty: SoftDirty::gather(),
         }
@@ -100,6 +100,11 @@ fn purpose(mechanism: Tried) -> &'static str {
     match mechanism {
         Tried::Async => "the kernel keeps the list (userfaultfd, PAGEMAP_SCAN)",
         Tried::Sync => "a thread of the program keeps the list (userfaultfd)",
+        Tried::Cow => {
+            "the kernel copies what is written (memory files); never chosen unless NTUX_WATCH or the program names it: a \
+             reset loses what is stored meanwhile to pinned pages (O_DIRECT, io_uring's registered buffers), and written \
+             pages take twice the memory"
+        }
         _ => "a signal handler keeps the list (page protection)",
     }
 }
@@ -108,6 +113,7 @@ fn needs(mechanism: Tried) -> &'static str {
     match mechanism {
         Tried::Async => "Linux 6.7, /proc, and no filter that refuses userfaultfd",
         Tried::Sync => "Linux 6.4, and no filter that refuses userfaultfd",
+        Tried::Cow => "memory files and /proc",
         _ => "mprotect",
     }
 }

@@ -64,7 +64,9 @@ fn open(mechanism: Option<&str>) -> io::Result<Watcher> {
         None => Watcher::new(),
         Some(name) => match Mechanism::named(name) {
             Some(mechanism) => Watcher::with(mechanism),
-            None => return Err(io::Error::other(format!("there is no mechanism '{name}': async, sync or mprotect"))),
+            None => {
+                return Err(io::Error::other(format!("there is no mechanism '{name}': async, sync, mprotect or cow")));
+            }
         },
     };
     opened.map_err(io::Error::other)

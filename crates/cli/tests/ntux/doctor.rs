@@ -190,12 +190,16 @@ fn the_mechanisms_that_watch_writes_are_tried() {
             Rule::errno(libc::SYS_ioctl, libc::EPERM).with_argument(0xaa00),
         ],
     ));
-    let expected =
-        [("async", false), ("sync", false), ("mprotect", true)].map(|(name, works)| (name.to_owned(), works));
+    let expected = [("async", false), ("sync", false), ("mprotect", true), ("cow", true)]
+        .map(|(name, works)| (name.to_owned(), works));
     assert_eq!(mechanisms(&filtered), expected);
-    assert_eq!(filtered["watch"]["chosen"], "mprotect");
-    let forced = parse(&finish(stage.ntux(&["doctor", "--json"]).env("NTUX_WATCH", "mprotect")));
-    assert_eq!(forced["watch"]["chosen"], "mprotect");
+    assert_eq!(filtered["watch"]["chosen"], "mprotect", "cow must be asked for");
+    let cow = filtered["watch"]["mechanisms"][3]["meaning"].as_str().expect("text");
+    assert!(cow.contains("never chosen unless") && cow.contains("pinned pages"), "{cow}");
+    for name in ["mprotect", "cow"] {
+        let forced = parse(&finish(stage.ntux(&["doctor", "--json"]).env("NTUX_WATCH", name)));
+        assert_eq!(forced["watch"]["chosen"], name);
+    }
     let nonsense = parse(&finish(stage.ntux(&["doctor", "--json"]).env("NTUX_WATCH", "nonsense")));
     assert_eq!(nonsense["watch"]["chosen"], Value::Null);
 }

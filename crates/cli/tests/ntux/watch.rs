@@ -47,5 +47,5 @@ fn the_mechanism_can_be_named_and_a_wrong_one_is_refused() {
     assert!(output.status.success() && said(&output).contains("mprotect notices"), "{}", complained(&output));
     let output = watch("nonsense");
     assert_eq!(output.status.code(), Some(125));
-    assert!(complained(&output).contains("async, sync or mprotect"));
+    assert!(complained(&output).contains("async, sync, mprotect or cow"));
 }

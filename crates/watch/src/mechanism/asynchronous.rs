@@ -7,9 +7,9 @@
 use ntux_platform::pagemap::Pagemap;
 use ntux_platform::userfault::{Faults, Features, Userfault};
 
-use super::{Chunk, Engine, Mechanism};
+use super::{Chunk, Engine, Mechanism, Survey};
 use crate::record::Record;
-use crate::sink::{Run, Sink};
+use crate::sink::Sink;
 use crate::span::Span;
 use crate::{Error, Reset, Result};
 
@@ -57,12 +57,7 @@ impl Engine for Asynchronous {
                 progress.next
             }
             // What it had protected by then is not known, so everything counts as written.
-            Err(_) => {
-                let pages = pages_max.min(span.length() / ntux_platform::protection::page_size());
-                let end = span.start + pages * ntux_platform::protection::page_size();
-                chunk.push(span.start, end);
-                end
-            }
+            Err(_) => chunk.count_as_written(span, pages_max),
         }
     }
 
@@ -76,31 +71,35 @@ impl Engine for Asynchronous {
         if reset == Reset::No {
             return;
         }
-        let mut lost = Vec::new();
-        self.find_lost(span, &mut lost);
-        for run in lost {
-            record.latch(Span { start: run.start, end: (run.start + run.length).min(span.end) });
-        }
-    }
-
-    fn find_lost(&self, span: Span, lost: &mut Vec<Run>) {
         let mut chunk = Chunk::new();
         let mut position = span.start;
         while position < span.end {
             let Ok(progress) = self.pagemap.unregistered(position, span.end, &mut chunk.runs) else {
-                return lost.put(position, span.end);
+                return record.latch(Span { start: position, end: span.end });
             };
             chunk.count = progress.count;
-            chunk.runs().for_each(|(start, end)| lost.put(start, end));
+            chunk.runs().for_each(|(start, end)| record.latch(Span { start, end: end.min(span.end) }));
             position = progress.next;
         }
     }
 
-    fn survey(&self, span: Span, chunk: &mut Chunk) -> Option<usize> {
-        chunk.prepare(usize::MAX);
-        let progress = self.pagemap.written_and_registered(span.start, span.end, &mut chunk.runs).ok()?;
-        chunk.count = progress.count;
-        Some(progress.next)
+    fn survey(&self, span: Span) -> Option<Survey> {
+        let mut survey = Survey::default();
+        let mut chunk = Chunk::new();
+        let mut position = span.start;
+        while position < span.end {
+            let progress = self.pagemap.registered(position, span.end, &mut chunk.runs).ok()?;
+            chunk.count = progress.count;
+            for run in chunk.found() {
+                let (start, end) = (run.start as usize, run.end as usize);
+                survey.watched.put(start, end);
+                if run.is_written() {
+                    survey.written.put(start, end);
+                }
+            }
+            position = progress.next;
+        }
+        Some(survey)
     }
 
     fn joins_regions(&self) -> bool {

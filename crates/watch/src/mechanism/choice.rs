@@ -1,12 +1,13 @@
-//! Which mechanism: the best that works, or the one that `NTUX_WATCH` names.
+//! Which mechanism: the one that is named, or else the best that works and cannot lose what is stored.
 
 use std::sync::OnceLock;
 
 use super::Engine;
 use super::asynchronous::Asynchronous;
+use super::cow::Cow;
 use super::mprotect::Mprotect;
 use super::synchronous::Synchronous;
-use crate::{Error, Range, Reset, Result, Watcher};
+use crate::{Error, Range, Reset, Result, Watcher, fork};
 
 /// A way to notice writes.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
@@ -18,6 +19,12 @@ pub enum Mechanism {
     Sync,
     /// Page protection and a handler for SIGSEGV.
     Mprotect,
+    /// Copy-on-write: the kernel copies a page at its first write (memory files). Never chosen unless it is named, as it is
+    /// not safe for every program: pages that a device or io_uring has pinned (`O_DIRECT`, registered buffers) must be held
+    /// ([`Watcher::hold`]) as long as they are, because a reset puts other pages in their place and what is stored to the
+    /// old ones is lost; a child of a bare `clone` does not have the memory; and written pages take twice the memory. Only
+    /// for reserved memory: the caller's own is watched as by `Mprotect`, and so is everything that was there at a fork.
+    Cow,
 }
 
 /// Something that a mechanism sees or not.
@@ -32,8 +39,13 @@ pub struct Capability {
 }
 
 impl Mechanism {
-    /// Best first.
-    pub const ALL: [Mechanism; 3] = [Mechanism::Async, Mechanism::Sync, Mechanism::Mprotect];
+    /// Those that can be chosen automatically, best first, and then the one that must be asked for.
+    pub const ALL: [Mechanism; 4] = [Mechanism::Async, Mechanism::Sync, Mechanism::Mprotect, Mechanism::Cow];
+
+    /// Whether `choose` may take it though nobody named it. `Cow` can lose what is stored to pinned pages.
+    pub fn is_automatic(self) -> bool {
+        self != Mechanism::Cow
+    }
 
     /// Its name in `NTUX_WATCH`.
     pub fn name(self) -> &'static str {
@@ -41,6 +53,7 @@ impl Mechanism {
             Mechanism::Async => "async",
             Mechanism::Sync => "sync",
             Mechanism::Mprotect => "mprotect",
+            Mechanism::Cow => "cow",
         }
     }
 
@@ -49,18 +62,23 @@ impl Mechanism {
         Mechanism::ALL.into_iter().find(|mechanism| mechanism.name() == name)
     }
 
-    /// The one that `NTUX_WATCH` names (an unknown name is `Invalid`), or else the best that works here.
+    /// The one that `NTUX_WATCH` names (an unknown name is `Invalid`), or else the first of `Async`, `Sync` and `Mprotect`
+    /// that works here.
     pub fn choose() -> Result<Mechanism> {
         match std::env::var("NTUX_WATCH") {
             Ok(name) => Mechanism::named(&name).ok_or(Error::Invalid),
-            Err(_) => Mechanism::ALL.into_iter().find(|mechanism| mechanism.probe().is_ok()).ok_or(Error::Unsupported),
+            Err(_) => {
+                let mut candidates = Mechanism::ALL.into_iter().filter(|mechanism| mechanism.is_automatic());
+                candidates.find(|mechanism| mechanism.probe().is_ok()).ok_or(Error::Unsupported)
+            }
         }
     }
 
     /// Whether it works in this process, found out once by trying: a page is written, reported, reset, and clean.
     pub fn probe(self) -> Result<()> {
-        static ANSWERS: [OnceLock<Result<()>>; 3] = [const { OnceLock::new() }; 3];
-        *ANSWERS[self as usize].get_or_init(|| self.try_out())
+        static ANSWERS: [OnceLock<Result<()>>; 4] = [const { OnceLock::new() }; 4];
+        let answer = &ANSWERS[self as usize];
+        answer.get().copied().unwrap_or_else(|| fork::without_forks(|| *answer.get_or_init(|| self.try_out())))
     }
 
     fn try_out(self) -> Result<()> {
@@ -92,16 +110,19 @@ impl Mechanism {
         let kernel = match self {
             Mechanism::Async => true,
             Mechanism::Sync => Synchronous::sees_system_calls(),
-            Mechanism::Mprotect => false,
+            Mechanism::Mprotect | Mechanism::Cow => false,
         };
         [
             Capability {
                 name: "system calls",
                 has: kernel,
-                meaning: if kernel {
-                    "what read, recv and others store is noticed"
-                } else {
-                    "read, recv and others fail with EFAULT on a clean page; the wrapped calls do not"
+                meaning: match self {
+                    _ if kernel => "what read, recv and others store is noticed",
+                    Mechanism::Cow => {
+                        "what read, recv and others store is noticed, but they fail with EFAULT on a page that is just being \
+                         reset, and what is stored to pinned pages is lost when they are; the wrapped calls are safe"
+                    }
+                    _ => "read, recv and others fail with EFAULT on a clean page; the wrapped calls do not",
                 },
             },
             Capability {
@@ -149,6 +170,7 @@ impl Mechanism {
             Mechanism::Async => Box::new(Asynchronous::open()?),
             Mechanism::Sync => Box::new(Synchronous::open()?),
             Mechanism::Mprotect => Box::new(Mprotect::open()?),
+            Mechanism::Cow => Box::new(Cow::open()?),
         })
     }
 }

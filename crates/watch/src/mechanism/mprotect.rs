@@ -50,7 +50,7 @@ pub(crate) struct Mprotect {
 }
 
 /// Opens and shuts pages by their protection.
-struct Pages;
+pub(super) struct Pages;
 
 impl Mprotect {
     pub fn open() -> Result<Mprotect> {
@@ -59,6 +59,17 @@ impl Mprotect {
         put_in_front()?;
         Ok(Mprotect { holds: Holds::default() })
     }
+
+    /// What system calls are about to write to.
+    pub(super) fn holds(&self) -> &Holds {
+        &self.holds
+    }
+}
+
+/// The handler finds the ledger of a region from here on.
+pub(super) fn enter(record: &mut Record, ledger: Box<Ledger>) {
+    DIRECTORY.insert(record.span, &*ledger);
+    record.ledger = Some(ledger);
 }
 
 impl Gate for Pages {
@@ -81,7 +92,7 @@ impl Gate for Pages {
     }
 }
 
-fn set(span: Span, protection: Protection) -> io::Result<()> {
+pub(super) fn set(span: Span, protection: Protection) -> io::Result<()> {
     // SAFETY: only stores are forbidden and allowed again, to pages that the program may write; one that is forbidden
     // raises the signal, whose handler allows it.
     unsafe { protection::protect(span.start, span.length(), protection) }
@@ -102,8 +113,7 @@ impl Engine for Mprotect {
             Origin::Reserved => give_root(record.span)?,
             Origin::Callers => note_protection(&ledger, record.span)?,
         }
-        DIRECTORY.insert(record.span, &*ledger);
-        record.ledger = Some(ledger);
+        enter(record, ledger);
         Ok(())
     }
 
@@ -196,7 +206,7 @@ fn note_protection(ledger: &Ledger, span: Span) -> Result<()> {
 }
 
 /// Sees to it that our handler is the first to get the signal.
-fn put_in_front() -> io::Result<()> {
+pub(super) fn put_in_front() -> io::Result<()> {
     if segv::is_installed(on_segv) {
         return Ok(());
     }

@@ -50,7 +50,12 @@ fn what_the_kernel_lacks_is_done_without() {
 #[test]
 fn under_a_filter_that_refuses_userfaultfd_page_protection_is_chosen() {
     if is_child() {
-        return uses(Mechanism::Mprotect);
+        uses(Mechanism::Mprotect);
+        // Copying can lose what is stored to pinned pages, so it is for those who ask for it, and for them it is there.
+        return match Mechanism::Cow.probe() {
+            Ok(()) => writes_are_listed(&Watcher::with(Mechanism::Cow).unwrap()),
+            Err(error) => println!("not tested on this machine: cow: {error}"),
+        };
     }
     for errno in [libc::EPERM, libc::ENOSYS] {
         child("environment::under_a_filter_that_refuses_userfaultfd_page_protection_is_chosen")
@@ -81,7 +86,7 @@ fn without_descriptors_it_says_so() {
         let limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
         // SAFETY: the call reads `limit`.
         assert_eq!(unsafe { libc::setrlimit(libc::RLIMIT_NOFILE, &limit) }, 0);
-        for mechanism in [Mechanism::Async, Mechanism::Sync] {
+        for mechanism in [Mechanism::Async, Mechanism::Sync, Mechanism::Cow] {
             assert!(matches!(Watcher::with(mechanism), Err(ntux_watch::Error::Os(_))));
         }
         return;

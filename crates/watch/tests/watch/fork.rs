@@ -3,21 +3,30 @@
 use std::time::{Duration, Instant};
 
 use ntux_platform::atomic::Word32;
-use ntux_watch::{Reset, Watcher};
+use ntux_watch::{Mechanism, Reset, Watcher};
 
+use crate::child::{child, is_child};
 use crate::memory::Memory;
 use crate::watchers;
 
 /// Runs `body` in a child of fork; panics here if it fails there.
-fn in_forked_child(body: impl FnOnce()) {
+pub fn in_forked_child(body: impl FnOnce()) {
+    in_forked_child_while(body, || ());
+}
+
+/// As `in_forked_child`, while this process does something else.
+pub fn in_forked_child_while(body: impl FnOnce(), meanwhile: impl FnOnce()) {
     // SAFETY: the child runs the body, which uses the allocator (in order after the C library's fork) and the watchers, and
     // ends without running anything else of the parent's.
     let pid = unsafe { libc::fork() };
     if pid == 0 {
+        // SAFETY: it ends with the thread that waits for it, should that fail.
+        unsafe { libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL) };
         let result = std::panic::catch_unwind(std::panic::AssertUnwindSafe(body));
         // SAFETY: ends the child at once.
         unsafe { libc::_exit(i32::from(result.is_err())) };
     }
+    meanwhile();
     let end = Instant::now() + Duration::from_secs(60);
     let mut status = 0;
     // SAFETY: waits for our own child; `status` is a valid place.
@@ -109,5 +118,21 @@ fn ask_around(watcher: &Watcher, memory: &Memory, stop: &Word32) {
     let mut found = [0; 64];
     while stop.load() == 0 {
         watcher.get(memory.region.range(), &mut found, Reset::Yes).unwrap();
+    }
+}
+
+/// Whether a mechanism works is found out once: a child must not wait for a thread that is finding out, and is not there.
+#[test]
+fn forks_while_others_try_out_the_mechanisms() {
+    if is_child() {
+        return std::thread::scope(|scope| {
+            scope.spawn(|| Mechanism::ALL.map(Mechanism::probe));
+            for _ in 0..10 {
+                in_forked_child(|| _ = Mechanism::ALL.map(Mechanism::probe));
+            }
+        });
+    }
+    for _ in 0..10 {
+        child("fork::forks_while_others_try_out_the_mechanisms").must_pass();
     }
 }

@@ -5,7 +5,7 @@ use core::ffi::{c_int, c_void};
 use ntux_platform::atomic::{Word32, Word64};
 use ntux_watch::{Mechanism, Protection, Reset, Watcher};
 
-use crate::child::{child, is_child};
+use crate::child::{Child, child, is_child};
 use crate::memory::Memory;
 
 /// Pages that the program's own handler opens.
@@ -14,9 +14,23 @@ static CALLS: Word32 = Word32::new(0);
 static BEFORE: Word64 = Word64::new(0);
 
 fn watched() -> (Watcher, Memory) {
-    let watcher = Watcher::with(Mechanism::Mprotect).unwrap();
+    // The one that `NTUX_WATCH` names.
+    let watcher = Watcher::new().unwrap();
     let memory = Memory::committed(&watcher, 100);
     (watcher, memory)
+}
+
+/// The test in a process of its own, where this mechanism watches.
+fn child_with(mechanism: Mechanism, test: &str) -> Child {
+    child(test).env("NTUX_WATCH", mechanism.name())
+}
+
+/// Those that have a handler for the signal.
+fn with_handler() -> impl Iterator<Item = Mechanism> {
+    [Mechanism::Cow, Mechanism::Mprotect].into_iter().filter(|mechanism| {
+        let works = mechanism.probe();
+        works.inspect_err(|error| println!("{} is skipped: {error}", mechanism.name())).is_ok()
+    })
 }
 
 /// A page that may not be written, and is the program's own business.
@@ -84,7 +98,9 @@ fn a_handler_that_was_there_before_gets_what_is_not_ours() {
         assert_eq!(CALLS.load(), 1);
         return;
     }
-    child("handlers::a_handler_that_was_there_before_gets_what_is_not_ours").must_pass();
+    with_handler().for_each(|mechanism| {
+        child_with(mechanism, "handlers::a_handler_that_was_there_before_gets_what_is_not_ours").must_pass()
+    });
 }
 
 #[test]
@@ -100,7 +116,9 @@ fn a_handler_that_comes_later_is_put_behind_ours_at_the_next_reset() {
         assert_eq!(CALLS.load(), 1);
         return;
     }
-    child("handlers::a_handler_that_comes_later_is_put_behind_ours_at_the_next_reset").must_pass();
+    with_handler().for_each(|mechanism| {
+        child_with(mechanism, "handlers::a_handler_that_comes_later_is_put_behind_ours_at_the_next_reset").must_pass()
+    });
 }
 
 #[test]
@@ -115,7 +133,7 @@ fn a_later_handler_that_asks_ours_need_not_wait_for_a_reset() {
         assert_eq!(CALLS.load(), 101);
         return;
     }
-    child("handlers::a_later_handler_that_asks_ours_need_not_wait_for_a_reset").must_pass();
+    child_with(Mechanism::Mprotect, "handlers::a_later_handler_that_asks_ours_need_not_wait_for_a_reset").must_pass();
 }
 
 #[test]
@@ -128,7 +146,8 @@ fn two_handlers_that_ask_each_other_do_not_do_so_for_ever() {
         store(8);
         return;
     }
-    child("handlers::two_handlers_that_ask_each_other_do_not_do_so_for_ever").must_die_of(libc::SIGSEGV);
+    child_with(Mechanism::Mprotect, "handlers::two_handlers_that_ask_each_other_do_not_do_so_for_ever")
+        .must_die_of(libc::SIGSEGV);
 }
 
 #[test]
@@ -156,10 +175,12 @@ fn an_access_that_is_wrong_ends_the_program_as_it_would_have() {
         }
         return;
     }
-    for access in ["nowhere", "read-only", "decommitted", "released", "execute"] {
-        child("handlers::an_access_that_is_wrong_ends_the_program_as_it_would_have")
-            .env("ACCESS", access)
-            .must_die_of(libc::SIGSEGV);
+    for mechanism in with_handler() {
+        for access in ["nowhere", "read-only", "decommitted", "released", "execute"] {
+            child_with(mechanism, "handlers::an_access_that_is_wrong_ends_the_program_as_it_would_have")
+                .env("ACCESS", access)
+                .must_die_of(libc::SIGSEGV);
+        }
     }
 }
 
@@ -177,7 +198,12 @@ fn known_limit_a_thread_that_blocks_the_signal_dies_unless_it_holds_the_pages() 
         }
         return;
     }
-    let test = || child("handlers::known_limit_a_thread_that_blocks_the_signal_dies_unless_it_holds_the_pages");
+    let test = || {
+        child_with(
+            Mechanism::Mprotect,
+            "handlers::known_limit_a_thread_that_blocks_the_signal_dies_unless_it_holds_the_pages",
+        )
+    };
     test().env("HELD", "1").must_pass();
     test().must_die_of(libc::SIGSEGV);
 }
@@ -197,5 +223,5 @@ fn a_store_from_a_handler_is_seen() {
         assert_eq!(memory.get(Reset::Yes), [9]);
         return;
     }
-    child("handlers::a_store_from_a_handler_is_seen").must_pass();
+    with_handler().for_each(|mechanism| child_with(mechanism, "handlers::a_store_from_a_handler_is_seen").must_pass());
 }

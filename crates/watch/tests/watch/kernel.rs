@@ -8,19 +8,24 @@ use std::os::unix::fs::{FileExt, OpenOptionsExt};
 use std::os::unix::net::{UnixDatagram, UnixStream};
 
 use io_uring::{IoUring, opcode, types};
+use ntux_platform::atomic::Word32;
 use ntux_watch::{Mechanism, Reset, Watcher, page_size};
 
+use crate::child::is_child;
 use crate::memory::Memory;
-use crate::watchers;
 
-/// Whether plain system calls can write to clean pages, as the mechanism says itself.
+/// The mechanisms; but the one where the kernel copies only in a process of its own (`cow` starts it): a fork, of another
+/// test, changes what system calls do there.
+fn watchers() -> impl Iterator<Item = Watcher> {
+    crate::watchers().filter(|watcher| is_child() || watcher.mechanism() != Ok(Mechanism::Cow))
+}
+
+/// Whether plain system calls can write to clean pages: as the mechanism says itself, or, where it says that they may fail
+/// during a reset, because nobody resets meanwhile.
 fn sees_system_calls(watcher: &Watcher) -> bool {
-    watcher
-        .mechanism()
-        .unwrap()
-        .capabilities()
-        .iter()
-        .any(|capability| capability.name == "system calls" && capability.has)
+    let mechanism = watcher.mechanism().unwrap();
+    let mut capabilities = mechanism.capabilities().into_iter();
+    mechanism == Mechanism::Cow || capabilities.any(|capability| capability.name == "system calls" && capability.has)
 }
 
 /// Bytes of whole pages, for the kernel to write.
@@ -147,7 +152,8 @@ fn other_ways_of_the_kernel_into_memory() {
             assert_eq!((written.unwrap(), memory.get(Reset::Yes)), (10, vec![7]), "/proc/self/mem");
         }
         // SAFETY: a valid place for 16 bytes.
-        assert_eq!(unsafe { libc::getrandom(memory.address(9) as *mut _, 16, 0) }, 16);
+        let count = unsafe { libc::getrandom(memory.address(9) as *mut _, 16, 0) };
+        assert_eq!(count, 16, "{:?}: {}", watcher.mechanism(), std::io::Error::last_os_error());
         // SAFETY: a valid place for the answer.
         assert_eq!(unsafe { libc::uname(memory.address(10) as *mut _) }, 0);
         assert_eq!(memory.get(Reset::Yes), [9, 10], "getrandom and uname");
@@ -202,9 +208,70 @@ fn io_uring_reads_are_seen_unless_the_buffer_is_registered() {
         unsafe { ring.submitter().register_buffers(&buffers) }.unwrap();
         memory.get(Reset::Yes);
         read(&mut ring, opcode::ReadFixed::new(fd, memory.address(4) as *mut u8, page as u32, 0).build());
-        assert_eq!(buffer(&memory, 4, 1), [7]);
+        if watcher.mechanism() == Ok(Mechanism::Cow) {
+            assert_eq!(
+                buffer(&memory, 4, 1),
+                [0],
+                "known: a registered buffer that is reset without a hold is another page"
+            );
+        } else {
+            assert_eq!(buffer(&memory, 4, 1), [7]);
+        }
         assert!(memory.get(Reset::No).is_empty(), "known: a registered buffer is written without notice");
         ring.submitter().unregister_buffers().unwrap();
+    }
+}
+
+#[test]
+fn registered_buffers_that_are_held_are_listed_and_have_what_was_stored() {
+    let page = page_size();
+    let Ok(mut ring) = IoUring::new(4) else { return println!("not tested: there is no io_uring here") };
+    for watcher in watchers().filter(|watcher| watcher.mechanism() == Ok(Mechanism::Cow)) {
+        let memory = Memory::committed(&watcher, 8);
+        let file = file_of(page);
+        let hold = watcher.hold(&[memory.range(4, 5)]).unwrap();
+        assert_eq!(memory.get(Reset::Yes), [4], "listed as long as it is held");
+        let buffers = [libc::iovec { iov_base: memory.address(4) as *mut _, iov_len: page }];
+        // SAFETY: the memory stays until the ring is told to forget it, below.
+        unsafe { ring.submitter().register_buffers(&buffers) }.unwrap();
+        assert_eq!(memory.get(Reset::Yes), [4]);
+        let fd = types::Fd(file.as_raw_fd());
+        read(&mut ring, opcode::ReadFixed::new(fd, memory.address(4) as *mut u8, page as u32, 0).build());
+        assert_eq!((buffer(&memory, 4, 1), memory.get(Reset::Yes)), (&mut [7][..], vec![4]));
+        ring.submitter().unregister_buffers().unwrap();
+        drop(hold);
+        assert_eq!((memory.get(Reset::Yes), buffer(&memory, 4, 1)), (vec![4], &mut [7][..]));
+        assert!(memory.get(Reset::No).is_empty());
+    }
+}
+
+#[test]
+fn wrapped_calls_never_fail_while_the_pages_are_reset() {
+    const ROUNDS: usize = 300;
+    let page = page_size();
+    for watcher in watchers() {
+        let memory = Memory::committed(&watcher, 64);
+        let file = file_of(4 * page);
+        let stop = Word32::new(0);
+        std::thread::scope(|scope| {
+            scope.spawn(|| {
+                while stop.load() == 0 {
+                    memory.get(Reset::Yes);
+                }
+            });
+            for round in 0..ROUNDS {
+                let place = buffer(&memory, round % 60, 4 * page);
+                place.fill(1);
+                let result = watcher.read_into(file.as_fd(), place);
+                let offset_to_start = std::io::Seek::rewind(&mut &file);
+                let is_there = place.iter().all(|byte| *byte == 7);
+                if result.is_err() || !is_there || offset_to_start.is_err() {
+                    stop.store(1);
+                    panic!("{:?}: {result:?}, stored: {is_there}", watcher.mechanism());
+                }
+            }
+            stop.store(1);
+        });
     }
 }
 

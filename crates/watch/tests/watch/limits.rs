@@ -49,6 +49,30 @@ fn a_terabyte_costs_nothing_until_it_is_used() {
     }
 }
 
+/// Each region that the kernel copies has mappings of its own.
+#[test]
+fn many_reservations_leave_mappings_to_others() {
+    if is_child() {
+        let watcher = Watcher::with(Mechanism::Cow).unwrap();
+        let (limit, _) = mappings::limit_and_count().unwrap();
+        let memories: Vec<Memory> = (0..limit / 4 + 100).map(|_| Memory::committed(&watcher, 1)).collect();
+        let count = mappings::limit_and_count().unwrap().1;
+        assert!(count < limit / 2 + 5000, "{count} mappings of {limit}");
+        for memory in [&memories[0], &memories[memories.len() - 1]] {
+            memory.write(0);
+            assert_eq!(memory.get(Reset::Yes), [0]);
+            assert!(memory.get(Reset::No).is_empty());
+        }
+        drop(memories);
+        assert!(mappings::limit_and_count().unwrap().1 < 1000, "all are given back");
+        return;
+    }
+    match Mechanism::Cow.probe() {
+        Ok(()) => child("limits::many_reservations_leave_mappings_to_others").must_pass(),
+        Err(error) => println!("not tested: {error}"),
+    }
+}
+
 /// Every second page of 262,144: more runs than there may be mappings.
 #[test]
 fn page_protection_never_runs_out_of_mappings() {

@@ -2,19 +2,27 @@
 #![cfg(target_os = "linux")]
 
 mod address_space;
+mod batch;
 mod child;
+mod contents;
+mod cow;
 mod environment;
 mod fork;
 mod handlers;
 mod kernel;
 mod limits;
+mod mapped;
 mod memory;
 mod model;
 mod shadow;
+mod system;
 mod traps;
 mod windows;
 
 use ntux_watch::{Mechanism, Watcher};
+
+/// Names the one mechanism that `watchers` has.
+const ONLY: &str = "NTUX_WATCH_TEST_ONLY";
 
 /// A watcher of each mechanism that works here. Which of them must work is a test of its own (`environment`).
 /// From the first call on the whole program is killed with `SIGALRM` if it takes five minutes: then something hangs.
@@ -23,7 +31,9 @@ fn watchers() -> impl Iterator<Item = Watcher> {
     static WATCHDOG: std::sync::Once = std::sync::Once::new();
     // SAFETY: sets a timer and nothing else.
     WATCHDOG.call_once(|| _ = unsafe { libc::alarm(60 * MINUTES) });
-    Mechanism::ALL.into_iter().filter_map(|mechanism| {
+    let only = std::env::var(ONLY).ok();
+    let wanted = move |mechanism: &Mechanism| only.as_deref().is_none_or(|name| name == mechanism.name());
+    Mechanism::ALL.into_iter().filter(wanted).filter_map(|mechanism| {
         let watcher = Watcher::with(mechanism);
         if let Err(error) = &watcher {
             println!("{} is skipped: {error}", mechanism.name());

@@ -1,83 +1,13 @@
 //! What is easily got wrong with the kernel's own interface, and with memory that the program changes behind our back.
 
 use std::fs::File;
-use std::os::fd::AsRawFd;
 
 use ntux_platform::atomic::Word32;
-use ntux_watch::{Error, Mechanism, Range, Region, Reset, Run, Watcher, page_size};
+use ntux_watch::{Error, Mechanism, Reset, Watcher, page_size};
 
-use crate::memory::{Memory, protection};
+use crate::mapped::Mapped;
+use crate::memory::Memory;
 use crate::watchers;
-
-/// Memory that the test maps itself.
-struct Mapped {
-    base: usize,
-    pages: usize,
-}
-
-impl Mapped {
-    fn anonymous(pages: usize) -> Mapped {
-        let base = ntux_platform::protection::allocate(pages * page_size(), protection(true)).unwrap();
-        Mapped { base, pages }
-    }
-
-    fn of_file(file: &File, pages: usize, flags: i32) -> Mapped {
-        let length = pages * page_size();
-        let allowed = libc::PROT_READ | libc::PROT_WRITE;
-        #[allow(clippy::disallowed_methods, reason = "what a program does by itself")]
-        // SAFETY: a fresh mapping at an address of the kernel's choice.
-        let base = unsafe { libc::mmap(core::ptr::null_mut(), length, allowed, flags, file.as_raw_fd(), 0) };
-        assert_ne!(base, libc::MAP_FAILED, "{}", std::io::Error::last_os_error());
-        Mapped { base: base as usize, pages }
-    }
-
-    fn range(&self, first: usize, end: usize) -> Range {
-        Range::new(self.base + first * page_size(), (end - first) * page_size())
-    }
-
-    fn all(&self) -> Range {
-        self.range(0, self.pages)
-    }
-
-    fn write(&self, page: usize) {
-        // SAFETY: a page of the mapping.
-        unsafe { ((self.base + page * page_size()) as *mut u8).write_volatile(1) };
-    }
-
-    fn watch(&self, watcher: &Watcher, range: Range) -> Region {
-        // SAFETY: nobody else changes its protection.
-        unsafe { watcher.watch(range) }.expect("watch")
-    }
-
-    fn numbers(&self, runs: &[Run]) -> Vec<usize> {
-        let pages = runs.iter().flat_map(|run| (run.start..run.start + run.length).step_by(page_size()));
-        pages.map(|address| (address - self.base) / page_size()).collect()
-    }
-
-    fn get(&self, region: &Region, reset: Reset) -> Vec<usize> {
-        let mut runs = vec![Run::default(); self.pages];
-        let count = region.get_runs(region.range(), &mut runs, reset).unwrap();
-        self.numbers(&runs[..count])
-    }
-
-    fn advise(&self, first: usize, end: usize, advice: i32) {
-        self.try_to_advise(first, end, advice).expect("advice");
-    }
-
-    fn try_to_advise(&self, first: usize, end: usize, advice: i32) -> std::io::Result<()> {
-        let range = self.range(first, end);
-        // SAFETY: the test's own memory, whose contents do not matter.
-        let result = unsafe { libc::madvise(range.start as *mut _, range.length, advice) };
-        if result == 0 { Ok(()) } else { Err(std::io::Error::last_os_error()) }
-    }
-}
-
-impl Drop for Mapped {
-    fn drop(&mut self) {
-        // SAFETY: the test's own mapping.
-        let _ = unsafe { ntux_platform::protection::free(self.base, self.pages * page_size()) };
-    }
-}
 
 fn memory_file(pages: usize) -> File {
     File::from(ntux_platform::memory::create(c"ntux-watch-test", (pages * page_size()) as u64).unwrap())
@@ -105,58 +35,6 @@ fn a_result_may_lie_in_the_memory_that_it_is_about() {
         assert_eq!(memory.region.get(memory.region.range(), inside, Reset::Yes), Ok(3));
         assert_eq!(inside[..3], [memory.address(40), memory.address(50), memory.address(60)]);
         assert_eq!(memory.get(Reset::Yes), [5], "the page of the result was written after it was looked at");
-    }
-}
-
-#[test]
-fn many_ranges_in_one_call_with_other_memory_between() {
-    for watcher in watchers() {
-        let mapped = Mapped::anonymous(100);
-        let others = Watcher::with(watcher.mechanism().unwrap()).unwrap();
-        let first = mapped.watch(&watcher, mapped.range(10, 20));
-        let foreign = mapped.watch(&others, mapped.range(30, 40));
-        let second = mapped.watch(&watcher, mapped.range(50, 60));
-        let third = mapped.watch(&watcher, mapped.range(60, 70));
-        (0..100).for_each(|page| mapped.write(page));
-        let ranges = [first.range(), second.range(), mapped.range(60, 65), mapped.range(66, 70)];
-        let mut runs = Vec::new();
-        watcher.get_batch(&ranges, Reset::Yes, &mut runs).unwrap();
-        let expected: Vec<usize> = (10..20).chain(50..65).chain(66..70).collect();
-        assert_eq!(mapped.numbers(&runs), expected);
-        assert_eq!(mapped.get(&third, Reset::Yes), [65]);
-        assert_eq!(mapped.get(&foreign, Reset::No), (30..40).collect::<Vec<_>>(), "somebody else's is left alone");
-        runs.clear();
-        mapped.write(55);
-        watcher.get_batch(&ranges, Reset::No, &mut runs).unwrap();
-        assert_eq!(mapped.numbers(&runs), [55]);
-        let twice = [second.range(), first.range()];
-        assert_eq!(watcher.get_batch(&twice, Reset::No, &mut runs), Err(Error::Invalid));
-        assert_eq!(watcher.get_batch(&[mapped.range(55, 75)], Reset::No, &mut runs), Err(Error::NotWatched));
-    }
-}
-
-#[test]
-fn reserved_regions_in_one_call() {
-    for watcher in watchers() {
-        let mut regions: Vec<Memory> = (0..50).map(|_| Memory::committed(&watcher, 8)).collect();
-        regions.sort_by_key(|memory| memory.address(0));
-        regions[7].write(3);
-        regions[8].write(0);
-        regions[40].protect(0, 8, true);
-        regions[40].write(7);
-        let ranges: Vec<Range> = regions.iter().map(|memory| memory.region.range()).collect();
-        let starts = |runs: &[Run]| runs.iter().map(|run| run.start).collect::<Vec<_>>();
-        let expected = [regions[7].address(3), regions[8].address(0), regions[40].address(7)];
-        let mut runs = Vec::new();
-        watcher.get_batch(&ranges, Reset::No, &mut runs).unwrap();
-        assert_eq!(starts(&runs), expected);
-        regions[40].protect(0, 8, false);
-        runs.clear();
-        watcher.get_batch(&ranges, Reset::Yes, &mut runs).unwrap();
-        assert_eq!(starts(&runs), expected, "latched pages too");
-        runs.clear();
-        watcher.get_batch(&ranges, Reset::Yes, &mut runs).unwrap();
-        assert!(runs.is_empty());
     }
 }
 
@@ -246,13 +124,7 @@ fn memory_that_was_mapped_over_counts_as_written() {
     let Ok(watcher) = Watcher::with(Mechanism::Async) else { return println!("not tested: no asynchronous mechanism") };
     let mapped = Mapped::anonymous(20);
     let region = mapped.watch(&watcher, mapped.all());
-    let part = mapped.range(5, 8);
-    let (allowed, flags) =
-        (libc::PROT_READ | libc::PROT_WRITE, libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_FIXED);
-    #[allow(clippy::disallowed_methods, reason = "what a program does behind our back")]
-    // SAFETY: replaces pages of the test's own mapping.
-    let over = unsafe { libc::mmap(part.start as *mut _, part.length, allowed, flags, -1, 0) };
-    assert_eq!(over as usize, part.start);
+    mapped.map_over(5, 8);
     mapped.write(6);
     mapped.write(15);
     for _ in 0..2 {

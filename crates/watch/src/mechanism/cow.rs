@@ -1,0 +1,321 @@
+//! The kernel copies a page at the first store, and tells which pages are copies: for containers without userfaultfd.
+//!
+//! Nobody is given this who did not ask for it (`Mechanism::choose`): what is stored to a pinned page is lost if the page is
+//! reset meanwhile, which the program must prevent, and a bare `clone` does not have the memory.
+//!
+//! Memory that is reserved here is a private mapping of a file of its own (`backing`). A first write costs a page fault, as
+//! with the asynchronous mechanism, and a page of memory; a reset costs a copy of every page that was written. No mapping is
+//! split for long, so every number of pages is exact. The caller's own memory, and regions from before a fork, are watched by
+//! page protection (`mprotect`).
+//!
+//! While a reset copies pages nobody may store to them. It forbids that by page protection for 4096 pages at once: a thread
+//! that writes there meanwhile gets SIGSEGV and waits in the handler; a system call fails with `EFAULT`, unless the pages are
+//! held. So what `mprotect` needs from the program is needed here too, for these moments.
+
+use core::ops::ControlFlow;
+use std::io;
+
+use ntux_platform::atomic::Word32;
+use ntux_platform::memory;
+use ntux_platform::pagemap::Pagemap;
+use ntux_platform::protection::{self, Protection, page_size};
+
+use super::mprotect::{self, Mprotect, Pages};
+use super::{Chunk, Engine, Mechanism};
+use crate::backing::Backing;
+use crate::ledger::{Gate, Ledger};
+use crate::record::{Origin, Record};
+use crate::span::Span;
+use crate::{Reset, Result};
+
+/// Pages to which stores are forbidden at once.
+const WINDOW: usize = 4096;
+
+pub(crate) struct Cow {
+    /// Watches the rest, and keeps what is held.
+    protection: Mprotect,
+    pagemap: Pagemap,
+}
+
+impl Cow {
+    pub fn open() -> Result<Cow> {
+        // Where there are no memory files only the rest would be watched.
+        memory::create(c"ntux-watch", page_size() as u64)?;
+        Ok(Cow { protection: Mprotect::open()?, pagemap: Pagemap::open()? })
+    }
+
+    /// The pages of a span that are copies, ascending, until `each` has enough.
+    fn each_copy(&self, span: Span, mut each: impl FnMut(usize) -> ControlFlow<()>) -> io::Result<()> {
+        let page = page_size();
+        let mut entries = [0; 512];
+        let mut address = span.start;
+        while address < span.end {
+            let count = entries.len().min((span.end - address) / page);
+            let before = address;
+            for is_copy in self.pagemap.are_copies(address, page, &mut entries[..count])? {
+                if is_copy && each(address).is_break() {
+                    return Ok(());
+                }
+                address += page;
+            }
+            if address == before {
+                return Err(io::ErrorKind::UnexpectedEof.into());
+            }
+        }
+        Ok(())
+    }
+
+    fn list(&self, backing: &Backing, span: Span, pages_max: usize, chunk: &mut Chunk) -> io::Result<usize> {
+        let (mut left, mut next) = (pages_max, span.end);
+        self.each_copy(span, |address| {
+            if backing.is_settled(address) {
+                return ControlFlow::Continue(());
+            }
+            if left == 0 || !chunk.takes(address) {
+                next = address;
+                return ControlFlow::Break(());
+            }
+            chunk.push(address, address + page_size());
+            left -= 1;
+            ControlFlow::Continue(())
+        })?;
+        Ok(next)
+    }
+
+    /// Lists written pages of the first window that has some, and makes them clean.
+    fn list_and_renew(
+        &self,
+        record: &Record,
+        backing: &Backing,
+        span: Span,
+        pages_max: usize,
+        chunk: &mut Chunk,
+    ) -> io::Result<usize> {
+        let mut window = Span { start: span.start, end: span.start };
+        let written = loop {
+            if window.end == span.end {
+                return Ok(span.end);
+            }
+            window = Span { start: window.end, end: span.end.min(window.end + WINDOW * page_size()) };
+            if let Some(written) = self.written_part(backing, window)? {
+                break written;
+            }
+        };
+        // A handler that was installed meanwhile must not get what is shut now.
+        let _ = mprotect::put_in_front();
+        let held = self.protection.holds().all();
+        let mut renewal = Renewal { record, backing, held: &held, left: pages_max, chunk, run: None, next: window.end };
+        let renewed = record.ledger().while_shut(written, &held, &Pages, || {
+            let result = self.each_copy(written, |address| renewal.take(address));
+            renewal.drop_copies();
+            result
+        });
+        let next = renewal.next;
+        match renewed {
+            Ok(result) => result.map(|()| next),
+            // It cannot be done now: what is listed stays written.
+            Err(_) => self.list(backing, window, pages_max, chunk),
+        }
+    }
+
+    /// From the first to the last written page.
+    fn written_part(&self, backing: &Backing, span: Span) -> io::Result<Option<Span>> {
+        let mut part: Option<Span> = None;
+        self.each_copy(span, |address| {
+            if !backing.is_settled(address) {
+                part.get_or_insert(Span { start: address, end: address }).end = address + page_size();
+            }
+            ControlFlow::Continue(())
+        })?;
+        Ok(part)
+    }
+}
+
+/// A reset at work: nobody may store to the pages that it takes, except to those that are held.
+struct Renewal<'a> {
+    record: &'a Record,
+    backing: &'a Backing,
+    held: &'a [Span],
+    left: usize,
+    chunk: &'a mut Chunk,
+    /// Copies that are in the file and can be dropped, and between them pages that are no copies.
+    run: Option<Span>,
+    next: usize,
+}
+
+impl Renewal<'_> {
+    /// Lists a copy, and makes it clean if it is not held.
+    fn take(&mut self, address: usize) -> ControlFlow<()> {
+        let page = Span { start: address, end: address + page_size() };
+        let is_settled = self.backing.is_settled(address);
+        if !is_settled {
+            if self.left == 0 || !self.chunk.takes(address) {
+                self.next = address;
+                return ControlFlow::Break(());
+            }
+            self.chunk.push(page.start, page.end);
+            self.left -= 1;
+        }
+        // A held page may become a copy at any moment.
+        let passed = Span { start: self.run.map_or(page.start, |run| run.end), end: page.end };
+        if self.held.iter().any(|held| held.start < passed.end && passed.start < held.end) {
+            self.drop_copies();
+        }
+        let is_held = self.held.iter().any(|held| held.contains(page));
+        if is_settled || is_held || !self.record.ledger().is_writable(address) {
+            self.drop_copies();
+            if !self.record.ledger().is_writable(address) {
+                self.backing.settle(address);
+            }
+        } else {
+            self.backing.bring_in(address);
+            self.run.get_or_insert(page).end = page.end;
+        }
+        ControlFlow::Continue(())
+    }
+
+    fn drop_copies(&mut self) {
+        self.run.take().into_iter().for_each(|run| self.backing.drop_copies(run));
+    }
+}
+
+/// What is behind a region that the kernel watches.
+fn live(record: &Record) -> Option<&Backing> {
+    record.backing.as_ref().filter(|backing| !backing.is_frozen())
+}
+
+impl Engine for Cow {
+    fn mechanism(&self) -> Mechanism {
+        Mechanism::Cow
+    }
+
+    fn attach(&mut self, record: &mut Record) -> Result<()> {
+        if record.ledger.is_none()
+            && record.origin == Origin::Reserved
+            && Pages.has_room()
+            && let Ok(backing) = Backing::put_behind(record.span)
+        {
+            let ledger = Box::new(Ledger::new(record.span));
+            ledger.set_kernels(true);
+            record.backing = Some(backing);
+            // The two mappings that it has are two that others cannot have.
+            Pages.account(0, 1);
+            mprotect::enter(record, ledger);
+            return Ok(());
+        }
+        self.protection.attach(record)
+    }
+
+    fn arm(&self, record: &Record, span: Span) -> Result<()> {
+        match live(record) {
+            // Nobody has written there yet.
+            Some(_) => Ok(()),
+            None => self.protection.arm(record, span),
+        }
+    }
+
+    fn detach(&mut self, record: &Record) {
+        self.protection.detach(record);
+        if record.backing.is_some() {
+            Pages.account(1, 0);
+        }
+    }
+
+    fn collect(&self, record: &Record, span: Span, pages_max: usize, reset: Reset, chunk: &mut Chunk) -> usize {
+        let Some(backing) = live(record) else {
+            return self.protection.collect(record, span, pages_max, reset, chunk);
+        };
+        let next = match reset {
+            Reset::No => self.list(backing, span, pages_max, chunk),
+            Reset::Yes => self.list_and_renew(record, backing, span, pages_max, chunk),
+        };
+        next.unwrap_or_else(|_| chunk.count_as_written(span, pages_max))
+    }
+
+    fn clear(&self, record: &Record, span: Span) -> Result<()> {
+        super::clear_by_collecting(self, record, span);
+        Ok(())
+    }
+
+    /// Only the caller's memory can be lost sight of.
+    fn latch_lost(&self, record: &Record, span: Span, reset: Reset) {
+        self.protection.latch_lost(record, span, reset);
+    }
+
+    fn protect(&self, record: &Record, span: Span, protection: Protection) -> Result<()> {
+        let Some(backing) = live(record) else { return self.protection.protect(record, span, protection) };
+        let set = || {
+            if protection.write && backing.is_any_settled(span) {
+                mprotect::set(span, Protection { read: true, write: false, ..protection })?;
+                backing.bring_in_settled(span);
+            }
+            mprotect::set(span, protection)
+        };
+        Ok(record.ledger().protect(span, protection, &Pages, set)?)
+    }
+
+    fn decommit(&self, record: &Record, span: Span) -> Result<()> {
+        self.protect(record, span, Protection::NONE)?;
+        match (live(record), &record.backing) {
+            (Some(backing), _) => Ok(backing.forget(span)?),
+            // The file cannot be emptied, as others have it too.
+            (None, Some(_)) => {
+                // SAFETY: whoever calls `Region::decommit` gives the contents up.
+                unsafe { protection::renew(span.start, span.length()) }?;
+                self.arm(record, span)
+            }
+            (None, None) => self.protection.decommit(record, span),
+        }
+    }
+
+    fn hold(&self, record: &Record, span: Span) -> Result<()> {
+        if live(record).is_none() {
+            return self.protection.hold(record, span);
+        }
+        self.protection.holds().add(span);
+        for address in (span.start..span.end).step_by(page_size()) {
+            if record.ledger().is_writable(address) {
+                // SAFETY: a page that the program may write, as it does: nothing changes but that it is a copy.
+                unsafe { &*(address as *const Word32) }.fetch_or(0);
+            }
+        }
+        Ok(())
+    }
+
+    fn let_go(&self, span: Span) {
+        self.protection.let_go(span);
+    }
+
+    fn before_fork(&self, record: &Record) {
+        let Some(backing) = live(record) else { return };
+        backing.freeze();
+        let ledger = record.ledger();
+        ledger.set_kernels(false);
+        let held = self.protection.holds().all();
+        for part in record.armed_parts(record.span) {
+            for held in held.iter() {
+                let held = Span { start: held.start.max(part.start), end: held.end.min(part.end) };
+                if !held.is_empty() {
+                    // It stays open: a system call may be about to write there.
+                    ledger.mark(held, &Pages);
+                }
+            }
+            // Whatever is written from here on is noticed by protection; what was written before is a copy.
+            ledger.shut_unmarked(part, &Pages);
+            let marked = self.each_copy(part, |address| {
+                if !backing.is_settled(address) {
+                    ledger.mark(Span { start: address, end: address + page_size() }, &Pages);
+                }
+                ControlFlow::Continue(())
+            });
+            if marked.is_err() {
+                ledger.mark(part, &Pages);
+            }
+        }
+    }
+
+    fn restart(&mut self) -> Result<()> {
+        self.pagemap = Pagemap::open()?;
+        self.protection.restart()
+    }
+}
