@@ -13,18 +13,23 @@ fn a_line_for_each_interval_and_a_column_for_each_stretch() {
         let options = ["--workload", workload, "--pages", "256", "--columns", "20", "--lines", "5", "--interval", "20"];
         let mut arguments = vec!["watch", "--svg", picture_path];
         arguments.extend(options);
-        let output = finish(&mut stage.ntux(&arguments));
-        assert!(output.status.success(), "{}", complained(&output));
-        let text = said(&output);
-        let cells = |line: &str| line.chars().filter(|letter| SHADES.contains(letter)).count();
-        let map: Vec<&str> = text.lines().filter(|line| cells(line) > 0).collect();
-        assert_eq!(map.iter().map(|line| cells(line)).collect::<Vec<_>>(), [20; 5], "{text}");
-        assert!(!text.contains('\u{1b}'), "no colours in a file");
-        assert!(map.iter().any(|line| line.contains('█')), "something was written:\n{text}");
+        // On a busy machine the workload may not run at all for five lines.
+        assert!((0..100).any(|_| draws_something(&stage, &arguments)), "{workload} writes nothing");
         let svg = std::fs::read_to_string(&picture).expect("the picture");
         assert!(svg.starts_with("<svg ") && svg.ends_with("</svg>\n") && svg.contains("fill=\"#"), "{svg}");
     }
     std::fs::remove_file(&picture).expect("the picture was there");
+}
+
+fn draws_something(stage: &Stage, arguments: &[&str]) -> bool {
+    let output = finish(&mut stage.ntux(arguments));
+    assert!(output.status.success(), "{}", complained(&output));
+    let text = said(&output);
+    let cells = |line: &str| line.chars().filter(|letter| SHADES.contains(letter)).count();
+    let map: Vec<&str> = text.lines().filter(|line| cells(line) > 0).collect();
+    assert_eq!(map.iter().map(|line| cells(line)).collect::<Vec<_>>(), [20; 5], "{text}");
+    assert!(!text.contains('\u{1b}'), "no colours in a file");
+    map.iter().any(|line| line.contains('█'))
 }
 
 #[test]
