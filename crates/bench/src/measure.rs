@@ -73,6 +73,35 @@ pub(crate) fn per_iteration(effort: Effort, mut run: impl FnMut(u64) -> io::Resu
     Ok(Sample::of_rounds(results, iterations))
 }
 
+/// Does as many iterations as it is told and says how many nanoseconds they took.
+pub(crate) type Timed<'a> = Box<dyn FnMut(u64) -> u64 + 'a>;
+
+/// Times `operation`, later.
+pub(crate) fn timed<'a, T>(mut operation: impl FnMut() -> T + 'a) -> Timed<'a> {
+    Box::new(move |iterations| {
+        let start = monotonic_ns();
+        for _ in 0..iterations {
+            std::hint::black_box(operation());
+        }
+        monotonic_ns() - start
+    })
+}
+
+/// Times all of them in turns, a round of each after the other: what disturbs one disturbs its rivals, too.
+pub(crate) fn in_turns(effort: Effort, subjects: &mut [Timed<'_>]) -> io::Result<Vec<Sample>> {
+    let mut iterations = Vec::with_capacity(subjects.len());
+    for run in subjects.iter_mut() {
+        iterations.push(calibrate(effort, &mut |count| Ok(run(count)))?);
+    }
+    let mut results = vec![Vec::new(); subjects.len()];
+    for _ in 0..effort.rounds {
+        for ((run, &count), results) in subjects.iter_mut().zip(&iterations).zip(&mut results) {
+            results.push(run(count) as f64 / count as f64);
+        }
+    }
+    Ok(results.into_iter().zip(iterations).map(|(rounds, count)| Sample::of_rounds(rounds, count)).collect())
+}
+
 /// Doubles the iterations until a run is long enough to extrapolate from; that is the warm-up as well.
 fn calibrate(effort: Effort, run: &mut impl FnMut(u64) -> io::Result<u64>) -> io::Result<u64> {
     let mut iterations = 1;

@@ -1,6 +1,5 @@
 //! One thread: what a call costs that wakes nobody, finds its word changed, or leaves at once.
 
-use std::hint::black_box;
 use std::io;
 
 use ntux_futex::{Deadline, VECTOR_MAX};
@@ -10,7 +9,7 @@ use super::contender::{
     ALL, Calls, Cell, Contender, DOMAIN, HALVES, KERNEL, KERNEL_SHARED, Kernel, Library, NATIVE, Native, SHARED, Side,
     TABLE, TABLE_8, TABLE_64,
 };
-use crate::measure::{Effort, Sample, per_operation};
+use crate::measure::{Effort, Timed, in_turns, timed};
 
 /// A time that is over.
 const PAST: Deadline = Deadline::Monotonic(1);
@@ -28,43 +27,68 @@ pub(crate) fn leave_name(count: usize) -> String {
     LEAVE.replace('#', &count.to_string())
 }
 
+/// With the calls of a contender's side, known at compile time: a choice would cost as much as what is timed.
+macro_rules! calls {
+    ($one:ident, $calls:ident => $prepare:expr) => {
+        match $one.side {
+            Side::Kernel => {
+                let $calls = Kernel;
+                $prepare
+            }
+            Side::Library => {
+                let $calls = Library;
+                $prepare
+            }
+            Side::Native => {
+                let $calls = Native;
+                $prepare
+            }
+        }
+    };
+}
+
 pub(crate) fn run(effort: Effort) -> io::Result<Vec<Row>> {
     let cells: Vec<Cell> = (0..VECTOR_MAX).map(|_| Cell::new(0)).collect();
     let mut rows = Vec::new();
-    for one in ALL {
-        super::progress(&format!("one thread: {}", one.name));
-        rows.extend(match one.side {
-            Side::Kernel => calls_of(Kernel, one, effort, &cells)?,
-            Side::Library => calls_of(Library, one, effort, &cells)?,
-            Side::Native => calls_of(Native, one, effort, &cells)?,
-        });
+    let mut add = |more: io::Result<Vec<Row>>| more.map(|more| rows.extend(more));
+    add(measure(effort, WAKE_NOBODY, &ALL, |one| Some(calls!(one, calls => wake_nobody(calls, one, &cells[0])))))?;
+    add(measure(effort, DIFFERS, &ALL, |one| Some(calls!(one, calls => differs(calls, one, &cells[0])))))?;
+    for count in COUNTS {
+        let cells = &cells[..count];
+        let (differs, leave) = (format!("vector of {count}, the last differs"), leave_name(count));
+        let prepare = |one: Contender, last, deadline| calls!(one, calls => vector(calls, one, cells, last, deadline));
+        add(measure(effort, &differs, &VECTORS, |one| prepare(one, 1, Deadline::Never)))?;
+        add(measure(effort, &leave, &VECTORS, |one| prepare(one, 0, PAST)))?;
     }
     Ok(rows)
 }
 
-fn calls_of(calls: impl Calls, one: Contender, effort: Effort, cells: &[Cell]) -> io::Result<Vec<Row>> {
-    let (futex, differs) = (one.futex(&cells[0]), one.expect(&cells[0], 1));
-    let row = |scenario: &str, sample: Sample| Row { scenario: scenario.to_owned(), contender: one.name, sample };
-    let mut rows = vec![
-        row(WAKE_NOBODY, timed(effort, || calls.wake(futex, 1))?),
-        row(DIFFERS, timed(effort, || calls.wait(differs, Deadline::Never))?),
-    ];
-    for count in COUNTS.into_iter().filter(|_| VECTORS.contains(&one)) {
-        let (equal, differs) = (one.vector(&cells[..count], 0), one.vector(&cells[..count], 1));
-        // 64 bits in halves count twice, and the kernel takes 128.
-        if !calls.wait_any(&equal, PAST) {
-            continue;
-        }
-        let differs = timed(effort, || calls.wait_any(&differs, Deadline::Never))?;
-        rows.push(row(&format!("vector of {count}, the last differs"), differs));
-        rows.push(row(&leave_name(count), timed(effort, || calls.wait_any(&equal, PAST))?));
-    }
-    Ok(rows)
+fn measure<'a>(
+    effort: Effort,
+    scenario: &str,
+    contenders: &[Contender],
+    prepare: impl Fn(Contender) -> Option<Timed<'a>>,
+) -> io::Result<Vec<Row>> {
+    super::progress(&format!("one thread: {scenario}"));
+    let prepared = contenders.iter().filter_map(|&one| Some((one.name, prepare(one)?)));
+    let (names, mut subjects): (Vec<_>, Vec<_>) = prepared.unzip();
+    let samples = in_turns(effort, &mut subjects)?;
+    let row = |(contender, sample)| Row { scenario: scenario.to_owned(), contender, sample };
+    Ok(names.into_iter().zip(samples).map(row).collect())
 }
 
-fn timed<T>(effort: Effort, mut operation: impl FnMut() -> T) -> io::Result<Sample> {
-    per_operation(effort, || {
-        black_box(operation());
-        Ok(())
-    })
+fn wake_nobody(calls: impl Calls, one: Contender, cell: &Cell) -> Timed<'_> {
+    let futex = one.futex(cell);
+    timed(move || calls.wake(futex, 1))
+}
+
+fn differs(calls: impl Calls, one: Contender, cell: &Cell) -> Timed<'_> {
+    let expected = one.expect(cell, 1);
+    timed(move || calls.wait(expected, Deadline::Never))
+}
+
+/// None if these cannot be waited for together: 64 bits in halves count twice, and the kernel takes 128.
+fn vector(calls: impl Calls, one: Contender, cells: &[Cell], last: u64, deadline: Deadline) -> Option<Timed<'_>> {
+    let vector = one.vector(cells, last);
+    calls.wait_any(&vector, PAST).then(|| timed(move || calls.wait_any(&vector, deadline)))
 }

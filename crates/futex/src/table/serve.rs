@@ -121,8 +121,10 @@ impl Table {
                     return Ok(false);
                 }
                 State::Woken => {
-                    // Perhaps by a thread that is stopped before it could send the wake (O-wake).
+                    // Perhaps by a thread that is stopped before it could send the wake (O-wake). Its wait is over, and
+                    // what is left of it is not met again.
                     self.send_wake(waiter);
+                    self.memory.empty(slot, queued);
                     return Ok(false);
                 }
                 State::Idle => return Ok(false),
