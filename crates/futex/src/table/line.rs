@@ -112,6 +112,13 @@ impl Stamp {
     fn is_before(self, other: Stamp) -> bool {
         (1..1 << (63 - STAMP_SHIFT)).contains(&self.until(other))
     }
+
+    /// The stamp of the ticket after this one's. If so many came since that it would look like one to come, the line's
+    /// next.
+    fn after(self, line: Line) -> Stamp {
+        let (after, next) = (Stamp(self.0.wrapping_add(1) << STAMP_SHIFT >> STAMP_SHIFT), line.next().stamp());
+        if next.is_before(after) { next } else { after }
+    }
 }
 
 /// What a line held.
@@ -280,11 +287,38 @@ impl Memory {
     /// Empties a slot, if it still holds this entry.
     pub fn empty(&self, number: u32, queued: Queued) -> bool {
         let Some(word) = self.slot(number) else { return false };
-        let after = Stamp(queued.stamp.0.wrapping_add(1) << STAMP_SHIFT >> STAMP_SHIFT);
-        let emptied = word.compare_exchange(queued.to_pair(), empty_from(after)).is_ok();
+        let bucket = self.bucket(queued.key.hash());
+        let emptied = word.compare_exchange(queued.to_pair(), empty_from(queued.stamp.after(Line::of(bucket)))).is_ok();
         if emptied {
-            Line::depart(&self.bucket(queued.key.hash()).line);
+            Line::depart(&bucket.line);
         }
         emptied
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn tickets_and_stamps_are_compared_beyond_their_ends() {
+        let last = Ticket::from_number(u64::MAX);
+        assert!(last.is_before(last.plus(1)) && !last.plus(1).is_before(last) && !last.is_before(last));
+        assert_eq!((last.until(last.plus(7)), last.plus(1).number()), (7, 0));
+        assert!(last.stamp().is_before(last.plus(1).stamp()));
+        assert_eq!(last.with_stamp(last.plus(9).stamp()), last.plus(9));
+        let old = last.plus(1 << 37 | 3);
+        assert_eq!(old.with_stamp(old.stamp()), old);
+    }
+
+    #[test]
+    fn a_slot_that_was_used_for_long_can_be_used_at_once() {
+        let line = |ticket: Ticket| Line(ticket.number() << (PRESENT_BITS + RING_BITS));
+        let came = Ticket::from_number(5);
+        for age in [1, 100, 1 << 36, (1 << 36) + 1, (1 << 37) - 1, 1 << 37, (1 << 37) + 5, 1 << 40] {
+            let next = came.plus(age);
+            let from = came.stamp().after(line(next));
+            assert!(!next.stamp().is_before(from), "{age}: the next ticket is void");
+        }
     }
 }
