@@ -60,6 +60,9 @@ pub struct Line<'a> {
 impl Table {
     /// Waits until one of the futexes is woken whose words all hold what is expected; which one. `sleep` is how the
     /// thread sleeps on its own word.
+    ///
+    /// Before it queues others may run: whoever will change a word may be among them, and to queue, sleep and be woken costs
+    /// both sides ten times as much and more. If nobody else can run, it costs 0.1 us.
     pub fn wait_any<'a>(
         &self,
         seat: &Seat,
@@ -67,11 +70,18 @@ impl Table {
         sleep: &impl Sleep,
         deadline: Deadline,
     ) -> Result<Woken> {
-        if !entries.clone().all(|entry| entry.expected.holds()) {
+        let all_hold = || entries.clone().all(|entry| entry.expected.holds());
+        if !all_hold() {
             return Err(Error::Differs);
         }
         if deadline == Deadline::NOW {
             return Err(Error::TimedOut);
+        }
+        if !cfg!(feature = "explore") && !deadline.passed() {
+            std::thread::yield_now();
+            if !all_hold() {
+                return Err(Error::Differs);
+            }
         }
         let waiter = self.waiter(seat);
         // If this thread is killed from here on, the kernel puts a mark into its word.
@@ -151,11 +161,7 @@ impl Table {
 }
 
 /// Sleeps until the word says that the thread was woken. When it ends otherwise, the word says that the wait is over.
-///
-/// Before the first sleep others may run: whoever will wake this thread may be among them, and to sleep and be woken costs
-/// both sides ten times as much. If nobody else can run, it costs 0.1 us.
 fn sleep_until_woken(table: &Table, waiter: &Waiter, sleep: &impl Sleep, deadline: Deadline) -> Result<Woken> {
-    let mut lets_others_run = !cfg!(feature = "explore") && !deadline.passed();
     for _ in 0..RETRIES {
         let seen = Word::of(waiter);
         match seen.state() {
@@ -163,11 +169,6 @@ fn sleep_until_woken(table: &Table, waiter: &Waiter, sleep: &impl Sleep, deadlin
             State::Waiting => {}
             // Wiped: this is a child of fork, which a signal handler on this thread has made.
             State::Idle | State::Arriving => return Err(Error::Interrupted),
-        }
-        if lets_others_run {
-            lets_others_run = false;
-            std::thread::yield_now();
-            continue;
         }
         let own =
             Entry { address: waiter.word.futex_address(), expected: seen.sleep(), scope: table.scope, numa: false };
