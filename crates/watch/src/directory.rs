@@ -23,11 +23,12 @@ const LEDGER: u64 = 1;
 pub(crate) struct Directory {
     root: Word64,
     changing: Mutex<()>,
+    changes: Word64,
 }
 
 impl Directory {
     pub const fn new() -> Directory {
-        Directory { root: Word64::new(0), changing: Mutex::new(()) }
+        Directory { root: Word64::new(0), changing: Mutex::new(()), changes: Word64::new(0) }
     }
 
     /// The ledger for this address. Async-signal-safe. It must be used during a visit only, see [`crate::visits`].
@@ -60,6 +61,12 @@ impl Directory {
     fn change(&self, span: Span, value: u64) {
         let _alone = self.changing.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
         fill(node_of(&self.root), LEVELS - 1, 0, span, value);
+        self.changes.fetch_add(1);
+    }
+
+    /// How many changes were made. If it is the same before and after, what was found between held all the time.
+    pub fn changes(&self) -> u64 {
+        self.changes.load()
     }
 }
 

@@ -231,6 +231,9 @@ extern "C" fn on_segv(number: c_int, info: *mut segv::Info, context: *mut c_void
     }
 }
 
+/// How often a handler looks whose memory it is while regions come and go. Then the access is tried again.
+const ATTEMPTS: u32 = 1000;
+
 /// Whether the access may be tried again: a page was shut, or another thread has just opened it.
 fn is_ours(signal: &Signal) -> bool {
     let Some(address) = signal.address() else { return false };
@@ -243,8 +246,20 @@ fn is_ours(signal: &Signal) -> bool {
         ledger.let_resets_pass();
         ledger.admit(address, &Pages)
     };
-    VISITS.visit(|| DIRECTORY.find(address).is_some_and(admit))
-        || signal.is_store() == Some(true) && protection::is_writable_now(address & !(page_size() - 1))
+    for _ in 0..ATTEMPTS {
+        let changes = DIRECTORY.changes();
+        if VISITS.visit(|| DIRECTORY.find(address).is_some_and(admit)) {
+            return true;
+        }
+        if signal.is_store() == Some(true) && protection::is_writable_now(address & !(page_size() - 1)) {
+            return true;
+        }
+        // Between the two looks the memory may have been watched again, and shut.
+        if DIRECTORY.changes() == changes {
+            return false;
+        }
+    }
+    true
 }
 
 /// A signal that is being passed on. A handler behind ours may call ours for what it does not know, and gets the next one.
