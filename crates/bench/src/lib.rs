@@ -11,6 +11,7 @@
 
 mod asleep;
 mod bench;
+mod expectation;
 pub mod futex;
 mod grid;
 mod machine;

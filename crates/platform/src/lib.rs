@@ -12,6 +12,7 @@ pub mod atomic;
 #[cfg(target_os = "linux")]
 pub mod child;
 pub mod clock;
+pub mod environment;
 #[cfg(feature = "explore")]
 pub mod explore;
 pub mod fork;

@@ -3,7 +3,7 @@
 //! `NTUX_WITHOUT` is a list of names, separated by commas: `robust_list`, `wipe_on_fork`, `memfd_noexec_seal`,
 //! `userfaultfd`, `pagemap_scan`, `mapping_query`, `futex_waitv`, `futex_numa`. Unknown names mean nothing.
 
-use core::ffi::CStr;
+use crate::environment::value;
 
 /// Something that ntux uses where the system has it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -43,14 +43,7 @@ impl Feature {
 
     /// Whether the user wants to do without it. Looks at the environment; not for a hot path.
     pub fn is_left_out(self) -> bool {
-        // SAFETY: a terminated name. The answer is used at once; a program that changes its environment in another thread
-        // meanwhile breaks the C library's own rule.
-        let list = unsafe { libc::getenv(c"NTUX_WITHOUT".as_ptr()) };
-        if list.is_null() {
-            return false;
-        }
-        // SAFETY: a terminated string, as above.
-        let list = unsafe { CStr::from_ptr(list) }.to_bytes();
-        list.split(|&byte| byte == b',').any(|name| name == self.name().as_bytes())
+        let Some(list) = value(c"NTUX_WITHOUT") else { return false };
+        list.to_bytes().split(|&byte| byte == b',').any(|name| name == self.name().as_bytes())
     }
 }

@@ -27,8 +27,6 @@ mod next;
 mod soft_dirty;
 mod streams;
 
-use core::ffi::CStr;
-
 /// Runs `work` and leaves the calling thread's error number as it was.
 fn keeping_error_number<R>(work: impl FnOnce() -> R) -> R {
     // SAFETY: has no precondition; the address is valid as long as the thread lives.
@@ -39,14 +37,4 @@ fn keeping_error_number<R>(work: impl FnOnce() -> R) -> R {
     // SAFETY: as above.
     unsafe { *place = before };
     result
-}
-
-/// What the user has set in the environment.
-fn value(name: &CStr) -> Option<&'static CStr> {
-    // SAFETY: the name ends with a zero; the answer is null or a string that stays, as the program must not change its
-    // environment while others read it.
-    unsafe {
-        let value = libc::getenv(name.as_ptr());
-        (!value.is_null()).then(|| CStr::from_ptr(value))
-    }
 }

@@ -20,6 +20,7 @@
 use core::ffi::{CStr, c_int};
 use core::mem::{ManuallyDrop, MaybeUninit};
 use ntux_platform::atomic::{Word32, Word64};
+use ntux_platform::environment::value;
 use ntux_platform::pagemap::Pagemap;
 use ntux_platform::userfault::Userfault;
 use ntux_watch::address_space::{self, AddressSpace};
@@ -27,7 +28,7 @@ use ntux_watch::{Run, page_size};
 use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd, RawFd};
 
 use crate::descriptors::{self, Kind};
-use crate::{keeping_error_number, next, value};
+use crate::{keeping_error_number, next};
 
 const SOFT_DIRTY: u64 = 1 << 55;
 /// The mark of a userfaultfd: ours, which the program need not see.

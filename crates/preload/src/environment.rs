@@ -1,8 +1,9 @@
 //! What the user asks for: `NTUX_DEVICE`, `NTUX_SPIN`, `NTUX_LOG`. Read once, by the constructor or on first use. A
 //! value that makes no sense is reported on standard error, and the default holds.
 
-use core::ffi::{CStr, c_char};
+use core::ffi::CStr;
 use ntux_platform::atomic::Word32;
+use ntux_platform::environment::value;
 
 /// Who serves `/dev/ntsync`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -56,15 +57,6 @@ pub(crate) fn spin() -> Option<u32> {
 /// `NTUX_LOG`: `stderr`, or the path of a file to append to.
 pub(crate) fn log() -> Option<&'static CStr> {
     value(c"NTUX_LOG").filter(|path| !path.is_empty())
-}
-
-fn value(name: &CStr) -> Option<&'static CStr> {
-    // SAFETY: the name ends with a zero; the answer is null or a string that stays, as the program must not change its
-    // environment while others read it.
-    unsafe {
-        let value: *const c_char = libc::getenv(name.as_ptr());
-        (!value.is_null()).then(|| CStr::from_ptr(value))
-    }
 }
 
 fn complain(message: &CStr) {

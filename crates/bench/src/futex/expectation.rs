@@ -1,19 +1,9 @@
 //! What was promised, and what was found; and where the library was behind.
 
-use serde::Serialize;
-
 use super::contender::{ALL, Contender, KERNEL, KERNEL_SHARED, NATIVE, SHARED, Side, TABLE};
 use super::tokens::{EVENTFD, Load, Tokens};
 use super::{Row, seed, single};
-
-/// A promise of the project, and what came out.
-#[derive(Debug, Serialize)]
-pub(crate) struct Expectation {
-    pub(crate) promise: String,
-    /// How many times as fast as the rival we were.
-    pub(crate) found: f64,
-    pub(crate) is_kept: bool,
-}
+use crate::expectation::Expectation;
 
 /// So many threads and more make the rows that the promise about eventfds is for.
 const MANY_CONSUMERS: usize = 16;

@@ -6,9 +6,10 @@ use comfy_table::Table;
 use serde::Serialize;
 
 use super::contender::ALL;
-use super::expectation::{self, Expectation};
+use super::expectation;
 use super::tokens::{self, Tokens};
 use super::{Absent, Row, single};
+use crate::expectation::{Expectation, table};
 use crate::grid::{aligned, distinct, grid};
 use crate::machine::Machine;
 
@@ -58,7 +59,7 @@ impl Report {
              99th of 100.\n{}",
             self.tokens_table()
         )?;
-        writeln!(out, "\nWhat was expected, and what was found\n{}", self.expectation_table())?;
+        writeln!(out, "\nWhat was expected, and what was found\n{}", table(&self.expectations))?;
         writeln!(out, "\nWhere ntux was behind")?;
         if self.losses.is_empty() {
             writeln!(out, "  nowhere in this run")?;
@@ -77,15 +78,6 @@ impl Report {
                 tokens.map_or_else(String::new, tokens_cell)
             });
             table.add_row(std::iter::once(title).chain(cells));
-        }
-        aligned(table)
-    }
-
-    fn expectation_table(&self) -> Table {
-        let mut table = grid(["expected", "found", ""]);
-        for expectation in &self.expectations {
-            let verdict = if expectation.is_kept { "kept" } else { "NOT KEPT" };
-            table.add_row([expectation.promise.clone(), format!("{:.2} x", expectation.found), verdict.to_owned()]);
         }
         aligned(table)
     }

@@ -1,18 +1,10 @@
 //! What was promised, and what was found.
 
-use serde::Serialize;
-
 use super::batch::Batched;
 use super::subject::{ASYNC, BARE, COW, MPROTECT, TEXTBOOK};
 use super::sweep::Swept;
 use super::writers::Written;
-
-#[derive(Debug, Serialize)]
-pub(crate) struct Expectation {
-    pub(crate) promise: String,
-    pub(crate) found: f64,
-    pub(crate) is_kept: bool,
-}
+use crate::expectation::Expectation;
 
 pub(crate) fn all(written: &[Written], swept: &[Swept], batched: &[Batched]) -> Vec<Expectation> {
     let mut all = Vec::new();

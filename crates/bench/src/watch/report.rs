@@ -6,10 +6,11 @@ use comfy_table::Table;
 use serde::Serialize;
 
 use super::batch::Batched;
-use super::expectation::{self, Expectation};
+use super::expectation;
 use super::subject::ALL;
 use super::sweep::Swept;
 use super::writers::Written;
+use crate::expectation::{Expectation, table};
 use crate::grid::{aligned, grid};
 use crate::machine::Machine;
 
@@ -47,7 +48,7 @@ impl Report {
         writeln!(out, "\nFirst write, ns (median)\n{}", self.sweep_table(|swept| swept.write_ns.median))?;
         writeln!(out, "\nList and reset in one step, us (median)\n{}", self.sweep_table(|swept| swept.get_us.median))?;
         writeln!(out, "\nA thousand regions of 8 pages, a tenth of them written, us (median)\n{}", self.batch_table())?;
-        writeln!(out, "\nWhat was expected, and what was found\n{}", self.expectation_table())
+        writeln!(out, "\nWhat was expected, and what was found\n{}", table(&self.expectations))
     }
 
     fn writers_table(&self) -> Table {
@@ -103,15 +104,6 @@ impl Report {
             let title = format!("{}, {}", batch.subject, batch.layout);
             let numbers = [batch.one_by_one_us, batch.at_once_us].map(|spread| format!("{:.0}", spread.median));
             table.add_row(std::iter::once(title).chain(numbers));
-        }
-        aligned(table)
-    }
-
-    fn expectation_table(&self) -> Table {
-        let mut table = grid(["expected", "found", ""]);
-        for expectation in &self.expectations {
-            let verdict = if expectation.is_kept { "kept" } else { "NOT KEPT" };
-            table.add_row([expectation.promise.clone(), format!("{:.2} x", expectation.found), verdict.to_owned()]);
         }
         aligned(table)
     }

@@ -1,0 +1,13 @@
+//! What the user has set in the environment.
+
+use core::ffi::CStr;
+
+/// The value of a variable; none if it is not set. Takes no memory and no lock.
+pub fn value(name: &CStr) -> Option<&'static CStr> {
+    // SAFETY: the name ends with a zero; the answer is null or a string that stays, as the program must not change its
+    // environment while others read it.
+    unsafe {
+        let value = libc::getenv(name.as_ptr());
+        (!value.is_null()).then(|| CStr::from_ptr(value))
+    }
+}
