@@ -51,6 +51,68 @@ fn a_wake_finds_who_waits_on_the_node_that_the_kernel_chose() {
     }
 }
 
+/// The numbers of the machine's nodes: "0", "0-1", "0,2-3". The directory is missing where the kernel knows of none.
+fn nodes() -> Vec<i32> {
+    let online = std::fs::read_to_string("/sys/devices/system/node/online").unwrap_or("0".into());
+    let number = |text: &str| text.parse::<i32>().expect("a number");
+    let range = |part: &str| match part.split_once('-') {
+        Some((first, last)) => number(first)..=number(last),
+        None => number(part)..=number(part),
+    };
+    online.trim().split(',').flat_map(range).collect()
+}
+
+#[test]
+fn each_node_serves_the_words_that_name_it_and_no_others() {
+    let nodes = nodes();
+    for (scope, &node) in scopes().flat_map(|scope| nodes.iter().map(move |node| (scope, node))) {
+        let word = NumaWord::new(7);
+        word.node.store(node, Ordering::SeqCst);
+        thread::scope(|threads| {
+            let mut sleepers = Sleepers::new(threads);
+            sleepers.wait(expect(&word, scope, 7), ANY);
+            sleepers.wait_any(vec![expect(&word, scope, 7)]);
+            for &other in nodes.iter().filter(|&&other| other != node) {
+                word.node.store(other, Ordering::SeqCst);
+                assert_eq!(wake(Futex::numa(&word, scope), 9, ANY), Ok(0), "they wait at {node}, not at {other}");
+            }
+            word.node.store(node, Ordering::SeqCst);
+            assert_eq!(wake(Futex::numa(&word, scope), 9, ANY), Ok(2), "node {node}");
+            assert_eq!(sleepers.woken(2), [0, 1]);
+        });
+        assert_eq!(word.node.load(Ordering::SeqCst), node);
+    }
+    println!("nodes of this machine: {nodes:?}");
+}
+
+#[test]
+fn a_word_without_a_node_gets_the_one_of_its_first_user() {
+    for (scope, node) in scopes().flat_map(|scope| nodes().into_iter().map(move |node| (scope, node))) {
+        let user = thread::spawn(move || {
+            if !moved_to(node) {
+                println!("node {node} is left out: it has no processor for this process");
+                return;
+            }
+            let word = NumaWord::new(0);
+            assert_eq!(wake(Futex::numa(&word, scope), 1, ANY), Ok(0));
+            assert_eq!(word.node.load(Ordering::SeqCst), node);
+        });
+        user.join().expect("it passes on each node");
+    }
+}
+
+/// Whether this thread runs on the node's first processor from here on.
+fn moved_to(node: i32) -> bool {
+    let list = std::fs::read_to_string(format!("/sys/devices/system/node/node{node}/cpulist")).unwrap_or("0".into());
+    let Some(Ok(processor)) = list.trim().split(['-', ',']).next().map(str::parse) else { return false };
+    // SAFETY: a set of processors is a plain array of bits, valid when zero, and only read.
+    unsafe {
+        let mut set: libc::cpu_set_t = std::mem::zeroed();
+        libc::CPU_SET(processor, &mut set);
+        libc::sched_setaffinity(0, size_of::<libc::cpu_set_t>(), &set) == 0
+    }
+}
+
 #[test]
 fn nodes_that_the_machine_has_not_and_misaligned_words_are_invalid() {
     for scope in scopes() {
