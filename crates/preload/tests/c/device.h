@@ -159,11 +159,11 @@ static inline void sleep_ms(unsigned ms)
         CHECK(errno == EINTR);
 }
 
-/* Until this thread sleeps in the kernel, that is, in its wait. */
+/* Until this thread, or a process's first one, sleeps in the kernel, that is, in its wait. */
 static inline void until_asleep(pid_t thread)
 {
     char path[64], stat[256];
-    snprintf(path, sizeof path, "/proc/self/task/%d/stat", (int)thread);
+    snprintf(path, sizeof path, "/proc/%d/stat", (int)thread);
     for (;;) {
         int fd = open(path, O_RDONLY);
         CHECK(fd >= 0);

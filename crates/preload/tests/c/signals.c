@@ -475,7 +475,7 @@ static void defaults(void)
             watchdog(30);
             _exit(wait_one(device, fd, FOREVER) == 0 ? 0 : 1);
         }
-        sleep_ms(50);
+        until_asleep(child);
         if (fate < 2) {
             CHECK(kill(child, fate ? SIGKILL : SIGTERM) == 0);
             CHECK(waitpid(child, &status, 0) == child && WIFSIGNALED(status));
