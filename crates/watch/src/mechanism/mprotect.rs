@@ -23,8 +23,10 @@ use ntux_platform::segv::{self, Before, Blocked, Signal};
 
 use super::{Chunk, Engine, Mechanism};
 use crate::directory::Directory;
+use crate::held::{self, Place};
 use crate::holds::Holds;
 use crate::ledger::{Gate, Ledger};
+use crate::planted::{Bug, planted};
 use crate::record::{Origin, Record};
 use crate::span::Span;
 use crate::visits::Visits;
@@ -248,14 +250,16 @@ fn is_ours(signal: &Signal) -> bool {
     };
     for _ in 0..ATTEMPTS {
         let changes = DIRECTORY.changes();
+        held::at(Place::FindLedger);
         if VISITS.visit(|| DIRECTORY.find(address).is_some_and(admit)) {
             return true;
         }
+        held::at(Place::AskKernel);
         if signal.is_store() == Some(true) && protection::is_writable_now(address & !(page_size() - 1)) {
             return true;
         }
         // Between the two looks the memory may have been watched again, and shut.
-        if DIRECTORY.changes() == changes {
+        if DIRECTORY.changes() == changes || planted(Bug::LookOnce) {
             return false;
         }
     }
@@ -289,3 +293,6 @@ fn pass_on(signal: &Signal) {
     passing.link.store(link.map_or(0, |link| core::ptr::from_ref(link) as u64));
     link.map_or(Before::nothing(), |link| link.before).handle(*signal);
 }
+
+#[cfg(test)]
+mod tests;
