@@ -57,6 +57,16 @@ pub fn errno() -> i32 {
     std::io::Error::last_os_error().raw_os_error().unwrap_or(0)
 }
 
+/// Runs `work` and leaves the calling thread's error number as it was: for what a program does not know to happen in its
+/// thread. Async-signal-safe if `work` is.
+#[cfg(target_os = "linux")]
+pub fn keeping_errno<R>(work: impl FnOnce() -> R) -> R {
+    let before = errno();
+    let result = work();
+    set_errno(before);
+    result
+}
+
 /// Sets the calling thread's error number.
 #[cfg(target_os = "linux")]
 pub(crate) fn set_errno(number: i32) {

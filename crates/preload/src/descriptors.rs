@@ -24,6 +24,7 @@ use crate::threads::{self, Record};
 use crate::{device, instances};
 use core::ffi::c_int;
 use ntux_platform::atomic::{Pair, Word32, Word128};
+use ntux_platform::keeping_errno;
 use ntux_sync::{Arena, Error, Kind, Object};
 use std::os::fd::BorrowedFd;
 
@@ -210,15 +211,13 @@ fn count_copies(fd: c_int, tag: u32, object: Object) {
         return;
     }
     let Some(record) = threads::enter() else { return };
-    // SAFETY: this thread's own error number.
-    let error = unsafe { *crate::errno() };
-    if let Some(seated) = record.seats.take(tag) {
-        // SAFETY: the program's own descriptor, which it closes after this; if it is not open any more, nothing
-        // happens.
-        seated.arena.closing(unsafe { BorrowedFd::borrow_raw(fd) }, object);
-    }
-    // SAFETY: as above.
-    unsafe { *crate::errno() = error };
+    keeping_errno(|| {
+        if let Some(seated) = record.seats.take(tag) {
+            // SAFETY: the program's own descriptor, which it closes after this; if it is not open any more, nothing
+            // happens.
+            seated.arena.closing(unsafe { BorrowedFd::borrow_raw(fd) }, object);
+        }
+    });
     let _ = threads::leave(record);
 }
 

@@ -25,6 +25,7 @@
 use core::ffi::{c_int, c_long};
 use ntux_platform::atomic::Word32;
 use ntux_platform::clock::Deadline;
+use ntux_platform::keeping_errno;
 use ntux_platform::kernel_futex::{self, Entry, MATCH_ANY, Scope, VECTOR_MAX};
 use ntux_platform::transfer;
 use ntux_platform::without::Feature;
@@ -48,12 +49,7 @@ impl Call {
     /// What the C library's `syscall` would return; none if the call is the kernel's, as it came. The error number
     /// changes only with a failure.
     pub(crate) fn serve(&self) -> Option<c_long> {
-        // SAFETY: this thread's own error number.
-        let before = unsafe { *crate::errno() };
-        let result = is_possible().then(|| self.wait());
-        // SAFETY: as above.
-        unsafe { *crate::errno() = before };
-        match result? {
+        match keeping_errno(|| is_possible().then(|| self.wait()))? {
             Ok(index) => Some(index as c_long),
             Err(error) => Some(crate::fail(error).into()),
         }

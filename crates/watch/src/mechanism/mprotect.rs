@@ -17,6 +17,7 @@ use std::io;
 use std::sync::Mutex;
 
 use ntux_platform::atomic::Word64;
+use ntux_platform::keeping_errno;
 use ntux_platform::mappings;
 use ntux_platform::protection::{self, Protection, page_size};
 use ntux_platform::segv::{self, Before, Blocked, Signal};
@@ -228,7 +229,7 @@ fn behind() -> Option<&'static Link> {
 extern "C" fn on_segv(number: c_int, info: *mut segv::Info, context: *mut c_void) {
     // SAFETY: the kernel calls this, and these are its arguments.
     let signal = unsafe { Signal::new(number, info, context) };
-    if !segv::keeping_errno(|| is_ours(&signal)) {
+    if !keeping_errno(|| is_ours(&signal)) {
         pass_on(&signal);
     }
 }
