@@ -3,54 +3,29 @@
 //! Each program checks itself and ends itself after a while if it hangs; what it complains about is shown.
 #![cfg(target_os = "linux")]
 
+#[path = "built/c_program.rs"]
+mod c_program;
+#[path = "built/library.rs"]
+mod library;
+
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 use std::sync::LazyLock;
 
-/// The library to test: what `NTUX_PRELOAD_LIBRARY` names, or one that is built here. (Cargo does not build a library
-/// that nothing can link to before it runs tests.)
+use c_program::compile;
+use library::build;
+
+/// The library to test: what `NTUX_PRELOAD_LIBRARY` names, or one that is built here.
 static LIBRARY: LazyLock<PathBuf> = LazyLock::new(|| {
     let given = std::env::var_os("NTUX_PRELOAD_LIBRARY").map(PathBuf::from);
     given.unwrap_or_else(|| build("library", &[]))
 });
 
-fn build(name: &str, arguments: &[&str]) -> PathBuf {
-    let directory = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
-    let output = Command::new(env!("CARGO"))
-        .args(["build", "--quiet", "--offline", "--manifest-path", concat!(env!("CARGO_MANIFEST_DIR"), "/Cargo.toml")])
-        .args(arguments)
-        .arg("--target-dir")
-        .arg(&directory)
-        .output()
-        .expect("cargo starts");
-    assert!(output.status.success(), "{}", complaints(&output));
-    // Cargo itself reads the variable, and then puts what it builds one directory deeper.
-    directory.join(std::env::var_os("CARGO_BUILD_TARGET").unwrap_or_default()).join("debug/libntux_preload.so")
-}
-
-fn compile(name: &str) -> PathBuf {
-    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/c").join(name).with_extension("c");
-    let program = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
-    // Put in place whole: another run of these tests may be executing the one before.
-    let fresh = program.with_extension(std::process::id().to_string());
-    let compiler = std::env::var_os("CC").unwrap_or_else(|| "cc".into());
-    let output = Command::new(compiler)
-        .args(["-std=gnu11", "-O1", "-Wall", "-Wextra", "-Werror", "-pthread", "-o"])
-        .arg(&fresh)
-        .arg(source)
-        .arg("-ldl")
-        .output()
-        .expect("a C compiler is needed for these tests");
-    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-    std::fs::rename(fresh, &program).expect("the program is put in place");
-    program
-}
-
-static ARGUMENTS: LazyLock<PathBuf> = LazyLock::new(|| compile("arguments"));
-static SIGNALS: LazyLock<PathBuf> = LazyLock::new(|| compile("signals"));
-static PROCESSES: LazyLock<PathBuf> = LazyLock::new(|| compile("processes"));
-static LEAVING: LazyLock<PathBuf> = LazyLock::new(|| compile("leaving"));
-static MULTIPLE: LazyLock<PathBuf> = LazyLock::new(|| compile("multiple"));
+static ARGUMENTS: LazyLock<PathBuf> = LazyLock::new(|| compile("c/arguments.c", &[]));
+static SIGNALS: LazyLock<PathBuf> = LazyLock::new(|| compile("c/signals.c", &[]));
+static PROCESSES: LazyLock<PathBuf> = LazyLock::new(|| compile("c/processes.c", &[]));
+static LEAVING: LazyLock<PathBuf> = LazyLock::new(|| compile("c/leaving.c", &[]));
+static MULTIPLE: LazyLock<PathBuf> = LazyLock::new(|| compile("c/multiple.c", &[]));
 
 fn command(program: &Path, library: &Path) -> Command {
     let mut command = Command::new(program);
