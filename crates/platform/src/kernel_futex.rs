@@ -116,8 +116,15 @@ pub fn requeue(
 /// Whether there is [`wait_any`]. Asks the kernel once.
 pub fn has_wait_any() -> bool {
     static ANSWER: std::sync::OnceLock<bool> = std::sync::OnceLock::new();
+    *ANSWER.get_or_init(try_wait_any)
+}
+
+/// As [`has_wait_any`], but asks each time. Async-signal-safe.
+pub fn try_wait_any() -> bool {
     // Without an entry the call is invalid, where there is one.
-    *ANSWER.get_or_init(|| !Feature::FutexWaitv.is_left_out() && imp::wait_any(&[], Deadline::NOW) == Err(libc::EINVAL))
+    !Feature::FutexWaitv.is_left_out()
+        && imp::wait_any_may_be_tried()
+        && imp::wait_any(&[], Deadline::NOW) == Err(libc::EINVAL)
 }
 
 #[cfg(target_os = "linux")]
@@ -125,6 +132,7 @@ mod imp {
     use super::interface::{SYS_FUTEX_WAITV, Until, Waitv, flags};
     use super::{Entry, Scope, VECTOR_MAX};
     use crate::clock::Deadline;
+    use crate::deadly::Call;
 
     const FUTEX_CMP_REQUEUE: i32 = 4;
     const FUTEX_WAIT_BITSET: i32 = 9;
@@ -175,6 +183,12 @@ mod imp {
         let (operation, count) = (FUTEX_WAKE_BITSET | private(scope), count.min(i32::MAX as u32));
         // SAFETY: a wake reads no memory; a bad address is an error that changes nothing.
         answer(unsafe { libc::syscall(libc::SYS_futex, address, operation, count, 0usize, NOBODY, mask) })
+    }
+
+    /// Whether no filter ends the program for it.
+    pub(super) fn wait_any_may_be_tried() -> bool {
+        static CALL: Call = Call::new(SYS_FUTEX_WAITV, [0, 0]);
+        !CALL.is_deadly()
     }
 
     pub(super) fn wait_any(entries: &[Entry], deadline: Deadline) -> Result<usize, i32> {
@@ -240,6 +254,10 @@ mod imp {
             futex::wake(address, count);
         }
         Ok(count.min(1))
+    }
+
+    pub(super) fn wait_any_may_be_tried() -> bool {
+        false
     }
 
     pub(super) fn wait_any(_entries: &[Entry], _deadline: Deadline) -> Result<usize, i32> {

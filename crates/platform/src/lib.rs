@@ -12,6 +12,8 @@ pub mod atomic;
 #[cfg(target_os = "linux")]
 pub mod child;
 pub mod clock;
+#[cfg(target_os = "linux")]
+mod deadly;
 pub mod environment;
 #[cfg(feature = "explore")]
 pub mod explore;

@@ -2,7 +2,8 @@
 //!
 //! Reading version numbers would be guessing: a container's seccomp filter, a security module or a missing option makes
 //! a new kernel answer like an old one. So every probe makes the real call. The calls that a filter may answer with a
-//! deadly signal are made in a child process ([`in_child`]), as on Android, where an unlisted call is one.
+//! deadly signal are made in a child process ([`in_child`]), as on Android, where an unlisted call is one. (`deadly` does so
+//! inside programs, and asks less.)
 //!
 //! Where the core has a function for it ([`memory`]), the probe calls that one. The driver is asked with raw system
 //! calls, because a preloaded library of ours could answer in its place.
@@ -170,6 +171,15 @@ pub fn futex_requeue() -> Answer {
         // SAFETY: the call takes exactly two entries; the kernel only reads them and the words, which outlive it.
         succeeded(unsafe { libc::syscall(SYS_FUTEX_REQUEUE, pair.as_ptr(), 0, 1, 1) }).map(drop)
     })
+}
+
+/// `userfaultfd` (Linux 5.11 for who has no privileges): noticing the first write to a page.
+pub fn userfaultfd() -> Answer {
+    const USER_MODE_ONLY: libc::c_int = 1;
+    option(in_child(|| {
+        // SAFETY: a call without pointers.
+        descriptor(unsafe { libc::syscall(libc::SYS_userfaultfd, libc::O_CLOEXEC | USER_MODE_ONLY) }).map(drop)
+    }))
 }
 
 /// Anonymous shared memory whose size can be sealed.

@@ -125,6 +125,8 @@ scenarios! {
     no_token_is_lost,
     absent_if_vectors_are_missing,
     absent_if_vectors_are_forbidden,
+    absent_if_vectors_are_deadly,
+    absent_if_reading_memory_is_deadly,
     absent_if_memory_cannot_be_read,
 }
 
