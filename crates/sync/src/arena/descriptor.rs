@@ -32,8 +32,10 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use ntux_platform::liveness;
 use ntux_platform::memory::{self, FileId};
 
+use super::custody::Custody;
 use super::format::FAMILIES_MAX;
-use super::objects::{Custody, Meta, Start};
+use super::meta::Meta;
+use super::objects::Start;
 use super::{Arena, read_capacity};
 use crate::waiter::Waiter;
 use crate::{Error, New, Object, Result};
