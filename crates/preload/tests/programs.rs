@@ -8,6 +8,7 @@ mod c_program;
 #[path = "built/library.rs"]
 mod library;
 
+use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 use std::sync::LazyLock;
@@ -79,6 +80,8 @@ scenarios! {
 
 scenarios! {
     PROCESSES:
+    tables_are_small,
+    cache_is_mapped,
     numbers_and_flags,
     looking_first,
     copies_mean_the_same,
@@ -162,6 +165,53 @@ fn everything_holds_without_what_old_kernels_lack() {
     }
     succeeds(command(&LEAVING, &LIBRARY).arg("children_that_close_everything").env("NTUX_WITHOUT", WITHOUT));
     succeeds(command(&SIGNALS, &LIBRARY).arg("tokens_are_conserved").env("NTUX_WITHOUT", WITHOUT));
+}
+
+/// The program cannot map 16 MiB, which is what the cache of descriptors needs.
+fn without_cache(command: &mut Command) -> &mut Command {
+    const LENGTH: u32 = 16 << 20;
+    const SECOND_ARGUMENT: u32 = 24;
+    let step = |code: u32, jt, jf, k| libc::sock_filter { code: code as u16, jt, jf, k };
+    let program = [
+        step(libc::BPF_LD | libc::BPF_W | libc::BPF_ABS, 0, 0, 0),
+        step(libc::BPF_JMP | libc::BPF_JEQ | libc::BPF_K, 0, 3, libc::SYS_mmap as u32),
+        step(libc::BPF_LD | libc::BPF_W | libc::BPF_ABS, 0, 0, SECOND_ARGUMENT),
+        step(libc::BPF_JMP | libc::BPF_JEQ | libc::BPF_K, 0, 1, LENGTH),
+        step(libc::BPF_RET | libc::BPF_K, 0, 0, libc::SECCOMP_RET_ERRNO | libc::ENOMEM as u32),
+        step(libc::BPF_RET | libc::BPF_K, 0, 0, libc::SECCOMP_RET_ALLOW),
+    ];
+    let install = move || {
+        let filter = libc::sock_fprog { len: program.len() as u16, filter: program.as_ptr().cast_mut() };
+        // SAFETY: plain numbers, and a program that outlives the call, which copies it.
+        let installed = unsafe {
+            libc::prctl(libc::PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0
+                && libc::prctl(libc::PR_SET_SECCOMP, libc::SECCOMP_MODE_FILTER, &filter) == 0
+        };
+        if installed { Ok(()) } else { Err(std::io::Error::last_os_error()) }
+    };
+    // SAFETY: between fork and exec it makes system calls only.
+    unsafe { command.pre_exec(install) }
+}
+
+#[test]
+fn without_memory_for_the_cache_every_call_asks_its_descriptor() {
+    let ended = without_cache(command(&PROCESSES, &LIBRARY).arg("cache_is_mapped")).output().expect("it starts");
+    assert!(complaints(&ended).contains("found == 1"), "the filter has no effect: {}", complaints(&ended));
+    let scenarios = [
+        "numbers_and_flags",
+        "copies_mean_the_same",
+        "numbers_are_used_again",
+        "closing_during_a_wait",
+        "fork_and_wait",
+        "exec_keeps_descriptors",
+        "passed_over_a_socket",
+        "many_devices",
+        "children_that_borrow_memory",
+        "numbers_among_threads",
+    ];
+    for scenario in scenarios {
+        succeeds(without_cache(command(&PROCESSES, &LIBRARY).arg(scenario)));
+    }
 }
 
 /// The harness is able to fail: a library that calls handlers on top of a queued wait must not pass.
