@@ -28,7 +28,13 @@ fn under(filters: &[(libc::c_long, u32)]) -> bool {
     let judge = || {
         filters.iter().for_each(|&(call, action)| answer(call, action));
         // Unknown flags: it does nothing.
-        let deadly = Call::new(SUBJECT, [usize::MAX, 0]).is_deadly();
+        let call = Call::new(SUBJECT, [usize::MAX, 0]);
+        let deadly = call.is_deadly();
+        for memory in [Memory::Borrowed, Memory::Copied] {
+            if memory == Memory::Copied || Memory::for_children() == Memory::Borrowed {
+                assert_eq!(call.comes_back(memory), !deadly, "{memory:?}");
+            }
+        }
         assert!(has_no_child());
         deadly
     };
@@ -46,7 +52,7 @@ fn has_no_child() -> bool {
 fn a_filter_that_ends_the_process_or_the_thread_is_survived() {
     assert!(under(&[(SUBJECT, libc::SECCOMP_RET_KILL_PROCESS)]));
     assert!(under(&[(SUBJECT, libc::SECCOMP_RET_KILL_THREAD)]));
-    assert!(under(&[(SUBJECT, libc::SECCOMP_RET_TRAP)]), "and nobody handles the signal");
+    assert!(under(&[(SUBJECT, libc::SECCOMP_RET_TRAP)]));
 }
 
 #[test]
@@ -82,4 +88,13 @@ fn the_mode_is_found_wherever_it_stands() {
     assert_eq!(mode("Name:\tSeccomp:\t7\nSeccomp_filters:\t3\n\nSeccomp:\t2\n"), Some(b'2'));
     assert_eq!(mode("Name:\tx\nSeccomp_filters:\t3\n"), None);
     assert_eq!(mode("Seccomp:"), None);
+}
+
+#[test]
+fn a_child_may_borrow_memory_where_no_core_takes_everybody_along() {
+    for (release, expected) in
+        [("6.18.44-fc", (6, 18)), ("5.15.0-91-generic", (5, 15)), ("5.16", (5, 16)), ("", (0, 0))]
+    {
+        assert_eq!(version(release.as_bytes()), expected, "{release}");
+    }
 }
