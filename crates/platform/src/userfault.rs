@@ -108,7 +108,8 @@ impl Message {
 
 impl Userfault {
     /// A new descriptor with these features. Fails where the kernel lacks one of them (`EINVAL`), where a filter refuses the
-    /// call (`EPERM`, `ENOSYS`) or would end the program for it (`ENOSYS`), and without the privilege for [`Faults::OfKernelToo`] (`EPERM`).
+    /// call (`EPERM`, `ENOSYS`) or would end the program for it (`ENOSYS`), and without the privilege for
+    /// [`Faults::OfKernelToo`] (`EPERM`).
     pub fn open(features: Features, faults: Faults) -> io::Result<Userfault> {
         if Left::Userfaultfd.is_left_out() {
             return Err(io::Error::from_raw_os_error(libc::ENOSYS));

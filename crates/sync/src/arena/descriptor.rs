@@ -226,6 +226,8 @@ impl Keeper<'_> {
         self.is_free(OBJECTS + u64::from(index))
     }
 
+    /// One question for each byte: of a range the kernel names the lock of who came first, not the lowest one, so a search
+    /// cannot skip to it.
     fn is_free(self, byte: u64) -> bool {
         memory::is_held(self.via, byte).is_ok_and(|held| !held)
     }
