@@ -3,8 +3,9 @@
 //! Two things are named here and nowhere else: the kernel's calls ([`futex`], [`kernel_futex`], [`memory`], [`clock`],
 //! [`liveness`], [`robust`]; for write watches [`protection`], `userfault`, `pagemap`, `mappings`, `segv`; for programs that
 //! are watched `child`, `handover`, `readiness`; for libraries that are loaded into programs `next`) and the processor's
-//! atomics ([`atomic`]). A model checker takes over by replacing this crate's
-//! [`atomic`] and [`futex`] (feature `explore`); everything above stays as it ships.
+//! atomics ([`atomic`]). What a kernel or a filter does not let us do is found out by doing it: `probe` for people,
+//! `deadly` inside programs. A model checker takes over by replacing this crate's [`atomic`] and [`futex`] (feature
+//! `explore`); everything above stays as it ships.
 
 #![allow(clippy::disallowed_types, clippy::disallowed_methods, reason = "this is the place for them")]
 

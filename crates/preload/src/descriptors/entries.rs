@@ -7,9 +7,9 @@
 //! The address is 0, or that of the mapping, which stays as long as the process: whoever needs it first maps it and puts its
 //! address there by one exchange; who comes second takes its own mapping away again.
 //!
-//! Nothing has to run before: 0 is what the loader leaves there. A child of fork has the mapping as a copy; what a `vfork` child
-//! maps is its parent's too, as the address is. Where no memory can be mapped nothing is remembered: every call asks its
-//! descriptor, as for numbers that are too high.
+//! Nothing has to run before: 0 is what the loader leaves there. A child of fork has the mapping as a copy; what a `vfork`
+//! child maps is its parent's too, as the address is. Where no memory can be mapped nothing is remembered: every call asks
+//! its descriptor, as for numbers that are too high.
 //!
 //! # Interrupted, killed
 //! Between the mapping and the exchange: 16 MiB of addresses, and no memory, are lost to the process. A handler that comes in
@@ -31,7 +31,7 @@ pub(super) fn get(fd: u32) -> Option<&'static Word128> {
     at(ENTRIES.load(), fd)
 }
 
-/// The entry of a descriptor, with memory for all if there was none; none if there is no memory to be had. Async-signal-safe.
+/// As [`get`], with memory for all if there was none yet; none if there is no memory to be had. Async-signal-safe.
 #[inline(always)]
 pub(super) fn get_or_map(fd: u32) -> Option<&'static Word128> {
     match ENTRIES.load() {
