@@ -50,7 +50,7 @@ pub fn doctor(arguments: &Arguments) -> ExitCode {
     let facts = Facts::gather();
     let choice = Choice::make(arguments.device, &facts);
     let can_serve = choice.can_serve;
-    let (futexes, wait_multiple) = (futexes::rows(&facts), WaitMultiple::gather(&facts));
+    let (futexes, wait_multiple) = (futexes::rows(), WaitMultiple::gather(&facts));
     let report = Report { futexes, facts, choice, wait_multiple, watch: Watch::gather() };
     if arguments.json {
         println!("{}", serde_json::to_string_pretty(&report).expect("a report has text keys only"));

@@ -1,10 +1,12 @@
 //! Random programs on the drop-in device: a slice of `make test-kernel` that needs no kernel. What the driver does with
 //! them was recorded there.
 
+#[path = "../../preload/tests/built/c_program.rs"]
+mod c_program;
 mod library;
 
 use std::collections::BTreeSet;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::Command;
 use std::sync::LazyLock;
 
@@ -21,7 +23,7 @@ static RECORDED: LazyLock<Transcripts> =
 static LIBRARY: LazyLock<PathBuf> = LazyLock::new(library::build);
 
 /// A library that passes every call on to the one after it, with one mistake; see `planted_device.c`.
-static PLANTED: LazyLock<PathBuf> = LazyLock::new(compile_planted);
+static PLANTED: LazyLock<PathBuf> = LazyLock::new(|| c_program::compile("planted_device.c", &["-shared", "-fPIC"]));
 
 /// Each mistake, with the kind of programs that must find it.
 const MISTAKES: [(&str, Kind); 13] = [
@@ -42,21 +44,6 @@ const MISTAKES: [(&str, Kind); 13] = [
 
 /// So many programs find every one of them.
 const FEW: u64 = 60;
-
-fn compile_planted() -> PathBuf {
-    let library = Path::new(env!("CARGO_TARGET_TMPDIR")).join("planted_device.so");
-    // Put in place whole: another run of these tests may have the one before loaded.
-    let fresh = library.with_extension(std::process::id().to_string());
-    let compiled = Command::new(std::env::var_os("CC").unwrap_or_else(|| "cc".into()))
-        .args(["-std=gnu11", "-O1", "-Wall", "-Wextra", "-Werror", "-shared", "-fPIC", "-o"])
-        .arg(&fresh)
-        .arg(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/planted_device.c"))
-        .arg("-ldl")
-        .status();
-    assert!(compiled.expect("a C compiler is needed for this test").success());
-    std::fs::rename(fresh, &library).expect("the library is put in place");
-    library
-}
 
 /// `env` with what loads the library, and the planted one before it if there is a mistake to make.
 fn environment(mistake: Option<&str>) -> Command {

@@ -48,10 +48,9 @@ extern "C" fn note(signal: libc::c_int, information: *mut libc::siginfo_t, _cont
         return;
     }
     CAUGHT.fetch_or(1 << signal);
-    let (error, one) = (crate::errno(), 1u64);
+    let one = 1u64;
     // SAFETY: reads eight bytes. The descriptor does not block, and a count that is at its limit tells just as well.
-    unsafe { libc::write(TOLD.load() as i32 - 1, (&raw const one).cast(), size_of_val(&one)) };
-    crate::set_errno(error);
+    crate::keeping_errno(|| unsafe { libc::write(TOLD.load() as i32 - 1, (&raw const one).cast(), size_of_val(&one)) });
 }
 
 impl Signals {

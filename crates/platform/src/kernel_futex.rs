@@ -6,6 +6,8 @@
 use crate::clock::Deadline;
 use crate::without::Feature;
 
+#[cfg(target_os = "linux")]
+pub(crate) mod interface;
 pub mod numa;
 
 /// Most entries of one [`wait_any`].
@@ -114,35 +116,30 @@ pub fn requeue(
 /// Whether there is [`wait_any`]. Asks the kernel once.
 pub fn has_wait_any() -> bool {
     static ANSWER: std::sync::OnceLock<bool> = std::sync::OnceLock::new();
+    *ANSWER.get_or_init(try_wait_any)
+}
+
+/// As [`has_wait_any`], but asks each time. Async-signal-safe.
+pub fn try_wait_any() -> bool {
     // Without an entry the call is invalid, where there is one.
-    *ANSWER.get_or_init(|| !Feature::FutexWaitv.is_left_out() && imp::wait_any(&[], Deadline::NOW) == Err(libc::EINVAL))
+    !Feature::FutexWaitv.is_left_out()
+        && imp::wait_any_may_be_tried()
+        && imp::wait_any(&[], Deadline::NOW) == Err(libc::EINVAL)
 }
 
 #[cfg(target_os = "linux")]
 mod imp {
+    use super::interface::{SYS_FUTEX_WAITV, Until, Waitv, flags};
     use super::{Entry, Scope, VECTOR_MAX};
     use crate::clock::Deadline;
+    use crate::deadly::Call;
 
     const FUTEX_CMP_REQUEUE: i32 = 4;
     const FUTEX_WAIT_BITSET: i32 = 9;
     const FUTEX_WAKE_BITSET: i32 = 10;
     const FUTEX_PRIVATE_FLAG: i32 = 128;
     const FUTEX_CLOCK_REALTIME: i32 = 256;
-    const SYS_FUTEX_WAITV: libc::c_long = 449;
-    pub(super) const FUTEX2_SIZE_U32: u32 = 2;
-    pub(super) const FUTEX2_NUMA: u32 = 4;
-    pub(super) const FUTEX2_PRIVATE: u32 = 128;
     const NOBODY: *const u32 = core::ptr::null();
-
-    /// The kernel's `struct futex_waitv`.
-    #[derive(Clone, Copy)]
-    #[repr(C)]
-    pub(super) struct Waitv {
-        pub value: u64,
-        pub address: u64,
-        pub flags: u32,
-        pub reserved: u32,
-    }
 
     fn private(scope: Scope) -> i32 {
         if scope == Scope::Private { FUTEX_PRIVATE_FLAG } else { 0 }
@@ -150,20 +147,6 @@ mod imp {
 
     pub(super) fn answer(result: libc::c_long) -> Result<u32, i32> {
         u32::try_from(result).map_err(|_| crate::errno())
-    }
-
-    /// The time for the kernel, and whether it is on the wall clock.
-    pub(super) fn time(deadline: Deadline) -> (Option<libc::timespec>, bool) {
-        let timespec = |ns: u64| libc::timespec {
-            // The quotient is below 2^35, so it fits every time_t of the supported platforms.
-            tv_sec: (ns / 1_000_000_000) as libc::time_t,
-            tv_nsec: (ns % 1_000_000_000) as _,
-        };
-        match deadline {
-            Deadline::Never => (None, false),
-            Deadline::Monotonic(ns) => (Some(timespec(ns)), false),
-            Deadline::Realtime(ns) => (Some(timespec(ns)), true),
-        }
     }
 
     pub(super) fn times_asleep() -> u64 {
@@ -184,11 +167,12 @@ mod imp {
         scope: Scope,
         deadline: Deadline,
     ) -> Result<(), i32> {
-        let (time, realtime) = time(deadline);
-        let time = time.as_ref().map_or(core::ptr::null(), core::ptr::from_ref);
-        let operation = FUTEX_WAIT_BITSET | private(scope) | if realtime { FUTEX_CLOCK_REALTIME } else { 0 };
+        let until = Until::new(deadline);
+        let realtime = if until.clock == libc::CLOCK_REALTIME { FUTEX_CLOCK_REALTIME } else { 0 };
+        let operation = FUTEX_WAIT_BITSET | private(scope) | realtime;
         // SAFETY: the kernel checks the address itself and only reads the word and the time, which outlives the call.
-        answer(unsafe { libc::syscall(libc::SYS_futex, address, operation, expected, time, NOBODY, mask) }).map(drop)
+        answer(unsafe { libc::syscall(libc::SYS_futex, address, operation, expected, until.time(), NOBODY, mask) })
+            .map(drop)
     }
 
     pub(super) fn wake(address: *const u32, count: u32, mask: u32, scope: Scope) -> Result<u32, i32> {
@@ -201,21 +185,23 @@ mod imp {
         answer(unsafe { libc::syscall(libc::SYS_futex, address, operation, count, 0usize, NOBODY, mask) })
     }
 
+    /// Whether no filter ends the program for it.
+    pub(super) fn wait_any_may_be_tried() -> bool {
+        static CALL: Call = Call::new(SYS_FUTEX_WAITV, [0, 0]);
+        !CALL.is_deadly()
+    }
+
     pub(super) fn wait_any(entries: &[Entry], deadline: Deadline) -> Result<usize, i32> {
-        let mut vector = [Waitv { value: 0, address: 0, flags: 0, reserved: 0 }; VECTOR_MAX];
+        let mut vector = [Waitv::NOWHERE; VECTOR_MAX];
         let Some(vector) = vector.get_mut(..entries.len()) else { return Err(libc::EINVAL) };
         for (waitv, entry) in vector.iter_mut().zip(entries) {
-            waitv.value = entry.expected.into();
-            waitv.address = entry.address as u64;
-            let private = if entry.scope == Scope::Private { FUTEX2_PRIVATE } else { 0 };
-            waitv.flags = FUTEX2_SIZE_U32 | private | if entry.numa { FUTEX2_NUMA } else { 0 };
+            *waitv = Waitv::new(entry.address, entry.expected, flags(entry.scope, entry.numa));
         }
-        let (time, realtime) = time(deadline);
-        let time = time.as_ref().map_or(core::ptr::null(), core::ptr::from_ref);
-        let clock = if realtime { libc::CLOCK_REALTIME } else { libc::CLOCK_MONOTONIC };
+        let until = Until::new(deadline);
         // SAFETY: the vector and the time outlive the call; the kernel checks the addresses, only reads the words, and
         // writes nothing but nodes, which are there for it.
-        let woken = unsafe { libc::syscall(SYS_FUTEX_WAITV, vector.as_ptr(), vector.len(), 0, time, clock) };
+        let woken =
+            unsafe { libc::syscall(SYS_FUTEX_WAITV, vector.as_ptr(), vector.len(), 0, until.time(), until.clock) };
         answer(woken).map(|index| index as usize)
     }
 
@@ -268,6 +254,10 @@ mod imp {
             futex::wake(address, count);
         }
         Ok(count.min(1))
+    }
+
+    pub(super) fn wait_any_may_be_tried() -> bool {
+        false
     }
 
     pub(super) fn wait_any(_entries: &[Entry], _deadline: Deadline) -> Result<usize, i32> {

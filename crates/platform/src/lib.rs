@@ -3,8 +3,9 @@
 //! Two things are named here and nowhere else: the kernel's calls ([`futex`], [`kernel_futex`], [`memory`], [`clock`],
 //! [`liveness`], [`robust`]; for write watches [`protection`], `userfault`, `pagemap`, `mappings`, `segv`; for programs that
 //! are watched `child`, `handover`, `readiness`; for libraries that are loaded into programs `next`) and the processor's
-//! atomics ([`atomic`]). A model checker takes over by replacing this crate's
-//! [`atomic`] and [`futex`] (feature `explore`); everything above stays as it ships.
+//! atomics ([`atomic`]). What a kernel or a filter does not let us do is found out by doing it: `probe` for people,
+//! `deadly` inside programs. A model checker takes over by replacing this crate's [`atomic`] and [`futex`] (feature
+//! `explore`); everything above stays as it ships.
 
 #![allow(clippy::disallowed_types, clippy::disallowed_methods, reason = "this is the place for them")]
 
@@ -12,6 +13,8 @@ pub mod atomic;
 #[cfg(target_os = "linux")]
 pub mod child;
 pub mod clock;
+#[cfg(target_os = "linux")]
+mod deadly;
 pub mod environment;
 #[cfg(feature = "explore")]
 pub mod explore;
@@ -55,6 +58,16 @@ pub mod error {
 /// The calling thread's error number after a failed call.
 pub fn errno() -> i32 {
     std::io::Error::last_os_error().raw_os_error().unwrap_or(0)
+}
+
+/// Runs `work` and leaves the calling thread's error number as it was: for what a program does not know to happen in its
+/// thread. Async-signal-safe if `work` is.
+#[cfg(target_os = "linux")]
+pub fn keeping_errno<R>(work: impl FnOnce() -> R) -> R {
+    let before = errno();
+    let result = work();
+    set_errno(before);
+    result
 }
 
 /// Sets the calling thread's error number.

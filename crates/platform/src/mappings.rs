@@ -7,6 +7,7 @@ use std::io::{self, BufRead, BufReader};
 use std::os::fd::AsRawFd;
 use std::os::unix::fs::FileExt;
 
+use crate::deadly::Call;
 use crate::protection::Protection;
 use crate::without::Feature;
 
@@ -48,7 +49,8 @@ impl Mappings {
         room: &mut [u8],
         mut visit: impl FnMut(&Mapped, &[u8]),
     ) -> io::Result<()> {
-        if Feature::MappingQuery.is_left_out() {
+        static CALL: Call = Call::new(libc::SYS_ioctl, [usize::MAX, QUERY as usize]);
+        if Feature::MappingQuery.is_left_out() || CALL.is_deadly() {
             return self.each_of_text(start, end, room, visit);
         }
         let mut address = start;

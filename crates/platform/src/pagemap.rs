@@ -10,6 +10,7 @@ use std::io;
 use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd};
 use std::os::unix::fs::FileExt;
 
+use crate::deadly::Call;
 use crate::without::Feature;
 
 /// The request, from `linux/fs.h` of Linux 6.7.
@@ -129,7 +130,8 @@ impl Pagemap {
 
     /// As `open`, for who wants to scan. Whether the kernel can is seen at the first scan.
     pub fn open_to_scan() -> io::Result<Pagemap> {
-        if Feature::PagemapScan.is_left_out() {
+        static CALL: Call = Call::new(libc::SYS_ioctl, [usize::MAX, SCAN as usize]);
+        if Feature::PagemapScan.is_left_out() || CALL.is_deadly() {
             return Err(io::Error::from_raw_os_error(libc::ENOSYS));
         }
         Pagemap::open()

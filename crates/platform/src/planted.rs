@@ -1,13 +1,16 @@
 //! Planted bugs: each breaks one rule of a protocol, so that its model checker can show that it would notice.
 
 /// Gives a crate what plants its bugs: `set(Option<Bug>)` for a checker, and `planted(Bug) -> bool` for the code, which
-/// is `false` at compile time without the crate's feature `explore`.
+/// is `false` at compile time without the crate's feature `explore`, or on the condition that is given instead.
 ///
 /// The crate has the type `Bug`, a plain enumeration, where it uses this.
 #[macro_export]
 macro_rules! planted {
     () => {
-        #[cfg(feature = "explore")]
+        $crate::planted!(feature = "explore");
+    };
+    ($($condition:tt)+) => {
+        #[cfg($($condition)+)]
         mod chosen {
             use std::cell::Cell;
 
@@ -27,13 +30,13 @@ macro_rules! planted {
             }
         }
 
-        #[cfg(feature = "explore")]
+        #[cfg($($condition)+)]
         pub(crate) use chosen::planted;
-        #[cfg(feature = "explore")]
+        #[cfg($($condition)+)]
         pub use chosen::set;
 
         /// Whether this bug is planted: never, in a product.
-        #[cfg(not(feature = "explore"))]
+        #[cfg(not($($condition)+))]
         #[inline(always)]
         pub(crate) const fn planted(_bug: Bug) -> bool {
             false

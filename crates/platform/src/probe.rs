@@ -2,7 +2,8 @@
 //!
 //! Reading version numbers would be guessing: a container's seccomp filter, a security module or a missing option makes
 //! a new kernel answer like an old one. So every probe makes the real call. The calls that a filter may answer with a
-//! deadly signal are made in a child process ([`in_child`]), as on Android, where an unlisted call is one.
+//! deadly signal are made in a child process ([`in_child`]), as on Android, where an unlisted call is one. (`deadly` does so
+//! inside programs, and asks less.)
 //!
 //! Where the core has a function for it ([`memory`]), the probe calls that one. The driver is asked with raw system
 //! calls, because a preloaded library of ours could answer in its place.
@@ -11,6 +12,10 @@ use std::ffi::CStr;
 use std::os::fd::{AsFd, AsRawFd, FromRawFd, OwnedFd};
 use std::path::Path;
 
+use crate::kernel_futex::Scope;
+use crate::kernel_futex::interface::{
+    SYS_FUTEX_REQUEUE, SYS_FUTEX_WAIT, SYS_FUTEX_WAITV, SYS_FUTEX_WAKE, Waitv, flags,
+};
 use crate::{errno, memory};
 
 /// What a system call answered.
@@ -78,27 +83,6 @@ const EVENT_READ: libc::c_ulong = 0x8008_4e8d;
 
 const FUTEX_WAKE: libc::c_int = 1;
 const FUTEX_WAIT_BITSET: libc::c_int = 9;
-const SYS_FUTEX_WAITV: libc::c_long = 449;
-const SYS_FUTEX_WAKE: libc::c_long = 454;
-const SYS_FUTEX_WAIT: libc::c_long = 455;
-const SYS_FUTEX_REQUEUE: libc::c_long = 456;
-/// Flag of the newer futex calls: a word of 32 bits, shared between processes.
-const FUTEX2_SIZE_U32: u32 = 2;
-
-/// One entry of the kernel's `struct futex_waitv`.
-#[repr(C)]
-struct FutexWaitv {
-    value: u64,
-    address: u64,
-    flags: u32,
-    reserved: u32,
-}
-
-impl FutexWaitv {
-    fn new(word: &u32, value: u64) -> Self {
-        Self { value, address: core::ptr::from_ref(word) as u64, flags: FUTEX2_SIZE_U32, reserved: 0 }
-    }
-}
 
 impl Answer {
     /// Whether the call can be used.
@@ -149,7 +133,7 @@ pub fn futex() -> Answer {
 pub fn futex_waitv() -> Answer {
     in_child(|| {
         let word = 1u32;
-        let waiter = FutexWaitv::new(&word, 0);
+        let waiter = Waitv::new(&word, 0, flags(Scope::Shared, false));
         let no_time = core::ptr::null::<libc::timespec>();
         // SAFETY: one entry, as said; the kernel only reads it and the word, which outlive the call.
         refused_to_sleep(unsafe { libc::syscall(SYS_FUTEX_WAITV, &waiter, 1, 0, no_time, libc::CLOCK_MONOTONIC) })
@@ -161,7 +145,8 @@ pub fn futex_wake() -> Answer {
     in_child(|| {
         let word = 1u32;
         // SAFETY: a wake reads no memory.
-        succeeded(unsafe { libc::syscall(SYS_FUTEX_WAKE, &word, u64::from(u32::MAX), 1, FUTEX2_SIZE_U32) }).map(drop)
+        succeeded(unsafe { libc::syscall(SYS_FUTEX_WAKE, &word, u64::from(u32::MAX), 1, flags(Scope::Shared, false)) })
+            .map(drop)
     })
 }
 
@@ -171,9 +156,9 @@ pub fn futex_wait() -> Answer {
         let word = 1u32;
         let any = u64::from(u32::MAX);
         let no_time = core::ptr::null::<libc::timespec>();
-        let clock = libc::CLOCK_MONOTONIC;
+        let (flags, clock) = (flags(Scope::Shared, false), libc::CLOCK_MONOTONIC);
         // SAFETY: the kernel only reads the word, which outlives the call; it differs, so nothing sleeps.
-        refused_to_sleep(unsafe { libc::syscall(SYS_FUTEX_WAIT, &word, 0u64, any, FUTEX2_SIZE_U32, no_time, clock) })
+        refused_to_sleep(unsafe { libc::syscall(SYS_FUTEX_WAIT, &word, 0u64, any, flags, no_time, clock) })
     })
 }
 
@@ -181,10 +166,20 @@ pub fn futex_wait() -> Answer {
 pub fn futex_requeue() -> Answer {
     in_child(|| {
         let (from, to) = (1u32, 1u32);
-        let pair = [FutexWaitv::new(&from, 1), FutexWaitv::new(&to, 1)];
+        let flags = flags(Scope::Shared, false);
+        let pair = [Waitv::new(&from, 1, flags), Waitv::new(&to, 1, flags)];
         // SAFETY: the call takes exactly two entries; the kernel only reads them and the words, which outlive it.
         succeeded(unsafe { libc::syscall(SYS_FUTEX_REQUEUE, pair.as_ptr(), 0, 1, 1) }).map(drop)
     })
+}
+
+/// `userfaultfd` (Linux 5.11 for who has no privileges): noticing the first write to a page.
+pub fn userfaultfd() -> Answer {
+    const USER_MODE_ONLY: libc::c_int = 1;
+    option(in_child(|| {
+        // SAFETY: a call without pointers.
+        descriptor(unsafe { libc::syscall(libc::SYS_userfaultfd, libc::O_CLOEXEC | USER_MODE_ONLY) }).map(drop)
+    }))
 }
 
 /// Anonymous shared memory whose size can be sealed.

@@ -91,18 +91,6 @@ impl Signal {
     }
 }
 
-/// Runs a part of a handler so that the interrupted code finds its error number as it was.
-pub fn keeping_errno<T>(run: impl FnOnce() -> T) -> T {
-    // SAFETY: the C library has a place for it in every thread.
-    unsafe {
-        let errno = libc::__errno_location();
-        let before = *errno;
-        let result = run();
-        *errno = before;
-        result
-    }
-}
-
 /// Installs `handler` for SIGSEGV, with every other signal blocked while it runs, on the alternate stack if the thread has
 /// one. What was there before; none if `handler` was there already.
 pub fn install(handler: Handler) -> io::Result<Option<Before>> {

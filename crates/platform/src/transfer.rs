@@ -3,6 +3,8 @@
 use std::io;
 use std::os::fd::{AsRawFd, BorrowedFd};
 
+use crate::deadly::Call;
+
 /// `read`.
 pub fn read(fd: BorrowedFd<'_>, buffer: &mut [u8]) -> io::Result<usize> {
     // SAFETY: the buffer is valid for its whole length, and the call writes no more.
@@ -65,10 +67,11 @@ pub fn peek(places: [(usize, usize); 2], buffer: &mut [u8]) -> Result<usize, i32
     usize::try_from(copied).map_err(|_| crate::errno())
 }
 
-/// Whether [`peek`] is not refused.
+/// Whether [`peek`] is not refused. Async-signal-safe.
 pub fn can_peek() -> bool {
+    static CALL: Call = Call::new(libc::SYS_process_vm_readv, [0, 0]);
     let byte = 0u8;
-    peek([(&raw const byte as usize, 1), (0, 0)], &mut [1]) == Ok(1)
+    !CALL.is_deadly() && peek([(&raw const byte as usize, 1), (0, 0)], &mut [1]) == Ok(1)
 }
 
 fn count(result: libc::ssize_t) -> io::Result<usize> {

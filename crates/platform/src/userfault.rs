@@ -8,6 +8,7 @@
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd, RawFd};
 
+use crate::deadly::Call;
 use crate::without::Feature as Left;
 
 const USER_MODE_ONLY: libc::c_int = 1;
@@ -107,7 +108,8 @@ impl Message {
 
 impl Userfault {
     /// A new descriptor with these features. Fails where the kernel lacks one of them (`EINVAL`), where a filter refuses the
-    /// call (`EPERM`, `ENOSYS`), and without the privilege for [`Faults::OfKernelToo`] (`EPERM`).
+    /// call (`EPERM`, `ENOSYS`) or would end the program for it (`ENOSYS`), and without the privilege for
+    /// [`Faults::OfKernelToo`] (`EPERM`).
     pub fn open(features: Features, faults: Faults) -> io::Result<Userfault> {
         if Left::Userfaultfd.is_left_out() {
             return Err(io::Error::from_raw_os_error(libc::ENOSYS));
@@ -214,6 +216,10 @@ impl Range {
 }
 
 fn new(flags: libc::c_int) -> io::Result<OwnedFd> {
+    static CALL: Call = Call::new(libc::SYS_userfaultfd, [(libc::O_CLOEXEC | USER_MODE_ONLY) as usize, 0]);
+    if CALL.is_deadly() {
+        return Err(io::Error::from_raw_os_error(libc::ENOSYS));
+    }
     // SAFETY: a call without pointers.
     owned(unsafe { libc::syscall(libc::SYS_userfaultfd, libc::O_CLOEXEC | libc::O_NONBLOCK | flags) } as RawFd)
 }

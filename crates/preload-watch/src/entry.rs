@@ -3,9 +3,10 @@
 //!
 //! The frames here may be unwound (a cancelled `read`), so they have no destructors.
 
-use crate::{descriptors, introduction, keeping_error_number, next, soft_dirty, streams};
+use crate::{descriptors, introduction, next, soft_dirty, streams};
 use core::ffi::{c_char, c_int, c_void};
 use libc::{FILE, mode_t, off_t, size_t, ssize_t};
+use ntux_platform::keeping_errno;
 
 /// Runs when the library is loaded.
 #[used]
@@ -119,7 +120,7 @@ macro_rules! writing_a_stream_out {
                 // SAFETY: as above.
                 let result = unsafe { next::$name(stream) };
                 if will_clear && result == 0 {
-                    keeping_error_number(soft_dirty::clear);
+                    keeping_errno(soft_dirty::clear);
                 }
                 result
             }

@@ -26,15 +26,3 @@ mod introduction;
 mod next;
 mod soft_dirty;
 mod streams;
-
-/// Runs `work` and leaves the calling thread's error number as it was.
-fn keeping_error_number<R>(work: impl FnOnce() -> R) -> R {
-    // SAFETY: has no precondition; the address is valid as long as the thread lives.
-    let place = unsafe { libc::__errno_location() };
-    // SAFETY: this thread's own error number.
-    let before = unsafe { *place };
-    let result = work();
-    // SAFETY: as above.
-    unsafe { *place = before };
-    result
-}

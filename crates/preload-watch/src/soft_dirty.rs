@@ -21,6 +21,7 @@ use core::ffi::{CStr, c_int};
 use core::mem::{ManuallyDrop, MaybeUninit};
 use ntux_platform::atomic::{Word32, Word64};
 use ntux_platform::environment::value;
+use ntux_platform::keeping_errno;
 use ntux_platform::pagemap::Pagemap;
 use ntux_platform::userfault::Userfault;
 use ntux_watch::address_space::{self, AddressSpace};
@@ -28,7 +29,7 @@ use ntux_watch::{Run, page_size};
 use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd, RawFd};
 
 use crate::descriptors::{self, Kind};
-use crate::{keeping_error_number, next};
+use crate::next;
 
 const SOFT_DIRTY: u64 = 1 << 55;
 /// The mark of a userfaultfd: ours, which the program need not see.
@@ -79,7 +80,7 @@ pub(crate) fn is_wanted() -> bool {
 pub(crate) unsafe fn after_read(fd: c_int, buffer: *mut u8, read: isize, offset: Option<i64>) {
     if is_wanted() && read > 0 && !descriptors::is_ordinary(fd) {
         // SAFETY: the caller's promise.
-        keeping_error_number(|| unsafe { look_at_read(fd, buffer, read as usize, offset) });
+        keeping_errno(|| unsafe { look_at_read(fd, buffer, read as usize, offset) });
     }
 }
 
@@ -91,7 +92,7 @@ pub(crate) unsafe fn after_read(fd: c_int, buffer: *mut u8, read: isize, offset:
 pub(crate) unsafe fn after_write(fd: c_int, buffer: *const u8, written: isize) {
     if is_wanted() && written > 0 && !descriptors::is_ordinary(fd) {
         // SAFETY: the caller's promise.
-        keeping_error_number(|| unsafe { look_at_written(fd, buffer, written as usize) });
+        keeping_errno(|| unsafe { look_at_written(fd, buffer, written as usize) });
     }
 }
 

@@ -6,9 +6,10 @@
 
 use core::ffi::c_int;
 use libc::FILE;
+use ntux_platform::keeping_errno;
 
 use crate::descriptors::{self, Kind};
-use crate::{keeping_error_number, soft_dirty};
+use crate::soft_dirty;
 
 /// How glibc's streams begin, of old, as macros of its header rely on it.
 #[repr(C)]
@@ -76,8 +77,8 @@ pub(crate) unsafe fn will_clear(stream: *mut FILE) -> bool {
 /// The stream's descriptor, if it is of this kind.
 unsafe fn of_kind(stream: *mut FILE, kind: Kind) -> Option<c_int> {
     // SAFETY: the caller's promise. It fails, with an error number, where a stream has no descriptor.
-    let fd = keeping_error_number(|| unsafe { libc::fileno(stream) });
-    let is = fd >= 0 && !descriptors::is_ordinary(fd) && keeping_error_number(|| descriptors::kind(fd)) == kind;
+    let fd = keeping_errno(|| unsafe { libc::fileno(stream) });
+    let is = fd >= 0 && !descriptors::is_ordinary(fd) && keeping_errno(|| descriptors::kind(fd)) == kind;
     is.then_some(fd)
 }
 

@@ -3,49 +3,26 @@
 //! It checks itself and ends itself after a while if it hangs; what it complains about is shown.
 #![cfg(target_os = "linux")]
 
+#[path = "../../preload/tests/built/c_program.rs"]
+mod c_program;
+#[path = "../../preload/tests/built/library.rs"]
+mod library;
+
 use std::os::unix::fs::PermissionsExt;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 use std::sync::LazyLock;
 
+use c_program::compile;
+use library::build;
 use ntux_watch::Mechanism;
 
 /// A user and group that owns nothing.
 const NOBODY: u32 = 65534;
 
 static LIBRARY: LazyLock<PathBuf> = LazyLock::new(|| build("library", &[]));
-static PROGRAM: LazyLock<PathBuf> = LazyLock::new(compile);
-
-/// Cargo does not build a library that nothing can link to before it runs tests.
-fn build(name: &str, arguments: &[&str]) -> PathBuf {
-    let directory = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
-    let output = Command::new(env!("CARGO"))
-        .args(["build", "--quiet", "--offline", "--manifest-path", concat!(env!("CARGO_MANIFEST_DIR"), "/Cargo.toml")])
-        .args(arguments)
-        .arg("--target-dir")
-        .arg(&directory)
-        .output()
-        .expect("cargo starts");
-    assert!(output.status.success(), "{}", complaints(&output));
-    directory.join("debug/libntux_preload_watch.so")
-}
-
-fn compile() -> PathBuf {
-    let source = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/c/soft_dirty.c");
-    let program = Path::new(env!("CARGO_TARGET_TMPDIR")).join("soft_dirty");
-    // Put in place whole: another run of these tests may be executing the one before.
-    let fresh = program.with_extension(std::process::id().to_string());
-    let output = Command::new(std::env::var_os("CC").unwrap_or_else(|| "cc".into()))
-        .args(["-std=gnu11", "-O1", "-Wall", "-Wextra", "-Werror", "-pthread", "-o"])
-        .arg(&fresh)
-        .arg(source)
-        .output()
-        .expect("a C compiler is needed for these tests");
-    assert!(output.status.success(), "{}", complaints(&output));
-    std::fs::rename(fresh, &program).expect("the program is put in place");
-    program
-}
+static PROGRAM: LazyLock<PathBuf> = LazyLock::new(|| compile("c/soft_dirty.c", &[]));
 
 fn run(scenario: &str, library: &Path, environment: &[(&str, &str)]) -> Output {
     let mut command = Command::new(&*PROGRAM);

@@ -1,4 +1,4 @@
-//! What this process has found out about its descriptors: a cache, indexed by the descriptor.
+//! What this process has found out about its descriptors: a cache, indexed by the descriptor. Its memory: `entries`.
 //!
 //! A descriptor carries its own identity (see [`ntux_sync::Arena::identify`]), so an entry may be dropped at any time:
 //! the next ioctl finds it out again. The other direction is what matters: **an entry must not outlive its
@@ -20,18 +20,18 @@
 //! slow and right. A `vfork` child that closes its copy empties the parent's entry, which is slow once and right.
 //! A close behind the C library's back (a raw system call) goes unseen; do not.
 
+mod entries;
+
 use crate::threads::{self, Record};
 use crate::{device, instances};
 use core::ffi::c_int;
 use ntux_platform::atomic::{Pair, Word32, Word128};
+use ntux_platform::keeping_errno;
 use ntux_sync::{Arena, Error, Kind, Object};
 use std::os::fd::BorrowedFd;
 
-/// Descriptors below this are remembered; others are asked every time.
-const REMEMBERED: usize = 1 << 20;
-
 /// One entry: low half = instance tag (32 bits, 0 empty), what (3 bits), sequence (29 bits); high half = object.
-static ENTRIES: [Word128; REMEMBERED] = [const { Word128::new(Pair { low: 0, high: 0 }) }; REMEMBERED];
+const EMPTY: Pair = Pair { low: 0, high: 0 };
 /// One more than the highest descriptor that ever had an entry.
 static BOUND: Word32 = Word32::new(0);
 
@@ -75,7 +75,7 @@ pub(crate) struct Seen(Pair);
 
 #[inline(always)]
 fn entry(fd: c_int) -> Option<&'static Word128> {
-    ENTRIES.get(fd as u32 as usize)
+    entries::get(fd as u32)
 }
 
 fn tag(pair: Pair) -> u32 {
@@ -132,7 +132,7 @@ pub(crate) fn identify(fd: c_int) -> Result<ntux_sync::Identity, NotOurs> {
 /// What is known about a descriptor, and the entry to replace when that is nothing.
 #[inline(always)]
 pub(crate) fn look_up(fd: c_int) -> (Option<Known>, Seen) {
-    let pair = entry(fd).map_or(Pair { low: u64::from(CLOSING), high: 0 }, Word128::load);
+    let pair = entry(fd).map_or(EMPTY, Word128::load);
     (known(pair), Seen(pair))
 }
 
@@ -158,10 +158,10 @@ fn next_sequence(pair: Pair) -> u64 {
 
 /// Fills an entry, unless it changed since it was seen or is being closed. The caller keeps rule R2.
 pub(crate) fn remember(fd: c_int, seen: Seen, known: Known) {
-    let Some(entry) = entry(fd) else { return };
     if tag(seen.0) == CLOSING {
         return;
     }
+    let Some(entry) = entries::get_or_map(fd as u32) else { return };
     let (what, high) = match known.what {
         What::Device => (0, 0),
         What::Object(Kind::Semaphore, object) => (1, object.0),
@@ -210,15 +210,13 @@ fn count_copies(fd: c_int, tag: u32, object: Object) {
         return;
     }
     let Some(record) = threads::enter() else { return };
-    // SAFETY: this thread's own error number.
-    let error = unsafe { *crate::errno() };
-    if let Some(seated) = record.seats.take(tag) {
-        // SAFETY: the program's own descriptor, which it closes after this; if it is not open any more, nothing
-        // happens.
-        seated.arena.closing(unsafe { BorrowedFd::borrow_raw(fd) }, object);
-    }
-    // SAFETY: as above.
-    unsafe { *crate::errno() = error };
+    keeping_errno(|| {
+        if let Some(seated) = record.seats.take(tag) {
+            // SAFETY: the program's own descriptor, which it closes after this; if it is not open any more, nothing
+            // happens.
+            seated.arena.closing(unsafe { BorrowedFd::borrow_raw(fd) }, object);
+        }
+    });
     let _ = threads::leave(record);
 }
 
@@ -294,7 +292,7 @@ mod tests {
 
     #[test]
     fn numbers_out_of_range_are_never_known() {
-        for fd in [-1, REMEMBERED as c_int, c_int::MAX, c_int::MIN] {
+        for fd in [-1, entries::REMEMBERED as c_int, c_int::MAX, c_int::MIN] {
             let (known, seen) = look_up(fd);
             assert_eq!(known, None);
             remember(fd, seen, EVENT);

@@ -13,6 +13,7 @@ use crate::threads::Record;
 use crate::{actions, fail, log, next, threads};
 use core::ffi::{CStr, c_char, c_int};
 use ntux_platform::atomic::Word32;
+use ntux_platform::keeping_errno;
 use ntux_sync::{Arena, Capacity, Error};
 use std::os::fd::{AsFd, AsRawFd, IntoRawFd, OwnedFd};
 
@@ -52,28 +53,21 @@ pub(crate) fn is_name(path: &[u8]) -> bool {
 /// Whether this library would serve an open of this path if there is no node. The error number stays as it was.
 #[cold]
 pub(crate) fn would_serve(directory: c_int, path: &[u8]) -> bool {
-    // SAFETY: this thread's own error number.
-    let error = unsafe { *crate::errno() };
-    let ours = environment::device() != Device::Kernel && means_device(directory, path);
-    // SAFETY: as above.
-    unsafe { *crate::errno() = error };
-    ours
+    keeping_errno(|| environment::device() != Device::Kernel && means_device(directory, path))
 }
 
 /// Whether this library serves the file that was opened, or could not be. The error number stays as it was.
 #[cold]
 fn is_ours(result: c_int, directory: c_int, path: &[u8]) -> bool {
-    // SAFETY: this thread's own error number.
-    let error = unsafe { *crate::errno() };
-    let choice = environment::device();
-    let ours = choice != Device::Kernel && means_device(directory, path);
-    let usable = ours && choice == Device::Auto && result >= 0 && kernel_serves(result);
-    if usable {
-        log::opened(true);
-    }
-    // SAFETY: as above.
-    unsafe { *crate::errno() = error };
-    ours && !usable
+    keeping_errno(|| {
+        let choice = environment::device();
+        let ours = choice != Device::Kernel && means_device(directory, path);
+        let usable = ours && choice == Device::Auto && result >= 0 && kernel_serves(result);
+        if usable {
+            log::opened(true);
+        }
+        ours && !usable
+    })
 }
 
 /// Opens an instance in place of what the real function opened, if it did.
@@ -176,11 +170,7 @@ fn set_close_on_exec(fd: &OwnedFd, wanted: bool) {
 /// process. If so, from now on handlers are wrapped.
 #[cold]
 pub(crate) fn meet(fd: c_int) -> bool {
-    // SAFETY: this thread's own error number, which asking may change.
-    let error = unsafe { *crate::errno() };
-    let ours = environment::device() != Device::Kernel && descriptors::identify(fd).is_ok();
-    // SAFETY: as above.
-    unsafe { *crate::errno() = error };
+    let ours = keeping_errno(|| environment::device() != Device::Kernel && descriptors::identify(fd).is_ok());
     if ours {
         actions::activate();
     }

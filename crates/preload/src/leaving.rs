@@ -9,6 +9,7 @@ use crate::{copy, instances, signals, threads};
 use copy::Fault;
 use core::ffi::{c_int, c_uint};
 use core::mem::{MaybeUninit, offset_of, size_of};
+use ntux_platform::keeping_errno;
 use ntux_sync::Arena;
 use std::os::fd::BorrowedFd;
 
@@ -55,12 +56,8 @@ pub(crate) fn by_ioctl(fd: c_int, request: u32) {
 
 #[cold]
 fn leaves(fd: c_int) {
-    // SAFETY: this thread's own error number.
-    let error = unsafe { *crate::errno() };
     // SAFETY: the descriptor is only asked and locked; one that is not open is refused by the kernel.
-    Arena::leaving(unsafe { BorrowedFd::borrow_raw(fd) });
-    // SAFETY: as above.
-    unsafe { *crate::errno() = error };
+    keeping_errno(|| Arena::leaving(unsafe { BorrowedFd::borrow_raw(fd) }));
 }
 
 /// The message at this address is about to be sent.

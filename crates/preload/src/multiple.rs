@@ -25,9 +25,9 @@
 use core::ffi::{c_int, c_long};
 use ntux_platform::atomic::Word32;
 use ntux_platform::clock::Deadline;
+use ntux_platform::keeping_errno;
 use ntux_platform::kernel_futex::{self, Entry, MATCH_ANY, Scope, VECTOR_MAX};
 use ntux_platform::transfer;
-use ntux_platform::without::Feature;
 
 /// The operation, without flags.
 pub(crate) const OPERATION: c_int = 31;
@@ -48,12 +48,7 @@ impl Call {
     /// What the C library's `syscall` would return; none if the call is the kernel's, as it came. The error number
     /// changes only with a failure.
     pub(crate) fn serve(&self) -> Option<c_long> {
-        // SAFETY: this thread's own error number.
-        let before = unsafe { *crate::errno() };
-        let result = is_possible().then(|| self.wait());
-        // SAFETY: as above.
-        unsafe { *crate::errno() = before };
-        match result? {
+        match keeping_errno(|| is_possible().then(|| self.wait()))? {
             Ok(index) => Some(index as c_long),
             Err(error) => Some(crate::fail(error).into()),
         }
@@ -122,14 +117,13 @@ fn wide(bytes: &[u8], at: usize) -> u64 {
 }
 
 /// Whether the kernel has what it takes, and the user did not say to do without. Asked at the first call and not
-/// before: there are filters that end a program for asking.
+/// before: where there is a filter it takes a child process.
 fn is_possible() -> bool {
     const NO: u32 = 1;
     const YES: u32 = 2;
     static ANSWER: Word32 = Word32::new(0);
     if ANSWER.load() == 0 {
-        let can_wait = || kernel_futex::wait_any(&[], Deadline::NOW) == Err(libc::EINVAL);
-        let possible = !Feature::FutexWaitv.is_left_out() && can_wait() && transfer::can_peek();
+        let possible = kernel_futex::try_wait_any() && transfer::can_peek();
         ANSWER.store(if possible { YES } else { NO });
     }
     ANSWER.load() == YES

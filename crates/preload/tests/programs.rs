@@ -3,54 +3,30 @@
 //! Each program checks itself and ends itself after a while if it hangs; what it complains about is shown.
 #![cfg(target_os = "linux")]
 
+#[path = "built/c_program.rs"]
+mod c_program;
+#[path = "built/library.rs"]
+mod library;
+
+use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 use std::sync::LazyLock;
 
-/// The library to test: what `NTUX_PRELOAD_LIBRARY` names, or one that is built here. (Cargo does not build a library
-/// that nothing can link to before it runs tests.)
+use c_program::compile;
+use library::build;
+
+/// The library to test: what `NTUX_PRELOAD_LIBRARY` names, or one that is built here.
 static LIBRARY: LazyLock<PathBuf> = LazyLock::new(|| {
     let given = std::env::var_os("NTUX_PRELOAD_LIBRARY").map(PathBuf::from);
     given.unwrap_or_else(|| build("library", &[]))
 });
 
-fn build(name: &str, arguments: &[&str]) -> PathBuf {
-    let directory = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
-    let output = Command::new(env!("CARGO"))
-        .args(["build", "--quiet", "--offline", "--manifest-path", concat!(env!("CARGO_MANIFEST_DIR"), "/Cargo.toml")])
-        .args(arguments)
-        .arg("--target-dir")
-        .arg(&directory)
-        .output()
-        .expect("cargo starts");
-    assert!(output.status.success(), "{}", complaints(&output));
-    // Cargo itself reads the variable, and then puts what it builds one directory deeper.
-    directory.join(std::env::var_os("CARGO_BUILD_TARGET").unwrap_or_default()).join("debug/libntux_preload.so")
-}
-
-fn compile(name: &str) -> PathBuf {
-    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/c").join(name).with_extension("c");
-    let program = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
-    // Put in place whole: another run of these tests may be executing the one before.
-    let fresh = program.with_extension(std::process::id().to_string());
-    let compiler = std::env::var_os("CC").unwrap_or_else(|| "cc".into());
-    let output = Command::new(compiler)
-        .args(["-std=gnu11", "-O1", "-Wall", "-Wextra", "-Werror", "-pthread", "-o"])
-        .arg(&fresh)
-        .arg(source)
-        .arg("-ldl")
-        .output()
-        .expect("a C compiler is needed for these tests");
-    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-    std::fs::rename(fresh, &program).expect("the program is put in place");
-    program
-}
-
-static ARGUMENTS: LazyLock<PathBuf> = LazyLock::new(|| compile("arguments"));
-static SIGNALS: LazyLock<PathBuf> = LazyLock::new(|| compile("signals"));
-static PROCESSES: LazyLock<PathBuf> = LazyLock::new(|| compile("processes"));
-static LEAVING: LazyLock<PathBuf> = LazyLock::new(|| compile("leaving"));
-static MULTIPLE: LazyLock<PathBuf> = LazyLock::new(|| compile("multiple"));
+static ARGUMENTS: LazyLock<PathBuf> = LazyLock::new(|| compile("c/arguments.c", &[]));
+static SIGNALS: LazyLock<PathBuf> = LazyLock::new(|| compile("c/signals.c", &[]));
+static PROCESSES: LazyLock<PathBuf> = LazyLock::new(|| compile("c/processes.c", &[]));
+static LEAVING: LazyLock<PathBuf> = LazyLock::new(|| compile("c/leaving.c", &[]));
+static MULTIPLE: LazyLock<PathBuf> = LazyLock::new(|| compile("c/multiple.c", &[]));
 
 fn command(program: &Path, library: &Path) -> Command {
     let mut command = Command::new(program);
@@ -104,6 +80,8 @@ scenarios! {
 
 scenarios! {
     PROCESSES:
+    tables_are_small,
+    cache_is_mapped,
     numbers_and_flags,
     looking_first,
     copies_mean_the_same,
@@ -150,6 +128,8 @@ scenarios! {
     no_token_is_lost,
     absent_if_vectors_are_missing,
     absent_if_vectors_are_forbidden,
+    absent_if_vectors_are_deadly,
+    absent_if_reading_memory_is_deadly,
     absent_if_memory_cannot_be_read,
 }
 
@@ -185,6 +165,53 @@ fn everything_holds_without_what_old_kernels_lack() {
     }
     succeeds(command(&LEAVING, &LIBRARY).arg("children_that_close_everything").env("NTUX_WITHOUT", WITHOUT));
     succeeds(command(&SIGNALS, &LIBRARY).arg("tokens_are_conserved").env("NTUX_WITHOUT", WITHOUT));
+}
+
+/// The program cannot map 16 MiB, which is what the cache of descriptors needs.
+fn without_cache(command: &mut Command) -> &mut Command {
+    const LENGTH: u32 = 16 << 20;
+    const SECOND_ARGUMENT: u32 = 24;
+    let step = |code: u32, jt, jf, k| libc::sock_filter { code: code as u16, jt, jf, k };
+    let program = [
+        step(libc::BPF_LD | libc::BPF_W | libc::BPF_ABS, 0, 0, 0),
+        step(libc::BPF_JMP | libc::BPF_JEQ | libc::BPF_K, 0, 3, libc::SYS_mmap as u32),
+        step(libc::BPF_LD | libc::BPF_W | libc::BPF_ABS, 0, 0, SECOND_ARGUMENT),
+        step(libc::BPF_JMP | libc::BPF_JEQ | libc::BPF_K, 0, 1, LENGTH),
+        step(libc::BPF_RET | libc::BPF_K, 0, 0, libc::SECCOMP_RET_ERRNO | libc::ENOMEM as u32),
+        step(libc::BPF_RET | libc::BPF_K, 0, 0, libc::SECCOMP_RET_ALLOW),
+    ];
+    let install = move || {
+        let filter = libc::sock_fprog { len: program.len() as u16, filter: program.as_ptr().cast_mut() };
+        // SAFETY: plain numbers, and a program that outlives the call, which copies it.
+        let installed = unsafe {
+            libc::prctl(libc::PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0
+                && libc::prctl(libc::PR_SET_SECCOMP, libc::SECCOMP_MODE_FILTER, &filter) == 0
+        };
+        if installed { Ok(()) } else { Err(std::io::Error::last_os_error()) }
+    };
+    // SAFETY: between fork and exec it makes system calls only.
+    unsafe { command.pre_exec(install) }
+}
+
+#[test]
+fn without_memory_for_the_cache_every_call_asks_its_descriptor() {
+    let ended = without_cache(command(&PROCESSES, &LIBRARY).arg("cache_is_mapped")).output().expect("it starts");
+    assert!(complaints(&ended).contains("found == 1"), "the filter has no effect: {}", complaints(&ended));
+    let scenarios = [
+        "numbers_and_flags",
+        "copies_mean_the_same",
+        "numbers_are_used_again",
+        "closing_during_a_wait",
+        "fork_and_wait",
+        "exec_keeps_descriptors",
+        "passed_over_a_socket",
+        "many_devices",
+        "children_that_borrow_memory",
+        "numbers_among_threads",
+    ];
+    for scenario in scenarios {
+        succeeds(without_cache(command(&PROCESSES, &LIBRARY).arg(scenario)));
+    }
 }
 
 /// The harness is able to fail: a library that calls handlers on top of a queued wait must not pass.

@@ -4,7 +4,8 @@
 //! An attempt to satisfy a wait-all takes several objects in one step for every onlooker. A signal on an object with wait-all
 //! waiters, and the first attempt of a wait-all itself, are *announced* in one word of the arena, the admission word. It
 //! admits one operation; everybody who meets it, or what it has claimed, carries it on to its end. So no thread can hold it
-//! up. Nothing else that offers an object runs through this file: without wait-all waiters it costs nothing.
+//! up. Nothing else that offers an object runs through this file: without wait-all waiters it costs nothing. Beside it: the
+//! word (`word`), the signal that is carried out (`announced`), one attempt (`attempt`).
 //!
 //! # Picture
 //! ```text
@@ -46,186 +47,21 @@
 //! After any step: whoever meets the admission word or one of its claims goes on. A dead requester's slot is given to nobody
 //! before its operation is over ([`Arena::help_admission_of`]).
 
-use ntux_platform::atomic::Pair;
+mod announced;
+mod attempt;
+mod word;
 
 use crate::arena::Arena;
 use crate::arena::format::{ObjectSlot, WaiterSlot};
-use crate::arena::objects::Kind;
-use crate::claim::{Ahead, consumed};
-use crate::planted::{Bug, planted};
-use crate::signal::{Signal, Step};
-use crate::ticket::{Attempt, EVERYTHING, State, Ticket, WaiterWord};
-use crate::wait_any::acquired;
+use crate::arena::meta::Kind;
+use crate::claim::Ahead;
+use crate::signal::Signal;
+use crate::ticket::{State, Ticket};
 use crate::waiter::Waiter;
 use crate::word::{Claimant, ObjectWord, WA};
-use crate::{Error, Object, Result, mutex};
-
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum Phase {
-    Idle,
-    Apply,
-    Scan,
-    Try,
-    End,
-}
-
-/// A copy of the admission word.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-struct Admission(Pair);
-
-impl Admission {
-    fn new(phase: Phase, attempt: u32, step: u32, requester: u32, candidate: u32, ticket: Ticket) -> Admission {
-        let phase: u64 = match phase {
-            Phase::Idle => 0,
-            Phase::Apply => 1,
-            Phase::Scan => 2,
-            Phase::Try => 3,
-            Phase::End => 4,
-        };
-        let low = u64::from(attempt) | phase << 32 | u64::from(requester & 0x1_ffff) << 35 | u64::from(step) << 52;
-        let high = ticket.number() | u64::from(candidate & 0x1_ffff) << 40 | u64::from(step >> 12 & 0x7f) << 57;
-        Admission(Pair { low, high })
-    }
-
-    fn phase(self) -> Phase {
-        match self.0.low >> 32 & 0x7 {
-            1 => Phase::Apply,
-            2 => Phase::Scan,
-            3 => Phase::Try,
-            4 => Phase::End,
-            _ => Phase::Idle,
-        }
-    }
-
-    fn attempt(self) -> u32 {
-        self.0.low as u32
-    }
-
-    fn requester(self) -> u32 {
-        (self.0.low >> 35) as u32 & 0x1_ffff
-    }
-
-    fn step(self) -> u32 {
-        (self.0.low >> 52) as u32 | ((self.0.high >> 57) as u32 & 0x7f) << 12
-    }
-
-    fn candidate(self) -> u32 {
-        (self.0.high >> 40) as u32 & 0x1_ffff
-    }
-
-    fn ticket(self) -> Ticket {
-        Ticket::new(self.0.high)
-    }
-
-    /// Names the operation: the attempt that it began with.
-    fn operation(self) -> u32 {
-        self.attempt().wrapping_sub(self.step())
-    }
-
-    fn in_phase(self, phase: Phase) -> Admission {
-        Admission::new(phase, self.attempt(), self.step(), self.requester(), self.candidate(), self.ticket())
-    }
-
-    /// The next attempt of the same operation.
-    fn trying(self, candidate: u32, ticket: Ticket) -> Admission {
-        let (attempt, step) = (self.attempt().wrapping_add(1), self.step() + 1);
-        Admission::new(Phase::Try, attempt, step, self.requester(), candidate, ticket)
-    }
-
-    /// A wait-all's own first attempt has no origin.
-    fn has_origin(self) -> bool {
-        self.candidate() != self.requester() || self.step() > 0
-    }
-
-    /// Tag of the claims of this attempt.
-    fn tag(self) -> u32 {
-        if planted(Bug::NoAttempt) { self.ticket().tag() } else { self.attempt() }
-    }
-
-    fn names(self, waiter: u32) -> bool {
-        self.phase() != Phase::Idle && (self.requester() == waiter || self.candidate() == waiter)
-    }
-}
-
-/// Candidate of an operation that tries nobody.
-const NOBODY: u32 = 0x1_ffff;
-
-/// How a request is stored in its waiter's slot.
-fn pack(signal: Signal) -> u64 {
-    let (number, argument) = match signal {
-        Signal::Set => (1u64, 0),
-        Signal::Reset => (2, 0),
-        Signal::Pulse => (3, 0),
-        Signal::Release(count) => (4, count),
-        Signal::Unlock(owner) => (5, owner),
-        Signal::Kill(owner) => (6, owner),
-    };
-    number << 32 | u64::from(argument)
-}
-
-fn unpack(bits: u64) -> Option<Signal> {
-    let argument = bits as u32;
-    match bits >> 32 {
-        1 => Some(Signal::Set),
-        2 => Some(Signal::Reset),
-        3 => Some(Signal::Pulse),
-        4 => Some(Signal::Release(argument)),
-        5 => Some(Signal::Unlock(argument)),
-        6 => Some(Signal::Kill(argument)),
-        _ => None,
-    }
-}
-
-/// What the requester is told; stored in its word as a code and a value.
-fn encode(result: Result<u32>) -> (u8, u32) {
-    match result {
-        Ok(previous) => (0, previous),
-        Err(Error::Overflow) => (1, 0),
-        Err(Error::NotOwner) => (2, 0),
-        Err(_) => (3, 0),
-    }
-}
-
-fn decode(word: WaiterWord) -> Result<u32> {
-    match word.code() {
-        0 => Ok(word.argument()),
-        1 => Err(Error::Overflow),
-        2 => Err(Error::NotOwner),
-        _ => Err(Error::NoSuchObject),
-    }
-}
-
-/// The result of a signal, read off the word that it left behind: the same for every helper.
-fn result(signal: Signal, object: Object, slot: &ObjectSlot, word: ObjectWord) -> Result<u32> {
-    let offered = word.claimant() == Claimant::Origin;
-    match signal {
-        _ if !offered && slot.kind_if_live(object).is_none() => Err(Error::NoSuchObject),
-        Signal::Set | Signal::Pulse => Ok(u32::from(!offered)),
-        Signal::Reset => Ok(word.value()),
-        Signal::Release(count) if offered => Ok(word.value().wrapping_sub(count)),
-        Signal::Release(0) => Ok(word.value()),
-        Signal::Release(_) => Err(Error::Overflow),
-        Signal::Unlock(_) if word.value() == 0 && offered => Ok(1),
-        Signal::Unlock(owner) if word.value() == owner => Ok(mutex::count(word, &slot.extra).wrapping_add(1)),
-        Signal::Kill(_) if offered => Ok(0),
-        Signal::Unlock(_) | Signal::Kill(_) => Err(Error::NotOwner),
-    }
-}
-
-/// The word that claims an object as origin, with the effect of the signal; or with a carry that must come first.
-fn applied(signal: Signal, object: Object, slot: &ObjectSlot, seen: ObjectWord, tag: u32) -> ObjectWord {
-    let idle = |word: ObjectWord| word.claimed_for(Claimant::OriginIdle, tag);
-    let Some(kind) = slot.kind_if_live(object).filter(|&kind| signal.fits(kind)) else {
-        return idle(seen);
-    };
-    // The flag may have been lowered since the signal was announced; a pulse must not mistake that for "nobody waits".
-    match signal.step(seen.with(WA), kind, &slot.extra) {
-        Step::Refused(_) | Step::Unchanged(_) => idle(seen),
-        Step::Carry(claimant) => seen.claimed_for(claimant, 0),
-        Step::Changed { next, offers: true, .. } => next.claimed_for(Claimant::Origin, tag),
-        Step::Changed { next, offers: false, .. } => idle(next),
-    }
-}
+use crate::{Error, Object, Result};
+use announced::{applied, decode, encode, pack, result, unpack};
+use word::{Admission, NOBODY, Phase};
 
 /// Whether a wait-all waiter may find something to take.
 fn is_on_offer(kind: Kind, word: ObjectWord) -> bool {
@@ -447,162 +283,6 @@ impl Arena {
         first
     }
 
-    /// Try: one look at the candidate's word, and what follows from it.
-    fn attempt(&self, waiter: &Waiter, seen: Admission) -> Result<()> {
-        let Some(candidate) = self.waiter_slot(seen.candidate()) else {
-            self.abort(seen);
-            return Ok(());
-        };
-        let word = candidate.load();
-        let same_epoch = word.ticket() == seen.ticket();
-        match (word.state(), word.attempt(seen.attempt())) {
-            (State::Waiting, Attempt::Other) if same_epoch => {
-                // O-adm
-                if self.admission() == seen {
-                    candidate.exchange(word, word.opened(seen.attempt()));
-                }
-                Ok(())
-            }
-            (State::Waiting, Attempt::Open) if same_epoch => self.collect(waiter, seen, candidate),
-            // Also if its alert satisfied it: it is passed over then, so it must run (C4).
-            (State::Satisfied, _) if same_epoch => {
-                self.pay(waiter, candidate, word);
-                self.conclude_attempt(waiter, seen, candidate, word.argument() == EVERYTHING)
-            }
-            _ => self.conclude_attempt(waiter, seen, candidate, false),
-        }
-    }
-
-    /// Whether the attempt is still undecided; the candidate's word.
-    fn open_word(&self, seen: Admission, candidate: &WaiterSlot) -> Option<WaiterWord> {
-        let word = candidate.load();
-        let open = word.state() == State::Waiting
-            && word.ticket() == seen.ticket()
-            && word.attempt(seen.attempt()) == Attempt::Open;
-        open.then_some(word)
-    }
-
-    /// Claims the candidate's objects one after the other, then decides.
-    fn collect(&self, waiter: &Waiter, seen: Admission, candidate: &WaiterSlot) -> Result<()> {
-        let mut abandoned = false;
-        for entry in candidate.list.iter().take(candidate.count()) {
-            match self.claim_for_attempt(waiter, seen, candidate, Object(entry.load()))? {
-                Claim::Held { was_abandoned } => abandoned |= was_abandoned,
-                Claim::Unavailable => {
-                    if let Some(word) = self.open_word(seen, candidate) {
-                        candidate.exchange(word, word.closed());
-                    }
-                    return Ok(());
-                }
-                Claim::LookAgain => return Ok(()),
-            }
-        }
-        if let Some(word) = self.open_word(seen, candidate) {
-            self.satisfy(waiter, candidate, word, word.satisfied(EVERYTHING, abandoned));
-        }
-        Ok(())
-    }
-
-    fn claim_for_attempt(
-        &self,
-        waiter: &Waiter,
-        seen: Admission,
-        candidate: &WaiterSlot,
-        object: Object,
-    ) -> Result<Claim> {
-        let Some(slot) = self.object_slot(object.index()) else {
-            return Ok(Claim::Unavailable);
-        };
-        let word = slot.load();
-        // Closed or not: the wait began before that. It cannot go on once the slot holds another object.
-        if slot.resident(object.index()) != object {
-            return Ok(Claim::Unavailable);
-        }
-        let kind = slot.kind();
-        let claimant = match word.claimant() {
-            Claimant::All | Claimant::Origin if word.tag() == seen.tag() => {
-                return Ok(Claim::Held { was_abandoned: mutex::was_abandoned(kind, word) });
-            }
-            Claimant::Nobody => Claimant::All,
-            Claimant::Origin => Claimant::Origin,
-            Claimant::All | Claimant::OriginIdle => {
-                // O-adm. Not of this attempt, so an orphan (I-adm-3). Nobody is helped here: in a memory of rubbish the
-                // operation to be helped could be the one that this attempt belongs to, and so on without end.
-                if self.admission() == seen {
-                    slot.exchange(word, word.unclaimed());
-                }
-                return Ok(Claim::LookAgain);
-            }
-            _ => {
-                self.help_claim(waiter, object.index(), word, &mut Ahead::default())?;
-                return Ok(Claim::LookAgain);
-            }
-        };
-        let owner = candidate.owner();
-        let claim = match mutex::entry(word, &slot.extra, owner) {
-            mutex::Entry::Carry if kind == Kind::Mutex => word.claimed_for(Claimant::CarryUp, 0),
-            _ if acquired(slot, kind, word, owner).is_none() => return Ok(Claim::Unavailable),
-            _ => word.claimed_for(claimant, seen.tag()),
-        };
-        // O-adm: the attempt is undecided, so whoever finds it decided later finds this claim too, or its exchange failed.
-        let claimed = self.open_word(seen, candidate).is_some() && slot.exchange(word, claim);
-        // The next object can be looked at right away: as long as the attempt is undecided this claim stays.
-        Ok(match claimed && claim.claimant() == claimant {
-            true => Claim::Held { was_abandoned: mutex::was_abandoned(kind, claim) },
-            false => Claim::LookAgain,
-        })
-    }
-
-    /// Consumes what a successful attempt holds, or gives back what a failed one does; then the attempt is over.
-    fn conclude_attempt(&self, waiter: &Waiter, seen: Admission, candidate: &WaiterSlot, taken: bool) -> Result<()> {
-        let owner = candidate.owner();
-        for entry in candidate.list.iter().take(candidate.count()) {
-            let index = Object(entry.load()).index();
-            if let Some(slot) = self.object_slot(index)
-                && !self.conclude_object(waiter, seen, slot, owner, taken)?
-            {
-                return Ok(());
-            }
-        }
-        let next = if seen.step() == 0 { Phase::End } else { Phase::Scan };
-        self.admission_exchange(seen, seen.in_phase(next));
-        Ok(())
-    }
-
-    /// False when the operation has gone on without us.
-    fn conclude_object(
-        &self,
-        waiter: &Waiter,
-        seen: Admission,
-        slot: &ObjectSlot,
-        owner: u32,
-        taken: bool,
-    ) -> Result<bool> {
-        while waiter.fuel.round() {
-            let word = slot.load();
-            let is_held = match word.claimant() {
-                Claimant::All => word.tag() == seen.tag(),
-                Claimant::Origin => word.tag() == seen.tag() && taken,
-                _ => false,
-            };
-            if !is_held {
-                return Ok(true);
-            }
-            // O-adm
-            if self.admission() != seen {
-                return Ok(false);
-            }
-            let next = if taken { consumed(slot.kind(), word, owner) } else { word };
-            let next = match word.claimant() {
-                // Held by no attempt any more: any number but this one's. Numbers wrap, so none is free for "no attempt".
-                Claimant::Origin => next.claimed_for(Claimant::Origin, seen.tag().wrapping_sub(1)),
-                _ => next.unclaimed(),
-            };
-            slot.exchange(word, next);
-        }
-        Err(Error::Corrupt)
-    }
-
     /// End: what is left goes to wait-any waiters.
     fn end(&self, waiter: &Waiter, seen: Admission) -> Result<()> {
         let Some((slot, object, _)) = self.origin(seen).filter(|_| seen.has_origin()) else {
@@ -630,14 +310,4 @@ impl Arena {
         slot.exchange(word, next);
         Ok(())
     }
-}
-
-/// What an attempt finds at one object.
-enum Claim {
-    /// Claimed by this attempt.
-    Held { was_abandoned: bool },
-    /// Its waiter cannot have it now.
-    Unavailable,
-    /// Something has changed.
-    LookAgain,
 }

@@ -46,7 +46,7 @@ use ntux_platform::futex;
 
 use crate::arena::Arena;
 use crate::arena::format::{ObjectSlot, WaiterSlot};
-use crate::arena::objects::Kind;
+use crate::arena::meta::Kind;
 use crate::bag::{Entry, Place};
 use crate::planted::{Bug, planted};
 use crate::ticket::{EVERYTHING, State, Ticket, WaiterWord};

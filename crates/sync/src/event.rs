@@ -1,6 +1,7 @@
 //! Events: signaled or not. A wait consumes an auto-reset event and leaves a manual-reset one.
 
-use crate::arena::objects::{Kind, Start};
+use crate::arena::meta::Kind;
+use crate::arena::objects::Start;
 use crate::signal::Step;
 use crate::word::{BROADCAST, ObjectWord, PULSE, W, WA};
 

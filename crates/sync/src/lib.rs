@@ -8,7 +8,7 @@
 //! | What is stored where? | `arena/format`, `word` (objects), `ticket` (waiters), `bag` (who waits for what) |
 //! | What does an operation do to a value? | `semaphore`, `mutex`, `event` |
 //! | How does an object reach a waiter? | `signal`, `claim` |
-//! | How does a thread wait? | `waiter`, `wait_any`, `wait_all`, `admission` |
+//! | How does a thread wait? | `waiter` (its place; `waiter/epoch`: one wait), `wait_any`, `wait_all`, `admission` |
 //! | What if the memory is rubbish? | `arena` (checked views), `fuel` (bounded loops) |
 //! | What if a process dies? | `arena/objects`, `arena/peers`, `arena/descriptor`, and the *Death* part of every file |
 //!
@@ -37,7 +37,7 @@ mod word;
 
 #[cfg(target_os = "linux")]
 pub use arena::descriptor::Identity;
-pub use arena::objects::Kind;
+pub use arena::meta::Kind;
 pub use arena::{Arena, Capacity, fields};
 pub use error::{Error, Result};
 pub use ntux_platform::clock::Deadline;
@@ -106,7 +106,7 @@ impl Arena {
     ///
     /// Errors: `Invalid` (see [`New`]), `Exhausted`.
     pub fn create_new(&self, waiter: &Waiter, new: New) -> Result<Object> {
-        self.create_object(waiter, arena::objects::Start::of(new)?, arena::objects::Custody::Process)
+        self.create_object(waiter, arena::objects::Start::of(new)?, arena::custody::Custody::Process)
     }
 
     /// Creates a semaphore; see [`Arena::create_new`].

@@ -28,7 +28,8 @@
 use ntux_platform::atomic::Word64;
 
 use crate::arena::format::ObjectSlot;
-use crate::arena::objects::{Kind, Start};
+use crate::arena::meta::Kind;
+use crate::arena::objects::Start;
 use crate::planted::{Bug, planted};
 use crate::signal::Step;
 use crate::word::{ABANDONED, Claimant, ObjectWord, SPILLED};

@@ -2,7 +2,8 @@
 
 use ntux_platform::atomic::Word64;
 
-use crate::arena::objects::{Kind, Start};
+use crate::arena::meta::Kind;
+use crate::arena::objects::Start;
 use crate::signal::Step;
 use crate::word::ObjectWord;
 use crate::{Error, Result};

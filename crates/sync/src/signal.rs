@@ -20,7 +20,7 @@ use ntux_platform::atomic::Word64;
 
 use crate::arena::Arena;
 use crate::arena::format::ObjectSlot;
-use crate::arena::objects::Kind;
+use crate::arena::meta::Kind;
 use crate::claim::Ahead;
 use crate::planted::{Bug, planted};
 use crate::waiter::Waiter;

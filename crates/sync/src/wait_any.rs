@@ -33,7 +33,7 @@ use ntux_platform::clock::Deadline;
 
 use crate::arena::Arena;
 use crate::arena::format::{LIST_MAX, ObjectSlot};
-use crate::arena::objects::Kind;
+use crate::arena::meta::Kind;
 use crate::bag::{Entry, Place};
 use crate::claim::{Ahead, consumed};
 use crate::planted::{Bug, planted};

@@ -1,4 +1,5 @@
 //! One thread's place in an arena: taken at the first wait, kept for the next ones, found again when the thread is dead.
+//! Each wait in it is an *epoch* (`epoch`).
 //!
 //! # Picture
 //! ```text
@@ -18,14 +19,14 @@
 //! Between the exchange of the holder and the end of the old epoch: the next to take the slot ends it. The ticket counter
 //! of the arena goes on, so no epoch of a slot is ever used twice.
 
+mod epoch;
+
 use std::cell::Cell;
 use std::marker::PhantomData;
 
 use ntux_platform::atomic::{Flag, Word32};
-use ntux_platform::clock::Deadline;
-use ntux_platform::futex::{self, Woken};
 use ntux_platform::liveness;
-use ntux_platform::robust::{Head, Owed};
+use ntux_platform::robust::Head;
 
 use crate::arena::Arena;
 use crate::arena::format::WaiterSlot;
@@ -35,10 +36,11 @@ use crate::claim::satisfied_by;
 use crate::fuel::Fuel;
 use crate::patience::Patience;
 use crate::planted::{Bug, planted};
-use crate::request::Request;
-use crate::ticket::{State, Ticket, WaiterWord};
+use crate::ticket::Ticket;
 use crate::word::ObjectWord;
-use crate::{Error, Object, RETRIES, Result};
+use crate::{Error, Object, Result};
+use epoch::withdraw;
+pub(crate) use epoch::{End, Epoch};
 
 /// Objects whose last word a thread remembers.
 const REMEMBERED: usize = 4;
@@ -152,110 +154,6 @@ impl Waiter {
                 self.robust.set(Some(head));
                 head
             }
-        }
-    }
-}
-
-/// Ends an undecided wait without an object. False if it is decided, or not this one.
-fn withdraw(slot: &WaiterSlot, ticket: Ticket) -> bool {
-    for _ in 0..RETRIES {
-        let seen = slot.load();
-        if seen.ticket() != ticket || !matches!(seen.state(), State::Waiting | State::Died | State::Probing) {
-            return false;
-        }
-        if slot.exchange(seen, seen.withdrawn()) {
-            return true;
-        }
-    }
-    false
-}
-
-/// A wait in progress: the slot, and the epoch.
-pub(crate) struct Epoch<'a> {
-    pub arena: &'a Arena,
-    pub waiter: &'a Waiter,
-    pub index: u32,
-    pub slot: &'a WaiterSlot,
-    pub ticket: Ticket,
-    /// What the kernel is to do if the thread dies now.
-    will: Option<Owed>,
-}
-
-/// How a wait ended.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum End {
-    /// Given the object with this index.
-    Object { index: u32, abandoned: bool },
-    /// Given all its objects.
-    Everything { abandoned: bool },
-    /// Withdrawn.
-    Nothing,
-}
-
-impl Epoch<'_> {
-    pub(crate) fn load(&self) -> WaiterWord {
-        self.slot.load()
-    }
-
-    /// Whether the wait is undecided.
-    pub(crate) fn is_open(&self) -> bool {
-        self.load().state() == State::Waiting
-    }
-
-    /// How it ended; none while it is open. Rubbish in the word counts as withdrawn.
-    pub(crate) fn end(&self) -> Option<End> {
-        let seen = self.load();
-        if seen.ticket() != self.ticket {
-            return Some(End::Nothing);
-        }
-        match (seen.state(), satisfied_by(seen)) {
-            (State::Waiting, _) => None,
-            (State::Satisfied, Some(index)) => Some(End::Object { index, abandoned: seen.is_abandoned() }),
-            (State::Satisfied, None) => Some(End::Everything { abandoned: seen.is_abandoned() }),
-            // The kernel took somebody else's death for ours: a thread of another namespace with our number.
-            (State::Died, _) => {
-                self.waiter.step_aside();
-                None
-            }
-            _ => Some(End::Nothing),
-        }
-    }
-
-    pub(crate) fn withdraw(&self) -> bool {
-        withdraw(self.slot, self.ticket)
-    }
-
-    /// Sleeps until the wait is decided, or withdraws it when its deadline passes.
-    pub(crate) fn sleep(&self, deadline: Deadline) -> End {
-        self.waiter.before_sleeping.spend(self.arena.looks_before_sleeping(), || self.end().map(|_| true));
-        while self.waiter.fuel.round() {
-            let seen = self.load();
-            if let Some(end) = self.end() {
-                return end;
-            }
-            if !seen.is_parked() && !self.slot.exchange(seen, seen.parked()) {
-                continue;
-            }
-            self.waiter.sleeps.set(self.waiter.sleeps.get() + 1);
-            let (address, expected) = (self.slot.word.futex_address(), seen.parked().futex());
-            let woken = futex::wait(address, expected, deadline);
-            // A word that never holds still would keep the kernel from looking at the deadline.
-            if woken == Woken::TimedOut || (self.is_open() && deadline.passed()) {
-                self.withdraw();
-            } else if self.load().futex() == expected {
-                // Woken by a signal, or for nothing: a long wait may see any number of them.
-                self.waiter.fuel.fill();
-            }
-        }
-        End::Nothing
-    }
-}
-
-impl Drop for Epoch<'_> {
-    fn drop(&mut self) {
-        self.waiter.active.set(false);
-        if let Some(will) = self.will.take() {
-            self.waiter.robust().settle(will);
         }
     }
 }
@@ -378,41 +276,5 @@ impl Arena {
             capacity: self.capacity().waiters,
             link: |index| self.waiter_slot(index).map(|slot| &slot.next_hint),
         }
-    }
-
-    /// Begins an epoch: nobody else changes the waiter's word before this.
-    pub(crate) fn begin<'a>(
-        &'a self,
-        waiter: &'a Waiter,
-        state: State,
-        request: Option<&Request<'_>>,
-    ) -> Result<Epoch<'a>> {
-        let (index, slot) = self.enroll(waiter)?;
-        let ticket = self.draw()?;
-        if let Some(request) = request {
-            slot.wait.store(u64::from(request.owner) << 32 | request.objects().len() as u64);
-            for (word, object) in slot.list.iter().zip(request.iter()) {
-                word.store(object.0);
-            }
-        }
-        let named = if planted(Bug::NoWill) { core::ptr::null() } else { slot.word.futex_address() };
-        let will = waiter.robust().owe(named);
-        let word = WaiterWord::new(state, ticket, waiter.thread_id.get());
-        for _ in 0..RETRIES {
-            if slot.exchange(slot.load(), word) {
-                waiter.current.set(core::ptr::from_ref(slot));
-                waiter.epoch.set(ticket.number());
-                waiter.active.set(true);
-                return Ok(Epoch { arena: self, waiter, index, slot, ticket, will: Some(will) });
-            }
-        }
-        waiter.robust().settle(will);
-        Err(Error::Corrupt)
-    }
-
-    /// The next ticket. Number 0 is left out: an empty place of a bag is 0.
-    fn draw(&self) -> Result<Ticket> {
-        let mut drawn = (0..RETRIES).map(|_| Ticket::new(self.header().ticket.0.fetch_add(1).wrapping_add(1)));
-        drawn.find(|ticket| ticket.number() != 0).ok_or(Error::Corrupt)
     }
 }

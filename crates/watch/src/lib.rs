@@ -16,6 +16,7 @@
 //! | What is behind memory that the kernel copies? | `backing` |
 //! | What of system calls that write to watched memory? | `calls` |
 //! | What in a child of fork? | `fork` |
+//! | What do tests do to a handler? | `held` (where it waits for another thread), `planted` (what it forgets) |
 //! | What of all private memory of a process, as with soft-dirty bits? | [`address_space`], which uses nothing of the above |
 //!
 //! No function here may be called from a signal handler, but for those of [`address_space`].
@@ -31,12 +32,14 @@ mod directory;
 
 mod error;
 mod fork;
+mod held;
 mod holds;
 mod joined;
 mod ledger;
 
 mod mechanism;
 mod pages;
+mod planted;
 mod record;
 mod region;
 mod sink;

@@ -3,8 +3,6 @@
 use ntux_futex::{Exactness, Operation, Scope, Size, capability};
 use serde::Serialize;
 
-use super::facts::Facts;
-
 /// One operation on futexes of some kind.
 #[derive(Serialize)]
 pub struct Row {
@@ -16,12 +14,8 @@ pub struct Row {
     pub how: Option<&'static str>,
 }
 
-/// Every operation that differs between mechanisms. Nothing is asked for that would end this process.
-pub fn rows(facts: &Facts) -> Vec<Row> {
-    let kills = |name| facts.calls.iter().any(|call| call.name == name && call.answer == "kills");
-    if kills("futex_waitv") {
-        return Vec::new();
-    }
+/// Every operation that differs between mechanisms.
+pub fn rows() -> Vec<Row> {
     let mut rows = Vec::new();
     for (scope, name) in [(Scope::Private, "private"), (Scope::Shared, "shared")] {
         let (small, large) = ((Size::Bits8, scope), (Size::Bits64, scope));
@@ -40,9 +34,7 @@ pub fn rows(facts: &Facts) -> Vec<Row> {
     let (one, other) = ((Size::Bits32, Scope::Private), (Size::Bits32, Scope::Shared));
     rows.push(row("vectors of both".to_owned(), capability(Operation::WaitAny(&[one, other]))));
     rows.push(row("requeue private to shared".to_owned(), capability(Operation::Requeue(one, other))));
-    if !["futex_wake", "futex_wait", "futex_requeue"].into_iter().any(kills) {
-        rows.push(row("32 bits with a memory node".to_owned(), capability(Operation::Numa(Scope::Shared))));
-    }
+    rows.push(row("32 bits with a memory node".to_owned(), capability(Operation::Numa(Scope::Shared))));
     rows
 }
 

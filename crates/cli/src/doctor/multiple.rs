@@ -22,9 +22,7 @@ impl WaitMultiple {
         match () {
             () if facts.library.is_none() => left_to_the_kernel("ntux run cannot find its library"),
             () if Feature::FutexWaitv.is_left_out() => left_to_the_kernel("NTUX_WITHOUT leaves futex_waitv out"),
-            () if kills => {
-                left_to_the_kernel("but its first such call would end a program: a filter kills for futex_waitv")
-            }
+            () if kills => left_to_the_kernel("a filter ends programs for futex_waitv, so it is never called"),
             () if !kernel_futex::has_wait_any() => left_to_the_kernel("there is no futex_waitv"),
             () if !transfer::can_peek() => left_to_the_kernel("a filter refuses process_vm_readv"),
             () => WaitMultiple { by: "futex_waitv", why: "for whoever calls the C library's syscall" },

@@ -1,6 +1,7 @@
 //! Which mechanisms can watch writes here, and what the chosen one sees.
 
 use ntux_platform::pagemap::Pagemap;
+use ntux_platform::probe;
 use ntux_watch::Mechanism as Tried;
 use serde::Serialize;
 
@@ -79,6 +80,12 @@ impl Mechanism {
         let answer = mechanism.probe();
         let meaning = match answer {
             Ok(()) => purpose(mechanism).to_owned(),
+            Err(error) if uses_userfaultfd(mechanism) && userfaultfd_kills() => {
+                format!(
+                    "{error}: a filter ends programs for userfaultfd, so it is never called; it needs {}",
+                    needs(mechanism)
+                )
+            }
             Err(error) => format!("{error}; it needs {}", needs(mechanism)),
         };
         let capabilities = mechanism.capabilities().into_iter().map(|capability| Capability {
@@ -94,6 +101,14 @@ impl Mechanism {
             capabilities: capabilities.collect(),
         }
     }
+}
+
+fn uses_userfaultfd(mechanism: Tried) -> bool {
+    matches!(mechanism, Tried::Async | Tried::Sync)
+}
+
+fn userfaultfd_kills() -> bool {
+    matches!(probe::userfaultfd(), probe::Answer::Kills(_))
 }
 
 fn purpose(mechanism: Tried) -> &'static str {

@@ -194,6 +194,13 @@ fn the_mechanisms_that_watch_writes_are_tried() {
         .map(|(name, works)| (name.to_owned(), works));
     assert_eq!(mechanisms(&filtered), expected);
     assert_eq!(filtered["watch"]["chosen"], "mprotect", "cow must be asked for");
+    let deadly = parse(&doctor_under(
+        &stage,
+        &[Rule::kill(libc::SYS_userfaultfd), Rule::errno(libc::SYS_ioctl, libc::EPERM).with_argument(0xaa00)],
+    ));
+    assert_eq!(mechanisms(&deadly), expected);
+    let meaning = deadly["watch"]["mechanisms"][0]["meaning"].as_str().expect("text");
+    assert!(meaning.contains("a filter ends programs for userfaultfd"), "{meaning}");
     let cow = filtered["watch"]["mechanisms"][3]["meaning"].as_str().expect("text");
     assert!(cow.contains("never chosen unless") && cow.contains("pinned pages"), "{cow}");
     for name in ["mprotect", "cow"] {
@@ -260,4 +267,7 @@ fn refused_calls_of_no_use_do_not_matter_and_say_so() {
     }
     assert_eq!(report["wait_multiple"]["by"], "kernel");
     assert_eq!(report["calls"]["futex_wake"]["signal"], libc::SIGSYS);
+    let rows = report["futexes"].as_array().expect("rows");
+    let numa = rows.iter().find(|row| row["operation"] == "32 bits with a memory node").expect("its row");
+    assert_eq!(numa["answer"], "refused");
 }

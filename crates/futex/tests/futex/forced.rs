@@ -18,16 +18,23 @@ fn every_case_with(variables: &[(&str, &str)]) {
     passes(every_case().envs(variables.iter().copied()), &format!("{variables:?}"));
 }
 
-/// Every case where these system calls answer with an error.
-fn every_case_without(calls: &[libc::c_long], errno: i32, variables: &[(&str, &str)]) {
-    let mut command = every_case();
-    without(command.envs(variables.iter().copied()), calls, errno);
-    passes(&mut command, &format!("calls {calls:?} answer {errno}"));
+/// What a filter does to a call.
+const KILL: u32 = libc::SECCOMP_RET_KILL_PROCESS;
+
+const fn error(number: i32) -> u32 {
+    libc::SECCOMP_RET_ERRNO | number as u32
 }
 
-/// The program runs where these system calls answer with an error.
-fn without(command: &mut Command, calls: &[libc::c_long], errno: i32) {
-    let filter = filter(calls, errno);
+/// Every case where a filter does this to these system calls.
+fn every_case_without(calls: &[libc::c_long], action: u32, variables: &[(&str, &str)]) {
+    let mut command = every_case();
+    without(command.envs(variables.iter().copied()), calls, action);
+    passes(&mut command, &format!("calls {calls:?}: {action:#x}"));
+}
+
+/// The program runs where a filter does this to these system calls.
+fn without(command: &mut Command, calls: &[libc::c_long], action: u32) {
+    let filter = filter(calls, action);
     // SAFETY: the child only makes two system calls before it becomes the test program.
     unsafe { command.pre_exec(move || install(&filter)) };
 }
@@ -40,17 +47,16 @@ fn passes(command: &mut Command, variables: &str) {
     assert!(!text.contains(" 0 passed"), "nothing ran:\n{text}");
 }
 
-/// A program for seccomp: these calls answer with an error, all others are made.
-fn filter(calls: &[libc::c_long], errno: i32) -> Vec<libc::sock_filter> {
+/// A program for seccomp: this is done to these calls, all others are made.
+fn filter(calls: &[libc::c_long], action: u32) -> Vec<libc::sock_filter> {
     const LOAD_CALL: u16 = (libc::BPF_LD | libc::BPF_W | libc::BPF_ABS) as u16;
     const JUMP_IF_EQUAL: u16 = (libc::BPF_JMP | libc::BPF_JEQ | libc::BPF_K) as u16;
     const RETURN: u16 = (libc::BPF_RET | libc::BPF_K) as u16;
-    let refuse = libc::SECCOMP_RET_ERRNO | errno as u32;
     let plain = |code, k| libc::sock_filter { code, jt: 0, jf: 0, k };
     let mut program = vec![plain(LOAD_CALL, 0)];
     for &call in calls {
         program.push(libc::sock_filter { code: JUMP_IF_EQUAL, jt: 0, jf: 1, k: call as u32 });
-        program.push(plain(RETURN, refuse));
+        program.push(plain(RETURN, action));
     }
     program.push(plain(RETURN, libc::SECCOMP_RET_ALLOW));
     program
@@ -69,21 +75,27 @@ fn install(filter: &[libc::sock_filter]) -> io::Result<()> {
 #[test]
 fn kernels_that_refuse_a_call() {
     let waitv = [libc::SYS_futex_waitv];
-    every_case_without(&waitv, libc::ENOSYS, &[]);
-    every_case_without(&waitv, libc::EPERM, &[("NTUX_FUTEX_PRIVATE", "native")]);
+    every_case_without(&waitv, error(libc::ENOSYS), &[]);
+    every_case_without(&waitv, error(libc::EPERM), &[("NTUX_FUTEX_PRIVATE", "native")]);
+    every_case_without(&waitv, KILL, &[("NTUX_FUTEX_PRIVATE", "native")]);
     // For memory nodes: a missing call, a filter, and Linux 6.7, which has the calls but not the flag.
-    for (call, errno) in [
-        (SYS_FUTEX_WAKE, libc::ENOSYS),
-        (SYS_FUTEX_WAIT, libc::EPERM),
-        (SYS_FUTEX_REQUEUE, libc::ENOSYS),
-        (SYS_FUTEX_WAKE, libc::EINVAL),
+    for (call, action) in [
+        (SYS_FUTEX_WAKE, error(libc::ENOSYS)),
+        (SYS_FUTEX_WAIT, error(libc::EPERM)),
+        (SYS_FUTEX_REQUEUE, error(libc::ENOSYS)),
+        (SYS_FUTEX_WAKE, error(libc::EINVAL)),
+        (SYS_FUTEX_WAKE, KILL),
+        (SYS_FUTEX_WAIT, KILL),
+        (SYS_FUTEX_REQUEUE, KILL),
     ] {
         let mut command = every_case();
         command.arg("numa::");
-        without(&mut command, &[call], errno);
-        passes(&mut command, &format!("call {call} answers {errno}"));
+        without(&mut command, &[call], action);
+        passes(&mut command, &format!("call {call}: {action:#x}"));
     }
-    every_case_without(&[libc::SYS_get_robust_list, waitv[0]], libc::EPERM, &[("NTUX_TEST_DOMAIN", "1")]);
+    let domain = [("NTUX_TEST_DOMAIN", "1")];
+    every_case_without(&[libc::SYS_get_robust_list, waitv[0]], error(libc::EPERM), &domain);
+    every_case_without(&[libc::SYS_get_robust_list, waitv[0]], KILL, &domain);
 }
 
 #[test]

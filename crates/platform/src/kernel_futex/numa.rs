@@ -48,6 +48,7 @@ fn calls_are_made() -> bool {
     let pair = Pair([0, ANY_NODE as u32]);
     let word = pair.0.as_ptr();
     super::has_wait_any()
+        && imp::may_be_tried()
         && wake(word, 0, super::MATCH_ANY, Scope::Private) == Ok(0)
         && wait(word, 1, super::MATCH_ANY, Scope::Private, Deadline::NOW) == Err(libc::EAGAIN)
         && requeue(word, word, Scope::Private, 0, 0, 1) == Err(libc::EAGAIN)
@@ -56,15 +57,23 @@ fn calls_are_made() -> bool {
 #[cfg(target_os = "linux")]
 mod imp {
     use crate::clock::Deadline;
+    use crate::deadly::Call;
     use crate::kernel_futex::Scope;
-    use crate::kernel_futex::imp::{FUTEX2_NUMA, FUTEX2_PRIVATE, FUTEX2_SIZE_U32, Waitv, answer, time};
-
-    const SYS_FUTEX_WAKE: libc::c_long = 454;
-    const SYS_FUTEX_WAIT: libc::c_long = 455;
-    const SYS_FUTEX_REQUEUE: libc::c_long = 456;
+    use crate::kernel_futex::imp::answer;
+    use crate::kernel_futex::interface::{self, SYS_FUTEX_REQUEUE, SYS_FUTEX_WAIT, SYS_FUTEX_WAKE, Until, Waitv};
 
     fn flags(scope: Scope) -> u32 {
-        FUTEX2_SIZE_U32 | FUTEX2_NUMA | if scope == Scope::Private { FUTEX2_PRIVATE } else { 0 }
+        interface::flags(scope, true)
+    }
+
+    /// Whether no filter ends the program for one of the calls.
+    pub(super) fn may_be_tried() -> bool {
+        static CALLS: [Call; 3] = [
+            Call::new(SYS_FUTEX_WAKE, [0, 0]),
+            Call::new(SYS_FUTEX_WAIT, [0, 0]),
+            Call::new(SYS_FUTEX_REQUEUE, [0, 0]),
+        ];
+        !CALLS.iter().any(Call::is_deadly)
     }
 
     pub(super) fn wait(
@@ -74,9 +83,8 @@ mod imp {
         scope: Scope,
         deadline: Deadline,
     ) -> Result<(), i32> {
-        let (time, realtime) = time(deadline);
-        let time = time.as_ref().map_or(core::ptr::null(), core::ptr::from_ref);
-        let clock = if realtime { libc::CLOCK_REALTIME } else { libc::CLOCK_MONOTONIC };
+        let until = Until::new(deadline);
+        let (time, clock) = (until.time(), until.clock);
         let (expected, mask) = (u64::from(expected), u64::from(mask));
         // SAFETY: the kernel checks the address itself, reads the word and the time, which outlives the call, and writes
         // the node, which the word's owner has put there for it.
@@ -97,13 +105,7 @@ mod imp {
         moved: u32,
         expected: u32,
     ) -> Result<u32, i32> {
-        let entry = |address: *const u32, value: u32| Waitv {
-            value: value.into(),
-            address: address as u64,
-            flags: flags(scope),
-            reserved: 0,
-        };
-        let both = [entry(from, expected), entry(to, 0)];
+        let both = [Waitv::new(from, expected, flags(scope)), Waitv::new(to, 0, flags(scope))];
         let (wake, moved) = (wake.min(i32::MAX as u32), moved.min(i32::MAX as u32));
         // SAFETY: two entries that outlive the call; the kernel checks the addresses, reads the first word and writes
         // nothing but nodes.
@@ -115,6 +117,10 @@ mod imp {
 mod imp {
     use crate::clock::Deadline;
     use crate::kernel_futex::Scope;
+
+    pub(super) fn may_be_tried() -> bool {
+        false
+    }
 
     pub(super) fn wait(_: *const u32, _: u32, _: u32, _: Scope, _: Deadline) -> Result<(), i32> {
         Err(libc::ENOSYS)

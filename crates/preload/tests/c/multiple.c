@@ -382,16 +382,21 @@ static void no_token_is_lost(void)
     }
 }
 
-static void refuse(int call, int error)
+static void answer(int call, unsigned action)
 {
     struct sock_filter filter[] = {
         BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
         BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, (unsigned)call, 0, 1),
-        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | (unsigned)error),
+        BPF_STMT(BPF_RET | BPF_K, action),
         BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
     };
     struct sock_fprog program = {sizeof filter / sizeof *filter, filter};
     CHECK(prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0 && prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) == 0);
+}
+
+static void refuse(int call, int error)
+{
+    answer(call, SECCOMP_RET_ERRNO | (unsigned)error);
 }
 
 /* As on a kernel that was not patched, and as on every kernel where nobody stands in between. */
@@ -415,6 +420,18 @@ static void absent_if_vectors_are_forbidden(void)
     absent();
 }
 
+static void absent_if_vectors_are_deadly(void)
+{
+    answer(FUTEX_WAITV, SECCOMP_RET_KILL_PROCESS);
+    absent();
+}
+
+static void absent_if_reading_memory_is_deadly(void)
+{
+    answer(SYS_process_vm_readv, SECCOMP_RET_KILL_THREAD);
+    absent();
+}
+
 static void absent_if_memory_cannot_be_read(void)
 {
     refuse(SYS_process_vm_readv, EPERM);
@@ -433,6 +450,7 @@ int main(int count, char **arguments)
         SCENARIO(private_and_shared), SCENARIO(woken_by_process), SCENARIO(interrupted), SCENARIO(never_comes_back), SCENARIO(bad_arguments),
         SCENARIO(everything_else), SCENARIO(not_cancelled), SCENARIO(no_token_is_lost), SCENARIO(absent),
         SCENARIO(absent_if_vectors_are_missing), SCENARIO(absent_if_vectors_are_forbidden),
+        SCENARIO(absent_if_vectors_are_deadly), SCENARIO(absent_if_reading_memory_is_deadly),
         SCENARIO(absent_if_memory_cannot_be_read),
     };
     watchdog(60);

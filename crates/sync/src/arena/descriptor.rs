@@ -32,8 +32,10 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use ntux_platform::liveness;
 use ntux_platform::memory::{self, FileId};
 
+use super::custody::Custody;
 use super::format::FAMILIES_MAX;
-use super::objects::{Custody, Meta, Start};
+use super::meta::Meta;
+use super::objects::Start;
 use super::{Arena, read_capacity};
 use crate::waiter::Waiter;
 use crate::{Error, New, Object, Result};
@@ -224,6 +226,8 @@ impl Keeper<'_> {
         self.is_free(OBJECTS + u64::from(index))
     }
 
+    /// One question for each byte: of a range the kernel names the lock of who came first, not the lowest one, so a search
+    /// cannot skip to it.
     fn is_free(self, byte: u64) -> bool {
         memory::is_held(self.via, byte).is_ok_and(|held| !held)
     }

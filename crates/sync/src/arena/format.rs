@@ -76,7 +76,7 @@ pub struct PoolWords {
 pub struct ObjectSlot {
     /// [`crate::word::ObjectWord`].
     pub word: Word128,
-    /// [`super::objects::Meta`].
+    /// [`super::meta::Meta`].
     pub meta: Word64,
     /// Semaphore: the maximum. Mutex: [`crate::mutex::Spill`].
     pub extra: Word64,

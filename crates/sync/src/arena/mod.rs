@@ -5,8 +5,10 @@
 
 #[cfg(feature = "explore")]
 mod aged;
+pub(crate) mod custody;
 pub mod fields;
 pub(crate) mod format;
+pub(crate) mod meta;
 pub(crate) mod objects;
 pub(crate) mod peers;
 pub(crate) mod pool;

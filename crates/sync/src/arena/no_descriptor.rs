@@ -3,7 +3,7 @@
 use core::convert::Infallible;
 use core::marker::PhantomData;
 
-use super::objects::Meta;
+use super::meta::Meta;
 use crate::Result;
 
 /// Cannot be made.

@@ -9,7 +9,7 @@
 //! object: generation in the upper 32 bits, index in the lower ones; never 0
 //! ```
 //! held: by descriptors; peer is then the family that answers for them, see [`super::descriptor`]. locked: the object's
-//! own byte answers.
+//! own byte answers. In code: [`super::meta`]; who answers for whom, [`super::custody`].
 //!
 //! # Transitions
 //! | from | to | by |
@@ -30,165 +30,14 @@
 use ntux_platform::atomic::Word32;
 
 use super::Arena;
-use super::descriptor::Keeper;
+use super::custody::{Answering, Custody};
 use super::format::ObjectSlot;
+use super::meta::{Kind, Meta, State};
 use super::peers::Census;
 use super::pool::Pool;
 use crate::waiter::Waiter;
 use crate::word::ObjectWord;
 use crate::{Error, New, Object, RETRIES, Result, event, mutex, semaphore};
-
-const STATE_SHIFT: u32 = 36;
-const KIND_SHIFT: u32 = 32;
-const HELD: u64 = 1 << 39;
-const LOCKED: u64 = 1 << 52;
-const PEER_SHIFT: u32 = 40;
-const PEER_MASK: u64 = 0xfff;
-/// Generations stay positive as a file offset, which is how a descriptor carries its object.
-const GENERATION_MASK: u32 = 0x7fff_ffff;
-
-/// What an object is.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Kind {
-    /// A count with a maximum.
-    Semaphore,
-    /// An owner and a recursion count.
-    Mutex,
-    /// An event that one waiter consumes.
-    AutoEvent,
-    /// An event that stays until reset.
-    ManualEvent,
-}
-
-impl Kind {
-    /// Whether it is an event of either sort.
-    pub fn is_event(self) -> bool {
-        matches!(self, Kind::AutoEvent | Kind::ManualEvent)
-    }
-}
-
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum State {
-    Free,
-    Building,
-    Live,
-    Rubbish,
-}
-
-/// A copy of an object's meta word.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Meta(u64);
-
-impl Meta {
-    fn new(state: State, kind: Kind, generation: u32, peer: u32) -> Meta {
-        let state: u64 = match state {
-            State::Free | State::Rubbish => 0,
-            State::Building => 1,
-            State::Live => 2,
-        };
-        let kind: u64 = match kind {
-            Kind::Semaphore => 0,
-            Kind::Mutex => 1,
-            Kind::AutoEvent => 2,
-            Kind::ManualEvent => 3,
-        };
-        Meta(u64::from(generation) | kind << KIND_SHIFT | state << STATE_SHIFT | u64::from(peer) << PEER_SHIFT)
-    }
-
-    fn state(self) -> State {
-        match self.0 >> STATE_SHIFT & 0x7 {
-            0 => State::Free,
-            1 => State::Building,
-            2 => State::Live,
-            _ => State::Rubbish,
-        }
-    }
-
-    /// Rubbish reads as some kind: the answers are wrong then, but they are answers.
-    #[inline(always)]
-    pub fn kind(self) -> Kind {
-        match self.0 >> KIND_SHIFT & 0x3 {
-            0 => Kind::Semaphore,
-            1 => Kind::Mutex,
-            2 => Kind::AutoEvent,
-            _ => Kind::ManualEvent,
-        }
-    }
-
-    pub fn generation(self) -> u32 {
-        self.0 as u32 & GENERATION_MASK
-    }
-
-    /// The generation that ended when the slot became free.
-    fn generation_before(self) -> u32 {
-        match self.generation() {
-            0 | 1 => GENERATION_MASK,
-            generation => generation - 1,
-        }
-    }
-
-    #[inline(always)]
-    pub(super) fn is_live(self, object: Object) -> bool {
-        self.0 as u32 == object.generation() && self.0 >> STATE_SHIFT & 0x7 == 2
-    }
-
-    fn peer(self) -> u32 {
-        (self.0 >> PEER_SHIFT & PEER_MASK) as u32
-    }
-
-    pub(super) fn is_held(self) -> bool {
-        self.0 & HELD != 0
-    }
-
-    /// Of a held object: the family that answers for it unless it is locked.
-    #[cfg(target_os = "linux")]
-    pub(super) fn keeper(self) -> u32 {
-        self.peer()
-    }
-
-    /// Whether the object is held and this family answers for it.
-    #[cfg(target_os = "linux")]
-    pub(super) fn is_kept_by(self, family: u32) -> bool {
-        self.state() == State::Live && self.is_held() && !self.is_locked() && self.keeper() == family
-    }
-
-    #[cfg(target_os = "linux")]
-    pub(super) fn is_locked(self) -> bool {
-        self.0 & LOCKED != 0
-    }
-
-    fn locked(self) -> Meta {
-        Meta(self.0 | LOCKED)
-    }
-
-    fn held(self) -> Meta {
-        Meta(self.0 | HELD)
-    }
-
-    fn freed(self) -> Meta {
-        let generation = match self.generation().wrapping_add(1) & GENERATION_MASK {
-            0 => 1,
-            next => next,
-        };
-        Meta::new(State::Free, self.kind(), generation, 0)
-    }
-}
-
-impl Object {
-    pub(crate) fn new(index: u32, generation: u32) -> Object {
-        Object(u64::from(generation) << 32 | u64::from(index))
-    }
-
-    #[inline(always)]
-    pub(crate) fn index(self) -> u32 {
-        self.0 as u32
-    }
-
-    #[inline(always)]
-    pub(crate) fn generation(self) -> u32 {
-        (self.0 >> 32) as u32
-    }
-}
 
 /// What a new object starts as.
 #[derive(Clone, Copy, Debug)]
@@ -423,7 +272,7 @@ impl Arena {
     #[cfg(target_os = "linux")]
     pub(super) fn lock_object(&self, index: u32, seen: Meta) {
         if let Some(slot) = self.object_slot(index) {
-            let _ = slot.meta.compare_exchange(seen.0, seen.0 | LOCKED);
+            let _ = slot.meta.compare_exchange(seen.0, seen.locked().0);
         }
     }
 
@@ -453,58 +302,6 @@ impl Arena {
             words: &self.header().object_pool.0,
             capacity: self.capacity().objects,
             link: |index| self.object_slot(index).map(|slot| &slot.next_hint),
-        }
-    }
-}
-
-/// Who keeps an object alive.
-#[derive(Clone, Copy)]
-pub(crate) enum Custody<'a> {
-    /// The process that created it, until it closes it.
-    Process,
-    /// The copies of a descriptor.
-    #[cfg_attr(not(target_os = "linux"), allow(dead_code, reason = "no descriptor objects there"))]
-    Descriptor(Keeper<'a>),
-}
-
-impl Custody<'_> {
-    /// Who will answer for the new object; before it is known to anybody.
-    fn answering(self, index: u32, peer: u32) -> Result<Answering> {
-        match self {
-            Custody::Process => Ok(Answering::Peer(peer)),
-            Custody::Descriptor(keeper) => match keeper.family(index)? {
-                Some(family) => Ok(Answering::Family(family)),
-                None => Ok(Answering::Byte),
-            },
-        }
-    }
-
-    /// Whether the kernel says that no descriptor of this object is left.
-    fn is_abandoned(self, index: u32, meta: Meta) -> bool {
-        match self {
-            Custody::Process => false,
-            Custody::Descriptor(keeper) => keeper.is_unreferenced(index, meta),
-        }
-    }
-}
-
-/// Whose end is the end of an object.
-#[derive(Clone, Copy)]
-enum Answering {
-    /// The process that created it.
-    Peer(u32),
-    /// The processes that share its creator's mapping.
-    Family(u32),
-    /// Whoever has a copy of its descriptor.
-    Byte,
-}
-
-impl Answering {
-    fn live(self, kind: Kind, generation: u32) -> Meta {
-        match self {
-            Answering::Peer(peer) => Meta::new(State::Live, kind, generation, peer),
-            Answering::Family(family) => Meta::new(State::Live, kind, generation, family).held(),
-            Answering::Byte => Meta::new(State::Live, kind, generation, 0).held().locked(),
         }
     }
 }

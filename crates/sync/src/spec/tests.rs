@@ -1,6 +1,7 @@
 //! The clauses that concern more than one object or thread.
 
 use super::*;
+use crate::Satisfied;
 
 /// Three idle threads and these objects.
 fn world(values: &[Value]) -> State {

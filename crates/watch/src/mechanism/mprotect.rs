@@ -17,14 +17,17 @@ use std::io;
 use std::sync::Mutex;
 
 use ntux_platform::atomic::Word64;
+use ntux_platform::keeping_errno;
 use ntux_platform::mappings;
 use ntux_platform::protection::{self, Protection, page_size};
 use ntux_platform::segv::{self, Before, Blocked, Signal};
 
 use super::{Chunk, Engine, Mechanism};
 use crate::directory::Directory;
+use crate::held::{self, Place};
 use crate::holds::Holds;
 use crate::ledger::{Gate, Ledger};
+use crate::planted::{Bug, planted};
 use crate::record::{Origin, Record};
 use crate::span::Span;
 use crate::visits::Visits;
@@ -226,7 +229,7 @@ fn behind() -> Option<&'static Link> {
 extern "C" fn on_segv(number: c_int, info: *mut segv::Info, context: *mut c_void) {
     // SAFETY: the kernel calls this, and these are its arguments.
     let signal = unsafe { Signal::new(number, info, context) };
-    if !segv::keeping_errno(|| is_ours(&signal)) {
+    if !keeping_errno(|| is_ours(&signal)) {
         pass_on(&signal);
     }
 }
@@ -248,14 +251,16 @@ fn is_ours(signal: &Signal) -> bool {
     };
     for _ in 0..ATTEMPTS {
         let changes = DIRECTORY.changes();
+        held::at(Place::FindLedger);
         if VISITS.visit(|| DIRECTORY.find(address).is_some_and(admit)) {
             return true;
         }
+        held::at(Place::AskKernel);
         if signal.is_store() == Some(true) && protection::is_writable_now(address & !(page_size() - 1)) {
             return true;
         }
         // Between the two looks the memory may have been watched again, and shut.
-        if DIRECTORY.changes() == changes {
+        if DIRECTORY.changes() == changes || planted(Bug::LookOnce) {
             return false;
         }
     }
@@ -289,3 +294,6 @@ fn pass_on(signal: &Signal) {
     passing.link.store(link.map_or(0, |link| core::ptr::from_ref(link) as u64));
     link.map_or(Before::nothing(), |link| link.before).handle(*signal);
 }
+
+#[cfg(test)]
+mod tests;

@@ -59,7 +59,21 @@ fn under_a_filter_that_refuses_userfaultfd_page_protection_is_chosen() {
     }
     for errno in [libc::EPERM, libc::ENOSYS] {
         child("environment::under_a_filter_that_refuses_userfaultfd_page_protection_is_chosen")
-            .prepare(move || refuse_userfaultfd(errno))
+            .prepare(move || answer_userfaultfd(libc::SECCOMP_RET_ERRNO | errno as u32))
+            .prepare(become_nobody_if_root)
+            .must_pass();
+    }
+}
+
+#[test]
+fn under_a_filter_that_kills_for_userfaultfd_page_protection_is_chosen() {
+    if is_child() {
+        assert!(Watcher::with(Mechanism::Async).is_err() && Watcher::with(Mechanism::Sync).is_err());
+        return uses(Mechanism::Mprotect);
+    }
+    for action in [libc::SECCOMP_RET_KILL_PROCESS, libc::SECCOMP_RET_KILL_THREAD, libc::SECCOMP_RET_TRAP] {
+        child("environment::under_a_filter_that_kills_for_userfaultfd_page_protection_is_chosen")
+            .prepare(move || answer_userfaultfd(action))
             .prepare(become_nobody_if_root)
             .must_pass();
     }
@@ -135,14 +149,13 @@ fn become_nobody() -> std::io::Result<()> {
     if failed { Err(std::io::Error::last_os_error()) } else { Ok(()) }
 }
 
-/// Installs a filter that answers `userfaultfd` with this error and lets everything else pass.
-fn refuse_userfaultfd(errno: i32) -> std::io::Result<()> {
+/// Installs a filter that answers `userfaultfd` so and lets everything else pass.
+fn answer_userfaultfd(action: u32) -> std::io::Result<()> {
     let step = |code: u32, jt, jf, k| libc::sock_filter { code: code as u16, jt, jf, k };
-    let refused = libc::SECCOMP_RET_ERRNO | errno as u32;
     let program = [
         step(libc::BPF_LD | libc::BPF_W | libc::BPF_ABS, 0, 0, 0),
         step(libc::BPF_JMP | libc::BPF_JEQ | libc::BPF_K, 0, 1, libc::SYS_userfaultfd as u32),
-        step(libc::BPF_RET | libc::BPF_K, 0, 0, refused),
+        step(libc::BPF_RET | libc::BPF_K, 0, 0, action),
         step(libc::BPF_RET | libc::BPF_K, 0, 0, libc::SECCOMP_RET_ALLOW),
     ];
     let filter = libc::sock_fprog { len: program.len() as u16, filter: program.as_ptr().cast_mut() };

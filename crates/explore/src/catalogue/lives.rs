@@ -1,0 +1,90 @@
+//! What begins and ends: objects that are closed, places that change hands, threads that die.
+
+use super::{poll, query, timed};
+use crate::program::{
+    Program, all, any, auto, close, create_auto, create_sem, kill, manual, mutex, pulse, rel, reset, sem, set, unlock,
+};
+use crate::subject::ArenaSubject;
+
+/// Slots that change their holders: of objects, and of threads.
+pub(super) fn places() -> Vec<Program> {
+    let no = auto(false);
+    let again = || [close(0), create_auto(false), set(1), query(1)];
+    vec![
+        Program::new("o-set", &[no.clone()], &[&[set(0)], &again(), &[reset(0)]]),
+        Program::new("o-wait", &[no.clone()], &[&[timed(&[0])], &again(), &[set(0)]]),
+        Program::new("o-poll", &[auto(true)], &[&[poll(&[0])], &again(), &[timed(&[0])]]),
+        Program::new("o-kind", &[no.clone()], &[&[timed(&[0])], &[close(0), create_sem(2), rel(1, 1)], &[pulse(0)]]),
+        Program::new("o-twice", &[no.clone()], &[&[close(0), create_auto(true)], &[close(0)], &[set(0)]]),
+        Program::new("o-enroll", &[no.clone()], &[&[any(&[0])], &[any(&[0])], &[set(0), set(0)]])
+            .over(ArenaSubject::unenrolled),
+        Program::new("o-enroll-w", &[no, auto(true)], &[&[all(&[0, 1]).timed()], &[timed(&[0])], &[set(0)]])
+            .over(ArenaSubject::unenrolled),
+    ]
+}
+
+/// Objects that are closed while somebody waits for all of several.
+pub(super) fn closings() -> Vec<Program> {
+    let no = auto(false);
+    let one_closed = [manual(true), no.clone()];
+    let both = || all(&[0, 1]);
+    vec![
+        // Random histories found that a wait-all was never satisfied when one of its objects was closed.
+        Program::new("c-all", &one_closed, &[&[both()], &[close(0), set(1)]]),
+        Program::new("c-all-2", &one_closed, &[&[both()], &[both().timed()], &[close(0), set(1), set(1)]]),
+        Program::new("c-all-reuse", &one_closed, &[&[both()], &[close(0), create_auto(true)], &[set(1), query(1)]]),
+        Program::new("c-all-set", &[no.clone(), no.clone()], &[&[both()], &[set(0), set(1)], &[close(0)]]),
+        Program::new("c-origin", &[no.clone(), no.clone()], &[&[both()], &[set(1), close(1)], &[set(0), query(0)]]),
+        Program::new("c-mutex", &[mutex(1, 1), no], &[&[both().by(2)], &[unlock(0, 1), close(0)], &[set(1)]]),
+    ]
+}
+
+/// Threads that die, and others who take their places.
+pub(super) fn deaths() -> Vec<Program> {
+    let (no, yes) = (auto(false), auto(true));
+    let two = [no.clone(), no.clone()];
+    let both = || all(&[0, 1]);
+    vec![
+        // Waiters that die: nobody is given anything after that.
+        Program::new("d-wait", &[no.clone()], &[&[any(&[0])], &[any(&[0])], &[set(0), set(0)]]).mortal(0),
+        Program::new("d-pulse", &[manual(false)], &[&[any(&[0])], &[timed(&[0])], &[pulse(0)]]).mortal(0),
+        Program::new("d-sem", &[sem(0)], &[&[any(&[0])], &[any(&[0])], &[rel(0, 1), rel(0, 1)]]).mortal(0),
+        Program::new("d-mutex", &[mutex(1, 1)], &[&[any(&[0]).by(2)], &[any(&[0]).by(3)], &[unlock(0, 1), kill(0, 2)]])
+            .mortal(0),
+        Program::new("d-pair", &two, &[&[any(&[0, 1])], &[any(&[1])], &[set(0), set(1)]]).mortal(0),
+        Program::new("d-poll", &[no.clone(), yes.clone()], &[&[poll(&[0, 1])], &[timed(&[1])], &[set(0)]]).mortal(0),
+        Program::new("d-all", &[no.clone(), yes.clone()], &[&[both()], &[timed(&[1]), timed(&[0])], &[set(0)]])
+            .mortal(0),
+        Program::new("d-alert", &[no.clone(), no.clone()], &[&[any(&[0]).alert(1)], &[any(&[1])], &[set(1), set(0)]])
+            .mortal(0),
+        // Signalers that die: the operation happens or not, and who is satisfied wakes.
+        Program::new("d-setter", &[no.clone()], &[&[set(0)], &[any(&[0])], &[any(&[0])]]).mortal(0),
+        Program::new("d-release", &[sem(0)], &[&[rel(0, 2)], &[any(&[0])], &[any(&[0])]]).mortal(0),
+        Program::new("d-pulser", &[manual(false)], &[&[pulse(0)], &[any(&[0])], &[any(&[0])]]).mortal(0),
+        Program::new("d-owner", &[mutex(1, 1)], &[&[unlock(0, 1)], &[any(&[0]).by(2)], &[kill(0, 1)]]).mortal(0),
+        Program::new("d-origin", &two, &[&[set(0)], &[both()], &[set(1), query(0)]]).mortal(0),
+        Program::new("d-helper", &[no.clone()], &[&[query(0)], &[any(&[0])], &[set(0)]]).mortal(0),
+        Program::new("d-close", &[no.clone()], &[&[close(0)], &[timed(&[0])], &[set(0)]]).mortal(0),
+        // The place of the dead one is taken.
+        Program::new("h-wait", &[no.clone()], &[&[any(&[0])], &[set(0)], &[any(&[0])]]).inherited(0, 2),
+        Program::new("h-pair", &two, &[&[any(&[0, 1])], &[set(0), set(1)], &[timed(&[1, 0])]]).inherited(0, 2),
+        Program::new("h-sem", &[sem(0)], &[&[any(&[0])], &[rel(0, 2)], &[any(&[0]), poll(&[0])]]).inherited(0, 2),
+        Program::new("h-all", &[no.clone(), yes.clone()], &[&[both()], &[set(0), query(1)], &[both().timed()]])
+            .inherited(0, 2),
+        Program::new("h-set", &two, &[&[set(0), any(&[1])], &[both()], &[set(1), any(&[0]).timed()]]).inherited(0, 2),
+        Program::new("h-mutex", &[mutex(1, 1)], &[&[any(&[0]).by(2)], &[unlock(0, 1)], &[any(&[0]).by(3).timed()]])
+            .inherited(0, 2),
+        Program::new("h-poll", &[no.clone(), yes.clone()], &[&[poll(&[0, 1])], &[set(0)], &[timed(&[1])]])
+            .inherited(0, 2),
+        Program::new(
+            "h-alert",
+            &[no.clone(), no.clone(), no.clone()],
+            &[&[both().alert(2)], &[set(2), set(0)], &[any(&[0]).timed().alert(2)]],
+        )
+        .inherited(0, 2),
+        // Its whole process is gone: whoever needs its entry buries everything that was its own.
+        Program::new("b-wait", &[no.clone()], &[&[any(&[0])], &[set(0)], &[any(&[0])]]).buried(0, 2),
+        Program::new("b-all", &[no, yes], &[&[both()], &[set(0), query(1)], &[both().timed()]]).buried(0, 2),
+        Program::new("b-set", &two, &[&[set(0), any(&[1])], &[both()], &[set(1), any(&[0]).timed()]]).buried(0, 2),
+    ]
+}

@@ -1,0 +1,100 @@
+//! Each test installs filters in a thread of its own: they hold for that thread alone, and what it makes.
+
+use super::*;
+
+/// A call that nobody makes by chance.
+const SUBJECT: libc::c_long = libc::SYS_userfaultfd;
+
+/// From here on the calling thread's `call` is answered so; all others are made.
+fn answer(call: libc::c_long, action: u32) {
+    let step = |code: u32, jt, jf, k| libc::sock_filter { code: code as u16, jt, jf, k };
+    let program = [
+        step(libc::BPF_LD | libc::BPF_W | libc::BPF_ABS, 0, 0, 0),
+        step(libc::BPF_JMP | libc::BPF_JEQ | libc::BPF_K, 0, 1, call as u32),
+        step(libc::BPF_RET | libc::BPF_K, 0, 0, action),
+        step(libc::BPF_RET | libc::BPF_K, 0, 0, libc::SECCOMP_RET_ALLOW),
+    ];
+    let filter = libc::sock_fprog { len: program.len() as u16, filter: program.as_ptr().cast_mut() };
+    // SAFETY: the filter outlives the calls, which only read it.
+    let installed = unsafe {
+        libc::prctl(libc::PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0
+            && libc::prctl(libc::PR_SET_SECCOMP, libc::SECCOMP_MODE_FILTER, &filter) == 0
+    };
+    assert!(installed, "{}", std::io::Error::last_os_error());
+}
+
+/// Whether the subject is deadly for a thread under these filters.
+fn under(filters: &[(libc::c_long, u32)]) -> bool {
+    let judge = || {
+        filters.iter().for_each(|&(call, action)| answer(call, action));
+        // Unknown flags: it does nothing.
+        let call = Call::new(SUBJECT, [usize::MAX, 0]);
+        let deadly = call.is_deadly();
+        for memory in [Memory::Borrowed, Memory::Copied] {
+            if memory == Memory::Copied || Memory::for_children() == Memory::Borrowed {
+                assert_eq!(call.comes_back(memory), !deadly, "{memory:?}");
+            }
+        }
+        assert!(has_no_child());
+        deadly
+    };
+    std::thread::scope(|scope| scope.spawn(judge).join().expect("the thread lives on"))
+}
+
+/// Of this thread.
+fn has_no_child() -> bool {
+    let kind = libc::__WALL | libc::__WNOTHREAD | libc::WNOHANG;
+    // SAFETY: nothing is to be written.
+    unsafe { libc::waitpid(-1, core::ptr::null_mut(), kind) < 0 && crate::errno() == libc::ECHILD }
+}
+
+#[test]
+fn a_filter_that_ends_the_process_or_the_thread_is_survived() {
+    assert!(under(&[(SUBJECT, libc::SECCOMP_RET_KILL_PROCESS)]));
+    assert!(under(&[(SUBJECT, libc::SECCOMP_RET_KILL_THREAD)]));
+    assert!(under(&[(SUBJECT, libc::SECCOMP_RET_TRAP)]));
+}
+
+#[test]
+fn a_filter_that_refuses_or_allows_is_harmless() {
+    let refused = |errno: i32| libc::SECCOMP_RET_ERRNO | errno as u32;
+    assert!(!under(&[(SUBJECT, refused(libc::EPERM))]));
+    assert!(!under(&[(SUBJECT, refused(libc::ENOSYS))]));
+    assert!(!under(&[(libc::SYS_futex_waitv, libc::SECCOMP_RET_KILL_PROCESS)]));
+}
+
+#[test]
+fn who_may_have_no_child_does_without() {
+    assert!(under(&[(libc::SYS_clone, libc::SECCOMP_RET_ERRNO | libc::EPERM as u32)]));
+    // Where the kernel does not say whether there is a filter, a child tells.
+    assert!(!under(&[(libc::SYS_openat, libc::SECCOMP_RET_ERRNO | libc::EACCES as u32)]));
+}
+
+#[test]
+fn without_a_filter_there_is_no_child() {
+    if std::fs::read_to_string("/proc/thread-self/status").is_ok_and(|status| !status.contains("\nSeccomp:\t0\n")) {
+        return println!("not tested: these tests run under a filter");
+    }
+    // A child would end, by a call that ends it, and the call would count as deadly.
+    assert!(!Call::new(libc::SYS_exit_group, [1, 0]).is_deadly());
+}
+
+#[test]
+fn the_mode_is_found_wherever_it_stands() {
+    let mode = |text: &str| {
+        let mut field = Field::default();
+        text.bytes().find_map(|byte| field.next(byte))
+    };
+    assert_eq!(mode("Name:\tSeccomp:\t7\nSeccomp_filters:\t3\n\nSeccomp:\t2\n"), Some(b'2'));
+    assert_eq!(mode("Name:\tx\nSeccomp_filters:\t3\n"), None);
+    assert_eq!(mode("Seccomp:"), None);
+}
+
+#[test]
+fn a_child_may_borrow_memory_where_no_core_takes_everybody_along() {
+    for (release, expected) in
+        [("6.18.44-fc", (6, 18)), ("5.15.0-91-generic", (5, 15)), ("5.16", (5, 16)), ("", (0, 0))]
+    {
+        assert_eq!(version(release.as_bytes()), expected, "{release}");
+    }
+}

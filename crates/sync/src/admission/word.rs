@@ -1,0 +1,96 @@
+//! The admission word, as [`super`] draws it.
+
+use ntux_platform::atomic::Pair;
+
+use crate::planted::{Bug, planted};
+use crate::ticket::Ticket;
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Phase {
+    Idle,
+    Apply,
+    Scan,
+    Try,
+    End,
+}
+
+/// A copy of the admission word.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) struct Admission(pub Pair);
+
+impl Admission {
+    pub fn new(phase: Phase, attempt: u32, step: u32, requester: u32, candidate: u32, ticket: Ticket) -> Admission {
+        let phase: u64 = match phase {
+            Phase::Idle => 0,
+            Phase::Apply => 1,
+            Phase::Scan => 2,
+            Phase::Try => 3,
+            Phase::End => 4,
+        };
+        let low = u64::from(attempt) | phase << 32 | u64::from(requester & 0x1_ffff) << 35 | u64::from(step) << 52;
+        let high = ticket.number() | u64::from(candidate & 0x1_ffff) << 40 | u64::from(step >> 12 & 0x7f) << 57;
+        Admission(Pair { low, high })
+    }
+
+    pub fn phase(self) -> Phase {
+        match self.0.low >> 32 & 0x7 {
+            1 => Phase::Apply,
+            2 => Phase::Scan,
+            3 => Phase::Try,
+            4 => Phase::End,
+            _ => Phase::Idle,
+        }
+    }
+
+    pub fn attempt(self) -> u32 {
+        self.0.low as u32
+    }
+
+    pub fn requester(self) -> u32 {
+        (self.0.low >> 35) as u32 & 0x1_ffff
+    }
+
+    pub fn step(self) -> u32 {
+        (self.0.low >> 52) as u32 | ((self.0.high >> 57) as u32 & 0x7f) << 12
+    }
+
+    pub fn candidate(self) -> u32 {
+        (self.0.high >> 40) as u32 & 0x1_ffff
+    }
+
+    pub fn ticket(self) -> Ticket {
+        Ticket::new(self.0.high)
+    }
+
+    /// Names the operation: the attempt that it began with.
+    pub fn operation(self) -> u32 {
+        self.attempt().wrapping_sub(self.step())
+    }
+
+    pub fn in_phase(self, phase: Phase) -> Admission {
+        Admission::new(phase, self.attempt(), self.step(), self.requester(), self.candidate(), self.ticket())
+    }
+
+    /// The next attempt of the same operation.
+    pub fn trying(self, candidate: u32, ticket: Ticket) -> Admission {
+        let (attempt, step) = (self.attempt().wrapping_add(1), self.step() + 1);
+        Admission::new(Phase::Try, attempt, step, self.requester(), candidate, ticket)
+    }
+
+    /// A wait-all's own first attempt has no origin.
+    pub fn has_origin(self) -> bool {
+        self.candidate() != self.requester() || self.step() > 0
+    }
+
+    /// Tag of the claims of this attempt.
+    pub fn tag(self) -> u32 {
+        if planted(Bug::NoAttempt) { self.ticket().tag() } else { self.attempt() }
+    }
+
+    pub fn names(self, waiter: u32) -> bool {
+        self.phase() != Phase::Idle && (self.requester() == waiter || self.candidate() == waiter)
+    }
+}
+
+/// Candidate of an operation that tries nobody.
+pub(super) const NOBODY: u32 = 0x1_ffff;

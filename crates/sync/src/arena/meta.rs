@@ -1,0 +1,155 @@
+//! The word that says what an object slot holds, as [`super::objects`] draws it; and the name of an object.
+
+use crate::Object;
+
+const STATE_SHIFT: u32 = 36;
+const KIND_SHIFT: u32 = 32;
+const HELD: u64 = 1 << 39;
+const LOCKED: u64 = 1 << 52;
+const PEER_SHIFT: u32 = 40;
+const PEER_MASK: u64 = 0xfff;
+/// Generations stay positive as a file offset, which is how a descriptor carries its object.
+const GENERATION_MASK: u32 = 0x7fff_ffff;
+
+/// What an object is.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Kind {
+    /// A count with a maximum.
+    Semaphore,
+    /// An owner and a recursion count.
+    Mutex,
+    /// An event that one waiter consumes.
+    AutoEvent,
+    /// An event that stays until reset.
+    ManualEvent,
+}
+
+impl Kind {
+    /// Whether it is an event of either sort.
+    pub fn is_event(self) -> bool {
+        matches!(self, Kind::AutoEvent | Kind::ManualEvent)
+    }
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum State {
+    Free,
+    Building,
+    Live,
+    Rubbish,
+}
+
+/// A copy of an object's meta word.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Meta(pub u64);
+
+impl Meta {
+    pub(super) fn new(state: State, kind: Kind, generation: u32, peer: u32) -> Meta {
+        let state: u64 = match state {
+            State::Free | State::Rubbish => 0,
+            State::Building => 1,
+            State::Live => 2,
+        };
+        let kind: u64 = match kind {
+            Kind::Semaphore => 0,
+            Kind::Mutex => 1,
+            Kind::AutoEvent => 2,
+            Kind::ManualEvent => 3,
+        };
+        Meta(u64::from(generation) | kind << KIND_SHIFT | state << STATE_SHIFT | u64::from(peer) << PEER_SHIFT)
+    }
+
+    pub(super) fn state(self) -> State {
+        match self.0 >> STATE_SHIFT & 0x7 {
+            0 => State::Free,
+            1 => State::Building,
+            2 => State::Live,
+            _ => State::Rubbish,
+        }
+    }
+
+    /// Rubbish reads as some kind: the answers are wrong then, but they are answers.
+    #[inline(always)]
+    pub fn kind(self) -> Kind {
+        match self.0 >> KIND_SHIFT & 0x3 {
+            0 => Kind::Semaphore,
+            1 => Kind::Mutex,
+            2 => Kind::AutoEvent,
+            _ => Kind::ManualEvent,
+        }
+    }
+
+    pub fn generation(self) -> u32 {
+        self.0 as u32 & GENERATION_MASK
+    }
+
+    /// The generation that ended when the slot became free.
+    pub(super) fn generation_before(self) -> u32 {
+        match self.generation() {
+            0 | 1 => GENERATION_MASK,
+            generation => generation - 1,
+        }
+    }
+
+    #[inline(always)]
+    pub(super) fn is_live(self, object: Object) -> bool {
+        self.0 as u32 == object.generation() && self.0 >> STATE_SHIFT & 0x7 == 2
+    }
+
+    pub(super) fn peer(self) -> u32 {
+        (self.0 >> PEER_SHIFT & PEER_MASK) as u32
+    }
+
+    pub(super) fn is_held(self) -> bool {
+        self.0 & HELD != 0
+    }
+
+    /// Of a held object: the family that answers for it unless it is locked.
+    #[cfg(target_os = "linux")]
+    pub(super) fn keeper(self) -> u32 {
+        self.peer()
+    }
+
+    /// Whether the object is held and this family answers for it.
+    #[cfg(target_os = "linux")]
+    pub(super) fn is_kept_by(self, family: u32) -> bool {
+        self.state() == State::Live && self.is_held() && !self.is_locked() && self.keeper() == family
+    }
+
+    #[cfg(target_os = "linux")]
+    pub(super) fn is_locked(self) -> bool {
+        self.0 & LOCKED != 0
+    }
+
+    pub(super) fn locked(self) -> Meta {
+        Meta(self.0 | LOCKED)
+    }
+
+    pub(super) fn held(self) -> Meta {
+        Meta(self.0 | HELD)
+    }
+
+    pub(super) fn freed(self) -> Meta {
+        let generation = match self.generation().wrapping_add(1) & GENERATION_MASK {
+            0 => 1,
+            next => next,
+        };
+        Meta::new(State::Free, self.kind(), generation, 0)
+    }
+}
+
+impl Object {
+    pub(crate) fn new(index: u32, generation: u32) -> Object {
+        Object(u64::from(generation) << 32 | u64::from(index))
+    }
+
+    #[inline(always)]
+    pub(crate) fn index(self) -> u32 {
+        self.0 as u32
+    }
+
+    #[inline(always)]
+    pub(crate) fn generation(self) -> u32 {
+        (self.0 >> 32) as u32
+    }
+}

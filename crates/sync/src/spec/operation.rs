@@ -1,0 +1,91 @@
+//! The calls of the interface, and what they answer.
+
+use super::wait::Wait;
+use super::{Event, Id, Mutex, Semaphore, Value};
+use crate::{MutexState, Result, Satisfied};
+
+/// One call of the interface.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+#[allow(missing_docs, reason = "the names are those of the interface")]
+pub enum Operation {
+    SemaphoreCreate { count: u32, max: u32 },
+    SemaphoreRelease { object: Id, units: u32 },
+    SemaphoreRead { object: Id },
+    MutexCreate { owner: u32, count: u32 },
+    MutexUnlock { object: Id, owner: u32 },
+    MutexKill { object: Id, owner: u32 },
+    MutexRead { object: Id },
+    EventCreate { manual: bool, signaled: bool },
+    EventSet { object: Id },
+    EventReset { object: Id },
+    EventPulse { object: Id },
+    EventRead { object: Id },
+    Close { object: Id },
+    Adopt { object: Id },
+    Wait(Wait),
+}
+
+impl Operation {
+    /// The arguments, if it is a wait.
+    pub fn wait(&self) -> Option<&Wait> {
+        if let Operation::Wait(wait) = self { Some(wait) } else { None }
+    }
+
+    /// The value of the object that it creates, legal or not.
+    pub fn creates(&self) -> Option<Value> {
+        match *self {
+            Operation::SemaphoreCreate { count, max } => Some(Value::Semaphore(Semaphore { count, max })),
+            Operation::MutexCreate { owner, count } => Some(Value::Mutex(Mutex { owner, count, abandoned: false })),
+            Operation::EventCreate { manual, signaled } => Some(Value::Event(Event { manual, signaled })),
+            _ => None,
+        }
+    }
+
+    /// The objects that it names.
+    pub fn objects(&self) -> Vec<Id> {
+        match *self {
+            Operation::SemaphoreCreate { .. } | Operation::MutexCreate { .. } | Operation::EventCreate { .. } => vec![],
+            Operation::SemaphoreRelease { object, .. }
+            | Operation::SemaphoreRead { object }
+            | Operation::MutexUnlock { object, .. }
+            | Operation::MutexKill { object, .. }
+            | Operation::MutexRead { object }
+            | Operation::EventSet { object }
+            | Operation::EventReset { object }
+            | Operation::EventPulse { object }
+            | Operation::EventRead { object }
+            | Operation::Close { object }
+            | Operation::Adopt { object } => vec![object],
+            Operation::Wait(ref wait) => wait.names(),
+        }
+    }
+
+    /// Whether it is a wait with arguments that are refused whatever the objects are.
+    pub(super) fn is_malformed(&self) -> bool {
+        self.wait().is_some_and(Wait::is_malformed)
+    }
+}
+
+/// What a call that was not refused returned.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub enum Answer {
+    /// A new object.
+    Created(Id),
+    /// The count before: of a semaphore, or of a mutex's recursion.
+    Count(u32),
+    /// The state of an event before.
+    Signaled(bool),
+    /// A semaphore's count and maximum.
+    Semaphore(u32, u32),
+    /// A mutex.
+    Mutex(MutexState),
+    /// An event: manual, signaled.
+    Event(bool, bool),
+    /// Nothing to tell.
+    Done,
+    /// A satisfied wait.
+    Satisfied(Satisfied),
+}
+
+/// How a call ended.
+pub type Outcome = Result<Answer>;

@@ -1,0 +1,33 @@
+//! What an object is at one instant, of whatever kind.
+
+use super::{Event, Mutex, Semaphore};
+
+/// What an object is at one instant.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+#[allow(missing_docs, reason = "the names say it")]
+pub enum Value {
+    Semaphore(Semaphore),
+    Mutex(Mutex),
+    Event(Event),
+}
+
+impl Value {
+    /// Whether a wait by `owner` could acquire the object.
+    pub fn available(&self, owner: u32) -> bool {
+        match self {
+            Value::Semaphore(semaphore) => semaphore.available(),
+            Value::Mutex(mutex) => mutex.available(owner),
+            Value::Event(event) => event.signaled,
+        }
+    }
+
+    /// A wait by `owner` acquires the object; whether it was an abandoned mutex.
+    pub(super) fn acquire(&mut self, owner: u32) -> bool {
+        match self {
+            Value::Semaphore(semaphore) => semaphore.acquire(),
+            Value::Mutex(mutex) => return mutex.acquire(owner),
+            Value::Event(event) => event.acquire(),
+        }
+        false
+    }
+}

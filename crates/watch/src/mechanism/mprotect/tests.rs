@@ -1,0 +1,79 @@
+//! What happens while the handler runs. A writer is held in it, and another thread takes its steps meanwhile.
+
+use std::os::unix::process::ExitStatusExt;
+use std::process::Command;
+use std::thread::{scope, yield_now};
+
+use ntux_platform::atomic::Word32;
+
+use super::*;
+use crate::planted;
+use crate::{Range, Watcher};
+
+const NAME: &str =
+    "mechanism::mprotect::tests::a_store_is_no_mistake_if_its_page_is_watched_anew_while_the_handler_runs";
+/// Set in the process of its own in which the bug is planted: it is expected to die.
+const PLANTED: &str = "NTUX_WATCH_TEST_PLANTED";
+
+/// Places that the writer has come to, and how many of them it may leave.
+static COME: Word32 = Word32::new(0);
+static LEAVE: Word32 = Word32::new(0);
+
+/// Holds the writer, until it may leave this place.
+fn hold(place: Place) {
+    let number = COME.fetch_add(1) + 1;
+    assert!((number % 2 == 1) == (place == Place::FindLedger), "the places alternate");
+    while LEAVE.load() < number {
+        yield_now();
+    }
+}
+
+/// Waits until the writer is at a place, lets `step` happen, and lets it go.
+fn while_held(number: u32, step: impl FnOnce()) {
+    while COME.load() < number {
+        yield_now();
+    }
+    step();
+    LEAVE.store(number);
+}
+
+#[test]
+fn a_store_is_no_mistake_if_its_page_is_watched_anew_while_the_handler_runs() {
+    let bug = std::env::var_os(PLANTED).map(|_| planted::Bug::LookOnce);
+    // SAFETY: sets a timer, which ends the program if the writer does not come where it is waited for.
+    unsafe { libc::alarm(60) };
+    let watcher = Watcher::with(Mechanism::Mprotect).expect("page protection");
+    let base = protection::allocate(page_size(), Protection::READ_WRITE).expect("a page");
+    let range = Range::new(base, page_size());
+    let watch = || {
+        // SAFETY: the page is the test's own, and nobody else changes its protection.
+        let region = unsafe { watcher.watch(range) }.expect("watched");
+        region.reset(range).expect("clean");
+        region
+    };
+    let mut region = Some(watch());
+    scope(|scope| {
+        scope.spawn(|| {
+            planted::set(bug);
+            held::set(hold);
+            // SAFETY: a page that the program may write.
+            unsafe { (base as *mut u8).write_volatile(1) };
+        });
+        while_held(1, || region = None);
+        while_held(2, || region = Some(watch()));
+        // Where it goes on, and finds the ledger.
+        while_held(3, || ());
+    });
+    let mut written = [0; 2];
+    let region = region.expect("watched again");
+    assert_eq!(region.get(range, &mut written, Reset::No), Ok(1));
+    assert_eq!((written[0], COME.load()), (base, 3));
+}
+
+#[test]
+fn the_planted_bug_ends_the_program() {
+    let mut command = Command::new(std::env::current_exe().expect("path of the test"));
+    let output =
+        command.args([NAME, "--exact", "--test-threads=1"]).env(PLANTED, "1").output().expect("the test again");
+    assert_eq!(output.status.signal(), Some(libc::SIGSEGV), "{output:?}");
+}
