@@ -21,11 +21,15 @@
 //! * O-sent: a wake is sent in two steps: who sleeps on the own word is woken or moved; then, unless it was woken by
 //!   that, everybody at the gathering place is woken. Nobody goes from there to its own word within a wait. So after
 //!   both steps the thread runs, whoever else was sending it the same wake and was stopped halfway.
+//! * O-count: the word of the gathering place counts those who are moving threads there: each counts itself in before
+//!   it moves the first (a fence between), and out after it woke them. So who finds nobody on the own word, and then 0
+//!   there (a fence between), has nobody to wake.
 //!
 //! # A thread that is stopped
 //! Between its decision and the last call it delays its few, at most until the next call for the same futex meets them
 //! (O-wake in [`super::serve`]), or any other few are sent.
 
+use ntux_platform::atomic::fence;
 use ntux_platform::error as number;
 use ntux_platform::kernel_futex::{self, MATCH_ANY, Scope};
 
@@ -67,8 +71,12 @@ impl<'a> Unsent<'a> {
             0 => return,
             1 => waiters().for_each(|waiter| table.send_wake(waiter)),
             _ => {
+                let gathering = &table.memory.header().gathering;
+                gathering.fetch_add(1);
+                fence();
                 waiters().for_each(|waiter| table.gather(waiter));
                 table.wake_on(table.gathering_place(), u32::MAX);
+                gathering.fetch_add(u32::MAX);
             }
         }
         for &(slot, queued) in entries.iter().flatten() {
@@ -84,7 +92,11 @@ impl Table {
             return;
         }
         let own = waiter.word.futex_address();
-        if self.wake_on(own, 1) == 0 && self.gathers() {
+        if self.wake_on(own, 1) != 0 {
+            return;
+        }
+        fence();
+        if self.memory.header().gathering.load() != 0 {
             self.wake_on(if planted(Bug::PassGathered) { own } else { self.gathering_place() }, u32::MAX);
         }
     }
@@ -112,6 +124,6 @@ impl Table {
     }
 
     fn gathering_place(&self) -> *const u32 {
-        core::ptr::from_ref(&self.memory.header().gathered).cast()
+        core::ptr::from_ref(&self.memory.header().gathering).cast()
     }
 }
