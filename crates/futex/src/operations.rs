@@ -80,17 +80,22 @@ fn wait_blocks<'a>(blocks: impl ExactSizeIterator<Item = Block<'a>> + Clone, dea
     if count == 0 || count > VECTOR_MAX {
         return Err(Error::Invalid);
     }
-    if let Some(table) = domain_of(blocks.clone())? {
+    let tabled = blocks.clone().filter(|(expected, _)| is_tabled(expected.futex()));
+    let all = match tabled.clone().count() {
+        // No futex of a domain is among them.
+        all if all == count => of_private(),
+        _ => domain_of(blocks.clone())?,
+    };
+    if let Some(table) = all {
         let lines = blocks.map(|(expected, mask)| line(expected, mask));
         return entry_of(table.seated(|seat| table.wait_any(seat, lines, &Alone, deadline))?, count);
     }
-    let Some(table) = of_private() else { return native::wait_any(blocks, deadline) };
-    let tabled = blocks.clone().filter(|(expected, _)| is_tabled(expected.futex()));
-    let lines = tabled.map(|(expected, mask)| line(expected, mask));
-    match lines.clone().count() {
-        0 => native::wait_any(blocks, deadline),
-        all if all == count => entry_of(table.seated(|seat| table.wait_any(seat, lines, &Alone, deadline))?, count),
-        _ => wait_mixed(table, blocks, lines, deadline),
+    match of_private() {
+        Some(table) if tabled.clone().next().is_some() => {
+            let lines = tabled.map(|(expected, mask)| line(expected, mask));
+            wait_mixed(table, blocks, lines, deadline)
+        }
+        _ => native::wait_any(blocks, deadline),
     }
 }
 

@@ -12,6 +12,8 @@ pub enum Bug {
     PassArriving,
     /// A waker does not wake.
     NoWake,
+    /// A waker that finds nobody on a woken thread's own word looks there again, and not at the gathering place.
+    PassGathered,
     /// Last come, first served.
     Lifo,
     /// The head of a line passes somebody who is queued.

@@ -135,6 +135,8 @@ pub trait Kernel {
     fn wait_any(&self, entries: &[(Entry, u32)], has_deadline: bool) -> Result<usize, i32>;
     /// See [`crate::kernel_futex::wake`].
     fn wake(&self, address: usize, count: u32, mask: u32) -> u32;
+    /// See [`crate::kernel_futex::requeue`]; nobody is woken by it.
+    fn requeue(&self, from: usize, to: usize, moved: u32, expected: u32) -> Result<u32, i32>;
     /// See [`crate::kernel_futex::times_asleep`].
     fn times_asleep(&self) -> u64;
 }

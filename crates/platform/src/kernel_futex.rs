@@ -110,6 +110,11 @@ pub fn requeue(
     moved: u32,
     expected: u32,
 ) -> Result<u32, i32> {
+    #[cfg(feature = "explore")]
+    if let Some(kernel) = kernel() {
+        assert_eq!(wake, 0, "the kernel that is played wakes nobody in a requeue");
+        return kernel.requeue(from as usize, to as usize, moved, expected);
+    }
     imp::requeue(from, to, scope, wake, moved, expected)
 }
 

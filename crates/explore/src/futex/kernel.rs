@@ -165,6 +165,15 @@ impl Kernel for Seam {
         self.stop(Status::Midway);
         self.with(|run| run.wake(address, count, mask))
     }
+
+    fn requeue(&self, from: usize, to: usize, moved: u32, expected: u32) -> core::result::Result<u32, i32> {
+        self.stop(Status::Midway);
+        // SAFETY: a word of the table, which the machine keeps.
+        if unsafe { (from as *const u32).read_volatile() } != expected {
+            return Err(EAGAIN);
+        }
+        Ok(self.with(|run| run.requeue(from, to, moved)))
+    }
 }
 
 impl Run {
@@ -183,6 +192,19 @@ impl Run {
             !takes
         });
         served
+    }
+
+    /// Who is moved comes behind those who are there.
+    fn requeue(&mut self, from: usize, to: usize, count: u32) -> u32 {
+        let (mut moved, mut stay) = (Vec::new(), Vec::new());
+        for sleeper in self.sleepers.drain(..) {
+            let moves = sleeper.address == from && moved.len() < count as usize;
+            if moves { moved.push(Sleeper { address: to, ..sleeper }) } else { stay.push(sleeper) }
+        }
+        let count = moved.len() as u32;
+        stay.extend(moved);
+        self.sleepers = stay;
+        count
     }
 
     /// A thread is killed: it is in no queue any more, and the kernel does what it has asked for.

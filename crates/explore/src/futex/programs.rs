@@ -25,6 +25,11 @@ fn both_timed() -> Request {
     Request::Wait { entries: vec![(0, 0), (1, 0)], mask: ANY, timed: true }
 }
 
+/// Waits for the first futex, behind an entry that fills the first ring: so this one and the next are met together.
+fn behind() -> Request {
+    wait_any(&[(1, 0), (0, 0)])
+}
+
 fn store(futex: Id, value: u64) -> Request {
     Request::Store(futex, value)
 }
@@ -87,6 +92,15 @@ pub fn all() -> Vec<Program> {
             ],
         ),
         table("two-wakers", 1, &[&[wait(0, 0)], &[store(0, 1), wake(0, 1)], &[wake(0, 2)]]),
+        table("together", 2, &[&[behind()], &[wait(0, 0)], &[store(0, 1), wake(0, 2)], &[wake(0, 2)]]),
+        table("together-alone", 2, &[&[behind()], &[wait_timed(0, 0)], &[store(0, 1), wake(0, 2)], &[wake(0, 1)]]),
+        table(
+            "together-again",
+            2,
+            &[&[behind()], &[wait_timed(0, 0), wait_timed(0, 1)], &[store(0, 1), wake(0, 2)], &[wake(0, 1)]],
+        ),
+        table("together-and-more", 1, &[&[wait(0, 0)], &[wait(0, 0)], &[wait(0, 0)], &[store(0, 1), wake(0, 3)]]),
+        table("together-elsewhere", 2, &[&[behind()], &[wait(0, 0)], &[store(0, 1), wake(0, 2)], &[wake(1, 1)]]),
         table("timed", 1, &[&[wait_timed(0, 0)], &[wake(0, 1)], &[wake(0, 1)]]),
         table("neighbours", 2, &[&[wait(0, 0)], &[wait(1, 0)], &[store(0, 1), wake(0, 9)]]),
         table("vector", 2, &[&[wait_any(&[(0, 0), (1, 0)])], &[store(0, 1), wake(0, 1)], &[store(1, 1), wake(1, 1)]]),
@@ -141,6 +155,7 @@ pub const PLANTED: &[(Bug, &str, u32)] = &[
     (Bug::NoCompare, "wait-wake", 1),
     (Bug::PassArriving, "wait-wake", 1),
     (Bug::NoWake, "wait-wake", 0),
+    (Bug::PassGathered, "together-alone", 1),
     (Bug::Lifo, "order-three", 0),
     (Bug::PassQueued, "behind-another", 0),
     (Bug::PassComing, "still-to-come", 1),

@@ -190,8 +190,7 @@ pub struct Queued {
 
 impl Queued {
     pub fn to_pair(self) -> Pair {
-        let waiter = u64::from(self.waiter + 1) << WAITER_SHIFT;
-        Pair { low: self.stamp.0 << STAMP_SHIFT | waiter | self.entry as u64, high: self.key.number() }
+        Pair { low: self.stamp.0 << STAMP_SHIFT | occupant(self.waiter, self.entry), high: self.key.number() }
     }
 
     pub fn from_pair(pair: Pair) -> Option<Queued> {
@@ -199,6 +198,11 @@ impl Queued {
         let (entry, key) = ((pair.low & 0x7f) as usize, Key::from_number(pair.high));
         Some(Queued { stamp: Stamp(pair.low >> STAMP_SHIFT), waiter, entry, key })
     }
+}
+
+/// What the low half of a slot says below the stamp.
+fn occupant(waiter: u32, entry: usize) -> u64 {
+    u64::from(waiter + 1) << WAITER_SHIFT | entry as u64
 }
 
 /// Who is in a slot with this low half.
@@ -259,6 +263,7 @@ impl Memory {
     /// Draws a ticket for an entry and puts it into its slot; the number of the slot.
     ///
     /// Errors: `Exhausted` when the bucket is full and no room is left; nothing was changed.
+    #[inline(always)]
     pub fn put(&self, waiter: u32, entry: usize, key: Key) -> Result<(u32, Queued)> {
         let hash = key.hash();
         let bucket = self.bucket(hash);
@@ -286,9 +291,26 @@ impl Memory {
 
     /// Empties a slot, if it still holds this entry.
     pub fn empty(&self, number: u32, queued: Queued) -> bool {
-        let Some(word) = self.slot(number) else { return false };
-        let bucket = self.bucket(queued.key.hash());
-        let emptied = word.compare_exchange(queued.to_pair(), empty_from(queued.stamp.after(Line::of(bucket)))).is_ok();
+        self.slot(number).is_some_and(|word| self.empty_of(word, queued.to_pair()))
+    }
+
+    /// Takes the entry of a waiter out of a slot, if it is there.
+    #[inline]
+    pub fn withdraw(&self, number: u32, waiter: u32, entry: usize) {
+        let Some(word) = self.slot(number) else { return };
+        // What is this entry's is the whole slot's, until it is emptied.
+        let pair = word.glance();
+        if pair.low & ((1 << STAMP_SHIFT) - 1) == occupant(waiter, entry) {
+            self.empty_of(word, pair);
+        }
+    }
+
+    /// Empties a slot, if it still holds this.
+    #[inline(always)]
+    fn empty_of(&self, word: &Word128, used: Pair) -> bool {
+        let bucket = self.bucket(Key::from_number(used.high).hash());
+        let void = Stamp(used.low >> STAMP_SHIFT).after(Line::of(bucket));
+        let emptied = word.compare_exchange(used, empty_from(void)).is_ok();
         if emptied {
             Line::depart(&bucket.line);
         }

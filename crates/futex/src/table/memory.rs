@@ -75,6 +75,8 @@ pub struct Header {
     pub waiters: Word32,
     /// The last waiter that was given back, plus one; the upper half counts changes.
     pub free: Word64,
+    /// Wakers that are gathering threads here: see [`super::send`].
+    pub gathering: Word32,
 }
 
 /// How large a table is.

@@ -2,9 +2,10 @@
 //!
 //! A futex has a *line* in one of the table's buckets ([`line`]), which lies in rings of slots ([`ring`]) and is walked
 //! along from the front ([`walk`]); a thread has a *seat*, and its word says everything about its wait ([`waiter`]).
-//! [`wait`] queues and sleeps, [`serve`] wakes and moves. There is no lock: what an
-//! operation has to do in several steps takes effect in one of them, and the others can be left undone. So a thread
-//! that is stopped or killed anywhere delays nobody, and a signal handler may call whatever it interrupted.
+//! [`wait`] queues and sleeps, [`serve`] wakes and moves, [`send`] calls the kernel for those who were woken. There is
+//! no lock: what an operation has to do in several steps takes effect in one of them, and the others can be left
+//! undone. So a thread that is stopped or killed anywhere delays nobody, and a signal handler may call whatever it
+//! interrupted.
 //!
 //! The memory is zero at first and holds no pointer, so a table can lie in shared memory as well.
 //!
@@ -21,6 +22,7 @@ mod ring;
 #[cfg(all(test, not(feature = "explore")))]
 mod rubbish;
 mod seat;
+mod send;
 mod serve;
 mod wait;
 mod waiter;

@@ -6,14 +6,13 @@ use ntux_platform::error as number;
 use ntux_platform::kernel_futex::{self, Entry, MATCH_ANY};
 
 use super::key::Key;
-use super::line::Queued;
-use super::memory::{Place, Waiter};
+use super::memory::Waiter;
 use super::seat::Seat;
 use super::waiter::{State, Word};
 use super::{RETRIES, Table};
 use crate::futex::Expected;
 use crate::planted::{Bug, planted};
-use crate::{Error, Result, VECTOR_MAX};
+use crate::{Error, Result};
 
 /// How a thread sleeps on its own word.
 pub trait Sleep {
@@ -114,13 +113,17 @@ impl Table {
 
     /// Puts the entries into their lines.
     fn queue<'a>(&self, seat: &Seat, begun: Word, entries: impl Iterator<Item = Line<'a>> + Clone) -> Result<()> {
-        // What a place says from an earlier wait must not be taken for this one's if there is no room.
-        let places = self.memory.places(seat.index(), VECTOR_MAX);
-        self.memory.places(seat.index(), entries.clone().count()).for_each(|place| place.slot.store(0));
-        for (entry, (place, line)) in places.zip(entries).enumerate() {
+        let mut places = self.memory.places(seat.index(), entries.clone().count());
+        for (entry, (place, line)) in places.by_ref().zip(entries).enumerate() {
             place.mask.store(line.mask);
-            let (slot, _) = self.memory.put(seat.index(), entry, line.key)?;
-            place.slot.store(begun.place(slot));
+            match self.memory.put(seat.index(), entry, line.key) {
+                Ok((slot, _)) => place.slot.store(begun.place(slot)),
+                Err(error) => {
+                    // What these say from an earlier wait must not be taken for this one's.
+                    [place].into_iter().chain(places).for_each(|place| place.slot.store(0));
+                    return Err(error);
+                }
+            }
         }
         fence();
         Ok(())
@@ -148,14 +151,13 @@ impl Table {
     pub(super) fn leave(&self, number: u32, waiter: &Waiter, count: usize) {
         // Still arriving when there was no room for all entries; or of a dead thread.
         let last = end(waiter, &[State::Arriving, State::Waiting]);
-        let moved = last.moved().map(|(entry, slot)| (entry, Some(slot)));
-        let placed = self.memory.places(number, count).map(Place::slot).enumerate();
-        for (entry, slot) in placed.chain(moved) {
-            let Some(slot) = slot else { continue };
-            let left = self.memory.slot(slot).and_then(|word| Queued::from_pair(word.load()));
-            if let Some(queued) = left.filter(|queued| queued.waiter == number && queued.entry == entry) {
-                self.memory.empty(slot, queued);
+        for (entry, place) in self.memory.places(number, count).enumerate() {
+            if let Some(slot) = place.slot() {
+                self.memory.withdraw(slot, number, entry);
             }
+        }
+        if let Some((entry, slot)) = last.moved() {
+            self.memory.withdraw(slot, number, entry);
         }
     }
 }

@@ -48,18 +48,26 @@ impl Ahead {
     }
 }
 
-/// A walk along one line. `serve` is shown each who is queued: the slot, and what it says.
+/// What a walk is for.
+pub trait Serve {
+    /// Meets somebody who is queued: the slot, and what it says. The first one first, until it breaks.
+    fn meet(&mut self, slot: u32, queued: Queued) -> ControlFlow<()>;
+    /// Does what it has put off, before the walk looks who is still there.
+    fn settle(&mut self);
+}
+
+/// A walk along one line.
 struct Walk<'a, S> {
     memory: &'a Memory,
     key: Key,
-    serve: S,
+    serve: &'a mut S,
     /// Everything before was over, so what is over here lets `head` move on.
     moves_on: bool,
 }
 
 impl Memory {
-    /// Shows `serve` who is queued for a futex and had arrived by `line`, the first one first, until it breaks.
-    pub fn walk(&self, key: Key, line: Line, serve: impl FnMut(u32, Queued) -> ControlFlow<()>) {
+    /// Shows `serve` who is queued for a futex and had arrived by `line`.
+    pub fn walk(&self, key: Key, line: Line, serve: &mut impl Serve) {
         let bucket = self.bucket(key.hash());
         let head = Ticket::from_number(bucket.head.load());
         let mut walk = Walk { memory: self, key, serve, moves_on: true };
@@ -87,9 +95,9 @@ impl Memory {
     }
 }
 
-impl<S: FnMut(u32, Queued) -> ControlFlow<()>> Walk<'_, S> {
+impl<S: Serve> Walk<'_, S> {
     fn show(&mut self, slot: u32, queued: Queued) -> ControlFlow<()> {
-        if queued.key == self.key { (self.serve)(slot, queued) } else { ControlFlow::Continue(()) }
+        if queued.key == self.key { self.serve.meet(slot, queued) } else { ControlFlow::Continue(()) }
     }
 
     /// Who comes next is served next, by this call or another one: his word comes closer meanwhile.
@@ -101,14 +109,13 @@ impl<S: FnMut(u32, Queued) -> ControlFlow<()>> Walk<'_, S> {
 
     /// Follows the tickets, each to a slot of its own. Also says before which ticket all of this ring are over.
     fn follow(&mut self, ring: &Ring<'_>, begin: Ticket, end: Ticket) -> (ControlFlow<()>, Ticket) {
-        let (mut over, mut ticket) = (begin, begin);
-        while ticket != end {
+        let (mut flow, mut ticket) = (ControlFlow::Continue(()), begin);
+        while ticket != end && flow.is_continue() {
             let turn = if planted(Bug::Lifo) { begin.plus(ticket.until(end) - 1) } else { ticket };
             let Slot { number, word } = ring.slot(turn);
-            let mut flow = ControlFlow::Continue(());
-            let after = ticket.plus(1);
-            if after != end {
-                self.expect(ring.slot(after).word);
+            ticket = ticket.plus(1);
+            if ticket != end {
+                self.expect(ring.slot(ticket).word);
             }
             if let Some(stamp) = stamp_in_use(word)
                 && stamp == turn.stamp()
@@ -116,15 +123,13 @@ impl<S: FnMut(u32, Queued) -> ControlFlow<()>> Walk<'_, S> {
             {
                 flow = self.show(number, queued);
             }
-            if self.moves_on && over == ticket && pass(ring.slot(ticket).word, after) {
-                over = after;
-            }
-            if flow.is_break() {
-                return (flow, over);
-            }
-            ticket = after;
         }
-        (ControlFlow::Continue(()), over)
+        self.serve.settle();
+        let mut over = begin;
+        while self.moves_on && over != ticket && pass(ring.slot(over).word, over.plus(1)) {
+            over = over.plus(1);
+        }
+        (flow, over)
     }
 
     /// Looks through the whole ring, again and again, for those who come next. Says the same.
@@ -135,6 +140,7 @@ impl<S: FnMut(u32, Queued) -> ControlFlow<()>> Walk<'_, S> {
             for &Found { slot, queued, .. } in ahead.found.iter().flatten() {
                 let flow = self.show(slot, queued);
                 if flow.is_break() {
+                    self.serve.settle();
                     return (flow, self.clear(ring, begin, end));
                 }
             }
@@ -143,6 +149,7 @@ impl<S: FnMut(u32, Queued) -> ControlFlow<()>> Walk<'_, S> {
                 None => break,
             }
         }
+        self.serve.settle();
         (ControlFlow::Continue(()), self.clear(ring, begin, end))
     }
 

@@ -34,7 +34,11 @@ fn every_case_without(calls: &[libc::c_long], action: u32, variables: &[(&str, &
 
 /// The program runs where a filter does this to these system calls.
 fn without(command: &mut Command, calls: &[libc::c_long], action: u32) {
-    let filter = filter(calls, action);
+    behind(command, filter(calls, action));
+}
+
+/// The program runs behind a filter.
+fn behind(command: &mut Command, filter: Vec<libc::sock_filter>) {
     // SAFETY: the child only makes two system calls before it becomes the test program.
     unsafe { command.pre_exec(move || install(&filter)) };
 }
@@ -47,19 +51,38 @@ fn passes(command: &mut Command, variables: &str) {
     assert!(!text.contains(" 0 passed"), "nothing ran:\n{text}");
 }
 
+const LOAD: u16 = (libc::BPF_LD | libc::BPF_W | libc::BPF_ABS) as u16;
+const JUMP_IF_EQUAL: u16 = (libc::BPF_JMP | libc::BPF_JEQ | libc::BPF_K) as u16;
+const RETURN: u16 = (libc::BPF_RET | libc::BPF_K) as u16;
+/// Where `struct seccomp_data` has the call, and the lower half of its second argument.
+const CALL: u32 = 0;
+const SECOND: u32 = if cfg!(target_endian = "little") { 24 } else { 28 };
+
+fn step(code: u16, jf: u8, k: u32) -> libc::sock_filter {
+    libc::sock_filter { code, jt: 0, jf, k }
+}
+
 /// A program for seccomp: this is done to these calls, all others are made.
 fn filter(calls: &[libc::c_long], action: u32) -> Vec<libc::sock_filter> {
-    const LOAD_CALL: u16 = (libc::BPF_LD | libc::BPF_W | libc::BPF_ABS) as u16;
-    const JUMP_IF_EQUAL: u16 = (libc::BPF_JMP | libc::BPF_JEQ | libc::BPF_K) as u16;
-    const RETURN: u16 = (libc::BPF_RET | libc::BPF_K) as u16;
-    let plain = |code, k| libc::sock_filter { code, jt: 0, jf: 0, k };
-    let mut program = vec![plain(LOAD_CALL, 0)];
+    let mut program = vec![step(LOAD, 0, CALL)];
     for &call in calls {
-        program.push(libc::sock_filter { code: JUMP_IF_EQUAL, jt: 0, jf: 1, k: call as u32 });
-        program.push(plain(RETURN, action));
+        program.push(step(JUMP_IF_EQUAL, 1, call as u32));
+        program.push(step(RETURN, 0, action));
     }
-    program.push(plain(RETURN, libc::SECCOMP_RET_ALLOW));
+    program.push(step(RETURN, 0, libc::SECCOMP_RET_ALLOW));
     program
+}
+
+/// The same, where only the operation of the futex call that moves private sleepers does.
+fn moves_nobody(errno: i32) -> Vec<libc::sock_filter> {
+    vec![
+        step(LOAD, 0, CALL),
+        step(JUMP_IF_EQUAL, 3, libc::SYS_futex as u32),
+        step(LOAD, 0, SECOND),
+        step(JUMP_IF_EQUAL, 1, (libc::FUTEX_CMP_REQUEUE | libc::FUTEX_PRIVATE_FLAG) as u32),
+        step(RETURN, 0, error(errno)),
+        step(RETURN, 0, libc::SECCOMP_RET_ALLOW),
+    ]
 }
 
 fn install(filter: &[libc::sock_filter]) -> io::Result<()> {
@@ -96,6 +119,16 @@ fn kernels_that_refuse_a_call() {
     let domain = [("NTUX_TEST_DOMAIN", "1")];
     every_case_without(&[libc::SYS_get_robust_list, waitv[0]], error(libc::EPERM), &domain);
     every_case_without(&[libc::SYS_get_robust_list, waitv[0]], KILL, &domain);
+}
+
+#[test]
+fn a_kernel_that_does_not_gather_who_is_woken_together() {
+    for errno in [libc::ENOSYS, libc::EPERM] {
+        let mut command = every_case();
+        command.args(["crowds::", "histories::", "waits::"]);
+        behind(&mut command, moves_nobody(errno));
+        passes(&mut command, &format!("FUTEX_CMP_REQUEUE answers {errno}"));
+    }
 }
 
 #[test]

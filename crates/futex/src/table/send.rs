@@ -1,0 +1,129 @@
+//! Sending the wakes: to a thread that was woken, or to several at once.
+//!
+//! A thread sleeps on its own word. A call for each that is woken costs more than the calls: after each the waker can lose
+//! its processor to the thread that it woke. So in a process's own table a wake of several decides about a few of them
+//! ([`FEW`]), then lets the kernel move them from their own words to one word of the table, the *gathering place*, and
+//! wakes everybody there by one call.
+//!
+//! # Transitions of where a woken thread sleeps
+//! | from | to | by | how |
+//! | --- | --- | --- | --- |
+//! | its own word | the gathering place | whoever has it in its few | `FUTEX_CMP_REQUEUE`, while its own word is 0 |
+//! | its own word | nowhere: it runs | who sends one wake | `FUTEX_WAKE` |
+//! | the gathering place | nowhere | anybody | `FUTEX_WAKE` of all |
+//! | either | nowhere | the kernel | deadline, signal: it finds that it was woken |
+//!
+//! # Invariants
+//! * I-send-1: who sleeps at the gathering place was woken: the kernel compares when it moves it, and a thread's own word
+//!   is not 0 while its wait goes on. So to wake everybody there is always right.
+//!
+//! # Order
+//! * O-sent: a wake is sent in two steps: who sleeps on the own word is woken or moved; then, unless it was woken by
+//!   that, everybody at the gathering place is woken. Nobody goes from there to its own word within a wait. So after
+//!   both steps the thread runs, whoever else was sending it the same wake and was stopped halfway.
+//! * O-count: the word of the gathering place counts those who are moving threads there: each counts itself in before
+//!   it moves the first (a fence between), and out after it woke them. So who finds nobody on the own word, and then 0
+//!   there (a fence between), has nobody to wake.
+//!
+//! # A thread that is stopped
+//! Between its decision and the last call it delays its few, at most until the next call for the same futex meets them
+//! (O-wake in [`super::serve`]), or any other few are sent.
+
+use ntux_platform::atomic::fence;
+use ntux_platform::error as number;
+use ntux_platform::kernel_futex::{self, MATCH_ANY, Scope};
+
+use super::Table;
+use super::line::Queued;
+use super::memory::Waiter;
+use crate::planted::{Bug, planted};
+
+/// Most threads that a waker decides about before it sends them their wakes.
+const FEW: usize = if cfg!(feature = "explore") { 2 } else { 32 };
+
+/// Threads that were woken, and where they were queued: the wakes are still to be sent.
+pub struct Unsent<'a> {
+    table: &'a Table,
+    entries: [Option<(u32, Queued)>; FEW],
+    count: usize,
+}
+
+impl<'a> Unsent<'a> {
+    pub fn new(table: &'a Table) -> Unsent<'a> {
+        Unsent { table, entries: [None; FEW], count: 0 }
+    }
+
+    /// One more.
+    pub fn push(&mut self, slot: u32, queued: Queued) {
+        self.entries[self.count] = Some((slot, queued));
+        self.count += 1;
+        if self.count == FEW {
+            self.send();
+        }
+    }
+
+    /// Sends the wakes, then takes the entries out of their line (O-wake in `serve.rs`).
+    pub fn send(&mut self) {
+        let (table, count) = (self.table, std::mem::take(&mut self.count));
+        let entries = &self.entries[..count];
+        let waiters = || entries.iter().flatten().filter_map(|(_, queued)| table.memory.waiter(queued.waiter));
+        match count {
+            0 => return,
+            1 => waiters().for_each(|waiter| table.send_wake(waiter)),
+            _ => {
+                let gathering = &table.memory.header().gathering;
+                gathering.fetch_add(1);
+                fence();
+                waiters().for_each(|waiter| table.gather(waiter));
+                table.wake_on(table.gathering_place(), u32::MAX);
+                gathering.fetch_add(u32::MAX);
+            }
+        }
+        for &(slot, queued) in entries.iter().flatten() {
+            table.memory.empty(slot, queued);
+        }
+    }
+}
+
+impl Table {
+    /// Sends one wake.
+    pub fn send_wake(&self, waiter: &Waiter) {
+        if planted(Bug::NoWake) {
+            return;
+        }
+        let own = waiter.word.futex_address();
+        if self.wake_on(own, 1) != 0 {
+            return;
+        }
+        fence();
+        if self.memory.header().gathering.load() != 0 {
+            self.wake_on(if planted(Bug::PassGathered) { own } else { self.gathering_place() }, u32::MAX);
+        }
+    }
+
+    fn wake_on(&self, word: *const u32, count: u32) -> u32 {
+        // The word is there and aligned: nothing can be refused.
+        kernel_futex::wake(word, count, MATCH_ANY, self.scope).unwrap_or(0)
+    }
+
+    /// Whether wakes may be put off to be sent together. In memory that processes share the kernel knows of one wake
+    /// that is owed by a thread, so there each is sent at once.
+    pub fn gathers(&self) -> bool {
+        self.scope == Scope::Private
+    }
+
+    /// Moves a thread that was woken to the gathering place, if it sleeps on its own word.
+    fn gather(&self, waiter: &Waiter) {
+        let (own, place) = (waiter.word.futex_address(), self.gathering_place());
+        match kernel_futex::requeue(own, place, self.scope, 0, 1, 0) {
+            // It waits again: this wake has come.
+            Ok(_) | Err(number::EAGAIN) => {}
+            // A system that cannot move sleepers.
+            Err(_) => drop(self.wake_on(own, 1)),
+        }
+    }
+
+    fn gathering_place(&self) -> *const u32 {
+        core::ptr::from_ref(&self.memory.header().gathering).cast()
+    }
+}
