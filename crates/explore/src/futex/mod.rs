@@ -11,10 +11,12 @@
 //! ```
 
 mod death;
+mod explained;
 mod kernel;
 pub mod machine;
 pub mod programs;
 pub mod search;
+mod state;
 
 use ntux_futex::Size;
 use ntux_futex::spec::{Request, Rules};
