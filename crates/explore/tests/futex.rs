@@ -36,6 +36,15 @@ fn a_search_that_remembers_states_misses_no_end() {
 }
 
 #[test]
+fn a_search_that_takes_too_much_for_visited_misses_ends() {
+    let program = programs::find("two-waiters").expect("a program of this name");
+    let [whole, careless] =
+        [Memory::Nothing, Memory::Careless].map(|memory| search::exhaustive(&program, 1, 10_000, memory));
+    assert!(whole.complete && careless.complete);
+    assert!(careless.ends.len() < whole.ends.len(), "the comparison would not notice");
+}
+
+#[test]
 fn every_planted_bug_is_found_and_its_choices_repeat_it() {
     for &(bug, name, preemptions) in programs::PLANTED {
         let program = programs::find(name).expect("a program of this name");

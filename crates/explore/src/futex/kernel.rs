@@ -55,6 +55,8 @@ pub struct Run {
     pub statuses: Vec<Status>,
     pub yielders: Vec<*const Yielder<bool, ()>>,
     pub events: Vec<Event>,
+    /// What each thread was answered.
+    pub outcomes: Vec<Vec<Outcome>>,
     pub sleepers: Vec<Sleeper>,
     pub woken: Vec<Option<usize>>,
     /// How often each thread fell asleep.
@@ -239,12 +241,19 @@ impl Run {
         served
     }
 
+    /// The running thread was answered.
+    pub fn returned(&mut self, thread: Thread, outcome: Outcome) {
+        self.events.push(Event::Return(thread, outcome));
+        self.outcomes[thread].push(outcome);
+        self.state.forget(thread, &self.outcomes[thread]);
+    }
+
     /// A thread is killed: it is in no queue any more, and the kernel does what it has asked for.
     pub fn kill(&mut self, thread: Thread) {
         self.events.push(Event::Kill(thread));
         self.sleepers.retain(|sleeper| sleeper.thread != thread);
         self.statuses[thread] = Status::Finished;
-        self.state.forget(thread, usize::MAX);
+        self.state.kill(thread, &self.outcomes[thread]);
         let named = std::mem::take(&mut self.wills[thread]) as *mut u32;
         if named.is_null() {
             return;

@@ -187,6 +187,7 @@ impl<'a> Machine<'a> {
         let threads = self.program.threads.len();
         let fresh = Run {
             statuses: vec![Status::Between; threads],
+            outcomes: vec![Vec::new(); threads],
             yielders: vec![std::ptr::null(); threads],
             woken: vec![None; threads],
             slept: vec![0; threads],
@@ -210,20 +211,17 @@ impl<'a> Machine<'a> {
             seam.with(|run| run.yielders[thread] = yielder);
             // SAFETY: the machine drops its coroutines before its subject, and its program outlives it.
             let (subject, program) = unsafe { (&*subject, &*program) };
-            let requests = &program.threads[thread];
-            for (number, request) in requests.iter().enumerate() {
-                seam.with(|run| run.state.forget(thread, number));
+            for (number, request) in program.threads[thread].iter().enumerate() {
                 seam.stop(Status::Between);
                 seam.with(|run| {
                     run.events.push(Event::Invoke(thread, number));
                     run.begins = true;
                 });
                 match catch_unwind(AssertUnwindSafe(|| subject.perform(program, thread, request))) {
-                    Ok(outcome) => seam.with(|run| run.events.push(Event::Return(thread, outcome))),
+                    Ok(outcome) => seam.with(|run| run.returned(thread, outcome)),
                     Err(_) => seam.with(|run| run.panicked = true),
                 }
             }
-            seam.with(|run| run.state.forget(thread, requests.len()));
         }));
         self.resume(thread, false);
     }
@@ -272,6 +270,18 @@ impl<'a> Machine<'a> {
     /// The state of threads, memory and kernel ([`State`]).
     pub fn fingerprint(&self) -> Fingerprint {
         self.seam.with(|run| run.fingerprint())
+    }
+
+    /// What can be seen at the end: what every thread was answered, how it is left, what the memory holds and who sleeps
+    /// in the kernel. Hashed from all that, not from the account that [`State`] keeps.
+    pub fn end(&self) -> Fingerprint {
+        let held = |base: NonNull<u8>, bytes: usize| {
+            // SAFETY: so many bytes, aligned; nobody runs.
+            unsafe { std::slice::from_raw_parts(base.cast::<u64>().as_ptr(), bytes / size_of::<u64>()) }
+        };
+        let [table, words] = MEMORY.with(|memory| *memory);
+        let memory = (held(table, CAPACITY.bytes()), held(words, WORDS));
+        self.seam.with(|run| Fingerprint::of(&(memory, &run.outcomes, &run.statuses, &run.sleepers)))
     }
 
     /// Why the execution cannot go on, if so.

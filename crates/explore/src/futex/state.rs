@@ -2,21 +2,25 @@
 //! and with the same answers, so one of them need not go on.
 //!
 //! * **A thread** is a function of the request that it is in and of what it has learnt since that began: what it read, what
-//!   became of its exchanges, what the kernel answered. Nothing but the number of the next request lasts from one
-//!   request to another: the loop in `machine.rs` keeps nothing else, seats never change, and neither the table nor the
-//!   native mechanisms keep anything in the thread. So every way by which a thread can learn something ends in
-//!   [`State::learn`]. Here belong also the word that the thread has named for its death, and how often it slept.
+//!   became of its exchanges, what the kernel answered. Every way by which it can learn something ends in
+//!   [`State::learn`]. The word that it has named for its death, and how often it slept, follow from that. Nothing but
+//!   the number of the next request lasts from one request to another: the loop in `machine.rs` keeps nothing else, seats
+//!   never change, and neither the table nor the native mechanisms keep anything in the thread. (The answers are kept
+//!   apart so that every combination of them is met.)
 //! * **The memory** is what the updates and the kernel have made of it.
 //! * **The kernel** has its sleepers, in order, and whom it has woken who has not run since.
 //! * **The model** has what explains the answers so far: [`super::explained`].
 //!
 //! The search adds what it may still do: who would be interrupted, and how many preemptions are left.
 
-use ntux_futex::spec::Thread;
+use ntux_futex::spec::{Outcome, Thread};
 use ntux_platform::explore::{Effect, Touch};
 
 use crate::chunk::{Chunk, Content, around, cell, content};
 use crate::fingerprint::Fingerprint;
+
+/// Learnt by who is killed.
+const KILLED: u64 = u64::MAX;
 
 /// See the module.
 #[derive(Default)]
@@ -33,9 +37,15 @@ impl State {
         State { learnt: vec![Fingerprint::ZERO; threads], ..State::default() }
     }
 
-    /// A thread comes before its request of this number, or to its end.
-    pub fn forget(&mut self, thread: Thread, request: usize) {
-        self.learnt[thread] = Fingerprint::ZERO.then(request as u64);
+    /// A request of a thread is over: nothing but what it was answered lasts.
+    pub fn forget(&mut self, thread: Thread, outcomes: &[Outcome]) {
+        self.learnt[thread] = Fingerprint::of(outcomes);
+    }
+
+    /// A thread is killed.
+    pub fn kill(&mut self, thread: Thread, outcomes: &[Outcome]) {
+        self.forget(thread, outcomes);
+        self.learn(thread, KILLED);
     }
 
     /// A thread learns something.
