@@ -88,7 +88,7 @@ demo-soft-dirty: build  ## Debian's Boehm collector and Guile on soft-dirty bits
 test-watch: tools       ## Writers against a copy that must not go stale, for minutes: every mechanism, one to eight writers
 	NTUX_TEST_SHADOW_MS=15000 $(CARGO) test --locked --release -p ntux-watch --test watch shadow::no_write
 
-futexes: tools          ## Every schedule of the futex programs with at most two preemptions (some minutes)
+futexes: tools          ## Every schedule of the futex programs with at most two preemptions (a minute or two)
 	$(CARGO) run --locked --release -p ntux-explore --example futexes -- 2 4000000
 
 test: format lint unit cross run planted measurable    ## All tests, checks and both programs of `make run`

@@ -5,7 +5,8 @@
 use std::process::ExitCode;
 use std::time::Instant;
 
-use ntux_explore::futex::{programs, search};
+use ntux_explore::futex::programs;
+use ntux_explore::futex::search::{self, Memory};
 
 fn main() -> ExitCode {
     let number = |position: usize, otherwise: u64| {
@@ -15,7 +16,7 @@ fn main() -> ExitCode {
     let mut failed = false;
     for program in programs::all() {
         let begun = Instant::now();
-        let mut report = search::exhaustive(&program, preemptions as u32, executions);
+        let mut report = search::exhaustive(&program, preemptions as u32, executions, Memory::States);
         if report.failure.is_none() && !report.complete {
             let random = search::random(&program, executions, 1);
             report.executions += random.executions;

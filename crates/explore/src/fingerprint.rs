@@ -19,8 +19,10 @@ impl Fingerprint {
 
     /// The hash of the sequence with one number more.
     pub fn then(self, number: u64) -> Self {
+        /// So that zeros count also in the hash of nothing (the golden ratio's bits).
+        const ONE_MORE: u64 = 0x9e37_79b9_7f4a_7c15;
         let [mut a, mut b] = self.0;
-        a = (a ^ number).wrapping_mul(0xff51_afd7_ed55_8ccd);
+        a = (a.wrapping_add(ONE_MORE) ^ number).wrapping_mul(0xff51_afd7_ed55_8ccd);
         a ^= a >> 32;
         b = b.wrapping_add(number).wrapping_mul(0xc4ce_b9fe_1a85_ec53);
         b ^= b >> 29;
@@ -82,5 +84,6 @@ mod tests {
         assert_eq!(of(&[Some(1), None]), of(&[Some(1), None]));
         assert_ne!(of(&[Some(1), None]), of(&[None, Some(1)]));
         assert_ne!(of(&[Some(0)]), of(&[Some(0), None]));
+        assert_ne!(Fingerprint::ZERO.then(0), Fingerprint::ZERO);
     }
 }

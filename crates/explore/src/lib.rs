@@ -22,6 +22,7 @@
 #![allow(clippy::disallowed_types, reason = "the checker's own threads are no part of the model")]
 
 pub mod catalogue;
+mod chunk;
 pub mod fingerprint;
 pub mod futex;
 pub mod histories;

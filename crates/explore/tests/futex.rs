@@ -1,6 +1,7 @@
 //! The futex layer: a slice of what the example `futexes` explores, small enough for every test run.
 
-use ntux_explore::futex::{programs, search};
+use ntux_explore::futex::programs;
+use ntux_explore::futex::search::{self, Memory};
 use ntux_futex::planted;
 
 /// Unoptimized code explores less.
@@ -9,12 +10,38 @@ const EXECUTIONS: u64 = if cfg!(debug_assertions) { 800 } else { 30_000 };
 #[test]
 fn the_model_explains_every_program() {
     for program in programs::all() {
-        let report = search::exhaustive(&program, 1, EXECUTIONS);
+        let report = search::exhaustive(&program, 1, EXECUTIONS, Memory::States);
         assert!(report.failure.is_none(), "{}: {:?}", program.name, report.failure);
-        assert!(report.executions > 10, "{} has no choices", program.name);
+        assert!(report.executions > 3, "{} has no choices", program.name);
         let report = search::random(&program, EXECUTIONS / 10, 1);
         assert!(report.failure.is_none(), "{}: {:?}", program.name, report.failure);
     }
+}
+
+/// A search that goes on from no state twice comes to all ends of one that runs every schedule.
+#[test]
+fn a_search_that_remembers_states_misses_no_end() {
+    let mut compared = 0;
+    for (program, preemptions) in programs::all().iter().flat_map(|program| [(program, 1), (program, 2)]) {
+        let whole = search::exhaustive(program, preemptions, EXECUTIONS, Memory::Nothing);
+        if whole.complete {
+            let reduced = search::exhaustive(program, preemptions, EXECUTIONS, Memory::States);
+            let (name, ends) = (program.name, [reduced.ends.len(), whole.ends.len()]);
+            assert!(reduced.complete && reduced.executions <= whole.executions, "{name}");
+            assert!(reduced.ends == whole.ends, "{name}, {preemptions} preemptions: ends {ends:?}");
+            compared += 1;
+        }
+    }
+    assert!(compared > 10, "every schedule was run in {compared} cases only");
+}
+
+#[test]
+fn a_search_that_takes_too_much_for_visited_misses_ends() {
+    let program = programs::find("two-waiters").expect("a program of this name");
+    let [whole, careless] =
+        [Memory::Nothing, Memory::Careless].map(|memory| search::exhaustive(&program, 1, 10_000, memory));
+    assert!(whole.complete && careless.complete);
+    assert!(careless.ends.len() < whole.ends.len(), "the comparison would not notice");
 }
 
 #[test]
@@ -22,7 +49,7 @@ fn every_planted_bug_is_found_and_its_choices_repeat_it() {
     for &(bug, name, preemptions) in programs::PLANTED {
         let program = programs::find(name).expect("a program of this name");
         planted::set(Some(bug));
-        let report = search::exhaustive(&program, preemptions, 20_000);
+        let report = search::exhaustive(&program, preemptions, 20_000, Memory::States);
         let (what, choices) = report.failure.unwrap_or_else(|| panic!("{bug:?} is not found by {name}"));
         assert_eq!(search::replay(&program, preemptions, &choices), Some(what), "{bug:?}");
         planted::set(None);

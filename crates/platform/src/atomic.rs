@@ -162,9 +162,15 @@ pub fn fence() {
 /// # Safety
 /// The word must be aligned to its size and readable. Whoever writes it meanwhile must do so atomically.
 #[inline(always)]
+#[cfg_attr(feature = "explore", track_caller)]
 pub unsafe fn load_foreign(address: usize, bytes: usize) -> u64 {
     #[cfg(feature = "explore")]
-    explore::step(Access::Load(address));
+    {
+        explore::step(Access::Load(address));
+        if let Some(value) = explore::read_foreign(address, bytes) {
+            return value;
+        }
+    }
     let pointer = core::ptr::with_exposed_provenance_mut::<u8>(address);
     // SAFETY: aligned and readable, says the caller; every writer is atomic, so this is no data race.
     unsafe {

@@ -59,7 +59,7 @@ pub enum Part {
 pub struct Touch {
     /// Where.
     pub address: usize,
-    /// 4, 8 or 16 bytes.
+    /// 4, 8 or 16 bytes; of a word of the program also 1 or 2.
     pub bytes: usize,
     /// Which part of an access to 16 bytes.
     pub part: Part,
@@ -84,7 +84,7 @@ pub enum Effect {
 pub trait Scheduler {
     /// Called before each access.
     fn step(&self, access: Access);
-    /// What a load returns, of 4 or 8 bytes; none: what the memory holds.
+    /// What a load returns, of at most 8 bytes; none: what the memory holds.
     fn read(&self, touch: Touch) -> Option<u64> {
         let _ = touch;
         None
@@ -182,6 +182,13 @@ pub(crate) fn step(access: Access) {
 #[track_caller]
 pub(crate) fn read<W>(word: &W, part: Part, order: Ordering) -> Option<u64> {
     current()?.read(touch(word, part, order))
+}
+
+/// Asks what a load of a word of the program returns.
+#[track_caller]
+pub(crate) fn read_foreign(address: usize, bytes: usize) -> Option<u64> {
+    let touch = Touch { address, bytes, part: Part::Whole, order: Ordering::SeqCst, site: Location::caller() };
+    current()?.read(touch)
 }
 
 /// Announces what an update of `word` has done.

@@ -1,7 +1,7 @@
 //! What was promised, and what was found; and where the library was behind.
 
 use super::contender::{ALL, Contender, KERNEL, KERNEL_SHARED, NATIVE, SHARED, Side, TABLE};
-use super::tokens::{EVENTFD, Load, Tokens};
+use super::tokens::{EVENTFD, Load, SYNC, Tokens};
 use super::{Row, seed, single};
 use crate::expectation::Expectation;
 
@@ -66,7 +66,7 @@ pub(crate) fn losses(rows: &[Row]) -> Vec<String> {
 /// Loads in which another design passed more tokens on than the table.
 pub(crate) fn overtaken(tokens: &[Tokens]) -> Vec<String> {
     let ours = |theirs: &Tokens| tokens.iter().find(|ours| ours.contender == TABLE.name && ours.load == theirs.load);
-    let is_rival = |theirs: &&Tokens| ALL.iter().all(|one| one.name != theirs.contender);
+    let is_rival = |theirs: &&Tokens| theirs.contender != SYNC && ALL.iter().all(|one| one.name != theirs.contender);
     let lost = |theirs: &Tokens| {
         let times = theirs.rate / ours(theirs)?.rate;
         let load = theirs.load;

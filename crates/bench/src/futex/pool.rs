@@ -9,20 +9,23 @@ use std::sync::{Condvar, Mutex, PoisonError};
 use ntux_futex::Deadline;
 
 use super::contender::{Calls, Cell, Contender};
+use crate::peer::Peer;
+use crate::peer::arena::{RustArena, Seat};
 
-/// What a consumer counts.
+/// What a producer or a consumer has of its own.
 #[derive(Default)]
-pub(crate) struct Consumer {
+pub(crate) struct Member {
     /// Where it looks first.
     start: usize,
     /// Waits that returned with nothing to take.
     pub(crate) in_vain: u64,
     epoll: Option<OwnedFd>,
+    seat: Option<Seat>,
 }
 
-impl Consumer {
-    pub(crate) fn starting_at(start: usize) -> Consumer {
-        Consumer { start, ..Consumer::default() }
+impl Member {
+    pub(crate) fn starting_at(start: usize) -> Member {
+        Member { start, ..Member::default() }
     }
 }
 
@@ -34,16 +37,16 @@ pub(crate) trait Pool: Sync {
     }
 
     /// Prepares a consumer.
-    fn join(&self, consumer: &mut Consumer) -> io::Result<()> {
+    fn join(&self, consumer: &mut Member) -> io::Result<()> {
         let _ = consumer;
         Ok(())
     }
 
     /// Adds one to a counter.
-    fn post(&self, index: usize);
+    fn post(&self, producer: &mut Member, index: usize);
 
     /// Takes one from any counter, and waits for that; false: the end.
-    fn take(&self, consumer: &mut Consumer, end: &AtomicBool) -> bool;
+    fn take(&self, consumer: &mut Member, end: &AtomicBool) -> bool;
 
     /// Wakes everybody, after `end` was raised.
     fn end(&self);
@@ -61,7 +64,7 @@ impl<C: Calls> Words<C> {
         Self { cells: (0..count).map(|_| Cell::new(0)).collect(), one, calls }
     }
 
-    fn try_take(&self, consumer: &mut Consumer) -> bool {
+    fn try_take(&self, consumer: &mut Member) -> bool {
         let count = self.cells.len();
         for index in (0..count).map(|step| (consumer.start + step) % count) {
             let less = |value: u64| value.checked_sub(1);
@@ -75,12 +78,12 @@ impl<C: Calls> Words<C> {
 }
 
 impl<C: Calls> Pool for Words<C> {
-    fn post(&self, index: usize) {
+    fn post(&self, _: &mut Member, index: usize) {
         self.cells[index].fetch_add(1, Ordering::SeqCst);
         self.calls.wake(self.one.futex(&self.cells[index]), 1);
     }
 
-    fn take(&self, consumer: &mut Consumer, end: &AtomicBool) -> bool {
+    fn take(&self, consumer: &mut Member, end: &AtomicBool) -> bool {
         let empty = self.one.vector(&self.cells, 0);
         let mut waited = false;
         loop {
@@ -115,13 +118,13 @@ impl Condition {
 }
 
 impl Pool for Condition {
-    fn post(&self, index: usize) {
+    fn post(&self, _: &mut Member, index: usize) {
         self.counters.lock().unwrap_or_else(PoisonError::into_inner)[index] += 1;
         // Whoever is woken might wait for another counter.
         self.changed.notify_all();
     }
 
-    fn take(&self, consumer: &mut Consumer, end: &AtomicBool) -> bool {
+    fn take(&self, consumer: &mut Member, end: &AtomicBool) -> bool {
         let mut counters = self.counters.lock().unwrap_or_else(PoisonError::into_inner);
         let mut waited = false;
         loop {
@@ -194,7 +197,7 @@ impl Pool for EventFds {
         self.descriptors.len()
     }
 
-    fn join(&self, consumer: &mut Consumer) -> io::Result<()> {
+    fn join(&self, consumer: &mut Member) -> io::Result<()> {
         if self.epoll {
             // SAFETY: creates a descriptor, touches no memory.
             let epoll = owned(unsafe { libc::epoll_create1(libc::EPOLL_CLOEXEC) })?;
@@ -208,13 +211,13 @@ impl Pool for EventFds {
         Ok(())
     }
 
-    fn post(&self, index: usize) {
+    fn post(&self, _: &mut Member, index: usize) {
         let one = 1u64;
         // SAFETY: eight bytes to be read.
         unsafe { libc::write(self.descriptors[index].as_raw_fd(), (&raw const one).cast(), 8) };
     }
 
-    fn take(&self, consumer: &mut Consumer, end: &AtomicBool) -> bool {
+    fn take(&self, consumer: &mut Member, end: &AtomicBool) -> bool {
         loop {
             let took = match &consumer.epoll {
                 None => self.poll(),
@@ -232,7 +235,43 @@ impl Pool for EventFds {
     }
 
     fn end(&self) {
-        self.post(0);
+        self.post(&mut Member::default(), 0);
+    }
+}
+
+/// A semaphore of the synchronization core for each counter.
+pub(crate) struct Semaphores {
+    arena: RustArena,
+    objects: Vec<ntux_sync::Object>,
+}
+
+impl Semaphores {
+    pub(crate) fn new(count: usize) -> io::Result<Self> {
+        let arena = RustArena::open()?;
+        let mut seat = arena.join(1)?;
+        let objects = (0..count).map(|_| arena.semaphore(&mut seat, 0, u32::MAX)).collect::<io::Result<_>>()?;
+        Ok(Self { arena, objects })
+    }
+
+    fn seat<'a>(&self, member: &'a mut Member) -> &'a mut Seat {
+        member.seat.get_or_insert_with(|| self.arena.join(1).expect("a seat takes nothing from the arena"))
+    }
+}
+
+impl Pool for Semaphores {
+    fn post(&self, producer: &mut Member, index: usize) {
+        let (seat, semaphore) = (self.seat(producer), self.objects[index]);
+        self.arena.release(seat, semaphore, 1).expect("a semaphore has room for every token");
+    }
+
+    fn take(&self, consumer: &mut Member, end: &AtomicBool) -> bool {
+        self.arena.wait_any(self.seat(consumer), &self.objects).expect("so many semaphores can be waited for");
+        // What is released at the end is no token.
+        !end.load(Ordering::SeqCst)
+    }
+
+    fn end(&self) {
+        self.post(&mut Member::default(), 0);
     }
 }
 

@@ -12,15 +12,17 @@ use ntux_platform::clock::monotonic_ns;
 use serde::Serialize;
 
 use super::contender::{KERNEL, Kernel, Library, TABLE, TABLE_8, TABLE_16, TABLE_64};
-use super::pool::{Condition, Consumer, EventFds, InFlight, Pool, Words};
+use super::pool::{Condition, EventFds, InFlight, Member, Pool, Semaphores, Words};
 use crate::asleep::{joined, start};
 
 pub(crate) const EVENTFD: &str = "eventfd, poll";
 pub(crate) const EPOLL: &str = "eventfd, epoll";
 pub(crate) const CONDITION: &str = "condvar";
 pub(crate) const WAITV: &str = "futex_waitv";
-pub(crate) const CONTENDERS: [&str; 8] =
-    [EVENTFD, EPOLL, CONDITION, WAITV, TABLE.name, TABLE_8.name, TABLE_16.name, TABLE_64.name];
+/// The synchronization core of this project.
+pub(crate) const SYNC: &str = "ntux sync";
+pub(crate) const CONTENDERS: [&str; 9] =
+    [EVENTFD, EPOLL, CONDITION, WAITV, SYNC, TABLE.name, TABLE_8.name, TABLE_16.name, TABLE_64.name];
 
 const IN_FLIGHT: u64 = 64;
 const PACE: Duration = Duration::from_micros(100);
@@ -101,16 +103,21 @@ pub(crate) fn run(quick: bool) -> io::Result<Vec<Tokens>> {
         super::progress(&format!("{producers} producers, {consumers} consumers, {objects} objects, {kind}"));
         let mut measured = CONTENDERS.map(|_| Vec::new());
         for _ in 0..rounds {
-            for (one, results) in CONTENDERS.into_iter().zip(&mut measured) {
+            for (one, results) in CONTENDERS.into_iter().zip(&mut measured).filter(|(one, _)| can_wait(one, load)) {
                 results.push(measure(one, load, time)?);
             }
         }
-        results.extend(measured.into_iter().map(|mut rounds| {
+        results.extend(measured.into_iter().filter(|rounds| !rounds.is_empty()).map(|mut rounds| {
             rounds.sort_by(|one, other| one.rate.total_cmp(&other.rate));
             rounds.swap_remove(rounds.len() / 2)
         }));
     }
     Ok(results)
+}
+
+/// Whether one wait of the design is for so many objects.
+fn can_wait(contender: &str, load: Load) -> bool {
+    contender != SYNC || load.objects <= ntux_sync::WAIT_MAX
 }
 
 fn measure(contender: &'static str, load: Load, time: Duration) -> io::Result<Tokens> {
@@ -120,6 +127,7 @@ fn measure(contender: &'static str, load: Load, time: Duration) -> io::Result<To
         EPOLL => exchange(contender, load, time, &EventFds::new(count, true)?),
         CONDITION => exchange(contender, load, time, &Condition::new(count)),
         WAITV => exchange(contender, load, time, &Words::new(count, KERNEL, Kernel)),
+        SYNC => exchange(contender, load, time, &Semaphores::new(count)?),
         name => {
             let sizes = [TABLE, TABLE_8, TABLE_16, TABLE_64];
             let one = sizes.into_iter().find(|one| one.name == name).unwrap_or(TABLE);
@@ -194,6 +202,7 @@ impl Latency {
 }
 
 fn produce(shared: &Exchange, pool: &dyn Pool, load: Load, seed: u64) {
+    let mut producer = Member::default();
     let mut random = seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1;
     let limit = if load.paced { 1 } else { IN_FLIGHT };
     while !shared.end.load(Ordering::SeqCst) {
@@ -207,7 +216,7 @@ fn produce(shared: &Exchange, pool: &dyn Pool, load: Load, seed: u64) {
         random ^= random << 17;
         shared.posted.fetch_add(1, Ordering::SeqCst);
         shared.posted_ns.store(if load.paced { monotonic_ns() } else { 0 }, Ordering::SeqCst);
-        pool.post((random % load.objects as u64) as usize);
+        pool.post(&mut producer, (random % load.objects as u64) as usize);
         if load.paced {
             thread::sleep(PACE);
         }
@@ -215,7 +224,7 @@ fn produce(shared: &Exchange, pool: &dyn Pool, load: Load, seed: u64) {
 }
 
 fn consume(shared: &Exchange, pool: &dyn Pool, load: Load, seed: u64) -> io::Result<Vec<u64>> {
-    let mut consumer = Consumer::starting_at(seed as usize % load.objects);
+    let mut consumer = Member::starting_at(seed as usize % load.objects);
     let mut latencies = Vec::new();
     let joined = pool.join(&mut consumer);
     while joined.is_ok() && pool.take(&mut consumer, &shared.end) {
@@ -252,9 +261,9 @@ mod tests {
     struct Generous;
 
     impl Pool for Generous {
-        fn post(&self, _: usize) {}
+        fn post(&self, _: &mut Member, _: usize) {}
 
-        fn take(&self, _: &mut Consumer, end: &AtomicBool) -> bool {
+        fn take(&self, _: &mut Member, end: &AtomicBool) -> bool {
             !end.load(Ordering::SeqCst)
         }
 

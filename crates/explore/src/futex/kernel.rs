@@ -5,13 +5,15 @@ use std::cell::RefCell;
 use corosensei::Yielder;
 use ntux_futex::spec::{Outcome, Thread};
 use ntux_platform::error::{EAGAIN, ETIMEDOUT};
-use ntux_platform::explore::{Access, Identity, Kernel, Scheduler};
+use ntux_platform::explore::{Access, Effect, Identity, Kernel, Scheduler, Touch};
 use ntux_platform::kernel_futex::{Entry, MATCH_ANY};
 
 use super::death::{Legacy, legacy};
+use super::state::State;
+use crate::fingerprint::Fingerprint;
 
 /// What a thread is doing.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Status {
     /// Its next request is still to come.
     Between,
@@ -38,6 +40,7 @@ pub enum Event {
 }
 
 /// A thread in one of the kernel's queues.
+#[derive(Hash)]
 pub struct Sleeper {
     pub thread: Thread,
     pub address: usize,
@@ -52,6 +55,8 @@ pub struct Run {
     pub statuses: Vec<Status>,
     pub yielders: Vec<*const Yielder<bool, ()>>,
     pub events: Vec<Event>,
+    /// What each thread was answered.
+    pub outcomes: Vec<Vec<Outcome>>,
     pub sleepers: Vec<Sleeper>,
     pub woken: Vec<Option<usize>>,
     /// How often each thread fell asleep.
@@ -62,6 +67,9 @@ pub struct Run {
     pub served: Option<Thread>,
     pub stops: u32,
     pub panicked: bool,
+    /// The thread has just begun its request: its first access belongs to the same step.
+    pub begins: bool,
+    pub state: State,
 }
 
 /// Where the accesses arrive. There is one for each thread of the operating system.
@@ -82,19 +90,55 @@ impl Seam {
             let thread = run.running?;
             run.statuses[thread] = status;
             run.stops += 1;
+            run.begins = false;
             Some(run.yielders[thread])
         }) else {
             return false;
         };
         // SAFETY: the yielder lives at the bottom of the running coroutine's stack, and every thread suspends itself
         // only.
-        unsafe { (*yielder).suspend(()) }
+        let has_passed = unsafe { (*yielder).suspend(()) };
+        self.learn(u64::from(has_passed));
+        has_passed
+    }
+
+    /// The running thread learns something.
+    fn learn(&self, what: u64) {
+        self.with(|run| {
+            if let Some(thread) = run.running {
+                run.state.learn(thread, what);
+            }
+        });
+    }
+
+    /// The stop before an access. The first one of a request belongs to the same step as its beginning: to come to the
+    /// model earlier would only allow it more.
+    pub fn before_access(&self) {
+        if !self.with(|run| std::mem::take(&mut run.begins)) {
+            self.stop(Status::Midway);
+        }
     }
 }
 
 impl Scheduler for Seam {
-    fn step(&self, _access: Access) {
-        self.stop(Status::Midway);
+    fn step(&self, access: Access) {
+        self.before_access();
+        if let Access::Update(address) = access {
+            self.with(|run| run.state.before(address));
+        }
+    }
+
+    fn read(&self, touch: Touch) -> Option<u64> {
+        self.with(|run| {
+            if let Some(thread) = run.running {
+                run.state.read(thread, &touch);
+            }
+        });
+        None
+    }
+
+    fn updated(&self, touch: Touch, effect: Effect) {
+        self.with(|run| run.state.updated(run.running, &touch, effect));
     }
 
     fn sleep(&self, _address: usize, _expected: u32, _has_deadline: bool) -> bool {
@@ -131,9 +175,11 @@ impl Kernel for Seam {
     fn wait_any(&self, entries: &[(Entry, u32)], has_deadline: bool) -> core::result::Result<usize, i32> {
         let mut ended = Err(ETIMEDOUT);
         for (index, &(entry, mask)) in entries.iter().enumerate() {
-            self.stop(Status::Midway);
+            self.before_access();
             // SAFETY: a word of the program or of the table, both of which the machine keeps.
-            if unsafe { entry.address.read_volatile() } != entry.expected {
+            let holds = unsafe { entry.address.read_volatile() } == entry.expected;
+            self.learn(u64::from(holds));
+            if !holds {
                 ended = Err(EAGAIN);
                 break;
             }
@@ -153,7 +199,9 @@ impl Kernel for Seam {
         self.with(|run| {
             let thread = run.running.expect("a thread waits");
             run.sleepers.retain(|sleeper| sleeper.thread != thread);
-            run.woken[thread].take().map_or(ended, Ok)
+            let woken = run.woken[thread].take();
+            run.state.learn(thread, woken.map_or(0, |index| 1 + index as u64));
+            woken.map_or(ended, Ok)
         })
     }
 
@@ -162,21 +210,29 @@ impl Kernel for Seam {
     }
 
     fn wake(&self, address: usize, count: u32, mask: u32) -> u32 {
-        self.stop(Status::Midway);
-        self.with(|run| run.wake(address, count, mask))
+        self.before_access();
+        let served = self.with(|run| run.wake(address, count, mask));
+        self.learn(served.into());
+        served
     }
 
     fn requeue(&self, from: usize, to: usize, moved: u32, expected: u32) -> core::result::Result<u32, i32> {
-        self.stop(Status::Midway);
+        self.before_access();
         // SAFETY: a word of the table, which the machine keeps.
-        if unsafe { (from as *const u32).read_volatile() } != expected {
-            return Err(EAGAIN);
-        }
-        Ok(self.with(|run| run.requeue(from, to, moved)))
+        let differs = unsafe { (from as *const u32).read_volatile() } != expected;
+        let result = if differs { Err(EAGAIN) } else { Ok(self.with(|run| run.requeue(from, to, moved))) };
+        self.learn(result.map_or(u64::MAX, u64::from));
+        result
     }
 }
 
 impl Run {
+    /// The state of threads, memory and kernel.
+    pub fn fingerprint(&self) -> Fingerprint {
+        let kernel = Fingerprint::of(&(&self.statuses, &self.sleepers, &self.woken));
+        self.state.fingerprint().followed_by(kernel)
+    }
+
     fn wake(&mut self, address: usize, count: u32, mask: u32) -> u32 {
         let Run { sleepers, woken, statuses, .. } = self;
         let mut served = 0;
@@ -207,11 +263,19 @@ impl Run {
         count
     }
 
+    /// The running thread was answered.
+    pub fn returned(&mut self, thread: Thread, outcome: Outcome) {
+        self.events.push(Event::Return(thread, outcome));
+        self.outcomes[thread].push(outcome);
+        self.state.forget(thread, &self.outcomes[thread]);
+    }
+
     /// A thread is killed: it is in no queue any more, and the kernel does what it has asked for.
     pub fn kill(&mut self, thread: Thread) {
         self.events.push(Event::Kill(thread));
         self.sleepers.retain(|sleeper| sleeper.thread != thread);
         self.statuses[thread] = Status::Finished;
+        self.state.kill(thread, &self.outcomes[thread]);
         let named = std::mem::take(&mut self.wills[thread]) as *mut u32;
         if named.is_null() {
             return;
@@ -219,8 +283,12 @@ impl Run {
         // SAFETY: a word of the table, which the machine keeps.
         match legacy(unsafe { named.read_volatile() }, number(thread)) {
             Legacy::Nothing => {}
-            // SAFETY: as above.
-            Legacy::Marked(word) => unsafe { named.write_volatile(word) },
+            Legacy::Marked(word) => {
+                self.state.before(named as usize);
+                // SAFETY: as above.
+                unsafe { named.write_volatile(word) };
+                self.state.changed();
+            }
             Legacy::Wake => drop(self.wake(named as usize, 1, MATCH_ANY)),
         }
     }

@@ -10,10 +10,13 @@ use corosensei::{Coroutine, CoroutineResult};
 use ntux_futex::spec::{Outcome, Request, Thread};
 use ntux_futex::table::{Alone, Capacity, Key, Line, Seat, Table, Woken};
 use ntux_futex::{Deadline, Error, Expected, Futex, Result, Scope, native};
+use ntux_platform::atomic::load_foreign;
 use ntux_platform::explore;
 
 use super::kernel::{Event, Run, SEAM, Seam, Sleeper, Status};
+use super::state::State;
 use super::{Over, Program};
+use crate::fingerprint::Fingerprint;
 
 /// A table so small that everything meets.
 const CAPACITY: Capacity = Capacity { buckets: 1, chunks: 7, waiters: 4 };
@@ -23,7 +26,18 @@ const WORDS: usize = 32;
 const STOPS: u32 = 3_000;
 
 thread_local! {
+    /// The memory of the table and of the words: every machine has the same, so that equal states have equal hashes.
+    static MEMORY: [NonNull<u8>; 2] = [zeroed(CAPACITY.bytes()), zeroed(WORDS)];
     static FREE_STACKS: Cell<Vec<DefaultStack>> = const { Cell::new(Vec::new()) };
+}
+
+/// So many bytes that are never freed.
+fn zeroed(bytes: usize) -> NonNull<u8> {
+    let layout = Layout::from_size_align(bytes, 64).expect("a small layout");
+    // SAFETY: the size is not zero.
+    let memory = NonNull::new(unsafe { alloc_zeroed(layout) }).expect("memory");
+    memory.as_ptr().expose_provenance();
+    memory
 }
 
 /// The table and the words of a program; zeroed before each execution.
@@ -36,21 +50,15 @@ struct Subject {
 
 impl Subject {
     fn new(over: Over) -> Subject {
-        let zeroed = |bytes| {
-            let layout = Layout::from_size_align(bytes, 64).expect("a small layout");
-            // SAFETY: the size is not zero.
-            NonNull::new(unsafe { alloc_zeroed(layout) }).expect("memory")
-        };
-        let memory = zeroed(CAPACITY.bytes());
-        // SAFETY: fresh zero bytes, aligned, never freed; `begin` zeroes them while nobody uses the table.
+        let [memory, words] = MEMORY.with(|memory| *memory);
+        // SAFETY: so many aligned bytes, never freed; there is one machine at a time, and its `begin` zeroes them while
+        // nobody uses the table.
         let table = unsafe {
             match over {
                 Over::Domain => Table::shared(memory, CAPACITY),
                 Over::Table | Over::Kernel => Table::private(memory, CAPACITY),
             }
         };
-        let words = zeroed(WORDS);
-        words.as_ptr().expose_provenance();
         Subject { memory, table, words: words.cast(), seats: Vec::new() }
     }
 
@@ -87,15 +95,17 @@ impl Subject {
         let to = self.futex(program, futex).address() as *mut u8;
         let size = program.size.bytes();
         let from = if cfg!(target_endian = "little") { &bytes[..size] } else { &bytes[8 - size..] };
+        SEAM.with(|seam| seam.with(|run| run.state.before(to as usize)));
         // SAFETY: within the words; one thread of the operating system does everything.
         unsafe { to.copy_from(from.as_ptr(), size) };
+        SEAM.with(|seam| seam.with(|run| run.state.changed()));
     }
 
     fn perform(&self, program: &Program, thread: Thread, request: &Request) -> Outcome {
         let key = |futex: usize| Key::private(self.futex(program, futex).address(), program.size);
         match (program.over, request) {
             (_, &Request::Store(futex, value)) => {
-                SEAM.with(|seam| seam.stop(Status::Midway));
+                SEAM.with(|seam| seam.before_access());
                 self.store(program, futex, value);
                 Outcome::Stored
             }
@@ -123,22 +133,13 @@ impl Subject {
                 served(native::wake(self.futex(program, futex), count, mask))
             }
             (Over::Table | Over::Domain, &Request::Requeue { from, to, expected, wake, moved }) => {
-                let compare = || self.holds(program, from, expected);
+                let (address, bytes) = (self.futex(program, from).address(), program.size.bytes());
+                // SAFETY: within the words, which are never freed; one thread of the operating system does everything.
+                let compare = || unsafe { load_foreign(address, bytes) } == expected;
                 served(self.table.requeue(key(from), key(to), wake, moved, compare))
             }
             (Over::Kernel, Request::Requeue { .. }) => panic!("the kernel that is played here has no requeue"),
         }
-    }
-
-    fn holds(&self, program: &Program, futex: usize, value: u64) -> bool {
-        SEAM.with(|seam| seam.stop(Status::Midway));
-        let mut bytes = [0u8; 8];
-        let size = program.size.bytes();
-        let to = if cfg!(target_endian = "little") { &mut bytes[..size] } else { &mut bytes[8 - size..] };
-        let from = self.futex(program, futex).address() as *const u8;
-        // SAFETY: within the words; one thread of the operating system does everything.
-        unsafe { to.as_mut_ptr().copy_from(from, size) };
-        u64::from_ne_bytes(bytes) == value
     }
 }
 
@@ -186,10 +187,12 @@ impl<'a> Machine<'a> {
         let threads = self.program.threads.len();
         let fresh = Run {
             statuses: vec![Status::Between; threads],
+            outcomes: vec![Vec::new(); threads],
             yielders: vec![std::ptr::null(); threads],
             woken: vec![None; threads],
             slept: vec![0; threads],
             wills: vec![0; threads],
+            state: State::new(threads),
             ..Run::default()
         };
         self.seam.with(|run| *run = fresh);
@@ -210,9 +213,12 @@ impl<'a> Machine<'a> {
             let (subject, program) = unsafe { (&*subject, &*program) };
             for (number, request) in program.threads[thread].iter().enumerate() {
                 seam.stop(Status::Between);
-                seam.with(|run| run.events.push(Event::Invoke(thread, number)));
+                seam.with(|run| {
+                    run.events.push(Event::Invoke(thread, number));
+                    run.begins = true;
+                });
                 match catch_unwind(AssertUnwindSafe(|| subject.perform(program, thread, request))) {
-                    Ok(outcome) => seam.with(|run| run.events.push(Event::Return(thread, outcome))),
+                    Ok(outcome) => seam.with(|run| run.returned(thread, outcome)),
                     Err(_) => seam.with(|run| run.panicked = true),
                 }
             }
@@ -254,6 +260,28 @@ impl<'a> Machine<'a> {
     /// What was observed so far.
     pub fn events(&self) -> Vec<Event> {
         self.seam.with(|run| run.events.clone())
+    }
+
+    /// One of these.
+    pub fn event(&self, number: usize) -> Option<Event> {
+        self.seam.with(|run| run.events.get(number).copied())
+    }
+
+    /// The state of threads, memory and kernel ([`State`]).
+    pub fn fingerprint(&self) -> Fingerprint {
+        self.seam.with(|run| run.fingerprint())
+    }
+
+    /// What can be seen at the end: what every thread was answered, how it is left, what the memory holds and who sleeps
+    /// in the kernel. Hashed from all that, not from the account that [`State`] keeps.
+    pub fn end(&self) -> Fingerprint {
+        let held = |base: NonNull<u8>, bytes: usize| {
+            // SAFETY: so many bytes, aligned; nobody runs.
+            unsafe { std::slice::from_raw_parts(base.cast::<u64>().as_ptr(), bytes / size_of::<u64>()) }
+        };
+        let [table, words] = MEMORY.with(|memory| *memory);
+        let memory = (held(table, CAPACITY.bytes()), held(words, WORDS));
+        self.seam.with(|run| Fingerprint::of(&(memory, &run.outcomes, &run.statuses, &run.sleepers)))
     }
 
     /// Why the execution cannot go on, if so.

@@ -2,19 +2,21 @@
 //! words, and lanes, over the code that ships.
 //!
 //! [`machine`] runs the threads of a program one access at a time, [`kernel`] plays the kernel's futexes; [`search`] tries
-//! every schedule with so many preemptions, each thread stopped for ever where that is possible;
-//! `ntux_futex::spec::Monitor` says whether the model explains what the threads were answered, and who sleeps at the
-//! end.
+//! every schedule with so many preemptions, each thread stopped for ever where that is possible, and ends where it
+//! comes to a [`state`] again; `ntux_futex::spec::Monitor` says whether the model explains ([`explained`]) what the
+//! threads were answered, and who sleeps at the end.
 //!
 //! ```text
 //! cargo run --release -p ntux-explore --example futexes -- 3      every program, at most three preemptions
 //! ```
 
 mod death;
+mod explained;
 mod kernel;
 pub mod machine;
 pub mod programs;
 pub mod search;
+mod state;
 
 use ntux_futex::Size;
 use ntux_futex::spec::{Request, Rules};

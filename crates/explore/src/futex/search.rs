@@ -1,14 +1,28 @@
 //! Every schedule of a program with at most so many preemptions.
+//!
+//! # What is left out
+//! * **What was there before.** Where an execution comes to a state that was met with as many preemptions left, it ends.
+//!   Whatever can happen from there was tried then, or is still to be tried by the execution that met it: the state
+//!   ([`super::state`], what explains the answers so far, and whom a switch would interrupt) is all that options, their
+//!   costs, answers and verdicts depend on. With more preemptions left it goes on, since more can happen.
+//!   A thread that goes on learns something, so no state comes twice in one execution: a thread that spins is not
+//!   hidden by this.
+//! * **A stop between the beginning of a request and its first access.** To the others it makes no difference; only the
+//!   model would be told of the request earlier, and earlier allows it more. Nor does it save preemptions: who was
+//!   interrupted there could have been interrupted before.
+//! * Points with one option are not remembered: the next one is.
+//!
+//! `a_search_that_remembers_states_misses_no_end` compares the search with one that remembers nothing.
 
-use std::collections::HashSet;
-use std::collections::hash_map::DefaultHasher;
-use std::hash::{Hash, Hasher};
+use std::collections::{HashMap, HashSet};
 
-use ntux_futex::spec::{Model, Monitor, Thread};
+use ntux_futex::spec::Thread;
 
+use super::explained::{Explained, Explanations};
 use super::kernel::{Event, Status};
 use super::machine::Machine;
 use super::{Over, Program};
+use crate::fingerprint::Fingerprint;
 use crate::random::Random;
 
 /// What happens next.
@@ -24,43 +38,49 @@ enum Choice {
 /// What was explored.
 #[derive(Debug, Default)]
 pub struct Report {
-    /// Schedules that were run.
+    /// Schedules that were run, most of them to a state only that was met before.
     pub executions: u64,
-    /// Different observations that the model had to explain.
+    /// Different sets of explanations that the model had for what was observed.
     pub histories: usize,
+    /// The different ends of the runs: what was answered, and what is left.
+    pub ends: HashSet<Fingerprint>,
     /// Nothing was left to explore.
     pub complete: bool,
     /// What went wrong, with the choices that lead there: [`replay`] takes them.
     pub failure: Option<(String, Vec<usize>)>,
 }
 
+/// What a search remembers.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Memory {
+    /// The states that it has met: it does not go on from one again.
+    States,
+    /// Nothing: it runs every schedule, to its end.
+    Nothing,
+    /// The states, but not how many preemptions were left: a planted fault, by which ends are missed.
+    Careless,
+}
+
 /// Explores a program: at most `preemptions` switches away from a thread that could go on, at most one thread stopped
 /// for ever, at most `executions`.
-pub fn exhaustive(program: &Program, preemptions: u32, executions: u64) -> Report {
+pub fn exhaustive(program: &Program, preemptions: u32, executions: u64, memory: Memory) -> Report {
     let mut search = Search::new(program, preemptions);
     let mut report = Report::default();
-    let mut path: Vec<(usize, usize)> = Vec::new();
+    let mut visited = Visited::new(memory);
+    let mut branches: Vec<Branch> = Vec::new();
     while report.executions < executions && !report.complete {
         report.executions += 1;
-        let ended = search.execute(|depth, options| {
-            if path.len() == depth {
-                path.push((0, options));
-            }
-            path[depth].0
-        });
-        if let Err(what) = ended {
-            report.failure = Some((what, path.iter().map(|&(taken, _)| taken).collect()));
+        if let Err(what) = search.execute(&mut branches, &mut visited) {
+            report.failure = Some((what, branches.iter().map(|branch| branch.taken).collect()));
             break;
         }
-        while path.last().is_some_and(|&(taken, options)| taken + 1 == options) {
-            path.pop();
-        }
-        match path.last_mut() {
-            Some((taken, _)) => *taken += 1,
+        while branches.pop_if(|branch| branch.taken + 1 == branch.options.len()).is_some() {}
+        match branches.last_mut() {
+            Some(branch) => branch.taken += 1,
             None => report.complete = true,
         }
     }
-    report.histories = search.explained.len();
+    (report.histories, report.ends) = (search.explanations.count(), search.ends);
     report
 }
 
@@ -72,86 +92,201 @@ pub fn random(program: &Program, executions: u64, seed: u64) -> Report {
     while report.executions < executions && report.failure.is_none() {
         report.executions += 1;
         let mut path = Vec::new();
-        let ended = search.execute(|_, options| {
+        let ended = search.follow(|options| {
             let choice = if random.one_in(4) { random.below(options) } else { 0 };
             path.push(choice);
             choice
         });
         report.failure = ended.err().map(|what| (what, path));
     }
-    report.histories = search.explained.len();
+    (report.histories, report.ends) = (search.explanations.count(), search.ends);
     report
 }
 
 /// Repeats an execution; what goes wrong.
 pub fn replay(program: &Program, preemptions: u32, choices: &[usize]) -> Option<String> {
     // Where a program without the bug goes on longer, it goes straight on.
-    Search::new(program, preemptions).execute(|depth, _| choices.get(depth).copied().unwrap_or(0)).err()
+    let mut choices = choices.iter().copied().chain(std::iter::repeat(0));
+    Search::new(program, preemptions).follow(|_| choices.next().unwrap_or(0)).err()
 }
 
 /// As many preemptions as there may be choices.
 pub const UNBOUNDED: u32 = u32::MAX;
 
+/// A point where the search can branch.
+struct Branch {
+    options: Vec<Weighed>,
+    taken: usize,
+}
+
+/// A choice, and how many preemptions it is.
+type Weighed = (Choice, u32);
+
+/// The states met so far, each with one more than the most preemptions that were left there.
+struct Visited {
+    states: HashMap<Fingerprint, u32>,
+    memory: Memory,
+}
+
+impl Visited {
+    fn new(memory: Memory) -> Visited {
+        Visited { states: HashMap::new(), memory }
+    }
+
+    /// Whether something may come of a state with so many preemptions left.
+    fn is_new(&mut self, state: impl FnOnce() -> Fingerprint, left: u32) -> bool {
+        if self.memory == Memory::Nothing {
+            return true;
+        }
+        let most = self.states.entry(state()).or_insert(0);
+        let is_new = if self.memory == Memory::Careless { *most == 0 } else { *most <= left };
+        *most = (*most).max(left.saturating_add(1));
+        is_new
+    }
+}
+
 struct Search<'a> {
     machine: Machine<'a>,
     program: &'a Program,
     preemptions: u32,
-    /// Hashes of the observations that the model explains.
-    explained: HashSet<u64>,
+    explanations: Explanations<'a>,
+    ends: HashSet<Fingerprint>,
+    /// What explains the first events, and how many these are.
+    explained: (Explained, usize),
+    /// Who ran last, and the preemptions that are left.
+    last: Option<Thread>,
+    left: u32,
 }
 
 impl<'a> Search<'a> {
     fn new(program: &'a Program, preemptions: u32) -> Search<'a> {
-        Search { machine: Machine::new(program), program, preemptions, explained: HashSet::new() }
+        Search {
+            machine: Machine::new(program),
+            program,
+            preemptions,
+            explanations: Explanations::new(program),
+            ends: HashSet::new(),
+            explained: (Explained::START, 0),
+            last: None,
+            left: 0,
+        }
     }
 
-    /// Runs the program; `choose` is given the depth and the number of options.
-    fn execute(&mut self, mut choose: impl FnMut(usize, usize) -> usize) -> Result<(), String> {
+    fn begin(&mut self) {
         self.machine.begin();
-        let (mut last, mut left) = (None, self.preemptions);
-        for depth in 0.. {
-            let options = self.options(last, left);
+        self.explained = (Explained::START, 0);
+        (self.last, self.left) = (None, self.preemptions);
+    }
+
+    /// Repeats the choices of the branches, then takes the first option each time, until the end or to a state that was
+    /// visited.
+    fn execute(&mut self, branches: &mut Vec<Branch>, visited: &mut Visited) -> Result<(), String> {
+        self.begin();
+        let mut goes_on = true;
+        for branch in branches.iter() {
+            goes_on = self.apply(branch.options[branch.taken])?;
+        }
+        while goes_on {
+            let options = self.options();
+            // With one option the state that it leads to is enough to remember.
+            if options.len() > 1 && !visited.is_new(|| self.fingerprint(), self.left) {
+                return Ok(());
+            }
+            let Some(&first) = options.first() else { break };
+            branches.push(Branch { options, taken: 0 });
+            goes_on = self.apply(first)?;
+        }
+        self.end()
+    }
+
+    /// Runs the program; `choose` is given the number of options.
+    fn follow(&mut self, mut choose: impl FnMut(usize) -> usize) -> Result<(), String> {
+        self.begin();
+        loop {
+            let options = self.options();
             if options.is_empty() {
                 break;
             }
-            let chosen = choose(depth, options.len());
-            let (choice, cost) = *options.get(chosen).ok_or("the choices do not fit the program")?;
-            left -= cost;
-            match choice {
-                Choice::Run(thread) => self.machine.resume(thread, false),
-                Choice::Deadline(thread) => self.machine.resume(thread, true),
-                Choice::Kill(thread) => self.machine.kill(thread),
-                Choice::End => break,
-            }
-            last = if let Choice::Run(thread) | Choice::Deadline(thread) = choice { Some(thread) } else { None };
-            if let Some(what) = self.machine.trouble() {
-                return Err(format!("{what}: {:?}", self.machine.events()));
+            let chosen = *options.get(choose(options.len())).ok_or("the choices do not fit the program")?;
+            if !self.apply(chosen)? {
+                break;
             }
         }
+        self.end()
+    }
+
+    /// Makes a choice; false if it is the end.
+    fn apply(&mut self, (choice, cost): Weighed) -> Result<bool, String> {
+        self.left -= cost;
+        match choice {
+            Choice::Run(thread) => self.machine.resume(thread, false),
+            Choice::Deadline(thread) => self.machine.resume(thread, true),
+            Choice::Kill(thread) => self.machine.kill(thread),
+            Choice::End => return Ok(false),
+        }
+        self.last = if let Choice::Run(thread) | Choice::Deadline(thread) = choice { Some(thread) } else { None };
+        if let Some(what) = self.machine.trouble() {
+            return Err(format!("{what}: {:?}", self.machine.events()));
+        }
+        self.explain()?;
+        Ok(true)
+    }
+
+    /// Whether the model explains what is new.
+    fn explain(&mut self) -> Result<(), String> {
+        while let Some(event) = self.machine.event(self.explained.1) {
+            let after = self.explanations.after(self.explained.0, event);
+            let unexplained = || format!("no order of steps explains {event:?} in {:?}", self.machine.events());
+            self.explained = (after.ok_or_else(unexplained)?, self.explained.1 + 1);
+        }
+        Ok(())
+    }
+
+    /// Whether those who sleep now may.
+    fn end(&mut self) -> Result<(), String> {
+        let statuses = self.machine.statuses();
         // In the table a thread's own word is the thread's own: it changes when the wait ends, and then a wake is due.
-        let is_at_rest = !self.machine.statuses().contains(&Status::Midway);
+        let is_at_rest = !statuses.contains(&Status::Midway);
         if self.program.over != Over::Kernel && is_at_rest && self.machine.oversleeps() {
             return Err(format!("a thread was woken and sleeps on: {:?}", self.machine.events()));
         }
-        self.explain()
+        let is_asleep = |thread: &Thread| matches!(statuses[*thread], Status::Asleep { .. });
+        let asleep: Vec<Thread> = (0..statuses.len()).filter(is_asleep).collect();
+        self.ends.insert(self.machine.end());
+        if self.explanations.may_sleep(self.explained.0, &asleep) {
+            return Ok(());
+        }
+        Err(format!("lost wake: threads {asleep:?} sleep after {:?}", self.machine.events()))
+    }
+
+    /// Who ran last, if it could go on.
+    fn interruptible(&self, statuses: &[Status]) -> Option<Thread> {
+        self.last.filter(|&last| matches!(statuses[last], Status::Between | Status::Midway))
+    }
+
+    /// The state, and what the search may do there apart from the preemptions that are left.
+    fn fingerprint(&self) -> Fingerprint {
+        let interruptible = self.interruptible(&self.machine.statuses());
+        let mine = Fingerprint::of(&(self.explained.0, interruptible));
+        self.machine.fingerprint().followed_by(mine)
     }
 
     /// What may happen, and how many preemptions each is; to go on with the same thread comes first.
-    fn options(&self, last: Option<Thread>, left: u32) -> Vec<(Choice, u32)> {
+    fn options(&self) -> Vec<Weighed> {
         let statuses = self.machine.statuses();
-        let runnable = |status: &Status| matches!(status, Status::Between | Status::Midway);
-        let goes_on = last.is_some_and(|last| runnable(&statuses[last]));
-        let mut options: Vec<(Choice, u32)> = Vec::new();
+        let interruptible = self.interruptible(&statuses);
+        let mut options: Vec<Weighed> = Vec::new();
         for (thread, status) in statuses.iter().enumerate() {
-            let cost = u32::from(goes_on && last != Some(thread));
+            let cost = u32::from(interruptible.is_some_and(|last| last != thread));
             match status {
-                Status::Between | Status::Midway if last == Some(thread) => options.insert(0, (Choice::Run(thread), 0)),
+                Status::Between | Status::Midway if interruptible == Some(thread) => {
+                    options.insert(0, (Choice::Run(thread), 0))
+                }
                 Status::Between | Status::Midway => options.push((Choice::Run(thread), cost)),
                 Status::Asleep { timed: true } => options.push((Choice::Deadline(thread), cost)),
                 Status::Asleep { timed: false } | Status::Finished => {}
             }
         }
-        let midway = statuses.iter().filter(|&&status| status == Status::Midway).count();
         // As dear as a preemption, so that not every schedule is multiplied by every death.
         let nobody_died = !self.machine.events().iter().any(|event| matches!(event, Event::Kill(_)));
         if self.program.over == Over::Domain && nobody_died {
@@ -161,36 +296,11 @@ impl<'a> Search<'a> {
                 .filter(|&(_, status)| matches!(status, Status::Midway | Status::Asleep { .. }));
             options.extend(alive.map(|(thread, _)| (Choice::Kill(thread), 1)));
         }
-        if midway == 1 && !statuses.contains(&Status::Between) {
+        let runnable = statuses.iter().filter(|status| matches!(status, Status::Between | Status::Midway)).count();
+        if runnable == 1 {
             options.push((Choice::End, 0));
         }
-        options.retain(|&(_, cost)| cost <= left);
+        options.retain(|&(_, cost)| cost <= self.left);
         options
-    }
-
-    /// Whether the model explains what was observed, and who sleeps now.
-    fn explain(&mut self) -> Result<(), String> {
-        let (events, statuses) = (self.machine.events(), self.machine.statuses());
-        let is_asleep = |thread: &Thread| matches!(statuses[*thread], Status::Asleep { .. });
-        let asleep: Vec<Thread> = (0..statuses.len()).filter(is_asleep).collect();
-        let mut hasher = DefaultHasher::new();
-        (&events, &asleep).hash(&mut hasher);
-        if !self.explained.insert(hasher.finish()) {
-            return Ok(());
-        }
-        let threads = self.program.threads.len();
-        let mut monitor = Monitor::new(Model::new(&self.program.words, threads, self.program.rules()));
-        for &event in &events {
-            match event {
-                Event::Invoke(thread, call) => monitor.invoke(thread, self.program.threads[thread][call].clone()),
-                Event::Return(thread, outcome) if monitor.returns(thread, outcome) => {}
-                Event::Kill(thread) => monitor.kill(thread),
-                Event::Return(..) => return Err(format!("no order of steps explains {event:?} in {events:?}")),
-            }
-        }
-        if monitor.may_sleep(&asleep) {
-            return Ok(());
-        }
-        Err(format!("lost wake: threads {asleep:?} sleep after {events:?}"))
     }
 }

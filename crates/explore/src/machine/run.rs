@@ -6,6 +6,7 @@ use corosensei::Yielder;
 use ntux_platform::explore::{Access, Identity, Touch};
 use ntux_sync::spec::ThreadId;
 
+use crate::chunk::{Chunk, Content, around, cell, content, put_back};
 use crate::fingerprint::Fingerprint;
 use crate::monitor::{Event, Explained, Monitor};
 use crate::program::Fate;
@@ -66,10 +67,6 @@ pub(super) const IDLE: Thread = Thread {
     yielder: std::ptr::null(),
 };
 
-/// The unit of memory that is hashed, put back and judged: 16 bytes.
-pub(super) type Chunk = usize;
-pub(super) type Content = [u64; 2];
-
 #[derive(Default)]
 pub(super) struct Judgement {
     pub(super) touched_by: u32,
@@ -100,22 +97,6 @@ pub(super) struct Run {
     /// What loads return, if not what the memory holds.
     pub(super) weak: Option<Memory>,
     pub(super) tally: Tally,
-}
-
-pub(super) fn content(chunk: Chunk) -> Content {
-    // SAFETY: the chunk holds a word that the subject touches now or has touched, so it is mapped (16 aligned bytes
-    // never cross a page); no other thread of the operating system writes it; volatile, as the subject writes it by
-    // atomics.
-    unsafe { std::ptr::with_exposed_provenance::<Content>(chunk).read_volatile() }
-}
-
-pub(super) fn put_back(chunk: Chunk, old: Content) {
-    // SAFETY: as in `content`; nobody runs, and the subject expects the memory to be put back.
-    unsafe { std::ptr::with_exposed_provenance_mut::<Content>(chunk).write_volatile(old) }
-}
-
-pub(super) fn cell(chunk: Chunk, content: Content) -> Fingerprint {
-    Fingerprint::ZERO.then(chunk as u64).then(content[0]).then(content[1])
 }
 
 /// Numbers that no process and no thread of the system has.
@@ -190,7 +171,7 @@ impl Run {
         let (Access::Load(address) | Access::Half(address) | Access::Update(address)) = access else {
             return true;
         };
-        let judgement = self.judgements.entry(address & !15).or_default();
+        let judgement = self.judgements.entry(around(address)).or_default();
         judgement.touched_by |= 1 << thread;
         self.misjudged |= !judgement.public && judgement.changed && judgement.touched_by.count_ones() > 1;
         judgement.public
@@ -202,7 +183,7 @@ impl Run {
         else {
             return;
         };
-        let chunk = address & !15;
+        let chunk = around(address);
         let now = content(chunk);
         if let Some(thread) = self.running {
             let thread = &mut self.threads[thread];
@@ -218,7 +199,7 @@ impl Run {
 
     pub(super) fn read(&mut self, touch: Touch) -> Option<u64> {
         let (thread, weak) = (self.running?, self.weak.as_mut()?);
-        let last = weak::part(content(touch.address & !15), &touch);
+        let last = weak::part(content(around(touch.address)), &touch);
         let value = weak.read(thread, &touch, last);
         if let Some(trace) = self.trace.as_mut().filter(|_| value != last) {
             trace.read_old(touch, value);
@@ -230,7 +211,7 @@ impl Run {
 
     /// The value that the kernel compares before a thread sleeps.
     pub(super) fn compared(&mut self, thread: ThreadId, address: usize) -> u32 {
-        let half = content(address & !15)[(address & 15) / 8];
+        let half = content(around(address))[(address & 15) / 8];
         let half = match &mut self.weak {
             Some(weak) => weak.sleep(thread, address & !7, half),
             None => half,
@@ -297,7 +278,7 @@ impl Run {
         if address == 0 {
             return;
         }
-        let (chunk, shift) = (address & !15, address % 8 * 8);
+        let (chunk, shift) = (around(address), address % 8 * 8);
         let old = content(chunk);
         let half = (address & 15) / 8;
         let word = (old[half] >> shift) as u32;

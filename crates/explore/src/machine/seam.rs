@@ -6,7 +6,8 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use ntux_platform::explore::{Access, Effect, Identity, Scheduler, Touch};
 use ntux_sync::spec::{Outcome, ThreadId};
 
-use super::run::{Order, PROCESS_BASE, Run, Status, content, thread_number};
+use super::run::{Order, PROCESS_BASE, Run, Status, thread_number};
+use crate::chunk::content;
 use crate::monitor::Event;
 use crate::program::Call;
 use crate::subject::Subject;

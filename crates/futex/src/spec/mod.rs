@@ -21,7 +21,7 @@ pub type Thread = usize;
 pub type Id = usize;
 
 /// One entry of a wait, in a line.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 struct Place {
     thread: Thread,
     entry: usize,
@@ -32,14 +32,14 @@ struct Place {
 }
 
 /// What has become of a thread's wait.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 enum Fate {
     Waits,
     Taken(usize),
 }
 
 /// The words, the lines, and who waits.
-#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct Model {
     words: Vec<u64>,
     lines: Vec<Vec<Place>>,
@@ -48,7 +48,7 @@ pub struct Model {
 }
 
 /// In which ways a mechanism may differ.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub enum Rules {
     /// In none. A wait that is taken leaves all lines in the same step.
     Exact,
@@ -104,6 +104,11 @@ impl Model {
     /// Begins a wake or a requeue by `thread`: notes who is in the line.
     pub fn begin(&mut self, thread: Thread, futex: Id) {
         self.lines[futex].iter_mut().for_each(|place| place.seen_by |= 1 << thread);
+    }
+
+    /// Ends it: whom it saw tells nothing any more.
+    fn end(&mut self, thread: Thread) {
+        self.lines.iter_mut().flatten().for_each(|place| place.seen_by &= !(1 << thread));
     }
 
     /// Whether a word holds what is expected.

@@ -1,6 +1,6 @@
 //! Is there an order of steps that explains what was observed?
 
-use std::collections::HashSet;
+use std::collections::BTreeSet;
 
 use super::{Id, Model, Rules, Thread};
 
@@ -36,7 +36,7 @@ pub enum Request {
 }
 
 /// What it was answered.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub enum Outcome {
     /// Stored.
     Stored,
@@ -51,7 +51,7 @@ pub enum Outcome {
 }
 
 /// How far a thread's request has come.
-#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 enum Progress {
     Idle,
     Asked,
@@ -60,16 +60,17 @@ enum Progress {
     Done(Outcome),
 }
 
-#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 struct State {
     model: Model,
     progress: Vec<Progress>,
 }
 
-/// All states that explain what was observed so far.
-#[derive(Clone)]
+/// All states that explain what was observed so far, and what unfinished requests may have made of them since. So two
+/// that are equal tell apart nothing that can be observed from here on.
+#[derive(Clone, PartialEq, Eq, Hash)]
 pub struct Monitor {
-    states: HashSet<State>,
+    states: BTreeSet<State>,
     requests: Vec<Option<Request>>,
 }
 
@@ -78,7 +79,7 @@ impl Monitor {
     pub fn new(model: Model) -> Monitor {
         let threads = model.fates.len();
         let state = State { model, progress: vec![Progress::Idle; threads] };
-        Monitor { states: HashSet::from([state]), requests: vec![None; threads] }
+        Monitor { states: BTreeSet::from([state]), requests: vec![None; threads] }
     }
 
     /// A thread asks.
@@ -88,37 +89,43 @@ impl Monitor {
             state.progress[thread] = Progress::Asked;
             state
         };
-        self.states = self.states.drain().map(asked).collect();
+        self.change(asked);
+        self.close();
     }
 
     /// A thread is answered; false if nothing explains that.
     pub fn returns(&mut self, thread: Thread, outcome: Outcome) -> bool {
-        self.close();
         self.states.retain(|state| state.progress[thread] == Progress::Done(outcome));
         let forgotten = |mut state: State| {
             state.progress[thread] = Progress::Idle;
+            state.model.end(thread);
             state
         };
-        self.states = self.states.drain().map(forgotten).collect();
+        // Still closed: the steps of the others lead to states in which this request is as much done.
+        self.change(forgotten);
         self.requests[thread] = None;
         !self.states.is_empty()
     }
 
     /// A thread is killed: it does nothing more, and is in no line.
     pub fn kill(&mut self, thread: Thread) {
-        self.close();
         let dead = |mut state: State| {
             state.progress[thread] = Progress::Idle;
             state.model.leave(thread);
+            state.model.end(thread);
             state
         };
-        self.states = self.states.drain().map(dead).collect();
+        self.change(dead);
         self.requests[thread] = None;
+        self.close();
+    }
+
+    fn change(&mut self, change: impl FnMut(State) -> State) {
+        self.states = std::mem::take(&mut self.states).into_iter().map(change).collect();
     }
 
     /// Whether all of these threads may sleep for ever now; false if one of them must have been taken.
-    pub fn may_sleep(&mut self, threads: &[Thread]) -> bool {
-        self.close();
+    pub fn may_sleep(&self, threads: &[Thread]) -> bool {
         self.states.iter().any(|state| {
             threads.iter().all(|&thread| match (&state.progress[thread], &self.requests[thread]) {
                 (Progress::Waiting { checked, .. }, Some(Request::Wait { entries, .. })) => {

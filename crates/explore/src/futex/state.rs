@@ -1,0 +1,97 @@
+//! What tells the states of a run apart, in a hash: where two runs come to equal states, they can go on in the same ways
+//! and with the same answers, so one of them need not go on.
+//!
+//! * **A thread** is a function of the request that it is in and of what it has learnt since that began: what it read, what
+//!   became of its exchanges, what the kernel answered. Every way by which it can learn something ends in
+//!   [`State::learn`]. The word that it has named for its death, and how often it slept, follow from that. Nothing but
+//!   the number of the next request lasts from one request to another: the loop in `machine.rs` keeps nothing else, seats
+//!   never change, and neither the table nor the native mechanisms keep anything in the thread. (The answers are kept
+//!   apart so that every combination of them is met.)
+//! * **The memory** is what the updates and the kernel have made of it.
+//! * **The kernel** has its sleepers, in order, and whom it has woken who has not run since.
+//! * **The model** has what explains the answers so far: [`super::explained`].
+//!
+//! The search adds what it may still do: who would be interrupted, and how many preemptions are left.
+
+use ntux_futex::spec::{Outcome, Thread};
+use ntux_platform::explore::{Effect, Touch};
+
+use crate::chunk::{Chunk, Content, around, cell, content};
+use crate::fingerprint::Fingerprint;
+
+/// Learnt by who is killed.
+const KILLED: u64 = u64::MAX;
+
+/// See the module.
+#[derive(Default)]
+pub struct State {
+    /// What each thread has learnt since its request began.
+    learnt: Vec<Fingerprint>,
+    memory: Fingerprint,
+    /// The chunk that may be changed now, and what it is before.
+    before: Option<(Chunk, Content)>,
+}
+
+impl State {
+    pub fn new(threads: usize) -> State {
+        State { learnt: vec![Fingerprint::ZERO; threads], ..State::default() }
+    }
+
+    /// A request of a thread is over: nothing but what it was answered lasts.
+    pub fn forget(&mut self, thread: Thread, outcomes: &[Outcome]) {
+        self.learnt[thread] = Fingerprint::of(outcomes);
+    }
+
+    /// A thread is killed.
+    pub fn kill(&mut self, thread: Thread, outcomes: &[Outcome]) {
+        self.forget(thread, outcomes);
+        self.learn(thread, KILLED);
+    }
+
+    /// A thread learns something.
+    pub fn learn(&mut self, thread: Thread, what: u64) {
+        self.learnt[thread] = self.learnt[thread].then(what);
+    }
+
+    /// A thread reads the memory.
+    pub fn read(&mut self, thread: Thread, touch: &Touch) {
+        for number in held(touch.address, touch.bytes) {
+            self.learn(thread, number);
+        }
+    }
+
+    /// An update of the word at `address` comes next.
+    pub fn before(&mut self, address: usize) {
+        self.before = Some((around(address), content(around(address))));
+    }
+
+    /// It was made, by a thread or while things are made ready. What the word held before is known to the thread if it
+    /// replaced that; if not it is there still. And where something was added it follows from what is there now.
+    pub fn updated(&mut self, thread: Option<Thread>, touch: &Touch, effect: Effect) {
+        self.changed();
+        if let Some(thread) = thread {
+            self.learn(thread, effect as u64);
+            self.read(thread, touch);
+        }
+    }
+
+    /// It was made.
+    pub fn changed(&mut self) {
+        if let Some((chunk, old)) = self.before.take() {
+            self.memory = self.memory.toggle(cell(chunk, old)).toggle(cell(chunk, content(chunk)));
+        }
+    }
+
+    /// The hash of memory and threads.
+    pub fn fingerprint(&self) -> Fingerprint {
+        self.learnt.iter().fold(self.memory, |print, &learnt| print.followed_by(learnt))
+    }
+}
+
+/// The bytes of a word of 1 to 16 bytes.
+fn held(address: usize, bytes: usize) -> impl Iterator<Item = u64> {
+    let chunk = content(around(address));
+    let shift = address % 8 * 8;
+    let ones = if bytes < 8 { (1 << (bytes * 8)) - 1 } else { u64::MAX };
+    chunk.into_iter().skip(address % 16 / 8).take(bytes.div_ceil(8)).map(move |half| half >> shift & ones)
+}
