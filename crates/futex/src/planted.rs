@@ -18,6 +18,8 @@ pub enum Bug {
     Lifo,
     /// The head of a line passes somebody who is queued.
     PassQueued,
+    /// The head of a line passes somebody who is queued in the next ring.
+    PassNextRing,
     /// The head of a line passes a ticket whose entry is still to come.
     PassComing,
     /// A walk looks at the newest ring only.

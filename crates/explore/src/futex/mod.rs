@@ -50,7 +50,8 @@ pub struct Program {
 impl Program {
     fn rules(&self) -> Rules {
         match (self.over, self.size) {
-            (Over::Table | Over::Domain, _) => Rules::Exact,
+            (Over::Table, _) => Rules::Late,
+            (Over::Domain, _) => Rules::Exact,
             (Over::Kernel, Size::Bits64) => Rules::Halves,
             (Over::Kernel, _) => Rules::Kernel,
         }

@@ -29,6 +29,8 @@ struct Place {
     checked: bool,
     /// Whose wakes and requeues began when it was there already: one bit for each thread.
     seen_by: u16,
+    /// Who of these could have taken it at once: they tell it, if they come that far and it was taken before.
+    told_by: u16,
 }
 
 /// What has become of a thread's wait.
@@ -38,12 +40,22 @@ enum Fate {
     Taken(usize),
 }
 
+/// A thread was taken, and still has to be told.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+struct Owed {
+    by: Thread,
+    futex: Id,
+    /// Whose wakes and requeues will do so, if they come that far: one bit for each thread.
+    told_by: u16,
+}
+
 /// The words, the lines, and who waits.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct Model {
     words: Vec<u64>,
     lines: Vec<Vec<Place>>,
     fates: Vec<Option<Fate>>,
+    owed: Vec<Option<Owed>>,
     rules: Rules,
 }
 
@@ -52,6 +64,9 @@ pub struct Model {
 pub enum Rules {
     /// In none. A wait that is taken leaves all lines in the same step.
     Exact,
+    /// As `Exact`, and who is taken may be told late: before the call that took it returns, or the next one that goes
+    /// through the whole line.
+    Late,
     /// As the kernel's vectors: the other entries can be taken as well until the wait returns, and are lost then; the
     /// highest taken is what it returns.
     Kernel,
@@ -64,7 +79,7 @@ impl Model {
     /// Futexes whose words hold these values, and so many threads.
     pub fn new(words: &[u64], threads: usize, rules: Rules) -> Model {
         let lines = words.iter().map(|_| Vec::new()).collect();
-        Model { words: words.to_vec(), lines, fates: vec![None; threads], rules }
+        Model { words: words.to_vec(), lines, fates: vec![None; threads], owed: vec![None; threads], rules }
     }
 
     /// Stores into a word.
@@ -75,7 +90,7 @@ impl Model {
     /// Takes a place at the end of a line.
     pub fn arrive(&mut self, thread: Thread, entry: usize, futex: Id, mask: u32) {
         self.fates[thread].get_or_insert(Fate::Waits);
-        self.lines[futex].push(Place { thread, entry, mask, checked: false, seen_by: 0 });
+        self.lines[futex].push(Place { thread, entry, mask, checked: false, seen_by: 0, told_by: 0 });
     }
 
     /// Compares the word of an entry that has arrived; false, and the wait is over, if it differs.
@@ -90,7 +105,7 @@ impl Model {
     /// Leaves all lines.
     pub fn leave(&mut self, thread: Thread) {
         self.lines.iter_mut().for_each(|line| line.retain(|place| place.thread != thread));
-        self.fates[thread] = None;
+        (self.fates[thread], self.owed[thread]) = (None, None);
     }
 
     /// Which entry of the thread's wait was taken, if one was.
@@ -101,14 +116,36 @@ impl Model {
         }
     }
 
+    /// Whether the thread may sleep on: its wait goes on, or it has not been told yet that it was taken.
+    fn may_sleep(&self, thread: Thread) -> bool {
+        self.taken(thread).is_none() || self.owed[thread].is_some()
+    }
+
     /// Begins a wake or a requeue by `thread`: notes who is in the line.
-    pub fn begin(&mut self, thread: Thread, futex: Id) {
-        self.lines[futex].iter_mut().for_each(|place| place.seen_by |= 1 << thread);
+    pub fn begin(&mut self, thread: Thread, futex: Id, mask: u32) {
+        for place in &mut self.lines[futex] {
+            place.seen_by |= 1 << thread;
+            if self.rules == Rules::Late && place.checked && place.mask & mask != 0 {
+                place.told_by |= 1 << thread;
+            }
+        }
+        self.owed.iter_mut().flatten().filter(|owed| owed.futex == futex).for_each(|owed| owed.told_by |= 1 << thread);
+    }
+
+    /// Has told whom it took; and whom others took, if it went through the whole line.
+    fn tell(&mut self, thread: Thread, whole: bool) {
+        for owed in &mut self.owed {
+            owed.take_if(|owed| owed.by == thread || whole && owed.told_by >> thread & 1 == 1);
+        }
     }
 
     /// Ends it: whom it saw tells nothing any more.
     fn end(&mut self, thread: Thread) {
-        self.lines.iter_mut().flatten().for_each(|place| place.seen_by &= !(1 << thread));
+        for place in self.lines.iter_mut().flatten() {
+            place.seen_by &= !(1 << thread);
+            place.told_by &= !(1 << thread);
+        }
+        self.owed.iter_mut().flatten().for_each(|owed| owed.told_by &= !(1 << thread));
     }
 
     /// Whether a word holds what is expected.
@@ -135,7 +172,10 @@ impl Model {
         let place = self.lines[futex].remove(position);
         let before = self.taken(place.thread);
         self.fates[place.thread] = Some(Fate::Taken(before.map_or(place.entry, |entry| entry.max(place.entry))));
-        if self.rules == Rules::Exact {
+        if self.rules == Rules::Late {
+            self.owed[place.thread] = Some(Owed { by: thread, futex, told_by: place.told_by });
+        }
+        if let Rules::Exact | Rules::Late = self.rules {
             self.lines.iter_mut().for_each(|line| line.retain(|other| other.thread != place.thread));
         }
         true
@@ -145,7 +185,7 @@ impl Model {
     pub fn shift(&mut self, thread: Thread, from: Id, to: Id) -> bool {
         let Some(position) = self.places(thread, from, u32::MAX).next() else { return false };
         let place = self.lines[from].remove(position);
-        self.lines[to].push(Place { seen_by: 0, ..place });
+        self.lines[to].push(Place { seen_by: 0, told_by: 0, ..place });
         true
     }
 }

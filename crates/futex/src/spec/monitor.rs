@@ -112,6 +112,7 @@ impl Monitor {
         let dead = |mut state: State| {
             state.progress[thread] = Progress::Idle;
             state.model.leave(thread);
+            state.model.tell(thread, false);
             state.model.end(thread);
             state
         };
@@ -129,7 +130,7 @@ impl Monitor {
         self.states.iter().any(|state| {
             threads.iter().all(|&thread| match (&state.progress[thread], &self.requests[thread]) {
                 (Progress::Waiting { checked, .. }, Some(Request::Wait { entries, .. })) => {
-                    *checked == entries.len() && state.model.taken(thread).is_none()
+                    *checked == entries.len() && state.model.may_sleep(thread)
                 }
                 _ => false,
             })
@@ -164,6 +165,11 @@ impl State {
         self.with(thread, Progress::Done(outcome), |_| ())
     }
 
+    /// A wake or requeue is over; `whole`: because there is nobody left.
+    fn served(&self, thread: Thread, count: u32, whole: bool) -> State {
+        self.with(thread, Progress::Done(Outcome::Served(count)), |model| model.tell(thread, whole))
+    }
+
     /// What one step of the thread's request may lead to.
     fn steps(&self, thread: Thread, request: &Request) -> Vec<State> {
         if let Progress::Idle = self.progress[thread] {
@@ -180,7 +186,7 @@ impl State {
             Request::Wake(futex, count, mask) => match self.progress[thread] {
                 Progress::Asked => {
                     let serving = Progress::Serving { compared: true, served: 0 };
-                    vec![self.with(thread, serving, |model| model.begin(thread, futex))]
+                    vec![self.with(thread, serving, |model| model.begin(thread, futex, mask))]
                 }
                 Progress::Serving { served, .. } => vec![self.wake_step(thread, futex, count, mask, served)],
                 _ => Vec::new(),
@@ -188,7 +194,7 @@ impl State {
             Request::Requeue { from, to, expected, wake, moved } => match self.progress[thread] {
                 Progress::Asked => {
                     let serving = Progress::Serving { compared: false, served: 0 };
-                    vec![self.with(thread, serving, |model| model.begin(thread, from))]
+                    vec![self.with(thread, serving, |model| model.begin(thread, from, u32::MAX))]
                 }
                 Progress::Serving { compared: false, .. } if !self.model.holds(from, expected) => {
                     vec![self.done(thread, Outcome::Differs)]
@@ -219,7 +225,7 @@ impl State {
                 let futex = entries[entry].0;
                 steps.push(self.with(thread, woken, |model| {
                     model.leave(thread);
-                    model.begin(thread, futex);
+                    model.begin(thread, futex, u32::MAX);
                     model.take(thread, futex, u32::MAX);
                 }));
             }
@@ -249,8 +255,9 @@ impl State {
     }
 
     fn wake_step(&self, thread: Thread, futex: Id, count: u32, mask: u32, served: u32) -> State {
-        if served == count || self.model.left(thread, futex, mask) == 0 {
-            return self.done(thread, Outcome::Served(served));
+        let left = self.model.left(thread, futex, mask);
+        if served == count || left == 0 {
+            return self.served(thread, served, served < count);
         }
         let next = Progress::Serving { compared: true, served: served + 1 };
         self.with(thread, next, |model| {
@@ -261,10 +268,10 @@ impl State {
     fn requeue_step(&self, thread: Thread, (from, to): (Id, Id), (wake, moved): (u32, u32), served: u32) -> State {
         let left = self.model.left(thread, from, u32::MAX) as u32;
         if served == wake + moved || left == 0 {
-            return self.done(thread, Outcome::Served(served));
+            return self.served(thread, served, served < wake + moved);
         }
         if served >= wake && from == to {
-            return self.done(thread, Outcome::Served(served + left.min(moved)));
+            return self.served(thread, served + left.min(moved), false);
         }
         let next = Progress::Serving { compared: true, served: served + 1 };
         self.with(thread, next, |model| {

@@ -60,6 +60,11 @@ impl<'a> Ring<'a> {
         self.slots.len()
     }
 
+    /// No ticket of this ring is before that one; none: nobody has written it down.
+    pub fn begin(&self) -> Option<Ticket> {
+        self.begin
+    }
+
     /// Whether the next ticket leads here.
     pub fn is_named_by(&self, line: Line) -> bool {
         self.number == line.ring()

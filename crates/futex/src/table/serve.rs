@@ -7,8 +7,9 @@
 //! # Order
 //! * O-wake: who was woken stays in the line until the wake was sent, and whoever meets it there sends it again. So a
 //!   waker that is stopped between the two delays those that it woke, at most until the next call for the same futex,
-//!   and no others. In a process's own table these are up to a few ([`super::send`]), all of them threads that the same
-//!   call, stopped before it woke them, would have left asleep just so.
+//!   and no others (`Rules::Late` in [`crate::spec`]). In a process's own table these are up to a few ([`super::send`]),
+//!   all of them threads that the same call, stopped before it woke them, would have left asleep just so; but one behind
+//!   them that had not fallen asleep yet can go on before them.
 
 use std::ops::ControlFlow;
 
