@@ -21,7 +21,7 @@ pub enum Error {
     Fault,
     /// More waiters or entries at a time than the wait table has room for (`ENOMEM`).
     Exhausted,
-    /// Not with this mechanism, or not on this kernel (`EOPNOTSUPP`): see [`crate::capability`].
+    /// Not with this mechanism, or not on this kernel (`EOPNOTSUPP`): see [`crate::capability()`].
     Refused,
     /// The operating system refused; its error number.
     Os(i32),

@@ -3,7 +3,7 @@
 //!
 //! The kernel has futexes of 32 bits only, and moves waiters between equal ones only. Here every [`Futex`] is served by
 //! the best [`Mechanism`] for its scope: private ones by a wait table in user space ([`table`]), shared ones by what
-//! can be made of the kernel's calls ([`native`]), or, for processes that agree on it, by a [`Domain`]. [`capability`]
+//! can be made of the kernel's calls ([`native`]), or, for processes that agree on it, by a [`Domain`]. [`capability()`]
 //! tells what is exact, and what is not.
 //!
 //! ```

@@ -150,7 +150,7 @@ impl Sleep for Beside {
 /// matter, and go with the waiters. Between sizes, and between private and shared. Async-signal-safe.
 ///
 /// Where the mechanism cannot move a waiter it wakes it instead, which every waiter must be prepared for:
-/// [`crate::capability`] tells.
+/// [`crate::capability()`] tells.
 ///
 /// Errors: `Differs`; `Exhausted` without room for the first to be moved; `Fault` for a shared futex without memory.
 pub fn requeue(from: Expected, to: Futex, wake: u32, moved: u32) -> Result<u32> {

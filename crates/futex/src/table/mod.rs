@@ -1,6 +1,6 @@
 //! A wait table: futexes of every size, waited for and woken in user space.
 //!
-//! A futex has a *line* in one of the table's buckets ([`line`]), which lies in rings of slots ([`ring`]) and is walked
+//! A futex has a *line* in one of the table's buckets ([`mod@line`]), which lies in rings of slots ([`ring`]) and is walked
 //! along from the front ([`walk`]); a thread has a *seat*, and its word says everything about its wait ([`waiter`]).
 //! [`wait`] queues and sleeps, [`serve`] wakes and moves, [`send`] calls the kernel for those who were woken. There is
 //! no lock: what an operation has to do in several steps takes effect in one of them, and the others can be left

@@ -78,7 +78,7 @@ pub struct ObjectSlot {
     pub word: Word128,
     /// [`super::meta::Meta`].
     pub meta: Word64,
-    /// Semaphore: the maximum. Mutex: [`crate::mutex::Spill`].
+    /// Semaphore: the maximum. Mutex: what its count has beside the word ([`crate::mutex`]).
     pub extra: Word64,
     pub bag: [Word64; BAG_INLINE],
     /// First chunk of the bag, plus one.
@@ -92,7 +92,7 @@ pub struct ObjectSlot {
 pub struct WaiterSlot {
     /// [`crate::ticket::WaiterWord`].
     pub word: Word128,
-    /// Who has the slot, see [`super::waiters::Holder`].
+    /// Who has the slot, see [`crate::waiter`].
     pub holder: Word64,
     /// What to carry out while the state is `Requesting`, see [`crate::signal`].
     pub request: Word64,
