@@ -152,6 +152,7 @@ lint: tools
 	$(CARGO) clippy --locked --workspace --exclude ntux-explore --all-targets -- -D warnings
 	$(CARGO) clippy --locked -p ntux-explore --all-targets -- -D warnings
 	$(CARGO) clippy --locked -p ntux-adversary --features explore --all-targets -- -D warnings
+	RUSTDOCFLAGS="-D warnings" $(CARGO) doc --quiet --locked --no-deps --workspace --document-private-items
 
 unit: tools
 	$(CARGO) test --locked --workspace --exclude ntux-explore
