@@ -67,8 +67,10 @@ impl Courtesy {
         let (took, savings) = (after_ns.saturating_sub(before_ns), self.savings_ns.load());
         if took > LONG_NS {
             self.savings_ns.store(savings.saturating_sub(took));
-            if savings < took {
-                self.not_before_ns.store(after_ns.saturating_add(took.saturating_mul(REST).min(REST_MOST_NS)));
+            let until = after_ns.saturating_add(took.saturating_mul(REST).min(REST_MOST_NS));
+            // Another thread may have met a longer one.
+            if savings < took && until > self.not_before_ns.load() {
+                self.not_before_ns.store(until);
             }
         } else if need_not_queue && savings < SAVINGS_NS {
             self.savings_ns.store(savings + SAVED_NS);
@@ -92,7 +94,8 @@ mod tests {
         courtesy.learn(100 * MS, 101 * MS, false);
         assert_eq!(courtesy.not_before_ns.load(), 0, "short");
         courtesy.learn(100 * MS, 103 * MS, true);
-        assert_eq!(courtesy.not_before_ns.load(), (103 + 3 * 64) * MS);
+        courtesy.learn(102 * MS, 104 * MS, true);
+        assert_eq!(courtesy.not_before_ns.load(), (103 + 3 * 64) * MS, "the longer one of two threads");
         courtesy.learn(1000 * MS, 900_000 * MS, true);
         assert_eq!(courtesy.not_before_ns.load(), 910_000 * MS, "a process that was stopped");
     }
