@@ -1,49 +1,47 @@
 //! Letting others run, once, before a thread queues to wait.
 //!
 //! Whoever will end the wait may be waiting for the processor; to queue, sleep and be woken costs both of them ten times as
-//! much as a yield. But a yield gives the thread's turn away. Beside programs that compute, it takes milliseconds to come
-//! again, where a thread that sleeps and is woken gets it at once. So every yield is timed, and the process keeps accounts:
+//! much as a yield. But a yield gives the thread's turn away. If it goes to another thread of this process, that is what it
+//! was for, however long it takes. If it goes to a program that computes, it takes milliseconds to come again, where a thread
+//! that sleeps and is woken gets it at once.
 //!
-//! * A yield after which the thread need not queue has saved [`SAVED_NS`]. Savings are kept, up to [`SAVINGS_NS`].
-//! * One that took longer than [`LONG_NS`] has lost what it took: a turn of another program, or of many threads of this one.
-//!   If savings cover it, they are spent.
-//! * If they do not, nobody in this process yields for [`REST`] times as long as it took, at most [`REST_MOST_NS`].
+//! Which of the two it was, a long yield cannot tell. But who had the processors can be asked: if this process used all of
+//! them since the last long yield, but for half of one, the turn went to its own threads. If not, nobody in it yields for
+//! [`REST`] times as long as it has been watched.
 //!
 //! # What it costs
-//! A yield if nobody else can run: 0.1 us, and two looks at the clock. Where yields are dear: one look at the clock, and, beyond
-//! what was saved, at most one part in 64 of each thread's time: after such a yield the thread makes none for 64 times as
-//! long. (After one of more than 150 ms, as a process sees that was stopped, for ten seconds.) A yield below the bound is not
-//! accounted for.
+//! A yield if nobody else can run: 0.1 us, and two looks at the clock. Where others have the processors: one look at the
+//! clock, and at most one part in 65 of each thread's time, while long yields follow each other within [`WATCHED_MOST_NS`].
+//! Those that are rarer are not judged: each costs a turn.
 //!
 //! A thread of a realtime class yields to threads of its own priority only. One of the deadline class gives up what is left
 //! of its period: its yields are long, and the rule is the same.
 //!
-//! The two words are hints: when several threads store to one of them at a time, what all but one learned is lost.
+//! The words are hints: threads that have long yields at the same time can misjudge one.
 
 use crate::atomic::Word64;
-use crate::clock::monotonic_ns;
+use crate::clock::{monotonic_ns, process_ns};
 
 /// A scheduler gives a thread that computes about this at least; threads that wait for each other run for less.
 const LONG_NS: u64 = 1_000_000;
-/// What it costs two threads that one of them queues for several objects, sleeps and is woken, at most.
-const SAVED_NS: u64 = 20_000;
-/// Enough for a few long yields.
-const SAVINGS_NS: u64 = 16_000_000;
-/// For how many times the length of a yield there is none.
+/// What a process used is known as of the last tick of each processor: ten milliseconds, at most.
+const WATCHED_LEAST_NS: u64 = 20_000_000;
+const WATCHED_MOST_NS: u64 = 100_000_000;
+/// For how many times the time watched there are no yields.
 const REST: u64 = 64;
-const REST_MOST_NS: u64 = 10_000_000_000;
 
 /// What this process knows about its yields.
-static LEARNED: Courtesy = Courtesy { savings_ns: Word64::new(0), not_before_ns: Word64::new(0) };
+static LEARNED: Courtesy = Courtesy::NOTHING;
 
 struct Courtesy {
-    savings_ns: Word64,
-    /// On the monotonic clock.
     not_before_ns: Word64,
+    /// Since when it has been watched, and the processor time that it had used by then.
+    since_ns: Word64,
+    used_ns: Word64,
 }
 
-/// Lets others run, unless that was dear lately, and then looks; what the look says, which is whether the thread need not
-/// queue. False if nobody was let run.
+/// Lets others run, unless the processors are theirs anyway, and then looks; what the look says. False if nobody was let
+/// run.
 ///
 /// Async-signal-safe if the look is.
 pub fn let_others_run(look: impl FnOnce() -> bool) -> bool {
@@ -56,26 +54,46 @@ pub fn let_others_run(look: impl FnOnce() -> bool) -> bool {
         return false;
     }
     std::thread::yield_now();
-    let after = monotonic_ns();
-    let need_not_queue = look();
-    LEARNED.learn(before, after, need_not_queue);
-    need_not_queue
+    let now = monotonic_ns();
+    if now.saturating_sub(before) > LONG_NS {
+        LEARNED.learn(now, process_ns(), processors());
+    }
+    look()
 }
 
 impl Courtesy {
-    fn learn(&self, before_ns: u64, after_ns: u64, need_not_queue: bool) {
-        let (took, savings) = (after_ns.saturating_sub(before_ns), self.savings_ns.load());
-        if took > LONG_NS {
-            self.savings_ns.store(savings.saturating_sub(took));
-            let until = after_ns.saturating_add(took.saturating_mul(REST).min(REST_MOST_NS));
-            // Another thread may have met a longer one.
-            if savings < took && until > self.not_before_ns.load() {
-                self.not_before_ns.store(until);
-            }
-        } else if need_not_queue && savings < SAVINGS_NS {
-            self.savings_ns.store(savings + SAVED_NS);
+    const NOTHING: Courtesy =
+        Courtesy { not_before_ns: Word64::new(0), since_ns: Word64::new(0), used_ns: Word64::new(0) };
+
+    /// There was a long yield.
+    fn learn(&self, now_ns: u64, used_ns: u64, processors: u64) {
+        let watched = now_ns.saturating_sub(self.since_ns.load());
+        if watched < WATCHED_LEAST_NS {
+            return;
         }
+        let used = used_ns.saturating_sub(self.used_ns.load());
+        if watched <= WATCHED_MOST_NS && used + watched / 2 < watched * processors {
+            self.not_before_ns.store(now_ns + watched * REST);
+        }
+        self.since_ns.store(now_ns);
+        self.used_ns.store(used_ns);
     }
+}
+
+/// How many processors this thread may run on.
+#[cfg(target_os = "linux")]
+fn processors() -> u64 {
+    let mut set = [0u64; 128];
+    // SAFETY: the place has this length, which is enough for 8,192 processors.
+    let length = unsafe { libc::syscall(libc::SYS_sched_getaffinity, 0, size_of_val(&set), set.as_mut_ptr()) };
+    // (Refused: as many as there may be. Then there are no yields.)
+    if length > 0 { set.iter().map(|bits| u64::from(bits.count_ones())).sum() } else { 8192 }
+}
+
+#[cfg(not(target_os = "linux"))]
+fn processors() -> u64 {
+    // SAFETY: asks for a number.
+    unsafe { libc::sysconf(libc::_SC_NPROCESSORS_ONLN) }.max(1) as u64
 }
 
 #[cfg(test)]
@@ -84,39 +102,33 @@ mod tests {
 
     const MS: u64 = 1_000_000;
 
-    fn nothing_learned() -> Courtesy {
-        Courtesy { savings_ns: Word64::new(0), not_before_ns: Word64::new(0) }
+    /// What comes of long yields at these times, each with the processor time used by then, on two processors.
+    fn not_before(long_yields: &[(u64, u64)]) -> u64 {
+        let courtesy = Courtesy::NOTHING;
+        long_yields.iter().for_each(|&(now, used)| courtesy.learn(now * MS, used * MS, 2));
+        courtesy.not_before_ns.load() / MS
     }
 
     #[test]
-    fn after_a_long_yield_there_is_none_for_64_times_as_long() {
-        let courtesy = nothing_learned();
-        courtesy.learn(100 * MS, 101 * MS, false);
-        assert_eq!(courtesy.not_before_ns.load(), 0, "short");
-        courtesy.learn(100 * MS, 103 * MS, true);
-        courtesy.learn(102 * MS, 104 * MS, true);
-        assert_eq!(courtesy.not_before_ns.load(), (103 + 3 * 64) * MS, "the longer one of two threads");
-        courtesy.learn(1000 * MS, 900_000 * MS, true);
-        assert_eq!(courtesy.not_before_ns.load(), 910_000 * MS, "a process that was stopped");
+    fn long_yields_among_our_own_threads_go_on() {
+        assert_eq!(not_before(&[(1000, 500), (1020, 535), (1100, 680), (1200, 860)]), 0);
     }
 
     #[test]
-    fn savings_cover_long_yields() {
-        let courtesy = nothing_learned();
-        (0..10_000).for_each(|_| courtesy.learn(0, 10, true));
-        for _ in 0..SAVINGS_NS / (4 * MS) {
-            courtesy.learn(100 * MS, 104 * MS, false);
-            assert_eq!(courtesy.not_before_ns.load(), 0);
-        }
-        courtesy.learn(100 * MS, 104 * MS, false);
-        assert_eq!(courtesy.not_before_ns.load(), (104 + 4 * 64) * MS, "spent");
+    fn where_others_have_the_processors_there_are_none_for_64_times_as_long() {
+        assert_eq!(not_before(&[(1000, 500), (1030, 530)]), 1030 + 30 * 64);
+        assert_eq!(not_before(&[(1000, 500), (1010, 500), (1019, 500)]), 0, "what was used is not known exactly");
+        assert_eq!(not_before(&[(1000, 500), (1010, 500), (1100, 600)]), 1100 + 100 * 64);
     }
 
     #[test]
-    fn what_was_in_vain_saves_nothing() {
-        let courtesy = nothing_learned();
-        (0..10_000).for_each(|_| courtesy.learn(0, 10, false));
-        courtesy.learn(100 * MS, 102 * MS, true);
-        assert_eq!(courtesy.not_before_ns.load(), (102 + 2 * 64) * MS);
+    fn rare_ones_are_not_judged() {
+        assert_eq!(not_before(&[(1000, 500), (1101, 500), (1300, 500)]), 0);
+    }
+
+    #[test]
+    fn this_thread_may_run_somewhere() {
+        assert!((1..8192).contains(&processors()));
+        assert!(process_ns() > 0);
     }
 }
