@@ -1,0 +1,134 @@
+//! Letting others run, once, before a thread queues to wait.
+//!
+//! Whoever will end the wait may be waiting for the processor; to queue, sleep and be woken costs both of them ten times as
+//! much as a yield. But a yield gives the thread's turn away. If it goes to another thread of this process, that is what it
+//! was for, however long it takes. If it goes to a program that computes, it takes milliseconds to come again, where a thread
+//! that sleeps and is woken gets it at once.
+//!
+//! Which of the two it was, a long yield cannot tell. But who had the processors can be asked: if this process used all of
+//! them since the last long yield, but for half of one, the turn went to its own threads. If not, nobody in it yields for
+//! [`REST`] times as long as it has been watched.
+//!
+//! # What it costs
+//! A yield if nobody else can run: 0.1 us, and two looks at the clock. Where others have the processors: one look at the
+//! clock, and at most one part in 65 of each thread's time, while long yields follow each other within [`WATCHED_MOST_NS`].
+//! Those that are rarer are not judged: each costs a turn.
+//!
+//! A thread of a realtime class yields to threads of its own priority only. One of the deadline class gives up what is left
+//! of its period: its yields are long, and the rule is the same.
+//!
+//! The words are hints: threads that have long yields at the same time can misjudge one.
+
+use crate::atomic::Word64;
+use crate::clock::{monotonic_ns, process_ns};
+
+/// A scheduler gives a thread that computes about this at least; threads that wait for each other run for less.
+const LONG_NS: u64 = 1_000_000;
+/// What a process used is known as of the last tick of each processor: ten milliseconds, at most.
+const WATCHED_LEAST_NS: u64 = 20_000_000;
+const WATCHED_MOST_NS: u64 = 100_000_000;
+/// For how many times the time watched there are no yields.
+const REST: u64 = 64;
+
+/// What this process knows about its yields.
+static LEARNED: Courtesy = Courtesy::NOTHING;
+
+struct Courtesy {
+    not_before_ns: Word64,
+    /// Since when it has been watched, and the processor time that it had used by then.
+    since_ns: Word64,
+    used_ns: Word64,
+}
+
+/// Lets others run, unless the processors are theirs anyway, and then looks; what the look says. False if nobody was let
+/// run.
+///
+/// Async-signal-safe if the look is.
+pub fn let_others_run(look: impl FnOnce() -> bool) -> bool {
+    // A checker's threads run when it says so.
+    if cfg!(feature = "explore") {
+        return false;
+    }
+    let before = monotonic_ns();
+    if before < LEARNED.not_before_ns.load() {
+        return false;
+    }
+    std::thread::yield_now();
+    let now = monotonic_ns();
+    if now.saturating_sub(before) > LONG_NS {
+        LEARNED.learn(now, process_ns(), processors());
+    }
+    look()
+}
+
+impl Courtesy {
+    const NOTHING: Courtesy =
+        Courtesy { not_before_ns: Word64::new(0), since_ns: Word64::new(0), used_ns: Word64::new(0) };
+
+    /// There was a long yield.
+    fn learn(&self, now_ns: u64, used_ns: u64, processors: u64) {
+        let watched = now_ns.saturating_sub(self.since_ns.load());
+        if watched < WATCHED_LEAST_NS {
+            return;
+        }
+        let used = used_ns.saturating_sub(self.used_ns.load());
+        if watched <= WATCHED_MOST_NS && used + watched / 2 < watched * processors {
+            self.not_before_ns.store(now_ns + watched * REST);
+        }
+        self.since_ns.store(now_ns);
+        self.used_ns.store(used_ns);
+    }
+}
+
+/// How many processors this thread may run on.
+#[cfg(target_os = "linux")]
+fn processors() -> u64 {
+    let mut set = [0u64; 128];
+    // SAFETY: the place has this length, which is enough for 8,192 processors.
+    let length = unsafe { libc::syscall(libc::SYS_sched_getaffinity, 0, size_of_val(&set), set.as_mut_ptr()) };
+    // (Refused: as many as there may be. Then there are no yields.)
+    if length > 0 { set.iter().map(|bits| u64::from(bits.count_ones())).sum() } else { 8192 }
+}
+
+#[cfg(not(target_os = "linux"))]
+fn processors() -> u64 {
+    // SAFETY: asks for a number.
+    unsafe { libc::sysconf(libc::_SC_NPROCESSORS_ONLN) }.max(1) as u64
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MS: u64 = 1_000_000;
+
+    /// What comes of long yields at these times, each with the processor time used by then, on two processors.
+    fn not_before(long_yields: &[(u64, u64)]) -> u64 {
+        let courtesy = Courtesy::NOTHING;
+        long_yields.iter().for_each(|&(now, used)| courtesy.learn(now * MS, used * MS, 2));
+        courtesy.not_before_ns.load() / MS
+    }
+
+    #[test]
+    fn long_yields_among_our_own_threads_go_on() {
+        assert_eq!(not_before(&[(1000, 500), (1020, 535), (1100, 680), (1200, 860)]), 0);
+    }
+
+    #[test]
+    fn where_others_have_the_processors_there_are_none_for_64_times_as_long() {
+        assert_eq!(not_before(&[(1000, 500), (1030, 530)]), 1030 + 30 * 64);
+        assert_eq!(not_before(&[(1000, 500), (1010, 500), (1019, 500)]), 0, "what was used is not known exactly");
+        assert_eq!(not_before(&[(1000, 500), (1010, 500), (1100, 600)]), 1100 + 100 * 64);
+    }
+
+    #[test]
+    fn rare_ones_are_not_judged() {
+        assert_eq!(not_before(&[(1000, 500), (1101, 500), (1300, 500)]), 0);
+    }
+
+    #[test]
+    fn this_thread_may_run_somewhere() {
+        assert!((1..8192).contains(&processors()));
+        assert!(process_ns() > 0);
+    }
+}
