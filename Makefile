@@ -30,7 +30,7 @@ OTHER_TARGETS := aarch64-unknown-linux-gnu aarch64-apple-darwin
 -include crates/capi/install.mk
 
 .PHONY: help tools futexes build demos run planted measurable doctor bench test test-crash test-histories test-kernel \
-	test-old-kernels test-orders test-watch test-soft-dirty demo-soft-dirty test-aarch64 test-aarch64-kernel test-miri test-tsan \
+	test-old-kernels test-orders test-watch test-soft-dirty demo-soft-dirty demo-wine test-aarch64 test-aarch64-kernel test-miri test-tsan \
 	fuzz-scribble fuzz-scribble-asan format lint unit cross install clean
 
 help:                   ## This list
@@ -85,13 +85,17 @@ test-soft-dirty: tools    ## The program that tests soft-dirty bits, on a kernel
 demo-soft-dirty: build  ## Debian's Boehm collector and Guile on soft-dirty bits from ntux, beside their own way
 	@demo/soft-dirty $(OUT)
 
+# RUNS=5, for the medians. What it needs is fetched from Ubuntu and from the registry of JavaScript packages, 0.4 GB.
+demo-wine: build        ## Wine 11, which uses /dev/ntsync, without and with ntux: Windows programs, their answers and times
+	@demo/wine/run $(OUT)
+
 test-watch: tools       ## Writers against a copy that must not go stale, for minutes: every mechanism, one to eight writers
 	NTUX_TEST_SHADOW_MS=15000 $(CARGO) test --locked --release -p ntux-watch --test watch shadow::no_write
 
-futexes: tools          ## Every schedule of the futex programs with at most two preemptions (a minute or two)
+futexes: tools          ## Every schedule of the futex programs with at most two preemptions (two minutes of one processor)
 	$(CARGO) run --locked --release -p ntux-explore --example futexes -- 2 4000000
 
-test: format lint unit cross run planted measurable    ## All tests, checks and both programs of `make run`
+test: format lint unit futexes cross run planted measurable    ## All tests, checks and both programs of `make run`
 	@echo "make test: all passed"
 
 # Some three minutes on two processors that have nothing else to do.
