@@ -31,7 +31,7 @@ const WATCHED_MOST_NS: u64 = 100_000_000;
 const REST: u64 = 64;
 
 /// What this process knows about its yields.
-static LEARNED: Courtesy = Courtesy::NOTHING;
+static LEARNED: Courtesy = Courtesy::new();
 
 struct Courtesy {
     not_before_ns: Word64,
@@ -62,8 +62,10 @@ pub fn let_others_run(look: impl FnOnce() -> bool) -> bool {
 }
 
 impl Courtesy {
-    const NOTHING: Courtesy =
-        Courtesy { not_before_ns: Word64::new(0), since_ns: Word64::new(0), used_ns: Word64::new(0) };
+    /// Nothing is known.
+    const fn new() -> Courtesy {
+        Courtesy { not_before_ns: Word64::new(0), since_ns: Word64::new(0), used_ns: Word64::new(0) }
+    }
 
     /// There was a long yield.
     fn learn(&self, now_ns: u64, used_ns: u64, processors: u64) {
@@ -104,7 +106,7 @@ mod tests {
 
     /// What comes of long yields at these times, each with the processor time used by then, on two processors.
     fn not_before(long_yields: &[(u64, u64)]) -> u64 {
-        let courtesy = Courtesy::NOTHING;
+        let courtesy = Courtesy::new();
         long_yields.iter().for_each(|&(now, used)| courtesy.learn(now * MS, used * MS, 2));
         courtesy.not_before_ns.load() / MS
     }
