@@ -7,14 +7,16 @@
 mod c_program;
 #[path = "built/library.rs"]
 mod library;
+#[path = "../../platform/tests/seccomp/rule.rs"]
+mod rule;
 
-use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 use std::sync::LazyLock;
 
 use c_program::compile;
 use library::build;
+use rule::{Rule, under};
 
 /// The library to test: what `NTUX_PRELOAD_LIBRARY` names, or one that is built here.
 static LIBRARY: LazyLock<PathBuf> = LazyLock::new(|| {
@@ -169,28 +171,8 @@ fn everything_holds_without_what_old_kernels_lack() {
 
 /// The program cannot map 16 MiB, which is what the cache of descriptors needs.
 fn without_cache(command: &mut Command) -> &mut Command {
-    const LENGTH: u32 = 16 << 20;
-    const SECOND_ARGUMENT: u32 = 24;
-    let step = |code: u32, jt, jf, k| libc::sock_filter { code: code as u16, jt, jf, k };
-    let program = [
-        step(libc::BPF_LD | libc::BPF_W | libc::BPF_ABS, 0, 0, 0),
-        step(libc::BPF_JMP | libc::BPF_JEQ | libc::BPF_K, 0, 3, libc::SYS_mmap as u32),
-        step(libc::BPF_LD | libc::BPF_W | libc::BPF_ABS, 0, 0, SECOND_ARGUMENT),
-        step(libc::BPF_JMP | libc::BPF_JEQ | libc::BPF_K, 0, 1, LENGTH),
-        step(libc::BPF_RET | libc::BPF_K, 0, 0, libc::SECCOMP_RET_ERRNO | libc::ENOMEM as u32),
-        step(libc::BPF_RET | libc::BPF_K, 0, 0, libc::SECCOMP_RET_ALLOW),
-    ];
-    let install = move || {
-        let filter = libc::sock_fprog { len: program.len() as u16, filter: program.as_ptr().cast_mut() };
-        // SAFETY: plain numbers, and a program that outlives the call, which copies it.
-        let installed = unsafe {
-            libc::prctl(libc::PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0
-                && libc::prctl(libc::PR_SET_SECCOMP, libc::SECCOMP_MODE_FILTER, &filter) == 0
-        };
-        if installed { Ok(()) } else { Err(std::io::Error::last_os_error()) }
-    };
-    // SAFETY: between fork and exec it makes system calls only.
-    unsafe { command.pre_exec(install) }
+    const LENGTH: i32 = 16 << 20;
+    under(command, [Rule::errno(libc::SYS_mmap, libc::ENOMEM).with_argument(LENGTH)])
 }
 
 #[test]

@@ -1,8 +1,8 @@
 //! `ntux doctor`: every key of the JSON, and what it says where a seccomp filter refuses calls.
 
-use std::os::unix::process::CommandExt;
 use std::process::Output;
 
+use crate::rule::{Rule, under};
 use crate::stage::{Stage, complained, finish, said};
 use serde_json::Value;
 
@@ -33,70 +33,9 @@ fn keys(value: &Value) -> Vec<&str> {
     keys
 }
 
-/// What a filter does to one call.
-#[derive(Clone, Copy)]
-struct Rule {
-    call: i64,
-    /// Only with this second argument; its low half.
-    argument: Option<i32>,
-    action: u32,
-}
-
-impl Rule {
-    fn errno(call: i64, errno: i32) -> Rule {
-        Rule { call, argument: None, action: libc::SECCOMP_RET_ERRNO | errno as u32 }
-    }
-
-    fn kill(call: i64) -> Rule {
-        Rule { call, argument: None, action: libc::SECCOMP_RET_KILL_PROCESS }
-    }
-
-    fn with_argument(self, argument: i32) -> Rule {
-        Rule { argument: Some(argument), ..self }
-    }
-
-    /// The rule as a filter program: a call that is not meant is allowed, so that filters add up.
-    fn filter(self) -> Vec<libc::sock_filter> {
-        /// Offsets in the kernel's `struct seccomp_data`.
-        const CALL_AT: u32 = 0;
-        const SECOND_ARGUMENT_AT: u32 = 24;
-        const LOAD: u16 = (libc::BPF_LD | libc::BPF_W | libc::BPF_ABS) as u16;
-        const JUMP_IF_EQUAL: u16 = (libc::BPF_JMP | libc::BPF_JEQ | libc::BPF_K) as u16;
-        const RETURN: u16 = (libc::BPF_RET | libc::BPF_K) as u16;
-        let statement = |code, k| libc::sock_filter { code, jt: 0, jf: 0, k };
-        let unless_equal_skip = |k, jf| libc::sock_filter { code: JUMP_IF_EQUAL, jt: 0, jf, k };
-        let mut program = vec![statement(LOAD, CALL_AT)];
-        match self.argument {
-            Some(argument) => program.extend([
-                unless_equal_skip(self.call as u32, 3),
-                statement(LOAD, SECOND_ARGUMENT_AT),
-                unless_equal_skip(argument as u32, 1),
-            ]),
-            None => program.push(unless_equal_skip(self.call as u32, 1)),
-        }
-        program.extend([statement(RETURN, self.action), statement(RETURN, libc::SECCOMP_RET_ALLOW)]);
-        program
-    }
-}
-
 /// `ntux doctor --json` under these rules.
 fn doctor_under(stage: &Stage, rules: &[Rule]) -> Output {
-    let filters: Vec<_> = rules.iter().map(|rule| rule.filter()).collect();
-    let mut command = stage.ntux(&["doctor", "--json"]);
-    let install = move || {
-        // SAFETY: plain numbers; it forbids gaining rights, which the kernel demands before it takes a filter.
-        unsafe { libc::prctl(libc::PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) };
-        for filter in &filters {
-            let program = libc::sock_fprog { len: filter.len() as u16, filter: filter.as_ptr().cast_mut() };
-            // SAFETY: the kernel only reads the program, which is as long as said.
-            if unsafe { libc::prctl(libc::PR_SET_SECCOMP, libc::SECCOMP_MODE_FILTER, &program) } != 0 {
-                return Err(std::io::Error::last_os_error());
-            }
-        }
-        Ok(())
-    };
-    // SAFETY: between fork and exec the closure makes system calls only; its memory was allocated before.
-    finish(unsafe { command.pre_exec(install) })
+    finish(under(&mut stage.ntux(&["doctor", "--json"]), rules.iter().copied()))
 }
 
 #[test]

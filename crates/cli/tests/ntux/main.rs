@@ -4,6 +4,8 @@
 
 mod doctor;
 mod help;
+#[path = "../../../platform/tests/seccomp/rule.rs"]
+mod rule;
 mod run;
 mod stage;
 mod watch;

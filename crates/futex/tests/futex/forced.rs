@@ -1,8 +1,8 @@
 //! Every case again, in processes where other mechanisms are forced, by a variable or by a kernel that refuses a call.
 
-use std::io;
-use std::os::unix::process::CommandExt;
 use std::process::Command;
+
+use crate::rule::{Rule, under};
 
 const SYS_FUTEX_WAKE: libc::c_long = 454;
 const SYS_FUTEX_WAIT: libc::c_long = 455;
@@ -18,29 +18,11 @@ fn every_case_with(variables: &[(&str, &str)]) {
     passes(every_case().envs(variables.iter().copied()), &format!("{variables:?}"));
 }
 
-/// What a filter does to a call.
-const KILL: u32 = libc::SECCOMP_RET_KILL_PROCESS;
-
-const fn error(number: i32) -> u32 {
-    libc::SECCOMP_RET_ERRNO | number as u32
-}
-
-/// Every case where a filter does this to these system calls.
-fn every_case_without(calls: &[libc::c_long], action: u32, variables: &[(&str, &str)]) {
+/// Every case under these rules.
+fn every_case_under<const N: usize>(rules: [Rule; N], variables: &[(&str, &str)]) {
     let mut command = every_case();
-    without(command.envs(variables.iter().copied()), calls, action);
-    passes(&mut command, &format!("calls {calls:?}: {action:#x}"));
-}
-
-/// The program runs where a filter does this to these system calls.
-fn without(command: &mut Command, calls: &[libc::c_long], action: u32) {
-    behind(command, filter(calls, action));
-}
-
-/// The program runs behind a filter.
-fn behind(command: &mut Command, filter: Vec<libc::sock_filter>) {
-    // SAFETY: the child only makes two system calls before it becomes the test program.
-    unsafe { command.pre_exec(move || install(&filter)) };
+    under(command.envs(variables.iter().copied()), rules);
+    passes(&mut command, &format!("{rules:?}"));
 }
 
 fn passes(command: &mut Command, variables: &str) {
@@ -51,83 +33,40 @@ fn passes(command: &mut Command, variables: &str) {
     assert!(!text.contains(" 0 passed"), "nothing ran:\n{text}");
 }
 
-const LOAD: u16 = (libc::BPF_LD | libc::BPF_W | libc::BPF_ABS) as u16;
-const JUMP_IF_EQUAL: u16 = (libc::BPF_JMP | libc::BPF_JEQ | libc::BPF_K) as u16;
-const RETURN: u16 = (libc::BPF_RET | libc::BPF_K) as u16;
-/// Where `struct seccomp_data` has the call, and the lower half of its second argument.
-const CALL: u32 = 0;
-const SECOND: u32 = if cfg!(target_endian = "little") { 24 } else { 28 };
-
-fn step(code: u16, jf: u8, k: u32) -> libc::sock_filter {
-    libc::sock_filter { code, jt: 0, jf, k }
-}
-
-/// A program for seccomp: this is done to these calls, all others are made.
-fn filter(calls: &[libc::c_long], action: u32) -> Vec<libc::sock_filter> {
-    let mut program = vec![step(LOAD, 0, CALL)];
-    for &call in calls {
-        program.push(step(JUMP_IF_EQUAL, 1, call as u32));
-        program.push(step(RETURN, 0, action));
-    }
-    program.push(step(RETURN, 0, libc::SECCOMP_RET_ALLOW));
-    program
-}
-
-/// The same, where only the operation of the futex call that moves private sleepers does.
-fn moves_nobody(errno: i32) -> Vec<libc::sock_filter> {
-    vec![
-        step(LOAD, 0, CALL),
-        step(JUMP_IF_EQUAL, 3, libc::SYS_futex as u32),
-        step(LOAD, 0, SECOND),
-        step(JUMP_IF_EQUAL, 1, (libc::FUTEX_CMP_REQUEUE | libc::FUTEX_PRIVATE_FLAG) as u32),
-        step(RETURN, 0, error(errno)),
-        step(RETURN, 0, libc::SECCOMP_RET_ALLOW),
-    ]
-}
-
-fn install(filter: &[libc::sock_filter]) -> io::Result<()> {
-    let program = libc::sock_fprog { len: filter.len() as u16, filter: filter.as_ptr().cast_mut() };
-    // SAFETY: plain numbers, and a program that outlives the call, which copies it.
-    let installed = unsafe {
-        libc::prctl(libc::PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0
-            && libc::prctl(libc::PR_SET_SECCOMP, libc::SECCOMP_MODE_FILTER, &program) == 0
-    };
-    if installed { Ok(()) } else { Err(io::Error::last_os_error()) }
-}
-
 #[test]
 fn kernels_that_refuse_a_call() {
-    let waitv = [libc::SYS_futex_waitv];
-    every_case_without(&waitv, error(libc::ENOSYS), &[]);
-    every_case_without(&waitv, error(libc::EPERM), &[("NTUX_FUTEX_PRIVATE", "native")]);
-    every_case_without(&waitv, KILL, &[("NTUX_FUTEX_PRIVATE", "native")]);
+    const WAITV: libc::c_long = libc::SYS_futex_waitv;
+    let native = [("NTUX_FUTEX_PRIVATE", "native")];
+    every_case_under([Rule::errno(WAITV, libc::ENOSYS)], &[]);
+    every_case_under([Rule::errno(WAITV, libc::EPERM)], &native);
+    every_case_under([Rule::kill(WAITV)], &native);
     // For memory nodes: a missing call, a filter, and Linux 6.7, which has the calls but not the flag.
-    for (call, action) in [
-        (SYS_FUTEX_WAKE, error(libc::ENOSYS)),
-        (SYS_FUTEX_WAIT, error(libc::EPERM)),
-        (SYS_FUTEX_REQUEUE, error(libc::ENOSYS)),
-        (SYS_FUTEX_WAKE, error(libc::EINVAL)),
-        (SYS_FUTEX_WAKE, KILL),
-        (SYS_FUTEX_WAIT, KILL),
-        (SYS_FUTEX_REQUEUE, KILL),
+    for rule in [
+        Rule::errno(SYS_FUTEX_WAKE, libc::ENOSYS),
+        Rule::errno(SYS_FUTEX_WAIT, libc::EPERM),
+        Rule::errno(SYS_FUTEX_REQUEUE, libc::ENOSYS),
+        Rule::errno(SYS_FUTEX_WAKE, libc::EINVAL),
+        Rule::kill(SYS_FUTEX_WAKE),
+        Rule::kill(SYS_FUTEX_WAIT),
+        Rule::kill(SYS_FUTEX_REQUEUE),
     ] {
         let mut command = every_case();
-        command.arg("numa::");
-        without(&mut command, &[call], action);
-        passes(&mut command, &format!("call {call}: {action:#x}"));
+        passes(under(command.arg("numa::"), [rule]), &format!("{rule:?}"));
     }
     let domain = [("NTUX_TEST_DOMAIN", "1")];
-    every_case_without(&[libc::SYS_get_robust_list, waitv[0]], error(libc::EPERM), &domain);
-    every_case_without(&[libc::SYS_get_robust_list, waitv[0]], KILL, &domain);
+    let calls = [libc::SYS_get_robust_list, WAITV];
+    every_case_under(calls.map(|call| Rule::errno(call, libc::EPERM)), &domain);
+    every_case_under(calls.map(Rule::kill), &domain);
 }
 
 #[test]
 fn a_kernel_that_does_not_gather_who_is_woken_together() {
+    // The operation that moves private sleepers; every other one of the same call is made.
+    const MOVES: i32 = libc::FUTEX_CMP_REQUEUE | libc::FUTEX_PRIVATE_FLAG;
     for errno in [libc::ENOSYS, libc::EPERM] {
+        let rule = Rule::errno(libc::SYS_futex, errno).with_argument(MOVES);
         let mut command = every_case();
-        command.args(["crowds::", "histories::", "waits::"]);
-        behind(&mut command, moves_nobody(errno));
-        passes(&mut command, &format!("FUTEX_CMP_REQUEUE answers {errno}"));
+        passes(under(command.args(["crowds::", "histories::", "waits::"]), [rule]), &format!("{rule:?}"));
     }
 }
 

@@ -13,6 +13,8 @@ mod numa;
 mod processes;
 mod requeues;
 mod rubbish;
+#[path = "../../../platform/tests/seccomp/rule.rs"]
+mod rule;
 mod sleepers;
 mod vectors;
 mod waits;

@@ -2,31 +2,17 @@
 
 use super::*;
 
+#[path = "../../tests/seccomp/rule.rs"]
+mod rule;
+use rule::Rule;
+
 /// A call that nobody makes by chance.
 const SUBJECT: libc::c_long = libc::SYS_userfaultfd;
 
-/// From here on the calling thread's `call` is answered so; all others are made.
-fn answer(call: libc::c_long, action: u32) {
-    let step = |code: u32, jt, jf, k| libc::sock_filter { code: code as u16, jt, jf, k };
-    let program = [
-        step(libc::BPF_LD | libc::BPF_W | libc::BPF_ABS, 0, 0, 0),
-        step(libc::BPF_JMP | libc::BPF_JEQ | libc::BPF_K, 0, 1, call as u32),
-        step(libc::BPF_RET | libc::BPF_K, 0, 0, action),
-        step(libc::BPF_RET | libc::BPF_K, 0, 0, libc::SECCOMP_RET_ALLOW),
-    ];
-    let filter = libc::sock_fprog { len: program.len() as u16, filter: program.as_ptr().cast_mut() };
-    // SAFETY: the filter outlives the calls, which only read it.
-    let installed = unsafe {
-        libc::prctl(libc::PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0
-            && libc::prctl(libc::PR_SET_SECCOMP, libc::SECCOMP_MODE_FILTER, &filter) == 0
-    };
-    assert!(installed, "{}", std::io::Error::last_os_error());
-}
-
 /// Whether the subject is deadly for a thread under these filters.
-fn under(filters: &[(libc::c_long, u32)]) -> bool {
+fn under(rules: &[Rule]) -> bool {
     let judge = || {
-        filters.iter().for_each(|&(call, action)| answer(call, action));
+        rules.iter().for_each(|rule| rule.install().expect("a filter is taken"));
         // Unknown flags: it does nothing.
         let call = Call::new(SUBJECT, [usize::MAX, 0]);
         let deadly = call.is_deadly();
@@ -50,24 +36,23 @@ fn has_no_child() -> bool {
 
 #[test]
 fn a_filter_that_ends_the_process_or_the_thread_is_survived() {
-    assert!(under(&[(SUBJECT, libc::SECCOMP_RET_KILL_PROCESS)]));
-    assert!(under(&[(SUBJECT, libc::SECCOMP_RET_KILL_THREAD)]));
-    assert!(under(&[(SUBJECT, libc::SECCOMP_RET_TRAP)]));
+    assert!(under(&[Rule::kill(SUBJECT)]));
+    assert!(under(&[Rule::new(SUBJECT, libc::SECCOMP_RET_KILL_THREAD)]));
+    assert!(under(&[Rule::new(SUBJECT, libc::SECCOMP_RET_TRAP)]));
 }
 
 #[test]
 fn a_filter_that_refuses_or_allows_is_harmless() {
-    let refused = |errno: i32| libc::SECCOMP_RET_ERRNO | errno as u32;
-    assert!(!under(&[(SUBJECT, refused(libc::EPERM))]));
-    assert!(!under(&[(SUBJECT, refused(libc::ENOSYS))]));
-    assert!(!under(&[(libc::SYS_futex_waitv, libc::SECCOMP_RET_KILL_PROCESS)]));
+    assert!(!under(&[Rule::errno(SUBJECT, libc::EPERM)]));
+    assert!(!under(&[Rule::errno(SUBJECT, libc::ENOSYS)]));
+    assert!(!under(&[Rule::kill(libc::SYS_futex_waitv)]));
 }
 
 #[test]
 fn who_may_have_no_child_does_without() {
-    assert!(under(&[(libc::SYS_clone, libc::SECCOMP_RET_ERRNO | libc::EPERM as u32)]));
+    assert!(under(&[Rule::errno(libc::SYS_clone, libc::EPERM)]));
     // Where the kernel does not say whether there is a filter, a child tells.
-    assert!(!under(&[(libc::SYS_openat, libc::SECCOMP_RET_ERRNO | libc::EACCES as u32)]));
+    assert!(!under(&[Rule::errno(libc::SYS_openat, libc::EACCES)]));
 }
 
 #[test]

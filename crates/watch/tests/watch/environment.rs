@@ -4,6 +4,7 @@ use ntux_watch::{Mechanism, Reset, Watcher};
 
 use crate::child::{child, is_child};
 use crate::memory::Memory;
+use crate::rule::Rule;
 
 #[test]
 fn every_mechanism_works_here() {
@@ -59,7 +60,7 @@ fn under_a_filter_that_refuses_userfaultfd_page_protection_is_chosen() {
     }
     for errno in [libc::EPERM, libc::ENOSYS] {
         child("environment::under_a_filter_that_refuses_userfaultfd_page_protection_is_chosen")
-            .prepare(move || answer_userfaultfd(libc::SECCOMP_RET_ERRNO | errno as u32))
+            .prepare(move || Rule::errno(libc::SYS_userfaultfd, errno).install())
             .prepare(become_nobody_if_root)
             .must_pass();
     }
@@ -73,7 +74,7 @@ fn under_a_filter_that_kills_for_userfaultfd_page_protection_is_chosen() {
     }
     for action in [libc::SECCOMP_RET_KILL_PROCESS, libc::SECCOMP_RET_KILL_THREAD, libc::SECCOMP_RET_TRAP] {
         child("environment::under_a_filter_that_kills_for_userfaultfd_page_protection_is_chosen")
-            .prepare(move || answer_userfaultfd(action))
+            .prepare(move || Rule::new(libc::SYS_userfaultfd, action).install())
             .prepare(become_nobody_if_root)
             .must_pass();
     }
@@ -146,23 +147,5 @@ fn become_nobody() -> std::io::Result<()> {
     // SAFETY: calls without pointers, except for an empty list.
     let failed =
         unsafe { libc::setgroups(0, core::ptr::null()) != 0 || libc::setgid(NOBODY) != 0 || libc::setuid(NOBODY) != 0 };
-    if failed { Err(std::io::Error::last_os_error()) } else { Ok(()) }
-}
-
-/// Installs a filter that answers `userfaultfd` so and lets everything else pass.
-fn answer_userfaultfd(action: u32) -> std::io::Result<()> {
-    let step = |code: u32, jt, jf, k| libc::sock_filter { code: code as u16, jt, jf, k };
-    let program = [
-        step(libc::BPF_LD | libc::BPF_W | libc::BPF_ABS, 0, 0, 0),
-        step(libc::BPF_JMP | libc::BPF_JEQ | libc::BPF_K, 0, 1, libc::SYS_userfaultfd as u32),
-        step(libc::BPF_RET | libc::BPF_K, 0, 0, action),
-        step(libc::BPF_RET | libc::BPF_K, 0, 0, libc::SECCOMP_RET_ALLOW),
-    ];
-    let filter = libc::sock_fprog { len: program.len() as u16, filter: program.as_ptr().cast_mut() };
-    // SAFETY: the filter outlives the calls, which only read it.
-    let failed = unsafe {
-        libc::prctl(libc::PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0
-            || libc::prctl(libc::PR_SET_SECCOMP, libc::SECCOMP_MODE_FILTER, &filter) != 0
-    };
     if failed { Err(std::io::Error::last_os_error()) } else { Ok(()) }
 }

@@ -14,6 +14,8 @@ mod limits;
 mod mapped;
 mod memory;
 mod model;
+#[path = "../../../platform/tests/seccomp/rule.rs"]
+mod rule;
 mod shadow;
 mod system;
 mod traps;
