@@ -106,6 +106,8 @@ impl Arena {
             }
             let mut ahead = Ahead::default();
             let (next, previous) = match signal.step(seen, kind, &slot.extra) {
+                // What lies beside the word may be that of the object that was made in its place.
+                Step::Refused(_) if slot.load() != seen => continue,
                 Step::Refused(error) => return Err(error),
                 Step::Unchanged(previous) => return Ok(previous),
                 Step::Carry(claimant) => {
@@ -159,10 +161,17 @@ impl Arena {
     /// Errors: `NoSuchObject`, `Invalid` (another kind).
     pub fn semaphore_read(&self, waiter: &Waiter, object: Object) -> Result<(u32, u32)> {
         waiter.fuel.fill();
-        match self.at_rest(waiter, object)? {
-            (slot, Kind::Semaphore, word) => Ok((word.value(), semaphore::max(&slot.extra))),
-            _ => Err(Error::Invalid),
+        while waiter.fuel.round() {
+            let (slot, Kind::Semaphore, word) = self.at_rest(waiter, object)? else {
+                return Err(Error::Invalid);
+            };
+            let max = semaphore::max(&slot.extra);
+            // What lies beside the word belongs to it only if the word is still the same.
+            if slot.load() == word {
+                return Ok((word.value(), max));
+            }
         }
+        Err(Error::Corrupt)
     }
 
     /// Lowers the recursion count of a mutex; returns the count before.

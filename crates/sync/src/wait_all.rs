@@ -4,11 +4,14 @@
 //! A wait-all that finds everything available makes one attempt without registering ([`crate::admission`]). If that fails it
 //! registers with every object, raises `WA`, tries again and sleeps; signals on its objects go through the admission word
 //! then and try it. Its alert is an ordinary wait-any entry, put in after the second attempt: objects come before the alert.
+//! Then it tries once more.
 //!
 //! # Invariants
 //! * I-all-1: between raising `WA` on the last object and sleeping there is one attempt. So a signal from before the flag is
 //!   seen by the attempt, and one from after it goes through the admission word.
 //! * I-all-2: the list stays until the admission word names this waiter no more (I-adm-4), and the objects are at rest.
+//! * I-all-3: the last attempt comes after the alert is in its queue. So when it fails there was an instant at which neither
+//!   was available: what became available in between can have taken the alert's last unit with it, for somebody else.
 //!
 //! Transitions, orders and deaths: [`crate::admission`], [`crate::claim`].
 
@@ -107,8 +110,12 @@ impl Arena {
         }
         self.register_all(epoch, request, places)?;
         self.try_everything(epoch.waiter, epoch.index, epoch.slot, epoch.ticket)?;
-        if epoch.is_open() {
+        if epoch.is_open() && request.has_alert() {
             self.register_any(epoch, request, request.objects().len()..request.length(), places)?;
+            // I-all-3
+            if epoch.is_open() && !epoch.waiter.is_interrupted() {
+                self.try_everything(epoch.waiter, epoch.index, epoch.slot, epoch.ticket)?;
+            }
         }
         Ok(())
     }

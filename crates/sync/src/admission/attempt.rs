@@ -89,8 +89,9 @@ impl Arena {
             return Ok(Claim::Unavailable);
         };
         let word = slot.load();
-        // Closed or not: the wait began before that. It cannot go on once the slot holds another object.
-        if slot.resident(object.index()) != object {
+        // Closed or not: the wait began before that. It cannot go on once the slot is another object's. (Looked at after the
+        // word: if it changes hands from here on, the exchange fails.)
+        if !slot.still_has(object) {
             return Ok(Claim::Unavailable);
         }
         let kind = slot.kind();

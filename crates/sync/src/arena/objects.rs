@@ -20,8 +20,10 @@
 //!
 //! # Invariants
 //! * I-object-1: an operation loads the object's word *before* it looks at meta, and changes the word by compare-exchange.
-//!   A creator advances the word between Building and Live. So an operation on an object that was closed and made anew
-//!   meanwhile fails its compare-exchange: it can never hit the successor.
+//!   A creator advances the word between Building and Live, and what lies beside it after that. So an operation on an
+//!   object that was closed and made anew meanwhile fails its compare-exchange: it can never hit the successor. One that
+//!   goes on though its object was closed does not begin with a word from Building; and what was read beside the word
+//!   counts if the word is the same afterwards.
 //! * I-object-2: the kind stays until the next Live, so that a claim which a closed object still carries can be finished.
 //!
 //! # Death
@@ -104,10 +106,20 @@ impl ObjectSlot {
 
     /// What lives here or lived here last, as an object: an operation that began before it was closed goes on to its end.
     pub(crate) fn resident(&self, index: u32) -> Object {
-        let meta = Meta(self.meta.load());
-        let generation = if meta.state() == State::Live { meta.generation() } else { meta.generation_before() };
-        Object::new(index, generation)
+        resident(Meta(self.meta.load()), index)
     }
+
+    /// Whether this object lives here or lived here last, and no other one is being made: else the word can be that one's
+    /// already (I-object-1).
+    pub(crate) fn still_has(&self, object: Object) -> bool {
+        let meta = Meta(self.meta.load());
+        meta.state() != State::Building && resident(meta, object.index()) == object
+    }
+}
+
+fn resident(meta: Meta, index: u32) -> Object {
+    let generation = if meta.state() == State::Live { meta.generation() } else { meta.generation_before() };
+    Object::new(index, generation)
 }
 
 impl Arena {
