@@ -100,12 +100,7 @@ pub const PLANTED: &[Planted] = &[
     planted("wanotall", Bug::WaitAllUnseen, Found::Exhaustively("w-sets", 2)).by_histories(2),
     planted("nowill", Bug::NoWill, Found::Exhaustively("d-wait", 1)).by_histories(877),
     planted("heirblind", Bug::HeirBlind, Found::Exhaustively("h-all", 1)),
-    Planted {
-        name: "hastyload",
-        broken: Broken::Load,
-        found: Found::Exhaustively("l1-unlock", 2),
-        histories: Some(63),
-    },
+    Planted { name: "hastyload", broken: Broken::Load, found: Found::Exhaustively("l1-query", 2), histories: Some(63) },
     planted(
         "noattempt",
         Bug::NoAttempt,
