@@ -215,7 +215,7 @@ fn explore(arguments: &Explore) -> Result<(), String> {
     let programs: Vec<Program> = catalogue::all_programs()
         .into_iter()
         .chain(catalogue::aged_programs())
-        .chain([catalogue::one_owner_id()])
+        .chain(catalogue::known())
         .filter(|program| wanted(&arguments.names, &program.name))
         .collect();
     if programs.is_empty() {

@@ -29,15 +29,18 @@
 //! | Idle | a requester admits itself: `Apply` for a signal, `Try` for a wait-all's own first attempt | |
 //! | Apply | claim the object as origin together with the signal's effect (`OriginIdle`: it offers nothing); give the requester its result | Scan, or End |
 //! | Scan | while something is on offer, find the next wait-all waiter by ticket | Try, or End |
-//! | Try | open the attempt on the candidate's word; claim each of its objects; decide on the candidate's word; consume, or give back | Scan, or End |
-//! | End | offer what is left to wait-any waiters ([`crate::claim`]), or let the origin rest | Idle |
+//! | Try | open the attempt on the candidate's word; claim each of its objects; decide on the candidate's word; consume, or give back; some claims trail | Scan, or End |
+//! | End | offer what is left to wait-any waiters ([`crate::claim`]) and see them satisfied, or let the origin rest | Idle |
 //!
 //! # Invariants
 //! * I-adm-1: only the admitted operation offers anything on its origin, so a failed attempt has nothing to restore.
 //! * I-adm-2: an attempt is decided on one word, the candidate's: success, failure, deadline and alert exclude one another.
-//! * I-adm-3: a claim of an attempt that is over (*orphan*) sits on an object that was at rest and available, so taking it away
-//!   needs no scan. A successful attempt leaves none, because the object's word moved.
+//! * I-adm-3: a claim of an attempt that is over (*orphan*) sits on an object that was at rest and available, or that has given
+//!   a unit away since (I-adm-5), so taking it away needs no scan. A successful attempt leaves none, because the object's word moved.
 //! * I-adm-4: the candidate's list does not change while the admission word names it: its owner helps first.
+//! * I-adm-5: while the operation has more to offer, what it has taken for one wait-all stays claimed, under the operation's number
+//!   (it *trails*). Whoever meets that carries the operation to its end first (C6): what shows has happened for everybody
+//!   whom the operation satisfies.
 //!
 //! # Order
 //! O-adm: a helper reads the admission word again after the object's word and before it changes the object. If the operation
@@ -127,6 +130,13 @@ impl Arena {
 
     /// Carries an operation on until it is over.
     fn help_operation(&self, waiter: &Waiter, operation: u32) -> Result<()> {
+        let before = waiter.nested.operate(true);
+        let helped = self.carry_on(waiter, operation);
+        waiter.nested.operate(before);
+        helped
+    }
+
+    fn carry_on(&self, waiter: &Waiter, operation: u32) -> Result<()> {
         while waiter.fuel.round() {
             let seen = self.admission();
             if seen.operation() != operation {
@@ -141,6 +151,15 @@ impl Arena {
             }
         }
         Err(Error::Corrupt)
+    }
+
+    /// Carries on whatever is admitted, unless this thread does that already: a wait-all is satisfied by the operation that is
+    /// admitted, or by one that is over.
+    pub(crate) fn help_admission(&self, waiter: &Waiter) -> Result<()> {
+        match waiter.nested.is_operating() {
+            true => Ok(()),
+            false => self.help_operation(waiter, self.admission().operation()),
+        }
     }
 
     /// Carries on whatever names this waiter.
@@ -160,7 +179,7 @@ impl Arena {
         let slot = self.object_slot(index).ok_or(Error::Corrupt)?;
         let running = self.admission();
         let is_current = match seen.claimant() {
-            Claimant::All => seen.tag() == running.tag(),
+            Claimant::All => seen.tag() == running.tag() || running.trails(seen),
             _ => self.origin(running).is_some_and(|(_, object, _)| object.index() == index),
         };
         if running.phase() != Phase::Idle && is_current {
@@ -270,9 +289,9 @@ impl Arena {
             let Some(other) = self.waiter_slot(entry.waiter()) else {
                 continue;
             };
-            let word = other.load();
+            let word = other.met(entry);
             if !other.backs(word, entry, object) {
-                self.clear(waiter, place, entry, other, word);
+                self.clear(waiter, index, place, entry, word);
                 continue;
             }
             let is_untried = tried.is_none_or(|tried| tried.is_before(entry.ticket()));
@@ -291,6 +310,7 @@ impl Arena {
         };
         let word = slot.load();
         if !matches!(word.claimant(), Claimant::Origin | Claimant::OriginIdle) {
+            self.serve_claims(waiter, object.index(), word)?;
             self.admission_exchange(seen, seen.in_phase(Phase::Idle));
             return Ok(());
         }
@@ -309,5 +329,18 @@ impl Arena {
         };
         slot.exchange(word, next);
         Ok(())
+    }
+
+    /// End: wait-any waiters are satisfied before the operation is over (C6). Only claims for them are helped here: an admitted
+    /// operation could be this one, in a memory of rubbish.
+    fn serve_claims(&self, waiter: &Waiter, index: u32, seen: ObjectWord) -> Result<()> {
+        let mut seen = seen;
+        while waiter.fuel.round() {
+            if !matches!(seen.claimant(), Claimant::Waiter(_) | Claimant::CarryUp | Claimant::CarryDown) {
+                return Ok(());
+            }
+            seen = self.help_claim(waiter, index, seen, &mut Ahead::default())?;
+        }
+        Err(Error::Corrupt)
     }
 }

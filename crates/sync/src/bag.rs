@@ -34,7 +34,8 @@
 //! | withdraw | the next chunk | a chain | 0 | anyone who sees that this end has another chunk |
 //!
 //! # Invariants
-//! * I-bag-1: an entry counts only while its waiter is `Waiting` with that ticket *and* names this object at that position of
+//! * I-bag-1: an entry counts only while its waiter is `Waiting` with that ticket (one that is `Queueing` is withdrawn by whoever
+//!   comes to its entry, [`crate::queueing`]) *and* names this object at that position of
 //!   its list. So an entry that a killed or late thread left behind, even in the bag of a slot's next object, is harmless.
 //! * I-bag-2: entries are in no order; the ticket tells who came first.
 //! * I-bag-3: a link that names a chunk never changes. So a promise is withdrawn only when it can never be kept, and a link
@@ -51,7 +52,7 @@ use crate::arena::format::{BAG_CHUNK, BAG_INLINE, Chunk, ObjectSlot, WaiterSlot}
 use crate::planted::{Bug, planted};
 use crate::ticket::{State, Ticket, WaiterWord};
 use crate::waiter::Waiter;
-use crate::{Error, Object, Result};
+use crate::{Error, Object, RETRIES, Result};
 
 const POSITION_MASK: u64 = 0x7f;
 const ALL: u64 = 1 << 7;
@@ -256,6 +257,20 @@ impl WaiterSlot {
     #[inline(always)]
     pub(crate) fn exchange(&self, seen: WaiterWord, next: WaiterWord) -> bool {
         self.word.compare_exchange(seen.0, next.0).is_ok()
+    }
+
+    /// The waiter's word, for a scan that comes to one of its entries: one that is not in all its queues yet is withdrawn
+    /// ([`crate::queueing`]).
+    pub(crate) fn met(&self, entry: Entry) -> WaiterWord {
+        for _ in 0..RETRIES {
+            let seen = self.load();
+            let queues = seen.state() == State::Queueing && seen.ticket() == entry.ticket();
+            if !queues || planted(Bug::QueueUnseen) {
+                return seen;
+            }
+            self.exchange(seen, seen.withdrawn());
+        }
+        WaiterWord::default()
     }
 
     /// Whether an entry in the bag of `object` stands for a wait on it (I-bag-1), given the waiter's word.

@@ -10,7 +10,7 @@
 //! | step | on | from | to | by |
 //! | --- | --- | --- | --- | --- |
 //! | claim | object | at rest | claimed for (waiter, tag), with the unit on offer | whoever signals, or the waiter for itself |
-//! | decide | waiter | `Waiting`(ticket) | `Satisfied`(object) | anyone who sees the claim |
+//! | decide | waiter | `Waiting`(ticket); `Queueing`, by its own claim | `Satisfied`(object) | anyone who sees the claim |
 //! | wake | | | | whoever decided, or meets it owed |
 //! | settle | object | claimed | consumed, or on offer to the next: claimed again, or at rest | anyone who knows the decision |
 //!
@@ -20,9 +20,11 @@
 //! * I-claim-2: no claim for (waiter, t) appears after that waiter was satisfied by the same object in epoch t.
 //! * I-claim-3: a satisfied waiter ends its epoch only after it has seen the object at rest once (C2).
 //! * I-claim-4: value at rest + on offer + granted and unsettled = what was released and not yet acquired.
-//! * I-claim-5: at rest and available implies that no registered, waiting, eligible wait-any waiter exists.
+//! * I-claim-5: at rest and available implies that no eligible wait-any waiter is in its queues.
 //! * I-claim-6: registering changes the object's word only while it is at rest. So nobody falls asleep behind a claim that it
 //!   has not helped.
+//! * I-claim-7: what has satisfied a waiter is over before anything happens at another of its objects (C4). So an operation that
+//!   satisfies several waiters, one after the other, has happened for all of them or for none, whoever looks.
 //!
 //! # Order
 //! * O-bag: a waiter puts its entry into the bag, then changes the object's word; a signaler reads the word, then the bag, and
@@ -40,7 +42,7 @@
 //! | a waiter, while it waits | the kernel marks its word: it is in no queue any more |
 //!
 //! # Proof
-//! Every interleaving of small programs: `crates/explore`. C1 to C5 are numbered as in `docs/protocol.md`.
+//! Every interleaving of small programs: `crates/explore`. C1 to C6 are numbered as in `docs/protocol.md`.
 
 use ntux_platform::futex;
 
@@ -197,7 +199,8 @@ impl Arena {
                 return Ok(false);
             }
             match seen.state() {
-                State::Waiting => {
+                // Queueing: its own claim.
+                State::Waiting | State::Queueing => {
                     if self.satisfy(waiter, slot, seen, seen.satisfied(object, abandoned)) {
                         return Ok(true);
                     }
@@ -208,9 +211,10 @@ impl Arena {
                 }
                 State::Satisfied => {
                     let granted = seen.argument() == object;
-                    // C3 if it was given this object. C4 if another one: it came first here, so whoever comes next may only
-                    // be served by a thread that has seen to it that this one runs.
-                    if !planted(if granted { Bug::SettleWake } else { Bug::NoWakeHelp }) {
+                    if !granted {
+                        self.finish_elsewhere(waiter, object, seen);
+                    } else if !planted(Bug::SettleWake) {
+                        // C3
                         self.pay(waiter, slot, seen);
                     }
                     return Ok(granted);
@@ -282,8 +286,8 @@ impl Arena {
         word.claimed_for(Claimant::Waiter(candidate), ticket.tag())
     }
 
-    /// Looks for the eligible wait-any waiter who came first. Sends on the way every wake that is owed to those who were
-    /// satisfied (C4), and empties the places of those whose epoch is over.
+    /// Looks for the eligible wait-any waiter who came first. Finishes on the way what has satisfied those who are
+    /// passed over (C4), and empties the places of those whose epoch is over.
     fn scan<'a>(
         &'a self,
         waiter: &Waiter,
@@ -316,10 +320,10 @@ impl Arena {
             place.empty(entry);
             return false;
         };
-        let seen = other.load();
+        let seen = other.met(entry);
         let stands = other.backs(seen, entry, slot.resident(index));
         if !stands {
-            self.clear(waiter, place, entry, other, seen);
+            self.clear(waiter, index, place, entry, seen);
         }
         stands
     }
@@ -343,11 +347,27 @@ impl Arena {
         scan
     }
 
-    /// Empties a place whose waiter does not wait for this object any more, after sending the wake that it may be owed.
-    pub(crate) fn clear(&self, waiter: &Waiter, place: Place<'_>, entry: Entry, slot: &WaiterSlot, seen: WaiterWord) {
+    /// C4: a waiter is passed over here, at the object `index`, because something else has satisfied it. That operation has
+    /// happened then: it is brought to its end before anything else happens here, so this waiter runs, and everybody else whom
+    /// the operation satisfies is satisfied.
+    pub(crate) fn finish_elsewhere(&self, waiter: &Waiter, index: u32, seen: WaiterWord) {
+        if planted(Bug::NoWakeHelp) || !waiter.nested.enter() {
+            return;
+        }
+        // What fails here for want of fuel fails in the operation that is in progress, too.
+        let _ = match satisfied_by(seen).map(|other| (other, self.object_slot(other))) {
+            Some((other, Some(slot))) if other != index => self.help(waiter, other, slot.load()).map(drop),
+            Some(_) => Ok(()),
+            None => self.help_admission(waiter),
+        };
+        waiter.nested.leave();
+    }
+
+    /// Empties a place whose waiter does not wait for this object any more, after finishing what has satisfied it.
+    pub(crate) fn clear(&self, waiter: &Waiter, index: u32, place: Place<'_>, entry: Entry, seen: WaiterWord) {
         let same_epoch = seen.ticket() == entry.ticket();
-        if same_epoch && seen.state() == State::Satisfied && !planted(Bug::NoWakeHelp) {
-            self.pay(waiter, slot, seen);
+        if same_epoch && seen.state() == State::Satisfied {
+            self.finish_elsewhere(waiter, index, seen);
         }
         // A waiter that is still `Waiting` with this ticket put its entry for an object that this slot held before.
         place.empty(entry);

@@ -45,11 +45,10 @@ impl Fuel {
     }
 }
 
-#[cfg(test)]
+#[cfg(all(test, not(feature = "explore")))]
 mod tests {
     use super::*;
 
-    #[cfg(not(feature = "explore"))]
     #[test]
     fn a_tank_lasts_for_the_largest_release_and_not_for_ever() {
         let fuel = Fuel::default();

@@ -25,6 +25,7 @@ mod fuel;
 mod mutex;
 mod patience;
 pub mod planted;
+mod queueing;
 mod request;
 mod semaphore;
 mod signal;

@@ -12,7 +12,7 @@ pub enum Bug {
     OwnSettle,
     /// C3: a helper settles without sending the wake.
     SettleWake,
-    /// C4: a scan does not wake the satisfied waiters that it meets.
+    /// C4: whoever passes over a satisfied waiter does not finish what has satisfied it.
     NoWakeHelp,
     /// C5: a pulse that finds nobody does not move the word.
     PulsePlain,
@@ -30,6 +30,14 @@ pub enum Bug {
     NaivePoll,
     /// A probe decides without looking again at the earlier objects.
     ProbeBlind,
+    /// A wait for several objects counts in each queue as soon as it has registered there.
+    QueueAtOnce,
+    /// A scan passes over a wait that is not in all its queues yet.
+    QueueUnseen,
+    /// A wait keeps its ticket though its objects have moved since it drew it.
+    QueueMoved,
+    /// C6: what an operation has taken for a wait-all shows before the operation is over.
+    NoTrail,
     /// A carry does not look at the word again after it has looked beside it.
     CarryNoCheck,
     /// A bag that grows replaces whatever stands at the end of its chain.

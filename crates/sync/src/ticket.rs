@@ -7,7 +7,7 @@
 //! |  argument  |   -    | code  | owed|ab |open| state | ticket (high 8, low 32)| futex word   |
 //! +------------+--------+-------+---+---+----+-------+--------+--------------+---------------+
 //! ```
-//! * futex word: zero unless the state is `Waiting`; then the number of the waiting thread, with `PARKED` when it may be asleep.
+//! * futex word: zero unless the state is `Waiting` or `Queueing`; then the number of the waiting thread, with `PARKED` when it may be asleep.
 //!   The kernel reads it when a thread dies whose robust list names it (`ntux_platform::robust`): it sends the wake of a
 //!   killed waker if the word is zero, and writes `DIED` if it is the number of the thread that dies. So a killed thread
 //!   leaves all queues at once, at no cost while it lives.
@@ -21,10 +21,13 @@
 //! # Transitions
 //! | from | to | by |
 //! | --- | --- | --- |
-//! | any but `Waiting` | `Waiting`, `Probing`, `Requesting` (a new ticket) | the waiter's thread |
+//! | any but `Waiting` | `Queueing`, `Waiting`, `Probing`, `Requesting` (a new ticket) | the waiter's thread |
+//! | `Queueing` | `Waiting` | the waiter's thread, once it has registered everywhere ([`crate::queueing`]) |
+//! | `Queueing` | `Satisfied` | as from `Waiting`, by a claim that the waiter has made for itself |
+//! | `Queueing` | `Withdrawn` | the waiter's thread; anyone who would have served it if it had been `Waiting` |
 //! | `Waiting` | `Satisfied` | anyone who sees an object claimed for this epoch; the thread itself for a manual event |
 //! | `Waiting` | `Withdrawn` | the waiter's thread (deadline, interrupt) |
-//! | `Waiting` | `Died` | the kernel, when the thread dies |
+//! | `Waiting`, `Queueing` | `Died` | the kernel, when the thread dies |
 //! | `Probing` | `Satisfied` | the waiter's thread |
 //! | `Probing` | `Withdrawn` | anyone who meets the probe's claim |
 //! | `Requesting` | `Done` | anyone who carries the request out |
@@ -93,6 +96,8 @@ impl Ticket {
 pub enum State {
     /// Never used.
     Idle,
+    /// Undecided, and not in all its queues yet.
+    Queueing,
     /// Undecided.
     Waiting,
     /// Undecided, and its thread is dead.
@@ -107,8 +112,6 @@ pub enum State {
     Done,
     /// Tries to take one object if the others stay as they are.
     Probing,
-    /// No such state: somebody scribbled here.
-    Rubbish,
 }
 
 /// A copy of a waiter's word.
@@ -119,7 +122,8 @@ impl WaiterWord {
     /// A new epoch of a thread with this number.
     pub fn new(state: State, ticket: Ticket, thread: u32) -> WaiterWord {
         // A number of 0 would read as decided; only systems without robust lists could have one.
-        let futex = if state == State::Waiting { (thread & THREAD_MASK).max(1) } else { 0 };
+        let queues = matches!(state, State::Queueing | State::Waiting);
+        let futex = if queues { (thread & THREAD_MASK).max(1) } else { 0 };
         let low = u64::from(ticket.tag()) << 32 | u64::from(futex);
         WaiterWord(Pair { low, high: ticket.0 >> 32 }).with_state(state)
     }
@@ -135,26 +139,27 @@ impl WaiterWord {
     pub fn state(self) -> State {
         match self.0.high >> STATE_SHIFT & STATE_MASK {
             0 => State::Idle,
-            1 if self.futex() & DIED != 0 => State::Died,
+            1 | 7 if self.futex() & DIED != 0 => State::Died,
             1 => State::Waiting,
             2 => State::Satisfied,
             3 => State::Withdrawn,
             4 => State::Requesting,
             5 => State::Done,
             6 => State::Probing,
-            _ => State::Rubbish,
+            _ => State::Queueing,
         }
     }
 
     fn with_state(self, state: State) -> WaiterWord {
         let number: u64 = match state {
-            State::Idle | State::Rubbish => 0,
+            State::Idle => 0,
             State::Waiting | State::Died => 1,
             State::Satisfied => 2,
             State::Withdrawn => 3,
             State::Requesting => 4,
             State::Done => 5,
             State::Probing => 6,
+            State::Queueing => 7,
         };
         WaiterWord(Pair { high: self.0.high & !(STATE_MASK << STATE_SHIFT) | number << STATE_SHIFT, ..self.0 })
     }
@@ -167,6 +172,12 @@ impl WaiterWord {
 
     fn with_futex(self, futex: u32) -> WaiterWord {
         WaiterWord(Pair { low: self.0.low & !0xffff_ffff | u64::from(futex), ..self.0 })
+    }
+
+    /// Whether it is undecided.
+    #[inline(always)]
+    pub fn is_open(self) -> bool {
+        matches!(self.state(), State::Queueing | State::Waiting)
     }
 
     /// Whether the thread may be asleep.
@@ -195,6 +206,11 @@ impl WaiterWord {
         let abandoned = if abandoned { ABANDONED } else { 0 };
         let word = self.with_state(State::Satisfied).with_futex(0).with_argument(object);
         WaiterWord(Pair { high: word.0.high & !OPEN | owed | abandoned, ..word.0 })
+    }
+
+    /// In all its queues.
+    pub fn queued(self) -> WaiterWord {
+        self.with_state(State::Waiting)
     }
 
     /// Ended without an object.

@@ -1,17 +1,16 @@
 //! Waiting for several objects at once: all of them in one step, or none.
 //!
 //! # Role
-//! A wait-all that finds everything available makes one attempt without registering ([`crate::admission`]). If that fails it
-//! registers with every object, raises `WA`, tries again and sleeps; signals on its objects go through the admission word
-//! then and try it. Its alert is an ordinary wait-any entry, put in after the second attempt: objects come before the alert.
-//! Then it tries once more.
+//! A wait-all that finds everything available makes one attempt without registering ([`crate::admission`]). If something is
+//! missing it joins the queues ([`crate::queueing`]) and sleeps; signals on its objects go through the admission word then and
+//! try it. Its alert is an ordinary wait-any entry, put in after the others: objects come before the alert.
 //!
 //! # Invariants
-//! * I-all-1: between raising `WA` on the last object and sleeping there is one attempt. So a signal from before the flag is
-//!   seen by the attempt, and one from after it goes through the admission word.
+//! * I-all-1: when the wait stands in its queues, something was missing since it raised `WA` there. So it needs no attempt of its
+//!   own: whatever changes that goes through the admission word. (A wait that was disturbed too often does not know: it makes
+//!   an attempt after the last `WA`, and another one behind its alert.)
 //! * I-all-2: the list stays until the admission word names this waiter no more (I-adm-4), and the objects are at rest.
-//! * I-all-3: the last attempt comes after the alert is in its queue. So when it fails there was an instant at which neither
-//!   was available: what became available in between can have taken the alert's last unit with it, for somebody else.
+//! * I-all-3: the alert is taken, or its queue joined, while something is missing.
 //!
 //! Transitions, orders and deaths: [`crate::admission`], [`crate::claim`].
 
@@ -19,13 +18,12 @@ use ntux_platform::clock::Deadline;
 
 use crate::arena::Arena;
 use crate::arena::format::LIST_MAX;
-use crate::bag::Entry;
 use crate::planted::{Bug, planted};
+use crate::queueing::Queueing;
 use crate::request::Request;
 use crate::ticket::State;
-use crate::wait_any::{Look, Registered, failure, leave, outcome};
+use crate::wait_any::{Look, failure, leave, outcome};
 use crate::waiter::{End, Epoch, Waiter};
-use crate::word::WA;
 use crate::{Error, Object, Result, Satisfied};
 
 impl Arena {
@@ -50,8 +48,9 @@ impl Arena {
         if objects.is_empty() {
             return Ok(Satisfied { index: 0, abandoned: false });
         }
+        let mut queueing = Queueing::new();
         while waiter.fuel.round() {
-            if let Some(satisfied) = self.wait_all_once(waiter, &request, deadline)? {
+            if let Some(satisfied) = self.wait_all_once(waiter, &request, &mut queueing, deadline)? {
                 return Ok(satisfied);
             }
         }
@@ -59,96 +58,68 @@ impl Arena {
     }
 
     /// None: it is to be started again.
-    fn wait_all_once(&self, waiter: &Waiter, request: &Request<'_>, deadline: Deadline) -> Result<Option<Satisfied>> {
-        let mut available = self.all_available(waiter, request)?;
-        if !available && !request.has_alert() && deadline.passed() {
-            // What became available before the deadline passed counts, so the answer is a look from afterwards.
-            available = self.all_available(waiter, request)?;
-            if !available {
-                return Err(failure(waiter));
-            }
+    fn wait_all_once(
+        &self,
+        waiter: &Waiter,
+        request: &Request<'_>,
+        queueing: &mut Queueing,
+        deadline: Deadline,
+    ) -> Result<Option<Satisfied>> {
+        // What became available before the deadline passed counts, so the answer is a look from afterwards.
+        let late = deadline.passed() && !request.has_alert();
+        match self.all_available(waiter, request, queueing)? {
+            false if late => Err(failure(waiter)),
+            true if !queueing.is_hopeless() => self.attempt_at_once(waiter, request, queueing, late),
+            _ => self.wait_queued(waiter, request, queueing, deadline),
         }
+    }
+
+    fn all_available(&self, waiter: &Waiter, request: &Request<'_>, queueing: &mut Queueing) -> Result<bool> {
+        queueing.look_anew();
+        let mut missing = 0;
+        for (position, object) in request.iter().enumerate() {
+            let look = self.look_for_all(waiter, object, request.owner)?;
+            queueing.saw(look.seen());
+            let is_missing = matches!(look, Look::Unavailable(_)) && position < request.objects().len();
+            missing += usize::from(is_missing);
+        }
+        Ok(missing == 0)
+    }
+
+    /// One attempt, in no queue. `late`: that it failed is the answer.
+    fn attempt_at_once(
+        &self,
+        waiter: &Waiter,
+        request: &Request<'_>,
+        queueing: &mut Queueing,
+        late: bool,
+    ) -> Result<Option<Satisfied>> {
         let epoch = self.begin(waiter, State::Waiting, Some(request))?;
+        let tried = self.try_everything(waiter, epoch.index, epoch.slot, epoch.ticket);
+        // Still undecided: an object was seen unavailable.
+        let failed = epoch.withdraw();
+        let end = epoch.end().unwrap_or(End::Nothing);
+        let satisfied = self.settle_all(&epoch, request, end)?;
+        waiter.starts_again();
+        tried?;
+        queueing.disturb();
+        if failed && late { Err(failure(waiter)) } else { Ok(satisfied) }
+    }
+
+    fn wait_queued(
+        &self,
+        waiter: &Waiter,
+        request: &Request<'_>,
+        queueing: &mut Queueing,
+        deadline: Deadline,
+    ) -> Result<Option<Satisfied>> {
+        let epoch = self.begin(waiter, queueing.state(), Some(request))?;
         let mut places = [None; LIST_MAX];
-        let prepared = self.prepare(&epoch, request, available, deadline, &mut places);
-        let end = self.conclude(&epoch, prepared.is_ok(), deadline);
+        let queued = self.queue_all(&epoch, request, queueing, &mut places);
+        let end = self.conclude(&epoch, queued == Ok(true), deadline);
         let satisfied = self.settle_all(&epoch, request, end);
         leave(&places);
-        outcome(waiter, satisfied?, prepared)
-    }
-
-    fn all_available(&self, waiter: &Waiter, request: &Request<'_>) -> Result<bool> {
-        for &object in request.objects() {
-            if matches!(self.look(waiter, object, request.owner)?, Look::Unavailable(_)) {
-                return Ok(false);
-            }
-        }
-        Ok(true)
-    }
-
-    /// Attempts and registers, as far as needed.
-    fn prepare<'a>(
-        &'a self,
-        epoch: &Epoch<'_>,
-        request: &Request<'_>,
-        available: bool,
-        deadline: Deadline,
-        places: &mut [Option<Registered<'a>>; LIST_MAX],
-    ) -> Result<()> {
-        if available {
-            self.try_everything(epoch.waiter, epoch.index, epoch.slot, epoch.ticket)?;
-            if !epoch.is_open() {
-                return Ok(());
-            }
-            // A failed attempt saw an object unavailable: one from after the deadline is an answer.
-            if !request.has_alert() && deadline.passed() {
-                return self.try_everything(epoch.waiter, epoch.index, epoch.slot, epoch.ticket);
-            }
-        }
-        if epoch.waiter.is_interrupted() {
-            return Ok(());
-        }
-        self.register_all(epoch, request, places)?;
-        self.try_everything(epoch.waiter, epoch.index, epoch.slot, epoch.ticket)?;
-        if epoch.is_open() && request.has_alert() {
-            self.register_any(epoch, request, request.objects().len()..request.length(), places)?;
-            // I-all-3
-            if epoch.is_open() && !epoch.waiter.is_interrupted() {
-                self.try_everything(epoch.waiter, epoch.index, epoch.slot, epoch.ticket)?;
-            }
-        }
-        Ok(())
-    }
-
-    fn register_all<'a>(
-        &'a self,
-        epoch: &Epoch<'_>,
-        request: &Request<'_>,
-        places: &mut [Option<Registered<'a>>; LIST_MAX],
-    ) -> Result<()> {
-        for (position, &object) in request.objects().iter().enumerate() {
-            let entry = Entry::new(epoch.index, epoch.ticket, position, true);
-            places[position] = Some((self.put(epoch.waiter, object.index(), entry)?, entry));
-            self.raise_all(epoch, object)?;
-        }
-        Ok(())
-    }
-
-    /// Raises `WA`. A closed object needs no flag: nobody signals it.
-    fn raise_all(&self, epoch: &Epoch<'_>, object: Object) -> Result<()> {
-        let slot = self.object_slot(object.index()).ok_or(Error::Invalid)?;
-        while epoch.waiter.fuel.round() {
-            let seen = slot.load();
-            if slot.kind_if_live(object).is_none() {
-                return Ok(());
-            }
-            if seen.is_claimed() {
-                self.help(epoch.waiter, object.index(), seen)?;
-            } else if slot.exchange(seen, seen.with(WA)) {
-                return Ok(());
-            }
-        }
-        Err(Error::Corrupt)
+        outcome(waiter, satisfied?, queued)
     }
 
     /// Sees the operation that satisfied the wait over, and every object at rest (C2, I-all-2).

@@ -2,30 +2,32 @@
 //!
 //! # Role
 //! A wait that finds its first object available takes it with one exchange. Otherwise the thread either takes a later object
-//! while proving that the earlier ones stayed as they were (a *probe*), or registers with every object and sleeps.
+//! while proving that the earlier ones stayed as they were (a *probe*), or joins the queues of all ([`crate::queueing`]) and
+//! sleeps.
 //!
 //! # Transitions
 //! ```text
 //!  look ----------------> taken                     first object: one exchange
-//!   |  \---- probe -----> taken | register          a later one: claim, look again at the earlier ones, decide, settle
+//!   |  \---- probe -----> taken | queue             a later one: claim, look again at the earlier ones, decide, settle
 //!   |  \----------------> timed out                 nothing available, deadline passed, nothing changed between two looks
-//!  register -> sleep ---> satisfied | withdrawn -> leave
+//!  queue -> sleep ------> satisfied | withdrawn -> leave
+//!     \-----------------> look                      disturbed while it queued
 //! ```
 //! # Invariants
 //! * I-any-1: of the objects that are available at one instant the first in the list is taken. A look at several words is one
-//!   instant if none of them changed until the last was seen; every change moves the sequence. (A poll that has to register
+//!   instant if none of them changed until the last was seen; every change moves the sequence. (A poll that has to queue
 //!   is a wait whose deadline has passed: until it withdraws it can be given an earlier object, by a pulse for example.)
-//! * I-any-2: a registered waiter for whom an object is available has a claim on its way, or claims for itself (C1).
+//! * I-any-2: a waiter in its queues for whom an object is available has a claim on its way, or claims for itself (C1).
 //! * I-any-3: the epoch ends after the object that satisfied it was seen at rest (C2) and after every entry was emptied.
 //! * I-probe: while the waiter is `Probing`, whoever meets its claim withdraws it. So if the decision succeeds, nobody has seen
 //!   the object since the claim; and the earlier objects were unavailable at the claim, because they were the same before
-//!   and after it. A probe that fails is not repeated: the thread registers, which cannot be failed by others for ever.
+//!   and after it. A probe that fails is not repeated: the thread queues, which others cannot prevent for ever.
 //!
 //! # Order
 //! O-bag and O-self as in [`crate::claim`].
 //!
 //! # Death
-//! Before the first entry: nothing happened. Registered: the kernel marks the waiter's word ([`crate::ticket`]), so that no scan
+//! Before it is in its queues: nothing happened. In them: the kernel marks the waiter's word ([`crate::ticket`]), so that no scan
 //! chooses it and no decision satisfies it any more; its entries are emptied by whoever meets them. (Without a robust list:
 //! until its slot is inherited it can be given objects like a living one.) In a probe: whoever meets the claim takes it away.
 
@@ -34,9 +36,9 @@ use ntux_platform::clock::Deadline;
 use crate::arena::Arena;
 use crate::arena::format::{LIST_MAX, ObjectSlot};
 use crate::arena::meta::Kind;
-use crate::bag::{Entry, Place};
 use crate::claim::{Ahead, consumed};
 use crate::planted::{Bug, planted};
+use crate::queueing::{Places, Queueing};
 use crate::request::Request;
 use crate::ticket::State;
 use crate::waiter::{End, Epoch, Waiter};
@@ -58,11 +60,14 @@ struct Found {
     next: ObjectWord,
 }
 
-/// Versions of the words of a wait's objects.
-type Versions = [u64; LIST_MAX];
-
-/// A place in a bag, and the entry that was put there.
-pub(crate) type Registered<'a> = (Place<'a>, Entry);
+impl Look {
+    /// The word.
+    pub fn seen(&self) -> ObjectWord {
+        match *self {
+            Look::Unavailable(seen) | Look::Available { seen, .. } => seen,
+        }
+    }
+}
 
 impl Arena {
     /// Waits until one of `objects` is available to `owner` and acquires it: of several that are available at the start the
@@ -109,22 +114,22 @@ impl Arena {
         waiter.fuel.fill();
         self.check(request)?;
         let mut patient = true;
+        let mut queueing = Queueing::new();
         while waiter.fuel.round() {
-            let mut versions = [0; LIST_MAX];
-            let found = self.look_at_all(waiter, request, &mut versions)?;
+            let found = self.look_at_all(waiter, request, &mut queueing)?;
             let satisfied = match found {
                 Some(found) if found.position == 0 || planted(Bug::NaivePoll) => self.take(request, &found),
-                Some(found) => match self.probe(waiter, request, &versions, &found)? {
-                    None => self.wait_registered(waiter, request, deadline)?,
+                Some(found) => match self.probe(waiter, request, &queueing, &found)? {
+                    None => self.wait_registered(waiter, request, &mut queueing, deadline)?,
                     probed => probed,
                 },
                 // Only once: a thread that is beaten to it again and again must get into the queue some time.
                 None if !deadline.passed() => match core::mem::take(&mut patient) && self.comes_free(waiter, request) {
                     true => None,
-                    false => self.wait_registered(waiter, request, deadline)?,
+                    false => self.wait_registered(waiter, request, &mut queueing, deadline)?,
                 },
                 None if waiter.is_interrupted() => return Err(Error::Interrupted),
-                None if self.unchanged(request, &versions, request.length()) => return Err(Error::TimedOut),
+                None if self.unchanged(request, &queueing) => return Err(Error::TimedOut),
                 None => None,
             };
             if let Some(satisfied) = satisfied {
@@ -142,10 +147,27 @@ impl Arena {
 
     /// Looks at one object, after helping it to rest.
     pub(crate) fn look(&self, waiter: &Waiter, object: Object, owner: u32) -> Result<Look> {
+        self.look_at(waiter, object, owner, ObjectSlot::kind_if_live)
+    }
+
+    /// As [`Arena::look`], for a wait-all: closed or not, the wait began before that.
+    pub(crate) fn look_for_all(&self, waiter: &Waiter, object: Object, owner: u32) -> Result<Look> {
+        self.look_at(waiter, object, owner, |slot, object| slot.still_has(object).then(|| slot.kind()))
+    }
+
+    /// `kind`: of the object, if it is there for this wait.
+    #[inline(always)]
+    fn look_at(
+        &self,
+        waiter: &Waiter,
+        object: Object,
+        owner: u32,
+        kind: impl Fn(&ObjectSlot, Object) -> Option<Kind>,
+    ) -> Result<Look> {
         let slot = self.object_slot(object.index()).ok_or(Error::Invalid)?;
         while waiter.fuel.round() {
             let seen = slot.load();
-            let Some(kind) = slot.kind_if_live(object) else {
+            let Some(kind) = kind(slot, object) else {
                 return Ok(Look::Unavailable(seen));
             };
             if seen.is_claimed() {
@@ -164,25 +186,26 @@ impl Arena {
         Err(Error::Corrupt)
     }
 
-    /// The first available object; the versions of those before it.
+    /// The first available object; the words of those before it.
     #[inline(always)]
-    fn look_at_all(&self, waiter: &Waiter, request: &Request<'_>, versions: &mut Versions) -> Result<Option<Found>> {
+    fn look_at_all(&self, waiter: &Waiter, request: &Request<'_>, queueing: &mut Queueing) -> Result<Option<Found>> {
+        queueing.look_anew();
         for (position, object) in request.iter().enumerate() {
             match self.look(waiter, object, request.owner)? {
                 Look::Available { seen, next } => return Ok(Some(Found { position, seen, next })),
-                Look::Unavailable(seen) => versions[position] = seen.low(),
+                Look::Unavailable(seen) => queueing.saw(seen),
             }
         }
         Ok(None)
     }
 
-    /// Whether the first `count` objects still have these versions.
+    /// Whether the objects that were seen are still as they were.
     #[inline(always)]
-    fn unchanged(&self, request: &Request<'_>, versions: &Versions, count: usize) -> bool {
+    fn unchanged(&self, request: &Request<'_>, queueing: &Queueing) -> bool {
         let same = |(object, &version): (Object, &u64)| {
             self.object_slot(object.index()).is_some_and(|slot| slot.word.load_low() == version)
         };
-        planted(Bug::NaivePoll) || request.iter().zip(versions).take(count).all(same)
+        planted(Bug::NaivePoll) || request.iter().zip(queueing.versions()).all(same)
     }
 
     /// Takes the first object: nothing stands before it.
@@ -200,7 +223,7 @@ impl Arena {
         &self,
         waiter: &Waiter,
         request: &Request<'_>,
-        versions: &Versions,
+        queueing: &Queueing,
         found: &Found,
     ) -> Result<Option<Satisfied>> {
         let index = request.get(found.position).ok_or(Error::Corrupt)?.index();
@@ -209,7 +232,7 @@ impl Arena {
         let satisfied = Satisfied { index: found.position as u32, abandoned };
         if found.next == found.seen {
             // A manual-reset event is not consumed: that the earlier objects did not change is enough.
-            return Ok(self.unchanged(request, versions, found.position).then_some(satisfied));
+            return Ok(self.unchanged(request, queueing).then_some(satisfied));
         }
         let epoch = self.begin(waiter, State::Probing, Some(&request.without_objects()))?;
         let claim = found.seen.claimed_for(Claimant::Waiter(epoch.index), epoch.ticket.tag());
@@ -218,7 +241,7 @@ impl Arena {
             return Ok(None);
         }
         let probing = epoch.load();
-        let undisturbed = planted(Bug::ProbeBlind) || self.unchanged(request, versions, found.position);
+        let undisturbed = planted(Bug::ProbeBlind) || self.unchanged(request, queueing);
         let decided = undisturbed
             && probing.state() == State::Probing
             && epoch.slot.exchange(probing, probing.satisfied(index, abandoned));
@@ -248,20 +271,27 @@ impl Arena {
     }
 
     /// None: it is to be started again.
-    fn wait_registered(&self, waiter: &Waiter, request: &Request<'_>, deadline: Deadline) -> Result<Option<Satisfied>> {
-        let epoch = self.begin(waiter, State::Waiting, Some(request))?;
+    fn wait_registered(
+        &self,
+        waiter: &Waiter,
+        request: &Request<'_>,
+        queueing: &mut Queueing,
+        deadline: Deadline,
+    ) -> Result<Option<Satisfied>> {
+        let state = if request.length() > 1 { queueing.state() } else { State::Waiting };
+        let epoch = self.begin(waiter, state, Some(request))?;
         let mut places = [None; LIST_MAX];
-        let registered = self.register_any(&epoch, request, 0..request.length(), &mut places);
-        let end = self.conclude(&epoch, registered.is_ok(), deadline);
+        let queued = self.queue_any(&epoch, request, queueing, &mut places);
+        let end = self.conclude(&epoch, queued == Ok(true), deadline);
         let satisfied = self.settle(&epoch, request, end);
         leave(&places);
-        outcome(waiter, satisfied?, registered)
+        outcome(waiter, satisfied?, queued)
     }
 
     /// Sleeps if there is anything to sleep for; withdraws otherwise.
-    pub(crate) fn conclude(&self, epoch: &Epoch<'_>, registered: bool, deadline: Deadline) -> End {
+    pub(crate) fn conclude(&self, epoch: &Epoch<'_>, queued: bool, deadline: Deadline) -> End {
         let interrupted = epoch.waiter.is_interrupted();
-        if !registered || interrupted || (epoch.is_open() && deadline.passed()) {
+        if !queued || interrupted || (epoch.is_open() && deadline.passed()) {
             epoch.withdraw();
         }
         epoch.sleep(deadline)
@@ -280,99 +310,20 @@ impl Arena {
         }
         Ok(Some(Satisfied { index: request.position(index)?, abandoned }))
     }
-
-    /// Puts an entry into the bag of each object, unless one of them can be taken on the way.
-    pub(crate) fn register_any<'a>(
-        &'a self,
-        epoch: &Epoch<'_>,
-        request: &Request<'_>,
-        positions: core::ops::Range<usize>,
-        places: &mut [Option<Registered<'a>>; LIST_MAX],
-    ) -> Result<()> {
-        // An interrupt from now on withdraws the wait at once; one from before ends it here, before it is in any queue.
-        if epoch.waiter.is_interrupted() {
-            return Ok(());
-        }
-        for position in positions {
-            if request.is_repeated(position) {
-                continue;
-            }
-            let object = request.get(position).ok_or(Error::Corrupt)?;
-            let slot = self.object_slot(object.index()).ok_or(Error::Invalid)?;
-            let entry = Entry::new(epoch.index, epoch.ticket, position, false);
-            if !planted(Bug::FlagFirst) {
-                places[position] = Some((self.put(epoch.waiter, object.index(), entry)?, entry));
-            }
-            self.raise_or_claim(epoch, slot, object, request.owner)?;
-            if planted(Bug::FlagFirst) {
-                places[position] = Some((self.put(epoch.waiter, object.index(), entry)?, entry));
-            }
-            if !epoch.is_open() {
-                return Ok(());
-            }
-        }
-        Ok(())
-    }
-
-    /// Raises `W`, or claims the object for the waiter itself if it is available.
-    fn raise_or_claim(&self, epoch: &Epoch<'_>, slot: &ObjectSlot, object: Object, owner: u32) -> Result<()> {
-        while epoch.waiter.fuel.round() {
-            match self.look(epoch.waiter, object, owner)? {
-                Look::Unavailable(_) if slot.kind_if_live(object).is_none() => return Ok(()),
-                Look::Unavailable(seen) => {
-                    let raised = planted(Bug::NoRegisterBump) && seen.has(W) || slot.exchange(seen, seen.with(W));
-                    if raised {
-                        return Ok(());
-                    }
-                }
-                Look::Available { seen, next } => {
-                    if self.claim_for_self(epoch, slot, object, seen, next)? {
-                        return Ok(());
-                    }
-                }
-            }
-            if !epoch.is_open() {
-                return Ok(());
-            }
-        }
-        Err(Error::Corrupt)
-    }
-
-    /// Claims an available object in the waiter's own name; true when the wait is decided.
-    fn claim_for_self(
-        &self,
-        epoch: &Epoch<'_>,
-        slot: &ObjectSlot,
-        object: Object,
-        seen: ObjectWord,
-        next: ObjectWord,
-    ) -> Result<bool> {
-        let own = epoch.load();
-        // C1: the own word after the copy of the object's.
-        if own.state() != State::Waiting && !planted(Bug::SelfNoCheck) {
-            return Ok(true);
-        }
-        if next == seen {
-            epoch.slot.exchange(own, own.satisfied(object.index(), false));
-        } else if slot.exchange(seen, seen.claimed_for(Claimant::Waiter(epoch.index), epoch.ticket.tag())) {
-            self.help(epoch.waiter, object.index(), slot.load())?;
-        }
-        Ok(!epoch.is_open())
-    }
 }
 
-/// What a registered wait returns; none when it is to be started again.
+/// What a registered wait returns; none when it is to be started again. `queued`: it was in all its queues.
 pub(crate) fn outcome(
     waiter: &Waiter,
     satisfied: Option<Satisfied>,
-    registered: Result<()>,
+    queued: Result<bool>,
 ) -> Result<Option<Satisfied>> {
-    let starts_again = waiter.starts_again();
+    let stepped_aside = waiter.starts_again();
     if satisfied.is_some() {
         return Ok(satisfied);
     }
-    registered?;
-    if starts_again && !waiter.is_interrupted() { Ok(None) } else { Err(failure(waiter)) }
+    let again = stepped_aside || !queued?;
+    if again && !waiter.is_interrupted() { Ok(None) } else { Err(failure(waiter)) }
 }
 
 /// Why a withdrawn wait failed.
@@ -381,7 +332,7 @@ pub(crate) fn failure(waiter: &Waiter) -> Error {
 }
 
 /// Empties the places of a wait.
-pub(crate) fn leave(places: &[Option<Registered<'_>>; LIST_MAX]) {
+pub(crate) fn leave(places: &Places<'_>) {
     for (place, entry) in places.iter().flatten() {
         place.empty(*entry);
     }

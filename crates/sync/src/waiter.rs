@@ -68,11 +68,48 @@ pub struct Waiter {
     thread_id: Cell<u32>,
     sleeps: Cell<u64>,
     pub(crate) fuel: Fuel,
+    pub(crate) nested: Nested,
     pub(crate) before_queueing: Patience,
     before_sleeping: Patience,
     /// Words that this thread left behind, by object.
     memory: [Cell<(u64, ObjectWord)>; REMEMBERED],
     thread: PhantomData<*mut ()>,
+}
+
+/// How deep a thread is in operations of others that it has to finish before its own.
+#[derive(Default)]
+pub(crate) struct Nested {
+    depth: Cell<u32>,
+    operating: Cell<bool>,
+}
+
+impl Nested {
+    /// Each one deeper is another operation in progress, whose waiters came later than those of the one before; in a memory of
+    /// rubbish they could go round in a ring.
+    const DEEPEST: u32 = 8;
+
+    /// False: deep enough.
+    pub(crate) fn enter(&self) -> bool {
+        let depth = self.depth.get();
+        if depth == Nested::DEEPEST {
+            return false;
+        }
+        self.depth.set(depth + 1);
+        true
+    }
+
+    pub(crate) fn leave(&self) {
+        self.depth.set(self.depth.get() - 1);
+    }
+
+    /// The thread carries on the admitted operation, or does not; what it did before.
+    pub(crate) fn operate(&self, operating: bool) -> bool {
+        self.operating.replace(operating)
+    }
+
+    pub(crate) fn is_operating(&self) -> bool {
+        self.operating.get()
+    }
 }
 
 impl Waiter {
@@ -173,6 +210,7 @@ impl Arena {
             thread_id: Cell::new(0),
             sleeps: Cell::new(0),
             fuel: Fuel::default(),
+            nested: Nested::default(),
             before_queueing: Patience::default(),
             before_sleeping: Patience::default(),
             memory: Default::default(),

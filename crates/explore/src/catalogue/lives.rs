@@ -71,6 +71,12 @@ pub(super) fn deaths() -> Vec<Program> {
         Program::new("h-sem", &[sem(0)], &[&[any(&[0])], &[rel(0, 2)], &[any(&[0]), poll(&[0])]]).inherited(0, 2),
         Program::new("h-all", &[no.clone(), yes.clone()], &[&[both()], &[set(0), query(1)], &[both().timed()]])
             .inherited(0, 2),
+        Program::new(
+            "h-try",
+            &[yes.clone(), yes.clone(), no.clone()],
+            &[&[both()], &[query(0), query(1)], &[timed(&[2])]],
+        )
+        .inherited(0, 2),
         Program::new("h-set", &two, &[&[set(0), any(&[1])], &[both()], &[set(1), any(&[0]).timed()]]).inherited(0, 2),
         Program::new("h-mutex", &[mutex(1, 1)], &[&[any(&[0]).by(2)], &[unlock(0, 1)], &[any(&[0]).by(3).timed()]])
             .inherited(0, 2),

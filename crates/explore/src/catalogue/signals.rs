@@ -83,6 +83,8 @@ pub(super) fn larger() -> Vec<Program> {
     let no = auto(false);
     let forever = || any(&[0]);
     let two = [no.clone(), no.clone()];
+    let hand = manual(false);
+    let (both, either) = (|| all(&[0, 1]), || any(&[0, 1]));
     vec![
         // Three waiters of one object: its bag grows by two at once.
         Program::new("g-sem", &[sem(0)], &[&[forever()], &[forever()], &[forever()], &[rel(0, 3)]]),
@@ -91,6 +93,18 @@ pub(super) fn larger() -> Vec<Program> {
         Program::new("4-a-chain", &[no], &[&[timed(&[0])], &[any(&[0])], &[set(0)], &[set(0)]]),
         Program::new("4-ab", &two, &[&[any(&[0, 1])], &[any(&[0])], &[set(0)], &[set(1)]]),
         Program::new("4-s", &[sem(0)], &[&[timed(&[0])], &[any(&[0])], &[rel(0, 1)], &[rel(0, 1)]]),
+        // Operations that satisfy several waiters, of which each waits for several objects: random histories and these programs
+        // found that one waiter was satisfied, and another one of the same operation timed out, or went with another operation.
+        Program::new("4-ee", &[hand.clone(), hand.clone()], &[&[either()], &[either()], &[set(0)], &[set(1)]]),
+        Program::new("4-ss", &[sem(0), sem(0)], &[&[either()], &[either()], &[rel(0, 2)], &[rel(1, 2)]]),
+        Program::new("4-se", &[sem(0), hand.clone()], &[&[either()], &[timed(&[0])], &[rel(0, 2)], &[set(1)]]),
+        Program::new("4-wo", &[sem(0), auto(true)], &[&[both()], &[timed(&[0])], &[rel(0, 2)], &[query(1)]]),
+        Program::new(
+            "4-wi",
+            &[sem(0), auto(true)],
+            &[&[both()], &[timed(&[0]).interruptible()], &[rel(0, 2)], &[query(1)]],
+        ),
+        Program::new("4-wp", &[hand, auto(true)], &[&[both()], &[timed(&[0])], &[pulse(0)], &[poll(&[1])]]),
         Program::new("4-w", &two, &[&[all(&[0, 1]).timed()], &[all(&[1, 0]).timed()], &[set(0)], &[set(1)]]),
     ]
 }

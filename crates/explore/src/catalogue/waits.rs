@@ -173,6 +173,23 @@ pub(super) fn interrupts() -> Vec<Program> {
     ]
 }
 
+/// Waits for several objects that are slow to queue.
+pub(super) fn slow_to_queue() -> Vec<Program> {
+    let (no, yes) = (auto(false), auto(true));
+    let two = [no.clone(), no.clone()];
+    let three = [no.clone(), yes, no];
+    vec![
+        // Random histories found that a wait with an old ticket was passed by a pulse, and then served before another one that
+        // had been asleep at that time.
+        Program::new("q-any", &two, &[&[any(&[1, 0])], &[timed(&[0])], &[pulse(1), set(0)]]),
+        Program::new("q-alert", &two, &[&[any(&[1]).alert(0)], &[timed(&[0])], &[pulse(1), set(0)]]),
+        Program::new("q-all", &three, &[&[all(&[0, 1])], &[all(&[0, 2]).timed()], &[pulse(0), set(2), set(0)]]),
+        Program::new("q-all-alert", &two, &[&[all(&[1]).alert(0)], &[timed(&[0])], &[pulse(1), set(0)]]),
+        Program::new("q-mutual", &two, &[&[timed(&[0, 1])], &[timed(&[1, 0])], &[pulse(1), set(0), pulse(0)]]),
+        Program::new("q-all-any", &two, &[&[all(&[0, 1]).timed()], &[timed(&[1, 0])], &[set(0), pulse(1), query(0)]]),
+    ]
+}
+
 /// Deadlines that pass while their thread is busy.
 pub(super) fn deadlines() -> Vec<Program> {
     let (no, yes) = (auto(false), auto(true));

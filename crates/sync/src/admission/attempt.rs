@@ -5,6 +5,7 @@ use crate::arena::Arena;
 use crate::arena::format::{ObjectSlot, WaiterSlot};
 use crate::arena::meta::Kind;
 use crate::claim::{Ahead, consumed};
+use crate::planted::{Bug, planted};
 use crate::ticket::{Attempt, EVERYTHING, State, WaiterWord};
 use crate::wait_any::acquired;
 use crate::waiter::Waiter;
@@ -39,10 +40,15 @@ impl Arena {
                 Ok(())
             }
             (State::Waiting, Attempt::Open) if same_epoch => self.collect(waiter, seen, candidate),
-            // Also if its alert satisfied it: it is passed over then, so it must run (C4).
+            // C3 if by this attempt; if by its alert it is passed over (C4).
             (State::Satisfied, _) if same_epoch => {
-                self.pay(waiter, candidate, word);
-                self.conclude_attempt(waiter, seen, candidate, word.argument() == EVERYTHING)
+                let taken = word.argument() == EVERYTHING;
+                if taken {
+                    self.pay(waiter, candidate, word);
+                } else {
+                    self.finish_elsewhere(waiter, EVERYTHING, word);
+                }
+                self.conclude_attempt(waiter, seen, candidate, taken)
             }
             _ => self.conclude_attempt(waiter, seen, candidate, false),
         }
@@ -100,6 +106,7 @@ impl Arena {
                 return Ok(Claim::Held { was_abandoned: mutex::was_abandoned(kind, word) });
             }
             Claimant::Nobody => Claimant::All,
+            Claimant::All if seen.trails(word) => Claimant::All,
             Claimant::Origin => Claimant::Origin,
             Claimant::All | Claimant::OriginIdle => {
                 // O-adm. Not of this attempt, so an orphan (I-adm-3). Nobody is helped here: in a memory of rubbish the
@@ -132,10 +139,11 @@ impl Arena {
     /// Consumes what a successful attempt holds, or gives back what a failed one does; then the attempt is over.
     fn conclude_attempt(&self, waiter: &Waiter, seen: Admission, candidate: &WaiterSlot, taken: bool) -> Result<()> {
         let owner = candidate.owner();
+        let trails = self.goes_on(seen, taken) && (taken || seen.step() > 1);
         for entry in candidate.list.iter().take(candidate.count()) {
             let index = Object(entry.load()).index();
             if let Some(slot) = self.object_slot(index)
-                && !self.conclude_object(waiter, seen, slot, owner, taken)?
+                && !self.conclude_object(waiter, seen, slot, owner, taken, trails)?
             {
                 return Ok(());
             }
@@ -143,6 +151,22 @@ impl Arena {
         let next = if seen.step() == 0 { Phase::End } else { Phase::Scan };
         self.admission_exchange(seen, seen.in_phase(next));
         Ok(())
+    }
+
+    /// Whether the operation has more to offer after this attempt than one waiter can take. All helpers say the same: until the
+    /// operation goes on its origin changes by this attempt's taking only.
+    fn goes_on(&self, seen: Admission, taken: bool) -> bool {
+        let Some((slot, ..)) = self.origin(seen).filter(|_| seen.has_origin() && !planted(Bug::NoTrail)) else {
+            return false;
+        };
+        let word = slot.load();
+        let to_be_taken = taken && word.tag() == seen.tag();
+        match slot.kind() {
+            _ if word.claimant() != Claimant::Origin => false,
+            Kind::Semaphore => word.value() > u32::from(to_be_taken),
+            Kind::ManualEvent => true,
+            Kind::AutoEvent | Kind::Mutex => false,
+        }
     }
 
     /// False when the operation has gone on without us.
@@ -153,6 +177,7 @@ impl Arena {
         slot: &ObjectSlot,
         owner: u32,
         taken: bool,
+        trails: bool,
     ) -> Result<bool> {
         while waiter.fuel.round() {
             let word = slot.load();
@@ -172,6 +197,7 @@ impl Arena {
             let next = match word.claimant() {
                 // Held by no attempt any more: any number but this one's. Numbers wrap, so none is free for "no attempt".
                 Claimant::Origin => next.claimed_for(Claimant::Origin, seen.tag().wrapping_sub(1)),
+                _ if trails => next.claimed_for(Claimant::All, seen.operation()),
                 _ => next.unclaimed(),
             };
             slot.exchange(word, next);

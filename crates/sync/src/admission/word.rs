@@ -4,6 +4,7 @@ use ntux_platform::atomic::Pair;
 
 use crate::planted::{Bug, planted};
 use crate::ticket::Ticket;
+use crate::word::{Claimant, ObjectWord};
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Phase {
@@ -85,6 +86,12 @@ impl Admission {
     /// Tag of the claims of this attempt.
     pub fn tag(self) -> u32 {
         if planted(Bug::NoAttempt) { self.ticket().tag() } else { self.attempt() }
+    }
+
+    /// Whether the running operation has taken the object for a wait-all, or given it back, and keeps it out of sight until it
+    /// is over (C6).
+    pub fn trails(self, word: ObjectWord) -> bool {
+        self.phase() != Phase::Idle && word.claimant() == Claimant::All && word.tag() == self.operation()
     }
 
     pub fn names(self, waiter: u32) -> bool {

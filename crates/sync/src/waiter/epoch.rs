@@ -31,7 +31,8 @@ use crate::{Error, RETRIES, Result};
 pub(super) fn withdraw(slot: &WaiterSlot, ticket: Ticket) -> bool {
     for _ in 0..RETRIES {
         let seen = slot.load();
-        if seen.ticket() != ticket || !matches!(seen.state(), State::Waiting | State::Died | State::Probing) {
+        let undecided = seen.is_open() || matches!(seen.state(), State::Died | State::Probing);
+        if seen.ticket() != ticket || !undecided {
             return false;
         }
         if slot.exchange(seen, seen.withdrawn()) {
@@ -70,7 +71,7 @@ impl Epoch<'_> {
 
     /// Whether the wait is undecided.
     pub(crate) fn is_open(&self) -> bool {
-        self.load().state() == State::Waiting
+        self.load().is_open()
     }
 
     /// How it ended; none while it is open. Rubbish in the word counts as withdrawn.
@@ -160,6 +161,11 @@ impl Arena {
         }
         waiter.robust().settle(will);
         Err(Error::Corrupt)
+    }
+
+    /// Whether no ticket was drawn after this one.
+    pub(crate) fn is_last_ticket(&self, ticket: Ticket) -> bool {
+        Ticket::new(self.header().ticket.0.load()) == ticket
     }
 
     /// The next ticket. Number 0 is left out: an empty place of a bag is 0.

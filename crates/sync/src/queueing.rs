@@ -1,0 +1,300 @@
+//! Joining several queues in one step.
+//!
+//! # Role
+//! A wait registers with one object after the other: an entry into the bag, then the flag. To everybody else it must have
+//! joined all queues at one instant. If it counted in each queue from its own entry on, with the ticket that it drew before, it
+//! could be passed by a pulse that comes before its last entry and yet be served before somebody who queued earlier. So
+//! its word says `Queueing` until it is in all queues, and nobody gives it anything. Whoever would have served it withdraws it
+//! instead, and it begins again with a new ticket.
+//!
+//! # Picture
+//! ```text
+//!  look        ticket      entry, flag     entry, flag        stand
+//! ---|------------|-------------|---------------|---------------|-----> Waiting
+//!  versions       |         object 0        object 1        own word: Queueing -> Waiting
+//!                 |                             |
+//!              instant 1                    instant 2
+//! ```
+//! * Instant 1, if every object still had its version from the look when its flag was raised.
+//! * Instant 2, otherwise: allowed only if nobody has drawn a ticket since instant 1.
+//!
+//! # Transitions
+//! Those of the waiter's word from `Queueing`, see [`crate::ticket`]. A wait that was disturbed [`TRIES`] times is `Waiting` from
+//! its ticket on: it cannot be kept out of its queues by others for ever, and may be served too early, as above.
+//!
+//! # Invariants
+//! * I-queue-1: from the flag of an object until it stands, the wait was the next one to be served by no operation on that
+//!   object: a scan that comes to it withdraws it. So an object that could not be taken when its flag was raised cannot be
+//!   taken at the instant either (for a wait-all: one such object is enough).
+//! * I-queue-2: tickets are in the order of the instants. Instant 1 is that of the ticket; behind instant 2 every other
+//!   ticket is older, or is drawn later.
+//! * I-queue-3: what is available while a wait is queueing it may claim for itself, as one that waits (C1): everything before
+//!   it in the list could not be taken at that moment (I-queue-1).
+//!
+//! A wait for one object is `Waiting` from its ticket on: of one queue alone nobody can tell when it was joined, as long as those
+//! who are in it are served in the order of their tickets.
+//!
+//! # Order
+//! * O-bag as in [`crate::claim`].
+//! * O-queue: the flags are raised (exchange) before the ticket counter is looked at (load), and a ticket is drawn (exchange)
+//!   before its wait looks at anything. All in one order: who draws a ticket that the look does not see sees the flags.
+//!
+//! # Death
+//! Until it stands the wait is in no queue: scans withdraw it, or find it marked by the kernel ([`crate::ticket`]).
+
+use crate::arena::Arena;
+use crate::arena::format::{LIST_MAX, ObjectSlot};
+use crate::bag::{Entry, Place};
+use crate::planted::{Bug, planted};
+use crate::request::Request;
+use crate::ticket::State;
+use crate::wait_any::Look;
+use crate::waiter::Epoch;
+use crate::word::{Claimant, ObjectWord, W, WA};
+use crate::{Error, Object, Result};
+
+/// How often a wait begins again before it joins its queues one after the other.
+const TRIES: u32 = 16;
+
+/// A place in a bag, and the entry that was put there.
+pub(crate) type Registered<'a> = (Place<'a>, Entry);
+/// The places of one wait.
+pub(crate) type Places<'a> = [Option<Registered<'a>>; LIST_MAX];
+
+/// What a wait knows when it begins to queue.
+pub(crate) struct Queueing {
+    /// The objects' words at the last look, as far as it went.
+    versions: [u64; LIST_MAX],
+    seen: usize,
+    /// An object was not any more as it had been.
+    moved: bool,
+    /// How often the wait has begun again.
+    disturbed: u32,
+}
+
+impl Queueing {
+    pub fn new() -> Queueing {
+        Queueing { versions: [0; LIST_MAX], seen: 0, moved: false, disturbed: 0 }
+    }
+
+    /// Looks begin, at the first object.
+    #[inline(always)]
+    pub fn look_anew(&mut self) {
+        self.seen = 0;
+    }
+
+    /// The word of the next object.
+    #[inline(always)]
+    pub fn saw(&mut self, word: ObjectWord) {
+        self.versions[self.seen] = word.low();
+        self.seen += 1;
+    }
+
+    /// The versions that were seen, from the first object on.
+    #[inline(always)]
+    pub fn versions(&self) -> &[u64] {
+        &self.versions[..self.seen]
+    }
+
+    /// One more time to begin again.
+    pub fn disturb(&mut self) {
+        self.disturbed += 1;
+    }
+
+    /// Whether it has begun again too often.
+    pub fn is_hopeless(&self) -> bool {
+        self.disturbed >= TRIES || planted(Bug::QueueAtOnce)
+    }
+
+    /// In which state a wait for several objects begins.
+    pub fn state(&self) -> State {
+        if self.is_hopeless() { State::Waiting } else { State::Queueing }
+    }
+
+    fn compare(&mut self, position: usize, word: ObjectWord) {
+        self.moved |= self.versions().get(position) != Some(&word.low());
+    }
+}
+
+impl Arena {
+    /// Joins the queues of all objects, unless one of them can be taken on the way. False: the wait is over, or it was disturbed
+    /// and is to begin again.
+    ///
+    /// Errors: `Exhausted` (no room in a bag), `Invalid`.
+    pub(crate) fn queue_any<'a>(
+        &'a self,
+        epoch: &Epoch<'_>,
+        request: &Request<'_>,
+        queueing: &mut Queueing,
+        places: &mut Places<'a>,
+    ) -> Result<bool> {
+        queueing.moved = false;
+        self.join_any(epoch, request, 0..request.length(), queueing, places)?;
+        Ok(self.stand(epoch, queueing))
+    }
+
+    /// As [`Arena::queue_any`], for all objects together and the alert.
+    pub(crate) fn queue_all<'a>(
+        &'a self,
+        epoch: &Epoch<'_>,
+        request: &Request<'_>,
+        queueing: &mut Queueing,
+        places: &mut Places<'a>,
+    ) -> Result<bool> {
+        queueing.moved = false;
+        let missing = self.join_all(epoch, request, queueing, places)?;
+        let attempts = queueing.is_hopeless();
+        if attempts {
+            self.try_everything(epoch.waiter, epoch.index, epoch.slot, epoch.ticket)?;
+        } else if !missing {
+            queueing.disturb();
+            return Ok(false);
+        }
+        if epoch.is_open() && request.has_alert() {
+            // Objects come before the alert; one of them is missing.
+            self.join_any(epoch, request, request.objects().len()..request.length(), queueing, places)?;
+            if attempts && epoch.is_open() {
+                self.try_everything(epoch.waiter, epoch.index, epoch.slot, epoch.ticket)?;
+            }
+        }
+        Ok(self.stand(epoch, queueing))
+    }
+
+    /// From now on the wait is in all its queues, if its ticket still tells the order.
+    fn stand(&self, epoch: &Epoch<'_>, queueing: &mut Queueing) -> bool {
+        let own = epoch.load();
+        // O-queue
+        let in_order = || !queueing.moved || planted(Bug::QueueMoved) || self.is_last_ticket(epoch.ticket);
+        let stands = match own.state() {
+            State::Waiting => true,
+            State::Queueing => in_order() && epoch.slot.exchange(own, own.queued()),
+            _ => false,
+        };
+        if !stands {
+            queueing.disturb();
+        }
+        stands
+    }
+
+    /// Puts an entry for any of these objects into the bag of each, unless one of them can be taken on the way.
+    fn join_any<'a>(
+        &'a self,
+        epoch: &Epoch<'_>,
+        request: &Request<'_>,
+        positions: core::ops::Range<usize>,
+        queueing: &mut Queueing,
+        places: &mut Places<'a>,
+    ) -> Result<()> {
+        for position in positions {
+            // An interrupt from now on withdraws the wait at once; one from before ends it here, before it is in any queue.
+            if !epoch.is_open() || epoch.waiter.is_interrupted() {
+                return Ok(());
+            }
+            if request.is_repeated(position) {
+                continue;
+            }
+            let object = request.get(position).ok_or(Error::Corrupt)?;
+            let slot = self.object_slot(object.index()).ok_or(Error::Invalid)?;
+            let entry = Entry::new(epoch.index, epoch.ticket, position, false);
+            if !planted(Bug::FlagFirst) {
+                places[position] = Some((self.put(epoch.waiter, object.index(), entry)?, entry));
+            }
+            if let Some(seen) = self.raise_or_claim(epoch, slot, object, request.owner)? {
+                queueing.compare(position, seen);
+            }
+            if planted(Bug::FlagFirst) {
+                places[position] = Some((self.put(epoch.waiter, object.index(), entry)?, entry));
+            }
+        }
+        Ok(())
+    }
+
+    /// Raises `W`, or claims the object for the waiter itself if it is available. What stood there; none: the wait is over.
+    fn raise_or_claim(
+        &self,
+        epoch: &Epoch<'_>,
+        slot: &ObjectSlot,
+        object: Object,
+        owner: u32,
+    ) -> Result<Option<ObjectWord>> {
+        while epoch.waiter.fuel.round() {
+            match self.look(epoch.waiter, object, owner)? {
+                Look::Unavailable(seen) if slot.kind_if_live(object).is_none() => return Ok(Some(seen)),
+                Look::Unavailable(seen) => {
+                    let raised = planted(Bug::NoRegisterBump) && seen.has(W) || slot.exchange(seen, seen.with(W));
+                    if raised {
+                        return Ok(Some(seen));
+                    }
+                }
+                Look::Available { seen, next } => {
+                    if self.claim_for_self(epoch, slot, object, seen, next)? {
+                        return Ok(None);
+                    }
+                }
+            }
+            if !epoch.is_open() {
+                return Ok(None);
+            }
+        }
+        Err(Error::Corrupt)
+    }
+
+    /// Claims an available object in the waiter's own name; true when the wait is decided.
+    fn claim_for_self(
+        &self,
+        epoch: &Epoch<'_>,
+        slot: &ObjectSlot,
+        object: Object,
+        seen: ObjectWord,
+        next: ObjectWord,
+    ) -> Result<bool> {
+        let own = epoch.load();
+        // C1: the own word after the copy of the object's.
+        if !own.is_open() && !planted(Bug::SelfNoCheck) {
+            return Ok(true);
+        }
+        if next == seen {
+            epoch.slot.exchange(own, own.satisfied(object.index(), false));
+        } else if slot.exchange(seen, seen.claimed_for(Claimant::Waiter(epoch.index), epoch.ticket.tag())) {
+            self.help(epoch.waiter, object.index(), slot.load())?;
+        }
+        Ok(!epoch.is_open())
+    }
+
+    /// Puts an entry for all objects together into the bag of each. Whether one of them could not be taken when its flag was
+    /// raised.
+    fn join_all<'a>(
+        &'a self,
+        epoch: &Epoch<'_>,
+        request: &Request<'_>,
+        queueing: &mut Queueing,
+        places: &mut Places<'a>,
+    ) -> Result<bool> {
+        let mut missing = false;
+        for (position, &object) in request.objects().iter().enumerate() {
+            let entry = Entry::new(epoch.index, epoch.ticket, position, true);
+            places[position] = Some((self.put(epoch.waiter, object.index(), entry)?, entry));
+            match self.raise_all(epoch, object, request.owner)? {
+                Look::Unavailable(seen) => {
+                    missing = true;
+                    queueing.compare(position, seen);
+                }
+                Look::Available { seen, .. } => queueing.compare(position, seen),
+            }
+        }
+        Ok(missing)
+    }
+
+    /// Raises `WA`, and tells what stood there.
+    fn raise_all(&self, epoch: &Epoch<'_>, object: Object, owner: u32) -> Result<Look> {
+        let slot = self.object_slot(object.index()).ok_or(Error::Invalid)?;
+        while epoch.waiter.fuel.round() {
+            let look = self.look_for_all(epoch.waiter, object, owner)?;
+            // A slot that is another object's by now is let alone.
+            if !slot.still_has(object) || slot.exchange(look.seen(), look.seen().with(WA)) {
+                return Ok(look);
+            }
+        }
+        Err(Error::Corrupt)
+    }
+}
