@@ -70,7 +70,7 @@ impl Arena {
         match self.all_available(waiter, request, queueing)? {
             false if late => Err(failure(waiter)),
             true if !queueing.is_hopeless() => self.attempt_at_once(waiter, request, queueing, late),
-            _ => self.wait_queued(waiter, request, queueing, deadline),
+            _ => self.wait_all_queued(waiter, request, queueing, deadline),
         }
     }
 
@@ -101,12 +101,15 @@ impl Arena {
         let end = epoch.end().unwrap_or(End::Nothing);
         let satisfied = self.settle_all(&epoch, request, end)?;
         waiter.starts_again();
-        tried?;
         queueing.disturb();
-        if failed && late { Err(failure(waiter)) } else { Ok(satisfied) }
+        match satisfied {
+            None if failed && late => tried.and(Err(failure(waiter))),
+            None => tried.and(Ok(None)),
+            satisfied => Ok(satisfied),
+        }
     }
 
-    fn wait_queued(
+    fn wait_all_queued(
         &self,
         waiter: &Waiter,
         request: &Request<'_>,

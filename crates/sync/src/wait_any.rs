@@ -120,13 +120,13 @@ impl Arena {
             let satisfied = match found {
                 Some(found) if found.position == 0 || planted(Bug::NaivePoll) => self.take(request, &found),
                 Some(found) => match self.probe(waiter, request, &queueing, &found)? {
-                    None => self.wait_registered(waiter, request, &mut queueing, deadline)?,
+                    None => self.wait_any_queued(waiter, request, &mut queueing, deadline)?,
                     probed => probed,
                 },
                 // Only once: a thread that is beaten to it again and again must get into the queue some time.
                 None if !deadline.passed() => match core::mem::take(&mut patient) && self.comes_free(waiter, request) {
                     true => None,
-                    false => self.wait_registered(waiter, request, &mut queueing, deadline)?,
+                    false => self.wait_any_queued(waiter, request, &mut queueing, deadline)?,
                 },
                 None if waiter.is_interrupted() => return Err(Error::Interrupted),
                 None if self.unchanged(request, &queueing) => return Err(Error::TimedOut),
@@ -271,7 +271,7 @@ impl Arena {
     }
 
     /// None: it is to be started again.
-    fn wait_registered(
+    fn wait_any_queued(
         &self,
         waiter: &Waiter,
         request: &Request<'_>,
@@ -312,7 +312,7 @@ impl Arena {
     }
 }
 
-/// What a registered wait returns; none when it is to be started again. `queued`: it was in all its queues.
+/// What a wait returns that has queued, or tried to; none when it is to be started again. `queued`: it was in all of them.
 pub(crate) fn outcome(
     waiter: &Waiter,
     satisfied: Option<Satisfied>,
