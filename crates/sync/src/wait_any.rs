@@ -42,7 +42,7 @@ use crate::queueing::{Places, Queueing};
 use crate::request::Request;
 use crate::ticket::State;
 use crate::waiter::{End, Epoch, Waiter};
-use crate::word::{Claimant, ObjectWord, W, WA};
+use crate::word::{Claimant, ObjectWord, SPILLED, W, WA};
 use crate::{Error, Object, Result, Satisfied, mutex};
 
 /// What a wait finds when it looks at an object.
@@ -178,10 +178,12 @@ impl Arena {
                 slot.exchange(seen, seen.claimed_for(Claimant::CarryUp, 0));
                 continue;
             }
-            return Ok(match acquired(slot, kind, seen, owner) {
-                Some(next) => Look::Available { seen, next },
-                None => Look::Unavailable(seen),
-            });
+            match acquired(slot, kind, seen, owner) {
+                Some(next) => return Ok(Look::Available { seen, next }),
+                // What lies beside the word belongs to it only if the word is still the same.
+                None if seen.has(SPILLED) && slot.load() != seen => {}
+                None => return Ok(Look::Unavailable(seen)),
+            }
         }
         Err(Error::Corrupt)
     }

@@ -9,7 +9,7 @@ use crate::planted::{Bug, planted};
 use crate::ticket::{Attempt, EVERYTHING, State, WaiterWord};
 use crate::wait_any::acquired;
 use crate::waiter::Waiter;
-use crate::word::Claimant;
+use crate::word::{Claimant, SPILLED};
 use crate::{Error, Object, Result, mutex};
 
 /// What an attempt finds at one object.
@@ -124,7 +124,11 @@ impl Arena {
         let owner = candidate.owner();
         let claim = match mutex::entry(word, &slot.extra, owner) {
             mutex::Entry::Carry if kind == Kind::Mutex => word.claimed_for(Claimant::CarryUp, 0),
-            _ if acquired(slot, kind, word, owner).is_none() => return Ok(Claim::Unavailable),
+            _ if acquired(slot, kind, word, owner).is_none() => {
+                // What lies beside the word belongs to it only if the word is still the same.
+                let stale = word.has(SPILLED) && slot.load() != word;
+                return Ok(if stale { Claim::LookAgain } else { Claim::Unavailable });
+            }
             _ => word.claimed_for(claimant, seen.tag()),
         };
         // O-adm: the attempt is undecided, so whoever finds it decided later finds this claim too, or its exchange failed.
