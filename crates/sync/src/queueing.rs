@@ -36,8 +36,9 @@
 //!
 //! # Order
 //! * O-bag as in [`crate::claim`].
-//! * O-queue: the flags are raised (exchange) before the ticket counter is looked at (load), and a ticket is drawn (exchange)
-//!   before its wait looks at anything. All in one order: who draws a ticket that the look does not see sees the flags.
+//! * O-queue: the flags are raised (exchange) before the ticket counter is looked at (load). A wait that this one could overtake
+//!   was queued before a signal that missed this one: the exchange of the flag comes after that signal, and so the look sees
+//!   its ticket. One whose ticket the look does not see has its own instant later.
 //!
 //! # Death
 //! Until it stands the wait is in no queue: scans withdraw it, or find it marked by the kernel ([`crate::ticket`]).

@@ -301,10 +301,19 @@ mod tests {
 
     #[test]
     fn what_the_kernel_writes_at_death_reads_as_died() {
-        let word = WaiterWord::new(State::Waiting, Ticket::new(5), 77).parked();
-        let marked = WaiterWord(Pair { low: word.0.low & !0x3fff_ffff | u64::from(DIED), ..word.0 });
-        assert_eq!((marked.state(), marked.ticket()), (State::Died, word.ticket()));
-        assert_eq!(marked.withdrawn().state(), State::Withdrawn);
+        for state in [State::Waiting, State::Queueing] {
+            let word = WaiterWord::new(state, Ticket::new(5), 77).parked();
+            let marked = WaiterWord(Pair { low: word.0.low & !0x3fff_ffff | u64::from(DIED), ..word.0 });
+            assert_eq!((marked.state(), marked.ticket()), (State::Died, word.ticket()));
+            assert_eq!(marked.withdrawn().state(), State::Withdrawn);
+        }
+    }
+
+    #[test]
+    fn who_stands_in_its_queues_is_the_same_epoch() {
+        let queueing = WaiterWord::new(State::Queueing, Ticket::new(5), 77);
+        assert!(queueing.is_open() && queueing.queued().is_open());
+        assert_eq!(queueing.queued(), WaiterWord::new(State::Waiting, Ticket::new(5), 77));
     }
 
     #[test]

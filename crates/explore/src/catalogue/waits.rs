@@ -182,6 +182,7 @@ pub(super) fn slow_to_queue() -> Vec<Program> {
         // Random histories found that a wait with an old ticket was passed by a pulse, and then served before another one that
         // had been asleep at that time.
         Program::new("q-any", &two, &[&[any(&[1, 0])], &[timed(&[0])], &[pulse(1), set(0)]]),
+        Program::new("q-first", &two, &[&[any(&[0, 1])], &[timed(&[0])], &[pulse(1), set(0)]]),
         Program::new("q-alert", &two, &[&[any(&[1]).alert(0)], &[timed(&[0])], &[pulse(1), set(0)]]),
         Program::new("q-all", &three, &[&[all(&[0, 1])], &[all(&[0, 2]).timed()], &[pulse(0), set(2), set(0)]]),
         Program::new("q-all-alert", &two, &[&[all(&[1]).alert(0)], &[timed(&[0])], &[pulse(1), set(0)]]),

@@ -52,6 +52,17 @@ const EQUIVALENT: &[Equivalent] = &[
               closed object lives runs beside the close, or its caller would know",
     },
     Equivalent {
+        accesses: &[("objects::still_has", None)],
+        why: "the object's word was loaded before, and acquired what wrote it: who has a word of the object that is \
+              being made reads that it is being made",
+    },
+    Equivalent {
+        accesses: &[("epoch::draw", None), ("epoch::is_last_ticket", None)],
+        why: "who could be overtaken drew a later ticket, and queued before a signal that this wait missed; if anybody \
+              can know that, the signal has acquired the ticket, and the exchange that raised this wait's flag after \
+              the signal has acquired both",
+    },
+    Equivalent {
         accesses: &[
             ("admission::admission", Some("wide load: acquire")),
             ("admission::admission_exchange", Some("exchange: acq_rel")),
