@@ -35,8 +35,9 @@
 //! # Invariants
 //! * I-adm-1: only the admitted operation offers anything on its origin, so a failed attempt has nothing to restore.
 //! * I-adm-2: an attempt is decided on one word, the candidate's: success, failure, deadline and alert exclude one another.
-//! * I-adm-3: a claim of an attempt that is over (*orphan*) sits on an object that was at rest and available, or that has given
-//!   a unit away since (I-adm-5), so taking it away needs no scan. A successful attempt leaves none, because the object's word moved.
+//! * I-adm-3: a claim of an attempt that is over (*orphan*) sits on an object that was at rest and available, so taking it away
+//!   needs no scan. A successful attempt leaves none, because the object's word moved; what trails (I-adm-5) has given its unit
+//!   away, and needs no scan either.
 //! * I-adm-4: the candidate's list does not change while the admission word names it: its owner helps first.
 //! * I-adm-5: while the operation has more to offer, what it has taken for one wait-all stays claimed, under the operation's number
 //!   (it *trails*). Whoever meets that carries the operation to its end first (C6): what shows has happened for everybody

@@ -7,10 +7,10 @@
 //! |  argument  |   -    | code  | owed|ab |open| state | ticket (high 8, low 32)| futex word   |
 //! +------------+--------+-------+---+---+----+-------+--------+--------------+---------------+
 //! ```
-//! * futex word: zero unless the state is `Waiting` or `Queueing`; then the number of the waiting thread, with `PARKED` when it may be asleep.
-//!   The kernel reads it when a thread dies whose robust list names it (`ntux_platform::robust`): it sends the wake of a
-//!   killed waker if the word is zero, and writes `DIED` if it is the number of the thread that dies. So a killed thread
-//!   leaves all queues at once, at no cost while it lives.
+//! * futex word: zero unless the state is `Waiting` or `Queueing`; then the number of the waiting thread, with `PARKED` when
+//!   it may be asleep. The kernel reads it when a thread dies whose robust list names it (`ntux_platform::robust`): it sends the
+//!   wake of a killed waker if the word is zero, and writes `DIED` if it is the number of the thread that dies. So a killed
+//!   thread leaves all queues at once, at no cost while it lives.
 //! * ticket: one counter for the whole arena; names the *epoch* of the waiter (one wait) and orders waiters by arrival.
 //! * owed: satisfied while parked, and nobody has sent the wake for certain.
 //! * ab: the mutex it was given had been abandoned.

@@ -47,7 +47,7 @@ use crate::{Error, Object, Result, Satisfied, mutex};
 
 /// What a wait finds when it looks at an object.
 pub(crate) enum Look {
-    /// Not available; closed objects never are.
+    /// Not available; closed objects never are, but to a wait-all that began before.
     Unavailable(ObjectWord),
     /// Available: the word, and what acquiring makes of it. Equal for a manual-reset event.
     Available { seen: ObjectWord, next: ObjectWord },
