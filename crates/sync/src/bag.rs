@@ -34,9 +34,9 @@
 //! | withdraw | the next chunk | a chain | 0 | anyone who sees that this end has another chunk |
 //!
 //! # Invariants
-//! * I-bag-1: an entry counts only while its waiter is `Waiting` with that ticket (one that is `Queueing` is withdrawn by whoever
-//!   comes to its entry, [`crate::queueing`]) *and* names this object at that position of
+//! * I-bag-1: an entry counts only while its waiter is `Waiting` with that ticket *and* names this object at that position of
 //!   its list. So an entry that a killed or late thread left behind, even in the bag of a slot's next object, is harmless.
+//!   (One whose waiter is `Queueing` has it withdrawn by whoever comes to the entry: [`crate::queueing`].)
 //! * I-bag-2: entries are in no order; the ticket tells who came first.
 //! * I-bag-3: a link that names a chunk never changes. So a promise is withdrawn only when it can never be kept, and a link
 //!   made by a thread that slept for hours is the one that was promised, or its exchange fails.

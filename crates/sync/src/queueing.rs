@@ -67,7 +67,7 @@ pub(crate) struct Queueing {
     /// The objects' words at the last look, as far as it went.
     versions: [u64; LIST_MAX],
     seen: usize,
-    /// An object was not any more as it had been.
+    /// An object was not any more as at the last look.
     moved: bool,
     /// How often the wait has begun again.
     disturbed: u32,
@@ -82,6 +82,7 @@ impl Queueing {
     #[inline(always)]
     pub fn look_anew(&mut self) {
         self.seen = 0;
+        self.moved = false;
     }
 
     /// The word of the next object.
@@ -129,7 +130,6 @@ impl Arena {
         queueing: &mut Queueing,
         places: &mut Places<'a>,
     ) -> Result<bool> {
-        queueing.moved = false;
         self.join_any(epoch, request, 0..request.length(), queueing, places)?;
         Ok(self.stand(epoch, queueing))
     }
@@ -142,7 +142,6 @@ impl Arena {
         queueing: &mut Queueing,
         places: &mut Places<'a>,
     ) -> Result<bool> {
-        queueing.moved = false;
         let missing = self.join_all(epoch, request, queueing, places)?;
         let attempts = queueing.is_hopeless();
         if attempts {
@@ -275,13 +274,9 @@ impl Arena {
         for (position, &object) in request.objects().iter().enumerate() {
             let entry = Entry::new(epoch.index, epoch.ticket, position, true);
             places[position] = Some((self.put(epoch.waiter, object.index(), entry)?, entry));
-            match self.raise_all(epoch, object, request.owner)? {
-                Look::Unavailable(seen) => {
-                    missing = true;
-                    queueing.compare(position, seen);
-                }
-                Look::Available { seen, .. } => queueing.compare(position, seen),
-            }
+            let look = self.raise_all(epoch, object, request.owner)?;
+            missing |= look.is_unavailable();
+            queueing.compare(position, look.seen());
         }
         Ok(missing)
     }

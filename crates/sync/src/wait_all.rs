@@ -22,7 +22,7 @@ use crate::planted::{Bug, planted};
 use crate::queueing::Queueing;
 use crate::request::Request;
 use crate::ticket::State;
-use crate::wait_any::{Look, failure, leave, outcome};
+use crate::wait_any::{failure, leave, outcome};
 use crate::waiter::{End, Epoch, Waiter};
 use crate::{Error, Object, Result, Satisfied};
 
@@ -76,14 +76,13 @@ impl Arena {
 
     fn all_available(&self, waiter: &Waiter, request: &Request<'_>, queueing: &mut Queueing) -> Result<bool> {
         queueing.look_anew();
-        let mut missing = 0;
+        let mut missing = false;
         for (position, object) in request.iter().enumerate() {
             let look = self.look_for_all(waiter, object, request.owner)?;
             queueing.saw(look.seen());
-            let is_missing = matches!(look, Look::Unavailable(_)) && position < request.objects().len();
-            missing += usize::from(is_missing);
+            missing |= look.is_unavailable() && position < request.objects().len();
         }
-        Ok(missing == 0)
+        Ok(!missing)
     }
 
     /// One attempt, in no queue. `late`: that it failed is the answer.
@@ -131,7 +130,6 @@ impl Arena {
             self.help_admission_of(epoch.waiter, epoch.index)?;
         }
         match end {
-            End::Nothing => Ok(None),
             End::Everything { abandoned } => {
                 for &object in request.objects() {
                     let slot = self.object_slot(object.index()).ok_or(Error::Corrupt)?;
@@ -139,11 +137,7 @@ impl Arena {
                 }
                 Ok(Some(Satisfied { index: 0, abandoned }))
             }
-            End::Object { index, abandoned } => {
-                let slot = self.object_slot(index).ok_or(Error::Corrupt)?;
-                self.help(epoch.waiter, index, slot.load())?;
-                Ok(Some(Satisfied { index: request.position(index)?, abandoned }))
-            }
+            end => self.settle(epoch, request, end),
         }
     }
 }

@@ -67,6 +67,11 @@ impl Look {
             Look::Unavailable(seen) | Look::Available { seen, .. } => seen,
         }
     }
+
+    /// Whether the wait may not have it.
+    pub fn is_unavailable(&self) -> bool {
+        matches!(self, Look::Unavailable(_))
+    }
 }
 
 impl Arena {
@@ -300,7 +305,7 @@ impl Arena {
     }
 
     /// Sees the object that satisfied the wait at rest (C2), and says which it was.
-    fn settle(&self, epoch: &Epoch<'_>, request: &Request<'_>, end: End) -> Result<Option<Satisfied>> {
+    pub(crate) fn settle(&self, epoch: &Epoch<'_>, request: &Request<'_>, end: End) -> Result<Option<Satisfied>> {
         let End::Object { index, abandoned } = end else {
             return Ok(None);
         };
