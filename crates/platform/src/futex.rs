@@ -70,7 +70,7 @@ mod imp {
 
     fn timespec(ns: u64) -> libc::timespec {
         // The quotient is below 2^35, so it fits every time_t of the supported platforms.
-        libc::timespec { tv_sec: (ns / 1_000_000_000) as libc::time_t, tv_nsec: (ns % 1_000_000_000) as _ }
+        libc::timespec { tv_sec: (ns / 1_000_000_000) as _, tv_nsec: (ns % 1_000_000_000) as _ }
     }
 }
 

@@ -1,4 +1,5 @@
 //! A descriptor for another process, over a local socket.
+#![allow(clippy::unnecessary_cast, reason = "musl has other types for the same fields")]
 
 use core::mem::{MaybeUninit, size_of};
 use std::io;
@@ -13,12 +14,23 @@ struct Rights {
     padding: u32,
 }
 
+impl Rights {
+    /// Room for a message.
+    fn empty() -> Self {
+        // SAFETY: all bytes zero is a value: numbers, and what musl pads them with.
+        let header = unsafe { MaybeUninit::zeroed().assume_init() };
+        Self { header, fd: -1, padding: 0 }
+    }
+}
+
 const LENGTH: usize = size_of::<libc::cmsghdr>() + size_of::<RawFd>();
 
 /// Sends a byte, and a copy of the descriptor with it if there is one. A peer that is gone is an error, not a signal.
 pub fn send(socket: &UnixStream, mut byte: u8, fd: Option<BorrowedFd<'_>>) -> io::Result<()> {
-    let header = libc::cmsghdr { cmsg_len: LENGTH, cmsg_level: libc::SOL_SOCKET, cmsg_type: libc::SCM_RIGHTS };
-    let mut rights = Rights { header, fd: fd.map_or(-1, |fd| fd.as_raw_fd()), padding: 0 };
+    let mut rights = Rights { fd: fd.map_or(-1, |fd| fd.as_raw_fd()), ..Rights::empty() };
+    rights.header.cmsg_len = LENGTH as _;
+    rights.header.cmsg_level = libc::SOL_SOCKET;
+    rights.header.cmsg_type = libc::SCM_RIGHTS;
     with_message(&mut byte, fd.is_some().then_some(&mut rights), |message| {
         // SAFETY: a message of one byte and at most one control message, which live during the call.
         unsafe { libc::sendmsg(socket.as_raw_fd(), message, libc::MSG_NOSIGNAL) }
@@ -29,8 +41,7 @@ pub fn send(socket: &UnixStream, mut byte: u8, fd: Option<BorrowedFd<'_>>) -> io
 /// Receives a byte, and a descriptor if one came with it. `UnexpectedEof` if the peer has closed.
 pub fn receive(socket: &UnixStream) -> io::Result<(u8, Option<OwnedFd>)> {
     let mut byte = 0;
-    let header = libc::cmsghdr { cmsg_len: 0, cmsg_level: 0, cmsg_type: 0 };
-    let mut rights = Rights { header, fd: -1, padding: 0 };
+    let mut rights = Rights::empty();
     let received = with_message(&mut byte, Some(&mut rights), |message| {
         // SAFETY: room for one byte and one control message, which live during the call.
         unsafe { libc::recvmsg(socket.as_raw_fd(), message, libc::MSG_CMSG_CLOEXEC) }
@@ -38,7 +49,7 @@ pub fn receive(socket: &UnixStream) -> io::Result<(u8, Option<OwnedFd>)> {
     if received == 0 {
         return Err(io::ErrorKind::UnexpectedEof.into());
     }
-    let is_descriptor = rights.header.cmsg_type == libc::SCM_RIGHTS && rights.header.cmsg_len >= LENGTH;
+    let is_descriptor = rights.header.cmsg_type == libc::SCM_RIGHTS && rights.header.cmsg_len as usize >= LENGTH;
     // SAFETY: the kernel has just made this descriptor for us.
     Ok((byte, is_descriptor.then(|| unsafe { OwnedFd::from_raw_fd(rights.fd) })))
 }
@@ -55,7 +66,7 @@ fn with_message(
     message.msg_iovlen = 1;
     if let Some(rights) = rights {
         message.msg_control = core::ptr::from_mut(rights).cast();
-        message.msg_controllen = size_of::<Rights>();
+        message.msg_controllen = size_of::<Rights>() as _; // musl has a narrower one
     }
     usize::try_from(call(&mut message)).map_err(|_| io::Error::last_os_error())
 }

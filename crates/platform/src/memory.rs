@@ -131,8 +131,9 @@ pub fn create(name: &std::ffi::CStr, length: u64) -> io::Result<OwnedFd> {
 
 #[cfg(target_os = "linux")]
 fn memfd(name: &std::ffi::CStr, flags: libc::c_uint) -> io::Result<OwnedFd> {
+    // As a system call: glibc has a function for it from 2.27 on.
     // SAFETY: `name` is a terminated string that outlives the call.
-    owned(unsafe { libc::memfd_create(name.as_ptr(), flags) })
+    owned(unsafe { libc::syscall(libc::SYS_memfd_create, name.as_ptr(), flags) } as libc::c_int)
 }
 
 /// A new anonymous shared file of `length` zero bytes, close-on-exec: a POSIX shared memory object whose name is gone.
@@ -168,10 +169,11 @@ pub fn cannot_fault(fd: BorrowedFd<'_>) -> bool {
     #[cfg(target_os = "linux")]
     {
         let mut system = core::mem::MaybeUninit::<libc::statfs>::uninit();
+        #[allow(clippy::unnecessary_cast, reason = "musl has other types for the same fields")]
         // SAFETY: a borrowed, hence open, descriptor, and a place for the answer, which is whole when the call returns 0.
         let of_huge_pages = unsafe {
             libc::fstatfs(fd.as_raw_fd(), system.as_mut_ptr()) != 0
-                || system.assume_init().f_type == libc::HUGETLBFS_MAGIC
+                || system.assume_init().f_type as i64 == libc::HUGETLBFS_MAGIC as i64
         };
         cannot_shrink(fd) && !of_huge_pages
     }

@@ -1,4 +1,5 @@
 //! System calls that copy to or from memory of the caller.
+#![allow(clippy::unnecessary_cast, reason = "musl has other types for the same fields")]
 
 use std::io;
 use std::os::fd::{AsRawFd, BorrowedFd};
@@ -43,9 +44,9 @@ pub unsafe fn recvmsg(fd: BorrowedFd<'_>, message: &mut Message, flags: i32) -> 
 pub unsafe fn places(message: &Message) -> Vec<(usize, usize)> {
     let own = (core::ptr::from_ref(message) as usize, size_of::<Message>());
     let name = (message.msg_name as usize, message.msg_namelen as usize);
-    let control = (message.msg_control as usize, message.msg_controllen);
+    let control = (message.msg_control as usize, message.msg_controllen as usize);
     let mut places = vec![own, name, control];
-    for index in 0..message.msg_iovlen {
+    for index in 0..message.msg_iovlen as usize {
         // SAFETY: the caller's promise: the array has so many entries.
         let buffer = unsafe { &*message.msg_iov.add(index) };
         places.push((buffer.iov_base as usize, buffer.iov_len));

@@ -75,10 +75,13 @@ fn ask(fd: c_int) -> Kind {
     kind_of(target(link.as_c(), &mut path), target(c"/proc/self", &mut own))
 }
 
+#[allow(clippy::unnecessary_cast, reason = "musl has other types for the same fields")]
 fn is_of_proc(fd: c_int) -> bool {
     let mut status = core::mem::MaybeUninit::<libc::statfs>::uninit();
     // SAFETY: a place for the answer, which the kernel fills in whole when it returns 0.
-    unsafe { libc::fstatfs(fd, status.as_mut_ptr()) == 0 && status.assume_init().f_type == libc::PROC_SUPER_MAGIC }
+    let known = unsafe { libc::fstatfs(fd, status.as_mut_ptr()) } == 0;
+    // SAFETY: whole if it is known.
+    known && unsafe { status.assume_init() }.f_type as i64 == libc::PROC_SUPER_MAGIC as i64
 }
 
 /// Where a link leads; nothing if that does not fit.

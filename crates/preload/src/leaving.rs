@@ -49,7 +49,7 @@ pub(crate) fn by_fcntl(fd: c_int, command: c_int, argument: usize) {
 /// `ioctl`, where it keeps a copy.
 #[inline(always)]
 pub(crate) fn by_ioctl(fd: c_int, request: u32) {
-    if u64::from(request) == libc::FIONCLEX {
+    if request == libc::FIONCLEX as u32 {
         kept(fd);
     }
 }

@@ -47,7 +47,7 @@ impl Until {
     pub fn new(deadline: Deadline) -> Until {
         let timespec = |ns: u64| libc::timespec {
             // The quotient is below 2^35, so it fits every time_t of the supported platforms.
-            tv_sec: (ns / 1_000_000_000) as libc::time_t,
+            tv_sec: (ns / 1_000_000_000) as _,
             tv_nsec: (ns % 1_000_000_000) as _,
         };
         match deadline {
