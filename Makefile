@@ -43,10 +43,9 @@ tools:
 # Only what ships: see `lint` for why the rest must stay apart.
 build: tools            ## Build the command and the library that it loads into programs, into out/
 	$(CARGO) build --release --locked -p ntux-cli -p ntux-preload -p ntux-preload-watch
-	@mkdir -p $(OUT)/bin $(OUT)/lib
+	@mkdir -p $(OUT)/bin
 	@$(INSTALL) -m 755 $(TARGET_DIR)/release/ntux $(OUT)/bin/ntux
-	@$(INSTALL) -m 755 $(TARGET_DIR)/release/libntux_preload.so $(OUT)/lib/libntux_preload.so
-	@$(INSTALL) -m 755 $(TARGET_DIR)/release/libntux_preload_watch.so $(OUT)/lib/libntux_preload_watch.so
+	@.ci/library-tree $(TARGET_DIR)/release $(OUT)/lib/ntux
 
 demos: tools
 	@mkdir -p $(OUT)/demo
@@ -171,8 +170,7 @@ cross: tools
 install: build          ## Install below PREFIX (/usr/local), with the C library
 	$(INSTALL) -d $(DESTDIR)$(PREFIX)/bin $(DESTDIR)$(PREFIX)/lib/ntux
 	$(INSTALL) -m 755 $(OUT)/bin/ntux $(DESTDIR)$(PREFIX)/bin/ntux
-	$(INSTALL) -m 755 $(OUT)/lib/libntux_preload.so $(DESTDIR)$(PREFIX)/lib/ntux/libntux_preload.so
-	$(INSTALL) -m 755 $(OUT)/lib/libntux_preload_watch.so $(DESTDIR)$(PREFIX)/lib/ntux/libntux_preload_watch.so
+	cp -RP $(OUT)/lib/ntux/. $(DESTDIR)$(PREFIX)/lib/ntux
 
 # The C face installs itself, where its rules are there.
 ifneq ($(wildcard crates/capi/install.mk),)

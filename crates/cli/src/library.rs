@@ -4,6 +4,8 @@ use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
+use ntux_platform::probe;
+
 /// A library that can be loaded into a program.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Library {
@@ -30,15 +32,35 @@ impl Library {
     }
 }
 
-/// Where they lie seen from the directory of the `ntux` command: a build tree, an installed tree, a distribution.
-const PLACES: [&str; 3] = [".", "../lib", "../lib/ntux"];
+/// How the directory for each word size is named in `LD_PRELOAD`: the loader of each program puts its own name there, so a
+/// 32-bit program finds the library made for it.
+const LOADERS_CHOICE: &str = "$PLATFORM";
+
+/// What glibc's loaders of this word size put for `$PLATFORM`, the usual one first. (Until 2.36 they name some processors.)
+const PLATFORMS: &[&str] =
+    if cfg!(target_arch = "x86_64") { &["x86_64", "haswell", "xeon_phi"] } else { &[std::env::consts::ARCH] };
+
+/// The directory above those for each word size, seen from the directory of the `ntux` command.
+const TREE: &str = "../lib/ntux";
+
+/// What the loader replaces in a path, with and without braces.
+const REPLACED: [&str; 6] = ["$ORIGIN", "$LIB", "$PLATFORM", "${ORIGIN}", "${LIB}", "${PLATFORM}"];
+
+/// A library that was found.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Found {
+    /// The file for programs of the command's own word size.
+    pub file: PathBuf,
+    /// What `LD_PRELOAD` calls it.
+    pub entry: OsString,
+}
 
 /// Why there is no library to load.
 #[derive(Debug, PartialEq, Eq)]
 pub enum NoLibrary {
     /// None of these files exists.
     NotFound(Vec<PathBuf>),
-    /// The loader takes a space or a colon in this path for the end of it.
+    /// The loader takes a space or a colon in this path for the end of it, and replaces some words after a dollar sign.
     Unspeakable(PathBuf),
     /// The system does not say where the `ntux` command lies.
     CommandUnknown,
@@ -51,38 +73,67 @@ impl std::fmt::Display for NoLibrary {
                 write!(out, "cannot find the library to load into the program; looked for")?;
                 places.iter().try_for_each(|place| write!(out, "\n  {}", place.display()))
             }
-            NoLibrary::Unspeakable(path) => {
-                write!(out, "the path '{}' has a space or a colon, which LD_PRELOAD cannot express", path.display())
-            }
+            NoLibrary::Unspeakable(path) => write!(
+                out,
+                "the path '{}' has a space, a colon, $ORIGIN, $LIB or $PLATFORM, which LD_PRELOAD cannot express; \
+                 install ntux elsewhere",
+                path.display()
+            ),
             NoLibrary::CommandUnknown => write!(out, "cannot find out where the ntux command lies (is /proc mounted?)"),
         }
     }
 }
 
-/// The library, by its absolute path.
-pub fn find(library: Library) -> Result<PathBuf, NoLibrary> {
-    let candidates = match std::env::var_os(library.variable()) {
-        Some(path) => vec![PathBuf::from(path)],
+/// The library.
+pub fn find(library: Library) -> Result<Found, NoLibrary> {
+    match std::env::var_os(library.variable()) {
+        Some(path) => {
+            let path = PathBuf::from(path);
+            alone(&path)?.ok_or(NoLibrary::NotFound(vec![path]))
+        }
         None => beside(&std::env::current_exe().map_err(|_| NoLibrary::CommandUnknown)?, library),
-    };
-    let Some(found) = candidates.iter().find_map(|place| place.canonicalize().ok().filter(|path| path.is_file()))
-    else {
-        return Err(NoLibrary::NotFound(candidates));
-    };
-    if found.as_os_str().as_bytes().iter().any(|byte| matches!(byte, b' ' | b':')) {
-        return Err(NoLibrary::Unspeakable(found));
     }
-    Ok(found)
 }
 
-fn beside(command: &Path, library: Library) -> Vec<PathBuf> {
+/// Directly beside the command, as Cargo builds it, or in the tree for all word sizes.
+fn beside(command: &Path, library: Library) -> Result<Found, NoLibrary> {
     let directory = command.parent().unwrap_or(Path::new("/"));
-    PLACES.iter().map(|place| directory.join(place).join(library.file_name())).collect()
+    let neighbour = directory.join(library.file_name());
+    if let Some(found) = alone(&neighbour)? {
+        return Ok(found);
+    }
+    let tree = directory.join(TREE);
+    let file = |platform: &str| tree.join(platform).join(library.file_name());
+    let own = file(PLATFORMS[0]);
+    match own.canonicalize() {
+        Ok(_) if probe::names_platform() && PLATFORMS.iter().all(|platform| file(platform).is_file()) => {
+            let tree = tree.canonicalize().map_err(|_| NoLibrary::NotFound(vec![tree.clone()]))?;
+            let entry = speakable(&tree)?.join(LOADERS_CHOICE).join(library.file_name()).into_os_string();
+            Ok(Found { file: tree.join(PLATFORMS[0]).join(library.file_name()), entry })
+        }
+        _ => alone(&own)?.ok_or(NoLibrary::NotFound(vec![neighbour, own])),
+    }
+}
+
+/// A file for programs of one word size, if it is there.
+fn alone(path: &Path) -> Result<Option<Found>, NoLibrary> {
+    let Some(file) = path.canonicalize().ok().filter(|path| path.is_file()) else { return Ok(None) };
+    let entry = speakable(&file)?.as_os_str().to_owned();
+    Ok(Some(Found { file, entry }))
+}
+
+fn speakable(path: &Path) -> Result<&Path, NoLibrary> {
+    let text = path.as_os_str().as_bytes();
+    let replaced = |word: &&str| text.windows(word.len()).any(|part| part == word.as_bytes());
+    if text.iter().any(|byte| matches!(byte, b' ' | b':')) || REPLACED.iter().any(replaced) {
+        return Err(NoLibrary::Unspeakable(path.to_owned()));
+    }
+    Ok(path)
 }
 
 /// The value of `LD_PRELOAD` with `library` in front of what was there.
-pub fn preload_list(library: &Path, already_there: Option<&OsStr>) -> OsString {
-    let mut list = library.as_os_str().to_owned();
+pub fn preload_list(library: &Found, already_there: Option<&OsStr>) -> OsString {
+    let mut list = library.entry.clone();
     if let Some(rest) = already_there.filter(|rest| !rest.is_empty()) {
         list.push(":");
         list.push(rest);
@@ -94,21 +145,53 @@ pub fn preload_list(library: &Path, already_there: Option<&OsStr>) -> OsString {
 mod tests {
     use super::*;
 
-    #[test]
-    fn the_library_comes_first_and_the_rest_stays() {
-        let library = Path::new("/lib/a.so");
-        assert_eq!(preload_list(library, None), "/lib/a.so");
-        assert_eq!(preload_list(library, Some(OsStr::new(""))), "/lib/a.so");
-        assert_eq!(preload_list(library, Some(OsStr::new("b.so c.so"))), "/lib/a.so:b.so c.so");
+    fn place(root: &Path, platforms: &[&str]) -> PathBuf {
+        for platform in platforms {
+            let directory = root.join("lib/ntux").join(platform);
+            std::fs::create_dir_all(&directory).expect("our own directory");
+            std::fs::write(directory.join("libntux_preload.so"), "").expect("our own file");
+        }
+        std::fs::create_dir_all(root.join("bin")).expect("our own directory");
+        root.join("bin/ntux")
     }
 
     #[test]
-    fn it_is_looked_for_beside_the_command_and_in_the_library_directories() {
-        let places = beside(Path::new("/opt/bin/ntux"), Library::Device);
-        assert_eq!(places[0], Path::new("/opt/bin/./libntux_preload.so"));
-        assert_eq!(places[1], Path::new("/opt/bin/../lib/libntux_preload.so"));
-        assert_eq!(places[2], Path::new("/opt/bin/../lib/ntux/libntux_preload.so"));
-        let places = beside(Path::new("/opt/bin/ntux"), Library::Watch);
-        assert_eq!(places[1], Path::new("/opt/bin/../lib/libntux_preload_watch.so"));
+    fn the_library_comes_first_and_the_rest_stays() {
+        let library = Found { file: "/lib/x/a.so".into(), entry: "/lib/a.so".into() };
+        assert_eq!(preload_list(&library, None), "/lib/a.so");
+        assert_eq!(preload_list(&library, Some(OsStr::new(""))), "/lib/a.so");
+        assert_eq!(preload_list(&library, Some(OsStr::new("b.so c.so"))), "/lib/a.so:b.so c.so");
+    }
+
+    #[test]
+    fn the_loader_chooses_in_a_whole_tree_and_not_in_a_part_of_one() {
+        let root = tempfile::tempdir().expect("a temporary directory");
+        let root = root.path().canonicalize().expect("it exists");
+        let command = place(&root, &PLATFORMS[..1]);
+        let file = root.join("lib/ntux").join(PLATFORMS[0]).join("libntux_preload.so");
+        let found = beside(&command, Library::Device).expect("a library");
+        if PLATFORMS.len() > 1 {
+            assert_eq!(found, Found { file: file.clone(), entry: file.clone().into_os_string() });
+        }
+        let command = place(&root, PLATFORMS);
+        let entry = root.join("lib/ntux/$PLATFORM/libntux_preload.so").into_os_string();
+        assert_eq!(beside(&command, Library::Device), Ok(Found { file, entry }));
+        assert!(matches!(beside(&command, Library::Watch), Err(NoLibrary::NotFound(places)) if places.len() == 2));
+        // Beside the command it is preferred: that is where Cargo builds both.
+        let neighbour = root.join("bin/libntux_preload.so");
+        std::fs::write(&neighbour, "").expect("our own file");
+        let found = beside(&command, Library::Device).expect("a library");
+        assert_eq!((found.file, found.entry), (neighbour.clone(), neighbour.into_os_string()));
+    }
+
+    #[test]
+    fn what_the_loader_would_take_apart_is_refused() {
+        for name in ["a b", "a:b", "a$LIB", "${ORIGIN}x", "$PLATFORM"] {
+            let root = tempfile::tempdir().expect("a temporary directory");
+            let command = place(&root.path().join(name), PLATFORMS);
+            assert!(matches!(beside(&command, Library::Device), Err(NoLibrary::Unspeakable(_))), "{name}");
+        }
+        let root = tempfile::tempdir().expect("a temporary directory");
+        assert!(beside(&place(&root.path().join("a$b"), PLATFORMS), Library::Device).is_ok());
     }
 }

@@ -46,7 +46,9 @@ NTUX_LOG=PATH    Where to write, when a process ends, what the device did for it
     by _exit, writes nothing. 'stderr' in place of a path means standard error.
 
 NTUX_PRELOAD=PATH    The library that `ntux run` loads into the program, instead of the one that it finds by itself:
-    libntux_preload.so in the directory of the ntux command, in ../lib, or in ../lib/ntux. Only `ntux run` reads it.
+    libntux_preload.so in the directory of the ntux command, or in ../lib/ntux/PLATFORM. Only `ntux run` reads it. It
+    serves programs of one word size; in ../lib/ntux there is one for each, and LD_PRELOAD then holds $PLATFORM, which
+    the loader of each program replaces by a name of its own.
 
 NTUX_PRELOAD_WATCH=PATH    The same for what `ntux run --soft-dirty` and `ntux watch` load: libntux_preload_watch.so.
 

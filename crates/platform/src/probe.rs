@@ -325,6 +325,12 @@ pub fn real_ids() -> (u32, u32) {
     unsafe { (libc::getuid(), libc::getgid()) }
 }
 
+/// Whether the kernel names the platform to loaders, which put the name for `$PLATFORM` in a path.
+pub fn names_platform() -> bool {
+    // SAFETY: asks for a number that came with the process.
+    unsafe { libc::getauxval(libc::AT_PLATFORM) != 0 }
+}
+
 /// Whether the file gives capabilities to whoever executes it. False where the file system keeps none.
 pub fn has_file_capabilities(path: &Path) -> bool {
     use std::os::unix::ffi::OsStrExt;

@@ -141,7 +141,7 @@ impl Facts {
             seccomp: seccomp(&calls),
             limits: Limits { descriptors_soft: limit.soft, descriptors_hard: limit.hard },
             memfd_noexec: probe::memfd_noexec_setting(),
-            library: library::find(Library::Device).ok(),
+            library: library::find(Library::Device).ok().map(|found| found.file),
             calls,
         }
     }

@@ -154,21 +154,56 @@ fn without_its_library_ntux_says_where_it_looked() {
     assert!(complained(&output).contains("LD_PRELOAD cannot express"));
 }
 
+/// `ntux run` from this command, without anything that names a library.
+fn run_from(command: &Path, arguments: &[&str]) -> Output {
+    let mut copied = std::process::Command::new(command);
+    finish(copied.arg("run").args(arguments).env_remove("NTUX_PRELOAD").env_remove("LD_PRELOAD"))
+}
+
+/// A copy of the command, and of the library in these directories, below a new directory.
+fn install(stage: &Stage, name: &str, directories: &[&str]) -> PathBuf {
+    let root = stage.path(name);
+    std::fs::create_dir_all(root.join("bin")).expect("our own directory");
+    std::fs::copy(env!("CARGO_BIN_EXE_ntux"), root.join("bin/ntux")).expect("a copy");
+    for directory in directories {
+        std::fs::create_dir_all(root.join(directory)).expect("our own directory");
+        std::fs::copy(&stage.library, root.join(directory).join("libntux_preload.so")).expect("a copy");
+    }
+    root
+}
+
 #[test]
 fn the_library_is_found_beside_the_command() {
     let stage = Stage::new();
-    for (place, directory) in [("bin", "bin"), ("lib", "lib"), ("distribution", "lib/ntux")] {
-        let root = stage.path(place);
-        std::fs::create_dir_all(root.join("bin")).expect("our own directory");
-        std::fs::create_dir_all(root.join(directory)).expect("our own directory");
-        let command = root.join("bin/ntux");
-        let library = root.join(directory).join("libntux_preload.so");
-        std::fs::copy(env!("CARGO_BIN_EXE_ntux"), &command).expect("a copy");
-        std::fs::copy(&stage.library, &library).expect("a copy");
-        let mut copied = std::process::Command::new(&command);
-        copied.args(["run", "sh", "-c", "echo $LD_PRELOAD"]).env_remove("NTUX_PRELOAD").env_remove("LD_PRELOAD");
-        assert_eq!(said(&finish(&mut copied)).trim(), library.to_str().expect("a plain path"));
-    }
+    let root = install(&stage, "cargo", &["bin"]);
+    let library = root.join("bin/libntux_preload.so");
+    let output = run_from(&root.join("bin/ntux"), &["sh", "-c", "echo $NTUX_TEST_LOADED $LD_PRELOAD"]);
+    assert_eq!(said(&output).trim(), format!("yes {}", library.display()));
+}
+
+/// What glibc puts for `$PLATFORM` on x86-64.
+#[cfg(target_arch = "x86_64")]
+const PLATFORMS: [&str; 3] = ["lib/ntux/x86_64", "lib/ntux/haswell", "lib/ntux/xeon_phi"];
+
+#[cfg(target_arch = "x86_64")]
+#[test]
+fn the_loader_finds_the_library_of_its_word_size_in_an_installed_tree() {
+    let stage = Stage::new();
+    let root = install(&stage, "installed", &PLATFORMS);
+    let entry = root.join("lib/ntux/$PLATFORM/libntux_preload.so");
+    let output = run_from(&root.join("bin/ntux"), &["sh", "-c", "echo $NTUX_TEST_LOADED \"$LD_PRELOAD\""]);
+    assert_eq!((said(&output).trim(), complained(&output).as_str()), (&*format!("yes {}", entry.display()), ""));
+
+    // A tree without the names for some processors: the absolute path works on all of them.
+    let root = install(&stage, "part", &PLATFORMS[..1]);
+    let output = run_from(&root.join("bin/ntux"), &["sh", "-c", "echo $NTUX_TEST_LOADED $LD_PRELOAD"]);
+    let library = root.join(PLATFORMS[0]).join("libntux_preload.so");
+    assert_eq!(said(&output).trim(), format!("yes {}", library.display()));
+
+    let root = install(&stage, "a$LIB", &PLATFORMS);
+    let output = run_from(&root.join("bin/ntux"), &["true"]);
+    assert_eq!(output.status.code(), Some(125));
+    assert!(complained(&output).contains("LD_PRELOAD cannot express"), "{}", complained(&output));
 }
 
 #[test]
