@@ -1,7 +1,8 @@
 //! Leaving out what the system offers: so that what is done without it can be tried, by tests and by users in doubt.
 //!
 //! `NTUX_WITHOUT` is a list of names, separated by commas: `robust_list`, `wipe_on_fork`, `memfd_noexec_seal`,
-//! `userfaultfd`, `pagemap_scan`, `mapping_query`, `futex_waitv`, `futex_numa`. Unknown names mean nothing.
+//! `userfaultfd`, `pagemap_scan`, `mapping_query`, `futex_waitv`, `futex_numa`,
+//! `fsgsbase`. Unknown names mean nothing.
 
 use crate::environment::value;
 
@@ -22,6 +23,9 @@ pub enum Feature {
     MappingQuery,
     /// Sleeping on several words; without it, what needs it is refused.
     FutexWaitv,
+    /// The processor tells a program its thread pointer (`rdfsbase`); without it, a signal handler trusts `%fs` if its
+    /// selector is 0.
+    ReadThreadPointer,
     /// Futexes with a memory node (Linux 6.16); without it, they are refused.
     FutexNuma,
 }
@@ -37,6 +41,7 @@ impl Feature {
             Feature::PagemapScan => "pagemap_scan",
             Feature::MappingQuery => "mapping_query",
             Feature::FutexWaitv => "futex_waitv",
+            Feature::ReadThreadPointer => "fsgsbase",
             Feature::FutexNuma => "futex_numa",
         }
     }

@@ -1,66 +1,77 @@
-//! The program's signal handlers: its view of them, kept while the kernel calls [`crate::signals::trampoline`] instead.
+//! The program's signal handlers: its view of them, kept while the kernel calls a stub of [`crate::arrival`] instead.
 //!
 //! Nothing is changed until the device is first used ([`activate`]). Then every handler is wrapped, and the interposed
-//! functions (`sigaction`, `signal` and their relatives) keep it so. The kernel's action for a wrapped signal is the
-//! trampoline with all asynchronous signals in its mask; what the program asked for is an [`Action`] that is made once
-//! and never changed, so one pointer says all and the trampoline reads it without a lock.
+//! functions (`sigaction`, `signal` and their relatives) keep it so. What the program asked for is an [`Action`] in a table
+//! that only grows. Each action has a stub of its own, so what the kernel has says all: there is nothing beside it that
+//! would have to agree with it, no lock, and a `vfork` child, which has its own actions in the kernel but its parent's
+//! memory, needs no rule.
 //!
-//! SIGSEGV and SIGBUS are wrapped even where the program has no handler, for the guarded copy; the trampoline then does
-//! what the kernel would have done. Other signals without a handler are left to the kernel.
+//! The kernel gets the program's mask and flags, but for `SA_RESETHAND`, which [`without_handler`] does: a signal that
+//! arrives inside this library would find the handler gone when it is delivered at the door.
 //!
-//! A handler that the program installs by a raw system call, after its first use of the device, is not seen and not
-//! wrapped: it runs at once, also on top of a wait that is still queued.
+//! SIGSEGV and SIGBUS are wrapped even where the program has no handler, for the guarded copy; the stub then does what the
+//! kernel would have done. Other signals without a handler are left to the kernel. So is a handler for which the table has no
+//! room (a program has few different ones), and one that the program installs by a raw system call after its first use of
+//! the device: it runs at once, also on top of a wait that is still queued.
 //!
-//! # Rules
-//! * A1: an action is published before it is set in the kernel. A trampoline that was called for the old one and finds
-//!   the new one does what would have happened if the signal had come a moment later.
-//! * A2: changes are made one at a time, under a lock and with signals blocked: no handler runs in the middle.
-//! * A3: a `vfork` child has its own actions in the kernel but its parent's memory: it changes the former only.
+//! # An action
 //!
-//! `SA_NODEFER` and `SA_RESETHAND` are done by [`perform`]: the kernel must not let two trampolines nest, nor take the
-//! trampoline away from a signal whose handler is owed.
+//! | state | | who changes it |
+//! | --- | --- | --- |
+//! | free | beyond [`USED`] | whoever takes the place: one addition to [`USED`] |
+//! | being made | `made` is 0 | the thread that took the place, which then stores 1 |
+//! | made | `made` is 1: all but `spent` stays | |
+//! | spent | `SA_RESETHAND`, and one signal was delivered | the stub, by one exchange; the next `sigaction` of the same undoes it |
+//!
+//! A thread that dies while it makes an action leaves a place unused. Two threads that make the same one make two.
 
-use crate::lock::Lock;
-use crate::signals::{self, Mask, bit};
-use crate::{next, threads};
-use core::ffi::{c_int, c_void};
+use crate::arrival;
+use crate::signals::{self, Information, Mask, bit};
+use crate::{cancellation, next, threads};
+use core::ffi::c_int;
 use ntux_platform::atomic::{Word32, Word64};
 
-/// What the program wants of one signal. Never changed once made.
-#[repr(C)]
+/// What the program wants of one signal.
+#[repr(C, align(64))]
 pub(crate) struct Action {
-    handler: usize,
+    /// The program's handler, or `SIG_DFL`, or `SIG_IGN`.
+    pub(crate) handler: usize,
+    /// What the stub has to know: [`CAN_BE_FAULT`] and the like.
+    pub(crate) notes: u32,
+    /// 1 when a handler that runs once has run.
+    spent: Word32,
     mask: Mask,
     pub(crate) flags: c_int,
     signal: c_int,
-    /// The action that was made before this one.
-    next: *const Action,
+    /// 1 when all this was written.
+    made: Word32,
 }
 
-// SAFETY: never changed once it is shared.
+// SAFETY: what is not atomic is written by one thread, before `made`, and read by others after it.
 unsafe impl Sync for Action {}
 
-static NONE: Action = Action { handler: libc::SIG_DFL, mask: 0, flags: 0, signal: 0, next: core::ptr::null() };
+/// An instruction can cause the signal.
+pub(crate) const CAN_BE_FAULT: u32 = 1 << 0;
+/// The guarded copy can cause the signal.
+pub(crate) const CAN_BE_GUARDED: u32 = 1 << 1;
+/// The handler runs with SIGSEGV or SIGBUS blocked.
+pub(crate) const BLOCKS_GUARDED: u32 = 1 << 2;
+/// There is no handler, or it runs once.
+pub(crate) const NO_PLAIN_HANDLER: u32 = 1 << 3;
 
+/// Most different actions of a process.
+pub(crate) const ACTIONS_MAX: usize = 1024;
 const SIGNALS: c_int = 64;
 
-/// For each signal the address of its action, 0 where there never was one.
-static CURRENT: [Word64; SIGNALS as usize + 1] = [const { Word64::new(0) }; SIGNALS as usize + 1];
-/// All actions that were ever made, newest first: a program has few different ones.
-static MADE: Word64 = Word64::new(0);
+/// Address of [`ACTIONS_MAX`] actions; 0 before handlers are wrapped. Mapped, because collectors read tables of a library.
+pub(crate) static TABLE: Word64 = Word64::new(0);
+/// How many places of the table were taken; more than there are, when there was no room.
+static USED: Word32 = Word32::new(0);
 /// 1 when handlers are wrapped.
 static ACTIVE: Word32 = Word32::new(0);
-static CHANGES: Lock = Lock::new();
 
-/// Flags that the trampoline does itself.
-const OURS: c_int = libc::SA_NODEFER | libc::SA_RESETHAND;
-
-/// What the program wants of a signal. Async-signal-safe.
-pub(crate) fn of(signal: c_int) -> &'static Action {
-    let address = CURRENT.get(signal as usize).map_or(0, Word64::load);
-    // SAFETY: 0 or the address of an action, which is never unmapped.
-    unsafe { (address as *const Action).as_ref() }.unwrap_or(&NONE)
-}
+/// Flags that the kernel does not get.
+const OURS: c_int = libc::SA_RESETHAND;
 
 /// Whether handlers are wrapped, that is, whether a thread may go inside.
 #[inline(always)]
@@ -72,27 +83,43 @@ pub(crate) fn active() -> bool {
 #[cold]
 pub(crate) fn activate() {
     let mask = signals::block();
-    CHANGES.with(|| {
-        ACTIVE.store(1);
-        (1..=SIGNALS).for_each(wrap);
-    });
+    arrival::prepare();
+    map_table();
+    ACTIVE.store(1);
+    (1..=SIGNALS).for_each(wrap);
+    cancellation::wrap();
     signals::restore(mask);
 }
 
-/// Puts the trampoline in place of a handler that the kernel knows.
-fn wrap(signal: c_int) {
-    let Some(in_kernel) = query(signal) else { return };
-    let handler = in_kernel.sa_sigaction;
-    if handler != trampoline() && (has_handler(handler) || always_wrapped(signal)) {
-        set(signal, &in_kernel);
+fn map_table() {
+    if TABLE.load() == 0 {
+        let table = threads::map_pages(ACTIONS_MAX * size_of::<Action>()) as u64;
+        // Where another thread was faster this mapping is addresses and no memory.
+        let _ = TABLE.compare_exchange(0, table);
     }
 }
 
-fn trampoline() -> usize {
-    signals::trampoline as *const () as usize
+/// Puts a stub in place of a handler that the kernel knows. Another thread may install one by the C library's own
+/// function meanwhile, having found that handlers are not wrapped: it is what `set` replaced, and comes next.
+fn wrap(signal: c_int) {
+    let Some(mut in_kernel) = query(signal) else { return };
+    while arrival::place_of(in_kernel.sa_sigaction).is_none()
+        && (has_handler(in_kernel.sa_sigaction) || always_wrapped(signal))
+    {
+        let Some(replaced) = replace(signal, &wrapped(signal, &in_kernel)) else { return };
+        if same(&replaced, &in_kernel) {
+            return;
+        }
+        in_kernel = replaced;
+    }
 }
 
-fn has_handler(handler: usize) -> bool {
+fn same(one: &libc::sigaction, other: &libc::sigaction) -> bool {
+    let mask = |action: &libc::sigaction| *first_word(&mut { action.sa_mask });
+    one.sa_sigaction == other.sa_sigaction && one.sa_flags == other.sa_flags && mask(one) == mask(other)
+}
+
+pub(crate) fn has_handler(handler: usize) -> bool {
     handler != libc::SIG_DFL && handler != libc::SIG_IGN
 }
 
@@ -107,23 +134,85 @@ fn query(signal: c_int) -> Option<libc::sigaction> {
     (unsafe { next::sigaction(signal, core::ptr::null(), &mut action) } == 0).then_some(action)
 }
 
-/// Makes `wanted` the action of a signal, in the kernel and here.
-fn set(signal: c_int, wanted: &libc::sigaction) -> c_int {
-    let Some(action) = make(signal, wanted) else { return crate::fail(libc::ENOMEM) };
-    CURRENT[signal as usize].store(core::ptr::from_ref(action) as u64);
-    if !has_handler(wanted.sa_sigaction) && !always_wrapped(signal) {
-        // SAFETY: a valid action of the program's.
-        return unsafe { next::sigaction(signal, wanted, core::ptr::null_mut()) };
-    }
+/// Makes `new` the kernel's action of a signal and returns the one before.
+fn replace(signal: c_int, new: &libc::sigaction) -> Option<libc::sigaction> {
+    // SAFETY: all bytes zero is a value; the call writes it.
+    let mut old: libc::sigaction = unsafe { core::mem::zeroed() };
+    // SAFETY: a valid action, whose handler takes what the kernel hands it.
+    (unsafe { next::sigaction(signal, new, &mut old) } == 0).then_some(old)
+}
+
+/// What the kernel gets for an action of the program. Async-signal-safe.
+fn wrapped(signal: c_int, wanted: &libc::sigaction) -> libc::sigaction {
     let mut in_kernel = *wanted;
-    in_kernel.sa_sigaction = trampoline();
+    let is_signal = (1..=SIGNALS).contains(&signal);
+    if !is_signal || (!has_handler(wanted.sa_sigaction) && !always_wrapped(signal)) {
+        return in_kernel;
+    }
+    let mask = *first_word(&mut { wanted.sa_mask });
+    let Some(stub) = stub_for(signal, wanted.sa_sigaction, mask, wanted.sa_flags) else { return in_kernel };
+    in_kernel.sa_sigaction = stub;
     in_kernel.sa_flags = wanted.sa_flags & !OURS | libc::SA_SIGINFO;
     if !has_handler(wanted.sa_sigaction) {
         in_kernel.sa_flags |= libc::SA_ONSTACK;
     }
-    *first_word(&mut in_kernel.sa_mask) = signals::ASYNCHRONOUS;
-    // SAFETY: a valid action, whose handler takes what the kernel hands it.
-    unsafe { next::sigaction(signal, &in_kernel, core::ptr::null_mut()) }
+    in_kernel
+}
+
+fn actions() -> &'static [Action] {
+    let table = TABLE.load();
+    let used = if table == 0 { 0 } else { (USED.load() as usize).min(ACTIONS_MAX) };
+    let table = if table == 0 { core::ptr::NonNull::dangling().as_ptr() } else { table as *const Action };
+    // SAFETY: so many actions are mapped there for good, and all bytes zero is one that is being made; or none.
+    unsafe { core::slice::from_raw_parts(table, used) }
+}
+
+/// What the kernel is to call for an action with these contents; none if the table is full. Async-signal-safe.
+pub(crate) fn stub_for(signal: c_int, handler: usize, mask: Mask, flags: c_int) -> Option<usize> {
+    if arrival::place_of(handler).is_some() {
+        return Some(handler);
+    }
+    find_or_make(signal, handler, mask, flags).map(arrival::stub)
+}
+
+/// The place of the action with these contents: one that was made before, or a new one.
+fn find_or_make(signal: c_int, handler: usize, mask: Mask, flags: c_int) -> Option<usize> {
+    let same = |action: &Action| {
+        action.made.load() == 1
+            && (action.signal, action.handler, action.mask, action.flags) == (signal, handler, mask, flags)
+    };
+    if let Some(place) = actions().iter().position(same) {
+        actions()[place].spent.store(0);
+        return Some(place);
+    }
+    let table = TABLE.load() as *mut Action;
+    let place = USED.fetch_add(1) as usize;
+    if place >= ACTIONS_MAX || table.is_null() {
+        USED.store(ACTIONS_MAX as u32);
+        return None;
+    }
+    let action = Action {
+        handler,
+        notes: notes(signal, handler, mask, flags),
+        spent: Word32::new(0),
+        mask,
+        flags,
+        signal,
+        made: Word32::new(0),
+    };
+    // SAFETY: a place of the table that this thread alone took; others look at `made` of it, which is 0 before and after.
+    unsafe { table.add(place).write(action) };
+    actions()[place].made.store(1);
+    Some(place)
+}
+
+fn notes(signal: c_int, handler: usize, mask: Mask, flags: c_int) -> u32 {
+    let own = if flags & libc::SA_NODEFER == 0 { bit(signal) } else { 0 };
+    let note = |holds: bool, note: u32| if holds { note } else { 0 };
+    note(bit(signal) & signals::FAULTS != 0, CAN_BE_FAULT)
+        | note(bit(signal) & signals::GUARDED != 0, CAN_BE_GUARDED)
+        | note((mask | own) & signals::GUARDED != 0, BLOCKS_GUARDED)
+        | note(!has_handler(handler) || flags & libc::SA_RESETHAND != 0, NO_PLAIN_HANDLER)
 }
 
 /// The kernel's part of the C library's signal set.
@@ -132,174 +221,77 @@ fn first_word(set: &mut libc::sigset_t) -> &mut Mask {
     unsafe { &mut *core::ptr::from_mut(set).cast::<Mask>() }
 }
 
-/// The action with these contents: the one that was made before, or a new one.
-fn make(signal: c_int, wanted: &libc::sigaction) -> Option<&'static Action> {
-    let mut set = wanted.sa_mask;
-    let mask = *first_word(&mut set);
-    let (handler, flags) = (wanted.sa_sigaction, wanted.sa_flags);
-    // SAFETY: actions form a list that only grows at its head; they are never changed or unmapped.
-    let first = unsafe { (MADE.load() as *const Action).as_ref() };
-    // SAFETY: as above.
-    let mut made = core::iter::successors(first, |action| unsafe { action.next.as_ref() });
-    let same = |action: &&Action| {
-        action.signal == signal && action.handler == handler && action.mask == mask && action.flags == flags
-    };
-    if let Some(action) = made.find(same) {
-        return Some(action);
-    }
-    let place = room_for_an_action()?;
-    let next = MADE.load() as *const Action;
-    // SAFETY: unused room for an action, which nobody else knows: the caller holds the lock.
-    unsafe { place.write(Action { handler, mask, flags, signal, next }) };
-    MADE.store(place as u64);
-    // SAFETY: just written, and from now on never changed.
-    unsafe { place.as_ref() }
-}
-
-/// Room for one more action. Mapped in pages, as `sigaction` must not call the allocator. The caller holds the lock.
-fn room_for_an_action() -> Option<*mut Action> {
-    const ROOM: usize = 4096 / size_of::<Action>();
-    static PAGE: Word64 = Word64::new(0);
-    static USED: Word32 = Word32::new(ROOM as u32);
-    if USED.load() as usize == ROOM {
-        PAGE.store(threads::map_page() as u64);
-        USED.store(0);
-    }
-    let page = PAGE.load() as *mut Action;
-    if page.is_null() {
-        USED.store(ROOM as u32);
-        return None;
-    }
-    let used = USED.load();
-    USED.store(used + 1);
-    Some(page.wrapping_add(used as usize))
-}
-
-/// The program's `sigaction`.
+/// The program's `sigaction`. Async-signal-safe.
 ///
 /// # Safety
 /// As for the C library's function.
 pub(crate) unsafe fn sigaction(signal: c_int, new: *const libc::sigaction, old: *mut libc::sigaction) -> c_int {
-    if !active() {
-        // SAFETY: the caller's promise.
-        let result = unsafe { next::sigaction(signal, new, old) };
-        // Another thread may have wrapped all handlers between the test and the call.
-        if active() && !new.is_null() && result == 0 {
-            one_at_a_time(|| wrap(signal));
-        }
-        return result;
-    }
+    let was_active = active();
     // SAFETY: null or the caller's valid action.
-    let wanted = unsafe { new.as_ref() };
-    let mut before = None;
-    let result = one_at_a_time(|| {
-        let Some(in_kernel) = query(signal) else { return -1 };
-        before = Some(as_program_sees(signal, in_kernel));
-        match wanted {
-            None => 0,
-            // SAFETY: the caller's valid action.
-            Some(wanted) if threads::borrows_memory() => unsafe {
-                next::sigaction(signal, wanted, core::ptr::null_mut())
-            },
-            Some(wanted) => set(signal, wanted),
-        }
-    });
-    if let (0, Some(before), false) = (result, before, old.is_null()) {
+    let new = unsafe { new.as_ref() }.map(|new| if was_active { wrapped(signal, new) } else { *new });
+    // SAFETY: all bytes zero is a value.
+    let mut before: libc::sigaction = unsafe { core::mem::zeroed() };
+    // SAFETY: none or a valid action, and a place for the old one.
+    let result = unsafe { next::sigaction(signal, new.as_ref().map_or(core::ptr::null(), |new| new), &mut before) };
+    if result == 0 && new.is_some() && !was_active && active() {
+        // Another thread has wrapped all handlers between the test and the call.
+        wrap(signal);
+    }
+    if result == 0 && !old.is_null() {
         // SAFETY: the caller's place for the answer.
-        unsafe { old.write(before) };
+        unsafe { old.write(as_program_sees(before)) };
     }
     result
 }
 
-/// A2: runs a change alone, with signals blocked.
-fn one_at_a_time<R>(change: impl FnOnce() -> R) -> R {
-    let mask = signals::block();
-    let result = if threads::borrows_memory() { change() } else { CHANGES.with(change) };
-    signals::restore(mask);
-    result
-}
-
-/// The kernel's action with the trampoline replaced by what it stands for.
-fn as_program_sees(signal: c_int, mut in_kernel: libc::sigaction) -> libc::sigaction {
-    if in_kernel.sa_sigaction == trampoline() {
+/// The kernel's action with a stub replaced by what it stands for.
+fn as_program_sees(mut in_kernel: libc::sigaction) -> libc::sigaction {
+    let action = arrival::place_of(in_kernel.sa_sigaction).and_then(|place| actions().get(place));
+    if let Some(action) = action {
         const RESTORER: c_int = 0x0400_0000;
-        let action = of(signal);
-        in_kernel.sa_sigaction = action.handler;
+        let spent = action.spent.load() != 0;
+        in_kernel.sa_sigaction = if spent { libc::SIG_DFL } else { action.handler };
         in_kernel.sa_flags = action.flags | in_kernel.sa_flags & RESTORER;
-        *first_word(&mut in_kernel.sa_mask) = action.mask;
     }
     in_kernel
 }
 
-/// Does what the program wants of a signal that was delivered to the trampoline: calls its handler with the mask that
-/// it asked for, or what the kernel would do. The handler may never return; this frame has no destructors.
+/// What the program wants of a signal whose action has no plain handler. Returns whether its handler is to run. The
+/// thread is outside, in any state.
 ///
 /// # Safety
-/// The arguments of the trampoline, which runs with asynchronous signals blocked.
-pub(crate) unsafe fn perform(signal: c_int, info: *mut libc::siginfo_t, context: *mut c_void) {
-    let action = take(signal);
-    if !has_handler(action.handler) {
-        // SAFETY: the caller's promise.
-        unsafe { do_default(signal, info, action) };
-        return;
-    }
-    // SAFETY: the kernel's context.
-    let mut mask = signals::mask_before(unsafe { &mut *context.cast() }) | action.mask;
-    if action.flags & libc::SA_NODEFER == 0 {
-        mask |= bit(signal);
-    }
-    let record = threads::current();
-    let before = record.map_or(0, |record| record.faults_blocked.load());
-    if let Some(record) = record {
-        signals::note_mask(record, mask);
-    }
-    signals::restore(mask);
-    // SAFETY: the program's handler; where it takes the number alone, the other registers do no harm, as the kernel
-    // itself fills them for every handler.
-    unsafe {
-        let handler: extern "C-unwind" fn(c_int, *mut libc::siginfo_t, *mut c_void) =
-            core::mem::transmute(action.handler);
-        handler(signal, info, context);
-    }
-    if let Some(record) = record {
-        record.faults_blocked.store(before);
-    }
-}
-
-/// The action for one delivery. With `SA_RESETHAND` the default is in force from here on, and nobody else gets it.
-fn take(signal: c_int) -> &'static Action {
-    let action = of(signal);
-    if action.flags & libc::SA_RESETHAND == 0 || !has_handler(action.handler) {
-        return action;
-    }
-    CHANGES.with(|| {
-        let action = of(signal);
-        if action.flags & libc::SA_RESETHAND != 0 && has_handler(action.handler) {
-            // SAFETY: all bytes zero is the default action.
-            set(signal, &unsafe { core::mem::zeroed() });
-        }
-        action
-    })
-}
-
-/// The kernel's part, for a signal that has no handler (any more).
-///
-/// # Safety
-/// `info` is what the trampoline was given.
-unsafe fn do_default(signal: c_int, info: *mut libc::siginfo_t, action: &Action) {
+/// `information` is what the kernel handed to the stub.
+pub(crate) unsafe extern "C" fn without_handler(
+    signal: c_int,
+    information: *mut Information,
+    action: &'static Action,
+) -> bool {
     // SAFETY: the caller's promise.
-    let (fault, information) = unsafe { ((*info).si_code > 0, &*info.cast()) };
+    take(action) || unsafe { !do_default(signal, &*information, action) }
+}
+
+/// Whether the handler runs for one more signal. One that runs once is spent then.
+pub(crate) fn take(action: &Action) -> bool {
+    has_handler(action.handler)
+        && (action.flags & libc::SA_RESETHAND == 0 || action.spent.compare_exchange(0, 1).is_ok())
+}
+
+/// The kernel's part, for a signal that has no handler, or none any more. Returns true.
+///
+/// The calls go through the C library: the thread may be in a state in which they are refused from elsewhere, and they
+/// do not fail, so that they leave the error number, and with it thread-local storage, alone.
+pub(crate) fn do_default(signal: c_int, information: &Information, action: &Action) -> bool {
+    let fault = signals::code(information) > 0;
     if action.handler == libc::SIG_IGN && !fault {
-        return;
+        return true;
     }
-    if always_wrapped(signal) {
-        // SAFETY: all bytes zero is the default action.
-        unsafe { next::sigaction(signal, &core::mem::zeroed(), core::ptr::null_mut()) };
-    }
+    // SAFETY: all bytes zero is the default action.
+    unsafe { next::sigaction(signal, &core::mem::zeroed(), core::ptr::null_mut()) };
     // A fault happens again as soon as this returns; another signal is sent again. Either then meets the default.
     if !fault {
-        signals::send_to_self(signal, information);
+        signals::queue_for_self(signal, information);
     }
+    true
 }
 
 /// Signals for which `siginterrupt` turned restarting off.

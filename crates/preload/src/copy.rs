@@ -1,7 +1,7 @@
 //! The guarded copy: reads and writes the caller's memory, and reports a bad address instead of dying of it.
 //!
 //! The copy is a few instructions between two labels. A fault between them is recognized by its program counter: the
-//! fault handler ([`crate::signals`]) continues at the landing label, where the copy returns "fault". So a good address
+//! fault handler ([`crate::arrival`]) continues at the landing label, where the copy returns "fault". So a good address
 //! costs nothing but the copy, and no fault of the program's own is ever mistaken for one of these.
 //!
 //! Words are copied in the width in which programs write them: a wider load would wait until several narrow stores have
@@ -160,15 +160,6 @@ unsafe extern "C" {
     fn ntux_guarded_copy_word(to: usize, from: usize) -> u32;
     /// Copies `length` bytes, at least one, by 1, otherwise as above.
     fn ntux_guarded_copy_bytes(to: usize, from: usize, length: usize) -> u32;
-    /// Not a function: the label where a faulting copy continues.
-    fn ntux_guarded_copy_landing();
-}
-
-/// Where to continue when the instruction at `counter` faulted, if that is inside the guarded copy.
-pub(crate) fn landing(counter: usize) -> Option<usize> {
-    let start = ntux_guarded_copy as *const () as usize;
-    let landing = ntux_guarded_copy_landing as *const () as usize;
-    (start..landing).contains(&counter).then_some(landing)
 }
 
 #[inline(always)]
@@ -259,14 +250,5 @@ mod tests {
         assert_eq!(bytes[0], 0);
         let wide = [1u64, 2, 3];
         assert_eq!(read_pair(wide[1..].as_ptr() as usize), Ok([2, 3]));
-    }
-
-    #[test]
-    fn only_the_copy_itself_lands() {
-        let start = ntux_guarded_copy as *const () as usize;
-        let end = landing(start).unwrap();
-        assert_eq!(landing(start - 1), None);
-        assert_eq!(landing(end - 1), Some(end));
-        assert_eq!(landing(end), None);
     }
 }

@@ -3,7 +3,10 @@
 //!
 //! The frames here may be unwound (a cancelled `close`, a handler that ends its thread), so they have no destructors.
 
-use crate::{actions, descriptors, device, environment, ioctl as requests, leaving, log, next, node, signals, threads};
+use crate::{
+    actions, cancellation, descriptors, device, environment, ioctl as requests, leaving, log, next, node, signals,
+    threads,
+};
 use core::ffi::{c_char, c_int, c_uint, c_ulong, c_void};
 use libc::{AT_FDCWD, mode_t};
 
@@ -292,6 +295,13 @@ macro_rules! changing_mask {
 changing_mask! {
     sigprocmask;
     pthread_sigmask;
+}
+
+/// Lets a thread that is inside this library come to its end first.
+#[unsafe(no_mangle)]
+unsafe extern "C-unwind" fn pthread_cancel(thread: libc::pthread_t) -> c_int {
+    // SAFETY: the caller's own argument.
+    unsafe { cancellation::cancel(thread) }
 }
 
 /// Keeps the program's view of its handlers.

@@ -5,8 +5,8 @@
 //! * [`ioctl`]: the fourteen requests with the driver's checks in the driver's order, over [`copy`], the guarded copy
 //! * [`descriptors`]: what this process knows about its descriptors; [`instances`]: the arenas behind them; [`leaving`]:
 //!   copies that other processes get
-//! * [`signals`]: how a handler may run at any instruction, block, and never return; [`actions`]: the program's
-//!   handlers
+//! * [`signals`]: how a handler may run at any instruction, block, and never return; [`arrival`]: the first instructions
+//!   that run for a signal; [`actions`]: the program's handlers
 //! * [`multiple`]: `FUTEX_WAIT_MULTIPLE`, which has nothing to do with the device
 //! * [`threads`]: one record for each thread; [`environment`] and [`log`]: what the user asks for and gets told
 //!
@@ -21,6 +21,8 @@
 #![cfg_attr(test, allow(dead_code))]
 
 mod actions;
+mod arrival;
+mod cancellation;
 mod copy;
 mod descriptors;
 mod device;

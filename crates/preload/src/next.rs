@@ -37,6 +37,7 @@ ntux_platform::next_functions! {
     fn posix_spawn_file_actions_adddup2(actions: *mut c_void, fd: c_int, new: c_int);
     fn sendmmsg(fd: c_int, messages: *mut libc::mmsghdr, count: c_uint, flags: c_int);
     fn close_range(first: c_uint, last: c_uint, flags: c_int);
+    fn pthread_cancel(thread: libc::pthread_t);
     fn sigprocmask(how: c_int, new: *const libc::sigset_t, old: *mut libc::sigset_t);
     fn pthread_sigmask(how: c_int, new: *const libc::sigset_t, old: *mut libc::sigset_t);
     fn sigaction(signal: c_int, new: *const libc::sigaction, old: *mut libc::sigaction);

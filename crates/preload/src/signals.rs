@@ -1,13 +1,13 @@
 //! How a signal handler of the program may run at any instruction, block for minutes, and never return.
 //!
 //! The real driver is immune: a signal takes the thread out of its wait before a handler runs. Here the same is
-//! arranged in user space. From the first use of the device on, the kernel calls [`trampoline`] instead of the
-//! program's handler ([`crate::actions`] keeps the program's view). It finds the thread
+//! arranged in user space. From the first use of the device on, the kernel calls a stub ([`crate::arrival`]) instead of
+//! the program's handler ([`crate::actions`] keeps the program's view). It finds the thread
 //!
-//! * **outside** this library: it calls the program's handler at once, with the mask that the program asked for;
+//! * **outside** this library: it jumps to the program's handler, as if it had not been there;
 //! * **inside**, by a fault (the signal was caused by the very instruction): in the guarded copy it continues at the
 //!   landing; elsewhere it is the program's;
-//! * **inside**, by any other signal: it *owes* the handler. It takes the wait in progress out of all queues
+//! * **inside**, by any other signal: [`attend`] *owes* the handler. It takes the wait in progress out of all queues
 //!   ([`ntux_sync::Waiter::interrupt`]), blocks all signals in the interrupted context and returns there. The operation
 //!   ends, with what it was granted before or with nothing (a wait looks at its objects once more then), and the thread
 //!   comes to the [`door`].
@@ -17,26 +17,30 @@
 //! with `EINTR`. If it never returns, nothing is lost: the frames on the stack below it have no destructors.
 //!
 //! # Rules
-//! * S1: the trampoline runs with all asynchronous signals blocked, so two of them never nest in it. Only faults, the
-//!   C library's own signals and a fault's signal sent by `kill` may come in between; the last are put back (S4).
-//! * S2: at most one signal is owed: from the trampoline's return to the door all others are blocked, in the kernel.
+//! * S1: [`attend`] runs with all asynchronous signals blocked, so two of them never nest in it. Only faults, the C
+//!   library's own signal and a fault's signal sent by `kill` may come in between; the last are put back (S4). One that
+//!   arrives in the stub of another, before that has blocked, is put back too.
+//! * S2: at most one signal is owed: from the stub's return to the door all others are blocked, in the kernel.
 //! * S3: at the door the signal becomes *due*: its information is kept here, and a stand-in with [`STAND_IN`] is
-//!   queued, which the trampoline replaces. So nothing gets lost where the kernel merges two signals of one number: if
+//!   queued, which [`attend`] replaces. So nothing gets lost where the kernel merges two signals of one number: if
 //!   a genuine one comes first, it becomes due in turn.
-//! * S4: a signal that may not be owed (S2) is blocked in the interrupted context and sent again to this thread.
+//! * S4: a signal that may not be owed (S2) is blocked in the interrupted context and becomes due (S3).
 //! * S5: the mask is restored by the last instruction before the handler ([`restore`]), in a frame without destructors.
 //! * S6: a fault's signal that the program blocks is unblocked for the time inside; one sent by `kill` is put back
 //!   (S4).
+//! * S7: the C library's signal for the cancellation of a thread is a signal like others ([`crate::cancellation`]).
 //!
 //! # Interrupted at each step
 //! Before `inside` is set and after it is cleared the handler runs directly: as if the signal had come before or after
 //! the call. Between clearing and the door, likewise, and the owed one follows. A thread killed at any step is the
 //! core's business: what it owed dies with it.
 
+use crate::actions::{self, Action};
+use crate::arrival::{Attention, Context};
+use crate::next;
 use crate::threads::{self, Record};
-use crate::{actions, copy};
 use core::cell::UnsafeCell;
-use core::ffi::{c_int, c_void};
+use core::ffi::c_int;
 use core::mem::MaybeUninit;
 use ntux_platform::atomic::{Ordering, Word32, Word64, compiler_fence};
 use ntux_sync::Waiter;
@@ -49,26 +53,34 @@ pub(crate) const fn bit(signal: c_int) -> Mask {
 }
 
 /// Signals that an instruction can cause. Blocking them would turn such a fault into the process's end.
-const FAULTS: Mask = bit(libc::SIGSEGV)
+pub(crate) const FAULTS: Mask = bit(libc::SIGSEGV)
     | bit(libc::SIGBUS)
     | bit(libc::SIGILL)
     | bit(libc::SIGFPE)
     | bit(libc::SIGTRAP)
     | bit(libc::SIGSYS);
 /// Signals that the guarded copy can cause.
-const GUARDED: Mask = bit(libc::SIGSEGV) | bit(libc::SIGBUS);
-/// Signals that the C library keeps for itself (cancellation and changes of identity); it handles them alone.
-const LIBRARY: Mask = bit(32) | bit(33);
-/// Signals that come from outside at any time: blocked while one is owed, and in the trampoline.
-pub(crate) const ASYNCHRONOUS: Mask = !(FAULTS | LIBRARY | bit(libc::SIGKILL) | bit(libc::SIGSTOP));
+pub(crate) const GUARDED: Mask = bit(libc::SIGSEGV) | bit(libc::SIGBUS);
+/// The signal by which the C library changes the identity of all threads; it handles that alone.
+const IDENTITY: Mask = bit(33);
+/// Signals that come from outside at any time: blocked while one is owed, and in [`attend`].
+pub(crate) const ASYNCHRONOUS: Mask = !(FAULTS | IDENTITY | bit(libc::SIGKILL) | bit(libc::SIGSTOP));
 
 /// What the kernel keeps of a signal's information: 48 bytes.
-type Information = [u64; 6];
+pub(crate) type Information = [u64; 6];
+/// Where in it the code stands (4 bytes), and who sent it (process and user, 4 bytes each).
+pub(crate) const CODE: usize = 8;
+pub(crate) const SENDER: usize = 16;
+
+/// Above 0 if an instruction or the kernel caused the signal.
+pub(crate) fn code(information: &Information) -> c_int {
+    information[CODE / 8] as c_int
+}
 
 /// Marks the stand-in of a due signal, where others have the sender's process (low half) and user: no process has so
 /// high a number. These two are all that every layer between a sender and its handler leaves alone: an emulator of user
 /// programs drops what lies behind them, and the kernel's own "no information" has zeros there.
-const STAND_IN: u64 = 0x6e74_7578_2d64_7565;
+pub(crate) const STAND_IN: u64 = 0x6e74_7578_2d64_7565;
 
 /// Whether an interrupted call starts again.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -98,110 +110,114 @@ impl Owed {
     }
 }
 
-/// Signals that were sent again at a door, until the kernel delivers their stand-ins (S3).
-pub(crate) struct Due {
-    signals: Word64,
-    information: UnsafeCell<[Information; 64]>,
-}
+/// The information of signals that were sent again at a door, until the kernel delivers their stand-ins (S3). Which ones
+/// is in [`Record::due_signals`].
+pub(crate) struct Due(UnsafeCell<[Information; 64]>);
 
-impl Due {
-    pub(crate) fn clear(&self) {
-        self.signals.store(0);
-    }
-
-    fn has(&self, signal: c_int) -> bool {
-        self.signals.load() & bit(signal) != 0
+impl Record {
+    fn is_due(&self, signal: c_int) -> bool {
+        self.due_signals.load() & bit(signal) != 0
     }
 
     /// The signal is not due yet: whoever delivers it takes it from here first.
-    fn put(&self, signal: c_int, information: Information) {
+    fn put_due(&self, signal: c_int, information: Information) {
         // SAFETY: only this thread uses it, and only with the signal itself blocked.
-        unsafe { (*self.information.get())[signal as usize - 1] = information };
-        self.signals.fetch_add(bit(signal));
+        unsafe { (*self.due.0.get())[signal as usize - 1] = information };
+        self.due_signals.fetch_add(bit(signal));
     }
 
     /// The signal is due.
-    fn take(&self, signal: c_int) -> Information {
-        // SAFETY: as in `put`.
-        let information = unsafe { (*self.information.get())[signal as usize - 1] };
-        self.signals.fetch_add(bit(signal).wrapping_neg());
+    fn take_due(&self, signal: c_int) -> Information {
+        // SAFETY: as in `put_due`.
+        let information = unsafe { (*self.due.0.get())[signal as usize - 1] };
+        self.due_signals.fetch_add(bit(signal).wrapping_neg());
         information
     }
 }
 
-/// What the kernel calls in place of the program's handlers.
+/// A signal has arrived and the thread is inside, or the signal may be due at its door (S1). Returns whether the stub is
+/// to jump to the handler; the mask is the handler's then, and everything is blocked otherwise, until the stub returns.
 ///
 /// # Safety
-/// Called by the kernel as a signal handler.
-pub(crate) unsafe extern "C-unwind" fn trampoline(signal: c_int, info: *mut libc::siginfo_t, context: *mut c_void) {
-    // SAFETY: the kernel hands in valid memory for the time of the handler.
-    let (information, machine) =
-        unsafe { (&mut *info.cast::<Information>(), &mut *context.cast::<libc::ucontext_t>()) };
-    // SAFETY: as above.
-    let code = unsafe { (*info).si_code };
-    let record = threads::current();
-    if bit(signal) & FAULTS != 0 && code > 0 {
-        if let Some(landing) = copy::landing(counter(machine)) {
-            set_counter(machine, landing);
-            return;
-        }
-    } else if let Some(record) = record {
-        if !replace_stand_in(record, signal, information) {
-            return;
-        }
-        if record.is_inside() && !cfg!(feature = "planted") {
-            owe(record, signal, information, machine);
-            return;
-        }
+/// Called by the stub.
+pub(crate) unsafe extern "C" fn attend(attention: &Attention) -> bool {
+    let (record, action, signal) = (attention.record, attention.action, attention.signal as c_int);
+    // SAFETY: the kernel's frames, which nobody else uses before the handler runs. The innermost may be the signal's own.
+    let (information, machine, stack_pointer) =
+        unsafe { (&mut *attention.information, &mut *attention.context, (*attention.innermost).stack_pointer()) };
+    let inside = record.is_inside_at(stack_pointer) && !cfg!(feature = "planted");
+    if !replace_stand_in(record, signal, information) {
+        return false;
     }
-    // SAFETY: the kernel's own arguments.
-    unsafe { actions::perform(signal, info, context) };
+    if !inside {
+        let runs = actions::has_handler(action.handler) || !actions::do_default(signal, information, action);
+        restore(attention.mask);
+        return runs;
+    }
+    let nested = !core::ptr::eq(attention.innermost, attention.context);
+    let is_blocked = record.faults_blocked.load() != 0 && bit(signal) & GUARDED != 0;
+    if nested || is_blocked || !record.owed.is_empty() {
+        put_back(record, signal, information, machine);
+    } else if actions::take(action) {
+        owe(record, signal, information, action, machine);
+    } else {
+        actions::do_default(signal, information, action);
+    }
+    false
 }
 
-/// S3: puts the due signal's information in place of its stand-in's. False if there is nothing to deliver.
+/// S3: puts the due signal's information in place of its stand-in's. Returns false if there is nothing to deliver.
 fn replace_stand_in(record: &Record, signal: c_int, information: &mut Information) -> bool {
-    let due = record.due.has(signal);
-    let (code, sender) = (information[1] as c_int, information[2]);
+    let due = record.is_due(signal);
+    let (code, sender) = (code(information), information[SENDER / 8]);
     let bare = code == libc::SI_USER && sender == 0;
     if (code == libc::SI_USER && sender == STAND_IN) || (bare && due) {
         if due {
-            *information = record.due.take(signal);
+            *information = record.take_due(signal);
         }
         return due;
     }
     if due {
-        let genuine = core::mem::replace(information, record.due.take(signal));
-        record.due.put(signal, genuine);
+        let genuine = core::mem::replace(information, record.take_due(signal));
+        record.put_due(signal, genuine);
         // A queue of real-time signals still holds the stand-in; of others the kernel kept only one.
-        if signal < libc::SIGRTMIN() {
+        if signal < SIGRTMIN {
             send_to_self(signal, &stand_in(signal));
         }
     }
     true
 }
 
+/// The first signal of which the kernel queues more than one.
+const SIGRTMIN: c_int = 32;
+
 fn stand_in(signal: c_int) -> Information {
     // Layout of siginfo for `kill`: signal, error; code (SI_USER: such a one is always taken); process, user.
     [signal as u64, libc::SI_USER as u64, STAND_IN, 0, 0, 0]
 }
 
-/// S2 and S4: the thread is inside, the handler has to wait.
-fn owe(record: &Record, signal: c_int, information: &Information, machine: &mut libc::ucontext_t) {
-    let interrupted = mask_of(machine);
-    let meant_to_be_blocked = record.faults_blocked.load() != 0 && bit(signal) & GUARDED != 0;
-    if !record.owed.is_empty() || meant_to_be_blocked {
-        *interrupted |= bit(signal);
+/// S4. As at the door, it keeps its place before those of its number that are queued already; but not before one that is
+/// due, which takes two handlers at one door.
+fn put_back(record: &Record, signal: c_int, information: &Information, machine: &mut Context) {
+    *machine.mask() |= bit(signal);
+    if record.is_due(signal) {
         send_to_self(signal, information);
-        return;
+    } else {
+        record.put_due(signal, *information);
+        send_to_self(signal, &stand_in(signal));
     }
+}
+
+/// S2: the handler has to wait.
+fn owe(record: &Record, signal: c_int, information: &Information, action: &Action, machine: &mut Context) {
     // The signal's number is stored first: from here on a fault's signal that comes in between is put back.
     record.owed.signal.store(signal as u32);
     compiler_fence(Ordering::SeqCst);
-    record.owed.restart.store(u32::from(actions::of(signal).flags & libc::SA_RESTART != 0));
-    record.owed.mask.store(*interrupted);
+    record.owed.restart.store(u32::from(action.flags & libc::SA_RESTART != 0));
+    record.owed.mask.store(*machine.mask());
     // SAFETY: only this thread uses it, and nobody reads it before the door.
     unsafe { *record.owed.information.get() = *information };
-    *interrupted |= ASYNCHRONOUS;
+    *machine.mask() |= ASYNCHRONOUS;
     // SAFETY: null, or the waiter of the wait in progress on this thread, which outlives it.
     if let Some(waiter) = unsafe { (record.waiting.load() as *const Waiter).as_ref() } {
         waiter.interrupt();
@@ -216,58 +232,33 @@ pub(crate) fn door(record: &Record) -> Restart {
     let restart = if record.owed.restart.load() != 0 { Restart::Again } else { Restart::No };
     let mask = record.owed.mask.load();
     // SAFETY: this thread's own; signals are blocked, so nobody writes it now.
-    record.due.put(signal, unsafe { *record.owed.information.get() });
+    record.put_due(signal, unsafe { *record.owed.information.get() });
     record.owed.clear();
     send_to_self(signal, &stand_in(signal));
     restore(mask);
-    // Delivered by now, unless another thread has the signal ignored since.
-    if record.due.has(signal) {
-        record.due.take(signal);
-    }
+    // What is not blocked was delivered by now, unless another thread has the signal ignored since.
+    record.due_signals.fetch_add((record.due_signals.load() & !mask).wrapping_neg());
     restart
-}
-
-/// Takes the mask of the interrupted context: what the kernel restores when the handler returns.
-fn mask_of(machine: &mut libc::ucontext_t) -> &mut Mask {
-    // SAFETY: the kernel's mask is the first 8 bytes of the C library's, on every architecture that is served.
-    unsafe { &mut *(&raw mut machine.uc_sigmask).cast::<Mask>() }
-}
-
-/// The mask that was in force when the handler of this context was called.
-pub(crate) fn mask_before(machine: &mut libc::ucontext_t) -> Mask {
-    *mask_of(machine)
-}
-
-#[cfg(target_arch = "x86_64")]
-fn counter(machine: &libc::ucontext_t) -> usize {
-    machine.uc_mcontext.gregs[libc::REG_RIP as usize] as usize
-}
-
-#[cfg(target_arch = "x86_64")]
-fn set_counter(machine: &mut libc::ucontext_t, counter: usize) {
-    machine.uc_mcontext.gregs[libc::REG_RIP as usize] = counter as i64;
-}
-
-#[cfg(target_arch = "aarch64")]
-fn counter(machine: &libc::ucontext_t) -> usize {
-    machine.uc_mcontext.pc as usize
-}
-
-#[cfg(target_arch = "aarch64")]
-fn set_counter(machine: &mut libc::ucontext_t, counter: usize) {
-    machine.uc_mcontext.pc = counter as u64;
 }
 
 /// Queues a signal with its information for this thread alone. The error number stays as it was.
 pub(crate) fn send_to_self(signal: c_int, information: &Information) {
+    // SAFETY: this thread's own error number.
+    let error = unsafe { *crate::errno() };
+    queue_for_self(signal, information);
+    // SAFETY: as above.
+    unsafe { *crate::errno() = error };
+}
+
+/// As [`send_to_self`], without a look at the error number, which changes if the kernel has no room for the signal.
+pub(crate) fn queue_for_self(signal: c_int, information: &Information) {
     let mut whole = MaybeUninit::<[u64; 16]>::zeroed();
     // SAFETY: the kernel reads 128 bytes, of which the first 48 are the information; the thread's own ids always exist.
     unsafe {
         whole.as_mut_ptr().cast::<Information>().write(*information);
-        let error = *crate::errno();
-        let (process, thread) = (libc::getpid(), libc::syscall(libc::SYS_gettid));
-        libc::syscall(libc::SYS_rt_tgsigqueueinfo, process, thread, signal, whole.as_ptr());
-        *crate::errno() = error;
+        let process = next::syscall(libc::SYS_getpid, 0, 0, 0, 0, 0, 0) as usize;
+        let thread = next::syscall(libc::SYS_gettid, 0, 0, 0, 0, 0, 0) as usize;
+        next::syscall(libc::SYS_rt_tgsigqueueinfo, process, thread, signal as usize, whole.as_ptr() as usize, 0, 0);
     }
 }
 
@@ -366,6 +357,7 @@ core::arch::global_asm!(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use core::ffi::c_void;
     use std::sync::Mutex;
 
     /// The handlers' numbers, in the order in which they ran.
@@ -400,7 +392,7 @@ mod tests {
         // SAFETY: this thread's own record.
         unsafe { *record.owed.information.get() = queued(signal, values[0]) };
         assert_eq!(threads::leave(record), Some(Restart::Again));
-        assert!(!record.due.has(signal) && record.owed.is_empty());
+        assert!(!record.is_due(signal) && record.owed.is_empty());
         std::mem::take(&mut RAN.lock().unwrap())
     }
 
@@ -418,11 +410,11 @@ mod tests {
         let record = threads::enter().unwrap();
         let mask = block();
         for sender in [STAND_IN, 0] {
-            record.due.put(signal, queued(signal, 5));
+            record.put_due(signal, queued(signal, 5));
             let mut information = [signal as u64, RUBBISH << 32, sender, RUBBISH, RUBBISH, RUBBISH];
             assert!(replace_stand_in(record, signal, &mut information));
             assert_eq!(information, queued(signal, 5));
-            assert!(!record.due.has(signal));
+            assert!(!record.is_due(signal));
         }
         restore(mask);
         threads::leave(record);

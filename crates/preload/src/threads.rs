@@ -1,11 +1,21 @@
 //! One record for each thread that uses the device: whether it is inside this library, and what it keeps.
 //!
 //! # The record
-//! A page of its own in a list that only grows; a record whose thread ended serves another thread. The thread finds it
-//! through one word of thread-local storage at a fixed offset (the initial-exec model), because a signal handler may
-//! read it at any instruction, and the general model may allocate there.
+//! A page of its own, which stays for ever; a record whose thread ended serves another thread. Two ways lead to it:
 //!
-//! `inside` is set from [`enter`] to [`leave`]: the time when a handler of the program must not run on this stack.
+//! * A *call* of the program finds its thread's record through one word of thread-local storage at a fixed offset (the
+//!   initial-exec model): [`current`].
+//! * A *signal* finds it in the [`BUCKETS`] by the thread pointer, the number by which the processor finds thread-local
+//!   storage ([`crate::arrival`]). It only compares that number: the program may have put another one in its place
+//!   (Windows code of 32 bits), and threads that the C library did not make have any number.
+//!
+//! `inside` holds the stack pointer from [`enter`] to [`leave`], and 0 otherwise: the time when a handler of the program
+//! must not run on this stack. The stack pointer tells the thread from others that share its thread pointer.
+//!
+//! # The buckets
+//! Lists of records, by a hash of the thread pointer. A record is put at the head of the list of its first thread's
+//! bucket and never leaves it, so a list may be walked at any instruction. A thread takes an unused record of its own
+//! bucket only, or makes a new one.
 //!
 //! # Processes
 //! `holder` names the *lineage*, a number that each process gives itself. It lies in a word that the kernel empties at
@@ -17,6 +27,7 @@
 //! The destructor of a pthread key gives back its seats and its record. The key is made by the constructor, so it is
 //! one of the first 32, for which the C library needs no memory later.
 
+use crate::arrival::{INSIDE_ABOVE, INSIDE_BELOW};
 use crate::{instances, log, signals};
 use core::cell::UnsafeCell;
 use core::ptr::NonNull;
@@ -27,8 +38,17 @@ use ntux_platform::liveness;
 /// the tags of the seats and the counts, which others read.
 #[repr(C, align(64))]
 pub(crate) struct Record {
-    inside: Word32,
-    /// The program blocks SIGSEGV or SIGBUS on this thread, as far as is known ([`signals::with_faults`]).
+    /// The stack pointer at [`enter`]; 0 outside.
+    pub(crate) inside: Word64,
+    /// The thread pointer of the thread that has it; 0 when that ended.
+    pub(crate) thread_pointer: Word64,
+    /// The next record of the bucket, written before the record is in its list.
+    pub(crate) next: UnsafeCell<Option<&'static Record>>,
+    /// Lineage of the process whose thread has it; with [`UNHELD`] when that thread ended.
+    pub(crate) holder: Word64,
+    /// Signals that are due at the door of this thread: one bit each.
+    pub(crate) due_signals: Word64,
+    /// 1 when the program may block SIGSEGV or SIGBUS on this thread ([`signals::with_faults`]).
     pub(crate) faults_blocked: Word32,
     /// Address of the [`ntux_sync::Waiter`] that is in a wait, for the trampoline; 0 when none is.
     pub(crate) waiting: Word64,
@@ -36,10 +56,6 @@ pub(crate) struct Record {
     pub(crate) counts: log::Counts,
     pub(crate) owed: signals::Owed,
     pub(crate) due: signals::Due,
-    /// Lineage of the process whose thread has it; with [`UNHELD`] when that thread ended.
-    holder: Word64,
-    /// The next record of the list, written before the record is in the list.
-    next: UnsafeCell<Option<&'static Record>>,
 }
 
 // SAFETY: what is not atomic is touched by the holder's thread only; `next` is written before the record is shared.
@@ -48,10 +64,15 @@ unsafe impl Sync for Record {}
 /// In `holder`: no thread has the record.
 const UNHELD: u64 = 1 << 63;
 
-/// All records, newest first: the address of one, or 0.
-static RECORDS: Word64 = Word64::new(0);
+/// How many lists of records there are.
+pub(crate) const BUCKET_COUNT: usize = 1 << BUCKET_BITS;
+pub(crate) const BUCKET_BITS: u32 = 8;
+/// What a thread pointer is multiplied by; the upper bits of the product are its bucket.
+pub(crate) const BUCKET_FACTOR: u64 = 0x9e37_79b9_7f4a_7c15;
+/// All records: for each bucket the address of its newest, or 0.
+pub(crate) static BUCKETS: [Word64; BUCKET_COUNT] = [const { Word64::new(0) }; BUCKET_COUNT];
 /// Address of the word that a fork empties: the lineage.
-static LINEAGE: Word64 = Word64::new(0);
+pub(crate) static LINEAGE: Word64 = Word64::new(0);
 /// The highest lineage given so far by this process or those it was forked from.
 static LINEAGES: Word32 = Word32::new(0);
 /// The pthread key whose destructor ends a thread's record, plus one.
@@ -113,6 +134,45 @@ fn place() -> *mut Option<NonNull<Record>> {
     place as *mut Option<NonNull<Record>>
 }
 
+/// The number by which the processor finds this thread's thread-local storage.
+#[inline(always)]
+fn thread_pointer() -> u64 {
+    let pointer: u64;
+    #[cfg(target_arch = "x86_64")]
+    // SAFETY: the first word of a thread's control block is its own address.
+    unsafe {
+        core::arch::asm!("mov {pointer}, qword ptr fs:[0]", pointer = out(reg) pointer, options(nostack, readonly));
+    }
+    #[cfg(target_arch = "aarch64")]
+    // SAFETY: reads a register.
+    unsafe {
+        core::arch::asm!("mrs {pointer}, tpidr_el0", pointer = out(reg) pointer, options(nostack, nomem));
+    }
+    pointer
+}
+
+/// The stack pointer of the function that this is inlined into.
+#[inline(always)]
+fn stack_pointer() -> u64 {
+    let pointer: u64;
+    #[cfg(target_arch = "x86_64")]
+    // SAFETY: reads a register.
+    unsafe {
+        core::arch::asm!("mov {pointer}, rsp", pointer = out(reg) pointer, options(nostack, nomem));
+    }
+    #[cfg(target_arch = "aarch64")]
+    // SAFETY: reads a register.
+    unsafe {
+        core::arch::asm!("mov {pointer}, sp", pointer = out(reg) pointer, options(nostack, nomem));
+    }
+    pointer
+}
+
+/// The list of records in which a thread pointer stands.
+fn bucket(thread_pointer: u64) -> &'static Word64 {
+    &BUCKETS[(thread_pointer.wrapping_mul(BUCKET_FACTOR) >> (u64::BITS - BUCKET_BITS)) as usize]
+}
+
 /// This thread's record, if it has one of this process. Async-signal-safe.
 #[inline(always)]
 pub(crate) fn current() -> Option<&'static Record> {
@@ -128,7 +188,7 @@ pub(crate) fn enter() -> Option<&'static Record> {
         Some(record) => record,
         None => claim()?,
     };
-    record.inside.store(1);
+    record.inside.store(stack_pointer());
     // The handler on this same thread must see the mark before anything that follows.
     compiler_fence(Ordering::SeqCst);
     Some(record)
@@ -147,9 +207,12 @@ pub(crate) fn leave(record: &'static Record) -> Option<signals::Restart> {
 }
 
 impl Record {
-    /// Whether its thread is between [`enter`] and [`leave`].
-    pub(crate) fn is_inside(&self) -> bool {
-        self.inside.load() != 0
+    /// Whether its thread is between [`enter`] and [`leave`], with this stack pointer now. Of several threads that share a
+    /// thread pointer, the one that is inside has one a little below that of [`enter`].
+    pub(crate) fn is_inside_at(&self, stack_pointer: u64) -> bool {
+        let inside = self.inside.load();
+        let below = inside.wrapping_add(INSIDE_ABOVE).wrapping_sub(stack_pointer);
+        inside != 0 && below < INSIDE_ABOVE + INSIDE_BELOW
     }
 
     fn forget_everything(&self) {
@@ -158,7 +221,7 @@ impl Record {
         self.seats.forget();
         self.counts.clear();
         self.owed.clear();
-        self.due.clear();
+        self.due_signals.store(0);
     }
 }
 
@@ -169,8 +232,12 @@ pub(crate) fn records() -> impl Iterator<Item = &'static Record> {
 }
 
 fn all_records() -> impl Iterator<Item = &'static Record> {
-    // SAFETY: the list only ever grows at its head, and records stay mapped.
-    let first = unsafe { (RECORDS.load() as *const Record).as_ref() };
+    BUCKETS.iter().flat_map(records_of)
+}
+
+fn records_of(bucket: &Word64) -> impl Iterator<Item = &'static Record> {
+    // SAFETY: a list only ever grows at its head, and records stay mapped.
+    let first = unsafe { (bucket.load() as *const Record).as_ref() };
     // SAFETY: `next` was written before the record was put into the list, and never again.
     core::iter::successors(first, |record| unsafe { *record.next.get() })
 }
@@ -227,12 +294,12 @@ unsafe extern "C" fn empty_substitute() {
 const PAGE: usize = 4096;
 const _: () = assert!(size_of::<Record>() <= PAGE);
 
-/// A page that reads as zero; null when there is none.
-pub(crate) fn map_page() -> *mut libc::c_void {
+/// Pages that read as zero; null when there are none.
+pub(crate) fn map_pages(length: usize) -> *mut libc::c_void {
     let (access, kind) = (libc::PROT_READ | libc::PROT_WRITE, libc::MAP_PRIVATE | libc::MAP_ANONYMOUS);
     // SAFETY: a new mapping; nothing existing changes.
-    let page = unsafe { libc::mmap(core::ptr::null_mut(), PAGE, access, kind, -1, 0) };
-    if page == libc::MAP_FAILED { core::ptr::null_mut() } else { page }
+    let pages = unsafe { libc::mmap(core::ptr::null_mut(), length, access, kind, -1, 0) };
+    if pages == libc::MAP_FAILED { core::ptr::null_mut() } else { pages }
 }
 
 /// Finds a record for this thread. Signals are blocked meanwhile: a handler that came between could claim a second one.
@@ -248,38 +315,43 @@ fn claim() -> Option<&'static Record> {
 }
 
 fn claim_blocked() -> Option<&'static Record> {
-    let lineage = lineage();
-    let record = match all_records().find_map(|record| take_over(record, lineage)) {
+    let (lineage, thread_pointer) = (lineage(), thread_pointer());
+    let bucket = bucket(thread_pointer);
+    let record = match records_of(bucket).find(|record| take_over(record, lineage, thread_pointer)) {
         Some(record) => record,
-        None => add_record(lineage)?,
+        None => add_record(bucket, lineage)?,
     };
+    record.thread_pointer.store(thread_pointer);
     // SAFETY: this thread's own word.
     unsafe { *place() = Some(NonNull::from(record)) };
     at_thread_end(record);
     Some(record)
 }
 
-fn take_over(record: &'static Record, lineage: u64) -> Option<&'static Record> {
+/// Takes a record that no thread of this process has. One with this thread's own thread pointer was left by a thread
+/// that ended without the C library, whose memory this thread has got.
+fn take_over(record: &'static Record, lineage: u64, thread_pointer: u64) -> bool {
     let holder = record.holder.load();
-    if holder == lineage || record.holder.compare_exchange(holder, lineage).is_err() {
-        return None;
+    let left_over = holder == lineage && record.thread_pointer.load() == thread_pointer;
+    if !left_over && (holder == lineage || record.holder.compare_exchange(holder, lineage).is_err()) {
+        return false;
     }
-    if holder & !UNHELD != lineage {
+    if left_over || holder & !UNHELD != lineage {
         record.forget_everything();
     }
-    Some(record)
+    true
 }
 
-fn add_record(lineage: u64) -> Option<&'static Record> {
-    let page = NonNull::new(map_page().cast::<Record>())?;
+fn add_record(bucket: &Word64, lineage: u64) -> Option<&'static Record> {
+    let page = NonNull::new(map_pages(PAGE).cast::<Record>())?;
     // SAFETY: a new page of zeros, which is a record's initial state: all words 0, no next, no waiter in any seat.
     let record: &'static Record = unsafe { page.as_ref() };
     record.holder.store(lineage);
     loop {
-        let first = RECORDS.load();
+        let first = bucket.load();
         // SAFETY: nobody else knows the record yet; 0 or the address of a record that stays mapped.
         unsafe { *record.next.get() = (first as *const Record).as_ref() };
-        if RECORDS.compare_exchange(first, page.as_ptr() as u64).is_ok() {
+        if bucket.compare_exchange(first, page.as_ptr() as u64).is_ok() {
             return Some(record);
         }
     }
@@ -317,6 +389,7 @@ unsafe extern "C" fn end(record: *mut libc::c_void) {
     }
     // SAFETY: this thread's own word.
     unsafe { *place() = None };
+    record.thread_pointer.store(0);
     record.holder.store(lineage() | UNHELD);
 }
 
@@ -329,9 +402,10 @@ mod tests {
         prepare();
         let work = || {
             let record = enter().unwrap();
-            let inside = record.is_inside();
+            let inside = record.is_inside_at(stack_pointer());
+            assert!(!record.is_inside_at(stack_pointer() - (1 << 20)), "another thread's stack");
             assert!(leave(record).is_none());
-            (core::ptr::from_ref(record) as usize, inside, record.is_inside())
+            (core::ptr::from_ref(record) as usize, inside, record.is_inside_at(stack_pointer()))
         };
         let (mine, inside, after) = work();
         assert!(inside && !after);
@@ -340,6 +414,8 @@ mod tests {
         assert_ne!(theirs, mine);
         let others: Vec<usize> = (0..50).map(|_| std::thread::spawn(work).join().unwrap().0).collect();
         assert!(others.contains(&theirs), "the record of an ended thread serves another");
+        let all = all_records().count();
+        assert!(all < 50, "51 threads, one after the other, need few records: {all}");
     }
 
     #[test]

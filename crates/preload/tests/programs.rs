@@ -26,6 +26,8 @@ static LIBRARY: LazyLock<PathBuf> = LazyLock::new(|| {
 
 static ARGUMENTS: LazyLock<PathBuf> = LazyLock::new(|| compile("c/arguments.c", &[]));
 static SIGNALS: LazyLock<PathBuf> = LazyLock::new(|| compile("c/signals.c", &[]));
+#[cfg(target_arch = "x86_64")]
+static FOREIGN_CODE: LazyLock<PathBuf> = LazyLock::new(|| compile("c/foreign_code.c", &[]));
 static PROCESSES: LazyLock<PathBuf> = LazyLock::new(|| compile("c/processes.c", &[]));
 static LEAVING: LazyLock<PathBuf> = LazyLock::new(|| compile("c/leaving.c", &[]));
 static MULTIPLE: LazyLock<PathBuf> = LazyLock::new(|| compile("c/multiple.c", &[]));
@@ -100,6 +102,7 @@ scenarios! {
     killed_in_the_middle,
     threads_come_and_go,
     cancelled_in_a_wait,
+    cancelled_at_any_instruction,
     children_that_borrow_memory,
     forked_in_the_middle,
     numbers_among_threads,
@@ -147,6 +150,67 @@ fn waiting_for_multiple_words_needs_the_library() {
     for scenario in ["is_there", "satisfied_at_once", "woken_by_thread", "no_token_is_lost"] {
         let output = Command::new(&*MULTIPLE).arg(scenario).output().expect("the program starts");
         assert_eq!(output.status.code(), Some(1), "{scenario}: {}", complaints(&output));
+    }
+}
+
+/// Runs a scenario with its thread in each state in which Wine has one while Windows code runs.
+#[cfg(target_arch = "x86_64")]
+fn in_every_state(scenario: &str, command: impl Fn() -> Command) {
+    const NOT_HERE: i32 = 77;
+    for state in ["plain", "dispatch", "segment", "both"] {
+        let output = command().args([scenario, state]).output().expect("the program starts");
+        match output.status.code() {
+            Some(0) => {}
+            Some(NOT_HERE) => eprintln!("{scenario}, {state}: {}", String::from_utf8_lossy(&output.stderr)),
+            _ => panic!("{scenario}, {state}: {}", complaints(&output)),
+        }
+    }
+}
+
+#[cfg(target_arch = "x86_64")]
+mod foreign_code {
+    use super::*;
+
+    macro_rules! in_every_state {
+        ($($name:ident,)*) => {
+            $(
+                #[test]
+                fn $name() {
+                    in_every_state(stringify!($name), || command(&FOREIGN_CODE, &LIBRARY));
+                }
+            )*
+        };
+    }
+
+    in_every_state! {
+        asynchronous,
+        a_fault,
+        in_waits,
+        runs_once,
+        raw_clone,
+        tiny_stack,
+        tiny_stack_in_a_wait,
+    }
+
+    /// As on processors that do not tell a program its thread pointer.
+    #[test]
+    fn without_the_thread_pointer() {
+        for scenario in ["asynchronous", "a_fault", "in_waits", "raw_clone"] {
+            in_every_state(scenario, || {
+                let mut command = command(&FOREIGN_CODE, &LIBRARY);
+                command.env("NTUX_WITHOUT", "fsgsbase");
+                command
+            });
+        }
+    }
+
+    /// The harness is able to fail: a library that counts on the C library's state before the handler must not pass.
+    #[test]
+    fn a_planted_bug_is_caught() {
+        let library = build("planted-early", &["--features", "planted-early"]);
+        let ended = |state| command(&FOREIGN_CODE, &library).args(["a_fault", state]).status().expect("it starts");
+        assert!(ended("plain").success());
+        assert!(!ended("dispatch").success() && !ended("segment").success());
     }
 }
 

@@ -495,6 +495,46 @@ static void cancelled_in_a_wait(void)
     CHECK(pthread_join(thread, &value) == 0 && value == PTHREAD_CANCELED && waiting.result == 0);
 }
 
+static volatile int cleaned_up;
+static void clean_up(void *argument) { cleaned_up += *(int *)argument; }
+
+static void *wait_in_a_loop(void *argument)
+{
+    struct waiting *waiting = argument;
+    int one = 1, before;
+    pthread_cleanup_push(clean_up, &one);
+    waiting->thread = thread_id();
+    CHECK(pthread_setcanceltype(PTHREAD_CANCEL_ASYNCHRONOUS, &before) == 0);
+    for (;;) {
+        set(waiting->fd);
+        wait_one(device, waiting->fd, FOREVER);
+        waiting->result = wait_one(device, waiting->fd, waiting->timeout);
+    }
+    pthread_cleanup_pop(0);
+    return NULL;
+}
+
+/* Cancellation of the asynchronous type unwinds from a wait or an operation, and nothing stays behind. */
+static void cancelled_at_any_instruction(void)
+{
+    for (int i = 1; i <= 300; i++) {
+        struct waiting waiting = {.fd = event(device, 0, 0), .timeout = i % 2 ? FOREVER : 0};
+        pthread_t thread;
+        void *value;
+        CHECK(pthread_create(&thread, NULL, wait_in_a_loop, &waiting) == 0);
+        while (!waiting.thread)
+            sched_yield();
+        if (i % 3 == 0 && i % 2)
+            until_asleep(waiting.thread);
+        CHECK(pthread_cancel(thread) == 0);
+        CHECK(pthread_join(thread, &value) == 0 && value == PTHREAD_CANCELED && cleaned_up == i);
+        /* The cancelled are in no queue. */
+        set(waiting.fd);
+        CHECK(signaled(waiting.fd) == 1 && wait_one(device, waiting.fd, 0) == 0);
+        close(waiting.fd);
+    }
+}
+
 static void nothing(int signal) { (void)signal; }
 
 /* Children that share our memory until they exec change their own handlers and descriptors, not ours. */
@@ -630,7 +670,7 @@ static const struct { const char *name; void (*run)(void); } scenarios[] = {
     SCENARIO(numbers_are_used_again),
     SCENARIO(closing_during_a_wait), SCENARIO(fork_and_wait), SCENARIO(passed_over_a_socket),
     SCENARIO(out_of_descriptors), SCENARIO(opened_in_a_loop), SCENARIO(many_devices), SCENARIO(owner_is_killed),
-    SCENARIO(objects_of_the_killed), SCENARIO(threads_come_and_go), SCENARIO(cancelled_in_a_wait),
+    SCENARIO(objects_of_the_killed), SCENARIO(threads_come_and_go), SCENARIO(cancelled_in_a_wait), SCENARIO(cancelled_at_any_instruction),
     SCENARIO(children_that_borrow_memory), SCENARIO(forked_in_the_middle), SCENARIO(numbers_among_threads),
     SCENARIO(killed_in_the_middle), SCENARIO(foreign_calls),
 };
