@@ -14,7 +14,7 @@ pub(crate) struct ThreadId(libc::pid_t);
 impl ThreadId {
     pub(crate) fn current() -> Self {
         // SAFETY: asks for a number.
-        Self(unsafe { libc::gettid() })
+        Self(unsafe { libc::syscall(libc::SYS_gettid) } as libc::pid_t)
     }
 
     /// Whether the thread sleeps in the kernel now.
