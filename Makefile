@@ -27,11 +27,13 @@ DEMO_CFLAGS := -std=gnu11 -O2 -Wall -Wextra -Werror
 LIBRARIES := ntux-platform ntux-futex ntux-sync ntux-watch ntux ntux-capi
 OTHER_TARGETS := aarch64-unknown-linux-gnu aarch64-apple-darwin
 
--include crates/capi/install.mk
+# The C library lies where `make install` finds it, whatever CARGO_TARGET_DIR says then.
+CAPI_OUT := $(abspath $(OUT))/capi
+include crates/capi/install.mk
 
 .PHONY: help tools futexes build demos run planted measurable doctor bench test test-crash test-histories test-kernel \
 	test-old-kernels test-orders test-watch test-soft-dirty demo-soft-dirty demo-wine test-aarch64 test-aarch64-kernel test-miri test-tsan \
-	fuzz-scribble fuzz-scribble-asan format lint unit cross install clean
+	fuzz-scribble fuzz-scribble-asan format lint unit cross install uninstall dist clean
 
 help:                   ## This list
 	@sed -n 's/^\([a-z-]*\):[^#]*## \(.*\)/  make \1 \2/p' $(firstword $(MAKEFILE_LIST)) | \
@@ -40,12 +42,13 @@ help:                   ## This list
 tools:
 	@.ci/tools
 
-# Only what ships: see `lint` for why the rest must stay apart.
-build: tools            ## Build the command and the library that it loads into programs, into out/
+# Only what is installed: see `lint` for why the rest must stay apart.
+build: tools capi       ## Build the command, the libraries that it loads into programs, and the C library, into out/
 	$(CARGO) build --release --locked -p ntux-cli -p ntux-preload -p ntux-preload-watch
 	@mkdir -p $(OUT)/bin
 	@$(INSTALL) -m 755 $(TARGET_DIR)/release/ntux $(OUT)/bin/ntux
 	@.ci/library-tree $(TARGET_DIR)/release $(OUT)/lib/ntux
+	@$(OUT)/bin/ntux pages $(OUT)/share
 
 demos: tools
 	@mkdir -p $(OUT)/demo
@@ -167,15 +170,15 @@ cross: tools
 	@.ci/cross aarch64-unknown-linux-gnu "ntux-preload ntux-preload-watch ntux-cli"
 	@RUSTFLAGS="-C target-feature=-crt-static" .ci/cross x86_64-unknown-linux-musl "ntux-preload ntux-preload-watch"
 
-install: build          ## Install below PREFIX (/usr/local), with the C library
-	$(INSTALL) -d $(DESTDIR)$(PREFIX)/bin $(DESTDIR)$(PREFIX)/lib/ntux
-	$(INSTALL) -m 755 $(OUT)/bin/ntux $(DESTDIR)$(PREFIX)/bin/ntux
-	cp -RP $(OUT)/lib/ntux/. $(DESTDIR)$(PREFIX)/lib/ntux
+install: install-capi   ## Install what `make build` built below PREFIX (/usr/local); builds nothing, needs no Cargo
+	@PREFIX="$(PREFIX)" DESTDIR="$(DESTDIR)" packaging/install $(OUT)
 
-# The C face installs itself, where its rules are there.
-ifneq ($(wildcard crates/capi/install.mk),)
-install: install-capi
-endif
+uninstall: uninstall-capi    ## Remove what `make install` installed
+	@PREFIX="$(PREFIX)" DESTDIR="$(DESTDIR)" packaging/install --remove $(OUT)
+
+# MACHINES=x86_64 for this processor alone. pip and rustup fetch the compiler for it, some 0.4 GB.
+dist: tools             ## Archives that need glibc 2.17 or musl, Debian packages, checksums, into out/dist/; some minutes
+	@CARGO=$(CARGO) packaging/dist $(OUT)/dist
 
 clean:                  ## Remove what was built
 	$(CARGO) clean

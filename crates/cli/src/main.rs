@@ -5,6 +5,7 @@
 
 mod doctor;
 mod library;
+mod pages;
 mod program;
 mod run;
 mod topic;
@@ -23,6 +24,7 @@ const NTUX_FAILED: u8 = 125;
 /// Windows NT synchronization for programs on Linux: without a driver, a server or privileges.
 #[derive(Parser)]
 #[command(name = "ntux", version, disable_help_subcommand = true, arg_required_else_help = true)]
+#[command(after_help = "Topics: ntux help environment, ntux help exit-status")]
 struct CommandLine {
     #[command(subcommand)]
     command: Command,
@@ -41,6 +43,8 @@ enum Command {
         /// What to explain; everything in short without it.
         topic: Option<String>,
     },
+    #[command(hide = true)]
+    Pages(pages::Arguments),
 }
 
 #[derive(Subcommand)]
@@ -72,6 +76,7 @@ fn execute(command: Command) -> ExitCode {
         Command::Bench(Bench::Futex(arguments)) => succeeded(ntux_bench::futex::run(&arguments)),
         Command::Bench(Bench::Watch(arguments)) => succeeded(ntux_bench::watch::run(&arguments)),
         Command::Watch(arguments) => watch::watch(&arguments),
+        Command::Pages(arguments) => succeeded(pages::write(&arguments, &CommandLine::command())),
         Command::Help { topic } => topic::explain(CommandLine::command(), topic.as_deref()),
     }
 }

@@ -76,10 +76,7 @@ The exit status of `ntux doctor` is 0 if programs can be served on this machine,
 pub fn explain(mut line: clap::Command, topic: Option<&str>) -> ExitCode {
     line.build();
     match topic {
-        None => {
-            println!("{}", line.render_long_help());
-            println!("Topics: ntux help environment, ntux help exit-status");
-        }
+        None => println!("{}", line.render_long_help()),
         Some("environment") => print!("{ENVIRONMENT}"),
         Some("exit-status") => print!("{EXIT_STATUS}"),
         Some(other) => match line.find_subcommand_mut(other) {

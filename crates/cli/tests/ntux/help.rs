@@ -39,3 +39,22 @@ fn an_unknown_topic_is_an_error() {
     assert_eq!(output.status.code(), Some(125));
     assert!(complained(&output).contains("nonsense"));
 }
+
+#[test]
+fn pages_and_completions_are_made_for_what_users_are_shown() {
+    let stage = Stage::new();
+    let share = stage.path("share");
+    let output = finish(&mut stage.ntux(&["pages", share.to_str().unwrap()]));
+    assert!(output.status.success(), "{}", complained(&output));
+    let text = |path: &str| std::fs::read_to_string(share.join(path)).unwrap_or_else(|error| panic!("{path}: {error}"));
+    for page in ["ntux.1", "ntux-run.1", "ntux-doctor.1", "ntux-bench-sync.1"] {
+        assert!(text(&format!("man/man1/{page}")).contains(".SH SYNOPSIS"), "{page}");
+    }
+    assert!(text("man/man1/ntux.1").contains("run"));
+    for shell in ["bash-completion/completions/ntux", "zsh/site-functions/_ntux", "fish/vendor_completions.d/ntux.fish"]
+    {
+        let completions = text(shell);
+        assert!(completions.contains("soft-dirty") && completions.contains("doctor"), "{shell}");
+        assert!(!completions.contains("manual pages"), "{shell} offers what users are not shown");
+    }
+}

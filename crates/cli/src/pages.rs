@@ -1,0 +1,49 @@
+//! `ntux pages`: the manual pages and the shells' completions, as `make build` wants them. Not shown to users.
+
+use std::fs::{self, File};
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+
+use clap::{Args, Command};
+use clap_complete::Shell;
+
+/// Write the manual pages and completions below a directory, where they lie below PREFIX/share.
+#[derive(Args)]
+pub struct Arguments {
+    directory: PathBuf,
+}
+
+/// Where each shell looks below `share`.
+const COMPLETIONS: [(Shell, &str, &str); 3] = [
+    (Shell::Bash, "bash-completion/completions", "ntux"),
+    (Shell::Zsh, "zsh/site-functions", "_ntux"),
+    (Shell::Fish, "fish/vendor_completions.d", "ntux.fish"),
+];
+
+/// Writes everything about `command` that users are shown.
+pub fn write(arguments: &Arguments, command: &Command) -> io::Result<()> {
+    let command = shown(command);
+    for (shell, place, name) in COMPLETIONS {
+        let mut text = Vec::new();
+        clap_complete::generate(shell, &mut command.clone(), "ntux", &mut text);
+        new_file(&arguments.directory.join(place), name)?.write_all(&text)?;
+    }
+    let manual = arguments.directory.join("man/man1");
+    fs::create_dir_all(&manual)?;
+    clap_mangen::generate_to(command, &manual)
+}
+
+/// Completions would offer what is hidden.
+fn shown(command: &Command) -> Command {
+    Command::new("ntux")
+        .version(env!("CARGO_PKG_VERSION"))
+        .about(command.get_about().cloned().unwrap_or_default())
+        .after_help(command.get_after_help().cloned().unwrap_or_default())
+        .disable_help_subcommand(true)
+        .subcommands(command.get_subcommands().filter(|subcommand| !subcommand.is_hide_set()).cloned())
+}
+
+fn new_file(directory: &Path, name: &str) -> io::Result<File> {
+    fs::create_dir_all(directory)?;
+    File::create(directory.join(name))
+}
