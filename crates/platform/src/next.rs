@@ -1,8 +1,14 @@
 //! The C library's own functions, for a preloaded library that stands in front of them.
 //!
 //! Each is looked up once: by the library's constructor, or on first use, as constructors of other libraries may call before.
+//! The question goes to the C library's own `dlsym` (`loader`), and an answer that is one of the asking library's own
+//! functions counts as none: a call of it would come back for ever.
+
+mod loader;
 
 use crate::atomic::Word64;
+use core::ffi::{c_char, c_void};
+use loader::{Dlsym, Loaded};
 
 /// The address of the next function called `name` (which ends with a zero) behind this library, remembered in `cache`; none
 /// if there is none.
@@ -19,9 +25,53 @@ pub fn address(cache: &Word64, name: &str) -> Option<usize> {
 pub fn look_up(cache: &Word64, name: &str) -> Option<usize> {
     debug_assert!(name.ends_with('\0'), "a name for the C library ends with a zero");
     // SAFETY: the name ends with a zero; asking for a symbol has no other precondition.
-    let found = unsafe { libc::dlsym(libc::RTLD_NEXT, name.as_ptr().cast()) };
-    cache.store(found as u64);
-    (!found.is_null()).then_some(found as usize)
+    let found = unsafe { dlsym()(libc::RTLD_NEXT, name.as_ptr().cast()) };
+    remember(cache, found)
+}
+
+/// As [`address`], of an old version of the function where the C library has that, for callers that may have been built
+/// for it.
+#[cold]
+pub fn address_of_version(cache: &Word64, name: &str, version: &str) -> Option<usize> {
+    type Dlvsym = unsafe extern "C" fn(*mut c_void, *const c_char, *const c_char) -> *mut c_void;
+    static DLVSYM: Word64 = Word64::new(0);
+    debug_assert!(name.ends_with('\0') && version.ends_with('\0'), "strings for the C library end with a zero");
+    let known = cache.load();
+    if known != 0 {
+        return Some(known as usize);
+    }
+    let Some(dlvsym) = address(&DLVSYM, "dlvsym\0") else { return look_up(cache, name) };
+    // SAFETY: the C library's function of this name.
+    let dlvsym = unsafe { core::mem::transmute::<usize, Dlvsym>(dlvsym) };
+    // SAFETY: both strings end with a zero; asking for a symbol has no other precondition.
+    let found = unsafe { dlvsym(libc::RTLD_NEXT, name.as_ptr().cast(), version.as_ptr().cast()) };
+    remember(cache, found).or_else(|| look_up(cache, name))
+}
+
+/// Addresses of the object that this code is part of; both 0 until they are known.
+static OWN_START: Word64 = Word64::new(0);
+static OWN_END: Word64 = Word64::new(0);
+/// The C library's `dlsym`; 0 until it is known.
+static DLSYM: Word64 = Word64::new(0);
+
+/// The C library's own `dlsym`, or what is called so.
+fn dlsym() -> Dlsym {
+    if DLSYM.load() == 0 {
+        let Loaded { dlsym, own } = Loaded::look();
+        OWN_START.store(own.start as u64);
+        OWN_END.store(own.end as u64);
+        DLSYM.store(dlsym.unwrap_or(libc::dlsym) as *const () as u64);
+    }
+    // SAFETY: a function of this kind, stored above.
+    unsafe { core::mem::transmute::<usize, Dlsym>(DLSYM.load() as usize) }
+}
+
+/// Keeps what was found, unless that is ourselves.
+fn remember(cache: &Word64, found: *mut c_void) -> Option<usize> {
+    let own = OWN_START.load()..OWN_END.load();
+    let found = if own.contains(&(found as u64)) { 0 } else { found as u64 };
+    cache.store(found);
+    (found != 0).then_some(found as usize)
 }
 
 /// What a call returns where the C library has no such function.

@@ -1,0 +1,221 @@
+//! The loader's own `dlsym`, also where another library stands in front of it.
+//!
+//! Overlays and tracers that are loaded into programs like to export a `dlsym` of their own, which passes the question on.
+//! The C library then answers from *their* place in the list of loaded objects, and what comes next behind them may be one
+//! of our own functions. So the real `dlsym` is looked for in the symbol table of the C library itself, as the loader
+//! mapped it. (Up to glibc 2.33 it is in a library of its own, and musl has it in its loader.)
+//!
+//! The tables are read once, in a library's constructor or at its first call, when the loader has mapped everything that
+//! the program was started with.
+
+use core::ffi::{CStr, c_char, c_int, c_void};
+use core::ops::Range;
+use libc::{Elf64_Phdr, Elf64_Sym, PT_DYNAMIC, PT_LOAD, dl_phdr_info};
+
+/// What `dlsym` is.
+pub(super) type Dlsym = unsafe extern "C" fn(*mut c_void, *const c_char) -> *mut c_void;
+
+/// What is known about the loaded objects.
+#[derive(Default)]
+pub(super) struct Loaded {
+    /// The C library's `dlsym`; none where it is not found.
+    pub(super) dlsym: Option<Dlsym>,
+    /// The addresses of the object that this code is part of.
+    pub(super) own: Range<usize>,
+}
+
+impl Loaded {
+    /// Looks through all loaded objects.
+    pub(super) fn look() -> Loaded {
+        let mut loaded = Loaded::default();
+        // SAFETY: `visit` takes exactly this for its last argument, and nobody else uses it meanwhile.
+        unsafe { libc::dl_iterate_phdr(Some(visit), (&raw mut loaded).cast()) };
+        loaded
+    }
+}
+
+unsafe extern "C" fn visit(info: *mut dl_phdr_info, _size: usize, loaded: *mut c_void) -> c_int {
+    // SAFETY: the loader describes a loaded object, and `look` hands its own `Loaded` in.
+    let (object, loaded) = unsafe { (Object::new(&*info), &mut *loaded.cast::<Loaded>()) };
+    let here = visit as *const () as usize;
+    if let Some(own) = object.segments().find(|segment| segment.contains(&here)) {
+        loaded.own = object.segments().fold(own, |all, next| all.start.min(next.start)..all.end.max(next.end));
+    } else if loaded.dlsym.is_none() {
+        let tables = object.tables().filter(|tables| tables.is_c_library(object.name));
+        // SAFETY: the C library's function of this name.
+        loaded.dlsym = tables
+            .and_then(|tables| tables.function(c"dlsym"))
+            .map(|address| unsafe { core::mem::transmute::<usize, Dlsym>(address) });
+    }
+    0
+}
+
+/// A loaded object, as the loader describes it.
+struct Object<'a> {
+    base: usize,
+    name: &'a CStr,
+    headers: &'a [Elf64_Phdr],
+}
+
+impl<'a> Object<'a> {
+    /// # Safety
+    /// The loader's own description.
+    unsafe fn new(info: &'a dl_phdr_info) -> Self {
+        // SAFETY: the loader's array of headers, and its string for the name, if it has one.
+        unsafe {
+            let headers = core::slice::from_raw_parts(info.dlpi_phdr, info.dlpi_phnum.into());
+            let name = if info.dlpi_name.is_null() { c"" } else { CStr::from_ptr(info.dlpi_name) };
+            Object { base: info.dlpi_addr as usize, name, headers }
+        }
+    }
+
+    fn segments(&self) -> impl Iterator<Item = Range<usize>> {
+        let loaded = self.headers.iter().filter(|header| header.p_type == PT_LOAD);
+        loaded.map(|header| {
+            let start = self.base.wrapping_add(header.p_vaddr as usize);
+            start..start.wrapping_add(header.p_memsz as usize)
+        })
+    }
+
+    /// What the object says about its symbols; none if it says nothing.
+    fn tables(&self) -> Option<Tables> {
+        let dynamic = self.headers.iter().find(|header| header.p_type == PT_DYNAMIC)?;
+        let mut entry = self.base.wrapping_add(dynamic.p_vaddr as usize) as *const [u64; 2];
+        let mut tables = Tables { base: self.base, ..Tables::default() };
+        loop {
+            // SAFETY: the dynamic section of a loaded object, which ends with an entry of kind 0.
+            let [kind, value] = unsafe { *entry };
+            // glibc puts addresses here, where the section can be written; others leave what the file says.
+            let address = if (value as usize) < self.base { self.base + value as usize } else { value as usize };
+            match kind {
+                0 => break,
+                4 => tables.hash = address,
+                5 => tables.strings = address,
+                6 => tables.symbols = address,
+                14 => tables.soname = value as usize,
+                0x6fff_fef5 => tables.gnu_hash = address,
+                _ => {}
+            }
+            entry = entry.wrapping_add(1);
+        }
+        (tables.strings != 0 && tables.symbols != 0).then_some(tables)
+    }
+}
+
+/// Addresses of an object's tables, 0 for those that it has not; `soname` is an offset among its strings, 0 for none.
+#[derive(Default)]
+struct Tables {
+    base: usize,
+    strings: usize,
+    symbols: usize,
+    hash: usize,
+    gnu_hash: usize,
+    soname: usize,
+}
+
+impl Tables {
+    /// Whether this is the library in which `dlsym` belongs: by the name that it gives itself, or by that of its file.
+    fn is_c_library(&self, path: &CStr) -> bool {
+        let own = if self.soname == 0 { c"" } else { self.string(self.soname) };
+        let file = path.to_bytes().rsplit(|&byte| byte == b'/').next().unwrap_or_default();
+        [own.to_bytes(), file].into_iter().any(|name| {
+            matches!(name, b"libc.so.6" | b"libdl.so.2" | b"libc.so")
+                || name.starts_with(b"ld-musl-")
+                || name.starts_with(b"libc.musl-")
+        })
+    }
+
+    /// The address of the function that the object exports under this name.
+    fn function(&self, name: &CStr) -> Option<usize> {
+        const FUNCTION: u8 = 2;
+        let is_it = |index: &u32| {
+            let symbol = self.symbol(*index);
+            symbol.st_shndx != 0 && symbol.st_info & 15 == FUNCTION && self.string(symbol.st_name as usize) == name
+        };
+        let index = match (self.gnu_hash, self.hash) {
+            (0, 0) => None,
+            (0, _) => self.chain(name).find(is_it),
+            _ => self.gnu_chain(name).find(is_it),
+        };
+        index.map(|index| self.base.wrapping_add(self.symbol(index).st_value as usize))
+    }
+
+    fn string(&self, offset: usize) -> &CStr {
+        // SAFETY: the offset is the object's own, and leads to one of its strings.
+        unsafe { CStr::from_ptr((self.strings + offset) as *const c_char) }
+    }
+
+    fn symbol(&self, index: u32) -> &Elf64_Sym {
+        // SAFETY: the number of a symbol from the object's own hash table.
+        unsafe { &*(self.symbols as *const Elf64_Sym).add(index as usize) }
+    }
+
+    /// Numbers of symbols that may have this name, by the old kind of table.
+    fn chain(&self, name: &CStr) -> impl Iterator<Item = u32> {
+        let hash = name.to_bytes().iter().fold(0u32, |hash, &byte| {
+            let hash = (hash << 4).wrapping_add(byte.into());
+            let high = hash & 0xf000_0000;
+            (hash ^ high >> 24) & !high
+        });
+        let table = self.hash as *const u32;
+        // SAFETY: the table: two counts, as many buckets as the first says, as many links as the second says.
+        let word = move |index: usize| unsafe { *table.add(index) };
+        let buckets = word(0);
+        let first = word(2 + (hash % buckets) as usize);
+        let next = move |index: &u32| Some(word(2 + (buckets + index) as usize));
+        core::iter::successors(Some(first), next).take_while(|&index| index != 0)
+    }
+
+    /// Numbers of symbols that may have this name, by GNU's kind of table.
+    fn gnu_chain(&self, name: &CStr) -> impl Iterator<Item = u32> {
+        let times_33 = |hash: u32, &byte: &u8| hash.wrapping_mul(33).wrapping_add(byte.into());
+        let hash = name.to_bytes().iter().fold(5381, times_33);
+        let table = self.gnu_hash as *const u32;
+        // SAFETY: the table: four counts, a filter of 8-byte words, buckets, and for each symbol from the first one on its
+        // hash, of which the lowest bit marks the last one of a bucket.
+        let word = move |index: usize| unsafe { *table.add(index) };
+        let [bucket_count, first_symbol, filter] = [word(0), word(1), word(2)];
+        let buckets = 4 + 2 * filter as usize;
+        let hashes = buckets + bucket_count as usize;
+        let first = word(buckets + (hash % bucket_count) as usize);
+        let at = move |index: u32| word(hashes + (index - first_symbol) as usize);
+        let next = move |&index: &u32| (at(index) & 1 == 0).then_some(index + 1);
+        core::iter::successors((first >= first_symbol).then_some(first), next)
+            .filter(move |&index| at(index) | 1 == hash | 1)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_c_librarys_function_is_found_in_its_tables() {
+        let loaded = Loaded::look();
+        assert_eq!(loaded.dlsym.expect("there is one") as usize, libc::dlsym as *const () as usize);
+        assert!(loaded.own.contains(&(Loaded::look as *const () as usize)));
+        assert!(!loaded.own.contains(&(libc::dlsym as *const () as usize)));
+    }
+
+    /// Both kinds of hash tables lead to the same function, in every object that has both.
+    #[test]
+    fn both_tables_agree() {
+        unsafe extern "C" fn compare(info: *mut dl_phdr_info, _size: usize, compared: *mut c_void) -> c_int {
+            // SAFETY: the loader describes a loaded object, and the test hands its counter in.
+            let (object, compared) = unsafe { (Object::new(&*info), &mut *compared.cast::<u32>()) };
+            let Some(tables) = object.tables() else { return 0 };
+            for name in [c"dlsym", c"open", c"_Unwind_Resume", c"there_is_no_such_function"] {
+                let old = Tables { gnu_hash: 0, ..tables };
+                if tables.gnu_hash != 0 && tables.hash != 0 {
+                    assert_eq!(old.function(name), tables.function(name), "{:?} {name:?}", object.name);
+                    *compared += 1;
+                }
+            }
+            0
+        }
+        let mut compared = 0u32;
+        // SAFETY: `compare` takes exactly this for its last argument.
+        unsafe { libc::dl_iterate_phdr(Some(compare), (&raw mut compared).cast()) };
+        println!("{compared} look-ups compared; 0 where no library was linked with both kinds of tables");
+    }
+}
