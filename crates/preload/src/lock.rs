@@ -3,9 +3,23 @@
 //! Who holds it is inside this library ([`crate::threads::enter`]), so no handler of the program runs meanwhile and the
 //! holder is never kept from going on. The word names the holder's process: in a child that was forked while another
 //! thread held it, the lock counts as free.
+//!
+//! Who has to wait sleeps in the kernel. A thread of a higher real-time priority than the holder's would otherwise keep
+//! the processor that the holder needs.
+//!
+//! # Transitions
+//! Free (0), held (the process), held with sleepers (the process and [`SLEEPERS`]). A thread raises the flag before it
+//! sleeps, and takes the lock with the flag up after it has slept, since others may sleep still. Who lets go with the flag
+//! up wakes one thread: at worst one too many.
 
 use crate::threads;
+use core::ptr::from_ref;
 use ntux_platform::atomic::Word64;
+use ntux_platform::clock::Deadline;
+use ntux_platform::{futex, keeping_errno};
+
+/// Somebody may sleep until the lock is free. No lineage has this bit.
+const SLEEPERS: u64 = 1 << 63;
 
 pub(crate) struct Lock(Word64);
 
@@ -16,17 +30,76 @@ impl Lock {
 
     /// Runs `work` alone. The caller is inside, or has blocked its signals.
     pub(crate) fn with<R>(&self, work: impl FnOnce() -> R) -> R {
+        self.take();
+        let result = work();
+        self.give_back();
+        result
+    }
+
+    fn take(&self) {
         let lineage = threads::lineage();
+        let mut mine = lineage;
         loop {
             let seen = self.0.load();
-            if seen != lineage && self.0.compare_exchange(seen, lineage).is_ok() {
-                break;
+            if seen & !SLEEPERS != lineage {
+                if self.0.compare_exchange(seen, mine).is_ok() {
+                    return;
+                }
+            } else if seen & SLEEPERS != 0 || self.0.compare_exchange(seen, seen | SLEEPERS).is_ok() {
+                mine = lineage | SLEEPERS;
+                self.sleep_while(mine);
             }
-            // SAFETY: has no precondition.
-            unsafe { libc::sched_yield() };
         }
-        let result = work();
-        self.0.store(0);
-        result
+    }
+
+    fn give_back(&self) {
+        if self.0.fetch_and(0) & SLEEPERS != 0 {
+            keeping_errno(|| futex::wake(self.upper_half(), 1));
+        }
+    }
+
+    #[cold]
+    fn sleep_while(&self, held: u64) {
+        keeping_errno(|| futex::wait(self.upper_half(), (held >> 32) as u32, Deadline::Never));
+    }
+
+    /// The half with the flag: the kernel compares 32 bits.
+    fn upper_half(&self) -> *const u32 {
+        const _: () = assert!(cfg!(target_endian = "little"));
+        from_ref(&self.0).cast::<u32>().wrapping_add(1)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use ntux_platform::atomic::Word32;
+
+    #[test]
+    fn one_at_a_time_and_nobody_sleeps_for_ever() {
+        static LOCK: Lock = Lock::new();
+        static INSIDE: Word32 = Word32::new(0);
+        let work = || {
+            for _ in 0..20_000 {
+                LOCK.with(|| {
+                    assert_eq!(INSIDE.fetch_add(1), 0);
+                    INSIDE.store(0);
+                });
+            }
+        };
+        std::thread::scope(|scope| {
+            for _ in 0..4 {
+                scope.spawn(work);
+            }
+        });
+        assert_eq!(LOCK.0.load(), 0);
+    }
+
+    #[test]
+    fn what_a_parents_thread_held_is_free() {
+        for held in [7u64 << 32 | 7, SLEEPERS | 7 << 32 | 7] {
+            assert_ne!(held & !SLEEPERS, threads::lineage());
+            assert_eq!(Lock(Word64::new(held)).with(|| 5), 5);
+        }
     }
 }

@@ -31,6 +31,7 @@ static FOREIGN_CODE: LazyLock<PathBuf> = LazyLock::new(|| compile("c/foreign_cod
 static PROCESSES: LazyLock<PathBuf> = LazyLock::new(|| compile("c/processes.c", &[]));
 static LEAVING: LazyLock<PathBuf> = LazyLock::new(|| compile("c/leaving.c", &[]));
 static MULTIPLE: LazyLock<PathBuf> = LazyLock::new(|| compile("c/multiple.c", &[]));
+static PRIORITIES: LazyLock<PathBuf> = LazyLock::new(|| compile("c/priorities.c", &[]));
 
 fn command(program: &Path, library: &Path) -> Command {
     let mut command = Command::new(program);
@@ -115,6 +116,17 @@ scenarios! {
     messages_of_all_kinds,
     children_that_close_everything,
     killed_creators_leave_nothing,
+}
+
+/// A thread that waits for the lock must not keep its holder from the processor.
+#[test]
+fn threads_of_different_priority() {
+    let output = command(&PRIORITIES, &LIBRARY).arg("2000").output().expect("the program starts");
+    if output.status.code() == Some(77) {
+        println!("{}", String::from_utf8_lossy(&output.stderr));
+        return;
+    }
+    assert!(output.status.success(), "{}", complaints(&output));
 }
 
 scenarios! {
