@@ -32,7 +32,7 @@ pub mod memory;
 pub mod next;
 #[cfg(target_os = "linux")]
 pub mod pagemap;
-mod path;
+pub mod path;
 pub mod planted;
 #[cfg(target_os = "linux")]
 pub mod probe;

@@ -5,20 +5,22 @@ use core::fmt::Write;
 const CAPACITY: usize = 64;
 
 /// A terminated path of at most 63 bytes; what does not fit is cut off.
-pub(crate) struct Path {
+pub struct Path {
     bytes: [u8; CAPACITY],
     length: usize,
 }
 
 impl Path {
-    pub(crate) fn new(text: core::fmt::Arguments<'_>) -> Path {
+    /// The path that this text says.
+    pub fn new(text: core::fmt::Arguments<'_>) -> Path {
         let mut path = Path { bytes: [0; CAPACITY], length: 0 };
         // Writing fails only when the text is cut off.
         let _ = path.write_fmt(text);
         path
     }
 
-    pub(crate) fn as_ptr(&self) -> *const libc::c_char {
+    /// For the C library; it ends with a zero.
+    pub fn as_ptr(&self) -> *const libc::c_char {
         self.bytes.as_ptr().cast()
     }
 }

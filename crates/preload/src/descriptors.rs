@@ -158,7 +158,7 @@ fn next_sequence(pair: Pair) -> u64 {
 
 /// Fills an entry, unless it changed since it was seen or is being closed. The caller keeps rule R2.
 pub(crate) fn remember(fd: c_int, seen: Seen, known: Known) {
-    if tag(seen.0) == CLOSING {
+    if tag(seen.0) == CLOSING || threads::borrows_memory() {
         return;
     }
     let Some(entry) = entries::get_or_map(fd as u32) else { return };
@@ -186,15 +186,64 @@ fn raise_bound(bound: u32) {
 
 /// Empties the entry of a descriptor, whatever it says.
 #[inline(always)]
-pub(crate) fn forget(fd: c_int) {
+fn forget(fd: c_int) {
     if let Some(entry) = entry(fd) {
         put(entry, 0);
     }
 }
 
+/// R1 around `close`, which closes this descriptor. Its frame has no destructors: the real function may unwind.
+#[inline(always)]
+pub(crate) fn closed_by<R>(fd: c_int, close: impl FnOnce() -> R) -> R {
+    closing(fd);
+    let result = close();
+    forget(fd);
+    result
+}
+
+/// As [`closed_by`], for all descriptors from `first` to `last`.
+#[inline(always)]
+pub(crate) fn all_closed_by<R>(first: u32, last: u32, close: impl FnOnce() -> R) -> R {
+    within(first, last).for_each(closing);
+    let result = close();
+    within(first, last).for_each(forget);
+    result
+}
+
+/// Whether any descriptor can be known.
+#[inline(always)]
+pub(crate) fn any() -> bool {
+    entries::any()
+}
+
+/// This thread is about to get descriptors of its own (`unshare`).
+#[cold]
+pub(crate) fn parting() {
+    // A `vfork` child has its own already.
+    if !threads::borrows_memory() && !keeping_errno(is_alone) {
+        entries::turn_off();
+    }
+}
+
+/// Threads of this memory are about to have different descriptors for good (`clone`).
+#[cold]
+pub(crate) fn parted() {
+    entries::turn_off();
+}
+
+/// Whether this is the process's only thread, as far as can be found out.
+fn is_alone() -> bool {
+    const ALONE: libc::nlink_t = 3;
+    // SAFETY: all bytes zero is a value.
+    let mut tasks: libc::stat = unsafe { core::mem::zeroed() };
+    // SAFETY: a string that ends with a zero, and a place for the answer.
+    let known = unsafe { libc::fstatat(libc::AT_FDCWD, c"/proc/self/task".as_ptr(), &mut tasks, 0) } == 0;
+    known && tasks.st_nlink == ALONE
+}
+
 /// Marks the entry of a descriptor that is about to be closed. [`forget`] follows when it is closed.
 #[inline(always)]
-pub(crate) fn closing(fd: c_int) {
+fn closing(fd: c_int) {
     let Some(entry) = entry(fd) else { return };
     if let (Some(Known { tag, what: What::Object(_, object) }), _) = look_up(fd) {
         count_copies(fd, tag, object);
@@ -233,7 +282,7 @@ fn put(entry: &Word128, tag_now: u32) {
 }
 
 /// The descriptors from `first` to `last` that may have an entry.
-pub(crate) fn within(first: u32, last: u32) -> core::ops::Range<c_int> {
+fn within(first: u32, last: u32) -> core::ops::Range<c_int> {
     let end = BOUND.load().min(last.saturating_add(1));
     first.min(end) as c_int..end as c_int
 }

@@ -4,6 +4,10 @@
 //! kernel's to refuse, and an open of any other file costs a look at the end of its path. Only then, if the path means
 //! the device and the user does not want the kernel's, an arena is created and its descriptor returned instead.
 //!
+//! A path means the device if it ends with the name, and leads there: written out; relative to `/dev` or from there through
+//! `..`; through symbolic links to `/dev` or to the device. A link to the device under another name is the kernel's, which
+//! finds nothing behind it: to follow it would cost every failing `open` of a program a system call.
+//!
 //! An open with `O_CREAT` or `O_PATH` is left to the kernel.
 
 use crate::descriptors::{self, Known, What};
@@ -17,7 +21,7 @@ use ntux_platform::keeping_errno;
 use ntux_sync::{Arena, Capacity, Error};
 use std::os::fd::{AsFd, AsRawFd, IntoRawFd, OwnedFd};
 
-const DIRECTORY: &[u8] = b"/dev";
+const DIRECTORY: &CStr = c"/dev";
 const NAME: &[u8] = b"ntsync";
 
 /// An `open` of the program: the real one first, then ours if the path means the device.
@@ -29,16 +33,58 @@ pub(crate) unsafe fn open(directory: c_int, path: *const c_char, flags: c_int, r
     // SAFETY: this thread's own error number.
     let error_before = unsafe { *crate::errno() };
     let result = real();
-    if flags & (libc::O_CREAT | libc::O_PATH) != 0 {
+    if flags & (libc::O_CREAT | libc::O_PATH) != 0 || !has_looked(result) {
         return result;
     }
-    // SAFETY: this thread's own error number.
-    if result < 0 && unsafe { *crate::errno() } == libc::EFAULT {
-        return result;
-    }
-    // SAFETY: the kernel could read the path, so it is a readable string.
+    // SAFETY: the kernel has looked the path up, so it is a readable string.
     let path = unsafe { CStr::from_ptr(path) }.to_bytes();
-    if !is_name(path) || !is_ours(result, directory, path) {
+    if !is_name(path) || !is_ours(result, directory, path, flags & libc::O_NOFOLLOW == 0) {
+        return result;
+    }
+    replace(result, flags, error_before)
+}
+
+/// Whether the kernel opened what the path means, or found nothing there that it could open. Any other error is its own to
+/// report.
+#[inline(always)]
+fn has_looked(result: c_int) -> bool {
+    // SAFETY: this thread's own error number.
+    let error = || unsafe { *crate::errno() };
+    result >= 0 || matches!(error(), libc::ENOENT | libc::ENXIO | libc::ENODEV | libc::EACCES | libc::EPERM)
+}
+
+/// `struct open_how`.
+#[repr(C)]
+pub(crate) struct How {
+    flags: u64,
+    mode: u64,
+    resolve: u64,
+}
+
+/// As [`open`], for an `openat2` of the program.
+///
+/// # Safety
+/// `path` and `how` are what `real` passes to the real function.
+pub(crate) unsafe fn open_how(
+    directory: c_int,
+    path: *const c_char,
+    how: *const How,
+    real: impl FnOnce() -> c_int,
+) -> c_int {
+    const NO_SYMLINKS: u64 = 4;
+    const IN_ROOT: u64 = 16;
+    // SAFETY: this thread's own error number.
+    let error_before = unsafe { *crate::errno() };
+    let result = real();
+    if !has_looked(result) {
+        return result;
+    }
+    // SAFETY: the kernel has read both and looked the path up.
+    let (how, path) = unsafe { (&*how, CStr::from_ptr(path).to_bytes()) };
+    let flags = how.flags as c_int;
+    let left_alone = flags & (libc::O_CREAT | libc::O_PATH) != 0 || how.resolve & IN_ROOT != 0;
+    let follow = flags & libc::O_NOFOLLOW == 0 && how.resolve & NO_SYMLINKS == 0;
+    if left_alone || !is_name(path) || !is_ours(result, directory, path, follow) {
         return result;
     }
     replace(result, flags, error_before)
@@ -53,15 +99,20 @@ pub(crate) fn is_name(path: &[u8]) -> bool {
 /// Whether this library would serve an open of this path if there is no node. The error number stays as it was.
 #[cold]
 pub(crate) fn would_serve(directory: c_int, path: &[u8]) -> bool {
-    keeping_errno(|| environment::device() != Device::Kernel && means_device(directory, path))
+    keeping_errno(|| environment::device() != Device::Kernel && means_device(directory, path, true))
+}
+
+/// Whether a descriptor that `open` returned is an instance of this library's. The error number stays as it was.
+pub(crate) fn is_instance(fd: c_int) -> bool {
+    keeping_errno(|| descriptors::identify(fd).is_ok())
 }
 
 /// Whether this library serves the file that was opened, or could not be. The error number stays as it was.
 #[cold]
-fn is_ours(result: c_int, directory: c_int, path: &[u8]) -> bool {
+fn is_ours(result: c_int, directory: c_int, path: &[u8], follow: bool) -> bool {
     keeping_errno(|| {
         let choice = environment::device();
-        let ours = choice != Device::Kernel && means_device(directory, path);
+        let ours = choice != Device::Kernel && means_device(directory, path, follow);
         let usable = ours && choice == Device::Auto && result >= 0 && kernel_serves(result);
         if usable {
             log::opened(true);
@@ -107,34 +158,75 @@ fn kernel_serves(device: c_int) -> bool {
     SERVES.load() == YES
 }
 
-/// Whether a path that ends with the name means the device, however it is written.
-pub(crate) fn means_device(directory: c_int, path: &[u8]) -> bool {
+/// Whether a path that ends with the name means the device, however it is written. `follow` says whether the device may be
+/// behind a symbolic link of that path.
+pub(crate) fn means_device(directory: c_int, path: &[u8], follow: bool) -> bool {
     let mut components = path.split(|byte| *byte == b'/').filter(|part| !part.is_empty() && *part != b".");
-    let first = components.next();
-    let rest = (components.next(), components.next());
-    match (path.first() == Some(&b'/'), first, rest) {
-        (true, Some(b"dev"), (Some(NAME), None)) => true,
-        (false, Some(NAME), (None, _)) => is_dev(directory),
-        _ => false,
+    let [first, second, third] = core::array::from_fn(|_| components.next());
+    let written_out = path.starts_with(b"/") && (first, second, third) == (Some(b"dev"), Some(NAME), None);
+    written_out || leads_to_device(directory, path, follow)
+}
+
+/// Whether a path that is not simply written out leads to the device: the kernel resolves the directory it is in, and
+/// symbolic links at its end are followed one by one.
+#[cold]
+#[inline(never)]
+fn leads_to_device(directory: c_int, path: &[u8], follow: bool) -> bool {
+    const LINKS_MAX: usize = 40;
+    let mut room = [[0u8; libc::PATH_MAX as usize]; 2];
+    let [place, link] = &mut room;
+    let mut length = path.len();
+    if length >= place.len() {
+        return false;
+    }
+    place[..length].copy_from_slice(path);
+    for _ in 0..=LINKS_MAX {
+        let parent = place[..length].iter().rposition(|byte| *byte == b'/').map_or(0, |slash| slash + 1);
+        if place[parent..length] == *NAME && is_dev(directory, &mut place[..=parent]) {
+            return true;
+        }
+        place[length] = 0;
+        let target = if follow { read_link(directory, &place[..=length], link) } else { None };
+        let Some(target) = target else { return false };
+        let keep = if target.starts_with(b"/") { 0 } else { parent };
+        if keep + target.len() >= place.len() {
+            return false;
+        }
+        length = keep + target.len();
+        place[keep..length].copy_from_slice(target);
+    }
+    false
+}
+
+/// Whether a directory is `/dev`. Its path is all but the last byte, and empty for the directory itself that the descriptor
+/// stands for; the last byte is as it was afterwards.
+fn is_dev(directory: c_int, parent: &mut [u8]) -> bool {
+    let Some((last, path)) = parent.split_last_mut() else { return false };
+    let (after, is_empty) = (core::mem::replace(last, 0), path.is_empty());
+    let there = status(directory, if is_empty { c".".as_ptr() } else { parent.as_ptr().cast() });
+    if let Some(last) = parent.last_mut() {
+        *last = after;
+    }
+    let file = |status: libc::stat| (status.st_dev, status.st_ino);
+    there.is_some() && there.map(file) == status(libc::AT_FDCWD, DIRECTORY.as_ptr()).map(file)
+}
+
+/// What the kernel says about a path, which ends with a zero.
+fn status(directory: c_int, path: *const c_char) -> Option<libc::stat> {
+    let mut status = core::mem::MaybeUninit::<libc::stat>::uninit();
+    let [path, room] = [path as usize, status.as_mut_ptr() as usize];
+    // SAFETY: a string that ends with a zero, and a place for the answer, which is whole when the call returns 0.
+    unsafe {
+        let result = next::syscall(libc::SYS_newfstatat, directory as usize, path, room, 0, 0, 0);
+        (result == 0).then(|| status.assume_init())
     }
 }
 
-/// Whether a directory descriptor, or `AT_FDCWD`, stands for `/dev`.
-fn is_dev(directory: c_int) -> bool {
-    let mut found = [0u8; 8];
-    let mut path = [0u8; 32];
-    let link: &CStr = match directory {
-        libc::AT_FDCWD => c"/proc/self/cwd",
-        fd if fd >= 0 => {
-            use std::io::Write;
-            let _ = write!(&mut path[..31], "/proc/self/fd/{fd}");
-            CStr::from_bytes_until_nul(&path).unwrap_or_default()
-        }
-        _ => return false,
-    };
-    // SAFETY: a string that ends with a zero, and a buffer of the given length.
-    let length = unsafe { libc::readlink(link.as_ptr(), found.as_mut_ptr().cast(), found.len()) };
-    length == DIRECTORY.len() as isize && found.starts_with(DIRECTORY)
+/// Where a symbolic link leads, whose path ends with a zero.
+fn read_link<'a>(directory: c_int, path: &[u8], room: &'a mut [u8]) -> Option<&'a [u8]> {
+    // SAFETY: a string that ends with a zero, and room of the given length.
+    let length = unsafe { libc::readlinkat(directory, path.as_ptr().cast(), room.as_mut_ptr().cast(), room.len()) };
+    usize::try_from(length).ok().map(|length| &room[..length])
 }
 
 /// Creates an instance and returns its descriptor, or an error number.
@@ -209,21 +301,51 @@ pub(crate) fn without_cancellation<R>(work: impl FnOnce() -> R) -> R {
 mod tests {
     use super::*;
 
+    /// In the kernel's own directory of devices, where this process need not be able to make anything.
     #[test]
     fn paths_that_mean_the_device() {
-        for path in ["/dev/ntsync", "//dev/ntsync", "/dev//ntsync", "/./dev/./ntsync"] {
-            assert!(means_device(libc::AT_FDCWD, path.as_bytes()), "{path}");
+        let means = |path: &str| is_name(path.as_bytes()) && means_device(libc::AT_FDCWD, path.as_bytes(), true);
+        for path in ["/dev/ntsync", "//dev/ntsync", "/dev//ntsync", "/./dev/./ntsync", "/dev/../dev/ntsync"] {
+            assert!(means(path), "{path}");
         }
-        for path in
-            ["ntsync", "/ntsync", "/dev/ntsync/", "/dev/xntsync", "/dev/a/ntsync", "/dev/ntsync/ntsync", "dev/ntsync"]
-        {
-            let ends = path.as_bytes().ends_with(NAME);
-            assert!(!(ends && means_device(libc::AT_FDCWD, path.as_bytes())), "{path}");
+        for path in ["/proc/self/root/dev/ntsync", "/proc/self/../../dev/./ntsync"] {
+            assert!(means(path), "{path}");
         }
-        let dev = std::fs::File::open("/dev").unwrap();
-        assert!(means_device(dev.as_raw_fd(), b"ntsync"));
-        assert!(means_device(dev.as_raw_fd(), b"./ntsync"));
-        let proc = std::fs::File::open("/proc").unwrap();
-        assert!(!means_device(proc.as_raw_fd(), b"ntsync"));
+        for path in ["ntsync", "/ntsync", "/dev/ntsync/", "/dev/xntsync", "/dev/a/ntsync", "/dev/ntsync/ntsync"] {
+            assert!(!means(path), "{path}");
+        }
+        let in_directory = |directory: &str, path: &str| {
+            let directory = std::fs::File::open(directory).unwrap();
+            means_device(directory.as_raw_fd(), path.as_bytes(), true)
+        };
+        assert!(
+            in_directory("/dev", "ntsync") && in_directory("/dev", "./ntsync") && in_directory("/dev", "/dev/ntsync")
+        );
+        assert!(in_directory("/", "dev/ntsync") && in_directory("/proc", "../dev/ntsync"));
+        assert!(!in_directory("/proc", "ntsync") && !in_directory("/dev", "dev/ntsync"));
+    }
+
+    #[test]
+    fn links_are_followed_where_that_is_wanted() {
+        let room = std::env::temp_dir().join(format!("ntux-links-{}", std::process::id()));
+        std::fs::create_dir(&room).unwrap();
+        let link = |target: &str, name: &str| std::os::unix::fs::symlink(target, room.join(name)).unwrap();
+        link("/dev", "dev");
+        link("/dev/ntsync", "ntsync");
+        link("ntsync", "my-ntsync");
+        link("dev/../dev/ntsync", "other-ntsync");
+        link("round-ntsync", "round-ntsync");
+        link("/dev/ntsync/", "slash-ntsync");
+        link("/dev/null", "null-ntsync");
+        let means =
+            |name: &str, follow| means_device(libc::AT_FDCWD, room.join(name).to_str().unwrap().as_bytes(), follow);
+        for name in ["dev/ntsync", "ntsync", "my-ntsync", "other-ntsync"] {
+            assert!(means(name, true), "{name}");
+            assert_eq!(means(name, false), name == "dev/ntsync", "{name}");
+        }
+        for name in ["round-ntsync", "slash-ntsync", "null-ntsync", "no-ntsync", "dev/x-ntsync"] {
+            assert!(!means(name, true), "{name}");
+        }
+        std::fs::remove_dir_all(&room).unwrap();
     }
 }

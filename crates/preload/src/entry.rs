@@ -10,6 +10,7 @@ use crate::{
 use core::ffi::{c_char, c_int, c_uint, c_ulong, c_void};
 use libc::{AT_FDCWD, mode_t};
 
+mod streams;
 mod syscall;
 
 /// Runs when the library is loaded.
@@ -31,13 +32,13 @@ extern "C" fn start() {
 static AT_EXIT: extern "C" fn() = log::at_exit;
 
 macro_rules! open_by_path {
-    ($($name:ident($($mode:ident)?);)*) => {
+    ($($name:ident($($mode:ident)?) => $next:ident;)*) => {
         $(
             /// Opens the device if the path means it.
             #[unsafe(no_mangle)]
             unsafe extern "C-unwind" fn $name(path: *const c_char, flags: c_int $(, $mode: mode_t)?) -> c_int {
                 // SAFETY: the caller's own arguments.
-                unsafe { device::open(AT_FDCWD, path, flags, || next::$name(path, flags $(, $mode)?)) }
+                unsafe { device::open(AT_FDCWD, path, flags, || next::$next(path, flags $(, $mode)?)) }
             }
         )*
     };
@@ -62,10 +63,12 @@ macro_rules! open_in_directory {
 }
 
 open_by_path! {
-    open(mode);
-    open64(mode);
-    __open_2();
-    __open64_2();
+    open(mode) => open;
+    open64(mode) => open64;
+    __open(mode) => open;
+    __open64(mode) => open64;
+    __open_2() => __open_2;
+    __open64_2() => __open64_2;
 }
 
 open_in_directory! {
@@ -73,6 +76,32 @@ open_in_directory! {
     openat64(mode);
     __openat_2();
     __openat64_2();
+}
+
+/// Opens the device if the path means it.
+#[unsafe(no_mangle)]
+unsafe extern "C-unwind" fn openat2(
+    directory: c_int,
+    path: *const c_char,
+    how: *const device::How,
+    size: usize,
+) -> c_int {
+    let number = libc::SYS_openat2;
+    let real = || {
+        // SAFETY: the caller's own arguments.
+        or_by_number(unsafe { next::openat2(directory, path, how, size) }, || unsafe {
+            next::syscall(number, directory as usize, path as usize, how as usize, size, 0, 0)
+        })
+    };
+    // SAFETY: as above.
+    unsafe { device::open_how(directory, path, how, real) }
+}
+
+/// What the real function returned; or, where the C library has no such function, what the kernel answers: a program
+/// that finds this library's function when it asks for the name must not be worse off than without.
+fn or_by_number(result: c_int, by_number: impl FnOnce() -> core::ffi::c_long) -> c_int {
+    // SAFETY: this thread's own error number.
+    if result < 0 && unsafe { *crate::errno() } == libc::ENOSYS { by_number() as c_int } else { result }
 }
 
 /// Says that the node is there.
@@ -89,8 +118,26 @@ unsafe extern "C-unwind" fn faccessat(directory: c_int, path: *const c_char, mod
     unsafe { node::access(directory, path, mode, || next::faccessat(directory, path, mode, flags)) }
 }
 
+macro_rules! access_by_effective_user {
+    ($($name:ident;)*) => {
+        $(
+            /// Says that the node is there.
+            #[unsafe(no_mangle)]
+            unsafe extern "C-unwind" fn $name(path: *const c_char, mode: c_int) -> c_int {
+                // SAFETY: the caller's own arguments.
+                unsafe { node::access(AT_FDCWD, path, mode, || next::$name(path, mode)) }
+            }
+        )*
+    };
+}
+
+access_by_effective_user! {
+    eaccess;
+    euidaccess;
+}
+
 macro_rules! status_by_path {
-    ($($name:ident($($version:ident)?);)*) => {
+    ($($name:ident($($version:ident)?) => $flags:expr;)*) => {
         $(
             /// Describes the node. (Programs built long ago say which version of the structure they know.)
             #[unsafe(no_mangle)]
@@ -99,45 +146,88 @@ macro_rules! status_by_path {
                 path: *const c_char,
                 status: *mut libc::stat,
             ) -> c_int {
-                // SAFETY: the caller's own arguments.
-                unsafe { node::stat(AT_FDCWD, path, status, || next::$name($($version,)? path, status)) }
+                let real = || {
+                    // SAFETY: the caller's own arguments.
+                    or_by_number(unsafe { next::$name($($version,)? path, status) }, || unsafe {
+                        let [directory, path, status] = [AT_FDCWD as usize, path as usize, status as usize];
+                        next::syscall(libc::SYS_newfstatat, directory, path, status, $flags as usize, 0, 0)
+                    })
+                };
+                // SAFETY: as above.
+                unsafe { node::stat(AT_FDCWD, path, status, real) }
             }
         )*
     };
 }
 
 status_by_path! {
-    stat();
-    stat64();
-    lstat();
-    lstat64();
-    __xstat(version);
-    __xstat64(version);
-    __lxstat(version);
-    __lxstat64(version);
+    stat() => 0;
+    stat64() => 0;
+    lstat() => libc::AT_SYMLINK_NOFOLLOW;
+    lstat64() => libc::AT_SYMLINK_NOFOLLOW;
+    __xstat(version) => 0;
+    __xstat64(version) => 0;
+    __lxstat(version) => libc::AT_SYMLINK_NOFOLLOW;
+    __lxstat64(version) => libc::AT_SYMLINK_NOFOLLOW;
+}
+
+macro_rules! status_of_descriptor {
+    ($($name:ident($($version:ident)?);)*) => {
+        $(
+            /// Describes a descriptor of ours as the driver's.
+            #[unsafe(no_mangle)]
+            unsafe extern "C-unwind" fn $name($($version: c_int,)? fd: c_int, status: *mut libc::stat) -> c_int {
+                let real = || {
+                    // SAFETY: the caller's own arguments.
+                    or_by_number(unsafe { next::$name($($version,)? fd, status) }, || unsafe {
+                        next::syscall(libc::SYS_fstat, fd as usize, status as usize, 0, 0, 0, 0)
+                    })
+                };
+                // SAFETY: as above.
+                unsafe { node::fstat(fd, status, real) }
+            }
+        )*
+    };
+}
+
+status_of_descriptor! {
+    fstat();
+    fstat64();
+    __fxstat(version);
+    __fxstat64(version);
 }
 
 macro_rules! status_in_directory {
-    ($($name:ident;)*) => {
+    ($($name:ident($($version:ident)?);)*) => {
         $(
             /// Describes the node.
             #[unsafe(no_mangle)]
             unsafe extern "C-unwind" fn $name(
+                $($version: c_int,)?
                 directory: c_int,
                 path: *const c_char,
                 status: *mut libc::stat,
                 flags: c_int,
             ) -> c_int {
-                // SAFETY: the caller's own arguments.
-                unsafe { node::stat(directory, path, status, || next::$name(directory, path, status, flags)) }
+                let real = || {
+                    // SAFETY: the caller's own arguments.
+                    or_by_number(unsafe { next::$name($($version,)? directory, path, status, flags) }, || unsafe {
+                        let [directory, path, status] = [directory as usize, path as usize, status as usize];
+                        next::syscall(libc::SYS_newfstatat, directory, path, status, flags as usize, 0, 0)
+                    })
+                };
+                // SAFETY: as above.
+                unsafe { node::stat_in(directory, path, status, real) }
             }
         )*
     };
 }
 
 status_in_directory! {
-    fstatat;
-    fstatat64;
+    fstatat();
+    fstatat64();
+    __fxstatat(version);
+    __fxstatat64(version);
 }
 
 /// Describes the node.
@@ -149,8 +239,59 @@ unsafe extern "C-unwind" fn statx(
     mask: c_uint,
     status: *mut libc::statx,
 ) -> c_int {
+    let real = || {
+        // SAFETY: the caller's own arguments.
+        or_by_number(unsafe { next::statx(directory, path, flags, mask, status) }, || unsafe {
+            let [flags, mask] = [flags as usize, mask as usize];
+            next::syscall(libc::SYS_statx, directory as usize, path as usize, flags, mask, status as usize, 0)
+        })
+    };
+    // SAFETY: as above.
+    unsafe { node::statx(directory, path, status, real) }
+}
+
+/// Names the node.
+#[unsafe(no_mangle)]
+unsafe extern "C-unwind" fn realpath(path: *const c_char, room: *mut c_char) -> *mut c_char {
     // SAFETY: the caller's own arguments.
-    unsafe { node::statx(directory, path, status, || next::statx(directory, path, flags, mask, status)) }
+    unsafe { node::realpath(path, room, || next::realpath(path, room)) }
+}
+
+/// As `realpath`.
+#[unsafe(no_mangle)]
+unsafe extern "C-unwind" fn __realpath_chk(path: *const c_char, room: *mut c_char, size: usize) -> *mut c_char {
+    // SAFETY: the caller's own arguments. The real function has ended the program if there is less room than needed.
+    unsafe { node::realpath(path, room, || next::__realpath_chk(path, room, size)) }
+}
+
+/// As `realpath`.
+#[unsafe(no_mangle)]
+unsafe extern "C-unwind" fn canonicalize_file_name(path: *const c_char) -> *mut c_char {
+    // SAFETY: the caller's own argument.
+    unsafe { node::realpath(path, core::ptr::null_mut(), || next::canonicalize_file_name(path)) }
+}
+
+macro_rules! finding_paths {
+    ($($name:ident;)*) => {
+        $(
+            /// Finds the node by its path.
+            #[unsafe(no_mangle)]
+            unsafe extern "C-unwind" fn $name(
+                pattern: *const c_char,
+                flags: c_int,
+                on_error: *const c_void,
+                found: *mut c_void,
+            ) -> c_int {
+                // SAFETY: the caller's own arguments.
+                unsafe { node::glob(pattern, flags, |flags| next::$name(pattern, flags, on_error, found)) }
+            }
+        )*
+    };
+}
+
+finding_paths! {
+    glob;
+    glob64;
 }
 
 /// Serves the requests of the device and of objects.
@@ -168,14 +309,29 @@ unsafe extern "C-unwind" fn ioctl(fd: c_int, request: c_ulong, argument: *mut c_
     unsafe { next::ioctl(fd, request, argument) }
 }
 
-/// Drops what is known about the descriptor.
+macro_rules! closing {
+    ($($name:ident;)*) => {
+        $(
+            /// Drops what is known about the descriptor.
+            #[unsafe(no_mangle)]
+            unsafe extern "C-unwind" fn $name(fd: c_int) -> c_int {
+                // SAFETY: the caller's own argument.
+                descriptors::closed_by(fd, || unsafe { next::close(fd) })
+            }
+        )*
+    };
+}
+
+closing! {
+    close;
+    __close;
+}
+
+/// Drops what is known about the descriptor: a message queue is one.
 #[unsafe(no_mangle)]
-unsafe extern "C-unwind" fn close(fd: c_int) -> c_int {
-    descriptors::closing(fd);
+unsafe extern "C-unwind" fn mq_close(queue: c_int) -> c_int {
     // SAFETY: the caller's own argument.
-    let result = unsafe { next::close(fd) };
-    descriptors::forget(fd);
-    result
+    descriptors::closed_by(queue, || unsafe { next::mq_close(queue) })
 }
 
 /// Takes note of a copy that an exec keeps.
@@ -186,65 +342,146 @@ unsafe extern "C-unwind" fn dup(old: c_int) -> c_int {
     unsafe { next::dup(old) }
 }
 
-/// Drops what is known about the descriptor that is replaced, and takes note of a copy that an exec keeps.
-#[unsafe(no_mangle)]
-unsafe extern "C-unwind" fn dup2(old: c_int, new: c_int) -> c_int {
-    leaving::kept(old);
-    descriptors::closing(new);
-    // SAFETY: the caller's own arguments.
-    let result = unsafe { next::dup2(old, new) };
-    descriptors::forget(new);
-    result
+macro_rules! replacing {
+    ($($name:ident;)*) => {
+        $(
+            /// Drops what is known about the descriptor that is replaced, and takes note of a copy that an exec keeps.
+            #[unsafe(no_mangle)]
+            unsafe extern "C-unwind" fn $name(old: c_int, new: c_int) -> c_int {
+                leaving::kept(old);
+                // SAFETY: the caller's own arguments.
+                descriptors::closed_by(new, || unsafe { next::dup2(old, new) })
+            }
+        )*
+    };
+}
+
+replacing! {
+    dup2;
+    __dup2;
 }
 
 /// As `dup2`.
 #[unsafe(no_mangle)]
 unsafe extern "C-unwind" fn dup3(old: c_int, new: c_int, flags: c_int) -> c_int {
     leaving::by_dup3(old, flags);
-    descriptors::closing(new);
     // SAFETY: the caller's own arguments.
-    let result = unsafe { next::dup3(old, new, flags) };
-    descriptors::forget(new);
-    result
+    descriptors::closed_by(new, || unsafe { next::dup3(old, new, flags) })
 }
 
 /// Drops what is known about the descriptors.
 #[unsafe(no_mangle)]
 unsafe extern "C-unwind" fn close_range(first: c_uint, last: c_uint, flags: c_int) -> c_int {
-    descriptors::within(first, last).for_each(descriptors::closing);
-    // SAFETY: the caller's own arguments.
-    let result = unsafe { next::close_range(first, last, flags) };
-    descriptors::within(first, last).for_each(descriptors::forget);
-    result
+    close_all(first, last, flags, || really_close_range(first, last, flags))
+}
+
+fn really_close_range(first: c_uint, last: c_uint, flags: c_int) -> c_int {
+    // SAFETY: the descriptors are the program's, which asks for it.
+    or_by_number(unsafe { next::close_range(first, last, flags) }, || unsafe {
+        next::syscall(libc::SYS_close_range, first as usize, last as usize, flags as usize, 0, 0, 0)
+    })
+}
+
+#[inline(always)]
+fn close_all<R>(first: c_uint, last: c_uint, flags: c_int, real: impl FnOnce() -> R) -> R {
+    if flags as c_uint & libc::CLOSE_RANGE_UNSHARE != 0 {
+        descriptors::parting();
+    }
+    descriptors::all_closed_by(first, last, real)
 }
 
 /// Drops what is known about the descriptors.
 #[unsafe(no_mangle)]
 unsafe extern "C-unwind" fn closefrom(first: c_int) {
     let from = first.max(0) as c_uint;
-    descriptors::within(from, c_uint::MAX).for_each(descriptors::closing);
+    descriptors::all_closed_by(from, c_uint::MAX, || {
+        // As the C library does it, in case that it has no such function.
+        if really_close_range(from, c_uint::MAX, 0) != 0 {
+            // SAFETY: the caller's own argument.
+            unsafe { next::closefrom(first) };
+        }
+    });
+}
+
+/// Drops what is known about the first three descriptors, which it replaces.
+#[unsafe(no_mangle)]
+unsafe extern "C-unwind" fn daemon(stay: c_int, keep: c_int) -> c_int {
+    // SAFETY: the caller's own arguments.
+    descriptors::all_closed_by(0, 2, || unsafe { next::daemon(stay, keep) })
+}
+
+/// Drops what is known about the first three descriptors, which it replaces, and about the terminal's, which it closes.
+#[unsafe(no_mangle)]
+unsafe extern "C-unwind" fn login_tty(fd: c_int) -> c_int {
     // SAFETY: the caller's own argument.
-    unsafe { next::closefrom(first) };
-    descriptors::within(from, c_uint::MAX).for_each(descriptors::forget);
+    descriptors::all_closed_by(0, 2, || descriptors::closed_by(fd, || unsafe { next::login_tty(fd) }))
+}
+
+/// Takes note that threads no longer have the same descriptors.
+#[unsafe(no_mangle)]
+unsafe extern "C-unwind" fn unshare(flags: c_int) -> c_int {
+    part(flags);
+    // SAFETY: the caller's own argument.
+    unsafe { next::unshare(flags) }
+}
+
+#[inline(always)]
+fn part(flags: c_int) {
+    if flags & libc::CLONE_FILES != 0 {
+        descriptors::parting();
+    }
+}
+
+macro_rules! making_a_process {
+    ($($name:ident;)*) => {
+        $(
+            /// Takes note of a process that has this one's memory and other descriptors. One that borrows the memory until
+            /// it starts a program is no such one. (What is variadic in C has the same registers and stack here; what the
+            /// caller did not give is not used.)
+            #[unsafe(no_mangle)]
+            unsafe extern "C-unwind" fn $name(
+                start: *const c_void,
+                stack: *mut c_void,
+                flags: c_int,
+                argument: *mut c_void,
+                parent_number: *mut c_void,
+                storage: *mut c_void,
+                child_number: *mut c_void,
+            ) -> c_int {
+                const MEMORY: c_int = libc::CLONE_VM | libc::CLONE_FILES | libc::CLONE_VFORK;
+                if flags & MEMORY == libc::CLONE_VM {
+                    descriptors::parted();
+                }
+                // SAFETY: the caller's own arguments.
+                unsafe { next::clone(start, stack, flags, argument, parent_number, storage, child_number) }
+            }
+        )*
+    };
+}
+
+making_a_process! {
+    clone;
+    __clone;
 }
 
 macro_rules! descriptor_control {
-    ($($name:ident;)*) => {
+    ($($name:ident => $next:ident;)*) => {
         $(
             /// Takes note of copies that an exec keeps.
             #[unsafe(no_mangle)]
             unsafe extern "C-unwind" fn $name(fd: c_int, command: c_int, argument: usize) -> c_int {
                 leaving::by_fcntl(fd, command, argument);
                 // SAFETY: the caller's own arguments.
-                unsafe { next::$name(fd, command, argument) }
+                unsafe { next::$next(fd, command, argument) }
             }
         )*
     };
 }
 
 descriptor_control! {
-    fcntl;
-    fcntl64;
+    fcntl => fcntl;
+    fcntl64 => fcntl64;
+    __fcntl => fcntl;
 }
 
 /// Takes note of a copy that another program gets.

@@ -194,6 +194,11 @@ pub(crate) fn any() -> bool {
     BOUND.load() != 0
 }
 
+/// Whether this process has met the instance with this inode.
+pub(crate) fn has_met(file: FileId) -> bool {
+    used().any(|place| place.device.load() == file.device && place.inode.load() == file.inode)
+}
+
 /// The instances in use. One that was leaving when this process was forked is neither used nor free any more.
 fn used() -> impl Iterator<Item = &'static Instance> {
     TABLE[..BOUND.load() as usize].iter().filter(|place| !matches!(place.state.load(), 0 | LEAVING..))

@@ -1,9 +1,10 @@
 //! The real functions behind the ones that [`crate::entry`] stands in front of. One that the C library lacks fails with
 //! `ENOSYS`.
 
-use libc::{c_char, c_int, c_long, c_uint, c_ulong, c_void, mode_t};
+use crate::device::How;
+use libc::{DIR, FILE, c_char, c_int, c_long, c_uint, c_ulong, c_void, mode_t};
 use ntux_platform::atomic::Word64;
-use ntux_platform::next::look_up;
+use ntux_platform::next::{address_of_version, look_up};
 
 ntux_platform::next_functions! {
     fn open(path: *const c_char, flags: c_int, mode: mode_t);
@@ -14,7 +15,17 @@ ntux_platform::next_functions! {
     fn __open64_2(path: *const c_char, flags: c_int);
     fn __openat_2(directory: c_int, path: *const c_char, flags: c_int);
     fn __openat64_2(directory: c_int, path: *const c_char, flags: c_int);
+    fn openat2(directory: c_int, path: *const c_char, how: *const How, size: usize);
+    fn fopen(path: *const c_char, mode: *const c_char) -> *mut FILE;
+    fn fopen64(path: *const c_char, mode: *const c_char) -> *mut FILE;
+    fn freopen(path: *const c_char, mode: *const c_char, stream: *mut FILE) -> *mut FILE;
+    fn freopen64(path: *const c_char, mode: *const c_char, stream: *mut FILE) -> *mut FILE;
+    fn fclose(stream: *mut FILE);
+    fn pclose(stream: *mut FILE);
+    fn closedir(directory: *mut DIR);
     fn access(path: *const c_char, mode: c_int);
+    fn eaccess(path: *const c_char, mode: c_int);
+    fn euidaccess(path: *const c_char, mode: c_int);
     fn faccessat(directory: c_int, path: *const c_char, mode: c_int, flags: c_int);
     fn stat(path: *const c_char, status: *mut libc::stat);
     fn stat64(path: *const c_char, status: *mut libc::stat);
@@ -26,9 +37,31 @@ ntux_platform::next_functions! {
     fn __xstat64(version: c_int, path: *const c_char, status: *mut libc::stat);
     fn __lxstat(version: c_int, path: *const c_char, status: *mut libc::stat);
     fn __lxstat64(version: c_int, path: *const c_char, status: *mut libc::stat);
+    fn __fxstatat(version: c_int, directory: c_int, path: *const c_char, status: *mut libc::stat, flags: c_int);
+    fn __fxstatat64(version: c_int, directory: c_int, path: *const c_char, status: *mut libc::stat, flags: c_int);
+    fn fstat(fd: c_int, status: *mut libc::stat);
+    fn fstat64(fd: c_int, status: *mut libc::stat);
+    fn __fxstat(version: c_int, fd: c_int, status: *mut libc::stat);
+    fn __fxstat64(version: c_int, fd: c_int, status: *mut libc::stat);
     fn statx(directory: c_int, path: *const c_char, flags: c_int, mask: c_uint, status: *mut libc::statx);
+    fn realpath(path: *const c_char, room: *mut c_char) -> *mut c_char;
+    fn __realpath_chk(path: *const c_char, room: *mut c_char, size: usize) -> *mut c_char;
+    fn canonicalize_file_name(path: *const c_char) -> *mut c_char;
     fn ioctl(fd: c_int, request: c_ulong, argument: *mut c_void);
     fn close(fd: c_int);
+    fn mq_close(queue: c_int);
+    fn daemon(stay: c_int, keep: c_int);
+    fn login_tty(fd: c_int);
+    fn unshare(flags: c_int);
+    fn clone(
+        start: *const c_void,
+        stack: *mut c_void,
+        flags: c_int,
+        argument: *mut c_void,
+        parent_number: *mut c_void,
+        storage: *mut c_void,
+        child_number: *mut c_void
+    );
     fn dup(old: c_int);
     fn dup2(old: c_int, new: c_int);
     fn dup3(old: c_int, new: c_int, flags: c_int);
@@ -43,6 +76,48 @@ ntux_platform::next_functions! {
     fn sigaction(signal: c_int, new: *const libc::sigaction, old: *mut libc::sigaction);
     fn sendmsg(fd: c_int, message: *const libc::msghdr, flags: c_int) -> isize;
     fn closefrom(first: c_int) -> ();
+}
+
+macro_rules! next_globs {
+    ($($name:ident;)*) => {
+        $(
+            /// The real function of this name. It has two versions, and nobody knows for which one the caller was built: one
+            /// that brings its own functions for directories may lack one that the newer version calls.
+            ///
+            /// # Safety
+            /// As for the function itself.
+            pub(crate) unsafe fn $name(
+                pattern: *const c_char,
+                flags: c_int,
+                on_error: *const c_void,
+                found: *mut c_void,
+            ) -> c_int {
+                type Function = unsafe extern "C-unwind" fn(*const c_char, c_int, *const c_void, *mut c_void) -> c_int;
+                static OLD: Word64 = Word64::new(0);
+                static NEW: Word64 = Word64::new(0);
+                let name = concat!(stringify!($name), "\0");
+                let address = match flags & OWN_FUNCTIONS {
+                    0 => ntux_platform::next::address(&NEW, name),
+                    _ => address_of_version(&OLD, name, FIRST_VERSION),
+                };
+                let Some(address) = address else { return crate::fail(libc::ENOSYS) };
+                // SAFETY: the C library's function of this name, which takes these arguments.
+                let function = unsafe { core::mem::transmute::<usize, Function>(address) };
+                // SAFETY: the caller's promise.
+                unsafe { function(pattern, flags, on_error, found) }
+            }
+        )*
+    };
+}
+
+/// `GLOB_ALTDIRFUNC`.
+const OWN_FUNCTIONS: c_int = 1 << 9;
+/// glibc's name for the version in which it came to this architecture.
+const FIRST_VERSION: &str = if cfg!(target_arch = "x86_64") { "GLIBC_2.2.5\0" } else { "GLIBC_2.17\0" };
+
+next_globs! {
+    glob;
+    glob64;
 }
 
 /// Where the real `syscall` is; 0 until the constructor has looked it up. Looking it up on first use could be too early:

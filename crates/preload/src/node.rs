@@ -1,15 +1,71 @@
-//! The device node for programs that only look: `access` and `stat` of a path where there is no node.
+//! The device node for programs that only look: `access`, `stat`, `realpath` and `glob` of a path where there is no node,
+//! and `fstat` of a descriptor that they got for it, or for an object.
 //!
 //! As with `open`, the real function goes first; only where it finds nothing, and the path means the device, the answer
-//! is a character device that everybody may read and write.
+//! is a character device that everybody may read and write. A descriptor is described as the driver's would be if the real
+//! answer is the file of an instance that this process has met. The system call itself (`syscall`) tells the truth, and so
+//! do a listing of `/dev`, where no node is, and `/proc/self/fd`, where the memory file is.
 
-use crate::device;
+use crate::{device, instances};
 use core::ffi::{CStr, c_char, c_int};
+use ntux_platform::keeping_errno;
+use ntux_platform::memory::{self, FileId};
+use std::os::fd::BorrowedFd;
 
 /// The number of miscellaneous devices, and the first minor that is given out as needed, like the driver's.
 const MAJOR: u32 = 10;
 const MINOR: u32 = 256;
-const MODE: libc::mode_t = libc::S_IFCHR | 0o666;
+const PATH: &CStr = c"/dev/ntsync";
+
+/// What `stat` says about something of ours. No file system has the device number 0.
+struct Description {
+    mode: libc::mode_t,
+    /// Major and minor number.
+    device: (u32, u32),
+    inode: u64,
+}
+
+/// The node, and every descriptor of an instance.
+const NODE: Description = Description { mode: libc::S_IFCHR | 0o666, device: (MAJOR, MINOR), inode: 1 };
+/// Every object: the driver's have one inode together, of no kind.
+const OBJECT: Description = Description { mode: 0o600, device: (0, 0), inode: 2 };
+const BLOCK_SIZE: u32 = 4096;
+
+impl Description {
+    fn status(&self) -> libc::stat {
+        // SAFETY: all bytes zero is a value.
+        let mut status: libc::stat = unsafe { core::mem::zeroed() };
+        status.st_mode = self.mode;
+        status.st_nlink = 1;
+        status.st_ino = self.inode;
+        status.st_rdev = libc::makedev(self.device.0, self.device.1);
+        status.st_blksize = BLOCK_SIZE as _;
+        status
+    }
+
+    fn extended_status(&self) -> libc::statx {
+        // SAFETY: all bytes zero is a value.
+        let mut status: libc::statx = unsafe { core::mem::zeroed() };
+        status.stx_mask = libc::STATX_BASIC_STATS;
+        status.stx_mode = self.mode as u16;
+        status.stx_nlink = 1;
+        status.stx_ino = self.inode;
+        (status.stx_rdev_major, status.stx_rdev_minor) = self.device;
+        status.stx_blksize = BLOCK_SIZE;
+        status
+    }
+
+    /// Of a descriptor whose file is this one, if that is an instance which this process has met.
+    #[cold]
+    fn of(fd: c_int, file: FileId) -> Option<Description> {
+        if !instances::has_met(file) {
+            return None;
+        }
+        // SAFETY: the real function has just described it. If the program closes it meanwhile, it asks about nothing.
+        let offset = keeping_errno(|| memory::offset(unsafe { BorrowedFd::borrow_raw(fd) })).ok()?;
+        Some(if offset == 0 { NODE } else { OBJECT })
+    }
+}
 
 /// Whether a look at `path` found nothing and this library would serve an open of it. The error number stays as it was.
 ///
@@ -72,17 +128,78 @@ pub(crate) unsafe fn stat(
     real: impl FnOnce() -> c_int,
 ) -> c_int {
     let found = || {
-        // SAFETY: all bytes zero is a value.
-        let mut node: libc::stat = unsafe { core::mem::zeroed() };
-        node.st_mode = MODE;
-        node.st_nlink = 1;
-        node.st_rdev = libc::makedev(MAJOR, MINOR);
         // SAFETY: the caller's place for the answer.
-        unsafe { status.write(node) };
+        unsafe { status.write(NODE.status()) };
         0
     };
     // SAFETY: the caller's promise.
     unsafe { look(directory, path, real, found) }
+}
+
+/// `fstat` and its relatives.
+///
+/// # Safety
+/// `status` is what `real` passes to the real function.
+#[inline(always)]
+pub(crate) unsafe fn fstat(fd: c_int, status: *mut libc::stat, real: impl FnOnce() -> c_int) -> c_int {
+    let result = real();
+    if result == 0 && instances::any() {
+        // SAFETY: the real function has filled it in.
+        let (kind, file) = unsafe {
+            let status = &*status;
+            (status.st_mode & libc::S_IFMT, FileId { device: status.st_dev, inode: status.st_ino })
+        };
+        if kind == libc::S_IFREG
+            && let Some(description) = Description::of(fd, file)
+        {
+            // SAFETY: as above.
+            unsafe { status.write(description.status()) };
+        }
+    }
+    result
+}
+
+/// `fstatat` and its relatives: of a path in a directory, or of the descriptor itself if the path is empty.
+///
+/// # Safety
+/// `path` and `status` are what `real` passes to the real function.
+#[inline(always)]
+pub(crate) unsafe fn stat_in(
+    directory: c_int,
+    path: *const c_char,
+    status: *mut libc::stat,
+    real: impl FnOnce() -> c_int,
+) -> c_int {
+    // SAFETY: the caller's promise.
+    let real = || unsafe { stat(directory, path, status, real) };
+    // SAFETY: the caller's promise; the path is looked at when the kernel has taken it.
+    unsafe { fstat_if(|| is_empty(path), directory, status, real) }
+}
+
+/// [`fstat`], if `is_descriptor` says so after the real function.
+#[inline(always)]
+unsafe fn fstat_if(
+    is_descriptor: impl FnOnce() -> bool,
+    fd: c_int,
+    status: *mut libc::stat,
+    real: impl FnOnce() -> c_int,
+) -> c_int {
+    let result = real();
+    if result != 0 || !is_descriptor() {
+        return result;
+    }
+    // SAFETY: the caller's promise.
+    unsafe { fstat(fd, status, || 0) }
+}
+
+/// Whether a path that the kernel has taken names nothing in its directory.
+///
+/// # Safety
+/// Null, or a readable string.
+#[inline(always)]
+unsafe fn is_empty(path: *const c_char) -> bool {
+    // SAFETY: the caller's promise.
+    path.is_null() || unsafe { *path == 0 }
 }
 
 /// `statx`.
@@ -96,17 +213,66 @@ pub(crate) unsafe fn statx(
     real: impl FnOnce() -> c_int,
 ) -> c_int {
     let found = || {
-        // SAFETY: all bytes zero is a value.
-        let mut node: libc::statx = unsafe { core::mem::zeroed() };
-        node.stx_mask = libc::STATX_TYPE | libc::STATX_MODE | libc::STATX_NLINK;
-        node.stx_mode = MODE as u16;
-        node.stx_nlink = 1;
-        node.stx_rdev_major = MAJOR;
-        node.stx_rdev_minor = MINOR;
         // SAFETY: the caller's place for the answer.
-        unsafe { status.write(node) };
+        unsafe { status.write(NODE.extended_status()) };
         0
     };
     // SAFETY: the caller's promise.
-    unsafe { look(directory, path, real, found) }
+    let result = unsafe { look(directory, path, real, found) };
+    // SAFETY: the kernel has taken the path.
+    if result == 0 && instances::any() && unsafe { is_empty(path) } {
+        // SAFETY: the real function has filled it in.
+        let file = unsafe {
+            let device = libc::makedev((*status).stx_dev_major, (*status).stx_dev_minor);
+            FileId { device, inode: (*status).stx_ino }
+        };
+        if let Some(description) = Description::of(directory, file) {
+            // SAFETY: as above.
+            unsafe { status.write(description.extended_status()) };
+        }
+    }
+    result
+}
+
+/// `realpath` and its relatives.
+///
+/// # Safety
+/// `path` and `room` are what `real` passes to the real function.
+pub(crate) unsafe fn realpath(
+    path: *const c_char,
+    room: *mut c_char,
+    real: impl FnOnce() -> *mut c_char,
+) -> *mut c_char {
+    // SAFETY: this thread's own error number.
+    let error_before = unsafe { *crate::errno() };
+    let result = real();
+    // SAFETY: the caller's promise.
+    if !unsafe { is_missing(if result.is_null() { -1 } else { 0 }, libc::AT_FDCWD, path) } {
+        return result;
+    }
+    // SAFETY: this thread's own error number; room for every path, as the function asks for; or memory of the C library's,
+    // which the caller gives back to it.
+    unsafe {
+        *crate::errno() = error_before;
+        match room.is_null() {
+            true => libc::strdup(PATH.as_ptr()),
+            false => libc::strcpy(room, PATH.as_ptr()),
+        }
+    }
+}
+
+/// `glob`, for a pattern that is the device's path. One with wildcards finds what a listing of the directory shows.
+///
+/// # Safety
+/// `pattern` is what `real` passes to the real function, with these flags or others.
+pub(crate) unsafe fn glob(pattern: *const c_char, flags: c_int, real: impl Fn(c_int) -> c_int) -> c_int {
+    let result = real(flags);
+    if result != libc::GLOB_NOMATCH {
+        return result;
+    }
+    // SAFETY: the real function has read it.
+    let path = unsafe { CStr::from_ptr(pattern) }.to_bytes();
+    let is_path = device::is_name(path) && !path.iter().any(|byte| b"*?[\\{~".contains(byte));
+    // What nothing was found for is the result then.
+    if is_path && device::would_serve(libc::AT_FDCWD, path) { real(flags | libc::GLOB_NOCHECK) } else { result }
 }

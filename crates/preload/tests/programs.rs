@@ -31,6 +31,9 @@ static FOREIGN_CODE: LazyLock<PathBuf> = LazyLock::new(|| compile("c/foreign_cod
 static PROCESSES: LazyLock<PathBuf> = LazyLock::new(|| compile("c/processes.c", &[]));
 static LEAVING: LazyLock<PathBuf> = LazyLock::new(|| compile("c/leaving.c", &[]));
 static MULTIPLE: LazyLock<PathBuf> = LazyLock::new(|| compile("c/multiple.c", &[]));
+static OPENING: LazyLock<PathBuf> = LazyLock::new(|| compile("c/opening.c", &[]));
+// Older C libraries have some of the functions in libraries of their own.
+static CLOSING: LazyLock<PathBuf> = LazyLock::new(|| compile("c/closing.c", &["-Wl,--no-as-needed", "-lrt", "-lutil"]));
 static PRIORITIES: LazyLock<PathBuf> = LazyLock::new(|| compile("c/priorities.c", &[]));
 
 fn command(program: &Path, library: &Path) -> Command {
@@ -118,6 +121,35 @@ scenarios! {
     killed_creators_leave_nothing,
 }
 
+scenarios! {
+    OPENING:
+    opened_by_number,
+    opened_under_other_names,
+    opened_as_a_stream,
+    spelled_otherwise,
+    described,
+    looked_at,
+}
+
+scenarios! {
+    CLOSING:
+    closed_by_number,
+    numbers_are_used_again_by_number,
+    closed_by_functions,
+    foreign_streams,
+    replaced_by_daemon,
+    replaced_by_login,
+    processes_in_our_memory,
+    borrowed_memory_remembers_nothing,
+}
+
+#[test]
+fn threads_with_their_own_descriptors() {
+    for way in ["0", "1", "2", "3"] {
+        succeeds(command(&CLOSING, &LIBRARY).arg("threads_with_their_own_descriptors").arg(way));
+    }
+}
+
 /// A thread that waits for the lock must not keep its holder from the processor.
 #[test]
 fn threads_of_different_priority() {
@@ -127,6 +159,20 @@ fn threads_of_different_priority() {
         return;
     }
     assert!(output.status.success(), "{}", complaints(&output));
+}
+
+/// Another library stands in front of `dlsym`, before this one and behind it.
+#[test]
+fn the_real_functions_are_found_past_others() {
+    let version = if cfg!(target_arch = "x86_64") { "2.2.5" } else { "2.17" };
+    let shim = compile("c/dlsym_shim.c", &["-shared", "-fPIC", &format!("-DFIRST_VERSION=\"GLIBC_{version}\"")]);
+    for order in [[&shim, &*LIBRARY], [&LIBRARY, &shim]] {
+        let both = std::env::join_paths(order).expect("paths without colons");
+        let run = |program, scenario| succeeds(command(program, Path::new(&both)).arg(scenario));
+        run(&PROCESSES, "numbers_and_flags");
+        let output = run(&OPENING, "opened_under_other_names");
+        assert!(complaints(&output).contains("the shim was asked"), "it is in front: {}", complaints(&output));
+    }
 }
 
 scenarios! {

@@ -5,7 +5,8 @@
 //!
 //! # Transitions
 //! The address is 0, or that of the mapping, which stays as long as the process: whoever needs it first maps it and puts its
-//! address there by one exchange; who comes second takes its own mapping away again.
+//! address there by one exchange; who comes second takes its own mapping away again. In a process whose threads do not all
+//! have the same descriptors it becomes [`OFF`], and stays so.
 //!
 //! Nothing has to run before: 0 is what the loader leaves there. A child of fork has the mapping as a copy; what a `vfork`
 //! child maps is its parent's too, as the address is. Where no memory can be mapped nothing is remembered: every call asks
@@ -22,8 +23,10 @@ use ntux_platform::protection::{self, Protection};
 /// Descriptors below this are remembered; others are asked every time.
 pub(super) const REMEMBERED: usize = 1 << 20;
 
-/// The address of so many entries, all zero at first; 0 until somebody needs them.
+/// The address of so many entries, all zero at first; 0 until somebody needs them; [`OFF`] when nobody may.
 static ENTRIES: Word64 = Word64::new(0);
+/// No address: nothing is remembered any more.
+const OFF: u64 = 1;
 
 /// The entry of a descriptor; none if there is no memory yet. Async-signal-safe.
 #[inline(always)]
@@ -40,12 +43,24 @@ pub(super) fn get_or_map(fd: u32) -> Option<&'static Word128> {
     }
 }
 
+/// Whether there can be an entry at all.
+#[inline(always)]
+pub(super) fn any() -> bool {
+    ENTRIES.load() > OFF
+}
+
+/// From now on nothing is remembered. (Who has found an entry before may still use it.)
+#[cold]
+pub(super) fn turn_off() {
+    ENTRIES.store(OFF);
+}
+
 #[inline(always)]
 fn at(entries: u64, fd: u32) -> Option<&'static Word128> {
-    if entries == 0 || fd as usize >= REMEMBERED {
+    if entries <= OFF || fd as usize >= REMEMBERED {
         return None;
     }
-    // SAFETY: not 0, so a mapping of so many entries, aligned as pages are, which is never unmapped; they are atomic words,
+    // SAFETY: not 0 and not off, so a mapping of so many entries, aligned as pages are, which is never unmapped; they are atomic words,
     // for which zero is a value.
     Some(unsafe { &*(entries as *const Word128).add(fd as usize) })
 }

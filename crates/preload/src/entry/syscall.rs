@@ -1,10 +1,62 @@
-//! `syscall`, the function by which programs make system calls that the C library has no function for.
+//! `syscall`, the function by which programs make system calls that the C library has no function for, or none that they
+//! like.
 
+use super::{close_all, part};
 use crate::multiple::{Call, OPERATION};
-use crate::next;
-use core::ffi::{c_int, c_long};
+use crate::{descriptors, device, ioctl as requests, leaving, next};
+use core::ffi::{c_char, c_int, c_long, c_uint};
 
-/// Serves `FUTEX_WAIT_MULTIPLE`, with `FUTEX_PRIVATE_FLAG` or without.
+/// Which system calls are looked at, by their number.
+static LOOKED_AT: [u8; HIGHEST as usize + 1] = {
+    let mut table = [0; HIGHEST as usize + 1];
+    let mut index = 0;
+    while index < SERVED.len() {
+        table[SERVED[index] as usize] = SERVE;
+        index += 1;
+    }
+    table[libc::SYS_futex as usize] = FUTEX;
+    table
+};
+/// In [`LOOKED_AT`]: [`serve`] it.
+const SERVE: u8 = 1;
+/// In [`LOOKED_AT`]: it depends on the operation.
+const FUTEX: u8 = 2;
+
+/// The calls of [`serve`].
+#[cfg(target_arch = "x86_64")]
+const SERVED: &[c_long] = &[
+    libc::SYS_open,
+    libc::SYS_openat,
+    libc::SYS_openat2,
+    libc::SYS_ioctl,
+    libc::SYS_close,
+    libc::SYS_close_range,
+    libc::SYS_dup,
+    libc::SYS_dup2,
+    libc::SYS_dup3,
+    libc::SYS_fcntl,
+    libc::SYS_sendmsg,
+    libc::SYS_sendmmsg,
+    libc::SYS_unshare,
+];
+/// The calls of [`serve`].
+#[cfg(target_arch = "aarch64")]
+const SERVED: &[c_long] = &[
+    libc::SYS_openat,
+    libc::SYS_openat2,
+    libc::SYS_ioctl,
+    libc::SYS_close,
+    libc::SYS_close_range,
+    libc::SYS_dup,
+    libc::SYS_dup3,
+    libc::SYS_fcntl,
+    libc::SYS_sendmsg,
+    libc::SYS_sendmmsg,
+    libc::SYS_unshare,
+];
+const HIGHEST: c_long = libc::SYS_openat2;
+
+/// Serves `FUTEX_WAIT_MULTIPLE`, with `FUTEX_PRIVATE_FLAG` or without, and the calls that concern descriptors.
 ///
 /// Everything else is left to the real function by a jump, with all registers and the stack as they came: nobody knows
 /// what a system call takes, and some (`vfork`, `clone`) return twice to the caller.
@@ -22,34 +74,51 @@ unsafe extern "C-unwind" fn syscall(
     #[cfg(target_arch = "x86_64")]
     core::arch::naked_asm!(
         ".cfi_startproc",
-        "cmp rdi, {futex}",
-        "jne 2f",
+        "cmp rdi, {highest}",
+        "ja 2f",
+        "lea r11, [rip + {looked_at}]",
+        "movzx r11d, byte ptr [r11 + rdi]",
+        "test r11d, r11d",
+        "jz 2f",
+        "cmp r11d, {serve_it}",
+        "je {serve}",
         "mov r11d, edx",
         "and r11d, {command}",
         "cmp r11d, {multiple}",
-        "je {serve}",
+        "je {wait_multiple}",
         "2:",
         "mov r11, qword ptr [rip + {next}]",
         "test r11, r11",
         "jz {bare}",
         "jmp r11",
         ".cfi_endproc",
-        futex = const libc::SYS_futex,
+        highest = const HIGHEST,
+        looked_at = sym LOOKED_AT,
+        serve_it = const SERVE,
+        serve = sym serve,
         command = const !libc::FUTEX_PRIVATE_FLAG,
         multiple = const OPERATION,
-        serve = sym wait_multiple,
+        wait_multiple = sym wait_multiple,
         next = sym next::SYSCALL,
         bare = sym next::bare_syscall,
     );
     #[cfg(target_arch = "aarch64")]
     core::arch::naked_asm!(
         ".cfi_startproc",
-        "cmp x0, {futex}",
-        "b.ne 2f",
+        "cmp x0, {highest}",
+        "b.hi 2f",
+        "adrp x16, {looked_at}",
+        "add x16, x16, :lo12:{looked_at}",
+        "ldrb w16, [x16, x0]",
+        "cbz w16, 2f",
+        "cmp w16, {serve_it}",
+        "b.ne 4f",
+        "b {serve}",
+        "4:",
         "and w16, w2, {command}",
         "cmp w16, {multiple}",
         "b.ne 2f",
-        "b {serve}",
+        "b {wait_multiple}",
         "2:",
         "adrp x16, {next}",
         "ldr x16, [x16, :lo12:{next}]",
@@ -58,10 +127,13 @@ unsafe extern "C-unwind" fn syscall(
         "3:",
         "b {bare}",
         ".cfi_endproc",
-        futex = const libc::SYS_futex,
+        highest = const HIGHEST,
+        looked_at = sym LOOKED_AT,
+        serve_it = const SERVE,
+        serve = sym serve,
         command = const !libc::FUTEX_PRIVATE_FLAG,
         multiple = const OPERATION,
-        serve = sym wait_multiple,
+        wait_multiple = sym wait_multiple,
         next = sym next::SYSCALL,
         bare = sym next::bare_syscall,
     );
@@ -80,4 +152,78 @@ unsafe extern "C-unwind" fn wait_multiple(
     let call = Call { blocks, operation: operation as c_int, count: count as u32, timeout };
     // SAFETY: the caller's own arguments.
     call.serve().unwrap_or_else(|| unsafe { next::syscall(number, blocks, operation, count, timeout, fifth, sixth) })
+}
+
+/// Does what the C library's function of the same name does here. The rest is the kernel's, by the number that the caller
+/// gave: unlike those functions it is never a place where a thread is cancelled.
+unsafe extern "C-unwind" fn serve(
+    number: c_long,
+    first: usize,
+    second: usize,
+    third: usize,
+    fourth: usize,
+    fifth: usize,
+    sixth: usize,
+) -> c_long {
+    // SAFETY: the caller's own arguments.
+    let real = || unsafe { next::syscall(number, first, second, third, fourth, fifth, sixth) };
+    let descriptor = || real() as c_int;
+    let fd = first as c_int;
+    match number {
+        #[cfg(target_arch = "x86_64")]
+        // SAFETY: as above.
+        libc::SYS_open => unsafe {
+            device::open(libc::AT_FDCWD, first as *const c_char, second as c_int, descriptor).into()
+        },
+        // SAFETY: as above.
+        libc::SYS_openat => unsafe { device::open(fd, second as *const c_char, third as c_int, descriptor).into() },
+        libc::SYS_openat2 => {
+            let how = third as *const device::How;
+            // SAFETY: as above.
+            unsafe { device::open_how(fd, second as *const c_char, how, descriptor).into() }
+        }
+        libc::SYS_ioctl => {
+            let request = second as u32;
+            let served = if requests::is_ours(request) { requests::serve(fd, request, third) } else { None };
+            served.map_or_else(
+                || {
+                    leaving::by_ioctl(fd, request);
+                    real()
+                },
+                c_long::from,
+            )
+        }
+        libc::SYS_close => descriptors::closed_by(fd, real),
+        libc::SYS_close_range => close_all(first as c_uint, second as c_uint, third as c_int, real),
+        libc::SYS_dup => {
+            leaving::kept(fd);
+            real()
+        }
+        #[cfg(target_arch = "x86_64")]
+        libc::SYS_dup2 => {
+            leaving::kept(fd);
+            descriptors::closed_by(second as c_int, real)
+        }
+        libc::SYS_dup3 => {
+            leaving::by_dup3(fd, third as c_int);
+            descriptors::closed_by(second as c_int, real)
+        }
+        libc::SYS_fcntl => {
+            leaving::by_fcntl(fd, second as c_int, third);
+            real()
+        }
+        libc::SYS_sendmsg => {
+            leaving::sent(second);
+            real()
+        }
+        libc::SYS_sendmmsg => {
+            leaving::sent_many(second, third as c_uint);
+            real()
+        }
+        libc::SYS_unshare => {
+            part(fd);
+            real()
+        }
+        _ => real(),
+    }
 }

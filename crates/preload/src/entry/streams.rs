@@ -1,0 +1,168 @@
+//! The C library's streams: opening the device as one, and closing the descriptor behind one.
+
+use crate::{descriptors, device, next};
+use core::ffi::{CStr, c_char, c_int};
+use libc::{AT_FDCWD, DIR, FILE};
+use ntux_platform::keeping_errno;
+
+macro_rules! opening {
+    ($($name:ident;)*) => {
+        $(
+            /// Opens the device if the path means it.
+            #[unsafe(no_mangle)]
+            unsafe extern "C-unwind" fn $name(path: *const c_char, mode: *const c_char) -> *mut FILE {
+                // SAFETY: the caller's own arguments.
+                unsafe { open(path, mode, || next::$name(path, mode)) }
+            }
+        )*
+    };
+}
+
+opening! {
+    fopen;
+    fopen64;
+}
+
+macro_rules! opening_again {
+    ($($name:ident;)*) => {
+        $(
+            /// Drops what is known about the stream's descriptor, and opens the device if the path means it.
+            #[unsafe(no_mangle)]
+            unsafe extern "C-unwind" fn $name(path: *const c_char, mode: *const c_char, stream: *mut FILE) -> *mut FILE {
+                // SAFETY: the caller's own arguments.
+                unsafe { open_again(path, mode, stream, |path| next::$name(path, mode, stream)) }
+            }
+        )*
+    };
+}
+
+opening_again! {
+    freopen;
+    freopen64;
+}
+
+macro_rules! closing {
+    ($($name:ident => $next:ident;)*) => {
+        $(
+            /// Drops what is known about the stream's descriptor.
+            #[unsafe(no_mangle)]
+            unsafe extern "C-unwind" fn $name(stream: *mut FILE) -> c_int {
+                // SAFETY: the caller's own stream.
+                unsafe { closed_by(|| libc::fileno(stream), || next::$next(stream)) }
+            }
+        )*
+    };
+}
+
+closing! {
+    fclose => fclose;
+    _IO_fclose => fclose;
+    pclose => pclose;
+}
+
+/// Drops what is known about the directory's descriptor.
+#[unsafe(no_mangle)]
+unsafe extern "C-unwind" fn closedir(directory: *mut DIR) -> c_int {
+    // SAFETY: the caller's own directory. (musl's function does not take none.)
+    let fd = || if directory.is_null() { -1 } else { unsafe { libc::dirfd(directory) } };
+    // SAFETY: as above.
+    unsafe { closed_by(fd, || next::closedir(directory)) }
+}
+
+/// `close`, and nothing more where no descriptor is known.
+#[inline(always)]
+unsafe fn closed_by<R>(fd: impl FnOnce() -> c_int, close: impl FnOnce() -> R) -> R {
+    if !descriptors::any() {
+        return close();
+    }
+    descriptors::closed_by(keeping_errno(fd), close)
+}
+
+/// The real function first, then ours, as [`device::open`] does.
+///
+/// # Safety
+/// `path` and `mode` are what `real` passes to the real function.
+#[inline(always)]
+unsafe fn open(path: *const c_char, mode: *const c_char, real: impl FnOnce() -> *mut FILE) -> *mut FILE {
+    // SAFETY: this thread's own error number.
+    let error_before = unsafe { *crate::errno() };
+    let stream = real();
+    // SAFETY: as above; the real function has read both strings, unless it failed for a reason that says otherwise.
+    unsafe {
+        let unread = stream.is_null() && matches!(*crate::errno(), libc::EFAULT | libc::EINVAL | libc::ENOMEM);
+        if unread || !device::is_name(CStr::from_ptr(path).to_bytes()) {
+            return stream;
+        }
+        replace(path, mode, stream, error_before)
+    }
+}
+
+/// A stream of the device in place of the one that the real function opened, if it did.
+#[cold]
+unsafe fn replace(path: *const c_char, mode: *const c_char, opened: *mut FILE, error_before: c_int) -> *mut FILE {
+    // SAFETY: the caller's strings; the descriptor and the stream are nobody else's.
+    unsafe {
+        let Some(fd) = instance(path, mode) else { return opened };
+        if !opened.is_null() {
+            next::fclose(opened);
+        }
+        let stream = libc::fdopen(fd, mode);
+        if stream.is_null() {
+            keeping_errno(|| descriptors::closed_by(fd, || next::close(fd)));
+        } else {
+            *crate::errno() = error_before;
+        }
+        stream
+    }
+}
+
+/// A new instance for a stream, if its path means the device and it is not to make a file. The error number stays as it was.
+///
+/// # Safety
+/// Both are readable strings.
+unsafe fn instance(path: *const c_char, mode: *const c_char) -> Option<c_int> {
+    // SAFETY: the caller's promise.
+    let mode = unsafe { CStr::from_ptr(mode) }.to_bytes();
+    if !mode.starts_with(b"r") {
+        return None;
+    }
+    let access = if mode.contains(&b'+') { libc::O_RDWR } else { libc::O_RDONLY };
+    let flags = access | if mode.contains(&b'e') { libc::O_CLOEXEC } else { 0 };
+    keeping_errno(|| {
+        // SAFETY: the caller's promise.
+        let fd = unsafe { device::open(AT_FDCWD, path, flags, || next::open(path, flags, 0)) };
+        let is_ours = fd >= 0 && device::is_instance(fd);
+        if fd >= 0 && !is_ours {
+            // SAFETY: opened just now, by the kernel.
+            unsafe { next::close(fd) };
+        }
+        is_ours.then_some(fd)
+    })
+}
+
+/// `freopen` closes what it had before it opens anything, so what the path means is found out first. The new instance is
+/// opened by the name that it has in `/proc`.
+///
+/// # Safety
+/// As for the function itself; `real` calls it with another path.
+unsafe fn open_again(
+    path: *const c_char,
+    mode: *const c_char,
+    stream: *mut FILE,
+    real: impl FnOnce(*const c_char) -> *mut FILE,
+) -> *mut FILE {
+    // SAFETY: the caller's own stream.
+    let before = keeping_errno(|| unsafe { libc::fileno(stream) });
+    // SAFETY: null is tried first, then whether the kernel can read the path.
+    let instance = unsafe {
+        let readable =
+            !path.is_null() && keeping_errno(|| next::access(path, libc::F_OK) == 0 || *crate::errno() != libc::EFAULT);
+        if readable && device::is_name(CStr::from_ptr(path).to_bytes()) { instance(path, mode) } else { None }
+    };
+    let Some(fd) = instance else { return descriptors::closed_by(before, || real(path)) };
+    let name = ntux_platform::path::Path::new(format_args!("/proc/self/fd/{fd}"));
+    let result = descriptors::closed_by(before, || real(name.as_ptr()));
+    // SAFETY: opened for this call.
+    keeping_errno(|| descriptors::closed_by(fd, || unsafe { next::close(fd) }));
+    result
+}
