@@ -150,6 +150,7 @@ test-miri: tools        ## What Miri can run: the specification and the packing 
 	@CARGO=$(CARGO) .ci/miri
 
 format: tools
+	@.ci/tools tests
 	$(CARGO) fmt --all --check
 	$(CARGO) fmt --check --manifest-path demo/ntsync-crate/Cargo.toml
 
@@ -161,6 +162,7 @@ lint: tools
 	RUSTDOCFLAGS="-D warnings" $(CARGO) doc --quiet --locked --no-deps --workspace --document-private-items
 
 unit: tools
+	@.ci/tools tests
 	$(CARGO) test --locked --workspace --exclude ntux-explore
 	$(CARGO) test --locked -p ntux-explore
 	$(CARGO) test --locked -p ntux-adversary --features explore --bins --test scribble
