@@ -47,7 +47,7 @@ build: tools capi       ## Build the command, the libraries that it loads into p
 	$(CARGO) build --release --locked -p ntux-cli -p ntux-preload -p ntux-preload-watch
 	@mkdir -p $(OUT)/bin
 	@$(INSTALL) -m 755 $(TARGET_DIR)/release/ntux $(OUT)/bin/ntux
-	@.ci/library-tree $(TARGET_DIR)/release $(OUT)/lib/ntux
+	@CC="$(CC)" .ci/library-tree $(TARGET_DIR)/release $(OUT)/lib/ntux
 	@$(OUT)/bin/ntux pages $(OUT)/share
 
 demos: tools
