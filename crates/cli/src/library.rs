@@ -40,6 +40,9 @@ const LOADERS_CHOICE: &str = "$PLATFORM";
 const PLATFORMS: &[&str] =
     if cfg!(target_arch = "x86_64") { &["x86_64", "haswell", "xeon_phi"] } else { &[std::env::consts::ARCH] };
 
+/// The same of a 32-bit loader on x86-64.
+const NARROW_PLATFORM: &str = "i686";
+
 /// The directory above those for each word size, seen from the directory of the `ntux` command.
 const TREE: &str = "../lib/ntux";
 
@@ -53,6 +56,17 @@ pub struct Found {
     pub file: PathBuf,
     /// What `LD_PRELOAD` calls it.
     pub entry: OsString,
+    /// Whether musl's loader finds one for itself under that name, or may be thought to: the user chose the file.
+    pub serves_musl: bool,
+    /// Whether a 32-bit program finds one that says why it is not served.
+    pub explains_itself: bool,
+}
+
+impl Found {
+    /// Whether the loader of each program finds the library made for it.
+    pub fn is_for_loaders_to_choose(&self) -> bool {
+        self.entry.as_bytes().windows(LOADERS_CHOICE.len()).any(|part| part == LOADERS_CHOICE.as_bytes())
+    }
 }
 
 /// Why there is no library to load.
@@ -89,7 +103,8 @@ pub fn find(library: Library) -> Result<Found, NoLibrary> {
     match std::env::var_os(library.variable()) {
         Some(path) => {
             let path = PathBuf::from(path);
-            alone(&path)?.ok_or(NoLibrary::NotFound(vec![path]))
+            let found = alone(&path)?.ok_or(NoLibrary::NotFound(vec![path]))?;
+            Ok(Found { serves_musl: true, ..found })
         }
         None => beside(&std::env::current_exe().map_err(|_| NoLibrary::CommandUnknown)?, library),
     }
@@ -108,8 +123,12 @@ fn beside(command: &Path, library: Library) -> Result<Found, NoLibrary> {
     match own.canonicalize() {
         Ok(_) if probe::names_platform() && PLATFORMS.iter().all(|platform| file(platform).is_file()) => {
             let tree = tree.canonicalize().map_err(|_| NoLibrary::NotFound(vec![tree.clone()]))?;
-            let entry = speakable(&tree)?.join(LOADERS_CHOICE).join(library.file_name()).into_os_string();
-            Ok(Found { file: tree.join(PLATFORMS[0]).join(library.file_name()), entry })
+            let entry = speakable(&tree)?.join(LOADERS_CHOICE).join(library.file_name());
+            // musl's loader puts nothing there: it takes the name as it is.
+            let serves_musl = entry.is_file();
+            let file = |platform| tree.join(platform).join(library.file_name());
+            let explains_itself = file(NARROW_PLATFORM).is_file();
+            Ok(Found { file: file(PLATFORMS[0]), entry: entry.into_os_string(), serves_musl, explains_itself })
         }
         _ => alone(&own)?.ok_or(NoLibrary::NotFound(vec![neighbour, own])),
     }
@@ -119,7 +138,7 @@ fn beside(command: &Path, library: Library) -> Result<Found, NoLibrary> {
 fn alone(path: &Path) -> Result<Option<Found>, NoLibrary> {
     let Some(file) = path.canonicalize().ok().filter(|path| path.is_file()) else { return Ok(None) };
     let entry = speakable(&file)?.as_os_str().to_owned();
-    Ok(Some(Found { file, entry }))
+    Ok(Some(Found { file, entry, serves_musl: false, explains_itself: false }))
 }
 
 fn speakable(path: &Path) -> Result<&Path, NoLibrary> {
@@ -155,9 +174,13 @@ mod tests {
         root.join("bin/ntux")
     }
 
+    fn found(file: &str, entry: &str) -> Found {
+        Found { file: file.into(), entry: entry.into(), serves_musl: false, explains_itself: false }
+    }
+
     #[test]
     fn the_library_comes_first_and_the_rest_stays() {
-        let library = Found { file: "/lib/x/a.so".into(), entry: "/lib/a.so".into() };
+        let library = found("/lib/x/a.so", "/lib/a.so");
         assert_eq!(preload_list(&library, None), "/lib/a.so");
         assert_eq!(preload_list(&library, Some(OsStr::new(""))), "/lib/a.so");
         assert_eq!(preload_list(&library, Some(OsStr::new("b.so c.so"))), "/lib/a.so:b.so c.so");
@@ -171,11 +194,15 @@ mod tests {
         let file = root.join("lib/ntux").join(PLATFORMS[0]).join("libntux_preload.so");
         let found = beside(&command, Library::Device).expect("a library");
         if PLATFORMS.len() > 1 {
-            assert_eq!(found, Found { file: file.clone(), entry: file.clone().into_os_string() });
+            assert_eq!((&found.file, &*found.entry), (&file, file.as_os_str()));
         }
         let command = place(&root, PLATFORMS);
         let entry = root.join("lib/ntux/$PLATFORM/libntux_preload.so").into_os_string();
-        assert_eq!(beside(&command, Library::Device), Ok(Found { file, entry }));
+        let found = beside(&command, Library::Device).expect("a library");
+        assert_eq!(found, Found { file, entry, serves_musl: false, explains_itself: false });
+        place(&root, &["$PLATFORM", NARROW_PLATFORM]);
+        let found = beside(&command, Library::Device).expect("a library");
+        assert!(found.serves_musl && found.explains_itself);
         assert!(matches!(beside(&command, Library::Watch), Err(NoLibrary::NotFound(places)) if places.len() == 2));
         // Beside the command it is preferred: that is where Cargo builds both.
         let neighbour = root.join("bin/libntux_preload.so");

@@ -10,6 +10,7 @@ mod program;
 mod run;
 mod topic;
 mod watch;
+mod wine;
 
 use std::process::ExitCode;
 

@@ -1,4 +1,5 @@
-//! Can this program be served? Answered before it is started, because afterwards it would fail without a reason.
+//! What is this program, and can ntux be loaded into it? Answered before it is started, because afterwards it would run
+//! without ntux, and nobody would say why.
 //!
 //! A library can be loaded into a program only by its dynamic loader, and the loader ignores `LD_PRELOAD` when the
 //! program gains rights by being started.
@@ -15,53 +16,121 @@ use object::elf;
 use object::read::ReadCache;
 use object::read::elf::{FileHeader, ProgramHeader};
 
+use crate::library::Found;
+
 /// Scripts may name scripts as interpreters; the kernel follows as many.
 const SCRIPT_DEPTH_MAX: usize = 4;
 
 /// Longest first line of a script that the kernel looks at, in bytes.
 const SCRIPT_LINE_MAX: usize = 256;
 
-/// Why a program cannot be started or served.
+/// Why a program cannot be started.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Refusal {
     NotFound,
     NotExecutable,
     Unreadable(ErrorKind),
-    NotAProgram,
-    Static,
-    OtherMachine,
-    SetUserId,
-    SetGroupId,
-    Capabilities,
     ScriptsTooDeep,
-    /// The interpreter that a script names cannot be served.
+    /// The interpreter that a script names cannot be started.
     Interpreter(PathBuf, Box<Refusal>),
 }
 
 impl std::fmt::Display for Refusal {
     fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let ignored = "the system then ignores LD_PRELOAD, so ntux cannot be loaded into it";
         match self {
             Refusal::NotFound => write!(out, "no such program"),
             Refusal::NotExecutable => write!(out, "it is not an executable file, or you may not execute it"),
             Refusal::Unreadable(kind) => write!(out, "it cannot be read to find out what it is: {kind}"),
-            Refusal::NotAProgram => write!(out, "it is neither an ELF program nor a script that begins with #!"),
-            Refusal::Static => {
-                write!(out, "it is statically linked: it has no dynamic loader that could load ntux into it")
-            }
-            Refusal::OtherMachine => write!(
-                out,
-                "it is made for another kind of processor or word size than ntux ({}), so ntux cannot be loaded into it",
-                std::env::consts::ARCH
-            ),
-            Refusal::SetUserId => write!(out, "it is set-user-id; {ignored}"),
-            Refusal::SetGroupId => write!(out, "it is set-group-id; {ignored}"),
-            Refusal::Capabilities => write!(out, "it has file capabilities; {ignored}"),
             Refusal::ScriptsTooDeep => write!(out, "its interpreter is a script, whose interpreter is a script, ..."),
             Refusal::Interpreter(path, why) => write!(out, "its interpreter is '{}': {why}", path.display()),
         }
     }
 }
+
+/// Why a library cannot be loaded into a program that can be started.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Obstacle {
+    Static,
+    /// For this processor, but with addresses of 32 bits.
+    Narrow,
+    OtherMachine,
+    Musl,
+    SetUserId,
+    SetGroupId,
+    Capabilities,
+}
+
+impl std::fmt::Display for Obstacle {
+    fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let ignored = "the system then ignores LD_PRELOAD, so ntux cannot be loaded into it";
+        match self {
+            Obstacle::Static => {
+                write!(out, "it is statically linked: it has no dynamic loader that could load ntux into it")
+            }
+            Obstacle::Narrow => write!(out, "it is a 32-bit program, and only 64-bit ones can use ntux's device"),
+            Obstacle::OtherMachine => write!(
+                out,
+                "it is made for another kind of processor than ntux ({}), so ntux cannot be loaded into it",
+                std::env::consts::ARCH
+            ),
+            Obstacle::Musl => {
+                write!(out, "its C library is musl, and this ntux was installed without a library for it")
+            }
+            Obstacle::SetUserId => write!(out, "it is set-user-id; {ignored}"),
+            Obstacle::SetGroupId => write!(out, "it is set-group-id; {ignored}"),
+            Obstacle::Capabilities => write!(out, "it has file capabilities; {ignored}"),
+        }
+    }
+}
+
+/// What will run if a file is executed.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Portrait {
+    /// The scripts that come first: each is the interpreter of the one before.
+    pub scripts: Vec<PathBuf>,
+    /// The program itself.
+    pub file: PathBuf,
+    pub kind: Kind,
+    /// What it gains by being started, if it gains something.
+    pub gains: Option<Obstacle>,
+}
+
+/// What kind of file a program is.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Kind {
+    Elf {
+        bits: u8,
+        machine: u16,
+        loader: Option<PathBuf>,
+    },
+    /// The kernel may know an interpreter for it (binfmt_misc), or a shell takes it for a script.
+    Other,
+    /// It may be executed but not read: only starting it can tell what it is.
+    Unreadable,
+}
+
+impl Portrait {
+    /// Why this library will not be loaded into the program, or cannot serve it there.
+    pub fn obstacle(&self, library: &Found) -> Option<Obstacle> {
+        let Kind::Elf { bits, machine, loader } = &self.kind else { return self.gains };
+        match (loader, *machine) {
+            (None, _) => Some(Obstacle::Static),
+            (_, elf::EM_386) if cfg!(target_arch = "x86_64") => Some(Obstacle::Narrow),
+            (_, machine) if machine != OWN_MACHINE => Some(Obstacle::OtherMachine),
+            _ if *bits == 32 => Some(Obstacle::Narrow),
+            _ if self.is_for_musl() && !library.serves_musl => Some(Obstacle::Musl),
+            _ => self.gains,
+        }
+    }
+
+    /// Whether its loader is musl's.
+    pub fn is_for_musl(&self) -> bool {
+        let Kind::Elf { loader: Some(loader), .. } = &self.kind else { return false };
+        loader.file_name().is_some_and(|name| name.as_bytes().starts_with(b"ld-musl-"))
+    }
+}
+
+const OWN_MACHINE: u16 = if cfg!(target_arch = "x86_64") { elf::EM_X86_64 } else { elf::EM_AARCH64 };
 
 /// Finds the file that `name` means, as a shell does: a name with a slash is a path, another is looked up in `path_list`.
 pub fn resolve(name: &OsStr, path_list: Option<&OsStr>) -> Result<PathBuf, Refusal> {
@@ -89,19 +158,18 @@ fn executable(path: PathBuf) -> Result<PathBuf, Refusal> {
     if metadata.is_file() && metadata.mode() & 0o111 != 0 { Ok(path) } else { Err(Refusal::NotExecutable) }
 }
 
-/// Whether the loader will load a library into the program in the file `path`.
-pub fn check(path: &Path) -> Result<(), Refusal> {
-    check_at_depth(path, 0)
+/// What will run if the file `path` is executed.
+pub fn look(path: &Path) -> Result<Portrait, Refusal> {
+    look_behind(path, Vec::new())
 }
 
-fn check_at_depth(path: &Path, depth: usize) -> Result<(), Refusal> {
-    if depth > SCRIPT_DEPTH_MAX {
+fn look_behind(path: &Path, mut scripts: Vec<PathBuf>) -> Result<Portrait, Refusal> {
+    if scripts.len() > SCRIPT_DEPTH_MAX {
         return Err(Refusal::ScriptsTooDeep);
     }
     let mut file = match File::open(path) {
         Ok(file) => file,
-        // It may be executed but not read: only starting it can tell what it is.
-        Err(error) if error.kind() == ErrorKind::PermissionDenied => return check_rights(path),
+        Err(error) if error.kind() == ErrorKind::PermissionDenied => return portrait(path, scripts, Kind::Unreadable),
         Err(error) => return Err(Refusal::Unreadable(error.kind())),
     };
     let mut start = Vec::new();
@@ -113,10 +181,15 @@ fn check_at_depth(path: &Path, depth: usize) -> Result<(), Refusal> {
         // The set-user-id bit of a script means nothing: the kernel looks at the interpreter's.
         let within = |why| Refusal::Interpreter(interpreter.clone(), Box::new(why));
         let found = executable(interpreter.clone()).map_err(within)?;
-        return check_at_depth(&found, depth + 1).map_err(within);
+        scripts.push(path.to_owned());
+        return look_behind(&found, scripts).map_err(within);
     }
-    check_elf(&ReadCache::new(file))?;
-    check_rights(path)
+    let kind = kind(&ReadCache::new(file));
+    portrait(path, scripts, kind)
+}
+
+fn portrait(path: &Path, scripts: Vec<PathBuf>, kind: Kind) -> Result<Portrait, Refusal> {
+    Ok(Portrait { scripts, file: path.to_owned(), kind, gains: gains(path)? })
 }
 
 /// The interpreter named in the first line, if the file is a script.
@@ -126,44 +199,42 @@ fn interpreter_of_script(start: &[u8]) -> Option<PathBuf> {
     Some(PathBuf::from(OsStr::from_bytes(name)))
 }
 
-fn check_elf(file: &ReadCache<File>) -> Result<(), Refusal> {
-    match object::FileKind::parse(file) {
-        Ok(object::FileKind::Elf64) => {}
-        Ok(object::FileKind::Elf32) => return Err(Refusal::OtherMachine),
-        _ => return Err(Refusal::NotAProgram),
-    }
-    let header = elf::FileHeader64::<object::Endianness>::parse(file).map_err(|_| Refusal::NotAProgram)?;
-    let endian = header.endian().map_err(|_| Refusal::NotAProgram)?;
-    if header.e_machine(endian) != own_machine() {
-        return Err(Refusal::OtherMachine);
-    }
-    let segments = header.program_headers(endian, file).map_err(|_| Refusal::NotAProgram)?;
-    let has_loader = segments.iter().any(|segment| segment.p_type(endian) == elf::PT_INTERP);
-    if has_loader { Ok(()) } else { Err(Refusal::Static) }
+fn kind(file: &ReadCache<File>) -> Kind {
+    let elf = match object::FileKind::parse(file) {
+        Ok(object::FileKind::Elf64) => look_at_elf::<elf::FileHeader64<object::Endianness>>(file, 64),
+        Ok(object::FileKind::Elf32) => look_at_elf::<elf::FileHeader32<object::Endianness>>(file, 32),
+        _ => None,
+    };
+    elf.unwrap_or(Kind::Other)
 }
 
-const fn own_machine() -> u16 {
-    if cfg!(target_arch = "x86_64") { elf::EM_X86_64 } else { elf::EM_AARCH64 }
+fn look_at_elf<Header: FileHeader<Endian = object::Endianness>>(file: &ReadCache<File>, bits: u8) -> Option<Kind> {
+    let header = Header::parse(file).ok()?;
+    let endian = header.endian().ok()?;
+    let segments = header.program_headers(endian, file).ok()?;
+    let loader = segments.iter().find_map(|segment| segment.interpreter(endian, file).ok().flatten());
+    let loader = loader.map(|path| PathBuf::from(OsStr::from_bytes(path)));
+    Some(Kind::Elf { bits, machine: header.e_machine(endian), loader })
 }
 
-/// Whether starting the program gives it rights that the caller has not.
-fn check_rights(path: &Path) -> Result<(), Refusal> {
+/// The right that starting the program gives, if the caller has not got it.
+fn gains(path: &Path) -> Result<Option<Obstacle>, Refusal> {
     const SET_USER_ID: u32 = 0o4000;
     /// With the group's right to execute; without it the bit means something else.
     const SET_GROUP_ID: u32 = 0o2010;
     let metadata = std::fs::metadata(path).map_err(|error| Refusal::Unreadable(error.kind()))?;
     let (user, group) = probe::real_ids();
-    if metadata.mode() & SET_USER_ID != 0 && metadata.uid() != user {
-        return Err(Refusal::SetUserId);
-    }
-    if metadata.mode() & SET_GROUP_ID == SET_GROUP_ID && metadata.gid() != group {
-        return Err(Refusal::SetGroupId);
-    }
-    // Root has every capability already.
-    if user != 0 && probe::has_file_capabilities(path) {
-        return Err(Refusal::Capabilities);
-    }
-    Ok(())
+    let mode = metadata.mode();
+    Ok(if mode & SET_USER_ID != 0 && metadata.uid() != user {
+        Some(Obstacle::SetUserId)
+    } else if mode & SET_GROUP_ID == SET_GROUP_ID && metadata.gid() != group {
+        Some(Obstacle::SetGroupId)
+    } else if user != 0 && probe::has_file_capabilities(path) {
+        // Root has every capability already.
+        Some(Obstacle::Capabilities)
+    } else {
+        None
+    })
 }
 
 #[cfg(test)]
@@ -191,6 +262,29 @@ mod tests {
 
     #[test]
     fn this_test_can_be_served() {
-        assert_eq!(check(&std::env::current_exe().expect("our own path")), Ok(()));
+        let library = Found { file: "/l.so".into(), entry: "/l.so".into(), serves_musl: false, explains_itself: false };
+        let portrait = look(&std::env::current_exe().expect("our own path")).expect("it can be started");
+        assert_eq!(portrait.obstacle(&library), None);
+        assert!(matches!(portrait.kind, Kind::Elf { bits: 64, loader: Some(_), .. }));
+    }
+
+    #[test]
+    fn a_program_for_another_processor_cannot_be_served() {
+        /// Where an ELF header says which processor is meant.
+        const MACHINE_AT: usize = 18;
+        let root = tempfile::tempdir().expect("a temporary directory");
+        let library = Found { file: "/l.so".into(), entry: "/l.so".into(), serves_musl: false, explains_itself: false };
+        let mut program = std::fs::read(std::env::current_exe().expect("our own path")).expect("our own file");
+        let path = root.path().join("foreign");
+        for (machine, obstacle) in [(elf::EM_MIPS, Obstacle::OtherMachine), (elf::EM_386, Obstacle::Narrow)] {
+            if machine == elf::EM_386 && !cfg!(target_arch = "x86_64") {
+                continue;
+            }
+            program[MACHINE_AT..MACHINE_AT + 2].copy_from_slice(&machine.to_le_bytes());
+            std::fs::write(&path, &program).expect("our own directory");
+            assert_eq!(look(&path).expect("a file").obstacle(&library), Some(obstacle));
+        }
+        std::fs::write(&path, "neither").expect("our own directory");
+        assert_eq!(look(&path).expect("a file").kind, Kind::Other);
     }
 }

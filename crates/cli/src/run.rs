@@ -13,11 +13,14 @@ use std::process::{Command, ExitCode};
 
 use clap::{Args, ValueEnum};
 
+use ntux_platform::probe;
+
 use crate::NTUX_FAILED;
 use crate::library::{self, Library};
-use crate::program::{self, Refusal};
+use crate::program::{self, Obstacle, Refusal};
+use crate::wine::{Measure, Prefix, Wine};
 
-/// Exit status when the program is there but cannot be started or served.
+/// Exit status when the program is there but cannot be started.
 const CANNOT_START: u8 = 126;
 /// Exit status when there is no such program.
 const NOT_FOUND: u8 = 127;
@@ -27,8 +30,9 @@ const TO_STANDARD_ERROR: &str = "stderr";
 
 /// Run a program that uses /dev/ntsync, or FUTEX_WAIT_MULTIPLE, on a kernel that has no such thing.
 ///
-/// The program is not changed: a library is loaded into it that answers in the driver's place. The exit status is the
-/// program's own; see `ntux help exit-status` for when it could not be started.
+/// The program is not changed: a library is loaded into it that answers in the driver's place. A program into which nothing
+/// can be loaded runs as it would without ntux, which says why; `ntux doctor -- PROGRAM` says it beforehand. The exit status
+/// is the program's own; see `ntux help exit-status` for when it could not be started.
 #[derive(Args)]
 pub struct Arguments {
     /// Which device the program gets [default: auto].
@@ -78,8 +82,8 @@ pub fn run(arguments: &Arguments) -> ExitCode {
         (true, None) => &[Library::Watch],
         (true, Some(_)) => &[Library::Watch, Library::Device],
     };
-    let mut command = match command(&arguments.program, libraries) {
-        Ok(command) => command,
+    let Prepared { mut command, path, obstacle } = match prepare(&arguments.program, libraries) {
+        Ok(prepared) => prepared,
         Err(status) => return status,
     };
     if arguments.soft_dirty {
@@ -97,29 +101,83 @@ pub fn run(arguments: &Arguments) -> ExitCode {
             Err(error) => return complain(NTUX_FAILED, format!("--log '{}': {error}", log.display())),
         };
     }
+    if let Some(obstacle) = obstacle
+        && (arguments.soft_dirty || ntux_would_serve(arguments.device))
+    {
+        eprintln!("ntux: '{}' itself runs without ntux: {obstacle}", arguments.program[0].display());
+    }
+    if libraries.contains(&Library::Device) {
+        keep_of_one_kind(&mut command, &path, arguments);
+    }
     cannot_start(&arguments.program[0], &command.exec())
 }
 
-/// The program, with these libraries loaded into it, the last one first. If it cannot be served, that was said, and the
+/// Whether ntux's own device is what a program would get.
+fn ntux_would_serve(wish: Option<Device>) -> bool {
+    match wish {
+        Some(Device::Kernel) => false,
+        Some(Device::User) => true,
+        Some(Device::Auto) | None => probe::device() != probe::Device::Usable,
+    }
+}
+
+/// Wine's processes must all be such as ntux can serve, or none gets the device.
+fn keep_of_one_kind(command: &mut Command, path: &Path, arguments: &Arguments) {
+    let Some(wine) = Wine::started_by(path, &arguments.program[1..]) else { return };
+    match wine.measure(Prefix::current(), |name| std::env::var_os(name)) {
+        Measure::None => {}
+        _ if !ntux_would_serve(arguments.device) => {}
+        Measure::Set(name, value) => {
+            eprintln!("ntux: setting {name}={value}: this Wine would start 32-bit processes, which ntux cannot serve");
+            command.env(name, value);
+        }
+        Measure::NoDevice(why) => {
+            eprintln!("ntux: no /dev/ntsync for this Wine, which does without: {why}");
+            command.env("NTUX_DEVICE", Device::Kernel.name());
+        }
+    }
+}
+
+/// A program that is about to be started.
+pub struct Prepared {
+    pub command: Command,
+    /// The file that its name means.
+    pub path: PathBuf,
+    /// Why not all of the libraries will be loaded into it. What it starts may still be served.
+    pub obstacle: Option<Obstacle>,
+}
+
+/// The program, with these libraries loaded into it, the last one first. If it cannot be started, that was said, and the
 /// status is what to exit with.
-pub fn command(program: &[OsString], libraries: &[Library]) -> Result<Command, ExitCode> {
+pub fn prepare(program: &[OsString], libraries: &[Library]) -> Result<Prepared, ExitCode> {
     let name = &program[0];
     let path = program::resolve(name, std::env::var_os("PATH").as_deref()).map_err(|refusal| refuse(name, &refusal))?;
-    program::check(&path).map_err(|refusal| refuse(name, &refusal))?;
+    let portrait = program::look(&path).map_err(|refusal| refuse(name, &refusal))?;
     let mut preload = std::env::var_os("LD_PRELOAD");
+    let mut obstacle = None;
     for &library in libraries {
-        let path = library::find(library).map_err(|trouble| complain(NTUX_FAILED, trouble))?;
-        preload = Some(library::preload_list(&path, preload.as_deref()));
+        let found = library::find(library).map_err(|trouble| complain(NTUX_FAILED, trouble))?;
+        obstacle = portrait.obstacle(&found);
+        // musl's loader would end the program for what this library needs of glibc.
+        if obstacle != Some(Obstacle::Musl) || found.is_for_loaders_to_choose() {
+            preload = Some(library::preload_list(&found, preload.as_deref()));
+        }
+        obstacle = obstacle.filter(|why| *why != Obstacle::Narrow || !found.explains_itself);
     }
-    let mut command = Command::new(path);
+    let mut command = Command::new(&path);
     command.arg0(name).args(&program[1..]).envs(preload.map(|list| ("LD_PRELOAD", list)));
-    Ok(command)
+    Ok(Prepared { command, path, obstacle })
 }
 
 /// Says why a program could not be started.
 pub fn cannot_start(name: &OsString, error: &std::io::Error) -> ExitCode {
     let status = if error.kind() == ErrorKind::NotFound { NOT_FOUND } else { CANNOT_START };
     complain(status, format!("cannot start '{}': {error}", name.display()))
+}
+
+/// Says that a program cannot do without the library.
+pub fn cannot_serve(name: &OsString, obstacle: Obstacle) -> ExitCode {
+    complain(CANNOT_START, format!("cannot serve '{}': {obstacle}", name.display()))
 }
 
 /// The program may change its directory before it writes, so the path is made absolute.

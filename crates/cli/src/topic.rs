@@ -62,11 +62,13 @@ ntux run replaces itself by PROGRAM, so from then on there is no ntux process: s
 its exit status, or the signal that ended it, is what the caller sees. Only if the program could not be started:
 
     125    ntux itself failed: wrong options, or its library was not found.
-    126    PROGRAM was found, but cannot be started or cannot be served: no permission to execute it, statically linked,
-           made for another kind of processor, set-user-id, set-group-id, or with file capabilities.
+    126    PROGRAM was found, but cannot be started: no permission to execute it, for instance.
     127    PROGRAM was not found.
 
-The same holds for `ntux watch` with a program, except that ntux stays, to draw: it passes on the signals that are sent to it
+A program into which nothing can be loaded is started all the same, and ntux says why on standard error: one that is statically
+linked, made for another kind of processor, set-user-id, set-group-id, or has file capabilities.
+
+The same holds for `ntux watch` with a program, except that it refuses such a program with 126, and that ntux stays, to draw: it passes on the signals that are sent to it
 alone, and ends as the program ends, by the same signal if it was one.
 
 The exit status of `ntux doctor` is 0 if programs can be served on this machine, 1 if not.

@@ -4,7 +4,7 @@
 //! [`liveness`], [`robust`], [`courtesy`]; for write watches [`protection`], `userfault`, `pagemap`, `mappings`, `segv`; for programs that
 //! are watched `child`, `handover`, `readiness`; for libraries that are loaded into programs `next`) and the processor's
 //! atomics ([`atomic`]). What a kernel or a filter does not let us do is found out by doing it: `probe` for people,
-//! `deadly` inside programs. A model checker takes over by replacing this crate's [`atomic`] and [`futex`] (feature
+//! `deadly` inside programs. What processes a Wine starts: `wine`. A model checker takes over by replacing this crate's [`atomic`] and [`futex`] (feature
 //! `explore`); everything above stays as it ships.
 
 #![allow(clippy::disallowed_types, clippy::disallowed_methods, reason = "this is the place for them")]
@@ -46,6 +46,8 @@ pub mod segv;
 pub mod transfer;
 #[cfg(target_os = "linux")]
 pub mod userfault;
+#[cfg(target_os = "linux")]
+pub mod wine;
 pub mod without;
 
 /// The system's error numbers that results are made of.

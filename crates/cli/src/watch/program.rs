@@ -38,8 +38,11 @@ pub fn watch(arguments: &Arguments) -> ExitCode {
     if let Err(error) = Mechanism::Async.probe() {
         return complain(&format!("cannot watch a program here: {error}; ntux doctor says what async needs"));
     }
-    let mut command = match run::command(&arguments.program, &[Library::Watch]) {
-        Ok(command) => command,
+    let mut command = match run::prepare(&arguments.program, &[Library::Watch]) {
+        Ok(run::Prepared { obstacle: Some(obstacle), .. }) => {
+            return run::cannot_serve(&arguments.program[0], obstacle);
+        }
+        Ok(prepared) => prepared.command,
         Err(status) => return status,
     };
     // Both would watch the same memory.

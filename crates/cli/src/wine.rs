@@ -1,0 +1,242 @@
+//! Wine, seen from outside: whether a program starts one, and which processes it will have.
+//!
+//! Old-style WoW64 has 32-bit processes beside 64-bit ones, and ntux cannot be in them. One device for half of the processes
+//! would be worse than none, so such a Wine is made to start 64-bit processes only, or it gets no device and does without, as
+//! it does on kernels that have none. The library decides the same when a wineserver opens the device that was started in
+//! another way (`crates/preload/src/wine.rs`).
+
+use std::ffi::{OsStr, OsString};
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+
+use ntux_platform::wine::{ONLY_WIDE, VARIABLE, narrow_libraries};
+
+/// Where the 64-bit Unix libraries lie seen from the directory of `wine`.
+const WIDE: [&str; 7] = [
+    "../lib/wine/x86_64-unix/ntdll.so",
+    "../lib64/wine/x86_64-unix/ntdll.so",
+    "../lib/x86_64-linux-gnu/wine/x86_64-unix/ntdll.so",
+    "x86_64-unix/ntdll.so",
+    "../x86_64-linux-gnu/wine/x86_64-unix/ntdll.so",
+    "ntdll.so",
+    "../dlls/ntdll/ntdll.so",
+];
+
+/// Programs of Wine whose names do not begin with "wine"; all start it.
+const OTHER_NAMES: [&str; 4] = ["msiexec", "notepad", "regedit", "regsvr32"];
+
+/// The first version that knows [`ONLY_WIDE`].
+const KNOWS_ONLY_WIDE: (u32, u32) = (11, 0);
+
+/// By which Valve's script can be told the same.
+const PROTON_VARIABLE: &str = "PROTON_USE_WOW64";
+
+/// A Wine.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Wine {
+    /// As it calls itself, `wine-11.0`.
+    pub version: Option<String>,
+    /// Its libraries for 32-bit processes: it is one of old-style WoW64.
+    pub narrow: Option<PathBuf>,
+    /// Valve's script that starts it, and whether that knows [`PROTON_VARIABLE`].
+    pub proton: Option<bool>,
+}
+
+/// What kind of processes the directory of a Windows installation is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Prefix {
+    Absent,
+    Wide,
+    /// 32-bit ones only, or nobody knows.
+    Narrow,
+}
+
+/// How ntux keeps a Wine's processes of one kind.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Measure {
+    /// They are already.
+    None,
+    /// This variable makes them so.
+    Set(&'static str, &'static str),
+    /// Nothing does: no process gets the device. The reason.
+    NoDevice(String),
+}
+
+impl Wine {
+    /// The Wine that these words start: the program's name itself, or Valve's script somewhere behind it.
+    pub fn started_by(program: &Path, arguments: &[OsString]) -> Option<Wine> {
+        let proton = std::iter::once(program.as_os_str()).chain(arguments.iter().map(OsString::as_os_str));
+        proton.map(Path::new).find_map(Wine::of_proton).or_else(|| Wine::of_program(program))
+    }
+
+    fn of_program(program: &Path) -> Option<Wine> {
+        let named_so = |path: &Path| {
+            let name = path.file_name().unwrap_or_default();
+            name.as_bytes().starts_with(b"wine") || OTHER_NAMES.iter().any(|other| name == *other)
+        };
+        let file = program.canonicalize().ok()?;
+        if !named_so(program) && !named_so(&file) {
+            return None;
+        }
+        Wine::in_directory(file.parent()?)
+    }
+
+    fn in_directory(directory: &Path) -> Option<Wine> {
+        let wide = WIDE.iter().map(|place| directory.join(place)).find(|path| path.is_file())?;
+        // The loader lies among the libraries; everything else is found from one level above.
+        let place = if directory.ends_with("x86_64-unix") { directory.parent()? } else { directory };
+        let narrow = narrow_libraries(place.as_os_str().as_bytes()).map(|below| place.join(below));
+        let narrow = narrow.map(|path| path.canonicalize().unwrap_or(path));
+        Some(Wine { version: version(&wide), narrow, proton: None })
+    }
+
+    fn of_proton(script: &Path) -> Option<Wine> {
+        if script.file_name()? != "proton" || !script.is_file() {
+            return None;
+        }
+        let directory = script.canonicalize().ok()?.parent()?.to_owned();
+        let wine = ["files/bin", "dist/bin"].iter().find_map(|bin| Wine::in_directory(&directory.join(bin)))?;
+        let knows = std::fs::read(script).is_ok_and(|text| contains(&text, PROTON_VARIABLE.as_bytes()));
+        Some(Wine { proton: Some(knows), ..wine })
+    }
+
+    /// What to do so that every process of this Wine can be served, or none gets the device. `set` says what the
+    /// environment holds: the user's own word on it holds.
+    pub fn measure(&self, prefix: Prefix, set: impl Fn(&str) -> Option<OsString>) -> Measure {
+        let variable = VARIABLE.to_str().expect("plain letters");
+        let Some(narrow) = &self.narrow else { return Measure::None };
+        let no_device = |why: &str| {
+            let narrow = narrow.display();
+            Measure::NoDevice(format!("this Wine starts 32-bit processes ({narrow}), which ntux cannot serve; {why}"))
+        };
+        match self.proton {
+            Some(_) if set(PROTON_VARIABLE).is_some_and(|value| !matches!(value.as_bytes(), b"" | b"0")) => {
+                Measure::None
+            }
+            Some(true) if set(PROTON_VARIABLE).is_none() => Measure::Set(PROTON_VARIABLE, "1"),
+            Some(true) => no_device("PROTON_USE_WOW64 is off"),
+            Some(false) => no_device("this Proton does not know PROTON_USE_WOW64"),
+            None => match set(variable) {
+                Some(arch) if arch == ONLY_WIDE => Measure::None,
+                Some(arch) => no_device(&format!("WINEARCH is {}, and not {ONLY_WIDE}", arch.display())),
+                None if self.release().is_none_or(|release| release < KNOWS_ONLY_WIDE) => {
+                    no_device(&format!("it is older than Wine 11, which knows WINEARCH={ONLY_WIDE}"))
+                }
+                None if prefix == Prefix::Narrow => no_device("the prefix is a 32-bit one"),
+                None => Measure::Set("WINEARCH", ONLY_WIDE),
+            },
+        }
+    }
+
+    fn release(&self) -> Option<(u32, u32)> {
+        let (major, rest) = self.version.as_ref()?.strip_prefix("wine-")?.split_once('.')?;
+        let minor: String = rest.chars().take_while(char::is_ascii_digit).collect();
+        Some((major.parse().ok()?, minor.parse().ok()?))
+    }
+}
+
+/// The version that a Wine was built as: a string in its library of that name.
+fn version(library: &Path) -> Option<String> {
+    const NAME: &[u8] = b"\0wine-";
+    let bytes = std::fs::read(library).ok()?;
+    let mut places = bytes.windows(NAME.len() + 1).enumerate();
+    let (at, _) = places.find(|(_, part)| part.starts_with(NAME) && part[NAME.len()].is_ascii_digit())?;
+    let text = bytes[at + 1..].split(|&byte| byte == 0).next()?;
+    String::from_utf8(text.to_owned()).ok()
+}
+
+fn contains(text: &[u8], word: &[u8]) -> bool {
+    text.windows(word.len()).any(|part| part == word)
+}
+
+impl Prefix {
+    /// The one that Wine would use.
+    pub fn current() -> Prefix {
+        Prefix::at(&directory().unwrap_or_default())
+    }
+
+    fn at(directory: &Path) -> Prefix {
+        let Ok(text) = std::fs::read(directory.join("system.reg")) else { return Prefix::Absent };
+        // Wine writes it into the lines before the first key.
+        let mut lines = text.split(|&byte| byte == b'\n').take_while(|line| !line.starts_with(b"["));
+        if lines.any(|line| line.trim_ascii() == b"#arch=win64") { Prefix::Wide } else { Prefix::Narrow }
+    }
+}
+
+/// Where the prefix lies that Wine would use.
+pub fn directory() -> Option<PathBuf> {
+    let variable = |name: &str| std::env::var_os(name).filter(|value| value != OsStr::new(""));
+    variable("WINEPREFIX").map(PathBuf::from).or_else(|| Some(PathBuf::from(variable("HOME")?).join(".wine")))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn old_style(version: &str) -> Wine {
+        Wine { version: Some(version.to_owned()), narrow: Some("/w/i386-unix/ntdll.so".into()), proton: None }
+    }
+
+    fn no_device(measure: &Measure, word: &str) -> bool {
+        matches!(measure, Measure::NoDevice(why) if why.contains(word))
+    }
+
+    #[test]
+    fn all_processes_are_made_wide_or_none_is_served() {
+        let unset = |_: &str| None;
+        let force = Measure::Set("WINEARCH", "wow64");
+        assert_eq!(old_style("wine-11.0").measure(Prefix::Wide, unset), force);
+        assert_eq!(old_style("wine-11.10 (Staging)").measure(Prefix::Absent, unset), force);
+        assert_eq!(old_style("wine-12.1-rc2").measure(Prefix::Wide, unset), force);
+        assert!(no_device(&old_style("wine-11.0").measure(Prefix::Narrow, unset), "32-bit one"));
+        for version in ["wine-10.20", "wine", "wine-x.y"] {
+            assert!(no_device(&old_style(version).measure(Prefix::Wide, unset), "older than Wine 11"), "{version}");
+        }
+        let new = Wine { narrow: None, ..old_style("wine-10.16") };
+        assert_eq!(new.measure(Prefix::Wide, unset), Measure::None);
+    }
+
+    #[test]
+    fn the_users_own_word_holds() {
+        let arch = |value: &'static str| move |name: &str| (name == "WINEARCH").then(|| OsString::from(value));
+        assert_eq!(old_style("wine-11.0").measure(Prefix::Wide, arch("wow64")), Measure::None);
+        assert!(no_device(&old_style("wine-11.0").measure(Prefix::Wide, arch("win64")), "WINEARCH is win64"));
+    }
+
+    #[test]
+    fn proton_is_told_in_its_own_way() {
+        let proton = |knows| Wine { proton: Some(knows), ..old_style("wine-10.0") };
+        let set = |value: &'static str| move |name: &str| (name == PROTON_VARIABLE).then(|| OsString::from(value));
+        assert_eq!(proton(true).measure(Prefix::Absent, |_| None), Measure::Set(PROTON_VARIABLE, "1"));
+        assert!(no_device(&proton(false).measure(Prefix::Absent, |_| None), "does not know"));
+        assert_eq!(proton(true).measure(Prefix::Absent, set("1")), Measure::None);
+        assert!(no_device(&proton(true).measure(Prefix::Absent, set("0")), "is off"));
+    }
+
+    #[test]
+    fn the_first_lines_of_the_registry_say_what_a_prefix_is_for() {
+        let root = tempfile::tempdir().expect("a temporary directory");
+        let with = |text: &str| {
+            std::fs::write(root.path().join("system.reg"), text).expect("our own file");
+            Prefix::at(root.path())
+        };
+        assert_eq!(Prefix::at(&root.path().join("none")), Prefix::Absent);
+        assert_eq!(with("WINE REGISTRY Version 2\n;; x\n\n#arch=win64\n\n[A]\n"), Prefix::Wide);
+        assert_eq!(with("WINE REGISTRY Version 2\n\n#arch=win32\n[A]\n\"x\"=\"#arch=win64\"\n"), Prefix::Narrow);
+        assert_eq!(with("WINE REGISTRY Version 2\n[A]\n#arch=win64\n"), Prefix::Narrow);
+    }
+
+    #[test]
+    fn a_version_is_a_string_of_its_own() {
+        let root = tempfile::tempdir().expect("a temporary directory");
+        let with = |bytes: &[u8]| {
+            std::fs::write(root.path().join("ntdll.so"), bytes).expect("our own file");
+            version(&root.path().join("ntdll.so"))
+        };
+        assert_eq!(
+            with(b"\x7fELF\0xwine-9.0\0wine-mono-9\0wine-11.10 (Staging)\0more"),
+            Some("wine-11.10 (Staging)".into())
+        );
+        assert_eq!(with(b"nothing"), None);
+    }
+}

@@ -1,0 +1,60 @@
+//! Which processes a Wine starts: those of 32-bit Windows programs are 32-bit processes where Wine has Unix libraries for
+//! them (*old-style WoW64*), and 64-bit ones otherwise.
+
+/// Set to [`ONLY_WIDE`], it makes Wine 11 and later start 64-bit processes only.
+pub const VARIABLE: &core::ffi::CStr = c"WINEARCH";
+/// See [`VARIABLE`].
+pub const ONLY_WIDE: &str = "wow64";
+
+/// What lies there if a Wine starts 32-bit processes, seen from the directory of `wine` and `wineserver`: as Wine installs
+/// itself, as distributions split it, and in the directory in which Wine was built.
+const NARROW: [&str; 7] = [
+    "../lib/wine/i386-unix/ntdll.so",
+    "../lib32/wine/i386-unix/ntdll.so",
+    "../lib64/wine/i386-unix/ntdll.so",
+    "../lib/i386-linux-gnu/wine/i386-unix/ntdll.so",
+    "i386-unix/ntdll.so",
+    "../i386-linux-gnu/wine/i386-unix/ntdll.so",
+    "../loader-wow64",
+];
+
+/// The longest path that the kernel takes, with its zero byte.
+const PATH_MAX: usize = 4096;
+
+/// Where the Wine whose `wine` or `wineserver` lies in `directory` has its libraries for 32-bit processes, as seen from
+/// there; none if it starts no such processes. Touches no memory but the stack. The error number stays as it was.
+pub fn narrow_libraries(directory: &[u8]) -> Option<&'static str> {
+    crate::keeping_errno(|| NARROW.into_iter().find(|place| is_there(directory, place)))
+}
+
+fn is_there(directory: &[u8], place: &str) -> bool {
+    let mut path = [0u8; PATH_MAX];
+    let length = directory.len() + 1 + place.len();
+    if length >= PATH_MAX {
+        return false;
+    }
+    path[..directory.len()].copy_from_slice(directory);
+    path[directory.len()] = b'/';
+    path[directory.len() + 1..length].copy_from_slice(place.as_bytes());
+    // SAFETY: a string that ends with a zero.
+    unsafe { libc::access(path.as_ptr().cast(), libc::F_OK) == 0 }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::os::unix::ffi::OsStrExt;
+
+    #[test]
+    fn narrow_libraries_are_found_from_where_wine_lies() {
+        let root = std::env::temp_dir().join(format!("ntux-wine-{}", std::process::id()));
+        let bin = root.join("bin");
+        std::fs::create_dir_all(&bin).unwrap();
+        assert_eq!(narrow_libraries(bin.as_os_str().as_bytes()), None);
+        std::fs::create_dir_all(root.join("lib/wine/i386-unix")).unwrap();
+        std::fs::write(root.join("lib/wine/i386-unix/ntdll.so"), "").unwrap();
+        assert_eq!(narrow_libraries(bin.as_os_str().as_bytes()), Some("../lib/wine/i386-unix/ntdll.so"));
+        assert_eq!(narrow_libraries(&[b'/'; PATH_MAX]), None);
+        std::fs::remove_dir_all(&root).unwrap();
+    }
+}
