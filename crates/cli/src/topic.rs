@@ -40,6 +40,8 @@ NTUX_WATCH=async|sync|mprotect|cow    How writes to memory are watched. The defa
 NTUX_SOFT_DIRTY=1    The program is given soft-dirty bits, if the library for them is loaded: `ntux run --soft-dirty` does
     both. `ntux watch` takes it away.
 
+NTUX_HANDED_ON=1    ntux sets this itself for a program that is started with descriptors of its device.
+
 NTUX_LOG=PATH    Where to write, when a process ends, what the device did for it. The default is nowhere.
     One line for each process is appended to the file, so that several can share one: which device was served, how
     many operations there were, and how many waits never entered the kernel. A process that is killed, or that ends

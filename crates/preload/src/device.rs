@@ -14,7 +14,7 @@ use crate::descriptors::{self, Known, What};
 use crate::environment::{self, Device};
 use crate::instances::{self, Unavailable};
 use crate::threads::Record;
-use crate::{actions, fail, log, next, threads};
+use crate::{actions, fail, log, next, threads, wine};
 use core::ffi::{CStr, c_char, c_int};
 use ntux_platform::atomic::Word32;
 use ntux_platform::keeping_errno;
@@ -99,7 +99,9 @@ pub(crate) fn is_name(path: &[u8]) -> bool {
 /// Whether this library would serve an open of this path if there is no node. The error number stays as it was.
 #[cold]
 pub(crate) fn would_serve(directory: c_int, path: &[u8]) -> bool {
-    keeping_errno(|| environment::device() != Device::Kernel && means_device(directory, path, true))
+    keeping_errno(|| {
+        environment::device() != Device::Kernel && means_device(directory, path, true) && !wine::must_not_serve()
+    })
 }
 
 /// Whether a descriptor that `open` returned is an instance of this library's. The error number stays as it was.
@@ -117,7 +119,7 @@ fn is_ours(result: c_int, directory: c_int, path: &[u8], follow: bool) -> bool {
         if usable {
             log::opened(true);
         }
-        ours && !usable
+        ours && !usable && !wine::must_not_serve()
     })
 }
 

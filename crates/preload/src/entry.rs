@@ -5,11 +5,12 @@
 
 use crate::{
     actions, cancellation, descriptors, device, environment, ioctl as requests, leaving, log, next, node, signals,
-    threads,
+    starting, threads,
 };
 use core::ffi::{c_char, c_int, c_uint, c_ulong, c_void};
 use libc::{AT_FDCWD, mode_t};
 
+mod exec;
 mod streams;
 mod syscall;
 
@@ -24,6 +25,7 @@ extern "C" fn start() {
     threads::prepare();
     environment::device();
     environment::spin();
+    starting::remember_entry();
 }
 
 /// Runs when the program ends in order.
@@ -487,7 +489,7 @@ descriptor_control! {
 /// Takes note of a copy that another program gets.
 #[unsafe(no_mangle)]
 unsafe extern "C-unwind" fn posix_spawn_file_actions_adddup2(actions: *mut c_void, fd: c_int, new: c_int) -> c_int {
-    leaving::kept(fd);
+    leaving::by_actions(fd);
     // SAFETY: the caller's own arguments.
     unsafe { next::posix_spawn_file_actions_adddup2(actions, fd, new) }
 }
@@ -495,7 +497,7 @@ unsafe extern "C-unwind" fn posix_spawn_file_actions_adddup2(actions: *mut c_voi
 /// Takes note of copies that another process gets.
 #[unsafe(no_mangle)]
 unsafe extern "C-unwind" fn sendmsg(fd: c_int, message: *const libc::msghdr, flags: c_int) -> isize {
-    leaving::sent(message as usize);
+    leaving::sent(fd, message as usize);
     // SAFETY: the caller's own arguments.
     unsafe { next::sendmsg(fd, message, flags) }
 }
@@ -503,7 +505,7 @@ unsafe extern "C-unwind" fn sendmsg(fd: c_int, message: *const libc::msghdr, fla
 /// Takes note of copies that another process gets.
 #[unsafe(no_mangle)]
 unsafe extern "C-unwind" fn sendmmsg(fd: c_int, messages: *mut libc::mmsghdr, count: c_uint, flags: c_int) -> c_int {
-    leaving::sent_many(messages as usize, count);
+    leaving::sent_many(fd, messages as usize, count);
     // SAFETY: the caller's own arguments.
     unsafe { next::sendmmsg(fd, messages, count, flags) }
 }

@@ -5,7 +5,7 @@
 //! behind the C library's back (a raw system call, io_uring) is not seen: if every process that knew the object's
 //! creator's memory ends, the object ends too.
 
-use crate::{copy, instances, signals, threads};
+use crate::{copy, instances, receivers, signals, starting, threads};
 use copy::Fault;
 use core::ffi::{c_int, c_uint};
 use core::mem::{MaybeUninit, offset_of, size_of};
@@ -54,65 +54,82 @@ pub(crate) fn by_ioctl(fd: c_int, request: u32) {
     }
 }
 
-#[cold]
-fn leaves(fd: c_int) {
-    // SAFETY: the descriptor is only asked and locked; one that is not open is refused by the kernel.
-    keeping_errno(|| Arena::leaving(unsafe { BorrowedFd::borrow_raw(fd) }));
+/// As [`kept`], for the file actions of a program to be started.
+#[inline(always)]
+pub(crate) fn by_actions(fd: c_int) {
+    if instances::any() && fd >= 0 && leaves(fd) {
+        starting::by_actions();
+    }
 }
 
-/// The message at this address is about to be sent.
+/// Whether the descriptor is one of ours.
+#[cold]
+fn leaves(fd: c_int) -> bool {
+    // SAFETY: the descriptor is only asked and locked; one that is not open is refused by the kernel.
+    keeping_errno(|| Arena::leaving(unsafe { BorrowedFd::borrow_raw(fd) }))
+}
+
+/// The message at this address is about to be sent through this socket.
 #[inline(always)]
-pub(crate) fn sent(message: usize) {
+pub(crate) fn sent(socket: c_int, message: usize) {
     if instances::any() {
-        look(|| look_at_message(message));
+        look(socket, || look_at_message(message));
     }
 }
 
 /// As [`sent`], for the first `count` messages of an array.
 #[inline(always)]
-pub(crate) fn sent_many(messages: usize, count: c_uint) {
+pub(crate) fn sent_many(socket: c_int, messages: usize, count: c_uint) {
     if !instances::any() {
         return;
     }
-    look(|| {
-        (0..count.min(MESSAGES_MAX) as usize)
-            .try_for_each(|index| look_at_message(messages.wrapping_add(index * size_of::<libc::mmsghdr>())))
+    look(socket, || {
+        (0..count.min(MESSAGES_MAX) as usize).try_fold(false, |ours, index| {
+            Ok(look_at_message(messages.wrapping_add(index * size_of::<libc::mmsghdr>()))? || ours)
+        })
     });
 }
 
-/// Looks at memory of the caller's. Where it cannot be read the kernel refuses to send.
+/// Looks at memory of the caller's, and at the receiver if there is a descriptor of ours. Where the memory cannot be read the
+/// kernel refuses to send.
 #[cold]
-fn look(work: impl FnOnce() -> Result<(), Fault>) {
+fn look(socket: c_int, work: impl FnOnce() -> Result<bool, Fault>) {
     let Some(record) = threads::enter() else { return };
-    let _ = signals::with_faults(record, work);
+    let ours = signals::with_faults(record, work);
     let _ = threads::leave(record);
+    if matches!(ours, Ok(true)) {
+        receivers::check(socket);
+    }
 }
 
-fn look_at_message(message: usize) -> Result<(), Fault> {
+/// Whether it has a descriptor of ours.
+fn look_at_message(message: usize) -> Result<bool, Fault> {
     let field = |offset: usize| message.wrapping_add(offset);
     let [control, length] = copy::read_pair(field(offset_of!(libc::msghdr, msg_control)))?.map(|word| word as usize);
     if !(HEADER..=CONTROL_MAX).contains(&length) {
-        return Ok(());
+        return Ok(false);
     }
-    let mut at = 0;
+    let (mut at, mut ours) = (0, false);
     while at + HEADER <= length {
         let [size, kind] = copy::read_pair(control.wrapping_add(at))?;
         let size = usize::try_from(size).unwrap_or(0);
         if size < HEADER || size > length - at {
-            return Ok(());
+            return Ok(ours);
         }
         if (kind as c_int, (kind >> 32) as c_int) == (libc::SOL_SOCKET, libc::SCM_RIGHTS) {
-            look_at_rights(control.wrapping_add(at + HEADER), (size - HEADER) / size_of::<c_int>())?;
+            ours |= look_at_rights(control.wrapping_add(at + HEADER), (size - HEADER) / size_of::<c_int>())?;
         }
         at += size.next_multiple_of(size_of::<usize>());
     }
-    Ok(())
+    Ok(ours)
 }
 
-fn look_at_rights(first: usize, count: usize) -> Result<(), Fault> {
+fn look_at_rights(first: usize, count: usize) -> Result<bool, Fault> {
+    let mut ours = false;
     for index in 0..count {
         let mut room = [MaybeUninit::<c_int>::uninit()];
-        kept(copy::read_slice(first.wrapping_add(index * size_of::<c_int>()), &mut room)?[0]);
+        let fd = copy::read_slice(first.wrapping_add(index * size_of::<c_int>()), &mut room)?[0];
+        ours |= fd >= 0 && leaves(fd);
     }
-    Ok(())
+    Ok(ours)
 }

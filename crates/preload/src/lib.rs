@@ -5,6 +5,8 @@
 //! * [`ioctl`]: the fourteen requests with the driver's checks in the driver's order, over [`copy`], the guarded copy
 //! * [`descriptors`]: what this process knows about its descriptors; [`instances`]: the arenas behind them; [`leaving`]:
 //!   copies that other processes get
+//! * [`receivers`] and [`starting`]: who gets such copies without having this library, a stranger ([`strangers`]); [`wine`]:
+//!   a wineserver that gets no device
 //! * [`signals`]: how a handler may run at any instruction, block, and never return; [`arrival`]: the first instructions
 //!   that run for a signal; [`actions`]: the program's handlers
 //! * [`multiple`]: `FUTEX_WAIT_MULTIPLE`, which has nothing to do with the device
@@ -37,8 +39,12 @@ mod log;
 mod multiple;
 mod next;
 mod node;
+mod receivers;
 mod signals;
+mod starting;
+mod strangers;
 mod threads;
+mod wine;
 
 /// The calling thread's error number, to read and to set.
 fn errno() -> *mut libc::c_int {

@@ -70,8 +70,23 @@ pub(crate) extern "C" fn at_exit() {
     append(path, line.bytes());
 }
 
+/// Says something that the user should know at once: on standard error, and in the log.
+#[cold]
+pub(crate) fn say(text: fmt::Arguments<'_>) {
+    let mut line = Line::default();
+    // What is too long is cut off.
+    let _ = line.write_fmt(text);
+    append(TO_STANDARD_ERROR, line.bytes());
+    if let Some(path) = environment::log().filter(|path| *path != TO_STANDARD_ERROR) {
+        append(path, line.bytes());
+    }
+}
+
+/// In place of a path.
+const TO_STANDARD_ERROR: &CStr = c"stderr";
+
 fn append(path: &CStr, line: &[u8]) {
-    if path == c"stderr" {
+    if path == TO_STANDARD_ERROR {
         // SAFETY: reads the line only.
         unsafe { libc::write(libc::STDERR_FILENO, line.as_ptr().cast(), line.len()) };
         return;
@@ -87,15 +102,18 @@ fn append(path: &CStr, line: &[u8]) {
     }
 }
 
+/// Longest line, in bytes.
+const LINE_MAX: usize = 512;
+
 /// Text of bounded length, without an allocation: the program may end inside its allocator.
 struct Line {
-    text: [u8; 256],
+    text: [u8; LINE_MAX],
     length: usize,
 }
 
 impl Default for Line {
     fn default() -> Self {
-        Self { text: [0; 256], length: 0 }
+        Self { text: [0; LINE_MAX], length: 0 }
     }
 }
 

@@ -2,7 +2,7 @@
 //! `ENOSYS`.
 
 use crate::device::How;
-use libc::{DIR, FILE, c_char, c_int, c_long, c_uint, c_ulong, c_void, mode_t};
+use libc::{DIR, FILE, c_char, c_int, c_long, c_uint, c_ulong, c_void, mode_t, pid_t};
 use ntux_platform::atomic::Word64;
 use ntux_platform::next::{address_of_version, look_up};
 
@@ -68,6 +68,34 @@ ntux_platform::next_functions! {
     fn fcntl(fd: c_int, command: c_int, argument: usize);
     fn fcntl64(fd: c_int, command: c_int, argument: usize);
     fn posix_spawn_file_actions_adddup2(actions: *mut c_void, fd: c_int, new: c_int);
+    fn execve(path: *const c_char, arguments: *const *const c_char, variables: *const *const c_char);
+    fn execv(path: *const c_char, arguments: *const *const c_char);
+    fn execvp(name: *const c_char, arguments: *const *const c_char);
+    fn execvpe(name: *const c_char, arguments: *const *const c_char, variables: *const *const c_char);
+    fn fexecve(fd: c_int, arguments: *const *const c_char, variables: *const *const c_char);
+    fn execveat(
+        directory: c_int,
+        path: *const c_char,
+        arguments: *const *const c_char,
+        variables: *const *const c_char,
+        flags: c_int
+    );
+    fn posix_spawn(
+        process: *mut pid_t,
+        path: *const c_char,
+        actions: *const c_void,
+        attributes: *const c_void,
+        arguments: *const *const c_char,
+        variables: *const *const c_char
+    );
+    fn posix_spawnp(
+        process: *mut pid_t,
+        path: *const c_char,
+        actions: *const c_void,
+        attributes: *const c_void,
+        arguments: *const *const c_char,
+        variables: *const *const c_char
+    );
     fn sendmmsg(fd: c_int, messages: *mut libc::mmsghdr, count: c_uint, flags: c_int);
     fn close_range(first: c_uint, last: c_uint, flags: c_int);
     fn pthread_cancel(thread: libc::pthread_t);

@@ -8,5 +8,7 @@ mod help;
 mod rule;
 mod run;
 mod stage;
+#[cfg(target_arch = "x86_64")]
+mod trees;
 mod watch;
 mod watch_program;

@@ -213,11 +213,11 @@ unsafe extern "C-unwind" fn serve(
             real()
         }
         libc::SYS_sendmsg => {
-            leaving::sent(second);
+            leaving::sent(fd, second);
             real()
         }
         libc::SYS_sendmmsg => {
-            leaving::sent_many(second, third as c_uint);
+            leaving::sent_many(fd, second, third as c_uint);
             real()
         }
         libc::SYS_unshare => {

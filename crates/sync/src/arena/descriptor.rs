@@ -134,13 +134,15 @@ impl Arena {
     }
 
     /// To be called before a copy of this descriptor leaves the family: it is sent, or will be kept across an exec. Does
-    /// nothing for a descriptor that is no object's. Touches no memory but the stack: async-signal-safe, also in a
-    /// `vfork` child.
-    pub fn leaving(fd: BorrowedFd<'_>) {
-        if let Ok(Identity { object: Some(object), .. }) = Arena::identify(fd) {
+    /// nothing for a descriptor that is no object's. Whether it belongs to an arena. Touches no memory but the stack:
+    /// async-signal-safe, also in a `vfork` child.
+    pub fn leaving(fd: BorrowedFd<'_>) -> bool {
+        let Ok(identity) = Arena::identify(fd) else { return false };
+        if let Some(object) = identity.object {
             // A refused lock (no memory for it) leaves the object to the family.
             let _ = hold(fd, object.index());
         }
+        true
     }
 
     /// To be called before a process closes a descriptor of an object: from now on the kernel counts the descriptors that

@@ -1,0 +1,83 @@
+//! Who gets a descriptor of ours in a message: a process without this library could not use it, and the user is told.
+//!
+//! Looked at once for each socket, because looking means reading what the receiver has mapped. The kernel names the process
+//! that connected, or that made the pair of sockets: one that inherited the other end of a pair goes by its parent's name.
+
+use crate::strangers::{self, Name, Obstacle};
+use crate::{device, log};
+use core::ffi::c_int;
+use core::mem::{MaybeUninit, size_of};
+use ntux_platform::atomic::Word64;
+use ntux_platform::keeping_errno;
+
+/// How many sockets, and strangers, are remembered. One that is forgotten is looked at again.
+const REMEMBERED: usize = 256;
+
+static SOCKETS: [Word64; REMEMBERED] = [const { Word64::new(0) }; REMEMBERED];
+static STRANGERS: [Word64; REMEMBERED] = [const { Word64::new(0) }; REMEMBERED];
+
+/// A descriptor of ours is about to be sent through this socket.
+#[cold]
+pub(crate) fn check(socket: c_int) {
+    keeping_errno(|| {
+        if inode(socket).is_some_and(|inode| is_new(&SOCKETS, inode)) {
+            device::without_cancellation(|| look(socket));
+        }
+    });
+}
+
+/// Remembers a number that is not 0; whether it was not there before.
+fn is_new(numbers: &[Word64; REMEMBERED], number: u64) -> bool {
+    let place = &numbers[number as usize % REMEMBERED];
+    let before = place.load();
+    place.store(number);
+    before != number
+}
+
+fn inode(socket: c_int) -> Option<u64> {
+    let mut status = MaybeUninit::<libc::stat>::uninit();
+    // SAFETY: a place for the answer, which is there if the call succeeded.
+    unsafe { (libc::fstat(socket, status.as_mut_ptr()) == 0).then(|| status.assume_init().st_ino) }
+}
+
+fn look(socket: c_int) {
+    let Some(receiver) = peer(socket) else { return };
+    let own = std::process::id() as libc::pid_t;
+    if receiver == own {
+        return;
+    }
+    if let Some(obstacle) = obstacle(receiver)
+        && is_new(&STRANGERS, receiver as u64)
+    {
+        log::say(format_args!(
+            "ntux: process {own} ({}) gives /dev/ntsync to process {receiver} ({}), which has not loaded ntux: its waits will \
+             fail; {obstacle}\n",
+            Name::of(own),
+            Name::of(receiver),
+        ));
+    }
+}
+
+/// The process at the other end; none if it is in no namespace that we see, or the socket has no other end.
+fn peer(socket: c_int) -> Option<libc::pid_t> {
+    let mut peer = MaybeUninit::<libc::ucred>::zeroed();
+    let mut length = size_of::<libc::ucred>() as libc::socklen_t;
+    // SAFETY: a place for the answer, and its length; all bytes zero is a value.
+    let process = unsafe {
+        let place = peer.as_mut_ptr().cast();
+        let result = libc::getsockopt(socket, libc::SOL_SOCKET, libc::SO_PEERCRED, place, &mut length);
+        if result == 0 { peer.assume_init().pid } else { 0 }
+    };
+    (process > 0).then_some(process)
+}
+
+/// Why a process cannot use what it is given; none if it can, or nobody tells.
+fn obstacle(process: libc::pid_t) -> Option<Obstacle> {
+    let by_program = strangers::obstacle_in(process);
+    // A 32-bit process has mapped a library of the same name, which only explains itself.
+    if by_program == Some(Obstacle::Narrow) {
+        return by_program;
+    }
+    // Wine's preloader is a static program that loads a dynamic one itself.
+    if strangers::has_library(process)? { None } else { Some(by_program.unwrap_or(Obstacle::Environment)) }
+}

@@ -1,0 +1,323 @@
+//! Programs that are started with descriptors of ours still open.
+//!
+//! One whose environment was cleaned gets this library's entry in `LD_PRELOAD` back: with the kernel's driver a descriptor would
+//! work there too. One into which nothing can be loaded cannot use the descriptors, and the user is told.
+//!
+//! A process that never met the device, and whose program is to be started with this library, pays one look through the
+//! environment. [`MARK`] goes along with descriptors from program to program, so that one that never looks at them itself (a
+//! shell, say) takes the same care. Everything here runs in children of `vfork` too: nothing but the stack is written.
+
+use crate::environment::{self, Device};
+use crate::strangers::{self, File, LIBRARY, Name, Obstacle, Path};
+use crate::{descriptors, device, instances, log};
+use core::cell::UnsafeCell;
+use core::ffi::{CStr, c_char, c_int};
+use core::mem::size_of;
+use ntux_platform::atomic::Word32;
+use ntux_platform::keeping_errno;
+
+/// In the environment of a program that was given descriptors of ours.
+const MARK: &CStr = c"NTUX_HANDED_ON=1";
+const LIST: &[u8] = b"LD_PRELOAD=";
+/// Most variables of an environment that can be completed, and the longest list of libraries.
+const VARIABLES: usize = 1024;
+const LIST_MAX: usize = 4096;
+/// What an entry says where each loader puts a name of its own, and what this library's puts there. musl's puts nothing.
+const LOADERS_CHOICE: &[u8] = b"$PLATFORM";
+const PLATFORM: &[u8] = if cfg!(target_env = "musl") { LOADERS_CHOICE } else { std::env::consts::ARCH.as_bytes() };
+
+/// An environment as programs pass it: an array of strings that ends with a null pointer, or nothing.
+pub(crate) type Environment = *const *const c_char;
+
+/// A file to execute, as the functions of the exec family name it.
+#[derive(Clone, Copy)]
+pub(crate) enum Program {
+    /// Below a directory; `AT_EMPTY_PATH` makes the directory itself the file.
+    At(c_int, *const c_char),
+    /// To be looked up in `PATH`.
+    Named(*const c_char),
+}
+
+/// This library's entry in the list with which the program was started; empty if it was loaded in another way.
+struct Entry {
+    length: Word32,
+    text: UnsafeCell<[u8; LIST_MAX]>,
+}
+
+// SAFETY: `text` is written by the constructor, which runs before there is a second thread, and before `length` is set.
+unsafe impl Sync for Entry {}
+
+static ENTRY: Entry = Entry { length: Word32::new(0), text: UnsafeCell::new([0; LIST_MAX]) };
+
+impl Entry {
+    fn text(&self) -> &[u8] {
+        // SAFETY: written once, before the length.
+        unsafe { &(&*self.text.get())[..self.length.load() as usize] }
+    }
+}
+
+/// Remembers the entry: the program may change its environment.
+pub(crate) fn remember_entry() {
+    let Some(list) = ntux_platform::environment::value(c"LD_PRELOAD") else { return };
+    let names_us = |entry: &&[u8]| entry.ends_with(LIBRARY);
+    let Some(entry) = list.to_bytes().split(|byte| matches!(byte, b':' | b' ')).find(names_us) else { return };
+    if entry.len() <= LIST_MAX {
+        // SAFETY: the constructor, before there is a second thread.
+        unsafe { (&mut *ENTRY.text.get())[..entry.len()].copy_from_slice(entry) };
+        ENTRY.length.store(entry.len() as u32);
+    }
+}
+
+/// Set when a descriptor of ours goes to a program by `posix_spawn_file_actions_adddup2`.
+static IN_ACTIONS: Word32 = Word32::new(0);
+
+/// A program to be started is given this descriptor under another number.
+pub(crate) fn by_actions() {
+    IN_ACTIONS.store(1);
+}
+
+/// Starts a program by `start`, which is passed the environment to use.
+///
+/// # Safety
+/// `program` and `environment` are what the real function is called with.
+#[inline(always)]
+pub(crate) unsafe fn start<R>(program: Program, environment: Environment, start: impl FnOnce(Environment) -> R) -> R {
+    // SAFETY: the caller's promise.
+    let found = unsafe { look_through(environment) };
+    if ENTRY.length.load() == 0 || (found.names_us && !found.is_marked && !instances::any()) {
+        return start(environment);
+    }
+    // SAFETY: the caller's promise.
+    unsafe { start_with_care(program, environment, found, start) }
+}
+
+#[cold]
+#[inline(never)]
+unsafe fn start_with_care<R>(
+    program: Program,
+    environment: Environment,
+    found: Found,
+    start: impl FnOnce(Environment) -> R,
+) -> R {
+    let mut room = Room::new();
+    let completed = keeping_errno(|| {
+        device::without_cancellation(|| {
+            if environment::device() == Device::Kernel || (IN_ACTIONS.load() == 0 && !keeps_ours()) {
+                return None;
+            }
+            // SAFETY: the caller's promise.
+            match unsafe { obstacle(program) } {
+                Some(obstacle) => say(program, obstacle),
+                // SAFETY: as above.
+                None if room.complete(unsafe { variables(environment) }, found).is_some() => {
+                    return Some(room.list.as_ptr());
+                }
+                None => say(program, Obstacle::Hidden),
+            }
+            None
+        })
+    });
+    start(completed.unwrap_or(environment))
+}
+
+/// What an environment says about this library.
+#[derive(Clone, Copy)]
+struct Found {
+    names_us: bool,
+    is_marked: bool,
+}
+
+/// The strings of an environment.
+unsafe fn variables<'a>(environment: Environment) -> impl Iterator<Item = &'a CStr> + Clone {
+    let mut at = environment;
+    core::iter::from_fn(move || {
+        // SAFETY: the caller's promise: null, or an array that ends with a null pointer.
+        unsafe {
+            if at.is_null() || (*at).is_null() {
+                return None;
+            }
+            let variable = CStr::from_ptr(*at);
+            at = at.add(1);
+            Some(variable)
+        }
+    })
+}
+
+unsafe fn look_through(environment: Environment) -> Found {
+    let mut found = Found { names_us: false, is_marked: false };
+    let mut at = environment;
+    // SAFETY: the caller's promise: null, or an array that ends with a null pointer, of strings that end with a zero.
+    unsafe {
+        while !at.is_null() && !(*at).is_null() {
+            let variable = *at;
+            match *variable as u8 {
+                b'L' if CStr::from_ptr(variable).to_bytes().starts_with(LIST) => {
+                    let list = CStr::from_ptr(variable).to_bytes();
+                    found.names_us = list.windows(LIBRARY.len()).any(|part| part == LIBRARY);
+                }
+                b'N' => found.is_marked |= CStr::from_ptr(variable) == MARK,
+                _ => {}
+            }
+            at = at.add(1);
+        }
+    }
+    found
+}
+
+/// Whether a descriptor of ours stays open when this process executes a program.
+fn keeps_ours() -> bool {
+    /// The kernel's `linux_dirent64`: inode, offset, then the length of the whole, a type, and the name.
+    const LENGTH_AT: usize = 16;
+    const NAME_AT: usize = 19;
+    let Some(listed) = File::open_directory(c"/proc/self/fd") else { return false };
+    let mut room = [0u8; 1024];
+    loop {
+        // SAFETY: a buffer of the given length.
+        let length = unsafe { libc::syscall(libc::SYS_getdents64, listed.number(), room.as_mut_ptr(), room.len()) };
+        let Some(mut entries) = usize::try_from(length).ok().filter(|length| *length > 0).map(|end| &room[..end])
+        else {
+            return false;
+        };
+        while entries.len() > NAME_AT {
+            let size = u16::from_ne_bytes([entries[LENGTH_AT], entries[LENGTH_AT + 1]]) as usize;
+            let name = entries[NAME_AT..size].split(|byte| *byte == 0).next().unwrap_or_default();
+            if let Some(fd) = core::str::from_utf8(name).ok().and_then(|name| name.parse().ok())
+                && is_kept(fd)
+                && descriptors::identify(fd).is_ok()
+            {
+                return true;
+            }
+            entries = &entries[size..];
+        }
+    }
+}
+
+fn is_kept(fd: c_int) -> bool {
+    // SAFETY: the descriptor is only asked.
+    let flags = unsafe { crate::next::fcntl(fd, libc::F_GETFD, 0) };
+    flags >= 0 && flags & libc::FD_CLOEXEC == 0
+}
+
+/// What stands against loading this library into a program.
+unsafe fn obstacle(program: Program) -> Option<Obstacle> {
+    // SAFETY: the caller's promise.
+    let file = unsafe { open(program) }?;
+    let obstacle = strangers::obstacle_behind_scripts(file);
+    obstacle.filter(|why| *why != Obstacle::Musl || !serves_musl())
+}
+
+/// The file that will be executed, if it can be read.
+unsafe fn open(program: Program) -> Option<File> {
+    // SAFETY: the caller's promise: strings that end with a zero.
+    unsafe {
+        match program {
+            Program::At(directory, path) if path.is_null() || *path == 0 => {
+                File::open(Path::new(format_args!("/proc/self/fd/{directory}")).text())
+            }
+            Program::At(directory, path) => File::open_at(directory, CStr::from_ptr(path)),
+            Program::Named(name) => {
+                let name = CStr::from_ptr(name);
+                if name.to_bytes().contains(&b'/') {
+                    return File::open(name);
+                }
+                let list = ntux_platform::environment::value(c"PATH").unwrap_or(c"/bin:/usr/bin");
+                list.to_bytes().split(|byte| *byte == b':').find_map(|directory| {
+                    let mut room = [0u8; LIST_MAX];
+                    let parts = [directory, if directory.is_empty() { b"." } else { b"" }, b"/", name.to_bytes()];
+                    File::open(join(&mut room, parts)?).filter(File::may_be_executed)
+                })
+            }
+        }
+    }
+}
+
+/// These bytes one after the other as a string; none if they do not fit.
+fn join<'a>(room: &'a mut [u8], parts: [&[u8]; 4]) -> Option<&'a CStr> {
+    let mut length = 0;
+    for part in parts {
+        room.get_mut(length..length + part.len())?.copy_from_slice(part);
+        length += part.len();
+    }
+    *room.get_mut(length)? = 0;
+    CStr::from_bytes_until_nul(room).ok()
+}
+
+/// Whether there is a file for musl's loader, which takes the entry as it is.
+fn serves_musl() -> bool {
+    is_there(LOADERS_CHOICE)
+}
+
+/// Whether the entry names a file, with this name for the platform.
+fn is_there(platform: &[u8]) -> bool {
+    let entry = ENTRY.text();
+    let mut room = [0u8; LIST_MAX];
+    let path = match entry.windows(LOADERS_CHOICE.len()).position(|part| part == LOADERS_CHOICE) {
+        Some(at) => join(&mut room, [&entry[..at], platform, &entry[at + LOADERS_CHOICE.len()..], b""]),
+        None if platform == LOADERS_CHOICE && PLATFORM != LOADERS_CHOICE => None,
+        None => join(&mut room, [entry, b"", b"", b""]),
+    };
+    // SAFETY: a string that ends with a zero.
+    path.is_some_and(|path| unsafe { libc::access(path.as_ptr(), libc::R_OK) } == 0)
+}
+
+/// An environment that was completed: the array, and the list of libraries in it.
+struct Room {
+    list: [*const c_char; VARIABLES],
+    preload: [u8; LIST_MAX],
+}
+
+impl Room {
+    fn new() -> Room {
+        Room { list: [core::ptr::null(); VARIABLES], preload: [0; LIST_MAX] }
+    }
+
+    /// Fills in these variables and what is missing of ours. None if they do not fit, or the library is not there (in another
+    /// root directory, say).
+    fn complete<'a>(&mut self, variables: impl Iterator<Item = &'a CStr> + Clone, found: Found) -> Option<()> {
+        if !found.names_us && !is_there(PLATFORM) {
+            return None;
+        }
+        let is_list = |variable: &&CStr| variable.to_bytes().starts_with(LIST);
+        let mut count = 0;
+        // One place stays null: it ends the array.
+        let mut put = |variable: &CStr| -> Option<()> {
+            *self.list[..VARIABLES - 1].get_mut(count)? = variable.as_ptr();
+            count += 1;
+            Some(())
+        };
+        for variable in variables.clone().filter(|variable| found.names_us || !is_list(variable)) {
+            put(variable)?;
+        }
+        if !found.names_us {
+            let others = variables.clone().find(is_list).map_or(&[][..], |list| &list.to_bytes()[LIST.len()..]);
+            let between: &[u8] = if others.is_empty() { b"" } else { b":" };
+            put(join(&mut self.preload, [LIST, ENTRY.text(), between, others])?)?;
+            let says_device = |variable: &CStr| variable.to_bytes().starts_with(b"NTUX_DEVICE=");
+            if environment::device() == Device::User && !variables.clone().any(says_device) {
+                put(c"NTUX_DEVICE=user")?;
+            }
+        }
+        if !found.is_marked {
+            put(MARK)?;
+        }
+        Some(())
+    }
+}
+
+fn say(program: Program, obstacle: Obstacle) {
+    let own = std::process::id() as libc::pid_t;
+    let name = match program {
+        Program::At(_, name) | Program::Named(name) if !name.is_null() => {
+            // SAFETY: the caller's promise: a string that ends with a zero.
+            unsafe { CStr::from_ptr(name) }
+        }
+        _ => c"?",
+    };
+    log::say(format_args!(
+        "ntux: process {own} ({}) starts '{}' with /dev/ntsync open, and ntux is not loaded there: its waits will fail; {obstacle}\n",
+        Name::of(own),
+        name.to_bytes().escape_ascii(),
+    ));
+}
+
+const _: () = assert!(size_of::<Room>() <= 16 << 10);
