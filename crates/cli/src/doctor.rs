@@ -4,9 +4,11 @@ mod choice;
 mod facts;
 mod futexes;
 mod multiple;
+mod program;
 mod text;
 mod watch;
 
+use std::ffi::OsString;
 use std::process::ExitCode;
 
 use clap::Args;
@@ -16,14 +18,15 @@ use crate::run::Device;
 use choice::Choice;
 use facts::Facts;
 use multiple::WaitMultiple;
+use program::Program;
 use watch::Watch;
 
 /// Exit status when programs cannot be served on this machine.
 const CANNOT_SERVE: u8 = 1;
 
-/// Find out what this machine can do, by trying it, and what ntux would use.
+/// Find out what this machine can do, by trying it, and what ntux would use; or what one program is, and what it would get.
 ///
-/// The exit status is 0 if programs can be served, 1 if not.
+/// The exit status is 0 if programs, or this program, can be served, 1 if not.
 #[derive(Args)]
 pub struct Arguments {
     /// Print JSON instead of text.
@@ -32,6 +35,9 @@ pub struct Arguments {
     /// Which device programs are to get.
     #[arg(long, value_enum, env = "NTUX_DEVICE", hide_env_values = true, default_value = "auto")]
     device: Device,
+    /// The program to look at, and its arguments. It is not started.
+    #[arg(last = true, value_names = ["PROGRAM", "ARGUMENT"])]
+    program: Vec<OsString>,
 }
 
 /// All that doctor has to say; the JSON has the same shape.
@@ -43,15 +49,18 @@ struct Report {
     choice: Choice,
     wait_multiple: WaitMultiple,
     watch: Watch,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    program: Option<Program>,
 }
 
 /// Prints the report.
 pub fn doctor(arguments: &Arguments) -> ExitCode {
     let facts = Facts::gather();
     let choice = Choice::make(arguments.device, &facts);
-    let can_serve = choice.can_serve;
+    let program = (!arguments.program.is_empty()).then(|| Program::examine(&arguments.program, &choice));
+    let can_serve = program.as_ref().map_or(choice.can_serve, |program| program.device.is_some());
     let (futexes, wait_multiple) = (futexes::rows(), WaitMultiple::gather(&facts));
-    let report = Report { futexes, facts, choice, wait_multiple, watch: Watch::gather() };
+    let report = Report { futexes, facts, choice, wait_multiple, watch: Watch::gather(), program };
     if arguments.json {
         println!("{}", serde_json::to_string_pretty(&report).expect("a report has text keys only"));
     } else {

@@ -11,6 +11,10 @@ const PAGE_WIDTH: usize = 100;
 /// The whole report.
 pub fn render(report: &Report) -> String {
     let mut page = Page::default();
+    if let Some(program) = &report.program {
+        program.render(&mut page);
+        return page.text;
+    }
     let facts = &report.facts;
     page.line(&format!("ntux {} on Linux {} ({})", facts.ntux, facts.kernel.release, facts.kernel.architecture));
     page.title("The kernel's driver");
@@ -54,29 +58,30 @@ fn seccomp(facts: &Facts) -> String {
     }
 }
 
+/// Lines of bounded width.
 #[derive(Default)]
-struct Page {
+pub struct Page {
     text: String,
 }
 
 impl Page {
-    fn line(&mut self, text: &str) {
+    pub fn line(&mut self, text: &str) {
         self.text.push_str(text);
         self.text.push('\n');
     }
 
-    fn title(&mut self, title: &str) {
+    pub fn title(&mut self, title: &str) {
         self.line(&format!("\n{title}"));
     }
 
     /// A paragraph that begins with `start`; its further lines are indented by `indent`.
-    fn paragraph(&mut self, start: &str, indent: usize, text: &str) {
+    pub fn paragraph(&mut self, start: &str, indent: usize, text: &str) {
         let further = " ".repeat(indent);
         let options = textwrap::Options::new(PAGE_WIDTH).initial_indent(start).subsequent_indent(&further);
         self.line(&textwrap::fill(text, options));
     }
 
-    fn setting(&mut self, name: &str, value: &str) {
+    pub fn setting(&mut self, name: &str, value: &str) {
         self.paragraph(&format!("  {name:<NAME_WIDTH$}"), NAME_WIDTH + 2, value);
     }
 

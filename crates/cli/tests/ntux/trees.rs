@@ -331,3 +331,55 @@ fn a_program_that_cannot_use_what_it_inherits_is_named() {
         assert_eq!((told.as_str(), line.as_str()), ("fails with 9\n", ""));
     }
 }
+
+/// `ntux doctor` on these words, as JSON; asserts that its exit status says the same.
+fn doctor(words: &[&dyn AsRef<Path>], prefix: &Path) -> serde_json::Value {
+    let mut command = clean(Command::new(INSTALLED.join("bin/ntux")));
+    command.args(["doctor", "--json", "--device", "user", "--"]).args(words.iter().map(|word| word.as_ref()));
+    let output = finish(command.env("WINEPREFIX", prefix));
+    let report: serde_json::Value = serde_json::from_slice(&output.stdout).expect("JSON");
+    let program = report["program"].clone();
+    assert_eq!(output.status.success(), !program["device"].is_null(), "{program}");
+    program
+}
+
+#[test]
+fn doctor_says_of_one_program_what_it_will_get_and_why() {
+    let stage = Stage::new();
+    let absent = stage.path("absent");
+    let program = doctor(&[&wide(&stage)], &absent);
+    assert_eq!((&program["device"], &program["elf"]["bits"]), (&"user".into(), &64.into()), "{program}");
+    assert!(program["elf"]["c_library"].as_str().is_some_and(|name| name.starts_with("glibc 2.")), "{program}");
+
+    let others = [
+        (build(&stage, "fixed", "cc", &["-static"]), "statically linked"),
+        (build(&stage, "musl", "musl-gcc", &[]), "musl"),
+        (narrow(&stage), "32-bit program"),
+        (Some(stage.path("nothing")), "no such program"),
+    ];
+    for (other, word) in others {
+        let Some(other) = other else { continue };
+        let program = doctor(&[&other], &absent);
+        assert!(program["device"].is_null() && program["why"].as_str().expect("a text").contains(word), "{program}");
+        // What it says is what happens.
+        if word != "32-bit program" {
+            assert!(complained(&finish(&mut run(&[&other, &"open", &"open", &"/dev/ntsync"]))).contains(word));
+        }
+    }
+
+    let (old, older) = (fake_wine(&stage, "old", "wine-11.0", true), fake_wine(&stage, "older", "wine-10.20", true));
+    let program = doctor(&[&old.join("bin/wine"), &"a.exe"], &absent);
+    assert_eq!(program["sets"], serde_json::json!([["WINEARCH", "wow64"]]), "{program}");
+    let wine = &program["wine"];
+    assert_eq!((&wine["version"], &wine["wow64"]), (&"wine-11.0".into(), &"old".into()), "{program}");
+    assert_eq!(program["scripts"].as_array().map(Vec::len), Some(1), "{program}");
+    let program = doctor(&[&older.join("bin/wine"), &"a.exe"], &absent);
+    assert_eq!(program["sets"], serde_json::json!([["NTUX_DEVICE", "kernel"]]), "{program}");
+    assert!(program["device"].is_null(), "{program}");
+
+    let mut command = clean(Command::new(INSTALLED.join("bin/ntux")));
+    let text = said(&finish(command.args(["doctor", "--device", "user", "--"]).arg(old.join("bin/wine"))));
+    for word in ["script", "ELF, 64 bits", "glibc 2.", "wine-11.0", "old style", "ntux run sets WINEARCH=wow64"] {
+        assert!(text.contains(word), "{word:?} in {text}");
+    }
+}
