@@ -3,6 +3,8 @@
 //! [`crate::futex`] is the little of this that the synchronization core sleeps on. Here is the rest: private and shared
 //! words, bitsets, counts, vectors, requeue. All words have 32 bits; no kernel has futexes of another size.
 
+use core::sync::atomic::{AtomicU8, Ordering};
+
 use crate::clock::Deadline;
 use crate::without::Feature;
 
@@ -120,8 +122,31 @@ pub fn requeue(
 
 /// Whether there is [`wait_any`]. Asks the kernel once.
 pub fn has_wait_any() -> bool {
-    static ANSWER: std::sync::OnceLock<bool> = std::sync::OnceLock::new();
-    *ANSWER.get_or_init(try_wait_any)
+    static ANSWER: Answer = Answer::new();
+    ANSWER.get_or_ask(try_wait_any)
+}
+
+/// What is found out once. Who comes while another thread finds it out does so too: nobody waits, least of all a forked
+/// child for a thread that it does not have.
+struct Answer(AtomicU8);
+
+impl Answer {
+    const UNKNOWN: u8 = 2;
+
+    const fn new() -> Answer {
+        Answer(AtomicU8::new(Answer::UNKNOWN))
+    }
+
+    fn get_or_ask(&self, ask: impl FnOnce() -> bool) -> bool {
+        match self.0.load(Ordering::Relaxed) {
+            Answer::UNKNOWN => {
+                let answer = ask();
+                self.0.store(u8::from(answer), Ordering::Relaxed);
+                answer
+            }
+            known => known == u8::from(true),
+        }
+    }
 }
 
 /// As [`has_wait_any`], but asks each time. Async-signal-safe.

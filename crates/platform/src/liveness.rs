@@ -1,6 +1,6 @@
 //! Who is alive: processes and threads, named so that a recycled number is not taken for the one before.
 
-use std::sync::OnceLock;
+use core::sync::atomic::{AtomicPtr, Ordering};
 
 use crate::atomic::Word64;
 #[cfg(feature = "explore")]
@@ -13,7 +13,7 @@ use crate::without::Feature;
 pub struct Process {
     /// Process number in its own namespace.
     pub pid: u32,
-    /// When it started, in the kernel's ticks; 0 where unknown.
+    /// When it started, in the kernel's ticks; 0 where unknown: without /proc, or with that of another namespace.
     pub start: u64,
     /// Which namespace the number belongs to; 0 where unknown.
     pub namespace: u64,
@@ -25,10 +25,7 @@ pub fn process_id() -> u32 {
     if let Some(process) = explore::identity().and_then(|identity| identity.process) {
         return process;
     }
-    static MARK: OnceLock<Option<&'static Word64>> = OnceLock::new();
-    let Some(mark) = MARK.get_or_init(word_wiped_on_fork) else {
-        return std::process::id();
-    };
+    let Some(mark) = mark() else { return std::process::id() };
     match mark.load() {
         0 => {
             let pid = std::process::id();
@@ -37,6 +34,25 @@ pub fn process_id() -> u32 {
         }
         pid => pid as u32,
     }
+}
+
+/// The word that holds the process number; none where a fork would not empty it.
+///
+/// Nobody waits for anybody: of two threads that make one at the same time, one gives its page away. Whoever waited could
+/// be a forked child, and wait for a thread that it does not have.
+fn mark() -> Option<&'static Word64> {
+    // Stands for none.
+    static NONE: Word64 = Word64::new(0);
+    static MARK: AtomicPtr<Word64> = AtomicPtr::new(core::ptr::null_mut());
+    // SAFETY: null, or a word that lives for ever (below).
+    let known = unsafe { MARK.load(Ordering::Acquire).as_ref() };
+    let mark = known.unwrap_or_else(|| {
+        let made = core::ptr::from_ref(word_wiped_on_fork().unwrap_or(&NONE)).cast_mut();
+        let _ = MARK.compare_exchange(core::ptr::null_mut(), made, Ordering::AcqRel, Ordering::Acquire);
+        // SAFETY: whichever word came first lives for ever.
+        unsafe { &*MARK.load(Ordering::Acquire) }
+    });
+    (!core::ptr::eq(mark, &NONE)).then_some(mark)
 }
 
 /// A new word that reads 0 in a forked child, whatever was written before, however it was forked. None where the kernel
@@ -85,7 +101,8 @@ pub fn this_process() -> Process {
     if explore::identity().is_some_and(|identity| identity.process.is_some()) {
         return Process { pid, start: 0, namespace: namespace() };
     }
-    Process { pid, start: Stat::read(pid).map_or(0, |stat| stat.start), namespace: namespace() }
+    let stat = if is_proc_ours(pid) { Stat::read(pid) } else { None };
+    Process { pid, start: stat.map_or(0, |stat| stat.start), namespace: namespace() }
 }
 
 /// The calling thread's number.
@@ -106,7 +123,8 @@ pub fn thread_id() -> u32 {
     }
 }
 
-/// Whether this process is certainly gone, as seen by `me`. False whenever that cannot be known.
+/// Whether this process is certainly gone, as seen by `me`. False whenever that cannot be known: what belongs to a dead
+/// process that counts as alive stays taken, what belongs to a living one must not be taken away.
 pub fn is_process_dead(process: Process, me: Process) -> bool {
     #[cfg(feature = "explore")]
     if let Some(scheduler) = explore::current() {
@@ -118,7 +136,10 @@ pub fn is_process_dead(process: Process, me: Process) -> bool {
     if is_number_free(process.pid) {
         return true;
     }
-    Stat::read(process.pid).is_some_and(|now| now.is_corpse() || (process.start != 0 && now.start != process.start))
+    // Where this process does not find itself in /proc, it does not look for others there.
+    me.start != 0
+        && Stat::read(process.pid)
+            .is_some_and(|now| now.is_corpse() || (process.start != 0 && now.start != process.start))
 }
 
 /// Whether no process of this namespace has this number now.
@@ -147,6 +168,32 @@ pub fn is_thread_dead(process: Process, thread: u32, me: Process) -> bool {
         let _ = (process, thread, me);
         false
     }
+}
+
+/// Whether the numbers in /proc are those of this process's own namespace. They are not in a new namespace of processes
+/// before somebody mounts a new /proc: numbers mean other processes there.
+#[cfg(target_os = "linux")]
+fn is_proc_ours(pid: u32) -> bool {
+    let mut buffer = [0u8; 4096];
+    let Some(length) = read_file(Path::new(format_args!("/proc/self/status")), &mut buffer) else { return false };
+    is_sole_number(&buffer[..length], pid)
+}
+
+#[cfg(not(target_os = "linux"))]
+fn is_proc_ours(_pid: u32) -> bool {
+    true
+}
+
+/// Whether this is the status of a process that has this number, and no other one in namespaces below that of /proc.
+#[cfg(target_os = "linux")]
+fn is_sole_number(status: &[u8], pid: u32) -> bool {
+    let line = |name: &[u8]| {
+        let line = status.split(|&byte| byte == b'\n').find_map(|line| line.strip_prefix(name))?;
+        core::str::from_utf8(line).ok().map(str::trim)
+    };
+    let is_ours = |numbers: &str| numbers.parse() == Ok(pid);
+    // The second line is missing from kernels without such namespaces, and behind a long list of groups.
+    line(b"Tgid:").is_some_and(is_ours) && line(b"NStgid:").is_none_or(is_ours)
 }
 
 /// What /proc tells of a process.
@@ -205,4 +252,21 @@ fn namespace() -> u64 {
 #[cfg(not(target_os = "linux"))]
 fn namespace() -> u64 {
     1
+}
+
+#[cfg(all(test, target_os = "linux"))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_process_has_one_number_in_its_own_proc() {
+        let status = |numbers| format!("Name:\tTgid:\t7\nTgid:\t42\n{numbers}Seccomp:\t0\n").into_bytes();
+        assert!(is_sole_number(&status("NStgid:\t42\n"), 42));
+        assert!(is_sole_number(&status(""), 42), "the line was cut off");
+        assert!(!is_sole_number(&status("NStgid:\t42\n"), 7));
+        assert!(!is_sole_number(&status("NStgid:\t42\t3\n"), 3), "/proc is of the namespace above");
+        assert!(!is_sole_number(&status("NStgid:\t42\t42\n"), 42), "... where it has the same number by chance");
+        assert!(!is_sole_number(b"", 42));
+        assert!(is_proc_ours(std::process::id()) && this_process().start != 0, "these tests have a /proc of their own");
+    }
 }

@@ -5,7 +5,7 @@
 //! then the kernel takes that of the calling thread and *writes it there*, so that whoever wakes looks on the same one.
 //! Only the newer calls of the kernel have this, one for each operation; they take absolute times and bitsets.
 
-use super::Scope;
+use super::{Answer, Scope};
 use crate::clock::Deadline;
 
 /// In place of a node: let the kernel choose, and write what it chose.
@@ -37,8 +37,8 @@ pub fn requeue(
 
 /// Whether there are such futexes: all calls are tried, once.
 pub fn is_known() -> bool {
-    static ANSWER: std::sync::OnceLock<bool> = std::sync::OnceLock::new();
-    *ANSWER.get_or_init(|| !crate::without::Feature::FutexNuma.is_left_out() && calls_are_made())
+    static ANSWER: Answer = Answer::new();
+    ANSWER.get_or_ask(|| !crate::without::Feature::FutexNuma.is_left_out() && calls_are_made())
 }
 
 /// Whether calls that have nothing to do are made.
