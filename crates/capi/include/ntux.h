@@ -104,6 +104,7 @@ typedef uint64_t ntux_object;
  * -EINVAL   `objects` or `waiters` is out of range
  * -ENOSYS   the processor has no compare-exchange of 128 bits
  * -ENOMEM   no memory;  -EMFILE, -ENFILE  no descriptor
+ * -EFBIG    more bytes than the process may give a file (RLIMIT_FSIZE); no signal is sent
  *
  * Corresponds to opening /dev/ntsync: objects of two arenas do not mix.
  */
@@ -158,7 +159,7 @@ int ntux_object_adopt(const ntux_arena *arena, ntux_object object);
 /* Creates a semaphore with `count`, which may grow to `max`. Both may be 0.
  *
  * -EINVAL   `count` is above `max`
- * -ENOMEM   the arena is full
+ * -ENOMEM   the arena is full, or there is no memory for more of it
  *
  * NTSYNC_IOC_CREATE_SEM, NtCreateSemaphore.
  */
@@ -196,7 +197,7 @@ int ntux_semaphore_read(const ntux_arena *arena, ntux_object semaphore, uint32_t
  * share the mutex. The mutex knows no threads: whoever passes the owner's number is the owner.
  *
  * -EINVAL   one of `owner` and `count` is 0 and the other is not
- * -ENOMEM   the arena is full
+ * -ENOMEM   the arena is full, or there is no memory for more of it
  *
  * NTSYNC_IOC_CREATE_MUTEX, NtCreateMutant.
  */
@@ -245,7 +246,7 @@ int ntux_mutex_read(const ntux_arena *arena, ntux_object mutex, uint32_t *owner,
 
 /* Creates an event: manual-reset if `manual` is not 0, auto-reset otherwise; set if `signaled` is not 0.
  *
- * -ENOMEM   the arena is full
+ * -ENOMEM   the arena is full, or there is no memory for more of it
  *
  * NTSYNC_IOC_CREATE_EVENT, NtCreateEvent.
  */
@@ -320,7 +321,7 @@ int ntux_event_read(const ntux_arena *arena, ntux_object event, uint32_t *manual
  *              owned it
  * -ETIMEDOUT   the deadline passed
  * -EINVAL      `owner` is 0; an unknown flag; `count` is too large; an object is closed or never was
- * -ENOMEM      more threads wait than the arena has room for
+ * -ENOMEM      more threads wait than the arena has room for, or there is memory for
  *
  * Without objects and without alert this is a sleep. A mutex that was acquired 4294967295 times is not
  * signaled, not even to its owner.
@@ -340,7 +341,7 @@ int ntux_wait_any(const ntux_arena *arena, const ntux_object *objects, uint32_t 
  * -EOWNERDEAD  success, index is written and all are acquired: at least one of the mutexes was abandoned
  * -ETIMEDOUT   the deadline passed
  * -EINVAL      as ntux_wait_any; an object occurs twice
- * -ENOMEM      more threads wait than the arena has room for
+ * -ENOMEM      more threads wait than the arena has room for, or there is memory for
  *
  * NTSYNC_IOC_WAIT_ALL, NtWaitForMultipleObjects.
  */
@@ -644,6 +645,7 @@ struct ntux_futex_domain_word {
  * -EINVAL   `waiters` is out of range
  * -ENOSYS   the processor has no compare-exchange of 128 bits
  * -ENOMEM   no memory;  -EMFILE, -ENFILE  no descriptor
+ * -EFBIG    more bytes than the process may give a file (RLIMIT_FSIZE); no signal is sent
  */
 int ntux_futex_domain_create(uint32_t waiters, ntux_futex_domain **domain);
 

@@ -51,20 +51,27 @@ pub struct Domain {
 }
 
 impl Domain {
-    /// A new domain. Its memory is used as it is needed: 2 KiB for each thread that waits, 16 bytes for each entry.
+    /// A new domain. Its memory is used as it is needed: 2 KiB for each thread that waits, 16 bytes for each entry, and 16 bytes
+    /// for each thread that there is room for.
     ///
     /// Errors: `InvalidInput` if the number of buckets is not a power of two, or there are too many of something;
-    /// `Unsupported` without a 128-bit exchange; others from the system.
+    /// `Unsupported` without a 128-bit exchange; others from the system, among them `EFBIG` when the process may not make a
+    /// file so long (`RLIMIT_FSIZE`).
     pub fn create(capacity: Capacity) -> io::Result<Domain> {
         check(capacity)?;
         let file = memory::create(c"ntux-futex", length(capacity))?;
         let mapping = Mapping::new(file.as_fd(), length(capacity) as usize)?;
+        mapping.provide(0, size_of::<Header>())?;
         let header = header(&mapping);
         header.buckets.store(capacity.buckets);
         header.chunks.store(capacity.chunks);
         header.waiters.store(capacity.waiters);
         header.magic.store(MAGIC);
-        Ok(Domain::over(file, mapping, capacity))
+        let domain = Domain::over(file, mapping, capacity);
+        if !domain.table.provide() {
+            return Err(io::Error::from_raw_os_error(ntux_platform::error::ENOMEM));
+        }
+        Ok(domain)
     }
 
     /// The domain behind a descriptor that came from [`Domain::descriptor`], perhaps in another process.

@@ -6,6 +6,10 @@ use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 use std::ptr::NonNull;
 
 #[cfg(target_os = "linux")]
+use crate::deadly::Call;
+#[cfg(target_os = "linux")]
+use crate::protection::page_size;
+#[cfg(target_os = "linux")]
 use crate::without::Feature;
 
 /// Which file a descriptor belongs to; the same in every process.
@@ -18,6 +22,9 @@ pub struct FileId {
 }
 
 /// A shared, writable mapping of a whole file. Unmapped on drop.
+///
+/// It is in no core dump: the kernel would give memory to every page in order to write it down. And no `mlockall` that
+/// came before reaches it.
 pub struct Mapping {
     base: NonNull<u8>,
     length: usize,
@@ -36,14 +43,8 @@ impl Mapping {
         if length == 0 || size(fd)? < length as u64 {
             return Err(io::Error::from_raw_os_error(libc::EINVAL));
         }
-        let protection = libc::PROT_READ | libc::PROT_WRITE;
-        // SAFETY: a fresh mapping at an address of the kernel's choice replaces nothing.
-        let base =
-            unsafe { libc::mmap(core::ptr::null_mut(), length, protection, libc::MAP_SHARED, fd.as_raw_fd(), 0) };
-        match NonNull::new(base.cast::<u8>()) {
-            Some(base) if base.as_ptr().cast() != libc::MAP_FAILED => Ok(Mapping { base, length }),
-            _ => Err(io::Error::last_os_error()),
-        }
+        let base = map(length, libc::MAP_SHARED, fd.as_raw_fd())?;
+        Ok(Mapping { base, length })
     }
 
     /// First byte; page-aligned.
@@ -55,6 +56,15 @@ impl Mapping {
     /// Length in bytes.
     pub fn length(&self) -> usize {
         self.length
+    }
+
+    /// Sees to it that there is memory behind so many bytes; see [`provide`].
+    pub fn provide(&self, offset: usize, length: usize) -> io::Result<()> {
+        if offset.checked_add(length).is_none_or(|end| end > self.length) {
+            return Err(io::Error::from_raw_os_error(libc::EINVAL));
+        }
+        // SAFETY: the range lies in the mapping.
+        unsafe { provide(self.base.add(offset), length) }
     }
 
     /// Gives the memory behind whole pages of the file back: they are zero in every mapping.
@@ -84,23 +94,109 @@ pub fn wiped_on_fork(length: usize) -> Option<NonNull<u8>> {
     if crate::without::Feature::WipeOnFork.is_left_out() {
         return None;
     }
-    let protection = libc::PROT_READ | libc::PROT_WRITE;
-    let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE;
-    // SAFETY: a fresh mapping at an address of the kernel's choice replaces nothing.
-    let base = unsafe { libc::mmap(core::ptr::null_mut(), length, protection, flags, -1, 0) };
-    if base == libc::MAP_FAILED {
-        return None;
-    }
-    if !crate::liveness::wipe_on_fork(base, length) {
+    let base = map(length, libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE, -1).ok()?;
+    if !crate::liveness::wipe_on_fork(base.as_ptr().cast(), length) {
         // SAFETY: mapped just now, and nobody knows of it.
-        unsafe { libc::munmap(base, length) };
+        unsafe { libc::munmap(base.as_ptr().cast(), length) };
         return None;
     }
-    NonNull::new(base.cast())
+    Some(base)
+}
+
+/// New memory that can be read and written, at an address of the system's choice.
+///
+/// A program that locks all memory that it will ever have (`mlockall` with `MCL_FUTURE`) does not mean this: all of it would
+/// get memory at once, or, at a limit, the mapping would be refused. So one page comes first, is unlocked, and grows: what
+/// grows is locked only if it was. The lock on everything else stays.
+#[cfg(target_os = "linux")]
+fn map(length: usize, flags: libc::c_int, fd: libc::c_int) -> io::Result<NonNull<u8>> {
+    static UNLOCK: Call = Call::new(libc::SYS_munlock, [0, 0]);
+    let may_unlock = !UNLOCK.is_deadly();
+    let first = if may_unlock { length.min(page_size()) } else { length };
+    let base = map_at_once(first, flags, fd)?;
+    let start = base.as_ptr().cast();
+    // SAFETY: mapped just now, and nobody knows of it. Where a step is refused, the memory is in core dumps, or locked.
+    let grown = unsafe {
+        if flags & libc::MAP_SHARED != 0 {
+            libc::madvise(start, first, libc::MADV_DONTDUMP);
+        }
+        if may_unlock {
+            libc::munlock(start, first);
+        }
+        if first == length { start } else { libc::mremap(start, first, length, libc::MREMAP_MAYMOVE) }
+    };
+    if grown == libc::MAP_FAILED {
+        let error = io::Error::last_os_error();
+        // SAFETY: as above; it has not grown.
+        unsafe { libc::munmap(start, first) };
+        return Err(error);
+    }
+    NonNull::new(grown.cast()).ok_or_else(|| io::ErrorKind::OutOfMemory.into())
+}
+
+#[cfg(not(target_os = "linux"))]
+use map_at_once as map;
+
+fn map_at_once(length: usize, flags: libc::c_int, fd: libc::c_int) -> io::Result<NonNull<u8>> {
+    let protection = libc::PROT_READ | libc::PROT_WRITE;
+    // SAFETY: a fresh mapping at an address of the kernel's choice replaces nothing.
+    let base = unsafe { libc::mmap(core::ptr::null_mut(), length, protection, flags, fd, 0) };
+    match NonNull::new(base.cast::<u8>()) {
+        Some(base) if base.as_ptr().cast() != libc::MAP_FAILED => Ok(base),
+        _ => Err(io::Error::last_os_error()),
+    }
+}
+
+/// Sees to it that there is memory behind so many bytes from `start` on: touching them raises no SIGBUS then, though the
+/// system may have no more. (A shared file is given memory page by page, at the first touch. Only Linux can run out of it in
+/// this way: with strict overcommit, and in a group of processes that must not be ended for its memory.)
+///
+/// The kernel is asked to change a word of each page into what it is: it answers with an error where the program would get
+/// the signal. That is as good as `MADV_POPULATE_WRITE`, which Linux has since 5.14, and it needs no descriptor.
+///
+/// Errors: `ENOMEM`.
+///
+/// # Safety
+/// The range is mapped, readable and writable, for as long as the call takes, and is reached by atomic accesses only.
+pub unsafe fn provide(start: NonNull<u8>, length: usize) -> io::Result<()> {
+    #[cfg(target_os = "linux")]
+    {
+        let page = page_size();
+        let start = start.as_ptr() as usize;
+        (start / page * page..start + length).step_by(page).try_for_each(provide_page)
+    }
+    #[cfg(not(target_os = "linux"))]
+    {
+        let _ = (start, length);
+        Ok(())
+    }
+}
+
+#[cfg(target_os = "linux")]
+fn provide_page(page: usize) -> io::Result<()> {
+    /// A bitwise or with 0. Whoever sleeps here is woken; of this process alone that is nobody.
+    const OR_NOTHING: u32 = (libc::FUTEX_OP_OR as u32) << 28;
+    let operation = libc::FUTEX_WAKE_OP | libc::FUTEX_PRIVATE_FLAG;
+    // SAFETY: the kernel checks the address, and changes the word into what it is, in one step.
+    let result = unsafe { libc::syscall(libc::SYS_futex, page, operation, 0, 0usize, page, OR_NOTHING) };
+    // Of other errors, a filter's for one, nothing follows.
+    match crate::errno() {
+        libc::EFAULT | libc::ENOMEM if result < 0 => Err(io::Error::from_raw_os_error(libc::ENOMEM)),
+        _ => Ok(()),
+    }
+}
+
+/// Gives a new file its length, without the signal that the system sends where a limit forbids it.
+///
+/// Errors: `EFBIG` beyond the limit on the size of files (`RLIMIT_FSIZE`); others from the system.
+fn set_length(file: &OwnedFd, length: u64) -> io::Result<()> {
+    if !may_have_file_of(length) {
+        return Err(io::Error::from_raw_os_error(libc::EFBIG));
+    }
+    File::from(file.try_clone()?).set_len(length)
 }
 
 /// Whether this process may make a file so long. (Who tries it anyway gets a signal.)
-#[cfg(target_os = "linux")]
 pub fn may_have_file_of(length: u64) -> bool {
     let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
     // SAFETY: `limit` is a valid place for the answer.
@@ -120,7 +216,7 @@ pub fn create(name: &std::ffi::CStr, length: u64) -> io::Result<OwnedFd> {
         Err(error) if error.raw_os_error() == Some(libc::EINVAL) => memfd(name, flags)?,
         other => other?,
     };
-    File::from(fd.try_clone()?).set_len(length)?;
+    set_length(&fd, length)?;
     let seals = libc::F_SEAL_SHRINK | libc::F_SEAL_GROW | libc::F_SEAL_SEAL;
     // SAFETY: fcntl on a descriptor that we own, with an integer argument.
     if unsafe { libc::fcntl(fd.as_raw_fd(), libc::F_ADD_SEALS, seals) } < 0 {
@@ -149,7 +245,7 @@ pub fn create(_name: &std::ffi::CStr, length: u64) -> io::Result<OwnedFd> {
         // SAFETY: as above; the name was created just now by this process.
         unsafe { libc::shm_unlink(name.as_ptr()) };
         let fd = owned(fd)?;
-        File::from(fd.try_clone()?).set_len(length)?;
+        set_length(&fd, length)?;
         return Ok(fd);
     }
     Err(io::Error::last_os_error())

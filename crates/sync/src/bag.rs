@@ -12,7 +12,8 @@
 //!
 //! Chunks are given out in order, one at a time: the chunk that is next is first *promised* to the end of a chain, then
 //! linked there, then the next one is next. Whoever wants a chunk finishes what is promised before it makes a promise of
-//! its own. So a thread that dies on the way loses no chunk.
+//! its own. So a thread that dies on the way loses no chunk. Before it looks at the next chunk it gives memory to it: those
+//! before it have some.
 //!
 //! ```text
 //! promise: 31    30                  0
@@ -91,6 +92,11 @@ impl Entry {
         self.0 & ALL != 0
     }
 
+    #[cfg(all(test, not(feature = "explore")))]
+    pub fn bits(self) -> u64 {
+        self.0
+    }
+
     fn position(self) -> usize {
         (self.0 & POSITION_MASK) as usize
     }
@@ -166,7 +172,7 @@ impl Arena {
 
     /// Puts an entry into the bag of the object in slot `index`.
     ///
-    /// Errors: `Exhausted` when the bag is full and no chunk is left.
+    /// Errors: `Exhausted` when the bag is full and no chunk is left, or no memory for one.
     pub(crate) fn put(&self, waiter: &Waiter, index: u32, entry: Entry) -> Result<Place<'_>> {
         let slot = self.object_slot(index).ok_or(Error::Corrupt)?;
         while waiter.fuel.round() {
@@ -203,7 +209,7 @@ impl Arena {
         let link = self.link(end).ok_or(Error::Corrupt)?;
         while waiter.fuel.round() {
             let next = self.header().chunk_pool.0.fresh.load();
-            let chunk = self.chunk(next).ok_or(Error::Exhausted)?;
+            let chunk = self.chunk(next).filter(|_| self.provide_chunk(next)).ok_or(Error::Exhausted)?;
             match chunk.promise.load() {
                 0 => drop(chunk.promise.compare_exchange(0, end.bits())),
                 promise => self.keep(promise, next, chunk),

@@ -66,7 +66,9 @@ impl core::fmt::Display for Error {
             Error::Overflow => "the count would exceed the semaphore's maximum",
             Error::TimedOut => "the deadline passed",
             Error::Interrupted => "interrupted by a signal",
-            Error::Exhausted => "the arena has no slot left: create it with a larger capacity, or close objects",
+            Error::Exhausted => {
+                "the arena has no slot left, or the system no memory: create it with a larger capacity, or close objects"
+            }
             Error::Corrupt => "the shared memory makes no sense: a process that shares it has scribbled over it",
             Error::NotAnArena => "not an arena of this version: attach with the version of ntux that created it",
             Error::Os(number) => return std::io::Error::from_raw_os_error(*number).fmt(formatter),

@@ -308,11 +308,12 @@ impl Arena {
         Ok(())
     }
 
-    fn waiter_pool<'a>(&'a self) -> Pool<'a, impl Fn(u32) -> Option<&'a Word32>> {
+    fn waiter_pool<'a>(&'a self) -> Pool<'a, impl Fn(u32) -> Option<&'a Word32>, impl Fn(u32) -> bool> {
         Pool {
             words: &self.header().waiter_pool.0,
             capacity: self.capacity().waiters,
             link: |index| self.waiter_slot(index).map(|slot| &slot.next_hint),
+            provide: |index| self.provide_waiter(index),
         }
     }
 }

@@ -8,6 +8,8 @@ use std::ops::Range;
 
 const FUTEX_WAKE: u32 = 1;
 const FUTEX_WAIT_BITSET: u32 = 9;
+/// How a page is given memory, with the page as both addresses.
+const FUTEX_WAKE_OP_PRIVATE: u32 = 5 | 128;
 
 /// Offsets in the kernel's description of a call: its number, and the low and high half of an argument.
 const NUMBER: u32 = 0;
@@ -56,8 +58,9 @@ fn program(arenas: &[Range<usize>]) -> Program {
     program.push(step(EQUAL, libc::SYS_futex as u32, 1, 0));
     program.push(step(RETURN, libc::SECCOMP_RET_ALLOW, 0, 0));
     program.push(step(LOAD, low(1), 0, 0));
-    program.push(step(EQUAL, FUTEX_WAKE, 2, 0));
-    program.push(step(EQUAL, FUTEX_WAIT_BITSET, 1, 0));
+    program.push(step(EQUAL, FUTEX_WAKE, 3, 0));
+    program.push(step(EQUAL, FUTEX_WAIT_BITSET, 2, 0));
+    program.push(step(EQUAL, FUTEX_WAKE_OP_PRIVATE, 1, 0));
     program.push(step(RETURN, libc::SECCOMP_RET_ALLOW, 0, 0));
     for piece in arenas.iter().flat_map(pieces) {
         program.extend(if_inside(&piece, libc::SECCOMP_RET_ALLOW));

@@ -1,8 +1,16 @@
 //! The memory of a wait table: buckets, waiters, chunks. Everything is an index, and zero bytes are an empty table.
+//!
+//! In a file, which is given memory page by page, the buckets have some from the start. I-memory: so do the waiters and chunks
+//! below the counters of those that were ever used. Whoever takes a new one gives memory to it before it is counted; where the
+//! system has none left, he is refused, and nobody meets a page without memory (SIGBUS).
 
 use std::ptr::NonNull;
 
+use core::ops::Range;
+
 use ntux_platform::atomic::{Word32, Word64, Word128};
+use ntux_platform::memory::provide;
+use ntux_platform::protection::page_size;
 
 use crate::VECTOR_MAX;
 
@@ -124,6 +132,7 @@ const CHUNK_BYTES: usize = CHUNK_SLOTS * size_of::<Word128>();
 pub struct Memory {
     base: NonNull<u8>,
     capacity: Capacity,
+    is_file: bool,
 }
 
 // SAFETY: all that is reached through it is atomic words.
@@ -134,10 +143,42 @@ unsafe impl Sync for Memory {}
 impl Memory {
     /// # Safety
     /// `base` is aligned to 64 bytes and leads to `capacity.bytes()` bytes, zero or a table of this capacity, that stay
-    /// for ever and that nobody uses except through such a view.
-    pub const unsafe fn new(base: NonNull<u8>, capacity: Capacity) -> Memory {
+    /// for ever and that nobody uses except through such a view. `is_file`: they are a file's.
+    pub const unsafe fn new(base: NonNull<u8>, capacity: Capacity, is_file: bool) -> Memory {
         assert!(capacity.buckets.is_power_of_two());
-        Memory { base, capacity }
+        Memory { base, capacity, is_file }
+    }
+
+    /// Gives memory to the buckets and what comes before them. False: the system has none left.
+    pub fn provide_buckets(&self) -> bool {
+        self.provide(0, self.capacity.waiters_at(), 0..1)
+    }
+
+    /// Gives memory to a waiter (I-memory).
+    pub fn provide_waiter(&self, index: u32) -> bool {
+        let index = index as usize..index as usize + 1;
+        self.provide(self.capacity.waiters_at(), size_of::<Waiter>(), index.clone())
+            && self.provide(self.capacity.far_at(), size_of::<Far>(), index)
+    }
+
+    /// Gives memory to chunks (I-memory).
+    pub fn provide_chunks(&self, chunks: Range<u32>) -> bool {
+        let chunks = chunks.start as usize..chunks.end as usize;
+        self.provide(self.capacity.slots_at(), CHUNK_BYTES, chunks.clone())
+            && self.provide(self.capacity.runs_at(), size_of::<Run>(), chunks)
+    }
+
+    /// Gives memory to those elements of the array at `start` in whose range a page begins, or the array does: those before
+    /// them have some.
+    fn provide(&self, start: usize, size: usize, elements: Range<usize>) -> bool {
+        if !self.is_file {
+            return true;
+        }
+        let address = |element: usize| self.base.as_ptr() as usize + start + element * size;
+        let (first, end) = (address(elements.start), address(elements.end));
+        let begin = if elements.start == 0 { first } else { first.next_multiple_of(page_size()) };
+        // SAFETY: these elements are below the capacity, so they lie in the memory.
+        begin >= end || unsafe { provide(self.base.add(begin - self.base.as_ptr() as usize), end - begin) }.is_ok()
     }
 
     pub fn capacity(&self) -> Capacity {

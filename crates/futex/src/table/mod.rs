@@ -60,17 +60,22 @@ impl Table {
     /// in another way.
     pub const unsafe fn private(base: NonNull<u8>, capacity: Capacity) -> Table {
         // SAFETY: says the caller.
-        Table { memory: unsafe { Memory::new(base, capacity) }, scope: Scope::Private }
+        Table { memory: unsafe { Memory::new(base, capacity, false) }, scope: Scope::Private }
     }
 
-    /// A table in memory that several processes share.
+    /// A table in memory that several processes share: that of a file.
     ///
     /// # Safety
     /// `base` is aligned to 64 bytes and leads to `capacity.bytes()` bytes, zero or a table of this capacity, that stay
     /// as long as the table and that nobody uses in another way.
     pub const unsafe fn shared(base: NonNull<u8>, capacity: Capacity) -> Table {
         // SAFETY: says the caller.
-        Table { memory: unsafe { Memory::new(base, capacity) }, scope: Scope::Shared }
+        Table { memory: unsafe { Memory::new(base, capacity, true) }, scope: Scope::Shared }
+    }
+
+    /// Gives memory to what everybody may touch from the start. False: the system has none left.
+    pub fn provide(&self) -> bool {
+        self.memory.provide_buckets()
     }
 
     /// What a thread that waits sleeps on, as long as it does. In shared memory it is what the kernel knows the thread

@@ -161,6 +161,9 @@ impl Memory {
         for _ in 0..RETRIES {
             let first = fresh.load();
             let end = first.checked_add(count).filter(|&end| end <= self.capacity().chunks)?;
+            if !self.provide_chunks(first..end) {
+                return None;
+            }
             if fresh.compare_exchange(first, end).is_ok() {
                 return Some(first);
             }

@@ -41,7 +41,7 @@ impl Table {
 
     /// Finds a free waiter for the calling thread.
     ///
-    /// Errors: `Exhausted` when all are taken.
+    /// Errors: `Exhausted` when all are taken, or the system has no memory for another one.
     pub fn take_seat(&self) -> Result<Seat> {
         let memory = &self.memory;
         // In a process's own table this keeps the threads of a forked child, who find it empty, apart from those of
@@ -54,10 +54,9 @@ impl Table {
         // A free list that somebody bent into a ring ends, too.
         let seats = memory.capacity().waiters as usize;
         let free = std::iter::from_fn(|| memory.pop_free()).take(seats).find(take);
-        let free = free.or_else(|| memory.fresh_waiter().filter(take));
+        let free = free.or_else(|| std::iter::from_fn(|| memory.fresh_waiter()).take(seats).find(take));
         // A killed thread leaves its seat behind.
-        let free =
-            free.or_else(|| (0..memory.capacity().waiters).find(|index| take(index) || self.inherit(*index, owner)));
+        let free = free.or_else(|| (0..memory.waiters_used()).find(|index| take(index) || self.inherit(*index, owner)));
         free.map(|index| Seat { index, owner }).ok_or(Error::Exhausted)
     }
 
@@ -92,10 +91,21 @@ impl Table {
 impl Memory {
     fn fresh_waiter(&self) -> Option<u32> {
         let fresh = &self.header().waiters;
-        if fresh.load() >= self.capacity().waiters {
-            return None;
+        for _ in 0..RETRIES {
+            let next = fresh.load();
+            if next >= self.capacity().waiters || !self.provide_waiter(next) {
+                return None;
+            }
+            if fresh.compare_exchange(next, next + 1).is_ok() {
+                return Some(next);
+            }
         }
-        Some(fresh.fetch_add(1)).filter(|&index| index < self.capacity().waiters)
+        None
+    }
+
+    /// How many were ever used.
+    fn waiters_used(&self) -> u32 {
+        self.header().waiters.load().min(self.capacity().waiters)
     }
 
     fn push_free(&self, index: u32) {

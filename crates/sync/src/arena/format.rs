@@ -8,7 +8,8 @@
 //! ...      chunks        256 bytes each: room for more waiters of an object than its own line holds
 //! ```
 //! Everything is a 16, 8 or 4 byte integer at its natural alignment; links are indices, checked before use. Sizes do not
-//! depend on the width of a pointer. Pages that were never touched take no memory.
+//! depend on the width of a pointer. Pages that were never touched take no memory; who uses the first element of one gives it
+//! memory before ([`super::pool`], [`crate::bag`], [`super::peers`]).
 //!
 //! Valid if and only if: the file cannot shrink, magic, version and fingerprint are ours, the capacities are within
 //! [`Capacity`]'s bounds, and the file is at least as long as they say. Everything else may be rubbish at any time.

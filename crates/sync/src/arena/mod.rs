@@ -20,6 +20,7 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
 use ntux_platform::atomic::{Word32, Word64, Word128};
 use ntux_platform::memory::{self, FileId, Mapping};
+use ntux_platform::protection::page_size;
 
 use crate::planted::{Bug, planted};
 use crate::{Error, Result};
@@ -59,12 +60,15 @@ pub struct Arena {
     #[cfg_attr(not(target_os = "linux"), allow(dead_code, reason = "no descriptor objects there"))]
     family: Option<descriptor::Family>,
     spins: Word32,
+    /// Bytes in a page of memory.
+    page: usize,
 }
 
 impl Arena {
     /// Creates an arena and attaches it.
     ///
-    /// Errors: `Invalid` for a capacity out of bounds; `Exhausted`, `Os` when the system refuses memory or a descriptor.
+    /// Errors: `Invalid` for a capacity out of bounds; `Exhausted`, `Os` when the system refuses memory or a descriptor;
+    /// `Os` with EFBIG when the process may not make a file so long (`RLIMIT_FSIZE`).
     pub fn create(capacity: Capacity) -> Result<Arena> {
         let fd = Arena::create_file(capacity)?;
         let arena = Arena::map(fd.as_fd())?;
@@ -79,6 +83,7 @@ impl Arena {
         let layout = Layout::new(capacity).ok_or(Error::Invalid)?;
         let fd = memory::create(c"ntsync", layout.length).map_err(Error::from_io)?;
         let mapping = Mapping::new(fd.as_fd(), size_of::<Header>()).map_err(Error::from_io)?;
+        mapping.provide(0, size_of::<Header>()).map_err(Error::from_io)?;
         // SAFETY: the mapping is at least as long as the header, page-aligned, and every byte pattern is a valid header.
         let header = unsafe { mapping.base().cast::<Header>().as_ref() };
         header.version.store(VERSION);
@@ -113,7 +118,7 @@ impl Arena {
         let length = usize::try_from(layout.length).map_err(|_| Error::Exhausted)?;
         let mapping = Mapping::new(fd, length).map_err(Error::from_io)?;
         let (peer, spins) = (Word64::new(0), Word32::new(SPINS_UNSET));
-        Ok(Arena { mapping, layout, capacity, file, fd: None, peer, family: None, spins })
+        Ok(Arena { mapping, layout, capacity, file, fd: None, peer, family: None, spins, page: page_size() })
     }
 
     /// A descriptor to hand to other processes. None for an arena attached with [`Arena::map`].
@@ -187,6 +192,31 @@ impl Arena {
     pub(crate) fn chunk(&self, index: u32) -> Option<&Chunk> {
         // SAFETY: the layout has `chunk_count` chunks here, 64-byte aligned.
         (index < self.layout.chunk_count).then(|| unsafe { self.at(self.layout.chunks, index) })
+    }
+
+    pub(crate) fn provide_object(&self, index: u32) -> bool {
+        self.provide::<ObjectSlot>(self.layout.objects, index)
+    }
+
+    pub(crate) fn provide_waiter(&self, index: u32) -> bool {
+        self.provide::<WaiterSlot>(self.layout.waiters, index)
+    }
+
+    pub(crate) fn provide_chunk(&self, index: u32) -> bool {
+        self.provide::<Chunk>(self.layout.chunks, index)
+    }
+
+    pub(crate) fn provide_peer(&self, index: u32) -> bool {
+        self.provide::<Word128>(self.layout.peers, index)
+    }
+
+    /// Gives memory to an element of the table that begins at `table`. The elements before it have some, so there is nothing
+    /// to do unless a page begins in this one, or the table does. False: the system has none left.
+    fn provide<T>(&self, table: u64, index: u32) -> bool {
+        let start = table as usize + index as usize * size_of::<T>();
+        let end = start + size_of::<T>();
+        let begin = if index == 0 { start } else { start.next_multiple_of(self.page) };
+        begin >= end || self.mapping.provide(begin, end - begin).is_ok()
     }
 
     pub(crate) fn chunk_count(&self) -> u32 {

@@ -309,11 +309,12 @@ impl Arena {
         }
     }
 
-    fn object_pool<'a>(&'a self) -> Pool<'a, impl Fn(u32) -> Option<&'a Word32>> {
+    fn object_pool<'a>(&'a self) -> Pool<'a, impl Fn(u32) -> Option<&'a Word32>, impl Fn(u32) -> bool> {
         Pool {
             words: &self.header().object_pool.0,
             capacity: self.capacity().objects,
             link: |index| self.object_slot(index).map(|slot| &slot.next_hint),
+            provide: |index| self.provide_object(index),
         }
     }
 }

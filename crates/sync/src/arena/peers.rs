@@ -59,16 +59,17 @@ impl Arena {
 
     fn register(&self, me: Process) -> Result<u32> {
         let mine = pack(me);
-        let find =
-            |wanted: Pair| (0..PEERS_USED).find(|&i| self.peer_word(i).is_some_and(|word| word.load() == wanted));
-        if let Some(index) = find(mine) {
-            return Ok(index);
-        }
-        // An entry that somebody else took stays taken: so often, at most, can another one be faster.
-        for _ in 0..PEERS_MAX {
-            let Some(index) = find(Pair::default()) else { break };
+        // No entry becomes empty again: behind the first empty one nobody is.
+        for index in 0..PEERS_USED {
+            if !self.provide_peer(index) {
+                return Err(Error::Exhausted);
+            }
             let word = self.peer_word(index).ok_or(Error::Corrupt)?;
-            if word.compare_exchange(Pair::default(), mine).is_ok() {
+            let mut found = word.load();
+            if found == Pair::default() {
+                found = word.compare_exchange(Pair::default(), mine).err().unwrap_or(mine);
+            }
+            if found == mine {
                 return Ok(index);
             }
         }

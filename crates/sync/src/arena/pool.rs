@@ -4,23 +4,29 @@
 //! only *hints* where to look: a stack of slots that were given back, a counter of slots that were never used, and a
 //! rotor that goes round when both are spent. A hint may be stale, lost (its holder was killed) or rubbish: the worst
 //! that follows is a longer search. So nothing needs repair after a kill.
+//!
+//! I-pool: the slots below the counter have memory. Whoever takes a new one gives memory to it first, and counts it after
+//! that: so where the system has no more, he is refused, and nobody meets a page without memory (SIGBUS).
 
 use super::format::PoolWords;
+use crate::RETRIES;
 use ntux_platform::atomic::Word32;
 
 /// Stale hints dropped in one search before going on without hints.
 const HINTS_TRIED: u32 = 64;
 
 /// A pool's words, and how to find the link of a slot.
-pub struct Pool<'a, F> {
+pub struct Pool<'a, F, P> {
     pub words: &'a PoolWords,
     /// Slots are numbered below this.
     pub capacity: u32,
     /// The link in a slot that the stack of hints runs through.
     pub link: F,
+    /// Gives memory to a slot, if those before it have some; false: there is none left.
+    pub provide: P,
 }
 
-impl<'a, F: Fn(u32) -> Option<&'a Word32>> Pool<'a, F> {
+impl<'a, F: Fn(u32) -> Option<&'a Word32>, P: Fn(u32) -> bool> Pool<'a, F, P> {
     /// Remembers that a slot is free. The stack holds indices plus one; its upper half counts changes.
     pub fn hint(&self, index: u32) {
         let Some(link) = (self.link)(index) else {
@@ -51,7 +57,11 @@ impl<'a, F: Fn(u32) -> Option<&'a Word32>> Pool<'a, F> {
     /// Takes the first slot that `take` agrees to, among all that were ever used; each is looked at, whoever else
     /// searches. The next search goes on behind it.
     pub fn search(&self, take: impl Fn(u32) -> bool) -> Option<u32> {
-        let (start, used) = (self.turn(), self.used());
+        let used = self.used();
+        if used == 0 {
+            return None;
+        }
+        let start = self.turn();
         let found = (0..used).map(|step| (start + step) % used).find(|&index| take(index))?;
         self.words.rotor.store(found + 1);
         Some(found)
@@ -59,12 +69,12 @@ impl<'a, F: Fn(u32) -> Option<&'a Word32>> Pool<'a, F> {
 
     /// The next slot of the rotor.
     pub fn turn(&self) -> u32 {
-        self.words.rotor.fetch_add(1) % self.used()
+        self.words.rotor.fetch_add(1) % self.used().max(1)
     }
 
     /// How many slots were ever used.
     pub fn used(&self) -> u32 {
-        self.words.fresh.load().clamp(1, self.capacity)
+        self.words.fresh.load().min(self.capacity)
     }
 
     fn pop(&self) -> Option<u32> {
@@ -81,10 +91,16 @@ impl<'a, F: Fn(u32) -> Option<&'a Word32>> Pool<'a, F> {
     }
 
     fn fresh(&self) -> Option<u32> {
-        // Looked at first, so that the counter stays near the capacity instead of wrapping after many refusals.
-        if self.words.fresh.load() >= self.capacity {
-            return None;
+        for _ in 0..RETRIES {
+            let next = self.words.fresh.load();
+            // I-pool
+            if next >= self.capacity || !(self.provide)(next) {
+                return None;
+            }
+            if self.words.fresh.compare_exchange(next, next + 1).is_ok() {
+                return Some(next);
+            }
         }
-        Some(self.words.fresh.fetch_add(1)).filter(|&index| index < self.capacity)
+        None
     }
 }
