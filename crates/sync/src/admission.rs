@@ -228,7 +228,8 @@ impl Arena {
                 slot.exchange(word, word.unclaimed());
             }
             _ => {
-                self.help_claim(waiter, object.index(), word, &mut Ahead::default())?;
+                let now = self.help_claim(waiter, object.index(), word, &mut Ahead::default())?;
+                self.serve_claims(waiter, object.index(), now)?;
             }
         }
         Ok(())
@@ -332,15 +333,15 @@ impl Arena {
         Ok(())
     }
 
-    /// End: wait-any waiters are satisfied before the operation is over (C6). Only claims for them are helped here: an admitted
-    /// operation could be this one, in a memory of rubbish.
+    /// Helps claims for wait-any waiters until there is none; at the end of an operation they are satisfied before it is over
+    /// (C6). Only such claims are helped here: an admitted operation could be this one, in a memory of rubbish.
     fn serve_claims(&self, waiter: &Waiter, index: u32, seen: ObjectWord) -> Result<()> {
-        let mut seen = seen;
+        let (mut seen, mut ahead) = (seen, Ahead::default());
         while waiter.fuel.round() {
             if !matches!(seen.claimant(), Claimant::Waiter(_) | Claimant::CarryUp | Claimant::CarryDown) {
                 return Ok(());
             }
-            seen = self.help_claim(waiter, index, seen, &mut Ahead::default())?;
+            seen = self.help_claim(waiter, index, seen, &mut ahead)?;
         }
         Err(Error::Corrupt)
     }

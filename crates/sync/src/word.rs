@@ -135,6 +135,11 @@ impl ObjectWord {
         self.0.low & SEQUENCE_MASK
     }
 
+    /// How many changes there were from this version to a later one.
+    pub fn changes_until(self, later: ObjectWord) -> u64 {
+        later.version().wrapping_sub(self.version()) & SEQUENCE_MASK
+    }
+
     /// Tag of the claim.
     #[inline(always)]
     pub fn tag(self) -> u32 {
@@ -211,6 +216,7 @@ mod tests {
     fn the_sequence_wraps_without_touching_its_neighbours() {
         let last = ObjectWord(Pair { low: SEQUENCE_MASK, high: 5 });
         assert_eq!(last.advanced(), ObjectWord(Pair { low: 0, high: 5 }));
+        assert_eq!(last.changes_until(last.advanced().advanced()), 2);
     }
 
     #[test]

@@ -117,7 +117,8 @@ impl Arena {
                 return Ok(Claim::LookAgain);
             }
             _ => {
-                self.help_claim(waiter, object.index(), word, &mut Ahead::default())?;
+                let now = self.help_claim(waiter, object.index(), word, &mut Ahead::default())?;
+                self.serve_claims(waiter, object.index(), now)?;
                 return Ok(Claim::LookAgain);
             }
         };
