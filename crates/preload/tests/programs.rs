@@ -30,6 +30,7 @@ static SIGNALS: LazyLock<PathBuf> = LazyLock::new(|| compile("c/signals.c", &[])
 static FOREIGN_CODE: LazyLock<PathBuf> = LazyLock::new(|| compile("c/foreign_code.c", &[]));
 static PROCESSES: LazyLock<PathBuf> = LazyLock::new(|| compile("c/processes.c", &[]));
 static LEAVING: LazyLock<PathBuf> = LazyLock::new(|| compile("c/leaving.c", &[]));
+static LIMITS: LazyLock<PathBuf> = LazyLock::new(|| compile("c/limits.c", &[]));
 static MULTIPLE: LazyLock<PathBuf> = LazyLock::new(|| compile("c/multiple.c", &[]));
 static OPENING: LazyLock<PathBuf> = LazyLock::new(|| compile("c/opening.c", &[]));
 // Older C libraries have some of the functions in libraries of their own.
@@ -173,6 +174,13 @@ fn the_real_functions_are_found_past_others() {
         let output = run(&OPENING, "opened_under_other_names");
         assert!(complaints(&output).contains("the shim was asked"), "it is in front: {}", complaints(&output));
     }
+}
+
+scenarios! {
+    LIMITS:
+    files_are_limited,
+    future_memory_is_locked,
+    core_is_dumped,
 }
 
 scenarios! {
