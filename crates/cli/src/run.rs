@@ -18,7 +18,7 @@ use ntux_platform::probe;
 use crate::NTUX_FAILED;
 use crate::library::{self, Library};
 use crate::program::{self, Obstacle, Refusal};
-use crate::wine::{Measure, Prefix, Wine};
+use crate::wine::{self, Measure, Prefix, Wine};
 
 /// Exit status when the program is there but cannot be started.
 const CANNOT_START: u8 = 126;
@@ -124,9 +124,19 @@ fn ntux_would_serve(wish: Option<Device>) -> bool {
 /// Wine's processes must all be such as ntux can serve, or none gets the device.
 fn keep_of_one_kind(command: &mut Command, path: &Path, arguments: &Arguments) {
     let Some(wine) = Wine::started_by(path, &arguments.program[1..]) else { return };
+    if !ntux_would_serve(arguments.device) {
+        return;
+    }
+    // Proton has a prefix of its own, which its script finds.
+    if wine.proton.is_none()
+        && let Some(server) = wine::plain_server()
+    {
+        eprintln!(
+            "ntux: the wineserver of this prefix (process {server}) runs without ntux, so no program of it gets /dev/ntsync; end it (wineserver -k) before `ntux run`"
+        );
+    }
     match wine.measure(Prefix::current(), |name| std::env::var_os(name)) {
         Measure::None => {}
-        _ if !ntux_would_serve(arguments.device) => {}
         Measure::Set(name, value) => {
             eprintln!("ntux: setting {name}={value}: this Wine would start 32-bit processes, which ntux cannot serve");
             command.env(name, value);

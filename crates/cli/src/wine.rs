@@ -9,7 +9,7 @@ use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
-use ntux_platform::wine::{ONLY_WIDE, VARIABLE, narrow_libraries};
+use ntux_platform::wine::{ONLY_WIDE, VARIABLE, narrow_libraries, server};
 
 /// Where the 64-bit Unix libraries lie seen from the directory of `wine`.
 const WIDE: [&str; 7] = [
@@ -167,6 +167,13 @@ impl Prefix {
 pub fn directory() -> Option<PathBuf> {
     let variable = |name: &str| std::env::var_os(name).filter(|value| value != OsStr::new(""));
     variable("WINEPREFIX").map(PathBuf::from).or_else(|| Some(PathBuf::from(variable("HOME")?).join(".wine")))
+}
+
+/// The wineserver of the prefix that Wine would use, if one runs without ntux: then no program of the prefix gets the device.
+pub fn plain_server() -> Option<i32> {
+    let server = server(&directory()?)?;
+    let maps = std::fs::read(format!("/proc/{server}/maps")).ok()?;
+    (!contains(&maps, b"/libntux_preload.so")).then_some(server)
 }
 
 #[cfg(test)]

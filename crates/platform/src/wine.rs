@@ -1,5 +1,9 @@
 //! Which processes a Wine starts: those of 32-bit Windows programs are 32-bit processes where Wine has Unix libraries for
-//! them (*old-style WoW64*), and 64-bit ones otherwise.
+//! them (*old-style WoW64*), and 64-bit ones otherwise. And which process serves a prefix.
+
+use std::os::fd::AsRawFd;
+use std::os::unix::fs::MetadataExt;
+use std::path::Path;
 
 /// Set to [`ONLY_WIDE`], it makes Wine 11 and later start 64-bit processes only.
 pub const VARIABLE: &core::ffi::CStr = c"WINEARCH";
@@ -38,6 +42,22 @@ fn is_there(directory: &[u8], place: &str) -> bool {
     path[directory.len() + 1..length].copy_from_slice(place.as_bytes());
     // SAFETY: a string that ends with a zero.
     unsafe { libc::access(path.as_ptr().cast(), libc::F_OK) == 0 }
+}
+
+/// The process that serves the prefix in this directory; none if there is none. Wine's servers hold a lock in a directory whose
+/// name is made of the prefix' own numbers.
+pub fn server(prefix: &Path) -> Option<i32> {
+    let status = std::fs::metadata(prefix).ok()?;
+    // SAFETY: no arguments, cannot fail.
+    let user = unsafe { libc::getuid() };
+    let lock = format!("/tmp/.wine-{user}/server-{:x}-{:x}/lock", status.dev(), status.ino());
+    let file = std::fs::File::open(lock).ok()?;
+    // SAFETY: all bytes zero is a value.
+    let mut found: libc::flock = unsafe { core::mem::zeroed() };
+    (found.l_type, found.l_whence, found.l_len) = (libc::F_WRLCK as libc::c_short, libc::SEEK_SET as libc::c_short, 1);
+    // SAFETY: an open descriptor, and a place for the question and the answer.
+    let result = unsafe { libc::fcntl(file.as_raw_fd(), libc::F_GETLK, &mut found) };
+    (result == 0 && found.l_type == libc::F_WRLCK as libc::c_short && found.l_pid > 0).then_some(found.l_pid)
 }
 
 #[cfg(test)]

@@ -4,12 +4,11 @@
  *
  *   serve SOCKET COUNT       open the device, say whether it is there, give it to COUNT processes that connect
  *   fetch SOCKET             connect, be given the device, try it
- *   pair PROGRAM...          give the device to a child that executes PROGRAM, through a pair of sockets; its number comes last
  *   hold keep|close HOW PROGRAM...   open the device so that an exec keeps or closes it, then execute PROGRAM; its number
- *                            comes last. HOW: execv, execvp, execve, execvpe, spawn, spawnp, fexecve; "clean-" before it empties
- *                            the environment
+ *                            comes last. HOW: execv, execvp, execve, execvpe, execl, execlp, execle, spawn, spawnp, fexecve;
+ *                            "clean-" before it empties the environment
  *   use FD                   try a device that was inherited
- *   receive FD               try a device that is sent through FD
+ *   lock FILE                take Wine's lock of this file, and keep it until standard input ends
  *   open FUNCTION PATH       what opening gives, twice
  */
 #define _GNU_SOURCE
@@ -144,21 +143,6 @@ static int status_of(pid_t child)
     return WIFEXITED(status) ? WEXITSTATUS(status) : 98;
 }
 
-static int pair(char **arguments)
-{
-    int ends[2], device = check(open("/dev/ntsync", O_RDONLY | O_CLOEXEC), "open");
-    check(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends), "socketpair");
-    check(fcntl(ends[1], F_SETFD, 0), "fcntl");
-    pid_t child = check(fork(), "fork");
-    if (child == 0) {
-        execvp(arguments[0], with_number(arguments, ends[1]));
-        die("execvp");
-    }
-    close(ends[1]);
-    send_device(ends[0], device);
-    return status_of(child);
-}
-
 static int spawn(int by_path, char **arguments, char **variables)
 {
     pid_t child;
@@ -191,9 +175,33 @@ static int hold(const char *keep, const char *how, char **arguments)
 #endif
     else if (!strcmp(how, "fexecve"))
         fexecve(check(open(arguments[0], O_RDONLY | O_CLOEXEC), "open"), arguments, environ);
-    else
+    else if (!strncmp(how, "execl", 5)) {
+        /* More than travel in registers;  */
+        char *const *a = arguments;
+        int words = 0;
+        while (a[words])
+            words++;
+        if (words != 9)
+            return die("execl takes nine words here");
+        if (!strcmp(how, "execl"))
+            execl(a[0], a[0], a[1], a[2], a[3], a[4], a[5], a[6], a[7], a[8], NULL);
+        else if (!strcmp(how, "execlp"))
+            execlp(a[0], a[0], a[1], a[2], a[3], a[4], a[5], a[6], a[7], a[8], NULL);
+        else
+            execle(a[0], a[0], a[1], a[2], a[3], a[4], a[5], a[6], a[7], a[8], NULL, environ);
+    } else
         return spawn(!strcmp(how, "spawn"), arguments, environ);
     return die(how);
+}
+
+static int lock(const char *path)
+{
+    struct flock all = { .l_type = F_WRLCK, .l_whence = SEEK_SET, .l_start = 0, .l_len = 1 };
+    char byte;
+    check(fcntl(check(open(path, O_RDWR | O_CREAT, 0600), "open"), F_SETLK, &all), "fcntl");
+    puts("locked");
+    fflush(stdout);
+    return read(0, &byte, 1) != 0;
 }
 
 #ifdef __GLIBC__
@@ -233,14 +241,12 @@ int main(int count, char **arguments)
         return serve(arguments[2], atoi(arguments[3]));
     if (!strcmp(task, "fetch") && count == 3)
         return fetch(arguments[2]);
-    if (!strcmp(task, "pair") && count > 2)
-        return pair(arguments + 2);
     if (!strcmp(task, "hold") && count > 4)
         return hold(arguments[2], arguments[3], arguments + 4);
     if (!strcmp(task, "use") && count == 3)
         return try_device(atoi(arguments[2]));
-    if (!strcmp(task, "receive") && count == 3)
-        return receive_device(atoi(arguments[2]));
+    if (!strcmp(task, "lock") && count == 3)
+        return lock(arguments[2]);
     if (!strcmp(task, "open") && count == 4) {
         int first = open_by(arguments[2], arguments[3]), error = errno, second = open_by(arguments[2], arguments[3]);
         printf("%d %d %d %d\n", first, error, second, errno);

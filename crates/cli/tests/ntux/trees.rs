@@ -293,6 +293,13 @@ fn a_cleaned_environment_does_not_part_a_program_from_its_descriptors() {
             assert_eq!(both(&output), ("works\n".to_owned(), String::new()), "{how}");
         }
     }
+    // Those that take a list: more words than travel in registers.
+    for how in ["execl", "execlp", "execle"].into_iter().flat_map(|how| [how.to_owned(), format!("clean-{how}")]) {
+        let script = "[ $1$2$3$4 = abcd ] && exec \"$0\" use \"$5\"";
+        let words: [&dyn AsRef<Path>; 12] =
+            [&wide, &"hold", &"keep", &how, &"/bin/sh", &"-c", &script, &wide, &"a", &"b", &"c", &"d"];
+        assert_eq!(both(&finish(&mut run(&words))), ("works\n".to_owned(), String::new()), "{how}");
+    }
     // Cleaned by a program that never met the device.
     let output = finish(&mut run(&[&wide, &"hold", &"keep", &"execvp", &"env", &"-i", &wide, &"use"]));
     assert_eq!(both(&output), ("works\n".to_owned(), String::new()));
@@ -382,4 +389,76 @@ fn doctor_says_of_one_program_what_it_will_get_and_why() {
     for word in ["script", "ELF, 64 bits", "glibc 2.", "wine-11.0", "old style", "ntux run sets WINEARCH=wow64"] {
         assert!(text.contains(word), "{word:?} in {text}");
     }
+}
+
+#[test]
+fn a_sandbox_with_a_cleaned_environment_keeps_its_descriptors_served() {
+    let stage = Stage::new();
+    let wide = wide(&stage);
+    let sandbox = |options: &[&'static str]| -> Vec<&'static str> {
+        [&["bwrap", "--clearenv", "--dev-bind", "/", "/"], options].concat()
+    };
+    match Command::new("bwrap").args(&sandbox(&[])[1..]).arg("/bin/true").output() {
+        Ok(output) if output.status.success() => {}
+        Ok(output) => return println!("skipped: bwrap cannot make a sandbox here: {}", complained(&output)),
+        Err(error) => return println!("skipped: no bwrap here ({error})"),
+    }
+    let within = |options: &[&'static str]| {
+        let mut command = run(&[&wide, &"hold", &"keep", &"execvp"]);
+        both(&finish(command.args(sandbox(options)).arg(&wide).arg("use")))
+    };
+    assert_eq!(within(&[]), ("works\n".to_owned(), String::new()));
+    // Where the library is not visible, nothing can be done but say so.
+    let library: &'static str = INSTALLED.join("lib").to_str().expect("a plain path").to_owned().leak();
+    let (told, line) = within(&["--tmpfs", library]);
+    assert_eq!(told, "fails with 25\n");
+    assert_line(&line, &["(bwrap) starts", "cannot be seen there"]);
+}
+
+#[test]
+fn a_wineserver_that_runs_without_ntux_is_named() {
+    let stage = Stage::new();
+    let (wide, wine, prefix) = (wide(&stage), fake_wine(&stage, "new", "wine-11.0", false), prefix(&stage, "win64"));
+    let numbers = std::fs::metadata(&prefix).expect("our own directory");
+    // SAFETY: no arguments, cannot fail.
+    let user = unsafe { libc::getuid() };
+    let (device, inode) =
+        (std::os::unix::fs::MetadataExt::dev(&numbers), std::os::unix::fs::MetadataExt::ino(&numbers));
+    let directory = PathBuf::from(format!("/tmp/.wine-{user}/server-{device:x}-{inode:x}"));
+    std::fs::create_dir_all(&directory).expect("Wine makes it so");
+    let start = |mut command: Command| {
+        command.arg("lock").arg(directory.join("lock")).stdin(Stdio::piped()).stdout(Stdio::piped());
+        let mut child = command.spawn().expect("it starts");
+        let mut line = String::new();
+        let mut output = BufReader::with_capacity(1, child.stdout.take().expect("piped"));
+        output.read_line(&mut line).expect("it says that it has the lock");
+        assert_eq!(line, "locked\n");
+        child
+    };
+    let end = |mut child: Child| {
+        drop(child.stdin.take());
+        assert!(finish_child(child).status.success());
+    };
+    let wine = wine.join("bin/wine");
+    let complaint = || complained(&finish(run(&[&wine]).env("WINEPREFIX", &prefix)));
+    assert_eq!(complaint(), "");
+    let plain_server = start(plain(&[&wide]));
+    assert_line(&complaint(), &[&format!("(process {})", plain_server.id()), "wineserver -k"]);
+    end(plain_server);
+    let server = start(run(&[&wide]));
+    assert_eq!(complaint(), "");
+    end(server);
+    std::fs::remove_dir_all(&directory).expect("our own directory");
+}
+
+#[test]
+fn without_a_32_bit_compiler_the_build_says_so_in_one_line() {
+    let stage = Stage::new();
+    let (built, tree) = (INSTALLED.join("lib/ntux/x86_64"), stage.path("tree"));
+    let mut place = Command::new(Path::new(env!("CARGO_MANIFEST_DIR")).join("../../.ci/library-tree"));
+    let output = finish(place.arg(built).arg(&tree).arg("x86_64").env("CC", "/bin/false"));
+    assert!(output.status.success(), "{}", complained(&output));
+    assert_eq!((said(&output).lines().count(), complained(&output).as_str()), (1, ""));
+    assert!(said(&output).contains("32-bit programs is left out"), "{}", said(&output));
+    assert!(!tree.join("i686").exists() && tree.join("haswell/libntux_preload.so").exists());
 }
