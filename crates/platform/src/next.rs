@@ -23,29 +23,56 @@ pub fn address(cache: &Word64, name: &str) -> Option<usize> {
 /// As [`address`], but looks again.
 #[cold]
 pub fn look_up(cache: &Word64, name: &str) -> Option<usize> {
-    debug_assert!(name.ends_with('\0'), "a name for the C library ends with a zero");
-    // SAFETY: the name ends with a zero; asking for a symbol has no other precondition.
-    let found = unsafe { dlsym()(libc::RTLD_NEXT, name.as_ptr().cast()) };
-    remember(cache, found)
+    let newest = SEVERAL_VERSIONS.iter().find(|(several, _)| *several == name);
+    let found = newest.and_then(|(_, version)| next_of_version(name, version)).or_else(|| next(name));
+    cache.store(found.unwrap_or(0) as u64);
+    found
 }
 
 /// As [`address`], of an old version of the function where the C library has that, for callers that may have been built
 /// for it.
 #[cold]
 pub fn address_of_version(cache: &Word64, name: &str, version: &str) -> Option<usize> {
+    match cache.load() {
+        0 => {
+            let found = next_of_version(name, version).or_else(|| next(name));
+            cache.store(found.unwrap_or(0) as u64);
+            found
+        }
+        known => Some(known as usize),
+    }
+}
+
+/// Functions that glibc has in several versions which do different things, and the newest one. Up to glibc 2.35 the answer
+/// about what comes next is the oldest one.
+const SEVERAL_VERSIONS: &[(&str, &str)] = &[
+    ("glob\0", "GLIBC_2.27\0"),
+    ("glob64\0", "GLIBC_2.27\0"),
+    #[cfg(target_arch = "x86_64")]
+    ("posix_spawn\0", "GLIBC_2.15\0"),
+    #[cfg(target_arch = "x86_64")]
+    ("posix_spawnp\0", "GLIBC_2.15\0"),
+    #[cfg(target_arch = "x86_64")]
+    ("realpath\0", "GLIBC_2.3\0"),
+];
+
+/// The address of the next function of this name, unless that is ourselves.
+fn next(name: &str) -> Option<usize> {
+    debug_assert!(name.ends_with('\0'), "a name for the C library ends with a zero");
+    // SAFETY: the name ends with a zero; asking for a symbol has no other precondition.
+    not_ours(unsafe { dlsym()(libc::RTLD_NEXT, name.as_ptr().cast()) })
+}
+
+/// As [`next`], of one version; none also where there are no versions (musl).
+fn next_of_version(name: &str, version: &str) -> Option<usize> {
     type Dlvsym = unsafe extern "C" fn(*mut c_void, *const c_char, *const c_char) -> *mut c_void;
     static DLVSYM: Word64 = Word64::new(0);
     debug_assert!(name.ends_with('\0') && version.ends_with('\0'), "strings for the C library end with a zero");
-    let known = cache.load();
-    if known != 0 {
-        return Some(known as usize);
-    }
-    let Some(dlvsym) = address(&DLVSYM, "dlvsym\0") else { return look_up(cache, name) };
     // SAFETY: the C library's function of this name.
-    let dlvsym = unsafe { core::mem::transmute::<usize, Dlvsym>(dlvsym) };
+    let dlvsym =
+        address(&DLVSYM, "dlvsym\0").map(|address| unsafe { core::mem::transmute::<usize, Dlvsym>(address) })?;
     // SAFETY: both strings end with a zero; asking for a symbol has no other precondition.
-    let found = unsafe { dlvsym(libc::RTLD_NEXT, name.as_ptr().cast(), version.as_ptr().cast()) };
-    remember(cache, found).or_else(|| look_up(cache, name))
+    not_ours(unsafe { dlvsym(libc::RTLD_NEXT, name.as_ptr().cast(), version.as_ptr().cast()) })
 }
 
 /// Addresses of the object that this code is part of; both 0 until they are known.
@@ -66,12 +93,14 @@ fn dlsym() -> Dlsym {
     unsafe { core::mem::transmute::<usize, Dlsym>(DLSYM.load() as usize) }
 }
 
-/// Keeps what was found, unless that is ourselves.
-fn remember(cache: &Word64, found: *mut c_void) -> Option<usize> {
-    let own = OWN_START.load()..OWN_END.load();
-    let found = if own.contains(&(found as u64)) { 0 } else { found as u64 };
-    cache.store(found);
-    (found != 0).then_some(found as usize)
+/// What was found, unless that is ourselves. If nothing was, the C library's complaint about it is not left to the program.
+fn not_ours(found: *mut c_void) -> Option<usize> {
+    if found.is_null() {
+        // SAFETY: has no precondition.
+        unsafe { libc::dlerror() };
+    }
+    let own = OWN_START.load() as usize..OWN_END.load() as usize;
+    (!found.is_null() && !own.contains(&(found as usize))).then_some(found as usize)
 }
 
 /// What a call returns where the C library has no such function.
@@ -150,4 +179,35 @@ macro_rules! next_functions {
             $(let _ = $crate::next::look_up(&cache::$name, concat!(stringify!($name), "\0"));)*
         }
     };
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What the linker takes for this very program is the newest version.
+    #[test]
+    fn the_newest_version_is_found() {
+        unsafe extern "C" {
+            fn realpath();
+            fn glob();
+            fn posix_spawn();
+        }
+        let cache = || Word64::new(0);
+        assert_eq!(look_up(&cache(), "realpath\0"), Some(realpath as *const () as usize));
+        assert_eq!(look_up(&cache(), "glob\0"), Some(glob as *const () as usize));
+        assert_eq!(look_up(&cache(), "posix_spawn\0"), Some(posix_spawn as *const () as usize));
+    }
+
+    #[test]
+    fn what_is_not_there_is_none() {
+        let cache = Word64::new(7);
+        assert_eq!(look_up(&cache, "there is no such function\0"), None);
+        assert_eq!(cache.load(), 0);
+        assert_eq!(
+            address_of_version(&cache, "close\0", "there is no such version\0"),
+            address(&Word64::new(0), "close\0")
+        );
+        assert_ne!(cache.load(), 0);
+    }
 }
