@@ -141,7 +141,7 @@ impl Absent for () {
 }
 
 /// Declares functions that call the real ones of these names; and `resolve`, which looks all of them up. A function returns
-/// an `int` where nothing else is said.
+/// an `int` where nothing else is said. After an arrow stands what is done where the C library has no such function.
 ///
 /// `open`, `openat`, `fcntl` and `ioctl` are variadic in C; on x86-64 and aarch64 Linux their integer and pointer arguments
 /// travel in the same registers as those of a function with a fixed list, which is what is declared.
@@ -149,7 +149,10 @@ impl Absent for () {
 macro_rules! next_functions {
     (@result) => { core::ffi::c_int };
     (@result $result:ty) => { $result };
-    ($(fn $name:ident($($argument:ident: $type:ty),*) $(-> $result:ty)?;)*) => {
+    (@absent) => { $crate::next::Absent::absent() };
+    // SAFETY: the promise of the caller of the function that is absent.
+    (@absent $instead:expr) => { unsafe { $instead } };
+    ($(fn $name:ident($($argument:ident: $type:ty),*) $(-> $result:ty)? $(=> $instead:expr)?;)*) => {
         $(
             /// The real function of this name.
             ///
@@ -158,7 +161,7 @@ macro_rules! next_functions {
             #[inline(always)]
             pub(crate) unsafe fn $name($($argument: $type),*) -> $crate::next_functions!(@result $($result)?) {
                 let Some(address) = $crate::next::address(&cache::$name, concat!(stringify!($name), "\0")) else {
-                    return $crate::next::Absent::absent();
+                    return $crate::next_functions!(@absent $($instead)?);
                 };
                 type Function = unsafe extern "C-unwind" fn($($type),*) -> $crate::next_functions!(@result $($result)?);
                 // SAFETY: the C library's function of this name, which takes these arguments.

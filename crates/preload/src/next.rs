@@ -1,5 +1,5 @@
-//! The real functions behind the ones that [`crate::entry`] stands in front of. One that the C library lacks fails with
-//! `ENOSYS`.
+//! The real functions behind the ones that [`crate::entry`] stands in front of. One that the C library
+//! lacks, because it is older or musl, is done by the system call of that name, or fails with `ENOSYS`.
 
 use crate::device::How;
 use libc::{DIR, FILE, c_char, c_int, c_long, c_uint, c_ulong, c_void, mode_t, pid_t};
@@ -8,18 +8,19 @@ use ntux_platform::next::{address_of_version, look_up};
 
 ntux_platform::next_functions! {
     fn open(path: *const c_char, flags: c_int, mode: mode_t);
-    fn open64(path: *const c_char, flags: c_int, mode: mode_t);
+    fn open64(path: *const c_char, flags: c_int, mode: mode_t) => open(path, flags, mode);
     fn openat(directory: c_int, path: *const c_char, flags: c_int, mode: mode_t);
-    fn openat64(directory: c_int, path: *const c_char, flags: c_int, mode: mode_t);
+    fn openat64(directory: c_int, path: *const c_char, flags: c_int, mode: mode_t) => openat(directory, path, flags, mode);
     fn __open_2(path: *const c_char, flags: c_int);
     fn __open64_2(path: *const c_char, flags: c_int);
     fn __openat_2(directory: c_int, path: *const c_char, flags: c_int);
     fn __openat64_2(directory: c_int, path: *const c_char, flags: c_int);
-    fn openat2(directory: c_int, path: *const c_char, how: *const How, size: usize);
+    fn openat2(directory: c_int, path: *const c_char, how: *const How, size: usize) =>
+        by_kernel(libc::SYS_openat2, [directory as usize, path as usize, how as usize, size, 0]);
     fn fopen(path: *const c_char, mode: *const c_char) -> *mut FILE;
-    fn fopen64(path: *const c_char, mode: *const c_char) -> *mut FILE;
+    fn fopen64(path: *const c_char, mode: *const c_char) -> *mut FILE => fopen(path, mode);
     fn freopen(path: *const c_char, mode: *const c_char, stream: *mut FILE) -> *mut FILE;
-    fn freopen64(path: *const c_char, mode: *const c_char, stream: *mut FILE) -> *mut FILE;
+    fn freopen64(path: *const c_char, mode: *const c_char, stream: *mut FILE) -> *mut FILE => freopen(path, mode, stream);
     fn fclose(stream: *mut FILE);
     fn pclose(stream: *mut FILE);
     fn closedir(directory: *mut DIR);
@@ -27,23 +28,24 @@ ntux_platform::next_functions! {
     fn eaccess(path: *const c_char, mode: c_int);
     fn euidaccess(path: *const c_char, mode: c_int);
     fn faccessat(directory: c_int, path: *const c_char, mode: c_int, flags: c_int);
-    fn stat(path: *const c_char, status: *mut libc::stat);
-    fn stat64(path: *const c_char, status: *mut libc::stat);
-    fn lstat(path: *const c_char, status: *mut libc::stat);
-    fn lstat64(path: *const c_char, status: *mut libc::stat);
-    fn fstatat(directory: c_int, path: *const c_char, status: *mut libc::stat, flags: c_int);
-    fn fstatat64(directory: c_int, path: *const c_char, status: *mut libc::stat, flags: c_int);
+    fn stat(path: *const c_char, status: *mut libc::stat) => status_at(libc::AT_FDCWD, path, status, 0);
+    fn stat64(path: *const c_char, status: *mut libc::stat) => status_at(libc::AT_FDCWD, path, status, 0);
+    fn lstat(path: *const c_char, status: *mut libc::stat) => status_at(libc::AT_FDCWD, path, status, libc::AT_SYMLINK_NOFOLLOW);
+    fn lstat64(path: *const c_char, status: *mut libc::stat) => status_at(libc::AT_FDCWD, path, status, libc::AT_SYMLINK_NOFOLLOW);
+    fn fstatat(directory: c_int, path: *const c_char, status: *mut libc::stat, flags: c_int) => status_at(directory, path, status, flags);
+    fn fstatat64(directory: c_int, path: *const c_char, status: *mut libc::stat, flags: c_int) => status_at(directory, path, status, flags);
     fn __xstat(version: c_int, path: *const c_char, status: *mut libc::stat);
     fn __xstat64(version: c_int, path: *const c_char, status: *mut libc::stat);
     fn __lxstat(version: c_int, path: *const c_char, status: *mut libc::stat);
     fn __lxstat64(version: c_int, path: *const c_char, status: *mut libc::stat);
     fn __fxstatat(version: c_int, directory: c_int, path: *const c_char, status: *mut libc::stat, flags: c_int);
     fn __fxstatat64(version: c_int, directory: c_int, path: *const c_char, status: *mut libc::stat, flags: c_int);
-    fn fstat(fd: c_int, status: *mut libc::stat);
-    fn fstat64(fd: c_int, status: *mut libc::stat);
+    fn fstat(fd: c_int, status: *mut libc::stat) => by_kernel(libc::SYS_fstat, [fd as usize, status as usize, 0, 0, 0]);
+    fn fstat64(fd: c_int, status: *mut libc::stat) => by_kernel(libc::SYS_fstat, [fd as usize, status as usize, 0, 0, 0]);
     fn __fxstat(version: c_int, fd: c_int, status: *mut libc::stat);
     fn __fxstat64(version: c_int, fd: c_int, status: *mut libc::stat);
-    fn statx(directory: c_int, path: *const c_char, flags: c_int, mask: c_uint, status: *mut libc::statx);
+    fn statx(directory: c_int, path: *const c_char, flags: c_int, mask: c_uint, status: *mut libc::statx) =>
+        by_kernel(libc::SYS_statx, [directory as usize, path as usize, flags as usize, mask as usize, status as usize]);
     fn realpath(path: *const c_char, room: *mut c_char) -> *mut c_char;
     fn __realpath_chk(path: *const c_char, room: *mut c_char, size: usize) -> *mut c_char;
     fn canonicalize_file_name(path: *const c_char) -> *mut c_char;
@@ -66,7 +68,7 @@ ntux_platform::next_functions! {
     fn dup2(old: c_int, new: c_int);
     fn dup3(old: c_int, new: c_int, flags: c_int);
     fn fcntl(fd: c_int, command: c_int, argument: usize);
-    fn fcntl64(fd: c_int, command: c_int, argument: usize);
+    fn fcntl64(fd: c_int, command: c_int, argument: usize) => fcntl(fd, command, argument);
     fn posix_spawn_file_actions_adddup2(actions: *mut c_void, fd: c_int, new: c_int);
     fn execve(path: *const c_char, arguments: *const *const c_char, variables: *const *const c_char);
     fn execv(path: *const c_char, arguments: *const *const c_char);
@@ -79,7 +81,11 @@ ntux_platform::next_functions! {
         arguments: *const *const c_char,
         variables: *const *const c_char,
         flags: c_int
-    );
+    ) =>
+        by_kernel(
+            libc::SYS_execveat,
+            [directory as usize, path as usize, arguments as usize, variables as usize, flags as usize]
+        );
     fn posix_spawn(
         process: *mut pid_t,
         path: *const c_char,
@@ -97,13 +103,34 @@ ntux_platform::next_functions! {
         variables: *const *const c_char
     );
     fn sendmmsg(fd: c_int, messages: *mut libc::mmsghdr, count: c_uint, flags: c_int);
-    fn close_range(first: c_uint, last: c_uint, flags: c_int);
+    fn close_range(first: c_uint, last: c_uint, flags: c_int) =>
+        by_kernel(libc::SYS_close_range, [first as usize, last as usize, flags as usize, 0, 0]);
     fn pthread_cancel(thread: libc::pthread_t);
     fn sigprocmask(how: c_int, new: *const libc::sigset_t, old: *mut libc::sigset_t);
     fn pthread_sigmask(how: c_int, new: *const libc::sigset_t, old: *mut libc::sigset_t);
     fn sigaction(signal: c_int, new: *const libc::sigaction, old: *mut libc::sigaction);
     fn sendmsg(fd: c_int, message: *const libc::msghdr, flags: c_int) -> isize;
-    fn closefrom(first: c_int) -> ();
+    fn closefrom(first: c_int) -> () => { close_range(first.max(0) as c_uint, c_uint::MAX, 0); };
+}
+
+/// A function that the C library lacks: older than 2.33 `stat` and its relatives, than 2.28 `statx`, than 2.34 the rest.
+///
+/// # Safety
+/// As for the system call.
+unsafe fn by_kernel(number: c_long, arguments: [usize; 5]) -> c_int {
+    let [first, second, third, fourth, fifth] = arguments;
+    // SAFETY: the caller's promise.
+    unsafe { syscall(number, first, second, third, fourth, fifth, 0) as c_int }
+}
+
+/// `fstatat`. The kernel's structure is the C library's.
+///
+/// # Safety
+/// As for the function itself.
+unsafe fn status_at(directory: c_int, path: *const c_char, status: *mut libc::stat, flags: c_int) -> c_int {
+    let arguments = [directory as usize, path as usize, status as usize, flags as usize, 0];
+    // SAFETY: the caller's promise.
+    unsafe { by_kernel(libc::SYS_newfstatat, arguments) }
 }
 
 macro_rules! next_globs {
@@ -224,4 +251,34 @@ pub(crate) unsafe extern "C-unwind" fn bare_syscall(
         );
     }
     if (-4095..0).contains(&answer) { crate::fail(-answer as c_int).into() } else { answer }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::os::fd::AsRawFd;
+    use std::os::unix::fs::MetadataExt;
+
+    #[test]
+    fn what_an_old_c_library_lacks_is_done_by_the_kernel() {
+        // SAFETY: all bytes zero is a value, and a place for the answer.
+        let mut status: libc::stat = unsafe { core::mem::zeroed() };
+        let executable = std::fs::metadata("/proc/self/exe").unwrap();
+        // SAFETY: a path that ends with a zero, and a place for the answer.
+        assert_eq!(unsafe { status_at(libc::AT_FDCWD, c"/proc/self/exe".as_ptr(), &mut status, 0) }, 0);
+        assert_eq!((status.st_ino, status.st_size as u64), (executable.ino(), executable.len()));
+        let flags = libc::AT_SYMLINK_NOFOLLOW;
+        // SAFETY: as above.
+        assert_eq!(unsafe { status_at(libc::AT_FDCWD, c"/proc/self/exe".as_ptr(), &mut status, flags) }, 0);
+        assert_eq!(status.st_mode & libc::S_IFMT, libc::S_IFLNK);
+        let file = std::fs::File::open("/proc/self/exe").unwrap();
+        let arguments = [file.as_raw_fd() as usize, &raw mut status as usize, 0, 0, 0];
+        // SAFETY: as above.
+        assert_eq!(unsafe { by_kernel(libc::SYS_fstat, arguments) }, 0);
+        assert_eq!(status.st_ino, executable.ino());
+        // SAFETY: as above.
+        assert_eq!(unsafe { status_at(libc::AT_FDCWD, c"/nowhere".as_ptr(), &mut status, 0) }, -1);
+        // SAFETY: this thread's own error number.
+        assert_eq!(unsafe { *crate::errno() }, libc::ENOENT);
+    }
 }
