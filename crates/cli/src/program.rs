@@ -16,6 +16,7 @@ use object::elf;
 use object::read::ReadCache;
 use object::read::elf::{FileHeader, ProgramHeader};
 
+use crate::glibc;
 use crate::library::Found;
 
 /// Scripts may name scripts as interpreters; the kernel follows as many.
@@ -55,6 +56,8 @@ pub enum Obstacle {
     Narrow,
     OtherMachine,
     Musl,
+    /// Its glibc lacks what the library needs.
+    OldLibrary,
     SetUserId,
     SetGroupId,
     Capabilities,
@@ -76,6 +79,11 @@ impl std::fmt::Display for Obstacle {
             Obstacle::Musl => {
                 write!(out, "its C library is musl, and this ntux was installed without a library for it")
             }
+            Obstacle::OldLibrary => write!(
+                out,
+                "its C library is older than this ntux needs, and the loader would end it; archives made by `make dist` need \
+                 glibc 2.17"
+            ),
             Obstacle::SetUserId => write!(out, "it is set-user-id; {ignored}"),
             Obstacle::SetGroupId => write!(out, "it is set-group-id; {ignored}"),
             Obstacle::Capabilities => write!(out, "it has file capabilities; {ignored}"),
@@ -119,6 +127,7 @@ impl Portrait {
             (_, machine) if machine != OWN_MACHINE => Some(Obstacle::OtherMachine),
             _ if *bits == 32 => Some(Obstacle::Narrow),
             _ if self.is_for_musl() && !library.serves_musl => Some(Obstacle::Musl),
+            (Some(loader), _) if glibc::is_too_old(loader, &library.file) => Some(Obstacle::OldLibrary),
             _ => self.gains,
         }
     }

@@ -168,8 +168,12 @@ pub fn prepare(program: &[OsString], libraries: &[Library]) -> Result<Prepared, 
     for &library in libraries {
         let found = library::find(library).map_err(|trouble| complain(NTUX_FAILED, trouble))?;
         obstacle = portrait.obstacle(&found);
-        // musl's loader would end the program for what this library needs of glibc.
-        if obstacle != Some(Obstacle::Musl) || found.is_for_loaders_to_choose() {
+        // The loader would end the program for what this library needs of glibc.
+        let fatal = match obstacle {
+            Some(Obstacle::Musl) => !found.is_for_loaders_to_choose(),
+            obstacle => obstacle == Some(Obstacle::OldLibrary),
+        };
+        if !fatal {
             preload = Some(library::preload_list(&found, preload.as_deref()));
         }
         obstacle = obstacle.filter(|why| *why != Obstacle::Narrow || !found.explains_itself);

@@ -367,3 +367,28 @@ fn a_program_with_file_capabilities_runs_and_the_line_says_so() {
     let output = as_user(0);
     assert_eq!((output.status.code(), complained(&output).as_str()), (Some(0), ""));
 }
+
+/// The loader ends a program into which it shall load a library that needs a newer C library, and says so.
+#[test]
+fn a_library_for_a_newer_c_library_is_not_loaded() {
+    let stage = Stage::new();
+    let map = stage.path("map");
+    std::fs::write(&map, "GLIBC_2.99 { newest; };\n").expect("our own directory");
+    let script = format!("-Wl,--version-script={}", map.display());
+    let options = ["-shared", "-fPIC", "-nostdlib", "-Wl,-soname,libc.so.6", &script];
+    let newer = compile(stage.path("").as_path(), "newer.so", "void newest(void) {}\n", &options);
+    let source = "void newest(void);\nvoid planted(void) { newest(); }\n";
+    let library = compile(
+        stage.path("").as_path(),
+        "planted.so",
+        source,
+        &["-shared", "-fPIC", "-nostdlib", "-Wl,--no-as-needed", newer.to_str().expect("a plain path")],
+    );
+    let program = true_program();
+    let fatal = finish(std::process::Command::new(&program).env("LD_PRELOAD", &library));
+    assert!(!fatal.status.success(), "what is planted must be fatal");
+    let mut ntux = stage.ntux(&["run", "--device", "user", "--"]);
+    let output = finish(ntux.arg(&program).env("NTUX_PRELOAD", &library));
+    assert!(output.status.success(), "{}", complained(&output));
+    assert!(complained(&output).contains("older than this ntux needs"), "{}", complained(&output));
+}

@@ -1,0 +1,78 @@
+//! Which glibc a library needs, and which one a program has.
+//!
+//! A library that needs a newer one is fatal: the loader ends the program, whichever it is.
+
+use std::fs::File;
+use std::path::Path;
+
+use object::elf;
+use object::read::ReadCache;
+use object::read::elf::FileHeader;
+
+/// Two parts of a version are enough: later parts were never given to symbols that a program built today needs.
+type Version = (u32, u32);
+
+/// Whether the glibc of programs with this loader lacks what the library needs. Not if that cannot be found out.
+pub fn is_too_old(loader: &Path, library: &Path) -> bool {
+    // Both belong to one package, and lie in one directory once links are followed.
+    let Some(beside) = loader.canonicalize().ok().map(|loader| loader.with_file_name("libc.so.6")) else {
+        return false;
+    };
+    match (newest(&beside, Symbols::Given), newest(library, Symbols::Needed)) {
+        (Some(given), Some(needed)) => given < needed,
+        _ => false,
+    }
+}
+
+#[derive(Clone, Copy)]
+enum Symbols {
+    Given,
+    Needed,
+}
+
+/// The newest version of glibc that the symbols of a file are of.
+fn newest(path: &Path, which: Symbols) -> Option<Version> {
+    let file = ReadCache::new(File::open(path).ok()?);
+    let header = elf::FileHeader64::<object::Endianness>::parse(&file).ok()?;
+    let endian = header.endian().ok()?;
+    let sections = header.sections(endian, &file).ok()?;
+    let mut found = Vec::new();
+    match which {
+        Symbols::Given => {
+            let (mut definitions, strings) = sections.gnu_verdef(endian, &file).ok()??;
+            let strings = sections.strings(endian, &file, strings).ok()?;
+            while let Some((_, mut names)) = definitions.next().ok()? {
+                found.extend(names.next().ok()?.and_then(|name| version(name.name(endian, strings).ok()?)));
+            }
+        }
+        Symbols::Needed => {
+            let (mut libraries, strings) = sections.gnu_verneed(endian, &file).ok()??;
+            let strings = sections.strings(endian, &file, strings).ok()?;
+            while let Some((_, mut names)) = libraries.next().ok()? {
+                while let Some(name) = names.next().ok()? {
+                    found.extend(version(name.name(endian, strings).ok()?));
+                }
+            }
+        }
+    }
+    found.into_iter().max()
+}
+
+/// `GLIBC_2.17`; none of another name, as `GLIBC_PRIVATE`.
+fn version(name: &[u8]) -> Option<Version> {
+    let mut parts = std::str::from_utf8(name).ok()?.strip_prefix("GLIBC_")?.split('.').map(str::parse);
+    Some((parts.next()?.ok()?, parts.next()?.ok()?))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn versions_are_numbers() {
+        assert_eq!(version(b"GLIBC_2.2.5"), Some((2, 2)));
+        assert!(version(b"GLIBC_2.9") < version(b"GLIBC_2.17"));
+        assert_eq!(version(b"GLIBC_PRIVATE"), None);
+        assert_eq!(version(b"GCC_3.0"), None);
+    }
+}
