@@ -42,9 +42,9 @@ impl Deadline {
 /// Whether a checker says that the deadline of the call in progress has passed.
 #[inline(always)]
 fn explored_deadline_passed() -> bool {
-    #[cfg(ntux_explore)]
+    #[cfg(feature = "explore")]
     return crate::explore::current().is_some_and(|scheduler| scheduler.deadline_passed());
-    #[cfg(not(ntux_explore))]
+    #[cfg(not(feature = "explore"))]
     false
 }
 
