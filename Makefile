@@ -16,6 +16,10 @@ PREFIX ?= /usr/local
 DESTDIR ?=
 
 TARGET_DIR := $(if $(CARGO_TARGET_DIR),$(CARGO_TARGET_DIR),target)
+# The workspace of the proofs and measurements, and the model checker's way to build it.
+VERIFY := --manifest-path verify/Cargo.toml
+VERIFY_DIR := $(if $(CARGO_TARGET_DIR),$(CARGO_TARGET_DIR),verify/target)
+EXPLORED := CARGO=$(CARGO) verify/explored
 OUT := out
 # How long, and from where on, `make fuzz-scribble` scribbles.
 SECONDS ?= 60
@@ -31,7 +35,7 @@ OTHER_TARGETS := aarch64-unknown-linux-gnu aarch64-apple-darwin
 CAPI_OUT := $(abspath $(OUT))/capi
 include crates/capi/install.mk
 
-.PHONY: help tools futexes build demos run planted measurable doctor bench test test-crash test-histories test-kernel \
+.PHONY: help tools futexes build demos run planted measurable doctor bench bench-program plain-builds test test-crash test-histories test-kernel \
 	test-old-kernels test-orders test-watch test-soft-dirty demo-soft-dirty demo-wine test-aarch64 test-aarch64-kernel test-miri test-tsan \
 	fuzz-scribble fuzz-scribble-asan format lint unit cross install uninstall dist test-dist clean
 
@@ -63,8 +67,13 @@ run: build demos        ## Build everything and run two programs that were writt
 planted: build demos
 	@demo/planted $(OUT)
 
+bench-program: tools
+	$(CARGO) build --release --locked $(VERIFY) -p ntux-bench
+	@mkdir -p $(OUT)/lib/ntux
+	@$(INSTALL) -m 755 $(VERIFY_DIR)/release/ntux-bench $(OUT)/lib/ntux/ntux-bench
+
 # Whether everything can be measured; the numbers do not matter.
-measurable: build
+measurable: build bench-program
 	@$(OUT)/bin/ntux bench sync --quick --json > $(OUT)/bench.json
 	@echo "ntux bench sync: every measurement was made"
 	@$(OUT)/bin/ntux bench watch --quick --json > $(OUT)/bench-watch.json
@@ -75,7 +84,7 @@ measurable: build
 doctor: build           ## Say what this machine can do, and what ntux would use
 	@$(OUT)/bin/ntux doctor
 
-bench: build            ## Measure ntux beside the other ways to have NT objects, write watches and futexes
+bench: build bench-program    ## Measure ntux beside the other ways to have NT objects, write watches and futexes
 	@$(OUT)/bin/ntux bench sync
 	@$(OUT)/bin/ntux bench watch
 	@$(OUT)/bin/ntux bench futex
@@ -95,15 +104,19 @@ test-watch: tools       ## Writers against a copy that must not go stale, for mi
 	NTUX_TEST_SHADOW_MS=15000 $(CARGO) test --locked --release -p ntux-watch --test watch shadow::no_write
 
 futexes: tools          ## Every schedule of the futex programs with at most two preemptions (two minutes of one processor)
-	$(CARGO) run --locked --release -p ntux-explore --example futexes -- 2 4000000
+	$(EXPLORED) run --release -p ntux-explore --example futexes -- 2 4000000
 
-test: format lint unit futexes cross run planted measurable    ## All tests, checks and both programs of `make run`
+# What users and packagers type, who do not know this file.
+plain-builds: tools
+	@CARGO=$(CARGO) .ci/plain-builds
+
+test: format lint unit plain-builds futexes cross run planted measurable    ## All tests, checks and both programs of `make run`
 	@echo "make test: all passed"
 
 # Some three minutes on two processors that have nothing else to do.
 test-histories: tools   ## A million random histories of the core, each checked for linearizability
-	$(CARGO) run --release --locked -p ntux-explore -- histories --count 130000
-	$(CARGO) run --release --locked -p ntux-explore -- real --count 20000
+	$(EXPLORED) run --release -p ntux-explore -- histories --count 130000
+	$(EXPLORED) run --release -p ntux-explore -- real --count 20000
 
 # Alone on the machine, please: a wake that comes later than 100 ms after a kill is a failure.
 # PAIRS=every also strikes the second of two victims at every instruction, which takes hours.
@@ -111,31 +124,31 @@ PAIRS ?= changes
 SOAK_SECONDS ?= 60
 
 test-crash: tools       ## Kill and stop processes at every instruction of every operation, then at random
-	$(CARGO) build --release --locked -p ntux-adversary
-	$(TARGET_DIR)/release/ntux-adversary crash --pairs $(PAIRS)
-	$(TARGET_DIR)/release/ntux-adversary crash --random 20000
-	$(TARGET_DIR)/release/ntux-adversary soak --seconds $(SOAK_SECONDS)
+	$(CARGO) build --release --locked $(VERIFY) -p ntux-adversary
+	$(VERIFY_DIR)/release/ntux-adversary crash --pairs $(PAIRS)
+	$(VERIFY_DIR)/release/ntux-adversary crash --random 20000
+	$(VERIFY_DIR)/release/ntux-adversary soak --seconds $(SOAK_SECONDS)
 
 # The seed and how many programs: SEED, SINGLE, TOGETHER in the environment, see the script.
 test-kernel: tools      ## Compare with the kernel's driver, booted in QEMU from Debian packages; some minutes
-	@CARGO=$(CARGO) crates/conformance/kernel/test $(OUT)/kernel
+	@CARGO=$(CARGO) verify/conformance/kernel/test $(OUT)/kernel
 
 test-old-kernels: tools ## The tests on Linux 5.10, 6.1 and 6.12, booted in QEMU from Debian packages
 	@CARGO=$(CARGO) .ci/old-kernels $(OUT)/kernels
 
 # Each of the three modes takes SECONDS, twice the first: with what ships, and with scribbles inside the operations.
 fuzz-scribble: tools    ## Write rubbish into shared memory that others use; SECONDS=60, SEED=1
-	$(CARGO) build --profile checked --locked -p ntux-adversary -p ntux-preload
-	$(TARGET_DIR)/checked/ntux-adversary scribble $(SCRIBBLE) --library $(TARGET_DIR)/checked/libntux_preload.so
-	$(CARGO) run --profile checked --locked -p ntux-adversary --features explore -- scribble --mode alone $(SCRIBBLE)
+	$(CARGO) build --profile checked --locked -p ntux-preload
+	$(CARGO) run --profile checked --locked $(VERIFY) -p ntux-adversary -- scribble $(SCRIBBLE) --library $(TARGET_DIR)/checked/libntux_preload.so
+	$(EXPLORED) run --profile checked -p ntux-adversary -- scribble --mode alone $(SCRIBBLE)
 
 fuzz-scribble-asan: tools    ## The same under AddressSanitizer, which needs a nightly compiler
 	@CARGO=$(CARGO) .ci/asan $(SCRIBBLE)
 
 # Some minutes on one processor. The first line: the orders that the code names.
 test-orders: tools      ## Weaken one memory order, drop one re-check after the other: a program must notice
-	$(CARGO) run --release --locked -p ntux-explore -- orders --executions 5000 --seed 2
-	$(CARGO) run --release --locked -p ntux-explore -- orders --executions 1000 --weaken
+	$(EXPLORED) run --release -p ntux-explore -- orders --executions 5000 --seed 2
+	$(EXPLORED) run --release -p ntux-explore -- orders --executions 1000 --weaken
 
 test-aarch64: tools     ## The tests as aarch64 programs under QEMU's user mode; some minutes
 	@CARGO=$(CARGO) .ci/aarch64 $(OUT)/aarch64
@@ -152,20 +165,22 @@ test-miri: tools        ## What Miri can run: the specification and the packing 
 format: tools
 	@.ci/tools tests
 	$(CARGO) fmt --all --check
+	$(CARGO) fmt --all --check $(VERIFY)
 	$(CARGO) fmt --check --manifest-path demo/ntsync-crate/Cargo.toml
 
-# The model checker apart: Cargo would build everything else with its hooks, and not test what ships.
 lint: tools
-	$(CARGO) clippy --locked --workspace --exclude ntux-explore --all-targets -- -D warnings
-	$(CARGO) clippy --locked -p ntux-explore --all-targets -- -D warnings
-	$(CARGO) clippy --locked -p ntux-adversary --features explore --all-targets -- -D warnings
+	$(CARGO) clippy --locked --workspace --all-targets -- -D warnings
+	$(CARGO) clippy --locked $(VERIFY) --all-targets -- -D warnings
+	$(EXPLORED) clippy -p ntux-explore -p ntux-adversary --all-targets -- -D warnings
 	RUSTDOCFLAGS="-D warnings" $(CARGO) doc --quiet --locked --no-deps --workspace --document-private-items
+	RUSTDOCFLAGS="-D warnings" $(CARGO) doc --quiet --locked $(VERIFY) --no-deps --document-private-items
 
 unit: tools
 	@.ci/tools tests
-	$(CARGO) test --locked --workspace --exclude ntux-explore
-	$(CARGO) test --locked -p ntux-explore
-	$(CARGO) test --locked -p ntux-adversary --features explore --bins --test scribble
+	$(CARGO) test --locked --workspace
+	$(CARGO) test --locked $(VERIFY)
+	$(EXPLORED) test -p ntux-explore
+	$(EXPLORED) test -p ntux-adversary --bins --test scribble
 
 cross: tools
 	@.ci/cross "$(OTHER_TARGETS)" "$(LIBRARIES)"

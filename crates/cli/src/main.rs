@@ -1,8 +1,9 @@
 //! The `ntux` command.
 //!
-//! `run` starts a program with the drop-in device, `doctor` says what this machine can do, `bench` measures (in a crate of
-//! its own), `watch` draws which pages are written, `help` explains. Each subcommand is one file.
+//! `run` starts a program with the drop-in device, `doctor` says what this machine can do, `bench` measures (by another
+//! program), `watch` draws which pages are written, `help` explains. Each subcommand is one file.
 
+mod bench;
 mod doctor;
 mod glibc;
 mod library;
@@ -16,9 +17,6 @@ mod wine;
 use std::process::ExitCode;
 
 use clap::{CommandFactory, Parser, Subcommand};
-use ntux_bench::BenchArguments;
-use ntux_bench::futex::FutexArguments;
-use ntux_bench::watch::WatchArguments;
 
 /// Exit status when ntux itself cannot do what it was asked, as `env` and `timeout` use it.
 const NTUX_FAILED: u8 = 125;
@@ -36,9 +34,7 @@ struct CommandLine {
 enum Command {
     Run(run::Arguments),
     Doctor(doctor::Arguments),
-    /// Measure ntux beside the other ways to do the same.
-    #[command(subcommand)]
-    Bench(Bench),
+    Bench(bench::Arguments),
     Watch(watch::Arguments),
     /// Explain a subcommand or a topic: environment, exit-status.
     Help {
@@ -47,16 +43,6 @@ enum Command {
     },
     #[command(hide = true)]
     Pages(pages::Arguments),
-}
-
-#[derive(Subcommand)]
-enum Bench {
-    /// Measure synchronization objects.
-    Sync(BenchArguments),
-    /// Measure futexes: of every size, in vectors, requeued.
-    Futex(FutexArguments),
-    /// Measure write watches.
-    Watch(WatchArguments),
 }
 
 fn main() -> ExitCode {
@@ -74,20 +60,11 @@ fn execute(command: Command) -> ExitCode {
     match command {
         Command::Run(arguments) => run::run(&arguments),
         Command::Doctor(arguments) => doctor::doctor(&arguments),
-        Command::Bench(Bench::Sync(arguments)) => bench_sync(arguments),
-        Command::Bench(Bench::Futex(arguments)) => succeeded(ntux_bench::futex::run(&arguments)),
-        Command::Bench(Bench::Watch(arguments)) => succeeded(ntux_bench::watch::run(&arguments)),
+        Command::Bench(arguments) => bench::bench(&arguments),
         Command::Watch(arguments) => watch::watch(&arguments),
         Command::Pages(arguments) => succeeded(pages::write(&arguments, &CommandLine::command())),
         Command::Help { topic } => topic::explain(CommandLine::command(), topic.as_deref()),
     }
-}
-
-fn bench_sync(mut arguments: BenchArguments) -> ExitCode {
-    let already_there = std::env::var_os("LD_PRELOAD");
-    let library = library::find(library::Library::Device).inspect_err(|reason| eprintln!("ntux: {reason}")).ok();
-    arguments.preload = library.map(|library| library::preload_list(&library, already_there.as_deref()));
-    succeeded(ntux_bench::run(&arguments))
 }
 
 fn succeeded(result: std::io::Result<()>) -> ExitCode {

@@ -30,6 +30,7 @@ NTUX_WITHOUT=NAME,...    What to do without, though the kernel has it: to see ho
     futex_waitv        no thread sleeps on several shared words; what needs that is refused, and
                        FUTEX_WAIT_MULTIPLE of a program (operation 31 of futex) goes to the kernel as it is
     futex_numa         futexes with a memory node are refused
+    fsgsbase           a signal handler takes %fs for the thread's own if its selector is 0, as on old processors
 
 NTUX_WATCH=async|sync|mprotect|cow    How writes to memory are watched. The default is the first of async, sync and
     mprotect that works; ntux doctor says which, and what it does not see.

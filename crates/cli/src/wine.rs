@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 use ntux_platform::wine::{ONLY_WIDE, VARIABLE, narrow_libraries, server};
 
 /// Where the 64-bit Unix libraries lie seen from the directory of `wine`.
-const WIDE: [&str; 7] = [
+const WIDE: [&str; 8] = [
     "../lib/wine/x86_64-unix/ntdll.so",
     "../lib64/wine/x86_64-unix/ntdll.so",
     "../lib/x86_64-linux-gnu/wine/x86_64-unix/ntdll.so",
@@ -20,6 +20,7 @@ const WIDE: [&str; 7] = [
     "../x86_64-linux-gnu/wine/x86_64-unix/ntdll.so",
     "ntdll.so",
     "../dlls/ntdll/ntdll.so",
+    "../../dlls/ntdll/ntdll.so",
 ];
 
 /// Programs of Wine whose names do not begin with "wine"; all start it.

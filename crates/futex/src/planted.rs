@@ -1,6 +1,6 @@
 //! Planted bugs: each breaks one rule, so that the model checker can show that it would notice.
 //!
-//! They exist only with the feature `explore`; otherwise [`planted`] is `false` at compile time.
+//! They exist only with the configuration `ntux_explore`; otherwise [`planted`] is `false` at compile time.
 
 /// One broken rule.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

@@ -17,12 +17,12 @@
 //! # Orders
 //! Loads and exchanges are sequentially consistent, stores release. On x86-64 such a load is a plain `mov`; on aarch64 it
 //! is `ldar`, never the weaker `ldapr`, which could be performed before an earlier exchange. What needs this, and that it
-//! is enough, is shown by `crates/explore` (`docs/memory-orders.md`).
+//! is enough, is shown by `verify/explore` (`docs/memory-orders.md`).
 
 use core::sync::atomic as core_atomic;
 pub use core_atomic::{Ordering, compiler_fence};
 
-#[cfg(feature = "explore")]
+#[cfg(ntux_explore)]
 use crate::explore::{self, Access, Effect, Part};
 
 /// Torn reads tolerated by [`Word128::load`] before it takes the line for itself.
@@ -35,13 +35,13 @@ const EXCHANGE: Ordering = Ordering::SeqCst;
 
 macro_rules! step {
     ($kind:ident, $self:expr) => {
-        #[cfg(feature = "explore")]
+        #[cfg(ntux_explore)]
         explore::step(Access::$kind(core::ptr::from_ref($self) as usize));
     };
 }
 
 /// A load of 4 or 8 bytes; a checker may say what it returns.
-#[cfg(feature = "explore")]
+#[cfg(ntux_explore)]
 macro_rules! load {
     ($word:expr, $part:ident) => {
         match explore::read(&$word, Part::$part, LOAD) {
@@ -50,7 +50,7 @@ macro_rules! load {
         }
     };
 }
-#[cfg(not(feature = "explore"))]
+#[cfg(not(ntux_explore))]
 macro_rules! load {
     ($word:expr, $part:ident) => {
         $word.load(LOAD)
@@ -59,7 +59,7 @@ macro_rules! load {
 
 macro_rules! updated {
     ($self:expr, $order:expr, $effect:expr) => {
-        #[cfg(feature = "explore")]
+        #[cfg(ntux_explore)]
         explore::updated($self, $order, $effect);
     };
 }
@@ -78,14 +78,14 @@ macro_rules! small_atomic {
             }
             /// Sequentially consistent load.
             #[inline(always)]
-            #[cfg_attr(feature = "explore", track_caller)]
+            #[cfg_attr(ntux_explore, track_caller)]
             pub fn load(&self) -> $int {
                 step!(Load, self);
                 load!(self.0, Whole)
             }
             /// Release store.
             #[inline(always)]
-            #[cfg_attr(feature = "explore", track_caller)]
+            #[cfg_attr(ntux_explore, track_caller)]
             pub fn store(&self, value: $int) {
                 step!(Update, self);
                 self.0.store(value, STORE);
@@ -93,7 +93,7 @@ macro_rules! small_atomic {
             }
             /// Compare-exchange, sequentially consistent; the value found when it fails.
             #[inline(always)]
-            #[cfg_attr(feature = "explore", track_caller)]
+            #[cfg_attr(ntux_explore, track_caller)]
             pub fn compare_exchange(&self, current: $int, new: $int) -> Result<(), $int> {
                 step!(Update, self);
                 let result = self.0.compare_exchange(current, new, EXCHANGE, EXCHANGE).map(|_| ());
@@ -102,7 +102,7 @@ macro_rules! small_atomic {
             }
             /// Adds and returns the value before; wraps.
             #[inline(always)]
-            #[cfg_attr(feature = "explore", track_caller)]
+            #[cfg_attr(ntux_explore, track_caller)]
             pub fn fetch_add(&self, value: $int) -> $int {
                 step!(Update, self);
                 let before = self.0.fetch_add(value, EXCHANGE);
@@ -162,9 +162,9 @@ pub fn fence() {
 /// # Safety
 /// The word must be aligned to its size and readable. Whoever writes it meanwhile must do so atomically.
 #[inline(always)]
-#[cfg_attr(feature = "explore", track_caller)]
+#[cfg_attr(ntux_explore, track_caller)]
 pub unsafe fn load_foreign(address: usize, bytes: usize) -> u64 {
-    #[cfg(feature = "explore")]
+    #[cfg(ntux_explore)]
     {
         explore::step(Access::Load(address));
         if let Some(value) = explore::read_foreign(address, bytes) {
@@ -220,7 +220,7 @@ impl Word128 {
 
     /// The whole word, as it was at one instant (L1).
     #[inline(always)]
-    #[cfg_attr(feature = "explore", track_caller)]
+    #[cfg_attr(ntux_explore, track_caller)]
     pub fn load(&self) -> Pair {
         step!(Load, self);
         let mut low = load!(self.low, Low);
@@ -229,7 +229,7 @@ impl Word128 {
             let high = load!(self.high, High);
             step!(Half, self);
             let again = load!(self.low, LowAgain);
-            #[cfg(feature = "explore")]
+            #[cfg(ntux_explore)]
             let again = if explore::is_load_hasty() { low } else { again };
             if low == again {
                 return Pair { low, high };
@@ -241,7 +241,7 @@ impl Word128 {
 
     /// Both halves, perhaps of different versions: good only for an exchange, which fails if they are.
     #[inline(always)]
-    #[cfg_attr(feature = "explore", track_caller)]
+    #[cfg_attr(ntux_explore, track_caller)]
     pub fn glance(&self) -> Pair {
         step!(Load, self);
         let low = load!(self.low, Low);
@@ -251,14 +251,14 @@ impl Word128 {
 
     /// The low half alone: enough to see that the word has not changed (L1).
     #[inline(always)]
-    #[cfg_attr(feature = "explore", track_caller)]
+    #[cfg_attr(ntux_explore, track_caller)]
     pub fn load_low(&self) -> u64 {
         step!(Load, self);
         load!(self.low, Whole)
     }
 
     #[cold]
-    #[cfg_attr(feature = "explore", track_caller)]
+    #[cfg_attr(ntux_explore, track_caller)]
     fn load_exclusive(&self) -> Pair {
         step!(Half, self);
         self.compare_exchange(Pair::default(), Pair::default()).err().unwrap_or_default()
@@ -266,7 +266,7 @@ impl Word128 {
 
     /// Replaces `current` by `new` in one step, or says what was found instead.
     #[inline(always)]
-    #[cfg_attr(feature = "explore", track_caller)]
+    #[cfg_attr(ntux_explore, track_caller)]
     pub fn compare_exchange(&self, current: Pair, new: Pair) -> Result<(), Pair> {
         step!(Update, self);
         let result = self.exchange_raw(current, new);

@@ -42,9 +42,9 @@ impl Deadline {
 /// Whether a checker says that the deadline of the call in progress has passed.
 #[inline(always)]
 fn explored_deadline_passed() -> bool {
-    #[cfg(feature = "explore")]
+    #[cfg(ntux_explore)]
     return crate::explore::current().is_some_and(|scheduler| scheduler.deadline_passed());
-    #[cfg(not(feature = "explore"))]
+    #[cfg(not(ntux_explore))]
     false
 }
 

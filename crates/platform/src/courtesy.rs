@@ -46,7 +46,7 @@ struct Courtesy {
 /// Async-signal-safe if the look is.
 pub fn let_others_run(look: impl FnOnce() -> bool) -> bool {
     // A checker's threads run when it says so.
-    if cfg!(feature = "explore") {
+    if cfg!(ntux_explore) {
         return false;
     }
     let before = monotonic_ns();

@@ -1,4 +1,4 @@
-//! The seam for model checkers (feature `explore`): every shared access asks here first.
+//! The seam for model checkers (the configuration `ntux_explore`): every shared access asks here first.
 //!
 //! A checker installs a [`Scheduler`] for the threads that it drives; a thread that has none runs unhindered. The
 //! scheduler is called *before* each access and may switch to another thread of execution; the access itself then

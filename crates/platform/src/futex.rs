@@ -18,7 +18,7 @@ pub enum Woken {
 ///
 /// The comparison and the falling asleep are one step for every waker. Async-signal-safe.
 pub fn wait(address: *const u32, expected: u32, deadline: Deadline) -> Woken {
-    #[cfg(feature = "explore")]
+    #[cfg(ntux_explore)]
     if let Some(scheduler) = crate::explore::current() {
         let has_deadline = deadline != Deadline::Never;
         return match scheduler.sleep(address as usize, expected, has_deadline) {
@@ -31,7 +31,7 @@ pub fn wait(address: *const u32, expected: u32, deadline: Deadline) -> Woken {
 
 /// Wakes at most `count` sleepers on the word at `address`. Async-signal-safe.
 pub fn wake(address: *const u32, count: u32) {
-    #[cfg(feature = "explore")]
+    #[cfg(ntux_explore)]
     if let Some(scheduler) = crate::explore::current() {
         scheduler.wake(address as usize, count);
         return;

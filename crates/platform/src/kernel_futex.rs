@@ -50,7 +50,7 @@ impl Entry {
 /// Errors: `EAGAIN` the word differs, also when the deadline has passed; `ETIMEDOUT`; `EINTR`; `EFAULT` no such memory;
 /// `EINVAL` not aligned, or an empty mask.
 pub fn wait(address: *const u32, expected: u32, mask: u32, scope: Scope, deadline: Deadline) -> Result<(), i32> {
-    #[cfg(feature = "explore")]
+    #[cfg(ntux_explore)]
     if let Some(kernel) = kernel() {
         let entry = Entry { address, expected, scope, numa: false };
         return kernel.wait_any(&[(entry, mask)], deadline != Deadline::Never).map(drop);
@@ -62,7 +62,7 @@ pub fn wait(address: *const u32, expected: u32, mask: u32, scope: Scope, deadlin
 ///
 /// Errors: `EFAULT` no such memory (shared only); `EINVAL` not aligned, or an empty mask.
 pub fn wake(address: *const u32, count: u32, mask: u32, scope: Scope) -> Result<u32, i32> {
-    #[cfg(feature = "explore")]
+    #[cfg(ntux_explore)]
     if let Some(kernel) = kernel() {
         return Ok(kernel.wake(address as usize, count, mask));
     }
@@ -75,7 +75,7 @@ pub fn wake(address: *const u32, count: u32, mask: u32, scope: Scope) -> Result<
 /// Errors: as [`wait`]; `ENOSYS` or `EPERM` where the kernel has no such call (before Linux 5.16; macOS); `EINVAL` also
 /// for no entries or more than [`VECTOR_MAX`].
 pub fn wait_any(entries: &[Entry], deadline: Deadline) -> Result<usize, i32> {
-    #[cfg(feature = "explore")]
+    #[cfg(ntux_explore)]
     if let Some(kernel) = kernel() {
         const ENTRY: (Entry, u32) = (Entry::NOWHERE, MATCH_ANY);
         let mut vector = [ENTRY; VECTOR_MAX];
@@ -87,7 +87,7 @@ pub fn wait_any(entries: &[Entry], deadline: Deadline) -> Result<usize, i32> {
 
 /// How often this thread has fallen asleep in its life. If a wait did not change it, the thread never slept in it.
 pub fn times_asleep() -> u64 {
-    #[cfg(feature = "explore")]
+    #[cfg(ntux_explore)]
     if let Some(kernel) = kernel() {
         return kernel.times_asleep();
     }
@@ -95,7 +95,7 @@ pub fn times_asleep() -> u64 {
 }
 
 /// The futexes that a checker plays for the calling thread.
-#[cfg(feature = "explore")]
+#[cfg(ntux_explore)]
 fn kernel() -> Option<&'static dyn crate::explore::Kernel> {
     crate::explore::current().and_then(|scheduler| scheduler.kernel())
 }
@@ -112,7 +112,7 @@ pub fn requeue(
     moved: u32,
     expected: u32,
 ) -> Result<u32, i32> {
-    #[cfg(feature = "explore")]
+    #[cfg(ntux_explore)]
     if let Some(kernel) = kernel() {
         assert_eq!(wake, 0, "the kernel that is played wakes nobody in a requeue");
         return kernel.requeue(from as usize, to as usize, moved, expected);

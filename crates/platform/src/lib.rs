@@ -4,8 +4,8 @@
 //! [`liveness`], [`robust`], [`courtesy`]; for write watches [`protection`], `userfault`, `pagemap`, `mappings`, `segv`; for programs that
 //! are watched `child`, `handover`, `readiness`; for libraries that are loaded into programs `next`) and the processor's
 //! atomics ([`atomic`]). What a kernel or a filter does not let us do is found out by doing it: `probe` for people,
-//! `deadly` inside programs. What processes a Wine starts: `wine`. A model checker takes over by replacing this crate's [`atomic`] and [`futex`] (feature
-//! `explore`); everything above stays as it ships.
+//! `deadly` inside programs. What processes a Wine starts: `wine`. A model checker takes over by replacing this crate's [`atomic`] and [`futex`] (the
+//! configuration `ntux_explore`, which `verify/explored` sets); everything above stays as it ships.
 
 #![allow(clippy::disallowed_types, clippy::disallowed_methods, reason = "this is the place for them")]
 
@@ -17,7 +17,7 @@ pub mod courtesy;
 #[cfg(target_os = "linux")]
 mod deadly;
 pub mod environment;
-#[cfg(feature = "explore")]
+#[cfg(ntux_explore)]
 pub mod explore;
 pub mod fork;
 pub mod futex;

@@ -3,7 +3,7 @@
 use core::sync::atomic::{AtomicPtr, Ordering};
 
 use crate::atomic::Word64;
-#[cfg(feature = "explore")]
+#[cfg(ntux_explore)]
 use crate::explore;
 use crate::path::Path;
 use crate::without::Feature;
@@ -21,7 +21,7 @@ pub struct Process {
 
 /// The calling process number, without a system call after the first; right also in a child made by a bare fork.
 pub fn process_id() -> u32 {
-    #[cfg(feature = "explore")]
+    #[cfg(ntux_explore)]
     if let Some(process) = explore::identity().and_then(|identity| identity.process) {
         return process;
     }
@@ -97,7 +97,7 @@ pub(crate) fn wipe_on_fork(page: *mut libc::c_void, length: usize) -> bool {
 /// The calling process. Reads /proc; not for a hot path.
 pub fn this_process() -> Process {
     let pid = process_id();
-    #[cfg(feature = "explore")]
+    #[cfg(ntux_explore)]
     if explore::identity().is_some_and(|identity| identity.process.is_some()) {
         return Process { pid, start: 0, namespace: namespace() };
     }
@@ -107,7 +107,7 @@ pub fn this_process() -> Process {
 
 /// The calling thread's number.
 pub fn thread_id() -> u32 {
-    #[cfg(feature = "explore")]
+    #[cfg(ntux_explore)]
     if let Some(identity) = explore::identity() {
         return identity.thread;
     }
@@ -126,7 +126,7 @@ pub fn thread_id() -> u32 {
 /// Whether this process is certainly gone, as seen by `me`. False whenever that cannot be known: what belongs to a dead
 /// process that counts as alive stays taken, what belongs to a living one must not be taken away.
 pub fn is_process_dead(process: Process, me: Process) -> bool {
-    #[cfg(feature = "explore")]
+    #[cfg(ntux_explore)]
     if let Some(scheduler) = explore::current() {
         return scheduler.is_process_dead(process.pid);
     }
@@ -150,7 +150,7 @@ pub fn is_number_free(pid: u32) -> bool {
 
 /// Whether this thread of a living process is certainly gone, as seen by `me`. False whenever that cannot be known.
 pub fn is_thread_dead(process: Process, thread: u32, me: Process) -> bool {
-    #[cfg(feature = "explore")]
+    #[cfg(ntux_explore)]
     if let Some(scheduler) = explore::current() {
         return scheduler.is_thread_dead(thread);
     }

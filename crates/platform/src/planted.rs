@@ -1,13 +1,13 @@
 //! Planted bugs: each breaks one rule of a protocol, so that its model checker can show that it would notice.
 
 /// Gives a crate what plants its bugs: `set(Option<Bug>)` for a checker, and `planted(Bug) -> bool` for the code, which
-/// is `false` at compile time without the crate's feature `explore`, or on the condition that is given instead.
+/// is `false` at compile time without the configuration `ntux_explore`, or on the condition that is given instead.
 ///
 /// The crate has the type `Bug`, a plain enumeration, where it uses this.
 #[macro_export]
 macro_rules! planted {
     () => {
-        $crate::planted!(feature = "explore");
+        $crate::planted!(ntux_explore);
     };
     ($($condition:tt)+) => {
         #[cfg($($condition)+)]

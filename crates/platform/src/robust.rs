@@ -37,7 +37,7 @@ pub struct Owed(usize);
 impl Head {
     /// The calling thread's head. One system call; not for a hot path.
     pub fn of_this_thread() -> Head {
-        #[cfg(feature = "explore")]
+        #[cfg(ntux_explore)]
         if crate::explore::current().is_some() {
             return Head::absent();
         }
@@ -57,7 +57,7 @@ impl Head {
 
     /// From here on, if the thread dies and the word at `address` is zero then, one sleeper on it is woken.
     pub fn owe(self, address: *const u32) -> Owed {
-        #[cfg(feature = "explore")]
+        #[cfg(ntux_explore)]
         if let Some(scheduler) = crate::explore::current() {
             return Owed(scheduler.will(address as usize));
         }
@@ -77,7 +77,7 @@ impl Head {
 
     /// The wake has been sent, or is not owed.
     pub fn settle(self, owed: Owed) {
-        #[cfg(feature = "explore")]
+        #[cfg(ntux_explore)]
         if let Some(scheduler) = crate::explore::current() {
             scheduler.will(owed.0);
             return;

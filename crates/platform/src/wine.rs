@@ -12,7 +12,7 @@ pub const ONLY_WIDE: &str = "wow64";
 
 /// What lies there if a Wine starts 32-bit processes, seen from the directory of `wine` and `wineserver`: as Wine installs
 /// itself, as distributions split it, and in the directory in which Wine was built.
-const NARROW: [&str; 7] = [
+const NARROW: [&str; 8] = [
     "../lib/wine/i386-unix/ntdll.so",
     "../lib32/wine/i386-unix/ntdll.so",
     "../lib64/wine/i386-unix/ntdll.so",
@@ -20,6 +20,7 @@ const NARROW: [&str; 7] = [
     "i386-unix/ntdll.so",
     "../i386-linux-gnu/wine/i386-unix/ntdll.so",
     "../loader-wow64",
+    "../../loader-wow64",
 ];
 
 /// The longest path that the kernel takes, with its zero byte.

@@ -49,20 +49,21 @@
 use ntux_platform::atomic::{Word32, Word64};
 
 use crate::arena::Arena;
+use crate::arena::fields::{ENTRY, PROMISE, part};
 use crate::arena::format::{BAG_CHUNK, BAG_INLINE, Chunk, ObjectSlot, WaiterSlot};
 use crate::planted::{Bug, planted};
 use crate::ticket::{State, Ticket, WaiterWord};
 use crate::waiter::Waiter;
 use crate::{Error, Object, RETRIES, Result};
 
-const POSITION_MASK: u64 = 0x7f;
-const ALL: u64 = 1 << 7;
-const WAITER_SHIFT: u32 = 8;
-const TICKET_SHIFT: u32 = 24;
+const POSITION_MASK: u64 = part(ENTRY, "position").mask();
+const ALL: u64 = part(ENTRY, "all").flag();
+const WAITER_SHIFT: u32 = part(ENTRY, "waiter").shift();
+const TICKET_SHIFT: u32 = part(ENTRY, "ticket").shift();
 
 /// A checker's bags are small, so that its few threads make them grow.
-const INLINE_USED: usize = if cfg!(feature = "explore") { 1 } else { BAG_INLINE };
-const CHUNK_USED: usize = if cfg!(feature = "explore") { 1 } else { BAG_CHUNK };
+pub(crate) const INLINE_USED: usize = if cfg!(ntux_explore) { 1 } else { BAG_INLINE };
+pub(crate) const CHUNK_USED: usize = if cfg!(ntux_explore) { 1 } else { BAG_CHUNK };
 
 /// One waiter's interest in one object.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -92,7 +93,7 @@ impl Entry {
         self.0 & ALL != 0
     }
 
-    #[cfg(all(test, not(feature = "explore")))]
+    #[cfg(all(test, not(ntux_explore)))]
     pub fn bits(self) -> u64 {
         self.0
     }
@@ -134,7 +135,7 @@ enum End {
 }
 
 impl End {
-    const CHUNK: u32 = 1 << 31;
+    const CHUNK: u32 = part(PROMISE, "chunk").flag() as u32;
 
     fn of(promise: u32) -> Option<End> {
         let index = (promise & !End::CHUNK).checked_sub(1)?;

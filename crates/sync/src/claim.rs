@@ -42,7 +42,7 @@
 //! | a waiter, while it waits | the kernel marks its word: it is in no queue any more |
 //!
 //! # Proof
-//! Every interleaving of small programs: `crates/explore`. C1 to C6 are numbered as in `docs/protocol.md`.
+//! Every interleaving of small programs: `verify/explore`. C1 to C6 are numbered as in `docs/protocol.md`.
 
 use ntux_platform::futex;
 
@@ -433,5 +433,5 @@ pub(crate) fn satisfied_by(seen: WaiterWord) -> Option<u32> {
     (seen.state() == State::Satisfied && seen.argument() != EVERYTHING).then(|| seen.argument())
 }
 
-#[cfg(all(test, not(feature = "explore")))]
+#[cfg(all(test, not(ntux_explore)))]
 mod tests;

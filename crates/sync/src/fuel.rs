@@ -12,7 +12,7 @@ use std::cell::Cell;
 /// What an operation begins with. The most that a sound memory asks for is a release that serves 65,536 waiters one
 /// after the other: 4,096 passes over 2,114 chunks, half of this, whoever else helps (`claim::Ahead`). A second or two of
 /// work. A checker has few waiters, and no time.
-const TANK: u32 = if cfg!(feature = "explore") { 1 << 18 } else { 1 << 24 };
+pub(crate) const TANK: u32 = if cfg!(ntux_explore) { 1 << 18 } else { 1 << 24 };
 /// One round of a loop: an exchange or two, perhaps a wake.
 const ROUND: u32 = 4;
 /// One chunk of a bag.
@@ -45,7 +45,7 @@ impl Fuel {
     }
 }
 
-#[cfg(all(test, not(feature = "explore")))]
+#[cfg(all(test, not(ntux_explore)))]
 mod tests {
     use super::*;
 

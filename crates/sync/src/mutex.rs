@@ -27,6 +27,7 @@
 
 use ntux_platform::atomic::Word64;
 
+use crate::arena::fields::{EXTRA, part};
 use crate::arena::format::ObjectSlot;
 use crate::arena::meta::Kind;
 use crate::arena::objects::Start;
@@ -36,8 +37,8 @@ use crate::word::{ABANDONED, Claimant, ObjectWord, SPILLED};
 use crate::{Error, Result};
 
 const LEVEL_MAX: u32 = 31;
-const SPILL_UNIT: u32 = 16;
-const SPILL_BITS: u32 = 28;
+pub(crate) const SPILL_UNIT: u32 = 16;
+const SPILL_BITS: u32 = part(EXTRA, "spill").width;
 const SPILL_MASK: u64 = (1 << SPILL_BITS) - 1;
 const VERSION_MASK: u64 = u64::MAX >> SPILL_BITS;
 

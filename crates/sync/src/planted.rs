@@ -1,6 +1,6 @@
 //! Planted bugs: each breaks one rule of the protocol, so that the model checker can show that it would notice.
 //!
-//! They exist only with the feature `explore`; otherwise [`planted`] is `false` at compile time.
+//! They exist only with the configuration `ntux_explore`; otherwise [`planted`] is `false` at compile time.
 
 /// One broken rule. The names are those of `docs/protocol.md`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

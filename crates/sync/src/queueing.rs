@@ -55,7 +55,7 @@ use crate::word::{Claimant, ObjectWord, W, WA};
 use crate::{Error, Object, Result};
 
 /// How often a wait begins again before it joins its queues one after the other.
-const TRIES: u32 = 16;
+pub(crate) const TRIES: u32 = 16;
 
 /// A place in a bag, and the entry that was put there.
 pub(crate) type Registered<'a> = (Place<'a>, Entry);

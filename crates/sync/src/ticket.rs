@@ -35,28 +35,30 @@
 //! Within one ticket the state never goes back, and a ticket is never used twice by a waiter: that is condition L1 of
 //! `ntux_platform::atomic` (the low half holds the futex word and the low part of the ticket).
 
+use crate::arena::fields::{WAITER_WORD, part};
 use ntux_platform::atomic::Pair;
 
 /// Part of the futex word that names the waiting thread.
-const THREAD_MASK: u32 = (1 << 30) - 1;
+const THREAD_MASK: u32 = part(WAITER_WORD, "thread").mask() as u32;
 /// Written by the kernel when the waiting thread dies.
-const DIED: u32 = 1 << 30;
+const DIED: u32 = part(WAITER_WORD, "died").flag() as u32;
 /// Added when the thread may be asleep.
-const PARKED: u32 = 1 << 31;
+const PARKED: u32 = part(WAITER_WORD, "parked").flag() as u32;
 /// Argument of a waiter that was given all its objects.
 pub const EVERYTHING: u32 = u32::MAX;
 
 /// Tickets count in this many bits.
-pub const TICKET_BITS: u32 = 40;
+pub const TICKET_BITS: u32 = part(WAITER_WORD, "ticket").width;
 const TICKET_MASK: u64 = (1 << TICKET_BITS) - 1;
-const TICKET_HIGH_MASK: u64 = 0xff;
-const STATE_SHIFT: u32 = 8;
-const STATE_MASK: u64 = 0x7;
-const OPEN: u64 = 1 << 11;
-const ABANDONED: u64 = 1 << 12;
-const OWED: u64 = 1 << 13;
-const CODE_SHIFT: u32 = 14;
-const CODE_MASK: u64 = 0xff;
+/// The part of the ticket in the upper half of the word; the other 32 bits are the upper half of the lower.
+const TICKET_HIGH_MASK: u64 = TICKET_MASK >> 32;
+const STATE_SHIFT: u32 = part(WAITER_WORD, "state").shift();
+const STATE_MASK: u64 = part(WAITER_WORD, "state").mask();
+const OPEN: u64 = part(WAITER_WORD, "open").flag();
+const ABANDONED: u64 = part(WAITER_WORD, "abandoned").flag();
+const OWED: u64 = part(WAITER_WORD, "owed").flag();
+const CODE_SHIFT: u32 = part(WAITER_WORD, "code").shift();
+const CODE_MASK: u64 = part(WAITER_WORD, "code").mask();
 
 /// Code of a waiting word whose argument is an attempt: a fresh word has not been looked at by any.
 const LOOKED_AT: u8 = 1;

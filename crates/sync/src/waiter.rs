@@ -29,6 +29,7 @@ use ntux_platform::liveness;
 use ntux_platform::robust::Head;
 
 use crate::arena::Arena;
+use crate::arena::fields::{HOLDER, part};
 use crate::arena::format::WaiterSlot;
 use crate::arena::peers::Census;
 use crate::arena::pool::Pool;
@@ -44,9 +45,9 @@ pub(crate) use epoch::{End, Epoch};
 
 /// Objects whose last word a thread remembers.
 const REMEMBERED: usize = 4;
-const TAKEN: u64 = 1 << 63;
-const PEER_SHIFT: u32 = 32;
-const PEER_MASK: u64 = 0xfff;
+const TAKEN: u64 = part(HOLDER, "taken").flag();
+const PEER_SHIFT: u32 = part(HOLDER, "peer").shift();
+const PEER_MASK: u64 = part(HOLDER, "peer").mask();
 
 /// One thread's place in one arena. Made by [`Arena::waiter`], on and for one thread; give it back with [`Arena::retire`].
 ///

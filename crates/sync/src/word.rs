@@ -19,27 +19,27 @@
 //!
 //! At rest means: no claimant. At rest and available implies that no registered waiter could take it.
 
+use crate::arena::fields::{OBJECT_WORD, part};
 use ntux_platform::atomic::Pair;
 
-const SEQUENCE_BITS: u32 = 37;
-pub(crate) const SEQUENCE_MASK: u64 = (1 << SEQUENCE_BITS) - 1;
-const CLAIMANT_SHIFT: u32 = 42;
-const CLAIMANT_MASK: u64 = 0x1_ffff;
-const LEVEL_SHIFT: u32 = 59;
-const LEVEL_MASK: u64 = 0x1f;
+pub(crate) const SEQUENCE_MASK: u64 = part(OBJECT_WORD, "sequence").mask();
+const CLAIMANT_SHIFT: u32 = part(OBJECT_WORD, "claimant").shift();
+const CLAIMANT_MASK: u64 = part(OBJECT_WORD, "claimant").mask();
+const LEVEL_SHIFT: u32 = part(OBJECT_WORD, "level").shift();
+const LEVEL_MASK: u64 = part(OBJECT_WORD, "level").mask();
 
 /// A waiter registered since this was last cleared.
-pub const W: u64 = 1 << 37;
+pub const W: u64 = part(OBJECT_WORD, "W").flag();
 /// A wait-all waiter registered since this was last cleared.
-pub const WA: u64 = 1 << 38;
+pub const WA: u64 = part(OBJECT_WORD, "WA").flag();
 /// Events: what is on offer vanishes when nobody takes it.
-pub const PULSE: u64 = 1 << 39;
+pub const PULSE: u64 = part(OBJECT_WORD, "PULSE").flag();
 /// Mutexes: the owner was killed.
-pub const ABANDONED: u64 = 1 << 39;
+pub const ABANDONED: u64 = PULSE;
 /// Manual-reset events: every waiter is served.
-pub const BROADCAST: u64 = 1 << 40;
+pub const BROADCAST: u64 = part(OBJECT_WORD, "BROADCAST").flag();
 /// Mutexes: part of the recursion count is beside the word.
-pub const SPILLED: u64 = 1 << 41;
+pub const SPILLED: u64 = part(OBJECT_WORD, "SPILLED").flag();
 
 /// Waiters are numbered below this.
 pub const WAITERS_MAX: u32 = 1 << 16;

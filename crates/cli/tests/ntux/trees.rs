@@ -1,6 +1,6 @@
 //! Trees of processes in which some lack the library: every process is served, or does as without ntux and the user is told.
 
-use std::io::{BufRead, BufReader};
+use std::io::{BufRead, BufReader, Write};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
@@ -27,6 +27,12 @@ fn tmp(name: &str) -> PathBuf {
     Path::new(env!("CARGO_TARGET_TMPDIR")).join(name)
 }
 
+/// Says what is not tested, also where the test passes: what is printed would be kept back.
+fn skip(what: &str) {
+    let name = std::thread::current().name().unwrap_or_default().to_owned();
+    writeln!(std::io::stderr(), "skipped, a part of {name}: {what}").expect("standard error");
+}
+
 /// `c/trees.c`, made by this compiler with these options; none, with the reason, if that is not possible here.
 fn build(stage: &Stage, name: &str, compiler: &str, options: &[&str]) -> Option<PathBuf> {
     let (source, program) = (concat!(env!("CARGO_MANIFEST_DIR"), "/tests/c/trees.c"), stage.path(name));
@@ -35,11 +41,11 @@ fn build(stage: &Stage, name: &str, compiler: &str, options: &[&str]) -> Option<
     match command.output() {
         Ok(output) if output.status.success() => Some(program),
         Ok(output) => {
-            println!("skipped: {compiler} {options:?} makes no program here: {}", complained(&output));
+            skip(&format!("{compiler} {options:?} makes no program here: {}", complained(&output)));
             None
         }
         Err(error) => {
-            println!("skipped: no {compiler} here ({error}); Debian has it in .ci/packages");
+            skip(&format!("no {compiler} here ({error}); .ci/packages names Debian's"));
             None
         }
     }
@@ -400,8 +406,8 @@ fn a_sandbox_with_a_cleaned_environment_keeps_its_descriptors_served() {
     };
     match Command::new("bwrap").args(&sandbox(&[])[1..]).arg("/bin/true").output() {
         Ok(output) if output.status.success() => {}
-        Ok(output) => return println!("skipped: bwrap cannot make a sandbox here: {}", complained(&output)),
-        Err(error) => return println!("skipped: no bwrap here ({error})"),
+        Ok(output) => return skip(&format!("bwrap cannot make a sandbox here: {}", complained(&output))),
+        Err(error) => return skip(&format!("no bwrap here ({error}); .ci/packages names Debian's")),
     }
     let within = |options: &[&'static str]| {
         let mut command = run(&[&wide, &"hold", &"keep", &"execvp"]);

@@ -15,11 +15,11 @@ use ntux_platform::protection::page_size;
 use crate::VECTOR_MAX;
 
 /// Slots in a bucket's own cache line: its first ring. A checker has so few that small programs use further ones.
-pub const BUCKET_SLOTS: usize = if cfg!(feature = "explore") { 1 } else { 2 };
+pub const BUCKET_SLOTS: usize = if cfg!(ntux_explore) { 1 } else { 2 };
 /// Places beside a waiter's word.
 const NEAR: usize = 2;
 /// Slots in one chunk, the smallest of the further rings.
-pub const CHUNK_SLOTS: usize = if cfg!(feature = "explore") { 2 } else { 64 };
+pub const CHUNK_SLOTS: usize = if cfg!(ntux_explore) { 2 } else { 64 };
 
 /// Where the futexes of one hash value are waited for.
 #[repr(C, align(64))]

@@ -19,7 +19,7 @@ mod key;
 mod line;
 mod memory;
 mod ring;
-#[cfg(all(test, not(feature = "explore")))]
+#[cfg(all(test, not(ntux_explore)))]
 mod rubbish;
 mod seat;
 mod send;

@@ -39,7 +39,7 @@ use super::memory::Waiter;
 use crate::planted::{Bug, planted};
 
 /// Most threads that a waker decides about before it sends them their wakes.
-const FEW: usize = if cfg!(feature = "explore") { 2 } else { 32 };
+const FEW: usize = if cfg!(ntux_explore) { 2 } else { 32 };
 
 /// Threads that were woken, and where they were queued: the wakes are still to be sent.
 pub struct Unsent<'a> {

@@ -17,7 +17,7 @@ use super::ring::{Ring, Slot};
 use crate::planted::{Bug, planted};
 
 /// How many of the first in a ring one sweep remembers.
-const AHEAD: usize = if cfg!(feature = "explore") { 2 } else { 16 };
+const AHEAD: usize = if cfg!(ntux_explore) { 2 } else { 16 };
 
 /// Somebody who is queued, and where.
 #[derive(Clone, Copy)]

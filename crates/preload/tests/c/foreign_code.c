@@ -257,8 +257,9 @@ static int raw_work(void *argument)
 __attribute__((optimize("no-stack-protector"))) static void count_only(int signal, siginfo_t *info, void *context)
 {
     (void)signal, (void)info, (void)context;
-    handled++;
-    raw_done = bare(SYS_gettid, 0, 0, 0) == raw_thread && handled == 10;
+    int count = handled + 1;
+    raw_done = bare(SYS_gettid, 0, 0, 0) == raw_thread && count == 10;
+    handled = count;
 }
 
 static void *wait_and_clone(void *argument)

@@ -2,6 +2,7 @@
 
 use ntux_platform::atomic::Pair;
 
+use crate::arena::fields::{ADMISSION, Bits, part};
 use crate::planted::{Bug, planted};
 use crate::ticket::Ticket;
 use crate::word::{Claimant, ObjectWord};
@@ -19,6 +20,12 @@ pub(super) enum Phase {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Admission(pub Pair);
 
+const PHASE: Bits = part(ADMISSION, "phase");
+const REQUESTER: Bits = part(ADMISSION, "requester");
+const STEP: Bits = part(ADMISSION, "step");
+const CANDIDATE: Bits = part(ADMISSION, "candidate");
+const STEP_HIGH: Bits = part(ADMISSION, "step_high");
+
 impl Admission {
     pub fn new(phase: Phase, attempt: u32, step: u32, requester: u32, candidate: u32, ticket: Ticket) -> Admission {
         let phase: u64 = match phase {
@@ -28,13 +35,14 @@ impl Admission {
             Phase::Try => 3,
             Phase::End => 4,
         };
-        let low = u64::from(attempt) | phase << 32 | u64::from(requester & 0x1_ffff) << 35 | u64::from(step) << 52;
-        let high = ticket.number() | u64::from(candidate & 0x1_ffff) << 40 | u64::from(step >> 12 & 0x7f) << 57;
+        let within = |part: Bits, number: u32| (u64::from(number) & part.mask()) << part.shift();
+        let low = u64::from(attempt) | phase << PHASE.shift() | within(REQUESTER, requester) | within(STEP, step);
+        let high = ticket.number() | within(CANDIDATE, candidate) | within(STEP_HIGH, step >> STEP.width);
         Admission(Pair { low, high })
     }
 
     pub fn phase(self) -> Phase {
-        match self.0.low >> 32 & 0x7 {
+        match self.0.low >> PHASE.shift() & PHASE.mask() {
             1 => Phase::Apply,
             2 => Phase::Scan,
             3 => Phase::Try,
@@ -48,15 +56,16 @@ impl Admission {
     }
 
     pub fn requester(self) -> u32 {
-        (self.0.low >> 35) as u32 & 0x1_ffff
+        (self.0.low >> REQUESTER.shift() & REQUESTER.mask()) as u32
     }
 
     pub fn step(self) -> u32 {
-        (self.0.low >> 52) as u32 | ((self.0.high >> 57) as u32 & 0x7f) << 12
+        let high = self.0.high >> STEP_HIGH.shift() & STEP_HIGH.mask();
+        (self.0.low >> STEP.shift() | high << STEP.width) as u32
     }
 
     pub fn candidate(self) -> u32 {
-        (self.0.high >> 40) as u32 & 0x1_ffff
+        (self.0.high >> CANDIDATE.shift() & CANDIDATE.mask()) as u32
     }
 
     pub fn ticket(self) -> Ticket {
@@ -100,4 +109,4 @@ impl Admission {
 }
 
 /// Candidate of an operation that tries nobody.
-pub(super) const NOBODY: u32 = 0x1_ffff;
+pub(super) const NOBODY: u32 = CANDIDATE.mask() as u32;

@@ -1,7 +1,8 @@
-//! The words of an arena's file by name and bits, for programs that look at it from outside (`crates/adversary`).
+//! The one table of the fields: where each part of each word of an arena's file lies, and what it is called.
 //!
-//! Nothing in the core reads this. What the words mean stands in [`crate::arena::format`], [`crate::word`],
-//! [`crate::ticket`], [`crate::admission`] and [`crate::arena::objects`].
+//! The core takes the positions of its parts from here ([`part`]), the fingerprint of the format covers all of it
+//! ([`add_to`]), and programs that look at an arena from outside find names here ([`tables`]). What the words mean stands
+//! in [`crate::arena::format`], [`crate::word`], [`crate::ticket`], [`crate::admission`] and [`crate::arena::objects`].
 
 use core::mem::offset_of;
 
@@ -51,6 +52,103 @@ pub struct Bits {
     pub width: u32,
 }
 
+impl Bits {
+    /// The lowest bit, counted in the half (of 64 bits) of the word that it lies in.
+    pub const fn shift(self) -> u32 {
+        self.first % 64
+    }
+
+    /// As many ones as it has bits.
+    pub const fn mask(self) -> u64 {
+        u64::MAX >> (64 - self.width)
+    }
+
+    /// The bit itself, of a part of one bit.
+    pub const fn flag(self) -> u64 {
+        assert!(self.width == 1, "a flag is one bit");
+        1 << self.shift()
+    }
+}
+
+/// The part of this name. For constants: a name that is not there does not compile.
+pub(crate) const fn part(word: &[Bits], name: &str) -> Bits {
+    let mut i = 0;
+    while i < word.len() {
+        if is_same(word[i].name, name) {
+            return word[i];
+        }
+        i += 1;
+    }
+    panic!("the word has no part of this name")
+}
+
+const fn is_same(one: &str, other: &str) -> bool {
+    let (one, other) = (one.as_bytes(), other.as_bytes());
+    if one.len() != other.len() {
+        return false;
+    }
+    let mut i = 0;
+    while i < one.len() {
+        if one[i] != other[i] {
+            return false;
+        }
+        i += 1;
+    }
+    true
+}
+
+/// A hash of what was added to it, in this order.
+#[derive(Clone, Copy)]
+pub(crate) struct Hash(u64);
+
+impl Hash {
+    pub(crate) const fn new() -> Hash {
+        Hash(0xcbf2_9ce4_8422_2325)
+    }
+
+    pub(crate) const fn add(self, number: u64) -> Hash {
+        Hash((self.0 ^ number).wrapping_mul(0x100_0000_01b3))
+    }
+
+    const fn add_name(self, name: &str) -> Hash {
+        let (bytes, mut hash, mut i) = (name.as_bytes(), self, 0);
+        while i < bytes.len() {
+            hash = hash.add(bytes[i] as u64);
+            i += 1;
+        }
+        hash.add(bytes.len() as u64)
+    }
+
+    const fn add_fields(self, fields: &[Field]) -> Hash {
+        let (mut hash, mut i) = (self, 0);
+        while i < fields.len() {
+            let field = &fields[i];
+            hash = hash.add_name(field.name).add(field.offset as u64).add(field.width as u64).add(field.count as u64);
+            let mut j = 0;
+            while j < field.bits.len() {
+                let bits = &field.bits[j];
+                hash = hash.add_name(bits.name).add(bits.first as u64).add(bits.width as u64);
+                j += 1;
+            }
+            i += 1;
+        }
+        hash
+    }
+
+    pub(crate) const fn finish(self) -> u32 {
+        (self.0 >> 32) as u32 ^ self.0 as u32
+    }
+}
+
+/// Adds every field of every sort of element.
+pub(crate) const fn add_to(hash: Hash) -> Hash {
+    hash.add_fields(HEADER_FIELDS)
+        .add_fields(PEER_FIELDS)
+        .add_fields(WAITER_FIELDS)
+        .add_fields(OBJECT_FIELDS)
+        .add_fields(CHUNK_FIELDS)
+}
+
 const fn bits(name: &'static str, first: u32, width: u32) -> Bits {
     Bits { name, first, width }
 }
@@ -63,7 +161,7 @@ const fn row(count: usize, field: Field) -> Field {
     Field { count, ..field }
 }
 
-const OBJECT_WORD: &[Bits] = &[
+pub(crate) const OBJECT_WORD: &[Bits] = &[
     bits("sequence", 0, 37),
     bits("W", 37, 1),
     bits("WA", 38, 1),
@@ -75,7 +173,7 @@ const OBJECT_WORD: &[Bits] = &[
     bits("value", 64, 32),
     bits("tag", 96, 32),
 ];
-const WAITER_WORD: &[Bits] = &[
+pub(crate) const WAITER_WORD: &[Bits] = &[
     bits("thread", 0, 30),
     bits("died", 30, 1),
     bits("parked", 31, 1),
@@ -87,15 +185,16 @@ const WAITER_WORD: &[Bits] = &[
     bits("code", 78, 8),
     bits("argument", 96, 32),
 ];
-const ADMISSION: &[Bits] = &[
+pub(crate) const ADMISSION: &[Bits] = &[
     bits("attempt", 0, 32),
     bits("phase", 32, 3),
     bits("requester", 35, 17),
     bits("step", 52, 12),
     bits("ticket", 64, 40),
     bits("candidate", 104, 17),
+    bits("step_high", 121, 7),
 ];
-const META: &[Bits] = &[
+pub(crate) const META: &[Bits] = &[
     bits("generation", 0, 32),
     bits("kind", 32, 4),
     bits("state", 36, 3),
@@ -103,14 +202,16 @@ const META: &[Bits] = &[
     bits("peer", 40, 12),
     bits("locked", 52, 1),
 ];
-const PEER: &[Bits] = &[bits("pid", 0, 32), bits("namespace", 32, 32), bits("start", 64, 64)];
-const EXTRA: &[Bits] = &[bits("maximum", 0, 32), bits("spill", 0, 28), bits("version", 28, 36)];
-const ENTRY: &[Bits] = &[bits("position", 0, 7), bits("all", 7, 1), bits("waiter", 8, 16), bits("ticket", 24, 40)];
-const HOLDER: &[Bits] = &[bits("thread", 0, 32), bits("peer", 32, 12), bits("taken", 63, 1)];
+pub(crate) const PEER: &[Bits] =
+    &[bits("pid", 0, 32), bits("namespace", 32, 32), bits("start", 64, 63), bits("burying", 127, 1)];
+pub(crate) const EXTRA: &[Bits] = &[bits("maximum", 0, 32), bits("spill", 0, 28), bits("version", 28, 36)];
+pub(crate) const ENTRY: &[Bits] =
+    &[bits("position", 0, 7), bits("all", 7, 1), bits("waiter", 8, 16), bits("ticket", 24, 40)];
+pub(crate) const HOLDER: &[Bits] = &[bits("thread", 0, 32), bits("peer", 32, 12), bits("taken", 63, 1)];
 const OBJECT: &[Bits] = &[bits("index", 0, 32), bits("generation", 32, 32)];
 const REQUEST: &[Bits] = &[bits("argument", 0, 32), bits("signal", 32, 4)];
 const WAIT: &[Bits] = &[bits("count", 0, 32), bits("owner", 32, 32)];
-const PROMISE: &[Bits] = &[bits("end", 0, 31), bits("chunk", 31, 1)];
+pub(crate) const PROMISE: &[Bits] = &[bits("end", 0, 31), bits("chunk", 31, 1)];
 const HINTS: &[Bits] = &[bits("first", 0, 32), bits("changes", 32, 32)];
 
 const POOLS: [usize; 3] =
@@ -178,9 +279,40 @@ mod tests {
     use crate::word::{Claimant, ObjectWord, SPILLED, W};
     use ntux_platform::atomic::Pair;
 
-    fn part(pair: Pair, bits: &[Bits], name: &str) -> u128 {
-        let bits = bits.iter().find(|bits| bits.name == name).expect("a part of the word");
+    fn value_of(pair: Pair, bits: &[Bits], name: &str) -> u128 {
+        let bits = part(bits, name);
         (u128::from(pair.high) << 64 | u128::from(pair.low)) >> bits.first & ((1 << bits.width) - 1)
+    }
+
+    #[test]
+    fn a_hash_sees_every_name_place_and_width() {
+        let hash = |fields: &[Field]| Hash::new().add_fields(fields).finish();
+        const PARTS: [&[Bits]; 4] = [&[bits("x", 0, 4)], &[bits("y", 0, 4)], &[bits("x", 1, 4)], &[bits("x", 0, 5)]];
+        let field = Field { name: "a", offset: 8, width: 8, count: 1, bits: PARTS[0] };
+        let others = [
+            Field { name: "b", ..field },
+            Field { offset: 16, ..field },
+            Field { width: 4, ..field },
+            Field { count: 2, ..field },
+            Field { bits: PARTS[1], ..field },
+            Field { bits: PARTS[2], ..field },
+            Field { bits: PARTS[3], ..field },
+            Field { bits: &[], ..field },
+        ];
+        assert!(others.iter().all(|other| hash(&[*other]) != hash(&[field])));
+        assert_ne!(hash(&[field, field]), hash(&[field]));
+    }
+
+    #[test]
+    fn parts_of_a_word_do_not_touch_each_other() {
+        // The extra word is a maximum or a spill, by the kind of its object.
+        for word in [OBJECT_WORD, WAITER_WORD, ADMISSION, META, PEER, ENTRY, HOLDER, PROMISE] {
+            let end = word.iter().fold(0, |end, bits| {
+                assert!(bits.first >= end && bits.width <= 64, "{}", bits.name);
+                bits.first + bits.width
+            });
+            assert!(end <= 128);
+        }
     }
 
     #[test]
@@ -202,15 +334,15 @@ mod tests {
     fn the_parts_of_the_words_are_where_the_core_has_them() {
         let word = ObjectWord::default().with(W | SPILLED).with_level(21).with_value(77);
         let word = word.claimed_for(Claimant::Waiter(4), 99).advanced();
-        let object = |name| part(word.0, OBJECT_WORD, name);
+        let object = |name| value_of(word.0, OBJECT_WORD, name);
         assert_eq!((object("sequence"), object("W"), object("WA"), object("SPILLED")), (1, 1, 0, 1));
         assert_eq!((object("claimant"), object("level"), object("value"), object("tag")), (5, 21, 77, 99));
         let word = WaiterWord::new(State::Waiting, Ticket::new(0xab_cdef_0123), 55).parked();
-        let waiting = |name| part(word.0, WAITER_WORD, name);
+        let waiting = |name| value_of(word.0, WAITER_WORD, name);
         assert_eq!((waiting("thread"), waiting("parked"), waiting("state")), (55, 1, 1));
         assert_eq!(waiting("ticket"), 0xab_cdef_0123);
         let word = word.satisfied(8, true);
-        let satisfied = |name| part(word.0, WAITER_WORD, name);
+        let satisfied = |name| value_of(word.0, WAITER_WORD, name);
         assert_eq!(
             (satisfied("state"), satisfied("owed"), satisfied("abandoned"), satisfied("argument")),
             (2, 1, 1, 8)

@@ -123,36 +123,34 @@ const _: () = assert!(size_of::<WaiterSlot>() == 576);
 const _: () = assert!(size_of::<Chunk>() == 256);
 const _: () = assert!(size_of::<Header>() <= HEADER_BYTES as usize);
 
-/// A number that two builds share only if they agree on every place and width.
+/// A number that two builds share only if they agree on every place, width and name of [`super::fields`], and on every
+/// limit that one of them counts on the others to keep.
 pub const FINGERPRINT: u32 = {
     let facts = [
         VERSION as u64,
         size_of::<Header>() as u64,
-        core::mem::offset_of!(Header, families) as u64,
-        core::mem::offset_of!(Header, ticket) as u64,
-        core::mem::offset_of!(Header, admission) as u64,
-        core::mem::offset_of!(Header, object_pool) as u64,
-        core::mem::offset_of!(ObjectSlot, meta) as u64,
-        core::mem::offset_of!(ObjectSlot, extra) as u64,
-        core::mem::offset_of!(ObjectSlot, bag) as u64,
-        core::mem::offset_of!(ObjectSlot, chunk) as u64,
-        core::mem::offset_of!(WaiterSlot, holder) as u64,
-        core::mem::offset_of!(WaiterSlot, request) as u64,
-        core::mem::offset_of!(WaiterSlot, wait) as u64,
-        core::mem::offset_of!(WaiterSlot, list) as u64,
-        core::mem::offset_of!(Chunk, bag) as u64,
+        size_of::<ObjectSlot>() as u64,
+        size_of::<WaiterSlot>() as u64,
+        size_of::<Chunk>() as u64,
         PEERS_MAX as u64,
+        super::peers::PEERS_USED as u64,
+        FAMILIES_MAX as u64,
+        OBJECTS_MAX as u64,
+        WAITERS_MAX as u64,
         LIST_MAX as u64,
-        crate::word::SPILLED,
-        crate::ticket::TICKET_BITS as u64,
+        crate::bag::INLINE_USED as u64,
+        crate::bag::CHUNK_USED as u64,
+        crate::fuel::TANK as u64,
+        crate::RETRIES as u64,
+        crate::queueing::TRIES as u64,
+        crate::mutex::SPILL_UNIT as u64,
     ];
-    let mut hash = 0xcbf2_9ce4_8422_2325u64;
-    let mut i = 0;
+    let (mut hash, mut i) = (super::fields::add_to(super::fields::Hash::new()), 0);
     while i < facts.len() {
-        hash = (hash ^ facts[i]).wrapping_mul(0x100_0000_01b3);
+        hash = hash.add(facts[i]);
         i += 1;
     }
-    (hash >> 32) as u32 ^ hash as u32
+    hash.finish()
 };
 
 /// Byte offsets for a capacity.

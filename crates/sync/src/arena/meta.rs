@@ -1,13 +1,14 @@
 //! The word that says what an object slot holds, as [`super::objects`] draws it; and the name of an object.
 
+use super::fields::{META, part};
 use crate::Object;
 
-const STATE_SHIFT: u32 = 36;
-const KIND_SHIFT: u32 = 32;
-const HELD: u64 = 1 << 39;
-const LOCKED: u64 = 1 << 52;
-const PEER_SHIFT: u32 = 40;
-const PEER_MASK: u64 = 0xfff;
+const STATE_SHIFT: u32 = part(META, "state").shift();
+const KIND_SHIFT: u32 = part(META, "kind").shift();
+const HELD: u64 = part(META, "held").flag();
+const LOCKED: u64 = part(META, "locked").flag();
+const PEER_SHIFT: u32 = part(META, "peer").shift();
+const PEER_MASK: u64 = part(META, "peer").mask();
 /// Generations stay positive as a file offset, which is how a descriptor carries its object.
 const GENERATION_MASK: u32 = 0x7fff_ffff;
 

@@ -3,7 +3,7 @@
 //! Everything that is read from it is an integer, every index is checked here before it becomes an address, and nothing in
 //! the file decides how long it is: so a process that scribbles over it can spoil the objects, never the other processes.
 
-#[cfg(feature = "explore")]
+#[cfg(ntux_explore)]
 mod aged;
 pub(crate) mod custody;
 pub mod fields;
@@ -146,7 +146,7 @@ impl Arena {
     pub(crate) fn looks_before_queueing(&self) -> u32 {
         match self.spins.load() {
             // A checker's threads do not wait for time to pass.
-            SPINS_UNSET if cfg!(feature = "explore") => 0,
+            SPINS_UNSET if cfg!(ntux_explore) => 0,
             SPINS_UNSET => LOOKS_AT_A_MUTEX,
             spins => spins,
         }

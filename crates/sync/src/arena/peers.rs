@@ -26,21 +26,25 @@ use ntux_platform::atomic::Pair;
 use ntux_platform::liveness::{self, Process};
 
 use super::Arena;
+use super::fields::{Bits, PEER, part};
 use super::format::PEERS_MAX;
 use crate::{Error, Result};
 
 /// A checker's arena is full with two, so that the third has to replace a dead one.
-const PEERS_USED: u32 = if cfg!(feature = "explore") { 2 } else { PEERS_MAX };
+pub(super) const PEERS_USED: u32 = if cfg!(ntux_explore) { 2 } else { PEERS_MAX };
+
+const NAMESPACE: Bits = part(PEER, "namespace");
 
 fn pack(process: Process) -> Pair {
-    Pair { low: u64::from(process.pid) | process.namespace << 32, high: process.start }
+    Pair { low: u64::from(process.pid) | process.namespace << NAMESPACE.shift(), high: process.start }
 }
 
 /// Of the high half: what the entry owned before is still being given back.
-const BURYING: u64 = 1 << 63;
+const BURYING: u64 = part(PEER, "burying").flag();
 
 fn unpack(pair: Pair) -> Option<Process> {
-    let process = Process { pid: pair.low as u32, start: pair.high & !BURYING, namespace: pair.low >> 32 };
+    let process =
+        Process { pid: pair.low as u32, start: pair.high & !BURYING, namespace: pair.low >> NAMESPACE.shift() };
     (pair != Pair::default()).then_some(process)
 }
 

@@ -1,0 +1,48 @@
+//! `ntux bench`: measuring ntux beside its peers. The peers are in a program of their own, `ntux-bench`, which this one
+//! replaces itself by.
+
+use std::ffi::OsString;
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::{Command, ExitCode};
+
+use clap::Args;
+
+use crate::NTUX_FAILED;
+use crate::library::{self, Library};
+
+const PROGRAM: &str = "ntux-bench";
+/// Where it lies, seen from the directory of the `ntux` command: where Cargo builds, or where it is installed.
+const PLACES: [&str; 2] = [".", "../lib/ntux"];
+
+/// Measure ntux beside the other ways to do the same: bench sync, bench futex, bench watch.
+#[derive(Args)]
+#[command(disable_help_flag = true)]
+pub struct Arguments {
+    /// What to measure, and how; `ntux bench --help` says it.
+    #[arg(trailing_var_arg = true, allow_hyphen_values = true, value_name = "ARGUMENT")]
+    arguments: Vec<OsString>,
+}
+
+/// Replaces this process by the benchmark; comes back only if that failed.
+pub fn bench(arguments: &Arguments) -> ExitCode {
+    let Some(program) = find() else {
+        eprintln!(
+            "ntux: cannot find {PROGRAM} beside the ntux command or in ../lib/ntux; `make bench` in ntux's source builds it"
+        );
+        return ExitCode::from(NTUX_FAILED);
+    };
+    let already_there = std::env::var_os("LD_PRELOAD");
+    let library = library::find(Library::Device).inspect_err(|reason| eprintln!("ntux: {reason}")).ok();
+    let preload = library.map(|library| library::preload_list(&library, already_there.as_deref()));
+    let error =
+        Command::new(&program).args(&arguments.arguments).envs(preload.map(|list| ("NTUX_BENCH_PRELOAD", list))).exec();
+    eprintln!("ntux: cannot start {}: {error}", program.display());
+    ExitCode::from(NTUX_FAILED)
+}
+
+fn find() -> Option<PathBuf> {
+    let command = std::env::current_exe().ok()?;
+    let directory = command.parent().unwrap_or(Path::new("/"));
+    PLACES.iter().map(|place| directory.join(place).join(PROGRAM)).find(|path| path.is_file())
+}

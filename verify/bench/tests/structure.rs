@@ -1,0 +1,170 @@
+//! A quick run: every scenario has a row for every peer, and every row a number. Times are not looked at.
+
+use std::process::{Command, Stdio};
+
+use serde_json::Value;
+
+const DEVICE: &str = "ntux device";
+/// Who takes part everywhere. The kernel's driver and the preloaded library depend on the machine and the build.
+const PEERS: [&str; 7] =
+    ["raw futex", "eventfd", "futex_waitv", "futex_waitv counted", "server", "ntux Rust", "ntux C"];
+
+/// The scenarios of every peer, by group; `#` stands for each of the numbers.
+const SCENARIOS: [(&str, &[&str], &[u32]); 7] = [
+    (
+        "uncontended",
+        &["mutex lock + unlock", "semaphore wait + release", "auto-reset event set + wait", "wait-all of 8"],
+        &[],
+    ),
+    ("uncontended", &["wait-any of #, first signaled", "wait-any of #, last signaled"], &[8, 64]),
+    (
+        "contended",
+        &[
+            "mutex lock + unlock, two threads",
+            "zigzag round trip, two threads",
+            "ping-pong round trip, two processes",
+            "blocked wait-any of 64, 1st signaled",
+            "blocked wait-any of 64, 32nd signaled",
+            "blocked wait-any of 64, 64th signaled",
+        ],
+        &[],
+    ),
+    ("contended", &["manual-reset set, # waiters: call", "manual-reset set, # waiters: all ran"], &[1, 8, 64, 512]),
+    (
+        "growth",
+        &["set among # objects", "wait among # objects", "create among # objects"],
+        &[10, 100, 1_000, 10_000, 100_000],
+    ),
+    (
+        "growth",
+        &[
+            "auto-reset set, # waiters: call",
+            "auto-reset set, # waiters: one ran",
+            "set + wait elsewhere beside # waiters",
+        ],
+        &[1, 10, 100, 1_000],
+    ),
+    (
+        "system_calls",
+        &[
+            "mutex lock + unlock",
+            "semaphore wait + release",
+            "event set + wait",
+            "event reset",
+            "wait-any of 8",
+            "wait-any of 64",
+            "wait-all of 8",
+            "set with nobody waiting",
+            "blocked wait: the sleeper",
+            "blocked wait-any of 64: the sleeper",
+            "set with one sleeper: the signaler",
+        ],
+        &[],
+    ),
+];
+
+/// The rows of one peer only: group, scenario, peer.
+const SINGLE: [(&str, &str, &str); 8] = [
+    ("yardsticks", "one empty system call", "machine"),
+    ("yardsticks", "one 64-bit compare-exchange", "machine"),
+    ("yardsticks", "one 128-bit compare-exchange", "machine"),
+    ("memory", "bytes for each object", "ntux Rust"),
+    ("memory", "bytes for each waiting thread", "ntux Rust"),
+    ("foreign", "ioctl of a socket", "without ntux"),
+    ("foreign", "fcntl of a socket", "without ntux"),
+    ("foreign", "close of a socket's duplicate", "without ntux"),
+];
+
+#[test]
+fn every_scenario_has_a_row_for_every_peer() {
+    let mut report = quick_report(&[]);
+    let mut peers = PEERS.to_vec();
+    match absence_of(&report, DEVICE) {
+        Some(reason) => println!("not tested: the rows of {DEVICE}, which took no part: {reason}"),
+        None => peers.push(DEVICE),
+    }
+    assert_eq!(flaws(&report, &peers), Vec::<String>::new());
+
+    // The check itself must see a row that is missing and one without a number.
+    let records = report["records"].as_array_mut().unwrap();
+    let zigzag = place_of(records, "zigzag round trip, two threads", "server");
+    records.remove(zigzag);
+    let pair = place_of(records, "wait-any of 8, last signaled", "ntux Rust");
+    records[pair]["outcome"]["measured"]["median"] = 0.into();
+    let expected = ["zigzag round trip, two threads: server", "wait-any of 8, last signaled: ntux Rust"];
+    let mut found = flaws(&report, &peers);
+    found.sort_by_key(|flaw| expected.iter().position(|name| flaw == name));
+    assert_eq!(found, expected);
+}
+
+#[test]
+fn only_the_scenarios_that_were_asked_for_are_measured() {
+    let report = quick_report(&["--only", "zigzag"]);
+    let records = report["records"].as_array().unwrap();
+    assert!(records.len() >= PEERS.len());
+    assert!(records.iter().all(|record| record["scenario"] == "zigzag round trip, two threads"));
+}
+
+fn quick_report(arguments: &[&str]) -> Value {
+    let output = Command::new(env!("CARGO_BIN_EXE_ntux-bench"))
+        .args(["sync", "--quick", "--json"])
+        .args(arguments)
+        .stderr(Stdio::piped())
+        .output()
+        .expect("the benchmark starts");
+    let report = String::from_utf8(output.stdout).unwrap();
+    if let Some(reason) = absence_of(&serde_json::from_str(&report).unwrap_or_default(), DEVICE) {
+        println!("{DEVICE} took no part: {reason}");
+    } else {
+        let progress = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.success(), "{}\n{progress}\n{report}", output.status);
+    }
+    serde_json::from_str(&report).expect("one JSON document")
+}
+
+fn absence_of(report: &Value, peer: &str) -> Option<String> {
+    let absent = report["absent"].as_array()?;
+    let found = absent.iter().find(|absent| absent["peer"] == peer)?;
+    Some(found["reason"].to_string())
+}
+
+/// The rows that are missing, failed, or have no number where one is possible.
+fn flaws(report: &Value, peers: &[&str]) -> Vec<String> {
+    let mut flaws = Vec::new();
+    for (group, scenarios, numbers) in SCENARIOS {
+        for scenario in scenarios.iter().flat_map(|scenario| each_number(scenario, numbers)) {
+            let missing = peers.iter().filter(|peer| !sound(report, group, &scenario, peer));
+            flaws.extend(missing.map(|peer| format!("{scenario}: {peer}")));
+        }
+    }
+    let missing = SINGLE.iter().filter(|(group, scenario, peer)| !sound(report, group, scenario, peer));
+    flaws.extend(missing.map(|(_, scenario, peer)| format!("{scenario}: {peer}")));
+    flaws
+}
+
+fn each_number(scenario: &str, numbers: &[u32]) -> Vec<String> {
+    match numbers {
+        [] => vec![scenario.to_owned()],
+        _ => numbers.iter().map(|number| scenario.replace('#', &number.to_string())).collect(),
+    }
+}
+
+fn sound(report: &Value, group: &str, scenario: &str, peer: &str) -> bool {
+    let records = report["records"].as_array().unwrap();
+    let Some(record) = records
+        .iter()
+        .find(|record| record["group"] == group && record["scenario"] == scenario && record["peer"] == peer)
+    else {
+        return false;
+    };
+    // Ours can do everything; a descriptor for each of 100,000 objects may be more than this machine allows.
+    if !record["outcome"]["impossible"].is_null() {
+        return peer != "ntux Rust" && peer != "ntux C";
+    }
+    let median = record["outcome"]["measured"]["median"].as_f64();
+    median.is_some_and(|median| median > 0.0 || group == "system_calls")
+}
+
+fn place_of(records: &[Value], scenario: &str, peer: &str) -> usize {
+    records.iter().position(|record| record["scenario"] == scenario && record["peer"] == peer).unwrap()
+}

@@ -1,0 +1,284 @@
+//! The list on the C API: the functions of `ntux.h`, in the shared library that is installed.
+
+use std::env;
+use std::path::{Path, PathBuf};
+use std::process::{Command, ExitCode};
+use std::ptr::null_mut;
+use std::sync::OnceLock;
+
+use libloading::Library;
+use ntux_conformance::case::Kind;
+use ntux_conformance::device::POISON;
+use ntux_conformance::face::{
+    Deadline, EOWNERDEAD, Errno, Event, Face, Mutex, Object, Outcome, Satisfied, Semaphore, Wait,
+};
+use ntux_conformance::run::{self, Instantiation};
+
+const OBJECTS: u32 = 4096;
+const WAITERS: u32 = 256;
+const REALTIME: u32 = 1;
+const NEVER: u64 = u64::MAX;
+
+fn main() -> ExitCode {
+    if !run::one_case_is_asked() && given_library().is_none() {
+        build_library();
+    }
+    run::main(&Instantiation {
+        name: "C",
+        open: || Box::new(C::create()),
+        without: &[(
+            Kind::Device,
+            "objects are numbers, other bad pointers than NULL are not detected, signals end no wait",
+        )],
+    })
+}
+
+/// The library that `NTUX_C_LIBRARY` names, or the one that is built here.
+fn library_path() -> PathBuf {
+    given_library().unwrap_or_else(|| target_directory().join("capi/libntux.so"))
+}
+
+fn given_library() -> Option<PathBuf> {
+    env::var_os("NTUX_C_LIBRARY").map(PathBuf::from)
+}
+
+/// Below this directory Cargo, and the makefile, put what they build.
+fn target_directory() -> PathBuf {
+    let program = env::current_exe().expect("a path");
+    program.ancestors().nth(3).expect("target/PROFILE/deps/PROGRAM").to_path_buf()
+}
+
+fn build_library() {
+    let makefile = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../crates/capi/install.mk");
+    let built = Command::new("make")
+        .args(["--silent", "capi", "-f"])
+        .arg(makefile)
+        .env("CARGO_TARGET_DIR", target_directory())
+        .status()
+        .expect("make runs");
+    assert!(built.success(), "the C library does not build");
+}
+
+type Number = u64;
+type Arena = *mut std::ffi::c_void;
+
+/// Declares what the header declares, and finds it in the library.
+macro_rules! functions {
+    ($($name:ident: fn($($argument:ty),*);)*) => {
+        struct Functions {
+            $($name: unsafe extern "C" fn($($argument),*) -> i32,)*
+        }
+
+        impl Functions {
+            fn find(library: &'static Library) -> Functions {
+                // SAFETY: the types are those of the header.
+                unsafe {
+                    Functions { $($name: *library.get(concat!("ntux_", stringify!($name))).expect("a symbol"),)* }
+                }
+            }
+        }
+    };
+}
+
+functions! {
+    arena_create: fn(u32, u32, *mut Arena);
+    arena_attach: fn(i32, *mut Arena);
+    arena_fd: fn(Arena);
+    arena_detach: fn(Arena);
+    object_close: fn(Arena, Number);
+    semaphore_create: fn(Arena, u32, u32, *mut Number);
+    semaphore_release: fn(Arena, Number, u32, *mut u32);
+    semaphore_read: fn(Arena, Number, *mut u32, *mut u32);
+    mutex_create: fn(Arena, u32, u32, *mut Number);
+    mutex_unlock: fn(Arena, Number, u32, *mut u32);
+    mutex_kill: fn(Arena, Number, u32);
+    mutex_read: fn(Arena, Number, *mut u32, *mut u32);
+    event_create: fn(Arena, u32, u32, *mut Number);
+    event_set: fn(Arena, Number, *mut u32);
+    event_reset: fn(Arena, Number, *mut u32);
+    event_pulse: fn(Arena, Number, *mut u32);
+    event_read: fn(Arena, Number, *mut u32, *mut u32);
+    wait_any: fn(Arena, *const Number, u32, Number, u32, u32, u64, *mut u32);
+    wait_all: fn(Arena, *const Number, u32, Number, u32, u32, u64, *mut u32);
+}
+
+fn functions() -> &'static Functions {
+    static FUNCTIONS: OnceLock<Functions> = OnceLock::new();
+    FUNCTIONS.get_or_init(|| {
+        let path = library_path();
+        // SAFETY: the library has no initializers that ask for anything.
+        let library = unsafe { Library::new(&path) }.unwrap_or_else(|error| panic!("{}: {error}", path.display()));
+        Functions::find(Box::leak(Box::new(library)))
+    })
+}
+
+/// 0 or a negative error number, as the functions give it.
+fn outcome(result: i32) -> Outcome<()> {
+    match result {
+        0 => Ok(()),
+        error if error < 0 => Err(Errno(-error)),
+        other => panic!("neither 0 nor a negative error number: {other}"),
+    }
+}
+
+/// An attached arena.
+struct C {
+    arena: Arena,
+}
+
+// SAFETY: the header allows every function in every thread at any time, except the detaching, which `drop` does alone.
+unsafe impl Sync for C {}
+
+impl Drop for C {
+    fn drop(&mut self) {
+        // SAFETY: the last use of the pointer.
+        assert_eq!(outcome(unsafe { (functions().arena_detach)(self.arena) }), Ok(()));
+    }
+}
+
+impl C {
+    fn create() -> C {
+        let mut arena = null_mut();
+        // SAFETY: there is room for the pointer.
+        outcome(unsafe { (functions().arena_create)(OBJECTS, WAITERS, &mut arena) }).expect("an arena");
+        C { arena }
+    }
+
+    fn create_object(
+        &self,
+        function: unsafe extern "C" fn(Arena, u32, u32, *mut u64) -> i32,
+        args: [u32; 2],
+    ) -> Outcome<Object> {
+        let mut object = u64::from(POISON);
+        // SAFETY: the arena is attached, and there is room for the object.
+        let result = outcome(unsafe { function(self.arena, args[0], args[1], &mut object) });
+        assert!(result.is_ok() || object == u64::from(POISON), "a refused creation writes nothing");
+        result.map(|()| Object(object))
+    }
+
+    /// Runs `operation` with a place for the value before.
+    fn previous(&self, operation: impl FnOnce(&Functions, Arena, *mut u32) -> i32) -> Outcome<u32> {
+        let mut previous = POISON;
+        let result = outcome(operation(functions(), self.arena, &mut previous));
+        assert!(result.is_ok() || previous == POISON, "a refused operation writes nothing");
+        result.map(|()| previous)
+    }
+
+    fn read(
+        &self,
+        function: unsafe extern "C" fn(Arena, u64, *mut u32, *mut u32) -> i32,
+        object: Object,
+    ) -> (Outcome<()>, u32, u32) {
+        let (mut first, mut second) = (POISON, POISON);
+        // SAFETY: the arena is attached, and there is room for both values.
+        let result = outcome(unsafe { function(self.arena, object.0, &mut first, &mut second) });
+        if result.is_err_and(|error| error != EOWNERDEAD) {
+            assert_eq!((first, second), (POISON, POISON), "a refused read writes nothing");
+        }
+        (result, first, second)
+    }
+}
+
+impl Face for C {
+    fn semaphore_create(&self, count: u32, max: u32) -> Outcome<Object> {
+        self.create_object(functions().semaphore_create, [count, max])
+    }
+
+    fn semaphore_release(&self, semaphore: Object, add: u32) -> Outcome<u32> {
+        // SAFETY: `previous` gives an attached arena and a place; so below.
+        self.previous(|c, arena, place| unsafe { (c.semaphore_release)(arena, semaphore.0, add, place) })
+    }
+
+    fn semaphore_read(&self, semaphore: Object) -> Outcome<Semaphore> {
+        let (result, count, max) = self.read(functions().semaphore_read, semaphore);
+        result.map(|()| Semaphore { count, max })
+    }
+
+    fn mutex_create(&self, owner: u32, count: u32) -> Outcome<Object> {
+        self.create_object(functions().mutex_create, [owner, count])
+    }
+
+    fn mutex_unlock(&self, mutex: Object, owner: u32) -> Outcome<u32> {
+        // SAFETY: as above.
+        self.previous(|c, arena, place| unsafe { (c.mutex_unlock)(arena, mutex.0, owner, place) })
+    }
+
+    fn mutex_kill(&self, mutex: Object, owner: u32) -> Outcome<()> {
+        // SAFETY: the arena is attached.
+        outcome(unsafe { (functions().mutex_kill)(self.arena, mutex.0, owner) })
+    }
+
+    fn mutex_read(&self, mutex: Object) -> Outcome<Mutex> {
+        let (result, owner, count) = self.read(functions().mutex_read, mutex);
+        match result {
+            Ok(()) => Ok(Mutex { owner, count, abandoned: false }),
+            Err(EOWNERDEAD) => Ok(Mutex { owner, count, abandoned: true }),
+            Err(error) => Err(error),
+        }
+    }
+
+    fn event_create(&self, manual: u32, signaled: u32) -> Outcome<Object> {
+        self.create_object(functions().event_create, [manual, signaled])
+    }
+
+    fn event_set(&self, event: Object) -> Outcome<u32> {
+        // SAFETY: as above.
+        self.previous(|c, arena, place| unsafe { (c.event_set)(arena, event.0, place) })
+    }
+
+    fn event_reset(&self, event: Object) -> Outcome<u32> {
+        // SAFETY: as above.
+        self.previous(|c, arena, place| unsafe { (c.event_reset)(arena, event.0, place) })
+    }
+
+    fn event_pulse(&self, event: Object) -> Outcome<u32> {
+        // SAFETY: as above.
+        self.previous(|c, arena, place| unsafe { (c.event_pulse)(arena, event.0, place) })
+    }
+
+    fn event_read(&self, event: Object) -> Outcome<Event> {
+        let (result, manual, signaled) = self.read(functions().event_read, event);
+        result.map(|()| Event { manual, signaled })
+    }
+
+    fn close(&self, object: Object) -> Outcome<()> {
+        // SAFETY: the arena is attached.
+        outcome(unsafe { (functions().object_close)(self.arena, object.0) })
+    }
+
+    fn wait(&self, wait: &Wait) -> Outcome<Satisfied> {
+        let objects: Vec<u64> = wait.objects.iter().map(|object| object.0).collect();
+        let alert = wait.alert.map_or(0, |alert| alert.0);
+        let (flags, deadline) = match wait.deadline {
+            Deadline::Never => (0, NEVER),
+            Deadline::Monotonic(ns) => (0, ns),
+            Deadline::Realtime(ns) => (REALTIME, ns),
+        };
+        let function = if wait.all { functions().wait_all } else { functions().wait_any };
+        let (array, count) = (objects.as_ptr(), objects.len() as u32);
+        let mut index = POISON;
+        // SAFETY: the arena is attached, the objects outlive the call, and there is room for the index.
+        let result =
+            outcome(unsafe { function(self.arena, array, count, alert, wait.owner, flags, deadline, &mut index) });
+        match result {
+            Ok(()) => Ok(Satisfied { index, abandoned: false }),
+            Err(EOWNERDEAD) => Ok(Satisfied { index, abandoned: true }),
+            Err(error) => {
+                assert_eq!(index, POISON, "a refused or timed-out wait writes nothing");
+                Err(error)
+            }
+        }
+    }
+
+    /// Attaches the arena anew, as a process does that was handed its descriptor.
+    fn in_child(&self) -> Box<dyn Face> {
+        let mut arena = null_mut();
+        // SAFETY: the arena is attached, and there is room for the new pointer.
+        let attached = outcome(unsafe {
+            let fd = (functions().arena_fd)(self.arena);
+            (functions().arena_attach)(fd, &mut arena)
+        });
+        assert_eq!(attached, Ok(()));
+        Box::new(C { arena })
+    }
+}

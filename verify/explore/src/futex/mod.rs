@@ -1,0 +1,59 @@
+//! Model checking of the futex layer: the wait table, that of a domain with threads that are killed, 64 bits as two
+//! words, and lanes, over the code that ships.
+//!
+//! [`machine`] runs the threads of a program one access at a time, [`kernel`] plays the kernel's futexes; [`search`] tries
+//! every schedule with so many preemptions, each thread stopped for ever where that is possible, and ends where it
+//! comes to a [`state`] again; `ntux_futex::spec::Monitor` says whether the model explains ([`explained`]) what the
+//! threads were answered, and who sleeps at the end.
+//!
+//! ```text
+//! verify/explored run --release -p ntux-explore --example futexes -- 3      every program, at most three preemptions
+//! ```
+
+mod death;
+mod explained;
+mod kernel;
+pub mod machine;
+pub mod programs;
+pub mod search;
+mod state;
+
+use ntux_futex::Size;
+use ntux_futex::spec::{Request, Rules};
+
+/// Whose code serves the futexes.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Over {
+    /// The wait table; its threads sleep in the kernel that the machine plays.
+    Table,
+    /// The same in memory that processes share: at most one thread is killed, anywhere ([`death`]).
+    Domain,
+    /// The native mechanisms, over that kernel.
+    Kernel,
+}
+
+/// A few threads that use a few futexes of one size.
+#[derive(Clone, Debug)]
+pub struct Program {
+    /// Names it in reports.
+    pub name: &'static str,
+    /// Who serves it.
+    pub over: Over,
+    /// Size of all words; they lie side by side.
+    pub size: Size,
+    /// What the words hold at first.
+    pub words: Vec<u64>,
+    /// What each thread asks for.
+    pub threads: Vec<Vec<Request>>,
+}
+
+impl Program {
+    fn rules(&self) -> Rules {
+        match (self.over, self.size) {
+            (Over::Table, _) => Rules::Late,
+            (Over::Domain, _) => Rules::Exact,
+            (Over::Kernel, Size::Bits64) => Rules::Halves,
+            (Over::Kernel, _) => Rules::Kernel,
+        }
+    }
+}

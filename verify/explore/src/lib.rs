@@ -1,0 +1,43 @@
+//! Model checking of the code that ships.
+//!
+//! [`machine`] runs small [`program`]s as virtual threads that stop before every shared access; [`search`] chooses who
+//! goes on; [`monitor`] compares what they return with the sequential model, `ntux_sync::spec`. Any thread may stop
+//! for ever at any access, or die there: the others must be able to finish, and nobody may sleep who was satisfied.
+//!
+//! ```text
+//! verify/explored run --release -p ntux-explore -- all --bound 1               every program, at most one preemption (a minute)
+//! verify/explored run --release -p ntux-explore -- all --bound 2 --seconds 600 the long run
+//! verify/explored run --release -p ntux-explore -- 'w-*' --random 1000000 --seed 7
+//! verify/explored run --release -p ntux-explore -- sequences --count 100000    one thread, edge values, against the model
+//! verify/explored run --release -p ntux-explore -- histories --count 100000    random programs under the scheduler
+//! verify/explored run --release -p ntux-explore -- real --count 100000         random programs, real threads
+//! verify/explored run -p ntux-explore -- replay TOKEN                          what a failure printed, with a trace
+//! ```
+//!
+//! # What it does not see
+//! * Weak memory: accesses are sequentially consistent, except in `orders` ([`weak`]), at random.
+//! * A 128-bit load that is torn by another thread's exchange, except in programs that say so.
+//! * Scribblers, and several mappings of one arena: a process is a number here.
+//! * Programs larger than those of [`catalogue`] and [`histories`], and schedules beyond the bound that was chosen.
+#![allow(clippy::disallowed_types, reason = "the checker's own threads are no part of the model")]
+
+#[cfg(not(ntux_explore))]
+compile_error!("the model checker needs its seam in the core: build it with verify/explored");
+
+pub mod catalogue;
+mod chunk;
+pub mod fingerprint;
+pub mod futex;
+pub mod histories;
+pub mod machine;
+pub mod monitor;
+pub mod planted;
+pub mod program;
+pub mod random;
+pub mod search;
+pub mod sequences;
+pub mod subject;
+pub mod tally;
+pub mod token;
+pub mod trace;
+pub mod weak;
