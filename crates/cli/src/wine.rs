@@ -64,10 +64,16 @@ pub enum Measure {
 }
 
 impl Wine {
-    /// The Wine that these words start: the program's name itself, or Valve's script somewhere behind it.
+    /// The Wine that these words start: the program's name itself, or Valve's script somewhere behind it, or the one that is
+    /// named to the launcher of the same kind outside Steam.
     pub fn started_by(program: &Path, arguments: &[OsString]) -> Option<Wine> {
-        let proton = std::iter::once(program.as_os_str()).chain(arguments.iter().map(OsString::as_os_str));
-        proton.map(Path::new).find_map(Wine::of_proton).or_else(|| Wine::of_program(program))
+        let words =
+            std::iter::once(program.as_os_str()).chain(arguments.iter().map(OsString::as_os_str)).map(Path::new);
+        let launcher = words.clone().any(|word| word.file_name() == Some(OsStr::new("umu-run")));
+        let named =
+            std::env::var_os("PROTONPATH").filter(|_| launcher).map(|directory| Path::new(&directory).join("proton"));
+        let proton = words.map(Path::to_owned).chain(named).find_map(|script| Wine::of_proton(&script));
+        proton.or_else(|| Wine::of_program(program))
     }
 
     fn of_program(program: &Path) -> Option<Wine> {

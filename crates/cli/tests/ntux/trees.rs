@@ -199,6 +199,10 @@ fn protons_script_is_told_in_its_own_way_also_behind_other_words() {
     let (told, line) = both(&finish(&mut run(&[&"env", &root.join("proton"), &"waitforexitandrun"])));
     assert_eq!(told, "told 1\nuser\n");
     assert_line(&line, &["PROTON_USE_WOW64=1"]);
+    write(&stage.path("umu-run"), b"#!/bin/sh\nexec \"$PROTONPATH/proton\"\n", 0o755);
+    let (told, line) = both(&finish(run(&[&stage.path("umu-run"), &"a.exe"]).env("PROTONPATH", &root)));
+    assert_eq!(told, "told 1\nuser\n");
+    assert_line(&line, &["PROTON_USE_WOW64=1"]);
     script("nothing of the kind");
     let (told, line) = both(&finish(&mut run(&[&root.join("proton"), &"waitforexitandrun"])));
     assert_eq!(told, "kernel\n");
