@@ -116,7 +116,8 @@ __attribute__((cold, noinline)) static void explain(void)
     static int done;
     if (is_quiet || __atomic_exchange_n(&done, 1, __ATOMIC_RELAXED))
         return;
-    struct text text = { .length = 0 };
+    struct text text;
+    text.length = 0;
     add(&text, "ntux: 32-bit process ");
     add_number(&text, system_call(CALL_GETPID, 0, 0, 0));
     add(&text, " (");
