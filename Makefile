@@ -96,8 +96,8 @@ test-soft-dirty: tools    ## The program that tests soft-dirty bits, on a kernel
 demo-soft-dirty: build  ## Debian's Boehm collector and Guile on soft-dirty bits from ntux, beside their own way
 	@demo/soft-dirty $(OUT)
 
-# RUNS=5, for the medians. What it needs is fetched from Ubuntu and from the registry of JavaScript packages, 0.4 GB.
-demo-wine: build        ## Wine 11, which uses /dev/ntsync, without and with ntux: Windows programs, their answers and times
+# RUNS=5, for the medians; WINE, if it is not on the PATH. What is missing is fetched with apt and npm, 0.4 GB at most.
+demo-wine: build        ## Wine 10.16 or later, without and with ntux: Windows programs, their answers and times
 	@demo/wine/run $(OUT)
 
 test-watch: tools       ## Writers against a copy that must not go stale, for minutes: every mechanism, one to eight writers
