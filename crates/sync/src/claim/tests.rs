@@ -16,22 +16,41 @@ struct Crowd {
 impl Crowd {
     /// Threads that wait for the object, as far as others can tell; the oldest of them stand all over the bag.
     fn gathered(count: u32, new: New) -> Crowd {
+        Crowd::gathered_but(count, new, None).0
+    }
+
+    /// As [`Crowd::gathered`]; one of them has not come as far as the bag. With where it is to stand.
+    fn gathered_but(count: u32, new: New, late: Option<usize>) -> (Crowd, Option<(usize, Entry)>) {
         let arena = Arena::create(Capacity { objects: 1, waiters: count }).unwrap();
         let object = arena.create_new(&arena.waiter(), new).unwrap();
         let waiters: Vec<Waiter> = (0..count).map(|_| arena.waiter()).collect();
         // Coprime to their number.
         const STRIDE: usize = 7_001;
+        let mut missing = None;
         for (number, waiter) in waiters.iter().enumerate() {
             let objects = [object];
             let request = Request::new(&objects, None, 1).unwrap();
             waiter.fuel.fill();
             let epoch = arena.begin(waiter, State::Waiting, Some(&request)).unwrap();
             let entry = Entry::new(epoch.index, epoch.ticket, 0, false);
-            stand(&arena, object, number * STRIDE % count as usize, entry);
+            let place = number * STRIDE % count as usize;
+            match late {
+                Some(late) if late == number => missing = Some((place, entry)),
+                _ => stand(&arena, object, place, entry),
+            }
         }
         let slot = arena.object_slot(object.index()).unwrap();
         assert!(slot.exchange(slot.load(), slot.load().with(W)));
-        Crowd { arena, object, waiters }
+        (Crowd { arena, object, waiters }, missing)
+    }
+
+    /// Begins to carry a signal out: the word with the first claim.
+    fn begin<'a>(&'a self, helper: &Waiter, signal: Signal, ahead: &mut Ahead<'a>) -> ObjectWord {
+        helper.fuel.fill();
+        let slot = self.arena.object_slot(self.object.index()).unwrap();
+        let Step::Changed { next, .. } = signal.step(slot.load(), slot.kind(), &slot.extra) else { panic!("refused") };
+        assert!(slot.exchange(slot.load(), self.arena.offer(helper, self.object.index(), slot, next, ahead)));
+        slot.load()
     }
 
     fn are_satisfied(&self) -> impl Iterator<Item = bool> {
@@ -47,10 +66,8 @@ impl Crowd {
         let slot = arena.object_slot(index).unwrap();
         let helpers = [arena.waiter(), arena.waiter()];
         let mut ahead = [Ahead::default(), Ahead::default()];
-        helpers.iter().for_each(|helper| helper.fuel.fill());
-        let Step::Changed { next, .. } = signal.step(slot.load(), slot.kind(), &slot.extra) else { panic!("refused") };
-        assert!(slot.exchange(slot.load(), arena.offer(&helpers[0], index, slot, next, &mut ahead[0])));
-        let mut seen = slot.load();
+        let mut seen = self.begin(&helpers[0], signal, &mut ahead[0]);
+        helpers[1].fuel.fill();
         while seen.is_claimed() {
             for (helper, ahead) in helpers.iter().zip(&mut ahead) {
                 assert!(helper.fuel.round(), "one operation may do so much");
@@ -94,4 +111,28 @@ fn two_helpers_of_one_release_come_to_its_end_and_serve_who_came_first() {
     let crowd = Crowd::gathered(CROWD, New::Semaphore { count: 0, max: CROWD });
     crowd.serve(Signal::Release(UNITS));
     assert!(crowd.are_satisfied().enumerate().all(|(number, satisfied)| satisfied == (number < UNITS as usize)));
+}
+
+/// A helper that comes back after the units were used up once must not go on with whom it remembers.
+#[test]
+fn who_joins_between_two_releases_is_served_before_the_younger_ones() {
+    const LATE: usize = 12;
+    let (crowd, late) = Crowd::gathered_but(40, New::Semaphore { count: 0, max: 100 }, Some(LATE));
+    let (arena, index) = (&crowd.arena, crowd.object.index());
+    let slot = arena.object_slot(index).unwrap();
+    let (slow, fast) = (arena.waiter(), arena.waiter());
+    let (mut remembered, mut ahead) = (Ahead::default(), Ahead::default());
+    let seen = crowd.begin(&slow, Signal::Release(10), &mut remembered);
+    fast.fuel.fill();
+    arena.help_ahead(&fast, index, seen, &mut ahead).unwrap();
+    assert_eq!((slot.load().is_claimed(), slot.load().value()), (false, 0));
+
+    let (place, entry) = late.unwrap();
+    stand(arena, crowd.object, place, entry);
+    assert!(slot.exchange(slot.load(), slot.load().with(W)));
+    crowd.begin(&fast, Signal::Release(4), &mut Ahead::default());
+    arena.help_ahead(&slow, index, seen, &mut remembered).unwrap();
+    let satisfied: Vec<usize> =
+        (0..).zip(crowd.are_satisfied()).filter(|(_, satisfied)| *satisfied).map(|(number, _)| number).collect();
+    assert_eq!(satisfied, (0..14).collect::<Vec<usize>>());
 }
