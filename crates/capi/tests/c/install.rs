@@ -1,6 +1,7 @@
 //! The installed copy that the other tests use, and what an installation consists of.
 
 use std::fs;
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::OnceLock;
@@ -75,4 +76,39 @@ fn a_package_is_staged_below_destdir_and_does_not_mention_it() {
     let pc = fs::read_to_string(stage.join("opt/ntux/lib/pkgconfig/ntux.pc")).unwrap();
     assert!(pc.contains("prefix=/opt/ntux\n"), "{pc}");
     assert!(!pc.contains(stage.to_str().unwrap()) && !pc.contains('@'), "{pc}");
+}
+
+/// `ldconfig` and `id` of this name stand before the system's, and say that root installs into a directory of the loader's.
+#[test]
+fn the_loader_is_told_of_a_library_where_it_looks() {
+    let (root, programs) = (scratch("loader"), scratch("loader-programs"));
+    let told = programs.join("told");
+    let lib = root.join("lib");
+    for (name, script) in [
+        ("id", "echo 0".to_owned()),
+        ("ldconfig", format!("[ $# = 0 ] && touch {} || echo {}: '(from a list)'", told.display(), lib.display())),
+    ] {
+        let path = programs.join(name);
+        fs::write(&path, format!("#!/bin/sh\n{script}\n")).unwrap();
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
+    }
+    let path = format!("{}:{}", programs.display(), std::env::var("PATH").unwrap());
+    let install = |variables: &[String]| {
+        let mut make = Command::new("make");
+        make.env_remove("MAKEFLAGS").env("PATH", &path).arg("-f").arg(crate_dir().join("install.mk"));
+        output(make.args(["capi", "install-capi"]).args(variables));
+        fs::remove_file(&told).is_ok()
+    };
+    assert!(install(&[format!("PREFIX={}", root.display())]));
+    assert!(!install(&[format!("PREFIX={}", root.display()), format!("LIBDIR={}", root.join("lib64").display())]));
+    assert!(!install(&["PREFIX=/".to_owned(), format!("DESTDIR={}", root.display())]));
+}
+
+#[test]
+fn what_was_not_built_is_not_installed() {
+    let mut make = Command::new("make");
+    make.env_remove("MAKEFLAGS").arg("-f").arg(crate_dir().join("install.mk")).arg("install-capi");
+    let result = make.arg(format!("CAPI_OUT={}", scratch("nothing").display())).output().unwrap();
+    assert!(!result.status.success());
+    assert!(String::from_utf8_lossy(&result.stderr).contains("make build"));
 }
