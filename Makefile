@@ -169,6 +169,8 @@ format: tools
 	$(CARGO) fmt --check --manifest-path demo/ntsync-crate/Cargo.toml
 
 lint: tools
+	@.ci/scripts --planted
+	@.ci/scripts
 	$(CARGO) clippy --locked --workspace --all-targets -- -D warnings
 	$(CARGO) clippy --locked $(VERIFY) --all-targets -- -D warnings
 	$(EXPLORED) clippy -p ntux-explore -p ntux-adversary --all-targets -- -D warnings
