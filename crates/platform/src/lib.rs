@@ -4,7 +4,7 @@
 //! [`liveness`], [`robust`], [`courtesy`]; for write watches [`protection`], `userfault`, `pagemap`, `mappings`, `segv`; for programs that
 //! are watched `child`, `handover`, `readiness`; for libraries that are loaded into programs `next`) and the processor's
 //! atomics ([`atomic`]). What a kernel or a filter does not let us do is found out by doing it: `probe` for people,
-//! `deadly` inside programs. What processes a Wine starts: `wine`. A model checker takes over by replacing this crate's [`atomic`] and [`futex`] (the
+//! `deadly` inside programs, and `others`. What processes a Wine starts: `wine`. A model checker takes over by replacing this crate's [`atomic`] and [`futex`] (the
 //! configuration `ntux_explore`, which `verify/explored` sets); everything above stays as it ships.
 
 #![allow(clippy::disallowed_types, clippy::disallowed_methods, reason = "this is the place for them")]
@@ -30,6 +30,8 @@ pub mod mappings;
 pub mod memory;
 #[cfg(target_os = "linux")]
 pub mod next;
+#[cfg(target_os = "linux")]
+pub mod others;
 #[cfg(target_os = "linux")]
 pub mod pagemap;
 pub mod path;

@@ -1,14 +1,17 @@
 //! Who gets a descriptor of ours in a message: a process without this library could not use it, and the user is told.
 //!
 //! Looked at once for each socket, because looking means reading what the receiver has mapped. The kernel names the process
-//! that connected, or that made the pair of sockets: one that inherited the other end of a pair goes by its parent's name.
+//! that connected, or that made the pair of sockets. Of a pair that this process made, the child is looked for that has the other
+//! end ([`relatives`]); of another one the maker is taken for the receiver.
+
+mod relatives;
 
 use crate::strangers::{self, Name, Obstacle};
 use crate::{device, log};
 use core::ffi::c_int;
 use core::mem::{MaybeUninit, size_of};
 use ntux_platform::atomic::Word64;
-use ntux_platform::keeping_errno;
+use ntux_platform::{keeping_errno, others};
 
 /// How many sockets, and strangers, are remembered. One that is forgotten is looked at again.
 const REMEMBERED: usize = 256;
@@ -20,8 +23,12 @@ static STRANGERS: [Word64; REMEMBERED] = [const { Word64::new(0) }; REMEMBERED];
 #[cold]
 pub(crate) fn check(socket: c_int) {
     keeping_errno(|| {
-        if inode(socket).is_some_and(|inode| is_new(&SOCKETS, inode)) {
-            device::without_cancellation(|| look(socket));
+        if let Some(inode) = inode(socket).filter(|inode| is_new(&SOCKETS, *inode)) {
+            device::without_cancellation(|| {
+                if others::may_be_looked_at() {
+                    look(socket, inode);
+                }
+            });
         }
     });
 }
@@ -40,12 +47,16 @@ fn inode(socket: c_int) -> Option<u64> {
     unsafe { (libc::fstat(socket, status.as_mut_ptr()) == 0).then(|| status.assume_init().st_ino) }
 }
 
-fn look(socket: c_int) {
-    let Some(receiver) = peer(socket) else { return };
+fn look(socket: c_int, inode: u64) {
     let own = std::process::id() as libc::pid_t;
-    if receiver == own {
-        return;
+    match peer(socket) {
+        Some(receiver) if receiver != own => look_at(own, receiver),
+        Some(_) => relatives::with_other_end(inode, |receiver| look_at(own, receiver)),
+        None => {}
     }
+}
+
+fn look_at(own: libc::pid_t, receiver: libc::pid_t) {
     if let Some(obstacle) = obstacle(receiver)
         && is_new(&STRANGERS, receiver as u64)
     {

@@ -14,7 +14,7 @@ use core::cell::UnsafeCell;
 use core::ffi::{CStr, c_char, c_int};
 use core::mem::size_of;
 use ntux_platform::atomic::Word32;
-use ntux_platform::keeping_errno;
+use ntux_platform::{keeping_errno, others};
 
 /// In the environment of a program that was given descriptors of ours.
 const MARK: &CStr = c"NTUX_HANDED_ON=1";
@@ -102,7 +102,10 @@ unsafe fn start_with_care<R>(
     let mut room = Room::new();
     let completed = keeping_errno(|| {
         device::without_cancellation(|| {
-            if environment::device() == Device::Kernel || (IN_ACTIONS.load() == 0 && !keeps_ours()) {
+            if environment::device() == Device::Kernel || !others::may_be_looked_at() {
+                return None;
+            }
+            if IN_ACTIONS.load() == 0 && !keeps_ours() {
                 return None;
             }
             // SAFETY: the caller's promise.
@@ -166,30 +169,14 @@ unsafe fn look_through(environment: Environment) -> Found {
 
 /// Whether a descriptor of ours stays open when this process executes a program.
 fn keeps_ours() -> bool {
-    /// The kernel's `linux_dirent64`: inode, offset, then the length of the whole, a type, and the name.
-    const LENGTH_AT: usize = 16;
-    const NAME_AT: usize = 19;
     let Some(listed) = File::open_directory(c"/proc/self/fd") else { return false };
-    let mut room = [0u8; 1024];
-    loop {
-        // SAFETY: a buffer of the given length.
-        let length = unsafe { libc::syscall(libc::SYS_getdents64, listed.number(), room.as_mut_ptr(), room.len()) };
-        let Some(mut entries) = usize::try_from(length).ok().filter(|length| *length > 0).map(|end| &room[..end])
-        else {
-            return false;
-        };
-        while entries.len() > NAME_AT {
-            let size = u16::from_ne_bytes([entries[LENGTH_AT], entries[LENGTH_AT + 1]]) as usize;
-            let name = entries[NAME_AT..size].split(|byte| *byte == 0).next().unwrap_or_default();
-            if let Some(fd) = core::str::from_utf8(name).ok().and_then(|name| name.parse().ok())
-                && is_kept(fd)
-                && descriptors::identify(fd).is_ok()
-            {
-                return true;
-            }
-            entries = &entries[size..];
-        }
-    }
+    let mut found = false;
+    strangers::for_each_entry(&listed, |name| {
+        let fd = core::str::from_utf8(name).ok().and_then(|name| name.parse().ok());
+        found = fd.is_some_and(|fd| is_kept(fd) && descriptors::identify(fd).is_ok());
+        !found
+    });
+    found
 }
 
 fn is_kept(fd: c_int) -> bool {

@@ -78,7 +78,11 @@ impl File {
 
     fn open_with(directory: c_int, path: &CStr, flags: c_int) -> Option<File> {
         // SAFETY: a string that ends with a zero.
-        let fd = unsafe { crate::next::openat(directory, path.as_ptr(), flags | libc::O_RDONLY | libc::O_CLOEXEC, 0) };
+        File::of(unsafe { crate::next::openat(directory, path.as_ptr(), flags | libc::O_RDONLY | libc::O_CLOEXEC, 0) })
+    }
+
+    /// What a call that opens something returned.
+    pub(crate) fn of(fd: c_int) -> Option<File> {
         (fd >= 0).then_some(File(fd))
     }
 
@@ -190,6 +194,28 @@ impl File {
         // SAFETY: no more bytes than there is room for.
         unsafe { libc::pread(self.0, room.as_mut_ptr().cast(), length.min(64), offset as libc::off_t) };
         room
+    }
+}
+
+/// Calls `visit` with the names in an open directory until it returns false.
+pub(crate) fn for_each_entry(directory: &File, mut visit: impl FnMut(&[u8]) -> bool) {
+    /// The kernel's `linux_dirent64`: inode, offset, then the length of the whole, a type, and the name.
+    const LENGTH_AT: usize = 16;
+    const NAME_AT: usize = 19;
+    let mut room = [0u8; 1024];
+    loop {
+        // SAFETY: a buffer of the given length.
+        let length = unsafe { libc::syscall(libc::SYS_getdents64, directory.number(), room.as_mut_ptr(), room.len()) };
+        let Some(end) = usize::try_from(length).ok().filter(|length| *length > 0) else { return };
+        let mut entries = &room[..end];
+        while entries.len() > NAME_AT {
+            let size = usize::from(u16::from_ne_bytes([entries[LENGTH_AT], entries[LENGTH_AT + 1]]));
+            let name = entries[NAME_AT..size].split(|byte| *byte == 0).next().unwrap_or_default();
+            if !visit(name) {
+                return;
+            }
+            entries = &entries[size..];
+        }
     }
 }
 

@@ -4,6 +4,9 @@
  *
  *   serve SOCKET COUNT       open the device, say whether it is there, give it to COUNT processes that connect
  *   fetch SOCKET             connect, be given the device, try it
+ *   pair PROGRAM...          give the device through a pair of sockets to a child that executes PROGRAM, when it asks; the number
+ *                            of its socket comes last
+ *   receive FD               ask for the device through FD, and try it
  *   hold keep|close HOW PROGRAM...   open the device so that an exec keeps or closes it, then execute PROGRAM; its number
  *                            comes last. HOW: execv, execvp, execve, execvpe, execl, execlp, execle, spawn, spawnp, fexecve;
  *                            "clean-" before it empties the environment
@@ -143,6 +146,23 @@ static int status_of(pid_t child)
     return WIFEXITED(status) ? WEXITSTATUS(status) : 98;
 }
 
+static int pair(char **arguments)
+{
+    char byte;
+    int ends[2], device = check(open("/dev/ntsync", O_RDONLY | O_CLOEXEC), "open");
+    check(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends), "socketpair");
+    pid_t child = check(fork(), "fork");
+    if (child == 0) {
+        check(fcntl(ends[1], F_SETFD, 0), "fcntl");
+        execvp(arguments[0], with_number(arguments, ends[1]));
+        die("execvp");
+    }
+    close(ends[1]);
+    check(read(ends[0], &byte, 1) - 1, "read");
+    send_device(ends[0], device);
+    return status_of(child);
+}
+
 static int spawn(int by_path, char **arguments, char **variables)
 {
     pid_t child;
@@ -245,6 +265,12 @@ int main(int count, char **arguments)
         return hold(arguments[2], arguments[3], arguments + 4);
     if (!strcmp(task, "use") && count == 3)
         return try_device(atoi(arguments[2]));
+    if (!strcmp(task, "pair") && count > 3)
+        return pair(arguments + 2);
+    if (!strcmp(task, "receive") && count == 3) {
+        check(write(atoi(arguments[2]), "?", 1), "write");
+        return receive_device(atoi(arguments[2]));
+    }
     if (!strcmp(task, "lock") && count == 3)
         return lock(arguments[2]);
     if (!strcmp(task, "open") && count == 4) {

@@ -293,6 +293,28 @@ fn whoever_gives_the_device_to_a_process_without_the_library_says_so() {
 }
 
 #[test]
+fn a_child_that_is_sent_the_device_through_a_pair_of_sockets_is_found() {
+    let stage = Stage::new();
+    let wide = wide(&stage);
+    assert_eq!(both(&finish(&mut run(&[&wide, &"pair", &wide, &"receive"]))), ("works\n".to_owned(), String::new()));
+    if !Path::new(&format!("/proc/self/task/{}/children", std::process::id())).exists() {
+        return skip("this kernel does not tell a process its children");
+    }
+    let strangers = [
+        (build(&stage, "fixed", "cc", &["-static"]), "statically linked"),
+        (build(&stage, "musl", "musl-gcc", &[]), "musl"),
+        (narrow(&stage), "32-bit program"),
+    ];
+    for (stranger, word) in strangers {
+        let Some(stranger) = stranger else { continue };
+        let (told, line) = both(&finish(&mut run(&[&wide, &"pair", &stranger, &"receive"])));
+        assert_eq!(told, "fails with 25\n");
+        let name = stranger.file_name().expect("a name").to_str().expect("a plain name");
+        assert_line(&line, &["(wide) gives", &format!("({name})"), word]);
+    }
+}
+
+#[test]
 fn a_cleaned_environment_does_not_part_a_program_from_its_descriptors() {
     let stage = Stage::new();
     let wide = wide(&stage);
