@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 use std::sync::LazyLock;
 
+use crate::rule::{Rule, under};
 use crate::stage::{Stage, complained, finish, finish_child, said};
 
 /// An installed tree with the real libraries.
@@ -311,6 +312,29 @@ fn a_child_that_is_sent_the_device_through_a_pair_of_sockets_is_found() {
         assert_eq!(told, "fails with 25\n");
         let name = stranger.file_name().expect("a name").to_str().expect("a plain name");
         assert_line(&line, &["(wide) gives", &format!("({name})"), word]);
+    }
+}
+
+/// A program that is ended by its filter for a call that only looking takes: nothing is looked at, and it goes on.
+#[test]
+fn nobody_is_ended_by_a_filter_for_looking() {
+    let stage = Stage::new();
+    let wide = wide(&stage);
+    let Some(stranger) = build(&stage, "fixed", "cc", &["-static"]) else { return };
+    for call in [libc::SYS_getsockopt, libc::SYS_sendto, libc::SYS_getdents64] {
+        for words in [&["pair"][..], &["hold", "keep", "execv"]] {
+            let task = if words.len() == 1 { "receive" } else { "use" };
+            let mut command = run(&[&wide]);
+            command.args(words).arg(&stranger).arg(task);
+            under(&mut command, [Rule::kill(call)]);
+            let output = finish(&mut command);
+            assert_eq!(
+                both(&output),
+                ("fails with 25\n".to_owned(), String::new()),
+                "{call} {words:?}: {}",
+                output.status
+            );
+        }
     }
 }
 
