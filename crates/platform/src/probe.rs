@@ -90,7 +90,8 @@ impl Answer {
         self == Answer::Works
     }
 
-    fn from_errno(error: i32) -> Self {
+    /// What an error number means, 0 being none.
+    pub fn from_errno(error: i32) -> Self {
         match error {
             0 => Answer::Works,
             libc::ENOSYS => Answer::Missing(error),
@@ -305,10 +306,16 @@ pub fn memfd_noexec_setting() -> Option<u8> {
     std::fs::read_to_string("/proc/sys/vm/memfd_noexec").ok()?.trim().parse().ok()
 }
 
-/// The release of the running kernel, such as `6.12.0`.
+/// The release of the running kernel, such as `6.12.0`. (Not from /proc/sys, which services and containers may hide.)
 pub fn kernel_release() -> String {
-    let release = std::fs::read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default();
-    release.trim().to_owned()
+    let mut names = core::mem::MaybeUninit::<libc::utsname>::zeroed();
+    // SAFETY: a place for the answer; all zeros are valid names, should the call fail.
+    let names = unsafe {
+        libc::uname(names.as_mut_ptr());
+        names.assume_init()
+    };
+    // SAFETY: the field ends with a zero byte.
+    unsafe { CStr::from_ptr(names.release.as_ptr()) }.to_string_lossy().into_owned()
 }
 
 /// How many descriptors this process may have open.

@@ -137,8 +137,37 @@ fn replace(result: c_int, flags: c_int, error_before: c_int) -> c_int {
             unsafe { *crate::errno() = error_before };
             fd
         }
-        Err(error) => fail(error),
+        Err(error) => {
+            explain(error);
+            fail(error)
+        }
     }
+}
+
+/// Says, once, why there is no device, unless the reason is one that a driver has too.
+#[cold]
+fn explain(error: c_int) {
+    static SAID: Word32 = Word32::new(0);
+    let drivers_own = matches!(error, libc::EMFILE | libc::ENFILE | libc::ENOTDIR | libc::EINTR);
+    if drivers_own || SAID.compare_exchange(0, 1).is_err() {
+        return;
+    }
+    let reason = match error {
+        libc::ENOENT => "/proc/self/fd cannot be opened; is /proc mounted?",
+        libc::ENOSYS => "the processor has no exchange of 16 bytes, or the kernel or a filter no memfd_create",
+        libc::EPERM | libc::EACCES => {
+            "a filter or a security module refuses memfd_create, or to open or lock what it made"
+        }
+        libc::ENOMEM => {
+            "there is no memory for it, or a limit on addresses (ulimit -v) or locked memory (ulimit -l) is too low"
+        }
+        libc::EFBIG => "the limit on the size of files (ulimit -f, LimitFSIZE=) is too low for its memory",
+        _ => "the kernel refuses",
+    };
+    let process = std::process::id();
+    log::say(format_args!(
+        "ntux: process {process} gets no /dev/ntsync: {reason} (error {error}); `ntux doctor`, started in the same place, says more\n"
+    ));
 }
 
 /// Whether the kernel's driver works, found out once by creating an event: a node may open and still be unusable.
@@ -246,6 +275,11 @@ fn create(record: &Record, flags: c_int) -> Result<c_int, c_int> {
     instances::collect(record);
     let fd = Arena::create_file(Capacity::default()).map_err(|error| error_number(&error))?;
     let arena = Arena::map_for_descriptors(fd.as_fd()).map_err(|error| error_number(&error))?;
+    match arena.can_make_descriptors(fd.as_fd()).map_err(|error| error_number(&error)) {
+        // An object may find a free descriptor later.
+        Ok(()) | Err(libc::EMFILE | libc::ENFILE) => {}
+        Err(error) => return Err(error),
+    }
     set_close_on_exec(&fd, flags & libc::O_CLOEXEC != 0);
     let tag = instances::find_or_add(arena.file(), || Ok(arena)).map_err(|why| unavailable(&why))?;
     let (_, seen) = descriptors::look_up(fd.as_raw_fd());

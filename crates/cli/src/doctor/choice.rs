@@ -70,7 +70,8 @@ fn user_obstacles(facts: &Facts) -> Option<String> {
 fn why(device: Option<&str>, wish: Wish, facts: &Facts) -> String {
     match (device, wish) {
         _ if facts.library.is_none() => {
-            "ntux run cannot find libntux_preload.so, which it loads into programs".to_owned()
+            let reason = facts.no_library.as_deref().unwrap_or_default();
+            format!("ntux run cannot find libntux_preload.so, which it loads into programs: {reason}")
         }
         (Some("kernel"), Wish::Auto) => "the kernel's driver is there and answers".to_owned(),
         (Some("user"), Wish::Auto) => {
@@ -152,6 +153,7 @@ mod tests {
             limits: Limits { descriptors_soft: 1 << 20, descriptors_hard: 1 << 20 },
             memfd_noexec: None,
             library: Some("/lib/libntux_preload.so".into()),
+            no_library: None,
         }
     }
 
@@ -182,9 +184,10 @@ mod tests {
     fn without_the_library_nothing_can_be_served() {
         let mut facts = machine("usable", "works");
         facts.library = None;
+        facts.no_library = Some("is /proc mounted?".to_owned());
         let choice = Choice::make(Wish::Auto, &facts);
         assert!(!choice.can_serve);
-        assert!(choice.why.contains("libntux_preload.so"));
+        assert!(choice.why.contains("libntux_preload.so") && choice.why.contains("/proc"));
     }
 
     #[test]

@@ -3,9 +3,10 @@
 use std::path::PathBuf;
 
 use ntux_platform::{atomic, probe};
+use ntux_sync::{Arena, Capacity};
 use serde::{Serialize, Serializer};
 
-use crate::library::{self, Library};
+use crate::library::{self, Library, NoLibrary};
 
 /// What the machine can do.
 #[derive(Serialize)]
@@ -22,6 +23,9 @@ pub struct Facts {
     pub memfd_noexec: Option<u8>,
     /// The library that `ntux run` loads into programs, if it was found.
     pub library: Option<PathBuf>,
+    /// Why it was not.
+    #[serde(skip)]
+    pub no_library: Option<String>,
 }
 
 #[derive(Serialize)]
@@ -111,11 +115,17 @@ pub struct Limits {
 /// Name, probe, role, purpose.
 type CallToTry = (&'static str, fn() -> probe::Answer, Role, &'static str);
 
-const CALLS: [CallToTry; 11] = [
+const CALLS: [CallToTry; 12] = [
     ("futex", probe::futex, Role::Required, "a waiting thread sleeps on a word of shared memory and is woken there"),
     ("memfd_sealed", probe::memfd_sealed, Role::Required, "shared memory that nobody can shrink under another process"),
     ("reopen", probe::reopen, Role::Required, "each object gets a descriptor of its own, through /proc/self/fd"),
     ("ofd_locks", probe::ofd_locks, Role::Required, "the kernel knows who still holds an object, also after a kill"),
+    (
+        "arena",
+        arena,
+        Role::Required,
+        "room for all objects of a device: addresses, and a file that is as long and mostly empty",
+    ),
     ("robust_list", probe::robust_list, Role::Improves, "the kernel wakes whom a killed thread was about to wake"),
     ("wipe_on_fork", probe::wipe_on_fork, Role::Improves, "a child of fork knows that it is one"),
     ("memfd_noexec_seal", probe::memfd_noexec_seal, Role::Improves, "shared memory that can never become a program"),
@@ -130,6 +140,7 @@ impl Facts {
     pub fn gather() -> Facts {
         let calls: Vec<Call> = CALLS.iter().map(try_call).collect();
         let limit = probe::descriptor_limit();
+        let library = library::find(Library::Device);
         Facts {
             ntux: env!("CARGO_PKG_VERSION"),
             kernel: Kernel { release: probe::kernel_release(), architecture: std::env::consts::ARCH },
@@ -141,10 +152,21 @@ impl Facts {
             seccomp: seccomp(&calls),
             limits: Limits { descriptors_soft: limit.soft, descriptors_hard: limit.hard },
             memfd_noexec: probe::memfd_noexec_setting(),
-            library: library::find(Library::Device).ok().map(|found| found.file),
+            no_library: library.as_ref().err().map(NoLibrary::to_string),
+            library: library.ok().map(|found| found.file),
             calls,
         }
     }
+}
+
+/// Makes the memory of a device as a program gets it, which limits on files or addresses may forbid (`ulimit -f`, `ulimit -v`).
+fn arena() -> probe::Answer {
+    let answer = probe::memfd_sealed();
+    // A filter that ends programs would end this one.
+    if !answer.works() {
+        return answer;
+    }
+    probe::Answer::from_errno(Arena::create(Capacity::default()).err().map_or(0, |error| error.errno()))
 }
 
 fn try_call((name, probe, role, purpose): &CallToTry) -> Call {

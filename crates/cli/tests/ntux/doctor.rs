@@ -1,16 +1,18 @@
 //! `ntux doctor`: every key of the JSON, and what it says where a seccomp filter refuses calls.
 
+use std::os::unix::process::CommandExt;
 use std::process::Output;
 
 use crate::rule::{Rule, under};
 use crate::stage::{Stage, complained, finish, said};
 use serde_json::Value;
 
-const CALLS: [&str; 11] = [
+const CALLS: [&str; 12] = [
     "futex",
     "memfd_sealed",
     "reopen",
     "ofd_locks",
+    "arena",
     "robust_list",
     "wipe_on_fork",
     "memfd_noexec_seal",
@@ -164,10 +166,10 @@ fn a_refused_call_is_reported_as_refused() {
         (Rule::errno(libc::SYS_get_robust_list, libc::EPERM), &["robust_list"], "forbidden"),
         (
             Rule::errno(libc::SYS_memfd_create, libc::ENOSYS),
-            &["memfd_sealed", "memfd_noexec_seal", "reopen", "ofd_locks"],
+            &["memfd_sealed", "memfd_noexec_seal", "reopen", "ofd_locks", "arena"],
             "missing",
         ),
-        (fcntl.with_argument(libc::F_ADD_SEALS), &["memfd_sealed", "reopen", "ofd_locks"], "forbidden"),
+        (fcntl.with_argument(libc::F_ADD_SEALS), &["memfd_sealed", "reopen", "ofd_locks", "arena"], "forbidden"),
         (fcntl.with_argument(libc::F_OFD_GETLK), &["ofd_locks"], "forbidden"),
         (Rule::errno(libc::SYS_madvise, libc::ENOMEM), &["wipe_on_fork"], "fails"),
     ];
@@ -209,4 +211,23 @@ fn refused_calls_of_no_use_do_not_matter_and_say_so() {
     let rows = report["futexes"].as_array().expect("rows");
     let numa = rows.iter().find(|row| row["operation"] == "32 bits with a memory node").expect("its row");
     assert_eq!(numa["answer"], "refused");
+}
+
+#[test]
+fn limits_that_leave_no_room_for_a_device_are_reported() {
+    let stage = Stage::new();
+    let mut command = stage.ntux(&["doctor", "--json", "--device", "user"]);
+    let limit = libc::rlimit { rlim_cur: 64 << 20, rlim_max: 64 << 20 };
+    // SAFETY: between fork and exec one system call, which reads the limit.
+    unsafe {
+        command.pre_exec(move || {
+            libc::setrlimit(libc::RLIMIT_AS, &limit);
+            Ok(())
+        })
+    };
+    let output = finish(&mut command);
+    assert_eq!(output.status.code(), Some(1));
+    let report = parse(&output);
+    assert_eq!(report["calls"]["arena"]["answer"], "fails");
+    assert_eq!(report["calls"]["memfd_sealed"]["answer"], "works");
 }

@@ -44,6 +44,8 @@ use crate::{Error, New, Object, Result};
 const OBJECTS: u64 = 1 << 62;
 /// The byte that stands for family 0.
 const FAMILIES: u64 = OBJECTS + (1 << 32);
+/// A byte that is nobody's.
+const BEYOND_FAMILIES: u64 = FAMILIES + FAMILIES_MAX as u64;
 /// Slots looked at on each creation, in search of objects without descriptors.
 const SWEPT: u32 = 2;
 
@@ -86,6 +88,17 @@ impl Arena {
         let number = arena.found_family(description.as_fd());
         let family = number.map(|number| Family { number, founder: liveness::process_id() });
         Ok(Arena { family, ..arena })
+    }
+
+    /// Whether objects can get descriptors here, for an arena that was just attached by its own descriptor `via`.
+    ///
+    /// Errors: `Os`, when the descriptor cannot be opened again, or not be locked. (EMFILE and ENFILE pass.)
+    pub fn can_make_descriptors(&self, via: BorrowedFd<'_>) -> Result<()> {
+        if self.family.is_some() {
+            return Ok(()); // Founding it took the same calls.
+        }
+        let own = memory::reopen(via).map_err(Error::from_io)?;
+        memory::hold(own.as_fd(), BEYOND_FAMILIES).map_err(Error::from_io)
     }
 
     /// Takes a family's byte that nobody holds.
