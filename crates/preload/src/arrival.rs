@@ -514,7 +514,8 @@ core::arch::global_asm!(
     "cbz x14, 21f",
     "add x14, x14, #{above}",
     "sub x14, x14, x12",
-    "mov x16, #{below}",
+    "movz x16, #({below} & 0xffff)",
+    "movk x16, #({below} >> 16), lsl #16",
     "cmp x14, x16",
     "b.lo 30f",
     // Due, or a stand-in? A fault is neither.
