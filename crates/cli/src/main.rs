@@ -1,11 +1,12 @@
 //! The `ntux` command.
 //!
-//! `run` starts a program with the drop-in device, `doctor` says what this machine can do, `bench` measures (by another
-//! program), `watch` draws which pages are written, `help` explains. Each subcommand is one file.
+//! `run` starts a program with the drop-in device, `doctor` says what this machine can do, `inspect` shows who waits for what,
+//! `bench` measures (by another program), `watch` draws which pages are written, `help` explains. Each subcommand is one file.
 
 mod bench;
 mod doctor;
 mod glibc;
+mod inspect;
 mod library;
 mod pages;
 mod program;
@@ -34,6 +35,7 @@ struct CommandLine {
 enum Command {
     Run(run::Arguments),
     Doctor(doctor::Arguments),
+    Inspect(inspect::Arguments),
     Bench(bench::Arguments),
     Watch(watch::Arguments),
     /// Explain a subcommand or a topic: environment, exit-status.
@@ -60,6 +62,7 @@ fn execute(command: Command) -> ExitCode {
     match command {
         Command::Run(arguments) => run::run(&arguments),
         Command::Doctor(arguments) => doctor::doctor(&arguments),
+        Command::Inspect(arguments) => inspect::inspect(&arguments),
         Command::Bench(arguments) => bench::bench(&arguments),
         Command::Watch(arguments) => watch::watch(&arguments),
         Command::Pages(arguments) => succeeded(pages::write(&arguments, &CommandLine::command())),

@@ -2,6 +2,7 @@
 
 use std::fs::File;
 use std::io;
+use std::ops::Range;
 use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 use std::ptr::NonNull;
 
@@ -43,7 +44,7 @@ impl Mapping {
         if length == 0 || size(fd)? < length as u64 {
             return Err(io::Error::from_raw_os_error(libc::EINVAL));
         }
-        let base = map(length, libc::MAP_SHARED, fd.as_raw_fd())?;
+        let base = map(length, READ_AND_WRITE, libc::MAP_SHARED, fd.as_raw_fd())?;
         Ok(Mapping { base, length })
     }
 
@@ -88,13 +89,82 @@ impl Drop for Mapping {
     }
 }
 
+/// A shared mapping of a whole file that can be read and never written. Unmapped on drop.
+///
+/// It has an open file description of its own, which can only read, and whose offset and locks are nobody else's.
+pub struct ReadOnly {
+    mapping: Mapping,
+    #[cfg_attr(not(target_os = "linux"), allow(dead_code, reason = "nothing is asked of it there"))]
+    description: OwnedFd,
+}
+
+impl ReadOnly {
+    /// Maps `length` bytes of `fd`. Fails when the file is shorter.
+    ///
+    /// Errors: those of opening the file again and of mapping it.
+    pub fn new(fd: BorrowedFd<'_>, length: usize) -> io::Result<ReadOnly> {
+        #[cfg(target_os = "linux")]
+        let description = reopen_as(fd, libc::O_RDONLY)?;
+        #[cfg(not(target_os = "linux"))]
+        let description = fd.try_clone_to_owned()?;
+        if length == 0 || size(fd)? < length as u64 {
+            return Err(io::Error::from_raw_os_error(libc::EINVAL));
+        }
+        let base = map(length, libc::PROT_READ, libc::MAP_SHARED, description.as_raw_fd())?;
+        Ok(ReadOnly { mapping: Mapping { base, length }, description })
+    }
+
+    /// First byte; page-aligned.
+    pub fn base(&self) -> NonNull<u8> {
+        self.mapping.base
+    }
+
+    /// Length in bytes.
+    pub fn length(&self) -> usize {
+        self.mapping.length
+    }
+
+    /// The parts of the file that have memory, in order. To read another one would give memory to it, in the name of those who
+    /// use the file.
+    pub fn parts(&self) -> io::Result<Vec<Range<u64>>> {
+        let length = self.mapping.length as u64;
+        #[cfg(target_os = "linux")]
+        {
+            let mut parts = Vec::new();
+            let mut end = 0;
+            while let Some(start) = self.seek_from(end, libc::SEEK_DATA)?.filter(|&start| start < length) {
+                end = self.seek_from(start, libc::SEEK_HOLE)?.unwrap_or(length).min(length);
+                parts.push(start..end);
+            }
+            Ok(parts)
+        }
+        #[cfg(not(target_os = "linux"))]
+        {
+            Ok(vec![0..length])
+        }
+    }
+
+    /// None: there is nothing of that sort up to the end of the file.
+    #[cfg(target_os = "linux")]
+    fn seek_from(&self, offset: u64, what: libc::c_int) -> io::Result<Option<u64>> {
+        // SAFETY: lseek on a descriptor of our own, whose description nobody shares, touches no memory.
+        let found = unsafe { libc::lseek(self.description.as_raw_fd(), offset as libc::off_t, what) };
+        match u64::try_from(found) {
+            Ok(found) => Ok(Some(found)),
+            Err(_) if crate::errno() == libc::ENXIO => Ok(None),
+            Err(_) => Err(io::Error::last_os_error()),
+        }
+    }
+}
+
 /// `length` zero bytes for this process, never unmapped, of which a forked child finds only zeros again. None without
 /// memory, or where the system cannot wipe (Linux before 4.14).
 pub fn wiped_on_fork(length: usize) -> Option<NonNull<u8>> {
     if crate::without::Feature::WipeOnFork.is_left_out() {
         return None;
     }
-    let base = map(length, libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE, -1).ok()?;
+    let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE;
+    let base = map(length, READ_AND_WRITE, flags, -1).ok()?;
     if !crate::liveness::wipe_on_fork(base.as_ptr().cast(), length) {
         // SAFETY: mapped just now, and nobody knows of it.
         unsafe { libc::munmap(base.as_ptr().cast(), length) };
@@ -103,17 +173,17 @@ pub fn wiped_on_fork(length: usize) -> Option<NonNull<u8>> {
     Some(base)
 }
 
-/// New memory that can be read and written, at an address of the system's choice.
+/// New memory, at an address of the system's choice.
 ///
 /// A program that locks all memory that it will ever have (`mlockall` with `MCL_FUTURE`) does not mean this: all of it would
 /// get memory at once, or, at a limit, the mapping would be refused. So one page comes first, is unlocked, and grows: what
 /// grows is locked only if it was. The lock on everything else stays.
 #[cfg(target_os = "linux")]
-fn map(length: usize, flags: libc::c_int, fd: libc::c_int) -> io::Result<NonNull<u8>> {
+fn map(length: usize, access: libc::c_int, flags: libc::c_int, fd: libc::c_int) -> io::Result<NonNull<u8>> {
     static UNLOCK: Call = Call::new(libc::SYS_munlock, [0, 0]);
     let may_unlock = !UNLOCK.is_deadly();
     let first = if may_unlock { length.min(page_size()) } else { length };
-    let base = map_at_once(first, flags, fd)?;
+    let base = map_at_once(first, access, flags, fd)?;
     let start = base.as_ptr().cast();
     // SAFETY: mapped just now, and nobody knows of it. Where a step is refused, the memory is in core dumps, or locked.
     let grown = unsafe {
@@ -137,10 +207,11 @@ fn map(length: usize, flags: libc::c_int, fd: libc::c_int) -> io::Result<NonNull
 #[cfg(not(target_os = "linux"))]
 use map_at_once as map;
 
-fn map_at_once(length: usize, flags: libc::c_int, fd: libc::c_int) -> io::Result<NonNull<u8>> {
-    let protection = libc::PROT_READ | libc::PROT_WRITE;
+const READ_AND_WRITE: libc::c_int = libc::PROT_READ | libc::PROT_WRITE;
+
+fn map_at_once(length: usize, access: libc::c_int, flags: libc::c_int, fd: libc::c_int) -> io::Result<NonNull<u8>> {
     // SAFETY: a fresh mapping at an address of the kernel's choice replaces nothing.
-    let base = unsafe { libc::mmap(core::ptr::null_mut(), length, protection, flags, fd, 0) };
+    let base = unsafe { libc::mmap(core::ptr::null_mut(), length, access, flags, fd, 0) };
     match NonNull::new(base.cast::<u8>()) {
         Some(base) if base.as_ptr().cast() != libc::MAP_FAILED => Ok(base),
         _ => Err(io::Error::last_os_error()),
@@ -347,9 +418,14 @@ pub fn offset(fd: BorrowedFd<'_>) -> io::Result<u64> {
 /// free descriptor.
 #[cfg(target_os = "linux")]
 pub fn reopen(fd: BorrowedFd<'_>) -> io::Result<OwnedFd> {
+    reopen_as(fd, libc::O_RDWR)
+}
+
+#[cfg(target_os = "linux")]
+fn reopen_as(fd: BorrowedFd<'_>, access: libc::c_int) -> io::Result<OwnedFd> {
     let path = crate::path::Path::new(format_args!("/proc/self/fd/{}", fd.as_raw_fd()));
     // SAFETY: `path` is a terminated string that outlives the call.
-    owned(unsafe { libc::open(path.as_ptr(), libc::O_RDWR | libc::O_CLOEXEC) })
+    owned(unsafe { libc::open(path.as_ptr(), access | libc::O_CLOEXEC) })
 }
 
 /// Moves the offset of the open file description.

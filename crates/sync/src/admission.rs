@@ -51,7 +51,7 @@
 //! After any step: whoever meets the admission word or one of its claims goes on. A dead requester's slot is given to nobody
 //! before its operation is over ([`Arena::help_admission_of`]).
 
-mod announced;
+pub(crate) mod announced;
 mod attempt;
 mod word;
 

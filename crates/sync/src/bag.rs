@@ -98,14 +98,14 @@ impl Entry {
         self.0
     }
 
-    fn position(self) -> usize {
+    pub(crate) fn position(self) -> usize {
         (self.0 & POSITION_MASK) as usize
     }
 }
 
 /// A place in a bag.
 #[derive(Clone, Copy)]
-pub struct Place<'a>(&'a Word64);
+pub struct Place<'a>(pub(crate) &'a Word64);
 
 impl Place<'_> {
     /// Empties the place if it still holds `entry`.

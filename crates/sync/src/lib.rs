@@ -10,6 +10,7 @@
 //! | How does an object reach a waiter? | `signal`, `claim` |
 //! | How does a thread wait? | `waiter` (its place; `waiter/epoch`: one wait), `wait_any`, `wait_all`, `admission` |
 //! | What if the memory is rubbish? | `arena` (checked views), `fuel` (bounded loops) |
+//! | What does an onlooker see, who touches nothing? | `inspect` |
 //! | What if a process dies? | `arena/objects`, `arena/peers`, `arena/descriptor`, and the *Death* part of every file |
 //!
 //! No function here is safe to call from a signal handler that interrupted another one on the same [`Waiter`], except
@@ -22,6 +23,7 @@ mod claim;
 mod error;
 mod event;
 mod fuel;
+pub mod inspect;
 mod mutex;
 mod patience;
 pub mod planted;

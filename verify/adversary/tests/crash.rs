@@ -69,6 +69,18 @@ fn an_operation_that_survives_neither_kills_nor_stops_is_found() {
 }
 
 #[test]
+fn an_onlooker_who_takes_what_is_on_its_way_for_what_is_there_is_found() {
+    for name in ["set-one-waits", "release-one-waits"] {
+        let output = crash(&["--slice", "--blind", "--only", name], &[]);
+        if could_run(&output) {
+            let found = text(&output);
+            assert!(!output.status.success(), "{found}");
+            assert!(found.contains("an onlooker sees") && found.contains("Killed after"), "{found}");
+        }
+    }
+}
+
+#[test]
 fn a_wake_that_dies_with_its_signaler_is_found() {
     let output = crash(&["--slice", "--only", "set-one"], &[("NTUX_WITHOUT", "robust_list")]);
     if could_run(&output) {

@@ -4,6 +4,7 @@
 
 mod doctor;
 mod help;
+mod inspect;
 #[path = "../../../platform/tests/seccomp/rule.rs"]
 mod rule;
 mod run;

@@ -19,7 +19,7 @@ pub(super) fn pack(signal: Signal) -> u64 {
     number << 32 | u64::from(argument)
 }
 
-pub(super) fn unpack(bits: u64) -> Option<Signal> {
+pub(crate) fn unpack(bits: u64) -> Option<Signal> {
     let argument = bits as u32;
     match bits >> 32 {
         1 => Some(Signal::Set),

@@ -33,7 +33,7 @@ impl Kind {
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum State {
+pub(crate) enum State {
     Free,
     Building,
     Live,
@@ -60,7 +60,7 @@ impl Meta {
         Meta(u64::from(generation) | kind << KIND_SHIFT | state << STATE_SHIFT | u64::from(peer) << PEER_SHIFT)
     }
 
-    pub(super) fn state(self) -> State {
+    pub(crate) fn state(self) -> State {
         match self.0 >> STATE_SHIFT & 0x7 {
             0 => State::Free,
             1 => State::Building,
@@ -85,7 +85,7 @@ impl Meta {
     }
 
     /// The generation that ended when the slot became free.
-    pub(super) fn generation_before(self) -> u32 {
+    pub(crate) fn generation_before(self) -> u32 {
         match self.generation() {
             0 | 1 => GENERATION_MASK,
             generation => generation - 1,
@@ -97,11 +97,11 @@ impl Meta {
         self.0 as u32 == object.generation() && self.0 >> STATE_SHIFT & 0x7 == 2
     }
 
-    pub(super) fn peer(self) -> u32 {
+    pub(crate) fn peer(self) -> u32 {
         (self.0 >> PEER_SHIFT & PEER_MASK) as u32
     }
 
-    pub(super) fn is_held(self) -> bool {
+    pub(crate) fn is_held(self) -> bool {
         self.0 & HELD != 0
     }
 

@@ -229,7 +229,7 @@ impl Arena {
     }
 }
 
-fn read_capacity(fd: BorrowedFd<'_>) -> Result<Capacity> {
+pub(crate) fn read_capacity(fd: BorrowedFd<'_>) -> Result<Capacity> {
     let mut bytes = [0u8; 24];
     match memory::read_start(fd, &mut bytes) {
         Ok(24) => {}

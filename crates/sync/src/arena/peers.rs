@@ -42,7 +42,7 @@ fn pack(process: Process) -> Pair {
 /// Of the high half: what the entry owned before is still being given back.
 const BURYING: u64 = part(PEER, "burying").flag();
 
-fn unpack(pair: Pair) -> Option<Process> {
+pub(crate) fn unpack(pair: Pair) -> Option<Process> {
     let process =
         Process { pid: pair.low as u32, start: pair.high & !BURYING, namespace: pair.low >> NAMESPACE.shift() };
     (pair != Pair::default()).then_some(process)

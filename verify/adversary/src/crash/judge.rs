@@ -87,6 +87,12 @@ impl Judge {
         !self.states.is_empty()
     }
 
+    /// Whether this holds for one of the states that explain what was seen.
+    pub fn any_state(&mut self, holds: impl FnMut(&State) -> bool) -> bool {
+        self.drift();
+        self.states.iter().any(holds)
+    }
+
     fn each(&mut self, change: impl Fn(&mut State)) {
         let changed = std::mem::take(&mut self.states).into_iter().map(|mut state| {
             change(&mut state);

@@ -6,6 +6,7 @@
 //! | What happens in one experiment? | `play` (course), `wakes` (who sleeps), `stage` (arena, survivors), `board` (orders) |
 //! | How does a victim come to a point? | `path` (points), `tracee` (ptrace) |
 //! | What may the survivors see? | `judge`: the sequential model, with the victim's operation done or not |
+//! | What may an onlooker see? | `look` |
 //! | Which experiments are made? | `run` |
 //! | Does it notice anything at all? | `planted`: operations that survive neither |
 //!
@@ -26,6 +27,7 @@
 
 pub mod board;
 pub mod judge;
+pub mod look;
 pub mod operation;
 pub mod path;
 pub mod planted;
@@ -54,6 +56,9 @@ pub struct Arguments {
     /// The operations that are broken on purpose: must fail
     #[arg(long)]
     planted: bool,
+    /// Onlookers who are blind for what is half-way: must fail
+    #[arg(long)]
+    blind: bool,
     /// Second victims too, which meet what the first one left; struck where they have changed something, or everywhere
     #[arg(long, value_name = "POINTS")]
     pairs: Option<Points>,
@@ -95,6 +100,7 @@ impl Arguments {
             choice: if self.slice { path::Choice::Changes } else { path::Choice::Every },
             only: self.only.clone(),
             planted: self.planted,
+            eyes: if self.blind { look::Eyes::Blind } else { look::Eyes::Good },
             pairs: self.pairs.map(path::Choice::from),
             random: self.random.map(|count| (count, self.seed)),
             patience: Duration::from_secs(self.patience),
@@ -124,6 +130,7 @@ fn print(totals: &run::Totals, time: Duration) {
     println!("kill points                    {}", totals.kills);
     println!("stop points                    {}", totals.stops);
     println!("with a second victim           {}", totals.pairs);
+    println!("looks at what was left         {}", totals.looks);
     println!("points not reached             {}", totals.missed);
     println!("failures                       {}", totals.failures);
     println!("woken by a victim's death      {}", totals.woken_after_a_kill);

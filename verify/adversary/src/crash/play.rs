@@ -89,6 +89,8 @@ pub struct Play<'a> {
     pub(super) touched: Vec<u8>,
     pub(super) killed_ns: Option<u64>,
     pub wakes: Wakes,
+    /// How often an onlooker looked at what a victim had left.
+    pub looks: u64,
 }
 
 impl<'a> Play<'a> {
@@ -108,6 +110,7 @@ impl<'a> Play<'a> {
             touched: Vec::new(),
             killed_ns: None,
             wakes: Wakes::default(),
+            looks: 0,
         };
         for (actor, &wait) in SLEEPERS.zip(scenario.sleepers) {
             let operation = Operation::Wait(wait);
@@ -205,7 +208,8 @@ impl<'a> Play<'a> {
             self.judge.kill(number);
         }
         self.touched.clear();
-        self.observe()
+        self.observe()?;
+        self.look()
     }
 
     /// The survivors use the objects; then everybody must be able to finish, and nothing may be missing.

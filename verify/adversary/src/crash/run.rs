@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 use fastrand::Rng;
 use indicatif::{ProgressBar, ProgressStyle};
 
+use super::look::Eyes;
 use super::operation::Operation;
 use super::path::{Choice, Path, Point};
 use super::play::{Failure, Fate, Play, Way};
@@ -36,6 +37,8 @@ pub struct Plan {
     pub only: Option<String>,
     /// The planted ones instead.
     pub planted: bool,
+    /// How onlookers look.
+    pub eyes: Eyes,
     /// Second victims too, at these points.
     pub pairs: Option<Choice>,
     /// Instead: two victims at so many random points, from this seed.
@@ -53,6 +56,7 @@ pub struct Totals {
     pub kills: u64,
     pub stops: u64,
     pub pairs: u64,
+    pub looks: u64,
     pub missed: u64,
     pub failures: u64,
     pub woken_after_a_kill: u64,
@@ -70,7 +74,8 @@ pub fn run(plan: &Plan) -> io::Result<Totals> {
     // Drawn by this thread alone: a process with a second one could not fork victims.
     let bar = ProgressBar::new(plan.random.map_or(scenarios.len() as u64, |(count, _)| count));
     bar.set_style(ProgressStyle::with_template(BAR).expect("it is well formed"));
-    let mut run = Run { plan, stage: Stage::new(plan.patience)?, totals: Totals::default(), printed: 0, bar };
+    let mut run =
+        Run { plan, stage: Stage::new(plan.patience, plan.eyes)?, totals: Totals::default(), printed: 0, bar };
     match plan.random {
         Some((count, seed)) => run.at_random(&scenarios, count, Rng::with_seed(seed))?,
         None => run.one_by_one(&scenarios)?,
@@ -215,6 +220,7 @@ impl Run<'_> {
         match self.play(scenario, bytes, blows) {
             Ok(played) => {
                 self.totals.missed += u64::from(!played.reached);
+                self.totals.looks += played.looks;
                 self.totals.woken_after_a_kill += u64::from(played.wakes.after_a_kill);
                 self.totals.held_back += u64::from(played.wakes.held_back);
                 self.totals.latest_wake = self.totals.latest_wake.max(played.wakes.latest);
@@ -263,7 +269,7 @@ impl Run<'_> {
                 self.bar.suspend(|| println!("       {fate:?} {at} of {operation:?}"));
             }
         }
-        self.stage = Stage::new(self.plan.patience)?;
+        self.stage = Stage::new(self.plan.patience, self.plan.eyes)?;
         *bytes = self.stage.prepare(scenario)?;
         Ok(())
     }
@@ -276,6 +282,8 @@ fn random_fate(random: &mut Rng) -> Fate {
 /// What an experiment that went well tells.
 struct Played {
     wakes: Wakes,
+    /// How often an onlooker looked at what a victim had left.
+    looks: u64,
     /// Every victim came to its point.
     reached: bool,
 }
@@ -289,7 +297,7 @@ fn play(stage: &Stage, scenario: &Scenario, bytes: &[u8], blows: &[Blow<'_>], wa
         play.strike(blow.fate)?;
     }
     play.conclude()?;
-    Ok(Played { wakes: play.wakes, reached })
+    Ok(Played { wakes: play.wakes, looks: play.looks, reached })
 }
 
 /// The path of an operation that nobody disturbs, after others were struck.

@@ -5,9 +5,11 @@ use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
 use std::time::Duration;
 
 use ntux_platform::liveness;
+use ntux_sync::inspect::View;
 use ntux_sync::{Arena, Capacity, New};
 
 use super::board::Board;
+use super::look::{self, Eyes};
 use super::operation::{Operation, Performer};
 use super::scenario::Scenario;
 use crate::child::Child;
@@ -30,6 +32,9 @@ pub struct Stage {
     pub arena: Arena,
     /// How long anything may take before it is said to hang.
     pub patience: Duration,
+    /// What an onlooker has of the arena, and how it looks.
+    pub view: View,
+    pub eyes: Eyes,
     bytes: Bytes,
     empty: Vec<u8>,
     _survivors: Vec<Child>,
@@ -37,7 +42,7 @@ pub struct Stage {
 
 impl Stage {
     /// Call it while the process has one thread: it forks.
-    pub fn new(patience: Duration) -> io::Result<Stage> {
+    pub fn new(patience: Duration, eyes: Eyes) -> io::Result<Stage> {
         let board = Board::map()?;
         let arena = Arena::create(CAPACITY).map_err(io::Error::other)?;
         let fd = arena.fd().expect("an arena that was created keeps its descriptor");
@@ -51,7 +56,8 @@ impl Stage {
         // The harness is a process of the arena too, and stays one.
         arena.event_create(&arena.waiter(), false, false).map_err(io::Error::other)?;
         let empty = bytes.copy();
-        Ok(Stage { board, arena, patience, bytes, empty, _survivors: survivors })
+        let view = look::open(&arena)?;
+        Ok(Stage { board, arena, patience, view, eyes, bytes, empty, _survivors: survivors })
     }
 
     /// Makes the objects of a scenario in an arena without any, and whatever the dead have left there; returns its bytes.

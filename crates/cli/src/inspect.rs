@@ -1,0 +1,80 @@
+//! `ntux inspect`: the objects and waiting threads of a running program, without touching it.
+
+mod find;
+mod processes;
+mod report;
+mod text;
+
+use std::io::Write;
+use std::process::ExitCode;
+
+use clap::Args;
+
+use crate::NTUX_FAILED;
+use find::{Found, Target};
+use report::Report;
+
+/// Exit status when there is no arena.
+const NOTHING_THERE: u8 = 1;
+
+/// Show the synchronization objects of a running program, and which of its threads wait for what.
+///
+/// It looks at the shared memory in which the objects lie, through a mapping that can only be read. The program is not stopped,
+/// sent no signal, traced by nobody, and made no slower; it cannot tell that somebody looks. All processes that share the
+/// memory are shown.
+///
+/// You need the rights to look at the process: be the same user, or root.
+///
+/// The exit status is 0 if something was shown, 1 if the process has no objects of ntux, 125 if it could not be looked at.
+#[derive(Args)]
+#[command(after_long_help = EXAMPLES)]
+pub struct Arguments {
+    /// A process number; or a file that is an arena, such as /proc/PID/fd/N of a process, or /dev/fd/N of your own.
+    #[arg(value_name = "PID|FILE")]
+    target: Target,
+    /// Print JSON instead of text.
+    #[arg(long)]
+    json: bool,
+}
+
+const EXAMPLES: &str = "\
+Examples:
+  ntux inspect $(pidof -s wineserver)
+  ntux inspect --json 4711 | jq '.arenas[].threads[] | select(.state == \"waiting\")'
+  ntux inspect /dev/fd/3 3<>/proc/4711/fd/7";
+
+/// Prints what is there.
+pub fn inspect(arguments: &Arguments) -> ExitCode {
+    let found = match find::find(&arguments.target) {
+        Ok(found) => found,
+        Err(reason) => {
+            eprintln!("ntux: {reason}");
+            return ExitCode::from(NTUX_FAILED);
+        }
+    };
+    let Found { arenas, notes } = &found;
+    for note in notes {
+        eprintln!("ntux: {note}");
+    }
+    let report = match Report::of(arenas, &arguments.target) {
+        Ok(report) => report,
+        Err(error) => {
+            eprintln!("ntux: cannot look at the arena: {error}");
+            return ExitCode::from(NTUX_FAILED);
+        }
+    };
+    let page = match arguments.json {
+        true => serde_json::to_string_pretty(&report).expect("a report has text keys only") + "\n",
+        false => text::render(&report),
+    };
+    // A reader that closed the pipe early is no reason to complain.
+    let _ = std::io::stdout().write_all(page.as_bytes());
+    match (arenas.is_empty(), notes.is_empty()) {
+        (false, _) => ExitCode::SUCCESS,
+        (true, true) => {
+            eprintln!("ntux: {} uses no objects of ntux", arguments.target);
+            ExitCode::from(NOTHING_THERE)
+        }
+        (true, false) => ExitCode::from(NTUX_FAILED),
+    }
+}

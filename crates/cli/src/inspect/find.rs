@@ -1,0 +1,195 @@
+//! Which arenas a process has: its descriptors, and its mappings whose descriptors are closed.
+
+use std::collections::BTreeSet;
+use std::fmt;
+use std::fs::{self, File};
+use std::io::{self, ErrorKind};
+use std::os::fd::AsFd;
+use std::os::unix::fs::{FileExt, MetadataExt};
+use std::path::{Path, PathBuf};
+use std::str::FromStr;
+
+use ntux_sync::Error;
+use ntux_sync::inspect::View;
+
+/// How every arena begins, of whatever version.
+const MAGIC: &[u8; 8] = b"ntuxsync";
+/// What the kernel calls a file that has no name in any directory.
+const ANONYMOUS: &str = "/memfd:";
+/// The same of an arena.
+const ARENA: &str = "/memfd:ntsync";
+
+/// What to look at.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Target {
+    Process(u32),
+    File(PathBuf),
+}
+
+impl FromStr for Target {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Target, String> {
+        match text.parse() {
+            Ok(0) => Err("0 is no process number".to_owned()),
+            Ok(pid) => Ok(Target::Process(pid)),
+            Err(_) => Ok(Target::File(PathBuf::from(text))),
+        }
+    }
+}
+
+impl fmt::Display for Target {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Target::Process(pid) => write!(out, "process {pid}"),
+            Target::File(path) => write!(out, "{}", path.display()),
+        }
+    }
+}
+
+/// What was found.
+#[derive(Default)]
+pub struct Found {
+    pub arenas: Vec<View>,
+    /// What was found and cannot be looked at, and what to do.
+    pub notes: Vec<String>,
+}
+
+/// Why nothing can be found.
+#[derive(Debug)]
+pub enum Refusal {
+    NoProcess(u32),
+    NotAllowed(u32),
+    NotAnArena(PathBuf),
+    OtherVersion(PathBuf),
+    Unreadable(PathBuf, io::Error),
+}
+
+impl fmt::Display for Refusal {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Refusal::NoProcess(pid) => write!(out, "there is no process {pid}"),
+            Refusal::NotAllowed(pid) => write!(
+                out,
+                "you may not look at process {pid}: run ntux as the user of that process, or as root \
+                 (in a container: with CAP_SYS_PTRACE). kernel.yama.ptrace_scope does not matter here"
+            ),
+            Refusal::NotAnArena(path) => write!(
+                out,
+                "{} is no arena: it must be shared memory that ntux has made, such as /proc/PID/fd/N of a process that \
+                 uses it; a copy on a disk is none",
+                path.display()
+            ),
+            Refusal::OtherVersion(path) => write!(
+                out,
+                "{} is an arena of another version of ntux: inspect it with the version that the program runs with",
+                path.display()
+            ),
+            Refusal::Unreadable(path, error) => write!(out, "cannot open {}: {error}", path.display()),
+        }
+    }
+}
+
+/// Finds the arenas of a process, or the one in a file.
+pub fn find(target: &Target) -> Result<Found, Refusal> {
+    match target {
+        Target::File(path) => Ok(Found { arenas: vec![open(path)?], notes: Vec::new() }),
+        Target::Process(pid) => of_process(*pid),
+    }
+}
+
+/// Opens a file for reading only.
+fn open(path: &Path) -> Result<View, Refusal> {
+    let unreadable = |error| Refusal::Unreadable(path.to_owned(), error);
+    // Opening anything else can wait, or do things.
+    if !fs::metadata(path).map_err(unreadable)?.is_file() {
+        return Err(Refusal::NotAnArena(path.to_owned()));
+    }
+    let file = File::open(path).map_err(unreadable)?;
+    View::open(file.as_fd()).map_err(|error| match error {
+        Error::NotAnArena if has_magic(&file) => Refusal::OtherVersion(path.to_owned()),
+        Error::NotAnArena => Refusal::NotAnArena(path.to_owned()),
+        other => unreadable(io::Error::from_raw_os_error(other.errno())),
+    })
+}
+
+fn has_magic(file: &File) -> bool {
+    let mut start = [0; MAGIC.len()];
+    file.read_exact_at(&mut start, 0).is_ok() && &start == MAGIC
+}
+
+fn of_process(pid: u32) -> Result<Found, Refusal> {
+    let mut found = Found::default();
+    let mut inodes = BTreeSet::new();
+    for path in descriptors(pid).map_err(|error| refusal(pid, error))? {
+        let Ok(metadata) = fs::metadata(&path) else { continue };
+        if inodes.insert(metadata.ino()) {
+            found.note(open(&path));
+        }
+    }
+    for mapping in mappings(pid) {
+        if inodes.insert(mapping.inode) {
+            found.note_mapping(pid, &mapping);
+        }
+    }
+    Ok(found)
+}
+
+fn refusal(pid: u32, error: io::Error) -> Refusal {
+    match error.kind() {
+        ErrorKind::NotFound => Refusal::NoProcess(pid),
+        ErrorKind::PermissionDenied => Refusal::NotAllowed(pid),
+        _ => Refusal::Unreadable(PathBuf::from(format!("/proc/{pid}/fd")), error),
+    }
+}
+
+impl Found {
+    fn note(&mut self, opened: Result<View, Refusal>) {
+        match opened {
+            Ok(view) => self.arenas.push(view),
+            // Somebody else's shared memory, or closed meanwhile.
+            Err(Refusal::NotAnArena(_)) => {}
+            Err(Refusal::Unreadable(_, error)) if error.kind() == ErrorKind::NotFound => {}
+            Err(other) => self.notes.push(other.to_string()),
+        }
+    }
+
+    fn note_mapping(&mut self, pid: u32, mapping: &Mapping) {
+        match open(Path::new(&format!("/proc/{pid}/map_files/{}", mapping.addresses))) {
+            Err(Refusal::Unreadable(_, error)) if error.kind() == ErrorKind::PermissionDenied => {
+                self.notes.push(format!(
+                    "process {pid} has mapped an arena without a descriptor for it: to look at that one, be root, or have \
+                     CAP_CHECKPOINT_RESTORE; or name another process that shares it"
+                ));
+            }
+            opened => self.note(opened),
+        }
+    }
+}
+
+/// Descriptors of a process that are shared memory, as paths that can be opened.
+pub fn descriptors(pid: u32) -> io::Result<Vec<PathBuf>> {
+    let directory = fs::read_dir(format!("/proc/{pid}/fd"))?;
+    let paths = directory.filter_map(|entry| Some(entry.ok()?.path()));
+    Ok(paths
+        .filter(|path| fs::read_link(path).is_ok_and(|name| name.to_string_lossy().starts_with(ANONYMOUS)))
+        .collect())
+}
+
+/// A mapping of a file.
+struct Mapping {
+    addresses: String,
+    inode: u64,
+}
+
+/// The mappings of arenas.
+fn mappings(pid: u32) -> Vec<Mapping> {
+    let text = fs::read_to_string(format!("/proc/{pid}/maps")).unwrap_or_default();
+    let mapping = |line: &str| {
+        let mut fields = line.split_whitespace();
+        let addresses = fields.next()?.to_owned();
+        let inode = fields.nth(3)?.parse().ok()?;
+        fields.next()?.starts_with(ARENA).then_some(Mapping { addresses, inode })
+    };
+    text.lines().filter_map(mapping).collect()
+}

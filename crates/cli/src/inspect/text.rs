@@ -1,0 +1,168 @@
+//! The report for people, in 80 columns where names and lists allow it.
+
+use std::fmt::Write;
+
+use super::report::{Arena, Half, Item, Peer, Report, State, Thread, Wait, slot_of};
+use ntux_sync::Object;
+
+const PAGE_WIDTH: usize = 80;
+/// Where the second line of an object's or a thread's begins.
+const INDENT: &str = "         ";
+
+/// The whole report.
+pub fn render(report: &Report) -> String {
+    let mut page = String::new();
+    for (number, arena) in report.arenas.iter().enumerate() {
+        if number > 0 {
+            page.push('\n');
+        }
+        render_arena(&mut page, arena);
+    }
+    page
+}
+
+fn render_arena(page: &mut String, arena: &Arena) {
+    let waiting = arena.threads.iter().filter(|thread| is_of_interest(thread)).count();
+    let (objects, processes) = (arena.objects.len(), arena.processes.len());
+    line(page, &format!("Arena {}: {objects} objects, {waiting} threads in waits, {processes} processes", arena.inode));
+    line(page, "\nProcesses");
+    line(page, "     PID  name              state    device descriptors");
+    for peer in &arena.processes {
+        line(page, &peer_line(peer));
+    }
+    line(page, "\nObjects");
+    line(page, "      #   kind       state                      waiting  descriptors (PID:FD)");
+    for item in &arena.objects {
+        render_item(page, item);
+    }
+    line(page, "\nThreads in waits");
+    line(page, " PID/TID            name              wait");
+    for thread in arena.threads.iter().filter(|thread| is_of_interest(thread)) {
+        render_thread(page, thread);
+    }
+    if arena.wait_all.phase != "idle" {
+        line(page, &format!("\nWait-all: {}, attempt {}", arena.wait_all.phase, arena.wait_all.attempts));
+    }
+}
+
+/// Whoever has an operation under way, or sleeps though its wait is over.
+fn is_of_interest(thread: &Thread) -> bool {
+    thread.wait.is_some() || thread.request.is_some() || thread.wake_owed || thread.state.starts_with("killed")
+}
+
+fn peer_line(peer: &Peer) -> String {
+    let name = peer.name.as_deref().unwrap_or("-");
+    format!("{:8}  {:16}  {:7}  {}", peer.pid, printable(name), peer.state, list(peer.devices.iter()))
+}
+
+fn render_item(page: &mut String, item: &Item) {
+    let (kind, state) = kind_and_state(item);
+    let life = if item.life == "live" { String::new() } else { format!(" ({})", item.life) };
+    let descriptors = list(item.descriptors.iter().map(|descriptor| format!("{}:{}", descriptor.pid, descriptor.fd)));
+    let start = format!("{:>7}   {kind:9}  {:26} {:>7}  ", item.slot, state + &life, item.waiting.len());
+    wrapped(page, &start, &" ".repeat(start.len()), &descriptors);
+    let remark = remarks(item);
+    if !remark.is_empty() {
+        wrapped(page, INDENT, INDENT, &remark);
+    }
+}
+
+fn kind_and_state(item: &Item) -> (&'static str, String) {
+    let signaled = |signaled: bool| if signaled { "signaled" } else { "not signaled" }.to_owned();
+    match item.state {
+        State::Semaphore { count, max } => ("semaphore", format!("{count} of {max}")),
+        State::Mutex { abandoned: true, .. } => ("mutex", "abandoned".to_owned()),
+        State::Mutex { owner: 0, .. } => ("mutex", "free".to_owned()),
+        State::Mutex { owner, count, .. } => ("mutex", format!("owner {owner}, {count} times")),
+        State::AutoResetEvent { signaled: is } => ("auto", signaled(is)),
+        State::ManualResetEvent { signaled: is } => ("manual", signaled(is)),
+        State::Rubbish => ("rubbish", "-".to_owned()),
+    }
+}
+
+fn remarks(item: &Item) -> String {
+    let mut remarks = Vec::new();
+    match &item.claim {
+        None => {}
+        Some(Half::Wait { waiter, pid, thread }) => {
+            remarks.push(format!("on its way to {}", who(*waiter, *pid, *thread)))
+        }
+        Some(Half::WaitAll { .. }) => remarks.push("held by a wait-all that is being decided".to_owned()),
+        Some(Half::Signal { .. }) => remarks.push("being signaled".to_owned()),
+        Some(Half::Count) => remarks.push("its recursion count is being written".to_owned()),
+        Some(Half::Rubbish) => remarks.push("claimed by nobody that can be: rubbish".to_owned()),
+    }
+    if !item.stable {
+        remarks.push("changes too fast to be read".to_owned());
+    }
+    if !item.queue_is_whole {
+        remarks.push("a part of its queue is rubbish".to_owned());
+    }
+    remarks.join("; ")
+}
+
+fn render_thread(page: &mut String, thread: &Thread) {
+    let name = thread.name.as_deref().unwrap_or("-");
+    let start = format!(" {:17}  {:16}  ", who(thread.waiter, thread.pid, thread.thread), printable(name));
+    let what = match (&thread.wait, &thread.request) {
+        (Some(wait), _) => wait_text(wait, thread),
+        (None, Some(request)) => format!("has this carried out: {request}"),
+        (None, None) if thread.wake_owed => given_text(thread),
+        (None, None) => thread.state.to_owned(),
+    };
+    wrapped(page, &start, &" ".repeat(start.len()), &what);
+}
+
+fn given_text(thread: &Thread) -> String {
+    let what = thread.given.map_or("all its objects".to_owned(), |slot| format!("#{slot}"));
+    format!("was given {what}, and has not been woken yet")
+}
+
+fn wait_text(wait: &Wait, thread: &Thread) -> String {
+    let objects = list(wait.objects.iter().map(|&object| format!("#{}", slot_of(Object(object)))));
+    let mut text = match (wait.objects.len(), wait.mode) {
+        (0, _) => "nothing but its alert".to_owned(),
+        (1, _) => objects,
+        (_, "unknown") => format!("one or all of {objects}"),
+        (_, mode) => format!("{mode} of {objects}"),
+    };
+    if let Some(alert) = wait.alert {
+        let _ = write!(text, ", alert #{}", slot_of(Object(alert)));
+    }
+    let _ = write!(text, "; as owner {}", wait.owner);
+    if !thread.asleep {
+        text.push_str(if thread.state == "waiting" { "; awake" } else { "; joins its queues" });
+    }
+    text
+}
+
+fn who(waiter: u32, pid: Option<u32>, thread: Option<u32>) -> String {
+    match (pid, thread) {
+        (Some(pid), Some(thread)) => format!("{pid}/{thread}"),
+        _ => format!("place {waiter}"),
+    }
+}
+
+fn list(items: impl Iterator<Item = impl ToString>) -> String {
+    items.map(|item| item.to_string()).collect::<Vec<_>>().join(" ")
+}
+
+/// A thread chooses its own name: what would steer the terminal is left out.
+fn printable(name: &str) -> String {
+    name.chars().map(|letter| if letter.is_control() { '?' } else { letter }).collect()
+}
+
+fn line(page: &mut String, text: &str) {
+    page.push_str(text.trim_end());
+    page.push('\n');
+}
+
+fn wrapped(page: &mut String, start: &str, further: &str, text: &str) {
+    if text.is_empty() {
+        return line(page, start);
+    }
+    let options = textwrap::Options::new(PAGE_WIDTH).initial_indent(start).subsequent_indent(further);
+    for row in textwrap::wrap(text, options) {
+        line(page, &row);
+    }
+}

@@ -1,0 +1,163 @@
+//! `ntux inspect`: what it shows of this very process, and what it says when there is nothing to show.
+
+use std::os::fd::{AsFd, AsRawFd, OwnedFd};
+use std::os::unix::fs::PermissionsExt;
+use std::os::unix::process::CommandExt;
+use std::process::{Command, Output};
+use std::time::{Duration, Instant};
+
+use ntux_sync::inspect::View;
+use ntux_sync::{Arena, Capacity, Deadline, New};
+use serde_json::Value;
+
+use crate::stage::{Stage, complained, finish, said};
+
+const CAPACITY: Capacity = Capacity { objects: 64, waiters: 16 };
+/// A user and group that owns nothing.
+const NOBODY: u32 = 65534;
+
+fn inspect(stage: &Stage, target: &str, options: &[&str]) -> Output {
+    finish(stage.ntux(&["inspect"]).args(options).arg(target))
+}
+
+fn this_process() -> String {
+    std::process::id().to_string()
+}
+
+/// What is said of this arena; other tests have others.
+fn seen(output: &Output, arena: &Arena) -> Option<Value> {
+    let report: Value = serde_json::from_slice(&output.stdout).ok()?;
+    report["arenas"].as_array()?.iter().find(|seen| seen["inode"] == arena.file().inode).cloned()
+}
+
+fn sleepers(view: &View, count: usize) {
+    let start = Instant::now();
+    while view.snapshot().unwrap().waiters.iter().filter(|waiter| waiter.parked).count() != count {
+        assert!(start.elapsed() < Duration::from_secs(60), "nobody falls asleep");
+        std::thread::sleep(Duration::from_millis(1));
+    }
+}
+
+#[test]
+fn objects_and_waiting_threads_are_shown_with_the_names_that_people_know() {
+    let stage = Stage::new();
+    let file = Arena::create_file(CAPACITY).unwrap();
+    let arena = Arena::map_for_descriptors(file.as_fd()).unwrap();
+    let waiter = arena.waiter();
+    let make = |new| {
+        let fd: OwnedFd = arena.descriptor_create(&waiter, file.as_fd(), new).unwrap();
+        let object = Arena::identify(fd.as_fd()).unwrap().object.unwrap();
+        (fd, object)
+    };
+    let (mutex_fd, mutex) = make(New::Mutex { owner: 77, count: 3 });
+    let (_semaphore_fd, semaphore) = make(New::Semaphore { count: 2, max: 9 });
+    let (_event_fd, event) = make(New::Event { manual: true, signaled: false });
+    let view = View::open(file.as_fd()).unwrap();
+    std::thread::scope(|scope| {
+        let sleeper = std::thread::Builder::new().name("the sleeper".to_owned());
+        let arena = &arena;
+        let wait = move || arena.wait_all(&arena.waiter(), &[mutex, semaphore], Some(event), 78, Deadline::Never);
+        let sleeper = sleeper.spawn_scoped(scope, wait).unwrap();
+        sleepers(&view, 1);
+
+        let output = inspect(&stage, &this_process(), &["--json"]);
+        assert_eq!(output.status.code(), Some(0), "{}", complained(&output));
+        let seen = seen(&output, arena).expect("the arena is there");
+        let object =
+            |slot: u64| seen["objects"].as_array().unwrap().iter().find(|seen| seen["object"] == slot).unwrap();
+        let (held, counted) = (object(mutex.0), object(semaphore.0));
+        assert_eq!((&held["kind"], &held["owner"], &held["count"]), (&"mutex".into(), &77.into(), &3.into()));
+        assert_eq!((&counted["kind"], &counted["count"], &counted["max"]), (&"semaphore".into(), &2.into(), &9.into()));
+        let descriptor = &held["descriptors"][0];
+        let (pid, fd) = (&descriptor["pid"], &descriptor["fd"]);
+        assert_eq!((pid, fd), (&std::process::id().into(), &mutex_fd.as_raw_fd().into()));
+        let [thread] = &seen["threads"].as_array().unwrap()[..] else { panic!("{seen:#}") };
+        assert_eq!((&thread["name"], &thread["asleep"]), (&"the sleeper".into(), &true.into()));
+        assert_eq!((&thread["wait"]["mode"], &thread["wait"]["owner"]), (&"all".into(), &78.into()));
+        assert_eq!(thread["wait"]["alert"], event.0);
+        assert_eq!((&held["waiting"][0]["thread"], &held["waiting"][0]["all"]), (&thread["thread"], &true.into()));
+        assert_eq!(seen["processes"][0]["state"], "alive");
+        assert_eq!(seen["processes"][0]["devices"][0], file.as_raw_fd());
+
+        let text = said(&inspect(&stage, &this_process(), &[]));
+        let slot = |object: ntux_sync::Object| object.0 as u32;
+        let expected = format!("all of #{} #{}, alert #{}; as", slot(mutex), slot(semaphore), slot(event));
+        for words in ["owner 77, 3 times", "2 of 9", "not signaled", "the sleeper", &expected] {
+            assert!(text.contains(words), "no {words:?} in\n{text}");
+        }
+        assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
+
+        // Looking has moved nothing.
+        assert_eq!(Arena::identify(mutex_fd.as_fd()).unwrap().object, Some(mutex));
+        arena.event_set(&waiter, event).unwrap();
+        assert_eq!(sleeper.join().unwrap().unwrap().index, 2);
+    });
+}
+
+#[test]
+fn an_arena_is_a_file_too() {
+    let stage = Stage::new();
+    let arena = Arena::create(CAPACITY).unwrap();
+    arena.semaphore_create(&arena.waiter(), 1, 1).unwrap();
+    let path = format!("/proc/{}/fd/{}", std::process::id(), arena.fd().unwrap().as_raw_fd());
+    for target in [path.as_str(), "/dev/fd/9"] {
+        let script = format!("exec {} inspect --json {target} 9<{path}", env!("CARGO_BIN_EXE_ntux"));
+        let output = finish(Command::new("bash").args(["-c", &script]));
+        assert_eq!(output.status.code(), Some(0), "{}", complained(&output));
+        let objects = seen(&output, &arena).expect("it is the arena")["objects"].as_array().unwrap().len();
+        assert_eq!(objects, 1, "{target}");
+    }
+    let file = stage.path("file");
+    std::fs::write(&file, "nothing that ntux has made").unwrap();
+    for target in [file.to_str().unwrap(), "/dev/null", "/proc/self/exe", "/"] {
+        let output = inspect(&stage, target, &[]);
+        assert_eq!((output.status.code(), said(&output).as_str()), (Some(125), ""), "{target}");
+        assert!(complained(&output).contains("is no arena"), "{}", complained(&output));
+    }
+}
+
+/// The mapping of a process whose descriptor is closed: only a privileged onlooker can open that.
+#[test]
+fn an_arena_without_a_descriptor_is_found_or_said_to_be_there() {
+    let stage = Stage::new();
+    let file = Arena::create_file(CAPACITY).unwrap();
+    let arena = Arena::map(file.as_fd()).unwrap();
+    drop(file);
+    let output = inspect(&stage, &this_process(), &["--json"]);
+    let said_so = complained(&output).contains("CAP_CHECKPOINT_RESTORE");
+    assert!(seen(&output, &arena).is_some() || said_so, "{}", complained(&output));
+}
+
+#[test]
+fn a_process_without_objects_or_that_is_none_is_said_to_be_so() {
+    let stage = Stage::new();
+    let mut child = Command::new("sleep").arg("300").spawn().unwrap();
+    let pid = child.id().to_string();
+    let output = inspect(&stage, &pid, &[]);
+    child.kill().unwrap();
+    child.wait().unwrap();
+    assert_eq!(output.status.code(), Some(1));
+    assert!(complained(&output).contains("uses no objects of ntux"), "{}", complained(&output));
+    // A number that no process can have.
+    let output = inspect(&stage, "4194305", &[]);
+    assert_eq!(output.status.code(), Some(125));
+    assert!(complained(&output).contains("there is no process 4194305"), "{}", complained(&output));
+    assert_eq!(inspect(&stage, "0", &[]).status.code(), Some(125));
+}
+
+#[test]
+fn who_may_not_look_is_told_what_to_do() {
+    let stage = Stage::new();
+    let (command, pid) = (stage.path("ntux-of-nobody"), this_process());
+    // SAFETY: no arguments, cannot fail.
+    let output = if unsafe { libc::geteuid() } == 0 {
+        std::fs::copy(env!("CARGO_BIN_EXE_ntux"), &command).unwrap();
+        let directory = command.parent().unwrap();
+        std::fs::set_permissions(directory, PermissionsExt::from_mode(0o755)).unwrap();
+        finish(Command::new(&command).args(["inspect", &pid]).uid(NOBODY).gid(NOBODY).current_dir("/"))
+    } else {
+        inspect(&stage, "1", &[])
+    };
+    assert_eq!((output.status.code(), said(&output).as_str()), (Some(125), ""));
+    assert!(complained(&output).contains("as the user of that process, or as root"), "{}", complained(&output));
+}

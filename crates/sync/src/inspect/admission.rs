@@ -1,0 +1,59 @@
+//! What is going on with wait-all.
+
+use super::{bits, number, settled};
+use crate::arena::fields::ADMISSION;
+use crate::arena::format::Header;
+use crate::word::WAITERS_MAX;
+
+/// The operation that is admitted, if one is: [`crate::inspect`] shows it as far as it has come.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct AdmissionView {
+    /// How far it has come.
+    pub phase: Phase,
+    /// Attempts since the arena was made; the claims of the current one carry this number.
+    pub attempt: u32,
+    /// The waiter whose request it is.
+    pub requester: Option<u32>,
+    /// The wait-all waiter that is tried.
+    pub candidate: Option<u32>,
+}
+
+/// How far the admitted operation has come.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum Phase {
+    /// There is none.
+    #[default]
+    Idle,
+    /// A signal takes effect.
+    Apply,
+    /// The next wait-all waiter is looked for.
+    Scan,
+    /// A wait-all is tried.
+    Try,
+    /// What is left goes to wait-any waiters.
+    End,
+    /// No such phase.
+    Rubbish,
+}
+
+impl AdmissionView {
+    pub(super) fn of(header: &Header) -> AdmissionView {
+        let pair = settled(&header.admission.0, |pair| pair).what;
+        let part = |name| number(pair, bits(ADMISSION, name)) as u32;
+        let phase = match part("phase") {
+            0 => Phase::Idle,
+            1 => Phase::Apply,
+            2 => Phase::Scan,
+            3 => Phase::Try,
+            4 => Phase::End,
+            _ => Phase::Rubbish,
+        };
+        let waiter = |name| Some(part(name)).filter(|&index| phase != Phase::Idle && index < WAITERS_MAX);
+        AdmissionView {
+            phase,
+            attempt: part("attempt"),
+            requester: waiter("requester"),
+            candidate: waiter("candidate"),
+        }
+    }
+}

@@ -1,0 +1,197 @@
+//! A look at an arena that touches nothing: for programs that show what others do.
+//!
+//! A [`View`] is a mapping that can only be read. It takes no place in the arena, helps nobody, writes nothing, and gives no
+//! memory to pages that have none: whoever uses the arena cannot tell that somebody looks. A [`Snapshot`] is what one look
+//! finds, in words that need no knowledge of the format.
+//!
+//! # How true it is
+//! * An object is of one instant: its word has a sequence number, and what lies beside it (kind, maximum, recursion count) was
+//!   read between two looks at the same word. So is a waiter, whose word has a ticket. What never held still is marked: its
+//!   `stable` is false.
+//! * Two objects, or an object and a waiter, can be of different instants, unless the program stands still.
+//! * An entry of a queue says what its waiter's word said when it was read ([`Standing`]).
+//! * An operation that a stopped or dead thread left half-way is shown as it is, not as the next thread will find it: an object
+//!   with a [`Claim`] still has the unit that is on its way.
+//!
+//! # Rubbish
+//! Anything may stand in the memory. Every index is checked, every loop ends, every state that cannot be has the name
+//! `Rubbish`. A look takes time and memory for every slot that was ever used: at most 16,777,216 objects, 65,536 waiters, and
+//! the entries of twice as many chunks, each of which is read once.
+
+mod admission;
+mod object;
+mod peer;
+mod view;
+mod waiter;
+
+pub use admission::{AdmissionView, Phase};
+pub use object::{Claim, EntryView, Keeper, Life, ObjectView, Standing, Value};
+pub use peer::{PeerView, Presence};
+pub use view::View;
+pub use waiter::{Given, Mode, Request, WaitState, WaitView, WaiterView};
+
+use std::collections::HashMap;
+
+use ntux_platform::atomic::{Pair, Word128};
+
+use crate::Capacity;
+use crate::arena::fields::{Bits, part};
+
+/// How often something is read again that others change meanwhile, before it counts as unstable.
+const TRIES: u32 = 64;
+
+/// What one look at an arena finds.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Snapshot {
+    /// How much the arena can hold.
+    pub capacity: Capacity,
+    /// The processes that take part.
+    pub peers: Vec<PeerView>,
+    /// The places of threads: those that a thread has, and those whose wait nobody has ended.
+    pub waiters: Vec<WaiterView>,
+    /// The objects that live, and closed ones for which somebody still waits.
+    pub objects: Vec<ObjectView>,
+    /// What is going on with wait-all.
+    pub admission: AdmissionView,
+}
+
+impl Snapshot {
+    /// The waiter with this index.
+    pub fn waiter(&self, index: u32) -> Option<&WaiterView> {
+        let place = self.waiters.binary_search_by_key(&index, |waiter| waiter.index).ok()?;
+        self.waiters.get(place)
+    }
+
+    /// The object in this slot.
+    pub fn object(&self, index: u32) -> Option<&ObjectView> {
+        let place = self.objects.binary_search_by_key(&index, |object| object.object.index()).ok()?;
+        self.objects.get(place)
+    }
+
+    /// The process with this index.
+    pub fn peer(&self, index: u32) -> Option<&PeerView> {
+        self.peers.iter().find(|peer| peer.index == index)
+    }
+
+    /// Whether a wait is for all of its objects, and which one is its alert, stands in its entries only.
+    fn complete_waits(&mut self) {
+        let mut modes: HashMap<(u32, u64), Mode> = HashMap::new();
+        let mut alerts = HashMap::new();
+        for object in &self.objects {
+            for entry in &object.queue {
+                let wait = (entry.waiter, entry.ticket);
+                let mode = modes.entry(wait).or_insert(Mode::Any);
+                if entry.all {
+                    *mode = Mode::All;
+                }
+                alerts.insert((wait, entry.position), object.object);
+            }
+        }
+        for waiter in &mut self.waiters {
+            let wait = (waiter.index, waiter.ticket);
+            if let WaitView::Objects { objects, mode, alert, .. } = &mut waiter.wait {
+                *mode = modes.get(&wait).copied().unwrap_or(Mode::Unknown);
+                *alert = alerts.get(&(wait, objects.len() as u32)).copied();
+            }
+        }
+    }
+}
+
+/// What was read with and beside a word of 128 bits, and whether the word held still meanwhile.
+struct Settled<T> {
+    what: T,
+    stable: bool,
+}
+
+/// Reads a word in two halves, then what lies beside it, then the lower half again: no two versions of the word share that.
+///
+/// Not [`Word128::load`], which may write to the line in order to read it.
+fn settled<T>(word: &Word128, read: impl FnMut(Pair) -> T) -> Settled<T> {
+    settle(|| word.glance(), || word.load_low(), read)
+}
+
+fn settle<T>(glance: impl Fn() -> Pair, low: impl Fn() -> u64, mut read: impl FnMut(Pair) -> T) -> Settled<T> {
+    let mut tries = 0;
+    loop {
+        let seen = glance();
+        let what = read(seen);
+        tries += 1;
+        let stable = low() == seen.low;
+        if stable || tries == TRIES {
+            return Settled { what, stable };
+        }
+    }
+}
+
+/// The part of a word with this name.
+const fn bits(word: &[Bits], name: &str) -> Bits {
+    part(word, name)
+}
+
+fn number(pair: Pair, bits: Bits) -> u64 {
+    let half = if bits.first < 64 { pair.low } else { pair.high };
+    half >> bits.shift() & bits.mask()
+}
+
+#[cfg(all(test, not(ntux_explore)))]
+mod tests {
+    use super::*;
+    use std::cell::Cell;
+
+    /// A word that is changed, and what lies beside it, before each of the first looks at it.
+    struct Restless {
+        version: Cell<u64>,
+        beside: Cell<u64>,
+        changes: Cell<u32>,
+    }
+
+    impl Restless {
+        fn new(changes: u32) -> Restless {
+            Restless { version: Cell::new(7), beside: Cell::new(70), changes: Cell::new(changes) }
+        }
+
+        fn change(&self) {
+            if self.changes.get() > 0 {
+                self.changes.set(self.changes.get() - 1);
+                self.version.set(self.version.get() + 1);
+                self.beside.set(self.version.get() * 10);
+            }
+        }
+
+        fn glance(&self) -> Pair {
+            Pair { low: self.version.get(), high: 0 }
+        }
+
+        fn read(&self, seen: Pair) -> (u64, u64) {
+            self.change();
+            (seen.low, self.beside.get())
+        }
+    }
+
+    #[test]
+    fn what_lies_beside_a_word_is_of_the_same_version() {
+        for changes in 0..TRIES {
+            let word = Restless::new(changes);
+            let Settled { what: (version, beside), stable } =
+                settle(|| word.glance(), || word.glance().low, |seen| word.read(seen));
+            assert!(stable && beside == version * 10, "{changes} changes: {version} {beside}");
+        }
+    }
+
+    #[test]
+    fn without_the_second_look_it_would_not_be() {
+        let word = Restless::new(1);
+        // The planted fault: the version is not looked at again.
+        let seen = word.glance();
+        let blind = settle(|| word.glance(), || seen.low, |seen| word.read(seen));
+        assert!(blind.stable && blind.what != (7, 70), "this test notices nothing");
+    }
+
+    #[test]
+    fn a_word_that_never_rests_is_marked_after_a_bounded_time() {
+        let word = Restless::new(u32::MAX);
+        let looked = settle(|| word.glance(), || word.glance().low, |seen| word.read(seen));
+        assert!(!looked.stable);
+        assert_eq!(u32::MAX - word.changes.get(), TRIES);
+    }
+}

@@ -1,0 +1,295 @@
+//! An object, and who is in its queue.
+
+use ntux_platform::atomic::{Pair, Word32, Word64};
+
+use super::view::Look;
+use super::{Settled, bits, number, settled};
+use crate::Object;
+use crate::arena::fields::{self, EXTRA, META};
+use crate::arena::format::ObjectSlot;
+use crate::arena::meta::{Kind, Meta, State};
+use crate::bag::{CHUNK_USED, Entry, INLINE_USED, Place};
+use crate::mutex::SPILL_UNIT;
+use crate::spec;
+use crate::ticket::{State as WordState, WaiterWord};
+use crate::word::{ABANDONED, Claimant, ObjectWord, SPILLED};
+
+/// An object as it was at one instant.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct ObjectView {
+    /// Its number.
+    pub object: Object,
+    /// The sequence number of its word: two looks that find different ones tell how often it changed between them.
+    pub version: u64,
+    /// False: it changed faster than it could be read, and its parts may be of several instants.
+    pub stable: bool,
+    /// Whether it lives.
+    pub life: Life,
+    /// Who keeps it.
+    pub keeper: Keeper,
+    /// What it is, and its state. Of a claimed one it still includes the unit that is on its way.
+    pub value: Value,
+    /// Whether an operation on it is half-way.
+    pub claim: Claim,
+    /// Who waits for it, in the order of arrival; with entries that their waiters have left behind.
+    pub queue: Vec<EntryView>,
+    /// False: a part of the queue is rubbish, and not shown.
+    pub queue_is_whole: bool,
+}
+
+/// Whether an object lives.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Life {
+    /// Being made.
+    Building,
+    /// In use.
+    Live,
+    /// Closed; somebody still waits for it, or an operation on it is half-way.
+    Closed,
+    /// No such state.
+    Rubbish,
+}
+
+/// Whose end is the end of an object.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Keeper {
+    /// Nobody, as it is closed.
+    Nobody,
+    /// The peer with this index.
+    Process(u32),
+    /// Its descriptors, as long as they are only in this family of processes.
+    Family(u32),
+    /// Its descriptors; the kernel counts them.
+    Descriptors,
+}
+
+/// Kind and state of an object.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Value {
+    /// A count with a maximum.
+    Semaphore(spec::Semaphore),
+    /// An owner and a recursion count.
+    Mutex(spec::Mutex),
+    /// Signaled or not.
+    Event(spec::Event),
+    /// Nothing that an operation could have left behind.
+    Rubbish,
+}
+
+/// Which operation on an object is half-way.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Claim {
+    /// None: the object is at rest.
+    None,
+    /// The object is on its way to the waiter with this index, in the wait whose ticket ends in these 32 bits.
+    Waiter {
+        /// Index of the waiter.
+        index: u32,
+        /// The low half of its ticket.
+        ticket: u32,
+    },
+    /// An attempt of a wait-all has it.
+    All {
+        /// The number of the attempt, or of its operation.
+        attempt: u32,
+    },
+    /// A signal on it is carried out for wait-all waiters; `offers` says whether it has made the object available.
+    Signal {
+        /// The number of the attempt.
+        attempt: u32,
+        /// Whether there is something to take.
+        offers: bool,
+    },
+    /// The recursion count moves a part of itself.
+    Carry,
+    /// No such claim.
+    Rubbish,
+}
+
+/// A place in a queue.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct EntryView {
+    /// The waiter's index.
+    pub waiter: u32,
+    /// Its wait.
+    pub ticket: u64,
+    /// Whether it waits for all its objects. (False for the alert of such a wait.)
+    pub all: bool,
+    /// Where the object stands in the waiter's list.
+    pub position: u32,
+    /// Whether it counts.
+    pub standing: Standing,
+}
+
+/// Whether an entry counts.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Standing {
+    /// Its waiter waits, for this object.
+    Waiting,
+    /// Its waiter is not in all its queues yet.
+    Queueing,
+    /// Its wait is over: whoever comes by empties the place.
+    Over,
+    /// Its waiter cannot be.
+    Rubbish,
+}
+
+/// What lies in a slot, undecoded.
+struct Slot {
+    word: ObjectWord,
+    meta: Meta,
+    extra: u64,
+}
+
+impl ObjectView {
+    /// None: the slot is free, and nobody waits there; or it has no memory.
+    pub(super) fn of(look: &Look<'_>, index: u32, chains: &mut Chains) -> Option<ObjectView> {
+        let slot = look.object(index)?;
+        let read = |word| Slot { word: ObjectWord(word), meta: Meta(slot.meta.load()), extra: slot.extra.load() };
+        let Settled { what: Slot { word, meta, extra }, stable } = settled(&slot.word, read);
+        let (life, generation) = match meta.state() {
+            State::Live => (Life::Live, meta.generation()),
+            State::Building => (Life::Building, meta.generation()),
+            State::Free => (Life::Closed, meta.generation_before()),
+            State::Rubbish => (Life::Rubbish, meta.generation()),
+        };
+        let object = Object::new(index, generation);
+        let (queue, queue_is_whole) = chains.queue(look, slot, object);
+        let claim = Claim::of(word);
+        let is_waited_for = queue.iter().any(|entry| matches!(entry.standing, Standing::Waiting | Standing::Queueing));
+        if life == Life::Closed && !is_waited_for && claim == Claim::None {
+            return None;
+        }
+        let (version, keeper, value) = (word.version(), Keeper::of(meta, life), Value::of(meta, word, extra));
+        Some(ObjectView { object, version, stable, life, keeper, value, claim, queue, queue_is_whole })
+    }
+
+    /// Those who wait for it now, in the order of arrival.
+    pub fn waiting(&self) -> impl Iterator<Item = &EntryView> {
+        self.queue.iter().filter(|entry| entry.standing == Standing::Waiting)
+    }
+}
+
+impl Keeper {
+    fn of(meta: Meta, life: Life) -> Keeper {
+        match life {
+            Life::Closed | Life::Rubbish => Keeper::Nobody,
+            _ if !meta.is_held() => Keeper::Process(meta.peer()),
+            _ if meta.0 & bits(META, "locked").flag() != 0 => Keeper::Descriptors,
+            _ => Keeper::Family(meta.peer()),
+        }
+    }
+}
+
+impl Value {
+    fn of(meta: Meta, word: ObjectWord, extra: u64) -> Value {
+        // `Meta::kind` makes some kind of every number.
+        let is_kind = number(Pair { low: meta.0, high: 0 }, bits(META, "kind")) <= 3;
+        let value = word.value();
+        match meta.kind() {
+            _ if !is_kind => Value::Rubbish,
+            Kind::Semaphore => {
+                let max = extra as u32;
+                if value <= max { Value::Semaphore(spec::Semaphore { count: value, max }) } else { Value::Rubbish }
+            }
+            Kind::Mutex => {
+                let (count, abandoned) = (recursion(word, extra), word.has(ABANDONED));
+                let is_owned = value != 0;
+                let makes_sense = is_owned == (count != 0) && !(is_owned && abandoned);
+                let mutex = spec::Mutex { owner: value, count, abandoned };
+                if makes_sense { Value::Mutex(mutex) } else { Value::Rubbish }
+            }
+            kind @ (Kind::AutoEvent | Kind::ManualEvent) => {
+                let event = spec::Event { manual: kind == Kind::ManualEvent, signaled: value == 1 };
+                if value <= 1 { Value::Event(event) } else { Value::Rubbish }
+            }
+        }
+    }
+}
+
+/// The recursion count, also half-way through a carry: I-mutex-1 in [`crate::mutex`].
+fn recursion(word: ObjectWord, extra: u64) -> u32 {
+    const SPILL: fields::Bits = bits(EXTRA, "spill");
+    const VERSION: fields::Bits = bits(EXTRA, "version");
+    let beside = Pair { low: extra, high: 0 };
+    let units = number(beside, SPILL) as u32;
+    let has_moved = number(beside, VERSION) == word.version() & VERSION.mask();
+    let (units, level) = match word.claimant() {
+        Claimant::CarryUp if has_moved => (units, word.level().wrapping_sub(SPILL_UNIT)),
+        Claimant::CarryDown if has_moved => (units, word.level() + SPILL_UNIT),
+        _ if word.has(SPILLED) => (units, word.level()),
+        _ => (0, word.level()),
+    };
+    units.wrapping_mul(SPILL_UNIT).wrapping_add(level)
+}
+
+impl Claim {
+    fn of(word: ObjectWord) -> Claim {
+        let tag = word.tag();
+        match word.claimant() {
+            Claimant::Nobody => Claim::None,
+            Claimant::Waiter(index) => Claim::Waiter { index, ticket: tag },
+            Claimant::All => Claim::All { attempt: tag },
+            Claimant::Origin => Claim::Signal { attempt: tag, offers: true },
+            Claimant::OriginIdle => Claim::Signal { attempt: tag, offers: false },
+            Claimant::CarryUp | Claimant::CarryDown => Claim::Carry,
+            Claimant::Rubbish => Claim::Rubbish,
+        }
+    }
+}
+
+/// Which chunks were read: each belongs to one queue.
+pub(super) struct Chains {
+    is_read: Vec<bool>,
+}
+
+impl Chains {
+    pub fn new(chunks: u32) -> Chains {
+        Chains { is_read: vec![false; chunks as usize] }
+    }
+
+    /// The entries of an object, in the order of arrival, and whether these are all.
+    fn queue(&mut self, look: &Look<'_>, slot: &ObjectSlot, object: Object) -> (Vec<EntryView>, bool) {
+        let mut queue = Vec::new();
+        read_places(look, &slot.bag[..INLINE_USED], object, &mut queue);
+        let mut link: &Word32 = &slot.chunk;
+        let whole = loop {
+            let Some(index) = link.load().checked_sub(1) else { break true };
+            // A chunk that was linked after this look had begun has no memory yet, as far as the look knows.
+            let (Some(chunk), Some(is_read @ false)) = (look.chunk(index), self.is_read.get_mut(index as usize)) else {
+                break false;
+            };
+            *is_read = true;
+            read_places(look, &chunk.bag[..CHUNK_USED], object, &mut queue);
+            link = &chunk.next;
+        };
+        queue.sort_by_key(|entry| look.age_rank(entry.ticket));
+        (queue, whole)
+    }
+}
+
+fn read_places(look: &Look<'_>, places: &[Word64], object: Object, queue: &mut Vec<EntryView>) {
+    queue.extend(places.iter().filter_map(|word| Place(word).entry()).map(|entry| EntryView {
+        waiter: entry.waiter(),
+        ticket: entry.ticket().number(),
+        all: entry.is_all(),
+        position: entry.position() as u32,
+        standing: standing(look, entry, object),
+    }));
+}
+
+fn standing(look: &Look<'_>, entry: Entry, object: Object) -> Standing {
+    if !look.is_waiter(entry.waiter()) {
+        return Standing::Rubbish;
+    }
+    let Some(slot) = look.waiter(entry.waiter()) else { return Standing::Over };
+    let listed = slot.list.get(entry.position());
+    let read = |word| (WaiterWord(word), listed.is_some_and(|listed| listed.load() == object.0));
+    let (word, is_listed) = settled(&slot.word, read).what;
+    match word.state() {
+        _ if word.ticket() != entry.ticket() || !is_listed => Standing::Over,
+        WordState::Waiting => Standing::Waiting,
+        WordState::Queueing => Standing::Queueing,
+        _ => Standing::Over,
+    }
+}

@@ -1,0 +1,53 @@
+//! A process that takes part.
+
+use ntux_platform::atomic::Word128;
+use ntux_platform::liveness::{self, Process};
+
+use super::{bits, number, settled};
+use crate::arena::fields::PEER;
+use crate::arena::peers::unpack;
+
+/// A process that takes part, or took part.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct PeerView {
+    /// Its index.
+    pub index: u32,
+    /// Its number in its own namespace, its start time in the kernel's ticks, its namespace; 0 where unknown.
+    pub process: Process,
+    /// It gives back what the process before it owned.
+    pub burying: bool,
+    /// Whether it is there.
+    pub presence: Presence,
+}
+
+/// Whether a process is there.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Presence {
+    /// It runs, or is stopped.
+    Alive,
+    /// It has ended.
+    Dead,
+    /// It cannot be seen from here: another namespace, or no /proc.
+    Unknown,
+}
+
+impl PeerView {
+    /// None: nobody has the entry.
+    pub(super) fn of(index: u32, word: &Word128, me: Process) -> Option<PeerView> {
+        let pair = settled(word, |pair| pair).what;
+        let process = unpack(pair)?;
+        let burying = number(pair, bits(PEER, "burying")) != 0;
+        Some(PeerView { index, process, burying, presence: Presence::of(process, me) })
+    }
+}
+
+impl Presence {
+    fn of(process: Process, me: Process) -> Presence {
+        let is_known = process.pid != 0 && process.namespace == me.namespace && process.start != 0 && me.start != 0;
+        match liveness::is_process_dead(process, me) {
+            true => Presence::Dead,
+            false if is_known => Presence::Alive,
+            false => Presence::Unknown,
+        }
+    }
+}

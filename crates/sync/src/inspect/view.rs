@@ -1,0 +1,142 @@
+//! The mapping, and which parts of it may be read.
+
+use std::ops::Range;
+use std::os::fd::BorrowedFd;
+
+use ntux_platform::atomic::Word128;
+use ntux_platform::liveness;
+use ntux_platform::memory::{self, FileId, ReadOnly};
+
+use super::object::Chains;
+use super::{AdmissionView, ObjectView, PeerView, Snapshot, WaiterView};
+use crate::arena::format::{Chunk, Header, Layout, ObjectSlot, PEERS_MAX, PoolWords, WaiterSlot};
+use crate::arena::read_capacity;
+use crate::ticket::Ticket;
+use crate::{Capacity, Error, Result};
+
+/// An arena that is looked at, and never changed.
+pub struct View {
+    mapping: ReadOnly,
+    layout: Layout,
+    capacity: Capacity,
+    file: FileId,
+}
+
+impl View {
+    /// Maps the arena behind a descriptor, which may be one that can only read. The descriptor is not needed afterwards.
+    ///
+    /// Errors: `NotAnArena` when it is something else, another version, truncated, or could be truncated; `Os`, also when there
+    /// is no /proc through which the file can be opened for reading only.
+    pub fn open(fd: BorrowedFd<'_>) -> Result<View> {
+        let file = memory::regular_file(fd).map_err(Error::from_io)?.ok_or(Error::NotAnArena)?;
+        let capacity = read_capacity(fd)?;
+        let layout = Layout::new(capacity).ok_or(Error::NotAnArena)?;
+        // The length last: it stays, once it is known that the file cannot shrink.
+        if !memory::cannot_fault(fd) || memory::size(fd).map_err(Error::from_io)? < layout.length {
+            return Err(Error::NotAnArena);
+        }
+        let length = usize::try_from(layout.length).map_err(|_| Error::Exhausted)?;
+        let mapping = ReadOnly::new(fd, length).map_err(Error::from_io)?;
+        Ok(View { mapping, layout, capacity, file })
+    }
+
+    /// Which file it is: the same in every process.
+    pub fn file(&self) -> FileId {
+        self.file
+    }
+
+    /// How much the arena can hold.
+    pub fn capacity(&self) -> Capacity {
+        self.capacity
+    }
+
+    /// Looks at everything once.
+    ///
+    /// Errors: `Os` when the system does not say which parts of the file have memory.
+    pub fn snapshot(&self) -> Result<Snapshot> {
+        let mut look = Look { view: self, last_ticket: 0, parts: self.mapping.parts().map_err(Error::from_io)? };
+        let me = liveness::this_process();
+        let mut chains = Chains::new(self.layout.chunk_count);
+        let peers = (0..PEERS_MAX).filter_map(|index| PeerView::of(index, look.peer(index)?, me)).collect();
+        // Waiters before objects: who fell asleep meanwhile has entries, and no wait to show.
+        let waiters = (0..look.waiters_used()).filter_map(|index| WaiterView::of(index, look.waiter(index)?)).collect();
+        // Behind the waiters: no ticket among theirs is younger.
+        look.last_ticket = look.header().map_or(0, |header| header.ticket.0.load());
+        let objects = (0..look.objects_used()).filter_map(|index| ObjectView::of(&look, index, &mut chains)).collect();
+        let admission = look.header().map(AdmissionView::of).unwrap_or_default();
+        let mut snapshot = Snapshot { capacity: self.capacity, peers, waiters, objects, admission };
+        snapshot.complete_waits();
+        Ok(snapshot)
+    }
+}
+
+/// One look: what had memory when it began.
+pub(super) struct Look<'a> {
+    view: &'a View,
+    /// The ticket that was drawn last.
+    last_ticket: u64,
+    parts: Vec<Range<u64>>,
+}
+
+impl<'a> Look<'a> {
+    pub fn header(&self) -> Option<&'a Header> {
+        // SAFETY: the header lies at the start of the file.
+        unsafe { self.at(0, 0) }
+    }
+
+    pub fn peer(&self, index: u32) -> Option<&'a Word128> {
+        // SAFETY: the layout has PEERS_MAX words here, 16-byte aligned.
+        if index < PEERS_MAX { unsafe { self.at(self.view.layout.peers, index) } } else { None }
+    }
+
+    pub fn waiter(&self, index: u32) -> Option<&'a WaiterSlot> {
+        // SAFETY: the layout has `capacity.waiters` waiter slots here, 64-byte aligned.
+        if index < self.view.capacity.waiters { unsafe { self.at(self.view.layout.waiters, index) } } else { None }
+    }
+
+    pub fn object(&self, index: u32) -> Option<&'a ObjectSlot> {
+        // SAFETY: the layout has `capacity.objects` object slots here, 64-byte aligned.
+        if index < self.view.capacity.objects { unsafe { self.at(self.view.layout.objects, index) } } else { None }
+    }
+
+    pub fn chunk(&self, index: u32) -> Option<&'a Chunk> {
+        // SAFETY: the layout has `chunk_count` chunks here, 64-byte aligned.
+        if index < self.view.layout.chunk_count { unsafe { self.at(self.view.layout.chunks, index) } } else { None }
+    }
+
+    pub fn is_waiter(&self, index: u32) -> bool {
+        index < self.view.capacity.waiters
+    }
+
+    /// Orders tickets by arrival, though their counter wraps: a total order, whatever they are.
+    pub fn age_rank(&self, ticket: u64) -> u64 {
+        Ticket::new(ticket.wrapping_sub(self.last_ticket).wrapping_sub(1)).number()
+    }
+
+    fn waiters_used(&self) -> u32 {
+        self.used(|header| &header.waiter_pool.0, self.view.capacity.waiters)
+    }
+
+    fn objects_used(&self) -> u32 {
+        self.used(|header| &header.object_pool.0, self.view.capacity.objects)
+    }
+
+    fn used(&self, pool: impl Fn(&Header) -> &PoolWords, capacity: u32) -> u32 {
+        self.header().map_or(0, |header| pool(header).fresh.load().min(capacity))
+    }
+
+    /// None: the element has no memory.
+    ///
+    /// # Safety
+    /// `table` must be the start of a table of at least `index + 1` elements within the layout, aligned for `T`, and `T` must be
+    /// made of atomic integers, none of which is written through the result.
+    unsafe fn at<T>(&self, table: u64, index: u32) -> Option<&'a T> {
+        let start = table + u64::from(index) * size_of::<T>() as u64;
+        let end = start + size_of::<T>() as u64;
+        let behind = self.parts.partition_point(|part| part.start <= start);
+        let has_memory = self.parts[..behind].last().is_some_and(|part| end <= part.end);
+        // SAFETY: by the contract the element lies inside the mapping, which lives as long as the view. Every byte pattern is a
+        // valid atomic integer, and others may write it at any time.
+        has_memory.then(|| unsafe { self.view.mapping.base().add(start as usize).cast::<T>().as_ref() })
+    }
+}

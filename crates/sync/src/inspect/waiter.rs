@@ -1,0 +1,195 @@
+//! A thread's place, and its wait.
+
+use super::{Settled, bits, number, settled};
+use crate::Object;
+use crate::admission::announced::unpack;
+use crate::arena::fields::{Bits, HOLDER};
+use crate::arena::format::WaiterSlot;
+use crate::request::WAIT_MAX;
+use crate::signal::Signal;
+use crate::ticket::{EVERYTHING, State, WaiterWord};
+use ntux_platform::atomic::Pair;
+
+/// A thread's place in the arena, as it was at one instant.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct WaiterView {
+    /// Its index.
+    pub index: u32,
+    /// Names the wait, and orders waits by arrival.
+    pub ticket: u64,
+    /// False: it changed faster than it could be read.
+    pub stable: bool,
+    /// Which thread has the place: its number, in its own namespace. None: nobody.
+    pub thread: Option<u32>,
+    /// The thread's process, as the index of a peer.
+    pub peer: u32,
+    /// What its wait has come to.
+    pub state: WaitState,
+    /// The thread sleeps, or is about to.
+    pub parked: bool,
+    /// What it waits for.
+    pub wait: WaitView,
+}
+
+/// What a wait has come to.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum WaitState {
+    /// There was none.
+    Idle,
+    /// Not in all its queues yet.
+    Queueing,
+    /// In its queues.
+    Waiting,
+    /// Its thread was killed, so it is in no queue any more.
+    Died,
+    /// Satisfied.
+    Satisfied {
+        /// What it was given.
+        given: Given,
+        /// An acquired mutex had been abandoned.
+        abandoned: bool,
+        /// The thread slept, and nobody has woken it for certain.
+        owed: bool,
+    },
+    /// Ended without an object: its deadline passed, or a handler came.
+    Withdrawn,
+    /// No wait: the thread has a signal carried out, wait-all waiters first.
+    Requesting(Request),
+    /// That signal was carried out.
+    Done,
+    /// Tries to take one object if the others stay as they are.
+    Probing,
+}
+
+/// What satisfied a wait.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Given {
+    /// The object in this slot.
+    Slot(u32),
+    /// All its objects.
+    Everything,
+}
+
+/// A signal that is carried out for a thread.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[allow(missing_docs, reason = "the names are those of the operations")]
+pub enum Request {
+    Set(Object),
+    Reset(Object),
+    Pulse(Object),
+    Release(Object, u32),
+    Unlock(Object, u32),
+    Kill(Object, u32),
+    /// No such signal.
+    Rubbish,
+}
+
+/// What a thread waits for.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum WaitView {
+    /// Nothing: it does not wait.
+    Nothing,
+    /// These objects.
+    Objects {
+        /// The id that acquires mutexes.
+        owner: u32,
+        /// For one, or for all of them.
+        mode: Mode,
+        /// In the order of the call.
+        objects: Vec<Object>,
+        /// Ends the wait whatever the others are. None also as long as the wait is not in that queue.
+        alert: Option<Object>,
+    },
+    /// More objects than a wait can have.
+    Rubbish,
+}
+
+/// How many of its objects a wait needs.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Mode {
+    /// One.
+    Any,
+    /// All at once.
+    All,
+    /// It was in no queue when it was looked at.
+    Unknown,
+}
+
+impl WaiterView {
+    /// None: nobody has the place, and it holds no wait.
+    pub(super) fn of(index: u32, slot: &WaiterSlot) -> Option<WaiterView> {
+        const TAKEN: Bits = bits(HOLDER, "taken");
+        const THREAD: Bits = bits(HOLDER, "thread");
+        const PEER: Bits = bits(HOLDER, "peer");
+        let read = |word| {
+            let word = WaiterWord(word);
+            (word, slot.holder.load(), WaitView::of(word, slot), WaitState::of(word, slot))
+        };
+        let Settled { what: (word, holder, wait, state), stable } = settled(&slot.word, read);
+        let holder = Pair { low: holder, high: 0 };
+        let thread = (number(holder, TAKEN) != 0).then_some(number(holder, THREAD) as u32);
+        let is_over =
+            matches!(state, WaitState::Idle | WaitState::Withdrawn | WaitState::Satisfied { .. } | WaitState::Done);
+        if thread.is_none() && is_over {
+            return None;
+        }
+        let (ticket, peer, parked) =
+            (word.ticket().number(), number(holder, PEER) as u32, word.is_open() && word.is_parked());
+        Some(WaiterView { index, ticket, stable, thread, peer, state, parked, wait })
+    }
+
+    /// Whether its wait is undecided.
+    pub fn waits(&self) -> bool {
+        matches!(self.state, WaitState::Queueing | WaitState::Waiting)
+    }
+}
+
+impl WaitState {
+    fn of(word: WaiterWord, slot: &WaiterSlot) -> WaitState {
+        match word.state() {
+            State::Idle => WaitState::Idle,
+            State::Queueing => WaitState::Queueing,
+            State::Waiting => WaitState::Waiting,
+            State::Died => WaitState::Died,
+            State::Satisfied => {
+                let given =
+                    if word.argument() == EVERYTHING { Given::Everything } else { Given::Slot(word.argument()) };
+                WaitState::Satisfied { given, abandoned: word.is_abandoned(), owed: word.is_owed() }
+            }
+            State::Withdrawn => WaitState::Withdrawn,
+            State::Requesting => WaitState::Requesting(Request::of(slot)),
+            State::Done => WaitState::Done,
+            State::Probing => WaitState::Probing,
+        }
+    }
+}
+
+impl Request {
+    fn of(slot: &WaiterSlot) -> Request {
+        let object = Object(slot.request_object.load());
+        match unpack(slot.request.load()) {
+            Some(Signal::Set) => Request::Set(object),
+            Some(Signal::Reset) => Request::Reset(object),
+            Some(Signal::Pulse) => Request::Pulse(object),
+            Some(Signal::Release(units)) => Request::Release(object, units),
+            Some(Signal::Unlock(owner)) => Request::Unlock(object, owner),
+            Some(Signal::Kill(owner)) => Request::Kill(object, owner),
+            None => Request::Rubbish,
+        }
+    }
+}
+
+impl WaitView {
+    /// Only of an undecided wait: the thread of another one may be writing down its next one.
+    fn of(word: WaiterWord, slot: &WaiterSlot) -> WaitView {
+        if !word.is_open() {
+            return WaitView::Nothing;
+        }
+        let count = slot.count();
+        if count > WAIT_MAX {
+            return WaitView::Rubbish;
+        }
+        let objects = slot.list[..count].iter().map(|word| Object(word.load())).collect();
+        WaitView::Objects { owner: slot.owner(), mode: Mode::Unknown, objects, alert: None }
+    }
+}

@@ -1,0 +1,378 @@
+//! Looking at an arena: what is seen is what is there, and nothing is touched.
+#![cfg(target_os = "linux")]
+
+use std::fs::File;
+use std::os::fd::{AsFd, AsRawFd, FromRawFd, OwnedFd};
+use std::os::unix::fs::{FileExt, MetadataExt};
+use std::sync::Barrier;
+use std::time::{Duration, Instant};
+
+use ntux_sync::fields::{self, Table};
+use ntux_sync::inspect::{
+    Claim, EntryView, Keeper, Life, Mode, Phase, Presence, Snapshot, Standing, Value, View, WaitState, WaitView,
+    WaiterView,
+};
+use ntux_sync::spec::{Event, Mutex, Semaphore};
+use ntux_sync::{Arena, Capacity, Deadline, Error, Object};
+
+const CAPACITY: Capacity = Capacity { objects: 64, waiters: 16 };
+/// What does not happen within this time hangs.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// The file again, opened for reading only.
+fn read_only(arena: &Arena) -> File {
+    File::open(format!("/proc/self/fd/{}", arena.fd().unwrap().as_raw_fd())).unwrap()
+}
+
+fn view(arena: &Arena) -> View {
+    View::open(read_only(arena).as_fd()).unwrap()
+}
+
+fn look(arena: &Arena) -> Snapshot {
+    view(arena).snapshot().unwrap()
+}
+
+/// Looks until it sees this.
+fn look_until(view: &View, is_there: impl Fn(&Snapshot) -> bool) -> Snapshot {
+    let start = Instant::now();
+    loop {
+        let snapshot = view.snapshot().unwrap();
+        if is_there(&snapshot) {
+            return snapshot;
+        }
+        assert!(start.elapsed() < PATIENCE, "not seen: {snapshot:#?}");
+        std::thread::sleep(Duration::from_millis(1));
+    }
+}
+
+fn mutex(owner: u32, count: u32, abandoned: bool) -> Value {
+    Value::Mutex(Mutex { owner, count, abandoned })
+}
+
+fn is_parked(waiter: &&WaiterView) -> bool {
+    waiter.parked && waiter.state == WaitState::Waiting
+}
+
+#[test]
+fn objects_at_rest_are_what_their_operations_left() {
+    let arena = Arena::create(CAPACITY).unwrap();
+    let waiter = arena.waiter();
+    let event = |manual, signaled| {
+        let value = Value::Event(Event { manual, signaled });
+        (arena.event_create(&waiter, manual, signaled).unwrap(), value)
+    };
+    let semaphore = arena.semaphore_create(&waiter, 2, 9).unwrap();
+    arena.semaphore_release(&waiter, semaphore, 3).unwrap();
+    let owned = arena.mutex_create(&waiter, 7, 30).unwrap();
+    let abandoned = arena.mutex_create(&waiter, 8, 2).unwrap();
+    arena.mutex_kill(&waiter, abandoned, 8).unwrap();
+    let full = arena.mutex_create(&waiter, 9, u32::MAX).unwrap();
+    let mut expected = vec![
+        (semaphore, Value::Semaphore(Semaphore { count: 5, max: 9 })),
+        (owned, mutex(7, 30, false)),
+        (abandoned, mutex(0, 0, true)),
+        (full, mutex(9, u32::MAX, false)),
+        (arena.mutex_create(&waiter, 0, 0).unwrap(), mutex(0, 0, false)),
+    ];
+    expected.extend([event(false, false), event(false, true), event(true, false), event(true, true)]);
+    let closed = arena.event_create(&waiter, false, false).unwrap();
+    arena.close(closed).unwrap();
+
+    let snapshot = look(&arena);
+    let seen: Vec<_> = snapshot.objects.iter().map(|seen| (seen.object, seen.value.clone())).collect();
+    assert_eq!(seen, expected);
+    for object in &snapshot.objects {
+        assert!(object.stable && object.queue_is_whole && object.queue.is_empty(), "{object:?}");
+        assert_eq!((object.life, object.claim, object.keeper), (Life::Live, Claim::None, Keeper::Process(0)));
+    }
+    assert_eq!((snapshot.admission.phase, snapshot.capacity), (Phase::Idle, CAPACITY));
+    let [me] = snapshot.peers[..] else { panic!("{:?}", snapshot.peers) };
+    assert_eq!((me.process.pid, me.presence, me.burying), (std::process::id(), Presence::Alive, false));
+}
+
+/// From 31 on the count lies in two words.
+#[test]
+fn every_recursion_count_is_seen_whole() {
+    let arena = Arena::create(CAPACITY).unwrap();
+    let waiter = arena.waiter();
+    let recursive = arena.mutex_create(&waiter, 0, 0).unwrap();
+    let view = view(&arena);
+    let seen = || view.snapshot().unwrap().objects[0].value.clone();
+    for count in 1..=100 {
+        arena.wait_any(&waiter, &[recursive], None, 7, Deadline::NOW).unwrap();
+        assert_eq!(seen(), mutex(7, count, false));
+    }
+    for count in (1..100).rev() {
+        arena.mutex_unlock(&waiter, recursive, 7).unwrap();
+        assert_eq!(seen(), mutex(7, count, false));
+    }
+}
+
+#[test]
+fn an_object_of_descriptors_is_kept_by_a_family_until_one_is_closed() {
+    let file = Arena::create_file(CAPACITY).unwrap();
+    let arena = Arena::map_for_descriptors(file.as_fd()).unwrap();
+    let waiter = arena.waiter();
+    let new = ntux_sync::New::Event { manual: false, signaled: false };
+    let fd = arena.descriptor_create(&waiter, file.as_fd(), new).unwrap();
+    let view = View::open(fd.as_fd()).unwrap();
+    let keeper = || view.snapshot().unwrap().objects[0].keeper;
+    assert!(matches!(keeper(), Keeper::Family(_)), "{:?}", keeper());
+    let object = Arena::identify(fd.as_fd()).unwrap().object.unwrap();
+    arena.closing(fd.as_fd(), object);
+    assert_eq!(keeper(), Keeper::Descriptors);
+    assert_eq!(Arena::identify(fd.as_fd()).unwrap().object, Some(object), "looking has moved the descriptor's offset");
+}
+
+#[test]
+fn threads_asleep_are_seen_with_what_they_wait_for() {
+    let arena = Arena::create(CAPACITY).unwrap();
+    let waiter = arena.waiter();
+    let objects = [(); 6].map(|()| arena.event_create(&waiter, false, false).unwrap());
+    let [first, second, alert, lonely, ..] = objects;
+    let view = view(&arena);
+    std::thread::scope(|scope| {
+        let arena = &arena;
+        scope.spawn(move || {
+            let waiter = arena.waiter();
+            let satisfied = arena.wait_any(&waiter, &[first, second], Some(alert), 11, Deadline::Never);
+            assert_eq!(satisfied.unwrap().index, 1);
+        });
+        let parked =
+            |count: usize| move |snapshot: &Snapshot| snapshot.waiters.iter().filter(is_parked).count() == count;
+        look_until(&view, parked(1));
+        scope.spawn(move || {
+            let waiter = arena.waiter();
+            let satisfied = arena.wait_all(&waiter, &[lonely, first], Some(alert), 12, Deadline::Never);
+            assert_eq!(satisfied.unwrap().index, 2);
+        });
+        let snapshot = look_until(&view, parked(2));
+        let wait = |owner: u32| {
+            let is_its =
+                |waiter: &&WaiterView| matches!(waiter.wait, WaitView::Objects { owner: its, .. } if its == owner);
+            snapshot.waiters.iter().find(is_its).unwrap()
+        };
+        let (any, all) = (wait(11), wait(12));
+        let expected = |owner, mode, objects: &[Object]| WaitView::Objects {
+            owner,
+            mode,
+            objects: objects.to_vec(),
+            alert: Some(alert),
+        };
+        assert_eq!(any.wait, expected(11, Mode::Any, &[first, second]));
+        assert_eq!(all.wait, expected(12, Mode::All, &[lonely, first]));
+        assert!(any.ticket < all.ticket && any.thread != all.thread && any.stable && all.stable);
+        for waiter in [any, all] {
+            let thread = waiter.thread.unwrap();
+            assert!(std::path::Path::new(&format!("/proc/self/task/{thread}")).exists());
+            assert_eq!(snapshot.peer(waiter.peer).unwrap().process.pid, std::process::id());
+            assert_eq!(snapshot.waiter(waiter.index), Some(waiter));
+        }
+        let entry = |waiter: &WaiterView, all, position| EntryView {
+            waiter: waiter.index,
+            ticket: waiter.ticket,
+            all,
+            position,
+            standing: Standing::Waiting,
+        };
+        let queue = |object: Object| snapshot.object(object.0 as u32).unwrap().queue.clone();
+        assert_eq!(queue(first), [entry(any, false, 0), entry(all, true, 1)]);
+        assert_eq!(queue(second), [entry(any, false, 1)]);
+        assert_eq!(queue(lonely), [entry(all, true, 0)]);
+        assert_eq!(queue(alert), [entry(any, false, 2), entry(all, false, 2)]);
+
+        // A closed object is shown as long as somebody waits for it.
+        arena.close(lonely).unwrap();
+        let closed = view.snapshot().unwrap();
+        assert_eq!(closed.object(lonely.0 as u32).map(|seen| (seen.object, seen.life)), Some((lonely, Life::Closed)));
+
+        arena.event_set(&waiter, second).unwrap();
+        arena.event_set(&waiter, alert).unwrap();
+    });
+    let after = view.snapshot().unwrap();
+    assert!(after.waiters.iter().all(|waiter| !waiter.waits() && waiter.wait == WaitView::Nothing), "{after:#?}");
+    assert!(
+        after.objects.iter().all(|object| object.waiting().count() == 0) && after.object(lonely.0 as u32).is_none()
+    );
+}
+
+/// More than the object's own line holds.
+#[test]
+fn a_long_queue_is_seen_in_the_order_of_arrival() {
+    const CROWD: usize = 50;
+    let arena = Arena::create(Capacity { objects: 4, waiters: 64 }).unwrap();
+    let waiter = arena.waiter();
+    let event = arena.event_create(&waiter, true, false).unwrap();
+    let view = view(&arena);
+    std::thread::scope(|scope| {
+        for owner in 1..=CROWD as u32 {
+            let arena = &arena;
+            scope.spawn(move || arena.wait_any(&arena.waiter(), &[event], None, owner, Deadline::Never).unwrap());
+        }
+        let snapshot = look_until(&view, |seen| seen.waiters.iter().filter(is_parked).count() == CROWD);
+        let object = snapshot.object(event.0 as u32).unwrap();
+        assert!(object.queue_is_whole && object.waiting().count() == CROWD, "{object:?}");
+        assert!(object.queue.is_sorted_by_key(|entry| entry.ticket));
+        arena.event_set(&waiter, event).unwrap();
+    });
+}
+
+/// A slot that is used again and again: count and maximum always belong together.
+#[test]
+fn what_changes_while_it_is_looked_at_is_of_one_instant_or_marked() {
+    let arena = Arena::create(CAPACITY).unwrap();
+    let view = view(&arena);
+    let (barrier, rounds) = (Barrier::new(2), 20_000);
+    std::thread::scope(|scope| {
+        let maker = scope.spawn(|| {
+            let waiter = arena.waiter();
+            barrier.wait();
+            for number in 1..=rounds {
+                let semaphore = arena.semaphore_create(&waiter, number, number).unwrap();
+                arena.close(semaphore).unwrap();
+                let recursive = arena.mutex_create(&waiter, number, number).unwrap();
+                arena.close(recursive).unwrap();
+            }
+        });
+        barrier.wait();
+        while !maker.is_finished() {
+            for object in view.snapshot().unwrap().objects {
+                if !object.stable || object.life != Life::Live {
+                    continue;
+                }
+                match object.value {
+                    Value::Semaphore(Semaphore { count, max }) => assert_eq!(count, max),
+                    Value::Mutex(Mutex { owner, count, .. }) => assert_eq!(owner, count),
+                    other => panic!("{other:?}"),
+                }
+            }
+        }
+    });
+}
+
+fn blocks(file: &File) -> u64 {
+    file.metadata().unwrap().blocks()
+}
+
+#[test]
+fn looking_gives_no_memory_to_the_arena_and_changes_none() {
+    let arena = Arena::create(Capacity::default()).unwrap();
+    let waiter = arena.waiter();
+    arena.semaphore_create(&waiter, 1, 2).unwrap();
+    let file = read_only(&arena);
+    // Everything is said to be in use: nearly all of it has no memory.
+    let writable = File::options().write(true).open(format!("/proc/self/fd/{}", file.as_raw_fd())).unwrap();
+    for name in ["object_pool.fresh", "waiter_pool.fresh", "chunk_pool.fresh"] {
+        writable.write_all_at(&u32::MAX.to_le_bytes(), offset_in_header(name)).unwrap();
+    }
+    let before = blocks(&file);
+    let snapshot = View::open(file.as_fd()).unwrap().snapshot().unwrap();
+    assert_eq!((snapshot.objects.len(), blocks(&file)), (1, before));
+}
+
+fn offset_in_header(name: &str) -> u64 {
+    let [header, ..] = fields::tables(CAPACITY).unwrap();
+    header.fields.iter().find(|field| field.name == name).unwrap().offset as u64
+}
+
+fn length() -> usize {
+    let Table { start, stride, count, .. } = fields::tables(CAPACITY).unwrap()[4];
+    (start + stride * u64::from(count)).next_multiple_of(4096) as usize
+}
+
+/// Numbers without order; the same for the same seed.
+struct Random(u64);
+
+impl Random {
+    fn next(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mixed = (self.0 ^ self.0 >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        let mixed = (mixed ^ mixed >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
+        mixed ^ mixed >> 31
+    }
+
+    /// Small numbers are indices, flags and states; others hit bounds.
+    fn word(&mut self, style: u64) -> u64 {
+        match (style, self.next() % 4) {
+            (0, _) => self.next(),
+            (1, 0 | 1) => self.next() % 80,
+            (1, 2) => (self.next() % 8) << (self.next() % 64),
+            (1, _) => u64::MAX >> (self.next() % 64),
+            (_, 0) => self.next(),
+            _ => 0,
+        }
+    }
+}
+
+/// A sealed file with these bytes.
+fn file(bytes: &[u8], seals: i32) -> OwnedFd {
+    // SAFETY: a terminated name; the descriptor was made just now.
+    let fd = unsafe { OwnedFd::from_raw_fd(libc::memfd_create(c"rubbish".as_ptr(), libc::MFD_ALLOW_SEALING)) };
+    File::from(fd.try_clone().unwrap()).write_all_at(bytes, 0).unwrap();
+    // SAFETY: a descriptor of our own.
+    assert_eq!(unsafe { libc::fcntl(fd.as_raw_fd(), libc::F_ADD_SEALS, seals) }, 0);
+    fd
+}
+
+fn bytes_of(file: &File) -> Vec<u8> {
+    let mut bytes = vec![0; file.metadata().unwrap().len() as usize];
+    file.read_exact_at(&mut bytes, 0).unwrap();
+    bytes
+}
+
+#[test]
+fn rubbish_is_called_so_and_harms_nobody() {
+    let good = bytes_of(&read_only(&Arena::create(CAPACITY).unwrap()));
+    assert_eq!(good.len(), length());
+    let (mut objects, mut rubbish) = (0, 0);
+    for seed in 0..600 {
+        let mut random = Random(seed);
+        let mut bytes = good.clone();
+        for at in (24..bytes.len()).step_by(8) {
+            let word = random.word(seed % 3).to_le_bytes();
+            bytes[at..at + 8].copy_from_slice(&word);
+        }
+        let sealed = file(&bytes, libc::F_SEAL_SHRINK | libc::F_SEAL_WRITE);
+        let only = File::open(format!("/proc/self/fd/{}", sealed.as_raw_fd())).unwrap();
+        let snapshot = View::open(only.as_fd()).unwrap().snapshot().unwrap();
+        assert_eq!(bytes_of(&only), bytes);
+        objects += snapshot.objects.len();
+        assert!(snapshot.objects.len() <= CAPACITY.objects as usize);
+        assert!(snapshot.waiters.len() <= CAPACITY.waiters as usize);
+        let chunks = fields::tables(CAPACITY).unwrap()[4].count as usize;
+        let entries: usize = snapshot.objects.iter().map(|object| object.queue.len()).sum();
+        assert!(entries <= 3 * CAPACITY.objects as usize + 31 * chunks, "a chunk was read twice");
+        rubbish += usize::from(snapshot.admission.phase == Phase::Rubbish);
+        rubbish += snapshot.waiters.iter().filter(|waiter| waiter.wait == WaitView::Rubbish).count();
+        for object in &snapshot.objects {
+            rubbish += usize::from(object.value == Value::Rubbish || object.life == Life::Rubbish);
+            rubbish += usize::from(object.claim == Claim::Rubbish || !object.queue_is_whole);
+            rubbish += object.queue.iter().filter(|entry| entry.standing == Standing::Rubbish).count();
+        }
+    }
+    assert!(objects > 1_000 && rubbish > 1_000, "{objects} objects, {rubbish} times rubbish");
+}
+
+#[track_caller]
+fn refused(fd: &OwnedFd) {
+    assert_eq!(View::open(fd.as_fd()).err(), Some(Error::NotAnArena));
+}
+
+#[test]
+fn what_is_no_arena_is_refused() {
+    let good = bytes_of(&read_only(&Arena::create(CAPACITY).unwrap()));
+    assert!(View::open(file(&good, libc::F_SEAL_SHRINK).as_fd()).is_ok());
+    refused(&file(&good, 0));
+    for length in [0, 8, 23, 24, 4096, good.len() - 1] {
+        refused(&file(&good[..length], libc::F_SEAL_SHRINK));
+    }
+    for (place, name) in [(0, "magic"), (8, "version"), (12, "fingerprint")] {
+        assert_eq!(offset_in_header(name), place as u64);
+        let mut bytes = good.clone();
+        bytes[place] ^= 1;
+        refused(&file(&bytes, libc::F_SEAL_SHRINK));
+    }
+    for path in ["/dev/null", "/", "/proc/self/exe"] {
+        refused(&File::open(path).unwrap().into());
+    }
+}

@@ -1,0 +1,123 @@
+//! What an onlooker sees who touches nothing, while a victim stands still, or after its death.
+//!
+//! Everybody stands still, so every object is of one instant with every other. The objects at rest must have, all of them
+//! together, the values of one state of the model. Of a semaphore that is claimed for a waiter no unit may be missing: what
+//! the word counts is what the model has, and what is on its way. A survivor that sleeps must be seen asleep in all its queues, or as one to whom a wake is owed.
+
+use std::collections::HashSet;
+use std::os::fd::AsFd;
+
+use ntux_sync::Object;
+use ntux_sync::inspect::{Claim, Life, ObjectView, Presence, Snapshot, Standing, Value, View, WaitState, WaitView};
+use ntux_sync::spec::{self, Semaphore};
+
+use super::judge::Judge;
+use super::play::{Play, Result, wrong};
+use super::stage::SLEEPERS;
+
+/// How the onlooker looks.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Eyes {
+    Good,
+    /// Takes what is on its way for what is at rest: a planted fault, which must be found.
+    Blind,
+}
+
+impl Play<'_> {
+    /// Looks at the arena as another process would, and compares with what must hold.
+    pub(super) fn look(&mut self) -> Result<()> {
+        let snapshot = self.stage.view.snapshot().map_err(std::io::Error::other)?;
+        self.looks += 1;
+        let seen: Vec<_> = (0..self.scenario.objects.len())
+            .map(|number| {
+                snapshot.object(self.stage.board.object(number as u8).0 as u32).filter(|seen| seen.life == Life::Live)
+            })
+            .collect();
+        if let Some(restless) = snapshot.objects.iter().find(|object| !object.stable || !object.queue_is_whole) {
+            return wrong(format!("nobody moves, and an onlooker sees {restless:?}"));
+        }
+        if !self.judge.explains(&seen, self.stage.eyes) {
+            return wrong(format!("an onlooker sees {seen:?}, which the model does not allow"));
+        }
+        for &actor in &self.asleep {
+            self.look_at_sleeper(&snapshot, actor)?;
+        }
+        Ok(())
+    }
+
+    fn look_at_sleeper(&self, snapshot: &Snapshot, actor: usize) -> Result<()> {
+        let thread = self.stage.board.mailbox(actor).thread();
+        let wait = self.scenario.sleepers[actor - SLEEPERS.start];
+        let Some(waiter) = snapshot.waiters.iter().find(|waiter| waiter.thread == Some(thread)) else {
+            return wrong(format!("an onlooker does not see survivor {actor}"));
+        };
+        if matches!(waiter.state, WaitState::Satisfied { owed: true, .. }) {
+            return Ok(());
+        }
+        let expected: Vec<Object> =
+            wait.objects.as_slice().iter().map(|&number| self.stage.board.object(number)).collect();
+        let WaitView::Objects { objects, alert, .. } = &waiter.wait else {
+            return wrong(format!("an onlooker sees survivor {actor} as {waiter:?}"));
+        };
+        let alert_is_right = *alert == wait.alert.map(|number| self.stage.board.object(number));
+        let is_queued = |object: &Object| {
+            let places: HashSet<_> = snapshot
+                .object(object.0 as u32)
+                .into_iter()
+                .flat_map(|seen| &seen.queue)
+                .filter(|entry| entry.standing == Standing::Waiting)
+                .map(|entry| (entry.waiter, entry.ticket))
+                .collect();
+            places.contains(&(waiter.index, waiter.ticket))
+        };
+        let is_alive = snapshot.peer(waiter.peer).is_some_and(|peer| peer.presence == Presence::Alive);
+        let waits = waiter.state == WaitState::Waiting && waiter.parked && is_alive;
+        if waits && *objects == expected && alert_is_right && objects.iter().chain(alert).all(is_queued) {
+            return Ok(());
+        }
+        wrong(format!("an onlooker sees survivor {actor}, which sleeps, as {waiter:?}"))
+    }
+}
+
+impl Judge {
+    /// Whether one state has these values. None: the object does not live, or nobody can say.
+    fn explains(&mut self, seen: &[Option<&ObjectView>], eyes: Eyes) -> bool {
+        self.any_state(|state| {
+            let mut objects = seen.iter().enumerate();
+            objects.all(|(id, seen)| seen.is_none_or(|seen| is_explained(state.value(id), seen, eyes)))
+        })
+    }
+}
+
+fn is_explained(model: &spec::Value, seen: &ObjectView, eyes: Eyes) -> bool {
+    match (model, &seen.value, seen.claim) {
+        (_, Value::Rubbish, _) => false,
+        (model, value, Claim::None) => is_same(model, value),
+        (model, value, _) if eyes == Eyes::Blind => is_same(model, value),
+        (spec::Value::Semaphore(model), Value::Semaphore(Semaphore { count, max }), Claim::Waiter { index, .. }) => {
+            model.max == *max && model.count == count.saturating_sub(on_their_way(seen, index))
+        }
+        (_, _, claim) => claim != Claim::Rubbish,
+    }
+}
+
+/// Units that the word of a claimed semaphore still counts, though nobody else can have them: that of the claim, and one for
+/// each of those who are next.
+fn on_their_way(seen: &ObjectView, claimant: u32) -> u32 {
+    1 + seen.waiting().filter(|entry| !entry.all && entry.waiter != claimant).count() as u32
+}
+
+fn is_same(model: &spec::Value, value: &Value) -> bool {
+    match (model, value) {
+        (spec::Value::Semaphore(model), Value::Semaphore(value)) => model == value,
+        (spec::Value::Mutex(model), Value::Mutex(value)) => model == value,
+        (spec::Value::Event(model), Value::Event(value)) => model == value,
+        _ => false,
+    }
+}
+
+/// The arena as an onlooker has it.
+pub fn open(arena: &ntux_sync::Arena) -> std::io::Result<View> {
+    let fd = arena.fd().expect("an arena that was created keeps its descriptor");
+    View::open(fd.as_fd()).map_err(std::io::Error::other)
+}
