@@ -74,6 +74,9 @@ linked, made for another kind of processor, set-user-id, set-group-id, or has fi
 The same holds for `ntux watch` with a program, except that it refuses such a program with 126, and that ntux stays, to draw: it passes on the signals that are sent to it
 alone, and ends as the program ends, by the same signal if it was one.
 
+The exit status of `ntux inspect` is 0 if objects were shown, 1 if the process has none of ntux, and 125 if it could not be looked
+at: there is no such process, or you may not, or the file is no arena of this version.
+
 The exit status of `ntux doctor` is 0 if programs can be served on this machine, or the program that it is given, 1 if not.
 ";
 

@@ -1,8 +1,8 @@
 //! A look at an arena that touches nothing: for programs that show what others do.
 //!
 //! A [`View`] is a mapping that can only be read. It takes no place in the arena, helps nobody, writes nothing, and gives no
-//! memory to pages that have none: whoever uses the arena cannot tell that somebody looks. A [`Snapshot`] is what one look
-//! finds, in words that need no knowledge of the format.
+//! memory to pages that have none (but to one that is given back just then). So whoever uses the arena cannot tell that
+//! somebody looks. A [`Snapshot`] is what one look finds, in words that need no knowledge of the format.
 //!
 //! # How true it is
 //! * An object is of one instant: its word has a sequence number, and what lies beside it (kind, maximum, recursion count) was
