@@ -1,7 +1,7 @@
 //! What is going on with wait-all.
 
-use super::{bits, number, settled};
-use crate::arena::fields::ADMISSION;
+use super::{number, settled};
+use crate::arena::fields::{ADMISSION, part};
 use crate::arena::format::Header;
 use crate::word::WAITERS_MAX;
 
@@ -39,8 +39,8 @@ pub enum Phase {
 impl AdmissionView {
     pub(super) fn of(header: &Header) -> AdmissionView {
         let pair = settled(&header.admission.0, |pair| pair).what;
-        let part = |name| number(pair, bits(ADMISSION, name)) as u32;
-        let phase = match part("phase") {
+        let value = |name| number(pair, part(ADMISSION, name)) as u32;
+        let phase = match value("phase") {
             0 => Phase::Idle,
             1 => Phase::Apply,
             2 => Phase::Scan,
@@ -48,10 +48,10 @@ impl AdmissionView {
             4 => Phase::End,
             _ => Phase::Rubbish,
         };
-        let waiter = |name| Some(part(name)).filter(|&index| phase != Phase::Idle && index < WAITERS_MAX);
+        let waiter = |name| Some(value(name)).filter(|&index| phase != Phase::Idle && index < WAITERS_MAX);
         AdmissionView {
             phase,
-            attempt: part("attempt"),
+            attempt: value("attempt"),
             requester: waiter("requester"),
             candidate: waiter("candidate"),
         }

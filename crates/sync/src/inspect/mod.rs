@@ -35,7 +35,7 @@ use std::collections::HashMap;
 use ntux_platform::atomic::{Pair, Word128};
 
 use crate::Capacity;
-use crate::arena::fields::{Bits, part};
+use crate::arena::fields::Bits;
 
 /// How often something is read again that others change meanwhile, before it counts as unstable.
 const TRIES: u32 = 64;
@@ -121,11 +121,6 @@ fn settle<T>(glance: impl Fn() -> Pair, low: impl Fn() -> u64, mut read: impl Fn
             return Settled { what, stable };
         }
     }
-}
-
-/// The part of a word with this name.
-const fn bits(word: &[Bits], name: &str) -> Bits {
-    part(word, name)
 }
 
 fn number(pair: Pair, bits: Bits) -> u64 {

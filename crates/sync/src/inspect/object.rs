@@ -3,9 +3,9 @@
 use ntux_platform::atomic::{Pair, Word32, Word64};
 
 use super::view::Look;
-use super::{Settled, bits, number, settled};
+use super::{Settled, number, settled};
 use crate::Object;
-use crate::arena::fields::{self, EXTRA, META};
+use crate::arena::fields::{Bits, EXTRA, META, part};
 use crate::arena::format::ObjectSlot;
 use crate::arena::meta::{Kind, Meta, State};
 use crate::bag::{CHUNK_USED, Entry, INLINE_USED, Place};
@@ -155,7 +155,7 @@ impl ObjectView {
         };
         let object = Object::new(index, generation);
         let (queue, queue_is_whole) = chains.queue(look, slot, object);
-        let claim = Claim::of(word);
+        let claim = Claim::of(look, word);
         let is_waited_for = queue.iter().any(|entry| matches!(entry.standing, Standing::Waiting | Standing::Queueing));
         if life == Life::Closed && !is_waited_for && claim == Claim::None {
             return None;
@@ -175,7 +175,7 @@ impl Keeper {
         match life {
             Life::Closed | Life::Rubbish => Keeper::Nobody,
             _ if !meta.is_held() => Keeper::Process(meta.peer()),
-            _ if meta.0 & bits(META, "locked").flag() != 0 => Keeper::Descriptors,
+            _ if meta.0 & part(META, "locked").flag() != 0 => Keeper::Descriptors,
             _ => Keeper::Family(meta.peer()),
         }
     }
@@ -184,7 +184,7 @@ impl Keeper {
 impl Value {
     fn of(meta: Meta, word: ObjectWord, extra: u64) -> Value {
         // `Meta::kind` makes some kind of every number.
-        let is_kind = number(Pair { low: meta.0, high: 0 }, bits(META, "kind")) <= 3;
+        let is_kind = number(Pair { low: meta.0, high: 0 }, part(META, "kind")) <= 3;
         let value = word.value();
         match meta.kind() {
             _ if !is_kind => Value::Rubbish,
@@ -209,8 +209,8 @@ impl Value {
 
 /// The recursion count, also half-way through a carry: I-mutex-1 in [`crate::mutex`].
 fn recursion(word: ObjectWord, extra: u64) -> u32 {
-    const SPILL: fields::Bits = bits(EXTRA, "spill");
-    const VERSION: fields::Bits = bits(EXTRA, "version");
+    const SPILL: Bits = part(EXTRA, "spill");
+    const VERSION: Bits = part(EXTRA, "version");
     let beside = Pair { low: extra, high: 0 };
     let units = number(beside, SPILL) as u32;
     let has_moved = number(beside, VERSION) == word.version() & VERSION.mask();
@@ -224,16 +224,16 @@ fn recursion(word: ObjectWord, extra: u64) -> u32 {
 }
 
 impl Claim {
-    fn of(word: ObjectWord) -> Claim {
+    fn of(look: &Look<'_>, word: ObjectWord) -> Claim {
         let tag = word.tag();
         match word.claimant() {
             Claimant::Nobody => Claim::None,
-            Claimant::Waiter(index) => Claim::Waiter { index, ticket: tag },
+            Claimant::Waiter(index) if look.is_waiter(index) => Claim::Waiter { index, ticket: tag },
             Claimant::All => Claim::All { attempt: tag },
             Claimant::Origin => Claim::Signal { attempt: tag, offers: true },
             Claimant::OriginIdle => Claim::Signal { attempt: tag, offers: false },
             Claimant::CarryUp | Claimant::CarryDown => Claim::Carry,
-            Claimant::Rubbish => Claim::Rubbish,
+            Claimant::Waiter(_) | Claimant::Rubbish => Claim::Rubbish,
         }
     }
 }

@@ -3,8 +3,8 @@
 use ntux_platform::atomic::Word128;
 use ntux_platform::liveness::{self, Process};
 
-use super::{bits, number, settled};
-use crate::arena::fields::PEER;
+use super::{number, settled};
+use crate::arena::fields::{PEER, part};
 use crate::arena::peers::unpack;
 
 /// A process that takes part, or took part.
@@ -36,7 +36,7 @@ impl PeerView {
     pub(super) fn of(index: u32, word: &Word128, me: Process) -> Option<PeerView> {
         let pair = settled(word, |pair| pair).what;
         let process = unpack(pair)?;
-        let burying = number(pair, bits(PEER, "burying")) != 0;
+        let burying = number(pair, part(PEER, "burying")) != 0;
         Some(PeerView { index, process, burying, presence: Presence::of(process, me) })
     }
 }

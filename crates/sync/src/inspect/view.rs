@@ -59,7 +59,7 @@ impl View {
         let mut chains = Chains::new(self.layout.chunk_count);
         let peers = (0..PEERS_MAX).filter_map(|index| PeerView::of(index, look.peer(index)?, me)).collect();
         // Waiters before objects: who fell asleep meanwhile has entries, and no wait to show.
-        let waiters = (0..look.waiters_used()).filter_map(|index| WaiterView::of(index, look.waiter(index)?)).collect();
+        let waiters = (0..look.waiters_used()).filter_map(|index| WaiterView::of(&look, index)).collect();
         // Behind the waiters: no ticket among theirs is younger.
         look.last_ticket = look.header().map_or(0, |header| header.ticket.0.load());
         let objects = (0..look.objects_used()).filter_map(|index| ObjectView::of(&look, index, &mut chains)).collect();
@@ -102,6 +102,10 @@ impl<'a> Look<'a> {
     pub fn chunk(&self, index: u32) -> Option<&'a Chunk> {
         // SAFETY: the layout has `chunk_count` chunks here, 64-byte aligned.
         if index < self.view.layout.chunk_count { unsafe { self.at(self.view.layout.chunks, index) } } else { None }
+    }
+
+    pub fn is_object(&self, index: u32) -> bool {
+        index < self.view.capacity.objects
     }
 
     pub fn is_waiter(&self, index: u32) -> bool {

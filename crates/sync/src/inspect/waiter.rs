@@ -1,9 +1,10 @@
 //! A thread's place, and its wait.
 
-use super::{Settled, bits, number, settled};
+use super::view::Look;
+use super::{Settled, number, settled};
 use crate::Object;
 use crate::admission::announced::unpack;
-use crate::arena::fields::{Bits, HOLDER};
+use crate::arena::fields::{Bits, HOLDER, part};
 use crate::arena::format::WaiterSlot;
 use crate::request::WAIT_MAX;
 use crate::signal::Signal;
@@ -68,6 +69,8 @@ pub enum Given {
     Slot(u32),
     /// All its objects.
     Everything,
+    /// No such slot.
+    Rubbish,
 }
 
 /// A signal that is carried out for a thread.
@@ -117,13 +120,14 @@ pub enum Mode {
 
 impl WaiterView {
     /// None: nobody has the place, and it holds no wait.
-    pub(super) fn of(index: u32, slot: &WaiterSlot) -> Option<WaiterView> {
-        const TAKEN: Bits = bits(HOLDER, "taken");
-        const THREAD: Bits = bits(HOLDER, "thread");
-        const PEER: Bits = bits(HOLDER, "peer");
+    pub(super) fn of(look: &Look<'_>, index: u32) -> Option<WaiterView> {
+        let slot = look.waiter(index)?;
+        const TAKEN: Bits = part(HOLDER, "taken");
+        const THREAD: Bits = part(HOLDER, "thread");
+        const PEER: Bits = part(HOLDER, "peer");
         let read = |word| {
             let word = WaiterWord(word);
-            (word, slot.holder.load(), WaitView::of(word, slot), WaitState::of(word, slot))
+            (word, slot.holder.load(), WaitView::of(word, slot), WaitState::of(look, word, slot))
         };
         let Settled { what: (word, holder, wait, state), stable } = settled(&slot.word, read);
         let holder = Pair { low: holder, high: 0 };
@@ -145,15 +149,18 @@ impl WaiterView {
 }
 
 impl WaitState {
-    fn of(word: WaiterWord, slot: &WaiterSlot) -> WaitState {
+    fn of(look: &Look<'_>, word: WaiterWord, slot: &WaiterSlot) -> WaitState {
         match word.state() {
             State::Idle => WaitState::Idle,
             State::Queueing => WaitState::Queueing,
             State::Waiting => WaitState::Waiting,
             State::Died => WaitState::Died,
             State::Satisfied => {
-                let given =
-                    if word.argument() == EVERYTHING { Given::Everything } else { Given::Slot(word.argument()) };
+                let given = match word.argument() {
+                    EVERYTHING => Given::Everything,
+                    index if look.is_object(index) => Given::Slot(index),
+                    _ => Given::Rubbish,
+                };
                 WaitState::Satisfied { given, abandoned: word.is_abandoned(), owed: word.is_owed() }
             }
             State::Withdrawn => WaitState::Withdrawn,

@@ -2,7 +2,8 @@
 //!
 //! Everybody stands still, so every object is of one instant with every other. The objects at rest must have, all of them
 //! together, the values of one state of the model. Of a semaphore that is claimed for a waiter no unit may be missing: what
-//! the word counts is what the model has, and what is on its way. A survivor that sleeps must be seen asleep in all its queues, or as one to whom a wake is owed.
+//! the word counts is what the model has, and what is on its way. A survivor that sleeps must be seen asleep in all its
+//! queues, or as one to whom a wake is owed.
 
 use std::collections::HashSet;
 use std::os::fd::AsFd;
