@@ -20,6 +20,8 @@ TARGET_DIR := $(if $(CARGO_TARGET_DIR),$(CARGO_TARGET_DIR),target)
 VERIFY := --manifest-path verify/Cargo.toml
 VERIFY_DIR := $(if $(CARGO_TARGET_DIR),$(CARGO_TARGET_DIR),verify/target)
 EXPLORED := CARGO=$(CARGO) verify/explored
+# Counts what tests leave out in what it runs.
+SKIPS := .ci/skips run
 OUT := out
 # How long, and from where on, `make fuzz-scribble` scribbles.
 SECONDS ?= 60
@@ -29,13 +31,15 @@ DEMO_CFLAGS := -std=gnu11 -O2 -Wall -Wextra -Werror
 
 # What is checked for other systems: everything that is not about the Linux device.
 LIBRARIES := ntux-platform ntux-futex ntux-sync ntux-watch ntux ntux-capi
+# What runs on other systems: write watches are Linux's.
+PORTABLE := ntux-platform ntux-futex ntux-sync ntux ntux-capi
 OTHER_TARGETS := aarch64-unknown-linux-gnu aarch64-apple-darwin
 
 # The C library lies where `make install` finds it, whatever CARGO_TARGET_DIR says then.
 CAPI_OUT := $(abspath $(OUT))/capi
 include crates/capi/install.mk
 
-.PHONY: help tools futexes build demos run planted measurable doctor bench bench-program plain-builds test test-crash test-histories test-kernel \
+.PHONY: help tools futexes build demos run planted measurable doctor bench bench-program plain-builds test test-libraries test-crash test-histories test-kernel \
 	test-old-kernels test-orders test-watch test-soft-dirty demo-soft-dirty demo-wine test-aarch64 test-aarch64-kernel test-miri test-tsan \
 	fuzz-scribble fuzz-scribble-asan format lint unit cross install uninstall dist test-dist clean
 
@@ -101,7 +105,7 @@ demo-wine: build        ## Wine 10.16 or later, without and with ntux: Windows p
 	@demo/wine/run $(OUT)
 
 test-watch: tools       ## Writers against a copy that must not go stale, for minutes: every mechanism, one to eight writers
-	NTUX_TEST_SHADOW_MS=15000 $(CARGO) test --locked --release -p ntux-watch --test watch shadow::no_write
+	NTUX_TEST_SHADOW_MS=15000 $(SKIPS) $(CARGO) test --locked --release -p ntux-watch --test watch shadow::no_write
 
 futexes: tools          ## Every schedule of the futex programs with at most two preemptions (two minutes of one processor)
 	$(EXPLORED) run --release -p ntux-explore --example futexes -- 2 4000000
@@ -110,8 +114,16 @@ futexes: tools          ## Every schedule of the futex programs with at most two
 plain-builds: tools
 	@CARGO=$(CARGO) .ci/plain-builds
 
-test: format lint unit plain-builds futexes cross run planted measurable    ## All tests, checks and both programs of `make run`
+TESTS := format lint unit plain-builds futexes cross run planted measurable
+
+# With CI=true what is left out must stand in .ci/known-skips.
+test: tools             ## All tests, checks and both programs of `make run`; says at the end what was left out
+	+@$(SKIPS) $(MAKE) --no-print-directory $(TESTS)
 	@echo "make test: all passed"
+
+# Where the device cannot be: what the libraries promise on every system.
+test-libraries: tools   ## The tests of the libraries that are not about Linux
+	$(SKIPS) $(CARGO) test --locked $(addprefix -p ,$(PORTABLE))
 
 # Some three minutes on two processors that have nothing else to do.
 test-histories: tools   ## A million random histories of the core, each checked for linearizability
@@ -134,7 +146,7 @@ test-kernel: tools      ## Compare with the kernel's driver, booted in QEMU from
 	@CARGO=$(CARGO) verify/conformance/kernel/test $(OUT)/kernel
 
 test-old-kernels: tools ## The tests on Linux 5.10, 6.1 and 6.12, booted in QEMU from Debian packages
-	@CARGO=$(CARGO) .ci/old-kernels $(OUT)/kernels
+	@CARGO=$(CARGO) $(SKIPS) .ci/old-kernels $(OUT)/kernels
 
 # Each of the three modes takes SECONDS, twice the first: with what ships, and with scribbles inside the operations.
 fuzz-scribble: tools    ## Write rubbish into shared memory that others use; SECONDS=60, SEED=1
@@ -143,7 +155,7 @@ fuzz-scribble: tools    ## Write rubbish into shared memory that others use; SEC
 	$(EXPLORED) run --profile checked -p ntux-adversary -- scribble --mode alone $(SCRIBBLE)
 
 fuzz-scribble-asan: tools    ## The same under AddressSanitizer, which needs a nightly compiler
-	@CARGO=$(CARGO) .ci/asan $(SCRIBBLE)
+	@CARGO=$(CARGO) $(SKIPS) .ci/asan $(SCRIBBLE)
 
 # Some minutes on one processor. The first line: the orders that the code names.
 test-orders: tools      ## Weaken one memory order, drop one re-check after the other: a program must notice
@@ -151,16 +163,16 @@ test-orders: tools      ## Weaken one memory order, drop one re-check after the 
 	$(EXPLORED) run --release -p ntux-explore -- orders --executions 1000 --weaken
 
 test-aarch64: tools     ## The tests as aarch64 programs under QEMU's user mode; some minutes
-	@CARGO=$(CARGO) .ci/aarch64 $(OUT)/aarch64
+	@CARGO=$(CARGO) $(SKIPS) .ci/aarch64 $(OUT)/aarch64
 
 test-aarch64-kernel: tools    ## The same, and the driver, on an aarch64 kernel that is booted in QEMU; a quarter of an hour
-	@CARGO=$(CARGO) .ci/aarch64-kernel $(OUT)/aarch64-kernel
+	@CARGO=$(CARGO) $(SKIPS) .ci/aarch64-kernel $(OUT)/aarch64-kernel
 
 test-tsan: tools        ## What objects guard, under ThreadSanitizer; needs a nightly compiler
-	@CARGO=$(CARGO) .ci/tsan
+	@CARGO=$(CARGO) $(SKIPS) .ci/tsan
 
 test-miri: tools        ## What Miri can run: the specification and the packing of words; needs a nightly compiler
-	@CARGO=$(CARGO) .ci/miri
+	@CARGO=$(CARGO) $(SKIPS) .ci/miri
 
 format: tools
 	@.ci/tools tests
@@ -171,6 +183,10 @@ format: tools
 lint: tools
 	@.ci/scripts --planted
 	@.ci/scripts
+	@.ci/skips planted
+	@.ci/skips check
+	@.ci/layers --planted
+	@.ci/layers
 	$(CARGO) clippy --locked --workspace --all-targets -- -D warnings
 	$(CARGO) clippy --locked $(VERIFY) --all-targets -- -D warnings
 	$(EXPLORED) clippy -p ntux-explore -p ntux-adversary --all-targets -- -D warnings

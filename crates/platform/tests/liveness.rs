@@ -4,9 +4,13 @@
 #![cfg(target_os = "linux")]
 #![allow(clippy::disallowed_types, clippy::disallowed_methods, reason = "a test is no part of the model")]
 
+#[path = "skips/skips.rs"]
+mod skips;
+
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use ntux_platform::liveness::{self, Process};
+use skips::skip;
 
 /// Runs `body` in a child process, which has ten seconds; its exit status, or 128 and the signal that ended it.
 fn in_child(body: impl FnOnce() -> i32) -> i32 {
@@ -88,7 +92,7 @@ fn the_living_are_not_taken_for_the_dead_where_proc_is_of_another_namespace() {
         })
     });
     match code {
-        NOT_ALLOWED => println!("left out: this process may not make namespaces of processes"),
+        NOT_ALLOWED => skip("process-namespace", "this process may not make namespaces of processes"),
         code => assert_eq!(code, 0),
     }
 }

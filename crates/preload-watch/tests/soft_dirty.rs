@@ -7,6 +7,8 @@
 mod c_program;
 #[path = "../../preload/tests/built/library.rs"]
 mod library;
+#[path = "../../platform/tests/skips/skips.rs"]
+mod skips;
 
 use std::os::unix::fs::PermissionsExt;
 use std::os::unix::process::CommandExt;
@@ -17,6 +19,7 @@ use std::sync::LazyLock;
 use c_program::compile;
 use library::build;
 use ntux_watch::Mechanism;
+use skips::skip;
 
 /// A user and group that owns nothing.
 const NOBODY: u32 = 65534;
@@ -44,7 +47,7 @@ fn succeeds(scenario: &str, environment: &[(&str, &str)]) -> Output {
 fn can_be_served() -> bool {
     let probed = Mechanism::Async.probe();
     if let Err(error) = probed {
-        println!("not tested on this machine: no asynchronous userfaultfd: {error}");
+        skip("mechanism-async", error);
     }
     probed.is_ok()
 }
@@ -117,7 +120,7 @@ fn without_the_mechanism_the_program_sees_the_kernels_bits() {
 fn without_privileges() {
     // SAFETY: a call without arguments.
     if !can_be_served() || unsafe { libc::geteuid() } != 0 {
-        return println!("not tested: only root can become somebody else; the other tests have no privileges then");
+        return skip("root", "only root can become somebody else; the other tests have no privileges then");
     }
     // Where everybody can go.
     let directory = tempfile::tempdir().expect("a temporary directory");

@@ -2,9 +2,14 @@
 
 #![cfg(all(target_os = "linux", target_arch = "x86_64"))]
 
+#[path = "../../platform/tests/skips/skips.rs"]
+mod skips;
+
 use std::fs;
 use std::path::Path;
 use std::process::{Command, Output};
+
+use skips::skip;
 
 const TARGET: &str = "x86_64-unknown-linux-musl";
 
@@ -19,13 +24,13 @@ fn output(command: &mut Command) -> Output {
 /// Where Rust's standard library for musl is; none, with the reason, if nothing can be built for musl here.
 fn standard_library() -> Option<String> {
     if let Err(error) = Command::new("musl-gcc").arg("--version").output() {
-        println!("skipped: no musl-gcc here ({error}); Debian has it in musl-tools");
+        skip("musl", format_args!("no musl-gcc here ({error}); Debian has it in musl-tools"));
         return None;
     }
     let found = output(Command::new("rustc").args(["--print", "target-libdir", "--target", TARGET]));
     let directory = String::from_utf8(found.stdout).expect("a plain path").trim_end().to_owned();
     if !Path::new(&directory).is_dir() {
-        println!("skipped: no standard library for musl here (rustup target add {TARGET})");
+        skip("musl", format_args!("no standard library for it here (rustup target add {TARGET})"));
         return None;
     }
     Some(directory)

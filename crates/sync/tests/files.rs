@@ -1,12 +1,16 @@
 //! Files that are no arena, or none that can be trusted: attaching refuses them.
 #![cfg(target_os = "linux")]
 
+#[path = "../../platform/tests/skips/skips.rs"]
+mod skips;
+
 use std::fs::File;
 use std::io::Write;
 use std::os::fd::{AsFd, AsRawFd, FromRawFd, OwnedFd};
 
 use ntux_sync::fields::{self, Table};
 use ntux_sync::{Arena, Capacity, Error};
+use skips::skip;
 
 const CAPACITY: Capacity = Capacity { objects: 4, waiters: 4 };
 
@@ -116,7 +120,7 @@ fn a_file_of_huge_pages_is_refused() {
             refused(&fd);
             assert!(!ntux_platform::memory::cannot_fault(fd.as_fd()));
         }
-        Err(error) => println!("left out: this system has no files of huge pages ({error})"),
+        Err(error) => skip("huge-pages", format_args!("this system has no files of huge pages ({error})")),
     }
 }
 

@@ -84,7 +84,7 @@ fn an_event_orders_what_it_guards() {
 
 /// Must be reported: `make test-tsan` fails if it is not.
 #[test]
-#[ignore = "a race on purpose"]
+#[ignore = "make test-tsan runs it: a race on purpose"]
 fn planted_nobody_orders_this() {
     count(New::Event { manual: true, signaled: true }, wait_any, |_, _, _, _| ());
 }

@@ -19,6 +19,9 @@ mod crash;
 mod rivals;
 #[cfg(target_os = "linux")]
 mod scribble;
+#[cfg(all(target_os = "linux", target_arch = "x86_64"))]
+#[path = "../../../crates/platform/tests/skips/skips.rs"]
+mod skips;
 #[cfg(target_os = "linux")]
 mod soak;
 

@@ -1,7 +1,12 @@
 //! A short slice of the kills and stops, and the bugs that it must find.
 #![cfg(all(target_os = "linux", target_arch = "x86_64"))]
 
+#[path = "../../../crates/platform/tests/skips/skips.rs"]
+mod skips;
+
 use std::process::{Command, Output};
+
+use skips::skip;
 
 /// Exit status when ptrace is refused.
 const REFUSED: i32 = 77;
@@ -15,7 +20,7 @@ fn crash(arguments: &[&str], environment: &[(&str, &str)]) -> Output {
 fn could_run(output: &Output) -> bool {
     let refused = output.status.code() == Some(REFUSED);
     if refused {
-        println!("skipped: {}", String::from_utf8_lossy(&output.stderr));
+        skip("ptrace", String::from_utf8_lossy(&output.stderr));
     }
     !refused
 }

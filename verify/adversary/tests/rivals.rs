@@ -2,7 +2,12 @@
 //! the subject of the other tests here.)
 #![cfg(all(target_os = "linux", target_arch = "x86_64"))]
 
+#[path = "../../../crates/platform/tests/skips/skips.rs"]
+mod skips;
+
 use std::process::Command;
+
+use skips::skip;
 
 /// What is printed for one design, struck at every fourth instruction; none, with the reason, where ptrace is refused.
 fn rivals(only: &str) -> Option<(bool, String)> {
@@ -13,7 +18,7 @@ fn rivals(only: &str) -> Option<(bool, String)> {
         .expect("it was just built");
     let complaint = String::from_utf8_lossy(&output.stderr);
     if complaint.contains("ptrace is refused") {
-        println!("skipped: {complaint}");
+        skip("ptrace", complaint);
         return None;
     }
     Some((output.status.success(), String::from_utf8_lossy(&output.stdout).into_owned()))

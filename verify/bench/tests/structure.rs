@@ -1,8 +1,12 @@
 //! A quick run: every scenario has a row for every peer, and every row a number. Times are not looked at.
 
+#[path = "../../../crates/platform/tests/skips/skips.rs"]
+mod skips;
+
 use std::process::{Command, Stdio};
 
 use serde_json::Value;
+use skips::skip;
 
 const DEVICE: &str = "ntux device";
 /// Who takes part everywhere. The kernel's driver and the preloaded library depend on the machine and the build.
@@ -80,7 +84,7 @@ fn every_scenario_has_a_row_for_every_peer() {
     let mut report = quick_report(&[]);
     let mut peers = PEERS.to_vec();
     match absence_of(&report, DEVICE) {
-        Some(reason) => println!("not tested: the rows of {DEVICE}, which took no part: {reason}"),
+        Some(reason) => skip("bench-device", format_args!("the rows of {DEVICE}, which took no part: {reason}")),
         None => peers.push(DEVICE),
     }
     assert_eq!(flaws(&report, &peers), Vec::<String>::new());

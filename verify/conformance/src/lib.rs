@@ -29,5 +29,7 @@ pub mod process;
 pub mod random;
 pub mod reference;
 pub mod run;
+#[path = "../../../crates/platform/tests/skips/skips.rs"]
+mod skips;
 
 pub use face::{Deadline, Errno, Face, Object, Satisfied, Wait};

@@ -9,6 +9,7 @@ use crate::case::{self, Body, Case, Kind};
 use crate::clock;
 use crate::face::Face;
 use crate::process;
+use crate::skips::skip;
 
 /// Seconds that a case may take. Cases take milliseconds: only a hang comes near.
 pub const WATCHDOG_SECONDS: u32 = 20;
@@ -26,15 +27,18 @@ pub struct Instantiation {
 }
 
 impl Instantiation {
-    /// What is left out, each kind with a reason: what the face cannot run, and what the system does not permit.
+    /// What is left out, each kind with a reason: what the face cannot run, and what the system does not permit. Only the
+    /// latter is a skip: what a face cannot run, it can run on no machine.
     fn left_out(&self) -> Vec<(Kind, String)> {
         let mut left_out: Vec<_> = self.without.iter().map(|(kind, reason)| (*kind, reason.to_string())).collect();
         if left_out.iter().any(|(kind, _)| *kind == Kind::Processes) {
             left_out.push((Kind::TimeNamespace, "needs several processes".to_string()));
         } else if let Some(reason) = process::reason_against_shifting_clocks() {
+            skip("time-namespace", &reason);
             left_out.push((Kind::TimeNamespace, reason));
         }
         if let Some(reason) = clock::reason_against_setting() {
+            skip("set-clock", reason);
             left_out.push((Kind::WallClock, reason.to_string()));
         }
         left_out

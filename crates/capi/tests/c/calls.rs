@@ -61,7 +61,7 @@ fn a_thread_may_end_after_the_library_was_closed() {
 
 fn passes(file: &str, library: Library) {
     let (result, text) = build_and_run(file, library, &[]);
-    assert!(result.status.success() && text.ends_with(" checks, 0 failures\n"), "{text}{}", result.status);
+    assert!(result.status.success() && text.contains(" checks, 0 failures\n"), "{text}{}", result.status);
 }
 
 fn build_and_run(file: &str, library: Library, more: &[&str]) -> (Output, String) {

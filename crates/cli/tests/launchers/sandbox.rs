@@ -8,6 +8,7 @@ use std::process::{Command, Output};
 use std::sync::LazyLock;
 
 use crate::profile::Profile;
+use crate::skips::skip;
 
 /// The number under which bubblewrap finds the filter.
 const FILTER: i32 = 9;
@@ -41,7 +42,7 @@ static OBSTACLE: LazyLock<Option<String>> =
 /// Whether sandboxes can be made here; if not, says why.
 pub fn available() -> bool {
     if let Some(obstacle) = &*OBSTACLE {
-        println!("skipped: {obstacle}");
+        skip("sandbox", obstacle);
     }
     OBSTACLE.is_none()
 }

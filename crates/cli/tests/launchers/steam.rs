@@ -8,6 +8,7 @@ use tempfile::TempDir;
 
 use crate::built::BUILT;
 use crate::sandbox::{PLAIN, Sandbox, available, texts};
+use crate::skips::skip;
 
 const MAKE_TOOL: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../packaging/steam/make-tool");
 
@@ -128,7 +129,7 @@ fn a_32_bit_program_may_start_the_others() {
     std::fs::write(&source, text).expect("our own directory");
     let output = Command::new("cc").arg("-m32").arg("-o").arg(&reaper).arg(source).output().expect("cc starts");
     if !output.status.success() {
-        return println!("skipped: no 32-bit program can be compiled: {}", texts(&output).1.trim());
+        return skip("narrow", format_args!("no 32-bit program can be compiled: {}", texts(&output).1.trim()));
     }
     let mut command = Command::new(&BUILT.ntux);
     command.args(["run", "--device", "user", "--"]).arg(&reaper).arg(&BUILT.processes).arg("owner_is_killed");

@@ -8,6 +8,8 @@ mod inspect;
 #[path = "../../../platform/tests/seccomp/rule.rs"]
 mod rule;
 mod run;
+#[path = "../../../platform/tests/skips/skips.rs"]
+mod skips;
 mod stage;
 #[cfg(target_arch = "x86_64")]
 mod trees;

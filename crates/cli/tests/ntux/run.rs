@@ -6,6 +6,7 @@ use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::{Path, PathBuf};
 use std::process::{Output, Stdio};
 
+use crate::skips::skip;
 use crate::stage::{Stage, compile, complained, finish, finish_child, said};
 
 /// A user and group that owns nothing.
@@ -295,7 +296,7 @@ fn a_set_user_id_program_runs_and_the_line_says_so() {
     match ["/bin/mount", "/usr/bin/mount"].iter().map(Path::new).find(|path| path.exists()) {
         // Without an argument it only lists.
         Some(installed) => assert_plain(&stage, installed, 0, "set-user-id"),
-        None => println!("not tested: not root, and no set-user-id program is installed"),
+        None => skip("root", "no set-user-id program is installed, and only root can make one of another user"),
     }
 }
 
@@ -303,7 +304,7 @@ fn a_set_user_id_program_runs_and_the_line_says_so() {
 fn a_set_group_id_program_runs_and_the_line_says_so() {
     let stage = Stage::new();
     if !we_are_root() {
-        println!("not tested: only root can make a program that is set-group-id to another group");
+        skip("root", "only root can make a program that is set-group-id to another group");
         return;
     }
     let program = stage.path("other-group");
@@ -320,7 +321,7 @@ fn a_set_group_id_program_runs_and_the_line_says_so() {
 fn a_program_that_may_be_executed_but_not_read_is_started() {
     let stage = Stage::new();
     if !we_are_root() {
-        println!("not tested: only root can become another user, who may not read the file");
+        skip("root", "only root can become another user, who may not read the file");
         return;
     }
     let (program, ntux) = (stage.path("unreadable"), stage.path("ntux"));
@@ -339,7 +340,7 @@ fn a_program_with_file_capabilities_runs_and_the_line_says_so() {
     const CAPABILITIES: [u32; 5] = [0x0200_0001, 1 << 10, 0, 0, 0];
     let stage = Stage::new();
     if !we_are_root() {
-        println!("not tested: only root can give a file capabilities");
+        skip("root", "only root can give a file capabilities");
         return;
     }
     let program = stage.path("capable");
@@ -350,7 +351,7 @@ fn a_program_with_file_capabilities_runs_and_the_line_says_so() {
     // SAFETY: both strings end in a zero byte, and `value` is as long as said.
     let result = unsafe { libc::setxattr(path.as_ptr(), name.as_ptr(), value.as_ptr().cast(), value.len(), 0) };
     if result != 0 {
-        println!("not tested: this file system keeps no capabilities: {}", std::io::Error::last_os_error());
+        skip("file-capabilities", std::io::Error::last_os_error());
         return;
     }
     // For another user: root has every capability already, so for root the program gives none.

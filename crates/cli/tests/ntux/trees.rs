@@ -1,12 +1,13 @@
 //! Trees of processes in which some lack the library: every process is served, or does as without ntux and the user is told.
 
-use std::io::{BufRead, BufReader, Write};
+use std::io::{BufRead, BufReader};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 use std::sync::LazyLock;
 
 use crate::rule::{Rule, under};
+use crate::skips::skip;
 use crate::stage::{Stage, complained, finish, finish_child, said};
 
 /// An installed tree with the real libraries.
@@ -28,12 +29,6 @@ fn tmp(name: &str) -> PathBuf {
     Path::new(env!("CARGO_TARGET_TMPDIR")).join(name)
 }
 
-/// Says what is not tested, also where the test passes: what is printed would be kept back.
-fn skip(what: &str) {
-    let name = std::thread::current().name().unwrap_or_default().to_owned();
-    writeln!(std::io::stderr(), "skipped, a part of {name}: {what}").expect("standard error");
-}
-
 /// `c/trees.c`, made by this compiler with these options; none, with the reason, if that is not possible here.
 fn build(stage: &Stage, name: &str, compiler: &str, options: &[&str]) -> Option<PathBuf> {
     let (source, program) = (concat!(env!("CARGO_MANIFEST_DIR"), "/tests/c/trees.c"), stage.path(name));
@@ -42,11 +37,11 @@ fn build(stage: &Stage, name: &str, compiler: &str, options: &[&str]) -> Option<
     match command.output() {
         Ok(output) if output.status.success() => Some(program),
         Ok(output) => {
-            skip(&format!("{compiler} {options:?} makes no program here: {}", complained(&output)));
+            skip(name, format_args!("{compiler} {options:?} makes no program here: {}", complained(&output)));
             None
         }
         Err(error) => {
-            skip(&format!("no {compiler} here ({error}); .ci/packages names Debian's"));
+            skip(name, format_args!("no {compiler} here ({error}); .ci/packages names Debian's"));
             None
         }
     }
@@ -299,7 +294,7 @@ fn a_child_that_is_sent_the_device_through_a_pair_of_sockets_is_found() {
     let wide = wide(&stage);
     assert_eq!(both(&finish(&mut run(&[&wide, &"pair", &wide, &"receive"]))), ("works\n".to_owned(), String::new()));
     if !Path::new(&format!("/proc/self/task/{}/children", std::process::id())).exists() {
-        return skip("this kernel does not tell a process its children");
+        return skip("proc-children", "this kernel does not tell a process its children");
     }
     let strangers = [
         (build(&stage, "fixed", "cc", &["-static"]), "statically linked"),
@@ -456,8 +451,8 @@ fn a_sandbox_with_a_cleaned_environment_keeps_its_descriptors_served() {
     };
     match Command::new("bwrap").args(&sandbox(&[])[1..]).arg("/bin/true").output() {
         Ok(output) if output.status.success() => {}
-        Ok(output) => return skip(&format!("bwrap cannot make a sandbox here: {}", complained(&output))),
-        Err(error) => return skip(&format!("no bwrap here ({error}); .ci/packages names Debian's")),
+        Ok(output) => return skip("sandbox", format_args!("bwrap cannot make one here: {}", complained(&output))),
+        Err(error) => return skip("sandbox", format_args!("no bwrap here ({error}); .ci/packages names Debian's")),
     }
     let within = |options: &[&'static str]| {
         let mut command = run(&[&wide, &"hold", &"keep", &"execvp"]);
@@ -512,7 +507,8 @@ fn without_a_32_bit_compiler_the_build_says_so_in_one_line() {
     let stage = Stage::new();
     let (built, tree) = (INSTALLED.join("lib/ntux/x86_64"), stage.path("tree"));
     let mut place = Command::new(Path::new(env!("CARGO_MANIFEST_DIR")).join("../../.ci/library-tree"));
-    let output = finish(place.arg(built).arg(&tree).arg("x86_64").env("CC", "/bin/false"));
+    let output =
+        finish(place.arg(built).arg(&tree).arg("x86_64").env("CC", "/bin/false").env_remove("NTUX_TEST_SKIPS"));
     assert!(output.status.success(), "{}", complained(&output));
     assert_eq!((said(&output).lines().count(), complained(&output).as_str()), (1, ""));
     assert!(said(&output).contains("32-bit programs is left out"), "{}", said(&output));

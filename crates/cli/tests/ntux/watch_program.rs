@@ -9,6 +9,7 @@ use std::sync::LazyLock;
 
 use ntux_watch::Mechanism;
 
+use crate::skips::skip;
 use crate::stage::{Stage, compile, complained, finish, finish_child, said};
 
 /// The real library: here something must introduce itself.
@@ -42,7 +43,7 @@ const WRITER: &str = "
 /// A stage where programs can be watched; none, with the reason, where this machine cannot.
 fn stage() -> Option<Stage> {
     if let Err(error) = Mechanism::Async.probe() {
-        println!("not tested on this machine: no asynchronous userfaultfd: {error}");
+        skip("mechanism-async", error);
         return None;
     }
     Some(Stage::new())

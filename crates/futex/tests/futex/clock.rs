@@ -6,6 +6,7 @@ use std::time::{Duration, SystemTime};
 use ntux_futex::{Deadline, Error, wait, wake};
 
 use crate::kind::{Bytes, possible, value};
+use crate::skips::skip;
 use crate::sleepers::{ANY, Sleepers, after};
 
 const HOUR: Duration = Duration::from_secs(3600);
@@ -29,7 +30,7 @@ fn set_clock(then: Duration) {
 #[test]
 fn a_deadline_on_the_wall_clock_follows_it_when_it_is_set() {
     if std::env::var_os("NTUX_TEST_SET_CLOCK").is_none() {
-        println!("left out: sets the clock of the whole machine, if NTUX_TEST_SET_CLOCK is set");
+        skip("set-clock", "sets the clock of the whole machine, if NTUX_TEST_SET_CLOCK is set");
         return;
     }
     for kind in possible() {

@@ -15,6 +15,8 @@ mod requeues;
 mod rubbish;
 #[path = "../../../platform/tests/seccomp/rule.rs"]
 mod rule;
+#[path = "../../../platform/tests/skips/skips.rs"]
+mod skips;
 mod sleepers;
 mod vectors;
 mod waits;

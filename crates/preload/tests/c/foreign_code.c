@@ -4,6 +4,7 @@
  *
  * Arguments: the scenario, and the state ("plain": the thread as it is). Ends with 77 if the system has no such state. */
 #include "device.h"
+#include "../../../platform/tests/skips/skips.h"
 
 #include <asm/ldt.h>
 #include <asm/prctl.h>
@@ -70,7 +71,7 @@ static void prepare(void)
     unsigned long text[2] = {0, 0};
     CHECK(dl_iterate_phdr(library_text, text) == 1 && text[1]);
     if (dispatches && prctl(PR_SET_SYSCALL_USER_DISPATCH, 1, text[0], text[1], &refuse) != 0) {
-        dprintf(2, "left out: this kernel has no syscall user dispatch\n");
+        skip("syscall-user-dispatch", "foreign_code", "this kernel has none (errno %d)", errno);
         _exit(NOT_HERE);
     }
     if (segments) {
@@ -80,7 +81,7 @@ static void prepare(void)
         struct user_desc entry = {.entry_number = 0, .base_addr = (unsigned)(uintptr_t)page, .limit = FOREIGN_PAGES,
                                   .seg_32bit = 1, .useable = 1};
         if (syscall(SYS_modify_ldt, 1, &entry, sizeof entry) != 0) {
-            dprintf(2, "left out: this kernel has no segments of a program's own\n");
+            skip("segments", "foreign_code", "this kernel has no segments of a program's own (errno %d)", errno);
             _exit(NOT_HERE);
         }
         selector = 7;

@@ -2,6 +2,7 @@
    argument is the scenario. These tests look at how ntux does it: an object's number is its descriptor's offset, and
    copies that count hold a lock on the byte that stands for the object. */
 #include "device.h"
+#include "../../../platform/tests/skips/skips.h"
 
 #include <spawn.h>
 
@@ -131,7 +132,7 @@ static void killed_creators_leave_nothing(const char *program)
     struct rlimit limit;
     CHECK(getrlimit(RLIMIT_NOFILE, &limit) == 0);
     if (limit.rlim_max < COUNT + 100) {
-        dprintf(2, "not tested: at most %llu descriptors are allowed\n", (unsigned long long)limit.rlim_max);
+        skip("many-descriptors", __func__, "at most %llu are allowed", (unsigned long long)limit.rlim_max);
         return;
     }
     limit.rlim_cur = limit.rlim_max;

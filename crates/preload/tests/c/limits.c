@@ -1,5 +1,6 @@
 /* Programs that limit their memory and files, and what the device costs them. The first argument is the scenario. */
 #include "device.h"
+#include "../../../platform/tests/skips/skips.h"
 
 #include <dirent.h>
 #include <linux/capability.h>
@@ -63,7 +64,7 @@ static void future_memory_is_locked(void)
     limit_to(RLIMIT_MEMLOCK, 4 << 20);
     CHECK(syscall(SYS_capset, &header, none) == 0);
     if (mlockall(MCL_FUTURE) != 0) {
-        printf("left out: this process may lock no memory (errno %d)\n", errno);
+        skip("lock-memory", __func__, "this process may lock no memory (errno %d)", errno);
         return;
     }
     for (int i = 0; i < 20; i++) {
@@ -95,7 +96,7 @@ static void core_is_dumped(void)
     int fd = open("/proc/sys/kernel/core_pattern", O_RDONLY);
     CHECK(fd >= 0 && read(fd, pattern, sizeof pattern - 1) > 0);
     if (!WCOREDUMP(status))
-        printf("left out: no core was dumped (%s)\n", pattern);
+        skip("core-dump", __func__, "no core was dumped (pattern %s)", pattern);
     DIR *entries = opendir(directory);
     CHECK(entries != NULL);
     for (struct dirent *entry; (entry = readdir(entries));) {

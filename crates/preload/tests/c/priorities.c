@@ -2,6 +2,7 @@
    and to remove devices. The lower one is put off the processor wherever it is, also while it holds the lock; the higher
    one must let it go on then. The only argument is how often the higher one runs. Exits with 77 where this is not permitted. */
 #include "device.h"
+#include "../../../platform/tests/skips/skips.h"
 
 #include <sched.h>
 
@@ -65,7 +66,7 @@ int main(int argc, char **argv)
     watchdog(40);
     int refused = start(&threads[0], LOW, low, NULL);
     if (refused == EPERM) {
-        dprintf(2, "not tried: no permission for real-time priorities (CAP_SYS_NICE, or a limit RLIMIT_RTPRIO)\n");
+        skip("priorities", "priorities", "no permission for real-time priorities (CAP_SYS_NICE, or a limit RLIMIT_RTPRIO)");
         return 77;
     }
     CHECK(refused == 0 && start(&threads[1], HIGH, high, &times) == 0);

@@ -9,6 +9,7 @@ use ntux_watch::address_space::{self, AddressSpace, each_fresh, each_written};
 use ntux_watch::{Run, page_size};
 
 use crate::child::{child, is_child};
+use crate::skips::skip;
 
 /// Runs the test in a process of its own, if the machine can do it.
 fn alone(test: &str, run: impl FnOnce()) {
@@ -17,7 +18,7 @@ fn alone(test: &str, run: impl FnOnce()) {
     }
     match address_space::watcher() {
         Ok(_) => child(&format!("address_space::{test}")).must_pass(),
-        Err(error) => println!("not tested on this machine: no asynchronous userfaultfd: {error}"),
+        Err(error) => skip("mechanism-async", error),
     }
 }
 

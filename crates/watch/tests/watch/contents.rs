@@ -9,6 +9,7 @@ use ntux_watch::{Protection, Reset, Watcher, page_size};
 
 use crate::fork::{in_forked_child, in_forked_child_while};
 use crate::memory::Memory;
+use crate::skips::skip;
 use crate::watchers;
 
 /// What is done to the memory while others write.
@@ -143,14 +144,14 @@ fn a_child_keeps_what_was_there_at_the_fork() {
 #[test]
 fn programs_can_be_written_run_and_reset() {
     if !cfg!(target_arch = "x86_64") {
-        return println!("not tested: the program is one of x86-64");
+        return skip("x86-64", "the program is one of x86-64");
     }
     const RETURN: u8 = 0xc3;
     let allowed = Protection { read: true, write: true, execute: true };
     for watcher in watchers() {
         let memory = Memory::reserve(&watcher, 3);
         if let Err(error) = memory.region.commit(memory.range(0, 3), allowed) {
-            println!("not tested with {:?}: memory to write and execute is refused: {error}", watcher.mechanism());
+            skip("write-and-execute", format_args!("{:?}: such memory is refused: {error}", watcher.mechanism()));
             continue;
         }
         for _ in 0..2 {

@@ -2,14 +2,14 @@
 
 use ntux_watch::{Mechanism, Reset, Watcher};
 
-use crate::ONLY;
 use crate::child::{child, is_child};
 use crate::fork::in_forked_child;
 use crate::memory::Memory;
+use crate::skips::skip;
+use crate::{ONLY, watcher_of};
 
 fn watcher() -> Option<Watcher> {
-    let watcher = Watcher::with(Mechanism::Cow);
-    watcher.inspect_err(|error| println!("not tested: {error}")).ok()
+    watcher_of(Mechanism::Cow)
 }
 
 /// Forks, such as those of other tests, hand regions over to page protection. So this is where the mechanism is tested.
@@ -145,7 +145,7 @@ fn locked_memory_cannot_be_reset_and_no_write_is_missed() {
     let range = memory.range(2, 4);
     // SAFETY: the test's own memory.
     if unsafe { libc::mlock(range.start as *const _, range.length) } != 0 {
-        return println!("not tested: no memory can be locked: {}", std::io::Error::last_os_error());
+        return skip("lock-memory", std::io::Error::last_os_error());
     }
     memory.write_all(&[1, 3]);
     for _ in 0..2 {

@@ -5,6 +5,7 @@ use ntux_watch::{Mechanism, Reset, Watcher};
 use crate::child::{child, is_child};
 use crate::memory::Memory;
 use crate::rule::Rule;
+use crate::skips::skip;
 
 #[test]
 fn every_mechanism_works_here() {
@@ -12,7 +13,7 @@ fn every_mechanism_works_here() {
     for mechanism in Mechanism::ALL {
         match Watcher::with(mechanism) {
             Ok(watcher) => assert_eq!(watcher.mechanism(), Ok(mechanism)),
-            Err(error) => println!("not tested on this machine: {}: {error}", mechanism.name()),
+            Err(error) => skip(&format!("mechanism-{}", mechanism.name()), error),
         }
     }
     assert!(Watcher::with(Mechanism::Mprotect).is_ok(), "page protection is everywhere");
@@ -44,7 +45,7 @@ fn what_the_kernel_lacks_is_done_without() {
     if Mechanism::Sync.probe().is_ok() {
         test().env("NTUX_WITHOUT", "pagemap_scan").env("EXPECTED", "sync").must_pass();
     } else {
-        println!("not tested on this machine: the synchronous mechanism does not work");
+        skip("mechanism-sync", "the synchronous mechanism does not work");
     }
 }
 
@@ -55,7 +56,7 @@ fn under_a_filter_that_refuses_userfaultfd_page_protection_is_chosen() {
         // Copying can lose what is stored to pinned pages, so it is for those who ask for it, and for them it is there.
         return match Mechanism::Cow.probe() {
             Ok(()) => writes_are_listed(&Watcher::with(Mechanism::Cow).unwrap()),
-            Err(error) => println!("not tested on this machine: cow: {error}"),
+            Err(error) => skip("mechanism-cow", error),
         };
     }
     for errno in [libc::EPERM, libc::ENOSYS] {
@@ -89,7 +90,7 @@ fn nobody_without_capabilities_is_served_as_well() {
     }
     // SAFETY: a call without arguments.
     if unsafe { libc::geteuid() } != 0 {
-        println!("not tested: only root can become nobody");
+        skip("root", "only root can become nobody");
         return;
     }
     child("environment::nobody_without_capabilities_is_served_as_well").prepare(become_nobody).must_pass();

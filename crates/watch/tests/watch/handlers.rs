@@ -7,6 +7,7 @@ use ntux_watch::{Mechanism, Protection, Reset, Watcher};
 
 use crate::child::{Child, child, is_child};
 use crate::memory::Memory;
+use crate::skips::skip;
 
 /// Pages that the program's own handler opens.
 static OWN_PAGE: Word64 = Word64::new(0);
@@ -29,7 +30,7 @@ fn child_with(mechanism: Mechanism, test: &str) -> Child {
 fn with_handler() -> impl Iterator<Item = Mechanism> {
     [Mechanism::Cow, Mechanism::Mprotect].into_iter().filter(|mechanism| {
         let works = mechanism.probe();
-        works.inspect_err(|error| println!("{} is skipped: {error}", mechanism.name())).is_ok()
+        works.inspect_err(|error| skip(&format!("mechanism-{}", mechanism.name()), error)).is_ok()
     })
 }
 

@@ -13,6 +13,7 @@ use ntux_watch::{Mechanism, Reset, Watcher, page_size};
 
 use crate::child::is_child;
 use crate::memory::Memory;
+use crate::skips::skip;
 
 /// The mechanisms; but the one where the kernel copies only in a process of its own (`cow` starts it): a fork, of another
 /// test, changes what system calls do there.
@@ -166,7 +167,7 @@ fn known_miss_page_protection_does_not_see_who_ignores_it() {
     let memory = Memory::committed(&watcher, 4);
     let own = File::options().write(true).open("/proc/self/mem").unwrap();
     if let Err(error) = own.write_all_at(b"x", memory.address(1) as u64) {
-        return println!("not tested: this kernel lets nobody ignore the protection: {error}");
+        return skip("ignore-protection", format_args!("this kernel lets nobody ignore the protection: {error}"));
     }
     assert_eq!(buffer(&memory, 1, 1), b"x");
     assert!(memory.get(Reset::No).is_empty(), "known: /proc/self/mem writes to protected pages, and nobody is told");
@@ -181,7 +182,7 @@ fn direct_reads() {
     let path = directory.join(format!("direct-{}", std::process::id()));
     std::fs::write(&path, vec![5; 4 * page]).unwrap();
     match File::options().read(true).custom_flags(libc::O_DIRECT).open(&path) {
-        Err(error) => println!("not tested: this file system has no O_DIRECT: {error}"),
+        Err(error) => skip("direct-reads", format_args!("this file system has no O_DIRECT: {error}")),
         Ok(file) => {
             for watcher in watchers().filter(sees_system_calls) {
                 let memory = Memory::committed(&watcher, 8);
@@ -193,10 +194,15 @@ fn direct_reads() {
     std::fs::remove_file(&path).unwrap();
 }
 
+/// A ring of the kernel's; none, with the reason, if it gives none.
+fn ring() -> Option<IoUring> {
+    IoUring::new(4).inspect_err(|error| skip("io-uring", error)).ok()
+}
+
 #[test]
 fn io_uring_reads_are_seen_unless_the_buffer_is_registered() {
     let page = page_size();
-    let Ok(mut ring) = IoUring::new(4) else { return println!("not tested: there is no io_uring here") };
+    let Some(mut ring) = ring() else { return };
     for watcher in watchers().filter(sees_system_calls) {
         let memory = Memory::committed(&watcher, 8);
         let file = file_of(2 * page);
@@ -225,7 +231,7 @@ fn io_uring_reads_are_seen_unless_the_buffer_is_registered() {
 #[test]
 fn registered_buffers_that_are_held_are_listed_and_have_what_was_stored() {
     let page = page_size();
-    let Ok(mut ring) = IoUring::new(4) else { return println!("not tested: there is no io_uring here") };
+    let Some(mut ring) = ring() else { return };
     for watcher in watchers().filter(|watcher| watcher.mechanism() == Ok(Mechanism::Cow)) {
         let memory = Memory::committed(&watcher, 8);
         let file = file_of(page);

@@ -17,11 +17,14 @@ mod model;
 #[path = "../../../platform/tests/seccomp/rule.rs"]
 mod rule;
 mod shadow;
+#[path = "../../../platform/tests/skips/skips.rs"]
+mod skips;
 mod system;
 mod traps;
 mod windows;
 
 use ntux_watch::{Mechanism, Watcher};
+use skips::skip;
 
 /// Names the one mechanism that `watchers` has.
 const ONLY: &str = "NTUX_WATCH_TEST_ONLY";
@@ -35,11 +38,11 @@ fn watchers() -> impl Iterator<Item = Watcher> {
     WATCHDOG.call_once(|| _ = unsafe { libc::alarm(60 * MINUTES) });
     let only = std::env::var(ONLY).ok();
     let wanted = move |mechanism: &Mechanism| only.as_deref().is_none_or(|name| name == mechanism.name());
-    Mechanism::ALL.into_iter().filter(wanted).filter_map(|mechanism| {
-        let watcher = Watcher::with(mechanism);
-        if let Err(error) = &watcher {
-            println!("{} is skipped: {error}", mechanism.name());
-        }
-        watcher.ok()
-    })
+    Mechanism::ALL.into_iter().filter(wanted).filter_map(watcher_of)
+}
+
+/// A watcher of this mechanism; none, with the reason, if it does not work here.
+fn watcher_of(mechanism: Mechanism) -> Option<Watcher> {
+    let watcher = Watcher::with(mechanism);
+    watcher.inspect_err(|error| skip(&format!("mechanism-{}", mechanism.name()), error)).ok()
 }

@@ -4,6 +4,7 @@ use ntux_watch::{Mechanism, Reset, page_size};
 
 use crate::mapped::Mapped;
 use crate::memory::Memory;
+use crate::skips::skip;
 use crate::watchers;
 
 /// Huge pages that the test takes from the system, if it may, and gives back.
@@ -37,7 +38,7 @@ fn pages_of_hugetlbfs_are_refused_or_counted_together() {
     let pages = 2 * HUGE / page_size();
     for watcher in watchers() {
         let Ok(mapped) = Mapped::huge(pages) else {
-            return println!("not tested: there are no huge pages, and only root can reserve some ({HUGE_PAGES})");
+            return skip("huge-pages", format_args!("there are none, and only root can reserve some ({HUGE_PAGES})"));
         };
         let mechanism = watcher.mechanism().unwrap();
         // SAFETY: nobody else changes its protection.
@@ -85,7 +86,7 @@ fn pages_that_are_swapped_out_are_what_they_were() {
             [3, 7].into_iter().for_each(write);
             let swapped = page_out(base, PAGES);
             if swapped == 0 {
-                return println!("not tested: the kernel has no place to swap pages out to (see /proc/swaps)");
+                return skip("swap", "the kernel has no place to swap pages out to (see /proc/swaps)");
             }
             let what = format!("{:?}, {swapped} pages swapped out", watcher.mechanism());
             assert_eq!(get(Reset::No), [3, 7], "{what}");

@@ -7,7 +7,8 @@ use ntux_watch::{Error, Mechanism, Reset, Watcher, page_size};
 
 use crate::mapped::Mapped;
 use crate::memory::Memory;
-use crate::watchers;
+use crate::skips::skip;
+use crate::{watcher_of, watchers};
 
 fn memory_file(pages: usize) -> File {
     File::from(ntux_platform::memory::create(c"ntux-watch-test", (pages * page_size()) as u64).unwrap())
@@ -42,7 +43,7 @@ fn a_result_may_lie_in_the_memory_that_it_is_about() {
 fn somebody_elses_memory_is_refused() {
     let works = Mechanism::Async.probe().is_ok() && Mechanism::Sync.probe().is_ok();
     if !works {
-        println!("not tested on this machine: it takes two mechanisms with userfaultfd");
+        skip("mechanism-sync", "it takes two mechanisms with userfaultfd");
         return;
     }
     let mapped = Mapped::anonymous(10);
@@ -107,7 +108,7 @@ fn advice_never_hides_a_later_write() {
             mapped.write(1);
             assert_eq!(mapped.get(&region, Reset::Yes), [1]);
             if let Err(error) = mapped.try_to_advise(0, 64, advice) {
-                println!("not tested: this kernel has no advice {advice}: {error}");
+                skip("advice", format_args!("this kernel has no advice {advice}: {error}"));
                 continue;
             }
             mapped.write(1);
@@ -121,7 +122,7 @@ fn advice_never_hides_a_later_write() {
 #[test]
 fn memory_that_was_mapped_over_counts_as_written() {
     // The others notice a page by its first write only, and cannot notice that it became another page.
-    let Ok(watcher) = Watcher::with(Mechanism::Async) else { return println!("not tested: no asynchronous mechanism") };
+    let Some(watcher) = watcher_of(Mechanism::Async) else { return };
     let mapped = Mapped::anonymous(20);
     let region = mapped.watch(&watcher, mapped.all());
     mapped.map_over(5, 8);
@@ -138,7 +139,7 @@ fn memory_that_was_mapped_over_counts_as_written() {
 
 #[test]
 fn memory_that_was_moved_can_be_watched_where_it_is_now() {
-    let Ok(watcher) = Watcher::with(Mechanism::Async) else { return println!("not tested: no asynchronous mechanism") };
+    let Some(watcher) = watcher_of(Mechanism::Async) else { return };
     let (from, to) = (Mapped::anonymous(20), Mapped::anonymous(20));
     let region = from.watch(&watcher, from.all());
     let length = 20 * page_size();

@@ -13,6 +13,7 @@ use super::play::{Failure, Fate, Play, Way};
 use super::scenario::{PLANTED, SCENARIOS, Scenario};
 use super::stage::Stage;
 use super::wakes::Wakes;
+use crate::skips::skip;
 
 /// Failures printed for one scenario; all are counted.
 const PRINTED: u32 = 3;
@@ -108,7 +109,7 @@ impl Run<'_> {
     fn one_by_one(&mut self, scenarios: &[&Scenario]) -> io::Result<()> {
         for scenario in scenarios {
             if scenario.is_long && self.plan.choice == Choice::Changes && self.plan.only.is_none() {
-                println!("{:28} left out of the slice: it takes too long", scenario.name);
+                skip("crash-slice", format_args!("{}: it takes too long; make test-crash runs it", scenario.name));
             } else {
                 self.scenario(scenario)?;
             }
