@@ -7,7 +7,7 @@ use std::fs;
 use std::thread::{self, Scope, ScopedJoinHandle};
 use std::time::Duration;
 
-use crate::face::{Face, Outcome, Satisfied, Wait};
+use crate::face::{Deadline, Face, Outcome, Satisfied, Wait, any};
 
 /// Between two looks at a thread. Longer only makes a case slower, shorter only makes it look more often.
 const BETWEEN_LOOKS: Duration = Duration::from_millis(2);
@@ -32,6 +32,7 @@ pub fn start<'scope, 'env>(scope: &'scope Scope<'scope, 'env>, face: &'env dyn F
     let thread = scope.spawn(move || {
         // SAFETY: takes no argument and cannot fail.
         let tid = unsafe { libc::gettid() };
+        wait_once(face);
         announce.send(tid).expect("the case listens");
         face.wait(&wait)
     });
@@ -55,6 +56,12 @@ impl Blocked<'_> {
     pub fn tid(&self) -> i32 {
         self.tid
     }
+}
+
+/// Waits for a moment for nothing. A thread's first wait may sleep on the way: where there is a filter for system calls, a
+/// face may let a child try a call first.
+pub(crate) fn wait_once(face: &dyn Face) {
+    let _ = face.wait(&any(&[]).until(Deadline::in_ms(1)));
 }
 
 /// Returns true once the thread of that status file sleeps, false once it has ended.
