@@ -61,6 +61,8 @@ impl Sandbox {
         for name in ["LD_PRELOAD", "NTUX_DEVICE", "NTUX_SPIN", "NTUX_LOG", "NTUX_WITHOUT"] {
             command.env_remove(name);
         }
+        // The list of what is left out does not exist in there; what a sandbox leaves out is compared by its callers.
+        command.env_remove("NTUX_TEST_SKIPS");
         // Of a failed case its message is enough.
         command.env("RUST_BACKTRACE", "0");
         let sandbox = *self;
