@@ -156,9 +156,11 @@ fn control_c_ends_the_program_once_and_the_map_tidily() {
         "n=0; trap 'n=$((n+1))' INT; echo ready; while [ $n = 0 ]; do sleep 0.05; done; sleep 0.3; echo $n; exit 6";
     let mut command = watch(&stage, &["--interval", "60000", "--", "sh", "-c", script]);
     command.stdin(terminal).stdout(Stdio::piped()).stderr(Stdio::piped());
-    // SAFETY: two calls that a signal handler may make.
+    // SAFETY: three calls that a signal handler may make.
     unsafe {
         command.pre_exec(|| {
+            // Who runs this in the background ignores it, and a shell keeps that.
+            libc::signal(libc::SIGINT, libc::SIG_DFL);
             let is_ours = libc::setsid() >= 0 && libc::ioctl(0, libc::TIOCSCTTY, 0) == 0;
             if is_ours { Ok(()) } else { Err(std::io::Error::last_os_error()) }
         })
