@@ -37,18 +37,18 @@ CAPI_TELL_LOADER = if [ -z "$(DESTDIR)" ] && [ "$$(id -u)" = 0 ]; then \
 	! ldconfig -N -v 2> /dev/null | grep -q "^$(LIBDIR):" || { echo ldconfig; ldconfig; }; fi
 
 # Files are put in place whole: somebody else may be linking with what was there.
-CAPI_FRESH := $(shell echo fresh.$$$$)
+CAPI_FRESH := $(shell echo fresh-$$$$)
 
 .PHONY: capi install-capi uninstall-capi
 
 capi:
 	$(if $(CARGO_BUILD_TARGET),CARGO_BUILD_TARGET=$(CARGO_BUILD_TARGET)) $(CARGO) rustc --profile $(CAPI_PROFILE) --locked --lib --crate-type staticlib --manifest-path $(CAPI_DIR)/Cargo.toml --target-dir $(CAPI_TARGET_DIR)
 	mkdir -p $(CAPI_OUT)
-	cp $(CAPI_BUILT)/$(CAPI_PROFILE)/libntux_capi.a $(CAPI_OUT)/libntux.a.$(CAPI_FRESH)
-	$(CC) $(CAPI_LINK) -o $(CAPI_OUT)/libntux.so.$(CAPI_FRESH) \
-		-Wl,--whole-archive $(CAPI_OUT)/libntux.a.$(CAPI_FRESH) -Wl,--no-whole-archive $(CAPI_LDFLAGS) -lpthread -ldl -lm
-	mv $(CAPI_OUT)/libntux.a.$(CAPI_FRESH) $(CAPI_OUT)/libntux.a
-	mv $(CAPI_OUT)/libntux.so.$(CAPI_FRESH) $(CAPI_OUT)/libntux.so
+	cp $(CAPI_BUILT)/$(CAPI_PROFILE)/libntux_capi.a $(CAPI_OUT)/$(CAPI_FRESH).a
+	$(CC) $(CAPI_LINK) -o $(CAPI_OUT)/$(CAPI_FRESH).so \
+		-Wl,--whole-archive $(CAPI_OUT)/$(CAPI_FRESH).a -Wl,--no-whole-archive $(CAPI_LDFLAGS) -lpthread -ldl -lm
+	mv $(CAPI_OUT)/$(CAPI_FRESH).a $(CAPI_OUT)/libntux.a
+	mv $(CAPI_OUT)/$(CAPI_FRESH).so $(CAPI_OUT)/libntux.so
 
 # Neither builds nor needs Cargo: it may run as another user than the one who built.
 install-capi:
