@@ -44,8 +44,8 @@ include crates/capi/install.mk
 	fuzz-scribble fuzz-scribble-asan format lint unit cross install uninstall dist test-dist clean
 
 help:                   ## This list
-	@sed -n 's/^\([a-z-]*\):[^#]*## \(.*\)/  make \1 \2/p' $(firstword $(MAKEFILE_LIST)) | \
-		awk '{ printf "  make %-18s", $$2; for (i = 3; i <= NF; i++) printf " %s", $$i; print "" }'
+	@sed -n 's/^\([a-z0-9-]*\):[^#]*## \(.*\)/  make \1 \2/p' $(firstword $(MAKEFILE_LIST)) | \
+		awk '{ printf "  make %-20s", $$2; for (i = 3; i <= NF; i++) printf " %s", $$i; print "" }'
 
 tools:
 	@.ci/tools
@@ -94,6 +94,7 @@ bench: build bench-program    ## Measure ntux beside the other ways to have NT o
 	@$(OUT)/bin/ntux bench futex
 
 test-soft-dirty: tools    ## The program that tests soft-dirty bits, on a kernel that has them, booted in QEMU
+	@.ci/tools kernel
 	@crates/preload-watch/kernel/test $(OUT)/kernel
 
 # RUNS=5, for the medians. What it needs is fetched from Debian, some 12 MB.
@@ -143,9 +144,11 @@ test-crash: tools       ## Kill and stop processes at every instruction of every
 
 # The seed and how many programs: SEED, SINGLE, TOGETHER in the environment, see the script.
 test-kernel: tools      ## Compare with the kernel's driver, booted in QEMU from Debian packages; some minutes
+	@.ci/tools kernel
 	@CARGO=$(CARGO) verify/conformance/kernel/test $(OUT)/kernel
 
 test-old-kernels: tools ## The tests on Linux 5.10, 6.1 and 6.12, booted in QEMU from Debian packages
+	@.ci/tools kernel
 	@CARGO=$(CARGO) $(SKIPS) .ci/old-kernels $(OUT)/kernels
 
 # Each of the three modes takes SECONDS, twice the first: with what ships, and with scribbles inside the operations.
@@ -155,6 +158,7 @@ fuzz-scribble: tools    ## Write rubbish into shared memory that others use; SEC
 	$(EXPLORED) run --profile checked -p ntux-adversary -- scribble --mode alone $(SCRIBBLE)
 
 fuzz-scribble-asan: tools    ## The same under AddressSanitizer, which needs a nightly compiler
+	@.ci/tools nightly
 	@CARGO=$(CARGO) $(SKIPS) .ci/asan $(SCRIBBLE)
 
 # Some minutes on one processor. The first line: the orders that the code names.
@@ -163,15 +167,20 @@ test-orders: tools      ## Weaken one memory order, drop one re-check after the 
 	$(EXPLORED) run --release -p ntux-explore -- orders --executions 1000 --weaken
 
 test-aarch64: tools     ## The tests as aarch64 programs under QEMU's user mode; some minutes
+	@.ci/tools aarch64
 	@CARGO=$(CARGO) $(SKIPS) .ci/aarch64 $(OUT)/aarch64
 
 test-aarch64-kernel: tools    ## The same, and the driver, on an aarch64 kernel that is booted in QEMU; a quarter of an hour
+	@.ci/tools aarch64
+	@.ci/tools kernel
 	@CARGO=$(CARGO) $(SKIPS) .ci/aarch64-kernel $(OUT)/aarch64-kernel
 
 test-tsan: tools        ## What objects guard, under ThreadSanitizer; needs a nightly compiler
+	@.ci/tools nightly
 	@CARGO=$(CARGO) $(SKIPS) .ci/tsan
 
 test-miri: tools        ## What Miri can run: the specification and the packing of words; needs a nightly compiler
+	@.ci/tools nightly
 	@CARGO=$(CARGO) $(SKIPS) .ci/miri
 
 format: tools
@@ -187,6 +196,8 @@ lint: tools
 	@.ci/skips check
 	@.ci/layers --planted
 	@.ci/layers
+	@.ci/documents --planted
+	@.ci/documents
 	$(CARGO) clippy --locked --workspace --all-targets -- -D warnings
 	$(CARGO) clippy --locked $(VERIFY) --all-targets -- -D warnings
 	$(EXPLORED) clippy -p ntux-explore -p ntux-adversary --all-targets -- -D warnings

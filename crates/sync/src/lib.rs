@@ -5,12 +5,15 @@
 //!
 //! | question | file |
 //! | --- | --- |
-//! | What is stored where? | `arena/format`, `word` (objects), `ticket` (waiters), `bag` (who waits for what) |
+//! | What does an operation mean? | [`spec`] |
+//! | What is stored where? | `arena/format`, `arena/fields`, `word` (objects), `ticket` (waiters), `bag` (who waits for what) |
 //! | What does an operation do to a value? | `semaphore`, `mutex`, `event` |
 //! | How does an object reach a waiter? | `signal`, `claim` |
-//! | How does a thread wait? | `waiter` (its place; `waiter/epoch`: one wait), `wait_any`, `wait_all`, `admission` |
+//! | How does a thread wait? | `waiter` (its place; `waiter/epoch`: one wait), `request`, `wait_any`, `wait_all`, `queueing`, `patience` |
+//! | How are several objects taken in one step? | `admission` (`admission/word`, `admission/announced`, `admission/attempt`) |
 //! | What if the memory is rubbish? | `arena` (checked views), `fuel` (bounded loops) |
 //! | What does an onlooker see, who touches nothing? | `inspect` |
+//! | What shows that a checker would notice a mistake? | [`planted`] |
 //! | What if a process dies? | `arena/objects`, `arena/peers`, `arena/descriptor`, and the *Death* part of every file |
 //!
 //! No function here is safe to call from a signal handler that interrupted another one on the same [`Waiter`], except

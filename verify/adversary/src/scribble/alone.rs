@@ -1,6 +1,6 @@
 //! One thread that is victim and scribbler in turn: what it does follows from the seed, so a failure comes again.
 //!
-//! With the feature `explore` it also scribbles in the middle of its operations, before a shared access that the seed
+//! With the configuration `ntux_explore` it also scribbles in the middle of its operations, before a shared access that the seed
 //! chooses; and nothing is left to chance: no wait sleeps, and the numbers of the process and the thread are always
 //! the same.
 

@@ -11,7 +11,7 @@
 //!
 //! | mode | scribbles come | repeatable |
 //! | --- | --- | --- |
-//! | `alone` | between a thread's operations; with the feature `explore` also inside them | yes; with `explore` exactly |
+//! | `alone` | between a thread's operations; with `ntux_explore` also inside them | yes; with `ntux_explore` exactly |
 //! | `storm` | from another process at any time, while six threads in two processes work | by chance |
 //! | `device` | as in the storm, into the device of a program that knows only `/dev/ntsync` | by chance |
 
