@@ -19,9 +19,13 @@ const CAPACITY: Capacity = Capacity { objects: 64, waiters: 16 };
 /// What does not happen within this time hangs.
 const PATIENCE: Duration = Duration::from_secs(60);
 
+fn path(arena: &Arena) -> String {
+    format!("/proc/self/fd/{}", arena.fd().unwrap().as_raw_fd())
+}
+
 /// The file again, opened for reading only.
 fn read_only(arena: &Arena) -> File {
-    File::open(format!("/proc/self/fd/{}", arena.fd().unwrap().as_raw_fd())).unwrap()
+    File::open(path(arena)).unwrap()
 }
 
 fn view(arena: &Arena) -> View {
@@ -88,6 +92,24 @@ fn objects_at_rest_are_what_their_operations_left() {
     assert_eq!((snapshot.admission.phase, snapshot.capacity), (Phase::Idle, CAPACITY));
     let [me] = snapshot.peers[..] else { panic!("{:?}", snapshot.peers) };
     assert_eq!((me.process.pid, me.presence, me.burying), (std::process::id(), Presence::Alive, false));
+}
+
+/// Its maker stopped before it was done: what stands in the slot is of the object before it.
+#[test]
+fn an_object_that_is_being_made_has_no_value_yet() {
+    let arena = Arena::create(CAPACITY).unwrap();
+    let semaphore = arena.semaphore_create(&arena.waiter(), 1, 1).unwrap();
+    let slots = fields::tables(CAPACITY).unwrap()[3];
+    let meta = slots.fields.iter().find(|field| field.name == "meta").unwrap();
+    let state = meta.bits.iter().find(|bits| bits.name == "state").unwrap();
+    let place = slots.start + slots.stride * u64::from(semaphore.0 as u32) + meta.offset as u64;
+    let file = File::options().read(true).write(true).open(path(&arena)).unwrap();
+    let mut word = [0; 8];
+    file.read_exact_at(&mut word, place).unwrap();
+    let building = u64::from_le_bytes(word) & !(state.mask() << state.shift()) | 1 << state.shift();
+    file.write_all_at(&building.to_le_bytes(), place).unwrap();
+    let [seen] = &look(&arena).objects[..] else { panic!("there is one slot") };
+    assert_eq!((seen.object, seen.life, &seen.value), (semaphore, Life::Building, &Value::Undecided));
 }
 
 /// From 31 on the count lies in two words.

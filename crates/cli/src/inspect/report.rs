@@ -77,10 +77,23 @@ pub struct Item {
 #[derive(Serialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub enum State {
-    Semaphore { count: u32, max: u32 },
-    Mutex { owner: u32, count: u32, abandoned: bool },
-    AutoResetEvent { signaled: bool },
-    ManualResetEvent { signaled: bool },
+    Semaphore {
+        count: u32,
+        max: u32,
+    },
+    Mutex {
+        owner: u32,
+        count: u32,
+        abandoned: bool,
+    },
+    AutoResetEvent {
+        signaled: bool,
+    },
+    ManualResetEvent {
+        signaled: bool,
+    },
+    /// It is being made.
+    Undecided,
     Rubbish,
 }
 
@@ -305,6 +318,7 @@ impl State {
             Value::Mutex(mutex) => State::Mutex { owner: mutex.owner, count: mutex.count, abandoned: mutex.abandoned },
             Value::Event(event) if event.manual => State::ManualResetEvent { signaled: event.signaled },
             Value::Event(event) => State::AutoResetEvent { signaled: event.signaled },
+            Value::Undecided => State::Undecided,
             Value::Rubbish => State::Rubbish,
         }
     }

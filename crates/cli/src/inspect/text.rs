@@ -24,7 +24,7 @@ pub fn render(report: &Report) -> String {
 fn render_arena(page: &mut String, arena: &Arena) {
     let waiting = arena.threads.iter().filter(|thread| is_of_interest(thread)).count();
     let (objects, processes) = (arena.objects.len(), arena.processes.len());
-    line(page, &format!("Arena {}: {objects} objects, {waiting} threads in waits, {processes} processes", arena.inode));
+    line(page, &format!("Arena {}: objects {objects}, threads in waits {waiting}, processes {processes}", arena.inode));
     line(page, "\nProcesses");
     line(page, "     PID  name              state    device descriptors");
     for peer in &arena.processes {
@@ -76,6 +76,7 @@ fn kind_and_state(item: &Item) -> (&'static str, String) {
         State::Mutex { owner, count, .. } => ("mutex", format!("owner {owner}, {count} times")),
         State::AutoResetEvent { signaled: is } => ("auto", signaled(is)),
         State::ManualResetEvent { signaled: is } => ("manual", signaled(is)),
+        State::Undecided => ("-", "-".to_owned()),
         State::Rubbish => ("rubbish", "-".to_owned()),
     }
 }

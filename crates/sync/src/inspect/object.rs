@@ -72,6 +72,8 @@ pub enum Value {
     Mutex(spec::Mutex),
     /// Signaled or not.
     Event(spec::Event),
+    /// It is being made: what stands there can be of the object before it.
+    Undecided,
     /// Nothing that an operation could have left behind.
     Rubbish,
 }
@@ -160,7 +162,7 @@ impl ObjectView {
         if life == Life::Closed && !is_waited_for && claim == Claim::None {
             return None;
         }
-        let (version, keeper, value) = (word.version(), Keeper::of(meta, life), Value::of(meta, word, extra));
+        let (version, keeper, value) = (word.version(), Keeper::of(meta, life), Value::of(meta, life, word, extra));
         Some(ObjectView { object, version, stable, life, keeper, value, claim, queue, queue_is_whole })
     }
 
@@ -182,11 +184,12 @@ impl Keeper {
 }
 
 impl Value {
-    fn of(meta: Meta, word: ObjectWord, extra: u64) -> Value {
+    fn of(meta: Meta, life: Life, word: ObjectWord, extra: u64) -> Value {
         // `Meta::kind` makes some kind of every number.
         let is_kind = number(Pair { low: meta.0, high: 0 }, part(META, "kind")) <= 3;
         let value = word.value();
         match meta.kind() {
+            _ if life == Life::Building => Value::Undecided,
             _ if !is_kind => Value::Rubbish,
             Kind::Semaphore => {
                 let max = extra as u32;
