@@ -126,8 +126,10 @@ __attribute__((optimize("no-stack-protector"))) static void handler(int signal, 
         machine->uc_mcontext.gregs[REG_RIP] = machine->uc_mcontext.gregs[REG_R12];
     } else
         sum += signal;
+    int before = errno; /* of what the signal came between */
     errno = 0; /* the C library is as ever in here */
     CHECK(write(-1, "", 1) == -1 && errno == EBADF);
+    errno = before;
     handled++;
     if (--depth == 0 && foreign)
         put_wrong();
