@@ -178,8 +178,49 @@ impl Context {
     }
 }
 
+/// The stubs in the processor's language, then what they name beside the operands that both processors need.
+macro_rules! stubs {
+    ($($line:literal,)* ; $($own:tt)*) => {
+        core::arch::global_asm!(
+            $($line,)*
+            stubs = const ACTIONS_MAX,
+            stub_shift = const STUB.trailing_zeros(),
+            action_shift = const size_of::<Action>().trailing_zeros(),
+            actions = sym actions::TABLE,
+            code = const signals::CODE,
+            sender = const signals::SENDER,
+            notes = const offset_of!(Action, notes),
+            handler = const offset_of!(Action, handler),
+            can_be_fault = const actions::CAN_BE_FAULT,
+            can_be_guarded = const actions::CAN_BE_GUARDED,
+            blocks_guarded = const actions::BLOCKS_GUARDED,
+            no_plain_handler = const actions::NO_PLAIN_HANDLER,
+            counter = const offset_of!(Context, counter),
+            stack_pointer = const offset_of!(Context, stack_pointer),
+            factor = const BUCKET_FACTOR,
+            bucket_shift = const u64::BITS - BUCKET_BITS,
+            buckets = sym threads::BUCKETS,
+            thread_pointer = const offset_of!(Record, thread_pointer),
+            next = const offset_of!(Record, next),
+            lineage = sym threads::LINEAGE,
+            holder = const offset_of!(Record, holder),
+            inside = const offset_of!(Record, inside),
+            above = const INSIDE_ABOVE,
+            below = const INSIDE_ABOVE + INSIDE_BELOW,
+            due = const offset_of!(Record, due_signals),
+            stand_in = const STAND_IN,
+            faults_blocked = const offset_of!(Record, faults_blocked),
+            to_block = sym TO_BLOCK,
+            sigprocmask = const libc::SYS_rt_sigprocmask,
+            attend = sym signals::attend,
+            without_handler = sym actions::without_handler,
+            $($own)*
+        );
+    };
+}
+
 #[cfg(target_arch = "x86_64")]
-core::arch::global_asm!(
+stubs!(
     ".pushsection .text.ntux_arrivals,\"ax\",@progbits",
     ".p2align 4",
     ".globl ntux_arrivals",
@@ -383,46 +424,16 @@ core::arch::global_asm!(
     ".cfi_endproc",
     ".size ntux_arrivals, .-ntux_arrivals",
     ".popsection",
-    stubs = const ACTIONS_MAX,
-    stub_shift = const STUB.trailing_zeros(),
-    action_shift = const size_of::<Action>().trailing_zeros(),
-    actions = sym actions::TABLE,
-    code = const signals::CODE,
-    sender = const signals::SENDER,
-    notes = const offset_of!(Action, notes),
-    handler = const offset_of!(Action, handler),
-    can_be_fault = const actions::CAN_BE_FAULT,
-    can_be_guarded = const actions::CAN_BE_GUARDED,
-    blocks_guarded = const actions::BLOCKS_GUARDED,
-    no_plain_handler = const actions::NO_PLAIN_HANDLER,
-    counter = const offset_of!(Context, counter),
-    stack_pointer = const offset_of!(Context, stack_pointer),
+    ;
     r8 = const offset_of!(Context, r8),
     rdx = const offset_of!(Context, rdx),
     readable = sym POINTER_IS_READABLE,
-    factor = const BUCKET_FACTOR,
-    bucket_shift = const u64::BITS - BUCKET_BITS,
-    buckets = sym threads::BUCKETS,
-    thread_pointer = const offset_of!(Record, thread_pointer),
-    next = const offset_of!(Record, next),
-    lineage = sym threads::LINEAGE,
-    holder = const offset_of!(Record, holder),
-    inside = const offset_of!(Record, inside),
-    above = const INSIDE_ABOVE,
-    below = const INSIDE_ABOVE + INSIDE_BELOW,
-    due = const offset_of!(Record, due_signals),
-    stand_in = const STAND_IN,
-    faults_blocked = const offset_of!(Record, faults_blocked),
-    to_block = sym TO_BLOCK,
-    sigprocmask = const libc::SYS_rt_sigprocmask,
     getpid = const libc::SYS_getpid,
     planted = const cfg!(feature = "planted-early") as u32,
-    attend = sym signals::attend,
-    without_handler = sym actions::without_handler,
 );
 
 #[cfg(target_arch = "aarch64")]
-core::arch::global_asm!(
+stubs!(
     ".pushsection .text.ntux_arrivals,\"ax\",@progbits",
     ".p2align 4",
     ".globl ntux_arrivals",
@@ -610,37 +621,7 @@ core::arch::global_asm!(
     ".cfi_endproc",
     ".size ntux_arrivals, .-ntux_arrivals",
     ".popsection",
-    stubs = const ACTIONS_MAX,
-    stub_shift = const STUB.trailing_zeros(),
-    action_shift = const size_of::<Action>().trailing_zeros(),
-    actions = sym actions::TABLE,
-    code = const signals::CODE,
-    sender = const signals::SENDER,
-    notes = const offset_of!(Action, notes),
-    handler = const offset_of!(Action, handler),
-    can_be_fault = const actions::CAN_BE_FAULT,
-    can_be_guarded = const actions::CAN_BE_GUARDED,
-    blocks_guarded = const actions::BLOCKS_GUARDED,
-    no_plain_handler = const actions::NO_PLAIN_HANDLER,
-    counter = const offset_of!(Context, counter),
-    stack_pointer = const offset_of!(Context, stack_pointer),
+    ;
     x2 = const offset_of!(Context, registers) + 2 * 8,
     x15 = const offset_of!(Context, registers) + 15 * 8,
-    factor = const BUCKET_FACTOR,
-    bucket_shift = const u64::BITS - BUCKET_BITS,
-    buckets = sym threads::BUCKETS,
-    thread_pointer = const offset_of!(Record, thread_pointer),
-    next = const offset_of!(Record, next),
-    lineage = sym threads::LINEAGE,
-    holder = const offset_of!(Record, holder),
-    inside = const offset_of!(Record, inside),
-    above = const INSIDE_ABOVE,
-    below = const INSIDE_ABOVE + INSIDE_BELOW,
-    due = const offset_of!(Record, due_signals),
-    stand_in = const STAND_IN,
-    faults_blocked = const offset_of!(Record, faults_blocked),
-    to_block = sym TO_BLOCK,
-    sigprocmask = const libc::SYS_rt_sigprocmask,
-    attend = sym signals::attend,
-    without_handler = sym actions::without_handler,
 );
