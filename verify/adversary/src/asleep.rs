@@ -23,8 +23,9 @@ pub fn sleep_of(thread: u32) -> Sleep {
         return Sleep::No;
     }
     let found = word_of(thread, address);
-    // It may have been woken since: asked once more.
-    match (found == Some(expected as u32), system_call(thread) == Some(call)) {
+    // It may have been woken since: asked once more. A thread on its way to another processor (TASK_WAKING) still shows its
+    // system call, but not the state of a sleeper.
+    match (found == Some(expected as u32), system_call(thread) == Some(call) && is_sleeping(thread)) {
         (_, false) => Sleep::No,
         (true, true) => Sleep::Sound,
         (false, true) => Sleep::Owed,
@@ -38,6 +39,12 @@ fn system_call(thread: u32) -> Option<[u64; 4]> {
     let number = fields.next()?.parse().ok()?;
     let mut argument = || u64::from_str_radix(fields.next()?.strip_prefix("0x")?, 16).ok();
     Some([number, argument()?, argument()?, argument()?])
+}
+
+fn is_sleeping(thread: u32) -> bool {
+    let stat = std::fs::read_to_string(format!("/proc/{thread}/stat")).unwrap_or_default();
+    // Behind the name, which may contain parentheses itself.
+    stat.rsplit_once(") ").is_some_and(|(_, fields)| fields.starts_with('S'))
 }
 
 fn word_of(thread: u32, address: u64) -> Option<u32> {

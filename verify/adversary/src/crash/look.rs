@@ -40,20 +40,23 @@ impl Play<'_> {
         if !self.judge.explains(&seen, self.stage.eyes) {
             return wrong(format!("an onlooker sees {seen:?}, which the model does not allow"));
         }
-        for &actor in &self.asleep {
+        for actor in self.asleep.clone() {
             self.look_at_sleeper(&snapshot, actor)?;
         }
         Ok(())
     }
 
-    fn look_at_sleeper(&self, snapshot: &Snapshot, actor: usize) -> Result<()> {
+    fn look_at_sleeper(&mut self, snapshot: &Snapshot, actor: usize) -> Result<()> {
         let thread = self.stage.board.mailbox(actor).thread();
         let wait = self.scenario.sleepers[actor - SLEEPERS.start];
         let Some(waiter) = snapshot.waiters.iter().find(|waiter| waiter.thread == Some(thread)) else {
             return wrong(format!("an onlooker does not see survivor {actor}"));
         };
-        if matches!(waiter.state, WaitState::Satisfied { owed: true, .. }) {
-            return Ok(());
+        match waiter.state {
+            WaitState::Satisfied { owed: true, .. } => return Ok(()),
+            // The wake was sent, so it must arrive.
+            WaitState::Satisfied { owed: false, .. } => return self.observe_woken(actor),
+            _ => {}
         }
         let expected: Vec<Object> =
             wait.objects.as_slice().iter().map(|&number| self.stage.board.object(number)).collect();

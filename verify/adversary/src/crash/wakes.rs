@@ -51,6 +51,15 @@ impl Play<'_> {
         }
     }
 
+    /// Waits until a survivor to whom the wake was sent is awake.
+    pub(super) fn observe_woken(&mut self, actor: usize) -> Result<()> {
+        let mailbox = self.stage.board.mailbox(actor);
+        match mailbox.wait(self.stage.patience) {
+            Some(outcome) => self.woke(actor, outcome, mailbox.finished_ns()),
+            None => wrong(format!("survivor {actor} was sent a wake and sleeps on: {:?}", sleep_of(mailbox.thread()))),
+        }
+    }
+
     fn woke(&mut self, actor: usize, outcome: Outcome, at_ns: u64) -> Result<()> {
         self.asleep.retain(|&asleep| asleep != actor);
         if let Some(late) = self.killed_ns.and_then(|killed_ns| at_ns.checked_sub(killed_ns))
