@@ -1,7 +1,7 @@
 //! What ntux needs from the operating system, and nothing above it.
 //!
 //! Two things are named here and nowhere else: the kernel's calls ([`futex`], [`kernel_futex`], [`memory`], [`clock`],
-//! [`liveness`], [`robust`], [`courtesy`]; for write watches [`protection`], `userfault`, `pagemap`, `mappings`, `segv`; for programs that
+//! [`liveness`], [`robust`], [`yield_policy`]; for write watches [`protection`], `userfault`, `pagemap`, `mappings`, `segv`; for programs that
 //! are watched `child`, `handover`, `readiness`; for libraries that are loaded into programs `next`) and the processor's
 //! atomics ([`atomic`]). What a kernel or a filter does not let us do is found out by doing it: `probe` for people,
 //! `deadly` inside programs, and `others`. What processes a Wine starts: `wine`. A model checker takes over by replacing this crate's [`atomic`] and [`futex`] (the
@@ -13,7 +13,6 @@ pub mod atomic;
 #[cfg(target_os = "linux")]
 pub mod child;
 pub mod clock;
-pub mod courtesy;
 #[cfg(target_os = "linux")]
 mod deadly;
 pub mod environment;
@@ -51,6 +50,7 @@ pub mod userfault;
 #[cfg(target_os = "linux")]
 pub mod wine;
 pub mod without;
+pub mod yield_policy;
 
 /// The system's error numbers that results are made of.
 pub mod error {

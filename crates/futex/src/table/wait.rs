@@ -2,9 +2,9 @@
 
 use ntux_platform::atomic::fence;
 use ntux_platform::clock::Deadline;
-use ntux_platform::courtesy;
 use ntux_platform::error as number;
 use ntux_platform::kernel_futex::{self, Entry, MATCH_ANY};
+use ntux_platform::yield_policy;
 
 use super::key::Key;
 use super::memory::Waiter;
@@ -63,7 +63,7 @@ impl Table {
     ///
     /// Before it queues others may run: whoever will change a word may be among them, and to queue, sleep and be woken costs
     /// both sides ten times as much and more. If nobody else can run, it costs 0.1 us; where it proves dear it is left out
-    /// ([`courtesy`]).
+    /// ([`yield_policy`]).
     pub fn wait_any<'a>(
         &self,
         seat: &Seat,
@@ -78,7 +78,7 @@ impl Table {
         if deadline == Deadline::NOW {
             return Err(Error::TimedOut);
         }
-        if !deadline.passed() && courtesy::let_others_run(|| !all_hold()) {
+        if !deadline.passed() && yield_policy::let_others_run(|| !all_hold()) {
             return Err(Error::Differs);
         }
         let waiter = self.waiter(seat);

@@ -1,4 +1,4 @@
-//! Letting others run, once, before a thread queues to wait.
+//! The yield policy: whether a thread lets others run, once, before it queues to wait.
 //!
 //! Whoever will end the wait may be waiting for the processor; to queue, sleep and be woken costs both of them ten times as
 //! much as a yield. But a yield gives the thread's turn away. If it goes to another thread of this process, that is what it
@@ -31,9 +31,9 @@ const WATCHED_MOST_NS: u64 = 100_000_000;
 const REST: u64 = 64;
 
 /// What this process knows about its yields.
-static LEARNED: Courtesy = Courtesy::new();
+static LEARNED: YieldPolicy = YieldPolicy::new();
 
-struct Courtesy {
+struct YieldPolicy {
     not_before_ns: Word64,
     /// Since when it has been watched, and the processor time that it had used by then.
     since_ns: Word64,
@@ -61,10 +61,10 @@ pub fn let_others_run(look: impl FnOnce() -> bool) -> bool {
     look()
 }
 
-impl Courtesy {
+impl YieldPolicy {
     /// Nothing is known.
-    const fn new() -> Courtesy {
-        Courtesy { not_before_ns: Word64::new(0), since_ns: Word64::new(0), used_ns: Word64::new(0) }
+    const fn new() -> YieldPolicy {
+        YieldPolicy { not_before_ns: Word64::new(0), since_ns: Word64::new(0), used_ns: Word64::new(0) }
     }
 
     /// There was a long yield.
@@ -106,9 +106,9 @@ mod tests {
 
     /// What comes of long yields at these times, each with the processor time used by then, on two processors.
     fn not_before(long_yields: &[(u64, u64)]) -> u64 {
-        let courtesy = Courtesy::new();
-        long_yields.iter().for_each(|&(now, used)| courtesy.learn(now * MS, used * MS, 2));
-        courtesy.not_before_ns.load() / MS
+        let policy = YieldPolicy::new();
+        long_yields.iter().for_each(|&(now, used)| policy.learn(now * MS, used * MS, 2));
+        policy.not_before_ns.load() / MS
     }
 
     #[test]
