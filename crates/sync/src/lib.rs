@@ -9,7 +9,7 @@
 //! | What is stored where? | `arena/format`, `arena/fields`, `word` (objects), `ticket` (waiters), `bag` (who waits for what) |
 //! | What does an operation do to a value? | `semaphore`, `mutex`, `event` |
 //! | How does an object reach a waiter? | `signal`, `claim` |
-//! | How does a thread wait? | `waiter` (its place; `waiter/epoch`: one wait), `request`, `wait_any`, `wait_all`, `queueing`, `patience` |
+//! | How does a thread wait? | `waiter` (its place; `waiter/epoch`: one wait), `request`, `wait_any`, `wait_all`, `queueing`, `spin` |
 //! | How are several objects taken in one step? | `admission` (`admission/word`, `admission/announced`, `admission/attempt`) |
 //! | What if the memory is rubbish? | `arena` (checked views), `fuel` (bounded loops) |
 //! | What does an onlooker see, who touches nothing? | `inspect` |
@@ -28,13 +28,13 @@ mod event;
 mod fuel;
 pub mod inspect;
 mod mutex;
-mod patience;
 pub mod planted;
 mod queueing;
 mod request;
 mod semaphore;
 mod signal;
 pub mod spec;
+mod spin;
 mod ticket;
 mod wait_all;
 mod wait_any;

@@ -118,7 +118,7 @@ impl Arena {
     fn wait_any_slowly(&self, waiter: &Waiter, request: &Request<'_>, deadline: Deadline) -> Result<Satisfied> {
         waiter.fuel.fill();
         self.check(request)?;
-        let mut patient = true;
+        let mut may_spin = true;
         let mut queueing = Queueing::new();
         while waiter.fuel.round() {
             let found = self.look_at_all(waiter, request, &mut queueing)?;
@@ -129,10 +129,12 @@ impl Arena {
                     probed => probed,
                 },
                 // Only once: a thread that is beaten to it again and again must get into the queue some time.
-                None if !deadline.passed() => match core::mem::take(&mut patient) && self.comes_free(waiter, request) {
-                    true => None,
-                    false => self.wait_any_queued(waiter, request, &mut queueing, deadline)?,
-                },
+                None if !deadline.passed() => {
+                    match core::mem::take(&mut may_spin) && self.comes_free(waiter, request) {
+                        true => None,
+                        false => self.wait_any_queued(waiter, request, &mut queueing, deadline)?,
+                    }
+                }
                 None if waiter.is_interrupted() => return Err(Error::Interrupted),
                 None if self.unchanged(request, &queueing) => return Err(Error::TimedOut),
                 None => None,

@@ -35,8 +35,8 @@ use crate::arena::peers::Census;
 use crate::arena::pool::Pool;
 use crate::claim::satisfied_by;
 use crate::fuel::Fuel;
-use crate::patience::Patience;
 use crate::planted::{Bug, planted};
+use crate::spin::AdaptiveSpin;
 use crate::ticket::Ticket;
 use crate::word::ObjectWord;
 use crate::{Error, Object, Result};
@@ -70,8 +70,8 @@ pub struct Waiter {
     sleeps: Cell<u64>,
     pub(crate) fuel: Fuel,
     pub(crate) nested: Nested,
-    pub(crate) before_queueing: Patience,
-    before_sleeping: Patience,
+    pub(crate) before_queueing: AdaptiveSpin,
+    before_sleeping: AdaptiveSpin,
     /// Words that this thread left behind, by object.
     memory: [Cell<(u64, ObjectWord)>; REMEMBERED],
     thread: PhantomData<*mut ()>,
@@ -212,8 +212,8 @@ impl Arena {
             sleeps: Cell::new(0),
             fuel: Fuel::default(),
             nested: Nested::default(),
-            before_queueing: Patience::default(),
-            before_sleeping: Patience::default(),
+            before_queueing: AdaptiveSpin::default(),
+            before_sleeping: AdaptiveSpin::default(),
             memory: Default::default(),
             thread: PhantomData,
         }
