@@ -113,7 +113,7 @@ impl Arena {
 
     /// Waits for its turn by helping others; `make` may give up meanwhile.
     fn admit(&self, waiter: &Waiter, make: impl Fn(u32) -> Option<Admission>) -> Result<Option<u32>> {
-        while waiter.fuel.round() {
+        while waiter.budget.round() {
             let seen = self.admission();
             if seen.phase() != Phase::Idle {
                 self.help_operation(waiter, seen.operation())?;
@@ -138,7 +138,7 @@ impl Arena {
     }
 
     fn carry_on(&self, waiter: &Waiter, operation: u32) -> Result<()> {
-        while waiter.fuel.round() {
+        while waiter.budget.round() {
             let seen = self.admission();
             if seen.operation() != operation {
                 return Ok(());
@@ -165,7 +165,7 @@ impl Arena {
 
     /// Carries on whatever names this waiter.
     pub(crate) fn help_admission_of(&self, waiter: &Waiter, index: u32) -> Result<()> {
-        while waiter.fuel.round() {
+        while waiter.budget.round() {
             let seen = self.admission();
             if !seen.names(index) {
                 return Ok(());
@@ -337,7 +337,7 @@ impl Arena {
     /// (C6). Only such claims are helped here: an admitted operation could be this one, in a memory of rubbish.
     fn serve_claims(&self, waiter: &Waiter, index: u32, seen: ObjectWord) -> Result<()> {
         let (mut seen, mut ahead) = (seen, Ahead::default());
-        while waiter.fuel.round() {
+        while waiter.budget.round() {
             if !matches!(seen.claimant(), Claimant::Waiter(_) | Claimant::CarryUp | Claimant::CarryDown) {
                 return Ok(());
             }

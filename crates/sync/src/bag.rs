@@ -151,11 +151,11 @@ impl End {
 }
 
 impl Arena {
-    /// Every place of a bag, at most as many as all chunks have, or as the fuel lasts for: a chain that somebody bent into a
+    /// Every place of a bag, at most as many as all chunks have, or as the work budget allows: a chain that somebody bent into a
     /// ring ends there.
     pub(crate) fn bag<'a>(&'a self, waiter: &Waiter, slot: &'a ObjectSlot) -> impl Iterator<Item = Place<'a>> {
         let bound = if planted(Bug::EndlessBag) { usize::MAX } else { self.chunk_count() as usize };
-        let lasts = |_: &&Chunk| waiter.fuel.chunk() || planted(Bug::EndlessBag);
+        let lasts = |_: &&Chunk| waiter.budget.chunk() || planted(Bug::EndlessBag);
         let first = self.next_chunk(&slot.chunk);
         let chunks = std::iter::successors(first, |chunk| self.next_chunk(&chunk.next));
         let chained = chunks.take(bound).take_while(lasts).flat_map(|chunk| chunk.bag.iter().take(CHUNK_USED));
@@ -176,7 +176,7 @@ impl Arena {
     /// Errors: `Exhausted` when the bag is full and no chunk is left, or no memory for one.
     pub(crate) fn put(&self, waiter: &Waiter, index: u32, entry: Entry) -> Result<Place<'_>> {
         let slot = self.object_slot(index).ok_or(Error::Corrupt)?;
-        while waiter.fuel.round() {
+        while waiter.budget.round() {
             if let Some(place) = self.bag(waiter, slot).find(|place| place.entry().is_none() && place.put(0, entry)) {
                 return Ok(place);
             }
@@ -208,7 +208,7 @@ impl Arena {
     /// Sees to it that the chain does not end at `end` any more.
     fn lengthen(&self, waiter: &Waiter, end: End) -> Result<()> {
         let link = self.link(end).ok_or(Error::Corrupt)?;
-        while waiter.fuel.round() {
+        while waiter.budget.round() {
             let next = self.header().chunk_pool.0.fresh.load();
             let chunk = self.chunk(next).filter(|_| self.provide_chunk(next)).ok_or(Error::Exhausted)?;
             match chunk.promise.load() {

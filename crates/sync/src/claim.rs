@@ -147,7 +147,7 @@ impl Arena {
         ahead: &mut Ahead<'a>,
     ) -> Result<ObjectWord> {
         let mut seen = seen;
-        while waiter.fuel.round() {
+        while waiter.budget.round() {
             seen = match seen.claimant() {
                 Claimant::Nobody => return Ok(seen),
                 Claimant::All | Claimant::Origin | Claimant::OriginIdle => self.help_admitted(waiter, index, seen)?,
@@ -205,7 +205,7 @@ impl Arena {
 
     /// Whether the claim with this tag was granted; makes the decision if it is open, and sends the wake.
     fn decide(&self, waiter: &Waiter, slot: &WaiterSlot, tag: u32, object: u32, abandoned: bool) -> Result<bool> {
-        while waiter.fuel.round() {
+        while waiter.budget.round() {
             let seen = slot.load();
             if seen.ticket().tag() != tag {
                 return Ok(false);
@@ -366,7 +366,7 @@ impl Arena {
         if planted(Bug::NoWakeHelp) || !waiter.nested.enter() {
             return;
         }
-        // What fails here for want of fuel fails in the operation that is in progress, too.
+        // What fails here because the work budget is used up fails in the operation that is in progress, too.
         let _ = match satisfied_by(seen).map(|other| (other, self.object_slot(other))) {
             Some((other, Some(slot))) if other != index => self.help(waiter, other, slot.load()).map(drop),
             Some(_) => Ok(()),

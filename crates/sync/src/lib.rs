@@ -11,7 +11,7 @@
 //! | How does an object reach a waiter? | `signal`, `claim` |
 //! | How does a thread wait? | `waiter` (its place; `waiter/epoch`: one wait), `request`, `wait_any`, `wait_all`, `queueing`, `spin` |
 //! | How are several objects taken in one step? | `admission` (`admission/word`, `admission/announced`, `admission/attempt`) |
-//! | What if the memory is rubbish? | `arena` (checked views), `fuel` (bounded loops) |
+//! | What if the memory is rubbish? | `arena` (checked views), `budget` (bounded loops) |
 //! | What does an onlooker see, who touches nothing? | `inspect` |
 //! | What shows that a checker would notice a mistake? | [`planted`] |
 //! | What if a process dies? | `arena/objects`, `arena/peers`, `arena/descriptor`, and the *Death* part of every file |
@@ -22,10 +22,10 @@
 mod admission;
 mod arena;
 mod bag;
+mod budget;
 mod claim;
 mod error;
 mod event;
-mod fuel;
 pub mod inspect;
 mod mutex;
 pub mod planted;
@@ -52,7 +52,7 @@ pub use request::WAIT_MAX;
 pub use waiter::Waiter;
 
 /// Most rounds of a loop over one word, which ends sooner unless other threads change that word in between. Whoever reaches
-/// it looks at memory that somebody scribbles over. For loops with more in them see [`fuel`].
+/// it looks at memory that somebody scribbles over. For loops with more in them see [`budget`].
 const RETRIES: u32 = 1 << 20;
 
 /// An object of an arena, as a plain number: it means the same in every process that attached the arena. Never 0.

@@ -217,7 +217,7 @@ impl Arena {
         object: Object,
         owner: u32,
     ) -> Result<Option<ObjectWord>> {
-        while epoch.waiter.fuel.round() {
+        while epoch.waiter.budget.round() {
             match self.look(epoch.waiter, object, owner)? {
                 Look::Unavailable(seen) if slot.kind_if_live(object).is_none() => return Ok(Some(seen)),
                 Look::Unavailable(seen) => {
@@ -284,7 +284,7 @@ impl Arena {
     /// Raises `WA`, and tells what stood there.
     fn raise_all(&self, epoch: &Epoch<'_>, object: Object, owner: u32) -> Result<Look> {
         let slot = self.object_slot(object.index()).ok_or(Error::Invalid)?;
-        while epoch.waiter.fuel.round() {
+        while epoch.waiter.budget.round() {
             let look = self.look_for_all(epoch.waiter, object, owner)?;
             // A slot that is another object's by now is let alone.
             if !slot.still_has(object) || slot.exchange(look.seen(), look.seen().with(WA)) {

@@ -95,9 +95,9 @@ impl Arena {
 
     #[cold]
     fn signal_slowly(&self, waiter: &Waiter, object: Object, signal: Signal) -> Result<u32> {
-        waiter.fuel.fill();
+        waiter.budget.renew();
         let slot = self.object_slot(object.index()).ok_or(Error::NoSuchObject)?;
-        while waiter.fuel.round() {
+        while waiter.budget.round() {
             let seen = slot.load();
             let kind = slot.kind_if_live(object).ok_or(Error::NoSuchObject)?;
             if seen.is_claimed() {
@@ -137,7 +137,7 @@ impl Arena {
     /// The word of an object at rest, helped if necessary, and its slot and kind.
     fn at_rest(&self, waiter: &Waiter, object: Object) -> Result<(&ObjectSlot, Kind, ObjectWord)> {
         let slot = self.object_slot(object.index()).ok_or(Error::NoSuchObject)?;
-        while waiter.fuel.round() {
+        while waiter.budget.round() {
             let seen = slot.load();
             let kind = slot.kind_if_live(object).ok_or(Error::NoSuchObject)?;
             if !seen.is_claimed() {
@@ -160,8 +160,8 @@ impl Arena {
     ///
     /// Errors: `NoSuchObject`, `Invalid` (another kind).
     pub fn semaphore_read(&self, waiter: &Waiter, object: Object) -> Result<(u32, u32)> {
-        waiter.fuel.fill();
-        while waiter.fuel.round() {
+        waiter.budget.renew();
+        while waiter.budget.round() {
             let (slot, Kind::Semaphore, word) = self.at_rest(waiter, object)? else {
                 return Err(Error::Invalid);
             };
@@ -193,8 +193,8 @@ impl Arena {
     ///
     /// Errors: `NoSuchObject`, `Invalid` (another kind).
     pub fn mutex_read(&self, waiter: &Waiter, object: Object) -> Result<MutexState> {
-        waiter.fuel.fill();
-        while waiter.fuel.round() {
+        waiter.budget.renew();
+        while waiter.budget.round() {
             let (slot, Kind::Mutex, word) = self.at_rest(waiter, object)? else {
                 return Err(Error::Invalid);
             };
@@ -235,7 +235,7 @@ impl Arena {
     ///
     /// Errors: `NoSuchObject`, `Invalid` (another kind).
     pub fn event_read(&self, waiter: &Waiter, object: Object) -> Result<(bool, bool)> {
-        waiter.fuel.fill();
+        waiter.budget.renew();
         match self.at_rest(waiter, object)? {
             (_, kind, word) if kind.is_event() => Ok((kind == Kind::ManualEvent, word.value() != 0)),
             _ => Err(Error::Invalid),

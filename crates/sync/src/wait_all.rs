@@ -39,7 +39,7 @@ impl Arena {
         owner: u32,
         deadline: Deadline,
     ) -> Result<Satisfied> {
-        waiter.fuel.fill();
+        waiter.budget.renew();
         let request = Request::new(objects, alert, owner)?;
         self.check(&request)?;
         if request.has_repeats() {
@@ -49,7 +49,7 @@ impl Arena {
             return Ok(Satisfied { index: 0, abandoned: false });
         }
         let mut queueing = Queueing::new();
-        while waiter.fuel.round() {
+        while waiter.budget.round() {
             if let Some(satisfied) = self.wait_all_once(waiter, &request, &mut queueing, deadline)? {
                 return Ok(satisfied);
             }

@@ -116,11 +116,11 @@ impl Arena {
 
     #[inline(never)]
     fn wait_any_slowly(&self, waiter: &Waiter, request: &Request<'_>, deadline: Deadline) -> Result<Satisfied> {
-        waiter.fuel.fill();
+        waiter.budget.renew();
         self.check(request)?;
         let mut may_spin = true;
         let mut queueing = Queueing::new();
-        while waiter.fuel.round() {
+        while waiter.budget.round() {
             let found = self.look_at_all(waiter, request, &mut queueing)?;
             let satisfied = match found {
                 Some(found) if found.position == 0 || planted(Bug::NaivePoll) => self.take(request, &found),
@@ -172,7 +172,7 @@ impl Arena {
         kind: impl Fn(&ObjectSlot, Object) -> Option<Kind>,
     ) -> Result<Look> {
         let slot = self.object_slot(object.index()).ok_or(Error::Invalid)?;
-        while waiter.fuel.round() {
+        while waiter.budget.round() {
             let seen = slot.load();
             let Some(kind) = kind(slot, object) else {
                 return Ok(Look::Unavailable(seen));

@@ -33,8 +33,8 @@ use crate::arena::fields::{HOLDER, part};
 use crate::arena::format::WaiterSlot;
 use crate::arena::peers::Census;
 use crate::arena::pool::Pool;
+use crate::budget::WorkBudget;
 use crate::claim::satisfied_by;
-use crate::fuel::Fuel;
 use crate::planted::{Bug, planted};
 use crate::spin::AdaptiveSpin;
 use crate::ticket::Ticket;
@@ -68,7 +68,7 @@ pub struct Waiter {
     stepped_aside: Cell<bool>,
     thread_id: Cell<u32>,
     sleeps: Cell<u64>,
-    pub(crate) fuel: Fuel,
+    pub(crate) budget: WorkBudget,
     pub(crate) nested: Nested,
     pub(crate) before_queueing: AdaptiveSpin,
     before_sleeping: AdaptiveSpin,
@@ -210,7 +210,7 @@ impl Arena {
             stepped_aside: Cell::new(false),
             thread_id: Cell::new(0),
             sleeps: Cell::new(0),
-            fuel: Fuel::default(),
+            budget: WorkBudget::default(),
             nested: Nested::default(),
             before_queueing: AdaptiveSpin::default(),
             before_sleeping: AdaptiveSpin::default(),
@@ -293,7 +293,7 @@ impl Arena {
     pub(crate) fn bury_waiters(&self, peer: u32) -> Result<()> {
         let pool = self.waiter_pool();
         let undertaker = self.waiter();
-        undertaker.fuel.fill();
+        undertaker.budget.renew();
         let mine = TAKEN | u64::from(peer) << PEER_SHIFT | u64::from(liveness::thread_id());
         for index in 0..pool.used() {
             let slot = self.waiter_slot(index).ok_or(Error::Corrupt)?;

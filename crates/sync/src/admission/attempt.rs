@@ -184,7 +184,7 @@ impl Arena {
         taken: bool,
         trails: bool,
     ) -> Result<bool> {
-        while waiter.fuel.round() {
+        while waiter.budget.round() {
             let word = slot.load();
             let is_held = match word.claimant() {
                 Claimant::All => word.tag() == seen.tag(),

@@ -140,7 +140,7 @@ pub const FINGERPRINT: u32 = {
         LIST_MAX as u64,
         crate::bag::INLINE_USED as u64,
         crate::bag::CHUNK_USED as u64,
-        crate::fuel::TANK as u64,
+        crate::budget::WORK_BUDGET as u64,
         crate::RETRIES as u64,
         crate::queueing::TRIES as u64,
         crate::mutex::SPILL_UNIT as u64,

@@ -174,7 +174,7 @@ impl Arena {
     }
 
     pub(crate) fn create_object(&self, waiter: &Waiter, start: Start, custody: Custody<'_>) -> Result<Object> {
-        waiter.fuel.fill();
+        waiter.budget.renew();
         let peer = self.peer()?;
         let pool = self.object_pool();
         let take = |index| self.build(index, peer);

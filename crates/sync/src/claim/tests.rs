@@ -30,7 +30,7 @@ impl Crowd {
         for (number, waiter) in waiters.iter().enumerate() {
             let objects = [object];
             let request = Request::new(&objects, None, 1).unwrap();
-            waiter.fuel.fill();
+            waiter.budget.renew();
             let epoch = arena.begin(waiter, State::Waiting, Some(&request)).unwrap();
             let entry = Entry::new(epoch.index, epoch.ticket, 0, false);
             let place = number * STRIDE % count as usize;
@@ -46,7 +46,7 @@ impl Crowd {
 
     /// Begins to carry a signal out: the word with the first claim.
     fn begin<'a>(&'a self, helper: &Waiter, signal: Signal, ahead: &mut Ahead<'a>) -> ObjectWord {
-        helper.fuel.fill();
+        helper.budget.renew();
         let slot = self.arena.object_slot(self.object.index()).unwrap();
         let Step::Changed { next, .. } = signal.step(slot.load(), slot.kind(), &slot.extra) else { panic!("refused") };
         assert!(slot.exchange(slot.load(), self.arena.offer(helper, self.object.index(), slot, next, ahead)));
@@ -67,15 +67,15 @@ impl Crowd {
         let helpers = [arena.waiter(), arena.waiter()];
         let mut ahead = [Ahead::default(), Ahead::default()];
         let mut seen = self.begin(&helpers[0], signal, &mut ahead[0]);
-        helpers[1].fuel.fill();
+        helpers[1].budget.renew();
         while seen.is_claimed() {
             for (helper, ahead) in helpers.iter().zip(&mut ahead) {
-                assert!(helper.fuel.round(), "one operation may do so much");
+                assert!(helper.budget.round(), "one operation may do so much");
                 arena.help_claim(helper, index, seen, ahead).unwrap();
             }
             seen = slot.load();
         }
-        assert!(helpers.iter().all(|helper| helper.fuel.round()), "one operation may do so much");
+        assert!(helpers.iter().all(|helper| helper.budget.round()), "one operation may do so much");
     }
 }
 
@@ -123,7 +123,7 @@ fn who_joins_between_two_releases_is_served_before_the_younger_ones() {
     let (slow, fast) = (arena.waiter(), arena.waiter());
     let (mut remembered, mut ahead) = (Ahead::default(), Ahead::default());
     let seen = crowd.begin(&slow, Signal::Release(10), &mut remembered);
-    fast.fuel.fill();
+    fast.budget.renew();
     arena.help_ahead(&fast, index, seen, &mut ahead).unwrap();
     assert_eq!((slot.load().is_claimed(), slot.load().value()), (false, 0));
 

@@ -100,7 +100,7 @@ impl Epoch<'_> {
     /// Sleeps until the wait is decided, or withdraws it when its deadline passes.
     pub(crate) fn sleep(&self, deadline: Deadline) -> End {
         self.waiter.before_sleeping.spend(self.arena.looks_before_sleeping(), || self.end().map(|_| true));
-        while self.waiter.fuel.round() {
+        while self.waiter.budget.round() {
             let seen = self.load();
             if let Some(end) = self.end() {
                 return end;
@@ -116,7 +116,7 @@ impl Epoch<'_> {
                 self.withdraw();
             } else if self.load().futex() == expected {
                 // Woken by a signal, or for nothing: a long wait may see any number of them.
-                self.waiter.fuel.fill();
+                self.waiter.budget.renew();
             }
         }
         End::Nothing
