@@ -112,7 +112,7 @@ impl Arena {
     ///
     /// Errors: `Invalid` (see [`New`]), `Exhausted`.
     pub fn create_new(&self, waiter: &Waiter, new: New) -> Result<Object> {
-        self.create_object(waiter, arena::objects::Start::of(new)?, arena::custody::Custody::Process)
+        self.create_object(waiter, arena::objects::Start::of(new)?, arena::lifetime::Lifetime::Process)
     }
 
     /// Creates a semaphore; see [`Arena::create_new`].

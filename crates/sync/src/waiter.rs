@@ -31,7 +31,7 @@ use ntux_platform::robust::Head;
 use crate::arena::Arena;
 use crate::arena::fields::{HOLDER, part};
 use crate::arena::format::WaiterSlot;
-use crate::arena::peers::Census;
+use crate::arena::peers::LivenessCache;
 use crate::arena::pool::Pool;
 use crate::budget::WorkBudget;
 use crate::claim::satisfied_by;
@@ -265,12 +265,12 @@ impl Arena {
     /// Takes a free slot that nobody remembers, or that of a dead thread.
     #[cold]
     fn inherit_slot(&self, mine: u64) -> Option<u32> {
-        let census = Census::new(self);
+        let cache = LivenessCache::new(self);
         self.waiter_pool().search(|index| {
             self.waiter_slot(index).is_some_and(|slot| {
                 let holder = slot.holder.load();
                 let peer = (holder >> PEER_SHIFT & PEER_MASK) as u32;
-                let vacant = holder == 0 || census.is_thread_dead(peer, holder as u32);
+                let vacant = holder == 0 || cache.is_thread_dead(peer, holder as u32);
                 vacant && slot.holder.compare_exchange(holder, mine).is_ok()
             })
         })

@@ -32,8 +32,8 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use ntux_platform::liveness;
 use ntux_platform::memory::{self, FileId};
 
-use super::custody::Custody;
 use super::format::FAMILIES_MAX;
+use super::lifetime::Lifetime;
 use super::meta::Meta;
 use super::objects::Start;
 use super::{Arena, read_capacity};
@@ -134,9 +134,9 @@ impl Arena {
         let start = Start::of(new)?;
         let fd = memory::reopen(via).map_err(Error::from_io)?;
         let family = self.family.filter(|family| family.is_founded_here()).map(|family| family.number);
-        let custody = Custody::Descriptor(Keeper { via, own: fd.as_fd(), family });
-        self.sweep_some(SWEPT, custody);
-        let object = self.create_object(waiter, start, custody)?;
+        let lifetime = Lifetime::Descriptor(Keeper { via, own: fd.as_fd(), family });
+        self.sweep_some(SWEPT, lifetime);
+        let object = self.create_object(waiter, start, lifetime)?;
         match memory::seek(fd.as_fd(), object.0) {
             Ok(()) => Ok(fd),
             Err(error) => {

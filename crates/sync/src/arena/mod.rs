@@ -5,9 +5,9 @@
 
 #[cfg(ntux_explore)]
 mod aged;
-pub(crate) mod custody;
 pub mod fields;
 pub(crate) mod format;
+pub(crate) mod lifetime;
 pub(crate) mod meta;
 pub(crate) mod objects;
 pub(crate) mod peers;

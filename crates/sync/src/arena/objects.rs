@@ -9,7 +9,7 @@
 //! object: generation in the upper 32 bits, index in the lower ones; never 0
 //! ```
 //! held: by descriptors; peer is then the family that answers for them, see [`super::descriptor`]. locked: the object's
-//! own byte answers. In code: [`super::meta`]; who answers for whom, [`super::custody`].
+//! own byte answers. In code: [`super::meta`]; who answers for whom, [`super::lifetime`].
 //!
 //! # Transitions
 //! | from | to | by |
@@ -32,10 +32,10 @@
 use ntux_platform::atomic::Word32;
 
 use super::Arena;
-use super::custody::{Answering, Custody};
 use super::format::ObjectSlot;
+use super::lifetime::{KeptBy, Lifetime};
 use super::meta::{Kind, Meta, State};
-use super::peers::Census;
+use super::peers::LivenessCache;
 use super::pool::Pool;
 use crate::waiter::Waiter;
 use crate::word::ObjectWord;
@@ -173,16 +173,16 @@ impl Arena {
         Err(Error::Corrupt)
     }
 
-    pub(crate) fn create_object(&self, waiter: &Waiter, start: Start, custody: Custody<'_>) -> Result<Object> {
+    pub(crate) fn create_object(&self, waiter: &Waiter, start: Start, lifetime: Lifetime<'_>) -> Result<Object> {
         waiter.budget.renew();
         let peer = self.peer()?;
         let pool = self.object_pool();
         let take = |index| self.build(index, peer);
         let index = match pool.find(take) {
             Some(index) => index,
-            None => self.search_unreferenced(custody, take).ok_or(Error::Exhausted)?,
+            None => self.search_unreferenced(lifetime, take).ok_or(Error::Exhausted)?,
         };
-        let created = custody.answering(index, peer).and_then(|live| self.furnish(waiter, index, start, live));
+        let created = lifetime.kept_by(index, peer).and_then(|live| self.furnish(waiter, index, start, live));
         if created.is_err() && self.reclaim_own(index) {
             pool.hint(index);
         }
@@ -199,9 +199,9 @@ impl Arena {
     }
 
     #[cold]
-    fn search_unreferenced(&self, custody: Custody<'_>, take: impl Fn(u32) -> bool) -> Option<u32> {
-        let census = Census::new(self);
-        self.object_pool().search(|index| self.reclaim(index, custody, &census) && take(index))
+    fn search_unreferenced(&self, lifetime: Lifetime<'_>, take: impl Fn(u32) -> bool) -> Option<u32> {
+        let cache = LivenessCache::new(self);
+        self.object_pool().search(|index| self.reclaim(index, lifetime, &cache) && take(index))
     }
 
     /// Free to Building.
@@ -215,7 +215,7 @@ impl Arena {
     }
 
     /// Building to Live. What the last object left claimed is finished first, as the kind that it was.
-    fn furnish(&self, waiter: &Waiter, index: u32, start: Start, answering: Answering) -> Result<Object> {
+    fn furnish(&self, waiter: &Waiter, index: u32, start: Start, kept_by: KeptBy) -> Result<Object> {
         let slot = self.object_slot(index).ok_or(Error::Corrupt)?;
         for _ in 0..RETRIES {
             let rest = self.help(waiter, index, slot.load())?;
@@ -227,7 +227,7 @@ impl Arena {
             slot.extra.store(if is_mutex { mutex::extra_at_start(start.extra, rest) } else { start.extra });
             let building = Meta(slot.meta.load());
             let generation = building.generation().max(1);
-            let live = answering.live(start.kind, generation);
+            let live = kept_by.live(start.kind, generation);
             let published = slot.meta.compare_exchange(building.0, live.0).is_ok();
             return if published { Ok(Object::new(index, generation)) } else { Err(Error::Corrupt) };
         }
@@ -235,15 +235,15 @@ impl Arena {
     }
 
     /// Frees a slot that nobody can use any more; true when it is free now.
-    fn reclaim(&self, index: u32, custody: Custody<'_>, census: &Census<'_>) -> bool {
+    fn reclaim(&self, index: u32, lifetime: Lifetime<'_>, cache: &LivenessCache<'_>) -> bool {
         let Some(slot) = self.object_slot(index) else {
             return false;
         };
         let meta = Meta(slot.meta.load());
         let unreferenced = match meta.state() {
             State::Free => return true,
-            State::Live if meta.is_held() => custody.is_abandoned(index, meta),
-            State::Live | State::Building => census.is_peer_dead(meta.peer()),
+            State::Live if meta.is_held() => lifetime.is_unreferenced(index, meta),
+            State::Live | State::Building => cache.is_peer_dead(meta.peer()),
             State::Rubbish => true,
         };
         unreferenced && slot.meta.compare_exchange(meta.0, meta.freed().0).is_ok()
@@ -252,7 +252,7 @@ impl Arena {
     /// Looks at a few slots on each creation, so that objects whose last descriptor was closed do not pile up. Small arenas
     /// are left alone: asking the kernel costs more than the memory.
     #[cfg(target_os = "linux")]
-    pub(crate) fn sweep_some(&self, slots: u32, custody: Custody<'_>) {
+    pub(crate) fn sweep_some(&self, slots: u32, lifetime: Lifetime<'_>) {
         const WORTH_SWEEPING: u32 = 4096;
         let pool = self.object_pool();
         if pool.used() < WORTH_SWEEPING.min(self.capacity().objects) {
@@ -262,7 +262,7 @@ impl Arena {
             let index = pool.turn();
             let Some(slot) = self.object_slot(index) else { return };
             let meta = Meta(slot.meta.load());
-            if meta.state() == State::Live && meta.is_held() && custody.is_abandoned(index, meta) {
+            if meta.state() == State::Live && meta.is_held() && lifetime.is_unreferenced(index, meta) {
                 self.free_object(index, meta);
             }
         }

@@ -108,20 +108,21 @@ impl Arena {
     }
 }
 
-/// Processes that a census remembers.
+/// Processes that a cache of liveness remembers.
 const REMEMBERED: usize = 64;
 
-/// Which processes are alive, asked once for each of a few: a sweep meets the same ones again and again.
-pub(crate) struct Census<'a> {
+/// The liveness cache: which processes are alive. The kernel is asked once for each of a few, since a sweep meets the same
+/// ones again and again.
+pub(crate) struct LivenessCache<'a> {
     arena: &'a Arena,
     me: Process,
     /// Entries as they were, and whether their processes were dead.
     known: [Cell<Option<(u32, Pair, bool)>>; REMEMBERED],
 }
 
-impl<'a> Census<'a> {
-    pub(crate) fn new(arena: &'a Arena) -> Census<'a> {
-        Census { arena, me: liveness::this_process(), known: [const { Cell::new(None) }; REMEMBERED] }
+impl<'a> LivenessCache<'a> {
+    pub(crate) fn new(arena: &'a Arena) -> LivenessCache<'a> {
+        LivenessCache { arena, me: liveness::this_process(), known: [const { Cell::new(None) }; REMEMBERED] }
     }
 
     /// Whether the process with this index is certainly gone. An empty entry belongs to nobody, so to no living one.

@@ -1,0 +1,57 @@
+//! Object lifetime: which process or descriptor keeps an object alive.
+
+use super::descriptor::Keeper;
+use super::meta::{Kind, Meta, State};
+use crate::Result;
+
+/// Who keeps an object alive.
+#[derive(Clone, Copy)]
+pub(crate) enum Lifetime<'a> {
+    /// The process that created it, until it closes it.
+    Process,
+    /// The copies of a descriptor.
+    #[cfg_attr(not(target_os = "linux"), allow(dead_code, reason = "no descriptor objects there"))]
+    Descriptor(Keeper<'a>),
+}
+
+impl Lifetime<'_> {
+    /// What keeps the new object alive; asked before anybody knows the object.
+    pub(super) fn kept_by(self, index: u32, peer: u32) -> Result<KeptBy> {
+        match self {
+            Lifetime::Process => Ok(KeptBy::Peer(peer)),
+            Lifetime::Descriptor(keeper) => match keeper.family(index)? {
+                Some(family) => Ok(KeptBy::Family(family)),
+                None => Ok(KeptBy::Byte),
+            },
+        }
+    }
+
+    /// Returns whether the kernel says that no descriptor of this object is left.
+    pub(super) fn is_unreferenced(self, index: u32, meta: Meta) -> bool {
+        match self {
+            Lifetime::Process => false,
+            Lifetime::Descriptor(keeper) => keeper.is_unreferenced(index, meta),
+        }
+    }
+}
+
+/// What keeps an object alive; the object ends with it.
+#[derive(Clone, Copy)]
+pub(super) enum KeptBy {
+    /// The process that created it.
+    Peer(u32),
+    /// The processes that share its creator's mapping.
+    Family(u32),
+    /// Whoever has a copy of its descriptor.
+    Byte,
+}
+
+impl KeptBy {
+    pub(super) fn live(self, kind: Kind, generation: u32) -> Meta {
+        match self {
+            KeptBy::Peer(peer) => Meta::new(State::Live, kind, generation, peer),
+            KeptBy::Family(family) => Meta::new(State::Live, kind, generation, family).held(),
+            KeptBy::Byte => Meta::new(State::Live, kind, generation, 0).held().locked(),
+        }
+    }
+}
