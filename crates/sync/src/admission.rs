@@ -284,7 +284,7 @@ impl Arena {
     ) -> Option<(u32, Ticket)> {
         let object = slot.resident(index);
         let mut first: Option<(u32, Ticket)> = None;
-        for place in self.bag(waiter, slot) {
+        for place in self.places(waiter, slot) {
             let Some(entry) = place.entry().filter(|entry| entry.is_all()) else {
                 continue;
             };
@@ -320,8 +320,8 @@ impl Arena {
         if self.admission() != seen {
             return Ok(());
         }
-        // While the object is claimed as origin nobody raises the flag, so an empty bag means that it is stale.
-        let next = match self.bag(waiter, slot).any(|place| place.entry().is_some_and(|entry| entry.is_all())) {
+        // While the object is claimed as origin nobody raises the flag, so an empty wait set means that it is stale.
+        let next = match self.places(waiter, slot).any(|place| place.entry().is_some_and(|entry| entry.is_all())) {
             true => word.unclaimed(),
             false => word.unclaimed().without(WA),
         };

@@ -1,7 +1,7 @@
 //! The work budget: how much one operation may do before it concludes that it looks at rubbish.
 //!
 //! Every loop over shared memory ends sooner, unless other threads get on with their work in between. Where the memory
-//! is rubbish that is not so: what is helped never comes to rest, a bag has no end, and each loop is inside another
+//! is rubbish that is not so: what is helped never comes to rest, a wait set has no end, and each loop is inside another
 //! one. So all loops of one operation spend the same work budget, and the operation ends with `Corrupt` when it
 //! is used up.
 //!
@@ -15,7 +15,7 @@ use std::cell::Cell;
 pub(crate) const WORK_BUDGET: u32 = if cfg!(ntux_explore) { 1 << 18 } else { 1 << 24 };
 /// One round of a loop: an exchange or two, perhaps a wake.
 const ROUND: u32 = 4;
-/// One chunk of a bag.
+/// One chunk of a wait set.
 const CHUNK: u32 = 1;
 
 /// What is left of the budget of the operation that a thread is in.
@@ -33,7 +33,7 @@ impl WorkBudget {
         self.spend(ROUND)
     }
 
-    /// Spends what a look at one chunk of a bag costs.
+    /// Spends what a look at one chunk of a wait set costs.
     pub(crate) fn chunk(&self) -> bool {
         self.spend(CHUNK)
     }

@@ -23,12 +23,12 @@
 //! * I-claim-5: at rest and available implies that no eligible wait-any waiter is in its queues.
 //! * I-claim-6: registering changes the object's word only while it is at rest. So nobody falls asleep behind a claim that it
 //!   has not helped.
-//! * I-claim-7: what has satisfied a waiter is over before anything happens at another of its objects (C4). So an operation that
-//!   satisfies several waiters, one after the other, has happened for all of them or for none, whoever looks.
+//! * I-claim-7: what has satisfied a waiter is over before anything happens at another of its objects (C4). So an operation
+//!   that satisfies several waiters, one after the other, has happened for all of them or for none, whoever looks.
 //!
 //! # Order
-//! * O-bag: a waiter puts its entry into the bag, then changes the object's word; a signaler reads the word, then the bag, and
-//!   changes the word by compare-exchange. Either its copy has the waiter's change, and then it sees the entry, or the
+//! * O-set: a waiter puts its entry into the wait set, then changes the object's word; a signaler reads the word, then the wait
+//!   set, and changes the word by compare-exchange. Either its copy has the waiter's change, and then it sees the entry, or the
 //!   exchange fails. Both changes are full read-modify-writes of the same word, so the entry is visible with the flag.
 //! * O-self: a waiter reads its own word after the copy of the object's word with which it claims for itself (C1).
 //! * O-wake: the wake comes before the settling exchange, by everyone (C3): whoever finds the object settled may rely on it.
@@ -49,22 +49,23 @@ use ntux_platform::futex;
 use crate::arena::Arena;
 use crate::arena::format::{ObjectSlot, WaiterSlot};
 use crate::arena::meta::Kind;
-use crate::bag::{Entry, Place};
 use crate::planted::{Bug, planted};
 use crate::ticket::{EVERYTHING, State, Ticket, WaiterWord};
+use crate::wait_set::{Entry, Place};
 use crate::waiter::Waiter;
 use crate::word::{BROADCAST, Claimant, ObjectWord, PULSE, W};
 use crate::{Error, Result, mutex};
 
-/// Passes over a bag in which a scan looks at the oldest entries only, before it looks at all of them in one.
+/// Passes over a wait set in which a scan looks at the oldest entries only, before it looks at all of them in one.
 const STALE_TOLERATED: u32 = 32;
 /// How many of the oldest entries one pass remembers.
 const AHEAD: usize = 16;
 
-/// The oldest wait-any entries of a bag, as one pass found them: whom a broadcast or a release of many units serves next.
+/// The oldest wait-any entries of a wait set, as one pass found them: whom a broadcast or a release of many units serves next.
 ///
 /// Good for as long as nobody can have joined the queue since then: while the object has not been at rest, or, in a broadcast,
-/// which serves everybody. Others may have served some of them meanwhile: each is looked at again before it is offered anything.
+/// which serves everybody. Others may have served some of them meanwhile: each is looked at again before it is offered
+/// anything.
 #[derive(Default)]
 pub(crate) struct Ahead<'a> {
     entries: [Option<(Place<'a>, Entry)>; AHEAD],
@@ -79,8 +80,8 @@ impl<'a> Ahead<'a> {
 
     /// Somebody else has changed the object's word, from `seen` to `now`, before the last one was offered anything.
     ///
-    /// If each of several helpers had to gather anew whenever another one is faster, they would go through the bag once for each
-    /// waiter, and not once for sixteen.
+    /// If each of several helpers had to gather anew whenever another one is faster, they would go through the wait set once
+    /// for each waiter, and not once for sixteen.
     fn other_was_faster(&mut self, kind: Kind, seen: ObjectWord, now: ObjectWord) {
         if has_served_only(kind, seen, now) {
             self.next = self.next.saturating_sub(1);
@@ -97,10 +98,10 @@ impl<'a> Ahead<'a> {
 
     /// False if there are none. In a broadcast the order does not matter, since all are served before any of them returns
     /// (C2): the pass may end early.
-    fn gather(&mut self, bag: impl Iterator<Item = Place<'a>>, broadcast: bool) -> bool {
+    fn gather(&mut self, places: impl Iterator<Item = Place<'a>>, broadcast: bool) -> bool {
         self.forget();
         let mut count = 0;
-        for place in bag {
+        for place in places {
             if broadcast && count == AHEAD {
                 break;
             }
@@ -319,7 +320,7 @@ impl Arena {
                     return Scan { candidate: Some((entry.waiter(), entry.ticket())), anyone: true };
                 }
             }
-            if !ahead.gather(self.bag(waiter, slot), kind == Kind::ManualEvent && word.has(BROADCAST)) {
+            if !ahead.gather(self.places(waiter, slot), kind == Kind::ManualEvent && word.has(BROADCAST)) {
                 return Scan { candidate: None, anyone: false };
             }
         }
@@ -342,7 +343,7 @@ impl Arena {
 
     fn scan_each(&self, waiter: &Waiter, index: u32, slot: &ObjectSlot, kind: Kind, word: ObjectWord) -> Scan {
         let mut scan = Scan { candidate: None, anyone: false };
-        for place in self.bag(waiter, slot) {
+        for place in self.places(waiter, slot) {
             let Some(entry) = place.entry().filter(|entry| !entry.is_all()) else { continue };
             let is_later = |(_, first): (u32, Ticket)| {
                 if planted(Bug::Lifo) { entry.ticket().is_before(first) } else { first.is_before(entry.ticket()) }
@@ -407,9 +408,9 @@ fn remains_on_offer(kind: Kind, word: ObjectWord, granted: bool) -> bool {
     }
 }
 
-/// Whether between two words of a claimed object nobody can have joined its queue before those who stood in its bag all the
-/// time, or it does not matter. A semaphore that had rested with a unit left would have left nobody standing (I-claim-5); to
-/// rest without a unit takes a change for each that there was.
+/// Whether between two words of a claimed object nobody can have joined its queue before those who stood in its wait set all
+/// the time, or it does not matter. A semaphore that had rested with a unit left would have left nobody standing (I-claim-5);
+/// to rest without a unit takes a change for each that there was.
 fn has_served_only(kind: Kind, seen: ObjectWord, now: ObjectWord) -> bool {
     let is_serving = matches!(now.claimant(), Claimant::Waiter(_));
     match kind {

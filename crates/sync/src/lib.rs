@@ -6,7 +6,7 @@
 //! | question | file |
 //! | --- | --- |
 //! | What does an operation mean? | [`spec`] |
-//! | What is stored where? | `arena/format`, `arena/fields`, `word` (objects), `ticket` (waiters), `bag` (who waits for what) |
+//! | What is stored where? | `arena/format`, `arena/fields`, `word` (objects), `ticket` (waiters), `wait_set` (who waits for what) |
 //! | What does an operation do to a value? | `semaphore`, `mutex`, `event` |
 //! | How does an object reach a waiter? | `signal`, `claim` |
 //! | How does a thread wait? | `waiter` (its place; `waiter/epoch`: one wait), `request`, `wait_any`, `wait_all`, `queueing`, `spin` |
@@ -21,7 +21,6 @@
 
 mod admission;
 mod arena;
-mod bag;
 mod budget;
 mod claim;
 mod error;
@@ -38,6 +37,7 @@ mod spin;
 mod ticket;
 mod wait_all;
 mod wait_any;
+mod wait_set;
 mod waiter;
 mod word;
 

@@ -111,7 +111,7 @@ pub(crate) fn entry(word: ObjectWord, extra: &Word64, owner: u32) -> Entry {
     if must_carry_up(word) { Entry::Carry } else { Entry::Open }
 }
 
-/// As [`entry`], for a waiter in the bag.
+/// As [`entry`], for a waiter in the wait set.
 pub(crate) fn admits(slot: &ObjectSlot, word: ObjectWord, owner: u32) -> bool {
     !matches!(entry(word, &slot.extra, owner), Entry::Closed)
 }

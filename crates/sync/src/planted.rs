@@ -18,7 +18,7 @@ pub enum Bug {
     PulsePlain,
     /// Registering does not move the word when the flag is up already.
     NoRegisterBump,
-    /// The flag goes up before the entry is in the bag.
+    /// The flag goes up before the entry is in the wait set.
     FlagFirst,
     /// Last come, first served.
     Lifo,
@@ -40,14 +40,14 @@ pub enum Bug {
     NoTrail,
     /// A carry does not look at the word again after it has looked beside it.
     CarryNoCheck,
-    /// A bag that grows replaces whatever stands at the end of its chain.
+    /// A wait set that grows replaces whatever stands at the end of its chain.
     GrowBlind,
     /// A signal ignores that somebody waits for several objects.
     WaitAllUnseen,
     /// The number of a waiter is believed, whoever wrote it.
     NoIndexCheck,
     /// A chain of chunks is followed as long as it goes on.
-    EndlessBag,
+    EndlessWaitSet,
     /// A waiter does not tell the kernel which word is to be marked when its thread dies.
     NoWill,
     /// Who takes the place of a dead thread does not end what that one was doing.

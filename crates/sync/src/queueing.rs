@@ -1,7 +1,7 @@
 //! Joining several queues in one step.
 //!
 //! # Role
-//! A wait registers with one object after the other: an entry into the bag, then the flag. To everybody else it must have
+//! A wait registers with one object after the other: an entry into the wait set, then the flag. To everybody else it must have
 //! joined all queues at one instant. If it counted in each queue from its own entry on, with the ticket that it drew before, it
 //! could be passed by a pulse that comes before its last entry and yet be served before somebody who queued earlier. So
 //! its word says `Queueing` until it is in all queues, and nobody gives it anything. Whoever would have served it withdraws it
@@ -19,8 +19,8 @@
 //! * Instant 2, otherwise: allowed only if nobody has drawn a ticket since instant 1.
 //!
 //! # Transitions
-//! Those of the waiter's word from `Queueing`, see [`crate::ticket`]. A wait that was disturbed [`TRIES`] times is `Waiting` from
-//! its ticket on: it cannot be kept out of its queues by others for ever, and may be served too early, as above.
+//! Those of the waiter's word from `Queueing`, see [`crate::ticket`]. A wait that was disturbed [`TRIES`] times is `Waiting`
+//! from its ticket on: it cannot be kept out of its queues by others for ever, and may be served too early, as above.
 //!
 //! # Invariants
 //! * I-queue-1: from the flag of an object until it stands, the wait was the next one to be served by no operation on that
@@ -31,25 +31,25 @@
 //! * I-queue-3: what is available while a wait is queueing it may claim for itself, as one that waits (C1): everything before
 //!   it in the list could not be taken at that moment (I-queue-1).
 //!
-//! A wait for one object is `Waiting` from its ticket on: of one queue alone nobody can tell when it was joined, as long as those
-//! who are in it are served in the order of their tickets.
+//! A wait for one object is `Waiting` from its ticket on: of one queue alone nobody can tell when it was joined, as long as
+//! those who are in it are served in the order of their tickets.
 //!
 //! # Order
-//! * O-bag as in [`crate::claim`].
-//! * O-queue: the flags are raised (exchange) before the ticket counter is looked at (load). A wait that this one could overtake
-//!   was queued before a signal that missed this one: the exchange of the flag comes after that signal, and so the look sees
-//!   its ticket. One whose ticket the look does not see has its own instant later.
+//! * O-set as in [`crate::claim`].
+//! * O-queue: the flags are raised (exchange) before the ticket counter is looked at (load). A wait that this one could
+//!   overtake was queued before a signal that missed this one: the exchange of the flag comes after that signal, and so the
+//!   look sees its ticket. One whose ticket the look does not see has its own instant later.
 //!
 //! # Death
 //! Until it stands the wait is in no queue: scans withdraw it, or find it marked by the kernel ([`crate::ticket`]).
 
 use crate::arena::Arena;
 use crate::arena::format::{LIST_MAX, ObjectSlot};
-use crate::bag::{Entry, Place};
 use crate::planted::{Bug, planted};
 use crate::request::Request;
 use crate::ticket::State;
 use crate::wait_any::Look;
+use crate::wait_set::{Entry, Place};
 use crate::waiter::Epoch;
 use crate::word::{Claimant, ObjectWord, W, WA};
 use crate::{Error, Object, Result};
@@ -57,7 +57,7 @@ use crate::{Error, Object, Result};
 /// How often a wait begins again before it joins its queues one after the other.
 pub(crate) const TRIES: u32 = 16;
 
-/// A place in a bag, and the entry that was put there.
+/// A place in a wait set, and the entry that was put there.
 pub(crate) type Registered<'a> = (Place<'a>, Entry);
 /// The places of one wait.
 pub(crate) type Places<'a> = [Option<Registered<'a>>; LIST_MAX];
@@ -119,10 +119,10 @@ impl Queueing {
 }
 
 impl Arena {
-    /// Joins the queues of all objects, unless one of them can be taken on the way. False: the wait is over, or it was disturbed
-    /// and is to begin again.
+    /// Joins the queues of all objects, unless one of them can be taken on the way. False: the wait is over, or it was
+    /// disturbed and is to begin again.
     ///
-    /// Errors: `Exhausted` (no room in a bag), `Invalid`.
+    /// Errors: `Exhausted` (no room in a wait set), `Invalid`.
     pub(crate) fn queue_any<'a>(
         &'a self,
         epoch: &Epoch<'_>,
@@ -176,7 +176,7 @@ impl Arena {
         stands
     }
 
-    /// Puts an entry for any of these objects into the bag of each, unless one of them can be taken on the way.
+    /// Puts an entry for any of these objects into the wait set of each, unless one of them can be taken on the way.
     fn join_any<'a>(
         &'a self,
         epoch: &Epoch<'_>,
@@ -261,8 +261,8 @@ impl Arena {
         Ok(!epoch.is_open())
     }
 
-    /// Puts an entry for all objects together into the bag of each. Whether one of them could not be taken when its flag was
-    /// raised.
+    /// Puts an entry for all objects together into the wait set of each. Whether one of them could not be taken when its flag
+    /// was raised.
     fn join_all<'a>(
         &'a self,
         epoch: &Epoch<'_>,

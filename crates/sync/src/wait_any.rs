@@ -24,7 +24,7 @@
 //!   and after it. A probe that fails is not repeated: the thread queues, which others cannot prevent for ever.
 //!
 //! # Order
-//! O-bag and O-self as in [`crate::claim`].
+//! O-set and O-self as in [`crate::claim`].
 //!
 //! # Death
 //! Before it is in its queues: nothing happened. In them: the kernel marks the waiter's word ([`crate::ticket`]), so that no scan

@@ -145,7 +145,7 @@ fn where_memory_ends_creating_and_waiting_are_refused_and_all_else_goes_on() {
         drop(exhausted);
         assert_eq!(after(first), Err(Error::TimedOut));
 
-        // A bag that grows: threads queue until the first chunk has to be had.
+        // A wait set that grows: threads queue until the first chunk has to be had.
         let exhausted = exhaust();
         let queued = std::sync::Mutex::new(Vec::new());
         std::thread::scope(|scope| {

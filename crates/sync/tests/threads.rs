@@ -240,7 +240,7 @@ fn a_crowd_that_arrives_together_is_served_whole() {
         let arena = arena();
         let waiter = arena.waiter();
         for round in 0..30 {
-            // A fresh object each time: its bag has to grow while everybody registers.
+            // A fresh object each time: its wait set has to grow while everybody registers.
             let start = arena.event_create(&waiter, true, false).unwrap();
             let gate = std::sync::Barrier::new(97);
             std::thread::scope(|scope| {
@@ -265,7 +265,7 @@ fn a_crowd_that_arrives_together_is_served_whole() {
 /// Three entries lie with each object, and eight places have sixteen chunks for the others: four waits on seventeen objects
 /// need one more.
 #[test]
-fn a_wait_that_finds_no_room_in_a_bag_fails_and_disturbs_nobody() {
+fn a_wait_that_finds_no_room_in_a_wait_set_fails_and_disturbs_nobody() {
     watched(|| {
         let arena = Arena::create(Capacity { objects: 17, waiters: 8 }).unwrap();
         let main = arena.waiter();

@@ -8,7 +8,7 @@ use core::mem::offset_of;
 
 use super::Capacity;
 use super::format::{
-    BAG_CHUNK, BAG_INLINE, Chunk, Header, LIST_MAX, Layout, ObjectSlot, PEERS_MAX, PoolWords, WaiterSlot,
+    Chunk, Header, LIST_MAX, Layout, ObjectSlot, PEERS_MAX, PLACES_CHUNK, PLACES_INLINE, PoolWords, WaiterSlot,
 };
 
 /// Elements of one sort, one after the other.
@@ -248,14 +248,14 @@ const OBJECT_FIELDS: &[Field] = &[
     field("word", offset_of!(ObjectSlot, word), 16, OBJECT_WORD),
     field("meta", offset_of!(ObjectSlot, meta), 8, META),
     field("extra", offset_of!(ObjectSlot, extra), 8, EXTRA),
-    row(BAG_INLINE, field("bag", offset_of!(ObjectSlot, bag), 8, ENTRY)),
+    row(PLACES_INLINE, field("wait_set", offset_of!(ObjectSlot, wait_set), 8, ENTRY)),
     field("chunk", offset_of!(ObjectSlot, chunk), 4, &[]),
     field("next_hint", offset_of!(ObjectSlot, next_hint), 4, &[]),
 ];
 const CHUNK_FIELDS: &[Field] = &[
     field("next", offset_of!(Chunk, next), 4, &[]),
     field("promise", offset_of!(Chunk, promise), 4, PROMISE),
-    row(BAG_CHUNK, field("bag", offset_of!(Chunk, bag), 8, ENTRY)),
+    row(PLACES_CHUNK, field("wait_set", offset_of!(Chunk, wait_set), 8, ENTRY)),
 ];
 
 /// Everything in the file of an arena with this capacity: header, peers, waiters, objects, chunks. None if the capacity

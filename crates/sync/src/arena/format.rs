@@ -9,7 +9,7 @@
 //! ```
 //! Everything is a 16, 8 or 4 byte integer at its natural alignment; links are indices, checked before use. Sizes do not
 //! depend on the width of a pointer. Pages that were never touched take no memory; who uses the first element of one gives it
-//! memory before ([`super::pool`], [`crate::bag`], [`super::peers`]).
+//! memory before ([`super::pool`], [`crate::wait_set`], [`super::peers`]).
 //!
 //! Valid if and only if: the file cannot shrink, magic, version and fingerprint are ours, the capacities are within
 //! [`Capacity`]'s bounds, and the file is at least as long as they say. Everything else may be rubbish at any time.
@@ -32,9 +32,9 @@ pub const FAMILIES_MAX: u32 = 4096;
 /// Objects of one wait: 64 and an alert.
 pub const LIST_MAX: usize = 65;
 /// Waiters that fit an object's own line.
-pub const BAG_INLINE: usize = 3;
+pub const PLACES_INLINE: usize = 3;
 /// Waiters that fit a chunk.
-pub const BAG_CHUNK: usize = 31;
+pub const PLACES_CHUNK: usize = 31;
 
 /// Most objects an arena can have.
 pub const OBJECTS_MAX: u32 = 1 << 24;
@@ -81,8 +81,8 @@ pub struct ObjectSlot {
     pub meta: Word64,
     /// Semaphore: the maximum. Mutex: what its count has beside the word ([`crate::mutex`]).
     pub extra: Word64,
-    pub bag: [Word64; BAG_INLINE],
-    /// First chunk of the bag, plus one.
+    pub wait_set: [Word64; PLACES_INLINE],
+    /// First chunk of the wait set, plus one.
     pub chunk: Word32,
     /// Next hint of the pool.
     pub next_hint: Word32,
@@ -108,14 +108,14 @@ pub struct WaiterSlot {
     pub list: [Word64; LIST_MAX],
 }
 
-/// More room for a bag.
+/// More room for a wait set.
 #[repr(C, align(64))]
 pub struct Chunk {
-    /// Next chunk of the same bag, plus one.
+    /// Next chunk of the same wait set, plus one.
     pub next: Word32,
-    /// Which chain it is meant for, see [`crate::bag`].
+    /// Which chain it is meant for, see [`crate::wait_set`].
     pub promise: Word32,
-    pub bag: [Word64; BAG_CHUNK],
+    pub wait_set: [Word64; PLACES_CHUNK],
 }
 
 const _: () = assert!(size_of::<ObjectSlot>() == 64);
@@ -138,8 +138,8 @@ pub const FINGERPRINT: u32 = {
         OBJECTS_MAX as u64,
         WAITERS_MAX as u64,
         LIST_MAX as u64,
-        crate::bag::INLINE_USED as u64,
-        crate::bag::CHUNK_USED as u64,
+        crate::wait_set::INLINE_USED as u64,
+        crate::wait_set::CHUNK_USED as u64,
         crate::budget::WORK_BUDGET as u64,
         crate::RETRIES as u64,
         crate::queueing::TRIES as u64,

@@ -36,7 +36,7 @@ const LOOKS_AT_A_MUTEX: u32 = 100;
 pub struct Capacity {
     /// Objects, 1 to 16,777,216; 64 bytes each.
     pub objects: u32,
-    /// Threads that wait, 1 to 65,536; 576 bytes each, and up to 512 for their places in the bags of many objects.
+    /// Threads that wait, 1 to 65,536; 576 bytes each, and up to 512 for their places in the wait sets of many objects.
     pub waiters: u32,
 }
 

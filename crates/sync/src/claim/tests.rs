@@ -1,7 +1,7 @@
 //! Crowds that two helpers serve at the same time, one always faster than the other.
 
 use super::*;
-use crate::arena::format::{BAG_CHUNK, BAG_INLINE};
+use crate::arena::format::{PLACES_CHUNK, PLACES_INLINE};
 use crate::request::Request;
 use crate::signal::{Signal, Step};
 use crate::{Capacity, New, Object};
@@ -14,12 +14,12 @@ struct Crowd {
 }
 
 impl Crowd {
-    /// Threads that wait for the object, as far as others can tell; the oldest of them stand all over the bag.
+    /// Threads that wait for the object, as far as others can tell; the oldest of them stand all over the wait set.
     fn gathered(count: u32, new: New) -> Crowd {
         Crowd::gathered_but(count, new, None).0
     }
 
-    /// As [`Crowd::gathered`]; one of them has not come as far as the bag. With where it is to stand.
+    /// As [`Crowd::gathered`]; one of them has not come as far as the wait set. With where it is to stand.
     fn gathered_but(count: u32, new: New, late: Option<usize>) -> (Crowd, Option<(usize, Entry)>) {
         let arena = Arena::create(Capacity { objects: 1, waiters: count }).unwrap();
         let object = arena.create_new(&arena.waiter(), new).unwrap();
@@ -79,23 +79,23 @@ impl Crowd {
     }
 }
 
-/// Puts an entry into this place of the bag, which grows as far as that.
+/// Puts an entry into this place of the wait set, which grows as far as that.
 fn stand(arena: &Arena, object: Object, place: usize, entry: Entry) {
     let slot = arena.object_slot(object.index()).unwrap();
-    let Some(chained) = place.checked_sub(BAG_INLINE) else {
-        return slot.bag[place].store(entry.bits());
+    let Some(chained) = place.checked_sub(PLACES_INLINE) else {
+        return slot.wait_set[place].store(entry.bits());
     };
-    let chunk = (chained / BAG_CHUNK) as u32;
+    let chunk = (chained / PLACES_CHUNK) as u32;
     for number in arena.header().chunk_pool.0.fresh.load()..=chunk {
         assert!(arena.provide_chunk(number));
         let end = number.checked_sub(1).and_then(|last| arena.chunk(last)).map_or(&slot.chunk, |last| &last.next);
         end.store(number + 1);
         arena.header().chunk_pool.0.fresh.store(number + 1);
     }
-    arena.chunk(chunk).unwrap().bag[chained % BAG_CHUNK].store(entry.bits());
+    arena.chunk(chunk).unwrap().wait_set[chained % PLACES_CHUNK].store(entry.bits());
 }
 
-// So many each time that a pass over the bag for each of them is more than one operation may do.
+// So many each time that a pass over the wait set for each of them is more than one operation may do.
 
 #[test]
 fn two_helpers_of_one_broadcast_come_to_its_end() {

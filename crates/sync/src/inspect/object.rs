@@ -8,10 +8,10 @@ use crate::Object;
 use crate::arena::fields::{Bits, EXTRA, META, part};
 use crate::arena::format::ObjectSlot;
 use crate::arena::meta::{Kind, Meta, State};
-use crate::bag::{CHUNK_USED, Entry, INLINE_USED, Place};
 use crate::mutex::SPILL_UNIT;
 use crate::spec;
 use crate::ticket::{State as WordState, WaiterWord};
+use crate::wait_set::{CHUNK_USED, Entry, INLINE_USED, Place};
 use crate::word::{ABANDONED, Claimant, ObjectWord, SPILLED};
 
 /// An object as it was at one instant.
@@ -254,7 +254,7 @@ impl Chains {
     /// The entries of an object, in the order of arrival, and whether these are all.
     fn queue(&mut self, look: &Look<'_>, slot: &ObjectSlot, object: Object) -> (Vec<EntryView>, bool) {
         let mut queue = Vec::new();
-        read_places(look, &slot.bag[..INLINE_USED], object, &mut queue);
+        read_places(look, &slot.wait_set[..INLINE_USED], object, &mut queue);
         let mut link: &Word32 = &slot.chunk;
         let whole = loop {
             let Some(index) = link.load().checked_sub(1) else { break true };
@@ -263,7 +263,7 @@ impl Chains {
                 break false;
             };
             *is_read = true;
-            read_places(look, &chunk.bag[..CHUNK_USED], object, &mut queue);
+            read_places(look, &chunk.wait_set[..CHUNK_USED], object, &mut queue);
             link = &chunk.next;
         };
         queue.sort_by_key(|entry| look.age_rank(entry.ticket));

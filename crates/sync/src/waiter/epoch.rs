@@ -168,7 +168,7 @@ impl Arena {
         Ticket::new(self.header().ticket.0.load()) == ticket
     }
 
-    /// The next ticket. Number 0 is left out: an empty place of a bag is 0.
+    /// The next ticket. Number 0 is left out: an empty place of a wait set is 0.
     fn draw(&self) -> Result<Ticket> {
         let mut drawn = (0..RETRIES).map(|_| Ticket::new(self.header().ticket.0.fetch_add(1).wrapping_add(1)));
         drawn.find(|ticket| ticket.number() != 0).ok_or(Error::Corrupt)

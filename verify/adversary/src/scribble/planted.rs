@@ -48,7 +48,7 @@ pub fn plant(bug: Option<Bug>) {
         use ntux_sync::planted;
         planted::set(match bug {
             Some(Bug::Index) => Some(planted::Bug::NoIndexCheck),
-            Some(Bug::Chain) => Some(planted::Bug::EndlessBag),
+            Some(Bug::Chain) => Some(planted::Bug::EndlessWaitSet),
             _ => None,
         });
     }

@@ -235,7 +235,7 @@ impl Scribbler {
         }
     }
 
-    /// A bag whose chunks lead to themselves, to each other, or past the end.
+    /// A wait set whose chunks lead to themselves, to each other, or past the end.
     fn ring(&mut self, rng: &mut Rng, known: &[Object]) {
         let (index, chunks) = (self.object(rng, known).0 as u32, self.file.capacity.waiters * 2);
         let length = rng.usize(1..5);
@@ -247,7 +247,7 @@ impl Scribbler {
             let next = if rng.u32(0..8) == 0 { chunks } else { ring[(place + 1) % length] };
             self.write(self.file.word("chunks", chunk, "next", 0), u128::from(next) + 1);
             if rng.bool() {
-                (0..31).for_each(|place| self.entry(rng, self.file.word("chunks", chunk, "bag", place)));
+                (0..31).for_each(|place| self.entry(rng, self.file.word("chunks", chunk, "wait_set", place)));
             }
         }
         self.write(self.file.word("objects", index, "chunk", 0), u128::from(ring[0]) + 1);
@@ -275,7 +275,7 @@ impl Scribbler {
         }
     }
 
-    /// A waiter that seems to wait for some objects, and stands in their bags; its index and ticket.
+    /// A waiter that seems to wait for some objects, and stands in their wait sets; its index and ticket.
     fn pretend_waiter(&mut self, rng: &mut Rng, known: &[Object]) -> (u32, u128) {
         let waiter = rng.u32(0..self.file.capacity.waiters.min(NEAR));
         let ticket = self.file.load(self.file.word("header", 0, "ticket", 0)) + rng.u128(0..3);
@@ -285,7 +285,7 @@ impl Scribbler {
         for position in 0..count {
             let (index, number) = self.object(rng, known);
             self.write(self.file.word("waiters", waiter, "list", position), number.into());
-            let entry = self.file.word("objects", index as u32, "bag", rng.usize(0..3));
+            let entry = self.file.word("objects", index as u32, "wait_set", rng.usize(0..3));
             let parts = [("waiter", waiter.into()), ("ticket", ticket), ("position", position as u128), ("all", all)];
             self.set(entry, &parts);
             self.set(self.file.word("objects", index as u32, "word", 0), &[("W", 1), ("WA", all)]);

@@ -65,7 +65,7 @@ fn a_release_over_a_bag_without_end_gives_up() {
         file.store(file.word("chunks", chunk, "next", 0), u128::from((chunk + 1) % ring) + 1);
         for (place, waiting) in (0..31).zip(next.by_ref()) {
             let parts = [("waiter", waiting), ("ticket", waiting + 1), ("position", 0)];
-            file.set(file.word("chunks", chunk, "bag", place), &parts);
+            file.set(file.word("chunks", chunk, "wait_set", place), &parts);
             file.store(file.word("waiters", waiting as u32, "list", 0), semaphore.0.into());
             let parts = [("state", WAITING), ("thread", 1), ("ticket", waiting + 1)];
             file.set(file.word("waiters", waiting as u32, "word", 0), &parts);

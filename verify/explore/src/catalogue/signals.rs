@@ -86,7 +86,7 @@ pub(super) fn larger() -> Vec<Program> {
     let hand = manual(false);
     let (both, either) = (|| all(&[0, 1]), || any(&[0, 1]));
     vec![
-        // Three waiters of one object: its bag grows by two at once.
+        // Three waiters of one object: its wait set grows by two at once.
         Program::new("g-sem", &[sem(0)], &[&[forever()], &[forever()], &[forever()], &[rel(0, 3)]]),
         Program::new("g-event", &[manual(false)], &[&[forever()], &[timed(&[0])], &[timed(&[0])], &[pulse(0)]]),
         Program::new("g-mutex", &[mutex(1, 1)], &[&[forever()], &[forever()], &[forever()], &[unlock(0, 1)]]),

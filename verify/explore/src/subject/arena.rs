@@ -15,7 +15,7 @@ const NO_OBJECT: Object = Object(u64::MAX);
 /// Objects that one program may have.
 const OBJECTS_MAX: usize = 8;
 
-/// Places that are taken for ever: an arena has two chunks for each place, and these are for the others' bags.
+/// Places that are taken for ever: an arena has two chunks for each place, and these are for the others' wait sets.
 const SQUATTERS: u32 = 8;
 
 /// Whether the counters of an arena are about to wrap.

@@ -20,19 +20,24 @@ const EQUIVALENT: &[Equivalent] = &[
         why: "an exchange of the same word follows, and refuses an old value; it reads the last one",
     },
     Equivalent {
-        accesses: &[("bag::load", None), ("bag::exchange", None)],
+        accesses: &[("wait_set::load", None), ("wait_set::exchange", None)],
         why: "who finds the entry of a wait has acquired with it the waiter's word as it was then; whether the \
               wait is over since is decided by an exchange of this word, or by the kernel's comparison before \
               the sleep",
     },
     Equivalent {
-        accesses: &[("bag::entry", None), ("bag::put", None), ("bag::empty", None), ("bag::next_chunk", None)],
+        accesses: &[
+            ("wait_set::entry", None),
+            ("wait_set::put", None),
+            ("wait_set::empty", None),
+            ("wait_set::next_chunk", None),
+        ],
         why: "who registers puts its entry and exchanges the object's word then; who scans has claimed this word \
               and so acquired the entry; an entry that is over names an old ticket, which the waiter's word \
               refuses",
     },
     Equivalent {
-        accesses: &[("bag::grow", None), ("bag::keep", None), ("bag::lengthen", None)],
+        accesses: &[("wait_set::grow", None), ("wait_set::keep", None), ("wait_set::lengthen", None)],
         why: "a chunk is promised, taken and linked by exchanges, which refuse what was decided from old values; \
               it is used only after the object's word was exchanged",
     },

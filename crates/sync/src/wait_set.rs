@@ -1,4 +1,4 @@
-//! The bag of an object: which waiters are interested in it. A hint that can be rebuilt, without links to break.
+//! The wait set of an object: which waiters are interested in it. A hint that can be rebuilt, without links to break.
 //!
 //! # Picture
 //! ```text
@@ -35,11 +35,11 @@
 //! | withdraw | the next chunk | a chain | 0 | anyone who sees that this end has another chunk |
 //!
 //! # Invariants
-//! * I-bag-1: an entry counts only while its waiter is `Waiting` with that ticket *and* names this object at that position of
-//!   its list. So an entry that a killed or late thread left behind, even in the bag of a slot's next object, is harmless.
+//! * I-set-1: an entry counts only while its waiter is `Waiting` with that ticket *and* names this object at that position of
+//!   its list. So an entry that a killed or late thread left behind, even in the wait set of a slot's next object, is harmless.
 //!   (One whose waiter is `Queueing` has it withdrawn by whoever comes to the entry: [`crate::queueing`].)
-//! * I-bag-2: entries are in no order; the ticket tells who came first.
-//! * I-bag-3: a link that names a chunk never changes. So a promise is withdrawn only when it can never be kept, and a link
+//! * I-set-2: entries are in no order; the ticket tells who came first.
+//! * I-set-3: a link that names a chunk never changes. So a promise is withdrawn only when it can never be kept, and a link
 //!   made by a thread that slept for hours is the one that was promised, or its exchange fails.
 //!
 //! # Death
@@ -50,7 +50,7 @@ use ntux_platform::atomic::{Word32, Word64};
 
 use crate::arena::Arena;
 use crate::arena::fields::{ENTRY, PROMISE, part};
-use crate::arena::format::{BAG_CHUNK, BAG_INLINE, Chunk, ObjectSlot, WaiterSlot};
+use crate::arena::format::{Chunk, ObjectSlot, PLACES_CHUNK, PLACES_INLINE, WaiterSlot};
 use crate::planted::{Bug, planted};
 use crate::ticket::{State, Ticket, WaiterWord};
 use crate::waiter::Waiter;
@@ -61,9 +61,9 @@ const ALL: u64 = part(ENTRY, "all").flag();
 const WAITER_SHIFT: u32 = part(ENTRY, "waiter").shift();
 const TICKET_SHIFT: u32 = part(ENTRY, "ticket").shift();
 
-/// A checker's bags are small, so that its few threads make them grow.
-pub(crate) const INLINE_USED: usize = if cfg!(ntux_explore) { 1 } else { BAG_INLINE };
-pub(crate) const CHUNK_USED: usize = if cfg!(ntux_explore) { 1 } else { BAG_CHUNK };
+/// A checker's wait sets are small, so that its few threads make them grow.
+pub(crate) const INLINE_USED: usize = if cfg!(ntux_explore) { 1 } else { PLACES_INLINE };
+pub(crate) const CHUNK_USED: usize = if cfg!(ntux_explore) { 1 } else { PLACES_CHUNK };
 
 /// One waiter's interest in one object.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -103,7 +103,7 @@ impl Entry {
     }
 }
 
-/// A place in a bag.
+/// A place in a wait set.
 #[derive(Clone, Copy)]
 pub struct Place<'a>(pub(crate) &'a Word64);
 
@@ -151,15 +151,15 @@ impl End {
 }
 
 impl Arena {
-    /// Every place of a bag, at most as many as all chunks have, or as the work budget allows: a chain that somebody bent into a
-    /// ring ends there.
-    pub(crate) fn bag<'a>(&'a self, waiter: &Waiter, slot: &'a ObjectSlot) -> impl Iterator<Item = Place<'a>> {
-        let bound = if planted(Bug::EndlessBag) { usize::MAX } else { self.chunk_count() as usize };
-        let lasts = |_: &&Chunk| waiter.budget.chunk() || planted(Bug::EndlessBag);
+    /// Every place of a wait set, at most as many as all chunks have, or as the work budget allows: a chain that somebody bent
+    /// into a ring ends there.
+    pub(crate) fn places<'a>(&'a self, waiter: &Waiter, slot: &'a ObjectSlot) -> impl Iterator<Item = Place<'a>> {
+        let bound = if planted(Bug::EndlessWaitSet) { usize::MAX } else { self.chunk_count() as usize };
+        let lasts = |_: &&Chunk| waiter.budget.chunk() || planted(Bug::EndlessWaitSet);
         let first = self.next_chunk(&slot.chunk);
         let chunks = std::iter::successors(first, |chunk| self.next_chunk(&chunk.next));
-        let chained = chunks.take(bound).take_while(lasts).flat_map(|chunk| chunk.bag.iter().take(CHUNK_USED));
-        slot.bag.iter().take(INLINE_USED).chain(chained).map(Place)
+        let chained = chunks.take(bound).take_while(lasts).flat_map(|chunk| chunk.wait_set.iter().take(CHUNK_USED));
+        slot.wait_set.iter().take(INLINE_USED).chain(chained).map(Place)
     }
 
     fn next_chunk(&self, link: &Word32) -> Option<&Chunk> {
@@ -171,17 +171,18 @@ impl Arena {
         self.chunk(link.checked_sub(1)?)
     }
 
-    /// Puts an entry into the bag of the object in slot `index`.
+    /// Puts an entry into the wait set of the object in slot `index`.
     ///
-    /// Errors: `Exhausted` when the bag is full and no chunk is left, or no memory for one.
+    /// Errors: `Exhausted` when the wait set is full and no chunk is left, or no memory for one.
     pub(crate) fn put(&self, waiter: &Waiter, index: u32, entry: Entry) -> Result<Place<'_>> {
         let slot = self.object_slot(index).ok_or(Error::Corrupt)?;
         while waiter.budget.round() {
-            if let Some(place) = self.bag(waiter, slot).find(|place| place.entry().is_none() && place.put(0, entry)) {
+            if let Some(place) = self.places(waiter, slot).find(|place| place.entry().is_none() && place.put(0, entry))
+            {
                 return Ok(place);
             }
-            // Full. Entries whose epoch is over can give way, before the bag grows.
-            let mut places = self.bag(waiter, slot);
+            // Full. Entries whose epoch is over can give way, before the wait set grows.
+            let mut places = self.places(waiter, slot);
             let over =
                 places.find(|place| place.entry().is_some_and(|old| !self.is_current(old) && place.put(old.0, entry)));
             if let Some(place) = over {
@@ -192,7 +193,7 @@ impl Arena {
         Err(Error::Corrupt)
     }
 
-    /// Adds a chunk at the end of a bag's chain, or finds that somebody else did.
+    /// Adds a chunk at the end of a wait set's chain, or finds that somebody else did.
     fn grow(&self, waiter: &Waiter, index: u32) -> Result<()> {
         let mut end = End::Object(index);
         for _ in 0..=self.chunk_count() {
@@ -280,7 +281,7 @@ impl WaiterSlot {
         WaiterWord::default()
     }
 
-    /// Whether an entry in the bag of `object` stands for a wait on it (I-bag-1), given the waiter's word.
+    /// Whether an entry in the wait set of `object` stands for a wait on it (I-set-1), given the waiter's word.
     pub(crate) fn backs(&self, seen: WaiterWord, entry: Entry, object: Object) -> bool {
         seen.state() == State::Waiting
             && seen.ticket() == entry.ticket()
