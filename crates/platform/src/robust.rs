@@ -30,7 +30,7 @@ struct Fields {
     pending: usize,
 }
 
-/// A wake announced by [`Head::owe`]; settle it with [`Head::settle`].
+/// A wake announced by [`Head::owe`]; take it back with [`Head::forget`].
 #[must_use]
 pub struct Owed(usize);
 
@@ -75,8 +75,8 @@ impl Head {
         }
     }
 
-    /// The wake has been sent, or is not owed.
-    pub fn settle(self, owed: Owed) {
+    /// Takes the announcement back: the wake has been sent, or is not owed.
+    pub fn forget(self, owed: Owed) {
         #[cfg(ntux_explore)]
         if let Some(scheduler) = crate::explore::current() {
             scheduler.will(owed.0);

@@ -250,7 +250,7 @@ impl Arena {
         if decided {
             futex::wake(slot.word.futex_address(), 1);
         }
-        robust.settle(owed);
+        robust.forget(owed);
         if decided {
             slot.exchange(next, next.paid());
         }
@@ -274,7 +274,7 @@ impl Arena {
         let robust = waiter.robust();
         let owed = robust.owe(slot.word.futex_address());
         futex::wake(slot.word.futex_address(), 1);
-        robust.settle(owed);
+        robust.forget(owed);
     }
 
     /// Offers what an unclaimed word has available: the word with a claim for the first eligible waiter, or at rest.

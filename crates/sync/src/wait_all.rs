@@ -98,7 +98,7 @@ impl Arena {
         // Still undecided: an object was seen unavailable.
         let failed = epoch.withdraw();
         let end = epoch.end().unwrap_or(End::Nothing);
-        let satisfied = self.settle_all(&epoch, request, end)?;
+        let satisfied = self.see_all_at_rest(&epoch, request, end)?;
         waiter.starts_again();
         queueing.disturb();
         match satisfied {
@@ -119,13 +119,13 @@ impl Arena {
         let mut places = [None; LIST_MAX];
         let queued = self.queue_all(&epoch, request, queueing, &mut places);
         let end = self.conclude(&epoch, queued == Ok(true), deadline);
-        let satisfied = self.settle_all(&epoch, request, end);
+        let satisfied = self.see_all_at_rest(&epoch, request, end);
         leave(&places);
         outcome(waiter, satisfied?, queued)
     }
 
     /// Sees the operation that satisfied the wait over, and every object at rest (C2, I-all-2).
-    fn settle_all(&self, epoch: &Epoch<'_>, request: &Request<'_>, end: End) -> Result<Option<Satisfied>> {
+    fn see_all_at_rest(&self, epoch: &Epoch<'_>, request: &Request<'_>, end: End) -> Result<Option<Satisfied>> {
         if !(planted(Bug::TimeoutLeave) && end == End::Nothing) {
             self.help_admission_of(epoch.waiter, epoch.index)?;
         }
@@ -137,7 +137,7 @@ impl Arena {
                 }
                 Ok(Some(Satisfied { index: 0, abandoned }))
             }
-            end => self.settle(epoch, request, end),
+            end => self.see_at_rest(epoch, request, end),
         }
     }
 }

@@ -292,7 +292,7 @@ impl Arena {
         let mut places = [None; LIST_MAX];
         let queued = self.queue_any(&epoch, request, queueing, &mut places);
         let end = self.conclude(&epoch, queued == Ok(true), deadline);
-        let satisfied = self.settle(&epoch, request, end);
+        let satisfied = self.see_at_rest(&epoch, request, end);
         leave(&places);
         outcome(waiter, satisfied?, queued)
     }
@@ -307,7 +307,7 @@ impl Arena {
     }
 
     /// Sees the object that satisfied the wait at rest (C2), and says which it was.
-    pub(crate) fn settle(&self, epoch: &Epoch<'_>, request: &Request<'_>, end: End) -> Result<Option<Satisfied>> {
+    pub(crate) fn see_at_rest(&self, epoch: &Epoch<'_>, request: &Request<'_>, end: End) -> Result<Option<Satisfied>> {
         let End::Object { index, abandoned } = end else {
             return Ok(None);
         };

@@ -210,7 +210,7 @@ impl Table {
         if exchanged {
             self.send_wake(waiter);
         }
-        head.settle(owed);
+        head.forget(owed);
         if !exchanged {
             return Served::LookAgain;
         }

@@ -86,7 +86,7 @@ impl Table {
         let head = self.head();
         let owed = head.owe(Table::named(waiter, Bug::NoMark));
         let ended = self.wait_seated(seat, waiter, entries, sleep, deadline);
-        head.settle(owed);
+        head.forget(owed);
         ended
     }
 

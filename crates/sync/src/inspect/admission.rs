@@ -1,6 +1,6 @@
 //! What is going on with wait-all.
 
-use super::{number, settled};
+use super::{number, reading};
 use crate::arena::fields::{ADMISSION, part};
 use crate::arena::format::Header;
 use crate::word::WAITERS_MAX;
@@ -38,7 +38,7 @@ pub enum Phase {
 
 impl AdmissionView {
     pub(super) fn of(header: &Header) -> AdmissionView {
-        let pair = settled(&header.admission.0, |pair| pair).what;
+        let pair = reading(&header.admission.0, |pair| pair).what;
         let value = |name| number(pair, part(ADMISSION, name)) as u32;
         let phase = match value("phase") {
             0 => Phase::Idle,

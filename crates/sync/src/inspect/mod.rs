@@ -98,7 +98,7 @@ impl Snapshot {
 }
 
 /// What was read with and beside a word of 128 bits, and whether the word held still meanwhile.
-struct Settled<T> {
+struct Reading<T> {
     what: T,
     stable: bool,
 }
@@ -106,11 +106,11 @@ struct Settled<T> {
 /// Reads a word in two halves, then what lies beside it, then the lower half again: no two versions of the word share that.
 ///
 /// Not [`Word128::load`], which may write to the line in order to read it.
-fn settled<T>(word: &Word128, read: impl FnMut(Pair) -> T) -> Settled<T> {
-    settle(|| word.glance(), || word.load_low(), read)
+fn reading<T>(word: &Word128, read: impl FnMut(Pair) -> T) -> Reading<T> {
+    read_with(|| word.glance(), || word.load_low(), read)
 }
 
-fn settle<T>(glance: impl Fn() -> Pair, low: impl Fn() -> u64, mut read: impl FnMut(Pair) -> T) -> Settled<T> {
+fn read_with<T>(glance: impl Fn() -> Pair, low: impl Fn() -> u64, mut read: impl FnMut(Pair) -> T) -> Reading<T> {
     let mut tries = 0;
     loop {
         let seen = glance();
@@ -118,7 +118,7 @@ fn settle<T>(glance: impl Fn() -> Pair, low: impl Fn() -> u64, mut read: impl Fn
         tries += 1;
         let stable = low() == seen.low;
         if stable || tries == TRIES {
-            return Settled { what, stable };
+            return Reading { what, stable };
         }
     }
 }
@@ -167,8 +167,8 @@ mod tests {
     fn what_lies_beside_a_word_is_of_the_same_version() {
         for changes in 0..TRIES {
             let word = Restless::new(changes);
-            let Settled { what: (version, beside), stable } =
-                settle(|| word.glance(), || word.glance().low, |seen| word.read(seen));
+            let Reading { what: (version, beside), stable } =
+                read_with(|| word.glance(), || word.glance().low, |seen| word.read(seen));
             assert!(stable && beside == version * 10, "{changes} changes: {version} {beside}");
         }
     }
@@ -178,14 +178,14 @@ mod tests {
         let word = Restless::new(1);
         // The planted fault: the version is not looked at again.
         let seen = word.glance();
-        let blind = settle(|| word.glance(), || seen.low, |seen| word.read(seen));
+        let blind = read_with(|| word.glance(), || seen.low, |seen| word.read(seen));
         assert!(blind.stable && blind.what != (7, 70), "this test notices nothing");
     }
 
     #[test]
     fn a_word_that_never_rests_is_marked_after_a_bounded_time() {
         let word = Restless::new(u32::MAX);
-        let looked = settle(|| word.glance(), || word.glance().low, |seen| word.read(seen));
+        let looked = read_with(|| word.glance(), || word.glance().low, |seen| word.read(seen));
         assert!(!looked.stable);
         assert_eq!(u32::MAX - word.changes.get(), TRIES);
     }

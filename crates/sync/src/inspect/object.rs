@@ -3,7 +3,7 @@
 use ntux_platform::atomic::{Pair, Word32, Word64};
 
 use super::view::Look;
-use super::{Settled, number, settled};
+use super::{Reading, number, reading};
 use crate::Object;
 use crate::arena::fields::{Bits, EXTRA, META, part};
 use crate::arena::format::ObjectSlot;
@@ -148,7 +148,7 @@ impl ObjectView {
     pub(super) fn of(look: &Look<'_>, index: u32, chains: &mut Chains) -> Option<ObjectView> {
         let slot = look.object(index)?;
         let read = |word| Slot { word: ObjectWord(word), meta: Meta(slot.meta.load()), extra: slot.extra.load() };
-        let Settled { what: Slot { word, meta, extra }, stable } = settled(&slot.word, read);
+        let Reading { what: Slot { word, meta, extra }, stable } = reading(&slot.word, read);
         let (life, generation) = match meta.state() {
             State::Live => (Life::Live, meta.generation()),
             State::Building => (Life::Building, meta.generation()),
@@ -288,7 +288,7 @@ fn standing(look: &Look<'_>, entry: Entry, object: Object) -> Standing {
     let Some(slot) = look.waiter(entry.waiter()) else { return Standing::Over };
     let listed = slot.list.get(entry.position());
     let read = |word| (WaiterWord(word), listed.is_some_and(|listed| listed.load() == object.0));
-    let (word, is_listed) = settled(&slot.word, read).what;
+    let (word, is_listed) = reading(&slot.word, read).what;
     match word.state() {
         _ if word.ticket() != entry.ticket() || !is_listed => Standing::Over,
         WordState::Waiting => Standing::Waiting,

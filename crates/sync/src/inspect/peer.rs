@@ -3,7 +3,7 @@
 use ntux_platform::atomic::Word128;
 use ntux_platform::liveness::{self, Process};
 
-use super::{number, settled};
+use super::{number, reading};
 use crate::arena::fields::{PEER, part};
 use crate::arena::peers::unpack;
 
@@ -34,7 +34,7 @@ pub enum Presence {
 impl PeerView {
     /// None: nobody has the entry.
     pub(super) fn of(index: u32, word: &Word128, me: Process) -> Option<PeerView> {
-        let pair = settled(word, |pair| pair).what;
+        let pair = reading(word, |pair| pair).what;
         let process = unpack(pair)?;
         let burying = number(pair, part(PEER, "burying")) != 0;
         Some(PeerView { index, process, burying, presence: Presence::of(process, me) })

@@ -1,7 +1,7 @@
 //! A thread's place, and its wait.
 
 use super::view::Look;
-use super::{Settled, number, settled};
+use super::{Reading, number, reading};
 use crate::Object;
 use crate::admission::announced::unpack;
 use crate::arena::fields::{Bits, HOLDER, part};
@@ -129,7 +129,7 @@ impl WaiterView {
             let word = WaiterWord(word);
             (word, slot.holder.load(), WaitView::of(word, slot), WaitState::of(look, word, slot))
         };
-        let Settled { what: (word, holder, wait, state), stable } = settled(&slot.word, read);
+        let Reading { what: (word, holder, wait, state), stable } = reading(&slot.word, read);
         let holder = Pair { low: holder, high: 0 };
         let thread = (number(holder, TAKEN) != 0).then_some(number(holder, THREAD) as u32);
         let is_over =

@@ -127,7 +127,7 @@ impl Drop for Epoch<'_> {
     fn drop(&mut self) {
         self.waiter.active.set(false);
         if let Some(will) = self.will.take() {
-            self.waiter.robust().settle(will);
+            self.waiter.robust().forget(will);
         }
     }
 }
@@ -159,7 +159,7 @@ impl Arena {
                 return Ok(Epoch { arena: self, waiter, index, slot, ticket, will: Some(will) });
             }
         }
-        waiter.robust().settle(will);
+        waiter.robust().forget(will);
         Err(Error::Corrupt)
     }
 
