@@ -60,7 +60,7 @@ use crate::arena::format::{ObjectSlot, WaiterSlot};
 use crate::arena::meta::Kind;
 use crate::claim::Ahead;
 use crate::signal::Signal;
-use crate::ticket::{State, Ticket};
+use crate::ticket::{Ticket, WaiterState};
 use crate::waiter::Waiter;
 use crate::word::{Claimant, ObjectWord, WA};
 use crate::{Error, Object, Result};
@@ -89,13 +89,13 @@ impl Arena {
         let (_, slot) = self.enroll(waiter)?;
         slot.request.store(pack(signal));
         slot.request_object.store(object.0);
-        let epoch = self.begin(waiter, State::Requesting, None)?;
+        let epoch = self.begin(waiter, WaiterState::Requesting, None)?;
         let operation = self.admit(waiter, |attempt| {
             Some(Admission::new(Phase::Apply, attempt, 0, epoch.index, NOBODY, Ticket::default()))
         })?;
         self.help_operation(waiter, operation.ok_or(Error::Corrupt)?)?;
         let answer = epoch.load();
-        if answer.state() != State::Done {
+        if answer.state() != WaiterState::Done {
             return Err(Error::Corrupt);
         }
         let origin = self.object_slot(object.index()).ok_or(Error::Corrupt)?;
@@ -105,7 +105,7 @@ impl Arena {
 
     /// Makes the first attempt of a wait-all. Afterwards it is satisfied, or one of its objects was seen unavailable.
     pub(crate) fn try_everything(&self, waiter: &Waiter, index: u32, slot: &WaiterSlot, ticket: Ticket) -> Result<()> {
-        let open = || slot.load().state() == State::Waiting && slot.load().ticket() == ticket;
+        let open = || slot.load().state() == WaiterState::Waiting && slot.load().ticket() == ticket;
         let operation =
             self.admit(waiter, |attempt| open().then(|| Admission::new(Phase::Try, attempt, 0, index, index, ticket)))?;
         operation.map_or(Ok(()), |operation| self.help_operation(waiter, operation))
@@ -242,7 +242,7 @@ impl Arena {
         if self.admission() != seen {
             return Ok(());
         }
-        if word.state() == State::Requesting {
+        if word.state() == WaiterState::Requesting {
             let (code, value) = encode(result);
             if !requester.exchange(word, word.done(code, value)) {
                 return Ok(());

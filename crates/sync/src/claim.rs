@@ -50,7 +50,7 @@ use crate::arena::Arena;
 use crate::arena::format::{ObjectSlot, WaiterSlot};
 use crate::arena::meta::Kind;
 use crate::planted::{Bug, planted};
-use crate::ticket::{EVERYTHING, State, Ticket, WaiterWord};
+use crate::ticket::{EVERYTHING, Ticket, WaiterState, WaiterWord};
 use crate::wait_set::{Entry, Place};
 use crate::waiter::Waiter;
 use crate::word::{BROADCAST, Claimant, ObjectWord, PULSE, W};
@@ -213,16 +213,16 @@ impl Arena {
             }
             match seen.state() {
                 // Queueing: its own claim.
-                State::Waiting | State::Queueing => {
+                WaiterState::Waiting | WaiterState::Queueing => {
                     if self.satisfy(waiter, slot, seen, seen.satisfied(object, abandoned)) {
                         return Ok(true);
                     }
                 }
                 // Somebody tries to take the object without having registered: met, so failed.
-                State::Probing => {
+                WaiterState::Probing => {
                     slot.exchange(seen, seen.withdrawn());
                 }
-                State::Satisfied => {
+                WaiterState::Satisfied => {
                     let granted = seen.argument() == object;
                     if !granted {
                         self.finish_elsewhere(waiter, object, seen);
@@ -379,7 +379,7 @@ impl Arena {
     /// Empties a place whose waiter does not wait for this object any more, after finishing what has satisfied it.
     pub(crate) fn clear(&self, waiter: &Waiter, index: u32, place: Place<'_>, entry: Entry, seen: WaiterWord) {
         let same_epoch = seen.ticket() == entry.ticket();
-        if same_epoch && seen.state() == State::Satisfied {
+        if same_epoch && seen.state() == WaiterState::Satisfied {
             self.finish_elsewhere(waiter, index, seen);
         }
         // A waiter that is still `Waiting` with this ticket put its entry for an object that this slot held before.
@@ -431,7 +431,7 @@ pub(crate) fn rested(kind: Kind, word: ObjectWord) -> ObjectWord {
 
 /// Which object satisfied a waiter.
 pub(crate) fn satisfied_by(seen: WaiterWord) -> Option<u32> {
-    (seen.state() == State::Satisfied && seen.argument() != EVERYTHING).then(|| seen.argument())
+    (seen.state() == WaiterState::Satisfied && seen.argument() != EVERYTHING).then(|| seen.argument())
 }
 
 #[cfg(all(test, not(ntux_explore)))]

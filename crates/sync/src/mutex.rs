@@ -90,7 +90,7 @@ fn spilled_count(word: ObjectWord, extra: &Word64) -> u32 {
 }
 
 /// What an attempt to acquire finds.
-pub(crate) enum Entry {
+pub(crate) enum Access {
     /// Owned by somebody else, or the count is full.
     Closed,
     /// The count must be carried first.
@@ -101,19 +101,19 @@ pub(crate) enum Entry {
 
 /// Whether a wait with this owner id may acquire it.
 #[inline(always)]
-pub(crate) fn entry(word: ObjectWord, extra: &Word64, owner: u32) -> Entry {
+pub(crate) fn access(word: ObjectWord, extra: &Word64, owner: u32) -> Access {
     if word.value() == 0 {
-        return Entry::Open;
+        return Access::Open;
     }
     if word.value() != owner || count(word, extra) == u32::MAX {
-        return Entry::Closed;
+        return Access::Closed;
     }
-    if must_carry_up(word) { Entry::Carry } else { Entry::Open }
+    if must_carry_up(word) { Access::Carry } else { Access::Open }
 }
 
-/// As [`entry`], for a waiter in the wait set.
+/// As [`access`], for a waiter in the wait set.
 pub(crate) fn admits(slot: &ObjectSlot, word: ObjectWord, owner: u32) -> bool {
-    !matches!(entry(word, &slot.extra, owner), Entry::Closed)
+    !matches!(access(word, &slot.extra, owner), Access::Closed)
 }
 
 /// Whether one more acquisition does not fit the word.
@@ -128,7 +128,7 @@ pub(crate) fn was_abandoned(kind: Kind, word: ObjectWord) -> bool {
     kind == Kind::Mutex && word.has(ABANDONED)
 }
 
-/// Acquired once more, or for the first time; [`entry`] said `Open`.
+/// Acquired once more, or for the first time; [`access`] said `Open`.
 #[inline(always)]
 pub(crate) fn acquired(word: ObjectWord, owner: u32) -> ObjectWord {
     word.with_value(owner).with_level(word.level() + 1).without(ABANDONED)

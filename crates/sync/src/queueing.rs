@@ -47,7 +47,7 @@ use crate::arena::Arena;
 use crate::arena::format::{LIST_MAX, ObjectSlot};
 use crate::planted::{Bug, planted};
 use crate::request::Request;
-use crate::ticket::State;
+use crate::ticket::WaiterState;
 use crate::wait_any::Look;
 use crate::wait_set::{Entry, Place};
 use crate::waiter::Epoch;
@@ -109,8 +109,8 @@ impl Queueing {
     }
 
     /// In which state a wait for several objects begins.
-    pub fn state(&self) -> State {
-        if self.is_hopeless() { State::Waiting } else { State::Queueing }
+    pub fn state(&self) -> WaiterState {
+        if self.is_hopeless() { WaiterState::Waiting } else { WaiterState::Queueing }
     }
 
     fn compare(&mut self, position: usize, word: ObjectWord) {
@@ -166,8 +166,8 @@ impl Arena {
         // O-queue
         let in_order = || !queueing.moved || planted(Bug::QueueMoved) || self.is_last_ticket(epoch.ticket);
         let stands = match own.state() {
-            State::Waiting => true,
-            State::Queueing => in_order() && epoch.slot.exchange(own, own.queued()),
+            WaiterState::Waiting => true,
+            WaiterState::Queueing => in_order() && epoch.slot.exchange(own, own.queued()),
             _ => false,
         };
         if !stands {

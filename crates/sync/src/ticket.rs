@@ -95,7 +95,7 @@ impl Ticket {
 
 /// What a wait has come to.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum State {
+pub enum WaiterState {
     /// Never used.
     Idle,
     /// Undecided, and not in all its queues yet.
@@ -122,9 +122,9 @@ pub struct WaiterWord(pub Pair);
 
 impl WaiterWord {
     /// A new epoch of a thread with this number.
-    pub fn new(state: State, ticket: Ticket, thread: u32) -> WaiterWord {
+    pub fn new(state: WaiterState, ticket: Ticket, thread: u32) -> WaiterWord {
         // A number of 0 would read as decided; only systems without robust lists could have one.
-        let queues = matches!(state, State::Queueing | State::Waiting);
+        let queues = matches!(state, WaiterState::Queueing | WaiterState::Waiting);
         let futex = if queues { (thread & THREAD_MASK).max(1) } else { 0 };
         let low = u64::from(ticket.tag()) << 32 | u64::from(futex);
         WaiterWord(Pair { low, high: ticket.0 >> 32 }).with_state(state)
@@ -138,30 +138,30 @@ impl WaiterWord {
 
     /// What the wait has come to.
     #[inline(always)]
-    pub fn state(self) -> State {
+    pub fn state(self) -> WaiterState {
         match self.0.high >> STATE_SHIFT & STATE_MASK {
-            0 => State::Idle,
-            1 | 7 if self.futex() & DIED != 0 => State::Died,
-            1 => State::Waiting,
-            2 => State::Satisfied,
-            3 => State::Withdrawn,
-            4 => State::Requesting,
-            5 => State::Done,
-            6 => State::Probing,
-            _ => State::Queueing,
+            0 => WaiterState::Idle,
+            1 | 7 if self.futex() & DIED != 0 => WaiterState::Died,
+            1 => WaiterState::Waiting,
+            2 => WaiterState::Satisfied,
+            3 => WaiterState::Withdrawn,
+            4 => WaiterState::Requesting,
+            5 => WaiterState::Done,
+            6 => WaiterState::Probing,
+            _ => WaiterState::Queueing,
         }
     }
 
-    fn with_state(self, state: State) -> WaiterWord {
+    fn with_state(self, state: WaiterState) -> WaiterWord {
         let number: u64 = match state {
-            State::Idle => 0,
-            State::Waiting | State::Died => 1,
-            State::Satisfied => 2,
-            State::Withdrawn => 3,
-            State::Requesting => 4,
-            State::Done => 5,
-            State::Probing => 6,
-            State::Queueing => 7,
+            WaiterState::Idle => 0,
+            WaiterState::Waiting | WaiterState::Died => 1,
+            WaiterState::Satisfied => 2,
+            WaiterState::Withdrawn => 3,
+            WaiterState::Requesting => 4,
+            WaiterState::Done => 5,
+            WaiterState::Probing => 6,
+            WaiterState::Queueing => 7,
         };
         WaiterWord(Pair { high: self.0.high & !(STATE_MASK << STATE_SHIFT) | number << STATE_SHIFT, ..self.0 })
     }
@@ -179,7 +179,7 @@ impl WaiterWord {
     /// Whether it is undecided.
     #[inline(always)]
     pub fn is_open(self) -> bool {
-        matches!(self.state(), State::Queueing | State::Waiting)
+        matches!(self.state(), WaiterState::Queueing | WaiterState::Waiting)
     }
 
     /// Whether the thread may be asleep.
@@ -206,18 +206,18 @@ impl WaiterWord {
     pub fn satisfied(self, object: u32, abandoned: bool) -> WaiterWord {
         let owed = if self.is_parked() { OWED } else { 0 };
         let abandoned = if abandoned { ABANDONED } else { 0 };
-        let word = self.with_state(State::Satisfied).with_futex(0).with_argument(object);
+        let word = self.with_state(WaiterState::Satisfied).with_futex(0).with_argument(object);
         WaiterWord(Pair { high: word.0.high & !OPEN | owed | abandoned, ..word.0 })
     }
 
     /// In all its queues.
     pub fn queued(self) -> WaiterWord {
-        self.with_state(State::Waiting)
+        self.with_state(WaiterState::Waiting)
     }
 
     /// Ended without an object.
     pub fn withdrawn(self) -> WaiterWord {
-        self.with_state(State::Withdrawn).with_futex(0)
+        self.with_state(WaiterState::Withdrawn).with_futex(0)
     }
 
     /// Whether a wake is owed.
@@ -258,7 +258,7 @@ impl WaiterWord {
 
     /// The request was carried out, with this result.
     pub fn done(self, code: u8, argument: u32) -> WaiterWord {
-        self.with_state(State::Done).with_code(code).with_argument(argument)
+        self.with_state(WaiterState::Done).with_code(code).with_argument(argument)
     }
 
     fn with_code(self, code: u8) -> WaiterWord {
@@ -289,7 +289,7 @@ mod tests {
 
     #[test]
     fn the_futex_word_is_zero_unless_waiting() {
-        let word = WaiterWord::new(State::Waiting, Ticket::new(0xab_cdef_0123), 77).parked();
+        let word = WaiterWord::new(WaiterState::Waiting, Ticket::new(0xab_cdef_0123), 77).parked();
         assert_eq!(word.futex(), 77 | PARKED);
         assert_eq!(word.ticket().number(), 0xab_cdef_0123);
         for ended in [word.satisfied(9, true), word.withdrawn()] {
@@ -303,19 +303,19 @@ mod tests {
 
     #[test]
     fn what_the_kernel_writes_at_death_reads_as_died() {
-        for state in [State::Waiting, State::Queueing] {
+        for state in [WaiterState::Waiting, WaiterState::Queueing] {
             let word = WaiterWord::new(state, Ticket::new(5), 77).parked();
             let marked = WaiterWord(Pair { low: word.0.low & !0x3fff_ffff | u64::from(DIED), ..word.0 });
-            assert_eq!((marked.state(), marked.ticket()), (State::Died, word.ticket()));
-            assert_eq!(marked.withdrawn().state(), State::Withdrawn);
+            assert_eq!((marked.state(), marked.ticket()), (WaiterState::Died, word.ticket()));
+            assert_eq!(marked.withdrawn().state(), WaiterState::Withdrawn);
         }
     }
 
     #[test]
     fn who_stands_in_its_queues_is_the_same_epoch() {
-        let queueing = WaiterWord::new(State::Queueing, Ticket::new(5), 77);
+        let queueing = WaiterWord::new(WaiterState::Queueing, Ticket::new(5), 77);
         assert!(queueing.is_open() && queueing.queued().is_open());
-        assert_eq!(queueing.queued(), WaiterWord::new(State::Waiting, Ticket::new(5), 77));
+        assert_eq!(queueing.queued(), WaiterWord::new(WaiterState::Waiting, Ticket::new(5), 77));
     }
 
     #[test]
@@ -327,7 +327,7 @@ mod tests {
 
     #[test]
     fn an_attempt_is_other_then_open_then_failed() {
-        let word = WaiterWord::new(State::Waiting, Ticket::new(1), 7);
+        let word = WaiterWord::new(WaiterState::Waiting, Ticket::new(1), 7);
         assert_eq!(word.attempt(5), Attempt::Other);
         assert_eq!(word.opened(5).attempt(5), Attempt::Open);
         assert_eq!(word.opened(5).closed().attempt(5), Attempt::Failed);
@@ -336,7 +336,7 @@ mod tests {
 
     #[test]
     fn a_result_comes_back_whole() {
-        let word = WaiterWord::new(State::Requesting, Ticket::new(3), 7).done(2, u32::MAX);
-        assert_eq!((word.state(), word.code(), word.argument()), (State::Done, 2, u32::MAX));
+        let word = WaiterWord::new(WaiterState::Requesting, Ticket::new(3), 7).done(2, u32::MAX);
+        assert_eq!((word.state(), word.code(), word.argument()), (WaiterState::Done, 2, u32::MAX));
     }
 }

@@ -21,9 +21,9 @@ use crate::arena::format::LIST_MAX;
 use crate::planted::{Bug, planted};
 use crate::queueing::Queueing;
 use crate::request::Request;
-use crate::ticket::State;
+use crate::ticket::WaiterState;
 use crate::wait_any::{failure, leave, outcome};
-use crate::waiter::{End, Epoch, Waiter};
+use crate::waiter::{Decision, Epoch, Waiter};
 use crate::{Error, Object, Result, Satisfied};
 
 impl Arena {
@@ -93,12 +93,12 @@ impl Arena {
         queueing: &mut Queueing,
         late: bool,
     ) -> Result<Option<Satisfied>> {
-        let epoch = self.begin(waiter, State::Waiting, Some(request))?;
+        let epoch = self.begin(waiter, WaiterState::Waiting, Some(request))?;
         let tried = self.try_everything(waiter, epoch.index, epoch.slot, epoch.ticket);
         // Still undecided: an object was seen unavailable.
         let failed = epoch.withdraw();
-        let end = epoch.end().unwrap_or(End::Nothing);
-        let satisfied = self.see_all_at_rest(&epoch, request, end)?;
+        let decision = epoch.decision().unwrap_or(Decision::Nothing);
+        let satisfied = self.see_all_at_rest(&epoch, request, decision)?;
         waiter.starts_again();
         queueing.disturb();
         match satisfied {
@@ -118,26 +118,31 @@ impl Arena {
         let epoch = self.begin(waiter, queueing.state(), Some(request))?;
         let mut places = [None; LIST_MAX];
         let queued = self.queue_all(&epoch, request, queueing, &mut places);
-        let end = self.conclude(&epoch, queued == Ok(true), deadline);
-        let satisfied = self.see_all_at_rest(&epoch, request, end);
+        let decision = self.conclude(&epoch, queued == Ok(true), deadline);
+        let satisfied = self.see_all_at_rest(&epoch, request, decision);
         leave(&places);
         outcome(waiter, satisfied?, queued)
     }
 
     /// Sees the operation that satisfied the wait over, and every object at rest (C2, I-all-2).
-    fn see_all_at_rest(&self, epoch: &Epoch<'_>, request: &Request<'_>, end: End) -> Result<Option<Satisfied>> {
-        if !(planted(Bug::TimeoutLeave) && end == End::Nothing) {
+    fn see_all_at_rest(
+        &self,
+        epoch: &Epoch<'_>,
+        request: &Request<'_>,
+        decision: Decision,
+    ) -> Result<Option<Satisfied>> {
+        if !(planted(Bug::TimeoutLeave) && decision == Decision::Nothing) {
             self.help_admission_of(epoch.waiter, epoch.index)?;
         }
-        match end {
-            End::Everything { abandoned } => {
+        match decision {
+            Decision::Everything { abandoned } => {
                 for &object in request.objects() {
                     let slot = self.object_slot(object.index()).ok_or(Error::Corrupt)?;
                     self.help(epoch.waiter, object.index(), slot.load())?;
                 }
                 Ok(Some(Satisfied { index: 0, abandoned }))
             }
-            end => self.see_at_rest(epoch, request, end),
+            decision => self.see_at_rest(epoch, request, decision),
         }
     }
 }

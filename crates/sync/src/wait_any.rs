@@ -40,8 +40,8 @@ use crate::claim::{Ahead, consumed};
 use crate::planted::{Bug, planted};
 use crate::queueing::{Places, Queueing};
 use crate::request::Request;
-use crate::ticket::State;
-use crate::waiter::{End, Epoch, Waiter};
+use crate::ticket::WaiterState;
+use crate::waiter::{Decision, Epoch, Waiter};
 use crate::word::{Claimant, ObjectWord, SPILLED, W, WA};
 use crate::{Error, Object, Result, Satisfied, mutex};
 
@@ -181,7 +181,7 @@ impl Arena {
                 self.help(waiter, object.index(), seen)?;
                 continue;
             }
-            if kind == Kind::Mutex && matches!(mutex::entry(seen, &slot.extra, owner), mutex::Entry::Carry) {
+            if kind == Kind::Mutex && matches!(mutex::access(seen, &slot.extra, owner), mutex::Access::Carry) {
                 slot.exchange(seen, seen.claimed_for(Claimant::CarryUp, 0));
                 continue;
             }
@@ -243,7 +243,7 @@ impl Arena {
             // A manual-reset event is not consumed: that the earlier objects did not change is enough.
             return Ok(self.unchanged(request, queueing).then_some(satisfied));
         }
-        let epoch = self.begin(waiter, State::Probing, Some(&request.without_objects()))?;
+        let epoch = self.begin(waiter, WaiterState::Probing, Some(&request.without_objects()))?;
         let claim = found.seen.claimed_for(Claimant::Waiter(epoch.index), epoch.ticket.tag());
         if !slot.exchange(found.seen, claim) {
             epoch.withdraw();
@@ -252,7 +252,7 @@ impl Arena {
         let probing = epoch.load();
         let undisturbed = planted(Bug::ProbeBlind) || self.unchanged(request, queueing);
         let decided = undisturbed
-            && probing.state() == State::Probing
+            && probing.state() == WaiterState::Probing
             && epoch.slot.exchange(probing, probing.satisfied(index, abandoned));
         if !decided {
             epoch.withdraw();
@@ -287,18 +287,18 @@ impl Arena {
         queueing: &mut Queueing,
         deadline: Deadline,
     ) -> Result<Option<Satisfied>> {
-        let state = if request.length() > 1 { queueing.state() } else { State::Waiting };
+        let state = if request.length() > 1 { queueing.state() } else { WaiterState::Waiting };
         let epoch = self.begin(waiter, state, Some(request))?;
         let mut places = [None; LIST_MAX];
         let queued = self.queue_any(&epoch, request, queueing, &mut places);
-        let end = self.conclude(&epoch, queued == Ok(true), deadline);
-        let satisfied = self.see_at_rest(&epoch, request, end);
+        let decision = self.conclude(&epoch, queued == Ok(true), deadline);
+        let satisfied = self.see_at_rest(&epoch, request, decision);
         leave(&places);
         outcome(waiter, satisfied?, queued)
     }
 
     /// Sleeps if there is anything to sleep for; withdraws otherwise.
-    pub(crate) fn conclude(&self, epoch: &Epoch<'_>, queued: bool, deadline: Deadline) -> End {
+    pub(crate) fn conclude(&self, epoch: &Epoch<'_>, queued: bool, deadline: Deadline) -> Decision {
         let interrupted = epoch.waiter.is_interrupted();
         if !queued || interrupted || (epoch.is_open() && deadline.passed()) {
             epoch.withdraw();
@@ -307,8 +307,13 @@ impl Arena {
     }
 
     /// Sees the object that satisfied the wait at rest (C2), and says which it was.
-    pub(crate) fn see_at_rest(&self, epoch: &Epoch<'_>, request: &Request<'_>, end: End) -> Result<Option<Satisfied>> {
-        let End::Object { index, abandoned } = end else {
+    pub(crate) fn see_at_rest(
+        &self,
+        epoch: &Epoch<'_>,
+        request: &Request<'_>,
+        decision: Decision,
+    ) -> Result<Option<Satisfied>> {
+        let Decision::Object { index, abandoned } = decision else {
             return Ok(None);
         };
         let slot = self.object_slot(index).ok_or(Error::Corrupt)?;
@@ -351,7 +356,7 @@ pub(crate) fn leave(places: &Places<'_>) {
 #[inline(always)]
 pub(crate) fn acquired(slot: &ObjectSlot, kind: Kind, seen: ObjectWord, owner: u32) -> Option<ObjectWord> {
     let available = match kind {
-        Kind::Mutex => matches!(mutex::entry(seen, &slot.extra, owner), mutex::Entry::Open),
+        Kind::Mutex => matches!(mutex::access(seen, &slot.extra, owner), mutex::Access::Open),
         _ => seen.value() != 0,
     };
     available.then(|| consumed(kind, seen, owner))

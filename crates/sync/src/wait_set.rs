@@ -52,7 +52,7 @@ use crate::arena::Arena;
 use crate::arena::fields::{ENTRY, PROMISE, part};
 use crate::arena::format::{Chunk, ObjectSlot, PLACES_CHUNK, PLACES_INLINE, WaiterSlot};
 use crate::planted::{Bug, planted};
-use crate::ticket::{State, Ticket, WaiterWord};
+use crate::ticket::{Ticket, WaiterState, WaiterWord};
 use crate::waiter::Waiter;
 use crate::{Error, Object, RETRIES, Result};
 
@@ -129,23 +129,23 @@ impl Place<'_> {
 
 /// The last part of a chain: the object itself, or a chunk.
 #[derive(Clone, Copy)]
-enum End {
+enum Tail {
     Object(u32),
     Chunk(u32),
 }
 
-impl End {
+impl Tail {
     const CHUNK: u32 = part(PROMISE, "chunk").flag() as u32;
 
-    fn of(promise: u32) -> Option<End> {
-        let index = (promise & !End::CHUNK).checked_sub(1)?;
-        Some(if promise & End::CHUNK == 0 { End::Object(index) } else { End::Chunk(index) })
+    fn of(promise: u32) -> Option<Tail> {
+        let index = (promise & !Tail::CHUNK).checked_sub(1)?;
+        Some(if promise & Tail::CHUNK == 0 { Tail::Object(index) } else { Tail::Chunk(index) })
     }
 
     fn bits(self) -> u32 {
         match self {
-            End::Object(index) => index + 1,
-            End::Chunk(index) => (index + 1) | End::CHUNK,
+            Tail::Object(index) => index + 1,
+            Tail::Chunk(index) => (index + 1) | Tail::CHUNK,
         }
     }
 }
@@ -195,25 +195,25 @@ impl Arena {
 
     /// Adds a chunk at the end of a wait set's chain, or finds that somebody else did.
     fn grow(&self, waiter: &Waiter, index: u32) -> Result<()> {
-        let mut end = End::Object(index);
+        let mut tail = Tail::Object(index);
         for _ in 0..=self.chunk_count() {
-            let link = self.link(end).ok_or(Error::Corrupt)?.load();
+            let link = self.link(tail).ok_or(Error::Corrupt)?.load();
             if self.chunk_at(link).is_none() {
-                return self.lengthen(waiter, end);
+                return self.lengthen(waiter, tail);
             }
-            end = End::Chunk(link - 1);
+            tail = Tail::Chunk(link - 1);
         }
         Err(Error::Corrupt)
     }
 
-    /// Sees to it that the chain does not end at `end` any more.
-    fn lengthen(&self, waiter: &Waiter, end: End) -> Result<()> {
-        let link = self.link(end).ok_or(Error::Corrupt)?;
+    /// Sees to it that the chain does not end at `tail` any more.
+    fn lengthen(&self, waiter: &Waiter, tail: Tail) -> Result<()> {
+        let link = self.link(tail).ok_or(Error::Corrupt)?;
         while waiter.budget.round() {
             let next = self.header().chunk_pool.0.fresh.load();
             let chunk = self.chunk(next).filter(|_| self.provide_chunk(next)).ok_or(Error::Exhausted)?;
             match chunk.promise.load() {
-                0 => drop(chunk.promise.compare_exchange(0, end.bits())),
+                0 => drop(chunk.promise.compare_exchange(0, tail.bits())),
                 promise => self.keep(promise, next, chunk),
             }
             if self.chunk_at(link.load()).is_some() {
@@ -225,7 +225,7 @@ impl Arena {
 
     /// Keeps the promise of the chunk that is next, or withdraws it.
     fn keep(&self, promise: u32, next: u32, chunk: &Chunk) {
-        let Some(link) = End::of(promise).and_then(|end| self.link(end)) else {
+        let Some(link) = Tail::of(promise).and_then(|tail| self.link(tail)) else {
             // Rubbish.
             let _ = chunk.promise.compare_exchange(promise, 0);
             return;
@@ -242,10 +242,10 @@ impl Arena {
     }
 
     /// Where a chain ends.
-    fn link(&self, end: End) -> Option<&Word32> {
-        match end {
-            End::Object(index) => self.object_slot(index).map(|slot| &slot.chunk),
-            End::Chunk(index) => self.chunk(index).map(|chunk| &chunk.next),
+    fn link(&self, tail: Tail) -> Option<&Word32> {
+        match tail {
+            Tail::Object(index) => self.object_slot(index).map(|slot| &slot.chunk),
+            Tail::Chunk(index) => self.chunk(index).map(|chunk| &chunk.next),
         }
     }
 
@@ -272,7 +272,7 @@ impl WaiterSlot {
     pub(crate) fn met(&self, entry: Entry) -> WaiterWord {
         for _ in 0..RETRIES {
             let seen = self.load();
-            let queues = seen.state() == State::Queueing && seen.ticket() == entry.ticket();
+            let queues = seen.state() == WaiterState::Queueing && seen.ticket() == entry.ticket();
             if !queues || planted(Bug::QueueUnseen) {
                 return seen;
             }
@@ -283,7 +283,7 @@ impl WaiterSlot {
 
     /// Whether an entry in the wait set of `object` stands for a wait on it (I-set-1), given the waiter's word.
     pub(crate) fn backs(&self, seen: WaiterWord, entry: Entry, object: Object) -> bool {
-        seen.state() == State::Waiting
+        seen.state() == WaiterState::Waiting
             && seen.ticket() == entry.ticket()
             && self.list.get(entry.position()).is_some_and(|word| word.load() == object.0)
     }

@@ -41,7 +41,7 @@ use crate::ticket::Ticket;
 use crate::word::ObjectWord;
 use crate::{Error, Object, Result};
 use epoch::withdraw;
-pub(crate) use epoch::{End, Epoch};
+pub(crate) use epoch::{Decision, Epoch};
 
 /// Objects whose last word a thread remembers.
 const REMEMBERED: usize = 4;
@@ -289,7 +289,7 @@ impl Arena {
         Ok(())
     }
 
-    /// Frees the slots of a dead process. Only the process that has its entry now may do so.
+    /// Frees the slots of a dead process. Only the process that has its slot now may do so.
     pub(crate) fn bury_waiters(&self, peer: u32) -> Result<()> {
         let pool = self.waiter_pool();
         let undertaker = self.waiter();

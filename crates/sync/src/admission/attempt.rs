@@ -6,7 +6,7 @@ use crate::arena::format::{ObjectSlot, WaiterSlot};
 use crate::arena::meta::Kind;
 use crate::claim::{Ahead, consumed};
 use crate::planted::{Bug, planted};
-use crate::ticket::{Attempt, EVERYTHING, State, WaiterWord};
+use crate::ticket::{Attempt, EVERYTHING, WaiterState, WaiterWord};
 use crate::wait_any::acquired;
 use crate::waiter::Waiter;
 use crate::word::{Claimant, SPILLED};
@@ -32,16 +32,16 @@ impl Arena {
         let word = candidate.load();
         let same_epoch = word.ticket() == seen.ticket();
         match (word.state(), word.attempt(seen.attempt())) {
-            (State::Waiting, Attempt::Other) if same_epoch => {
+            (WaiterState::Waiting, Attempt::Other) if same_epoch => {
                 // O-adm
                 if self.admission() == seen {
                     candidate.exchange(word, word.opened(seen.attempt()));
                 }
                 Ok(())
             }
-            (State::Waiting, Attempt::Open) if same_epoch => self.collect(waiter, seen, candidate),
+            (WaiterState::Waiting, Attempt::Open) if same_epoch => self.collect(waiter, seen, candidate),
             // C3 if by this attempt; if by its alert it is passed over (C4).
-            (State::Satisfied, _) if same_epoch => {
+            (WaiterState::Satisfied, _) if same_epoch => {
                 let taken = word.argument() == EVERYTHING;
                 if taken {
                     self.pay(waiter, candidate, word);
@@ -57,7 +57,7 @@ impl Arena {
     /// Whether the attempt is still undecided; the candidate's word.
     fn open_word(&self, seen: Admission, candidate: &WaiterSlot) -> Option<WaiterWord> {
         let word = candidate.load();
-        let open = word.state() == State::Waiting
+        let open = word.state() == WaiterState::Waiting
             && word.ticket() == seen.ticket()
             && word.attempt(seen.attempt()) == Attempt::Open;
         open.then_some(word)
@@ -66,8 +66,8 @@ impl Arena {
     /// Claims the candidate's objects one after the other, then decides.
     fn collect(&self, waiter: &Waiter, seen: Admission, candidate: &WaiterSlot) -> Result<()> {
         let mut abandoned = false;
-        for entry in candidate.list.iter().take(candidate.count()) {
-            match self.claim_for_attempt(waiter, seen, candidate, Object(entry.load()))? {
+        for number in candidate.list.iter().take(candidate.count()) {
+            match self.claim_for_attempt(waiter, seen, candidate, Object(number.load()))? {
                 Claim::Held { was_abandoned } => abandoned |= was_abandoned,
                 Claim::Unavailable => {
                     if let Some(word) = self.open_word(seen, candidate) {
@@ -123,8 +123,8 @@ impl Arena {
             }
         };
         let owner = candidate.owner();
-        let claim = match mutex::entry(word, &slot.extra, owner) {
-            mutex::Entry::Carry if kind == Kind::Mutex => word.claimed_for(Claimant::CarryUp, 0),
+        let claim = match mutex::access(word, &slot.extra, owner) {
+            mutex::Access::Carry if kind == Kind::Mutex => word.claimed_for(Claimant::CarryUp, 0),
             _ if acquired(slot, kind, word, owner).is_none() => {
                 // What lies beside the word belongs to it only if the word is still the same.
                 let stale = word.has(SPILLED) && slot.load() != word;
@@ -145,8 +145,8 @@ impl Arena {
     fn conclude_attempt(&self, waiter: &Waiter, seen: Admission, candidate: &WaiterSlot, taken: bool) -> Result<()> {
         let owner = candidate.owner();
         let trails = self.goes_on(seen, taken) && (taken || seen.step() > 1);
-        for entry in candidate.list.iter().take(candidate.count()) {
-            let index = Object(entry.load()).index();
+        for number in candidate.list.iter().take(candidate.count()) {
+            let index = Object(number.load()).index();
             if let Some(slot) = self.object_slot(index)
                 && !self.conclude_object(waiter, seen, slot, owner, taken, trails)?
             {

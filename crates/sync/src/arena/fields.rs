@@ -199,7 +199,7 @@ pub(crate) const META: &[Bits] = &[
     bits("kind", 32, 4),
     bits("state", 36, 3),
     bits("held", 39, 1),
-    bits("peer", 40, 12),
+    bits("keeper", 40, 12),
     bits("locked", 52, 1),
 ];
 pub(crate) const PEER: &[Bits] =
@@ -211,7 +211,7 @@ pub(crate) const HOLDER: &[Bits] = &[bits("thread", 0, 32), bits("peer", 32, 12)
 const OBJECT: &[Bits] = &[bits("index", 0, 32), bits("generation", 32, 32)];
 const REQUEST: &[Bits] = &[bits("argument", 0, 32), bits("signal", 32, 4)];
 const WAIT: &[Bits] = &[bits("count", 0, 32), bits("owner", 32, 32)];
-pub(crate) const PROMISE: &[Bits] = &[bits("end", 0, 31), bits("chunk", 31, 1)];
+pub(crate) const PROMISE: &[Bits] = &[bits("tail", 0, 31), bits("chunk", 31, 1)];
 const HINTS: &[Bits] = &[bits("first", 0, 32), bits("changes", 32, 32)];
 
 const POOLS: [usize; 3] =
@@ -275,7 +275,7 @@ pub fn tables(capacity: Capacity) -> Option<[Table; 5]> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::ticket::{State, Ticket, WaiterWord};
+    use crate::ticket::{Ticket, WaiterState, WaiterWord};
     use crate::word::{Claimant, ObjectWord, SPILLED, W};
     use ntux_platform::atomic::Pair;
 
@@ -337,7 +337,7 @@ mod tests {
         let object = |name| value_of(word.0, OBJECT_WORD, name);
         assert_eq!((object("sequence"), object("W"), object("WA"), object("SPILLED")), (1, 1, 0, 1));
         assert_eq!((object("claimant"), object("level"), object("value"), object("tag")), (5, 21, 77, 99));
-        let word = WaiterWord::new(State::Waiting, Ticket::new(0xab_cdef_0123), 55).parked();
+        let word = WaiterWord::new(WaiterState::Waiting, Ticket::new(0xab_cdef_0123), 55).parked();
         let waiting = |name| value_of(word.0, WAITER_WORD, name);
         assert_eq!((waiting("thread"), waiting("parked"), waiting("state")), (55, 1, 1));
         assert_eq!(waiting("ticket"), 0xab_cdef_0123);

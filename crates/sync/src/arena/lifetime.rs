@@ -1,7 +1,7 @@
 //! Object lifetime: which process or descriptor keeps an object alive.
 
 use super::descriptor::Keeper;
-use super::meta::{Kind, Meta, State};
+use super::meta::{Kind, Meta, SlotState};
 use crate::Result;
 
 /// Who keeps an object alive.
@@ -49,9 +49,9 @@ pub(super) enum KeptBy {
 impl KeptBy {
     pub(super) fn live(self, kind: Kind, generation: u32) -> Meta {
         match self {
-            KeptBy::Peer(peer) => Meta::new(State::Live, kind, generation, peer),
-            KeptBy::Family(family) => Meta::new(State::Live, kind, generation, family).held(),
-            KeptBy::Byte => Meta::new(State::Live, kind, generation, 0).held().locked(),
+            KeptBy::Peer(peer) => Meta::new(SlotState::Live, kind, generation, peer),
+            KeptBy::Family(family) => Meta::new(SlotState::Live, kind, generation, family).held(),
+            KeptBy::Byte => Meta::new(SlotState::Live, kind, generation, 0).held().locked(),
         }
     }
 }

@@ -7,8 +7,8 @@ const STATE_SHIFT: u32 = part(META, "state").shift();
 const KIND_SHIFT: u32 = part(META, "kind").shift();
 const HELD: u64 = part(META, "held").flag();
 const LOCKED: u64 = part(META, "locked").flag();
-const PEER_SHIFT: u32 = part(META, "peer").shift();
-const PEER_MASK: u64 = part(META, "peer").mask();
+const KEEPER_SHIFT: u32 = part(META, "keeper").shift();
+const KEEPER_MASK: u64 = part(META, "keeper").mask();
 /// Generations stay positive as a file offset, which is how a descriptor carries its object.
 const GENERATION_MASK: u32 = 0x7fff_ffff;
 
@@ -33,7 +33,7 @@ impl Kind {
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum State {
+pub(crate) enum SlotState {
     Free,
     Building,
     Live,
@@ -45,11 +45,11 @@ pub(crate) enum State {
 pub(crate) struct Meta(pub u64);
 
 impl Meta {
-    pub(super) fn new(state: State, kind: Kind, generation: u32, peer: u32) -> Meta {
+    pub(super) fn new(state: SlotState, kind: Kind, generation: u32, peer: u32) -> Meta {
         let state: u64 = match state {
-            State::Free | State::Rubbish => 0,
-            State::Building => 1,
-            State::Live => 2,
+            SlotState::Free | SlotState::Rubbish => 0,
+            SlotState::Building => 1,
+            SlotState::Live => 2,
         };
         let kind: u64 = match kind {
             Kind::Semaphore => 0,
@@ -57,15 +57,15 @@ impl Meta {
             Kind::AutoEvent => 2,
             Kind::ManualEvent => 3,
         };
-        Meta(u64::from(generation) | kind << KIND_SHIFT | state << STATE_SHIFT | u64::from(peer) << PEER_SHIFT)
+        Meta(u64::from(generation) | kind << KIND_SHIFT | state << STATE_SHIFT | u64::from(peer) << KEEPER_SHIFT)
     }
 
-    pub(crate) fn state(self) -> State {
+    pub(crate) fn state(self) -> SlotState {
         match self.0 >> STATE_SHIFT & 0x7 {
-            0 => State::Free,
-            1 => State::Building,
-            2 => State::Live,
-            _ => State::Rubbish,
+            0 => SlotState::Free,
+            1 => SlotState::Building,
+            2 => SlotState::Live,
+            _ => SlotState::Rubbish,
         }
     }
 
@@ -98,7 +98,7 @@ impl Meta {
     }
 
     pub(crate) fn peer(self) -> u32 {
-        (self.0 >> PEER_SHIFT & PEER_MASK) as u32
+        (self.0 >> KEEPER_SHIFT & KEEPER_MASK) as u32
     }
 
     pub(crate) fn is_held(self) -> bool {
@@ -114,7 +114,7 @@ impl Meta {
     /// Whether the object is held and this family answers for it.
     #[cfg(target_os = "linux")]
     pub(super) fn is_kept_by(self, family: u32) -> bool {
-        self.state() == State::Live && self.is_held() && !self.is_locked() && self.keeper() == family
+        self.state() == SlotState::Live && self.is_held() && !self.is_locked() && self.keeper() == family
     }
 
     #[cfg(target_os = "linux")]
@@ -135,7 +135,7 @@ impl Meta {
             0 => 1,
             next => next,
         };
-        Meta::new(State::Free, self.kind(), generation, 0)
+        Meta::new(SlotState::Free, self.kind(), generation, 0)
     }
 }
 

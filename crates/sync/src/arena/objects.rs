@@ -4,12 +4,12 @@
 //! ```text
 //! meta:   63    53   52     51       40   39    38   36 35  32 31          0
 //!        +--------+--------+-----------+------+-------+------+------------+
-//!        |   -    | locked |   peer    | held | state | kind | generation |
+//!        |   -    | locked |  keeper   | held | state | kind | generation |
 //!        +--------+--------+-----------+------+-------+------+------------+
 //! object: generation in the upper 32 bits, index in the lower ones; never 0
 //! ```
-//! held: by descriptors; peer is then the family that answers for them, see [`super::descriptor`]. locked: the object's
-//! own byte answers. In code: [`super::meta`]; who answers for whom, [`super::lifetime`].
+//! keeper: the process that the object belongs to; of a held object (*held* by descriptors) the family that answers for it,
+//! see [`super::descriptor`]. locked: the object's own byte answers. In code: [`super::meta`]; who answers for whom, [`super::lifetime`].
 //!
 //! # Transitions
 //! | from | to | by |
@@ -34,7 +34,7 @@ use ntux_platform::atomic::Word32;
 use super::Arena;
 use super::format::ObjectSlot;
 use super::lifetime::{KeptBy, Lifetime};
-use super::meta::{Kind, Meta, State};
+use super::meta::{Kind, Meta, SlotState};
 use super::peers::LivenessCache;
 use super::pool::Pool;
 use crate::waiter::Waiter;
@@ -113,12 +113,12 @@ impl ObjectSlot {
     /// already (I-object-1).
     pub(crate) fn still_has(&self, object: Object) -> bool {
         let meta = Meta(self.meta.load());
-        meta.state() != State::Building && resident(meta, object.index()) == object
+        meta.state() != SlotState::Building && resident(meta, object.index()) == object
     }
 }
 
 fn resident(meta: Meta, index: u32) -> Object {
-    let generation = if meta.state() == State::Live { meta.generation() } else { meta.generation_before() };
+    let generation = if meta.state() == SlotState::Live { meta.generation() } else { meta.generation_before() };
     Object::new(index, generation)
 }
 
@@ -165,7 +165,7 @@ impl Arena {
             if meta.is_held() {
                 return Ok(());
             }
-            let adopted = Meta::new(State::Live, meta.kind(), meta.generation(), peer);
+            let adopted = Meta::new(SlotState::Live, meta.kind(), meta.generation(), peer);
             if slot.meta.compare_exchange(meta.0, adopted.0).is_ok() {
                 return Ok(());
             }
@@ -195,7 +195,7 @@ impl Arena {
             return false;
         };
         let meta = Meta(slot.meta.load());
-        meta.state() == State::Building && slot.meta.compare_exchange(meta.0, meta.freed().0).is_ok()
+        meta.state() == SlotState::Building && slot.meta.compare_exchange(meta.0, meta.freed().0).is_ok()
     }
 
     #[cold]
@@ -210,8 +210,8 @@ impl Arena {
             return false;
         };
         let meta = Meta(slot.meta.load());
-        let building = Meta::new(State::Building, meta.kind(), meta.generation(), peer);
-        meta.state() == State::Free && slot.meta.compare_exchange(meta.0, building.0).is_ok()
+        let building = Meta::new(SlotState::Building, meta.kind(), meta.generation(), peer);
+        meta.state() == SlotState::Free && slot.meta.compare_exchange(meta.0, building.0).is_ok()
     }
 
     /// Building to Live. What the last object left claimed is finished first, as the kind that it was.
@@ -241,10 +241,10 @@ impl Arena {
         };
         let meta = Meta(slot.meta.load());
         let unreferenced = match meta.state() {
-            State::Free => return true,
-            State::Live if meta.is_held() => lifetime.is_unreferenced(index, meta),
-            State::Live | State::Building => cache.is_peer_dead(meta.peer()),
-            State::Rubbish => true,
+            SlotState::Free => return true,
+            SlotState::Live if meta.is_held() => lifetime.is_unreferenced(index, meta),
+            SlotState::Live | SlotState::Building => cache.is_peer_dead(meta.peer()),
+            SlotState::Rubbish => true,
         };
         unreferenced && slot.meta.compare_exchange(meta.0, meta.freed().0).is_ok()
     }
@@ -262,7 +262,7 @@ impl Arena {
             let index = pool.turn();
             let Some(slot) = self.object_slot(index) else { return };
             let meta = Meta(slot.meta.load());
-            if meta.state() == State::Live && meta.is_held() && lifetime.is_unreferenced(index, meta) {
+            if meta.state() == SlotState::Live && meta.is_held() && lifetime.is_unreferenced(index, meta) {
                 self.free_object(index, meta);
             }
         }
@@ -303,7 +303,7 @@ impl Arena {
                 return;
             };
             let meta = Meta(slot.meta.load());
-            if meta.peer() == peer && meta.state() != State::Free && !meta.is_held() {
+            if meta.peer() == peer && meta.state() != SlotState::Free && !meta.is_held() {
                 self.free_object(index, meta);
             }
         }

@@ -7,17 +7,17 @@
 //! | from | to | by |
 //! | --- | --- | --- |
 //! | empty | a process | that process, at its first use |
-//! | a dead process, burying or not | a process, burying | that process, when no entry is empty |
+//! | a dead process, burying or not | a process, burying | that process, when no slot is empty |
 //! | a process, burying | the same process | itself, after it has given back what the dead one owned ([`Arena::bury`]) |
 //!
 //! # Invariants
-//! * I-peer-1: one process at a time buries what an entry owns, and nobody owns anything new under it before the burial is
+//! * I-peer-1: one process at a time buries what a slot owns, and nobody owns anything new under it before the burial is
 //!   over. So a burial that was interrupted for hours finds nothing but what is the dead one's.
-//! * I-peer-2: who asks whether an owner is dead has read the owner's index first, and reads the entry afterwards: what it
-//!   remembers counts only while the entry is the same.
+//! * I-peer-2: who asks whether an owner is dead has read the owner's index first, and reads the slot afterwards: what it
+//!   remembers counts only while the slot is the same.
 //!
 //! # Death
-//! While it buries: its entry is that of a dead process, and the next one goes on with the burial. While it is *stopped*
+//! While it buries: its slot is that of a dead process, and the next one goes on with the burial. While it is *stopped*
 //! there, what that one dead process owned stays taken.
 
 use std::cell::Cell;
@@ -39,7 +39,7 @@ fn pack(process: Process) -> Pair {
     Pair { low: u64::from(process.pid) | process.namespace << NAMESPACE.shift(), high: process.start }
 }
 
-/// Of the high half: what the entry owned before is still being given back.
+/// Of the high half: what the slot owned before is still being given back.
 const BURYING: u64 = part(PEER, "burying").flag();
 
 pub(crate) fn unpack(pair: Pair) -> Option<Process> {
@@ -63,7 +63,7 @@ impl Arena {
 
     fn register(&self, me: Process) -> Result<u32> {
         let mine = pack(me);
-        // No entry becomes empty again: behind the first empty one nobody is.
+        // No slot becomes empty again: behind the first empty one nobody is.
         for index in 0..PEERS_USED {
             if !self.provide_peer(index) {
                 return Err(Error::Exhausted);
@@ -116,7 +116,7 @@ const REMEMBERED: usize = 64;
 pub(crate) struct LivenessCache<'a> {
     arena: &'a Arena,
     me: Process,
-    /// Entries as they were, and whether their processes were dead.
+    /// Slots as they were, and whether their processes were dead.
     known: [Cell<Option<(u32, Pair, bool)>>; REMEMBERED],
 }
 
@@ -125,16 +125,16 @@ impl<'a> LivenessCache<'a> {
         LivenessCache { arena, me: liveness::this_process(), known: [const { Cell::new(None) }; REMEMBERED] }
     }
 
-    /// Whether the process with this index is certainly gone. An empty entry belongs to nobody, so to no living one.
+    /// Whether the process with this index is certainly gone. An empty slot belongs to nobody, so to no living one.
     pub(crate) fn is_peer_dead(&self, index: u32) -> bool {
         let Some(word) = self.arena.peer_word(index) else { return false };
-        let entry = word.load();
+        let found = word.load();
         let known = &self.known[index as usize % REMEMBERED];
-        if let Some((_, _, dead)) = known.get().filter(|&(of, then, _)| (of, then) == (index, entry)) {
+        if let Some((_, _, dead)) = known.get().filter(|&(of, then, _)| (of, then) == (index, found)) {
             return dead;
         }
-        let dead = unpack(entry).is_none_or(|process| liveness::is_process_dead(process, self.me));
-        known.set(Some((index, entry, dead)));
+        let dead = unpack(found).is_none_or(|process| liveness::is_process_dead(process, self.me));
+        known.set(Some((index, found, dead)));
         dead
     }
 

@@ -31,7 +31,7 @@ impl Crowd {
             let objects = [object];
             let request = Request::new(&objects, None, 1).unwrap();
             waiter.budget.renew();
-            let epoch = arena.begin(waiter, State::Waiting, Some(&request)).unwrap();
+            let epoch = arena.begin(waiter, WaiterState::Waiting, Some(&request)).unwrap();
             let entry = Entry::new(epoch.index, epoch.ticket, 0, false);
             let place = number * STRIDE % count as usize;
             match late {
@@ -56,7 +56,7 @@ impl Crowd {
     fn are_satisfied(&self) -> impl Iterator<Item = bool> {
         self.waiters.iter().map(|waiter| {
             let (_, slot) = self.arena.enroll(waiter).unwrap();
-            slot.load().state() == State::Satisfied
+            slot.load().state() == WaiterState::Satisfied
         })
     }
 

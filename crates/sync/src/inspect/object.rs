@@ -7,10 +7,10 @@ use super::{Reading, number, reading};
 use crate::Object;
 use crate::arena::fields::{Bits, EXTRA, META, part};
 use crate::arena::format::ObjectSlot;
-use crate::arena::meta::{Kind, Meta, State};
+use crate::arena::meta::{Kind, Meta, SlotState};
 use crate::mutex::SPILL_UNIT;
 use crate::spec;
-use crate::ticket::{State as WordState, WaiterWord};
+use crate::ticket::{WaiterState, WaiterWord};
 use crate::wait_set::{CHUNK_USED, Entry, INLINE_USED, Place};
 use crate::word::{ABANDONED, Claimant, ObjectWord, SPILLED};
 
@@ -150,10 +150,10 @@ impl ObjectView {
         let read = |word| Slot { word: ObjectWord(word), meta: Meta(slot.meta.load()), extra: slot.extra.load() };
         let Reading { what: Slot { word, meta, extra }, stable } = reading(&slot.word, read);
         let (life, generation) = match meta.state() {
-            State::Live => (Life::Live, meta.generation()),
-            State::Building => (Life::Building, meta.generation()),
-            State::Free => (Life::Closed, meta.generation_before()),
-            State::Rubbish => (Life::Rubbish, meta.generation()),
+            SlotState::Live => (Life::Live, meta.generation()),
+            SlotState::Building => (Life::Building, meta.generation()),
+            SlotState::Free => (Life::Closed, meta.generation_before()),
+            SlotState::Rubbish => (Life::Rubbish, meta.generation()),
         };
         let object = Object::new(index, generation);
         let (queue, queue_is_whole) = chains.queue(look, slot, object);
@@ -291,8 +291,8 @@ fn standing(look: &Look<'_>, entry: Entry, object: Object) -> Standing {
     let (word, is_listed) = reading(&slot.word, read).what;
     match word.state() {
         _ if word.ticket() != entry.ticket() || !is_listed => Standing::Over,
-        WordState::Waiting => Standing::Waiting,
-        WordState::Queueing => Standing::Queueing,
+        WaiterState::Waiting => Standing::Waiting,
+        WaiterState::Queueing => Standing::Queueing,
         _ => Standing::Over,
     }
 }

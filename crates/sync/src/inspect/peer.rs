@@ -32,7 +32,7 @@ pub enum Presence {
 }
 
 impl PeerView {
-    /// None: nobody has the entry.
+    /// None: nobody has the slot.
     pub(super) fn of(index: u32, word: &Word128, me: Process) -> Option<PeerView> {
         let pair = reading(word, |pair| pair).what;
         let process = unpack(pair)?;

@@ -8,7 +8,7 @@ use crate::arena::fields::{Bits, HOLDER, part};
 use crate::arena::format::WaiterSlot;
 use crate::request::WAIT_MAX;
 use crate::signal::Signal;
-use crate::ticket::{EVERYTHING, State, WaiterWord};
+use crate::ticket::{EVERYTHING, WaiterState, WaiterWord};
 use ntux_platform::atomic::Pair;
 
 /// A thread's place in the arena, as it was at one instant.
@@ -151,11 +151,11 @@ impl WaiterView {
 impl WaitState {
     fn of(look: &Look<'_>, word: WaiterWord, slot: &WaiterSlot) -> WaitState {
         match word.state() {
-            State::Idle => WaitState::Idle,
-            State::Queueing => WaitState::Queueing,
-            State::Waiting => WaitState::Waiting,
-            State::Died => WaitState::Died,
-            State::Satisfied => {
+            WaiterState::Idle => WaitState::Idle,
+            WaiterState::Queueing => WaitState::Queueing,
+            WaiterState::Waiting => WaitState::Waiting,
+            WaiterState::Died => WaitState::Died,
+            WaiterState::Satisfied => {
                 let given = match word.argument() {
                     EVERYTHING => Given::Everything,
                     index if look.is_object(index) => Given::Slot(index),
@@ -163,10 +163,10 @@ impl WaitState {
                 };
                 WaitState::Satisfied { given, abandoned: word.is_abandoned(), owed: word.is_owed() }
             }
-            State::Withdrawn => WaitState::Withdrawn,
-            State::Requesting => WaitState::Requesting(Request::of(slot)),
-            State::Done => WaitState::Done,
-            State::Probing => WaitState::Probing,
+            WaiterState::Withdrawn => WaitState::Withdrawn,
+            WaiterState::Requesting => WaitState::Requesting(Request::of(slot)),
+            WaiterState::Done => WaitState::Done,
+            WaiterState::Probing => WaitState::Probing,
         }
     }
 }

@@ -137,9 +137,9 @@ impl State {
 
     /// Takes a thread out of every queue.
     pub(super) fn leave(&mut self, thread: ThreadId) {
-        for entry in &mut self.objects {
-            entry.any.retain(|queued| queued.thread != thread);
-            entry.all.retain(|&queued| queued != thread);
+        for object in &mut self.objects {
+            object.any.retain(|queued| queued.thread != thread);
+            object.all.retain(|&queued| queued != thread);
         }
     }
 }

@@ -24,14 +24,14 @@ use crate::arena::format::WaiterSlot;
 use crate::claim::satisfied_by;
 use crate::planted::{Bug, planted};
 use crate::request::Request;
-use crate::ticket::{State, Ticket, WaiterWord};
+use crate::ticket::{Ticket, WaiterState, WaiterWord};
 use crate::{Error, RETRIES, Result};
 
 /// Ends an undecided wait without an object. False if it is decided, or not this one.
 pub(super) fn withdraw(slot: &WaiterSlot, ticket: Ticket) -> bool {
     for _ in 0..RETRIES {
         let seen = slot.load();
-        let undecided = seen.is_open() || matches!(seen.state(), State::Died | State::Probing);
+        let undecided = seen.is_open() || matches!(seen.state(), WaiterState::Died | WaiterState::Probing);
         if seen.ticket() != ticket || !undecided {
             return false;
         }
@@ -53,9 +53,9 @@ pub(crate) struct Epoch<'a> {
     will: Option<Owed>,
 }
 
-/// How a wait ended.
+/// What a wait came to.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum End {
+pub(crate) enum Decision {
     /// Given the object with this index.
     Object { index: u32, abandoned: bool },
     /// Given all its objects.
@@ -75,21 +75,21 @@ impl Epoch<'_> {
     }
 
     /// How it ended; none while it is open. Rubbish in the word counts as withdrawn.
-    pub(crate) fn end(&self) -> Option<End> {
+    pub(crate) fn decision(&self) -> Option<Decision> {
         let seen = self.load();
         if seen.ticket() != self.ticket {
-            return Some(End::Nothing);
+            return Some(Decision::Nothing);
         }
         match (seen.state(), satisfied_by(seen)) {
-            (State::Waiting, _) => None,
-            (State::Satisfied, Some(index)) => Some(End::Object { index, abandoned: seen.is_abandoned() }),
-            (State::Satisfied, None) => Some(End::Everything { abandoned: seen.is_abandoned() }),
+            (WaiterState::Waiting, _) => None,
+            (WaiterState::Satisfied, Some(index)) => Some(Decision::Object { index, abandoned: seen.is_abandoned() }),
+            (WaiterState::Satisfied, None) => Some(Decision::Everything { abandoned: seen.is_abandoned() }),
             // The kernel took somebody else's death for ours: a thread of another namespace with our number.
-            (State::Died, _) => {
+            (WaiterState::Died, _) => {
                 self.waiter.step_aside();
                 None
             }
-            _ => Some(End::Nothing),
+            _ => Some(Decision::Nothing),
         }
     }
 
@@ -98,12 +98,12 @@ impl Epoch<'_> {
     }
 
     /// Sleeps until the wait is decided, or withdraws it when its deadline passes.
-    pub(crate) fn sleep(&self, deadline: Deadline) -> End {
-        self.waiter.before_sleeping.spend(self.arena.looks_before_sleeping(), || self.end().map(|_| true));
+    pub(crate) fn sleep(&self, deadline: Deadline) -> Decision {
+        self.waiter.before_sleeping.spend(self.arena.looks_before_sleeping(), || self.decision().map(|_| true));
         while self.waiter.budget.round() {
             let seen = self.load();
-            if let Some(end) = self.end() {
-                return end;
+            if let Some(decision) = self.decision() {
+                return decision;
             }
             if !seen.is_parked() && !self.slot.exchange(seen, seen.parked()) {
                 continue;
@@ -119,7 +119,7 @@ impl Epoch<'_> {
                 self.waiter.budget.renew();
             }
         }
-        End::Nothing
+        Decision::Nothing
     }
 }
 
@@ -137,7 +137,7 @@ impl Arena {
     pub(crate) fn begin<'a>(
         &'a self,
         waiter: &'a Waiter,
-        state: State,
+        state: WaiterState,
         request: Option<&Request<'_>>,
     ) -> Result<Epoch<'a>> {
         let (index, slot) = self.enroll(waiter)?;
