@@ -4,7 +4,7 @@
 //! An operation that makes an object available does not publish it as available while somebody waits: it *claims* it for
 //! the waiter who came first. This file chooses that waiter, decides the claim on the waiter's own word, and settles it on
 //! the object's. It leaves to [`crate::signal`] what an operation does to a value, to [`crate::wait_any`] how a waiter
-//! registers, and to [`crate::admission`] everything about wait-all. Pictures: [`crate::word`], [`crate::ticket`].
+//! registers, and to [`crate::admission`] everything about wait-all. Pictures: [`crate::word`], [`crate::waiter_word`].
 //!
 //! # Transitions
 //! | step | on | from | to | by |
@@ -50,9 +50,10 @@ use crate::arena::Arena;
 use crate::arena::format::{ObjectSlot, WaiterSlot};
 use crate::arena::meta::Kind;
 use crate::planted::{Bug, planted};
-use crate::ticket::{EVERYTHING, Ticket, WaiterState, WaiterWord};
+use crate::ticket::Ticket;
 use crate::wait_set::{Entry, Place};
 use crate::waiter::Waiter;
+use crate::waiter_word::{EVERYTHING, WaiterState, WaiterWord};
 use crate::word::{BROADCAST, Claimant, ObjectWord, PULSE, W};
 use crate::{Error, Result, mutex};
 

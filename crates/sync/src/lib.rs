@@ -6,7 +6,7 @@
 //! | question | file |
 //! | --- | --- |
 //! | What does an operation mean? | [`spec`] |
-//! | What is stored where? | `arena/format`, `arena/fields`, `word` (objects), `ticket` (waiters), `wait_set` (who waits for what) |
+//! | What is stored where? | `arena/format`, `arena/fields`, `word` (objects), `waiter_word` (waiters), `ticket`, `wait_set` (who waits for what) |
 //! | What does an operation do to a value? | `semaphore`, `mutex`, `event` |
 //! | How does an object reach a waiter? | `signal`, `claim` |
 //! | How does a thread wait? | `waiter` (its place; `waiter/epoch`: one wait), `request`, `wait_any`, `wait_all`, `queueing`, `spin` |
@@ -39,6 +39,7 @@ mod wait_all;
 mod wait_any;
 mod wait_set;
 mod waiter;
+mod waiter_word;
 mod word;
 
 #[cfg(target_os = "linux")]

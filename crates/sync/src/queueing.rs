@@ -19,7 +19,7 @@
 //! * Instant 2, otherwise: allowed only if nobody has drawn a ticket since instant 1.
 //!
 //! # Transitions
-//! Those of the waiter's word from `Queueing`, see [`crate::ticket`]. A wait that was disturbed [`TRIES`] times is `Waiting`
+//! Those of the waiter's word from `Queueing`, see [`crate::waiter_word`]. A wait that was disturbed [`TRIES`] times is `Waiting`
 //! from its ticket on: it cannot be kept out of its queues by others for ever, and may be served too early, as above.
 //!
 //! # Invariants
@@ -41,16 +41,16 @@
 //!   look sees its ticket. One whose ticket the look does not see has its own instant later.
 //!
 //! # Death
-//! Until it stands the wait is in no queue: scans withdraw it, or find it marked by the kernel ([`crate::ticket`]).
+//! Until it stands the wait is in no queue: scans withdraw it, or find it marked by the kernel ([`crate::waiter_word`]).
 
 use crate::arena::Arena;
 use crate::arena::format::{LIST_MAX, ObjectSlot};
 use crate::planted::{Bug, planted};
 use crate::request::Request;
-use crate::ticket::WaiterState;
 use crate::wait_any::Look;
 use crate::wait_set::{Entry, Place};
 use crate::waiter::Epoch;
+use crate::waiter_word::WaiterState;
 use crate::word::{Claimant, ObjectWord, W, WA};
 use crate::{Error, Object, Result};
 

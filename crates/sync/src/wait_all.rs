@@ -21,9 +21,9 @@ use crate::arena::format::LIST_MAX;
 use crate::planted::{Bug, planted};
 use crate::queueing::Queueing;
 use crate::request::Request;
-use crate::ticket::WaiterState;
 use crate::wait_any::{failure, leave, outcome};
 use crate::waiter::{Decision, Epoch, Waiter};
+use crate::waiter_word::WaiterState;
 use crate::{Error, Object, Result, Satisfied};
 
 impl Arena {

@@ -27,7 +27,7 @@
 //! O-set and O-self as in [`crate::claim`].
 //!
 //! # Death
-//! Before it is in its queues: nothing happened. In them: the kernel marks the waiter's word ([`crate::ticket`]), so that no scan
+//! Before it is in its queues: nothing happened. In them: the kernel marks the waiter's word ([`crate::waiter_word`]), so that no scan
 //! chooses it and no decision satisfies it any more; its entries are emptied by whoever meets them. (Without a robust list:
 //! until its slot is inherited it can be given objects like a living one.) In a probe: whoever meets the claim takes it away.
 
@@ -40,8 +40,8 @@ use crate::claim::{Ahead, consumed};
 use crate::planted::{Bug, planted};
 use crate::queueing::{Places, Queueing};
 use crate::request::Request;
-use crate::ticket::WaiterState;
 use crate::waiter::{Decision, Epoch, Waiter};
+use crate::waiter_word::WaiterState;
 use crate::word::{Claimant, ObjectWord, SPILLED, W, WA};
 use crate::{Error, Object, Result, Satisfied, mutex};
 

@@ -50,11 +50,11 @@ use ntux_platform::atomic::{Word32, Word64};
 
 use crate::arena::Arena;
 use crate::arena::fields::{ENTRY, PROMISE, part};
-use crate::arena::format::{Chunk, ObjectSlot, PLACES_CHUNK, PLACES_INLINE, WaiterSlot};
+use crate::arena::format::{Chunk, ObjectSlot, PLACES_CHUNK, PLACES_INLINE};
 use crate::planted::{Bug, planted};
-use crate::ticket::{Ticket, WaiterState, WaiterWord};
+use crate::ticket::Ticket;
 use crate::waiter::Waiter;
-use crate::{Error, Object, RETRIES, Result};
+use crate::{Error, Result};
 
 const POSITION_MASK: u64 = part(ENTRY, "position").mask();
 const ALL: u64 = part(ENTRY, "all").flag();
@@ -252,49 +252,5 @@ impl Arena {
     /// Whether an entry's epoch is not over.
     fn is_current(&self, entry: Entry) -> bool {
         self.waiter_slot(entry.waiter()).is_some_and(|slot| slot.load().ticket() == entry.ticket())
-    }
-}
-
-impl WaiterSlot {
-    /// The waiter's word.
-    #[inline(always)]
-    pub(crate) fn load(&self) -> WaiterWord {
-        WaiterWord(self.word.load())
-    }
-
-    #[inline(always)]
-    pub(crate) fn exchange(&self, seen: WaiterWord, next: WaiterWord) -> bool {
-        self.word.compare_exchange(seen.0, next.0).is_ok()
-    }
-
-    /// The waiter's word, for a scan that comes to one of its entries: one that is not in all its queues yet is withdrawn
-    /// ([`crate::queueing`]).
-    pub(crate) fn met(&self, entry: Entry) -> WaiterWord {
-        for _ in 0..RETRIES {
-            let seen = self.load();
-            let queues = seen.state() == WaiterState::Queueing && seen.ticket() == entry.ticket();
-            if !queues || planted(Bug::QueueUnseen) {
-                return seen;
-            }
-            self.exchange(seen, seen.withdrawn());
-        }
-        WaiterWord::default()
-    }
-
-    /// Whether an entry in the wait set of `object` stands for a wait on it (I-set-1), given the waiter's word.
-    pub(crate) fn backs(&self, seen: WaiterWord, entry: Entry, object: Object) -> bool {
-        seen.state() == WaiterState::Waiting
-            && seen.ticket() == entry.ticket()
-            && self.list.get(entry.position()).is_some_and(|word| word.load() == object.0)
-    }
-
-    /// Owner id of the wait.
-    pub(crate) fn owner(&self) -> u32 {
-        (self.wait.load() >> 32) as u32
-    }
-
-    /// Number of objects of the wait, without the alert.
-    pub(crate) fn count(&self) -> usize {
-        self.wait.load() as u32 as usize
     }
 }

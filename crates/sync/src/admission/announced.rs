@@ -2,7 +2,7 @@
 
 use crate::arena::format::ObjectSlot;
 use crate::signal::{Signal, Step};
-use crate::ticket::WaiterWord;
+use crate::waiter_word::WaiterWord;
 use crate::word::{Claimant, ObjectWord, WA};
 use crate::{Error, Object, Result, mutex};
 

@@ -6,9 +6,9 @@ use crate::arena::format::{ObjectSlot, WaiterSlot};
 use crate::arena::meta::Kind;
 use crate::claim::{Ahead, consumed};
 use crate::planted::{Bug, planted};
-use crate::ticket::{Attempt, EVERYTHING, WaiterState, WaiterWord};
 use crate::wait_any::acquired;
 use crate::waiter::Waiter;
+use crate::waiter_word::{Attempt, EVERYTHING, WaiterState, WaiterWord};
 use crate::word::{Claimant, SPILLED};
 use crate::{Error, Object, Result, mutex};
 

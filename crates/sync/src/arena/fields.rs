@@ -2,7 +2,7 @@
 //!
 //! The core takes the positions of its parts from here ([`part`]), the fingerprint of the format covers all of it
 //! ([`add_to`]), and programs that look at an arena from outside find names here ([`tables`]). What the words mean stands
-//! in [`crate::arena::format`], [`crate::word`], [`crate::ticket`], [`crate::admission`] and [`crate::arena::objects`].
+//! in [`crate::arena::format`], [`crate::word`], [`crate::waiter_word`], [`crate::admission`] and [`crate::arena::objects`].
 
 use core::mem::offset_of;
 
@@ -275,7 +275,8 @@ pub fn tables(capacity: Capacity) -> Option<[Table; 5]> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::ticket::{Ticket, WaiterState, WaiterWord};
+    use crate::ticket::Ticket;
+    use crate::waiter_word::{WaiterState, WaiterWord};
     use crate::word::{Claimant, ObjectWord, SPILLED, W};
     use ntux_platform::atomic::Pair;
 

@@ -91,7 +91,7 @@ pub struct ObjectSlot {
 /// A waiting thread.
 #[repr(C, align(64))]
 pub struct WaiterSlot {
-    /// [`crate::ticket::WaiterWord`].
+    /// [`crate::waiter_word::WaiterWord`].
     pub word: Word128,
     /// Who has the slot, see [`crate::waiter`].
     pub holder: Word64,

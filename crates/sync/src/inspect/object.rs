@@ -10,8 +10,8 @@ use crate::arena::format::ObjectSlot;
 use crate::arena::meta::{Kind, Meta, SlotState};
 use crate::mutex::SPILL_UNIT;
 use crate::spec;
-use crate::ticket::{WaiterState, WaiterWord};
 use crate::wait_set::{CHUNK_USED, Entry, INLINE_USED, Place};
+use crate::waiter_word::{WaiterState, WaiterWord};
 use crate::word::{ABANDONED, Claimant, ObjectWord, SPILLED};
 
 /// An object as it was at one instant.

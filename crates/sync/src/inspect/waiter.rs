@@ -8,7 +8,7 @@ use crate::arena::fields::{Bits, HOLDER, part};
 use crate::arena::format::WaiterSlot;
 use crate::request::WAIT_MAX;
 use crate::signal::Signal;
-use crate::ticket::{EVERYTHING, WaiterState, WaiterWord};
+use crate::waiter_word::{EVERYTHING, WaiterState, WaiterWord};
 use ntux_platform::atomic::Pair;
 
 /// A thread's place in the arena, as it was at one instant.

@@ -3,7 +3,7 @@
 //! # Role
 //! An epoch begins when the thread writes a new ticket into its waiter's word; every queue that the wait joins names the ticket.
 //! It is decided by one exchange of that word, by whoever comes first: who satisfies it, its deadline, its alert, a handler.
-//! The word and its states: [`crate::ticket`].
+//! The word and its states: [`crate::waiter_word`].
 //!
 //! # Order
 //! * O-will: the kernel is told of the word before the word says that the thread waits, and told to forget it after the
@@ -24,7 +24,8 @@ use crate::arena::format::WaiterSlot;
 use crate::claim::satisfied_by;
 use crate::planted::{Bug, planted};
 use crate::request::Request;
-use crate::ticket::{Ticket, WaiterState, WaiterWord};
+use crate::ticket::Ticket;
+use crate::waiter_word::{WaiterState, WaiterWord};
 use crate::{Error, RETRIES, Result};
 
 /// Ends an undecided wait without an object. False if it is decided, or not this one.

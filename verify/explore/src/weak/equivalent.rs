@@ -20,7 +20,7 @@ const EQUIVALENT: &[Equivalent] = &[
         why: "an exchange of the same word follows, and refuses an old value; it reads the last one",
     },
     Equivalent {
-        accesses: &[("wait_set::load", None), ("wait_set::exchange", None)],
+        accesses: &[("waiter_word::load", None), ("waiter_word::exchange", None)],
         why: "who finds the entry of a wait has acquired with it the waiter's word as it was then; whether the \
               wait is over since is decided by an exchange of this word, or by the kernel's comparison before \
               the sleep",
