@@ -43,6 +43,7 @@ pub mod readiness;
 pub mod robust;
 #[cfg(target_os = "linux")]
 pub mod segv;
+pub mod tracepoint;
 #[cfg(target_os = "linux")]
 pub mod transfer;
 #[cfg(target_os = "linux")]

@@ -51,6 +51,7 @@ use crate::arena::format::{ObjectSlot, WaiterSlot};
 use crate::arena::meta::Kind;
 use crate::planted::{Bug, planted};
 use crate::ticket::Ticket;
+use crate::trace::What;
 use crate::wait_set::{Entry, Place};
 use crate::waiter::Waiter;
 use crate::waiter_word::{EVERYTHING, WaiterState, WaiterWord};
@@ -242,7 +243,11 @@ impl Arena {
     /// Satisfies a waiter and wakes it. The kernel owes the wake from before the decision until after it.
     pub(crate) fn satisfy(&self, waiter: &Waiter, slot: &WaiterSlot, seen: WaiterWord, next: WaiterWord) -> bool {
         if !next.is_owed() {
-            return slot.exchange(seen, next);
+            let decided = slot.exchange(seen, next);
+            if decided {
+                self.trace(slot.grant(next));
+            }
+            return decided;
         }
         waiter.step_aside();
         let robust = waiter.robust();
@@ -253,6 +258,7 @@ impl Arena {
         }
         robust.forget(owed);
         if decided {
+            self.trace(slot.grant(next));
             slot.exchange(next, next.paid());
         }
         decided
@@ -276,6 +282,7 @@ impl Arena {
         let owed = robust.owe(slot.word.futex_address());
         futex::wake(slot.word.futex_address(), 1);
         robust.forget(owed);
+        self.trace(What::Wakes { thread: slot.holder.load() as u32 });
     }
 
     /// Offers what an unclaimed word has available: the word with a claim for the first eligible waiter, or at rest.
@@ -385,6 +392,17 @@ impl Arena {
         }
         // A waiter that is still `Waiting` with this ticket put its entry for an object that this slot held before.
         place.empty(entry);
+    }
+}
+
+impl WaiterSlot {
+    /// The event that this waiter was satisfied.
+    fn grant(&self, word: WaiterWord) -> What {
+        let thread = self.holder.load() as u32;
+        match satisfied_by(word) {
+            Some(object) => What::Grants { object, thread },
+            None => What::GrantsAll { thread },
+        }
     }
 }
 

@@ -35,6 +35,7 @@ mod signal;
 pub mod spec;
 mod spin;
 mod ticket;
+pub mod trace;
 mod wait_all;
 mod wait_any;
 mod wait_set;

@@ -23,6 +23,7 @@ use crate::arena::format::ObjectSlot;
 use crate::arena::meta::Kind;
 use crate::claim::Ahead;
 use crate::planted::{Bug, planted};
+use crate::trace::{Operation, What};
 use crate::waiter::Waiter;
 use crate::word::{Claimant, ObjectWord, W, WA};
 use crate::{Error, MutexState, Object, Result, event, mutex, semaphore};
@@ -74,6 +75,20 @@ impl Signal {
     }
 }
 
+impl Signal {
+    fn event(self, object: Object) -> What {
+        let operation = match self {
+            Signal::Set => Operation::Set,
+            Signal::Reset => Operation::Reset,
+            Signal::Pulse => Operation::Pulse,
+            Signal::Release(_) => Operation::Release,
+            Signal::Unlock(_) => Operation::Unlock,
+            Signal::Kill(_) => Operation::Kill,
+        };
+        What::Signals { object: object.index(), operation }
+    }
+}
+
 impl Arena {
     /// Carries out an operation; returns the previous value. Nobody waiting: one exchange, of what is probably there.
     #[inline(always)]
@@ -115,6 +130,7 @@ impl Arena {
                     continue;
                 }
                 Step::Changed { offers: true, .. } if seen.has(WA) && !planted(Bug::WaitAllUnseen) => {
+                    self.trace(signal.event(object));
                     return self.announce(waiter, object, signal);
                 }
                 Step::Changed { next, previous, offers } => {
@@ -128,6 +144,10 @@ impl Arena {
             }
             if slot.exchange(seen, next) {
                 self.help_ahead(waiter, object.index(), next.advanced(), &mut ahead)?;
+                // Not earlier: between a claim and its decision nothing is done that can wait.
+                if next.is_claimed() {
+                    self.trace(signal.event(object));
+                }
                 return Ok(previous);
             }
         }

@@ -10,6 +10,7 @@ use super::Capacity;
 use super::format::{
     Chunk, Header, LIST_MAX, Layout, ObjectSlot, PEERS_MAX, PLACES_CHUNK, PLACES_INLINE, PoolWords, WaiterSlot,
 };
+use crate::trace::RECORDS;
 
 /// Elements of one sort, one after the other.
 #[derive(Clone, Copy, Debug)]
@@ -147,6 +148,7 @@ pub(crate) const fn add_to(hash: Hash) -> Hash {
         .add_fields(WAITER_FIELDS)
         .add_fields(OBJECT_FIELDS)
         .add_fields(CHUNK_FIELDS)
+        .add_fields(RECORD_FIELDS)
 }
 
 const fn bits(name: &'static str, first: u32, width: u32) -> Bits {
@@ -208,6 +210,14 @@ pub(crate) const EXTRA: &[Bits] = &[bits("maximum", 0, 32), bits("spill", 0, 28)
 pub(crate) const ENTRY: &[Bits] =
     &[bits("position", 0, 7), bits("all", 7, 1), bits("waiter", 8, 16), bits("ticket", 24, 40)];
 pub(crate) const HOLDER: &[Bits] = &[bits("thread", 0, 32), bits("peer", 32, 12), bits("taken", 63, 1)];
+pub(crate) const TRACE: &[Bits] = &[
+    bits("object", 0, 24),
+    bits("thread", 24, 22),
+    bits("kind", 46, 4),
+    bits("lap", 50, 14),
+    bits("time", 64, 42),
+    bits("other", 106, 22),
+];
 const OBJECT: &[Bits] = &[bits("index", 0, 32), bits("generation", 32, 32)];
 const REQUEST: &[Bits] = &[bits("argument", 0, 32), bits("signal", 32, 4)];
 const WAIT: &[Bits] = &[bits("count", 0, 32), bits("owner", 32, 32)];
@@ -233,6 +243,8 @@ const HEADER_FIELDS: &[Field] = &[
     field("waiter_pool.rotor", POOLS[1] + offset_of!(PoolWords, rotor), 4, &[]),
     field("chunk_pool.fresh", POOLS[2] + offset_of!(PoolWords, fresh), 4, &[]),
     field("families", offset_of!(Header, families), 4, &[]),
+    field("trace_until", offset_of!(Header, trace_until), 8, &[]),
+    field("trace_head", offset_of!(Header, trace_head), 8, &[]),
 ];
 const PEER_FIELDS: &[Field] = &[field("process", 0, 16, PEER)];
 const WAITER_FIELDS: &[Field] = &[
@@ -258,9 +270,11 @@ const CHUNK_FIELDS: &[Field] = &[
     row(PLACES_CHUNK, field("wait_set", offset_of!(Chunk, wait_set), 8, ENTRY)),
 ];
 
-/// Everything in the file of an arena with this capacity: header, peers, waiters, objects, chunks. None if the capacity
+const RECORD_FIELDS: &[Field] = &[field("event", 0, 16, TRACE)];
+
+/// Everything in the file of an arena with this capacity: header, peers, waiters, objects, chunks, records. None if the capacity
 /// is out of bounds.
-pub fn tables(capacity: Capacity) -> Option<[Table; 5]> {
+pub fn tables(capacity: Capacity) -> Option<[Table; 6]> {
     let layout = Layout::new(capacity)?;
     let table = |name, start, stride: usize, count, fields| Table { name, start, stride: stride as u64, count, fields };
     Some([
@@ -269,6 +283,7 @@ pub fn tables(capacity: Capacity) -> Option<[Table; 5]> {
         table("waiters", layout.waiters, size_of::<WaiterSlot>(), capacity.waiters, WAITER_FIELDS),
         table("objects", layout.objects, size_of::<ObjectSlot>(), capacity.objects, OBJECT_FIELDS),
         table("chunks", layout.chunks, size_of::<Chunk>(), layout.chunk_count, CHUNK_FIELDS),
+        table("records", layout.records, 16, RECORDS, RECORD_FIELDS),
     ])
 }
 
@@ -323,7 +338,7 @@ mod tests {
         for pair in tables.windows(2) {
             assert_eq!(pair[0].start + pair[0].stride * u64::from(pair[0].count), pair[1].start, "{}", pair[1].name);
         }
-        let end = tables[4].start + tables[4].stride * u64::from(tables[4].count);
+        let end = tables[5].start + tables[5].stride * u64::from(tables[5].count);
         assert_eq!(end.next_multiple_of(4096), Layout::new(capacity).unwrap().length);
         for table in tables {
             let fits = |field: &Field| (field.offset + field.width * field.count) as u64 <= table.stride;

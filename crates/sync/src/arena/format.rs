@@ -6,6 +6,7 @@
 //! ...      waiters       576 bytes for each thread that waits
 //! ...      objects       64 bytes each
 //! ...      chunks        256 bytes each: room for more waiters of an object than its own line holds
+//! ...      records       16 bytes each: what threads report while somebody traces
 //! ```
 //! Everything is a 16, 8 or 4 byte integer at its natural alignment; links are indices, checked before use. Sizes do not
 //! depend on the width of a pointer. Pages that were never touched take no memory; who uses the first element of one gives it
@@ -17,12 +18,13 @@
 use ntux_platform::atomic::{Word32, Word64, Word128};
 
 use super::Capacity;
+use crate::trace::RECORDS;
 use crate::word::WAITERS_MAX;
 
 /// "ntux sync" as bytes.
 pub const MAGIC: u64 = u64::from_le_bytes(*b"ntuxsync");
 /// Raised with every change that old code could not follow.
-pub const VERSION: u32 = 2;
+pub const VERSION: u32 = 3;
 
 /// Processes that can take part at a time.
 pub const PEERS_MAX: u32 = 4096;
@@ -55,6 +57,8 @@ pub struct Header {
     pub waiters: Word32,
     /// Families founded so far; the next one tries this number's byte first.
     pub families: Word32,
+    /// Until when threads report events, see [`crate::trace`]; 0: nobody traces.
+    pub trace_until: Word64,
     /// The next ticket.
     pub ticket: Line<Word64>,
     /// What is going on with wait-all, see [`crate::admission`].
@@ -62,6 +66,8 @@ pub struct Header {
     pub object_pool: Line<PoolWords>,
     pub waiter_pool: Line<PoolWords>,
     pub chunk_pool: Line<PoolWords>,
+    /// The number of the next event that a thread reports.
+    pub trace_head: Line<Word64>,
 }
 
 /// See [`super::pool`].
@@ -140,6 +146,7 @@ pub const FINGERPRINT: u32 = {
         LIST_MAX as u64,
         crate::wait_set::INLINE_USED as u64,
         crate::wait_set::CHUNK_USED as u64,
+        RECORDS as u64,
         crate::budget::WORK_BUDGET as u64,
         crate::RETRIES as u64,
         crate::queueing::TRIES as u64,
@@ -161,6 +168,7 @@ pub struct Layout {
     pub objects: u64,
     pub chunks: u64,
     pub chunk_count: u32,
+    pub records: u64,
     pub length: u64,
 }
 
@@ -178,7 +186,9 @@ impl Layout {
         let waiters = peers + u64::from(PEERS_MAX) * size_of::<Word128>() as u64;
         let objects = waiters + u64::from(capacity.waiters) * size_of::<WaiterSlot>() as u64;
         let chunks = objects + u64::from(capacity.objects) * size_of::<ObjectSlot>() as u64;
-        let length = chunks + u64::from(chunk_count) * size_of::<Chunk>() as u64;
-        Some(Layout { peers, waiters, objects, chunks, chunk_count, length: length.next_multiple_of(4096) })
+        let records = chunks + u64::from(chunk_count) * size_of::<Chunk>() as u64;
+        let length = records + u64::from(RECORDS) * size_of::<Word128>() as u64;
+        let length = length.next_multiple_of(4096);
+        Some(Layout { peers, waiters, objects, chunks, chunk_count, records, length })
     }
 }

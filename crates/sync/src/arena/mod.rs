@@ -23,6 +23,7 @@ use ntux_platform::memory::{self, FileId, Mapping};
 use ntux_platform::protection::page_size;
 
 use crate::planted::{Bug, planted};
+use crate::trace::RECORDS;
 use crate::{Error, Result};
 use format::{Chunk, FINGERPRINT, Header, Layout, MAGIC, ObjectSlot, VERSION, WaiterSlot};
 
@@ -41,7 +42,7 @@ pub struct Capacity {
 }
 
 impl Default for Capacity {
-    /// 1,048,576 objects and 65,536 waiting threads: 132 MiB of addresses, three pages of memory at first.
+    /// 1,048,576 objects and 65,536 waiting threads: 133 MiB of addresses, three pages of memory at first.
     fn default() -> Capacity {
         Capacity { objects: 1 << 20, waiters: 1 << 16 }
     }
@@ -217,6 +218,17 @@ impl Arena {
         let end = start + size_of::<T>();
         let begin = if index == 0 { start } else { start.next_multiple_of(self.page) };
         begin >= end || self.mapping.provide(begin, end - begin).is_ok()
+    }
+
+    pub(crate) fn record(&self, index: u32) -> &Word128 {
+        // SAFETY: the layout has RECORDS words here, 16-byte aligned.
+        unsafe { self.at(self.layout.records, index % RECORDS) }
+    }
+
+    /// Gives memory to all records.
+    pub(crate) fn provide_records(&self) -> Result<()> {
+        let bytes = RECORDS as usize * size_of::<Word128>();
+        self.mapping.provide(self.layout.records as usize, bytes).map_err(Error::from_io)
     }
 
     pub(crate) fn chunk_count(&self) -> u32 {

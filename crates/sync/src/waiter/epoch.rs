@@ -25,8 +25,9 @@ use crate::claim::satisfied_by;
 use crate::planted::{Bug, planted};
 use crate::request::Request;
 use crate::ticket::Ticket;
+use crate::trace::What;
 use crate::waiter_word::{WaiterState, WaiterWord};
-use crate::{Error, RETRIES, Result};
+use crate::{Error, Object, RETRIES, Result};
 
 /// Ends an undecided wait without an object. False if it is decided, or not this one.
 pub(super) fn withdraw(slot: &WaiterSlot, ticket: Ticket) -> bool {
@@ -101,9 +102,13 @@ impl Epoch<'_> {
     /// Sleeps until the wait is decided, or withdraws it when its deadline passes.
     pub(crate) fn sleep(&self, deadline: Deadline) -> Decision {
         self.waiter.before_sleeping.spend(self.arena.looks_before_sleeping(), || self.decision().map(|_| true));
+        let mut has_slept = false;
         while self.waiter.budget.round() {
             let seen = self.load();
             if let Some(decision) = self.decision() {
+                if has_slept {
+                    self.arena.trace(decision.event());
+                }
                 return decision;
             }
             if !seen.is_parked() && !self.slot.exchange(seen, seen.parked()) {
@@ -111,6 +116,8 @@ impl Epoch<'_> {
             }
             self.waiter.sleeps.set(self.waiter.sleeps.get() + 1);
             let (address, expected) = (self.slot.word.futex_address(), seen.parked().futex());
+            self.arena.trace(if has_slept { What::Stirs } else { self.sleeps() });
+            has_slept = true;
             let woken = futex::wait(address, expected, deadline);
             // A word that never holds still would keep the kernel from looking at the deadline.
             if woken == Woken::TimedOut || (self.is_open() && deadline.passed()) {
@@ -121,6 +128,21 @@ impl Epoch<'_> {
             }
         }
         Decision::Nothing
+    }
+
+    fn sleeps(&self) -> What {
+        let object = Object(self.slot.list[0].load()).index();
+        What::Sleeps { object, count: self.slot.count() as u32 }
+    }
+}
+
+impl Decision {
+    fn event(self) -> What {
+        match self {
+            Decision::Object { index, .. } => What::Acquires { object: index },
+            Decision::Everything { .. } => What::AcquiresAll,
+            Decision::Nothing => What::GivesUp,
+        }
     }
 }
 
