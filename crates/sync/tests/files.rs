@@ -25,8 +25,7 @@ fn header() -> Vec<u8> {
 }
 
 fn length() -> u64 {
-    let tables = fields::tables(CAPACITY).unwrap();
-    let Table { start, stride, count, .. } = tables[4];
+    let [.., Table { start, stride, count, .. }] = fields::tables(CAPACITY).unwrap();
     (start + stride * u64::from(count)).next_multiple_of(4096)
 }
 
