@@ -104,7 +104,7 @@ fn a_lock_on_all_future_memory_neither_refuses_nor_fills_an_arena() {
 #[test]
 fn a_limit_on_files_is_an_error() {
     let status = in_child(|| {
-        limit(libc::RLIMIT_FSIZE, 1 << 20);
+        limit(libc::RLIMIT_FSIZE, 4 << 20);
         let refused = Arena::create(LARGE).err();
         refused == Some(Error::Os(libc::EFBIG)) && Arena::create(Capacity { objects: 64, waiters: 8 }).is_ok()
     });
