@@ -9,10 +9,6 @@
 
 #![allow(clippy::disallowed_methods, reason = "this is about processes and their memory, not about the core")]
 
-#[cfg(target_os = "linux")]
-mod asleep;
-#[cfg(target_os = "linux")]
-mod child;
 #[cfg(all(target_os = "linux", target_arch = "x86_64"))]
 mod crash;
 #[cfg(all(target_os = "linux", target_arch = "x86_64"))]

@@ -4,36 +4,23 @@ use std::io;
 use std::thread::{Builder, Scope, ScopedJoinHandle};
 use std::time::Duration;
 
+use ntux_testkit::task::{self, Task};
+
 /// Enough for what a waiting thread does; a thousand of them fit anywhere.
 const STACK_BYTES: usize = 128 << 10;
 
-/// A thread of this process, by the kernel's number.
-#[derive(Clone, Copy)]
-pub(crate) struct ThreadId(libc::pid_t);
-
-impl ThreadId {
-    pub(crate) fn current() -> Self {
-        // SAFETY: asks for a number.
-        Self(unsafe { libc::syscall(libc::SYS_gettid) } as libc::pid_t)
-    }
-
-    /// Whether the thread sleeps in the kernel now.
-    fn asleep(self) -> io::Result<bool> {
-        let line = std::fs::read_to_string(format!("/proc/self/task/{}/stat", self.0))?;
-        // The name in parentheses may hold anything; the state follows the last of them.
-        let state = line.rsplit_once(')').and_then(|(_, rest)| rest.trim_start().chars().next());
-        Ok(state == Some('S'))
-    }
-}
+/// Between two looks at threads: they fall asleep at once.
+const BETWEEN_LOOKS: Duration = Duration::from_micros(50);
 
 /// Returns when every one of `threads` sleeps.
-pub(crate) fn until_asleep(threads: &[ThreadId]) -> io::Result<()> {
-    for thread in threads {
-        while !thread.asleep()? {
-            std::thread::sleep(Duration::from_micros(50));
-        }
+///
+/// # Errors
+/// One of them has ended.
+pub(crate) fn until_asleep(threads: &[Task]) -> io::Result<()> {
+    match task::until_asleep(threads, BETWEEN_LOOKS) {
+        true => Ok(()),
+        false => Err(io::Error::other("a thread ended that was to sleep")),
     }
-    Ok(())
 }
 
 /// Starts a thread with a small stack.

@@ -18,7 +18,6 @@ mod machine;
 mod measure;
 mod peer;
 mod preloaded;
-mod process;
 mod record;
 mod report;
 mod scenario;

@@ -6,7 +6,7 @@
 use std::collections::{BTreeMap, HashMap};
 use std::io;
 
-use crate::process::Child;
+use ntux_testkit::child::Child;
 
 /// First argument of the marking call; no other caller passes it.
 const MARK: u64 = 0x6e74_7578;
@@ -48,9 +48,10 @@ pub(crate) fn count(program: impl FnOnce() -> io::Result<()>) -> io::Result<Hash
             libc::ptrace(libc::PTRACE_TRACEME, 0, 0, 0);
             libc::raise(libc::SIGSTOP);
         }
-        program()
+        program().expect("the counted program");
     })?;
-    Tracer { leader: child.pid(), regions: HashMap::new(), current: HashMap::new() }.run()
+    Tracer { leader: child.id() as libc::pid_t, regions: HashMap::new(), current: HashMap::new() }
+        .run(|status| child.collected(status))
 }
 
 struct Tracer {
@@ -61,7 +62,8 @@ struct Tracer {
 }
 
 impl Tracer {
-    fn run(mut self) -> io::Result<HashMap<Region, Calls>> {
+    /// Returns what was counted. Calls `collected` with the leader's status once that has ended.
+    fn run(mut self, collected: impl FnOnce(i32)) -> io::Result<HashMap<Region, Calls>> {
         self.start()?;
         loop {
             let mut status = 0;
@@ -75,6 +77,7 @@ impl Tracer {
             if libc::WIFSTOPPED(status) {
                 self.stopped(thread, libc::WSTOPSIG(status))?;
             } else if thread == self.leader {
+                collected(status);
                 return match status {
                     0 => Ok(self.regions),
                     _ => Err(io::Error::other(format!("the counted program failed: wait status {status:#x}"))),

@@ -1,11 +1,12 @@
 //! Threads that sleep inside a wait.
 //!
 //! A case must know that a thread sleeps before it goes on; only then "who came first" means something. No time limit
-//! can tell. The system can: a thread that is asleep at two looks in a row, and did not run in between, sleeps.
+//! can tell. The system can: [`ntux_testkit::task`].
 
-use std::fs;
-use std::thread::{self, Scope, ScopedJoinHandle};
+use std::thread::{Scope, ScopedJoinHandle};
 use std::time::Duration;
+
+use ntux_testkit::task::{self, Task};
 
 use crate::face::{Deadline, Face, Outcome, Satisfied, Wait, any};
 
@@ -15,7 +16,7 @@ const BETWEEN_LOOKS: Duration = Duration::from_millis(2);
 /// A thread that sleeps, or slept, inside a wait.
 pub struct Blocked<'scope> {
     thread: ScopedJoinHandle<'scope, Outcome<Satisfied>>,
-    tid: i32,
+    task: Task,
 }
 
 /// Starts a thread that waits, and returns once it sleeps.
@@ -30,21 +31,18 @@ pub fn block<'scope, 'env>(scope: &'scope Scope<'scope, 'env>, face: &'env dyn F
 pub fn start<'scope, 'env>(scope: &'scope Scope<'scope, 'env>, face: &'env dyn Face, wait: Wait) -> Blocked<'scope> {
     let (announce, announced) = std::sync::mpsc::sync_channel(1);
     let thread = scope.spawn(move || {
-        // SAFETY: takes no argument and cannot fail.
-        let tid = unsafe { libc::gettid() };
         wait_once(face);
-        announce.send(tid).expect("the case listens");
+        announce.send(Task::current()).expect("the case listens");
         face.wait(&wait)
     });
-    Blocked { thread, tid: announced.recv().expect("the thread announces itself") }
+    Blocked { thread, task: announced.recv().expect("the thread announces itself") }
 }
 
 impl Blocked<'_> {
     /// Returns once the thread sleeps; fails when its wait ended instead.
     #[track_caller]
     pub fn still_sleeps(&self) {
-        let asleep = until_asleep(&format!("/proc/self/task/{}/status", self.tid), || self.thread.is_finished());
-        assert!(asleep, "the wait ended, it should sleep");
+        assert!(until_asleep(&self.task), "the wait ended, it should sleep");
     }
 
     /// What the wait gave. Waits for it.
@@ -54,7 +52,7 @@ impl Blocked<'_> {
 
     /// The thread's id in the system.
     pub fn tid(&self) -> i32 {
-        self.tid
+        self.task.number() as i32
     }
 }
 
@@ -64,27 +62,7 @@ pub(crate) fn wait_once(face: &dyn Face) {
     let _ = face.wait(&any(&[]).until(Deadline::in_ms(1)));
 }
 
-/// Returns true once the thread of that status file sleeps, false once it has ended.
-pub(crate) fn until_asleep(status_path: &str, ended: impl Fn() -> bool) -> bool {
-    let mut before = None;
-    loop {
-        let now = times_it_fell_asleep(status_path);
-        if ended() {
-            return false;
-        }
-        if now.is_some() && now == before {
-            return true;
-        }
-        before = now;
-        thread::sleep(BETWEEN_LOOKS);
-    }
-}
-
-/// How often the thread gave up its processor by itself, if it sleeps right now.
-fn times_it_fell_asleep(status_path: &str) -> Option<u64> {
-    let status = fs::read_to_string(status_path).ok()?;
-    let field = |name| status.lines().find_map(|line: &str| line.strip_prefix(name)).map(str::trim);
-    let sleeps = field("State:")?.starts_with('S');
-    let switches = field("voluntary_ctxt_switches:")?.parse().ok()?;
-    sleeps.then_some(switches)
+/// Returns true once the thread sleeps, false once it has ended.
+pub(crate) fn until_asleep(task: &Task) -> bool {
+    task::until_asleep(std::slice::from_ref(task), BETWEEN_LOOKS)
 }

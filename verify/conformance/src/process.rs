@@ -2,36 +2,30 @@
 //!
 //! A case runs in a process with one thread, so a plain fork gives a whole child.
 
-use std::cell::Cell;
 use std::fs::File;
 use std::io::{Read, Write};
 use std::os::fd::{FromRawFd, OwnedFd};
+
+use ntux_testkit::child;
 
 use crate::blocked::until_asleep;
 use crate::face::{Errno, Face, Outcome, Satisfied, Wait};
 
 /// A forked child that runs a part of the case.
 pub struct Child {
-    pid: i32,
+    process: child::Child,
     answer: File,
-    reaped: Cell<bool>,
 }
 
 impl Child {
     /// Forks a child that runs `body` and hands its outcome back. Call it while the process has one thread.
     pub fn start(face: &dyn Face, body: impl FnOnce(&dyn Face) -> Outcome<Satisfied>) -> Child {
         let (answer, mut answer_end) = pipe();
-        // SAFETY: this process has one thread, so nothing that the child uses is held by a thread that it lacks.
-        let pid = unsafe { libc::fork() };
-        assert!(pid >= 0, "fork: {}", std::io::Error::last_os_error());
-        if pid == 0 {
-            die_with_parent();
+        let process = child::Child::fork(|| {
             let outcome = body(&*face.in_child());
             answer_end.write_all(&encode(outcome)).expect("the parent holds the other end");
-            // SAFETY: ends the child without running what the parent registered for its own exit.
-            unsafe { libc::_exit(0) };
-        }
-        Child { pid, answer, reaped: Cell::new(false) }
+        });
+        Child { process: process.expect("a fork"), answer }
     }
 
     /// Forks a child that waits, and returns once it sleeps.
@@ -45,59 +39,32 @@ impl Child {
     /// Returns once the child sleeps; fails when it ended instead.
     #[track_caller]
     pub fn still_sleeps(&self) {
-        let asleep = until_asleep(&format!("/proc/{}/status", self.pid), || self.ended());
-        assert!(asleep, "the child's wait ended, it should sleep");
+        assert!(until_asleep(&self.process.task()), "the child's wait ended, it should sleep");
     }
 
-    /// What the child's body gave. Waits for it.
+    /// What the child's body gave. Waits for it, and for the child's end.
     #[track_caller]
     pub fn result(mut self) -> Outcome<Satisfied> {
         let mut words = [0; 12];
         self.answer.read_exact(&mut words).expect("the child failed, its message stands above");
+        self.process.wait().expect("it is a child of this process");
         decode(words)
     }
 
     /// Kills the child where it stands, and returns when it is gone.
     pub fn kill(self) {
-        // SAFETY: the child is not reaped yet, so the number is still its own.
-        unsafe { libc::kill(self.pid, libc::SIGKILL) };
-        self.reap(0);
+        self.process.kill();
     }
 
     /// Stops the child, and returns when it stands still.
     pub fn stop(&self) {
-        // SAFETY: the child is not reaped, so the number is its own; a null status is allowed.
-        unsafe {
-            libc::kill(self.pid, libc::SIGSTOP);
-            assert_eq!(libc::waitpid(self.pid, std::ptr::null_mut(), libc::WUNTRACED), self.pid);
-        }
+        self.process.stop();
+        assert_eq!(self.process.status(), None, "the child ended, it should stand still");
     }
 
     /// Lets a stopped child go on.
     pub fn go_on(&self) {
-        // SAFETY: the child is not reaped, so the number is its own.
-        unsafe { libc::kill(self.pid, libc::SIGCONT) };
-    }
-
-    fn ended(&self) -> bool {
-        self.reaped.get() || self.reap(libc::WNOHANG)
-    }
-
-    fn reap(&self, flags: i32) -> bool {
-        // SAFETY: a null status is allowed; the child is ours.
-        let gone = unsafe { libc::waitpid(self.pid, std::ptr::null_mut(), flags) } == self.pid;
-        if gone {
-            self.reaped.set(true);
-        }
-        gone
-    }
-}
-
-impl Drop for Child {
-    fn drop(&mut self) {
-        if !self.reaped.get() {
-            self.reap(0);
-        }
+        self.process.signal(libc::SIGCONT);
     }
 }
 
@@ -114,27 +81,16 @@ pub fn shift_clock_of_children(seconds: u32) -> std::io::Result<()> {
 /// Why this process may not call [`shift_clock_of_children`]; tried in a child.
 pub fn reason_against_shifting_clocks() -> Option<String> {
     let (mut answer, mut answer_end) = pipe();
-    // SAFETY: the child only makes system calls and allocates; its parent has one thread.
-    let pid = unsafe { libc::fork() };
-    if pid == 0 {
+    let child = child::Child::fork(|| {
         if let Err(error) = shift_clock_of_children(1) {
             let _ = write!(answer_end, "no time namespace: {error}");
         }
-        // SAFETY: ends the child without running what the parent registered for its own exit.
-        unsafe { libc::_exit(0) };
-    }
+    });
     drop(answer_end);
     let mut reason = String::new();
     answer.read_to_string(&mut reason).expect("the child writes text");
-    // SAFETY: reaps the child; a null status is allowed.
-    unsafe { libc::waitpid(pid, std::ptr::null_mut(), 0) };
+    drop(child.expect("a fork"));
     (!reason.is_empty()).then_some(reason)
-}
-
-/// Has the system kill this process when the one that forked it ends, so that no child outlives a failed case.
-fn die_with_parent() {
-    // SAFETY: sets an attribute of this process, touches no memory.
-    unsafe { libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL) };
 }
 
 fn pipe() -> (File, File) {

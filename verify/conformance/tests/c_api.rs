@@ -1,6 +1,7 @@
 //! The list on the C API: the functions of `ntux.h`, in the shared library that is installed.
 
 use std::env;
+use std::ffi::{CStr, c_void};
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
 use std::ptr::null_mut;
@@ -13,11 +14,10 @@ use ntux_conformance::face::{
     Deadline, EOWNERDEAD, Errno, Event, Face, Mutex, Object, Outcome, Satisfied, Semaphore, Wait,
 };
 use ntux_conformance::run::{self, Instantiation};
+use ntux_testkit::c::{Arena, Create, Functions, NEVER, REALTIME, Read};
 
 const OBJECTS: u32 = 4096;
 const WAITERS: u32 = 256;
-const REALTIME: u32 = 1;
-const NEVER: u64 = u64::MAX;
 
 fn main() -> ExitCode {
     if !run::one_case_is_asked() && given_library().is_none() {
@@ -59,56 +59,20 @@ fn build_library() {
     assert!(built.success(), "the C library does not build");
 }
 
-type Number = u64;
-type Arena = *mut std::ffi::c_void;
-
-/// Declares what the header declares, and finds it in the library.
-macro_rules! functions {
-    ($($name:ident: fn($($argument:ty),*);)*) => {
-        struct Functions {
-            $($name: unsafe extern "C" fn($($argument),*) -> i32,)*
-        }
-
-        impl Functions {
-            fn find(library: &'static Library) -> Functions {
-                // SAFETY: the types are those of the header.
-                unsafe {
-                    Functions { $($name: *library.get(concat!("ntux_", stringify!($name))).expect("a symbol"),)* }
-                }
-            }
-        }
-    };
-}
-
-functions! {
-    arena_create: fn(u32, u32, *mut Arena);
-    arena_attach: fn(i32, *mut Arena);
-    arena_fd: fn(Arena);
-    arena_detach: fn(Arena);
-    object_close: fn(Arena, Number);
-    semaphore_create: fn(Arena, u32, u32, *mut Number);
-    semaphore_release: fn(Arena, Number, u32, *mut u32);
-    semaphore_read: fn(Arena, Number, *mut u32, *mut u32);
-    mutex_create: fn(Arena, u32, u32, *mut Number);
-    mutex_unlock: fn(Arena, Number, u32, *mut u32);
-    mutex_kill: fn(Arena, Number, u32);
-    mutex_read: fn(Arena, Number, *mut u32, *mut u32);
-    event_create: fn(Arena, u32, u32, *mut Number);
-    event_set: fn(Arena, Number, *mut u32);
-    event_reset: fn(Arena, Number, *mut u32);
-    event_pulse: fn(Arena, Number, *mut u32);
-    event_read: fn(Arena, Number, *mut u32, *mut u32);
-    wait_any: fn(Arena, *const Number, u32, Number, u32, u32, u64, *mut u32);
-    wait_all: fn(Arena, *const Number, u32, Number, u32, u32, u64, *mut u32);
-}
-
 fn functions() -> &'static Functions {
     static FUNCTIONS: OnceLock<Functions> = OnceLock::new();
     FUNCTIONS.get_or_init(|| {
         let path = library_path();
         // SAFETY: the library has no initializers that ask for anything.
         let library = unsafe { Library::new(&path) }.unwrap_or_else(|error| panic!("{}: {error}", path.display()));
-        Functions::find(Box::leak(Box::new(library)))
+        let library: &Library = Box::leak(Box::new(library));
+        let find = |name: &CStr| {
+            // SAFETY: only the address is taken.
+            let symbol = unsafe { library.get::<*mut c_void>(name.to_bytes_with_nul()) };
+            symbol.map_or(null_mut(), |symbol| *symbol)
+        };
+        // SAFETY: they are the functions of the header: the library is ours.
+        unsafe { Functions::found(find) }
     })
 }
 
@@ -123,7 +87,7 @@ fn outcome(result: i32) -> Outcome<()> {
 
 /// An attached arena.
 struct C {
-    arena: Arena,
+    arena: *mut Arena,
 }
 
 // SAFETY: the header allows every function in every thread at any time, except the detaching, which `drop` does alone.
@@ -144,11 +108,7 @@ impl C {
         C { arena }
     }
 
-    fn create_object(
-        &self,
-        function: unsafe extern "C" fn(Arena, u32, u32, *mut u64) -> i32,
-        args: [u32; 2],
-    ) -> Outcome<Object> {
+    fn create_object(&self, function: Create, args: [u32; 2]) -> Outcome<Object> {
         let mut object = u64::from(POISON);
         // SAFETY: the arena is attached, and there is room for the object.
         let result = outcome(unsafe { function(self.arena, args[0], args[1], &mut object) });
@@ -157,18 +117,14 @@ impl C {
     }
 
     /// Runs `operation` with a place for the value before.
-    fn previous(&self, operation: impl FnOnce(&Functions, Arena, *mut u32) -> i32) -> Outcome<u32> {
+    fn previous(&self, operation: impl FnOnce(&Functions, *const Arena, *mut u32) -> i32) -> Outcome<u32> {
         let mut previous = POISON;
         let result = outcome(operation(functions(), self.arena, &mut previous));
         assert!(result.is_ok() || previous == POISON, "a refused operation writes nothing");
         result.map(|()| previous)
     }
 
-    fn read(
-        &self,
-        function: unsafe extern "C" fn(Arena, u64, *mut u32, *mut u32) -> i32,
-        object: Object,
-    ) -> (Outcome<()>, u32, u32) {
+    fn read(&self, function: Read, object: Object) -> (Outcome<()>, u32, u32) {
         let (mut first, mut second) = (POISON, POISON);
         // SAFETY: the arena is attached, and there is room for both values.
         let result = outcome(unsafe { function(self.arena, object.0, &mut first, &mut second) });

@@ -11,7 +11,7 @@ use ntux_sync::Object;
 use ntux_sync::spec::Outcome;
 
 use super::operation::Operation;
-use crate::child::shared;
+use ntux_testkit::child::shared;
 
 /// Objects that a scenario can name.
 pub const OBJECTS: usize = 16;

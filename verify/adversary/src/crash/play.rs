@@ -7,7 +7,7 @@ use std::io;
 use ntux_platform::clock;
 use ntux_sync::spec::{Answer, Outcome};
 
-use crate::asleep::{Sleep, sleep_of};
+use ntux_testkit::task::{FutexWait, Task};
 
 use super::judge::Judge;
 use super::operation::{Operation, Performer, Until};
@@ -188,7 +188,8 @@ impl<'a> Play<'a> {
         if there && point.asleep {
             tracee.step()?;
             let id = tracee.id();
-            there = tracee.wait_or(self.stage.patience, || sleep_of(id) == Sleep::Sound)? == Event::Running;
+            there = tracee.wait_or(self.stage.patience, || Task::new(id).futex_wait() == FutexWait::Sound)?
+                == Event::Running;
         }
         self.give_back(tracee);
         Ok(there)
@@ -263,7 +264,7 @@ impl<'a> Play<'a> {
             tracee.go_on()?;
         }
         for _ in 0..2 * SLEEPERS.len() {
-            match tracee.wait_or(self.stage.patience, || sleep_of(id) == Sleep::Sound)? {
+            match tracee.wait_or(self.stage.patience, || Task::new(id).futex_wait() == FutexWait::Sound)? {
                 Event::Ended(0) => return self.returned(number),
                 Event::Running => {
                     for operation in self.scenario.release_all() {
@@ -354,7 +355,8 @@ impl<'a> Play<'a> {
         let id = tracee.id();
         loop {
             let relieved = self.relieved;
-            let event = tracee.wait_or(self.stage.patience, || !relieved && sleep_of(id) == Sleep::Sound)?;
+            let event =
+                tracee.wait_or(self.stage.patience, || !relieved && Task::new(id).futex_wait() == FutexWait::Sound)?;
             if event != Event::Running {
                 return Ok(event);
             }

@@ -12,7 +12,7 @@ use super::board::Board;
 use super::look::{self, Eyes};
 use super::operation::{Operation, Performer};
 use super::scenario::Scenario;
-use crate::child::Child;
+use ntux_testkit::child::Child;
 
 /// Survivors: two that work, and six that wait. They live in two processes.
 pub const WORKERS: [usize; 2] = [0, 1];
@@ -163,7 +163,7 @@ impl Drop for Bytes {
 
 /// Forks a process with half of the actors. It attaches the arena by its descriptor.
 fn survivor(board: &'static Board, fd: BorrowedFd<'_>, process: usize) -> io::Result<Child> {
-    let mut survivor = Child::fork(|| serve(board, fd.as_fd(), process))?;
+    let survivor = Child::fork(|| serve(board, fd.as_fd(), process))?;
     for actor in (process..ACTORS).step_by(2) {
         while board.mailbox(actor).thread() == 0 {
             assert!(survivor.status().is_none(), "a survivor died before it began");

@@ -42,7 +42,7 @@ impl Tracee {
         let pid = unsafe { libc::fork() };
         match pid {
             0 => {
-                crate::child::die_with(parent);
+                ntux_testkit::child::die_with(parent);
                 // SAFETY: an attribute of this process only.
                 let refused = unsafe { libc::ptrace(libc::PTRACE_TRACEME, 0, 0, 0) != 0 };
                 if !refused {

@@ -6,7 +6,7 @@ use ntux_sync::spec::Outcome;
 
 use super::play::{Play, Result, wrong};
 use super::stage::SLEEPERS;
-use crate::asleep::{Sleep, sleep_of};
+use ntux_testkit::task::{FutexWait, Task};
 
 /// How late wakes came.
 #[derive(Clone, Copy, Default, Debug)]
@@ -32,14 +32,16 @@ impl Play<'_> {
         let mailbox = self.stage.board.mailbox(actor);
         let start = Instant::now();
         loop {
-            let sleep = sleep_of(mailbox.thread());
+            let sleep = Task::new(mailbox.thread()).futex_wait();
             if let Some(outcome) = mailbox.outcome() {
                 return self.woke(actor, outcome, mailbox.finished_ns());
             }
             match sleep {
-                Sleep::Sound if self.judge.sleeps(actor) => return Ok(()),
-                Sleep::Sound => return wrong(format!("survivor {actor} sleeps on, although it was granted its wait")),
-                Sleep::Owed if self.may_be_late(actor) => {
+                FutexWait::Sound if self.judge.sleeps(actor) => return Ok(()),
+                FutexWait::Sound => {
+                    return wrong(format!("survivor {actor} sleeps on, although it was granted its wait"));
+                }
+                FutexWait::Owed if self.may_be_late(actor) => {
                     self.wakes.held_back += 1;
                     return Ok(());
                 }
@@ -56,7 +58,10 @@ impl Play<'_> {
         let mailbox = self.stage.board.mailbox(actor);
         match mailbox.wait(self.stage.patience) {
             Some(outcome) => self.woke(actor, outcome, mailbox.finished_ns()),
-            None => wrong(format!("survivor {actor} was sent a wake and sleeps on: {:?}", sleep_of(mailbox.thread()))),
+            None => wrong(format!(
+                "survivor {actor} was sent a wake and sleeps on: {:?}",
+                Task::new(mailbox.thread()).futex_wait()
+            )),
         }
     }
 

@@ -10,7 +10,7 @@ use ntux_platform::clock::Deadline;
 use ntux_platform::futex;
 
 use super::Design;
-use crate::child::shared;
+use ntux_testkit::child::shared;
 
 pub const NAME: &str = "waiters under a robust lock";
 

@@ -4,7 +4,7 @@ use std::io::{self, Read, Write};
 use std::os::unix::net::UnixStream;
 
 use super::Design;
-use crate::child::{Child, shared};
+use ntux_testkit::child::{Child, shared};
 
 pub const NAME: &str = "a server";
 

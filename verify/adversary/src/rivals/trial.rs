@@ -7,8 +7,8 @@ use std::time::{Duration, Instant};
 use ntux_platform::atomic::Word32;
 
 use super::{Design, Open};
-use crate::child::{Child, shared};
 use crate::crash::tracee::{Event, Tracee, stop_here};
+use ntux_testkit::child::{Child, shared};
 
 /// How long a wake may take: a thousand times what it takes.
 const WAKE_PATIENCE: Duration = Duration::from_millis(30);
@@ -156,7 +156,7 @@ pub fn wakes(open: Open, fate: Fate, manner: Manner) -> io::Result<WakeTally> {
             design.wait();
             board.woken.store(1);
         })?;
-        if !comes_true(manner.patience, || sleeper.is_asleep()) {
+        if !comes_true(manner.patience, || sleeper.task().asleep().is_some()) {
             return Err(io::Error::other("the sleeper does not fall asleep"));
         }
         let Some(tracee) = victim(&mut *design, count, |design| design.set())? else { break };

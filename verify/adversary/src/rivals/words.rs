@@ -8,7 +8,7 @@ use ntux_platform::clock::Deadline;
 use ntux_platform::futex;
 
 use super::Design;
-use crate::child::shared;
+use ntux_testkit::child::shared;
 
 pub const NAME: &str = "futex words";
 

@@ -3,14 +3,13 @@
 
 use std::fs::OpenOptions;
 use std::io;
-use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, IntoRawFd, OwnedFd};
 use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::{Command, ExitCode};
 use std::time::{Duration, Instant};
 
 use fastrand::Rng;
-use ntux_conformance::device::{PATH, WaitArgs, number};
 use ntux_platform::{clock, memory};
 use ntux_sync::{Capacity, Object};
 
@@ -20,7 +19,8 @@ use super::operation::Outcome;
 use super::planted::{self, Bug};
 use super::storm;
 use super::watch::{Failure, Limits, Offence, failure, watch};
-use crate::child::Child;
+use ntux_testkit::child::Child;
+use ntux_testkit::device::{self, WaitArgs, number};
 
 /// Threads of the program.
 const THREADS: usize = 2;
@@ -89,7 +89,7 @@ pub fn run(
     let file = open(program.id(), board.device.load()).expect("the program has opened the device");
     let shared: Vec<Object> = (0..8).map(|index| Object(1 << 32 | index)).collect();
     let scribbler = Child::fork(|| storm::scribbler(board, file, &shared, seed, Instant::now() + ROUND));
-    watch(board, &mut [program, scribbler.expect("a fork")], limits)?;
+    watch(board, &[program, scribbler.expect("a fork")], limits)?;
     // The library turns a panic into an error number; the panic's message is what tells.
     let mut said = vec![0; COMPLAINTS];
     memory::read_start(complaints.as_fd(), &mut said).expect("the file can be read");
@@ -123,9 +123,7 @@ impl Program {
     pub fn run(&self) -> ExitCode {
         // SAFETY: the number of a descriptor that this process inherited.
         let board = Board::map(unsafe { BorrowedFd::borrow_raw(self.board) }).expect("a board");
-        // SAFETY: a terminated path.
-        let device = unsafe { libc::open(PATH.as_ptr(), libc::O_RDONLY | libc::O_CLOEXEC) };
-        assert!(device >= 0, "/dev/ntsync does not open: {}", io::Error::last_os_error());
+        let device = device::open(libc::O_RDONLY | libc::O_CLOEXEC).expect("/dev/ntsync opens").into_raw_fd();
         board.device.store(device as u32);
         let end = Instant::now() + ROUND;
         std::thread::scope(|scope| {

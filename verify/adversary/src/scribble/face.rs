@@ -4,9 +4,10 @@ use core::ffi::c_int;
 use std::os::fd::AsRawFd;
 
 use ntux::{Arena, Event, Mutex, Semaphore};
-use ntux_sync::{Deadline, Error, New, Object};
-// Defines the C functions that are declared below.
+// Defines the C functions.
 use ntux_capi as _;
+use ntux_sync::{Deadline, Error, New, Object};
+use ntux_testkit::c;
 
 use super::operation::{Operation, Outcome, Wait};
 
@@ -43,7 +44,7 @@ impl Face {
     pub fn perform(self, arena: &Arena, operation: &Operation, deadline: Deadline) -> Done {
         match self {
             Face::Rust => rust(arena, operation, deadline),
-            Face::C => c(arena, operation, deadline),
+            Face::C => in_c(arena, operation, deadline),
             Face::Core => None,
         }
         .unwrap_or_else(|| core(arena, operation, deadline))
@@ -138,84 +139,37 @@ fn rust(arena: &Arena, operation: &Operation, deadline: Deadline) -> Option<Done
     })
 }
 
-/// `ntux_arena`, which C sees from outside only.
-#[repr(C)]
-struct CArena {
-    _inside: [u8; 0],
-}
-
-unsafe extern "C" {
-    fn ntux_arena_attach(fd: c_int, arena: *mut *mut CArena) -> c_int;
-    fn ntux_arena_detach(arena: *mut CArena) -> c_int;
-    fn ntux_object_close(arena: *const CArena, object: u64) -> c_int;
-    fn ntux_object_adopt(arena: *const CArena, object: u64) -> c_int;
-    fn ntux_semaphore_create(arena: *const CArena, count: u32, max: u32, semaphore: *mut u64) -> c_int;
-    fn ntux_semaphore_release(arena: *const CArena, semaphore: u64, count: u32, previous: *mut u32) -> c_int;
-    fn ntux_semaphore_read(arena: *const CArena, semaphore: u64, count: *mut u32, max: *mut u32) -> c_int;
-    fn ntux_mutex_create(arena: *const CArena, owner: u32, count: u32, mutex: *mut u64) -> c_int;
-    fn ntux_mutex_unlock(arena: *const CArena, mutex: u64, owner: u32, previous: *mut u32) -> c_int;
-    fn ntux_mutex_kill(arena: *const CArena, mutex: u64, owner: u32) -> c_int;
-    fn ntux_mutex_read(arena: *const CArena, mutex: u64, owner: *mut u32, count: *mut u32) -> c_int;
-    fn ntux_event_create(arena: *const CArena, manual: u32, signaled: u32, event: *mut u64) -> c_int;
-    fn ntux_event_set(arena: *const CArena, event: u64, previous: *mut u32) -> c_int;
-    fn ntux_event_reset(arena: *const CArena, event: u64, previous: *mut u32) -> c_int;
-    fn ntux_event_pulse(arena: *const CArena, event: u64, previous: *mut u32) -> c_int;
-    fn ntux_event_read(arena: *const CArena, event: u64, manual: *mut u32, signaled: *mut u32) -> c_int;
-}
-
-type WaitFunction = unsafe extern "C" fn(*const CArena, *const u64, u32, u64, u32, u32, u64, *mut u32) -> c_int;
-
-unsafe extern "C" {
-    fn ntux_wait_any(
-        arena: *const CArena,
-        objects: *const u64,
-        count: u32,
-        alert: u64,
-        owner: u32,
-        flags: u32,
-        deadline_ns: u64,
-        index: *mut u32,
-    ) -> c_int;
-    fn ntux_wait_all(
-        arena: *const CArena,
-        objects: *const u64,
-        count: u32,
-        alert: u64,
-        owner: u32,
-        flags: u32,
-        deadline_ns: u64,
-        index: *mut u32,
-    ) -> c_int;
-}
-
 /// How the C face says that it has caught a panic.
 const PANICKED: c_int = -libc::ENOTRECOVERABLE;
 
-fn c(arena: &Arena, operation: &Operation, deadline: Deadline) -> Option<Done> {
+fn in_c(arena: &Arena, operation: &Operation, deadline: Deadline) -> Option<Done> {
     let (mut word, mut other, mut object) = (0u32, 0u32, 0u64);
     let (word, other, object) = (&raw mut word, &raw mut other, &raw mut object);
-    let handle = std::ptr::from_ref(arena).cast();
+    let handle: *const c::Arena = std::ptr::from_ref(arena).cast();
+    let functions = c::Functions::linked();
     // SAFETY: the C face's arena is the Rust one; every place is valid for its answer.
     let result = unsafe {
         match operation {
-            Operation::Create(New::Semaphore { count, max }) => ntux_semaphore_create(handle, *count, *max, object),
-            Operation::Create(New::Mutex { owner, count }) => ntux_mutex_create(handle, *owner, *count, object),
-            Operation::Create(New::Event { manual, signaled }) => {
-                ntux_event_create(handle, u32::from(*manual), u32::from(*signaled), object)
+            Operation::Create(New::Semaphore { count, max }) => {
+                (functions.semaphore_create)(handle, *count, *max, object)
             }
-            Operation::Close(object) => ntux_object_close(handle, object.0),
-            Operation::Adopt(object) => ntux_object_adopt(handle, object.0),
-            Operation::Release(object, count) => ntux_semaphore_release(handle, object.0, *count, word),
-            Operation::SemaphoreRead(object) => ntux_semaphore_read(handle, object.0, word, other),
-            Operation::Unlock(object, owner) => ntux_mutex_unlock(handle, object.0, *owner, word),
-            Operation::Kill(object, owner) => ntux_mutex_kill(handle, object.0, *owner),
-            Operation::MutexRead(object) => ntux_mutex_read(handle, object.0, word, other),
-            Operation::Set(object) => ntux_event_set(handle, object.0, word),
-            Operation::Reset(object) => ntux_event_reset(handle, object.0, word),
-            Operation::Pulse(object) => ntux_event_pulse(handle, object.0, word),
-            Operation::EventRead(object) => ntux_event_read(handle, object.0, word, other),
-            Operation::WaitAny(wait) => c_wait(ntux_wait_any, handle, wait, deadline, word),
-            Operation::WaitAll(wait) => c_wait(ntux_wait_all, handle, wait, deadline, word),
+            Operation::Create(New::Mutex { owner, count }) => (functions.mutex_create)(handle, *owner, *count, object),
+            Operation::Create(New::Event { manual, signaled }) => {
+                (functions.event_create)(handle, u32::from(*manual), u32::from(*signaled), object)
+            }
+            Operation::Close(object) => (functions.object_close)(handle, object.0),
+            Operation::Adopt(object) => (functions.object_adopt)(handle, object.0),
+            Operation::Release(object, count) => (functions.semaphore_release)(handle, object.0, *count, word),
+            Operation::SemaphoreRead(object) => (functions.semaphore_read)(handle, object.0, word, other),
+            Operation::Unlock(object, owner) => (functions.mutex_unlock)(handle, object.0, *owner, word),
+            Operation::Kill(object, owner) => (functions.mutex_kill)(handle, object.0, *owner),
+            Operation::MutexRead(object) => (functions.mutex_read)(handle, object.0, word, other),
+            Operation::Set(object) => (functions.event_set)(handle, object.0, word),
+            Operation::Reset(object) => (functions.event_reset)(handle, object.0, word),
+            Operation::Pulse(object) => (functions.event_pulse)(handle, object.0, word),
+            Operation::EventRead(object) => (functions.event_read)(handle, object.0, word, other),
+            Operation::WaitAny(wait) => c_wait(functions.wait_any, handle, wait, deadline, word),
+            Operation::WaitAll(wait) => c_wait(functions.wait_all, handle, wait, deadline, word),
             Operation::Attach => c_attach(arena),
             Operation::CreateDescriptor(_) | Operation::Kind(_) | Operation::Retire | Operation::Join => return None,
         }
@@ -228,13 +182,7 @@ fn c(arena: &Arena, operation: &Operation, deadline: Deadline) -> Option<Done> {
 
 /// # Safety
 /// `arena` is attached, `index` a place for the answer.
-unsafe fn c_wait(
-    function: WaitFunction,
-    arena: *const CArena,
-    wait: &Wait,
-    deadline: Deadline,
-    index: *mut u32,
-) -> c_int {
+unsafe fn c_wait(function: c::Wait, arena: *const c::Arena, wait: &Wait, deadline: Deadline, index: *mut u32) -> c_int {
     let Deadline::Monotonic(deadline_ns) = deadline else { unreachable!("every wait here has a deadline") };
     let (count, alert) = (wait.objects.len() as u32, wait.alert.map_or(0, |alert| alert.0));
     let objects = wait.objects.as_ptr().cast();
@@ -243,11 +191,11 @@ unsafe fn c_wait(
 }
 
 fn c_attach(arena: &Arena) -> c_int {
-    let mut again = std::ptr::null_mut();
+    let (functions, mut again) = (c::Functions::linked(), std::ptr::null_mut());
     // SAFETY: a place for the answer; what was attached is detached.
     unsafe {
-        match ntux_arena_attach(arena.fd().as_raw_fd(), &mut again) {
-            0 => ntux_arena_detach(again),
+        match (functions.arena_attach)(arena.fd().as_raw_fd(), &mut again) {
+            0 => (functions.arena_detach)(again),
             refused => refused,
         }
     }

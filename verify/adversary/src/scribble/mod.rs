@@ -36,8 +36,8 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
-use crate::child::Child;
 use board::Board;
+use ntux_testkit::child::Child;
 use watch::{Failure, Limits, watch};
 
 /// What to do.
@@ -161,7 +161,7 @@ fn alone(board: &'static Board, arguments: &Arguments, mut seeds: Seeds, limits:
             .try_for_each(|seed| alone::run(board, seed, arguments.steps, arguments.bug))
             .expect("the arena can be set up");
     });
-    watch(board, &mut [child.expect("a fork")], limits)
+    watch(board, &[child.expect("a fork")], limits)
 }
 
 fn replay(arguments: &Arguments, mode: Mode, failure: &Failure) -> String {

@@ -16,7 +16,7 @@ use super::operation::Operation;
 use super::planted::{self, Bug};
 use super::rubbish::Scribbler;
 use super::watch::{Failure, Limits, watch};
-use crate::child::Child;
+use ntux_testkit::child::Child;
 
 /// Larger files are not copied whole.
 const PICTURE_MOST: usize = 1 << 22;
@@ -40,7 +40,7 @@ pub fn run(board: &'static Board, seed: u64, bug: Option<Bug>, limits: Limits) -
         .map(|process| Child::fork(|| victim(board, &fenced, &shared, seed, process, end, bug)).expect("a fork"))
         .collect();
     children.push(Child::fork(|| scribbler(board, file, &shared, seed, end)).expect("a fork"));
-    watch(board, &mut children, limits)
+    watch(board, &children, limits)
 }
 
 fn objects(arena: &Arena, seed: u64) -> Vec<Object> {

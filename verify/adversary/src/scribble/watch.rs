@@ -6,7 +6,8 @@ use ntux_platform::clock;
 
 use super::board::{Board, LANES, Lane};
 use super::operation::NAMES;
-use crate::child::Child;
+use ntux_testkit::child::Child;
+use ntux_testkit::task::Task;
 
 /// What no operation may exceed. Generous: the machine may be busy with other things.
 #[derive(Clone, Copy, Debug)]
@@ -67,13 +68,13 @@ struct Sight {
 }
 
 /// Waits until all children have ended, or until one offends.
-pub fn watch(board: &Board, children: &mut [Child], limits: Limits) -> Result<(), Failure> {
+pub fn watch(board: &Board, children: &[Child], limits: Limits) -> Result<(), Failure> {
     const PAUSE: Duration = Duration::from_millis(5);
     const BETWEEN_LOOKS: u32 = 20;
     let mut sights = [Sight::default(); LANES];
     for round in 0u32.. {
         let mut running = false;
-        for child in children.iter_mut() {
+        for child in children {
             let status = child.status();
             running |= status.is_none();
             if let Some(offence) = status.and_then(crash) {
@@ -112,7 +113,7 @@ fn offence(lane: &Lane, sight: &mut Sight, limits: Limits) -> Option<Offence> {
     if serial.is_multiple_of(2) {
         return None;
     }
-    let (work, asleep) = thread(lane.process.load(), lane.thread.load())?;
+    let (work, asleep) = Task::new(lane.thread.load()).work()?;
     if sight.serial != serial {
         *sight = Sight { serial, work };
         return None;
@@ -123,14 +124,4 @@ fn offence(lane: &Lane, sight: &mut Sight, limits: Limits) -> Option<Offence> {
     let deadline_ns = lane.deadline_ns.load();
     let late = clock::monotonic_ns().saturating_sub(deadline_ns) > limits.late.as_nanos() as u64;
     (asleep && deadline_ns != 0 && late && lane.serial.load() == serial).then_some(Offence::Asleep)
-}
-
-/// Processor time of a thread, and whether it sleeps.
-fn thread(process: u32, thread: u32) -> Option<(Duration, bool)> {
-    const TICK: Duration = Duration::from_millis(10);
-    let stat = std::fs::read_to_string(format!("/proc/{process}/task/{thread}/stat")).ok()?;
-    let mut fields = stat.rsplit_once(')')?.1.split_whitespace();
-    let asleep = fields.next()? == "S";
-    let mut ticks = fields.skip(10).take(2).filter_map(|field| field.parse::<u32>().ok());
-    Some((TICK * (ticks.next()? + ticks.next()?), asleep))
 }

@@ -76,7 +76,7 @@ impl Ledger {
     /// Maps a fresh one, for this process and those that it forks. Never unmapped.
     pub fn map() -> io::Result<&'static Ledger> {
         // SAFETY: made of atomic integers, for which zero is a value.
-        unsafe { crate::child::shared() }
+        unsafe { ntux_testkit::child::shared() }
     }
 }
 

@@ -18,9 +18,9 @@ use std::time::{Duration, Instant};
 use fastrand::Rng;
 use ntux_sync::{Arena, Capacity, Error, New, Waiter};
 
-use crate::asleep::{Sleep, sleep_of};
-use crate::child::Child;
 use ledger::{EVENTS, Hold, Ledger, MUTEXES, Objects, SEMAPHORES, WORKERS};
+use ntux_testkit::child::Child;
+use ntux_testkit::task::{FutexWait, Task};
 use worker::{Worker, Wrong};
 
 const CAPACITY: Capacity = Capacity { objects: 32, waiters: 32 };
@@ -272,7 +272,8 @@ impl Soak {
             let page = &self.ledger.pages[number];
             let process = &mut self.processes[number];
             let progress = page.progress.load();
-            let owed = sleep_of(page.thread.load()) == Sleep::Owed && page.progress.load() == progress;
+            let owed =
+                Task::new(page.thread.load()).futex_wait() == FutexWait::Owed && page.progress.load() == progress;
             if progress != process.moved.1 {
                 process.moved = (Instant::now(), progress);
             }

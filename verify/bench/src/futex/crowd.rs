@@ -12,9 +12,10 @@ use std::thread::Scope;
 use ntux_futex::{Deadline, MATCH_ANY, Scope as FutexScope};
 use ntux_platform::clock::monotonic_ns;
 use ntux_platform::kernel_futex;
+use ntux_testkit::task::Task;
 
 use super::contender::{ALL, Cell, Contender};
-use crate::asleep::{ThreadId, start, until_asleep};
+use crate::asleep::{start, until_asleep};
 
 /// Words that each thread has for itself, as in `perf bench futex hash`.
 pub(crate) const OWN_WORDS: usize = 1024;
@@ -84,7 +85,7 @@ impl Stage {
 /// The threads.
 pub(crate) struct Crowd<'stage> {
     pub(crate) stage: &'stage Stage,
-    ids: Vec<ThreadId>,
+    ids: Vec<Task>,
 }
 
 impl<'stage> Crowd<'stage> {
@@ -104,7 +105,7 @@ impl<'stage> Crowd<'stage> {
         for started in 0..threads {
             let report = report.clone();
             let thread = start(scope, move || {
-                let _ = report.send(ThreadId::current());
+                let _ = report.send(Task::current());
                 stage.perform();
             });
             if let Err(error) = thread {

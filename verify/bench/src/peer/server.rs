@@ -10,9 +10,9 @@ use std::os::linux::net::SocketAddrExt;
 use std::os::unix::net::{SocketAddr, UnixListener, UnixStream};
 
 use ntux_platform::atomic::Word32;
+use ntux_testkit::child::Child;
 
 use super::{Peer, Reset};
-use crate::process::Child;
 
 const WAIT_COUNT_MAX: usize = 64;
 /// Operation, owner, argument, number of objects; the objects follow.
@@ -68,7 +68,7 @@ impl Server {
         let name = format!("ntux-bench-{}-{}", std::process::id(), SERVERS.fetch_add(1));
         let address = SocketAddr::from_abstract_name(name)?;
         let listener = UnixListener::bind_addr(&address)?;
-        let process = Child::fork(|| Service::new(listener)?.serve())?;
+        let process = Child::fork(|| Service::new(listener).and_then(Service::serve).expect("the server serves"))?;
         Ok(Self { address, _process: process })
     }
 }

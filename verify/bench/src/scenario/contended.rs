@@ -10,13 +10,14 @@ use std::thread;
 use ntux_platform::atomic::{Word32, Word64};
 use ntux_platform::clock::{Deadline, monotonic_ns};
 use ntux_platform::futex;
+use ntux_testkit::child::Child;
+use ntux_testkit::task::Task;
 
 use super::uncontended::joined as open_and_join;
-use crate::asleep::{ThreadId, joined, start, until_asleep};
+use crate::asleep::{joined, start, until_asleep};
 use crate::bench::Bench;
 use crate::measure::{Effort, Sample, per_iteration};
 use crate::peer::{Peer, Reset};
-use crate::process::Child;
 use crate::record::Group;
 
 pub(crate) const MUTEX: &str = "mutex lock + unlock, two threads";
@@ -173,12 +174,15 @@ fn ping_pong<P: Peer>(effort: Effort, open: &impl Fn() -> io::Result<P>) -> io::
     let (mut peer, mut thread) = open_and_join(open)?;
     let (ping, pong) = (peer.event(&mut thread, Reset::Auto)?, peer.event(&mut thread, Reset::Auto)?);
     let _other = Child::fork(|| {
-        peer.after_fork()?;
-        let mut thread = peer.join(2)?;
-        loop {
-            peer.wait(&mut thread, ping)?;
-            peer.set(&mut thread, pong)?;
-        }
+        let mut answer = || -> io::Result<()> {
+            peer.after_fork()?;
+            let mut thread = peer.join(2)?;
+            loop {
+                peer.wait(&mut thread, ping)?;
+                peer.set(&mut thread, pong)?;
+            }
+        };
+        answer().expect("the other process answers");
     })?;
     per_iteration(effort, |iterations| {
         let begin = monotonic_ns();
@@ -270,7 +274,7 @@ fn broadcast<P: Peer>(effort: Effort, open: &impl Fn() -> io::Result<P>, waiters
             let (peer, arrivals, report_id) = (&peer, &arrivals, report_id.clone());
             handles.push(start(scope, move || {
                 let mut thread = peer.join(owner + 2)?;
-                let _ = report_id.send(ThreadId::current());
+                let _ = report_id.send(Task::current());
                 for step in 0..total {
                     peer.wait(&mut thread, events[step % 2])?;
                     arrivals.report();

@@ -7,9 +7,10 @@ use std::thread;
 use ntux_platform::atomic::{Word32, Word64};
 use ntux_platform::clock::{Deadline, monotonic_ns};
 use ntux_platform::futex;
+use ntux_testkit::task::Task;
 
 use super::uncontended::joined as open_and_join;
-use crate::asleep::{ThreadId, joined, start, until_asleep};
+use crate::asleep::{joined, start, until_asleep};
 use crate::bench::Bench;
 use crate::measure::{Effort, Sample, per_operation};
 use crate::peer::arena::RustArena;
@@ -129,7 +130,7 @@ fn with_waiters<P: Peer>(effort: Effort, open: &impl Fn() -> io::Result<P>, coun
             let (peer, handover, report_id) = (&peer, &handover, report_id.clone());
             handles.push(start(scope, move || {
                 let mut thread = peer.join(owner + 2)?;
-                let _ = report_id.send(ThreadId::current());
+                let _ = report_id.send(Task::current());
                 loop {
                     peer.wait(&mut thread, event)?;
                     if handover.stop.load() != 0 {
@@ -198,7 +199,7 @@ fn waiter_bytes() -> io::Result<Sample> {
             let (peer, report_id) = (&peer, report_id.clone());
             handles.push(start(scope, move || {
                 let mut thread = peer.join(owner + 2)?;
-                let _ = report_id.send(ThreadId::current());
+                let _ = report_id.send(Task::current());
                 peer.wait(&mut thread, event)
             })?);
         }

@@ -4,8 +4,10 @@ use std::io;
 use std::sync::mpsc;
 use std::thread;
 
+use ntux_testkit::task::Task;
+
 use super::uncontended::joined as open_and_join;
-use crate::asleep::{ThreadId, until_asleep};
+use crate::asleep::until_asleep;
 use crate::bench::{Bench, refusal};
 use crate::measure::Sample;
 use crate::peer::{Peer, Reset};
@@ -131,7 +133,7 @@ fn blocked<P: Peer>(peer: &P, thread: &mut P::Thread, count: usize, count_sleepe
         let sleeper = scope.spawn(move || {
             let mut thread = peer.join(2)?;
             for step in 0..=REPETITIONS {
-                let _ = report.send(ThreadId::current());
+                let _ = report.send(Task::current());
                 // The first time may set something up.
                 let counted = count_sleeper && step > 0;
                 REGION.mark_if(counted, || peer.wait_any(&mut thread, &events))?;

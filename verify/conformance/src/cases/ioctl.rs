@@ -10,7 +10,7 @@ use crate::device::number::{
     CREATE_EVENT, CREATE_MUTEX, CREATE_SEM, EVENT_PULSE, EVENT_READ, EVENT_RESET, EVENT_SET, MUTEX_KILL, MUTEX_READ,
     MUTEX_UNLOCK, OF_DEVICE, OF_OBJECT, SEM_READ, SEM_RELEASE, WAIT_ALL, WAIT_ANY, encode,
 };
-use crate::device::{Device, POISON, WaitArgs, ioctl, last_errno};
+use crate::device::{Arguments as _, Device, POISON, WaitArgs, ioctl, last_errno};
 use crate::face::{
     Deadline, EBADF, EFAULT, EINVAL, EMFILE, ENOTTY, EPERM, ETIMEDOUT, Errno, Face, Object, Outcome, Satisfied, Wait,
     all, any,

@@ -9,7 +9,7 @@ use crate::device::number::{
     CREATE_EVENT, CREATE_MUTEX, CREATE_SEM, EVENT_PULSE, EVENT_READ, EVENT_RESET, EVENT_SET, MUTEX_KILL, MUTEX_READ,
     MUTEX_UNLOCK, SEM_READ, SEM_RELEASE, WAIT_ALL, WAIT_ANY,
 };
-use crate::device::{Device, WaitArgs, ioctl};
+use crate::device::{Arguments as _, Device, WaitArgs, ioctl};
 use crate::face::{EFAULT, Face, OWNER, any};
 
 pub(super) const CASES: &[Case] = &[

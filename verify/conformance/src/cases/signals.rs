@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU32, Ordering::SeqCst};
 use crate::blocked::{Blocked, block};
 use crate::case::{Case, case};
 use crate::check::{self, at};
-use crate::device::{Device, POISON, ioctl, number::EVENT_SET};
+use crate::device::{Arguments as _, Device, POISON, ioctl, number::EVENT_SET};
 use crate::face::{Deadline, EINTR, ETIMEDOUT, Face, all, any};
 use crate::process::Child;
 

@@ -4,7 +4,7 @@ use std::cell::Cell;
 
 use crate::count::meter::median_of;
 use crate::count::report::Counts;
-use crate::device::{Device, WaitArgs, ioctl, number};
+use crate::device::{Arguments as _, Device, WaitArgs, ioctl, number};
 use crate::face::{Face, OWNER, Object, Wait, all, any};
 
 /// A wait whose arguments are ready: only the ioctl itself is to be counted.

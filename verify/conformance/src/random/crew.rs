@@ -1,11 +1,11 @@
 //! The threads of a program besides the first: each makes one call after the other, when it is told to.
 
-use std::fs::File;
-use std::os::unix::fs::FileExt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI32, AtomicI64, AtomicU64, Ordering};
 use std::thread::{self, Thread};
 use std::time::Duration;
+
+use ntux_testkit::task::Task;
 
 use crate::random::memory::{Arguments, Ready};
 use crate::random::perform::make;
@@ -32,9 +32,7 @@ const THREAD: i32 = 1;
 pub(crate) struct Member {
     desk: Arc<Desk>,
     thread: Thread,
-    /// What the system says about it: its state, and the system call that it is in.
-    stat: File,
-    system_call: File,
+    task: Task,
     /// The memory of its calls.
     pub(crate) arguments: Arguments,
     /// The call that it makes: whether its deadline comes soon.
@@ -52,11 +50,9 @@ impl Member {
             thread::yield_now();
         }
         let tid = desk.tid.load(Ordering::Acquire);
-        let [stat, system_call] = ["stat", "syscall"].map(|name| {
-            let path = format!("/proc/self/task/{tid}/{name}");
-            File::open(path).expect("/proc is mounted and shows this process its own threads")
-        });
-        Member { desk, thread, stat, system_call, arguments: Arguments::new(), busy: None, just_told: false }
+        // Open from here on: the numbers of descriptors are part of a transcript.
+        let task = Task::of_this_process(tid as u32).kept_open();
+        Member { desk, thread, task, arguments: Arguments::new(), busy: None, just_told: false }
     }
 
     pub(crate) fn is_busy(&self) -> bool {
@@ -107,18 +103,9 @@ impl Member {
 
     /// Whether the thread sleeps inside a system call that can make it wait for an object: the ioctl, or a futex where
     /// the device is emulated.
-    ///
-    /// Two looks, in this order. The state tells a thread that sleeps from one that was woken and has not run yet: of
-    /// the latter the second look would still say that it is off its processor. The second look tells a thread that
-    /// sleeps from one that is only about to, and may find that it need not: the system answers after it has seen the
-    /// thread leave its processor.
     fn sleeps(&self) -> bool {
         const IN_A_WAIT: [i64; 3] = [libc::SYS_ioctl, libc::SYS_futex, libc::SYS_futex_waitv];
-        let asleep = read(&self.stat).rsplit_once(") ").is_some_and(|(_, fields)| fields.starts_with('S'));
-        asleep && {
-            let number = read(&self.system_call).split_whitespace().next().and_then(|word| word.parse().ok());
-            number.is_some_and(|number: i64| IN_A_WAIT.contains(&number))
-        }
+        self.task.asleep().is_some_and(|asleep| IN_A_WAIT.contains(&(asleep.call as i64)))
     }
 
     pub(crate) fn signal(&mut self, signal: i32) {
@@ -126,12 +113,6 @@ impl Member {
         // SAFETY: the thread lives as long as the process, and the program has a handler for the signal.
         unsafe { libc::syscall(libc::SYS_tgkill, libc::getpid(), self.desk.tid.load(Ordering::Relaxed), signal) };
     }
-}
-
-fn read(file: &File) -> String {
-    let mut text = [0; 512];
-    let length = file.read_at(&mut text, 0).expect("the thread lives");
-    String::from_utf8_lossy(&text[..length]).into_owned()
 }
 
 impl Desk {

@@ -3,7 +3,7 @@
 use std::fmt::Write;
 use std::ptr::null_mut;
 
-use crate::device::WaitArgs;
+use crate::device::{Arguments as _, WaitArgs};
 use crate::face::clock_ns;
 use crate::random::program::{Argument, Call, Fd, Memory, Timeout, Wait};
 

@@ -1,0 +1,271 @@
+//! What the system says about a thread: whether it sleeps, in which system call, how long it has worked.
+//!
+//! Three things look like sleep and are not, and each has cost a test its verdict:
+//! * The thread is about to sleep: its state is that of a sleeper already, but it still runs, and may find that it need not
+//!   sleep. Only the second look at its switches tells, or the kernel's answer about its system call, which waits until the
+//!   thread has left its processor.
+//! * The thread was woken, and no processor has taken it up yet (`TASK_WAKING`): the kernel still names the system call that
+//!   it slept in. Its state is not that of a sleeper any more.
+//! * It slept, ran, and sleeps again in between two looks: its switches have been counted.
+
+use std::fs::{self, File};
+use std::os::unix::fs::FileExt;
+use std::thread::sleep;
+use std::time::Duration;
+
+/// A thread of any process.
+#[derive(Debug)]
+pub struct Task {
+    number: u32,
+    directory: String,
+    /// Kept open: its status, and its system call.
+    open: Option<[File; 2]>,
+}
+
+/// A thread that sleeps: equal values mean that it has not run in between.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Asleep {
+    /// The number of the system call in which it sleeps.
+    pub call: u64,
+    /// The first arguments of the call.
+    pub arguments: [u64; 3],
+    switches: u64,
+}
+
+/// What a thread is doing, as /proc and its memory tell.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum FutexWait {
+    /// On a processor, stopped, or asleep for another reason.
+    No,
+    /// Asleep on a futex word that still holds what the thread compared it with.
+    Sound,
+    /// Asleep although the word has changed since: somebody owes it a wake.
+    Owed,
+}
+
+impl Task {
+    /// A thread by its number, whichever process it belongs to; a process's number is that of its first thread.
+    pub fn new(number: u32) -> Task {
+        Task { number, directory: format!("/proc/{number}/task/{number}"), open: None }
+    }
+
+    /// A thread of this process.
+    pub fn of_this_process(number: u32) -> Task {
+        Task { number, directory: format!("/proc/self/task/{number}"), open: None }
+    }
+
+    /// The same with its two files open from here on: for a process that counts its descriptors, or may run out of them.
+    pub fn kept_open(self) -> Task {
+        let open = ["status", "syscall"].map(|file| {
+            let path = format!("{}/{file}", self.directory);
+            File::open(&path).unwrap_or_else(|error| panic!("{path}: {error}"))
+        });
+        Task { open: Some(open), ..self }
+    }
+
+    /// The calling thread.
+    pub fn current() -> Task {
+        // SAFETY: asks for a number.
+        Task::of_this_process(unsafe { libc::gettid() } as u32)
+    }
+
+    /// Its number.
+    pub fn number(&self) -> u32 {
+        self.number
+    }
+
+    /// Returns how it sleeps, in which call, if it does at this moment.
+    ///
+    /// Needs the permission to trace the thread, as a parent has it.
+    pub fn asleep(&self) -> Option<Asleep> {
+        let Look::Sleeps(switches) = self.look() else { return None };
+        let [call, arguments @ ..] = self.system_call()?;
+        // The same number: it slept from the first look to the last, so also when the kernel named the call.
+        (self.look() == Look::Sleeps(switches)).then_some(Asleep { call, arguments, switches })
+    }
+
+    /// Returns whether it sleeps on a futex, and whether it is owed a wake.
+    pub fn futex_wait(&self) -> FutexWait {
+        const WAIT_BITSET: u64 = libc::FUTEX_WAIT_BITSET as u64;
+        const COMMAND: u64 = libc::FUTEX_CMD_MASK as u32 as u64;
+        let Some(before) = self.asleep() else { return FutexWait::No };
+        let [address, operation, expected] = before.arguments;
+        if before.call != libc::SYS_futex as u64 || operation & COMMAND != WAIT_BITSET {
+            return FutexWait::No;
+        }
+        let word = self.word_at(address);
+        match (self.asleep() == Some(before), word == Some(expected as u32)) {
+            (false, _) => FutexWait::No,
+            (true, true) => FutexWait::Sound,
+            (true, false) => FutexWait::Owed,
+        }
+    }
+
+    /// Returns its processor time, in the kernel's ticks, and whether its state is that of a sleeper. `None`: it is gone.
+    pub fn work(&self) -> Option<(Duration, bool)> {
+        const TICK: Duration = Duration::from_millis(10);
+        let stat = self.read("stat", None)?;
+        // Behind the name, which may contain parentheses itself.
+        let mut fields = stat.rsplit_once(')')?.1.split_whitespace();
+        let sleeps = fields.next()? == "S";
+        let mut ticks = fields.skip(10).take(2).filter_map(|field| field.parse::<u32>().ok());
+        Some((TICK * (ticks.next()? + ticks.next()?), sleeps))
+    }
+
+    fn look(&self) -> Look {
+        let Some(status) = self.read("status", self.open.as_ref().map(|[status, _]| status)) else { return Look::Ended };
+        let field = |name| status.lines().find_map(|line| line.strip_prefix(name)).map(str::trim);
+        let switches = field("voluntary_ctxt_switches:").and_then(|number| number.parse().ok());
+        match (field("State:").and_then(|state| state.chars().next()), switches) {
+            (None | Some('Z' | 'X'), _) => Look::Ended,
+            (Some('S'), Some(switches)) => Look::Sleeps(switches),
+            _ => Look::Runs,
+        }
+    }
+
+    /// Number and first arguments of the system call in which it left its processor.
+    fn system_call(&self) -> Option<[u64; 4]> {
+        let text = self.read("syscall", self.open.as_ref().map(|[_, call]| call))?;
+        let mut fields = text.split_whitespace();
+        let number = fields.next()?.parse().ok()?;
+        let mut argument = || u64::from_str_radix(fields.next()?.strip_prefix("0x")?, 16).ok();
+        Some([number, argument()?, argument()?, argument()?])
+    }
+
+    fn word_at(&self, address: u64) -> Option<u32> {
+        let mut word = 0u32;
+        let here = libc::iovec { iov_base: (&raw mut word).cast(), iov_len: size_of::<u32>() };
+        let there = libc::iovec { iov_base: address as *mut libc::c_void, iov_len: size_of::<u32>() };
+        // SAFETY: the answer's place is valid for its length; the kernel checks the other process's address itself.
+        let read = unsafe { libc::process_vm_readv(self.number as i32, &here, 1, &there, 1, 0) };
+        (read == size_of::<u32>() as isize).then_some(word)
+    }
+
+    fn read(&self, file: &str, open: Option<&File>) -> Option<String> {
+        let Some(open) = open else { return fs::read_to_string(format!("{}/{file}", self.directory)).ok() };
+        let mut text = [0; 4096];
+        let length = open.read_at(&mut text, 0).ok()?;
+        Some(String::from_utf8_lossy(&text[..length]).into_owned())
+    }
+}
+
+/// What one look at a thread shows.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Look {
+    /// It is gone.
+    Ended,
+    /// Its state is not that of a sleeper.
+    Runs,
+    /// Its state is that of a sleeper; how often it has given up its processor by itself.
+    Sleeps(u64),
+}
+
+/// Returns true once all of `tasks` sleep: each of them at two looks in a row, with `pause` in between, without having run.
+/// Returns false as soon as one of them has ended.
+pub fn until_asleep(tasks: &[Task], pause: Duration) -> bool {
+    let mut awake: Vec<(&Task, Look)> = tasks.iter().map(|task| (task, Look::Runs)).collect();
+    loop {
+        let mut ended = false;
+        awake.retain_mut(|(task, before)| {
+            let now = task.look();
+            ended |= now == Look::Ended;
+            let sleeps = matches!(now, Look::Sleeps(_)) && now == *before;
+            *before = now;
+            !sleeps
+        });
+        if ended || awake.is_empty() {
+            return !ended;
+        }
+        sleep(pause);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+    use std::sync::mpsc;
+    use std::thread;
+
+    use super::*;
+
+    const PAUSE: Duration = Duration::from_micros(200);
+
+    /// Runs `body` in a thread; what it is called.
+    fn start(body: impl FnOnce() + Send + 'static) -> Task {
+        let (announce, announced) = mpsc::channel();
+        thread::spawn(move || {
+            announce.send(Task::current()).expect("the test listens");
+            body();
+        });
+        announced.recv().expect("the thread announces itself")
+    }
+
+    fn wait_on(word: &AtomicU32, expected: u32) {
+        let (word, no_time) = (word.as_ptr(), std::ptr::null::<libc::timespec>());
+        // SAFETY: a word that is alive; the kernel only reads it.
+        unsafe { libc::syscall(libc::SYS_futex, word, libc::FUTEX_WAIT_BITSET, expected, no_time, 0, u32::MAX) };
+    }
+
+    #[test]
+    fn a_futex_wait_is_sound_until_its_word_changes_and_then_owed() {
+        static WORD: AtomicU32 = AtomicU32::new(7);
+        let task = start(|| wait_on(&WORD, 7));
+        assert!(until_asleep(std::slice::from_ref(&task), PAUSE));
+        assert_eq!(task.futex_wait(), FutexWait::Sound);
+        assert_eq!(task.asleep().map(|asleep| asleep.call), Some(libc::SYS_futex as u64));
+        assert_eq!(Task::of_this_process(task.number()).kept_open().futex_wait(), FutexWait::Sound);
+        WORD.store(8, Ordering::SeqCst);
+        assert_eq!(task.futex_wait(), FutexWait::Owed);
+    }
+
+    #[test]
+    fn who_runs_or_sleeps_elsewhere_waits_on_no_futex() {
+        static OVER: AtomicBool = AtomicBool::new(false);
+        let busy = start(|| {
+            while !OVER.load(Ordering::SeqCst) {
+                std::hint::spin_loop()
+            }
+        });
+        let (work, _) = busy.work().expect("it lives");
+        for _ in 0..100 {
+            assert_eq!((busy.asleep(), busy.futex_wait()), (None, FutexWait::No));
+        }
+        while busy.work().expect("it lives").0 == work {}
+        OVER.store(true, Ordering::SeqCst);
+        let paused = start(|| {
+            // SAFETY: takes no memory; a signal may end it.
+            unsafe { libc::pause() };
+        });
+        assert!(until_asleep(std::slice::from_ref(&paused), PAUSE));
+        assert_eq!(paused.futex_wait(), FutexWait::No);
+        assert!(paused.asleep().is_some());
+    }
+
+    #[test]
+    fn who_ends_does_not_fall_asleep() {
+        let task = start(|| thread::sleep(Duration::from_millis(1)));
+        while task.look() != Look::Ended {
+            thread::yield_now();
+        }
+        assert!(!until_asleep(&[Task::current(), Task::new(task.number())], PAUSE));
+        assert_eq!((task.asleep(), task.work()), (None, None));
+    }
+
+    #[test]
+    fn who_sleeps_again_and_again_is_seen_to_have_run() {
+        static WORD: AtomicU32 = AtomicU32::new(0);
+        let task = start(|| {
+            loop {
+                thread::sleep(Duration::from_micros(50));
+                if WORD.load(Ordering::SeqCst) == 1 {
+                    return;
+                }
+            }
+        });
+        let first = (0..10_000).find_map(|_| task.asleep()).expect("it sleeps now and then");
+        thread::sleep(Duration::from_millis(20));
+        let later = (0..10_000).find_map(|_| task.asleep()).expect("it sleeps now and then");
+        WORD.store(1, Ordering::SeqCst);
+        assert_ne!(first.switches, later.switches);
+    }
+}
