@@ -113,7 +113,9 @@ impl Task {
     }
 
     fn look(&self) -> Look {
-        let Some(status) = self.read("status", self.open.as_ref().map(|[status, _]| status)) else { return Look::Ended };
+        let Some(status) = self.read("status", self.open.as_ref().map(|[status, _]| status)) else {
+            return Look::Ended;
+        };
         let field = |name| status.lines().find_map(|line| line.strip_prefix(name)).map(str::trim);
         let switches = field("voluntary_ctxt_switches:").and_then(|number| number.parse().ok());
         match (field("State:").and_then(|state| state.chars().next()), switches) {

@@ -20,7 +20,7 @@ pub struct Word {
 pub struct ArenaFile {
     fd: OwnedFd,
     mapping: Mapping,
-    tables: [Table; 5],
+    tables: Vec<Table>,
     /// What its creator asked for.
     pub capacity: Capacity,
 }
@@ -29,9 +29,10 @@ impl ArenaFile {
     /// Maps the file of an arena whose capacity is known: what the header says may be rubbish already.
     pub fn open(fd: BorrowedFd<'_>, capacity: Capacity) -> io::Result<ArenaFile> {
         let tables = fields::tables(capacity).ok_or(io::ErrorKind::InvalidInput)?;
-        let end = tables[4].start + tables[4].stride * u64::from(tables[4].count);
+        let end = tables.iter().map(|table| table.start + table.stride * u64::from(table.count)).max();
+        let end = end.ok_or(io::ErrorKind::InvalidInput)?;
         let mapping = Mapping::new(fd, end.next_multiple_of(4096) as usize)?;
-        Ok(ArenaFile { fd: fd.try_clone_to_owned()?, mapping, tables, capacity })
+        Ok(ArenaFile { fd: fd.try_clone_to_owned()?, mapping, tables: tables.to_vec(), capacity })
     }
 
     /// Bytes that are mapped: the whole file.
@@ -40,7 +41,7 @@ impl ArenaFile {
     }
 
     /// Everything in it.
-    pub fn tables(&self) -> &[Table; 5] {
+    pub fn tables(&self) -> &[Table] {
         &self.tables
     }
 
