@@ -521,11 +521,12 @@ macro_rules! changing_mask {
                 old: *mut libc::sigset_t,
             ) -> c_int {
                 // SAFETY: the caller's own arguments.
-                let result = unsafe { next::$name(how, new, old) };
-                if !new.is_null() && actions::active() {
-                    signals::note_changed_mask();
+                unsafe {
+                    if new.is_null() || !actions::active() {
+                        return next::$name(how, new, old);
+                    }
+                    signals::changed_by_program(how, new, old, |old| next::$name(how, new, old))
                 }
-                result
             }
         )*
     };

@@ -41,7 +41,7 @@ use crate::next;
 use crate::threads::{self, Record};
 use core::cell::UnsafeCell;
 use core::ffi::c_int;
-use core::mem::MaybeUninit;
+use core::mem::{MaybeUninit, size_of};
 use ntux_platform::atomic::{Ordering, Word32, Word64, compiler_fence};
 use ntux_sync::Waiter;
 
@@ -267,10 +267,40 @@ pub(crate) fn note_mask(record: &Record, mask: Mask) {
     record.faults_blocked.store(u32::from(mask & GUARDED != 0));
 }
 
-/// Takes note of the mask as it is now, after the program changed it by a function that we stand in front of.
-pub(crate) fn note_changed_mask() {
-    if let Some(record) = threads::current() {
-        note_mask(record, change(libc::SIG_BLOCK, 0));
+/// Changes the thread's mask by `real`, which is passed where to put the one before, and takes note of the new one. The kernel
+/// is asked for it only if the program had its argument overwritten: programs that change their mask at every turn (Wine does)
+/// would pay for each such question.
+///
+/// # Safety
+/// `new` and `old` are what the program calls the function with, `new` not null.
+#[inline(always)]
+pub(crate) unsafe fn changed_by_program(
+    how: c_int,
+    new: *const libc::sigset_t,
+    old: *mut libc::sigset_t,
+    real: impl FnOnce(*mut libc::sigset_t) -> c_int,
+) -> c_int {
+    let mut room = MaybeUninit::<libc::sigset_t>::uninit();
+    let before = if old.is_null() { room.as_mut_ptr() } else { old };
+    let result = real(before);
+    if result == 0
+        && let Some(record) = threads::current()
+    {
+        let overwritten = new.addr().abs_diff(before.addr()) < size_of::<Mask>();
+        // SAFETY: the kernel has read the one and written the other.
+        let (change_by, before) =
+            unsafe { (new.cast::<Mask>().read_unaligned(), before.cast::<Mask>().read_unaligned()) };
+        note_mask(record, if overwritten { change(libc::SIG_BLOCK, 0) } else { changed(how, before, change_by) });
+    }
+    result
+}
+
+/// What a mask becomes.
+fn changed(how: c_int, before: Mask, by: Mask) -> Mask {
+    match how {
+        libc::SIG_BLOCK => before | by,
+        libc::SIG_UNBLOCK => before & !by,
+        _ => by,
     }
 }
 
@@ -359,6 +389,18 @@ mod tests {
     use super::*;
     use core::ffi::c_void;
     use std::sync::Mutex;
+
+    #[test]
+    fn a_changed_mask_is_what_the_kernel_makes_of_it() {
+        for how in [libc::SIG_BLOCK, libc::SIG_UNBLOCK, libc::SIG_SETMASK] {
+            for by in [0, bit(libc::SIGBUS), bit(libc::SIGUSR1) | bit(libc::SIGBUS)] {
+                let own = change(libc::SIG_SETMASK, bit(libc::SIGUSR1) | bit(libc::SIGUSR2));
+                let before = change(how, by);
+                let after = change(libc::SIG_SETMASK, own);
+                assert_eq!(changed(how, before, by), after, "{how}, {by:#x}");
+            }
+        }
+    }
 
     /// The handlers' numbers, in the order in which they ran.
     static RAN: Mutex<Vec<u64>> = Mutex::new(Vec::new());

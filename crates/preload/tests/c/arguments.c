@@ -103,6 +103,39 @@ static void blocked_faults(int device)
     CHECK(own_faults == expected + 100);
 }
 
+/* The same, however the mask is changed, with and without room for the one before, and with one set for both. */
+static void blocked_in_every_way(int device)
+{
+    sigset_t none, faults, others, both, now, *volatile same = &both;
+    sigemptyset(&none), sigemptyset(&faults), sigemptyset(&others);
+    sigaddset(&faults, SIGSEGV), sigaddset(&faults, SIGBUS), sigaddset(&others, SIGUSR2);
+#define IS_BLOCKED(blocked) \
+    REFUSED(ioctl(device, CREATE_EVENT, bad), EFAULT); \
+    CHECK(pthread_sigmask(SIG_BLOCK, NULL, &now) == 0 && sigismember(&now, SIGBUS) == (blocked))
+    for (int keeps = 0; keeps < 2; keeps++) {
+        sigset_t before, *old = keeps ? &before : NULL;
+        CHECK(pthread_sigmask(SIG_BLOCK, &faults, old) == 0);
+        IS_BLOCKED(1);
+        CHECK(sigprocmask(SIG_UNBLOCK, &others, old) == 0);
+        IS_BLOCKED(1);
+        CHECK(sigprocmask(SIG_BLOCK, &others, old) == 0);
+        IS_BLOCKED(1);
+        CHECK(pthread_sigmask(SIG_UNBLOCK, &faults, old) == 0);
+        IS_BLOCKED(0);
+        CHECK(sigprocmask(SIG_SETMASK, &faults, old) == 0);
+        IS_BLOCKED(1);
+        CHECK(pthread_sigmask(SIG_SETMASK, &none, old) == 0);
+        IS_BLOCKED(0);
+    }
+    both = faults;
+    CHECK(pthread_sigmask(SIG_BLOCK, &both, same) == 0 && sigismember(&both, SIGSEGV) == 0);
+    IS_BLOCKED(1);
+    CHECK(sigprocmask(SIG_SETMASK, &both, same) == 0 && sigismember(&both, SIGSEGV) == 1);
+    IS_BLOCKED(0);
+    REFUSED(sigprocmask(12345, &faults, NULL), EINVAL);
+    IS_BLOCKED(0);
+}
+
 static void results_that_cannot_be_written(int device)
 {
     int sem = semaphore(device, 1, 5), mut = mutex(device, 7, 2);
@@ -310,6 +343,7 @@ int main(void)
     bad_pointers(device);
     results_that_cannot_be_written(device);
     blocked_faults(device);
+    blocked_in_every_way(device);
     struct sigaction seen;
     CHECK(sigaction(SIGSEGV, NULL, &seen) == 0 && seen.sa_sigaction == on_fault);
     CHECK((void *)signal(SIGSEGV, SIG_DFL) == (void *)on_fault);
