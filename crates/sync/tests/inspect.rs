@@ -1,6 +1,7 @@
 //! Looking at an arena: what is seen is what is there, and nothing is touched.
 #![cfg(target_os = "linux")]
 
+use std::collections::HashMap;
 use std::fs::File;
 use std::os::fd::{AsFd, AsRawFd, FromRawFd, OwnedFd};
 use std::os::unix::fs::{FileExt, MetadataExt};
@@ -8,6 +9,7 @@ use std::sync::Barrier;
 use std::time::{Duration, Instant};
 
 use ntux_sync::fields::{self, Table};
+use ntux_sync::inspect::why::{Case, Finding};
 use ntux_sync::inspect::{
     Claim, EntryView, Keeper, Life, Mode, Phase, Presence, Snapshot, Standing, Value, View, WaitState, WaitView,
     WaiterView,
@@ -364,6 +366,10 @@ fn rubbish_is_called_so_and_harms_nobody() {
         let chunks = fields::tables(CAPACITY).unwrap()[4].count as usize;
         let entries: usize = snapshot.objects.iter().map(|object| object.queue.len()).sum();
         assert!(entries <= 3 * CAPACITY.objects as usize + 31 * chunks, "a chunk was read twice");
+        for finding in Case::new(&snapshot, &snapshot, HashMap::new()).findings() {
+            let Finding::Deadlock { ring, .. } = finding else { continue };
+            assert!(ring.iter().all(|link| snapshot.waiter(link.waiter).is_some()), "{ring:?}");
+        }
         rubbish += usize::from(snapshot.admission.phase == Phase::Rubbish);
         rubbish += snapshot.waiters.iter().filter(|waiter| waiter.wait == WaitView::Rubbish).count();
         for object in &snapshot.objects {

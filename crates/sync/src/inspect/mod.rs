@@ -23,6 +23,7 @@ mod object;
 mod peer;
 mod view;
 mod waiter;
+pub mod why;
 
 pub use admission::{AdmissionView, Phase};
 pub use object::{Claim, EntryView, Keeper, Life, ObjectView, Standing, Value};

@@ -24,6 +24,8 @@ pub struct WaiterView {
     pub thread: Option<u32>,
     /// The thread's process, as the index of a peer.
     pub peer: u32,
+    /// The id that acquires mutexes in its last wait that had to queue; 0 before the first one.
+    pub owner: u32,
     /// What its wait has come to.
     pub state: WaitState,
     /// The thread sleeps, or is about to.
@@ -127,9 +129,9 @@ impl WaiterView {
         const PEER: Bits = part(HOLDER, "peer");
         let read = |word| {
             let word = WaiterWord(word);
-            (word, slot.holder.load(), WaitView::of(word, slot), WaitState::of(look, word, slot))
+            (word, slot.holder.load(), slot.owner(), WaitView::of(word, slot), WaitState::of(look, word, slot))
         };
-        let Reading { what: (word, holder, wait, state), stable } = reading(&slot.word, read);
+        let Reading { what: (word, holder, owner, wait, state), stable } = reading(&slot.word, read);
         let holder = Pair { low: holder, high: 0 };
         let thread = (number(holder, TAKEN) != 0).then_some(number(holder, THREAD) as u32);
         let is_over =
@@ -139,7 +141,7 @@ impl WaiterView {
         }
         let (ticket, peer, parked) =
             (word.ticket().number(), number(holder, PEER) as u32, word.is_open() && word.is_parked());
-        Some(WaiterView { index, ticket, stable, thread, peer, state, parked, wait })
+        Some(WaiterView { index, ticket, stable, thread, peer, owner, state, parked, wait })
     }
 
     /// Whether its wait is undecided.

@@ -1,0 +1,374 @@
+//! Why threads do not go on: what two looks at an arena prove about those who wait.
+//!
+//! # Role
+//! A [`Case`] is two looks, one after the other, and what the onlooker knows of the threads besides. It does no I/O. It says what
+//! stands between a waiter and each of its objects ([`Case::obstacle`]), and what is wrong ([`Case::findings`]).
+//!
+//! # What stands still
+//! One look can show a cycle that never was: its parts are of several instants. So everything that a finding rests on must be
+//! the same in both looks:
+//! * a wait that has the same ticket twice went on all the time between, as no ticket is used twice;
+//! * a mutex that one owner has in both looks was that owner's all the time between, if each owner id is one thread's and that
+//!   thread waits all the time: only the owner can unlock it;
+//! * an operation that is half-way in both, with the same version of the object's word, is the same one.
+//!
+//! # Who cannot go on
+//! A wait is *stuck* if nothing that a thread outside can do ends it. An event or a semaphore can be signaled by anybody, so
+//! only these are stuck, and of them the largest set that these rules allow:
+//! * a wait for one of several objects, all of which are mutexes of stuck owners, or closed;
+//! * a wait for all of its objects, one of which is a mutex of a stuck owner, or closed and not available.
+//!
+//! It has no alert and no deadline, and its thread sleeps. An owner is stuck if its thread is, or has ended; of two threads
+//! with the same id both. A cycle of stuck waits is a *deadlock*.
+//!
+//! # Cost
+//! Linear in what the two looks hold: each wait is followed to its owners, and each owner to its waits, once.
+
+mod stuck;
+
+use std::collections::{HashMap, HashSet};
+
+use super::{Claim, Given, Life, Mode, ObjectView, Request, Snapshot, Value, WaitState, WaitView, WaiterView};
+use crate::Object;
+use crate::spec;
+use stuck::Stuck;
+
+/// What is known of a thread besides what the arena says.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Fate {
+    /// It is there.
+    There,
+    /// It is there, and somebody has stopped it.
+    Stopped,
+    /// It has ended.
+    Gone,
+    /// It cannot be seen.
+    Unknown,
+}
+
+/// What stands between a waiter and an object.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Obstacle {
+    /// A mutex that this owner has.
+    Owned(u32),
+    /// An event that is not signaled, or a semaphore without units.
+    NotSignaled,
+    /// It is closed and not available, so that nobody can signal it any more.
+    Closed,
+    /// Nothing: the object is available.
+    Nothing,
+    /// Nobody can say: an operation is half-way, or the look was not clear.
+    Unclear,
+}
+
+/// Something that is wrong, or that will not get better without help.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Finding {
+    /// Threads that wait for each other.
+    Deadlock {
+        /// In the order in which they wait for each other, where that is one ring.
+        ring: Vec<Link>,
+        /// Waiters that cannot go on as long as the deadlock lasts.
+        behind: Vec<u32>,
+    },
+    /// A mutex whose owner has ended, and which nobody has declared abandoned.
+    OwnerGone {
+        /// The mutex.
+        object: Object,
+        /// Its owner.
+        owner: u32,
+        /// The place that the owner's thread had.
+        place: u32,
+        /// Who waits for it.
+        waiting: Vec<u32>,
+    },
+    /// A waiter that can only be satisfied by objects that are closed.
+    Closed {
+        /// The waiter.
+        waiter: u32,
+        /// What it waits for in vain.
+        objects: Vec<Object>,
+    },
+    /// A waiter that was given what it waited for, and still sleeps: somebody holds back its wake.
+    StillAsleep {
+        /// The waiter.
+        waiter: u32,
+        /// What it was given.
+        given: Given,
+        /// Threads that are stopped: one of them may be it.
+        suspects: Vec<u32>,
+    },
+    /// An operation of a thread that has ended: the next one to come by carries it out.
+    Unfinished {
+        /// The place of the thread.
+        waiter: u32,
+        /// The operation.
+        request: Request,
+    },
+    /// An operation on an object that is half-way and does not go on. The next one to come by finishes it.
+    HalfWay {
+        /// The object.
+        object: Object,
+        /// How far it has come.
+        claim: Claim,
+        /// Who waits for the object.
+        waiting: Vec<u32>,
+        /// Threads that are stopped: one of them may be it.
+        suspects: Vec<u32>,
+    },
+    /// A waiter that somebody has stopped.
+    Stopped {
+        /// The waiter.
+        waiter: u32,
+    },
+    /// A mutex whose owner somebody has stopped, while others wait for it.
+    OwnerStopped {
+        /// The mutex.
+        object: Object,
+        /// The place of its owner's thread.
+        place: u32,
+        /// Who waits for it.
+        waiting: Vec<u32>,
+    },
+    /// A wait for all of its objects that lacks one: the others are available.
+    LacksOne {
+        /// The waiter.
+        waiter: u32,
+        /// What it lacks.
+        object: Object,
+    },
+}
+
+/// One thread of a deadlock.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Link {
+    /// The waiter.
+    pub waiter: u32,
+    /// Which of its objects the others of the deadlock own.
+    pub wants: Vec<Object>,
+}
+
+/// How carefully findings are made.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Care {
+    Full,
+    /// Takes a wait for one of several objects for one of all: a planted fault, which tests must find.
+    #[cfg(test)]
+    AnyIsAll,
+    /// Believes one look: another one.
+    #[cfg(test)]
+    OneLook,
+}
+
+impl Care {
+    fn takes_any_for_all(self) -> bool {
+        #[cfg(test)]
+        return self == Care::AnyIsAll;
+        #[cfg(not(test))]
+        false
+    }
+
+    fn believes_one_look(self) -> bool {
+        #[cfg(test)]
+        return self == Care::OneLook;
+        #[cfg(not(test))]
+        false
+    }
+}
+
+/// Two looks at an arena, and what is known besides.
+pub struct Case<'a> {
+    before: &'a Snapshot,
+    after: &'a Snapshot,
+    fates: HashMap<u32, Fate>,
+    /// The places whose threads have waited in the name of an owner, by the owner.
+    places: HashMap<u32, Vec<u32>>,
+    /// Waiters that slept in the same wait in both looks.
+    asleep: HashSet<u32>,
+    care: Care,
+}
+
+impl<'a> Case<'a> {
+    /// `fates`: what is known of the threads, by the indices of their places; nothing of the others.
+    pub fn new(before: &'a Snapshot, after: &'a Snapshot, fates: HashMap<u32, Fate>) -> Case<'a> {
+        Case::with_care(before, after, fates, Care::Full)
+    }
+
+    fn with_care(before: &'a Snapshot, after: &'a Snapshot, fates: HashMap<u32, Fate>, care: Care) -> Case<'a> {
+        let mut places: HashMap<u32, Vec<u32>> = HashMap::new();
+        for waiter in after.waiters.iter().filter(|waiter| waiter.thread.is_some() && waiter.owner != 0) {
+            places.entry(waiter.owner).or_default().push(waiter.index);
+        }
+        let mut case = Case { before, after, fates, places, asleep: HashSet::new(), care };
+        let asleep = |waiter: &&WaiterView| case.sleeps(waiter) && case.is_same(waiter);
+        case.asleep = after.waiters.iter().filter(asleep).map(|waiter| waiter.index).collect();
+        case
+    }
+
+    /// What is known of the thread that has this place.
+    pub fn fate(&self, waiter: u32) -> Fate {
+        self.fates.get(&waiter).copied().unwrap_or(Fate::Unknown)
+    }
+
+    /// The places whose threads have waited in the name of this owner; of none if no such thread has ever had to wait.
+    pub fn places(&self, owner: u32) -> &[u32] {
+        self.places.get(&owner).map_or(&[], Vec::as_slice)
+    }
+
+    /// Whether the waiter slept in the same wait in both looks.
+    pub fn is_asleep(&self, waiter: u32) -> bool {
+        self.asleep.contains(&waiter)
+    }
+
+    /// What stands between a wait in the name of `owner` and this object of it.
+    pub fn obstacle(&self, object: Object, owner: u32) -> Obstacle {
+        let Some(now) = self.after.object(object.index()) else { return Obstacle::Unclear };
+        if !now.stable || now.claim != Claim::None {
+            return Obstacle::Unclear;
+        }
+        if now.object != object {
+            return Obstacle::Closed;
+        }
+        let obstacle = match &now.value {
+            Value::Semaphore(spec::Semaphore { count: 0, .. }) => Obstacle::NotSignaled,
+            Value::Event(spec::Event { signaled: false, .. }) => Obstacle::NotSignaled,
+            Value::Mutex(mutex) if mutex.owner != 0 && (mutex.owner != owner || mutex.count == u32::MAX) => {
+                Obstacle::Owned(mutex.owner)
+            }
+            Value::Semaphore(_) | Value::Event(_) | Value::Mutex(_) => Obstacle::Nothing,
+            Value::Undecided | Value::Rubbish => Obstacle::Unclear,
+        };
+        match now.life {
+            Life::Closed if obstacle != Obstacle::Nothing => Obstacle::Closed,
+            _ => obstacle,
+        }
+    }
+
+    /// What is wrong, the worst first.
+    pub fn findings(&self) -> Vec<Finding> {
+        let mut findings = Stuck::of(self).findings();
+        findings.extend(self.after.objects.iter().filter_map(|object| self.ownership(object)));
+        findings.extend(self.after.waiters.iter().filter_map(|waiter| self.state(waiter)));
+        findings.extend(self.after.objects.iter().filter_map(|object| self.half_way(object)));
+        findings.extend(self.after.waiters.iter().filter_map(|waiter| self.lacks_one(waiter)));
+        findings
+    }
+
+    /// Sleeps in a wait whose objects are known. An alert that no queue shows could stand in a part that is rubbish.
+    fn sleeps(&self, waiter: &WaiterView) -> bool {
+        let is_known = matches!(waiter.wait, WaitView::Objects { mode: Mode::Any | Mode::All, .. });
+        let is_asleep = waiter.state == WaitState::Waiting && waiter.parked && waiter.thread.is_some();
+        is_asleep && is_known && waiter.stable && self.fate(waiter.index) != Fate::Gone
+    }
+
+    /// Whether a place was in the same wait, or operation, and state in both looks.
+    fn is_same(&self, waiter: &WaiterView) -> bool {
+        if self.care.believes_one_look() {
+            return true;
+        }
+        self.before.waiter(waiter.index).is_some_and(|before| {
+            let holder = |waiter: &WaiterView| (waiter.thread, waiter.peer);
+            (before.ticket, before.state, before.parked) == (waiter.ticket, waiter.state, waiter.parked)
+                && holder(before) == holder(waiter)
+        })
+    }
+
+    /// As [`Case::obstacle`], of what was so in both looks.
+    fn lasting_obstacle(&self, object: Object, owner: u32) -> Obstacle {
+        let now = self.obstacle(object, owner);
+        let is_lasting = self.care.believes_one_look() || Obstacle::before(self.before, object, now);
+        if is_lasting { now } else { Obstacle::Unclear }
+    }
+
+    /// Waiters that slept for this object in both looks.
+    fn waiting(&self, object: &ObjectView) -> Vec<u32> {
+        object.waiting().map(|entry| entry.waiter).filter(|&waiter| self.is_asleep(waiter)).collect()
+    }
+
+    /// The threads that somebody has stopped.
+    fn stopped(&self) -> Vec<u32> {
+        let waiters = self.after.waiters.iter().map(|waiter| waiter.index);
+        waiters.filter(|&waiter| self.fate(waiter) == Fate::Stopped).collect()
+    }
+
+    fn ownership(&self, object: &ObjectView) -> Option<Finding> {
+        let Value::Mutex(spec::Mutex { owner, .. }) = object.value else { return None };
+        let waiting = self.waiting(object);
+        let places = self.places(owner);
+        let place = *places.first()?;
+        if self.lasting_obstacle(object.object, 0) != Obstacle::Owned(owner) || waiting.is_empty() {
+            return None;
+        }
+        let object = object.object;
+        let all = |fate| places.iter().all(|&place| self.fate(place) == fate);
+        if all(Fate::Gone) {
+            Some(Finding::OwnerGone { object, owner, place, waiting })
+        } else if all(Fate::Stopped) {
+            Some(Finding::OwnerStopped { object, place, waiting })
+        } else {
+            None
+        }
+    }
+
+    fn state(&self, waiter: &WaiterView) -> Option<Finding> {
+        if !self.is_same(waiter) || waiter.thread.is_none() {
+            return None;
+        }
+        let (index, fate) = (waiter.index, self.fate(waiter.index));
+        match waiter.state {
+            WaitState::Satisfied { given, owed: true, .. } if fate != Fate::Gone => {
+                Some(Finding::StillAsleep { waiter: index, given, suspects: self.stopped() })
+            }
+            WaitState::Requesting(request) if fate == Fate::Gone => {
+                Some(Finding::Unfinished { waiter: index, request })
+            }
+            WaitState::Waiting if fate == Fate::Stopped => Some(Finding::Stopped { waiter: index }),
+            _ => None,
+        }
+    }
+
+    fn half_way(&self, object: &ObjectView) -> Option<Finding> {
+        let before = self.before.object(object.object.index())?;
+        let stands_still = object.stable && (before.object, before.version) == (object.object, object.version);
+        let is_half_way = !matches!(object.claim, Claim::None | Claim::Rubbish);
+        (stands_still && is_half_way).then(|| Finding::HalfWay {
+            object: object.object,
+            claim: object.claim,
+            waiting: self.waiting(object),
+            suspects: self.stopped(),
+        })
+    }
+
+    fn lacks_one(&self, waiter: &WaiterView) -> Option<Finding> {
+        let WaitView::Objects { owner, mode: Mode::All, objects, .. } = &waiter.wait else { return None };
+        if !self.is_asleep(waiter.index) || objects.len() < 2 {
+            return None;
+        }
+        let mut missing = objects.iter().filter(|&&object| self.lasting_obstacle(object, *owner) != Obstacle::Nothing);
+        let object = *missing.next()?;
+        let is_clear = self.lasting_obstacle(object, *owner) != Obstacle::Unclear;
+        (is_clear && missing.next().is_none()).then_some(Finding::LacksOne { waiter: waiter.index, object })
+    }
+}
+
+impl Obstacle {
+    /// Whether it was there in an earlier look, too.
+    fn before(look: &Snapshot, object: Object, now: Obstacle) -> bool {
+        let Some(seen) = look.object(object.index()) else { return false };
+        match (now, &seen.value) {
+            (Obstacle::Unclear, _) => false,
+            (Obstacle::Closed, _) => seen.object != object || seen.life == Life::Closed,
+            _ if seen.object != object || !seen.stable || seen.claim != Claim::None => false,
+            (Obstacle::Owned(owner), Value::Mutex(mutex)) => mutex.owner == owner,
+            (Obstacle::NotSignaled, Value::Event(event)) => !event.signaled,
+            (Obstacle::NotSignaled, Value::Semaphore(semaphore)) => semaphore.count == 0,
+            (Obstacle::Nothing, Value::Event(event)) => event.signaled,
+            (Obstacle::Nothing, Value::Semaphore(semaphore)) => semaphore.count != 0,
+            (Obstacle::Nothing, Value::Mutex(_)) => true,
+            _ => false,
+        }
+    }
+}
+
+#[cfg(all(test, target_os = "linux", not(ntux_explore)))]
+mod tests;

@@ -1,0 +1,379 @@
+//! Random programs, run by real threads in a real arena: what the analysis calls stuck is exactly what stays asleep when
+//! everybody else lets go of everything.
+
+use std::collections::{BTreeSet, HashMap};
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::time::{Duration, Instant};
+
+use super::*;
+use crate::inspect::View;
+use crate::{Arena, Capacity, Deadline};
+
+const CAPACITY: Capacity = Capacity { objects: 64, waiters: 16 };
+const ACTORS: u32 = 5;
+const STEPS: u32 = 14;
+/// What does not happen within this time hangs.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// Numbers without order; the same for the same seed.
+struct Random(u64);
+
+impl Random {
+    fn next(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mixed = (self.0 ^ self.0 >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        let mixed = (mixed ^ mixed >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
+        mixed ^ mixed >> 31
+    }
+
+    fn below(&mut self, bound: usize) -> usize {
+        (self.next() % bound as u64) as usize
+    }
+
+    fn pick<T: Copy>(&mut self, from: &[T]) -> T {
+        from[self.below(from.len())]
+    }
+
+    fn several<T: Copy + PartialEq>(&mut self, from: &[T]) -> Vec<T> {
+        let mut picked = Vec::new();
+        for _ in 0..=self.below(3) {
+            let one = self.pick(from);
+            if !picked.contains(&one) {
+                picked.push(one);
+            }
+        }
+        picked
+    }
+}
+
+/// What an actor is told to do.
+#[derive(Clone, Debug)]
+enum Order {
+    Wait { all: bool, objects: Vec<Object>, alert: Option<Object> },
+    Unlock(Object),
+}
+
+/// What it says when it has done so: who, and which object it was given, if one.
+struct Done {
+    actor: u32,
+    index: Option<usize>,
+}
+
+fn act(arena: &Arena, actor: u32, orders: &Receiver<Order>, done: &Sender<Done>) {
+    let waiter = arena.waiter();
+    for order in orders {
+        let index = match order {
+            Order::Wait { all, objects, alert } => {
+                let wait = if all { Arena::wait_all } else { Arena::wait_any };
+                Some(wait(arena, &waiter, &objects, alert, actor, Deadline::Never).unwrap().index as usize)
+            }
+            Order::Unlock(mutex) => {
+                arena.mutex_unlock(&waiter, mutex, actor).unwrap();
+                None
+            }
+        };
+        done.send(Done { actor, index }).unwrap();
+    }
+    arena.retire(&waiter);
+}
+
+/// The objects of a program.
+struct Things {
+    mutexes: Vec<Object>,
+    signals: Vec<Object>,
+    alert: Object,
+}
+
+/// A program that runs.
+struct Play<'a> {
+    arena: &'a Arena,
+    view: View,
+    waiter: crate::Waiter,
+    things: Things,
+    orders: Vec<Sender<Order>>,
+    done: Receiver<Done>,
+    /// What each actor is about, if it is.
+    busy: HashMap<u32, Order>,
+    /// What each actor has acquired, once for each time.
+    held: HashMap<u32, Vec<Object>>,
+    /// What was seen whenever everybody stood still.
+    looks: Vec<Snapshot>,
+}
+
+impl Play<'_> {
+    fn order(&mut self, actor: u32, order: Order) {
+        self.busy.insert(actor, order.clone());
+        self.orders[actor as usize - 1].send(order).unwrap();
+        self.settle();
+    }
+
+    fn lock(&mut self, actor: u32, mutex: Object) {
+        self.order(actor, Order::Wait { all: false, objects: vec![mutex], alert: None });
+    }
+
+    /// Waits until everybody has done what it was told, or sleeps.
+    fn settle(&mut self) {
+        let start = Instant::now();
+        loop {
+            while let Ok(done) = self.done.try_recv() {
+                self.finish(done);
+            }
+            let look = self.view.snapshot().unwrap();
+            let asleep = |actor: &u32| {
+                look.waiters.iter().any(|waiter| {
+                    waiter.owner == *actor && waiter.parked && waiter.state == WaitState::Waiting && waiter.stable
+                })
+            };
+            if self.busy.keys().all(asleep) {
+                self.looks.push(look);
+                return;
+            }
+            assert!(start.elapsed() < PATIENCE, "{:?} hang: {look:#?}", self.busy);
+            std::thread::yield_now();
+        }
+    }
+
+    fn finish(&mut self, Done { actor, index }: Done) {
+        let held = self.held.entry(actor).or_default();
+        let is_mutex = |object: &&Object| self.things.mutexes.contains(object);
+        match (self.busy.remove(&actor).unwrap(), index) {
+            (Order::Wait { all: true, objects, .. }, Some(0)) => held.extend(objects.iter().filter(is_mutex)),
+            (Order::Wait { all: false, objects, .. }, Some(index)) => {
+                held.extend(objects.get(index).into_iter().filter(is_mutex));
+            }
+            (Order::Unlock(mutex), _) => {
+                let place = held.iter().position(|&object| object == mutex).unwrap();
+                held.remove(place);
+            }
+            (Order::Wait { .. }, _) => {} // The alert.
+        }
+    }
+
+    fn idle(&self) -> Vec<u32> {
+        (1..=ACTORS).filter(|actor| !self.busy.contains_key(actor)).collect()
+    }
+
+    fn step(&mut self, random: &mut Random) {
+        let idle = self.idle();
+        if idle.is_empty() {
+            return;
+        }
+        let actor = random.pick(&idle);
+        let held = self.held.get(&actor).cloned().unwrap_or_default();
+        match random.below(10) {
+            0..5 => {
+                let all = random.below(3) == 0;
+                let mut objects = self.things.mutexes.clone();
+                objects.extend(self.things.signals.iter().take(random.below(3)));
+                let objects = random.several(&objects);
+                let alert = (random.below(8) == 0).then_some(self.things.alert);
+                self.order(actor, Order::Wait { all, objects, alert });
+            }
+            5..8 if !held.is_empty() => self.order(actor, Order::Unlock(random.pick(&held))),
+            _ => self.signal(random.below(self.things.signals.len())),
+        }
+    }
+
+    /// What anybody may do.
+    fn signal(&mut self, number: usize) {
+        let object = self.things.signals[number];
+        let _ = match number {
+            0 => self.arena.semaphore_release(&self.waiter, object, 1).map(drop),
+            _ => self.arena.event_set(&self.waiter, object).map(drop),
+        };
+        self.settle();
+    }
+
+    /// Idle actors deadlock, on mutexes that nobody else knows.
+    fn plant(&mut self, random: &mut Random) -> bool {
+        let mut idle = self.idle();
+        idle.truncate(2 + random.below(3));
+        if idle.len() < 2 {
+            return false;
+        }
+        let mutexes: Vec<Object> = idle.iter().map(|_| self.arena.mutex_create(&self.waiter, 0, 0).unwrap()).collect();
+        self.things.mutexes.extend(&mutexes);
+        for (&actor, &mutex) in idle.iter().zip(&mutexes) {
+            self.lock(actor, mutex);
+        }
+        for (number, &actor) in idle.iter().enumerate() {
+            let next = mutexes[(number + 1) % mutexes.len()];
+            let after = mutexes[(number + 2) % mutexes.len()];
+            let order = match random.below(3) {
+                0 => Order::Wait { all: true, objects: vec![mutexes[number], next], alert: None },
+                1 if after != mutexes[number] => Order::Wait { all: false, objects: vec![next, after], alert: None },
+                _ => Order::Wait { all: false, objects: vec![next], alert: None },
+            };
+            self.order(actor, order);
+        }
+        true
+    }
+
+    /// Whoever can do anything lets go of everything, and everything is signaled: who sleeps then sleeps for ever.
+    fn liberate(&mut self) -> BTreeSet<u32> {
+        loop {
+            let before = (self.busy.len(), self.held.values().map(Vec::len).sum::<usize>());
+            for actor in self.idle() {
+                for mutex in self.held.get(&actor).cloned().unwrap_or_default() {
+                    self.order(actor, Order::Unlock(mutex));
+                }
+            }
+            for number in 0..self.things.signals.len() {
+                self.signal(number);
+            }
+            let _ = self.arena.event_set(&self.waiter, self.things.alert);
+            self.settle();
+            if before == (self.busy.len(), self.held.values().map(Vec::len).sum()) {
+                return self.busy.keys().copied().collect();
+            }
+        }
+    }
+
+    /// Ends what would never end.
+    fn abandon(&mut self) {
+        while !self.busy.is_empty() {
+            for &mutex in &self.things.mutexes {
+                for owner in 1..=ACTORS {
+                    let _ = self.arena.mutex_kill(&self.waiter, mutex, owner);
+                }
+            }
+            self.held.clear();
+            for number in 0..self.things.signals.len() {
+                self.signal(number);
+            }
+            self.settle();
+        }
+    }
+}
+
+/// What one program has shown.
+struct Shown {
+    looks: Vec<Snapshot>,
+    /// The owners that were stuck at the end of the looks.
+    stuck: BTreeSet<u32>,
+    planted: bool,
+}
+
+fn run(seed: u64) -> Shown {
+    let mut random = Random(seed);
+    let arena = Arena::create(CAPACITY).unwrap();
+    let waiter = arena.waiter();
+    let mutexes = (0..4).map(|_| arena.mutex_create(&waiter, 0, 0).unwrap()).collect();
+    let event = |manual| arena.event_create(&waiter, manual, false).unwrap();
+    let signals = vec![arena.semaphore_create(&waiter, 0, 2).unwrap(), event(false), event(true)];
+    let things = Things { mutexes, signals, alert: event(false) };
+    let view = View::open(arena.fd().unwrap()).unwrap();
+    std::thread::scope(|scope| {
+        let (tell, done) = channel();
+        let orders = (1..=ACTORS).map(|actor| {
+            let (order, orders) = channel();
+            let (arena, tell) = (&arena, tell.clone());
+            scope.spawn(move || act(arena, actor, &orders, &tell));
+            order
+        });
+        let orders = orders.collect();
+        let (busy, held, looks) = (HashMap::new(), HashMap::new(), Vec::new());
+        let mut play = Play { arena: &arena, view, waiter, things, orders, done, busy, held, looks };
+        let plant_at = if seed.is_multiple_of(2) { random.below(STEPS as usize) as u32 } else { STEPS };
+        let mut planted = false;
+        for step in 0..STEPS {
+            if step >= plant_at && !planted {
+                planted = play.plant(&mut random);
+            }
+            play.step(&mut random);
+        }
+        play.settle();
+        let looks = play.looks.clone();
+        let stuck = play.liberate();
+        play.abandon();
+        play.orders.clear();
+        Shown { looks, stuck, planted }
+    })
+}
+
+fn there(look: &Snapshot) -> HashMap<u32, Fate> {
+    look.waiters.iter().map(|waiter| (waiter.index, Fate::There)).collect()
+}
+
+/// The owners whose waits are said to be stuck.
+fn accused(before: &Snapshot, after: &Snapshot, care: Care) -> BTreeSet<u32> {
+    let case = Case::with_care(before, after, there(after), care);
+    let mut accused = BTreeSet::new();
+    for finding in case.findings() {
+        match finding {
+            Finding::Deadlock { ring, behind } => {
+                assert!(!ring.is_empty() && ring.iter().all(|link| !link.wants.is_empty()), "{ring:?}");
+                accused.extend(ring.iter().map(|link| link.waiter).chain(behind));
+            }
+            // These looks are so close that an operation can be half-way in both.
+            Finding::LacksOne { .. } | Finding::HalfWay { .. } | Finding::StillAsleep { .. } => {}
+            // Nobody is stopped or dead here, and nothing is closed.
+            other => assert!(care != Care::Full, "{other:?}"),
+        }
+    }
+    accused.into_iter().map(|waiter| after.waiter(waiter).unwrap().owner).collect()
+}
+
+/// A look that took long: each part is of some instant between two.
+fn torn(looks: &[Snapshot], random: &mut Random) -> Snapshot {
+    let mut torn = looks[0].clone();
+    torn.waiters = (0..CAPACITY.waiters).filter_map(|index| random.look(looks).waiter(index).cloned()).collect();
+    torn.objects = (0..CAPACITY.objects).filter_map(|index| random.look(looks).object(index).cloned()).collect();
+    torn
+}
+
+impl Random {
+    fn look<'a>(&mut self, looks: &'a [Snapshot]) -> &'a Snapshot {
+        &looks[self.below(looks.len())]
+    }
+}
+
+/// What two torn looks accuse anybody of who could go on.
+fn false_alarms(shown: &Shown, random: &mut Random, care: Care) -> usize {
+    let mut alarms = 0;
+    for _ in 0..20 {
+        let end = 1 + random.below(shown.looks.len());
+        let middle = random.below(end);
+        let begin = random.below(middle + 1);
+        let before = torn(&shown.looks[begin..=middle], random);
+        let after = torn(&shown.looks[middle..end], random);
+        alarms += usize::from(!accused(&before, &after, care).is_subset(&shown.stuck));
+    }
+    alarms
+}
+
+/// How often the analysis is wrong about a thousand programs: misses, and false alarms.
+fn judge(care: Care, programs: u64) -> (usize, usize) {
+    let (mut missed, mut alarms, mut deadlocks, mut planted) = (0, 0, 0, 0);
+    for seed in 0..programs {
+        let shown = run(seed);
+        let last = shown.looks.last().unwrap();
+        let accused = accused(last, last, care);
+        missed += shown.stuck.difference(&accused).count();
+        alarms += accused.difference(&shown.stuck).count();
+        alarms += false_alarms(&shown, &mut Random(seed), care);
+        deadlocks += usize::from(!shown.stuck.is_empty());
+        planted += usize::from(shown.planted);
+        if care == Care::Full {
+            assert!(missed == 0 && alarms == 0, "program {seed}: stuck {:?}, accused {accused:?}", shown.stuck);
+        }
+    }
+    let (programs, enough) = (programs as usize, programs as usize / 5);
+    assert!(planted > enough && deadlocks >= planted && programs - deadlocks > enough, "{deadlocks} deadlocks");
+    (missed, alarms)
+}
+
+#[test]
+fn of_a_thousand_programs_exactly_those_that_deadlock_are_said_to() {
+    assert_eq!(judge(Care::Full, 1000), (0, 0));
+}
+
+#[test]
+fn a_wait_for_one_that_is_taken_for_a_wait_for_all_is_noticed() {
+    assert!(judge(Care::AnyIsAll, 100).1 > 0, "this test notices nothing");
+}
+
+#[test]
+fn a_cycle_that_was_seen_in_one_look_only_is_noticed() {
+    assert!(judge(Care::OneLook, 300).1 > 0, "this test notices nothing");
+}
