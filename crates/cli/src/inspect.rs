@@ -1,7 +1,5 @@
 //! `ntux inspect`: the objects and waiting threads of a running program, without touching it.
 
-mod find;
-mod processes;
 mod report;
 mod text;
 
@@ -11,7 +9,9 @@ use std::process::ExitCode;
 use clap::Args;
 
 use crate::NTUX_FAILED;
-use find::{Found, Target};
+use crate::arenas::find::{self, Found, Target};
+use crate::arenas::processes::Census;
+use crate::arenas::scene::Scene;
 use report::Report;
 
 /// Exit status when there is no arena.
@@ -56,8 +56,10 @@ pub fn inspect(arguments: &Arguments) -> ExitCode {
     for note in notes {
         eprintln!("ntux: {note}");
     }
-    let report = match Report::of(arenas, &arguments.target) {
-        Ok(report) => report,
+    let mut census = Census::default();
+    let scenes: Result<Vec<Scene>, _> = arenas.iter().map(|arena| Scene::of(&arena.view, &mut census)).collect();
+    let report = match scenes {
+        Ok(scenes) => Report::of(&scenes),
         Err(error) => {
             eprintln!("ntux: cannot look at the arena: {error}");
             return ExitCode::from(NTUX_FAILED);

@@ -1,8 +1,9 @@
 //! The `ntux` command.
 //!
-//! `run` starts a program with the drop-in device, `doctor` says what this machine can do, `inspect` shows who waits for what,
-//! `bench` measures (by another program), `watch` draws which pages are written, `help` explains. Each subcommand is one file.
+//! `run` starts a program with the drop-in device, `doctor` says what this machine can do, `ps` lists arenas, `inspect` shows
+//! who waits for what, `why` says what is wrong, `bench` measures (by another program), `watch` draws which pages are written, `help` explains. Each subcommand is one file.
 
+mod arenas;
 mod bench;
 mod doctor;
 mod glibc;
@@ -10,9 +11,11 @@ mod inspect;
 mod library;
 mod pages;
 mod program;
+mod ps;
 mod run;
 mod topic;
 mod watch;
+mod why;
 mod wine;
 
 use std::process::ExitCode;
@@ -35,7 +38,9 @@ struct CommandLine {
 enum Command {
     Run(run::Arguments),
     Doctor(doctor::Arguments),
+    Ps(ps::Arguments),
     Inspect(inspect::Arguments),
+    Why(why::Arguments),
     Bench(bench::Arguments),
     Watch(watch::Arguments),
     /// Explain a subcommand or a topic: environment, exit-status.
@@ -62,7 +67,9 @@ fn execute(command: Command) -> ExitCode {
     match command {
         Command::Run(arguments) => run::run(&arguments),
         Command::Doctor(arguments) => doctor::doctor(&arguments),
+        Command::Ps(arguments) => ps::ps(&arguments),
         Command::Inspect(arguments) => inspect::inspect(&arguments),
+        Command::Why(arguments) => why::why(&arguments),
         Command::Bench(arguments) => bench::bench(&arguments),
         Command::Watch(arguments) => watch::watch(&arguments),
         Command::Pages(arguments) => succeeded(pages::write(&arguments, &CommandLine::command())),

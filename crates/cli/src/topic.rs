@@ -77,6 +77,9 @@ alone, and ends as the program ends, by the same signal if it was one.
 The exit status of `ntux inspect` is 0 if objects were shown, 1 if the process has none of ntux, and 125 if it could not be looked
 at: there is no such process, or you may not, or the file is no arena of this version.
 
+The exit status of `ntux why` is 0 if nothing is wrong, 1 if it has found a deadlock or something else that will not pass by
+itself, 2 if the process has no objects of ntux, and 125 if it could not be looked at.
+
 The exit status of `ntux doctor` is 0 if programs can be served on this machine, or the program that it is given, 1 if not.
 ";
 

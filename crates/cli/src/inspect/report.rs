@@ -1,16 +1,13 @@
 //! What there is to say, in the shape of the JSON.
 
-use std::collections::HashMap;
-
 use ntux_sync::inspect::{
-    AdmissionView, Claim, Given, Keeper, Life, Mode, ObjectView, PeerView, Phase, Presence, Request, Snapshot,
-    Standing, Value, View, WaitState, WaitView, WaiterView,
+    AdmissionView, Claim, Given, Keeper, Life, Mode, ObjectView, PeerView, Phase, Presence, Request, Standing, Value,
+    WaitState, WaitView, WaiterView,
 };
-use ntux_sync::{Object, Result};
 use serde::Serialize;
 
-use super::find::Target;
-use super::processes::{self, Descriptor, Process};
+use crate::arenas::processes::Descriptor;
+use crate::arenas::scene::{Person, Scene, slot_of};
 
 /// Everything.
 #[derive(Serialize)]
@@ -159,28 +156,16 @@ pub struct WaitAll {
 }
 
 impl Report {
-    /// Looks at the arenas.
-    ///
-    /// Errors: those of [`View::snapshot`].
-    pub fn of(arenas: &[View], target: &Target) -> Result<Report> {
-        let arenas = arenas.iter().map(|view| Arena::of(view, target)).collect::<Result<_>>()?;
-        Ok(Report { arenas })
+    pub fn of(scenes: &[Scene]) -> Report {
+        Report { arenas: scenes.iter().map(Arena::of).collect() }
     }
 }
 
-/// What was seen, and what /proc says of it.
-struct Seen<'a> {
-    snapshot: &'a Snapshot,
-    processes: HashMap<u32, Process>,
-    descriptors: HashMap<u64, Vec<Descriptor>>,
-    devices: Vec<Descriptor>,
-}
-
 impl Arena {
-    fn of(view: &View, target: &Target) -> Result<Arena> {
-        let (snapshot, file) = (view.snapshot()?, view.file());
-        let seen = Seen::new(&snapshot, target, view);
-        Ok(Arena {
+    fn of(scene: &Scene) -> Arena {
+        let Scene { snapshot, file, .. } = scene;
+        let seen = Seen { scene };
+        Arena {
             device: file.device,
             inode: file.inode,
             capacity: Capacity { objects: snapshot.capacity.objects, threads: snapshot.capacity.waiters },
@@ -188,28 +173,18 @@ impl Arena {
             objects: snapshot.objects.iter().map(|object| seen.item(object)).collect(),
             threads: snapshot.waiters.iter().map(|waiter| seen.thread(waiter)).collect(),
             wait_all: wait_all(&snapshot.admission),
-        })
+        }
     }
 }
 
-impl<'a> Seen<'a> {
-    fn new(snapshot: &'a Snapshot, target: &Target, view: &View) -> Seen<'a> {
-        let processes = processes::of(&snapshot.peers, target);
-        let (mut descriptors, mut devices): (HashMap<_, Vec<_>>, _) = (HashMap::new(), Vec::new());
-        let mut in_order: Vec<_> = processes.values().collect();
-        in_order.sort_by_key(|process| process.pid);
-        in_order.dedup_by_key(|process| process.pid);
-        for (descriptor, object) in in_order.into_iter().flat_map(|process| process.descriptors(view.file())) {
-            match object {
-                Some(object) => descriptors.entry(object.0).or_default().push(descriptor),
-                None => devices.push(descriptor),
-            }
-        }
-        Seen { snapshot, processes, descriptors, devices }
-    }
+/// What was seen, to be put into words.
+struct Seen<'a> {
+    scene: &'a Scene,
+}
 
+impl Seen<'_> {
     fn peer(&self, peer: &PeerView) -> Peer {
-        let process = self.processes.get(&peer.index);
+        let process = self.scene.names.process(peer.index);
         let pid = process.map_or(peer.process.pid, |process| process.pid);
         let state = match peer.presence {
             _ if peer.burying => "taking over",
@@ -217,22 +192,22 @@ impl<'a> Seen<'a> {
             Presence::Dead => "dead",
             Presence::Unknown => "unknown",
         };
-        let devices = self.devices.iter().filter(|device| process.is_some() && device.pid == pid);
+        let devices = process.map(|process| self.scene.names.devices(process.pid)).unwrap_or_default();
         Peer {
             index: peer.index,
             pid,
             start: peer.process.start,
             state,
             name: process.map(|process| process.name.clone()),
-            devices: devices.map(|device| device.fd).collect(),
+            devices,
         }
     }
 
     fn item(&self, object: &ObjectView) -> Item {
-        let creator = if let Keeper::Process(peer) = object.keeper { self.pid(peer) } else { None };
+        let creator = if let Keeper::Process(peer) = object.keeper { self.scene.pid(peer) } else { None };
         let standing = object.queue.iter().filter(|entry| entry.standing == Standing::Waiting);
         let place = |entry: &ntux_sync::inspect::EntryView| {
-            let (pid, thread) = self.who(entry.waiter);
+            let Person { pid, thread, .. } = self.scene.person(entry.waiter);
             let (waiter, position) = (entry.waiter, entry.position);
             Place { waiter, pid, thread, all: entry.all, position, ticket: entry.ticket }
         };
@@ -252,7 +227,7 @@ impl<'a> Seen<'a> {
             creator,
             waiting: standing.map(place).collect(),
             queue_is_whole: object.queue_is_whole,
-            descriptors: self.descriptors.get(&object.object.0).cloned().unwrap_or_default(),
+            descriptors: self.scene.names.descriptors(object.object).to_vec(),
         }
     }
 
@@ -260,7 +235,7 @@ impl<'a> Seen<'a> {
         Some(match claim {
             Claim::None => return None,
             Claim::Waiter { index, .. } => {
-                let (pid, thread) = self.who(index);
+                let Person { pid, thread, .. } = self.scene.person(index);
                 Half::Wait { waiter: index, pid, thread }
             }
             Claim::All { attempt } => Half::WaitAll { attempt },
@@ -271,8 +246,7 @@ impl<'a> Seen<'a> {
     }
 
     fn thread(&self, waiter: &WaiterView) -> Thread {
-        let (pid, thread) = self.who(waiter.index);
-        let known = self.processes.get(&waiter.peer).and_then(|process| process.thread(waiter.thread?));
+        let Person { pid, thread, name, .. } = self.scene.person(waiter.index);
         let (given, wake_owed) = match waiter.state {
             WaitState::Satisfied { given: Given::Slot(slot), owed, .. } => (Some(slot), owed),
             WaitState::Satisfied { owed, .. } => (None, owed),
@@ -282,7 +256,7 @@ impl<'a> Seen<'a> {
             waiter: waiter.index,
             pid,
             thread,
-            name: known.map(|(_, name)| name.clone()),
+            name,
             state: state_name(&waiter.state),
             asleep: waiter.parked,
             wake_owed,
@@ -292,23 +266,6 @@ impl<'a> Seen<'a> {
             request: if let WaitState::Requesting(request) = waiter.state { Some(request_text(request)) } else { None },
         }
     }
-
-    /// Process and thread that have a waiter's place, as they are called here if they can be seen.
-    fn who(&self, waiter: u32) -> (Option<u32>, Option<u32>) {
-        let Some(waiter) = self.snapshot.waiter(waiter) else { return (None, None) };
-        let known = self.processes.get(&waiter.peer).and_then(|process| process.thread(waiter.thread?));
-        (self.pid(waiter.peer), known.map(|&(number, _)| number).or(waiter.thread))
-    }
-
-    fn pid(&self, peer: u32) -> Option<u32> {
-        let here = self.processes.get(&peer).map(|process| process.pid);
-        here.or_else(|| self.snapshot.peer(peer).map(|peer| peer.process.pid))
-    }
-}
-
-/// The lower half of an object's number.
-pub fn slot_of(object: Object) -> u32 {
-    object.0 as u32
 }
 
 impl State {

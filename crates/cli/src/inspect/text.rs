@@ -2,7 +2,8 @@
 
 use std::fmt::Write;
 
-use super::report::{Arena, Half, Item, Peer, Report, State, Thread, Wait, slot_of};
+use super::report::{Arena, Half, Item, Peer, Report, State, Thread, Wait};
+use crate::arenas::scene::{printable, slot_of};
 use ntux_sync::Object;
 
 const PAGE_WIDTH: usize = 80;
@@ -146,11 +147,6 @@ fn who(waiter: u32, pid: Option<u32>, thread: Option<u32>) -> String {
 
 fn list(items: impl Iterator<Item = impl ToString>) -> String {
     items.map(|item| item.to_string()).collect::<Vec<_>>().join(" ")
-}
-
-/// A thread chooses its own name: what would steer the terminal is left out.
-fn printable(name: &str) -> String {
-    name.chars().map(|letter| if letter.is_control() { '?' } else { letter }).collect()
 }
 
 fn line(page: &mut String, text: &str) {

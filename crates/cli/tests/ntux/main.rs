@@ -5,6 +5,7 @@
 mod doctor;
 mod help;
 mod inspect;
+mod ps;
 #[path = "../../../platform/tests/seccomp/rule.rs"]
 mod rule;
 mod run;
@@ -15,3 +16,4 @@ mod stage;
 mod trees;
 mod watch;
 mod watch_program;
+mod why;

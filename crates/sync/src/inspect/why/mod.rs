@@ -95,8 +95,6 @@ pub enum Finding {
         waiter: u32,
         /// What it was given.
         given: Given,
-        /// Threads that are stopped: one of them may be it.
-        suspects: Vec<u32>,
     },
     /// An operation of a thread that has ended: the next one to come by carries it out.
     Unfinished {
@@ -113,8 +111,6 @@ pub enum Finding {
         claim: Claim,
         /// Who waits for the object.
         waiting: Vec<u32>,
-        /// Threads that are stopped: one of them may be it.
-        suspects: Vec<u32>,
     },
     /// A waiter that somebody has stopped.
     Stopped {
@@ -158,6 +154,13 @@ enum Care {
     /// Believes one look: another one.
     #[cfg(test)]
     OneLook,
+}
+
+impl Finding {
+    /// Whether it will not pass by itself. (A wait for all that lacks one object may be what the program wants.)
+    pub fn is_fault(&self) -> bool {
+        !matches!(self, Finding::LacksOne { .. })
+    }
 }
 
 impl Care {
@@ -285,12 +288,6 @@ impl<'a> Case<'a> {
         object.waiting().map(|entry| entry.waiter).filter(|&waiter| self.is_asleep(waiter)).collect()
     }
 
-    /// The threads that somebody has stopped.
-    fn stopped(&self) -> Vec<u32> {
-        let waiters = self.after.waiters.iter().map(|waiter| waiter.index);
-        waiters.filter(|&waiter| self.fate(waiter) == Fate::Stopped).collect()
-    }
-
     fn ownership(&self, object: &ObjectView) -> Option<Finding> {
         let Value::Mutex(spec::Mutex { owner, .. }) = object.value else { return None };
         let waiting = self.waiting(object);
@@ -317,7 +314,7 @@ impl<'a> Case<'a> {
         let (index, fate) = (waiter.index, self.fate(waiter.index));
         match waiter.state {
             WaitState::Satisfied { given, owed: true, .. } if fate != Fate::Gone => {
-                Some(Finding::StillAsleep { waiter: index, given, suspects: self.stopped() })
+                Some(Finding::StillAsleep { waiter: index, given })
             }
             WaitState::Requesting(request) if fate == Fate::Gone => {
                 Some(Finding::Unfinished { waiter: index, request })
@@ -335,7 +332,6 @@ impl<'a> Case<'a> {
             object: object.object,
             claim: object.claim,
             waiting: self.waiting(object),
-            suspects: self.stopped(),
         })
     }
 

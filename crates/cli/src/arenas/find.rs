@@ -8,9 +8,12 @@ use std::os::fd::AsFd;
 use std::os::unix::fs::{FileExt, MetadataExt};
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
+use std::time::SystemTime;
 
 use ntux_sync::Error;
 use ntux_sync::inspect::View;
+
+use super::processes;
 
 /// How every arena begins, of whatever version.
 const MAGIC: &[u8; 8] = b"ntuxsync";
@@ -23,6 +26,10 @@ const ARENA: &str = "/memfd:ntsync";
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Target {
     Process(u32),
+    /// One of its threads.
+    Thread(u32, u32),
+    /// One of its descriptors.
+    Descriptor(u32, u32),
     File(PathBuf),
 }
 
@@ -30,10 +37,29 @@ impl FromStr for Target {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Target, String> {
-        match text.parse() {
-            Ok(0) => Err("0 is no process number".to_owned()),
-            Ok(pid) => Ok(Target::Process(pid)),
-            Err(_) => Ok(Target::File(PathBuf::from(text))),
+        let pair = |separator| {
+            let (pid, other) = text.split_once(separator)?;
+            Some((pid.parse().ok()?, other.parse().ok()?))
+        };
+        let target = match (text.parse(), pair('/'), pair(':')) {
+            (Ok(pid), ..) => Target::Process(pid),
+            (_, Some((pid, thread)), _) => Target::Thread(pid, thread),
+            (_, _, Some((pid, fd))) => Target::Descriptor(pid, fd),
+            _ => Target::File(PathBuf::from(text)),
+        };
+        match target.pid() {
+            Some(0) => Err("0 is no process number".to_owned()),
+            _ => Ok(target),
+        }
+    }
+}
+
+impl Target {
+    /// The process that is named.
+    pub fn pid(&self) -> Option<u32> {
+        match *self {
+            Target::Process(pid) | Target::Thread(pid, _) | Target::Descriptor(pid, _) => Some(pid),
+            Target::File(_) => None,
         }
     }
 }
@@ -41,16 +67,24 @@ impl FromStr for Target {
 impl fmt::Display for Target {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Target::Process(pid) => write!(out, "process {pid}"),
+            Target::Process(pid) | Target::Thread(pid, _) => write!(out, "process {pid}"),
+            Target::Descriptor(pid, fd) => write!(out, "descriptor {fd} of process {pid}"),
             Target::File(path) => write!(out, "{}", path.display()),
         }
     }
 }
 
+/// An arena that can be looked at.
+pub struct Opened {
+    pub view: View,
+    /// When its file was made, where the system says so.
+    pub created: Option<SystemTime>,
+}
+
 /// What was found.
 #[derive(Default)]
 pub struct Found {
-    pub arenas: Vec<View>,
+    pub arenas: Vec<Opened>,
     /// What was found and cannot be looked at, and what to do.
     pub notes: Vec<String>,
 }
@@ -94,23 +128,50 @@ impl fmt::Display for Refusal {
 pub fn find(target: &Target) -> Result<Found, Refusal> {
     match target {
         Target::File(path) => Ok(Found { arenas: vec![open(path)?], notes: Vec::new() }),
-        Target::Process(pid) => of_process(*pid),
+        Target::Process(pid) | Target::Thread(pid, _) => of_process(*pid),
+        Target::Descriptor(pid, fd) => {
+            let path = format!("/proc/{pid}/fd/{fd}");
+            Ok(Found { arenas: vec![open(Path::new(&path))?], notes: Vec::new() })
+        }
     }
 }
 
+/// What this machine has.
+#[derive(Default)]
+pub struct Everything {
+    pub arenas: Vec<Opened>,
+    /// What was found and cannot be looked at.
+    pub notes: Vec<String>,
+    /// Processes whose files the user may not see.
+    pub hidden: usize,
+}
+
+/// Finds every arena that the user may see.
+pub fn everywhere() -> Everything {
+    let (mut found, mut seen, mut hidden) = (Found::default(), BTreeSet::new(), 0);
+    for pid in processes::all() {
+        // One that has ended meanwhile is none.
+        let gathered = found.gather(pid, &mut seen);
+        hidden += usize::from(gathered.is_err_and(|error| error.kind() == ErrorKind::PermissionDenied));
+    }
+    Everything { arenas: found.arenas, notes: found.notes, hidden }
+}
+
 /// Opens a file for reading only.
-fn open(path: &Path) -> Result<View, Refusal> {
+fn open(path: &Path) -> Result<Opened, Refusal> {
     let unreadable = |error| Refusal::Unreadable(path.to_owned(), error);
     // Opening anything else can wait, or do things.
     if !fs::metadata(path).map_err(unreadable)?.is_file() {
         return Err(Refusal::NotAnArena(path.to_owned()));
     }
     let file = File::open(path).map_err(unreadable)?;
-    View::open(file.as_fd()).map_err(|error| match error {
+    let view = View::open(file.as_fd()).map_err(|error| match error {
         Error::NotAnArena if has_magic(&file) => Refusal::OtherVersion(path.to_owned()),
         Error::NotAnArena => Refusal::NotAnArena(path.to_owned()),
         other => unreadable(io::Error::from_raw_os_error(other.errno())),
-    })
+    })?;
+    let created = file.metadata().and_then(|metadata| metadata.created()).ok();
+    Ok(Opened { view, created })
 }
 
 fn has_magic(file: &File) -> bool {
@@ -120,18 +181,7 @@ fn has_magic(file: &File) -> bool {
 
 fn of_process(pid: u32) -> Result<Found, Refusal> {
     let mut found = Found::default();
-    let mut inodes = BTreeSet::new();
-    for path in descriptors(pid).map_err(|error| refusal(pid, error))? {
-        let Ok(metadata) = fs::metadata(&path) else { continue };
-        if inodes.insert(metadata.ino()) {
-            found.note(open(&path));
-        }
-    }
-    for mapping in mappings(pid) {
-        if inodes.insert(mapping.inode) {
-            found.note_mapping(pid, &mapping);
-        }
-    }
+    found.gather(pid, &mut BTreeSet::new()).map_err(|error| refusal(pid, error))?;
     Ok(found)
 }
 
@@ -144,9 +194,25 @@ fn refusal(pid: u32, error: io::Error) -> Refusal {
 }
 
 impl Found {
-    fn note(&mut self, opened: Result<View, Refusal>) {
+    /// Adds the arenas of a process that were not seen yet.
+    fn gather(&mut self, pid: u32, seen: &mut BTreeSet<u64>) -> io::Result<()> {
+        for path in descriptors(pid)? {
+            let Ok(metadata) = fs::metadata(&path) else { continue };
+            if seen.insert(metadata.ino()) {
+                self.note(open(&path));
+            }
+        }
+        for mapping in mappings(pid) {
+            if seen.insert(mapping.inode) {
+                self.note_mapping(pid, &mapping);
+            }
+        }
+        Ok(())
+    }
+
+    fn note(&mut self, opened: Result<Opened, Refusal>) {
         match opened {
-            Ok(view) => self.arenas.push(view),
+            Ok(opened) => self.arenas.push(opened),
             // Somebody else's shared memory, or closed meanwhile.
             Err(Refusal::NotAnArena(_)) => {}
             Err(Refusal::Unreadable(_, error)) if error.kind() == ErrorKind::NotFound => {}

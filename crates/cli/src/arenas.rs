@@ -1,0 +1,5 @@
+//! Arenas of running programs: finding them, and what /proc tells of those who share one.
+
+pub mod find;
+pub mod processes;
+pub mod scene;

@@ -1,0 +1,221 @@
+//! What /proc tells of the processes that share an arena: names, threads, descriptors.
+
+use std::collections::HashMap;
+use std::fs;
+use std::os::unix::fs::MetadataExt;
+use std::path::PathBuf;
+
+use ntux_platform::memory::FileId;
+use ntux_sync::Object;
+use ntux_sync::inspect::{PeerView, Presence};
+use serde::Serialize;
+
+use super::find::descriptors;
+
+/// A process that shares the arena and can be seen from here.
+pub struct Process {
+    /// Its number here.
+    pub pid: u32,
+    pub name: String,
+    /// By their numbers in its own namespace.
+    threads: HashMap<u32, Thread>,
+    /// Its numbers are the same here as in its own namespace.
+    is_near: bool,
+}
+
+/// A thread as /proc has it.
+#[derive(Clone)]
+pub struct Thread {
+    /// Its number here.
+    pub number: u32,
+    pub name: String,
+    pub condition: Condition,
+}
+
+/// What a thread is about, as far as that matters to those who wait for it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Condition {
+    /// It runs, or sleeps.
+    There,
+    /// A signal or a debugger has stopped it.
+    Stopped,
+    /// It has ended.
+    Gone,
+}
+
+/// What the kernel writes about a process or a thread in one line.
+struct Stat {
+    name: String,
+    state: char,
+    start: u64,
+}
+
+impl Stat {
+    fn read(path: &str) -> Option<Stat> {
+        let text = String::from_utf8_lossy(&fs::read(path).ok()?).into_owned();
+        // A name may hold anything, also parentheses.
+        let (open, close) = (text.find('(')?, text.rfind(')')?);
+        let name = text.get(open + 1..close)?.to_owned();
+        let mut fields = text.get(close + 1..)?.split_whitespace();
+        let state = fields.next()?.chars().next()?;
+        let start = fields.nth(18)?.parse().ok()?;
+        Some(Stat { name, state, start })
+    }
+}
+
+impl Process {
+    /// `is_near`: it is in this namespace, so that its numbers are the same here.
+    fn look(pid: u32, is_near: bool) -> Process {
+        let tasks = fs::read_dir(format!("/proc/{pid}/task")).into_iter().flatten();
+        let thread = |number: u32| {
+            let Stat { name, state, .. } = Stat::read(&format!("/proc/{pid}/task/{number}/stat"))?;
+            let condition = match state {
+                'T' | 't' => Condition::Stopped,
+                'Z' | 'X' => Condition::Gone,
+                _ => Condition::There,
+            };
+            let own = match is_near {
+                true => number,
+                false => own_number(&format!("/proc/{pid}/task/{number}/status"), "NSpid:").unwrap_or(number),
+            };
+            Some((own, Thread { number, name, condition }))
+        };
+        let threads = tasks.filter_map(|task| thread(task.ok()?.file_name().to_str()?.parse().ok()?)).collect();
+        Process { pid, name: name(pid), threads, is_near }
+    }
+
+    /// A thread, given its number in its own namespace.
+    pub fn thread(&self, own: u32) -> Option<&Thread> {
+        self.threads.get(&own)
+    }
+
+    /// What a thread is about. None: nobody can say.
+    pub fn condition(&self, own: u32) -> Option<Condition> {
+        // A list of threads that come and go can lack one that is there.
+        let has_ended = || self.is_near && self.is_there() && !is_there(&format!("/proc/{}/task/{own}", self.pid));
+        match self.threads.get(&own) {
+            Some(thread) => Some(thread.condition),
+            None => has_ended().then_some(Condition::Gone),
+        }
+    }
+
+    /// The threads that somebody has stopped.
+    pub fn stopped(&self) -> impl Iterator<Item = &Thread> {
+        self.threads.values().filter(|thread| thread.condition == Condition::Stopped)
+    }
+
+    fn is_there(&self) -> bool {
+        !self.threads.is_empty() && is_there(&format!("/proc/{}", self.pid))
+    }
+
+    /// Its descriptors of the arena, with the object that each names; none for the arena itself.
+    pub fn descriptors(&self, arena: FileId) -> Vec<(Descriptor, Option<Object>)> {
+        let paths = descriptors(self.pid).unwrap_or_default();
+        let named = |path: &PathBuf| {
+            let metadata = fs::metadata(path).ok()?;
+            let fd = path.file_name()?.to_str()?.parse().ok()?;
+            let is_its = FileId { device: metadata.dev(), inode: metadata.ino() } == arena;
+            is_its.then_some((Descriptor { pid: self.pid, fd }, offset(self.pid, fd)?))
+        };
+        let mut found: Vec<_> = paths.iter().filter_map(named).collect();
+        found.sort_by_key(|(descriptor, _)| descriptor.fd);
+        found
+    }
+}
+
+fn is_there(path: &str) -> bool {
+    fs::exists(path).unwrap_or(true)
+}
+
+/// Which object a descriptor of an arena names; none for the arena itself. None at all: it is not there any more.
+pub fn offset(pid: u32, fd: u32) -> Option<Option<Object>> {
+    let offset = number(&format!("/proc/{pid}/fdinfo/{fd}"), "pos:")?;
+    Some((offset != 0).then_some(Object(offset)))
+}
+
+/// A descriptor of a process.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
+pub struct Descriptor {
+    pub pid: u32,
+    pub fd: u32,
+}
+
+/// The name of a process.
+pub fn name(pid: u32) -> String {
+    let read = fs::read(format!("/proc/{pid}/comm")).unwrap_or_default();
+    String::from_utf8_lossy(&read).trim_end().to_owned()
+}
+
+/// Every process here, by its number.
+pub fn all() -> Vec<u32> {
+    let entries = fs::read_dir("/proc").into_iter().flatten();
+    let mut numbers: Vec<u32> = entries.filter_map(|entry| entry.ok()?.file_name().to_str()?.parse().ok()).collect();
+    numbers.sort_unstable();
+    numbers
+}
+
+/// The processes of other namespaces that can be seen from here, by namespace and number there. Looked for when one is needed.
+#[derive(Default)]
+pub struct Census {
+    foreign: Option<HashMap<(u64, u32), u32>>,
+}
+
+impl Census {
+    /// The processes of these peers that can be seen, by the index of the peer.
+    pub fn of(&mut self, peers: &[PeerView]) -> HashMap<u32, Process> {
+        let mut seen = HashMap::new();
+        for peer in peers {
+            let process = match peer.presence {
+                Presence::Alive => Some(Process::look(peer.process.pid, true)),
+                Presence::Dead => None,
+                Presence::Unknown => self.foreign(peer).map(|pid| Process::look(pid, false)),
+            };
+            seen.extend(process.map(|process| (peer.index, process)));
+        }
+        seen
+    }
+
+    fn foreign(&mut self, peer: &PeerView) -> Option<u32> {
+        let (namespace, pid) = (peer.process.namespace, peer.process.pid);
+        let foreign = self.foreign.get_or_insert_with(|| {
+            let place = |pid: u32| Some(((namespace_of(pid)?, own_number(&status(pid), "NStgid:")?), pid));
+            all().into_iter().filter_map(place).collect()
+        });
+        let here = *foreign.get(&(namespace, pid))?;
+        let start = Stat::read(&format!("/proc/{here}/stat"))?.start;
+        (peer.process.start == 0 || peer.process.start == start).then_some(here)
+    }
+}
+
+fn status(pid: u32) -> String {
+    format!("/proc/{pid}/status")
+}
+
+fn namespace_of(pid: u32) -> Option<u64> {
+    Some(fs::metadata(format!("/proc/{pid}/ns/pid")).ok()?.ino())
+}
+
+/// Seconds since a process began. None: nobody can say.
+pub fn age_s(pid: u32) -> Option<u64> {
+    let uptime = fs::read_to_string("/proc/uptime").ok()?;
+    let seconds: f64 = uptime.split_whitespace().next()?.parse().ok()?;
+    let start = Stat::read(&format!("/proc/{pid}/stat"))?.start;
+    Some((seconds as u64).saturating_sub(start / TICKS_PER_SECOND))
+}
+
+/// What the kernel shows its ticks in, on every processor that ntux runs on.
+const TICKS_PER_SECOND: u64 = 100;
+
+/// The last of the numbers behind this name: that in the innermost namespace.
+fn own_number(path: &str, name: &str) -> Option<u32> {
+    value(path, name)?.split_whitespace().last()?.parse().ok()
+}
+
+fn number(path: &str, name: &str) -> Option<u64> {
+    value(path, name)?.trim().parse().ok()
+}
+
+fn value(path: &str, name: &str) -> Option<String> {
+    let text = fs::read_to_string(path).ok()?;
+    text.lines().find_map(|line| line.strip_prefix(name)).map(str::to_owned)
+}

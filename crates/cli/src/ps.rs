@@ -1,0 +1,191 @@
+//! `ntux ps`: the arenas on this machine, and who takes part in them.
+
+use std::io::Write;
+use std::process::ExitCode;
+use std::time::SystemTime;
+
+use clap::Args;
+use ntux_sync::Result;
+use ntux_sync::inspect::{Snapshot, Value};
+use serde::Serialize;
+
+use crate::NTUX_FAILED;
+use crate::arenas::find::{self, Everything, Opened};
+use crate::arenas::processes::{self, Census};
+use crate::arenas::scene::{Names, printable};
+
+/// List the arenas on this machine: who shares each, and what is in it.
+///
+/// An arena is the shared memory in which objects of ntux lie. Each program that opens the device makes one, unless another
+/// process has passed it on: all programs of a Wine prefix share one. They are found through /proc, also in other containers
+/// where you may look at the processes.
+///
+/// INODE names an arena; `ntux inspect PID`, with any of its processes, shows what is in it. AGE is how long it has been
+/// there, WAIT how many threads wait.
+///
+/// The exit status is 0, or 125 if /proc could not be read.
+#[derive(Args)]
+pub struct Arguments {
+    /// Print JSON instead of text.
+    #[arg(long)]
+    json: bool,
+}
+
+/// Everything.
+#[derive(Serialize)]
+struct List {
+    arenas: Vec<Line>,
+    /// Processes that could not be looked at.
+    hidden: usize,
+}
+
+/// An arena.
+#[derive(Serialize)]
+struct Line {
+    device: u64,
+    inode: u64,
+    age_s: Option<u64>,
+    objects: Objects,
+    waiting: usize,
+    /// Places that threads have.
+    threads: usize,
+    processes: Vec<Process>,
+    /// Processes that took part and have ended, or cannot be seen from here.
+    others: usize,
+}
+
+/// How many there are of each kind.
+#[derive(Default, Serialize)]
+struct Objects {
+    semaphores: usize,
+    mutexes: usize,
+    events: usize,
+    /// Being made, or rubbish.
+    other: usize,
+}
+
+#[derive(Serialize)]
+struct Process {
+    pid: u32,
+    name: String,
+}
+
+/// Prints the list.
+pub fn ps(arguments: &Arguments) -> ExitCode {
+    let Everything { arenas, notes, hidden } = find::everywhere();
+    for note in &notes {
+        eprintln!("ntux: {note}");
+    }
+    let mut census = Census::default();
+    let lines: Result<Vec<Line>> = arenas.iter().map(|arena| Line::of(arena, &mut census)).collect();
+    let list = match lines {
+        Ok(arenas) => List { arenas, hidden },
+        Err(error) => {
+            eprintln!("ntux: cannot look at an arena: {error}");
+            return ExitCode::from(NTUX_FAILED);
+        }
+    };
+    let page = match arguments.json {
+        true => serde_json::to_string_pretty(&list).expect("a list has text keys only") + "\n",
+        false => list.render(),
+    };
+    // A reader that closed the pipe early is no reason to complain.
+    let _ = std::io::stdout().write_all(page.as_bytes());
+    ExitCode::SUCCESS
+}
+
+impl Line {
+    fn of(arena: &Opened, census: &mut Census) -> Result<Line> {
+        let (snapshot, file) = (arena.view.snapshot()?, arena.view.file());
+        let names = Names::of(&snapshot.peers, census);
+        let seen = snapshot.peers.iter().filter_map(|peer| names.process(peer.index));
+        let mut processes: Vec<Process> =
+            seen.map(|process| Process { pid: process.pid, name: process.name.clone() }).collect();
+        processes.sort_by_key(|process| process.pid);
+        processes.dedup_by_key(|process| process.pid);
+        Ok(Line {
+            device: file.device,
+            inode: file.inode,
+            age_s: age_s(arena, &processes),
+            objects: Objects::of(&snapshot),
+            waiting: snapshot.waiters.iter().filter(|waiter| waiter.waits()).count(),
+            threads: snapshot.waiters.iter().filter(|waiter| waiter.thread.is_some()).count(),
+            others: snapshot.peers.len() - processes.len().min(snapshot.peers.len()),
+            processes,
+        })
+    }
+
+    fn render(&self, page: &mut String) {
+        let Objects { semaphores, mutexes, events, .. } = self.objects;
+        let start = format!(
+            "{:>9} {:>5} {:>6} {:>6} {:>6} {:>5}  ",
+            self.inode,
+            self.age_s.map_or("-".to_owned(), short),
+            semaphores,
+            mutexes,
+            events,
+            self.waiting
+        );
+        let mut names: Vec<String> =
+            self.processes.iter().map(|process| format!("{} {}", process.pid, printable(&process.name))).collect();
+        if self.others > 0 {
+            names.push(format!("and {} that are gone or hidden", self.others));
+        }
+        let further = " ".repeat(start.len());
+        let options = textwrap::Options::new(PAGE_WIDTH).initial_indent(&start).subsequent_indent(&further);
+        for row in textwrap::wrap(&names.join(", "), options) {
+            page.push_str(row.trim_end());
+            page.push('\n');
+        }
+    }
+}
+
+const PAGE_WIDTH: usize = 80;
+
+impl List {
+    fn render(&self) -> String {
+        let mut page = "    INODE   AGE   SEM.   MUT.  EVENT  WAIT  PROCESSES\n".to_owned();
+        for line in &self.arenas {
+            line.render(&mut page);
+        }
+        if self.arenas.is_empty() {
+            page = "No process that you may look at uses objects of this version of ntux.\n".to_owned();
+        }
+        if self.hidden > 0 {
+            page.push_str(&format!("Left out: {} processes that you may not look at.\n", self.hidden));
+        }
+        page
+    }
+}
+
+impl Objects {
+    fn of(snapshot: &Snapshot) -> Objects {
+        let mut objects = Objects::default();
+        for object in &snapshot.objects {
+            *match object.value {
+                Value::Semaphore(_) => &mut objects.semaphores,
+                Value::Mutex(_) => &mut objects.mutexes,
+                Value::Event(_) => &mut objects.events,
+                Value::Undecided | Value::Rubbish => &mut objects.other,
+            } += 1;
+        }
+        objects
+    }
+}
+
+/// When the file was made, where the system says so; else the age of the oldest process.
+fn age_s(arena: &Opened, processes: &[Process]) -> Option<u64> {
+    let since = |created: SystemTime| SystemTime::now().duration_since(created).ok().map(|age| age.as_secs());
+    let of_file = arena.created.and_then(since);
+    of_file.or_else(|| processes.iter().filter_map(|process| processes::age_s(process.pid)).max())
+}
+
+/// A time in five columns.
+fn short(seconds: u64) -> String {
+    match seconds {
+        0..100 => format!("{seconds}s"),
+        100..6_000 => format!("{}m", seconds / 60),
+        6_000..360_000 => format!("{}h", seconds / 3_600),
+        _ => format!("{}d", seconds / 86_400),
+    }
+}

@@ -1,0 +1,111 @@
+//! `ntux why`: who waits for whom, and what is wrong.
+
+mod chain;
+mod examine;
+mod verdict;
+
+use std::io::Write;
+use std::process::ExitCode;
+
+use clap::Args;
+
+use crate::NTUX_FAILED;
+use crate::arenas::find::{self, Everything, Found, Opened, Target};
+use crate::arenas::processes::Census;
+use examine::Examined;
+use verdict::Verdict;
+
+/// Exit status when something is wrong.
+const WRONG: u8 = 1;
+/// Exit status when the process has no arena.
+const NOTHING_THERE: u8 = 2;
+
+/// Say why threads wait: for whom, and what is wrong.
+///
+/// It looks twice, a tenth of a second apart, at the shared memory in which the objects of ntux lie, and touches nothing. What
+/// it says was so all the time between the two looks. It finds:
+///
+/// a deadlock: threads that wait for each other's mutexes, and everybody who waits behind them;
+///
+/// a mutex whose owner has ended or is stopped, while others wait for it;
+///
+/// a thread that was given what it waited for and still sleeps, or an operation that is half-way: whoever was to finish
+/// it is stopped, or was killed;
+///
+/// a thread that waits for objects that are closed, so that nobody can signal them;
+///
+/// a thread that is stopped while it waits;
+///
+/// a wait for all of several objects that lacks only one of them. (This alone does not count as wrong.)
+///
+/// Of a process, it also says for each waiting thread what it waits for, who has that, and what that one waits for in turn.
+///
+/// Which thread an owner of a mutex is, is known once that thread has had to wait in its own name: ntux writes nothing down
+/// that would cost a program time.
+///
+/// The exit status is 0 if nothing is wrong, 1 if something is, 2 if the process has no objects of ntux, 125 if it could
+/// not be looked at.
+#[derive(Args)]
+#[command(after_long_help = EXAMPLES)]
+pub struct Arguments {
+    /// A process, one of its threads, or an arena: as for `ntux inspect`. Without it, everything on this machine that you may see.
+    #[arg(value_name = "PID[/TID]|PID:FD|FILE")]
+    target: Option<Target>,
+    /// Print JSON instead of text.
+    #[arg(long)]
+    json: bool,
+}
+
+const EXAMPLES: &str = "\
+Examples:
+  ntux why
+  ntux why $(pidof -s wineserver)
+  ntux why 4711/4713
+  ntux why --json 4711 | jq '.arenas[].findings[] | select(.kind == \"deadlock\").threads'";
+
+/// Prints what is wrong.
+pub fn why(arguments: &Arguments) -> ExitCode {
+    let (arenas, notes) = match gather(arguments.target.as_ref()) {
+        Ok(found) => found,
+        Err(reason) => {
+            eprintln!("ntux: {reason}");
+            return ExitCode::from(NTUX_FAILED);
+        }
+    };
+    for note in &notes {
+        eprintln!("ntux: {note}");
+    }
+    if let (true, Some(target)) = (arenas.is_empty(), &arguments.target) {
+        if notes.is_empty() {
+            eprintln!("ntux: {target} uses no objects of ntux");
+        }
+        return ExitCode::from(if notes.is_empty() { NOTHING_THERE } else { NTUX_FAILED });
+    }
+    let examined = match Examined::all(&arenas, &mut Census::default()) {
+        Ok(examined) => examined,
+        Err(error) => {
+            eprintln!("ntux: cannot look at the arena: {error}");
+            return ExitCode::from(NTUX_FAILED);
+        }
+    };
+    let verdict = Verdict::of(&examined, arguments.target.as_ref());
+    let page = match arguments.json {
+        true => serde_json::to_string_pretty(&verdict).expect("a verdict has text keys only") + "\n",
+        false => verdict.render(),
+    };
+    // A reader that closed the pipe early is no reason to complain.
+    let _ = std::io::stdout().write_all(page.as_bytes());
+    if verdict.is_something_wrong() { ExitCode::from(WRONG) } else { ExitCode::SUCCESS }
+}
+
+fn gather(target: Option<&Target>) -> Result<(Vec<Opened>, Vec<String>), find::Refusal> {
+    let Some(target) = target else {
+        let Everything { arenas, mut notes, hidden } = find::everywhere();
+        if hidden > 0 {
+            notes.push(format!("{hidden} processes were left out, which you may not look at"));
+        }
+        return Ok((arenas, notes));
+    };
+    let Found { arenas, notes } = find::find(target)?;
+    Ok((arenas, notes))
+}

@@ -1,0 +1,107 @@
+//! For whom a thread waits, and for whom that one waits in turn.
+
+use std::collections::HashSet;
+
+use ntux_sync::Object;
+use ntux_sync::inspect::why::{Case, Fate, Obstacle};
+use ntux_sync::inspect::{Mode, WaitState, WaitView};
+use serde::Serialize;
+
+use super::verdict::{Party, Teller, Thing};
+
+/// Threads of one chain: a thousand lines tell nobody anything.
+const LONGEST: usize = 200;
+/// From a thread to the last one that is shown.
+const DEEPEST: usize = 40;
+
+/// A thread, and what it waits for.
+#[derive(Serialize)]
+pub struct Chain {
+    #[serde(flatten)]
+    pub party: Party,
+    pub condition: &'static str,
+    /// It stands further up, too: a cycle, or a second way to the same thread.
+    pub repeated: bool,
+    /// "any" or "all"; none if it does not wait.
+    pub mode: Option<&'static str>,
+    pub waits_for: Vec<Step>,
+    pub alert: Option<Thing>,
+}
+
+/// An object that a thread waits for.
+#[derive(Serialize)]
+pub struct Step {
+    #[serde(flatten)]
+    pub thing: Thing,
+    pub obstacle: &'static str,
+    pub owner: Option<u32>,
+    /// The threads that are known to wait, or to have waited, as this owner.
+    pub owners: Vec<Chain>,
+    /// There are more, which are left out.
+    pub cut: bool,
+}
+
+/// Follows chains.
+pub struct Follower<'a> {
+    pub teller: &'a Teller<'a>,
+    pub case: &'a Case<'a>,
+    met: HashSet<u32>,
+}
+
+impl<'a> Follower<'a> {
+    pub fn new(teller: &'a Teller<'a>, case: &'a Case<'a>) -> Follower<'a> {
+        Follower { teller, case, met: HashSet::new() }
+    }
+
+    pub fn follow(&mut self, waiter: u32) -> Chain {
+        self.met.clear();
+        self.chain(waiter, 0)
+    }
+
+    fn chain(&mut self, waiter: u32, depth: usize) -> Chain {
+        let repeated = !self.met.insert(waiter);
+        let mut chain = Chain {
+            party: self.teller.party(waiter),
+            condition: self.condition(waiter),
+            repeated,
+            mode: None,
+            waits_for: Vec::new(),
+            alert: None,
+        };
+        let Some(place) = self.teller.scene.snapshot.waiter(waiter) else { return chain };
+        let WaitView::Objects { owner, mode, objects, alert } = &place.wait else { return chain };
+        chain.mode = Some(if *mode == Mode::All { "all" } else { "any" });
+        chain.alert = alert.map(|alert| self.teller.thing(alert));
+        if !repeated {
+            chain.waits_for = objects.iter().map(|&object| self.step(object, *owner, depth)).collect();
+        }
+        chain
+    }
+
+    fn step(&mut self, object: Object, owner: u32, depth: usize) -> Step {
+        let obstacle = self.case.obstacle(object, owner);
+        let (word, owner) = match obstacle {
+            Obstacle::Owned(owner) => ("owned", Some(owner)),
+            Obstacle::NotSignaled => ("not signaled", None),
+            Obstacle::Closed => ("closed", None),
+            Obstacle::Nothing => ("available", None),
+            Obstacle::Unclear => ("changing", None),
+        };
+        let places = owner.map_or(&[][..], |owner| self.case.places(owner));
+        let cut = !places.is_empty() && (depth == DEEPEST || self.met.len() >= LONGEST);
+        let owners = if cut { Vec::new() } else { places.iter().map(|&place| self.chain(place, depth + 1)).collect() };
+        Step { thing: self.teller.thing(object), obstacle: word, owner, owners, cut }
+    }
+
+    fn condition(&self, waiter: u32) -> &'static str {
+        let state = self.teller.scene.snapshot.waiter(waiter).map(|waiter| waiter.state);
+        match (self.case.fate(waiter), state) {
+            (Fate::Gone, _) => "ended",
+            (Fate::Stopped, _) => "stopped",
+            (_, Some(WaitState::Waiting | WaitState::Queueing)) => "waiting",
+            (_, Some(WaitState::Satisfied { owed: true, .. })) => "not woken yet",
+            (_, Some(WaitState::Requesting(_))) => "signaling",
+            _ => "in no wait",
+        }
+    }
+}

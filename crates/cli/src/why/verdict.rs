@@ -1,0 +1,465 @@
+//! What was found, in the shape of the JSON and as text for people.
+
+use ntux_sync::Object;
+use ntux_sync::inspect::why::{Finding, Link};
+use ntux_sync::inspect::{Claim, Given, Request, Snapshot, Value};
+use serde::Serialize;
+
+use super::chain::{Chain, Follower, Step};
+use super::examine::Examined;
+use crate::arenas::find::Target;
+use crate::arenas::processes::Descriptor;
+use crate::arenas::scene::{Scene, printable, slot_of};
+
+const PAGE_WIDTH: usize = 80;
+/// Threads whose chains are shown if the whole process was asked for.
+const CHAINS: usize = 20;
+/// Descriptors by which an object is named.
+const NAMED: usize = 3;
+
+/// Everything.
+#[derive(Serialize)]
+pub struct Verdict {
+    pub arenas: Vec<Told>,
+}
+
+/// What there is to say of an arena.
+#[derive(Serialize)]
+pub struct Told {
+    pub device: u64,
+    pub inode: u64,
+    pub processes: Vec<u32>,
+    pub waiting: usize,
+    pub findings: Vec<Trouble>,
+    /// Of the threads that were asked for.
+    pub chains: Vec<Chain>,
+    /// Waiting threads whose chains are left out.
+    pub more: usize,
+}
+
+/// A finding.
+#[derive(Serialize)]
+pub struct Trouble {
+    pub kind: &'static str,
+    /// It will not pass by itself.
+    pub fault: bool,
+    /// The sentences that people are shown.
+    pub text: Vec<String>,
+    pub threads: Vec<Party>,
+    pub objects: Vec<Thing>,
+    /// Threads that cannot go on before this is over.
+    pub behind: Vec<Party>,
+    /// Threads that are stopped, one of which may be the cause.
+    pub stopped: Vec<Stopped>,
+}
+
+/// A thread.
+#[derive(Clone, Serialize)]
+pub struct Party {
+    pub waiter: u32,
+    pub pid: Option<u32>,
+    pub thread: Option<u32>,
+    pub name: Option<String>,
+    /// In whose name it waits, or last did.
+    pub owner: u32,
+}
+
+/// An object.
+#[derive(Clone, Serialize)]
+pub struct Thing {
+    pub object: u64,
+    pub slot: u32,
+    pub kind: &'static str,
+    pub descriptors: Vec<Descriptor>,
+}
+
+/// A thread that is stopped.
+#[derive(Clone, Serialize)]
+pub struct Stopped {
+    pub pid: u32,
+    pub thread: u32,
+    pub name: String,
+}
+
+impl Verdict {
+    pub fn of(examined: &[Examined], target: Option<&Target>) -> Verdict {
+        Verdict { arenas: examined.iter().map(|arena| Told::of(arena, target)).collect() }
+    }
+
+    pub fn is_something_wrong(&self) -> bool {
+        self.arenas.iter().flat_map(|arena| &arena.findings).any(|trouble| trouble.fault)
+    }
+
+    /// For people, in 80 columns.
+    pub fn render(&self) -> String {
+        let mut page = String::new();
+        for (number, arena) in self.arenas.iter().enumerate() {
+            if number > 0 {
+                page.push('\n');
+            }
+            arena.render(&mut page);
+        }
+        if self.arenas.is_empty() {
+            line(&mut page, "No process that you may look at uses objects of ntux.");
+        }
+        page
+    }
+}
+
+impl Told {
+    fn of(examined: &Examined, target: Option<&Target>) -> Told {
+        let (case, scene) = (examined.case(), &examined.scene);
+        let teller = Teller { scene };
+        let mut asked: Vec<u32> = scene.snapshot.waiters.iter().map(|waiter| waiter.index).collect();
+        asked.retain(|&waiter| is_asked_for(&teller.party(waiter), target, &scene.snapshot));
+        let more = match target {
+            Some(Target::Thread(..)) => 0,
+            _ => asked.len().saturating_sub(CHAINS),
+        };
+        asked.truncate(asked.len() - more);
+        let mut follower = Follower::new(&teller, &case);
+        let mut processes: Vec<u32> =
+            scene.snapshot.peers.iter().filter_map(|peer| Some(scene.names.process(peer.index)?.pid)).collect();
+        processes.sort_unstable();
+        Told {
+            device: scene.file.device,
+            inode: scene.file.inode,
+            processes,
+            waiting: scene.snapshot.waiters.iter().filter(|waiter| waiter.waits()).count(),
+            findings: case.findings().iter().map(|finding| teller.trouble(finding)).collect(),
+            chains: asked.into_iter().map(|waiter| follower.follow(waiter)).collect(),
+            more,
+        }
+    }
+
+    fn render(&self, page: &mut String) {
+        let processes: Vec<String> = self.processes.iter().map(u32::to_string).collect();
+        let of = if processes.is_empty() { String::new() } else { format!(" of {}", processes.join(" ")) };
+        wrapped(page, "", "    ", &format!("Arena {}{of}: {}", self.inode, threads_wait(self.waiting)));
+        for trouble in &self.findings {
+            page.push('\n');
+            for (number, sentence) in trouble.text.iter().enumerate() {
+                let start = if number == 0 { "" } else { "  " };
+                wrapped(page, start, "    ", sentence);
+            }
+        }
+        if self.findings.is_empty() {
+            line(page, "Nothing is wrong.");
+        }
+        for chain in &self.chains {
+            page.push('\n');
+            render_chain(page, chain, 0);
+        }
+        if self.more > 0 {
+            line(page, &format!("\n... and {} more; name one of them: ntux why PID/TID", self.more));
+        }
+    }
+}
+
+fn threads_wait(count: usize) -> String {
+    match count {
+        0 => "nobody waits".to_owned(),
+        1 => "1 thread waits".to_owned(),
+        _ => format!("{count} threads wait"),
+    }
+}
+
+fn is_asked_for(party: &Party, target: Option<&Target>, snapshot: &Snapshot) -> bool {
+    let waits = snapshot.waiter(party.waiter).is_some_and(|waiter| waiter.waits());
+    match target {
+        None | Some(Target::File(_) | Target::Descriptor(..)) => false,
+        Some(Target::Process(pid)) => waits && party.pid == Some(*pid),
+        Some(Target::Thread(pid, thread)) => (party.pid, party.thread) == (Some(*pid), Some(*thread)),
+    }
+}
+
+/// Puts findings into words.
+pub struct Teller<'a> {
+    pub scene: &'a Scene,
+}
+
+impl Teller<'_> {
+    pub fn party(&self, waiter: u32) -> Party {
+        let person = self.scene.person(waiter);
+        let owner = self.scene.snapshot.waiter(waiter).map_or(0, |waiter| waiter.owner);
+        Party { waiter, pid: person.pid, thread: person.thread, name: person.name, owner }
+    }
+
+    pub fn thing(&self, object: Object) -> Thing {
+        let seen = self.scene.snapshot.object(slot_of(object)).filter(|seen| seen.object == object);
+        let kind = seen.map_or("object", |seen| match &seen.value {
+            Value::Semaphore(_) => "semaphore",
+            Value::Mutex(_) => "mutex",
+            Value::Event(_) => "event",
+            Value::Undecided | Value::Rubbish => "object",
+        });
+        let descriptors = self.scene.names.descriptors(object).to_vec();
+        Thing { object: object.0, slot: slot_of(object), kind, descriptors }
+    }
+
+    fn parties(&self, waiters: &[u32]) -> Vec<Party> {
+        waiters.iter().map(|&waiter| self.party(waiter)).collect()
+    }
+
+    fn things(&self, objects: &[Object]) -> Vec<Thing> {
+        objects.iter().map(|&object| self.thing(object)).collect()
+    }
+
+    fn trouble(&self, finding: &Finding) -> Trouble {
+        let mut trouble = Trouble {
+            kind: "",
+            fault: finding.is_fault(),
+            text: Vec::new(),
+            threads: Vec::new(),
+            objects: Vec::new(),
+            behind: Vec::new(),
+            stopped: Vec::new(),
+        };
+        match finding {
+            Finding::Deadlock { ring, behind } => self.deadlock(&mut trouble, ring, behind),
+            Finding::OwnerGone { object, owner, place, waiting } => {
+                let (thing, party) = (self.thing(*object), self.party(*place));
+                trouble.kind = "owner gone";
+                trouble.text.push(format!(
+                    "OWNER GONE: {} belongs to owner {owner}, which was {}. That thread has ended, and nobody has \
+                     declared the mutex abandoned.",
+                    thing.text(),
+                    party.text()
+                ));
+                trouble.threads.push(party);
+                trouble.objects.push(thing);
+                trouble.behind = self.parties(waiting);
+            }
+            Finding::OwnerStopped { object, place, waiting } => {
+                let (thing, party) = (self.thing(*object), self.party(*place));
+                trouble.kind = "owner stopped";
+                trouble.text.push(format!("OWNER STOPPED: {} belongs to {}.", thing.text(), party.text()));
+                trouble.threads.push(party);
+                trouble.objects.push(thing);
+                trouble.behind = self.parties(waiting);
+            }
+            Finding::Closed { waiter, objects } => {
+                let (party, things) = (self.party(*waiter), self.things(objects));
+                trouble.kind = "closed";
+                trouble.text.push(format!(
+                    "IN VAIN: {} waits for {}, which nobody can signal any more: closed.",
+                    party.text(),
+                    list(&things, Thing::text)
+                ));
+                trouble.threads.push(party);
+                trouble.objects = things;
+            }
+            Finding::StillAsleep { waiter, given } => self.still_asleep(&mut trouble, *waiter, *given),
+            Finding::Unfinished { waiter, request } => {
+                let party = self.party(*waiter);
+                trouble.kind = "unfinished";
+                trouble.text.push(format!(
+                    "UNFINISHED: {} has ended before it could {}. Whoever uses one of these objects next does it.",
+                    party.text(),
+                    request_text(*request)
+                ));
+                trouble.threads.push(party);
+            }
+            Finding::HalfWay { object, claim, waiting } => self.half_way(&mut trouble, *object, *claim, waiting),
+            Finding::Stopped { waiter } => {
+                let party = self.party(*waiter);
+                trouble.kind = "stopped";
+                trouble.text.push(format!("STOPPED: {} waits, and is stopped.", party.text()));
+                trouble.threads.push(party);
+            }
+            Finding::LacksOne { waiter, object } => {
+                let (party, thing) = (self.party(*waiter), self.thing(*object));
+                trouble.kind = "lacks one";
+                trouble.text.push(format!(
+                    "lacks one: {} waits for several objects at once, and only {} is missing.",
+                    party.text(),
+                    thing.text()
+                ));
+                trouble.threads.push(party);
+                trouble.objects.push(thing);
+            }
+        }
+        if !trouble.behind.is_empty() {
+            trouble.text.push(format!("{}: {}", behind_text(trouble.kind), list(&trouble.behind, Party::text)));
+        }
+        if !trouble.stopped.is_empty() {
+            let stopped = list(&trouble.stopped, |stopped| {
+                format!("{}/{} {}", stopped.pid, stopped.thread, printable(&stopped.name))
+            });
+            trouble.text.push(format!("one of these may be it, which are stopped: {stopped}"));
+        }
+        trouble
+    }
+
+    fn deadlock(&self, trouble: &mut Trouble, ring: &[Link], behind: &[u32]) {
+        trouble.kind = "deadlock";
+        trouble.text.push(format!("DEADLOCK of {} threads:", ring.len()));
+        for link in ring {
+            let party = self.party(link.waiter);
+            let wants: Vec<String> = link.wants.iter().map(|&object| self.owned(object)).collect();
+            trouble.text.push(format!("{} waits for {}", party.text_with_owner(), wants.join(", and for ")));
+            trouble.threads.push(party);
+            for thing in self.things(&link.wants) {
+                if !trouble.objects.iter().any(|other| other.object == thing.object) {
+                    trouble.objects.push(thing);
+                }
+            }
+        }
+        trouble.behind = self.parties(behind);
+    }
+
+    fn owned(&self, object: Object) -> String {
+        let owner = self.scene.snapshot.object(slot_of(object)).and_then(|seen| match &seen.value {
+            Value::Mutex(mutex) => Some(mutex.owner),
+            _ => None,
+        });
+        let of = owner.map_or(String::new(), |owner| format!(" of owner {owner}"));
+        format!("{}{of}", self.thing(object).text())
+    }
+
+    fn still_asleep(&self, trouble: &mut Trouble, waiter: u32, given: Given) {
+        let party = self.party(waiter);
+        let object = match given {
+            Given::Slot(slot) => self.scene.snapshot.object(slot).map(|seen| seen.object),
+            Given::Everything | Given::Rubbish => None,
+        };
+        trouble.kind = "still asleep";
+        trouble.objects = self.things(object.as_slice());
+        let what = trouble.objects.first().map_or("all that it waited for".to_owned(), Thing::text);
+        trouble.text.push(format!(
+            "STILL ASLEEP: {} was given {what}, and whoever was to wake it has not done so.",
+            party.text()
+        ));
+        trouble.stopped = self.stopped(Some(&party));
+        trouble.threads.push(party);
+    }
+
+    fn half_way(&self, trouble: &mut Trouble, object: Object, claim: Claim, waiting: &[u32]) {
+        let thing = self.thing(object);
+        let what = match claim {
+            Claim::Waiter { index, .. } => format!("it is on its way to {}", self.party(index).text()),
+            Claim::All { .. } => "a wait for all is being decided".to_owned(),
+            Claim::Signal { .. } => "it is being signaled".to_owned(),
+            Claim::Carry | Claim::None | Claim::Rubbish => "its recursion count is being written".to_owned(),
+        };
+        trouble.kind = "half-way";
+        trouble.text.push(format!(
+            "HALF-WAY: an operation on {} does not go on: {what}. Whoever uses the object next finishes it.",
+            thing.text()
+        ));
+        trouble.objects.push(thing);
+        trouble.behind = self.parties(waiting);
+        trouble.stopped = self.stopped(None);
+    }
+
+    /// The threads that somebody has stopped, of all processes that take part.
+    fn stopped(&self, but: Option<&Party>) -> Vec<Stopped> {
+        let mut stopped = Vec::new();
+        for process in self.scene.snapshot.peers.iter().filter_map(|peer| self.scene.names.process(peer.index)) {
+            for thread in process.stopped() {
+                if but.is_none_or(|party| (party.pid, party.thread) != (Some(process.pid), Some(thread.number))) {
+                    stopped.push(Stopped { pid: process.pid, thread: thread.number, name: thread.name.clone() });
+                }
+            }
+        }
+        stopped.sort_by_key(|stopped| (stopped.pid, stopped.thread));
+        stopped
+    }
+}
+
+fn behind_text(kind: &str) -> &'static str {
+    match kind {
+        "deadlock" => "cannot go on before it is resolved",
+        _ => "wait for it",
+    }
+}
+
+fn request_text(request: Request) -> String {
+    match request {
+        Request::Set(object) => format!("set event #{}", slot_of(object)),
+        Request::Reset(object) => format!("reset event #{}", slot_of(object)),
+        Request::Pulse(object) => format!("pulse event #{}", slot_of(object)),
+        Request::Release(object, units) => format!("release semaphore #{} by {units}", slot_of(object)),
+        Request::Unlock(object, owner) => format!("unlock mutex #{} of owner {owner}", slot_of(object)),
+        Request::Kill(object, owner) => format!("declare mutex #{} of owner {owner} abandoned", slot_of(object)),
+        Request::Rubbish => "do something that is rubbish".to_owned(),
+    }
+}
+
+impl Party {
+    fn text(&self) -> String {
+        let name = self.name.as_deref().map_or(String::new(), |name| format!(" {}", printable(name)));
+        match (self.pid, self.thread) {
+            (Some(pid), Some(thread)) => format!("{pid}/{thread}{name}"),
+            _ => format!("place {}{name}", self.waiter),
+        }
+    }
+
+    fn text_with_owner(&self) -> String {
+        format!("{} (owner {})", self.text(), self.owner)
+    }
+}
+
+impl Thing {
+    fn text(&self) -> String {
+        let descriptors = self.descriptors.iter().take(NAMED).map(|one| format!("{}:{}", one.pid, one.fd));
+        let descriptors: Vec<String> = descriptors.collect();
+        let more = if self.descriptors.len() > NAMED { " ..." } else { "" };
+        let names = if descriptors.is_empty() { String::new() } else { format!(" ({}{more})", descriptors.join(" ")) };
+        format!("{} #{}{names}", self.kind, self.slot)
+    }
+}
+
+fn list<T>(items: &[T], text: impl Fn(&T) -> String) -> String {
+    items.iter().map(text).collect::<Vec<_>>().join(", ")
+}
+
+fn render_chain(page: &mut String, chain: &Chain, depth: usize) {
+    let indent = "  ".repeat(depth);
+    let further = format!("{indent}    ");
+    let who = chain.party.text_with_owner();
+    if chain.repeated {
+        return wrapped(page, &indent, &further, &format!("{who}: see above"));
+    }
+    let condition = match (chain.condition, chain.mode, chain.waits_for.len()) {
+        ("waiting", Some(_), 1) => "waits for".to_owned(),
+        ("waiting", Some(mode), count) => format!("waits for {mode} of {count}"),
+        ("stopped", Some(_), _) => "is stopped, and waits for".to_owned(),
+        (condition, ..) => format!("is {condition}").replace("is ended", "has ended"),
+    };
+    wrapped(page, &indent, &further, &format!("{who} {condition}"));
+    for step in &chain.waits_for {
+        render_step(page, step, depth + 1);
+    }
+    if let Some(alert) = &chain.alert {
+        let indent = format!("{indent}  ");
+        wrapped(page, &indent, &further, &format!("or until the alert: {}", alert.text()));
+    }
+}
+
+fn render_step(page: &mut String, step: &Step, depth: usize) {
+    let indent = "  ".repeat(depth);
+    let state = match (step.owner, step.owners.is_empty(), step.cut) {
+        (Some(owner), _, true) => format!("owner {owner}, and so on"),
+        (Some(owner), true, _) => format!("owner {owner}: no thread that is there has ever waited in this name"),
+        (Some(_), false, _) => "owned by".to_owned(),
+        (None, ..) => step.obstacle.to_owned(),
+    };
+    wrapped(page, &indent, &format!("{indent}    "), &format!("{}: {state}", step.thing.text()));
+    for owner in &step.owners {
+        render_chain(page, owner, depth + 1);
+    }
+}
+
+fn line(page: &mut String, text: &str) {
+    page.push_str(text.trim_end());
+    page.push('\n');
+}
+
+fn wrapped(page: &mut String, start: &str, further: &str, text: &str) {
+    let width = PAGE_WIDTH.max(further.len() + PAGE_WIDTH / 2);
+    let options = textwrap::Options::new(width).initial_indent(start).subsequent_indent(further);
+    for row in textwrap::wrap(text, options) {
+        line(page, &row);
+    }
+}

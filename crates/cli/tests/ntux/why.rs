@@ -1,0 +1,305 @@
+//! `ntux why`: what it finds in processes that hang, and that it finds nothing in those that do not.
+
+use std::fs::File;
+use std::os::fd::{AsFd, AsRawFd};
+use std::process::{Child, Command, Output, Stdio};
+use std::time::{Duration, Instant};
+
+use ntux_sync::inspect::View;
+use ntux_sync::{Arena, Capacity, Deadline, Object};
+use serde_json::Value;
+
+use crate::stage::{Stage, complained, finish, finish_child, said};
+
+const CAPACITY: Capacity = Capacity { objects: 64, waiters: 16 };
+const PATIENCE: Duration = Duration::from_secs(60);
+/// Tells this program, started again, what to do with which arena.
+const PART: &str = "NTUX_TEST_WHY";
+
+fn why(stage: &Stage, options: &[&str]) -> Output {
+    finish(stage.ntux(&["why"]).args(options))
+}
+
+/// Of all processes on this machine, which can be more than fits a pipe.
+fn everywhere(stage: &Stage) -> Output {
+    let path = stage.path("everywhere.json");
+    let file = File::create(&path).unwrap();
+    let child = stage.ntux(&["why", "--json"]).stdin(Stdio::null()).stdout(file).spawn().unwrap();
+    let output = finish_child(child);
+    Output { stdout: std::fs::read(path).unwrap(), ..output }
+}
+
+fn this_process() -> String {
+    std::process::id().to_string()
+}
+
+/// What is said of this arena; other tests have others.
+fn told(output: &Output, arena: &Arena) -> Value {
+    let report: Value = serde_json::from_slice(&output.stdout).unwrap_or_else(|_| panic!("{}", complained(output)));
+    let arenas = report["arenas"].as_array().unwrap();
+    arenas.iter().find(|seen| seen["inode"] == arena.file().inode).expect("the arena is there").clone()
+}
+
+fn kinds(told: &Value) -> Vec<&str> {
+    told["findings"].as_array().unwrap().iter().map(|finding| finding["kind"].as_str().unwrap()).collect()
+}
+
+fn sleepers(arena: &Arena, count: usize) {
+    let view = View::open(arena.fd().unwrap()).unwrap();
+    let start = Instant::now();
+    while view.snapshot().unwrap().waiters.iter().filter(|waiter| waiter.parked).count() != count {
+        assert!(start.elapsed() < PATIENCE, "nobody falls asleep");
+        std::thread::sleep(Duration::from_millis(1));
+    }
+}
+
+fn slot(object: Object) -> u64 {
+    object.0 & 0xffff_ffff
+}
+
+#[test]
+fn two_threads_that_wait_for_each_other_are_a_deadlock_with_both_names_and_both_mutexes() {
+    let stage = Stage::new();
+    let arena = Arena::create(CAPACITY).unwrap();
+    let waiter = arena.waiter();
+    let mutexes = [1, 2].map(|owner| arena.mutex_create(&waiter, owner, 1).unwrap());
+    let [first, second] = mutexes;
+    std::thread::scope(|scope| {
+        let arena = &arena;
+        let lock = move |name: &str, owner, mutex| {
+            let lock = move || arena.wait_any(&arena.waiter(), &[mutex], None, owner, Deadline::Never).unwrap();
+            std::thread::Builder::new().name(name.to_owned()).spawn_scoped(scope, lock).unwrap();
+        };
+        lock("the left", 1, second);
+        lock("the right", 2, first);
+        lock("the third", 3, first);
+        sleepers(arena, 3);
+
+        let output = why(&stage, &[&this_process(), "--json"]);
+        assert_eq!(output.status.code(), Some(1), "{}", complained(&output));
+        let seen = told(&output, arena);
+        assert_eq!(kinds(&seen), ["deadlock"], "{seen:#}");
+        let deadlock = &seen["findings"][0];
+        let names = |of: &str| -> Vec<String> {
+            let threads = deadlock[of].as_array().unwrap();
+            let mut names: Vec<_> = threads.iter().map(|thread| thread["name"].as_str().unwrap().to_owned()).collect();
+            names.sort_unstable();
+            names
+        };
+        assert_eq!(names("threads"), ["the left", "the right"]);
+        assert_eq!(names("behind"), ["the third"]);
+        let mut slots: Vec<_> =
+            deadlock["objects"].as_array().unwrap().iter().map(|object| object["slot"].as_u64().unwrap()).collect();
+        slots.sort_unstable();
+        assert_eq!(slots, mutexes.map(slot));
+        assert_eq!(seen["chains"].as_array().unwrap().len(), 3, "{seen:#}");
+
+        // Everything on this machine, and one thread alone.
+        let output = everywhere(&stage);
+        assert_eq!((output.status.code(), kinds(&told(&output, arena))), (Some(1), vec!["deadlock"]));
+        let third = &deadlock["behind"][0]["thread"];
+        let output = why(&stage, &[&format!("{}/{third}", this_process())]);
+        let text = said(&output);
+        let left = deadlock["threads"].as_array().unwrap().iter().find(|thread| thread["name"] == "the left").unwrap();
+        for words in [
+            "DEADLOCK of 2 threads:".to_owned(),
+            format!(
+                "{}/{} the left (owner 1) waits for mutex #{} of owner 2",
+                left["pid"],
+                left["thread"],
+                slot(second)
+            ),
+            "cannot go on before it is resolved".to_owned(),
+            format!("{}/{third} the third (owner 3) waits for\n  mutex #{}: owned by", this_process(), slot(first)),
+            "the left (owner 1): see above".to_owned(),
+        ] {
+            assert!(text.contains(&words), "no {words:?} in\n{text}");
+        }
+        assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
+
+        for (mutex, owner) in [(first, 1), (second, 2), (first, 2), (first, 3)] {
+            while arena.mutex_kill(&waiter, mutex, owner).is_err() {
+                std::thread::yield_now();
+            }
+        }
+    });
+    let output = why(&stage, &[&this_process(), "--json"]);
+    assert_eq!(kinds(&told(&output, &arena)), [""; 0]);
+}
+
+/// An event can be set by anybody, and a wait for one of two ends with either.
+#[test]
+fn who_waits_for_what_can_still_happen_is_not_deadlocked() {
+    let stage = Stage::new();
+    let arena = Arena::create(CAPACITY).unwrap();
+    let waiter = arena.waiter();
+    let mutexes = [1, 2].map(|owner| arena.mutex_create(&waiter, owner, 1).unwrap());
+    let event = arena.event_create(&waiter, true, false).unwrap();
+    std::thread::scope(|scope| {
+        let arena = &arena;
+        let wait = move |owner, objects: [Object; 2]| {
+            scope.spawn(move || arena.wait_any(&arena.waiter(), &objects, None, owner, Deadline::Never).unwrap());
+        };
+        wait(1, [mutexes[1], event]);
+        wait(2, [mutexes[0], event]);
+        sleepers(arena, 2);
+        let output = why(&stage, &[&this_process()]);
+        let text = said(&output);
+        assert!(text.contains("waits for any of 2") && text.contains("not signaled"), "{text}");
+        let output = why(&stage, &[&this_process(), "--json"]);
+        assert_eq!(kinds(&told(&output, arena)), [""; 0]);
+        arena.event_set(&waiter, event).unwrap();
+    });
+}
+
+#[test]
+fn a_wait_for_all_that_lacks_one_object_is_named_and_not_called_wrong() {
+    let stage = Stage::new();
+    let arena = Arena::create(CAPACITY).unwrap();
+    let waiter = arena.waiter();
+    let objects = [true, false, true].map(|signaled| arena.event_create(&waiter, true, signaled).unwrap());
+    std::thread::scope(|scope| {
+        let arena = &arena;
+        scope.spawn(move || arena.wait_all(&arena.waiter(), &objects, None, 7, Deadline::Never).unwrap());
+        sleepers(arena, 1);
+        let output = why(&stage, &[&format!("{}:{}", this_process(), arena.fd().unwrap().as_raw_fd()), "--json"]);
+        assert_eq!(output.status.code(), Some(0), "{}", complained(&output));
+        let seen = told(&output, arena);
+        assert_eq!(kinds(&seen), ["lacks one"]);
+        assert_eq!(seen["findings"][0]["objects"][0]["slot"], slot(objects[1]));
+        arena.event_set(&waiter, objects[1]).unwrap();
+    });
+}
+
+#[test]
+fn who_waits_for_a_closed_object_waits_in_vain() {
+    let stage = Stage::new();
+    let arena = Arena::create(CAPACITY).unwrap();
+    let waiter = arena.waiter();
+    let [event, other] = [(); 2].map(|()| arena.event_create(&waiter, false, false).unwrap());
+    std::thread::scope(|scope| {
+        let arena = &arena;
+        scope.spawn(move || arena.wait_any(&arena.waiter(), &[event], Some(other), 7, Deadline::Never).unwrap());
+        scope.spawn(move || {
+            let deadline = Deadline::after_ns(3_000_000_000);
+            arena.wait_any(&arena.waiter(), &[event], None, 8, deadline).unwrap_err()
+        });
+        sleepers(arena, 2);
+        arena.close(event).unwrap();
+        let output = why(&stage, &[&this_process(), "--json"]);
+        let seen = told(&output, arena);
+        assert!(kinds(&seen).len() <= 1, "who has an alert can go on: {seen:#}");
+        arena.event_set(&waiter, other).unwrap();
+    });
+}
+
+/// Does its part if it is told to: another process that takes part in an arena.
+#[test]
+fn actor() {
+    let Ok(part) = std::env::var(PART) else { return };
+    let (path, part) = part.split_once(' ').unwrap();
+    let arena = Arena::attach(File::options().read(true).write(true).open(path).unwrap().as_fd()).unwrap();
+    let words: Vec<u64> = part.split(' ').map(|word| word.parse().unwrap()).collect();
+    let [owner, objects @ ..] = &words[..] else { panic!("{part}") };
+    let waiter = arena.waiter();
+    for &object in objects {
+        arena.wait_any(&waiter, &[Object(object)], None, *owner as u32, Deadline::Never).unwrap();
+    }
+    loop {
+        std::thread::park();
+    }
+}
+
+/// Another process that acquires these objects, one after the other, in the name of `owner`.
+fn start(arena: &Arena, owner: u32, objects: &[Object]) -> Child {
+    let path = format!("/proc/{}/fd/{}", std::process::id(), arena.fd().unwrap().as_raw_fd());
+    let objects: Vec<String> = objects.iter().map(|object| object.0.to_string()).collect();
+    let mut command = Command::new(std::env::current_exe().unwrap());
+    command.args(["--exact", "why::actor"]).env(PART, format!("{path} {owner} {}", objects.join(" ")));
+    command.stdout(Stdio::null()).spawn().unwrap()
+}
+
+fn until(condition: impl Fn() -> bool) {
+    let start = Instant::now();
+    while !condition() {
+        assert!(start.elapsed() < PATIENCE, "it does not come");
+        std::thread::sleep(Duration::from_millis(1));
+    }
+}
+
+fn send(child: &Child, signal: i32) {
+    // SAFETY: a signal to a child of our own that was not waited for.
+    assert_eq!(unsafe { libc::kill(child.id() as i32, signal) }, 0);
+}
+
+#[test]
+fn a_mutex_of_a_killed_process_is_found_and_named() {
+    let stage = Stage::new();
+    let arena = Arena::create(CAPACITY).unwrap();
+    let waiter = arena.waiter();
+    let gate = arena.event_create(&waiter, false, false).unwrap();
+    let mutex = arena.mutex_create(&waiter, 0, 0).unwrap();
+    let mut owner = start(&arena, 5, &[gate, mutex]);
+    sleepers(&arena, 1);
+    arena.event_set(&waiter, gate).unwrap();
+    until(|| arena.mutex_read(&waiter, mutex).unwrap().owner == 5);
+    let pid = owner.id();
+    let mut other = start(&arena, 6, &[mutex]);
+    sleepers(&arena, 1);
+    let seen = told(&why(&stage, &[&this_process(), "--json"]), &arena);
+    assert_eq!(kinds(&seen), [""; 0], "its owner is there: {seen:#}");
+
+    send(&owner, libc::SIGSTOP);
+    until(|| std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap().contains(") T "));
+    let seen = told(&why(&stage, &[&this_process(), "--json"]), &arena);
+    assert_eq!(kinds(&seen), ["owner stopped"], "{seen:#}");
+
+    owner.kill().unwrap();
+    owner.wait().unwrap();
+    let output = why(&stage, &[&this_process(), "--json"]);
+    assert_eq!(output.status.code(), Some(1), "{}", complained(&output));
+    let seen = told(&output, &arena);
+    assert_eq!(kinds(&seen), ["owner gone"], "{seen:#}");
+    let gone = &seen["findings"][0];
+    assert_eq!((&gone["threads"][0]["pid"], &gone["objects"][0]["slot"]), (&pid.into(), &slot(mutex).into()));
+    assert_eq!(gone["behind"][0]["pid"], other.id());
+    arena.mutex_kill(&waiter, mutex, 5).unwrap();
+    until(|| arena.mutex_read(&waiter, mutex).unwrap().owner == 6);
+    assert_eq!(kinds(&told(&why(&stage, &[&this_process(), "--json"]), &arena)), [""; 0]);
+    other.kill().unwrap();
+    other.wait().unwrap();
+}
+
+#[test]
+fn a_process_that_was_stopped_while_it_waits_is_named() {
+    let stage = Stage::new();
+    let arena = Arena::create(CAPACITY).unwrap();
+    let waiter = arena.waiter();
+    let gate = arena.event_create(&waiter, false, false).unwrap();
+    let mut child = start(&arena, 5, &[gate]);
+    sleepers(&arena, 1);
+    send(&child, libc::SIGSTOP);
+    let pid = child.id();
+    until(|| std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap().contains(") T "));
+    let output = why(&stage, &[&this_process(), "--json"]);
+    let seen = told(&output, &arena);
+    assert_eq!((output.status.code(), kinds(&seen)), (Some(1), vec!["stopped"]), "{seen:#}");
+    assert_eq!(seen["findings"][0]["threads"][0]["pid"], pid);
+    child.kill().unwrap();
+    child.wait().unwrap();
+}
+
+#[test]
+fn a_process_without_objects_or_that_is_none_is_said_to_be_so() {
+    let stage = Stage::new();
+    let mut child = Command::new("sleep").arg("300").spawn().unwrap();
+    let output = why(&stage, &[&child.id().to_string()]);
+    child.kill().unwrap();
+    child.wait().unwrap();
+    assert_eq!(output.status.code(), Some(2));
+    assert!(complained(&output).contains("uses no objects of ntux"), "{}", complained(&output));
+    // A number that no process can have.
+    let output = why(&stage, &["4194305/1"]);
+    assert_eq!(output.status.code(), Some(125));
+    assert!(complained(&output).contains("there is no process 4194305"), "{}", complained(&output));
+}
