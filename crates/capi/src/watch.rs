@@ -4,7 +4,8 @@ use core::ffi::{CStr, c_char, c_int, c_void};
 use std::io::{self, IoSliceMut};
 use std::os::fd::BorrowedFd;
 
-use ntux_platform::{protection, transfer};
+use ntux_platform::protection;
+use ntux_platform::watching::transfer;
 use ntux_watch::{Error, Mechanism, Protection, Range, Reset, Run, Watcher, page_size};
 
 use crate::boundary::{self, Place, Refusal, call};

@@ -4,7 +4,7 @@ use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
-use ntux_platform::probe;
+use ntux_platform::command::probe;
 
 /// A library that can be loaded into a program.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

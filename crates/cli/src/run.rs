@@ -13,7 +13,7 @@ use std::process::{Command, ExitCode};
 
 use clap::{Args, ValueEnum};
 
-use ntux_platform::probe;
+use ntux_platform::command::probe;
 
 use crate::NTUX_FAILED;
 use crate::library::{self, Library};

@@ -9,7 +9,7 @@ use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
-use ntux_platform::wine::{ONLY_WIDE, VARIABLE, narrow_libraries, server};
+use ntux_platform::interposition::wine::{ONLY_WIDE, VARIABLE, narrow_libraries, server};
 
 /// Where the 64-bit Unix libraries lie seen from the directory of `wine`.
 const WIDE: [&str; 8] = [

@@ -1,57 +1,44 @@
 //! What ntux needs from the operating system, and nothing above it.
 //!
-//! Two things are named here and nowhere else: the kernel's calls ([`futex`], [`kernel_futex`], [`memory`], [`clock`],
-//! [`liveness`], [`robust`], [`yield_policy`]; for write watches [`protection`], `userfault`, `pagemap`, `mappings`, `segv`; for programs that
-//! are watched `child`, `handover`, `readiness`; for libraries that are loaded into programs `next`) and the processor's
-//! atomics ([`atomic`]). What a kernel or a filter does not let us do is found out by doing it: `probe` for people,
-//! `deadly` inside programs, and `others`. What processes a Wine starts: `wine`. A model checker takes over by replacing this crate's [`atomic`] and [`futex`] (the
-//! configuration `ntux_explore`, which `verify/explored` sets); everything above stays as it ships.
+//! Two things are named here and nowhere else: the processor's atomics ([`atomic`]) and the kernel's calls.
+//!
+//! * [`contract`] says what a system must give, what it may lack, and what follows then. The crates above call its functions:
+//!   [`clock`], [`futex`], [`kernel_futex`], [`liveness`], [`memory`], [`protection`], [`robust`].
+//! * Each system has a room that fulfils the contract: `linux`, `macos`. What it lacks it takes from [`absent`].
+//! * Three rooms are for particular users: [`watching`] for write watches, `interposition` for the libraries that are loaded
+//!   into programs, `command` for the program `ntux`. `.ci/layers` checks that nobody else enters them.
+//! * [`explore`](atomic) is the seam: with the configuration `ntux_explore`, which `verify/explored` sets, a model checker
+//!   takes over [`atomic`], [`futex`] and who is alive. Everything above stays as it ships.
 
 #![allow(clippy::disallowed_types, clippy::disallowed_methods, reason = "this is the place for them")]
+#![allow(clippy::not_unsafe_ptr_arg_deref, reason = "addresses of words are given to the kernel, which checks them")]
 
+pub mod absent;
 pub mod atomic;
-#[cfg(target_os = "linux")]
-pub mod child;
-pub mod clock;
-#[cfg(target_os = "linux")]
-mod deadly;
+pub mod contract;
 pub mod environment;
 #[cfg(ntux_explore)]
 pub mod explore;
 pub mod fork;
-pub mod futex;
-#[cfg(target_os = "linux")]
-pub mod handover;
-pub mod kernel_futex;
-pub mod liveness;
-#[cfg(target_os = "linux")]
-pub mod mappings;
-pub mod memory;
-#[cfg(target_os = "linux")]
-pub mod next;
-#[cfg(target_os = "linux")]
-pub mod others;
-#[cfg(target_os = "linux")]
-pub mod pagemap;
 pub mod path;
 pub mod planted;
-#[cfg(target_os = "linux")]
-pub mod probe;
-pub mod protection;
-#[cfg(target_os = "linux")]
-pub mod readiness;
-pub mod robust;
-#[cfg(target_os = "linux")]
-pub mod segv;
 pub mod tracepoint;
-#[cfg(target_os = "linux")]
-pub mod transfer;
-#[cfg(target_os = "linux")]
-pub mod userfault;
-#[cfg(target_os = "linux")]
-pub mod wine;
+pub mod watching;
 pub mod without;
 pub mod yield_policy;
+
+pub use contract::{clock, futex, kernel_futex, liveness, memory, protection, robust};
+
+#[cfg(target_os = "linux")]
+mod linux;
+#[cfg(target_os = "linux")]
+pub use linux::{Linux as Here, command, interposition};
+#[cfg(target_os = "macos")]
+mod macos;
+#[cfg(target_os = "macos")]
+pub use macos::MacOs as Here;
+#[cfg(not(any(target_os = "linux", target_os = "macos")))]
+compile_error!("no room for this system: CONTRIBUTING.md, \"How to add\", says what it needs");
 
 /// The system's error numbers that results are made of.
 pub mod error {
@@ -68,7 +55,6 @@ pub fn errno() -> i32 {
 
 /// Runs `work` and leaves the calling thread's error number as it was: for what a program does not know to happen in its
 /// thread. Async-signal-safe if `work` is.
-#[cfg(target_os = "linux")]
 pub fn keeping_errno<R>(work: impl FnOnce() -> R) -> R {
     let before = errno();
     let result = work();
@@ -77,8 +63,8 @@ pub fn keeping_errno<R>(work: impl FnOnce() -> R) -> R {
 }
 
 /// Sets the calling thread's error number.
-#[cfg(target_os = "linux")]
 pub(crate) fn set_errno(number: i32) {
+    use contract::System;
     // SAFETY: this thread's own error number, whose address is valid as long as the thread lives.
-    unsafe { *libc::__errno_location() = number };
+    unsafe { *Here::errno_place() = number };
 }

@@ -19,8 +19,10 @@
 //!
 //! The words are hints: threads that have long yields at the same time can misjudge one.
 
+use crate::Here;
 use crate::atomic::Word64;
 use crate::clock::{monotonic_ns, process_ns};
+use crate::contract::System;
 
 /// A scheduler gives a thread that computes about this at least; threads that wait for each other run for less.
 const LONG_NS: u64 = 1_000_000;
@@ -56,7 +58,7 @@ pub fn let_others_run(look: impl FnOnce() -> bool) -> bool {
     std::thread::yield_now();
     let now = monotonic_ns();
     if now.saturating_sub(before) > LONG_NS {
-        LEARNED.learn(now, process_ns(), processors());
+        LEARNED.learn(now, process_ns(), Here::processors());
     }
     look()
 }
@@ -80,22 +82,6 @@ impl YieldPolicy {
         self.since_ns.store(now_ns);
         self.used_ns.store(used_ns);
     }
-}
-
-/// How many processors this thread may run on.
-#[cfg(target_os = "linux")]
-fn processors() -> u64 {
-    let mut set = [0u64; 128];
-    // SAFETY: the place has this length, which is enough for 8,192 processors.
-    let length = unsafe { libc::syscall(libc::SYS_sched_getaffinity, 0, size_of_val(&set), set.as_mut_ptr()) };
-    // (Refused: as many as there may be. Then there are no yields.)
-    if length > 0 { set.iter().map(|bits| u64::from(bits.count_ones())).sum() } else { 8192 }
-}
-
-#[cfg(not(target_os = "linux"))]
-fn processors() -> u64 {
-    // SAFETY: asks for a number.
-    unsafe { libc::sysconf(libc::_SC_NPROCESSORS_ONLN) }.max(1) as u64
 }
 
 #[cfg(test)]
@@ -130,7 +116,7 @@ mod tests {
 
     #[test]
     fn this_thread_may_run_somewhere() {
-        assert!((1..8192).contains(&processors()));
+        assert!((1..8192).contains(&Here::processors()));
         assert!(process_ns() > 0);
     }
 }

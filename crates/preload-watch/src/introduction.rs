@@ -10,7 +10,7 @@
 use core::time::Duration;
 use ntux_platform::atomic::Word32;
 use ntux_platform::environment::value;
-use ntux_platform::handover::{peer, receive, send};
+use ntux_platform::interposition::handover::{peer, receive, send};
 use ntux_watch::address_space;
 use std::os::fd::AsFd;
 use std::os::linux::net::SocketAddrExt;

@@ -25,9 +25,9 @@
 use core::ffi::{c_int, c_long};
 use ntux_platform::atomic::Word32;
 use ntux_platform::clock::Deadline;
+use ntux_platform::interposition::peek;
 use ntux_platform::keeping_errno;
 use ntux_platform::kernel_futex::{self, Entry, MATCH_ANY, Scope, VECTOR_MAX};
-use ntux_platform::transfer;
 
 /// The operation, without flags.
 pub(crate) const OPERATION: c_int = 31;
@@ -81,7 +81,7 @@ impl Call {
         let time = if self.timeout == 0 { 0 } else { TIME };
         let all = time + if is_count { self.count as usize * BLOCK } else { 0 };
         let places = [(self.timeout, time), (self.blocks, all - time)];
-        let copied = match transfer::peek(places, &mut room[..all]) {
+        let copied = match peek::peek(places, &mut room[..all]) {
             Err(libc::EFAULT) => 0,
             other => other?,
         };
@@ -123,7 +123,7 @@ fn is_possible() -> bool {
     const YES: u32 = 2;
     static ANSWER: Word32 = Word32::new(0);
     if ANSWER.load() == 0 {
-        let possible = kernel_futex::try_wait_any() && transfer::can_peek();
+        let possible = kernel_futex::try_wait_any() && peek::can_peek();
         ANSWER.store(if possible { YES } else { NO });
     }
     ANSWER.load() == YES

@@ -4,7 +4,7 @@
 use crate::device::How;
 use libc::{DIR, FILE, c_char, c_int, c_long, c_uint, c_ulong, c_void, mode_t, pid_t};
 use ntux_platform::atomic::Word64;
-use ntux_platform::next::{address_of_version, look_up};
+use ntux_platform::interposition::next::{address_of_version, look_up};
 
 ntux_platform::next_functions! {
     fn open(path: *const c_char, flags: c_int, mode: mode_t);
@@ -152,7 +152,7 @@ macro_rules! next_globs {
                 static NEW: Word64 = Word64::new(0);
                 let name = concat!(stringify!($name), "\0");
                 let address = match flags & OWN_FUNCTIONS {
-                    0 => ntux_platform::next::address(&NEW, name),
+                    0 => ntux_platform::interposition::next::address(&NEW, name),
                     _ => address_of_version(&OLD, name, FIRST_VERSION),
                 };
                 let Some(address) = address else { return crate::fail(libc::ENOSYS) };

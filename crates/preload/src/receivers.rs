@@ -11,7 +11,8 @@ use crate::{device, log};
 use core::ffi::c_int;
 use core::mem::{MaybeUninit, size_of};
 use ntux_platform::atomic::Word64;
-use ntux_platform::{keeping_errno, others};
+use ntux_platform::interposition::others;
+use ntux_platform::keeping_errno;
 
 /// How many sockets, and strangers, are remembered. One that is forgotten is looked at again.
 const REMEMBERED: usize = 256;

@@ -14,7 +14,8 @@ use core::cell::UnsafeCell;
 use core::ffi::{CStr, c_char, c_int};
 use core::mem::size_of;
 use ntux_platform::atomic::Word32;
-use ntux_platform::{keeping_errno, others};
+use ntux_platform::interposition::others;
+use ntux_platform::keeping_errno;
 
 /// In the environment of a program that was given descriptors of ours.
 const MARK: &CStr = c"NTUX_HANDED_ON=1";

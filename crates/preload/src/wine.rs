@@ -6,7 +6,8 @@
 
 use crate::log;
 use ntux_platform::atomic::Word32;
-use ntux_platform::{environment, wine};
+use ntux_platform::environment;
+use ntux_platform::interposition::wine;
 
 /// The longest path that the kernel tells.
 const PATH_MAX: usize = 4096;

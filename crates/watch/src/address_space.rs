@@ -28,10 +28,10 @@ use core::borrow::Borrow;
 use core::mem::MaybeUninit;
 use std::io;
 
-use ntux_platform::mappings::{Mapped, Mappings};
-use ntux_platform::pagemap::{Found, Pagemap, Progress};
 use ntux_platform::protection::page_size;
-use ntux_platform::userfault::{Faults, Features, Userfault};
+use ntux_platform::watching::mappings::{Mapped, Mappings};
+use ntux_platform::watching::pagemap::{Found, Pagemap, Progress};
+use ntux_platform::watching::userfault::{Faults, Features, Userfault};
 
 use crate::Result;
 use crate::sink::Run;

@@ -8,7 +8,7 @@
 use std::io;
 use std::os::fd::BorrowedFd;
 
-use ntux_platform::transfer;
+use ntux_platform::watching::transfer;
 
 use crate::span::{Range, Span};
 use crate::watcher::Watcher;

@@ -23,7 +23,7 @@ use ntux_platform::atomic::Word32;
 use ntux_platform::clock::{self, Deadline};
 use ntux_platform::futex;
 use ntux_platform::protection::{Protection, page_size};
-use ntux_platform::segv::Blocked;
+use ntux_platform::watching::segv::Blocked;
 
 use crate::bits::{self, WORD};
 use crate::block::{Block, Locked, runs};

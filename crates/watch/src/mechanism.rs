@@ -16,8 +16,8 @@ pub(crate) mod synchronous;
 
 use core::mem::MaybeUninit;
 
-use ntux_platform::pagemap::Found;
 use ntux_platform::protection::{self, Protection, page_size};
+use ntux_platform::watching::pagemap::Found;
 
 pub use choice::{Capability, Mechanism};
 

@@ -2,7 +2,8 @@
 
 use std::path::PathBuf;
 
-use ntux_platform::{atomic, probe};
+use ntux_platform::atomic;
+use ntux_platform::command::probe;
 use ntux_sync::{Arena, Capacity};
 use serde::{Serialize, Serializer};
 

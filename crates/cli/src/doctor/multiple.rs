@@ -1,7 +1,8 @@
 //! Who serves `FUTEX_WAIT_MULTIPLE` in a program under `ntux run`: decided as the preloaded library does.
 
+use ntux_platform::interposition::peek;
+use ntux_platform::kernel_futex;
 use ntux_platform::without::Feature;
-use ntux_platform::{kernel_futex, transfer};
 use serde::Serialize;
 
 use super::facts::Facts;
@@ -24,7 +25,7 @@ impl WaitMultiple {
             () if Feature::FutexWaitv.is_left_out() => left_to_the_kernel("NTUX_WITHOUT leaves futex_waitv out"),
             () if kills => left_to_the_kernel("a filter ends programs for futex_waitv, so it is never called"),
             () if !kernel_futex::has_wait_any() => left_to_the_kernel("there is no futex_waitv"),
-            () if !transfer::can_peek() => left_to_the_kernel("a filter refuses process_vm_readv"),
+            () if !peek::can_peek() => left_to_the_kernel("a filter refuses process_vm_readv"),
             () => WaitMultiple { by: "futex_waitv", why: "for whoever calls the C library's syscall" },
         }
     }

@@ -1,7 +1,7 @@
 //! Which mechanisms can watch writes here, and what the chosen one sees.
 
-use ntux_platform::pagemap::Pagemap;
-use ntux_platform::probe;
+use ntux_platform::command::probe;
+use ntux_platform::watching::pagemap::Pagemap;
 use ntux_watch::Mechanism as Tried;
 use serde::Serialize;
 

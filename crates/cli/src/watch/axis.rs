@@ -3,7 +3,7 @@
 //! The axis has a part for each kind of memory, in which those blocks that were ever written follow each other by address.
 //! It grows while a program runs; the columns of a line stay where they were until a part has twice as many blocks.
 
-use ntux_platform::mappings::Mapped;
+use ntux_platform::watching::mappings::Mapped;
 use ntux_watch::Run;
 
 /// Pages that are drawn as one: 64 KiB.

@@ -9,8 +9,8 @@ use std::os::linux::net::SocketAddrExt;
 use std::os::unix::net::{SocketAddr, UnixListener, UnixStream};
 use std::time::Duration;
 
-use ntux_platform::handover::{peer, receive, send};
-use ntux_platform::userfault::Userfault;
+use ntux_platform::interposition::handover::{peer, receive, send};
+use ntux_platform::watching::userfault::Userfault;
 
 /// The variable that tells the program who has started it.
 pub const BY: &str = "NTUX_WATCH_BY";

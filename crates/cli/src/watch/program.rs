@@ -11,9 +11,9 @@ use std::os::unix::process::ExitStatusExt;
 use std::process::{Child, ExitCode, ExitStatus};
 use std::time::{Duration, Instant};
 
-use ntux_platform::child;
-use ntux_platform::readiness::wait_readable;
-use ntux_platform::userfault::Userfault;
+use ntux_platform::command::child;
+use ntux_platform::watching::readiness::wait_readable;
+use ntux_platform::watching::userfault::Userfault;
 use ntux_watch::address_space::AddressSpace;
 use ntux_watch::{Mechanism, page_size};
 

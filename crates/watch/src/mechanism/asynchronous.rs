@@ -4,8 +4,8 @@
 //! page tables that it needs; a scan of older kernels passes over ranges that have none. Later resets are scans, which cost a
 //! tenth.
 
-use ntux_platform::pagemap::Pagemap;
-use ntux_platform::userfault::{Faults, Features, Userfault};
+use ntux_platform::watching::pagemap::Pagemap;
+use ntux_platform::watching::userfault::{Faults, Features, Userfault};
 
 use super::{Chunk, Engine, Mechanism, Survey};
 use crate::record::Record;

@@ -17,8 +17,8 @@ use std::io;
 
 use ntux_platform::atomic::Word32;
 use ntux_platform::memory;
-use ntux_platform::pagemap::Pagemap;
 use ntux_platform::protection::{self, Protection, page_size};
+use ntux_platform::watching::pagemap::Pagemap;
 
 use super::mprotect::{self, Mprotect, Pages};
 use super::{Chunk, Engine, Mechanism};

@@ -18,9 +18,9 @@ use std::sync::Mutex;
 
 use ntux_platform::atomic::Word64;
 use ntux_platform::keeping_errno;
-use ntux_platform::mappings;
 use ntux_platform::protection::{self, Protection, page_size};
-use ntux_platform::segv::{self, Before, Blocked, Signal};
+use ntux_platform::watching::mappings;
+use ntux_platform::watching::segv::{self, Before, Blocked, Signal};
 
 use super::{Chunk, Engine, Mechanism};
 use crate::directory::Directory;

@@ -10,11 +10,11 @@ use std::os::fd::AsFd;
 use std::sync::Arc;
 use std::thread;
 
-use ntux_platform::pagemap::Pagemap;
 use ntux_platform::protection::{Protection, page_size};
-use ntux_platform::readiness::wait_readable;
-use ntux_platform::segv::Blocked;
-use ntux_platform::userfault::{Faults, Features, Message, Userfault};
+use ntux_platform::watching::pagemap::Pagemap;
+use ntux_platform::watching::readiness::wait_readable;
+use ntux_platform::watching::segv::Blocked;
+use ntux_platform::watching::userfault::{Faults, Features, Message, Userfault};
 
 use super::{Chunk, Engine, Mechanism};
 use crate::directory::Directory;

@@ -3,8 +3,8 @@
 use std::ops::Range;
 
 use ntux_platform::atomic::Word32;
-use ntux_platform::pagemap::Pagemap;
-use ntux_platform::userfault::Userfault;
+use ntux_platform::watching::pagemap::Pagemap;
+use ntux_platform::watching::userfault::Userfault;
 use ntux_watch::address_space::{self, AddressSpace, each_fresh, each_written};
 use ntux_watch::{Run, page_size};
 

@@ -48,7 +48,7 @@ fn no_mapping_is_split_by_what_is_written() {
     let Some(watcher) = watcher() else { return };
     let memory = Memory::committed(&watcher, 10_000);
     let range = memory.region.range();
-    let mappings = || ntux_platform::mappings::within(range.start, range.start + range.length).unwrap().len();
+    let mappings = || ntux_platform::watching::mappings::within(range.start, range.start + range.length).unwrap().len();
     (0..10_000).step_by(2).for_each(|page| memory.write(page));
     assert_eq!(mappings(), 1);
     assert_eq!(memory.get(Reset::Yes).len(), 5000);

@@ -189,7 +189,7 @@ fn an_access_that_is_wrong_ends_the_program_as_it_would_have() {
 fn known_limit_a_thread_that_blocks_the_signal_dies_unless_it_holds_the_pages() {
     if is_child() {
         let (watcher, memory) = watched();
-        let _quiet = ntux_platform::segv::Blocked::all();
+        let _quiet = ntux_platform::watching::segv::Blocked::all();
         let hold = watcher.hold(&[memory.range(0, 2)]).unwrap();
         memory.write(1);
         drop(hold);

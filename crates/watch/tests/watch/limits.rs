@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use ntux_platform::mappings;
+use ntux_platform::watching::mappings;
 use ntux_watch::{Mechanism, Range, Region, Reset, Run, Watcher, page_size};
 
 use crate::child::{child, is_child};

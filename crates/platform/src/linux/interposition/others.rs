@@ -1,7 +1,7 @@
 //! Whether a library may look, inside a program, at what the program has open and at other processes: no call that this takes
-//! ends the program by a filter ([`crate::deadly`]).
+//! ends the program by a filter (`deadly`).
 
-use crate::deadly::Call;
+use crate::linux::deadly::Call;
 
 /// Opening and reading a file of /proc is what every program does, or ntux cannot do without.
 static CALLS: [Call; 6] = [

@@ -1,6 +1,6 @@
 //! Asking the kernel which pages were written (`PAGEMAP_SCAN`, Linux 6.7).
 //!
-//! A page of a range that is registered with an asynchronous [`Userfault`](crate::userfault::Userfault) is *written* unless
+//! A page of a range that is registered with an asynchronous [`Userfault`](super::userfault::Userfault) is *written* unless
 //! it is protected. A scan that protects what it lists does both in one step for each page, under the lock of the page
 //! table: a store that races with it either comes before, and the page is listed, or meets the protection.
 
@@ -10,7 +10,7 @@ use std::io;
 use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd};
 use std::os::unix::fs::FileExt;
 
-use crate::deadly::Call;
+use crate::linux::deadly::Call;
 use crate::without::Feature;
 
 /// The request, from `linux/fs.h` of Linux 6.7.

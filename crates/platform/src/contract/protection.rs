@@ -1,8 +1,9 @@
 //! Address space and what may be done with its pages.
 
 use std::io;
-#[cfg(target_os = "linux")]
 use std::os::fd::{AsRawFd, BorrowedFd};
+
+use crate::Here;
 
 /// What a program may do with a page.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
@@ -27,6 +28,16 @@ impl Protection {
         let bit = |allowed, bit| if allowed { bit } else { 0 };
         bit(self.read, libc::PROT_READ) | bit(self.write, libc::PROT_WRITE) | bit(self.execute, libc::PROT_EXEC)
     }
+}
+
+/// What a system gives beyond POSIX.
+pub trait Pages {
+    /// As [`inherit`].
+    fn inherit(start: usize, length: usize, is_inherited: bool) -> io::Result<()>;
+    /// Whether stores to these whole pages would succeed; makes them present then. False also where the kernel cannot tell.
+    fn populate_for_writing(start: usize, length: usize) -> bool;
+    /// From now on a forked child finds zeros in these pages of private memory, however it is forked. False if that cannot be.
+    fn wipe_on_fork(start: usize, length: usize) -> bool;
 }
 
 /// Bytes in a page.
@@ -58,7 +69,6 @@ pub unsafe fn renew(start: usize, length: usize) -> io::Result<()> {
 ///
 /// # Safety
 /// As [`renew`].
-#[cfg(target_os = "linux")]
 pub unsafe fn put_file_over(start: usize, length: usize, file: BorrowedFd<'_>) -> io::Result<()> {
     let flags = libc::MAP_PRIVATE | libc::MAP_NORESERVE | libc::MAP_FIXED;
     // SAFETY: the caller's promise.
@@ -66,11 +76,8 @@ pub unsafe fn put_file_over(start: usize, length: usize, file: BorrowedFd<'_>) -
 }
 
 /// Whether a child of fork gets the memory of a range; without that, nothing is mapped there in the child.
-#[cfg(target_os = "linux")]
 pub fn inherit(start: usize, length: usize, is_inherited: bool) -> io::Result<()> {
-    let advice = if is_inherited { libc::MADV_DOFORK } else { libc::MADV_DONTFORK };
-    // SAFETY: the advice changes nothing in this process.
-    done(unsafe { libc::madvise(start as *mut libc::c_void, length, advice) })
+    Here::inherit(start, length, is_inherited)
 }
 
 /// Gives address space back.
@@ -103,36 +110,27 @@ pub unsafe fn discard(start: usize, length: usize) -> io::Result<()> {
 
 /// Whether a store to this page would succeed now; makes it present if so, and changes nothing else. False where the kernel
 /// cannot tell (before Linux 5.14). Async-signal-safe.
-#[cfg(target_os = "linux")]
 pub fn is_writable_now(page: usize) -> bool {
     are_writable_now(page, page_size()) == Some(true)
 }
 
 /// Whether stores to these whole pages would succeed now, none where the kernel cannot tell; makes them present if so, and
 /// changes nothing else. Async-signal-safe.
-#[cfg(target_os = "linux")]
 pub fn are_writable_now(start: usize, length: usize) -> Option<bool> {
-    if populate_write(start, length) {
+    if Here::populate_for_writing(start, length) {
         return Some(true);
     }
     // The same error stands for pages that must not be written and for a kernel that does not know the advice: our own stack
     // tells which.
     let local = 0u8;
     let own = core::ptr::from_ref(&local) as usize & !(page_size() - 1);
-    populate_write(own, page_size()).then_some(false)
-}
-
-#[cfg(target_os = "linux")]
-fn populate_write(start: usize, length: usize) -> bool {
-    const POPULATE_WRITE: libc::c_int = 23;
-    // SAFETY: the advice does to the pages what stores would do, short of changing their contents.
-    unsafe { libc::madvise(start as *mut libc::c_void, length, POPULATE_WRITE) == 0 }
+    Here::populate_for_writing(own, page_size()).then_some(false)
 }
 
 fn mapped(base: *mut libc::c_void) -> io::Result<()> {
     if base == libc::MAP_FAILED { Err(io::Error::last_os_error()) } else { Ok(()) }
 }
 
-fn done(result: libc::c_int) -> io::Result<()> {
+pub(crate) fn done(result: libc::c_int) -> io::Result<()> {
     if result == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
 }

@@ -1,7 +1,7 @@
 //! What the kernel's newer futex calls take: their numbers, flags, structure and times. One place for calls and probes.
 
-use super::Scope;
 use crate::clock::Deadline;
+use crate::kernel_futex::Scope;
 
 pub(crate) const SYS_FUTEX_WAITV: libc::c_long = 449;
 pub(crate) const SYS_FUTEX_WAKE: libc::c_long = 454;

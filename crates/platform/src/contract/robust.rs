@@ -14,6 +14,7 @@
 
 use std::marker::PhantomData;
 
+use crate::Here;
 use crate::without::Feature;
 
 /// The head of one thread's robust list. Valid on that thread only.
@@ -23,8 +24,15 @@ pub struct Head {
     thread: PhantomData<*mut ()>,
 }
 
+/// What a system may give for it.
+pub trait WakesAtDeath {
+    /// The head of the calling thread's list, which stays as long as the thread lives; null if there is none.
+    fn head() -> *mut Fields;
+}
+
+/// A head, as the kernel reads it.
 #[repr(C)]
-struct Fields {
+pub struct Fields {
     list: usize,
     futex_offset: isize,
     pending: usize,
@@ -41,7 +49,7 @@ impl Head {
         if crate::explore::current().is_some() {
             return Head::absent();
         }
-        let head = if Feature::RobustList.is_left_out() { core::ptr::null_mut() } else { find() };
+        let head = if Feature::RobustList.is_left_out() { core::ptr::null_mut() } else { Here::head() };
         Head { head, thread: PhantomData }
     }
 
@@ -88,53 +96,4 @@ impl Head {
         // SAFETY: as in `owe`.
         unsafe { (&raw mut (*self.head).pending).write_volatile(owed.0) };
     }
-}
-
-#[cfg(target_os = "linux")]
-fn find() -> *mut Fields {
-    // The list of no such thread.
-    static CALL: crate::deadly::Call = crate::deadly::Call::new(libc::SYS_get_robust_list, [usize::MAX, 0]);
-    if CALL.is_deadly() {
-        return core::ptr::null_mut();
-    }
-    let head = registered();
-    #[cfg(target_env = "musl")]
-    if head.is_null() {
-        have_it_registered();
-        return registered();
-    }
-    head
-}
-
-#[cfg(target_os = "linux")]
-fn registered() -> *mut Fields {
-    let mut head: *mut Fields = core::ptr::null_mut();
-    let mut length = 0usize;
-    // SAFETY: both places are valid for the answer; 0 names the calling thread.
-    let result = unsafe { libc::syscall(libc::SYS_get_robust_list, 0, &mut head, &mut length) };
-    let usable = result == 0 && length == size_of::<Fields>();
-    if usable { head } else { core::ptr::null_mut() }
-}
-
-/// musl registers a thread's list when the thread first locks a robust mutex that processes share. One of our own would be replaced then.
-#[cfg(target_env = "musl")]
-fn have_it_registered() {
-    // SAFETY: all bytes zero are places to initialize. Attributes and mutex are this frame's own, each is initialized
-    // before it is used, and the mutex is unlocked, so in no list, before it goes.
-    unsafe {
-        let mut attributes: libc::pthread_mutexattr_t = core::mem::zeroed();
-        let mut mutex: libc::pthread_mutex_t = core::mem::zeroed();
-        libc::pthread_mutexattr_init(&mut attributes);
-        libc::pthread_mutexattr_setrobust(&mut attributes, libc::PTHREAD_MUTEX_ROBUST);
-        libc::pthread_mutexattr_setpshared(&mut attributes, libc::PTHREAD_PROCESS_SHARED);
-        libc::pthread_mutex_init(&mut mutex, &attributes);
-        if libc::pthread_mutex_lock(&mut mutex) == 0 {
-            libc::pthread_mutex_unlock(&mut mutex);
-        }
-    }
-}
-
-#[cfg(not(target_os = "linux"))]
-fn find() -> *mut Fields {
-    core::ptr::null_mut()
 }

@@ -13,7 +13,7 @@ use std::os::fd::{AsFd, AsRawFd, FromRawFd, OwnedFd};
 use std::path::Path;
 
 use crate::kernel_futex::Scope;
-use crate::kernel_futex::interface::{
+use crate::linux::kernel_futex::interface::{
     SYS_FUTEX_REQUEUE, SYS_FUTEX_WAIT, SYS_FUTEX_WAITV, SYS_FUTEX_WAKE, Waitv, flags,
 };
 use crate::{errno, memory};

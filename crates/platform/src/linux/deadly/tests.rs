@@ -2,9 +2,9 @@
 
 use super::*;
 
-#[path = "../../tests/seccomp/rule.rs"]
+#[path = "../../../tests/seccomp/rule.rs"]
 mod rule;
-#[path = "../../tests/skips/skips.rs"]
+#[path = "../../../tests/skips/skips.rs"]
 mod skips;
 use rule::Rule;
 use skips::skip;

@@ -7,7 +7,7 @@ use std::io::{self, BufRead, BufReader};
 use std::os::fd::AsRawFd;
 use std::os::unix::fs::FileExt;
 
-use crate::deadly::Call;
+use crate::linux::deadly::Call;
 use crate::protection::Protection;
 use crate::without::Feature;
 

@@ -149,7 +149,7 @@ impl Absent for () {
 macro_rules! next_functions {
     (@result) => { core::ffi::c_int };
     (@result $result:ty) => { $result };
-    (@absent) => { $crate::next::Absent::absent() };
+    (@absent) => { $crate::interposition::next::Absent::absent() };
     // SAFETY: the promise of the caller of the function that is absent.
     (@absent $instead:expr) => { unsafe { $instead } };
     ($(fn $name:ident($($argument:ident: $type:ty),*) $(-> $result:ty)? $(=> $instead:expr)?;)*) => {
@@ -160,7 +160,7 @@ macro_rules! next_functions {
             /// As for the function itself.
             #[inline(always)]
             pub(crate) unsafe fn $name($($argument: $type),*) -> $crate::next_functions!(@result $($result)?) {
-                let Some(address) = $crate::next::address(&cache::$name, concat!(stringify!($name), "\0")) else {
+                let Some(address) = $crate::interposition::next::address(&cache::$name, concat!(stringify!($name), "\0")) else {
                     return $crate::next_functions!(@absent $($instead)?);
                 };
                 type Function = unsafe extern "C-unwind" fn($($type),*) -> $crate::next_functions!(@result $($result)?);
@@ -179,7 +179,7 @@ macro_rules! next_functions {
 
         /// Looks all of them up.
         pub(crate) fn resolve() {
-            $(let _ = $crate::next::look_up(&cache::$name, concat!(stringify!($name), "\0"));)*
+            $(let _ = $crate::interposition::next::look_up(&cache::$name, concat!(stringify!($name), "\0"));)*
         }
     };
 }

@@ -8,7 +8,7 @@
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd, RawFd};
 
-use crate::deadly::Call;
+use crate::linux::deadly::Call;
 use crate::without::Feature as Left;
 
 const USER_MODE_ONLY: libc::c_int = 1;

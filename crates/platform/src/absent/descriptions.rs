@@ -1,0 +1,15 @@
+//! What shares memory has no open file descriptions of its own.
+
+use std::io;
+use std::os::fd::{BorrowedFd, OwnedFd};
+
+use crate::memory::Descriptions;
+
+/// Of a system without [`Descriptions`].
+pub trait NoDescriptions {}
+
+impl<S: NoDescriptions> Descriptions for S {
+    fn reopen(_fd: BorrowedFd<'_>) -> io::Result<OwnedFd> {
+        Err(io::Error::from_raw_os_error(libc::ENOSYS))
+    }
+}

@@ -1,0 +1,204 @@
+//! The kernel's futex calls as they are: one function for each, the error number when it refuses.
+//!
+//! [`crate::futex`] is the little of this that the synchronization core sleeps on. Here is the rest: private and shared
+//! words, bitsets, counts, vectors, requeue. All words have 32 bits; no kernel has futexes of another size.
+
+use core::sync::atomic::{AtomicU8, Ordering};
+
+use super::clock::Deadline;
+use crate::Here;
+use crate::without::Feature;
+
+pub mod numa;
+
+/// Most entries of one [`wait_any`].
+pub const VECTOR_MAX: usize = 128;
+
+/// Matches every bitset.
+pub const MATCH_ANY: u32 = u32::MAX;
+
+/// Who may sleep on a word: the kernel keeps the two apart, so both sides must say the same.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum Scope {
+    /// Threads of this process; the word is known by its address.
+    Private,
+    /// Every process that maps the memory; the word is known by its place in there.
+    Shared,
+}
+
+/// One word of a vector.
+#[derive(Clone, Copy, Debug)]
+pub struct Entry {
+    /// Where it is.
+    pub address: *const u32,
+    /// What it is expected to hold.
+    pub expected: u32,
+    /// Who may wake it.
+    pub scope: Scope,
+    /// Whether a node stands behind it ([`numa`]).
+    pub numa: bool,
+}
+
+impl Entry {
+    /// Stands where no word is yet.
+    pub const NOWHERE: Entry = Entry { address: core::ptr::null(), expected: 0, scope: Scope::Private, numa: false };
+}
+
+/// Sleeping on one word, and waking who sleeps there. Every system has it.
+pub trait Futexes {
+    /// As [`wait`].
+    fn wait(address: *const u32, expected: u32, mask: u32, scope: Scope, deadline: Deadline) -> Result<(), i32>;
+    /// As [`wake`].
+    fn wake(address: *const u32, count: u32, mask: u32, scope: Scope) -> Result<u32, i32>;
+}
+
+/// Waits for several words, and requeues. A system may lack them.
+pub trait Vectors {
+    /// Whether [`Vectors::wait_any`] may be called: no filter ends the program for it.
+    fn wait_any_may_be_tried() -> bool;
+    /// As [`wait_any`].
+    fn wait_any(entries: &[Entry], deadline: Deadline) -> Result<usize, i32>;
+    /// As [`requeue`].
+    fn requeue(
+        from: *const u32,
+        to: *const u32,
+        scope: Scope,
+        wake: u32,
+        moved: u32,
+        expected: u32,
+    ) -> Result<u32, i32>;
+    /// As [`times_asleep`].
+    fn times_asleep() -> u64;
+}
+
+/// Futexes with a memory node ([`numa`]). A system may lack them.
+pub trait Nodes {
+    /// Whether the other three may be called: no filter ends the program for one of them.
+    fn nodes_may_be_tried() -> bool;
+    /// As [`numa::wait`].
+    fn wait_at_node(address: *const u32, expected: u32, mask: u32, scope: Scope, deadline: Deadline)
+    -> Result<(), i32>;
+    /// As [`numa::wake`].
+    fn wake_at_node(address: *const u32, count: u32, mask: u32, scope: Scope) -> Result<u32, i32>;
+    /// As [`numa::requeue`].
+    fn requeue_at_node(
+        from: *const u32,
+        to: *const u32,
+        scope: Scope,
+        wake: u32,
+        moved: u32,
+        expected: u32,
+    ) -> Result<u32, i32>;
+}
+
+/// Sleeps while the word holds `expected`, until a wake whose mask meets this one, or the deadline.
+///
+/// Errors: `EAGAIN` the word differs, also when the deadline has passed; `ETIMEDOUT`; `EINTR`; `EFAULT` no such memory;
+/// `EINVAL` not aligned, or an empty mask.
+pub fn wait(address: *const u32, expected: u32, mask: u32, scope: Scope, deadline: Deadline) -> Result<(), i32> {
+    #[cfg(ntux_explore)]
+    if let Some(kernel) = kernel() {
+        let entry = Entry { address, expected, scope, numa: false };
+        return kernel.wait_any(&[(entry, mask)], deadline != Deadline::Never).map(drop);
+    }
+    <Here as Futexes>::wait(address, expected, mask, scope, deadline)
+}
+
+/// Wakes at most `count` sleepers on the word whose masks meet this one; how many.
+///
+/// Errors: `EFAULT` no such memory (shared only); `EINVAL` not aligned, or an empty mask.
+pub fn wake(address: *const u32, count: u32, mask: u32, scope: Scope) -> Result<u32, i32> {
+    #[cfg(ntux_explore)]
+    if let Some(kernel) = kernel() {
+        return Ok(kernel.wake(address as usize, count, mask));
+    }
+    <Here as Futexes>::wake(address, count, mask, scope)
+}
+
+/// Sleeps while every word holds what is expected of it; the index of one that was woken: the highest, if several were
+/// before the thread ran.
+///
+/// Errors: as [`wait`]; `ENOSYS` or `EPERM` where the kernel has no such call (before Linux 5.16; macOS); `EINVAL` also
+/// for no entries or more than [`VECTOR_MAX`].
+pub fn wait_any(entries: &[Entry], deadline: Deadline) -> Result<usize, i32> {
+    #[cfg(ntux_explore)]
+    if let Some(kernel) = kernel() {
+        const ENTRY: (Entry, u32) = (Entry::NOWHERE, MATCH_ANY);
+        let mut vector = [ENTRY; VECTOR_MAX];
+        vector.iter_mut().zip(entries).for_each(|(place, &entry)| place.0 = entry);
+        return kernel.wait_any(&vector[..entries.len()], deadline != Deadline::Never);
+    }
+    Here::wait_any(entries, deadline)
+}
+
+/// How often this thread has fallen asleep in its life. If a wait did not change it, the thread never slept in it.
+pub fn times_asleep() -> u64 {
+    #[cfg(ntux_explore)]
+    if let Some(kernel) = kernel() {
+        return kernel.times_asleep();
+    }
+    Here::times_asleep()
+}
+
+/// The futexes that a checker plays for the calling thread.
+#[cfg(ntux_explore)]
+fn kernel() -> Option<&'static dyn crate::explore::Kernel> {
+    crate::explore::current().and_then(|scheduler| scheduler.kernel())
+}
+
+/// If the word `from` holds `expected`, wakes at most `wake` of its sleepers and lets at most `moved` others sleep on
+/// the word `to` instead; how many both are together. Bitsets do not matter, and go with the sleepers.
+///
+/// Errors: `EAGAIN` the word differs; `EFAULT`, `EINVAL` as in [`wake`]; `ENOSYS` where there is no such call (macOS).
+pub fn requeue(
+    from: *const u32,
+    to: *const u32,
+    scope: Scope,
+    wake: u32,
+    moved: u32,
+    expected: u32,
+) -> Result<u32, i32> {
+    #[cfg(ntux_explore)]
+    if let Some(kernel) = kernel() {
+        assert_eq!(wake, 0, "the kernel that is played wakes nobody in a requeue");
+        return kernel.requeue(from as usize, to as usize, moved, expected);
+    }
+    Here::requeue(from, to, scope, wake, moved, expected)
+}
+
+/// Whether there is [`wait_any`]. Asks the kernel once.
+pub fn has_wait_any() -> bool {
+    static ANSWER: Answer = Answer::new();
+    ANSWER.get_or_ask(try_wait_any)
+}
+
+/// What is found out once. Who comes while another thread finds it out does so too: nobody waits, least of all a forked
+/// child for a thread that it does not have.
+struct Answer(AtomicU8);
+
+impl Answer {
+    const UNKNOWN: u8 = 2;
+
+    const fn new() -> Answer {
+        Answer(AtomicU8::new(Answer::UNKNOWN))
+    }
+
+    fn get_or_ask(&self, ask: impl FnOnce() -> bool) -> bool {
+        match self.0.load(Ordering::Relaxed) {
+            Answer::UNKNOWN => {
+                let answer = ask();
+                self.0.store(u8::from(answer), Ordering::Relaxed);
+                answer
+            }
+            known => known == u8::from(true),
+        }
+    }
+}
+
+/// As [`has_wait_any`], but asks each time. Async-signal-safe.
+pub fn try_wait_any() -> bool {
+    // Without an entry the call is invalid, where there is one.
+    !Feature::FutexWaitv.is_left_out()
+        && Here::wait_any_may_be_tried()
+        && Here::wait_any(&[], Deadline::NOW) == Err(libc::EINVAL)
+}

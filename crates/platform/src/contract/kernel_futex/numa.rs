@@ -1,0 +1,56 @@
+//! Futexes with a memory node (`FUTEX2_NUMA`, Linux 6.16): the word of 32 bits behind the futex says on which node the
+//! kernel keeps who sleeps there.
+//!
+//! Both words together are aligned to 8 bytes. The node is the number of a node that the machine has, or [`ANY_NODE`]:
+//! then the kernel takes that of the calling thread and *writes it there*, so that whoever wakes looks on the same one.
+//! Only the newer calls of the kernel have this, one for each operation; they take absolute times and bitsets.
+
+use super::{Answer, Nodes, Scope};
+use crate::Here;
+use crate::clock::Deadline;
+
+/// In place of a node: let the kernel choose, and write what it chose.
+pub const ANY_NODE: i32 = -1;
+
+/// As [`super::wait`].
+///
+/// Errors: as there; `EINVAL` also for a node that the machine has not, `EFAULT` for one that cannot be written.
+pub fn wait(address: *const u32, expected: u32, mask: u32, scope: Scope, deadline: Deadline) -> Result<(), i32> {
+    Here::wait_at_node(address, expected, mask, scope, deadline)
+}
+
+/// As [`super::wake`]. The memory must be there, for private futexes too.
+pub fn wake(address: *const u32, count: u32, mask: u32, scope: Scope) -> Result<u32, i32> {
+    Here::wake_at_node(address, count, mask, scope)
+}
+
+/// As [`super::requeue`], between two futexes with nodes.
+pub fn requeue(
+    from: *const u32,
+    to: *const u32,
+    scope: Scope,
+    wake: u32,
+    moved: u32,
+    expected: u32,
+) -> Result<u32, i32> {
+    Here::requeue_at_node(from, to, scope, wake, moved, expected)
+}
+
+/// Whether there are such futexes: all calls are tried, once.
+pub fn is_known() -> bool {
+    static ANSWER: Answer = Answer::new();
+    ANSWER.get_or_ask(|| !crate::without::Feature::FutexNuma.is_left_out() && calls_are_made())
+}
+
+/// Whether calls that have nothing to do are made.
+fn calls_are_made() -> bool {
+    #[repr(align(8))]
+    struct Pair([u32; 2]);
+    let pair = Pair([0, ANY_NODE as u32]);
+    let word = pair.0.as_ptr();
+    super::has_wait_any()
+        && Here::nodes_may_be_tried()
+        && wake(word, 0, super::MATCH_ANY, Scope::Private) == Ok(0)
+        && wait(word, 1, super::MATCH_ANY, Scope::Private, Deadline::NOW) == Err(libc::EAGAIN)
+        && requeue(word, word, Scope::Private, 0, 0, 1) == Err(libc::EAGAIN)
+}

@@ -1,0 +1,168 @@
+//! Who is alive: processes and threads, named so that a recycled number is not taken for the one before.
+
+use core::sync::atomic::{AtomicPtr, Ordering};
+
+use super::protection::Pages;
+use crate::Here;
+use crate::atomic::Word64;
+#[cfg(ntux_explore)]
+use crate::explore;
+use crate::without::Feature;
+
+/// A process, as others may remember it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Process {
+    /// Process number in its own namespace.
+    pub pid: u32,
+    /// When it started, by the system's clock for that; 0 where unknown: on Linux without /proc, or with that of another namespace.
+    pub start: u64,
+    /// Which namespace the number belongs to; 0 where unknown.
+    pub namespace: u64,
+}
+
+/// What a system tells of a process that has a number now.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Seen {
+    /// As [`Process::start`].
+    pub start: u64,
+    /// Dead, but its parent has not asked yet.
+    pub is_corpse: bool,
+}
+
+/// Bits of a thread's number, as much as others may remember of it.
+pub const THREAD_BITS: u32 = 51;
+
+/// What a system gives for it.
+pub trait Identity {
+    /// The calling thread's number, which is not 0: no other thread of the machine (or of the process' namespace) has it.
+    fn thread_id() -> u64;
+    /// Which namespace this process' numbers belong to; 0 if that is unknown, the same for all where there are none.
+    fn namespace() -> u64;
+    /// When the calling process, which has this number, started; 0 if that is unknown.
+    fn own_start(pid: u32) -> u64;
+    /// The process that has this number now; none if that is unknown.
+    fn look(pid: u32) -> Option<Seen>;
+    /// Whether no thread of this process has this number. False if that is unknown.
+    fn is_thread_gone(pid: u32, thread: u64) -> bool;
+}
+
+/// The calling process number, without a system call after the first; right also in a child made by a bare fork.
+pub fn process_id() -> u32 {
+    #[cfg(ntux_explore)]
+    if let Some(process) = explore::identity().and_then(|identity| identity.process) {
+        return process;
+    }
+    let Some(mark) = mark() else { return std::process::id() };
+    match mark.load() {
+        0 => {
+            let pid = std::process::id();
+            mark.store(u64::from(pid));
+            pid
+        }
+        pid => pid as u32,
+    }
+}
+
+/// The word that holds the process number; none where a fork would not empty it.
+///
+/// Nobody waits for anybody: of two threads that make one at the same time, one gives its page away. Whoever waited could
+/// be a forked child, and wait for a thread that it does not have.
+fn mark() -> Option<&'static Word64> {
+    // Stands for none.
+    static NONE: Word64 = Word64::new(0);
+    static MARK: AtomicPtr<Word64> = AtomicPtr::new(core::ptr::null_mut());
+    // SAFETY: null, or a word that lives for ever (below).
+    let known = unsafe { MARK.load(Ordering::Acquire).as_ref() };
+    let mark = known.unwrap_or_else(|| {
+        let made = core::ptr::from_ref(word_wiped_on_fork().unwrap_or(&NONE)).cast_mut();
+        let _ = MARK.compare_exchange(core::ptr::null_mut(), made, Ordering::AcqRel, Ordering::Acquire);
+        // SAFETY: whichever word came first lives for ever.
+        unsafe { &*MARK.load(Ordering::Acquire) }
+    });
+    (!core::ptr::eq(mark, &NONE)).then_some(mark)
+}
+
+/// A new word that reads 0 in a forked child, whatever was written before, however it was forked. None where the kernel
+/// cannot do that (Linux before 4.14). Takes a page, for good; async-signal-safe.
+pub fn word_wiped_on_fork() -> Option<&'static Word64> {
+    if Feature::WipeOnFork.is_left_out() {
+        return None;
+    }
+    const PAGE: usize = 4096;
+    let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS;
+    // SAFETY: a fresh anonymous mapping at an address of the kernel's choice; never unmapped, so the word in it lives
+    // for ever, and zero bytes are a valid Word64.
+    unsafe {
+        let page = libc::mmap(core::ptr::null_mut(), PAGE, libc::PROT_READ | libc::PROT_WRITE, flags, -1, 0);
+        if page == libc::MAP_FAILED {
+            return None;
+        }
+        if !Here::wipe_on_fork(page as usize, PAGE) {
+            libc::munmap(page, PAGE);
+            return None;
+        }
+        Some(&*page.cast::<Word64>())
+    }
+}
+
+/// The calling process. Asks the system; not for a hot path.
+pub fn this_process() -> Process {
+    let pid = process_id();
+    let namespace = Here::namespace();
+    #[cfg(ntux_explore)]
+    if explore::identity().is_some_and(|identity| identity.process.is_some()) {
+        return Process { pid, start: 0, namespace };
+    }
+    Process { pid, start: Here::own_start(pid), namespace }
+}
+
+/// The calling thread's number.
+pub fn thread_id() -> u32 {
+    #[cfg(ntux_explore)]
+    if let Some(identity) = explore::identity() {
+        return identity.thread;
+    }
+    Here::thread_id() as u32
+}
+
+/// Whether this process is certainly gone, as seen by `me`. False whenever that cannot be known: what belongs to a dead
+/// process that counts as alive stays taken, what belongs to a living one must not be taken away.
+pub fn is_process_dead(process: Process, me: Process) -> bool {
+    #[cfg(ntux_explore)]
+    if let Some(scheduler) = explore::current() {
+        return scheduler.is_process_dead(process.pid);
+    }
+    is_dead::<Here>(process, me)
+}
+
+pub(super) fn is_dead<S: Identity>(process: Process, me: Process) -> bool {
+    if !shares_numbers(process, me) {
+        return false;
+    }
+    if is_number_free(process.pid) {
+        return true;
+    }
+    // A process that does not find itself does not look for others.
+    me.start != 0
+        && S::look(process.pid).is_some_and(|now| now.is_corpse || (process.start != 0 && now.start != process.start))
+}
+
+/// Whether the number of `process` means to `me` what it meant to who noted it.
+fn shares_numbers(process: Process, me: Process) -> bool {
+    process.namespace == me.namespace && process.namespace != 0 && process.pid != 0
+}
+
+/// Whether no process of this namespace has this number now.
+pub fn is_number_free(pid: u32) -> bool {
+    // SAFETY: signal 0 only asks whether the process exists.
+    (unsafe { libc::kill(pid as libc::pid_t, 0) }) != 0 && crate::errno() == libc::ESRCH
+}
+
+/// Whether this thread of a living process is certainly gone, as seen by `me`. False whenever that cannot be known.
+pub fn is_thread_dead(process: Process, thread: u32, me: Process) -> bool {
+    #[cfg(ntux_explore)]
+    if let Some(scheduler) = explore::current() {
+        return scheduler.is_thread_dead(thread);
+    }
+    shares_numbers(process, me) && Here::is_thread_gone(process.pid, thread.into())
+}

@@ -1,0 +1,303 @@
+//! Shared memory behind a descriptor: created, sealed, mapped; and what the kernel knows about a descriptor.
+
+use std::ffi::CStr;
+use std::io;
+use std::ops::Range;
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
+use std::ptr::NonNull;
+
+use super::protection::Pages;
+use crate::Here;
+
+/// Which file a descriptor belongs to; the same in every process.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub struct FileId {
+    /// Device number.
+    pub device: u64,
+    /// Inode number.
+    pub inode: u64,
+}
+
+/// What a system gives for shared memory.
+pub trait SharedMemory {
+    /// As [`create`].
+    fn create(name: &CStr, length: u64) -> io::Result<OwnedFd>;
+    /// As [`regular_file`].
+    fn regular_file(fd: BorrowedFd<'_>) -> io::Result<Option<FileId>>;
+    /// As [`cannot_shrink`].
+    fn cannot_shrink(fd: BorrowedFd<'_>) -> bool;
+    /// As [`cannot_fault`].
+    fn cannot_fault(fd: BorrowedFd<'_>) -> bool;
+    /// As [`size`].
+    fn size(fd: BorrowedFd<'_>) -> io::Result<u64>;
+    /// As [`read_start`].
+    fn read_start(fd: BorrowedFd<'_>, bytes: &mut [u8]) -> io::Result<usize>;
+    /// New memory, at an address of the system's choice; access, flags and descriptor are those of `mmap`.
+    fn map(length: usize, access: libc::c_int, flags: libc::c_int, fd: libc::c_int) -> io::Result<NonNull<u8>>;
+    /// As [`provide`].
+    ///
+    /// # Safety
+    /// As there.
+    unsafe fn provide(start: NonNull<u8>, length: usize) -> io::Result<()>;
+    /// As [`Mapping::discard`].
+    ///
+    /// # Safety
+    /// The range lies in a mapping that is seen through raw pointers only.
+    unsafe fn discard(start: NonNull<u8>, length: usize) -> io::Result<()>;
+    /// A descriptor for [`ReadOnly`].
+    fn to_read(fd: BorrowedFd<'_>) -> io::Result<OwnedFd>;
+    /// As [`ReadOnly::parts`], of such a descriptor.
+    fn parts(fd: BorrowedFd<'_>, length: u64) -> io::Result<Vec<Range<u64>>>;
+}
+
+/// What a system gives for the locks of open file descriptions.
+pub trait Locks {
+    /// As [`hold`].
+    fn hold(fd: BorrowedFd<'_>, byte: u64) -> io::Result<()>;
+    /// As [`hold_alone`].
+    fn hold_alone(fd: BorrowedFd<'_>, byte: u64) -> io::Result<bool>;
+    /// As [`is_held`].
+    fn is_held(fd: BorrowedFd<'_>, byte: u64) -> io::Result<bool>;
+}
+
+/// What a system may give for descriptors that stand for a place in shared memory.
+pub trait Descriptions {
+    /// As [`reopen`].
+    fn reopen(fd: BorrowedFd<'_>) -> io::Result<OwnedFd>;
+}
+
+/// A shared, writable mapping of a whole file. Unmapped on drop.
+///
+/// It is in no core dump: the kernel would give memory to every page in order to write it down. And no `mlockall` that
+/// came before reaches it.
+pub struct Mapping {
+    base: NonNull<u8>,
+    length: usize,
+}
+
+// SAFETY: a mapping is only an address range; what is read and written through it is up to the caller, who gets a raw
+// pointer. Unmapping takes ownership.
+unsafe impl Send for Mapping {}
+// SAFETY: as above.
+unsafe impl Sync for Mapping {}
+
+impl Mapping {
+    /// Maps `length` bytes of `fd`. Fails when the file is shorter: touching what lies behind its end would raise
+    /// SIGBUS.
+    pub fn new(fd: BorrowedFd<'_>, length: usize) -> io::Result<Mapping> {
+        if length == 0 || size(fd)? < length as u64 {
+            return Err(io::Error::from_raw_os_error(libc::EINVAL));
+        }
+        let base = Here::map(length, READ_AND_WRITE, libc::MAP_SHARED, fd.as_raw_fd())?;
+        Ok(Mapping { base, length })
+    }
+
+    /// First byte; page-aligned.
+    #[inline(always)]
+    pub fn base(&self) -> NonNull<u8> {
+        self.base
+    }
+
+    /// Length in bytes.
+    pub fn length(&self) -> usize {
+        self.length
+    }
+
+    /// Sees to it that there is memory behind so many bytes; see [`provide`].
+    pub fn provide(&self, offset: usize, length: usize) -> io::Result<()> {
+        if offset.checked_add(length).is_none_or(|end| end > self.length) {
+            return Err(io::Error::from_raw_os_error(libc::EINVAL));
+        }
+        // SAFETY: the range lies in the mapping.
+        unsafe { provide(self.base.add(offset), length) }
+    }
+
+    /// Gives the memory behind whole pages of the file back: they are zero in every mapping.
+    pub fn discard(&self, offset: usize, length: usize) -> io::Result<()> {
+        if offset.checked_add(length).is_none_or(|end| end > self.length) {
+            return Err(io::Error::from_raw_os_error(libc::EINVAL));
+        }
+        // SAFETY: the range lies in the mapping, whose contents are seen through raw pointers only.
+        unsafe { Here::discard(self.base.add(offset), length) }
+    }
+}
+
+impl Drop for Mapping {
+    fn drop(&mut self) {
+        // SAFETY: the range was mapped by `new` and nobody else unmaps it; the owner of the mapping is gone.
+        unsafe { libc::munmap(self.base.as_ptr().cast(), self.length) };
+    }
+}
+
+/// A shared mapping of a whole file that can be read and never written. Unmapped on drop.
+///
+/// Where the system has that, it has an open file description of its own, which can only read, and whose offset and locks are nobody
+/// else's.
+pub struct ReadOnly {
+    mapping: Mapping,
+    description: OwnedFd,
+}
+
+impl ReadOnly {
+    /// Maps `length` bytes of `fd`. Fails when the file is shorter.
+    ///
+    /// Errors: those of opening the file again and of mapping it.
+    pub fn new(fd: BorrowedFd<'_>, length: usize) -> io::Result<ReadOnly> {
+        let description = Here::to_read(fd)?;
+        if length == 0 || size(fd)? < length as u64 {
+            return Err(io::Error::from_raw_os_error(libc::EINVAL));
+        }
+        let base = Here::map(length, libc::PROT_READ, libc::MAP_SHARED, description.as_raw_fd())?;
+        Ok(ReadOnly { mapping: Mapping { base, length }, description })
+    }
+
+    /// First byte; page-aligned.
+    pub fn base(&self) -> NonNull<u8> {
+        self.mapping.base
+    }
+
+    /// Length in bytes.
+    pub fn length(&self) -> usize {
+        self.mapping.length
+    }
+
+    /// The parts of the file that have memory, in order. To read another one would give memory to it, in the name of those who
+    /// use the file.
+    pub fn parts(&self) -> io::Result<Vec<Range<u64>>> {
+        Here::parts(self.description.as_fd(), self.mapping.length as u64)
+    }
+}
+
+/// `length` zero bytes for this process, never unmapped, of which a forked child finds only zeros again. None without
+/// memory, or where the system cannot wipe (Linux before 4.14).
+pub fn wiped_on_fork(length: usize) -> Option<NonNull<u8>> {
+    if crate::without::Feature::WipeOnFork.is_left_out() {
+        return None;
+    }
+    let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE;
+    let base = Here::map(length, READ_AND_WRITE, flags, -1).ok()?;
+    if !Here::wipe_on_fork(base.as_ptr() as usize, length) {
+        // SAFETY: mapped just now, and nobody knows of it.
+        unsafe { libc::munmap(base.as_ptr().cast(), length) };
+        return None;
+    }
+    Some(base)
+}
+
+const READ_AND_WRITE: libc::c_int = libc::PROT_READ | libc::PROT_WRITE;
+
+/// Sees to it that there is memory behind so many bytes from `start` on: touching them raises no SIGBUS then, though the
+/// system may have no more. (A shared file is given memory page by page, at the first touch. Only Linux can run out of it in
+/// this way: with strict overcommit, and in a group of processes that must not be ended for its memory.)
+///
+/// Errors: `ENOMEM`.
+///
+/// # Safety
+/// The range is mapped, readable and writable, for as long as the call takes, and is reached by atomic accesses only.
+pub unsafe fn provide(start: NonNull<u8>, length: usize) -> io::Result<()> {
+    // SAFETY: the caller's promise.
+    unsafe { Here::provide(start, length) }
+}
+
+/// Whether this process may make a file so long. (Who tries it anyway gets a signal.)
+pub fn may_have_file_of(length: u64) -> bool {
+    let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
+    // SAFETY: `limit` is a valid place for the answer.
+    let known = unsafe { libc::getrlimit(libc::RLIMIT_FSIZE, &mut limit) } == 0;
+    known && length <= limit.rlim_cur
+}
+
+/// A new anonymous shared file of `length` zero bytes, close-on-exec, which can never change its size: a mapping of it
+/// cannot fault. The name is for people who look at the process, where the system shows it.
+pub fn create(name: &CStr, length: u64) -> io::Result<OwnedFd> {
+    Here::create(name, length)
+}
+
+/// Maps as `mmap` does, at an address of the system's choice.
+pub(crate) fn map_at_once(
+    length: usize,
+    access: libc::c_int,
+    flags: libc::c_int,
+    fd: libc::c_int,
+) -> io::Result<NonNull<u8>> {
+    // SAFETY: a fresh mapping at an address of the kernel's choice replaces nothing.
+    let base = unsafe { libc::mmap(core::ptr::null_mut(), length, access, flags, fd, 0) };
+    match NonNull::new(base.cast::<u8>()) {
+        Some(base) if base.as_ptr().cast() != libc::MAP_FAILED => Ok(base),
+        _ => Err(io::Error::last_os_error()),
+    }
+}
+
+/// What a call that makes a descriptor has returned.
+pub(crate) fn owned(fd: libc::c_int) -> io::Result<OwnedFd> {
+    if fd < 0 {
+        return Err(io::Error::last_os_error());
+    }
+    // SAFETY: the kernel has just given this descriptor to us, and to nobody else.
+    Ok(unsafe { OwnedFd::from_raw_fd(fd) })
+}
+
+/// Whether a mapping of the file can never fault: it cannot become shorter, and its pages are ordinary ones. (Of huge pages
+/// the system may have no other, once somebody has given one back.)
+pub fn cannot_fault(fd: BorrowedFd<'_>) -> bool {
+    Here::cannot_fault(fd)
+}
+
+/// Whether the file can never become shorter.
+pub fn cannot_shrink(fd: BorrowedFd<'_>) -> bool {
+    Here::cannot_shrink(fd)
+}
+
+/// Size in bytes.
+pub fn size(fd: BorrowedFd<'_>) -> io::Result<u64> {
+    Here::size(fd)
+}
+
+/// Which file this is, if it is one that an arena can be in: a regular one, or what the system has for shared memory.
+pub fn regular_file(fd: BorrowedFd<'_>) -> io::Result<Option<FileId>> {
+    Here::regular_file(fd)
+}
+
+/// Copies from the start of the file into `bytes`, without moving its offset; returns how many.
+pub fn read_start(fd: BorrowedFd<'_>, bytes: &mut [u8]) -> io::Result<usize> {
+    Here::read_start(fd, bytes)
+}
+
+/// The offset of the open file description: the number that every copy of a descriptor shares.
+pub fn offset(fd: BorrowedFd<'_>) -> io::Result<u64> {
+    // SAFETY: lseek on a borrowed, hence open, descriptor touches no memory.
+    let offset = unsafe { libc::lseek(fd.as_raw_fd(), 0, libc::SEEK_CUR) };
+    u64::try_from(offset).map_err(|_| io::Error::last_os_error())
+}
+
+/// Moves the offset of the open file description.
+pub fn seek(fd: BorrowedFd<'_>, offset: u64) -> io::Result<()> {
+    // SAFETY: lseek on a borrowed, hence open, descriptor touches no memory.
+    match unsafe { libc::lseek(fd.as_raw_fd(), offset as libc::off_t, libc::SEEK_SET) } {
+        -1 => Err(io::Error::last_os_error()),
+        _ => Ok(()),
+    }
+}
+
+/// Another open file description of the same file, with an offset of its own, 0 at first; takes the lowest
+/// free descriptor.
+pub fn reopen(fd: BorrowedFd<'_>) -> io::Result<OwnedFd> {
+    Here::reopen(fd)
+}
+
+/// Marks `byte` as in use for as long as any copy of this open file description lives: through dup, fork and descriptor
+/// passing, and no longer than the last of them, however their processes end.
+pub fn hold(fd: BorrowedFd<'_>, byte: u64) -> io::Result<()> {
+    Here::hold(fd, byte)
+}
+
+/// As [`hold`], unless another open file description holds `byte` already; says whether it is ours alone. A mapping made
+/// through the description counts as a copy.
+pub fn hold_alone(fd: BorrowedFd<'_>, byte: u64) -> io::Result<bool> {
+    Here::hold_alone(fd, byte)
+}
+
+/// Whether an open file description other than this one holds `byte`.
+pub fn is_held(fd: BorrowedFd<'_>, byte: u64) -> io::Result<bool> {
+    Here::is_held(fd, byte)
+}

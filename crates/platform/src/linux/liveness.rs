@@ -1,0 +1,117 @@
+//! Who is alive, by /proc and by signals that are not sent.
+
+use super::Linux;
+use crate::liveness::{Identity, Seen};
+use crate::path::Path;
+
+impl Identity for Linux {
+    fn thread_id() -> u64 {
+        // SAFETY: a call without arguments.
+        (unsafe { libc::syscall(libc::SYS_gettid) }) as u64
+    }
+
+    fn namespace() -> u64 {
+        let mut status = core::mem::MaybeUninit::<libc::stat>::uninit();
+        // SAFETY: a terminated path, and a valid place for the answer, which is whole when the call returns 0.
+        unsafe {
+            match libc::stat(c"/proc/self/ns/pid".as_ptr(), status.as_mut_ptr()) {
+                0 => status.assume_init().st_ino,
+                _ => 0,
+            }
+        }
+    }
+
+    fn own_start(pid: u32) -> u64 {
+        if is_proc_ours(pid) { Stat::read(pid).map_or(0, |stat| stat.start) } else { 0 }
+    }
+
+    fn look(pid: u32) -> Option<Seen> {
+        Stat::read(pid).map(|stat| Seen { start: stat.start, is_corpse: stat.is_corpse() })
+    }
+
+    fn is_thread_gone(pid: u32, thread: u64) -> bool {
+        // SAFETY: signal 0 only asks whether the thread exists.
+        let result = unsafe { libc::syscall(libc::SYS_tgkill, pid, thread, 0) };
+        result != 0 && crate::errno() == libc::ESRCH
+    }
+}
+
+/// Whether the numbers in /proc are those of this process's own namespace. They are not in a new namespace of processes
+/// before somebody mounts a new /proc: numbers mean other processes there.
+fn is_proc_ours(pid: u32) -> bool {
+    let mut buffer = [0u8; 4096];
+    let Some(length) = read_file(Path::new(format_args!("/proc/self/status")), &mut buffer) else { return false };
+    is_sole_number(&buffer[..length], pid)
+}
+
+/// Whether this is the status of a process that has this number, and no other one in namespaces below that of /proc.
+fn is_sole_number(status: &[u8], pid: u32) -> bool {
+    let line = |name: &[u8]| {
+        let line = status.split(|&byte| byte == b'\n').find_map(|line| line.strip_prefix(name))?;
+        core::str::from_utf8(line).ok().map(str::trim)
+    };
+    let is_ours = |numbers: &str| numbers.parse() == Ok(pid);
+    // The second line is missing from kernels without such namespaces, and behind a long list of groups.
+    line(b"Tgid:").is_some_and(is_ours) && line(b"NStgid:").is_none_or(is_ours)
+}
+
+/// What /proc tells of a process.
+struct Stat {
+    state: char,
+    threads: u32,
+    start: u64,
+}
+
+impl Stat {
+    fn read(pid: u32) -> Option<Stat> {
+        let mut buffer = [0u8; 1024];
+        let length = read_file(Path::new(format_args!("/proc/{pid}/stat")), &mut buffer)?;
+        // The command may hold bytes that are no text; what is behind it is plain.
+        let command_end = buffer[..length].iter().rposition(|&byte| byte == b')')?;
+        let line = core::str::from_utf8(&buffer[command_end..length]).ok()?;
+        let mut fields = line[1..].split_whitespace();
+        let state = fields.next()?.chars().next()?;
+        let threads = fields.nth(16)?.parse().ok()?;
+        let start = fields.nth(1)?.parse().ok()?;
+        Some(Stat { state, threads, start })
+    }
+
+    /// Dead, but its parent has not asked yet. (A leader that ended before its threads looks dead too, but counts them.)
+    fn is_corpse(&self) -> bool {
+        matches!(self.state, 'Z' | 'X') && self.threads <= 1
+    }
+}
+
+/// Reads the beginning of a file, without touching the heap.
+fn read_file(path: Path, buffer: &mut [u8]) -> Option<usize> {
+    // SAFETY: the path is terminated and outlives the call; the buffer is valid for its length; the descriptor is ours.
+    unsafe {
+        let fd = libc::open(path.as_ptr(), libc::O_RDONLY | libc::O_CLOEXEC);
+        if fd < 0 {
+            return None;
+        }
+        let length = libc::read(fd, buffer.as_mut_ptr().cast(), buffer.len());
+        libc::close(fd);
+        usize::try_from(length).ok()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_process_has_one_number_in_its_own_proc() {
+        let status = |numbers| format!("Name:\tTgid:\t7\nTgid:\t42\n{numbers}Seccomp:\t0\n").into_bytes();
+        assert!(is_sole_number(&status("NStgid:\t42\n"), 42));
+        assert!(is_sole_number(&status(""), 42), "the line was cut off");
+        assert!(!is_sole_number(&status("NStgid:\t42\n"), 7));
+        assert!(!is_sole_number(&status("NStgid:\t42\t3\n"), 3), "/proc is of the namespace above");
+        assert!(!is_sole_number(&status("NStgid:\t42\t42\n"), 42), "... where it has the same number by chance");
+        assert!(!is_sole_number(b"", 42));
+        assert!(
+            is_proc_ours(std::process::id()) && Linux::own_start(std::process::id()) != 0,
+            "these tests have a /proc of their own"
+        );
+    }
+}

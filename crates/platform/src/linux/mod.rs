@@ -1,0 +1,32 @@
+//! Linux.
+
+pub mod command;
+mod deadly;
+mod futex;
+pub mod interposition;
+mod kernel_futex;
+mod liveness;
+mod memory;
+mod protection;
+mod robust;
+pub(crate) mod watching;
+
+use crate::contract::System;
+
+/// Linux, from 5.10 on.
+pub struct Linux;
+
+impl System for Linux {
+    fn errno_place() -> *mut libc::c_int {
+        // SAFETY: has no precondition.
+        unsafe { libc::__errno_location() }
+    }
+
+    fn processors() -> u64 {
+        let mut set = [0u64; 128];
+        // SAFETY: the place has this length, which is enough for 8,192 processors.
+        let length = unsafe { libc::syscall(libc::SYS_sched_getaffinity, 0, size_of_val(&set), set.as_mut_ptr()) };
+        // (Refused: as many as there may be. Then there are no yields.)
+        if length > 0 { set.iter().map(|bits| u64::from(bits.count_ones())).sum() } else { 8192 }
+    }
+}

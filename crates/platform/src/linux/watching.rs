@@ -1,0 +1,6 @@
+//! What Linux has to watch memory with.
+
+pub mod mappings;
+pub mod pagemap;
+pub mod segv;
+pub mod userfault;

@@ -1,0 +1,274 @@
+//! The calls that only XNU has, with its numbers and structures: `sys/ulock.h`, `os/os_sync_wait_on_address.h`,
+//! `sys/proc_info.h`, `sys/mman.h`. What they mean is said where they are used.
+//!
+//! Everything else of this room is POSIX. Whoever simulates XNU puts something else in the place of this file.
+
+use std::ffi::CStr;
+use std::io;
+use std::os::fd::{AsRawFd, BorrowedFd, OwnedFd};
+use std::sync::OnceLock;
+
+use crate::memory::owned;
+
+/// Who may sleep on a word.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Among {
+    /// Threads of this process: the word is known by its address.
+    Threads,
+    /// Every process that maps the memory: the word is known by its memory object and its place in there.
+    Processes,
+}
+
+const UL_COMPARE_AND_WAIT: u32 = 1;
+const UL_COMPARE_AND_WAIT_SHARED: u32 = 3;
+const ULF_WAKE_ALL: u32 = 0x100;
+const ULF_NO_ERRNO: u32 = 0x0100_0000;
+
+unsafe extern "C" {
+    fn __ulock_wait2(operation: u32, address: *mut libc::c_void, value: u64, timeout_ns: u64, value2: u64) -> i32;
+    fn __ulock_wake(operation: u32, address: *mut libc::c_void, wake_value: u64) -> i32;
+    fn minherit(address: *mut libc::c_void, length: usize, inherit: libc::c_int) -> libc::c_int;
+}
+
+fn operation(among: Among) -> u32 {
+    ULF_NO_ERRNO
+        | match among {
+            Among::Threads => UL_COMPARE_AND_WAIT,
+            Among::Processes => UL_COMPARE_AND_WAIT_SHARED,
+        }
+}
+
+fn without_errno(result: i32) -> Result<(), i32> {
+    if result < 0 { Err(-result) } else { Ok(()) }
+}
+
+/// The system call: sleeps while the word holds what is expected. No time: for ever.
+pub(super) fn ulock_wait(address: *const u32, expected: u32, among: Among, time_ns: Option<u64>) -> Result<(), i32> {
+    // SAFETY: the kernel checks the address and only reads the word. (It takes 0 for no limit.)
+    without_errno(unsafe {
+        __ulock_wait2(
+            operation(among),
+            address.cast_mut().cast(),
+            expected.into(),
+            time_ns.map_or(0, |time| time.max(1)),
+            0,
+        )
+    })
+}
+
+/// The system call: wakes one sleeper, or all.
+pub(super) fn ulock_wake(address: *const u32, among: Among, all: bool) -> Result<(), i32> {
+    let all = if all { ULF_WAKE_ALL } else { 0 };
+    // SAFETY: a wake reads no memory; a bad address is an error that changes nothing.
+    without_errno(unsafe { __ulock_wake(operation(among) | all, address.cast_mut().cast(), 0) })
+}
+
+/// The functions of macOS 14.4 that stand for those calls, and which programs are meant to use.
+pub(super) struct OsSync {
+    wait: unsafe extern "C" fn(*mut libc::c_void, u64, usize, u32) -> i32,
+    wait_with_timeout: unsafe extern "C" fn(*mut libc::c_void, u64, usize, u32, u32, u64) -> i32,
+    wake_any: unsafe extern "C" fn(*mut libc::c_void, usize, u32) -> i32,
+    wake_all: unsafe extern "C" fn(*mut libc::c_void, usize, u32) -> i32,
+}
+
+/// `OS_SYNC_WAIT_ON_ADDRESS_SHARED`, which both sides must say.
+const OS_SYNC_SHARED: u32 = 1;
+const OS_CLOCK_MACH_ABSOLUTE_TIME: u32 = 32;
+const WORD: usize = size_of::<u32>();
+
+/// The functions; none before macOS 14.4.
+pub(super) fn os_sync() -> Option<&'static OsSync> {
+    static FUNCTIONS: OnceLock<Option<OsSync>> = OnceLock::new();
+    FUNCTIONS.get_or_init(find_os_sync).as_ref()
+}
+
+fn find_os_sync() -> Option<OsSync> {
+    let find = |name: &CStr| {
+        // SAFETY: a terminated name.
+        let found = unsafe { libc::dlsym(libc::RTLD_DEFAULT, name.as_ptr()) };
+        (!found.is_null()).then_some(found)
+    };
+    // SAFETY: the system's functions of these names have these types.
+    unsafe {
+        Some(OsSync {
+            wait: core::mem::transmute::<*mut libc::c_void, _>(find(c"os_sync_wait_on_address")?),
+            wait_with_timeout: core::mem::transmute::<*mut libc::c_void, _>(find(
+                c"os_sync_wait_on_address_with_timeout",
+            )?),
+            wake_any: core::mem::transmute::<*mut libc::c_void, _>(find(c"os_sync_wake_by_address_any")?),
+            wake_all: core::mem::transmute::<*mut libc::c_void, _>(find(c"os_sync_wake_by_address_all")?),
+        })
+    }
+}
+
+impl OsSync {
+    /// As [`ulock_wait`].
+    pub(super) fn wait(
+        &self,
+        address: *const u32,
+        expected: u32,
+        among: Among,
+        time_ns: Option<u64>,
+    ) -> Result<(), i32> {
+        let (place, value, flags) = (address.cast_mut().cast(), expected.into(), Self::flags(among));
+        // SAFETY: the kernel checks the address and only reads the word.
+        with_errno(unsafe {
+            match time_ns {
+                None => (self.wait)(place, value, WORD, flags),
+                Some(time) => {
+                    (self.wait_with_timeout)(place, value, WORD, flags, OS_CLOCK_MACH_ABSOLUTE_TIME, time.max(1))
+                }
+            }
+        })
+    }
+
+    /// As [`ulock_wake`].
+    pub(super) fn wake(&self, address: *const u32, among: Among, all: bool) -> Result<(), i32> {
+        let wake = if all { self.wake_all } else { self.wake_any };
+        // SAFETY: a wake reads no memory; a bad address is an error that changes nothing.
+        with_errno(unsafe { wake(address.cast_mut().cast(), WORD, Self::flags(among)) })
+    }
+
+    fn flags(among: Among) -> u32 {
+        if among == Among::Processes { OS_SYNC_SHARED } else { 0 }
+    }
+}
+
+fn with_errno(result: i32) -> Result<(), i32> {
+    if result < 0 { Err(crate::errno()) } else { Ok(()) }
+}
+
+/// `minherit`: whether a forked child gets a copy of a range, or nothing.
+pub(super) fn minherit_copied(start: usize, length: usize, is_copied: bool) -> io::Result<()> {
+    let inheritance = if is_copied { libc::VM_INHERIT_COPY } else { libc::VM_INHERIT_NONE };
+    // SAFETY: it changes nothing in this process.
+    crate::protection::done(unsafe { minherit(start as *mut libc::c_void, length, inheritance) })
+}
+
+/// The calling thread's number, which no other thread has until the system is started again.
+pub(super) fn thread_number() -> u64 {
+    let mut number = 0;
+    // SAFETY: a valid place; 0 names the calling thread.
+    unsafe { libc::pthread_threadid_np(0, &mut number) };
+    number
+}
+
+/// A process, from `PROC_PIDTBSDINFO`.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) struct Found {
+    /// Since 1970.
+    pub start_us: u64,
+    /// It has ended, and its parent has not asked yet.
+    pub is_zombie: bool,
+}
+
+/// The process that has this number. `ESRCH`, or `EPERM` if it is another user's.
+pub(super) fn process(pid: u32) -> Result<Found, i32> {
+    /// Else a process that has ended is not found.
+    const ZOMBIES_TOO: u64 = 1;
+    let info: libc::proc_bsdinfo = information(|place, size| {
+        // SAFETY: a place of this size for the answer.
+        unsafe { libc::proc_pidinfo(pid as i32, libc::PROC_PIDTBSDINFO, ZOMBIES_TOO, place, size) }
+    })?;
+    let start_us = info.pbi_start_tvsec.saturating_mul(1_000_000).saturating_add(info.pbi_start_tvusec);
+    Ok(Found { start_us, is_zombie: info.pbi_status == libc::SZOMB })
+}
+
+/// Whether a process has a thread of this number. `ESRCH` if not, or if there is no such process; `EPERM` if it is another
+/// user's.
+pub(super) fn find_thread(pid: u32, thread: u64) -> Result<(), i32> {
+    const PROC_PIDTHREADID64INFO: i32 = 15;
+    information(|place, size| {
+        // SAFETY: a place of this size for the answer.
+        unsafe { libc::proc_pidinfo(pid as i32, PROC_PIDTHREADID64INFO, thread, place, size) }
+    })
+    .map(|_: libc::proc_threadinfo| ())
+}
+
+/// Longest name of a shared memory object, without its zero.
+pub(super) const SHM_NAME_MAX: usize = 31;
+
+/// The name that a shared memory object was made with, also if it was unlinked since. `EBADF` if the descriptor is of something
+/// else.
+pub(super) fn shm_name(fd: BorrowedFd<'_>) -> Result<[u8; SHM_NAME_MAX + 1], i32> {
+    const PROC_PIDFDPSHMINFO: i32 = 5;
+    /// `struct pshm_fdinfo`: of a file, of its status, where it is mapped, its name.
+    #[repr(C)]
+    struct ShmInfo {
+        file: [u64; 3],
+        status: [u64; 17],
+        mapped_at: u64,
+        name: [u8; 1024],
+    }
+    let info: ShmInfo = information(|place, size| {
+        // SAFETY: a place of this size for the answer.
+        unsafe { libc::proc_pidfdinfo(libc::getpid(), fd.as_raw_fd(), PROC_PIDFDPSHMINFO, place, size) }
+    })?;
+    let mut name = [0; SHM_NAME_MAX + 1];
+    name.copy_from_slice(&info.name[..SHM_NAME_MAX + 1]);
+    Ok(name)
+}
+
+/// What one of the calls tells that return how many bytes they wrote, 0 for an error.
+fn information<T>(ask: impl FnOnce(*mut libc::c_void, i32) -> i32) -> Result<T, i32> {
+    let mut place = core::mem::MaybeUninit::<T>::zeroed();
+    let written = ask(place.as_mut_ptr().cast(), size_of::<T>() as i32);
+    // SAFETY: structures of numbers, for which zeros are values, and which the kernel wrote.
+    if written > 0 { Ok(unsafe { place.assume_init() }) } else { Err(crate::errno()) }
+}
+
+/// `shm_open` of a new object, to read and write, for this user. `EEXIST`.
+pub(super) fn shm_create(name: &CStr) -> io::Result<OwnedFd> {
+    // SAFETY: a terminated name.
+    owned(unsafe { libc::shm_open(name.as_ptr(), libc::O_RDWR | libc::O_CREAT | libc::O_EXCL, 0o600) })
+}
+
+/// `shm_unlink`.
+pub(super) fn shm_unlink(name: &CStr) {
+    // SAFETY: a terminated name.
+    unsafe { libc::shm_unlink(name.as_ptr()) };
+}
+
+/// `fstat`: the size, of a shared memory object or a file.
+pub(super) fn size(fd: BorrowedFd<'_>) -> io::Result<u64> {
+    let mut status = core::mem::MaybeUninit::<libc::stat>::uninit();
+    // SAFETY: a valid place for the answer, which is whole when the call returns 0.
+    unsafe {
+        match libc::fstat(fd.as_raw_fd(), status.as_mut_ptr()) {
+            0 => Ok(status.assume_init().st_size as u64),
+            _ => Err(io::Error::last_os_error()),
+        }
+    }
+}
+
+/// `ftruncate` of a new object, which takes it once.
+pub(super) fn set_size_once(fd: &OwnedFd, length: u64) -> io::Result<()> {
+    let length = libc::off_t::try_from(length).map_err(|_| io::Error::from_raw_os_error(libc::EFBIG))?;
+    // SAFETY: no memory is passed.
+    crate::protection::done(unsafe { libc::ftruncate(fd.as_raw_fd(), length) })
+}
+
+/// `F_OFD_SETLK` of one byte of a file.
+pub(super) fn lock(fd: BorrowedFd<'_>, kind: libc::c_short, byte: u64) -> io::Result<()> {
+    let lock = byte_lock(kind, byte);
+    // SAFETY: a valid request that outlives the call.
+    crate::protection::done(unsafe { libc::fcntl(fd.as_raw_fd(), libc::F_OFD_SETLK, &raw const lock) })
+}
+
+/// `F_OFD_GETLK`: whether another open file description has a lock on this byte of a file.
+pub(super) fn is_locked(fd: BorrowedFd<'_>, byte: u64) -> io::Result<bool> {
+    let mut lock = byte_lock(libc::F_WRLCK, byte);
+    // SAFETY: a valid request, and a valid place for the answer.
+    crate::protection::done(unsafe { libc::fcntl(fd.as_raw_fd(), libc::F_OFD_GETLK, &raw mut lock) })?;
+    Ok(lock.l_type != libc::F_UNLCK)
+}
+
+fn byte_lock(kind: libc::c_short, byte: u64) -> libc::flock {
+    libc::flock {
+        l_start: byte as libc::off_t,
+        l_len: 1,
+        l_pid: 0,
+        l_type: kind,
+        l_whence: libc::SEEK_SET as libc::c_short,
+    }
+}

@@ -1,0 +1,33 @@
+//! macOS. Not yet run on a Mac; README says what has been tried.
+//!
+//! What XNU does otherwise than Linux, in the words of its source, stands where it matters: [`sleep`], [`memory`], [`liveness`].
+//! All calls that only XNU has are declared in [`calls`].
+
+mod calls;
+mod liveness;
+mod memory;
+mod protection;
+mod sleep;
+
+use crate::absent::{NoDescriptions, NoNodes, NoVectors, NoWakesAtDeath};
+use crate::contract::System;
+
+/// macOS, from 13 on.
+pub struct MacOs;
+
+impl System for MacOs {
+    fn errno_place() -> *mut libc::c_int {
+        // SAFETY: has no precondition.
+        unsafe { libc::__error() }
+    }
+
+    fn processors() -> u64 {
+        // SAFETY: asks for a number.
+        unsafe { libc::sysconf(libc::_SC_NPROCESSORS_ONLN) }.max(1) as u64
+    }
+}
+
+impl NoDescriptions for MacOs {}
+impl NoNodes for MacOs {}
+impl NoVectors for MacOs {}
+impl NoWakesAtDeath for MacOs {}

@@ -1,0 +1,59 @@
+//! What XNU does with pages at a fork.
+//!
+//! A child gets a copy of a range, or nothing; no range that is empty there. But every fork of a process runs the C library's
+//! handlers (there is no bare `clone`): one of ours puts new pages over what is to be wiped, before anything else runs in the
+//! child.
+
+use std::io;
+
+use super::{MacOs, calls};
+use crate::atomic::{Word32, Word64};
+use crate::protection::{Pages, Protection, protect, renew};
+
+/// Ranges that are wiped in a child: a page of each library's process number, and a table of futexes.
+const WIPED: usize = 8;
+static STARTS: [Word64; WIPED] = [const { Word64::new(0) }; WIPED];
+static LENGTHS: [Word64; WIPED] = [const { Word64::new(0) }; WIPED];
+
+impl Pages for MacOs {
+    fn inherit(start: usize, length: usize, is_inherited: bool) -> io::Result<()> {
+        calls::minherit_copied(start, length, is_inherited)
+    }
+
+    /// XNU has no such advice.
+    fn populate_for_writing(_start: usize, _length: usize) -> bool {
+        false
+    }
+
+    fn wipe_on_fork(start: usize, length: usize) -> bool {
+        static HAS_HANDLER: Word32 = Word32::new(0);
+        // Nobody waits: two threads that come at once install two, and the second one of them wipes again.
+        if HAS_HANDLER.load() == 0 {
+            // SAFETY: a function that takes no lock and no memory, as a child of a process with threads needs.
+            if unsafe { libc::pthread_atfork(None, None, Some(wipe)) } != 0 {
+                return false;
+            }
+            HAS_HANDLER.store(1);
+        }
+        let Some(place) = STARTS.iter().position(|place| place.compare_exchange(0, start as u64).is_ok()) else {
+            return false;
+        };
+        LENGTHS[place].store(length as u64);
+        true
+    }
+}
+
+/// In the child, before the program's own code runs.
+unsafe extern "C" fn wipe() {
+    for (start, length) in STARTS.iter().zip(&LENGTHS) {
+        let (start, length) = (start.load() as usize, length.load() as usize);
+        if start != 0 && length != 0 {
+            // SAFETY: the range is memory of this crate, which expects to find zeros there.
+            let renewed = unsafe { renew(start, length).and_then(|()| protect(start, length, Protection::READ_WRITE)) };
+            // Whoever went on with what the parent has there would harm it.
+            if renewed.is_err() {
+                std::process::abort();
+            }
+        }
+    }
+}

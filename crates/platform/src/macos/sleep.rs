@@ -1,0 +1,113 @@
+//! Sleeping on a word.
+//!
+//! # What XNU does
+//! * The key of a word that processes share is its memory object and its place in there; within a process it is the address. Both
+//!   sides must mean the same, and the same number of bytes (`EDOM` if not): all words here have 4.
+//! * `EFAULT`: the word is compared under a spin lock, where no page can be brought in. Whoever gets it touches the word and
+//!   tries again. Only a wait can meet it.
+//! * `EINTR`: a signal, which ends the sleep. `ENOMEM`: no memory for a queue. In both cases the caller looks again.
+//! * A wake without a sleeper is `ENOENT`.
+//! * Times are relative, in nanoseconds, by a clock that stops while the machine sleeps: so who wakes up compares with the clock
+//!   of the deadline again.
+
+use super::MacOs;
+use super::calls::{self, Among};
+use crate::clock::Deadline;
+use crate::futex::{Sleep, Woken};
+use crate::kernel_futex::{Futexes, MATCH_ANY, Scope};
+
+/// How often a word is touched before the caller is told to look again.
+const TOUCHES: u32 = 16;
+/// More sleepers than any word has.
+const ALL: u32 = i32::MAX as u32;
+
+/// Sleeps once, for at most so long. What ends it is in the word, or on the clock.
+fn sleep(address: *const u32, expected: u32, among: Among, time_ns: Option<u64>) -> Result<(), i32> {
+    for _ in 0..TOUCHES {
+        let slept = match calls::os_sync() {
+            Some(functions) => functions.wait(address, expected, among, time_ns),
+            None => calls::ulock_wait(address, expected, among, time_ns),
+        };
+        if slept != Err(libc::EFAULT) {
+            return slept;
+        }
+        // SAFETY: the caller's word is mapped and aligned; it is written by atomic accesses.
+        if unsafe { crate::atomic::load_foreign(address as usize, size_of::<u32>()) } != expected.into() {
+            return Ok(());
+        }
+    }
+    Err(libc::EFAULT)
+}
+
+fn wake(address: *const u32, among: Among, all: bool) -> Result<(), i32> {
+    match calls::os_sync() {
+        Some(functions) => functions.wake(address, among, all),
+        None => calls::ulock_wake(address, among, all),
+    }
+}
+
+/// Wakes at most so many, and says how many; of all, only whether there was one.
+fn wake_counted(address: *const u32, among: Among, count: u32) -> Result<u32, i32> {
+    if count >= ALL {
+        return match wake(address, among, true) {
+            Ok(()) => Ok(1),
+            Err(libc::ENOENT) => Ok(0),
+            Err(error) => Err(error),
+        };
+    }
+    for woken in 0..count {
+        match wake(address, among, false) {
+            Ok(()) => {}
+            Err(libc::ENOENT) => return Ok(woken),
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(count)
+}
+
+impl Sleep for MacOs {
+    fn wait(address: *const u32, expected: u32, deadline: Deadline) -> Woken {
+        let time_ns = deadline.remaining_ns();
+        if time_ns == Some(0) {
+            return Woken::TimedOut;
+        }
+        let _ = sleep(address, expected, Among::Processes, time_ns);
+        if deadline.remaining_ns() == Some(0) { Woken::TimedOut } else { Woken::LookAgain }
+    }
+
+    fn wake(address: *const u32, count: u32) {
+        let _ = wake_counted(address, Among::Processes, count);
+    }
+}
+
+impl Futexes for MacOs {
+    /// Masks are for those who wake: a wake with one wakes everybody.
+    fn wait(address: *const u32, expected: u32, _mask: u32, scope: Scope, deadline: Deadline) -> Result<(), i32> {
+        // SAFETY: the caller's word is mapped and aligned, as in every wait.
+        if unsafe { crate::atomic::load_foreign(address as usize, size_of::<u32>()) } != u64::from(expected) {
+            return Err(libc::EAGAIN);
+        }
+        let time_ns = deadline.remaining_ns();
+        let slept = if time_ns == Some(0) { Ok(()) } else { sleep(address, expected, among(scope), time_ns) };
+        match slept {
+            Err(libc::EINTR) => Err(libc::EINTR),
+            _ if deadline.remaining_ns() == Some(0) => Err(libc::ETIMEDOUT),
+            _ => Ok(()),
+        }
+    }
+
+    fn wake(address: *const u32, count: u32, mask: u32, scope: Scope) -> Result<u32, i32> {
+        match count {
+            0 => Ok(0),
+            _ if mask != MATCH_ANY => wake_counted(address, among(scope), ALL),
+            _ => wake_counted(address, among(scope), count),
+        }
+    }
+}
+
+fn among(scope: Scope) -> Among {
+    match scope {
+        Scope::Private => Among::Threads,
+        Scope::Shared => Among::Processes,
+    }
+}

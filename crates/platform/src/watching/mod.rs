@@ -1,0 +1,11 @@
+//! What write watches need of the system: page faults told to the program, the list of written pages, mappings, the signal of a
+//! forbidden access, and calls that copy into watched memory.
+//!
+//! It is a room here, and not a part of the crate `ntux-watch`, because the kernel is entered in this crate only; and no crate
+//! of its own, because it shares the filters' check, the features left out and the error numbers with the rest.
+
+pub mod readiness;
+pub mod transfer;
+
+#[cfg(target_os = "linux")]
+pub use crate::linux::watching::{mappings, pagemap, segv, userfault};
