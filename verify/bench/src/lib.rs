@@ -30,13 +30,10 @@ use std::io;
 use bench::Bench;
 use machine::Machine;
 use measure::Effort;
+use ntux_testkit::rival::{EventFd, Futex, Server, WaitV};
 use peer::arena::RustArena;
 use peer::c_face::CArena;
 use peer::device::Device;
-use peer::eventfd::EventFd;
-use peer::futex::Futex;
-use peer::server::Server;
-use peer::waitv::WaitV;
 use report::{Absent, Report};
 
 /// What to measure and how to print it.

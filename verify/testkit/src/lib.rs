@@ -6,9 +6,10 @@
 //! | [`child`] | forked children that do not outlive their parent, and memory that they share | adversary, bench, conformance |
 //! | [`device`] | the numbers and structures of `/dev/ntsync` | adversary, bench, conformance |
 //! | [`c`] | the functions of `ntux.h`, as Rust must declare them | adversary, bench, conformance |
+//! | [`rival`] | the other ways to have NT objects in user space | adversary (kills them), bench (times them) |
 //!
-//! Nothing here depends on ntux: the program that judges any `/dev/ntsync` uses it. What differs between the proofs for a
-//! reason stays with each of them; `verify/README.md` lists it.
+//! Nothing here depends on ntux: the program that judges any `/dev/ntsync` uses it, and a rival design must owe nothing to
+//! ours. What differs between the proofs for a reason stays with each of them; `verify/README.md` lists it.
 #![cfg(target_os = "linux")]
 #![allow(
     clippy::disallowed_types,
@@ -19,4 +20,5 @@
 pub mod c;
 pub mod child;
 pub mod device;
+pub mod rival;
 pub mod task;

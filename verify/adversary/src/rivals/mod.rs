@@ -1,22 +1,19 @@
 //! The same blows for other designs: what a kill or a stop does to each of them.
 //!
-//! Every design is written here in its simplest honest form, from its public description; no code of others is in it. So
-//! the numbers say what the *design* allows, not what a certain version of a certain program does.
+//! Designs of the test kit are the very text that `ntux bench` times ([`ntux_testkit::rival`] says what they are).
 //!
 //! | design | known from | file |
 //! | --- | --- | --- |
-//! | the objects' values as futex words, taken one by one | fsync, msync | `words` |
-//! | an eventfd for each object, read one by one | esync | `eventfds` |
+//! | the objects' values as futex words, taken one by one | fsync, msync | `three`, of the test kit |
+//! | an eventfd for each object, read one by one | esync | `three`, of the test kit |
+//! | a server that does everything | wineserver | `three`, of the test kit |
 //! | values changed without a lock, waiters listed under one robust lock | user-space ntsync backends | `region` |
-//! | a server that does everything | wineserver | `server` |
 //! | ntux | | `arena` |
 
 mod arena;
-mod eventfds;
 mod region;
-mod server;
+mod three;
 mod trial;
-mod words;
 
 use std::io;
 use std::process::ExitCode;
@@ -58,10 +55,10 @@ pub trait Design {
 
 type Open = fn() -> io::Result<Box<dyn Design>>;
 const DESIGNS: [(&str, Open); 5] = [
-    (words::NAME, words::open),
-    (eventfds::NAME, eventfds::open),
+    (three::WORDS, three::words),
+    (three::EVENTFDS, three::eventfds),
     (region::NAME, region::open),
-    (server::NAME, server::open),
+    (three::SERVER, three::server),
     (arena::NAME, arena::open),
 ];
 
@@ -105,8 +102,11 @@ impl Arguments {
         })?;
         println!("\nA process that serves the others:");
         self.each(|_, name| {
-            let outcome =
-                if name == server::NAME { trial::without_server(server::open_with_id, manner)? } else { "none".into() };
+            let outcome = if name == three::SERVER {
+                trial::without_server(three::server_with_id, manner)?
+            } else {
+                "none".into()
+            };
             println!("  {name:28} {outcome}");
             Ok(())
         })?;

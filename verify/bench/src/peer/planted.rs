@@ -2,7 +2,8 @@
 
 use std::io;
 
-use super::futex::Futex;
+use ntux_testkit::rival::Futex;
+
 use super::{Peer, Reset};
 
 /// What is wrong.

@@ -308,8 +308,9 @@ fn broadcast<P: Peer>(effort: Effort, open: &impl Fn() -> io::Result<P>, waiters
 
 #[cfg(test)]
 mod tests {
+    use ntux_testkit::rival::Futex;
+
     use super::*;
-    use crate::peer::futex::Futex;
     use crate::peer::planted::{Bug, Planted};
 
     const LONG_ENOUGH: Effort = Effort { rounds: 3, round: std::time::Duration::from_millis(20), long_steps: 1 };

@@ -7,20 +7,23 @@ use std::io;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
 use std::sync::Mutex;
 
-use super::{Peer, Reset, descriptors_max};
+use super::{Peer, Poll, Reset, descriptors_max};
 
 const WAIT_COUNT_MAX: usize = 64;
+/// Milliseconds of a poll.
+const FOR_EVER: i32 = -1;
+const AT_ONCE: i32 = 0;
 
 /// A descriptor, and whether a wait reads it.
 #[derive(Clone, Copy)]
-pub(crate) struct Object {
+pub struct Object {
     fd: RawFd,
     taken_by_read: bool,
 }
 
 /// Keeps the descriptors open; the objects are their numbers.
 #[derive(Default)]
-pub(crate) struct EventFd(Mutex<Vec<OwnedFd>>);
+pub struct EventFd(Mutex<Vec<OwnedFd>>);
 
 impl EventFd {
     fn create(&self, count: u32, flags: i32, taken_by_read: bool) -> io::Result<Object> {
@@ -65,7 +68,7 @@ impl Peer for EventFd {
         loop {
             let mut list = [libc::pollfd { fd: -1, events: libc::POLLIN, revents: 0 }; WAIT_COUNT_MAX];
             list.iter_mut().zip(objects).for_each(|(entry, object)| entry.fd = object.fd);
-            poll(&mut list[..objects.len()])?;
+            poll(&mut list[..objects.len()], FOR_EVER)?;
             for (index, object) in objects.iter().enumerate() {
                 if list[index].revents != 0 && take(*object)? {
                     return Ok(index);
@@ -74,20 +77,13 @@ impl Peer for EventFd {
         }
     }
 
-    fn wait_all(&self, thread: &mut (), objects: &[Object]) -> io::Result<()> {
+    fn wait_all(&self, _: &mut (), objects: &[Object]) -> io::Result<()> {
         loop {
             for object in objects {
-                poll(&mut [libc::pollfd { fd: object.fd, events: libc::POLLIN, revents: 0 }])?;
+                poll(&mut [entry(*object)], FOR_EVER)?;
             }
-            let mut taken = 0;
-            while taken < objects.len() && take(objects[taken])? {
-                taken += 1;
-            }
-            if taken == objects.len() {
+            if take_all(objects)? {
                 return Ok(());
-            }
-            for object in objects[..taken].iter().filter(|object| object.taken_by_read) {
-                self.set(thread, *object)?;
             }
         }
     }
@@ -109,12 +105,47 @@ impl Peer for EventFd {
     }
 }
 
-fn poll(list: &mut [libc::pollfd]) -> io::Result<()> {
-    // SAFETY: the kernel reads and writes `list.len()` entries.
-    match unsafe { libc::poll(list.as_mut_ptr(), list.len() as libc::nfds_t, -1) } {
-        result if result < 0 => Err(io::Error::last_os_error()),
-        _ => Ok(()),
+impl Poll for EventFd {
+    fn try_all(&self, _: &mut (), objects: &[Object]) -> io::Result<bool> {
+        for object in objects {
+            if !poll(&mut [entry(*object)], AT_ONCE)? {
+                return Ok(false);
+            }
+        }
+        take_all(objects)
     }
+
+    fn is_signaled(&self, _: &mut (), event: Object) -> io::Result<bool> {
+        poll(&mut [entry(event)], AT_ONCE)
+    }
+}
+
+fn entry(object: Object) -> libc::pollfd {
+    libc::pollfd { fd: object.fd, events: libc::POLLIN, revents: 0 }
+}
+
+/// Returns whether one of them can be read.
+fn poll(list: &mut [libc::pollfd], milliseconds: i32) -> io::Result<bool> {
+    // SAFETY: the kernel reads and writes `list.len()` entries.
+    match unsafe { libc::poll(list.as_mut_ptr(), list.len() as libc::nfds_t, milliseconds) } {
+        result if result < 0 => Err(io::Error::last_os_error()),
+        ready => Ok(ready != 0),
+    }
+}
+
+/// Takes one after the other; returns false, and puts back what it took, when one is not signaled any more.
+fn take_all(objects: &[Object]) -> io::Result<bool> {
+    let mut taken = 0;
+    while taken < objects.len() && take(objects[taken])? {
+        taken += 1;
+    }
+    if taken == objects.len() {
+        return Ok(true);
+    }
+    for object in objects[..taken].iter().filter(|object| object.taken_by_read) {
+        add(*object, 1)?;
+    }
+    Ok(false)
 }
 
 /// Takes the object; false when it is not signaled any more.

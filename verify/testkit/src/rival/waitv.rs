@@ -6,10 +6,8 @@
 
 use std::io;
 
-use ntux_platform::futex;
-
 use super::words::{Kind, Object, Words};
-use super::{Peer, Reset};
+use super::{Peer, Poll, Reset, unsupported};
 
 const WAIT_COUNT_MAX: usize = 64;
 const EVERYBODY: u32 = i32::MAX as u32;
@@ -33,15 +31,16 @@ impl Entry {
 
 /// With `COUNTED`, sleepers are counted in the word: a signal that nobody waits for needs no call, but a sleep over N
 /// objects costs 2 N more atomic steps. Without it every signal calls the kernel, as fsync does.
-pub(crate) struct WaitV<const COUNTED: bool>(Words);
+pub struct WaitV<const COUNTED: bool>(Words);
 
 impl<const COUNTED: bool> WaitV<COUNTED> {
-    pub(crate) fn open() -> io::Result<Self> {
+    /// Without an object.
+    pub fn open() -> io::Result<Self> {
         let peer = Self(Words::map()?);
         // An empty list is refused with EINVAL by a kernel that has the call.
         match wait_v(&[]).err().and_then(|error| error.raw_os_error()) {
-            Some(libc::ENOSYS) => super::unsupported("no futex_waitv in this kernel"),
-            Some(libc::EPERM) => super::unsupported("futex_waitv is refused here (seccomp)"),
+            Some(libc::ENOSYS) => unsupported("no futex_waitv in this kernel"),
+            Some(libc::EPERM) => unsupported("futex_waitv is refused here (seccomp)"),
             _ => Ok(peer),
         }
     }
@@ -49,7 +48,7 @@ impl<const COUNTED: bool> WaitV<COUNTED> {
     #[inline(always)]
     fn signal(&self, object: Object, change: impl Fn(u32) -> u32) -> io::Result<()> {
         if self.0.give(object, change) != 0 || !COUNTED {
-            futex::wake(self.0.cell(object).address(), EVERYBODY);
+            self.0.cell(object).wake(EVERYBODY);
         }
         Ok(())
     }
@@ -151,6 +150,16 @@ impl<const COUNTED: bool> Peer for WaitV<COUNTED> {
     fn reset(&self, _: &mut u32, event: Object) -> io::Result<()> {
         self.0.give(event, |_| 0);
         Ok(())
+    }
+}
+
+impl<const COUNTED: bool> Poll for WaitV<COUNTED> {
+    fn try_all(&self, owner: &mut u32, objects: &[Object]) -> io::Result<bool> {
+        Ok(self.take_all(*owner, objects).is_ok())
+    }
+
+    fn is_signaled(&self, _: &mut u32, event: Object) -> io::Result<bool> {
+        Ok(self.0.value(event) == 1)
     }
 }
 

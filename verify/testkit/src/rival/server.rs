@@ -8,11 +8,10 @@ use std::io::{self, Read, Write};
 use std::os::fd::{AsRawFd, RawFd};
 use std::os::linux::net::SocketAddrExt;
 use std::os::unix::net::{SocketAddr, UnixListener, UnixStream};
+use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 
-use ntux_platform::atomic::Word32;
-use ntux_testkit::child::Child;
-
-use super::{Peer, Reset};
+use super::{Peer, Poll, Reset};
+use crate::child::Child;
 
 const WAIT_COUNT_MAX: usize = 64;
 /// Operation, owner, argument, number of objects; the objects follow.
@@ -21,7 +20,7 @@ const REQUEST_WORDS: usize = HEADER_WORDS + WAIT_COUNT_MAX;
 const READY_COUNT_MAX: usize = 64;
 
 /// Names servers apart within this process.
-static SERVERS: Word32 = Word32::new(0);
+static SERVERS: AtomicU32 = AtomicU32::new(0);
 
 #[repr(u32)]
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -31,6 +30,8 @@ enum Operation {
     CreateEvent,
     WaitAny,
     WaitAll,
+    TryAll,
+    IsSignaled,
     Unlock,
     Release,
     Set,
@@ -38,12 +39,14 @@ enum Operation {
 }
 
 impl Operation {
-    const ALL: [Self; 9] = [
+    const ALL: [Self; 11] = [
         Self::CreateMutex,
         Self::CreateSemaphore,
         Self::CreateEvent,
         Self::WaitAny,
         Self::WaitAll,
+        Self::TryAll,
+        Self::IsSignaled,
         Self::Unlock,
         Self::Release,
         Self::Set,
@@ -52,26 +55,36 @@ impl Operation {
 }
 
 /// The client's side: the server's address. Each thread has a connection of its own.
-pub(crate) struct Server {
+pub struct Server {
     address: SocketAddr,
-    _process: Child,
+    process: Child,
 }
 
 /// A thread's connection.
-pub(crate) struct Connection {
+pub struct Connection {
     stream: UnixStream,
     owner: u32,
 }
 
 impl Server {
-    pub(crate) fn open() -> io::Result<Self> {
-        let name = format!("ntux-bench-{}-{}", std::process::id(), SERVERS.fetch_add(1));
+    /// Starts a server without an object.
+    pub fn open() -> io::Result<Self> {
+        let name = format!("rival-{}-{}", std::process::id(), SERVERS.fetch_add(1, Relaxed));
         let address = SocketAddr::from_abstract_name(name)?;
         let listener = UnixListener::bind_addr(&address)?;
         let process = Child::fork(|| Service::new(listener).and_then(Service::serve).expect("the server serves"))?;
-        Ok(Self { address, _process: process })
+        Ok(Self { address, process })
+    }
+
+    /// The server's process.
+    pub fn process(&self) -> &Child {
+        &self.process
     }
 }
+
+/// The answer to a question that is not answered with yes.
+const NO: u32 = 0;
+const YES: u32 = 1;
 
 impl Connection {
     fn call(&mut self, operation: Operation, argument: u32, objects: &[u32]) -> io::Result<u32> {
@@ -127,6 +140,16 @@ impl Peer for Server {
 
     fn reset(&self, thread: &mut Connection, event: u32) -> io::Result<()> {
         thread.call(Operation::Reset, 0, &[event]).map(|_| ())
+    }
+}
+
+impl Poll for Server {
+    fn try_all(&self, thread: &mut Connection, objects: &[u32]) -> io::Result<bool> {
+        thread.call(Operation::TryAll, 0, objects).map(|answer| answer == YES)
+    }
+
+    fn is_signaled(&self, thread: &mut Connection, event: u32) -> io::Result<bool> {
+        thread.call(Operation::IsSignaled, 0, &[event]).map(|answer| answer == YES)
     }
 }
 
@@ -239,6 +262,14 @@ impl Service {
             Operation::WaitAny | Operation::WaitAll => {
                 let all = operation == Operation::WaitAll;
                 self.wait(client, Parked { owner, all, objects: objects.to_vec() })
+            }
+            Operation::TryAll => {
+                let taken = self.try_satisfy(&Parked { owner, all: true, objects: objects.to_vec() });
+                self.answer(client, if taken.is_some() { YES } else { NO })
+            }
+            Operation::IsSignaled => {
+                let signaled = self.objects[objects[0] as usize].state.satisfiable();
+                self.answer(client, if signaled { YES } else { NO })
             }
             Operation::CreateMutex => self.create(client, State::Mutex { owner: 0 }),
             Operation::CreateSemaphore => self.create(client, State::Semaphore { count: argument }),

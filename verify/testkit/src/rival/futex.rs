@@ -5,30 +5,29 @@
 
 use std::io;
 
-use ntux_platform::clock::Deadline;
-use ntux_platform::futex;
-
 use super::words::{Kind, Object, Words};
 use super::{Peer, Reset, unsupported};
 
-pub(crate) struct Futex(Words);
+/// See the module.
+pub struct Futex(Words);
 
 impl Futex {
-    pub(crate) fn open() -> io::Result<Self> {
+    /// Without an object.
+    pub fn open() -> io::Result<Self> {
         Words::map().map(Self)
     }
 
     #[inline(always)]
     fn signal(&self, object: Object, count: u32, change: impl Fn(u32) -> u32) {
         if self.0.give(object, change) != 0 {
-            futex::wake(self.0.cell(object).address(), count);
+            self.0.cell(object).wake(count);
         }
     }
 
     #[cold]
     fn sleep(&self, object: Object, value: u32) {
         self.0.count_sleeper(object);
-        futex::wait(self.0.cell(object).address(), value, Deadline::Never);
+        self.0.cell(object).sleep(value);
         self.0.discount_sleeper(object);
     }
 }
