@@ -9,11 +9,11 @@ use std::process::Command;
 
 use skips::skip;
 
-/// What is printed for one design, struck at every fourth instruction; none, with the reason, where ptrace is refused.
-fn rivals(only: &str) -> Option<(bool, String)> {
+/// What is printed for one design, struck at every so-manieth instruction; none, with the reason, where ptrace is refused.
+fn rivals(only: &str, every: &str) -> Option<(bool, String)> {
     let mut command = Command::new(env!("CARGO_BIN_EXE_ntux-adversary"));
     let output = command
-        .args(["rivals", "--every", "4", "--patience", "500", "--only", only])
+        .args(["rivals", "--every", every, "--patience", "500", "--only", only])
         .output()
         .expect("it was just built");
     let complaint = String::from_utf8_lossy(&output.stderr);
@@ -26,7 +26,7 @@ fn rivals(only: &str) -> Option<(bool, String)> {
 
 #[test]
 fn a_sleeper_is_stranded_and_everybody_hangs_behind_a_lock() {
-    let Some((_, text)) = rivals("robust lock") else { return };
+    let Some((_, text)) = rivals("robust lock", "4") else { return };
     let wakes: Vec<&str> = text.lines().filter(|line| line.contains("never wakes")).collect();
     assert!(wakes.len() == 2 && !wakes[0].contains("at   0 the sleeper"), "{text}");
     assert!(wakes[1].contains("everybody hangs") && !wakes[1].contains("at   0 everybody"), "{text}");
@@ -34,12 +34,12 @@ fn a_sleeper_is_stranded_and_everybody_hangs_behind_a_lock() {
 
 #[test]
 fn words_that_are_taken_one_by_one_are_lost_one_by_one() {
-    let Some((_, text)) = rivals("futex words") else { return };
+    let Some((_, text)) = rivals("futex words", "4") else { return };
     assert!(text.lines().any(|line| line.contains("one unit of two") && !line.contains("at   0 one unit")), "{text}");
 }
 
 #[test]
 fn a_stopped_server_stops_everybody() {
-    let Some((_, text)) = rivals("a server") else { return };
+    let Some((_, text)) = rivals("a server", "64") else { return };
     assert!(text.contains("stopped: everybody hangs; killed: every object is gone"), "{text}");
 }
