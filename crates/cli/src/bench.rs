@@ -1,5 +1,5 @@
-//! `ntux bench`: measuring ntux beside its peers. The peers are in a program of their own, `ntux-bench`, which this one
-//! replaces itself by.
+//! `ntux bench`: measures ntux beside its rivals, which are in a program of their own. This process replaces itself by
+//! that program, `ntux-bench`.
 
 use std::ffi::OsString;
 use std::os::unix::process::CommandExt;
@@ -12,19 +12,19 @@ use crate::NTUX_FAILED;
 use crate::library::{self, Library};
 
 const PROGRAM: &str = "ntux-bench";
-/// Where it lies, seen from the directory of the `ntux` command: where Cargo builds, or where it is installed.
+/// Where it is, relative to the directory of the `ntux` command: where Cargo builds it, or where it is installed.
 const PLACES: [&str; 2] = [".", "../lib/ntux"];
 
 /// Measure ntux beside the other ways to do the same: bench sync, bench futex, bench watch.
 #[derive(Args)]
 #[command(disable_help_flag = true)]
 pub struct Arguments {
-    /// What to measure, and how; `ntux bench --help` says it.
+    /// What to measure, and how; see `ntux bench --help`.
     #[arg(trailing_var_arg = true, allow_hyphen_values = true, value_name = "ARGUMENT")]
     arguments: Vec<OsString>,
 }
 
-/// Replaces this process by the benchmark; comes back only if that failed.
+/// Replaces this process by the benchmark; returns only on failure.
 pub fn bench(arguments: &Arguments) -> ExitCode {
     let Some(program) = find() else {
         eprintln!(

@@ -1,4 +1,4 @@
-//! `ntux doctor`: what this machine can do, what ntux would use of it, and why not the rest.
+//! `ntux doctor`: what this machine can do, what ntux would use, and why not the rest.
 
 mod choice;
 mod facts;
@@ -24,23 +24,23 @@ use watch::Watch;
 /// Exit status when programs cannot be served on this machine.
 const CANNOT_SERVE: u8 = 1;
 
-/// Find out what this machine can do, by trying it, and what ntux would use; or what one program is, and what it would get.
+/// Test what this machine can do, and say what ntux would use; or say what one program would get.
 ///
-/// The exit status is 0 if programs, or this program, can be served, 1 if not.
+/// The exit status is 0 if programs on this machine, or the given program, can be served, 1 otherwise.
 #[derive(Args)]
 pub struct Arguments {
     /// Print JSON instead of text.
     #[arg(long)]
     json: bool,
-    /// Which device programs are to get.
+    /// Which device programs should get.
     #[arg(long, value_enum, env = "NTUX_DEVICE", hide_env_values = true, default_value = "auto")]
     device: Device,
-    /// The program to look at, and its arguments. It is not started.
+    /// The program to examine, and its arguments. It is not started.
     #[arg(last = true, value_names = ["PROGRAM", "ARGUMENT"])]
     program: Vec<OsString>,
 }
 
-/// All that doctor has to say; the JSON has the same shape.
+/// The whole report; the JSON has the same shape.
 #[derive(Serialize)]
 struct Report {
     #[serde(flatten)]

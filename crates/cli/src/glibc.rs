@@ -1,6 +1,6 @@
 //! Which glibc a library needs, and which one a program has.
 //!
-//! A library that needs a newer one is fatal: the loader ends the program, whichever it is.
+//! A library that needs a newer one is fatal: the loader kills any program into which it is loaded.
 
 use std::fs::File;
 use std::path::Path;
@@ -9,12 +9,13 @@ use object::elf;
 use object::read::ReadCache;
 use object::read::elf::FileHeader;
 
-/// Two parts of a version are enough: later parts were never given to symbols that a program built today needs.
+/// Two parts of a version suffice: no symbol that a program built today needs has a third part.
 type Version = (u32, u32);
 
-/// Whether the glibc of programs with this loader lacks what the library needs. Not if that cannot be found out.
+/// Returns whether the glibc of programs with this loader lacks symbols that the library needs; false if that is
+/// unknown.
 pub fn is_too_old(loader: &Path, library: &Path) -> bool {
-    // Both belong to one package, and lie in one directory once links are followed.
+    // Loader and C library belong to one package, and are in one directory once links are followed.
     let Some(beside) = loader.canonicalize().ok().map(|loader| loader.with_file_name("libc.so.6")) else {
         return false;
     };
@@ -30,7 +31,7 @@ enum Symbols {
     Needed,
 }
 
-/// The newest version of glibc that the symbols of a file are of.
+/// The newest glibc version among the symbols of a file.
 fn newest(path: &Path, which: Symbols) -> Option<Version> {
     let file = ReadCache::new(File::open(path).ok()?);
     let header = elf::FileHeader64::<object::Endianness>::parse(&file).ok()?;
@@ -58,7 +59,7 @@ fn newest(path: &Path, which: Symbols) -> Option<Version> {
     found.into_iter().max()
 }
 
-/// `GLIBC_2.17`; none of another name, as `GLIBC_PRIVATE`.
+/// Parses `GLIBC_2.17`; returns none for other names, such as `GLIBC_PRIVATE`.
 fn version(name: &[u8]) -> Option<Version> {
     let mut parts = std::str::from_utf8(name).ok()?.strip_prefix("GLIBC_")?.split('.').map(str::parse);
     Some((parts.next()?.ok()?, parts.next()?.ok()?))

@@ -1,4 +1,4 @@
-//! Where the libraries are that ntux loads into programs.
+//! Finds the libraries that ntux loads into programs.
 
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt;
@@ -11,7 +11,7 @@ use ntux_platform::command::probe;
 pub enum Library {
     /// Serves /dev/ntsync.
     Device,
-    /// Serves soft-dirty bits, and shows `ntux watch` what is written.
+    /// Serves soft-dirty bits, and shows `ntux watch` the written pages.
     Watch,
 }
 
@@ -23,7 +23,7 @@ impl Library {
         }
     }
 
-    /// The variable that names another file than the one found beside the command.
+    /// The variable that names a file to use instead of the one beside the command.
     fn variable(self) -> &'static str {
         match self {
             Library::Device => "NTUX_PRELOAD",
@@ -32,21 +32,22 @@ impl Library {
     }
 }
 
-/// How the directory for each word size is named in `LD_PRELOAD`: the loader of each program puts its own name there, so a
-/// 32-bit program finds the library made for it.
+/// The name in `LD_PRELOAD` of the directory for each word size. Each program's loader replaces it with its own
+/// platform, so a 32-bit program finds the library made for it.
 const LOADERS_CHOICE: &str = "$PLATFORM";
 
-/// What glibc's loaders of this word size put for `$PLATFORM`, the usual one first. (Until 2.36 they name some processors.)
+/// The values that glibc's loaders of this word size have for `$PLATFORM`, the usual one first. (Until 2.36 they name
+/// some processors.)
 const PLATFORMS: &[&str] =
     if cfg!(target_arch = "x86_64") { &["x86_64", "haswell", "xeon_phi"] } else { &[std::env::consts::ARCH] };
 
-/// The same of a 32-bit loader on x86-64.
+/// The value of a 32-bit loader on x86-64.
 const NARROW_PLATFORM: &str = "i686";
 
-/// The directory above those for each word size, seen from the directory of the `ntux` command.
+/// The parent of the directories for each word size, relative to the directory of the `ntux` command.
 const TREE: &str = "../lib/ntux";
 
-/// What the loader replaces in a path, with and without braces.
+/// The words in a path that the loader replaces, with and without braces.
 const REPLACED: [&str; 6] = ["$ORIGIN", "$LIB", "$PLATFORM", "${ORIGIN}", "${LIB}", "${PLATFORM}"];
 
 /// A library that was found.
@@ -56,27 +57,28 @@ pub struct Found {
     pub file: PathBuf,
     /// What `LD_PRELOAD` calls it.
     pub entry: OsString,
-    /// Whether musl's loader finds one for itself under that name, or may be thought to: the user chose the file.
+    /// Whether musl's loader finds a library of its own under that name. True also if the user chose the file.
     pub serves_musl: bool,
-    /// Whether a 32-bit program finds one that says why it is not served.
+    /// Whether a 32-bit program finds a companion that says why it is not served.
     pub explains_itself: bool,
 }
 
 impl Found {
-    /// Whether the loader of each program finds the library made for it.
+    /// Whether each program's loader finds the library made for it.
     pub fn is_for_loaders_to_choose(&self) -> bool {
         self.entry.as_bytes().windows(LOADERS_CHOICE.len()).any(|part| part == LOADERS_CHOICE.as_bytes())
     }
 }
 
-/// Why there is no library to load.
+/// Why no library can be loaded.
 #[derive(Debug, PartialEq, Eq)]
 pub enum NoLibrary {
     /// None of these files exists.
     NotFound(Vec<PathBuf>),
-    /// The loader takes a space or a colon in this path for the end of it, and replaces some words after a dollar sign.
+    /// `LD_PRELOAD` cannot express this path: a space or a colon ends an entry, and the loader replaces some words
+    /// after a dollar sign.
     Unspeakable(PathBuf),
-    /// The system does not say where the `ntux` command lies.
+    /// The system does not say where the `ntux` command is.
     CommandUnknown,
 }
 
@@ -93,7 +95,7 @@ impl std::fmt::Display for NoLibrary {
                  install ntux elsewhere",
                 path.display()
             ),
-            NoLibrary::CommandUnknown => write!(out, "cannot find out where the ntux command lies (is /proc mounted?)"),
+            NoLibrary::CommandUnknown => write!(out, "cannot find out where the ntux command is (is /proc mounted?)"),
         }
     }
 }
@@ -110,7 +112,7 @@ pub fn find(library: Library) -> Result<Found, NoLibrary> {
     }
 }
 
-/// Directly beside the command, as Cargo builds it, or in the tree for all word sizes.
+/// Searches beside the command, where Cargo builds the library, then in the tree for all word sizes.
 fn beside(command: &Path, library: Library) -> Result<Found, NoLibrary> {
     let directory = command.parent().unwrap_or(Path::new("/"));
     let neighbour = directory.join(library.file_name());
@@ -124,7 +126,7 @@ fn beside(command: &Path, library: Library) -> Result<Found, NoLibrary> {
         Ok(_) if probe::names_platform() && PLATFORMS.iter().all(|platform| file(platform).is_file()) => {
             let tree = tree.canonicalize().map_err(|_| NoLibrary::NotFound(vec![tree.clone()]))?;
             let entry = speakable(&tree)?.join(LOADERS_CHOICE).join(library.file_name());
-            // musl's loader puts nothing there: it takes the name as it is.
+            // musl's loader replaces nothing: it uses the name as it is.
             let serves_musl = entry.is_file();
             let file = |platform| tree.join(platform).join(library.file_name());
             let explains_itself = file(NARROW_PLATFORM).is_file();

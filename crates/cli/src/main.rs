@@ -1,7 +1,8 @@
 //! The `ntux` command.
 //!
-//! `run` starts a program with the drop-in device, `doctor` says what this machine can do, `ps` lists arenas, `inspect` shows
-//! who waits for what, `why` says what is wrong, `bench` measures (by another program), `watch` draws which pages are written, `help` explains. Each subcommand is one file.
+//! `run` starts a program with the drop-in device, `doctor` says what this machine can do, `ps` lists arenas, `inspect`
+//! shows who waits for what, `why` says what is wrong, `bench` starts the benchmarks (another program), `watch` draws which
+//! pages are written, `help` explains. Each subcommand is one file.
 
 mod arenas;
 mod bench;
@@ -22,10 +23,10 @@ use std::process::ExitCode;
 
 use clap::{CommandFactory, Parser, Subcommand};
 
-/// Exit status when ntux itself cannot do what it was asked, as `env` and `timeout` use it.
+/// Exit status when ntux itself fails, as for `env` and `timeout`.
 const NTUX_FAILED: u8 = 125;
 
-/// Windows NT synchronization for programs on Linux: without a driver, a server or privileges.
+/// Windows NT synchronization for programs on Linux, without a driver, a server or privileges.
 #[derive(Parser)]
 #[command(name = "ntux", version, disable_help_subcommand = true, arg_required_else_help = true)]
 #[command(after_help = "Topics: ntux help environment, ntux help exit-status")]
@@ -45,7 +46,7 @@ enum Command {
     Watch(watch::Arguments),
     /// Explain a subcommand or a topic: environment, exit-status.
     Help {
-        /// What to explain; everything in short without it.
+        /// The topic or subcommand [default: a summary of everything].
         topic: Option<String>,
     },
     #[command(hide = true)]

@@ -1,4 +1,4 @@
-//! `ntux pages`: the manual pages and the shells' completions, as `make build` wants them. Not shown to users.
+//! `ntux pages`: writes the manual pages and shell completions, for `make build`. Not shown to users.
 
 use std::fs::{self, File};
 use std::io::{self, Write};
@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use clap::{Args, Command};
 use clap_complete::Shell;
 
-/// Write the manual pages and completions below a directory, where they lie below PREFIX/share.
+/// Write the manual pages and completions below a directory, laid out as below PREFIX/share.
 #[derive(Args)]
 pub struct Arguments {
     directory: PathBuf,
@@ -20,7 +20,7 @@ const COMPLETIONS: [(Shell, &str, &str); 3] = [
     (Shell::Fish, "fish/vendor_completions.d", "ntux.fish"),
 ];
 
-/// Writes everything about `command` that users are shown.
+/// Writes the pages and completions of `command`.
 pub fn write(arguments: &Arguments, command: &Command) -> io::Result<()> {
     let command = shown(command);
     for (shell, place, name) in COMPLETIONS {
@@ -33,7 +33,7 @@ pub fn write(arguments: &Arguments, command: &Command) -> io::Result<()> {
     clap_mangen::generate_to(command, &manual)
 }
 
-/// Completions would offer what is hidden.
+/// The command without its hidden subcommands, which completions would offer.
 fn shown(command: &Command) -> Command {
     Command::new("ntux")
         .version(env!("CARGO_PKG_VERSION"))

@@ -1,8 +1,8 @@
-//! What is this program, and can ntux be loaded into it? Answered before it is started, because afterwards it would run
-//! without ntux, and nobody would say why.
+//! Examines a program: what it is, and whether ntux can be loaded into it. ntux does so before it starts the program,
+//! because afterwards the program would run without ntux, and nothing would say why.
 //!
-//! A library can be loaded into a program only by its dynamic loader, and the loader ignores `LD_PRELOAD` when the
-//! program gains rights by being started.
+//! A library can be loaded into a program only by its dynamic loader, and the loader ignores `LD_PRELOAD` if the
+//! program gains privileges when it starts.
 
 use std::ffi::OsStr;
 use std::fs::File;
@@ -19,10 +19,10 @@ use object::read::elf::{FileHeader, ProgramHeader};
 use crate::glibc;
 use crate::library::Found;
 
-/// Scripts may name scripts as interpreters; the kernel follows as many.
+/// How many scripts may name scripts as interpreters: the kernel's limit.
 const SCRIPT_DEPTH_MAX: usize = 4;
 
-/// Longest first line of a script that the kernel looks at, in bytes.
+/// How much of a script's first line the kernel reads, in bytes.
 const SCRIPT_LINE_MAX: usize = 256;
 
 /// Why a program cannot be started.
@@ -41,7 +41,7 @@ impl std::fmt::Display for Refusal {
         match self {
             Refusal::NotFound => write!(out, "no such program"),
             Refusal::NotExecutable => write!(out, "it is not an executable file, or you may not execute it"),
-            Refusal::Unreadable(kind) => write!(out, "it cannot be read to find out what it is: {kind}"),
+            Refusal::Unreadable(kind) => write!(out, "it cannot be read, so its kind is unknown: {kind}"),
             Refusal::ScriptsTooDeep => write!(out, "its interpreter is a script, whose interpreter is a script, ..."),
             Refusal::Interpreter(path, why) => write!(out, "its interpreter is '{}': {why}", path.display()),
         }
@@ -52,11 +52,11 @@ impl std::fmt::Display for Refusal {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Obstacle {
     Static,
-    /// For this processor, but with addresses of 32 bits.
+    /// For this processor, but 32-bit.
     Narrow,
     OtherMachine,
     Musl,
-    /// Its glibc lacks what the library needs.
+    /// Its glibc lacks symbols that the library needs.
     OldLibrary,
     SetUserId,
     SetGroupId,
@@ -81,7 +81,7 @@ impl std::fmt::Display for Obstacle {
             }
             Obstacle::OldLibrary => write!(
                 out,
-                "its C library is older than this ntux needs, and the loader would end it; archives made by `make dist` need \
+                "its C library is older than this ntux needs, and the loader would kill it; archives made by `make dist` need \
                  glibc 2.17"
             ),
             Obstacle::SetUserId => write!(out, "it is set-user-id; {ignored}"),
@@ -91,15 +91,15 @@ impl std::fmt::Display for Obstacle {
     }
 }
 
-/// What will run if a file is executed.
+/// What runs if a file is executed.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Portrait {
-    /// The scripts that come first: each is the interpreter of the one before.
+    /// The scripts before the program: each is the interpreter of the one before it.
     pub scripts: Vec<PathBuf>,
     /// The program itself.
     pub file: PathBuf,
     pub kind: Kind,
-    /// What it gains by being started, if it gains something.
+    /// The privilege that it gains when it starts, if any.
     pub gains: Option<Obstacle>,
 }
 
@@ -111,14 +111,14 @@ pub enum Kind {
         machine: u16,
         loader: Option<PathBuf>,
     },
-    /// The kernel may know an interpreter for it (binfmt_misc), or a shell takes it for a script.
+    /// The kernel may have an interpreter for it (binfmt_misc), or a shell may run it as a script.
     Other,
-    /// It may be executed but not read: only starting it can tell what it is.
+    /// It may be executed but not read, so its kind is unknown until it is started.
     Unreadable,
 }
 
 impl Portrait {
-    /// Why this library will not be loaded into the program, or cannot serve it there.
+    /// Why this library cannot be loaded into the program, or cannot serve it.
     pub fn obstacle(&self, library: &Found) -> Option<Obstacle> {
         let Kind::Elf { bits, machine, loader } = &self.kind else { return self.gains };
         match (loader, *machine) {
@@ -141,14 +141,14 @@ impl Portrait {
 
 const OWN_MACHINE: u16 = if cfg!(target_arch = "x86_64") { elf::EM_X86_64 } else { elf::EM_AARCH64 };
 
-/// Finds the file that `name` means, as a shell does: a name with a slash is a path, another is looked up in `path_list`.
+/// Resolves `name` as a shell does: a name with a slash is a path, any other is searched in `path_list`.
 pub fn resolve(name: &OsStr, path_list: Option<&OsStr>) -> Result<PathBuf, Refusal> {
     if name.as_bytes().contains(&b'/') {
         return executable(PathBuf::from(name));
     }
     let mut refusal = Refusal::NotFound;
     for directory in std::env::split_paths(path_list.unwrap_or(OsStr::new("/usr/bin:/bin"))) {
-        // An empty entry means the current directory; the slash keeps it from being looked up again.
+        // An empty entry means the current directory; the slash prevents another search.
         let directory = if directory.as_os_str().is_empty() { PathBuf::from(".") } else { directory };
         match executable(directory.join(name)) {
             Ok(path) => return Ok(path),
@@ -167,7 +167,7 @@ fn executable(path: PathBuf) -> Result<PathBuf, Refusal> {
     if metadata.is_file() && metadata.mode() & 0o111 != 0 { Ok(path) } else { Err(Refusal::NotExecutable) }
 }
 
-/// What will run if the file `path` is executed.
+/// Examines what runs if the file `path` is executed.
 pub fn look(path: &Path) -> Result<Portrait, Refusal> {
     look_behind(path, Vec::new())
 }
@@ -187,7 +187,7 @@ fn look_behind(path: &Path, mut scripts: Vec<PathBuf>) -> Result<Portrait, Refus
         .read_to_end(&mut start)
         .map_err(|error| Refusal::Unreadable(error.kind()))?;
     if let Some(interpreter) = interpreter_of_script(&start) {
-        // The set-user-id bit of a script means nothing: the kernel looks at the interpreter's.
+        // The set-user-id bit of a script means nothing; the kernel uses the interpreter's.
         let within = |why| Refusal::Interpreter(interpreter.clone(), Box::new(why));
         let found = executable(interpreter.clone()).map_err(within)?;
         scripts.push(path.to_owned());
@@ -226,10 +226,10 @@ fn look_at_elf<Header: FileHeader<Endian = object::Endianness>>(file: &ReadCache
     Some(Kind::Elf { bits, machine: header.e_machine(endian), loader })
 }
 
-/// The right that starting the program gives, if the caller has not got it.
+/// The privilege that the program gains when it starts, if the caller lacks it.
 fn gains(path: &Path) -> Result<Option<Obstacle>, Refusal> {
     const SET_USER_ID: u32 = 0o4000;
-    /// With the group's right to execute; without it the bit means something else.
+    /// Together with the group's execute permission; without that the bit means something else.
     const SET_GROUP_ID: u32 = 0o2010;
     let metadata = std::fs::metadata(path).map_err(|error| Refusal::Unreadable(error.kind()))?;
     let (user, group) = probe::real_ids();

@@ -1,8 +1,7 @@
-//! `ntux run`: start a program with the drop-in device.
+//! `ntux run`: starts a program with the drop-in device.
 //!
-//! ntux replaces itself by the program (exec) instead of watching over a child. So the caller's child *is* the program:
-//! its exit status, its signals, its process group and its terminal are its own without anything that has to be
-//! passed on.
+//! ntux replaces itself by the program (exec) instead of supervising a child. So the caller's child *is* the program,
+//! and ntux need not pass on exit status, signals, process group or terminal.
 
 use std::ffi::OsString;
 use std::fmt::Display;
@@ -20,32 +19,33 @@ use crate::library::{self, Library};
 use crate::program::{self, Obstacle, Refusal};
 use crate::wine::{self, Measure, Prefix, Wine};
 
-/// Exit status when the program is there but cannot be started.
+/// Exit status when the program exists but cannot be started.
 const CANNOT_START: u8 = 126;
 /// Exit status when there is no such program.
 const NOT_FOUND: u8 = 127;
 
-/// In place of a path for the log.
+/// The log path that means standard error.
 const TO_STANDARD_ERROR: &str = "stderr";
 
-/// Run a program that uses /dev/ntsync, or FUTEX_WAIT_MULTIPLE, on a kernel that has no such thing.
+/// Run a program that uses /dev/ntsync, or FUTEX_WAIT_MULTIPLE, on a kernel that lacks it.
 ///
-/// The program is not changed: a library is loaded into it that answers in the driver's place. A program into which nothing
-/// can be loaded runs as it would without ntux, which says why; `ntux doctor -- PROGRAM` says it beforehand. The exit status
-/// is the program's own; see `ntux help exit-status` for when it could not be started.
+/// The program is not changed: ntux loads a library into it that answers in the driver's place. A program into which
+/// nothing can be loaded runs as without ntux, and ntux says why; `ntux doctor -- PROGRAM` says it beforehand. The exit
+/// status is the program's own; `ntux help exit-status` lists those for programs that could not be started.
 #[derive(Args)]
 pub struct Arguments {
     /// Which device the program gets [default: auto].
     #[arg(long, value_enum, env = "NTUX_DEVICE", hide_env_values = true)]
     device: Option<Device>,
-    /// How many times a wait looks again before it sleeps.
+    /// The most times that a wait checks again before it sleeps.
     #[arg(long, value_name = "N", env = "NTUX_SPIN", hide_env_values = true)]
     spin: Option<u32>,
-    /// Append to this file, when a process ends, what the device did for it; 'stderr' for standard error.
+    /// Append a line about each process to this file when the process ends; 'stderr' for standard error.
     #[arg(long, value_name = "PATH", env = "NTUX_LOG", hide_env_values = true)]
     log: Option<PathBuf>,
-    /// Give the program soft-dirty bits: /proc/self/clear_refs and bit 55 of /proc/self/pagemap, which not every kernel has. The
-    /// device is left out then, unless --device says which: a collector would scan its library's tables.
+    /// Give the program soft-dirty bits: /proc/self/clear_refs and bit 55 of /proc/self/pagemap, which not every kernel
+    /// has. This leaves the device out, unless --device names one, because a collector would scan the tables of its
+    /// library.
     #[arg(long)]
     soft_dirty: bool,
     /// The program and its arguments.
@@ -65,7 +65,7 @@ pub enum Device {
 }
 
 impl Device {
-    /// As it is written in the environment.
+    /// Its name in the environment.
     pub fn name(self) -> &'static str {
         match self {
             Device::Auto => "auto",
@@ -75,7 +75,7 @@ impl Device {
     }
 }
 
-/// Replaces this process by the program; comes back only if that failed.
+/// Replaces this process by the program; returns only on failure.
 pub fn run(arguments: &Arguments) -> ExitCode {
     let libraries: &[Library] = match (arguments.soft_dirty, arguments.device) {
         (false, _) => &[Library::Device],
@@ -121,18 +121,18 @@ fn ntux_would_serve(wish: Option<Device>) -> bool {
     }
 }
 
-/// Wine's processes must all be such as ntux can serve, or none gets the device.
+/// ntux must be able to serve all of Wine's processes; otherwise none gets the device.
 fn keep_of_one_kind(command: &mut Command, path: &Path, arguments: &Arguments) {
     let Some(wine) = Wine::started_by(path, &arguments.program[1..]) else { return };
     if !ntux_would_serve(arguments.device) {
         return;
     }
-    // Proton has a prefix of its own, which its script finds.
+    // Proton has its own prefix, which its script finds.
     if wine.proton.is_none()
         && let Some(server) = wine::plain_server()
     {
         eprintln!(
-            "ntux: the wineserver of this prefix (process {server}) runs without ntux, so no program of it gets /dev/ntsync; end it (wineserver -k) before `ntux run`"
+            "ntux: the wineserver of this prefix (process {server}) runs without ntux, so its programs get no /dev/ntsync; end it (wineserver -k) before `ntux run`"
         );
     }
     match wine.measure(Prefix::current(), |name| std::env::var_os(name)) {
@@ -142,23 +142,23 @@ fn keep_of_one_kind(command: &mut Command, path: &Path, arguments: &Arguments) {
             command.env(name, value);
         }
         Measure::NoDevice(why) => {
-            eprintln!("ntux: no /dev/ntsync for this Wine, which does without: {why}");
+            eprintln!("ntux: no /dev/ntsync for this Wine, which works without it: {why}");
             command.env("NTUX_DEVICE", Device::Kernel.name());
         }
     }
 }
 
-/// A program that is about to be started.
+/// A program ready to be started.
 pub struct Prepared {
     pub command: Command,
-    /// The file that its name means.
+    /// The file to which its name resolves.
     pub path: PathBuf,
-    /// Why not all of the libraries will be loaded into it. What it starts may still be served.
+    /// Why some of the libraries cannot be loaded into it. Its children may still be served.
     pub obstacle: Option<Obstacle>,
 }
 
-/// The program, with these libraries loaded into it, the last one first. If it cannot be started, that was said, and the
-/// status is what to exit with.
+/// Prepares the program with these libraries, the last one first in the list. If it cannot be started, prints why and
+/// returns the exit status.
 pub fn prepare(program: &[OsString], libraries: &[Library]) -> Result<Prepared, ExitCode> {
     let name = &program[0];
     let path = program::resolve(name, std::env::var_os("PATH").as_deref()).map_err(|refusal| refuse(name, &refusal))?;
@@ -168,7 +168,7 @@ pub fn prepare(program: &[OsString], libraries: &[Library]) -> Result<Prepared, 
     for &library in libraries {
         let found = library::find(library).map_err(|trouble| complain(NTUX_FAILED, trouble))?;
         obstacle = portrait.obstacle(&found);
-        // The loader would end the program for what this library needs of glibc.
+        // The loader would kill the program, because its glibc lacks symbols that this library needs.
         let fatal = match obstacle {
             Some(Obstacle::Musl) => !found.is_for_loaders_to_choose(),
             obstacle => obstacle == Some(Obstacle::OldLibrary),
@@ -183,13 +183,13 @@ pub fn prepare(program: &[OsString], libraries: &[Library]) -> Result<Prepared, 
     Ok(Prepared { command, path, obstacle })
 }
 
-/// Says why a program could not be started.
+/// Prints why a program could not be started.
 pub fn cannot_start(name: &OsString, error: &std::io::Error) -> ExitCode {
     let status = if error.kind() == ErrorKind::NotFound { NOT_FOUND } else { CANNOT_START };
     complain(status, format!("cannot start '{}': {error}", name.display()))
 }
 
-/// Says that a program cannot do without the library.
+/// Prints that a program cannot be served, for a caller that needs the library in it.
 pub fn cannot_serve(name: &OsString, obstacle: Obstacle) -> ExitCode {
     complain(CANNOT_START, format!("cannot serve '{}': {obstacle}", name.display()))
 }

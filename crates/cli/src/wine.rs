@@ -1,9 +1,9 @@
-//! Wine, seen from outside: whether a program starts one, and which processes it will have.
+//! Wine, seen from outside: whether a program starts it, and which processes it will have.
 //!
-//! Old-style WoW64 has 32-bit processes beside 64-bit ones, and ntux cannot be in them. One device for half of the processes
-//! would be worse than none, so such a Wine is made to start 64-bit processes only, or it gets no device and does without, as
-//! it does on kernels that have none. The library decides the same when a wineserver opens the device that was started in
-//! another way (`crates/preload/src/wine.rs`).
+//! Old-style WoW64 has 32-bit processes beside 64-bit ones, and ntux cannot be loaded into those. A device for half of
+//! the processes would be worse than none. So ntux makes such a Wine start 64-bit processes only, or gives it no
+//! device, and it works as on a kernel that has none. The library makes the same decision in a wineserver that
+//! something else started (`crates/preload/src/wine.rs`).
 
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt;
@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 
 use ntux_platform::interposition::wine::{ONLY_WIDE, VARIABLE, narrow_libraries, server};
 
-/// Where the 64-bit Unix libraries lie seen from the directory of `wine`.
+/// Where the 64-bit Unix libraries are, relative to the directory of `wine`.
 const WIDE: [&str; 8] = [
     "../lib/wine/x86_64-unix/ntdll.so",
     "../lib64/wine/x86_64-unix/ntdll.so",
@@ -29,43 +29,43 @@ const OTHER_NAMES: [&str; 4] = ["msiexec", "notepad", "regedit", "regsvr32"];
 /// The first version that knows [`ONLY_WIDE`].
 const KNOWS_ONLY_WIDE: (u32, u32) = (11, 0);
 
-/// By which Valve's script can be told the same.
+/// The variable that tells Valve's script the same.
 const PROTON_VARIABLE: &str = "PROTON_USE_WOW64";
 
 /// A Wine.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Wine {
-    /// As it calls itself, `wine-11.0`.
+    /// Its own version string, such as `wine-11.0`.
     pub version: Option<String>,
-    /// Its libraries for 32-bit processes: it is one of old-style WoW64.
+    /// Its libraries for 32-bit processes, if it has old-style WoW64.
     pub narrow: Option<PathBuf>,
     /// Valve's script that starts it, and whether that knows [`PROTON_VARIABLE`].
     pub proton: Option<bool>,
 }
 
-/// What kind of processes the directory of a Windows installation is for.
+/// The kind of processes for which a prefix was made.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Prefix {
     Absent,
     Wide,
-    /// 32-bit ones only, or nobody knows.
+    /// 32-bit ones only, or unknown.
     Narrow,
 }
 
-/// How ntux keeps a Wine's processes of one kind.
+/// How to make all processes of a Wine 64-bit.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Measure {
-    /// They are already.
+    /// They are 64-bit already.
     None,
     /// This variable makes them so.
     Set(&'static str, &'static str),
-    /// Nothing does: no process gets the device. The reason.
+    /// Nothing does, so no process gets the device, for this reason.
     NoDevice(String),
 }
 
 impl Wine {
-    /// The Wine that these words start: the program's name itself, or Valve's script somewhere behind it, or the one that is
-    /// named to the launcher of the same kind outside Steam.
+    /// The Wine that this command starts: the program itself, or Valve's script among its arguments, or the Proton that
+    /// `PROTONPATH` names to `umu-run`.
     pub fn started_by(program: &Path, arguments: &[OsString]) -> Option<Wine> {
         let words =
             std::iter::once(program.as_os_str()).chain(arguments.iter().map(OsString::as_os_str)).map(Path::new);
@@ -90,7 +90,7 @@ impl Wine {
 
     fn in_directory(directory: &Path) -> Option<Wine> {
         let wide = WIDE.iter().map(|place| directory.join(place)).find(|path| path.is_file())?;
-        // The loader lies among the libraries; everything else is found from one level above.
+        // The loader is among the libraries; everything else is found from one level above.
         let place = if directory.ends_with("x86_64-unix") { directory.parent()? } else { directory };
         let narrow = narrow_libraries(place.as_os_str().as_bytes()).map(|below| place.join(below));
         let narrow = narrow.map(|path| path.canonicalize().unwrap_or(path));
@@ -107,8 +107,8 @@ impl Wine {
         Some(Wine { proton: Some(knows), ..wine })
     }
 
-    /// What to do so that every process of this Wine can be served, or none gets the device. `set` says what the
-    /// environment holds: the user's own word on it holds.
+    /// Returns what to do so that ntux can serve every process of this Wine, or none gets the device. `set` reads the
+    /// environment; a value that the user has set is kept.
     pub fn measure(&self, prefix: Prefix, set: impl Fn(&str) -> Option<OsString>) -> Measure {
         let variable = VARIABLE.to_str().expect("plain letters");
         let Some(narrow) = &self.narrow else { return Measure::None };
@@ -142,7 +142,7 @@ impl Wine {
     }
 }
 
-/// The version that a Wine was built as: a string in its library of that name.
+/// The version string in a Wine's library.
 fn version(library: &Path) -> Option<String> {
     const NAME: &[u8] = b"\0wine-";
     let bytes = std::fs::read(library).ok()?;
@@ -157,26 +157,27 @@ fn contains(text: &[u8], word: &[u8]) -> bool {
 }
 
 impl Prefix {
-    /// The one that Wine would use.
+    /// The prefix that Wine would use.
     pub fn current() -> Prefix {
         Prefix::at(&directory().unwrap_or_default())
     }
 
     fn at(directory: &Path) -> Prefix {
         let Ok(text) = std::fs::read(directory.join("system.reg")) else { return Prefix::Absent };
-        // Wine writes it into the lines before the first key.
+        // Wine writes the kind into the lines before the first key.
         let mut lines = text.split(|&byte| byte == b'\n').take_while(|line| !line.starts_with(b"["));
         if lines.any(|line| line.trim_ascii() == b"#arch=win64") { Prefix::Wide } else { Prefix::Narrow }
     }
 }
 
-/// Where the prefix lies that Wine would use.
+/// The directory of the prefix that Wine would use.
 pub fn directory() -> Option<PathBuf> {
     let variable = |name: &str| std::env::var_os(name).filter(|value| value != OsStr::new(""));
     variable("WINEPREFIX").map(PathBuf::from).or_else(|| Some(PathBuf::from(variable("HOME")?).join(".wine")))
 }
 
-/// The wineserver of the prefix that Wine would use, if one runs without ntux: then no program of the prefix gets the device.
+/// Returns the wineserver of the prefix that Wine would use, if it runs without ntux: then no program of the prefix
+/// gets the device.
 pub fn plain_server() -> Option<i32> {
     let server = server(&directory()?)?;
     let maps = std::fs::read(format!("/proc/{server}/maps")).ok()?;

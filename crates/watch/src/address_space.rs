@@ -1,28 +1,28 @@
-//! Everything that a process has written in its private memory: what soft-dirty bits tell of a whole process.
+//! All pages that a process has written in its private memory, as soft-dirty bits tell.
 //!
-//! No region, no record: the kernel's marks are all there is, and one asynchronous userfaultfd, without which they are gone.
-//! Nothing here takes memory from the heap or a lock, so it may run where other threads were stopped anywhere (a collector
-//! that has stopped the world).
+//! There are no regions or records: the kernel's marks are the only state, with one asynchronous userfaultfd that keeps
+//! them. Nothing here takes a lock, or memory from the heap, so it may run while other threads are stopped anywhere (by
+//! a collector that has stopped the world).
 //!
 //! # What counts as written
-//! A private page that is written becomes the process's own: before, a page of the mapped file or the page of zeros stands in
-//! its place, or nothing. So what is *written* is every page of its own that carries no mark, in memory that is registered.
-//! Memory that is not registered has been mapped since the last [`take`](AddressSpace::take), or cannot be registered: it is
-//! *fresh*, and may be written all over.
+//! A private page becomes the process's own when it is written; before, it is a page of the mapped file, the zero page,
+//! or nothing. So the *written* pages are the own pages without a mark, in registered memory. Memory that is not
+//! registered was mapped since the last [`take`](AddressSpace::take), or cannot be registered: it is *fresh*, and any
+//! of its pages may be written.
 //!
-//! Only own pages get marks. A page that is not there needs none: it becomes an own page, without a mark, when it is first
-//! written. So reserved address space costs nothing, however much there is, and no page looks swapped out that is not.
+//! Only own pages get marks. An absent page needs none: it becomes an own page, without a mark, when it is first
+//! written. So reserved address space costs nothing, however much there is, and no absent page looks swapped out.
 //!
 //! # Which memory is left out
-//! Shared memory, as others write it unseen; pages of hugetlbfs; what the kernel maps itself (`[vdso]` and its like). It stays
-//! fresh for ever. So does what another userfaultfd has registered, unless that is asynchronous too: then its marks are read,
-//! which its owner makes.
+//! Shared memory, because others write it unseen; pages of hugetlbfs; what the kernel itself maps (such as `[vdso]`).
+//! It stays fresh for ever. So does memory that another userfaultfd has registered, unless that is asynchronous, too:
+//! then the marks of its owner are read.
 //!
 //! # What is not lost
 //! The kernel lists and marks a page in one step, under the lock of its page table. A store that races with
-//! [`take`](AddressSpace::take) is listed, or its page is written afterwards. A mapping that appears while it runs is fresh.
-//! If the thread dies meanwhile, what it had marked is clean, and nobody is left whom it could have told. Two threads that
-//! take at once share what there is.
+//! [`take`](AddressSpace::take) is listed, or its page is written afterwards. A mapping that appears while it runs is
+//! fresh. If the thread dies meanwhile, the pages that it had marked are clean, and were reported to nobody. Two
+//! threads that take at the same time share the written pages.
 
 use core::borrow::Borrow;
 use core::mem::MaybeUninit;
@@ -47,26 +47,27 @@ pub struct AddressSpace<W> {
     mappings: Mappings,
 }
 
-/// What watches the calling process. As long as it is open, here or in another process, marks stay.
+/// Creates a userfaultfd that watches the calling process. Marks stay as long as it is open, here or in another
+/// process.
 ///
-/// Errors: what the system says where it has no asynchronous userfaultfd (Linux 6.7) or a filter refuses it.
+/// Errors: the system's, if it has no asynchronous userfaultfd (Linux 6.7) or a filter refuses it.
 pub fn watcher() -> Result<Userfault> {
-    // Nobody is ever stopped, so that faults of the kernel need no privilege here.
+    // No thread is ever blocked, so faults of the kernel need no privilege here.
     Ok(Userfault::open(Features::ASYNCHRONOUS, Faults::OfUserMode)?)
 }
 
 impl<W: Borrow<Userfault>> AddressSpace<W> {
-    /// That of the calling process, which has made `watcher` with [`watcher`].
+    /// The memory of the calling process, which created `watcher` with [`watcher`].
     pub fn own(watcher: W) -> Result<AddressSpace<W>> {
         Ok(AddressSpace { watcher, pagemap: Pagemap::open_to_scan()?, mappings: Mappings::open()? })
     }
 
-    /// That of another process, which has made `watcher` with [`watcher`] and given it away.
+    /// The memory of another process, which created `watcher` with [`watcher`] and passed it on.
     pub fn of(process: u32, watcher: W) -> Result<AddressSpace<W>> {
         Ok(AddressSpace { watcher, pagemap: Pagemap::of(process)?, mappings: Mappings::of(process)? })
     }
 
-    /// What is mapped in it.
+    /// Its mappings.
     pub fn mappings(&self) -> &Mappings {
         &self.mappings
     }
@@ -78,10 +79,10 @@ impl<W: Borrow<Userfault>> AddressSpace<W> {
         each_written(&self.pagemap, own, own + page, |_| ())
     }
 
-    /// Calls `put` with each run of pages that were written since the last time, ascending, and makes them clean. The first
-    /// time, and for memory that was mapped meanwhile, that is all that was ever written.
+    /// Calls `put` with each run of pages written since the last call, ascending, and makes them clean. At the first
+    /// call, and for memory mapped since the last, these are all pages that were ever written.
     ///
-    /// Errors: what the system says if nothing can be registered: the userfaultfd was closed, or the process is gone.
+    /// Errors: the system's, if nothing can be registered because the userfaultfd was closed, or the process is gone.
     pub fn take(&self, mut put: impl FnMut(Run)) -> Result<()> {
         let mut tally = Tally::default();
         self.each_stretch(Span { start: 0, end: usize::MAX }, |stretch| {
@@ -112,8 +113,8 @@ impl<W: Borrow<Userfault>> AddressSpace<W> {
         tally.refused = each.err().or(tally.refused.take());
     }
 
-    /// The look afterwards finds shared memory that another thread has mapped here since the look before. Registered, it
-    /// would count as clean: its pages are never own ones.
+    /// Registers a span. The check afterwards finds shared memory that another thread has mapped here since the check
+    /// before. If it stayed registered, it would count as clean, because its pages are never own ones.
     fn register(&self, span: Span) -> io::Result<()> {
         let watcher = self.watcher.borrow();
         if watcher.register(span.start, span.length())?.has_huge_pages {
@@ -127,12 +128,12 @@ impl<W: Borrow<Userfault>> AddressSpace<W> {
         })
     }
 
-    /// What cannot be listed stays written.
+    /// Pages that cannot be listed stay written.
     fn take_registered(&self, span: Span, put: &mut impl FnMut(Run)) {
         let _ = each_run(span, put, |start, found| self.pagemap.own_written(start, span.end, true, found));
     }
 
-    /// The private mappings, as stretches with nothing else between them than holes.
+    /// The private mappings, as stretches with only holes inside.
     fn each_stretch(&self, within: Span, mut act: impl FnMut(Span)) -> io::Result<()> {
         let mut stretch: Option<Span> = None;
         let mut name = [0; 64];
@@ -149,14 +150,14 @@ impl<W: Borrow<Userfault>> AddressSpace<W> {
     }
 }
 
-/// How it went with registering.
+/// The results of registering.
 #[derive(Default)]
 struct Tally {
     is_any_registered: bool,
     refused: Option<io::Error>,
 }
 
-/// `[vdso]`, `[vvar]`, `[vvar_vclock]` are the kernel's.
+/// Excludes the kernel's `[vdso]`, `[vvar]`, `[vvar_vclock]`.
 fn may_be_marked(mapped: &Mapped, name: &[u8]) -> bool {
     mapped.is_private && !name.starts_with(b"[v")
 }
@@ -177,7 +178,7 @@ fn each_run(
     put: &mut impl FnMut(Run),
     scan: impl Fn(usize, &mut [MaybeUninit<Found>]) -> io::Result<Progress>,
 ) -> Result<()> {
-    // On the stack, which nobody takes away: the kernel marks pages before it lists them.
+    // On the stack, which is always writable: the kernel marks pages before it lists them.
     let mut found = [MaybeUninit::uninit(); CHUNK];
     let mut position = span.start;
     while position < span.end {

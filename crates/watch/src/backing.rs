@@ -1,7 +1,7 @@
-//! The file behind reserved memory, for the mechanism that lets the kernel copy pages (`mechanism::cow`).
+//! The file behind reserved memory, for the mechanism in which the kernel copies pages (`mechanism::cow`).
 //!
-//! The memory is a private mapping of a memory file. A page is *of the file*, or a *copy*: the kernel makes it at the first
-//! store, whoever stores, and tells so in the page map.
+//! The memory is a private mapping of a memory file. A page is *of the file*, or a *copy*, which the kernel makes at
+//! the first store, whoever stores. The page map tells which.
 //!
 //! ```text
 //!     of the file --- store: the kernel copies --> copy --- reset: into the file, and dropped --> of the file
@@ -11,15 +11,15 @@
 //! ```
 //!
 //! * I-copy: a page that differs from the file is a copy. A copy was written since the last reset, unless it is settled.
-//! * I-settled: nobody may write to a settled page. (Its contents cannot be had where the program allows nothing.)
-//! * I-file: the file changes only where the region shows a copy, or may not be accessed; nobody sees it change.
+//! * I-settled: nobody may write to a settled page. (If the program allows no access, its contents cannot be read.)
+//! * I-file: the file changes only where the region shows a copy, or may not be accessed, so nobody sees the change.
 //!
-//! Whoever puts contents into the file sees to it that nobody stores to the copy meanwhile, until it is dropped.
+//! A thread that writes contents to the file must prevent stores to the copy until the copy is dropped.
 //!
 //! # Forks
-//! A child of fork has the same file, so that the file must not change any more: before a fork the region is *frozen*, and
-//! watched by page protection from then on, in parent and child. A child that comes without warning (a bare `clone`) does not
-//! get the memory at all.
+//! A child of fork shares the file, so the file must not change any more. The fork hook *freezes* the region: from then
+//! on page protection watches it, in parent and child. A child of a bare `clone`, which calls no hook, does not get the
+//! memory.
 
 use std::io;
 use std::os::fd::AsFd;
@@ -34,7 +34,7 @@ use crate::{Error, Result};
 
 pub(crate) struct Backing {
     span: Span,
-    /// The file, to be written.
+    /// The writable mapping of the file.
     file: Mapping,
     settled: Bits,
     is_frozen: Word32,
@@ -42,7 +42,7 @@ pub(crate) struct Backing {
 }
 
 impl Backing {
-    /// Puts a file behind memory that was reserved just now: it can still not be accessed.
+    /// Puts a file behind newly reserved memory, which stays inaccessible.
     pub fn put_behind(span: Span) -> Result<Backing> {
         let length = span.length() as u64;
         if !memory::may_have_file_of(length) {
@@ -63,10 +63,10 @@ impl Backing {
         self.is_frozen.load() != 0
     }
 
-    /// From here on the file does not change, and a child of fork gets the memory.
+    /// Freezes the region: the file no longer changes, and a child of fork gets the memory.
     pub fn freeze(&self) {
         self.is_frozen.store(1);
-        // If it fails, the child cannot access the memory, as the child of a bare clone.
+        // If it fails, the child cannot access the memory, like a child of a bare clone.
         let _ = protection::inherit(self.span.start, self.span.length(), true);
     }
 
@@ -75,7 +75,7 @@ impl Backing {
         self.settled.any(page, page + 1)
     }
 
-    /// Notes that a copy was reset which nobody may write.
+    /// Marks a copy as settled: it was reset, and nobody may write to it.
     pub fn settle(&self, address: usize) {
         let page = self.number(address);
         self.settled.raise(page, page + 1);
@@ -86,7 +86,8 @@ impl Backing {
         self.settled.any(self.number(span.start), self.number(span.end))
     }
 
-    /// Brings settled pages into the file, before they may be written again. They can be read, and nobody stores to them.
+    /// Writes settled pages to the file, before they become writable again. They must be readable, and nobody may store
+    /// to them.
     pub fn bring_in_settled(&self, span: Span) {
         let (first, end) = (self.number(span.start), self.number(span.end));
         for (first, end, _) in self.settled.runs(first, end).filter(|run| run.2) {
@@ -97,28 +98,28 @@ impl Backing {
         self.settled.lower(first, end);
     }
 
-    /// Puts the contents of a page into the file. It can be read, and nobody stores to it.
+    /// Writes the contents of a page to the file. The page must be readable, and nobody may store to it.
     pub fn bring_in(&self, address: usize) {
         assert!(self.span.start <= address && address < self.span.end, "a page of the region");
-        // SAFETY: both are pages of mappings of this length, which do not overlap; the caller sees to it that nobody stores to
-        // the first, and nobody looks at this page of the file (I-file).
+        // SAFETY: both are pages of mappings of this length, which do not overlap; the caller ensures that nobody
+        // stores to the first, and nobody reads this page of the file (I-file).
         unsafe {
             let place = self.file.base().as_ptr().add(address - self.span.start);
             core::ptr::copy_nonoverlapping(address as *const u8, place, self.page);
         }
     }
 
-    /// The pages are those of the file again, where all copies were brought in. If the kernel refuses (locked memory) they stay
-    /// copies, and count as written.
+    /// Drops the copies, whose contents are in the file, so that the pages are those of the file again. If the kernel
+    /// refuses (locked memory), they stay copies, and count as written.
     pub fn drop_copies(&self, span: Span) {
         // SAFETY: the contents are in the file.
         let _ = unsafe { protection::discard(span.start, span.length()) };
     }
 
-    /// Forgets the contents of pages that nobody may access: they are zero.
+    /// Zeroes pages that nobody may access.
     pub fn forget(&self, span: Span) -> io::Result<()> {
         self.file.discard(span.start - self.span.start, span.length())?;
-        // SAFETY: whoever decommits gives the contents up.
+        // SAFETY: a caller that decommits gives up the contents.
         unsafe { protection::discard(span.start, span.length()) }?;
         self.settled.lower(self.number(span.start), self.number(span.end));
         Ok(())

@@ -1,8 +1,8 @@
-//! Many ranges in one call, for what the scan costs.
+//! Many ranges in one call, at the cost of one scan.
 //!
-//! Neighbouring regions are scanned as one. What lies between regions may belong to somebody else who watches it with a
-//! userfaultfd of his own, so it must not be protected: there one look at everything finds out, without changing anything,
-//! which ranges are still watched, and where they have written pages. Only these pages are asked.
+//! Neighbouring regions are scanned as one. Memory between regions may belong to somebody else, who watches it with
+//! another userfaultfd, so it must not be protected. In that case one survey of the whole range finds, without changing
+//! anything, which ranges are still watched, and where they have written pages. Then only these pages are queried.
 
 use std::collections::btree_map;
 
@@ -13,11 +13,11 @@ use crate::span::{Range, Span};
 use crate::watcher::{State, Watcher};
 use crate::{Error, Reset, Result};
 
-/// Neighbouring spans of one or more regions, which can be scanned as one if they are more.
+/// Neighbouring spans of one or more regions, scanned as one.
 struct Stretch<'a> {
     span: Span,
     record: &'a Record,
-    /// It can be joined with its neighbours: only the mechanism knows what was written.
+    /// It can be joined with its neighbours, because only the mechanism knows what was written.
     is_plain: bool,
     /// Where it may be written.
     asked: Option<Span>,
@@ -33,7 +33,8 @@ impl Watcher {
         self.list_batch(ranges, reset, runs)
     }
 
-    /// As [`get_batch`](Watcher::get_batch), but lists as many runs as there is room for, and resets no others: how many.
+    /// As [`get_batch`](Watcher::get_batch), but lists as many runs as there is room for, and resets no others. Returns
+    /// their number.
     ///
     /// Errors: also `Invalid` if there is no room.
     pub fn get_batch_into(&self, ranges: &[Range], reset: Reset, runs: &mut [Run]) -> Result<usize> {
@@ -89,8 +90,8 @@ impl State {
         Ok(stretches)
     }
 
-    /// Finds out where the stretches need be asked, and latches what the mechanism lost sight of, with one look at everything
-    /// from the first to the last. Whether it did.
+    /// Surveys everything from the first to the last stretch: finds where the stretches must be queried, and latches
+    /// pages that the mechanism lost sight of. Returns whether it did.
     fn survey(&self, stretches: &mut [Stretch<'_>]) -> bool {
         let [first, .., last] = stretches else { return false };
         let all = Span { start: first.span.start, end: last.span.end };
@@ -113,12 +114,12 @@ impl State {
 struct Ascending<'a> {
     state: &'a State,
     record: Option<&'a Record>,
-    /// The regions behind it.
+    /// The regions after it.
     behind: btree_map::Range<'a, usize, Record>,
 }
 
 impl<'a> Ascending<'a> {
-    /// As [`State::record_around`]: mostly the same region as before, or the next one.
+    /// As [`State::record_around`], but fast if it is the same region as before, or the next one.
     fn around(&mut self, span: Span) -> Result<&'a Record> {
         let is_it = |record: &&Record| record.span.contains(span);
         let next = || self.behind.next().map(|(_, record)| record).filter(is_it);
@@ -150,7 +151,7 @@ impl<'a> Finder<'a> {
         self.runs.first().is_some_and(|run| run.start <= span.start && span.end <= end_of(run))
     }
 
-    /// From the first to the last page of the span that lies in a run.
+    /// The part of the span from its first to its last page that is in a run.
     fn within(&mut self, span: Span) -> Option<Span> {
         self.pass(span.start);
         let count = self.runs.iter().take_while(|run| run.start < span.end).count();
@@ -158,7 +159,7 @@ impl<'a> Finder<'a> {
         Some(Span { start: first.start.max(span.start), end: end_of(last).min(span.end) })
     }
 
-    /// Leaves the runs below an address behind.
+    /// Skips the runs below an address.
     fn pass(&mut self, start: usize) {
         let passed = self.runs.iter().take_while(|run| end_of(run) <= start).count();
         self.runs = &self.runs[passed..];

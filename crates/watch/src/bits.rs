@@ -4,10 +4,10 @@ use ntux_platform::atomic::Word64;
 
 use crate::zeroed::zeroed;
 
-/// Pages for which one word has bits.
+/// Pages per word.
 pub(crate) const WORD: usize = 64;
 
-/// A bit for each page, all lowered at first.
+/// A bit for each page, all clear at first.
 pub(crate) struct Bits {
     words: Box<[Word64]>,
 }
@@ -66,7 +66,7 @@ impl Bits {
     }
 }
 
-/// The words that the pages from `first` to `end` touch, each with the bits for them.
+/// The words for the pages from `first` to `end`, each with a mask of these pages.
 pub(crate) fn masks(first: usize, end: usize) -> impl Iterator<Item = (usize, u64)> {
     (first / WORD..end.div_ceil(WORD)).map(move |index| {
         let low = first.saturating_sub(index * WORD);
@@ -75,12 +75,12 @@ pub(crate) fn masks(first: usize, end: usize) -> impl Iterator<Item = (usize, u6
     })
 }
 
-/// The bits from `low` to the one below `high`, at most 64.
+/// The bits from `low` up to, but not including, `high`; at most 64.
 pub(crate) fn between(low: usize, high: usize) -> u64 {
     if high <= low { 0 } else { u64::MAX >> (WORD - (high - low)) << low }
 }
 
-/// The runs of raised bits of a word, as first bit and first bit behind.
+/// The runs of set bits of a word, each as its first bit and the bit after its last.
 pub(crate) fn runs_of_word(mut word: u64) -> impl Iterator<Item = (usize, usize)> {
     core::iter::from_fn(move || {
         if word == 0 {
@@ -93,7 +93,7 @@ pub(crate) fn runs_of_word(mut word: u64) -> impl Iterator<Item = (usize, usize)
     })
 }
 
-/// The lowest `count` raised bits of a word.
+/// The lowest `count` set bits of a word.
 pub(crate) fn lowest(word: u64, count: usize) -> u64 {
     let mut rest = word;
     for _ in 0..count.min(word.count_ones() as usize) {

@@ -1,7 +1,8 @@
-//! What a ledger keeps of 64 pages, and the lock for them.
+//! The ledger's bits for 64 pages, and their lock.
 //!
-//! The lock word is the holder's process number, so that a child of fork knows a lock of its parent, whose holder is not
-//! there. Its bits change by single atomic operations, so that whoever only raises some needs no lock.
+//! The lock word is the process number of the thread that has the lock. So a child of fork recognizes a lock of its
+//! parent, whose thread does not exist there. The bits change by single atomic operations, so setting bits needs no
+//! lock.
 
 use ntux_platform::atomic::{Word32, Word64};
 use ntux_platform::clock::Deadline;
@@ -11,18 +12,18 @@ use ntux_platform::liveness::process_id;
 use crate::ledger::Gate;
 use crate::zeroed::Zero;
 
-/// Raised in a lock word when somebody sleeps on it.
+/// Set in a lock word while a thread sleeps on it.
 const SLEEPERS: u32 = 1 << 31;
-/// Looks at a lock before sleeping on it.
+/// How often a thread checks a lock before it sleeps on it.
 const LOOKS: usize = 40;
 
-/// 64 pages, the lowest bit being the first.
+/// 64 pages; the lowest bit is the first page.
 #[repr(C)]
 pub(crate) struct Block {
     lock: Word32,
     /// Written since the last reset, and open if writable.
     pub written: Word64,
-    /// The program may write; only these are ever opened.
+    /// The program may write; only these pages are ever opened.
     pub writable: Word64,
     /// The program may execute.
     pub executable: Word64,
@@ -37,19 +38,19 @@ pub(crate) struct Locked<'a> {
 }
 
 impl Block {
-    /// Raises bits of written pages. Also by threads that do not hold the lock.
+    /// Sets bits of written pages. The caller need not have the lock.
     pub fn mark(&self, bits: u64, gate: &impl Gate) {
         let before = self.written.fetch_or(bits);
         gate.account(runs(before), runs(before | bits));
     }
 
-    /// Lowers bits of written pages.
+    /// Clears bits of written pages.
     pub fn unmark(&self, bits: u64, gate: &impl Gate) {
         let before = self.written.fetch_and(!bits);
         gate.account(runs(before), runs(before & !bits));
     }
 
-    /// Locks it. Whether the lock was a parent's, from before a fork.
+    /// Locks the block. Also returns whether the lock was the parent's, from before a fork.
     pub fn lock(&self) -> (Locked<'_>, bool) {
         let me = process_id();
         let mut mine = me;
@@ -83,7 +84,7 @@ impl Drop for Locked<'_> {
     }
 }
 
-/// How many runs of raised bits a word has.
+/// Counts the runs of set bits in a word.
 pub(crate) fn runs(word: u64) -> u32 {
     (word & !(word << 1)).count_ones()
 }

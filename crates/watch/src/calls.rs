@@ -1,9 +1,9 @@
 //! System calls that write to watched memory.
 //!
-//! Where pages are shut by protection, and where an unprivileged synchronous mechanism watches, a system call that is to
-//! write to a clean page fails with `EFAULT`, or returns less, and a datagram that it was to deliver is lost. So the pages
-//! are opened before the call and stay open until it is over ([`Hold`]); all of them are listed as written meanwhile, as
-//! Windows does for a pending read. The asynchronous mechanism notices such writes by itself: there a hold does nothing.
+//! With page protection, and with the synchronous mechanism without privilege, a system call that should write to a
+//! clean page fails with `EFAULT`, or returns less, and a datagram is lost. So a [`Hold`] opens the pages before the
+//! call and keeps them open until it returns. Meanwhile all of them are listed as written, as Windows does for a
+//! pending read. The asynchronous mechanism notices such writes by itself, so a hold does nothing there.
 
 use std::io;
 use std::os::fd::BorrowedFd;
@@ -14,15 +14,15 @@ use crate::span::{Range, Span};
 use crate::watcher::Watcher;
 use crate::{Error, Result};
 
-/// Memory that a system call may write to, whatever is reset meanwhile.
+/// A hold on memory: system calls may write to it, whatever is reset meanwhile.
 pub struct Hold<'a> {
     watcher: &'a Watcher,
     held: Vec<Span>,
 }
 
 impl Watcher {
-    /// Prepares these ranges for a system call that is about to write to them: needed for calls that have no wrapper here.
-    /// Parts that nobody watches are left alone. Until the hold is dropped the pages are listed as written.
+    /// Holds these ranges for a system call that is about to write to them. Calls without a wrapper here need this.
+    /// Parts that are not watched are left alone. The pages are listed as written until the hold is dropped.
     ///
     /// Errors: `Invalid` for an empty range, `Exhausted`.
     pub fn hold(&self, ranges: &[Range]) -> Result<Hold<'_>> {
@@ -59,7 +59,7 @@ impl Watcher {
     /// `recvmsg` into memory that may be watched; `flags` are those of `recvmsg`.
     ///
     /// # Safety
-    /// What the message names is valid for the call.
+    /// Everything that the message names is valid during the call.
     pub unsafe fn receive_message(
         &self,
         fd: BorrowedFd<'_>,
@@ -91,6 +91,6 @@ impl Range {
 impl Drop for Hold<'_> {
     fn drop(&mut self) {
         let Ok(state) = self.watcher.read() else { return };
-        self.held.iter().for_each(|span| state.engine.let_go(*span));
+        self.held.iter().for_each(|span| state.engine.end_hold(*span));
     }
 }

@@ -1,7 +1,8 @@
-//! Which ledger an address belongs to, for a signal handler: found without a lock.
+//! Finds the ledger of an address without a lock, for a signal handler.
 //!
-//! A tree like the processor's page tables, four levels of 512 entries. An entry names a ledger (for all that it covers), a
-//! node of the next level, or nothing. Nodes are never given back, so a reader meets only nodes that stay.
+//! The directory is a tree like the processor's page tables, with four levels of 512 entries. An entry names a ledger
+//! (for all addresses that it covers), a node of the next level, or nothing. Nodes are never freed, so readers need not
+//! protect them.
 
 use std::sync::Mutex;
 
@@ -14,9 +15,9 @@ use crate::zeroed::zeroed;
 const LEVELS: u32 = 4;
 const BITS: u32 = 9;
 const ENTRIES: usize = 1 << BITS;
-/// Bytes that one entry of the lowest level covers: the smallest page there is.
+/// Bytes that one entry of the lowest level covers, as a power of two: the smallest page size.
 const UNIT_BITS: u32 = 12;
-/// Lowest bit of an entry that names a ledger; ledgers and nodes are aligned.
+/// Set in an entry that names a ledger. (Ledgers and nodes are aligned, so the lowest bit is free.)
 const LEDGER: u64 = 1;
 
 /// Ledgers by address.
@@ -31,7 +32,8 @@ impl Directory {
         Directory { root: Word64::new(0), changing: Mutex::new(()), changes: Word64::new(0) }
     }
 
-    /// The ledger for this address. Async-signal-safe. It must be used during a visit only, see [`crate::visits`].
+    /// Returns the ledger for this address. Async-signal-safe. The caller may use it only inside
+    /// [`Grace::read`](crate::grace::Grace::read).
     pub fn find(&self, address: usize) -> Option<*const Ledger> {
         if address >> (UNIT_BITS + LEVELS * BITS) != 0 {
             return None;
@@ -48,12 +50,12 @@ impl Directory {
         (entry & LEDGER != 0).then_some((entry & !LEDGER) as *const Ledger)
     }
 
-    /// From here on the span's addresses lead to this ledger.
+    /// Maps the span's addresses to this ledger.
     pub fn insert(&self, span: Span, ledger: *const Ledger) {
         self.change(span, ledger as u64 | LEDGER);
     }
 
-    /// From here on they lead nowhere; readers that came before may still use the ledger.
+    /// Unmaps the span's addresses. Earlier readers may still use the ledger.
     pub fn remove(&self, span: Span) {
         self.change(span, 0);
     }
@@ -64,18 +66,18 @@ impl Directory {
         self.changes.fetch_add(1);
     }
 
-    /// How many changes were made. If it is the same before and after, what was found between held all the time.
+    /// Counts changes. If the count is the same before and after a search, its result was valid all the time.
     pub fn changes(&self) -> u64 {
         self.changes.load()
     }
 }
 
-/// Bytes that an entry of this level covers, as a power of two; level 0 is the lowest.
+/// Bytes that an entry of this level covers, as a power of two. Level 0 is the lowest.
 fn shift(level: u32) -> u32 {
     UNIT_BITS + level * BITS
 }
 
-/// Sets what a node says of a span. `base` is the first address that the node covers.
+/// Sets a node's entries for a span. `base` is the first address that the node covers.
 fn fill(node: *const Word64, level: u32, base: usize, span: Span, value: u64) {
     let covered = 1usize << shift(level);
     let first = span.start.saturating_sub(base) / covered;
@@ -94,7 +96,7 @@ fn fill(node: *const Word64, level: u32, base: usize, span: Span, value: u64) {
     }
 }
 
-/// The node that an entry names; a new one if it names nothing.
+/// Returns the node that an entry names, or creates one.
 fn node_of(entry: &Word64) -> *const Word64 {
     if entry.load() == 0 {
         let node: &'static mut [Word64] = Box::leak(zeroed(ENTRIES));

@@ -1,11 +1,11 @@
-//! Why an operation was refused.
+//! Why an operation failed.
 
 use ntux_platform::error as number;
 
 /// Result of an operation.
 pub type Result<T> = core::result::Result<T, Error>;
 
-/// Why an operation was refused. Nothing changed.
+/// Why an operation failed. Nothing changed.
 ///
 /// Checks come in the order of Windows: first what the caller passed (`Invalid`), then whether the memory is watched.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
@@ -29,7 +29,7 @@ pub enum Error {
 }
 
 impl Error {
-    /// The system's number for it, positive.
+    /// The positive error number.
     pub fn errno(self) -> i32 {
         match self {
             Error::Invalid | Error::NotWatched => number::EINVAL,
@@ -60,7 +60,7 @@ impl core::fmt::Display for Error {
             Error::NotWatched => "the range is not inside one watched region",
             Error::NotCommitted => "the range has pages that are not committed: commit them first",
             Error::Busy => "somebody watches part of this memory already",
-            Error::Unsupported => "this mechanism cannot watch this memory, or the memory was not reserved here",
+            Error::Unsupported => "this mechanism cannot watch this memory, or this watcher did not reserve it",
             Error::Exhausted => "no memory, or no mapping left (vm.max_map_count)",
             Error::Os(number) => return std::io::Error::from_raw_os_error(*number).fmt(formatter),
         };

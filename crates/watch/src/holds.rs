@@ -1,17 +1,17 @@
-//! Pages that system calls are about to write to, or are writing to.
+//! Holds: pages that system calls are about to write to, or are writing to.
 
 use std::sync::{RwLock, RwLockReadGuard};
 
 use crate::span::Span;
 
-/// Spans, each as often as it is held.
+/// Spans; a span is listed once for each hold on it.
 #[derive(Default)]
 pub(crate) struct Holds {
     spans: RwLock<Vec<Span>>,
 }
 
 impl Holds {
-    /// All of them; none is added as long as the answer lives.
+    /// All spans. None is added while the guard exists.
     pub fn all(&self) -> RwLockReadGuard<'_, Vec<Span>> {
         self.spans.read().unwrap_or_else(|poisoned| poisoned.into_inner())
     }

@@ -1,4 +1,4 @@
-//! Neighbouring runs of pages, joined so that one call does for all.
+//! Joins neighbouring runs of pages, so that one call handles all of them.
 
 use std::io;
 

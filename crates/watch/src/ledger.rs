@@ -1,21 +1,20 @@
-//! A bit for each page, for mechanisms where the program itself keeps the list.
+//! A bit for each page, for mechanisms that keep the list in the program.
 //!
-//! A page is *shut* (stores to it are reported to us) or *open* (they are not). The bit is set for every open page:
+//! A page is *shut* (the mechanism is told of stores to it) or *open* (it is not). Every open page has its bit set:
 //!
-//! * I-open: a page that is open has its bit set, except under the lock of its block, by a thread that is about to set
-//!   it or to shut the page.
+//! * I-open: an open page has its bit set, except while a thread that has the lock of its block is about to set the bit
+//!   or to shut the page.
 //!
-//! So whoever reads the bit without the lock sees every store that is over: to make it, the page was opened first, and its
-//! bit set before. A reset lowers the bit, then shuts the page, both under the lock; a store in between is over before the
-//! reset returns, and so is covered by what it listed. The contrary (bit set, page shut) does no harm: the next store is
-//! reported, and the page is opened.
+//! So a thread that reads the bit without the lock sees every completed store, because the page was opened before the
+//! store, and its bit set before that. A reset clears the bit, then shuts the page, both under the lock. A store in
+//! between completes before the reset returns, and so is covered by the page that the reset listed. The opposite state
+//! (bit set, page shut) does no harm: the next store is reported, and opens the page.
 //!
-//! The lock is for 64 pages, is held across one or two system calls, never while the memory of callers is touched, and with
-//! every signal blocked: so a handler that waits for it waits for another thread, which goes on.
+//! A lock covers 64 pages. A thread has it during one or two system calls, with every signal blocked, and touches no
+//! memory of callers meanwhile. So a handler that waits for the lock waits for another thread, which makes progress.
 //!
 //! # Death, forks
-//! The lock word is the holder's process number. In a child of fork a lock of the parent is taken from it, and its block
-//! is opened whole.
+//! The lock word is a process number. A child of fork takes over a lock of its parent, and opens the whole block.
 
 use std::io;
 
@@ -32,26 +31,26 @@ use crate::mechanism::Chunk;
 use crate::span::Span;
 use crate::zeroed::zeroed;
 
-/// Sleepers to wake: the kernel counts with a sign.
+/// Wakes all sleepers: the kernel's count is signed.
 const EVERYBODY: u32 = i32::MAX as u32;
-/// Blocks whose locks one reset holds at once: signals are blocked for so long.
+/// How many locks one reset takes at once. Signals are blocked meanwhile.
 const BLOCKS_AT_ONCE: usize = 512;
 
 /// Opens and shuts pages.
 pub(crate) trait Gate {
-    /// Pages already shut that may be shut again to save a call.
+    /// How many shut pages may be shut again to save a call.
     const GAP_MAX: usize;
 
     fn open(&self, span: Span, executable: bool) -> io::Result<()>;
     fn shut(&self, span: Span, executable: bool) -> io::Result<()>;
 
-    /// A block that had `before` runs of open pages has `after`.
+    /// Notes that a block that had `before` runs of open pages now has `after`.
     fn account(&self, before: u32, after: u32);
-    /// Whether one more run can be afforded.
+    /// Whether the mechanism can afford one more run.
     fn has_room(&self) -> bool;
 }
 
-/// The list of one region.
+/// The list of written pages of one region.
 pub(crate) struct Ledger {
     span: Span,
     blocks: Box<[Block]>,
@@ -63,20 +62,20 @@ pub(crate) struct Ledger {
 }
 
 impl Ledger {
-    /// Nothing is written, and the program may write nothing.
+    /// Creates a ledger in which no page is written or writable.
     pub fn new(span: Span) -> Ledger {
         let page = page_size();
         let blocks = zeroed((span.length() / page).div_ceil(WORD));
         Ledger { span, blocks, resets: Word32::new(0), is_kernels: Word32::new(0), page }
     }
 
-    /// Whether the kernel keeps the list from here on; if not any more, the pages are to be armed.
+    /// Sets whether the kernel keeps the list. If it no longer does, the caller must arm the pages.
     pub fn set_kernels(&self, is_kernels: bool) {
         self.is_kernels.store(u32::from(is_kernels));
     }
 
-    /// A store to this address was reported: opens its page. False if the program must not write there.
-    /// Async-signal-safe if the gate is, with all signals blocked.
+    /// Opens the page of a reported store. Returns false if the program must not write there. Async-signal-safe if the
+    /// gate is, with all signals blocked.
     pub fn admit(&self, address: usize, gate: &impl Gate) -> bool {
         let (index, bit) = self.bit_of(address);
         let locked = self.lock(index, gate);
@@ -84,7 +83,7 @@ impl Ledger {
             return false;
         }
         if self.is_kernels.load() != 0 {
-            // The reset that had shut it is over, and has opened it again unless the kernel refused.
+            // The reset that shut the page is complete, and has opened it again unless the kernel refused.
             return self.each_run(index, bit, |span, executable| gate.open(span, executable)).is_ok();
         }
         if self.open(&locked, index, bit, gate).is_ok() {
@@ -94,8 +93,8 @@ impl Ledger {
         self.open_all(gate).is_ok()
     }
 
-    /// Waits a moment if a reset is under way. Otherwise a thread that writes page after page takes the lock of a block again
-    /// and again just before the reset, which has to follow it through the region. Async-signal-safe.
+    /// Waits a moment if a reset is in progress. Otherwise a thread that writes page after page would take the lock of
+    /// each block just before the reset, which would follow it through the region. Async-signal-safe.
     pub fn let_resets_pass(&self) {
         const MOMENT_NS: u64 = 1_000_000;
         let resets = self.resets.load();
@@ -105,7 +104,7 @@ impl Ledger {
         }
     }
 
-    /// Opens pages of one block; all of it if they would be too many runs.
+    /// Opens pages of one block, or the whole block if they would be too many runs.
     fn open(&self, locked: &Locked<'_>, index: usize, wanted: u64, gate: &impl Gate) -> io::Result<()> {
         if gate.has_room() {
             locked.block.mark(wanted, gate);
@@ -118,14 +117,14 @@ impl Ledger {
         self.each_run(index, writable, |span, executable| gate.open(span, executable))
     }
 
-    /// Opens every page that the program may write. They count as written.
-    /// Async-signal-safe if the gate is, with all signals blocked.
+    /// Opens every page that the program may write. All of them count as written. Async-signal-safe if the gate is,
+    /// with all signals blocked.
     pub fn open_all(&self, gate: &impl Gate) -> io::Result<()> {
         let open = |span, executable| gate.open(span, executable);
         let mut joined = Joined::default();
         let mut result = Ok(());
         for index in 0..self.blocks.len() {
-            // Unlocked below: there is no memory here to keep the locks in.
+            // Unlocked below: a handler has no memory to keep the locks in.
             core::mem::forget(self.lock(index, gate));
             let writable = self.blocks[index].writable.load();
             self.blocks[index].mark(writable, gate);
@@ -136,7 +135,7 @@ impl Ledger {
         result
     }
 
-    /// See `Engine::collect`, without a reset.
+    /// `Engine::collect` without a reset.
     pub fn collect(&self, span: Span, pages_max: usize, chunk: &mut Chunk) -> usize {
         let mut pages_left = pages_max;
         for (index, mask) in self.masks(span) {
@@ -150,7 +149,7 @@ impl Ledger {
         span.end
     }
 
-    /// See `Engine::collect`, with a reset. Pages of `held` are listed and stay open.
+    /// `Engine::collect` with a reset. Pages of `held` are listed and stay open.
     pub fn collect_and_shut(
         &self,
         span: Span,
@@ -166,7 +165,7 @@ impl Ledger {
         let mut pages_left = pages_max;
         let mut next = span.end;
         for (index, mask) in self.masks(span) {
-            // Nobody has written here; who is just about to is listed the next time.
+            // No page is written. A store that is about to happen is listed next time.
             if self.blocks[index].written.load() & mask == 0 {
                 continue;
             }
@@ -192,7 +191,7 @@ impl Ledger {
         next
     }
 
-    /// Shuts what was listed and is not written any more.
+    /// Shuts the listed pages that no longer count as written.
     fn shut_listed(&self, chunk: &Chunk, gate: &impl Gate) {
         let mut stretch: Option<Span> = None;
         for (start, end) in chunk.runs() {
@@ -210,7 +209,7 @@ impl Ledger {
         G::GAP_MAX
     }
 
-    /// Shuts the pages of a span that are not written. What cannot be shut counts as written again.
+    /// Shuts the pages of a span that are not written. A page that cannot be shut counts as written again.
     fn shut(&self, span: Span, gate: &impl Gate) {
         let shut = |span: Span, executable: bool| {
             if gate.shut(span, executable).is_err() {
@@ -229,7 +228,7 @@ impl Ledger {
         let _ = joined.finish(&shut);
     }
 
-    /// Runs `act` while nobody can store to pages of the span, except to those of `held`: who tries waits.
+    /// Runs `act` while no thread can store to pages of the span, except to those of `held`. A thread that tries waits.
     pub fn while_shut<T>(&self, span: Span, held: &[Span], gate: &impl Gate, act: impl FnOnce() -> T) -> io::Result<T> {
         // Before anything is locked: the allocator's memory may be watched too.
         let mut locks = Vec::with_capacity(span.length() / self.page / WORD + 2);
@@ -238,7 +237,7 @@ impl Ledger {
         locks.extend(self.masks(span).map(|(index, _)| self.lock(index, gate)));
         let shut = |span, executable| gate.shut(span, executable);
         let result = self.each_not_held(span, held, &shut).map(|()| act());
-        // What the kernel refuses to open now is opened when somebody writes.
+        // A page that the kernel refuses to open now is opened at the next store.
         let _ = self.each_not_held(span, held, &|span, executable| gate.open(span, executable));
         drop(locks);
         self.resets.fetch_add(u32::MAX);
@@ -246,7 +245,7 @@ impl Ledger {
         result
     }
 
-    /// Does something to the pages that the program may write and that are not held.
+    /// Calls `act` with the pages that the program may write and that are not held.
     fn each_not_held(&self, span: Span, held: &[Span], act: &impl Fn(Span, bool) -> io::Result<()>) -> io::Result<()> {
         let mut joined = Joined::default();
         for (index, mask) in self.masks(span) {
@@ -263,12 +262,12 @@ impl Ledger {
         self.shut(span, gate);
     }
 
-    /// The pages were written.
+    /// Marks the pages as written.
     pub fn mark(&self, span: Span, gate: &impl Gate) {
         self.masks(span).for_each(|(index, mask)| self.blocks[index].mark(mask, gate));
     }
 
-    /// The pages are clean, and the ones that the program may write are shut.
+    /// Makes the pages clean, and shuts those that the program may write.
     pub fn arm(&self, span: Span, gate: &impl Gate) {
         let _quiet = Blocked::all();
         let _locks: Vec<Locked<'_>> = self
@@ -282,8 +281,8 @@ impl Ledger {
         self.shut(span, gate);
     }
 
-    /// The program may do this with the pages from now on. `set` does it to the pages themselves, short of stores; then
-    /// those that are written are opened again.
+    /// Sets what the program may do with the pages. `set` changes the pages themselves, but forbids stores; then the
+    /// written ones are opened again.
     pub fn protect(
         &self,
         span: Span,
@@ -307,7 +306,7 @@ impl Ledger {
         joined.finish(&open)
     }
 
-    /// Notes what the program may do, when the pages are so already.
+    /// Records what the program may do, without changing the pages.
     pub fn allow(&self, span: Span, protection: Protection) {
         for (index, mask) in self.masks(span) {
             let block = &self.blocks[index];
@@ -343,12 +342,12 @@ impl Ledger {
         (page / WORD, 1 << (page % WORD))
     }
 
-    /// Its open runs count no more: nothing of it is left, or nobody shuts it again.
+    /// Removes the region's open runs from the count, because the region is gone or its pages are never shut again.
     pub fn forget(&self, gate: &impl Gate) {
         self.blocks.iter().for_each(|block| gate.account(runs(block.written.load()), 0));
     }
 
-    /// Opens pages that a system call is about to write to. They count as written.
+    /// Opens pages for a system call. They count as written.
     pub fn open_for_call(&self, span: Span, gate: &impl Gate) -> io::Result<()> {
         let _quiet = Blocked::all();
         for (index, mask) in self.masks(span) {
@@ -362,7 +361,7 @@ impl Ledger {
         let block = &self.blocks[index];
         let (locked, was_parents) = block.lock();
         if was_parents {
-            // The parent's thread was in the middle of something that it finishes there, not here.
+            // The parent's thread was in the middle of an operation, which it completes in the parent, not here.
             let writable = block.writable.load();
             block.mark(writable, gate);
             let _ = self.each_run(index, writable, |span, executable| gate.open(span, executable));
@@ -386,7 +385,7 @@ impl Ledger {
         held.iter().fold(0, |bits, span| bits | bits::between(page(span.start), page(span.end)))
     }
 
-    /// The runs of raised bits, each with whether its pages may be executed.
+    /// The runs of set bits, each with whether its pages may be executed.
     fn each_run(&self, index: usize, word: u64, mut each: impl FnMut(Span, bool) -> io::Result<()>) -> io::Result<()> {
         let executable = self.blocks[index].executable.load();
         for (word, is_executable) in [(word & !executable, false), (word & executable, true)] {

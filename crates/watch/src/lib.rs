@@ -1,25 +1,25 @@
-//! Write watches: which pages of a range were written since they were last asked for.
+//! Write watches: which pages of a range were written since the last query.
 //!
-//! Windows programs reserve memory with `MEM_WRITE_WATCH` and ask `GetWriteWatch`. Here a [`Watcher`] reserves such memory
-//! ([`Watcher::reserve`]) or watches memory that the program has ([`Watcher::watch`]); [`Region::get`] lists the pages
-//! written and, if told so, makes them count as clean in the same step: a store that races with it is either in this result
-//! or in the next one.
+//! Windows programs reserve memory with `MEM_WRITE_WATCH` and call `GetWriteWatch`. Here a [`Watcher`] reserves such
+//! memory ([`Watcher::reserve`]) or watches memory that the program has mapped ([`Watcher::watch`]). [`Region::get`]
+//! lists the written pages and, on request, makes them clean in the same step: a store that races with it is in this
+//! result or in the next one.
 //!
 //! | question | file |
 //! | --- | --- |
-//! | What does an operation mean, one at a time? | `spec` |
-//! | Which memory is watched? | `watcher`, `region` (the handle), `record` (what is known of it) |
-//! | What is done to its pages? | `pages` |
-//! | How is a result put together? | `written` (scan, latch, limits), `sink` (addresses, runs, bitmap), `batch` |
+//! | What does an operation mean? | `spec` |
+//! | Which memory is watched? | `watcher`, `region` (the handle), `record` (its state) |
+//! | How are its pages committed, protected, released? | `pages` |
+//! | How is a result composed? | `written` (scan, latch, limits), `sink` (addresses, runs, bitmap), `batch` |
 //! | Who notices the writes? | `mechanism`: `asynchronous`, `synchronous`, `mprotect`, `cow` |
-//! | What do all but the first have in common? | `ledger` and `block` (a bit for each page), `directory` (by address), `visits`, `holds` |
+//! | What do all mechanisms but the first share? | `ledger` and `block` (a bit for each page), `directory` (by address), `grace` (periods), `holds` |
 //! | What is behind memory that the kernel copies? | `backing` |
-//! | What of system calls that write to watched memory? | `calls` |
-//! | What in a child of fork? | `fork` |
-//! | What do tests do to a handler? | `held` (where it waits for another thread), `planted` (what it forgets) |
-//! | What of all private memory of a process, as with soft-dirty bits? | [`address_space`], which uses nothing of the above |
+//! | How do system calls write to watched memory? | `calls` |
+//! | What happens at a fork? | `fork` |
+//! | How do tests interfere with a handler? | `pause` (where it waits for another thread), `planted` (bugs) |
+//! | How is all private memory of a process watched, as with soft-dirty bits? | [`address_space`], which uses nothing of the above |
 //!
-//! No function here may be called from a signal handler, but for those of [`address_space`].
+//! No function here may be called from a signal handler, except those of [`address_space`].
 #![cfg(target_os = "linux")]
 
 pub mod address_space;
@@ -32,10 +32,10 @@ mod directory;
 
 mod error;
 mod fork;
-mod held;
 mod holds;
 mod joined;
 mod ledger;
+mod pause;
 
 mod mechanism;
 mod pages;
@@ -46,7 +46,7 @@ mod sink;
 mod span;
 pub mod spec;
 
-mod visits;
+mod grace;
 mod watcher;
 mod written;
 mod zeroed;
@@ -60,11 +60,11 @@ pub use sink::Run;
 pub use span::Range;
 pub use watcher::Watcher;
 
-/// Whether a call that lists pages also makes them count as clean.
+/// Whether a call that lists pages also makes them clean.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub enum Reset {
     /// They stay written.
     No,
-    /// Exactly the pages that are listed become clean, each in the step that lists it.
+    /// Exactly the listed pages become clean, each in the step that lists it.
     Yes,
 }

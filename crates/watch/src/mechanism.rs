@@ -1,4 +1,4 @@
-//! Who notices the writes. Four mechanisms, one meaning; the last is used only where somebody asks for it.
+//! The mechanisms that notice writes: four with the same results. The last is used only on request.
 //!
 //! | | asynchronous | synchronous | mprotect | cow |
 //! | --- | --- | --- | --- | --- |
@@ -30,18 +30,18 @@ use crate::{Reset, Result};
 /// Runs that a mechanism lists at once. The kernel's own buffer has as many.
 const CHUNK: usize = 512;
 
-/// What a mechanism lists in one go.
+/// The runs that a mechanism lists at once.
 pub(crate) struct Chunk {
-    /// Deliberately not set to anything: filling it costs as much as a short scan.
+    /// Deliberately uninitialized: filling it costs as much as a short scan.
     runs: [MaybeUninit<Found>; CHUNK],
     count: usize,
     capacity: usize,
 }
 
-/// What a result takes of one word.
+/// The pages of one word that a result takes.
 pub(crate) struct Chosen {
     pub bits: u64,
-    /// The result is full; the next page of the word to look at.
+    /// Set if the result is full: the next page of the word to examine.
     pub stop: Option<usize>,
 }
 
@@ -63,7 +63,7 @@ impl Chunk {
         self.count < self.capacity || self.count.checked_sub(1).is_some_and(is_next)
     }
 
-    /// Adds a run, or lengthens the last one. Only while there is room.
+    /// Adds a run, or extends the last one. Call only while there is room.
     pub fn push(&mut self, start: usize, end: usize) {
         if let Some(last) = self.count.checked_sub(1) {
             // SAFETY: the entries below `count` were written, by `push` or by the kernel.
@@ -77,7 +77,8 @@ impl Chunk {
         self.count += 1;
     }
 
-    /// What is written in a span cannot be found out: all of it counts, but for what is listed already. Where to go on.
+    /// Lists a whole span because its written pages cannot be determined; if something is listed already, nothing.
+    /// Returns where to continue.
     pub fn count_as_written(&mut self, span: Span, pages_max: usize) -> usize {
         if let Some((_, end)) = self.runs().last() {
             return end;
@@ -88,7 +89,8 @@ impl Chunk {
         end
     }
 
-    /// Takes the lowest pages of a word, as many as there is room for and `pages_left`; what it took.
+    /// Takes the lowest pages of a word, as many as there is room for, at most `pages_left`. Returns those that it
+    /// took.
     pub fn choose(&mut self, word: u64, pages_left: usize, span_of: impl Fn(usize, usize) -> Span) -> Chosen {
         let wanted = bits::lowest(word, pages_left);
         let mut bits = 0;
@@ -117,61 +119,63 @@ impl Chunk {
 
 /// One way to notice writes.
 ///
-/// Every span is whole pages inside the record's, and every operation except `collect` and `clear` has the watcher to itself.
+/// Every span is whole pages inside the record's span. Every operation except `collect` and `clear` has exclusive
+/// access to the watcher.
 pub(crate) trait Engine: Send + Sync {
     fn mechanism(&self) -> Mechanism;
 
-    /// Takes a region over. Nothing is armed yet, except that the caller's memory may be written from here on without notice.
+    /// Takes over a region. No page is armed yet; the caller's memory may be written without notice from here on.
     fn attach(&mut self, record: &mut Record) -> Result<()>;
 
-    /// From here on these pages are clean and their writes are noticed.
+    /// Arms these pages: from here on they are clean and their writes are noticed.
     fn arm(&self, record: &Record, span: Span) -> Result<()>;
 
-    /// Lets go of a region; its memory stays as it is and can be written.
+    /// Gives up a region; its memory stays as it is and can be written.
     fn detach(&mut self, record: &Record);
 
-    /// Lists written pages from the span's start on, `pages_max` (not 0) at most, as long as the chunk has room, and makes them
-    /// clean if `reset`. Where to go on: nothing from there on was listed or changed.
+    /// Lists written pages from the span's start on, at most `pages_max` (not 0), while the chunk has room, and makes
+    /// them clean if `reset`. Returns where to continue: nothing from there on was listed or changed.
     ///
-    /// I-atomic: a store that is over before the call is listed; one that races with it is listed, or its page is written
-    /// afterwards. What is listed may be read as soon as this returns.
+    /// I-atomic: a store that completes before the call is listed. One that races with the call is listed, or its page
+    /// is written afterwards. Listed pages may be read as soon as this returns.
     fn collect(&self, record: &Record, span: Span, pages_max: usize, reset: Reset, chunk: &mut Chunk) -> usize;
 
     /// Makes pages clean, listed or not.
     fn clear(&self, record: &Record, span: Span) -> Result<()>;
 
-    /// Latches pages of the caller's memory that this mechanism lost sight of, so that `collect` would not list their writes:
-    /// something was mapped over them, or they were taken away with their marks.
+    /// Latches pages of the caller's memory whose writes `collect` would miss, because something was mapped over them,
+    /// or they were discarded with their marks.
     fn latch_lost(&self, record: &Record, span: Span, reset: Reset);
 
     /// Sets what the program may do with the pages. Written ones stay written.
     fn protect(&self, _record: &Record, span: Span, protection: Protection) -> Result<()> {
-        // SAFETY: whoever calls `Region::protect` answers for the references into the range; armed pages stay armed.
+        // SAFETY: the caller of `Region::protect` answers for references into the range; armed pages stay armed.
         unsafe { protection::protect(span.start, span.length(), protection) }.map_err(Into::into)
     }
 
-    /// Gives the memory of these pages back; they cannot be accessed, and are clean.
+    /// Frees the memory of these pages; they cannot be accessed, and are clean.
     fn decommit(&self, record: &Record, span: Span) -> Result<()> {
         self.protect(record, span, Protection::NONE)?;
-        // SAFETY: whoever calls `Region::decommit` gives the contents up.
+        // SAFETY: the caller of `Region::decommit` gives up the contents.
         unsafe { protection::discard(span.start, span.length()) }?;
         self.arm(record, span)
     }
 
-    /// A system call is about to write to these pages: until it is let go, they are listed as written and stay so.
+    /// Begins a hold for a system call that is about to write to these pages. Until it ends, they are listed as written
+    /// and stay so.
     fn hold(&self, _record: &Record, _span: Span) -> Result<()> {
         Ok(())
     }
 
-    /// The call is over.
-    fn let_go(&self, _span: Span) {}
+    /// Ends a hold.
+    fn end_hold(&self, _span: Span) {}
 
-    /// Looks at everything between two addresses, whatever lies there, if that costs less than to ask for each region.
+    /// Surveys everything between two addresses, if that costs less than a query for each region.
     fn survey(&self, _span: Span) -> Option<Survey> {
         None
     }
 
-    /// Whether `collect` takes neighbouring regions as one.
+    /// Whether `collect` can treat neighbouring regions as one.
     fn joins_regions(&self) -> bool {
         false
     }
@@ -179,16 +183,17 @@ pub(crate) trait Engine: Send + Sync {
     /// The process is about to fork.
     fn before_fork(&self, _record: &Record) {}
 
-    /// Begins anew in a child of fork: what was inherited acts on the parent. Every region is attached again afterwards.
+    /// Restarts in a child of fork, where the inherited mechanism acts on the parent. The caller then attaches every
+    /// region again.
     fn restart(&mut self) -> Result<()>;
 }
 
-/// What was found between two addresses, ascending.
+/// What a survey found, ascending.
 #[derive(Default)]
 pub(crate) struct Survey {
-    /// What is watched, perhaps by somebody else. The rest is not, or not any more, or not mapped.
+    /// Watched memory, perhaps watched by somebody else. The rest is unwatched or unmapped.
     pub watched: Vec<Run>,
-    /// What of it was written.
+    /// The written part of it.
     pub written: Vec<Run>,
 }
 

@@ -1,4 +1,4 @@
-//! What is done to the pages of a region: committed, decommitted, protected, released.
+//! Operations on the pages of a region: commit, decommit, protect, release.
 
 use ntux_platform::protection::{self, Protection};
 
@@ -9,8 +9,8 @@ use crate::watcher::{State, Watcher};
 use crate::{Error, Reset, Result};
 
 impl Watcher {
-    /// Makes pages of reserved memory usable, or sets the protection of those that are. Pages that were not committed are
-    /// zero and clean.
+    /// Commits pages of reserved memory, or sets the protection of committed ones. Newly committed pages are zero and
+    /// clean.
     ///
     /// Errors: those of [`Watcher::get`]; `Unsupported` for a caller's memory; `Exhausted`.
     pub fn commit(&self, range: Range, protection: Protection) -> Result<()> {
@@ -27,7 +27,7 @@ impl Watcher {
         })
     }
 
-    /// Gives the memory of pages back. They cannot be accessed, and are clean unless latched (see [`Watcher::protect`]).
+    /// Frees the memory of pages. They cannot be accessed, and are clean unless latched (see [`Watcher::protect`]).
     ///
     /// Errors: those of [`Watcher::get`]; `Unsupported` for a caller's memory.
     ///
@@ -42,8 +42,8 @@ impl Watcher {
         })
     }
 
-    /// Sets what may be done with committed pages. Written pages stay written, and from here on even when they are
-    /// decommitted: they are *latched*, until they are reset. (That is what Windows does.)
+    /// Sets the protection of committed pages. Written pages stay written, from now on even if they are decommitted:
+    /// they are *latched* until they are reset. (As on Windows.)
     ///
     /// Errors: those of [`Watcher::get`]; `NotCommitted`.
     ///
@@ -63,7 +63,7 @@ impl Watcher {
         state.engine.protect(record, span, protection)
     }
 
-    /// Ends the region that begins at `base`: reserved memory is gone, a caller's memory is watched no longer.
+    /// Ends the region that begins at `base`. Reserved memory is unmapped; a caller's memory is no longer watched.
     ///
     /// Errors: `NotWatched`.
     ///
@@ -73,7 +73,7 @@ impl Watcher {
         let mut state = self.write()?;
         let record = state.remove(base).ok_or(Error::NotWatched)?;
         if record.origin == Origin::Reserved {
-            // SAFETY: reserved by `Watcher::reserve`, watched no longer, and nobody refers to it.
+            // SAFETY: reserved by `Watcher::reserve`, no longer watched, and nobody refers to it.
             unsafe { protection::free(record.span.start, record.span.length()) }?;
         }
         Ok(())

@@ -1,10 +1,11 @@
-//! Planted bugs: each breaks one rule, so that a test can show that it would notice. They exist in this crate's own tests only.
+//! Planted bugs: each breaks one rule, to show that a test catches it. They exist only in this crate's own tests.
 
 /// One broken rule.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[allow(dead_code, reason = "only a test plants bugs")]
 pub enum Bug {
-    /// A handler that found neither a watched nor a writable page takes the access for a mistake, whatever changed meanwhile.
+    /// A handler that found neither a watched nor a writable page treats the access as the program's fault, whatever
+    /// changed meanwhile.
     LookOnce,
 }
 

@@ -1,4 +1,4 @@
-//! What is known of one watched region.
+//! The state of one watched region.
 
 use std::sync::OnceLock;
 
@@ -9,29 +9,29 @@ use crate::bits::Bits;
 use crate::ledger::Ledger;
 use crate::span::Span;
 
-/// Where the memory came from.
+/// Who mapped the memory.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Origin {
-    /// Reserved here: nobody else maps anything into it.
+    /// The watcher reserved it: nobody else maps anything into it.
     Reserved,
-    /// The caller's. It may have been mapped over, moved or unmapped behind our back.
+    /// The caller, who may map over it, move or unmap it without notice.
     Callers,
 }
 
 /// One watched region.
 ///
-/// I-armed: the mechanism notices writes to every page that is armed, from when it became so. A page of reserved memory
-/// is armed when it is first committed, and stays so: before that nobody can write it.
+/// I-armed: the mechanism notices writes to every armed page, from the moment of arming. A page of reserved memory is
+/// armed when it is first committed, because nobody can write it before, and stays armed.
 pub(crate) struct Record {
     pub span: Span,
     pub origin: Origin,
     pub armed: Bits,
     pub committed: Bits,
-    /// Pages that are written whatever the mechanism says.
+    /// Pages that count as written whatever the mechanism says.
     latched: OnceLock<Bits>,
-    /// For the mechanisms that keep the list themselves.
+    /// For mechanisms that keep the list themselves.
     pub ledger: Option<Box<Ledger>>,
-    /// For the mechanism that lets the kernel copy pages.
+    /// For the mechanism in which the kernel copies pages.
     pub backing: Option<Backing>,
     page: usize,
 }
@@ -44,12 +44,12 @@ impl Record {
         Record { span, origin, armed, committed, latched: OnceLock::new(), ledger: None, backing: None, page }
     }
 
-    /// The numbers of a span's first page and of the one behind its last.
+    /// The numbers of a span's first page and of the page after its last.
     pub fn pages(&self, span: Span) -> (usize, usize) {
         ((span.start - self.span.start) / self.page, (span.end - self.span.start) / self.page)
     }
 
-    /// The span of these pages.
+    /// The span of the pages with these numbers.
     pub fn span_of(&self, first: usize, end: usize) -> Span {
         Span { start: self.span.start + first * self.page, end: self.span.start + end * self.page }
     }
@@ -66,7 +66,7 @@ impl Record {
         parts.map(|(first, end, _)| self.span_of(first, end))
     }
 
-    /// From here on the pages count as written until they are reset, whatever the mechanism says.
+    /// Makes the pages count as written until they are reset, whatever the mechanism says.
     pub fn latch(&self, span: Span) {
         let (first, end) = self.pages(span);
         self.latched.get_or_init(|| Bits::new(self.span.length() / self.page)).raise(first, end);

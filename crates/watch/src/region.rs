@@ -10,7 +10,7 @@ use crate::span::{Range, Span};
 use crate::watcher::Watcher;
 use crate::{Error, Reset, Result};
 
-/// A watched region. When it is dropped, reserved memory is gone, and a caller's memory is watched no longer.
+/// A watched region. When it is dropped, reserved memory is unmapped, and a caller's memory is no longer watched.
 pub struct Region {
     watcher: Watcher,
     span: Span,
@@ -21,12 +21,12 @@ impl Region {
         Region { watcher, span }
     }
 
-    /// All of it.
+    /// The whole region.
     pub fn range(&self) -> Range {
         Range::new(self.span.start, self.span.length())
     }
 
-    /// Who watches it.
+    /// Its watcher.
     pub fn watcher(&self) -> &Watcher {
         &self.watcher
     }
@@ -43,7 +43,7 @@ impl Region {
         self.watcher.reset(range)
     }
 
-    /// As [`get`](Region::get), but lists runs of neighbouring pages: how many.
+    /// As [`get`](Region::get), but lists runs of neighbouring pages, and returns their number.
     pub fn get_runs(&self, range: Range, runs: &mut [Run], reset: Reset) -> Result<usize> {
         self.own(range)?;
         if runs.is_empty() {
@@ -60,8 +60,8 @@ impl Region {
         self.watcher.get_bitmap(range, bitmap, reset)
     }
 
-    /// The addresses of written pages, ascending, looked for as it goes. With [`Reset::Yes`] those that it has not yielded
-    /// when it is dropped stay written.
+    /// An iterator over the addresses of written pages, ascending; it queries as it goes. With [`Reset::Yes`], pages
+    /// that it has not yielded when it is dropped stay written.
     pub fn iter(&self, range: Range, reset: Reset) -> Result<Iter<'_>> {
         self.own(range)?;
         Ok(Iter { region: self, rest: range.pages()?, reset, found: VecDeque::new(), page: page_size() })
@@ -93,15 +93,15 @@ impl Region {
         unsafe { self.watcher.protect(range, protection) }
     }
 
-    /// Gives the handle up: the region stays until [`Watcher::release`].
+    /// Gives up the handle. The region stays until [`Watcher::release`].
     pub fn keep(mut self) -> Range {
         let range = self.range();
-        // Nothing begins there, so nothing is released.
+        // No region begins there, so dropping releases nothing.
         self.span = Span { start: 0, end: 0 };
         range
     }
 
-    /// Another region of the same watcher is none of ours.
+    /// Rejects other regions of the same watcher.
     fn own(&self, range: Range) -> Result<()> {
         if self.span.contains(range.pages()?) { Ok(()) } else { Err(Error::NotWatched) }
     }
@@ -109,8 +109,8 @@ impl Region {
 
 impl Drop for Region {
     fn drop(&mut self) {
-        // SAFETY: the handle was the only one, and whoever holds addresses of reserved memory has to know, as with every
-        // allocation, that it is gone. It fails if there is nothing to release.
+        // SAFETY: this was the only handle, and, as with every allocation, addresses of reserved memory must not be
+        // used after it is released. It fails if there is nothing to release.
         let _ = unsafe { self.watcher.release(self.span.start) };
     }
 }
@@ -118,16 +118,16 @@ impl Drop for Region {
 /// See [`Region::iter`].
 pub struct Iter<'a> {
     region: &'a Region,
-    /// Not looked at yet.
+    /// Not queried yet.
     rest: Span,
     reset: Reset,
-    /// Found and not yet yielded, in the order in which they will be.
+    /// Found and not yet yielded, in order.
     found: VecDeque<Run>,
     page: usize,
 }
 
 impl Iter<'_> {
-    /// Runs looked for at once.
+    /// Runs per query.
     const AHEAD: usize = 64;
 
     fn look_further(&mut self) -> Result<()> {

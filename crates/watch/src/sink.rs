@@ -4,7 +4,7 @@ use ntux_platform::protection::page_size;
 
 use crate::bits;
 
-/// Neighbouring pages that were written.
+/// A run of neighbouring written pages.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]
 #[repr(C)]
 pub struct Run {
@@ -24,7 +24,7 @@ pub(crate) trait Sink {
     fn runs_left(&self) -> usize {
         usize::MAX
     }
-    /// Takes one. Called only while there is room.
+    /// Takes one run. Called only while there is room.
     fn put(&mut self, start: usize, end: usize);
 }
 
@@ -79,7 +79,7 @@ impl Sink for Runs<'_> {
     }
 }
 
-/// As many runs as there are. Neighbours are joined.
+/// All runs. Neighbours are joined.
 impl Sink for Vec<Run> {
     fn put(&mut self, start: usize, end: usize) {
         match self.last_mut() {
@@ -89,7 +89,7 @@ impl Sink for Vec<Run> {
     }
 }
 
-/// A bit for each page of the range that was asked for, lowest bit first.
+/// A bit for each page of the queried range, lowest bit first.
 pub(crate) struct Bitmap<'a> {
     pub into: &'a mut [u64],
     pub base: usize,

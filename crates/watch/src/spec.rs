@@ -1,15 +1,15 @@
-//! What the operations mean, one at a time: a region as a list of pages, without threads, kernel or addresses.
+//! The meaning of each operation: a region is a list of pages, without threads, kernel or addresses.
 //!
-//! Source of the semantics: the documents of `GetWriteWatch` and `ResetWriteWatch`, and what Wine's tests assert of Windows
-//! (groups A to T of `test_write_watch`). Two rules are not obvious:
+//! The semantics come from the documentation of `GetWriteWatch` and `ResetWriteWatch`, and from what Wine's tests
+//! assert of Windows (groups A to T of `test_write_watch`). Two rules are not obvious:
 //!
-//! * **Latch.** Setting the protection of pages latches those that are written at that moment: they stay written when
-//!   they are decommitted. Pages written later are clean once they are decommitted. Only a reset unlatches.
-//! * **Limit.** A result with room for n pages holds the n lowest, and a reset concerns these and no others.
+//! * **Latch.** Setting the protection of pages latches those that are written at that moment: they stay written after
+//!   a decommit. Pages written later are clean after a decommit. Only a reset unlatches.
+//! * **Limit.** A result with room for n pages has the n lowest, and a reset affects only these.
 
 use crate::{Error, Reset, Result};
 
-/// What may be done with a page of a [`Model`].
+/// The state of a page of a [`Model`].
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Page {
     /// Reserved only.
@@ -41,7 +41,7 @@ impl Model {
         Ok(())
     }
 
-    /// Takes pages back to reserved. What was not latched is clean.
+    /// Returns pages to reserved. Pages that were not latched become clean.
     pub fn decommit(&mut self, first: usize, end: usize) -> Result<()> {
         self.check(first, end)?;
         self.pages[first..end].fill(Page::Reserved);
@@ -61,14 +61,14 @@ impl Model {
         self.commit(first, end, writable)
     }
 
-    /// A store. False if it faults.
+    /// Stores to a page. Returns false if the store faults.
     pub fn write(&mut self, page: usize) -> bool {
         let succeeds = self.pages[page] == Page::Writable;
         self.written[page] |= succeeds;
         succeeds
     }
 
-    /// The lowest `room` pages that were written.
+    /// Lists the lowest `room` written pages.
     pub fn get(&mut self, first: usize, end: usize, room: usize, reset: Reset) -> Result<Vec<usize>> {
         if room == 0 {
             return Err(Error::Invalid);

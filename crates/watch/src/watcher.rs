@@ -1,4 +1,4 @@
-//! The regions of one mechanism.
+//! A watcher: a mechanism and its regions.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, RwLock, RwLockReadGuard, RwLockWriteGuard};
@@ -16,8 +16,8 @@ use crate::{Error, Reset, Result};
 
 /// A mechanism and the memory that it watches. Copies are the same watcher.
 ///
-/// In a child of fork everything that was watched is watched again from the child's first call on; until it is reset every
-/// page counts as written there. The parent notices nothing of it, unless the mechanism is [`Mechanism::Cow`].
+/// In a child of fork everything is watched again from the child's first call on; until it is reset, every page counts
+/// as written there. The fork has no effect on the parent's watches, unless the mechanism is [`Mechanism::Cow`].
 #[derive(Clone)]
 pub struct Watcher {
     inner: Arc<Inner>,
@@ -27,7 +27,7 @@ pub(crate) struct Inner {
     state: RwLock<State>,
 }
 
-/// Results are put together with this for reading; whatever changes what is watched has it alone.
+/// A query locks it for reading; a change of what is watched locks it for writing.
 pub(crate) struct State {
     pub engine: Box<dyn Engine>,
     pub records: BTreeMap<usize, Record>,
@@ -39,18 +39,18 @@ impl Watcher {
     /// Watches with the mechanism that `NTUX_WATCH` names, or with the best that works here (never [`Mechanism::Cow`]
     /// unless it is named).
     ///
-    /// Errors: `Invalid` if `NTUX_WATCH` names none, `Unsupported` if none works.
+    /// Errors: `Invalid` if `NTUX_WATCH` names no mechanism, `Unsupported` if none works.
     pub fn new() -> Result<Watcher> {
         Watcher::with(Mechanism::choose()?)
     }
 
-    /// Watches with this mechanism. Errors: what its probe says.
+    /// Watches with this mechanism. Errors: those of its probe.
     pub fn with(mechanism: Mechanism) -> Result<Watcher> {
         mechanism.probe()?;
         Watcher::open(mechanism)
     }
 
-    /// As `with`, but tries nothing.
+    /// As `with`, but without the probe.
     pub(crate) fn open(mechanism: Mechanism) -> Result<Watcher> {
         let state = State { engine: mechanism.engine()?, records: BTreeMap::new(), process: process_id() };
         let inner = Arc::new(Inner { state: RwLock::new(state) });
@@ -58,12 +58,12 @@ impl Watcher {
         Ok(Watcher { inner })
     }
 
-    /// Which mechanism this is.
+    /// The watcher's mechanism.
     pub fn mechanism(&self) -> Result<Mechanism> {
         Ok(self.read()?.engine.mechanism())
     }
 
-    /// Reserves watched memory: `length` bytes, rounded up to pages, of which none is committed.
+    /// Reserves watched memory: `length` bytes, rounded up to pages. No page is committed.
     ///
     /// Errors: `Invalid` for length 0, `Exhausted`.
     pub fn reserve(&self, length: usize) -> Result<Region> {
@@ -78,14 +78,14 @@ impl Watcher {
 
     /// Watches memory that the program has mapped: private or shared, anonymous or of a file. Its pages are clean at first.
     ///
-    /// Stores through *this* mapping are noticed; those of another process, or through another mapping of the same file, are
-    /// not (and neither is `write`). See [`Mechanism`] for what else each mechanism does not see.
+    /// Only stores through *this* mapping are noticed, not those of another process, through another mapping of the
+    /// same file, or by `write`. See [`Mechanism`] for what else each mechanism does not see.
     ///
-    /// Errors: `Invalid` if the range is not whole pages, `Busy` if somebody watches part of it already, `Unsupported`, or
-    /// what the system says of memory that cannot be watched.
+    /// Errors: `Invalid` if the range is not whole pages, `Busy` if somebody watches part of it already, `Unsupported`,
+    /// or the system's error for memory that cannot be watched.
     ///
     /// # Safety
-    /// Until the region is dropped, its protection is changed by [`Region::protect`] only.
+    /// Until the region is dropped, only [`Region::protect`] changes its protection.
     pub unsafe fn watch(&self, range: Range) -> Result<Region> {
         let span = range.whole_pages()?;
         self.add(Record::new(span, Origin::Callers), |state| {
@@ -98,10 +98,11 @@ impl Watcher {
         })
     }
 
-    /// Lists the written pages of a range into `addresses`, ascending, as many as there is room for; returns how many.
+    /// Lists the written pages of a range in `addresses`, ascending, as many as there is room for. Returns their
+    /// number.
     ///
-    /// The range is rounded outwards to pages and must lie inside one region. Errors: `Invalid` for an empty range or no
-    /// room, `NotWatched`. As `GetWriteWatch`.
+    /// The range is rounded outwards to pages and must lie inside one region. Corresponds to `GetWriteWatch`. Errors:
+    /// `Invalid` for an empty range or no room, `NotWatched`.
     pub fn get(&self, range: Range, addresses: &mut [usize], reset: Reset) -> Result<usize> {
         if addresses.is_empty() {
             return Err(Error::Invalid);
@@ -111,16 +112,16 @@ impl Watcher {
         Ok(sink.count)
     }
 
-    /// Makes the pages of a range clean. Writes since the last [`get`](Watcher::get) are forgotten: to list and forget in one
-    /// step is [`Reset::Yes`]. Errors as `get`. As `ResetWriteWatch`.
+    /// Makes the pages of a range clean. Writes since the last [`get`](Watcher::get) are forgotten; use [`Reset::Yes`]
+    /// to list and reset in one step. Corresponds to `ResetWriteWatch`. Errors: those of `get`.
     pub fn reset(&self, range: Range) -> Result<()> {
         let span = range.pages()?;
         let state = self.read()?;
         state.clear(state.record_around(span)?, span)
     }
 
-    /// As [`get`](Watcher::get), but sets a bit for each written page, the range's first page being the lowest bit of the first
-    /// word, and lowers the others. Errors: also `Invalid` if the words have fewer bits than the range has pages.
+    /// As [`get`](Watcher::get), but fills a bitmap: the lowest bit of the first word is the range's first page.
+    /// Errors: also `Invalid` if the words have fewer bits than the range has pages.
     pub fn get_bitmap(&self, range: Range, bitmap: &mut [u64], reset: Reset) -> Result<()> {
         let span = range.pages()?;
         if bitmap.len() < (span.length() / page_size()).div_ceil(u64::BITS as usize) {
@@ -203,14 +204,14 @@ impl State {
         self.records.values().for_each(|record| self.engine.before_fork(record));
     }
 
-    /// What a child of fork has inherited acts on its parent, or on nothing.
+    /// Restarts the mechanism in a child of fork, where the inherited one acts on the parent, or on nothing.
     fn restart_in_child(&mut self) -> Result<()> {
         if self.process == process_id() {
             return Ok(());
         }
         self.engine.restart()?;
         for record in self.records.values_mut() {
-            // Memory that the parent has unmapped meanwhile, in a region of its own, cannot be watched; it stays latched.
+            // Caller's memory that was unmapped cannot be watched; it stays latched.
             let _ = self.engine.attach(record);
             let parts: Vec<Span> = record.armed_parts(record.span).collect();
             for part in parts {

@@ -1,7 +1,7 @@
-//! How a result is put together.
+//! Composes results.
 //!
-//! A mechanism lists what it saw. A region may have latched pages too (see `spec`), rarely; where it has some, the result is
-//! put together for 64 pages at a time from both.
+//! A mechanism lists the writes that it saw. A region rarely also has latched pages (see `spec`); then the result is
+//! composed of both, 64 pages at a time.
 
 use crate::bits::{self, WORD};
 use crate::mechanism::Chunk;
@@ -23,7 +23,7 @@ impl Watcher {
 }
 
 impl State {
-    /// Lists written pages until the sink is full or the span ends; where to go on.
+    /// Lists written pages until the sink is full or the span ends. Returns where to continue.
     pub fn list(
         &self,
         record: &Record,
@@ -38,7 +38,7 @@ impl State {
         self.list_known(record, span, reset, sink, chunk)
     }
 
-    /// As `list`, when it is known what the mechanism has lost sight of.
+    /// As `list`, when the pages that the mechanism lost sight of are latched already.
     pub fn list_known(
         &self,
         record: &Record,
@@ -59,7 +59,7 @@ impl State {
         Ok(span.end)
     }
 
-    /// What the mechanism saw of an armed part.
+    /// Lists what the mechanism saw in an armed part.
     pub fn list_seen(
         &self,
         record: &Record,
@@ -73,7 +73,7 @@ impl State {
             chunk.prepare(sink.runs_left());
             let rest = Span { start: position, end: part.end };
             position = self.engine.collect(record, rest, sink.pages_left(), reset, chunk);
-            // Only now: the place of the result may be watched memory itself.
+            // Not earlier, because the result may be stored in watched memory.
             chunk.runs().for_each(|(start, end)| sink.put(start, end));
         }
         position
@@ -103,7 +103,7 @@ impl State {
                 word &= !bits::between(low, high);
             }
             if sink.pages_left() == 0 || sink.runs_left() == 0 {
-                // A word without written pages has 64 trailing zeros: go on behind it.
+                // A word without written pages has 64 trailing zeros: continue after it.
                 let next = record.span_of(0, index * WORD + word.trailing_zeros() as usize).end;
                 return Ok(next.min(span.end));
             }
@@ -111,7 +111,7 @@ impl State {
         Ok(span.end)
     }
 
-    /// Which of 64 pages are written, latched or seen.
+    /// Returns which of 64 pages are written, latched or seen.
     fn written_word(&self, record: &Record, index: usize, mask: u64, chunk: &mut Chunk) -> u64 {
         let mut word = record.latched().map_or(0, |latched| latched.word(index));
         for (low, high) in bits::runs_of_word(mask) {

@@ -1,13 +1,13 @@
-//! Memory that takes no room until it is written, however long: the allocator has it from the kernel as zeros.
+//! Zeroed memory that takes no room until it is written, because the allocator gets it from the kernel.
 
 use std::alloc::{Layout, alloc_zeroed, handle_alloc_error};
 
 use ntux_platform::atomic::Word64;
 
-/// A type of which all bytes zero is a value.
+/// A type for which all bytes zero are a valid value.
 ///
 /// # Safety
-/// It is, and the type needs no drop.
+/// All bytes zero are a valid value, and the type needs no drop.
 pub(crate) unsafe trait Zero {}
 
 // SAFETY: an atomic integer.

@@ -1,4 +1,4 @@
-//! Which device a program would get, and why not another.
+//! Which device a program would get, and why not the other.
 
 use serde::Serialize;
 
@@ -8,7 +8,7 @@ use crate::run::Device as Wish;
 /// What ntux would do on this machine.
 #[derive(Serialize)]
 pub struct Choice {
-    /// Whether a program that is started by `ntux run` finds a device that works.
+    /// Whether a program started by `ntux run` finds a working device.
     pub can_serve: bool,
     /// `kernel`, `user`, or nothing.
     pub device: Option<&'static str>,
@@ -53,7 +53,7 @@ fn kernel_obstacle(facts: &Facts) -> Option<String> {
     (facts.device.state != "usable").then(|| format!("{}: {}", facts.device.path, facts.device.meaning))
 }
 
-/// Everything that ntux's own device misses, in one sentence.
+/// Everything that ntux's own device lacks here, in one sentence.
 fn user_obstacles(facts: &Facts) -> Option<String> {
     let mut missing: Vec<String> = facts
         .calls
@@ -73,12 +73,12 @@ fn why(device: Option<&str>, wish: Wish, facts: &Facts) -> String {
             let reason = facts.no_library.as_deref().unwrap_or_default();
             format!("ntux run cannot find libntux_preload.so, which it loads into programs: {reason}")
         }
-        (Some("kernel"), Wish::Auto) => "the kernel's driver is there and answers".to_owned(),
+        (Some("kernel"), Wish::Auto) => "the kernel's driver exists and answers".to_owned(),
         (Some("user"), Wish::Auto) => {
-            "the kernel's driver cannot be used, and all that ntux's own device needs works".to_owned()
+            "the kernel's driver cannot be used, and everything that ntux's own device needs works".to_owned()
         }
-        (Some(_), _) => "you asked for it, and all that it needs works".to_owned(),
-        (None, _) => "what it would take is missing, see below".to_owned(),
+        (Some(_), _) => "you asked for it, and everything that it needs works".to_owned(),
+        (None, _) => "something that it needs is missing, see below".to_owned(),
     }
 }
 
@@ -91,7 +91,7 @@ fn others(
 ) -> Vec<Other> {
     let mut others = Vec::new();
     let would_work = || match (device, wish) {
-        (None, _) => "the machine could, if the library were there".to_owned(),
+        (None, _) => "the machine could, if the library were installed".to_owned(),
         (_, Wish::Auto) => {
             "it would work, but the kernel's driver is preferred; choose it with --device user".to_owned()
         }
@@ -116,19 +116,19 @@ fn others(
 }
 
 fn warnings(facts: &Facts) -> Vec<String> {
-    /// Fewer descriptors than this have been too few for large games.
+    /// Large games have needed at least this many descriptors.
     const DESCRIPTORS_ENOUGH: u64 = 4096;
     let mut warnings: Vec<String> = facts
         .calls
         .iter()
         .filter(|call| call.role == Role::Improves && !call.works())
         .map(|call| {
-            format!("{}: {}. Without it ntux works, but loses this: {}", call.name, call.meaning(), call.purpose)
+            format!("{}: {}. ntux works without it, but loses this: {}", call.name, call.meaning(), call.purpose)
         })
         .collect();
     if facts.limits.descriptors_hard < DESCRIPTORS_ENOUGH {
         warnings.push(format!(
-            "a process may open only {} descriptors, and every object is one (ulimit -n)",
+            "a process may open only {} descriptors, and every object takes one (ulimit -n)",
             facts.limits.descriptors_hard
         ));
     }

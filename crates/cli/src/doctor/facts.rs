@@ -1,4 +1,4 @@
-//! What the probes found, with a word about each for the reader.
+//! What the probes found, each with an explanation.
 
 use std::path::PathBuf;
 
@@ -20,11 +20,11 @@ pub struct Facts {
     pub processor: Processor,
     pub seccomp: Seccomp,
     pub limits: Limits,
-    /// The setting `vm.memfd_noexec`, where the kernel has it.
+    /// The setting `vm.memfd_noexec`, if the kernel has it.
     pub memfd_noexec: Option<u8>,
     /// The library that `ntux run` loads into programs, if it was found.
     pub library: Option<PathBuf>,
-    /// Why it was not.
+    /// Why it was not found.
     #[serde(skip)]
     pub no_library: Option<String>,
 }
@@ -44,15 +44,15 @@ pub struct Device {
     pub meaning: String,
 }
 
-/// What a system call, or a use of one, is to ntux.
+/// What ntux needs a system call, or a use of one, for.
 #[derive(Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Role {
     /// ntux's own device cannot work without it.
     Required,
-    /// Something is lost without it.
+    /// ntux loses something without it.
     Improves,
-    /// Known, but ntux has no use for it.
+    /// ntux does not use it.
     Unused,
 }
 
@@ -64,9 +64,9 @@ pub struct Call {
     /// One of: works, missing, forbidden, fails, wrong-result, kills.
     pub answer: &'static str,
     pub errno: Option<i32>,
-    /// The signal by which the call ended the process that tried it.
+    /// The signal that killed the process that tried the call.
     pub signal: Option<i32>,
-    /// What ntux does with it, or why it does not need it.
+    /// What ntux uses it for, or why it does not.
     pub purpose: &'static str,
 }
 
@@ -80,7 +80,7 @@ impl Call {
         match (self.answer, self.errno, self.signal) {
             ("works", ..) => "works".to_owned(),
             ("missing", Some(errno), _) => {
-                format!("the kernel, or a filter, says that there is no such thing ({})", error_text(errno))
+                format!("the kernel, or a filter, says that it does not exist ({})", error_text(errno))
             }
             ("forbidden", Some(errno), _) => {
                 format!("a filter or a security module forbids it ({})", error_text(errno))
@@ -103,7 +103,7 @@ pub struct Processor {
 pub struct Seccomp {
     pub mode: &'static str,
     pub filters: Option<u64>,
-    /// Names of the calls that answered as a filter does, where there may be one: ENOSYS, EPERM, EACCES, a deadly signal.
+    /// Names of the calls that answered as a filter does, if there may be one: ENOSYS, EPERM, EACCES, a deadly signal.
     pub refused: Vec<&'static str>,
 }
 
@@ -117,27 +117,27 @@ pub struct Limits {
 type CallToTry = (&'static str, fn() -> probe::Answer, Role, &'static str);
 
 const CALLS: [CallToTry; 12] = [
-    ("futex", probe::futex, Role::Required, "a waiting thread sleeps on a word of shared memory and is woken there"),
-    ("memfd_sealed", probe::memfd_sealed, Role::Required, "shared memory that nobody can shrink under another process"),
-    ("reopen", probe::reopen, Role::Required, "each object gets a descriptor of its own, through /proc/self/fd"),
-    ("ofd_locks", probe::ofd_locks, Role::Required, "the kernel knows who still holds an object, also after a kill"),
+    ("futex", probe::futex, Role::Required, "a waiting thread sleeps on a word of shared memory"),
+    ("memfd_sealed", probe::memfd_sealed, Role::Required, "shared memory that no process can shrink"),
+    ("reopen", probe::reopen, Role::Required, "each object gets its own descriptor, through /proc/self/fd"),
+    ("ofd_locks", probe::ofd_locks, Role::Required, "the kernel knows who still holds an object, even after a kill"),
     (
         "arena",
         arena,
         Role::Required,
-        "room for all objects of a device: addresses, and a file that is as long and mostly empty",
+        "room for all objects of a device: address space, and a file of the same length, mostly empty",
     ),
-    ("robust_list", probe::robust_list, Role::Improves, "the kernel wakes whom a killed thread was about to wake"),
+    ("robust_list", probe::robust_list, Role::Improves, "the kernel sends the wake that a killed thread owed"),
     ("wipe_on_fork", probe::wipe_on_fork, Role::Improves, "a child of fork knows that it is one"),
     ("memfd_noexec_seal", probe::memfd_noexec_seal, Role::Improves, "shared memory that can never become a program"),
-    ("futex_waitv", probe::futex_waitv, Role::Unused, "sleeps on many words; ntux sleeps on one, however many objects"),
+    ("futex_waitv", probe::futex_waitv, Role::Unused, "sleeps on many words; ntux always sleeps on one"),
     ("futex_wake", probe::futex_wake, Role::Unused, "a newer form of futex"),
     ("futex_wait", probe::futex_wait, Role::Unused, "a newer form of futex"),
-    ("futex_requeue", probe::futex_requeue, Role::Unused, "moves sleepers to another word; ntux moves nobody"),
+    ("futex_requeue", probe::futex_requeue, Role::Unused, "moves sleepers to another word; ntux does not"),
 ];
 
 impl Facts {
-    /// Asks the machine.
+    /// Runs the probes.
     pub fn gather() -> Facts {
         let calls: Vec<Call> = CALLS.iter().map(try_call).collect();
         let limit = probe::descriptor_limit();
@@ -160,10 +160,11 @@ impl Facts {
     }
 }
 
-/// Makes the memory of a device as a program gets it, which limits on files or addresses may forbid (`ulimit -f`, `ulimit -v`).
+/// Creates the memory of a device as a program would, which limits on files or address space may forbid (`ulimit -f`,
+/// `ulimit -v`).
 fn arena() -> probe::Answer {
     let answer = probe::memfd_sealed();
-    // A filter that ends programs would end this one.
+    // A filter that kills programs would kill this one.
     if !answer.works() {
         return answer;
     }
@@ -193,12 +194,12 @@ fn device(found: probe::Device) -> Device {
         Found::Absent => (
             "absent",
             None,
-            "there is no such file (the driver came with Linux 6.14: this kernel lacks it, or its module is not loaded, \
+            "there is no such file (the driver came with Linux 6.14; this kernel lacks it, or its module is not loaded, \
              or this container was not given the file)"
                 .to_owned(),
         ),
         Found::NoPermission(errno) => {
-            ("no-permission", Some(errno), format!("it is there, but you may not open it ({})", error_text(errno)))
+            ("no-permission", Some(errno), format!("it exists, but you may not open it ({})", error_text(errno)))
         }
         Found::OpenFails(errno) => ("open-fails", Some(errno), format!("it cannot be opened ({})", error_text(errno))),
         Found::IoctlFails(errno) => (

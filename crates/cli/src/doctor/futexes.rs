@@ -1,16 +1,16 @@
-//! What becomes of futexes in a program on this machine: exact, approximate (and how), or refused (and why).
+//! How a program's futexes behave on this machine: exact, approximate (and how), or refused (and why).
 
 use ntux_futex::{Exactness, Operation, Scope, Size, capability};
 use serde::Serialize;
 
-/// One operation on futexes of some kind.
+/// One operation on one kind of futexes.
 #[derive(Serialize)]
 pub struct Row {
-    /// What, in words.
+    /// The operation, in words.
     pub operation: String,
     /// `exact`, `approximate` or `refused`.
     pub answer: &'static str,
-    /// How, or why not.
+    /// In what way it is approximate, or why it is refused.
     pub how: Option<&'static str>,
 }
 

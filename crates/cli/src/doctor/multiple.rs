@@ -1,4 +1,4 @@
-//! Who serves `FUTEX_WAIT_MULTIPLE` in a program under `ntux run`: decided as the preloaded library does.
+//! Who serves `FUTEX_WAIT_MULTIPLE` in a program under `ntux run`. The decision is that of the preloaded library.
 
 use ntux_platform::interposition::peek;
 use ntux_platform::kernel_futex;
@@ -10,23 +10,23 @@ use super::facts::Facts;
 /// The answer.
 #[derive(Serialize)]
 pub struct WaitMultiple {
-    /// `futex_waitv`, or `kernel` when calls go there as they come.
+    /// `futex_waitv`, or `kernel` if calls go to the kernel unchanged.
     pub by: &'static str,
     pub why: &'static str,
 }
 
 impl WaitMultiple {
-    /// Asks the machine for what is not in the facts yet.
+    /// Runs the probes that are not among the facts.
     pub fn gather(facts: &Facts) -> WaitMultiple {
         let kills = facts.calls.iter().any(|call| call.name == "futex_waitv" && call.answer == "kills");
         let left_to_the_kernel = |why| WaitMultiple { by: "kernel", why };
         match () {
             () if facts.library.is_none() => left_to_the_kernel("ntux run cannot find its library"),
-            () if Feature::FutexWaitv.is_left_out() => left_to_the_kernel("NTUX_WITHOUT leaves futex_waitv out"),
-            () if kills => left_to_the_kernel("a filter ends programs for futex_waitv, so it is never called"),
+            () if Feature::FutexWaitv.is_left_out() => left_to_the_kernel("NTUX_WITHOUT disables futex_waitv"),
+            () if kills => left_to_the_kernel("a filter kills programs for futex_waitv, so ntux never calls it"),
             () if !kernel_futex::has_wait_any() => left_to_the_kernel("there is no futex_waitv"),
             () if !peek::can_peek() => left_to_the_kernel("a filter refuses process_vm_readv"),
-            () => WaitMultiple { by: "futex_waitv", why: "for whoever calls the C library's syscall" },
+            () => WaitMultiple { by: "futex_waitv", why: "for programs that call the C library's syscall" },
         }
     }
 }

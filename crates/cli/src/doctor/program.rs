@@ -15,7 +15,7 @@ use crate::wine::{self, Measure, Prefix, Wine};
 #[derive(Serialize)]
 pub struct Program {
     pub name: String,
-    /// The file that the name means, after the scripts that come before it.
+    /// The file to which the name resolves, after its scripts.
     pub file: Option<PathBuf>,
     pub scripts: Vec<PathBuf>,
     pub elf: Option<Elf>,
@@ -30,7 +30,7 @@ pub struct Program {
 #[derive(Serialize)]
 pub struct Elf {
     pub bits: u8,
-    /// The number of the processor's kind, as ELF counts.
+    /// The ELF number of the processor's kind.
     pub machine: u16,
     pub loader: Option<PathBuf>,
     pub c_library: Option<String>,
@@ -39,7 +39,7 @@ pub struct Elf {
 #[derive(Serialize)]
 pub struct WineFacts {
     pub version: Option<String>,
-    /// `old` where it has 32-bit processes.
+    /// `old` if it has 32-bit processes.
     pub wow64: &'static str,
     pub narrow_libraries: Option<PathBuf>,
     pub proton: bool,
@@ -48,7 +48,7 @@ pub struct WineFacts {
     pub prefix_kind: &'static str,
 }
 
-/// What decides.
+/// The facts that decide.
 struct Verdict {
     device: Option<&'static str>,
     why: String,
@@ -62,7 +62,7 @@ impl Verdict {
 }
 
 impl Program {
-    /// Looks at the program as `ntux run` does, which would give it the device of `choice`.
+    /// Examines the program as `ntux run` does, if it would give programs the device of `choice`.
     pub fn examine(words: &[OsString], choice: &Choice) -> Program {
         let name = words[0].display().to_string();
         let looked = program::resolve(&words[0], std::env::var_os("PATH").as_deref())
@@ -92,7 +92,7 @@ impl Program {
         }
         match &self.elf {
             Some(elf) => elf.render(page),
-            None if self.file.is_some() => page.setting("kind", "no ELF program, or it may not be read"),
+            None if self.file.is_some() => page.setting("kind", "not an ELF program, or not readable"),
             None => {}
         }
         if let Some(wine) = &self.wine {
@@ -142,7 +142,7 @@ impl WineFacts {
     }
 }
 
-/// The same decisions as `ntux run` makes, in its order.
+/// Makes the same decisions as `ntux run`, in the same order.
 fn verdict(portrait: &Portrait, wine: Option<&Wine>, prefix: Prefix, choice: &Choice) -> Verdict {
     let library = match library::find(Library::Device) {
         Ok(library) => library,
@@ -153,7 +153,7 @@ fn verdict(portrait: &Portrait, wine: Option<&Wine>, prefix: Prefix, choice: &Ch
         return served;
     }
     if let Some(obstacle) = portrait.obstacle(&library) {
-        return Verdict::none(format!("{obstacle}; a program that it starts may be served"));
+        return Verdict::none(format!("{obstacle}; programs that it starts may be served"));
     }
     match wine.map(|wine| wine.measure(prefix, |name| std::env::var_os(name))) {
         Some(Measure::Set(name, value)) => {
@@ -177,7 +177,7 @@ fn elf(portrait: &Portrait) -> Option<Elf> {
     Some(Elf { bits: *bits, machine: *machine, loader: loader.clone(), c_library })
 }
 
-/// The version that the C library beside a loader calls itself.
+/// The version string of the C library beside a loader.
 fn glibc(loader: &Path) -> Option<String> {
     const BANNER: &[u8] = b"GNU C Library ";
     let directory = loader.canonicalize().ok()?.parent()?.to_owned();

@@ -24,9 +24,9 @@ pub fn render(report: &Report) -> String {
     page.fact(facts.processor.wide_compare_exchange, "16-byte exchange", "an object changes in one step");
     page.title("What makes it better");
     page.calls(facts, Role::Improves);
-    page.title("What it has no use for");
+    page.title("What it does not use");
     page.calls(facts, Role::Unused);
-    page.title("Futexes of the crate ntux-futex and of ntux.h (in a domain all but the nodes are exact)");
+    page.title("Futexes of the crate ntux-futex and of ntux.h (in a domain all but memory nodes are exact)");
     page.futexes(report);
     page.title("This process");
     page.setting("processor cores", &facts.processor.cores.to_string());
@@ -41,7 +41,7 @@ pub fn render(report: &Report) -> String {
 }
 
 fn descriptors(facts: &Facts) -> String {
-    format!("{} now, {} at most; every object is one", facts.limits.descriptors_soft, facts.limits.descriptors_hard)
+    format!("{} now, {} at most; every object takes one", facts.limits.descriptors_soft, facts.limits.descriptors_hard)
 }
 
 fn seccomp(facts: &Facts) -> String {
@@ -74,7 +74,7 @@ impl Page {
         self.line(&format!("\n{title}"));
     }
 
-    /// A paragraph that begins with `start`; its further lines are indented by `indent`.
+    /// A paragraph that begins with `start`; later lines are indented by `indent`.
     pub fn paragraph(&mut self, start: &str, indent: usize, text: &str) {
         let further = " ".repeat(indent);
         let options = textwrap::Options::new(PAGE_WIDTH).initial_indent(start).subsequent_indent(&further);
@@ -104,7 +104,7 @@ impl Page {
         let soft_dirty = &watch.soft_dirty;
         self.fact(soft_dirty.by_kernel || soft_dirty.by_ntux, "soft-dirty bits", soft_dirty.meaning);
         let Some(chosen) = watch.chosen else {
-            return self.line("  none of them can be used");
+            return self.line("  none of them works");
         };
         self.setting("chosen", &format!("{chosen}, {}", watch.why));
         let chosen = watch.mechanisms.iter().find(|mechanism| mechanism.name == chosen);
@@ -115,7 +115,7 @@ impl Page {
 
     fn futexes(&mut self, report: &Report) {
         if report.futexes.is_empty() {
-            self.paragraph("  ", 4, "not asked: futex_waitv would end this process");
+            self.paragraph("  ", 4, "not tested: futex_waitv would kill this process");
         }
         for row in &report.futexes {
             let answer = row.how.map_or(row.answer.to_owned(), |how| format!("{}: {how}", row.answer));

@@ -7,7 +7,7 @@ use serde::Serialize;
 
 #[derive(Serialize)]
 pub struct Watch {
-    /// In the order in which they are chosen; those that are not chosen by themselves last.
+    /// In the order of choice; last the ones that are used only on request.
     pub mechanisms: Vec<Mechanism>,
     /// `async`, `sync`, `mprotect`, `cow`, or nothing.
     pub chosen: Option<&'static str>,
@@ -15,7 +15,7 @@ pub struct Watch {
     pub soft_dirty: SoftDirty,
 }
 
-/// Soft-dirty bits: what a program sees in `/proc/self/pagemap`.
+/// Soft-dirty bits, which a program sees in `/proc/self/pagemap`.
 #[derive(Serialize)]
 pub struct SoftDirty {
     /// The kernel has them.
@@ -43,7 +43,7 @@ pub struct Capability {
 }
 
 impl Watch {
-    /// Tries each mechanism: a page is written, reported, reset, and clean.
+    /// Tries each mechanism: a page must be written, reported, reset, and clean.
     pub fn gather() -> Watch {
         let wish = std::env::var("NTUX_WATCH").ok();
         Watch {
@@ -82,7 +82,7 @@ impl Mechanism {
             Ok(()) => purpose(mechanism).to_owned(),
             Err(error) if uses_userfaultfd(mechanism) && userfaultfd_kills() => {
                 format!(
-                    "{error}: a filter ends programs for userfaultfd, so it is never called; it needs {}",
+                    "{error}: a filter kills programs for userfaultfd, so ntux never calls it; it needs {}",
                     needs(mechanism)
                 )
             }
@@ -116,7 +116,7 @@ fn purpose(mechanism: Tried) -> &'static str {
         Tried::Async => "the kernel keeps the list (userfaultfd, PAGEMAP_SCAN)",
         Tried::Sync => "a thread of the program keeps the list (userfaultfd)",
         Tried::Cow => {
-            "the kernel copies what is written (memory files); never chosen unless NTUX_WATCH or the program names it: a \
+            "the kernel copies written pages (memory files); never chosen unless NTUX_WATCH or the program names it: a \
              reset loses what is stored meanwhile to pinned pages (O_DIRECT, io_uring's registered buffers), and written \
              pages take twice the memory"
         }

@@ -141,7 +141,7 @@ fn the_mechanisms_that_watch_writes_are_tried() {
     ));
     assert_eq!(mechanisms(&deadly), expected);
     let meaning = deadly["watch"]["mechanisms"][0]["meaning"].as_str().expect("text");
-    assert!(meaning.contains("a filter ends programs for userfaultfd"), "{meaning}");
+    assert!(meaning.contains("a filter kills programs for userfaultfd"), "{meaning}");
     let cow = filtered["watch"]["mechanisms"][3]["meaning"].as_str().expect("text");
     assert!(cow.contains("never chosen unless") && cow.contains("pinned pages"), "{cow}");
     for name in ["mprotect", "cow"] {

@@ -1,8 +1,9 @@
-//! The kernel notes the first write to each page and lets it go on; we ask (userfaultfd `WP_ASYNC` and `PAGEMAP_SCAN`).
+//! The kernel records the first write to each page without blocking it, and we query the record (userfaultfd `WP_ASYNC`
+//! and `PAGEMAP_SCAN`).
 //!
-//! A page is clean while its page table entry carries a mark. New ranges get their marks from userfaultfd, which makes the
-//! page tables that it needs; a scan of older kernels passes over ranges that have none. Later resets are scans, which cost a
-//! tenth.
+//! A page is clean while its page table entry carries a mark. New ranges get their marks from userfaultfd, which
+//! creates the page tables that it needs; on older kernels a scan skips ranges that have none. Later resets are scans,
+//! which cost a tenth.
 
 use ntux_platform::watching::pagemap::Pagemap;
 use ntux_platform::watching::userfault::{Faults, Features, Userfault};
@@ -20,7 +21,7 @@ pub(crate) struct Asynchronous {
 
 impl Asynchronous {
     pub fn open() -> Result<Asynchronous> {
-        // Nobody is ever stopped, so that faults of the kernel need no privilege here.
+        // No thread is ever blocked, so faults of the kernel need no privilege here.
         let userfault = Userfault::open(Features::ASYNCHRONOUS, Faults::OfUserMode)?;
         Ok(Asynchronous { userfault, pagemap: Pagemap::open_to_scan()? })
     }
@@ -45,7 +46,7 @@ impl Engine for Asynchronous {
     }
 
     fn detach(&mut self, record: &Record) {
-        // Fails only for memory that is gone, and then there is nothing left to let go of.
+        // Fails only for memory that is gone, and then nothing is registered.
         let _ = self.userfault.unregister(record.span.start, record.span.length());
     }
 
@@ -56,7 +57,7 @@ impl Engine for Asynchronous {
                 chunk.count = progress.count;
                 progress.next
             }
-            // What it had protected by then is not known, so everything counts as written.
+            // It is unknown what it had protected by then, so everything counts as written.
             Err(_) => chunk.count_as_written(span, pages_max),
         }
     }
@@ -65,8 +66,8 @@ impl Engine for Asynchronous {
         Ok(self.pagemap.protect(span.start, span.end)?)
     }
 
-    /// A scan that protects passes over memory that is not registered; a page written there would be missed.
-    /// Without a reset they count as written anyway.
+    /// A scan that protects skips memory that is not registered, and would miss a page written there. Without a reset
+    /// such pages count as written anyway.
     fn latch_lost(&self, record: &Record, span: Span, reset: Reset) {
         if reset == Reset::No {
             return;

@@ -1,4 +1,4 @@
-//! Which mechanism: the one that is named, or else the best that works and cannot lose what is stored.
+//! Chooses a mechanism: the named one, or else the best that works and cannot lose data.
 
 use std::sync::OnceLock;
 
@@ -19,30 +19,30 @@ pub enum Mechanism {
     Sync,
     /// Page protection and a handler for SIGSEGV.
     Mprotect,
-    /// Copy-on-write: the kernel copies a page at its first write (memory files). Never chosen unless it is named, as it is
-    /// not safe for every program: pages that a device or io_uring has pinned (`O_DIRECT`, registered buffers) must be held
-    /// ([`Watcher::hold`]) as long as they are, because a reset puts other pages in their place and what is stored to the
-    /// old ones is lost; a child of a bare `clone` does not have the memory; and written pages take twice the memory. Only
-    /// for reserved memory: the caller's own is watched as by `Mprotect`, and so is everything that was there at a fork.
+    /// Copy-on-write: the kernel copies a page at its first write (memory files). Used only if it is named, because it
+    /// is not safe for every program. Pages that a device or io_uring has pinned (`O_DIRECT`, registered buffers) must
+    /// be held ([`Watcher::hold`]) while they are pinned: a reset replaces them, and stores to the old pages are lost.
+    /// A child of a bare `clone` does not have the memory. Written pages take twice the memory. It watches reserved
+    /// memory only; the caller's own memory, and everything that existed at a fork, is watched as by `Mprotect`.
     Cow,
 }
 
-/// Something that a mechanism sees or not.
+/// Something that a mechanism sees or does not see.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Capability {
-    /// What, in a few words.
+    /// What it is, in a few words.
     pub name: &'static str,
-    /// Whether it does.
+    /// Whether the mechanism sees it.
     pub has: bool,
     /// What that means for a program.
     pub meaning: &'static str,
 }
 
 impl Mechanism {
-    /// Those that can be chosen automatically, best first, and then the one that must be asked for.
+    /// Those that can be chosen automatically, best first, then the one that is used only on request.
     pub const ALL: [Mechanism; 4] = [Mechanism::Async, Mechanism::Sync, Mechanism::Mprotect, Mechanism::Cow];
 
-    /// Whether `choose` may take it though nobody named it. `Cow` can lose what is stored to pinned pages.
+    /// Whether `choose` may take it without being told. `Cow` can lose stores to pinned pages.
     pub fn is_automatic(self) -> bool {
         self != Mechanism::Cow
     }
@@ -74,7 +74,8 @@ impl Mechanism {
         }
     }
 
-    /// Whether it works in this process, found out once by trying: a page is written, reported, reset, and clean.
+    /// Returns whether it works in this process. The first call tries it: a page must be written, reported, reset, and
+    /// clean.
     pub fn probe(self) -> Result<()> {
         static ANSWERS: [OnceLock<Result<()>>; 4] = [const { OnceLock::new() }; 4];
         let answer = &ANSWERS[self as usize];

@@ -1,16 +1,16 @@
-//! The kernel copies a page at the first store, and tells which pages are copies: for containers without userfaultfd.
+//! The kernel copies a page at the first store, and tells which pages are copies. For containers without userfaultfd.
 //!
-//! Nobody is given this who did not ask for it (`Mechanism::choose`): what is stored to a pinned page is lost if the page is
-//! reset meanwhile, which the program must prevent, and a bare `clone` does not have the memory.
+//! Only a program that asks for it gets this mechanism (`Mechanism::choose`). The program must not reset pinned pages,
+//! because stores to them would be lost, and a child of a bare `clone` does not have the memory.
 //!
-//! Memory that is reserved here is a private mapping of a file of its own (`backing`). A first write costs a page fault, as
-//! with the asynchronous mechanism, and a page of memory; a reset costs a copy of every page that was written. No mapping is
-//! split for long, so every number of pages is exact. The caller's own memory, and regions from before a fork, are watched by
-//! page protection (`mprotect`).
+//! Each reserved region is a private mapping of its own file (`backing`). A first write costs a page fault, as with the
+//! asynchronous mechanism, and a page of memory; a reset costs a copy of every written page. No mapping stays split for
+//! long, so any number of pages is exact. Page protection (`mprotect`) watches the caller's own memory, and regions
+//! from before a fork.
 //!
-//! While a reset copies pages nobody may store to them. It forbids that by page protection for 4096 pages at once: a thread
-//! that writes there meanwhile gets SIGSEGV and waits in the handler; a system call fails with `EFAULT`, unless the pages are
-//! held. So what `mprotect` needs from the program is needed here too, for these moments.
+//! No thread may store to pages while a reset copies them. The reset protects 4096 pages at a time: a thread that
+//! writes there meanwhile gets SIGSEGV and waits in the handler; a system call fails with `EFAULT`, unless the pages
+//! are held. So during a reset the requirements of `mprotect` apply here, too.
 
 use core::ops::ControlFlow;
 use std::io;
@@ -32,14 +32,14 @@ use crate::{Reset, Result};
 const WINDOW: usize = 4096;
 
 pub(crate) struct Cow {
-    /// Watches the rest, and keeps what is held.
+    /// Watches the other memory, and keeps the holds.
     protection: Mprotect,
     pagemap: Pagemap,
 }
 
 impl Cow {
     pub fn open() -> Result<Cow> {
-        // Where there are no memory files only the rest would be watched.
+        // Without memory files it would watch only the other memory.
         memory::create(c"ntux-watch", page_size() as u64)?;
         Ok(Cow { protection: Mprotect::open()?, pagemap: Pagemap::open()? })
     }
@@ -101,7 +101,7 @@ impl Cow {
                 break written;
             }
         };
-        // A handler that was installed meanwhile must not get what is shut now.
+        // A handler installed meanwhile must not get the faults of pages that are shut now.
         let _ = mprotect::put_in_front();
         let held = self.protection.holds().all();
         let mut renewal = Renewal { record, backing, held: &held, left: pages_max, chunk, run: None, next: window.end };
@@ -113,7 +113,7 @@ impl Cow {
         let next = renewal.next;
         match renewed {
             Ok(result) => result.map(|()| next),
-            // It cannot be done now: what is listed stays written.
+            // The reset failed: listed pages stay written.
             Err(_) => self.list(backing, window, pages_max, chunk),
         }
     }
@@ -131,14 +131,14 @@ impl Cow {
     }
 }
 
-/// A reset at work: nobody may store to the pages that it takes, except to those that are held.
+/// A reset in progress. No thread may store to the pages that it takes, except to held ones.
 struct Renewal<'a> {
     record: &'a Record,
     backing: &'a Backing,
     held: &'a [Span],
     left: usize,
     chunk: &'a mut Chunk,
-    /// Copies that are in the file and can be dropped, and between them pages that are no copies.
+    /// Copies whose contents are in the file, and pages between them that are not copies.
     run: Option<Span>,
     next: usize,
 }
@@ -179,7 +179,7 @@ impl Renewal<'_> {
     }
 }
 
-/// What is behind a region that the kernel watches.
+/// The file of a region that the kernel watches.
 fn live(record: &Record) -> Option<&Backing> {
     record.backing.as_ref().filter(|backing| !backing.is_frozen())
 }
@@ -198,7 +198,7 @@ impl Engine for Cow {
             let ledger = Box::new(Ledger::new(record.span));
             ledger.set_kernels(true);
             record.backing = Some(backing);
-            // The two mappings that it has are two that others cannot have.
+            // Its two mappings reduce the number that others can have.
             Pages.account(0, 1);
             mprotect::enter(record, ledger);
             return Ok(());
@@ -237,7 +237,7 @@ impl Engine for Cow {
         Ok(())
     }
 
-    /// Only the caller's memory can be lost sight of.
+    /// The mechanism can lose sight only of the caller's memory.
     fn latch_lost(&self, record: &Record, span: Span, reset: Reset) {
         self.protection.latch_lost(record, span, reset);
     }
@@ -258,9 +258,9 @@ impl Engine for Cow {
         self.protect(record, span, Protection::NONE)?;
         match (live(record), &record.backing) {
             (Some(backing), _) => Ok(backing.forget(span)?),
-            // The file cannot be emptied, as others have it too.
+            // The file cannot be emptied, because other processes share it.
             (None, Some(_)) => {
-                // SAFETY: whoever calls `Region::decommit` gives the contents up.
+                // SAFETY: the caller of `Region::decommit` gives up the contents.
                 unsafe { protection::renew(span.start, span.length()) }?;
                 self.arm(record, span)
             }
@@ -275,15 +275,15 @@ impl Engine for Cow {
         self.protection.holds().add(span);
         for address in (span.start..span.end).step_by(page_size()) {
             if record.ledger().is_writable(address) {
-                // SAFETY: a page that the program may write, as it does: nothing changes but that it is a copy.
+                // SAFETY: a page that the program may write; only its being a copy changes.
                 unsafe { &*(address as *const Word32) }.fetch_or(0);
             }
         }
         Ok(())
     }
 
-    fn let_go(&self, span: Span) {
-        self.protection.let_go(span);
+    fn end_hold(&self, span: Span) {
+        self.protection.end_hold(span);
     }
 
     fn before_fork(&self, record: &Record) {
@@ -300,7 +300,7 @@ impl Engine for Cow {
                     ledger.mark(held, &Pages);
                 }
             }
-            // Whatever is written from here on is noticed by protection; what was written before is a copy.
+            // Page protection notices writes from here on; pages written before are copies.
             ledger.shut_unmarked(part, &Pages);
             let marked = self.each_copy(part, |address| {
                 if !backing.is_settled(address) {

@@ -1,16 +1,16 @@
-//! Clean pages are made read-only, and a handler for SIGSEGV opens them: for kernels, and containers, without userfaultfd.
+//! Clean pages are read-only, and a handler for SIGSEGV opens them. For kernels and containers without userfaultfd.
 //!
-//! The handler takes the lock of 64 pages and no other, so threads that write elsewhere do not wait for each other.
+//! The handler takes only the lock of 64 pages, so threads that write elsewhere do not wait for each other.
 //!
-//! Each run of written pages costs up to two mappings, of which a process may have so many (`vm.max_map_count`). When half
-//! of them are used up, blocks of 64 pages are opened whole; when the kernel refuses a mapping, the region. What is opened
-//! counts as written: a result then lists more than was written, never less.
+//! Each run of written pages costs up to two mappings, whose number is limited (`vm.max_map_count`). When half of them
+//! are used, the handler opens blocks of 64 pages at once; when the kernel refuses a mapping, the whole region. Opened
+//! pages count as written, so a result then lists more pages than were written, never fewer.
 //!
 //! # What it needs from the program
-//! * SIGSEGV is not blocked where clean pages are written: the kernel would end the process.
-//! * A handler that the program has, or installs later, gets every signal that is not ours. One that is installed later is
-//!   found, and put behind ours, the next time that a page becomes clean.
-//! * System calls do not write to clean pages: they fail with `EFAULT`. See `calls`.
+//! * SIGSEGV must not be blocked while clean pages are written: the kernel would kill the process.
+//! * A handler that the program has, or installs later, gets every signal that is not ours. A handler installed later
+//!   is put behind ours the next time a page becomes clean.
+//! * System calls must not write to clean pages: they fail with `EFAULT`. See `calls`.
 
 use core::ffi::{c_int, c_void};
 use std::io;
@@ -24,25 +24,25 @@ use ntux_platform::watching::segv::{self, Before, Blocked, Signal};
 
 use super::{Chunk, Engine, Mechanism};
 use crate::directory::Directory;
-use crate::held::{self, Place};
+use crate::grace::Grace;
 use crate::holds::Holds;
 use crate::ledger::{Gate, Ledger};
+use crate::pause::{self, Place};
 use crate::planted::{Bug, planted};
 use crate::record::{Origin, Record};
 use crate::span::Span;
-use crate::visits::Visits;
 use crate::{Error, Reset, Result};
 
 static DIRECTORY: Directory = Directory::new();
-static VISITS: Visits = Visits::new();
-/// Runs of open pages, in all regions; and how many there may be.
+static GRACE: Grace = Grace::new();
+/// Runs of open pages in all regions, and their limit.
 static RUNS: Word64 = Word64::new(0);
 static RUNS_MAX: Word64 = Word64::new(0);
 /// The handlers behind ours: a [`Link`], or 0.
 static BEHIND: Word64 = Word64::new(0);
 static INSTALLING: Mutex<()> = Mutex::new(());
 
-/// A handler that the program had when ours was put in front of it. Links stay for ever.
+/// A handler that the program had when ours was put in front of it. Links are never freed.
 struct Link {
     before: Before,
     older: Option<&'static Link>,
@@ -63,13 +63,13 @@ impl Mprotect {
         Ok(Mprotect { holds: Holds::default() })
     }
 
-    /// What system calls are about to write to.
+    /// The holds of system calls.
     pub(super) fn holds(&self) -> &Holds {
         &self.holds
     }
 }
 
-/// The handler finds the ledger of a region from here on.
+/// Makes the ledger of a region visible to the handler.
 pub(super) fn enter(record: &mut Record, ledger: Box<Ledger>) {
     DIRECTORY.insert(record.span, &*ledger);
     record.ledger = Some(ledger);
@@ -129,13 +129,13 @@ impl Engine for Mprotect {
     fn detach(&mut self, record: &Record) {
         let quiet = Blocked::all();
         if record.origin == Origin::Callers {
-            // What cannot be opened now, because there is no mapping left for it, cannot be written any more.
+            // A page that cannot be opened, because no mapping is left, stays read-only.
             let _ = record.ledger().open_all(&Pages);
         }
         record.ledger().forget(&Pages);
         drop(quiet);
         DIRECTORY.remove(record.span);
-        VISITS.wait_for_all();
+        GRACE.wait();
     }
 
     fn collect(&self, record: &Record, span: Span, pages_max: usize, reset: Reset, chunk: &mut Chunk) -> usize {
@@ -143,7 +143,7 @@ impl Engine for Mprotect {
             Reset::No => record.ledger().collect(span, pages_max, chunk),
             Reset::Yes if record.ledger().is_clean(span) => span.end,
             Reset::Yes => {
-                // A handler that was installed meanwhile must not get what becomes clean now.
+                // A handler installed meanwhile must not get the faults of pages that become clean now.
                 let _ = put_in_front();
                 record.ledger().collect_and_shut(span, pages_max, &self.holds.all(), chunk, &Pages)
             }
@@ -155,7 +155,8 @@ impl Engine for Mprotect {
         Ok(())
     }
 
-    /// Protection stays with the address whatever happens to the memory. (Mapping over it takes it away, unseen.)
+    /// Protection stays with the address whatever happens to the memory. (Mapping over it removes the protection
+    /// unnoticed.)
     fn latch_lost(&self, _record: &Record, _span: Span, _reset: Reset) {}
 
     fn protect(&self, record: &Record, span: Span, protection: Protection) -> Result<()> {
@@ -168,20 +169,20 @@ impl Engine for Mprotect {
         Ok(record.ledger().open_for_call(span, &Pages)?)
     }
 
-    fn let_go(&self, span: Span) {
+    fn end_hold(&self, span: Span) {
         self.holds.remove(span);
     }
 
     fn restart(&mut self) -> Result<()> {
-        VISITS.forget();
+        GRACE.forget();
         self.holds = Holds::default();
         Ok(())
     }
 }
 
-/// Sees to it that the kernel joins the mappings again that we split. It joins only what has one root for its pages, and a
-/// mapping gets one with its first page: parts that are written for the first time after they were split would never be
-/// joined. So one page is written before, and given back.
+/// Lets the kernel merge the mappings that we split. It merges only mappings with the same `anon_vma`, and a mapping
+/// gets that with its first page: parts first written after a split would never be merged. So this writes one page, and
+/// discards it.
 fn give_root(span: Span) -> Result<()> {
     let first = Span { start: span.start, end: span.start + page_size() };
     set(span, Protection::READ_WRITE)?;
@@ -193,13 +194,13 @@ fn give_root(span: Span) -> Result<()> {
     Ok(set(span, Protection::NONE)?)
 }
 
-/// What the program may do with memory that it mapped itself.
+/// Records the protection of memory that the program mapped itself.
 fn note_protection(ledger: &Ledger, span: Span) -> Result<()> {
     let mut covered = span.start;
     for mapped in mappings::within(span.start, span.end)? {
         let part = Span { start: mapped.start.max(span.start), end: mapped.end.min(span.end) };
         if mapped.protection.write {
-            // As `give_root` does; where it fails mappings are not joined again, and that is all.
+            // As in `give_root`. If this fails, mappings are not merged; nothing else is lost.
             protection::is_writable_now(part.start);
         }
         ledger.allow(part, mapped.protection);
@@ -208,7 +209,7 @@ fn note_protection(ledger: &Ledger, span: Span) -> Result<()> {
     if covered == span.end { Ok(()) } else { Err(Error::Exhausted) }
 }
 
-/// Sees to it that our handler is the first to get the signal.
+/// Makes our handler the first to get the signal.
 pub(super) fn put_in_front() -> io::Result<()> {
     if segv::is_installed(on_segv) {
         return Ok(());
@@ -222,7 +223,7 @@ pub(super) fn put_in_front() -> io::Result<()> {
 }
 
 fn behind() -> Option<&'static Link> {
-    // SAFETY: 0, or a link, which stays for ever.
+    // SAFETY: 0, or a link, which is never freed.
     unsafe { (BEHIND.load() as *const Link).as_ref() }
 }
 
@@ -234,32 +235,32 @@ extern "C" fn on_segv(number: c_int, info: *mut segv::Info, context: *mut c_void
     }
 }
 
-/// How often a handler looks whose memory it is while regions come and go. Then the access is tried again.
+/// How often a handler searches for the ledger while regions come and go. Then the access is retried.
 const ATTEMPTS: u32 = 1000;
 
-/// Whether the access may be tried again: a page was shut, or another thread has just opened it.
+/// Returns whether the access can be retried: a page was shut, or another thread has just opened it.
 fn is_ours(signal: &Signal) -> bool {
     let Some(address) = signal.address() else { return false };
     if signal.is_store() == Some(false) {
         return false;
     }
     let admit = |ledger: *const Ledger| {
-        // SAFETY: found during this visit, so it stays until the visit is over.
+        // SAFETY: found inside `Grace::read`, so it is not freed before that returns.
         let ledger = unsafe { &*ledger };
         ledger.let_resets_pass();
         ledger.admit(address, &Pages)
     };
     for _ in 0..ATTEMPTS {
         let changes = DIRECTORY.changes();
-        held::at(Place::FindLedger);
-        if VISITS.visit(|| DIRECTORY.find(address).is_some_and(admit)) {
+        pause::at(Place::FindLedger);
+        if GRACE.read(|| DIRECTORY.find(address).is_some_and(admit)) {
             return true;
         }
-        held::at(Place::AskKernel);
+        pause::at(Place::AskKernel);
         if signal.is_store() == Some(true) && protection::is_writable_now(address & !(page_size() - 1)) {
             return true;
         }
-        // Between the two looks the memory may have been watched again, and shut.
+        // Between the two checks the memory may have been watched again, and shut.
         if DIRECTORY.changes() == changes || planted(Bug::LookOnce) {
             return false;
         }
@@ -267,9 +268,10 @@ fn is_ours(signal: &Signal) -> bool {
     true
 }
 
-/// A signal that is being passed on. A handler behind ours may call ours for what it does not know, and gets the next one.
+/// A signal that is being passed on. If a handler behind ours calls ours back, ours calls the next one.
 struct Passing {
-    /// The signal, by the address of its context on the thread's stack; where our handler's frame was then; the link.
+    /// The signal, identified by the address of its context on the thread's stack; our handler's frame at that time;
+    /// the link.
     context: Word64,
     frame: Word64,
     link: Word64,
@@ -281,10 +283,10 @@ static PASSING: [Passing; 64] =
 fn pass_on(signal: &Signal) {
     let frame = core::ptr::from_ref(&signal) as u64;
     let passing = &PASSING[(signal.identity() / 64) as usize % PASSING.len()];
-    // Called from deeper on the stack than the last time, for the same signal: it came back. (A handler that left by
-    // longjmp leaves an entry behind, but the next signal's frame is then as high as that one's.)
+    // A call for the same signal, from deeper on the stack than the last: it came back. (A handler that left by longjmp
+    // leaves an entry behind, but the next signal's frame is then no deeper.)
     let came_back = passing.context.load() == signal.identity() && frame < passing.frame.load();
-    // SAFETY: 0, or a link, which stays for ever.
+    // SAFETY: 0, or a link, which is never freed.
     let last = || unsafe { (passing.link.load() as *const Link).as_ref() };
     let link = if came_back { last().and_then(|link| link.older) } else { behind() };
     if !came_back {

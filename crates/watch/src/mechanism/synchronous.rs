@@ -1,9 +1,11 @@
-//! A thread that writes to a clean page is stopped, and a thread of ours notes the page and lets it go on (userfaultfd).
+//! The kernel blocks a thread that writes to a clean page; a thread of ours records the page and wakes the writer
+//! (userfaultfd).
 //!
-//! It needs a newer kernel than page protection and an older one than the asynchronous mechanism, no signal, and no mapping.
-//! System calls are stopped too if the process has the privilege; otherwise they fail with `EFAULT`, see `calls`.
+//! This needs a newer kernel than page protection, but not as new as the asynchronous mechanism, and no signal or
+//! mapping. The kernel blocks system calls, too, if the process has the privilege; otherwise they fail with `EFAULT`,
+//! see `calls`.
 //!
-//! The thread touches no memory but its own stack and the ledgers: it must never be stopped itself.
+//! The thread touches only its own stack and the ledgers, because it must never be blocked itself.
 
 use std::io::{self, PipeReader, PipeWriter};
 use std::os::fd::AsFd;
@@ -18,11 +20,11 @@ use ntux_platform::watching::userfault::{Faults, Features, Message, Userfault};
 
 use super::{Chunk, Engine, Mechanism};
 use crate::directory::Directory;
+use crate::grace::Grace;
 use crate::holds::Holds;
 use crate::ledger::{Gate, Ledger};
 use crate::record::Record;
 use crate::span::Span;
-use crate::visits::Visits;
 use crate::{Error, Reset, Result};
 
 pub(crate) struct Synchronous {
@@ -35,7 +37,7 @@ pub(crate) struct Synchronous {
 struct Shared {
     userfault: Userfault,
     directory: Directory,
-    visits: Visits,
+    grace: Grace,
     pagemap: Pagemap,
 }
 
@@ -43,8 +45,8 @@ impl Synchronous {
     pub fn open() -> Result<Synchronous> {
         let userfault = Userfault::open(Features::SYNCHRONOUS, Faults::OfKernelToo)
             .or_else(|_| Userfault::open(Features::SYNCHRONOUS, Faults::OfUserMode))?;
-        let (directory, visits, pagemap) = (Directory::new(), Visits::new(), Pagemap::open()?);
-        let shared = Arc::new(Shared { userfault, directory, visits, pagemap });
+        let (directory, grace, pagemap) = (Directory::new(), Grace::new(), Pagemap::open()?);
+        let shared = Arc::new(Shared { userfault, directory, grace, pagemap });
         let (stopped, stop) = io::pipe()?;
         let theirs = Arc::clone(&shared);
         // Its signals are blocked: a handler could touch watched memory.
@@ -74,11 +76,11 @@ impl Shared {
 
     fn admit(&self, address: usize) {
         let admit = |ledger: *const Ledger| {
-            // SAFETY: found during this visit, so it stays until the visit is over.
+            // SAFETY: found inside `Grace::read`, so it is not freed before that returns.
             unsafe { &*ledger }.admit(address, &self.userfault)
         };
-        if !self.visits.visit(|| self.directory.find(address).is_some_and(admit)) {
-            // Just let go of, or mapped over: the thread that was stopped tries again.
+        if !self.grace.read(|| self.directory.find(address).is_some_and(admit)) {
+            // The region was just released, or mapped over: the blocked thread retries.
             let _ = self.userfault.wake(address & !(page_size() - 1), page_size());
         }
     }
@@ -129,11 +131,11 @@ impl Engine for Synchronous {
 
     fn detach(&mut self, record: &Record) {
         self.shared.directory.remove(record.span);
-        // Fails only for memory that is gone, and then there is nothing left to let go of.
+        // Fails only for memory that is gone, and then nothing is registered.
         let _ = self.shared.userfault.unregister(record.span.start, record.span.length());
-        // The kernel leaves who is stopped there asleep.
+        // The kernel does not wake threads that are blocked there.
         let _ = self.shared.userfault.wake(record.span.start, record.span.length());
-        self.shared.visits.wait_for_all();
+        self.shared.grace.wait();
     }
 
     fn collect(&self, record: &Record, span: Span, pages_max: usize, reset: Reset, chunk: &mut Chunk) -> usize {
@@ -150,8 +152,8 @@ impl Engine for Synchronous {
         Ok(())
     }
 
-    /// Memory that is taken away (`MADV_DONTNEED`) loses its marks, and what comes instead can be written unseen. The mark is
-    /// looked at before the ledger: a page that is just being opened is in the ledger first.
+    /// Discarded memory (`MADV_DONTNEED`) loses its marks, and its new pages can be written unseen. This reads the mark
+    /// before the ledger, because a page that is being opened enters the ledger first.
     fn latch_lost(&self, record: &Record, span: Span, _reset: Reset) {
         let page = page_size();
         let mut marks = [0; 512];
@@ -179,7 +181,7 @@ impl Engine for Synchronous {
         Ok(record.ledger().open_for_call(span, &self.shared.userfault)?)
     }
 
-    fn let_go(&self, span: Span) {
+    fn end_hold(&self, span: Span) {
         self.holds.remove(span);
     }
 

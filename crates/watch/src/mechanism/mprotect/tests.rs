@@ -1,4 +1,4 @@
-//! What happens while the handler runs. A writer is held in it, and another thread takes its steps meanwhile.
+//! What happens while the handler runs: a writer is paused in it, and another thread acts meanwhile.
 
 use std::os::unix::process::ExitStatusExt;
 use std::process::Command;
@@ -12,15 +12,15 @@ use crate::{Range, Watcher};
 
 const NAME: &str =
     "mechanism::mprotect::tests::a_store_is_no_mistake_if_its_page_is_watched_anew_while_the_handler_runs";
-/// Set in the process of its own in which the bug is planted: it is expected to die.
+/// Set in the child process in which the bug is planted, and which must die.
 const PLANTED: &str = "NTUX_WATCH_TEST_PLANTED";
 
-/// Places that the writer has come to, and how many of them it may leave.
+/// How many places the writer has reached, and how many it may leave.
 static COME: Word32 = Word32::new(0);
 static LEAVE: Word32 = Word32::new(0);
 
-/// Holds the writer, until it may leave this place.
-fn hold(place: Place) {
+/// Pauses the writer until it may leave this place.
+fn pause_at(place: Place) {
     let number = COME.fetch_add(1) + 1;
     assert!((number % 2 == 1) == (place == Place::FindLedger), "the places alternate");
     while LEAVE.load() < number {
@@ -28,8 +28,8 @@ fn hold(place: Place) {
     }
 }
 
-/// Waits until the writer is at a place, lets `step` happen, and lets it go.
-fn while_held(number: u32, step: impl FnOnce()) {
+/// Waits until the writer is at a place, runs `step`, and lets the writer continue.
+fn while_paused(number: u32, step: impl FnOnce()) {
     while COME.load() < number {
         yield_now();
     }
@@ -55,14 +55,14 @@ fn a_store_is_no_mistake_if_its_page_is_watched_anew_while_the_handler_runs() {
     scope(|scope| {
         scope.spawn(|| {
             planted::set(bug);
-            held::set(hold);
+            pause::set(pause_at);
             // SAFETY: a page that the program may write.
             unsafe { (base as *mut u8).write_volatile(1) };
         });
-        while_held(1, || region = None);
-        while_held(2, || region = Some(watch()));
+        while_paused(1, || region = None);
+        while_paused(2, || region = Some(watch()));
         // Where it goes on, and finds the ledger.
-        while_held(3, || ());
+        while_paused(3, || ());
     });
     let mut written = [0; 2];
     let region = region.expect("watched again");
