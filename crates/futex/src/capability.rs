@@ -1,4 +1,4 @@
-//! What the chosen mechanisms do exactly on this machine, what they do in another way, and what they refuse.
+//! Which operations are exact on this machine, which are approximate, and which are refused.
 
 use ntux_platform::kernel_futex::{self, Scope};
 
@@ -20,14 +20,14 @@ pub enum Operation<'a> {
     Requeue((Size, Scope), (Size, Scope)),
 }
 
-/// How well an operation is done.
+/// How well a mechanism performs an operation.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Exactness {
     /// As the model says: [`crate::spec`].
     Exact,
-    /// Safely, but not quite; how.
+    /// Safe, but not exact, in this way.
     Approximate(&'static str),
-    /// Not at all, [`crate::Error::Refused`]; why.
+    /// Refused ([`crate::Error::Refused`]), for this reason.
     Refused(&'static str),
 }
 
@@ -35,7 +35,7 @@ use Exactness::{Approximate, Exact, Refused};
 
 const NO_WAITV: Exactness = Refused("needs futex_waitv, which this kernel or a filter refuses");
 
-/// How well an operation is done in this process on this machine.
+/// Returns how well this process performs an operation on this machine.
 pub fn capability(operation: Operation) -> Exactness {
     match operation {
         Operation::Wait(size, scope) => wait(size, scope),
@@ -78,7 +78,7 @@ fn wait_any(kinds: &[(Size, Scope)]) -> Exactness {
 fn requeue(from: (Size, Scope), to: (Size, Scope)) -> Exactness {
     /// Any address will do.
     const ADDRESS: usize = 64;
-    // SAFETY: nobody reads or waits for the word.
+    // SAFETY: nobody reads the word or waits for it.
     let futex = |(size, scope): (Size, Scope)| unsafe { Futex::at(ADDRESS, size, scope) };
     let (Ok(one), Ok(other)) = (futex(from), futex(to)) else { return Refused("no such futex") };
     match (Mechanism::of(from.1), Mechanism::of(to.1)) {

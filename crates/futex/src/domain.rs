@@ -1,17 +1,17 @@
-//! A domain: a wait table in memory that processes share. What the kernel cannot do exactly between processes, it can.
+//! A domain: a wait table in shared memory, for operations that the kernel cannot do exactly between processes.
 //!
-//! All who share a futex must be in the same domain, and name its word by the same place ([`crate::Futex::in_domain`]):
-//! so the choice is part of what they agreed on, and not of each process's luck with its kernel. It needs no call but
-//! the oldest futex.
+//! All users of a futex must attach the same domain, and name the word by the same place ([`crate::Futex::in_domain`]).
+//! So the mechanism is part of their agreement, and does not depend on each process's kernel. It needs only the
+//! original futex call.
 //!
-//! It is built on the platform's robust list alone, like the waiters of the synchronization core, and not on that core:
-//! the layers stay downward, and the table is the one that private futexes use.
+//! It uses the platform's robust list directly, as the synchronization core does, and not that core. The table is the
+//! one that private futexes use.
 //!
 //! # Death
-//! A thread that is killed while it waits is marked by the kernel at that moment: wakes pass over it, and whoever meets
-//! it takes it out of the line. A thread that is killed between choosing whom to wake and waking it: the kernel wakes.
-//! A thread that is killed while it moves somebody can leave a slot of 16 bytes taken, which counts for nothing.
-//! Without a robust list (`ntux doctor`) a killed waiter can be given a wake.
+//! If a waiting thread is killed, the kernel marks it at that moment: wakes pass over it, and any thread that meets it
+//! removes it from the line. If a thread is killed between choosing a waiter and waking it, the kernel sends the wake.
+//! A thread killed while it moves a waiter can leak a slot of 16 bytes, which has no effect. Without a robust list
+//! (`ntux doctor`) a killed waiter can be given a wake.
 
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -22,7 +22,7 @@ use ntux_platform::memory::{self, Mapping};
 
 use crate::table::{Capacity, Table};
 
-/// What a domain's file begins with.
+/// The header of a domain's file.
 #[repr(C, align(64))]
 struct Header {
     magic: Word64,
@@ -31,18 +31,18 @@ struct Header {
     waiters: Word32,
 }
 
-/// "ntuxftx" and the version of the format; a change of the table's layout is another version.
+/// "ntuxftx" and the version of the format. Any change of the table's layout needs a new version.
 const MAGIC: u64 = u64::from_be_bytes(*b"ntuxftx\x02");
 
 impl Capacity {
-    /// Room for so many threads, and for 32 entries of each on average.
+    /// A capacity for this many threads, with 32 entries each on average.
     pub fn for_waiters(waiters: u32) -> Capacity {
         let buckets = (waiters / 4).clamp(16, 4096).next_power_of_two();
         Capacity { buckets, chunks: 4 * buckets + 2 * waiters, waiters }
     }
 }
 
-/// A wait table that processes share.
+/// A wait table in shared memory.
 pub struct Domain {
     table: Table,
     file: OwnedFd,
@@ -51,12 +51,12 @@ pub struct Domain {
 }
 
 impl Domain {
-    /// A new domain. Its memory is used as it is needed: 2 KiB for each thread that waits, 16 bytes for each entry, and 16 bytes
-    /// for each thread that there is room for.
+    /// Creates a domain. It takes memory as needed: 2 KiB for each waiting thread, 16 bytes for each entry, and 16
+    /// bytes for each thread of the capacity.
     ///
-    /// Errors: `InvalidInput` if the number of buckets is not a power of two, or there are too many of something;
-    /// `Unsupported` without a 128-bit exchange; others from the system, among them `EFBIG` when the process may not make a
-    /// file so long (`RLIMIT_FSIZE`).
+    /// Errors: `InvalidInput` if the number of buckets is not a power of two, or a number is too large; `Unsupported`
+    /// without a 128-bit exchange; others from the system, such as `EFBIG` if the process may not create a file of this
+    /// length (`RLIMIT_FSIZE`).
     pub fn create(capacity: Capacity) -> io::Result<Domain> {
         check(capacity)?;
         let file = memory::create(c"ntux-futex", length(capacity))?;
@@ -74,7 +74,7 @@ impl Domain {
         Ok(domain)
     }
 
-    /// The domain behind a descriptor that came from [`Domain::descriptor`], perhaps in another process.
+    /// Attaches the domain behind a descriptor that came from [`Domain::descriptor`], perhaps in another process.
     ///
     /// Errors: `InvalidData` if it is not a domain of this version, or could be truncated; others from the system.
     pub fn attach(file: OwnedFd) -> io::Result<Domain> {
@@ -104,7 +104,7 @@ impl Domain {
         Domain { table, file, _mapping: mapping }
     }
 
-    /// To be passed to another process, or inherited by it; close-on-exec.
+    /// The descriptor, to pass to another process or to inherit; close-on-exec.
     pub fn descriptor(&self) -> BorrowedFd<'_> {
         self.file.as_fd()
     }
@@ -114,7 +114,7 @@ impl Domain {
     }
 }
 
-/// Two views of one domain in one process are two domains to it.
+/// Compares by identity: two attachments of one domain in one process are different.
 impl PartialEq for Domain {
     fn eq(&self, other: &Domain) -> bool {
         core::ptr::eq(self, other)
@@ -134,7 +134,7 @@ fn header(mapping: &Mapping) -> &Header {
     unsafe { mapping.base().cast::<Header>().as_ref() }
 }
 
-/// A waiter's number has 20 bits; the slots of all buckets and chunks are numbered with 32.
+/// A waiter's number has 20 bits; the number of a slot, over all buckets and chunks, has 32.
 fn check(capacity: Capacity) -> io::Result<()> {
     let sensible = capacity.buckets.is_power_of_two()
         && capacity.buckets <= 1 << 24

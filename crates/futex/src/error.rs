@@ -13,7 +13,7 @@ pub enum Error {
     Differs,
     /// The deadline passed (`ETIMEDOUT`).
     TimedOut,
-    /// A signal handler ran, or for another reason the caller should look at its words again (`EINTR`).
+    /// A signal handler ran, or the caller should check its words again for another reason (`EINTR`).
     Interrupted,
     /// A misaligned address, an empty bitset, no entry or more than 128, a value that the word cannot hold (`EINVAL`).
     Invalid,
@@ -21,14 +21,14 @@ pub enum Error {
     Fault,
     /// More waiters or entries at a time than the wait table has room for (`ENOMEM`).
     Exhausted,
-    /// Not with this mechanism, or not on this kernel (`EOPNOTSUPP`): see [`crate::capability()`].
+    /// This mechanism or this kernel cannot do it (`EOPNOTSUPP`): see [`crate::capability()`].
     Refused,
     /// The operating system refused; its error number.
     Os(i32),
 }
 
 impl Error {
-    /// The system's number for it, positive.
+    /// The positive error number.
     pub fn errno(self) -> i32 {
         match self {
             Error::Differs => number::EAGAIN,
@@ -42,7 +42,7 @@ impl Error {
         }
     }
 
-    /// What the kernel meant by its error number.
+    /// Translates the kernel's error number.
     pub(crate) fn from_errno(errno: i32) -> Error {
         match errno {
             number::EAGAIN => Error::Differs,
@@ -51,7 +51,7 @@ impl Error {
             number::EINVAL => Error::Invalid,
             number::EFAULT => Error::Fault,
             number::ENOMEM => Error::Exhausted,
-            // A filter that does not know a call answers with either.
+            // A filter that does not know a call returns either.
             number::ENOSYS | number::EPERM => Error::Refused,
             other => Error::Os(other),
         }

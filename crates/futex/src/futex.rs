@@ -1,4 +1,4 @@
-//! Which word, of which size, in which scope.
+//! A futex: which word, of which size, in which scope.
 
 use std::marker::PhantomData;
 
@@ -10,13 +10,13 @@ use crate::domain::Domain;
 use crate::word::Word;
 use crate::{Error, NumaWord, Result, Size};
 
-/// A word of the program that can be waited for. Two futexes meet if they are the same word in size and scope.
+/// A word of the program that threads can wait for. Two futexes are the same if word, size and scope are.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Futex<'a> {
     address: usize,
     size: Size,
     scope: Scope,
-    /// Whether a node stands behind the word.
+    /// Whether a node follows the word.
     numa: bool,
     /// The domain that serves it, and its place there.
     domain: Option<(&'a Domain, u64)>,
@@ -24,7 +24,7 @@ pub struct Futex<'a> {
 }
 
 impl<'a> Futex<'a> {
-    /// A word that threads of this process wait for, known by its address.
+    /// A futex for threads of this process, identified by its address.
     pub fn private<W: Word>(word: &'a W) -> Futex<'a> {
         Futex {
             address: core::ptr::from_ref(word).expose_provenance(),
@@ -36,23 +36,22 @@ impl<'a> Futex<'a> {
         }
     }
 
-    /// A word that every process waits for that maps its memory.
+    /// A futex for all processes that map its memory.
     pub fn shared<W: Word>(word: &'a W) -> Futex<'a> {
         Futex { scope: Scope::Shared, ..Futex::private(word) }
     }
 
-    /// A word whose waiters the kernel keeps on the node beside it. Only the kernel has a table for each node, so it
-    /// serves these words in every scope and process; all who use one must name it so. Before Linux 6.16 every
-    /// operation is `Refused`. A node that the machine has not is `Invalid`.
+    /// A futex whose waiters the kernel keeps on the node beside it. Only the kernel has a table for each node, so it
+    /// serves these words in every scope, and all users must name such a word so. Before Linux 6.16 every operation is
+    /// `Refused`. A node that the machine does not have is `Invalid`.
     pub fn numa(word: &'a NumaWord, scope: Scope) -> Futex<'a> {
         Futex { scope, numa: true, ..Futex::private(&word.value) }
     }
 
-    /// A word that every process waits for that has attached the domain, and knows the word by the same `place`: any
-    /// number below 2^60, say the offset in the memory that they share. Where each process has mapped the word does not
-    /// matter.
+    /// A futex for all processes that have attached the domain and name the word by the same `place`: any number below
+    /// 2^60, such as the offset in their shared memory. It does not matter where each process has mapped the word.
     ///
-    /// Errors: `Invalid` if the number is too large; `Refused` for a word with a node, which domains have not.
+    /// Errors: `Invalid` if the number is too large; `Refused` for a word with a node, which domains do not support.
     pub fn in_domain<W: Word>(domain: &'a Domain, place: u64, word: &'a W) -> Result<Futex<'a>> {
         Futex::shared(word).served_by(domain, place)
     }
@@ -73,10 +72,10 @@ impl<'a> Futex<'a> {
     /// Errors: `Invalid` if it is not aligned to its size; `Fault` if no memory can ever be there.
     ///
     /// # Safety
-    /// As long as `'a`, whoever waits for it, or compares it for a requeue, must be able to read the word, and
-    /// everybody must write it atomically. To wake it the memory need not be there any more.
+    /// During `'a`, threads that wait for the word, or compare it for a requeue, must be able to read it, and everybody
+    /// must write it atomically. A wake does not need the memory.
     pub unsafe fn at(address: usize, size: Size, scope: Scope) -> Result<Futex<'a>> {
-        /// Above it is the kernel, on every processor that we run on.
+        /// Addresses above belong to the kernel, on every supported processor.
         const END: usize = 1 << 56;
         if !address.is_multiple_of(size.bytes()) {
             return Err(Error::Invalid);
@@ -87,7 +86,7 @@ impl<'a> Futex<'a> {
         Ok(Futex { address, size, scope, numa: false, domain: None, word: PhantomData })
     }
 
-    /// The word of 32 bits at an address, with a node behind it: [`Futex::numa`].
+    /// The word of 32 bits at an address, followed by a node: [`Futex::numa`].
     ///
     /// Errors: `Invalid` if the two are not aligned to 8 bytes; `Fault` if no memory can ever be there.
     ///
@@ -97,17 +96,17 @@ impl<'a> Futex<'a> {
         if !address.is_multiple_of(align_of::<NumaWord>()) {
             return Err(Error::Invalid);
         }
-        // SAFETY: says the caller.
+        // SAFETY: the caller's promise.
         let futex = unsafe { Futex::at(address, Size::Bits32, scope) }?;
         Ok(Futex { numa: true, ..futex })
     }
 
-    /// Where the word is.
+    /// The word's address.
     pub fn address(self) -> usize {
         self.address
     }
 
-    /// How many bits it has.
+    /// Its size.
     pub fn size(self) -> Size {
         self.size
     }
@@ -117,38 +116,37 @@ impl<'a> Futex<'a> {
         self.domain
     }
 
-    /// Whether a node stands behind the word.
+    /// Whether a node follows the word.
     pub fn has_node(self) -> bool {
         self.numa
     }
 
-    /// Who may wait for it.
+    /// Its scope.
     pub fn scope(self) -> Scope {
         self.scope
     }
 
-    /// Asks the kernel whether the word can be read now. For addresses that come from strangers; one system call.
+    /// Asks the kernel whether the word can be read now, with one system call. For addresses from untrusted callers.
     ///
     /// Errors: `Fault`.
     pub fn probe(self) -> Result<()> {
         let word = core::ptr::with_exposed_provenance(self.address & !3);
-        // It compares, wakes nobody and moves nobody.
+        // This compares, but wakes and moves nobody.
         match kernel_futex::requeue(word, word, Scope::Private, 0, 0, 0) {
             Err(number::EFAULT) => Err(Error::Fault),
             _ => Ok(()),
         }
     }
 
-    /// What the word holds.
+    /// The word's value.
     #[inline(always)]
     pub(crate) fn load(self) -> u64 {
-        // SAFETY: aligned, readable and written atomically: that is what the reference, or the caller of `at`, vouches
-        // for.
+        // SAFETY: aligned, readable and written atomically, by the reference or by the promise of the caller of `at`.
         unsafe { load_foreign(self.address, self.size.bytes()) }
     }
 }
 
-/// A futex and what its word is expected to hold.
+/// A futex and the expected value of its word.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Expected<'a> {
     futex: Futex<'a>,
@@ -166,12 +164,12 @@ impl<'a> Expected<'a> {
         self.futex
     }
 
-    /// What is expected.
+    /// The expected value.
     pub fn value(self) -> u64 {
         self.value
     }
 
-    /// Whether the word holds it.
+    /// Whether the word holds the expected value.
     #[inline(always)]
     pub(crate) fn holds(self) -> bool {
         self.futex.load() == self.value

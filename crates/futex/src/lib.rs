@@ -1,10 +1,10 @@
 //! Futexes of 8, 16, 32 and 64 bits: wait, wake, wait for one of up to 128, requeue between all kinds; private or
 //! shared, with absolute deadlines on either clock, bitsets and exact counts.
 //!
-//! The kernel has futexes of 32 bits only, and moves waiters between equal ones only. Here every [`Futex`] is served by
-//! the best [`Mechanism`] for its scope: private ones by a wait table in user space ([`table`]), shared ones by what
-//! can be made of the kernel's calls ([`native`]), or, for processes that agree on it, by a [`Domain`]. [`capability()`]
-//! tells what is exact, and what is not.
+//! The kernel has futexes of 32 bits only, and requeues only between equal kinds. Here the best [`Mechanism`] for its
+//! scope serves every [`Futex`]: a wait table in user space ([`table`]) serves private ones; the kernel's calls serve
+//! shared ones as far as they reach ([`native`]), or, for processes that agree on it, a [`Domain`] does.
+//! [`capability()`] tells what is exact.
 //!
 //! ```
 //! use ntux_futex::{Deadline, Expected, Futex};
@@ -20,9 +20,9 @@
 //! ```
 //!
 //! # Two sides of one futex
-//! Whoever waits and whoever wakes must mean the same word, size and scope, and both must call this library: a private
-//! futex does not meet the kernel's own calls on the same word unless the process chose [`Mechanism::Native`]. One
-//! process must have one copy of this library.
+//! Waiter and waker must use the same word, size and scope, and both must call this library: the kernel's own calls do
+//! not reach a private futex on the same word unless the process chose [`Mechanism::Native`]. A process must have only
+//! one copy of this library.
 //!
 //! # Signals, fork
 //! [`wake`] and [`requeue`] may be called from signal handlers, and so may the waits once the thread has waited before.

@@ -1,5 +1,5 @@
-//! Which mechanism serves a futex. All who use one futex must agree, so the choice is made once for a process and a
-//! scope, and not by size or by call.
+//! Which mechanism serves a futex. All users of a futex must agree, so the choice is made once for each process and
+//! scope, not by size or per call.
 
 use std::sync::OnceLock;
 
@@ -7,7 +7,7 @@ use ntux_platform::kernel_futex::Scope;
 
 use crate::private;
 
-/// How futexes of one scope are served.
+/// What serves futexes of one scope.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Mechanism {
     /// The kernel's calls: [`crate::native`].
@@ -25,10 +25,10 @@ impl Mechanism {
         }
     }
 
-    /// The mechanism for futexes of this scope in this process.
+    /// Returns the mechanism for futexes of this scope in this process.
     ///
-    /// Private: `NTUX_FUTEX_PRIVATE`, which says `table` (the default) or `native`. Whoever calls the kernel's futexes
-    /// himself on the same words needs `native`. Shared: `native`.
+    /// Private: `table` (the default) or `native`, as `NTUX_FUTEX_PRIVATE` says. A program that also calls the kernel's
+    /// futexes on the same words needs `native`. Shared: `native`.
     #[inline]
     pub fn of(scope: Scope) -> Mechanism {
         match scope {
@@ -38,7 +38,7 @@ impl Mechanism {
     }
 }
 
-/// The process's table, if private futexes are served by it.
+/// The process's table, if it serves private futexes.
 #[inline]
 pub(crate) fn of_private() -> Option<&'static crate::table::Table> {
     static CHOICE: OnceLock<Option<&'static crate::table::Table>> = OnceLock::new();

@@ -6,21 +6,21 @@ use std::sync::atomic::{AtomicI32, AtomicU32};
 
 pub use ntux_platform::kernel_futex::numa::ANY_NODE;
 
-/// A futex of 32 bits, and the node on which the kernel keeps those who wait for it ([`crate::Futex::numa`]).
+/// A futex of 32 bits, and the node on which the kernel keeps its waiters ([`crate::Futex::numa`]).
 ///
-/// A node changes where the kernel looks, not what the operations mean. Waits and wakes that find different nodes here
+/// The node changes where the kernel searches, not what the operations mean. Waits and wakes that find different nodes
 /// miss each other, so change the node only while nobody waits.
 #[repr(C, align(8))]
 #[derive(Debug)]
 pub struct NumaWord {
     /// The futex.
     pub value: AtomicU32,
-    /// The number of a node, or [`ANY_NODE`]: then the next operation writes the node of its thread here.
+    /// The number of a node, or [`ANY_NODE`]; then the next operation replaces it with the node of its thread.
     pub node: AtomicI32,
 }
 
 impl NumaWord {
-    /// A word that the node of its first user is to serve.
+    /// A word that the node of its first user serves.
     pub const fn new(value: u32) -> NumaWord {
         NumaWord { value: AtomicU32::new(value), node: AtomicI32::new(ANY_NODE) }
     }

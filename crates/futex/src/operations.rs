@@ -1,4 +1,4 @@
-//! The four operations, each through the mechanism that serves its futexes.
+//! The four operations, dispatched to the mechanism that serves the futexes.
 
 use ntux_platform::clock::Deadline;
 use ntux_platform::kernel_futex::{Entry, Scope};
@@ -8,14 +8,14 @@ use crate::native::{self, Vector};
 use crate::table::{Alone, Key, Line, Sleep, Table, Woken};
 use crate::{Error, Expected, Futex, MATCH_ANY, Result, VECTOR_MAX};
 
-/// Waits until a wake whose bitset meets `mask` reaches the futex, at most until `deadline`; not at all if its word
-/// does not hold what is expected.
+/// Waits until a wake whose bitset meets `mask` reaches the futex, at most until `deadline`. Does not wait if the word
+/// does not hold the expected value.
 ///
-/// `Ok` may also come without a wake that was meant for the caller (a futex that lived at the same address before):
-/// look at the word again. Order: by arrival; in the kernel, by priority and then by arrival.
+/// `Ok` may be spurious (a wake for a futex that was at the same address before): check the word again. Waiters are
+/// served by arrival; in the kernel, by priority and then by arrival.
 ///
 /// Errors: `Differs` (also if the deadline has passed), `TimedOut`, `Interrupted` by a signal handler (some mechanisms
-/// go on waiting after one), `Invalid` for an empty mask, `Exhausted`, `Refused`.
+/// continue to wait after one), `Invalid` for an empty mask, `Exhausted`, `Refused`.
 pub fn wait(expected: Expected, mask: u32, deadline: Deadline) -> Result<()> {
     if mask == 0 {
         return Err(Error::Invalid);
@@ -29,9 +29,9 @@ pub fn wait(expected: Expected, mask: u32, deadline: Deadline) -> Result<()> {
     }
 }
 
-/// Wakes at most `count` of those who wait for the futex with a bitset that meets `mask`; exactly how many.
+/// Wakes at most `count` threads that wait for the futex with a bitset that meets `mask`. Returns the exact number.
 ///
-/// Never more than a look at memory if nobody waits for a private futex. Async-signal-safe.
+/// If nobody waits for a private futex, this only reads memory. Async-signal-safe.
 ///
 /// Errors: `Invalid` for an empty mask; `Fault` for a shared futex without memory; `Refused` for bitsets with native
 /// futexes of other sizes than 32.
@@ -46,24 +46,25 @@ pub fn wake(futex: Futex, count: u32, mask: u32) -> Result<u32> {
     }
 }
 
-/// Waits until a wake reaches one of the futexes; which one. Sizes and scopes may be mixed, a futex may stand there
-/// often.
+/// Waits until a wake reaches one of the futexes. Returns its index. Sizes and scopes may be mixed, and a futex may
+/// occur several times.
 ///
-/// One wake ends one wait. Only where the kernel sleeps on several words at once (shared futexes) a second wake, of
-/// another of the futexes in the same moment, can be used up by the same wait; then the highest index is returned.
+/// One wake ends one wait. Only if the kernel sleeps on several words at once (shared futexes) can the same wait
+/// consume a second, simultaneous wake of another of the futexes; then it returns the highest index.
 ///
-/// Errors: as [`wait`]; `Invalid` for no entries or more than [`VECTOR_MAX`]; `Refused` for shared futexes of 8 and 16
-/// bits, for shared futexes where the kernel has no `futex_waitv`, and for more of them than it takes (64 bits count
-/// twice); for futexes of a domain together with others.
+/// Errors: those of [`wait`]; `Invalid` for no entries or more than [`VECTOR_MAX`]; `Refused` for shared futexes of 8
+/// and 16 bits, for shared futexes if the kernel has no `futex_waitv`, for more of them than it takes (64 bits count
+/// twice), and for futexes of a domain together with others.
 pub fn wait_any(entries: &[Expected], deadline: Deadline) -> Result<usize> {
     wait_blocks(entries.iter().map(|&entry| (entry, MATCH_ANY)), deadline)
 }
 
-/// As [`wait_any`], with a bitset for each of the futexes: `FUTEX_WAIT_MULTIPLE`, the operation that was proposed for
-/// the kernel before `futex_waitv`, and has been in patched ones.
+/// As [`wait_any`], with a bitset for each of the futexes. This is `FUTEX_WAIT_MULTIPLE`, which was proposed before
+/// `futex_waitv`, and lives on in patched kernels.
 ///
-/// Errors: as there; `Invalid` for an empty bitset; `Refused` where the kernel serves one of several futexes whose
-/// bitset is not [`MATCH_ANY`]: its vectors have no bitsets, and the wait would take the wakes of others.
+/// Errors: those of [`wait_any`]; `Invalid` for an empty bitset; `Refused` if the kernel serves one of several futexes
+/// whose bitset is not [`MATCH_ANY`], because its vectors have no bitsets, and the wait would consume wakes meant for
+/// others.
 pub fn wait_multiple(blocks: &[(Expected, u32)], deadline: Deadline) -> Result<usize> {
     match blocks {
         _ if blocks.iter().any(|&(_, mask)| mask == 0) => Err(Error::Invalid),
@@ -72,7 +73,7 @@ pub fn wait_multiple(blocks: &[(Expected, u32)], deadline: Deadline) -> Result<u
     }
 }
 
-/// A futex and what is expected of it, with its bitset.
+/// A futex with its expected value and its bitset.
 type Block<'a> = (Expected<'a>, u32);
 
 fn wait_blocks<'a>(blocks: impl ExactSizeIterator<Item = Block<'a>> + Clone, deadline: Deadline) -> Result<usize> {
@@ -99,7 +100,7 @@ fn wait_blocks<'a>(blocks: impl ExactSizeIterator<Item = Block<'a>> + Clone, dea
     }
 }
 
-/// Entries of the table wait there, the others in the kernel, together with the thread's own word.
+/// Waits for entries of the table and of the kernel: the thread sleeps on the latter together with its own word.
 fn wait_mixed<'a>(
     table: &Table,
     blocks: impl Iterator<Item = Block<'a>> + Clone,
@@ -120,39 +121,39 @@ fn wait_mixed<'a>(
     }
     let woken = table.seated(|seat| table.wait_any(seat, lines, &Beside(others), deadline))?;
     match woken {
-        Woken::Beside(index) => Ok(index),
-        Woken::Entry(index) => {
+        Woken::InKernel(index) => Ok(index),
+        Woken::InTable(index) => {
             let tabled = blocks.enumerate().filter(is_tabled).nth(index);
             tabled.map(|(index, _)| index).ok_or(Error::Interrupted)
         }
     }
 }
 
-/// Sleeps on these words too; the first place is for the thread's own.
+/// Sleeps on these words, too; the first place is for the thread's own word.
 struct Beside(Vector);
 
-/// Stands for the thread's own word; no entry has this index.
+/// The index of the thread's own word; no entry has this index.
 const OWN: usize = VECTOR_MAX;
 
 impl Sleep for Beside {
     fn sleep(&self, own: Entry, deadline: Deadline) -> Option<Result<Woken>> {
         match self.0.with_first(own).wait(deadline) {
             Ok(OWN) => None,
-            Ok(index) => Some(Ok(Woken::Beside(index))),
-            // If it was the own word that differed, the wait has ended already, and this is not looked at.
+            Ok(index) => Some(Ok(Woken::InKernel(index))),
+            // If the own word differed, the wait has ended already, and this value is ignored.
             Err(error) => Some(Err(Error::from_errno(error))),
         }
     }
 }
 
-/// If the word of `from` holds what is expected, wakes at most `wake` of those who wait for it, and lets at most
-/// `moved` others wait for `to` instead, behind those who do already; how many both are together. Bitsets do not
-/// matter, and go with the waiters. Between sizes, and between private and shared. Async-signal-safe.
+/// If the word of `from` holds the expected value, wakes at most `wake` of its waiters and moves at most `moved` others
+/// to the end of `to`'s line. Returns the number of both together. Ignores bitsets; a moved waiter keeps its own. Works
+/// between sizes, and between private and shared. Async-signal-safe.
 ///
-/// Where the mechanism cannot move a waiter it wakes it instead, which every waiter must be prepared for:
-/// [`crate::capability()`] tells.
+/// If the mechanism cannot move a waiter, it wakes it, which every waiter must expect: see [`crate::capability()`].
 ///
-/// Errors: `Differs`; `Exhausted` without room for the first to be moved; `Fault` for a shared futex without memory.
+/// Errors: `Differs`; `Exhausted` without room for the first waiter to be moved; `Fault` for a shared futex without
+/// memory.
 pub fn requeue(from: Expected, to: Futex, wake: u32, moved: u32) -> Result<u32> {
     match (table_of(from.futex()), table_of(to)) {
         (None, None) => native::requeue(from, to, wake, moved),
@@ -164,7 +165,7 @@ pub fn requeue(from: Expected, to: Futex, wake: u32, moved: u32) -> Result<u32> 
     }
 }
 
-/// The table that serves a futex, if it is not the kernel.
+/// The table that serves a futex; none if the kernel does.
 #[inline]
 fn table_of(futex: Futex<'_>) -> Option<&Table> {
     match (futex.domain(), futex.scope()) {
@@ -174,9 +175,9 @@ fn table_of(futex: Futex<'_>) -> Option<&Table> {
     }
 }
 
-/// The table of the domain that all of the entries are in, if one is.
+/// The table of the domain, if the entries are futexes of a domain.
 ///
-/// Errors: `Refused` if others are not: one thread cannot be in two tables.
+/// Errors: `Refused` if some are not in the same domain, because one thread cannot wait in two tables.
 fn domain_of<'a>(mut blocks: impl Iterator<Item = Block<'a>> + Clone) -> Result<Option<&'a Table>> {
     let domain = |(expected, _): Block<'a>| expected.futex().domain().map(|(domain, _)| domain);
     match blocks.clone().find_map(domain) {
@@ -186,7 +187,7 @@ fn domain_of<'a>(mut blocks: impl Iterator<Item = Block<'a>> + Clone) -> Result<
     }
 }
 
-/// Whether it is the table's where private futexes are: those with a node are always the kernel's.
+/// Whether the process's table serves it if it serves private futexes. The kernel always serves those with a node.
 #[inline]
 fn is_tabled(futex: Futex) -> bool {
     futex.scope() == Scope::Private && !futex.has_node()
@@ -204,11 +205,11 @@ fn line(expected: Expected<'_>, mask: u32) -> Line<'_> {
     Line { key: key(expected.futex()), mask, expected }
 }
 
-/// Which of `count` entries was woken. In memory that others share the number may be rubbish.
+/// Returns which of `count` entries was woken. In shared memory the number may be rubbish.
 fn entry_of(woken: Woken, count: usize) -> Result<usize> {
     match woken {
-        Woken::Entry(index) if index < count => Ok(index),
-        Woken::Entry(_) | Woken::Beside(_) => Err(Error::Interrupted),
+        Woken::InTable(index) if index < count => Ok(index),
+        Woken::InTable(_) | Woken::InKernel(_) => Err(Error::Interrupted),
     }
 }
 
@@ -218,7 +219,7 @@ mod tests {
 
     #[test]
     fn an_entry_that_there_is_not_is_not_returned() {
-        assert_eq!(entry_of(Woken::Entry(2), 3), Ok(2));
-        assert_eq!(entry_of(Woken::Entry(3), 3), Err(Error::Interrupted));
+        assert_eq!(entry_of(Woken::InTable(2), 3), Ok(2));
+        assert_eq!(entry_of(Woken::InTable(3), 3), Err(Error::Interrupted));
     }
 }

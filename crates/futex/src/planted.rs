@@ -1,6 +1,6 @@
-//! Planted bugs: each breaks one rule, so that the model checker can show that it would notice.
+//! Planted bugs: each breaks one rule, to show that the model checker catches it.
 //!
-//! They exist only with the configuration `ntux_explore`; otherwise [`planted`] is `false` at compile time.
+//! They exist only in the configuration `ntux_explore`; otherwise [`planted`] is `false` at compile time.
 
 /// One broken rule.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -12,7 +12,7 @@ pub enum Bug {
     PassArriving,
     /// A waker does not wake.
     NoWake,
-    /// A waker that finds nobody on a woken thread's own word looks there again, and not at the gathering place.
+    /// A waker that finds nobody on a woken thread's own word checks that word again, and not the gathering place.
     PassGathered,
     /// Last come, first served.
     Lifo,
@@ -22,17 +22,17 @@ pub enum Bug {
     PassNextRing,
     /// The head of a line passes a ticket whose entry is still to come.
     PassComing,
-    /// A walk looks at the newest ring only.
+    /// A walk visits only the newest ring.
     NewRingOnly,
-    /// A requeuer writes down where it moved an entry over what another one has written there.
+    /// A requeuer overwrites the place where another one has recorded a move.
     NoFold,
     /// A thread that dies in a wait is not marked.
     NoMark,
-    /// A waker that dies owes no wake.
+    /// A waker registers no wake for the case of its death.
     NoWill,
     /// A 64-bit wait sleeps on the half first that nobody wakes.
     OtherHalfFirst,
-    /// A 64-bit wait keeps a wake that came before it had compared both halves.
+    /// A 64-bit wait keeps a wake that arrived before it had compared both halves.
     KeepWake,
     /// A lane's wait sleeps with the bits of all lanes.
     AllLanes,

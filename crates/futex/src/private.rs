@@ -8,11 +8,10 @@ use ntux_platform::memory;
 use crate::Result;
 use crate::table::{Capacity, Seat, Table};
 
-/// Room for 4096 hash values, half a million entries and 16384 threads that wait at a time. Memory is used as it is
-/// needed.
+/// Room for 4096 hash values, half a million entries and 16384 threads that wait at a time. It takes memory as needed.
 const CAPACITY: Capacity = Capacity { buckets: 4096, chunks: 16384, waiters: 16384 };
 
-/// The table; none where the system has no memory that a forked child finds empty.
+/// The table; none if the system cannot empty memory in a forked child.
 pub fn table() -> Option<&'static Table> {
     static TABLE: OnceLock<Option<Table>> = OnceLock::new();
     TABLE
@@ -24,7 +23,7 @@ pub fn table() -> Option<&'static Table> {
         .as_ref()
 }
 
-/// A thread's seat, given back when the thread ends.
+/// A thread's seat, which is returned when the thread ends.
 struct Own {
     seat: Cell<Option<Seat>>,
 }
@@ -41,8 +40,8 @@ thread_local! {
     static OWN: Own = const { Own { seat: Cell::new(None) } };
 }
 
-/// Does something in a seat of the calling thread: its own, or, in a signal handler that interrupted it there, another
-/// one.
+/// Calls `act` with a seat for the calling thread: the thread's own, or another one in a signal handler that
+/// interrupted the thread there.
 pub fn seated<T>(table: &Table, work: impl FnOnce(&Seat) -> Result<T>) -> Result<T> {
     let own = OWN.try_with(|own| own.seat.take()).ok().flatten();
     let seat = match own.filter(|seat| table.is_seated(seat)) {
@@ -57,7 +56,7 @@ pub fn seated<T>(table: &Table, work: impl FnOnce(&Seat) -> Result<T>) -> Result
 /// Keeps a seat for the thread's next wait.
 fn keep(table: &Table, seat: Seat) {
     let mut seat = Some(seat);
-    // Left over is the seat of a handler, or, while the thread ends, its own.
+    // Returns the seat of a handler, or, while the thread ends, its own.
     let spare = OWN.try_with(|own| own.seat.replace(seat.take())).ok().flatten().or(seat);
     if let Some(spare) = spare {
         table.give_back(spare);

@@ -1,6 +1,6 @@
 //! The sizes of a futex.
 
-/// How many bits the word of a futex has.
+/// The size of a futex word.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 #[repr(u8)]
 pub enum Size {
@@ -18,7 +18,7 @@ impl Size {
     /// All of them, the smallest first.
     pub const ALL: [Size; 4] = [Size::Bits8, Size::Bits16, Size::Bits32, Size::Bits64];
 
-    /// Length of the word in bytes, which is its alignment too.
+    /// Length of the word in bytes, which is also its alignment.
     pub const fn bytes(self) -> usize {
         1 << self as u8
     }

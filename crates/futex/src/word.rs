@@ -32,14 +32,14 @@ mod sealed {
 pub trait Word: sealed::Sealed + Sync {
     /// The plain value.
     type Value: Copy;
-    /// How many bits it has.
+    /// Its size.
     const SIZE: Size;
 
-    /// The value as the futex calls take it.
+    /// The value, in the form of the futex calls.
     fn bits(value: Self::Value) -> u64;
 
-    /// Sleeps as long as the word holds `expected` and nobody notifies; at most until `deadline`. Look at the word
-    /// again after it: `Ok` means that somebody notified, not that the word has changed.
+    /// Sleeps while the word holds `expected` and nobody notifies, at most until `deadline`. Check the word again
+    /// afterwards: `Ok` means that somebody notified, not that the word has changed.
     ///
     /// Errors: `Differs`, `TimedOut`, `Interrupted`; `Exhausted` beyond the number of threads that can wait at a time.
     fn wait(&self, expected: Self::Value, deadline: Deadline) -> Result<()>
@@ -49,7 +49,7 @@ pub trait Word: sealed::Sealed + Sync {
         crate::wait(Expected::new(Futex::private(self), Self::bits(expected))?, MATCH_ANY, deadline)
     }
 
-    /// Wakes the thread that waits longest; whether there was one. Async-signal-safe.
+    /// Wakes the thread that has waited longest. Returns whether there was one. Async-signal-safe.
     fn notify_one(&self) -> bool
     where
         Self: Sized,
@@ -57,7 +57,7 @@ pub trait Word: sealed::Sealed + Sync {
         self.notify(1) == 1
     }
 
-    /// Wakes all threads that wait; how many. Async-signal-safe.
+    /// Wakes all waiting threads. Returns their number. Async-signal-safe.
     fn notify_all(&self) -> u32
     where
         Self: Sized,
@@ -65,12 +65,12 @@ pub trait Word: sealed::Sealed + Sync {
         self.notify(u32::MAX)
     }
 
-    /// Wakes at most `count` threads, first come, first served; how many. Async-signal-safe.
+    /// Wakes at most `count` threads, first come, first served. Returns their number. Async-signal-safe.
     fn notify(&self, count: u32) -> u32
     where
         Self: Sized,
     {
-        // The word is aligned and mapped and the bitset is not empty: nothing is left to be refused.
+        // The word is aligned and mapped, and the bitset is not empty, so no error is possible.
         crate::wake(Futex::private(self), count, MATCH_ANY).unwrap_or(0)
     }
 }

@@ -40,17 +40,17 @@ pub(crate) enum Program {
 }
 
 /// This library's entry in the list with which the program was started; empty if it was loaded in another way.
-struct Entry {
+struct PreloadEntry {
     length: Word32,
     text: UnsafeCell<[u8; LIST_MAX]>,
 }
 
 // SAFETY: `text` is written by the constructor, which runs before there is a second thread, and before `length` is set.
-unsafe impl Sync for Entry {}
+unsafe impl Sync for PreloadEntry {}
 
-static ENTRY: Entry = Entry { length: Word32::new(0), text: UnsafeCell::new([0; LIST_MAX]) };
+static ENTRY: PreloadEntry = PreloadEntry { length: Word32::new(0), text: UnsafeCell::new([0; LIST_MAX]) };
 
-impl Entry {
+impl PreloadEntry {
     fn text(&self) -> &[u8] {
         // SAFETY: written once, before the length.
         unsafe { &(&*self.text.get())[..self.length.load() as usize] }

@@ -3,12 +3,12 @@
 //! A waiter sleeps on the whole word, with a bitset that has one bit for its lane; a waker wakes with that bit. So
 //! counts and order are the kernel's, and neighbours are never woken.
 //!
-//! No wake is lost: the waker's store comes before its call. A waiter that the kernel had queued before the store is
-//! found by its bit; for one that it queues after, the word differs.
+//! No wake is lost, because the waker's store comes before its call. If the kernel queued a waiter before the store,
+//! the wake finds its bit. If it queues the waiter after the store, the word differs.
 //!
-//! The kernel compares the whole word, so a change of a neighbour makes it refuse; then the lane is compared again. A
-//! waiter whose neighbours never rest would not fall asleep: after [`RETRIES`] refusals it rests a moment before the
-//! next attempt. It has not arrived in the queue then, which a wake cannot tell from coming a moment later.
+//! The kernel compares the whole word, so it refuses if a neighbour has changed; then the lane is compared again. A
+//! waiter whose neighbours change constantly would not fall asleep: after [`RETRIES`] refusals it pauses before the
+//! next attempt. It is not queued during the pause, which for a wake is the same as if it arrived a moment later.
 
 use std::time::Duration;
 
@@ -19,12 +19,12 @@ use ntux_platform::kernel_futex::{self, MATCH_ANY};
 use crate::planted::{Bug, planted};
 use crate::{Error, Expected, Futex, Result};
 
-/// Refusals in a row before a waiter rests.
+/// Refusals in a row before a waiter pauses.
 const RETRIES: u32 = 64;
-/// How long it rests; about as long as so many refusals take.
+/// The length of the pause: about the time of that many refusals.
 const REST: Duration = Duration::from_micros(50);
 
-/// Where a small futex lies in the word around it.
+/// The position of a small futex in the word around it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Lane {
     word: usize,
@@ -54,7 +54,7 @@ impl Lane {
         self.bit
     }
 
-    /// What the lane holds if the word holds `whole`.
+    /// The lane's value if the word holds `whole`.
     fn of_whole(self, whole: u32) -> u32 {
         whole >> self.shift & self.ones
     }
@@ -64,7 +64,7 @@ impl Lane {
 pub fn wait(expected: Expected, deadline: Deadline) -> Result<()> {
     let lane = Lane::of(expected.futex());
     for attempt in 1u32.. {
-        // SAFETY: the aligned word around a readable one lies in the same page, so it is readable too. Its other lanes
+        // SAFETY: the aligned word around a readable one lies in the same page, so it is readable, too. Its other lanes
         // are other words of the program, which writes futex words atomically.
         let whole = unsafe { ntux_platform::atomic::load_foreign(lane.word, 4) } as u32;
         if u64::from(lane.of_whole(whole)) != expected.value() {
@@ -73,7 +73,7 @@ pub fn wait(expected: Expected, deadline: Deadline) -> Result<()> {
         let bits = if planted(Bug::AllLanes) { MATCH_ANY } else { lane.bit };
         match kernel_futex::wait(lane.word(), whole, bits, expected.futex().scope(), deadline) {
             Ok(()) => return Ok(()),
-            // The kernel says so before it looks at the clock.
+            // The kernel checks the word before the clock.
             Err(EAGAIN) if deadline.passed() => {
                 return Err(if expected.holds() { Error::TimedOut } else { Error::Differs });
             }

@@ -1,4 +1,4 @@
-//! The kernel's futexes, and what can be made of them for other sizes.
+//! The kernel's futexes, and how they serve other sizes.
 //!
 //! | size | wait | wake |
 //! | --- | --- | --- |
@@ -7,8 +7,9 @@
 //! | 32, with a node | the kernel's own, in the newer calls | the kernel's own |
 //! | 64 | on both halves with `futex_waitv` ([`halves`]) | the half at the lower address |
 //!
-//! All of this meets other users of the kernel's calls, in other processes too. Futexes of different sizes that overlap
-//! are one futex to the kernel and can take each other's wakes; in the wait table and in a domain they never do.
+//! All of this works together with other users of the kernel's calls, also in other processes. Overlapping futexes of
+//! different sizes are one futex to the kernel and can take each other's wakes; in the wait table and in a domain they
+//! never do.
 
 pub mod halves;
 pub mod lane;
@@ -39,7 +40,7 @@ pub fn wait(expected: Expected, mask: u32, deadline: Deadline) -> Result<()> {
     }
 }
 
-/// Wakes at most `count` of those who wait for one futex.
+/// Wakes at most `count` waiters of one futex.
 pub fn wake(futex: Futex, count: u32, mask: u32) -> Result<u32> {
     let (address, mask) = match futex.size() {
         Size::Bits32 if futex.has_node() => {
@@ -57,12 +58,12 @@ pub fn wake(futex: Futex, count: u32, mask: u32) -> Result<u32> {
     kernel_futex::wake(address, count, mask, futex.scope()).map_err(Error::from_errno)
 }
 
-/// Errors: `Refused` if the futex has a node and the kernel does not know of such.
+/// Errors: `Refused` if the futex has a node and the kernel does not support nodes.
 fn known(futex: Futex) -> Result<()> {
     if futex.has_node() && !numa::is_known() { Err(Error::Refused) } else { Ok(()) }
 }
 
-/// The kernel's vector for some futexes, and which of them each of its entries stands for.
+/// The kernel's vector for some futexes, with the futex of each of its entries.
 pub struct Vector {
     entries: [Entry; VECTOR_MAX],
     origin: [u8; VECTOR_MAX],
@@ -78,10 +79,10 @@ impl Default for Vector {
 }
 
 impl Vector {
-    /// Adds the futex that stands at `index` in the caller's list.
+    /// Adds the futex at `index` of the caller's list.
     ///
-    /// Errors: `Refused` for bitsets, which the kernel's vectors have not; so for 8 and 16 bits too: a sleeper would take
-    /// the wakes of its neighbours. Also when there are more entries than the kernel takes; 64 bits need two.
+    /// Errors: `Refused` for bitsets, which the kernel's vectors lack, and so for 8 and 16 bits, because a sleeper
+    /// would take the wakes of its neighbours; also for more entries than the kernel takes. 64 bits need two entries.
     pub fn add(&mut self, index: usize, expected: Expected, mask: u32) -> Result<()> {
         let futex = expected.futex();
         known(futex)?;
@@ -92,7 +93,7 @@ impl Vector {
                 let (expected, scope, numa) = (expected.value() as u32, futex.scope(), futex.has_node());
                 self.push(index, Entry { address: address(futex), expected, scope, numa })
             }
-            // The kernel would find that the word differs, but might give it a wake meanwhile.
+            // The kernel would find that the word differs, but might give the waiter a wake meanwhile.
             Size::Bits64 if !expected.holds() => Err(Error::Differs),
             Size::Bits64 => {
                 self.has_halves = true;
@@ -110,7 +111,7 @@ impl Vector {
         Ok(())
     }
 
-    /// The same, with another first entry.
+    /// A copy with another first entry.
     pub fn with_first(&self, entry: Entry) -> Vector {
         let mut vector = Vector { ..*self };
         vector.entries[0] = entry;
@@ -122,7 +123,7 @@ impl Vector {
         kernel_futex::has_wait_any()
     }
 
-    /// Sleeps until one is woken; the index that it was added with.
+    /// Sleeps until one is woken. Returns its index in the caller's list.
     pub fn wait(&self, deadline: Deadline) -> core::result::Result<usize, i32> {
         if !Vector::is_possible() {
             return Err(ntux_platform::error::ENOSYS);
@@ -138,23 +139,24 @@ impl Vector {
     }
 }
 
-/// Waits for one of several futexes, each with its bitset; which one.
+/// Waits for one of several futexes, each with its bitset. Returns its index.
 pub fn wait_any<'a>(entries: impl Iterator<Item = (Expected<'a>, u32)>, deadline: Deadline) -> Result<usize> {
     let mut vector = Vector::default();
     entries.enumerate().try_for_each(|(index, (expected, mask))| vector.add(index, expected, mask))?;
     vector.wait(deadline).map_err(Error::from_errno)
 }
 
-/// Whether [`requeue`] can move a waiter, instead of waking it.
+/// Whether [`requeue`] can move waiters instead of waking them.
 pub fn can_move(from: Futex, to: Futex) -> bool {
     (from.scope(), from.has_node()) == (to.scope(), to.has_node())
         && [from, to].iter().all(|futex| futex.size() >= Size::Bits32)
 }
 
-/// Wakes and moves who waits for one futex, if its word holds what is expected.
+/// Wakes and moves waiters of one futex, if its word holds the expected value.
 ///
-/// The kernel moves between words of 32 bits of one scope only, both with nodes or both without, and compares 32 bits only. Where it cannot move, those
-/// are woken instead who were to be moved; where it cannot compare, the rest is compared just before.
+/// The kernel moves waiters only between words of 32 bits of one scope, both with nodes or both without, and compares
+/// only 32 bits. If it cannot move waiters, they are woken instead; if it cannot compare all bits, the others are
+/// compared just before.
 pub fn requeue(from: Expected, to: Futex, wake: u32, moved: u32) -> Result<u32> {
     let futex = from.futex();
     known(futex)?;

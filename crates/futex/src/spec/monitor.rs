@@ -1,15 +1,15 @@
-//! Is there an order of steps that explains what was observed?
+//! Checks whether some order of steps explains an observed history.
 
 use std::collections::BTreeSet;
 
 use super::{Id, Model, Rules, Thread};
 
-/// What a thread asks for.
+/// A thread's request.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub enum Request {
     /// Store into the word.
     Store(Id, u64),
-    /// Wait for one of these, while their words hold these values.
+    /// Wait for one of these futexes, while their words hold these values.
     Wait {
         /// Futexes and values.
         entries: Vec<(Id, u64)>,
@@ -18,7 +18,7 @@ pub enum Request {
         /// Whether there is a deadline.
         timed: bool,
     },
-    /// Wake so many, with this bitset.
+    /// Wake this many, with this bitset.
     Wake(Id, u32, u32),
     /// Wake and move.
     Requeue {
@@ -26,31 +26,31 @@ pub enum Request {
         from: Id,
         /// To there.
         to: Id,
-        /// If this is what the word holds.
+        /// If the word holds this value.
         expected: u64,
-        /// Woken at most.
+        /// The most to wake.
         wake: u32,
-        /// Moved at most.
+        /// The most to move.
         moved: u32,
     },
 }
 
-/// What it was answered.
+/// The result of a request.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub enum Outcome {
     /// Stored.
     Stored,
-    /// Woken: which entry.
+    /// Woken, by this entry.
     Woken(usize),
     /// A word differed.
     Differs,
     /// The deadline passed.
     TimedOut,
-    /// So many were woken, or woken and moved.
+    /// This many were woken, or woken and moved.
     Served(u32),
 }
 
-/// How far a thread's request has come.
+/// The progress of a thread's request.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 enum Progress {
     Idle,
@@ -61,16 +61,16 @@ enum Progress {
 }
 
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
-struct State {
+struct Explanation {
     model: Model,
     progress: Vec<Progress>,
 }
 
-/// All states that explain what was observed so far, and what unfinished requests may have made of them since. So two
-/// that are equal tell apart nothing that can be observed from here on.
+/// All states that explain the history so far, including possible steps of unfinished requests. So nothing observable
+/// from here on can distinguish two equal monitors.
 #[derive(Clone, PartialEq, Eq, Hash)]
 pub struct Monitor {
-    states: BTreeSet<State>,
+    states: BTreeSet<Explanation>,
     requests: Vec<Option<Request>>,
 }
 
@@ -78,14 +78,14 @@ impl Monitor {
     /// Nothing was observed yet.
     pub fn new(model: Model) -> Monitor {
         let threads = model.fates.len();
-        let state = State { model, progress: vec![Progress::Idle; threads] };
+        let state = Explanation { model, progress: vec![Progress::Idle; threads] };
         Monitor { states: BTreeSet::from([state]), requests: vec![None; threads] }
     }
 
-    /// A thread asks.
+    /// A thread makes a request.
     pub fn invoke(&mut self, thread: Thread, request: Request) {
         self.requests[thread] = Some(request);
-        let asked = |mut state: State| {
+        let asked = |mut state: Explanation| {
             state.progress[thread] = Progress::Asked;
             state
         };
@@ -93,23 +93,23 @@ impl Monitor {
         self.close();
     }
 
-    /// A thread is answered; false if nothing explains that.
+    /// A thread gets a result. Returns false if nothing explains it.
     pub fn returns(&mut self, thread: Thread, outcome: Outcome) -> bool {
         self.states.retain(|state| state.progress[thread] == Progress::Done(outcome));
-        let forgotten = |mut state: State| {
+        let forgotten = |mut state: Explanation| {
             state.progress[thread] = Progress::Idle;
             state.model.end(thread);
             state
         };
-        // Still closed: the steps of the others lead to states in which this request is as much done.
+        // Still closed under steps: those of the others lead to states in which this request is done, too.
         self.change(forgotten);
         self.requests[thread] = None;
         !self.states.is_empty()
     }
 
-    /// A thread is killed: it does nothing more, and is in no line.
+    /// A thread is killed: it takes no further step, and is in no line.
     pub fn kill(&mut self, thread: Thread) {
-        let dead = |mut state: State| {
+        let dead = |mut state: Explanation| {
             state.progress[thread] = Progress::Idle;
             state.model.leave(thread);
             state.model.tell(thread, false);
@@ -121,11 +121,11 @@ impl Monitor {
         self.close();
     }
 
-    fn change(&mut self, change: impl FnMut(State) -> State) {
+    fn change(&mut self, change: impl FnMut(Explanation) -> Explanation) {
         self.states = std::mem::take(&mut self.states).into_iter().map(change).collect();
     }
 
-    /// Whether all of these threads may sleep for ever now; false if one of them must have been taken.
+    /// Returns whether all of these threads may now sleep for ever; false if one of them must have been taken.
     pub fn may_sleep(&self, threads: &[Thread]) -> bool {
         self.states.iter().any(|state| {
             threads.iter().all(|&thread| match (&state.progress[thread], &self.requests[thread]) {
@@ -137,9 +137,9 @@ impl Monitor {
         })
     }
 
-    /// Adds every state that steps of unfinished requests lead to.
+    /// Adds every state that steps of unfinished requests can reach.
     fn close(&mut self) {
-        let mut fresh: Vec<State> = self.states.iter().cloned().collect();
+        let mut fresh: Vec<Explanation> = self.states.iter().cloned().collect();
         while let Some(state) = fresh.pop() {
             for (thread, request) in self.requests.iter().enumerate() {
                 let Some(request) = request else { continue };
@@ -153,25 +153,25 @@ impl Monitor {
     }
 }
 
-impl State {
-    fn with(&self, thread: Thread, progress: Progress, change: impl FnOnce(&mut Model)) -> State {
+impl Explanation {
+    fn with(&self, thread: Thread, progress: Progress, change: impl FnOnce(&mut Model)) -> Explanation {
         let mut next = self.clone();
         change(&mut next.model);
         next.progress[thread] = progress;
         next
     }
 
-    fn done(&self, thread: Thread, outcome: Outcome) -> State {
+    fn done(&self, thread: Thread, outcome: Outcome) -> Explanation {
         self.with(thread, Progress::Done(outcome), |_| ())
     }
 
     /// A wake or requeue is over; `whole`: because there is nobody left.
-    fn served(&self, thread: Thread, count: u32, whole: bool) -> State {
+    fn served(&self, thread: Thread, count: u32, whole: bool) -> Explanation {
         self.with(thread, Progress::Done(Outcome::Served(count)), |model| model.tell(thread, whole))
     }
 
-    /// What one step of the thread's request may lead to.
-    fn steps(&self, thread: Thread, request: &Request) -> Vec<State> {
+    /// The states after one step of the thread's request.
+    fn steps(&self, thread: Thread, request: &Request) -> Vec<Explanation> {
         if let Progress::Idle = self.progress[thread] {
             return Vec::new();
         }
@@ -208,7 +208,7 @@ impl State {
         }
     }
 
-    fn wait_steps(&self, thread: Thread, entries: &[(Id, u64)], mask: u32, timed: bool) -> Vec<State> {
+    fn wait_steps(&self, thread: Thread, entries: &[(Id, u64)], mask: u32, timed: bool) -> Vec<Explanation> {
         let (arrived, checked) = match self.progress[thread] {
             Progress::Asked => (0, 0),
             Progress::Waiting { arrived, checked } => (arrived, checked),
@@ -254,7 +254,7 @@ impl State {
         steps
     }
 
-    fn wake_step(&self, thread: Thread, futex: Id, count: u32, mask: u32, served: u32) -> State {
+    fn wake_step(&self, thread: Thread, futex: Id, count: u32, mask: u32, served: u32) -> Explanation {
         let left = self.model.left(thread, futex, mask);
         if served == count || left == 0 {
             return self.served(thread, served, served < count);
@@ -265,7 +265,13 @@ impl State {
         })
     }
 
-    fn requeue_step(&self, thread: Thread, (from, to): (Id, Id), (wake, moved): (u32, u32), served: u32) -> State {
+    fn requeue_step(
+        &self,
+        thread: Thread,
+        (from, to): (Id, Id),
+        (wake, moved): (u32, u32),
+        served: u32,
+    ) -> Explanation {
         let left = self.model.left(thread, from, u32::MAX) as u32;
         if served == wake + moved || left == 0 {
             return self.served(thread, served, served < wake + moved);

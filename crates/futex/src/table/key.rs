@@ -1,8 +1,8 @@
-//! Which futex an entry is queued for.
+//! The key of a futex in a table.
 
 use crate::Size;
 
-/// A futex as its table knows it: where it is, its size, and in which scope. Equal keys meet, others never do.
+/// Identifies a futex in its table by position, size and scope. Entries meet if and only if their keys are equal.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct Key(u64);
 
@@ -11,12 +11,12 @@ const SHARED: u64 = 1 << 62;
 const MARK: u64 = 1 << 63;
 
 impl Key {
-    /// The futex of a process at that address.
+    /// The key of a process's futex at that address.
     pub fn private(address: usize, size: Size) -> Key {
         Key(MARK | (size as u64) << SIZE_SHIFT | address as u64 & ((1 << SIZE_SHIFT) - 1))
     }
 
-    /// The futex at that place of shared memory.
+    /// The key of the futex at that place of shared memory.
     pub fn shared(place: u64, size: Size) -> Key {
         Key(MARK | SHARED | (size as u64) << SIZE_SHIFT | place)
     }
@@ -29,7 +29,7 @@ impl Key {
         self.0
     }
 
-    /// Neighbours get different buckets.
+    /// The hash. Neighbours get different buckets.
     #[inline(always)]
     pub fn hash(self) -> u32 {
         (self.0.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32) as u32

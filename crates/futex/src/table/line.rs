@@ -1,4 +1,4 @@
-//! The line of a bucket: who is queued, and in which order they came.
+//! The line of a bucket: its entries in order of arrival.
 //!
 //! # Picture
 //! ```text
@@ -17,30 +17,30 @@
 //! slot high  the key of the futex; 0
 //! ```
 //! An entry arrives in two steps: it draws a ticket, the first of which counts it as present, and it goes into the slot
-//! that the ticket leads to. If that slot is not free, or the ticket is void there, it draws another one. It leaves in
-//! two: the slot is emptied, and it is counted out by whoever emptied it.
+//! that the ticket leads to. If that slot is taken, or the ticket is void there, it draws another one. It leaves in two
+//! steps: a thread empties the slot, and the same thread counts the entry out.
 //!
 //! # Transitions of a slot
 //! | from | to | by | meaning |
 //! | --- | --- | --- | --- |
 //! | empty, at most t | used by t | the thread that drew t | the entry is queued |
-//! | used by t | empty, t + 1 | whoever ends or moves the wait, or finds it over | it is not any more |
-//! | empty | empty, at least t + 1 | a walk that passes t | whoever drew t must draw again |
+//! | used by t | empty, t + 1 | a thread that ends or moves the wait, or finds it over | the entry is no longer queued |
+//! | empty | empty, at least t + 1 | a walk that passes t | the thread that drew t must draw again |
 //!
 //! # Invariants
 //! * I-line-1: `present` is at least the number of slots in use whose tickets were drawn before it was read.
 //! * I-line-2: a ticket leads to one slot, and the stamp of a slot only grows.
-//! * I-line-3: no ticket before `head` is queued, or ever will be. So `head` may be as old as it likes: that costs time
-//!   and nothing else.
+//! * I-line-3: no ticket before `head` is queued, or ever will be. So `head` may be arbitrarily old: that costs only
+//!   time.
 //!
 //! # Order
-//! * O-void: a walk that finds no entry in a slot leaves it at that, or makes the ticket void. In the first case the
-//!   entry comes later, and its thread compares its words after that (O-arrive in `waiter.rs`); in the second case it
-//!   comes with a later ticket, and the same holds.
+//! * O-void: a walk that finds no entry in a slot either does nothing, or makes the ticket void. In the first case the
+//!   entry comes later, and its thread compares its words after that (O-arrive in `waiter.rs`). In the second case the
+//!   entry comes with a later ticket, and the same holds.
 //!
 //! # Death
-//! Who is killed between the ticket and the slot stays counted as present: wakes in this bucket look at the slots from
-//! then on, and pass them. Who is killed between emptying and counting out: the same.
+//! If a thread is killed between the ticket and the slot, or between emptying and counting out, its entry stays counted
+//! as present. From then on wakes in this bucket examine the slots, and pass them.
 
 use ntux_platform::atomic::{Pair, Word64, Word128};
 
@@ -55,16 +55,16 @@ const RING_BITS: u32 = 4;
 const TICKET_BITS: u32 = 64 - PRESENT_BITS - RING_BITS;
 const ONE_RING: u64 = 1 << PRESENT_BITS;
 const ONE_ARRIVAL: u64 = ONE_RING << RING_BITS;
-/// Entries of one bucket at a time; so far below what can be counted that no thread in between makes it run over.
+/// Limit of the entries in one bucket, so far below the counter's range that threads in between cannot overflow it.
 const PRESENT_MAX: usize = 1 << (PRESENT_BITS - 1);
-/// The last ring that the line can name.
+/// The highest ring number that the line can hold.
 pub const RING_MAX: u32 = (1 << RING_BITS) - 1;
 
 const STAMP_SHIFT: u32 = 27;
 const WAITER_SHIFT: u32 = 7;
 const WAITER_MASK: u64 = (1 << (STAMP_SHIFT - WAITER_SHIFT)) - 1;
 
-/// When an entry came, among those of its bucket. Comparisons are right among fewer than 2^41 that follow each other.
+/// The arrival number of an entry in its bucket. Comparisons are right among fewer than 2^41 consecutive tickets.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Ticket(u64);
 
@@ -81,7 +81,7 @@ impl Ticket {
         Ticket::from_number(self.0.wrapping_add(count))
     }
 
-    /// How many tickets lie between this one and a later one.
+    /// The number of tickets from this one to a later one.
     pub fn until(self, later: Ticket) -> u64 {
         later.plus(self.0.wrapping_neg()).0
     }
@@ -100,7 +100,7 @@ impl Ticket {
     }
 }
 
-/// As much of a ticket as a slot has room for.
+/// The part of a ticket that fits into a slot.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Stamp(u64);
 
@@ -113,15 +113,15 @@ impl Stamp {
         (1..1 << (63 - STAMP_SHIFT)).contains(&self.until(other))
     }
 
-    /// The stamp of the ticket after this one's. If so many came since that it would look like one to come, the line's
-    /// next.
+    /// The stamp of the ticket after this one's; if so many came since that it would look like a future one, that of
+    /// the line's next ticket.
     fn after(self, line: Line) -> Stamp {
         let (after, next) = (Stamp(self.0.wrapping_add(1) << STAMP_SHIFT >> STAMP_SHIFT), line.next().stamp());
         if next.is_before(after) { next } else { after }
     }
 }
 
-/// What a line held.
+/// A value of a line.
 #[derive(Clone, Copy)]
 pub struct Line(u64);
 
@@ -131,7 +131,7 @@ impl Line {
         Line(bucket.line.load())
     }
 
-    /// Entries that were there.
+    /// Entries that were present.
     #[inline(always)]
     pub fn present(self) -> usize {
         (self.0 & (ONE_RING - 1)) as usize
@@ -147,7 +147,7 @@ impl Line {
         Ticket(self.0 >> (PRESENT_BITS + RING_BITS))
     }
 
-    /// Draws a ticket. The entry is present from here on.
+    /// Draws a ticket. From here on the entry counts as present.
     fn arrive(bucket: &Bucket) -> Line {
         Line(bucket.line.fetch_add(ONE_ARRIVAL + 1))
     }
@@ -157,7 +157,7 @@ impl Line {
         Line(bucket.line.fetch_add(ONE_ARRIVAL))
     }
 
-    /// Lets further tickets lead to the next ring, if they still lead to the one that this line names.
+    /// Makes later tickets lead to the next ring, if they still lead to the one that this line names.
     pub fn leads_on(self, bucket: &Bucket) -> Line {
         let mut seen = self;
         for _ in 0..RETRIES {
@@ -179,7 +179,7 @@ impl Line {
     }
 }
 
-/// What a used slot says.
+/// The entry in a used slot.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Queued {
     pub stamp: Stamp,
@@ -200,12 +200,12 @@ impl Queued {
     }
 }
 
-/// What the low half of a slot says below the stamp.
+/// The fields below the stamp in the low half of a slot.
 fn occupant(waiter: u32, entry: usize) -> u64 {
     u64::from(waiter + 1) << WAITER_SHIFT | entry as u64
 }
 
-/// Who is in a slot with this low half.
+/// The entry in a slot with this low half.
 fn waiter(low: u64) -> Option<u32> {
     (low >> WAITER_SHIFT & WAITER_MASK).checked_sub(1).map(|waiter| waiter as u32)
 }
@@ -221,12 +221,12 @@ pub fn stamp_in_use(word: &Word128) -> Option<Stamp> {
     waiter(low).map(|_| Stamp(low >> STAMP_SHIFT))
 }
 
-/// Who is in a slot.
+/// The entry in a slot.
 pub fn waiter_in(word: &Word128) -> Option<u32> {
     waiter(word.load_low())
 }
 
-/// Makes sure that no ticket before `front` is in a slot, or ever will be; false if one is.
+/// Ensures that no ticket before `front` is in a slot, or ever will be. Returns false if one is.
 pub fn pass(word: &Word128, front: Ticket) -> bool {
     let low = word.load_low();
     if !Stamp(low >> STAMP_SHIFT).is_before(front.stamp()) {
@@ -239,7 +239,7 @@ pub fn pass(word: &Word128, front: Ticket) -> bool {
     }
 }
 
-/// What became of an entry that was to go into a slot.
+/// The result of putting an entry into a slot.
 enum Placed {
     Yes,
     /// Its ticket was void there.
@@ -260,9 +260,9 @@ fn place(word: &Word128, queued: Queued) -> Placed {
 }
 
 impl Memory {
-    /// Draws a ticket for an entry and puts it into its slot; the number of the slot.
+    /// Draws a ticket for an entry and puts the entry into its slot. Returns the slot's number.
     ///
-    /// Errors: `Exhausted` when the bucket is full and no room is left; nothing was changed.
+    /// Errors: `Exhausted` if the bucket is full and no room is left; then nothing was changed.
     #[inline(always)]
     pub fn put(&self, waiter: u32, entry: usize, key: Key) -> Result<(u32, Queued)> {
         let hash = key.hash();
@@ -279,7 +279,7 @@ impl Memory {
                 Placed::Void => {}
                 Placed::Occupied if line.present() <= ring.slots() / 2 => {}
                 Placed::Occupied if self.grow(bucket, &ring, line) => {}
-                // Without room for another ring each slot of this one is tried.
+                // Without room for another ring, tries each slot of this one.
                 Placed::Occupied if refused < ring.slots() => refused += 1,
                 Placed::Occupied => break,
             }
@@ -298,14 +298,14 @@ impl Memory {
     #[inline]
     pub fn withdraw(&self, number: u32, waiter: u32, entry: usize) {
         let Some(word) = self.slot(number) else { return };
-        // What is this entry's is the whole slot's, until it is emptied.
+        // If the slot holds this entry, nothing else changes the slot until it is emptied.
         let pair = word.glance();
         if pair.low & ((1 << STAMP_SHIFT) - 1) == occupant(waiter, entry) {
             self.empty_of(word, pair);
         }
     }
 
-    /// Empties a slot, if it still holds this.
+    /// Empties a slot, if it still holds this value.
     #[inline(always)]
     fn empty_of(&self, word: &Word128, used: Pair) -> bool {
         let bucket = self.bucket(Key::from_number(used.high).hash());

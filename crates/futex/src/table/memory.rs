@@ -1,8 +1,8 @@
 //! The memory of a wait table: buckets, waiters, chunks. Everything is an index, and zero bytes are an empty table.
 //!
-//! In a file, which is given memory page by page, the buckets have some from the start. I-memory: so do the waiters and chunks
-//! below the counters of those that were ever used. Whoever takes a new one gives memory to it before it is counted; where the
-//! system has none left, he is refused, and nobody meets a page without memory (SIGBUS).
+//! A file gets its memory page by page. I-memory: the buckets have memory from the start, and so have the waiters and
+//! chunks below the counters of those ever used. A thread that takes a new one allocates its memory before it counts
+//! it. If the system has none left, the thread gets an error, and nobody touches a page without memory (SIGBUS).
 
 use std::ptr::NonNull;
 
@@ -14,14 +14,15 @@ use ntux_platform::protection::page_size;
 
 use crate::VECTOR_MAX;
 
-/// Slots in a bucket's own cache line: its first ring. A checker has so few that small programs use further ones.
+/// Slots in a bucket's own cache line: its first ring. The model checker has so few that small programs use further
+/// rings.
 pub const BUCKET_SLOTS: usize = if cfg!(ntux_explore) { 1 } else { 2 };
 /// Places beside a waiter's word.
 const NEAR: usize = 2;
 /// Slots in one chunk, the smallest of the further rings.
 pub const CHUNK_SLOTS: usize = if cfg!(ntux_explore) { 2 } else { 64 };
 
-/// Where the futexes of one hash value are waited for.
+/// The line of the futexes with one hash value.
 #[repr(C, align(64))]
 pub struct Bucket {
     /// See [`super::line`].
@@ -34,7 +35,7 @@ pub struct Bucket {
     pub slots: [Word128; BUCKET_SLOTS],
 }
 
-/// What is known of a further ring; it is kept for each chunk, and used for the first one of a ring.
+/// The state of a further ring. Every chunk has one; that of the ring's first chunk is used.
 #[repr(C)]
 pub struct Run {
     /// See [`super::ring`].
@@ -44,12 +45,12 @@ pub struct Run {
     pub reserved: [Word32; 3],
 }
 
-/// A thread that waits: one cache line, next to others, for those who wake one after the other.
+/// A waiting thread: one cache line, next to others, for wakers that wake several.
 #[repr(C, align(64))]
 pub struct Waiter {
     /// See [`super::waiter`].
     pub word: Word128,
-    /// Whose it is; 0: nobody's.
+    /// The number of the thread that has it; 0 if it is free.
     pub owner: Word64,
     /// The next free waiter, plus one, while this one is free.
     pub next_free: Word32,
@@ -58,7 +59,7 @@ pub struct Waiter {
     pub near: [Place; NEAR],
 }
 
-/// Places of a waiter's further entries.
+/// The places of a waiter's other entries.
 #[repr(C, align(64))]
 pub struct Far {
     pub places: [Place; VECTOR_MAX - NEAR],
@@ -74,26 +75,26 @@ pub struct Place {
     pub reserved: Word32,
 }
 
-/// Numbers that the whole table has one of.
+/// Counters of the whole table.
 #[repr(C, align(64))]
 pub struct Header {
-    /// Chunks that rings were made of.
+    /// Chunks that were ever used.
     pub chunks: Word32,
     /// Waiters that were ever used.
     pub waiters: Word32,
-    /// The last waiter that was given back, plus one; the upper half counts changes.
+    /// The last waiter that was returned, plus one; the upper half counts changes.
     pub free: Word64,
-    /// Wakers that are gathering threads here: see [`super::send`].
+    /// The gathering place, which counts the wakers that gather threads: see [`super::send`].
     pub gathering: Word32,
 }
 
-/// How large a table is.
+/// The size of a table.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Capacity {
     /// Hash values; a power of two.
     pub buckets: u32,
-    /// Chunks of 64 entries, for all buckets together. A bucket in which many wait at a time may take eight times as
-    /// many as they need.
+    /// Chunks of 64 entries, for all buckets together. A bucket with many waiters may take eight times as many as they
+    /// need.
     pub chunks: u32,
     /// Threads that wait at a time.
     pub waiters: u32,
@@ -108,7 +109,7 @@ impl Capacity {
             + self.waiters as usize * (size_of::<Waiter>() + size_of::<Far>())
     }
 
-    /// Where the waiters begin.
+    /// The offset of the waiters.
     const fn waiters_at(self) -> usize {
         size_of::<Header>() + self.buckets as usize * size_of::<Bucket>()
     }
@@ -135,7 +136,7 @@ pub struct Memory {
     is_file: bool,
 }
 
-// SAFETY: all that is reached through it is atomic words.
+// SAFETY: everything reached through it is atomic words.
 unsafe impl Send for Memory {}
 // SAFETY: as above.
 unsafe impl Sync for Memory {}
@@ -149,27 +150,27 @@ impl Memory {
         Memory { base, capacity, is_file }
     }
 
-    /// Gives memory to the buckets and what comes before them. False: the system has none left.
+    /// Allocates the memory of the buckets and of everything before them. Returns false if the system has none left.
     pub fn provide_buckets(&self) -> bool {
         self.provide(0, self.capacity.waiters_at(), 0..1)
     }
 
-    /// Gives memory to a waiter (I-memory).
+    /// Allocates the memory of a waiter (I-memory).
     pub fn provide_waiter(&self, index: u32) -> bool {
         let index = index as usize..index as usize + 1;
         self.provide(self.capacity.waiters_at(), size_of::<Waiter>(), index.clone())
             && self.provide(self.capacity.far_at(), size_of::<Far>(), index)
     }
 
-    /// Gives memory to chunks (I-memory).
+    /// Allocates the memory of chunks (I-memory).
     pub fn provide_chunks(&self, chunks: Range<u32>) -> bool {
         let chunks = chunks.start as usize..chunks.end as usize;
         self.provide(self.capacity.slots_at(), CHUNK_BYTES, chunks.clone())
             && self.provide(self.capacity.runs_at(), size_of::<Run>(), chunks)
     }
 
-    /// Gives memory to those elements of the array at `start` in whose range a page begins, or the array does: those before
-    /// them have some.
+    /// Allocates the memory of those elements of the array at `start` in which a page begins, and of the first. The
+    /// elements before them have their memory already.
     fn provide(&self, start: usize, size: usize, elements: Range<usize>) -> bool {
         if !self.is_file {
             return true;
@@ -188,8 +189,8 @@ impl Memory {
     /// # Safety
     /// An aligned `T` that is made of atomic words lies wholly within the memory at `offset`.
     unsafe fn at<T>(&self, offset: usize) -> &T {
-        // SAFETY: within the memory and aligned, says the caller; any bytes are valid atomic words; never unmapped
-        // (`new`).
+        // SAFETY: within the memory and aligned, by the caller's promise; any bytes are valid atomic words; never
+        // unmapped (`new`).
         unsafe { self.base.add(offset).cast::<T>().as_ref() }
     }
 
@@ -198,7 +199,7 @@ impl Memory {
         unsafe { self.at(0) }
     }
 
-    /// The bucket of a hash value; only as many of its low bits count as there are buckets.
+    /// The bucket of a hash value, by its low bits.
     #[inline(always)]
     pub fn bucket(&self, hash: u32) -> &Bucket {
         let index = (hash & (self.capacity.buckets - 1)) as usize;
@@ -206,7 +207,7 @@ impl Memory {
         unsafe { self.at(size_of::<Header>() + index * size_of::<Bucket>()) }
     }
 
-    /// So many chunks from that one on: what is known of their ring, and its slots.
+    /// A run of chunks from that one on: the state of their ring, and its slots.
     pub fn run(&self, first: u32, count: u32) -> Option<(&Run, &[Word128])> {
         if first.checked_add(count)? > self.capacity.chunks {
             return None;
@@ -230,7 +231,7 @@ impl Memory {
         Some(unsafe { self.at(self.capacity.waiters_at() + index as usize * size_of::<Waiter>()) })
     }
 
-    /// Where the entry of a waiter says that it is queued.
+    /// The place of a waiter's entry.
     #[inline(always)]
     pub fn place(&self, waiter: u32, entry: usize) -> Option<&Place> {
         let near = &self.waiter(waiter)?.near;
@@ -247,7 +248,7 @@ impl Memory {
         (0..count).map_while(move |entry| self.place(waiter, entry))
     }
 
-    /// The slot of that number: those of the buckets come first.
+    /// The slot with that number; those of the buckets come first.
     pub fn slot(&self, number: u32) -> Option<&Word128> {
         let in_buckets = self.capacity.buckets * BUCKET_SLOTS as u32;
         if number < in_buckets {

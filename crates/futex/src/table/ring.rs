@@ -8,8 +8,8 @@
 //!                                        |
 //!                                        +--> run                 slots of ring 2: two chunks, and so on
 //! ```
-//! Ticket `t` leads to slot `t mod slots` of the ring that the line named when it was drawn. A ring that is half full
-//! and in the way is followed by one of twice its size; it stays, and is empty before long.
+//! Ticket `t` leads to slot `t mod slots` of the ring that the line named when the ticket was drawn. When a ring is
+//! half full and a slot is taken, a ring of twice its size follows. The old ring stays, and drains soon.
 //!
 //! # Invariants
 //! * I-ring-1: a ring, once in the chain of its bucket, stays there, and every ticket of it is before those of the next.
@@ -18,11 +18,11 @@
 //!
 //! # Growing
 //! 1. A run of chunks is reserved, and its `begin` says where the line was.
-//! 2. The last ring names it. Who is not the first gives his run back.
-//! 3. The line names it: by one exchange, from whoever comes that far.
-//! 4. The `end` of the ring before is written down, by whoever sees that the line has gone on.
+//! 2. The last ring names it. A thread that is not the first returns its run.
+//! 3. The line names it: one exchange, by any thread that comes this far.
+//! 4. Any thread that sees that the line has moved on records the `end` of the previous ring.
 //!
-//! Who dies in between leaves a reserved run behind at most; others go on from where he was.
+//! A thread that dies in between leaks a reserved run at most; others continue from there.
 
 use ntux_platform::atomic::{Word32, Word64, Word128};
 
@@ -30,7 +30,7 @@ use super::RETRIES;
 use super::line::{Line, RING_MAX, Ticket};
 use super::memory::{Bucket, CHUNK_SLOTS, Memory};
 
-/// In an `end` that is known.
+/// Set in an `end` that is known.
 const KNOWN: u64 = 1 << 63;
 
 /// One ring of a bucket.
@@ -40,7 +40,7 @@ pub struct Ring<'a> {
     /// Number of its first slot.
     first: u32,
     slots: &'a [Word128],
-    /// None: nobody has written it down.
+    /// None if nobody has recorded it.
     begin: Option<Ticket>,
     end: &'a Word64,
     /// The first chunk of the next ring, plus one.
@@ -60,7 +60,7 @@ impl<'a> Ring<'a> {
         self.slots.len()
     }
 
-    /// No ticket of this ring is before that one; none: nobody has written it down.
+    /// No ticket of this ring is before this one. None if nobody has recorded it.
     pub fn begin(&self) -> Option<Ticket> {
         self.begin
     }
@@ -81,15 +81,15 @@ impl<'a> Ring<'a> {
         self.slots.iter().zip(self.first..).map(|(word, number)| Slot { number, word })
     }
 
-    /// The tickets of this ring that are not before `head` and had been drawn by `line`: from the first one up to the
-    /// second one lie all of them, and perhaps some of its neighbours'.
+    /// A range that contains all tickets of this ring that are not before `head` and had been drawn by `line`, and
+    /// perhaps some of the neighbouring rings.
     pub fn span(&self, head: Ticket, line: Line) -> (Ticket, Ticket) {
         let begin = self.begin.filter(|&begin| head.is_before(begin)).unwrap_or(head);
         let end = if self.is_named_by(line) { line.next() } else { self.end(line) };
         (begin, end)
     }
 
-    /// A ticket after all of this ring; the line names a later one.
+    /// A ticket after all of this ring, if the line names a later ring.
     fn end(&self, line: Line) -> Ticket {
         let known = self.end.load();
         if known & KNOWN != 0 {
@@ -136,7 +136,7 @@ impl Memory {
         })
     }
 
-    /// Lets the tickets of a bucket lead to the ring after this one; false without room for it.
+    /// Makes the tickets of a bucket lead to the ring after this one. Returns false if there is no room for it.
     pub fn grow(&self, bucket: &Bucket, ring: &Ring<'_>, line: Line) -> bool {
         if ring.number == RING_MAX {
             return false;
@@ -171,7 +171,7 @@ impl Memory {
         None
     }
 
-    /// Gives chunks back, if no others were reserved after them.
+    /// Returns chunks, if no others were reserved after them.
     fn unreserve(&self, first: u32, count: u32) {
         let _ = self.header().chunks.compare_exchange(first + count, first);
     }

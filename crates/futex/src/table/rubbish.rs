@@ -1,4 +1,4 @@
-//! What a table does whose words are rubbish, put there on purpose. (`tests/futex/rubbish.rs` does it at random.)
+//! Tests with particular rubbish in a table's words. (`tests/futex/rubbish.rs` writes random rubbish.)
 
 use std::alloc::{Layout, alloc_zeroed};
 use std::ptr::NonNull;
@@ -38,7 +38,7 @@ fn try_wait(table: &Table) -> crate::Result<super::Woken> {
 #[test]
 fn a_free_list_that_was_bent_into_a_ring_ends() {
     let table = table();
-    // The last seat that was given back is its own successor, and taken.
+    // The last seat that was returned is its own successor, and taken.
     let waiter = table.memory.waiter(0).expect("there are eight");
     waiter.owner.store(77);
     waiter.next_free.store(1);
@@ -49,7 +49,7 @@ fn a_free_list_that_was_bent_into_a_ring_ends() {
 #[test]
 fn rings_that_were_bent_or_lead_nowhere_end() {
     for (link, line) in [1, CAPACITY.chunks, CAPACITY.chunks + 1, u32::MAX].into_iter().flat_map(|link| {
-        // The line names the last ring of all, or the first further one, and says that everybody is present.
+        // The line names the last possible ring, or the first further one, and counts the maximum as present.
         [u64::MAX, 1 << 22 | 1 << 18 | 0xffff].map(|line| (link, line))
     }) {
         for number in [0, 1 << 20, 1 << 41, u64::MAX] {

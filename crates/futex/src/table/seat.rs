@@ -1,4 +1,4 @@
-//! A thread's seat: which of the table's waiters is its own.
+//! A thread's seat: the one of the table's waiters that belongs to it.
 
 use ntux_platform::kernel_futex::Scope;
 use ntux_platform::liveness;
@@ -28,7 +28,7 @@ impl Seat {
 }
 
 impl Table {
-    /// Does something in a seat of the calling thread. In the process's own table it keeps the seat for the next time.
+    /// Calls `act` with a seat for the calling thread. In the process's own table the thread keeps the seat.
     pub fn seated<T>(&self, work: impl FnOnce(&Seat) -> Result<T>) -> Result<T> {
         if self.scope == Scope::Private {
             return crate::private::seated(self, work);
@@ -41,17 +41,17 @@ impl Table {
 
     /// Finds a free waiter for the calling thread.
     ///
-    /// Errors: `Exhausted` when all are taken, or the system has no memory for another one.
+    /// Errors: `Exhausted` if all are taken, or the system has no memory for another one.
     pub fn take_seat(&self) -> Result<Seat> {
         let memory = &self.memory;
-        // In a process's own table this keeps the threads of a forked child, who find it empty, apart from those of
-        // before.
+        // In a process's own table this distinguishes the threads of a forked child, which finds the table empty, from
+        // those before.
         let owner = u64::from(liveness::thread_id()).max(1);
         let take = |index: &u32| {
             let waiter = memory.waiter(*index);
             waiter.is_some_and(|waiter| waiter.owner.compare_exchange(0, owner).is_ok())
         };
-        // A free list that somebody bent into a ring ends, too.
+        // The bound also ends a free list that somebody made circular.
         let seats = memory.capacity().waiters as usize;
         let free = std::iter::from_fn(|| memory.pop_free()).take(seats).find(take);
         let free = free.or_else(|| std::iter::from_fn(|| memory.fresh_waiter()).take(seats).find(take));
@@ -60,7 +60,7 @@ impl Table {
         free.map(|index| Seat { index, owner }).ok_or(Error::Exhausted)
     }
 
-    /// Takes the seat of a thread that died in a wait.
+    /// Takes over the seat of a thread that died in a wait.
     fn inherit(&self, index: u32, owner: u64) -> bool {
         let Some(waiter) = self.memory.waiter(index) else { return false };
         let before = waiter.owner.load();
@@ -71,7 +71,7 @@ impl Table {
         true
     }
 
-    /// Whether the seat is still the one that was taken: not so in a forked child, where the table is empty again.
+    /// Whether the seat is still the one that was taken. It is not in a forked child, where the table is empty again.
     pub fn is_seated(&self, seat: &Seat) -> bool {
         self.waiter(seat).owner.load() == seat.owner
     }
@@ -111,7 +111,7 @@ impl Memory {
     fn push_free(&self, index: u32) {
         let Some(waiter) = self.waiter(index) else { return };
         let head = &self.header().free;
-        // A seat that is not put there is found when the list is empty.
+        // A seat that is not on the list is found when the list is empty.
         for _ in 0..RETRIES {
             let seen = head.load();
             waiter.next_free.store(seen as u32);

@@ -1,33 +1,33 @@
-//! Sending the wakes: to a thread that was woken, or to several at once.
+//! Sends wakes, to one thread or to several at once.
 //!
-//! A thread sleeps on its own word. A call for each that is woken costs more than the calls: after each the waker can lose
-//! its processor to the thread that it woke. So in a process's own table a wake of several decides about a few of them
-//! ([`FEW`]), then lets the kernel move them from their own words to one word of the table, the *gathering place*, and
-//! wakes everybody there by one call.
+//! A thread sleeps on its own word. A call for each woken thread costs more than the calls themselves, because after
+//! each the waker can lose its processor to the thread that it woke. So in a process's own table a wake of several
+//! decides about a few of them ([`FEW`]), then has the kernel move them from their own words to one word of the table,
+//! the *gathering place*, and wakes everybody there with one call.
 //!
 //! # Transitions of where a woken thread sleeps
 //! | from | to | by | how |
 //! | --- | --- | --- | --- |
-//! | its own word | the gathering place | whoever has it in its few | `FUTEX_CMP_REQUEUE`, while its own word is 0 |
-//! | its own word | nowhere: it runs | who sends one wake | `FUTEX_WAKE` |
+//! | its own word | the gathering place | a waker that has it among its few | `FUTEX_CMP_REQUEUE`, while its own word is 0 |
+//! | its own word | nowhere: it runs | a waker that sends one wake | `FUTEX_WAKE` |
 //! | the gathering place | nowhere | anybody | `FUTEX_WAKE` of all |
 //! | either | nowhere | the kernel | deadline, signal: it finds that it was woken |
 //!
 //! # Invariants
-//! * I-send-1: who sleeps at the gathering place was woken: the kernel compares when it moves it, and a thread's own word
-//!   is not 0 while its wait goes on. So to wake everybody there is always right.
+//! * I-send-1: every thread that sleeps at the gathering place was woken, because the kernel compares when it moves the
+//!   thread, and a thread's own word is not 0 while its wait continues. So waking everybody there is always right.
 //!
 //! # Order
-//! * O-sent: a wake is sent in two steps: who sleeps on the own word is woken or moved; then, unless it was woken by
-//!   that, everybody at the gathering place is woken. Nobody goes from there to its own word within a wait. So after
-//!   both steps the thread runs, whoever else was sending it the same wake and was stopped halfway.
-//! * O-count: the word of the gathering place counts those who are moving threads there: each counts itself in before
-//!   it moves the first (a fence between), and out after it woke them. So who finds nobody on the own word, and then 0
-//!   there (a fence between), has nobody to wake.
+//! * O-sent: a wake is sent in two steps. The first wakes or moves the sleeper on its own word. The second, unless the
+//!   first woke it, wakes everybody at the gathering place. Within a wait no thread returns from there to its own word.
+//!   So after both steps the thread runs, even if another thread that was sending it the same wake was stopped halfway.
+//! * O-count: the word of the gathering place counts the wakers that are moving threads there. Each counts itself in
+//!   before it moves the first thread (a fence between), and out after it woke them. So a waker that finds nobody on
+//!   the own word, and then 0 there (a fence between), has nobody to wake.
 //!
-//! # A thread that is stopped
-//! Between its decision and the last call it delays its few, at most until the next call for the same futex meets them
-//! (O-wake in [`super::serve`]), or any other few are sent.
+//! # Stopped threads
+//! A waker stopped between its decision and the last call delays its few, at most until the next call for the same
+//! futex meets them (O-wake in [`super::serve`]), or another waker wakes the gathering place.
 
 use ntux_platform::atomic::fence;
 use ntux_platform::error as number;
@@ -38,10 +38,10 @@ use super::line::Queued;
 use super::memory::Waiter;
 use crate::planted::{Bug, planted};
 
-/// Most threads that a waker decides about before it sends them their wakes.
+/// The most threads that a waker decides about before it sends their wakes.
 const FEW: usize = if cfg!(ntux_explore) { 2 } else { 32 };
 
-/// Threads that were woken, and where they were queued: the wakes are still to be sent.
+/// Woken threads whose wakes are not sent yet, with their slots.
 pub struct Unsent<'a> {
     table: &'a Table,
     entries: [Option<(u32, Queued)>; FEW],
@@ -53,7 +53,7 @@ impl<'a> Unsent<'a> {
         Unsent { table, entries: [None; FEW], count: 0 }
     }
 
-    /// One more.
+    /// Adds one.
     pub fn push(&mut self, slot: u32, queued: Queued) {
         self.entries[self.count] = Some((slot, queued));
         self.count += 1;
@@ -102,23 +102,23 @@ impl Table {
     }
 
     fn wake_on(&self, word: *const u32, count: u32) -> u32 {
-        // The word is there and aligned: nothing can be refused.
+        // The word is mapped and aligned, so no error is possible.
         kernel_futex::wake(word, count, MATCH_ANY, self.scope).unwrap_or(0)
     }
 
-    /// Whether wakes may be put off to be sent together. In memory that processes share the kernel knows of one wake
-    /// that is owed by a thread, so there each is sent at once.
+    /// Whether wakes may be batched. In shared memory the kernel can send only one wake for a thread that dies, so each
+    /// is sent at once there.
     pub fn gathers(&self) -> bool {
         self.scope == Scope::Private
     }
 
-    /// Moves a thread that was woken to the gathering place, if it sleeps on its own word.
+    /// Moves a woken thread to the gathering place, if it sleeps on its own word.
     fn gather(&self, waiter: &Waiter) {
         let (own, place) = (waiter.word.futex_address(), self.gathering_place());
         match kernel_futex::requeue(own, place, self.scope, 0, 1, 0) {
-            // It waits again: this wake has come.
+            // It waits again, so this wake has arrived.
             Ok(_) | Err(number::EAGAIN) => {}
-            // A system that cannot move sleepers.
+            // The system cannot move sleepers.
             Err(_) => drop(self.wake_on(own, 1)),
         }
     }

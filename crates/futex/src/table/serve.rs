@@ -1,15 +1,15 @@
-//! Serving a line: waking or moving those who are queued for a futex, first come, first served.
+//! Serves a line: wakes or moves the waiters of a futex, first come, first served.
 //!
-//! A call serves those only who had arrived when it began. Each is served by one exchange on the waiter's word, and
-//! counted by whoever made that exchange. So two calls at the same time share the line between them; none serves a
-//! waiter twice, and none reaches past somebody who came earlier.
+//! A call serves only waiters that had arrived when it began. It serves each with one exchange on the waiter's word,
+//! and the call that made the exchange counts it. So two simultaneous calls share the line between them; neither serves
+//! a waiter twice, and neither passes one that came earlier.
 //!
 //! # Order
-//! * O-wake: who was woken stays in the line until the wake was sent, and whoever meets it there sends it again. So a
-//!   waker that is stopped between the two delays those that it woke, at most until the next call for the same futex,
-//!   and no others (`Rules::Late` in [`crate::spec`]). In a process's own table these are up to a few ([`super::send`]),
-//!   all of them threads that the same call, stopped before it woke them, would have left asleep just so; but one behind
-//!   them that had not fallen asleep yet can go on before them.
+//! * O-wake: a woken thread stays in the line until its wake was sent, and any call that meets it there sends the wake
+//!   again. So a waker stopped in between delays only the threads that it woke, at most until the next call for the
+//!   same futex (`Rules::Late` in [`crate::spec`]). In a process's own table these are up to a few ([`super::send`]).
+//!   The same call, stopped before it woke them, would also have left them asleep; but a thread behind them that had
+//!   not fallen asleep yet can run before them.
 
 use std::ops::ControlFlow;
 
@@ -20,13 +20,13 @@ use super::key::Key;
 use super::line::{Line, Queued};
 use super::memory::Waiter;
 use super::send::Unsent;
-use super::waiter::{State, Word};
+use super::waiter::{WaitState, Word};
 use super::walk::Serve;
 use super::{RETRIES, Table};
 use crate::planted::{Bug, planted};
 use crate::{Error, Result};
 
-/// Somebody who waits, as of one value of the waiter's word.
+/// A waiter, as of one value of its word.
 struct Candidate<'a> {
     slot: u32,
     queued: Queued,
@@ -34,14 +34,14 @@ struct Candidate<'a> {
     seen: Word,
 }
 
-/// What became of a candidate.
+/// The result of serving a candidate.
 enum Served {
     Yes,
     /// The word changed meanwhile.
     LookAgain,
 }
 
-/// What is done with each candidate; it is told how many were served before.
+/// The operation on each candidate. It gets the number served before.
 trait Act<'a>: Fn(&Candidate<'a>, u32, &mut Unsent<'a>) -> Result<Served> {}
 
 impl<'a, F: Fn(&Candidate<'a>, u32, &mut Unsent<'a>) -> Result<Served>> Act<'a> for F {}
@@ -71,7 +71,7 @@ impl<'a, A: Act<'a>> Serve for Service<'a, A> {
         }
     }
 
-    fn settle(&mut self) {
+    fn flush(&mut self) {
         self.unsent.send();
     }
 }
@@ -84,26 +84,26 @@ impl<'a, A: Act<'a>> Service<'a, A> {
         for _ in 0..RETRIES {
             let seen = Word::of(waiter);
             match seen.state() {
-                // What is over, or who died: nobody else will take it out of the line.
-                _ if seen.is_dead() || seen.state() == State::Idle => {
+                // The wait is over, or its thread died: nobody else removes the entry from the line.
+                _ if seen.is_dead() || seen.state() == WaitState::Idle => {
                     memory.empty(slot, queued);
                     return Ok(false);
                 }
-                State::Woken => {
-                    // Perhaps by a thread that is stopped before it could send the wake (O-wake). Its wait is over, and
-                    // what is left of it is not met again.
+                WaitState::Woken => {
+                    // Perhaps by a thread that was stopped before it could send the wake (O-wake). The wait is over,
+                    // and its remaining entries are not met again.
                     self.send_again(slot, queued, waiter);
                     return Ok(false);
                 }
-                State::Idle => return Ok(false),
-                State::Arriving if planted(Bug::PassArriving) => return Ok(false),
-                State::Arriving => {
-                    // O-arrive: it compares again.
+                WaitState::Idle => return Ok(false),
+                WaitState::Arriving if planted(Bug::PassArriving) => return Ok(false),
+                WaitState::Arriving => {
+                    // O-arrive: makes it compare again.
                     if waiter.exchange(seen, seen.arriving(seen.sleep())) {
                         return Ok(false);
                     }
                 }
-                State::Waiting => {
+                WaitState::Waiting => {
                     let place = memory.place(queued.waiter, queued.entry);
                     let meets = place.is_some_and(|place| place.mask.load() & self.mask != 0);
                     if !meets || !self.table.is_queued(slot, queued, seen) {
@@ -129,7 +129,7 @@ impl<'a, A: Act<'a>> Service<'a, A> {
 }
 
 impl Table {
-    /// Wakes at most `count` of those who wait for the futex with a bitset that meets `mask`; how many.
+    /// Wakes at most `count` waiters of the futex whose bitset meets `mask`. Returns their number.
     ///
     /// Without a waiter it reads one word. Async-signal-safe.
     #[inline(always)]
@@ -139,7 +139,7 @@ impl Table {
         if line.present() == 0 { 0 } else { self.wake_present(key, line, count, mask) }
     }
 
-    /// Apart, so that nothing of it is in the way when nobody waits.
+    /// A separate function, so that it costs nothing when nobody waits.
     #[cold]
     #[inline(never)]
     fn wake_present(&self, key: Key, line: Line, count: u32, mask: u32) -> u32 {
@@ -147,11 +147,10 @@ impl Table {
         self.serve(key, line, count, mask, wake).unwrap_or(0)
     }
 
-    /// If `compare` holds, wakes at most `wake` of those who wait for the futex `from`, and queues at most `moved`
-    /// others for `to` instead; how many both are together. Bitsets do not matter, and go with the waiters.
-    /// Async-signal-safe.
+    /// If `compare` holds, wakes at most `wake` waiters of the futex `from`, and moves at most `moved` others to `to`.
+    /// Returns the number of both together. Ignores bitsets; a moved waiter keeps its own. Async-signal-safe.
     ///
-    /// Errors: `Differs`; `Exhausted` without room for the first to be moved.
+    /// Errors: `Differs`; `Exhausted` without room for the first waiter to be moved.
     pub fn requeue(&self, from: Key, to: Key, wake: u32, moved: u32, compare: impl Fn() -> bool) -> Result<u32> {
         fence();
         let line = Line::of(self.memory.bucket(from.hash()));
@@ -161,12 +160,12 @@ impl Table {
         if line.present() == 0 {
             return Ok(0);
         }
-        // In one pass, so that nobody is moved who was passed over, still arriving, when others were woken.
+        // In one pass, so that no waiter is moved that was still arriving, and so passed over, when others were woken.
         let serve = |candidate: &Candidate, served, unsent: &mut Unsent| match served {
             _ if served < wake => Ok(self.wake_one(candidate, unsent)),
             _ if from == to => Ok(Served::Yes),
             _ => {
-                // Who was woken does not wait for who is moved.
+                // Woken threads do not wait for the moves.
                 unsent.send();
                 self.move_one(candidate, to)
             }
@@ -174,8 +173,8 @@ impl Table {
         self.serve(from, line, wake.saturating_add(moved), MATCH_ANY, serve)
     }
 
-    /// Serves at most `count` of those who had arrived by `line`, in their order; how many. `act` is told how many were served
-    /// before. After an error it stops, and reports it if nobody was served.
+    /// Serves at most `count` of the waiters that had arrived by `line`, in order. Returns their number. `act` gets the
+    /// number served before. After an error it stops, and returns the error if nobody was served.
     fn serve<'a>(&'a self, key: Key, line: Line, count: u32, mask: u32, act: impl Act<'a>) -> Result<u32> {
         if count == 0 {
             return Ok(0);
@@ -186,7 +185,7 @@ impl Table {
         if service.served == 0 { service.failed.map(|()| 0) } else { Ok(service.served) }
     }
 
-    /// Whether the slot is where the entry is queued, as long as the waiter's word is `seen` (I-waiter-1).
+    /// Whether the entry is queued in this slot, while the waiter's word is `seen` (I-waiter-1).
     fn is_queued(&self, slot: u32, queued: Queued, seen: Word) -> bool {
         let there = self.memory.slot(slot).and_then(|word| Queued::from_pair(word.load()));
         self.memory.queued_at(queued.waiter, seen, queued.entry) == Some(slot) && there == Some(queued)

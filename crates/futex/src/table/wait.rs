@@ -1,4 +1,4 @@
-//! Waiting until one of several futexes is woken.
+//! Waits until one of several futexes is woken.
 
 use ntux_platform::atomic::fence;
 use ntux_platform::clock::Deadline;
@@ -9,7 +9,7 @@ use ntux_platform::yield_policy;
 use super::key::Key;
 use super::memory::Waiter;
 use super::seat::Seat;
-use super::waiter::{State, Word};
+use super::waiter::{WaitState, Word};
 use super::{RETRIES, Table};
 use crate::futex::Expected;
 use crate::planted::{Bug, planted};
@@ -17,16 +17,17 @@ use crate::{Error, Result};
 
 /// How a thread sleeps on its own word.
 pub trait Sleep {
-    /// Sleeps while the word holds what is expected. None: look at the word again; otherwise why the wait should end.
+    /// Sleeps while the word holds the expected value. Returns `None` if the word must be checked again, otherwise why
+    /// the wait ends.
     fn sleep(&self, own: Entry, deadline: Deadline) -> Option<Result<Woken>>;
 }
 
-/// On its own word and nothing else.
+/// Sleeps on its own word only.
 pub struct Alone;
 
 impl Sleep for Alone {
     fn sleep(&self, own: Entry, deadline: Deadline) -> Option<Result<Woken>> {
-        // To ask the clock costs a hundredth of what the kernel needs to find out.
+        // Reading the clock costs a hundredth of what the kernel needs to find out.
         if deadline.passed() {
             return Some(Err(Error::TimedOut));
         }
@@ -41,29 +42,29 @@ impl Sleep for Alone {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Woken {
     /// A wake of this entry of the table.
-    Entry(usize),
-    /// A wake of something else that the thread slept on ([`Sleep`]).
-    Beside(usize),
+    InTable(usize),
+    /// A wake of this other entry, on which the thread slept in the kernel ([`Sleep`]).
+    InKernel(usize),
 }
 
-/// What one entry of a wait is queued as.
+/// One entry of a wait.
 #[derive(Clone, Copy)]
 pub struct Line<'a> {
-    /// In whose line.
+    /// The futex.
     pub key: Key,
     /// The bitset.
     pub mask: u32,
-    /// What the word must hold.
+    /// The value that the word must hold.
     pub expected: Expected<'a>,
 }
 
 impl Table {
-    /// Waits until one of the futexes is woken whose words all hold what is expected; which one. `sleep` is how the
-    /// thread sleeps on its own word.
+    /// Waits until one of the futexes is woken, while all words hold their expected values. Returns which one. `sleep`
+    /// puts the thread to sleep on its own word.
     ///
-    /// Before it queues others may run: whoever will change a word may be among them, and to queue, sleep and be woken costs
-    /// both sides ten times as much and more. If nobody else can run, it costs 0.1 us; where it proves dear it is left out
-    /// ([`yield_policy`]).
+    /// The thread yields before it queues, because a thread that will change a word may be runnable, and queueing,
+    /// sleeping and being woken costs both sides ten times as much and more. If nobody else can run, the yield costs
+    /// 0.1 us; where it proves expensive, it is left out ([`yield_policy`]).
     pub fn wait_any<'a>(
         &self,
         seat: &Seat,
@@ -118,7 +119,7 @@ impl Table {
             match self.memory.put(seat.index(), entry, line.key) {
                 Ok((slot, _)) => place.slot.store(begun.place(slot)),
                 Err(error) => {
-                    // What these say from an earlier wait must not be taken for this one's.
+                    // Their values from an earlier wait must not count for this one.
                     [place].into_iter().chain(places).for_each(|place| place.slot.store(0));
                     return Err(error);
                 }
@@ -128,11 +129,11 @@ impl Table {
         Ok(())
     }
 
-    /// Compares the words again, now that every waker would meet this thread (O-arrive).
+    /// Compares the words again, now that every waker meets this thread (O-arrive).
     fn check<'a>(&self, waiter: &Waiter, entries: impl Iterator<Item = Line<'a>> + Clone) -> Result<()> {
         for _ in 0..RETRIES {
             let seen = Word::of(waiter);
-            if seen.state() != State::Arriving {
+            if seen.state() != WaitState::Arriving {
                 break;
             }
             let holds = planted(Bug::NoCompare) || entries.clone().all(|entry| entry.expected.holds());
@@ -146,10 +147,10 @@ impl Table {
         Err(Error::Interrupted)
     }
 
-    /// Ends a wait, and takes what is left of its entries out of their lines.
+    /// Ends a wait, and removes its remaining entries from their lines.
     pub(super) fn leave(&self, number: u32, waiter: &Waiter, count: usize) {
-        // Still arriving when there was no room for all entries; or of a dead thread.
-        let last = end(waiter, &[State::Arriving, State::Waiting]);
+        // Still arriving if there was no room for all entries, or if the thread died.
+        let last = finish(waiter, &[WaitState::Arriving, WaitState::Waiting]);
         for (entry, place) in self.memory.places(number, count).enumerate() {
             if let Some(slot) = place.slot() {
                 self.memory.withdraw(slot, number, entry);
@@ -161,29 +162,30 @@ impl Table {
     }
 }
 
-/// Sleeps until the word says that the thread was woken. When it ends otherwise, the word says that the wait is over.
+/// Sleeps until the word says that the thread was woken. If the sleep ends otherwise, sets the word to say that the
+/// wait is over.
 fn sleep_until_woken(table: &Table, waiter: &Waiter, sleep: &impl Sleep, deadline: Deadline) -> Result<Woken> {
     for _ in 0..RETRIES {
         let seen = Word::of(waiter);
         match seen.state() {
-            State::Woken => return Ok(Woken::Entry(seen.winner())),
-            State::Waiting => {}
+            WaitState::Woken => return Ok(Woken::InTable(seen.winner())),
+            WaitState::Waiting => {}
             // Wiped: this is a child of fork, which a signal handler on this thread has made.
-            State::Idle | State::Arriving => return Err(Error::Interrupted),
+            WaitState::Idle | WaitState::Arriving => return Err(Error::Interrupted),
         }
         let own =
             Entry { address: waiter.word.futex_address(), expected: seen.sleep(), scope: table.scope, numa: false };
         let Some(ended) = sleep.sleep(own, deadline) else { continue };
-        // A wake that came first counts; a requeue that came first is no reason to stay.
-        if end(waiter, &[State::Waiting]).state() == State::Waiting {
+        // A wake that came first counts; a requeue that came first does not keep the thread waiting.
+        if finish(waiter, &[WaitState::Waiting]).state() == WaitState::Waiting {
             return ended;
         }
     }
     Err(Error::Interrupted)
 }
 
-/// Ends the wait if it is in one of these states; the value that this replaced, or the last one seen.
-fn end(waiter: &Waiter, states: &[State]) -> Word {
+/// Ends the wait if it is in one of these states. Returns the value that this replaced, or the last one seen.
+fn finish(waiter: &Waiter, states: &[WaitState]) -> Word {
     let mut seen = Word::of(waiter);
     for _ in 0..RETRIES {
         if !states.contains(&seen.state()) || waiter.exchange(seen, seen.idle()) {

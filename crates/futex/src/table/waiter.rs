@@ -1,4 +1,4 @@
-//! The waiter's word: the whole truth about one thread's wait. Every operation takes effect as one exchange here.
+//! The waiter's word: the complete state of one thread's wait. Every operation takes effect with one exchange of it.
 //!
 //! # Picture
 //! ```text
@@ -29,34 +29,34 @@
 //! | Waiting | Waiting(moved) | a requeuer | one entry was moved, counted by this requeuer alone |
 //! | Waiting | Idle | the thread | deadline, signal |
 //! | Arriving, Waiting | the same, dead | the kernel | in shared memory `sleep` is the thread's number, and its robust list names the word |
-//! | dead | Idle | whoever needs a seat | |
+//! | dead | Idle | any thread that needs a seat | |
 //!
 //! # Invariants
 //! * I-waiter-1: entry `e` of a waiting thread is queued at exactly one slot: at `slot` if `moved` is `e`, otherwise
-//!   where its place says. A slot that names the entry but is not this one is a remainder and counts for nothing.
+//!   where its place says. Any other slot that names the entry is a remainder without effect.
 //! * I-waiter-2: within one version, `moved` may be folded into its place, once; nothing else about the wait changes.
 //!
 //! # Order
 //! * O-arrive: a thread puts its entries into their lines, then reads the words (a fence between). A waker changes the
 //!   word, then reads the line (a fence between). So either the waker meets the entry, or the thread sees the change.
-//!   Meeting it while it still arrives, the waker makes the thread compare again: its reading may be older than the
-//!   change.
+//!   If the waker meets the entry while it still arrives, it makes the thread compare again, because its reading may be
+//!   older than the change.
 
 use ntux_platform::atomic::Pair;
 
 use super::memory::{Memory, Place, Waiter};
 
-/// Where a thread is in its wait.
+/// The state of a thread's wait.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[repr(u8)]
-pub enum State {
+pub enum WaitState {
     Idle,
     Arriving,
     Waiting,
     Woken,
 }
 
-const STATES: [State; 4] = [State::Idle, State::Arriving, State::Waiting, State::Woken];
+const STATES: [WaitState; 4] = [WaitState::Idle, WaitState::Arriving, WaitState::Waiting, WaitState::Woken];
 const WINNER_SHIFT: u32 = 2;
 const MOVED_SHIFT: u32 = 9;
 const SLOT_SHIFT: u32 = 17;
@@ -70,11 +70,11 @@ impl Word {
         Word(waiter.word.load())
     }
 
-    pub fn state(self) -> State {
+    pub fn state(self) -> WaitState {
         STATES[(self.0.high & 3) as usize]
     }
 
-    /// What the thread sleeps on: the low half of the word's low half.
+    /// The value on which the thread sleeps: the lower 32 bits of the word's low half.
     pub fn sleep(self) -> u32 {
         self.0.low as u32
     }
@@ -83,7 +83,7 @@ impl Word {
     pub fn is_dead(self) -> bool {
         /// The bits that the kernel leaves clear in a word that a dying thread owned.
         const THREAD: u32 = 0x3fff_ffff;
-        matches!(self.state(), State::Arriving | State::Waiting) && self.sleep() & THREAD == 0
+        matches!(self.state(), WaitState::Arriving | WaitState::Waiting) && self.sleep() & THREAD == 0
     }
 
     fn version(self) -> u32 {
@@ -106,28 +106,28 @@ impl Word {
     }
 
     pub fn idle(self) -> Word {
-        self.next(0, self.0.high & !3 | State::Idle as u64)
+        self.next(0, self.0.high & !3 | WaitState::Idle as u64)
     }
 
-    /// Also what a waker makes of an arriving thread.
+    /// A waker also sets this for an arriving thread.
     pub fn arriving(self, sleep: u32) -> Word {
-        self.next(sleep, State::Arriving as u64)
+        self.next(sleep, WaitState::Arriving as u64)
     }
 
     pub fn waiting(self) -> Word {
-        self.next(self.sleep(), State::Waiting as u64)
+        self.next(self.sleep(), WaitState::Waiting as u64)
     }
 
     pub fn woken(self, winner: usize) -> Word {
-        self.next(0, self.0.high & !3 | State::Woken as u64 | (winner as u64) << WINNER_SHIFT)
+        self.next(0, self.0.high & !3 | WaitState::Woken as u64 | (winner as u64) << WINNER_SHIFT)
     }
 
     pub fn with_moved(self, entry: usize, slot: u32) -> Word {
         let moved = (entry as u64 + 1) << MOVED_SHIFT | u64::from(slot) << SLOT_SHIFT;
-        self.next(self.sleep(), State::Waiting as u64 | moved)
+        self.next(self.sleep(), WaitState::Waiting as u64 | moved)
     }
 
-    /// What a place holds whose entry went into this slot, in the wait that began with this word.
+    /// The value of a place whose entry went into this slot, in the wait that began with this word.
     pub fn place(self, slot: u32) -> u64 {
         u64::from(self.version()) << 32 | u64::from(slot + 1)
     }
@@ -141,14 +141,14 @@ impl Waiter {
 }
 
 impl Place {
-    /// The slot that it says.
+    /// The slot in the place.
     pub fn slot(&self) -> Option<u32> {
         (self.slot.load() as u32).checked_sub(1)
     }
 }
 
 impl Memory {
-    /// The slot that entry `entry` of a waiting thread is queued at (I-waiter-1), as long as the word is `seen`.
+    /// The slot in which entry `entry` of a waiting thread is queued (I-waiter-1), while the word is `seen`.
     pub fn queued_at(&self, waiter: u32, seen: Word, entry: usize) -> Option<u32> {
         match seen.moved() {
             Some((moved, slot)) if moved == entry => Some(slot),
@@ -163,7 +163,7 @@ impl Memory {
         let before = place.load();
         let Some(old) = (before as u32).checked_sub(1).filter(|&old| old != slot) else { return };
         let remainder = self.slot(old).and_then(|word| super::line::Queued::from_pair(word.load()));
-        // Unfolded still, and the same version: so what was read there is what the requeuer left behind.
+        // The move is not folded yet, and the version is the same, so the value read is the requeuer's.
         if place.load() != before || Word::of(waiter) != seen {
             return;
         }

@@ -1,10 +1,10 @@
-//! Walking along a line: those who are queued for a futex, in the order in which they came.
+//! Walks along a line: meets the entries of a futex in order of arrival.
 //!
-//! In each ring the tickets from `head` on are followed from slot to slot. If there are more of them than slots,
-//! because somebody stays while others come and go, one slot stands for several, and the whole ring is swept for
-//! those who came first.
+//! In each ring the walk follows the tickets from `head` on from slot to slot. If there are more tickets than slots,
+//! because an entry stays while others come and go, one slot stands for several, and the walk sweeps the whole ring for
+//! the oldest entries.
 //!
-//! A walk moves `head` forward as far as it has found everything over (I-line-3), so the next one begins there.
+//! A walk moves `head` forward past finished entries (I-line-3), so the next one begins there.
 
 use std::ops::ControlFlow;
 
@@ -16,10 +16,10 @@ use super::memory::Memory;
 use super::ring::{Ring, Slot};
 use crate::planted::{Bug, planted};
 
-/// How many of the first in a ring one sweep remembers.
+/// How many of the oldest entries one sweep remembers.
 const AHEAD: usize = if cfg!(ntux_explore) { 2 } else { 16 };
 
-/// Somebody who is queued, and where.
+/// An entry and its slot.
 #[derive(Clone, Copy)]
 struct Found {
     ticket: Ticket,
@@ -27,7 +27,7 @@ struct Found {
     queued: Queued,
 }
 
-/// The first of a ring, in order, as one sweep found them.
+/// The oldest entries of a ring, in order, as one sweep found them.
 #[derive(Default)]
 struct Ahead {
     found: [Option<Found>; AHEAD],
@@ -48,12 +48,12 @@ impl Ahead {
     }
 }
 
-/// What a walk is for.
+/// The purpose of a walk.
 pub trait Serve {
-    /// Meets somebody who is queued: the slot, and what it says. The first one first, until it breaks.
+    /// Called with each entry and its slot, oldest first, until it breaks.
     fn meet(&mut self, slot: u32, queued: Queued) -> ControlFlow<()>;
-    /// Does what it has put off, before the walk looks who is still there.
-    fn settle(&mut self);
+    /// Completes deferred work, before the walk checks which entries are still there.
+    fn flush(&mut self);
 }
 
 /// A walk along one line.
@@ -61,12 +61,12 @@ struct Walk<'a, S> {
     memory: &'a Memory,
     key: Key,
     serve: &'a mut S,
-    /// Everything before was over, so what is over here lets `head` move on.
+    /// Everything before is finished, so finished entries here let `head` move on.
     moves_on: bool,
 }
 
 impl Memory {
-    /// Shows `serve` who is queued for a futex and had arrived by `line`.
+    /// Shows `serve` the entries of a futex that had arrived by `line`.
     pub fn walk(&self, key: Key, line: Line, serve: &mut impl Serve) {
         let bucket = self.bucket(key.hash());
         let head = Ticket::from_number(bucket.head.load());
@@ -83,7 +83,8 @@ impl Memory {
                 false => walk.sweep(&ring, begin, end),
             };
             if walk.moves_on && (over != end || flow.is_break()) {
-                // The tickets up to there are over in this ring; some of them can be queued in the next one (I-ring-2).
+                // The tickets up to there are finished in this ring; some of them can be queued in the next one
+                // (I-ring-2).
                 let next = rings.peek().and_then(Ring::begin).filter(|_| !planted(Bug::PassNextRing));
                 front = next.filter(|next| next.is_before(over)).unwrap_or(over);
                 walk.moves_on = false;
@@ -93,7 +94,7 @@ impl Memory {
             }
         }
         if head.is_before(front) {
-            // Whoever was faster knows as much.
+            // A faster thread knows as much.
             let _ = bucket.head.compare_exchange(head.number(), front.number());
         }
     }
@@ -104,14 +105,14 @@ impl<S: Serve> Walk<'_, S> {
         if queued.key == self.key { self.serve.meet(slot, queued) } else { ControlFlow::Continue(()) }
     }
 
-    /// Who comes next is served next, by this call or another one: his word comes closer meanwhile.
+    /// Prefetches the word of the next waiter, which this call or another one serves next.
     fn expect(&self, word: &Word128) {
         if let Some(waiter) = waiter_in(word).and_then(|waiter| self.memory.waiter(waiter)) {
             waiter.word.expect_exchange();
         }
     }
 
-    /// Follows the tickets, each to a slot of its own. Also says before which ticket all of this ring are over.
+    /// Follows the tickets, each to its own slot. Returns the ticket before which all of this ring are finished.
     fn follow(&mut self, ring: &Ring<'_>, begin: Ticket, end: Ticket) -> (ControlFlow<()>, Ticket) {
         let (mut flow, mut ticket) = (ControlFlow::Continue(()), begin);
         while ticket != end && flow.is_continue() {
@@ -128,7 +129,7 @@ impl<S: Serve> Walk<'_, S> {
                 flow = self.show(number, queued);
             }
         }
-        self.serve.settle();
+        self.serve.flush();
         let mut over = begin;
         while self.moves_on && over != ticket && pass(ring.slot(over).word, over.plus(1)) {
             over = over.plus(1);
@@ -136,7 +137,7 @@ impl<S: Serve> Walk<'_, S> {
         (flow, over)
     }
 
-    /// Looks through the whole ring, again and again, for those who come next. Says the same.
+    /// Sweeps the whole ring repeatedly for the next entries. Returns the same.
     fn sweep(&mut self, ring: &Ring<'_>, begin: Ticket, end: Ticket) -> (ControlFlow<()>, Ticket) {
         let mut after = None;
         for _ in 0..=ring.slots() / AHEAD {
@@ -144,7 +145,7 @@ impl<S: Serve> Walk<'_, S> {
             for &Found { slot, queued, .. } in ahead.found.iter().flatten() {
                 let flow = self.show(slot, queued);
                 if flow.is_break() {
-                    self.serve.settle();
+                    self.serve.flush();
                     return (flow, self.clear(ring, begin, end));
                 }
             }
@@ -153,11 +154,11 @@ impl<S: Serve> Walk<'_, S> {
                 None => break,
             }
         }
-        self.serve.settle();
+        self.serve.flush();
         (ControlFlow::Continue(()), self.clear(ring, begin, end))
     }
 
-    /// The first in a ring who came after that ticket.
+    /// The oldest entries in a ring after that ticket.
     fn ahead(&self, ring: &Ring<'_>, begin: Ticket, end: Ticket, after: Option<Ticket>) -> Ahead {
         let mut ahead = Ahead::default();
         for Slot { number, word } in ring.each_slot() {
@@ -171,7 +172,7 @@ impl<S: Serve> Walk<'_, S> {
         ahead
     }
 
-    /// Before which ticket all of a ring are over; makes sure that they stay so.
+    /// Returns the ticket before which all of a ring are finished, and ensures that they stay so.
     fn clear(&self, ring: &Ring<'_>, begin: Ticket, end: Ticket) -> Ticket {
         if !self.moves_on {
             return begin;

@@ -116,7 +116,7 @@ impl Subject {
                 });
                 let ended = self.table.wait_any(&self.seats[thread], lines, &Alone, deadline(*timed));
                 ended_wait(ended.map(|woken| match woken {
-                    Woken::Entry(index) | Woken::Beside(index) => index,
+                    Woken::InTable(index) | Woken::InKernel(index) => index,
                 }))
             }
             (Over::Kernel, Request::Wait { entries, mask, timed }) => match entries[..] {
