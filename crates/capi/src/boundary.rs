@@ -71,7 +71,6 @@ pub unsafe fn array<'a, T>(pointer: *const T, count: u32) -> Result<&'a [T], Ref
 /// # Safety
 ///
 /// `pointer` is null, misaligned, or came from `ntux_watch_open` and is not closed during `'a`.
-#[cfg(target_os = "linux")]
 pub unsafe fn watcher<'a>(pointer: *const ntux_watch::Watcher) -> Result<&'a ntux_watch::Watcher, Refusal> {
     check(pointer)?;
     // SAFETY: neither null nor misaligned, so by the contract an open watcher that outlives `'a`.
@@ -93,7 +92,6 @@ pub unsafe fn domain<'a>(pointer: *const ntux_futex::Domain) -> Result<&'a ntux_
 ///
 /// `pointer` is null, misaligned, or has room for `count` values, which are integers and which nobody else uses during `'a`.
 /// What lies there need not be writable before it is written.
-#[cfg(target_os = "linux")]
 pub unsafe fn room<'a, T>(pointer: *mut T, count: usize) -> Result<&'a mut [T], Refusal> {
     if count == 0 {
         return Ok(&mut []);

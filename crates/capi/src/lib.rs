@@ -13,5 +13,4 @@ mod mutex;
 mod object;
 mod semaphore;
 mod wait;
-#[cfg(target_os = "linux")]
 mod watch;

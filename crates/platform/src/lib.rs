@@ -32,11 +32,17 @@ pub use contract::{clock, futex, kernel_futex, liveness, memory, protection, rob
 #[cfg(target_os = "linux")]
 mod linux;
 #[cfg(target_os = "linux")]
+use linux::watching as watching_room;
+#[cfg(target_os = "linux")]
 pub use linux::{Linux as Here, command, interposition};
+
+#[cfg(target_os = "macos")]
+use absent::watching as watching_room;
 #[cfg(target_os = "macos")]
 mod macos;
 #[cfg(target_os = "macos")]
 pub use macos::MacOs as Here;
+
 #[cfg(not(any(target_os = "linux", target_os = "macos")))]
 compile_error!("no room for this system: CONTRIBUTING.md, \"How to add\", says what it needs");
 

@@ -43,7 +43,6 @@ mod waiter;
 mod waiter_word;
 mod word;
 
-#[cfg(target_os = "linux")]
 pub use arena::descriptor::Identity;
 pub use arena::meta::Kind;
 pub use arena::{Arena, Capacity, fields};

@@ -20,7 +20,6 @@
 //! | How is all private memory of a process watched, as with soft-dirty bits? | [`address_space`], which uses nothing of the above |
 //!
 //! No function here may be called from a signal handler, except those of [`address_space`].
-#![cfg(target_os = "linux")]
 
 pub mod address_space;
 mod backing;

@@ -4,6 +4,7 @@ mod descriptions;
 mod nodes;
 mod vectors;
 mod wakes_at_death;
+pub mod watching;
 
 pub use descriptions::NoDescriptions;
 pub use nodes::NoNodes;

@@ -1,6 +1,10 @@
 //! What Linux has to watch memory with.
 
-pub mod mappings;
-pub mod pagemap;
-pub mod segv;
-pub mod userfault;
+mod mappings;
+mod pagemap;
+mod segv;
+mod userfault;
+
+pub use mappings::{Mappings, limit_and_count, within};
+pub use pagemap::Pagemap;
+pub use userfault::Userfault;

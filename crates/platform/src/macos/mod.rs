@@ -7,6 +7,7 @@ mod calls;
 mod liveness;
 mod memory;
 mod protection;
+mod segv;
 mod sleep;
 
 use crate::absent::{NoDescriptions, NoNodes, NoVectors, NoWakesAtDeath};

@@ -4,8 +4,9 @@
 //! It is a room here, and not a part of the crate `ntux-watch`, because the kernel is entered in this crate only; and no crate
 //! of its own, because it shares the filters' check, the features left out and the error numbers with the rest.
 
+pub mod mappings;
+pub mod pagemap;
 pub mod readiness;
+pub mod segv;
 pub mod transfer;
-
-#[cfg(target_os = "linux")]
-pub use crate::linux::watching::{mappings, pagemap, segv, userfault};
+pub mod userfault;

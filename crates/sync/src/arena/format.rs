@@ -29,7 +29,6 @@ pub const VERSION: u32 = 3;
 /// Processes that can take part at a time.
 pub const PEERS_MAX: u32 = 4096;
 /// Families of processes whose objects are descriptors, at a time; see [`super::descriptor`].
-#[cfg_attr(not(target_os = "linux"), allow(dead_code, reason = "no descriptor objects there"))]
 pub const FAMILIES_MAX: u32 = 4096;
 /// Objects of one wait: 64 and an alert.
 pub const LIST_MAX: usize = 65;

@@ -10,7 +10,6 @@ pub(crate) enum Lifetime<'a> {
     /// The process that created it, until it closes it.
     Process,
     /// The copies of a descriptor.
-    #[cfg_attr(not(target_os = "linux"), allow(dead_code, reason = "no descriptor objects there"))]
     Descriptor(Keeper<'a>),
 }
 

@@ -106,18 +106,15 @@ impl Meta {
     }
 
     /// Of a held object: the family that answers for it unless it is locked.
-    #[cfg(target_os = "linux")]
     pub(super) fn keeper(self) -> u32 {
         self.peer()
     }
 
     /// Whether the object is held and this family answers for it.
-    #[cfg(target_os = "linux")]
     pub(super) fn is_kept_by(self, family: u32) -> bool {
         self.state() == SlotState::Live && self.is_held() && !self.is_locked() && self.keeper() == family
     }
 
-    #[cfg(target_os = "linux")]
     pub(super) fn is_locked(self) -> bool {
         self.0 & LOCKED != 0
     }

@@ -13,7 +13,6 @@ pub(crate) mod objects;
 pub(crate) mod peers;
 pub(crate) mod pool;
 
-#[cfg_attr(not(target_os = "linux"), path = "no_descriptor.rs")]
 pub(crate) mod descriptor;
 
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -58,7 +57,6 @@ pub struct Arena {
     /// This process's peer index plus one, and the process number that it belongs to.
     peer: Word64,
     /// Which processes answer for the objects that are descriptors.
-    #[cfg_attr(not(target_os = "linux"), allow(dead_code, reason = "no descriptor objects there"))]
     family: Option<descriptor::Family>,
     spins: Word32,
     /// Bytes in a page of memory.

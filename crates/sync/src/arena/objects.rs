@@ -251,7 +251,6 @@ impl Arena {
 
     /// Looks at a few slots on each creation, so that objects whose last descriptor was closed do not pile up. Small arenas
     /// are left alone: asking the kernel costs more than the memory.
-    #[cfg(target_os = "linux")]
     pub(crate) fn sweep_some(&self, slots: u32, lifetime: Lifetime<'_>) {
         const WORTH_SWEEPING: u32 = 4096;
         let pool = self.object_pool();
@@ -269,19 +268,16 @@ impl Arena {
     }
 
     /// How many slots were ever used.
-    #[cfg(target_os = "linux")]
     pub(super) fn objects_used(&self) -> u32 {
         self.object_pool().used()
     }
 
     /// What is said about a slot now.
-    #[cfg(target_os = "linux")]
     pub(super) fn meta(&self, index: u32) -> Option<Meta> {
         Some(Meta(self.object_slot(index)?.meta.load()))
     }
 
     /// Says that the object's own byte answers for it, unless meta changed since it was seen.
-    #[cfg(target_os = "linux")]
     pub(super) fn lock_object(&self, index: u32, seen: Meta) {
         if let Some(slot) = self.object_slot(index) {
             let _ = slot.meta.compare_exchange(seen.0, seen.locked().0);

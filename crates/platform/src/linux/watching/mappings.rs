@@ -9,20 +9,8 @@ use std::os::unix::fs::FileExt;
 
 use crate::linux::deadly::Call;
 use crate::protection::Protection;
+use crate::watching::mappings::Mapped;
 use crate::without::Feature;
-
-/// One mapping.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Mapped {
-    /// First address.
-    pub start: usize,
-    /// First address behind.
-    pub end: usize,
-    /// What may be done with its pages.
-    pub protection: Protection,
-    /// What is stored there stays in this process.
-    pub is_private: bool,
-}
 
 /// The mappings of one process, to be asked.
 pub struct Mappings {

@@ -11,40 +11,17 @@ use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd};
 use std::os::unix::fs::FileExt;
 
 use crate::linux::deadly::Call;
+use crate::watching::pagemap::{Found, Progress, WRITTEN};
 use crate::without::Feature;
 
 /// The request, from `linux/fs.h` of Linux 6.7.
 const SCAN: libc::c_ulong = 0xc060_6610;
 const PROTECT_MATCHING: u64 = 1;
 const CAN_BE_PROTECTED: u64 = 1;
-const WRITTEN: u64 = 2;
 const OF_A_FILE: u64 = 4;
 const PRESENT: u64 = 8;
 const SWAPPED: u64 = 16;
 const ZERO: u64 = 32;
-
-/// Neighbouring pages: from the address `start` to the address `end`.
-#[repr(C)]
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub struct Found {
-    /// First byte.
-    pub start: u64,
-    /// First byte behind.
-    pub end: u64,
-    categories: u64,
-}
-
-impl Found {
-    /// The pages from `start` to `end`.
-    pub fn new(start: usize, end: usize) -> Found {
-        Found { start: start as u64, end: end as u64, categories: WRITTEN }
-    }
-
-    /// Whether they were written.
-    pub fn is_written(&self) -> bool {
-        self.categories & WRITTEN != 0
-    }
-}
 
 /// What a scan is to do.
 #[repr(C)]
@@ -106,15 +83,6 @@ impl Scan {
     fn into(self, found: &mut [MaybeUninit<Found>]) -> Scan {
         Scan { found: found.as_mut_ptr() as u64, found_capacity: found.len() as u64, ..self }
     }
-}
-
-/// How far a scan got.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Progress {
-    /// How many entries were filled.
-    pub count: usize,
-    /// Where to go on: everything below was looked at, nothing from here on was listed or changed.
-    pub next: usize,
 }
 
 /// The page table of this address space, to be asked.

@@ -1,78 +1,33 @@
-//! The signal that a forbidden access raises, and the handlers that several parts of a program have for it.
-//!
-//! A process has one handler for SIGSEGV. Whoever installs one keeps what was there before ([`Before`]) and hands every
-//! signal on that is not meant for it.
+//! What Linux says of a forbidden access.
 
-use std::io;
+use crate::linux::Linux;
+use crate::watching::segv::ForbiddenAccess;
 
-/// What the kernel says of a signal.
-pub type Info = libc::siginfo_t;
+impl ForbiddenAccess for Linux {
+    const SIGNAL: libc::c_int = libc::SIGSEGV;
 
-/// What a handler is given.
-#[derive(Clone, Copy)]
-pub struct Signal {
-    number: libc::c_int,
-    info: *mut libc::siginfo_t,
-    context: *mut libc::c_void,
-}
-
-/// A signal handler, as `SA_SIGINFO` wants it.
-pub type Handler = extern "C" fn(libc::c_int, *mut libc::siginfo_t, *mut libc::c_void);
-
-/// What the program had installed before.
-#[derive(Clone, Copy)]
-pub struct Before(libc::sigaction);
-
-impl Signal {
-    /// A number that no other signal has that is being handled now.
-    pub fn identity(&self) -> u64 {
-        self.context as u64
-    }
-
-    /// As the kernel passed it.
-    ///
-    /// # Safety
-    /// The three values are those that a handler with `SA_SIGINFO` was called with, and it has not returned.
-    pub unsafe fn new(number: libc::c_int, info: *mut libc::siginfo_t, context: *mut libc::c_void) -> Signal {
-        Signal { number, info, context }
-    }
-
-    /// The address that was accessed, if the kernel raised the signal because of an access.
-    pub fn address(&self) -> Option<usize> {
-        // SAFETY: the information is the kernel's, valid while the handler runs (`new`); the address is a field that a
-        // signal with a positive code has.
-        unsafe { ((*self.info).si_code > 0).then(|| (*self.info).si_addr() as usize) }
-    }
-}
-
-#[cfg(target_arch = "x86_64")]
-impl Signal {
-    /// Whether the access was a store that page protection forbade; none if that is not known.
-    pub fn is_store(&self) -> Option<bool> {
+    #[cfg(target_arch = "x86_64")]
+    unsafe fn is_store(context: *const libc::c_void) -> Option<bool> {
         const STORE: i64 = 2;
         const PROTECTION_KEY: i64 = 0x20;
-        // SAFETY: the context is the kernel's, valid while the handler runs (`new`).
-        let error = unsafe { (*self.context.cast::<libc::ucontext_t>()).uc_mcontext.gregs[libc::REG_ERR as usize] };
+        // SAFETY: the caller's promise.
+        let error = unsafe { (*context.cast::<libc::ucontext_t>()).uc_mcontext.gregs[libc::REG_ERR as usize] };
         Some(error & (STORE | PROTECTION_KEY) == STORE)
     }
-}
 
-#[cfg(target_arch = "aarch64")]
-impl Signal {
-    /// Whether the access was a store that page protection forbade; none if that is not known.
-    ///
     /// The kernel puts the processor's own word about the fault (the syndrome) into one of the records behind the registers.
-    pub fn is_store(&self) -> Option<bool> {
+    #[cfg(target_arch = "aarch64")]
+    unsafe fn is_store(context: *const libc::c_void) -> Option<bool> {
         /// Fault address, 31 registers, stack pointer, program counter, state; rounded up to 16 bytes.
         const RECORDS: usize = 288;
         const RECORDS_SIZE: usize = 4096;
         const SYNDROME: u32 = 0x4553_5201;
         const DATA_ABORT_OF_USER_MODE: u64 = 0x24;
         const WRITE: u64 = 1 << 6;
-        // SAFETY: the context is the kernel's, valid while the handler runs (`new`), with this layout, which is the system's
-        // binary interface. Each record begins with its kind and its size, and the walk stays inside the area for them.
+        // SAFETY: the caller's promise; the context has this layout, which is the system's binary interface. Each record begins
+        // with its kind and its size, and the walk stays inside the area for them.
         unsafe {
-            let registers = core::ptr::from_ref(&(*self.context.cast::<libc::ucontext_t>()).uc_mcontext).cast::<u8>();
+            let registers = core::ptr::from_ref(&(*context.cast::<libc::ucontext_t>()).uc_mcontext).cast::<u8>();
             let mut offset = 0;
             while offset + 16 <= RECORDS_SIZE {
                 let record = registers.add(RECORDS + offset);
@@ -88,119 +43,5 @@ impl Signal {
             }
             None
         }
-    }
-}
-
-/// Installs `handler` for SIGSEGV, with every other signal blocked while it runs, on the alternate stack if the thread has
-/// one. What was there before; none if `handler` was there already.
-pub fn install(handler: Handler) -> io::Result<Option<Before>> {
-    let current = current()?;
-    if current.sa_sigaction == handler as usize {
-        return Ok(None);
-    }
-    // SAFETY: sigaction is made of integers, for which zero is a value; sigfillset fills a valid set.
-    let mut new: libc::sigaction = unsafe { core::mem::zeroed() };
-    new.sa_sigaction = handler as usize;
-    new.sa_flags = libc::SA_SIGINFO | libc::SA_ONSTACK | libc::SA_RESTART;
-    // SAFETY: as above.
-    unsafe { libc::sigfillset(&mut new.sa_mask) };
-    let mut before = current;
-    // SAFETY: both are valid; the handler has the signature that SA_SIGINFO asks for.
-    match unsafe { libc::sigaction(libc::SIGSEGV, &new, &mut before) } {
-        0 => Ok(Some(Before(before))),
-        _ => Err(io::Error::last_os_error()),
-    }
-}
-
-/// Whether `handler` is the one that is installed now.
-pub fn is_installed(handler: Handler) -> bool {
-    current().is_ok_and(|current| current.sa_sigaction == handler as usize)
-}
-
-fn current() -> io::Result<libc::sigaction> {
-    let mut current = core::mem::MaybeUninit::<libc::sigaction>::uninit();
-    // SAFETY: without a new action the call only writes the current one, whole when it returns 0.
-    unsafe {
-        match libc::sigaction(libc::SIGSEGV, core::ptr::null(), current.as_mut_ptr()) {
-            0 => Ok(current.assume_init()),
-            _ => Err(io::Error::last_os_error()),
-        }
-    }
-}
-
-impl Before {
-    /// What a program has that installed nothing.
-    pub fn nothing() -> Before {
-        // SAFETY: sigaction is made of integers; all zero is the default action.
-        Before(unsafe { core::mem::zeroed() })
-    }
-
-    /// Does with the signal what would have happened without us. Async-signal-safe, if what was there is.
-    ///
-    /// A program without a handler ends as it would have: the default action is put back, and the access, which is tried
-    /// again when our handler returns, raises the signal once more.
-    pub fn handle(&self, signal: Signal) {
-        let action = &self.0;
-        match action.sa_sigaction {
-            libc::SIG_DFL | libc::SIG_IGN => {
-                // SAFETY: an action of integers; the default needs no function.
-                unsafe {
-                    let default: libc::sigaction = core::mem::zeroed();
-                    libc::sigaction(signal.number, &default, core::ptr::null_mut());
-                }
-            }
-            function => with_mask_of(action, || {
-                if action.sa_flags & libc::SA_SIGINFO != 0 {
-                    // SAFETY: with this flag the program promised the kernel a function of this type.
-                    let function: Handler = unsafe { core::mem::transmute(function) };
-                    function(signal.number, signal.info, signal.context);
-                } else {
-                    // SAFETY: without it, one of this type.
-                    let function: extern "C" fn(libc::c_int) = unsafe { core::mem::transmute(function) };
-                    function(signal.number);
-                }
-            }),
-        }
-    }
-}
-
-/// Runs the program's handler with the signals blocked that the program asked for, not with ours.
-fn with_mask_of(action: &libc::sigaction, run: impl FnOnce()) {
-    let mut ours = core::mem::MaybeUninit::<libc::sigset_t>::uninit();
-    // SAFETY: valid sets; the first call fills `ours`, which the last one reads.
-    unsafe {
-        let mut theirs = action.sa_mask;
-        if action.sa_flags & libc::SA_NODEFER == 0 {
-            libc::sigaddset(&mut theirs, libc::SIGSEGV);
-        }
-        libc::pthread_sigmask(libc::SIG_SETMASK, &theirs, ours.as_mut_ptr());
-        run();
-        libc::pthread_sigmask(libc::SIG_SETMASK, ours.as_ptr(), core::ptr::null_mut());
-    }
-}
-
-/// While this lives, no handler runs on this thread.
-pub struct Blocked {
-    before: libc::sigset_t,
-}
-
-impl Blocked {
-    /// Blocks every signal on the calling thread.
-    pub fn all() -> Blocked {
-        let mut all = core::mem::MaybeUninit::<libc::sigset_t>::uninit();
-        let mut before = core::mem::MaybeUninit::<libc::sigset_t>::uninit();
-        // SAFETY: the first call fills `all`; the second reads it and fills `before`; it cannot fail with these arguments.
-        unsafe {
-            libc::sigfillset(all.as_mut_ptr());
-            libc::pthread_sigmask(libc::SIG_SETMASK, all.as_ptr(), before.as_mut_ptr());
-            Blocked { before: before.assume_init() }
-        }
-    }
-}
-
-impl Drop for Blocked {
-    fn drop(&mut self) {
-        // SAFETY: the set that was in force before.
-        unsafe { libc::pthread_sigmask(libc::SIG_SETMASK, &self.before, core::ptr::null_mut()) };
     }
 }

@@ -366,5 +366,5 @@ impl Obstacle {
     }
 }
 
-#[cfg(all(test, target_os = "linux", not(ntux_explore)))]
+#[cfg(all(test, not(ntux_explore)))]
 mod tests;

@@ -1,0 +1,38 @@
+//! What a list of written pages says. Where it comes from: `linux/watching`, `absent/watching`.
+
+pub use crate::watching_room::Pagemap;
+
+/// The bit of a written page.
+pub(crate) const WRITTEN: u64 = 2;
+
+/// Neighbouring pages: from the address `start` to the address `end`.
+#[repr(C)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Found {
+    /// First byte.
+    pub start: u64,
+    /// First byte behind.
+    pub end: u64,
+    pub(crate) categories: u64,
+}
+
+impl Found {
+    /// The pages from `start` to `end`.
+    pub fn new(start: usize, end: usize) -> Found {
+        Found { start: start as u64, end: end as u64, categories: WRITTEN }
+    }
+
+    /// Whether they were written.
+    pub fn is_written(&self) -> bool {
+        self.categories & WRITTEN != 0
+    }
+}
+
+/// How far a scan got.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Progress {
+    /// How many entries were filled.
+    pub count: usize,
+    /// Where to go on: everything below was looked at, nothing from here on was listed or changed.
+    pub next: usize,
+}
