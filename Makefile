@@ -196,6 +196,8 @@ lint: tools
 	@.ci/skips check
 	@.ci/layers --planted
 	@.ci/layers
+	@.ci/floors --planted
+	@.ci/floors
 	@.ci/documents --planted
 	@.ci/documents
 	$(CARGO) clippy --locked --workspace --all-targets -- -D warnings

@@ -5,7 +5,7 @@
 //! one. So all loops of one operation spend the same work budget, and the operation ends with `Corrupt` when it
 //! is used up.
 //!
-//! Only the loops that stand alone, over one word, have a bound of their own, [`crate::RETRIES`].
+//! Only the loops that stand alone, over one word, have a bound of their own, [`crate::format::limits::RETRIES`].
 
 use std::cell::Cell;
 

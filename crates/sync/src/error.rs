@@ -19,7 +19,7 @@ pub enum Error {
     Overflow,
     /// The deadline passed (`ETIMEDOUT`).
     TimedOut,
-    /// A signal handler is due (`EINTR`); see [`crate::Waiter::interrupt`].
+    /// A signal handler is due (`EINTR`); see [`crate::protocol::waiter::Waiter::interrupt`].
     Interrupted,
     /// No slot left in the arena, or no memory (`ENOMEM`).
     Exhausted,

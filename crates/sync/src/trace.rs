@@ -27,12 +27,12 @@
 //!
 //! # Invariants
 //! * I-trace-1: a record is all of one event, because one exchange writes it.
-//! * I-trace-2: no record replaces one of a younger lap. A thread that was stopped between its two steps finds a younger record,
-//!   or its exchange fails, and gives its event up.
+//! * I-trace-2: no record replaces one of a younger lap. A thread that was stopped between its two steps finds a younger
+//!   record, or its exchange fails, and gives its event up.
 //!
 //! # Death, stop
-//! After the head has moved and before the exchange: the event is lost. The reader waits for it for one round, counts it as lost,
-//! and goes on.
+//! After the head has moved and before the exchange: the event is lost. The reader waits for it for one round, counts it as
+//! lost, and goes on.
 
 use ntux_platform::atomic::{Pair, Word128};
 use ntux_platform::{clock, liveness, tracepoint};
@@ -40,10 +40,9 @@ use std::os::fd::BorrowedFd;
 
 use crate::Result;
 use crate::arena::Arena;
-use crate::arena::fields::{Bits, TRACE, part};
+use crate::format::fields::{Bits, TRACE, part};
+pub use crate::format::limits::RECORDS;
 
-/// Events that the ring holds.
-pub const RECORDS: u32 = 1 << 16;
 /// Laps are counted from 1 to this, and then from 1 again.
 const LAPS: u64 = part(TRACE, "lap").mask();
 const LAP: u32 = part(TRACE, "lap").shift();
@@ -220,12 +219,13 @@ fn read(pair: Pair, number: u64, now_ns: u64) -> Found {
 impl Arena {
     /// Reports an event, if a tracer asks for events.
     #[inline(always)]
-    pub(crate) fn trace(&self, what: What) {
-        what.tracepoint();
-        // The model checker has no tracer, and a load more would be a step more in every program.
+    pub(crate) fn trace(&self, what: impl FnOnce() -> What) {
+        // The model checker has no tracer, and what `what` loads would be a step more in every program.
         if cfg!(ntux_explore) {
             return;
         }
+        let what = what();
+        what.tracepoint();
         let until = self.header().trace_until.load();
         if until != 0 {
             self.write_down(until, what);
@@ -284,7 +284,7 @@ impl Tracer {
     ///
     /// Errors: those of [`Arena::map`]; `Exhausted` or `Os` if the system has no memory for the ring (1 MiB).
     pub fn attach(fd: BorrowedFd<'_>) -> Result<Tracer> {
-        let arena = Arena::map(fd)?;
+        let arena = Arena::over(fd)?;
         arena.provide_records()?;
         let next = arena.header().trace_head.0.load();
         Ok(Tracer { arena, next, awaited: None, lost: 0 })
@@ -346,7 +346,8 @@ impl Drop for Tracer {
 }
 
 impl Arena {
-    /// Has events reported for the next `ns` nanoseconds, before a [`Tracer`] comes: for a program that is traced from its start.
+    /// Has events reported for the next `ns` nanoseconds, before a [`Tracer`] comes: for a program that is traced from its
+    /// start.
     ///
     /// Errors: `Exhausted` or `Os` if the system has no memory for the ring (1 MiB).
     pub fn trace_from_now(&self, ns: u64) -> Result<()> {
@@ -412,14 +413,14 @@ mod tests {
     #[test]
     fn nothing_is_written_down_while_nobody_asks() {
         let arena = arena();
-        arena.trace(What::Stirs);
+        arena.trace(|| What::Stirs);
         let mut tracer = tracer(&arena);
-        arena.trace(What::GivesUp);
+        arena.trace(|| What::GivesUp);
         tracer.stop();
-        arena.trace(What::Stirs);
+        arena.trace(|| What::Stirs);
         // The time that a tracer asked for has passed.
         arena.header().trace_until.store(1);
-        arena.trace(What::Stirs);
+        arena.trace(|| What::Stirs);
         let mut events = Vec::new();
         tracer.read(&mut events);
         let seen: Vec<_> = events.iter().map(|event| event.what).collect();
@@ -431,7 +432,7 @@ mod tests {
         let arena = arena();
         let mut tracer = tracer(&arena);
         for _ in 0..RECORDS + 100 {
-            arena.trace(What::Stirs);
+            arena.trace(|| What::Stirs);
         }
         let mut events = Vec::new();
         tracer.read(&mut events);
@@ -443,7 +444,7 @@ mod tests {
         let arena = arena();
         let mut tracer = tracer(&arena);
         arena.header().trace_head.0.fetch_add(1);
-        arena.trace(What::Stirs);
+        arena.trace(|| What::Stirs);
         let mut events = Vec::new();
         tracer.read(&mut events);
         assert_eq!((events.len(), tracer.lost()), (0, 0));
@@ -451,7 +452,7 @@ mod tests {
         assert_eq!((events.len(), tracer.lost()), (1, 1));
         // Its place serves the next lap.
         for _ in 0..RECORDS - 1 {
-            arena.trace(What::GivesUp);
+            arena.trace(|| What::GivesUp);
         }
         tracer.read(&mut events);
         assert_eq!((events.len() as u32, tracer.lost()), (RECORDS, 1));
@@ -465,7 +466,7 @@ mod tests {
         let word = arena.trace_record(0);
         let (old, late) = (word.load(), record(0, 0, 1, What::Stirs));
         for _ in 0..=RECORDS {
-            arena.trace(What::GivesUp);
+            arena.trace(|| What::GivesUp);
         }
         assert!(word.compare_exchange(old, late).is_err());
         // The planted fault: it looks at the word afresh, and not at the lap that it finds there.

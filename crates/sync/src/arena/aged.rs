@@ -5,8 +5,8 @@
 use ntux_platform::atomic::Pair;
 
 use super::Arena;
-use crate::ticket::TICKET_BITS;
-use crate::word::SEQUENCE_MASK;
+use crate::format::object_word::SEQUENCE_MASK;
+use crate::format::ticket::TICKET_BITS;
 
 /// Steps that are left: enough to make a small program's objects and places, not enough for the program.
 const TICKETS_LEFT: u64 = 16;
@@ -27,7 +27,7 @@ impl Arena {
             pool.hints.store(u64::from(u32::MAX - 1) << 32);
             pool.rotor.store(u32::MAX - 1);
         }
-        for slot in (0..self.capacity().objects).filter_map(|index| self.object_slot(index)) {
+        for slot in (0..self.capacity.objects).filter_map(|index| self.object_slot(index)) {
             let word = Pair { low: SEQUENCE_MASK - CHANGES_LEFT, high: 0 };
             let fresh = slot.word.compare_exchange(Pair::default(), word).is_ok();
             assert!(fresh, "a fresh arena");

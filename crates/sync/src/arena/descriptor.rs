@@ -27,18 +27,15 @@
 //! A process that is killed between taking the own byte and saying so in meta leaves an object that counts as its
 //! family's *and* as held: found when both are gone.
 
-use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::fd::{AsFd, BorrowedFd};
 
 use ntux_platform::liveness;
 use ntux_platform::memory::{self, FileId};
 
-use super::format::FAMILIES_MAX;
-use super::lifetime::Lifetime;
-use super::meta::Meta;
-use super::objects::Start;
 use super::{Arena, read_capacity};
-use crate::waiter::Waiter;
-use crate::{Error, New, Object, Result};
+use crate::format::limits::FAMILIES_MAX;
+use crate::format::meta::Meta;
+use crate::{Error, Object, Result};
 
 /// The byte that stands for object 0.
 const OBJECTS: u64 = 1 << 62;
@@ -46,8 +43,6 @@ const OBJECTS: u64 = 1 << 62;
 const FAMILIES: u64 = OBJECTS + (1 << 32);
 /// A byte that is nobody's.
 const BEYOND_FAMILIES: u64 = FAMILIES + FAMILIES_MAX as u64;
-/// Slots looked at on each creation, in search of objects without descriptors.
-const SWEPT: u32 = 2;
 
 /// What a descriptor is.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -73,137 +68,102 @@ impl Family {
     }
 }
 
-impl Arena {
-    /// Attaches the arena behind a descriptor, without keeping one, for a process whose objects are descriptors: it founds
-    /// a family. If it cannot (no /proc, no free descriptor, 4,096 families), objects get their own byte when they are
-    /// made, which is as exact, and slower.
-    ///
-    /// Errors: as for [`Arena::attach`].
-    pub fn map_for_descriptors(fd: BorrowedFd<'_>) -> Result<Arena> {
-        // Only a regular file is opened again: for others that can do things, or wait.
-        let regular = memory::regular_file(fd).is_ok_and(|file| file.is_some());
-        let Some(description) = regular.then(|| memory::reopen(fd).ok()).flatten() else { return Arena::map(fd) };
-        // The mapping keeps this description, and with it the byte.
-        let arena = Arena::map(description.as_fd())?;
-        let number = arena.found_family(description.as_fd());
-        let family = number.map(|number| Family { number, founder: liveness::process_id() });
-        Ok(Arena { family, ..arena })
-    }
+/// See [`Arena::map_for_descriptors`].
+pub(crate) fn map_for_descriptors(fd: BorrowedFd<'_>) -> Result<Arena> {
+    // Only a regular file is opened again: for others that can do things, or wait.
+    let regular = memory::regular_file(fd).is_ok_and(|file| file.is_some());
+    let Some(description) = regular.then(|| memory::reopen(fd).ok()).flatten() else { return Arena::over(fd) };
+    // The mapping keeps this description, and with it the byte.
+    let arena = Arena::over(description.as_fd())?;
+    let number = found_family(&arena, description.as_fd());
+    let family = number.map(|number| Family { number, founder: liveness::process_id() });
+    Ok(Arena { family, ..arena })
+}
 
-    /// Whether objects can get descriptors here, for an arena that was just attached by its own descriptor `via`.
-    ///
-    /// Errors: `Os`, when the descriptor cannot be opened again, or not be locked. (EMFILE and ENFILE pass.)
-    pub fn can_make_descriptors(&self, via: BorrowedFd<'_>) -> Result<()> {
-        if self.family.is_some() {
-            return Ok(()); // Founding it took the same calls.
-        }
-        let own = memory::reopen(via).map_err(Error::from_io)?;
-        memory::hold(own.as_fd(), BEYOND_FAMILIES).map_err(Error::from_io)
+/// See [`Arena::can_make_descriptors`].
+pub(crate) fn can_make_descriptors(arena: &Arena, via: BorrowedFd<'_>) -> Result<()> {
+    if arena.family.is_some() {
+        return Ok(()); // Founding it took the same calls.
     }
+    let own = memory::reopen(via).map_err(Error::from_io)?;
+    memory::hold(own.as_fd(), BEYOND_FAMILIES).map_err(Error::from_io)
+}
 
-    /// Takes a family's byte that nobody holds.
-    fn found_family(&self, description: BorrowedFd<'_>) -> Option<u32> {
-        let first = self.header().families.fetch_add(1);
-        let mut candidates = (0..FAMILIES_MAX).map(|step| first.wrapping_add(step) % FAMILIES_MAX);
-        let family = candidates
-            .find(|&family| memory::hold_alone(description, FAMILIES + u64::from(family)).is_ok_and(|taken| taken))?;
-        if first >= FAMILIES_MAX {
-            self.bury_family(description, family);
-        }
-        Some(family)
+/// Takes a family's byte that nobody holds.
+fn found_family(arena: &Arena, description: BorrowedFd<'_>) -> Option<u32> {
+    let first = arena.header().families.fetch_add(1);
+    let mut candidates = (0..FAMILIES_MAX).map(|step| first.wrapping_add(step) % FAMILIES_MAX);
+    let family = candidates
+        .find(|&family| memory::hold_alone(description, FAMILIES + u64::from(family)).is_ok_and(|taken| taken))?;
+    if first >= FAMILIES_MAX {
+        bury_family(arena, description, family);
     }
+    Some(family)
+}
 
-    /// What a descriptor is, if it belongs to an arena. Two system calls for a foreign one, four for ours.
-    ///
-    /// Errors: `NotAnArena` for everything else; `Os(EBADF)` when it is not open.
-    pub fn identify(fd: BorrowedFd<'_>) -> Result<Identity> {
-        let file = memory::regular_file(fd).map_err(Error::from_io)?.ok_or(Error::NotAnArena)?;
-        if !memory::cannot_shrink(fd) {
-            return Err(Error::NotAnArena);
-        }
-        read_capacity(fd)?;
-        let offset = memory::offset(fd).map_err(Error::from_io)?;
-        Ok(Identity { file, object: (offset != 0).then_some(Object(offset)) })
+/// See [`Arena::identify`].
+pub(crate) fn identify(fd: BorrowedFd<'_>) -> Result<Identity> {
+    let file = memory::regular_file(fd).map_err(Error::from_io)?.ok_or(Error::NotAnArena)?;
+    if !memory::cannot_shrink(fd) {
+        return Err(Error::NotAnArena);
     }
+    read_capacity(fd)?;
+    let offset = memory::offset(fd).map_err(Error::from_io)?;
+    Ok(Identity { file, object: (offset != 0).then_some(Object(offset)) })
+}
 
-    /// Creates an object that lives as long as any copy of the descriptor returned (close-on-exec, the lowest free
-    /// number). `via` is the arena's own descriptor.
-    ///
-    /// Errors: as for creating the kind; `Exhausted`; `Os` with EMFILE or ENFILE.
-    pub fn descriptor_create(&self, waiter: &Waiter, via: BorrowedFd<'_>, new: New) -> Result<OwnedFd> {
-        let start = Start::of(new)?;
-        let fd = memory::reopen(via).map_err(Error::from_io)?;
-        let family = self.family.filter(|family| family.is_founded_here()).map(|family| family.number);
-        let lifetime = Lifetime::Descriptor(Keeper { via, own: fd.as_fd(), family });
-        self.sweep_some(SWEPT, lifetime);
-        let object = self.create_object(waiter, start, lifetime)?;
-        match memory::seek(fd.as_fd(), object.0) {
-            Ok(()) => Ok(fd),
-            Err(error) => {
-                let _ = self.close(object);
-                Err(Error::from_io(error))
-            }
-        }
+/// See [`Arena::leaving`].
+pub(crate) fn leaving(fd: BorrowedFd<'_>) -> bool {
+    let Ok(identity) = identify(fd) else { return false };
+    if let Some(object) = identity.object {
+        // A refused lock (no memory for it) leaves the object to the family.
+        let _ = hold(fd, object.index());
     }
+    true
+}
 
-    /// To be called before a copy of this descriptor leaves the family: it is sent, or will be kept across an exec. Does
-    /// nothing for a descriptor that is no object's. Whether it belongs to an arena. Touches no memory but the stack:
-    /// async-signal-safe, also in a `vfork` child.
-    pub fn leaving(fd: BorrowedFd<'_>) -> bool {
-        let Ok(identity) = Arena::identify(fd) else { return false };
-        if let Some(object) = identity.object {
-            // A refused lock (no memory for it) leaves the object to the family.
-            let _ = hold(fd, object.index());
-        }
-        true
+/// See [`Arena::closing`].
+pub(crate) fn closing(arena: &Arena, fd: BorrowedFd<'_>, object: Object) {
+    let Some(meta) = arena.meta(object.index()) else { return };
+    let founder_will = arena.family.is_some_and(|family| {
+        meta.is_kept_by(family.number) && !family.is_founded_here() && !liveness::is_number_free(family.founder)
+    });
+    if !founder_will {
+        count(arena, fd, object);
     }
+}
 
-    /// To be called before a process closes a descriptor of an object: from now on the kernel counts the descriptors that
-    /// are left. Costs nothing when it does so already. A child leaves that to its family's founder, as long as it lives: a
-    /// child that closes all it inherited would make every later lock slow.
-    pub fn closing(&self, fd: BorrowedFd<'_>, object: Object) {
-        let Some(meta) = self.meta(object.index()) else { return };
-        let founder_will = self.family.is_some_and(|family| {
-            meta.is_kept_by(family.number) && !family.is_founded_here() && !liveness::is_number_free(family.founder)
-        });
-        if !founder_will {
-            self.count(fd, object);
-        }
+/// See [`Arena::received`].
+pub(crate) fn received(arena: &Arena, fd: BorrowedFd<'_>, object: Object) {
+    let mine = |meta: Meta| arena.family.is_some_and(|family| family.number == meta.keeper());
+    if arena.meta(object.index()).is_some_and(|meta| !mine(meta)) {
+        count(arena, fd, object);
     }
+}
 
-    /// To be called when a process meets a descriptor that it did not make: counts it, if it came from another family
-    /// without having been counted (`pidfd_getfd`, say).
-    pub fn received(&self, fd: BorrowedFd<'_>, object: Object) {
-        let mine = |meta: Meta| self.family.is_some_and(|family| family.number == meta.keeper());
-        if self.meta(object.index()).is_some_and(|meta| !mine(meta)) {
-            self.count(fd, object);
-        }
+fn count(arena: &Arena, fd: BorrowedFd<'_>, object: Object) {
+    let index = object.index();
+    let Some(meta) = arena.meta(index) else { return };
+    let counted = !meta.is_live(object) || !meta.is_held() || meta.is_locked();
+    if !counted && hold(fd, index).is_ok() {
+        arena.lock_object(index, meta);
     }
+}
 
-    fn count(&self, fd: BorrowedFd<'_>, object: Object) {
-        let index = object.index();
-        let Some(meta) = self.meta(index) else { return };
-        let counted = !meta.is_live(object) || !meta.is_held() || meta.is_locked();
-        if !counted && hold(fd, index).is_ok() {
-            self.lock_object(index, meta);
-        }
-    }
+/// See [`Arena::answers_for_objects`].
+pub(crate) fn answers_for_objects(arena: &Arena) -> bool {
+    let Some(family) = arena.family else { return false };
+    (0..arena.objects_used()).any(|index| arena.meta(index).is_some_and(|meta| meta.is_kept_by(family.number)))
+}
 
-    /// Whether this process's family answers for some object, so that its mapping must stay.
-    pub fn answers_for_objects(&self) -> bool {
-        let Some(family) = self.family else { return false };
-        (0..self.objects_used()).any(|index| self.meta(index).is_some_and(|meta| meta.is_kept_by(family.number)))
-    }
-
-    /// Gives back what an earlier family with this byte left.
-    fn bury_family(&self, description: BorrowedFd<'_>, family: u32) {
-        let keeper = Keeper { via: description, own: description, family: None };
-        for index in 0..self.objects_used() {
-            let Some(meta) = self.meta(index) else { return };
-            // The byte of the family is ours by now, and nobody else's.
-            if meta.is_kept_by(family) && keeper.has_no_byte(index) {
-                self.free_object(index, meta);
-            }
+/// Gives back what an earlier family with this byte left.
+fn bury_family(arena: &Arena, description: BorrowedFd<'_>, family: u32) {
+    let keeper = Keeper { via: description, own: description, family: None };
+    for index in 0..arena.objects_used() {
+        let Some(meta) = arena.meta(index) else { return };
+        // The byte of the family is ours by now, and nobody else's.
+        if meta.is_kept_by(family) && keeper.has_no_byte(index) {
+            arena.free_object(index, meta);
         }
     }
 }
@@ -219,7 +179,13 @@ pub(crate) struct Keeper<'a> {
     family: Option<u32>,
 }
 
-impl Keeper<'_> {
+impl<'a> Keeper<'a> {
+    /// For an object whose descriptor will be `own`; `via` is the arena's.
+    pub(crate) fn new(arena: &Arena, via: BorrowedFd<'a>, own: BorrowedFd<'a>) -> Keeper<'a> {
+        let family = arena.family.filter(|family| family.is_founded_here()).map(|family| family.number);
+        Keeper { via, own, family }
+    }
+
     /// The family that answers for the new object. None: the object has its own byte from the start, before it is live, so
     /// a sweep never meets a live object that nothing holds.
     pub(super) fn family(self, index: u32) -> Result<Option<u32>> {

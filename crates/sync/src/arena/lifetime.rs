@@ -1,8 +1,9 @@
 //! Object lifetime: which process or descriptor keeps an object alive.
 
 use super::descriptor::Keeper;
-use super::meta::{Kind, Meta, SlotState};
 use crate::Result;
+use crate::format::meta::{Meta, SlotState};
+use crate::kind::Kind;
 
 /// Who keeps an object alive.
 #[derive(Clone, Copy)]
@@ -15,7 +16,7 @@ pub(crate) enum Lifetime<'a> {
 
 impl Lifetime<'_> {
     /// What keeps the new object alive; asked before anybody knows the object.
-    pub(super) fn kept_by(self, index: u32, peer: u32) -> Result<KeptBy> {
+    pub(crate) fn kept_by(self, index: u32, peer: u32) -> Result<KeptBy> {
         match self {
             Lifetime::Process => Ok(KeptBy::Peer(peer)),
             Lifetime::Descriptor(keeper) => match keeper.family(index)? {
@@ -26,7 +27,7 @@ impl Lifetime<'_> {
     }
 
     /// Returns whether the kernel says that no descriptor of this object is left.
-    pub(super) fn is_unreferenced(self, index: u32, meta: Meta) -> bool {
+    pub(crate) fn is_unreferenced(self, index: u32, meta: Meta) -> bool {
         match self {
             Lifetime::Process => false,
             Lifetime::Descriptor(keeper) => keeper.is_unreferenced(index, meta),
@@ -36,7 +37,7 @@ impl Lifetime<'_> {
 
 /// What keeps an object alive; the object ends with it.
 #[derive(Clone, Copy)]
-pub(super) enum KeptBy {
+pub(crate) enum KeptBy {
     /// The process that created it.
     Peer(u32),
     /// The processes that share its creator's mapping.
@@ -46,11 +47,11 @@ pub(super) enum KeptBy {
 }
 
 impl KeptBy {
-    pub(super) fn live(self, kind: Kind, generation: u32) -> Meta {
+    pub(crate) fn live(self, kind: Kind, generation: u32) -> Meta {
         match self {
-            KeptBy::Peer(peer) => Meta::new(SlotState::Live, kind, generation, peer),
-            KeptBy::Family(family) => Meta::new(SlotState::Live, kind, generation, family).held(),
-            KeptBy::Byte => Meta::new(SlotState::Live, kind, generation, 0).held().locked(),
+            KeptBy::Peer(peer) => Meta::new(SlotState::Live, kind.number(), generation, peer),
+            KeptBy::Family(family) => Meta::new(SlotState::Live, kind.number(), generation, family).held(),
+            KeptBy::Byte => Meta::new(SlotState::Live, kind.number(), generation, 0).held().locked(),
         }
     }
 }

@@ -5,13 +5,11 @@
 
 #[cfg(ntux_explore)]
 mod aged;
-pub mod fields;
-pub(crate) mod format;
 pub(crate) mod lifetime;
-pub(crate) mod meta;
 pub(crate) mod objects;
 pub(crate) mod peers;
 pub(crate) mod pool;
+pub(crate) mod wait_set;
 
 pub(crate) mod descriptor;
 
@@ -21,39 +19,25 @@ use ntux_platform::atomic::{Word32, Word64, Word128};
 use ntux_platform::memory::{self, FileId, Mapping};
 use ntux_platform::protection::page_size;
 
+use crate::format::layout::{Capacity, Chunk, Header, Layout, ObjectSlot, WaiterSlot};
+use crate::format::limits::{PEERS_MAX, RECORDS};
+use crate::format::{FINGERPRINT, MAGIC, VERSION};
 use crate::planted::{Bug, planted};
-use crate::trace::RECORDS;
 use crate::{Error, Result};
-use format::{Chunk, FINGERPRINT, Header, Layout, MAGIC, ObjectSlot, VERSION, WaiterSlot};
 
 /// [`Arena::set_spins`] was not called.
 const SPINS_UNSET: u32 = u32::MAX;
 /// Measured on two processors: enough for the other thread to leave a short critical section.
 const LOOKS_AT_A_MUTEX: u32 = 100;
 
-/// How many objects and waiting threads an arena can hold. Memory is taken only as they are used.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Capacity {
-    /// Objects, 1 to 16,777,216; 64 bytes each.
-    pub objects: u32,
-    /// Threads that wait, 1 to 65,536; 576 bytes each, and up to 512 for their places in the wait sets of many objects.
-    pub waiters: u32,
-}
-
-impl Default for Capacity {
-    /// 1,048,576 objects and 65,536 waiting threads: 133 MiB of addresses, three pages of memory at first.
-    fn default() -> Capacity {
-        Capacity { objects: 1 << 20, waiters: 1 << 16 }
-    }
-}
-
 /// An attached arena. Share it between threads by reference or `Arc`; it is unmapped on drop.
 pub struct Arena {
     mapping: Mapping,
     layout: Layout,
-    capacity: Capacity,
-    file: FileId,
-    fd: Option<OwnedFd>,
+    pub(crate) capacity: Capacity,
+    pub(crate) file: FileId,
+    /// To hand to other processes.
+    pub(crate) fd: Option<OwnedFd>,
     /// This process's peer index plus one, and the process number that it belongs to.
     peer: Word64,
     /// Which processes answer for the objects that are descriptors.
@@ -64,18 +48,8 @@ pub struct Arena {
 }
 
 impl Arena {
-    /// Creates an arena and attaches it.
-    ///
-    /// Errors: `Invalid` for a capacity out of bounds; `Exhausted`, `Os` when the system refuses memory or a descriptor;
-    /// `Os` with EFBIG when the process may not make a file so long (`RLIMIT_FSIZE`).
-    pub fn create(capacity: Capacity) -> Result<Arena> {
-        let fd = Arena::create_file(capacity)?;
-        let arena = Arena::map(fd.as_fd())?;
-        Ok(Arena { fd: Some(fd), ..arena })
-    }
-
-    /// Creates an arena without attaching it: only its descriptor, close-on-exec.
-    pub fn create_file(capacity: Capacity) -> Result<OwnedFd> {
+    /// Makes the file of an arena; see [`Arena::create`].
+    pub(crate) fn make_file(capacity: Capacity) -> Result<OwnedFd> {
         if !ntux_platform::atomic::supported() {
             return Err(Error::Os(ntux_platform::error::ENOSYS));
         }
@@ -93,17 +67,8 @@ impl Arena {
         Ok(fd)
     }
 
-    /// Attaches the arena behind a descriptor and keeps a copy of the descriptor.
-    ///
-    /// Errors: `NotAnArena` when it is something else, another version, truncated, or could be truncated; `Os`.
-    pub fn attach(fd: BorrowedFd<'_>) -> Result<Arena> {
-        let arena = Arena::map(fd)?;
-        let fd = fd.try_clone_to_owned().map_err(Error::from_io)?;
-        Ok(Arena { fd: Some(fd), ..arena })
-    }
-
-    /// Attaches the arena behind a descriptor without keeping one.
-    pub fn map(fd: BorrowedFd<'_>) -> Result<Arena> {
+    /// Maps the arena behind a descriptor; see [`Arena::map`].
+    pub(crate) fn over(fd: BorrowedFd<'_>) -> Result<Arena> {
         if !ntux_platform::atomic::supported() {
             return Err(Error::Os(ntux_platform::error::ENOSYS));
         }
@@ -120,25 +85,8 @@ impl Arena {
         Ok(Arena { mapping, layout, capacity, file, fd: None, peer, family: None, spins, page: page_size() })
     }
 
-    /// A descriptor to hand to other processes. None for an arena attached with [`Arena::map`].
-    pub fn fd(&self) -> Option<BorrowedFd<'_>> {
-        self.fd.as_ref().map(AsFd::as_fd)
-    }
-
-    /// Which file it is: the same in every process.
-    pub fn file(&self) -> FileId {
-        self.file
-    }
-
-    /// How much it can hold.
-    pub fn capacity(&self) -> Capacity {
-        self.capacity
-    }
-
-    /// How often, at most, a wait of this process looks again before its thread queues for a mutex, and before it goes to
-    /// sleep. Below that bound the number adapts, for each thread, to whether looking was worth it. Without this call a
-    /// thread looks up to 100 times before it queues for a mutex, and not at all before it sleeps.
-    pub fn set_spins(&self, spins: u32) {
+    /// How often, at most, a wait of this process looks again; see [`Arena::set_spins`].
+    pub(crate) fn allow_spins(&self, spins: u32) {
         self.spins.store(spins.min(SPINS_UNSET - 1));
     }
 
@@ -235,7 +183,7 @@ impl Arena {
 
     pub(crate) fn peer_word(&self, index: u32) -> Option<&Word128> {
         // SAFETY: the layout has PEERS_MAX words here, 16-byte aligned.
-        (index < format::PEERS_MAX).then(|| unsafe { self.at(self.layout.peers, index) })
+        (index < PEERS_MAX).then(|| unsafe { self.at(self.layout.peers, index) })
     }
 }
 

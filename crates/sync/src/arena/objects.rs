@@ -9,7 +9,8 @@
 //! object: generation in the upper 32 bits, index in the lower ones; never 0
 //! ```
 //! keeper: the process that the object belongs to; of a held object (*held* by descriptors) the family that answers for it,
-//! see [`super::descriptor`]. locked: the object's own byte answers. In code: [`super::meta`]; who answers for whom, [`super::lifetime`].
+//! see [`super::descriptor`]. locked: the object's own byte answers. In code: [`crate::format::meta`]; who answers
+//! for whom, [`super::lifetime`].
 //!
 //! # Transitions
 //! | from | to | by |
@@ -32,76 +33,26 @@
 use ntux_platform::atomic::Word32;
 
 use super::Arena;
-use super::format::ObjectSlot;
-use super::lifetime::{KeptBy, Lifetime};
-use super::meta::{Kind, Meta, SlotState};
+use super::lifetime::Lifetime;
 use super::peers::LivenessCache;
 use super::pool::Pool;
-use crate::waiter::Waiter;
-use crate::word::ObjectWord;
-use crate::{Error, New, Object, RETRIES, Result, event, mutex, semaphore};
-
-/// What a new object starts as.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Start {
-    pub kind: Kind,
-    pub value: u32,
-    pub level: u32,
-    pub flags: u64,
-    pub extra: u64,
-}
-
-impl Start {
-    /// Errors: `Invalid`, see [`New`].
-    pub(crate) fn of(new: New) -> Result<Start> {
-        match new {
-            New::Semaphore { count, max } => semaphore::start(count, max),
-            New::Mutex { owner, count } => mutex::start(owner, count),
-            New::Event { manual, signaled } => Ok(event::start(manual, signaled)),
-        }
-    }
-}
+use crate::format::layout::ObjectSlot;
+use crate::format::limits::RETRIES;
+use crate::format::meta::{Meta, SlotState};
+use crate::kind::Kind;
+use crate::{Error, Object, Result};
 
 impl ObjectSlot {
-    pub(crate) fn load(&self) -> ObjectWord {
-        ObjectWord(self.word.load())
-    }
-
-    /// A copy that only an exchange may rely on: what this thread left here, or both halves of the word, unchecked.
-    #[inline(always)]
-    pub(crate) fn guess(&self, waiter: &Waiter, object: Object) -> ObjectWord {
-        waiter.recall(object).unwrap_or_else(|| ObjectWord(self.word.glance()))
-    }
-
-    /// As [`ObjectSlot::exchange`]; remembers what the thread left here.
-    #[inline(always)]
-    pub(crate) fn exchange_guess(&self, waiter: &Waiter, object: Object, seen: ObjectWord, next: ObjectWord) -> bool {
-        let left = next.advanced();
-        let done = self.word.compare_exchange(seen.0, left.0).is_ok();
-        if done {
-            waiter.remember(object, left);
-        } else {
-            waiter.forget(object);
-        }
-        done
-    }
-
-    /// Replaces `seen` by `next`, one step later.
-    #[inline(always)]
-    pub(crate) fn exchange(&self, seen: ObjectWord, next: ObjectWord) -> bool {
-        self.word.compare_exchange(seen.0, next.advanced().0).is_ok()
-    }
-
     /// The kind, if the object is alive. To be called after the word was loaded (I-object-1).
     #[inline(always)]
     pub(crate) fn kind_if_live(&self, object: Object) -> Option<Kind> {
         let meta = Meta(self.meta.load());
-        meta.is_live(object).then(|| meta.kind())
+        meta.is_live(object).then(|| Kind::of(meta))
     }
 
     /// The kind of what lives here or lived here last (I-object-2).
     pub(crate) fn kind(&self) -> Kind {
-        Meta(self.meta.load()).kind()
+        Kind::of(Meta(self.meta.load()))
     }
 
     /// What lives here or lived here last, as an object: an operation that began before it was closed goes on to its end.
@@ -126,15 +77,15 @@ impl Arena {
     /// Kind of a living object.
     ///
     /// Errors: `NoSuchObject`.
-    pub fn kind(&self, object: Object) -> Result<Kind> {
+    pub(crate) fn kind_of(&self, object: Object) -> Result<Kind> {
         let slot = self.object_slot(object.index()).ok_or(Error::NoSuchObject)?;
         slot.kind_if_live(object).ok_or(Error::NoSuchObject)
     }
 
-    /// Gives an object's slot back. Waits that have begun go on to their own deadlines.
+    /// Live to Free.
     ///
     /// Errors: `NoSuchObject`.
-    pub fn close(&self, object: Object) -> Result<()> {
+    pub(crate) fn free(&self, object: Object) -> Result<()> {
         let slot = self.object_slot(object.index()).ok_or(Error::NoSuchObject)?;
         for _ in 0..RETRIES {
             let meta = Meta(slot.meta.load());
@@ -149,13 +100,10 @@ impl Arena {
         Err(Error::Corrupt)
     }
 
-    /// Makes this process the one that an object belongs to. An object whose process has ended is taken back when the
-    /// arena runs out of slots; who goes on using it after its creator's end says so here. An object behind descriptors
-    /// belongs to whoever has one, and stays so.
+    /// Makes the process with this index the one that an object belongs to.
     ///
-    /// Errors: `NoSuchObject`, `Exhausted`.
-    pub fn adopt(&self, object: Object) -> Result<()> {
-        let peer = self.peer()?;
+    /// Errors: `NoSuchObject`.
+    pub(crate) fn hand_to(&self, object: Object, peer: u32) -> Result<()> {
         let slot = self.object_slot(object.index()).ok_or(Error::NoSuchObject)?;
         for _ in 0..RETRIES {
             let meta = Meta(slot.meta.load());
@@ -173,24 +121,8 @@ impl Arena {
         Err(Error::Corrupt)
     }
 
-    pub(crate) fn create_object(&self, waiter: &Waiter, start: Start, lifetime: Lifetime<'_>) -> Result<Object> {
-        waiter.budget.renew();
-        let peer = self.peer()?;
-        let pool = self.object_pool();
-        let take = |index| self.build(index, peer);
-        let index = match pool.find(take) {
-            Some(index) => index,
-            None => self.search_unreferenced(lifetime, take).ok_or(Error::Exhausted)?,
-        };
-        let created = lifetime.kept_by(index, peer).and_then(|live| self.furnish(waiter, index, start, live));
-        if created.is_err() && self.reclaim_own(index) {
-            pool.hint(index);
-        }
-        created
-    }
-
     /// Building to Free: the creator gives up.
-    fn reclaim_own(&self, index: u32) -> bool {
+    pub(crate) fn reclaim_own(&self, index: u32) -> bool {
         let Some(slot) = self.object_slot(index) else {
             return false;
         };
@@ -199,39 +131,19 @@ impl Arena {
     }
 
     #[cold]
-    fn search_unreferenced(&self, lifetime: Lifetime<'_>, take: impl Fn(u32) -> bool) -> Option<u32> {
+    pub(crate) fn search_unreferenced(&self, lifetime: Lifetime<'_>, take: impl Fn(u32) -> bool) -> Option<u32> {
         let cache = LivenessCache::new(self);
         self.object_pool().search(|index| self.reclaim(index, lifetime, &cache) && take(index))
     }
 
     /// Free to Building.
-    fn build(&self, index: u32, peer: u32) -> bool {
+    pub(crate) fn build(&self, index: u32, peer: u32) -> bool {
         let Some(slot) = self.object_slot(index) else {
             return false;
         };
         let meta = Meta(slot.meta.load());
         let building = Meta::new(SlotState::Building, meta.kind(), meta.generation(), peer);
         meta.state() == SlotState::Free && slot.meta.compare_exchange(meta.0, building.0).is_ok()
-    }
-
-    /// Building to Live. What the last object left claimed is finished first, as the kind that it was.
-    fn furnish(&self, waiter: &Waiter, index: u32, start: Start, kept_by: KeptBy) -> Result<Object> {
-        let slot = self.object_slot(index).ok_or(Error::Corrupt)?;
-        for _ in 0..RETRIES {
-            let rest = self.help(waiter, index, slot.load())?;
-            let word = ObjectWord::fresh(rest, start.value, start.level).with(start.flags);
-            if !slot.exchange(rest, word) {
-                continue;
-            }
-            let is_mutex = start.kind == Kind::Mutex;
-            slot.extra.store(if is_mutex { mutex::extra_at_start(start.extra, rest) } else { start.extra });
-            let building = Meta(slot.meta.load());
-            let generation = building.generation().max(1);
-            let live = kept_by.live(start.kind, generation);
-            let published = slot.meta.compare_exchange(building.0, live.0).is_ok();
-            return if published { Ok(Object::new(index, generation)) } else { Err(Error::Corrupt) };
-        }
-        Err(Error::Corrupt)
     }
 
     /// Frees a slot that nobody can use any more; true when it is free now.
@@ -243,7 +155,7 @@ impl Arena {
         let unreferenced = match meta.state() {
             SlotState::Free => return true,
             SlotState::Live if meta.is_held() => lifetime.is_unreferenced(index, meta),
-            SlotState::Live | SlotState::Building => cache.is_peer_dead(meta.peer()),
+            SlotState::Live | SlotState::Building => cache.is_peer_dead(meta.keeper()),
             SlotState::Rubbish => true,
         };
         unreferenced && slot.meta.compare_exchange(meta.0, meta.freed().0).is_ok()
@@ -254,7 +166,7 @@ impl Arena {
     pub(crate) fn sweep_some(&self, slots: u32, lifetime: Lifetime<'_>) {
         const WORTH_SWEEPING: u32 = 4096;
         let pool = self.object_pool();
-        if pool.used() < WORTH_SWEEPING.min(self.capacity().objects) {
+        if pool.used() < WORTH_SWEEPING.min(self.capacity.objects) {
             return;
         }
         for _ in 0..slots {
@@ -299,18 +211,27 @@ impl Arena {
                 return;
             };
             let meta = Meta(slot.meta.load());
-            if meta.peer() == peer && meta.state() != SlotState::Free && !meta.is_held() {
+            if meta.keeper() == peer && meta.state() != SlotState::Free && !meta.is_held() {
                 self.free_object(index, meta);
             }
         }
     }
 
-    fn object_pool<'a>(&'a self) -> Pool<'a, impl Fn(u32) -> Option<&'a Word32>, impl Fn(u32) -> bool> {
+    pub(crate) fn object_pool<'a>(&'a self) -> Pool<'a, impl Fn(u32) -> Option<&'a Word32>, impl Fn(u32) -> bool> {
         Pool {
             words: &self.header().object_pool.0,
-            capacity: self.capacity().objects,
+            capacity: self.capacity.objects,
             link: |index| self.object_slot(index).map(|slot| &slot.next_hint),
             provide: |index| self.provide_object(index),
+        }
+    }
+
+    pub(crate) fn waiter_pool<'a>(&'a self) -> Pool<'a, impl Fn(u32) -> Option<&'a Word32>, impl Fn(u32) -> bool> {
+        Pool {
+            words: &self.header().waiter_pool.0,
+            capacity: self.capacity.waiters,
+            link: |index| self.waiter_slot(index).map(|slot| &slot.next_hint),
+            provide: |index| self.provide_waiter(index),
         }
     }
 }

@@ -8,7 +8,7 @@
 //! | --- | --- | --- |
 //! | empty | a process | that process, at its first use |
 //! | a dead process, burying or not | a process, burying | that process, when no slot is empty |
-//! | a process, burying | the same process | itself, after it has given back what the dead one owned ([`Arena::bury`]) |
+//! | a process, burying | the same process | itself, after it has given back what the dead one owned ([`Burial`]) |
 //!
 //! # Invariants
 //! * I-peer-1: one process at a time buries what a slot owns, and nobody owns anything new under it before the burial is
@@ -26,42 +26,28 @@ use ntux_platform::atomic::Pair;
 use ntux_platform::liveness::{self, Process};
 
 use super::Arena;
-use super::fields::{Bits, PEER, part};
-use super::format::PEERS_MAX;
+use crate::format::limits::PEERS_USED;
+use crate::format::peer::{BURYING, pack, unpack};
 use crate::{Error, Result};
 
-/// A checker's arena is full with two, so that the third has to replace a dead one.
-pub(super) const PEERS_USED: u32 = if cfg!(ntux_explore) { 2 } else { PEERS_MAX };
-
-const NAMESPACE: Bits = part(PEER, "namespace");
-
-fn pack(process: Process) -> Pair {
-    Pair { low: u64::from(process.pid) | process.namespace << NAMESPACE.shift(), high: process.start }
-}
-
-/// Of the high half: what the slot owned before is still being given back.
-const BURYING: u64 = part(PEER, "burying").flag();
-
-pub(crate) fn unpack(pair: Pair) -> Option<Process> {
-    let process =
-        Process { pid: pair.low as u32, start: pair.high & !BURYING, namespace: pair.low >> NAMESPACE.shift() };
-    (pair != Pair::default()).then_some(process)
-}
+/// Gives back what a dead process owned, so that another one can have its slot.
+pub(crate) type Burial = fn(&Arena, u32) -> Result<()>;
 
 impl Arena {
-    /// The index of this process; registers it at the first call, and again in a forked child.
-    pub(crate) fn peer(&self) -> Result<u32> {
+    /// The index of this process; registers it at the first call, and again in a forked child. `bury` gives back what the dead
+    /// process with this index owned: that takes the protocol, which is above this file.
+    pub(crate) fn peer(&self, bury: Burial) -> Result<u32> {
         let pid = liveness::process_id();
         let known = self.peer.load();
         if known as u32 == pid {
             return Ok((known >> 32) as u32 - 1);
         }
-        let index = self.register(liveness::this_process())?;
+        let index = self.register(liveness::this_process(), bury)?;
         self.peer.store(u64::from(index + 1) << 32 | u64::from(pid));
         Ok(index)
     }
 
-    fn register(&self, me: Process) -> Result<u32> {
+    fn register(&self, me: Process, bury: Burial) -> Result<u32> {
         let mine = pack(me);
         // No slot becomes empty again: behind the first empty one nobody is.
         for index in 0..PEERS_USED {
@@ -77,10 +63,10 @@ impl Arena {
                 return Ok(index);
             }
         }
-        self.replace_dead(me)
+        self.replace_dead(me, bury)
     }
 
-    fn replace_dead(&self, me: Process) -> Result<u32> {
+    fn replace_dead(&self, me: Process, bury: Burial) -> Result<u32> {
         let mine = pack(me);
         let burying = Pair { high: mine.high | BURYING, ..mine };
         for index in 0..PEERS_USED {
@@ -88,7 +74,7 @@ impl Arena {
             let found = word.load();
             let is_dead = unpack(found).is_some_and(|process| liveness::is_process_dead(process, me));
             if is_dead && word.compare_exchange(found, burying).is_ok() {
-                self.bury(index)?;
+                bury(self, index)?;
                 return word.compare_exchange(burying, mine).map(|()| index).map_err(|_| Error::Corrupt);
             }
         }
@@ -98,13 +84,6 @@ impl Arena {
     /// The process with this index.
     pub(crate) fn process(&self, index: u32) -> Option<Process> {
         unpack(self.peer_word(index)?.load())
-    }
-
-    /// Gives back what a dead process owned.
-    fn bury(&self, peer: u32) -> Result<()> {
-        self.bury_waiters(peer)?;
-        self.bury_objects(peer);
-        Ok(())
     }
 }
 

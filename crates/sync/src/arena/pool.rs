@@ -8,8 +8,8 @@
 //! I-pool: the slots below the counter have memory. Whoever takes a new one gives memory to it first, and counts it after
 //! that: so where the system has no more, he is refused, and nobody meets a page without memory (SIGBUS).
 
-use super::format::PoolWords;
-use crate::RETRIES;
+use crate::format::layout::PoolWords;
+use crate::format::limits::RETRIES;
 use ntux_platform::atomic::Word32;
 
 /// Stale hints dropped in one search before going on without hints.

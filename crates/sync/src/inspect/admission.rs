@@ -1,9 +1,9 @@
 //! What is going on with wait-all.
 
 use super::{number, reading};
-use crate::arena::fields::{ADMISSION, part};
-use crate::arena::format::Header;
-use crate::word::WAITERS_MAX;
+use crate::format::fields::{ADMISSION, part};
+use crate::format::layout::Header;
+use crate::format::limits::WAITERS_MAX;
 
 /// The operation that is admitted, if one is: [`crate::inspect`] shows it as far as it has come.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]

@@ -35,8 +35,8 @@ use std::collections::HashMap;
 
 use ntux_platform::atomic::{Pair, Word128};
 
-use crate::Capacity;
-use crate::arena::fields::Bits;
+use crate::format::fields::Bits;
+use crate::format::layout::Capacity;
 
 /// How often something is read again that others change meanwhile, before it counts as unstable.
 const TRIES: u32 = 64;

@@ -1,18 +1,18 @@
 //! An object, and who is in its queue.
 
-use ntux_platform::atomic::{Pair, Word32, Word64};
+use ntux_platform::atomic::{Word32, Word64};
 
 use super::view::Look;
-use super::{Reading, number, reading};
-use crate::Object;
-use crate::arena::fields::{Bits, EXTRA, META, part};
-use crate::arena::format::ObjectSlot;
-use crate::arena::meta::{Kind, Meta, SlotState};
-use crate::mutex::SPILL_UNIT;
-use crate::spec;
-use crate::wait_set::{CHUNK_USED, Entry, INLINE_USED, Place};
-use crate::waiter_word::{WaiterState, WaiterWord};
-use crate::word::{ABANDONED, Claimant, ObjectWord, SPILLED};
+use super::{Reading, reading};
+use crate::arena::wait_set::Place;
+use crate::format::entry::Entry;
+use crate::format::layout::ObjectSlot;
+use crate::format::limits::{CHUNK_USED, INLINE_USED};
+use crate::format::meta::{Meta, SlotState};
+use crate::format::object_word::{Claimant, ObjectWord};
+use crate::format::waiter_word::{WaiterState, WaiterWord};
+use crate::kind::Kind;
+use crate::{Object, spec};
 
 /// An object as it was at one instant.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -176,54 +176,28 @@ impl Keeper {
     fn of(meta: Meta, life: Life) -> Keeper {
         match life {
             Life::Closed | Life::Rubbish => Keeper::Nobody,
-            _ if !meta.is_held() => Keeper::Process(meta.peer()),
-            _ if meta.0 & part(META, "locked").flag() != 0 => Keeper::Descriptors,
-            _ => Keeper::Family(meta.peer()),
+            _ if !meta.is_held() => Keeper::Process(meta.keeper()),
+            _ if meta.is_locked() => Keeper::Descriptors,
+            _ => Keeper::Family(meta.keeper()),
         }
     }
 }
 
 impl Value {
     fn of(meta: Meta, life: Life, word: ObjectWord, extra: u64) -> Value {
-        // `Meta::kind` makes some kind of every number.
-        let is_kind = number(Pair { low: meta.0, high: 0 }, part(META, "kind")) <= 3;
-        let value = word.value();
-        match meta.kind() {
-            _ if life == Life::Building => Value::Undecided,
-            _ if !is_kind => Value::Rubbish,
-            Kind::Semaphore => {
-                let max = extra as u32;
-                if value <= max { Value::Semaphore(spec::Semaphore { count: value, max }) } else { Value::Rubbish }
-            }
-            Kind::Mutex => {
-                let (count, abandoned) = (recursion(word, extra), word.has(ABANDONED));
-                let is_owned = value != 0;
-                let makes_sense = is_owned == (count != 0) && !(is_owned && abandoned);
-                let mutex = spec::Mutex { owner: value, count, abandoned };
-                if makes_sense { Value::Mutex(mutex) } else { Value::Rubbish }
-            }
-            kind @ (Kind::AutoEvent | Kind::ManualEvent) => {
-                let event = spec::Event { manual: kind == Kind::ManualEvent, signaled: value == 1 };
-                if value <= 1 { Value::Event(event) } else { Value::Rubbish }
-            }
+        if life == Life::Building {
+            return Value::Undecided;
+        }
+        let kind = Kind::of(meta);
+        // It makes some kind of every number.
+        let value = if kind.number() == meta.kind() { kind.value(word, extra) } else { None };
+        match value {
+            Some(spec::Value::Semaphore(semaphore)) => Value::Semaphore(semaphore),
+            Some(spec::Value::Mutex(mutex)) => Value::Mutex(mutex),
+            Some(spec::Value::Event(event)) => Value::Event(event),
+            None => Value::Rubbish,
         }
     }
-}
-
-/// The recursion count, also half-way through a carry: I-mutex-1 in [`crate::mutex`].
-fn recursion(word: ObjectWord, extra: u64) -> u32 {
-    const SPILL: Bits = part(EXTRA, "spill");
-    const VERSION: Bits = part(EXTRA, "version");
-    let beside = Pair { low: extra, high: 0 };
-    let units = number(beside, SPILL) as u32;
-    let has_moved = number(beside, VERSION) == word.version() & VERSION.mask();
-    let (units, level) = match word.claimant() {
-        Claimant::CarryUp if has_moved => (units, word.level().wrapping_sub(SPILL_UNIT)),
-        Claimant::CarryDown if has_moved => (units, word.level() + SPILL_UNIT),
-        _ if word.has(SPILLED) => (units, word.level()),
-        _ => (0, word.level()),
-    };
-    units.wrapping_mul(SPILL_UNIT).wrapping_add(level)
 }
 
 impl Claim {

@@ -4,8 +4,8 @@ use ntux_platform::atomic::Word128;
 use ntux_platform::liveness::{self, Process};
 
 use super::{number, reading};
-use crate::arena::fields::{PEER, part};
-use crate::arena::peers::unpack;
+use crate::format::fields::{PEER, part};
+use crate::format::peer::unpack;
 
 /// A process that takes part, or took part.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

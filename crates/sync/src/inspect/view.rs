@@ -9,10 +9,11 @@ use ntux_platform::memory::{self, FileId, ReadOnly};
 
 use super::object::Chains;
 use super::{AdmissionView, ObjectView, PeerView, Snapshot, WaiterView};
-use crate::arena::format::{Chunk, Header, Layout, ObjectSlot, PEERS_MAX, PoolWords, WaiterSlot};
 use crate::arena::read_capacity;
-use crate::ticket::Ticket;
-use crate::{Capacity, Error, Result};
+use crate::format::layout::{Capacity, Chunk, Header, Layout, ObjectSlot, PoolWords, WaiterSlot};
+use crate::format::limits::PEERS_MAX;
+use crate::format::ticket::Ticket;
+use crate::{Error, Result};
 
 /// An arena that is looked at, and never changed.
 pub struct View {
@@ -132,8 +133,8 @@ impl<'a> Look<'a> {
     /// None: the element has no memory.
     ///
     /// # Safety
-    /// `table` must be the start of a table of at least `index + 1` elements within the layout, aligned for `T`, and `T` must be
-    /// made of atomic integers, none of which is written through the result.
+    /// `table` must be the start of a table of at least `index + 1` elements within the layout, aligned for `T`, and `T` must
+    /// be made of atomic integers, none of which is written through the result.
     unsafe fn at<T>(&self, table: u64, index: u32) -> Option<&'a T> {
         let start = table + u64::from(index) * size_of::<T>() as u64;
         let end = start + size_of::<T>() as u64;

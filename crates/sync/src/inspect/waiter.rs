@@ -1,15 +1,13 @@
 //! A thread's place, and its wait.
 
 use super::view::Look;
-use super::{Reading, number, reading};
+use super::{Reading, reading};
 use crate::Object;
-use crate::admission::announced::unpack;
-use crate::arena::fields::{Bits, HOLDER, part};
-use crate::arena::format::WaiterSlot;
-use crate::request::WAIT_MAX;
-use crate::signal::Signal;
-use crate::waiter_word::{EVERYTHING, WaiterState, WaiterWord};
-use ntux_platform::atomic::Pair;
+use crate::format::holder::Holder;
+use crate::format::layout::WaiterSlot;
+use crate::format::limits::WAIT_MAX;
+use crate::format::waiter_word::{EVERYTHING, WaiterState, WaiterWord};
+use crate::kind::Signal;
 
 /// A thread's place in the arena, as it was at one instant.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -124,23 +122,18 @@ impl WaiterView {
     /// None: nobody has the place, and it holds no wait.
     pub(super) fn of(look: &Look<'_>, index: u32) -> Option<WaiterView> {
         let slot = look.waiter(index)?;
-        const TAKEN: Bits = part(HOLDER, "taken");
-        const THREAD: Bits = part(HOLDER, "thread");
-        const PEER: Bits = part(HOLDER, "peer");
         let read = |word| {
             let word = WaiterWord(word);
-            (word, slot.holder.load(), slot.owner(), WaitView::of(word, slot), WaitState::of(look, word, slot))
+            (word, Holder(slot.holder.load()), slot.owner(), WaitView::of(word, slot), WaitState::of(look, word, slot))
         };
         let Reading { what: (word, holder, owner, wait, state), stable } = reading(&slot.word, read);
-        let holder = Pair { low: holder, high: 0 };
-        let thread = (number(holder, TAKEN) != 0).then_some(number(holder, THREAD) as u32);
+        let thread = holder.is_taken().then_some(holder.thread());
         let is_over =
             matches!(state, WaitState::Idle | WaitState::Withdrawn | WaitState::Satisfied { .. } | WaitState::Done);
         if thread.is_none() && is_over {
             return None;
         }
-        let (ticket, peer, parked) =
-            (word.ticket().number(), number(holder, PEER) as u32, word.is_open() && word.is_parked());
+        let (ticket, peer, parked) = (word.ticket().number(), holder.peer(), word.is_open() && word.is_parked());
         Some(WaiterView { index, ticket, stable, thread, peer, owner, state, parked, wait })
     }
 
@@ -176,7 +169,7 @@ impl WaitState {
 impl Request {
     fn of(slot: &WaiterSlot) -> Request {
         let object = Object(slot.request_object.load());
-        match unpack(slot.request.load()) {
+        match Signal::of_bits(slot.request.load()) {
             Some(Signal::Set) => Request::Set(object),
             Some(Signal::Reset) => Request::Reset(object),
             Some(Signal::Pulse) => Request::Pulse(object),

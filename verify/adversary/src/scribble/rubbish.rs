@@ -33,7 +33,7 @@ const NEAR: u32 = 8;
 /// Old values that are remembered, to be written back later.
 const REMEMBERED: usize = 64;
 const PAGE: usize = 4096;
-/// Reserved claimants of an object, see `word.rs`: from a rubbish one to that of wait-all.
+/// Reserved claimants of an object, see `object_word.rs`: from a rubbish one to that of wait-all.
 const CLAIMANTS: std::ops::RangeInclusive<u32> = 0x1_fff8..=0x1_ffff;
 const WAITING: u128 = 1;
 const REQUESTING: u128 = 4;

@@ -7,9 +7,9 @@ use super::file::ArenaFile;
 const CAPACITY: Capacity = Capacity { objects: 4, waiters: 4 };
 const OWNER: u32 = 1;
 const WAITING: u128 = 1;
-/// See `word.rs`.
+/// See `object_word.rs`.
 const CLAIMED_BY_ORIGIN_IDLE: u128 = 0x1_fffd;
-/// See `admission.rs`.
+/// See `admission_word.rs`.
 const TRY: u128 = 3;
 const SET: u128 = 1;
 

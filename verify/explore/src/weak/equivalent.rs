@@ -11,12 +11,7 @@ struct Equivalent {
 
 const EQUIVALENT: &[Equivalent] = &[
     Equivalent {
-        accesses: &[
-            ("objects::guess", None),
-            ("objects::close", None),
-            ("objects::build", None),
-            ("pool::fresh", None),
-        ],
+        accesses: &[("waiter::guess", None), ("objects::free", None), ("objects::build", None), ("pool::fresh", None)],
         why: "an exchange of the same word follows, and refuses an old value; it reads the last one",
     },
     Equivalent {
@@ -42,7 +37,7 @@ const EQUIVALENT: &[Equivalent] = &[
               it is used only after the object's word was exchanged",
     },
     Equivalent {
-        accesses: &[("mutex::load", None), ("mutex::carried", None)],
+        accesses: &[("mutex::load", None), ("mutex::carried", None), ("signal::read", None)],
         why: "the object's word is loaded again after the extra word, and exchanged then: its version tells",
     },
     Equivalent {
@@ -50,7 +45,7 @@ const EQUIVALENT: &[Equivalent] = &[
             ("objects::kind", None),
             ("objects::kind_if_live", None),
             ("objects::resident", None),
-            ("objects::furnish", None),
+            ("create::furnish", None),
         ],
         why: "a creator advances the object's word before it publishes the meta word, so that an exchange \
               refuses whoever read the meta word of the object before (I-object-1); a call that reads that a \
@@ -69,9 +64,9 @@ const EQUIVALENT: &[Equivalent] = &[
     },
     Equivalent {
         accesses: &[
-            ("admission::admission", Some("wide load: acquire")),
-            ("admission::admission_exchange", Some("exchange: acq_rel")),
-            ("admission::admission_exchange", Some("exchange: release")),
+            ("admission::current", Some("wide load: acquire")),
+            ("admission::replace", Some("exchange: acq_rel")),
+            ("admission::replace", Some("exchange: release")),
         ],
         why: "an old admission is changed by an exchange, which refuses it, after a load that acquired what the \
               exchange reads; claims of an attempt that is over are taken away by whoever meets them",

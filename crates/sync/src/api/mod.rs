@@ -1,0 +1,80 @@
+//! The public interface of an arena. Thin: what is done stands in the floors below.
+
+mod objects;
+mod operations;
+mod waits;
+
+mod descriptors;
+
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+
+use ntux_platform::memory::FileId;
+
+use crate::arena::Arena;
+use crate::format::layout::Capacity;
+use crate::protocol::waiter::{self, Waiter};
+use crate::{Error, Result};
+
+impl Arena {
+    /// Creates an arena and attaches it.
+    ///
+    /// Errors: `Invalid` for a capacity out of bounds; `Exhausted`, `Os` when the system refuses memory or a descriptor;
+    /// `Os` with EFBIG when the process may not make a file so long (`RLIMIT_FSIZE`).
+    pub fn create(capacity: Capacity) -> Result<Arena> {
+        let fd = Arena::make_file(capacity)?;
+        let mut arena = Arena::over(fd.as_fd())?;
+        arena.fd = Some(fd);
+        Ok(arena)
+    }
+
+    /// Creates an arena without attaching it: only its descriptor, close-on-exec.
+    pub fn create_file(capacity: Capacity) -> Result<OwnedFd> {
+        Arena::make_file(capacity)
+    }
+
+    /// Attaches the arena behind a descriptor and keeps a copy of the descriptor.
+    ///
+    /// Errors: `NotAnArena` when it is something else, another version, truncated, or could be truncated; `Os`.
+    pub fn attach(fd: BorrowedFd<'_>) -> Result<Arena> {
+        let mut arena = Arena::over(fd)?;
+        arena.fd = Some(fd.try_clone_to_owned().map_err(Error::from_io)?);
+        Ok(arena)
+    }
+
+    /// Attaches the arena behind a descriptor without keeping one.
+    pub fn map(fd: BorrowedFd<'_>) -> Result<Arena> {
+        Arena::over(fd)
+    }
+
+    /// A descriptor to hand to other processes. None for an arena attached with [`Arena::map`].
+    pub fn fd(&self) -> Option<BorrowedFd<'_>> {
+        self.fd.as_ref().map(AsFd::as_fd)
+    }
+
+    /// Which file it is: the same in every process.
+    pub fn file(&self) -> FileId {
+        self.file
+    }
+
+    /// How much it can hold.
+    pub fn capacity(&self) -> Capacity {
+        self.capacity
+    }
+
+    /// How often, at most, a wait of this process looks again before its thread queues for a mutex, and before it goes to
+    /// sleep. Below that bound the number adapts, for each thread, to whether looking was worth it. Without this call a
+    /// thread looks up to 100 times before it queues for a mutex, and not at all before it sleeps.
+    pub fn set_spins(&self, spins: u32) {
+        self.allow_spins(spins);
+    }
+
+    /// A place for the calling thread. Nothing is taken from the arena before it is needed.
+    pub fn waiter(&self) -> Waiter {
+        Waiter::new()
+    }
+
+    /// Gives a thread's place back. The waiter may be used again; it takes a new place then.
+    pub fn retire(&self, waiter: &Waiter) {
+        waiter::retire(self, waiter);
+    }
+}

@@ -1,0 +1,87 @@
+//! The operations on one object that do not wait.
+
+use crate::arena::Arena;
+use crate::kind::{Kind, Signal};
+use crate::protocol::signal::{read, signal};
+use crate::protocol::waiter::Waiter;
+use crate::spec::{Event, Mutex, Semaphore, Value};
+use crate::{Error, MutexState, Object, Result};
+
+impl Arena {
+    /// Adds `count` to a semaphore; returns the count before. Adding 0 is allowed.
+    ///
+    /// Errors: `NoSuchObject`, `Invalid` (another kind), `Overflow` (beyond the maximum).
+    #[inline]
+    pub fn semaphore_release(&self, waiter: &Waiter, object: Object, count: u32) -> Result<u32> {
+        signal(self, waiter, object, Signal::Release(count))
+    }
+
+    /// Count and maximum of a semaphore.
+    ///
+    /// Errors: `NoSuchObject`, `Invalid` (another kind).
+    pub fn semaphore_read(&self, waiter: &Waiter, object: Object) -> Result<(u32, u32)> {
+        match read(self, waiter, object, |kind| kind == Kind::Semaphore)? {
+            Value::Semaphore(Semaphore { count, max }) => Ok((count, max)),
+            _ => Err(Error::Invalid),
+        }
+    }
+
+    /// Lowers the recursion count of a mutex; returns the count before.
+    ///
+    /// Errors: `Invalid` (owner 0, another kind), `NoSuchObject`, `NotOwner`.
+    #[inline]
+    pub fn mutex_unlock(&self, waiter: &Waiter, object: Object, owner: u32) -> Result<u32> {
+        signal(self, waiter, object, Signal::Unlock(owner))
+    }
+
+    /// Declares the owner of a mutex dead: it becomes unowned, and whoever acquires it next is told.
+    ///
+    /// Errors: `Invalid` (owner 0, another kind), `NoSuchObject`, `NotOwner`.
+    pub fn mutex_kill(&self, waiter: &Waiter, object: Object, owner: u32) -> Result<()> {
+        signal(self, waiter, object, Signal::Kill(owner)).map(|_| ())
+    }
+
+    /// Owner, count and abandoned mark of a mutex.
+    ///
+    /// Errors: `NoSuchObject`, `Invalid` (another kind).
+    pub fn mutex_read(&self, waiter: &Waiter, object: Object) -> Result<MutexState> {
+        match read(self, waiter, object, |kind| kind == Kind::Mutex)? {
+            Value::Mutex(Mutex { owner, count, abandoned }) => Ok(MutexState { owner, count, abandoned }),
+            _ => Err(Error::Invalid),
+        }
+    }
+
+    /// Signals an event; returns whether it was signaled before.
+    ///
+    /// Errors: `NoSuchObject`, `Invalid` (another kind).
+    #[inline]
+    pub fn event_set(&self, waiter: &Waiter, object: Object) -> Result<bool> {
+        signal(self, waiter, object, Signal::Set).map(|previous| previous != 0)
+    }
+
+    /// Makes an event unsignaled; returns whether it was signaled before.
+    ///
+    /// Errors: `NoSuchObject`, `Invalid` (another kind).
+    #[inline]
+    pub fn event_reset(&self, waiter: &Waiter, object: Object) -> Result<bool> {
+        signal(self, waiter, object, Signal::Reset).map(|previous| previous != 0)
+    }
+
+    /// Satisfies whoever waits for an event now (one, or all of a manual-reset event), and leaves it unsignaled; returns
+    /// whether it was signaled before.
+    ///
+    /// Errors: `NoSuchObject`, `Invalid` (another kind).
+    pub fn event_pulse(&self, waiter: &Waiter, object: Object) -> Result<bool> {
+        signal(self, waiter, object, Signal::Pulse).map(|previous| previous != 0)
+    }
+
+    /// Whether an event is manual-reset, and whether it is signaled.
+    ///
+    /// Errors: `NoSuchObject`, `Invalid` (another kind).
+    pub fn event_read(&self, waiter: &Waiter, object: Object) -> Result<(bool, bool)> {
+        match read(self, waiter, object, Kind::is_event)? {
+            Value::Event(Event { manual, signaled }) => Ok((manual, signaled)),
+            _ => Err(Error::Invalid),
+        }
+    }
+}

@@ -1,0 +1,44 @@
+//! The waits.
+
+use ntux_platform::clock::Deadline;
+
+use crate::arena::Arena;
+use crate::protocol::waiter::Waiter;
+use crate::protocol::{wait_all, wait_any};
+use crate::{Object, Result, Satisfied};
+
+impl Arena {
+    /// Waits until one of `objects` is available to `owner` and acquires it: of several that are available at the start the
+    /// first, later the first that is signaled. Then the alert, if it is signaled and none of the objects is.
+    ///
+    /// A `deadline` in the past makes one attempt. `owner` is the id that acquires mutexes, not 0.
+    ///
+    /// Errors: `Invalid` (more than 64 objects, owner 0, an object that is closed or unknown), `TimedOut`, `Interrupted` (see
+    /// [`Waiter::interrupt`]), `Exhausted` (no place for another waiting thread); nothing was acquired then.
+    #[inline]
+    pub fn wait_any(
+        &self,
+        waiter: &Waiter,
+        objects: &[Object],
+        alert: Option<Object>,
+        owner: u32,
+        deadline: Deadline,
+    ) -> Result<Satisfied> {
+        wait_any::wait_any(self, waiter, objects, alert, owner, deadline)
+    }
+
+    /// Waits until all of `objects` are available to `owner` at the same time and acquires them in one step; the index is
+    /// then 0. With no objects it succeeds at once. Or until the alert is signaled and acquired: index = number of objects.
+    ///
+    /// Deadline, owner and errors as for [`Arena::wait_any`]; also `Invalid` when an object occurs twice, or is the alert.
+    pub fn wait_all(
+        &self,
+        waiter: &Waiter,
+        objects: &[Object],
+        alert: Option<Object>,
+        owner: u32,
+        deadline: Deadline,
+    ) -> Result<Satisfied> {
+        wait_all::wait_all(self, waiter, objects, alert, owner, deadline)
+    }
+}

@@ -1,0 +1,364 @@
+//! The one table of the fields: where each part of each word of an arena's file lies, and what it is called.
+//!
+//! The core takes the positions of its parts from here ([`part`]), the fingerprint of the format covers all of it
+//! ([`add_to`]), and programs that look at an arena from outside find names here ([`tables`]). What the words mean stands
+//! in [`super::layout`] and the file of each word.
+
+use core::mem::offset_of;
+
+use super::layout::{Capacity, Chunk, Header, Layout, ObjectSlot, PoolWords, WaiterSlot};
+use super::limits::{LIST_MAX, PEERS_MAX, PLACES_CHUNK, PLACES_INLINE, RECORDS};
+
+/// Elements of one sort, one after the other.
+#[derive(Clone, Copy, Debug)]
+pub struct Table {
+    /// What an element is.
+    pub name: &'static str,
+    /// Byte offset of the first one in the file.
+    pub start: u64,
+    /// Bytes from one to the next.
+    pub stride: u64,
+    /// How many.
+    pub count: u32,
+    /// The words of one element.
+    pub fields: &'static [Field],
+}
+
+/// A word of an element, or several equal ones in a row.
+#[derive(Clone, Copy, Debug)]
+pub struct Field {
+    /// As in `format.rs`.
+    pub name: &'static str,
+    /// Bytes from the start of the element.
+    pub offset: usize,
+    /// Bytes of one word: 4, 8 or 16.
+    pub width: usize,
+    /// How many words.
+    pub count: usize,
+    /// Its parts; none for a plain number.
+    pub bits: &'static [Bits],
+}
+
+/// A part of a word.
+#[derive(Clone, Copy, Debug)]
+pub struct Bits {
+    /// As in the picture of the word.
+    pub name: &'static str,
+    /// The lowest bit.
+    pub first: u32,
+    /// How many bits.
+    pub width: u32,
+}
+
+impl Bits {
+    /// The lowest bit, counted in the half (of 64 bits) of the word that it lies in.
+    pub const fn shift(self) -> u32 {
+        self.first % 64
+    }
+
+    /// As many ones as it has bits.
+    pub const fn mask(self) -> u64 {
+        u64::MAX >> (64 - self.width)
+    }
+
+    /// The bit itself, of a part of one bit.
+    pub const fn flag(self) -> u64 {
+        assert!(self.width == 1, "a flag is one bit");
+        1 << self.shift()
+    }
+}
+
+/// The part of this name. For constants: a name that is not there does not compile.
+pub(crate) const fn part(word: &[Bits], name: &str) -> Bits {
+    let mut i = 0;
+    while i < word.len() {
+        if is_same(word[i].name, name) {
+            return word[i];
+        }
+        i += 1;
+    }
+    panic!("the word has no part of this name")
+}
+
+const fn is_same(one: &str, other: &str) -> bool {
+    let (one, other) = (one.as_bytes(), other.as_bytes());
+    if one.len() != other.len() {
+        return false;
+    }
+    let mut i = 0;
+    while i < one.len() {
+        if one[i] != other[i] {
+            return false;
+        }
+        i += 1;
+    }
+    true
+}
+
+/// A hash of what was added to it, in this order.
+#[derive(Clone, Copy)]
+pub(crate) struct Hash(u64);
+
+impl Hash {
+    pub(crate) const fn new() -> Hash {
+        Hash(0xcbf2_9ce4_8422_2325)
+    }
+
+    pub(crate) const fn add(self, number: u64) -> Hash {
+        Hash((self.0 ^ number).wrapping_mul(0x100_0000_01b3))
+    }
+
+    const fn add_name(self, name: &str) -> Hash {
+        let (bytes, mut hash, mut i) = (name.as_bytes(), self, 0);
+        while i < bytes.len() {
+            hash = hash.add(bytes[i] as u64);
+            i += 1;
+        }
+        hash.add(bytes.len() as u64)
+    }
+
+    const fn add_fields(self, fields: &[Field]) -> Hash {
+        let (mut hash, mut i) = (self, 0);
+        while i < fields.len() {
+            let field = &fields[i];
+            hash = hash.add_name(field.name).add(field.offset as u64).add(field.width as u64).add(field.count as u64);
+            let mut j = 0;
+            while j < field.bits.len() {
+                let bits = &field.bits[j];
+                hash = hash.add_name(bits.name).add(bits.first as u64).add(bits.width as u64);
+                j += 1;
+            }
+            i += 1;
+        }
+        hash
+    }
+
+    pub(crate) const fn finish(self) -> u32 {
+        (self.0 >> 32) as u32 ^ self.0 as u32
+    }
+}
+
+/// Adds every field of every sort of element.
+pub(crate) const fn add_to(hash: Hash) -> Hash {
+    hash.add_fields(HEADER_FIELDS)
+        .add_fields(PEER_FIELDS)
+        .add_fields(WAITER_FIELDS)
+        .add_fields(OBJECT_FIELDS)
+        .add_fields(CHUNK_FIELDS)
+        .add_fields(RECORD_FIELDS)
+}
+
+const fn bits(name: &'static str, first: u32, width: u32) -> Bits {
+    Bits { name, first, width }
+}
+
+const fn field(name: &'static str, offset: usize, width: usize, bits: &'static [Bits]) -> Field {
+    Field { name, offset, width, count: 1, bits }
+}
+
+const fn row(count: usize, field: Field) -> Field {
+    Field { count, ..field }
+}
+
+pub(crate) const OBJECT_WORD: &[Bits] = &[
+    bits("sequence", 0, 37),
+    bits("W", 37, 1),
+    bits("WA", 38, 1),
+    bits("PULSE", 39, 1),
+    bits("BROADCAST", 40, 1),
+    bits("SPILLED", 41, 1),
+    bits("claimant", 42, 17),
+    bits("level", 59, 5),
+    bits("value", 64, 32),
+    bits("tag", 96, 32),
+];
+pub(crate) const WAITER_WORD: &[Bits] = &[
+    bits("thread", 0, 30),
+    bits("died", 30, 1),
+    bits("parked", 31, 1),
+    bits("ticket", 32, 40),
+    bits("state", 72, 3),
+    bits("open", 75, 1),
+    bits("abandoned", 76, 1),
+    bits("owed", 77, 1),
+    bits("code", 78, 8),
+    bits("argument", 96, 32),
+];
+pub(crate) const ADMISSION: &[Bits] = &[
+    bits("attempt", 0, 32),
+    bits("phase", 32, 3),
+    bits("requester", 35, 17),
+    bits("step", 52, 12),
+    bits("ticket", 64, 40),
+    bits("candidate", 104, 17),
+    bits("step_high", 121, 7),
+];
+pub(crate) const META: &[Bits] = &[
+    bits("generation", 0, 32),
+    bits("kind", 32, 4),
+    bits("state", 36, 3),
+    bits("held", 39, 1),
+    bits("keeper", 40, 12),
+    bits("locked", 52, 1),
+];
+pub(crate) const PEER: &[Bits] =
+    &[bits("pid", 0, 32), bits("namespace", 32, 32), bits("start", 64, 63), bits("burying", 127, 1)];
+pub(crate) const EXTRA: &[Bits] = &[bits("maximum", 0, 32), bits("spill", 0, 28), bits("version", 28, 36)];
+pub(crate) const ENTRY: &[Bits] =
+    &[bits("position", 0, 7), bits("all", 7, 1), bits("waiter", 8, 16), bits("ticket", 24, 40)];
+pub(crate) const HOLDER: &[Bits] = &[bits("thread", 0, 32), bits("peer", 32, 12), bits("taken", 63, 1)];
+pub(crate) const TRACE: &[Bits] = &[
+    bits("object", 0, 24),
+    bits("thread", 24, 22),
+    bits("kind", 46, 4),
+    bits("lap", 50, 14),
+    bits("time", 64, 42),
+    bits("other", 106, 22),
+];
+const OBJECT: &[Bits] = &[bits("index", 0, 32), bits("generation", 32, 32)];
+const REQUEST: &[Bits] = &[bits("argument", 0, 32), bits("signal", 32, 4)];
+const WAIT: &[Bits] = &[bits("count", 0, 32), bits("owner", 32, 32)];
+pub(crate) const PROMISE: &[Bits] = &[bits("tail", 0, 31), bits("chunk", 31, 1)];
+const HINTS: &[Bits] = &[bits("first", 0, 32), bits("changes", 32, 32)];
+
+const POOLS: [usize; 3] =
+    [offset_of!(Header, object_pool), offset_of!(Header, waiter_pool), offset_of!(Header, chunk_pool)];
+
+const HEADER_FIELDS: &[Field] = &[
+    field("magic", offset_of!(Header, magic), 8, &[]),
+    field("version", offset_of!(Header, version), 4, &[]),
+    field("fingerprint", offset_of!(Header, fingerprint), 4, &[]),
+    field("objects", offset_of!(Header, objects), 4, &[]),
+    field("waiters", offset_of!(Header, waiters), 4, &[]),
+    field("ticket", offset_of!(Header, ticket), 8, &[]),
+    field("admission", offset_of!(Header, admission), 16, ADMISSION),
+    field("object_pool.hints", POOLS[0] + offset_of!(PoolWords, hints), 8, HINTS),
+    field("object_pool.fresh", POOLS[0] + offset_of!(PoolWords, fresh), 4, &[]),
+    field("object_pool.rotor", POOLS[0] + offset_of!(PoolWords, rotor), 4, &[]),
+    field("waiter_pool.hints", POOLS[1] + offset_of!(PoolWords, hints), 8, HINTS),
+    field("waiter_pool.fresh", POOLS[1] + offset_of!(PoolWords, fresh), 4, &[]),
+    field("waiter_pool.rotor", POOLS[1] + offset_of!(PoolWords, rotor), 4, &[]),
+    field("chunk_pool.fresh", POOLS[2] + offset_of!(PoolWords, fresh), 4, &[]),
+    field("families", offset_of!(Header, families), 4, &[]),
+    field("trace_until", offset_of!(Header, trace_until), 8, &[]),
+    field("trace_head", offset_of!(Header, trace_head), 8, &[]),
+];
+const PEER_FIELDS: &[Field] = &[field("process", 0, 16, PEER)];
+const WAITER_FIELDS: &[Field] = &[
+    field("word", offset_of!(WaiterSlot, word), 16, WAITER_WORD),
+    field("holder", offset_of!(WaiterSlot, holder), 8, HOLDER),
+    field("request", offset_of!(WaiterSlot, request), 8, REQUEST),
+    field("request_object", offset_of!(WaiterSlot, request_object), 8, OBJECT),
+    field("wait", offset_of!(WaiterSlot, wait), 8, WAIT),
+    field("next_hint", offset_of!(WaiterSlot, next_hint), 4, &[]),
+    row(LIST_MAX, field("list", offset_of!(WaiterSlot, list), 8, OBJECT)),
+];
+const OBJECT_FIELDS: &[Field] = &[
+    field("word", offset_of!(ObjectSlot, word), 16, OBJECT_WORD),
+    field("meta", offset_of!(ObjectSlot, meta), 8, META),
+    field("extra", offset_of!(ObjectSlot, extra), 8, EXTRA),
+    row(PLACES_INLINE, field("wait_set", offset_of!(ObjectSlot, wait_set), 8, ENTRY)),
+    field("chunk", offset_of!(ObjectSlot, chunk), 4, &[]),
+    field("next_hint", offset_of!(ObjectSlot, next_hint), 4, &[]),
+];
+const CHUNK_FIELDS: &[Field] = &[
+    field("next", offset_of!(Chunk, next), 4, &[]),
+    field("promise", offset_of!(Chunk, promise), 4, PROMISE),
+    row(PLACES_CHUNK, field("wait_set", offset_of!(Chunk, wait_set), 8, ENTRY)),
+];
+
+const RECORD_FIELDS: &[Field] = &[field("event", 0, 16, TRACE)];
+
+/// Everything in the file of an arena with this capacity: header, peers, waiters, objects, chunks, records. None if the
+/// capacity is out of bounds.
+pub fn tables(capacity: Capacity) -> Option<[Table; 6]> {
+    let layout = Layout::new(capacity)?;
+    let table = |name, start, stride: usize, count, fields| Table { name, start, stride: stride as u64, count, fields };
+    Some([
+        table("header", 0, layout.peers as usize, 1, HEADER_FIELDS),
+        table("peers", layout.peers, 16, PEERS_MAX, PEER_FIELDS),
+        table("waiters", layout.waiters, size_of::<WaiterSlot>(), capacity.waiters, WAITER_FIELDS),
+        table("objects", layout.objects, size_of::<ObjectSlot>(), capacity.objects, OBJECT_FIELDS),
+        table("chunks", layout.chunks, size_of::<Chunk>(), layout.chunk_count, CHUNK_FIELDS),
+        table("records", layout.records, 16, RECORDS, RECORD_FIELDS),
+    ])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::format::object_word::{Claimant, ObjectWord, SPILLED, W};
+    use crate::format::ticket::Ticket;
+    use crate::format::waiter_word::{WaiterState, WaiterWord};
+    use ntux_platform::atomic::Pair;
+
+    fn value_of(pair: Pair, bits: &[Bits], name: &str) -> u128 {
+        let bits = part(bits, name);
+        (u128::from(pair.high) << 64 | u128::from(pair.low)) >> bits.first & ((1 << bits.width) - 1)
+    }
+
+    #[test]
+    fn a_hash_sees_every_name_place_and_width() {
+        let hash = |fields: &[Field]| Hash::new().add_fields(fields).finish();
+        const PARTS: [&[Bits]; 4] = [&[bits("x", 0, 4)], &[bits("y", 0, 4)], &[bits("x", 1, 4)], &[bits("x", 0, 5)]];
+        let field = Field { name: "a", offset: 8, width: 8, count: 1, bits: PARTS[0] };
+        let others = [
+            Field { name: "b", ..field },
+            Field { offset: 16, ..field },
+            Field { width: 4, ..field },
+            Field { count: 2, ..field },
+            Field { bits: PARTS[1], ..field },
+            Field { bits: PARTS[2], ..field },
+            Field { bits: PARTS[3], ..field },
+            Field { bits: &[], ..field },
+        ];
+        assert!(others.iter().all(|other| hash(&[*other]) != hash(&[field])));
+        assert_ne!(hash(&[field, field]), hash(&[field]));
+    }
+
+    #[test]
+    fn parts_of_a_word_do_not_touch_each_other() {
+        // The extra word is a maximum or a spill, by the kind of its object.
+        for word in [OBJECT_WORD, WAITER_WORD, ADMISSION, META, PEER, ENTRY, HOLDER, PROMISE] {
+            let end = word.iter().fold(0, |end, bits| {
+                assert!(bits.first >= end && bits.width <= 64, "{}", bits.name);
+                bits.first + bits.width
+            });
+            assert!(end <= 128);
+        }
+    }
+
+    #[test]
+    fn tables_follow_each_other_to_the_end_of_the_file() {
+        let capacity = Capacity { objects: 5, waiters: 3 };
+        let tables = tables(capacity).unwrap();
+        for pair in tables.windows(2) {
+            assert_eq!(pair[0].start + pair[0].stride * u64::from(pair[0].count), pair[1].start, "{}", pair[1].name);
+        }
+        let end = tables[5].start + tables[5].stride * u64::from(tables[5].count);
+        assert_eq!(end.next_multiple_of(4096), Layout::new(capacity).unwrap().length);
+        for table in tables {
+            let fits = |field: &Field| (field.offset + field.width * field.count) as u64 <= table.stride;
+            assert!(table.fields.iter().all(fits), "{}", table.name);
+        }
+    }
+
+    #[test]
+    fn the_parts_of_the_words_are_where_the_core_has_them() {
+        let word = ObjectWord::default().with(W | SPILLED).with_level(21).with_value(77);
+        let word = word.claimed_for(Claimant::Waiter(4), 99).advanced();
+        let object = |name| value_of(word.0, OBJECT_WORD, name);
+        assert_eq!((object("sequence"), object("W"), object("WA"), object("SPILLED")), (1, 1, 0, 1));
+        assert_eq!((object("claimant"), object("level"), object("value"), object("tag")), (5, 21, 77, 99));
+        let word = WaiterWord::new(WaiterState::Waiting, Ticket::new(0xab_cdef_0123), 55).parked();
+        let waiting = |name| value_of(word.0, WAITER_WORD, name);
+        assert_eq!((waiting("thread"), waiting("parked"), waiting("state")), (55, 1, 1));
+        assert_eq!(waiting("ticket"), 0xab_cdef_0123);
+        let word = word.satisfied(8, true);
+        let satisfied = |name| value_of(word.0, WAITER_WORD, name);
+        assert_eq!(
+            (satisfied("state"), satisfied("owed"), satisfied("abandoned"), satisfied("argument")),
+            (2, 1, 1, 8)
+        );
+    }
+}

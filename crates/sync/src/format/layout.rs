@@ -1,0 +1,157 @@
+//! What lies where in an arena's file.
+//!
+//! ```text
+//! 0        header        magic, version, fingerprint, capacities; counters, each on a line of its own
+//! 4096     peers         one 16-byte word for each process that takes part
+//! ...      waiters       576 bytes for each thread that waits
+//! ...      objects       64 bytes each
+//! ...      chunks        256 bytes each: room for more waiters of an object than its own line holds
+//! ...      records       16 bytes each: what threads report while somebody traces
+//! ```
+//! Everything is a 16, 8 or 4 byte integer at its natural alignment; links are indices, checked before use. Sizes do not
+//! depend on the width of a pointer. Pages that were never touched take no memory; who uses the first element of one gives it
+//! memory before ([`crate::arena::pool`], [`crate::arena::wait_set`], [`crate::arena::peers`]).
+//!
+//! Valid if and only if: the file cannot shrink, magic, version and fingerprint are ours, the capacities are within
+//! [`Capacity`]'s bounds, and the file is at least as long as they say. Everything else may be rubbish at any time.
+
+use ntux_platform::atomic::{Word32, Word64, Word128};
+
+use super::limits::{LIST_MAX, OBJECTS_MAX, PEERS_MAX, PLACES_CHUNK, PLACES_INLINE, RECORDS, WAITERS_MAX};
+
+const HEADER_BYTES: u64 = 4096;
+
+/// How many objects and waiting threads an arena can hold. Memory is taken only as they are used.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Capacity {
+    /// Objects, 1 to 16,777,216; 64 bytes each.
+    pub objects: u32,
+    /// Threads that wait, 1 to 65,536; 576 bytes each, and up to 512 for their places in the wait sets of many objects.
+    pub waiters: u32,
+}
+
+impl Default for Capacity {
+    /// 1,048,576 objects and 65,536 waiting threads: 133 MiB of addresses, three pages of memory at first.
+    fn default() -> Capacity {
+        Capacity { objects: 1 << 20, waiters: 1 << 16 }
+    }
+}
+
+/// A word alone on its cache line.
+#[repr(C, align(64))]
+pub struct Line<T>(pub T);
+
+/// Start of the file.
+#[repr(C)]
+pub struct Header {
+    pub magic: Word64,
+    pub version: Word32,
+    pub fingerprint: Word32,
+    pub objects: Word32,
+    pub waiters: Word32,
+    /// Families founded so far; the next one tries this number's byte first.
+    pub families: Word32,
+    /// Until when threads report events, see [`crate::trace`]; 0: nobody traces.
+    pub trace_until: Word64,
+    /// The next ticket.
+    pub ticket: Line<Word64>,
+    /// What is going on with wait-all, see [`crate::protocol::admission`].
+    pub admission: Line<Word128>,
+    pub object_pool: Line<PoolWords>,
+    pub waiter_pool: Line<PoolWords>,
+    pub chunk_pool: Line<PoolWords>,
+    /// The number of the next event that a thread reports.
+    pub trace_head: Line<Word64>,
+}
+
+/// See [`crate::arena::pool`].
+#[repr(C)]
+pub struct PoolWords {
+    pub hints: Word64,
+    pub fresh: Word32,
+    pub rotor: Word32,
+}
+
+/// An object: one cache line.
+#[repr(C, align(64))]
+pub struct ObjectSlot {
+    /// [`crate::format::object_word::ObjectWord`].
+    pub word: Word128,
+    /// [`super::meta::Meta`].
+    pub meta: Word64,
+    /// Semaphore: the maximum. Mutex: what its count has beside the word ([`crate::kind::mutex`]).
+    pub extra: Word64,
+    pub wait_set: [Word64; PLACES_INLINE],
+    /// First chunk of the wait set, plus one.
+    pub chunk: Word32,
+    /// Next hint of the pool.
+    pub next_hint: Word32,
+}
+
+/// A waiting thread.
+#[repr(C, align(64))]
+pub struct WaiterSlot {
+    /// [`crate::format::waiter_word::WaiterWord`].
+    pub word: Word128,
+    /// Who has the slot, see [`crate::protocol::waiter`].
+    pub holder: Word64,
+    /// What to carry out while the state is `Requesting`, see [`crate::protocol::signal`].
+    pub request: Word64,
+    /// On which object.
+    pub request_object: Word64,
+    /// Owner id of the wait (high half) and number of its objects without the alert (low half).
+    pub wait: Word64,
+    /// Next hint of the pool.
+    pub next_hint: Word32,
+    pub reserved: Word32,
+    /// The objects of the wait, then its alert.
+    pub list: [Word64; LIST_MAX],
+}
+
+/// More room for a wait set.
+#[repr(C, align(64))]
+pub struct Chunk {
+    /// Next chunk of the same wait set, plus one.
+    pub next: Word32,
+    /// Which chain it is meant for, see [`crate::arena::wait_set`].
+    pub promise: Word32,
+    pub wait_set: [Word64; PLACES_CHUNK],
+}
+
+const _: () = assert!(size_of::<ObjectSlot>() == 64);
+const _: () = assert!(size_of::<WaiterSlot>() == 576);
+const _: () = assert!(size_of::<Chunk>() == 256);
+const _: () = assert!(size_of::<Header>() <= HEADER_BYTES as usize);
+
+/// Byte offsets for a capacity.
+#[derive(Clone, Copy)]
+pub struct Layout {
+    pub peers: u64,
+    pub waiters: u64,
+    pub objects: u64,
+    pub chunks: u64,
+    pub chunk_count: u32,
+    pub records: u64,
+    pub length: u64,
+}
+
+impl Layout {
+    /// None when the capacity is out of bounds.
+    pub fn new(capacity: Capacity) -> Option<Layout> {
+        let objects_fit = (1..=OBJECTS_MAX).contains(&capacity.objects);
+        let waiters_fit = (1..=WAITERS_MAX).contains(&capacity.waiters);
+        if !objects_fit || !waiters_fit {
+            return None;
+        }
+        // A wait registers with at most 65 objects, so two chunks and a bit; most waits need none.
+        let chunk_count = capacity.waiters * 2;
+        let peers = HEADER_BYTES;
+        let waiters = peers + u64::from(PEERS_MAX) * size_of::<Word128>() as u64;
+        let objects = waiters + u64::from(capacity.waiters) * size_of::<WaiterSlot>() as u64;
+        let chunks = objects + u64::from(capacity.objects) * size_of::<ObjectSlot>() as u64;
+        let records = chunks + u64::from(chunk_count) * size_of::<Chunk>() as u64;
+        let length = records + u64::from(RECORDS) * size_of::<Word128>() as u64;
+        let length = length.next_multiple_of(4096);
+        Some(Layout { peers, waiters, objects, chunks, chunk_count, records, length })
+    }
+}

@@ -1,0 +1,52 @@
+//! The limits that every process of an arena keeps to: the one table of them, all of which the fingerprint covers.
+//!
+//! A model checker's are smaller, so that few threads reach them.
+
+/// Processes that can take part at a time.
+pub const PEERS_MAX: u32 = 4096;
+/// Families of processes whose objects are descriptors, at a time; see [`crate::arena::descriptor`].
+pub const FAMILIES_MAX: u32 = 4096;
+/// Waiters are numbered below this.
+pub const WAITERS_MAX: u32 = 1 << 16;
+/// Objects of one wait: 64 and an alert.
+pub const LIST_MAX: usize = 65;
+/// Waiters that fit an object's own line.
+pub const PLACES_INLINE: usize = 3;
+/// Waiters that fit a chunk.
+pub const PLACES_CHUNK: usize = 31;
+/// Most objects an arena can have.
+pub const OBJECTS_MAX: u32 = 1 << 24;
+/// Events that the ring of [`crate::trace`] holds.
+pub const RECORDS: u32 = 1 << 16;
+/// Objects of one wait, without the alert.
+pub const WAIT_MAX: usize = LIST_MAX - 1;
+/// A checker's arena is full with two, so that the third has to replace a dead one.
+pub(crate) const PEERS_USED: u32 = if cfg!(ntux_explore) { 2 } else { PEERS_MAX };
+/// A checker's wait sets are small, so that its few threads make them grow.
+pub(crate) const INLINE_USED: usize = if cfg!(ntux_explore) { 1 } else { PLACES_INLINE };
+/// The same of a chunk.
+pub(crate) const CHUNK_USED: usize = if cfg!(ntux_explore) { 1 } else { PLACES_CHUNK };
+/// What a spill of a mutex's recursion count moves at a time.
+pub(crate) const SPILL_UNIT: u32 = 16;
+/// How often a wait begins again before it joins its queues one after the other.
+pub(crate) const QUEUEING_TRIES: u32 = 16;
+/// Most rounds of a loop over one word, which ends sooner unless other threads change that word in between. Whoever reaches
+/// it looks at memory that somebody scribbles over. For loops with more in them see [`crate::budget`].
+pub(crate) const RETRIES: u32 = 1 << 20;
+
+/// All of them, in the order of the fingerprint. Processes that keep to different ones do not share an arena.
+pub(crate) const ALL: [u64; 13] = [
+    PEERS_MAX as u64,
+    PEERS_USED as u64,
+    FAMILIES_MAX as u64,
+    OBJECTS_MAX as u64,
+    WAITERS_MAX as u64,
+    LIST_MAX as u64,
+    INLINE_USED as u64,
+    CHUNK_USED as u64,
+    RECORDS as u64,
+    crate::budget::WORK_BUDGET as u64,
+    RETRIES as u64,
+    QUEUEING_TRIES as u64,
+    SPILL_UNIT as u64,
+];

@@ -1,0 +1,121 @@
+//! The word that says what an object slot holds, as [`crate::arena::objects`] draws it; and the name of an object.
+
+use super::fields::{META, part};
+use crate::Object;
+
+const STATE_SHIFT: u32 = part(META, "state").shift();
+const KIND_SHIFT: u32 = part(META, "kind").shift();
+const KIND_MASK: u64 = part(META, "kind").mask();
+const HELD: u64 = part(META, "held").flag();
+const LOCKED: u64 = part(META, "locked").flag();
+const KEEPER_SHIFT: u32 = part(META, "keeper").shift();
+const KEEPER_MASK: u64 = part(META, "keeper").mask();
+/// Generations stay positive as a file offset, which is how a descriptor carries its object.
+const GENERATION_MASK: u32 = 0x7fff_ffff;
+
+/// Whether an object lives in the slot.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum SlotState {
+    Free,
+    Building,
+    Live,
+    Rubbish,
+}
+
+/// A copy of an object's meta word.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Meta(pub u64);
+
+impl Meta {
+    pub(crate) fn new(state: SlotState, kind: u64, generation: u32, keeper: u32) -> Meta {
+        let state: u64 = match state {
+            SlotState::Free | SlotState::Rubbish => 0,
+            SlotState::Building => 1,
+            SlotState::Live => 2,
+        };
+        let (kind, keeper) = (kind << KIND_SHIFT, u64::from(keeper) << KEEPER_SHIFT);
+        Meta(u64::from(generation) | kind | state << STATE_SHIFT | keeper)
+    }
+
+    pub(crate) fn state(self) -> SlotState {
+        match self.0 >> STATE_SHIFT & 0x7 {
+            0 => SlotState::Free,
+            1 => SlotState::Building,
+            2 => SlotState::Live,
+            _ => SlotState::Rubbish,
+        }
+    }
+
+    /// The number of its kind: [`crate::kind::Kind::of`].
+    #[inline(always)]
+    pub fn kind(self) -> u64 {
+        self.0 >> KIND_SHIFT & KIND_MASK
+    }
+
+    pub fn generation(self) -> u32 {
+        self.0 as u32 & GENERATION_MASK
+    }
+
+    /// The generation that ended when the slot became free.
+    pub(crate) fn generation_before(self) -> u32 {
+        match self.generation() {
+            0 | 1 => GENERATION_MASK,
+            generation => generation - 1,
+        }
+    }
+
+    #[inline(always)]
+    pub(crate) fn is_live(self, object: Object) -> bool {
+        self.0 as u32 == object.generation() && self.0 >> STATE_SHIFT & 0x7 == 2
+    }
+
+    /// The process that the object belongs to; of a held object the family that answers for it unless it is locked.
+    pub(crate) fn keeper(self) -> u32 {
+        (self.0 >> KEEPER_SHIFT & KEEPER_MASK) as u32
+    }
+
+    pub(crate) fn is_held(self) -> bool {
+        self.0 & HELD != 0
+    }
+
+    /// Whether the object is held and this family answers for it.
+    pub(crate) fn is_kept_by(self, family: u32) -> bool {
+        self.state() == SlotState::Live && self.is_held() && !self.is_locked() && self.keeper() == family
+    }
+
+    pub(crate) fn is_locked(self) -> bool {
+        self.0 & LOCKED != 0
+    }
+
+    pub(crate) fn locked(self) -> Meta {
+        Meta(self.0 | LOCKED)
+    }
+
+    pub(crate) fn held(self) -> Meta {
+        Meta(self.0 | HELD)
+    }
+
+    pub(crate) fn freed(self) -> Meta {
+        let generation = match self.generation().wrapping_add(1) & GENERATION_MASK {
+            0 => 1,
+            next => next,
+        };
+        Meta::new(SlotState::Free, self.kind(), generation, 0)
+    }
+}
+
+impl Object {
+    pub(crate) fn new(index: u32, generation: u32) -> Object {
+        Object(u64::from(generation) << 32 | u64::from(index))
+    }
+
+    #[inline(always)]
+    pub(crate) fn index(self) -> u32 {
+        self.0 as u32
+    }
+
+    #[inline(always)]
+    pub(crate) fn generation(self) -> u32 {
+        (self.0 >> 32) as u32
+    }
+}

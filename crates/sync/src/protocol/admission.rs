@@ -1,0 +1,355 @@
+//! Wait-all: one operation at a time per arena, carried out by whoever is there.
+//!
+//! # Role
+//! An attempt to satisfy a wait-all takes several objects in one step for every onlooker. A signal on an object with wait-all
+//! waiters, and the first attempt of a wait-all itself, are *announced* in one word of the arena, the admission word. It
+//! admits one operation; everybody who meets it, or what it has claimed, carries it on to its end. So no thread can hold it
+//! up. Nothing else that offers an object runs through this file: without wait-all waiters it costs nothing. Beside it: the
+//! signal that is carried out (`announced`), one attempt (`attempt`). The word: [`crate::format::admission_word`].
+//!
+//! # Picture
+//! ```text
+//! low:   63        52 51       35 34   32 31            0
+//!       +------------+-----------+-------+---------------+
+//!       | step (low) | requester | phase |    attempt    |
+//!       +------------+-----------+-------+---------------+
+//! high:  63         57 56       40 39                   0
+//!       +-------------+-----------+-----------------------+
+//!       | step (high) | candidate |        ticket         |
+//!       +-------------+-----------+-----------------------+
+//! ```
+//! * attempt: counts all attempts; names the claims of the current one. Changes with every attempt.
+//! * step: how many attempts the current operation has made before this one; attempt - step names the *operation*.
+//! * requester: the waiter whose request is carried out. candidate, ticket: the wait-all waiter that is being tried; in
+//!   `Scan`, the one tried last.
+//!
+//! # Transitions
+//! | phase | what anyone does | then |
+//! | --- | --- | --- |
+//! | Idle | a requester admits itself: `Apply` for a signal, `Try` for a wait-all's own first attempt | |
+//! | Apply | claim the object as origin together with the signal's effect (`OriginIdle`: it offers nothing); give the requester its result | Scan, or End |
+//! | Scan | while something is on offer, find the next wait-all waiter by ticket | Try, or End |
+//! | Try | open the attempt on the candidate's word; claim each of its objects; decide on the candidate's word; consume, or give back; some claims trail | Scan, or End |
+//! | End | offer what is left to wait-any waiters ([`crate::protocol::claim`]) and see them satisfied, or let the origin rest | Idle |
+//!
+//! # Invariants
+//! * I-adm-1: only the admitted operation offers anything on its origin, so a failed attempt has nothing to restore.
+//! * I-adm-2: an attempt is decided on one word, the candidate's: success, failure, deadline and alert exclude one another.
+//! * I-adm-3: a claim of an attempt that is over (*orphan*) sits on an object that was at rest and available, so taking it away
+//!   needs no scan. A successful attempt leaves none, because the object's word moved; what trails (I-adm-5) has given its unit
+//!   away, and needs no scan either.
+//! * I-adm-4: the candidate's list does not change while the admission word names it: its owner helps first.
+//! * I-adm-5: while the operation has more to offer, what it has taken for one wait-all stays claimed, under the operation's
+//!   number (it *trails*). Whoever meets that carries the operation to its end first (C6): what shows has happened for
+//!   everybody whom the operation satisfies.
+//!
+//! # Order
+//! O-adm: a helper reads the admission word again after the object's word and before it changes the object. If the operation
+//! was still running then, the change is right; if the object has changed since, the exchange fails.
+//!
+//! # Death
+//! After any step: whoever meets the admission word or one of its claims goes on. A dead requester's slot is given to nobody
+//! before its operation is over ([`help_admission_of`]).
+
+mod announced;
+mod attempt;
+
+use super::claim::{help, help_claim};
+use super::epoch::begin;
+use super::scan::{Ahead, clear, offer};
+use super::waiter::{Waiter, enroll};
+use crate::arena::Arena;
+use crate::format::admission_word::{Admission, NOBODY, Phase};
+use crate::format::layout::{ObjectSlot, WaiterSlot};
+use crate::format::object_word::{Claimant, ObjectWord, WA};
+use crate::format::ticket::Ticket;
+use crate::format::waiter_word::WaiterState;
+use crate::kind::{Kind, Signal};
+use crate::{Error, Object, Result};
+use announced::{applied, decode, encode, result};
+
+/// Whether a wait-all waiter may find something to take.
+fn is_on_offer(kind: Kind, word: ObjectWord) -> bool {
+    word.claimant() == Claimant::Origin && kind.is_on_offer(word)
+}
+
+/// The admission word.
+fn current(arena: &Arena) -> Admission {
+    Admission(arena.header().admission.0.load())
+}
+
+/// Replaces the admission word, unless it has changed since it was seen.
+fn replace(arena: &Arena, seen: Admission, next: Admission) -> bool {
+    arena.header().admission.0.compare_exchange(seen.0, next.0).is_ok()
+}
+
+/// Has a signal carried out, wait-all waiters first; returns the previous value.
+///
+/// Errors: those of the signal; `Exhausted` when the thread gets no place in the arena.
+#[cold]
+pub(crate) fn announce(arena: &Arena, waiter: &Waiter, object: Object, signal: Signal) -> Result<u32> {
+    let (_, slot) = enroll(arena, waiter)?;
+    slot.request.store(signal.bits());
+    slot.request_object.store(object.0);
+    let epoch = begin(arena, waiter, WaiterState::Requesting, None)?;
+    let operation = admit(arena, waiter, |attempt| {
+        Some(Admission::new(Phase::Apply, attempt, 0, epoch.index, NOBODY, Ticket::default()))
+    })?;
+    help_operation(arena, waiter, operation.ok_or(Error::Corrupt)?)?;
+    let answer = epoch.load();
+    if answer.state() != WaiterState::Done {
+        return Err(Error::Corrupt);
+    }
+    let origin = arena.object_slot(object.index()).ok_or(Error::Corrupt)?;
+    help(arena, waiter, object.index(), origin.load())?;
+    decode(answer)
+}
+
+/// Makes the first attempt of a wait-all. Afterwards it is satisfied, or one of its objects was seen unavailable.
+pub(crate) fn try_everything(
+    arena: &Arena,
+    waiter: &Waiter,
+    index: u32,
+    slot: &WaiterSlot,
+    ticket: Ticket,
+) -> Result<()> {
+    let open = || slot.load().state() == WaiterState::Waiting && slot.load().ticket() == ticket;
+    let operation =
+        admit(arena, waiter, |attempt| open().then(|| Admission::new(Phase::Try, attempt, 0, index, index, ticket)))?;
+    operation.map_or(Ok(()), |operation| help_operation(arena, waiter, operation))
+}
+
+/// Waits for its turn by helping others; `make` may give up meanwhile.
+fn admit(arena: &Arena, waiter: &Waiter, make: impl Fn(u32) -> Option<Admission>) -> Result<Option<u32>> {
+    while waiter.budget.round() {
+        let seen = current(arena);
+        if seen.phase() != Phase::Idle {
+            help_operation(arena, waiter, seen.operation())?;
+            continue;
+        }
+        let Some(next) = make(seen.attempt().wrapping_add(1)) else {
+            return Ok(None);
+        };
+        if replace(arena, seen, next) {
+            return Ok(Some(next.operation()));
+        }
+    }
+    Err(Error::Corrupt)
+}
+
+/// Carries an operation on until it is over.
+fn help_operation(arena: &Arena, waiter: &Waiter, operation: u32) -> Result<()> {
+    let before = waiter.nested.operate(true);
+    let helped = carry_on(arena, waiter, operation);
+    waiter.nested.operate(before);
+    helped
+}
+
+fn carry_on(arena: &Arena, waiter: &Waiter, operation: u32) -> Result<()> {
+    while waiter.budget.round() {
+        let seen = current(arena);
+        if seen.operation() != operation {
+            return Ok(());
+        }
+        match seen.phase() {
+            Phase::Idle => return Ok(()),
+            Phase::Apply => apply(arena, waiter, seen)?,
+            Phase::Scan => find_candidate(arena, waiter, seen)?,
+            Phase::Try => attempt::attempt(arena, waiter, seen)?,
+            Phase::End => end(arena, waiter, seen)?,
+        }
+    }
+    Err(Error::Corrupt)
+}
+
+/// Carries on whatever is admitted, unless this thread does that already: a wait-all is satisfied by the operation that is
+/// admitted, or by one that is over.
+pub(crate) fn help_admission(arena: &Arena, waiter: &Waiter) -> Result<()> {
+    match waiter.nested.is_operating() {
+        true => Ok(()),
+        false => help_operation(arena, waiter, current(arena).operation()),
+    }
+}
+
+/// Carries on whatever names this waiter.
+pub(crate) fn help_admission_of(arena: &Arena, waiter: &Waiter, index: u32) -> Result<()> {
+    while waiter.budget.round() {
+        let seen = current(arena);
+        if !seen.names(index) {
+            return Ok(());
+        }
+        help_operation(arena, waiter, seen.operation())?;
+    }
+    Err(Error::Corrupt)
+}
+
+/// Met an object that an admitted operation has claimed; returns what its word is afterwards.
+pub(crate) fn help_admitted(arena: &Arena, waiter: &Waiter, index: u32, seen: ObjectWord) -> Result<ObjectWord> {
+    let slot = arena.object_slot(index).ok_or(Error::Corrupt)?;
+    let running = current(arena);
+    let is_current = match seen.claimant() {
+        Claimant::All => seen.tag() == running.tag() || running.trails(seen),
+        _ => origin(arena, running).is_some_and(|(_, object, _)| object.index() == index),
+    };
+    if running.phase() != Phase::Idle && is_current {
+        help_operation(arena, waiter, running.operation())?;
+    } else if current(arena) == running {
+        // An orphan (I-adm-3). An origin without its operation cannot be, unless somebody scribbled.
+        slot.exchange(seen, seen.unclaimed());
+    }
+    Ok(slot.load())
+}
+
+/// Slot, object and signal of an operation's origin.
+fn origin(arena: &Arena, seen: Admission) -> Option<(&ObjectSlot, Object, Signal)> {
+    let requester = arena.waiter_slot(seen.requester())?;
+    let object = Object(requester.request_object.load());
+    let signal = Signal::of_bits(requester.request.load())?;
+    Some((arena.object_slot(object.index())?, object, signal))
+}
+
+/// An operation that makes no sense is ended: somebody scribbled over it.
+fn abort(arena: &Arena, seen: Admission) {
+    replace(arena, seen, seen.in_phase(Phase::Idle));
+}
+
+/// Apply: the effect, the requester's result.
+fn apply(arena: &Arena, waiter: &Waiter, seen: Admission) -> Result<()> {
+    let Some((slot, object, signal)) = origin(arena, seen) else {
+        abort(arena, seen);
+        return Ok(());
+    };
+    let word = slot.load();
+    let is_origin = matches!(word.claimant(), Claimant::Origin | Claimant::OriginIdle);
+    if is_origin && word.tag() == seen.tag() {
+        return answer(arena, seen, result(signal, object, slot, word), word.claimant() == Claimant::Origin);
+    }
+    // O-adm
+    if current(arena) != seen {
+        return Ok(());
+    }
+    match word.claimant() {
+        Claimant::Nobody => {
+            slot.exchange(word, applied(signal, object, slot, word, seen.tag()));
+        }
+        Claimant::All | Claimant::Origin | Claimant::OriginIdle => {
+            slot.exchange(word, word.unclaimed());
+        }
+        _ => {
+            let now = help_claim(arena, waiter, object.index(), word, &mut Ahead::default())?;
+            serve_claims(arena, waiter, object.index(), now)?;
+        }
+    }
+    Ok(())
+}
+
+fn answer(arena: &Arena, seen: Admission, result: Result<u32>, offered: bool) -> Result<()> {
+    let requester = arena.waiter_slot(seen.requester()).ok_or(Error::Corrupt)?;
+    let word = requester.load();
+    // Looked at after the requester's word: while the operation runs, its request is the one of this operation.
+    if current(arena) != seen {
+        return Ok(());
+    }
+    if word.state() == WaiterState::Requesting {
+        let (code, value) = encode(result);
+        if !requester.exchange(word, word.done(code, value)) {
+            return Ok(());
+        }
+    }
+    replace(arena, seen, seen.in_phase(if offered { Phase::Scan } else { Phase::End }));
+    Ok(())
+}
+
+/// Scan: the wait-all waiter that is tried next.
+fn find_candidate(arena: &Arena, waiter: &Waiter, seen: Admission) -> Result<()> {
+    let Some((slot, object, _)) = origin(arena, seen) else {
+        abort(arena, seen);
+        return Ok(());
+    };
+    let candidate = if is_on_offer(slot.kind(), slot.load()) {
+        let tried = (seen.step() > 0).then(|| seen.ticket());
+        first_waiting_for_all(arena, waiter, object.index(), slot, tried)
+    } else {
+        None
+    };
+    let next = match candidate {
+        Some((candidate, ticket)) => seen.trying(candidate, ticket),
+        None => {
+            let attempt = seen.attempt();
+            Admission::new(Phase::End, attempt, seen.step(), seen.requester(), NOBODY, seen.ticket())
+        }
+    };
+    replace(arena, seen, next);
+    Ok(())
+}
+
+fn first_waiting_for_all(
+    arena: &Arena,
+    waiter: &Waiter,
+    index: u32,
+    slot: &ObjectSlot,
+    tried: Option<Ticket>,
+) -> Option<(u32, Ticket)> {
+    let object = slot.resident(index);
+    let mut first: Option<(u32, Ticket)> = None;
+    for place in arena.places(&waiter.budget, slot) {
+        let Some(entry) = place.entry().filter(|entry| entry.is_all()) else {
+            continue;
+        };
+        let Some(other) = arena.waiter_slot(entry.waiter()) else {
+            continue;
+        };
+        let word = other.met(entry);
+        if !other.backs(word, entry, object) {
+            clear(arena, waiter, index, place, entry, word);
+            continue;
+        }
+        let is_untried = tried.is_none_or(|tried| tried.is_before(entry.ticket()));
+        if is_untried && first.is_none_or(|(_, ticket)| entry.ticket().is_before(ticket)) {
+            first = Some((entry.waiter(), entry.ticket()));
+        }
+    }
+    first
+}
+
+/// End: what is left goes to wait-any waiters.
+fn end(arena: &Arena, waiter: &Waiter, seen: Admission) -> Result<()> {
+    let Some((slot, object, _)) = origin(arena, seen).filter(|_| seen.has_origin()) else {
+        replace(arena, seen, seen.in_phase(Phase::Idle));
+        return Ok(());
+    };
+    let word = slot.load();
+    if !matches!(word.claimant(), Claimant::Origin | Claimant::OriginIdle) {
+        serve_claims(arena, waiter, object.index(), word)?;
+        replace(arena, seen, seen.in_phase(Phase::Idle));
+        return Ok(());
+    }
+    // O-adm
+    if current(arena) != seen {
+        return Ok(());
+    }
+    // While the object is claimed as origin nobody raises the flag, so an empty wait set means that it is stale.
+    let next = match arena.places(&waiter.budget, slot).any(|place| place.entry().is_some_and(|entry| entry.is_all())) {
+        true => word.unclaimed(),
+        false => word.unclaimed().without(WA),
+    };
+    let next = match is_on_offer(slot.kind(), word) {
+        true => offer(arena, waiter, object.index(), slot, next, &mut Ahead::default()),
+        false => slot.kind().rested(next),
+    };
+    slot.exchange(word, next);
+    Ok(())
+}
+
+/// Helps claims for wait-any waiters until there is none; at the end of an operation they are satisfied before it is over
+/// (C6). Only such claims are helped here: an admitted operation could be this one, in a memory of rubbish.
+fn serve_claims(arena: &Arena, waiter: &Waiter, index: u32, seen: ObjectWord) -> Result<()> {
+    let (mut seen, mut ahead) = (seen, Ahead::default());
+    while waiter.budget.round() {
+        if !matches!(seen.claimant(), Claimant::Waiter(_) | Claimant::CarryUp | Claimant::CarryDown) {
+            return Ok(());
+        }
+        seen = help_claim(arena, waiter, index, seen, &mut ahead)?;
+    }
+    Err(Error::Corrupt)
+}

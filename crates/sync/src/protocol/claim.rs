@@ -1,0 +1,245 @@
+//! Giving an object to a waiter, in three steps that anyone may finish for anyone else.
+//!
+//! # Role
+//! An operation that makes an object available does not publish it as available while somebody waits: it *claims* it for
+//! the waiter who came first. This file chooses that waiter, decides the claim on the waiter's own word, and settles it on
+//! the object's. It leaves to [`super::scan`] whom an object is offered to, to [`crate::kind`] what an operation does to a
+//! value, to [`crate::protocol::wait_any`] how a waiter registers, and to [`crate::protocol::admission`] everything about
+//! wait-all. Pictures: [`crate::format::object_word`], [`crate::format::waiter_word`].
+//!
+//! # Transitions
+//! | step | on | from | to | by |
+//! | --- | --- | --- | --- | --- |
+//! | claim | object | at rest | claimed for (waiter, tag), with the unit on offer | whoever signals, or the waiter for itself |
+//! | decide | waiter | `Waiting`(ticket); `Queueing`, by its own claim | `Satisfied`(object) | anyone who sees the claim |
+//! | wake | | | | whoever decided, or meets it owed |
+//! | settle | object | claimed | consumed, or on offer to the next: claimed again, or at rest | anyone who knows the decision |
+//!
+//! # Invariants
+//! * I-claim-1: while a waiter is `Waiting`(t), a claim for (waiter, t) stays in place. So a decision by a thread that slept
+//!   for hours is either right or fails.
+//! * I-claim-2: no claim for (waiter, t) appears after that waiter was satisfied by the same object in epoch t.
+//! * I-claim-3: a satisfied waiter ends its epoch only after it has seen the object at rest once (C2).
+//! * I-claim-4: value at rest + on offer + granted and unsettled = what was released and not yet acquired.
+//! * I-claim-5: at rest and available implies that no eligible wait-any waiter is in its queues.
+//! * I-claim-6: registering changes the object's word only while it is at rest. So nobody falls asleep behind a claim that it
+//!   has not helped.
+//! * I-claim-7: what has satisfied a waiter is over before anything happens at another of its objects (C4). So an operation
+//!   that satisfies several waiters, one after the other, has happened for all of them or for none, whoever looks.
+//!
+//! # Order
+//! * O-set: a waiter puts its entry into the wait set, then changes the object's word; a signaler reads the word, then the wait
+//!   set, and changes the word by compare-exchange. Either its copy has the waiter's change, and then it sees the entry, or the
+//!   exchange fails. Both changes are full read-modify-writes of the same word, so the entry is visible with the flag.
+//! * O-arena: a waiter reads its own word after the copy of the object's word with which it claims for itself (C1).
+//! * O-wake: the wake comes before the settling exchange, by everyone (C3): whoever finds the object settled may rely on it.
+//!
+//! # Death, stop
+//! | after | what follows |
+//! | --- | --- |
+//! | claim | the next one to touch the object decides and settles; until then the operation has not happened |
+//! | decide | the kernel sends the wake, if the thread died (`ntux_platform::robust`); if it is stopped, the wake is late until any operation touches this object or another one of the waiter (C4) |
+//! | wake | the next one to touch the object settles |
+//! | a waiter, while it waits | the kernel marks its word: it is in no queue any more |
+//!
+//! # Proof
+//! Every interleaving of small programs: `verify/explore`. C1 to C6 are numbered as in `docs/protocol.md`.
+
+use ntux_platform::futex;
+
+use super::admission;
+use super::scan::{Ahead, offer};
+use super::waiter::Waiter;
+use crate::arena::Arena;
+use crate::format::holder::Holder;
+use crate::format::layout::{ObjectSlot, WaiterSlot};
+use crate::format::object_word::{Claimant, ObjectWord, W};
+use crate::format::waiter_word::{WaiterState, WaiterWord};
+use crate::kind::{self, Carried};
+use crate::planted::{Bug, planted};
+use crate::trace::What;
+use crate::{Error, Result};
+
+/// Finishes whatever claims the object, until it is at rest; returns the word at rest.
+pub(crate) fn help(arena: &Arena, waiter: &Waiter, index: u32, seen: ObjectWord) -> Result<ObjectWord> {
+    if !seen.is_claimed() {
+        return Ok(seen);
+    }
+    help_ahead(arena, waiter, index, seen, &mut Ahead::default())
+}
+
+/// As [`help`], by someone who has made the claim itself and knows who comes next.
+pub(crate) fn help_ahead<'a>(
+    arena: &'a Arena,
+    waiter: &Waiter,
+    index: u32,
+    seen: ObjectWord,
+    ahead: &mut Ahead<'a>,
+) -> Result<ObjectWord> {
+    let mut seen = seen;
+    while waiter.budget.round() {
+        seen = match seen.claimant() {
+            Claimant::Nobody => return Ok(seen),
+            Claimant::All | Claimant::Origin | Claimant::OriginIdle => {
+                admission::help_admitted(arena, waiter, index, seen)?
+            }
+            _ => help_claim(arena, waiter, index, seen, ahead)?,
+        };
+    }
+    Err(Error::Corrupt)
+}
+
+/// Finishes one claim that is not part of an admitted operation; returns what the word is then.
+pub(crate) fn help_claim<'a>(
+    arena: &'a Arena,
+    waiter: &Waiter,
+    index: u32,
+    seen: ObjectWord,
+    ahead: &mut Ahead<'a>,
+) -> Result<ObjectWord> {
+    let slot = arena.object_slot(index).ok_or(Error::Corrupt)?;
+    let next = match seen.claimant() {
+        Claimant::Waiter(claimed) => settled(arena, waiter, index, slot, seen, claimed, ahead)?,
+        Claimant::CarryUp | Claimant::CarryDown => {
+            let Carried::Moved(carried) = kind::carried(slot, seen) else { return Ok(slot.load()) };
+            // A carry changes no count, but it may have been made to let a waiter in.
+            if carried.has(W) { offer(arena, waiter, index, slot, carried, ahead) } else { carried }
+        }
+        _ => return Err(Error::Corrupt),
+    };
+    if slot.exchange(seen, next) {
+        return Ok(next.advanced());
+    }
+    let now = slot.load();
+    ahead.other_was_faster(slot.kind(), seen, now);
+    Ok(now)
+}
+
+/// Decides the claim for `claimed` and returns the word that settles it.
+fn settled<'a>(
+    arena: &'a Arena,
+    waiter: &Waiter,
+    index: u32,
+    slot: &'a ObjectSlot,
+    seen: ObjectWord,
+    claimed: u32,
+    ahead: &mut Ahead<'a>,
+) -> Result<ObjectWord> {
+    let kind = slot.kind();
+    let abandoned = kind.was_abandoned(seen);
+    let claimed_slot = arena.waiter_slot(claimed).ok_or(Error::Corrupt)?;
+    let granted = decide(arena, waiter, claimed_slot, seen.tag(), index, abandoned)?;
+    let next = seen.unclaimed();
+    let next = if granted { kind.consumed(next, claimed_slot.owner()) } else { next };
+    let offers = next.has(W) && kind.remains_on_offer(next, granted);
+    Ok(if offers { offer(arena, waiter, index, slot, next, ahead) } else { kind.rested(next) })
+}
+
+/// Whether the claim with this tag was granted; makes the decision if it is open, and sends the wake.
+fn decide(arena: &Arena, waiter: &Waiter, slot: &WaiterSlot, tag: u32, object: u32, abandoned: bool) -> Result<bool> {
+    while waiter.budget.round() {
+        let seen = slot.load();
+        if seen.ticket().tag() != tag {
+            return Ok(false);
+        }
+        match seen.state() {
+            // Queueing: its own claim.
+            WaiterState::Waiting | WaiterState::Queueing => {
+                if satisfy(arena, waiter, slot, seen, seen.satisfied(object, abandoned)) {
+                    return Ok(true);
+                }
+            }
+            // Somebody tries to take the object without having registered: met, so failed.
+            WaiterState::Probing => {
+                slot.exchange(seen, seen.withdrawn());
+            }
+            WaiterState::Satisfied => {
+                let granted = seen.argument() == object;
+                if !granted {
+                    finish_elsewhere(arena, waiter, object, seen);
+                } else if !planted(Bug::SettleWake) {
+                    // C3
+                    pay(arena, waiter, slot, seen);
+                }
+                return Ok(granted);
+            }
+            _ => return Ok(false),
+        }
+    }
+    Err(Error::Corrupt)
+}
+
+/// Satisfies a waiter and wakes it. The kernel owes the wake from before the decision until after it.
+pub(crate) fn satisfy(arena: &Arena, waiter: &Waiter, slot: &WaiterSlot, seen: WaiterWord, next: WaiterWord) -> bool {
+    if !next.is_owed() {
+        let decided = slot.exchange(seen, next);
+        if decided {
+            arena.trace(|| slot.grant(next));
+        }
+        return decided;
+    }
+    waiter.step_aside();
+    let robust = waiter.robust();
+    let owed = robust.owe(slot.word.futex_address());
+    let decided = slot.exchange(seen, next);
+    if decided {
+        futex::wake(slot.word.futex_address(), 1);
+    }
+    robust.forget(owed);
+    if decided {
+        arena.trace(|| slot.grant(next));
+        slot.exchange(next, next.paid());
+    }
+    decided
+}
+
+/// Sends the wake that a satisfied waiter is owed, if any.
+pub(crate) fn pay(arena: &Arena, waiter: &Waiter, slot: &WaiterSlot, seen: WaiterWord) {
+    if !seen.is_owed() {
+        return;
+    }
+    // Who looks at its own word is awake.
+    if !waiter.is_at(slot) {
+        wake(arena, waiter, slot);
+    }
+    slot.exchange(seen, seen.paid());
+}
+
+fn wake(arena: &Arena, waiter: &Waiter, slot: &WaiterSlot) {
+    waiter.step_aside();
+    let robust = waiter.robust();
+    let owed = robust.owe(slot.word.futex_address());
+    futex::wake(slot.word.futex_address(), 1);
+    robust.forget(owed);
+    arena.trace(|| What::Wakes { thread: Holder(slot.holder.load()).thread() });
+}
+
+impl WaiterSlot {
+    /// The event that this waiter was satisfied.
+    fn grant(&self, word: WaiterWord) -> What {
+        let thread = Holder(self.holder.load()).thread();
+        match word.satisfied_by() {
+            Some(object) => What::Grants { object, thread },
+            None => What::GrantsAll { thread },
+        }
+    }
+}
+
+/// C4: a waiter is passed over here, at the object `index`, because something else has satisfied it. That operation has
+/// happened then: it is brought to its end before anything else happens here, so this waiter runs, and everybody else whom
+/// the operation satisfies is satisfied.
+pub(crate) fn finish_elsewhere(arena: &Arena, waiter: &Waiter, index: u32, seen: WaiterWord) {
+    if planted(Bug::NoWakeHelp) || !waiter.nested.enter() {
+        return;
+    }
+    // What fails here because the work budget is used up fails in the operation that is in progress, too.
+    let _ = match seen.satisfied_by().map(|other| (other, arena.object_slot(other))) {
+        Some((other, Some(slot))) if other != index => help(arena, waiter, other, slot.load()).map(drop),
+        Some(_) => Ok(()),
+        None => admission::help_admission(arena, waiter),
+    };
+    waiter.nested.leave();
+}
+
+#[cfg(all(test, not(ntux_explore)))]
+mod tests;

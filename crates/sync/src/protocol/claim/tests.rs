@@ -1,0 +1,141 @@
+//! Crowds that two helpers serve at the same time, one always faster than the other.
+
+use super::*;
+use crate::format::entry::Entry;
+use crate::format::limits::{PLACES_CHUNK, PLACES_INLINE};
+use crate::kind::{Signal, Step};
+use crate::protocol::epoch::begin;
+use crate::protocol::request::Request;
+use crate::protocol::waiter::enroll;
+use crate::{Capacity, New, Object};
+
+struct Crowd {
+    arena: Arena,
+    object: Object,
+    /// In the order of their tickets.
+    waiters: Vec<Waiter>,
+}
+
+impl Crowd {
+    /// Threads that wait for the object, as far as others can tell; the oldest of them stand all over the wait set.
+    fn gathered(count: u32, new: New) -> Crowd {
+        Crowd::gathered_but(count, new, None).0
+    }
+
+    /// As [`Crowd::gathered`]; one of them has not come as far as the wait set. With where it is to stand.
+    fn gathered_but(count: u32, new: New, late: Option<usize>) -> (Crowd, Option<(usize, Entry)>) {
+        let arena = Arena::create(Capacity { objects: 1, waiters: count }).unwrap();
+        let object = arena.create_new(&arena.waiter(), new).unwrap();
+        let waiters: Vec<Waiter> = (0..count).map(|_| arena.waiter()).collect();
+        // Coprime to their number.
+        const STRIDE: usize = 7_001;
+        let mut missing = None;
+        for (number, waiter) in waiters.iter().enumerate() {
+            let objects = [object];
+            let request = Request::new(&objects, None, 1).unwrap();
+            waiter.budget.renew();
+            let epoch = begin(&arena, waiter, WaiterState::Waiting, Some(&request)).unwrap();
+            let entry = Entry::new(epoch.index, epoch.ticket, 0, false);
+            let place = number * STRIDE % count as usize;
+            match late {
+                Some(late) if late == number => missing = Some((place, entry)),
+                _ => stand(&arena, object, place, entry),
+            }
+        }
+        let slot = arena.object_slot(object.index()).unwrap();
+        assert!(slot.exchange(slot.load(), slot.load().with(W)));
+        (Crowd { arena, object, waiters }, missing)
+    }
+
+    /// Begins to carry a signal out: the word with the first claim.
+    fn begin<'a>(&'a self, helper: &Waiter, signal: Signal, ahead: &mut Ahead<'a>) -> ObjectWord {
+        helper.budget.renew();
+        let slot = self.arena.object_slot(self.object.index()).unwrap();
+        let Step::Changed { next, .. } = signal.step(slot.load(), slot.kind(), &slot.extra) else { panic!("refused") };
+        assert!(slot.exchange(slot.load(), offer(&self.arena, helper, self.object.index(), slot, next, ahead)));
+        slot.load()
+    }
+
+    fn are_satisfied(&self) -> impl Iterator<Item = bool> {
+        self.waiters.iter().map(|waiter| {
+            let (_, slot) = enroll(&self.arena, waiter).unwrap();
+            slot.load().state() == WaiterState::Satisfied
+        })
+    }
+
+    /// Two helpers carry the signal out. Both of them try each step, and the first one is faster.
+    fn serve(&self, signal: Signal) {
+        let (arena, index) = (&self.arena, self.object.index());
+        let slot = arena.object_slot(index).unwrap();
+        let helpers = [arena.waiter(), arena.waiter()];
+        let mut ahead = [Ahead::default(), Ahead::default()];
+        let mut seen = self.begin(&helpers[0], signal, &mut ahead[0]);
+        helpers[1].budget.renew();
+        while seen.is_claimed() {
+            for (helper, ahead) in helpers.iter().zip(&mut ahead) {
+                assert!(helper.budget.round(), "one operation may do so much");
+                help_claim(arena, helper, index, seen, ahead).unwrap();
+            }
+            seen = slot.load();
+        }
+        assert!(helpers.iter().all(|helper| helper.budget.round()), "one operation may do so much");
+    }
+}
+
+/// Puts an entry into this place of the wait set, which grows as far as that.
+fn stand(arena: &Arena, object: Object, place: usize, entry: Entry) {
+    let slot = arena.object_slot(object.index()).unwrap();
+    let Some(chained) = place.checked_sub(PLACES_INLINE) else {
+        return slot.wait_set[place].store(entry.0);
+    };
+    let chunk = (chained / PLACES_CHUNK) as u32;
+    for number in arena.header().chunk_pool.0.fresh.load()..=chunk {
+        assert!(arena.provide_chunk(number));
+        let end = number.checked_sub(1).and_then(|last| arena.chunk(last)).map_or(&slot.chunk, |last| &last.next);
+        end.store(number + 1);
+        arena.header().chunk_pool.0.fresh.store(number + 1);
+    }
+    arena.chunk(chunk).unwrap().wait_set[chained % PLACES_CHUNK].store(entry.0);
+}
+
+// So many each time that a pass over the wait set for each of them is more than one operation may do.
+
+#[test]
+fn two_helpers_of_one_broadcast_come_to_its_end() {
+    let crowd = Crowd::gathered(40_000, New::Event { manual: true, signaled: false });
+    crowd.serve(Signal::Set);
+    assert!(crowd.are_satisfied().all(|satisfied| satisfied));
+}
+
+#[test]
+fn two_helpers_of_one_release_come_to_its_end_and_serve_who_came_first() {
+    const CROWD: u32 = 25_000;
+    const UNITS: u32 = CROWD - 1_000;
+    let crowd = Crowd::gathered(CROWD, New::Semaphore { count: 0, max: CROWD });
+    crowd.serve(Signal::Release(UNITS));
+    assert!(crowd.are_satisfied().enumerate().all(|(number, satisfied)| satisfied == (number < UNITS as usize)));
+}
+
+/// A helper that comes back after the units were used up once must not go on with whom it remembers.
+#[test]
+fn who_joins_between_two_releases_is_served_before_the_younger_ones() {
+    const LATE: usize = 12;
+    let (crowd, late) = Crowd::gathered_but(40, New::Semaphore { count: 0, max: 100 }, Some(LATE));
+    let (arena, index) = (&crowd.arena, crowd.object.index());
+    let slot = arena.object_slot(index).unwrap();
+    let (slow, fast) = (arena.waiter(), arena.waiter());
+    let (mut remembered, mut ahead) = (Ahead::default(), Ahead::default());
+    let seen = crowd.begin(&slow, Signal::Release(10), &mut remembered);
+    fast.budget.renew();
+    help_ahead(arena, &fast, index, seen, &mut ahead).unwrap();
+    assert_eq!((slot.load().is_claimed(), slot.load().value()), (false, 0));
+
+    let (place, entry) = late.unwrap();
+    stand(arena, crowd.object, place, entry);
+    assert!(slot.exchange(slot.load(), slot.load().with(W)));
+    crowd.begin(&fast, Signal::Release(4), &mut Ahead::default());
+    help_ahead(arena, &slow, index, seen, &mut remembered).unwrap();
+    let satisfied: Vec<usize> =
+        (0..).zip(crowd.are_satisfied()).filter(|(_, satisfied)| *satisfied).map(|(number, _)| number).collect();
+    assert_eq!(satisfied, (0..14).collect::<Vec<usize>>());
+}

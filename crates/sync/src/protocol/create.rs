@@ -1,0 +1,51 @@
+//! Making an object. What the last object left claimed in the slot is finished first, which can lead to any other operation.
+//!
+//! The slots, their transitions and what a death leaves behind: [`crate::arena::objects`].
+
+use super::claim::help;
+use super::waiter::{Waiter, bury};
+use crate::arena::Arena;
+use crate::arena::lifetime::{KeptBy, Lifetime};
+use crate::format::limits::RETRIES;
+use crate::format::meta::Meta;
+use crate::format::object_word::ObjectWord;
+use crate::kind::Start;
+use crate::{Error, Object, Result};
+
+/// Makes an object in a free slot, or in one that nobody can use any more.
+///
+/// Errors: `Exhausted`.
+pub(crate) fn create_object(arena: &Arena, waiter: &Waiter, start: Start, lifetime: Lifetime<'_>) -> Result<Object> {
+    waiter.budget.renew();
+    let peer = arena.peer(bury)?;
+    let pool = arena.object_pool();
+    let take = |index| arena.build(index, peer);
+    let index = match pool.find(take) {
+        Some(index) => index,
+        None => arena.search_unreferenced(lifetime, take).ok_or(Error::Exhausted)?,
+    };
+    let created = lifetime.kept_by(index, peer).and_then(|live| furnish(arena, waiter, index, start, live));
+    if created.is_err() && arena.reclaim_own(index) {
+        pool.hint(index);
+    }
+    created
+}
+
+/// Building to Live. What the last object left claimed is finished first, as the kind that it was.
+fn furnish(arena: &Arena, waiter: &Waiter, index: u32, start: Start, kept_by: KeptBy) -> Result<Object> {
+    let slot = arena.object_slot(index).ok_or(Error::Corrupt)?;
+    for _ in 0..RETRIES {
+        let rest = help(arena, waiter, index, slot.load())?;
+        let word = ObjectWord::fresh(rest, start.value, start.level).with(start.flags);
+        if !slot.exchange(rest, word) {
+            continue;
+        }
+        slot.extra.store(start.extra(rest));
+        let building = Meta(slot.meta.load());
+        let generation = building.generation().max(1);
+        let live = kept_by.live(start.kind, generation);
+        let published = slot.meta.compare_exchange(building.0, live.0).is_ok();
+        return if published { Ok(Object::new(index, generation)) } else { Err(Error::Corrupt) };
+    }
+    Err(Error::Corrupt)
+}

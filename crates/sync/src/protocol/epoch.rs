@@ -1,0 +1,196 @@
+//! One wait of a thread, or one request of it, from its ticket on: its *epoch*.
+//!
+//! # Role
+//! An epoch begins when the thread writes a new ticket into its waiter's word; every queue that the wait joins names the
+//! ticket. It is decided by one exchange of that word, by whoever comes first: who satisfies it, its deadline, its alert, a
+//! handler. The word and its states: [`crate::format::waiter_word`].
+//!
+//! # Order
+//! * O-will: the kernel is told of the word before the word says that the thread waits, and told to forget it after the
+//!   epoch is over. So a thread never stands in a queue without the kernel knowing what to mark if it dies.
+//! * `active` of the waiter is raised last and lowered first: a signal handler on this thread sees a whole epoch, or none.
+//!
+//! # Death
+//! Before the exchange in [`begin`]: nothing has begun, the ticket is lost. After it: the kernel marks the word, and
+//! the wait is in no queue any more. After the decision: what was given goes with the thread ([`super::waiter`] ends the
+//! epoch).
+
+use ntux_platform::clock::Deadline;
+use ntux_platform::futex::{self, Woken};
+use ntux_platform::robust::Owed;
+
+use super::request::Request;
+use super::waiter::{Waiter, enroll};
+use crate::arena::Arena;
+use crate::format::layout::WaiterSlot;
+use crate::format::limits::RETRIES;
+use crate::format::ticket::Ticket;
+use crate::format::waiter_word::{WaiterState, WaiterWord};
+use crate::planted::{Bug, planted};
+use crate::trace::What;
+use crate::{Error, Object, Result};
+
+/// Ends an undecided wait without an object. False if it is decided, or not this one.
+pub(super) fn withdraw(slot: &WaiterSlot, ticket: Ticket) -> bool {
+    for _ in 0..RETRIES {
+        let seen = slot.load();
+        let undecided = seen.is_open() || matches!(seen.state(), WaiterState::Died | WaiterState::Probing);
+        if seen.ticket() != ticket || !undecided {
+            return false;
+        }
+        if slot.exchange(seen, seen.withdrawn()) {
+            return true;
+        }
+    }
+    false
+}
+
+/// A wait in progress: the slot, and the epoch.
+pub(crate) struct Epoch<'a> {
+    pub arena: &'a Arena,
+    pub waiter: &'a Waiter,
+    pub index: u32,
+    pub slot: &'a WaiterSlot,
+    pub ticket: Ticket,
+    /// What the kernel is to do if the thread dies now.
+    will: Option<Owed>,
+}
+
+/// What a wait came to.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Decision {
+    /// Given the object with this index.
+    Object { index: u32, abandoned: bool },
+    /// Given all its objects.
+    Everything { abandoned: bool },
+    /// Withdrawn.
+    Nothing,
+}
+
+impl Epoch<'_> {
+    pub(crate) fn load(&self) -> WaiterWord {
+        self.slot.load()
+    }
+
+    /// Whether the wait is undecided.
+    pub(crate) fn is_open(&self) -> bool {
+        self.load().is_open()
+    }
+
+    /// How it ended; none while it is open. Rubbish in the word counts as withdrawn.
+    pub(crate) fn decision(&self) -> Option<Decision> {
+        let seen = self.load();
+        if seen.ticket() != self.ticket {
+            return Some(Decision::Nothing);
+        }
+        match (seen.state(), seen.satisfied_by()) {
+            (WaiterState::Waiting, _) => None,
+            (WaiterState::Satisfied, Some(index)) => Some(Decision::Object { index, abandoned: seen.is_abandoned() }),
+            (WaiterState::Satisfied, None) => Some(Decision::Everything { abandoned: seen.is_abandoned() }),
+            // The kernel took somebody else's death for ours: a thread of another namespace with our number.
+            (WaiterState::Died, _) => {
+                self.waiter.step_aside();
+                None
+            }
+            _ => Some(Decision::Nothing),
+        }
+    }
+
+    pub(crate) fn withdraw(&self) -> bool {
+        withdraw(self.slot, self.ticket)
+    }
+
+    /// Sleeps until the wait is decided, or withdraws it when its deadline passes.
+    pub(crate) fn sleep(&self, deadline: Deadline) -> Decision {
+        self.waiter.before_sleeping.spend(self.arena.looks_before_sleeping(), || self.decision().map(|_| true));
+        let mut has_slept = false;
+        while self.waiter.budget.round() {
+            let seen = self.load();
+            if let Some(decision) = self.decision() {
+                if has_slept {
+                    self.arena.trace(|| decision.event());
+                }
+                return decision;
+            }
+            if !seen.is_parked() && !self.slot.exchange(seen, seen.parked()) {
+                continue;
+            }
+            self.waiter.sleeps.set(self.waiter.sleeps.get() + 1);
+            let (address, expected) = (self.slot.word.futex_address(), seen.parked().futex());
+            self.arena.trace(|| if has_slept { What::Stirs } else { self.sleeps() });
+            has_slept = true;
+            let woken = futex::wait(address, expected, deadline);
+            // A word that never holds still would keep the kernel from looking at the deadline.
+            if woken == Woken::TimedOut || (self.is_open() && deadline.passed()) {
+                self.withdraw();
+            } else if self.load().futex() == expected {
+                // Woken by a signal, or for nothing: a long wait may see any number of them.
+                self.waiter.budget.renew();
+            }
+        }
+        Decision::Nothing
+    }
+
+    fn sleeps(&self) -> What {
+        let object = Object(self.slot.list[0].load()).index();
+        What::Sleeps { object, count: self.slot.count() as u32 }
+    }
+}
+
+impl Decision {
+    fn event(self) -> What {
+        match self {
+            Decision::Object { index, .. } => What::Acquires { object: index },
+            Decision::Everything { .. } => What::AcquiresAll,
+            Decision::Nothing => What::GivesUp,
+        }
+    }
+}
+
+impl Drop for Epoch<'_> {
+    fn drop(&mut self) {
+        self.waiter.leave();
+        if let Some(will) = self.will.take() {
+            self.waiter.robust().forget(will);
+        }
+    }
+}
+
+/// Begins an epoch: nobody else changes the waiter's word before this.
+pub(crate) fn begin<'a>(
+    arena: &'a Arena,
+    waiter: &'a Waiter,
+    state: WaiterState,
+    request: Option<&Request<'_>>,
+) -> Result<Epoch<'a>> {
+    let (index, slot) = enroll(arena, waiter)?;
+    let ticket = draw(arena)?;
+    if let Some(request) = request {
+        slot.wait.store(u64::from(request.owner) << 32 | request.objects().len() as u64);
+        for (word, object) in slot.list.iter().zip(request.iter()) {
+            word.store(object.0);
+        }
+    }
+    let named = if planted(Bug::NoWill) { core::ptr::null() } else { slot.word.futex_address() };
+    let will = waiter.robust().owe(named);
+    let word = WaiterWord::new(state, ticket, waiter.thread_id.get());
+    for _ in 0..RETRIES {
+        if slot.exchange(slot.load(), word) {
+            waiter.enter(slot, ticket);
+            return Ok(Epoch { arena, waiter, index, slot, ticket, will: Some(will) });
+        }
+    }
+    waiter.robust().forget(will);
+    Err(Error::Corrupt)
+}
+
+/// Whether no ticket was drawn after this one.
+pub(crate) fn is_last_ticket(arena: &Arena, ticket: Ticket) -> bool {
+    Ticket::new(arena.header().ticket.0.load()) == ticket
+}
+
+/// The next ticket. Number 0 is left out: an empty place of a wait set is 0.
+fn draw(arena: &Arena) -> Result<Ticket> {
+    let mut drawn = (0..RETRIES).map(|_| Ticket::new(arena.header().ticket.0.fetch_add(1).wrapping_add(1)));
+    drawn.find(|ticket| ticket.number() != 0).ok_or(Error::Corrupt)
+}

@@ -1,0 +1,69 @@
+//! What a wait asks for: its objects, its alert, and the id that acquires mutexes.
+
+use crate::format::limits::WAIT_MAX;
+use crate::{Error, Object, Result};
+
+/// A wait's objects, then its alert.
+#[derive(Clone, Copy)]
+pub(crate) struct Request<'a> {
+    objects: &'a [Object],
+    alert: Option<Object>,
+    pub owner: u32,
+}
+
+impl<'a> Request<'a> {
+    /// Errors: `Invalid` for more than 64 objects or owner 0.
+    #[inline(always)]
+    pub fn new(objects: &'a [Object], alert: Option<Object>, owner: u32) -> Result<Request<'a>> {
+        if objects.len() > WAIT_MAX || owner == 0 {
+            return Err(Error::Invalid);
+        }
+        Ok(Request { objects, alert, owner })
+    }
+
+    /// Only the owner id.
+    pub fn without_objects(&self) -> Request<'static> {
+        Request { objects: &[], alert: None, owner: self.owner }
+    }
+
+    /// The objects without the alert.
+    pub fn objects(&self) -> &'a [Object] {
+        self.objects
+    }
+
+    pub fn has_alert(&self) -> bool {
+        self.alert.is_some()
+    }
+
+    /// Number of objects and alert.
+    pub fn length(&self) -> usize {
+        self.objects.len() + usize::from(self.alert.is_some())
+    }
+
+    /// All in order, the alert last.
+    #[inline(always)]
+    pub fn iter(&self) -> impl Iterator<Item = Object> {
+        self.objects.iter().copied().chain(self.alert)
+    }
+
+    pub fn get(&self, position: usize) -> Option<Object> {
+        self.iter().nth(position)
+    }
+
+    /// Where the object in slot `index` stands first.
+    pub fn position(&self, index: u32) -> Result<u32> {
+        let position = self.iter().position(|object| object.index() == index).ok_or(Error::Corrupt)?;
+        Ok(position as u32)
+    }
+
+    /// Whether the object at this position also stands before it.
+    pub fn is_repeated(&self, position: usize) -> bool {
+        let object = self.get(position);
+        self.iter().take(position).any(|earlier| Some(earlier) == object)
+    }
+
+    /// Whether any object occurs twice, or is the alert.
+    pub fn has_repeats(&self) -> bool {
+        (1..self.length()).any(|position| self.is_repeated(position))
+    }
+}

@@ -1,0 +1,146 @@
+//! The operations that change an object without waiting: release, unlock, kill, set, reset, pulse.
+//!
+//! # Role
+//! What an operation does to a value stands in [`crate::kind`], as plain functions from a word to a [`Step`]. This file makes
+//! the step happen: at once when nobody waits, as a claim for the first waiter otherwise ([`crate::protocol::claim`]), through
+//! the admission word when somebody waits for several objects ([`crate::protocol::admission`]).
+//!
+//! # Transitions of the object's word
+//! | waiters | from | to |
+//! | --- | --- | --- |
+//! | none | at rest | at rest, new value: one exchange |
+//! | wait-any | at rest | new value on offer, claimed for the first waiter |
+//! | wait-all | at rest | claimed as the origin of an admitted operation, by anyone |
+//!
+//! The operation takes effect with its last exchange that claims or rests; it returns after it has seen the object at rest, so
+//! everybody whom it satisfied is satisfied by then. Orders and deaths are those of the files named above.
+
+use super::admission::announce;
+use super::claim::{help, help_ahead};
+use super::scan::{Ahead, offer};
+use super::waiter::Waiter;
+use crate::arena::Arena;
+use crate::format::layout::ObjectSlot;
+use crate::format::object_word::{ObjectWord, W, WA};
+use crate::kind::{Kind, Signal, Step};
+use crate::planted::{Bug, planted};
+use crate::trace::{Operation, What};
+use crate::{Error, Object, Result, spec};
+
+/// Carries out an operation; returns the previous value. Nobody waiting: one exchange, of what is probably there.
+#[inline(always)]
+pub(crate) fn signal(arena: &Arena, waiter: &Waiter, object: Object, signal: Signal) -> Result<u32> {
+    let slot = arena.object_slot(object.index()).ok_or(Error::NoSuchObject)?;
+    let seen = waiter.guess(slot, object);
+    let kind = slot.kind_if_live(object).ok_or(Error::NoSuchObject)?;
+    if !signal.fits(kind) {
+        return Err(Error::Invalid);
+    }
+    if let Step::Changed { next, previous, offers } = signal.step(seen, kind, &slot.extra) {
+        let nobody_waits = !offers || !seen.has(W | WA);
+        if nobody_waits && !seen.is_claimed() && waiter.exchange_guess(slot, object, seen, next) {
+            return Ok(previous);
+        }
+    }
+    signal_slowly(arena, waiter, object, signal)
+}
+
+#[cold]
+fn signal_slowly(arena: &Arena, waiter: &Waiter, object: Object, signal: Signal) -> Result<u32> {
+    waiter.budget.renew();
+    let slot = arena.object_slot(object.index()).ok_or(Error::NoSuchObject)?;
+    while waiter.budget.round() {
+        let seen = slot.load();
+        let kind = slot.kind_if_live(object).ok_or(Error::NoSuchObject)?;
+        if seen.is_claimed() {
+            help(arena, waiter, object.index(), seen)?;
+            continue;
+        }
+        let mut ahead = Ahead::default();
+        let (next, previous) = match signal.step(seen, kind, &slot.extra) {
+            // What lies beside the word may be that of the object that was made in its place.
+            Step::Refused(_) if slot.load() != seen => continue,
+            Step::Refused(error) => return Err(error),
+            Step::Unchanged(previous) => return Ok(previous),
+            Step::Carry(claimant) => {
+                slot.exchange(seen, seen.claimed_for(claimant, 0));
+                continue;
+            }
+            Step::Changed { offers: true, .. } if seen.has(WA) && !planted(Bug::WaitAllUnseen) => {
+                arena.trace(|| event(signal, object));
+                return announce(arena, waiter, object, signal);
+            }
+            Step::Changed { next, previous, offers } => {
+                let offers = offers && seen.has(W);
+                let next = if offers { offer(arena, waiter, object.index(), slot, next, &mut ahead) } else { next };
+                (next, previous)
+            }
+        };
+        if planted(Bug::PulsePlain) && signal == Signal::Pulse && !next.is_claimed() && seen.value() == 0 {
+            return Ok(0);
+        }
+        if slot.exchange(seen, next) {
+            help_ahead(arena, waiter, object.index(), next.advanced(), &mut ahead)?;
+            // Not earlier: between a claim and its decision nothing is done that can wait.
+            if next.is_claimed() {
+                arena.trace(|| event(signal, object));
+            }
+            return Ok(previous);
+        }
+    }
+    Err(Error::Corrupt)
+}
+
+/// The event that a thread changed an object for which somebody waits.
+fn event(signal: Signal, object: Object) -> What {
+    let operation = match signal {
+        Signal::Set => Operation::Set,
+        Signal::Reset => Operation::Reset,
+        Signal::Pulse => Operation::Pulse,
+        Signal::Release(_) => Operation::Release,
+        Signal::Unlock(_) => Operation::Unlock,
+        Signal::Kill(_) => Operation::Kill,
+    };
+    What::Signals { object: object.index(), operation }
+}
+
+/// The word of an object at rest, helped if necessary, and its slot and kind.
+fn at_rest<'a>(arena: &'a Arena, waiter: &Waiter, object: Object) -> Result<(&'a ObjectSlot, Kind, ObjectWord)> {
+    let slot = arena.object_slot(object.index()).ok_or(Error::NoSuchObject)?;
+    while waiter.budget.round() {
+        let seen = slot.load();
+        let kind = slot.kind_if_live(object).ok_or(Error::NoSuchObject)?;
+        if !seen.is_claimed() {
+            return Ok((slot, kind, seen));
+        }
+        help(arena, waiter, object.index(), seen)?;
+    }
+    Err(Error::Corrupt)
+}
+
+/// What an object is now; `wanted` says of which kind it is to be.
+///
+/// Errors: `NoSuchObject`, `Invalid` (another kind), `Corrupt`.
+pub(crate) fn read(
+    arena: &Arena,
+    waiter: &Waiter,
+    object: Object,
+    wanted: impl Fn(Kind) -> bool,
+) -> Result<spec::Value> {
+    waiter.budget.renew();
+    while waiter.budget.round() {
+        let (slot, kind, word) = at_rest(arena, waiter, object)?;
+        if !wanted(kind) {
+            return Err(Error::Invalid);
+        }
+        if !kind.value_depends_on_beside(word) {
+            return kind.value(word, 0).ok_or(Error::Corrupt);
+        }
+        let extra = slot.extra.load();
+        // What lies beside the word belongs to it only if the word is still the same.
+        if slot.load() == word {
+            return kind.value(word, extra).ok_or(Error::Corrupt);
+        }
+    }
+    Err(Error::Corrupt)
+}

@@ -1,0 +1,147 @@
+//! Waiting for several objects at once: all of them in one step, or none.
+//!
+//! # Role
+//! A wait-all that finds everything available makes one attempt without registering ([`crate::protocol::admission`]). If
+//! something is missing it joins the queues ([`crate::protocol::queueing`]) and sleeps; signals on its objects go through the
+//! admission word then and try it. Its alert is an ordinary wait-any entry, put in after the others: objects come before the
+//! alert.
+//!
+//! # Invariants
+//! * I-all-1: when the wait stands in its queues, something was missing since it raised `WA` there. So it needs no attempt of
+//!   its own: whatever changes that goes through the admission word. (A wait that was disturbed too often does not know: it
+//!   makes an attempt after the last `WA`, and another one behind its alert.)
+//! * I-all-2: the list stays until the admission word names this waiter no more (I-adm-4), and the objects are at rest.
+//! * I-all-3: the alert is taken, or its queue joined, while something is missing.
+//!
+//! Transitions, orders and deaths: [`crate::protocol::admission`], [`crate::protocol::claim`].
+
+use ntux_platform::clock::Deadline;
+
+use super::admission::{help_admission_of, try_everything};
+use super::claim::help;
+use super::epoch::{Decision, Epoch, begin};
+use super::queueing::{Queueing, queue_all};
+use super::request::Request;
+use super::wait_any::{check, conclude, failure, leave, look_for_all, outcome, see_at_rest};
+use super::waiter::Waiter;
+use crate::arena::Arena;
+use crate::format::limits::LIST_MAX;
+use crate::format::waiter_word::WaiterState;
+use crate::planted::{Bug, planted};
+use crate::{Error, Object, Result, Satisfied};
+
+/// See [`Arena::wait_all`].
+pub(crate) fn wait_all(
+    arena: &Arena,
+    waiter: &Waiter,
+    objects: &[Object],
+    alert: Option<Object>,
+    owner: u32,
+    deadline: Deadline,
+) -> Result<Satisfied> {
+    waiter.budget.renew();
+    let request = Request::new(objects, alert, owner)?;
+    check(arena, &request)?;
+    if request.has_repeats() {
+        return Err(Error::Invalid);
+    }
+    if objects.is_empty() {
+        return Ok(Satisfied { index: 0, abandoned: false });
+    }
+    let mut queueing = Queueing::new();
+    while waiter.budget.round() {
+        if let Some(satisfied) = wait_all_once(arena, waiter, &request, &mut queueing, deadline)? {
+            return Ok(satisfied);
+        }
+    }
+    Err(Error::Corrupt)
+}
+
+/// None: it is to be started again.
+fn wait_all_once(
+    arena: &Arena,
+    waiter: &Waiter,
+    request: &Request<'_>,
+    queueing: &mut Queueing,
+    deadline: Deadline,
+) -> Result<Option<Satisfied>> {
+    // What became available before the deadline passed counts, so the answer is a look from afterwards.
+    let late = deadline.passed() && !request.has_alert();
+    match all_available(arena, waiter, request, queueing)? {
+        false if late => Err(failure(waiter)),
+        true if !queueing.is_hopeless() => attempt_at_once(arena, waiter, request, queueing, late),
+        _ => wait_all_queued(arena, waiter, request, queueing, deadline),
+    }
+}
+
+fn all_available(arena: &Arena, waiter: &Waiter, request: &Request<'_>, queueing: &mut Queueing) -> Result<bool> {
+    queueing.look_anew();
+    let mut missing = false;
+    for (position, object) in request.iter().enumerate() {
+        let look = look_for_all(arena, waiter, object, request.owner)?;
+        queueing.saw(look.seen());
+        missing |= look.is_unavailable() && position < request.objects().len();
+    }
+    Ok(!missing)
+}
+
+/// One attempt, in no queue. `late`: that it failed is the answer.
+fn attempt_at_once(
+    arena: &Arena,
+    waiter: &Waiter,
+    request: &Request<'_>,
+    queueing: &mut Queueing,
+    late: bool,
+) -> Result<Option<Satisfied>> {
+    let epoch = begin(arena, waiter, WaiterState::Waiting, Some(request))?;
+    let tried = try_everything(arena, waiter, epoch.index, epoch.slot, epoch.ticket);
+    // Still undecided: an object was seen unavailable.
+    let failed = epoch.withdraw();
+    let decision = epoch.decision().unwrap_or(Decision::Nothing);
+    let satisfied = see_all_at_rest(arena, &epoch, request, decision)?;
+    waiter.starts_again();
+    queueing.disturb();
+    match satisfied {
+        None if failed && late => tried.and(Err(failure(waiter))),
+        None => tried.and(Ok(None)),
+        satisfied => Ok(satisfied),
+    }
+}
+
+fn wait_all_queued(
+    arena: &Arena,
+    waiter: &Waiter,
+    request: &Request<'_>,
+    queueing: &mut Queueing,
+    deadline: Deadline,
+) -> Result<Option<Satisfied>> {
+    let epoch = begin(arena, waiter, queueing.state(), Some(request))?;
+    let mut places = [None; LIST_MAX];
+    let queued = queue_all(arena, &epoch, request, queueing, &mut places);
+    let decision = conclude(&epoch, queued == Ok(true), deadline);
+    let satisfied = see_all_at_rest(arena, &epoch, request, decision);
+    leave(&places);
+    outcome(waiter, satisfied?, queued)
+}
+
+/// Sees the operation that satisfied the wait over, and every object at rest (C2, I-all-2).
+fn see_all_at_rest(
+    arena: &Arena,
+    epoch: &Epoch<'_>,
+    request: &Request<'_>,
+    decision: Decision,
+) -> Result<Option<Satisfied>> {
+    if !(planted(Bug::TimeoutLeave) && decision == Decision::Nothing) {
+        help_admission_of(arena, epoch.waiter, epoch.index)?;
+    }
+    match decision {
+        Decision::Everything { abandoned } => {
+            for &object in request.objects() {
+                let slot = arena.object_slot(object.index()).ok_or(Error::Corrupt)?;
+                help(arena, epoch.waiter, object.index(), slot.load())?;
+            }
+            Ok(Some(Satisfied { index: 0, abandoned }))
+        }
+        decision => see_at_rest(arena, epoch, request, decision),
+    }
+}

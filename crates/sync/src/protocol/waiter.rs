@@ -1,0 +1,341 @@
+//! One thread's place in an arena: taken at the first wait, kept for the next ones, found again when the thread is dead.
+//! Each wait in it is an *epoch* ([`super::epoch`]).
+//!
+//! # Picture
+//! ```text
+//! holder: 63    62 44 43    32 31           0
+//!        +-----+-----+--------+--------------+
+//!        |taken|  -  |  peer  |    thread    |      0: free
+//!        +-----+-----+--------+--------------+
+//! ```
+//! # Transitions of the holder
+//! | from | to | by |
+//! | --- | --- | --- |
+//! | free | taken | a thread that enrolls |
+//! | taken | free | the same thread, between waits |
+//! | taken by a dead thread | taken | another thread, which then ends the dead one's epoch as its owner would have |
+//!
+//! # Death
+//! Between the exchange of the holder and the end of the old epoch: the next to take the slot ends it. The ticket counter
+//! of the arena goes on, so no epoch of a slot is ever used twice.
+
+use std::cell::Cell;
+use std::marker::PhantomData;
+
+use ntux_platform::atomic::Flag;
+use ntux_platform::liveness;
+use ntux_platform::robust::Head;
+
+use super::admission::help_admission_of;
+use super::claim::help;
+use super::epoch::withdraw;
+use super::spin::AdaptiveSpin;
+use crate::arena::Arena;
+use crate::arena::peers::LivenessCache;
+use crate::budget::WorkBudget;
+use crate::format::holder::Holder;
+use crate::format::layout::{ObjectSlot, WaiterSlot};
+use crate::format::object_word::ObjectWord;
+use crate::format::ticket::Ticket;
+use crate::planted::{Bug, planted};
+use crate::{Error, Object, Result};
+
+/// Objects whose last word a thread remembers.
+const REMEMBERED: usize = 4;
+
+/// One thread's place in one arena. Made by [`Arena::waiter`], on and for one thread; give it back with [`Arena::retire`].
+///
+/// A place that is not given back is found again when its thread has ended and the arena runs out of places.
+pub struct Waiter {
+    /// Index of the slot plus one.
+    slot: Cell<u32>,
+    /// The process that the slot was taken in: a forked child must not use it.
+    pid: Cell<u32>,
+    robust: Cell<Option<Head>>,
+    interrupted: Flag,
+    /// The wait in progress, for [`Waiter::interrupt`]: valid while `active` is raised.
+    current: Cell<*const WaiterSlot>,
+    epoch: Cell<u64>,
+    active: Flag,
+    /// The wait in progress was withdrawn by its own thread, which was about to wake another one.
+    stepped_aside: Cell<bool>,
+    pub(super) thread_id: Cell<u32>,
+    pub(super) sleeps: Cell<u64>,
+    pub(crate) budget: WorkBudget,
+    pub(crate) nested: Nested,
+    pub(crate) before_queueing: AdaptiveSpin,
+    pub(super) before_sleeping: AdaptiveSpin,
+    /// Words that this thread left behind, by object.
+    memory: [Cell<(u64, ObjectWord)>; REMEMBERED],
+    thread: PhantomData<*mut ()>,
+}
+
+/// How deep a thread is in operations of others that it has to finish before its own.
+#[derive(Default)]
+pub(crate) struct Nested {
+    depth: Cell<u32>,
+    operating: Cell<bool>,
+}
+
+impl Nested {
+    /// Each one deeper is another operation in progress, whose waiters came later than those of the one before; in a memory of
+    /// rubbish they could go round in a ring.
+    const DEEPEST: u32 = 8;
+
+    /// False: deep enough.
+    pub(crate) fn enter(&self) -> bool {
+        let depth = self.depth.get();
+        if depth == Nested::DEEPEST {
+            return false;
+        }
+        self.depth.set(depth + 1);
+        true
+    }
+
+    pub(crate) fn leave(&self) {
+        self.depth.set(self.depth.get() - 1);
+    }
+
+    /// The thread carries on the admitted operation, or does not; what it did before.
+    pub(crate) fn operate(&self, operating: bool) -> bool {
+        self.operating.replace(operating)
+    }
+
+    pub(crate) fn is_operating(&self) -> bool {
+        self.operating.get()
+    }
+}
+
+impl Waiter {
+    /// A place for the calling thread. Nothing is taken from an arena before it is needed.
+    pub(crate) fn new() -> Waiter {
+        Waiter {
+            slot: Cell::new(0),
+            pid: Cell::new(0),
+            robust: Cell::new(None),
+            interrupted: Flag::new(),
+            current: Cell::new(core::ptr::null()),
+            epoch: Cell::new(0),
+            active: Flag::new(),
+            stepped_aside: Cell::new(false),
+            thread_id: Cell::new(0),
+            sleeps: Cell::new(0),
+            budget: WorkBudget::default(),
+            nested: Nested::default(),
+            before_queueing: AdaptiveSpin::default(),
+            before_sleeping: AdaptiveSpin::default(),
+            memory: Default::default(),
+            thread: PhantomData,
+        }
+    }
+
+    /// Takes the wait in progress out of every queue, unless it is satisfied already; it then returns `Interrupted`. The
+    /// same for the waits after it, until [`Waiter::resume`].
+    ///
+    /// Async-signal-safe, on the waiter's own thread: this is for signal handlers.
+    pub fn interrupt(&self) {
+        self.interrupted.set(true);
+        self.withdraw_current();
+    }
+
+    /// A thread can have the kernel take care of one word when it dies: its own while it waits, or that of a thread that it
+    /// is about to wake. So who waits and is to wake another leaves the queues first, and starts again afterwards.
+    pub(crate) fn step_aside(&self) {
+        if self.withdraw_current() {
+            self.stepped_aside.set(true);
+        }
+    }
+
+    /// Whether the wait that has just ended is to be started again.
+    pub(crate) fn starts_again(&self) -> bool {
+        self.stepped_aside.take()
+    }
+
+    /// A wait in this slot begins. Three fields, written in this order, because a signal handler may look between any two
+    /// instructions.
+    pub(super) fn enter(&self, slot: &WaiterSlot, ticket: Ticket) {
+        self.current.set(core::ptr::from_ref(slot));
+        self.epoch.set(ticket.number());
+        self.active.set(true);
+    }
+
+    /// The wait in progress is over.
+    pub(super) fn leave(&self) {
+        self.active.set(false);
+    }
+
+    fn withdraw_current(&self) -> bool {
+        if !self.active.is_raised() {
+            return false;
+        }
+        // SAFETY: `active` is raised only while a wait is in progress on this thread, which borrows the arena that the
+        // slot lies in; the handler that calls this runs on top of that wait. `current` was written before.
+        let slot = unsafe { &*self.current.get() };
+        withdraw(slot, Ticket::new(self.epoch.get()))
+    }
+
+    /// Waits are no longer interrupted.
+    pub fn resume(&self) {
+        self.interrupted.set(false);
+    }
+
+    /// How often waits of this waiter have entered the kernel to sleep.
+    pub fn sleeps(&self) -> u64 {
+        self.sleeps.get()
+    }
+
+    /// Whether waits are interrupted.
+    pub fn is_interrupted(&self) -> bool {
+        self.interrupted.is_raised()
+    }
+
+    /// The word that this thread left in an object when it last changed it: an exchange that expects it saves the load,
+    /// and fails if anybody else has been there.
+    #[inline(always)]
+    fn recall(&self, object: Object) -> Option<ObjectWord> {
+        let (remembered, word) = self.memory[object.index() as usize % REMEMBERED].get();
+        (remembered == object.0).then_some(word)
+    }
+
+    #[inline(always)]
+    fn remember(&self, object: Object, word: ObjectWord) {
+        self.memory[object.index() as usize % REMEMBERED].set((object.0, word));
+    }
+
+    #[inline(always)]
+    fn forget(&self, object: Object) {
+        self.memory[object.index() as usize % REMEMBERED].set((0, ObjectWord::default()));
+    }
+
+    /// A copy of an object's word that only an exchange may rely on: what this thread left there, or both halves of the word,
+    /// unchecked.
+    #[inline(always)]
+    pub(crate) fn guess(&self, slot: &ObjectSlot, object: Object) -> ObjectWord {
+        self.recall(object).unwrap_or_else(|| ObjectWord(slot.word.glance()))
+    }
+
+    /// As [`ObjectSlot::exchange`]; remembers what the thread left there.
+    #[inline(always)]
+    pub(crate) fn exchange_guess(&self, slot: &ObjectSlot, object: Object, seen: ObjectWord, next: ObjectWord) -> bool {
+        let left = next.advanced();
+        let done = slot.word.compare_exchange(seen.0, left.0).is_ok();
+        if done {
+            self.remember(object, left);
+        } else {
+            self.forget(object);
+        }
+        done
+    }
+
+    /// Whether the wait in progress, if any, is in this slot.
+    pub(crate) fn is_at(&self, slot: &WaiterSlot) -> bool {
+        self.active.is_raised() && core::ptr::eq(self.current.get(), slot)
+    }
+
+    pub(crate) fn robust(&self) -> Head {
+        match self.robust.get() {
+            Some(head) => head,
+            None => {
+                let head = Head::of_this_thread();
+                self.robust.set(Some(head));
+                head
+            }
+        }
+    }
+}
+
+/// Gives a thread's place back. The waiter may be used again; it takes a new place then.
+pub(crate) fn retire(arena: &Arena, waiter: &Waiter) {
+    let index = waiter.slot.take().wrapping_sub(1);
+    let Some(slot) = arena.waiter_slot(index) else {
+        return;
+    };
+    if waiter.pid.get() == liveness::process_id() {
+        slot.holder.store(0);
+        arena.waiter_pool().hint(index);
+    }
+}
+
+/// The slot of a waiter; takes one at the first call, and in a forked child.
+///
+/// Errors: `Exhausted`.
+pub(crate) fn enroll<'a>(arena: &'a Arena, waiter: &Waiter) -> Result<(u32, &'a WaiterSlot)> {
+    let known = waiter.slot.get().wrapping_sub(1);
+    if let Some(slot) = arena.waiter_slot(known).filter(|_| waiter.pid.get() == liveness::process_id()) {
+        return Ok((known, slot));
+    }
+    let index = take_slot(arena, waiter)?;
+    waiter.slot.set(index + 1);
+    waiter.pid.set(liveness::process_id());
+    waiter.thread_id.set(liveness::thread_id());
+    // A fork keeps the thread, not its robust list.
+    waiter.robust.set(None);
+    Ok((index, arena.waiter_slot(index).ok_or(Error::Corrupt)?))
+}
+
+fn take_slot(arena: &Arena, waiter: &Waiter) -> Result<u32> {
+    let mine = Holder::new(arena.peer(bury)?, liveness::thread_id());
+    let take = |index| arena.waiter_slot(index).is_some_and(|slot| slot.holder.compare_exchange(0, mine.0).is_ok());
+    let pool = arena.waiter_pool();
+    let index = match pool.find(take) {
+        Some(index) => index,
+        None => inherit_slot(arena, mine).ok_or(Error::Exhausted)?,
+    };
+    if !planted(Bug::HeirBlind) {
+        end_epoch(arena, waiter, index)?;
+    }
+    Ok(index)
+}
+
+/// Takes a free slot that nobody remembers, or that of a dead thread.
+#[cold]
+fn inherit_slot(arena: &Arena, mine: Holder) -> Option<u32> {
+    let cache = LivenessCache::new(arena);
+    arena.waiter_pool().search(|index| {
+        arena.waiter_slot(index).is_some_and(|slot| {
+            let holder = Holder(slot.holder.load());
+            let vacant = holder.is_free() || cache.is_thread_dead(holder.peer(), holder.thread());
+            vacant && slot.holder.compare_exchange(holder.0, mine.0).is_ok()
+        })
+    })
+}
+
+/// Ends whatever the last holder of a slot was doing, as that thread would have.
+fn end_epoch(arena: &Arena, waiter: &Waiter, index: u32) -> Result<()> {
+    let slot = arena.waiter_slot(index).ok_or(Error::Corrupt)?;
+    withdraw(slot, slot.load().ticket());
+    help_admission_of(arena, waiter, index)?;
+    if let Some(object) = slot.load().satisfied_by()
+        && let Some(object_slot) = arena.object_slot(object)
+    {
+        help(arena, waiter, object, object_slot.load())?;
+    }
+    Ok(())
+}
+
+/// Gives back what a dead process owned.
+pub(crate) fn bury(arena: &Arena, peer: u32) -> Result<()> {
+    bury_waiters(arena, peer)?;
+    arena.bury_objects(peer);
+    Ok(())
+}
+
+/// Frees the slots of a dead process. Only the process that has its slot now may do so.
+fn bury_waiters(arena: &Arena, peer: u32) -> Result<()> {
+    let pool = arena.waiter_pool();
+    let undertaker = Waiter::new();
+    undertaker.budget.renew();
+    let mine = Holder::new(peer, liveness::thread_id());
+    for index in 0..pool.used() {
+        let slot = arena.waiter_slot(index).ok_or(Error::Corrupt)?;
+        let holder = Holder(slot.holder.load());
+        let is_theirs = !holder.is_free() && holder.peer() == peer;
+        // Taken first: whoever else inherits it may be waiting in it already.
+        if is_theirs && slot.holder.compare_exchange(holder.0, mine.0).is_ok() {
+            end_epoch(arena, &undertaker, index)?;
+            slot.holder.store(0);
+            pool.hint(index);
+        }
+    }
+    Ok(())
+}
