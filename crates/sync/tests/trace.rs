@@ -146,6 +146,11 @@ fn with_many_threads_each_sleep_has_its_end() {
             });
         }
         barrier.wait();
+        // There is nothing to acquire yet, so each of them falls asleep.
+        while !events.iter().any(|event: &Event| matches!(event.what, What::Sleeps { .. })) {
+            tracer.read(&mut events);
+            std::thread::yield_now();
+        }
         for _ in 0..THREADS * 500 {
             arena.semaphore_release(&owner, semaphore, 1).unwrap();
             tracer.read(&mut events);
