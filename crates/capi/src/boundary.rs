@@ -1,11 +1,11 @@
-//! Where C ends: every pointer is checked here, and no panic gets past here.
+//! The boundary to C: every pointer is checked here, and no panic crosses it.
 
 use core::ffi::c_int;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use ntux::{Arena, Error};
 
-/// Why a call is refused: a positive error number.
+/// Why a call fails: a positive error number.
 #[derive(Clone, Copy)]
 pub struct Refusal(pub c_int);
 
@@ -15,15 +15,15 @@ impl From<Error> for Refusal {
     }
 }
 
-/// Runs the body of one function of the header: 0 or the refusal, negative.
+/// Runs the body of one function of the header. Returns 0, or the negative error number.
 ///
-/// A panic is a defect of ntux; C learns of it as `ENOTRECOVERABLE`, which nothing else returns.
+/// A panic is a bug in ntux; C gets `ENOTRECOVERABLE`, which nothing else returns.
 #[inline]
 pub fn call(body: impl FnOnce() -> Result<(), Refusal>) -> c_int {
     call_for_number(|| body().map(|()| 0))
 }
 
-/// As [`call`], for a function that returns a number, of which it says at most the largest `int`.
+/// As [`call`], for a function that returns a number, clamped to the largest `int`.
 #[inline]
 pub fn call_for_number(body: impl FnOnce() -> Result<u32, Refusal>) -> c_int {
     match catch_unwind(AssertUnwindSafe(body)) {
@@ -33,7 +33,7 @@ pub fn call_for_number(body: impl FnOnce() -> Result<u32, Refusal>) -> c_int {
     }
 }
 
-/// A pointer that C passed: `EFAULT` if it is null, `EINVAL` if it is misaligned.
+/// Checks a pointer that C passed: `EFAULT` if it is null, `EINVAL` if it is misaligned.
 #[inline]
 fn check<T>(pointer: *const T) -> Result<(), Refusal> {
     if pointer.is_null() {
@@ -90,8 +90,8 @@ pub unsafe fn domain<'a>(pointer: *const ntux_futex::Domain) -> Result<&'a ntux_
 ///
 /// # Safety
 ///
-/// `pointer` is null, misaligned, or has room for `count` values, which are integers and which nobody else uses during `'a`.
-/// What lies there need not be writable before it is written.
+/// `pointer` is null, misaligned, or has room for `count` values, which are integers and which nobody else uses during
+/// `'a`. The memory need not be writable before it is written.
 pub unsafe fn room<'a, T>(pointer: *mut T, count: usize) -> Result<&'a mut [T], Refusal> {
     if count == 0 {
         return Ok(&mut []);
@@ -104,11 +104,11 @@ pub unsafe fn room<'a, T>(pointer: *mut T, count: usize) -> Result<&'a mut [T], 
     Ok(unsafe { core::slice::from_raw_parts_mut(pointer, count) })
 }
 
-/// A place for a result, checked before the operation so that a refusal leaves everything as it was.
+/// A place for a result. It is checked before the operation, so that a bad one changes nothing.
 pub struct Place<T>(*mut T);
 
 impl<T> Place<T> {
-    /// A place that the caller must provide.
+    /// Checks a place that the caller must provide.
     ///
     /// # Safety
     ///
@@ -119,7 +119,7 @@ impl<T> Place<T> {
         Ok(Place(pointer))
     }
 
-    /// A place that may be null, when the caller does not want the result.
+    /// Checks a place that may be null, if the caller does not want the result.
     ///
     /// # Safety
     ///
@@ -135,7 +135,7 @@ impl<T> Place<T> {
     #[inline]
     pub fn put(self, value: T) {
         if !self.0.is_null() {
-            // SAFETY: aligned, and whoever made this place promised that it may be written.
+            // SAFETY: aligned, and the creator of this place promised that it may be written.
             unsafe { self.0.write(value) }
         }
     }

@@ -19,7 +19,7 @@ pub struct Word {
     bitset: u32,
 }
 
-/// Why there is no domain.
+/// The error number for a domain that could not be created or attached.
 fn no_domain(error: io::Error) -> Refusal {
     Refusal(error.raw_os_error().unwrap_or(match error.kind() {
         io::ErrorKind::InvalidData => libc::ENOTTY,
@@ -30,7 +30,7 @@ fn no_domain(error: io::Error) -> Refusal {
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ntux_futex_domain_create(waiters: u32, domain: *mut *mut Domain) -> c_int {
-    /// As many as an arena has.
+    /// As for an arena.
     const WAITERS_MAX: u32 = 65_536;
     call(|| {
         // SAFETY: the header asks for a place that may be written.
@@ -87,7 +87,7 @@ fn size(flags: u32) -> Result<Size, Refusal> {
     Size::ALL.get(flags as usize).copied().filter(|_| flags & !SIZE == 0).ok_or(Refusal(libc::EINVAL))
 }
 
-/// The futex at a place, for operations that do not look at its word.
+/// The futex at a place, for operations that do not read its word.
 fn at_place(domain: &Domain, place: u64, flags: u32) -> Result<Futex<'_>, Refusal> {
     /// Stands in for the word.
     static NOTHING: u64 = 0;
@@ -98,9 +98,9 @@ fn at_place(domain: &Domain, place: u64, flags: u32) -> Result<Futex<'_>, Refusa
 
 /// # Safety
 ///
-/// The word stays readable while it is waited for or compared, once it was.
+/// If the word was readable once, it stays readable while threads wait for it or compare it.
 unsafe fn expected<'a>(domain: &'a Domain, word: &Word) -> Result<Expected<'a>, Refusal> {
-    // SAFETY: says the caller; C programs write futex words atomically.
+    // SAFETY: the caller's promise; C programs write futex words atomically.
     let futex = unsafe { Futex::at(word.uaddr.expose_provenance(), size(word.flags)?, Scope::Shared)? };
     expect(readable(futex)?.served_by(domain, word.place)?, word.val)
 }

@@ -1,5 +1,6 @@
-//! Futexes, with the arguments of the futex2 proposal (version 4) and of the one before it (`FUTEX_WAIT_MULTIPLE`). Flags
-//! are translated here, and never passed on: the kernel's own futex2 calls give the same bits other meanings.
+//! Futexes, with the arguments of the futex2 proposal (version 4) and of the one before it (`FUTEX_WAIT_MULTIPLE`).
+//! Flags are translated here, and never passed on, because the kernel's own futex2 calls give the same bits other
+//! meanings.
 
 use core::cell::Cell;
 use core::ffi::{c_int, c_void};
@@ -13,7 +14,7 @@ const BITS32: u32 = 2;
 const SHARED: u32 = 8;
 const NUMA: u32 = 16;
 pub const REALTIME: u32 = 256;
-/// Not of the proposal: the timeout of `FUTEX_WAIT_MULTIPLE` as patched kernels took it.
+/// Not in the proposal: the relative timeout of `FUTEX_WAIT_MULTIPLE` in patched kernels.
 const RELATIVE: u32 = 512;
 
 /// `struct ntux_futex_waitv`.
@@ -47,19 +48,19 @@ impl From<Error> for Refusal {
 
 /// # Safety
 ///
-/// If somebody waits for the word, or compares it, it stays readable meanwhile, once it was.
+/// If the word was readable once, it stays readable while threads wait for it or compare it.
 unsafe fn futex<'a>(uaddr: *mut c_void, flags: u32) -> Result<Futex<'a>, Refusal> {
     if flags & !(SIZE | SHARED | NUMA) != 0 {
         return Err(Refusal(libc::EINVAL));
     }
     let (address, size) = (uaddr.expose_provenance(), Size::ALL[(flags & SIZE) as usize]);
     let scope = if flags & SHARED != 0 { Scope::Shared } else { Scope::Private };
-    // SAFETY: says the caller; C programs write futex words atomically.
+    // SAFETY: the caller's promise; C programs write futex words atomically.
     let futex = unsafe {
         match size {
             _ if flags & NUMA == 0 => Futex::at(address, size, scope),
             Size::Bits32 => Futex::numa_at(address, scope),
-            // No kernel has these.
+            // No kernel supports these.
             _ => Err(Error::Refused),
         }
     };
@@ -70,16 +71,16 @@ unsafe fn futex<'a>(uaddr: *mut c_void, flags: u32) -> Result<Futex<'a>, Refusal
 ///
 /// As [`futex`].
 unsafe fn expected<'a>(uaddr: *mut c_void, val: u64, flags: u32) -> Result<Expected<'a>, Refusal> {
-    // SAFETY: says the caller.
+    // SAFETY: the caller's promise.
     expect(readable(unsafe { futex(uaddr, flags)? })?, val)
 }
 
-/// A value that does not fit into the word differs from whatever it holds.
+/// A value that does not fit into the word differs from any that it can hold.
 pub fn expect(futex: Futex<'_>, val: u64) -> Result<Expected<'_>, Refusal> {
     Expected::new(futex, val).map_err(|_| Refusal(libc::EAGAIN))
 }
 
-/// The futex, if its word can be read: pages that this thread has met are not looked at again.
+/// The futex, if its word can be read. Pages that this thread has already checked are not checked again.
 pub fn readable(futex: Futex<'_>) -> Result<Futex<'_>, Refusal> {
     const PAGE: usize = 4096;
     const REMEMBERED: usize = 16;
@@ -102,7 +103,7 @@ pub fn readable(futex: Futex<'_>) -> Result<Futex<'_>, Refusal> {
 ///
 /// `timeout` is null, misaligned, or points to a time.
 pub unsafe fn absolute(timeout: *const libc::timespec, realtime: bool) -> Result<Deadline, Refusal> {
-    // SAFETY: says the caller.
+    // SAFETY: the caller's promise.
     Ok(match unsafe { nanoseconds(timeout)? } {
         None => Deadline::Never,
         Some(ns) if realtime => Deadline::Realtime(ns),
@@ -117,7 +118,7 @@ unsafe fn nanoseconds(timeout: *const libc::timespec) -> Result<Option<u64>, Ref
     if timeout.is_null() {
         return Ok(None);
     }
-    // SAFETY: says the caller.
+    // SAFETY: the caller's promise.
     let time = unsafe { &boundary::array(timeout, 1)?[0] };
     let (Ok(seconds), nanoseconds @ 0..1_000_000_000) = (u64::try_from(time.tv_sec), time.tv_nsec) else {
         return Err(Refusal(libc::EINVAL));
@@ -174,7 +175,7 @@ pub unsafe extern "C" fn ntux_futex_waitv(
     })
 }
 
-/// Fills what a vector does not use.
+/// Fills the unused part of a vector.
 static NOTHING: std::sync::atomic::AtomicU8 = std::sync::atomic::AtomicU8::new(0);
 
 #[unsafe(no_mangle)]

@@ -1,8 +1,8 @@
-//! The C face of ntux. `include/ntux.h` is its manual: what each function does and what it asks of its caller is
-//! written there and nowhere else. Rust programs use the crate `ntux`.
+//! The C face of ntux. `include/ntux.h` is its manual: only there is written what each function does and requires. Rust
+//! programs use the crate `ntux`.
 //!
-//! Every function does the same three things: `boundary` turns what C passed into checked values, the arena (or the
-//! futex layer) does the operation, and the result goes out as 0 or a negative error number.
+//! Every function does the same three things: `boundary` converts the arguments from C to checked values, the arena (or
+//! the futex layer) performs the operation, and the function returns 0 or a negative error number.
 
 mod arena;
 mod boundary;

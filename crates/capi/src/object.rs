@@ -1,4 +1,4 @@
-//! What all kinds of objects have in common.
+//! Operations on objects of all kinds.
 
 use core::ffi::c_int;
 

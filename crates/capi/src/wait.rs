@@ -42,7 +42,7 @@ pub unsafe extern "C" fn ntux_wait_all(
     unsafe { request.serve(Arena::wait_all) }
 }
 
-/// The arguments of a wait, as C passed them.
+/// The arguments of a wait, as passed by C.
 struct Request {
     arena: *const Arena,
     objects: *const u64,
@@ -72,7 +72,7 @@ impl Request {
         })
     }
 
-    /// What does not concern the objects, checked first, as the driver does.
+    /// Checks everything but the objects first, as the driver does.
     #[inline]
     fn how(&self) -> Result<Wait, Refusal> {
         let deadline = match (self.flags, self.deadline_ns) {

@@ -75,7 +75,7 @@ pub unsafe extern "C" fn ntux_watch_add(watcher: *const Watcher, base: *mut c_vo
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ntux_watch_release(watcher: *const Watcher, base: *mut c_void) -> c_int {
-    // SAFETY: the header asks for an open watcher, and says that the memory is gone.
+    // SAFETY: the header asks for an open watcher, and says that the memory is unmapped.
     call(|| unsafe { Ok(boundary::watcher(watcher)?.release(base as usize)?) })
 }
 
@@ -95,7 +95,7 @@ pub unsafe extern "C" fn ntux_watch_commit(
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ntux_watch_decommit(watcher: *const Watcher, base: *mut c_void, length: usize) -> c_int {
-    // SAFETY: the header asks for an open watcher, and says that the contents are gone.
+    // SAFETY: the header asks for an open watcher, and says that the contents are lost.
     call(|| unsafe { Ok(boundary::watcher(watcher)?.decommit(Range::new(base as usize, length))?) })
 }
 
@@ -109,7 +109,7 @@ pub unsafe extern "C" fn ntux_watch_protect(
     call(|| {
         // SAFETY: the header asks for an open watcher.
         let watcher = unsafe { boundary::watcher(watcher)? };
-        // SAFETY: what C does with its memory is C's affair.
+        // SAFETY: the C program answers for its own memory.
         Ok(unsafe { watcher.protect(Range::new(base as usize, length), allowed(protection)?) }?)
     })
 }
@@ -315,8 +315,8 @@ fn allowed(bits: u32) -> Result<Protection, Refusal> {
     Ok(Protection { read: bits & 1 != 0, write: bits & 2 != 0, execute: bits & 4 != 0 })
 }
 
-/// Whether a result can be stored, found out before anything is reset: `EFAULT` if not. Where the kernel cannot tell
-/// (before Linux 5.14) a result that cannot be stored ends the program.
+/// Checks that a result can be stored, before anything is reset: `EFAULT` if not. If the kernel cannot tell (before
+/// Linux 5.14), a result that cannot be stored kills the program.
 fn writable<T>(watcher: &Watcher, place: &mut [T]) -> Result<(), Refusal> {
     let start = place.as_ptr() as usize & !(page_size() - 1);
     let end = place.as_ptr_range().end as usize;
@@ -324,7 +324,7 @@ fn writable<T>(watcher: &Watcher, place: &mut [T]) -> Result<(), Refusal> {
     if protection::are_writable_now(start, pages) != Some(false) {
         return Ok(());
     }
-    // It may be watched memory, which is not writable because it is clean.
+    // It may be watched memory, which is read-only because it is clean.
     let _hold = watcher.hold(&[Range::new(start, pages)])?;
     if protection::are_writable_now(start, pages) == Some(false) { Err(Refusal(libc::EFAULT)) } else { Ok(()) }
 }

@@ -1,36 +1,36 @@
 //! Which descriptors are page maps, or clear soft-dirty bits.
 //!
-//! A descriptor is asked where it leads, by `/proc/self/fd`, each time that it is used: there is no path to compare, no
-//! copy to keep track of, and it is right for a descriptor that was inherited, received or opened for another process.
-//! What turned out to be neither, as nearly all do, is remembered as *ordinary* by its number, until the number means
-//! something new. So reads and writes of ordinary files cost one load more.
+//! Each use of a descriptor reads its link in `/proc/self/fd`. So there is no path to compare and no copy to track, and
+//! the answer is right for a descriptor that was inherited, received or opened for another process. A descriptor that
+//! is neither, as nearly all are, is cached as *ordinary* by its number, until the number is reused. So reads and
+//! writes of ordinary files cost one extra load.
 //!
-//! A descriptor that is made behind the C library's back (a raw system call, a received message) with a number that was
-//! closed behind its back is taken for what had the number before, if that was ordinary. Then the program sees the kernel's
-//! own soft-dirty bits.
+//! If both the close of an ordinary descriptor and the creation of a new one with its number bypass the C library (raw
+//! system calls, received messages), the new one also counts as ordinary. Then the program sees the kernel's own
+//! soft-dirty bits.
 
 use core::ffi::{CStr, c_int};
 use core::fmt::Write;
 use ntux_platform::atomic::Word32;
 
-/// Descriptors below this are remembered; others are asked every time.
+/// Descriptors below this are cached; others are checked every time.
 const REMEMBERED: usize = 1 << 16;
 const BITS: usize = u32::BITS as usize;
-/// A bit for each descriptor, raised if it is known to be neither. Small: a collector takes it for one of its roots.
+/// A bit for each descriptor, set if it is known to be ordinary. Small, because a collector scans it as a root.
 static ORDINARY: [Word32; REMEMBERED / BITS] = [const { Word32::new(0) }; REMEMBERED / BITS];
 
-/// What a descriptor is.
+/// The kind of a descriptor.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Kind {
     /// The page map of some process.
     Pagemap,
-    /// What clears the bits of this very process.
+    /// The file that clears the bits of this process.
     OwnClearRefs,
     /// Anything else.
     Ordinary,
 }
 
-/// Where the descriptor's bit is; nowhere for those that are not remembered.
+/// The descriptor's bit; none if it is not cached.
 #[inline(always)]
 fn place(fd: c_int) -> Option<(&'static Word32, u32)> {
     let number = fd as u32 as usize;
@@ -43,7 +43,7 @@ pub(crate) fn is_ordinary(fd: c_int) -> bool {
     place(fd).is_some_and(|(word, bit)| word.load() & bit != 0)
 }
 
-/// The number means something new.
+/// Forgets a number that is reused.
 #[inline(always)]
 pub(crate) fn forget(fd: c_int) {
     if let Some((word, bit)) = place(fd)
@@ -53,7 +53,7 @@ pub(crate) fn forget(fd: c_int) {
     }
 }
 
-/// What the descriptor is: asks, and remembers if it is ordinary.
+/// Determines a descriptor's kind, and caches it if it is ordinary.
 #[cold]
 pub(crate) fn kind(fd: c_int) -> Kind {
     let kind = ask(fd);
@@ -84,7 +84,7 @@ fn is_of_proc(fd: c_int) -> bool {
     known && unsafe { status.assume_init() }.f_type as i64 == libc::PROC_SUPER_MAGIC as i64
 }
 
-/// Where a link leads; nothing if that does not fit.
+/// The target of a link; none if it does not fit.
 fn target<'a>(link: &CStr, room: &'a mut [u8]) -> &'a [u8] {
     // SAFETY: a string that ends with a zero, and a buffer of the given length.
     let length = unsafe { libc::readlink(link.as_ptr(), room.as_mut_ptr().cast(), room.len()) };
@@ -92,7 +92,8 @@ fn target<'a>(link: &CStr, room: &'a mut [u8]) -> &'a [u8] {
     &room[..length.unwrap_or(0)]
 }
 
-/// From a path such as `/proc/12/clear_refs` or `/proc/12/task/13/pagemap`, and this process's number as `/proc` has it.
+/// From a path such as `/proc/12/clear_refs` or `/proc/12/task/13/pagemap`, and this process's number as `/proc` has
+/// it.
 fn kind_of(path: &[u8], own: &[u8]) -> Kind {
     let mut parts = path.rsplit(|&byte| byte == b'/');
     match parts.next() {

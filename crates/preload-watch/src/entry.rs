@@ -1,5 +1,5 @@
-//! The C library's functions that this library stands in front of. The real one goes first, always, and its result is
-//! returned: what it refuses is refused. Only then it is decided whether the call concerns us.
+//! The C library's functions on which this library interposes. The real function always runs first, and its result is
+//! returned. Only then does this library check whether the call concerns it.
 //!
 //! The frames here may be unwound (a cancelled `read`), so they have no destructors.
 
@@ -19,7 +19,7 @@ extern "C" fn start() {
     introduction::begin();
 }
 
-/// Runs when the program ends in order.
+/// Runs when the program exits normally.
 #[used]
 #[unsafe(link_section = ".fini_array")]
 static AT_EXIT: extern "C" fn() = introduction::end;
@@ -27,7 +27,7 @@ static AT_EXIT: extern "C" fn() = introduction::end;
 macro_rules! making_a_descriptor {
     ($($name:ident($($argument:ident: $type:ty),*);)*) => {
         $(
-            /// Takes note that the number means something new.
+            /// Forgets the descriptor's number, which is reused.
             #[unsafe(no_mangle)]
             unsafe extern "C-unwind" fn $name($($argument: $type),*) -> c_int {
                 // SAFETY: the caller's own arguments.
@@ -56,7 +56,7 @@ making_a_descriptor! {
 macro_rules! making_a_stream {
     ($($name:ident;)*) => {
         $(
-            /// Takes note that the stream's descriptor means something new: C++ streams read it with `read`.
+            /// Forgets the number of the stream's descriptor, because C++ streams read it with `read`.
             #[unsafe(no_mangle)]
             unsafe extern "C-unwind" fn $name(path: *const c_char, mode: *const c_char) -> *mut FILE {
                 // SAFETY: the caller's own arguments.
@@ -136,7 +136,7 @@ writing_a_stream_out! {
 macro_rules! descriptor_control {
     ($($name:ident;)*) => {
         $(
-            /// Takes note of a copy.
+            /// Forgets the number of the copy.
             #[unsafe(no_mangle)]
             unsafe extern "C-unwind" fn $name(fd: c_int, command: c_int, argument: usize) -> c_int {
                 // SAFETY: the caller's own arguments.
@@ -155,7 +155,7 @@ descriptor_control! {
     fcntl64;
 }
 
-/// Takes note that the number means nothing any more.
+/// Forgets the number, which is closed.
 #[unsafe(no_mangle)]
 unsafe extern "C-unwind" fn close(fd: c_int) -> c_int {
     descriptors::forget(fd);

@@ -1,11 +1,11 @@
-//! What `ntux watch` needs of the program that it draws: a userfaultfd that acts on the program's memory.
+//! Gives `ntux watch` what it needs from the program that it draws: a userfaultfd that acts on the program's memory.
 //!
-//! When the library is loaded into the program that `ntux watch` has started, it makes one, sends it there and keeps
-//! nothing: no descriptor, no thread, no handler. Then `ntux watch` registers and looks by itself, from outside. The program
-//! waits until it is ready, so that nothing is missed; and once more when it ends in order, for a last look. If
-//! `ntux watch` does not answer, the program goes on.
+//! When the library is loaded into the program that `ntux watch` has started, it creates a userfaultfd, sends it there
+//! and keeps nothing: no descriptor, no thread, no handler. Then `ntux watch` registers and queries the memory from
+//! outside. The program waits until `ntux watch` is ready, so that nothing is missed, and once more when it exits
+//! normally, for a last query. If `ntux watch` does not answer, the program continues.
 //!
-//! A program that is executed in the same process introduces itself anew. Children of it are none of ours.
+//! A program that is executed in the same process introduces itself again. Its children are not drawn.
 
 use core::time::Duration;
 use ntux_platform::atomic::Word32;
@@ -25,7 +25,7 @@ const PATIENCE: Duration = Duration::from_secs(5);
 pub(crate) fn begin() {
     let Some(socket) = connect() else { return };
     let made = address_space::watcher().ok();
-    // Without a descriptor: it cannot be done in this process.
+    // Without a descriptor: this process cannot be watched.
     let sent = send(&socket, b'b', made.as_ref().map(AsFd::as_fd));
     if sent.is_ok() && made.is_some() {
         INTRODUCED.store(std::process::id());
@@ -33,7 +33,7 @@ pub(crate) fn begin() {
     let _ = receive(&socket);
 }
 
-/// The program ends in order.
+/// The program exits normally.
 pub(crate) extern "C" fn end() {
     if INTRODUCED.load() == std::process::id()
         && let Some(socket) = connect()

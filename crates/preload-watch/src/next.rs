@@ -1,5 +1,4 @@
-//! The real functions behind the ones that [`crate::entry`] stands in front of. One that the C library lacks fails with
-//! `ENOSYS`.
+//! The real functions behind those of [`crate::entry`]. A function that the C library lacks fails with `ENOSYS`.
 
 use libc::{FILE, c_char, c_int, c_void, mode_t, off_t, size_t, ssize_t};
 

@@ -1,21 +1,22 @@
-//! What clearing and reading soft-dirty bits do.
+//! Clearing and reading of soft-dirty bits.
 //!
-//! *Clearing* makes all private memory of this process clean ([`AddressSpace::take`]) and forgets what was written.
-//! *Reading* a page map sets bit 55 of each entry whose page was written since, or whose memory was mapped since, and lowers
-//! it elsewhere. Everything that reading needs is asked of the descriptor that is read. So it is also right for the page map
-//! of another process that clears its bits like this, and, in a child of fork, for an inherited one, which is its parent's.
+//! *Clearing* makes all private memory of this process clean ([`AddressSpace::take`]) and forgets which pages were
+//! written. *Reading* a page map sets bit 55 of each entry whose page was written since, or whose memory was mapped
+//! since, and clears it elsewhere. Reading takes all information from the descriptor that is read. So it is also right
+//! for the page map of another process that clears its bits this way, and, in a child of fork, for an inherited one,
+//! which is its parent's.
 //!
-//! To read and to clear are two steps, as with the kernel's bits: what is written in between is forgotten. Whoever
-//! wants not to lose it stops the writers, or clears first and reads what it needs afterwards.
+//! Reading and clearing are two steps, as with the kernel's bits: writes in between are forgotten. A program that must
+//! not lose them stops the writers, or clears first and then reads the memory that it needs.
 //!
 //! # The userfaultfd
-//! One word names it: the process that made it, its descriptor, its inode. In a child the process differs, so that the child
-//! makes its own when it first clears; until then all its memory counts as written. A program that closes it, with
-//! everything that it does not know, loses the marks: everything counts as written, until the next clearing makes another
-//! one. The inode tells whether the number still means it.
+//! One word names it: the process that created it, its descriptor, its inode. In a child the process differs, so the
+//! child creates its own when it first clears; until then all its memory counts as written. If the program closes it,
+//! together with all other descriptors that it does not know, the marks are lost: everything counts as written, until
+//! the next clear creates another one. The inode tells whether the number still refers to it.
 //!
-//! Two threads that clear at once do the same twice. If a thread is stopped or dies at any step, others go on; at worst a
-//! descriptor stays open that nobody uses.
+//! Two threads that clear at the same time do the same work twice. If a thread is stopped or dies at any step, others
+//! continue; at worst an unused descriptor stays open.
 
 use core::ffi::{CStr, c_int};
 use core::mem::{ManuallyDrop, MaybeUninit};
@@ -32,47 +33,48 @@ use crate::descriptors::{self, Kind};
 use crate::next;
 
 const SOFT_DIRTY: u64 = 1 << 55;
-/// The mark of a userfaultfd: ours, which the program need not see.
+/// The bit of our userfaultfd's mark, which the program need not see.
 const PROTECTED: u64 = 1 << 57;
 const OF_A_FILE: u64 = 1 << 61;
 const SWAPPED: u64 = 1 << 62;
 const PRESENT: u64 = 1 << 63;
 const ENTRY: usize = size_of::<u64>();
 
-/// What is written to clear the bits.
+/// The number that clears the bits.
 const CLEAR: i32 = 4;
-/// As many bytes as the kernel looks at.
+/// How many bytes the kernel reads.
 const NUMBER_MAX: usize = 12;
 
-/// Whether soft-dirty bits are wanted, and whether they can be had: found out at the first use.
+/// Whether soft-dirty bits are wanted, and whether they are available, which the first use determines.
 static STATE: Word32 = Word32::new(UNWANTED);
 const UNWANTED: u32 = 0;
 const WANTED: u32 = 1;
 const SERVED: u32 = 2;
 
-/// The userfaultfd: process (22 bits, which is what the kernel gives out), descriptor, low bits of its inode; 0 for none.
+/// The userfaultfd: process (22 bits, which is what the kernel gives out), descriptor, low bits of its inode; 0 for
+/// none.
 static WATCHER: Word64 = Word64::new(0);
 const INODE_BITS: u32 = 22;
 const FD_BITS: u32 = 20;
 const INODE_MASK: u64 = (1 << INODE_BITS) - 1;
 const FD_MASK: u64 = (1 << FD_BITS) - 1;
-/// Above what programs and shells number by hand, below the usual limit.
+/// Above the numbers that programs and shells choose by hand, below the usual limit.
 const NUMBER_OF_WATCHER: c_int = 900;
 
-/// Reads what the user wants, `NTUX_SOFT_DIRTY`.
+/// Reads the user's setting, `NTUX_SOFT_DIRTY`.
 pub(crate) fn start() {
     if value(c"NTUX_SOFT_DIRTY").is_some_and(|value| value == c"1") {
         STATE.store(WANTED);
     }
 }
 
-/// Whether soft-dirty bits are to be served, as far as is known.
+/// Whether to serve soft-dirty bits, as far as is known.
 #[inline(always)]
 pub(crate) fn is_wanted() -> bool {
     STATE.load() != UNWANTED
 }
 
-/// Bytes were read from a descriptor: from this offset, or else from its position, which is behind them now.
+/// Handles bytes read from a descriptor: from this offset, or from its position, which is now after them.
 ///
 /// # Safety
 /// If `read` is positive, that many bytes of the buffer can be written.
@@ -84,7 +86,7 @@ pub(crate) unsafe fn after_read(fd: c_int, buffer: *mut u8, read: isize, offset:
     }
 }
 
-/// Bytes were written to a descriptor.
+/// Handles bytes written to a descriptor.
 ///
 /// # Safety
 /// If `written` is positive, that many bytes of the buffer can be read.
@@ -129,13 +131,13 @@ pub(crate) fn means_clear(bytes: &[u8]) -> bool {
     number(&bytes[..bytes.len().min(NUMBER_MAX)]) == Some(CLEAR)
 }
 
-/// The number that the kernel finds in what was written.
+/// The number that the kernel would parse from the written bytes.
 fn number(text: &[u8]) -> Option<i32> {
     let text = text.split(|&byte| byte == 0).next()?.trim_ascii();
     core::str::from_utf8(text).ok()?.parse().ok()
 }
 
-/// What was read from a page map.
+/// Entries read from a page map.
 struct Entries {
     first: *mut u64,
     /// Address of the first entry's page.
@@ -144,7 +146,7 @@ struct Entries {
 }
 
 impl Entries {
-    /// Sets the bit in what is fresh or was written, and hides our marks.
+    /// Sets the bit of fresh and written pages, and hides our marks.
     fn fill(&self, pagemap: &Pagemap) -> ntux_watch::Result<()> {
         let end = self.start + self.count * page_size();
         let mut done = 0;
@@ -152,7 +154,7 @@ impl Entries {
         address_space::each_fresh(pagemap, self.start, end, |run| {
             let (first, end) = self.places(run);
             self.lower(done, first, &mut doubtful);
-            // If there is a mark it is the program's own: it uses a userfaultfd itself.
+            // A mark here is the program's own: it uses a userfaultfd itself.
             let bit = if cfg!(feature = "planted") { 0 } else { SOFT_DIRTY };
             self.change(first, end, |entry| entry | bit);
             done = end;
@@ -165,8 +167,8 @@ impl Entries {
         })
     }
 
-    /// Lowers the bit, and notes where pages may have been written all the same: own ones without a mark, and the page of
-    /// zeros, which entries do not tell apart.
+    /// Clears the bit, and notes pages that may have been written nevertheless: own pages without a mark, and the zero
+    /// page, because entries do not distinguish them.
     fn lower(&self, first: usize, end: usize, doubtful: &mut Stretch) {
         for index in first..end {
             self.change(index, index + 1, |entry| {
@@ -206,7 +208,7 @@ fn is_served() -> bool {
     }
 }
 
-/// Whether the kernel can do it. If not, the user is told, once, and the program sees what the kernel says.
+/// Whether the kernel supports it. If not, the user is told once, and the program gets the kernel's answer.
 #[cold]
 fn find_out() -> bool {
     let chosen = value(c"NTUX_WATCH").is_none_or(|name| name == c"async");
@@ -230,11 +232,11 @@ pub(crate) fn clear() {
     }
     let seen = WATCHER.load();
     let Some(userfault) = known(seen).or_else(|| make(seen)) else { return };
-    // What fails leaves pages written.
+    // Pages stay written if this fails.
     let _ = AddressSpace::own(&*userfault).and_then(|space| space.take(|_| ()));
 }
 
-/// This process's userfaultfd, if the word names one that is open. What is returned never closes it.
+/// This process's userfaultfd, if the word names one that is open. The result does not own it.
 fn known(word: u64) -> Option<ManuallyDrop<Userfault>> {
     let fd = (word >> INODE_BITS & FD_MASK) as RawFd;
     // SAFETY: open, and made here, as the inode says.
@@ -242,7 +244,8 @@ fn known(word: u64) -> Option<ManuallyDrop<Userfault>> {
     (word != 0 && name(fd) == Some(word)).then(opened)
 }
 
-/// Makes one, unless another thread has named another meanwhile: what one registers is refused to the other.
+/// Creates one, unless another thread has named another meanwhile, because memory registered with one is refused to the
+/// other.
 #[cold]
 fn make(seen: u64) -> Option<ManuallyDrop<Userfault>> {
     let made = out_of_the_way(address_space::watcher().ok()?.into());
@@ -259,7 +262,7 @@ fn name(fd: RawFd) -> Option<u64> {
     Some(process << (INODE_BITS + FD_BITS) | number << INODE_BITS | inode(fd)? & INODE_MASK)
 }
 
-/// The same under a number that the program will hardly meet.
+/// The same under a number that the program is unlikely to use.
 fn out_of_the_way(fd: OwnedFd) -> OwnedFd {
     // SAFETY: the call touches no memory.
     let moved = unsafe { next::fcntl(fd.as_raw_fd(), libc::F_DUPFD_CLOEXEC, NUMBER_OF_WATCHER as usize) };

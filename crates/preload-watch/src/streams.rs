@@ -1,8 +1,8 @@
-//! C's streams: the C library reads and writes for them by itself, where nobody can stand in front.
+//! C's streams, for which the C library reads and writes internally, without interposable calls.
 //!
-//! What is read from a page map is filled in after `fread` has copied it out of the stream's buffer. What clears the bits is
-//! found in the buffer, before `fflush` or `fclose` write it. A stream without a buffer is not seen to clear; then the bits
-//! stay, and nothing is lost.
+//! Bits of a page map are filled in after `fread` has copied the entries out of the stream's buffer. A clear is found
+//! in the buffer before `fflush` or `fclose` writes it. A clear through an unbuffered stream is not seen; then the bits
+//! stay set, and nothing is lost.
 
 use core::ffi::c_int;
 use libc::FILE;
@@ -11,7 +11,7 @@ use ntux_platform::keeping_errno;
 use crate::descriptors::{self, Kind};
 use crate::soft_dirty;
 
-/// How glibc's streams begin, of old, as macros of its header rely on it.
+/// The beginning of glibc's streams, on which macros of its header have always relied.
 #[repr(C)]
 struct Begin {
     flags: c_int,
@@ -27,7 +27,7 @@ pub(crate) struct Reading {
     from: usize,
 }
 
-/// The stream, if it reads a page map, and where it is.
+/// The stream and its position, if it reads a page map.
 ///
 /// # Safety
 /// A stream that is open.
@@ -44,13 +44,13 @@ pub(crate) unsafe fn reading(stream: *mut FILE) -> Option<Reading> {
     })
 }
 
-/// So many bytes were read.
+/// Handles bytes that were read.
 ///
 /// # Safety
 /// They can be written.
 #[cold]
 pub(crate) unsafe fn after_read(reading: Reading, buffer: *mut u8, read: usize) {
-    // Entries that were read in parts stay as they are.
+    // Partly read entries stay as they are.
     let skipped = reading.from.wrapping_neg() % size_of::<u64>();
     if read > skipped {
         let from = (reading.from + skipped) as i64;
@@ -61,7 +61,7 @@ pub(crate) unsafe fn after_read(reading: Reading, buffer: *mut u8, read: usize) 
     }
 }
 
-/// Whether writing the stream's buffer out will clear this process's bits.
+/// Whether flushing the stream's buffer will clear this process's bits.
 ///
 /// # Safety
 /// A stream that is open, or null.
@@ -82,7 +82,7 @@ unsafe fn of_kind(stream: *mut FILE, kind: Kind) -> Option<c_int> {
     is.then_some(fd)
 }
 
-/// What is in the buffer to be written.
+/// The unwritten bytes of the buffer.
 unsafe fn written_so_far<'a>(stream: *mut FILE) -> &'a [u8] {
     // SAFETY: a stream of glibc begins like this.
     let begin = unsafe { &*stream.cast::<Begin>() };

@@ -1,29 +1,30 @@
 //! The program's signal handlers: its view of them, kept while the kernel calls a stub of [`crate::arrival`] instead.
 //!
-//! Nothing is changed until the device is first used ([`activate`]). Then every handler is wrapped, and the interposed
-//! functions (`sigaction`, `signal` and their relatives) keep it so. What the program asked for is an [`Action`] in a table
-//! that only grows. Each action has a stub of its own, so what the kernel has says all: there is nothing beside it that
-//! would have to agree with it, no lock, and a `vfork` child, which has its own actions in the kernel but its parent's
-//! memory, needs no rule.
+//! Nothing changes until the device is first used ([`activate`]). Then every handler is wrapped, and the interposed
+//! functions (`sigaction`, `signal` and their variants) keep it so. Each distinct request of the program is an
+//! [`Action`] in a table that only grows. Each action has its own stub, so the kernel's table is the only state:
+//! nothing must be kept consistent with it, there is no lock, and a `vfork` child, which has its own actions in the
+//! kernel but its parent's memory, is no special case.
 //!
-//! The kernel gets the program's mask and flags, but for `SA_RESETHAND`, which [`without_handler`] does: a signal that
-//! arrives inside this library would find the handler gone when it is delivered at the door.
+//! The kernel gets the program's mask and flags, except `SA_RESETHAND`, which [`without_handler`] implements: otherwise
+//! a signal that arrives inside this library would find the handler gone when it is delivered at the door.
 //!
-//! SIGSEGV and SIGBUS are wrapped even where the program has no handler, for the guarded copy; the stub then does what the
-//! kernel would have done. Other signals without a handler are left to the kernel. So is a handler for which the table has no
-//! room (a program has few different ones), and one that the program installs by a raw system call after its first use of
-//! the device: it runs at once, also on top of a wait that is still queued.
+//! SIGSEGV and SIGBUS are wrapped even if the program has no handler, for the guarded copy; the stub then does what the
+//! kernel would have done. Other signals without a handler are left to the kernel. So is a handler for which the table
+//! has no room (a program has few different ones), and one that the program installs by a raw system call after its
+//! first use of the device. Such a handler runs at once, even on top of a wait that is still queued.
 //!
 //! # An action
 //!
 //! | state | | who changes it |
 //! | --- | --- | --- |
-//! | free | beyond [`USED`] | whoever takes the place: one addition to [`USED`] |
+//! | free | beyond [`USED`] | the thread that takes the place: one addition to [`USED`] |
 //! | being made | `made` is 0 | the thread that took the place, which then stores 1 |
 //! | made | `made` is 1: all but `spent` stays | |
-//! | spent | `SA_RESETHAND`, and one signal was delivered | the stub, by one exchange; the next `sigaction` of the same undoes it |
+//! | spent | `SA_RESETHAND`, and one signal was delivered | the stub, by one exchange; the next `sigaction` with the same contents undoes it |
 //!
-//! A thread that dies while it makes an action leaves a place unused. Two threads that make the same one make two.
+//! A thread that dies while it makes an action leaves a place unused. Two threads that make the same action at once
+//! make two.
 
 use crate::arrival;
 use crate::signals::{self, Information, Mask, bit};
@@ -31,23 +32,23 @@ use crate::{cancellation, next, threads};
 use core::ffi::c_int;
 use ntux_platform::atomic::{Word32, Word64};
 
-/// What the program wants of one signal.
+/// The program's action for one signal.
 #[repr(C, align(64))]
 pub(crate) struct Action {
     /// The program's handler, or `SIG_DFL`, or `SIG_IGN`.
     pub(crate) handler: usize,
-    /// What the stub has to know: [`CAN_BE_FAULT`] and the like.
+    /// Flags for the stub: [`CAN_BE_FAULT`] and so on.
     pub(crate) notes: u32,
-    /// 1 when a handler that runs once has run.
+    /// 1 after a handler that runs once has run.
     spent: Word32,
     mask: Mask,
     pub(crate) flags: c_int,
     signal: c_int,
-    /// 1 when all this was written.
+    /// 1 after the fields above were written.
     made: Word32,
 }
 
-// SAFETY: what is not atomic is written by one thread, before `made`, and read by others after it.
+// SAFETY: one thread writes the fields that are not atomic, before `made`; others read them after it.
 unsafe impl Sync for Action {}
 
 /// An instruction can cause the signal.
@@ -63,17 +64,18 @@ pub(crate) const NO_PLAIN_HANDLER: u32 = 1 << 3;
 pub(crate) const ACTIONS_MAX: usize = 1024;
 const SIGNALS: c_int = 64;
 
-/// Address of [`ACTIONS_MAX`] actions; 0 before handlers are wrapped. Mapped, because collectors read tables of a library.
+/// Address of [`ACTIONS_MAX`] actions; 0 before handlers are wrapped. Mapped, because collectors read tables of a
+/// library.
 pub(crate) static TABLE: Word64 = Word64::new(0);
-/// How many places of the table were taken; more than there are, when there was no room.
+/// How many places of the table were taken. It exceeds their number if there was no room.
 static USED: Word32 = Word32::new(0);
-/// 1 when handlers are wrapped.
+/// 1 if handlers are wrapped.
 static ACTIVE: Word32 = Word32::new(0);
 
 /// Flags that the kernel does not get.
 const OURS: c_int = libc::SA_RESETHAND;
 
-/// Whether handlers are wrapped, that is, whether a thread may go inside.
+/// Whether handlers are wrapped, and so whether a thread may go inside.
 #[inline(always)]
 pub(crate) fn active() -> bool {
     ACTIVE.load() != 0
@@ -94,13 +96,13 @@ pub(crate) fn activate() {
 fn map_table() {
     if TABLE.load() == 0 {
         let table = threads::map_pages(ACTIONS_MAX * size_of::<Action>()) as u64;
-        // Where another thread was faster this mapping is addresses and no memory.
+        // If another thread was faster, this mapping costs addresses but no memory.
         let _ = TABLE.compare_exchange(0, table);
     }
 }
 
-/// Puts a stub in place of a handler that the kernel knows. Another thread may install one by the C library's own
-/// function meanwhile, having found that handlers are not wrapped: it is what `set` replaced, and comes next.
+/// Replaces the kernel's handler with a stub. Another thread that found handlers unwrapped may install one meanwhile
+/// with the C library's own function; then `set` replaced that one, and it is wrapped next.
 fn wrap(signal: c_int) {
     let Some(mut in_kernel) = query(signal) else { return };
     while arrival::place_of(in_kernel.sa_sigaction).is_none()
@@ -142,7 +144,7 @@ fn replace(signal: c_int, new: &libc::sigaction) -> Option<libc::sigaction> {
     (unsafe { next::sigaction(signal, new, &mut old) } == 0).then_some(old)
 }
 
-/// What the kernel gets for an action of the program. Async-signal-safe.
+/// The kernel's action for an action of the program. Async-signal-safe.
 fn wrapped(signal: c_int, wanted: &libc::sigaction) -> libc::sigaction {
     let mut in_kernel = *wanted;
     let is_signal = (1..=SIGNALS).contains(&signal);
@@ -167,7 +169,7 @@ fn actions() -> &'static [Action] {
     unsafe { core::slice::from_raw_parts(table, used) }
 }
 
-/// What the kernel is to call for an action with these contents; none if the table is full. Async-signal-safe.
+/// The stub for an action with these contents; none if the table is full. Async-signal-safe.
 pub(crate) fn stub_for(signal: c_int, handler: usize, mask: Mask, flags: c_int) -> Option<usize> {
     if arrival::place_of(handler).is_some() {
         return Some(handler);
@@ -175,7 +177,7 @@ pub(crate) fn stub_for(signal: c_int, handler: usize, mask: Mask, flags: c_int) 
     find_or_make(signal, handler, mask, flags).map(arrival::stub)
 }
 
-/// The place of the action with these contents: one that was made before, or a new one.
+/// The place of the action with these contents: an existing one, or a new one.
 fn find_or_make(signal: c_int, handler: usize, mask: Mask, flags: c_int) -> Option<usize> {
     let same = |action: &Action| {
         action.made.load() == 1
@@ -200,7 +202,8 @@ fn find_or_make(signal: c_int, handler: usize, mask: Mask, flags: c_int) -> Opti
         signal,
         made: Word32::new(0),
     };
-    // SAFETY: a place of the table that this thread alone took; others look at `made` of it, which is 0 before and after.
+    // SAFETY: a place of the table that this thread alone took; others look at `made` of it, which is 0 before and
+    // after.
     unsafe { table.add(place).write(action) };
     actions()[place].made.store(1);
     Some(place)
@@ -234,7 +237,7 @@ pub(crate) unsafe fn sigaction(signal: c_int, new: *const libc::sigaction, old: 
     // SAFETY: none or a valid action, and a place for the old one.
     let result = unsafe { next::sigaction(signal, new.as_ref().map_or(core::ptr::null(), |new| new), &mut before) };
     if result == 0 && new.is_some() && !was_active && active() {
-        // Another thread has wrapped all handlers between the test and the call.
+        // Another thread has wrapped all handlers between the check and the call.
         wrap(signal);
     }
     if result == 0 && !old.is_null() {
@@ -244,7 +247,7 @@ pub(crate) unsafe fn sigaction(signal: c_int, new: *const libc::sigaction, old: 
     result
 }
 
-/// The kernel's action with a stub replaced by what it stands for.
+/// The kernel's action with a stub replaced by the program's handler.
 fn as_program_sees(mut in_kernel: libc::sigaction) -> libc::sigaction {
     let action = arrival::place_of(in_kernel.sa_sigaction).and_then(|place| actions().get(place));
     if let Some(action) = action {
@@ -256,11 +259,11 @@ fn as_program_sees(mut in_kernel: libc::sigaction) -> libc::sigaction {
     in_kernel
 }
 
-/// What the program wants of a signal whose action has no plain handler. Returns whether its handler is to run. The
-/// thread is outside, in any state.
+/// Handles a signal whose action has no plain handler. Returns whether the program's handler must run. The thread is
+/// outside, in any state.
 ///
 /// # Safety
-/// `information` is what the kernel handed to the stub.
+/// `information` is what the kernel passed to the stub.
 pub(crate) unsafe extern "C" fn without_handler(
     signal: c_int,
     information: *mut Information,
@@ -270,16 +273,16 @@ pub(crate) unsafe extern "C" fn without_handler(
     take(action) || unsafe { !do_default(signal, &*information, action) }
 }
 
-/// Whether the handler runs for one more signal. One that runs once is spent then.
+/// Returns whether the handler runs for one more signal, and marks a one-shot handler as spent.
 pub(crate) fn take(action: &Action) -> bool {
     has_handler(action.handler)
         && (action.flags & libc::SA_RESETHAND == 0 || action.spent.compare_exchange(0, 1).is_ok())
 }
 
-/// The kernel's part, for a signal that has no handler, or none any more. Returns true.
+/// Does the kernel's part for a signal that has no handler, or no longer one. Returns true.
 ///
-/// The calls go through the C library: the thread may be in a state in which they are refused from elsewhere, and they
-/// do not fail, so that they leave the error number, and with it thread-local storage, alone.
+/// The calls go through the C library, because the thread may be in a state in which calls from elsewhere are refused.
+/// They do not fail, so they do not touch the error number, and with it thread-local storage.
 pub(crate) fn do_default(signal: c_int, information: &Information, action: &Action) -> bool {
     let fault = signals::code(information) > 0;
     if action.handler == libc::SIG_IGN && !fault {
@@ -287,7 +290,7 @@ pub(crate) fn do_default(signal: c_int, information: &Information, action: &Acti
     }
     // SAFETY: all bytes zero is the default action.
     unsafe { next::sigaction(signal, &core::mem::zeroed(), core::ptr::null_mut()) };
-    // A fault happens again as soon as this returns; another signal is sent again. Either then meets the default.
+    // A fault recurs as soon as this returns; any other signal is sent again. Either then meets the default action.
     if !fault {
         signals::queue_for_self(signal, information);
     }

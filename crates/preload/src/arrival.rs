@@ -1,33 +1,33 @@
-//! Where a signal arrives: the first instructions that run in place of a handler of the program.
+//! The arrival of a signal: the first instructions that run in place of the program's handler.
 //!
-//! The kernel calls one of the *stubs*, one for each action of the program ([`crate::actions`]). It decides by what
-//! follows whether the thread was inside this library, and if not, jumps to the program's handler. That handler finds
-//! everything as the kernel left it: arguments, stack, return address, mask. Nothing of ours runs behind it.
+//! The kernel calls a *stub*; each action of the program has one ([`crate::actions`]). The stub determines whether the
+//! thread was inside this library, and if not, jumps to the program's handler. That handler finds everything as the
+//! kernel left it: arguments, stack, return address, mask. Nothing of ours runs after it.
 //!
-//! # What must not be relied on
-//! The program may have the thread in a state in which nothing is as the C library knows it. Wine does both of these
-//! while Windows code runs, and its handlers put things right with their first instructions:
+//! # What the stub must not rely on
+//! The program may have put the thread into a state that the C library does not expect. Wine does both of these while
+//! Windows code runs, and its handlers restore the state with their first instructions:
 //!
 //! * The thread pointer is another one (`%fs` of 32-bit Windows code), so there is no thread-local storage.
-//! * System calls are refused but from the text of the C library (syscall user dispatch): a `syscall` instruction here
-//!   would be a `SIGSYS` within a signal.
+//! * System calls are refused except from the text of the C library (syscall user dispatch): a `syscall` instruction
+//!   here would raise `SIGSYS` within a signal.
 //!
-//! And the alternate stack may have no room but for the kernel's own frame. So until it is known that the thread is
-//! inside or at its door, the stub reads memory of this library, the kernel's frame and two registers. It makes no call,
-//! writes nothing to the stack, and writes to memory at most one note in the thread's record.
+//! And the alternate stack may have room only for the kernel's own frame. So until the stub knows that the thread is
+//! inside or at its door, it reads only memory of this library, the kernel's frame and two registers. It makes no call,
+//! does not write to the stack, and writes at most one note in the thread's record.
 //!
-//! # How the thread is known
-//! By its thread pointer, compared with those in [`threads::BUCKETS`], and by the stack pointer that it had when it went
-//! inside. The first is read from the processor (`rdfsbase`; `tpidr_el0`) and followed by nobody. Whoever has the thread
-//! pointer of a record is that thread, or one that shares it (made by `clone` without thread-local storage of its own):
-//! the latter has another stack. A thread with a foreign thread pointer is not inside, since nobody calls this library
-//! in that state.
+//! # How the stub identifies the thread
+//! The stub compares the thread pointer with those in [`threads::BUCKETS`], and the stack pointer with the one with
+//! which the thread went inside. It reads the thread pointer from the processor (`rdfsbase`; `tpidr_el0`) and never
+//! dereferences it. A thread with the thread pointer of a record is that thread, or one that shares it (made by `clone`
+//! without its own thread-local storage), which has another stack. A thread with a foreign thread pointer is not
+//! inside, because nobody calls this library in that state.
 //!
-//! Processors before 2012 have no `rdfsbase`, and some systems do not permit it. There a thread whose `%fs` selector is 0
-//! has a base that was set by system call, which is the C library's, and its first word is its address; any other
-//! selector is foreign. A thread whose base leads nowhere would fault there, which is the difference that is left.
+//! Processors before 2012 have no `rdfsbase`, and some systems do not permit it. There, a `%fs` selector of 0 means
+//! that the base was set by a system call, so it is the C library's, and its first word is its address; any other
+//! selector is foreign. A thread with an invalid base would fault there; this is the only difference.
 //!
-//! # The ways through
+//! # The cases
 //!
 //! | the signal is | the thread is | the stub |
 //! | --- | --- | --- |
@@ -35,23 +35,24 @@
 //! | a fault elsewhere | anywhere | jumps to the handler |
 //! | asynchronous | outside | jumps to the handler |
 //! | asynchronous | inside, or due at its door | blocks all signals, calls [`signals::attend`], and returns or jumps |
-//! | for a handler that is none, or runs once | outside | calls [`actions::without_handler`], and returns or jumps |
+//! | for `SIG_DFL`, `SIG_IGN`, or a handler that runs once | outside | calls [`actions::without_handler`], and returns or jumps |
 //!
 //! # Interrupted by another signal
-//! A handler's mask is the program's, so a second signal can arrive at any instruction of a stub. What counts is then
-//! what the first one interrupted: the stub follows the kernel's frames outwards as long as the counter is in the region
-//! `ntux_arrivals` to `ntux_arrivals_end`. The frame of a thread in there has the address of the next frame in the
-//! register of the third argument; from `ntux_attention` on in another one, since the system call needs that register.
-//! Behind `ntux_attention` all asynchronous signals are blocked after one instruction; the region ends where the call of
-//! [`signals::attend`] returns, so a context in it always says where the next one is.
+//! A handler's mask is the program's, so a second signal can arrive at any instruction of a stub. Then the state that
+//! the first one interrupted decides: the stub follows the kernel's frames outwards while the program counter is in the
+//! region `ntux_arrivals` to `ntux_arrivals_end`. A frame in that region has the address of the next frame in the
+//! register of the third argument; from `ntux_attention` on in another register, because the system call needs that
+//! one. After `ntux_attention` all asynchronous signals are blocked after one instruction. The region ends where the
+//! call of [`signals::attend`] returns, so a context in it always leads to the next one.
 //!
 //! | A interrupted | B arrives in A's stub | |
 //! | --- | --- | --- |
 //! | the program | outside | B's handler runs first, then A's: as the kernel stacks them |
 //! | this library, inside | inside | B is blocked in A's stub and sent again (S4): A is owed, B follows at the door |
 //!
-//! One case is not covered: in between, on an alternate stack, the handler of the C library's own signal 33 (`setuid` of
-//! another thread), which leaves no such register. Then B runs at once, before the operation has left its queues.
+//! One case is not covered: between A and B, on an alternate stack, the handler of the C library's own signal 33
+//! (`setuid` of another thread), which keeps no such register. Then B runs at once, before the operation has left its
+//! queues.
 
 use crate::actions::{self, ACTIONS_MAX, Action};
 use crate::signals::{self, ASYNCHRONOUS, Mask, STAND_IN};
@@ -66,20 +67,20 @@ const STUB: usize = 16;
 #[cfg(target_arch = "aarch64")]
 const STUB: usize = 8;
 
-/// How far below the stack pointer of [`threads::enter`] the thread may be and still be inside; far more than this
-/// library needs, far less than there is between two stacks.
+/// How far below the stack pointer of [`threads::enter`] the thread may be and still count as inside: far more than
+/// this library needs, far less than the distance between two stacks.
 pub(crate) const INSIDE_BELOW: u64 = 256 << 10;
-/// How far above: the compiler may have the stack pointer moved within the function that entered.
+/// How far above: the compiler may move the stack pointer within the function that entered.
 pub(crate) const INSIDE_ABOVE: u64 = 512;
 
-/// 1 if a program may ask for its thread pointer without a system call.
+/// 1 if a program may read its thread pointer without a system call.
 #[cfg(target_arch = "x86_64")]
 static POINTER_IS_READABLE: Word32 = Word32::new(0);
 
 /// What [`signals::attend`] blocks with.
 static TO_BLOCK: Mask = ASYNCHRONOUS;
 
-/// Finds out what the processor permits. Before the first stub is installed.
+/// Determines what the processor permits. Call before the first stub is installed.
 pub(crate) fn prepare() {
     #[cfg(target_arch = "x86_64")]
     {
@@ -91,7 +92,7 @@ pub(crate) fn prepare() {
     }
 }
 
-/// The stub of an action, by its place in the table: what the kernel is to call.
+/// The stub of an action, by its place in the table.
 pub(crate) fn stub(place: usize) -> usize {
     debug_assert!(place < ACTIONS_MAX, "there are as many stubs as actions");
     ntux_arrivals as *const () as usize + place * STUB
@@ -113,7 +114,7 @@ unsafe extern "C" {
 pub(crate) struct Attention {
     /// The mask that was in force until now: the program's, for its handler.
     pub(crate) mask: Mask,
-    /// What the thread did before any stub: `context`, or a frame further out.
+    /// The context before any stub: `context`, or a frame further out.
     pub(crate) innermost: *const Context,
     pub(crate) signal: usize,
     pub(crate) information: *mut signals::Information,
@@ -178,7 +179,7 @@ impl Context {
     }
 }
 
-/// The stubs in the processor's language, then what they name beside the operands that both processors need.
+/// The stubs in assembly, then the operands that only one processor needs.
 macro_rules! stubs {
     ($($line:literal,)* ; $($own:tt)*) => {
         core::arch::global_asm!(

@@ -1,13 +1,13 @@
 //! Cancellation of threads inside this library.
 //!
-//! The C library cancels a thread of the asynchronous type by a signal of its own, whose handler unwinds from wherever
-//! the thread is. In the middle of an operation that would end the process, and leave the waiter queued. So that signal's
-//! handler is wrapped like the program's ([`crate::actions`]): inside, it waits for the door, and unwinds from there. What
-//! the wait was granted before stays consumed, as with the driver, whose call had succeeded then.
+//! The C library cancels a thread with asynchronous cancellation by its own signal, whose handler unwinds from wherever
+//! the thread is. In the middle of an operation that would kill the process, and leave the waiter queued. So that
+//! signal's handler is wrapped like the program's ([`crate::actions`]): inside, it is deferred to the door, and unwinds
+//! from there. What the wait was granted before stays consumed, as with the driver, whose call would have succeeded.
 //!
-//! The C library installs the handler at the first cancellation, behind our back, and sends the signal in the same call.
-//! So before the first one a thread is made that does nothing but being cancelled. The signal is glibc's; musl's handler
-//! moves the thread on instead of unwinding, and needs no help.
+//! The C library installs the handler at the first cancellation, without an interposable call, and sends the signal in
+//! the same call. So before the first cancellation this creates a thread only to cancel it. The signal is glibc's;
+//! musl's handler redirects the thread instead of unwinding, and needs no help.
 
 use crate::signals::Mask;
 use crate::{actions, next};
@@ -39,7 +39,7 @@ pub(crate) unsafe fn cancel(thread: libc::pthread_t) -> c_int {
     unsafe { next::pthread_cancel(thread) }
 }
 
-/// Puts a stub in place of the C library's handler. Returns whether there is one.
+/// Replaces the C library's handler with a stub. Returns whether there is one.
 pub(crate) fn wrap() -> bool {
     let mut installed = InKernel { handler: libc::SIG_DFL, flags: 0, restorer: 0, mask: 0 };
     // SAFETY: a place for the answer.
@@ -64,7 +64,7 @@ unsafe fn action(new: *const InKernel, old: *mut InKernel) -> i64 {
     unsafe { next::syscall(libc::SYS_rt_sigaction, SIGNAL as usize, new as usize, old as usize, length, 0, 0) }
 }
 
-/// Cancels a thread that does nothing else. Where no thread can be made the first cancellation goes unwrapped.
+/// Cancels a thread that does nothing else. If no thread can be created, the first cancellation is unwrapped.
 fn have_handler_installed() {
     extern "C" fn until_cancelled(_: *mut c_void) -> *mut c_void {
         loop {

@@ -1,14 +1,14 @@
-//! The guarded copy: reads and writes the caller's memory, and reports a bad address instead of dying of it.
+//! The guarded copy: reads and writes the caller's memory, and reports a bad address instead of crashing.
 //!
-//! The copy is a few instructions between two labels. A fault between them is recognized by its program counter: the
-//! fault handler ([`crate::arrival`]) continues at the landing label, where the copy returns "fault". So a good address
-//! costs nothing but the copy, and no fault of the program's own is ever mistaken for one of these.
+//! The copy is a few instructions between two labels. The fault handler ([`crate::arrival`]) recognizes a fault there
+//! by its program counter, and continues at the landing label, where the copy returns "fault". So a good address costs
+//! nothing but the copy, and no fault of the program itself is ever mistaken for one of these.
 //!
-//! Words are copied in the width in which programs write them: a wider load would wait until several narrow stores have
-//! left the processor's store buffer.
+//! Words are copied in the width in which programs write them, because a wider load would wait until several narrow
+//! stores have left the processor's store buffer.
 //!
-//! As in the driver, a failed copy of several words has written something: what there was room for, on x86-64; one byte,
-//! on aarch64, where the kernel stores eight at once, and then tries one. Of a single word nothing.
+//! As in the driver, a failed copy of several words writes a part: what fits on x86-64; one byte on aarch64, where the
+//! kernel stores eight at once, and then tries one. A failed copy of a single word writes nothing.
 
 use core::mem::{MaybeUninit, size_of};
 
@@ -16,7 +16,7 @@ use core::mem::{MaybeUninit, size_of};
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Fault;
 
-/// Types of which any bytes are a value, without padding, in units of 4 bytes.
+/// Types without padding, in units of 4 bytes, for which any bytes are a valid value.
 ///
 /// # Safety
 /// The implementor promises exactly that.
@@ -180,7 +180,7 @@ fn copy(to: usize, from: usize, length: usize) -> Result<(), Fault> {
 pub(crate) fn read<T: Plain>(from: usize) -> Result<T, Fault> {
     let mut value = MaybeUninit::<T>::uninit();
     copy(value.as_mut_ptr() as usize, from, size_of::<T>())?;
-    // SAFETY: every byte was written, and any bytes are a value (`Plain`).
+    // SAFETY: every byte was written, and any bytes are a valid value (`Plain`).
     Ok(unsafe { value.assume_init() })
 }
 
@@ -192,11 +192,11 @@ pub(crate) fn read_pair(from: usize) -> Result<[u64; 2], Fault> {
     if unsafe { ntux_guarded_copy_pair(value.as_mut_ptr() as usize, from) } == 0 { Ok(value) } else { Err(Fault) }
 }
 
-/// Reads as many values as there is room for.
+/// Fills the slice with values.
 #[inline(always)]
 pub(crate) fn read_slice<T: Plain>(from: usize, room: &mut [MaybeUninit<T>]) -> Result<&[T], Fault> {
     copy(room.as_mut_ptr() as usize, from, size_of_val(room))?;
-    // SAFETY: every byte was written, and any bytes are a value (`Plain`).
+    // SAFETY: every byte was written, and any bytes are a valid value (`Plain`).
     Ok(unsafe { core::slice::from_raw_parts(room.as_ptr().cast(), room.len()) })
 }
 
@@ -217,7 +217,7 @@ fn double(to: usize, from: usize) -> Result<(), Fault> {
     if unsafe { ntux_guarded_copy_double(to, from) } == 0 { Ok(()) } else { Err(Fault) }
 }
 
-/// After a fault: writes the bytes that the driver does, of more than one word.
+/// After a fault on more than one word: writes the bytes that the driver would write.
 #[cold]
 fn write_what_fits(to: usize, from: usize, length: usize) {
     if length > size_of::<u32>() {

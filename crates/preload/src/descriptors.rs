@@ -1,24 +1,25 @@
-//! What this process has found out about its descriptors: a cache, indexed by the descriptor. Its memory: `entries`.
+//! A cache of what this process knows about its descriptors, indexed by the descriptor. Its memory: `entries`.
 //!
 //! A descriptor carries its own identity (see [`ntux_sync::Arena::identify`]), so an entry may be dropped at any time:
-//! the next ioctl finds it out again. The other direction is what matters: **an entry must not outlive its
-//! descriptor**, or an operation would reach the object that another descriptor of the same number used to mean.
+//! the next ioctl restores it. The other direction matters: **an entry must not outlive its descriptor**, or an
+//! operation would reach the object of an earlier descriptor with the same number.
 //!
 //! # Rules
-//! * R1: whoever closes a descriptor (close, dup2 over it, close_range) marks its entry *closing* first, then closes,
-//!   then empties it. While it is marked nobody fills it; an ioctl on that number asks the descriptor every time.
-//! * R2: whoever fills an entry asks the descriptor once more afterwards, and empties the entry if the answer differs.
-//!   So an entry filled between the mark and the close of another thread does not stay.
-//! * R3: every change counts the entry's sequence up, so a late fill of an old number fails.
+//! * R1: a thread that closes a descriptor (close, dup2 over it, close_range) first marks its entry *closing*, then
+//!   closes it, then empties the entry. Nobody fills a marked entry; an ioctl on that number queries the descriptor
+//!   every time.
+//! * R2: a thread that fills an entry queries the descriptor once more afterwards, and empties the entry if the answer
+//!   differs. So an entry filled between the mark and the close of another thread does not stay.
+//! * R3: every change increments the entry's sequence, so a late fill of an old number fails.
 //!
 //! An unknown descriptor is closed without a mark, at the cost of one load before and after. If its very first ioctl
-//! runs at the same time as its close, R2 and the second load decide; a third thread that gets the same number anew
-//! within those few instructions is the one case that is not covered.
+//! races with its close, R2 and the second load decide. The one case not covered is a third thread that gets the same
+//! number within those few instructions.
 //!
 //! # Interrupted, killed, forked
-//! Between mark and emptying a thread may be suspended, cancelled or forked away: the entry stays *closing*, which is
-//! slow and right. A `vfork` child that closes its copy empties the parent's entry, which is slow once and right.
-//! A close behind the C library's back (a raw system call) goes unseen; do not.
+//! If a thread is suspended, cancelled or forked between mark and emptying, the entry stays *closing*, which is slow
+//! but right. A `vfork` child that closes its copy empties the parent's entry, which is slow once, but right. A close
+//! that bypasses the C library (a raw system call) is not seen, and not supported.
 
 mod entries;
 
@@ -40,7 +41,7 @@ const CLOSING: u32 = u32::MAX;
 const WHAT_SHIFT: u32 = 32;
 const SEQUENCE_SHIFT: u32 = 35;
 
-/// What a descriptor of ours is.
+/// The kind of a descriptor of ours.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum What {
     /// The device: an instance as a whole.
@@ -49,14 +50,14 @@ pub(crate) enum What {
     Object(Kind, Object),
 }
 
-/// A descriptor of ours: of which instance (a tag of [`crate::instances`]), and what.
+/// A descriptor of ours: its instance (a tag of [`crate::instances`]) and its kind.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Known {
     pub(crate) tag: u32,
     pub(crate) what: What,
 }
 
-/// Why a descriptor is none of ours.
+/// Why a descriptor is not ours.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum NotOurs {
     /// It is open and something else.
@@ -65,11 +66,11 @@ pub(crate) enum NotOurs {
     Closed,
     /// It is ours, but this process cannot use it: the error number.
     Unavailable(c_int),
-    /// Its instance was unmapped in between: ask again.
+    /// Its instance was unmapped meanwhile: query again.
     Changing,
 }
 
-/// An entry as it was seen, to be replaced only if it still is so.
+/// An observed entry, to be replaced only if it has not changed.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Seen(Pair);
 
@@ -82,7 +83,7 @@ fn tag(pair: Pair) -> u32 {
     pair.low as u32
 }
 
-/// What a descriptor is: from the table, or by asking it. The caller is inside.
+/// Identifies a descriptor, from the table or by a query. The caller is inside.
 #[inline(always)]
 pub(crate) fn resolve(record: &Record, fd: c_int) -> Result<Known, NotOurs> {
     match look_up(fd) {
@@ -116,7 +117,7 @@ fn ask(record: &Record, fd: c_int, seen: Seen) -> Result<Known, NotOurs> {
     Ok(known)
 }
 
-/// What a descriptor says about itself.
+/// Queries a descriptor's identity.
 pub(crate) fn identify(fd: c_int) -> Result<ntux_sync::Identity, NotOurs> {
     if fd < 0 {
         return Err(NotOurs::Closed);
@@ -129,7 +130,7 @@ pub(crate) fn identify(fd: c_int) -> Result<ntux_sync::Identity, NotOurs> {
     })
 }
 
-/// What is known about a descriptor, and the entry to replace when that is nothing.
+/// What is known about a descriptor, and the entry to replace if that is nothing.
 #[inline(always)]
 pub(crate) fn look_up(fd: c_int) -> (Option<Known>, Seen) {
     let pair = entry(fd).map_or(EMPTY, Word128::load);
@@ -184,7 +185,7 @@ fn raise_bound(bound: u32) {
     }
 }
 
-/// Empties the entry of a descriptor, whatever it says.
+/// Empties the entry of a descriptor.
 #[inline(always)]
 fn forget(fd: c_int) {
     if let Some(entry) = entry(fd) {
@@ -210,7 +211,7 @@ pub(crate) fn all_closed_by<R>(first: u32, last: u32, close: impl FnOnce() -> R)
     result
 }
 
-/// Whether any descriptor can be known.
+/// Whether any descriptor may be known.
 #[inline(always)]
 pub(crate) fn any() -> bool {
     entries::any()
@@ -231,7 +232,7 @@ pub(crate) fn parted() {
     entries::turn_off();
 }
 
-/// Whether this is the process's only thread, as far as can be found out.
+/// Whether this is the process's only thread, as far as is known.
 fn is_alone() -> bool {
     const ALONE: libc::nlink_t = 3;
     // SAFETY: all bytes zero is a value.
@@ -241,7 +242,7 @@ fn is_alone() -> bool {
     known && tasks.st_nlink == ALONE
 }
 
-/// Marks the entry of a descriptor that is about to be closed. [`forget`] follows when it is closed.
+/// Marks the entry of a descriptor that is about to be closed. [`forget`] follows after the close.
 #[inline(always)]
 fn closing(fd: c_int) {
     let Some(entry) = entry(fd) else { return };
@@ -269,7 +270,7 @@ fn count_copies(fd: c_int, tag: u32, object: Object) {
     let _ = threads::leave(record);
 }
 
-/// Gives an entry that is not empty a tag without a meaning of its own.
+/// Gives an entry that is not empty a reserved tag.
 #[inline(always)]
 fn put(entry: &Word128, tag_now: u32) {
     let mut seen = entry.load();
@@ -296,7 +297,7 @@ pub(crate) fn any_of(tag_wanted: u32) -> bool {
 mod tests {
     use super::*;
 
-    // Each test has descriptors of its own: the table is one for the process.
+    // Each test uses its own descriptors, because the process has one table.
     const EVENT: Known = Known { tag: 7, what: What::Object(Kind::ManualEvent, Object(0x1234_5678_9abc_def0)) };
 
     #[test]

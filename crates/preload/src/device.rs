@@ -1,12 +1,12 @@
 //! The device node: which paths mean `/dev/ntsync`, and what opening it does.
 //!
-//! The real `open` goes first. Its result says whether the path could be read at all, so that a bad pointer is the
-//! kernel's to refuse, and an open of any other file costs a look at the end of its path. Only then, if the path means
-//! the device and the user does not want the kernel's, an arena is created and its descriptor returned instead.
+//! The real `open` runs first. Its result says whether the path could be read at all, so the kernel refuses a bad
+//! pointer, and an open of any other file costs only a check of the end of its path. Only then, if the path means the
+//! device and the user does not want the kernel's, this creates an arena and returns its descriptor instead.
 //!
-//! A path means the device if it ends with the name, and leads there: written out; relative to `/dev` or from there through
-//! `..`; through symbolic links to `/dev` or to the device. A link to the device under another name is the kernel's, which
-//! finds nothing behind it: to follow it would cost every failing `open` of a program a system call.
+//! A path means the device if it ends with the name and leads there: directly, relative to `/dev`, through `..`, or
+//! through symbolic links to `/dev` or to the device. A link to the device under another name is left to the kernel,
+//! which finds nothing behind it: following it would cost a system call for every failing `open`.
 //!
 //! An open with `O_CREAT` or `O_PATH` is left to the kernel.
 
@@ -44,8 +44,7 @@ pub(crate) unsafe fn open(directory: c_int, path: *const c_char, flags: c_int, r
     replace(result, flags, error_before)
 }
 
-/// Whether the kernel opened what the path means, or found nothing there that it could open. Any other error is its own to
-/// report.
+/// Whether the kernel opened the file, or found nothing that it could open. Any other error is the kernel's to report.
 #[inline(always)]
 fn has_looked(result: c_int) -> bool {
     // SAFETY: this thread's own error number.
@@ -90,13 +89,13 @@ pub(crate) unsafe fn open_how(
     replace(result, flags, error_before)
 }
 
-/// Whether a path may mean the device at all: quickly no for almost every path.
+/// Whether a path can mean the device at all. Quickly false for almost every path.
 #[inline(always)]
 pub(crate) fn is_name(path: &[u8]) -> bool {
     path.ends_with(NAME)
 }
 
-/// Whether this library would serve an open of this path if there is no node. The error number stays as it was.
+/// Whether this library would serve an open of this path if there is no node. Preserves the error number.
 #[cold]
 pub(crate) fn would_serve(directory: c_int, path: &[u8]) -> bool {
     keeping_errno(|| {
@@ -104,12 +103,12 @@ pub(crate) fn would_serve(directory: c_int, path: &[u8]) -> bool {
     })
 }
 
-/// Whether a descriptor that `open` returned is an instance of this library's. The error number stays as it was.
+/// Whether a descriptor that `open` returned is an instance of this library's. Preserves the error number.
 pub(crate) fn is_instance(fd: c_int) -> bool {
     keeping_errno(|| descriptors::identify(fd).is_ok())
 }
 
-/// Whether this library serves the file that was opened, or could not be. The error number stays as it was.
+/// Whether this library serves the file that was opened, or could not be opened. Preserves the error number.
 #[cold]
 fn is_ours(result: c_int, directory: c_int, path: &[u8], follow: bool) -> bool {
     keeping_errno(|| {
@@ -123,7 +122,7 @@ fn is_ours(result: c_int, directory: c_int, path: &[u8], follow: bool) -> bool {
     })
 }
 
-/// Opens an instance in place of what the real function opened, if it did.
+/// Opens an instance in place of the file that the real function opened, if it did.
 #[cold]
 fn replace(result: c_int, flags: c_int, error_before: c_int) -> c_int {
     if result >= 0 {
@@ -144,7 +143,7 @@ fn replace(result: c_int, flags: c_int, error_before: c_int) -> c_int {
     }
 }
 
-/// Says, once, why there is no device, unless the reason is one that a driver has too.
+/// Says once why there is no device, unless a driver could fail for the same reason.
 #[cold]
 fn explain(error: c_int) {
     static SAID: Word32 = Word32::new(0);
@@ -170,7 +169,7 @@ fn explain(error: c_int) {
     ));
 }
 
-/// Whether the kernel's driver works, found out once by creating an event: a node may open and still be unusable.
+/// Whether the kernel's driver works. The first call creates an event, because a node may open and still be unusable.
 fn kernel_serves(device: c_int) -> bool {
     static SERVES: Word32 = Word32::new(0);
     const NO: u32 = 1;
@@ -189,8 +188,8 @@ fn kernel_serves(device: c_int) -> bool {
     SERVES.load() == YES
 }
 
-/// Whether a path that ends with the name means the device, however it is written. `follow` says whether the device may be
-/// behind a symbolic link of that path.
+/// Whether a path that ends with the name means the device, however it is written. `follow` says whether the path may
+/// be a symbolic link to the device.
 pub(crate) fn means_device(directory: c_int, path: &[u8], follow: bool) -> bool {
     let mut components = path.split(|byte| *byte == b'/').filter(|part| !part.is_empty() && *part != b".");
     let [first, second, third] = core::array::from_fn(|_| components.next());
@@ -198,8 +197,8 @@ pub(crate) fn means_device(directory: c_int, path: &[u8], follow: bool) -> bool 
     written_out || leads_to_device(directory, path, follow)
 }
 
-/// Whether a path that is not simply written out leads to the device: the kernel resolves the directory it is in, and
-/// symbolic links at its end are followed one by one.
+/// Whether a path that is not plain leads to the device: the kernel resolves its directory, and symbolic links at its
+/// end are followed one by one.
 #[cold]
 #[inline(never)]
 fn leads_to_device(directory: c_int, path: &[u8], follow: bool) -> bool {
@@ -229,8 +228,8 @@ fn leads_to_device(directory: c_int, path: &[u8], follow: bool) -> bool {
     false
 }
 
-/// Whether a directory is `/dev`. Its path is all but the last byte, and empty for the directory itself that the descriptor
-/// stands for; the last byte is as it was afterwards.
+/// Whether a directory is `/dev`. Its path is all but the last byte, and empty for the directory of the descriptor
+/// itself. The last byte is restored afterwards.
 fn is_dev(directory: c_int, parent: &mut [u8]) -> bool {
     let Some((last, path)) = parent.split_last_mut() else { return false };
     let (after, is_empty) = (core::mem::replace(last, 0), path.is_empty());
@@ -242,7 +241,7 @@ fn is_dev(directory: c_int, parent: &mut [u8]) -> bool {
     there.is_some() && there.map(file) == status(libc::AT_FDCWD, DIRECTORY.as_ptr()).map(file)
 }
 
-/// What the kernel says about a path, which ends with a zero.
+/// The kernel's `stat` of a path, which ends with a zero.
 fn status(directory: c_int, path: *const c_char) -> Option<libc::stat> {
     let mut status = core::mem::MaybeUninit::<libc::stat>::uninit();
     let [path, room] = [path as usize, status.as_mut_ptr() as usize];
@@ -294,8 +293,8 @@ fn set_close_on_exec(fd: &OwnedFd, wanted: bool) {
     unsafe { libc::fcntl(fd.as_raw_fd(), libc::F_SETFD, flags) };
 }
 
-/// Before the device was first used: whether this descriptor is ours after all, received or inherited from another
-/// process. If so, from now on handlers are wrapped.
+/// Called before the device was first used: whether this descriptor is ours after all, received or inherited from
+/// another process. If so, handlers are wrapped from now on.
 #[cold]
 pub(crate) fn meet(fd: c_int) -> bool {
     let ours = keeping_errno(|| environment::device() != Device::Kernel && descriptors::identify(fd).is_ok());
@@ -310,7 +309,7 @@ pub(crate) fn error_number(error: &Error) -> c_int {
     error.errno()
 }
 
-/// The error number when this process can take no further instance.
+/// The error number if this process can take no further instance.
 pub(crate) fn unavailable(why: &Unavailable) -> c_int {
     match why {
         Unavailable::TableFull => libc::ENOMEM,
@@ -318,7 +317,7 @@ pub(crate) fn unavailable(why: &Unavailable) -> c_int {
     }
 }
 
-/// Runs `work` so that a cancelled thread does not end in one of the C library's functions that it calls.
+/// Runs `work` with cancellation disabled, so that a cancelled thread does not end inside a C library function.
 pub(crate) fn without_cancellation<R>(work: impl FnOnce() -> R) -> R {
     const DISABLE: c_int = 1;
     unsafe extern "C" {
@@ -337,7 +336,7 @@ pub(crate) fn without_cancellation<R>(work: impl FnOnce() -> R) -> R {
 mod tests {
     use super::*;
 
-    /// In the kernel's own directory of devices, where this process need not be able to make anything.
+    /// In the kernel's own directory of devices, where this process need not be able to create anything.
     #[test]
     fn paths_that_mean_the_device() {
         let means = |path: &str| is_name(path.as_bytes()) && means_device(libc::AT_FDCWD, path.as_bytes(), true);

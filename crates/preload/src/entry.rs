@@ -1,7 +1,8 @@
-//! The C library's functions that this library stands in front of. Each decides quickly whether the call concerns us,
-//! and if not, passes it on as it came.
+//! The C library's functions on which this library interposes. Each decides quickly whether the call concerns ntux, and
+//! if not, passes it on unchanged.
 //!
-//! The frames here may be unwound (a cancelled `close`, a handler that ends its thread), so they have no destructors.
+//! The frames here may be unwound (by a cancelled `close`, or a handler that ends its thread), so they have no
+//! destructors.
 
 use crate::{
     actions, cancellation, descriptors, device, environment, ioctl as requests, leaving, log, next, node, signals,
@@ -28,7 +29,7 @@ extern "C" fn start() {
     starting::remember_entry();
 }
 
-/// Runs when the program ends in order.
+/// Runs when the program exits normally.
 #[used]
 #[unsafe(link_section = ".fini_array")]
 static AT_EXIT: extern "C" fn() = log::at_exit;
@@ -99,21 +100,21 @@ unsafe extern "C-unwind" fn openat2(
     unsafe { device::open_how(directory, path, how, real) }
 }
 
-/// What the real function returned; or, where the C library has no such function, what the kernel answers: a program
-/// that finds this library's function when it asks for the name must not be worse off than without.
+/// What the real function returned; or, if the C library has no such function, the kernel's answer. A program that
+/// finds this library's function by name must not be worse off than without it.
 fn or_by_number(result: c_int, by_number: impl FnOnce() -> core::ffi::c_long) -> c_int {
     // SAFETY: this thread's own error number.
     if result < 0 && unsafe { *crate::errno() } == libc::ENOSYS { by_number() as c_int } else { result }
 }
 
-/// Says that the node is there.
+/// Says that the node exists.
 #[unsafe(no_mangle)]
 unsafe extern "C-unwind" fn access(path: *const c_char, mode: c_int) -> c_int {
     // SAFETY: the caller's own arguments.
     unsafe { node::access(AT_FDCWD, path, mode, || next::access(path, mode)) }
 }
 
-/// Says that the node is there.
+/// Says that the node exists.
 #[unsafe(no_mangle)]
 unsafe extern "C-unwind" fn faccessat(directory: c_int, path: *const c_char, mode: c_int, flags: c_int) -> c_int {
     // SAFETY: the caller's own arguments.
@@ -123,7 +124,7 @@ unsafe extern "C-unwind" fn faccessat(directory: c_int, path: *const c_char, mod
 macro_rules! access_by_effective_user {
     ($($name:ident;)*) => {
         $(
-            /// Says that the node is there.
+            /// Says that the node exists.
             #[unsafe(no_mangle)]
             unsafe extern "C-unwind" fn $name(path: *const c_char, mode: c_int) -> c_int {
                 // SAFETY: the caller's own arguments.
@@ -141,7 +142,7 @@ access_by_effective_user! {
 macro_rules! status_by_path {
     ($($name:ident($($version:ident)?) => $flags:expr;)*) => {
         $(
-            /// Describes the node. (Programs built long ago say which version of the structure they know.)
+            /// Describes the node. (Old programs say which version of the structure they know.)
             #[unsafe(no_mangle)]
             unsafe extern "C-unwind" fn $name(
                 $($version: c_int,)?
@@ -176,7 +177,7 @@ status_by_path! {
 macro_rules! status_of_descriptor {
     ($($name:ident($($version:ident)?);)*) => {
         $(
-            /// Describes a descriptor of ours as the driver's.
+            /// Describes a descriptor of ours like the driver's.
             #[unsafe(no_mangle)]
             unsafe extern "C-unwind" fn $name($($version: c_int,)? fd: c_int, status: *mut libc::stat) -> c_int {
                 let real = || {
@@ -314,7 +315,7 @@ unsafe extern "C-unwind" fn ioctl(fd: c_int, request: c_ulong, argument: *mut c_
 macro_rules! closing {
     ($($name:ident;)*) => {
         $(
-            /// Drops what is known about the descriptor.
+            /// Forgets the descriptor.
             #[unsafe(no_mangle)]
             unsafe extern "C-unwind" fn $name(fd: c_int) -> c_int {
                 // SAFETY: the caller's own argument.
@@ -329,14 +330,14 @@ closing! {
     __close;
 }
 
-/// Drops what is known about the descriptor: a message queue is one.
+/// Forgets the descriptor: a message queue is one.
 #[unsafe(no_mangle)]
 unsafe extern "C-unwind" fn mq_close(queue: c_int) -> c_int {
     // SAFETY: the caller's own argument.
     descriptors::closed_by(queue, || unsafe { next::mq_close(queue) })
 }
 
-/// Takes note of a copy that an exec keeps.
+/// Notes a copy that an exec keeps.
 #[unsafe(no_mangle)]
 unsafe extern "C-unwind" fn dup(old: c_int) -> c_int {
     leaving::kept(old);
@@ -347,7 +348,7 @@ unsafe extern "C-unwind" fn dup(old: c_int) -> c_int {
 macro_rules! replacing {
     ($($name:ident;)*) => {
         $(
-            /// Drops what is known about the descriptor that is replaced, and takes note of a copy that an exec keeps.
+            /// Forgets the replaced descriptor, and notes a copy that an exec keeps.
             #[unsafe(no_mangle)]
             unsafe extern "C-unwind" fn $name(old: c_int, new: c_int) -> c_int {
                 leaving::kept(old);
@@ -371,7 +372,7 @@ unsafe extern "C-unwind" fn dup3(old: c_int, new: c_int, flags: c_int) -> c_int 
     descriptors::closed_by(new, || unsafe { next::dup3(old, new, flags) })
 }
 
-/// Drops what is known about the descriptors.
+/// Forgets the descriptors.
 #[unsafe(no_mangle)]
 unsafe extern "C-unwind" fn close_range(first: c_uint, last: c_uint, flags: c_int) -> c_int {
     close_all(first, last, flags, || really_close_range(first, last, flags))
@@ -392,12 +393,12 @@ fn close_all<R>(first: c_uint, last: c_uint, flags: c_int, real: impl FnOnce() -
     descriptors::all_closed_by(first, last, real)
 }
 
-/// Drops what is known about the descriptors.
+/// Forgets the descriptors.
 #[unsafe(no_mangle)]
 unsafe extern "C-unwind" fn closefrom(first: c_int) {
     let from = first.max(0) as c_uint;
     descriptors::all_closed_by(from, c_uint::MAX, || {
-        // As the C library does it, in case that it has no such function.
+        // As the C library does it, in case it has no such function.
         if really_close_range(from, c_uint::MAX, 0) != 0 {
             // SAFETY: the caller's own argument.
             unsafe { next::closefrom(first) };
@@ -405,21 +406,21 @@ unsafe extern "C-unwind" fn closefrom(first: c_int) {
     });
 }
 
-/// Drops what is known about the first three descriptors, which it replaces.
+/// Forgets the first three descriptors, which it replaces.
 #[unsafe(no_mangle)]
 unsafe extern "C-unwind" fn daemon(stay: c_int, keep: c_int) -> c_int {
     // SAFETY: the caller's own arguments.
     descriptors::all_closed_by(0, 2, || unsafe { next::daemon(stay, keep) })
 }
 
-/// Drops what is known about the first three descriptors, which it replaces, and about the terminal's, which it closes.
+/// Forgets the first three descriptors, which it replaces, and the terminal's, which it closes.
 #[unsafe(no_mangle)]
 unsafe extern "C-unwind" fn login_tty(fd: c_int) -> c_int {
     // SAFETY: the caller's own argument.
     descriptors::all_closed_by(0, 2, || descriptors::closed_by(fd, || unsafe { next::login_tty(fd) }))
 }
 
-/// Takes note that threads no longer have the same descriptors.
+/// Notes that threads no longer share their descriptors.
 #[unsafe(no_mangle)]
 unsafe extern "C-unwind" fn unshare(flags: c_int) -> c_int {
     part(flags);
@@ -437,9 +438,9 @@ fn part(flags: c_int) {
 macro_rules! making_a_process {
     ($($name:ident;)*) => {
         $(
-            /// Takes note of a process that has this one's memory and other descriptors. One that borrows the memory until
-            /// it starts a program is no such one. (What is variadic in C has the same registers and stack here; what the
-            /// caller did not give is not used.)
+            /// Notes a process that shares this one's memory but not its descriptors, unless it borrows the memory only
+            /// until it starts a program. (A function that is variadic in C uses the same registers and stack here;
+            /// arguments that the caller did not pass are not used.)
             #[unsafe(no_mangle)]
             unsafe extern "C-unwind" fn $name(
                 start: *const c_void,
@@ -469,7 +470,7 @@ making_a_process! {
 macro_rules! descriptor_control {
     ($($name:ident => $next:ident;)*) => {
         $(
-            /// Takes note of copies that an exec keeps.
+            /// Notes copies that an exec keeps.
             #[unsafe(no_mangle)]
             unsafe extern "C-unwind" fn $name(fd: c_int, command: c_int, argument: usize) -> c_int {
                 leaving::by_fcntl(fd, command, argument);
@@ -486,7 +487,7 @@ descriptor_control! {
     __fcntl => fcntl;
 }
 
-/// Takes note of a copy that another program gets.
+/// Notes a copy that another program gets.
 #[unsafe(no_mangle)]
 unsafe extern "C-unwind" fn posix_spawn_file_actions_adddup2(actions: *mut c_void, fd: c_int, new: c_int) -> c_int {
     leaving::by_actions(fd);
@@ -494,7 +495,7 @@ unsafe extern "C-unwind" fn posix_spawn_file_actions_adddup2(actions: *mut c_voi
     unsafe { next::posix_spawn_file_actions_adddup2(actions, fd, new) }
 }
 
-/// Takes note of copies that another process gets.
+/// Notes copies that another process gets.
 #[unsafe(no_mangle)]
 unsafe extern "C-unwind" fn sendmsg(fd: c_int, message: *const libc::msghdr, flags: c_int) -> isize {
     leaving::sent(fd, message as usize);
@@ -502,7 +503,7 @@ unsafe extern "C-unwind" fn sendmsg(fd: c_int, message: *const libc::msghdr, fla
     unsafe { next::sendmsg(fd, message, flags) }
 }
 
-/// Takes note of copies that another process gets.
+/// Notes copies that another process gets.
 #[unsafe(no_mangle)]
 unsafe extern "C-unwind" fn sendmmsg(fd: c_int, messages: *mut libc::mmsghdr, count: c_uint, flags: c_int) -> c_int {
     leaving::sent_many(fd, messages as usize, count);
@@ -513,7 +514,7 @@ unsafe extern "C-unwind" fn sendmmsg(fd: c_int, messages: *mut libc::mmsghdr, co
 macro_rules! changing_mask {
     ($($name:ident;)*) => {
         $(
-            /// Takes note of the thread's new mask.
+            /// Notes the thread's new mask.
             #[unsafe(no_mangle)]
             unsafe extern "C-unwind" fn $name(
                 how: c_int,
@@ -537,7 +538,7 @@ changing_mask! {
     pthread_sigmask;
 }
 
-/// Lets a thread that is inside this library come to its end first.
+/// Lets a thread that is inside this library complete its operation first.
 #[unsafe(no_mangle)]
 unsafe extern "C-unwind" fn pthread_cancel(thread: libc::pthread_t) -> c_int {
     // SAFETY: the caller's own argument.

@@ -1,5 +1,5 @@
-//! What the user asks for: `NTUX_DEVICE`, `NTUX_SPIN`, `NTUX_LOG`. Read once, by the constructor or on first use. A
-//! value that makes no sense is reported on standard error, and the default holds.
+//! The user's settings: `NTUX_DEVICE`, `NTUX_SPIN`, `NTUX_LOG`. They are read once, by the constructor or on first use.
+//! An invalid value is reported on standard error, and the default holds.
 
 use core::ffi::CStr;
 use ntux_platform::atomic::Word32;
@@ -9,7 +9,7 @@ use ntux_platform::environment::value;
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[repr(u32)]
 pub(crate) enum Device {
-    /// The kernel where it has a usable driver, else this library.
+    /// The kernel if it has a usable driver, otherwise this library.
     Auto = 1,
     /// This library, always.
     User = 2,
@@ -44,7 +44,7 @@ fn parse_device(value: &CStr) -> Device {
     }
 }
 
-/// `NTUX_SPIN`: how often a wait looks again before it sleeps; none when the user leaves it to the library.
+/// `NTUX_SPIN`: the most times that a wait checks again before it sleeps; none if the user leaves it to the library.
 pub(crate) fn spin() -> Option<u32> {
     let value = value(c"NTUX_SPIN")?;
     let spins = value.to_str().ok().and_then(|text| text.parse().ok());

@@ -1,19 +1,21 @@
-//! The arenas that this process has mapped, one for each open of the device that it has met, and each thread's seats in
-//! them.
+//! The arenas that this process has mapped, one for each open of the device that it has seen, and each thread's seats
+//! in them.
 //!
-//! An instance has a *tag*: its place in the table and how often that place was used before. A thread uses an instance
-//! only through a *seat*: the tag, published in the thread's record, and the thread's [`Waiter`]. Instances that nobody
-//! needs are unmapped when the device is opened again, so a program that opens it in a loop does not grow. (The mapping
-//! also tells other processes that descriptors may be left here: one that must is never unmapped.)
+//! An instance has a *tag*: its place in the table and the number of earlier uses of that place. A thread uses an
+//! instance only through a *seat*: the tag, published in the thread's record, and the thread's [`Waiter`]. Instances
+//! that nobody needs are unmapped when the device is opened again, so a program that opens it in a loop does not grow.
+//! (The mapping also tells other processes that this process may have descriptors; an instance that must tell them so
+//! is never unmapped.)
 //!
 //! # Why no thread uses an unmapped arena
 //! A thread publishes the tag in its seat (S1), then checks that the instance is in use (S2). The collector first marks
 //! the instance as leaving (C1), then looks for its tag in every seat (C2). Of S1-S2 and C1-C2, whichever comes second
-//! sees the other: all four are exchanges, which have one total order. An instance whose tag stands in
-//! some seat comes back to use.
+//! sees the other, because all four are exchanges, which have one total order. If the collector finds the tag in some
+//! seat, it returns the instance to use.
 //!
-//! Two instances never name one arena: whoever adds one looks for it under the lock that the collector holds too. If
-//! the process is killed or forked at any step, at worst one place of the table stays unused in the child.
+//! Two instances never name one arena: a thread that adds one first searches for it, under the lock that the collector
+//! also takes. If the process is killed or forked at any step, at worst one place of the table stays unused in the
+//! child.
 
 use crate::lock::Lock;
 use crate::threads::{self, Record};
@@ -28,7 +30,7 @@ use ntux_sync::{Arena, Waiter};
 const INSTANCES: usize = 4096;
 const PLACE_BITS: u32 = INSTANCES.trailing_zeros();
 
-/// How many instances may be mapped before those that nobody needs are looked for.
+/// How many instances may be mapped before the collector runs.
 const UNCOLLECTED: u32 = 8;
 
 struct Instance {
@@ -36,7 +38,7 @@ struct Instance {
     state: Word64,
     /// The last generation of this place's tags.
     generation: Word32,
-    /// The arena's inode: what all its descriptors have in common.
+    /// The arena's inode, which all its descriptors share.
     device: Word64,
     inode: Word64,
     arena: UnsafeCell<MaybeUninit<Arena>>,
@@ -61,19 +63,19 @@ static TABLE: [Instance; INSTANCES] = [const {
 static BOUND: Word32 = Word32::new(0);
 /// When to collect next: the number of instances in use.
 static THRESHOLD: Word32 = Word32::new(UNCOLLECTED);
-/// Held by who adds or removes instances.
+/// Taken by threads that add or remove instances.
 static TABLE_LOCK: Lock = Lock::new();
 
-/// A thread's places in arenas: as many as it uses at a time, plus some it used lately.
+/// A thread's seats in arenas: those it uses now, and some it used lately.
 pub(crate) struct Seats([Seat; 4]);
 
-/// A thread's place in one arena.
+/// A thread's seat in one arena.
 pub(crate) struct Seat {
     tag: Word32,
     waiter: UnsafeCell<Option<Waiter>>,
 }
 
-/// An instance that stays mapped while this exists: it borrows the seat that holds it.
+/// An instance that stays mapped while this exists, because this borrows the seat that names it.
 #[derive(Clone, Copy)]
 pub(crate) struct Seated<'a> {
     pub(crate) arena: &'a Arena,
@@ -90,8 +92,8 @@ pub(crate) fn in_use(tag: u32) -> bool {
 }
 
 impl Seats {
-    /// Takes the calling thread's seat in an instance; none when the tag is out of date. The caller is inside and lets
-    /// go of the result before it leaves.
+    /// Takes the calling thread's seat in an instance; none if the tag is out of date. The caller is inside and drops
+    /// the result before it leaves.
     #[inline(always)]
     pub(crate) fn take(&self, tag: u32) -> Option<Seated<'_>> {
         let seat = match self.0.iter().find(|seat| seat.tag.load() == tag) {
@@ -126,12 +128,12 @@ impl Seats {
         Some(seat)
     }
 
-    /// Gives all seats back.
+    /// Returns all seats.
     pub(crate) fn give_back(&self) {
         self.0.iter().for_each(Seat::give_back);
     }
 
-    /// Forgets the seats of a thread of the process that this one was forked from: they are still that thread's.
+    /// Forgets the seats of a thread of the parent process, to which they still belong.
     pub(crate) fn forget(&self) {
         for seat in &self.0 {
             // SAFETY: only this thread uses the record. The waiter belongs to the parent: it is not retired here.
@@ -176,7 +178,7 @@ pub(crate) enum Unavailable {
     Core(ntux_sync::Error),
 }
 
-/// The tag of the arena with this inode; attaches it if this process has not met it yet. The caller is inside.
+/// The tag of the arena with this inode; attaches it if this process has not seen it yet. The caller is inside.
 pub(crate) fn find_or_add(
     file: FileId,
     attach: impl FnOnce() -> Result<Arena, ntux_sync::Error>,
@@ -188,18 +190,18 @@ pub(crate) fn find_or_add(
     })
 }
 
-/// Whether this process has ever met an instance.
+/// Whether this process has ever seen an instance.
 #[inline(always)]
 pub(crate) fn any() -> bool {
     BOUND.load() != 0
 }
 
-/// Whether this process has met the instance with this inode.
+/// Whether this process has seen the instance with this inode.
 pub(crate) fn has_met(file: FileId) -> bool {
     used().any(|place| place.device.load() == file.device && place.inode.load() == file.inode)
 }
 
-/// The instances in use. One that was leaving when this process was forked is neither used nor free any more.
+/// The instances in use. One that was leaving when this process was forked stays neither used nor free.
 fn used() -> impl Iterator<Item = &'static Instance> {
     TABLE[..BOUND.load() as usize].iter().filter(|place| !matches!(place.state.load(), 0 | LEAVING..))
 }

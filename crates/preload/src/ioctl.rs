@@ -1,12 +1,11 @@
 //! The fourteen requests: numbers, argument layouts, and the driver's checks in the driver's order.
 //!
-//! A request that fails has written nothing and changed nothing, with one exception that is the driver's: where the
-//! result cannot be written, the effect stands and the error is `EFAULT`. Of a wait's arguments only `index` is ever
-//! written.
+//! A request that fails writes nothing and changes nothing, with one exception that the driver also has: if the result
+//! cannot be written, the effect stands and the error is `EFAULT`. Of a wait's arguments only `index` is ever written.
 //!
-//! Between entry and exit of [`serve`] no handler of the program runs; one that is due runs in between two attempts
-//! (see [`crate::signals`]). So each attempt reads the arguments and looks the descriptors up anew, as the kernel does
-//! when it restarts a call.
+//! Between entry and exit of [`serve`] no handler of the program runs, except between two attempts, where a due one
+//! runs (see [`crate::signals`]). So each attempt reads the arguments and looks up the descriptors again, as the kernel
+//! does when it restarts a call.
 
 use crate::copy::{self, Fault};
 use crate::descriptors::{self, Known, NotOurs, What};
@@ -21,7 +20,7 @@ use ntux_sync::{Deadline, Error, Kind, New, Object};
 use std::os::fd::{BorrowedFd, IntoRawFd};
 use std::panic::AssertUnwindSafe;
 
-/// How the number of a request is made, here as the kernel's generic header does it.
+/// Composes the number of a request as the kernel's generic header does.
 const fn number(direction: u32, nr: u32, size: usize) -> u32 {
     direction << 30 | (size as u32) << 16 | (LETTER as u32) << 8 | nr
 }
@@ -108,15 +107,15 @@ pub(crate) fn is_ours(request: u32) -> bool {
         )
 }
 
-/// Why a request did not succeed.
+/// Why an attempt did not succeed.
 enum Refusal {
     /// This error number.
     Error(c_int),
     /// A signal took the thread out of its wait.
     Interrupted,
-    /// Something changed meanwhile: from the start.
+    /// Something changed meanwhile: start again.
     Again,
-    /// The descriptor is none of ours.
+    /// The descriptor is not ours.
     Foreign,
 }
 
@@ -174,7 +173,7 @@ pub(crate) fn serve(fd: c_int, request: u32, argument: usize) -> Option<c_int> {
     }
 }
 
-/// A defect of ours must not end the program: a panic becomes `EIO`.
+/// A bug in ntux must not kill the program: a panic becomes `EIO`.
 #[inline(never)]
 fn attempt(record: &'static Record, fd: c_int, request: u32, argument: usize) -> Answer {
     record.counts.operation();
@@ -331,13 +330,14 @@ fn wait(record: &'static Record, tag: u32, all: bool, argument: usize) -> Answer
         false => arena.wait_any(waiter, objects, alert, owner, deadline),
         true => arena.wait_all(waiter, objects, alert, owner, deadline),
     };
-    // A signal that came before this point could not interrupt the wait, so its handler goes first, as if it had come
-    // before the call.
+    // A signal that arrived before this point could not interrupt the wait, so its handler runs first, as if the signal
+    // had arrived before the call.
     let ended = record.owed.is_empty().then(|| wait_until(deadline(timeout_ns, flags & REALTIME != 0)));
     record.waiting.store(0);
     let mut ended = ended.ok_or(Refusal::Again)?;
     if ended == Err(Error::Interrupted) {
-        // Perhaps before it had looked at everything, as the driver does whatever signals come. No further one can come.
+        // Perhaps before it had checked everything, as the driver does whatever signals arrive. No further one can
+        // arrive.
         waiter.resume();
         ended = wait_until(Deadline::NOW).map_err(|error| match error {
             Error::TimedOut => Error::Interrupted,
@@ -350,7 +350,7 @@ fn wait(record: &'static Record, tag: u32, all: bool, argument: usize) -> Answer
     if satisfied.abandoned { Err(Refusal::Error(libc::EOWNERDEAD)) } else { Ok(0) }
 }
 
-/// The object behind one descriptor of a wait: whatever else it is, the error is `EINVAL`.
+/// The object behind one descriptor of a wait. Anything else gives `EINVAL`.
 #[inline(always)]
 fn object_of(record: &'static Record, tag: u32, fd: c_int) -> Result<Object, Refusal> {
     let known = match descriptors::look_up(fd) {
@@ -365,8 +365,7 @@ fn object_of(record: &'static Record, tag: u32, fd: c_int) -> Result<Object, Ref
     }
 }
 
-/// The kernel's clock values are signed: what is negative there never comes on one clock, and is long past on the
-/// other.
+/// The kernel's clock values are signed: a negative one never comes on one clock, and is long past on the other.
 fn deadline(timeout_ns: u64, realtime: bool) -> Deadline {
     const NEGATIVE: u64 = 1 << 63;
     match (timeout_ns, realtime) {

@@ -1,9 +1,9 @@
-//! Copies of an object's descriptor that another program or process is about to get: sent in a message, or not closed by
-//! an exec. The kernel must count them from here on ([`ntux_sync::Arena::leaving`]), before they are made.
+//! Copies of an object's descriptor that another program or process is about to get: sent in a message, or not closed
+//! by an exec. The kernel must count them ([`ntux_sync::Arena::leaving`]) before they are made.
 //!
-//! A process that never met the device has nothing to send that was not counted already, so it pays one load. What goes
-//! behind the C library's back (a raw system call, io_uring) is not seen: if every process that knew the object's
-//! creator's memory ends, the object ends too.
+//! A process that never used the device has only copies that are counted already, so it pays for one load. Copies that
+//! bypass the C library (raw system calls, io_uring) are not seen: such an object ends when every process that had the
+//! creator's memory has ended.
 
 use crate::{copy, instances, receivers, signals, starting, threads};
 use copy::Fault;
@@ -13,7 +13,7 @@ use ntux_platform::keeping_errno;
 use ntux_sync::Arena;
 use std::os::fd::BorrowedFd;
 
-/// Most control bytes that are looked at; the kernel takes far fewer.
+/// The most control bytes that are examined; the kernel takes far fewer.
 const CONTROL_MAX: usize = 1 << 20;
 /// Most messages of one call (the kernel's `UIO_MAXIOV`).
 const MESSAGES_MAX: u32 = 1024;
@@ -21,7 +21,7 @@ const MESSAGES_MAX: u32 = 1024;
 const HEADER: usize = size_of::<libc::cmsghdr>();
 const _: () = assert!(HEADER == 16 && size_of::<libc::msghdr>() == 56);
 
-/// A copy of this descriptor will be kept across an exec, or go to a program that is started.
+/// A copy of this descriptor will be kept across an exec, or passed to a program that is started.
 #[inline(always)]
 pub(crate) fn kept(fd: c_int) {
     if instances::any() && fd >= 0 {
@@ -65,7 +65,7 @@ pub(crate) fn by_actions(fd: c_int) {
 /// Whether the descriptor is one of ours.
 #[cold]
 fn leaves(fd: c_int) -> bool {
-    // SAFETY: the descriptor is only asked and locked; one that is not open is refused by the kernel.
+    // SAFETY: the descriptor is only queried and locked; the kernel refuses one that is not open.
     keeping_errno(|| Arena::leaving(unsafe { BorrowedFd::borrow_raw(fd) }))
 }
 
@@ -90,8 +90,8 @@ pub(crate) fn sent_many(socket: c_int, messages: usize, count: c_uint) {
     });
 }
 
-/// Looks at memory of the caller's, and at the receiver if there is a descriptor of ours. Where the memory cannot be read the
-/// kernel refuses to send.
+/// Examines the caller's message, and the receiver if it carries a descriptor of ours. If the memory cannot be read,
+/// the kernel refuses to send.
 #[cold]
 fn look(socket: c_int, work: impl FnOnce() -> Result<bool, Fault>) {
     let Some(record) = threads::enter() else { return };
@@ -102,7 +102,7 @@ fn look(socket: c_int, work: impl FnOnce() -> Result<bool, Fault>) {
     }
 }
 
-/// Whether it has a descriptor of ours.
+/// Whether the message carries a descriptor of ours.
 fn look_at_message(message: usize) -> Result<bool, Fault> {
     let field = |offset: usize| message.wrapping_add(offset);
     let [control, length] = copy::read_pair(field(offset_of!(libc::msghdr, msg_control)))?.map(|word| word as usize);

@@ -1,25 +1,25 @@
 //! A preloaded library that serves `/dev/ntsync` in user space, for programs that were written for the driver.
 //!
-//! * [`entry`]: the C library's functions that this library stands in front of, and [`next`], the real ones
-//! * [`device`]: which paths mean the device, and what opening it does; [`node`]: what those see who only look at it
+//! * [`entry`]: the C library's functions on which this library interposes, and [`next`], the real ones
+//! * [`device`]: which paths mean the device, and what opening it does; [`node`]: what `stat` and its variants show
 //! * [`ioctl`]: the fourteen requests with the driver's checks in the driver's order, over [`copy`], the guarded copy
-//! * [`descriptors`]: what this process knows about its descriptors; [`instances`]: the arenas behind them; [`leaving`]:
-//!   copies that other processes get
-//! * [`receivers`] and [`starting`]: who gets such copies without having this library, a stranger ([`strangers`]); [`wine`]:
-//!   a wineserver that gets no device
-//! * [`signals`]: how a handler may run at any instruction, block, and never return; [`arrival`]: the first instructions
-//!   that run for a signal; [`actions`]: the program's handlers
+//! * [`descriptors`]: what this process knows about its descriptors; [`instances`]: the arenas behind them;
+//!   [`leaving`]: copies that other processes get
+//! * [`receivers`] and [`starting`]: processes that get such copies without this library ([`strangers`]); [`wine`]: a
+//!   wineserver that gets no device
+//! * [`signals`]: why a handler may run at any instruction, block, and never return; [`arrival`]: the first
+//!   instructions of a signal; [`actions`]: the program's handlers
 //! * [`multiple`]: `FUTEX_WAIT_MULTIPLE`, which has nothing to do with the device
-//! * [`threads`]: one record for each thread; [`environment`] and [`log`]: what the user asks for and gets told
+//! * [`threads`]: one record for each thread; [`environment`] and [`log`]: the user's settings and reports
 //!
-//! Nothing on the way of an ioctl allocates, takes a lock that another thread could hold for long, or is a cancellation
-//! point: a program may call ioctl from a handler that interrupted anything.
+//! The path of an ioctl allocates nothing, takes no lock that another thread could have for long, and has no
+//! cancellation point, because a program may call ioctl from a handler that interrupted anything.
 #![cfg(target_os = "linux")]
 #![allow(
     clippy::disallowed_methods,
     reason = "it stands in front of the C library, at instructions where only bare calls are safe"
 )]
-// The unit tests have no entry points: they would stand in front of the C library of the test program itself.
+// The unit tests have no entry points, which would interpose on the test program's own C library.
 #![cfg_attr(test, allow(dead_code))]
 
 mod actions;
@@ -46,7 +46,7 @@ mod strangers;
 mod threads;
 mod wine;
 
-/// The calling thread's error number, to read and to set.
+/// The address of the calling thread's error number.
 fn errno() -> *mut libc::c_int {
     // SAFETY: has no precondition; the address is valid as long as the thread lives.
     unsafe { libc::__errno_location() }

@@ -1,16 +1,16 @@
-//! A lock among the threads of one process, for what happens rarely: attaching an arena, changing a handler.
+//! A lock among the threads of one process, for rare operations: attaching an arena, changing a handler.
 //!
-//! Who holds it is inside this library ([`crate::threads::enter`]), so no handler of the program runs meanwhile and the
-//! holder is never kept from going on. The word names the holder's process: in a child that was forked while another
-//! thread held it, the lock counts as free.
+//! The owner of the lock is inside this library ([`crate::threads::enter`]), so no handler of the program runs
+//! meanwhile, and nothing delays the owner. The word names the owner's process: in a child forked while another thread
+//! had the lock, it counts as free.
 //!
-//! Who has to wait sleeps in the kernel. A thread of a higher real-time priority than the holder's would otherwise keep
-//! the processor that the holder needs.
+//! A thread that must wait sleeps in the kernel. Otherwise a thread of higher real-time priority would keep the
+//! processor that the owner needs.
 //!
 //! # Transitions
-//! Free (0), held (the process), held with sleepers (the process and [`SLEEPERS`]). A thread raises the flag before it
-//! sleeps, and takes the lock with the flag up after it has slept, since others may sleep still. Who lets go with the flag
-//! up wakes one thread: at worst one too many.
+//! Free (0), locked (the process), locked with sleepers (the process and [`SLEEPERS`]). A thread sets the flag before
+//! it sleeps, and takes the lock with the flag set after it has slept, because others may still sleep. A thread that
+//! unlocks with the flag set wakes one thread: at worst one too many.
 
 use crate::threads;
 use core::ptr::from_ref;
@@ -18,7 +18,7 @@ use ntux_platform::atomic::Word64;
 use ntux_platform::clock::Deadline;
 use ntux_platform::{futex, keeping_errno};
 
-/// Somebody may sleep until the lock is free. No lineage has this bit.
+/// A thread may be asleep until the lock is free. No lineage has this bit.
 const SLEEPERS: u64 = 1 << 63;
 
 pub(crate) struct Lock(Word64);
@@ -28,7 +28,7 @@ impl Lock {
         Self(Word64::new(0))
     }
 
-    /// Runs `work` alone. The caller is inside, or has blocked its signals.
+    /// Runs `work` under the lock. The caller is inside, or has blocked its signals.
     pub(crate) fn with<R>(&self, work: impl FnOnce() -> R) -> R {
         self.take();
         let result = work();

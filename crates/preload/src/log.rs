@@ -1,12 +1,12 @@
-//! What was served, for the user: counted by each thread for itself, summed when the program ends, written as one line
-//! to where `NTUX_LOG` says. A process that ends by `_exit` or by a signal writes nothing.
+//! The log: each thread counts what it was served, and when the program ends the sum is written as one line to the file
+//! that `NTUX_LOG` names. A process that ends by `_exit` or by a signal writes nothing.
 
 use crate::{environment, threads};
 use core::ffi::CStr;
 use core::fmt::{self, Write};
 use ntux_platform::atomic::{Word32, Word64};
 
-/// What one thread did. Written by it alone.
+/// The counts of one thread. Only that thread writes them.
 #[derive(Default)]
 pub(crate) struct Counts {
     operations: Word64,
@@ -70,11 +70,11 @@ pub(crate) extern "C" fn at_exit() {
     append(path, line.bytes());
 }
 
-/// Says something that the user should know at once: on standard error, and in the log.
+/// Reports something that the user should know at once: on standard error, and in the log.
 #[cold]
 pub(crate) fn say(text: fmt::Arguments<'_>) {
     let mut line = Line::default();
-    // What is too long is cut off.
+    // A line that is too long is cut off.
     let _ = line.write_fmt(text);
     append(TO_STANDARD_ERROR, line.bytes());
     if let Some(path) = environment::log().filter(|path| *path != TO_STANDARD_ERROR) {
@@ -82,7 +82,7 @@ pub(crate) fn say(text: fmt::Arguments<'_>) {
     }
 }
 
-/// In place of a path.
+/// The path that means standard error.
 const TO_STANDARD_ERROR: &CStr = c"stderr";
 
 fn append(path: &CStr, line: &[u8]) {

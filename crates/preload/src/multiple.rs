@@ -1,9 +1,9 @@
-//! `FUTEX_WAIT_MULTIPLE`: sleeping on several words at once, as programs for patched kernels ask for it.
+//! `FUTEX_WAIT_MULTIPLE`: sleeps on several words at once, for programs made for patched kernels.
 //!
-//! Kernels that were patched for fsync (Proton's and others, 2019 to 2021) have it as operation 31 of `futex`, which no
-//! other kernel has. Here it becomes `futex_waitv`, the same thing as Linux has it since 5.16: so it meets the plain
-//! `FUTEX_WAKE` of whoever wakes, in this process and in others. Where the kernel has no `futex_waitv` the call goes to
-//! the kernel as it came: it may be a patched one, or answers `ENOSYS`, for which such programs are prepared.
+//! Kernels patched for fsync (Proton's and others, 2019 to 2021) have it as operation 31 of `futex`, which no other
+//! kernel has. Here it becomes `futex_waitv`, Linux's equivalent since 5.16, so a plain `FUTEX_WAKE` in this process
+//! and in others wakes it. If the kernel has no `futex_waitv`, the call goes to the kernel unchanged: it may be a
+//! patched one, or returns `ENOSYS`, for which such programs are prepared.
 //!
 //! | argument | |
 //! | --- | --- |
@@ -12,15 +12,15 @@
 //! | `val` | number of blocks |
 //! | `timeout` | relative, on the monotonic clock; null for none |
 //!
-//! Returns the index of a block that was woken (the highest, of several), or fails with `EAGAIN` if a word differs (also
-//! when the time has passed), `ETIMEDOUT`, `EINTR`, `EFAULT`, `EINVAL`, `ENOMEM`. With an array of no blocks it is
-//! `EINVAL`, by which programs find out that it is there.
+//! Returns the index of a block that was woken (the highest of several), or fails with `EAGAIN` if a word differs (even
+//! if the time has passed), `ETIMEDOUT`, `EINTR`, `EFAULT`, `EINVAL`, `ENOMEM`. An array of no blocks gives `EINVAL`,
+//! by which programs probe for the operation.
 //!
-//! Two differences are left. `futex_waitv` has no bitsets: a block that is not for every wake (all bits set, which is
-//! what programs use) makes the call fail with `ENOSYS`, as it would take the wakes of others. And after a signal
-//! handler with `SA_RESTART` a wait with a timeout goes on until the same moment; the patched kernels ended it.
+//! There are two differences. `futex_waitv` has no bitsets: a block that does not match every wake (programs set all
+//! bits) makes the call fail with `ENOSYS`, because the wait would consume wakes meant for others. And after a signal
+//! handler with `SA_RESTART` a wait with a timeout continues until the same moment; the patched kernels ended it.
 //!
-//! Operation 13, which it had in the proposal, is `FUTEX_LOCK_PI2` since Linux 5.14, and is never looked at.
+//! Operation 13, its number in the proposal, is `FUTEX_LOCK_PI2` since Linux 5.14, and passes untouched.
 
 use core::ffi::{c_int, c_long};
 use ntux_platform::atomic::Word32;
@@ -36,7 +36,7 @@ const BLOCK: usize = 16;
 /// Bytes of a `struct timespec`.
 const TIME: usize = 16;
 
-/// What the arguments of one call say.
+/// The arguments of one call.
 pub(crate) struct Call {
     pub(crate) blocks: usize,
     pub(crate) operation: c_int,
@@ -45,8 +45,8 @@ pub(crate) struct Call {
 }
 
 impl Call {
-    /// What the C library's `syscall` would return; none if the call is the kernel's, as it came. The error number
-    /// changes only with a failure.
+    /// What the C library's `syscall` would return; none if the call must go to the kernel unchanged. The error number
+    /// changes only on failure.
     pub(crate) fn serve(&self) -> Option<c_long> {
         match keeping_errno(|| is_possible().then(|| self.wait()))? {
             Ok(index) => Some(index as c_long),
@@ -99,7 +99,7 @@ impl Call {
     }
 }
 
-/// The moment when so much time has passed from now on.
+/// The deadline after this much time from now.
 fn after(seconds: i64, nanoseconds: i64) -> Result<Deadline, c_int> {
     let (Ok(seconds), nanoseconds @ 0..1_000_000_000) = (u64::try_from(seconds), nanoseconds) else {
         return Err(libc::EINVAL);
@@ -116,8 +116,8 @@ fn wide(bytes: &[u8], at: usize) -> u64 {
     u64::from_ne_bytes(core::array::from_fn(|index| bytes[at + index]))
 }
 
-/// Whether the kernel has what it takes, and the user did not say to do without. Asked at the first call and not
-/// before: where there is a filter it takes a child process.
+/// Whether the kernel has the necessary calls, and the user has not disabled them. Probed at the first call and not
+/// before, because under a filter the probe takes a child process.
 fn is_possible() -> bool {
     const NO: u32 = 1;
     const YES: u32 = 2;

@@ -1,5 +1,5 @@
-//! The real functions behind the ones that [`crate::entry`] stands in front of. One that the C library
-//! lacks, because it is older or musl, is done by the system call of that name, or fails with `ENOSYS`.
+//! The real functions behind those of [`crate::entry`]. A function that the C library lacks, because it is older or
+//! musl, is replaced by the system call of that name, or fails with `ENOSYS`.
 
 use crate::device::How;
 use libc::{DIR, FILE, c_char, c_int, c_long, c_uint, c_ulong, c_void, mode_t, pid_t};
@@ -113,7 +113,8 @@ ntux_platform::next_functions! {
     fn closefrom(first: c_int) -> () => { close_range(first.max(0) as c_uint, c_uint::MAX, 0); };
 }
 
-/// A function that the C library lacks: older than 2.33 `stat` and its relatives, than 2.28 `statx`, than 2.34 the rest.
+/// A function that an older C library lacks: before 2.33 `stat` and its variants, before 2.28 `statx`, before 2.34 the
+/// rest.
 ///
 /// # Safety
 /// As for the system call.
@@ -136,8 +137,8 @@ unsafe fn status_at(directory: c_int, path: *const c_char, status: *mut libc::st
 macro_rules! next_globs {
     ($($name:ident;)*) => {
         $(
-            /// The real function of this name. It has two versions, and nobody knows for which one the caller was built: one
-            /// that brings its own functions for directories may lack one that the newer version calls.
+            /// The real function of this name. It has two versions, and nobody knows for which one the caller was
+            /// built: one that brings its own functions for directories may lack one that the newer version calls.
             ///
             /// # Safety
             /// As for the function itself.
@@ -175,8 +176,8 @@ next_globs! {
     glob64;
 }
 
-/// Where the real `syscall` is; 0 until the constructor has looked it up. Looking it up on first use could be too early:
-/// allocators choose `syscall` for their first steps because nothing behind it allocates.
+/// Where the real `syscall` is; 0 until the constructor has looked it up. Looking it up on first use could be too
+/// early: allocators choose `syscall` for their first steps because nothing behind it allocates.
 pub(crate) static SYSCALL: Word64 = Word64::new(0);
 
 /// Looks the real `syscall` up.

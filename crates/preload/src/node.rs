@@ -1,10 +1,10 @@
-//! The device node for programs that only look: `access`, `stat`, `realpath` and `glob` of a path where there is no node,
-//! and `fstat` of a descriptor that they got for it, or for an object.
+//! The device node for programs that only inspect it: `access`, `stat`, `realpath` and `glob` of a path without a node,
+//! and `fstat` of a descriptor of the device or of an object.
 //!
-//! As with `open`, the real function goes first; only where it finds nothing, and the path means the device, the answer
-//! is a character device that everybody may read and write. A descriptor is described as the driver's would be if the real
-//! answer is the file of an instance that this process has met. The system call itself (`syscall`) tells the truth, and so
-//! do a listing of `/dev`, where no node is, and `/proc/self/fd`, where the memory file is.
+//! As with `open`, the real function runs first. Only if it finds nothing, and the path means the device, is the answer
+//! a character device that everybody may read and write. A descriptor is described like the driver's if its file is
+//! that of an instance that this process has seen. The system call itself (`syscall`) shows the memory file, as does
+//! `/proc/self/fd`, and a listing of `/dev` shows no node.
 
 use crate::{device, instances};
 use core::ffi::{CStr, c_char, c_int};
@@ -17,7 +17,7 @@ const MAJOR: u32 = 10;
 const MINOR: u32 = 256;
 const PATH: &CStr = c"/dev/ntsync";
 
-/// What `stat` says about something of ours. No file system has the device number 0.
+/// The `stat` results for the node and for objects. No file system has the device number 0.
 struct Description {
     mode: libc::mode_t,
     /// Major and minor number.
@@ -27,7 +27,7 @@ struct Description {
 
 /// The node, and every descriptor of an instance.
 const NODE: Description = Description { mode: libc::S_IFCHR | 0o666, device: (MAJOR, MINOR), inode: 1 };
-/// Every object: the driver's have one inode together, of no kind.
+/// Every object: the driver's share one inode, without a file type.
 const OBJECT: Description = Description { mode: 0o600, device: (0, 0), inode: 2 };
 const BLOCK_SIZE: u32 = 4096;
 
@@ -55,7 +55,7 @@ impl Description {
         status
     }
 
-    /// Of a descriptor whose file is this one, if that is an instance which this process has met.
+    /// The results for a descriptor whose file is this one, if that is an instance that this process has seen.
     #[cold]
     fn of(fd: c_int, file: FileId) -> Option<Description> {
         if !instances::has_met(file) {
@@ -67,7 +67,7 @@ impl Description {
     }
 }
 
-/// Whether a look at `path` found nothing and this library would serve an open of it. The error number stays as it was.
+/// Whether a query of `path` found nothing and this library would serve an open of it. Preserves the error number.
 ///
 /// # Safety
 /// `path` is what the real function was called with.
@@ -82,7 +82,7 @@ unsafe fn is_missing(result: c_int, directory: c_int, path: *const c_char) -> bo
     device::is_name(path.to_bytes()) && device::would_serve(directory, path.to_bytes())
 }
 
-/// A look at a path: the real function's, and `found` where that finds nothing and the path means the device.
+/// A query of a path: the real function's result, or `found` if that finds nothing and the path means the device.
 ///
 /// # Safety
 /// `path` is what `real` passes to the real function.
@@ -105,7 +105,7 @@ unsafe fn look(
     found()
 }
 
-/// `access` and its relatives.
+/// `access` and its variants.
 ///
 /// # Safety
 /// `path` is what `real` passes to the real function.
@@ -116,7 +116,7 @@ pub(crate) unsafe fn access(directory: c_int, path: *const c_char, mode: c_int, 
     unsafe { look(directory, path, real, found) }
 }
 
-/// `stat` and its relatives.
+/// `stat` and its variants.
 ///
 /// # Safety
 /// `path` and `status` are what `real` passes to the real function.
@@ -136,7 +136,7 @@ pub(crate) unsafe fn stat(
     unsafe { look(directory, path, real, found) }
 }
 
-/// `fstat` and its relatives.
+/// `fstat` and its variants.
 ///
 /// # Safety
 /// `status` is what `real` passes to the real function.
@@ -159,7 +159,7 @@ pub(crate) unsafe fn fstat(fd: c_int, status: *mut libc::stat, real: impl FnOnce
     result
 }
 
-/// `fstatat` and its relatives: of a path in a directory, or of the descriptor itself if the path is empty.
+/// `fstatat` and its variants: of a path in a directory, or of the descriptor itself if the path is empty.
 ///
 /// # Safety
 /// `path` and `status` are what `real` passes to the real function.
@@ -192,7 +192,7 @@ unsafe fn fstat_if(
     unsafe { fstat(fd, status, || 0) }
 }
 
-/// Whether a path that the kernel has taken names nothing in its directory.
+/// Whether a path that the kernel has accepted names nothing in its directory.
 ///
 /// # Safety
 /// Null, or a readable string.
@@ -250,8 +250,8 @@ pub(crate) unsafe fn realpath(
     if !unsafe { is_missing(if result.is_null() { -1 } else { 0 }, libc::AT_FDCWD, path) } {
         return result;
     }
-    // SAFETY: this thread's own error number; room for every path, as the function asks for; or memory of the C library's,
-    // which the caller gives back to it.
+    // SAFETY: this thread's own error number; room for every path, as the function asks for; or memory of the C
+    // library's, which the caller gives back to it.
     unsafe {
         *crate::errno() = error_before;
         match room.is_null() {

@@ -1,8 +1,9 @@
-//! Who gets a descriptor of ours in a message: a process without this library could not use it, and the user is told.
+//! Checks the receivers of messages that carry a descriptor of ours: a process without this library cannot use it, and
+//! the user is told.
 //!
-//! Looked at once for each socket, because looking means reading what the receiver has mapped. The kernel names the process
-//! that connected, or that made the pair of sockets. Of a pair that this process made, the child is looked for that has the other
-//! end ([`relatives`]); of another one the maker is taken for the receiver.
+//! Each socket is checked once, because a check reads the receiver's mappings. The kernel names the process that
+//! connected, or that created the socket pair. For a pair that this process created, the check searches for the child
+//! with the other end ([`relatives`]); for any other pair it takes the creator for the receiver.
 
 mod relatives;
 
@@ -14,7 +15,7 @@ use ntux_platform::atomic::Word64;
 use ntux_platform::interposition::others;
 use ntux_platform::keeping_errno;
 
-/// How many sockets, and strangers, are remembered. One that is forgotten is looked at again.
+/// How many sockets, and strangers, are cached. One that is evicted is checked again.
 const REMEMBERED: usize = 256;
 
 static SOCKETS: [Word64; REMEMBERED] = [const { Word64::new(0) }; REMEMBERED];
@@ -34,7 +35,7 @@ pub(crate) fn check(socket: c_int) {
     });
 }
 
-/// Remembers a number that is not 0; whether it was not there before.
+/// Caches a number that is not 0. Returns whether it is new.
 fn is_new(numbers: &[Word64; REMEMBERED], number: u64) -> bool {
     let place = &numbers[number as usize % REMEMBERED];
     let before = place.load();

@@ -1,16 +1,16 @@
-//! How a signal handler of the program may run at any instruction, block for minutes, and never return.
+//! Why a signal handler of the program may run at any instruction, block for minutes, and never return.
 //!
-//! The real driver is immune: a signal takes the thread out of its wait before a handler runs. Here the same is
-//! arranged in user space. From the first use of the device on, the kernel calls a stub ([`crate::arrival`]) instead of
-//! the program's handler ([`crate::actions`] keeps the program's view). It finds the thread
+//! The real driver is immune: a signal takes the thread out of its wait before a handler runs. This library does the
+//! same in user space. From the first use of the device on, the kernel calls a stub ([`crate::arrival`]) instead of the
+//! program's handler ([`crate::actions`] keeps the program's view). The stub finds the thread
 //!
-//! * **outside** this library: it jumps to the program's handler, as if it had not been there;
-//! * **inside**, by a fault (the signal was caused by the very instruction): in the guarded copy it continues at the
-//!   landing; elsewhere it is the program's;
+//! * **outside** this library: the stub jumps to the program's handler, as if it did not exist;
+//! * **inside**, by a fault (the instruction itself caused the signal): in the guarded copy execution continues at the
+//!   landing; elsewhere the fault is the program's;
 //! * **inside**, by any other signal: [`attend`] *owes* the handler. It takes the wait in progress out of all queues
 //!   ([`ntux_sync::Waiter::interrupt`]), blocks all signals in the interrupted context and returns there. The operation
-//!   ends, with what it was granted before or with nothing (a wait looks at its objects once more then), and the thread
-//!   comes to the [`door`].
+//!   ends, with what it was granted before or with nothing (a wait then checks its objects once more), and the thread
+//!   reaches the [`door`].
 //!
 //! At the door nothing of ours is half done. The thread sends itself the signal it owes, and unblocks: the kernel runs
 //! the handler there. If it returns, an interrupted wait starts again at the tail of the queues (`SA_RESTART`) or fails
@@ -18,22 +18,21 @@
 //!
 //! # Rules
 //! * S1: [`attend`] runs with all asynchronous signals blocked, so two of them never nest in it. Only faults, the C
-//!   library's own signal and a fault's signal sent by `kill` may come in between; the last are put back (S4). One that
-//!   arrives in the stub of another, before that has blocked, is put back too.
+//!   library's own signal and a fault's signal sent by `kill` may arrive in between; the last are deferred (S4). A
+//!   signal that arrives in the stub of another, before that has blocked signals, is also deferred.
 //! * S2: at most one signal is owed: from the stub's return to the door all others are blocked, in the kernel.
 //! * S3: at the door the signal becomes *due*: its information is kept here, and a stand-in with [`STAND_IN`] is
-//!   queued, which [`attend`] replaces. So nothing gets lost where the kernel merges two signals of one number: if
-//!   a genuine one comes first, it becomes due in turn.
+//!   queued, which [`attend`] replaces. So nothing is lost if the kernel merges two signals with one number: if a
+//!   genuine one comes first, it becomes due in turn.
 //! * S4: a signal that may not be owed (S2) is blocked in the interrupted context and becomes due (S3).
 //! * S5: the mask is restored by the last instruction before the handler ([`restore`]), in a frame without destructors.
-//! * S6: a fault's signal that the program blocks is unblocked for the time inside; one sent by `kill` is put back
-//!   (S4).
-//! * S7: the C library's signal for the cancellation of a thread is a signal like others ([`crate::cancellation`]).
+//! * S6: a fault's signal that the program blocks is unblocked while inside; one sent by `kill` is deferred (S4).
+//! * S7: the C library's signal for thread cancellation is treated like any other ([`crate::cancellation`]).
 //!
 //! # Interrupted at each step
-//! Before `inside` is set and after it is cleared the handler runs directly: as if the signal had come before or after
-//! the call. Between clearing and the door, likewise, and the owed one follows. A thread killed at any step is the
-//! core's business: what it owed dies with it.
+//! Before `inside` is set and after it is cleared the handler runs directly, as if the signal had arrived before or
+//! after the call. The same holds between clearing and the door, and the owed handler follows. The core handles a
+//! thread killed at any step; what the thread owed dies with it.
 
 use crate::actions::{self, Action};
 use crate::arrival::{Attention, Context};
@@ -52,7 +51,7 @@ pub(crate) const fn bit(signal: c_int) -> Mask {
     1 << (signal - 1)
 }
 
-/// Signals that an instruction can cause. Blocking them would turn such a fault into the process's end.
+/// Signals that an instruction can cause. If they were blocked, such a fault would kill the process.
 pub(crate) const FAULTS: Mask = bit(libc::SIGSEGV)
     | bit(libc::SIGBUS)
     | bit(libc::SIGILL)
@@ -61,12 +60,12 @@ pub(crate) const FAULTS: Mask = bit(libc::SIGSEGV)
     | bit(libc::SIGSYS);
 /// Signals that the guarded copy can cause.
 pub(crate) const GUARDED: Mask = bit(libc::SIGSEGV) | bit(libc::SIGBUS);
-/// The signal by which the C library changes the identity of all threads; it handles that alone.
+/// The signal with which the C library changes the identity of all threads. The C library handles it alone.
 const IDENTITY: Mask = bit(33);
-/// Signals that come from outside at any time: blocked while one is owed, and in [`attend`].
+/// Signals that can arrive at any time: blocked while one is owed, and in [`attend`].
 pub(crate) const ASYNCHRONOUS: Mask = !(FAULTS | IDENTITY | bit(libc::SIGKILL) | bit(libc::SIGSTOP));
 
-/// What the kernel keeps of a signal's information: 48 bytes.
+/// The part of a signal's information that the kernel keeps: 48 bytes.
 pub(crate) type Information = [u64; 6];
 /// Where in it the code stands (4 bytes), and who sent it (process and user, 4 bytes each).
 pub(crate) const CODE: usize = 8;
@@ -110,8 +109,8 @@ impl Owed {
     }
 }
 
-/// The information of signals that were sent again at a door, until the kernel delivers their stand-ins (S3). Which ones
-/// is in [`Record::due_signals`].
+/// The information of signals that were sent again at a door, until the kernel delivers their stand-ins (S3). Which
+/// ones is in [`Record::due_signals`].
 pub(crate) struct Due(UnsafeCell<[Information; 64]>);
 
 impl Record {
@@ -135,14 +134,16 @@ impl Record {
     }
 }
 
-/// A signal has arrived and the thread is inside, or the signal may be due at its door (S1). Returns whether the stub is
-/// to jump to the handler; the mask is the handler's then, and everything is blocked otherwise, until the stub returns.
+/// A signal has arrived and the thread is inside, or the signal may be due at its door (S1). Returns whether the stub
+/// is to jump to the handler; the mask is the handler's then, and everything is blocked otherwise, until the stub
+/// returns.
 ///
 /// # Safety
 /// Called by the stub.
 pub(crate) unsafe extern "C" fn attend(attention: &Attention) -> bool {
     let (record, action, signal) = (attention.record, attention.action, attention.signal as c_int);
-    // SAFETY: the kernel's frames, which nobody else uses before the handler runs. The innermost may be the signal's own.
+    // SAFETY: the kernel's frames, which nobody else uses before the handler runs. The innermost may be the signal's
+    // own.
     let (information, machine, stack_pointer) =
         unsafe { (&mut *attention.information, &mut *attention.context, (*attention.innermost).stack_pointer()) };
     let inside = record.is_inside_at(stack_pointer) && !cfg!(feature = "planted");
@@ -196,8 +197,8 @@ fn stand_in(signal: c_int) -> Information {
     [signal as u64, libc::SI_USER as u64, STAND_IN, 0, 0, 0]
 }
 
-/// S4. As at the door, it keeps its place before those of its number that are queued already; but not before one that is
-/// due, which takes two handlers at one door.
+/// S4. As at the door, it stays ahead of queued signals with its number, but not of one that is due, which would take
+/// two handlers at one door.
 fn put_back(record: &Record, signal: c_int, information: &Information, machine: &mut Context) {
     *machine.mask() |= bit(signal);
     if record.is_due(signal) {
@@ -208,7 +209,7 @@ fn put_back(record: &Record, signal: c_int, information: &Information, machine: 
     }
 }
 
-/// S2: the handler has to wait.
+/// S2: the handler must wait.
 fn owe(record: &Record, signal: c_int, information: &Information, action: &Action, machine: &mut Context) {
     // The signal's number is stored first: from here on a fault's signal that comes in between is put back.
     record.owed.signal.store(signal as u32);
@@ -224,7 +225,7 @@ fn owe(record: &Record, signal: c_int, information: &Information, action: &Actio
     }
 }
 
-/// Runs the handler that is owed; may never return. The caller is outside, and its frame has no destructors.
+/// Runs the owed handler; may never return. The caller is outside, and its frame has no destructors.
 #[cold]
 #[inline(never)]
 pub(crate) fn door(record: &Record) -> Restart {
@@ -241,7 +242,7 @@ pub(crate) fn door(record: &Record) -> Restart {
     restart
 }
 
-/// Queues a signal with its information for this thread alone. The error number stays as it was.
+/// Queues a signal with its information for this thread alone. Preserves the error number.
 pub(crate) fn send_to_self(signal: c_int, information: &Information) {
     // SAFETY: this thread's own error number.
     let error = unsafe { *crate::errno() };
@@ -250,7 +251,7 @@ pub(crate) fn send_to_self(signal: c_int, information: &Information) {
     unsafe { *crate::errno() = error };
 }
 
-/// As [`send_to_self`], without a look at the error number, which changes if the kernel has no room for the signal.
+/// As [`send_to_self`], but does not preserve the error number, which changes if the kernel has no room for the signal.
 pub(crate) fn queue_for_self(signal: c_int, information: &Information) {
     let mut whole = MaybeUninit::<[u64; 16]>::zeroed();
     // SAFETY: the kernel reads 128 bytes, of which the first 48 are the information; the thread's own ids always exist.
@@ -262,14 +263,14 @@ pub(crate) fn queue_for_self(signal: c_int, information: &Information) {
     }
 }
 
-/// Takes note of a mask that the program gives to this thread.
+/// Notes a mask that the program sets for this thread.
 pub(crate) fn note_mask(record: &Record, mask: Mask) {
     record.faults_blocked.store(u32::from(mask & GUARDED != 0));
 }
 
-/// Changes the thread's mask by `real`, which is passed where to put the one before, and takes note of the new one. The kernel
-/// is asked for it only if the program had its argument overwritten: programs that change their mask at every turn (Wine does)
-/// would pay for each such question.
+/// Changes the thread's mask by `real`, which is passed where to put the one before, and takes note of the new one. The
+/// kernel is asked for it only if the program had its argument overwritten: programs that change their mask at every
+/// turn (Wine does) would pay for each such question.
 ///
 /// # Safety
 /// `new` and `old` are what the program calls the function with, `new` not null.
@@ -295,7 +296,7 @@ pub(crate) unsafe fn changed_by_program(
     result
 }
 
-/// What a mask becomes.
+/// The result of changing a mask.
 fn changed(how: c_int, before: Mask, by: Mask) -> Mask {
     match how {
         libc::SIG_BLOCK => before | by,
@@ -304,10 +305,9 @@ fn changed(how: c_int, before: Mask, by: Mask) -> Mask {
     }
 }
 
-/// Runs `work` so that the guarded copy can fail: the kernel kills a thread that faults with the fault's signal
-/// blocked. A program that blocks these signals pays two system calls for each operation. The note may be out of date
-/// after a jump that restored a mask: one that says "blocked" is corrected here, one that does not is the difference
-/// that is left.
+/// Runs `work` with the fault signals unblocked, because the kernel kills a thread that faults while the fault's signal
+/// is blocked. A program that blocks these signals pays two system calls for each operation. The note may be out of
+/// date after a jump that restored a mask: a stale "blocked" is corrected here, a stale "unblocked" is not.
 #[inline(always)]
 pub(crate) fn with_faults<R>(record: &Record, work: impl FnOnce() -> R) -> R {
     if record.faults_blocked.load() == 0 { work() } else { with_faults_unblocked(record, work) }
@@ -322,18 +322,18 @@ fn with_faults_unblocked<R>(record: &Record, work: impl FnOnce() -> R) -> R {
     result
 }
 
-/// Blocks all asynchronous signals and returns the mask from before. The error number stays as it was.
+/// Blocks all asynchronous signals and returns the previous mask. Preserves the error number.
 pub(crate) fn block() -> Mask {
     change(libc::SIG_BLOCK, ASYNCHRONOUS)
 }
 
-/// Makes `mask` the thread's mask. Signals that this unblocks are handled before it returns, if it ever does (S5).
+/// Sets the thread's mask. Handlers of signals that this unblocks run before it returns, if it ever does (S5).
 #[inline(always)]
 pub(crate) fn restore(mask: Mask) {
     change(libc::SIG_SETMASK, mask);
 }
 
-/// Changes the thread's mask and returns the one before. The error number stays as it was.
+/// Changes the thread's mask and returns the previous one. Preserves the error number.
 #[inline(always)]
 pub(crate) fn change(how: c_int, mask: Mask) -> Mask {
     let mut before: Mask = 0;

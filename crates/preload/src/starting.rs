@@ -1,11 +1,13 @@
 //! Programs that are started with descriptors of ours still open.
 //!
-//! One whose environment was cleaned gets this library's entry in `LD_PRELOAD` back: with the kernel's driver a descriptor would
-//! work there too. One into which nothing can be loaded cannot use the descriptors, and the user is told.
+//! A program whose environment was cleaned gets this library's entry in `LD_PRELOAD` back, because with the kernel's
+//! driver a descriptor would work there, too. A program into which nothing can be loaded cannot use the descriptors,
+//! and the user is told.
 //!
-//! A process that never met the device, and whose program is to be started with this library, pays one look through the
-//! environment. [`MARK`] goes along with descriptors from program to program, so that one that never looks at them itself (a
-//! shell, say) takes the same care. Everything here runs in children of `vfork` too: nothing but the stack is written.
+//! A process that never used the device, and starts a program with this library, pays for one scan of the environment.
+//! [`MARK`] is passed on with descriptors from program to program, so that a program that never uses them itself (a
+//! shell, for example) takes the same care. Everything here also runs in children of `vfork`, so it writes only to the
+//! stack.
 
 use crate::environment::{self, Device};
 use crate::strangers::{self, File, LIBRARY, Name, Obstacle, Path};
@@ -17,20 +19,20 @@ use ntux_platform::atomic::Word32;
 use ntux_platform::interposition::others;
 use ntux_platform::keeping_errno;
 
-/// In the environment of a program that was given descriptors of ours.
+/// Set in the environment of a program that got descriptors of ours.
 const MARK: &CStr = c"NTUX_HANDED_ON=1";
 const LIST: &[u8] = b"LD_PRELOAD=";
-/// Most variables of an environment that can be completed, and the longest list of libraries.
+/// The most variables of an environment that can be completed, and the longest list of libraries.
 const VARIABLES: usize = 1024;
 const LIST_MAX: usize = 4096;
-/// What an entry says where each loader puts a name of its own, and what this library's puts there. musl's puts nothing.
+/// The word in an entry that each loader replaces, and this loader's value. musl's replaces nothing.
 const LOADERS_CHOICE: &[u8] = b"$PLATFORM";
 const PLATFORM: &[u8] = if cfg!(target_env = "musl") { LOADERS_CHOICE } else { std::env::consts::ARCH.as_bytes() };
 
 /// An environment as programs pass it: an array of strings that ends with a null pointer, or nothing.
 pub(crate) type Environment = *const *const c_char;
 
-/// A file to execute, as the functions of the exec family name it.
+/// A file to execute, in the forms of the exec family.
 #[derive(Clone, Copy)]
 pub(crate) enum Program {
     /// Below a directory; `AT_EMPTY_PATH` makes the directory itself the file.
@@ -39,7 +41,7 @@ pub(crate) enum Program {
     Named(*const c_char),
 }
 
-/// This library's entry in the list with which the program was started; empty if it was loaded in another way.
+/// This library's entry in the list with which the program was started; empty if it was loaded otherwise.
 struct PreloadEntry {
     length: Word32,
     text: UnsafeCell<[u8; LIST_MAX]>,
@@ -57,7 +59,7 @@ impl PreloadEntry {
     }
 }
 
-/// Remembers the entry: the program may change its environment.
+/// Stores the entry, because the program may change its environment.
 pub(crate) fn remember_entry() {
     let Some(list) = ntux_platform::environment::value(c"LD_PRELOAD") else { return };
     let names_us = |entry: &&[u8]| entry.ends_with(LIBRARY);
@@ -69,15 +71,15 @@ pub(crate) fn remember_entry() {
     }
 }
 
-/// Set when a descriptor of ours goes to a program by `posix_spawn_file_actions_adddup2`.
+/// Set when `posix_spawn_file_actions_adddup2` passes a descriptor of ours to a program.
 static IN_ACTIONS: Word32 = Word32::new(0);
 
-/// A program to be started is given this descriptor under another number.
+/// A program to be started gets this descriptor under another number.
 pub(crate) fn by_actions() {
     IN_ACTIONS.store(1);
 }
 
-/// Starts a program by `start`, which is passed the environment to use.
+/// Starts a program with `start`, which gets the environment to use.
 ///
 /// # Safety
 /// `program` and `environment` are what the real function is called with.
@@ -124,7 +126,7 @@ unsafe fn start_with_care<R>(
     start(completed.unwrap_or(environment))
 }
 
-/// What an environment says about this library.
+/// This library's state in an environment.
 #[derive(Clone, Copy)]
 struct Found {
     names_us: bool,
@@ -186,7 +188,7 @@ fn is_kept(fd: c_int) -> bool {
     flags >= 0 && flags & libc::FD_CLOEXEC == 0
 }
 
-/// What stands against loading this library into a program.
+/// The obstacle to loading this library into a program.
 unsafe fn obstacle(program: Program) -> Option<Obstacle> {
     // SAFETY: the caller's promise.
     let file = unsafe { open(program) }?;
@@ -219,7 +221,7 @@ unsafe fn open(program: Program) -> Option<File> {
     }
 }
 
-/// These bytes one after the other as a string; none if they do not fit.
+/// Concatenates these bytes to a string; none if they do not fit.
 fn join<'a>(room: &'a mut [u8], parts: [&[u8]; 4]) -> Option<&'a CStr> {
     let mut length = 0;
     for part in parts {
@@ -248,7 +250,7 @@ fn is_there(platform: &[u8]) -> bool {
     path.is_some_and(|path| unsafe { libc::access(path.as_ptr(), libc::R_OK) } == 0)
 }
 
-/// An environment that was completed: the array, and the list of libraries in it.
+/// A completed environment: the array, and the list of libraries in it.
 struct Room {
     list: [*const c_char; VARIABLES],
     preload: [u8; LIST_MAX],
@@ -259,8 +261,8 @@ impl Room {
         Room { list: [core::ptr::null(); VARIABLES], preload: [0; LIST_MAX] }
     }
 
-    /// Fills in these variables and what is missing of ours. None if they do not fit, or the library is not there (in another
-    /// root directory, say).
+    /// Fills in these variables and ours that are missing. None if they do not fit, or the library does not exist (in
+    /// another root directory, for example).
     fn complete<'a>(&mut self, variables: impl Iterator<Item = &'a CStr> + Clone, found: Found) -> Option<()> {
         if !found.names_us && !is_there(PLATFORM) {
             return None;

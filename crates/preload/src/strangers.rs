@@ -1,13 +1,13 @@
-//! Programs and processes without this library. Whoever gives them a descriptor of ours says so: each request on it fails
-//! there with `ENOTTY`, which few programs expect.
+//! Strangers: programs and processes without this library. A process that passes them a descriptor of ours reports it,
+//! because each request on it fails there with `ENOTTY`, which few programs expect.
 //!
-//! Nothing here allocates or takes a lock: it runs in children of `vfork` too.
+//! Nothing here allocates or takes a lock, because it also runs in children of `vfork`.
 
 use core::ffi::{CStr, c_int};
 use core::fmt::{self, Write};
 use core::mem::{MaybeUninit, size_of};
 
-/// The name of this library's file: what a process that has it maps.
+/// The name of this library's file, which a process that has the library maps.
 pub(crate) const LIBRARY: &[u8] = b"/libntux_preload.so";
 
 /// Why this library is not loaded into a program, or would not serve it there.
@@ -20,7 +20,7 @@ pub(crate) enum Obstacle {
     GainsRights,
     /// Nothing about the program; its environment does not name the library.
     Environment,
-    /// The file of this library is not there.
+    /// The file of this library does not exist.
     Hidden,
 }
 
@@ -81,18 +81,18 @@ impl File {
         File::of(unsafe { crate::next::openat(directory, path.as_ptr(), flags | libc::O_RDONLY | libc::O_CLOEXEC, 0) })
     }
 
-    /// What a call that opens something returned.
+    /// From the result of a call that opens something.
     pub(crate) fn of(fd: c_int) -> Option<File> {
         (fd >= 0).then_some(File(fd))
     }
 
-    /// Whether it is a file that somebody may execute.
+    /// Whether it is an executable file.
     pub(crate) fn may_be_executed(&self) -> bool {
         self.status()
             .is_some_and(|status| status.st_mode & libc::S_IFMT == libc::S_IFREG && status.st_mode & 0o111 != 0)
     }
 
-    /// Whether starting it gives rights that this process has not got.
+    /// Whether starting it gives privileges that this process lacks.
     fn gains_rights(&self) -> bool {
         // SAFETY: no arguments, cannot fail.
         let (user, group) = unsafe { (libc::getuid(), libc::getgid()) };
@@ -136,7 +136,7 @@ impl Drop for File {
     }
 }
 
-/// What stands against loading this library into the program in an open file; none also where nobody can tell.
+/// The obstacle to loading this library into the program in an open file; none also if that is unknown.
 pub(crate) fn obstacle(program: &File) -> Option<Obstacle> {
     const MACHINE: u16 = if cfg!(target_arch = "x86_64") { libc::EM_X86_64 } else { libc::EM_AARCH64 };
     let header: libc::Elf64_Ehdr = program.read_at(0)?;
@@ -181,7 +181,7 @@ pub(crate) fn obstacle_behind_scripts(mut file: File) -> Option<Obstacle> {
     obstacle(&file)
 }
 
-/// Scripts may name scripts as interpreters; the kernel follows as many.
+/// How many scripts may name scripts as interpreters: the kernel's limit.
 const SCRIPT_DEPTH_MAX: usize = 5;
 
 const SEGMENTS_MAX: u16 = 64;
@@ -219,7 +219,7 @@ pub(crate) fn for_each_entry(directory: &File, mut visit: impl FnMut(&[u8]) -> b
     }
 }
 
-/// Whether a process has this library; none if nobody tells.
+/// Whether a process has this library; none if that is unknown.
 pub(crate) fn has_library(process: libc::pid_t) -> Option<bool> {
     let maps = File::open(Path::new(format_args!("/proc/{process}/maps")).text())?;
     let mut room = [0u8; 4096];
@@ -236,13 +236,13 @@ pub(crate) fn has_library(process: libc::pid_t) -> Option<bool> {
     Some(false)
 }
 
-/// What stands against it in a process that is running.
+/// The obstacle in a running process.
 pub(crate) fn obstacle_in(process: libc::pid_t) -> Option<Obstacle> {
     let program = File::open(Path::new(format_args!("/proc/{process}/exe")).text())?;
     obstacle(&program)
 }
 
-/// A process' own name for itself.
+/// A process's own name for itself.
 pub(crate) struct Name([u8; 16]);
 
 impl Name {

@@ -1,31 +1,31 @@
-//! One record for each thread that uses the device: whether it is inside this library, and what it keeps.
+//! One record for each thread that uses the device: whether the thread is inside this library, and its state.
 //!
 //! # The record
-//! A page of its own, which stays for ever; a record whose thread ended serves another thread. Two ways lead to it:
+//! A record is a page that is never unmapped; when its thread ends, it serves another thread. It is found in two ways:
 //!
 //! * A *call* of the program finds its thread's record through one word of thread-local storage at a fixed offset (the
 //!   initial-exec model): [`current`].
 //! * A *signal* finds it in the [`BUCKETS`] by the thread pointer, the number by which the processor finds thread-local
-//!   storage ([`crate::arrival`]). It only compares that number: the program may have put another one in its place
-//!   (Windows code of 32 bits), and threads that the C library did not make have any number.
+//!   storage ([`crate::arrival`]). It only compares that number, because the program may have replaced it (32-bit
+//!   Windows code), and threads that the C library did not create can have any number.
 //!
-//! `inside` holds the stack pointer from [`enter`] to [`leave`], and 0 otherwise: the time when a handler of the program
-//! must not run on this stack. The stack pointer tells the thread from others that share its thread pointer.
+//! `inside` holds the stack pointer from [`enter`] to [`leave`], while a handler of the program must not run on this
+//! stack, and 0 otherwise. The stack pointer distinguishes the thread from others that share its thread pointer.
 //!
 //! # The buckets
-//! Lists of records, by a hash of the thread pointer. A record is put at the head of the list of its first thread's
-//! bucket and never leaves it, so a list may be walked at any instruction. A thread takes an unused record of its own
-//! bucket only, or makes a new one.
+//! A bucket is a list of records with the same hash of the thread pointer. A new record goes to the head of the list of
+//! its first thread's bucket and never leaves it, so a list may be walked at any instruction. A thread takes an unused
+//! record of its own bucket, or creates a new one.
 //!
 //! # Processes
-//! `holder` names the *lineage*, a number that each process gives itself. It lies in a word that the kernel empties at
-//! a fork, so a child finds out at its next [`enter`], however it was forked, and starts with no seat in any arena:
-//! those of the parent's threads are the parent's. A `vfork` child shares the word, so it is told apart by its process
-//! id.
+//! `holder` names the *lineage*, a number that each process gives itself. The number is in a word that the kernel
+//! zeroes at a fork. So a child notices the fork at its next [`enter`], however it was forked, and starts without
+//! seats, because those of the parent's threads belong to the parent. A `vfork` child shares the word, so it is
+//! recognized by its process id.
 //!
-//! # A thread that ends
-//! The destructor of a pthread key gives back its seats and its record. The key is made by the constructor, so it is
-//! one of the first 32, for which the C library needs no memory later.
+//! # Thread exit
+//! The destructor of a pthread key returns the thread's seats and record. The constructor creates the key, so it is one
+//! of the first 32, for which the C library needs no memory later.
 
 use crate::arrival::{INSIDE_ABOVE, INSIDE_BELOW};
 use crate::{instances, log, signals};
@@ -34,21 +34,21 @@ use core::ptr::NonNull;
 use ntux_platform::atomic::{Ordering, Word32, Word64, compiler_fence};
 use ntux_platform::liveness;
 
-/// What one thread keeps. Everything in it is touched by that thread (and its handlers) alone, except `holder`, `next`,
-/// the tags of the seats and the counts, which others read.
+/// The state of one thread. Only that thread and its handlers touch it, except `holder`, `next`, the tags of the seats
+/// and the counts, which others read.
 #[repr(C, align(64))]
 pub(crate) struct Record {
     /// The stack pointer at [`enter`]; 0 outside.
     pub(crate) inside: Word64,
-    /// The thread pointer of the thread that has it; 0 when that ended.
+    /// The thread pointer of the thread that has it; 0 if that thread ended.
     pub(crate) thread_pointer: Word64,
     /// The next record of the bucket, written before the record is in its list.
     pub(crate) next: UnsafeCell<Option<&'static Record>>,
-    /// Lineage of the process whose thread has it; with [`UNHELD`] when that thread ended.
+    /// Lineage of the process whose thread has it; with [`UNHELD`] if that thread ended.
     pub(crate) holder: Word64,
     /// Signals that are due at the door of this thread: one bit each.
     pub(crate) due_signals: Word64,
-    /// 1 when the program may block SIGSEGV or SIGBUS on this thread ([`signals::with_faults`]).
+    /// 1 if the program may block SIGSEGV or SIGBUS on this thread ([`signals::with_faults`]).
     pub(crate) faults_blocked: Word32,
     /// Address of the [`ntux_sync::Waiter`] that is in a wait, for the trampoline; 0 when none is.
     pub(crate) waiting: Word64,
@@ -58,7 +58,8 @@ pub(crate) struct Record {
     pub(crate) due: signals::Due,
 }
 
-// SAFETY: what is not atomic is touched by the holder's thread only; `next` is written before the record is shared.
+// SAFETY: only the thread that has the record touches what is not atomic; `next` is written before the record is
+// shared.
 unsafe impl Sync for Record {}
 
 /// In `holder`: no thread has the record.
@@ -71,9 +72,9 @@ pub(crate) const BUCKET_BITS: u32 = 8;
 pub(crate) const BUCKET_FACTOR: u64 = 0x9e37_79b9_7f4a_7c15;
 /// All records: for each bucket the address of its newest, or 0.
 pub(crate) static BUCKETS: [Word64; BUCKET_COUNT] = [const { Word64::new(0) }; BUCKET_COUNT];
-/// Address of the word that a fork empties: the lineage.
+/// Address of the word that a fork zeroes: the lineage.
 pub(crate) static LINEAGE: Word64 = Word64::new(0);
-/// The highest lineage given so far by this process or those it was forked from.
+/// The highest lineage so far in this process and its ancestors.
 static LINEAGES: Word32 = Word32::new(0);
 /// The pthread key whose destructor ends a thread's record, plus one.
 static KEY: Word32 = Word32::new(0);
@@ -168,7 +169,7 @@ fn stack_pointer() -> u64 {
     pointer
 }
 
-/// The list of records in which a thread pointer stands.
+/// The bucket of a thread pointer.
 fn bucket(thread_pointer: u64) -> &'static Word64 {
     &BUCKETS[(thread_pointer.wrapping_mul(BUCKET_FACTOR) >> (u64::BITS - BUCKET_BITS)) as usize]
 }
@@ -181,7 +182,7 @@ pub(crate) fn current() -> Option<&'static Record> {
     (record.holder.load() == lineage()).then_some(record)
 }
 
-/// Marks this thread as inside and returns its record; none when there is no memory for one.
+/// Marks this thread as inside and returns its record; none if there is no memory for one.
 #[inline(always)]
 pub(crate) fn enter() -> Option<&'static Record> {
     let record = match current() {
@@ -194,8 +195,8 @@ pub(crate) fn enter() -> Option<&'static Record> {
     Some(record)
 }
 
-/// Ends what [`enter`] began. A handler that was kept waiting runs here, and may never return; see [`signals::door`].
-/// Says whether one ran, and whether its signal asks that an interrupted call be restarted.
+/// Ends what [`enter`] began. A deferred handler runs here, and may never return; see [`signals::door`]. Returns
+/// whether one ran, and whether its signal asks to restart an interrupted call.
 ///
 /// The caller's frame is on the stack when a handler ends the thread: it must have no destructors.
 #[inline(always)]
@@ -207,8 +208,8 @@ pub(crate) fn leave(record: &'static Record) -> Option<signals::Restart> {
 }
 
 impl Record {
-    /// Whether its thread is between [`enter`] and [`leave`], with this stack pointer now. Of several threads that share a
-    /// thread pointer, the one that is inside has one a little below that of [`enter`].
+    /// Whether its thread is between [`enter`] and [`leave`], given the current stack pointer. Of several threads that
+    /// share a thread pointer, the one inside has a stack pointer a little below that of [`enter`].
     pub(crate) fn is_inside_at(&self, stack_pointer: u64) -> bool {
         let inside = self.inside.load();
         let below = inside.wrapping_add(INSIDE_ABOVE).wrapping_sub(stack_pointer);
@@ -225,7 +226,7 @@ impl Record {
     }
 }
 
-/// The records of this process, also those whose thread ended: their counts still stand.
+/// The records of this process, including those whose thread ended, because their counts still matter.
 pub(crate) fn records() -> impl Iterator<Item = &'static Record> {
     let lineage = lineage();
     all_records().filter(move |record| record.holder.load() & !UNHELD == lineage)
@@ -250,7 +251,7 @@ pub(crate) fn lineage() -> u64 {
     if given == 0 { renew_lineage() } else { given }
 }
 
-/// Whether this is a `vfork` child that still runs in its parent's memory, where nothing may be changed.
+/// Whether this is a `vfork` child that still runs in its parent's memory, which it must not change.
 pub(crate) fn borrows_memory() -> bool {
     lineage() as u32 != process_id()
 }
@@ -283,7 +284,7 @@ fn lineage_page() -> &'static Word64 {
     unsafe { &*(LINEAGE.load() as *const Word64) }
 }
 
-/// Where the kernel empties no page at a fork: the C library's `fork` empties this word. Other forks go unnoticed.
+/// If the kernel zeroes no page at a fork, the C library's `fork` zeroes this word. Other forks go unnoticed.
 static SUBSTITUTE: Word64 = Word64::new(0);
 
 unsafe extern "C" fn empty_substitute() {
@@ -302,7 +303,8 @@ pub(crate) fn map_pages(length: usize) -> *mut libc::c_void {
     if pages == libc::MAP_FAILED { core::ptr::null_mut() } else { pages }
 }
 
-/// Finds a record for this thread. Signals are blocked meanwhile: a handler that came between could claim a second one.
+/// Finds a record for this thread. Signals are blocked meanwhile, because a handler in between could claim a second
+/// one.
 #[cold]
 fn claim() -> Option<&'static Record> {
     let mask = signals::block();
@@ -328,8 +330,8 @@ fn claim_blocked() -> Option<&'static Record> {
     Some(record)
 }
 
-/// Takes a record that no thread of this process has. One with this thread's own thread pointer was left by a thread
-/// that ended without the C library, whose memory this thread has got.
+/// Takes a record that no thread of this process has. A record with this thread's own thread pointer belonged to a
+/// thread that ended without the C library, and whose memory this thread has now.
 fn take_over(record: &'static Record, lineage: u64, thread_pointer: u64) -> bool {
     let holder = record.holder.load();
     let left_over = holder == lineage && record.thread_pointer.load() == thread_pointer;
@@ -357,7 +359,8 @@ fn add_record(bucket: &Word64, lineage: u64) -> Option<&'static Record> {
     }
 }
 
-/// Makes the key whose destructor ends a thread's record, and sees to it that forks are noticed; by the constructor.
+/// Creates the key whose destructor ends a thread's record, and arranges that forks are noticed. Called by the
+/// constructor.
 pub(crate) fn prepare() {
     // SAFETY: the handler only stores.
     unsafe { libc::pthread_atfork(None, None, Some(empty_substitute)) };
@@ -375,8 +378,8 @@ fn at_thread_end(record: &'static Record) {
     }
 }
 
-/// The thread ends: gives back its seats, then its record. A handler that comes later and uses the device claims a
-/// record again, and the C library then calls this once more.
+/// Called when the thread ends: returns its seats, then its record. A handler that runs later and uses the device
+/// claims a record again, and the C library then calls this once more.
 unsafe extern "C" fn end(record: *mut libc::c_void) {
     // SAFETY: what `at_thread_end` stored.
     let record: &'static Record = unsafe { &*record.cast::<Record>() };

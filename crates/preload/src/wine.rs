@@ -1,18 +1,19 @@
-//! A wineserver whose Wine starts 32-bit processes gets no device: this library cannot be in them, and Wine has no way to go on
-//! when a descriptor of the device fails in one of its processes. Without the device it does without, in all of them.
+//! A wineserver whose Wine starts 32-bit processes gets no device: this library cannot be loaded into them, and Wine
+//! cannot continue if a descriptor of the device fails in one of its processes. Without the device, Wine works in all
+//! of them.
 //!
-//! `ntux run` decides the same beforehand where it recognizes Wine (`crates/cli/src/wine.rs`), and then has ways to make all
-//! processes 64-bit ones. This is for a wineserver that something else started.
+//! `ntux run` makes the same decision in advance if it recognizes Wine (`crates/cli/src/wine.rs`), and can make all
+//! processes 64-bit. This code is for a wineserver that something else started.
 
 use crate::log;
 use ntux_platform::atomic::Word32;
 use ntux_platform::environment;
 use ntux_platform::interposition::wine;
 
-/// The longest path that the kernel tells.
+/// The longest path that the kernel returns.
 const PATH_MAX: usize = 4096;
 
-/// Whether this process is such a wineserver. Found out once, and said then.
+/// Whether this process is such a wineserver. Determined, and reported, once.
 #[cold]
 pub(crate) fn must_not_serve() -> bool {
     static VERDICT: Word32 = Word32::new(0);

@@ -1,31 +1,31 @@
-//! The memory of the cache of descriptors: 16 bytes for each number, mapped when the first one is to be remembered.
+//! The memory of the descriptor cache: 16 bytes for each number, mapped when the first one is cached.
 //!
-//! It is no table of the library, because collectors that take such tables for roots (Boehm's) would read all of it at each
-//! collection. What a program does not use of it is never touched.
+//! It is not a static table, because collectors that scan such tables as roots (Boehm's) would read all of it at each
+//! collection. Entries that a program does not use are never touched.
 //!
 //! # Transitions
-//! The address is 0, or that of the mapping, which stays as long as the process: whoever needs it first maps it and puts its
-//! address there by one exchange; who comes second takes its own mapping away again. In a process whose threads do not all
-//! have the same descriptors it becomes [`OFF`], and stays so.
+//! The address is 0, or that of the mapping, which lives as long as the process. The first thread that needs the
+//! mapping creates it and stores its address by one exchange; a thread that loses the race unmaps its own. In a process
+//! whose threads do not all share their descriptors the address becomes [`OFF`], and stays so.
 //!
-//! Nothing has to run before: 0 is what the loader leaves there. A child of fork has the mapping as a copy; what a `vfork`
-//! child maps is its parent's too, as the address is. Where no memory can be mapped nothing is remembered: every call asks
-//! its descriptor, as for numbers that are too high.
+//! No initialization is needed: the loader provides the 0. A child of fork has a copy of the mapping; a `vfork` child
+//! shares mapping and address with its parent. If no memory can be mapped, nothing is cached: every call queries its
+//! descriptor, as for numbers that are too high.
 //!
 //! # Interrupted, killed
-//! Between the mapping and the exchange: 16 MiB of addresses, and no memory, are lost to the process. A handler that comes in
-//! between maps its own.
+//! A thread killed between the mapping and the exchange leaks 16 MiB of addresses, and no memory. A handler that runs
+//! in between creates its own mapping.
 
 use core::mem::size_of;
 use ntux_platform::atomic::{Word64, Word128};
 use ntux_platform::protection::{self, Protection};
 
-/// Descriptors below this are remembered; others are asked every time.
+/// Descriptors below this are cached; others are queried every time.
 pub(super) const REMEMBERED: usize = 1 << 20;
 
-/// The address of so many entries, all zero at first; 0 until somebody needs them; [`OFF`] when nobody may.
+/// The address of the entries, all zero at first; 0 until they are needed; [`OFF`] if they must not be used.
 static ENTRIES: Word64 = Word64::new(0);
-/// No address: nothing is remembered any more.
+/// No address: nothing is cached any more.
 const OFF: u64 = 1;
 
 /// The entry of a descriptor; none if there is no memory yet. Async-signal-safe.
@@ -34,7 +34,7 @@ pub(super) fn get(fd: u32) -> Option<&'static Word128> {
     at(ENTRIES.load(), fd)
 }
 
-/// As [`get`], with memory for all if there was none yet; none if there is no memory to be had. Async-signal-safe.
+/// As [`get`], but maps the memory if there was none yet; none if none is available. Async-signal-safe.
 #[inline(always)]
 pub(super) fn get_or_map(fd: u32) -> Option<&'static Word128> {
     match ENTRIES.load() {
@@ -43,13 +43,13 @@ pub(super) fn get_or_map(fd: u32) -> Option<&'static Word128> {
     }
 }
 
-/// Whether there can be an entry at all.
+/// Whether the descriptor can have an entry at all.
 #[inline(always)]
 pub(super) fn any() -> bool {
     ENTRIES.load() > OFF
 }
 
-/// From now on nothing is remembered. (Who has found an entry before may still use it.)
+/// Stops caching. (A thread that has found an entry before may still use it.)
 #[cold]
 pub(super) fn turn_off() {
     ENTRIES.store(OFF);
@@ -60,12 +60,12 @@ fn at(entries: u64, fd: u32) -> Option<&'static Word128> {
     if entries <= OFF || fd as usize >= REMEMBERED {
         return None;
     }
-    // SAFETY: not 0 and not off, so a mapping of so many entries, aligned as pages are, which is never unmapped; they are atomic words,
-    // for which zero is a value.
+    // SAFETY: not 0 and not off, so a mapping of so many entries, aligned as pages are, which is never unmapped; they
+    // are atomic words, for which zero is a value.
     Some(unsafe { &*(entries as *const Word128).add(fd as usize) })
 }
 
-/// The address of the mapping, ours or that of who was faster; 0 without memory. The error number stays as it was.
+/// The address of the mapping, ours or that of a faster thread; 0 without memory. Preserves the error number.
 #[cold]
 fn map() -> u64 {
     const LENGTH: usize = REMEMBERED * size_of::<Word128>();
@@ -74,7 +74,8 @@ fn map() -> u64 {
         match ENTRIES.compare_exchange(0, mapped as u64) {
             Ok(()) => mapped as u64,
             Err(faster) => {
-                // SAFETY: mapped above, and nobody else knows it. If it cannot be taken away, it is addresses and no memory.
+                // SAFETY: mapped above, and nobody else knows it. If it cannot be taken away, it is addresses and no
+                // memory.
                 let _ = unsafe { protection::free(mapped, LENGTH) };
                 faster
             }

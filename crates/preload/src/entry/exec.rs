@@ -1,4 +1,4 @@
-//! The functions by which a program starts another one.
+//! The functions that start another program.
 
 use crate::next;
 use crate::starting::{Environment, Program, start};
@@ -11,7 +11,7 @@ unsafe extern "C" {
     static environ: Environment;
 }
 
-/// Takes care of descriptors that go along.
+/// Handles descriptors that are inherited.
 #[unsafe(no_mangle)]
 unsafe extern "C-unwind" fn execve(path: *const c_char, arguments: Arguments, variables: Environment) -> c_int {
     // SAFETY: the caller's own arguments.
@@ -106,13 +106,13 @@ spawning! {
 /// Most arguments that a caller can write down.
 const LISTED: usize = 1024;
 
-/// Arguments as a variadic function gets them: those that travel in registers, saved one after the other, and the rest.
+/// The arguments of a variadic function: those passed in registers, saved in order, and the rest.
 struct Listed {
     registers: *const usize,
     stack: *const usize,
 }
 
-/// How many arguments behind the first travel in registers.
+/// How many arguments after the first are passed in registers.
 const REGISTERS: usize = if cfg!(target_arch = "x86_64") { 5 } else { 7 };
 
 impl Listed {
@@ -123,7 +123,7 @@ impl Listed {
         unsafe { if number < REGISTERS { *self.registers.add(number) } else { *self.stack.add(number - REGISTERS) } }
     }
 
-    /// Calls `go` with the array that ends with a null pointer, and the argument behind that.
+    /// Calls `go` with the array that ends with a null pointer, and the argument after that.
     ///
     /// # Safety
     /// The list ends with a null pointer; `more` says whether there is an argument behind it.
@@ -145,7 +145,7 @@ impl Listed {
 macro_rules! listed {
     ($($name:ident => $implementation:ident;)*) => {
         $(
-            /// As `execve`: saves the registers in which arguments travel, and goes on in Rust.
+            /// As `execve`: saves the registers in which arguments are passed, and continues in Rust.
             #[unsafe(no_mangle)]
             #[unsafe(naked)]
             unsafe extern "C" fn $name(path: *const c_char) -> c_int {

@@ -1,4 +1,4 @@
-//! The C library's streams: opening the device as one, and closing the descriptor behind one.
+//! The C library's streams: opens the device as a stream, and notices a stream's descriptor being closed.
 
 use crate::{descriptors, device, next};
 use core::ffi::{CStr, c_char, c_int};
@@ -26,7 +26,7 @@ opening! {
 macro_rules! opening_again {
     ($($name:ident;)*) => {
         $(
-            /// Drops what is known about the stream's descriptor, and opens the device if the path means it.
+            /// Forgets the stream's descriptor, and opens the device if the path means it.
             #[unsafe(no_mangle)]
             unsafe extern "C-unwind" fn $name(path: *const c_char, mode: *const c_char, stream: *mut FILE) -> *mut FILE {
                 // SAFETY: the caller's own arguments.
@@ -44,7 +44,7 @@ opening_again! {
 macro_rules! closing {
     ($($name:ident => $next:ident;)*) => {
         $(
-            /// Drops what is known about the stream's descriptor.
+            /// Forgets the stream's descriptor.
             #[unsafe(no_mangle)]
             unsafe extern "C-unwind" fn $name(stream: *mut FILE) -> c_int {
                 // SAFETY: the caller's own stream.
@@ -60,7 +60,7 @@ closing! {
     pclose => pclose;
 }
 
-/// Drops what is known about the directory's descriptor.
+/// Forgets the directory's descriptor.
 #[unsafe(no_mangle)]
 unsafe extern "C-unwind" fn closedir(directory: *mut DIR) -> c_int {
     // SAFETY: the caller's own directory. (musl's function does not take none.)
@@ -69,7 +69,7 @@ unsafe extern "C-unwind" fn closedir(directory: *mut DIR) -> c_int {
     unsafe { closed_by(fd, || next::closedir(directory)) }
 }
 
-/// `close`, and nothing more where no descriptor is known.
+/// `close`; does nothing more if no descriptor is known.
 #[inline(always)]
 unsafe fn closed_by<R>(fd: impl FnOnce() -> c_int, close: impl FnOnce() -> R) -> R {
     if !descriptors::any() {
@@ -116,7 +116,8 @@ unsafe fn replace(path: *const c_char, mode: *const c_char, opened: *mut FILE, e
     }
 }
 
-/// A new instance for a stream, if its path means the device and it is not to make a file. The error number stays as it was.
+/// A new instance for a stream, if its path means the device and its mode does not create a file. Preserves the error
+/// number.
 ///
 /// # Safety
 /// Both are readable strings.
@@ -140,8 +141,8 @@ unsafe fn instance(path: *const c_char, mode: *const c_char) -> Option<c_int> {
     })
 }
 
-/// `freopen` closes what it had before it opens anything, so what the path means is found out first. The new instance is
-/// opened by the name that it has in `/proc`.
+/// `freopen` closes its old file before it opens the new one, so the path is examined first. It opens the new instance
+/// by its name in `/proc`.
 ///
 /// # Safety
 /// As for the function itself; `real` calls it with another path.

@@ -1,12 +1,11 @@
-//! `syscall`, the function by which programs make system calls that the C library has no function for, or none that they
-//! like.
+//! `syscall`, with which programs make system calls directly.
 
 use super::{close_all, part};
 use crate::multiple::{Call, OPERATION};
 use crate::{descriptors, device, ioctl as requests, leaving, next};
 use core::ffi::{c_char, c_int, c_long, c_uint};
 
-/// Which system calls are looked at, by their number.
+/// Which system calls are examined, by their number.
 static LOOKED_AT: [u8; HIGHEST as usize + 1] = {
     let mut table = [0; HIGHEST as usize + 1];
     let mut index = 0;
@@ -58,8 +57,8 @@ const HIGHEST: c_long = libc::SYS_openat2;
 
 /// Serves `FUTEX_WAIT_MULTIPLE`, with `FUTEX_PRIVATE_FLAG` or without, and the calls that concern descriptors.
 ///
-/// Everything else is left to the real function by a jump, with all registers and the stack as they came: nobody knows
-/// what a system call takes, and some (`vfork`, `clone`) return twice to the caller.
+/// Everything else goes to the real function by a jump, with all registers and the stack unchanged, because the
+/// arguments of a system call are unknown, and some calls (`vfork`, `clone`) return twice to the caller.
 #[unsafe(no_mangle)]
 #[unsafe(naked)]
 unsafe extern "C-unwind" fn syscall(
@@ -139,7 +138,7 @@ unsafe extern "C-unwind" fn syscall(
     );
 }
 
-/// In this library, or as the kernel answers it.
+/// Serves the call here, or returns the kernel's answer.
 unsafe extern "C-unwind" fn wait_multiple(
     number: c_long,
     blocks: usize,
@@ -154,8 +153,8 @@ unsafe extern "C-unwind" fn wait_multiple(
     call.serve().unwrap_or_else(|| unsafe { next::syscall(number, blocks, operation, count, timeout, fifth, sixth) })
 }
 
-/// Does what the C library's function of the same name does here. The rest is the kernel's, by the number that the caller
-/// gave: unlike those functions it is never a place where a thread is cancelled.
+/// Does what the interposed function of the same name does. Other calls go to the kernel by the caller's number; unlike
+/// those functions this is never a cancellation point.
 unsafe extern "C-unwind" fn serve(
     number: c_long,
     first: usize,

@@ -1,12 +1,13 @@
-//! Which child has the other end of a pair of sockets that this process made: the kernel names the maker only.
+//! Finds the child that has the other end of a socket pair that this process created, because the kernel names only the
+//! creator.
 //!
-//! The kernel says which socket the other end is (its inode), and /proc which process has that one open.
+//! The kernel gives the inode of the other end, and /proc the process that has it open.
 
 use crate::strangers::{File, Path, for_each_entry};
 use core::ffi::c_int;
 use core::mem::size_of;
 
-/// A question about one socket of the Unix family, as `linux/unix_diag.h` and `linux/netlink.h` have it.
+/// A query about one Unix socket, as in `linux/unix_diag.h` and `linux/netlink.h`.
 #[repr(C)]
 struct Question {
     length: u32,
@@ -52,7 +53,7 @@ fn number(text: &[u8]) -> Option<libc::pid_t> {
     core::str::from_utf8(text).ok()?.parse().ok()
 }
 
-/// The inode of the socket that this one is connected to.
+/// The inode of the socket to which this one is connected.
 fn other_end(inode: u32) -> Option<u32> {
     let question = Question {
         length: size_of::<Question>() as u32,
