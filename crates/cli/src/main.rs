@@ -1,8 +1,8 @@
 //! The `ntux` command.
 //!
 //! `run` starts a program with the drop-in device, `doctor` says what this machine can do, `ps` lists arenas, `inspect`
-//! shows who waits for what, `why` says what is wrong, `bench` starts the benchmarks (another program), `watch` draws which
-//! pages are written, `help` explains. Each subcommand is one file.
+//! shows who waits for what, `why` says what is wrong, `top` shows it live, `bench` starts the benchmarks (another program),
+//! `watch` draws which pages are written, `help` explains. Each subcommand is one file.
 
 mod arenas;
 mod bench;
@@ -14,6 +14,7 @@ mod pages;
 mod program;
 mod ps;
 mod run;
+mod top;
 mod topic;
 mod watch;
 mod why;
@@ -42,6 +43,7 @@ enum Command {
     Ps(ps::Arguments),
     Inspect(inspect::Arguments),
     Why(why::Arguments),
+    Top(top::Arguments),
     Bench(bench::Arguments),
     Watch(watch::Arguments),
     /// Explain a subcommand or a topic: environment, exit-status.
@@ -71,6 +73,7 @@ fn execute(command: Command) -> ExitCode {
         Command::Ps(arguments) => ps::ps(&arguments),
         Command::Inspect(arguments) => inspect::inspect(&arguments),
         Command::Why(arguments) => why::why(&arguments),
+        Command::Top(arguments) => top::top(&arguments),
         Command::Bench(arguments) => bench::bench(&arguments),
         Command::Watch(arguments) => watch::watch(&arguments),
         Command::Pages(arguments) => succeeded(pages::write(&arguments, &CommandLine::command())),

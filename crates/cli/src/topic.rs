@@ -80,6 +80,8 @@ no such process, or you may not, or the file is not an arena of this version.
 ntux why returns 0 if nothing is wrong, 1 if it found a deadlock or something else that will not pass by itself, 2 if the
 process has no objects of ntux, and 125 if it could not inspect the target.
 
+ntux top returns 0, 2 if the process has no objects of ntux, and 125 if it could not inspect the target.
+
 ntux doctor returns 0 if programs on this machine, or the given program, can be served, 1 otherwise.
 ";
 

@@ -8,12 +8,15 @@ use std::io::Write;
 use std::process::ExitCode;
 
 use clap::Args;
+use ntux_sync::inspect::why::Case;
 
 use crate::NTUX_FAILED;
 use crate::arenas::find::{self, Everything, Found, Opened, Target};
 use crate::arenas::processes::Census;
+use crate::arenas::scene::Scene;
+use chain::Follower;
 use examine::Examined;
-use verdict::Verdict;
+use verdict::{Teller, Verdict};
 
 /// Exit status when something is wrong.
 const WRONG: u8 = 1;
@@ -96,6 +99,12 @@ pub fn why(arguments: &Arguments) -> ExitCode {
     // A reader that closed the pipe early is no reason to complain.
     let _ = std::io::stdout().write_all(page.as_bytes());
     if verdict.is_something_wrong() { ExitCode::from(WRONG) } else { ExitCode::SUCCESS }
+}
+
+/// What a thread waits for, and for whom, in lines.
+pub fn chain_text(scene: &Scene, case: &Case<'_>, waiter: u32) -> String {
+    let teller = Teller { scene };
+    Follower::new(&teller, case).follow(waiter).render()
 }
 
 fn gather(target: Option<&Target>) -> Result<(Vec<Opened>, Vec<String>), find::Refusal> {

@@ -62,6 +62,11 @@ impl Names {
         self
     }
 
+    /// Takes over the descriptors that were found earlier.
+    pub fn with_descriptors_of(self, earlier: Names) -> Names {
+        Names { processes: self.processes, ..earlier }
+    }
+
     pub fn process(&self, peer: u32) -> Option<&Process> {
         self.processes.get(&peer)
     }

@@ -148,7 +148,7 @@ impl Told {
         }
         for chain in &self.chains {
             page.push('\n');
-            render_chain(page, chain, 0);
+            page.push_str(&chain.render());
         }
         if self.more > 0 {
             line(page, &format!("\n... and {} more; name one of them: ntux why PID/TID", self.more));
@@ -412,6 +412,14 @@ impl Thing {
 
 fn list<T>(items: &[T], text: impl Fn(&T) -> String) -> String {
     items.iter().map(text).collect::<Vec<_>>().join(", ")
+}
+
+impl Chain {
+    pub fn render(&self) -> String {
+        let mut page = String::new();
+        render_chain(&mut page, self, 0);
+        page
+    }
 }
 
 fn render_chain(page: &mut String, chain: &Chain, depth: usize) {

@@ -28,6 +28,7 @@ fn every_topic_and_subcommand_has_help() {
         ("ps", "--json"),
         ("inspect", "--json"),
         ("why", "deadlock"),
+        ("top", "Escape"),
         ("bench", "sync"),
         ("exit-status", "126"),
         ("help", "topic"),
@@ -54,7 +55,16 @@ fn pages_and_completions_are_made_for_what_users_are_shown() {
     let output = finish(&mut stage.ntux(&["pages", share.to_str().unwrap()]));
     assert!(output.status.success(), "{}", complained(&output));
     let text = |path: &str| std::fs::read_to_string(share.join(path)).unwrap_or_else(|error| panic!("{path}: {error}"));
-    for page in ["ntux.1", "ntux-run.1", "ntux-doctor.1", "ntux-ps.1", "ntux-inspect.1", "ntux-why.1", "ntux-bench.1"] {
+    for page in [
+        "ntux.1",
+        "ntux-run.1",
+        "ntux-doctor.1",
+        "ntux-ps.1",
+        "ntux-inspect.1",
+        "ntux-why.1",
+        "ntux-top.1",
+        "ntux-bench.1",
+    ] {
         assert!(text(&format!("man/man1/{page}")).contains(".SH SYNOPSIS"), "{page}");
     }
     assert!(text("man/man1/ntux.1").contains("run"));

@@ -12,6 +12,7 @@ mod run;
 #[path = "../../../platform/tests/skips/skips.rs"]
 mod skips;
 mod stage;
+mod top;
 #[cfg(target_arch = "x86_64")]
 mod trees;
 mod watch;

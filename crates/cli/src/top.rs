@@ -1,0 +1,175 @@
+//! `ntux top`: objects and waiting threads, live.
+
+mod draw;
+mod rows;
+mod sample;
+mod screen;
+
+use std::io::{self, IsTerminal, Write};
+use std::process::ExitCode;
+use std::time::{Duration, Instant};
+
+use clap::{Args, ValueEnum};
+use ratatui::backend::TestBackend;
+use ratatui::crossterm::event::{self, Event, KeyEventKind};
+use ratatui::{DefaultTerminal, Terminal};
+
+use crate::NTUX_FAILED;
+use crate::arenas::find::{self, Found, Opened, Target};
+use sample::Watch;
+use screen::{Reaction, Screen};
+
+/// Exit status when the process has no arena.
+const NOTHING_THERE: u8 = 2;
+/// Columns and rows of a picture that is printed, where the environment does not say.
+const PAPER: (u16, u16) = (80, 24);
+/// How long the keyboard is listened to before the clock is looked at again.
+const LISTEN: Duration = Duration::from_millis(100);
+
+/// Show objects and waiting threads live: what is contended, how fast it changes, who waits.
+///
+/// One page lists objects: how often each changes in a second, how many threads wait for it now and on average since it was
+/// first seen here. The other lists threads: how much of the time each has slept in a wait, and what it waits for. Enter
+/// shows one of them: who waits for an object, and for whom a thread waits in turn. The program is not touched, as by
+/// `ntux inspect`.
+///
+/// Keys: Tab the other page; arrows, Page Up, Page Down, Home, End; s the next order, r reversed; / a filter;
+/// Space freezes; Enter shows one, Escape goes back; q ends.
+///
+/// The exit status is 0, 2 if the process has no objects of ntux, 125 if it could not be looked at.
+#[derive(Args)]
+#[command(after_long_help = EXAMPLES)]
+pub struct Arguments {
+    /// A process or an arena, as for `ntux inspect`. Without it, everything on this machine that you may see.
+    #[arg(value_name = "PID|PID:FD|FILE")]
+    target: Option<Target>,
+    /// Seconds from one look to the next.
+    #[arg(long, value_name = "SECONDS", default_value_t = 1.0, value_parser = interval)]
+    every: f64,
+    /// Print one picture, of COLUMNS by LINES (80 by 24), after two looks; no terminal is needed.
+    #[arg(long)]
+    once: bool,
+    /// With --once: the page of threads.
+    #[arg(long, requires = "once")]
+    threads: bool,
+    /// When to use colours; auto uses them on a terminal, unless NO_COLOR is set.
+    #[arg(long, value_enum, default_value_t = Colour::Auto)]
+    colour: Colour,
+}
+
+const EXAMPLES: &str = "\
+Examples:
+  ntux top
+  ntux top $(pidof -s wineserver)
+  ntux top --once --threads 4711";
+
+/// When to use colours.
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Colour {
+    Auto,
+    Always,
+    Never,
+}
+
+fn interval(text: &str) -> Result<f64, String> {
+    match text.parse() {
+        Ok(seconds) if (0.05..=3600.0).contains(&seconds) => Ok(seconds),
+        _ => Err("a number of seconds from 0.05 to 3600".to_owned()),
+    }
+}
+
+/// Shows it until the user has seen enough.
+pub fn top(arguments: &Arguments) -> ExitCode {
+    let (arenas, notes) = match gather(arguments.target.as_ref()) {
+        Ok(found) => found,
+        Err(reason) => {
+            eprintln!("ntux: {reason}");
+            return ExitCode::from(NTUX_FAILED);
+        }
+    };
+    if let (true, Some(target)) = (arenas.is_empty(), &arguments.target) {
+        notes.iter().for_each(|note| eprintln!("ntux: {note}"));
+        eprintln!("ntux: {target} uses no objects of ntux that can be looked at");
+        return ExitCode::from(if notes.is_empty() { NOTHING_THERE } else { NTUX_FAILED });
+    }
+    let watch = Watch::new(arenas, arguments.target.is_none());
+    let shown = match (arguments.once, io::stdout().is_terminal() && io::stdin().is_terminal()) {
+        (true, _) => print_once(watch, arguments),
+        (false, true) => show(watch, arguments),
+        (false, false) => {
+            eprintln!("ntux: `ntux top` needs a terminal; `ntux top --once` prints one picture");
+            return ExitCode::from(NTUX_FAILED);
+        }
+    };
+    match shown {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("ntux: {error}");
+            ExitCode::from(NTUX_FAILED)
+        }
+    }
+}
+
+fn gather(target: Option<&Target>) -> Result<(Vec<Opened>, Vec<String>), find::Refusal> {
+    let Some(target) = target else { return Ok((find::everywhere().arenas, Vec::new())) };
+    let Found { arenas, notes } = find::find(target)?;
+    Ok((arenas, notes))
+}
+
+fn every(arguments: &Arguments) -> Duration {
+    Duration::from_secs_f64(arguments.every)
+}
+
+fn print_once(mut watch: Watch, arguments: &Arguments) -> io::Result<()> {
+    let number = |name: &str| std::env::var(name).ok()?.parse().ok().filter(|&number| number >= 10);
+    let (columns, rows) = (number("COLUMNS").unwrap_or(PAPER.0), number("LINES").unwrap_or(PAPER.1));
+    watch.look()?;
+    std::thread::sleep(every(arguments));
+    watch.look()?;
+    let mut screen = Screen::new(arguments.colour == Colour::Always, false);
+    if arguments.threads {
+        screen.turn();
+    }
+    let Ok(mut paper) = Terminal::new(TestBackend::new(columns, rows));
+    let Ok(_) = paper.draw(|frame| draw::draw(frame, &mut screen, &watch));
+    let mut page = draw::as_text(paper.backend().buffer(), arguments.colour == Colour::Always);
+    while page.ends_with("\n\n") {
+        page.pop();
+    }
+    // A reader that closed the pipe early is no reason to complain.
+    let _ = io::stdout().write_all(page.as_bytes());
+    Ok(())
+}
+
+fn show(watch: Watch, arguments: &Arguments) -> io::Result<()> {
+    let is_wanted = std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty());
+    let colours = arguments.colour == Colour::Always || arguments.colour == Colour::Auto && is_wanted;
+    let mut terminal = ratatui::try_init()?;
+    let ended = run(&mut terminal, watch, Screen::new(colours, true), every(arguments));
+    ratatui::try_restore()?;
+    ended
+}
+
+fn run(terminal: &mut DefaultTerminal, mut watch: Watch, mut screen: Screen, every: Duration) -> io::Result<()> {
+    watch.look()?;
+    let mut last = Instant::now();
+    loop {
+        terminal.draw(|frame| draw::draw(frame, &mut screen, &watch))?;
+        let left = every.saturating_sub(last.elapsed());
+        if event::poll(left.min(LISTEN))? {
+            match event::read()? {
+                Event::Key(key) if key.kind != KeyEventKind::Release => match screen.press(key, &watch) {
+                    Reaction::Leave => return Ok(()),
+                    Reaction::Stay => {}
+                },
+                _ => {} // A new size is seen when it is drawn.
+            }
+        }
+        if last.elapsed() >= every {
+            if !screen.is_frozen() {
+                watch.look()?;
+            }
+            last = Instant::now();
+        }
+    }
+}

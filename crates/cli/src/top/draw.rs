@@ -1,0 +1,229 @@
+//! The picture.
+
+use std::fmt::Write;
+
+use ntux_sync::Object;
+use ntux_sync::inspect::Value;
+use ratatui::Frame;
+use ratatui::buffer::Buffer;
+use ratatui::layout::{Constraint, Layout, Rect};
+use ratatui::style::{Color, Modifier, Style};
+use ratatui::text::Line;
+use ratatui::widgets::{Cell, Paragraph, Row as TableRow, Table};
+
+use super::rows::{Key, Row, kind, rows, state};
+use super::sample::{Watch, Watched};
+use super::screen::Screen;
+use crate::arenas::scene::{Scene, printable, slot_of};
+use crate::why;
+
+const OBJECT_WIDTHS: [Constraint; 7] = [
+    Constraint::Length(8),
+    Constraint::Length(9),
+    Constraint::Length(16),
+    Constraint::Length(9),
+    Constraint::Length(5),
+    Constraint::Length(6),
+    Constraint::Fill(1),
+];
+const THREAD_WIDTHS: [Constraint; 5] =
+    [Constraint::Length(15), Constraint::Length(15), Constraint::Length(7), Constraint::Length(6), Constraint::Fill(1)];
+/// Columns of numbers, which end at the right.
+const OBJECT_NUMBERS: [usize; 4] = [0, 3, 4, 5];
+const THREAD_NUMBERS: [usize; 2] = [2, 3];
+const KEYS: &str = "Tab page  s order  r reverse  / filter  Space freeze  Enter show  q quit";
+const KEYS_WITHIN: &str = "Esc back  Up Down scroll  Space freeze  q quit";
+
+/// Draws everything.
+pub fn draw(frame: &mut Frame<'_>, screen: &mut Screen, watch: &Watch) {
+    let keys = Constraint::Length(u16::from(screen.live));
+    let [title, status, body, help] =
+        Layout::vertical([Constraint::Length(1), Constraint::Length(1), Constraint::Fill(1), keys]).areas(frame.area());
+    frame.render_widget(Paragraph::new(summary(watch)).style(strong(screen)), title);
+    draw_status(frame, screen, watch, status);
+    match screen.entered {
+        Some(key) => draw_one(frame, screen, watch, key, body),
+        None => draw_list(frame, screen, watch, body),
+    }
+    let text = if screen.entered.is_some() { KEYS_WITHIN } else { KEYS };
+    frame.render_widget(Paragraph::new(text).style(faint(screen)), help);
+}
+
+fn strong(_: &Screen) -> Style {
+    Style::new().add_modifier(Modifier::BOLD)
+}
+
+fn faint(screen: &Screen) -> Style {
+    if screen.colours { Style::new().fg(Color::Cyan) } else { Style::new().add_modifier(Modifier::DIM) }
+}
+
+fn alarming(screen: &Screen) -> Style {
+    let style = Style::new().add_modifier(Modifier::BOLD);
+    if screen.colours { style.fg(Color::Red) } else { style.add_modifier(Modifier::REVERSED) }
+}
+
+fn summary(watch: &Watch) -> String {
+    let scenes = || watch.arenas.iter().filter_map(|arena| arena.scene.as_ref());
+    let objects: usize = scenes().map(|scene| scene.snapshot.objects.len()).sum();
+    let waiters = || scenes().flat_map(|scene| &scene.snapshot.waiters);
+    let threads = waiters().filter(|waiter| waiter.thread.is_some()).count();
+    let waiting = waiters().filter(|waiter| waiter.waits()).count();
+    let arenas = watch.arenas.len();
+    format!("ntux top: {arenas} arena(s), {objects} objects, {waiting} of {threads} threads wait")
+}
+
+fn draw_status(frame: &mut Frame<'_>, screen: &Screen, watch: &Watch, area: Rect) {
+    let list = if screen.threads { "threads" } else { "objects" };
+    let mut text = format!("{list} by {}", screen.order().name(screen.threads));
+    if screen.reverse {
+        text.push_str(", reversed");
+    }
+    if screen.typing || !screen.filter.is_empty() {
+        let cursor = if screen.typing { "_" } else { "" };
+        let _ = write!(text, "; with \"{}{cursor}\"", screen.filter);
+    }
+    if screen.is_frozen() {
+        text.push_str("; frozen");
+    }
+    let deadlocks = watch.arenas.iter().filter(|arena| arena.is_deadlocked).count();
+    if deadlocks > 0 {
+        let mut line = Line::from("DEADLOCK: see ntux why").style(alarming(screen));
+        line.push_span(ratatui::text::Span::styled(format!("; {text}"), Style::reset()));
+        return frame.render_widget(Paragraph::new(line), area);
+    }
+    frame.render_widget(Paragraph::new(text), area);
+}
+
+fn draw_list(frame: &mut Frame<'_>, screen: &mut Screen, watch: &Watch, area: Rect) {
+    let rows = rows(watch, screen.threads, screen.order(), screen.reverse, &screen.filter);
+    if screen.live {
+        let keys: Vec<Key> = rows.iter().map(Row::key).collect();
+        screen.settle(&keys);
+    }
+    screen.page = usize::from(area.height).saturating_sub(1).max(1);
+    // A table builds all of its rows, and there may be a million.
+    let first = scrolled_to(screen, rows.len());
+    let visible = rows.iter().skip(first).take(screen.page).map(|row| line_of(row, screen));
+    let (widths, head): (Vec<Constraint>, &[&str]) = match screen.threads {
+        true => (THREAD_WIDTHS.to_vec(), &["PID/TID", "NAME", "WAITING", "FOR", "WAITS FOR"]),
+        false => {
+            (OBJECT_WIDTHS.to_vec(), &["#", "KIND", "STATE", "CHANGES/S", "QUEUE", "AVER.", "PID:FD, or who waits"])
+        }
+    };
+    let head = head.iter().enumerate().map(|(column, &text)| cell(text.to_owned(), column, screen.threads));
+    let chosen = if screen.colours { Style::new().bg(Color::DarkGray) } else { Style::new() };
+    let table = Table::new(visible, widths)
+        .header(TableRow::new(head).style(strong(screen)))
+        .row_highlight_style(chosen.add_modifier(Modifier::REVERSED));
+    let mut state = ratatui::widgets::TableState::default();
+    state.select(screen.table.selected().map(|selected| selected - first));
+    frame.render_stateful_widget(table, area, &mut state);
+}
+
+/// The first line that is shown, so that the chosen one is.
+fn scrolled_to(screen: &mut Screen, count: usize) -> usize {
+    let chosen = screen.table.selected().unwrap_or(0);
+    let last_start = count.saturating_sub(screen.page);
+    let first = screen.table.offset().clamp((chosen + 1).saturating_sub(screen.page), chosen).min(last_start);
+    *screen.table.offset_mut() = first;
+    first
+}
+
+fn cell(text: String, column: usize, threads: bool) -> Cell<'static> {
+    let numbers = if threads { &THREAD_NUMBERS[..] } else { &OBJECT_NUMBERS[..] };
+    let line = Line::from(text);
+    Cell::new(if numbers.contains(&column) { line.right_aligned() } else { line })
+}
+
+fn line_of(row: &Row<'_>, screen: &Screen) -> TableRow<'static> {
+    let is_waited_for = row.measure.queue > 0;
+    let cells = row.cells().into_iter().enumerate().map(|(column, text)| cell(text, column, screen.threads));
+    let style = if is_waited_for && screen.colours { Style::new().fg(Color::Yellow) } else { Style::new() };
+    TableRow::new(cells.collect::<Vec<_>>()).style(style)
+}
+
+fn draw_one(frame: &mut Frame<'_>, screen: &Screen, watch: &Watch, key: Key, area: Rect) {
+    let arena = |inode| {
+        let is_it = |arena: &&Watched| arena.scene.as_ref().is_some_and(|scene| scene.file.inode == inode);
+        watch.arenas.iter().find(is_it)
+    };
+    let text = match key {
+        Key::Object { arena: inode, object } => arena(inode).and_then(|arena| object_page(arena, object)),
+        Key::Thread { arena: inode, waiter } => arena(inode).and_then(|arena| thread_page(arena, waiter)),
+    };
+    let text = text.unwrap_or_else(|| "It is not there any more.".to_owned());
+    frame.render_widget(Paragraph::new(text).scroll((screen.scrolled, 0)), area);
+}
+
+fn object_page(arena: &Watched, object: Object) -> Option<String> {
+    let scene = arena.scene.as_ref()?;
+    let seen = scene.snapshot.object(slot_of(object)).filter(|seen| seen.object == object)?;
+    let mut page = format!("{} #{}: {}\n", kind(&seen.value), slot_of(object), state(&seen.value));
+    let descriptors = scene.names.descriptors(object).iter();
+    let names: Vec<String> = descriptors.map(|one| format!("{}:{}", one.pid, one.fd)).collect();
+    if !names.is_empty() {
+        let _ = writeln!(page, "descriptors (PID:FD): {}", names.join(" "));
+    }
+    if let (Value::Mutex(mutex), Some(case)) = (&seen.value, arena.case())
+        && mutex.owner != 0
+    {
+        let owners: Vec<String> = case.places(mutex.owner).iter().map(|&place| who(scene, place)).collect();
+        let owners = if owners.is_empty() { "a thread that has never waited".to_owned() } else { owners.join(", ") };
+        let _ = writeln!(page, "owner {}, {} times: {owners}", mutex.owner, mutex.count);
+    }
+    let _ = writeln!(page, "\nwaiting, in the order of arrival: {}", seen.waiting().count());
+    for entry in seen.waiting() {
+        let all = if entry.all { ", for all of its objects" } else { "" };
+        let _ = writeln!(page, "  {}{all}", who(scene, entry.waiter));
+    }
+    Some(page)
+}
+
+fn who(scene: &Scene, waiter: u32) -> String {
+    let person = scene.person(waiter);
+    let name = person.name.as_deref().map(printable).unwrap_or_default();
+    format!("{person} {name}")
+}
+
+fn thread_page(arena: &Watched, waiter: u32) -> Option<String> {
+    let (scene, case) = (arena.scene.as_ref()?, arena.case()?);
+    scene.snapshot.waiter(waiter)?;
+    Some(why::chain_text(scene, &case, waiter))
+}
+
+/// What a picture looks like on paper; with the terminal's own marks if there is to be colour.
+pub fn as_text(buffer: &Buffer, colours: bool) -> String {
+    let mut page = String::new();
+    for row in buffer.area.rows() {
+        let mut line = String::new();
+        let mut style = Style::reset();
+        for position in row.positions() {
+            let cell = &buffer[position];
+            if colours && cell.style() != style {
+                style = cell.style();
+                line.push_str(&escape(style));
+            }
+            line.push_str(cell.symbol());
+        }
+        page.push_str(line.trim_end());
+        page.push_str(if colours { "\x1b[0m\n" } else { "\n" });
+    }
+    page
+}
+
+fn escape(style: Style) -> String {
+    let mut codes = "\x1b[0".to_owned();
+    for (modifier, code) in [(Modifier::BOLD, 1), (Modifier::DIM, 2), (Modifier::REVERSED, 7)] {
+        if style.add_modifier.contains(modifier) {
+            let _ = write!(codes, ";{code}");
+        }
+    }
+    match style.fg {
+        Some(Color::Red) => codes.push_str(";31"),
+        Some(Color::Yellow) => codes.push_str(";33"),
+        Some(Color::Cyan) => codes.push_str(";36"),
+        _ => {}
+    }
+    codes.push('m');
+    codes
+}

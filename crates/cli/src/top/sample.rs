@@ -1,0 +1,200 @@
+//! One look after the other, and what has changed between them.
+
+use std::collections::{HashMap, HashSet};
+use std::io;
+use std::time::{Duration, Instant};
+
+use ntux_sync::Object;
+use ntux_sync::inspect::why::{Case, Fate, Finding};
+use ntux_sync::inspect::{Snapshot, WaiterView};
+
+use crate::arenas::find::{self, Opened};
+use crate::arenas::processes::Census;
+use crate::arenas::scene::{Names, Scene, fates};
+
+/// Looks from one search for new arenas, and for the names of descriptors, to the next.
+const SEARCH: u32 = 5;
+/// Bits of the number of changes that an object's word keeps.
+const CHANGES: u64 = (1 << 37) - 1;
+
+/// Arenas that are watched.
+pub struct Watch {
+    pub arenas: Vec<Watched>,
+    /// New ones are looked for.
+    searches: bool,
+    looks: u32,
+    last: Option<Instant>,
+    census: Census,
+}
+
+/// An arena that is watched.
+pub struct Watched {
+    opened: Opened,
+    before: Option<Snapshot>,
+    pub scene: Option<Scene>,
+    fates: HashMap<u32, Fate>,
+    /// Changes in a second, for each object of the last look.
+    pub rates: Vec<f64>,
+    /// Queues that were not empty, by object.
+    queues: HashMap<Object, Queue>,
+    /// By place and thread.
+    sleeps: HashMap<(u32, u32), Sleep>,
+    looks: u32,
+    pub is_deadlocked: bool,
+}
+
+/// How long a queue has been, look by look.
+#[derive(Clone, Copy, Default)]
+struct Queue {
+    sum: usize,
+    /// The look before which it was not there.
+    first: u32,
+}
+
+/// How much a thread has slept in waits, look by look.
+#[derive(Clone, Copy)]
+struct Sleep {
+    looks: u32,
+    asleep: u32,
+    ticket: u64,
+    /// When this wait was first seen.
+    since: Instant,
+}
+
+impl Watch {
+    pub fn new(arenas: Vec<Opened>, searches: bool) -> Watch {
+        let arenas = arenas.into_iter().map(Watched::new).collect();
+        Watch { arenas, searches, looks: 0, last: None, census: Census::default() }
+    }
+
+    /// Looks at everything once more.
+    pub fn look(&mut self) -> io::Result<()> {
+        if self.searches && self.looks > 0 && self.looks.is_multiple_of(SEARCH) {
+            self.search();
+        }
+        let now = Instant::now();
+        let elapsed = self.last.replace(now).map(|last| now - last);
+        for arena in &mut self.arenas {
+            arena.look(&mut self.census, elapsed).map_err(|error| io::Error::from_raw_os_error(error.errno()))?;
+        }
+        self.looks += 1;
+        Ok(())
+    }
+
+    /// Adds arenas that are new, and leaves out those that nobody has any more.
+    fn search(&mut self) {
+        self.census = Census::default();
+        let found = find::everywhere().arenas;
+        let inodes: HashSet<u64> = found.iter().map(|opened| opened.view.file().inode).collect();
+        self.arenas.retain(|arena| inodes.contains(&arena.opened.view.file().inode));
+        let known: HashSet<u64> = self.arenas.iter().map(|arena| arena.opened.view.file().inode).collect();
+        let new = found.into_iter().filter(|opened| !known.contains(&opened.view.file().inode));
+        self.arenas.extend(new.map(Watched::new));
+    }
+}
+
+impl Watched {
+    fn new(opened: Opened) -> Watched {
+        Watched {
+            opened,
+            before: None,
+            scene: None,
+            fates: HashMap::new(),
+            rates: Vec::new(),
+            queues: HashMap::new(),
+            sleeps: HashMap::new(),
+            looks: 0,
+            is_deadlocked: false,
+        }
+    }
+
+    fn look(&mut self, census: &mut Census, elapsed: Option<Duration>) -> ntux_sync::Result<()> {
+        let file = self.opened.view.file();
+        let old = self.scene.take();
+        // What /proc says comes before the look: see `why`.
+        let (before, known) = old.map_or((None, None), |old| (Some(old.snapshot), Some(old.names)));
+        let mut names = before.as_ref().map(|before| Names::of(&before.peers, census)).unwrap_or_default();
+        let snapshot = self.opened.view.snapshot()?;
+        if before.is_none() {
+            names = Names::of(&snapshot.peers, census);
+        }
+        names = match known {
+            Some(known) if !self.looks.is_multiple_of(SEARCH) => names.with_descriptors_of(known),
+            _ => names.with_descriptors(file),
+        };
+        self.fates = before.as_ref().map(|before| fates(before, &names)).unwrap_or_default();
+        self.rates = rates(before.as_ref(), &snapshot, elapsed);
+        self.count_queues(&snapshot);
+        self.count_sleeps(&snapshot);
+        self.before = before;
+        self.scene = Some(Scene { file, snapshot, names });
+        self.looks += 1;
+        let findings = self.case().map(|case| case.findings()).unwrap_or_default();
+        self.is_deadlocked = findings.iter().any(|finding| matches!(finding, Finding::Deadlock { .. }));
+        Ok(())
+    }
+
+    /// The last two looks. None before the second.
+    pub fn case(&self) -> Option<Case<'_>> {
+        Some(Case::new(self.before.as_ref()?, &self.scene.as_ref()?.snapshot, self.fates.clone()))
+    }
+
+    fn count_queues(&mut self, snapshot: &Snapshot) {
+        let mut queues = HashMap::new();
+        for object in &snapshot.objects {
+            let length = object.waiting().count();
+            let fresh = Queue { sum: 0, first: self.looks };
+            let mut queue = self.queues.get(&object.object).copied().unwrap_or(fresh);
+            queue.sum += length;
+            if queue.sum > 0 {
+                queues.insert(object.object, queue);
+            }
+        }
+        self.queues = queues;
+    }
+
+    /// How many have waited for an object on average, since it was first waited for.
+    pub fn average_queue(&self, object: Object) -> f64 {
+        let queue = self.queues.get(&object).copied().unwrap_or_default();
+        queue.sum as f64 / f64::from((self.looks - queue.first).max(1))
+    }
+
+    fn count_sleeps(&mut self, snapshot: &Snapshot) {
+        let now = Instant::now();
+        let mut sleeps = HashMap::new();
+        for waiter in &snapshot.waiters {
+            let Some(thread) = waiter.thread else { continue };
+            let key = (waiter.index, thread);
+            let fresh = Sleep { looks: 0, asleep: 0, ticket: waiter.ticket, since: now };
+            let mut sleep = self.sleeps.get(&key).copied().unwrap_or(fresh);
+            sleep.looks += 1;
+            sleep.asleep += u32::from(waiter.waits());
+            if sleep.ticket != waiter.ticket {
+                (sleep.ticket, sleep.since) = (waiter.ticket, now);
+            }
+            sleeps.insert(key, sleep);
+        }
+        self.sleeps = sleeps;
+    }
+
+    /// The part of the looks in which a thread waited, and how long its wait has been seen.
+    pub fn sleep(&self, waiter: &WaiterView) -> (f64, Duration) {
+        let sleep = waiter.thread.and_then(|thread| self.sleeps.get(&(waiter.index, thread)));
+        let share = |sleep: &Sleep| f64::from(sleep.asleep) / f64::from(sleep.looks.max(1));
+        let long = |sleep: &Sleep| if waiter.waits() { sleep.since.elapsed() } else { Duration::ZERO };
+        sleep.map_or((0.0, Duration::ZERO), |sleep| (share(sleep), long(sleep)))
+    }
+}
+
+/// How often each object has changed in a second. Both lists are in the order of the slots.
+fn rates(before: Option<&Snapshot>, after: &Snapshot, elapsed: Option<Duration>) -> Vec<f64> {
+    let seconds = elapsed.map_or(0.0, |elapsed| elapsed.as_secs_f64());
+    let mut earlier = before.map_or(&[][..], |before| &before.objects).iter().peekable();
+    let mut rate = |object: Object, version: u64| {
+        let slot = |object: Object| object.0 as u32;
+        while earlier.next_if(|earlier| slot(earlier.object) < slot(object)).is_some() {}
+        let earlier = earlier.next_if(|earlier| earlier.object == object)?;
+        (seconds > 0.0).then(|| (version.wrapping_sub(earlier.version) & CHANGES) as f64 / seconds)
+    };
+    after.objects.iter().map(|seen| rate(seen.object, seen.version).unwrap_or(0.0)).collect()
+}
