@@ -3,7 +3,8 @@
  * ntux: NT semaphores, mutexes and events with vectored waits, shared between processes; and write watches.
  * This header is the manual.
  *
- * Contents: conventions, arenas, objects, semaphores, mutexes, events, waits, write watches, futexes, futex domains.
+ * Contents: conventions, arenas, objects, semaphores, mutexes, events, waits, waiters, supervisors, NTSTATUS, write watches,
+ * futexes, futex domains.
  *
  *     #include <ntux.h>
  *     #include <stdio.h>
@@ -50,10 +51,11 @@
  *              of its pointer. A thread that must wait takes one of the arena's waiters, keeps it for later waits,
  *              and returns it when the thread ends.
  *
- * Signals      No function may be called from a signal handler, except ntux_arena_fd. A signal does not end a wait:
+ * Signals      No function may be called from a signal handler, except where it says so. A signal does not end a wait:
  *              the handler runs, the thread keeps its places in the queues, and the wait continues. (The driver
  *              takes the thread out of its queues.) A handler must not leave a call by longjmp, pthread_exit or an
  *              exception, and asynchronous cancellation must be off; no function is a cancellation point.
+ *              Programs whose handlers block, wait or end their thread take explicit waiters: see WAITERS.
  *
  * Processes    A child of fork may use the arena pointers and objects that it inherited. A process stopped or
  *              killed at any instruction blocks nobody else. Mutexes that it owned stay owned: see ntux_mutex_kill.
@@ -342,6 +344,119 @@ int ntux_wait_any(const ntux_arena *arena, const ntux_object *objects, uint32_t 
  */
 int ntux_wait_all(const ntux_arena *arena, const ntux_object *objects, uint32_t count, ntux_object alert,
                   uint32_t owner, uint32_t flags, uint64_t deadline_ns, uint32_t *index);
+
+
+/* ==== WAITERS: for programs whose signal handlers block, wait, or end their thread ==== */
+
+/* A thread's own place in an arena. With one, no handler runs while the thread is inside this library: it is asked to
+ * return, the thread leaves all queues, and the handler is run again by the thread as soon as it is outside.
+ *
+ *     static _Thread_local ntux_waiter *waiter;              (NULL is allowed: the thread is outside)
+ *
+ *     void handler(int signal, siginfo_t *info, void *context)      (installed with SA_SIGINFO)
+ *     {
+ *         if (ntux_waiter_defer(waiter, signal, info, context))
+ *             return;
+ *         ...                                                (may block, wait, longjmp, pthread_exit)
+ *     }
+ */
+typedef struct ntux_waiter ntux_waiter;
+
+/* Creates a waiter for the calling thread. Only that thread may use it. A child of fork must not use its parent's. */
+int ntux_waiter_create(const ntux_arena *arena, ntux_waiter **waiter);
+
+/* Gives back what ntux_waiter_give_back would, and the thread's place in the arena. The pointer must not be used again. A
+ * handler that ends its thread may call this, when ntux_waiter_defer returned 0.
+ */
+int ntux_waiter_destroy(ntux_waiter *waiter);
+
+/* ntux_wait_any and ntux_wait_all, which a signal ends: the thread is out of all queues while its handler runs.
+ *
+ * -EINTR    a handler ran that had called ntux_waiter_defer; nothing was acquired
+ *
+ * A wait that was satisfied when the signal came returns what it got, after the handler. Otherwise as ntux_wait_any and
+ * ntux_wait_all.
+ */
+int ntux_waiter_wait_any(const ntux_waiter *waiter, const ntux_object *objects, uint32_t count, ntux_object alert,
+                         uint32_t owner, uint32_t flags, uint64_t deadline_ns, uint32_t *index);
+int ntux_waiter_wait_all(const ntux_waiter *waiter, const ntux_object *objects, uint32_t count, ntux_object alert,
+                         uint32_t owner, uint32_t flags, uint64_t deadline_ns, uint32_t *index);
+
+/* What lies between these two is inside: any other function of this library, for which a handler has to wait as well.
+ * They nest. Handlers that were asked to return run in the outermost ntux_waiter_leave. Async-signal-safe.
+ */
+int ntux_waiter_enter(const ntux_waiter *waiter);
+int ntux_waiter_leave(const ntux_waiter *waiter);
+
+/* To be called by a handler before anything else, with its own three arguments. Async-signal-safe.
+ *
+ * Returns 1 if the thread is inside: the handler must return at once. It has been taken out of its queues, and asynchronous
+ * signals are blocked in it; the signal comes again, with the same information, when the thread is outside.
+ * Returns 0 if it is outside, if `waiter` is NULL, and for SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGTRAP and SIGSYS.
+ *
+ * A handler that got 0 may do anything: also use this library, and never return. It may unwind through ntux_waiter_leave,
+ * ntux_waiter_wait_any and ntux_waiter_wait_all, by longjmp, pthread_exit or an exception: on their frames is nothing to
+ * clean up. All other functions must not be unwound through.
+ *
+ * -EINVAL   `signal` is none;  -EFAULT  `context` is NULL
+ */
+int ntux_waiter_defer(const ntux_waiter *waiter, int signal, const void *info, void *context);
+
+/* For a handler that will not return: gives back what the wait that it runs at the end of had been granted. A semaphore's
+ * unit is released, an auto-reset event set, a mutex unlocked; or killed again, if it was abandoned. Nothing if there is
+ * nothing to give back. (The driver's wait keeps it, and it is lost.)
+ */
+int ntux_waiter_give_back(const ntux_waiter *waiter);
+
+
+/* ==== SUPERVISORS ==== */
+
+/* A process that learns of the death of others, as the server of an emulator does, tells so here: a dead thread waits no
+ * more, and its place is free at once. Linux ends the waits of a dead thread itself, by its robust list; where there is
+ * none (macOS, some sandboxes), a dead thread can be granted objects until this is called. What it was granted before stays
+ * granted; its mutexes stay owned: see ntux_mutex_kill_all.
+ *
+ * process, thread   the numbers by which the system knows them (Linux: getpid, gettid)
+ *
+ * -EBUSY    the system says that it lives: call again later. Where it cannot tell, your word counts.
+ *
+ * Neither waits for anybody. Each looks at the waiters of the arena once.
+ */
+int ntux_arena_bury_thread(const ntux_arena *arena, uint32_t process, uint32_t thread);
+
+/* As above for all threads of a process; objects that belong to it (ntux_object_adopt) are closed. */
+int ntux_arena_bury_process(const ntux_arena *arena, uint32_t process);
+
+/* ntux_mutex_kill for every mutex that `owner` owns. Looks at every object of the arena once. (A program that has a list of its
+ * mutexes need not call it.)
+ *
+ * killed    [optional] how many there were
+ *
+ * -EINVAL   `owner` is 0
+ */
+int ntux_mutex_kill_all(const ntux_arena *arena, uint32_t owner, uint32_t *killed);
+
+
+/* ==== NTSTATUS: what an implementation of NT's calls returns ====
+ *
+ *     0                from a wait             STATUS_WAIT_0 + index, STATUS_USER_APC for the alert
+ *     0                otherwise               STATUS_SUCCESS
+ *     -EOWNERDEAD      from a wait             STATUS_ABANDONED_WAIT_0 + index
+ *     -EOWNERDEAD      ntux_mutex_read         STATUS_SUCCESS, AbandonedState TRUE
+ *     -ETIMEDOUT       from a wait             STATUS_TIMEOUT
+ *     -EINTR           from a waiter's wait    wait again; the deadline is absolute
+ *     -EOVERFLOW       ntux_semaphore_release  STATUS_SEMAPHORE_LIMIT_EXCEEDED
+ *     -EPERM           ntux_mutex_unlock       STATUS_MUTANT_NOT_OWNED
+ *     -EBADF, -EINVAL  the number was closed   look the handle up again; then STATUS_INVALID_HANDLE
+ *     -EINVAL          another kind of object  STATUS_OBJECT_TYPE_MISMATCH
+ *     -EINVAL          ntux_wait_all           STATUS_INVALID_PARAMETER_MIX for an object that occurs twice
+ *     -ENOMEM                                  STATUS_NO_MEMORY
+ *     -EIO, -ENOTRECOVERABLE                   STATUS_INTERNAL_ERROR
+ *
+ * Who caches numbers by handle needs no references: a number whose object was closed is refused, also when its place has
+ * another object. A wait that has begun goes on, as the driver's does; one that had only been looked up is as one that
+ * came after the close, so look the handle up again.
+ */
 
 
 /* ==== WRITE WATCHES (Linux) ==== */

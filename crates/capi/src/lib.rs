@@ -7,10 +7,13 @@
 mod arena;
 mod boundary;
 mod domain;
+mod door;
 mod event;
 mod futex;
 mod mutex;
 mod object;
 mod semaphore;
+mod supervise;
 mod wait;
+mod waiter;
 mod watch;

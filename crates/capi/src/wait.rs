@@ -3,12 +3,13 @@
 use core::ffi::c_int;
 
 use ntux::{Arena, Deadline, Object, Satisfied, Wait};
+use ntux_sync::Wanted;
 
 use crate::boundary::{self, Place, Refusal, call};
 
 const REALTIME: u32 = 1;
 const NEVER: u64 = u64::MAX;
-const OBJECTS_MAX: u32 = 64;
+pub const OBJECTS_MAX: u32 = 64;
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ntux_wait_any(
@@ -21,9 +22,9 @@ pub unsafe extern "C" fn ntux_wait_any(
     deadline_ns: u64,
     index: *mut u32,
 ) -> c_int {
-    let request = Request { arena, objects, count, alert, owner, flags, deadline_ns, index };
+    let request = Request { objects, count, alert, owner, flags, deadline_ns, index };
     // SAFETY: the header asks for the same.
-    unsafe { request.serve(Arena::wait_any) }
+    unsafe { serve(arena, request, false, Arena::wait_any) }
 }
 
 #[unsafe(no_mangle)]
@@ -37,66 +38,75 @@ pub unsafe extern "C" fn ntux_wait_all(
     deadline_ns: u64,
     index: *mut u32,
 ) -> c_int {
-    let request = Request { arena, objects, count, alert, owner, flags, deadline_ns, index };
+    let request = Request { objects, count, alert, owner, flags, deadline_ns, index };
     // SAFETY: the header asks for the same.
-    unsafe { request.serve(Arena::wait_all) }
+    unsafe { serve(arena, request, true, Arena::wait_all) }
 }
 
-/// The arguments of a wait, as passed by C.
-struct Request {
+/// # Safety
+///
+/// Each pointer is null, misaligned, or what the header asks for.
+#[inline]
+unsafe fn serve(
     arena: *const Arena,
-    objects: *const u64,
-    count: u32,
-    alert: u64,
-    owner: u32,
-    flags: u32,
-    deadline_ns: u64,
-    index: *mut u32,
+    request: Request,
+    all: bool,
+    wait: impl Fn(&Arena, &[Object], Wait) -> ntux::Result<Satisfied>,
+) -> c_int {
+    call(|| {
+        // SAFETY: the caller passes an attached arena.
+        let arena = unsafe { boundary::arena(arena)? };
+        // SAFETY: the caller passes what the header asks for.
+        let (Wanted { objects, alert, owner, .. }, deadline, index) = unsafe { request.read(all)? };
+        let how = Wait::by(owner).until(deadline);
+        let how = if let Some(alert) = alert { how.alert(alert) } else { how };
+        report(index, wait(arena, objects, how)?)
+    })
+}
+
+/// Tells which object a wait has got.
+#[inline]
+pub fn report(index: Place<u32>, satisfied: Satisfied) -> Result<(), Refusal> {
+    index.put(satisfied.index);
+    if satisfied.abandoned { Err(Refusal(libc::EOWNERDEAD)) } else { Ok(()) }
+}
+
+/// The arguments of a wait, as C passed them.
+#[derive(Clone, Copy)]
+pub struct Request {
+    pub objects: *const u64,
+    pub count: u32,
+    pub alert: u64,
+    pub owner: u32,
+    pub flags: u32,
+    pub deadline_ns: u64,
+    pub index: *mut u32,
 }
 
 impl Request {
+    /// What to wait for, until when, and where the index goes. What does not concern the objects is checked first, as the
+    /// driver does.
+    ///
     /// # Safety
     ///
-    /// Each pointer is null, misaligned, or what the header asks for.
+    /// The index is null, misaligned, or a place that may be written; the objects are null, misaligned, or `self.count`
+    /// objects that nobody writes during `'a`.
     #[inline]
-    unsafe fn serve(self, wait: impl Fn(&Arena, &[Object], Wait) -> ntux::Result<Satisfied>) -> c_int {
-        call(|| {
-            // SAFETY: the caller passes an attached arena and a place that may be written.
-            let (arena, index) = unsafe { (boundary::arena(self.arena)?, Place::optional(self.index)?) };
-            let how = self.how()?;
-            // SAFETY: the caller passes `count` objects that nobody writes meanwhile.
-            let objects = unsafe { self.objects()? };
-            let satisfied = wait(arena, objects, how)?;
-            index.put(satisfied.index);
-            if satisfied.abandoned { Err(Refusal(libc::EOWNERDEAD)) } else { Ok(()) }
-        })
-    }
-
-    /// Checks everything but the objects first, as the driver does.
-    #[inline]
-    fn how(&self) -> Result<Wait, Refusal> {
+    pub unsafe fn read<'a>(&self, all: bool) -> Result<(Wanted<'a>, Deadline, Place<u32>), Refusal> {
+        // SAFETY: by the contract.
+        let index = unsafe { Place::optional(self.index)? };
         let deadline = match (self.flags, self.deadline_ns) {
             (0 | REALTIME, NEVER) => Deadline::Never,
             (0, ns) => Deadline::Monotonic(ns),
             (REALTIME, ns) => Deadline::Realtime(ns),
             _ => return Err(Refusal(libc::EINVAL)),
         };
-        if self.owner == 0 {
-            return Err(Refusal(libc::EINVAL));
-        }
-        let wait = Wait::by(self.owner).until(deadline);
-        Ok(if self.alert == 0 { wait } else { wait.alert(Object(self.alert)) })
-    }
-
-    /// # Safety
-    ///
-    /// `self.objects` is null, misaligned, or points to `self.count` objects that nobody writes during `'a`.
-    #[inline]
-    unsafe fn objects<'a>(&self) -> Result<&'a [Object], Refusal> {
-        if self.count > OBJECTS_MAX {
+        if self.owner == 0 || self.count > OBJECTS_MAX {
             return Err(Refusal(libc::EINVAL));
         }
         // SAFETY: an `Object` is a number without invalid values, and the caller passes that many.
-        unsafe { boundary::array(self.objects.cast::<Object>(), self.count) }
+        let objects = unsafe { boundary::array(self.objects.cast::<Object>(), self.count)? };
+        let alert = (self.alert != 0).then_some(Object(self.alert));
+        Ok((Wanted { all, objects, alert, owner: self.owner }, deadline, index))
     }
 }

@@ -172,6 +172,14 @@ impl Arena {
         self.attached.adopt(object)
     }
 
+    /// The core's arena: the way in for faces that keep waiters of their own.
+    ///
+    /// Any thread, also in a signal handler.
+    #[inline]
+    pub fn core(&self) -> &ntux_sync::Arena {
+        &self.attached
+    }
+
     /// Calls `operation` once with the core's arena and the calling thread's waiter in it: the way in for other faces,
     /// such as the C one, whose objects have no type.
     ///

@@ -3,7 +3,7 @@
 //! Two things are named here and nowhere else: the processor's atomics ([`atomic`]) and the kernel's calls.
 //!
 //! * [`contract`] says what a system must give, what it may lack, and what follows then. The crates above call its functions:
-//!   [`clock`], [`futex`], [`kernel_futex`], [`liveness`], [`memory`], [`protection`], [`robust`].
+//!   [`clock`], [`futex`], [`kernel_futex`], [`liveness`], [`memory`], [`protection`], [`robust`], [`to_self`].
 //! * Each system has a room that fulfils the contract: `linux`, `macos`. What it lacks it takes from [`absent`].
 //! * Three rooms are for particular users: [`watching`] for write watches, `interposition` for the libraries that are loaded
 //!   into programs, `command` for the program `ntux`. `.ci/layers` checks that nobody else enters them.
@@ -27,7 +27,7 @@ pub mod watching;
 pub mod without;
 pub mod yield_policy;
 
-pub use contract::{clock, futex, kernel_futex, liveness, memory, protection, robust};
+pub use contract::{clock, futex, kernel_futex, liveness, memory, protection, robust, to_self};
 
 #[cfg(target_os = "linux")]
 mod linux;

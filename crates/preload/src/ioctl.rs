@@ -15,8 +15,7 @@ use crate::threads::{self, Record};
 use crate::{actions, device, fail};
 use core::ffi::c_int;
 use core::mem::{MaybeUninit, offset_of};
-use ntux_platform::atomic::{Ordering, compiler_fence};
-use ntux_sync::{Deadline, Error, Kind, New, Object};
+use ntux_sync::{Deadline, Error, Kind, New, Object, Wanted};
 use std::os::fd::{BorrowedFd, IntoRawFd};
 use std::panic::AssertUnwindSafe;
 
@@ -322,28 +321,13 @@ fn wait(record: &'static Record, tag: u32, all: bool, argument: usize) -> Answer
         fd => Some(object_of(record, tag, fd as c_int)?),
     };
     let Seated { arena, waiter } = seat(record, tag)?;
-    waiter.resume();
     let sleeps = waiter.sleeps();
-    record.waiting.store(core::ptr::from_ref(waiter) as u64);
-    compiler_fence(Ordering::SeqCst);
-    let wait_until = |deadline| match all {
-        false => arena.wait_any(waiter, objects, alert, owner, deadline),
-        true => arena.wait_all(waiter, objects, alert, owner, deadline),
-    };
-    // A signal that arrived before this point could not interrupt the wait, so its handler runs first, as if the signal
-    // had arrived before the call.
-    let ended = record.owed.is_empty().then(|| wait_until(deadline(timeout_ns, flags & REALTIME != 0)));
-    record.waiting.store(0);
-    let mut ended = ended.ok_or(Refusal::Again)?;
-    if ended == Err(Error::Interrupted) {
-        // Perhaps before it had checked everything, as the driver does whatever signals arrive. No further one can
-        // arrive.
-        waiter.resume();
-        ended = wait_until(Deadline::NOW).map_err(|error| match error {
-            Error::TimedOut => Error::Interrupted,
-            other => other,
-        });
-    }
+    let wanted = Wanted { all, objects, alert, owner };
+    let deadline = deadline(timeout_ns, flags & REALTIME != 0);
+    // A signal that came before this point could not interrupt the wait, so its handler goes first, as if it had come
+    // before the call. No further one can come.
+    let ended = arena.wait_interruptibly(waiter, wanted, deadline, &record.waiting, || !record.owed.is_empty());
+    let ended = ended.ok_or(Refusal::Again)?;
     record.counts.wait(waiter.sleeps() - sleeps);
     let satisfied = ended?;
     copy::write(argument.wrapping_add(INDEX_OFFSET), &satisfied.index)?;

@@ -21,6 +21,8 @@ pub enum Error {
     TimedOut,
     /// A signal handler is due (`EINTR`); see [`crate::protocol::waiter::Waiter::interrupt`].
     Interrupted,
+    /// The system says that the thread or process lives, which the caller called dead (`EBUSY`).
+    Alive,
     /// No slot left in the arena, or no memory (`ENOMEM`).
     Exhausted,
     /// The shared memory makes no sense: somebody scribbled over it (`EIO`).
@@ -41,6 +43,7 @@ impl Error {
             Error::Overflow => number::EOVERFLOW,
             Error::TimedOut => number::ETIMEDOUT,
             Error::Interrupted => number::EINTR,
+            Error::Alive => number::EBUSY,
             Error::Exhausted => number::ENOMEM,
             Error::Corrupt => number::EIO,
             Error::NotAnArena => number::ENOTTY,
@@ -66,6 +69,7 @@ impl core::fmt::Display for Error {
             Error::Overflow => "the count would exceed the semaphore's maximum",
             Error::TimedOut => "the deadline passed",
             Error::Interrupted => "interrupted by a signal",
+            Error::Alive => "the thread or process lives",
             Error::Exhausted => {
                 "the arena has no slot left, or the system no memory: create it with a larger capacity, or close objects"
             }

@@ -34,6 +34,7 @@ mod protocol;
 pub mod spec;
 pub mod trace;
 
+pub use api::interruptible::Wanted;
 pub use arena::Arena;
 pub use arena::descriptor::Identity;
 pub use error::{Error, Result};

@@ -1,4 +1,5 @@
-//! The list on the C API: the functions of `ntux.h`, in the shared library that is installed.
+//! The list on the C API: the functions of `ntux.h`, in the shared library that is installed. Twice: with the waits of an
+//! arena, and with those of explicit waiters.
 
 use std::env;
 use std::ffi::{CStr, c_void};
@@ -14,7 +15,7 @@ use ntux_conformance::face::{
     Deadline, EOWNERDEAD, Errno, Event, Face, Mutex, Object, Outcome, Satisfied, Semaphore, Wait,
 };
 use ntux_conformance::run::{self, Instantiation};
-use ntux_testkit::c::{Arena, Create, Functions, NEVER, REALTIME, Read};
+use ntux_testkit::c::{Arena, Create, Functions, NEVER, REALTIME, Read, Waiter};
 
 const OBJECTS: u32 = 4096;
 const WAITERS: u32 = 256;
@@ -23,8 +24,23 @@ fn main() -> ExitCode {
     if !run::one_case_is_asked() && given_library().is_none() {
         build_library();
     }
+    if run::one_case_is_asked() {
+        return list("C");
+    }
+    let results = [list("C"), {
+        // SAFETY: this process has no other thread now.
+        unsafe { env::set_var(EXPLICIT, "1") };
+        list("C, explicit waiters")
+    }];
+    if results == [ExitCode::SUCCESS; 2] { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+}
+
+/// Set for the cases that wait with explicit waiters.
+const EXPLICIT: &str = "NTUX_CONFORMANCE_EXPLICIT_WAITERS";
+
+fn list(name: &'static str) -> ExitCode {
     run::main(&Instantiation {
-        name: "C",
+        name,
         open: || Box::new(C::create()),
         without: &[(
             Kind::Device,
@@ -97,6 +113,25 @@ impl Drop for C {
     fn drop(&mut self) {
         // SAFETY: the last use of the pointer.
         assert_eq!(outcome(unsafe { (functions().arena_detach)(self.arena) }), Ok(()));
+    }
+}
+
+/// A waiter of the calling thread.
+struct Explicit(*mut Waiter);
+
+impl Explicit {
+    fn create(arena: *const Arena) -> Explicit {
+        let mut waiter = null_mut();
+        // SAFETY: the arena is attached, and there is room for the pointer.
+        assert_eq!(outcome(unsafe { (functions().waiter_create)(arena, &mut waiter) }), Ok(()));
+        Explicit(waiter)
+    }
+}
+
+impl Drop for Explicit {
+    fn drop(&mut self) {
+        // SAFETY: the last use of the pointer.
+        assert_eq!(outcome(unsafe { (functions().waiter_destroy)(self.0) }), Ok(()));
     }
 }
 
@@ -210,12 +245,23 @@ impl Face for C {
             Deadline::Monotonic(ns) => (0, ns),
             Deadline::Realtime(ns) => (REALTIME, ns),
         };
-        let function = if wait.all { functions().wait_all } else { functions().wait_any };
+        let explicit = env::var_os(EXPLICIT).map(|_| Explicit::create(self.arena));
         let (array, count) = (objects.as_ptr(), objects.len() as u32);
         let mut index = POISON;
-        // SAFETY: the arena is attached, the objects outlive the call, and there is room for the index.
-        let result =
-            outcome(unsafe { function(self.arena, array, count, alert, wait.owner, flags, deadline, &mut index) });
+        // SAFETY: arena or waiter of this thread, the objects outlive the call, and there is room for the index.
+        let result = outcome(unsafe {
+            let (c, owner) = (functions(), wait.owner);
+            match (&explicit, wait.all) {
+                (None, false) => (c.wait_any)(self.arena, array, count, alert, owner, flags, deadline, &mut index),
+                (None, true) => (c.wait_all)(self.arena, array, count, alert, owner, flags, deadline, &mut index),
+                (Some(Explicit(waiter)), false) => {
+                    (c.waiter_wait_any)(*waiter, array, count, alert, owner, flags, deadline, &mut index)
+                }
+                (Some(Explicit(waiter)), true) => {
+                    (c.waiter_wait_all)(*waiter, array, count, alert, owner, flags, deadline, &mut index)
+                }
+            }
+        });
         match result {
             Ok(()) => Ok(Satisfied { index, abandoned: false }),
             Err(EOWNERDEAD) => Ok(Satisfied { index, abandoned: true }),

@@ -9,6 +9,12 @@ pub struct Arena {
     _inside: [u8; 0],
 }
 
+/// `ntux_waiter`, likewise.
+#[repr(C)]
+pub struct Waiter {
+    _inside: [u8; 0],
+}
+
 /// A function that creates an object from two numbers.
 pub type Create = unsafe extern "C" fn(*const Arena, u32, u32, *mut u64) -> c_int;
 /// A function that changes an object, and tells its value before.
@@ -28,7 +34,7 @@ pub const NEVER: u64 = u64::MAX;
 macro_rules! functions {
     ($($name:ident($($argument:ident: $type:ty),*);)*) => {
         mod linked {
-            use super::{Arena, c_int};
+            use super::{Arena, Waiter, c_int};
 
             unsafe extern "C" {
                 $(
@@ -109,6 +115,28 @@ functions! {
     );
     wait_all(
         arena: *const Arena,
+        objects: *const u64,
+        count: u32,
+        alert: u64,
+        owner: u32,
+        flags: u32,
+        deadline_ns: u64,
+        index: *mut u32
+    );
+    waiter_create(arena: *const Arena, waiter: *mut *mut Waiter);
+    waiter_destroy(waiter: *mut Waiter);
+    waiter_wait_any(
+        waiter: *const Waiter,
+        objects: *const u64,
+        count: u32,
+        alert: u64,
+        owner: u32,
+        flags: u32,
+        deadline_ns: u64,
+        index: *mut u32
+    );
+    waiter_wait_all(
+        waiter: *const Waiter,
         objects: *const u64,
         count: u32,
         alert: u64,

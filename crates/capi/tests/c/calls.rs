@@ -1,5 +1,5 @@
 //! Each function called rightly (`outcomes.c`) and wrongly (`refusals.c`) by a C program, with either library, write
-//! watches with every mechanism (`watches.c`), futexes (`futexes.c`) and their domains (`domains.c`); and the shared
+//! watches with every mechanism (`watches.c`), futexes (`futexes.c`) and their domains (`domains.c`), explicit waiters (`waiters.c`); and the shared
 //! library as a plug-in (`plugin.c`).
 
 use std::process::Output;
@@ -43,8 +43,20 @@ fn domains_serve_words_of_all_sizes_between_processes() {
 }
 
 #[test]
+fn handlers_and_the_dead_are_out_of_all_queues() {
+    for library in [Library::Shared, Library::Static] {
+        passes("waiters.c", library);
+    }
+    // Where the kernel does nothing for the dead, all depends on their burial.
+    let directory = scratch("waiters.c-without");
+    let program = program(&crate_dir().join("tests/c/waiters.c"), &directory, Library::Shared, &["-pthread"]);
+    let (result, text) = run(launch(&program, Library::Shared).env("NTUX_WITHOUT", "robust_list"));
+    assert!(result.status.success() && text.contains(" checks, 0 failures\n"), "{text}{}", result.status);
+}
+
+#[test]
 fn a_planted_wrong_expectation_is_noticed() {
-    for file in ["outcomes.c", "refusals.c", "watches.c", "futexes.c", "domains.c"] {
+    for file in ["outcomes.c", "refusals.c", "watches.c", "futexes.c", "domains.c", "waiters.c"] {
         let (result, text) = build_and_run(file, Library::Shared, &["-DPLANTED"]);
         assert_eq!(result.status.code(), Some(1), "{text}");
         assert!(text.contains(", 1 failures"), "{text}");

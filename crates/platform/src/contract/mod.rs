@@ -10,6 +10,7 @@
 //! | memory | [`memory::SharedMemory`] | Shared memory behind a descriptor, whose size never changes, which every process sees at once, and which has an identity. Touching it never raises a signal. |
 //! | identity | [`liveness::Identity`] | Numbers of processes and threads that hold in every process of the machine (or of its namespace, which has a name), and a start time or so which tells a recycled number from the one before. A thread's number has at most [`liveness::THREAD_BITS`] bits and is not used again while anything remembers it. |
 //! | locks | [`memory::Locks`] | A lock on a byte of a file belongs to the open file description: all its copies hold it, and the end of the last one, however its process ended, frees it. |
+//! | own signals | [`to_self::OwnSignals`] | A thread can send itself a signal, which is pending for it alone when the call returns. |
 //! | pages | [`protection::Pages`] | Protection of pages, and memory that a child of fork finds empty. |
 //!
 //! And, the same on every system, from POSIX: an error number for each thread, clocks of nanoseconds ([`clock`]), `fork` handlers;
@@ -37,6 +38,7 @@ pub mod liveness;
 pub mod memory;
 pub mod protection;
 pub mod robust;
+pub mod to_self;
 
 /// A system with all that the contract asks for.
 pub trait System:
@@ -50,6 +52,7 @@ pub trait System:
     + memory::Descriptions
     + protection::Pages
     + robust::WakesAtDeath
+    + to_self::OwnSignals
 {
     /// Where the calling thread's error number lies.
     fn errno_place() -> *mut libc::c_int;

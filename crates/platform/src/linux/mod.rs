@@ -9,6 +9,7 @@ mod liveness;
 mod memory;
 mod protection;
 mod robust;
+mod to_self;
 pub(crate) mod watching;
 
 use crate::contract::System;

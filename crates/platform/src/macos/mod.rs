@@ -9,6 +9,7 @@ mod memory;
 mod protection;
 mod segv;
 mod sleep;
+mod to_self;
 
 use crate::absent::{NoDescriptions, NoNodes, NoVectors, NoWakesAtDeath};
 use crate::contract::System;

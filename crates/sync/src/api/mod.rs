@@ -1,7 +1,9 @@
 //! The public interface of an arena. Thin: what is done stands in the floors below.
 
+pub(crate) mod interruptible;
 mod objects;
 mod operations;
+mod supervisor;
 mod waits;
 
 mod descriptors;

@@ -180,7 +180,7 @@ impl Arena {
     }
 
     /// How many slots were ever used.
-    pub(super) fn objects_used(&self) -> u32 {
+    pub(crate) fn objects_used(&self) -> u32 {
         self.object_pool().used()
     }
 

@@ -8,6 +8,8 @@
 //! | --- | --- | --- |
 //! | empty | a process | that process, at its first use |
 //! | a dead process, burying or not | a process, burying | that process, when no slot is empty |
+//! | a dead process, burying or not | a process, burying | that process, told of the death ([`Arena::bury_process`]) |
+//! | a process, burying | the dead process | itself, after the same, if it has a slot already |
 //! | a process, burying | the same process | itself, after it has given back what the dead one owned ([`Burial`]) |
 //!
 //! # Invariants
@@ -81,10 +83,40 @@ impl Arena {
         Err(Error::Exhausted)
     }
 
+    /// A process has ended, somebody says: gives back what it owned, if the system does not say otherwise.
+    ///
+    /// Errors: `Alive`.
+    pub(crate) fn bury_dead(&self, pid: u32, bury: Burial) -> Result<()> {
+        let me = liveness::this_process();
+        for index in 0..PEERS_USED {
+            let Some(word) = self.peer_word(index) else { break };
+            let found = word.load();
+            let Some(process) = unpack(found) else { break };
+            if process.pid != pid {
+                continue;
+            }
+            if has_same_numbers(process, me) && !liveness::is_process_dead(process, me) {
+                return Err(Error::Alive);
+            }
+            let burying = Pair { high: pack(me).high | BURYING, ..pack(me) };
+            if word.compare_exchange(found, burying).is_ok() {
+                let buried = bury(self, index);
+                let _ = word.compare_exchange(burying, pack(process));
+                buried?;
+            }
+        }
+        Ok(())
+    }
+
     /// The process with this index.
     pub(crate) fn process(&self, index: u32) -> Option<Process> {
         unpack(self.peer_word(index)?.load())
     }
+}
+
+/// Whether the system can tell one of these processes about the other.
+pub(crate) fn has_same_numbers(process: Process, me: Process) -> bool {
+    process.namespace == me.namespace && process.namespace != 0
 }
 
 /// Processes that a cache of liveness remembers.

@@ -10,6 +10,7 @@
 //! | How does it join several queues in one step? | [`queueing`] |
 //! | How are several objects taken in one step? | [`admission`] |
 //! | How is an object made? | [`create`] |
+//! | What if a supervisor says who is dead? | [`burial`] |
 //!
 //! # Mutual recursion
 //! Whoever meets an unfinished step of somebody else finishes it: that is what makes the core lock-free, and it makes these
@@ -20,6 +21,7 @@
 //! waiters only.
 
 pub(crate) mod admission;
+pub(crate) mod burial;
 pub(crate) mod claim;
 pub(crate) mod create;
 pub(crate) mod epoch;

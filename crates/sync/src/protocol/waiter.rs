@@ -301,7 +301,7 @@ fn inherit_slot(arena: &Arena, mine: Holder) -> Option<u32> {
 }
 
 /// Ends whatever the last holder of a slot was doing, as that thread would have.
-fn end_epoch(arena: &Arena, waiter: &Waiter, index: u32) -> Result<()> {
+pub(super) fn end_epoch(arena: &Arena, waiter: &Waiter, index: u32) -> Result<()> {
     let slot = arena.waiter_slot(index).ok_or(Error::Corrupt)?;
     withdraw(slot, slot.load().ticket());
     help_admission_of(arena, waiter, index)?;

@@ -39,6 +39,10 @@ pub enum Operation {
     Retire,
     /// Takes all objects and places that are left, and keeps them.
     Exhaust,
+    /// Says that the last process that died early did.
+    BuryProcess,
+    /// The same of its thread.
+    BuryThread,
     /// Counts the objects and places that can be had, and gives them back.
     Sweep,
     /// The same with objects behind descriptors.
@@ -205,6 +209,8 @@ impl<'a> Performer<'a> {
                 Ok(Answer::Done)
             }
             Operation::Exhaust => self.exhaust(),
+            Operation::BuryProcess => arena.bury_process(board.dead.load()).map(|()| Answer::Done),
+            Operation::BuryThread => arena.bury_thread(board.dead.load(), board.dead.load()).map(|()| Answer::Done),
             Operation::Sweep => self.sweep(),
             Operation::SweepDescriptors => self.sweep_descriptors(),
             Operation::SweepChunks => self.sweep_chunks(),

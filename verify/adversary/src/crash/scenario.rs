@@ -211,6 +211,8 @@ pub const SCENARIOS: &[Scenario] = &[
         left_by_the_dead: Some(Exhaust),
         ..plain("reclaim-place", &[AUTO, semaphore(1)], any(&[0, 1], Until::Now))
     },
+    Scenario { is_long: true, left_by_the_dead: Some(Exhaust), ..plain("bury-process", &[AUTO], BuryProcess) },
+    Scenario { is_long: true, left_by_the_dead: Some(Exhaust), ..plain("bury-thread", &[AUTO], BuryThread) },
     plain("retire", &[], Retire),
     Scenario { cold: true, is_long: true, ..plain("first-use", &[AUTO, semaphore(1)], any(&[0, 1], Until::Now)) },
     Scenario { cold: true, is_long: true, ..plain("attach", &[], Attach) },

@@ -84,6 +84,7 @@ impl Stage {
         }
         if let Some(operation) = scenario.left_by_the_dead {
             in_child(|| {
+                self.board.dead.store(liveness::process_id());
                 Performer::new(&self.arena, self.board).perform(operation).expect("the dead did their work");
             })?;
         }

@@ -1,0 +1,53 @@
+//! Places of the dead, given back at once because a supervisor says who is dead.
+//!
+//! # Role
+//! Without this a dead thread's place is found when the arena has no other. With the robust list of its thread its wait is over
+//! from the moment of its death on anyway; without one (macOS, sandboxes) it can be given objects until its place is found.
+//! A supervisor, which learns of every death, ends that.
+//!
+//! # Transitions
+//! Of the holder, as in [`super::waiter`]: taken by a dead thread, taken by the supervisor, which ends the dead one's epoch as its owner
+//! would have, free.
+//!
+//! # Death
+//! Of the supervisor, after it took a place: that is a dead thread's place again.
+
+use ntux_platform::liveness::{self, Process};
+
+use super::waiter::{Waiter, bury, end_epoch};
+use crate::arena::Arena;
+use crate::arena::peers::has_same_numbers;
+use crate::format::holder::Holder;
+use crate::{Error, Result};
+
+/// Errors: `Alive`.
+pub(crate) fn bury_thread(arena: &Arena, process: u32, thread: u32) -> Result<()> {
+    let me = liveness::this_process();
+    let undertaker = Waiter::new();
+    let mine = Holder::new(arena.peer(bury)?, liveness::thread_id());
+    let pool = arena.waiter_pool();
+    for index in 0..pool.used() {
+        let slot = arena.waiter_slot(index).ok_or(Error::Corrupt)?;
+        let holder = Holder(slot.holder.load());
+        let of = arena.process(holder.peer()).filter(|of| of.pid == process);
+        let Some(of) = of.filter(|_| holder.is_taken() && holder.thread() == thread) else { continue };
+        if is_known_alive(of, thread, me) {
+            return Err(Error::Alive);
+        }
+        if slot.holder.compare_exchange(holder.0, mine.0).is_ok() {
+            undertaker.budget.renew();
+            let ended = end_epoch(arena, &undertaker, index);
+            slot.holder.store(0);
+            pool.hint(index);
+            ended?;
+        }
+    }
+    Ok(())
+}
+
+/// Whether the system says that this thread lives. False also where it has nothing to say.
+fn is_known_alive(process: Process, thread: u32, me: Process) -> bool {
+    has_same_numbers(process, me)
+        && !liveness::is_process_dead(process, me)
+        && !liveness::is_thread_dead(process, thread, me)
+}
