@@ -269,6 +269,7 @@ impl Kind {
 
     /// What the object is, as the specification says it; none if no operation can have left this behind. Right also while a
     /// claim is half-way: the value then includes the unit that is on its way.
+    #[inline(always)]
     pub(crate) fn value(self, word: ObjectWord, extra: u64) -> Option<spec::Value> {
         match self {
             Kind::Semaphore => semaphore::value(word, extra).map(spec::Value::Semaphore),

@@ -60,6 +60,16 @@ use crate::planted::{Bug, planted};
 use crate::trace::What;
 use crate::{Error, Result};
 
+/// How a claim was decided.
+#[must_use]
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Verdict {
+    /// Its waiter was given the object.
+    Granted,
+    /// Its waiter was given something else, or nothing: the object is on offer again.
+    Refused,
+}
+
 /// Finishes whatever claims the object, until it is at rest; returns the word at rest.
 pub(crate) fn help(arena: &Arena, waiter: &Waiter, index: u32, seen: ObjectWord) -> Result<ObjectWord> {
     if !seen.is_claimed() {
@@ -128,25 +138,32 @@ fn settled<'a>(
     let kind = slot.kind();
     let abandoned = kind.was_abandoned(seen);
     let claimed_slot = arena.waiter_slot(claimed).ok_or(Error::Corrupt)?;
-    let granted = decide(arena, waiter, claimed_slot, seen.tag(), index, abandoned)?;
+    let granted = Verdict::Granted == decide(arena, waiter, claimed_slot, seen.tag(), index, abandoned)?;
     let next = seen.unclaimed();
     let next = if granted { kind.consumed(next, claimed_slot.owner()) } else { next };
     let offers = next.has(W) && kind.remains_on_offer(next, granted);
     Ok(if offers { offer(arena, waiter, index, slot, next, ahead) } else { kind.rested(next) })
 }
 
-/// Whether the claim with this tag was granted; makes the decision if it is open, and sends the wake.
-fn decide(arena: &Arena, waiter: &Waiter, slot: &WaiterSlot, tag: u32, object: u32, abandoned: bool) -> Result<bool> {
+/// How the claim with this tag was decided. Makes the decision if it is open, and sends the wake.
+fn decide(
+    arena: &Arena,
+    waiter: &Waiter,
+    slot: &WaiterSlot,
+    tag: u32,
+    object: u32,
+    abandoned: bool,
+) -> Result<Verdict> {
     while waiter.budget.round() {
         let seen = slot.load();
         if seen.ticket().tag() != tag {
-            return Ok(false);
+            return Ok(Verdict::Refused);
         }
         match seen.state() {
             // Queueing: its own claim.
             WaiterState::Waiting | WaiterState::Queueing => {
                 if satisfy(arena, waiter, slot, seen, seen.satisfied(object, abandoned)) {
-                    return Ok(true);
+                    return Ok(Verdict::Granted);
                 }
             }
             // Somebody tries to take the object without having registered: met, so failed.
@@ -154,22 +171,24 @@ fn decide(arena: &Arena, waiter: &Waiter, slot: &WaiterSlot, tag: u32, object: u
                 slot.exchange(seen, seen.withdrawn());
             }
             WaiterState::Satisfied => {
-                let granted = seen.argument() == object;
-                if !granted {
+                if seen.argument() != object {
                     finish_elsewhere(arena, waiter, object, seen);
-                } else if !planted(Bug::SettleWake) {
+                    return Ok(Verdict::Refused);
+                }
+                if !planted(Bug::SettleWake) {
                     // C3
                     pay(arena, waiter, slot, seen);
                 }
-                return Ok(granted);
+                return Ok(Verdict::Granted);
             }
-            _ => return Ok(false),
+            _ => return Ok(Verdict::Refused),
         }
     }
     Err(Error::Corrupt)
 }
 
-/// Satisfies a waiter and wakes it. The kernel owes the wake from before the decision until after it.
+/// Satisfies a waiter and wakes it. The kernel owes the wake from before the decision until after it. Returns whether this call
+/// made the decision.
 pub(crate) fn satisfy(arena: &Arena, waiter: &Waiter, slot: &WaiterSlot, seen: WaiterWord, next: WaiterWord) -> bool {
     if !next.is_owed() {
         let decided = slot.exchange(seen, next);

@@ -30,7 +30,7 @@ use crate::planted::{Bug, planted};
 use crate::trace::What;
 use crate::{Error, Object, Result};
 
-/// Ends an undecided wait without an object. False if it is decided, or not this one.
+/// Ends an undecided wait without an object. Returns whether it was undecided, and this one.
 pub(super) fn withdraw(slot: &WaiterSlot, ticket: Ticket) -> bool {
     for _ in 0..RETRIES {
         let seen = slot.load();
@@ -57,6 +57,7 @@ pub(crate) struct Epoch<'a> {
 }
 
 /// What a wait came to.
+#[must_use]
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Decision {
     /// Given the object with this index.

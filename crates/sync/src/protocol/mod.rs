@@ -6,7 +6,7 @@
 //! | What does an operation do when somebody waits? | [`signal`] |
 //! | How is an object given to a waiter, by anyone? | [`claim`] |
 //! | To whom is it offered? | [`scan`] |
-//! | How does a wait take what is there, and how does it wait? | [`wait_any`], [`wait_all`], [`request`], [`spin`] |
+//! | How does a wait take what is there, and how does it wait? | [`wait_any`], [`wait_all`], [`look`], [`request`], [`spin`] |
 //! | How does it join several queues in one step? | [`queueing`] |
 //! | How are several objects taken in one step? | [`admission`] |
 //! | How is an object made? | [`create`] |
@@ -25,6 +25,7 @@ pub(crate) mod burial;
 pub(crate) mod claim;
 pub(crate) mod create;
 pub(crate) mod epoch;
+pub(crate) mod look;
 pub(crate) mod queueing;
 pub(crate) mod request;
 pub(crate) mod scan;

@@ -48,8 +48,8 @@
 use super::admission::try_everything;
 use super::claim::help;
 use super::epoch::{Epoch, is_last_ticket};
+use super::look::{Look, look, look_for_all};
 use super::request::Request;
-use super::wait_any::{Look, look, look_for_all};
 use crate::arena::Arena;
 use crate::arena::wait_set::Place;
 use crate::format::entry::Entry;
@@ -64,6 +64,25 @@ use crate::{Error, Object, Result};
 pub(crate) type Registered<'a> = (Place<'a>, Entry);
 /// The places of one wait.
 pub(crate) type Places<'a> = [Option<Registered<'a>>; LIST_MAX];
+
+/// What a wait that joins its queues has come to.
+#[must_use]
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Joined {
+    /// It is in all of them, since one instant.
+    AllQueues,
+    /// It is not: it is decided already, or it was disturbed and must be retried.
+    Disturbed,
+}
+
+/// What has become of the flag of one object.
+#[must_use]
+enum Raised {
+    /// It is up; the word before. (The slot of a closed object is left as it is.)
+    Over(ObjectWord),
+    /// The wait is decided.
+    Decided,
+}
 
 /// What a wait knows when it begins to queue.
 pub(crate) struct Queueing {
@@ -121,8 +140,7 @@ impl Queueing {
     }
 }
 
-/// Joins the queues of all objects, unless one of them can be taken on the way. False: the wait is over, or it was
-/// disturbed and is to begin again.
+/// Joins the queues of all objects, unless one of them can be taken on the way.
 ///
 /// Errors: `Exhausted` (no room in a wait set), `Invalid`.
 pub(crate) fn queue_any<'a>(
@@ -131,7 +149,7 @@ pub(crate) fn queue_any<'a>(
     request: &Request<'_>,
     queueing: &mut Queueing,
     places: &mut Places<'a>,
-) -> Result<bool> {
+) -> Result<Joined> {
     join_any(arena, epoch, request, 0..request.length(), queueing, places)?;
     Ok(stand(arena, epoch, queueing))
 }
@@ -143,14 +161,14 @@ pub(crate) fn queue_all<'a>(
     request: &Request<'_>,
     queueing: &mut Queueing,
     places: &mut Places<'a>,
-) -> Result<bool> {
+) -> Result<Joined> {
     let missing = join_all(arena, epoch, request, queueing, places)?;
     let attempts = queueing.is_hopeless();
     if attempts {
         try_everything(arena, epoch.waiter, epoch.index, epoch.slot, epoch.ticket)?;
     } else if !missing {
         queueing.disturb();
-        return Ok(false);
+        return Ok(Joined::Disturbed);
     }
     if epoch.is_open() && request.has_alert() {
         // Objects come before the alert; one of them is missing.
@@ -163,7 +181,7 @@ pub(crate) fn queue_all<'a>(
 }
 
 /// From now on the wait is in all its queues, if its ticket still tells the order.
-fn stand(arena: &Arena, epoch: &Epoch<'_>, queueing: &mut Queueing) -> bool {
+fn stand(arena: &Arena, epoch: &Epoch<'_>, queueing: &mut Queueing) -> Joined {
     let own = epoch.load();
     // O-queue
     let in_order = || !queueing.moved || planted(Bug::QueueMoved) || is_last_ticket(arena, epoch.ticket);
@@ -172,10 +190,11 @@ fn stand(arena: &Arena, epoch: &Epoch<'_>, queueing: &mut Queueing) -> bool {
         WaiterState::Queueing => in_order() && epoch.slot.exchange(own, own.queued()),
         _ => false,
     };
-    if !stands {
-        queueing.disturb();
+    if stands {
+        return Joined::AllQueues;
     }
-    stands
+    queueing.disturb();
+    Joined::Disturbed
 }
 
 /// Puts an entry for any of these objects into the wait set of each, unless one of them can be taken on the way.
@@ -201,7 +220,7 @@ fn join_any<'a>(
         if !planted(Bug::FlagFirst) {
             places[position] = Some((arena.put(&epoch.waiter.budget, object.index(), entry)?, entry));
         }
-        if let Some(seen) = raise_or_claim(arena, epoch, slot, object, request.owner)? {
+        if let Raised::Over(seen) = raise_or_claim(arena, epoch, slot, object, request.owner)? {
             queueing.compare(position, seen);
         }
         if planted(Bug::FlagFirst) {
@@ -211,37 +230,31 @@ fn join_any<'a>(
     Ok(())
 }
 
-/// Raises `W`, or claims the object for the waiter itself if it is available. What stood there; none: the wait is over.
-fn raise_or_claim(
-    arena: &Arena,
-    epoch: &Epoch<'_>,
-    slot: &ObjectSlot,
-    object: Object,
-    owner: u32,
-) -> Result<Option<ObjectWord>> {
+/// Raises `W`, or claims the object for the waiter itself if it is available.
+fn raise_or_claim(arena: &Arena, epoch: &Epoch<'_>, slot: &ObjectSlot, object: Object, owner: u32) -> Result<Raised> {
     while epoch.waiter.budget.round() {
         match look(arena, epoch.waiter, object, owner)? {
-            Look::Unavailable(seen) if slot.kind_if_live(object).is_none() => return Ok(Some(seen)),
+            Look::Unavailable(seen) if slot.kind_if_live(object).is_none() => return Ok(Raised::Over(seen)),
             Look::Unavailable(seen) => {
                 let raised = planted(Bug::NoRegisterBump) && seen.has(W) || slot.exchange(seen, seen.with(W));
                 if raised {
-                    return Ok(Some(seen));
+                    return Ok(Raised::Over(seen));
                 }
             }
             Look::Available { seen, next } => {
                 if claim_for_self(arena, epoch, slot, object, seen, next)? {
-                    return Ok(None);
+                    return Ok(Raised::Decided);
                 }
             }
         }
         if !epoch.is_open() {
-            return Ok(None);
+            return Ok(Raised::Decided);
         }
     }
     Err(Error::Corrupt)
 }
 
-/// Claims an available object in the waiter's own name; true when the wait is decided.
+/// Claims an available object in the waiter's own name. Returns whether the wait is decided.
 fn claim_for_self(
     arena: &Arena,
     epoch: &Epoch<'_>,
@@ -263,7 +276,7 @@ fn claim_for_self(
     Ok(!epoch.is_open())
 }
 
-/// Puts an entry for all objects together into the wait set of each. Whether one of them could not be taken when its flag
+/// Puts an entry for all objects together into the wait set of each. Returns whether one of them could not be taken when its flag
 /// was raised.
 fn join_all<'a>(
     arena: &'a Arena,
@@ -283,7 +296,7 @@ fn join_all<'a>(
     Ok(missing)
 }
 
-/// Raises `WA`, and tells what stood there.
+/// Raises `WA`. Returns what stood there.
 fn raise_all(arena: &Arena, epoch: &Epoch<'_>, object: Object, owner: u32) -> Result<Look> {
     let slot = arena.object_slot(object.index()).ok_or(Error::Invalid)?;
     while epoch.waiter.budget.round() {

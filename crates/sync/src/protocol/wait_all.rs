@@ -20,9 +20,10 @@ use ntux_platform::clock::Deadline;
 use super::admission::{help_admission_of, try_everything};
 use super::claim::help;
 use super::epoch::{Decision, Epoch, begin};
-use super::queueing::{Queueing, queue_all};
+use super::look::{check, look_for_all};
+use super::queueing::{Joined, Queueing, queue_all};
 use super::request::Request;
-use super::wait_any::{check, conclude, failure, leave, look_for_all, outcome, see_at_rest};
+use super::wait_any::{Round, conclude, failure, leave, outcome, see_at_rest};
 use super::waiter::Waiter;
 use crate::arena::Arena;
 use crate::format::limits::LIST_MAX;
@@ -50,21 +51,20 @@ pub(crate) fn wait_all(
     }
     let mut queueing = Queueing::new();
     while waiter.budget.round() {
-        if let Some(satisfied) = wait_all_once(arena, waiter, &request, &mut queueing, deadline)? {
+        if let Round::Satisfied(satisfied) = wait_all_once(arena, waiter, &request, &mut queueing, deadline)? {
             return Ok(satisfied);
         }
     }
     Err(Error::Corrupt)
 }
 
-/// None: it is to be started again.
 fn wait_all_once(
     arena: &Arena,
     waiter: &Waiter,
     request: &Request<'_>,
     queueing: &mut Queueing,
     deadline: Deadline,
-) -> Result<Option<Satisfied>> {
+) -> Result<Round> {
     // What became available before the deadline passed counts, so the answer is a look from afterwards.
     let late = deadline.passed() && !request.has_alert();
     match all_available(arena, waiter, request, queueing)? {
@@ -92,7 +92,7 @@ fn attempt_at_once(
     request: &Request<'_>,
     queueing: &mut Queueing,
     late: bool,
-) -> Result<Option<Satisfied>> {
+) -> Result<Round> {
     let epoch = begin(arena, waiter, WaiterState::Waiting, Some(request))?;
     let tried = try_everything(arena, waiter, epoch.index, epoch.slot, epoch.ticket);
     // Still undecided: an object was seen unavailable.
@@ -103,8 +103,8 @@ fn attempt_at_once(
     queueing.disturb();
     match satisfied {
         None if failed && late => tried.and(Err(failure(waiter))),
-        None => tried.and(Ok(None)),
-        satisfied => Ok(satisfied),
+        None => tried.and(Ok(Round::Again)),
+        Some(satisfied) => Ok(Round::Satisfied(satisfied)),
     }
 }
 
@@ -114,14 +114,14 @@ fn wait_all_queued(
     request: &Request<'_>,
     queueing: &mut Queueing,
     deadline: Deadline,
-) -> Result<Option<Satisfied>> {
+) -> Result<Round> {
     let epoch = begin(arena, waiter, queueing.state(), Some(request))?;
     let mut places = [None; LIST_MAX];
-    let queued = queue_all(arena, &epoch, request, queueing, &mut places);
-    let decision = conclude(&epoch, queued == Ok(true), deadline);
+    let joined = queue_all(arena, &epoch, request, queueing, &mut places);
+    let decision = conclude(&epoch, joined == Ok(Joined::AllQueues), deadline);
     let satisfied = see_all_at_rest(arena, &epoch, request, decision);
     leave(&places);
-    outcome(waiter, satisfied?, queued)
+    outcome(waiter, satisfied?, joined)
 }
 
 /// Sees the operation that satisfied the wait over, and every object at rest (C2, I-all-2).

@@ -36,46 +36,33 @@ use ntux_platform::clock::Deadline;
 
 use super::claim::{help, help_claim};
 use super::epoch::{Decision, Epoch, begin};
-use super::queueing::{Places, Queueing, queue_any};
+use super::look::{Look, check, look};
+use super::queueing::{Joined, Places, Queueing, queue_any};
 use super::request::Request;
 use super::scan::Ahead;
 use super::waiter::Waiter;
 use crate::arena::Arena;
-use crate::format::layout::ObjectSlot;
 use crate::format::limits::LIST_MAX;
 use crate::format::object_word::{Claimant, ObjectWord, W, WA};
 use crate::format::waiter_word::WaiterState;
-use crate::kind::{Access, Kind};
+use crate::kind::Access;
 use crate::planted::{Bug, planted};
 use crate::{Error, Object, Result, Satisfied};
 
-/// What a wait finds when it looks at an object.
-pub(crate) enum Look {
-    /// Not available; closed objects never are, but to a wait-all that began before.
-    Unavailable(ObjectWord),
-    /// Available: the word, and what acquiring makes of it. Equal for a manual-reset event.
-    Available { seen: ObjectWord, next: ObjectWord },
+/// What one round of a wait has come to.
+#[must_use]
+pub(crate) enum Round {
+    /// The wait is satisfied.
+    Satisfied(Satisfied),
+    /// Something has changed meanwhile: the wait must be retried.
+    Again,
 }
 
-/// What a wait finds when it looks at all its objects.
+/// The first available object of a wait.
 struct Found {
     position: usize,
     seen: ObjectWord,
     next: ObjectWord,
-}
-
-impl Look {
-    /// The word.
-    pub fn seen(&self) -> ObjectWord {
-        match *self {
-            Look::Unavailable(seen) | Look::Available { seen, .. } => seen,
-        }
-    }
-
-    /// Whether the wait may not have it.
-    pub fn is_unavailable(&self) -> bool {
-        matches!(self, Look::Unavailable(_))
-    }
 }
 
 /// See [`Arena::wait_any`].
@@ -119,70 +106,23 @@ fn wait_any_slowly(arena: &Arena, waiter: &Waiter, request: &Request<'_>, deadli
     let mut queueing = Queueing::new();
     while waiter.budget.round() {
         let found = look_at_all(arena, waiter, request, &mut queueing)?;
-        let satisfied = match found {
+        let round = match found {
             Some(found) if found.position == 0 || planted(Bug::NaivePoll) => take(arena, request, &found),
             Some(found) => match probe(arena, waiter, request, &queueing, &found)? {
-                None => wait_any_queued(arena, waiter, request, &mut queueing, deadline)?,
+                Round::Again => wait_any_queued(arena, waiter, request, &mut queueing, deadline)?,
                 probed => probed,
             },
             // Only once: a thread that is beaten to it again and again must get into the queue some time.
             None if !deadline.passed() => match core::mem::take(&mut may_spin) && comes_free(arena, waiter, request) {
-                true => None,
+                true => Round::Again,
                 false => wait_any_queued(arena, waiter, request, &mut queueing, deadline)?,
             },
             None if waiter.is_interrupted() => return Err(Error::Interrupted),
             None if unchanged(arena, request, &queueing) => return Err(Error::TimedOut),
-            None => None,
+            None => Round::Again,
         };
-        if let Some(satisfied) = satisfied {
+        if let Round::Satisfied(satisfied) = round {
             return Ok(satisfied);
-        }
-    }
-    Err(Error::Corrupt)
-}
-
-/// Every object is known, or nothing happens.
-pub(crate) fn check(arena: &Arena, request: &Request<'_>) -> Result<()> {
-    let known = |object: Object| arena.kind_of(object).is_ok();
-    if request.iter().all(known) { Ok(()) } else { Err(Error::Invalid) }
-}
-
-/// Looks at one object, after helping it to rest.
-pub(crate) fn look(arena: &Arena, waiter: &Waiter, object: Object, owner: u32) -> Result<Look> {
-    look_at(arena, waiter, object, owner, ObjectSlot::kind_if_live)
-}
-
-/// As [`look`], for a wait-all: closed or not, the wait began before that.
-pub(crate) fn look_for_all(arena: &Arena, waiter: &Waiter, object: Object, owner: u32) -> Result<Look> {
-    look_at(arena, waiter, object, owner, |slot, object| slot.still_has(object).then(|| slot.kind()))
-}
-
-/// `kind`: of the object, if it is there for this wait.
-#[inline(always)]
-fn look_at(
-    arena: &Arena,
-    waiter: &Waiter,
-    object: Object,
-    owner: u32,
-    kind: impl Fn(&ObjectSlot, Object) -> Option<Kind>,
-) -> Result<Look> {
-    let slot = arena.object_slot(object.index()).ok_or(Error::Invalid)?;
-    while waiter.budget.round() {
-        let seen = slot.load();
-        let Some(kind) = kind(slot, object) else {
-            return Ok(Look::Unavailable(seen));
-        };
-        if seen.is_claimed() {
-            help(arena, waiter, object.index(), seen)?;
-            continue;
-        }
-        match kind.access(seen, &slot.extra, owner) {
-            Access::Open(next) => return Ok(Look::Available { seen, next }),
-            Access::Carry(carry) => {
-                slot.exchange(seen, seen.claimed_for(carry, 0));
-            }
-            Access::Closed if kind.access_depends_on_beside(seen) && slot.load() != seen => {}
-            Access::Closed => return Ok(Look::Unavailable(seen)),
         }
     }
     Err(Error::Corrupt)
@@ -216,33 +156,32 @@ fn unchanged(arena: &Arena, request: &Request<'_>, queueing: &Queueing) -> bool 
 }
 
 /// Takes the first object: nothing stands before it.
-fn take(arena: &Arena, request: &Request<'_>, found: &Found) -> Option<Satisfied> {
-    let slot = arena.object_slot(request.get(found.position)?.index())?;
-    let taken = found.next == found.seen || slot.exchange(found.seen, found.next);
-    taken.then(|| Satisfied { index: found.position as u32, abandoned: slot.kind().was_abandoned(found.seen) })
+fn take(arena: &Arena, request: &Request<'_>, found: &Found) -> Round {
+    let slot = request.get(found.position).and_then(|object| arena.object_slot(object.index()));
+    match slot.filter(|slot| found.next == found.seen || slot.exchange(found.seen, found.next)) {
+        Some(slot) => {
+            let abandoned = slot.kind().was_abandoned(found.seen);
+            Round::Satisfied(Satisfied { index: found.position as u32, abandoned })
+        }
+        None => Round::Again,
+    }
 }
 
 /// Takes the object that was found if the ones before it stay as they were.
-fn probe(
-    arena: &Arena,
-    waiter: &Waiter,
-    request: &Request<'_>,
-    queueing: &Queueing,
-    found: &Found,
-) -> Result<Option<Satisfied>> {
+fn probe(arena: &Arena, waiter: &Waiter, request: &Request<'_>, queueing: &Queueing, found: &Found) -> Result<Round> {
     let index = request.get(found.position).ok_or(Error::Corrupt)?.index();
     let slot = arena.object_slot(index).ok_or(Error::Corrupt)?;
     let abandoned = slot.kind().was_abandoned(found.seen);
     let satisfied = Satisfied { index: found.position as u32, abandoned };
     if found.next == found.seen {
         // A manual-reset event is not consumed: that the earlier objects did not change is enough.
-        return Ok(unchanged(arena, request, queueing).then_some(satisfied));
+        return Ok(if unchanged(arena, request, queueing) { Round::Satisfied(satisfied) } else { Round::Again });
     }
     let epoch = begin(arena, waiter, WaiterState::Probing, Some(&request.without_objects()))?;
     let claim = found.seen.claimed_for(Claimant::Waiter(epoch.index), epoch.ticket.tag());
     if !slot.exchange(found.seen, claim) {
         epoch.withdraw();
-        return Ok(None);
+        return Ok(Round::Again);
     }
     let probing = epoch.load();
     let undisturbed = planted(Bug::ProbeBlind) || unchanged(arena, request, queueing);
@@ -253,7 +192,7 @@ fn probe(
         epoch.withdraw();
     }
     help(arena, waiter, index, claim.advanced())?;
-    Ok(decided.then_some(satisfied))
+    Ok(if decided { Round::Satisfied(satisfied) } else { Round::Again })
 }
 
 /// Looks for a while at a mutex that is taken, before the thread queues for it. A mutex is mostly held for a moment; once
@@ -274,22 +213,22 @@ fn comes_free(arena: &Arena, waiter: &Waiter, request: &Request<'_>) -> bool {
     })
 }
 
-/// None: it is to be started again.
+/// One round in the queues of all objects.
 fn wait_any_queued(
     arena: &Arena,
     waiter: &Waiter,
     request: &Request<'_>,
     queueing: &mut Queueing,
     deadline: Deadline,
-) -> Result<Option<Satisfied>> {
+) -> Result<Round> {
     let state = if request.length() > 1 { queueing.state() } else { WaiterState::Waiting };
     let epoch = begin(arena, waiter, state, Some(request))?;
     let mut places = [None; LIST_MAX];
-    let queued = queue_any(arena, &epoch, request, queueing, &mut places);
-    let decision = conclude(&epoch, queued == Ok(true), deadline);
+    let joined = queue_any(arena, &epoch, request, queueing, &mut places);
+    let decision = conclude(&epoch, joined == Ok(Joined::AllQueues), deadline);
     let satisfied = see_at_rest(arena, &epoch, request, decision);
     leave(&places);
-    outcome(waiter, satisfied?, queued)
+    outcome(waiter, satisfied?, joined)
 }
 
 /// Sleeps if there is anything to sleep for; withdraws otherwise.
@@ -301,7 +240,7 @@ pub(crate) fn conclude(epoch: &Epoch<'_>, queued: bool, deadline: Deadline) -> D
     epoch.sleep(deadline)
 }
 
-/// Sees the object that satisfied the wait at rest (C2), and says which it was.
+/// Sees the object that satisfied the wait at rest (C2). Returns what the wait was given, if anything.
 pub(crate) fn see_at_rest(
     arena: &Arena,
     epoch: &Epoch<'_>,
@@ -320,18 +259,16 @@ pub(crate) fn see_at_rest(
     Ok(Some(Satisfied { index: request.position(index)?, abandoned }))
 }
 
-/// What a wait returns that has queued, or tried to; none when it is to be started again. `queued`: it was in all of them.
-pub(crate) fn outcome(
-    waiter: &Waiter,
-    satisfied: Option<Satisfied>,
-    queued: Result<bool>,
-) -> Result<Option<Satisfied>> {
+/// What has become of a wait that has queued, or tried to.
+///
+/// Errors: why it failed; those of `joined`.
+pub(crate) fn outcome(waiter: &Waiter, satisfied: Option<Satisfied>, joined: Result<Joined>) -> Result<Round> {
     let stepped_aside = waiter.starts_again();
-    if satisfied.is_some() {
-        return Ok(satisfied);
+    if let Some(satisfied) = satisfied {
+        return Ok(Round::Satisfied(satisfied));
     }
-    let again = stepped_aside || !queued?;
-    if again && !waiter.is_interrupted() { Ok(None) } else { Err(failure(waiter)) }
+    let again = stepped_aside || joined? == Joined::Disturbed;
+    if again && !waiter.is_interrupted() { Ok(Round::Again) } else { Err(failure(waiter)) }
 }
 
 /// Why a withdrawn wait failed.

@@ -13,7 +13,18 @@ use crate::protocol::scan::Ahead;
 use crate::protocol::waiter::Waiter;
 use crate::{Error, Object, Result};
 
+/// How far an attempt that is over has come with one of its objects.
+#[must_use]
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Conclusion {
+    /// It holds the object no more.
+    Concluded,
+    /// The operation has gone on without us.
+    MovedOn,
+}
+
 /// What an attempt finds at one object.
+#[must_use]
 enum Claim {
     /// Claimed by this attempt.
     Held { was_abandoned: bool },
@@ -153,7 +164,7 @@ fn conclude_attempt(
     for number in candidate.list.iter().take(candidate.count()) {
         let index = Object(number.load()).index();
         if let Some(slot) = arena.object_slot(index)
-            && !conclude_object(arena, waiter, seen, slot, owner, taken, trails)?
+            && conclude_object(arena, waiter, seen, slot, owner, taken, trails)? == Conclusion::MovedOn
         {
             return Ok(());
         }
@@ -175,7 +186,7 @@ fn goes_on(arena: &Arena, seen: Admission, taken: bool) -> bool {
     word.claimant() == Claimant::Origin && kind.offers_several(word, to_be_taken)
 }
 
-/// False when the operation has gone on without us.
+/// Consumes what a successful attempt holds, or gives back what a failed one does.
 fn conclude_object(
     arena: &Arena,
     waiter: &Waiter,
@@ -184,7 +195,7 @@ fn conclude_object(
     owner: u32,
     taken: bool,
     trails: bool,
-) -> Result<bool> {
+) -> Result<Conclusion> {
     while waiter.budget.round() {
         let word = slot.load();
         let is_held = match word.claimant() {
@@ -193,11 +204,11 @@ fn conclude_object(
             _ => false,
         };
         if !is_held {
-            return Ok(true);
+            return Ok(Conclusion::Concluded);
         }
         // O-adm
         if current(arena) != seen {
-            return Ok(false);
+            return Ok(Conclusion::MovedOn);
         }
         let next = if taken { slot.kind().consumed(word, owner) } else { word };
         let next = match word.claimant() {
