@@ -15,7 +15,7 @@ pub struct Arena {
 }
 
 impl Arena {
-    /// Creates an arena. Memory is taken only as it is used, so a generous capacity costs nothing.
+    /// Creates an arena. It takes memory only as that is used, so a generous capacity costs nothing.
     ///
     /// # Errors
     ///
@@ -23,13 +23,14 @@ impl Arena {
     /// [`Error::Exhausted`](crate::Error::Exhausted) or [`Error::Os`](crate::Error::Os) if the system gives no
     /// memory or no descriptor.
     ///
-    /// Any thread; not in a signal handler. Corresponds to opening `/dev/ntsync`: objects of two arenas do not mix.
+    /// Any thread; not in a signal handler. Corresponds to opening `/dev/ntsync`. One wait cannot use objects of two
+    /// arenas.
     pub fn create(capacity: Capacity) -> Result<Arena> {
         Ok(Arena { attached: Arc::new(Attached::new(ntux_sync::Arena::create(capacity)?)) })
     }
 
-    /// Attaches the arena behind a descriptor that came from [`Arena::fd`], in this process or another one. The
-    /// descriptor is only borrowed.
+    /// Attaches the arena behind a descriptor that came from [`Arena::fd`], in this process or another one. Only
+    /// borrows the descriptor.
     ///
     /// ```
     /// use ntux::{Arena, Capacity, Deadline, Event, Reset};
@@ -57,18 +58,18 @@ impl Arena {
         Ok(Arena { attached: Arc::new(Attached::new(ntux_sync::Arena::attach(fd)?)) })
     }
 
-    /// The descriptor to hand to other processes: over a Unix socket, or by inheritance. It is close-on-exec and stays
-    /// open as long as this arena is attached.
+    /// The descriptor to pass to other processes, over a Unix socket or by inheritance. It is close-on-exec and stays
+    /// open while this arena is attached.
     ///
     /// Any thread, also in a signal handler.
     pub fn fd(&self) -> BorrowedFd<'_> {
         self.attached.fd().expect("both `create` and `attach` keep a descriptor")
     }
 
-    /// Waits until one of `objects` is signaled, and acquires that one. With none signaled yet, it sleeps.
+    /// Waits until one of `objects` is signaled, and acquires it. Sleeps if none is signaled yet.
     ///
-    /// If several are signaled, the lowest index is taken. An object may occur more than once. The alert of `wait` is
-    /// looked at only when no object is signaled. Without objects and without alert this is a sleep.
+    /// If several are signaled, takes the one with the lowest index. An object may occur more than once. The alert of
+    /// `wait` is checked only if no object is signaled. Without objects and alert this just sleeps.
     ///
     /// ```
     /// use ntux::{Arena, Capacity, Deadline, Error, Event, Mutex, Reset, Wait, within};
@@ -104,7 +105,7 @@ impl Arena {
     }
 
     /// Waits until all of `objects` are signaled at the same moment, and acquires them in one step that nobody can see
-    /// inside. Nothing is held while it waits.
+    /// inside. It holds nothing while it waits.
     ///
     /// The index of the result is 0, or the number of objects if the alert ended the wait. Without objects it
     /// succeeds at once. [`Satisfied::abandoned`] says that at least one acquired mutex had been abandoned, not
@@ -138,7 +139,7 @@ impl Arena {
         self.with_waiter(|arena, waiter| arena.wait_all(waiter, objects, wait.alert, wait.owner, wait.deadline))
     }
 
-    /// Closes an object of any kind, for every process. Waits that have begun go on to their own deadlines.
+    /// Closes an object of any kind, for every process. Waits that have begun continue until their own deadlines.
     ///
     /// ```
     /// use ntux::{Arena, Capacity, Error, Mutex};
@@ -152,7 +153,7 @@ impl Arena {
     ///
     /// # Errors
     ///
-    /// [`Error::NoSuchObject`](crate::Error::NoSuchObject) if it was closed already, or never was.
+    /// [`Error::NoSuchObject`](crate::Error::NoSuchObject) if it was closed already, or never existed.
     ///
     /// Any thread; not in a signal handler. Corresponds to closing the last descriptor of the driver's object.
     pub fn close(&self, object: Object) -> Result<()> {
@@ -164,7 +165,7 @@ impl Arena {
     ///
     /// # Errors
     ///
-    /// [`Error::NoSuchObject`](crate::Error::NoSuchObject) if it was closed, or never was;
+    /// [`Error::NoSuchObject`](crate::Error::NoSuchObject) if it was closed, or never existed;
     /// [`Error::Exhausted`](crate::Error::Exhausted) when more processes use the arena than it has room for.
     ///
     /// Any thread; not in a signal handler. Corresponds to keeping a descriptor of the driver's object.
@@ -180,8 +181,8 @@ impl Arena {
         &self.attached
     }
 
-    /// Calls `operation` once with the core's arena and the calling thread's waiter in it: the way in for other faces,
-    /// such as the C one, whose objects have no type.
+    /// Calls `operation` once with the core's arena and the calling thread's waiter in it. For other faces, such as the
+    /// C one, whose objects have no type.
     ///
     /// Any thread; not in a signal handler.
     #[inline]

@@ -74,7 +74,7 @@ impl Event {
         Ok(event)
     }
 
-    /// What to pass to another process, and to [`Arena::wait_any`].
+    /// The number to pass to another process, and to [`Arena::wait_any`].
     ///
     /// Any thread, also in a signal handler.
     pub fn object(&self) -> Object {
@@ -134,11 +134,11 @@ impl Event {
         Ok(())
     }
 
-    /// The state at one moment.
+    /// Reads a consistent state.
     ///
     /// # Errors
     ///
-    /// [`Error::NoSuchObject`](crate::Error::NoSuchObject) if it was closed or never was;
+    /// [`Error::NoSuchObject`](crate::Error::NoSuchObject) if it was closed or never existed;
     /// [`Error::Invalid`](crate::Error::Invalid) if it is another kind of object or of another arena.
     ///
     /// Any thread; not in a signal handler. `NTSYNC_IOC_EVENT_READ`, `NtQueryEvent`.

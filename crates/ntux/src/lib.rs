@@ -1,10 +1,10 @@
 //! NT semaphores, mutexes and events, with vectored waits, shared between processes. No driver, no server, no
 //! privileges.
 //!
-//! An [`Arena`] is shared memory that holds objects. A process creates one and hands its descriptor to others, or
-//! forks. [`Semaphore`], [`Mutex`] and [`Event`] are handles of objects in an arena; their [`Object`] is a plain
-//! number that means the same in every process that attached the arena. A thread waits on one object through its
-//! handle, or on up to 64 through [`Arena::wait_any`] and [`Arena::wait_all`].
+//! An [`Arena`] is shared memory that holds objects. A process creates one and passes its descriptor to others, or
+//! forks. [`Semaphore`], [`Mutex`] and [`Event`] are handles of objects in an arena; their [`Object`] is a plain number
+//! that means the same in every process that has attached the arena. A thread waits on one object through its handle,
+//! or on up to 64 through [`Arena::wait_any`] and [`Arena::wait_all`].
 //!
 //! ```
 //! use ntux::{Arena, Capacity, Event, Reset, Semaphore, Wait};
@@ -33,27 +33,26 @@
 //!
 //! # Semantics
 //!
-//! Every operation means what the Linux ntsync driver means by it, which means what Windows NT means: a signal
-//! hands the object to a thread that waits at that moment, before the signaling call returns. So [`Event::pulse`],
-//! a [`set`](Event::set) followed at once by a [`reset`](Event::reset), and an atomic [`Arena::wait_all`] do what
-//! Windows programs expect. Waiters are served first come, first served; those that wait for all come before those
-//! that wait for any. Each function names the driver's request and the NT call that it corresponds to.
+//! Every operation has the semantics of the Linux ntsync driver, and thus of Windows NT: a signal hands the object to a
+//! thread that waits at that moment, before the signaling call returns. So [`Event::pulse`], a [`set`](Event::set)
+//! followed at once by a [`reset`](Event::reset), and an atomic [`Arena::wait_all`] do what Windows programs expect.
+//! Waits are served in order of arrival; waits for all come before waits for any. Each function names the driver's
+//! request and the NT call that it corresponds to.
 //!
 //! # Threads, processes, signals
 //!
 //! * **Threads.** Arenas and handles are `Send` and `Sync`; every function may be called by any thread at any time. A
-//!   thread that has to wait takes one of the arena's waiters ([`Capacity::waiters`]), keeps it for its next waits, and
-//!   returns it when it ends.
-//! * **Processes.** A child of `fork` goes on using the arenas and handles that it inherited. A process that is
-//!   stopped or killed at any instruction blocks nobody else; a mutex that it owned stays owned until
-//!   [`Mutex::kill`].
-//! * **Signals.** No function here may be called from a signal handler. A signal does not end a wait: the handler
-//!   runs, the thread keeps its places in the queues, and the wait goes on. (The driver takes the thread out of its
-//!   queues meanwhile.)
+//!   thread that must wait takes one of the arena's waiters ([`Capacity::waiters`]), keeps it for later waits, and
+//!   returns it when the thread ends.
+//! * **Processes.** A child of `fork` may use the arenas and handles that it inherited. A process stopped or killed at
+//!   any instruction blocks nobody else; a mutex that it owned stays owned until [`Mutex::kill`].
+//! * **Signals.** No function here may be called from a signal handler. A signal does not end a wait: the handler runs,
+//!   the thread keeps its places in the queues, and the wait continues. (The driver takes the thread out of its
+//!   queues.)
 //!
-//! Dropping a handle does not close the object, for other processes may use it: that is [`Arena::close`]. An object
-//! belongs to the process that created it, until another one says [`Arena::adopt`]. An arena's memory is returned
-//! when the last process is done with it.
+//! Dropping a handle does not close the object, because other processes may use it; [`Arena::close`] does. An object
+//! belongs to the process that created it, until another one calls [`Arena::adopt`]. An arena's memory is freed when
+//! the last process has detached it.
 
 mod arena;
 mod event;

@@ -5,10 +5,11 @@ use ntux_sync::{Deadline, MutexState, Object, Satisfied};
 use crate::Arena;
 use crate::{Result, Wait};
 
-/// A mutex: signaled while nobody owns it, and to its owner always; acquiring it adds one to the recursion count.
+/// A mutex: signaled while unowned, and always to its owner; acquiring it increments the recursion count.
 ///
-/// An owner is a number that the program chooses, any but 0: a thread id as a rule. The mutex knows no threads: whoever
-/// passes the owner's number is the owner, and nothing happens when a thread ends until somebody calls [`Mutex::kill`].
+/// An owner is any number but 0 that the program chooses, usually a thread id. The mutex does not know threads: any
+/// caller that passes the owner's number is the owner, and nothing happens when a thread ends until somebody calls
+/// [`Mutex::kill`].
 ///
 /// ```
 /// use ntux::{Arena, Capacity, Deadline, Error, Mutex};
@@ -57,7 +58,7 @@ impl Mutex {
         Ok(Mutex { arena: arena.clone(), object })
     }
 
-    /// The mutex that another process knows as `object`.
+    /// A handle to the mutex that another process knows as `object`.
     ///
     /// # Errors
     ///
@@ -70,17 +71,17 @@ impl Mutex {
         Ok(mutex)
     }
 
-    /// What to pass to another process, and to [`Arena::wait_any`].
+    /// The number to pass to another process, and to [`Arena::wait_any`].
     ///
     /// Any thread, also in a signal handler.
     pub fn object(&self) -> Object {
         self.object
     }
 
-    /// Waits until nobody or `owner` owns the mutex, and acquires it for `owner`.
+    /// Waits until the mutex is unowned or owned by `owner`, and acquires it for `owner`.
     ///
-    /// [`Satisfied::abandoned`] says, once, that a former owner was killed while it owned the mutex: what the mutex
-    /// protects may be half changed.
+    /// [`Satisfied::abandoned`] reports once that a former owner was killed while it owned the mutex: the protected
+    /// data may be inconsistent.
     ///
     /// # Errors
     ///
@@ -96,8 +97,8 @@ impl Mutex {
         self.arena.wait_any(&[self.object], Wait::by(owner).until(deadline))
     }
 
-    /// Takes one off the recursion count and returns the count before. At 0 nobody owns the mutex, and the first waiter
-    /// gets it before this returns.
+    /// Decrements the recursion count and returns the previous count. At 0 the mutex becomes unowned, and the first
+    /// waiter gets it before this returns.
     ///
     /// # Errors
     ///
@@ -111,22 +112,22 @@ impl Mutex {
         self.arena.with_waiter(|arena, waiter| arena.mutex_unlock(waiter, self.object, owner))
     }
 
-    /// Tells that `owner` is gone: nobody owns the mutex any more, and it is abandoned until somebody acquires it.
+    /// Declares that `owner` is gone: the mutex becomes unowned, and abandoned until somebody acquires it.
     ///
     /// # Errors
     ///
     /// As [`Mutex::unlock`].
     ///
-    /// Any thread; not in a signal handler. `NTSYNC_IOC_MUTEX_KILL`; the kernel of NT does this when a thread ends.
+    /// Any thread; not in a signal handler. `NTSYNC_IOC_MUTEX_KILL`; the NT kernel does this when a thread ends.
     pub fn kill(&self, owner: u32) -> Result<()> {
         self.arena.with_waiter(|arena, waiter| arena.mutex_kill(waiter, self.object, owner))
     }
 
-    /// The state at one moment.
+    /// Reads a consistent state.
     ///
     /// # Errors
     ///
-    /// [`Error::NoSuchObject`](crate::Error::NoSuchObject) if it was closed or never was;
+    /// [`Error::NoSuchObject`](crate::Error::NoSuchObject) if it was closed or never existed;
     /// [`Error::Invalid`](crate::Error::Invalid) if it is another kind of object or of another arena.
     ///
     /// Any thread; not in a signal handler. `NTSYNC_IOC_MUTEX_READ`, `NtQueryMutant`.

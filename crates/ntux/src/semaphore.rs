@@ -6,7 +6,7 @@ use crate::Arena;
 use crate::wait::OWNERLESS;
 use crate::{Result, Wait};
 
-/// A semaphore: signaled while its count is above zero; acquiring it takes one off the count.
+/// A semaphore: signaled while its count is above zero; acquiring it decrements the count.
 ///
 /// ```
 /// use ntux::{Arena, Capacity, Deadline, Error, Semaphore};
@@ -48,7 +48,7 @@ impl Semaphore {
         Ok(Semaphore { arena: arena.clone(), object })
     }
 
-    /// The semaphore that another process knows as `object`.
+    /// A handle to the semaphore that another process knows as `object`.
     ///
     /// # Errors
     ///
@@ -61,14 +61,15 @@ impl Semaphore {
         Ok(semaphore)
     }
 
-    /// What to pass to another process, and to [`Arena::wait_any`].
+    /// The number to pass to another process, and to [`Arena::wait_any`].
     ///
     /// Any thread, also in a signal handler.
     pub fn object(&self) -> Object {
         self.object
     }
 
-    /// Adds `count`, which may be 0, and returns the count before. Up to `count` waits are satisfied before it returns.
+    /// Adds `count`, which may be 0, and returns the previous count. Up to `count` waits are satisfied before it
+    /// returns.
     ///
     /// # Errors
     ///
@@ -81,7 +82,7 @@ impl Semaphore {
         self.arena.with_waiter(|arena, waiter| arena.semaphore_release(waiter, self.object, count))
     }
 
-    /// Waits until the count is above zero and takes one off.
+    /// Waits until the count is above zero and decrements it.
     ///
     /// # Errors
     ///
@@ -96,11 +97,11 @@ impl Semaphore {
         Ok(())
     }
 
-    /// The state at one moment.
+    /// Reads a consistent state.
     ///
     /// # Errors
     ///
-    /// [`Error::NoSuchObject`](crate::Error::NoSuchObject) if it was closed or never was;
+    /// [`Error::NoSuchObject`](crate::Error::NoSuchObject) if it was closed or never existed;
     /// [`Error::Invalid`](crate::Error::Invalid) if it is another kind of object or of another arena.
     ///
     /// Any thread; not in a signal handler. `NTSYNC_IOC_SEM_READ`, `NtQuerySemaphore`.

@@ -1,11 +1,11 @@
-//! How a thread waits: as which owner, until when, and what may end the wait early.
+//! The parameters of a wait: owner, deadline, alert.
 
 use std::time::Duration;
 
 use ntux_platform::clock;
 use ntux_sync::{Deadline, Object};
 
-/// The owner in whose name a thread waits for a semaphore or an event, which look at no owner; the core refuses only 0.
+/// The owner for waits on semaphores and events, which ignore it; the core refuses only 0.
 pub(crate) const OWNERLESS: u32 = u32::MAX;
 
 /// How to wait in [`Arena::wait_any`](crate::Arena::wait_any) and [`Arena::wait_all`](crate::Arena::wait_all).
@@ -28,29 +28,29 @@ pub struct Wait {
 }
 
 impl Wait {
-    /// A wait without deadline and without alert. Mutexes are acquired in the name of `owner`, any number but 0; it
-    /// should be unique among the threads that share the mutexes, in all processes.
+    /// A wait without deadline and alert. `owner` acquires mutexes; it is any number but 0, and should be unique among
+    /// the threads that share the mutexes, in all processes.
     #[inline]
     pub const fn by(owner: u32) -> Wait {
         Wait { owner, alert: None, deadline: Deadline::Never }
     }
 
     /// Ends the wait with [`Error::TimedOut`](crate::Error::TimedOut) when `deadline` passes. A deadline in the past
-    /// allows one attempt. [`within`] makes one from a duration.
+    /// allows one attempt. [`within`] converts a duration to a deadline.
     #[inline]
     pub const fn until(self, deadline: Deadline) -> Wait {
         Wait { deadline, ..self }
     }
 
-    /// Ends the wait also when `alert` is signaled, which is then acquired like any other object. An event as a
-    /// rule, but any object will do.
+    /// Also ends the wait when `alert` is signaled, which is then acquired like any other object. Usually an event, but
+    /// any object will do.
     #[inline]
     pub const fn alert(self, alert: Object) -> Wait {
         Wait { alert: Some(alert), ..self }
     }
 }
 
-/// The moment after `duration` from now, on the monotonic clock. Zero asks no clock; more than 292 years is never.
+/// The moment `duration` from now, on the monotonic clock. Zero reads no clock; more than 292 years means never.
 ///
 /// Any thread, also in a signal handler.
 ///

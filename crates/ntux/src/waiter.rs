@@ -1,8 +1,8 @@
-//! Each thread's own waiter in each arena that it uses, so that no caller has to carry one around.
+//! Each thread's waiter in each arena that it uses, so that callers need not pass one.
 //!
-//! A thread keeps a list of them, which ends with the thread and returns the waiters to their arenas. The one used last
+//! A thread keeps a list of them; when the thread ends, the list returns the waiters to their arenas. The one used last
 //! is also in [`LAST`], so that the usual lookup is one comparison. A child of `fork` inherits the list of the thread
-//! that forked; the core sees that such a waiter belongs to the parent and takes another one.
+//! that forked; the core detects that such a waiter belongs to the parent, and takes another one.
 
 use std::cell::{Cell, RefCell};
 use std::ops::Deref;
@@ -35,16 +35,16 @@ pub(crate) struct Attached {
 
 /// The waiters that threads of one process have in an attachment.
 struct Waiters {
-    /// A forked child leaves the list alone: another thread of its parent may have held the lock.
+    /// A forked child leaves the list alone, because another thread of its parent may have had the lock.
     process: u32,
     list: Mutex<Vec<Registered>>,
 }
 
-/// A waiter in some thread's [`Place`]. It is there as long as it is in the list.
+/// A waiter in some thread's [`Place`]. It is valid while it is in the list.
 struct Registered(*const Waiter);
 
-// SAFETY: used under the list's lock only, and only when no thread can be inside an operation with it any more: when the
-// attachment ends, which every operation borrows.
+// SAFETY: used under the list's lock only, and only when no thread can be inside an operation with it any more: when
+// the attachment ends, which every operation borrows.
 unsafe impl Send for Registered {}
 
 impl Attached {
@@ -64,11 +64,12 @@ impl Deref for Attached {
 }
 
 impl Drop for Attached {
-    /// Threads that go on living keep their places, so what these hold in the arena is given back here.
+    /// Threads that continue to live keep their places, so the slots of these in the arena are returned here.
     fn drop(&mut self) {
         let Some(mut list) = self.waiters.lock() else { return };
         for Registered(waiter) in list.drain(..) {
-            // SAFETY: its place takes it from the list, under this lock, before it goes; nobody else uses it (`Registered`).
+            // SAFETY: its place takes it from the list, under this lock, before it goes; nobody else uses it
+            // (`Registered`).
             self.arena.retire(unsafe { &*waiter });
         }
     }
@@ -82,7 +83,7 @@ impl Waiters {
     }
 }
 
-/// A thread's place in one arena, given back when dropped.
+/// A thread's place in one arena, returned when dropped.
 struct Place {
     /// Weak, so that an idle thread does not keep the arena attached; but its address is not used again meanwhile.
     attached: Weak<Attached>,
@@ -112,7 +113,7 @@ impl Drop for Place {
     }
 }
 
-/// What a thread has taken so far.
+/// The places that a thread has taken so far.
 #[expect(clippy::vec_box, reason = "a place keeps its address when the list grows")]
 struct Places(Vec<Box<Place>>);
 

@@ -1,39 +1,38 @@
-//! The work budget: how much one operation may do before it concludes that it looks at rubbish.
+//! The work budget: how much work one operation may do before it concludes that the memory is rubbish.
 //!
-//! Every loop over shared memory ends sooner, unless other threads get on with their work in between. Where the memory
-//! is rubbish that is not so: what is helped never comes to rest, a wait set has no end, and each loop is inside another
-//! one. So all loops of one operation spend the same work budget, and the operation ends with `Corrupt` when it
-//! is used up.
+//! In a sound arena every loop over shared memory ends soon, unless other threads make progress in between. In rubbish,
+//! a helped object may never come to rest, a wait set may be endless, and loops are nested. So all loops of one
+//! operation draw on one work budget, and the operation fails with `Corrupt` when it is spent.
 //!
-//! Only the loops that stand alone, over one word, have a bound of their own, [`crate::format::limits::RETRIES`].
+//! Only simple loops over one word have a bound of their own, [`crate::format::limits::RETRIES`].
 
 use std::cell::Cell;
 
-/// What an operation begins with. The most that a sound memory asks for is a release that serves 65,536 waiters one
-/// after the other: 4,096 passes over 2,114 chunks, half of this, whoever else helps (`claim::Ahead`). A second or two of
-/// work. A checker has few waiters, and no time.
+/// The budget of an operation. The most that a sound arena requires is a release that serves 65,536 waiters one after
+/// the other: 4,096 passes over 2,114 chunks, half of this budget, whoever else helps (`scan::Ahead`). It is a second
+/// or two of work. A checker has few waiters, and no time.
 pub(crate) const WORK_BUDGET: u32 = if cfg!(ntux_explore) { 1 << 18 } else { 1 << 24 };
-/// One round of a loop: an exchange or two, perhaps a wake.
+/// The cost of one round of a loop: an exchange or two, perhaps a wake.
 const ROUND: u32 = 4;
-/// One chunk of a wait set.
+/// The cost of one chunk of a wait set.
 const CHUNK: u32 = 1;
 
-/// What is left of the budget of the operation that a thread is in.
+/// The remaining budget of a thread's current operation.
 #[derive(Default)]
 pub(crate) struct WorkBudget(Cell<u32>);
 
 impl WorkBudget {
-    /// An operation begins, with the whole budget.
+    /// Begins an operation, with the whole budget.
     pub(crate) fn renew(&self) {
         self.0.set(WORK_BUDGET);
     }
 
-    /// Spends what one round of a loop costs. Returns false if there is not enough left: the loop must end.
+    /// Spends the cost of one round of a loop. Returns false if too little is left: then the loop must end.
     pub(crate) fn round(&self) -> bool {
         self.spend(ROUND)
     }
 
-    /// Spends what a look at one chunk of a wait set costs.
+    /// Spends the cost of reading one chunk of a wait set.
     pub(crate) fn chunk(&self) -> bool {
         self.spend(CHUNK)
     }

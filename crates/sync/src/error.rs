@@ -1,17 +1,17 @@
-//! Why an operation was refused.
+//! Why an operation failed.
 
 use ntux_platform::error as number;
 
 /// Result of an operation.
 pub type Result<T> = core::result::Result<T, Error>;
 
-/// Why an operation was refused. Nothing changed.
+/// Why an operation failed. Nothing changed.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 #[non_exhaustive]
 pub enum Error {
     /// An argument out of range, or an object of another kind or arena (`EINVAL`).
     Invalid,
-    /// The object was closed, or never was (`EBADF`).
+    /// The object was closed, or never existed (`EBADF`).
     NoSuchObject,
     /// The owner id given does not own the mutex (`EPERM`).
     NotOwner,
@@ -25,16 +25,16 @@ pub enum Error {
     Alive,
     /// No slot left in the arena, or no memory (`ENOMEM`).
     Exhausted,
-    /// The shared memory makes no sense: somebody scribbled over it (`EIO`).
+    /// The shared memory is corrupt: somebody wrote rubbish into it (`EIO`).
     Corrupt,
-    /// The descriptor is no arena, or one of another version, or it could be truncated (`ENOTTY`).
+    /// The descriptor is not an arena, or one of another version, or could be truncated (`ENOTTY`).
     NotAnArena,
     /// The operating system refused; its error number.
     Os(i32),
 }
 
 impl Error {
-    /// The system's number for it, positive.
+    /// The positive error number.
     pub fn errno(self) -> i32 {
         match self {
             Error::Invalid => number::EINVAL,

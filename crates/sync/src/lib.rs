@@ -1,23 +1,23 @@
 //! NT semaphores, mutexes and events with vectored waits, in memory that processes share.
 //!
-//! The operations mean what the Linux ntsync driver means by them. What each does, one step at a time, is [`spec`]; how
-//! several threads and processes do it at once without a lock is the rest of this crate.
+//! The operations have the semantics of the Linux ntsync driver. [`spec`] defines what each does, one step at a time;
+//! the rest of this crate is how several threads and processes do it concurrently without a lock.
 //!
 //! | question | module, the highest first |
 //! | --- | --- |
 //! | What can be called? | `api` |
 //! | How does an object reach a waiter, and how does a thread wait? | `protocol`, whose first page says which file does what |
-//! | What does an onlooker see, who touches nothing? | [`inspect`] |
+//! | How can an arena be observed without touching it? | [`inspect`] |
 //! | What do threads report to a tracer? | [`trace`] |
-//! | Where do objects and waiters live, and who keeps them? | `arena` (checked views, pools, wait sets, peers, lifetimes) |
+//! | Where are objects and waiters, and what keeps them alive? | `arena` (checked views, pools, wait sets, peers, lifetimes) |
 //! | What depends on the kind of an object? | `kind`, a file for each |
 //! | What is stored where? | `format`, a file for each word, and [`fields`], the table of all their parts |
 //! | What does an operation mean? | [`spec`] |
 //! | What if the memory is rubbish? | `arena` (every index is checked), `budget` (every loop is bounded), [`Error::Corrupt`] |
 //! | What if a process dies? | `arena/objects`, `arena/peers`, `arena/descriptor`, and the *Death* part of every file |
-//! | What shows that a checker would notice a mistake? | [`planted`] |
+//! | How is it shown that a checker catches a mistake? | [`planted`] |
 //!
-//! No module imports one above it; the picture in ARCHITECTURE.md says which one is above which.
+//! No module imports one above it; ARCHITECTURE.md has the picture.
 //!
 //! No function here is safe to call from a signal handler that interrupted another one on the same [`Waiter`], except
 //! [`Waiter::interrupt`].
@@ -46,7 +46,7 @@ pub use ntux_platform::clock::Deadline;
 pub use ntux_platform::memory::FileId;
 pub use protocol::waiter::Waiter;
 
-/// An object of an arena, as a plain number: it means the same in every process that attached the arena. Never 0.
+/// An object of an arena, as a plain number that means the same in every process that has attached the arena. Never 0.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 #[repr(transparent)]
 pub struct Object(pub u64);
@@ -67,6 +67,6 @@ pub struct MutexState {
     pub owner: u32,
     /// Recursion count.
     pub count: u32,
-    /// Its owner was killed and nobody acquired it since.
+    /// Its owner was killed, and nobody has acquired it since.
     pub abandoned: bool,
 }

@@ -1,22 +1,22 @@
-//! Planted bugs: each breaks one rule of the protocol, so that the model checker can show that it would notice.
+//! Planted bugs: each breaks one rule of the protocol, to show that the model checker catches it.
 //!
-//! They exist only with the configuration `ntux_explore`; otherwise [`planted`] is `false` at compile time.
+//! They exist only in the configuration `ntux_explore`; otherwise [`planted`] is `false` at compile time.
 
 /// One broken rule. The names are those of `docs/protocol.md`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[allow(dead_code, reason = "only a checker plants bugs")]
 pub enum Bug {
-    /// C1: a waiter claims for itself without looking at its own word first.
+    /// C1: a waiter claims for itself without reading its own word first.
     SelfNoCheck,
     /// C2: a satisfied waiter does not wait for the object to come to rest.
     OwnSettle,
     /// C3: a helper settles without sending the wake.
     SettleWake,
-    /// C4: whoever passes over a satisfied waiter does not finish what has satisfied it.
+    /// C4: a thread that passes over a satisfied waiter does not finish the operation that satisfied it.
     NoWakeHelp,
-    /// C5: a pulse that finds nobody does not move the word.
+    /// C5: a pulse that finds nobody does not change the word.
     PulsePlain,
-    /// Registering does not move the word when the flag is up already.
+    /// Registering does not change the word if the flag is already up.
     NoRegisterBump,
     /// The flag goes up before the entry is in the wait set.
     FlagFirst,
@@ -26,31 +26,31 @@ pub enum Bug {
     TimeoutLeave,
     /// An attempt's claims carry the ticket of the waiter instead of the number of the attempt.
     NoAttempt,
-    /// A wait over several objects looks at one after the other and takes what it finds.
+    /// A wait for several objects checks one after the other and takes the first available one.
     NaivePoll,
-    /// A probe decides without looking again at the earlier objects.
+    /// A probe decides without checking the earlier objects again.
     ProbeBlind,
     /// A wait for several objects counts in each queue as soon as it has registered there.
     QueueAtOnce,
     /// A scan passes over a wait that is not in all its queues yet.
     QueueUnseen,
-    /// A wait keeps its ticket though its objects have moved since it drew it.
+    /// A wait keeps its ticket although its objects have changed since it drew the ticket.
     QueueMoved,
-    /// C6: what an operation has taken for a wait-all shows before the operation is over.
+    /// C6: objects that an operation has taken for a wait-all become visible before the operation is complete.
     NoTrail,
-    /// A carry does not look at the word again after it has looked beside it.
+    /// A carry does not read the word again after it has read beside it.
     CarryNoCheck,
-    /// A wait set that grows replaces whatever stands at the end of its chain.
+    /// A growing wait set overwrites the end of its chain.
     GrowBlind,
-    /// A signal ignores that somebody waits for several objects.
+    /// A signal ignores wait-all waiters.
     WaitAllUnseen,
-    /// The number of a waiter is believed, whoever wrote it.
+    /// A waiter's number is trusted, whoever wrote it.
     NoIndexCheck,
-    /// A chain of chunks is followed as long as it goes on.
+    /// A chain of chunks is followed without a bound.
     EndlessWaitSet,
-    /// A waiter does not tell the kernel which word is to be marked when its thread dies.
+    /// A waiter does not tell the kernel which word to mark when its thread dies.
     NoWill,
-    /// Who takes the place of a dead thread does not end what that one was doing.
+    /// A thread that takes over a dead thread's slot does not end the dead thread's wait.
     HeirBlind,
 }
 

@@ -1,10 +1,10 @@
 //! A record of who sleeps, signals, grants and wakes, kept only while a tracer asks for it.
 //!
 //! # Role
-//! Threads report events on paths that sleep, grant or wake. While nobody traces, a report is one load of a word that nobody
-//! writes, and a static tracepoint ([`ntux_platform::tracepoint`]). While somebody does, each event becomes one record in a
-//! ring at the end of the arena's file. The ring loses what its reader does not fetch in time; the reader knows how much.
-//! Nothing in the core depends on a record.
+//! Threads report events on paths that sleep, grant or wake. Without a tracer, a report is one load of a word that
+//! nobody writes, and a static tracepoint ([`ntux_platform::tracepoint`]). With a tracer, each event becomes one record
+//! in a ring at the end of the arena's file. The ring loses records that its reader does not fetch in time; the reader
+//! knows how many. Nothing in the core depends on a record.
 //!
 //! # Picture
 //! ```text
@@ -27,12 +27,12 @@
 //!
 //! # Invariants
 //! * I-trace-1: a record is all of one event, because one exchange writes it.
-//! * I-trace-2: no record replaces one of a younger lap. A thread that was stopped between its two steps finds a younger
-//!   record, or its exchange fails, and gives its event up.
+//! * I-trace-2: no record replaces one of a younger lap. A thread that was stopped between its two steps finds a
+//!   younger record, or its exchange fails, and drops its event.
 //!
 //! # Death, stop
-//! After the head has moved and before the exchange: the event is lost. The reader waits for it for one round, counts it as
-//! lost, and goes on.
+//! After the head has moved and before the exchange: the event is lost. The reader waits for it for one round, counts
+//! it as lost, and continues.
 
 use ntux_platform::atomic::{Pair, Word128};
 use ntux_platform::{clock, liveness, tracepoint};
@@ -50,7 +50,8 @@ const KIND: u32 = part(TRACE, "kind").shift();
 const THREAD: u32 = part(TRACE, "thread").shift();
 const OTHER: u32 = part(TRACE, "other").shift();
 
-/// What a thread did. An object is named by its slot, as in [`crate::inspect`]; a thread by its number in its own namespace.
+/// What a thread did. An object is named by its slot, as in [`crate::inspect`]; a thread by its number in its own
+/// namespace.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum What {
     /// It goes to sleep in a wait.
@@ -307,8 +308,8 @@ impl Tracer {
         self.arena.header().trace_until.store(0);
     }
 
-    /// Appends the events since the last call, in the order of their numbers. Takes at most one step for each record of the
-    /// ring.
+    /// Appends the events since the last call, in the order of their numbers. Takes at most one step for each record of
+    /// the ring.
     pub fn read(&mut self, events: &mut Vec<Event>) {
         let (head, now) = (self.arena.header().trace_head.0.load(), clock::monotonic_ns());
         let behind = head.wrapping_sub(self.next);
@@ -346,8 +347,8 @@ impl Drop for Tracer {
 }
 
 impl Arena {
-    /// Has events reported for the next `ns` nanoseconds, before a [`Tracer`] comes: for a program that is traced from its
-    /// start.
+    /// Has events reported for the next `ns` nanoseconds, before a [`Tracer`] comes: for a program that is traced from
+    /// its start.
     ///
     /// Errors: `Exhausted` or `Os` if the system has no memory for the ring (1 MiB).
     pub fn trace_from_now(&self, ns: u64) -> Result<()> {

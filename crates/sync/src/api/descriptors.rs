@@ -12,13 +12,13 @@ use crate::protocol::create::create_object;
 use crate::protocol::waiter::Waiter;
 use crate::{Error, Object, Result};
 
-/// Slots looked at on each creation, in search of objects without descriptors.
+/// Slots swept on each creation, in search of objects without descriptors.
 const SWEPT: u32 = 2;
 
 impl Arena {
-    /// Attaches the arena behind a descriptor, without keeping one, for a process whose objects are descriptors: it founds
-    /// a family. If it cannot (no /proc, no free descriptor, 4,096 families), objects get their own byte when they are
-    /// made, which is as exact, and slower.
+    /// Attaches the arena behind a descriptor, without keeping one, for a process whose objects are descriptors: it
+    /// founds a family. If it cannot (no /proc, no free descriptor, 4,096 families), objects lock their own byte when
+    /// they are created, which is as exact, but slower.
     ///
     /// Errors: as for [`Arena::attach`].
     pub fn map_for_descriptors(fd: BorrowedFd<'_>) -> Result<Arena> {
@@ -27,19 +27,19 @@ impl Arena {
 
     /// Whether objects can get descriptors here, for an arena that was just attached by its own descriptor `via`.
     ///
-    /// Errors: `Os`, when the descriptor cannot be opened again, or not be locked. (EMFILE and ENFILE pass.)
+    /// Errors: `Os`, if the descriptor cannot be opened again, or cannot be locked. (EMFILE and ENFILE pass.)
     pub fn can_make_descriptors(&self, via: BorrowedFd<'_>) -> Result<()> {
         descriptor::can_make_descriptors(self, via)
     }
 
-    /// What a descriptor is, if it belongs to an arena. Two system calls for a foreign one, four for ours.
+    /// Identifies a descriptor that belongs to an arena. Two system calls for a foreign descriptor, four for ours.
     ///
-    /// Errors: `NotAnArena` for everything else; `Os(EBADF)` when it is not open.
+    /// Errors: `NotAnArena` for everything else; `Os(EBADF)` if it is not open.
     pub fn identify(fd: BorrowedFd<'_>) -> Result<Identity> {
         descriptor::identify(fd)
     }
 
-    /// Creates an object that lives as long as any copy of the descriptor returned (close-on-exec, the lowest free
+    /// Creates an object that lives as long as any copy of the returned descriptor (close-on-exec, the lowest free
     /// number). `via` is the arena's own descriptor.
     ///
     /// Errors: as for creating the kind; `Exhausted`; `Os` with EMFILE or ENFILE.
@@ -58,22 +58,22 @@ impl Arena {
         }
     }
 
-    /// To be called before a copy of this descriptor leaves the family: it is sent, or will be kept across an exec. Does
-    /// nothing for a descriptor that is no object's. Whether it belongs to an arena. Touches no memory but the stack:
+    /// Call this before a copy of this descriptor leaves the family: it is sent, or will be kept across an exec. Does
+    /// nothing if the descriptor is not an object's. Returns whether it belongs to an arena. Touches only the stack:
     /// async-signal-safe, also in a `vfork` child.
     pub fn leaving(fd: BorrowedFd<'_>) -> bool {
         descriptor::leaving(fd)
     }
 
-    /// To be called before a process closes a descriptor of an object: from now on the kernel counts the descriptors that
-    /// are left. Costs nothing when it does so already. A child leaves that to its family's founder, as long as it lives: a
-    /// child that closes all it inherited would make every later lock slow.
+    /// Call this before a process closes a descriptor of an object: from now on the kernel counts the remaining
+    /// descriptors. Costs nothing if it does so already. A child leaves that to its family's founder while the founder
+    /// lives, because a child that closes everything it inherited would make every later lock slow.
     pub fn closing(&self, fd: BorrowedFd<'_>, object: Object) {
         descriptor::closing(self, fd, object);
     }
 
-    /// To be called when a process meets a descriptor that it did not make: counts it, if it came from another family
-    /// without having been counted (`pidfd_getfd`, say).
+    /// Call this when a process gets a descriptor that it did not create: counts it, if it came from another family
+    /// uncounted (for example by `pidfd_getfd`).
     pub fn received(&self, fd: BorrowedFd<'_>, object: Object) {
         descriptor::received(self, fd, object);
     }

@@ -1,4 +1,4 @@
-//! The public interface of an arena. Thin: what is done stands in the floors below.
+//! The public interface of an arena: a thin layer over the floors below.
 
 pub(crate) mod interruptible;
 mod objects;
@@ -20,8 +20,8 @@ use crate::{Error, Result};
 impl Arena {
     /// Creates an arena and attaches it.
     ///
-    /// Errors: `Invalid` for a capacity out of bounds; `Exhausted`, `Os` when the system refuses memory or a descriptor;
-    /// `Os` with EFBIG when the process may not make a file so long (`RLIMIT_FSIZE`).
+    /// Errors: `Invalid` for a capacity out of bounds; `Exhausted`, `Os` if the system refuses memory or a descriptor;
+    /// `Os` with EFBIG if the process may not create a file of this length (`RLIMIT_FSIZE`).
     pub fn create(capacity: Capacity) -> Result<Arena> {
         let fd = Arena::make_file(capacity)?;
         let mut arena = Arena::over(fd.as_fd())?;
@@ -29,14 +29,14 @@ impl Arena {
         Ok(arena)
     }
 
-    /// Creates an arena without attaching it: only its descriptor, close-on-exec.
+    /// Creates an arena without attaching it. Returns its descriptor, close-on-exec.
     pub fn create_file(capacity: Capacity) -> Result<OwnedFd> {
         Arena::make_file(capacity)
     }
 
     /// Attaches the arena behind a descriptor and keeps a copy of the descriptor.
     ///
-    /// Errors: `NotAnArena` when it is something else, another version, truncated, or could be truncated; `Os`.
+    /// Errors: `NotAnArena` if it is something else, another version, truncated, or could be truncated; `Os`.
     pub fn attach(fd: BorrowedFd<'_>) -> Result<Arena> {
         let mut arena = Arena::over(fd)?;
         arena.fd = Some(fd.try_clone_to_owned().map_err(Error::from_io)?);
@@ -48,34 +48,34 @@ impl Arena {
         Arena::over(fd)
     }
 
-    /// A descriptor to hand to other processes. None for an arena attached with [`Arena::map`].
+    /// The descriptor to pass to other processes. None for an arena attached with [`Arena::map`].
     pub fn fd(&self) -> Option<BorrowedFd<'_>> {
         self.fd.as_ref().map(AsFd::as_fd)
     }
 
-    /// Which file it is: the same in every process.
+    /// The file's identity, which is the same in every process.
     pub fn file(&self) -> FileId {
         self.file
     }
 
-    /// How much it can hold.
+    /// Its capacity.
     pub fn capacity(&self) -> Capacity {
         self.capacity
     }
 
-    /// How often, at most, a wait of this process looks again before its thread queues for a mutex, and before it goes to
-    /// sleep. Below that bound the number adapts, for each thread, to whether looking was worth it. Without this call a
-    /// thread looks up to 100 times before it queues for a mutex, and not at all before it sleeps.
+    /// Sets the most times that a wait of this process checks again before its thread queues for a mutex, and before it
+    /// sleeps. Below that limit the number adapts, for each thread, to whether spinning paid off. By default a thread
+    /// checks up to 100 times before it queues for a mutex, and not at all before it sleeps.
     pub fn set_spins(&self, spins: u32) {
         self.allow_spins(spins);
     }
 
-    /// A place for the calling thread. Nothing is taken from the arena before it is needed.
+    /// A waiter for the calling thread. It takes nothing from the arena before it is needed.
     pub fn waiter(&self) -> Waiter {
         Waiter::new()
     }
 
-    /// Gives a thread's place back. The waiter may be used again; it takes a new place then.
+    /// Returns a thread's slot. The waiter may be used again; it then takes a new slot.
     pub fn retire(&self, waiter: &Waiter) {
         waiter::retire(self, waiter);
     }

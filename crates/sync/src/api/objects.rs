@@ -1,4 +1,4 @@
-//! Making objects, and giving them back.
+//! Creates, adopts and closes objects.
 
 use crate::arena::Arena;
 use crate::arena::lifetime::Lifetime;
@@ -31,23 +31,23 @@ impl Arena {
         self.create_new(waiter, New::Event { manual, signaled })
     }
 
-    /// Kind of a living object.
+    /// Returns the kind of a live object.
     ///
     /// Errors: `NoSuchObject`.
     pub fn kind(&self, object: Object) -> Result<Kind> {
         self.kind_of(object)
     }
 
-    /// Gives an object's slot back. Waits that have begun go on to their own deadlines.
+    /// Closes an object. Waits that have begun continue until their own deadlines.
     ///
     /// Errors: `NoSuchObject`.
     pub fn close(&self, object: Object) -> Result<()> {
         self.free(object)
     }
 
-    /// Makes this process the one that an object belongs to. An object whose process has ended is taken back when the
-    /// arena runs out of slots; who goes on using it after its creator's end says so here. An object behind descriptors
-    /// belongs to whoever has one, and stays so.
+    /// Makes an object belong to this process. When the process of an object has ended, and the arena runs out of
+    /// slots, the object is closed; a process that uses it longer than its creator must adopt it. An object behind
+    /// descriptors always belongs to those that have one.
     ///
     /// Errors: `NoSuchObject`, `Exhausted`.
     pub fn adopt(&self, object: Object) -> Result<()> {

@@ -8,7 +8,7 @@ use crate::spec::{Event, Mutex, Semaphore, Value};
 use crate::{Error, MutexState, Object, Result};
 
 impl Arena {
-    /// Adds `count` to a semaphore; returns the count before. Adding 0 is allowed.
+    /// Adds `count` to a semaphore; returns the previous count. Adding 0 is allowed.
     ///
     /// Errors: `NoSuchObject`, `Invalid` (another kind), `Overflow` (beyond the maximum).
     #[inline]
@@ -16,7 +16,7 @@ impl Arena {
         signal(self, waiter, object, Signal::Release(count))
     }
 
-    /// Count and maximum of a semaphore.
+    /// Returns count and maximum of a semaphore.
     ///
     /// Errors: `NoSuchObject`, `Invalid` (another kind).
     pub fn semaphore_read(&self, waiter: &Waiter, object: Object) -> Result<(u32, u32)> {
@@ -26,7 +26,7 @@ impl Arena {
         }
     }
 
-    /// Lowers the recursion count of a mutex; returns the count before.
+    /// Decrements the recursion count of a mutex; returns the previous count.
     ///
     /// Errors: `Invalid` (owner 0, another kind), `NoSuchObject`, `NotOwner`.
     #[inline]
@@ -34,14 +34,14 @@ impl Arena {
         signal(self, waiter, object, Signal::Unlock(owner))
     }
 
-    /// Declares the owner of a mutex dead: it becomes unowned, and whoever acquires it next is told.
+    /// Declares the owner of a mutex dead: the mutex becomes unowned, and the next acquisition reports it.
     ///
     /// Errors: `Invalid` (owner 0, another kind), `NoSuchObject`, `NotOwner`.
     pub fn mutex_kill(&self, waiter: &Waiter, object: Object, owner: u32) -> Result<()> {
         signal(self, waiter, object, Signal::Kill(owner)).map(|_| ())
     }
 
-    /// Owner, count and abandoned mark of a mutex.
+    /// Returns owner, count and abandoned mark of a mutex.
     ///
     /// Errors: `NoSuchObject`, `Invalid` (another kind).
     pub fn mutex_read(&self, waiter: &Waiter, object: Object) -> Result<MutexState> {
@@ -67,15 +67,15 @@ impl Arena {
         signal(self, waiter, object, Signal::Reset).map(|previous| previous != 0)
     }
 
-    /// Satisfies whoever waits for an event now (one, or all of a manual-reset event), and leaves it unsignaled; returns
-    /// whether it was signaled before.
+    /// Satisfies the current waits for an event (one, or all for a manual-reset event), and leaves it unsignaled;
+    /// returns whether it was signaled before.
     ///
     /// Errors: `NoSuchObject`, `Invalid` (another kind).
     pub fn event_pulse(&self, waiter: &Waiter, object: Object) -> Result<bool> {
         signal(self, waiter, object, Signal::Pulse).map(|previous| previous != 0)
     }
 
-    /// Whether an event is manual-reset, and whether it is signaled.
+    /// Returns whether an event is manual-reset, and whether it is signaled.
     ///
     /// Errors: `NoSuchObject`, `Invalid` (another kind).
     pub fn event_read(&self, waiter: &Waiter, object: Object) -> Result<(bool, bool)> {

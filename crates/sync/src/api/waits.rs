@@ -8,13 +8,14 @@ use crate::protocol::{wait_all, wait_any};
 use crate::{Object, Result, Satisfied};
 
 impl Arena {
-    /// Waits until one of `objects` is available to `owner` and acquires it: of several that are available at the start the
-    /// first, later the first that is signaled. Then the alert, if it is signaled and none of the objects is.
+    /// Waits until one of `objects` is available to `owner` and acquires it. If several are available at the start, it
+    /// takes the first in the list; later, the first that is signaled. The alert comes after the objects.
     ///
-    /// A `deadline` in the past makes one attempt. `owner` is the id that acquires mutexes, not 0.
+    /// A `deadline` in the past makes one attempt. `owner` is the owner id for mutexes, not 0.
     ///
-    /// Errors: `Invalid` (more than 64 objects, owner 0, an object that is closed or unknown), `TimedOut`, `Interrupted` (see
-    /// [`Waiter::interrupt`]), `Exhausted` (no place for another waiting thread); nothing was acquired then.
+    /// Errors: `Invalid` (more than 64 objects, owner 0, an object that is closed or unknown), `TimedOut`,
+    /// `Interrupted` (see [`Waiter::interrupt`]), `Exhausted` (no place for another waiting thread); nothing was
+    /// acquired then.
     #[inline]
     pub fn wait_any(
         &self,
@@ -27,10 +28,12 @@ impl Arena {
         wait_any::wait_any(self, waiter, objects, alert, owner, deadline)
     }
 
-    /// Waits until all of `objects` are available to `owner` at the same time and acquires them in one step; the index is
-    /// then 0. With no objects it succeeds at once. Or until the alert is signaled and acquired: index = number of objects.
+    /// Waits until all of `objects` are available to `owner` at the same time and acquires them in one step; the index
+    /// is then 0. With no objects it succeeds at once. If the alert is signaled first, it is acquired instead, and the
+    /// index is the number of objects.
     ///
-    /// Deadline, owner and errors as for [`Arena::wait_any`]; also `Invalid` when an object occurs twice, or is the alert.
+    /// Deadline, owner and errors are those of [`Arena::wait_any`]; also `Invalid` if an object occurs twice, or is the
+    /// alert.
     pub fn wait_all(
         &self,
         waiter: &Waiter,

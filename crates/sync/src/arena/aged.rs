@@ -8,15 +8,15 @@ use super::Arena;
 use crate::format::object_word::SEQUENCE_MASK;
 use crate::format::ticket::TICKET_BITS;
 
-/// Steps that are left: enough to make a small program's objects and places, not enough for the program.
+/// The remaining steps: enough to create a small program's objects and slots, but not for the program.
 const TICKETS_LEFT: u64 = 16;
 const CHANGES_LEFT: u64 = 3;
 const ATTEMPTS_LEFT: u32 = 2;
-/// The last one: the next object in the slot begins again with 1.
+/// The last generation: the next object in the slot has generation 1.
 const GENERATION: u64 = 0x7fff_ffff;
 
 impl Arena {
-    /// Makes the arena old. Nothing has happened in it yet.
+    /// Ages the arena, which must be fresh.
     pub fn age(&self) {
         let header = self.header();
         header.ticket.0.store((1 << TICKET_BITS) - TICKETS_LEFT);

@@ -1,31 +1,32 @@
 //! Objects as descriptors: the kernel counts the references.
 //!
-//! An object's descriptor is an open file description of the arena's own file. Its offset is the object's number, so it
-//! says which object it is to whoever receives it. All copies, in any process or in flight in a socket, are copies of that
-//! one description. A lock that a description holds, on a byte far behind the end of the file, lives exactly as long as
-//! the last copy, also when processes are killed. Offset 0 is the arena itself (the *device*).
+//! An object's descriptor is an open file description of the arena's file. Its offset is the object's number, so any
+//! receiver can identify the object. All copies, in any process or in flight in a socket, share that one description. A
+//! file lock of a description, on a byte far beyond the end of the file, lives exactly as long as the last copy, even
+//! if processes are killed. Offset 0 is the arena itself (the *device*).
 //!
 //! # Families
-//! Every lock makes every other lock and close of the file slower (13 ns each, measured), so an object has none while the
-//! only processes that can have its descriptor are known anyway. A *family* is a process that mapped the arena and the
-//! children that it forked, for as long as they share the mapping: a child leaves at its exec, where the kernel closes
-//! its descriptors too. The description through which the arena was mapped holds the byte of the family. It has no
-//! descriptor; the mapping keeps it, in every member. So the kernel also knows when the last member is gone. Only the
-//! founder's objects are the family's; those of its children have a byte of their own from the start.
+//! Every lock makes every other lock and close of the file slower (13 ns each, measured). So an object has none while
+//! the processes that can have its descriptor are known anyway. A *family* is a process that mapped the arena and the
+//! children that it forked, while they share the mapping: a child leaves at its exec, where the kernel also closes its
+//! descriptors. The description through which the arena was mapped locks the byte of the family. It has no descriptor;
+//! the mapping keeps it alive, in every member. So the kernel also knows when the last member is gone. Only the
+//! founder's objects belong to the family; those of its children lock their own byte from the start.
 //!
-//! | the descriptors of an object | byte that is held | its slot is free when |
+//! | the descriptors of an object | locked byte | its slot is free when |
 //! | --- | --- | --- |
 //! | never left the family of its creator | the family's | the family is gone |
 //! | about to leave: sent, or kept across exec ([`Arena::leaving`]) | also the object's own | both are gone |
 //! | the founder closes one, or another family has one ([`Arena::closing`], [`Arena::received`]) | also the object's own, and meta says `locked` | its own is gone |
 //!
 //! # Order
-//! * O-family: who looks for references asks for the family first and for the object's own byte second. A member takes
-//!   the own byte before a copy leaves. So if the family was gone, whatever had left it was held before the second look.
+//! * O-family: a search for references queries the family's byte first and the object's own byte second. A member locks
+//!   the own byte before a copy leaves. So if the family was gone, every copy that had left it held the own byte before
+//!   the second query.
 //!
 //! # Death
-//! A process that is killed between taking the own byte and saying so in meta leaves an object that counts as its
-//! family's *and* as held: found when both are gone.
+//! A process killed between locking the own byte and recording that in meta leaves an object that counts for its family
+//! *and* for its own byte; it is found when both are gone.
 
 use std::os::fd::{AsFd, BorrowedFd};
 
@@ -44,19 +45,19 @@ const FAMILIES: u64 = OBJECTS + (1 << 32);
 /// A byte that is nobody's.
 const BEYOND_FAMILIES: u64 = FAMILIES + FAMILIES_MAX as u64;
 
-/// What a descriptor is.
+/// The identity of a descriptor.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Identity {
     /// The arena's file.
     pub file: FileId,
-    /// Which object; none for the arena itself.
+    /// The object; none for the arena itself.
     pub object: Option<Object>,
 }
 
-/// The family that a process belongs to.
+/// The family of a process.
 #[derive(Clone, Copy)]
 pub(crate) struct Family {
-    /// Which byte it holds.
+    /// The byte that it locks.
     number: u32,
     /// The process that founded it.
     founder: u32,
@@ -70,10 +71,10 @@ impl Family {
 
 /// See [`Arena::map_for_descriptors`].
 pub(crate) fn map_for_descriptors(fd: BorrowedFd<'_>) -> Result<Arena> {
-    // Only a regular file is opened again: for others that can do things, or wait.
+    // Only a regular file is opened again, because opening others can have side effects, or block.
     let regular = memory::regular_file(fd).is_ok_and(|file| file.is_some());
     let Some(description) = regular.then(|| memory::reopen(fd).ok()).flatten() else { return Arena::over(fd) };
-    // The mapping keeps this description, and with it the byte.
+    // The mapping keeps this description alive, and with it the lock.
     let arena = Arena::over(description.as_fd())?;
     let number = found_family(&arena, description.as_fd());
     let family = number.map(|number| Family { number, founder: liveness::process_id() });
@@ -89,7 +90,7 @@ pub(crate) fn can_make_descriptors(arena: &Arena, via: BorrowedFd<'_>) -> Result
     memory::hold(own.as_fd(), BEYOND_FAMILIES).map_err(Error::from_io)
 }
 
-/// Takes a family's byte that nobody holds.
+/// Locks a free family byte.
 fn found_family(arena: &Arena, description: BorrowedFd<'_>) -> Option<u32> {
     let first = arena.header().families.fetch_add(1);
     let mut candidates = (0..FAMILIES_MAX).map(|step| first.wrapping_add(step) % FAMILIES_MAX);
@@ -156,26 +157,26 @@ pub(crate) fn answers_for_objects(arena: &Arena) -> bool {
     (0..arena.objects_used()).any(|index| arena.meta(index).is_some_and(|meta| meta.is_kept_by(family.number)))
 }
 
-/// Gives back what an earlier family with this byte left.
+/// Returns everything that an earlier family with this byte left.
 fn bury_family(arena: &Arena, description: BorrowedFd<'_>, family: u32) {
     let keeper = Keeper { via: description, own: description, family: None };
     for index in 0..arena.objects_used() {
         let Some(meta) = arena.meta(index) else { return };
-        // The byte of the family is ours by now, and nobody else's.
+        // The family's byte is ours now.
         if meta.is_kept_by(family) && keeper.has_no_byte(index) {
             arena.free_object(index, meta);
         }
     }
 }
 
-/// Asks and tells the kernel who is referenced.
+/// Queries and updates the kernel's record of references.
 #[derive(Clone, Copy)]
 pub(crate) struct Keeper<'a> {
-    /// Asks: it holds no byte of its own on any slot that may be reclaimed.
+    /// For queries: it locks no byte of any slot that may be reclaimed.
     via: BorrowedFd<'a>,
     /// The new object's descriptor.
     own: BorrowedFd<'a>,
-    /// Who answers for the new object.
+    /// The new object's keeper.
     family: Option<u32>,
 }
 
@@ -186,8 +187,8 @@ impl<'a> Keeper<'a> {
         Keeper { via, own, family }
     }
 
-    /// The family that answers for the new object. None: the object has its own byte from the start, before it is live, so
-    /// a sweep never meets a live object that nothing holds.
+    /// The family that answers for the new object. If none, the object locks its own byte before it is live, so a sweep
+    /// never meets a live object without a keeper.
     pub(super) fn family(self, index: u32) -> Result<Option<u32>> {
         if self.family.is_none() {
             hold(self.own, index)?;
@@ -195,7 +196,7 @@ impl<'a> Keeper<'a> {
         Ok(self.family)
     }
 
-    /// Whether no descriptor of this live object is left. When the kernel does not say, there may be one.
+    /// Whether no descriptor of this live object is left. If the kernel does not say, there may be one.
     pub(super) fn is_unreferenced(self, index: u32, meta: Meta) -> bool {
         let family = meta.keeper();
         // O-family: the family first.
@@ -207,14 +208,14 @@ impl<'a> Keeper<'a> {
         self.is_free(OBJECTS + u64::from(index))
     }
 
-    /// One question for each byte: of a range the kernel names the lock of who came first, not the lowest one, so a search
-    /// cannot skip to it.
+    /// Queries one byte at a time: for a range, the kernel names the oldest lock, not the lowest, so a search cannot
+    /// skip ahead.
     fn is_free(self, byte: u64) -> bool {
         memory::is_held(self.via, byte).is_ok_and(|held| !held)
     }
 }
 
-/// Holds the object's byte for the open file description of `fd`.
+/// Locks the object's byte for the open file description of `fd`.
 fn hold(fd: BorrowedFd<'_>, index: u32) -> Result<()> {
     memory::hold(fd, OBJECTS + u64::from(index)).map_err(Error::from_io)
 }

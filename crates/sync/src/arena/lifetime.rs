@@ -5,7 +5,7 @@ use crate::Result;
 use crate::format::meta::{Meta, SlotState};
 use crate::kind::Kind;
 
-/// Who keeps an object alive.
+/// What keeps an object alive.
 #[derive(Clone, Copy)]
 pub(crate) enum Lifetime<'a> {
     /// The process that created it, until it closes it.
@@ -15,7 +15,7 @@ pub(crate) enum Lifetime<'a> {
 }
 
 impl Lifetime<'_> {
-    /// What keeps the new object alive; asked before anybody knows the object.
+    /// Returns what keeps the new object alive. Called before anybody knows the object.
     pub(crate) fn kept_by(self, index: u32, peer: u32) -> Result<KeptBy> {
         match self {
             Lifetime::Process => Ok(KeptBy::Peer(peer)),
@@ -35,14 +35,14 @@ impl Lifetime<'_> {
     }
 }
 
-/// What keeps an object alive; the object ends with it.
+/// The keeper of an object, which ends with its keeper.
 #[derive(Clone, Copy)]
 pub(crate) enum KeptBy {
     /// The process that created it.
     Peer(u32),
     /// The processes that share its creator's mapping.
     Family(u32),
-    /// Whoever has a copy of its descriptor.
+    /// Any copy of its descriptor.
     Byte,
 }
 

@@ -1,7 +1,7 @@
 //! An arena: the shared memory in which objects and waiters live.
 //!
-//! Everything that is read from it is an integer, every index is checked here before it becomes an address, and nothing in
-//! the file decides how long it is: so a process that scribbles over it can spoil the objects, never the other processes.
+//! Everything read from it is an integer, every index is checked here before it becomes an address, and nothing in the
+//! file decides its length. So a process that scribbles over it can corrupt the objects, but never the other processes.
 
 #[cfg(ntux_explore)]
 mod aged;
@@ -36,7 +36,7 @@ pub struct Arena {
     layout: Layout,
     pub(crate) capacity: Capacity,
     pub(crate) file: FileId,
-    /// To hand to other processes.
+    /// The descriptor, to pass to other processes.
     pub(crate) fd: Option<OwnedFd>,
     /// This process's peer index plus one, and the process number that it belongs to.
     peer: Word64,
@@ -48,7 +48,7 @@ pub struct Arena {
 }
 
 impl Arena {
-    /// Makes the file of an arena; see [`Arena::create`].
+    /// Creates the file of an arena; see [`Arena::create`].
     pub(crate) fn make_file(capacity: Capacity) -> Result<OwnedFd> {
         if !ntux_platform::atomic::supported() {
             return Err(Error::Os(ntux_platform::error::ENOSYS));
@@ -57,7 +57,8 @@ impl Arena {
         let fd = memory::create(c"ntsync", layout.length).map_err(Error::from_io)?;
         let mapping = Mapping::new(fd.as_fd(), size_of::<Header>()).map_err(Error::from_io)?;
         mapping.provide(0, size_of::<Header>()).map_err(Error::from_io)?;
-        // SAFETY: the mapping is at least as long as the header, page-aligned, and every byte pattern is a valid header.
+        // SAFETY: the mapping is at least as long as the header, page-aligned, and every byte pattern is a valid
+        // header.
         let header = unsafe { mapping.base().cast::<Header>().as_ref() };
         header.version.store(VERSION);
         header.fingerprint.store(FINGERPRINT);
@@ -75,7 +76,7 @@ impl Arena {
         let file = memory::regular_file(fd).map_err(Error::from_io)?.ok_or(Error::NotAnArena)?;
         let capacity = read_capacity(fd)?;
         let layout = Layout::new(capacity).ok_or(Error::NotAnArena)?;
-        // The length last: it stays, once it is known that the file cannot shrink.
+        // The length last: it is final, once the file is known to be unshrinkable.
         if !memory::cannot_fault(fd) || memory::size(fd).map_err(Error::from_io)? < layout.length {
             return Err(Error::NotAnArena);
         }
@@ -85,7 +86,7 @@ impl Arena {
         Ok(Arena { mapping, layout, capacity, file, fd: None, peer, family: None, spins, page: page_size() })
     }
 
-    /// How often, at most, a wait of this process looks again; see [`Arena::set_spins`].
+    /// The most times that a wait of this process checks again; see [`Arena::set_spins`].
     pub(crate) fn allow_spins(&self, spins: u32) {
         self.spins.store(spins.min(SPINS_UNSET - 1));
     }
@@ -131,7 +132,8 @@ impl Arena {
 
     #[inline(always)]
     pub(crate) fn waiter_slot(&self, index: u32) -> Option<&WaiterSlot> {
-        // SAFETY: the layout has `capacity.waiters` waiter slots here, 64-byte aligned. (The planted bug breaks just this.)
+        // SAFETY: the layout has `capacity.waiters` waiter slots here, 64-byte aligned. (The planted bug breaks just
+        // this.)
         (index < self.capacity.waiters || planted(Bug::NoIndexCheck))
             .then(|| unsafe { self.at(self.layout.waiters, index) })
     }
@@ -157,8 +159,9 @@ impl Arena {
         self.provide::<Word128>(self.layout.peers, index)
     }
 
-    /// Gives memory to an element of the table that begins at `table`. The elements before it have some, so there is nothing
-    /// to do unless a page begins in this one, or the table does. False: the system has none left.
+    /// Allocates the memory of an element of the table that begins at `table`. The elements before it have theirs, so
+    /// there is nothing to do unless a page, or the table, begins in this one. Returns false if the system has none
+    /// left.
     fn provide<T>(&self, table: u64, index: u32) -> bool {
         let start = table as usize + index as usize * size_of::<T>();
         let end = start + size_of::<T>();
@@ -171,7 +174,7 @@ impl Arena {
         unsafe { self.at(self.layout.records, index % RECORDS) }
     }
 
-    /// Gives memory to all records.
+    /// Allocates the memory of all records.
     pub(crate) fn provide_records(&self) -> Result<()> {
         let bytes = RECORDS as usize * size_of::<Word128>();
         self.mapping.provide(self.layout.records as usize, bytes).map_err(Error::from_io)

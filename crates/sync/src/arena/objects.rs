@@ -1,4 +1,4 @@
-//! Object slots: taking one, giving it back, and finding those that nobody can use any more.
+//! Object slots: takes and returns them, and finds those that nobody can use any more.
 //!
 //! # Picture
 //! ```text
@@ -8,27 +8,28 @@
 //!        +--------+--------+-----------+------+-------+------+------------+
 //! object: generation in the upper 32 bits, index in the lower ones; never 0
 //! ```
-//! keeper: the process that the object belongs to; of a held object (*held* by descriptors) the family that answers for it,
-//! see [`super::descriptor`]. locked: the object's own byte answers. In code: [`crate::format::meta`]; who answers
-//! for whom, [`super::lifetime`].
+//! keeper: the process that the object belongs to; for a held object (*held* by descriptors) the family that answers
+//! for it, see [`super::descriptor`]. locked: the object's own byte answers. The code is in [`crate::format::meta`] and
+//! [`super::lifetime`].
 //!
 //! # Transitions
 //! | from | to | by |
 //! | --- | --- | --- |
 //! | Free | Building (same generation and old kind) | a creator; or a sweep, from a dead creator |
 //! | Building | Live (new kind) | its creator, after it has written the object's word |
-//! | Live | Free (next generation, same kind) | whoever closes it, or a sweep that found it unreferenced |
+//! | Live | Free (next generation, same kind) | a thread that closes it, or a sweep that found it unreferenced |
 //!
 //! # Invariants
-//! * I-object-1: an operation loads the object's word *before* it looks at meta, and changes the word by compare-exchange.
-//!   A creator advances the word between Building and Live, and what lies beside it after that. So an operation on an
-//!   object that was closed and made anew meanwhile fails its compare-exchange: it can never hit the successor. One that
-//!   goes on though its object was closed does not begin with a word from Building; and what was read beside the word
-//!   counts if the word is the same afterwards.
-//! * I-object-2: the kind stays until the next Live, so that a claim which a closed object still carries can be finished.
+//! * I-object-1: an operation loads the object's word *before* meta, and changes the word by compare-exchange. A
+//!   creator advances the word between Building and Live, and the data beside it after that. So if the object was
+//!   closed and the slot reused meanwhile, the compare-exchange fails: the operation can never hit the successor. An
+//!   operation that continues although its object was closed does not begin with a word from Building; and data read
+//!   beside the word counts only if the word is unchanged afterwards.
+//! * I-object-2: the kind stays until the next Live, so that a claim on a closed object can still be finished.
 //!
 //! # Death
-//! After any step the slot is Free (found by the pool), Building or Live of a dead peer (found by the sweep).
+//! After any step the slot is Free (found by the pool), or Building or Live and owned by a dead peer (found by the
+//! sweep).
 
 use ntux_platform::atomic::Word32;
 
@@ -43,25 +44,25 @@ use crate::kind::Kind;
 use crate::{Error, Object, Result};
 
 impl ObjectSlot {
-    /// The kind, if the object is alive. To be called after the word was loaded (I-object-1).
+    /// The kind, if the object is alive. Call it after loading the word (I-object-1).
     #[inline(always)]
     pub(crate) fn kind_if_live(&self, object: Object) -> Option<Kind> {
         let meta = Meta(self.meta.load());
         meta.is_live(object).then(|| Kind::of(meta))
     }
 
-    /// The kind of what lives here or lived here last (I-object-2).
+    /// The kind of the slot's current or last object (I-object-2).
     pub(crate) fn kind(&self) -> Kind {
         Kind::of(Meta(self.meta.load()))
     }
 
-    /// What lives here or lived here last, as an object: an operation that began before it was closed goes on to its end.
+    /// The slot's current or last object. An operation that began before the object was closed continues to its end.
     pub(crate) fn resident(&self, index: u32) -> Object {
         resident(Meta(self.meta.load()), index)
     }
 
-    /// Whether this object lives here or lived here last, and no other one is being made: else the word can be that one's
-    /// already (I-object-1).
+    /// Whether this is the slot's current or last object, and no other one is being created; otherwise the word may
+    /// already be that one's (I-object-1).
     pub(crate) fn still_has(&self, object: Object) -> bool {
         let meta = Meta(self.meta.load());
         meta.state() != SlotState::Building && resident(meta, object.index()) == object
@@ -74,7 +75,7 @@ fn resident(meta: Meta, index: u32) -> Object {
 }
 
 impl Arena {
-    /// Kind of a living object.
+    /// Returns the kind of a live object.
     ///
     /// Errors: `NoSuchObject`.
     pub(crate) fn kind_of(&self, object: Object) -> Result<Kind> {
@@ -100,7 +101,7 @@ impl Arena {
         Err(Error::Corrupt)
     }
 
-    /// Makes the process with this index the one that an object belongs to.
+    /// Makes an object belong to the process with this index.
     ///
     /// Errors: `NoSuchObject`.
     pub(crate) fn hand_to(&self, object: Object, peer: u32) -> Result<()> {
@@ -146,7 +147,7 @@ impl Arena {
         meta.state() == SlotState::Free && slot.meta.compare_exchange(meta.0, building.0).is_ok()
     }
 
-    /// Frees a slot that nobody can use any more; true when it is free now.
+    /// Frees a slot that nobody can use any more. Returns true if it is free now.
     fn reclaim(&self, index: u32, lifetime: Lifetime<'_>, cache: &LivenessCache<'_>) -> bool {
         let Some(slot) = self.object_slot(index) else {
             return false;
@@ -161,8 +162,8 @@ impl Arena {
         unreferenced && slot.meta.compare_exchange(meta.0, meta.freed().0).is_ok()
     }
 
-    /// Looks at a few slots on each creation, so that objects whose last descriptor was closed do not pile up. Small arenas
-    /// are left alone: asking the kernel costs more than the memory.
+    /// Sweeps a few slots on each creation, so that objects whose last descriptor was closed do not pile up. Small
+    /// arenas are left alone, because querying the kernel costs more than the memory.
     pub(crate) fn sweep_some(&self, slots: u32, lifetime: Lifetime<'_>) {
         const WORTH_SWEEPING: u32 = 4096;
         let pool = self.object_pool();
@@ -184,19 +185,19 @@ impl Arena {
         self.object_pool().used()
     }
 
-    /// What is said about a slot now.
+    /// The current meta word of a slot.
     pub(super) fn meta(&self, index: u32) -> Option<Meta> {
         Some(Meta(self.object_slot(index)?.meta.load()))
     }
 
-    /// Says that the object's own byte answers for it, unless meta changed since it was seen.
+    /// Records that the object's own byte answers for it, unless meta has changed.
     pub(super) fn lock_object(&self, index: u32, seen: Meta) {
         if let Some(slot) = self.object_slot(index) {
             let _ = slot.meta.compare_exchange(seen.0, seen.locked().0);
         }
     }
 
-    /// To Free, unless meta changed since it was seen.
+    /// To Free, unless meta has changed.
     pub(super) fn free_object(&self, index: u32, seen: Meta) {
         let Some(slot) = self.object_slot(index) else { return };
         if slot.meta.compare_exchange(seen.0, seen.freed().0).is_ok() {
@@ -204,7 +205,7 @@ impl Arena {
         }
     }
 
-    /// Frees what a dead process was building or owned.
+    /// Frees the objects that a dead process was building or owned.
     pub(crate) fn bury_objects(&self, peer: u32) {
         for index in 0..self.object_pool().used() {
             let Some(slot) = self.object_slot(index) else {

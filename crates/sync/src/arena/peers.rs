@@ -1,4 +1,4 @@
-//! Which processes take part, so that what the dead left can be found.
+//! Peers: the processes that use the arena, recorded so that what a dead one left can be found.
 //!
 //! A peer is one 128-bit word: process number and namespace in the low half, start time in the high half. It is written
 //! whole or not at all.
@@ -10,17 +10,17 @@
 //! | a dead process, burying or not | a process, burying | that process, when no slot is empty |
 //! | a dead process, burying or not | a process, burying | that process, told of the death ([`Arena::bury_process`]) |
 //! | a process, burying | the dead process | itself, after the same, if it has a slot already |
-//! | a process, burying | the same process | itself, after it has given back what the dead one owned ([`Burial`]) |
+//! | a process, burying | the same process | itself, after it has returned everything that the dead one owned ([`Burial`]) |
 //!
 //! # Invariants
-//! * I-peer-1: one process at a time buries what a slot owns, and nobody owns anything new under it before the burial is
-//!   over. So a burial that was interrupted for hours finds nothing but what is the dead one's.
-//! * I-peer-2: who asks whether an owner is dead has read the owner's index first, and reads the slot afterwards: what it
-//!   remembers counts only while the slot is the same.
+//! * I-peer-1: one process at a time buries what a slot owns, and nobody owns anything new under the slot before the
+//!   burial is complete. So even a burial that was interrupted for hours finds only the dead process's resources.
+//! * I-peer-2: a thread that checks whether an owner is dead reads the owner's index first, and the slot afterwards. A
+//!   cached answer counts only while the slot is unchanged.
 //!
 //! # Death
-//! While it buries: its slot is that of a dead process, and the next one goes on with the burial. While it is *stopped*
-//! there, what that one dead process owned stays taken.
+//! If a process dies while it buries, its slot is that of a dead process, and the next one continues the burial. While
+//! it is *stopped* there, the dead process's resources stay taken.
 
 use std::cell::Cell;
 
@@ -32,12 +32,12 @@ use crate::format::limits::PEERS_USED;
 use crate::format::peer::{BURYING, pack, unpack};
 use crate::{Error, Result};
 
-/// Gives back what a dead process owned, so that another one can have its slot.
+/// Returns everything that a dead process owned, so that another one can have its slot.
 pub(crate) type Burial = fn(&Arena, u32) -> Result<()>;
 
 impl Arena {
-    /// The index of this process; registers it at the first call, and again in a forked child. `bury` gives back what the dead
-    /// process with this index owned: that takes the protocol, which is above this file.
+    /// Returns the index of this process; registers it at the first call, and again in a forked child. `bury` returns
+    /// everything that the dead process with this index owned; that needs the protocol, which is above this file.
     pub(crate) fn peer(&self, bury: Burial) -> Result<u32> {
         let pid = liveness::process_id();
         let known = self.peer.load();
@@ -51,7 +51,7 @@ impl Arena {
 
     fn register(&self, me: Process, bury: Burial) -> Result<u32> {
         let mine = pack(me);
-        // No slot becomes empty again: behind the first empty one nobody is.
+        // Slots never become empty again, so all slots after the first empty one are empty.
         for index in 0..PEERS_USED {
             if !self.provide_peer(index) {
                 return Err(Error::Exhausted);
@@ -119,15 +119,15 @@ pub(crate) fn has_same_numbers(process: Process, me: Process) -> bool {
     process.namespace == me.namespace && process.namespace != 0
 }
 
-/// Processes that a cache of liveness remembers.
+/// The size of the liveness cache.
 const REMEMBERED: usize = 64;
 
-/// The liveness cache: which processes are alive. The kernel is asked once for each of a few, since a sweep meets the same
-/// ones again and again.
+/// The liveness cache: which processes are alive. It queries the kernel once for each, because a sweep meets the same
+/// few repeatedly.
 pub(crate) struct LivenessCache<'a> {
     arena: &'a Arena,
     me: Process,
-    /// Slots as they were, and whether their processes were dead.
+    /// Observed slots, and whether their processes were dead.
     known: [Cell<Option<(u32, Pair, bool)>>; REMEMBERED],
 }
 
@@ -136,7 +136,8 @@ impl<'a> LivenessCache<'a> {
         LivenessCache { arena, me: liveness::this_process(), known: [const { Cell::new(None) }; REMEMBERED] }
     }
 
-    /// Whether the process with this index is certainly gone. An empty slot belongs to nobody, so to no living one.
+    /// Whether the process with this index is certainly dead. An empty slot counts as dead, because it belongs to no
+    /// living process.
     pub(crate) fn is_peer_dead(&self, index: u32) -> bool {
         let Some(word) = self.arena.peer_word(index) else { return false };
         let found = word.load();
@@ -149,7 +150,7 @@ impl<'a> LivenessCache<'a> {
         dead
     }
 
-    /// Whether this thread of a process is certainly gone.
+    /// Whether this thread of a process is certainly dead.
     pub(crate) fn is_thread_dead(&self, peer: u32, thread: u32) -> bool {
         if self.is_peer_dead(peer) {
             return true;

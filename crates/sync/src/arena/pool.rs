@@ -1,18 +1,19 @@
-//! Finding a free slot, among objects, waiters or chunks.
+//! Finds free slots, among objects, waiters or chunks.
 //!
-//! Whether a slot is free is written in the slot itself and nowhere else; taking it is one compare-exchange there. A pool
-//! only *hints* where to look: a stack of slots that were given back, a counter of slots that were never used, and a
-//! rotor that goes round when both are spent. A hint may be stale, lost (its holder was killed) or rubbish: the worst
-//! that follows is a longer search. So nothing needs repair after a kill.
+//! Only the slot itself says whether it is free; taking it is one compare-exchange there. A pool only *hints* where to
+//! search: a stack of returned slots, a counter of slots that were never used, and a rotor for when both are exhausted.
+//! A hint may be stale, lost (its thread was killed) or rubbish, which at worst makes a search longer. So nothing needs
+//! repair after a kill.
 //!
-//! I-pool: the slots below the counter have memory. Whoever takes a new one gives memory to it first, and counts it after
-//! that: so where the system has no more, he is refused, and nobody meets a page without memory (SIGBUS).
+//! I-pool: the slots below the counter have memory. A thread that takes a new one allocates its memory first, and
+//! counts it after that. So if the system has none left, the thread gets an error, and nobody touches a page without
+//! memory (SIGBUS).
 
 use crate::format::layout::PoolWords;
 use crate::format::limits::RETRIES;
 use ntux_platform::atomic::Word32;
 
-/// Stale hints dropped in one search before going on without hints.
+/// Stale hints dropped in one search before it continues without hints.
 const HINTS_TRIED: u32 = 64;
 
 /// A pool's words, and how to find the link of a slot.
@@ -20,14 +21,14 @@ pub struct Pool<'a, F, P> {
     pub words: &'a PoolWords,
     /// Slots are numbered below this.
     pub capacity: u32,
-    /// The link in a slot that the stack of hints runs through.
+    /// The link of a slot in the stack of hints.
     pub link: F,
-    /// Gives memory to a slot, if those before it have some; false: there is none left.
+    /// Allocates the memory of a slot, if those before it have theirs. Returns false if none is left.
     pub provide: P,
 }
 
 impl<'a, F: Fn(u32) -> Option<&'a Word32>, P: Fn(u32) -> bool> Pool<'a, F, P> {
-    /// Remembers that a slot is free. The stack holds indices plus one; its upper half counts changes.
+    /// Pushes a free slot. The stack holds indices plus one; its upper half counts changes.
     pub fn hint(&self, index: u32) {
         let Some(link) = (self.link)(index) else {
             return;
@@ -42,7 +43,7 @@ impl<'a, F: Fn(u32) -> Option<&'a Word32>, P: Fn(u32) -> bool> Pool<'a, F, P> {
         }
     }
 
-    /// Takes the first slot that `take` agrees to, among those that are probably free.
+    /// Takes the first slot that `take` accepts, among those that are probably free.
     pub fn find(&self, take: impl Fn(u32) -> bool) -> Option<u32> {
         for _ in 0..HINTS_TRIED {
             match self.pop() {
@@ -54,8 +55,8 @@ impl<'a, F: Fn(u32) -> Option<&'a Word32>, P: Fn(u32) -> bool> Pool<'a, F, P> {
         self.fresh().filter(|&index| take(index))
     }
 
-    /// Takes the first slot that `take` agrees to, among all that were ever used; each is looked at, whoever else
-    /// searches. The next search goes on behind it.
+    /// Takes the first slot that `take` accepts, among all that were ever used. It tries each slot, whoever else
+    /// searches. The next search continues after it.
     pub fn search(&self, take: impl Fn(u32) -> bool) -> Option<u32> {
         let used = self.used();
         if used == 0 {

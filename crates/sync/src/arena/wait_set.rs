@@ -1,4 +1,5 @@
-//! The wait set of an object: which waiters are interested in it. A hint that can be rebuilt, without links to break.
+//! The wait set of an object: the waiters that are interested in it. It is a hint that can be rebuilt, without links
+//! that could break.
 //!
 //! # Picture
 //! ```text
@@ -7,13 +8,13 @@
 //! |       ticket       |  waiter   |all| position  |      0: empty
 //! +--------------------+-----------+---+-----------+
 //! ```
-//! Three entries lie in the object's own cache line, the others in a chain of chunks that only ever grows: a chunk stays
-//! with its object slot, also when the object is closed and the slot used again.
+//! Three entries are in the object's own cache line, the others in a chain of chunks that only grows: a chunk stays
+//! with its object slot, even if the object is closed and the slot reused.
 //!
-//! Chunks are given out in order, one at a time: the chunk that is next is first *promised* to the end of a chain, then
-//! linked there, then the next one is next. Whoever wants a chunk finishes what is promised before it makes a promise of
-//! its own. So a thread that dies on the way loses no chunk. Before it looks at the next chunk it gives memory to it: those
-//! before it have some.
+//! Chunks are allocated in order, one at a time: the next chunk is first *promised* to the end of a chain, then linked
+//! there, then counted. A thread that needs a chunk completes any existing promise before it makes its own. So a thread
+//! that dies on the way leaks no chunk. Before a thread reads the next chunk it allocates its memory; the chunks before
+//! it have theirs.
 //!
 //! ```text
 //! promise: 31    30                  0
@@ -25,26 +26,27 @@
 //!
 //! # Transitions
 //! empty -> entry: the waiter's thread, before it raises `W` or `WA` in the object's word. entry -> empty: the same
-//! thread when it leaves, or anyone who sees that the entry's epoch is over.
+//! thread when it leaves, or any thread that sees that the entry's epoch is over.
 //!
 //! | step | on | from | to | by |
 //! | --- | --- | --- | --- | --- |
-//! | promise | the next chunk | 0 | the end of a chain | whoever needs it |
-//! | link | the end of the chain | no chunk | this chunk | anyone, who then counts it |
-//! | count | the pool | this chunk is next | the one after it | anyone who sees it linked |
-//! | withdraw | the next chunk | a chain | 0 | anyone who sees that this end has another chunk |
+//! | promise | the next chunk | 0 | the end of a chain | a thread that needs it |
+//! | link | the end of the chain | no chunk | this chunk | anyone, which then counts it |
+//! | count | the pool | this chunk is next | the one after it | anyone that sees it linked |
+//! | withdraw | the next chunk | a chain | 0 | anyone that sees that this end has another chunk |
 //!
 //! # Invariants
-//! * I-set-1: an entry counts only while its waiter is `Waiting` with that ticket *and* names this object at that position of
-//!   its list. So an entry that a killed or late thread left behind, even in the wait set of a slot's next object, is harmless.
-//!   (One whose waiter is `Queueing` has it withdrawn by whoever comes to the entry: [`crate::protocol::queueing`].)
-//! * I-set-2: entries are in no order; the ticket tells who came first.
-//! * I-set-3: a link that names a chunk never changes. So a promise is withdrawn only when it can never be kept, and a link
-//!   made by a thread that slept for hours is the one that was promised, or its exchange fails.
+//! * I-set-1: an entry counts only while its waiter is `Waiting` with that ticket *and* names this object at that
+//!   position of its list. So an entry left behind by a killed or late thread, even in the wait set of a slot's next
+//!   object, is harmless. (If the waiter is `Queueing`, a thread that meets the entry withdraws the wait:
+//!   [`crate::protocol::queueing`].)
+//! * I-set-2: entries are in no order; the ticket gives the order of arrival.
+//! * I-set-3: a link that names a chunk never changes. So a promise is withdrawn only if it can never be kept, and a
+//!   link by a thread that slept for hours is the promised one, or its exchange fails.
 //!
 //! # Death
-//! A thread that dies leaves entries of an epoch that will be over when its waiter slot is reused; they are emptied then.
-//! After a promise or a link: the next one who needs a chunk goes on.
+//! A thread that dies leaves entries of an epoch that will be over when its waiter slot is reused; then they are
+//! emptied. After a promise or a link, the next thread that needs a chunk continues.
 
 use ntux_platform::atomic::{Word32, Word64};
 
@@ -66,7 +68,7 @@ impl Place<'_> {
         let _ = self.0.compare_exchange(entry.0, 0);
     }
 
-    /// What it holds.
+    /// Its entry.
     #[inline(always)]
     pub fn entry(self) -> Option<Entry> {
         match self.0.load() {
@@ -81,8 +83,8 @@ impl Place<'_> {
 }
 
 impl Arena {
-    /// Every place of a wait set, at most as many as all chunks have, or as the work budget allows: a chain that somebody bent
-    /// into a ring ends there.
+    /// Every place of a wait set, at most as many as all chunks have, or as the work budget allows, which ends a chain
+    /// that somebody made circular.
     pub(crate) fn places<'a>(&'a self, budget: &WorkBudget, slot: &'a ObjectSlot) -> impl Iterator<Item = Place<'a>> {
         let bound = if planted(Bug::EndlessWaitSet) { usize::MAX } else { self.chunk_count() as usize };
         let lasts = |_: &&Chunk| budget.chunk() || planted(Bug::EndlessWaitSet);
@@ -96,14 +98,14 @@ impl Arena {
         self.chunk_at(link.load())
     }
 
-    /// The chunk that a link means: its index plus one.
+    /// The chunk of a link, which is its index plus one.
     fn chunk_at(&self, link: u32) -> Option<&Chunk> {
         self.chunk(link.checked_sub(1)?)
     }
 
     /// Puts an entry into the wait set of the object in slot `index`.
     ///
-    /// Errors: `Exhausted` when the wait set is full and no chunk is left, or no memory for one.
+    /// Errors: `Exhausted` if the wait set is full and no chunk is left, or no memory for one.
     pub(crate) fn put(&self, budget: &WorkBudget, index: u32, entry: Entry) -> Result<Place<'_>> {
         let slot = self.object_slot(index).ok_or(Error::Corrupt)?;
         while budget.round() {
@@ -111,7 +113,7 @@ impl Arena {
             {
                 return Ok(place);
             }
-            // Full. Entries whose epoch is over can give way, before the wait set grows.
+            // Full. Entries whose epoch is over can be replaced before the wait set grows.
             let mut places = self.places(budget, slot);
             let over =
                 places.find(|place| place.entry().is_some_and(|old| !self.is_current(old) && place.put(old.0, entry)));
@@ -123,7 +125,7 @@ impl Arena {
         Err(Error::Corrupt)
     }
 
-    /// Adds a chunk at the end of a wait set's chain, or finds that somebody else did.
+    /// Adds a chunk to the end of a wait set's chain, or finds that another thread did.
     fn grow(&self, budget: &WorkBudget, index: u32) -> Result<()> {
         let mut tail = Tail::Object(index);
         for _ in 0..=self.chunk_count() {
@@ -136,7 +138,7 @@ impl Arena {
         Err(Error::Corrupt)
     }
 
-    /// Sees to it that the chain does not end at `tail` any more.
+    /// Ensures that the chain no longer ends at `tail`.
     fn lengthen(&self, budget: &WorkBudget, tail: Tail) -> Result<()> {
         let link = self.link(tail).ok_or(Error::Corrupt)?;
         while budget.round() {
@@ -153,7 +155,7 @@ impl Arena {
         Err(Error::Corrupt)
     }
 
-    /// Keeps the promise of the chunk that is next, or withdraws it.
+    /// Keeps or withdraws the promise of the next chunk.
     fn keep(&self, promise: u32, next: u32, chunk: &Chunk) {
         let Some(link) = Tail::of(promise).and_then(|tail| self.link(tail)) else {
             // Rubbish.
@@ -171,7 +173,7 @@ impl Arena {
         }
     }
 
-    /// Where a chain ends.
+    /// The end of a chain.
     fn link(&self, tail: Tail) -> Option<&Word32> {
         match tail {
             Tail::Object(index) => self.object_slot(index).map(|slot| &slot.chunk),

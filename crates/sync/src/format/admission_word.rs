@@ -72,7 +72,7 @@ impl Admission {
         Ticket::new(self.0.high)
     }
 
-    /// Names the operation: the attempt that it began with.
+    /// The name of the operation: its first attempt.
     pub fn operation(self) -> u32 {
         self.attempt().wrapping_sub(self.step())
     }
@@ -97,8 +97,8 @@ impl Admission {
         if planted(Bug::NoAttempt) { self.ticket().tag() } else { self.attempt() }
     }
 
-    /// Whether the running operation has taken the object for a wait-all, or given it back, and keeps it out of sight until it
-    /// is over (C6).
+    /// Whether the running operation has taken the object for a wait-all, or returned it, and hides it until it
+    /// completes (C6).
     pub fn trails(self, word: ObjectWord) -> bool {
         self.phase() != Phase::Idle && word.claimant() == Claimant::All && word.tag() == self.operation()
     }
@@ -108,5 +108,5 @@ impl Admission {
     }
 }
 
-/// Candidate of an operation that tries nobody.
+/// The candidate of an operation that tries nobody.
 pub(crate) const NOBODY: u32 = CANDIDATE.mask() as u32;

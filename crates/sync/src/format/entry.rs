@@ -13,7 +13,7 @@ const TICKET_SHIFT: u32 = part(ENTRY, "ticket").shift();
 pub struct Entry(pub u64);
 
 impl Entry {
-    /// `position`: where the object stands in the waiter's list.
+    /// `position`: the object's index in the waiter's list.
     pub fn new(waiter: u32, ticket: Ticket, position: usize, all: bool) -> Entry {
         let all = if all { ALL } else { 0 };
         Entry(ticket.number() << TICKET_SHIFT | u64::from(waiter) << WAITER_SHIFT | all | position as u64)

@@ -1,30 +1,30 @@
-//! The one table of the fields: where each part of each word of an arena's file lies, and what it is called.
+//! The table of all fields: the position and name of each part of each word of an arena's file.
 //!
-//! The core takes the positions of its parts from here ([`part`]), the fingerprint of the format covers all of it
-//! ([`add_to`]), and programs that look at an arena from outside find names here ([`tables`]). What the words mean stands
-//! in [`super::layout`] and the file of each word.
+//! The core takes the positions of its parts from here ([`part`]), the fingerprint of the format covers the whole table
+//! ([`add_to`]), and programs that inspect an arena find names here ([`tables`]). [`super::layout`] and the file of
+//! each word say what the words mean.
 
 use core::mem::offset_of;
 
 use super::layout::{Capacity, Chunk, Header, Layout, ObjectSlot, PoolWords, WaiterSlot};
 use super::limits::{LIST_MAX, PEERS_MAX, PLACES_CHUNK, PLACES_INLINE, RECORDS};
 
-/// Elements of one sort, one after the other.
+/// An array of elements of one type.
 #[derive(Clone, Copy, Debug)]
 pub struct Table {
-    /// What an element is.
+    /// The type of an element.
     pub name: &'static str,
     /// Byte offset of the first one in the file.
     pub start: u64,
-    /// Bytes from one to the next.
+    /// Bytes from one element to the next.
     pub stride: u64,
-    /// How many.
+    /// The number of elements.
     pub count: u32,
     /// The words of one element.
     pub fields: &'static [Field],
 }
 
-/// A word of an element, or several equal ones in a row.
+/// A word of an element, or an array of equal words.
 #[derive(Clone, Copy, Debug)]
 pub struct Field {
     /// As in `format.rs`.
@@ -35,7 +35,7 @@ pub struct Field {
     pub width: usize,
     /// How many words.
     pub count: usize,
-    /// Its parts; none for a plain number.
+    /// Its parts; none if it is a plain number.
     pub bits: &'static [Bits],
 }
 
@@ -51,24 +51,24 @@ pub struct Bits {
 }
 
 impl Bits {
-    /// The lowest bit, counted in the half (of 64 bits) of the word that it lies in.
+    /// The lowest bit, relative to the 64-bit half of the word that contains it.
     pub const fn shift(self) -> u32 {
         self.first % 64
     }
 
-    /// As many ones as it has bits.
+    /// A mask of its width.
     pub const fn mask(self) -> u64 {
         u64::MAX >> (64 - self.width)
     }
 
-    /// The bit itself, of a part of one bit.
+    /// The mask of a part of one bit.
     pub const fn flag(self) -> u64 {
         assert!(self.width == 1, "a flag is one bit");
         1 << self.shift()
     }
 }
 
-/// The part of this name. For constants: a name that is not there does not compile.
+/// The part with this name. For constants: an unknown name does not compile.
 pub(crate) const fn part(word: &[Bits], name: &str) -> Bits {
     let mut i = 0;
     while i < word.len() {
@@ -95,7 +95,7 @@ const fn is_same(one: &str, other: &str) -> bool {
     true
 }
 
-/// A hash of what was added to it, in this order.
+/// A hash of everything that was added to it, in order.
 #[derive(Clone, Copy)]
 pub(crate) struct Hash(u64);
 
@@ -138,7 +138,7 @@ impl Hash {
     }
 }
 
-/// Adds every field of every sort of element.
+/// Adds every field of every type of element.
 pub(crate) const fn add_to(hash: Hash) -> Hash {
     hash.add_fields(HEADER_FIELDS)
         .add_fields(PEER_FIELDS)
@@ -269,8 +269,8 @@ const CHUNK_FIELDS: &[Field] = &[
 
 const RECORD_FIELDS: &[Field] = &[field("event", 0, 16, TRACE)];
 
-/// Everything in the file of an arena with this capacity: header, peers, waiters, objects, chunks, records. None if the
-/// capacity is out of bounds.
+/// The tables of an arena with this capacity: header, peers, waiters, objects, chunks, records. None if the capacity is
+/// out of bounds.
 pub fn tables(capacity: Capacity) -> Option<[Table; 6]> {
     let layout = Layout::new(capacity)?;
     let table = |name, start, stride: usize, count, fields| Table { name, start, stride: stride as u64, count, fields };

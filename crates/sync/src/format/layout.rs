@@ -1,4 +1,4 @@
-//! What lies where in an arena's file.
+//! The layout of an arena's file.
 //!
 //! ```text
 //! 0        header        magic, version, fingerprint, capacities; counters, each on a line of its own
@@ -8,12 +8,12 @@
 //! ...      chunks        256 bytes each: room for more waiters of an object than its own line holds
 //! ...      records       16 bytes each: what threads report while somebody traces
 //! ```
-//! Everything is a 16, 8 or 4 byte integer at its natural alignment; links are indices, checked before use. Sizes do not
-//! depend on the width of a pointer. Pages that were never touched take no memory; who uses the first element of one gives it
-//! memory before ([`crate::arena::pool`], [`crate::arena::wait_set`], [`crate::arena::peers`]).
+//! Everything is a 16, 8 or 4 byte integer at its natural alignment; links are indices, checked before use. Sizes do
+//! not depend on the width of a pointer. Untouched pages take no memory; a thread that first uses an element of a page
+//! allocates the page before ([`crate::arena::pool`], [`crate::arena::wait_set`], [`crate::arena::peers`]).
 //!
-//! Valid if and only if: the file cannot shrink, magic, version and fingerprint are ours, the capacities are within
-//! [`Capacity`]'s bounds, and the file is at least as long as they say. Everything else may be rubbish at any time.
+//! A file is valid if and only if it cannot shrink, magic, version and fingerprint are ours, the capacities are within
+//! [`Capacity`]'s bounds, and the file is at least as long as they require. Everything else may be rubbish at any time.
 
 use ntux_platform::atomic::{Word32, Word64, Word128};
 
@@ -21,12 +21,12 @@ use super::limits::{LIST_MAX, OBJECTS_MAX, PEERS_MAX, PLACES_CHUNK, PLACES_INLIN
 
 const HEADER_BYTES: u64 = 4096;
 
-/// How many objects and waiting threads an arena can hold. Memory is taken only as they are used.
+/// How many objects and waiting threads an arena can hold. Memory is allocated only as they are used.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Capacity {
     /// Objects, 1 to 16,777,216; 64 bytes each.
     pub objects: u32,
-    /// Threads that wait, 1 to 65,536; 576 bytes each, and up to 512 for their places in the wait sets of many objects.
+    /// Waiting threads, 1 to 65,536; 576 bytes each, and up to 512 for their entries in the wait sets of many objects.
     pub waiters: u32,
 }
 
@@ -37,7 +37,7 @@ impl Default for Capacity {
     }
 }
 
-/// A word alone on its cache line.
+/// A word on its own cache line.
 #[repr(C, align(64))]
 pub struct Line<T>(pub T);
 
@@ -51,11 +51,11 @@ pub struct Header {
     pub waiters: Word32,
     /// Families founded so far; the next one tries this number's byte first.
     pub families: Word32,
-    /// Until when threads report events, see [`crate::trace`]; 0: nobody traces.
+    /// Until when threads report events, see [`crate::trace`]; 0 without a tracer.
     pub trace_until: Word64,
     /// The next ticket.
     pub ticket: Line<Word64>,
-    /// What is going on with wait-all, see [`crate::protocol::admission`].
+    /// The admission word of wait-all, see [`crate::protocol::admission`].
     pub admission: Line<Word128>,
     pub object_pool: Line<PoolWords>,
     pub waiter_pool: Line<PoolWords>,
@@ -95,9 +95,9 @@ pub struct WaiterSlot {
     pub word: Word128,
     /// Who has the slot, see [`crate::protocol::waiter`].
     pub holder: Word64,
-    /// What to carry out while the state is `Requesting`, see [`crate::protocol::signal`].
+    /// The requested operation while the state is `Requesting`, see [`crate::protocol::signal`].
     pub request: Word64,
-    /// On which object.
+    /// Its object.
     pub request_object: Word64,
     /// Owner id of the wait (high half) and number of its objects without the alert (low half).
     pub wait: Word64,
@@ -108,12 +108,12 @@ pub struct WaiterSlot {
     pub list: [Word64; LIST_MAX],
 }
 
-/// More room for a wait set.
+/// Additional entries of a wait set.
 #[repr(C, align(64))]
 pub struct Chunk {
     /// Next chunk of the same wait set, plus one.
     pub next: Word32,
-    /// Which chain it is meant for, see [`crate::arena::wait_set`].
+    /// The chain to which it is promised, see [`crate::arena::wait_set`].
     pub promise: Word32,
     pub wait_set: [Word64; PLACES_CHUNK],
 }
@@ -136,7 +136,7 @@ pub struct Layout {
 }
 
 impl Layout {
-    /// None when the capacity is out of bounds.
+    /// None if the capacity is out of bounds.
     pub fn new(capacity: Capacity) -> Option<Layout> {
         let objects_fit = (1..=OBJECTS_MAX).contains(&capacity.objects);
         let waiters_fit = (1..=WAITERS_MAX).contains(&capacity.waiters);

@@ -1,6 +1,6 @@
-//! The limits that every process of an arena keeps to: the one table of them, all of which the fingerprint covers.
+//! The table of all limits that the processes of an arena share. The fingerprint covers all of them.
 //!
-//! A model checker's are smaller, so that few threads reach them.
+//! The model checker has smaller ones, so that few threads reach them.
 
 /// Processes that can take part at a time.
 pub const PEERS_MAX: u32 = 4096;
@@ -20,21 +20,21 @@ pub const OBJECTS_MAX: u32 = 1 << 24;
 pub const RECORDS: u32 = 1 << 16;
 /// Objects of one wait, without the alert.
 pub const WAIT_MAX: usize = LIST_MAX - 1;
-/// A checker's arena is full with two, so that the third has to replace a dead one.
+/// A checker's arena is full with two, so that the third must replace a dead one.
 pub(crate) const PEERS_USED: u32 = if cfg!(ntux_explore) { 2 } else { PEERS_MAX };
 /// A checker's wait sets are small, so that its few threads make them grow.
 pub(crate) const INLINE_USED: usize = if cfg!(ntux_explore) { 1 } else { PLACES_INLINE };
 /// The same of a chunk.
 pub(crate) const CHUNK_USED: usize = if cfg!(ntux_explore) { 1 } else { PLACES_CHUNK };
-/// What a spill of a mutex's recursion count moves at a time.
+/// How much of a mutex's recursion count a spill moves at a time.
 pub(crate) const SPILL_UNIT: u32 = 16;
-/// How often a wait begins again before it joins its queues one after the other.
+/// How often a wait restarts before it joins its queues one by one.
 pub(crate) const QUEUEING_TRIES: u32 = 16;
-/// Most rounds of a loop over one word, which ends sooner unless other threads change that word in between. Whoever reaches
-/// it looks at memory that somebody scribbles over. For loops with more in them see [`crate::budget`].
+/// Most rounds of a loop over one word, which ends sooner unless other threads change that word in between. A thread
+/// that reaches it is reading rubbish. Larger loops use [`crate::budget`].
 pub(crate) const RETRIES: u32 = 1 << 20;
 
-/// All of them, in the order of the fingerprint. Processes that keep to different ones do not share an arena.
+/// All limits, in the order of the fingerprint. Processes with different limits cannot share an arena.
 pub(crate) const ALL: [u64; 13] = [
     PEERS_MAX as u64,
     PEERS_USED as u64,

@@ -1,4 +1,4 @@
-//! The word that says what an object slot holds, as [`crate::arena::objects`] draws it; and the name of an object.
+//! The meta word of an object slot, as [`crate::arena::objects`] draws it; and the number of an object.
 
 use super::fields::{META, part};
 use crate::Object;
@@ -10,7 +10,7 @@ const HELD: u64 = part(META, "held").flag();
 const LOCKED: u64 = part(META, "locked").flag();
 const KEEPER_SHIFT: u32 = part(META, "keeper").shift();
 const KEEPER_MASK: u64 = part(META, "keeper").mask();
-/// Generations stay positive as a file offset, which is how a descriptor carries its object.
+/// Generations keep an object's number positive as a file offset, in which a descriptor stores it.
 const GENERATION_MASK: u32 = 0x7fff_ffff;
 
 /// Whether an object lives in the slot.
@@ -69,7 +69,7 @@ impl Meta {
         self.0 as u32 == object.generation() && self.0 >> STATE_SHIFT & 0x7 == 2
     }
 
-    /// The process that the object belongs to; of a held object the family that answers for it unless it is locked.
+    /// The process that the object belongs to; for a held object, the family that answers for it unless it is locked.
     pub(crate) fn keeper(self) -> u32 {
         (self.0 >> KEEPER_SHIFT & KEEPER_MASK) as u32
     }

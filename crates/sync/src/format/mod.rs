@@ -1,17 +1,17 @@
-//! What stands where in an arena's file: its layout, one file for each word, and the one table of fields.
+//! The format of an arena's file: its layout, one module for each word, and the table of fields.
 //!
 //! | what | file |
 //! | --- | --- |
-//! | where the tables lie, and what a slot holds | [`layout`] |
+//! | the positions of the tables, and the contents of a slot | [`layout`] |
 //! | the parts of every word, with their names | [`fields`] |
-//! | the limits that all processes keep to | [`limits`] |
+//! | the limits that all processes share | [`limits`] |
 //! | an object | [`object_word`], [`meta`] |
 //! | a waiter | [`waiter_word`], [`ticket`], [`holder`] |
 //! | who waits for an object | [`entry`] |
-//! | the operation that is admitted | [`admission_word`] |
+//! | the admitted operation | [`admission_word`] |
 //! | a process that takes part | [`peer`] |
 //!
-//! Nothing here knows what kinds of objects there are, or how anything is done.
+//! Nothing here knows the kinds of objects, or any operation.
 
 pub(crate) mod admission_word;
 pub(crate) mod entry;
@@ -29,10 +29,10 @@ use layout::{Chunk, Header, ObjectSlot, WaiterSlot};
 
 /// "ntux sync" as bytes.
 pub const MAGIC: u64 = u64::from_le_bytes(*b"ntuxsync");
-/// Raised with every change that old code could not follow.
+/// Incremented with every incompatible change.
 pub const VERSION: u32 = 3;
 
-/// A number that two builds share only if they agree on every place, width and name of [`fields`], and on every limit
+/// A hash that two builds share only if they agree on every position, width and name of [`fields`], and on every limit
 /// of [`limits`].
 pub const FINGERPRINT: u32 = {
     let sizes = [size_of::<Header>(), size_of::<ObjectSlot>(), size_of::<WaiterSlot>(), size_of::<Chunk>()];

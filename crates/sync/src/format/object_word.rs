@@ -1,4 +1,4 @@
-//! The word of an object: its whole truth, in 128 bits that change in one step.
+//! The word of an object: its complete state, in 128 bits that change in one step.
 //!
 //! # Picture
 //! ```text
@@ -8,14 +8,16 @@
 //! +-------------+-------------+-------+-----------+-------+-------------------+
 //!      32            32           5        17         5            37
 //! ```
-//! * sequence: every change adds one, so a compare-exchange with an old copy fails, however long its thread slept.
-//! * flags: `W` a waiter registered since the flag was last cleared; `WA` the same for wait-all waiters; `PULSE` (events)
-//!   the value on offer vanishes when nobody takes it; `BROADCAST` (manual-reset events) everybody is served;
-//!   `ABANDONED` (mutexes; shares the bit of `PULSE`); `SPILLED` (mutexes) the recursion count continues beside the word.
+//! * sequence: every change increments it, so a compare-exchange with an old copy fails, however long its thread slept.
+//! * flags: `W` a waiter registered since the flag was last cleared; `WA` the same for wait-all waiters; `PULSE`
+//!   (events) the value on offer vanishes if nobody takes it; `BROADCAST` (manual-reset events) everybody is served;
+//!   `ABANDONED` (mutexes; shares the bit of `PULSE`); `SPILLED` (mutexes) the recursion count continues beside the
+//!   word.
 //! * claimant: none, a waiter (the object is on its way to that waiter), or one of the reserved numbers.
 //! * level: the low part of a mutex's recursion count, see [`crate::kind::mutex`].
-//! * value: a semaphore's count, a mutex's owner, 1 or 0 for an event. In a claimed word it still includes the unit on offer.
-//! * tag: of a claim: the low 32 bits of the claimed waiter's ticket, or the number of a wait-all attempt.
+//! * value: a semaphore's count, a mutex's owner, 1 or 0 for an event. In a claimed word it still includes the unit on
+//!   offer.
+//! * tag of a claim: the low 32 bits of the claimed waiter's ticket, or the number of a wait-all attempt.
 //!
 //! At rest means: no claimant. At rest and available implies that no registered waiter could take it.
 
@@ -34,7 +36,7 @@ const LEVEL_MASK: u64 = part(OBJECT_WORD, "level").mask();
 pub const W: u64 = part(OBJECT_WORD, "W").flag();
 /// A wait-all waiter registered since this was last cleared.
 pub const WA: u64 = part(OBJECT_WORD, "WA").flag();
-/// Events: what is on offer vanishes when nobody takes it.
+/// Events: the value on offer vanishes if nobody takes it.
 pub const PULSE: u64 = part(OBJECT_WORD, "PULSE").flag();
 /// Mutexes: the owner was killed.
 pub const ABANDONED: u64 = PULSE;
@@ -49,7 +51,7 @@ const ORIGIN_IDLE: u64 = CLAIMANT_MASK - 2;
 const CARRY_UP: u64 = CLAIMANT_MASK - 3;
 const CARRY_DOWN: u64 = CLAIMANT_MASK - 4;
 
-/// For whom an object is claimed.
+/// The claimant of an object.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Claimant {
     /// At rest.
@@ -66,7 +68,7 @@ pub enum Claimant {
     CarryUp,
     /// The recursion count takes a part back.
     CarryDown,
-    /// No such claimant: somebody scribbled here.
+    /// Not a valid claimant: somebody wrote rubbish.
     Rubbish,
 }
 
@@ -129,12 +131,12 @@ impl ObjectWord {
         self.0.low
     }
 
-    /// The sequence: names this version of the word.
+    /// The sequence, which names this version of the word.
     pub fn version(self) -> u64 {
         self.0.low & SEQUENCE_MASK
     }
 
-    /// How many changes there were from this version to a later one.
+    /// The number of changes from this version to a later one.
     pub fn changes_until(self, later: ObjectWord) -> u64 {
         later.version().wrapping_sub(self.version()) & SEQUENCE_MASK
     }
@@ -145,13 +147,13 @@ impl ObjectWord {
         (self.0.high >> 32) as u32
     }
 
-    /// Whether anybody claims it.
+    /// Whether it is claimed.
     #[inline(always)]
     pub fn is_claimed(self) -> bool {
         self.0.low & (CLAIMANT_MASK << CLAIMANT_SHIFT) != 0
     }
 
-    /// For whom it is claimed.
+    /// The claimant.
     pub fn claimant(self) -> Claimant {
         match self.0.low >> CLAIMANT_SHIFT & CLAIMANT_MASK {
             0 => Claimant::Nobody,
@@ -165,7 +167,7 @@ impl ObjectWord {
         }
     }
 
-    /// Claimed for somebody.
+    /// The word, claimed for a claimant.
     #[inline(always)]
     pub fn claimed_for(self, claimant: Claimant, tag: u32) -> ObjectWord {
         let number = match claimant {
@@ -181,14 +183,14 @@ impl ObjectWord {
         ObjectWord(Pair { low, high: self.0.high & 0xffff_ffff | u64::from(tag) << 32 })
     }
 
-    /// Claimed by nobody.
+    /// The word without a claim.
     #[inline(always)]
     pub fn unclaimed(self) -> ObjectWord {
         let low = self.0.low & !(CLAIMANT_MASK << CLAIMANT_SHIFT);
         ObjectWord(Pair { low, high: self.0.high & 0xffff_ffff })
     }
 
-    /// The same content, one step later.
+    /// The same contents, one version later.
     #[inline(always)]
     pub fn advanced(self) -> ObjectWord {
         let sequence = self.0.low.wrapping_add(1) & SEQUENCE_MASK;
@@ -202,7 +204,7 @@ impl ObjectSlot {
         ObjectWord(self.word.load())
     }
 
-    /// Replaces `seen` by `next`, one step later.
+    /// Replaces `seen` by `next`, one version later.
     #[inline(always)]
     pub(crate) fn exchange(&self, seen: ObjectWord, next: ObjectWord) -> bool {
         self.word.compare_exchange(seen.0, next.advanced().0).is_ok()

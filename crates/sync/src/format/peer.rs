@@ -1,4 +1,4 @@
-//! The word of a process that takes part; what it means stands in [`crate::arena::peers`].
+//! The word of a peer, a process that uses the arena; [`crate::arena::peers`] explains it.
 //!
 //! ```text
 //!   127    126              64 63         32 31          0
@@ -19,10 +19,10 @@ pub(crate) fn pack(process: Process) -> Pair {
     Pair { low: u64::from(process.pid) | process.namespace << NAMESPACE.shift(), high: process.start }
 }
 
-/// Of the high half: what the slot owned before is still being given back.
+/// Set in the high half while the previous owner's resources are still being returned.
 pub(crate) const BURYING: u64 = part(PEER, "burying").flag();
 
-/// The process that a word names; none if it is empty.
+/// The process in a word; none if it is empty.
 pub(crate) fn unpack(pair: Pair) -> Option<Process> {
     let process =
         Process { pid: pair.low as u32, start: pair.high & !BURYING, namespace: pair.low >> NAMESPACE.shift() };

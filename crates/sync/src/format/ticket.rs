@@ -1,4 +1,4 @@
-//! Tickets: each wait draws one, from one counter for the whole arena. It names the wait (its *epoch*) and orders waits by
+//! Tickets: each wait draws one from the arena's counter. The ticket names the wait (its *epoch*) and orders waits by
 //! arrival.
 //!
 //! The counter wraps after 2^40 tickets; `docs/protocol.md`, "Numbers that wrap", says why that does no harm.
@@ -26,13 +26,13 @@ impl Ticket {
         self.0
     }
 
-    /// What a claim's tag keeps of it.
+    /// The part of it in a claim's tag.
     #[inline(always)]
     pub fn tag(self) -> u32 {
         self.0 as u32
     }
 
-    /// Whether this one was drawn earlier; right as long as the two are less than 2^39 tickets apart.
+    /// Whether this one was drawn earlier. Right if the two are less than 2^39 tickets apart.
     #[inline(always)]
     pub fn is_before(self, other: Ticket) -> bool {
         self.0.wrapping_sub(other.0) & TICKET_MASK > TICKET_MASK / 2

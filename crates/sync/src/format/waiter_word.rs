@@ -1,4 +1,4 @@
-//! The word of a waiter: what its wait has come to, in 128 bits that change in one step.
+//! The word of a waiter: the state of its wait, in 128 bits that change in one step.
 //!
 //! # Picture
 //! ```text
@@ -7,16 +7,17 @@
 //! |  argument  |   -    | code  | owed|ab |open| state | ticket (high 8, low 32)| futex word   |
 //! +------------+--------+-------+---+---+----+-------+--------+--------------+---------------+
 //! ```
-//! * futex word: zero unless the state is `Waiting` or `Queueing`; then the number of the waiting thread, with `PARKED` when
-//!   it may be asleep. The kernel reads it when a thread dies whose robust list names it (`ntux_platform::robust`): it sends
-//!   the wake of a killed waker if the word is zero, and writes `DIED` if it is the number of the thread that dies. So a killed
-//!   thread leaves all queues at once, at no cost while it lives.
+//! * futex word: zero unless the state is `Waiting` or `Queueing`; then the number of the waiting thread, with `PARKED`
+//!   if it may be asleep. When a thread dies whose robust list names this word (`ntux_platform::robust`), the kernel
+//!   sends the wake of a killed waker if the word is zero, and writes `DIED` if it is the number of the dying thread.
+//!   So a killed thread leaves all queues at once, at no cost while it lives.
 //! * ticket: one counter for the whole arena; names the *epoch* of the waiter (one wait) and orders waiters by arrival.
-//! * owed: satisfied while parked, and nobody has sent the wake for certain.
-//! * ab: the mutex it was given had been abandoned.
-//! * open, argument while `Waiting`: the number of the wait-all attempt that looks at this waiter, and whether it is undecided.
-//!   (code says that an attempt has looked at all).
-//! * argument when `Satisfied`: the index of the object, or [`EVERYTHING`]. When `Done`: the result; code: which result.
+//! * owed: satisfied while parked, and the wake may not have been sent yet.
+//! * ab: the mutex that it was given had been abandoned.
+//! * open, argument while `Waiting`: the number of the wait-all attempt on this waiter, and whether it is undecided.
+//!   (code says whether there was an attempt at all.)
+//! * argument when `Satisfied`: the index of the object, or [`EVERYTHING`]. When `Done`: the result; code: which
+//!   result.
 //!
 //! # Transitions
 //! | from | to | by |
@@ -24,13 +25,13 @@
 //! | any but `Waiting` | `Queueing`, `Waiting`, `Probing`, `Requesting` (a new ticket) | the waiter's thread |
 //! | `Queueing` | `Waiting` | the waiter's thread, once it has registered everywhere ([`crate::protocol::queueing`]) |
 //! | `Queueing` | `Satisfied` | as from `Waiting`, by a claim that the waiter has made for itself |
-//! | `Queueing` | `Withdrawn` | the waiter's thread; anyone who would have served it if it had been `Waiting` |
-//! | `Waiting` | `Satisfied` | anyone who sees an object claimed for this epoch; the thread itself for a manual event |
+//! | `Queueing` | `Withdrawn` | the waiter's thread; anyone that would have served it if it had been `Waiting` |
+//! | `Waiting` | `Satisfied` | anyone that sees an object claimed for this epoch; the thread itself for a manual-reset event |
 //! | `Waiting` | `Withdrawn` | the waiter's thread (deadline, interrupt) |
 //! | `Waiting`, `Queueing` | `Died` | the kernel, when the thread dies |
 //! | `Probing` | `Satisfied` | the waiter's thread |
-//! | `Probing` | `Withdrawn` | anyone who meets the probe's claim |
-//! | `Requesting` | `Done` | anyone who carries the request out |
+//! | `Probing` | `Withdrawn` | anyone that meets the probe's claim |
+//! | `Requesting` | `Done` | anyone that performs the request |
 //!
 //! Within one ticket the state never goes back, and a ticket is never used twice by a waiter: that is condition L1 of
 //! `ntux_platform::atomic` (the low half holds the futex word and the low part of the ticket).
@@ -45,13 +46,13 @@ use super::ticket::Ticket;
 use crate::Object;
 use crate::planted::{Bug, planted};
 
-/// Part of the futex word that names the waiting thread.
+/// The part of the futex word that names the waiting thread.
 const THREAD_MASK: u32 = part(WAITER_WORD, "thread").mask() as u32;
 /// Written by the kernel when the waiting thread dies.
 const DIED: u32 = part(WAITER_WORD, "died").flag() as u32;
-/// Added when the thread may be asleep.
+/// Set while the thread may be asleep.
 const PARKED: u32 = part(WAITER_WORD, "parked").flag() as u32;
-/// Argument of a waiter that was given all its objects.
+/// The argument of a waiter that was given all its objects.
 pub const EVERYTHING: u32 = u32::MAX;
 
 /// The part of the ticket in the upper half of the word; the other 32 bits are the upper half of the lower.
@@ -64,10 +65,10 @@ const OWED: u64 = part(WAITER_WORD, "owed").flag();
 const CODE_SHIFT: u32 = part(WAITER_WORD, "code").shift();
 const CODE_MASK: u64 = part(WAITER_WORD, "code").mask();
 
-/// Code of a waiting word whose argument is an attempt: a fresh word has not been looked at by any.
+/// Code of a waiting word whose argument is an attempt. A fresh word has had none.
 const LOOKED_AT: u8 = 1;
 
-/// What a wait has come to.
+/// The state of a wait.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum WaiterState {
     /// Never used.
@@ -78,15 +79,15 @@ pub enum WaiterState {
     Waiting,
     /// Undecided, and its thread is dead.
     Died,
-    /// Given what the argument says.
+    /// Given the object or objects that the argument names.
     Satisfied,
     /// Ended without an object.
     Withdrawn,
-    /// Asks for a signal to be carried out.
+    /// Requests a signal.
     Requesting,
-    /// The signal was carried out.
+    /// The signal was performed.
     Done,
-    /// Tries to take one object if the others stay as they are.
+    /// Tries to take one object if the others do not change.
     Probing,
 }
 
@@ -97,7 +98,7 @@ pub struct WaiterWord(pub Pair);
 impl WaiterWord {
     /// A new epoch of a thread with this number.
     pub fn new(state: WaiterState, ticket: Ticket, thread: u32) -> WaiterWord {
-        // A number of 0 would read as decided; only systems without robust lists could have one.
+        // A number of 0 would read as decided. Only systems without robust lists could have one.
         let queues = matches!(state, WaiterState::Queueing | WaiterState::Waiting);
         let futex = if queues { (thread & THREAD_MASK).max(1) } else { 0 };
         let low = u64::from(ticket.tag()) << 32 | u64::from(futex);
@@ -110,7 +111,7 @@ impl WaiterWord {
         Ticket::new((self.0.high & TICKET_HIGH_MASK) << 32 | self.0.low >> 32)
     }
 
-    /// What the wait has come to.
+    /// The state of the wait.
     #[inline(always)]
     pub fn state(self) -> WaiterState {
         match self.0.high >> STATE_SHIFT & STATE_MASK {
@@ -184,7 +185,7 @@ impl WaiterWord {
         WaiterWord(Pair { high: word.0.high & !OPEN | owed | abandoned, ..word.0 })
     }
 
-    /// Which object satisfied it; none if nothing or everything did.
+    /// The object that satisfied it; none if nothing or everything did.
     pub fn satisfied_by(self) -> Option<u32> {
         (self.state() == WaiterState::Satisfied && self.argument() != EVERYTHING).then(|| self.argument())
     }
@@ -214,7 +215,7 @@ impl WaiterWord {
         self.0.high & ABANDONED != 0
     }
 
-    /// Whether attempt `attempt` has looked at this waiter, and is undecided.
+    /// Whether attempt `attempt` is open on this waiter.
     pub fn attempt(self, attempt: u32) -> Attempt {
         let looked_at = self.code() == LOOKED_AT && self.argument() == attempt;
         match (looked_at, self.0.high & OPEN != 0) {
@@ -224,7 +225,7 @@ impl WaiterWord {
         }
     }
 
-    /// Looked at by `attempt`, undecided.
+    /// The word with `attempt` open.
     pub fn opened(self, attempt: u32) -> WaiterWord {
         let word = self.with_code(LOOKED_AT).with_argument(attempt);
         WaiterWord(Pair { high: word.0.high | OPEN, ..word.0 })
@@ -235,7 +236,7 @@ impl WaiterWord {
         WaiterWord(Pair { high: self.0.high & !OPEN, ..self.0 })
     }
 
-    /// The request was carried out, with this result.
+    /// The request was performed, with this result.
     pub fn done(self, code: u8, argument: u32) -> WaiterWord {
         self.with_state(WaiterState::Done).with_code(code).with_argument(argument)
     }
@@ -263,8 +264,8 @@ impl WaiterSlot {
         self.word.compare_exchange(seen.0, next.0).is_ok()
     }
 
-    /// The waiter's word, for a scan that comes to one of its entries: one that is not in all its queues yet is withdrawn
-    /// ([`crate::protocol::queueing`]).
+    /// The waiter's word, for a scan that meets one of its entries. A wait that is not in all its queues yet is
+    /// withdrawn ([`crate::protocol::queueing`]).
     pub(crate) fn met(&self, entry: Entry) -> WaiterWord {
         for _ in 0..RETRIES {
             let seen = self.load();
@@ -295,14 +296,14 @@ impl WaiterSlot {
     }
 }
 
-/// How a wait-all attempt stands with a waiter.
+/// The state of a wait-all attempt on a waiter.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Attempt {
-    /// It has not looked yet.
+    /// It has not begun on this waiter.
     Other,
     /// It is collecting the objects.
     Open,
-    /// It found one that cannot be taken.
+    /// It found an object that cannot be taken.
     Failed,
 }
 

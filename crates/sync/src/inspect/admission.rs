@@ -1,24 +1,24 @@
-//! What is going on with wait-all.
+//! The state of wait-all.
 
 use super::{number, reading};
 use crate::format::fields::{ADMISSION, part};
 use crate::format::layout::Header;
 use crate::format::limits::WAITERS_MAX;
 
-/// The operation that is admitted, if one is: [`crate::inspect`] shows it as far as it has come.
+/// The admitted operation, if there is one, with its progress.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct AdmissionView {
-    /// How far it has come.
+    /// Its progress.
     pub phase: Phase,
-    /// Attempts since the arena was made; the claims of the current one carry this number.
+    /// Attempts since the arena was created; the claims of the current one carry this number.
     pub attempt: u32,
     /// The waiter whose request it is.
     pub requester: Option<u32>,
-    /// The wait-all waiter that is tried.
+    /// The wait-all waiter being tried.
     pub candidate: Option<u32>,
 }
 
-/// How far the admitted operation has come.
+/// The progress of the admitted operation.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Phase {
     /// There is none.
@@ -26,9 +26,9 @@ pub enum Phase {
     Idle,
     /// A signal takes effect.
     Apply,
-    /// The next wait-all waiter is looked for.
+    /// Searching the next wait-all waiter.
     Scan,
-    /// A wait-all is tried.
+    /// Trying a wait-all.
     Try,
     /// What is left goes to wait-any waiters.
     End,

@@ -1,22 +1,22 @@
-//! A look at an arena that touches nothing: for programs that show what others do.
+//! A read-only view of an arena, for programs that show what others do.
 //!
-//! A [`View`] is a mapping that can only be read. It takes no place in the arena, helps nobody, writes nothing, and gives no
-//! memory to pages that have none (but to one that is given back just then). So whoever uses the arena cannot tell that
-//! somebody looks. A [`Snapshot`] is what one look finds, in words that need no knowledge of the format.
+//! A [`View`] is a read-only mapping. It takes no slot in the arena, helps nobody, writes nothing, and allocates no
+//! memory for empty pages (except for one that is freed at that moment). So users of the arena cannot notice it. A
+//! [`Snapshot`] is the result of reading the arena once, in terms that need no knowledge of the format.
 //!
-//! # How true it is
-//! * An object is of one instant: its word has a sequence number, and what lies beside it (kind, maximum, recursion count) was
-//!   read between two looks at the same word. So is a waiter, whose word has a ticket. What never held still is marked: its
-//!   `stable` is false.
-//! * Two objects, or an object and a waiter, can be of different instants, unless the program stands still.
-//! * An entry of a queue says what its waiter's word said when it was read ([`Standing`]).
-//! * An operation that a stopped or dead thread left half-way is shown as it is, not as the next thread will find it: an object
-//!   with a [`Claim`] still has the unit that is on its way.
+//! # Consistency
+//! * An object is of one instant: its word has a sequence number, and the data beside it (kind, maximum, recursion
+//!   count) was read between two reads of the same word. So is a waiter, whose word has a ticket. An element that
+//!   changed constantly is marked: its `stable` is false.
+//! * Two objects, or an object and a waiter, can be of different instants, unless the program is stopped.
+//! * An entry of a queue has the state of its waiter's word at the time of reading ([`Standing`]).
+//! * An operation that a stopped or dead thread left incomplete is shown as it is, not as the next thread will complete
+//!   it: an object with a [`Claim`] still has the unit on offer.
 //!
 //! # Rubbish
-//! Anything may stand in the memory. Every index is checked, every loop ends, every state that cannot be has the name
-//! `Rubbish`. A look takes time and memory for every slot that was ever used: at most 16,777,216 objects, 65,536 waiters, and
-//! the entries of twice as many chunks, each of which is read once.
+//! The memory may contain anything. Every index is checked, every loop is bounded, and every invalid state is called
+//! `Rubbish`. A snapshot takes time and memory for every slot that was ever used: at most 16,777,216 objects, 65,536
+//! waiters, and the entries of twice as many chunks, each of which is read once.
 
 mod admission;
 mod object;
@@ -38,19 +38,19 @@ use ntux_platform::atomic::{Pair, Word128};
 use crate::format::fields::Bits;
 use crate::format::layout::Capacity;
 
-/// How often something is read again that others change meanwhile, before it counts as unstable.
+/// How often an element that changes meanwhile is read again, before it counts as unstable.
 const TRIES: u32 = 64;
 
-/// What one look at an arena finds.
+/// The contents of an arena, read once.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Snapshot {
-    /// How much the arena can hold.
+    /// The arena's capacity.
     pub capacity: Capacity,
-    /// The processes that take part.
+    /// The processes that use the arena.
     pub peers: Vec<PeerView>,
-    /// The places of threads: those that a thread has, and those whose wait nobody has ended.
+    /// The waiter slots that a thread has, and those whose wait nobody has ended.
     pub waiters: Vec<WaiterView>,
-    /// The objects that live, and closed ones for which somebody still waits.
+    /// The live objects, and closed ones for which somebody still waits.
     pub objects: Vec<ObjectView>,
     /// What is going on with wait-all.
     pub admission: AdmissionView,
@@ -74,7 +74,8 @@ impl Snapshot {
         self.peers.iter().find(|peer| peer.index == index)
     }
 
-    /// Whether a wait is for all of its objects, and which one is its alert, stands in its entries only.
+    /// Completes the waits from their entries, because only those say whether a wait is for all of its objects, and
+    /// which one is its alert.
     fn complete_waits(&mut self) {
         let mut modes: HashMap<(u32, u64), Mode> = HashMap::new();
         let mut alerts = HashMap::new();
@@ -98,13 +99,14 @@ impl Snapshot {
     }
 }
 
-/// What was read with and beside a word of 128 bits, and whether the word held still meanwhile.
+/// A word of 128 bits, the data read beside it, and whether the word was stable meanwhile.
 struct Reading<T> {
     what: T,
     stable: bool,
 }
 
-/// Reads a word in two halves, then what lies beside it, then the lower half again: no two versions of the word share that.
+/// Reads a word in two halves, then the data beside it, then the lower half again, which no two versions of the word
+/// share.
 ///
 /// Not [`Word128::load`], which may write to the line in order to read it.
 fn reading<T>(word: &Word128, read: impl FnMut(Pair) -> T) -> Reading<T> {

@@ -1,4 +1,4 @@
-//! An object, and who is in its queue.
+//! An object, and its queue.
 
 use ntux_platform::atomic::{Word32, Word64};
 
@@ -19,45 +19,45 @@ use crate::{Object, spec};
 pub struct ObjectView {
     /// Its number.
     pub object: Object,
-    /// The sequence number of its word: two looks that find different ones tell how often it changed between them.
+    /// The sequence number of its word: the difference between two snapshots is the number of changes.
     pub version: u64,
-    /// False: it changed faster than it could be read, and its parts may be of several instants.
+    /// False if it changed faster than it could be read, so its parts may be of several instants.
     pub stable: bool,
-    /// Whether it lives.
+    /// Whether it is live.
     pub life: Life,
-    /// Who keeps it.
+    /// Its keeper.
     pub keeper: Keeper,
-    /// What it is, and its state. Of a claimed one it still includes the unit that is on its way.
+    /// Its kind and state. That of a claimed object still includes the unit on offer.
     pub value: Value,
-    /// Whether an operation on it is half-way.
+    /// The incomplete operation on it, if any.
     pub claim: Claim,
-    /// Who waits for it, in the order of arrival; with entries that their waiters have left behind.
+    /// Its queue, in order of arrival, including entries that their waiters have left behind.
     pub queue: Vec<EntryView>,
-    /// False: a part of the queue is rubbish, and not shown.
+    /// False if a part of the queue is rubbish, and not shown.
     pub queue_is_whole: bool,
 }
 
-/// Whether an object lives.
+/// Whether an object is live.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Life {
-    /// Being made.
+    /// Being created.
     Building,
     /// In use.
     Live,
-    /// Closed; somebody still waits for it, or an operation on it is half-way.
+    /// Closed, but somebody still waits for it, or an operation on it is incomplete.
     Closed,
     /// No such state.
     Rubbish,
 }
 
-/// Whose end is the end of an object.
+/// Object lifetime: which process or descriptor keeps the object alive.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Keeper {
-    /// Nobody, as it is closed.
+    /// Nothing: it is closed.
     Nobody,
     /// The peer with this index.
     Process(u32),
-    /// Its descriptors, as long as they are only in this family of processes.
+    /// Its descriptors, which are only in this family of processes.
     Family(u32),
     /// Its descriptors; the kernel counts them.
     Descriptors,
@@ -72,13 +72,13 @@ pub enum Value {
     Mutex(spec::Mutex),
     /// Signaled or not.
     Event(spec::Event),
-    /// It is being made: what stands there can be of the object before it.
+    /// It is being created: the contents can be those of the previous object.
     Undecided,
-    /// Nothing that an operation could have left behind.
+    /// No operation could have left this.
     Rubbish,
 }
 
-/// Which operation on an object is half-way.
+/// The incomplete operation on an object.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Claim {
     /// None: the object is at rest.
@@ -90,12 +90,12 @@ pub enum Claim {
         /// The low half of its ticket.
         ticket: u32,
     },
-    /// An attempt of a wait-all has it.
+    /// Claimed by an attempt of a wait-all.
     All {
         /// The number of the attempt, or of its operation.
         attempt: u32,
     },
-    /// A signal on it is carried out for wait-all waiters; `offers` says whether it has made the object available.
+    /// A signal on it is in progress, wait-all waiters first; `offers` says whether it has made the object available.
     Signal {
         /// The number of the attempt.
         attempt: u32,
@@ -117,7 +117,7 @@ pub struct EntryView {
     pub ticket: u64,
     /// Whether it waits for all its objects. (False for the alert of such a wait.)
     pub all: bool,
-    /// Where the object stands in the waiter's list.
+    /// The object's index in the waiter's list.
     pub position: u32,
     /// Whether it counts.
     pub standing: Standing,
@@ -130,13 +130,13 @@ pub enum Standing {
     Waiting,
     /// Its waiter is not in all its queues yet.
     Queueing,
-    /// Its wait is over: whoever comes by empties the place.
+    /// Its wait is over: the next thread that meets the entry empties it.
     Over,
-    /// Its waiter cannot be.
+    /// Its waiter does not exist.
     Rubbish,
 }
 
-/// What lies in a slot, undecoded.
+/// The undecoded contents of a slot.
 struct Slot {
     word: ObjectWord,
     meta: Meta,
@@ -144,7 +144,7 @@ struct Slot {
 }
 
 impl ObjectView {
-    /// None: the slot is free, and nobody waits there; or it has no memory.
+    /// Returns `None` if the slot is free and nobody waits there, or if it has no memory.
     pub(super) fn of(look: &Look<'_>, index: u32, chains: &mut Chains) -> Option<ObjectView> {
         let slot = look.object(index)?;
         let read = |word| Slot { word: ObjectWord(word), meta: Meta(slot.meta.load()), extra: slot.extra.load() };
@@ -166,7 +166,7 @@ impl ObjectView {
         Some(ObjectView { object, version, stable, life, keeper, value, claim, queue, queue_is_whole })
     }
 
-    /// Those who wait for it now, in the order of arrival.
+    /// Its current waiters, in order of arrival.
     pub fn waiting(&self) -> impl Iterator<Item = &EntryView> {
         self.queue.iter().filter(|entry| entry.standing == Standing::Waiting)
     }
@@ -189,7 +189,7 @@ impl Value {
             return Value::Undecided;
         }
         let kind = Kind::of(meta);
-        // It makes some kind of every number.
+        // This decodes every number as some kind.
         let value = if kind.number() == meta.kind() { kind.value(word, extra) } else { None };
         match value {
             Some(spec::Value::Semaphore(semaphore)) => Value::Semaphore(semaphore),
@@ -215,7 +215,7 @@ impl Claim {
     }
 }
 
-/// Which chunks were read: each belongs to one queue.
+/// The chunks that were read: each belongs to one queue.
 pub(super) struct Chains {
     is_read: Vec<bool>,
 }
@@ -225,14 +225,14 @@ impl Chains {
         Chains { is_read: vec![false; chunks as usize] }
     }
 
-    /// The entries of an object, in the order of arrival, and whether these are all.
+    /// The entries of an object, in order of arrival, and whether these are all.
     fn queue(&mut self, look: &Look<'_>, slot: &ObjectSlot, object: Object) -> (Vec<EntryView>, bool) {
         let mut queue = Vec::new();
         read_places(look, &slot.wait_set[..INLINE_USED], object, &mut queue);
         let mut link: &Word32 = &slot.chunk;
         let whole = loop {
             let Some(index) = link.load().checked_sub(1) else { break true };
-            // A chunk that was linked after this look had begun has no memory yet, as far as the look knows.
+            // For this snapshot, a chunk that was linked after it began has no memory yet.
             let (Some(chunk), Some(is_read @ false)) = (look.chunk(index), self.is_read.get_mut(index as usize)) else {
                 break false;
             };

@@ -1,4 +1,4 @@
-//! A process that takes part.
+//! A process that uses the arena.
 
 use ntux_platform::atomic::Word128;
 use ntux_platform::liveness::{self, Process};
@@ -7,20 +7,20 @@ use super::{number, reading};
 use crate::format::fields::{PEER, part};
 use crate::format::peer::unpack;
 
-/// A process that takes part, or took part.
+/// A process that uses the arena, or used it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct PeerView {
     /// Its index.
     pub index: u32,
     /// Its number in its own namespace, its start time in the kernel's ticks, its namespace; 0 where unknown.
     pub process: Process,
-    /// It gives back what the process before it owned.
+    /// It is still returning what the previous process owned.
     pub burying: bool,
-    /// Whether it is there.
+    /// Whether it is alive.
     pub presence: Presence,
 }
 
-/// Whether a process is there.
+/// Whether a process is alive.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Presence {
     /// It runs, or is stopped.
@@ -32,7 +32,7 @@ pub enum Presence {
 }
 
 impl PeerView {
-    /// None: nobody has the slot.
+    /// Returns `None` if nobody has the slot.
     pub(super) fn of(index: u32, word: &Word128, me: Process) -> Option<PeerView> {
         let pair = reading(word, |pair| pair).what;
         let process = unpack(pair)?;

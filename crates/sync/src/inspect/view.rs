@@ -1,4 +1,4 @@
-//! The mapping, and which parts of it may be read.
+//! The read-only mapping, and which parts of it may be read.
 
 use std::ops::Range;
 use std::os::fd::BorrowedFd;
@@ -15,7 +15,7 @@ use crate::format::limits::PEERS_MAX;
 use crate::format::ticket::Ticket;
 use crate::{Error, Result};
 
-/// An arena that is looked at, and never changed.
+/// A read-only view of an arena.
 pub struct View {
     mapping: ReadOnly,
     layout: Layout,
@@ -24,15 +24,15 @@ pub struct View {
 }
 
 impl View {
-    /// Maps the arena behind a descriptor, which may be one that can only read. The descriptor is not needed afterwards.
+    /// Maps the arena behind a descriptor, which may be read-only. The descriptor is not needed afterwards.
     ///
-    /// Errors: `NotAnArena` when it is something else, another version, truncated, or could be truncated; `Os`, also when there
-    /// is no /proc through which the file can be opened for reading only.
+    /// Errors: `NotAnArena` if it is something else, another version, truncated, or could be truncated; `Os`, also if
+    /// there is no /proc through which the file can be opened read-only.
     pub fn open(fd: BorrowedFd<'_>) -> Result<View> {
         let file = memory::regular_file(fd).map_err(Error::from_io)?.ok_or(Error::NotAnArena)?;
         let capacity = read_capacity(fd)?;
         let layout = Layout::new(capacity).ok_or(Error::NotAnArena)?;
-        // The length last: it stays, once it is known that the file cannot shrink.
+        // The length last: it is final, once the file is known to be unshrinkable.
         if !memory::cannot_fault(fd) || memory::size(fd).map_err(Error::from_io)? < layout.length {
             return Err(Error::NotAnArena);
         }
@@ -41,27 +41,27 @@ impl View {
         Ok(View { mapping, layout, capacity, file })
     }
 
-    /// Which file it is: the same in every process.
+    /// The file's identity, which is the same in every process.
     pub fn file(&self) -> FileId {
         self.file
     }
 
-    /// How much the arena can hold.
+    /// The arena's capacity.
     pub fn capacity(&self) -> Capacity {
         self.capacity
     }
 
-    /// Looks at everything once.
+    /// Reads everything once.
     ///
-    /// Errors: `Os` when the system does not say which parts of the file have memory.
+    /// Errors: `Os` if the system does not say which parts of the file have memory.
     pub fn snapshot(&self) -> Result<Snapshot> {
         let mut look = Look { view: self, last_ticket: 0, parts: self.mapping.parts().map_err(Error::from_io)? };
         let me = liveness::this_process();
         let mut chains = Chains::new(self.layout.chunk_count);
         let peers = (0..PEERS_MAX).filter_map(|index| PeerView::of(index, look.peer(index)?, me)).collect();
-        // Waiters before objects: who fell asleep meanwhile has entries, and no wait to show.
+        // Waiters before objects: a thread that falls asleep in between has entries, but no wait to show.
         let waiters = (0..look.waiters_used()).filter_map(|index| WaiterView::of(&look, index)).collect();
-        // Behind the waiters: no ticket among theirs is younger.
+        // After the waiters, so that none of their tickets is younger.
         look.last_ticket = look.header().map_or(0, |header| header.ticket.0.load());
         let objects = (0..look.objects_used()).filter_map(|index| ObjectView::of(&look, index, &mut chains)).collect();
         let admission = look.header().map(AdmissionView::of).unwrap_or_default();
@@ -71,7 +71,7 @@ impl View {
     }
 }
 
-/// One look: what had memory when it began.
+/// The state of one snapshot: which parts had memory when it began.
 pub(super) struct Look<'a> {
     view: &'a View,
     /// The ticket that was drawn last.
@@ -130,18 +130,18 @@ impl<'a> Look<'a> {
         self.header().map_or(0, |header| pool(header).fresh.load().min(capacity))
     }
 
-    /// None: the element has no memory.
+    /// Returns `None` if the element has no memory.
     ///
     /// # Safety
-    /// `table` must be the start of a table of at least `index + 1` elements within the layout, aligned for `T`, and `T` must
-    /// be made of atomic integers, none of which is written through the result.
+    /// `table` must be the start of a table of at least `index + 1` elements within the layout, aligned for `T`, and
+    /// `T` must be made of atomic integers, none of which is written through the result.
     unsafe fn at<T>(&self, table: u64, index: u32) -> Option<&'a T> {
         let start = table + u64::from(index) * size_of::<T>() as u64;
         let end = start + size_of::<T>() as u64;
         let behind = self.parts.partition_point(|part| part.start <= start);
         let has_memory = self.parts[..behind].last().is_some_and(|part| end <= part.end);
-        // SAFETY: by the contract the element lies inside the mapping, which lives as long as the view. Every byte pattern is a
-        // valid atomic integer, and others may write it at any time.
+        // SAFETY: by the contract the element lies inside the mapping, which lives as long as the view. Every byte
+        // pattern is a valid atomic integer, and others may write it at any time.
         has_memory.then(|| unsafe { self.view.mapping.base().add(start as usize).cast::<T>().as_ref() })
     }
 }

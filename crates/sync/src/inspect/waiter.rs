@@ -1,4 +1,4 @@
-//! A thread's place, and its wait.
+//! A thread's waiter slot, and its wait.
 
 use super::view::Look;
 use super::{Reading, reading};
@@ -9,30 +9,30 @@ use crate::format::limits::WAIT_MAX;
 use crate::format::waiter_word::{EVERYTHING, WaiterState, WaiterWord};
 use crate::kind::Signal;
 
-/// A thread's place in the arena, as it was at one instant.
+/// A thread's waiter slot, at one instant.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct WaiterView {
     /// Its index.
     pub index: u32,
     /// Names the wait, and orders waits by arrival.
     pub ticket: u64,
-    /// False: it changed faster than it could be read.
+    /// False if it changed faster than it could be read.
     pub stable: bool,
-    /// Which thread has the place: its number, in its own namespace. None: nobody.
+    /// The thread that has the slot, by its number in its own namespace; none if it is free.
     pub thread: Option<u32>,
     /// The thread's process, as the index of a peer.
     pub peer: u32,
-    /// The id that acquires mutexes in its last wait that had to queue; 0 before the first one.
+    /// The owner id of its last wait that had to queue; 0 before the first one.
     pub owner: u32,
-    /// What its wait has come to.
+    /// The state of its wait.
     pub state: WaitState,
-    /// The thread sleeps, or is about to.
+    /// Whether the thread sleeps, or is about to.
     pub parked: bool,
     /// What it waits for.
     pub wait: WaitView,
 }
 
-/// What a wait has come to.
+/// The state of a wait.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum WaitState {
     /// There was none.
@@ -41,7 +41,7 @@ pub enum WaitState {
     Queueing,
     /// In its queues.
     Waiting,
-    /// Its thread was killed, so it is in no queue any more.
+    /// Its thread was killed, so it is no longer in any queue.
     Died,
     /// Satisfied.
     Satisfied {
@@ -49,16 +49,16 @@ pub enum WaitState {
         given: Given,
         /// An acquired mutex had been abandoned.
         abandoned: bool,
-        /// The thread slept, and nobody has woken it for certain.
+        /// The thread slept, and its wake may not have been sent yet.
         owed: bool,
     },
-    /// Ended without an object: its deadline passed, or a handler came.
+    /// Ended without an object: its deadline passed, or a signal handler ran.
     Withdrawn,
-    /// No wait: the thread has a signal carried out, wait-all waiters first.
+    /// Not a wait: the thread has requested a signal, wait-all waiters first.
     Requesting(Request),
-    /// That signal was carried out.
+    /// That signal was performed.
     Done,
-    /// Tries to take one object if the others stay as they are.
+    /// Tries to take one object if the others do not change.
     Probing,
 }
 
@@ -73,7 +73,7 @@ pub enum Given {
     Rubbish,
 }
 
-/// A signal that is carried out for a thread.
+/// A signal that a thread has requested.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[allow(missing_docs, reason = "the names are those of the operations")]
 pub enum Request {
@@ -94,13 +94,13 @@ pub enum WaitView {
     Nothing,
     /// These objects.
     Objects {
-        /// The id that acquires mutexes.
+        /// The owner id for mutexes.
         owner: u32,
         /// For one, or for all of them.
         mode: Mode,
-        /// In the order of the call.
+        /// The objects, in the order of the call.
         objects: Vec<Object>,
-        /// Ends the wait whatever the others are. None also as long as the wait is not in that queue.
+        /// The alert. None also while the wait is not in that queue.
         alert: Option<Object>,
     },
     /// More objects than a wait can have.
@@ -114,12 +114,12 @@ pub enum Mode {
     Any,
     /// All at once.
     All,
-    /// It was in no queue when it was looked at.
+    /// Unknown: it was in no queue when it was read.
     Unknown,
 }
 
 impl WaiterView {
-    /// None: nobody has the place, and it holds no wait.
+    /// Returns `None` if nobody has the slot, and it holds no wait.
     pub(super) fn of(look: &Look<'_>, index: u32) -> Option<WaiterView> {
         let slot = look.waiter(index)?;
         let read = |word| {
@@ -182,7 +182,7 @@ impl Request {
 }
 
 impl WaitView {
-    /// Only of an undecided wait: the thread of another one may be writing down its next one.
+    /// Only for an undecided wait: after another one, the thread may be storing its next wait.
     fn of(word: WaiterWord, slot: &WaiterSlot) -> WaitView {
         if !word.is_open() {
             return WaitView::Nothing;

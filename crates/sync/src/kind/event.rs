@@ -1,4 +1,4 @@
-//! Events: signaled or not. A wait consumes an auto-reset event and leaves a manual-reset one.
+//! Events: signaled or not. A wait consumes an auto-reset event and leaves a manual-reset one signaled.
 
 use super::{Kind, Start, Step};
 use crate::format::object_word::{BROADCAST, ObjectWord, PULSE, W, WA};
@@ -28,14 +28,14 @@ pub(super) fn reset(word: ObjectWord) -> Step {
     Step::Changed { next: word.with_value(0), previous: 1, offers: false }
 }
 
-/// Signals it for those who wait now; then it is unsignaled.
+/// Signals it for the current waiters; then it is unsignaled.
 #[inline(always)]
 pub(super) fn pulse(word: ObjectWord, kind: Kind) -> Step {
     // A signaled event at rest has no waiter that it could satisfy, so only the reset is left.
     if word.value() != 0 || !word.has(W | WA) {
         return reset(word);
     }
-    // Also when the scan finds nobody the word must move (C5): that proves that nobody registered meanwhile.
+    // Even if the scan finds nobody, the word must change (C5): this proves that nobody registered meanwhile.
     Step::Changed { next: offered(word.with_value(1).with(PULSE), kind), previous: 0, offers: true }
 }
 
@@ -49,7 +49,7 @@ pub(super) fn acquired(word: ObjectWord) -> ObjectWord {
     word.with_value(0).without(PULSE)
 }
 
-/// The operation that offered it is over: what is left of a pulse vanishes.
+/// The word when the operation that offered it is complete: what is left of a pulse vanishes.
 pub(super) fn rested(word: ObjectWord) -> ObjectWord {
     if word.has(PULSE) { word.with_value(0).without(PULSE | BROADCAST) } else { word.without(BROADCAST) }
 }

@@ -1,11 +1,11 @@
 //! The kinds of objects, and every rule that depends on the kind.
 //!
-//! A kind is a file here: what stands in the object's word and beside it, what each operation makes of that, what a wait takes.
-//! This file asks which kind an object is, and nobody above it does: whoever claims, scans, waits or admits calls a method of
-//! [`Kind`] or [`Signal`].
+//! Each kind has a file, which defines the contents of the object's word and of the data beside it, the effect of each
+//! operation, and what a wait takes. Only this file distinguishes kinds: code that claims, scans, waits or admits calls
+//! a method of [`Kind`] or [`Signal`].
 //!
-//! To add a kind: say in [`crate::spec`] what its operations mean; write its file; add it to [`Kind`], [`New`] and [`Signal`].
-//! The compiler then names each rule below that needs an answer for it. Last come the faces.
+//! To add a kind: define its operations in [`crate::spec`]; write its file; add it to [`Kind`], [`New`] and [`Signal`].
+//! The compiler then names each rule below that needs an answer for it. The faces come last.
 
 pub(crate) mod event;
 pub(crate) mod mutex;
@@ -19,7 +19,7 @@ use crate::format::object_word::{Claimant, ObjectWord};
 use crate::{Error, Result, spec};
 pub(crate) use mutex::Carried;
 
-/// What an object is.
+/// The kind of an object.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Kind {
     /// A count with a maximum.
@@ -69,7 +69,7 @@ pub(crate) enum Signal {
     Kill(u32),
 }
 
-/// What a new object starts as.
+/// The initial state of a new object.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Start {
     pub kind: Kind,
@@ -79,21 +79,21 @@ pub(crate) struct Start {
     pub extra: u64,
 }
 
-/// What an operation makes of a word at rest.
+/// The effect of an operation on a word at rest.
 #[derive(Clone, Copy, Debug)]
 #[must_use]
 pub(crate) enum Step {
     /// It fails, and nothing changes.
     Refused(Error),
-    /// It succeeds without a change; the previous value.
+    /// It succeeds without a change, and returns the previous value.
     Unchanged(u32),
     /// The count must be carried first.
     Carry(Claimant),
-    /// A new word. `offers`: somebody may be able to take it who could not before.
+    /// A new word. `offers`: a waiter that could not take it before may now be able to.
     Changed { next: ObjectWord, previous: u32, offers: bool },
 }
 
-/// What a wait finds in a word at rest.
+/// Whether a wait can take a word at rest.
 #[derive(Clone, Copy, Debug)]
 #[must_use]
 pub(crate) enum Access {
@@ -101,7 +101,7 @@ pub(crate) enum Access {
     Closed,
     /// The count must be carried first.
     Carry(Claimant),
-    /// It can; the word afterwards, the same one if acquiring changes nothing.
+    /// It can. The word afterwards, which is the same if acquiring changes nothing.
     Open(ObjectWord),
 }
 
@@ -117,7 +117,7 @@ impl New {
 }
 
 impl Start {
-    /// What lies beside the first word of the object, which follows `rest` in its slot.
+    /// The data beside the first word of the object, which follows `rest` in its slot.
     pub(crate) fn extra(self, rest: ObjectWord) -> u64 {
         match self.kind {
             Kind::Mutex => mutex::extra_at_start(self.extra, rest),
@@ -127,7 +127,7 @@ impl Start {
 }
 
 impl Kind {
-    /// The kind that a slot has or had last. Rubbish reads as some kind: the answers are wrong then, but they are answers.
+    /// The kind that a slot has or had last. Rubbish reads as some kind: the results are then wrong, but defined.
     #[inline(always)]
     pub(crate) fn of(meta: Meta) -> Kind {
         match meta.kind() & 0x3 {
@@ -159,12 +159,12 @@ impl Kind {
         self != Kind::ManualEvent
     }
 
-    /// Whether an object that is taken mostly comes free in a moment, so that looking again may save a sleep.
+    /// Whether a taken object usually becomes free soon, so that spinning may save a sleep.
     pub(crate) fn is_held_briefly(self) -> bool {
         self == Kind::Mutex
     }
 
-    /// What a wait with this owner id finds in a word at rest.
+    /// Whether a wait with this owner id can take a word at rest.
     #[inline(always)]
     pub(crate) fn access(self, word: ObjectWord, extra: &Word64, owner: u32) -> Access {
         match self {
@@ -179,7 +179,7 @@ impl Kind {
         self != Kind::Mutex || !matches!(mutex::access(word, extra, owner), Access::Closed)
     }
 
-    /// Whether what is on offer may be given to any waiter, whatever its owner id.
+    /// Whether any waiter may be given the object on offer, whatever its owner id.
     pub(crate) fn admits_anybody(self, word: ObjectWord) -> bool {
         self != Kind::Mutex || word.value() == 0
     }
@@ -189,18 +189,18 @@ impl Kind {
         self == Kind::Mutex && mutex::must_carry_up(word)
     }
 
-    /// Whether [`Kind::access`] also depends on what lies beside the word, which belongs to it only if the word is still the
-    /// same afterwards.
+    /// Whether [`Kind::access`] also depends on the data beside the word, which belongs to it only if the word is
+    /// unchanged afterwards.
     pub(crate) fn access_depends_on_beside(self, word: ObjectWord) -> bool {
         self == Kind::Mutex && mutex::is_spilled(word)
     }
 
-    /// The same of [`Kind::value`].
+    /// The same for [`Kind::value`].
     pub(crate) fn value_depends_on_beside(self, word: ObjectWord) -> bool {
         self == Kind::Semaphore || self.access_depends_on_beside(word)
     }
 
-    /// Whether who acquires an object with this word is to be told that its owner was killed.
+    /// Whether the acquisition of an object with this word reports that its owner was killed.
     #[inline(always)]
     pub(crate) fn was_abandoned(self, word: ObjectWord) -> bool {
         self == Kind::Mutex && mutex::was_abandoned(word)
@@ -217,7 +217,7 @@ impl Kind {
         }
     }
 
-    /// The word when the operation that offered it is over.
+    /// The word when the operation that offered it is complete.
     pub(crate) fn rested(self, word: ObjectWord) -> ObjectWord {
         match self {
             Kind::AutoEvent | Kind::ManualEvent => event::rested(word),
@@ -234,7 +234,7 @@ impl Kind {
     pub(crate) fn remains_on_offer(self, word: ObjectWord, granted: bool) -> bool {
         match self {
             Kind::Semaphore => word.value() > 0,
-            // Also after it was granted: others with the same owner id may enter too.
+            // Even after it was granted: others with the same owner id may also enter.
             Kind::Mutex => true,
             Kind::AutoEvent => !granted,
             Kind::ManualEvent => event::is_broadcast(word) || !granted,
@@ -246,7 +246,8 @@ impl Kind {
         self == Kind::Mutex || word.value() != 0
     }
 
-    /// Whether an admitted operation has more on its origin than one waiter can take. `takes`: one is about to take its share.
+    /// Whether an admitted operation has more on its origin than one waiter can take. `takes`: one is about to take its
+    /// share.
     pub(crate) fn offers_several(self, word: ObjectWord, takes: bool) -> bool {
         match self {
             Kind::Semaphore => word.value() > u32::from(takes),
@@ -255,9 +256,9 @@ impl Kind {
         }
     }
 
-    /// Whether between two words of a claimed object nobody can have joined its queue before those who stood in its wait set
-    /// all the time, or it does not matter. A semaphore that had rested with a unit left would have left nobody standing
-    /// (I-claim-5); to rest without a unit takes a change for each that there was.
+    /// Whether, between two words of a claimed object, nobody can have joined its queue ahead of those that were in its
+    /// wait set all the time, or it does not matter. If a semaphore had rested with a unit left, nobody would still be
+    /// in its queue (I-claim-5); to rest without a unit takes a change for each unit.
     pub(crate) fn has_served_only(self, seen: ObjectWord, now: ObjectWord) -> bool {
         let is_serving = matches!(now.claimant(), Claimant::Waiter(_));
         match self {
@@ -267,8 +268,8 @@ impl Kind {
         }
     }
 
-    /// What the object is, as the specification says it; none if no operation can have left this behind. Right also while a
-    /// claim is half-way: the value then includes the unit that is on its way.
+    /// The object's value in terms of the specification; none if no operation can have left this word. It is also right
+    /// during a claim: the value then includes the unit on offer.
     #[inline(always)]
     pub(crate) fn value(self, word: ObjectWord, extra: u64) -> Option<spec::Value> {
         match self {
@@ -281,7 +282,7 @@ impl Kind {
 }
 
 impl Signal {
-    /// Whether it is an operation on this kind.
+    /// Whether the operation applies to this kind.
     #[inline(always)]
     pub(crate) fn fits(self, kind: Kind) -> bool {
         match self {
@@ -291,7 +292,7 @@ impl Signal {
         }
     }
 
-    /// What it makes of a word at rest.
+    /// Its effect on a word at rest.
     #[inline(always)]
     pub(crate) fn step(self, word: ObjectWord, kind: Kind, extra: &Word64) -> Step {
         match self {
@@ -304,8 +305,8 @@ impl Signal {
         }
     }
 
-    /// Its result, read off the word that it left behind as an admitted operation: the same for every helper. `offered`: it has
-    /// made the object available.
+    /// Its result, derived from the word that it left as an admitted operation, so it is the same for every helper.
+    /// `offered`: it has made the object available.
     pub(crate) fn result(self, word: ObjectWord, extra: &Word64, offered: bool) -> Result<u32> {
         match self {
             Signal::Set | Signal::Pulse => Ok(u32::from(!offered)),
@@ -316,7 +317,7 @@ impl Signal {
         }
     }
 
-    /// As a request is stored in its waiter's slot.
+    /// The form in which a waiter's slot stores a request.
     pub(crate) fn bits(self) -> u64 {
         let (number, argument) = match self {
             Signal::Set => (1u64, 0),
@@ -329,7 +330,7 @@ impl Signal {
         number << 32 | u64::from(argument)
     }
 
-    /// The request that is stored so; none for rubbish.
+    /// The stored request; none for rubbish.
     pub(crate) fn of_bits(bits: u64) -> Option<Signal> {
         let argument = bits as u32;
         match bits >> 32 {
@@ -344,7 +345,7 @@ impl Signal {
     }
 }
 
-/// Helps a claim that carries a part of a count.
+/// Helps a carry: a claim that moves a part of a count.
 pub(crate) fn carried(slot: &ObjectSlot, seen: ObjectWord) -> Carried {
     mutex::carried(slot, seen)
 }

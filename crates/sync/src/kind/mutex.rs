@@ -1,4 +1,5 @@
-//! Mutexes: an owner id and a recursion count. Signaled for everybody while unowned, for its owner until the count is full.
+//! Mutexes: an owner id and a recursion count. Signaled for everybody while unowned, for its owner until the count is
+//! full.
 //!
 //! # Picture
 //! ```text
@@ -6,24 +7,25 @@
 //! owned, SPILLED:      count = spill * 16 + level        level 0 to 31, spill 1 and more
 //! beside the word:     63      version      28 27   spill   0
 //! ```
-//! The count of a mutex has 32 bits, the word has room for five. What does not fit lies beside the word and is moved by a
-//! *carry*: a claim on the object by nobody in particular, which changes no count.
+//! The count of a mutex has 32 bits, but the word has room for five. The other bits are beside the word, and a *carry*
+//! moves them: a claim on the object for no waiter, which does not change the count.
 //!
 //! # Transitions
 //! | step | on | from | to | by |
 //! | --- | --- | --- | --- | --- |
-//! | claim | object | at rest, level 31 (up) or 0 (down) | claimed `CarryUp`, `CarryDown` | whoever needs it |
+//! | claim | object | at rest, level 31 (up) or 0 (down) | claimed `CarryUp`, `CarryDown` | a thread that needs it |
 //! | move | beside | another version | spill one more or less, version of the claimed word | anyone |
 //! | settle | object | claimed | level 15 or 16, at rest | anyone |
 //!
 //! # Invariants
-//! * I-mutex-1: while the word claims a carry with sequence n, the version beside is n exactly if the move is done. A helper
-//!   reads the word, then beside, then the word again: if the word still claims n, what it read beside is from before the
-//!   move or from after it, and the version tells which. A later helper's move fails, because the version has changed.
-//! * I-mutex-2: without `SPILLED` what lies beside counts as 0.
+//! * I-mutex-1: while the word claims a carry with sequence n, the version beside is n exactly if the move is done. A
+//!   helper reads the word, then beside, then the word again: if the word still claims n, the data that it read beside
+//!   is from before or after the move, and the version tells which. A later helper's move fails, because the version
+//!   has changed.
+//! * I-mutex-2: without `SPILLED` the part beside the word counts as 0.
 //!
 //! # Death
-//! After the claim, and after the move: the next one to touch the object goes on.
+//! After the claim, and after the move, the next thread that touches the object continues.
 
 use ntux_platform::atomic::Word64;
 
@@ -40,7 +42,7 @@ const SPILL_BITS: u32 = part(EXTRA, "spill").width;
 const SPILL_MASK: u64 = (1 << SPILL_BITS) - 1;
 const VERSION_MASK: u64 = u64::MAX >> SPILL_BITS;
 
-/// A new mutex. Exactly one of owner and count being 0 makes no sense.
+/// A new mutex. Owner and count must both be 0 or both be nonzero.
 pub(super) fn start(owner: u32, count: u32) -> Result<Start> {
     if (owner == 0) != (count == 0) {
         return Err(Error::Invalid);
@@ -74,7 +76,7 @@ impl Spill {
     }
 }
 
-/// What to store beside a new mutex's word: a version that no carry of it can have soon.
+/// The data beside a new mutex's word: a version that no carry of it can have soon.
 pub(super) fn extra_at_start(units: u64, word: ObjectWord) -> u64 {
     Spill { units: units as u32, version: word.version() & VERSION_MASK }.bits()
 }
@@ -124,7 +126,7 @@ pub(super) fn acquired(word: ObjectWord, owner: u32) -> ObjectWord {
     word.with_value(owner).with_level(word.level() + 1).without(ABANDONED)
 }
 
-/// Why this owner id may not release it. 0 is nobody's id.
+/// Returns why this owner id may not release it. 0 is not a valid id.
 fn stranger(owner: u32) -> Error {
     if owner == 0 { Error::Invalid } else { Error::NotOwner }
 }
@@ -141,13 +143,13 @@ pub(super) fn unlock(word: ObjectWord, extra: &Word64, owner: u32) -> Step {
         (1, false) => Step::Changed { next: word.with_value(0).with_level(0), previous: 1, offers: true },
         (level, _) => {
             let previous = count(word, extra);
-            // A full count kept even the owner out.
+            // A full count excluded even the owner.
             Step::Changed { next: word.with_level(level - 1), previous, offers: previous == u32::MAX }
         }
     }
 }
 
-/// Released for good, because its owner is no more; the next to acquire it is told.
+/// Released completely, because its owner is dead; the next acquisition reports it.
 pub(super) fn kill(word: ObjectWord, extra: &Word64, owner: u32) -> Step {
     if word.value() != owner || owner == 0 {
         return Step::Refused(stranger(owner));
@@ -156,7 +158,7 @@ pub(super) fn kill(word: ObjectWord, extra: &Word64, owner: u32) -> Step {
     Step::Changed { next, previous: count(word, extra), offers: true }
 }
 
-/// The result of an unlock that an admitted operation has carried out, or refused.
+/// The result of an unlock that an admitted operation has performed, or refused.
 pub(super) fn unlocked(word: ObjectWord, extra: &Word64, owner: u32, offered: bool) -> Result<u32> {
     match word.value() {
         0 if offered => Ok(1),
@@ -165,12 +167,12 @@ pub(super) fn unlocked(word: ObjectWord, extra: &Word64, owner: u32, offered: bo
     }
 }
 
-/// The same of a kill.
+/// The same for a kill.
 pub(super) fn killed(offered: bool) -> Result<u32> {
     if offered { Ok(0) } else { Err(Error::NotOwner) }
 }
 
-/// The mutex, also half-way through a carry (I-mutex-1).
+/// The mutex, even during a carry (I-mutex-1).
 pub(super) fn value(word: ObjectWord, extra: u64) -> Option<spec::Mutex> {
     let beside = Spill::of(extra);
     let has_moved = beside.version == word.version() & VERSION_MASK;
@@ -186,12 +188,12 @@ pub(super) fn value(word: ObjectWord, extra: u64) -> Option<spec::Mutex> {
     makes_sense.then_some(spec::Mutex { owner, count, abandoned })
 }
 
-/// What a helper of a carry has come to.
+/// The result of helping a carry.
 #[must_use]
 pub(crate) enum Carried {
-    /// The part is moved: the word that settles the carry.
+    /// The part is moved. The word that settles the carry.
     Moved(ObjectWord),
-    /// Somebody else has changed something: look again.
+    /// Another thread has changed something: retry.
     LookAgain,
 }
 
@@ -209,7 +211,7 @@ pub(super) fn carried(slot: &ObjectSlot, seen: ObjectWord) -> Carried {
         let before = if seen.has(SPILLED) { beside.units } else { 0 };
         let units = if up { before.wrapping_add(1) } else { before.wrapping_sub(1) };
         let moved = Spill { units, version };
-        // Failing means that another helper has moved it, or that the word has changed: look again.
+        // A failure means that another helper has moved it, or that the word has changed: retry.
         if slot.extra.compare_exchange(beside.bits(), moved.bits()).is_err() {
             return Carried::LookAgain;
         }

@@ -38,7 +38,7 @@ pub(super) fn acquired(word: ObjectWord) -> ObjectWord {
     word.with_value(word.value().wrapping_sub(1))
 }
 
-/// The result of a release that an admitted operation has carried out, or refused.
+/// The result of a release that an admitted operation has performed, or refused.
 pub(super) fn released(word: ObjectWord, count: u32, offered: bool) -> Result<u32> {
     match count {
         _ if offered => Ok(word.value().wrapping_sub(count)),

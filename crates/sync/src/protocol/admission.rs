@@ -1,11 +1,12 @@
-//! Wait-all: one operation at a time per arena, carried out by whoever is there.
+//! Wait-all: one operation at a time per arena, which any thread can complete.
 //!
 //! # Role
-//! An attempt to satisfy a wait-all takes several objects in one step for every onlooker. A signal on an object with wait-all
-//! waiters, and the first attempt of a wait-all itself, are *announced* in one word of the arena, the admission word. It
-//! admits one operation; everybody who meets it, or what it has claimed, carries it on to its end. So no thread can hold it
-//! up. Nothing else that offers an object runs through this file: without wait-all waiters it costs nothing. Beside it: the
-//! signal that is carried out (`announced`), one attempt (`attempt`). The word: [`crate::format::admission_word`].
+//! An attempt to satisfy a wait-all takes several objects, for every observer in one step. A signal on an object with
+//! wait-all waiters, and the first attempt of a wait-all itself, are *announced* in one word of the arena, the
+//! admission word. It admits one operation at a time. Any thread that meets the operation, or one of its claims, helps
+//! to complete it, so no thread can block it. Nothing else that offers an object uses this file: without wait-all
+//! waiters it costs nothing. The modules beside it: the announced signal (`announced`), one attempt (`attempt`). The
+//! word: [`crate::format::admission_word`].
 //!
 //! # Picture
 //! ```text
@@ -20,11 +21,11 @@
 //! ```
 //! * attempt: counts all attempts; names the claims of the current one. Changes with every attempt.
 //! * step: how many attempts the current operation has made before this one; attempt - step names the *operation*.
-//! * requester: the waiter whose request is carried out. candidate, ticket: the wait-all waiter that is being tried; in
+//! * requester: the waiter that made the request. candidate, ticket: the wait-all waiter that is being tried; in
 //!   `Scan`, the one tried last.
 //!
 //! # Transitions
-//! | phase | what anyone does | then |
+//! | phase | step, by anyone | next phase |
 //! | --- | --- | --- |
 //! | Idle | a requester admits itself: `Apply` for a signal, `Try` for a wait-all's own first attempt | |
 //! | Apply | claim the object as origin together with the signal's effect (`OriginIdle`: it offers nothing); give the requester its result | Scan, or End |
@@ -34,22 +35,24 @@
 //!
 //! # Invariants
 //! * I-adm-1: only the admitted operation offers anything on its origin, so a failed attempt has nothing to restore.
-//! * I-adm-2: an attempt is decided on one word, the candidate's: success, failure, deadline and alert exclude one another.
-//! * I-adm-3: a claim of an attempt that is over (*orphan*) sits on an object that was at rest and available, so taking it away
-//!   needs no scan. A successful attempt leaves none, because the object's word moved; what trails (I-adm-5) has given its unit
-//!   away, and needs no scan either.
-//! * I-adm-4: the candidate's list does not change while the admission word names it: its owner helps first.
-//! * I-adm-5: while the operation has more to offer, what it has taken for one wait-all stays claimed, under the operation's
-//!   number (it *trails*). Whoever meets that carries the operation to its end first (C6): what shows has happened for
-//!   everybody whom the operation satisfies.
+//! * I-adm-2: an attempt is decided on one word, the candidate's: success, failure, deadline and alert exclude one
+//!   another.
+//! * I-adm-3: a claim of a finished attempt (*orphan*) stands on an object that was at rest and available, so removing
+//!   it needs no scan. A successful attempt leaves none, because the object's word changed. A trailing claim (I-adm-5)
+//!   has given its unit away, and needs no scan either.
+//! * I-adm-4: the candidate's list does not change while the admission word names the candidate, because its thread
+//!   helps first.
+//! * I-adm-5: while the operation has more to offer, the objects that it took for one wait-all stay claimed, under the
+//!   operation's number (the claims *trail*). A thread that meets such a claim completes the operation first (C6). So a
+//!   visible effect has happened for all waiters that the operation satisfies.
 //!
 //! # Order
-//! O-adm: a helper reads the admission word again after the object's word and before it changes the object. If the operation
-//! was still running then, the change is right; if the object has changed since, the exchange fails.
+//! O-adm: a helper reads the admission word again after the object's word and before it changes the object. If the
+//! operation was still running then, the change is right; if the object has changed since, the exchange fails.
 //!
 //! # Death
-//! After any step: whoever meets the admission word or one of its claims goes on. A dead requester's slot is given to nobody
-//! before its operation is over ([`help_admission_of`]).
+//! After any step, a thread that meets the admission word or one of its claims continues. Nobody gets a dead
+//! requester's slot before its operation is complete ([`help_admission_of`]).
 
 mod announced;
 mod attempt;
@@ -83,9 +86,9 @@ fn replace(arena: &Arena, seen: Admission, next: Admission) -> bool {
     arena.header().admission.0.compare_exchange(seen.0, next.0).is_ok()
 }
 
-/// Has a signal carried out, wait-all waiters first; returns the previous value.
+/// Performs a signal through the admission word, wait-all waiters first. Returns the previous value.
 ///
-/// Errors: those of the signal; `Exhausted` when the thread gets no place in the arena.
+/// Errors: those of the signal; `Exhausted` if the arena has no waiter slot for the thread.
 #[cold]
 pub(crate) fn announce(arena: &Arena, waiter: &Waiter, object: Object, signal: Signal) -> Result<u32> {
     let (_, slot) = enroll(arena, waiter)?;
@@ -119,7 +122,7 @@ pub(crate) fn try_everything(
     operation.map_or(Ok(()), |operation| help_operation(arena, waiter, operation))
 }
 
-/// Waits for its turn by helping others; `make` may give up meanwhile.
+/// Helps other operations until it is admitted; `make` may give up meanwhile.
 fn admit(arena: &Arena, waiter: &Waiter, make: impl Fn(u32) -> Option<Admission>) -> Result<Option<u32>> {
     while waiter.budget.round() {
         let seen = current(arena);
@@ -137,7 +140,7 @@ fn admit(arena: &Arena, waiter: &Waiter, make: impl Fn(u32) -> Option<Admission>
     Err(Error::Corrupt)
 }
 
-/// Carries an operation on until it is over.
+/// Helps an operation until it is complete.
 fn help_operation(arena: &Arena, waiter: &Waiter, operation: u32) -> Result<()> {
     let before = waiter.nested.operate(true);
     let helped = carry_on(arena, waiter, operation);
@@ -162,8 +165,8 @@ fn carry_on(arena: &Arena, waiter: &Waiter, operation: u32) -> Result<()> {
     Err(Error::Corrupt)
 }
 
-/// Carries on whatever is admitted, unless this thread does that already: a wait-all is satisfied by the operation that is
-/// admitted, or by one that is over.
+/// Helps the admitted operation, if any, unless this thread is doing so already. A wait-all is satisfied by the
+/// admitted operation, or by a completed one.
 pub(crate) fn help_admission(arena: &Arena, waiter: &Waiter) -> Result<()> {
     match waiter.nested.is_operating() {
         true => Ok(()),
@@ -171,7 +174,7 @@ pub(crate) fn help_admission(arena: &Arena, waiter: &Waiter) -> Result<()> {
     }
 }
 
-/// Carries on whatever names this waiter.
+/// Helps any operation that names this waiter.
 pub(crate) fn help_admission_of(arena: &Arena, waiter: &Waiter, index: u32) -> Result<()> {
     while waiter.budget.round() {
         let seen = current(arena);
@@ -183,7 +186,7 @@ pub(crate) fn help_admission_of(arena: &Arena, waiter: &Waiter, index: u32) -> R
     Err(Error::Corrupt)
 }
 
-/// Met an object that an admitted operation has claimed; returns what its word is afterwards.
+/// Called for an object that an admitted operation has claimed. Returns its word afterwards.
 pub(crate) fn help_admitted(arena: &Arena, waiter: &Waiter, index: u32, seen: ObjectWord) -> Result<ObjectWord> {
     let slot = arena.object_slot(index).ok_or(Error::Corrupt)?;
     let running = current(arena);
@@ -194,7 +197,7 @@ pub(crate) fn help_admitted(arena: &Arena, waiter: &Waiter, index: u32, seen: Ob
     if running.phase() != Phase::Idle && is_current {
         help_operation(arena, waiter, running.operation())?;
     } else if current(arena) == running {
-        // An orphan (I-adm-3). An origin without its operation cannot be, unless somebody scribbled.
+        // An orphan (I-adm-3). An origin without its operation is rubbish.
         slot.exchange(seen, seen.unclaimed());
     }
     Ok(slot.load())
@@ -208,7 +211,7 @@ fn origin(arena: &Arena, seen: Admission) -> Option<(&ObjectSlot, Object, Signal
     Some((arena.object_slot(object.index())?, object, signal))
 }
 
-/// An operation that makes no sense is ended: somebody scribbled over it.
+/// Ends an operation that is rubbish.
 fn abort(arena: &Arena, seen: Admission) {
     replace(arena, seen, seen.in_phase(Phase::Idle));
 }
@@ -246,7 +249,7 @@ fn apply(arena: &Arena, waiter: &Waiter, seen: Admission) -> Result<()> {
 fn answer(arena: &Arena, seen: Admission, result: Result<u32>, offered: bool) -> Result<()> {
     let requester = arena.waiter_slot(seen.requester()).ok_or(Error::Corrupt)?;
     let word = requester.load();
-    // Looked at after the requester's word: while the operation runs, its request is the one of this operation.
+    // Read after the requester's word: while the operation runs, the request is that of this operation.
     if current(arena) != seen {
         return Ok(());
     }
@@ -312,7 +315,7 @@ fn first_waiting_for_all(
     first
 }
 
-/// End: what is left goes to wait-any waiters.
+/// End: offers what is left to wait-any waiters.
 fn end(arena: &Arena, waiter: &Waiter, seen: Admission) -> Result<()> {
     let Some((slot, object, _)) = origin(arena, seen).filter(|_| seen.has_origin()) else {
         replace(arena, seen, seen.in_phase(Phase::Idle));
@@ -328,7 +331,7 @@ fn end(arena: &Arena, waiter: &Waiter, seen: Admission) -> Result<()> {
     if current(arena) != seen {
         return Ok(());
     }
-    // While the object is claimed as origin nobody raises the flag, so an empty wait set means that it is stale.
+    // Nobody raises the flag while the object is claimed as origin, so an empty wait set means that the flag is stale.
     let next = match arena.places(&waiter.budget, slot).any(|place| place.entry().is_some_and(|entry| entry.is_all())) {
         true => word.unclaimed(),
         false => word.unclaimed().without(WA),
@@ -341,8 +344,8 @@ fn end(arena: &Arena, waiter: &Waiter, seen: Admission) -> Result<()> {
     Ok(())
 }
 
-/// Helps claims for wait-any waiters until there is none; at the end of an operation they are satisfied before it is over
-/// (C6). Only such claims are helped here: an admitted operation could be this one, in a memory of rubbish.
+/// Helps claims for wait-any waiters until there is none: an operation satisfies them before it completes (C6). It
+/// helps only such claims, because in rubbish an admitted operation could be this one.
 fn serve_claims(arena: &Arena, waiter: &Waiter, index: u32, seen: ObjectWord) -> Result<()> {
     let (mut seen, mut ahead) = (seen, Ahead::default());
     while waiter.budget.round() {

@@ -1,46 +1,49 @@
-//! Giving an object to a waiter, in three steps that anyone may finish for anyone else.
+//! Gives an object to a waiter, in steps that any thread can complete.
 //!
 //! # Role
-//! An operation that makes an object available does not publish it as available while somebody waits: it *claims* it for
-//! the waiter who came first. This file chooses that waiter, decides the claim on the waiter's own word, and settles it on
-//! the object's. It leaves to [`super::scan`] whom an object is offered to, to [`crate::kind`] what an operation does to a
-//! value, to [`crate::protocol::wait_any`] how a waiter registers, and to [`crate::protocol::admission`] everything about
-//! wait-all. Pictures: [`crate::format::object_word`], [`crate::format::waiter_word`].
+//! An operation that makes an object available while somebody waits does not publish it as available: it *claims* the
+//! object for the oldest waiter. This file decides a claim on the waiter's word, and settles it on the object's word.
+//! Other files: [`super::scan`] chooses the waiter, [`crate::kind`] says what an operation does to a value,
+//! [`crate::protocol::wait_any`] registers a waiter, and [`crate::protocol::admission`] handles wait-all. Pictures:
+//! [`crate::format::object_word`], [`crate::format::waiter_word`].
 //!
 //! # Transitions
 //! | step | on | from | to | by |
 //! | --- | --- | --- | --- | --- |
-//! | claim | object | at rest | claimed for (waiter, tag), with the unit on offer | whoever signals, or the waiter for itself |
-//! | decide | waiter | `Waiting`(ticket); `Queueing`, by its own claim | `Satisfied`(object) | anyone who sees the claim |
-//! | wake | | | | whoever decided, or meets it owed |
-//! | settle | object | claimed | consumed, or on offer to the next: claimed again, or at rest | anyone who knows the decision |
+//! | claim | object | at rest | claimed for (waiter, tag), with the unit on offer | a signaler, or the waiter for itself |
+//! | decide | waiter | `Waiting`(ticket); `Queueing`, by its own claim | `Satisfied`(object) | anyone that sees the claim |
+//! | wake | | | | the decider, or anyone that meets it owed |
+//! | settle | object | claimed | consumed, or on offer to the next: claimed again, or at rest | anyone that knows the decision |
 //!
 //! # Invariants
-//! * I-claim-1: while a waiter is `Waiting`(t), a claim for (waiter, t) stays in place. So a decision by a thread that slept
-//!   for hours is either right or fails.
+//! * I-claim-1: while a waiter is `Waiting`(t), a claim for (waiter, t) stays in place. So a decision by a thread that
+//!   slept for hours is right, or its exchange fails.
 //! * I-claim-2: no claim for (waiter, t) appears after that waiter was satisfied by the same object in epoch t.
 //! * I-claim-3: a satisfied waiter ends its epoch only after it has seen the object at rest once (C2).
 //! * I-claim-4: value at rest + on offer + granted and unsettled = what was released and not yet acquired.
 //! * I-claim-5: at rest and available implies that no eligible wait-any waiter is in its queues.
-//! * I-claim-6: registering changes the object's word only while it is at rest. So nobody falls asleep behind a claim that it
-//!   has not helped.
-//! * I-claim-7: what has satisfied a waiter is over before anything happens at another of its objects (C4). So an operation
-//!   that satisfies several waiters, one after the other, has happened for all of them or for none, whoever looks.
+//! * I-claim-6: registering changes the object's word only while it is at rest. So no thread falls asleep behind a
+//!   claim that it has not helped.
+//! * I-claim-7: the operation that satisfied a waiter completes before any step on another of that waiter's objects
+//!   (C4). So for every observer, an operation that satisfies several waiters one after the other has happened for all
+//!   of them or for none.
 //!
 //! # Order
-//! * O-set: a waiter puts its entry into the wait set, then changes the object's word; a signaler reads the word, then the wait
-//!   set, and changes the word by compare-exchange. Either its copy has the waiter's change, and then it sees the entry, or the
-//!   exchange fails. Both changes are full read-modify-writes of the same word, so the entry is visible with the flag.
+//! * O-set: a waiter puts its entry into the wait set, then changes the object's word; a signaler reads the word, then
+//!   the wait set, and changes the word by compare-exchange. Either its copy has the waiter's change, and then it sees
+//!   the entry, or the exchange fails. Both changes are full read-modify-writes of the same word, so the entry is
+//!   visible with the flag.
 //! * O-arena: a waiter reads its own word after the copy of the object's word with which it claims for itself (C1).
-//! * O-wake: the wake comes before the settling exchange, by everyone (C3): whoever finds the object settled may rely on it.
+//! * O-wake: everyone sends the wake before the settling exchange (C3), so a thread that finds the object settled may
+//!   rely on it.
 //!
 //! # Death, stop
 //! | after | what follows |
 //! | --- | --- |
-//! | claim | the next one to touch the object decides and settles; until then the operation has not happened |
+//! | claim | the next thread that touches the object decides and settles; until then the operation has not happened |
 //! | decide | the kernel sends the wake, if the thread died (`ntux_platform::robust`); if it is stopped, the wake is late until any operation touches this object or another one of the waiter (C4) |
-//! | wake | the next one to touch the object settles |
-//! | a waiter, while it waits | the kernel marks its word: it is in no queue any more |
+//! | wake | the next thread that touches the object settles |
+//! | a waiter, while it waits | the kernel marks its word: it is no longer in any queue |
 //!
 //! # Proof
 //! Every interleaving of small programs: `verify/explore`. C1 to C6 are numbered as in `docs/protocol.md`.
@@ -70,7 +73,7 @@ enum Verdict {
     Refused,
 }
 
-/// Finishes whatever claims the object, until it is at rest; returns the word at rest.
+/// Finishes every claim on the object until it is at rest. Returns the word at rest.
 pub(crate) fn help(arena: &Arena, waiter: &Waiter, index: u32, seen: ObjectWord) -> Result<ObjectWord> {
     if !seen.is_claimed() {
         return Ok(seen);
@@ -78,7 +81,7 @@ pub(crate) fn help(arena: &Arena, waiter: &Waiter, index: u32, seen: ObjectWord)
     help_ahead(arena, waiter, index, seen, &mut Ahead::default())
 }
 
-/// As [`help`], by someone who has made the claim itself and knows who comes next.
+/// As [`help`], by a thread that has made the claim itself and knows who comes next.
 pub(crate) fn help_ahead<'a>(
     arena: &'a Arena,
     waiter: &Waiter,
@@ -99,7 +102,7 @@ pub(crate) fn help_ahead<'a>(
     Err(Error::Corrupt)
 }
 
-/// Finishes one claim that is not part of an admitted operation; returns what the word is then.
+/// Finishes one claim that is not part of an admitted operation. Returns the word afterwards.
 pub(crate) fn help_claim<'a>(
     arena: &'a Arena,
     waiter: &Waiter,
@@ -112,7 +115,7 @@ pub(crate) fn help_claim<'a>(
         Claimant::Waiter(claimed) => settled(arena, waiter, index, slot, seen, claimed, ahead)?,
         Claimant::CarryUp | Claimant::CarryDown => {
             let Carried::Moved(carried) = kind::carried(slot, seen) else { return Ok(slot.load()) };
-            // A carry changes no count, but it may have been made to let a waiter in.
+            // A carry does not change the count, but it may have been made to admit a waiter.
             if carried.has(W) { offer(arena, waiter, index, slot, carried, ahead) } else { carried }
         }
         _ => return Err(Error::Corrupt),
@@ -166,7 +169,7 @@ fn decide(
                     return Ok(Verdict::Granted);
                 }
             }
-            // Somebody tries to take the object without having registered: met, so failed.
+            // A probe of a waiter that has not registered: it was met, so it fails.
             WaiterState::Probing => {
                 slot.exchange(seen, seen.withdrawn());
             }
@@ -187,8 +190,8 @@ fn decide(
     Err(Error::Corrupt)
 }
 
-/// Satisfies a waiter and wakes it. The kernel owes the wake from before the decision until after it. Returns whether this call
-/// made the decision.
+/// Satisfies a waiter and wakes it. From before the decision until after the wake, the kernel sends the wake if this
+/// thread dies. Returns whether this call made the decision.
 pub(crate) fn satisfy(arena: &Arena, waiter: &Waiter, slot: &WaiterSlot, seen: WaiterWord, next: WaiterWord) -> bool {
     if !next.is_owed() {
         let decided = slot.exchange(seen, next);
@@ -217,7 +220,7 @@ pub(crate) fn pay(arena: &Arena, waiter: &Waiter, slot: &WaiterSlot, seen: Waite
     if !seen.is_owed() {
         return;
     }
-    // Who looks at its own word is awake.
+    // A thread that reads its own word is awake.
     if !waiter.is_at(slot) {
         wake(arena, waiter, slot);
     }
@@ -244,14 +247,13 @@ impl WaiterSlot {
     }
 }
 
-/// C4: a waiter is passed over here, at the object `index`, because something else has satisfied it. That operation has
-/// happened then: it is brought to its end before anything else happens here, so this waiter runs, and everybody else whom
-/// the operation satisfies is satisfied.
+/// C4: a waiter is passed over here, at the object `index`, because another operation has satisfied it. Completes that
+/// operation before anything else happens here, so that this waiter wakes and all its other waiters are satisfied.
 pub(crate) fn finish_elsewhere(arena: &Arena, waiter: &Waiter, index: u32, seen: WaiterWord) {
     if planted(Bug::NoWakeHelp) || !waiter.nested.enter() {
         return;
     }
-    // What fails here because the work budget is used up fails in the operation that is in progress, too.
+    // If the work budget is spent here, the current operation fails, too.
     let _ = match seen.satisfied_by().map(|other| (other, arena.object_slot(other))) {
         Some((other, Some(slot))) if other != index => help(arena, waiter, other, slot.load()).map(drop),
         Some(_) => Ok(()),

@@ -1,4 +1,5 @@
-//! Making an object. What the last object left claimed in the slot is finished first, which can lead to any other operation.
+//! Creates objects. Claims that the last object left in the slot are finished first, which can lead to any other
+//! operation.
 //!
 //! The slots, their transitions and what a death leaves behind: [`crate::arena::objects`].
 
@@ -12,7 +13,7 @@ use crate::format::object_word::ObjectWord;
 use crate::kind::Start;
 use crate::{Error, Object, Result};
 
-/// Makes an object in a free slot, or in one that nobody can use any more.
+/// Creates an object in a free slot, or in one that nobody can use any more.
 ///
 /// Errors: `Exhausted`.
 pub(crate) fn create_object(arena: &Arena, waiter: &Waiter, start: Start, lifetime: Lifetime<'_>) -> Result<Object> {
@@ -31,7 +32,7 @@ pub(crate) fn create_object(arena: &Arena, waiter: &Waiter, start: Start, lifeti
     created
 }
 
-/// Building to Live. What the last object left claimed is finished first, as the kind that it was.
+/// Building to Live. Finishes claims on the slot's last object first, according to its kind.
 fn furnish(arena: &Arena, waiter: &Waiter, index: u32, start: Start, kept_by: KeptBy) -> Result<Object> {
     let slot = arena.object_slot(index).ok_or(Error::Corrupt)?;
     for _ in 0..RETRIES {

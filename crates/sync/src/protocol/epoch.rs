@@ -1,19 +1,20 @@
-//! One wait of a thread, or one request of it, from its ticket on: its *epoch*.
+//! An *epoch*: one wait or request of a thread, from its ticket on.
 //!
 //! # Role
-//! An epoch begins when the thread writes a new ticket into its waiter's word; every queue that the wait joins names the
-//! ticket. It is decided by one exchange of that word, by whoever comes first: who satisfies it, its deadline, its alert, a
-//! handler. The word and its states: [`crate::format::waiter_word`].
+//! An epoch begins when the thread writes a new ticket into its waiter's word; every queue that the wait joins names
+//! the ticket. One exchange of that word decides it, by whatever comes first: a thread that satisfies it, its deadline,
+//! its alert, a signal handler. The word and its states: [`crate::format::waiter_word`].
 //!
 //! # Order
-//! * O-will: the kernel is told of the word before the word says that the thread waits, and told to forget it after the
-//!   epoch is over. So a thread never stands in a queue without the kernel knowing what to mark if it dies.
-//! * `active` of the waiter is raised last and lowered first: a signal handler on this thread sees a whole epoch, or none.
+//! * O-will: the thread registers the word with the kernel before the word says that the thread waits, and withdraws it
+//!   after the epoch. So while a thread is in a queue, the kernel always knows which word to mark if the thread dies.
+//! * `active` of the waiter is set last and cleared first, so a signal handler on this thread sees a complete epoch, or
+//!   none.
 //!
 //! # Death
-//! Before the exchange in [`begin`]: nothing has begun, the ticket is lost. After it: the kernel marks the word, and
-//! the wait is in no queue any more. After the decision: what was given goes with the thread ([`super::waiter`] ends the
-//! epoch).
+//! Before the exchange in [`begin`], nothing has begun, and the ticket is lost. After it, the kernel marks the word,
+//! and the wait is no longer in any queue. After the decision, what the thread was given is lost with it
+//! ([`super::waiter`] ends the epoch).
 
 use ntux_platform::clock::Deadline;
 use ntux_platform::futex::{self, Woken};
@@ -52,11 +53,11 @@ pub(crate) struct Epoch<'a> {
     pub index: u32,
     pub slot: &'a WaiterSlot,
     pub ticket: Ticket,
-    /// What the kernel is to do if the thread dies now.
+    /// What the kernel does if the thread dies now.
     will: Option<Owed>,
 }
 
-/// What a wait came to.
+/// The decision of a wait.
 #[must_use]
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Decision {
@@ -78,7 +79,7 @@ impl Epoch<'_> {
         self.load().is_open()
     }
 
-    /// How it ended; none while it is open. Rubbish in the word counts as withdrawn.
+    /// Returns how it ended; none while it is undecided. Rubbish in the word counts as withdrawn.
     pub(crate) fn decision(&self) -> Option<Decision> {
         let seen = self.load();
         if seen.ticket() != self.ticket {
@@ -88,7 +89,7 @@ impl Epoch<'_> {
             (WaiterState::Waiting, _) => None,
             (WaiterState::Satisfied, Some(index)) => Some(Decision::Object { index, abandoned: seen.is_abandoned() }),
             (WaiterState::Satisfied, None) => Some(Decision::Everything { abandoned: seen.is_abandoned() }),
-            // The kernel took somebody else's death for ours: a thread of another namespace with our number.
+            // The kernel mistook another thread's death for ours: one of another namespace with our number.
             (WaiterState::Died, _) => {
                 self.waiter.step_aside();
                 None
@@ -121,11 +122,11 @@ impl Epoch<'_> {
             self.arena.trace(|| if has_slept { What::Stirs } else { self.sleeps() });
             has_slept = true;
             let woken = futex::wait(address, expected, deadline);
-            // A word that never holds still would keep the kernel from looking at the deadline.
+            // A word that changes constantly would keep the kernel from checking the deadline.
             if woken == Woken::TimedOut || (self.is_open() && deadline.passed()) {
                 self.withdraw();
             } else if self.load().futex() == expected {
-                // Woken by a signal, or for nothing: a long wait may see any number of them.
+                // Woken by a signal, or spuriously: a long wait may see any number of these.
                 self.waiter.budget.renew();
             }
         }
@@ -157,7 +158,7 @@ impl Drop for Epoch<'_> {
     }
 }
 
-/// Begins an epoch: nobody else changes the waiter's word before this.
+/// Begins an epoch. Nobody else changes the waiter's word before this.
 pub(crate) fn begin<'a>(
     arena: &'a Arena,
     waiter: &'a Waiter,
@@ -190,7 +191,7 @@ pub(crate) fn is_last_ticket(arena: &Arena, ticket: Ticket) -> bool {
     Ticket::new(arena.header().ticket.0.load()) == ticket
 }
 
-/// The next ticket. Number 0 is left out: an empty place of a wait set is 0.
+/// Draws the next ticket. Number 0 is skipped, because an empty place of a wait set is 0.
 fn draw(arena: &Arena) -> Result<Ticket> {
     let mut drawn = (0..RETRIES).map(|_| Ticket::new(arena.header().ticket.0.fetch_add(1).wrapping_add(1)));
     drawn.find(|ticket| ticket.number() != 0).ok_or(Error::Corrupt)

@@ -1,11 +1,11 @@
-//! Joining several queues in one step.
+//! Joins several queues in one step.
 //!
 //! # Role
-//! A wait registers with one object after the other: an entry into the wait set, then the flag. To everybody else it must have
-//! joined all queues at one instant. If it counted in each queue from its own entry on, with the ticket that it drew before, it
-//! could be passed by a pulse that comes before its last entry and yet be served before somebody who queued earlier. So
-//! its word says `Queueing` until it is in all queues, and nobody gives it anything. Whoever would have served it withdraws it
-//! instead, and it begins again with a new ticket.
+//! A wait registers with one object after the other: an entry into the wait set, then the flag. To all others it must
+//! join all queues at one instant. If it counted in each queue from its entry on, with the ticket that it drew before,
+//! a pulse before its last entry could miss it, and yet it would be served before somebody who queued earlier. So its
+//! word says `Queueing` until it is in all queues, and nobody gives it anything. A thread that would have served it
+//! withdraws it instead, and it restarts with a new ticket.
 //!
 //! # Picture
 //! ```text
@@ -15,34 +15,34 @@
 //!                 |                             |
 //!              instant 1                    instant 2
 //! ```
-//! * Instant 1, if every object still had its version from the look when its flag was raised.
+//! * Instant 1, if every object still had the version of the check when its flag was raised.
 //! * Instant 2, otherwise: allowed only if nobody has drawn a ticket since instant 1.
 //!
 //! # Transitions
-//! Those of the waiter's word from `Queueing`, see [`crate::format::waiter_word`]. A wait that was disturbed [`QUEUEING_TRIES`]
-//! times is `Waiting` from its ticket on: it cannot be kept out of its queues by others for ever, and may be served too early,
-//! as above.
+//! Those of the waiter's word from `Queueing`, see [`crate::format::waiter_word`]. A wait that was disturbed
+//! [`QUEUEING_TRIES`] times is `Waiting` from its ticket on: so others cannot keep it out of its queues for ever, but
+//! it may be served too early, as above.
 //!
 //! # Invariants
-//! * I-queue-1: from the flag of an object until it stands, the wait was the next one to be served by no operation on that
-//!   object: a scan that comes to it withdraws it. So an object that could not be taken when its flag was raised cannot be
-//!   taken at the instant either (for a wait-all: one such object is enough).
-//! * I-queue-2: tickets are in the order of the instants. Instant 1 is that of the ticket; behind instant 2 every other
+//! * I-queue-1: from raising an object's flag until the instant, no operation on that object came to serve this wait,
+//!   because a scan that meets it withdraws it. So an object that could not be taken when its flag was raised cannot be
+//!   taken at the instant either (for a wait-all, one such object is enough).
+//! * I-queue-2: tickets are in the order of the instants. Instant 1 is that of the ticket; at instant 2 every other
 //!   ticket is older, or is drawn later.
-//! * I-queue-3: what is available while a wait is queueing it may claim for itself, as one that waits (C1): everything before
-//!   it in the list could not be taken at that moment (I-queue-1).
+//! * I-queue-3: a queueing wait may claim an available object for itself, like a waiting one (C1), because the objects
+//!   before it in the list could not be taken at that moment (I-queue-1).
 //!
-//! A wait for one object is `Waiting` from its ticket on: of one queue alone nobody can tell when it was joined, as long as
-//! those who are in it are served in the order of their tickets.
+//! A wait for one object is `Waiting` from its ticket on: nobody can tell when it joined a single queue, as long as the
+//! waiters in it are served in the order of their tickets.
 //!
 //! # Order
 //! * O-set as in [`crate::protocol::claim`].
-//! * O-queue: the flags are raised (exchange) before the ticket counter is looked at (load). A wait that this one could
-//!   overtake was queued before a signal that missed this one: the exchange of the flag comes after that signal, and so the
-//!   look sees its ticket. One whose ticket the look does not see has its own instant later.
+//! * O-queue: the flags are raised (exchange) before the ticket counter is read (load). A wait that this one could
+//!   overtake was queued before a signal that missed this one. The exchange of the flag comes after that signal, so the
+//!   read sees its ticket. A wait whose ticket the read does not see has its own instant later.
 //!
 //! # Death
-//! Until it stands the wait is in no queue: scans withdraw it, or find it marked by the kernel
+//! Before the instant the wait is in no queue: scans withdraw it, or find it marked by the kernel
 //! ([`crate::format::waiter_word`]).
 
 use super::admission::try_everything;
@@ -84,14 +84,14 @@ enum Raised {
     Decided,
 }
 
-/// What a wait knows when it begins to queue.
+/// What a wait knows when it starts to queue.
 pub(crate) struct Queueing {
-    /// The objects' words at the last look, as far as it went.
+    /// The objects' words at the last check, as far as it went.
     versions: [u64; LIST_MAX],
     seen: usize,
-    /// An object was not any more as at the last look.
+    /// An object has changed since the last check.
     moved: bool,
-    /// How often the wait has begun again.
+    /// How often the wait has restarted.
     disturbed: u32,
 }
 
@@ -100,37 +100,37 @@ impl Queueing {
         Queueing { versions: [0; LIST_MAX], seen: 0, moved: false, disturbed: 0 }
     }
 
-    /// Looks begin, at the first object.
+    /// Begins a check, at the first object.
     #[inline(always)]
     pub fn look_anew(&mut self) {
         self.seen = 0;
         self.moved = false;
     }
 
-    /// The word of the next object.
+    /// Records the word of the next object.
     #[inline(always)]
     pub fn saw(&mut self, word: ObjectWord) {
         self.versions[self.seen] = word.low();
         self.seen += 1;
     }
 
-    /// The versions that were seen, from the first object on.
+    /// The recorded versions, from the first object on.
     #[inline(always)]
     pub fn versions(&self) -> &[u64] {
         &self.versions[..self.seen]
     }
 
-    /// One more time to begin again.
+    /// Counts a restart.
     pub fn disturb(&mut self) {
         self.disturbed += 1;
     }
 
-    /// Whether it has begun again too often.
+    /// Whether it has restarted too often.
     pub fn is_hopeless(&self) -> bool {
         self.disturbed >= QUEUEING_TRIES || planted(Bug::QueueAtOnce)
     }
 
-    /// In which state a wait for several objects begins.
+    /// The initial state of a wait for several objects.
     pub fn state(&self) -> WaiterState {
         if self.is_hopeless() { WaiterState::Waiting } else { WaiterState::Queueing }
     }
@@ -171,7 +171,7 @@ pub(crate) fn queue_all<'a>(
         return Ok(Joined::Disturbed);
     }
     if epoch.is_open() && request.has_alert() {
-        // Objects come before the alert; one of them is missing.
+        // Objects come before the alert, and one of them is unavailable.
         join_any(arena, epoch, request, request.objects().len()..request.length(), queueing, places)?;
         if attempts && epoch.is_open() {
             try_everything(arena, epoch.waiter, epoch.index, epoch.slot, epoch.ticket)?;
@@ -180,7 +180,7 @@ pub(crate) fn queue_all<'a>(
     Ok(stand(arena, epoch, queueing))
 }
 
-/// From now on the wait is in all its queues, if its ticket still tells the order.
+/// Puts the wait into all its queues, if its ticket still gives the order.
 fn stand(arena: &Arena, epoch: &Epoch<'_>, queueing: &mut Queueing) -> Joined {
     let own = epoch.load();
     // O-queue
@@ -207,7 +207,7 @@ fn join_any<'a>(
     places: &mut Places<'a>,
 ) -> Result<()> {
     for position in positions {
-        // An interrupt from now on withdraws the wait at once; one from before ends it here, before it is in any queue.
+        // From now on an interrupt withdraws the wait at once; an earlier one ends it here, before it is in any queue.
         if !epoch.is_open() || epoch.waiter.is_interrupted() {
             return Ok(());
         }
@@ -264,7 +264,7 @@ fn claim_for_self(
     next: ObjectWord,
 ) -> Result<bool> {
     let own = epoch.load();
-    // C1: the own word after the copy of the object's.
+    // C1: reads the own word after the copy of the object's word.
     if !own.is_open() && !planted(Bug::SelfNoCheck) {
         return Ok(true);
     }
@@ -276,8 +276,8 @@ fn claim_for_self(
     Ok(!epoch.is_open())
 }
 
-/// Puts an entry for all objects together into the wait set of each. Returns whether one of them could not be taken when its flag
-/// was raised.
+/// Puts an entry for all objects together into the wait set of each. Returns whether one of them could not be taken
+/// when its flag was raised.
 fn join_all<'a>(
     arena: &'a Arena,
     epoch: &Epoch<'_>,
@@ -301,7 +301,7 @@ fn raise_all(arena: &Arena, epoch: &Epoch<'_>, object: Object, owner: u32) -> Re
     let slot = arena.object_slot(object.index()).ok_or(Error::Invalid)?;
     while epoch.waiter.budget.round() {
         let look = look_for_all(arena, epoch.waiter, object, owner)?;
-        // A slot that is another object's by now is let alone.
+        // A slot that another object uses by now is left alone.
         if !slot.still_has(object) || slot.exchange(look.seen(), look.seen().with(WA)) {
             return Ok(look);
         }

@@ -1,4 +1,4 @@
-//! What a wait asks for: its objects, its alert, and the id that acquires mutexes.
+//! The request of a wait: its objects, its alert, and the owner id for mutexes.
 
 use crate::format::limits::WAIT_MAX;
 use crate::{Error, Object, Result};
@@ -40,7 +40,7 @@ impl<'a> Request<'a> {
         self.objects.len() + usize::from(self.alert.is_some())
     }
 
-    /// All in order, the alert last.
+    /// All objects in order, the alert last.
     #[inline(always)]
     pub fn iter(&self) -> impl Iterator<Item = Object> {
         self.objects.iter().copied().chain(self.alert)
@@ -50,13 +50,13 @@ impl<'a> Request<'a> {
         self.iter().nth(position)
     }
 
-    /// Where the object in slot `index` stands first.
+    /// The first position of the object in slot `index`.
     pub fn position(&self, index: u32) -> Result<u32> {
         let position = self.iter().position(|object| object.index() == index).ok_or(Error::Corrupt)?;
         Ok(position as u32)
     }
 
-    /// Whether the object at this position also stands before it.
+    /// Whether the object at this position also occurs before it.
     pub fn is_repeated(&self, position: usize) -> bool {
         let object = self.get(position);
         self.iter().take(position).any(|earlier| Some(earlier) == object)

@@ -1,12 +1,12 @@
-//! Whom an object is offered to: the search through its wait set.
+//! Chooses the waiter to which an object is offered: the search through its wait set.
 //!
 //! # Role
-//! Finds the eligible wait-any waiter who came first, and makes the claim for it ([`super::claim`] decides and settles it).
-//! What it meets on the way it puts in order: entries whose epoch is over are emptied, and what has satisfied a waiter that is
-//! passed over is finished first (C4), which can lead to any other operation.
+//! A scan finds the oldest eligible wait-any waiter, and makes the claim for it ([`super::claim`] decides and settles
+//! it). On the way it empties entries whose epoch is over, and finishes the operations that satisfied the waiters it
+//! passes over (C4), which can lead to any other operation.
 //!
-//! A scan changes no word but those. The caller confirms what it found by an exchange of the object's word (O-set in
-//! [`super::claim`]), so a scan that was overtaken comes to nothing.
+//! A scan changes no other word. The caller confirms its result by an exchange of the object's word (O-set in
+//! [`super::claim`]), so a scan that was overtaken has no effect.
 
 use super::claim::finish_elsewhere;
 use super::waiter::Waiter;
@@ -20,15 +20,16 @@ use crate::format::waiter_word::{WaiterState, WaiterWord};
 use crate::kind::Kind;
 use crate::planted::{Bug, planted};
 
-/// Passes over a wait set in which a scan looks at the oldest entries only, before it looks at all of them in one.
+/// Passes over a wait set in which a scan considers only the oldest entries, before it considers all of them in one.
 const STALE_TOLERATED: u32 = 32;
 /// How many of the oldest entries one pass remembers.
 const AHEAD: usize = 16;
 
-/// The oldest wait-any entries of a wait set, as one pass found them: whom a broadcast or a release of many units serves next.
+/// The oldest wait-any entries of a wait set, as one pass found them: the next waiters of a broadcast or a release of
+/// many units.
 ///
-/// Good for as long as nobody can have joined the queue since then: while the object has not been at rest, or, in a broadcast,
-/// which serves everybody. Others may have served some of them meanwhile: each is looked at again before it is offered
+/// Valid while nobody can have joined the queue since then: until the object has rested, or always in a broadcast,
+/// which serves everybody. Others may have served some of them meanwhile, so each is checked again before it is offered
 /// anything.
 #[derive(Default)]
 pub(crate) struct Ahead<'a> {
@@ -42,9 +43,10 @@ impl<'a> Ahead<'a> {
         self.next = 0;
     }
 
-    /// Somebody else has changed the object's word, from `seen` to `now`, before the last one was offered anything.
+    /// Called when another thread has changed the object's word, from `seen` to `now`, before the last one was offered
+    /// anything.
     ///
-    /// If each of several helpers had to gather anew whenever another one is faster, they would go through the wait set once
+    /// If each of several helpers had to gather again whenever another one is faster, they would scan the wait set once
     /// for each waiter, and not once for sixteen.
     pub(crate) fn other_was_faster(&mut self, kind: Kind, seen: ObjectWord, now: ObjectWord) {
         if kind.has_served_only(seen, now) {
@@ -60,8 +62,8 @@ impl<'a> Ahead<'a> {
         Some(entry)
     }
 
-    /// False if there are none. In a broadcast the order does not matter, since all are served before any of them returns
-    /// (C2): the pass may end early.
+    /// Returns false if there are none. In a broadcast the order does not matter, because all are served before any of
+    /// them returns (C2), so the pass may end early.
     fn gather(&mut self, places: impl Iterator<Item = Place<'a>>, broadcast: bool) -> bool {
         self.forget();
         let mut count = 0;
@@ -73,7 +75,7 @@ impl<'a> Ahead<'a> {
             let is_older = |other: &Option<(Place<'a>, Entry)>| {
                 other.is_some_and(|(_, other)| entry.ticket().is_before(other.ticket()))
             };
-            // Most entries are younger than the oldest few: one comparison tells.
+            // Most entries are younger than the oldest few, so one comparison suffices.
             if count == AHEAD && !is_older(&self.entries[AHEAD - 1]) {
                 continue;
             }
@@ -86,16 +88,16 @@ impl<'a> Ahead<'a> {
     }
 }
 
-/// Whom a scan found.
+/// The result of a scan.
 pub(crate) struct Scan {
-    /// The eligible waiter who came first.
+    /// The oldest eligible waiter.
     candidate: Option<(u32, Ticket)>,
     /// Somebody waits, eligible or not.
     anyone: bool,
 }
 
-/// Offers what an unclaimed word has available: the word with a claim for the first eligible waiter, or at rest.
-/// To be confirmed by an exchange from the word that was current when this was called.
+/// Offers what an unclaimed word has available. Returns the word with a claim for the oldest eligible waiter, or at
+/// rest. The caller must confirm it by an exchange from the word that was current at the call.
 pub(crate) fn offer<'a>(
     arena: &'a Arena,
     waiter: &Waiter,
@@ -116,8 +118,8 @@ pub(crate) fn offer<'a>(
     word.claimed_for(Claimant::Waiter(candidate), ticket.tag())
 }
 
-/// Looks for the eligible wait-any waiter who came first. Finishes on the way what has satisfied those who are
-/// passed over (C4), and empties the places of those whose epoch is over.
+/// Searches for the oldest eligible wait-any waiter. On the way it finishes the operations that satisfied the waiters
+/// it passes over (C4), and empties the places of those whose epoch is over.
 fn scan<'a>(
     arena: &'a Arena,
     waiter: &Waiter,
@@ -176,12 +178,12 @@ fn scan_each(arena: &Arena, waiter: &Waiter, index: u32, slot: &ObjectSlot, kind
     scan
 }
 
-/// Empties a place whose waiter does not wait for this object any more, after finishing what has satisfied it.
+/// Empties a place whose waiter no longer waits for this object, after finishing the operation that satisfied it.
 pub(crate) fn clear(arena: &Arena, waiter: &Waiter, index: u32, place: Place<'_>, entry: Entry, seen: WaiterWord) {
     let same_epoch = seen.ticket() == entry.ticket();
     if same_epoch && seen.state() == WaiterState::Satisfied {
         finish_elsewhere(arena, waiter, index, seen);
     }
-    // A waiter that is still `Waiting` with this ticket put its entry for an object that this slot held before.
+    // A waiter that is still `Waiting` with this ticket made the entry for an earlier object of this slot.
     place.empty(entry);
 }

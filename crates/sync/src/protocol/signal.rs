@@ -1,9 +1,9 @@
 //! The operations that change an object without waiting: release, unlock, kill, set, reset, pulse.
 //!
 //! # Role
-//! What an operation does to a value stands in [`crate::kind`], as plain functions from a word to a [`Step`]. This file makes
-//! the step happen: at once when nobody waits, as a claim for the first waiter otherwise ([`crate::protocol::claim`]), through
-//! the admission word when somebody waits for several objects ([`crate::protocol::admission`]).
+//! [`crate::kind`] defines what an operation does to a value, as plain functions from a word to a [`Step`]. This file
+//! performs the step: at once if nobody waits, otherwise as a claim for the first waiter ([`crate::protocol::claim`]),
+//! or through the admission word if there is a wait-all waiter ([`crate::protocol::admission`]).
 //!
 //! # Transitions of the object's word
 //! | waiters | from | to |
@@ -12,8 +12,8 @@
 //! | wait-any | at rest | new value on offer, claimed for the first waiter |
 //! | wait-all | at rest | claimed as the origin of an admitted operation, by anyone |
 //!
-//! The operation takes effect with its last exchange that claims or rests; it returns after it has seen the object at rest, so
-//! everybody whom it satisfied is satisfied by then. Orders and deaths are those of the files named above.
+//! The operation takes effect with its last exchange that claims or rests. It returns after it has seen the object at
+//! rest, so all its waiters are satisfied by then. Orders and deaths are those of the files named above.
 
 use super::admission::announce;
 use super::claim::{help, help_ahead};
@@ -27,7 +27,7 @@ use crate::planted::{Bug, planted};
 use crate::trace::{Operation, What};
 use crate::{Error, Object, Result, spec};
 
-/// Carries out an operation; returns the previous value. Nobody waiting: one exchange, of what is probably there.
+/// Performs an operation. Returns the previous value. If nobody waits, this is one exchange of the predicted word.
 #[inline(always)]
 pub(crate) fn signal(arena: &Arena, waiter: &Waiter, object: Object, signal: Signal) -> Result<u32> {
     let slot = arena.object_slot(object.index()).ok_or(Error::NoSuchObject)?;
@@ -58,7 +58,7 @@ fn signal_slowly(arena: &Arena, waiter: &Waiter, object: Object, signal: Signal)
         }
         let mut ahead = Ahead::default();
         let (next, previous) = match signal.step(seen, kind, &slot.extra) {
-            // What lies beside the word may be that of the object that was made in its place.
+            // The data beside the word may belong to the slot's next object.
             Step::Refused(_) if slot.load() != seen => continue,
             Step::Refused(error) => return Err(error),
             Step::Unchanged(previous) => return Ok(previous),
@@ -81,7 +81,7 @@ fn signal_slowly(arena: &Arena, waiter: &Waiter, object: Object, signal: Signal)
         }
         if slot.exchange(seen, next) {
             help_ahead(arena, waiter, object.index(), next.advanced(), &mut ahead)?;
-            // Not earlier: between a claim and its decision nothing is done that can wait.
+            // Not earlier: nothing that can wait is done between a claim and its decision.
             if next.is_claimed() {
                 arena.trace(|| event(signal, object));
             }
@@ -118,7 +118,7 @@ fn at_rest<'a>(arena: &'a Arena, waiter: &Waiter, object: Object) -> Result<(&'a
     Err(Error::Corrupt)
 }
 
-/// What an object is now; `wanted` says of which kind it is to be.
+/// Reads an object, which must be of the `wanted` kind.
 ///
 /// Errors: `NoSuchObject`, `Invalid` (another kind), `Corrupt`.
 pub(crate) fn read(
@@ -137,7 +137,7 @@ pub(crate) fn read(
             return kind.value(word, 0).ok_or(Error::Corrupt);
         }
         let extra = slot.extra.load();
-        // What lies beside the word belongs to it only if the word is still the same.
+        // The data beside the word belongs to it only if the word is unchanged.
         if slot.load() == word {
             return kind.value(word, extra).ok_or(Error::Corrupt);
         }

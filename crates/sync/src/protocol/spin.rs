@@ -1,14 +1,14 @@
-//! Adaptive spin: looks again for a short while before something expensive, for as long as that pays.
+//! Adaptive spin: checks again for a short while before an expensive operation, as long as that pays off.
 
 use std::cell::Cell;
 
-/// Looks that are always affordable where looking is allowed.
+/// Checks that are always affordable where spinning is allowed.
 const LEAST: u32 = 16;
-/// Failures after which all looks are tried once more.
+/// Failures after which the full number is tried once more.
 const FAILURES_BETWEEN_TRIES: u32 = 64;
 
-/// How often one thread looks. It begins with all it may, looks half as often each time that it was not worth it, and twice as
-/// often as needed when it was. Now and then it tries all again.
+/// How often one thread checks. It starts with the most allowed, halves the number after each spin that failed, and
+/// sets it to twice the number needed after one that succeeded. Now and then it tries the most again.
 #[derive(Default)]
 pub(crate) struct AdaptiveSpin {
     allowed: Cell<u32>,
@@ -16,7 +16,7 @@ pub(crate) struct AdaptiveSpin {
 }
 
 impl AdaptiveSpin {
-    /// Looks at most `most` times; `look` ends it with an answer. False when it never did.
+    /// Checks at most `most` times. Returns true as soon as `look` ends the spin, false if it never does.
     pub(crate) fn spend(&self, most: u32, mut look: impl FnMut() -> Option<bool>) -> bool {
         if most == 0 {
             return false;

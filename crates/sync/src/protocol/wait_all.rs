@@ -1,17 +1,18 @@
-//! Waiting for several objects at once: all of them in one step, or none.
+//! Waits for several objects at once: takes all of them in one step, or none.
 //!
 //! # Role
-//! A wait-all that finds everything available makes one attempt without registering ([`crate::protocol::admission`]). If
-//! something is missing it joins the queues ([`crate::protocol::queueing`]) and sleeps; signals on its objects go through the
-//! admission word then and try it. Its alert is an ordinary wait-any entry, put in after the others: objects come before the
-//! alert.
+//! A wait-all that finds everything available makes one attempt without registering ([`crate::protocol::admission`]).
+//! If an object is unavailable, it joins the queues ([`crate::protocol::queueing`]) and sleeps; signals on its objects
+//! then go through the admission word and try it. Its alert is an ordinary wait-any entry, added after the others,
+//! because objects come before the alert.
 //!
 //! # Invariants
-//! * I-all-1: when the wait stands in its queues, something was missing since it raised `WA` there. So it needs no attempt of
-//!   its own: whatever changes that goes through the admission word. (A wait that was disturbed too often does not know: it
-//!   makes an attempt after the last `WA`, and another one behind its alert.)
-//! * I-all-2: the list stays until the admission word names this waiter no more (I-adm-4), and the objects are at rest.
-//! * I-all-3: the alert is taken, or its queue joined, while something is missing.
+//! * I-all-1: when the wait joins its queues, some object was unavailable since the wait raised `WA` there. So it needs
+//!   no attempt of its own: any signal that changes this goes through the admission word. (A wait that was disturbed
+//!   too often does not know this, so it makes an attempt after the last `WA`, and another one after its alert.)
+//! * I-all-2: the list stays unchanged until the admission word no longer names this waiter (I-adm-4), and the objects
+//!   are at rest.
+//! * I-all-3: the alert is taken, or its queue joined, while some object is unavailable.
 //!
 //! Transitions, orders and deaths: [`crate::protocol::admission`], [`crate::protocol::claim`].
 
@@ -65,7 +66,7 @@ fn wait_all_once(
     queueing: &mut Queueing,
     deadline: Deadline,
 ) -> Result<Round> {
-    // What became available before the deadline passed counts, so the answer is a look from afterwards.
+    // Objects that became available before the deadline count, so the result is a check made after it.
     let late = deadline.passed() && !request.has_alert();
     match all_available(arena, waiter, request, queueing)? {
         false if late => Err(failure(waiter)),
@@ -85,7 +86,7 @@ fn all_available(arena: &Arena, waiter: &Waiter, request: &Request<'_>, queueing
     Ok(!missing)
 }
 
-/// One attempt, in no queue. `late`: that it failed is the answer.
+/// One attempt, in no queue. If `late`, its failure is the result.
 fn attempt_at_once(
     arena: &Arena,
     waiter: &Waiter,
@@ -95,7 +96,7 @@ fn attempt_at_once(
 ) -> Result<Round> {
     let epoch = begin(arena, waiter, WaiterState::Waiting, Some(request))?;
     let tried = try_everything(arena, waiter, epoch.index, epoch.slot, epoch.ticket);
-    // Still undecided: an object was seen unavailable.
+    // Still undecided: an object was unavailable.
     let failed = epoch.withdraw();
     let decision = epoch.decision().unwrap_or(Decision::Nothing);
     let satisfied = see_all_at_rest(arena, &epoch, request, decision)?;
@@ -124,7 +125,7 @@ fn wait_all_queued(
     outcome(waiter, satisfied?, joined)
 }
 
-/// Sees the operation that satisfied the wait over, and every object at rest (C2, I-all-2).
+/// Completes the operation that satisfied the wait, and sees every object at rest (C2, I-all-2).
 fn see_all_at_rest(
     arena: &Arena,
     epoch: &Epoch<'_>,

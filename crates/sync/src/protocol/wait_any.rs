@@ -1,8 +1,8 @@
-//! Waiting for one of several objects.
+//! Waits for one of several objects.
 //!
 //! # Role
-//! A wait that finds its first object available takes it with one exchange. Otherwise the thread either takes a later object
-//! while proving that the earlier ones stayed as they were (a *probe*), or joins the queues of all
+//! A wait that finds its first object available takes it with one exchange. Otherwise the thread either takes a later
+//! object while proving that the earlier ones have not changed (a *probe*), or joins all queues
 //! ([`crate::protocol::queueing`]) and sleeps.
 //!
 //! # Transitions
@@ -14,23 +14,27 @@
 //!     \-----------------> look                      disturbed while it queued
 //! ```
 //! # Invariants
-//! * I-any-1: of the objects that are available at one instant the first in the list is taken. A look at several words is one
-//!   instant if none of them changed until the last was seen; every change moves the sequence. (A poll that has to queue
-//!   is a wait whose deadline has passed: until it withdraws it can be given an earlier object, by a pulse for example.)
-//! * I-any-2: a waiter in its queues for whom an object is available has a claim on its way, or claims for itself (C1).
-//! * I-any-3: the epoch ends after the object that satisfied it was seen at rest (C2) and after every entry was emptied.
-//! * I-probe: while the waiter is `Probing`, whoever meets its claim withdraws it. So if the decision succeeds, nobody has seen
-//!   the object since the claim; and the earlier objects were unavailable at the claim, because they were the same before
-//!   and after it. A probe that fails is not repeated: the thread queues, which others cannot prevent for ever.
+//! * I-any-1: of the objects that are available at one instant, the first in the list is taken. A check of several
+//!   words is one instant if none of them changed until the last was read; every change increments the sequence. (A
+//!   poll that must queue is a wait whose deadline has passed: until it withdraws, it can be given an earlier object,
+//!   for example by a pulse.)
+//! * I-any-2: if an object is available for a waiter in its queues, a claim for the waiter is in progress, or the
+//!   waiter claims for itself (C1).
+//! * I-any-3: the epoch ends after the waiter has seen the object that satisfied it at rest (C2), and has emptied every
+//!   entry.
+//! * I-probe: while the waiter is `Probing`, any thread that meets its claim withdraws it. So if the decision succeeds,
+//!   nobody has seen the object since the claim; and the earlier objects were unavailable at the claim, because they
+//!   were the same before and after it. A failed probe is not repeated: the thread queues, which others cannot prevent
+//!   for ever.
 //!
 //! # Order
 //! O-set and O-arena as in [`crate::protocol::claim`].
 //!
 //! # Death
-//! Before it is in its queues: nothing happened. In them: the kernel marks the waiter's word ([`crate::format::waiter_word`]),
-//! so that no scan chooses it and no decision satisfies it any more; its entries are emptied by whoever meets them. (Without a
-//! robust list: until its slot is inherited it can be given objects like a living one.) In a probe: whoever meets the claim
-//! takes it away.
+//! Before the thread is in its queues, nothing has happened. In its queues, the kernel marks the waiter's word
+//! ([`crate::format::waiter_word`]), so that no scan chooses it and no decision satisfies it; any thread that meets its
+//! entries empties them. (Without a robust list it can be given objects like a living waiter until its slot is
+//! inherited.) In a probe, any thread that meets the claim removes it.
 
 use ntux_platform::clock::Deadline;
 
@@ -84,7 +88,7 @@ pub(crate) fn wait_any(
     wait_any_slowly(arena, waiter, &request, deadline)
 }
 
-/// One exchange at a single object, of what is probably there.
+/// One exchange of the predicted word, for a single object.
 #[inline(always)]
 fn take_at_once(arena: &Arena, waiter: &Waiter, object: Object, owner: u32) -> Option<Satisfied> {
     let slot = arena.object_slot(object.index())?;
@@ -112,7 +116,7 @@ fn wait_any_slowly(arena: &Arena, waiter: &Waiter, request: &Request<'_>, deadli
                 Round::Again => wait_any_queued(arena, waiter, request, &mut queueing, deadline)?,
                 probed => probed,
             },
-            // Only once: a thread that is beaten to it again and again must get into the queue some time.
+            // Only once: a thread that repeatedly loses the race must eventually queue.
             None if !deadline.passed() => match core::mem::take(&mut may_spin) && comes_free(arena, waiter, request) {
                 true => Round::Again,
                 false => wait_any_queued(arena, waiter, request, &mut queueing, deadline)?,
@@ -128,7 +132,7 @@ fn wait_any_slowly(arena: &Arena, waiter: &Waiter, request: &Request<'_>, deadli
     Err(Error::Corrupt)
 }
 
-/// The first available object; the words of those before it.
+/// Returns the first available object, and the words of those before it.
 #[inline(always)]
 fn look_at_all(
     arena: &Arena,
@@ -146,7 +150,7 @@ fn look_at_all(
     Ok(None)
 }
 
-/// Whether the objects that were seen are still as they were.
+/// Whether the checked objects are unchanged.
 #[inline(always)]
 fn unchanged(arena: &Arena, request: &Request<'_>, queueing: &Queueing) -> bool {
     let same = |(object, &version): (Object, &u64)| {
@@ -155,7 +159,7 @@ fn unchanged(arena: &Arena, request: &Request<'_>, queueing: &Queueing) -> bool 
     planted(Bug::NaivePoll) || request.iter().zip(queueing.versions()).all(same)
 }
 
-/// Takes the first object: nothing stands before it.
+/// Takes the first object, which needs no probe.
 fn take(arena: &Arena, request: &Request<'_>, found: &Found) -> Round {
     let slot = request.get(found.position).and_then(|object| arena.object_slot(object.index()));
     match slot.filter(|slot| found.next == found.seen || slot.exchange(found.seen, found.next)) {
@@ -167,14 +171,14 @@ fn take(arena: &Arena, request: &Request<'_>, found: &Found) -> Round {
     }
 }
 
-/// Takes the object that was found if the ones before it stay as they were.
+/// Takes the object that was found if the ones before it do not change.
 fn probe(arena: &Arena, waiter: &Waiter, request: &Request<'_>, queueing: &Queueing, found: &Found) -> Result<Round> {
     let index = request.get(found.position).ok_or(Error::Corrupt)?.index();
     let slot = arena.object_slot(index).ok_or(Error::Corrupt)?;
     let abandoned = slot.kind().was_abandoned(found.seen);
     let satisfied = Satisfied { index: found.position as u32, abandoned };
     if found.next == found.seen {
-        // A manual-reset event is not consumed: that the earlier objects did not change is enough.
+        // A manual-reset event is not consumed, so it suffices that the earlier objects did not change.
         return Ok(if unchanged(arena, request, queueing) { Round::Satisfied(satisfied) } else { Round::Again });
     }
     let epoch = begin(arena, waiter, WaiterState::Probing, Some(&request.without_objects()))?;
@@ -195,9 +199,9 @@ fn probe(arena: &Arena, waiter: &Waiter, request: &Request<'_>, queueing: &Queue
     Ok(if decided { Round::Satisfied(satisfied) } else { Round::Again })
 }
 
-/// Looks for a while at a mutex that is taken, before the thread queues for it. A mutex is mostly held for a moment; once
-/// a thread is in the queue every unlock has to hand over and to wake, and two busy threads go on like that for ever.
-/// Nobody is overtaken: as soon as somebody queues the thread does the same.
+/// Spins on an owned mutex for a while before the thread queues for it. A mutex is mostly owned briefly, but once a
+/// thread is in the queue every unlock must hand over and wake, and two busy threads continue so for ever. Nobody is
+/// overtaken: as soon as another thread queues, this one does, too.
 fn comes_free(arena: &Arena, waiter: &Waiter, request: &Request<'_>) -> bool {
     let &[object] = request.objects() else { return false };
     let Some(slot) = arena.object_slot(object.index()) else { return false };
@@ -231,7 +235,7 @@ fn wait_any_queued(
     outcome(waiter, satisfied?, joined)
 }
 
-/// Sleeps if there is anything to sleep for; withdraws otherwise.
+/// Sleeps if the wait is queued; withdraws otherwise.
 pub(crate) fn conclude(epoch: &Epoch<'_>, queued: bool, deadline: Deadline) -> Decision {
     let interrupted = epoch.waiter.is_interrupted();
     if !queued || interrupted || (epoch.is_open() && deadline.passed()) {
@@ -271,7 +275,7 @@ pub(crate) fn outcome(waiter: &Waiter, satisfied: Option<Satisfied>, joined: Res
     if again && !waiter.is_interrupted() { Ok(Round::Again) } else { Err(failure(waiter)) }
 }
 
-/// Why a withdrawn wait failed.
+/// The error of a withdrawn wait.
 pub(crate) fn failure(waiter: &Waiter) -> Error {
     if waiter.is_interrupted() { Error::Interrupted } else { Error::TimedOut }
 }

@@ -1,5 +1,5 @@
-//! One thread's place in an arena: taken at the first wait, kept for the next ones, found again when the thread is dead.
-//! Each wait in it is an *epoch* ([`super::epoch`]).
+//! A thread's waiter slot in an arena: taken at the first wait, kept for later ones, and reclaimed when the thread is
+//! dead. Each wait in it is an *epoch* ([`super::epoch`]).
 //!
 //! # Picture
 //! ```text
@@ -13,11 +13,11 @@
 //! | --- | --- | --- |
 //! | free | taken | a thread that enrolls |
 //! | taken | free | the same thread, between waits |
-//! | taken by a dead thread | taken | another thread, which then ends the dead one's epoch as its owner would have |
+//! | taken by a dead thread | taken | another thread, which then ends the dead thread's epoch as that thread would have |
 //!
 //! # Death
-//! Between the exchange of the holder and the end of the old epoch: the next to take the slot ends it. The ticket counter
-//! of the arena goes on, so no epoch of a slot is ever used twice.
+//! If a thread dies between the exchange of the holder and the end of the old epoch, the next thread that takes the
+//! slot ends the epoch. The arena's ticket counter never goes back, so no epoch of a slot is used twice.
 
 use std::cell::Cell;
 use std::marker::PhantomData;
@@ -40,20 +40,21 @@ use crate::format::ticket::Ticket;
 use crate::planted::{Bug, planted};
 use crate::{Error, Object, Result};
 
-/// Objects whose last word a thread remembers.
+/// How many objects' last words a thread caches.
 const REMEMBERED: usize = 4;
 
-/// One thread's place in one arena. Made by [`Arena::waiter`], on and for one thread; give it back with [`Arena::retire`].
+/// A thread's waiter in one arena. [`Arena::waiter`] creates it, on and for one thread; return it with
+/// [`Arena::retire`].
 ///
-/// A place that is not given back is found again when its thread has ended and the arena runs out of places.
+/// A slot that is not returned is reclaimed when its thread has ended and the arena runs out of slots.
 pub struct Waiter {
     /// Index of the slot plus one.
     slot: Cell<u32>,
-    /// The process that the slot was taken in: a forked child must not use it.
+    /// The process in which the slot was taken. A forked child must not use it.
     pid: Cell<u32>,
     robust: Cell<Option<Head>>,
     interrupted: Flag,
-    /// The wait in progress, for [`Waiter::interrupt`]: valid while `active` is raised.
+    /// The wait in progress, for [`Waiter::interrupt`]: valid while `active` is set.
     current: Cell<*const WaiterSlot>,
     epoch: Cell<u64>,
     active: Flag,
@@ -65,12 +66,12 @@ pub struct Waiter {
     pub(crate) nested: Nested,
     pub(crate) before_queueing: AdaptiveSpin,
     pub(super) before_sleeping: AdaptiveSpin,
-    /// Words that this thread left behind, by object.
+    /// The words that this thread last wrote, by object.
     memory: [Cell<(u64, ObjectWord)>; REMEMBERED],
     thread: PhantomData<*mut ()>,
 }
 
-/// How deep a thread is in operations of others that it has to finish before its own.
+/// The depth of other threads' operations that a thread is finishing before its own.
 #[derive(Default)]
 pub(crate) struct Nested {
     depth: Cell<u32>,
@@ -78,11 +79,11 @@ pub(crate) struct Nested {
 }
 
 impl Nested {
-    /// Each one deeper is another operation in progress, whose waiters came later than those of the one before; in a memory of
-    /// rubbish they could go round in a ring.
+    /// Each level is another operation in progress, whose waiters came later than those of the level above. In rubbish
+    /// they could form a ring.
     const DEEPEST: u32 = 8;
 
-    /// False: deep enough.
+    /// Returns false if the limit is reached.
     pub(crate) fn enter(&self) -> bool {
         let depth = self.depth.get();
         if depth == Nested::DEEPEST {
@@ -96,7 +97,7 @@ impl Nested {
         self.depth.set(self.depth.get() - 1);
     }
 
-    /// The thread carries on the admitted operation, or does not; what it did before.
+    /// Sets whether this thread is helping the admitted operation. Returns the old value.
     pub(crate) fn operate(&self, operating: bool) -> bool {
         self.operating.replace(operating)
     }
@@ -107,7 +108,7 @@ impl Nested {
 }
 
 impl Waiter {
-    /// A place for the calling thread. Nothing is taken from an arena before it is needed.
+    /// A waiter for the calling thread. It takes nothing from the arena before it is needed.
     pub(crate) fn new() -> Waiter {
         Waiter {
             slot: Cell::new(0),
@@ -129,29 +130,30 @@ impl Waiter {
         }
     }
 
-    /// Takes the wait in progress out of every queue, unless it is satisfied already; it then returns `Interrupted`. The
-    /// same for the waits after it, until [`Waiter::resume`].
+    /// Takes the wait in progress out of every queue, unless it is already satisfied; the wait then returns
+    /// `Interrupted`. So do later waits, until [`Waiter::resume`].
     ///
-    /// Async-signal-safe, on the waiter's own thread: this is for signal handlers.
+    /// Async-signal-safe on the waiter's own thread: this is for signal handlers.
     pub fn interrupt(&self) {
         self.interrupted.set(true);
         self.withdraw_current();
     }
 
-    /// A thread can have the kernel take care of one word when it dies: its own while it waits, or that of a thread that it
-    /// is about to wake. So who waits and is to wake another leaves the queues first, and starts again afterwards.
+    /// A thread can register only one word with the kernel for its death: its own while it waits, or that of a thread
+    /// that it is about to wake. So a waiting thread that must wake another first leaves the queues, and restarts
+    /// afterwards.
     pub(crate) fn step_aside(&self) {
         if self.withdraw_current() {
             self.stepped_aside.set(true);
         }
     }
 
-    /// Whether the wait that has just ended is to be started again.
+    /// Whether the wait that has just ended must be retried.
     pub(crate) fn starts_again(&self) -> bool {
         self.stepped_aside.take()
     }
 
-    /// A wait in this slot begins. Three fields, written in this order, because a signal handler may look between any two
+    /// Begins a wait in this slot. Writes three fields in this order, because a signal handler may run between any two
     /// instructions.
     pub(super) fn enter(&self, slot: &WaiterSlot, ticket: Ticket) {
         self.current.set(core::ptr::from_ref(slot));
@@ -159,7 +161,7 @@ impl Waiter {
         self.active.set(true);
     }
 
-    /// The wait in progress is over.
+    /// Ends the wait in progress.
     pub(super) fn leave(&self) {
         self.active.set(false);
     }
@@ -174,7 +176,7 @@ impl Waiter {
         withdraw(slot, Ticket::new(self.epoch.get()))
     }
 
-    /// Waits are no longer interrupted.
+    /// Ends the interruption of waits.
     pub fn resume(&self) {
         self.interrupted.set(false);
     }
@@ -189,8 +191,8 @@ impl Waiter {
         self.interrupted.is_raised()
     }
 
-    /// The word that this thread left in an object when it last changed it: an exchange that expects it saves the load,
-    /// and fails if anybody else has been there.
+    /// The word that this thread left in an object when it last changed it. An exchange that expects it saves the load,
+    /// and fails if another thread has changed the object.
     #[inline(always)]
     fn recall(&self, object: Object) -> Option<ObjectWord> {
         let (remembered, word) = self.memory[object.index() as usize % REMEMBERED].get();
@@ -207,14 +209,14 @@ impl Waiter {
         self.memory[object.index() as usize % REMEMBERED].set((0, ObjectWord::default()));
     }
 
-    /// A copy of an object's word that only an exchange may rely on: what this thread left there, or both halves of the word,
-    /// unchecked.
+    /// A copy of an object's word that only an exchange may rely on: the word that this thread left there, or an
+    /// unchecked read of both halves.
     #[inline(always)]
     pub(crate) fn guess(&self, slot: &ObjectSlot, object: Object) -> ObjectWord {
         self.recall(object).unwrap_or_else(|| ObjectWord(slot.word.glance()))
     }
 
-    /// As [`ObjectSlot::exchange`]; remembers what the thread left there.
+    /// As [`ObjectSlot::exchange`]; caches the word that the thread left there.
     #[inline(always)]
     pub(crate) fn exchange_guess(&self, slot: &ObjectSlot, object: Object, seen: ObjectWord, next: ObjectWord) -> bool {
         let left = next.advanced();
@@ -244,7 +246,7 @@ impl Waiter {
     }
 }
 
-/// Gives a thread's place back. The waiter may be used again; it takes a new place then.
+/// Returns a thread's slot. The waiter may be used again; it then takes a new slot.
 pub(crate) fn retire(arena: &Arena, waiter: &Waiter) {
     let index = waiter.slot.take().wrapping_sub(1);
     let Some(slot) = arena.waiter_slot(index) else {
@@ -256,7 +258,7 @@ pub(crate) fn retire(arena: &Arena, waiter: &Waiter) {
     }
 }
 
-/// The slot of a waiter; takes one at the first call, and in a forked child.
+/// Returns the slot of a waiter; takes one at the first call, and in a forked child.
 ///
 /// Errors: `Exhausted`.
 pub(crate) fn enroll<'a>(arena: &'a Arena, waiter: &Waiter) -> Result<(u32, &'a WaiterSlot)> {
@@ -268,7 +270,7 @@ pub(crate) fn enroll<'a>(arena: &'a Arena, waiter: &Waiter) -> Result<(u32, &'a 
     waiter.slot.set(index + 1);
     waiter.pid.set(liveness::process_id());
     waiter.thread_id.set(liveness::thread_id());
-    // A fork keeps the thread, not its robust list.
+    // A fork copies the thread, but not its robust list.
     waiter.robust.set(None);
     Ok((index, arena.waiter_slot(index).ok_or(Error::Corrupt)?))
 }
@@ -287,7 +289,7 @@ fn take_slot(arena: &Arena, waiter: &Waiter) -> Result<u32> {
     Ok(index)
 }
 
-/// Takes a free slot that nobody remembers, or that of a dead thread.
+/// Takes a free slot, or that of a dead thread.
 #[cold]
 fn inherit_slot(arena: &Arena, mine: Holder) -> Option<u32> {
     let cache = LivenessCache::new(arena);
@@ -300,7 +302,7 @@ fn inherit_slot(arena: &Arena, mine: Holder) -> Option<u32> {
     })
 }
 
-/// Ends whatever the last holder of a slot was doing, as that thread would have.
+/// Ends the last epoch of a slot, as its thread would have.
 pub(super) fn end_epoch(arena: &Arena, waiter: &Waiter, index: u32) -> Result<()> {
     let slot = arena.waiter_slot(index).ok_or(Error::Corrupt)?;
     withdraw(slot, slot.load().ticket());
@@ -313,14 +315,14 @@ pub(super) fn end_epoch(arena: &Arena, waiter: &Waiter, index: u32) -> Result<()
     Ok(())
 }
 
-/// Gives back what a dead process owned.
+/// Returns everything that a dead process owned.
 pub(crate) fn bury(arena: &Arena, peer: u32) -> Result<()> {
     bury_waiters(arena, peer)?;
     arena.bury_objects(peer);
     Ok(())
 }
 
-/// Frees the slots of a dead process. Only the process that has its slot now may do so.
+/// Frees the waiter slots of a dead process. Only the process that has its peer slot now may do so.
 fn bury_waiters(arena: &Arena, peer: u32) -> Result<()> {
     let pool = arena.waiter_pool();
     let undertaker = Waiter::new();
@@ -330,7 +332,7 @@ fn bury_waiters(arena: &Arena, peer: u32) -> Result<()> {
         let slot = arena.waiter_slot(index).ok_or(Error::Corrupt)?;
         let holder = Holder(slot.holder.load());
         let is_theirs = !holder.is_free() && holder.peer() == peer;
-        // Taken first: whoever else inherits it may be waiting in it already.
+        // Takes the slot first, because another heir may be waiting in it already.
         if is_theirs && slot.holder.compare_exchange(holder.0, mine.0).is_ok() {
             end_epoch(arena, &undertaker, index)?;
             slot.holder.store(0);

@@ -1,4 +1,4 @@
-//! What an event is.
+//! The model of an event.
 
 /// Signaled or not.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
@@ -10,7 +10,7 @@ pub struct Event {
 }
 
 impl Event {
-    /// Signals or clears the event; the state before.
+    /// Signals or clears the event. Returns the previous state.
     pub fn set(&mut self, signaled: bool) -> bool {
         std::mem::replace(&mut self.signaled, signaled)
     }

@@ -1,24 +1,28 @@
-//! What the operations mean: a sequential model, one step at a time, without atomics and without time.
+//! The meaning of the operations: a sequential model, one step at a time, without atomics and without time.
 //!
 //! A [`State`] holds objects and threads; a thread has at most one operation in progress. Every operation is one step,
-//! except that a wait joins its queues one after the other, in array order and the alert last: between two such steps
-//! others may step. A wait-all joins the queues of all its objects in one step. [`State::steps`] lists what a thread
-//! can do next; a history of the real thing is right if some sequence of steps explains all its results.
+//! except that a wait joins its queues one after the other, in array order and the alert last; other threads may step
+//! in between. A wait-all joins the queues of all its objects in one step. [`State::steps`] lists a thread's possible
+//! next steps; a history of the real code is right if some sequence of steps explains all its results.
 //!
 //! # The clauses
-//! * An operation that makes an object available offers it before the step is over: first to every wait-all in its queue
-//!   that can be satisfied as a whole, then to the wait-anys, each kind oldest first. Who is not eligible is passed over.
+//! * An operation that makes an object available offers it within the same step: first to every wait-all in its queue
+//!   that can be satisfied completely, then to the wait-anys, each group oldest first. Ineligible waiters are passed
+//!   over.
 //! * A wait-all takes all its objects in one step and reserves nothing before.
 //! * A pulse signals, offers and clears in one step.
-//! * The objects of a wait come before its alert, which is tested in a later step and reported as the number of objects.
-//! * A deadline ends a wait only after every object was tested once: a poll is a wait whose deadline has passed before.
-//! * An interrupt takes a wait that is not satisfied out of every queue, and ends it; one that has joined no queue yet
-//!   may still find what it wants, and an operation that had begun before may have satisfied it. A wait whose deadline has
-//!   ended it may still report an interrupt that comes before it returns: either way it has acquired nothing.
-//! * A thread that dies is in no queue any more. What it was given before goes with it; an operation that it had begun may
-//!   still happen, or not.
+//! * The objects of a wait come before its alert, which is tested in a later step and reported as the number of
+//!   objects.
+//! * A deadline ends a wait only after every object was tested once: a poll is a wait whose deadline has already
+//!   passed.
+//! * An interrupt takes an unsatisfied wait out of every queue, and ends it. A wait that has joined no queue yet may
+//!   still find its objects available, and an operation that had begun before may have satisfied it. A wait that its
+//!   deadline has ended may still report an interrupt that arrives before it returns: either way it has acquired
+//!   nothing.
+//! * A thread that dies leaves every queue. What it was given before is lost with it; an operation that it had begun
+//!   may still happen, or not.
 //! * A closed object refuses operations that begin afterwards. One that had begun may still find it open, or not. Waits
-//!   that stand in its queue go on; a wait-all can still acquire it, until a new object takes its place.
+//!   in its queue continue; a wait-all can still acquire it, until a new object takes its slot.
 
 mod event;
 mod mutex;
@@ -46,7 +50,7 @@ pub type ThreadId = usize;
 struct Object {
     value: Value,
     closed: bool,
-    /// Closed, and its place belongs to another object.
+    /// Closed, and its slot belongs to another object.
     gone: bool,
     any: Vec<Queued>,
     all: Vec<ThreadId>,
@@ -83,7 +87,7 @@ struct Thread {
     only_by: Option<Vec<ThreadId>>,
 }
 
-/// Objects and threads at one instant.
+/// The objects and threads at one instant.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct State {
     objects: Vec<Object>,
@@ -91,7 +95,7 @@ pub struct State {
 }
 
 impl State {
-    /// No objects, and so many idle threads.
+    /// No objects, and this many idle threads.
     pub fn new(threads: usize) -> Self {
         Self {
             objects: Vec::new(),
@@ -174,13 +178,13 @@ impl State {
         }
     }
 
-    /// An interrupt comes, and stays in force for the waits of `thread` until [`State::resume`].
+    /// An interrupt arrives, and stays in force for the waits of `thread` until [`State::resume`].
     pub fn interrupt(&mut self, thread: ThreadId) {
         self.threads[thread].interrupted = true;
     }
 
-    /// An interrupt has done its work: the wait in progress is in no queue. A signal that had begun before may have
-    /// satisfied it already, though its other effects are still to come: then it can do so yet, and nobody else.
+    /// An interrupt has taken effect: the wait in progress is in no queue. A signal that had begun before may already
+    /// have satisfied it, although its other effects are still to come: only that signal can still do so.
     pub fn leave_queues(&self, thread: ThreadId) -> Vec<State> {
         if !self.is_queued(thread) {
             return vec![self.clone()];
@@ -203,7 +207,7 @@ impl State {
         self.threads[thread].interrupted = false;
     }
 
-    /// Whether `thread` has a wait in progress that stands in all its queues and is not satisfied.
+    /// Whether `thread` has a wait in progress that is in all its queues and is not satisfied.
     pub fn parked(&self, thread: ThreadId) -> bool {
         match &self.threads[thread].phase {
             Phase::Running(running) => running.operation.wait().is_some_and(|wait| running.position == wait.steps()),
@@ -216,14 +220,14 @@ impl State {
         if let Phase::Finished(outcome) = &self.threads[thread].phase { Some(outcome) } else { None }
     }
 
-    /// Whether the operation of `thread` has ended and may report this.
+    /// Whether the operation of `thread` has ended and may return this.
     pub fn may_report(&self, thread: ThreadId, outcome: &Outcome) -> bool {
         let interrupted = self.threads[thread].interrupted && *outcome == Err(Error::Interrupted);
         self.outcome(thread).is_some_and(|ended| ended == outcome || interrupted && *ended == Err(Error::TimedOut))
     }
 
-    /// The thread dies. Its wait ends as one that is interrupted; another operation that it has begun may still be
-    /// carried out by others, or not.
+    /// The thread dies. Its wait ends like an interrupted one; other threads may still complete another operation that
+    /// it has begun, or not.
     pub fn die(&self, thread: ThreadId) -> Vec<State> {
         let mut states = self.leave_queues(thread);
         for state in &mut states {
@@ -239,7 +243,7 @@ impl State {
         self.threads[thread].phase = Phase::Idle;
     }
 
-    /// Whether `thread` stands in a queue.
+    /// Whether `thread` is in a queue.
     pub fn is_queued(&self, thread: ThreadId) -> bool {
         self.objects.iter().any(|object| object.is_waited_for_by(thread))
     }
@@ -254,13 +258,13 @@ impl State {
         self.threads.len()
     }
 
-    /// Adds an object without any thread's doing.
+    /// Adds an object without an operation of a thread.
     pub fn add(&mut self, value: Value) -> Id {
         self.objects.push(Object { value, closed: false, gone: false, any: Vec::new(), all: Vec::new() });
         self.objects.len() - 1
     }
 
-    /// What an object is now.
+    /// The current value of an object.
     pub fn value(&self, object: Id) -> &Value {
         &self.objects[object].value
     }
@@ -270,7 +274,7 @@ impl State {
         self.objects.len()
     }
 
-    /// Runs an operation while every other thread stands still; none if it waits for others.
+    /// Runs an operation while no other thread takes a step. Returns none if it waits for others.
     pub fn run(&mut self, thread: ThreadId, operation: Operation) -> Option<Outcome> {
         self.invoke(thread, operation);
         while self.outcome(thread).is_none() {
@@ -281,7 +285,7 @@ impl State {
         Some(outcome)
     }
 
-    /// Why the operation is refused if it takes the objects as they are now.
+    /// Returns why the operation is refused, given the current objects.
     fn refusal(&self, running: &Running) -> Option<Error> {
         let operation = &running.operation;
         let closed = operation.objects().into_iter().any(|object| !self.is_open(object));

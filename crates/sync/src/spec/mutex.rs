@@ -1,4 +1,4 @@
-//! What a mutex is.
+//! The model of a mutex.
 
 use crate::{Error, Result};
 
@@ -9,7 +9,7 @@ pub struct Mutex {
     pub owner: u32,
     /// How often the owner acquired it; 0 exactly when unowned.
     pub count: u32,
-    /// Its owner was killed and nobody acquired it since.
+    /// Its owner was killed, and nobody has acquired it since.
     pub abandoned: bool,
 }
 
@@ -19,7 +19,7 @@ impl Mutex {
         if (owner == 0) == (count == 0) { Ok(Self { owner, count, abandoned: false }) } else { Err(Error::Invalid) }
     }
 
-    /// Lowers the recursion count by one; the count before.
+    /// Decrements the recursion count. Returns the previous count.
     pub fn unlock(&mut self, owner: u32) -> Result<u32> {
         self.check_owner(owner)?;
         let previous = self.count;
@@ -30,7 +30,7 @@ impl Mutex {
         Ok(previous)
     }
 
-    /// Takes the mutex from an owner that is gone, and marks it abandoned.
+    /// Takes the mutex from a dead owner, and marks it abandoned.
     pub fn kill(&mut self, owner: u32) -> Result<()> {
         self.check_owner(owner)?;
         *self = Self { owner: 0, count: 0, abandoned: true };
@@ -50,7 +50,7 @@ impl Mutex {
         (self.owner == 0 || self.owner == owner) && self.count < u32::MAX
     }
 
-    /// A wait by `owner` acquires it; whether it had been abandoned, a mark that this clears.
+    /// A wait by `owner` acquires it. Returns and clears the abandoned mark.
     pub fn acquire(&mut self, owner: u32) -> bool {
         self.owner = owner;
         self.count += 1;

@@ -1,4 +1,4 @@
-//! The calls of the interface, and what they answer.
+//! The calls of the interface, and their results.
 
 use super::wait::Wait;
 use super::{Event, Id, Mutex, Semaphore, Value};
@@ -60,20 +60,20 @@ impl Operation {
         }
     }
 
-    /// Whether it is a wait with arguments that are refused whatever the objects are.
+    /// Whether it is a wait with arguments that are invalid whatever the objects are.
     pub(super) fn is_malformed(&self) -> bool {
         self.wait().is_some_and(Wait::is_malformed)
     }
 }
 
-/// What a call that was not refused returned.
+/// The result of a successful call.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub enum Answer {
     /// A new object.
     Created(Id),
-    /// The count before: of a semaphore, or of a mutex's recursion.
+    /// The previous count of a semaphore, or of a mutex's recursion.
     Count(u32),
-    /// The state of an event before.
+    /// The previous state of an event.
     Signaled(bool),
     /// A semaphore's count and maximum.
     Semaphore(u32, u32),
@@ -81,7 +81,7 @@ pub enum Answer {
     Mutex(MutexState),
     /// An event: manual, signaled.
     Event(bool, bool),
-    /// Nothing to tell.
+    /// No value.
     Done,
     /// A satisfied wait.
     Satisfied(Satisfied),

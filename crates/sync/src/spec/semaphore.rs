@@ -1,11 +1,11 @@
-//! What a semaphore is.
+//! The model of a semaphore.
 
 use crate::{Error, Result};
 
 /// A count of units.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct Semaphore {
-    /// Units that nobody holds.
+    /// Available units.
     pub count: u32,
     /// The count never exceeds this.
     pub max: u32,
@@ -17,7 +17,7 @@ impl Semaphore {
         if count > max { Err(Error::Invalid) } else { Ok(Self { count, max }) }
     }
 
-    /// Adds units, or changes nothing when that would exceed the maximum; the count before. Adding 0 is legal.
+    /// Adds units, or changes nothing if that would exceed the maximum. Returns the previous count. Adding 0 is legal.
     pub fn release(&mut self, units: u32) -> Result<u32> {
         let previous = self.count;
         self.count = previous.checked_add(units).filter(|&sum| sum <= self.max).ok_or(Error::Overflow)?;

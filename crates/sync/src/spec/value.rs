@@ -1,8 +1,8 @@
-//! What an object is at one instant, of whatever kind.
+//! The value of an object of any kind at one instant.
 
 use super::{Event, Mutex, Semaphore};
 
-/// What an object is at one instant.
+/// The value of an object at one instant.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 #[allow(missing_docs, reason = "the names say it")]
 pub enum Value {
@@ -21,7 +21,7 @@ impl Value {
         }
     }
 
-    /// A wait by `owner` acquires the object; whether it was an abandoned mutex.
+    /// A wait by `owner` acquires the object. Returns whether it was an abandoned mutex.
     pub(super) fn acquire(&mut self, owner: u32) -> bool {
         match self {
             Value::Semaphore(semaphore) => semaphore.acquire(),

@@ -1,9 +1,9 @@
-//! What waits are: queues, offers, and how a wait joins and leaves.
+//! The model of waits: queues, offers, and how a wait joins and leaves.
 
 use super::{Answer, Id, Phase, State, ThreadId};
 use crate::Satisfied;
 
-/// Most objects that one wait may name, the alert not counted.
+/// Most objects of one wait, without the alert.
 pub const MAX_WAIT_OBJECTS: usize = 64;
 
 /// The arguments of a wait.
@@ -21,7 +21,7 @@ pub struct Wait {
     pub poll: bool,
 }
 
-/// A place in the queue of an object: who, and which index is reported.
+/// A place in the queue of an object: the thread, and the index to report.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub(super) struct Queued {
     pub(super) thread: ThreadId,
@@ -34,7 +34,7 @@ impl Wait {
         self.objects.iter().copied().chain(self.alert).collect()
     }
 
-    /// No owner, too many objects, or an object twice where all are wanted.
+    /// Invalid arguments: no owner, too many objects, or an object twice in a wait-all.
     pub(super) fn is_malformed(&self) -> bool {
         let names = self.names();
         let twice = |(position, object)| names[..position].contains(object);
@@ -50,13 +50,13 @@ impl Wait {
         all.iter().copied().chain(one)
     }
 
-    /// How many steps it takes until the wait stands in every queue.
+    /// How many steps it takes until the wait is in every queue.
     pub(super) fn steps(&self) -> usize {
         let objects = if self.all { 1 } else { self.objects.len() };
         objects + usize::from(self.alert.is_some())
     }
 
-    /// What the wait joins in its step `position`: object and reported index. None: all objects at once.
+    /// The object, and index to report, of the wait's step `position`; none for all objects at once.
     fn joins(&self, position: usize) -> Option<(Id, u32)> {
         let alert = self.alert.map(|alert| (alert, self.objects.len() as u32));
         if self.all {
@@ -86,7 +86,7 @@ impl State {
         }
     }
 
-    /// Offers an object: to every wait-all that can be satisfied as a whole, then to every wait-any, oldest first.
+    /// Offers an object: to every wait-all that can be satisfied completely, then to every wait-any, oldest first.
     pub(super) fn offer(&mut self, object: Id, by: ThreadId) {
         for thread in self.objects[object].all.clone() {
             self.take_all(thread, by);
@@ -96,7 +96,7 @@ impl State {
         }
     }
 
-    /// Satisfies a wait with one object, if it still waits and may acquire it. `by`: whose step it is.
+    /// Satisfies a wait with one object, if it still waits and may acquire it. `by`: the thread whose step this is.
     fn take_one(&mut self, object: Id, queued: Queued, by: ThreadId) -> bool {
         let Some(owner) = self.waiting_for(queued.thread, by).map(|wait| wait.owner) else { return false };
         if !self.objects[object].value.available(owner) {

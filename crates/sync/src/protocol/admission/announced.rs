@@ -1,4 +1,4 @@
-//! A signal that was announced: what it does to its object, and what its requester is told.
+//! An announced signal: its effect on the object, and its result for the requester.
 
 use crate::format::layout::ObjectSlot;
 use crate::format::object_word::{Claimant, ObjectWord, WA};
@@ -6,7 +6,7 @@ use crate::format::waiter_word::WaiterWord;
 use crate::kind::{Signal, Step};
 use crate::{Error, Object, Result};
 
-/// What the requester is told; stored in its word as a code and a value.
+/// The requester's result, stored in its word as a code and a value.
 pub(super) fn encode(result: Result<u32>) -> (u8, u32) {
     match result {
         Ok(previous) => (0, previous),
@@ -25,7 +25,7 @@ pub(super) fn decode(word: WaiterWord) -> Result<u32> {
     }
 }
 
-/// The result of a signal, read off the word that it left behind: the same for every helper.
+/// The result of a signal, derived from the word that it left, so it is the same for every helper.
 pub(super) fn result(signal: Signal, object: Object, slot: &ObjectSlot, word: ObjectWord) -> Result<u32> {
     let offered = word.claimant() == Claimant::Origin;
     if !offered && slot.kind_if_live(object).is_none() {
@@ -34,13 +34,13 @@ pub(super) fn result(signal: Signal, object: Object, slot: &ObjectSlot, word: Ob
     signal.result(word, &slot.extra, offered)
 }
 
-/// The word that claims an object as origin, with the effect of the signal; or with a carry that must come first.
+/// The word that claims an object as origin, with the effect of the signal, or with a carry that must come first.
 pub(super) fn applied(signal: Signal, object: Object, slot: &ObjectSlot, seen: ObjectWord, tag: u32) -> ObjectWord {
     let idle = |word: ObjectWord| word.claimed_for(Claimant::OriginIdle, tag);
     let Some(kind) = slot.kind_if_live(object).filter(|&kind| signal.fits(kind)) else {
         return idle(seen);
     };
-    // The flag may have been lowered since the signal was announced; a pulse must not mistake that for "nobody waits".
+    // The flag may have been cleared since the signal was announced; a pulse must not mistake that for "nobody waits".
     match signal.step(seen.with(WA), kind, &slot.extra) {
         Step::Refused(_) | Step::Unchanged(_) => idle(seen),
         Step::Carry(claimant) => seen.claimed_for(claimant, 0),

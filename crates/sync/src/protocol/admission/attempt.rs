@@ -1,4 +1,4 @@
-//! Try: one attempt to give a wait-all everything that it waits for. The protocol is told in [`super`].
+//! Try: one attempt to give a wait-all all its objects. [`super`] explains the protocol.
 
 use super::{abort, current, origin, replace, serve_claims};
 use crate::arena::Arena;
@@ -23,18 +23,18 @@ enum Conclusion {
     MovedOn,
 }
 
-/// What an attempt finds at one object.
+/// The result of an attempt at one object.
 #[must_use]
 enum Claim {
     /// Claimed by this attempt.
     Held { was_abandoned: bool },
-    /// Its waiter cannot have it now.
+    /// The waiter cannot have it now.
     Unavailable,
     /// Something has changed.
     LookAgain,
 }
 
-/// Try: one look at the candidate's word, and what follows from it.
+/// Try: reads the candidate's word and takes the next step.
 pub(super) fn attempt(arena: &Arena, waiter: &Waiter, seen: Admission) -> Result<()> {
     let Some(candidate) = arena.waiter_slot(seen.candidate()) else {
         abort(arena, seen);
@@ -51,7 +51,7 @@ pub(super) fn attempt(arena: &Arena, waiter: &Waiter, seen: Admission) -> Result
             Ok(())
         }
         (WaiterState::Waiting, Attempt::Open) if same_epoch => collect(arena, waiter, seen, candidate),
-        // C3 if by this attempt; if by its alert it is passed over (C4).
+        // C3 if this attempt satisfied it; if its alert did, it is passed over (C4).
         (WaiterState::Satisfied, _) if same_epoch => {
             let taken = word.argument() == EVERYTHING;
             if taken {
@@ -65,7 +65,7 @@ pub(super) fn attempt(arena: &Arena, waiter: &Waiter, seen: Admission) -> Result
     }
 }
 
-/// Whether the attempt is still undecided; the candidate's word.
+/// Returns whether the attempt is still undecided, and the candidate's word.
 fn open_word(seen: Admission, candidate: &WaiterSlot) -> Option<WaiterWord> {
     let word = candidate.load();
     let open = word.state() == WaiterState::Waiting
@@ -106,8 +106,8 @@ fn claim_for_attempt(
         return Ok(Claim::Unavailable);
     };
     let word = slot.load();
-    // Closed or not: the wait began before that. It cannot go on once the slot is another object's. (Looked at after the
-    // word: if it changes hands from here on, the exchange fails.)
+    // Even if the object was closed, because the wait began before that. But the attempt cannot continue once the slot
+    // has another object. (Checked after the word: if the slot is reused later, the exchange fails.)
     if !slot.still_has(object) {
         return Ok(Claim::Unavailable);
     }
@@ -120,8 +120,8 @@ fn claim_for_attempt(
         Claimant::All if seen.trails(word) => Claimant::All,
         Claimant::Origin => Claimant::Origin,
         Claimant::All | Claimant::OriginIdle => {
-            // O-adm. Not of this attempt, so an orphan (I-adm-3). Nobody is helped here: in a memory of rubbish the
-            // operation to be helped could be the one that this attempt belongs to, and so on without end.
+            // O-adm. Not of this attempt, so an orphan (I-adm-3). This does not help anybody: in rubbish the operation
+            // to be helped could be the one that this attempt belongs to, and so on endlessly.
             if current(arena) == seen {
                 slot.exchange(word, word.unclaimed());
             }
@@ -142,16 +142,17 @@ fn claim_for_attempt(
             return Ok(if stale { Claim::LookAgain } else { Claim::Unavailable });
         }
     };
-    // O-adm: the attempt is undecided, so whoever finds it decided later finds this claim too, or its exchange failed.
+    // O-adm: the attempt is undecided, so a thread that later finds it decided also finds this claim, or the exchange
+    // failed.
     let claimed = open_word(seen, candidate).is_some() && slot.exchange(word, claim);
-    // The next object can be looked at right away: as long as the attempt is undecided this claim stays.
+    // Continues with the next object: this claim stays while the attempt is undecided.
     Ok(match claimed && claim.claimant() == claimant {
         true => Claim::Held { was_abandoned: kind.was_abandoned(claim) },
         false => Claim::LookAgain,
     })
 }
 
-/// Consumes what a successful attempt holds, or gives back what a failed one does; then the attempt is over.
+/// Consumes the objects of a successful attempt, or returns those of a failed one. Then the attempt is complete.
 fn conclude_attempt(
     arena: &Arena,
     waiter: &Waiter,
@@ -174,8 +175,8 @@ fn conclude_attempt(
     Ok(())
 }
 
-/// Whether the operation has more to offer after this attempt than one waiter can take. All helpers say the same: until the
-/// operation goes on its origin changes by this attempt's taking only.
+/// Whether the operation has more to offer after this attempt. All helpers agree, because until the operation continues
+/// only this attempt's taking changes its origin.
 fn goes_on(arena: &Arena, seen: Admission, taken: bool) -> bool {
     let Some((slot, ..)) = origin(arena, seen).filter(|_| seen.has_origin() && !planted(Bug::NoTrail)) else {
         return false;
@@ -212,7 +213,8 @@ fn conclude_object(
         }
         let next = if taken { slot.kind().consumed(word, owner) } else { word };
         let next = match word.claimant() {
-            // Held by no attempt any more: any number but this one's. Numbers wrap, so none is free for "no attempt".
+            // Any number but this attempt's, so that no attempt holds the claim. Numbers wrap, so none is reserved for
+            // "no attempt".
             Claimant::Origin => next.claimed_for(Claimant::Origin, seen.tag().wrapping_sub(1)),
             _ if trails => next.claimed_for(Claimant::All, seen.operation()),
             _ => next.unclaimed(),
