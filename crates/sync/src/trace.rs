@@ -240,7 +240,7 @@ impl Arena {
             return;
         }
         let number = self.header().trace_head.0.fetch_add(1);
-        let new = record(number, now, liveness::thread_id(), what);
+        let new = record(number, now, liveness::thread_id() as u32, what);
         let word = self.trace_record(number);
         let old = word.load();
         // I-trace-2.

@@ -20,7 +20,7 @@ fn traced() -> (Arena, Tracer) {
 }
 
 fn thread() -> u32 {
-    ntux_platform::liveness::thread_id()
+    ntux_platform::liveness::thread_id() as u32
 }
 
 /// Reads until the last event is such a one.

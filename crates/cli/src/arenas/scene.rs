@@ -5,7 +5,7 @@ use std::fmt;
 
 use ntux_platform::memory::FileId;
 use ntux_sync::inspect::why::Fate;
-use ntux_sync::inspect::{PeerView, Presence, Snapshot, View};
+use ntux_sync::inspect::{PeerView, Presence, Snapshot, View, WaiterView};
 use ntux_sync::{Object, Result};
 
 use super::processes::{Census, Condition, Descriptor, Process, Thread};
@@ -103,15 +103,20 @@ impl Scene {
         Person {
             waiter,
             pid: self.pid(place.peer),
-            thread: known.map(|thread| thread.number).or(place.thread),
+            thread: known.map(|thread| thread.number).or(number(place)),
             name: known.map(|thread| thread.name.clone()),
         }
     }
 
     fn thread(&self, waiter: u32) -> Option<&Thread> {
         let place = self.snapshot.waiter(waiter)?;
-        self.names.process(place.peer)?.thread(place.thread?)
+        self.names.process(place.peer)?.thread(number(place)?)
     }
+}
+
+/// The number of the thread that has a place; Linux gives none that is longer.
+fn number(place: &WaiterView) -> Option<u32> {
+    u32::try_from(place.thread?).ok()
 }
 
 /// What /proc says of the threads that have places.
@@ -125,7 +130,7 @@ pub fn fates(snapshot: &Snapshot, names: &Names) -> HashMap<u32, Fate> {
         }),
     };
     let waiters = snapshot.waiters.iter();
-    waiters.filter_map(|waiter| Some((waiter.index, fate(waiter.peer, waiter.thread?)?))).collect()
+    waiters.filter_map(|waiter| Some((waiter.index, fate(waiter.peer, number(waiter)?)?))).collect()
 }
 
 /// The lower half of an object's number.

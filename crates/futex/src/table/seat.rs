@@ -46,7 +46,7 @@ impl Table {
         let memory = &self.memory;
         // In a process's own table this distinguishes the threads of a forked child, which finds the table empty, from
         // those before.
-        let owner = u64::from(liveness::thread_id()).max(1);
+        let owner = liveness::thread_id().max(1);
         let take = |index: &u32| {
             let waiter = memory.waiter(*index);
             waiter.is_some_and(|waiter| waiter.owner.compare_exchange(0, owner).is_ok())

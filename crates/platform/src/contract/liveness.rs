@@ -117,12 +117,14 @@ pub fn this_process() -> Process {
 }
 
 /// The calling thread's number.
-pub fn thread_id() -> u32 {
+///
+/// It has at most [`THREAD_BITS`] bits. Linux writes it into 30: what its kernel is to recognize there is the whole number.
+pub fn thread_id() -> u64 {
     #[cfg(ntux_explore)]
     if let Some(identity) = explore::identity() {
-        return identity.thread;
+        return identity.thread.into();
     }
-    Here::thread_id() as u32
+    Here::thread_id()
 }
 
 /// Whether this process is certainly gone, as seen by `me`. False whenever that cannot be known: what belongs to a dead
@@ -159,10 +161,10 @@ pub fn is_number_free(pid: u32) -> bool {
 }
 
 /// Whether this thread of a living process is certainly gone, as seen by `me`. False whenever that cannot be known.
-pub fn is_thread_dead(process: Process, thread: u32, me: Process) -> bool {
+pub fn is_thread_dead(process: Process, thread: u64, me: Process) -> bool {
     #[cfg(ntux_explore)]
     if let Some(scheduler) = explore::current() {
-        return scheduler.is_thread_dead(thread);
+        return scheduler.is_thread_dead(thread as u32);
     }
-    shares_numbers(process, me) && Here::is_thread_gone(process.pid, thread.into())
+    shares_numbers(process, me) && Here::is_thread_gone(process.pid, thread)
 }

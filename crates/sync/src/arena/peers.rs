@@ -151,7 +151,7 @@ impl<'a> LivenessCache<'a> {
     }
 
     /// Whether this thread of a process is certainly dead.
-    pub(crate) fn is_thread_dead(&self, peer: u32, thread: u32) -> bool {
+    pub(crate) fn is_thread_dead(&self, peer: u32, thread: u64) -> bool {
         if self.is_peer_dead(peer) {
             return true;
         }

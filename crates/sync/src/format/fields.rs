@@ -6,6 +6,8 @@
 
 use core::mem::offset_of;
 
+use ntux_platform::liveness::THREAD_BITS;
+
 use super::layout::{Capacity, Chunk, Header, Layout, ObjectSlot, PoolWords, WaiterSlot};
 use super::limits::{LIST_MAX, PEERS_MAX, PLACES_CHUNK, PLACES_INLINE, RECORDS};
 
@@ -206,7 +208,7 @@ pub(crate) const PEER: &[Bits] =
 pub(crate) const EXTRA: &[Bits] = &[bits("maximum", 0, 32), bits("spill", 0, 28), bits("version", 28, 36)];
 pub(crate) const ENTRY: &[Bits] =
     &[bits("position", 0, 7), bits("all", 7, 1), bits("waiter", 8, 16), bits("ticket", 24, 40)];
-pub(crate) const HOLDER: &[Bits] = &[bits("thread", 0, 32), bits("peer", 32, 12), bits("taken", 63, 1)];
+pub(crate) const HOLDER: &[Bits] = &[bits("thread", 0, THREAD_BITS), bits("peer", 51, 12), bits("taken", 63, 1)];
 pub(crate) const TRACE: &[Bits] = &[
     bits("object", 0, 24),
     bits("thread", 24, 22),

@@ -2,6 +2,7 @@
 
 use super::fields::{HOLDER, part};
 
+const THREAD_MASK: u64 = part(HOLDER, "thread").mask();
 const TAKEN: u64 = part(HOLDER, "taken").flag();
 const PEER_SHIFT: u32 = part(HOLDER, "peer").shift();
 const PEER_MASK: u64 = part(HOLDER, "peer").mask();
@@ -12,8 +13,8 @@ pub(crate) struct Holder(pub u64);
 
 impl Holder {
     /// This thread of the process with this index.
-    pub(crate) fn new(peer: u32, thread: u32) -> Holder {
-        Holder(TAKEN | u64::from(peer) << PEER_SHIFT | u64::from(thread))
+    pub(crate) fn new(peer: u32, thread: u64) -> Holder {
+        Holder(TAKEN | u64::from(peer) << PEER_SHIFT | thread & THREAD_MASK)
     }
 
     pub(crate) fn is_free(self) -> bool {
@@ -31,7 +32,7 @@ impl Holder {
     }
 
     /// Its number, in its own namespace.
-    pub(crate) fn thread(self) -> u32 {
-        self.0 as u32
+    pub(crate) fn thread(self) -> u64 {
+        self.0 & THREAD_MASK
     }
 }

@@ -19,7 +19,7 @@ pub struct WaiterView {
     /// False if it changed faster than it could be read.
     pub stable: bool,
     /// The thread that has the slot, by its number in its own namespace; none if it is free.
-    pub thread: Option<u32>,
+    pub thread: Option<u64>,
     /// The thread's process, as the index of a peer.
     pub peer: u32,
     /// The owner id of its last wait that had to queue; 0 before the first one.

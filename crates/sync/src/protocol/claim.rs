@@ -233,13 +233,13 @@ fn wake(arena: &Arena, waiter: &Waiter, slot: &WaiterSlot) {
     let owed = robust.owe(slot.word.futex_address());
     futex::wake(slot.word.futex_address(), 1);
     robust.forget(owed);
-    arena.trace(|| What::Wakes { thread: Holder(slot.holder.load()).thread() });
+    arena.trace(|| What::Wakes { thread: Holder(slot.holder.load()).thread() as u32 });
 }
 
 impl WaiterSlot {
     /// The event that this waiter was satisfied.
     fn grant(&self, word: WaiterWord) -> What {
-        let thread = Holder(self.holder.load()).thread();
+        let thread = Holder(self.holder.load()).thread() as u32;
         match word.satisfied_by() {
             Some(object) => What::Grants { object, thread },
             None => What::GrantsAll { thread },

@@ -3,11 +3,14 @@
 //!
 //! # Picture
 //! ```text
-//! holder: 63    62 44 43    32 31           0
-//!        +-----+-----+--------+--------------+
-//!        |taken|  -  |  peer  |    thread    |      0: free
-//!        +-----+-----+--------+--------------+
+//! holder: 63    62    51 50                 0
+//!        +-----+--------+--------------------+
+//!        |taken|  peer  |       thread       |      0: free
+//!        +-----+--------+--------------------+
 //! ```
+//! The thread's number has as many bits as a system needs to name it for good: macOS counts threads up from its start. (The
+//! waiter's word has room for 30 of them, enough for Linux's kernel to recognize the whole number.)
+//!
 //! # Transitions of the holder
 //! | from | to | by |
 //! | --- | --- | --- |
@@ -269,7 +272,7 @@ pub(crate) fn enroll<'a>(arena: &'a Arena, waiter: &Waiter) -> Result<(u32, &'a 
     let index = take_slot(arena, waiter)?;
     waiter.slot.set(index + 1);
     waiter.pid.set(liveness::process_id());
-    waiter.thread_id.set(liveness::thread_id());
+    waiter.thread_id.set(liveness::thread_id() as u32);
     // A fork copies the thread, but not its robust list.
     waiter.robust.set(None);
     Ok((index, arena.waiter_slot(index).ok_or(Error::Corrupt)?))

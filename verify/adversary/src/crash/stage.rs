@@ -182,7 +182,7 @@ fn serve(board: &'static Board, fd: BorrowedFd<'_>, process: usize) -> ! {
             scope.spawn(move || {
                 let performer = Performer::new(arena, board);
                 let mailbox = board.mailbox(actor);
-                mailbox.open(liveness::thread_id());
+                mailbox.open(liveness::thread_id() as u32);
                 loop {
                     mailbox.answer(performer.perform(mailbox.receive()));
                 }

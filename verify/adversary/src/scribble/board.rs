@@ -73,7 +73,7 @@ impl Lane {
     /// The calling thread takes the lane.
     pub fn take(&self) {
         self.process.store(liveness::process_id());
-        self.thread.store(liveness::thread_id());
+        self.thread.store(liveness::thread_id() as u32);
         self.serial.store(0);
         self.deadline_ns.store(0);
     }

@@ -53,7 +53,7 @@ impl Scribbler {
         #[cfg(ntux_explore)]
         let me = (super::inside::PROCESS, super::inside::THREAD);
         #[cfg(not(ntux_explore))]
-        let me = (std::process::id(), ntux_platform::liveness::thread_id());
+        let me = (std::process::id(), ntux_platform::liveness::thread_id() as u32);
         Scribbler { file, old: VecDeque::new(), whole: vec![], me }
     }
 

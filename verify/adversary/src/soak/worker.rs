@@ -46,7 +46,7 @@ impl Worker<'_> {
     /// Works until the process is killed.
     pub fn run(mut self) -> ! {
         let mut waiter = self.arena.waiter();
-        self.page().thread.store(liveness::thread_id());
+        self.page().thread.store(liveness::thread_id() as u32);
         loop {
             while self.ledger.pause.load() != 0 {
                 self.page().paused.store(1);

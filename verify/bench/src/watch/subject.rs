@@ -3,8 +3,8 @@
 use core::mem::MaybeUninit;
 use std::io;
 
-use ntux_platform::watching::pagemap::{Found, Pagemap};
 use ntux_platform::protection::{self, Protection, page_size};
+use ntux_platform::watching::pagemap::{Found, Pagemap};
 use ntux_platform::watching::userfault::{Faults, Features, Userfault};
 use ntux_watch::{Mechanism, Range, Region, Reset, Watcher};
 
