@@ -416,13 +416,13 @@ int ntux_waiter_give_back(const ntux_waiter *waiter);
  * none (macOS, some sandboxes), a dead thread can be granted objects until this is called. What it was granted before stays
  * granted; its mutexes stay owned: see ntux_mutex_kill_all.
  *
- * process, thread   the numbers by which the system knows them (Linux: getpid, gettid)
+ * process, thread   the numbers by which the system knows them: getpid; gettid (Linux), pthread_threadid_np (macOS)
  *
  * -EBUSY    the system says that it lives: call again later. Where it cannot tell, your word counts.
  *
  * Neither waits for anybody. Each looks at the waiters of the arena once.
  */
-int ntux_arena_bury_thread(const ntux_arena *arena, uint32_t process, uint32_t thread);
+int ntux_arena_bury_thread(const ntux_arena *arena, uint32_t process, uint64_t thread);
 
 /* As above for all threads of a process; objects that belong to it (ntux_object_adopt) are closed. */
 int ntux_arena_bury_process(const ntux_arena *arena, uint32_t process);

@@ -7,7 +7,7 @@ use ntux::Arena;
 use crate::boundary::{self, Place, call};
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn ntux_arena_bury_thread(arena: *const Arena, process: u32, thread: u32) -> c_int {
+pub unsafe extern "C" fn ntux_arena_bury_thread(arena: *const Arena, process: u32, thread: u64) -> c_int {
     call(|| {
         // SAFETY: the header asks for an attached arena.
         unsafe { boundary::arena(arena)? }.core().bury_thread(process, thread)?;

@@ -366,10 +366,10 @@ static void the_dead(void)
     }
     nanosleep(&moment, NULL);
     IS(-EBUSY, ntux_arena_bury_process(arena, (uint32_t)child));
-    IS(-EBUSY, ntux_arena_bury_thread(arena, (uint32_t)child, (uint32_t)child));
+    IS(-EBUSY, ntux_arena_bury_thread(arena, (uint32_t)child, (uint64_t)child));
     IS(0, kill(child, SIGKILL));
     IS(child, waitpid(child, &status, 0));
-    IS(0, ntux_arena_bury_thread(arena, (uint32_t)child, (uint32_t)child));
+    IS(0, ntux_arena_bury_thread(arena, (uint32_t)child, (uint64_t)child));
     IS(0, ntux_arena_bury_process(arena, (uint32_t)child));
     IS(0, ntux_arena_bury_process(arena, (uint32_t)child));
     IS(0, ntux_event_set(arena, events[0], NULL));
@@ -380,7 +380,7 @@ static void the_dead(void)
     IS(0, pthread_join(thread, NULL));
     while (syscall(SYS_tgkill, getpid(), value, 0) == 0)
         usleep(1000);
-    IS(0, ntux_arena_bury_thread(arena, (uint32_t)getpid(), (uint32_t)value));
+    IS(0, ntux_arena_bury_thread(arena, (uint32_t)getpid(), (uint64_t)value));
 }
 
 static void refusals(void)

@@ -38,7 +38,7 @@ pub struct Watched {
     /// Queues that were not empty, by object.
     queues: HashMap<Object, Queue>,
     /// By place and thread.
-    sleeps: HashMap<(u32, u32), Sleep>,
+    sleeps: HashMap<(u32, u64), Sleep>,
     looks: u32,
     pub is_deadlocked: bool,
 }

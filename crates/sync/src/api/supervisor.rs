@@ -11,7 +11,7 @@ impl Arena {
     /// the system knows it by. What it was given before stays with it.
     ///
     /// Errors: `Alive` if the system still knows this thread. (If it cannot tell, the caller's word counts.)
-    pub fn bury_thread(&self, process: u32, thread: u32) -> Result<()> {
+    pub fn bury_thread(&self, process: u32, thread: u64) -> Result<()> {
         burial::bury_thread(self, process, thread)
     }
 

@@ -21,7 +21,7 @@ use crate::format::holder::Holder;
 use crate::{Error, Result};
 
 /// Errors: `Alive`.
-pub(crate) fn bury_thread(arena: &Arena, process: u32, thread: u32) -> Result<()> {
+pub(crate) fn bury_thread(arena: &Arena, process: u32, thread: u64) -> Result<()> {
     let me = liveness::this_process();
     let undertaker = Waiter::new();
     let mine = Holder::new(arena.peer(bury)?, liveness::thread_id());
@@ -46,7 +46,7 @@ pub(crate) fn bury_thread(arena: &Arena, process: u32, thread: u32) -> Result<()
 }
 
 /// Whether the system says that this thread lives. False also where it has nothing to say.
-fn is_known_alive(process: Process, thread: u32, me: Process) -> bool {
+fn is_known_alive(process: Process, thread: u64, me: Process) -> bool {
     has_same_numbers(process, me)
         && !liveness::is_process_dead(process, me)
         && !liveness::is_thread_dead(process, thread, me)

@@ -210,7 +210,7 @@ impl<'a> Performer<'a> {
             }
             Operation::Exhaust => self.exhaust(),
             Operation::BuryProcess => arena.bury_process(board.dead.load()).map(|()| Answer::Done),
-            Operation::BuryThread => arena.bury_thread(board.dead.load(), board.dead.load()).map(|()| Answer::Done),
+            Operation::BuryThread => arena.bury_thread(board.dead.load(), board.dead.load().into()).map(|()| Answer::Done),
             Operation::Sweep => self.sweep(),
             Operation::SweepDescriptors => self.sweep_descriptors(),
             Operation::SweepChunks => self.sweep_chunks(),
