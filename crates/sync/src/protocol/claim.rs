@@ -4,7 +4,7 @@
 //! An operation that makes an object available while somebody waits does not publish it as available: it *claims* the
 //! object for the oldest waiter. This file decides a claim on the waiter's word, and settles it on the object's word.
 //! Other files: [`super::scan`] chooses the waiter, [`crate::kind`] says what an operation does to a value,
-//! [`crate::protocol::wait_any`] registers a waiter, and [`crate::protocol::admission`] handles wait-all. Pictures:
+//! [`super::queueing`] registers a waiter, and [`crate::protocol::admission`] handles wait-all. Pictures:
 //! [`crate::format::object_word`], [`crate::format::waiter_word`].
 //!
 //! # Transitions
@@ -33,7 +33,7 @@
 //!   the wait set, and changes the word by compare-exchange. Either its copy has the waiter's change, and then it sees
 //!   the entry, or the exchange fails. Both changes are full read-modify-writes of the same word, so the entry is
 //!   visible with the flag.
-//! * O-arena: a waiter reads its own word after the copy of the object's word with which it claims for itself (C1).
+//! * O-self: a waiter reads its own word after the copy of the object's word with which it claims for itself (C1).
 //! * O-wake: everyone sends the wake before the settling exchange (C3), so a thread that finds the object settled may
 //!   rely on it.
 //!

@@ -28,7 +28,7 @@
 //!   for ever.
 //!
 //! # Order
-//! O-set and O-arena as in [`crate::protocol::claim`].
+//! O-set and O-self as in [`crate::protocol::claim`].
 //!
 //! # Death
 //! Before the thread is in its queues, nothing has happened. In its queues, the kernel marks the waiter's word
