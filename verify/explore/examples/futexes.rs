@@ -29,8 +29,8 @@ fn main() -> ExitCode {
         };
         let (count, histories, time) = (report.executions, report.histories, begun.elapsed().as_secs_f64());
         println!("{verdict:<4} {:<20} executions {count:>9} histories {histories:>6} {time:>7.1}s", program.name);
-        if let Some((what, choices)) = report.failure {
-            println!("     {what}\n     choices {choices:?}");
+        if let Some((what, token)) = report.failure {
+            println!("     {what}\n     ntux-explore replay {token}");
             failed = true;
         }
     }

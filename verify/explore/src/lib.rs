@@ -1,8 +1,9 @@
 //! Model checking of the code that ships.
 //!
-//! [`machine`] runs small [`program`]s as virtual threads that stop before every shared access; [`search`] chooses who
+//! [`stage`] runs small [`program`]s as virtual threads that stop before every shared access; [`search`] chooses who
 //! goes on; [`monitor`] compares what they return with the sequential model, `ntux_sync::spec`. Any thread may stop
 //! for ever at any access, or die there: the others must be able to finish, and nobody may sleep who was satisfied.
+//! [`futex`] does the same for the futex layer; [`machine`] is what both are made of.
 //!
 //! ```text
 //! verify/explored run --release -p ntux-explore -- all --bound 1               every program, at most one preemption (a minute)
@@ -25,8 +26,6 @@
 compile_error!("the model checker needs its seam in the core: build it with verify/explored");
 
 pub mod catalogue;
-mod chunk;
-pub mod fingerprint;
 pub mod futex;
 pub mod histories;
 pub mod machine;
@@ -36,8 +35,7 @@ pub mod program;
 pub mod random;
 pub mod search;
 pub mod sequences;
+pub mod stage;
 pub mod subject;
 pub mod tally;
-pub mod token;
-pub mod trace;
 pub mod weak;

@@ -6,13 +6,13 @@ use std::time::{Duration, Instant};
 use clap::{Args, Parser, Subcommand};
 use ntux_explore::histories::real;
 use ntux_explore::histories::scheduled::{self, Plan, SCHEDULES};
+use ntux_explore::machine::token::Token;
 use ntux_explore::planted::Found;
 use ntux_explore::program::Program;
 use ntux_explore::search::{self, Bounds, Failure, Report};
 use ntux_explore::subject::perform;
-use ntux_explore::token::Token;
 use ntux_explore::weak::{self, Effort};
-use ntux_explore::{catalogue, planted, sequences};
+use ntux_explore::{catalogue, futex, planted, sequences};
 
 /// Calls in one sequence.
 const SEQUENCE_LENGTH: usize = 200;
@@ -269,6 +269,11 @@ fn replay(token: &str) -> Result<(), String> {
     let (bug, token) = token.split_once(':').map_or((None, token), |(bug, token)| (Some(bug), token));
     planted::plant(bug)?;
     let token: Token = token.parse()?;
+    if let Some(program) = futex::programs::find(&token.program) {
+        let (failure, trace) = futex::search::replay(&program, &token.schedule);
+        print!("{program:?}\n{trace}");
+        return failure.map_or(Ok(()), Err);
+    }
     let program = catalogue::find(&token.program).ok_or(format!("no program is called {}", token.program))?;
     let (failure, trace) = search::replay(&program, &token.schedule);
     print!("{program:?}{trace}");

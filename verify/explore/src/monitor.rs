@@ -9,7 +9,7 @@ use std::rc::Rc;
 
 use ntux_sync::spec::{Operation, Outcome, State, ThreadId};
 
-use crate::fingerprint::Fingerprint;
+use crate::machine::fingerprint::Fingerprint;
 
 /// What an onlooker sees of a thread.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]

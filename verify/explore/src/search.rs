@@ -1,17 +1,18 @@
 //! Ways to choose schedules: all of them, all with few preemptions, or random ones.
 
-use std::collections::HashMap;
 use std::fmt::{Display, Formatter};
 use std::time::{Duration, Instant};
 
 use ntux_sync::spec::ThreadId;
 
-use crate::fingerprint::Fingerprint;
-use crate::machine::{Choice, Machine};
+use crate::machine::Choice;
+use crate::machine::fingerprint::Fingerprint;
+use crate::machine::token::{Step, Token};
+use crate::machine::tree::{Tree, Visited};
 use crate::program::Program;
 use crate::random::Random;
+use crate::stage::Stage;
 use crate::tally::Tally;
-use crate::token::{Step, Token};
 use crate::weak::{Choices, Memory};
 
 /// What to explore.
@@ -72,15 +73,9 @@ impl Display for Report {
     }
 }
 
-/// A point where the exploration can branch.
-struct Branch {
-    options: Vec<Choice>,
-    taken: usize,
-}
-
 /// Explores a program within bounds.
 struct Search<'a> {
-    machine: Machine,
+    stage: Stage,
     program: &'a Program,
     bounds: Bounds,
     begun: Instant,
@@ -93,13 +88,13 @@ struct Search<'a> {
 
 impl<'a> Search<'a> {
     fn new(program: &'a Program, bounds: Bounds) -> Self {
-        let machine = Machine::new(program, (program.subject)(program));
+        let stage = Stage::new(program, (program.subject)(program));
         let (report, schedule) = (Report::default(), Vec::new());
-        Self { machine, program, bounds, begun: Instant::now(), schedule, report, last: None, left: 0 }
+        Self { stage, program, bounds, begun: Instant::now(), schedule, report, last: None, left: 0 }
     }
 
     fn begin(&mut self) {
-        self.machine.begin();
+        self.stage.begin();
         self.schedule.clear();
         self.report.executions += 1;
         (self.last, self.left) = (None, self.bounds.preemptions.unwrap_or(u32::MAX - 1));
@@ -112,11 +107,11 @@ impl<'a> Search<'a> {
             self.last = Some(thread);
         }
         self.report.choices += 1;
-        let result = self.machine.apply(choice);
-        self.schedule.push((choice, if choice == Choice::End { 1 } else { self.machine.passed() }));
+        let result = self.stage.apply(choice);
+        self.schedule.push((choice, if choice == Choice::End { 1 } else { self.stage.passed() }));
         if let Err(what) = result {
             let token = Token { program: self.program.name.clone(), schedule: self.schedule.clone() };
-            self.report.failure = Some(Failure { what, token, reads: self.machine.old_reads() });
+            self.report.failure = Some(Failure { what, token, reads: self.stage.old_reads() });
         }
         self.report.failure.is_none()
     }
@@ -124,20 +119,20 @@ impl<'a> Search<'a> {
     /// How many preemptions the choice is.
     fn cost(&self, choice: Choice) -> u32 {
         let (Choice::Run(thread) | Choice::Deadline(thread) | Choice::Interrupt(thread)) = choice else { return 0 };
-        let preempts = self.last.is_some_and(|last| last != thread && self.machine.runnable(last));
+        let preempts = self.last.is_some_and(|last| last != thread && self.stage.runnable(last));
         u32::from(preempts && self.bounds.preemptions.is_some())
     }
 
     /// The options that the bounds allow; to go on with the same thread is the first.
     fn options(&self) -> Vec<Choice> {
-        let mut options = self.machine.options(self.bounds.frozen);
+        let mut options = self.stage.options(self.bounds.frozen);
         options.retain(|&choice| self.cost(choice) <= self.left);
         options.sort_by_key(|&choice| self.last.map(Choice::Run) != Some(choice));
         options
     }
 
     fn fingerprint(&self) -> Fingerprint {
-        let print = self.machine.fingerprint();
+        let print = self.stage.fingerprint();
         match (self.bounds.preemptions, self.last) {
             (Some(_), Some(last)) => print.then(1 + last as u64),
             _ => print,
@@ -150,53 +145,41 @@ impl<'a> Search<'a> {
 
     fn finish(mut self) -> Report {
         self.report.time = self.begun.elapsed();
-        self.report.histories = self.machine.histories();
-        self.report.tally = self.machine.tally();
+        self.report.histories = self.stage.histories();
+        self.report.tally = self.stage.tally();
         self.report
     }
 
     /// Every schedule within the bounds; true when a chunk of memory was misjudged, so that it must begin anew.
     fn exhaust(&mut self) -> bool {
-        let mut visited: HashMap<Fingerprint, u32> = HashMap::new();
-        let mut branches: Vec<Branch> = Vec::new();
+        let (mut visited, mut tree) = (Visited::default(), Tree::default());
         loop {
             self.begin();
-            let repeated = branches.iter().all(|branch| self.apply(branch.options[branch.taken]));
+            let repeated = tree.path().all(|choice| self.apply(choice));
             if repeated {
-                self.extend(&mut visited, &mut branches);
+                self.extend(&mut visited, &mut tree);
             }
-            self.report.states = visited.len();
+            self.report.states = visited.count();
             if self.report.failure.is_some() {
                 return false;
             }
-            if self.machine.misjudged() {
+            if self.stage.misjudged() {
                 return true;
             }
-            while let Some(branch) = branches.last_mut() {
-                branch.taken += 1;
-                if branch.taken < branch.options.len() {
-                    break;
-                }
-                branches.pop();
-            }
-            self.report.complete = branches.is_empty();
-            if branches.is_empty() || self.exhausted() {
+            self.report.complete = !tree.next_path();
+            if self.report.complete || self.exhausted() {
                 return false;
             }
         }
     }
 
     /// Goes on until the end, or to a state that was visited with as many preemptions left.
-    fn extend(&mut self, visited: &mut HashMap<Fingerprint, u32>, branches: &mut Vec<Branch>) {
+    fn extend(&mut self, visited: &mut Visited, tree: &mut Tree<Choice>) {
         while self.schedule.last().is_none_or(|&(choice, _)| choice != Choice::End) {
-            let best = visited.entry(self.fingerprint()).or_insert(0);
-            if *best > self.left {
+            if !visited.is_new(self.fingerprint(), self.left) {
                 return;
             }
-            *best = self.left + 1;
-            let options = self.options();
-            let Some(&first) = options.first() else { return };
-            branches.push(Branch { options, taken: 0 });
+            let Some(first) = tree.branch(self.options()) else { return };
             if !self.apply(first) {
                 return;
             }
@@ -212,7 +195,7 @@ impl<'a> Search<'a> {
         let begins = random.below(60);
         let mortal = random.below(150);
         while self.report.failure.is_none() {
-            let mut options = self.machine.options(self.bounds.frozen);
+            let mut options = self.stage.options(self.bounds.frozen);
             let lives = |choice: &Choice| !matches!(choice, Choice::Die(_));
             if self.schedule.len() < mortal && options.iter().any(lives) {
                 options.retain(lives);
@@ -285,7 +268,7 @@ pub fn exhaustive(program: &Program, bounds: Bounds) -> Report {
     let mut random = Random::new(0);
     for _ in 0..32 {
         search.random(&mut random);
-        search.machine.misjudged();
+        search.stage.misjudged();
         if search.report.failure.is_some() {
             return search.finish();
         }
@@ -302,9 +285,9 @@ pub fn random(program: &Program, bounds: Bounds, seed: u64) -> Report {
 /// As [`random`], with a weak memory, which comes back.
 pub fn random_weak(program: &Program, bounds: Bounds, seed: u64, memory: Memory) -> (Report, Memory) {
     let mut search = Search::new(program, Bounds { preemptions: None, ..bounds });
-    search.machine.set_weak(Some(memory));
+    search.stage.set_weak(Some(memory));
     let mut search = try_random(search, seed);
-    let memory = search.machine.set_weak(None).expect("it was set");
+    let memory = search.stage.set_weak(None).expect("it was set");
     (search.finish(), memory)
 }
 
@@ -312,7 +295,7 @@ fn try_random(mut search: Search<'_>, seed: u64) -> Search<'_> {
     let mut random = Random::new(seed);
     while !search.exhausted() && search.report.failure.is_none() {
         search.random(&mut random);
-        search.machine.misjudged();
+        search.stage.misjudged();
     }
     search
 }
@@ -322,14 +305,14 @@ pub type Stop = (Choice, usize);
 
 /// The stops of a schedule of a program, one by one.
 pub fn stops(program: &Program, schedule: &[Step]) -> Vec<Stop> {
-    let mut machine = Machine::new(program, (program.subject)(program));
-    machine.stop_everywhere();
-    machine.begin();
+    let mut stage = Stage::new(program, (program.subject)(program));
+    stage.stop_everywhere();
+    stage.begin();
     let mut stops = Vec::new();
     for choice in schedule.iter().flat_map(|&step| choices(step)) {
-        let call = choice.thread().map_or(0, |thread| machine.next_call(thread));
+        let call = choice.thread().map_or(0, |thread| stage.next_call(thread));
         stops.push((choice, call));
-        if !machine.options(usize::MAX).contains(&choice) || machine.apply(choice).is_err() {
+        if !stage.options(usize::MAX).contains(&choice) || stage.apply(choice).is_err() {
             break;
         }
     }
@@ -340,15 +323,15 @@ pub fn stops(program: &Program, schedule: &[Step]) -> Vec<Stop> {
 pub fn follow(program: &Program, choices: &[Choice]) -> Option<Failure> {
     let bounds = Bounds { preemptions: None, frozen: 1, executions: 1, time: Duration::MAX };
     let mut search = Search::new(program, bounds);
-    search.machine.stop_everywhere();
+    search.stage.stop_everywhere();
     search.begin();
     for &choice in choices {
-        if search.machine.options(usize::MAX).contains(&choice) && !search.apply(choice) {
+        if search.stage.options(usize::MAX).contains(&choice) && !search.apply(choice) {
             return search.report.failure;
         }
     }
     loop {
-        let options = search.machine.options(usize::MAX);
+        let options = search.stage.options(usize::MAX);
         let runs = options.iter().find(|choice| matches!(choice, Choice::Run(_)));
         let &choice = runs.or(options.iter().find(|&&choice| choice == Choice::End))?;
         if !search.apply(choice) || choice == Choice::End {
@@ -373,18 +356,18 @@ pub fn replay(program: &Program, schedule: &[Step]) -> (Option<String>, String) 
 
 /// As [`replay`], with a weak memory.
 pub fn replay_weak(program: &Program, schedule: &[Step], memory: Option<Memory>) -> (Option<String>, String) {
-    let mut machine = Machine::new(program, (program.subject)(program));
-    machine.set_weak(memory);
-    machine.stop_everywhere();
-    machine.keep_trace();
-    machine.begin();
+    let mut stage = Stage::new(program, (program.subject)(program));
+    stage.set_weak(memory);
+    stage.stop_everywhere();
+    stage.keep_trace();
+    stage.begin();
     for choice in schedule.iter().flat_map(|&step| choices(step)) {
-        if !machine.options(usize::MAX).contains(&choice) {
-            return (Some(format!("the schedule does not fit: {choice:?}")), machine.trace());
+        if !stage.options(usize::MAX).contains(&choice) {
+            return (Some(format!("the schedule does not fit: {choice:?}")), stage.trace());
         }
-        if let Err(what) = machine.apply(choice) {
-            return (Some(what), machine.trace());
+        if let Err(what) = stage.apply(choice) {
+            return (Some(what), stage.trace());
         }
     }
-    (None, machine.trace())
+    (None, stage.trace())
 }

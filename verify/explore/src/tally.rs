@@ -6,7 +6,7 @@ use std::fmt::{Display, Formatter};
 use ntux_sync::spec::{Answer, Operation};
 use ntux_sync::{Error, Satisfied};
 
-use crate::fingerprint::Fingerprint;
+use crate::machine::fingerprint::Fingerprint;
 use crate::monitor::Event;
 
 /// Counts of histories and of what was in them.

@@ -5,11 +5,11 @@ use std::time::Duration;
 
 use ntux_explore::histories::scheduled::{self, Plan, SCHEDULES};
 use ntux_explore::histories::{real, shrink};
+use ntux_explore::machine::token::Token;
 use ntux_explore::planted::{PLANTED, plant};
 use ntux_explore::search::{self, Bounds, Failure};
 use ntux_explore::subject::perform;
 use ntux_explore::tally::Tally;
-use ntux_explore::token::Token;
 use ntux_explore::{catalogue, sequences};
 use ntux_sync::spec::{Operation, Outcome};
 use ntux_sync::{Arena, Deadline, Object, Waiter};

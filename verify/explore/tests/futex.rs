@@ -2,6 +2,7 @@
 
 use ntux_explore::futex::programs;
 use ntux_explore::futex::search::{self, Memory};
+use ntux_explore::machine::token::Token;
 use ntux_futex::planted;
 
 /// Unoptimized code explores less.
@@ -45,14 +46,17 @@ fn a_search_that_takes_too_much_for_visited_misses_ends() {
 }
 
 #[test]
-fn every_planted_bug_is_found_and_its_choices_repeat_it() {
+fn every_planted_bug_is_found_and_its_token_repeats_it() {
     for &(bug, name, preemptions) in programs::PLANTED {
         let program = programs::find(name).expect("a program of this name");
         planted::set(Some(bug));
         let report = search::exhaustive(&program, preemptions, 20_000, Memory::States);
-        let (what, choices) = report.failure.unwrap_or_else(|| panic!("{bug:?} is not found by {name}"));
-        assert_eq!(search::replay(&program, preemptions, &choices), Some(what), "{bug:?}");
+        let (what, token) = report.failure.unwrap_or_else(|| panic!("{bug:?} is not found by {name}"));
+        let token: Token = token.to_string().parse().expect("a token");
+        let (again, trace) = search::replay(&program, &token.schedule);
+        assert_eq!(again, Some(what), "{bug:?}, {token}\n{trace}");
+        assert!(trace.contains("T0") && trace.contains("Invoke"), "{bug:?}: nothing is told\n{trace}");
         planted::set(None);
-        assert_eq!(search::replay(&program, preemptions, &choices), None, "{bug:?}: it fails without the bug");
+        assert_eq!(search::replay(&program, &token.schedule).0, None, "{bug:?}: it fails without the bug");
     }
 }

@@ -19,7 +19,7 @@ fn waits(subject: fn(&Program) -> Box<dyn Subject>) -> Program {
 /// The failure, after checking that its token replays it.
 fn failure(program: &Program, report: &Report) -> String {
     let failure = report.failure.as_ref().unwrap_or_else(|| panic!("not found: {report}"));
-    let token: ntux_explore::token::Token = failure.token.to_string().parse().unwrap();
+    let token: ntux_explore::machine::token::Token = failure.token.to_string().parse().unwrap();
     let (again, trace) = search::replay(program, &token.schedule);
     assert_eq!(again.as_ref(), Some(&failure.what), "{token}\n{trace}");
     failure.what.clone()

@@ -6,7 +6,7 @@ use ntux_futex::spec::{Model, Monitor, Thread};
 
 use super::Program;
 use super::kernel::Event;
-use crate::fingerprint::Fingerprint;
+use crate::machine::fingerprint::Fingerprint;
 
 /// The number of a set of explanations.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]

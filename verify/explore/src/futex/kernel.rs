@@ -2,15 +2,16 @@
 
 use std::cell::RefCell;
 
-use corosensei::Yielder;
 use ntux_futex::spec::{Outcome, Thread};
 use ntux_platform::error::{EAGAIN, ETIMEDOUT};
 use ntux_platform::explore::{Access, Effect, Identity, Kernel, Scheduler, Touch};
 use ntux_platform::kernel_futex::{Entry, MATCH_ANY};
 
-use super::death::{Legacy, legacy};
 use super::state::State;
-use crate::fingerprint::Fingerprint;
+use crate::machine::death::{Legacy, legacy};
+use crate::machine::fingerprint::Fingerprint;
+use crate::machine::threads::Stop;
+use crate::machine::trace::Trace;
 
 /// What a thread is doing.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
@@ -53,7 +54,7 @@ pub struct Sleeper {
 pub struct Run {
     pub running: Option<Thread>,
     pub statuses: Vec<Status>,
-    pub yielders: Vec<*const Yielder<bool, ()>>,
+    pub places: Vec<Option<Stop<bool>>>,
     pub events: Vec<Event>,
     /// What each thread was answered.
     pub outcomes: Vec<Vec<Outcome>>,
@@ -70,6 +71,8 @@ pub struct Run {
     /// The thread has just begun its request: its first access belongs to the same step.
     pub begins: bool,
     pub state: State,
+    /// What happens, for people; kept if somebody wants it.
+    pub trace: Option<Trace>,
 }
 
 /// Where the accesses arrive. There is one for each thread of the operating system.
@@ -86,18 +89,17 @@ impl Seam {
 
     /// Gives the processor back until the thread is chosen again; true if its deadline has passed.
     pub fn stop(&self, status: Status) -> bool {
-        let Some(yielder) = self.with(|run| {
+        let Some(place) = self.with(|run| {
             let thread = run.running?;
             run.statuses[thread] = status;
             run.stops += 1;
             run.begins = false;
-            Some(run.yielders[thread])
+            run.places[thread]
         }) else {
             return false;
         };
-        // SAFETY: the yielder lives at the bottom of the running coroutine's stack, and every thread suspends itself
-        // only.
-        let has_passed = unsafe { (*yielder).suspend(()) };
+        // SAFETY: every thread stops itself only.
+        let has_passed = unsafe { place.here() };
         self.learn(u64::from(has_passed));
         has_passed
     }
@@ -123,9 +125,12 @@ impl Seam {
 impl Scheduler for Seam {
     fn step(&self, access: Access) {
         self.before_access();
-        if let Access::Update(address) = access {
-            self.with(|run| run.state.before(address));
-        }
+        self.with(|run| {
+            run.note(access);
+            if let Access::Update(address) = access {
+                run.state.before(address);
+            }
+        });
     }
 
     fn read(&self, touch: Touch) -> Option<u64> {
@@ -138,7 +143,12 @@ impl Scheduler for Seam {
     }
 
     fn updated(&self, touch: Touch, effect: Effect) {
-        self.with(|run| run.state.updated(run.running, &touch, effect));
+        self.with(|run| {
+            let change = run.state.updated(run.running, &touch, effect);
+            if let (Some(trace), Some(change)) = (&mut run.trace, change) {
+                trace.changed(change.old, change.new);
+            }
+        });
     }
 
     fn sleep(&self, _address: usize, _expected: u32, _has_deadline: bool) -> bool {
@@ -176,7 +186,8 @@ impl Kernel for Seam {
         let mut ended = Err(ETIMEDOUT);
         for (index, &(entry, mask)) in entries.iter().enumerate() {
             self.before_access();
-            // SAFETY: a word of the program or of the table, both of which the machine keeps.
+            self.with(|run| run.note(Access::Wake(entry.address as usize)));
+            // SAFETY: a word of the program or of the table, both of which the stage keeps.
             let holds = unsafe { entry.address.read_volatile() } == entry.expected;
             self.learn(u64::from(holds));
             if !holds {
@@ -211,6 +222,7 @@ impl Kernel for Seam {
 
     fn wake(&self, address: usize, count: u32, mask: u32) -> u32 {
         self.before_access();
+        self.with(|run| run.note(Access::Wake(address)));
         let served = self.with(|run| run.wake(address, count, mask));
         self.learn(served.into());
         served
@@ -218,7 +230,8 @@ impl Kernel for Seam {
 
     fn requeue(&self, from: usize, to: usize, moved: u32, expected: u32) -> core::result::Result<u32, i32> {
         self.before_access();
-        // SAFETY: a word of the table, which the machine keeps.
+        self.with(|run| run.note(Access::Wake(from)));
+        // SAFETY: a word of the table, which the stage keeps.
         let differs = unsafe { (from as *const u32).read_volatile() } != expected;
         let result = if differs { Err(EAGAIN) } else { Ok(self.with(|run| run.requeue(from, to, moved))) };
         self.learn(result.map_or(u64::MAX, u64::from));
@@ -227,6 +240,21 @@ impl Kernel for Seam {
 }
 
 impl Run {
+    /// Something is observed.
+    pub fn event(&mut self, event: Event) {
+        if let Some(trace) = &mut self.trace {
+            trace.event(event);
+        }
+        self.events.push(event);
+    }
+
+    /// The running thread makes an access now.
+    fn note(&mut self, access: Access) {
+        if let Some(trace) = &mut self.trace {
+            trace.access(self.running, access);
+        }
+    }
+
     /// The state of threads, memory and kernel.
     pub fn fingerprint(&self) -> Fingerprint {
         let kernel = Fingerprint::of(&(&self.statuses, &self.sleepers, &self.woken));
@@ -265,14 +293,14 @@ impl Run {
 
     /// The running thread was answered.
     pub fn returned(&mut self, thread: Thread, outcome: Outcome) {
-        self.events.push(Event::Return(thread, outcome));
+        self.event(Event::Return(thread, outcome));
         self.outcomes[thread].push(outcome);
         self.state.forget(thread, &self.outcomes[thread]);
     }
 
     /// A thread is killed: it is in no queue any more, and the kernel does what it has asked for.
     pub fn kill(&mut self, thread: Thread) {
-        self.events.push(Event::Kill(thread));
+        self.event(Event::Kill(thread));
         self.sleepers.retain(|sleeper| sleeper.thread != thread);
         self.statuses[thread] = Status::Finished;
         self.state.kill(thread, &self.outcomes[thread]);
@@ -280,16 +308,21 @@ impl Run {
         if named.is_null() {
             return;
         }
-        // SAFETY: a word of the table, which the machine keeps.
+        // SAFETY: a word of the table, which the stage keeps.
         match legacy(unsafe { named.read_volatile() }, number(thread)) {
             Legacy::Nothing => {}
-            Legacy::Marked(word) => {
+            Legacy::Marked { word, wakes } => {
                 self.state.before(named as usize);
                 // SAFETY: as above.
                 unsafe { named.write_volatile(word) };
                 self.state.changed();
+                if wakes {
+                    self.wake(named as usize, 1, MATCH_ANY);
+                }
             }
-            Legacy::Wake => drop(self.wake(named as usize, 1, MATCH_ANY)),
+            Legacy::Wake => {
+                self.wake(named as usize, 1, MATCH_ANY);
+            }
         }
     }
 }

@@ -1,7 +1,7 @@
 //! Model checking of the futex layer: the wait table, that of a domain with threads that are killed, 64 bits as two
 //! words, and lanes, over the code that ships.
 //!
-//! [`machine`] runs the threads of a program one access at a time, [`kernel`] plays the kernel's futexes; [`search`] tries
+//! [`stage`] runs the threads of a program one access at a time, [`kernel`] plays the kernel's futexes; [`search`] tries
 //! every schedule with so many preemptions, each thread stopped for ever where that is possible, and ends where it
 //! comes to a [`state`] again; `ntux_futex::spec::Monitor` says whether the model explains ([`explained`]) what the
 //! threads were answered, and who sleeps at the end.
@@ -10,12 +10,11 @@
 //! verify/explored run --release -p ntux-explore --example futexes -- 3      every program, at most three preemptions
 //! ```
 
-mod death;
 mod explained;
 mod kernel;
-pub mod machine;
 pub mod programs;
 pub mod search;
+mod stage;
 mod state;
 
 use ntux_futex::Size;
@@ -24,9 +23,9 @@ use ntux_futex::spec::{Request, Rules};
 /// Whose code serves the futexes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Over {
-    /// The wait table; its threads sleep in the kernel that the machine plays.
+    /// The wait table; its threads sleep in the kernel that is played.
     Table,
-    /// The same in memory that processes share: at most one thread is killed, anywhere ([`death`]).
+    /// The same in memory that processes share: at most one thread is killed, anywhere ([`death`](crate::machine::death)).
     Domain,
     /// The native mechanisms, over that kernel.
     Kernel,

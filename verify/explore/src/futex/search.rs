@@ -14,26 +14,19 @@
 //!
 //! `a_search_that_remembers_states_misses_no_end` compares the search with one that remembers nothing.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashSet;
 
 use ntux_futex::spec::Thread;
 
 use super::explained::{Explained, Explanations};
 use super::kernel::{Event, Status};
-use super::machine::Machine;
+use super::stage::Stage;
 use super::{Over, Program};
-use crate::fingerprint::Fingerprint;
+use crate::machine::Choice;
+use crate::machine::fingerprint::Fingerprint;
+use crate::machine::token::{Step, Token};
+use crate::machine::tree::{Tree, Visited};
 use crate::random::Random;
-
-/// What happens next.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum Choice {
-    Run(Thread),
-    Deadline(Thread),
-    Kill(Thread),
-    /// Who could run now is stopped for ever.
-    End,
-}
 
 /// What was explored.
 #[derive(Debug, Default)]
@@ -46,8 +39,8 @@ pub struct Report {
     pub ends: HashSet<Fingerprint>,
     /// Nothing was left to explore.
     pub complete: bool,
-    /// What went wrong, with the choices that lead there: [`replay`] takes them.
-    pub failure: Option<(String, Vec<usize>)>,
+    /// What went wrong, and what replays it.
+    pub failure: Option<(String, Token)>,
 }
 
 /// What a search remembers.
@@ -66,19 +59,14 @@ pub enum Memory {
 pub fn exhaustive(program: &Program, preemptions: u32, executions: u64, memory: Memory) -> Report {
     let mut search = Search::new(program, preemptions);
     let mut report = Report::default();
-    let mut visited = Visited::new(memory);
-    let mut branches: Vec<Branch> = Vec::new();
+    let (mut visited, mut tree) = (Visited::default(), Tree::default());
     while report.executions < executions && !report.complete {
         report.executions += 1;
-        if let Err(what) = search.execute(&mut branches, &mut visited) {
-            report.failure = Some((what, branches.iter().map(|branch| branch.taken).collect()));
+        if let Err(what) = search.execute(&mut tree, &mut visited, memory) {
+            report.failure = Some((what, search.token()));
             break;
         }
-        while branches.pop_if(|branch| branch.taken + 1 == branch.options.len()).is_some() {}
-        match branches.last_mut() {
-            Some(branch) => branch.taken += 1,
-            None => report.complete = true,
-        }
+        report.complete = !tree.next_path();
     }
     (report.histories, report.ends) = (search.explanations.count(), search.ends);
     report
@@ -91,66 +79,39 @@ pub fn random(program: &Program, executions: u64, seed: u64) -> Report {
     let mut report = Report::default();
     while report.executions < executions && report.failure.is_none() {
         report.executions += 1;
-        let mut path = Vec::new();
-        let ended = search.follow(|options| {
-            let choice = if random.one_in(4) { random.below(options) } else { 0 };
-            path.push(choice);
-            choice
-        });
-        report.failure = ended.err().map(|what| (what, path));
+        let ended = search.follow(|options| if random.one_in(4) { random.below(options.len()) } else { 0 });
+        report.failure = ended.err().map(|what| (what, search.token()));
     }
     (report.histories, report.ends) = (search.explanations.count(), search.ends);
     report
 }
 
-/// Repeats an execution; what goes wrong.
-pub fn replay(program: &Program, preemptions: u32, choices: &[usize]) -> Option<String> {
-    // Where a program without the bug goes on longer, it goes straight on.
-    let mut choices = choices.iter().copied().chain(std::iter::repeat(0));
-    Search::new(program, preemptions).follow(|_| choices.next().unwrap_or(0)).err()
+/// Repeats an execution; what goes wrong, and what happened.
+pub fn replay(program: &Program, schedule: &[Step]) -> (Option<String>, String) {
+    let mut search = Search::new(program, UNBOUNDED);
+    search.stage.keep_trace();
+    let mut choices = schedule.iter().flat_map(|&(choice, stops)| std::iter::repeat_n(choice, stops as usize));
+    // Where a program without the bug goes on in another way, it goes straight on.
+    let ended = search.follow(|options| {
+        let choice = choices.next();
+        options.iter().position(|&(option, _)| Some(option) == choice).unwrap_or(0)
+    });
+    (ended.err(), search.stage.trace())
 }
 
 /// As many preemptions as there may be choices.
 pub const UNBOUNDED: u32 = u32::MAX;
 
-/// A point where the search can branch.
-struct Branch {
-    options: Vec<Weighed>,
-    taken: usize,
-}
-
 /// A choice, and how many preemptions it is.
 type Weighed = (Choice, u32);
 
-/// The states met so far, each with one more than the most preemptions that were left there.
-struct Visited {
-    states: HashMap<Fingerprint, u32>,
-    memory: Memory,
-}
-
-impl Visited {
-    fn new(memory: Memory) -> Visited {
-        Visited { states: HashMap::new(), memory }
-    }
-
-    /// Whether something may come of a state with so many preemptions left.
-    fn is_new(&mut self, state: impl FnOnce() -> Fingerprint, left: u32) -> bool {
-        if self.memory == Memory::Nothing {
-            return true;
-        }
-        let most = self.states.entry(state()).or_insert(0);
-        let is_new = if self.memory == Memory::Careless { *most == 0 } else { *most <= left };
-        *most = (*most).max(left.saturating_add(1));
-        is_new
-    }
-}
-
 struct Search<'a> {
-    machine: Machine<'a>,
+    stage: Stage<'a>,
     program: &'a Program,
     preemptions: u32,
     explanations: Explanations<'a>,
     ends: HashSet<Fingerprint>,
+    schedule: Vec<Step>,
     /// What explains the first events, and how many these are.
     explained: (Explained, usize),
     /// Who ran last, and the preemptions that are left.
@@ -161,11 +122,12 @@ struct Search<'a> {
 impl<'a> Search<'a> {
     fn new(program: &'a Program, preemptions: u32) -> Search<'a> {
         Search {
-            machine: Machine::new(program),
+            stage: Stage::new(program),
             program,
             preemptions,
             explanations: Explanations::new(program),
             ends: HashSet::new(),
+            schedule: Vec::new(),
             explained: (Explained::START, 0),
             last: None,
             left: 0,
@@ -173,42 +135,50 @@ impl<'a> Search<'a> {
     }
 
     fn begin(&mut self) {
-        self.machine.begin();
+        self.stage.begin();
+        self.schedule.clear();
         self.explained = (Explained::START, 0);
         (self.last, self.left) = (None, self.preemptions);
     }
 
-    /// Repeats the choices of the branches, then takes the first option each time, until the end or to a state that was
-    /// visited.
-    fn execute(&mut self, branches: &mut Vec<Branch>, visited: &mut Visited) -> Result<(), String> {
+    /// What replays the execution.
+    fn token(&self) -> Token {
+        Token { program: self.program.name.to_owned(), schedule: self.schedule.clone() }
+    }
+
+    /// Takes the path of the tree, then the first option each time, until the end or to a state that was visited.
+    fn execute(&mut self, tree: &mut Tree<Weighed>, visited: &mut Visited, memory: Memory) -> Result<(), String> {
         self.begin();
         let mut goes_on = true;
-        for branch in branches.iter() {
-            goes_on = self.apply(branch.options[branch.taken])?;
+        for weighed in tree.path() {
+            goes_on = self.apply(weighed)?;
         }
         while goes_on {
             let options = self.options();
             // With one option the state that it leads to is enough to remember.
-            if options.len() > 1 && !visited.is_new(|| self.fingerprint(), self.left) {
+            if options.len() > 1 && !self.is_new(visited, memory) {
                 return Ok(());
             }
-            let Some(&first) = options.first() else { break };
-            branches.push(Branch { options, taken: 0 });
+            let Some(first) = tree.branch(options) else { break };
             goes_on = self.apply(first)?;
         }
         self.end()
     }
 
-    /// Runs the program; `choose` is given the number of options.
-    fn follow(&mut self, mut choose: impl FnMut(usize) -> usize) -> Result<(), String> {
+    fn is_new(&self, visited: &mut Visited, memory: Memory) -> bool {
+        match memory {
+            Memory::States => visited.is_new(self.fingerprint(), self.left),
+            Memory::Nothing => true,
+            Memory::Careless => visited.is_new(self.fingerprint(), 0),
+        }
+    }
+
+    /// Runs the program; `choose` is given the options.
+    fn follow(&mut self, mut choose: impl FnMut(&[Weighed]) -> usize) -> Result<(), String> {
         self.begin();
         loop {
             let options = self.options();
-            if options.is_empty() {
-                break;
-            }
-            let chosen = *options.get(choose(options.len())).ok_or("the choices do not fit the program")?;
-            if !self.apply(chosen)? {
+            if options.is_empty() || !self.apply(options[choose(&options)])? {
                 break;
             }
         }
@@ -218,15 +188,17 @@ impl<'a> Search<'a> {
     /// Makes a choice; false if it is the end.
     fn apply(&mut self, (choice, cost): Weighed) -> Result<bool, String> {
         self.left -= cost;
+        self.schedule.push((choice, 1));
         match choice {
-            Choice::Run(thread) => self.machine.resume(thread, false),
-            Choice::Deadline(thread) => self.machine.resume(thread, true),
-            Choice::Kill(thread) => self.machine.kill(thread),
+            Choice::Run(thread) => self.stage.resume(thread, false),
+            Choice::Deadline(thread) => self.stage.resume(thread, true),
+            Choice::Die(thread) => self.stage.kill(thread),
+            Choice::Interrupt(_) => unreachable!("nobody interrupts a futex wait"),
             Choice::End => return Ok(false),
         }
         self.last = if let Choice::Run(thread) | Choice::Deadline(thread) = choice { Some(thread) } else { None };
-        if let Some(what) = self.machine.trouble() {
-            return Err(format!("{what}: {:?}", self.machine.events()));
+        if let Some(what) = self.stage.trouble() {
+            return Err(format!("{what}: {:?}", self.stage.events()));
         }
         self.explain()?;
         Ok(true)
@@ -234,9 +206,9 @@ impl<'a> Search<'a> {
 
     /// Whether the model explains what is new.
     fn explain(&mut self) -> Result<(), String> {
-        while let Some(event) = self.machine.event(self.explained.1) {
+        while let Some(event) = self.stage.event(self.explained.1) {
             let after = self.explanations.after(self.explained.0, event);
-            let unexplained = || format!("no order of steps explains {event:?} in {:?}", self.machine.events());
+            let unexplained = || format!("no order of steps explains {event:?} in {:?}", self.stage.events());
             self.explained = (after.ok_or_else(unexplained)?, self.explained.1 + 1);
         }
         Ok(())
@@ -244,19 +216,19 @@ impl<'a> Search<'a> {
 
     /// Whether those who sleep now may.
     fn end(&mut self) -> Result<(), String> {
-        let statuses = self.machine.statuses();
+        let statuses = self.stage.statuses();
         // In the table a thread's own word is the thread's own: it changes when the wait ends, and then a wake is due.
         let is_at_rest = !statuses.contains(&Status::Midway);
-        if self.program.over != Over::Kernel && is_at_rest && self.machine.oversleeps() {
-            return Err(format!("a thread was woken and sleeps on: {:?}", self.machine.events()));
+        if self.program.over != Over::Kernel && is_at_rest && self.stage.oversleeps() {
+            return Err(format!("a thread was woken and sleeps on: {:?}", self.stage.events()));
         }
         let is_asleep = |thread: &Thread| matches!(statuses[*thread], Status::Asleep { .. });
         let asleep: Vec<Thread> = (0..statuses.len()).filter(is_asleep).collect();
-        self.ends.insert(self.machine.end());
+        self.ends.insert(self.stage.end());
         if self.explanations.may_sleep(self.explained.0, &asleep) {
             return Ok(());
         }
-        Err(format!("lost wake: threads {asleep:?} sleep after {:?}", self.machine.events()))
+        Err(format!("lost wake: threads {asleep:?} sleep after {:?}", self.stage.events()))
     }
 
     /// Who ran last, if it could go on.
@@ -266,14 +238,14 @@ impl<'a> Search<'a> {
 
     /// The state, and what the search may do there apart from the preemptions that are left.
     fn fingerprint(&self) -> Fingerprint {
-        let interruptible = self.interruptible(&self.machine.statuses());
+        let interruptible = self.interruptible(&self.stage.statuses());
         let mine = Fingerprint::of(&(self.explained.0, interruptible));
-        self.machine.fingerprint().followed_by(mine)
+        self.stage.fingerprint().followed_by(mine)
     }
 
     /// What may happen, and how many preemptions each is; to go on with the same thread comes first.
     fn options(&self) -> Vec<Weighed> {
-        let statuses = self.machine.statuses();
+        let statuses = self.stage.statuses();
         let interruptible = self.interruptible(&statuses);
         let mut options: Vec<Weighed> = Vec::new();
         for (thread, status) in statuses.iter().enumerate() {
@@ -288,13 +260,13 @@ impl<'a> Search<'a> {
             }
         }
         // As dear as a preemption, so that not every schedule is multiplied by every death.
-        let nobody_died = !self.machine.events().iter().any(|event| matches!(event, Event::Kill(_)));
+        let nobody_died = !self.stage.events().iter().any(|event| matches!(event, Event::Kill(_)));
         if self.program.over == Over::Domain && nobody_died {
             let alive = statuses
                 .iter()
                 .enumerate()
                 .filter(|&(_, status)| matches!(status, Status::Midway | Status::Asleep { .. }));
-            options.extend(alive.map(|(thread, _)| (Choice::Kill(thread), 1)));
+            options.extend(alive.map(|(thread, _)| (Choice::Die(thread), 1)));
         }
         let runnable = statuses.iter().filter(|status| matches!(status, Status::Between | Status::Midway)).count();
         if runnable == 1 {

@@ -4,7 +4,7 @@
 //! * **A thread** is a function of the request that it is in and of what it has learnt since that began: what it read, what
 //!   became of its exchanges, what the kernel answered. Every way by which it can learn something ends in
 //!   [`State::learn`]. The word that it has named for its death, and how often it slept, follow from that. Nothing but
-//!   the number of the next request lasts from one request to another: the loop in `machine.rs` keeps nothing else, seats
+//!   the number of the next request lasts from one request to another: the loop in `stage.rs` keeps nothing else, seats
 //!   never change, and neither the table nor the native mechanisms keep anything in the thread. (The answers are kept
 //!   apart so that every combination of them is met.)
 //! * **The memory** is what the updates and the kernel have made of it.
@@ -16,8 +16,9 @@
 use ntux_futex::spec::{Outcome, Thread};
 use ntux_platform::explore::{Effect, Touch};
 
-use crate::chunk::{Chunk, Content, around, cell, content};
-use crate::fingerprint::Fingerprint;
+use crate::machine::account::{Account, Change};
+use crate::machine::chunk::{around, content};
+use crate::machine::fingerprint::Fingerprint;
 
 /// Learnt by who is killed.
 const KILLED: u64 = u64::MAX;
@@ -27,9 +28,7 @@ const KILLED: u64 = u64::MAX;
 pub struct State {
     /// What each thread has learnt since its request began.
     learnt: Vec<Fingerprint>,
-    memory: Fingerprint,
-    /// The chunk that may be changed now, and what it is before.
-    before: Option<(Chunk, Content)>,
+    memory: Account,
 }
 
 impl State {
@@ -62,29 +61,28 @@ impl State {
 
     /// An update of the word at `address` comes next.
     pub fn before(&mut self, address: usize) {
-        self.before = Some((around(address), content(around(address))));
+        self.memory.before(address);
     }
 
     /// It was made, by a thread or while things are made ready. What the word held before is known to the thread if it
     /// replaced that; if not it is there still. And where something was added it follows from what is there now.
-    pub fn updated(&mut self, thread: Option<Thread>, touch: &Touch, effect: Effect) {
-        self.changed();
+    pub fn updated(&mut self, thread: Option<Thread>, touch: &Touch, effect: Effect) -> Option<Change> {
+        let change = self.changed();
         if let Some(thread) = thread {
             self.learn(thread, effect as u64);
             self.read(thread, touch);
         }
+        change
     }
 
     /// It was made.
-    pub fn changed(&mut self) {
-        if let Some((chunk, old)) = self.before.take() {
-            self.memory = self.memory.toggle(cell(chunk, old)).toggle(cell(chunk, content(chunk)));
-        }
+    pub fn changed(&mut self) -> Option<Change> {
+        self.memory.settle()
     }
 
     /// The hash of memory and threads.
     pub fn fingerprint(&self) -> Fingerprint {
-        self.learnt.iter().fold(self.memory, |print, &learnt| print.followed_by(learnt))
+        self.learnt.iter().fold(self.memory.fingerprint(), |print, &learnt| print.followed_by(learnt))
     }
 }
 

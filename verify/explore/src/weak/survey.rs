@@ -7,9 +7,9 @@ use std::time::{Duration, Instant};
 use super::memory::{Choices, Memory};
 use super::sites::{Site, Weakening};
 use crate::catalogue;
+use crate::machine::token::Token;
 use crate::program::Program;
 use crate::search::{self, Bounds, Failure};
-use crate::token::Token;
 
 /// How much is tried.
 #[derive(Clone, Copy, Debug)]

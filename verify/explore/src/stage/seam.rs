@@ -1,4 +1,4 @@
-//! Where the accesses of the code under test arrive: each is a stop, at which the machine chooses who goes on.
+//! Where the accesses of the code under test arrive: each is a stop, at which the search chooses who goes on.
 
 use std::cell::{Cell, RefCell};
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -7,7 +7,7 @@ use ntux_platform::explore::{Access, Effect, Identity, Scheduler, Touch};
 use ntux_sync::spec::{Outcome, ThreadId};
 
 use super::run::{Order, PROCESS_BASE, Run, Status, thread_number};
-use crate::chunk::content;
+use crate::machine::chunk::content;
 use crate::monitor::Event;
 use crate::program::Call;
 use crate::subject::Subject;
@@ -25,13 +25,12 @@ impl Seam {
 
     /// Gives the processor back; what the thread is told when it is chosen again.
     pub(super) fn suspend(&self, thread: ThreadId, status: Status) -> Order {
-        let yielder = self.with(|run| {
+        let stop = self.with(|run| {
             run.threads[thread].status = status;
-            run.threads[thread].yielder
+            run.threads[thread].stop
         });
-        // SAFETY: the yielder lives at the bottom of the running coroutine's stack, and every thread suspends itself
-        // only.
-        unsafe { (*yielder).suspend(()) }
+        // SAFETY: every thread stops itself only.
+        unsafe { stop.expect("the thread runs").here() }
     }
 
     /// Stops; handlers that interrupt the thread run here. The order that ended the stop.
@@ -70,8 +69,8 @@ impl Seam {
     }
 
     pub(super) fn subject(&self) -> &dyn Subject {
-        // SAFETY: the machine owns the subject and clears the pointer when it goes.
-        unsafe { &*self.subject.get().expect("a machine is there") }
+        // SAFETY: the stage owns the subject and clears the pointer when it goes.
+        unsafe { &*self.subject.get().expect("a stage is there") }
     }
 
     /// The stop before an access, if it needs one, and the account of it.
@@ -141,7 +140,7 @@ impl Scheduler for Seam {
     fn updated(&self, touch: Touch, effect: Effect) {
         let mut run = self.run.borrow_mut();
         let Some(run) = run.as_mut() else { return };
-        if let (Some(thread), Some(weak), Some((chunk, before))) = (run.running, &mut run.weak, run.updated) {
+        if let (Some(thread), Some(weak), Some((chunk, before))) = (run.running, &mut run.weak, run.memory.pending()) {
             weak.updated(thread, &touch, effect, before, content(chunk));
         }
     }

@@ -2,16 +2,18 @@
 
 use std::collections::HashMap;
 
-use corosensei::Yielder;
 use ntux_platform::explore::{Access, Identity, Touch};
 use ntux_sync::spec::ThreadId;
 
-use crate::chunk::{Chunk, Content, around, cell, content, put_back};
-use crate::fingerprint::Fingerprint;
+use crate::machine::account::{Account, Change};
+use crate::machine::chunk::{Chunk, Content, around, cell, content, put_back};
+use crate::machine::death::{Legacy, legacy};
+use crate::machine::fingerprint::Fingerprint;
+use crate::machine::threads::Stop;
+use crate::machine::trace::Trace;
 use crate::monitor::{Event, Explained, Monitor};
 use crate::program::Fate;
 use crate::tally::Tally;
-use crate::trace::Trace;
 use crate::weak::{self, Memory};
 
 /// What a thread that was stopped is told.
@@ -49,7 +51,7 @@ pub(super) struct Thread {
     pub(super) deadline_passed: bool,
     /// The word that the kernel looks at when the thread dies.
     pub(super) will: usize,
-    pub(super) yielder: *const Yielder<Order, ()>,
+    pub(super) stop: Option<Stop<Order>>,
 }
 
 pub(super) const IDLE: Thread = Thread {
@@ -64,7 +66,7 @@ pub(super) const IDLE: Thread = Thread {
     hasty: false,
     deadline_passed: false,
     will: 0,
-    yielder: std::ptr::null(),
+    stop: None,
 };
 
 #[derive(Default)]
@@ -88,9 +90,7 @@ pub(super) struct Run {
     pub(super) stop_everywhere: bool,
     pub(super) misjudged: bool,
     pub(super) old_contents: HashMap<Chunk, Content>,
-    pub(super) memory: Fingerprint,
-    /// The chunk that the running thread may just have changed, and what it was.
-    pub(super) updated: Option<(Chunk, Content)>,
+    pub(super) memory: Account,
     /// Stops passed since the last choice, counted as if every access were one.
     pub(super) ticks: u32,
     pub(super) trace: Option<Trace>,
@@ -140,8 +140,7 @@ impl Run {
 
     /// Takes note of what the last update changed.
     pub(super) fn settle(&mut self) {
-        let Some((chunk, old)) = self.updated.take() else { return };
-        let new = content(chunk);
+        let Some(Change { chunk, old, new }) = self.memory.settle() else { return };
         if let Some(trace) = &mut self.trace {
             trace.changed(old, new);
         }
@@ -149,7 +148,6 @@ impl Run {
             return;
         }
         self.old_contents.entry(chunk).or_insert(old);
-        self.memory = self.memory.toggle(cell(chunk, old)).toggle(cell(chunk, new));
         let judgement = self.judgements.entry(chunk).or_default();
         judgement.changed = true;
         self.misjudged |= !judgement.public && judgement.touched_by.count_ones() > 1;
@@ -190,10 +188,10 @@ impl Run {
             thread.seen = thread.seen.followed_by(cell(address, now));
         }
         if let Some(trace) = &mut self.trace {
-            trace.access(self.running, access, now);
+            trace.access(self.running, access);
         }
         if let Access::Update(_) = access {
-            self.updated = Some((chunk, now));
+            self.memory.before(address);
         }
     }
 
@@ -265,12 +263,8 @@ impl Run {
         sleeper.map(|thread| thread.status = Status::BeforeAccess).is_some()
     }
 
-    /// What the kernel does at the death of a thread (`handle_futex_death`): a word of zero that its will names is one
-    /// of another thread, which it was about to wake; its own number in it is replaced.
+    /// The thread is dead, and the kernel looks at the word that its will names.
     pub(super) fn die(&mut self, thread: ThreadId) {
-        const NUMBER: u32 = 0x3fff_ffff;
-        const SLEEPS: u32 = 0x8000_0000;
-        const DIED: u32 = 0x4000_0000;
         self.event(Event::Die { thread });
         self.ticks = 1;
         self.threads[thread].status = Status::Dead;
@@ -281,21 +275,22 @@ impl Run {
         let (chunk, shift) = (around(address), address % 8 * 8);
         let old = content(chunk);
         let half = (address & 15) / 8;
-        let word = (old[half] >> shift) as u32;
-        if word == 0 {
-            self.wake_at_death(thread, address);
-        } else if word & NUMBER == thread_number(thread) {
-            let mut new = old;
-            new[half] = old[half] & !(0xffff_ffff << shift) | u64::from(word & SLEEPS | DIED) << shift;
-            put_back(chunk, new);
-            self.judgements.entry(chunk).or_default().touched_by |= 1 << thread;
-            if let Some(weak) = &mut self.weak {
-                weak.updated_by_kernel(thread, address & !7, old[half], new[half]);
-            }
-            self.updated = Some((chunk, old));
-            self.settle();
-            if word & SLEEPS != 0 {
-                self.wake_at_death(thread, address);
+        match legacy((old[half] >> shift) as u32, thread_number(thread)) {
+            Legacy::Nothing => {}
+            Legacy::Wake => self.wake_at_death(thread, address),
+            Legacy::Marked { word, wakes } => {
+                let mut new = old;
+                new[half] = old[half] & !(0xffff_ffff << shift) | u64::from(word) << shift;
+                self.memory.before(address);
+                put_back(chunk, new);
+                self.judgements.entry(chunk).or_default().touched_by |= 1 << thread;
+                if let Some(weak) = &mut self.weak {
+                    weak.updated_by_kernel(thread, address & !7, old[half], new[half]);
+                }
+                self.settle();
+                if wakes {
+                    self.wake_at_death(thread, address);
+                }
             }
         }
     }
@@ -314,7 +309,7 @@ impl Run {
         }
         self.threads.clear();
         self.tally.begin_history();
-        (self.running, self.failure, self.memory) = (None, None, Fingerprint::ZERO);
+        (self.running, self.failure, self.memory) = (None, None, Account::default());
         self.explained = self.monitor.start();
         if let Some(trace) = &mut self.trace {
             *trace = Trace::default();

@@ -1,6 +1,6 @@
 //! The unit in which a machine looks at memory: 16 aligned bytes.
 
-use crate::fingerprint::Fingerprint;
+use super::fingerprint::Fingerprint;
 
 pub type Chunk = usize;
 pub type Content = [u64; 2];

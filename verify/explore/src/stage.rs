@@ -1,27 +1,28 @@
 //! Virtual threads: coroutines that stop before every shared access, all on one thread of the operating system.
 //!
-//! A [`Machine`] runs one [`Program`] over a [`Subject`], one chosen step at a time. It keeps what it needs to tell
+//! A [`Stage`] runs one [`Program`] over a [`Subject`], one chosen step at a time. It keeps what it needs to tell
 //! states apart and to begin anew: a hash of what every thread has read, a hash of the memory, and the memory's old
 //! contents. A thread's state is a function of what it has read, so states with equal hashes go on in the same ways.
 //!
 //! A chunk of memory that only one thread touches, or that nobody changes, is *private*: an access to it commutes with
 //! whatever others do, so nothing is lost by not stopping there. Which chunks are private is found out while running:
-//! when a guess was wrong, [`Machine::misjudged`] says so, and the exploration must begin anew.
+//! when a guess was wrong, [`Stage::misjudged`] says so, and the exploration must begin anew.
 
 use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
 
-use corosensei::stack::DefaultStack;
-use corosensei::{Coroutine, CoroutineResult};
 use ntux_platform::explore;
 use ntux_sync::spec::ThreadId;
 
-use crate::fingerprint::Fingerprint;
+use crate::machine::Choice;
+use crate::machine::account::Account;
+use crate::machine::fingerprint::Fingerprint;
+use crate::machine::threads::Threads;
+use crate::machine::trace::Trace;
 use crate::monitor::Monitor;
 use crate::program::{Call, Fate, Program};
 use crate::subject::Subject;
 use crate::tally::Tally;
-use crate::trace::Trace;
 use crate::weak::{self, Memory};
 use run::{IDLE, Order, Run, Status};
 use seam::Seam;
@@ -34,41 +35,13 @@ const SOLO_LIMIT: u32 = 1_000;
 /// Accesses of one execution before it counts as endless.
 const TOTAL_LIMIT: u32 = 100_000;
 
-/// What happens next.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Choice {
-    /// The thread goes on to its next stop.
-    Run(ThreadId),
-    /// The deadline of the sleeping thread passes.
-    Deadline(ThreadId),
-    /// A signal handler on the thread interrupts its wait.
-    Interrupt(ThreadId),
-    /// The thread is dead: it never goes on, and the kernel looks at the word that its will names.
-    Die(ThreadId),
-    /// Who could run now is stopped for ever; an observer looks at what is left.
-    End,
-}
-
-impl Choice {
-    /// Whose turn it is.
-    pub fn thread(self) -> Option<ThreadId> {
-        match self {
-            Choice::Run(thread) | Choice::Deadline(thread) | Choice::Interrupt(thread) | Choice::Die(thread) => {
-                Some(thread)
-            }
-            Choice::End => None,
-        }
-    }
-}
-
 /// See the module.
-pub struct Machine {
+pub struct Stage {
     seam: &'static Seam,
     subject: Box<dyn Subject>,
     /// The calls of each thread; the observer's come last.
     calls: Vec<Vec<Call>>,
-    coroutines: Vec<Coroutine<Order, (), ()>>,
-    stacks: Vec<DefaultStack>,
+    threads: Threads<Order>,
     /// Who runs alone, and for how many accesses.
     solo: (ThreadId, u32),
     total: u32,
@@ -78,11 +51,11 @@ thread_local! {
     static SEAM: &'static Seam = Box::leak(Box::new(Seam { run: RefCell::new(None), subject: Cell::new(None) }));
 }
 
-impl Machine {
-    /// A machine for a program. There can be one at a time on a thread of the operating system.
+impl Stage {
+    /// A stage for a program. There can be one at a time on a thread of the operating system.
     pub fn new(program: &Program, subject: Box<dyn Subject>) -> Self {
         let seam = SEAM.with(|seam| *seam);
-        assert!(seam.run.borrow().is_none(), "one machine at a time");
+        assert!(seam.run.borrow().is_none(), "one stage at a time");
         let calls: Vec<Vec<Call>> = program.threads.iter().cloned().chain([program.observations()]).collect();
         let operations = calls.iter().flatten().map(|call| call.operation.clone()).collect();
         let monitor = Monitor::new(program.start(), operations);
@@ -101,15 +74,14 @@ impl Machine {
             stop_everywhere: false,
             misjudged: false,
             old_contents: HashMap::new(),
-            memory: Fingerprint::ZERO,
-            updated: None,
+            memory: Account::default(),
             ticks: 0,
             trace: None,
             weak: None,
             tally: Tally::default(),
         }));
         explore::install(Some(seam));
-        Self { seam, subject, calls, coroutines: Vec::new(), stacks: Vec::new(), solo: (0, 0), total: 0 }
+        Self { seam, subject, calls, threads: Threads::default(), solo: (0, 0), total: 0 }
     }
 
     /// From now on every access is a stop, as a replay needs it.
@@ -149,7 +121,7 @@ impl Machine {
 
     /// Begins an execution: the memory is put back, and every thread stops before its first call.
     pub fn begin(&mut self) {
-        self.discard();
+        self.threads.clear();
         self.seam.with(Run::begin);
         self.subject.begin();
         for thread in 0..self.calls.len() {
@@ -173,27 +145,15 @@ impl Machine {
     }
 
     fn spawn(&mut self, thread: ThreadId, first: usize) {
-        let stack = self.stacks.pop().unwrap_or_default();
         let seam = self.seam;
         let calls: *const [Call] = &raw const *self.calls[thread];
-        self.coroutines.push(Coroutine::with_stack(stack, move |yielder, _: Order| {
-            seam.with(|run| run.threads[thread].yielder = yielder);
-            // SAFETY: the machine owns the calls and never changes them; it drops its coroutines first.
+        self.threads.spawn(move |stop| {
+            seam.with(|run| run.threads[thread].stop = Some(stop));
+            // SAFETY: the stage owns the calls and never changes them; it abandons its threads first. (Those keep nothing that
+            // must be dropped: `Subject` says so.)
             seam.calls(thread, first, unsafe { &*calls });
-        }));
+        });
         self.resume(thread, Order::Go);
-    }
-
-    /// Abandons the execution in progress and puts the memory back.
-    fn discard(&mut self) {
-        for mut coroutine in self.coroutines.drain(..) {
-            if !coroutine.done() {
-                // SAFETY: what lives on the stack is leaked, not reused: a call of the subject in the middle of its
-                // work keeps nothing there that must be dropped (`Subject` says so).
-                unsafe { coroutine.force_reset() };
-            }
-            self.stacks.push(coroutine.into_stack());
-        }
     }
 
     /// Who may do what now. `frozen` threads at most may be stopped for ever.
@@ -269,11 +229,11 @@ impl Machine {
             run.running = Some(thread);
             run.ticks = 1;
         });
-        let result = self.coroutines[thread].resume(order);
+        let finished = self.threads.resume(thread, order);
         let ticks = self.seam.with(|run| {
             run.running = None;
             run.settle();
-            if let CoroutineResult::Return(()) = result {
+            if finished {
                 run.threads[thread].status = Status::Finished;
             }
             run.ticks
@@ -295,7 +255,7 @@ impl Machine {
                 weak.settle();
             }
         });
-        let live = |machine: &Self, thread: &ThreadId| !frozen.contains(thread) && machine.runnable(*thread);
+        let live = |stage: &Self, thread: &ThreadId| !frozen.contains(thread) && stage.runnable(*thread);
         while let Some(thread) = (0..=observer).rev().find(|thread| live(self, thread)) {
             self.resume(thread, Order::Go);
             if self.seam.with(|run| run.failure.is_some()) {
@@ -311,7 +271,7 @@ impl Machine {
     /// The state that the execution is in.
     pub fn fingerprint(&self) -> Fingerprint {
         self.seam.with(|run| {
-            let mut print = run.memory.then(run.explained.number());
+            let mut print = run.memory.fingerprint().then(run.explained.number());
             for thread in &run.threads {
                 let status = match thread.status {
                     Status::BetweenCalls => 0,
@@ -338,9 +298,9 @@ impl Machine {
     }
 }
 
-impl Drop for Machine {
+impl Drop for Stage {
     fn drop(&mut self) {
-        self.discard();
+        self.threads.clear();
         self.seam.with(Run::begin);
         explore::install(None);
         self.seam.run.replace(None);

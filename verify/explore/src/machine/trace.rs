@@ -2,12 +2,12 @@
 
 use std::backtrace::Backtrace;
 use std::collections::BTreeMap;
-use std::fmt::{Display, Formatter};
+use std::fmt::{Debug, Display, Formatter};
 
 use ntux_platform::explore::{Access, Touch};
-use ntux_sync::spec::ThreadId;
 
-use crate::monitor::Event;
+use super::ThreadId;
+use super::chunk::{around, content};
 
 /// Lines, one for each event and access.
 #[derive(Default)]
@@ -24,12 +24,12 @@ impl Trace {
     }
 
     /// An event that the monitor sees.
-    pub fn event(&mut self, event: Event) {
+    pub fn event(&mut self, event: impl Debug) {
         self.line(&format!("-- {event:?}"));
     }
 
-    /// An access that happens now, to a chunk with this content.
-    pub fn access(&mut self, thread: Option<ThreadId>, access: Access, content: [u64; 2]) {
+    /// An access that happens now.
+    pub fn access(&mut self, thread: Option<ThreadId>, access: Access) {
         let Some(thread) = thread else { return };
         let (kind, address) = match access {
             Access::Load(address) => ("load  ", address),
@@ -39,8 +39,8 @@ impl Trace {
             Access::Wake(address) => ("futex ", address),
         };
         let next = self.names.len();
-        let name = *self.names.entry(address & !15).or_insert(next);
-        let [low, high] = content;
+        let name = *self.names.entry(around(address)).or_insert(next);
+        let [low, high] = content(around(address));
         let place = place();
         self.line(&format!("T{thread} {kind} w{name}+{:<2} {low:016x} {high:016x}  {place}", address & 15));
     }
@@ -76,7 +76,7 @@ fn place() -> String {
     let mut lines = backtrace.lines().map(str::trim).peekable();
     while let Some(line) = lines.next() {
         let function = line.split_once(": ").map_or(line, |(_, function)| function);
-        let ours = function.contains("ntux_sync::") || function.contains("subject::toy");
+        let ours = ["ntux_sync::", "ntux_futex::", "subject::toy"].iter().any(|ours| function.contains(ours));
         if !ours || function.contains("dyn ") || function.contains("closure") {
             continue;
         }

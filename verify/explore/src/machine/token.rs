@@ -3,7 +3,7 @@
 use std::fmt::{Display, Formatter};
 use std::str::FromStr;
 
-use crate::machine::Choice;
+use super::Choice;
 
 /// A choice and the number of stops that it passed.
 pub type Step = (Choice, u32);

@@ -1,12 +1,9 @@
 //! Threads as coroutines that stop before every shared access, over a kernel that is played ([`super::kernel`]).
 
 use std::alloc::{Layout, alloc_zeroed};
-use std::cell::Cell;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::ptr::NonNull;
 
-use corosensei::stack::DefaultStack;
-use corosensei::{Coroutine, CoroutineResult};
 use ntux_futex::spec::{Outcome, Request, Thread};
 use ntux_futex::table::{Alone, Capacity, Key, Line, Seat, Table, Woken};
 use ntux_futex::{Deadline, Error, Expected, Futex, Result, Scope, native};
@@ -16,7 +13,9 @@ use ntux_platform::explore;
 use super::kernel::{Event, Run, SEAM, Seam, Sleeper, Status};
 use super::state::State;
 use super::{Over, Program};
-use crate::fingerprint::Fingerprint;
+use crate::machine::fingerprint::Fingerprint;
+use crate::machine::threads::Threads;
+use crate::machine::trace::Trace;
 
 /// A table so small that everything meets.
 const CAPACITY: Capacity = Capacity { buckets: 1, chunks: 7, waiters: 4 };
@@ -26,9 +25,8 @@ const WORDS: usize = 32;
 const STOPS: u32 = 3_000;
 
 thread_local! {
-    /// The memory of the table and of the words: every machine has the same, so that equal states have equal hashes.
+    /// The memory of the table and of the words: every stage has the same, so that equal states have equal hashes.
     static MEMORY: [NonNull<u8>; 2] = [zeroed(CAPACITY.bytes()), zeroed(WORDS)];
-    static FREE_STACKS: Cell<Vec<DefaultStack>> = const { Cell::new(Vec::new()) };
 }
 
 /// So many bytes that are never freed.
@@ -51,7 +49,7 @@ struct Subject {
 impl Subject {
     fn new(over: Over) -> Subject {
         let [memory, words] = MEMORY.with(|memory| *memory);
-        // SAFETY: so many aligned bytes, never freed; there is one machine at a time, and its `begin` zeroes them while
+        // SAFETY: so many aligned bytes, never freed; there is one stage at a time, and its `begin` zeroes them while
         // nobody uses the table.
         let table = unsafe {
             match over {
@@ -144,7 +142,7 @@ impl Subject {
 }
 
 fn deadline(timed: bool) -> Deadline {
-    // A deadline that no clock reaches while we watch: the machine decides when it passes.
+    // A deadline that no clock reaches while we watch: the search decides when it passes.
     if timed { Deadline::Monotonic(1 << 62) } else { Deadline::Never }
 }
 
@@ -166,33 +164,46 @@ fn served(result: Result<u32>) -> Outcome {
 }
 
 /// Runs one program, again and again. There can be one at a time on a thread of the operating system.
-pub struct Machine<'a> {
+pub struct Stage<'a> {
     seam: &'static Seam,
     subject: Subject,
     program: &'a Program,
-    coroutines: Vec<Coroutine<bool, (), ()>>,
+    /// Each is told whether its deadline has passed.
+    threads: Threads<bool>,
+    keeps_trace: bool,
 }
 
-impl<'a> Machine<'a> {
-    /// A machine for a program.
-    pub fn new(program: &'a Program) -> Machine<'a> {
+impl<'a> Stage<'a> {
+    /// A stage for a program.
+    pub fn new(program: &'a Program) -> Stage<'a> {
         let seam = SEAM.with(|seam| *seam);
         explore::install(Some(seam));
-        Machine { seam, subject: Subject::new(program.over), program, coroutines: Vec::new() }
+        Stage { seam, subject: Subject::new(program.over), program, threads: Threads::default(), keeps_trace: false }
+    }
+
+    /// From the next execution on a trace is kept.
+    pub fn keep_trace(&mut self) {
+        self.keeps_trace = true;
+    }
+
+    /// The trace of the last execution.
+    pub fn trace(&self) -> String {
+        self.seam.with(|run| run.trace.as_ref().map(Trace::to_string).unwrap_or_default())
     }
 
     /// Begins an execution: every thread stops before its first request.
     pub fn begin(&mut self) {
-        self.discard();
+        self.threads.clear();
         let threads = self.program.threads.len();
         let fresh = Run {
             statuses: vec![Status::Between; threads],
             outcomes: vec![Vec::new(); threads],
-            yielders: vec![std::ptr::null(); threads],
+            places: vec![None; threads],
             woken: vec![None; threads],
             slept: vec![0; threads],
             wills: vec![0; threads],
             state: State::new(threads),
+            trace: self.keeps_trace.then(Trace::default),
             ..Run::default()
         };
         self.seam.with(|run| *run = fresh);
@@ -203,18 +214,15 @@ impl<'a> Machine<'a> {
     }
 
     fn spawn(&mut self, thread: Thread) {
-        let mut stacks = FREE_STACKS.take();
-        let stack = stacks.pop().unwrap_or_default();
-        FREE_STACKS.set(stacks);
         let (seam, subject, program) = (self.seam, &raw const self.subject, &raw const *self.program);
-        self.coroutines.push(Coroutine::with_stack(stack, move |yielder, _| {
-            seam.with(|run| run.yielders[thread] = yielder);
-            // SAFETY: the machine drops its coroutines before its subject, and its program outlives it.
+        self.threads.spawn(move |place| {
+            seam.with(|run| run.places[thread] = Some(place));
+            // SAFETY: the stage abandons its threads before its subject, and its program outlives it.
             let (subject, program) = unsafe { (&*subject, &*program) };
             for (number, request) in program.threads[thread].iter().enumerate() {
                 seam.stop(Status::Between);
                 seam.with(|run| {
-                    run.events.push(Event::Invoke(thread, number));
+                    run.event(Event::Invoke(thread, number));
                     run.begins = true;
                 });
                 match catch_unwind(AssertUnwindSafe(|| subject.perform(program, thread, request))) {
@@ -222,17 +230,17 @@ impl<'a> Machine<'a> {
                     Err(_) => seam.with(|run| run.panicked = true),
                 }
             }
-        }));
+        });
         self.resume(thread, false);
     }
 
     /// Lets a thread go on to its next stop; its deadline has passed, or not.
     pub fn resume(&mut self, thread: Thread, deadline_passed: bool) {
         self.seam.with(|run| run.running = Some(thread));
-        let result = self.coroutines[thread].resume(deadline_passed);
+        let finished = self.threads.resume(thread, deadline_passed);
         self.seam.with(|run| {
             run.running = None;
-            if let CoroutineResult::Return(()) = result {
+            if finished {
                 run.statuses[thread] = Status::Finished;
             }
         });
@@ -240,8 +248,7 @@ impl<'a> Machine<'a> {
 
     /// Kills a thread where it is.
     pub fn kill(&mut self, thread: Thread) {
-        // SAFETY: what lives on the stack is leaked, not reused, as in `discard`.
-        unsafe { self.coroutines[thread].force_reset() };
+        self.threads.abandon(thread);
         self.seam.with(|run| run.kill(thread));
     }
 
@@ -252,7 +259,7 @@ impl<'a> Machine<'a> {
 
     /// Whether a thread sleeps on a word that has changed.
     pub fn oversleeps(&self) -> bool {
-        // SAFETY: a word of the program or of the table, both of which the machine keeps.
+        // SAFETY: a word of the program or of the table, both of which the stage keeps.
         let has_changed = |sleeper: &Sleeper| unsafe { *(sleeper.address as *const u32) } != sleeper.expected;
         self.seam.with(|run| run.sleepers.iter().any(has_changed))
     }
@@ -292,25 +299,11 @@ impl<'a> Machine<'a> {
             _ => None,
         })
     }
-
-    /// Abandons the execution in progress.
-    fn discard(&mut self) {
-        let mut stacks = FREE_STACKS.take();
-        for mut coroutine in self.coroutines.drain(..) {
-            if !coroutine.done() {
-                // SAFETY: what lives on the stack is leaked, not reused; the futex layer keeps nothing there that
-                // others point to.
-                unsafe { coroutine.force_reset() };
-            }
-            stacks.push(coroutine.into_stack());
-        }
-        FREE_STACKS.set(stacks);
-    }
 }
 
-impl Drop for Machine<'_> {
+impl Drop for Stage<'_> {
     fn drop(&mut self) {
-        self.discard();
+        self.threads.clear();
         explore::install(None);
     }
 }

@@ -1,0 +1,53 @@
+//! What both model checkers are made of: the one of the core ([`crate::stage`], [`crate::search`]) and the one of the futex layer
+//! ([`crate::futex`]).
+//!
+//! | module | what it is |
+//! | --- | --- |
+//! | [`threads`] | virtual threads: coroutines that stop before every shared access |
+//! | [`tree`] | the choices that were made and those that are left; the states that were met |
+//! | [`chunk`], [`account`] | what the memory holds, and a hash of what has changed |
+//! | [`fingerprint`] | hashes that tell states apart |
+//! | [`death`] | what the kernel does to the word that a dying thread has named |
+//! | [`token`], [`trace`] | a counterexample: one line that replays it, and what happened in it |
+//!
+//! What a thread may do next, what it costs, what the memory must be compared with and where a search ends is each checker's
+//! own: the core has interrupts, heirs and private memory, the futex layer plays the kernel's queues.
+
+pub(crate) mod account;
+pub(crate) mod chunk;
+pub(crate) mod death;
+pub mod fingerprint;
+pub(crate) mod threads;
+pub mod token;
+pub mod trace;
+pub(crate) mod tree;
+
+/// A thread of a program, by its place.
+pub type ThreadId = usize;
+
+/// What happens next.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Choice {
+    /// The thread goes on to its next stop.
+    Run(ThreadId),
+    /// The deadline of the sleeping thread passes.
+    Deadline(ThreadId),
+    /// A signal handler on the thread interrupts its wait.
+    Interrupt(ThreadId),
+    /// The thread is dead: it never goes on, and the kernel looks at the word that its will names.
+    Die(ThreadId),
+    /// Who could run now is stopped for ever; an observer looks at what is left.
+    End,
+}
+
+impl Choice {
+    /// Whose turn it is.
+    pub fn thread(self) -> Option<ThreadId> {
+        match self {
+            Choice::Run(thread) | Choice::Deadline(thread) | Choice::Interrupt(thread) | Choice::Die(thread) => {
+                Some(thread)
+            }
+            Choice::End => None,
+        }
+    }
+}
