@@ -1,23 +1,22 @@
-//! The only place that names the processor's atomics.
+//! The processor's atomics, which are named only here.
 //!
-//! [`Word128`] is the unit of truth of the whole library: one 16-byte word that changes by compare-exchange only. It is
-//! written with the processor's own instruction (`cmpxchg16b`, `ldaxp`/`stlxp`), never with a lock: a lock in shared
-//! memory would die with its holder. There is no fallback; a processor without the instruction is refused when an arena
-//! is opened ([`supported`]).
+//! [`Word128`] is the basis of the whole library: a 16-byte word that changes only by compare-exchange. It uses the
+//! processor's own instruction (`cmpxchg16b`, `ldaxp`/`stlxp`), never a lock, because a lock in shared memory would be
+//! lost with its owner. There is no fallback: without the instruction, opening an arena fails ([`supported`]).
 //!
 //! # Loading 128 bits with two 64-bit loads
-//! `load` reads low, high, low again and repeats until both low halves agree. The result existed as a whole at some
-//! instant between the two reads of the low half, provided that
-//! * L1: within one load the low half does not return to an earlier value. Both words of the protocol keep a number
-//!   that only grows there (an object's sequence, a waiter's ticket with a state that never goes back within a ticket).
+//! `load` reads low, high, low again and repeats until both low halves agree. The result is the value at some instant
+//! between the two reads of the low half, provided that
+//! * L1: within one load the low half does not return to an earlier value. Both words of the protocol have a number
+//!   there that only grows (an object's sequence, a waiter's ticket with a state that never goes back within a ticket).
 //!
-//! After [`LOAD_ATTEMPTS`] disagreements it falls back to a compare-exchange, which is one access but dirties the line:
-//! so a load is bounded even against a writer that never rests.
+//! After [`LOAD_ATTEMPTS`] disagreements it falls back to a compare-exchange, which is one access but dirties the line.
+//! So a load is bounded even against a constant writer.
 //!
 //! # Orders
-//! Loads and exchanges are sequentially consistent, stores release. On x86-64 such a load is a plain `mov`; on aarch64 it
-//! is `ldar`, never the weaker `ldapr`, which could be performed before an earlier exchange. What needs this, and that it
-//! is enough, is shown by `verify/explore` (`docs/memory-orders.md`).
+//! Loads and exchanges are sequentially consistent, stores release. On x86-64 such a load is a plain `mov`; on aarch64
+//! it is `ldar`, never the weaker `ldapr`, which could be performed before an earlier exchange. `verify/explore` shows
+//! what needs this, and that it suffices (`docs/memory-orders.md`).
 
 use core::sync::atomic as core_atomic;
 pub use core_atomic::{Ordering, compiler_fence};
@@ -25,7 +24,7 @@ pub use core_atomic::{Ordering, compiler_fence};
 #[cfg(ntux_explore)]
 use crate::explore::{self, Access, Effect, Part};
 
-/// Torn reads tolerated by [`Word128::load`] before it takes the line for itself.
+/// Torn reads that [`Word128::load`] tolerates before it uses a compare-exchange.
 const LOAD_ATTEMPTS: u32 = 4;
 
 const LOAD: Ordering = Ordering::SeqCst;
@@ -91,7 +90,7 @@ macro_rules! small_atomic {
                 self.0.store(value, STORE);
                 updated!(self, STORE, Effect::Stored);
             }
-            /// Compare-exchange, sequentially consistent; the value found when it fails.
+            /// Sequentially consistent compare-exchange. Returns the current value if it fails.
             #[inline(always)]
             #[cfg_attr(ntux_explore, track_caller)]
             pub fn compare_exchange(&self, current: $int, new: $int) -> Result<(), $int> {
@@ -100,7 +99,7 @@ macro_rules! small_atomic {
                 updated!(self, EXCHANGE, if result.is_ok() { Effect::Exchanged } else { Effect::Refused });
                 result
             }
-            /// Adds and returns the value before; wraps.
+            /// Adds, wrapping, and returns the previous value.
             #[inline(always)]
             #[cfg_attr(ntux_explore, track_caller)]
             pub fn fetch_add(&self, value: $int) -> $int {
@@ -109,13 +108,13 @@ macro_rules! small_atomic {
                 updated!(self, EXCHANGE, Effect::Exchanged);
                 before
             }
-            /// Raises the bits of `value` and returns the word before.
+            /// Sets the bits of `value` and returns the previous word.
             #[inline(always)]
             pub fn fetch_or(&self, value: $int) -> $int {
                 step!(Update, self);
                 self.0.fetch_or(value, Ordering::SeqCst)
             }
-            /// Lowers the bits that `value` does not have and returns the word before.
+            /// Clears the bits that `value` does not have and returns the previous word.
             #[inline(always)]
             pub fn fetch_and(&self, value: $int) -> $int {
                 step!(Update, self);
@@ -133,16 +132,16 @@ small_atomic!(Word64, AtomicU64, u64, "A 64-bit atomic word.");
 pub struct Flag(core_atomic::AtomicBool);
 
 impl Flag {
-    /// A lowered flag.
+    /// A clear flag.
     pub const fn new() -> Self {
         Self(core_atomic::AtomicBool::new(false))
     }
-    /// Whether it is raised.
+    /// Whether it is set.
     #[inline(always)]
     pub fn is_raised(&self) -> bool {
         self.0.load(Ordering::Relaxed)
     }
-    /// Raises or lowers it.
+    /// Sets or clears it.
     #[inline(always)]
     pub fn set(&self, raised: bool) {
         compiler_fence(Ordering::SeqCst);
@@ -151,7 +150,7 @@ impl Flag {
     }
 }
 
-/// A full barrier: every access before it is over, for every thread, before any access after it.
+/// A full barrier: for every thread, every access before it completes before any access after it.
 #[inline(always)]
 pub fn fence() {
     core_atomic::fence(Ordering::SeqCst);
@@ -160,7 +159,7 @@ pub fn fence() {
 /// Loads a word of 1, 2, 4 or 8 bytes that belongs to the program, not to the library.
 ///
 /// # Safety
-/// The word must be aligned to its size and readable. Whoever writes it meanwhile must do so atomically.
+/// The word must be aligned to its size and readable. Concurrent writes to it must be atomic.
 #[inline(always)]
 #[cfg_attr(ntux_explore, track_caller)]
 pub unsafe fn load_foreign(address: usize, bytes: usize) -> u64 {
@@ -192,7 +191,7 @@ pub struct Pair {
     pub high: u64,
 }
 
-/// A 128-bit atomic word: see the module for what a load means.
+/// A 128-bit atomic word. The module explains its loads.
 #[repr(C, align(16))]
 #[derive(Default)]
 pub struct Word128 {
@@ -218,7 +217,7 @@ impl Word128 {
         Self { low: core_atomic::AtomicU64::new(value.low), high: core_atomic::AtomicU64::new(value.high) }
     }
 
-    /// The whole word, as it was at one instant (L1).
+    /// Returns the whole word, as it was at one instant (L1).
     #[inline(always)]
     #[cfg_attr(ntux_explore, track_caller)]
     pub fn load(&self) -> Pair {
@@ -239,7 +238,7 @@ impl Word128 {
         self.load_exclusive()
     }
 
-    /// Both halves, perhaps of different versions: good only for an exchange, which fails if they are.
+    /// Reads both halves, perhaps of different versions. Only for an exchange, which fails if they are.
     #[inline(always)]
     #[cfg_attr(ntux_explore, track_caller)]
     pub fn glance(&self) -> Pair {
@@ -249,7 +248,7 @@ impl Word128 {
         Pair { low, high: load!(self.high, High) }
     }
 
-    /// The low half alone: enough to see that the word has not changed (L1).
+    /// Reads the low half alone, which suffices to see that the word has not changed (L1).
     #[inline(always)]
     #[cfg_attr(ntux_explore, track_caller)]
     pub fn load_low(&self) -> u64 {
@@ -264,7 +263,7 @@ impl Word128 {
         self.compare_exchange(Pair::default(), Pair::default()).err().unwrap_or_default()
     }
 
-    /// Replaces `current` by `new` in one step, or says what was found instead.
+    /// Replaces `current` by `new` in one step, or returns the actual value.
     #[inline(always)]
     #[cfg_attr(ntux_explore, track_caller)]
     pub fn compare_exchange(&self, current: Pair, new: Pair) -> Result<(), Pair> {
@@ -274,7 +273,7 @@ impl Word128 {
         result
     }
 
-    /// Asks for the word's cache line, so that an exchange that follows need not wait for it.
+    /// Prefetches the word's cache line for a following exchange.
     #[inline(always)]
     pub fn expect_exchange(&self) {
         let address = core::ptr::from_ref(self).cast::<i8>();
@@ -302,8 +301,8 @@ impl Word128 {
     fn exchange_raw(&self, current: Pair, new: Pair) -> Result<(), Pair> {
         let wide = |pair: Pair| u128::from(pair.high) << 64 | u128::from(pair.low);
         let place = core::ptr::from_ref(self).cast_mut().cast::<u128>();
-        // SAFETY: aligned (repr) and writable for its whole lifetime; whoever opened an arena has seen that the processor
-        // has the instruction.
+        // SAFETY: aligned (repr) and writable for its whole lifetime; whoever opened an arena has seen that the
+        // processor has the instruction.
         let found = unsafe { core::arch::x86_64::cmpxchg16b(place, wide(current), wide(new), EXCHANGE, EXCHANGE) };
         if found == wide(current) { Ok(()) } else { Err(Pair { low: found as u64, high: (found >> 64) as u64 }) }
     }

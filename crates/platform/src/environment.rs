@@ -1,8 +1,8 @@
-//! What the user has set in the environment.
+//! Environment variables.
 
 use core::ffi::CStr;
 
-/// The value of a variable; none if it is not set. Takes no memory and no lock.
+/// The value of a variable; none if it is not set. Allocates nothing and takes no lock.
 pub fn value(name: &CStr) -> Option<&'static CStr> {
     // SAFETY: the name ends with a zero; the answer is null or a string that stays, as the program must not change its
     // environment while others read it.

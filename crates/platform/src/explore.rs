@@ -1,11 +1,11 @@
-//! The seam for model checkers (the configuration `ntux_explore`): every shared access asks here first.
+//! The seam for model checkers (the configuration `ntux_explore`): every shared access calls a scheduler first.
 //!
 //! A checker installs a [`Scheduler`] for the threads that it drives; a thread that has none runs unhindered. The
 //! scheduler is called *before* each access and may switch to another thread of execution; the access itself then
 //! happens at once, so one call is one step of an interleaving.
 //!
-//! A checker of weak memory also says what each load returns, and is told *after* each change what was changed: with the
-//! order that the code asks for, and where in the source ([`Touch`]).
+//! A checker of weak memory also chooses what each load returns, and is told *after* each change what was changed, with
+//! the order in the code and the place in the source ([`Touch`]).
 
 use std::cell::Cell;
 use std::panic::Location;
@@ -23,16 +23,16 @@ pub enum Access {
     Update(usize),
     /// Wake sleepers on the word at this address.
     Wake(usize),
-    /// Read the other half, or the first half again, of the word at this address. Without a scheduler's doing both
+    /// Read the other half, or the first half again, of the word at this address. Unless the scheduler intervenes, both
     /// halves are read at once.
     Half(usize),
     /// Ask whether the deadline of the call has passed. No shared memory is touched.
     Clock,
-    /// Change what the kernel does when the thread dies. No shared memory is touched.
+    /// Change what the kernel does if the thread dies. No shared memory is touched.
     Will,
 }
 
-/// Who a thread is, as others know it.
+/// A thread's identity, as others see it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Identity {
     /// Process number; none: that of the checker's own process.
@@ -41,7 +41,7 @@ pub struct Identity {
     pub thread: u32,
 }
 
-/// Which of the processor's accesses within one of ours.
+/// Which of the processor's accesses within one access of the code.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Part {
     /// The only one.
@@ -65,7 +65,7 @@ pub struct Touch {
     pub part: Part,
     /// The order that the code asks for, when a compare-exchange succeeds.
     pub order: Ordering,
-    /// The line that asks.
+    /// The source line.
     pub site: &'static Location<'static>,
 }
 
@@ -76,11 +76,11 @@ pub enum Effect {
     Stored,
     /// Read and replaced in one step.
     Exchanged,
-    /// Read what is there; it was not what was expected.
+    /// Read a value that was not the expected one.
     Refused,
 }
 
-/// Decides who runs next, and what is read.
+/// Decides which thread runs next, and what loads return.
 pub trait Scheduler {
     /// Called before each access.
     fn step(&self, access: Access);
@@ -93,12 +93,12 @@ pub trait Scheduler {
     fn updated(&self, touch: Touch, effect: Effect) {
         let _ = (touch, effect);
     }
-    /// Sleep while the 32-bit word at `address` holds `expected`; false when the deadline (if any) passed.
-    /// The comparison and the falling asleep are one step.
+    /// Sleeps while the 32-bit word at `address` holds `expected`. Returns false if the deadline passed. Comparing and
+    /// falling asleep are one step.
     fn sleep(&self, address: usize, expected: u32, has_deadline: bool) -> bool;
-    /// Wake at most `count` sleepers on `address`; returns how many.
+    /// Wakes at most `count` sleepers on `address`. Returns their number.
     fn wake(&self, address: usize, count: u32) -> u32;
-    /// Who the calling thread is; none: nobody in particular, who makes things ready.
+    /// The calling thread's identity; none for the checker's own setup.
     fn identity(&self) -> Option<Identity> {
         None
     }
@@ -112,7 +112,7 @@ pub trait Scheduler {
         let _ = thread;
         false
     }
-    /// The calling thread names the word that the kernel looks at when it dies, 0 for none; the one named before.
+    /// Sets the word that the kernel checks when the calling thread dies, 0 for none. Returns the previous one.
     fn will(&self, address: usize) -> usize {
         let _ = address;
         0
@@ -122,13 +122,13 @@ pub trait Scheduler {
         false
     }
 
-    /// The calls of [`crate::kernel_futex`], for a checker that plays the kernel's futexes whole; the others have none.
+    /// The calls of [`crate::kernel_futex`], for a checker that simulates the kernel's futexes; others return none.
     fn kernel(&self) -> Option<&dyn Kernel> {
         None
     }
 }
 
-/// The kernel's futexes, as a checker plays them. Each comparison with the queueing that follows it is one step; error
+/// The kernel's futexes, simulated by a checker. Each comparison, with the queueing that follows it, is one step; error
 /// numbers are the kernel's.
 pub trait Kernel {
     /// See [`crate::kernel_futex::wait_any`]; each entry has a bitset.
@@ -146,8 +146,7 @@ thread_local! {
     static HASTY: Cell<bool> = const { Cell::new(false) };
 }
 
-/// Plants a bug in what this thread does from now on, or takes it out: a load of 128 bits believes its halves without a
-/// second look.
+/// Plants a bug in this thread from now on, or removes it: a load of 128 bits does not re-read its halves.
 pub fn plant_hasty_loads(planted: bool) {
     HASTY.with(|cell| cell.set(planted));
 }
@@ -166,7 +165,7 @@ pub(crate) fn current() -> Option<&'static dyn Scheduler> {
     SCHEDULER.with(Cell::get)
 }
 
-/// Who the calling thread is, if a scheduler drives it.
+/// The calling thread's identity, if a scheduler drives it.
 pub(crate) fn identity() -> Option<Identity> {
     current()?.identity()
 }
@@ -178,13 +177,13 @@ pub(crate) fn step(access: Access) {
     }
 }
 
-/// Asks what a load of `word` returns.
+/// The value that a load of `word` returns.
 #[track_caller]
 pub(crate) fn read<W>(word: &W, part: Part, order: Ordering) -> Option<u64> {
     current()?.read(touch(word, part, order))
 }
 
-/// Asks what a load of a word of the program returns.
+/// The value that a load of a word of the program returns.
 #[track_caller]
 pub(crate) fn read_foreign(address: usize, bytes: usize) -> Option<u64> {
     let touch = Touch { address, bytes, part: Part::Whole, order: Ordering::SeqCst, site: Location::caller() };

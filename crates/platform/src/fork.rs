@@ -1,7 +1,7 @@
-//! What has to happen when the process forks.
+//! Hooks for forks.
 
-/// Runs `before` in the parent before each fork, then `after` in the parent and in the child. For the C library's fork only:
-/// a bare `clone` runs nothing.
+/// Runs `before` in the parent before each fork, then `after` in the parent and in the child. Only for the C library's
+/// fork: a bare `clone` runs nothing.
 pub fn at_fork(before: extern "C" fn(), after: extern "C" fn()) {
     unsafe extern "C" {
         fn pthread_atfork(
@@ -10,6 +10,7 @@ pub fn at_fork(before: extern "C" fn(), after: extern "C" fn()) {
             child: Option<extern "C" fn()>,
         ) -> libc::c_int;
     }
-    // SAFETY: three functions that live as long as the program's code. (A library that is unloaded takes its hooks along.)
+    // SAFETY: three functions that live as long as the program's code. (A library that is unloaded takes its hooks
+    // along.)
     unsafe { pthread_atfork(Some(before), Some(after), Some(after)) };
 }

@@ -1,14 +1,15 @@
-//! What ntux needs from the operating system, and nothing above it.
+//! The platform: everything that ntux needs from the operating system.
 //!
-//! Two things are named here and nowhere else: the processor's atomics ([`atomic`]) and the kernel's calls.
+//! Only this crate names the processor's atomics ([`atomic`]) and the kernel's calls.
 //!
-//! * [`contract`] says what a system must give, what it may lack, and what follows then. The crates above call its functions:
-//!   [`clock`], [`futex`], [`kernel_futex`], [`liveness`], [`memory`], [`protection`], [`robust`], [`to_self`].
+//! * [`contract`] says what a system must provide, what it may lack, and the consequences. The crates above call its
+//!   functions: [`clock`], [`futex`], [`kernel_futex`], [`liveness`], [`memory`], [`protection`], [`robust`],
+//!   [`to_self`].
 //! * Each system has a room that fulfils the contract: `linux`, `macos`. What it lacks it takes from [`absent`].
-//! * Three rooms are for particular users: [`watching`] for write watches, `interposition` for the libraries that are loaded
-//!   into programs, `command` for the program `ntux`. `.ci/layers` checks that nobody else enters them.
-//! * [`explore`](atomic) is the seam: with the configuration `ntux_explore`, which `verify/explored` sets, a model checker
-//!   takes over [`atomic`], [`futex`] and who is alive. Everything above stays as it ships.
+//! * Three rooms are for particular users: [`watching`] for write watches, `interposition` for the preloaded libraries,
+//!   `command` for the program `ntux`. `.ci/layers` checks that no other crate uses them.
+//! * [`explore`](atomic) is the seam: in the configuration `ntux_explore`, which `verify/explored` sets, a model
+//!   checker controls [`atomic`], [`futex`] and [`liveness`]. Everything above is as shipped.
 
 #![allow(clippy::disallowed_types, clippy::disallowed_methods, reason = "this is the place for them")]
 #![allow(clippy::not_unsafe_ptr_arg_deref, reason = "addresses of words are given to the kernel, which checks them")]
@@ -46,7 +47,7 @@ pub use macos::MacOs as Here;
 #[cfg(not(any(target_os = "linux", target_os = "macos")))]
 compile_error!("no room for this system: CONTRIBUTING.md, \"How to add\", says what it needs");
 
-/// The system's error numbers that results are made of.
+/// The system's error numbers that appear in results.
 pub mod error {
     pub use libc::{
         EAGAIN, EBADF, EBUSY, EFAULT, EINTR, EINVAL, EIO, EMFILE, ENFILE, ENOMEM, ENOSYS, ENOTTY, EOPNOTSUPP,
@@ -59,8 +60,8 @@ pub fn errno() -> i32 {
     std::io::Error::last_os_error().raw_os_error().unwrap_or(0)
 }
 
-/// Runs `work` and leaves the calling thread's error number as it was: for what a program does not know to happen in its
-/// thread. Async-signal-safe if `work` is.
+/// Runs `work` and preserves the calling thread's error number. For work that the program does not know of.
+/// Async-signal-safe if `work` is.
 pub fn keeping_errno<R>(work: impl FnOnce() -> R) -> R {
     let before = errno();
     let result = work();

@@ -1,11 +1,11 @@
-//! What shares memory has no open file descriptions of its own.
+//! The system's shared memory has no open file descriptions.
 
 use std::io;
 use std::os::fd::{BorrowedFd, OwnedFd};
 
 use crate::memory::Descriptions;
 
-/// Of a system without [`Descriptions`].
+/// Marks a system without [`Descriptions`].
 pub trait NoDescriptions {}
 
 impl<S: NoDescriptions> Descriptions for S {

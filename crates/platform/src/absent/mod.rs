@@ -1,4 +1,4 @@
-//! What a system lacks: the parts of the contract that may be absent, for every room that says so with a marker.
+//! Fallbacks for the parts of the contract that a system may lack. A room gets them by implementing a marker.
 
 mod descriptions;
 mod nodes;

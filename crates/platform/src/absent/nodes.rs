@@ -3,7 +3,7 @@
 use crate::clock::Deadline;
 use crate::kernel_futex::{Nodes, Scope};
 
-/// Of a system without [`Nodes`].
+/// Marks a system without [`Nodes`].
 pub trait NoNodes {}
 
 impl<S: NoNodes> Nodes for S {

@@ -1,9 +1,9 @@
-//! The kernel lets nobody sleep on several words, and moves no sleepers.
+//! The kernel has no sleep on several words, and no requeue.
 
 use crate::clock::Deadline;
 use crate::kernel_futex::{Entry, Scope, Vectors};
 
-/// Of a system without [`Vectors`].
+/// Marks a system without [`Vectors`].
 pub trait NoVectors {}
 
 impl<S: NoVectors> Vectors for S {
@@ -26,7 +26,7 @@ impl<S: NoVectors> Vectors for S {
         Err(libc::ENOSYS)
     }
 
-    /// Nobody asks where there are no vectors.
+    /// Never called without vectors.
     fn times_asleep() -> u64 {
         0
     }

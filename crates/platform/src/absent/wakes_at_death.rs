@@ -1,8 +1,8 @@
-//! The kernel does nothing for who dies.
+//! The kernel sends no wake for a thread that dies.
 
 use crate::robust::{Fields, WakesAtDeath};
 
-/// Of a system without [`WakesAtDeath`].
+/// Marks a system without [`WakesAtDeath`].
 pub trait NoWakesAtDeath {}
 
 impl<S: NoWakesAtDeath> WakesAtDeath for S {

@@ -1,5 +1,5 @@
-//! The kernel does not tell who writes where. What needs that cannot be opened, so nothing can be asked of it: for the meaning of
-//! these functions see `linux/watching`.
+//! The kernel does not report writes. Everything that needs this fails to open, so the other functions are never
+//! called; `linux/watching` documents them.
 #![allow(missing_docs, reason = "they cannot be called")]
 
 use core::convert::Infallible;

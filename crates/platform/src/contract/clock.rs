@@ -1,13 +1,13 @@
 //! Absolute deadlines on two clocks.
 
-/// Until when to wait: nanoseconds since the clock's own start.
+/// A deadline, in nanoseconds since the clock's start.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Deadline {
     /// No deadline.
     Never,
     /// On the monotonic clock, which nobody can set.
     Monotonic(u64),
-    /// On the wall clock; it follows when the clock is set.
+    /// On the wall clock, which it follows when the clock is set.
     Realtime(u64),
 }
 
@@ -15,7 +15,7 @@ impl Deadline {
     /// A deadline in the past: one attempt, no sleep.
     pub const NOW: Deadline = Deadline::Monotonic(0);
 
-    /// Whether it has passed. Asks the clock, except for the values that need no clock.
+    /// Whether it has passed. Reads the clock if necessary.
     pub fn passed(self) -> bool {
         match self {
             Deadline::Never => false,
@@ -24,12 +24,12 @@ impl Deadline {
         }
     }
 
-    /// When so many nanoseconds have passed from now on, on the monotonic clock.
+    /// The deadline this many nanoseconds from now, on the monotonic clock.
     pub fn after_ns(ns: u64) -> Deadline {
         Deadline::Monotonic(monotonic_ns().saturating_add(ns))
     }
 
-    /// Nanoseconds left, 0 when passed, none when there is no deadline.
+    /// The nanoseconds left: 0 if it has passed, none if there is no deadline.
     pub fn remaining_ns(self) -> Option<u64> {
         match self {
             Deadline::Never => None,
@@ -39,7 +39,7 @@ impl Deadline {
     }
 }
 
-/// Whether a checker says that the deadline of the call in progress has passed.
+/// Whether the model checker says that the deadline of the current call has passed.
 #[inline(always)]
 fn explored_deadline_passed() -> bool {
     #[cfg(ntux_explore)]

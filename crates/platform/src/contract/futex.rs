@@ -1,7 +1,7 @@
-//! Sleeping on a 32-bit word, and waking who sleeps there.
+//! Sleeps on a 32-bit word, and wakes its sleepers.
 //!
-//! The word lies in memory that several processes map, so the calls are the *shared* ones: they meet by file and offset,
-//! at whatever address each process sees the word.
+//! The word is in memory that several processes map, so these are the *shared* calls: they identify the word by file
+//! and offset, whatever its address in each process.
 
 use super::clock::Deadline;
 use crate::Here;
@@ -9,13 +9,13 @@ use crate::Here;
 /// Why [`wait`] returned.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Woken {
-    /// Woken, interrupted by a signal, or the word differed: look at the word again.
+    /// Woken, interrupted by a signal, or the word differed: check the word again.
     LookAgain,
     /// The deadline passed.
     TimedOut,
 }
 
-/// What a system gives for it.
+/// What a system must provide.
 pub trait Sleep {
     /// As [`wait`].
     fn wait(address: *const u32, expected: u32, deadline: Deadline) -> Woken;
@@ -25,7 +25,7 @@ pub trait Sleep {
 
 /// Sleeps while the word at `address` holds `expected`, at most until `deadline`.
 ///
-/// The comparison and the falling asleep are one step for every waker. Async-signal-safe.
+/// Comparing and falling asleep are one step for every waker. Async-signal-safe.
 pub fn wait(address: *const u32, expected: u32, deadline: Deadline) -> Woken {
     #[cfg(ntux_explore)]
     if let Some(scheduler) = crate::explore::current() {

@@ -1,7 +1,7 @@
-//! The kernel's futex calls as they are: one function for each, the error number when it refuses.
+//! The kernel's futex calls: one function for each, which returns the error number on failure.
 //!
-//! [`crate::futex`] is the little of this that the synchronization core sleeps on. Here is the rest: private and shared
-//! words, bitsets, counts, vectors, requeue. All words have 32 bits; no kernel has futexes of another size.
+//! [`crate::futex`] has the few that the synchronization core needs. Here are the others: private and shared words,
+//! bitsets, counts, vectors, requeue. All words have 32 bits; no kernel has futexes of another size.
 
 use core::sync::atomic::{AtomicU8, Ordering};
 
@@ -17,34 +17,34 @@ pub const VECTOR_MAX: usize = 128;
 /// Matches every bitset.
 pub const MATCH_ANY: u32 = u32::MAX;
 
-/// Who may sleep on a word: the kernel keeps the two apart, so both sides must say the same.
+/// The scope of a word. The kernel distinguishes the two, so sleeper and waker must use the same.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Scope {
-    /// Threads of this process; the word is known by its address.
+    /// Threads of this process; the address identifies the word.
     Private,
-    /// Every process that maps the memory; the word is known by its place in there.
+    /// Every process that maps the memory; the position in the memory identifies the word.
     Shared,
 }
 
 /// One word of a vector.
 #[derive(Clone, Copy, Debug)]
 pub struct Entry {
-    /// Where it is.
+    /// Its address.
     pub address: *const u32,
-    /// What it is expected to hold.
+    /// Its expected value.
     pub expected: u32,
-    /// Who may wake it.
+    /// Its scope.
     pub scope: Scope,
-    /// Whether a node stands behind it ([`numa`]).
+    /// Whether a node follows it ([`numa`]).
     pub numa: bool,
 }
 
 impl Entry {
-    /// Stands where no word is yet.
+    /// An unused entry.
     pub const NOWHERE: Entry = Entry { address: core::ptr::null(), expected: 0, scope: Scope::Private, numa: false };
 }
 
-/// Sleeping on one word, and waking who sleeps there. Every system has it.
+/// Sleeps on one word, and wakes its sleepers. Every system has this.
 pub trait Futexes {
     /// As [`wait`].
     fn wait(address: *const u32, expected: u32, mask: u32, scope: Scope, deadline: Deadline) -> Result<(), i32>;
@@ -52,9 +52,9 @@ pub trait Futexes {
     fn wake(address: *const u32, count: u32, mask: u32, scope: Scope) -> Result<u32, i32>;
 }
 
-/// Waits for several words, and requeues. A system may lack them.
+/// Waits for several words, and requeues. A system may lack these.
 pub trait Vectors {
-    /// Whether [`Vectors::wait_any`] may be called: no filter ends the program for it.
+    /// Whether [`Vectors::wait_any`] may be called: no filter kills the program for it.
     fn wait_any_may_be_tried() -> bool;
     /// As [`wait_any`].
     fn wait_any(entries: &[Entry], deadline: Deadline) -> Result<usize, i32>;
@@ -73,7 +73,7 @@ pub trait Vectors {
 
 /// Futexes with a memory node ([`numa`]). A system may lack them.
 pub trait Nodes {
-    /// Whether the other three may be called: no filter ends the program for one of them.
+    /// Whether the other three may be called: no filter kills the program for one of them.
     fn nodes_may_be_tried() -> bool;
     /// As [`numa::wait`].
     fn wait_at_node(address: *const u32, expected: u32, mask: u32, scope: Scope, deadline: Deadline)
@@ -93,7 +93,7 @@ pub trait Nodes {
 
 /// Sleeps while the word holds `expected`, until a wake whose mask meets this one, or the deadline.
 ///
-/// Errors: `EAGAIN` the word differs, also when the deadline has passed; `ETIMEDOUT`; `EINTR`; `EFAULT` no such memory;
+/// Errors: `EAGAIN` the word differs, even if the deadline has passed; `ETIMEDOUT`; `EINTR`; `EFAULT` no such memory;
 /// `EINVAL` not aligned, or an empty mask.
 pub fn wait(address: *const u32, expected: u32, mask: u32, scope: Scope, deadline: Deadline) -> Result<(), i32> {
     #[cfg(ntux_explore)]
@@ -104,7 +104,7 @@ pub fn wait(address: *const u32, expected: u32, mask: u32, scope: Scope, deadlin
     <Here as Futexes>::wait(address, expected, mask, scope, deadline)
 }
 
-/// Wakes at most `count` sleepers on the word whose masks meet this one; how many.
+/// Wakes at most `count` sleepers on the word whose masks meet this one. Returns their number.
 ///
 /// Errors: `EFAULT` no such memory (shared only); `EINVAL` not aligned, or an empty mask.
 pub fn wake(address: *const u32, count: u32, mask: u32, scope: Scope) -> Result<u32, i32> {
@@ -115,11 +115,11 @@ pub fn wake(address: *const u32, count: u32, mask: u32, scope: Scope) -> Result<
     <Here as Futexes>::wake(address, count, mask, scope)
 }
 
-/// Sleeps while every word holds what is expected of it; the index of one that was woken: the highest, if several were
-/// before the thread ran.
+/// Sleeps while every word holds its expected value. Returns the index of one that was woken: the highest, if several
+/// were before the thread ran.
 ///
-/// Errors: as [`wait`]; `ENOSYS` or `EPERM` where the kernel has no such call (before Linux 5.16; macOS); `EINVAL` also
-/// for no entries or more than [`VECTOR_MAX`].
+/// Errors: those of [`wait`]; `ENOSYS` or `EPERM` if the kernel lacks the call (before Linux 5.16; macOS); `EINVAL`
+/// also for no entries or more than [`VECTOR_MAX`].
 pub fn wait_any(entries: &[Entry], deadline: Deadline) -> Result<usize, i32> {
     #[cfg(ntux_explore)]
     if let Some(kernel) = kernel() {
@@ -131,7 +131,7 @@ pub fn wait_any(entries: &[Entry], deadline: Deadline) -> Result<usize, i32> {
     Here::wait_any(entries, deadline)
 }
 
-/// How often this thread has fallen asleep in its life. If a wait did not change it, the thread never slept in it.
+/// How often this thread has ever fallen asleep. If a wait did not change the number, the thread did not sleep in it.
 pub fn times_asleep() -> u64 {
     #[cfg(ntux_explore)]
     if let Some(kernel) = kernel() {
@@ -140,16 +140,16 @@ pub fn times_asleep() -> u64 {
     Here::times_asleep()
 }
 
-/// The futexes that a checker plays for the calling thread.
+/// The futexes that a model checker simulates for the calling thread.
 #[cfg(ntux_explore)]
 fn kernel() -> Option<&'static dyn crate::explore::Kernel> {
     crate::explore::current().and_then(|scheduler| scheduler.kernel())
 }
 
-/// If the word `from` holds `expected`, wakes at most `wake` of its sleepers and lets at most `moved` others sleep on
-/// the word `to` instead; how many both are together. Bitsets do not matter, and go with the sleepers.
+/// If the word `from` holds `expected`, wakes at most `wake` of its sleepers and moves at most `moved` others to the
+/// word `to`. Returns the number of both together. Ignores bitsets; a moved sleeper keeps its own.
 ///
-/// Errors: `EAGAIN` the word differs; `EFAULT`, `EINVAL` as in [`wake`]; `ENOSYS` where there is no such call (macOS).
+/// Errors: `EAGAIN` the word differs; `EFAULT`, `EINVAL` as in [`wake`]; `ENOSYS` if there is no such call (macOS).
 pub fn requeue(
     from: *const u32,
     to: *const u32,
@@ -166,14 +166,14 @@ pub fn requeue(
     Here::requeue(from, to, scope, wake, moved, expected)
 }
 
-/// Whether there is [`wait_any`]. Asks the kernel once.
+/// Whether [`wait_any`] exists. Probes the kernel once.
 pub fn has_wait_any() -> bool {
     static ANSWER: Answer = Answer::new();
     ANSWER.get_or_ask(try_wait_any)
 }
 
-/// What is found out once. Who comes while another thread finds it out does so too: nobody waits, least of all a forked
-/// child for a thread that it does not have.
+/// A cached probe. A thread that arrives during another's probe makes its own: nobody waits, so a forked child never
+/// waits for a thread that it does not have.
 struct Answer(AtomicU8);
 
 impl Answer {
@@ -195,9 +195,9 @@ impl Answer {
     }
 }
 
-/// As [`has_wait_any`], but asks each time. Async-signal-safe.
+/// As [`has_wait_any`], but probes each time. Async-signal-safe.
 pub fn try_wait_any() -> bool {
-    // Without an entry the call is invalid, where there is one.
+    // Without entries an existing call fails as invalid.
     !Feature::FutexWaitv.is_left_out()
         && Here::wait_any_may_be_tried()
         && Here::wait_any(&[], Deadline::NOW) == Err(libc::EINVAL)

@@ -1,4 +1,4 @@
-//! Who is alive: processes and threads, named so that a recycled number is not taken for the one before.
+//! Liveness of processes and threads, identified so that a recycled number is not confused with its predecessor.
 
 use core::sync::atomic::{AtomicPtr, Ordering};
 
@@ -9,44 +9,46 @@ use crate::atomic::Word64;
 use crate::explore;
 use crate::without::Feature;
 
-/// A process, as others may remember it.
+/// The identity of a process.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Process {
     /// Process number in its own namespace.
     pub pid: u32,
-    /// When it started, by the system's clock for that; 0 where unknown: on Linux without /proc, or with that of another namespace.
+    /// Its start time, on the system's clock for that; 0 if unknown: on Linux without /proc, or with that of another
+    /// namespace.
     pub start: u64,
-    /// Which namespace the number belongs to; 0 where unknown.
+    /// The namespace of the number; 0 if unknown.
     pub namespace: u64,
 }
 
-/// What a system tells of a process that has a number now.
+/// The system's view of the process that has a number now.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Seen {
     /// As [`Process::start`].
     pub start: u64,
-    /// Dead, but its parent has not asked yet.
+    /// Dead, but its parent has not waited for it yet.
     pub is_corpse: bool,
 }
 
-/// Bits of a thread's number, as much as others may remember of it.
+/// Bits of a thread's number.
 pub const THREAD_BITS: u32 = 51;
 
-/// What a system gives for it.
+/// What a system must provide.
 pub trait Identity {
-    /// The calling thread's number, which is not 0: no other thread of the machine (or of the process' namespace) has it.
+    /// The calling thread's number, which is not 0. No other thread of the machine (or of the process's namespace) has
+    /// it.
     fn thread_id() -> u64;
-    /// Which namespace this process' numbers belong to; 0 if that is unknown, the same for all where there are none.
+    /// The namespace of this process's numbers; 0 if unknown, the same for all if the system has none.
     fn namespace() -> u64;
-    /// When the calling process, which has this number, started; 0 if that is unknown.
+    /// The start time of the calling process, which has this number; 0 if unknown.
     fn own_start(pid: u32) -> u64;
-    /// The process that has this number now; none if that is unknown.
+    /// The process that has this number now; none if unknown.
     fn look(pid: u32) -> Option<Seen>;
-    /// Whether no thread of this process has this number. False if that is unknown.
+    /// Whether no thread of this process has this number. False if unknown.
     fn is_thread_gone(pid: u32, thread: u64) -> bool;
 }
 
-/// The calling process number, without a system call after the first; right also in a child made by a bare fork.
+/// The calling process's number, without a system call after the first; right even in a child made by a bare fork.
 pub fn process_id() -> u32 {
     #[cfg(ntux_explore)]
     if let Some(process) = explore::identity().and_then(|identity| identity.process) {
@@ -63,10 +65,10 @@ pub fn process_id() -> u32 {
     }
 }
 
-/// The word that holds the process number; none where a fork would not empty it.
+/// The word that caches the process number; none if a fork would not zero it.
 ///
-/// Nobody waits for anybody: of two threads that make one at the same time, one gives its page away. Whoever waited could
-/// be a forked child, and wait for a thread that it does not have.
+/// Lock-free: of two threads that create one at the same time, one frees its page. A thread that waited could be a
+/// forked child, and wait for a thread that it does not have.
 fn mark() -> Option<&'static Word64> {
     // Stands for none.
     static NONE: Word64 = Word64::new(0);
@@ -82,8 +84,8 @@ fn mark() -> Option<&'static Word64> {
     (!core::ptr::eq(mark, &NONE)).then_some(mark)
 }
 
-/// A new word that reads 0 in a forked child, whatever was written before, however it was forked. None where the kernel
-/// cannot do that (Linux before 4.14). Takes a page, for good; async-signal-safe.
+/// A new word that reads 0 in a forked child, whatever was written before, however it was forked. None if the kernel
+/// cannot do that (Linux before 4.14). Takes a page permanently; async-signal-safe.
 pub fn word_wiped_on_fork() -> Option<&'static Word64> {
     if Feature::WipeOnFork.is_left_out() {
         return None;
@@ -105,7 +107,7 @@ pub fn word_wiped_on_fork() -> Option<&'static Word64> {
     }
 }
 
-/// The calling process. Asks the system; not for a hot path.
+/// The calling process. Makes system calls; not for a hot path.
 pub fn this_process() -> Process {
     let pid = process_id();
     let namespace = Here::namespace();
@@ -118,7 +120,8 @@ pub fn this_process() -> Process {
 
 /// The calling thread's number.
 ///
-/// It has at most [`THREAD_BITS`] bits. Linux writes it into 30: what its kernel is to recognize there is the whole number.
+/// It has at most [`THREAD_BITS`] bits. Linux writes it into 30: what its kernel is to recognize there is the whole
+/// number.
 pub fn thread_id() -> u64 {
     #[cfg(ntux_explore)]
     if let Some(identity) = explore::identity() {
@@ -127,8 +130,8 @@ pub fn thread_id() -> u64 {
     Here::thread_id()
 }
 
-/// Whether this process is certainly gone, as seen by `me`. False whenever that cannot be known: what belongs to a dead
-/// process that counts as alive stays taken, what belongs to a living one must not be taken away.
+/// Whether this process is certainly dead, as seen by `me`. False if that is unknown: resources of a dead process that
+/// counts as alive stay taken, but those of a living one must not be taken away.
 pub fn is_process_dead(process: Process, me: Process) -> bool {
     #[cfg(ntux_explore)]
     if let Some(scheduler) = explore::current() {
@@ -144,12 +147,12 @@ pub(super) fn is_dead<S: Identity>(process: Process, me: Process) -> bool {
     if is_number_free(process.pid) {
         return true;
     }
-    // A process that does not find itself does not look for others.
+    // A process that cannot find itself does not search for others.
     me.start != 0
         && S::look(process.pid).is_some_and(|now| now.is_corpse || (process.start != 0 && now.start != process.start))
 }
 
-/// Whether the number of `process` means to `me` what it meant to who noted it.
+/// Whether the number of `process` means the same to `me` as to the process that recorded it.
 fn shares_numbers(process: Process, me: Process) -> bool {
     process.namespace == me.namespace && process.namespace != 0 && process.pid != 0
 }
@@ -160,7 +163,7 @@ pub fn is_number_free(pid: u32) -> bool {
     (unsafe { libc::kill(pid as libc::pid_t, 0) }) != 0 && crate::errno() == libc::ESRCH
 }
 
-/// Whether this thread of a living process is certainly gone, as seen by `me`. False whenever that cannot be known.
+/// Whether this thread of a living process is certainly dead, as seen by `me`. False if that is unknown.
 pub fn is_thread_dead(process: Process, thread: u64, me: Process) -> bool {
     #[cfg(ntux_explore)]
     if let Some(scheduler) = explore::current() {

@@ -1,4 +1,4 @@
-//! Shared memory behind a descriptor: created, sealed, mapped; and what the kernel knows about a descriptor.
+//! Shared memory behind a descriptor: creation, sealing, mapping; and the offsets and locks of descriptors.
 
 use std::ffi::CStr;
 use std::io;
@@ -9,7 +9,7 @@ use std::ptr::NonNull;
 use super::protection::Pages;
 use crate::Here;
 
-/// Which file a descriptor belongs to; the same in every process.
+/// The identity of a descriptor's file, which is the same in every process.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct FileId {
     /// Device number.
@@ -18,7 +18,7 @@ pub struct FileId {
     pub inode: u64,
 }
 
-/// What a system gives for shared memory.
+/// What a system must provide for shared memory.
 pub trait SharedMemory {
     /// As [`create`].
     fn create(name: &CStr, length: u64) -> io::Result<OwnedFd>;
@@ -42,7 +42,7 @@ pub trait SharedMemory {
     /// As [`Mapping::discard`].
     ///
     /// # Safety
-    /// The range lies in a mapping that is seen through raw pointers only.
+    /// The range is in a mapping that is accessed through raw pointers only.
     unsafe fn discard(start: NonNull<u8>, length: usize) -> io::Result<()>;
     /// A descriptor for [`ReadOnly`].
     fn to_read(fd: BorrowedFd<'_>) -> io::Result<OwnedFd>;
@@ -50,7 +50,7 @@ pub trait SharedMemory {
     fn parts(fd: BorrowedFd<'_>, length: u64) -> io::Result<Vec<Range<u64>>>;
 }
 
-/// What a system gives for the locks of open file descriptions.
+/// What a system must provide for locks of open file descriptions.
 pub trait Locks {
     /// As [`hold`].
     fn hold(fd: BorrowedFd<'_>, byte: u64) -> io::Result<()>;
@@ -60,7 +60,7 @@ pub trait Locks {
     fn is_held(fd: BorrowedFd<'_>, byte: u64) -> io::Result<bool>;
 }
 
-/// What a system may give for descriptors that stand for a place in shared memory.
+/// What a system may provide for descriptors that name a position in shared memory.
 pub trait Descriptions {
     /// As [`reopen`].
     fn reopen(fd: BorrowedFd<'_>) -> io::Result<OwnedFd>;
@@ -68,8 +68,8 @@ pub trait Descriptions {
 
 /// A shared, writable mapping of a whole file. Unmapped on drop.
 ///
-/// It is in no core dump: the kernel would give memory to every page in order to write it down. And no `mlockall` that
-/// came before reaches it.
+/// It is excluded from core dumps, for which the kernel would allocate every page, and an earlier `mlockall` does not
+/// apply to it.
 pub struct Mapping {
     base: NonNull<u8>,
     length: usize,
@@ -82,7 +82,7 @@ unsafe impl Send for Mapping {}
 unsafe impl Sync for Mapping {}
 
 impl Mapping {
-    /// Maps `length` bytes of `fd`. Fails when the file is shorter: touching what lies behind its end would raise
+    /// Maps `length` bytes of `fd`. Fails if the file is shorter, because touching bytes beyond its end would raise
     /// SIGBUS.
     pub fn new(fd: BorrowedFd<'_>, length: usize) -> io::Result<Mapping> {
         if length == 0 || size(fd)? < length as u64 {
@@ -103,7 +103,7 @@ impl Mapping {
         self.length
     }
 
-    /// Sees to it that there is memory behind so many bytes; see [`provide`].
+    /// Allocates the memory of these bytes; see [`provide`].
     pub fn provide(&self, offset: usize, length: usize) -> io::Result<()> {
         if offset.checked_add(length).is_none_or(|end| end > self.length) {
             return Err(io::Error::from_raw_os_error(libc::EINVAL));
@@ -112,7 +112,7 @@ impl Mapping {
         unsafe { provide(self.base.add(offset), length) }
     }
 
-    /// Gives the memory behind whole pages of the file back: they are zero in every mapping.
+    /// Frees the memory of whole pages of the file, which are then zero in every mapping.
     pub fn discard(&self, offset: usize, length: usize) -> io::Result<()> {
         if offset.checked_add(length).is_none_or(|end| end > self.length) {
             return Err(io::Error::from_raw_os_error(libc::EINVAL));
@@ -129,17 +129,17 @@ impl Drop for Mapping {
     }
 }
 
-/// A shared mapping of a whole file that can be read and never written. Unmapped on drop.
+/// A shared read-only mapping of a whole file. Unmapped on drop.
 ///
-/// Where the system has that, it has an open file description of its own, which can only read, and whose offset and locks are nobody
-/// else's.
+/// If the system supports that, it has its own open file description, which is read-only, and whose offset and locks it
+/// shares with nobody.
 pub struct ReadOnly {
     mapping: Mapping,
     description: OwnedFd,
 }
 
 impl ReadOnly {
-    /// Maps `length` bytes of `fd`. Fails when the file is shorter.
+    /// Maps `length` bytes of `fd`. Fails if the file is shorter.
     ///
     /// Errors: those of opening the file again and of mapping it.
     pub fn new(fd: BorrowedFd<'_>, length: usize) -> io::Result<ReadOnly> {
@@ -161,15 +161,15 @@ impl ReadOnly {
         self.mapping.length
     }
 
-    /// The parts of the file that have memory, in order. To read another one would give memory to it, in the name of those who
-    /// use the file.
+    /// The parts of the file that have memory, in order. Reading other parts would allocate memory, on behalf of the
+    /// file's users.
     pub fn parts(&self) -> io::Result<Vec<Range<u64>>> {
         Here::parts(self.description.as_fd(), self.mapping.length as u64)
     }
 }
 
-/// `length` zero bytes for this process, never unmapped, of which a forked child finds only zeros again. None without
-/// memory, or where the system cannot wipe (Linux before 4.14).
+/// `length` zero bytes for this process, never unmapped, which are zero again in a forked child. None without memory,
+/// or if the system cannot wipe (Linux before 4.14).
 pub fn wiped_on_fork(length: usize) -> Option<NonNull<u8>> {
     if crate::without::Feature::WipeOnFork.is_left_out() {
         return None;
@@ -186,20 +186,20 @@ pub fn wiped_on_fork(length: usize) -> Option<NonNull<u8>> {
 
 const READ_AND_WRITE: libc::c_int = libc::PROT_READ | libc::PROT_WRITE;
 
-/// Sees to it that there is memory behind so many bytes from `start` on: touching them raises no SIGBUS then, though the
-/// system may have no more. (A shared file is given memory page by page, at the first touch. Only Linux can run out of it in
-/// this way: with strict overcommit, and in a group of processes that must not be ended for its memory.)
+/// Allocates the memory of these bytes from `start` on, so that touching them never raises SIGBUS even if the system
+/// has no more. (A shared file gets its memory page by page, at the first touch. Only Linux can run out of memory so:
+/// with strict overcommit, and in a control group that must not be killed for its memory.)
 ///
 /// Errors: `ENOMEM`.
 ///
 /// # Safety
-/// The range is mapped, readable and writable, for as long as the call takes, and is reached by atomic accesses only.
+/// The range is mapped, readable and writable during the call, and is accessed only atomically.
 pub unsafe fn provide(start: NonNull<u8>, length: usize) -> io::Result<()> {
     // SAFETY: the caller's promise.
     unsafe { Here::provide(start, length) }
 }
 
-/// Whether this process may make a file so long. (Who tries it anyway gets a signal.)
+/// Whether this process may create a file of this length. (Otherwise the attempt raises a signal.)
 pub fn may_have_file_of(length: u64) -> bool {
     let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
     // SAFETY: `limit` is a valid place for the answer.
@@ -207,8 +207,8 @@ pub fn may_have_file_of(length: u64) -> bool {
     known && length <= limit.rlim_cur
 }
 
-/// A new anonymous shared file of `length` zero bytes, close-on-exec, which can never change its size: a mapping of it
-/// cannot fault. The name is for people who look at the process, where the system shows it.
+/// Creates an anonymous shared file of `length` zero bytes, close-on-exec, whose size can never change, so a mapping of
+/// it cannot fault. The name is for people who inspect the process, if the system shows it.
 pub fn create(name: &CStr, length: u64) -> io::Result<OwnedFd> {
     Here::create(name, length)
 }
@@ -228,7 +228,7 @@ pub(crate) fn map_at_once(
     }
 }
 
-/// What a call that makes a descriptor has returned.
+/// Converts the result of a call that creates a descriptor.
 pub(crate) fn owned(fd: libc::c_int) -> io::Result<OwnedFd> {
     if fd < 0 {
         return Err(io::Error::last_os_error());
@@ -237,13 +237,13 @@ pub(crate) fn owned(fd: libc::c_int) -> io::Result<OwnedFd> {
     Ok(unsafe { OwnedFd::from_raw_fd(fd) })
 }
 
-/// Whether a mapping of the file can never fault: it cannot become shorter, and its pages are ordinary ones. (Of huge pages
-/// the system may have no other, once somebody has given one back.)
+/// Whether a mapping of the file can never fault: the file cannot shrink, and its pages are ordinary. (The system may
+/// have no replacement for a huge page that somebody has freed.)
 pub fn cannot_fault(fd: BorrowedFd<'_>) -> bool {
     Here::cannot_fault(fd)
 }
 
-/// Whether the file can never become shorter.
+/// Whether the file can never shrink.
 pub fn cannot_shrink(fd: BorrowedFd<'_>) -> bool {
     Here::cannot_shrink(fd)
 }
@@ -253,17 +253,17 @@ pub fn size(fd: BorrowedFd<'_>) -> io::Result<u64> {
     Here::size(fd)
 }
 
-/// Which file this is, if it is one that an arena can be in: a regular one, or what the system has for shared memory.
+/// The file's identity, if it can hold an arena: a regular file, or the system's shared memory.
 pub fn regular_file(fd: BorrowedFd<'_>) -> io::Result<Option<FileId>> {
     Here::regular_file(fd)
 }
 
-/// Copies from the start of the file into `bytes`, without moving its offset; returns how many.
+/// Copies from the start of the file into `bytes`, without moving its offset. Returns the number of bytes.
 pub fn read_start(fd: BorrowedFd<'_>, bytes: &mut [u8]) -> io::Result<usize> {
     Here::read_start(fd, bytes)
 }
 
-/// The offset of the open file description: the number that every copy of a descriptor shares.
+/// The offset of the open file description, which all copies of a descriptor share.
 pub fn offset(fd: BorrowedFd<'_>) -> io::Result<u64> {
     // SAFETY: lseek on a borrowed, hence open, descriptor touches no memory.
     let offset = unsafe { libc::lseek(fd.as_raw_fd(), 0, libc::SEEK_CUR) };
@@ -279,25 +279,25 @@ pub fn seek(fd: BorrowedFd<'_>, offset: u64) -> io::Result<()> {
     }
 }
 
-/// Another open file description of the same file, with an offset of its own, 0 at first; takes the lowest
-/// free descriptor.
+/// Opens another open file description of the same file, with its own offset, 0 at first, on the lowest free
+/// descriptor.
 pub fn reopen(fd: BorrowedFd<'_>) -> io::Result<OwnedFd> {
     Here::reopen(fd)
 }
 
-/// Marks `byte` as in use for as long as any copy of this open file description lives: through dup, fork and descriptor
-/// passing, and no longer than the last of them, however their processes end.
+/// Locks `byte` for as long as any copy of this open file description lives, through dup, fork and descriptor passing,
+/// however the processes end.
 pub fn hold(fd: BorrowedFd<'_>, byte: u64) -> io::Result<()> {
     Here::hold(fd, byte)
 }
 
-/// As [`hold`], unless another open file description holds `byte` already; says whether it is ours alone. A mapping made
-/// through the description counts as a copy.
+/// As [`hold`], unless another open file description has locked `byte` already. Returns whether it is ours alone. A
+/// mapping made through the description counts as a copy.
 pub fn hold_alone(fd: BorrowedFd<'_>, byte: u64) -> io::Result<bool> {
     Here::hold_alone(fd, byte)
 }
 
-/// Whether an open file description other than this one holds `byte`.
+/// Whether an open file description other than this one has locked `byte`.
 pub fn is_held(fd: BorrowedFd<'_>, byte: u64) -> io::Result<bool> {
     Here::is_held(fd, byte)
 }

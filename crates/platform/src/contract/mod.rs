@@ -1,35 +1,36 @@
-//! What a system must give, what it may lack, and what follows then.
+//! What a system must provide, what it may lack, and the consequences.
 //!
 //! A room implements these traits on one type.
 //!
-//! # A system must give
+//! # A system must provide
 //!
-//! | | trait | what is relied on |
+//! | | trait | requirement |
 //! | --- | --- | --- |
-//! | sleep | [`futex::Sleep`] | The comparison of the word and the falling asleep are one step for every waker, in every process that maps the word, at whatever address. A wake that comes after the step ends the sleep. A sleep may end without reason; it must not outlast its wake. |
+//! | sleep | [`futex::Sleep`] | Comparing the word and falling asleep are one step for every waker, in every process that maps the word, at whatever address. A wake after that step ends the sleep. A sleep may end spuriously; it must not outlast its wake. |
 //! | memory | [`memory::SharedMemory`] | Shared memory behind a descriptor, whose size never changes, which every process sees at once, and which has an identity. Touching it never raises a signal. |
-//! | identity | [`liveness::Identity`] | Numbers of processes and threads that hold in every process of the machine (or of its namespace, which has a name), and a start time or so which tells a recycled number from the one before. A thread's number has at most [`liveness::THREAD_BITS`] bits and is not used again while anything remembers it. |
-//! | locks | [`memory::Locks`] | A lock on a byte of a file belongs to the open file description: all its copies hold it, and the end of the last one, however its process ended, frees it. |
+//! | identity | [`liveness::Identity`] | Numbers of processes and threads that mean the same in every process of the machine (or of its namespace, which has a name), and a start time or the like that distinguishes a recycled number from its predecessor. A thread's number has at most [`liveness::THREAD_BITS`] bits and is not reused while anything refers to it. |
+//! | locks | [`memory::Locks`] | A lock on a byte of a file belongs to the open file description: all its copies share it, and the end of the last one, however its process ended, releases it. |
 //! | own signals | [`to_self::OwnSignals`] | A thread can send itself a signal, which is pending for it alone when the call returns. |
 //! | pages | [`protection::Pages`] | Protection of pages, and memory that a child of fork finds empty. |
 //!
-//! And, the same on every system, from POSIX: an error number for each thread, clocks of nanoseconds ([`clock`]), `fork` handlers;
-//! and, from the processor, exchanges of 16 bytes in one step ([`crate::atomic`]).
+//! And, the same on every system, from POSIX: an error number for each thread, clocks of nanoseconds ([`clock`]),
+//! `fork` handlers; and, from the processor, exchanges of 16 bytes in one step ([`crate::atomic`]).
 //!
 //! # A system may lack
 //!
-//! | | trait | what is done without it |
+//! | | trait | without it |
 //! | --- | --- | --- |
-//! | wakes at death | [`robust::WakesAtDeath`] | A killed waker delays the one wake that it owed until somebody touches the object; a killed waiter keeps its place until the place is needed. |
-//! | vectors | [`kernel_futex::Vectors`] | Waits for several futexes, and requeues, are served by a table in user space, or refused. |
+//! | wakes at death | [`robust::WakesAtDeath`] | A killed waker delays the one wake that it owed until somebody touches the object; a killed waiter keeps its slot until the slot is needed. |
+//! | vectors | [`kernel_futex::Vectors`] | A table in user space serves waits for several futexes, and requeues, or they are refused. |
 //! | nodes | [`kernel_futex::Nodes`] | Futexes with a memory node are refused. |
 //! | descriptions | [`memory::Descriptions`] | No objects behind descriptors: no drop-in device. |
 //! | memory watches | [`crate::watching`] | Write watches are refused. |
 //!
-//! What a system lacks its room takes from `absent`, which gives the trait to every type with the marker (`NoVectors`, ...).
+//! A room takes what its system lacks from `absent`, which implements the trait for every type with the marker
+//! (`NoVectors`, ...).
 //!
 //! # Preconditions
-//! Whoever calls [`futex`] or [`memory::provide`] names memory that is mapped. Everything else is checked by the system.
+//! Callers of [`futex`] and [`memory::provide`] name mapped memory. The system checks everything else.
 
 pub mod clock;
 pub mod futex;
@@ -40,7 +41,7 @@ pub mod protection;
 pub mod robust;
 pub mod to_self;
 
-/// A system with all that the contract asks for.
+/// A system that fulfils the contract.
 pub trait System:
     futex::Sleep
     + kernel_futex::Futexes
@@ -54,9 +55,9 @@ pub trait System:
     + robust::WakesAtDeath
     + to_self::OwnSignals
 {
-    /// Where the calling thread's error number lies.
+    /// The address of the calling thread's error number.
     fn errno_place() -> *mut libc::c_int;
 
-    /// How many processors the calling thread may run on; as many as there may be if that is not known.
+    /// How many processors the calling thread may run on; the maximum if unknown.
     fn processors() -> u64;
 }

@@ -1,11 +1,11 @@
-//! Address space and what may be done with its pages.
+//! Address space, and the protection of its pages.
 
 use std::io;
 use std::os::fd::{AsRawFd, BorrowedFd};
 
 use crate::Here;
 
-/// What a program may do with a page.
+/// The protection of a page.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
 pub struct Protection {
     /// Loads succeed.
@@ -30,13 +30,15 @@ impl Protection {
     }
 }
 
-/// What a system gives beyond POSIX.
+/// What a system must provide beyond POSIX.
 pub trait Pages {
     /// As [`inherit`].
     fn inherit(start: usize, length: usize, is_inherited: bool) -> io::Result<()>;
-    /// Whether stores to these whole pages would succeed; makes them present then. False also where the kernel cannot tell.
+    /// Whether stores to these whole pages would succeed; if so, makes them present. False also if the kernel cannot
+    /// tell.
     fn populate_for_writing(start: usize, length: usize) -> bool;
-    /// From now on a forked child finds zeros in these pages of private memory, however it is forked. False if that cannot be.
+    /// Makes these pages of private memory zero in every forked child, however it is forked. Returns false if that is
+    /// impossible.
     fn wipe_on_fork(start: usize, length: usize) -> bool;
 }
 
@@ -47,7 +49,8 @@ pub fn page_size() -> usize {
     usize::try_from(size).unwrap_or(4096)
 }
 
-/// New private memory of `length` zero bytes at an address of the kernel's choice. Takes memory when it is written.
+/// Maps new private memory of `length` zero bytes at an address of the kernel's choice. It takes memory when it is
+/// written.
 pub fn allocate(length: usize, protection: Protection) -> io::Result<usize> {
     let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE;
     // SAFETY: a fresh mapping at an address of the kernel's choice replaces nothing.
@@ -55,7 +58,7 @@ pub fn allocate(length: usize, protection: Protection) -> io::Result<usize> {
     if base == libc::MAP_FAILED { Err(io::Error::last_os_error()) } else { Ok(base as usize) }
 }
 
-/// Puts fresh private memory over a range: zeros, which nobody may access.
+/// Maps fresh private memory over a range: zeros, which nobody may access.
 ///
 /// # Safety
 /// The range is the caller's, and nobody relies on what was there.
@@ -65,7 +68,7 @@ pub unsafe fn renew(start: usize, length: usize) -> io::Result<()> {
     mapped(unsafe { libc::mmap(start as *mut libc::c_void, length, libc::PROT_NONE, flags, -1, 0) })
 }
 
-/// Puts a private mapping of a file, from its first byte on, over a range: nobody may access it.
+/// Maps a file privately, from its first byte on, over a range, which nobody may access.
 ///
 /// # Safety
 /// As [`renew`].
@@ -75,12 +78,12 @@ pub unsafe fn put_file_over(start: usize, length: usize, file: BorrowedFd<'_>) -
     mapped(unsafe { libc::mmap(start as *mut libc::c_void, length, libc::PROT_NONE, flags, file.as_raw_fd(), 0) })
 }
 
-/// Whether a child of fork gets the memory of a range; without that, nothing is mapped there in the child.
+/// Sets whether a child of fork gets the memory of a range. If not, nothing is mapped there in the child.
 pub fn inherit(start: usize, length: usize, is_inherited: bool) -> io::Result<()> {
     Here::inherit(start, length, is_inherited)
 }
 
-/// Gives address space back.
+/// Unmaps address space.
 ///
 /// # Safety
 /// The range is the caller's, and nothing refers to it any more.
@@ -89,17 +92,17 @@ pub unsafe fn free(start: usize, length: usize) -> io::Result<()> {
     done(unsafe { libc::munmap(start as *mut libc::c_void, length) })
 }
 
-/// Sets what may be done with the pages of a range. Async-signal-safe. Fails with `ENOMEM` when the process has as many
-/// mappings as it may have.
+/// Sets the protection of the pages of a range. Async-signal-safe. Fails with `ENOMEM` if the process has the most
+/// mappings allowed.
 ///
 /// # Safety
-/// Whoever has references into the range does with them only what `protection` allows.
+/// References into the range are used only as `protection` allows.
 pub unsafe fn protect(start: usize, length: usize, protection: Protection) -> io::Result<()> {
     // SAFETY: the call changes no contents; the rest is the caller's promise.
     done(unsafe { libc::mprotect(start as *mut libc::c_void, length, protection.bits()) })
 }
 
-/// Gives the memory behind a private range back; it reads as zeros afterwards.
+/// Frees the memory of a private range, which reads as zeros afterwards.
 ///
 /// # Safety
 /// Nobody relies on the contents.
@@ -108,20 +111,20 @@ pub unsafe fn discard(start: usize, length: usize) -> io::Result<()> {
     done(unsafe { libc::madvise(start as *mut libc::c_void, length, libc::MADV_DONTNEED) })
 }
 
-/// Whether a store to this page would succeed now; makes it present if so, and changes nothing else. False where the kernel
-/// cannot tell (before Linux 5.14). Async-signal-safe.
+/// Whether a store to this page would succeed now; if so, makes it present, and changes nothing else. False if the
+/// kernel cannot tell (before Linux 5.14). Async-signal-safe.
 pub fn is_writable_now(page: usize) -> bool {
     are_writable_now(page, page_size()) == Some(true)
 }
 
-/// Whether stores to these whole pages would succeed now, none where the kernel cannot tell; makes them present if so, and
-/// changes nothing else. Async-signal-safe.
+/// Whether stores to these whole pages would succeed now; none if the kernel cannot tell. If so, makes them present,
+/// and changes nothing else. Async-signal-safe.
 pub fn are_writable_now(start: usize, length: usize) -> Option<bool> {
     if Here::populate_for_writing(start, length) {
         return Some(true);
     }
-    // The same error stands for pages that must not be written and for a kernel that does not know the advice: our own stack
-    // tells which.
+    // Protected pages and a kernel that does not know the advice give the same error; a try on our own stack tells
+    // which.
     let local = 0u8;
     let own = core::ptr::from_ref(&local) as usize & !(page_size() - 1);
     Here::populate_for_writing(own, page_size()).then_some(false)

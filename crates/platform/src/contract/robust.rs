@@ -1,16 +1,16 @@
-//! A wake that the kernel owes when this thread dies.
+//! A wake that the kernel sends if this thread dies.
 //!
 //! Linux walks a dying thread's *robust list*, and one field of its head names an operation in flight
 //! (`list_op_pending`). If the futex word of that operation is zero at death, the kernel wakes one sleeper on it. So a
-//! thread that is about to satisfy a waiter and to wake it names the waiter's word first: killed in between, the kernel
-//! sends the wake. The C library owns the head; its own pending operation, if a signal handler finds one there, is put
-//! back afterwards.
+//! thread that is about to satisfy and wake a waiter names the waiter's word first; if it is killed in between, the
+//! kernel sends the wake. The C library owns the head; if a signal handler finds a pending operation of the C library
+//! there, it is restored afterwards.
 //!
-//! What the kernel is told lies in the thread's own memory and names a word whose index was checked: whoever writes to the
-//! shared memory decides at most what that one word holds.
+//! The registration is in the thread's own memory and names a word whose index was checked. So a process that writes to
+//! the shared memory controls at most the value of that one word.
 //!
-//! Where there is no robust list (macOS; Android's filter) the calls do nothing: a killed waker then delays that one
-//! wake until somebody touches the object.
+//! Without a robust list (macOS; Android's filter) the calls do nothing: a killed waker then delays that one wake until
+//! somebody touches the object.
 
 use std::marker::PhantomData;
 
@@ -24,13 +24,13 @@ pub struct Head {
     thread: PhantomData<*mut ()>,
 }
 
-/// What a system may give for it.
+/// What a system may provide.
 pub trait WakesAtDeath {
-    /// The head of the calling thread's list, which stays as long as the thread lives; null if there is none.
+    /// The head of the calling thread's list, which is valid as long as the thread lives; null if there is none.
     fn head() -> *mut Fields;
 }
 
-/// A head, as the kernel reads it.
+/// A head, in the kernel's layout.
 #[repr(C)]
 pub struct Fields {
     list: usize,
@@ -38,7 +38,7 @@ pub struct Fields {
     pending: usize,
 }
 
-/// A wake announced by [`Head::owe`]; take it back with [`Head::forget`].
+/// A wake registered by [`Head::owe`]; withdraw it with [`Head::forget`].
 #[must_use]
 pub struct Owed(usize);
 
@@ -63,7 +63,7 @@ impl Head {
         !self.head.is_null()
     }
 
-    /// From here on, if the thread dies and the word at `address` is zero then, one sleeper on it is woken.
+    /// Registers a wake: if the thread dies and the word at `address` is zero then, the kernel wakes one sleeper on it.
     pub fn owe(self, address: *const u32) -> Owed {
         #[cfg(ntux_explore)]
         if let Some(scheduler) = crate::explore::current() {
@@ -83,7 +83,7 @@ impl Head {
         }
     }
 
-    /// Takes the announcement back: the wake has been sent, or is not owed.
+    /// Withdraws the registration: the wake has been sent, or is not owed.
     pub fn forget(self, owed: Owed) {
         #[cfg(ntux_explore)]
         if let Some(scheduler) = crate::explore::current() {

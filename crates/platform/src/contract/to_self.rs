@@ -1,4 +1,4 @@
-//! Signals of a thread itself: sent by it, and blocked in what a handler interrupted.
+//! Signals that a thread sends to itself, or blocks in the context that a handler interrupted.
 
 use core::ffi::c_void;
 
@@ -6,15 +6,15 @@ use libc::c_int;
 
 use crate::Here;
 
-/// What the system keeps of a signal, as a handler finds it (`siginfo_t`).
+/// The information of a signal, as a handler gets it (`siginfo_t`).
 pub type Information = [u64; 16];
 
 /// Signals, one bit each: `signal - 1`.
 pub type Mask = u64;
 
-/// What a system must give for it.
+/// What a system must provide.
 pub trait OwnSignals {
-    /// Signals that the C library sends to all threads, each of which it waits for.
+    /// Signals that the C library sends to all threads, and for whose handlers it waits.
     const OF_THE_LIBRARY: Mask;
 
     /// See [`send`].
@@ -30,16 +30,17 @@ pub trait OwnSignals {
     fn set(mask: Mask) -> libc::sigset_t;
 }
 
-/// Signals that the C library sends to all threads, each of which it waits for.
+/// Signals that the C library sends to all threads, and for whose handlers it waits.
 pub const OF_THE_LIBRARY: Mask = Here::OF_THE_LIBRARY;
 
-/// Queues a signal for the calling thread alone, with its information if that is given and the system can. The error number
-/// stays as it was; async-signal-safe.
+/// Queues a signal for the calling thread alone, with its information if that is given and the system supports it.
+/// Preserves the error number; async-signal-safe.
 pub fn send(signal: c_int, information: Option<&Information>) {
     crate::keeping_errno(|| Here::send(signal, information));
 }
 
-/// Blocks signals in what a handler interrupted, once it returns; gives those that were not blocked there before.
+/// Blocks signals in the context that a handler interrupted, once the handler returns. Returns those that were not
+/// blocked there before.
 ///
 /// # Safety
 /// `context` is the third argument of the handler that calls this.

@@ -1,4 +1,4 @@
-//! What only the program `ntux` needs: programs that it starts, and what this machine lets a process do.
+//! Only for the program `ntux`: child processes, and probes of the machine.
 
 pub mod child;
 pub mod probe;

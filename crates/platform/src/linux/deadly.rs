@@ -1,27 +1,26 @@
-//! System calls for which a filter may end the program, tried in its place by a child process.
+//! Tries system calls for which a filter may kill the program in a child process.
 //!
-//! Most filters (seccomp) refuse a call with an error, and then ntux does without it. Some end the process instead, or the
-//! thread: services that systemd starts with `SystemCallFilter=`, for one. So where a filter is in force, a call that not
-//! every program makes, and that ntux can do without, is made in a child first. Without a filter nobody can be ended, and
-//! there is no child.
+//! Most filters (seccomp) refuse a call with an error, and then ntux works without it. Some kill the process or the
+//! thread instead, for example those of systemd services with `SystemCallFilter=`. So if a filter is in force, a child
+//! first makes each call that is unusual, and that ntux can do without. Without a filter there is no child.
 //!
-//! The child runs none of the program's code: no hooks for forks, no handlers; no SIGCHLD comes of it, and the program's
-//! `wait` does not see it. It leaves no core. Where it cannot be made (a filter, no memory), the call counts as deadly; so it
-//! does where the filter raises SIGSYS, though the program may have a handler for it.
+//! The child runs none of the program's code: no fork hooks, no handlers. It raises no SIGCHLD, the program's `wait`
+//! does not see it, and it leaves no core. If it cannot be created (a filter, no memory), the call counts as deadly; it
+//! also does if the filter raises SIGSYS, although the program may have a handler for that.
 //!
-//! The child borrows the program's memory, as after `vfork`, while its thread stands still. Before Linux 5.16 it is a copy, as
-//! after `fork`: whoever died with a core took everybody along who had the same memory.
+//! The child borrows the program's memory, as after `vfork`, while the calling thread is blocked. Before Linux 5.16 it
+//! has a copy, as after `fork`, because a core dump there killed every process that shared the memory.
 //!
-//! What is found holds as long as the process lives: a filter that is installed later is not noticed.
+//! A result is kept for the life of the process: a filter installed later is not noticed.
 
-// Not the words of a protocol: a model checker has nothing to decide here.
+// These words belong to no protocol, so a model checker ignores them.
 use std::sync::atomic::{AtomicU8, Ordering};
 
 const UNKNOWN: u8 = 0;
 const HARMLESS: u8 = 1;
 const DEADLY: u8 = 2;
 
-/// A system call, with arguments that make it do no harm.
+/// A system call with harmless arguments.
 pub(crate) struct Call {
     number: libc::c_long,
     arguments: [usize; 2],
@@ -34,10 +33,11 @@ impl Call {
         Call { number, arguments, answer: AtomicU8::new(UNKNOWN) }
     }
 
-    /// Whether it would end the program, or its thread, by a filter. Async-signal-safe; the error number changes.
+    /// Whether a filter would kill the program, or its thread, for it. Async-signal-safe; changes the error number.
     ///
-    /// The first time it reads a file of `/proc`, some 3 us, and makes the child if there is a filter, 60 us. (A copy takes as
-    /// long as a fork of the program: 0.3 ms, and 30 ms more for each gigabyte that it uses.)
+    /// The first call reads a file of `/proc`, which takes 3 us, and creates the child if there is a filter, which
+    /// takes 60 us. (A copy takes as long as a fork of the program: 0.3 ms, and 30 ms more for each gigabyte that it
+    /// uses.)
     pub fn is_deadly(&self) -> bool {
         if self.answer.load(Ordering::Relaxed) == UNKNOWN {
             let deadly = is_filtered() && !self.comes_back(Memory::for_children());
@@ -46,13 +46,13 @@ impl Call {
         self.answer.load(Ordering::Relaxed) == DEADLY
     }
 
-    /// Whether a child that makes the call lives on.
+    /// Whether a child that makes the call survives.
     fn comes_back(&self, memory: Memory) -> bool {
         let mut stack = Stack([0; STACK]);
         let top = stack.0.as_mut_ptr_range().end;
         let ours = set_blocked(u64::MAX);
-        // SAFETY: the stack is the child's alone, and stays until it has ended or is a copy; what it gets is shared and stays.
-        // No signal tells of its end, and none reaches it.
+        // SAFETY: the stack is the child's alone, and stays until it has ended or is a copy; what it gets is shared and
+        // stays. Its end raises no signal, and no signal reaches it.
         let child =
             unsafe { libc::clone(try_out, top.cast(), memory as i32, core::ptr::from_ref(self).cast_mut().cast()) };
         set_blocked(ours);
@@ -66,13 +66,13 @@ impl Call {
     }
 }
 
-/// What a child makes its calls on.
+/// The child's stack.
 const STACK: usize = 4096;
 
 #[repr(align(16))]
 struct Stack([u8; STACK]);
 
-/// Whose memory a child has; as flags of `clone`.
+/// The memory of a child, as flags of `clone`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[repr(i32)]
 enum Memory {
@@ -151,9 +151,10 @@ impl Field {
 
 /// In the child.
 extern "C" fn try_out(call: *mut libc::c_void) -> libc::c_int {
-    /// No core: the kernel makes none for a limit of one byte, not even for a program that takes cores.
+    /// No core: with a limit of one byte the kernel writes none, not even to a core-handling program.
     static NO_CORE: libc::rlimit64 = libc::rlimit64 { rlim_cur: 1, rlim_max: 1 };
-    // SAFETY: the call that `comes_back` passes; the limit is the child's own, and only read; the last call does not return.
+    // SAFETY: the call that `comes_back` passes; the limit is the child's own, and only read; the last call does not
+    // return.
     unsafe {
         libc::syscall(libc::SYS_prlimit64, 0, libc::RLIMIT_CORE, &raw const NO_CORE, 0usize);
         (*call.cast::<Call>()).make();
@@ -173,7 +174,7 @@ fn ended_well(child: libc::c_int) -> bool {
     status == 0
 }
 
-/// Sets which signals are blocked, for the kernel alone; which ones were.
+/// Sets the blocked signals by system call. Returns the previous ones.
 fn set_blocked(signals: u64) -> u64 {
     let mut before = 0u64;
     // SAFETY: both sets have the size that is named, the kernel's.

@@ -1,4 +1,4 @@
-//! What libraries need that are loaded into programs and stand in front of the C library there.
+//! Tools for libraries that are loaded into programs and interpose on the C library.
 
 pub mod handover;
 pub mod next;

@@ -1,4 +1,4 @@
-//! The kernel's futex calls as they are.
+//! The kernel's futex calls.
 
 pub(super) mod interface;
 mod numa;
@@ -37,7 +37,7 @@ impl Futexes for Linux {
 
     fn wake(address: *const u32, count: u32, mask: u32, scope: Scope) -> Result<u32, i32> {
         if count == 0 {
-            // This old call would wake one.
+            // This old call would wake one sleeper.
             return Ok(0);
         }
         let (operation, count) = (FUTEX_WAKE_BITSET | private(scope), count.min(i32::MAX as u32));

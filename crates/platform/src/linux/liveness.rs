@@ -1,4 +1,4 @@
-//! Who is alive, by /proc and by signals that are not sent.
+//! Liveness, by /proc and signal 0.
 
 use super::Linux;
 use crate::liveness::{Identity, Seen};
@@ -36,26 +36,27 @@ impl Identity for Linux {
     }
 }
 
-/// Whether the numbers in /proc are those of this process's own namespace. They are not in a new namespace of processes
-/// before somebody mounts a new /proc: numbers mean other processes there.
+/// Whether the numbers in /proc are those of this process's own namespace. They are not in a new pid namespace until
+/// somebody mounts a new /proc.
 fn is_proc_ours(pid: u32) -> bool {
     let mut buffer = [0u8; 4096];
     let Some(length) = read_file(Path::new(format_args!("/proc/self/status")), &mut buffer) else { return false };
     is_sole_number(&buffer[..length], pid)
 }
 
-/// Whether this is the status of a process that has this number, and no other one in namespaces below that of /proc.
+/// Whether this is the status of a process that has this number, and has no other number in a namespace below that of
+/// /proc.
 fn is_sole_number(status: &[u8], pid: u32) -> bool {
     let line = |name: &[u8]| {
         let line = status.split(|&byte| byte == b'\n').find_map(|line| line.strip_prefix(name))?;
         core::str::from_utf8(line).ok().map(str::trim)
     };
     let is_ours = |numbers: &str| numbers.parse() == Ok(pid);
-    // The second line is missing from kernels without such namespaces, and behind a long list of groups.
+    // The second line is missing on kernels without such namespaces, and after a long list of groups.
     line(b"Tgid:").is_some_and(is_ours) && line(b"NStgid:").is_none_or(is_ours)
 }
 
-/// What /proc tells of a process.
+/// The state of a process in /proc.
 struct Stat {
     state: char,
     threads: u32,
@@ -66,7 +67,7 @@ impl Stat {
     fn read(pid: u32) -> Option<Stat> {
         let mut buffer = [0u8; 1024];
         let length = read_file(Path::new(format_args!("/proc/{pid}/stat")), &mut buffer)?;
-        // The command may hold bytes that are no text; what is behind it is plain.
+        // The command may contain bytes that are not text; the rest is plain.
         let command_end = buffer[..length].iter().rposition(|&byte| byte == b')')?;
         let line = core::str::from_utf8(&buffer[command_end..length]).ok()?;
         let mut fields = line[1..].split_whitespace();
@@ -76,7 +77,8 @@ impl Stat {
         Some(Stat { state, threads, start })
     }
 
-    /// Dead, but its parent has not asked yet. (A leader that ended before its threads looks dead too, but counts them.)
+    /// Dead, but its parent has not waited for it yet. (A leader that ended before its threads also looks dead, but
+    /// counts them.)
     fn is_corpse(&self) -> bool {
         matches!(self.state, 'Z' | 'X') && self.threads <= 1
     }

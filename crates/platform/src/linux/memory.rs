@@ -47,7 +47,8 @@ impl SharedMemory for Linux {
     fn cannot_fault(fd: BorrowedFd<'_>) -> bool {
         let mut system = core::mem::MaybeUninit::<libc::statfs>::uninit();
         #[allow(clippy::unnecessary_cast, reason = "musl has other types for the same fields")]
-        // SAFETY: a borrowed, hence open, descriptor, and a place for the answer, which is whole when the call returns 0.
+        // SAFETY: a borrowed, hence open, descriptor, and a place for the answer, which is whole when the call returns
+        // 0.
         let of_huge_pages = unsafe {
             libc::fstatfs(fd.as_raw_fd(), system.as_mut_ptr()) != 0
                 || system.assume_init().f_type as i64 == libc::HUGETLBFS_MAGIC as i64
@@ -65,16 +66,17 @@ impl SharedMemory for Linux {
         usize::try_from(read).map_err(|_| io::Error::last_os_error())
     }
 
-    /// A program that locks all memory that it will ever have (`mlockall` with `MCL_FUTURE`) does not mean this: all of it would
-    /// get memory at once, or, at a limit, the mapping would be refused. So one page comes first, is unlocked, and grows: what
-    /// grows is locked only if it was. The lock on everything else stays.
+    /// A program that locks all future memory (`mlockall` with `MCL_FUTURE`) does not mean this mapping: all of it
+    /// would be allocated at once, or, at a limit, refused. So this maps one page, unlocks it, and grows the mapping,
+    /// which is then unlocked, too. Everything else stays locked.
     fn map(length: usize, access: libc::c_int, flags: libc::c_int, fd: libc::c_int) -> io::Result<NonNull<u8>> {
         static UNLOCK: Call = Call::new(libc::SYS_munlock, [0, 0]);
         let may_unlock = !UNLOCK.is_deadly();
         let first = if may_unlock { length.min(page_size()) } else { length };
         let base = map_at_once(first, access, flags, fd)?;
         let start = base.as_ptr().cast();
-        // SAFETY: mapped just now, and nobody knows of it. Where a step is refused, the memory is in core dumps, or locked.
+        // SAFETY: mapped just now, and nobody knows of it. Where a step is refused, the memory is in core dumps, or
+        // locked.
         let grown = unsafe {
             if flags & libc::MAP_SHARED != 0 {
                 libc::madvise(start, first, libc::MADV_DONTDUMP);
@@ -93,8 +95,8 @@ impl SharedMemory for Linux {
         NonNull::new(grown.cast()).ok_or_else(|| io::ErrorKind::OutOfMemory.into())
     }
 
-    /// The kernel is asked to change a word of each page into what it is: it answers with an error where the program would get
-    /// the signal. That is as good as `MADV_POPULATE_WRITE`, which Linux has since 5.14, and it needs no descriptor.
+    /// Has the kernel replace a word of each page by itself: the call fails where the program would get the signal.
+    /// This is as good as `MADV_POPULATE_WRITE`, which Linux has since 5.14, and needs no descriptor.
     unsafe fn provide(start: NonNull<u8>, length: usize) -> io::Result<()> {
         let page = page_size();
         let start = start.as_ptr() as usize;
@@ -170,27 +172,27 @@ fn status(fd: BorrowedFd<'_>) -> io::Result<libc::stat> {
     }
 }
 
-/// `fstat` by its number: the preloaded library stands in front of the C library's function, and describes an arena's file
-/// as a device.
+/// `fstat` by system call, because the preloaded library interposes on the C library's function, and describes an
+/// arena's file as a device.
 unsafe fn ask_status(fd: libc::c_int, status: *mut libc::stat) -> libc::c_long {
     // SAFETY: the caller's place for the answer, which the kernel lays out as the C library does.
     unsafe { libc::syscall(libc::SYS_fstat, fd, status) }
 }
 
 fn provide_page(page: usize) -> io::Result<()> {
-    /// A bitwise or with 0. Whoever sleeps here is woken; of this process alone that is nobody.
+    /// A bitwise or with 0. It wakes private sleepers on the word, of which there are none.
     const OR_NOTHING: u32 = (libc::FUTEX_OP_OR as u32) << 28;
     let operation = libc::FUTEX_WAKE_OP | libc::FUTEX_PRIVATE_FLAG;
     // SAFETY: the kernel checks the address, and changes the word into what it is, in one step.
     let result = unsafe { libc::syscall(libc::SYS_futex, page, operation, 0, 0usize, page, OR_NOTHING) };
-    // Of other errors, a filter's for one, nothing follows.
+    // Other errors, such as a filter's, mean nothing.
     match crate::errno() {
         libc::EFAULT | libc::ENOMEM if result < 0 => Err(io::Error::from_raw_os_error(libc::ENOMEM)),
         _ => Ok(()),
     }
 }
 
-/// None: there is nothing of that sort up to the end of the file.
+/// `None` if there is nothing of that kind up to the end of the file.
 fn seek_from(fd: BorrowedFd<'_>, offset: u64, what: libc::c_int) -> io::Result<Option<u64>> {
     // SAFETY: lseek on a borrowed, hence open, descriptor touches no memory.
     let found = unsafe { libc::lseek(fd.as_raw_fd(), offset as libc::off_t, what) };
@@ -226,7 +228,7 @@ fn byte_lock(kind: i32, byte: u64) -> libc::flock {
     lock
 }
 
-/// Gives a new file its length, without the signal that the system sends where a limit forbids it.
+/// Sets the length of a new file, without the signal that the system sends if a limit forbids it.
 ///
 /// Errors: `EFBIG` beyond the limit on the size of files (`RLIMIT_FSIZE`); others from the system.
 fn set_length(file: &OwnedFd, length: u64) -> io::Result<()> {

@@ -1,4 +1,4 @@
-//! What Linux does with pages at a fork, and before they are written.
+//! Pages at a fork, and before they are written.
 
 use std::io;
 

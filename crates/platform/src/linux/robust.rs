@@ -30,7 +30,8 @@ fn registered() -> *mut Fields {
     if usable { head } else { core::ptr::null_mut() }
 }
 
-/// musl registers a thread's list when the thread first locks a robust mutex that processes share. One of our own would be replaced then.
+/// musl registers a thread's list when the thread first locks a robust process-shared mutex. A list of our own would be
+/// replaced then.
 #[cfg(target_env = "musl")]
 fn have_it_registered() {
     // SAFETY: all bytes zero are places to initialize. Attributes and mutex are this frame's own, each is initialized

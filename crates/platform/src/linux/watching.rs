@@ -1,4 +1,4 @@
-//! What Linux has to watch memory with.
+//! Linux's means to watch memory.
 
 mod mappings;
 mod pagemap;

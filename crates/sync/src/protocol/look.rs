@@ -1,4 +1,4 @@
-//! What a wait finds when it looks at an object: helped to rest first, and changed in no other way but by a carry that an
+//! Checks an object for a wait. It first helps the object to rest, and changes nothing else, except by a carry that an
 //! acquisition needs.
 
 use super::claim::help;
@@ -10,12 +10,12 @@ use crate::format::object_word::ObjectWord;
 use crate::kind::{Access, Kind};
 use crate::{Error, Object, Result};
 
-/// What a wait finds when it looks at an object.
+/// The result of checking an object.
 #[must_use]
 pub(crate) enum Look {
-    /// Not available; closed objects never are, but to a wait-all that began before.
+    /// Not available. Closed objects never are, except to a wait-all that began before.
     Unavailable(ObjectWord),
-    /// Available: the word, and what acquiring makes of it. Equal for a manual-reset event.
+    /// Available: the word, and the word after acquiring it, which is the same for a manual-reset event.
     Available { seen: ObjectWord, next: ObjectWord },
 }
 
@@ -27,13 +27,13 @@ impl Look {
         }
     }
 
-    /// Whether the wait may not have it.
+    /// Whether the wait cannot have it.
     pub fn is_unavailable(&self) -> bool {
         matches!(self, Look::Unavailable(_))
     }
 }
 
-/// Refuses a wait that names an object that is not there; nothing happens then.
+/// Refuses a wait that names an object that does not exist, before anything happens.
 ///
 /// Errors: `Invalid`.
 pub(crate) fn check(arena: &Arena, request: &Request<'_>) -> Result<()> {
@@ -41,17 +41,17 @@ pub(crate) fn check(arena: &Arena, request: &Request<'_>) -> Result<()> {
     if request.iter().all(known) { Ok(()) } else { Err(Error::Invalid) }
 }
 
-/// Looks at one object, after helping it to rest.
+/// Checks one object, after helping it to rest.
 pub(crate) fn look(arena: &Arena, waiter: &Waiter, object: Object, owner: u32) -> Result<Look> {
     look_at(arena, waiter, object, owner, ObjectSlot::kind_if_live)
 }
 
-/// As [`look`], for a wait-all: closed or not, the wait began before that.
+/// As [`look`], for a wait-all, which began before the object was closed, if it was.
 pub(crate) fn look_for_all(arena: &Arena, waiter: &Waiter, object: Object, owner: u32) -> Result<Look> {
     look_at(arena, waiter, object, owner, |slot, object| slot.still_has(object).then(|| slot.kind()))
 }
 
-/// `kind`: of the object, if it is there for this wait.
+/// `kind`: that of the object, if it exists for this wait.
 #[inline(always)]
 fn look_at(
     arena: &Arena,

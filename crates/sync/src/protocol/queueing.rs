@@ -65,7 +65,7 @@ pub(crate) type Registered<'a> = (Place<'a>, Entry);
 /// The places of one wait.
 pub(crate) type Places<'a> = [Option<Registered<'a>>; LIST_MAX];
 
-/// What a wait that joins its queues has come to.
+/// The state of a wait that is joining its queues.
 #[must_use]
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Joined {

@@ -1,25 +1,26 @@
-//! Futexes with a memory node (`FUTEX2_NUMA`, Linux 6.16): the word of 32 bits behind the futex says on which node the
-//! kernel keeps who sleeps there.
+//! Futexes with a memory node (`FUTEX2_NUMA`, Linux 6.16): the 32-bit word after the futex says on which node the
+//! kernel keeps the sleepers.
 //!
-//! Both words together are aligned to 8 bytes. The node is the number of a node that the machine has, or [`ANY_NODE`]:
-//! then the kernel takes that of the calling thread and *writes it there*, so that whoever wakes looks on the same one.
-//! Only the newer calls of the kernel have this, one for each operation; they take absolute times and bitsets.
+//! Both words together are aligned to 8 bytes. The node is the number of an existing node, or [`ANY_NODE`]: then the
+//! kernel uses the node of the calling thread and *writes it there*, so that a waker uses the same one. Only the
+//! kernel's newer calls support this, one for each operation; they take absolute times and bitsets.
 
 use super::{Answer, Nodes, Scope};
 use crate::Here;
 use crate::clock::Deadline;
 
-/// In place of a node: let the kernel choose, and write what it chose.
+/// Lets the kernel choose the node, and write its choice.
 pub const ANY_NODE: i32 = -1;
 
 /// As [`super::wait`].
 ///
-/// Errors: as there; `EINVAL` also for a node that the machine has not, `EFAULT` for one that cannot be written.
+/// Errors: those of [`super::wait`]; `EINVAL` also for a node that does not exist, `EFAULT` for one that cannot be
+/// written.
 pub fn wait(address: *const u32, expected: u32, mask: u32, scope: Scope, deadline: Deadline) -> Result<(), i32> {
     Here::wait_at_node(address, expected, mask, scope, deadline)
 }
 
-/// As [`super::wake`]. The memory must be there, for private futexes too.
+/// As [`super::wake`], but the memory must be mapped for private futexes, too.
 pub fn wake(address: *const u32, count: u32, mask: u32, scope: Scope) -> Result<u32, i32> {
     Here::wake_at_node(address, count, mask, scope)
 }
@@ -36,13 +37,13 @@ pub fn requeue(
     Here::requeue_at_node(from, to, scope, wake, moved, expected)
 }
 
-/// Whether there are such futexes: all calls are tried, once.
+/// Whether such futexes exist. Tries all calls, once.
 pub fn is_known() -> bool {
     static ANSWER: Answer = Answer::new();
     ANSWER.get_or_ask(|| !crate::without::Feature::FutexNuma.is_left_out() && calls_are_made())
 }
 
-/// Whether calls that have nothing to do are made.
+/// Whether calls without effect succeed.
 fn calls_are_made() -> bool {
     #[repr(align(8))]
     struct Pair([u32; 2]);

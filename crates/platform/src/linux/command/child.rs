@@ -1,18 +1,18 @@
-//! A program that was started, for who stands in front of it: its end, and the signals that are meant for it.
+//! A child process, for its supervisor: its end, and signals to pass on to it.
 
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 
 use crate::atomic::Word32;
 
-/// A child process, as something to wait for: readable once it has ended.
+/// A descriptor of a child process, which is readable once the child has ended.
 pub struct Child {
     fd: OwnedFd,
     process: u32,
 }
 
 impl Child {
-    /// The child with this number, which nobody has waited for yet. Linux 5.3.
+    /// Opens the child with this number, for which nobody has waited yet. Linux 5.3.
     pub fn open(process: u32) -> io::Result<Child> {
         // SAFETY: a call without pointers.
         let fd = unsafe { libc::syscall(libc::SYS_pidfd_open, process, 0) };
@@ -31,13 +31,13 @@ impl AsFd for Child {
 }
 
 const SIGNALS: [i32; 4] = [libc::SIGINT, libc::SIGQUIT, libc::SIGTERM, libc::SIGHUP];
-/// Signals to be passed on, a bit for each.
+/// Signals to pass on, one bit each.
 static CAUGHT: Word32 = Word32::new(0);
-/// The descriptor that tells of them, plus one.
+/// The descriptor that announces them, plus one.
 static TOLD: Word32 = Word32::new(0);
 
-/// Signals that are kept for the child: readable when there are any. A signal that comes just before a sleep ends the sleep
-/// too. The descriptor is never closed: a handler may write to it at any time.
+/// Signals kept for the child; the descriptor is readable if there are any, so a signal that arrives just before a
+/// sleep also ends the sleep. The descriptor is never closed, because a handler may write to it at any time.
 pub struct Signals {
     fd: BorrowedFd<'static>,
 }
@@ -54,8 +54,8 @@ extern "C" fn note(signal: libc::c_int, information: *mut libc::siginfo_t, _cont
 }
 
 impl Signals {
-    /// From here on SIGINT, SIGQUIT, SIGTERM and SIGHUP do not end this process, but are kept to be passed on. What the
-    /// terminal sends is not: the child gets it from there. To be called once.
+    /// From here on SIGINT, SIGQUIT, SIGTERM and SIGHUP do not end this process, but are kept to be passed on. Signals
+    /// from the terminal are not, because the child gets them itself. Call this once.
     pub fn catch() -> io::Result<Signals> {
         // SAFETY: a call without pointers.
         let fd = unsafe { libc::eventfd(0, libc::EFD_CLOEXEC | libc::EFD_NONBLOCK) };
@@ -68,10 +68,11 @@ impl Signals {
         Ok(Signals { fd: unsafe { BorrowedFd::borrow_raw(fd) } })
     }
 
-    /// Sends the child what has come since the last time.
+    /// Sends the child the signals since the last call.
     pub fn pass_on(&self, child: &Child) {
         let mut count = 0u64;
-        // SAFETY: a place for eight bytes. Emptied before the signals are looked at: one that comes in between tells again.
+        // SAFETY: a place for eight bytes. Emptied before the signals are looked at: one that comes in between tells
+        // again.
         unsafe { libc::read(self.fd.as_raw_fd(), (&raw mut count).cast(), size_of_val(&count)) };
         let caught = CAUGHT.fetch_and(0);
         for signal in SIGNALS.into_iter().filter(|signal| caught & 1 << signal != 0) {
@@ -92,7 +93,8 @@ fn catch(signal: i32) {
     let mut action: libc::sigaction = unsafe { core::mem::zeroed() };
     action.sa_sigaction = note as *const () as usize;
     action.sa_flags = libc::SA_SIGINFO;
-    // SAFETY: the handler only exchanges a word and writes to a descriptor. A signal that is ignored (as under nohup) stays so.
+    // SAFETY: the handler only exchanges a word and writes to a descriptor. A signal that is ignored (as under nohup)
+    // stays so.
     unsafe {
         let mut before = core::mem::MaybeUninit::<libc::sigaction>::zeroed();
         libc::sigaction(signal, core::ptr::null(), before.as_mut_ptr());
@@ -102,7 +104,7 @@ fn catch(signal: i32) {
     }
 }
 
-/// Ends this process by a signal, as a child ended, and without a core of its own. Comes back if the signal does not end
+/// Ends this process by the signal that ended a child, without a core dump. Returns if the signal does not end
 /// processes.
 pub fn end_by(signal: i32) {
     let none = libc::rlimit { rlim_cur: 0, rlim_max: 0 };

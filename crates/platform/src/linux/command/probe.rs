@@ -1,12 +1,12 @@
-//! What this machine lets a process do, found out by doing it.
+//! Probes of what this machine lets a process do, by doing it.
 //!
-//! Reading version numbers would be guessing: a container's seccomp filter, a security module or a missing option makes
-//! a new kernel answer like an old one. So every probe makes the real call. The calls that a filter may answer with a
-//! deadly signal are made in a child process ([`in_child`]), as on Android, where an unlisted call is one. (`deadly` does so
-//! inside programs, and asks less.)
+//! Version numbers are unreliable: a container's seccomp filter, a security module or a missing option makes a new
+//! kernel answer like an old one. So every probe makes the real call. Calls that a filter may answer with a deadly
+//! signal, as Android's does for an unlisted call, are made in a child process ([`in_child`]). (`deadly` does so inside
+//! programs, with fewer probes.)
 //!
-//! Where the core has a function for it ([`memory`]), the probe calls that one. The driver is asked with raw system
-//! calls, because a preloaded library of ours could answer in its place.
+//! If the core has a function for the call ([`memory`]), the probe uses that. It queries the driver with raw system
+//! calls, because a preloaded library of ntux could answer in the driver's place.
 
 use std::ffi::CStr;
 use std::os::fd::{AsFd, AsRawFd, FromRawFd, OwnedFd};
@@ -18,35 +18,35 @@ use crate::linux::kernel_futex::interface::{
 };
 use crate::{errno, memory};
 
-/// What a system call answered.
+/// The result of a probe.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Answer {
-    /// It does what it should.
+    /// The call works.
     Works,
-    /// This kernel has no such call or option (`ENOSYS`, `EINVAL` for an option), or a filter says so.
+    /// This kernel lacks the call or option (`ENOSYS`, `EINVAL` for an option), or a filter says so.
     Missing(i32),
     /// A filter or a security module forbids it (`EPERM`, `EACCES`).
     Forbidden(i32),
     /// It failed with another error number.
     Fails(i32),
-    /// It answered, but not what it should have.
+    /// It succeeded with a wrong result.
     WrongResult,
-    /// It ended the process with this signal (`SIGSYS` from a seccomp filter).
+    /// It killed the process with this signal (`SIGSYS` from a seccomp filter).
     Kills(i32),
 }
 
-/// What became of the attempt to use `/dev/ntsync`.
+/// The result of trying to use `/dev/ntsync`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Device {
     /// There is no such file.
     Absent,
-    /// It is there but may not be opened (`EPERM`, `EACCES`).
+    /// It exists but may not be opened (`EPERM`, `EACCES`).
     NoPermission(i32),
     /// It cannot be opened for another reason: the error number.
     OpenFails(i32),
     /// It opens, but creating an event or reading it back fails: the error number.
     IoctlFails(i32),
-    /// It opens and answers, but with a wrong value, or the attempt ended the process.
+    /// It opens and answers, but with a wrong value, or the attempt killed the process.
     Misbehaves,
     /// An event was created and read back.
     Usable,
@@ -90,7 +90,7 @@ impl Answer {
         self == Answer::Works
     }
 
-    /// What an error number means, 0 being none.
+    /// Classifies an error number; 0 means success.
     pub fn from_errno(error: i32) -> Self {
         match error {
             0 => Answer::Works,
@@ -101,7 +101,7 @@ impl Answer {
     }
 }
 
-/// Why a probe did not succeed: an error number, or an answer that makes no sense.
+/// Why a probe failed: an error number, or a wrong answer.
 enum Trouble {
     Errno(i32),
     Wrong,
@@ -115,7 +115,7 @@ impl From<std::io::Error> for Trouble {
 
 type Probe = fn() -> Result<(), Trouble>;
 
-/// Sleeping and waking with the futex call that every Linux has: all that ntux needs.
+/// Sleeps and wakes with the futex call that every Linux has, which is all that the core needs.
 pub fn futex() -> Answer {
     in_child(|| {
         let word = 1u32;
@@ -174,7 +174,7 @@ pub fn futex_requeue() -> Answer {
     })
 }
 
-/// `userfaultfd` (Linux 5.11 for who has no privileges): noticing the first write to a page.
+/// `userfaultfd` (unprivileged since Linux 5.11): noticing the first write to a page.
 pub fn userfaultfd() -> Answer {
     const USER_MODE_ONLY: libc::c_int = 1;
     option(in_child(|| {
@@ -251,7 +251,7 @@ fn option(answer: Answer) -> Answer {
     }
 }
 
-/// Whether the kernel's own device is there and answers a real request.
+/// Whether the kernel's own device exists and answers a real request.
 pub fn device() -> Device {
     let opened = in_child(|| open(DEVICE_PATH_C, libc::O_RDONLY).map(drop));
     match opened {
@@ -290,7 +290,7 @@ pub fn seccomp() -> Seccomp {
     }
 }
 
-/// How many seccomp filters this process has, where `/proc` tells (Linux 5.9).
+/// How many seccomp filters this process has, if `/proc` says so (Linux 5.9).
 pub fn seccomp_filters() -> Option<u64> {
     status_field("Seccomp_filters")
 }
@@ -301,7 +301,7 @@ fn status_field(name: &str) -> Option<u64> {
     line.trim().parse().ok()
 }
 
-/// The setting `vm.memfd_noexec` (0, 1 or 2), where the kernel has it.
+/// The setting `vm.memfd_noexec` (0, 1 or 2), if the kernel has it.
 pub fn memfd_noexec_setting() -> Option<u8> {
     std::fs::read_to_string("/proc/sys/vm/memfd_noexec").ok()?.trim().parse().ok()
 }
@@ -326,19 +326,19 @@ pub fn descriptor_limit() -> DescriptorLimit {
     DescriptorLimit { soft: limit.rlim_cur, hard: limit.rlim_max }
 }
 
-/// The real user and group of this process: what a set-user-id program's own are compared with.
+/// The real user and group of this process, to compare with those of a set-user-id program.
 pub fn real_ids() -> (u32, u32) {
     // SAFETY: these calls have no arguments and cannot fail.
     unsafe { (libc::getuid(), libc::getgid()) }
 }
 
-/// Whether the kernel names the platform to loaders, which put the name for `$PLATFORM` in a path.
+/// Whether the kernel tells loaders the platform, with which they replace `$PLATFORM` in a path.
 pub fn names_platform() -> bool {
     // SAFETY: asks for a number that came with the process.
     unsafe { libc::getauxval(libc::AT_PLATFORM) != 0 }
 }
 
-/// Whether the file gives capabilities to whoever executes it. False where the file system keeps none.
+/// Whether the file has capabilities. False if the file system does not support them.
 pub fn has_file_capabilities(path: &Path) -> bool {
     use std::os::unix::ffi::OsStrExt;
     let Ok(path) = std::ffi::CString::new(path.as_os_str().as_bytes()) else {
@@ -351,8 +351,8 @@ pub fn has_file_capabilities(path: &Path) -> bool {
 
 /// Runs a probe in a child process, so that a deadly answer kills only the child.
 ///
-/// The parent may have other threads, of which the child has none: so a probe takes no lock but the allocator's, which the
-/// C library puts in order in a child.
+/// The child lacks the parent's other threads, so a probe takes no lock except the allocator's, which the C library
+/// reinitializes in a child.
 fn in_child(probe: Probe) -> Answer {
     /// Exit status for [`Trouble::Wrong`]: above every error number.
     const WRONG: i32 = 255;
@@ -410,7 +410,7 @@ fn open(path: &CStr, flags: libc::c_int) -> Result<OwnedFd, Trouble> {
     descriptor(unsafe { libc::syscall(libc::SYS_openat, libc::AT_FDCWD, path.as_ptr(), flags | libc::O_CLOEXEC, 0) })
 }
 
-/// As the core makes the memory of an arena.
+/// Creates memory as the core does for an arena.
 fn some_memory() -> Result<OwnedFd, Trouble> {
     Ok(memory::create(c"ntux-probe", 4096)?)
 }

@@ -1,4 +1,4 @@
-//! A descriptor for another process, over a local socket.
+//! Passes a descriptor to another process over a local socket.
 #![allow(clippy::unnecessary_cast, reason = "musl has other types for the same fields")]
 
 use core::mem::{MaybeUninit, size_of};
@@ -6,7 +6,7 @@ use std::io;
 use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd, RawFd};
 use std::os::unix::net::UnixStream;
 
-/// A control message with one descriptor, as `linux/socket.h` has it, which is 8-byte aligned.
+/// A control message with one descriptor, as in `linux/socket.h`, which is 8-byte aligned.
 #[repr(C)]
 struct Rights {
     header: libc::cmsghdr,
@@ -25,7 +25,8 @@ impl Rights {
 
 const LENGTH: usize = size_of::<libc::cmsghdr>() + size_of::<RawFd>();
 
-/// Sends a byte, and a copy of the descriptor with it if there is one. A peer that is gone is an error, not a signal.
+/// Sends a byte, with a copy of the descriptor if there is one. If the other end is closed, this fails and raises no
+/// signal.
 pub fn send(socket: &UnixStream, mut byte: u8, fd: Option<BorrowedFd<'_>>) -> io::Result<()> {
     let mut rights = Rights { fd: fd.map_or(-1, |fd| fd.as_raw_fd()), ..Rights::empty() };
     rights.header.cmsg_len = LENGTH as _;
@@ -38,7 +39,7 @@ pub fn send(socket: &UnixStream, mut byte: u8, fd: Option<BorrowedFd<'_>>) -> io
     .map(drop)
 }
 
-/// Receives a byte, and a descriptor if one came with it. `UnexpectedEof` if the peer has closed.
+/// Receives a byte, and a descriptor if one came with it. `UnexpectedEof` if the other end is closed.
 pub fn receive(socket: &UnixStream) -> io::Result<(u8, Option<OwnedFd>)> {
     let mut byte = 0;
     let mut rights = Rights::empty();
@@ -71,7 +72,7 @@ fn with_message(
     usize::try_from(call(&mut message)).map_err(|_| io::Error::last_os_error())
 }
 
-/// The process at the other end: that which connected, or that which listens.
+/// The process at the other end: the one that connected, or the one that listens.
 pub fn peer(socket: &UnixStream) -> io::Result<u32> {
     let mut found = libc::ucred { pid: 0, uid: 0, gid: 0 };
     let mut length = size_of::<libc::ucred>() as libc::socklen_t;

@@ -1,8 +1,8 @@
-//! The C library's own functions, for a preloaded library that stands in front of them.
+//! The C library's own functions, for a preloaded library that interposes on them.
 //!
-//! Each is looked up once: by the library's constructor, or on first use, as constructors of other libraries may call before.
-//! The question goes to the C library's own `dlsym` (`loader`), and an answer that is one of the asking library's own
-//! functions counts as none: a call of it would come back for ever.
+//! Each is looked up once: by the library's constructor, or on first use, because constructors of other libraries may
+//! call earlier. The lookup uses the C library's own `dlsym` (`loader`). A result that is one of the interposing
+//! library's own functions counts as none, because calling it would recurse endlessly.
 
 mod loader;
 
@@ -10,7 +10,7 @@ use crate::atomic::Word64;
 use core::ffi::{c_char, c_void};
 use loader::{Dlsym, Loaded};
 
-/// The address of the next function called `name` (which ends with a zero) behind this library, remembered in `cache`; none
+/// The address of the next function called `name` (which ends with a zero) after this library, cached in `cache`; none
 /// if there is none.
 #[inline(always)]
 pub fn address(cache: &Word64, name: &str) -> Option<usize> {
@@ -20,7 +20,7 @@ pub fn address(cache: &Word64, name: &str) -> Option<usize> {
     }
 }
 
-/// As [`address`], but looks again.
+/// As [`address`], but looks it up again.
 #[cold]
 pub fn look_up(cache: &Word64, name: &str) -> Option<usize> {
     let newest = SEVERAL_VERSIONS.iter().find(|(several, _)| *several == name);
@@ -29,7 +29,7 @@ pub fn look_up(cache: &Word64, name: &str) -> Option<usize> {
     found
 }
 
-/// As [`address`], of an old version of the function where the C library has that, for callers that may have been built
+/// As [`address`], for an old version of the function if the C library has that, for callers that may have been built
 /// for it.
 #[cold]
 pub fn address_of_version(cache: &Word64, name: &str, version: &str) -> Option<usize> {
@@ -43,8 +43,8 @@ pub fn address_of_version(cache: &Word64, name: &str, version: &str) -> Option<u
     }
 }
 
-/// Functions that glibc has in several versions which do different things, and the newest one. Up to glibc 2.35 the answer
-/// about what comes next is the oldest one.
+/// Functions of which glibc has several versions with different behaviour, with the newest version. Up to glibc 2.35 a
+/// lookup of the next function returns the oldest one.
 const SEVERAL_VERSIONS: &[(&str, &str)] = &[
     ("glob\0", "GLIBC_2.27\0"),
     ("glob64\0", "GLIBC_2.27\0"),
@@ -75,13 +75,13 @@ fn next_of_version(name: &str, version: &str) -> Option<usize> {
     not_ours(unsafe { dlvsym(libc::RTLD_NEXT, name.as_ptr().cast(), version.as_ptr().cast()) })
 }
 
-/// Addresses of the object that this code is part of; both 0 until they are known.
+/// The address range of the object that contains this code; both 0 until known.
 static OWN_START: Word64 = Word64::new(0);
 static OWN_END: Word64 = Word64::new(0);
 /// The C library's `dlsym`; 0 until it is known.
 static DLSYM: Word64 = Word64::new(0);
 
-/// The C library's own `dlsym`, or what is called so.
+/// The C library's own `dlsym`, or the visible one.
 fn dlsym() -> Dlsym {
     if DLSYM.load() == 0 {
         let Loaded { dlsym, own } = Loaded::look();
@@ -93,7 +93,8 @@ fn dlsym() -> Dlsym {
     unsafe { core::mem::transmute::<usize, Dlsym>(DLSYM.load() as usize) }
 }
 
-/// What was found, unless that is ourselves. If nothing was, the C library's complaint about it is not left to the program.
+/// The result, unless it is our own function. Clears the C library's error if there is none, so that the program does
+/// not see it.
 fn not_ours(found: *mut c_void) -> Option<usize> {
     if found.is_null() {
         // SAFETY: has no precondition.
@@ -103,7 +104,7 @@ fn not_ours(found: *mut c_void) -> Option<usize> {
     (!found.is_null() && !own.contains(&(found as usize))).then_some(found as usize)
 }
 
-/// What a call returns where the C library has no such function.
+/// The result of a call if the C library has no such function.
 pub trait Absent {
     /// -1, 0 for a count, null for a pointer, with the error number `ENOSYS`; or nothing.
     fn absent() -> Self;
@@ -140,11 +141,11 @@ impl Absent for () {
     fn absent() {}
 }
 
-/// Declares functions that call the real ones of these names; and `resolve`, which looks all of them up. A function returns
-/// an `int` where nothing else is said. After an arrow stands what is done where the C library has no such function.
+/// Declares functions that call the real ones of these names, and `resolve`, which looks all of them up. A function
+/// returns an `int` unless said otherwise. After an arrow comes the replacement if the C library has no such function.
 ///
-/// `open`, `openat`, `fcntl` and `ioctl` are variadic in C; on x86-64 and aarch64 Linux their integer and pointer arguments
-/// travel in the same registers as those of a function with a fixed list, which is what is declared.
+/// `open`, `openat`, `fcntl` and `ioctl` are variadic in C. On x86-64 and aarch64 Linux their integer and pointer
+/// arguments are passed in the same registers as those of functions with fixed arguments, which are declared here.
 #[macro_export]
 macro_rules! next_functions {
     (@result) => { core::ffi::c_int };
@@ -188,7 +189,7 @@ macro_rules! next_functions {
 mod tests {
     use super::*;
 
-    /// What the linker takes for this very program is the newest version.
+    /// The linker uses the newest version for this program.
     #[test]
     fn the_newest_version_is_found() {
         unsafe extern "C" {

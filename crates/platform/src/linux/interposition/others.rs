@@ -1,9 +1,9 @@
-//! Whether a library may look, inside a program, at what the program has open and at other processes: no call that this takes
-//! ends the program by a filter (`deadly`).
+//! Whether a preloaded library may examine the program's descriptors and other processes: no call that this needs makes
+//! a filter kill the program (`deadly`).
 
 use crate::linux::deadly::Call;
 
-/// Opening and reading a file of /proc is what every program does, or ntux cannot do without.
+/// Opening and reading files of /proc is not checked: every program does it, or ntux cannot do without it.
 static CALLS: [Call; 6] = [
     Call::new(libc::SYS_getdents64, [usize::MAX, 0]),
     Call::new(libc::SYS_pread64, [usize::MAX, 0]),
@@ -13,7 +13,7 @@ static CALLS: [Call; 6] = [
     Call::new(libc::SYS_recvfrom, [usize::MAX, 0]),
 ];
 
-/// See the module. Async-signal-safe; the error number changes.
+/// See the module. Async-signal-safe; changes the error number.
 pub fn may_be_looked_at() -> bool {
     CALLS.iter().all(|call| !call.is_deadly())
 }

@@ -1,11 +1,11 @@
-//! Reading memory that may not be there.
+//! Reads memory that may not be mapped.
 
 use crate::linux::deadly::Call;
 
-/// Copies what lies at these addresses of this process, one after the other, into `buffer`; how many bytes, until one
-/// could not be read. No address is too bad to ask for.
+/// Copies the memory at these addresses of this process, one after the other, into `buffer`. Returns the number of
+/// bytes before the first that could not be read. Any address is safe to pass.
 ///
-/// Errors: `EFAULT` when not a byte could be read; `EPERM` or `ENOSYS` where a filter refuses `process_vm_readv`.
+/// Errors: `EFAULT` if no byte could be read; `EPERM` or `ENOSYS` if a filter refuses `process_vm_readv`.
 /// Async-signal-safe.
 pub fn peek(places: [(usize, usize); 2], buffer: &mut [u8]) -> Result<usize, i32> {
     let vector = |(address, length)| libc::iovec { iov_base: address as *mut libc::c_void, iov_len: length };
@@ -16,7 +16,7 @@ pub fn peek(places: [(usize, usize); 2], buffer: &mut [u8]) -> Result<usize, i32
     usize::try_from(copied).map_err(|_| crate::errno())
 }
 
-/// Whether [`peek`] is not refused. Async-signal-safe.
+/// Whether [`peek`] is allowed. Async-signal-safe.
 pub fn can_peek() -> bool {
     static CALL: Call = Call::new(libc::SYS_process_vm_readv, [0, 0]);
     let byte = 0u8;

@@ -1,17 +1,17 @@
-//! Which processes a Wine starts: those of 32-bit Windows programs are 32-bit processes where Wine has Unix libraries for
-//! them (*old-style WoW64*), and 64-bit ones otherwise. And which process serves a prefix.
+//! Which processes a Wine starts, and which process serves a prefix. 32-bit Windows programs run in 32-bit processes if
+//! Wine has Unix libraries for them (*old-style WoW64*), and in 64-bit ones otherwise.
 
 use std::os::fd::AsRawFd;
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
-/// Set to [`ONLY_WIDE`], it makes Wine 11 and later start 64-bit processes only.
+/// The variable that, set to [`ONLY_WIDE`], makes Wine 11 and later start 64-bit processes only.
 pub const VARIABLE: &core::ffi::CStr = c"WINEARCH";
 /// See [`VARIABLE`].
 pub const ONLY_WIDE: &str = "wow64";
 
-/// What lies there if a Wine starts 32-bit processes, seen from the directory of `wine` and `wineserver`: as Wine installs
-/// itself, as distributions split it, and in the directory in which Wine was built.
+/// Files of a Wine that starts 32-bit processes, relative to the directory of `wine` and `wineserver`: as Wine installs
+/// itself, as distributions split it, and in a build directory.
 const NARROW: [&str; 8] = [
     "../lib/wine/i386-unix/ntdll.so",
     "../lib32/wine/i386-unix/ntdll.so",
@@ -26,8 +26,8 @@ const NARROW: [&str; 8] = [
 /// The longest path that the kernel takes, with its zero byte.
 const PATH_MAX: usize = 4096;
 
-/// Where the Wine whose `wine` or `wineserver` lies in `directory` has its libraries for 32-bit processes, as seen from
-/// there; none if it starts no such processes. Touches no memory but the stack. The error number stays as it was.
+/// The libraries for 32-bit processes of the Wine whose `wine` or `wineserver` is in `directory`, relative to that;
+/// none if it starts no such processes. Touches only the stack. Preserves the error number.
 pub fn narrow_libraries(directory: &[u8]) -> Option<&'static str> {
     crate::keeping_errno(|| NARROW.into_iter().find(|place| is_there(directory, place)))
 }
@@ -45,8 +45,8 @@ fn is_there(directory: &[u8], place: &str) -> bool {
     unsafe { libc::access(path.as_ptr().cast(), libc::F_OK) == 0 }
 }
 
-/// The process that serves the prefix in this directory; none if there is none. Wine's servers hold a lock in a directory whose
-/// name is made of the prefix' own numbers.
+/// The process that serves the prefix in this directory; none if there is none. A wineserver holds a lock in a
+/// directory named after the prefix's device and inode numbers.
 pub fn server(prefix: &Path) -> Option<i32> {
     let status = std::fs::metadata(prefix).ok()?;
     // SAFETY: no arguments, cannot fail.

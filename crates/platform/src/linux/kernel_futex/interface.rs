@@ -1,4 +1,4 @@
-//! What the kernel's newer futex calls take: their numbers, flags, structure and times. One place for calls and probes.
+//! The interface of the kernel's newer futex calls: numbers, flags, structure and times, for calls and probes.
 
 use crate::clock::Deadline;
 use crate::kernel_futex::Scope;
@@ -12,7 +12,7 @@ const SIZE_U32: u32 = 2;
 const NUMA: u32 = 4;
 const PRIVATE: u32 = 128;
 
-/// The flags of a word of 32 bits, with a node behind it or without.
+/// The flags of a word of 32 bits, with or without a node.
 pub(crate) fn flags(scope: Scope, numa: bool) -> u32 {
     SIZE_U32 | if scope == Scope::Private { PRIVATE } else { 0 } | if numa { NUMA } else { 0 }
 }
@@ -28,16 +28,16 @@ pub(crate) struct Waitv {
 }
 
 impl Waitv {
-    /// No word yet.
+    /// An unused entry.
     pub const NOWHERE: Waitv = Waitv { value: 0, address: 0, flags: 0, reserved: 0 };
 
-    /// A word, what it is expected to hold, and its [`flags`].
+    /// A word, its expected value, and its [`flags`].
     pub fn new(address: *const u32, expected: u32, flags: u32) -> Waitv {
         Waitv { value: expected.into(), address: address as u64, flags, reserved: 0 }
     }
 }
 
-/// A deadline as a time, none for ever, and its clock.
+/// A deadline as a time (none without deadline), and its clock.
 pub(crate) struct Until {
     time: Option<libc::timespec>,
     pub clock: libc::clockid_t,

@@ -1,6 +1,6 @@
-//! The mappings of a process, as `/proc` tells them.
+//! The mappings of a process, from `/proc`.
 //!
-//! [`Mappings::each`] takes nothing from the heap: it may run where another thread was stopped in the allocator.
+//! [`Mappings::each`] does not use the heap, because it may run while another thread is stopped in the allocator.
 
 use std::fs::File;
 use std::io::{self, BufRead, BufReader};
@@ -12,24 +12,24 @@ use crate::protection::Protection;
 use crate::watching::mappings::Mapped;
 use crate::without::Feature;
 
-/// The mappings of one process, to be asked.
+/// A handle to the mappings of one process.
 pub struct Mappings {
     file: File,
 }
 
 impl Mappings {
-    /// Those of the calling process. They stay the same one's after a fork.
+    /// Those of the calling process. After a fork the handle still refers to that process.
     pub fn open() -> io::Result<Mappings> {
         Ok(Mappings { file: File::open("/proc/self/maps")? })
     }
 
-    /// Those of another process; fails without the right to look into it.
+    /// Those of another process. Fails without the permission to inspect it.
     pub fn of(process: u32) -> io::Result<Mappings> {
         Ok(Mappings { file: File::open(format!("/proc/{process}/maps"))? })
     }
 
-    /// Calls `visit` with each mapping that meets the range, ascending, and with its name if that has room: a path, something
-    /// like `[heap]`, or nothing. What is mapped or unmapped meanwhile is visited or not.
+    /// Calls `visit` with each mapping that meets the range, ascending, and with its name if that fits: a path,
+    /// something like `[heap]`, or nothing. Mappings that appear or disappear meanwhile may or may not be visited.
     pub fn each(
         &self,
         start: usize,
@@ -65,8 +65,8 @@ impl Mappings {
             name: if room.is_empty() { 0 } else { room.as_mut_ptr() as u64 },
             ..Query::default()
         };
-        // SAFETY: the kernel reads and writes the query, which has the size it names, and writes a name of at most the length
-        // of `room` there.
+        // SAFETY: the kernel reads and writes the query, which has the size it names, and writes a name of at most the
+        // length of `room` there.
         if unsafe { libc::ioctl(self.file.as_raw_fd(), QUERY as _, core::ptr::from_mut(&mut query)) } != 0 {
             let error = io::Error::last_os_error();
             return match error.raw_os_error() {
@@ -157,7 +157,7 @@ struct Query {
     build: u64,
 }
 
-/// As much of a line of text as is looked at, on the stack; longer names are cut off.
+/// The examined part of a line of text, on the stack; longer names are cut off.
 const LOOKED_AT: usize = 512;
 
 /// How many mappings a process may have, and how many this one has.

@@ -1,8 +1,8 @@
-//! Asking the kernel which pages were written (`PAGEMAP_SCAN`, Linux 6.7).
+//! Queries the kernel for written pages (`PAGEMAP_SCAN`, Linux 6.7).
 //!
-//! A page of a range that is registered with an asynchronous [`Userfault`](super::userfault::Userfault) is *written* unless
-//! it is protected. A scan that protects what it lists does both in one step for each page, under the lock of the page
-//! table: a store that races with it either comes before, and the page is listed, or meets the protection.
+//! A page of a range that is registered with an asynchronous [`Userfault`](super::userfault::Userfault) is *written*
+//! unless it is protected. A scan that protects the pages it lists does both in one step for each page, under the lock
+//! of the page table: a store that races with it either comes first, and the page is listed, or meets the protection.
 
 use core::mem::{ManuallyDrop, MaybeUninit};
 use std::fs::File;
@@ -23,7 +23,7 @@ const PRESENT: u64 = 8;
 const SWAPPED: u64 = 16;
 const ZERO: u64 = 32;
 
-/// What a scan is to do.
+/// The parameters of a scan.
 #[repr(C)]
 #[derive(Default)]
 struct Scan {
@@ -42,7 +42,7 @@ struct Scan {
 }
 
 impl Scan {
-    /// Looks from `start` to `end` for pages that have all of these categories, and lists nothing.
+    /// Searches from `start` to `end` for pages that have all of these categories, and lists nothing.
     fn matching(categories: u64, start: usize, end: usize) -> Scan {
         Scan {
             size: size_of::<Scan>() as u64,
@@ -54,22 +54,22 @@ impl Scan {
         }
     }
 
-    /// Looks for pages that lack these of the categories.
+    /// Requires these categories to be absent.
     fn inverting(self, categories: u64) -> Scan {
         Scan { inverted: categories, ..self }
     }
 
-    /// Looks for pages that have one of these categories, too.
+    /// Also requires one of these categories.
     fn with_any_of(self, categories: u64) -> Scan {
         Scan { any_of: categories, ..self }
     }
 
-    /// Tells of what it finds whether it has these categories, too.
+    /// Also reports these categories.
     fn telling(self, categories: u64) -> Scan {
         Scan { returned: self.returned | categories, ..self }
     }
 
-    /// Stops after so many pages.
+    /// Stops after this many pages.
     fn at_most(self, pages: usize) -> Scan {
         Scan { pages_max: pages as u64, ..self }
     }
@@ -79,24 +79,24 @@ impl Scan {
         Scan { flags: PROTECT_MATCHING, ..self }
     }
 
-    /// Lists what it finds, as long as there is room.
+    /// Lists what it finds, while there is room.
     fn into(self, found: &mut [MaybeUninit<Found>]) -> Scan {
         Scan { found: found.as_mut_ptr() as u64, found_capacity: found.len() as u64, ..self }
     }
 }
 
-/// The page table of this address space, to be asked.
+/// A handle to the page map of an address space.
 pub struct Pagemap {
     file: File,
 }
 
 impl Pagemap {
-    /// That of the calling process. Needs `/proc`. It stays the same one's after a fork.
+    /// That of the calling process. Needs `/proc`. After a fork the handle still refers to that process.
     pub fn open() -> io::Result<Pagemap> {
         Ok(Pagemap { file: File::open("/proc/self/pagemap")? })
     }
 
-    /// As `open`, for who wants to scan. Whether the kernel can is seen at the first scan.
+    /// As `open`, for scans. The first scan shows whether the kernel supports them.
     pub fn open_to_scan() -> io::Result<Pagemap> {
         static CALL: Call = Call::new(libc::SYS_ioctl, [usize::MAX, SCAN as usize]);
         if Feature::PagemapScan.is_left_out() || CALL.is_deadly() {
@@ -105,19 +105,19 @@ impl Pagemap {
         Pagemap::open()
     }
 
-    /// That of another process, for who wants to scan; fails without the right to look into it.
+    /// That of another process, for scans. Fails without the permission to inspect it.
     pub fn of(process: u32) -> io::Result<Pagemap> {
         Ok(Pagemap { file: File::open(format!("/proc/{process}/pagemap"))? })
     }
 
-    /// The process whose page map somebody has opened with this descriptor.
+    /// The page map behind this descriptor.
     pub fn borrowed(fd: BorrowedFd<'_>) -> ManuallyDrop<Pagemap> {
         // SAFETY: open as long as it is borrowed, and never closed from here.
         ManuallyDrop::new(Pagemap { file: unsafe { File::from_raw_fd(fd.as_raw_fd()) } })
     }
 
-    /// Whether each page from `start` on is protected by a userfaultfd (Linux 5.14), one after the other: as many as the
-    /// buffer has places.
+    /// Whether each page from `start` on is protected by a userfaultfd (Linux 5.14), for as many pages as the buffer
+    /// has room.
     pub fn are_protected<'a>(
         &self,
         start: usize,
@@ -128,8 +128,8 @@ impl Pagemap {
         Ok(self.entries(start, page, buffer)?.iter().map(|entry| entry & PROTECTED != 0))
     }
 
-    /// Whether each page from `start` on, in a private mapping of a file, is a copy that belongs to this process alone, one
-    /// after the other: as many as the buffer has places. A copy that is swapped out counts.
+    /// Whether each page from `start` on, in a private mapping of a file, is a copy that belongs to this process alone,
+    /// for as many pages as the buffer has room. A swapped-out copy counts.
     pub fn are_copies<'a>(
         &self,
         start: usize,
@@ -142,7 +142,7 @@ impl Pagemap {
         Ok(entries.iter().map(|entry| entry & PRESENT_OR_SWAPPED != 0 && entry & OF_FILE == 0))
     }
 
-    /// What the kernel says of the pages from `start` on: as many as the buffer has places.
+    /// The kernel's entries for the pages from `start` on, as many as the buffer has room for.
     fn entries<'a>(&self, start: usize, page: usize, buffer: &'a mut [u64]) -> io::Result<&'a [u64]> {
         let entry = size_of::<u64>();
         // SAFETY: plain integers seen as bytes.
@@ -153,8 +153,8 @@ impl Pagemap {
         Ok(&buffer[..read / entry])
     }
 
-    /// Whether this kernel keeps soft-dirty bits itself. Right for this process's own page map as long as the process has never
-    /// cleared them.
+    /// Whether this kernel keeps soft-dirty bits itself. Right for this process's own page map as long as the process
+    /// has never cleared them.
     pub fn has_soft_dirty(&self) -> io::Result<bool> {
         const SOFT_DIRTY: u64 = 1 << 55;
         let mut entry = [0; size_of::<u64>()];
@@ -164,11 +164,11 @@ impl Pagemap {
         Ok(u64::from_ne_bytes(entry) & SOFT_DIRTY != 0)
     }
 
-    /// Lists written pages from `start` on, ascending, at most `pages_max` (not 0) of them, as long as `found` has room; and
+    /// Lists written pages from `start` on, ascending, at most `pages_max` (not 0) of them, while `found` has room, and
     /// protects them again if `protect`.
     ///
     /// The kernel protects before it lists: `found` must be writable whatever other threads do, or pages are lost.
-    /// Memory between `start` and `end` that is not registered is passed over if `protect`, otherwise it counts as written.
+    /// Unregistered memory between `start` and `end` is skipped if `protect`, otherwise it counts as written.
     pub fn written(
         &self,
         start: usize,
@@ -181,15 +181,15 @@ impl Pagemap {
         self.scan(if protect { scan.protecting() } else { scan })
     }
 
-    /// Lists memory between `start` and `end` that is registered, by whomever, in runs of pages that are all written or all
-    /// not. What is not registered costs next to nothing.
+    /// Lists memory between `start` and `end` that any userfaultfd has registered, in runs of pages that are all
+    /// written or all not. Unregistered memory costs next to nothing.
     pub fn registered(&self, start: usize, end: usize, found: &mut [MaybeUninit<Found>]) -> io::Result<Progress> {
         self.scan(Scan::matching(CAN_BE_PROTECTED, start, end).telling(WRITTEN).into(found))
     }
 
-    /// Lists written pages of private mappings that are registered, as [`written`](Pagemap::written) does. Such a page is the
-    /// process's own: a page of the mapped file, or the page of zeros, takes its place until it is first written.
-    /// Protects nothing else, so that the kernel need not make page tables for marks.
+    /// Lists written pages of private mappings that are registered, as [`written`](Pagemap::written) does. Such a page
+    /// is the process's own; until it is first written, it is a page of the mapped file, or the zero page. Protects
+    /// nothing else, so that the kernel need not create page tables for marks.
     pub fn own_written(
         &self,
         start: usize,
@@ -216,8 +216,8 @@ impl Pagemap {
     }
 
     fn scan(&self, mut scan: Scan) -> io::Result<Progress> {
-        // SAFETY: the kernel reads and writes the request, which has the size it names, and writes `found_capacity` entries
-        // at most where the callers above put a slice of that length (or none). Protecting loses no contents.
+        // SAFETY: the kernel reads and writes the request, which has the size it names, and writes `found_capacity`
+        // entries at most where the callers above put a slice of that length (or none). Protecting loses no contents.
         let count = unsafe { libc::ioctl(self.file.as_raw_fd(), SCAN as _, core::ptr::from_mut(&mut scan)) };
         match usize::try_from(count) {
             Ok(count) => Ok(Progress { count, next: scan.walk_end as usize }),

@@ -1,4 +1,4 @@
-//! What Linux says of a forbidden access.
+//! Linux's information about a forbidden access.
 
 use crate::linux::Linux;
 use crate::watching::segv::ForbiddenAccess;
@@ -15,7 +15,7 @@ impl ForbiddenAccess for Linux {
         Some(error & (STORE | PROTECTION_KEY) == STORE)
     }
 
-    /// The kernel puts the processor's own word about the fault (the syndrome) into one of the records behind the registers.
+    /// The kernel stores the processor's fault syndrome in one of the records after the registers.
     #[cfg(target_arch = "aarch64")]
     unsafe fn is_store(context: *const libc::c_void) -> Option<bool> {
         /// Fault address, 31 registers, stack pointer, program counter, state; rounded up to 16 bytes.
@@ -24,8 +24,8 @@ impl ForbiddenAccess for Linux {
         const SYNDROME: u32 = 0x4553_5201;
         const DATA_ABORT_OF_USER_MODE: u64 = 0x24;
         const WRITE: u64 = 1 << 6;
-        // SAFETY: the caller's promise; the context has this layout, which is the system's binary interface. Each record begins
-        // with its kind and its size, and the walk stays inside the area for them.
+        // SAFETY: the caller's promise; the context has this layout, which is the system's binary interface. Each
+        // record begins with its kind and its size, and the walk stays inside the area for them.
         unsafe {
             let registers = core::ptr::from_ref(&(*context.cast::<libc::ucontext_t>()).uc_mcontext).cast::<u8>();
             let mut offset = 0;

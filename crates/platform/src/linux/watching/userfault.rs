@@ -1,7 +1,7 @@
 //! Userfaultfd write protection: the kernel notes the first write to each page of a range.
 //!
-//! A descriptor acts on the address space that made it, for as long as any copy of it is open: a child of fork that uses
-//! an inherited one changes its parent. So descriptors are close-on-exec, and whoever forks opens a new one.
+//! A descriptor acts on the address space that created it, while any copy of it is open: a child of fork that uses an
+//! inherited one changes its parent. So descriptors are close-on-exec, and a child of fork opens a new one.
 //!
 //! The numbers are the kernel's own (`linux/userfaultfd.h` of Linux 6.7); headers of older systems lack half of them.
 
@@ -60,8 +60,8 @@ struct ProtectArgument {
 }
 
 impl Userfault {
-    /// A new descriptor with these features. Fails where the kernel lacks one of them (`EINVAL`), where a filter refuses the
-    /// call (`EPERM`, `ENOSYS`) or would end the program for it (`ENOSYS`), and without the privilege for
+    /// A new descriptor with these features. Fails if the kernel lacks one of them (`EINVAL`), if a filter refuses the
+    /// call (`EPERM`, `ENOSYS`) or would kill the program for it (`ENOSYS`), and without the privilege for
     /// [`Faults::OfKernelToo`] (`EPERM`).
     pub fn open(features: Features, faults: Faults) -> io::Result<Userfault> {
         if Left::Userfaultfd.is_left_out() {
@@ -76,10 +76,10 @@ impl Userfault {
         Ok(userfault)
     }
 
-    /// From here on the range can be protected with this descriptor. Both ends on page boundaries.
+    /// Registers a range, so that this descriptor can protect it. Both ends are on page boundaries.
     ///
-    /// Fails with `EBUSY` if another descriptor has registered part of it, `EINVAL` for memory that cannot be watched and
-    /// for parts of huge pages, `EPERM` for a shared mapping of a file that is open for reading only.
+    /// Fails with `EBUSY` if another descriptor has registered part of it, `EINVAL` for memory that cannot be watched
+    /// and for parts of huge pages, `EPERM` for a shared mapping of a file that is open for reading only.
     pub fn register(&self, start: usize, length: usize) -> io::Result<Registered> {
         let mut argument =
             RegisterArgument { range: Range::new(start, length), mode: REGISTER_WRITE_PROTECTION, operations: 0 };
@@ -91,12 +91,12 @@ impl Userfault {
         Ok(Registered { has_huge_pages: argument.operations & CAN_ZERO_PAGE == 0 })
     }
 
-    /// Lifts all protection of the range. It does not wake who was stopped there.
+    /// Unregisters the range, which lifts all protection. Does not wake threads that are blocked there.
     pub fn unregister(&self, start: usize, length: usize) -> io::Result<()> {
         self.request(UNREGISTER, &mut Range::new(start, length))
     }
 
-    /// Wakes the threads that were stopped in the range, registered or not; they try again.
+    /// Wakes the threads that are blocked in the range, registered or not; they retry.
     pub fn wake(&self, start: usize, length: usize) -> io::Result<()> {
         self.request(WAKE, &mut Range::new(start, length))
     }
@@ -106,7 +106,7 @@ impl Userfault {
         self.write_protect(start, length, PROTECT)
     }
 
-    /// Lifts the protection and wakes the threads that were stopped there.
+    /// Lifts the protection and wakes the threads that are blocked there.
     pub fn lift(&self, start: usize, length: usize) -> io::Result<()> {
         self.write_protect(start, length, 0)
     }
@@ -114,14 +114,14 @@ impl Userfault {
     fn write_protect(&self, start: usize, length: usize, mode: u64) -> io::Result<()> {
         loop {
             match self.request(WRITE_PROTECT, &mut ProtectArgument { range: Range::new(start, length), mode }) {
-                // The address space is just changing (a fork, an unmapping): nothing was done yet.
+                // The address space is changing (a fork, an unmapping): nothing was done yet.
                 Err(error) if error.raw_os_error() == Some(libc::EAGAIN) => continue,
                 other => return other,
             }
         }
     }
 
-    /// Takes what the kernel has to tell, at most `messages.len()`; 0 if there is nothing. Does not sleep.
+    /// Reads the kernel's messages, at most `messages.len()`; returns 0 if there are none. Does not sleep.
     pub fn read(&self, messages: &mut [Message]) -> io::Result<usize> {
         // SAFETY: the messages are plain integers, for which any bytes are values; the length is theirs.
         let read =
@@ -143,7 +143,7 @@ impl Userfault {
     }
 }
 
-/// One that was opened here or in another process, on whose memory it acts.
+/// From a descriptor that was opened here or in another process, on whose memory it acts.
 impl From<OwnedFd> for Userfault {
     fn from(fd: OwnedFd) -> Userfault {
         Userfault { fd }

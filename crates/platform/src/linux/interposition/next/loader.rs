@@ -1,12 +1,12 @@
-//! The loader's own `dlsym`, also where another library stands in front of it.
+//! The loader's own `dlsym`, even if another library interposes on it.
 //!
-//! Overlays and tracers that are loaded into programs like to export a `dlsym` of their own, which passes the question on.
-//! The C library then answers from *their* place in the list of loaded objects, and what comes next behind them may be one
-//! of our own functions. So the real `dlsym` is looked for in the symbol table of the C library itself, as the loader
-//! mapped it. (Up to glibc 2.33 it is in a library of its own, and musl has it in its loader.)
+//! Overlays and tracers often export their own `dlsym`, which forwards the call. The C library then searches from
+//! *their* position in the list of loaded objects, and the next function after them may be one of ours. So this finds
+//! the real `dlsym` in the symbol table of the C library itself, as the loader mapped it. (Up to glibc 2.33 it is in a
+//! separate library; musl has it in its loader.)
 //!
-//! The tables are read once, in a library's constructor or at its first call, when the loader has mapped everything that
-//! the program was started with.
+//! The tables are read once, in a library's constructor or at its first call, when the loader has mapped everything
+//! that the program was started with.
 
 use core::ffi::{CStr, c_char, c_int, c_void};
 use core::ops::Range;
@@ -15,17 +15,17 @@ use libc::{Elf64_Phdr, Elf64_Sym, PT_DYNAMIC, PT_LOAD, dl_phdr_info};
 /// What `dlsym` is.
 pub(super) type Dlsym = unsafe extern "C" fn(*mut c_void, *const c_char) -> *mut c_void;
 
-/// What is known about the loaded objects.
+/// What was found in the loaded objects.
 #[derive(Default)]
 pub(super) struct Loaded {
     /// The C library's `dlsym`; none where it is not found.
     pub(super) dlsym: Option<Dlsym>,
-    /// The addresses of the object that this code is part of.
+    /// The address range of the object that contains this code.
     pub(super) own: Range<usize>,
 }
 
 impl Loaded {
-    /// Looks through all loaded objects.
+    /// Searches all loaded objects.
     pub(super) fn look() -> Loaded {
         let mut loaded = Loaded::default();
         // SAFETY: `visit` takes exactly this for its last argument, and nobody else uses it meanwhile.
@@ -77,7 +77,7 @@ impl<'a> Object<'a> {
         })
     }
 
-    /// What the object says about its symbols; none if it says nothing.
+    /// The object's symbol tables; none if it has none.
     fn tables(&self) -> Option<Tables> {
         let dynamic = self.headers.iter().find(|header| header.p_type == PT_DYNAMIC)?;
         let mut entry = self.base.wrapping_add(dynamic.p_vaddr as usize) as *const [u64; 2];
@@ -85,7 +85,7 @@ impl<'a> Object<'a> {
         loop {
             // SAFETY: the dynamic section of a loaded object, which ends with an entry of kind 0.
             let [kind, value] = unsafe { *entry };
-            // glibc puts addresses here, where the section can be written; others leave what the file says.
+            // glibc stores addresses here if the section is writable; others leave the values of the file.
             let address = if (value as usize) < self.base { self.base + value as usize } else { value as usize };
             match kind {
                 0 => break,
@@ -102,7 +102,7 @@ impl<'a> Object<'a> {
     }
 }
 
-/// Addresses of an object's tables, 0 for those that it has not; `soname` is an offset among its strings, 0 for none.
+/// Addresses of an object's tables, 0 for missing ones; `soname` is an offset into its strings, 0 for none.
 #[derive(Default)]
 struct Tables {
     base: usize,
@@ -114,7 +114,7 @@ struct Tables {
 }
 
 impl Tables {
-    /// Whether this is the library in which `dlsym` belongs: by the name that it gives itself, or by that of its file.
+    /// Whether this is the library that contains `dlsym`, by its own name or its file's.
     fn is_c_library(&self, path: &CStr) -> bool {
         let own = if self.soname == 0 { c"" } else { self.string(self.soname) };
         let file = path.to_bytes().rsplit(|&byte| byte == b'/').next().unwrap_or_default();
@@ -171,8 +171,8 @@ impl Tables {
         let times_33 = |hash: u32, &byte: &u8| hash.wrapping_mul(33).wrapping_add(byte.into());
         let hash = name.to_bytes().iter().fold(5381, times_33);
         let table = self.gnu_hash as *const u32;
-        // SAFETY: the table: four counts, a filter of 8-byte words, buckets, and for each symbol from the first one on its
-        // hash, of which the lowest bit marks the last one of a bucket.
+        // SAFETY: the table: four counts, a filter of 8-byte words, buckets, and for each symbol from the first one on
+        // its hash, of which the lowest bit marks the last one of a bucket.
         let word = move |index: usize| unsafe { *table.add(index) };
         let [bucket_count, first_symbol, filter] = [word(0), word(1), word(2)];
         let buckets = 4 + 2 * filter as usize;
