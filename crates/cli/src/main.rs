@@ -1,12 +1,13 @@
 //! The `ntux` command.
 //!
 //! `run` starts a program with the drop-in device, `doctor` says what this machine can do, `ps` lists arenas, `inspect`
-//! shows who waits for what, `why` says what is wrong, `top` shows it live, `bench` starts the benchmarks (another program),
-//! `watch` draws which pages are written, `help` explains. Each subcommand is one file.
+//! shows who waits for what, `why` says what is wrong, `top` shows it live, `trace` records waits over time, `bench` starts the
+//! benchmarks (another program), `watch` draws which pages are written, `help` explains. Each subcommand is one file.
 
 mod arenas;
 mod bench;
 mod doctor;
+mod ended;
 mod glibc;
 mod inspect;
 mod library;
@@ -16,6 +17,7 @@ mod ps;
 mod run;
 mod top;
 mod topic;
+mod trace;
 mod watch;
 mod why;
 mod wine;
@@ -44,6 +46,7 @@ enum Command {
     Inspect(inspect::Arguments),
     Why(why::Arguments),
     Top(top::Arguments),
+    Trace(trace::Arguments),
     Bench(bench::Arguments),
     Watch(watch::Arguments),
     /// Explain a subcommand or a topic: environment, exit-status.
@@ -74,6 +77,7 @@ fn execute(command: Command) -> ExitCode {
         Command::Inspect(arguments) => inspect::inspect(&arguments),
         Command::Why(arguments) => why::why(&arguments),
         Command::Top(arguments) => top::top(&arguments),
+        Command::Trace(arguments) => trace::trace(&arguments),
         Command::Bench(arguments) => bench::bench(&arguments),
         Command::Watch(arguments) => watch::watch(&arguments),
         Command::Pages(arguments) => succeeded(pages::write(&arguments, &CommandLine::command())),

@@ -48,6 +48,8 @@ NTUX_LOG=PATH    The file to which a process appends a line when it ends. The de
     entered the kernel. A process that is killed, or that ends by _exit, writes nothing. The path 'stderr' means
     standard error.
 
+NTUX_TRACE=1    ntux sets this itself for a program that `ntux trace` runs: its threads report from the beginning.
+
 NTUX_PRELOAD=PATH    The library that `ntux run` loads into the program, instead of the one that it finds by itself:
     libntux_preload.so in the directory of the ntux command, or in ../lib/ntux/PLATFORM. Only `ntux run` reads it. A
     library serves programs of one word size; ../lib/ntux has one for each, and LD_PRELOAD then contains $PLATFORM,

@@ -259,6 +259,9 @@ fn read_link<'a>(directory: c_int, path: &[u8], room: &'a mut [u8]) -> Option<&'
     usize::try_from(length).ok().map(|length| &room[..length])
 }
 
+/// How long threads report events before `ntux trace` has found the arena.
+const TRACER_COMES_WITHIN_NS: u64 = 2_000_000_000;
+
 /// Creates an instance and returns its descriptor, or an error number.
 fn new_instance(flags: c_int) -> Result<c_int, c_int> {
     if !actions::active() {
@@ -278,6 +281,10 @@ fn create(record: &Record, flags: c_int) -> Result<c_int, c_int> {
         // An object may find a free descriptor later.
         Ok(()) | Err(libc::EMFILE | libc::ENFILE) => {}
         Err(error) => return Err(error),
+    }
+    if environment::trace() {
+        // Without memory for it the program goes on untraced.
+        let _ = arena.trace_from_now(TRACER_COMES_WITHIN_NS);
     }
     set_close_on_exec(&fd, flags & libc::O_CLOEXEC != 0);
     let tag = instances::find_or_add(arena.file(), || Ok(arena)).map_err(|why| unavailable(&why))?;

@@ -1,4 +1,4 @@
-//! The user's settings: `NTUX_DEVICE`, `NTUX_SPIN`, `NTUX_LOG`. They are read once, by the constructor or on first use.
+//! The user's settings: `NTUX_DEVICE`, `NTUX_SPIN`, `NTUX_LOG`, `NTUX_TRACE`. They are read once, by the constructor or on first use.
 //! An invalid value is reported on standard error, and the default holds.
 
 use core::ffi::CStr;
@@ -57,6 +57,11 @@ pub(crate) fn spin() -> Option<u32> {
 /// `NTUX_LOG`: `stderr`, or the path of a file to append to.
 pub(crate) fn log() -> Option<&'static CStr> {
     value(c"NTUX_LOG").filter(|path| !path.is_empty())
+}
+
+/// `NTUX_TRACE`: whether threads are to report what they do, before somebody has come who reads it.
+pub(crate) fn trace() -> bool {
+    value(c"NTUX_TRACE").is_some_and(|value| value.to_bytes() == b"1")
 }
 
 fn complain(message: &CStr) {

@@ -7,7 +7,6 @@
 use std::fs::File;
 use std::io::{self, IsTerminal, Write};
 use std::os::fd::AsFd;
-use std::os::unix::process::ExitStatusExt;
 use std::process::{Child, ExitCode, ExitStatus};
 use std::time::{Duration, Instant};
 
@@ -22,7 +21,7 @@ use super::heat::{self, Row, TIME_WIDTH, Totals};
 use super::meeting::{self, Meeting, Wish};
 use super::{Arguments, svg};
 use crate::library::Library;
-use crate::{NTUX_FAILED, run};
+use crate::{NTUX_FAILED, ended, run};
 
 /// Milliseconds for each line, where nothing else is said.
 const INTERVAL: u64 = 250;
@@ -30,8 +29,6 @@ const INTERVAL: u64 = 250;
 const SAMPLES_MAX: usize = 1000;
 /// After so many lines the names are said again.
 const LINES_UNDER_RULER: u32 = 30;
-/// As shells report a signal.
-const ENDED_BY_SIGNAL: u8 = 128;
 
 /// Runs the program and draws its map; the exit status is the program's.
 pub fn watch(arguments: &Arguments) -> ExitCode {
@@ -69,7 +66,7 @@ pub fn watch(arguments: &Arguments) -> ExitCode {
         eprintln!("ntux watch: {error}");
     }
     match status {
-        Ok(status) => pass_on(status),
+        Ok(status) => ended::as_it_did(status),
         Err(error) => complain(&error.to_string()),
     }
 }
@@ -77,18 +74,6 @@ pub fn watch(arguments: &Arguments) -> ExitCode {
 fn complain(what: &str) -> ExitCode {
     eprintln!("ntux watch: {what}");
     ExitCode::from(NTUX_FAILED)
-}
-
-/// Ends as the program did.
-fn pass_on(status: ExitStatus) -> ExitCode {
-    match (status.code(), status.signal()) {
-        (Some(code), _) => ExitCode::from(code as u8),
-        (None, signal) => {
-            let signal = signal.unwrap_or(0);
-            child::end_by(signal);
-            ExitCode::from(ENDED_BY_SIGNAL + signal as u8)
-        }
-    }
 }
 
 /// What was written in some intervals.

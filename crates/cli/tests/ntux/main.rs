@@ -14,6 +14,7 @@ mod skips;
 mod stage;
 mod top;
 #[cfg(target_arch = "x86_64")]
+mod trace;
 mod trees;
 mod watch;
 mod watch_program;

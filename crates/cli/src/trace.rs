@@ -1,0 +1,329 @@
+//! `ntux trace`: who sleeps, signals and is granted what, over time.
+
+mod attach;
+mod names;
+mod perfetto;
+mod summary;
+mod timeline;
+mod waits;
+
+use std::ffi::OsString;
+use std::fs::File;
+use std::io::{self, BufWriter};
+use std::path::{Path, PathBuf};
+use std::process::{Child, ExitCode};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use clap::Args;
+use ntux_platform::clock;
+use ntux_platform::command::child;
+use ntux_platform::watching::readiness::wait_readable;
+use signal_hook::consts::{SIGINT, SIGTERM};
+
+use crate::library::Library;
+use crate::{NTUX_FAILED, ended, run};
+use attach::Arenas;
+use names::Threads;
+use perfetto::Perfetto;
+use summary::Summary;
+use timeline::Timeline;
+use waits::{Told, Wait, Waits};
+
+/// How often events are fetched: the ring holds 65,536.
+const FETCH_EVERY: Duration = Duration::from_millis(5);
+/// How often what was written can be read by others.
+const FLUSH_EVERY: Duration = Duration::from_millis(500);
+/// Exit status when there is nothing to trace.
+const NOTHING_THERE: u8 = 1;
+
+/// Record the waits of a program that slept: which thread waited for what, how long, and who ended the wait.
+///
+/// With PROGRAM, it is run as by `ntux run`, and the exit status is its own. With --pid, a running program is traced until it
+/// ends, for --seconds, or until Ctrl-C. The processes that it starts are traced with it. A summary goes to standard error.
+///
+/// Waits that find their object signaled, and operations for which nobody waits, are not recorded: they cost nothing, and a
+/// traced program is as fast there as without. Each event costs about 0.1 microseconds. The program keeps the last 65,536
+/// events for the tracer; what the tracer does not fetch in time is lost, and counted.
+#[derive(Args)]
+#[command(after_long_help = EXAMPLES)]
+pub struct Arguments {
+    /// Trace this process, and what it starts.
+    #[arg(long, short, value_name = "PID", conflicts_with = "program", required_unless_present = "program",
+        value_parser = clap::value_parser!(u32).range(1..))]
+    pid: Option<u32>,
+    /// Stop tracing a running program after so many seconds.
+    #[arg(long, value_name = "N", requires = "pid", value_parser = clap::value_parser!(u64).range(1..=86_400))]
+    seconds: Option<u64>,
+    /// Write the trace into this file; again for another one. A name that ends in .json is for ui.perfetto.dev, .svg a picture,
+    /// .html a page with the picture and the summary.
+    #[arg(long, short, value_name = "FILE")]
+    output: Vec<PathBuf>,
+    /// The program and its arguments.
+    #[arg(trailing_var_arg = true, allow_hyphen_values = true, value_names = ["PROGRAM", "ARGUMENT"])]
+    program: Vec<OsString>,
+}
+
+const EXAMPLES: &str = "\
+Examples:
+  ntux trace -o trace.json -- wine game.exe
+  ntux trace --pid $(pidof game.exe) --seconds 5 -o trace.html -o trace.json";
+
+/// Records, and writes what came of it.
+pub fn trace(arguments: &Arguments) -> ExitCode {
+    let recording = match Recording::open(&arguments.output) {
+        Ok(recording) => recording,
+        Err(problem) => return complain(&problem),
+    };
+    match arguments.pid {
+        Some(pid) => running(pid, arguments, recording),
+        None => started(arguments, recording),
+    }
+}
+
+fn complain(what: &str) -> ExitCode {
+    eprintln!("ntux trace: {what}");
+    ExitCode::from(NTUX_FAILED)
+}
+
+fn running(pid: u32, arguments: &Arguments, mut recording: Recording) -> ExitCode {
+    let process = match child::Child::open(pid) {
+        Ok(process) => process,
+        Err(error) => return complain(&format!("process {pid}: {error}")),
+    };
+    if let Err(error) = crate::arenas::find::descriptors(pid) {
+        return complain(&format!("cannot look at process {pid}: {error}; run ntux as its user, or as root"));
+    }
+    let is_over = match interruptions() {
+        Ok(is_over) => is_over,
+        Err(error) => return complain(&error.to_string()),
+    };
+    let mut arenas = Arenas::of(pid, false);
+    let until = arguments.seconds.map(|seconds| Instant::now() + Duration::from_secs(seconds));
+    loop {
+        let [has_ended] = wait_readable([std::os::fd::AsFd::as_fd(&process)], Some(FETCH_EVERY));
+        recording.fetch(&mut arenas);
+        if has_ended || is_over() || until.is_some_and(|until| Instant::now() >= until) {
+            break;
+        }
+    }
+    let is_empty = arenas.traced.is_empty();
+    let title = format!("Process {pid}");
+    match recording.finish(&arenas, &title) {
+        Ok(()) if is_empty => ExitCode::from(NOTHING_THERE),
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => complain(&error.to_string()),
+    }
+}
+
+/// Whether Ctrl-C was pressed, or this process was asked to end.
+#[expect(clippy::disallowed_types, reason = "the interface of the library that catches signals")]
+fn interruptions() -> io::Result<impl Fn() -> bool> {
+    let flag = Arc::new(std::sync::atomic::AtomicBool::new(false));
+    for signal in [SIGINT, SIGTERM] {
+        signal_hook::flag::register(signal, Arc::clone(&flag))?;
+    }
+    Ok(move || flag.load(std::sync::atomic::Ordering::Relaxed))
+}
+
+fn started(arguments: &Arguments, mut recording: Recording) -> ExitCode {
+    let mut command = match run::prepare(&arguments.program, &[Library::Device]) {
+        Ok(run::Prepared { obstacle: Some(obstacle), .. }) => {
+            return run::cannot_serve(&arguments.program[0], obstacle);
+        }
+        Ok(prepared) => prepared.command,
+        Err(status) => return status,
+    };
+    command.env("NTUX_TRACE", "1");
+    // The program itself begins with the default actions, or ignores what was ignored.
+    let signals = match child::Signals::catch() {
+        Ok(signals) => signals,
+        Err(error) => return complain(&format!("cannot pass signals on: {error}")),
+    };
+    let mut program = match command.spawn() {
+        Ok(program) => program,
+        Err(error) => return run::cannot_start(&arguments.program[0], &error),
+    };
+    let mut arenas = Arenas::of(program.id(), true);
+    let status = record_until_the_end(&mut program, &signals, &mut recording, &mut arenas);
+    let title = arguments.program.iter().map(|word| word.display().to_string()).collect::<Vec<_>>().join(" ");
+    if let Err(error) = recording.finish(&arenas, &title) {
+        eprintln!("ntux trace: {error}");
+    }
+    match status {
+        Ok(status) => ended::as_it_did(status),
+        Err(error) => complain(&error.to_string()),
+    }
+}
+
+fn record_until_the_end(
+    program: &mut Child,
+    signals: &child::Signals,
+    recording: &mut Recording,
+    arenas: &mut Arenas,
+) -> io::Result<std::process::ExitStatus> {
+    use std::os::fd::AsFd;
+    let waiting = child::Child::open(program.id())?;
+    loop {
+        let [has_ended, has_signal] = wait_readable([waiting.as_fd(), signals.as_fd()], Some(FETCH_EVERY));
+        if has_signal {
+            signals.pass_on(&waiting);
+        }
+        recording.fetch(arenas);
+        if has_ended {
+            return program.wait();
+        }
+    }
+}
+
+/// What is made of the events.
+struct Recording {
+    start_ns: u64,
+    perfetto: Vec<Perfetto<BufWriter<File>>>,
+    pictures: Vec<PathBuf>,
+    summary: Summary,
+    timeline: Timeline,
+    threads: Threads,
+    waits: Vec<Waits>,
+    flushed: Instant,
+    events: Vec<ntux_sync::trace::Event>,
+    /// Why a file could not be written.
+    failure: Option<io::Error>,
+}
+
+impl Recording {
+    /// Errors: a text that says which file cannot be written, or whose name says nothing.
+    fn open(outputs: &[PathBuf]) -> Result<Recording, String> {
+        let (mut perfetto, mut pictures) = (Vec::new(), Vec::new());
+        for path in outputs {
+            let unwritable = |error: io::Error| format!("cannot write '{}': {error}", path.display());
+            match path.extension().and_then(|name| name.to_str()) {
+                Some("json") => {
+                    let file = File::create(path).map_err(unwritable)?;
+                    perfetto.push(Perfetto::begin(BufWriter::new(file)).map_err(unwritable)?);
+                }
+                Some("svg" | "html") => {
+                    File::create(path).map_err(unwritable)?;
+                    pictures.push(path.clone());
+                }
+                _ => return Err(format!("'{}' must end in .json, .svg or .html", path.display())),
+            }
+        }
+        Ok(Recording {
+            start_ns: clock::monotonic_ns(),
+            perfetto,
+            pictures,
+            summary: Summary::default(),
+            timeline: Timeline::default(),
+            threads: Threads::default(),
+            waits: Vec::new(),
+            flushed: Instant::now(),
+            events: Vec::new(),
+            failure: None,
+        })
+    }
+
+    /// Takes what the threads of all arenas have reported.
+    fn fetch(&mut self, arenas: &mut Arenas) {
+        arenas.look();
+        for number in 0..arenas.traced.len() {
+            if self.waits.len() == number {
+                self.waits.push(Waits::default());
+            }
+            let mut events = std::mem::take(&mut self.events);
+            arenas.traced[number].read(&mut events);
+            for event in events.drain(..) {
+                // As soon as it sleeps: it may have ended when its wait has.
+                self.meet(event.thread);
+                if let Some(told) = self.waits[number].take(event) {
+                    self.tell(number, &mut arenas.traced[number], &told);
+                }
+            }
+            self.events = events;
+        }
+        if self.flushed.elapsed() >= FLUSH_EVERY {
+            self.each_file(Perfetto::flush);
+            self.flushed = Instant::now();
+        }
+    }
+
+    fn tell(&mut self, arena: usize, traced: &mut attach::Traced, told: &Told) {
+        match told {
+            Told::Wait(wait) => {
+                traced.learn(wait.object);
+                self.wait(arena, &traced.objects, wait);
+            }
+            Told::Signal(signal) => {
+                traced.objects.learn_from(signal.object, signal.operation);
+                self.summary.add_signal(arena, signal);
+                self.timeline.add_signal(arena, signal);
+                let Recording { perfetto, threads, failure, .. } = self;
+                let pid = |thread| threads.get(thread).map_or(thread, |thread| thread.pid);
+                keep_first(failure, perfetto.iter_mut().map(|file| file.signal(signal, &traced.objects, pid)));
+            }
+        }
+    }
+
+    fn wait(&mut self, arena: usize, objects: &names::Objects, wait: &Wait) {
+        self.summary.add_wait(arena, wait);
+        self.timeline.add_wait(arena, wait);
+        let Recording { perfetto, threads, failure, .. } = self;
+        let pid = |thread| threads.get(thread).map_or(thread, |thread| thread.pid);
+        keep_first(failure, perfetto.iter_mut().map(|file| file.wait(wait, objects, pid)));
+    }
+
+    fn meet(&mut self, number: u32) {
+        let Recording { perfetto, threads, failure, .. } = self;
+        if let Some(thread) = threads.meet(number) {
+            keep_first(failure, perfetto.iter_mut().map(|file| file.thread(number, thread)));
+        }
+    }
+
+    fn each_file(&mut self, act: impl Fn(&mut Perfetto<BufWriter<File>>) -> io::Result<()>) {
+        let Recording { perfetto, failure, .. } = self;
+        keep_first(failure, perfetto.iter_mut().map(act));
+    }
+
+    /// Writes the rest, and prints the summary.
+    fn finish(mut self, arenas: &Arenas, title: &str) -> io::Result<()> {
+        let now = clock::monotonic_ns();
+        for (arena, waits) in std::mem::take(&mut self.waits).into_iter().enumerate() {
+            for wait in waits.finish(now) {
+                self.wait(arena, &arenas.traced[arena].objects, &wait);
+            }
+        }
+        let lost = arenas.traced.iter().map(attach::Traced::lost).sum();
+        let object = |arena: usize, slot| match arenas.traced.len() {
+            1 => arenas.traced[arena].objects.name(slot),
+            _ => format!("{}/{}", arena + 1, arenas.traced[arena].objects.name(slot)),
+        };
+        let thread = |number| self.threads.name(number);
+        let text = match (arenas.traced.is_empty(), &arenas.trouble) {
+            (false, _) => self.summary.text(now.saturating_sub(self.start_ns), lost, object, thread),
+            (true, None) => {
+                "no arena was found: the program did not use ntux's device while it was traced\n".to_owned()
+            }
+            (true, Some(why)) => format!("an arena was found that cannot be traced: {why}\n"),
+        };
+        eprint!("ntux trace: {text}");
+        for path in &self.pictures {
+            let svg = self.timeline.svg(title, object, thread);
+            let page = if is_page(path) { self.timeline.html(title, &svg, &text) } else { svg };
+            std::fs::write(path, page)?;
+        }
+        for file in self.perfetto {
+            file.finish(lost)?;
+        }
+        self.failure.map_or(Ok(()), Err)
+    }
+}
+
+fn is_page(path: &Path) -> bool {
+    path.extension().is_some_and(|name| name == "html")
+}
+
+fn keep_first(failure: &mut Option<io::Error>, results: impl Iterator<Item = io::Result<()>>) {
+    for error in results.filter_map(Result::err) {
+        failure.get_or_insert(error);
+    }
+}

@@ -1,0 +1,153 @@
+//! The trace as JSON that ui.perfetto.dev and chrome://tracing open: a slice for each wait, an arrow from who ended it.
+//!
+//! Events are written as they come, one on a line. The array has an end only if the trace came to its own; readers of this
+//! format do without, so what a killed tracer leaves can be opened as well.
+
+use std::io::{self, Write};
+
+use serde_json::json;
+
+use super::names::{Objects, Thread, verb};
+use super::waits::{End, Signal, Wait};
+
+/// A signal is shown at least so long, for the arrow to have somewhere to begin.
+const SHORTEST_NS: u64 = 200;
+
+/// Writes events.
+pub struct Perfetto<W: Write> {
+    out: W,
+    arrows: u64,
+}
+
+impl<W: Write> Perfetto<W> {
+    pub fn begin(mut out: W) -> io::Result<Perfetto<W>> {
+        // Behind each event stands a comma: the last one is the name of the trace.
+        writeln!(out, "[")?;
+        Ok(Perfetto { out, arrows: 0 })
+    }
+
+    fn event(&mut self, event: &serde_json::Value) -> io::Result<()> {
+        writeln!(self.out, "{event},")
+    }
+
+    /// Says what a thread and its process are called.
+    pub fn thread(&mut self, number: u32, thread: &Thread) -> io::Result<()> {
+        let Thread { pid, name } = thread;
+        self.event(&json!({"ph": "M", "name": "thread_name", "pid": pid, "tid": number, "args": {"name": name}}))?;
+        if *pid == number {
+            self.event(&json!({"ph": "M", "name": "process_name", "pid": pid, "args": {"name": name}}))?;
+        }
+        Ok(())
+    }
+
+    pub fn wait(&mut self, wait: &Wait, objects: &Objects, pid: impl Fn(u32) -> u32) -> io::Result<()> {
+        let name = match (wait.end, wait.count) {
+            (End::Object(given), _) => objects.name(given),
+            (_, 1) => objects.name(wait.object),
+            (_, count) => format!("{} and {} more", objects.name(wait.object), count.saturating_sub(1)),
+        };
+        let end = match wait.end {
+            End::Object(_) => "satisfied",
+            End::Everything => "satisfied by all",
+            End::Nothing => "gave up",
+            End::Open => "not ended",
+        };
+        let took = wait.to_ns.saturating_sub(wait.from_ns);
+        self.event(&json!({
+            "ph": "X", "cat": "wait", "name": name, "pid": pid(wait.thread), "tid": wait.thread,
+            "ts": micros(wait.from_ns), "dur": micros(took),
+            "args": {"objects": wait.count, "end": end, "woke for nothing": wait.stirs},
+        }))?;
+        let Some(grant) = wait.by else { return Ok(()) };
+        self.arrows += 1;
+        let arrow = |ph: &str, thread: u32, at_ns: u64| {
+            json!({
+                "ph": ph, "bp": "e", "cat": "grant", "name": "grant", "id": self.arrows,
+                "pid": pid(thread), "tid": thread, "ts": micros(at_ns),
+            })
+        };
+        let (from, to) = (arrow("s", grant.thread, grant.at_ns), arrow("f", wait.thread, wait.to_ns));
+        self.event(&from)?;
+        self.event(&to)
+    }
+
+    pub fn signal(&mut self, signal: &Signal, objects: &Objects, pid: impl Fn(u32) -> u32) -> io::Result<()> {
+        let name = format!("{} {}", verb(signal.operation), objects.name(signal.object));
+        let took = signal.to_ns.saturating_sub(signal.from_ns).max(SHORTEST_NS);
+        self.event(&json!({
+            "ph": "X", "cat": "signal", "name": name, "pid": pid(signal.thread), "tid": signal.thread,
+            "ts": micros(signal.from_ns), "dur": micros(took), "args": {"satisfied": signal.granted},
+        }))
+    }
+
+    /// What was written so far can be read by others.
+    pub fn flush(&mut self) -> io::Result<()> {
+        self.out.flush()
+    }
+
+    /// Ends the array with how many events were lost.
+    pub fn finish(mut self, lost: u64) -> io::Result<()> {
+        writeln!(self.out, "{}\n]", json!({"ph": "M", "name": "ntux", "pid": 0, "args": {"lost events": lost}}))?;
+        self.out.flush()
+    }
+}
+
+fn micros(ns: u64) -> f64 {
+    ns as f64 / 1000.0
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use ntux_sync::trace::{Event, Operation, What};
+
+    use super::super::waits::{Told, Waits};
+
+    fn written(finish: bool) -> String {
+        let mut bytes = Vec::new();
+        let mut perfetto = Perfetto::begin(&mut bytes).unwrap();
+        let (mut waits, objects) = (Waits::default(), Objects::default());
+        perfetto.thread(1, &Thread { pid: 1, name: "a \"quoted\" one".to_owned() }).unwrap();
+        let events = [
+            (1, What::Sleeps { object: 5, count: 1 }),
+            (2, What::Grants { object: 5, thread: 1 }),
+            (2, What::Signals { object: 5, operation: Operation::Set }),
+            (1, What::Acquires { object: 5 }),
+        ];
+        for (number, (thread, what)) in (0..).zip(events) {
+            match waits.take(Event { number, time_ns: 1_000 + number * 500, thread, what }) {
+                Some(Told::Wait(wait)) => perfetto.wait(&wait, &objects, |_| 1).unwrap(),
+                Some(Told::Signal(signal)) => perfetto.signal(&signal, &objects, |_| 1).unwrap(),
+                None => {}
+            }
+        }
+        if finish {
+            perfetto.finish(3).unwrap();
+        }
+        String::from_utf8(bytes).unwrap()
+    }
+
+    #[test]
+    fn a_whole_trace_is_json_with_slices_and_an_arrow_inside_them() {
+        let events: Vec<serde_json::Value> = serde_json::from_str(&written(true)).unwrap();
+        let of = |key: &str, value: &str| events.iter().find(|event| event[key] == value).unwrap().clone();
+        let (wait, signal, from, to) = (of("cat", "wait"), of("cat", "signal"), of("ph", "s"), of("ph", "f"));
+        assert_eq!((wait["ts"].as_f64(), wait["dur"].as_f64()), (Some(1.0), Some(1.5)));
+        let (begin, end) =
+            (signal["ts"].as_f64().unwrap(), signal["ts"].as_f64().unwrap() + signal["dur"].as_f64().unwrap());
+        let leaves = from["ts"].as_f64().unwrap();
+        assert!(begin <= leaves && leaves <= end, "{signal} {from}");
+        assert_eq!(
+            (from["tid"].as_u64(), to["tid"].as_u64(), from["id"].clone()),
+            (Some(2), Some(1), to["id"].clone())
+        );
+        assert_eq!(events.last().unwrap()["args"]["lost events"], 3);
+    }
+
+    #[test]
+    fn what_a_killed_tracer_leaves_lacks_only_its_end() {
+        let text = written(false);
+        let events = text.trim_end().strip_suffix(',').unwrap().to_owned() + "]";
+        assert!(serde_json::from_str::<Vec<serde_json::Value>>(&events).is_ok(), "{text}");
+    }
+}

@@ -1,0 +1,242 @@
+//! What events amount to: waits with a beginning, an end and somebody who ended them; signals and whom they satisfied.
+
+use std::collections::HashMap;
+
+use ntux_sync::trace::{Event, Operation, What};
+
+/// A wait that slept.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Wait {
+    pub thread: u32,
+    /// The slot of its first object.
+    pub object: u32,
+    /// How many objects it was for.
+    pub count: u32,
+    pub from_ns: u64,
+    pub to_ns: u64,
+    pub end: End,
+    /// Who satisfied it.
+    pub by: Option<Grant>,
+    /// How often the thread woke for nothing.
+    pub stirs: u32,
+}
+
+/// How a wait ended.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum End {
+    /// It was given the object in this slot.
+    Object(u32),
+    /// It was given all its objects.
+    Everything,
+    /// Its deadline passed, or a signal handler came.
+    Nothing,
+    /// It had not ended when the trace did.
+    Open,
+}
+
+/// The step that satisfied a wait.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Grant {
+    pub thread: u32,
+    pub at_ns: u64,
+    /// The object that was given; none for all.
+    object: Option<u32>,
+}
+
+/// An operation on an object that somebody waited for.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Signal {
+    pub thread: u32,
+    pub object: u32,
+    pub operation: Operation,
+    pub from_ns: u64,
+    pub to_ns: u64,
+    /// How many waiters the thread satisfied on the way.
+    pub granted: u32,
+}
+
+/// What an event completes.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Told {
+    Wait(Wait),
+    Signal(Signal),
+}
+
+/// The waits and signals that have begun.
+#[derive(Default)]
+pub struct Waits {
+    open: HashMap<u32, Wait>,
+    /// The last grant to each thread: also one to a thread that has not said yet that it sleeps.
+    grants: HashMap<u32, Grant>,
+    /// Waits that were satisfied, by somebody who has not said so yet: a waiter can run before its granter goes on.
+    unexplained: HashMap<u32, Wait>,
+    /// What each thread has granted since its last signal: when it began, and how often.
+    granting: HashMap<u32, (u64, u32)>,
+}
+
+impl Waits {
+    /// Takes the next event.
+    pub fn take(&mut self, event: Event) -> Option<Told> {
+        let Event { time_ns, thread, what, .. } = event;
+        match what {
+            What::Sleeps { object, count } => {
+                let wait = Wait {
+                    thread,
+                    object,
+                    count,
+                    from_ns: time_ns,
+                    to_ns: time_ns,
+                    end: End::Open,
+                    by: None,
+                    stirs: 0,
+                };
+                let unexplained = self.unexplained.remove(&thread);
+                // The end of the wait before was lost, if it is still open.
+                self.open.insert(thread, wait).or(unexplained).map(Told::Wait)
+            }
+            What::Acquires { object } => self.end(thread, time_ns, End::Object(object)),
+            What::AcquiresAll => self.end(thread, time_ns, End::Everything),
+            What::GivesUp => self.end(thread, time_ns, End::Nothing),
+            What::Stirs => {
+                self.open.entry(thread).and_modify(|wait| wait.stirs += 1);
+                None
+            }
+            What::Grants { object, thread: to } => self.grant(thread, to, time_ns, Some(object)),
+            What::GrantsAll { thread: to } => self.grant(thread, to, time_ns, None),
+            What::Wakes { .. } => None,
+            What::Signals { object, operation } => {
+                let (from_ns, granted) = self.granting.remove(&thread).unwrap_or((time_ns, 0));
+                Some(Told::Signal(Signal { thread, object, operation, from_ns, to_ns: time_ns, granted }))
+            }
+        }
+    }
+
+    fn grant(&mut self, by: u32, to: u32, at_ns: u64, object: Option<u32>) -> Option<Told> {
+        let grant = Grant { thread: by, at_ns, object };
+        self.granting.entry(by).or_insert((at_ns, 0)).1 += 1;
+        if self.unexplained.get(&to).is_some_and(|wait| grant.fits(wait.end)) {
+            return self.unexplained.remove(&to).map(|wait| Told::Wait(Wait { by: Some(grant), ..wait }));
+        }
+        self.grants.insert(to, grant);
+        None
+    }
+
+    fn end(&mut self, thread: u32, to_ns: u64, end: End) -> Option<Told> {
+        let by = self.grants.remove(&thread).filter(|grant| grant.fits(end));
+        let wait = Wait { to_ns, end, by, ..self.open.remove(&thread)? };
+        if by.is_none() && end != End::Nothing {
+            self.unexplained.insert(thread, wait);
+            return None;
+        }
+        Some(Told::Wait(wait))
+    }
+
+    /// The rest: waits that have not ended when the trace ends, and those of which nobody said that he ended them.
+    pub fn finish(self, now_ns: u64) -> Vec<Wait> {
+        let open = self.open.into_values().map(|wait| Wait { to_ns: now_ns, ..wait });
+        let mut waits: Vec<_> = open.chain(self.unexplained.into_values()).collect();
+        waits.sort_by_key(|wait| wait.from_ns);
+        waits
+    }
+}
+
+impl Grant {
+    fn fits(&self, end: End) -> bool {
+        match end {
+            End::Object(object) => self.object == Some(object),
+            End::Everything => self.object.is_none(),
+            End::Nothing | End::Open => false,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn story(events: &[(u32, What)]) -> (Vec<Told>, Waits) {
+        let mut waits = Waits::default();
+        let event = |(number, &(thread, what)): (usize, &(u32, What))| {
+            waits.take(Event { number: number as u64, time_ns: number as u64 * 10, thread, what })
+        };
+        let told = events.iter().enumerate().filter_map(event).collect();
+        (told, waits)
+    }
+
+    #[test]
+    fn a_wait_ends_by_the_one_who_granted_it() {
+        let (told, _) = story(&[
+            (1, What::Sleeps { object: 5, count: 2 }),
+            (1, What::Stirs),
+            (2, What::Grants { object: 5, thread: 1 }),
+            (2, What::Signals { object: 5, operation: Operation::Set }),
+            (1, What::Acquires { object: 5 }),
+        ]);
+        let by = Some(Grant { thread: 2, at_ns: 20, object: Some(5) });
+        let wait = Wait { thread: 1, object: 5, count: 2, from_ns: 0, to_ns: 40, end: End::Object(5), by, stirs: 1 };
+        let signal = Signal { thread: 2, object: 5, operation: Operation::Set, from_ns: 20, to_ns: 30, granted: 1 };
+        assert_eq!(told, [Told::Signal(signal), Told::Wait(wait)]);
+    }
+
+    #[test]
+    fn a_grant_counts_that_came_before_the_thread_said_that_it_sleeps() {
+        let (told, _) = story(&[
+            (2, What::GrantsAll { thread: 1 }),
+            (1, What::Sleeps { object: 5, count: 2 }),
+            (1, What::AcquiresAll),
+        ]);
+        let [Told::Wait(wait)] = &told[..] else { panic!("{told:?}") };
+        assert_eq!(wait.by.map(|grant| grant.thread), Some(2));
+    }
+
+    #[test]
+    fn a_grant_counts_that_is_told_after_the_waiter_ran() {
+        let (told, waits) = story(&[
+            (1, What::Sleeps { object: 5, count: 1 }),
+            (1, What::Acquires { object: 5 }),
+            (2, What::Grants { object: 5, thread: 1 }),
+            (1, What::Sleeps { object: 5, count: 1 }),
+        ]);
+        let [Told::Wait(wait)] = &told[..] else { panic!("{told:?}") };
+        assert_eq!((wait.by.map(|grant| grant.thread), wait.to_ns), (Some(2), 10));
+        assert_eq!(waits.finish(50).len(), 1);
+    }
+
+    #[test]
+    fn a_grant_of_another_object_is_not_taken_for_this_waits() {
+        let (told, waits) = story(&[
+            (2, What::Grants { object: 6, thread: 1 }),
+            (1, What::Sleeps { object: 5, count: 1 }),
+            (1, What::Acquires { object: 5 }),
+        ]);
+        assert_eq!(told, []);
+        let rest = waits.finish(50);
+        assert_eq!((rest[0].by, rest[0].end, rest[0].to_ns), (None, End::Object(5), 20));
+    }
+
+    #[test]
+    fn a_broadcast_counts_whom_it_satisfied() {
+        let (told, _) = story(&[
+            (2, What::Grants { object: 6, thread: 1 }),
+            (2, What::Grants { object: 6, thread: 3 }),
+            (2, What::Signals { object: 6, operation: Operation::Pulse }),
+            (2, What::Signals { object: 6, operation: Operation::Pulse }),
+        ]);
+        let granted: Vec<_> =
+            told.iter().map(|told| if let Told::Signal(signal) = told { signal.granted } else { 99 }).collect();
+        assert_eq!(granted, [2, 0]);
+    }
+
+    #[test]
+    fn what_has_not_ended_is_open_and_a_lost_end_is_seen() {
+        let (told, waits) = story(&[
+            (1, What::Sleeps { object: 5, count: 1 }),
+            (1, What::Sleeps { object: 6, count: 1 }),
+            (3, What::GivesUp),
+        ]);
+        let [Told::Wait(lost)] = &told[..] else { panic!("{told:?}") };
+        assert_eq!((lost.object, lost.end), (5, End::Open));
+        let open = waits.finish(500);
+        assert_eq!((open.len(), open[0].object, open[0].to_ns), (1, 6, 500));
+    }
+}
