@@ -117,10 +117,11 @@ fn two_threads_that_wait_for_each_other_are_a_deadlock_with_both_names_and_both_
         }
         assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
 
-        for (mutex, owner) in [(first, 1), (second, 2), (first, 2), (first, 3)] {
-            while arena.mutex_kill(&waiter, mutex, owner).is_err() {
-                std::thread::yield_now();
-            }
+        // In any order: nobody knows which of two queued first.
+        let mut owners = vec![(first, 1), (second, 2), (first, 2), (first, 3)];
+        while !owners.is_empty() {
+            owners.retain(|&(mutex, owner)| arena.mutex_kill(&waiter, mutex, owner).is_err());
+            std::thread::yield_now();
         }
     });
     let output = why(&stage, &[&this_process(), "--json"]);
