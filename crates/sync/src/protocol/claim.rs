@@ -193,10 +193,11 @@ fn decide(
 /// Satisfies a waiter and wakes it. From before the decision until after the wake, the kernel sends the wake if this
 /// thread dies. Returns whether this call made the decision.
 pub(crate) fn satisfy(arena: &Arena, waiter: &Waiter, slot: &WaiterSlot, seen: WaiterWord, next: WaiterWord) -> bool {
+    let grant = slot.grant(next);
     if !next.is_owed() {
         let decided = slot.exchange(seen, next);
         if decided {
-            arena.trace(|| slot.grant(next));
+            arena.trace(|| grant);
         }
         return decided;
     }
@@ -205,11 +206,12 @@ pub(crate) fn satisfy(arena: &Arena, waiter: &Waiter, slot: &WaiterSlot, seen: W
     let owed = robust.owe(slot.word.futex_address());
     let decided = slot.exchange(seen, next);
     if decided {
+        // Before the wake: the waiter would report first that it runs.
+        arena.trace(|| grant);
         futex::wake(slot.word.futex_address(), 1);
     }
     robust.forget(owed);
     if decided {
-        arena.trace(|| slot.grant(next));
         slot.exchange(next, next.paid());
     }
     decided
@@ -237,9 +239,10 @@ fn wake(arena: &Arena, waiter: &Waiter, slot: &WaiterSlot) {
 }
 
 impl WaiterSlot {
-    /// The event that this waiter was satisfied.
+    /// The event that this waiter was satisfied. To be asked for before: afterwards its thread can give the place back.
     fn grant(&self, word: WaiterWord) -> What {
-        let thread = Holder(self.holder.load()).thread() as u32;
+        // The model checker has no tracer, and this load would be a step more in every program.
+        let thread = if cfg!(ntux_explore) { 0 } else { Holder(self.holder.load()).thread() as u32 };
         match word.satisfied_by() {
             Some(object) => What::Grants { object, thread },
             None => What::GrantsAll { thread },
