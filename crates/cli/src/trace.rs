@@ -34,6 +34,8 @@ use waits::{Told, Wait, Waits};
 const FETCH_EVERY: Duration = Duration::from_millis(5);
 /// How often what was written can be read by others.
 const FLUSH_EVERY: Duration = Duration::from_millis(500);
+/// How long a program is waited for that has ended, or is no longer traced, to say the rest.
+const REST: Duration = Duration::from_secs(1);
 /// Exit status when there is nothing to trace.
 const NOTHING_THERE: u8 = 1;
 
@@ -107,6 +109,7 @@ fn running(pid: u32, arguments: &Arguments, mut recording: Recording) -> ExitCod
             break;
         }
     }
+    recording.fetch_the_rest(&mut arenas);
     let is_empty = arenas.traced.is_empty();
     let title = format!("Process {pid}");
     match recording.finish(&arenas, &title) {
@@ -171,6 +174,7 @@ fn record_until_the_end(
         }
         recording.fetch(arenas);
         if has_ended {
+            recording.fetch_the_rest(arenas);
             return program.wait();
         }
     }
@@ -226,6 +230,15 @@ impl Recording {
     /// Takes what the threads of all arenas have reported.
     fn fetch(&mut self, arenas: &mut Arenas) {
         arenas.look();
+        arenas.traced.iter().for_each(attach::Traced::renew);
+        self.take(arenas);
+        if self.flushed.elapsed() >= FLUSH_EVERY {
+            self.each_file(Perfetto::flush);
+            self.flushed = Instant::now();
+        }
+    }
+
+    fn take(&mut self, arenas: &mut Arenas) {
         for number in 0..arenas.traced.len() {
             if self.waits.len() == number {
                 self.waits.push(Waits::default());
@@ -241,9 +254,16 @@ impl Recording {
             }
             self.events = events;
         }
-        if self.flushed.elapsed() >= FLUSH_EVERY {
-            self.each_file(Perfetto::flush);
-            self.flushed = Instant::now();
+    }
+
+    /// Takes what stands behind an event that its thread has not finished.
+    fn fetch_the_rest(&mut self, arenas: &mut Arenas) {
+        arenas.traced.iter().for_each(attach::Traced::stop);
+        let start = Instant::now();
+        self.take(arenas);
+        while start.elapsed() < REST && arenas.traced.iter().any(attach::Traced::is_behind) {
+            std::thread::sleep(FETCH_EVERY);
+            self.take(arenas);
         }
     }
 

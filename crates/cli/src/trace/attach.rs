@@ -32,14 +32,27 @@ impl Traced {
     fn open(file: &File, from_start: bool) -> ntux_sync::Result<Traced> {
         let attach = if from_start { Tracer::attach_to_the_past } else { Tracer::attach };
         let (tracer, view) = (attach(file.as_fd())?, View::open(file.as_fd())?);
-        tracer.keep_on(LEASE.as_nanos() as u64);
         Ok(Traced { tracer, view, objects: Objects::default(), named: None })
+    }
+
+    /// Has threads go on reporting.
+    pub fn renew(&self) {
+        self.tracer.keep_on(LEASE.as_nanos() as u64);
+    }
+
+    /// Has threads report no more.
+    pub fn stop(&self) {
+        self.tracer.stop();
     }
 
     /// Appends what was reported since the last time.
     pub fn read(&mut self, events: &mut Vec<Event>) {
-        self.tracer.keep_on(LEASE.as_nanos() as u64);
         self.tracer.read(events);
+    }
+
+    /// Whether something is still to be fetched, which comes within a second or not at all.
+    pub fn is_behind(&self) -> bool {
+        self.tracer.is_behind()
     }
 
     pub fn lost(&self) -> u64 {
