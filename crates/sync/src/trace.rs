@@ -31,13 +31,8 @@
 //!   younger record, or its exchange fails, and drops its event.
 //!
 //! # Death, stop
-<<<<<<< HEAD
-//! After the head has moved and before the exchange: the event is lost. The reader waits for it for one round, counts
-//! it as lost, and continues.
-=======
-//! After the head has moved and before the exchange: the event is late, or lost. The reader waits for it for 0.2 seconds, or until
-//! half of the ring is behind it; then it counts the event as lost, and goes on.
->>>>>>> 9efb4a3 (trace: an event that is late is waited for, by the ring's reader for 0.2 s and when the program has ended)
+//! After the head has moved and before the exchange: the event is late, or lost. The reader waits for it for 0.2 seconds, or
+//! until half of the ring is behind it; then it counts the event as lost, and continues.
 
 use ntux_platform::atomic::{Pair, Word128};
 use ntux_platform::{clock, liveness, tracepoint};
