@@ -1,6 +1,7 @@
 //! What a system must provide, what it may lack, and the consequences.
 //!
-//! A room implements these traits on one type.
+//! A room implements these traits on one type. [`suite`] checks that it does what they promise: run it on a new system before any
+//! test of the core (`cargo test -p ntux-platform --test contract`).
 //!
 //! # A system must provide
 //!
@@ -39,6 +40,7 @@ pub mod liveness;
 pub mod memory;
 pub mod protection;
 pub mod robust;
+pub mod suite;
 pub mod to_self;
 
 /// A system that fulfils the contract.
@@ -54,6 +56,7 @@ pub trait System:
     + protection::Pages
     + robust::WakesAtDeath
     + to_self::OwnSignals
+    + 'static
 {
     /// The address of the calling thread's error number.
     fn errno_place() -> *mut libc::c_int;

@@ -1,0 +1,151 @@
+//! Sleeping and waking.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use super::super::System;
+use super::stage::{Child, Page, View, appears, in_thread};
+use super::{Outcome, ensure};
+use crate::clock::Deadline;
+use crate::futex::{Sleep, Woken};
+use crate::kernel_futex::{Futexes, MATCH_ANY, Scope};
+
+const SLEEPERS: usize = 4;
+const ALL: u32 = i32::MAX as u32;
+/// How often two threads pass a word to each other.
+const PASSES: u32 = 3000;
+
+fn wait<S: System>(view: &View<S>, word: usize, expected: u32, deadline: Deadline) -> Woken {
+    <S as Sleep>::wait(view.address(word), expected, deadline)
+}
+
+fn wake<S: System>(view: &View<S>, word: usize, count: u32) {
+    <S as Sleep>::wake(view.address(word), count);
+}
+
+/// Sleeps until the word is another one.
+fn sleep_while<S: System>(view: &View<S>, word: usize, value: u32) {
+    while view.word(word).load() == value {
+        wait(view, word, value, Deadline::Never);
+    }
+}
+
+pub(super) fn differs<S: System>(limit: Duration) -> Outcome {
+    let page = Page::<S>::new()?;
+    let woken = in_thread(move || wait(&page.view, 0, 1, Deadline::Never)).result(limit)?;
+    ensure!(woken == Woken::LookAgain, "{woken:?}, but there was no deadline");
+    let page = Page::<S>::new()?;
+    // Nobody sleeps: nothing happens.
+    wake(&page.view, 0, 1);
+    wake(&page.view, 0, ALL);
+    Ok(())
+}
+
+pub(super) fn deadlines<S: System>(limit: Duration) -> Outcome {
+    let page = Arc::new(Page::<S>::new()?);
+    let sleeper = Arc::clone(&page);
+    let sleeps = move |deadline: fn() -> Deadline| {
+        let page = Arc::clone(&sleeper);
+        in_thread(move || {
+            let deadline = deadline();
+            while wait(&page.view, 0, 0, deadline) != Woken::TimedOut {}
+            deadline.passed()
+        })
+        .result(limit)
+    };
+    ensure!(sleeps(|| Deadline::NOW)?, "a deadline in the past has not passed");
+    ensure!(sleeps(|| Deadline::after_ns(20_000_000))?, "a sleep ended before its deadline");
+    let soon = || Deadline::Realtime(crate::clock::realtime_ns() + 20_000_000);
+    ensure!(sleeps(soon)?, "a sleep ended before its deadline on the wall clock");
+    ensure!(page.view.word(0).load() == 0, "the word was changed");
+    Ok(())
+}
+
+pub(super) fn all_are_woken<S: System>(limit: Duration) -> Outcome {
+    let page = Arc::new(Page::<S>::new()?);
+    let start = || {
+        let page = Arc::clone(&page);
+        in_thread(move || {
+            page.view.word(1).fetch_add(1);
+            sleep_while(&page.view, 0, 0);
+        })
+    };
+    let sleepers: Vec<_> = (0..SLEEPERS).map(|_| start()).collect();
+    while (page.view.word(1).load() as usize) < SLEEPERS {
+        std::thread::sleep(Duration::from_millis(1));
+    }
+    // They sleep by now, or they will find the word changed: either way nobody may stay.
+    std::thread::sleep(Duration::from_millis(20));
+    page.view.word(0).store(1);
+    wake(&page.view, 0, 1);
+    wake(&page.view, 0, ALL);
+    sleepers.iter().try_for_each(|sleeper| sleeper.result(limit))
+}
+
+pub(super) fn no_wake_is_lost<S: System>(limit: Duration) -> Outcome {
+    let page = Arc::new(Page::<S>::new()?);
+    let player = |turn: u32| {
+        let page = Arc::clone(&page);
+        in_thread(move || {
+            for round in (turn..PASSES).step_by(2) {
+                while page.view.word(0).load() != round {
+                    let seen = page.view.word(0).load();
+                    if seen != round {
+                        wait(&page.view, 0, seen, Deadline::Never);
+                    }
+                }
+                page.view.word(0).store(round + 1);
+                wake(&page.view, 0, 1);
+            }
+        })
+    };
+    [player(0), player(1)].iter().try_for_each(|player| player.result(limit))
+}
+
+pub(super) fn between_processes<S: System>(limit: Duration) -> Outcome {
+    let page = Page::<S>::new()?;
+    // The two see the same word at different addresses.
+    let elsewhere = View::<S>::new(&page.fd)?;
+    let child = Child::start(|| {
+        elsewhere.word(1).store(1);
+        sleep_while(&elsewhere, 0, 0);
+        0
+    })?;
+    appears(page.view.word(1), limit)?;
+    std::thread::sleep(Duration::from_millis(20));
+    page.view.word(0).store(1);
+    wake(&page.view, 0, 1);
+    let code = child.end(limit)?;
+    ensure!(code == 0, "the process that slept ended with {code}");
+    Ok(())
+}
+
+pub(super) fn futex_calls<S: System>(limit: Duration) -> Outcome {
+    for scope in [Scope::Private, Scope::Shared] {
+        let page = Arc::new(Page::<S>::new()?);
+        let call =
+            |expected, deadline| <S as Futexes>::wait(page.view.address(0), expected, MATCH_ANY, scope, deadline);
+        let differs = call(1, Deadline::Never);
+        ensure!(differs == Err(libc::EAGAIN), "a word that differs: {differs:?}");
+        let late = call(0, Deadline::after_ns(1_000_000));
+        ensure!(matches!(late, Err(libc::ETIMEDOUT | libc::EINTR) | Ok(())), "a deadline: {late:?}");
+        let nobody = <S as Futexes>::wake(page.view.address(0), 1, MATCH_ANY, scope);
+        ensure!(nobody == Ok(0), "a wake of nobody: {nobody:?}");
+        let sleeper = {
+            let page = Arc::clone(&page);
+            in_thread(move || {
+                page.view.word(1).store(1);
+                while page.view.word(0).load() == 0 {
+                    let _ = <S as Futexes>::wait(page.view.address(0), 0, 2, scope, Deadline::Never);
+                }
+            })
+        };
+        appears(page.view.word(1), limit)?;
+        std::thread::sleep(Duration::from_millis(20));
+        page.view.word(0).store(1);
+        let woken = <S as Futexes>::wake(page.view.address(0), ALL, 2, scope);
+        ensure!(woken.is_ok(), "a wake with a mask: {woken:?}");
+        sleeper.result(limit)?;
+    }
+    Ok(())
+}

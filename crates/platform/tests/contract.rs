@@ -1,0 +1,38 @@
+//! What the contract of a system promises: this system keeps it, and the checks notice one that does not.
+#![allow(clippy::disallowed_types, clippy::disallowed_methods, reason = "a test is no part of the model")]
+
+#[path = "contract/deviation.rs"]
+mod deviation;
+
+use std::time::Duration;
+
+use deviation::{Deviating, Deviation};
+use ntux_platform::Here;
+use ntux_platform::contract::suite::checks;
+
+#[test]
+fn this_system_keeps_the_contract() {
+    let mut broken = Vec::new();
+    for check in checks::<Here>() {
+        if let Err(wrong) = check.run(Duration::from_secs(60)) {
+            broken.push(format!("{}: {wrong}", check.name));
+        }
+    }
+    assert!(broken.is_empty(), "{broken:#?}");
+}
+
+/// One after the other: a deviation holds for the whole process.
+#[test]
+fn each_deviation_is_noticed_by_its_check() {
+    let checks = checks::<Deviating>();
+    for (deviation, name) in Deviation::ALL {
+        let check = checks.iter().find(|check| check.name == *name).expect("there is such a check");
+        deviation::choose(None);
+        assert_eq!(check.run(Duration::from_secs(60)), Ok(()), "{name}, before {deviation:?}");
+        deviation::choose(Some(*deviation));
+        let outcome = check.run(Duration::from_secs(2));
+        deviation::choose(None);
+        assert!(outcome.is_err(), "{deviation:?} is not noticed by \"{name}\"");
+        println!("{deviation:?}: {}", outcome.unwrap_err());
+    }
+}

@@ -1,0 +1,399 @@
+//! This system, but for one promise that it breaks.
+
+use std::ffi::CStr;
+use std::io;
+use std::ops::Range;
+use std::os::fd::{AsRawFd, BorrowedFd, OwnedFd};
+use std::ptr::NonNull;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::Duration;
+
+use ntux_platform::Here;
+use ntux_platform::clock::Deadline;
+use ntux_platform::contract::System;
+use ntux_platform::contract::to_self::{Information, Mask, OwnSignals};
+use ntux_platform::futex::{Sleep, Woken};
+use ntux_platform::kernel_futex::{Entry, Futexes, Nodes, Scope, Vectors};
+use ntux_platform::liveness::{Identity, Seen};
+use ntux_platform::memory::{Descriptions, FileId, Locks, SharedMemory};
+use ntux_platform::protection::Pages;
+use ntux_platform::robust::{Fields, WakesAtDeath};
+
+macro_rules! deviations {
+    ($($(#[$doc:meta])* $name:ident => $check:literal,)+) => {
+        /// A promise that is broken.
+        #[derive(Clone, Copy, PartialEq, Eq, Debug)]
+        pub enum Deviation {
+            $($(#[$doc])* $name,)+
+        }
+
+        impl Deviation {
+            /// Each, and the check that must notice it.
+            pub const ALL: &[(Deviation, &str)] = &[$((Deviation::$name, $check),)+];
+        }
+    };
+}
+
+deviations! {
+    /// Wakes reach nobody.
+    Deaf => "sleep: all sleepers are woken",
+    /// Of all sleepers one is woken.
+    WakesOne => "sleep: all sleepers are woken",
+    /// The comparison comes a while before the sleep.
+    TwoSteps => "sleep: no wake is lost",
+    /// A word that differs is slept on.
+    ComparesNothing => "sleep: a word that differs is not slept on",
+    /// A deadline is no end.
+    Oversleeps => "sleep: deadlines",
+    /// A sleep ends as if its deadline had passed.
+    Hasty => "sleep: deadlines",
+    /// The key of a word is its address.
+    MeetsWithinProcesses => "sleep: between processes",
+    /// A wake with a mask goes to those of another one.
+    IgnoresMasks => "sleep: futex calls",
+    /// Shared memory has no type and no inode, as XNU's.
+    HasNoIdentity => "memory: identity",
+    /// Every object is the same one.
+    HasOneIdentity => "memory: identity",
+    /// Whatever it is, it cannot shrink.
+    AcceptsAnything => "memory: what is no shared memory",
+    /// The size can be set again.
+    CanBeCut => "memory: its size never changes",
+    /// Shared memory cannot be read but by mapping it, as XNU's.
+    CannotBeRead => "memory: new",
+    /// A mapping is a copy.
+    Copies => "memory: shared by mappings and processes",
+    /// What is given back stays.
+    GivesNothingBack => "memory: given back",
+    /// A descriptor is inherited by programs that are executed.
+    StaysAcrossExec => "memory: new",
+    /// Locks belong to processes.
+    LocksOfProcesses => "locks: of open file descriptions",
+    /// Nobody holds anything.
+    LocksNothing => "locks: of processes that are killed",
+    /// Numbers of threads are those of their process, as the names of Mach ports.
+    ThreadsOfProcesses => "identity: numbers of threads",
+    /// The number of a thread is longer than what remembers it.
+    LongNumbers => "identity: numbers of threads",
+    /// No process is found.
+    Blind => "identity: processes",
+    /// A corpse is like the living.
+    SeesNoCorpse => "identity: processes",
+    /// All processes have started at the same time.
+    StartedTogether => "identity: processes",
+    /// Nobody is ever gone.
+    NobodyIsGone => "identity: ends of threads",
+    /// Everybody else is gone.
+    EverybodyIsGone => "identity: ends of threads",
+    /// Pages are said to be wiped.
+    WipesNothing => "pages: wiped in a child",
+    /// All threads have one error number.
+    OneErrorNumber => "errors: a number for each thread",
+}
+
+static CHOSEN: AtomicU32 = AtomicU32::new(0);
+
+/// Breaks this promise from now on, or none.
+pub fn choose(deviation: Option<Deviation>) {
+    CHOSEN.store(deviation.map_or(0, |deviation| deviation as u32 + 1), Ordering::SeqCst);
+}
+
+fn is(deviation: Deviation) -> bool {
+    CHOSEN.load(Ordering::SeqCst) == deviation as u32 + 1
+}
+
+/// This system, with the chosen deviation.
+pub struct Deviating;
+
+fn load(address: *const u32) -> u32 {
+    // SAFETY: a word of a page that is mapped.
+    unsafe { AtomicU32::from_ptr(address.cast_mut()) }.load(Ordering::SeqCst)
+}
+
+impl System for Deviating {
+    fn errno_place() -> *mut libc::c_int {
+        static SAME: AtomicU32 = AtomicU32::new(0);
+        if is(Deviation::OneErrorNumber) { SAME.as_ptr().cast() } else { Here::errno_place() }
+    }
+
+    fn processors() -> u64 {
+        Here::processors()
+    }
+}
+
+impl Sleep for Deviating {
+    fn wait(address: *const u32, expected: u32, deadline: Deadline) -> Woken {
+        if is(Deviation::Hasty) {
+            return Woken::TimedOut;
+        }
+        if is(Deviation::TwoSteps) && load(address) == expected {
+            std::thread::sleep(Duration::from_micros(50));
+        }
+        let expected = if is(Deviation::TwoSteps) || is(Deviation::ComparesNothing) { load(address) } else { expected };
+        let deadline = if is(Deviation::Oversleeps) { Deadline::Never } else { deadline };
+        if is(Deviation::MeetsWithinProcesses) {
+            let waited = <Here as Futexes>::wait(address, expected, u32::MAX, Scope::Private, deadline);
+            return if waited == Err(libc::ETIMEDOUT) { Woken::TimedOut } else { Woken::LookAgain };
+        }
+        <Here as Sleep>::wait(address, expected, deadline)
+    }
+
+    fn wake(address: *const u32, count: u32) {
+        if is(Deviation::MeetsWithinProcesses) {
+            let _ = <Here as Futexes>::wake(address, count, u32::MAX, Scope::Private);
+        } else if !(is(Deviation::Deaf) || is(Deviation::WakesOne) && count > 1) {
+            <Here as Sleep>::wake(address, count);
+        }
+    }
+}
+
+impl Futexes for Deviating {
+    fn wait(address: *const u32, expected: u32, mask: u32, scope: Scope, deadline: Deadline) -> Result<(), i32> {
+        <Here as Futexes>::wait(address, expected, mask, scope, deadline)
+    }
+
+    fn wake(address: *const u32, count: u32, mask: u32, scope: Scope) -> Result<u32, i32> {
+        if is(Deviation::IgnoresMasks) && mask != u32::MAX {
+            return Ok(0);
+        }
+        <Here as Futexes>::wake(address, count, mask, scope)
+    }
+}
+
+impl Vectors for Deviating {
+    fn wait_any_may_be_tried() -> bool {
+        Here::wait_any_may_be_tried()
+    }
+
+    fn wait_any(entries: &[Entry], deadline: Deadline) -> Result<usize, i32> {
+        Here::wait_any(entries, deadline)
+    }
+
+    fn requeue(
+        from: *const u32,
+        to: *const u32,
+        scope: Scope,
+        wake: u32,
+        moved: u32,
+        expected: u32,
+    ) -> Result<u32, i32> {
+        Here::requeue(from, to, scope, wake, moved, expected)
+    }
+
+    fn times_asleep() -> u64 {
+        Here::times_asleep()
+    }
+}
+
+impl Nodes for Deviating {
+    fn nodes_may_be_tried() -> bool {
+        Here::nodes_may_be_tried()
+    }
+
+    fn wait_at_node(
+        address: *const u32,
+        expected: u32,
+        mask: u32,
+        scope: Scope,
+        deadline: Deadline,
+    ) -> Result<(), i32> {
+        Here::wait_at_node(address, expected, mask, scope, deadline)
+    }
+
+    fn wake_at_node(address: *const u32, count: u32, mask: u32, scope: Scope) -> Result<u32, i32> {
+        Here::wake_at_node(address, count, mask, scope)
+    }
+
+    fn requeue_at_node(
+        from: *const u32,
+        to: *const u32,
+        scope: Scope,
+        wake: u32,
+        moved: u32,
+        expected: u32,
+    ) -> Result<u32, i32> {
+        Here::requeue_at_node(from, to, scope, wake, moved, expected)
+    }
+}
+
+impl SharedMemory for Deviating {
+    fn create(name: &CStr, length: u64) -> io::Result<OwnedFd> {
+        if is(Deviation::CanBeCut) {
+            let file = tempfile()?;
+            file.set_len(length)?;
+            return Ok(file.into());
+        }
+        let fd = Here::create(name, length)?;
+        if is(Deviation::StaysAcrossExec) {
+            // SAFETY: an open descriptor, and no memory.
+            unsafe { libc::fcntl(fd.as_raw_fd(), libc::F_SETFD, 0) };
+        }
+        Ok(fd)
+    }
+
+    fn regular_file(fd: BorrowedFd<'_>) -> io::Result<Option<FileId>> {
+        match Here::regular_file(fd)? {
+            Some(_) if is(Deviation::HasNoIdentity) => Ok(None),
+            Some(_) if is(Deviation::HasOneIdentity) => Ok(Some(FileId { device: 0, inode: 0 })),
+            other => Ok(other),
+        }
+    }
+
+    fn cannot_shrink(fd: BorrowedFd<'_>) -> bool {
+        is(Deviation::AcceptsAnything) || is(Deviation::CanBeCut) || Here::cannot_shrink(fd)
+    }
+
+    fn cannot_fault(fd: BorrowedFd<'_>) -> bool {
+        is(Deviation::CanBeCut) || Here::cannot_fault(fd)
+    }
+
+    fn size(fd: BorrowedFd<'_>) -> io::Result<u64> {
+        Here::size(fd)
+    }
+
+    fn read_start(fd: BorrowedFd<'_>, bytes: &mut [u8]) -> io::Result<usize> {
+        if is(Deviation::CannotBeRead) {
+            return Err(io::Error::from_raw_os_error(libc::ENXIO));
+        }
+        Here::read_start(fd, bytes)
+    }
+
+    fn map(length: usize, access: libc::c_int, flags: libc::c_int, fd: libc::c_int) -> io::Result<NonNull<u8>> {
+        let copies = is(Deviation::Copies) && flags == libc::MAP_SHARED;
+        Here::map(length, access, if copies { libc::MAP_PRIVATE } else { flags }, fd)
+    }
+
+    unsafe fn provide(start: NonNull<u8>, length: usize) -> io::Result<()> {
+        // SAFETY: the caller's promise.
+        unsafe { Here::provide(start, length) }
+    }
+
+    unsafe fn discard(start: NonNull<u8>, length: usize) -> io::Result<()> {
+        if is(Deviation::GivesNothingBack) {
+            return Ok(());
+        }
+        // SAFETY: the caller's promise.
+        unsafe { Here::discard(start, length) }
+    }
+
+    fn to_read(fd: BorrowedFd<'_>) -> io::Result<OwnedFd> {
+        Here::to_read(fd)
+    }
+
+    fn parts(fd: BorrowedFd<'_>, length: u64) -> io::Result<Vec<Range<u64>>> {
+        Here::parts(fd, length)
+    }
+}
+
+fn tempfile() -> io::Result<std::fs::File> {
+    let path = std::env::temp_dir().join(format!("ntux-deviation-{}", std::process::id()));
+    let file = std::fs::File::options().read(true).write(true).create_new(true).open(&path)?;
+    std::fs::remove_file(&path)?;
+    Ok(file)
+}
+
+/// The lock of a process, which other descriptors of the process do not see.
+fn lock_of_process(fd: BorrowedFd<'_>, byte: u64) -> io::Result<()> {
+    // SAFETY: integers, for which zero is a value.
+    let mut lock: libc::flock = unsafe { core::mem::zeroed() };
+    (lock.l_type, lock.l_whence) = (libc::F_RDLCK as _, libc::SEEK_SET as _);
+    (lock.l_start, lock.l_len) = (byte as libc::off_t, 1);
+    // SAFETY: a valid request that outlives the call.
+    match unsafe { libc::fcntl(fd.as_raw_fd(), libc::F_SETLK, &raw const lock) } {
+        0 => Ok(()),
+        _ => Err(io::Error::last_os_error()),
+    }
+}
+
+impl Locks for Deviating {
+    fn hold(fd: BorrowedFd<'_>, byte: u64) -> io::Result<()> {
+        match () {
+            () if is(Deviation::LocksOfProcesses) => lock_of_process(fd, byte),
+            () if is(Deviation::LocksNothing) => Ok(()),
+            () => Here::hold(fd, byte),
+        }
+    }
+
+    fn hold_alone(fd: BorrowedFd<'_>, byte: u64) -> io::Result<bool> {
+        Here::hold_alone(fd, byte)
+    }
+
+    fn is_held(fd: BorrowedFd<'_>, byte: u64) -> io::Result<bool> {
+        Here::is_held(fd, byte)
+    }
+}
+
+impl Descriptions for Deviating {
+    fn reopen(fd: BorrowedFd<'_>) -> io::Result<OwnedFd> {
+        Here::reopen(fd)
+    }
+}
+
+impl Identity for Deviating {
+    fn thread_id() -> u64 {
+        let number = Here::thread_id();
+        match () {
+            () if is(Deviation::ThreadsOfProcesses) => number - u64::from(std::process::id()) + 1,
+            () if is(Deviation::LongNumbers) => number | 1 << 60,
+            () => number,
+        }
+    }
+
+    fn namespace() -> u64 {
+        Here::namespace()
+    }
+
+    fn own_start(pid: u32) -> u64 {
+        if is(Deviation::StartedTogether) { 0 } else { Here::own_start(pid) }
+    }
+
+    fn look(pid: u32) -> Option<Seen> {
+        let seen = Here::look(pid).filter(|_| !is(Deviation::Blind))?;
+        Some(Seen { is_corpse: seen.is_corpse && !is(Deviation::SeesNoCorpse), ..seen })
+    }
+
+    fn is_thread_gone(pid: u32, thread: u64) -> bool {
+        match () {
+            () if is(Deviation::NobodyIsGone) => false,
+            () if is(Deviation::EverybodyIsGone) => pid != std::process::id() || thread != Here::thread_id(),
+            () => Here::is_thread_gone(pid, thread),
+        }
+    }
+}
+
+impl Pages for Deviating {
+    fn inherit(start: usize, length: usize, is_inherited: bool) -> io::Result<()> {
+        Here::inherit(start, length, is_inherited)
+    }
+
+    fn populate_for_writing(start: usize, length: usize) -> bool {
+        Here::populate_for_writing(start, length)
+    }
+
+    fn wipe_on_fork(start: usize, length: usize) -> bool {
+        is(Deviation::WipesNothing) || Here::wipe_on_fork(start, length)
+    }
+}
+
+impl WakesAtDeath for Deviating {
+    fn head() -> *mut Fields {
+        Here::head()
+    }
+}
+
+impl OwnSignals for Deviating {
+    const OF_THE_LIBRARY: Mask = Here::OF_THE_LIBRARY;
+
+    fn send(signal: libc::c_int, information: Option<&Information>) {
+        Here::send(signal, information);
+    }
+
+    unsafe fn block_in(context: *mut libc::c_void, more: Mask) -> Mask {
+        // SAFETY: the caller's promise.
+        unsafe { Here::block_in(context, more) }
+    }
+
+    fn set(mask: Mask) -> libc::sigset_t {
+        Here::set(mask)
+    }
+}
