@@ -1,20 +1,20 @@
-//! A short path on the stack: for code that may run where the heap may not be touched.
+//! A short path on the stack, for code that must not use the heap.
 
 use core::fmt::Write;
 
 const CAPACITY: usize = 64;
 
-/// A terminated path of at most 63 bytes; what does not fit is cut off.
+/// A terminated path of at most 63 bytes; longer ones are cut off.
 pub struct Path {
     bytes: [u8; CAPACITY],
     length: usize,
 }
 
 impl Path {
-    /// The path that this text says.
+    /// The path from this text.
     pub fn new(text: core::fmt::Arguments<'_>) -> Path {
         let mut path = Path { bytes: [0; CAPACITY], length: 0 };
-        // Writing fails only when the text is cut off.
+        // Writing fails only if the text is cut off.
         let _ = path.write_fmt(text);
         path
     }

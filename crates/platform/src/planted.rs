@@ -1,9 +1,9 @@
-//! Planted bugs: each breaks one rule of a protocol, so that its model checker can show that it would notice.
+//! Planted bugs: each breaks one rule of a protocol, to show that its model checker catches it.
 
-/// Gives a crate what plants its bugs: `set(Option<Bug>)` for a checker, and `planted(Bug) -> bool` for the code, which
-/// is `false` at compile time without the configuration `ntux_explore`, or on the condition that is given instead.
+/// Defines a crate's functions for planted bugs: `set(Option<Bug>)` for a checker, and `planted(Bug) -> bool` for the
+/// code, which is `false` at compile time without the configuration `ntux_explore`, or without the given condition.
 ///
-/// The crate has the type `Bug`, a plain enumeration, where it uses this.
+/// The type `Bug`, a plain enumeration, must be in scope.
 #[macro_export]
 macro_rules! planted {
     () => {
@@ -20,7 +20,7 @@ macro_rules! planted {
                 static BUG: Cell<Option<Bug>> = const { Cell::new(None) };
             }
 
-            /// Plants a bug in everything that this thread does from now on, or none.
+            /// Plants a bug in this thread from now on, or none.
             pub fn set(bug: Option<Bug>) {
                 BUG.set(bug);
             }
@@ -35,7 +35,7 @@ macro_rules! planted {
         #[cfg($($condition)+)]
         pub use chosen::set;
 
-        /// Whether this bug is planted: never, in a product.
+        /// Whether this bug is planted. Never true in the product.
         #[cfg(not($($condition)+))]
         #[inline(always)]
         pub(crate) const fn planted(_bug: Bug) -> bool {

@@ -1,7 +1,7 @@
 //! Static tracepoints of the provider `ntux`, which perf, bpftrace, SystemTap and gdb find in the program's file.
 //!
-//! Each costs one instruction that does nothing, and what brings its arguments into registers. Where the system knows no such
-//! points (macOS), and in a model checker, there are none.
+//! Each costs one no-op instruction, and those that load its arguments into registers. Systems without tracepoints
+//! (macOS), and the model checker, have none.
 
 use probe::probe;
 
@@ -35,7 +35,8 @@ pub fn stirs() {
     probe!(ntux, stirs);
 }
 
-/// A thread changed an object for which somebody waits. Operations: 0 set, 1 reset, 2 pulse, 3 release, 4 unlock, 5 kill.
+/// A thread changed an object for which somebody waits. Operations: 0 set, 1 reset, 2 pulse, 3 release, 4 unlock, 5
+/// kill.
 #[inline(always)]
 pub fn signals(object: u32, operation: u32) {
     probe!(ntux, signals, object, operation);
@@ -53,7 +54,7 @@ pub fn grants_all(thread: u32) {
     probe!(ntux, grants_all, thread);
 }
 
-/// A thread sent the waiting thread `thread` the wake that it was owed.
+/// A thread sent the owed wake to the waiting thread `thread`.
 #[inline(always)]
 pub fn wakes(thread: u32) {
     probe!(ntux, wakes, thread);

@@ -1,30 +1,29 @@
-//! Leaving out what the system offers: so that what is done without it can be tried, by tests and by users in doubt.
+//! Disables features of the system, so that tests, and users in doubt, can try the fallbacks.
 //!
 //! `NTUX_WITHOUT` is a list of names, separated by commas: `robust_list`, `wipe_on_fork`, `memfd_noexec_seal`,
-//! `userfaultfd`, `pagemap_scan`, `mapping_query`, `futex_waitv`, `futex_numa`,
-//! `fsgsbase`. Unknown names mean nothing.
+//! `userfaultfd`, `pagemap_scan`, `mapping_query`, `futex_waitv`, `futex_numa`, `fsgsbase`. Unknown names are ignored.
 
 use crate::environment::value;
 
-/// Something that ntux uses where the system has it.
+/// A feature that ntux uses if the system has it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Feature {
-    /// The kernel acts for a thread that dies; without it what a killed thread owed comes late.
+    /// The kernel sends a dying thread's wake; without it, a wake that a killed thread owed comes late.
     RobustList,
-    /// A page that a forked child finds empty; without it the process number is asked for each time.
+    /// A page that is empty in a forked child; without it, the process number is queried each time.
     WipeOnFork,
     /// Shared memory that can never be executed; without it, ordinary shared memory.
     NoExecSeal,
-    /// Page faults told to the program; without it only page protection is left to watch writes with.
+    /// Page faults reported to the program; without it, write watches use page protection.
     Userfaultfd,
     /// The kernel lists which pages were written (Linux 6.7); without it a thread of the program keeps the list.
     PagemapScan,
-    /// The kernel is asked for one mapping (Linux 6.11); without it, the text of `/proc/PID/maps` is read.
+    /// Queries for one mapping (Linux 6.11); without it, the text of `/proc/PID/maps` is read.
     MappingQuery,
-    /// Sleeping on several words; without it, what needs it is refused.
+    /// Sleeping on several words; without it, operations that need it are refused.
     FutexWaitv,
-    /// The processor tells a program its thread pointer (`rdfsbase`); without it, a signal handler trusts `%fs` if its
-    /// selector is 0.
+    /// Programs can read their thread pointer (`rdfsbase`); without it, a signal handler trusts `%fs` if its selector
+    /// is 0.
     ReadThreadPointer,
     /// Futexes with a memory node (Linux 6.16); without it, they are refused.
     FutexNuma,
@@ -46,7 +45,7 @@ impl Feature {
         }
     }
 
-    /// Whether the user wants to do without it. Looks at the environment; not for a hot path.
+    /// Whether the user has disabled it. Reads the environment; not for a hot path.
     pub fn is_left_out(self) -> bool {
         let Some(list) = value(c"NTUX_WITHOUT") else { return false };
         list.to_bytes().split(|&byte| byte == b',').any(|name| name == self.name().as_bytes())

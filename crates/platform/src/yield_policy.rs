@@ -1,20 +1,20 @@
-//! The yield policy: whether a thread lets others run, once, before it queues to wait.
+//! The yield policy: whether a thread yields once before it queues to wait.
 //!
-//! Whoever will end the wait may be waiting for the processor; to queue, sleep and be woken costs both of them ten times as
-//! much as a yield. But a yield gives the thread's turn away. If it goes to another thread of this process, that is what it
-//! was for, however long it takes. If it goes to a program that computes, it takes milliseconds to come again, where a thread
-//! that sleeps and is woken gets it at once.
+//! The thread that will end the wait may be waiting for the processor, and queueing, sleeping and being woken costs
+//! both threads ten times as much as a yield. But a yield gives up the thread's time slice. If another thread of this
+//! process gets it, the yield is useful, however long it takes. If a busy program gets it, the thread runs again only
+//! milliseconds later, whereas a sleeper that is woken runs at once.
 //!
-//! Which of the two it was, a long yield cannot tell. But who had the processors can be asked: if this process used all of
-//! them since the last long yield, but for half of one, the turn went to its own threads. If not, nobody in it yields for
-//! [`REST`] times as long as it has been watched.
+//! A long yield itself does not tell which of the two it was, but the processor time does: if this process used all
+//! processors since the last long yield, except for half of one, its own threads got the time slice. If not, no thread
+//! of it yields for [`REST`] times the measured interval.
 //!
 //! # What it costs
-//! A yield if nobody else can run: 0.1 us, and two looks at the clock. Where others have the processors: one look at the
-//! clock, and at most one part in 65 of each thread's time, while long yields follow each other within [`WATCHED_MOST_NS`].
-//! Those that are rarer are not judged: each costs a turn.
+//! If nobody else can run, a yield costs 0.1 us, and two reads of the clock. If others have the processors, it costs
+//! one read of the clock, and at most one part in 65 of each thread's time, while long yields follow each other within
+//! [`WATCHED_MOST_NS`]. Rarer ones are not judged; each costs a time slice.
 //!
-//! A thread of a realtime class yields to threads of its own priority only. One of the deadline class gives up what is left
+//! A thread of a realtime class yields only to threads of its own priority. One of the deadline class gives up the rest
 //! of its period: its yields are long, and the rule is the same.
 //!
 //! The words are hints: threads that have long yields at the same time can misjudge one.
@@ -24,12 +24,12 @@ use crate::atomic::Word64;
 use crate::clock::{monotonic_ns, process_ns};
 use crate::contract::System;
 
-/// A scheduler gives a thread that computes about this at least; threads that wait for each other run for less.
+/// A scheduler gives a busy thread at least about this much; threads that wait for each other run for less.
 const LONG_NS: u64 = 1_000_000;
-/// What a process used is known as of the last tick of each processor: ten milliseconds, at most.
+/// A process's processor time is known as of the last tick of each processor: at most ten milliseconds ago.
 const WATCHED_LEAST_NS: u64 = 20_000_000;
 const WATCHED_MOST_NS: u64 = 100_000_000;
-/// For how many times the time watched there are no yields.
+/// How many times the measured interval there are no yields.
 const REST: u64 = 64;
 
 /// What this process knows about its yields.
@@ -42,10 +42,10 @@ struct YieldPolicy {
     used_ns: Word64,
 }
 
-/// Lets others run, unless the processors are theirs anyway, and then looks; what the look says. False if nobody was let
-/// run.
+/// Yields, unless other programs have the processors anyway, and then returns the result of the check. Returns false
+/// without a yield.
 ///
-/// Async-signal-safe if the look is.
+/// Async-signal-safe if the check is.
 pub fn let_others_run(look: impl FnOnce() -> bool) -> bool {
     // A checker's threads run when it says so.
     if cfg!(ntux_explore) {
@@ -90,7 +90,7 @@ mod tests {
 
     const MS: u64 = 1_000_000;
 
-    /// What comes of long yields at these times, each with the processor time used by then, on two processors.
+    /// The result of long yields at these times, each with the processor time used by then, on two processors.
     fn not_before(long_yields: &[(u64, u64)]) -> u64 {
         let policy = YieldPolicy::new();
         long_yields.iter().for_each(|&(now, used)| policy.learn(now * MS, used * MS, 2));

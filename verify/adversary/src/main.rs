@@ -1,11 +1,11 @@
-//! `ntux-adversary`: processes that die, stop and scribble, and what is left of the objects afterwards.
+//! `ntux-adversary`: processes that die, stop and scribble, and the state of the objects afterwards.
 //!
 //! | module | what it does to its victims |
 //! | --- | --- |
 //! | [`crash`] | kills and stops them at every instruction of every operation (x86-64: it counts instructions) |
 //! | [`rivals`] | the same to other designs, in their simplest form |
 //! | [`scribble`] | writes rubbish into the arena while they use it |
-//! | [`soak`] | kills and stops them at random, for as long as asked |
+//! | [`soak`] | kills and stops them at random, for a given time |
 
 #![allow(clippy::disallowed_methods, reason = "this is about processes and their memory, not about the core")]
 

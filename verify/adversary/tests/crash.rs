@@ -1,4 +1,4 @@
-//! A short slice of the kills and stops, and the bugs that it must find.
+//! A short form of the kills and stops, and the bugs that it must find.
 #![cfg(all(target_os = "linux", target_arch = "x86_64"))]
 
 #[path = "../../../crates/platform/tests/skips/skips.rs"]

@@ -1,5 +1,5 @@
-//! The experiments with other designs find what these designs are known for. (That nothing of the kind happens to ntux is
-//! the subject of the other tests here.)
+//! The experiments with rival designs find their known weaknesses. (The other tests here show that ntux has none of
+//! these.)
 #![cfg(all(target_os = "linux", target_arch = "x86_64"))]
 
 #[path = "../../../crates/platform/tests/skips/skips.rs"]
@@ -9,7 +9,8 @@ use std::process::Command;
 
 use skips::skip;
 
-/// What is printed for one design, struck at every so-manieth instruction; none, with the reason, where ptrace is refused.
+/// What is printed for one design, struck at every so-manieth instruction; none, with the reason, where ptrace is
+/// refused.
 fn rivals(only: &str, every: &str) -> Option<(bool, String)> {
     let mut command = Command::new(env!("CARGO_BIN_EXE_ntux-adversary"));
     let output = command

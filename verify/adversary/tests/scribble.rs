@@ -1,4 +1,4 @@
-//! Hostile memory: a short slice of what `make fuzz-scribble` does, and the bugs that it must notice.
+//! Hostile memory: a short form of `make fuzz-scribble`, and the bugs that it must find.
 #![cfg(target_os = "linux")]
 
 use std::path::{Path, PathBuf};

@@ -1,4 +1,4 @@
-//! Threads that wait, and how to know that they do.
+//! Waiting threads, and how to know that they wait.
 
 use std::io;
 use std::thread::{Builder, Scope, ScopedJoinHandle};

@@ -1,4 +1,4 @@
-//! What was promised of speed, as a factor, and what came out.
+//! Promises of speed, as factors, and their results.
 
 use comfy_table::Table;
 use serde::Serialize;

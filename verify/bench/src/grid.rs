@@ -1,4 +1,4 @@
-//! Tables as every report has them: names to the left, numbers to the right.
+//! Tables for all reports: names on the left, numbers on the right.
 
 use comfy_table::{Cell, CellAlignment, Table, presets};
 

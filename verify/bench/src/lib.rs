@@ -1,7 +1,6 @@
 //! Measures ntux beside the other ways to have NT synchronization objects on Linux, all in the same run.
 //!
-//! [`run`] is the whole of `ntux bench sync`. What each scenario asks and how each peer is built is in the README beside
-//! this crate's sources.
+//! [`run`] is all of `ntux bench sync`. The README beside this crate's sources describes each scenario and rival.
 #![cfg(target_os = "linux")]
 #![allow(
     clippy::disallowed_types,
@@ -58,8 +57,8 @@ pub struct BenchArguments {
 
 /// Measures every scenario for every peer and prints the report to standard output; progress goes to standard error.
 ///
-/// The process must have a single thread: some peers are forked from it. The run starts the same program again, with the
-/// same arguments, to measure under the preloaded library.
+/// The process must have a single thread: some peers are forked from it. The run starts the same program again, with
+/// the same arguments, to measure under the preloaded library.
 ///
 /// # Errors
 /// Something that should work failed; the report, which says what, is printed first.

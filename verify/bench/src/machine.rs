@@ -1,4 +1,4 @@
-//! On what the numbers were made.
+//! The machine of the measurements.
 
 use std::fs;
 use std::io::{self, Write};

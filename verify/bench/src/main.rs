@@ -1,5 +1,5 @@
-//! `ntux-bench`: what `ntux bench` starts. A program of its own, because nobody else needs the peers. It measures the drop-in
-//! device if `NTUX_BENCH_PRELOAD` is the `LD_PRELOAD` that loads its library.
+//! `ntux-bench`, which `ntux bench` starts. It is a separate program, because only it needs the rivals. It measures the
+//! drop-in device if `NTUX_BENCH_PRELOAD` is the `LD_PRELOAD` value that loads its library.
 
 use std::process::ExitCode;
 

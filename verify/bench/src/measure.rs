@@ -1,4 +1,4 @@
-//! How a number comes about: warm-up, calibration, several rounds, and their median with both ends.
+//! Measures one number: warm-up, calibration, several rounds, and their median, minimum and maximum.
 
 use std::io;
 use std::time::Duration;

@@ -1,4 +1,4 @@
-//! The ways to have NT synchronization objects that are measured, behind one trait: those of [`ntux_testkit::rival`], and ours.
+//! The measured designs for NT synchronization objects, behind one trait: those of [`ntux_testkit::rival`], and ours.
 //!
 //! Ours stay here: they are written so that nothing is timed but the call.
 

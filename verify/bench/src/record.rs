@@ -1,4 +1,4 @@
-//! What is measured, and what came out.
+//! Measurements and their results.
 
 use std::fmt;
 

@@ -1,4 +1,4 @@
-//! The report: tables for people, one document for programs. Losing cases have a section of their own.
+//! The report: tables for people, one document for programs. Losing cases have their own section.
 
 mod expectation;
 mod table;

@@ -1,4 +1,4 @@
-//! What is measured. Each scenario is one question, asked of every peer.
+//! The scenarios. Each is one question, asked of every design.
 
 pub(crate) mod contended;
 pub(crate) mod foreign;

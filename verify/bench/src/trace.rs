@@ -1,7 +1,7 @@
-//! Counts the system calls of a program, by ptrace: every one of them stops, none is estimated.
+//! Counts the system calls of a program with ptrace, which stops at every one, so none is estimated.
 //!
-//! The program runs in a forked child and brackets what is to be counted with two calls of [`Region::mark`]; what its
-//! other threads do in the meantime is not counted, unless they are in a region of their own.
+//! The program runs in a forked child and brackets the counted part with two calls of [`Region::mark`]. Calls of its
+//! other threads are not counted, unless they are in their own region.
 
 use std::collections::{BTreeMap, HashMap};
 use std::io;

@@ -1,5 +1,5 @@
-//! `ntux bench watch`: write watches with each mechanism, beside memory that nobody watches, the kernel's bare interface, and
-//! page protection as a textbook has it. All in one run.
+//! `ntux bench watch`: write watches with each mechanism, beside unwatched memory, the kernel's bare interface, and
+//! textbook page protection, all in one run.
 
 mod batch;
 mod expectation;

@@ -1,4 +1,4 @@
-//! A quick run: every scenario has a row for every peer, and every row a number. Times are not looked at.
+//! A quick run: every scenario has a row for every design, and every row a number. Times are ignored.
 
 #[path = "../../../crates/platform/tests/skips/skips.rs"]
 mod skips;

@@ -1,7 +1,7 @@
 //! Threads that sleep inside a wait.
 //!
-//! A case must know that a thread sleeps before it goes on; only then "who came first" means something. No time limit
-//! can tell. The system can: [`ntux_testkit::task`].
+//! A case must know that a thread sleeps before it continues, because only then is the order of arrival defined. No
+//! time limit can show that; the system can: [`ntux_testkit::task`].
 
 use std::thread::{Scope, ScopedJoinHandle};
 use std::time::Duration;
@@ -56,8 +56,8 @@ impl Blocked<'_> {
     }
 }
 
-/// Waits for a moment for nothing. A thread's first wait may sleep on the way: where there is a filter for system calls, a
-/// face may let a child try a call first.
+/// Waits for a moment for nothing. A thread's first wait may sleep on the way: where there is a filter for system
+/// calls, a face may let a child try a call first.
 pub(crate) fn wait_once(face: &dyn Face) {
     let _ = face.wait(&any(&[]).until(Deadline::in_ms(1)));
 }

@@ -1,4 +1,4 @@
-//! What a case is, and the list of all.
+//! Cases, and the list of all.
 
 use crate::cases;
 use crate::face::Face;

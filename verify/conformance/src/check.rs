@@ -1,4 +1,4 @@
-//! What a case asks after every step, also after a refused one: is the state of the object what it must be?
+//! The check after every step of a case, even a refused one: has the object the right state?
 
 use crate::face::{Event, Face, Mutex, Object, Outcome, Satisfied, Semaphore};
 

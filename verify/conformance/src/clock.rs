@@ -1,4 +1,4 @@
-//! Setting the wall clock, on a machine that exists for that.
+//! Sets the wall clock, on a machine that exists for that.
 
 use std::time::{Duration, SystemTime};
 

@@ -1,4 +1,4 @@
-//! One way to reach the objects, as the cases see it: one method for each operation.
+//! A face: one way to reach the objects, with a method for each operation.
 
 use std::fmt;
 use std::time::Duration;

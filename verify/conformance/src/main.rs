@@ -1,4 +1,4 @@
-//! Judges whoever serves `/dev/ntsync`: the driver, or a stand-in for it.
+//! Tests the server of `/dev/ntsync`: the driver, or a replacement.
 //!
 //! Without a command it runs the list of cases, and takes the arguments of any Rust test program, for example part of a
 //! case's name. Needs a mounted `/proc`.

@@ -1,7 +1,7 @@
-//! The simplest face that is right: one lock around everything, and one condition variable.
+//! The simplest correct face: one lock around everything, and one condition variable.
 //!
-//! It judges the list of cases, not the product: every case that fits one process must pass here, and some must fail
-//! once a [`Flaw`] is planted.
+//! It checks the list of cases, not the product: every case for one process must pass here, and some must fail once a
+//! [`Flaw`] is planted.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Condvar, Mutex as Lock, MutexGuard};

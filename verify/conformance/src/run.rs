@@ -1,4 +1,4 @@
-//! Runs the list on one face: each case in a process of its own, so that a case that hangs or dies fails alone.
+//! Runs the list on one face: each case in its own process, so that a case that hangs or dies fails alone.
 
 use std::os::unix::process::ExitStatusExt;
 use std::process::{Command, ExitCode, Output};
@@ -27,8 +27,8 @@ pub struct Instantiation {
 }
 
 impl Instantiation {
-    /// What is left out, each kind with a reason: what the face cannot run, and what the system does not permit. Only the
-    /// latter is a skip: what a face cannot run, it can run on no machine.
+    /// What is left out, each kind with a reason: what the face cannot run, and what the system does not permit. Only
+    /// the latter is a skip: what a face cannot run, it can run on no machine.
     fn left_out(&self) -> Vec<(Kind, String)> {
         let mut left_out: Vec<_> = self.without.iter().map(|(kind, reason)| (*kind, reason.to_string())).collect();
         if left_out.iter().any(|(kind, _)| *kind == Kind::Processes) {

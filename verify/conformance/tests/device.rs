@@ -8,7 +8,8 @@ use std::process::{Command, ExitCode};
 
 use library::PROGRAM;
 
-/// Where the drop-in differs from the driver, and why. Each of these cases must fail, else it is to be struck out.
+/// Where the drop-in device differs from the driver, and why. Each of these cases must fail; one that passes must be
+/// removed from the list.
 fn known_differences() -> impl Iterator<Item = (&'static str, &'static str)> {
     let lines = include_str!("../known-differences").lines().filter(|line| !line.starts_with('#'));
     lines.map(|line| line.split_once(": ").expect("a case and a reason"))

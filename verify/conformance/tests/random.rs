@@ -1,5 +1,5 @@
-//! Random programs on the drop-in device: a slice of `make test-kernel` that needs no kernel. What the driver does with
-//! them was recorded there.
+//! Random programs on the drop-in device: a part of `make test-kernel` that needs no kernel, but uses the driver's
+//! recorded transcripts.
 
 #[path = "../../../crates/preload/tests/built/c_program.rs"]
 mod c_program;

@@ -1,4 +1,4 @@
-//! The list on the reference: what it asks for can be had.
+//! The list on the reference: its requirements can be met.
 
 use std::process::ExitCode;
 

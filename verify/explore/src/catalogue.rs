@@ -1,4 +1,4 @@
-//! The programs that are explored, by what they are about.
+//! The catalogue of explored programs, by subject.
 
 #![allow(clippy::cloned_ref_to_slice_refs, reason = "lists of one object look like the others")]
 

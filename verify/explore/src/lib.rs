@@ -1,9 +1,9 @@
-//! Model checking of the code that ships.
+//! Model checking of the shipped code.
 //!
-//! [`stage`] runs small [`program`]s as virtual threads that stop before every shared access; [`search`] chooses who
-//! goes on; [`monitor`] compares what they return with the sequential model, `ntux_sync::spec`. Any thread may stop
-//! for ever at any access, or die there: the others must be able to finish, and nobody may sleep who was satisfied.
-//! [`futex`] does the same for the futex layer; [`machine`] is what both are made of.
+//! [`stage`] runs small [`program`]s as virtual threads that stop before every shared access; [`search`] chooses which
+//! thread runs next; [`monitor`] compares their results with the sequential model, `ntux_sync::spec`. Any thread may
+//! stop for ever at any access, or die there: the others must be able to finish, and no satisfied thread may sleep.
+//! [`futex`] does the same for the futex layer; [`machine`] contains what both share.
 //!
 //! ```text
 //! verify/explored run --release -p ntux-explore -- all --bound 1               every program, at most one preemption (a minute)
@@ -15,11 +15,11 @@
 //! verify/explored run -p ntux-explore -- replay TOKEN                          what a failure printed, with a trace
 //! ```
 //!
-//! # What it does not see
+//! # Limits
 //! * Weak memory: accesses are sequentially consistent, except in `orders` ([`weak`]), at random.
 //! * A 128-bit load that is torn by another thread's exchange, except in programs that say so.
 //! * Scribblers, and several mappings of one arena: a process is a number here.
-//! * Programs larger than those of [`catalogue`] and [`histories`], and schedules beyond the bound that was chosen.
+//! * Programs larger than those of [`catalogue`] and [`histories`], and schedules beyond the chosen bound.
 #![allow(clippy::disallowed_types, reason = "the checker's own threads are no part of the model")]
 
 #[cfg(not(ntux_explore))]

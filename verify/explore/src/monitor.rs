@@ -1,8 +1,8 @@
 //! Checks a history against the sequential model, event by event.
 //!
-//! The monitor keeps the set of all states of [`ntux_sync::spec`] that explain the history so far. An event that no
-//! state explains empties the set: the history is not linearizable. Sets are numbered, and what an event makes of a
-//! set is remembered, so that millions of histories of one program cost little more than the distinct ones.
+//! The monitor keeps the set of all states of [`ntux_sync::spec`] that explain the history so far. If no state explains
+//! an event, the set becomes empty, and the history is not linearizable. Sets are numbered, and the effect of an event
+//! on a set is cached, so that millions of histories of one program cost little more than the distinct ones.
 
 use std::collections::{BTreeSet, HashMap};
 use std::rc::Rc;

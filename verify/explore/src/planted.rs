@@ -1,4 +1,4 @@
-//! Bugs planted in the core: each breaks one rule of the protocol, and a program must notice.
+//! Bugs planted in the core: each breaks one rule of the protocol, and a program must find it.
 
 use std::time::Duration;
 

@@ -1,12 +1,12 @@
 //! Virtual threads: coroutines that stop before every shared access, all on one thread of the operating system.
 //!
-//! A [`Stage`] runs one [`Program`] over a [`Subject`], one chosen step at a time. It keeps what it needs to tell
-//! states apart and to begin anew: a hash of what every thread has read, a hash of the memory, and the memory's old
-//! contents. A thread's state is a function of what it has read, so states with equal hashes go on in the same ways.
+//! A [`Stage`] runs one [`Program`] over a [`Subject`], one chosen step at a time. To distinguish states and to
+//! restart, it keeps a hash of what every thread has read, a hash of the memory, and the memory's old contents. A
+//! thread's state is a function of what it has read, so states with equal hashes have the same continuations.
 //!
 //! A chunk of memory that only one thread touches, or that nobody changes, is *private*: an access to it commutes with
-//! whatever others do, so nothing is lost by not stopping there. Which chunks are private is found out while running:
-//! when a guess was wrong, [`Stage::misjudged`] says so, and the exploration must begin anew.
+//! all accesses of others, so the stage need not stop there. It learns while running which chunks are private: if a
+//! guess was wrong, [`Stage::misjudged`] says so, and the exploration must restart.
 
 use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
@@ -149,8 +149,8 @@ impl Stage {
         let calls: *const [Call] = &raw const *self.calls[thread];
         self.threads.spawn(move |stop| {
             seam.with(|run| run.threads[thread].stop = Some(stop));
-            // SAFETY: the stage owns the calls and never changes them; it abandons its threads first. (Those keep nothing that
-            // must be dropped: `Subject` says so.)
+            // SAFETY: the stage owns the calls and never changes them; it abandons its threads first. (Those keep
+            // nothing that must be dropped: `Subject` says so.)
             seam.calls(thread, first, unsafe { &*calls });
         });
         self.resume(thread, Order::Go);

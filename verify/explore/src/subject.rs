@@ -1,4 +1,4 @@
-//! What can be explored.
+//! The subjects of exploration.
 
 mod arena;
 pub mod toy;

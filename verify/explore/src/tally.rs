@@ -1,4 +1,4 @@
-//! What happened in many histories, counted.
+//! Counts the events of many histories.
 
 use std::collections::HashSet;
 use std::fmt::{Display, Formatter};

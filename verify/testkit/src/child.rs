@@ -1,4 +1,4 @@
-//! Forked children that do not outlive who forked them, and memory that they share with it.
+//! Forked children that do not outlive their parent, and memory that they share with it.
 
 use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -22,7 +22,8 @@ impl Child {
     /// The child has no other thread than this one: what `body` needs must not be locked by a thread that stays behind.
     pub fn fork(body: impl FnOnce()) -> io::Result<Child> {
         let parent = std::process::id();
-        // SAFETY: the caller vouches for the locks that `body` needs; the C library makes its allocator usable in the child.
+        // SAFETY: the caller vouches for the locks that `body` needs; the C library makes its allocator usable in the
+        // child.
         match unsafe { libc::fork() } {
             0 => {
                 die_with(parent);
@@ -115,8 +116,8 @@ pub fn die_with(parent: u32) {
 /// Zero bytes are a valid `T`, except in cells that are written before they are read; several processes may use a `T`.
 pub unsafe fn shared<T>() -> io::Result<&'static T> {
     let (access, kind) = (libc::PROT_READ | libc::PROT_WRITE, libc::MAP_SHARED | libc::MAP_ANONYMOUS);
-    // SAFETY: a fresh mapping of the right size at an address of the kernel's choice, page-aligned, never unmapped; the rest
-    // is the caller's promise.
+    // SAFETY: a fresh mapping of the right size at an address of the kernel's choice, page-aligned, never unmapped; the
+    // rest is the caller's promise.
     unsafe {
         let page = libc::mmap(std::ptr::null_mut(), size_of::<T>(), access, kind, -1, 0);
         if page == libc::MAP_FAILED { Err(io::Error::last_os_error()) } else { Ok(&*page.cast::<T>()) }

@@ -1,4 +1,4 @@
-//! The interface of `/dev/ntsync`: its numbers and structures, whoever serves it.
+//! The interface of `/dev/ntsync`: its numbers and structures.
 
 use std::ffi::CStr;
 use std::io;

@@ -1,4 +1,4 @@
-//! What several of the proofs and measurements need, once.
+//! Code that several of the proofs and measurements share.
 //!
 //! | module | what it is | who uses it |
 //! | --- | --- | --- |
@@ -8,8 +8,9 @@
 //! | [`c`] | the functions of `ntux.h`, as Rust must declare them | adversary, bench, conformance |
 //! | [`rival`] | the other ways to have NT objects in user space | adversary (kills them), bench (times them) |
 //!
-//! Nothing here depends on ntux: the program that judges any `/dev/ntsync` uses it, and a rival design must owe nothing to
-//! ours. What differs between the proofs for a reason stays with each of them; `verify/README.md` lists it.
+//! Nothing here depends on ntux, because the program that tests any `/dev/ntsync` uses it, and a rival design must not
+//! depend on ours. Code that differs between the proofs for a reason stays with each of them; `verify/README.md` lists
+//! it.
 #![cfg(target_os = "linux")]
 #![allow(
     clippy::disallowed_types,

@@ -1,12 +1,12 @@
-//! What the system says about a thread: whether it sleeps, in which system call, how long it has worked.
+//! The system's view of a thread: whether it sleeps, in which system call, how long it has worked.
 //!
-//! Three things look like sleep and are not, and each has cost a test its verdict:
-//! * The thread is about to sleep: its state is that of a sleeper already, but it still runs, and may find that it need not
-//!   sleep. Only the second look at its switches tells, or the kernel's answer about its system call, which waits until the
-//!   thread has left its processor.
-//! * The thread was woken, and no processor has taken it up yet (`TASK_WAKING`): the kernel still names the system call that
-//!   it slept in. Its state is not that of a sleeper any more.
-//! * It slept, ran, and sleeps again in between two looks: its switches have been counted.
+//! Three states look like sleep but are not; each has once misled a test:
+//! * The thread is about to sleep: its state is already that of a sleeper, but it still runs, and may find that it need
+//!   not sleep. Only a second check of its context switches tells, or the kernel's answer about its system call, which
+//!   waits until the thread has left its processor.
+//! * The thread was woken, but no processor runs it yet (`TASK_WAKING`): the kernel still names the system call in
+//!   which it slept, but its state is no longer that of a sleeper.
+//! * It slept, ran, and sleeps again between two checks: its context switches have increased.
 
 use std::fs::{self, File};
 use std::os::unix::fs::FileExt;
@@ -54,7 +54,8 @@ impl Task {
         Task { number, directory: format!("/proc/self/task/{number}"), open: None }
     }
 
-    /// The same with its two files open from here on: for a process that counts its descriptors, or may run out of them.
+    /// The same with its two files open from here on: for a process that counts its descriptors, or may run out of
+    /// them.
     pub fn kept_open(self) -> Task {
         let open = ["status", "syscall"].map(|file| {
             let path = format!("{}/{file}", self.directory);
@@ -101,7 +102,8 @@ impl Task {
         }
     }
 
-    /// Returns its processor time, in the kernel's ticks, and whether its state is that of a sleeper. `None`: it is gone.
+    /// Returns its processor time, in the kernel's ticks, and whether its state is that of a sleeper. `None`: it is
+    /// gone.
     pub fn work(&self) -> Option<(Duration, bool)> {
         const TICK: Duration = Duration::from_millis(10);
         let stat = self.read("stat", None)?;
@@ -162,8 +164,8 @@ enum Look {
     Sleeps(u64),
 }
 
-/// Returns true once all of `tasks` sleep: each of them at two looks in a row, with `pause` in between, without having run.
-/// Returns false as soon as one of them has ended.
+/// Returns true once all of `tasks` sleep: each of them at two looks in a row, with `pause` in between, without having
+/// run. Returns false as soon as one of them has ended.
 pub fn until_asleep(tasks: &[Task], pause: Duration) -> bool {
     let mut awake: Vec<(&Task, Look)> = tasks.iter().map(|task| (task, Look::Runs)).collect();
     loop {

@@ -1,7 +1,7 @@
-//! The calls that only XNU has, with its numbers and structures: `sys/ulock.h`, `os/os_sync_wait_on_address.h`,
-//! `sys/proc_info.h`, `sys/mman.h`. What they mean is said where they are used.
+//! The calls that only XNU has, with their numbers and structures: `sys/ulock.h`, `os/os_sync_wait_on_address.h`,
+//! `sys/proc_info.h`, `sys/mman.h`. Their users explain them.
 //!
-//! Everything else of this room is POSIX. Whoever simulates XNU puts something else in the place of this file.
+//! Everything else in this room is POSIX. A simulation of XNU replaces this file.
 
 use std::ffi::CStr;
 use std::io;
@@ -42,7 +42,7 @@ fn without_errno(result: i32) -> Result<(), i32> {
     if result < 0 { Err(-result) } else { Ok(()) }
 }
 
-/// The system call: sleeps while the word holds what is expected. No time: for ever.
+/// The system call: sleeps while the word holds the expected value; without a time, for ever.
 pub(super) fn ulock_wait(address: *const u32, expected: u32, among: Among, time_ns: Option<u64>) -> Result<(), i32> {
     // SAFETY: the kernel checks the address and only reads the word. (It takes 0 for no limit.)
     without_errno(unsafe {
@@ -63,7 +63,7 @@ pub(super) fn ulock_wake(address: *const u32, among: Among, all: bool) -> Result
     without_errno(unsafe { __ulock_wake(operation(among) | all, address.cast_mut().cast(), 0) })
 }
 
-/// The functions of macOS 14.4 that stand for those calls, and which programs are meant to use.
+/// The functions of macOS 14.4 that wrap those calls, and that programs should use.
 pub(super) struct OsSync {
     wait: unsafe extern "C" fn(*mut libc::c_void, u64, usize, u32) -> i32,
     wait_with_timeout: unsafe extern "C" fn(*mut libc::c_void, u64, usize, u32, u32, u64) -> i32,
@@ -158,13 +158,13 @@ pub(super) fn thread_number() -> u64 {
 pub(super) struct Found {
     /// Since 1970.
     pub start_us: u64,
-    /// It has ended, and its parent has not asked yet.
+    /// It has ended, and its parent has not waited for it yet.
     pub is_zombie: bool,
 }
 
 /// The process that has this number. `ESRCH`, or `EPERM` if it is another user's.
 pub(super) fn process(pid: u32) -> Result<Found, i32> {
-    /// Else a process that has ended is not found.
+    /// Otherwise a process that has ended is not found.
     const ZOMBIES_TOO: u64 = 1;
     let info: libc::proc_bsdinfo = information(|place, size| {
         // SAFETY: a place of this size for the answer.
@@ -174,8 +174,8 @@ pub(super) fn process(pid: u32) -> Result<Found, i32> {
     Ok(Found { start_us, is_zombie: info.pbi_status == libc::SZOMB })
 }
 
-/// Whether a process has a thread of this number. `ESRCH` if not, or if there is no such process; `EPERM` if it is another
-/// user's.
+/// Whether a process has a thread of this number. `ESRCH` if not, or if there is no such process; `EPERM` if it is
+/// another user's.
 pub(super) fn find_thread(pid: u32, thread: u64) -> Result<(), i32> {
     const PROC_PIDTHREADID64INFO: i32 = 15;
     information(|place, size| {
@@ -188,8 +188,8 @@ pub(super) fn find_thread(pid: u32, thread: u64) -> Result<(), i32> {
 /// Longest name of a shared memory object, without its zero.
 pub(super) const SHM_NAME_MAX: usize = 31;
 
-/// The name that a shared memory object was made with, also if it was unlinked since. `EBADF` if the descriptor is of something
-/// else.
+/// The name with which a shared memory object was created, even if it was unlinked since. `EBADF` if the descriptor is
+/// something else.
 pub(super) fn shm_name(fd: BorrowedFd<'_>) -> Result<[u8; SHM_NAME_MAX + 1], i32> {
     const PROC_PIDFDPSHMINFO: i32 = 5;
     /// `struct pshm_fdinfo`: of a file, of its status, where it is mapped, its name.
@@ -209,7 +209,7 @@ pub(super) fn shm_name(fd: BorrowedFd<'_>) -> Result<[u8; SHM_NAME_MAX + 1], i32
     Ok(name)
 }
 
-/// What one of the calls tells that return how many bytes they wrote, 0 for an error.
+/// The result of a call that returns how many bytes it wrote, or 0 for an error.
 fn information<T>(ask: impl FnOnce(*mut libc::c_void, i32) -> i32) -> Result<T, i32> {
     let mut place = core::mem::MaybeUninit::<T>::zeroed();
     let written = ask(place.as_mut_ptr().cast(), size_of::<T>() as i32);

@@ -1,7 +1,7 @@
-//! Who is alive, by `proc_pidinfo`. Processes of the same user suffice; others count as alive.
+//! Liveness, by `proc_pidinfo`. It works for processes of the same user; others count as alive.
 //!
-//! A thread's number is the one that XNU counts up from its start (`pthread_threadid_np`): every process means the same
-//! thread by it, and it comes once. (The name of a thread's Mach port is neither.)
+//! A thread's number is the one that XNU counts up from boot (`pthread_threadid_np`): it means the same thread in every
+//! process, and is never reused. (The name of a thread's Mach port is neither.)
 
 use super::{MacOs, calls};
 use crate::liveness::{Identity, Seen};

@@ -1,12 +1,13 @@
-//! Shared memory: POSIX objects whose names are gone.
+//! Shared memory: unlinked POSIX shared memory objects.
 //!
-//! # What XNU does
-//! * A name has at most 31 characters. An object takes its size once, rounded up to pages; until then it cannot be mapped. Its
-//!   descriptor is close-on-exec.
-//! * It is no file: `fstat` gives a mode without a type, no device and no inode; it cannot be read, sought in or locked, and
-//!   opening `/dev/fd` only copies the descriptor.
-//! * What stays, and what every process can ask for, is the name that it was made with: random enough, it is an identity.
-//! * It can be mapped with `MAP_SHARED` only.
+//! # XNU's behaviour
+//! * A name has at most 31 characters. The size of an object can be set once, and is rounded up to pages; before that
+//!   the object cannot be mapped. Its descriptor is close-on-exec.
+//! * It is not a file: `fstat` gives a mode without a type, no device and no inode; it cannot be read, sought or
+//!   locked, and opening `/dev/fd` only duplicates the descriptor.
+//! * It keeps the name with which it was created, which every process can query: if random enough, this is its
+//!   identity.
+//! * It can only be mapped with `MAP_SHARED`.
 
 use std::ffi::{CStr, CString};
 use std::io;
@@ -49,7 +50,7 @@ impl SharedMemory for MacOs {
         }
     }
 
-    /// An object that has its size keeps it. A file has no seals.
+    /// An object whose size is set keeps it. A file has no seals.
     fn cannot_shrink(fd: BorrowedFd<'_>) -> bool {
         calls::shm_name(fd).is_ok() && calls::size(fd).is_ok_and(|size| size > 0)
     }
@@ -87,24 +88,24 @@ impl SharedMemory for MacOs {
         map_at_once(length, access, flags, fd)
     }
 
-    /// XNU gives memory that it has promised, or ends the process.
+    /// XNU provides promised memory, or kills the process.
     unsafe fn provide(_start: NonNull<u8>, _length: usize) -> io::Result<()> {
         Ok(())
     }
 
-    /// Nothing takes memory out of a shared object: it is filled with zeros, which take as much.
+    /// Memory of a shared object cannot be freed, so this fills it with zeros.
     unsafe fn discard(start: NonNull<u8>, length: usize) -> io::Result<()> {
         // SAFETY: the caller's promise.
         unsafe { start.as_ptr().write_bytes(0, length) };
         Ok(())
     }
 
-    /// The same object, by another number.
+    /// The same object, through another descriptor.
     fn to_read(fd: BorrowedFd<'_>) -> io::Result<OwnedFd> {
         fd.try_clone_to_owned()
     }
 
-    /// Which pages have memory is not told.
+    /// XNU does not say which pages have memory.
     fn parts(_fd: BorrowedFd<'_>, length: u64) -> io::Result<Vec<Range<u64>>> {
         Ok(core::iter::once(0..length).collect())
     }

@@ -1,7 +1,7 @@
 //! macOS. Not yet run on a Mac; README says what has been tried.
 //!
-//! What XNU does otherwise than Linux, in the words of its source, stands where it matters: [`sleep`], [`memory`], [`liveness`].
-//! All calls that only XNU has are declared in [`calls`].
+//! The differences between XNU and Linux, according to XNU's source, are described where they matter: [`sleep`],
+//! [`memory`], [`liveness`]. [`calls`] declares all calls that only XNU has.
 
 mod calls;
 mod liveness;

@@ -1,8 +1,8 @@
-//! What XNU does with pages at a fork.
+//! Pages at a fork.
 //!
-//! A child gets a copy of a range, or nothing; no range that is empty there. But every fork of a process runs the C library's
-//! handlers (there is no bare `clone`): one of ours puts new pages over what is to be wiped, before anything else runs in the
-//! child.
+//! A child gets a copy of a range, or nothing, but XNU cannot wipe a range there. But every fork of a process runs the
+//! C library's handlers (there is no bare `clone`): one of ours maps new pages over the ranges to wipe, before anything
+//! else runs in the child.
 
 use std::io;
 
@@ -27,7 +27,7 @@ impl Pages for MacOs {
 
     fn wipe_on_fork(start: usize, length: usize) -> bool {
         static HAS_HANDLER: Word32 = Word32::new(0);
-        // Nobody waits: two threads that come at once install two, and the second one of them wipes again.
+        // Lock-free: two threads that arrive at the same time install two handlers, and the second one wipes again.
         if HAS_HANDLER.load() == 0 {
             // SAFETY: a function that takes no lock and no memory, as a child of a process with threads needs.
             if unsafe { libc::pthread_atfork(None, None, Some(wipe)) } != 0 {
@@ -50,7 +50,7 @@ unsafe extern "C" fn wipe() {
         if start != 0 && length != 0 {
             // SAFETY: the range is memory of this crate, which expects to find zeros there.
             let renewed = unsafe { renew(start, length).and_then(|()| protect(start, length, Protection::READ_WRITE)) };
-            // Whoever went on with what the parent has there would harm it.
+            // Continuing with the parent's contents would harm the parent.
             if renewed.is_err() {
                 std::process::abort();
             }

@@ -1,10 +1,10 @@
-//! What XNU says of a forbidden access: the processor's own word, in the thread's exception state.
+//! XNU's information about a forbidden access: the processor's, in the thread's exception state.
 
 use super::MacOs;
 use crate::watching::segv::ForbiddenAccess;
 
 impl ForbiddenAccess for MacOs {
-    /// SIGSEGV is for what is not mapped.
+    /// SIGSEGV is for unmapped memory.
     const SIGNAL: libc::c_int = libc::SIGBUS;
 
     #[cfg(target_arch = "x86_64")]

@@ -1,14 +1,14 @@
-//! Sleeping on a word.
+//! Sleeps on a word.
 //!
-//! # What XNU does
-//! * The key of a word that processes share is its memory object and its place in there; within a process it is the address. Both
-//!   sides must mean the same, and the same number of bytes (`EDOM` if not): all words here have 4.
-//! * `EFAULT`: the word is compared under a spin lock, where no page can be brought in. Whoever gets it touches the word and
-//!   tries again. Only a wait can meet it.
-//! * `EINTR`: a signal, which ends the sleep. `ENOMEM`: no memory for a queue. In both cases the caller looks again.
+//! # XNU's behaviour
+//! * The key of a shared word is its memory object and its offset; within a process it is the address. Sleeper and
+//!   waker must use the same, and the same number of bytes (`EDOM` if not): all words here have 4.
+//! * `EFAULT`: the word is compared under a spin lock, where no page can be faulted in. The caller touches the word and
+//!   retries. Only a wait can get it.
+//! * `EINTR`: a signal, which ends the sleep. `ENOMEM`: no memory for a queue. In both cases the caller checks again.
 //! * A wake without a sleeper is `ENOENT`.
-//! * Times are relative, in nanoseconds, by a clock that stops while the machine sleeps: so who wakes up compares with the clock
-//!   of the deadline again.
+//! * Times are relative, in nanoseconds, on a clock that stops while the machine sleeps, so after a wake the caller
+//!   checks the deadline's clock again.
 
 use super::MacOs;
 use super::calls::{self, Among};
@@ -16,12 +16,12 @@ use crate::clock::Deadline;
 use crate::futex::{Sleep, Woken};
 use crate::kernel_futex::{Futexes, MATCH_ANY, Scope};
 
-/// How often a word is touched before the caller is told to look again.
+/// How often a word is touched before the caller is told to check again.
 const TOUCHES: u32 = 16;
 /// More sleepers than any word has.
 const ALL: u32 = i32::MAX as u32;
 
-/// Sleeps once, for at most so long. What ends it is in the word, or on the clock.
+/// Sleeps once, for at most this long. The word or the clock tells why it ended.
 fn sleep(address: *const u32, expected: u32, among: Among, time_ns: Option<u64>) -> Result<(), i32> {
     for _ in 0..TOUCHES {
         let slept = match calls::os_sync() {
@@ -46,7 +46,7 @@ fn wake(address: *const u32, among: Among, all: bool) -> Result<(), i32> {
     }
 }
 
-/// Wakes at most so many, and says how many; of all, only whether there was one.
+/// Wakes at most this many. Returns their number; for all, only whether there was one.
 fn wake_counted(address: *const u32, among: Among, count: u32) -> Result<u32, i32> {
     if count >= ALL {
         return match wake(address, among, true) {
@@ -81,7 +81,7 @@ impl Sleep for MacOs {
 }
 
 impl Futexes for MacOs {
-    /// Masks are for those who wake: a wake with one wakes everybody.
+    /// Masks are not supported: a wake with one wakes everybody.
     fn wait(address: *const u32, expected: u32, _mask: u32, scope: Scope, deadline: Deadline) -> Result<(), i32> {
         // SAFETY: the caller's word is mapped and aligned, as in every wait.
         if unsafe { crate::atomic::load_foreign(address as usize, size_of::<u32>()) } != u64::from(expected) {

@@ -1,4 +1,4 @@
-//! What is told of a mapping. Who tells it: `linux/watching`, `absent/watching`.
+//! The description of a mapping. `linux/watching` and `absent/watching` provide it.
 
 pub use crate::watching_room::{Mappings, limit_and_count, within};
 
@@ -9,10 +9,10 @@ use crate::protection::Protection;
 pub struct Mapped {
     /// First address.
     pub start: usize,
-    /// First address behind.
+    /// First address after it.
     pub end: usize,
-    /// What may be done with its pages.
+    /// Its protection.
     pub protection: Protection,
-    /// What is stored there stays in this process.
+    /// Whether it is private.
     pub is_private: bool,
 }

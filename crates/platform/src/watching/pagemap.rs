@@ -1,4 +1,4 @@
-//! What a list of written pages says. Where it comes from: `linux/watching`, `absent/watching`.
+//! The entries of a list of written pages. `linux/watching` and `absent/watching` provide them.
 
 pub use crate::watching_room::Pagemap;
 
@@ -11,7 +11,7 @@ pub(crate) const WRITTEN: u64 = 2;
 pub struct Found {
     /// First byte.
     pub start: u64,
-    /// First byte behind.
+    /// First byte after it.
     pub end: u64,
     pub(crate) categories: u64,
 }
@@ -28,11 +28,11 @@ impl Found {
     }
 }
 
-/// How far a scan got.
+/// The progress of a scan.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Progress {
     /// How many entries were filled.
     pub count: usize,
-    /// Where to go on: everything below was looked at, nothing from here on was listed or changed.
+    /// Where to continue: everything below was scanned, nothing from here on was listed or changed.
     pub next: usize,
 }

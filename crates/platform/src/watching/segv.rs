@@ -1,13 +1,13 @@
-//! The signal that a forbidden access raises, and the handlers that several parts of a program have for it.
+//! The signal that a forbidden access raises, and the chain of its handlers.
 //!
-//! A process has one handler for it. Whoever installs one keeps what was there before ([`Before`]) and hands every
-//! signal on that is not meant for it.
+//! A process has one handler for it. Code that installs one keeps the previous one ([`Before`]) and passes on every
+//! signal that is not its own.
 
 use std::io;
 
 use crate::Here;
 
-/// What a system says of a forbidden access.
+/// A system's information about a forbidden access.
 pub trait ForbiddenAccess {
     /// The signal that it raises.
     const SIGNAL: libc::c_int;
@@ -22,10 +22,10 @@ pub trait ForbiddenAccess {
 /// [`ForbiddenAccess::SIGNAL`].
 const SIGNAL: libc::c_int = <Here as ForbiddenAccess>::SIGNAL;
 
-/// What the kernel says of a signal.
+/// The kernel's information about a signal.
 pub type Info = libc::siginfo_t;
 
-/// What a handler is given.
+/// The arguments of a handler.
 #[derive(Clone, Copy)]
 pub struct Signal {
     number: libc::c_int,
@@ -33,7 +33,7 @@ pub struct Signal {
     context: *mut libc::c_void,
 }
 
-/// A signal handler, as `SA_SIGINFO` wants it.
+/// A signal handler for `SA_SIGINFO`.
 pub type Handler = extern "C" fn(libc::c_int, *mut libc::siginfo_t, *mut libc::c_void);
 
 /// What the program had installed before.
@@ -41,7 +41,7 @@ pub type Handler = extern "C" fn(libc::c_int, *mut libc::siginfo_t, *mut libc::c
 pub struct Before(libc::sigaction);
 
 impl Signal {
-    /// A number that no other signal has that is being handled now.
+    /// A number that no other signal that is being handled now has.
     pub fn identity(&self) -> u64 {
         self.context as u64
     }
@@ -61,15 +61,15 @@ impl Signal {
         unsafe { ((*self.info).si_code > 0).then(|| (*self.info).si_addr() as usize) }
     }
 
-    /// Whether the access was a store that page protection forbade; none if that is not known.
+    /// Whether the access was a store that page protection forbade; none if unknown.
     pub fn is_store(&self) -> Option<bool> {
         // SAFETY: the context is the kernel's, valid while the handler runs (`new`).
         unsafe { Here::is_store(self.context) }
     }
 }
 
-/// Installs `handler` for the signal, with every other signal blocked while it runs, on the alternate stack if the thread has
-/// one. What was there before; none if `handler` was there already.
+/// Installs `handler` for the signal, with every other signal blocked while it runs, on the alternate stack if the
+/// thread has one. Returns the previous action; none if `handler` was already installed.
 pub fn install(handler: Handler) -> io::Result<Option<Before>> {
     let current = current()?;
     if current.sa_sigaction == handler as usize {
@@ -89,7 +89,7 @@ pub fn install(handler: Handler) -> io::Result<Option<Before>> {
     }
 }
 
-/// Whether `handler` is the one that is installed now.
+/// Whether `handler` is currently installed.
 pub fn is_installed(handler: Handler) -> bool {
     current().is_ok_and(|current| current.sa_sigaction == handler as usize)
 }
@@ -106,16 +106,16 @@ fn current() -> io::Result<libc::sigaction> {
 }
 
 impl Before {
-    /// What a program has that installed nothing.
+    /// The action of a program that installed nothing.
     pub fn nothing() -> Before {
         // SAFETY: sigaction is made of integers; all zero is the default action.
         Before(unsafe { core::mem::zeroed() })
     }
 
-    /// Does with the signal what would have happened without us. Async-signal-safe, if what was there is.
+    /// Handles the signal as if ntux did not exist. Async-signal-safe, if the previous handler is.
     ///
-    /// A program without a handler ends as it would have: the default action is put back, and the access, which is tried
-    /// again when our handler returns, raises the signal once more.
+    /// A program without a handler dies as it would have: this restores the default action, and the access, which is
+    /// retried when our handler returns, raises the signal once more.
     pub fn handle(&self, signal: Signal) {
         let action = &self.0;
         match action.sa_sigaction {
@@ -141,7 +141,7 @@ impl Before {
     }
 }
 
-/// Runs the program's handler with the signals blocked that the program asked for, not with ours.
+/// Runs the program's handler with the program's signal mask, not with ours.
 fn with_mask_of(action: &libc::sigaction, run: impl FnOnce()) {
     let mut ours = core::mem::MaybeUninit::<libc::sigset_t>::uninit();
     // SAFETY: valid sets; the first call fills `ours`, which the last one reads.
@@ -166,7 +166,8 @@ impl Blocked {
     pub fn all() -> Blocked {
         let mut all = core::mem::MaybeUninit::<libc::sigset_t>::uninit();
         let mut before = core::mem::MaybeUninit::<libc::sigset_t>::uninit();
-        // SAFETY: the first call fills `all`; the second reads it and fills `before`; it cannot fail with these arguments.
+        // SAFETY: the first call fills `all`; the second reads it and fills `before`; it cannot fail with these
+        // arguments.
         unsafe {
             libc::sigfillset(all.as_mut_ptr());
             libc::pthread_sigmask(libc::SIG_SETMASK, all.as_ptr(), before.as_mut_ptr());

@@ -1,4 +1,4 @@
-//! System calls that copy to or from memory of the caller.
+//! System calls that copy to or from the caller's memory.
 #![allow(clippy::unnecessary_cast, reason = "musl has other types for the same fields")]
 
 use std::io;
@@ -13,7 +13,8 @@ pub fn read(fd: BorrowedFd<'_>, buffer: &mut [u8]) -> io::Result<usize> {
 /// `readv`.
 pub fn readv(fd: BorrowedFd<'_>, buffers: &mut [io::IoSliceMut<'_>]) -> io::Result<usize> {
     let number = i32::try_from(buffers.len()).map_err(|_| io::ErrorKind::InvalidInput)?;
-    // SAFETY: an `IoSliceMut` is laid out as `iovec` on Unix, as the standard library guarantees; each names a valid buffer.
+    // SAFETY: an `IoSliceMut` is laid out as `iovec` on Unix, as the standard library guarantees; each names a valid
+    // buffer.
     count(unsafe { libc::readv(fd.as_raw_fd(), buffers.as_mut_ptr().cast(), number) })
 }
 
@@ -23,7 +24,7 @@ pub fn recv(fd: BorrowedFd<'_>, buffer: &mut [u8], flags: i32) -> io::Result<usi
     count(unsafe { libc::recv(fd.as_raw_fd(), buffer.as_mut_ptr().cast(), buffer.len(), flags) })
 }
 
-/// What `recvmsg` is told and tells.
+/// The argument and result of `recvmsg`.
 pub type Message = libc::msghdr;
 
 /// `recvmsg`.

@@ -1,4 +1,4 @@
-//! Memory that the harness shares with all its processes, apart from the arena: mailboxes, and the table of objects.
+//! Memory that the harness shares with all its processes, besides the arena: mailboxes, and the table of objects.
 
 use std::cell::UnsafeCell;
 use std::io;

@@ -1,8 +1,8 @@
-//! What the sequential model allows: every state that explains all that was seen so far.
+//! The judge: the states of the sequential model that explain all observations so far.
 //!
-//! A victim's operation is pending from the moment it begins. It may take effect at any later moment, or never; what the
-//! others see must be the same as in one of these cases, and nothing else. A killed thread that waits is out of every queue;
-//! a killed signal may still be carried out by whoever meets its claim.
+//! A victim's operation is pending from the moment it begins. It may take effect at any later moment, or never; the
+//! others' observations must match one of these cases. A killed thread that waits is in no queue; any thread that meets
+//! the claim of a killed signaler may still complete the signal.
 
 use std::collections::BTreeSet;
 

@@ -1,9 +1,8 @@
-//! What an onlooker sees who touches nothing, while a victim stands still, or after its death.
+//! Checks a snapshot of the arena while a victim is stopped, or after its death.
 //!
-//! Everybody stands still, so every object is of one instant with every other. The objects at rest must have, all of them
-//! together, the values of one state of the model. Of a semaphore that is claimed for a waiter no unit may be missing: what
-//! the word counts is what the model has, and what is on its way. A survivor that sleeps must be seen asleep in all its
-//! queues, or as one to whom a wake is owed.
+//! Nobody runs, so all objects are of the same instant. The objects at rest, taken together, must have the values of
+//! one state of the model. No unit may be missing from a semaphore that is claimed for a waiter: the word counts the
+//! model's units and those on offer. A sleeping survivor must be shown asleep in all its queues, or as owed a wake.
 
 use std::collections::HashSet;
 use std::os::fd::AsFd;
@@ -105,8 +104,8 @@ fn is_explained(model: &spec::Value, seen: &ObjectView, eyes: Eyes) -> bool {
     }
 }
 
-/// Units that the word of a claimed semaphore still counts, though nobody else can have them: that of the claim, and one for
-/// each of those who are next.
+/// Units that the word of a claimed semaphore still counts, though nobody else can have them: that of the claim, and
+/// one for each of those who are next.
 fn on_their_way(seen: &ObjectView, claimant: u32) -> u32 {
     1 + seen.waiting().filter(|entry| !entry.all && entry.waiter != claimant).count() as u32
 }

@@ -3,27 +3,27 @@
 //! | question | file |
 //! | --- | --- |
 //! | Which operations, in which situations? | `scenario`, `operation` |
-//! | What happens in one experiment? | `play` (course), `wakes` (who sleeps), `stage` (arena, survivors), `board` (orders) |
-//! | How does a victim come to a point? | `path` (points), `tracee` (ptrace) |
-//! | What may the survivors see? | `judge`: the sequential model, with the victim's operation done or not |
-//! | What may an onlooker see? | `look` |
+//! | What happens in one experiment? | `play` (course), `wakes` (sleepers), `stage` (arena, survivors), `board` (commands) |
+//! | How does a victim reach a point? | `path` (points), `tracee` (ptrace) |
+//! | What may the survivors observe? | `judge`: the sequential model, with the victim's operation done or not |
+//! | What may a snapshot show? | `look` |
 //! | Which experiments are made? | `run` |
-//! | Does it notice anything at all? | `planted`: operations that survive neither |
+//! | Does it find faults at all? | `planted`: operations that survive neither |
 //!
 //! # An experiment
-//! The arena's bytes are put back to what they were, survivors fall asleep in their waits, a victim is forked and brought to
-//! its point. It is struck: killed; or stopped until all is over, and then killed, or let go on; or let go on before anybody
-//! does anything. The survivors, in two other processes, then do everything that the objects allow. All that they see must
-//! be explained by one sequence of steps of the model. At last a sweep must find every slot that is not in use.
+//! The harness restores the arena's bytes, lets survivors fall asleep in their waits, forks a victim and brings it to
+//! its point. Then it kills the victim; or stops it until the end, and then kills or resumes it; or resumes it before
+//! anybody acts. The survivors, in two other processes, then do everything that the objects allow. One sequence of
+//! steps of the model must explain all their observations. Finally a sweep must find every unused slot.
 //!
 //! # Points
-//! A victim's operation is followed once, one instruction at a time. Later victims are brought to the same address at full
-//! speed, as often as the first one came there; one that takes another way this time is brought there step by step. Every
-//! instruction is a point, but a loop that changes nothing is struck in its first three rounds only.
+//! The harness steps through a victim's operation once, one instruction at a time. Later victims run to the same
+//! address at full speed, as often as the first one reached it; one that takes another path is stepped there. Every
+//! instruction is a point, except that a loop that changes nothing has points only in its first three rounds.
 //!
-//! The short slice strikes only where something has changed that others can see: the arena, the robust list's pending
-//! operation, or what a system call did. Whoever is killed or stopped between two such changes leaves behind what it left
-//! after the first of them, and reads of a thread that never goes on are seen by nobody.
+//! The short form has points only after changes that others can see: of the arena, of the robust list's pending
+//! operation, or by a system call. A victim killed or stopped between two such changes leaves the same state as after
+//! the first, and nobody sees the reads of a thread that never continues.
 
 pub mod board;
 pub mod judge;

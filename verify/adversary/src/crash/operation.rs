@@ -1,4 +1,4 @@
-//! Calls of the core as plain data: they travel through shared memory, and the sequential model understands them.
+//! Calls of the core as plain data, which is passed through shared memory, and which the sequential model understands.
 
 use std::os::fd::{AsFd, OwnedFd};
 use std::time::Duration;
@@ -210,7 +210,9 @@ impl<'a> Performer<'a> {
             }
             Operation::Exhaust => self.exhaust(),
             Operation::BuryProcess => arena.bury_process(board.dead.load()).map(|()| Answer::Done),
-            Operation::BuryThread => arena.bury_thread(board.dead.load(), board.dead.load().into()).map(|()| Answer::Done),
+            Operation::BuryThread => {
+                arena.bury_thread(board.dead.load(), board.dead.load().into()).map(|()| Answer::Done)
+            }
             Operation::Sweep => self.sweep(),
             Operation::SweepDescriptors => self.sweep_descriptors(),
             Operation::SweepChunks => self.sweep_chunks(),
@@ -340,8 +342,8 @@ impl<'a> Performer<'a> {
         Ok(Answer::Semaphore(objects.len() as u32, places.len() as u32))
     }
 
-    /// Four threads wait for as many objects as there are chunks: each object needs one, since three entries fit its own
-    /// line. Object 0 may have got its chunk already.
+    /// Four threads wait for as many objects as there are chunks: each object needs one, since three entries fit its
+    /// own line. Object 0 may have got its chunk already.
     fn sweep_chunks(&self) -> Outcome {
         let chunks = 2 * self.arena.capacity().waiters as usize;
         let event = || self.arena.create_new(&self.waiter, New::Event { manual: true, signaled: false });

@@ -1,11 +1,12 @@
-//! The instructions of one operation, as a victim went through them, and the points worth striking at.
+//! The instructions that a victim executed in one operation, and the points among them.
 
 use std::io;
 
 use super::stage::Stage;
 use super::tracee::Tracee;
 
-/// How often an instruction is struck at between two changes: a loop that changes nothing is the same point again and again.
+/// How often an instruction is struck at between two changes: a loop that changes nothing is the same point again and
+/// again.
 const REPEATS: u32 = 3;
 /// What a system call looks like.
 const SYSTEM_CALL: u64 = 0x050f;

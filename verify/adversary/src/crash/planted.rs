@@ -1,4 +1,4 @@
-//! Operations that do not survive a kill or a stop: the harness must say so.
+//! Operations that do not survive a kill or a stop, which the harness must find.
 
 use ntux_sync::spec::{Answer, Outcome};
 use ntux_sync::{Deadline, Error};

@@ -1,5 +1,5 @@
-//! One experiment: survivors sleep, a victim is brought to a point of its operation and killed or stopped there, perhaps a
-//! second one after it, and then the survivors use the same objects. The judge listens.
+//! One experiment: survivors sleep, a victim is brought to a point of its operation and killed or stopped there,
+//! perhaps followed by a second one, and then the survivors use the same objects. The judge checks every result.
 
 use std::fmt;
 use std::io;

@@ -1,4 +1,4 @@
-//! All experiments of a run, and what came of them.
+//! All experiments of a run, and their results.
 
 use std::io;
 use std::time::{Duration, Instant};
@@ -231,8 +231,8 @@ impl Run<'_> {
         }
     }
 
-    /// One experiment. Repeated step by step when a victim took another way than before, and repeated when a wake came late,
-    /// as it may on a machine that has other work: a wake that is late each time is a failure.
+    /// One experiment. Repeated step by step when a victim took another way than before, and repeated when a wake came
+    /// late, as it may on a machine that has other work: a wake that is late each time is a failure.
     fn play(&self, scenario: &Scenario, bytes: &[u8], blows: &[Blow<'_>]) -> Outcome<Played> {
         let mut late = Duration::ZERO;
         for _ in 0..TRIES {

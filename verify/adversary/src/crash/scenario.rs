@@ -1,4 +1,4 @@
-//! Every operation of the core, in every situation in which it takes another way: what a victim is killed in.
+//! The scenarios: every operation of the core, in every situation in which it takes a different path.
 
 use ntux_sync::New;
 

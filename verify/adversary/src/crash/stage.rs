@@ -1,4 +1,4 @@
-//! The arena under test, the survivors who use it, and a copy of its bytes to begin again from.
+//! The arena under test, the survivors that use it, and a copy of its bytes from which each experiment begins.
 
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
@@ -60,7 +60,8 @@ impl Stage {
         Ok(Stage { board, arena, patience, view, eyes, bytes, empty, _survivors: survivors })
     }
 
-    /// Makes the objects of a scenario in an arena without any, and whatever the dead have left there; returns its bytes.
+    /// Makes the objects of a scenario in an arena without any, and whatever the dead have left there; returns its
+    /// bytes.
     pub fn prepare(&self, scenario: &Scenario) -> io::Result<Vec<u8>> {
         self.bytes.restore(&self.empty);
         let waiter = self.arena.waiter();

@@ -1,4 +1,4 @@
-//! Who of the survivors sleeps and may, who is owed a wake, and how late it comes.
+//! Which survivors may sleep, which are owed a wake, and how late it comes.
 
 use std::time::{Duration, Instant};
 

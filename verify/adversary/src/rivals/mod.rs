@@ -1,6 +1,6 @@
-//! The same blows for other designs: what a kill or a stop does to each of them.
+//! Rival designs: the effect of a kill or a stop on each of them.
 //!
-//! Designs of the test kit are the very text that `ntux bench` times ([`ntux_testkit::rival`] says what they are).
+//! The designs of the test kit are the code that `ntux bench` measures ([`ntux_testkit::rival`] describes them).
 //!
 //! | design | known from | file |
 //! | --- | --- | --- |

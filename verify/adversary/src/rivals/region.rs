@@ -1,5 +1,5 @@
-//! Values change without a lock; who waits is written down under one lock for the whole region, a robust one: its next
-//! owner learns that the last one died. A set that finds waiters takes the lock and wakes all of them.
+//! Values change without a lock. One robust lock for the whole region protects the list of waiters; its next owner
+//! learns that the last one died. A set that finds waiters takes the lock and wakes all of them.
 
 use std::cell::UnsafeCell;
 use std::io;

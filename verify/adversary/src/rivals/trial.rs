@@ -1,4 +1,4 @@
-//! One design, one blow at a time.
+//! One design, one kill or stop at a time.
 
 use std::fmt;
 use std::io;

@@ -1,8 +1,7 @@
-//! One thread that is victim and scribbler in turn: what it does follows from the seed, so a failure comes again.
+//! One thread that is victim and scribbler in turn. The seed determines everything, so failures repeat.
 //!
-//! With the configuration `ntux_explore` it also scribbles in the middle of its operations, before a shared access that the seed
-//! chooses; and nothing is left to chance: no wait sleeps, and the numbers of the process and the thread are always
-//! the same.
+//! In the configuration `ntux_explore` it also scribbles in the middle of its operations, before a shared access that
+//! the seed chooses. Then it is fully deterministic: no wait sleeps, and process and thread numbers are fixed.
 
 use std::io;
 

@@ -1,4 +1,4 @@
-//! Memory that the harness shares with its victims, apart from the arena: what each is doing, and the figures.
+//! Memory that the harness shares with its victims, besides the arena: what each is doing, and counts.
 
 use std::io;
 use std::os::fd::{AsRawFd, BorrowedFd, OwnedFd};

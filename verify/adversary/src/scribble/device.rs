@@ -1,4 +1,4 @@
-//! A program that knows only `/dev/ntsync`, with the library preloaded, whose device somebody else scribbles over:
+//! A program that knows only `/dev/ntsync`, with the library preloaded, while another process scribbles over its device
 //! through `/proc`, as any process of the same user can.
 
 use std::fs::OpenOptions;

@@ -1,4 +1,4 @@
-//! Performing an operation through one of the faces: the core, the Rust crate, the C library.
+//! Performs an operation through one of the faces: the core, the Rust crate, the C library.
 
 use core::ffi::c_int;
 use std::os::fd::AsRawFd;

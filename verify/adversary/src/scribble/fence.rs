@@ -1,5 +1,4 @@
-//! What lies around an arena, so that a step beyond its ends shows: pages that nobody may touch, and things that must
-//! stay as they are.
+//! Fences around an arena, to detect accesses out of bounds: inaccessible pages, and data that must not change.
 
 use std::collections::hash_map::DefaultHasher;
 use std::hash::Hasher;

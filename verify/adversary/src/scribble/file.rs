@@ -1,4 +1,4 @@
-//! The arena's file as the scribbler sees it: words with names, written without any regard for who uses them.
+//! The scribbler's view of the arena's file: named words, written without regard for their users.
 
 use std::io;
 use std::os::fd::{AsRawFd, BorrowedFd, OwnedFd};

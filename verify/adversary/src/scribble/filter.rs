@@ -1,7 +1,7 @@
-//! What a victim may ask of the kernel. Whatever the memory says, it sleeps on and wakes words of its own arenas only,
-//! and sends no signal: signal 0, which only asks, excepted. A call beyond that kills the process with SIGSYS.
+//! The system-call filter of a victim. Whatever the memory says, a victim sleeps on and wakes only words of its own
+//! arenas, and sends no signal except signal 0, which only probes. Any other such call kills the process with SIGSYS.
 //!
-//! Not seen here: sleeping until a deadline on the wall clock, which looks like the C library's waiting for a thread.
+//! Not checked: sleeping until a deadline on the wall clock, which looks like the C library waiting for a thread.
 
 use std::io;
 use std::ops::Range;

@@ -1,7 +1,7 @@
-//! Hostile memory: somebody who holds the arena writes rubbish into it while victims work.
+//! Hostile memory: a process writes rubbish into the arena while victims use it.
 //!
-//! A victim may get errors or wrong answers about the objects. It must not crash, not touch what is not the arena's,
-//! not work without end, and not sleep beyond a deadline. `SECURITY.md` says what that is worth.
+//! A victim may get errors or wrong results about the objects. It must not crash, access memory outside the arena, run
+//! for ever, or sleep beyond a deadline. `SECURITY.md` states these promises.
 //!
 //! ```text
 //! ntux-adversary scribble                            one thread first, then a storm, then the device: 10 seconds each

@@ -1,4 +1,4 @@
-//! What victims do: every operation of the core, with arguments that make sense and others that do not.
+//! The operations of victims: every operation of the core, with valid and invalid arguments.
 
 use fastrand::Rng;
 use ntux_sync::{New, Object, WAIT_MAX};

@@ -1,4 +1,4 @@
-//! Bugs on purpose: each must be noticed.
+//! Planted bugs, each of which must be found.
 
 use std::time::Duration;
 

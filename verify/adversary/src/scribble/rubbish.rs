@@ -1,4 +1,4 @@
-//! What is written: from single bits to whole stories that look as if the core had written them.
+//! The rubbish: from single bits to complete states that look as if the core had written them.
 
 use std::collections::VecDeque;
 

@@ -1,5 +1,5 @@
-//! Processes with several threads each that use an arena, and one that scribbles over it as it likes: at full speed, in
-//! bursts, or on one word only.
+//! Processes with several threads each that use an arena, and one that scribbles over it: at full speed, in bursts, or
+//! on one word only.
 
 use std::time::{Duration, Instant};
 

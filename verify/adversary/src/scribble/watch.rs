@@ -1,4 +1,4 @@
-//! The watchdog: victims that crash, that work without end, or that sleep beyond their deadline.
+//! The watchdog: finds victims that crash, run for ever, or sleep beyond their deadline.
 
 use std::time::Duration;
 

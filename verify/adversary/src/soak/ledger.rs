@@ -1,4 +1,4 @@
-//! What every worker says that it is doing, in memory that outlives it.
+//! The ledger: what every worker is doing, in memory that outlives the worker.
 
 use std::io;
 

@@ -1,9 +1,9 @@
-//! Random kills and stops among processes that share objects, for as long as asked.
+//! Random kills and stops among processes that share objects, for a given time.
 //!
-//! The workers write down what they are about to do (`ledger`); so the harness knows what each victim held for certain, and
-//! gives that back, and what it may have held. Now and then everybody pauses, and the books must balance: no unit is
-//! there that was not before, none is missing but those that a victim may have held, nobody dead owns a mutex, and no
-//! slot has leaked. In between nobody may sleep on a word that has changed, and everybody must get on.
+//! The workers record what they are about to do (`ledger`). So the harness knows what each victim certainly held, which
+//! it returns, and what it may have held. Now and then all workers pause, and the accounts must balance: no new unit
+//! exists, none is missing except those that a victim may have held, no dead process owns a mutex, and no slot has
+//! leaked. In between nobody may sleep on a word that has changed, and every worker must make progress.
 //!
 //! A seed repeats the choices, not the interleaving.
 

@@ -1,4 +1,4 @@
-//! A worker: random operations for ever, until it is killed. It writes down what it does before and after.
+//! A worker: makes random operations until it is killed, and records each before and after.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! Who is measured: the kernel's calls, made plainly, and the futex layer over each of its mechanisms, in every size.
+//! The contenders: the kernel's plain calls, and the futex layer over each of its mechanisms, in every size.
 
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU8, AtomicU16, AtomicU32, AtomicU64};

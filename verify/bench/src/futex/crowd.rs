@@ -1,4 +1,4 @@
-//! A crowd: threads that all wait for one word, or all look at words of their own.
+//! A crowd: threads that all wait for one word, or each check their own words.
 //!
 //! The threads stay from one measurement to the next, so that no thread begins or ends while something is timed. They
 //! wait behind a gate, which is a futex of the kernel for every contender; a round begins when `/proc` says that all

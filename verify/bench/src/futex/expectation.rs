@@ -1,4 +1,4 @@
-//! What was promised, and what was found; and where the library was behind.
+//! The promises, their results, and the rows in which the library was slower.
 
 use super::contender::{ALL, Contender, KERNEL, KERNEL_SHARED, NATIVE, SHARED, Side, TABLE};
 use super::tokens::{EVENTFD, Load, SYNC, Tokens};

@@ -1,5 +1,5 @@
-//! `ntux bench futex`: the futex layer beside the kernel's own calls, and waits for several objects beside the other
-//! ways to do that. All in one run.
+//! `ntux bench futex`: the futex layer beside the kernel's own calls, and waits for several objects beside other
+//! designs, all in one run.
 
 mod contender;
 mod crowd;

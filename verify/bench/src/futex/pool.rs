@@ -1,5 +1,5 @@
-//! K counters, of which a consumer takes from any that is not zero: one design for each way to wait for several things.
-//! Each is written as a program would be that has nothing else.
+//! K counters, and consumers that take from any that is not zero: one implementation for each way to wait for several
+//! things, each written as a program without alternatives would be.
 
 use std::io;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};

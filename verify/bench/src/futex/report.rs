@@ -1,4 +1,4 @@
-//! The report: tables for people, one document for programs. What was promised and not kept is said, and where we lose.
+//! The report: tables for people, one document for programs. It lists promises that were not kept, and losing cases.
 
 use std::io::{self, Write};
 

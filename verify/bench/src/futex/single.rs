@@ -1,4 +1,4 @@
-//! One thread: what a call costs that wakes nobody, finds its word changed, or leaves at once.
+//! One thread: the cost of a call that wakes nobody, finds its word changed, or returns at once.
 
 use std::io;
 

@@ -1,6 +1,6 @@
 //! The device's own interface, raw ioctls: the kernel's driver, or ntux in its place.
 //!
-//! Written against the kernel's interface alone; it cannot tell who answers.
+//! It uses only the kernel's interface, and cannot tell which of them answers.
 
 use std::io;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};

@@ -1,4 +1,4 @@
-//! Peers with a planted bug, which the scenarios must catch.
+//! Designs with a planted bug, which the scenarios must catch.
 
 use std::io;
 

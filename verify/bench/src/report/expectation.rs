@@ -1,4 +1,4 @@
-//! What ntux promises of itself, beside what came out. Nothing here fails a run: a miss is a result.
+//! The promises of ntux, beside the results. A missed promise is a result and does not fail a run.
 
 use serde::Serialize;
 

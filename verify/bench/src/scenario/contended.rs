@@ -1,4 +1,4 @@
-//! Threads and processes that wait for each other. Each scenario checks what it relies on: a peer that lets two threads
+//! Threads and processes that wait for each other. Each scenario checks its assumptions: a design that lets two threads
 //! into a mutex, or wakes the wrong one, fails instead of being fast.
 
 use std::cell::UnsafeCell;

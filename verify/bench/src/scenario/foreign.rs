@@ -1,4 +1,4 @@
-//! What the preloaded library costs a program where it does not use the device.
+//! The cost of the preloaded library for calls that do not use the device.
 //!
 //! The same code runs in this process without the library and in a child with it; only the name of the peer differs.
 

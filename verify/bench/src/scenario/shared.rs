@@ -1,4 +1,4 @@
-//! What it costs the device that the kernel counts the descriptors of objects that several processes may have.
+//! The cost of having the kernel count the descriptors of objects that several processes may have.
 
 use std::io;
 use std::os::fd::{AsRawFd, BorrowedFd, OwnedFd};

@@ -1,4 +1,4 @@
-//! One thread, and nobody in the way.
+//! One thread, without contention.
 
 use std::io;
 

@@ -1,4 +1,4 @@
-//! What the machine itself costs: an empty system call, and one uncontended step of 64 and of 128 bits.
+//! The machine's own costs: an empty system call, and one uncontended exchange of 64 and of 128 bits.
 
 use std::hint::black_box;
 

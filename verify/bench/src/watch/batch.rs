@@ -1,4 +1,4 @@
-//! A thousand regions, one page in ten of them written: asked one by one, and in one call.
+//! A thousand regions, with one page written in every tenth: queried one by one, and in one call.
 
 use std::io;
 

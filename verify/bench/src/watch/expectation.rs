@@ -1,4 +1,4 @@
-//! What was promised, and what was found.
+//! The promises, and their results.
 
 use super::batch::Batched;
 use super::subject::{ASYNC, BARE, COW, MPROTECT, TEXTBOOK};

@@ -1,4 +1,4 @@
-//! Who watches the memory that is measured.
+//! The mechanisms that watch the measured memory.
 
 use core::mem::MaybeUninit;
 use std::io;

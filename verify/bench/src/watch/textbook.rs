@@ -1,4 +1,4 @@
-//! Page protection as a textbook has it: the handler takes one lock for everything, and opens one page.
+//! Textbook page protection: the handler takes one lock for everything, and opens one page.
 
 use std::io;
 use std::sync::Mutex;

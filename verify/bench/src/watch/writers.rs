@@ -1,9 +1,10 @@
-//! The micro-benchmark of Wine's merge request for kernel write watches, re-implemented from what is known of it.
+//! The micro-benchmark of Wine's merge request for kernel write watches, re-implemented from its public description.
 //!
-//! Threads write to one region as fast as they can; the main thread sleeps, lists all written pages and resets them, again and
-//! again. A row is threads, pages, milliseconds of sleep, random (1) or ascending (0) pages, and whether list and reset are one
-//! call (1) or two (0). The region is touched before; each thread has its own generator and starts at its own page; one write
-//! in 64 is timed by itself, which costs as much as the clock does: compare with untracked memory.
+//! Threads write to one region as fast as they can; the main thread repeatedly sleeps, lists all written pages and
+//! resets them. A row is threads, pages, milliseconds of sleep, random (1) or ascending (0) pages, and whether list and
+//! reset are one call (1) or two (0). The region is touched before; each thread has its own generator and starts at its
+//! own page; one write in 64 is timed by itself, which adds the cost of reading the clock: compare with untracked
+//! memory.
 
 use std::io;
 use std::sync::atomic::{AtomicBool, Ordering};

@@ -1,4 +1,4 @@
-//! The alert: one more object, which ends the wait without belonging to it.
+//! The alert: one more object, which ends the wait without being one of its objects.
 
 use crate::blocked::block;
 use crate::case::{Case, case};

@@ -1,4 +1,4 @@
-//! Descriptors: who they stand for, how long that lives, and what else they do.
+//! Descriptors: what they refer to, how long that lives, and their other operations.
 
 use std::io::{Read, Write};
 use std::mem::zeroed;

@@ -1,4 +1,4 @@
-//! What a releasing operation does for who sleeps: it acquires on their behalf, before it returns.
+//! Hand-off: a signaling operation acquires on behalf of the sleepers, before it returns.
 
 use crate::blocked::block;
 use crate::case::{Case, case};

@@ -1,4 +1,4 @@
-//! Ioctl numbers, kinds of descriptors, and which of several mistakes is reported.
+//! Ioctl numbers, kinds of descriptors, and which of several errors is reported.
 
 use std::ffi::CStr;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};

@@ -1,4 +1,4 @@
-//! Who comes first when several sleep, and that who is gone is gone.
+//! Which of several sleepers is served first, and that a wait that has ended gets nothing.
 
 use std::sync::atomic::{AtomicU32, Ordering};
 

@@ -1,4 +1,4 @@
-//! Bad pointers: what is refused before it happens, and what has happened when the answer cannot be written.
+//! Bad pointers: what is refused in advance, and what takes effect although the result cannot be written.
 
 use std::ffi::c_void;
 use std::ptr::null_mut;

@@ -1,7 +1,7 @@
-//! Operations that wake a thread, and what it takes until that thread has returned.
+//! Operations that wake a thread, and the instructions until that thread has returned.
 //!
-//! There is one processor. Both threads have the same real-time priority, so a thread that is woken runs only when the
-//! other one sleeps: what the signaler executes and what comes then are counted apart.
+//! There is one processor. Both threads have the same real-time priority, so a woken thread runs only when the other
+//! one sleeps, and the signaler's instructions are counted separately from the rest.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread;

@@ -1,4 +1,4 @@
-//! The counter, and what one operation adds to it.
+//! The counter, and the count of one operation.
 
 /// Rounds that are counted, and rounds before them in which caches of the system and of the library fill.
 const ROUNDS: usize = 101;

@@ -1,8 +1,8 @@
 //! Counts the instructions of each operation, in an emulator whose time stamp counter counts instructions.
 //!
-//! QEMU does that under `-icount shift=0`, with one processor. Everything counts that is executed between two looks at
-//! the counter: the program's call, the library, the kernel, interrupts. What is printed is the median of many rounds
-//! less the cost of looking, so a timer that ticks now and then does not show.
+//! QEMU does that with `-icount shift=0` and one processor. The count includes everything executed between two reads of
+//! the counter: the program's call, the library, the kernel, interrupts. The result is the median of many rounds minus
+//! the cost of reading, so occasional timer ticks do not show.
 
 mod hand_off;
 mod meter;

@@ -1,4 +1,4 @@
-//! Operations that nobody else takes part in.
+//! Operations without other threads.
 
 use std::cell::Cell;
 

@@ -1,4 +1,4 @@
-//! The threads of a program besides the first: each makes one call after the other, when it is told to.
+//! The threads of a program besides the first: each makes one call after the other, on command.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI32, AtomicI64, AtomicU64, Ordering};

@@ -1,4 +1,4 @@
-//! Numbers that look random and follow from a seed alone.
+//! Pseudo-random numbers, determined by a seed.
 
 /// A sequence of numbers (splitmix64).
 pub(crate) struct Dice(u64);

@@ -1,4 +1,4 @@
-//! Performs each program in a process of its own, under a watchdog.
+//! Runs each program in its own process, under a watchdog.
 
 use std::fs::File;
 use std::io::{PipeReader, Read, Write};

@@ -1,4 +1,4 @@
-//! The memory that the calls of one thread point to, and what a call changed in it.
+//! The memory that the calls of one thread use, and the changes that a call made in it.
 
 use std::fmt::Write;
 use std::ptr::null_mut;

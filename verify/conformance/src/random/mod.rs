@@ -1,15 +1,15 @@
-//! Random programs: a seed gives a program, and whoever serves `/dev/ntsync` gives the program a transcript.
+//! Random programs: a seed gives a program, and the server of `/dev/ntsync` gives the program a transcript.
 //!
-//! The driver is the oracle. A stand-in for it is right if the same programs give the same transcripts.
+//! The driver is the oracle. A replacement is right if the same programs give the same transcripts.
 //!
-//! * [`program`] says what a program is, [`single`] and [`together`] make one of a seed: with one thread, every edge
-//!   of every ioctl; with several, who is satisfied when and in which order.
-//! * [`perform`](mod@perform) performs one and writes the transcript, with the threads of `crew` and the memory of `memory`.
-//!   [`isolate`] does that in a process of its own, so that a program that dies or hangs has a transcript too.
-//! * [`transcript`] compares what two have written, [`shrink`] finds the least program that shows a difference.
+//! * [`program`] defines programs; [`single`] and [`together`] generate one from a seed: with one thread, every edge of
+//!   every ioctl; with several, who is satisfied when and in which order.
+//! * [`perform`](mod@perform) runs one and writes the transcript, with the threads of `crew` and the memory of
+//!   `memory`. [`isolate`] does that in a separate process, so that a program that dies or hangs has a transcript, too.
+//! * [`transcript`] compares two transcripts, [`shrink`] finds a minimal program that shows a difference.
 //!
-//! The outcome of a program with several threads is determined because one thing happens at a time: before the next
-//! step every thread has ended its call, or is seen to sleep in it.
+//! The outcome of a program with several threads is deterministic, because one thing happens at a time: before the next
+//! step every thread has completed its call, or is asleep in it.
 
 mod crew;
 mod dice;

@@ -1,8 +1,8 @@
-//! Performs a program, step by step, and writes its transcript.
+//! Runs a program, step by step, and writes its transcript.
 //!
 //! A transcript has one entry for each step: what the call returned and what it changed in memory, then which other
-//! threads ended a call since the step before, and how. Nothing in it depends on the time, on addresses, or on which
-//! descriptors the process had before.
+//! threads completed a call since the previous step, and how. It does not depend on time, addresses, or the process's
+//! earlier descriptors.
 
 use std::collections::HashMap;
 use std::io::Write;

@@ -1,4 +1,4 @@
-//! What a random program is made of, and how it is written for a reader.
+//! Random programs, and their text form.
 
 use std::fmt;
 

@@ -1,4 +1,4 @@
-//! Finds a small part of a program that two sides still disagree about.
+//! Finds a small part of a program on which two sides still differ.
 
 use crate::random::program::Program;
 

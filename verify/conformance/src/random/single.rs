@@ -1,4 +1,4 @@
-//! Programs with one thread: all ioctls, mostly in order, and each of their edges now and then.
+//! Programs with one thread: all ioctls, mostly valid, and now and then each of their edges.
 
 use crate::device::{NEVER, WAIT_REALTIME, number};
 use crate::random::dice::Dice;

@@ -1,7 +1,7 @@
 //! Programs with several threads: they sleep in waits, and one of them, or the first thread, satisfies them.
 //!
-//! One thing happens at a time, so the semantics say who is satisfied: who came first, wait-all before wait-any, objects
-//! before the alert, whoever may own the mutex.
+//! One thing happens at a time, so the semantics determine who is satisfied: order of arrival, wait-all before
+//! wait-any, objects before the alert, eligible owners of a mutex.
 
 use crate::device::{NEVER, number};
 use crate::random::program::{Action, Argument, Call, FAR, Fd, Memory, Program, SOON, Timeout};

@@ -1,4 +1,4 @@
-//! Transcripts in a file: one line for each program, and how two files differ.
+//! Transcript files: one line for each program, and the comparison of two files.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;

@@ -1,4 +1,4 @@
-//! What begins and ends: objects that are closed, places that change hands, threads that die.
+//! Lifetimes: objects that are closed, slots that change hands, threads that die.
 
 use super::{poll, query, timed};
 use crate::program::{

@@ -1,4 +1,4 @@
-//! Who gets a signal: waits for one object or for one of two.
+//! Which waiter gets a signal: waits for one object or for one of two.
 
 use super::{poll, query, timed};
 use crate::program::{Program, all, any, auto, manual, mutex, pulse, read, rel, reset, sem, set, unlock};
@@ -93,8 +93,9 @@ pub(super) fn larger() -> Vec<Program> {
         Program::new("4-a-chain", &[no], &[&[timed(&[0])], &[any(&[0])], &[set(0)], &[set(0)]]),
         Program::new("4-ab", &two, &[&[any(&[0, 1])], &[any(&[0])], &[set(0)], &[set(1)]]),
         Program::new("4-s", &[sem(0)], &[&[timed(&[0])], &[any(&[0])], &[rel(0, 1)], &[rel(0, 1)]]),
-        // Operations that satisfy several waiters, of which each waits for several objects: random histories and these programs
-        // found that one waiter was satisfied, and another one of the same operation timed out, or went with another operation.
+        // Operations that satisfy several waiters, of which each waits for several objects: random histories and these
+        // programs found that one waiter was satisfied, and another one of the same operation timed out, or went with
+        // another operation.
         Program::new("4-ee", &[hand.clone(), hand.clone()], &[&[either()], &[either()], &[set(0)], &[set(1)]]),
         Program::new("4-ss", &[sem(0), sem(0)], &[&[either()], &[either()], &[rel(0, 2)], &[rel(1, 2)]]),
         Program::new("4-se", &[sem(0), hand.clone()], &[&[either()], &[timed(&[0])], &[rel(0, 2)], &[set(1)]]),

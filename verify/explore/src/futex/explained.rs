@@ -1,4 +1,4 @@
-//! What the model makes of the events of a run, remembered: runs that come to the same explanations share them.
+//! Caches the model's explanations of the events of a run: runs with the same explanations share them.
 
 use std::collections::HashMap;
 

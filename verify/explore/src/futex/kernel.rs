@@ -1,4 +1,4 @@
-//! The kernel that is played, and where the accesses of the threads arrive.
+//! The simulated kernel, which also receives the accesses of the threads.
 
 use std::cell::RefCell;
 

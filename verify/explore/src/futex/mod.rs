@@ -1,10 +1,10 @@
-//! Model checking of the futex layer: the wait table, that of a domain with threads that are killed, 64 bits as two
-//! words, and lanes, over the code that ships.
+//! Model checking of the futex layer's shipped code: the wait table, that of a domain with killed threads, 64 bits as
+//! two words, and lanes.
 //!
-//! [`stage`] runs the threads of a program one access at a time, [`kernel`] plays the kernel's futexes; [`search`] tries
-//! every schedule with so many preemptions, each thread stopped for ever where that is possible, and ends where it
-//! comes to a [`state`] again; `ntux_futex::spec::Monitor` says whether the model explains ([`explained`]) what the
-//! threads were answered, and who sleeps at the end.
+//! [`stage`] runs the threads of a program one access at a time, and [`kernel`] simulates the kernel's futexes.
+//! [`search`] tries every schedule with a given number of preemptions, stopping each thread for ever where that is
+//! possible, and ends at a [`state`] met before. `ntux_futex::spec::Monitor` says whether the model explains
+//! ([`explained`]) the threads' results, and who sleeps at the end.
 //!
 //! ```text
 //! verify/explored run --release -p ntux-explore --example futexes -- 3      every program, at most three preemptions
@@ -25,7 +25,8 @@ use ntux_futex::spec::{Request, Rules};
 pub enum Over {
     /// The wait table; its threads sleep in the kernel that is played.
     Table,
-    /// The same in memory that processes share: at most one thread is killed, anywhere ([`death`](crate::machine::death)).
+    /// The same in memory that processes share: at most one thread is killed, anywhere
+    /// ([`death`](crate::machine::death)).
     Domain,
     /// The native mechanisms, over that kernel.
     Kernel,

@@ -1,4 +1,4 @@
-//! Small programs that meet every rule.
+//! Small programs that exercise every rule.
 
 use ntux_futex::Size;
 use ntux_futex::planted::Bug;

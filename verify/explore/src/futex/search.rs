@@ -1,16 +1,16 @@
-//! Every schedule of a program with at most so many preemptions.
+//! Tries every schedule of a program with a bounded number of preemptions.
 //!
-//! # What is left out
-//! * **What was there before.** Where an execution comes to a state that was met with as many preemptions left, it ends.
-//!   Whatever can happen from there was tried then, or is still to be tried by the execution that met it: the state
-//!   ([`super::state`], what explains the answers so far, and whom a switch would interrupt) is all that options, their
-//!   costs, answers and verdicts depend on. With more preemptions left it goes on, since more can happen.
-//!   A thread that goes on learns something, so no state comes twice in one execution: a thread that spins is not
-//!   hidden by this.
-//! * **A stop between the beginning of a request and its first access.** To the others it makes no difference; only the
-//!   model would be told of the request earlier, and earlier allows it more. Nor does it save preemptions: who was
-//!   interrupted there could have been interrupted before.
-//! * Points with one option are not remembered: the next one is.
+//! # What is skipped
+//! * **Known states.** An execution ends at a state that was met before with at least as many preemptions left.
+//!   Everything that can happen from there was tried then, or will be tried by the execution that met it, because the
+//!   options, their costs, results and verdicts depend only on the state ([`super::state`], the explanations of the
+//!   results so far, and whom a switch would interrupt). With more preemptions left the execution continues, because
+//!   more can happen. A thread that continues learns something, so no state occurs twice in one execution, and this
+//!   does not hide a spinning thread.
+//! * **A stop between the beginning of a request and its first access.** It makes no difference to the others; the
+//!   model would only learn of the request earlier, which allows it more. It does not save preemptions either, because
+//!   a thread interrupted there could have been interrupted before.
+//! * Points with one option are not stored; the next point is.
 //!
 //! `a_search_that_remembers_states_misses_no_end` compares the search with one that remembers nothing.
 

@@ -1,4 +1,4 @@
-//! Threads as coroutines that stop before every shared access, over a kernel that is played ([`super::kernel`]).
+//! Threads as coroutines that stop before every shared access, over a simulated kernel ([`super::kernel`]).
 
 use std::alloc::{Layout, alloc_zeroed};
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -279,8 +279,8 @@ impl<'a> Stage<'a> {
         self.seam.with(|run| run.fingerprint())
     }
 
-    /// What can be seen at the end: what every thread was answered, how it is left, what the memory holds and who sleeps
-    /// in the kernel. Hashed from all that, not from the account that [`State`] keeps.
+    /// What can be seen at the end: what every thread was answered, how it is left, what the memory holds and who
+    /// sleeps in the kernel. Hashed from all that, not from the account that [`State`] keeps.
     pub fn end(&self) -> Fingerprint {
         let held = |base: NonNull<u8>, bytes: usize| {
             // SAFETY: so many bytes, aligned; nobody runs.

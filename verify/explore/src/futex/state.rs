@@ -1,17 +1,17 @@
-//! What tells the states of a run apart, in a hash: where two runs come to equal states, they can go on in the same ways
-//! and with the same answers, so one of them need not go on.
+//! A hash of the state of a run. Two runs in equal states have the same continuations and results, so one of them can
+//! stop.
 //!
-//! * **A thread** is a function of the request that it is in and of what it has learnt since that began: what it read, what
-//!   became of its exchanges, what the kernel answered. Every way by which it can learn something ends in
-//!   [`State::learn`]. The word that it has named for its death, and how often it slept, follow from that. Nothing but
-//!   the number of the next request lasts from one request to another: the loop in `stage.rs` keeps nothing else, seats
-//!   never change, and neither the table nor the native mechanisms keep anything in the thread. (The answers are kept
-//!   apart so that every combination of them is met.)
-//! * **The memory** is what the updates and the kernel have made of it.
-//! * **The kernel** has its sleepers, in order, and whom it has woken who has not run since.
-//! * **The model** has what explains the answers so far: [`super::explained`].
+//! * **A thread** is a function of its current request and of what it has learnt since that began: the values it read,
+//!   the results of its exchanges, the kernel's answers. All of these go through [`State::learn`]. The word that it has
+//!   registered for its death, and how often it slept, follow from that. Only the number of the next request lasts from
+//!   one request to another: the loop in `stage.rs` keeps nothing else, seats never change, and neither the table nor
+//!   the native mechanisms keep thread state. (Results are hashed separately, so that every combination of them is
+//!   met.)
+//! * **The memory** is the result of the updates, including the kernel's.
+//! * **The kernel** has its sleepers, in order, and the woken threads that have not run since.
+//! * **The model** has the explanations of the results so far: [`super::explained`].
 //!
-//! The search adds what it may still do: who would be interrupted, and how many preemptions are left.
+//! The search adds its own state: who would be interrupted, and how many preemptions are left.
 
 use ntux_futex::spec::{Outcome, Thread};
 use ntux_platform::explore::{Effect, Touch};

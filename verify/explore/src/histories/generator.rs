@@ -1,4 +1,4 @@
-//! Random programs, each made of a seed, or of a seed and a list of calls that are left out.
+//! Random programs, each made from a seed, or from a seed and a list of calls to leave out.
 
 use ntux_sync::spec::{Id, ThreadId, Value};
 

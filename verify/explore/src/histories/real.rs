@@ -1,7 +1,7 @@
-//! Short histories of real threads: what they return must be linearizable.
+//! Short histories of real threads, whose results must be linearizable.
 //!
-//! Threads run freely; each notes the time of a shared counter before and after every call. The order of these times
-//! is a history that the monitor checks.
+//! Threads run freely; each records a shared counter before and after every call. The order of these times is a history
+//! that the monitor checks.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Barrier};

@@ -1,5 +1,5 @@
-//! What the updates of one execution have made of the memory, as a hash: equal memories have equal hashes, whatever the order
-//! of the updates.
+//! A hash of the memory after the updates of one execution. Equal memories have equal hashes, whatever the order of the
+//! updates.
 
 use super::chunk::{Chunk, Content, around, cell, content};
 use super::fingerprint::Fingerprint;

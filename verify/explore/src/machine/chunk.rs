@@ -1,4 +1,4 @@
-//! The unit in which a machine looks at memory: 16 aligned bytes.
+//! The unit of memory for a machine: 16 aligned bytes.
 
 use super::fingerprint::Fingerprint;
 

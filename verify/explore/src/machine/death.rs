@@ -1,4 +1,4 @@
-//! What the kernel does for a thread that dies, as far as the code under test counts on it (`handle_futex_death`).
+//! What the kernel does when a thread dies, as far as the code under test relies on it (`handle_futex_death`).
 
 /// What the kernel leaves clear of a dead thread's number, what it keeps, and what it sets (`FUTEX_TID_MASK`,
 /// `FUTEX_WAITERS`, `FUTEX_OWNER_DIED`).

@@ -1,4 +1,4 @@
-//! Hashes of 128 bits, wide enough that two different states practically never collide.
+//! Hashes of 128 bits, wide enough that different states practically never collide.
 
 use std::hash::{Hash, Hasher};
 

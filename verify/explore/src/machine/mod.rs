@@ -1,17 +1,17 @@
-//! What both model checkers are made of: the one of the core ([`crate::stage`], [`crate::search`]) and the one of the futex layer
-//! ([`crate::futex`]).
+//! The common parts of both model checkers: that of the core ([`crate::stage`], [`crate::search`]) and that of the
+//! futex layer ([`crate::futex`]).
 //!
 //! | module | what it is |
 //! | --- | --- |
 //! | [`threads`] | virtual threads: coroutines that stop before every shared access |
-//! | [`tree`] | the choices that were made and those that are left; the states that were met |
+//! | [`tree`] | the choices made and those left; the states met |
 //! | [`chunk`], [`account`] | what the memory holds, and a hash of what has changed |
 //! | [`fingerprint`] | hashes that tell states apart |
 //! | [`death`] | what the kernel does to the word that a dying thread has named |
 //! | [`token`], [`trace`] | a counterexample: one line that replays it, and what happened in it |
 //!
-//! What a thread may do next, what it costs, what the memory must be compared with and where a search ends is each checker's
-//! own: the core has interrupts, heirs and private memory, the futex layer plays the kernel's queues.
+//! Each checker has its own options and their costs, memory comparison and end of a search: the core has interrupts,
+//! heirs and private memory, the futex layer simulates the kernel's queues.
 
 pub(crate) mod account;
 pub(crate) mod chunk;

@@ -1,4 +1,4 @@
-//! Virtual threads: coroutines that stop where they are told to, all on one thread of the operating system.
+//! Virtual threads: coroutines that stop at chosen points, all on one thread of the operating system.
 
 use std::cell::Cell;
 
@@ -84,8 +84,8 @@ impl<Order> Drop for Threads<Order> {
 
 fn abandon<Order>(coroutine: &mut Coroutine<Order, (), ()>) {
     if !coroutine.done() {
-        // SAFETY: what lives on the stack is leaked, not reused; the code under test keeps nothing there that must be dropped
-        // or that others point to (`spawn` asks for it).
+        // SAFETY: what lives on the stack is leaked, not reused; the code under test keeps nothing there that must be
+        // dropped or that others point to (`spawn` asks for it).
         unsafe { coroutine.force_reset() };
     }
 }

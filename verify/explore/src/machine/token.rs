@@ -1,4 +1,4 @@
-//! One line that replays an execution: the program, the planted bug if any, and who ran for how long.
+//! A token replays an execution: the program, the planted bug if any, and which thread ran for how long.
 
 use std::fmt::{Display, Formatter};
 use std::str::FromStr;

@@ -1,10 +1,11 @@
-//! The choices that were made, those that are left, and where they led.
+//! The choices made, those left, and where they led.
 
 use std::collections::HashMap;
 
 use super::fingerprint::Fingerprint;
 
-/// The paths of a search, depth first: the one that is taken now, and at each of its branches what is still to be taken.
+/// The paths of a search, depth first: the one that is taken now, and at each of its branches what is still to be
+/// taken.
 pub struct Tree<C> {
     branches: Vec<Branch<C>>,
 }
@@ -53,7 +54,8 @@ pub struct Visited {
 }
 
 impl Visited {
-    /// Returns whether something may come of a state, with so many preemptions left, that was not tried yet; from now on it was.
+    /// Returns whether something may come of a state, with so many preemptions left, that was not tried yet; from now
+    /// on it was.
     pub fn is_new(&mut self, state: Fingerprint, left: u32) -> bool {
         let most = self.states.entry(state).or_insert(0);
         let is_new = *most <= left;

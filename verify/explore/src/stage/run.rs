@@ -1,4 +1,4 @@
-//! One run of a program: its threads, what is known of memory, what the monitor thinks of it.
+//! One run of a program: its threads, the knowledge about memory, the monitor's state.
 
 use std::collections::HashMap;
 

@@ -1,4 +1,4 @@
-//! Where the accesses of the code under test arrive: each is a stop, at which the search chooses who goes on.
+//! Receives the accesses of the code under test: each is a stop, at which the search chooses which thread runs next.
 
 use std::cell::{Cell, RefCell};
 use std::panic::{AssertUnwindSafe, catch_unwind};

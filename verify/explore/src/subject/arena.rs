@@ -1,4 +1,4 @@
-//! The real thing: an arena.
+//! The real subject: an arena.
 
 use std::cell::{Cell, RefCell};
 

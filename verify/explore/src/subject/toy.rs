@@ -1,4 +1,4 @@
-//! A semaphore of two words, with flaws to choose from: the explorer must find each, and must find the sound one sound.
+//! A semaphore of two words, with optional flaws: the explorer must find each, and must accept the sound one.
 
 use ntux_platform::atomic::{Word32, Word64};
 use ntux_platform::clock::Deadline;

@@ -1,5 +1,4 @@
-//! Weak memory: what a thread may read when the processor and the compiler keep no more than the orders that the code
-//! names.
+//! Weak memory: what a thread may read if processor and compiler guarantee only the orders in the code.
 //!
 //! # Model
 //! An operational form of release and acquire. A *location* (4 or 8 bytes; a 16-byte word is two that change at once)
@@ -16,19 +15,20 @@
 //! | exchange | the last message | as a load and a store | as a store, and that of the replaced message |
 //! | exchange, refused | the last message | as a load | |
 //!
-//! So an exchange extends the release sequence that it finds. A futex call is a full barrier for its word's queue,
-//! as in the kernel: a thread that goes to sleep compares a value not older than what any earlier waker of this
-//! word had seen. Calls that follow one another in the history synchronize ([`Memory::event`]): linearizability
-//! compares with real time, and a program can only know that a call has returned by such a way. For the same reason
-//! a thread that asks the kernel who is dead, or what time it is, has seen what was over by then. What the kernel
-//! does at a thread's death is an exchange by this thread.
+//! So an exchange extends the release sequence that it finds. A futex call is a full barrier for its word's queue, as
+//! in the kernel: a thread that goes to sleep compares a value not older than what any earlier waker of this word had
+//! seen. Calls that follow one another in the history synchronize ([`Memory::event`]): linearizability compares with
+//! real time, and a program can only know that a call has returned by such a way. For the same reason a thread that
+//! asks the kernel who is dead, or what time it is, has seen everything that had happened by then. The kernel's action
+//! at a thread's death is an exchange by this thread.
 //!
-//! # What it leaves out
-//! * Stores of one location are ordered as they are made, and no load sees a store that is made later (load buffering).
-//! * Of the total order of sequentially consistent accesses only what is said above, which is all that exchanges and
-//!   loads need; no fences.
-//! * A refused exchange reads the last message, which the processors do and the language does not promise.
-//! * Dependencies order nothing here, on processors they do: the model is weaker.
+//! # Limits
+//! * Stores to one location take effect in the order in which they are made, and no load sees a later store (load
+//!   buffering).
+//! * The total order of sequentially consistent accesses is modelled only as said above, which is all that exchanges
+//!   and loads need; there are no fences.
+//! * A refused exchange reads the last message. Processors do that; the language does not promise it.
+//! * Dependencies order nothing here, unlike on processors: the model is weaker.
 
 mod equivalent;
 mod memory;

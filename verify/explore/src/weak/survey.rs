@@ -1,4 +1,4 @@
-//! Which accesses the programs make, and that all is well with the orders that the code names.
+//! Surveys the accesses of the programs, and checks that nothing fails with the orders in the code.
 
 use std::collections::HashMap;
 use std::fmt::{Display, Formatter};

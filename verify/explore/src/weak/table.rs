@@ -1,4 +1,4 @@
-//! One weakened order after the other: which program notices.
+//! Weakens one order after the other, and reports which program fails.
 
 use std::fmt::{Display, Formatter};
 use std::time::{Duration, Instant};

@@ -1,7 +1,7 @@
 //! One eventfd for each object; a wait is poll, then read (the design of esync).
 //!
-//! Nobody knows whether the read will find what the poll saw, so both repeat. Wait-all polls the objects one after the
-//! other, then reads each, and writes back what it took when one of them was gone.
+//! The read may not find what the poll saw, so both repeat. Wait-all polls the objects one after the other, then reads
+//! each, and writes back what it took if one of them was gone.
 
 use std::io;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};

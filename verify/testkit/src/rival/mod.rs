@@ -1,8 +1,8 @@
 //! The other ways to have NT synchronization objects in user space, behind one trait.
 //!
-//! Each is written here as the simplest honest form of its design, from its public description; no code of others is in it.
-//! So what is measured of them says what the *design* allows, not what a certain version of a certain program does. What a
-//! design cannot do it refuses ([`io::ErrorKind::Unsupported`]). `ntux bench` times the same text that `ntux-adversary rivals`
+//! Each is the simplest honest form of its design, written from its public description, without code of others. So the
+//! measurements show what the *design* allows, not what a particular version of a program does. A design refuses what
+//! it cannot do ([`io::ErrorKind::Unsupported`]). `ntux bench` measures the same code that `ntux-adversary rivals`
 //! kills at every instruction.
 //!
 //! | design | known from | file |

@@ -1,7 +1,7 @@
 //! Objects in the heap of a server process, requests over a Unix socket (the design of wineserver).
 //!
-//! The server is single-threaded and takes one request after the other, so everything is atomic and nothing needs care.
-//! A wait that cannot be satisfied is parked: the client sleeps in `read` until the answer comes.
+//! The server is single-threaded and handles one request after the other, so everything is atomic. A wait that cannot
+//! be satisfied is parked: the client sleeps in `read` until the answer comes.
 
 use std::collections::{HashMap, VecDeque};
 use std::io::{self, Read, Write};

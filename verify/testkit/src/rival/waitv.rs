@@ -1,8 +1,8 @@
-//! Futex words, `futex_waitv` and another look (the design of fsync).
+//! Futex words, `futex_waitv` and a retry (the design of fsync).
 //!
-//! A wait tries every object, then sleeps on all the words at once, then tries again. A signal wakes everybody who
-//! sleeps on the word, because a thread that was woken may take another object than the one it was woken for. Nothing
-//! is handed over: who runs first takes it.
+//! A wait tries every object, then sleeps on all the words at once, then tries again. A signal wakes everybody that
+//! sleeps on the word, because a woken thread may take another object than the one for which it was woken. Nothing is
+//! handed over: the first thread to run takes the object.
 
 use std::io;
 

@@ -1,4 +1,4 @@
-//! Objects as words in memory that processes share: what the two futex designs have in common.
+//! Objects as words in shared memory, for both futex designs.
 //!
 //! The low half of an object's word is its value (count, owner, or signaled), on which threads sleep; the high half
 //! counts the sleepers, so that one step both signals and tells whether anybody must be woken.
