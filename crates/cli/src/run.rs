@@ -3,9 +3,10 @@
 //! ntux replaces itself by the program (exec) instead of supervising a child. So the caller's child *is* the program,
 //! and ntux need not pass on exit status, signals, process group or terminal.
 
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::fmt::Display;
 use std::io::ErrorKind;
+use std::os::unix::ffi::OsStrExt;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
@@ -24,6 +25,8 @@ const CANNOT_START: u8 = 126;
 /// Exit status when there is no such program.
 const NOT_FOUND: u8 = 127;
 
+/// What can stand before the path of the log.
+const LOG_LEVELS: [&str; 2] = ["waits:", "all:"];
 /// The log path that means standard error.
 const TO_STANDARD_ERROR: &str = "stderr";
 
@@ -40,8 +43,9 @@ pub struct Arguments {
     /// The most times that a wait checks again before it sleeps.
     #[arg(long, value_name = "N", env = "NTUX_SPIN", hide_env_values = true)]
     spin: Option<u32>,
-    /// Append a line about each process to this file when the process ends; 'stderr' for standard error.
-    #[arg(long, value_name = "PATH", env = "NTUX_LOG", hide_env_values = true)]
+    /// Append a line about each process to this file when the process ends; 'stderr' for standard error. 'waits:PATH' also
+    /// writes each wait that sleeps and each operation that fails, 'all:PATH' every operation; %p stands for the process.
+    #[arg(long, value_name = "[LEVEL:]PATH", env = "NTUX_LOG", hide_env_values = true)]
     log: Option<PathBuf>,
     /// Give the program soft-dirty bits: /proc/self/clear_refs and bit 55 of /proc/self/pagemap, which not every kernel
     /// has. This leaves the device out, unless --device names one, because a collector would scan the tables of its
@@ -196,7 +200,15 @@ pub fn cannot_serve(name: &OsString, obstacle: Obstacle) -> ExitCode {
 
 /// The program may change its directory before it writes, so the path is made absolute.
 fn log_path(log: &Path) -> std::io::Result<PathBuf> {
-    if log == Path::new(TO_STANDARD_ERROR) { Ok(log.to_owned()) } else { std::path::absolute(log) }
+    let name = log.as_os_str().as_encoded_bytes();
+    let level = LOG_LEVELS.into_iter().find(|level| name.starts_with(level.as_bytes())).unwrap_or_default();
+    let path = OsStr::from_bytes(&name[level.len()..]);
+    if path == TO_STANDARD_ERROR {
+        return Ok(log.to_owned());
+    }
+    let mut log = OsString::from(level);
+    log.push(std::path::absolute(path)?);
+    Ok(log.into())
 }
 
 fn refuse(name: &OsString, refusal: &Refusal) -> ExitCode {

@@ -43,10 +43,12 @@ NTUX_SOFT_DIRTY=1    Gives the program soft-dirty bits, if the library for them 
 
 NTUX_HANDED_ON=1    ntux sets this itself for a program that is started with descriptors of its device.
 
-NTUX_LOG=PATH    The file to which a process appends a line when it ends. The default is none. Several processes can
-    share a file. The line says which device the process got, how many operations it made, and how many waits never
-    entered the kernel. A process that is killed, or that ends by _exit, writes nothing. The path 'stderr' means
-    standard error.
+NTUX_LOG=[LEVEL:]PATH    The file to which a process appends a line when it ends. The default is none. Several processes
+    can share a file. The line says which device the process got, how many operations it made, and how many waits never
+    entered the kernel. A process that is killed, or that ends by _exit, does not write it. The path 'stderr' means
+    standard error; %p in the path stands for the number of the process.
+    waits:PATH    Also a line for each wait that slept, and for each operation that failed, as soon as it has ended.
+    all:PATH      Also a line for every other operation. The program gets slower: each line opens the file.
 
 NTUX_TRACE=1    ntux sets this itself for a program that `ntux trace` runs: its threads report from the beginning.
 

@@ -54,9 +54,39 @@ pub(crate) fn spin() -> Option<u32> {
     spins
 }
 
-/// `NTUX_LOG`: `stderr`, or the path of a file to append to.
-pub(crate) fn log() -> Option<&'static CStr> {
-    value(c"NTUX_LOG").filter(|path| !path.is_empty())
+/// How much the log says.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+#[repr(u32)]
+pub(crate) enum Detail {
+    /// A line when a process ends.
+    Process = 1,
+    /// Also a line for each wait that slept, and for each operation that failed.
+    Waits = 2,
+    /// Also a line for every other operation.
+    All = 3,
+}
+
+/// `NTUX_LOG`: how much is said, and where.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Log {
+    pub(crate) detail: Detail,
+    /// `stderr`, or the path of a file to append to, in which `%p` is the process.
+    pub(crate) path: &'static CStr,
+}
+
+/// `NTUX_LOG`.
+pub(crate) fn log() -> Option<Log> {
+    value(c"NTUX_LOG").map(parse_log).filter(|log| !log.path.is_empty())
+}
+
+fn parse_log(value: &'static CStr) -> Log {
+    let bytes = value.to_bytes_with_nul();
+    let (detail, path) = match (bytes.strip_prefix(b"waits:"), bytes.strip_prefix(b"all:")) {
+        (Some(path), _) => (Detail::Waits, path),
+        (_, Some(path)) => (Detail::All, path),
+        _ => (Detail::Process, bytes),
+    };
+    Log { detail, path: CStr::from_bytes_with_nul(path).unwrap_or_default() }
 }
 
 /// `NTUX_TRACE`: whether threads are to report what they do, before somebody has come who reads it.
@@ -72,6 +102,15 @@ fn complain(message: &CStr) {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_log_has_a_level_and_a_path() {
+        let log = |detail, path| Log { detail, path };
+        assert_eq!(parse_log(c"/tmp/log"), log(Detail::Process, c"/tmp/log"));
+        assert_eq!(parse_log(c"waits:stderr"), log(Detail::Waits, c"stderr"));
+        assert_eq!(parse_log(c"all:/tmp/%p"), log(Detail::All, c"/tmp/%p"));
+        assert_eq!(parse_log(c"every:thing"), log(Detail::Process, c"every:thing"));
+    }
 
     #[test]
     fn device_values() {

@@ -7,6 +7,8 @@
 //! runs (see [`crate::signals`]). So each attempt reads the arguments and looks up the descriptors again, as the kernel
 //! does when it restarts a call.
 
+mod told;
+
 use crate::copy::{self, Fault};
 use crate::descriptors::{self, Known, NotOurs, What};
 use crate::instances::Seated;
@@ -176,11 +178,16 @@ pub(crate) fn serve(fd: c_int, request: u32, argument: usize) -> Option<c_int> {
 #[inline(never)]
 fn attempt(record: &'static Record, fd: c_int, request: u32, argument: usize) -> Answer {
     record.counts.operation();
+    let begun = told::begin(record);
     let work = AssertUnwindSafe(|| signals::with_faults(record, || perform(record, fd, request, argument)));
-    std::panic::catch_unwind(work).unwrap_or_else(|_| {
+    let answer = std::panic::catch_unwind(work).unwrap_or_else(|_| {
         record.waiting.store(0);
         Err(Refusal::Error(libc::EIO))
-    })
+    });
+    if let Some(begun) = begun {
+        begun.end(record, fd, request, argument, &answer);
+    }
+    answer
 }
 
 #[inline(always)]

@@ -1,8 +1,10 @@
-//! The log: each thread counts what it was served, and when the program ends the sum is written as one line to the file
-//! that `NTUX_LOG` names. A process that ends by `_exit` or by a signal writes nothing.
+//! The log that `NTUX_LOG` names. Each thread counts what it was served; when the program ends the sum is written as one
+//! line. A process that ends by `_exit` or by a signal writes no such line. If the user wants more, each operation is
+//! written when it ends (`ioctl/told`).
 
-use crate::{environment, threads};
-use core::ffi::CStr;
+use crate::environment::{self, Detail, Log};
+use crate::threads;
+use core::ffi::{CStr, c_int};
 use core::fmt::{self, Write};
 use ntux_platform::atomic::{Word32, Word64};
 
@@ -28,10 +30,38 @@ impl Counts {
         self.asleep.store(self.asleep.load() + u64::from(sleeps != 0));
     }
 
+    /// How many waits slept.
+    pub(crate) fn asleep(&self) -> u64 {
+        self.asleep.load()
+    }
+
     pub(crate) fn clear(&self) {
         self.operations.store(0);
         self.waits.store(0);
         self.asleep.store(0);
+    }
+}
+
+/// The user's [`Detail`]; 0 before anybody asked.
+static DETAIL: Word32 = Word32::new(0);
+
+/// Whether single operations are not written.
+#[inline(always)]
+pub(crate) fn is_quiet() -> bool {
+    DETAIL.load() == Detail::Process as u32
+}
+
+/// How much the user wants to know.
+pub(crate) fn detail() -> Detail {
+    let detail = environment::log().map_or(Detail::Process, |log| log.detail);
+    DETAIL.store(detail as u32);
+    detail
+}
+
+/// Writes a line, if there is a log.
+pub(crate) fn write(line: &Line) {
+    if let Some(log) = environment::log() {
+        append(log, line.bytes());
     }
 }
 
@@ -45,7 +75,7 @@ pub(crate) fn opened(by_kernel: bool) {
 
 /// Writes the line, if the user wants it and the device was used.
 pub(crate) extern "C" fn at_exit() {
-    let Some(path) = environment::log() else { return };
+    let Some(log) = environment::log() else { return };
     let (mut operations, mut waits, mut asleep) = (0, 0, 0);
     for record in threads::records() {
         operations += record.counts.operations.load();
@@ -67,7 +97,7 @@ pub(crate) extern "C" fn at_exit() {
         "; opened {opened} times; {operations} operations; {waits} waits, {} of them never entered the kernel",
         waits - asleep
     );
-    append(path, line.bytes());
+    append(log, line.bytes());
 }
 
 /// Reports something that the user should know at once: on standard error, and in the log.
@@ -76,37 +106,58 @@ pub(crate) fn say(text: fmt::Arguments<'_>) {
     let mut line = Line::default();
     // A line that is too long is cut off.
     let _ = line.write_fmt(text);
-    append(TO_STANDARD_ERROR, line.bytes());
-    if let Some(path) = environment::log().filter(|path| *path != TO_STANDARD_ERROR) {
-        append(path, line.bytes());
+    write_to(libc::STDERR_FILENO, line.bytes());
+    if let Some(log) = environment::log().filter(|log| log.path != TO_STANDARD_ERROR) {
+        append(log, line.bytes());
     }
 }
 
 /// The path that means standard error.
 const TO_STANDARD_ERROR: &CStr = c"stderr";
+/// Longest path, in bytes.
+const PATH_MAX: usize = 4096;
 
-fn append(path: &CStr, line: &[u8]) {
-    if path == TO_STANDARD_ERROR {
-        // SAFETY: reads the line only.
-        unsafe { libc::write(libc::STDERR_FILENO, line.as_ptr().cast(), line.len()) };
-        return;
+fn append(log: Log, line: &[u8]) {
+    if log.path == TO_STANDARD_ERROR {
+        return write_to(libc::STDERR_FILENO, line);
     }
+    let mut room = [0; PATH_MAX];
+    let Some(path) = with_process(log.path, std::process::id(), &mut room) else { return };
     let flags = libc::O_WRONLY | libc::O_CREAT | libc::O_APPEND | libc::O_CLOEXEC;
-    // SAFETY: the path ends with a zero; the line is read only; the descriptor is this function's own.
+    // SAFETY: the path ends with a zero; the descriptor is this function's own.
     unsafe {
         let fd = libc::open(path.as_ptr(), flags, 0o644);
         if fd >= 0 {
-            libc::write(fd, line.as_ptr().cast(), line.len());
+            write_to(fd, line);
             libc::close(fd);
         }
     }
 }
 
+fn write_to(fd: c_int, line: &[u8]) {
+    // SAFETY: reads the line only.
+    unsafe { libc::write(fd, line.as_ptr().cast(), line.len()) };
+}
+
+/// The path with the number of the process in place of each `%p`. Returns `None` if there is no room.
+fn with_process<'a>(path: &CStr, process: u32, room: &'a mut [u8]) -> Option<&'a CStr> {
+    let mut number = Line::default();
+    let _ = write!(number, "{process}");
+    let (mut rest, mut length) = (path.to_bytes_with_nul(), 0);
+    while let Some((&byte, behind)) = rest.split_first() {
+        let piece = if rest.starts_with(b"%p") { number.bytes() } else { core::slice::from_ref(&byte) };
+        room.get_mut(length..length + piece.len())?.copy_from_slice(piece);
+        length += piece.len();
+        rest = if rest.starts_with(b"%p") { &rest[2..] } else { behind };
+    }
+    CStr::from_bytes_with_nul(&room[..length]).ok()
+}
+
 /// Longest line, in bytes.
-const LINE_MAX: usize = 512;
+const LINE_MAX: usize = 1024;
 
 /// Text of bounded length, without an allocation: the program may end inside its allocator.
-struct Line {
+pub(crate) struct Line {
     text: [u8; LINE_MAX],
     length: usize,
 }
@@ -118,6 +169,13 @@ impl Default for Line {
 }
 
 impl Line {
+    /// Ends the line, also one that was cut off.
+    pub(crate) fn end(&mut self) {
+        let last = self.length.min(LINE_MAX - 1);
+        self.text[last] = b'\n';
+        self.length = last + 1;
+    }
+
     fn bytes(&self) -> &[u8] {
         &self.text[..self.length]
     }
@@ -130,5 +188,18 @@ impl Write for Line {
         self.text[self.length..self.length + length].copy_from_slice(&text.as_bytes()[..length]);
         self.length += length;
         if length == text.len() { Ok(()) } else { Err(fmt::Error) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_process_stands_in_the_path() {
+        let mut room = [0; 16];
+        assert_eq!(with_process(c"/tmp/%p.%p", 42, &mut room), Some(c"/tmp/42.42"));
+        assert_eq!(with_process(c"/tmp/%%p%", 7, &mut room), Some(c"/tmp/%7%"));
+        assert_eq!(with_process(c"/0123456789abcd%p", 42, &mut room), None);
     }
 }

@@ -342,6 +342,53 @@ fn the_log_says_what_was_served() {
     assert!(text.contains(expected), "{text}");
 }
 
+/// The lines of single operations in a log, without times.
+fn operations(log: &str) -> Vec<String> {
+    let is_operation = |line: &&str| line.split_whitespace().nth(1).is_some_and(|who| who.contains('/'));
+    let told = |line: &str| line.split_whitespace().skip(2).collect::<Vec<_>>().join(" ");
+    log.lines().filter(is_operation).map(told).collect()
+}
+
+#[test]
+fn the_log_says_each_operation_with_its_result_if_it_is_asked_to() {
+    let directory = Path::new(env!("CARGO_TARGET_TMPDIR")).join("told");
+    let _ = std::fs::remove_dir_all(&directory);
+    std::fs::create_dir(&directory).expect("a directory of our own");
+    let log = format!("all:{}/%p.log", directory.display());
+    succeeds(command(&PROCESSES, &LIBRARY).arg("many_devices").env("NTUX_LOG", log));
+    let mut logs = std::fs::read_dir(&directory).expect("it is there");
+    let path = logs.next().expect("a log was written").expect("it can be read").path();
+    let pid: u32 = path.file_stem().and_then(|name| name.to_str()?.parse().ok()).expect("named by the process");
+    let text = std::fs::read_to_string(path).expect("the log was written");
+    let told = operations(&text);
+    assert_eq!(told.len(), 1000, "{text}");
+    assert!(text.lines().next().is_some_and(|line| line.contains(&format!(" {pid}/{pid} "))), "{text}");
+    let starts = ["create-event manual", "set ", "wait-any "];
+    for start in starts {
+        assert!(told.iter().any(|line| line.starts_with(start)), "no {start} in {:?}", &told[..20]);
+    }
+    let satisfied = |line: &&String| line.starts_with("wait-any ") && line.contains("-> index 0");
+    let wait = told.iter().find(satisfied).expect("there is one");
+    assert!(wait.contains("=event#") && wait.contains(" owner "), "{wait}");
+}
+
+#[test]
+fn the_log_can_be_of_sleeps_and_failures_only() {
+    let log = Path::new(env!("CARGO_TARGET_TMPDIR")).join("waits.log");
+    let _ = std::fs::remove_file(&log);
+    succeeds(command(&PROCESSES, &LIBRARY).arg("many_devices").env("NTUX_LOG", format!("waits:{}", log.display())));
+    let text = std::fs::read_to_string(&log).expect("the log was written");
+    // No wait of this program sleeps; it hands each device an object of another one, which is refused.
+    let told = operations(&text);
+    assert!(!told.is_empty() && told.iter().all(|line| line.ends_with("-> EINVAL")), "{:?}", told.first());
+    assert!(told.len() < 1000 && text.contains("1000 operations"), "{} lines", told.len());
+
+    let _ = std::fs::remove_file(&log);
+    succeeds(command(&SIGNALS, &LIBRARY).arg("blocking_handler").env("NTUX_LOG", format!("waits:{}", log.display())));
+    let text = std::fs::read_to_string(&log).expect("the log was written");
+    assert!(operations(&text).iter().any(|line| line.contains(", slept ")), "{text}");
+}
+
 #[test]
 fn the_kernel_can_be_asked_for() {
     let served = Path::new("/dev/ntsync").exists();

@@ -139,7 +139,11 @@ fn options_reach_the_program_and_without_them_the_environment_does() {
     let mut command = stage.ntux(&["run", "--log", "log"]);
     let output = finish(command.args(show).current_dir("/"));
     assert_eq!(said(&output), "///log\n");
+    let mut command = stage.ntux(&["run", "--log", "all:%p.log"]);
+    let output = finish(command.args(show).current_dir("/"));
+    assert_eq!(said(&output), "//all:/%p.log\n");
     assert_eq!(said(&finish(stage.ntux(&["run", "--log", "stderr"]).args(show))), "//stderr\n");
+    assert_eq!(said(&finish(stage.ntux(&["run", "--log", "waits:stderr"]).args(show))), "//waits:stderr\n");
 }
 
 #[test]
