@@ -27,11 +27,12 @@ use crate::threads::{self, Record};
 use crate::{device, instances};
 use core::ffi::c_int;
 use ntux_platform::atomic::{Pair, Word32, Word128};
-use ntux_platform::keeping_errno;
+use ntux_platform::{keeping_errno, memory};
 use ntux_sync::{Arena, Error, Kind, Object};
 use std::os::fd::BorrowedFd;
 
-/// One entry: low half = instance tag (32 bits, 0 empty), what (3 bits), sequence (29 bits); high half = object.
+/// One entry: low half = instance tag (32 bits, 0 empty), what (3 bits), [`ARRIVED`] (1 bit), sequence (28 bits); high half =
+/// object.
 const EMPTY: Pair = Pair { low: 0, high: 0 };
 /// One more than the highest descriptor that ever had an entry.
 static BOUND: Word32 = Word32::new(0);
@@ -39,7 +40,9 @@ static BOUND: Word32 = Word32::new(0);
 /// The tag that marks an entry whose descriptor is being closed.
 const CLOSING: u32 = u32::MAX;
 const WHAT_SHIFT: u32 = 32;
-const SEQUENCE_SHIFT: u32 = 35;
+/// A message has brought it, and an exec would keep it.
+const ARRIVED: u64 = 1 << 35;
+const SEQUENCE_SHIFT: u32 = 36;
 
 /// The kind of a descriptor of ours.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -124,7 +127,14 @@ pub(crate) fn identify(fd: c_int) -> Result<ntux_sync::Identity, NotOurs> {
     }
     // SAFETY: the descriptor is only asked; one that is not open is an error, and the program's own race if it changes.
     let borrowed = unsafe { BorrowedFd::borrow_raw(fd) };
-    Arena::identify(borrowed).map_err(|error| match error {
+    // The file of an instance that this process has mapped need not be looked into.
+    let identity = match memory::regular_file(borrowed) {
+        Ok(Some(file)) if instances::has_met(file) => memory::offset(borrowed)
+            .map(|offset| ntux_sync::Identity { file, object: (offset != 0).then_some(Object(offset)) })
+            .map_err(|_| Error::NotAnArena),
+        _ => Arena::identify(borrowed),
+    };
+    identity.map_err(|error| match error {
         Error::Os(libc::EBADF) => NotOurs::Closed,
         _ => NotOurs::Foreign,
     })
@@ -159,6 +169,23 @@ fn next_sequence(pair: Pair) -> u64 {
 
 /// Fills an entry, unless it changed since it was seen or is being closed. The caller keeps rule R2.
 pub(crate) fn remember(fd: c_int, seen: Seen, known: Known) {
+    fill(fd, seen, known, 0);
+}
+
+/// As [`remember`], for a descriptor that a message has brought, and that an exec would keep.
+pub(crate) fn remember_arrived(fd: c_int, seen: Seen, known: Known) {
+    fill(fd, seen, known, ARRIVED);
+}
+
+/// The object of a descriptor that was remembered as arrived, once.
+pub(crate) fn take_arrived(fd: c_int) -> Option<Known> {
+    let entry = entry(fd)?;
+    let seen = entry.load();
+    let known = known(seen).filter(|_| seen.low & ARRIVED != 0)?;
+    entry.compare_exchange(seen, Pair { low: seen.low & !ARRIVED, ..seen }).ok().map(|()| known)
+}
+
+fn fill(fd: c_int, seen: Seen, known: Known, flags: u64) {
     if tag(seen.0) == CLOSING || threads::borrows_memory() {
         return;
     }
@@ -171,7 +198,7 @@ pub(crate) fn remember(fd: c_int, seen: Seen, known: Known) {
         What::Object(Kind::ManualEvent, object) => (4, object.0),
     };
     raise_bound(fd as u32 + 1);
-    let low = next_sequence(seen.0) | what << WHAT_SHIFT | u64::from(known.tag);
+    let low = next_sequence(seen.0) | flags | what << WHAT_SHIFT | u64::from(known.tag);
     let _ = entry.compare_exchange(seen.0, Pair { low, high });
 }
 
@@ -187,7 +214,7 @@ fn raise_bound(bound: u32) {
 
 /// Empties the entry of a descriptor.
 #[inline(always)]
-fn forget(fd: c_int) {
+pub(crate) fn forget(fd: c_int) {
     if let Some(entry) = entry(fd) {
         put(entry, 0);
     }

@@ -5,8 +5,8 @@
 //! destructors.
 
 use crate::{
-    actions, cancellation, descriptors, device, environment, ioctl as requests, leaving, log, next, node, signals,
-    starting, threads,
+    actions, cancellation, descriptors, device, environment, ioctl as requests, leaving, log, next, node, receiving,
+    signals, starting, threads,
 };
 use core::ffi::{c_char, c_int, c_uint, c_ulong, c_void};
 use libc::{AT_FDCWD, mode_t};
@@ -470,12 +470,16 @@ making_a_process! {
 macro_rules! descriptor_control {
     ($($name:ident => $next:ident;)*) => {
         $(
-            /// Notes copies that an exec keeps.
+            /// Takes note of copies that an exec keeps, or no longer keeps.
             #[unsafe(no_mangle)]
             unsafe extern "C-unwind" fn $name(fd: c_int, command: c_int, argument: usize) -> c_int {
                 leaving::by_fcntl(fd, command, argument);
                 // SAFETY: the caller's own arguments.
-                unsafe { next::$next(fd, command, argument) }
+                let result = unsafe { next::$next(fd, command, argument) };
+                if result == 0 {
+                    receiving::by_fcntl(fd, command, argument);
+                }
+                result
             }
         )*
     };
@@ -509,6 +513,34 @@ unsafe extern "C-unwind" fn sendmmsg(fd: c_int, messages: *mut libc::mmsghdr, co
     leaving::sent_many(fd, messages as usize, count);
     // SAFETY: the caller's own arguments.
     unsafe { next::sendmmsg(fd, messages, count, flags) }
+}
+
+/// Takes note of copies that come from another process.
+#[unsafe(no_mangle)]
+unsafe extern "C-unwind" fn recvmsg(fd: c_int, message: *mut libc::msghdr, flags: c_int) -> isize {
+    // SAFETY: the caller's own arguments.
+    let result = unsafe { next::recvmsg(fd, message, flags) };
+    if result >= 0 {
+        receiving::received(message as usize, flags);
+    }
+    result
+}
+
+/// Takes note of copies that come from another process.
+#[unsafe(no_mangle)]
+unsafe extern "C-unwind" fn recvmmsg(
+    fd: c_int,
+    messages: *mut libc::mmsghdr,
+    count: c_uint,
+    flags: c_int,
+    timeout: *mut libc::timespec,
+) -> c_int {
+    // SAFETY: the caller's own arguments.
+    let result = unsafe { next::recvmmsg(fd, messages, count, flags, timeout) };
+    if result > 0 {
+        receiving::received_many(messages as usize, result as c_uint, flags);
+    }
+    result
 }
 
 macro_rules! changing_mask {

@@ -198,7 +198,13 @@ pub(crate) fn any() -> bool {
 
 /// Whether this process has seen the instance with this inode.
 pub(crate) fn has_met(file: FileId) -> bool {
-    used().any(|place| place.device.load() == file.device && place.inode.load() == file.inode)
+    tag_of(file).is_some()
+}
+
+/// The tag of the instance with this inode, if this process has met it.
+pub(crate) fn tag_of(file: FileId) -> Option<u32> {
+    let found = used().find(|place| place.device.load() == file.device && place.inode.load() == file.inode)?;
+    Some(found.state.load() as u32)
 }
 
 /// The instances in use. One that was leaving when this process was forked stays neither used nor free.

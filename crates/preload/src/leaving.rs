@@ -5,10 +5,13 @@
 //! bypass the C library (raw system calls, io_uring) are not seen: such an object ends when every process that had the
 //! creator's memory has ended.
 
-use crate::{copy, instances, receivers, signals, starting, threads};
+use crate::receivers::Receiver;
+use crate::threads::{self, Record};
+use crate::{copy, descriptors, instances, signals, starting};
 use copy::Fault;
 use core::ffi::{c_int, c_uint};
 use core::mem::{MaybeUninit, offset_of, size_of};
+use descriptors::{Known, What};
 use ntux_platform::keeping_errno;
 use ntux_sync::Arena;
 use std::os::fd::BorrowedFd;
@@ -62,10 +65,10 @@ pub(crate) fn by_actions(fd: c_int) {
     }
 }
 
-/// Whether the descriptor is one of ours.
+/// Whether the descriptor is one of ours. Its copies are counted from now on, if they are an object's.
 #[cold]
-fn leaves(fd: c_int) -> bool {
-    // SAFETY: the descriptor is only queried and locked; the kernel refuses one that is not open.
+pub(crate) fn leaves(fd: c_int) -> bool {
+    // SAFETY: the descriptor is only asked and locked; one that is not open is refused by the kernel.
     keeping_errno(|| Arena::leaving(unsafe { BorrowedFd::borrow_raw(fd) }))
 }
 
@@ -73,63 +76,79 @@ fn leaves(fd: c_int) -> bool {
 #[inline(always)]
 pub(crate) fn sent(socket: c_int, message: usize) {
     if instances::any() {
-        look(socket, || look_at_message(message));
+        look(|record, receiver| for_each_right(message, |fd| goes(record, fd, || receiver.is_stranger(socket))));
     }
 }
 
 /// As [`sent`], for the first `count` messages of an array.
 #[inline(always)]
 pub(crate) fn sent_many(socket: c_int, messages: usize, count: c_uint) {
-    if !instances::any() {
+    if instances::any() {
+        look(|record, receiver| {
+            for_each_message(messages, count, |message| {
+                for_each_right(message, |fd| goes(record, fd, || receiver.is_stranger(socket)))
+            })
+        });
+    }
+}
+
+/// Looks at memory of the caller's. Where it cannot be read the kernel refuses to send.
+#[cold]
+fn look(work: impl FnOnce(&Record, &Receiver) -> Result<(), Fault>) {
+    let Some(record) = threads::enter() else { return };
+    let _ = signals::with_faults(record, || work(record, &Receiver::default()));
+    let _ = threads::leave(record);
+}
+
+/// A copy of this descriptor is about to be sent. The receiver is asked about only if it is ours.
+fn goes(record: &Record, fd: c_int, to_stranger: impl Fn() -> bool) {
+    if fd < 0 {
         return;
     }
-    look(socket, || {
-        (0..count.min(MESSAGES_MAX) as usize).try_fold(false, |ours, index| {
-            Ok(look_at_message(messages.wrapping_add(index * size_of::<libc::mmsghdr>()))? || ours)
-        })
-    });
-}
-
-/// Examines the caller's message, and the receiver if it carries a descriptor of ours. If the memory cannot be read,
-/// the kernel refuses to send.
-#[cold]
-fn look(socket: c_int, work: impl FnOnce() -> Result<bool, Fault>) {
-    let Some(record) = threads::enter() else { return };
-    let ours = signals::with_faults(record, work);
-    let _ = threads::leave(record);
-    if matches!(ours, Ok(true)) {
-        receivers::check(socket);
+    if let (Some(Known { tag, what: What::Object(_, object) }), _) = descriptors::look_up(fd)
+        && !to_stranger()
+        && let Some(seated) = record.seats.take(tag)
+    {
+        // SAFETY: the program's own descriptor, which it is about to send; if it is not open, the kernel refuses that.
+        keeping_errno(|| seated.arena.sending(unsafe { BorrowedFd::borrow_raw(fd) }, object));
+    } else if leaves(fd) {
+        to_stranger();
     }
 }
 
-/// Whether the message carries a descriptor of ours.
-fn look_at_message(message: usize) -> Result<bool, Fault> {
+/// Calls `visit` with the address of each of the first `count` messages of an array.
+pub(crate) fn for_each_message(
+    messages: usize,
+    count: c_uint,
+    mut visit: impl FnMut(usize) -> Result<(), Fault>,
+) -> Result<(), Fault> {
+    let mut addresses = (0..count.min(MESSAGES_MAX) as usize).map(|index| index * size_of::<libc::mmsghdr>());
+    addresses.try_for_each(|offset| visit(messages.wrapping_add(offset)))
+}
+
+/// Calls `visit` with each descriptor in the message at this address.
+pub(crate) fn for_each_right(message: usize, mut visit: impl FnMut(c_int)) -> Result<(), Fault> {
     let field = |offset: usize| message.wrapping_add(offset);
     let [control, length] = copy::read_pair(field(offset_of!(libc::msghdr, msg_control)))?.map(|word| word as usize);
     if !(HEADER..=CONTROL_MAX).contains(&length) {
-        return Ok(false);
+        return Ok(());
     }
-    let (mut at, mut ours) = (0, false);
+    let mut at = 0;
     while at + HEADER <= length {
         let [size, kind] = copy::read_pair(control.wrapping_add(at))?;
         let size = usize::try_from(size).unwrap_or(0);
         if size < HEADER || size > length - at {
-            return Ok(ours);
+            return Ok(());
         }
         if (kind as c_int, (kind >> 32) as c_int) == (libc::SOL_SOCKET, libc::SCM_RIGHTS) {
-            ours |= look_at_rights(control.wrapping_add(at + HEADER), (size - HEADER) / size_of::<c_int>())?;
+            let count = (size - HEADER) / size_of::<c_int>();
+            for index in 0..count {
+                let mut room = [MaybeUninit::<c_int>::uninit()];
+                let place = control.wrapping_add(at + HEADER + index * size_of::<c_int>());
+                visit(copy::read_slice(place, &mut room)?[0]);
+            }
         }
         at += size.next_multiple_of(size_of::<usize>());
     }
-    Ok(ours)
-}
-
-fn look_at_rights(first: usize, count: usize) -> Result<bool, Fault> {
-    let mut ours = false;
-    for index in 0..count {
-        let mut room = [MaybeUninit::<c_int>::uninit()];
-        let fd = copy::read_slice(first.wrapping_add(index * size_of::<c_int>()), &mut room)?[0];
-        ours |= fd >= 0 && leaves(fd);
-    }
-    Ok(ours)
+    Ok(())
 }

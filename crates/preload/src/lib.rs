@@ -40,6 +40,7 @@ mod multiple;
 mod next;
 mod node;
 mod receivers;
+mod receiving;
 mod signals;
 mod starting;
 mod strangers;

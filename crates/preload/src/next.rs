@@ -102,6 +102,12 @@ ntux_platform::next_functions! {
         arguments: *const *const c_char,
         variables: *const *const c_char
     );
+    fn recvmsg(fd: c_int, message: *mut libc::msghdr, flags: c_int) -> isize;
+    fn recvmmsg(fd: c_int, messages: *mut libc::mmsghdr, count: c_uint, flags: c_int, timeout: *mut libc::timespec) =>
+        by_kernel(
+            libc::SYS_recvmmsg,
+            [fd as usize, messages as usize, count as usize, flags as usize, timeout as usize]
+        );
     fn sendmmsg(fd: c_int, messages: *mut libc::mmsghdr, count: c_uint, flags: c_int);
     fn close_range(first: c_uint, last: c_uint, flags: c_int) =>
         by_kernel(libc::SYS_close_range, [first as usize, last as usize, flags as usize, 0, 0]);

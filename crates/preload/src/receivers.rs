@@ -9,6 +9,7 @@ mod relatives;
 
 use crate::strangers::{self, Name, Obstacle};
 use crate::{device, log};
+use core::cell::Cell;
 use core::ffi::c_int;
 use core::mem::{MaybeUninit, size_of};
 use ntux_platform::atomic::Word64;
@@ -21,18 +22,33 @@ const REMEMBERED: usize = 256;
 static SOCKETS: [Word64; REMEMBERED] = [const { Word64::new(0) }; REMEMBERED];
 static STRANGERS: [Word64; REMEMBERED] = [const { Word64::new(0) }; REMEMBERED];
 
-/// A descriptor of ours is about to be sent through this socket.
-#[cold]
-pub(crate) fn check(socket: c_int) {
-    keeping_errno(|| {
-        if let Some(inode) = inode(socket).filter(|inode| is_new(&SOCKETS, *inode)) {
-            device::without_cancellation(|| {
-                if others::may_be_looked_at() {
-                    look(socket, inode);
-                }
-            });
-        }
-    });
+/// Of a number in [`SOCKETS`]: a stranger is at the other end, or nobody could be looked at.
+const STRANGER: u64 = 1 << 63;
+
+/// Who is at the other end of the socket of one call, looked at when the first descriptor of ours is about to be sent.
+#[derive(Default)]
+pub(crate) struct Receiver(Cell<Option<bool>>);
+
+impl Receiver {
+    /// Whether it has not loaded this library, as far as can be found out. Says so once.
+    #[cold]
+    pub(crate) fn is_stranger(&self, socket: c_int) -> bool {
+        let known = self.0.get().unwrap_or_else(|| keeping_errno(|| is_stranger(socket)));
+        self.0.set(Some(known));
+        known
+    }
+}
+
+fn is_stranger(socket: c_int) -> bool {
+    let Some(inode) = inode(socket) else { return true };
+    let place = &SOCKETS[inode as usize % REMEMBERED];
+    let found = place.load();
+    if found & !STRANGER == inode {
+        return found & STRANGER != 0;
+    }
+    let is_stranger = device::without_cancellation(|| !others::may_be_looked_at() || look(socket, inode));
+    place.store(inode | if is_stranger { STRANGER } else { 0 });
+    is_stranger
 }
 
 /// Caches a number that is not 0. Returns whether it is new.
@@ -49,19 +65,22 @@ fn inode(socket: c_int) -> Option<u64> {
     unsafe { (libc::fstat(socket, status.as_mut_ptr()) == 0).then(|| status.assume_init().st_ino) }
 }
 
-fn look(socket: c_int, inode: u64) {
+/// Whether somebody at the other end is a stranger, or nobody knows who is there.
+fn look(socket: c_int, inode: u64) -> bool {
     let own = std::process::id() as libc::pid_t;
+    let mut found = false;
     match peer(socket) {
-        Some(receiver) if receiver != own => look_at(own, receiver),
-        Some(_) => relatives::with_other_end(inode, |receiver| look_at(own, receiver)),
-        None => {}
+        Some(receiver) if receiver != own => found = look_at(own, receiver),
+        Some(_) => relatives::with_other_end(inode, |receiver| found |= look_at(own, receiver)),
+        None => found = true,
     }
+    found
 }
 
-fn look_at(own: libc::pid_t, receiver: libc::pid_t) {
-    if let Some(obstacle) = obstacle(receiver)
-        && is_new(&STRANGERS, receiver as u64)
-    {
+/// Whether it is a stranger.
+fn look_at(own: libc::pid_t, receiver: libc::pid_t) -> bool {
+    let Some(obstacle) = obstacle(receiver) else { return false };
+    if is_new(&STRANGERS, receiver as u64) {
         log::say(format_args!(
             "ntux: process {own} ({}) gives /dev/ntsync to process {receiver} ({}), which has not loaded ntux: its waits will \
              fail; {obstacle}\n",
@@ -69,6 +88,7 @@ fn look_at(own: libc::pid_t, receiver: libc::pid_t) {
             Name::of(receiver),
         ));
     }
+    true
 }
 
 /// The process at the other end; none if it is in no namespace that we see, or the socket has no other end.

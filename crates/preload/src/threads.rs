@@ -246,8 +246,12 @@ fn records_of(bucket: &Word64) -> impl Iterator<Item = &'static Record> {
 /// The number of this process; it changes at a fork. Async-signal-safe.
 #[inline(always)]
 pub(crate) fn lineage() -> u64 {
+    // A thread may be cancelled here at any instruction: no function between that could have something to clean up.
     // SAFETY: 0 or the word that `renew_lineage` made for good.
-    let given = unsafe { (LINEAGE.load() as *const Word64).as_ref() }.map_or(0, Word64::load);
+    let given = match unsafe { (LINEAGE.load() as *const Word64).as_ref() } {
+        Some(word) => word.load(),
+        None => 0,
+    };
     if given == 0 { renew_lineage() } else { given }
 }
 

@@ -123,6 +123,9 @@ scenarios! {
     messages_of_all_kinds,
     children_that_close_everything,
     killed_creators_leave_nothing,
+    what_arrives_is_not_counted,
+    locks_do_not_pile_up,
+    kept_by_a_program,
 }
 
 scenarios! {

@@ -2,7 +2,7 @@
 #![cfg(target_os = "linux")]
 
 use std::io::{Read, Write};
-use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use ntux_sync::{Arena, Capacity, Error, New, Object};
@@ -229,6 +229,206 @@ fn a_family_number_is_used_again_only_when_nothing_is_left_of_it() {
     }
     assert_eq!(lasting.event_set(&lasting.waiter(), object(kept.as_fd())), Ok(false));
     assert!(create(&lasting, &fd).is_ok());
+}
+
+/// Whether some description holds one of the two bytes that stand for an object. `via` holds none.
+fn is_counted(via: &OwnedFd, object: Object) -> bool {
+    // SAFETY: flock is made of integers, for which zero is a value.
+    let mut lock: libc::flock = unsafe { std::mem::zeroed() };
+    lock.l_type = libc::F_WRLCK as _;
+    lock.l_start = (1 << 62) + 2 * (object.0 as u32 as i64);
+    lock.l_len = 2;
+    // SAFETY: a valid request, and a place for the answer.
+    assert_eq!(unsafe { libc::fcntl(via.as_raw_fd(), libc::F_OFD_GETLK, &mut lock) }, 0);
+    i32::from(lock.l_type) != libc::F_UNLCK
+}
+
+/// An arena that another process would map: a family of its own. Its end is like that process's.
+fn family(fd: &OwnedFd) -> Arena {
+    Arena::map_for_descriptors(fd.as_fd()).unwrap()
+}
+
+/// Sends and receives; the receiver takes note of it.
+fn hand_over(from: &Arena, fd: BorrowedFd<'_>, to: &Arena) -> OwnedFd {
+    let (here, there) = std::os::unix::net::UnixStream::pair().unwrap();
+    from.sending(fd, object(fd));
+    passing::send(&there, fd);
+    let copy = passing::receive(&here);
+    to.arrived(copy.as_fd(), object(copy.as_fd()));
+    copy
+}
+
+fn close(arena: &Arena, fd: OwnedFd) {
+    arena.closing(fd.as_fd(), object(fd.as_fd()));
+}
+
+#[test]
+fn only_a_message_on_its_way_is_counted() {
+    let _alone = alone();
+    let fd = arena_file(1);
+    let (sender, receiver) = (family(&fd), family(&fd));
+    let made = create(&sender, &fd).unwrap();
+    let number = object(made.as_fd());
+    assert!(!is_counted(&fd, number));
+    let (here, there) = std::os::unix::net::UnixStream::pair().unwrap();
+    sender.sending(made.as_fd(), number);
+    passing::send(&there, made.as_fd());
+    assert!(is_counted(&fd, number));
+    let copy = passing::receive(&here);
+    assert!(is_counted(&fd, number));
+    receiver.arrived(copy.as_fd(), number);
+    assert!(!is_counted(&fd, number));
+    // First use.
+    receiver.received(copy.as_fd(), number);
+    assert!(!is_counted(&fd, number));
+    assert!(sender.answers_for_objects() && receiver.answers_for_objects());
+    drop((sender, made));
+    assert_eq!(create(&receiver, &fd).err(), Some(Error::Exhausted), "the receiver has it");
+    assert_eq!(receiver.event_set(&receiver.waiter(), number), Ok(false));
+    close(&receiver, copy);
+    assert!(create(&receiver, &fd).is_ok());
+}
+
+#[test]
+fn every_order_of_ends() {
+    let _alone = alone();
+    for sender_first in [true, false] {
+        for killed in [true, false] {
+            let fd = arena_file(1);
+            let (sender, receiver, third) = (family(&fd), family(&fd), family(&fd));
+            let made = create(&sender, &fd).unwrap();
+            let copy = hand_over(&sender, made.as_fd(), &receiver);
+            let pairs = [(sender, made), (receiver, copy)];
+            let [first, second] = if sender_first {
+                pairs
+            } else {
+                let [a, b] = pairs;
+                [b, a]
+            };
+            for (last, (arena, copy)) in [(false, first), (true, second)] {
+                if !killed {
+                    arena.closing(copy.as_fd(), object(copy.as_fd()));
+                }
+                drop((arena, copy));
+                let again = create(&third, &fd);
+                assert_eq!(again.is_ok(), last, "the sender first: {sender_first}, killed: {killed}");
+            }
+        }
+    }
+}
+
+#[test]
+fn messages_that_nobody_receives_end_with_their_socket() {
+    let _alone = alone();
+    let fd = arena_file(1);
+    let (sender, other) = (family(&fd), family(&fd));
+    let (here, there) = std::os::unix::net::UnixStream::pair().unwrap();
+    let made = create(&sender, &fd).unwrap();
+    for _ in 0..3 {
+        sender.sending(made.as_fd(), object(made.as_fd()));
+        passing::send(&there, made.as_fd());
+    }
+    drop((made, sender));
+    assert_eq!(create(&other, &fd).err(), Some(Error::Exhausted), "in flight");
+    let copy = passing::receive(&here);
+    other.arrived(copy.as_fd(), object(copy.as_fd()));
+    drop(copy);
+    drop(passing::receive(&here));
+    assert_eq!(create(&other, &fd).err(), Some(Error::Exhausted), "one is in flight");
+    drop(here);
+    drop(there);
+    assert!(create(&other, &fd).is_ok());
+}
+
+#[test]
+fn a_second_message_is_counted_for_good() {
+    let _alone = alone();
+    let fd = arena_file(1);
+    let (sender, receiver, third) = (family(&fd), family(&fd), family(&fd));
+    let made = create(&sender, &fd).unwrap();
+    let number = object(made.as_fd());
+    let (here, there) = std::os::unix::net::UnixStream::pair().unwrap();
+    for _ in 0..2 {
+        sender.sending(made.as_fd(), number);
+        passing::send(&there, made.as_fd());
+    }
+    let first = passing::receive(&here);
+    receiver.arrived(first.as_fd(), number);
+    drop((sender, made, receiver, first));
+    assert!(is_counted(&fd, number));
+    assert_eq!(create(&third, &fd).err(), Some(Error::Exhausted), "the second is in flight");
+    drop(passing::receive(&here));
+    assert!(create(&third, &fd).is_ok());
+}
+
+#[test]
+fn who_gets_it_when_there_is_no_place_for_a_claim_leaves_it_counted() {
+    let _alone = alone();
+    let fd = arena_file(1);
+    let families: Vec<_> = (0..5).map(|_| family(&fd)).collect();
+    let made = create(&families[0], &fd).unwrap();
+    let number = object(made.as_fd());
+    let mut copies: Vec<_> = families[1..4].iter().map(|to| hand_over(&families[0], made.as_fd(), to)).collect();
+    assert!(!is_counted(&fd, number));
+    // Back to who has it already: no further claim.
+    copies.push(hand_over(&families[2], copies[1].as_fd(), &families[1]));
+    copies.push(hand_over(&families[2], copies[1].as_fd(), &families[0]));
+    assert!(!is_counted(&fd, number));
+    copies.push(hand_over(&families[1], copies[0].as_fd(), &families[4]));
+    assert!(is_counted(&fd, number));
+    let last = copies.pop().unwrap();
+    drop((families, made, copies));
+    let other = family(&fd);
+    assert_eq!(create(&other, &fd).err(), Some(Error::Exhausted));
+    drop(last);
+    assert!(create(&other, &fd).is_ok());
+}
+
+#[test]
+fn a_sender_that_has_no_claim_counts() {
+    let _alone = alone();
+    let fd = arena_file(1);
+    let (sender, stranger, receiver) = (family(&fd), family(&fd), family(&fd));
+    let made = create(&sender, &fd).unwrap();
+    let number = object(made.as_fd());
+    // It came by a way that nobody saw.
+    let stolen = made.try_clone().unwrap();
+    let copy = hand_over(&stranger, stolen.as_fd(), &receiver);
+    assert!(is_counted(&fd, number));
+    drop((sender, made, receiver, copy));
+    assert_eq!(create(&stranger, &fd).err(), Some(Error::Exhausted));
+    drop(stolen);
+    assert!(create(&stranger, &fd).is_ok());
+}
+
+#[test]
+fn claims_go_to_the_next_object_and_the_next_family_of_a_number_by_no_way() {
+    let _alone = alone();
+    const ROUNDS: usize = 2 * 4096;
+    let fd = arena_file(3);
+    let (sender, receiver, lasting) = (family(&fd), family(&fd), family(&fd));
+    let given = create(&sender, &fd).unwrap();
+    let kept = hand_over(&sender, given.as_fd(), &receiver);
+    // Only the receiver of this one ends.
+    let own = create(&lasting, &fd).unwrap();
+    let passed = hand_over(&lasting, own.as_fd(), &sender);
+    drop((passed, given, sender));
+    for _ in 0..ROUNDS {
+        drop(family(&fd));
+    }
+    // All numbers were used again meanwhile.
+    assert_eq!(receiver.event_set(&receiver.waiter(), object(kept.as_fd())), Ok(false));
+    assert!(receiver.answers_for_objects() && lasting.answers_for_objects());
+    let third = create(&lasting, &fd).unwrap();
+    assert_eq!(create(&lasting, &fd).err(), Some(Error::Exhausted));
+    drop((receiver, kept));
+    let successor = create(&lasting, &fd).unwrap();
+    let newcomers: Vec<_> = (0..8).map(|_| family(&fd)).collect();
+    assert!(newcomers.iter().all(|newcomer| !newcomer.answers_for_objects()));
+    close(&lasting, successor);
+    close(&lasting, own);
+    close(&lasting, third);
+    assert!((0..3).map(|_| create(&newcomers[0], &fd)).collect::<Result<Vec<_>, _>>().is_ok());
 }
 
 /// Descriptors in messages.

@@ -56,8 +56,10 @@ pub trait Locks {
     fn hold(fd: BorrowedFd<'_>, byte: u64) -> io::Result<()>;
     /// As [`hold_alone`].
     fn hold_alone(fd: BorrowedFd<'_>, byte: u64) -> io::Result<bool>;
+    /// As [`let_go`].
+    fn let_go(fd: BorrowedFd<'_>, byte: u64) -> io::Result<()>;
     /// As [`is_held`].
-    fn is_held(fd: BorrowedFd<'_>, byte: u64) -> io::Result<bool>;
+    fn is_held(fd: BorrowedFd<'_>, byte: u64, count: u32) -> io::Result<bool>;
 }
 
 /// What a system may provide for descriptors that name a position in shared memory.
@@ -297,7 +299,12 @@ pub fn hold_alone(fd: BorrowedFd<'_>, byte: u64) -> io::Result<bool> {
     Here::hold_alone(fd, byte)
 }
 
-/// Whether an open file description other than this one has locked `byte`.
-pub fn is_held(fd: BorrowedFd<'_>, byte: u64) -> io::Result<bool> {
-    Here::is_held(fd, byte)
+/// Ends [`hold`], for every copy of this open file description.
+pub fn let_go(fd: BorrowedFd<'_>, byte: u64) -> io::Result<()> {
+    Here::let_go(fd, byte)
+}
+
+/// Whether an open file description other than this one holds one of `count` bytes from `byte` on.
+pub fn is_held(fd: BorrowedFd<'_>, byte: u64, count: u32) -> io::Result<bool> {
+    Here::is_held(fd, byte, count)
 }

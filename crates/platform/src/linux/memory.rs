@@ -139,8 +139,12 @@ impl Locks for Linux {
         }
     }
 
-    fn is_held(fd: BorrowedFd<'_>, byte: u64) -> io::Result<bool> {
-        let mut lock = byte_lock(libc::F_WRLCK, byte);
+    fn let_go(fd: BorrowedFd<'_>, byte: u64) -> io::Result<()> {
+        lock_byte(fd, libc::F_UNLCK, byte)
+    }
+
+    fn is_held(fd: BorrowedFd<'_>, byte: u64, count: u32) -> io::Result<bool> {
+        let mut lock = lock_of(libc::F_WRLCK, byte, count);
         // SAFETY: `lock` is a valid request and a valid place for the answer.
         match unsafe { libc::fcntl(fd.as_raw_fd(), libc::F_OFD_GETLK, core::ptr::from_mut(&mut lock)) } {
             0 => Ok(i32::from(lock.l_type) != libc::F_UNLCK),
@@ -210,7 +214,7 @@ fn reopen_as(fd: BorrowedFd<'_>, access: libc::c_int) -> io::Result<OwnedFd> {
 }
 
 fn lock_byte(fd: BorrowedFd<'_>, kind: i32, byte: u64) -> io::Result<()> {
-    let lock = byte_lock(kind, byte);
+    let lock = lock_of(kind, byte, 1);
     // SAFETY: `lock` is a valid request that outlives the call.
     match unsafe { libc::fcntl(fd.as_raw_fd(), libc::F_OFD_SETLK, core::ptr::from_ref(&lock)) } {
         0 => Ok(()),
@@ -218,13 +222,13 @@ fn lock_byte(fd: BorrowedFd<'_>, kind: i32, byte: u64) -> io::Result<()> {
     }
 }
 
-fn byte_lock(kind: i32, byte: u64) -> libc::flock {
+fn lock_of(kind: i32, byte: u64, count: u32) -> libc::flock {
     // SAFETY: flock is made of integers only, for which zero is a value.
     let mut lock: libc::flock = unsafe { core::mem::zeroed() };
     lock.l_type = kind as _;
     lock.l_whence = libc::SEEK_SET as _;
     lock.l_start = byte as libc::off_t;
-    lock.l_len = 1;
+    lock.l_len = count.into();
     lock
 }
 

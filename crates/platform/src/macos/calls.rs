@@ -250,23 +250,23 @@ pub(super) fn set_size_once(fd: &OwnedFd, length: u64) -> io::Result<()> {
 
 /// `F_OFD_SETLK` of one byte of a file.
 pub(super) fn lock(fd: BorrowedFd<'_>, kind: libc::c_short, byte: u64) -> io::Result<()> {
-    let lock = byte_lock(kind, byte);
+    let lock = lock_of(kind, byte, 1);
     // SAFETY: a valid request that outlives the call.
     crate::protection::done(unsafe { libc::fcntl(fd.as_raw_fd(), libc::F_OFD_SETLK, &raw const lock) })
 }
 
-/// `F_OFD_GETLK`: whether another open file description has a lock on this byte of a file.
-pub(super) fn is_locked(fd: BorrowedFd<'_>, byte: u64) -> io::Result<bool> {
-    let mut lock = byte_lock(libc::F_WRLCK, byte);
+/// `F_OFD_GETLK`: whether another open file description has a lock on one of so many bytes of a file.
+pub(super) fn is_locked(fd: BorrowedFd<'_>, byte: u64, count: u32) -> io::Result<bool> {
+    let mut lock = lock_of(libc::F_WRLCK, byte, count);
     // SAFETY: a valid request, and a valid place for the answer.
     crate::protection::done(unsafe { libc::fcntl(fd.as_raw_fd(), libc::F_OFD_GETLK, &raw mut lock) })?;
     Ok(lock.l_type != libc::F_UNLCK)
 }
 
-fn byte_lock(kind: libc::c_short, byte: u64) -> libc::flock {
+fn lock_of(kind: libc::c_short, byte: u64, count: u32) -> libc::flock {
     libc::flock {
         l_start: byte as libc::off_t,
-        l_len: 1,
+        l_len: count.into(),
         l_pid: 0,
         l_type: kind,
         l_whence: libc::SEEK_SET as libc::c_short,

@@ -125,8 +125,12 @@ impl Locks for MacOs {
         }
     }
 
-    fn is_held(fd: BorrowedFd<'_>, byte: u64) -> io::Result<bool> {
-        calls::is_locked(fd, byte)
+    fn let_go(fd: BorrowedFd<'_>, byte: u64) -> io::Result<()> {
+        calls::lock(fd, libc::F_UNLCK, byte)
+    }
+
+    fn is_held(fd: BorrowedFd<'_>, byte: u64, count: u32) -> io::Result<bool> {
+        calls::is_locked(fd, byte, count)
     }
 }
 

@@ -2,7 +2,7 @@
 
 use super::{close_all, part};
 use crate::multiple::{Call, OPERATION};
-use crate::{descriptors, device, ioctl as requests, leaving, next};
+use crate::{descriptors, device, ioctl as requests, leaving, next, receiving};
 use core::ffi::{c_char, c_int, c_long, c_uint};
 
 /// Which system calls are examined, by their number.
@@ -36,6 +36,8 @@ const SERVED: &[c_long] = &[
     libc::SYS_fcntl,
     libc::SYS_sendmsg,
     libc::SYS_sendmmsg,
+    libc::SYS_recvmsg,
+    libc::SYS_recvmmsg,
     libc::SYS_unshare,
 ];
 /// The calls of [`serve`].
@@ -51,6 +53,8 @@ const SERVED: &[c_long] = &[
     libc::SYS_fcntl,
     libc::SYS_sendmsg,
     libc::SYS_sendmmsg,
+    libc::SYS_recvmsg,
+    libc::SYS_recvmmsg,
     libc::SYS_unshare,
 ];
 const HIGHEST: c_long = libc::SYS_openat2;
@@ -209,7 +213,11 @@ unsafe extern "C-unwind" fn serve(
         }
         libc::SYS_fcntl => {
             leaving::by_fcntl(fd, second as c_int, third);
-            real()
+            let result = real();
+            if result == 0 {
+                receiving::by_fcntl(fd, second as c_int, third);
+            }
+            result
         }
         libc::SYS_sendmsg => {
             leaving::sent(fd, second);
@@ -218,6 +226,20 @@ unsafe extern "C-unwind" fn serve(
         libc::SYS_sendmmsg => {
             leaving::sent_many(fd, second, third as c_uint);
             real()
+        }
+        libc::SYS_recvmsg => {
+            let result = real();
+            if result >= 0 {
+                receiving::received(second, third as c_int);
+            }
+            result
+        }
+        libc::SYS_recvmmsg => {
+            let result = real();
+            if result > 0 {
+                receiving::received_many(second, result as c_uint, fourth as c_int);
+            }
+            result
         }
         libc::SYS_unshare => {
             part(fd);

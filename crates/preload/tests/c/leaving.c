@@ -1,6 +1,6 @@
 /* Who keeps an object alive: the kernel counts what leaves the processes that share its creator's memory. The first
    argument is the scenario. These tests look at how ntux does it: an object's number is its descriptor's offset, and
-   copies that count hold a lock on the byte that stands for the object. */
+   copies that count hold a lock on one of the two bytes that stand for the object: its own, or its flight's. */
 #include "device.h"
 #include "../../../platform/tests/skips/skips.h"
 
@@ -12,7 +12,7 @@ static int counted(int fd)
 {
     off_t object = lseek(fd, 0, SEEK_CUR);
     CHECK(object > 0);
-    struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET, .l_start = (1ll << 62) + (uint32_t)object, .l_len = 1};
+    struct flock lock = {.l_type = F_WRLCK, .l_start = (1ll << 62) + 2ll * (uint32_t)object, .l_len = 2};
     CHECK(fcntl(device, F_OFD_GETLK, &lock) == 0);
     return lock.l_type != F_UNLCK;
 }
@@ -167,6 +167,171 @@ static void killed_creators_leave_nothing(const char *program)
     }
 }
 
+/* Whoever is executed is a family of its own: it answers to each message with a byte when it has done what that says. */
+static void receive_until_closed(int socket)
+{
+    CHECK(write(socket, "!", 1) == 1);
+    device = receive_fd(socket);
+    CHECK(event(device, 1, 0) >= 0); /* it has met the device from here on */
+    int fd = -1, kept[4096], count = 0;
+    for (char order, here; read(socket, &order, 1) == 1;) {
+        struct iovec part = {&here, 1};
+        union { struct cmsghdr header; char room[CMSG_SPACE(sizeof(int))]; } control;
+        struct mmsghdr message = {.msg_hdr = {
+            .msg_iov = &part, .msg_iovlen = 1, .msg_control = &control, .msg_controllen = sizeof control}};
+        switch (order) {
+        case 'c': fd = receive_fd(socket); break;
+        case 'k': fd = kept[count++] = receive_fd(socket); break;
+        case 'e':
+            CHECK(recvmsg(socket, &message.msg_hdr, 0) == 1);
+            memcpy(&fd, CMSG_DATA(&control.header), sizeof fd);
+            break;
+        case 'p': /* looked at, and taken after that */
+            CHECK(recvmsg(socket, &message.msg_hdr, MSG_PEEK | MSG_CMSG_CLOEXEC) == 1);
+            CHECK(write(socket, "!", 1) == 1);
+            raise(SIGSTOP);
+            fd = receive_fd(socket);
+            break;
+        case 'm':
+            CHECK(recvmmsg(socket, &message, 1, MSG_CMSG_CLOEXEC, NULL) == 1);
+            memcpy(&fd, CMSG_DATA(&control.header), sizeof fd);
+            break;
+        case 'n':
+            CHECK(syscall(SYS_recvmsg, socket, &message.msg_hdr, MSG_CMSG_CLOEXEC) == 1);
+            memcpy(&fd, CMSG_DATA(&control.header), sizeof fd);
+            break;
+        case 's': CHECK(fcntl(fd, F_SETFD, FD_CLOEXEC) == 0); break;
+        case 'S': CHECK(syscall(SYS_fcntl, fd, F_SETFD, FD_CLOEXEC) == 0); break;
+        case 'u': CHECK(signaled(fd) == 1); break;
+        case 'd': CHECK(fcntl(fd, F_DUPFD_CLOEXEC, 500) >= 500); break;
+        case 'x': close(fd); break;
+        default: CHECK(!"an order");
+        }
+        CHECK(write(socket, "!", 1) == 1);
+    }
+    _exit(0);
+}
+
+static int receiver(const char *program, int *socket)
+{
+    int pair[2];
+    CHECK(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) == 0);
+    pid_t child = fork();
+    if (child == 0) {
+        char number[16];
+        snprintf(number, sizeof number, "%d", fcntl(pair[1], F_DUPFD, 3));
+        execl(program, program, "receive_until_closed", number, "", NULL);
+        CHECK(!"executed");
+    }
+    close(pair[1]);
+    char loaded;
+    CHECK(read(pair[0], &loaded, 1) == 1);
+    send_fd(pair[0], device);
+    *socket = pair[0];
+    return child;
+}
+
+static void order(int socket, char what)
+{
+    char done;
+    CHECK(write(socket, &what, 1) == 1 && read(socket, &done, 1) == 1);
+}
+
+/* Says what to do with it first: messages of descriptors and others do not mix. */
+static void order_with(int socket, char what, int fd)
+{
+    char done;
+    CHECK(write(socket, &what, 1) == 1);
+    send_fd(socket, fd);
+    CHECK(read(socket, &done, 1) == 1);
+}
+
+/* Only what is on its way is counted, and what was closed somewhere. */
+static void what_arrives_is_not_counted(const char *program)
+{
+    int socket, fd, other;
+    pid_t child = receiver(program, &socket);
+    /* Each way in. */
+    for (const char *way = "cmn"; *way; way++) {
+        fd = fresh(), order_with(socket, *way, fd);
+        CHECK(!counted(fd));
+        order(socket, 'u');
+        CHECK(!counted(fd));
+        order_with(socket, *way, fd);
+        CHECK(!counted(fd));
+        order(socket, 'x');
+        CHECK(counted(fd) && signaled(fd) == 1);
+        close(fd);
+    }
+    /* What an exec would keep stays counted until it would not, or for good. */
+    fd = fresh(), order_with(socket, 'e', fd);
+    CHECK(counted(fd));
+    order(socket, 'u');
+    CHECK(counted(fd));
+    order(socket, 's');
+    CHECK(!counted(fd));
+    fd = fresh(), order_with(socket, 'e', fd), order(socket, 'S');
+    CHECK(!counted(fd));
+    order(socket, 'd'), order(socket, 'x');
+    CHECK(counted(fd) && signaled(fd) == 1);
+    /* A message that was only looked at is on its way. */
+    char done;
+    fd = fresh(), order_with(socket, 'p', fd);
+    CHECK(waitpid(child, NULL, WUNTRACED) == child && counted(fd));
+    kill(child, SIGCONT);
+    CHECK(read(socket, &done, 1) == 1 && !counted(fd));
+    /* Killed, with a message on its way. */
+    fd = fresh(), other = fresh();
+    order_with(socket, 'c', fd), order(socket, 'u');
+    kill(child, SIGSTOP);
+    CHECK(write(socket, "c", 1) == 1);
+    send_fd(socket, other);
+    CHECK(!counted(fd) && counted(other));
+    kill(child, SIGKILL);
+    CHECK(waitpid(child, NULL, 0) == child);
+    close(socket);
+    CHECK(signaled(fd) == 1 && signaled(other) == 1);
+}
+
+/* However many: there is no lock for any of them. */
+static void locks_do_not_pile_up(const char *program)
+{
+    enum { COUNT = 500 };
+    int socket, fds[COUNT];
+    pid_t child = receiver(program, &socket);
+    for (int i = 0; i < COUNT; i++)
+        fds[i] = fresh(), order_with(socket, 'k', fds[i]), order(socket, 'u');
+    for (int i = 0; i < COUNT; i++)
+        CHECK(!counted(fds[i]));
+    close(socket);
+    exited_well(child);
+    for (int i = 0; i < COUNT; i++)
+        CHECK(signaled(fds[i]) == 1 && close(fds[i]) == 0);
+}
+
+/* What a started program keeps is counted, also if it came in a message. */
+static void kept_by_a_program(void)
+{
+    int pair[2];
+    CHECK(socketpair(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0, pair) == 0);
+    int sent = fresh(), spawned = fresh();
+    char byte;
+    struct iovec part = {&byte, 1};
+    union { struct cmsghdr header; char room[CMSG_SPACE(sizeof(int))]; } control;
+    struct msghdr message = {
+        .msg_iov = &part, .msg_iovlen = 1, .msg_control = &control, .msg_controllen = sizeof control};
+    send_fd(pair[0], sent);
+    CHECK(recvmsg(pair[1], &message, 0) == 1);
+    int fd;
+    memcpy(&fd, CMSG_DATA(&control.header), sizeof fd);
+    char *const arguments[] = {"true", NULL};
+    pid_t child;
+    CHECK(posix_spawnp(&child, "true", NULL, NULL, arguments, environ) == 0);
+    exited_well(child);
+    CHECK(fcntl(fd, F_SETFD, FD_CLOEXEC) == 0);
+    CHECK(counted(sent) && !counted(spawned));
+}
+
 int main(int count, char **arguments)
 {
     watchdog(60);
@@ -174,8 +339,16 @@ int main(int count, char **arguments)
     const char *name = arguments[1];
     if (!strcmp(name, "create_until_killed"))
         create_until_killed(atoi(arguments[2]), atoi(arguments[3]));
+    if (!strcmp(name, "receive_until_closed"))
+        receive_until_closed(atoi(arguments[2]));
     device = open_device();
-    if (!strcmp(name, "every_way_out"))
+    if (!strcmp(name, "what_arrives_is_not_counted"))
+        what_arrives_is_not_counted(arguments[0]);
+    else if (!strcmp(name, "locks_do_not_pile_up"))
+        locks_do_not_pile_up(arguments[0]);
+    else if (!strcmp(name, "kept_by_a_program"))
+        kept_by_a_program();
+    else if (!strcmp(name, "every_way_out"))
         every_way_out();
     else if (!strcmp(name, "messages_of_all_kinds"))
         messages_of_all_kinds();

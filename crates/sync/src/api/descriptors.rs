@@ -72,8 +72,21 @@ impl Arena {
         descriptor::closing(self, fd, object);
     }
 
-    /// Call this when a process gets a descriptor that it did not create: counts it, if it came from another family
-    /// uncounted (for example by `pidfd_getfd`).
+    /// To be called before a copy of this object's descriptor is sent in a message. Costs nothing when the kernel counts the
+    /// descriptors already.
+    pub fn sending(&self, fd: BorrowedFd<'_>, object: Object) {
+        descriptor::sending(self, fd, object);
+    }
+
+    /// To be called when a message has brought this object's descriptor, which closes at an exec, from a process that calls
+    /// [`Arena::sending`]. From now on this process's family answers for it. Does nothing where that cannot be: what the sender
+    /// holds stays held.
+    pub fn arrived(&self, fd: BorrowedFd<'_>, object: Object) {
+        descriptor::arrived(self, fd, object);
+    }
+
+    /// To be called when a process meets a descriptor that it did not make: counts it, if it came from another family
+    /// without having been counted (`pidfd_getfd`, say).
     pub fn received(&self, fd: BorrowedFd<'_>, object: Object) {
         descriptor::received(self, fd, object);
     }

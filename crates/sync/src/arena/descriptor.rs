@@ -13,33 +13,40 @@
 //! the mapping keeps it alive, in every member. So the kernel also knows when the last member is gone. Only the
 //! founder's objects belong to the family; those of its children lock their own byte from the start.
 //!
-//! | the descriptors of an object | locked byte | its slot is free when |
+//! An object has two bytes: its own, which is never let go of, and its flight's, for one message at a time ([`super::claims`]).
+//!
+//! | the descriptors of an object | byte that is held | its slot is free when |
 //! | --- | --- | --- |
-//! | never left the family of its creator | the family's | the family is gone |
-//! | about to leave: sent, or kept across exec ([`Arena::leaving`]) | also the object's own | both are gone |
-//! | the founder closes one, or another family has one ([`Arena::closing`], [`Arena::received`]) | also the object's own, and meta says `locked` | its own is gone |
+//! | never left the family of its creator, the keeper | the family's | the family is gone |
+//! | one is in a message ([`Arena::sending`]) | also its flight's | both are gone |
+//! | one has arrived in another family, which claims the object ([`Arena::arrived`]) | that family's, and the keeper's | both families are gone |
+//! | about to leave in another way: kept across exec ([`Arena::leaving`]) | also its own | that and all families are gone |
+//! | a founder closes one, or a family that does not claim the object has one ([`Arena::closing`], [`Arena::received`]) | its own, and meta says `locked` | its own is gone |
 //!
 //! # Order
-//! * O-family: a search for references queries the family's byte first and the object's own byte second. A member locks
-//!   the own byte before a copy leaves. So if the family was gone, every copy that had left it held the own byte before
-//!   the second query.
+//! * O-family: who looks for references asks for the families first and for the object's bytes second. A member takes
+//!   a byte before a copy leaves. So if the families were gone, whatever had left them was held before the second look, unless
+//!   it has arrived since: O-claims.
 //!
 //! # Death
-//! A process killed between locking the own byte and recording that in meta leaves an object that counts for its family
-//! *and* for its own byte; it is found when both are gone.
+//! A process that is killed between taking the own byte and saying so in meta leaves an object that counts as its
+//! family's *and* as held: found when both are gone. Of messages: [`super::claims`].
 
 use std::os::fd::{AsFd, BorrowedFd};
 
+use ntux_platform::atomic::Word64;
 use ntux_platform::liveness;
 use ntux_platform::memory::{self, FileId};
 
+use super::claims::Claims;
 use super::{Arena, read_capacity};
 use crate::format::limits::FAMILIES_MAX;
 use crate::format::meta::Meta;
 use crate::{Error, Object, Result};
 
-/// The byte that stands for object 0.
+/// The own byte of object 0. Its flight's is the next one, and then the next object's own.
 const OBJECTS: u64 = 1 << 62;
+const BYTES: u32 = 2;
 /// The byte that stands for family 0.
 const FAMILIES: u64 = OBJECTS + (1 << 32);
 /// A byte that is nobody's.
@@ -125,46 +132,106 @@ pub(crate) fn leaving(fd: BorrowedFd<'_>) -> bool {
 
 /// See [`Arena::closing`].
 pub(crate) fn closing(arena: &Arena, fd: BorrowedFd<'_>, object: Object) {
-    let Some(meta) = arena.meta(object.index()) else { return };
     let founder_will = arena.family.is_some_and(|family| {
-        meta.is_kept_by(family.number) && !family.is_founded_here() && !liveness::is_number_free(family.founder)
+        !family.is_founded_here()
+            && answers_for(arena, family, object.index())
+            && !liveness::is_number_free(family.founder)
     });
     if !founder_will {
         count(arena, fd, object);
     }
 }
 
+/// See [`Arena::sending`].
+pub(crate) fn sending(arena: &Arena, fd: BorrowedFd<'_>, object: Object) {
+    let index = object.index();
+    let mine = |family: Family| uncounted(arena, object).is_some() && answers_for(arena, family, index);
+    let tracked = arena.family.is_some_and(mine) && {
+        let claims = claims(arena, index);
+        claims.sent().is_some_and(|sent| exchange_claims(arena, index, claims, sent))
+    };
+    if tracked {
+        // A refused lock (no memory for it) leaves the object to the families.
+        let _ = memory::hold(fd, flight_of(index));
+    } else {
+        count(arena, fd, object);
+    }
+}
+
+/// See [`Arena::arrived`].
+pub(crate) fn arrived(arena: &Arena, fd: BorrowedFd<'_>, object: Object) {
+    let index = object.index();
+    let Some(family) = arena.family.filter(|family| family.is_founded_here()) else { return };
+    let Some(meta) = uncounted(arena, object) else { return };
+    let claims = claims(arena, index);
+    let Some(arriving) = claims.arriving(family.number, meta.is_kept_by(family.number)) else { return };
+    // O-claims
+    if exchange_claims(arena, index, claims, arriving)
+        && memory::let_go(fd, flight_of(index)).is_ok()
+        && let Some(arrived) = arriving.arrived()
+    {
+        exchange_claims(arena, index, arriving, arrived);
+    }
+}
+
 /// See [`Arena::received`].
 pub(crate) fn received(arena: &Arena, fd: BorrowedFd<'_>, object: Object) {
-    let mine = |meta: Meta| arena.family.is_some_and(|family| family.number == meta.keeper());
-    if arena.meta(object.index()).is_some_and(|meta| !mine(meta)) {
+    if !arena.family.is_some_and(|family| answers_for(arena, family, object.index())) {
         count(arena, fd, object);
     }
 }
 
 fn count(arena: &Arena, fd: BorrowedFd<'_>, object: Object) {
     let index = object.index();
-    let Some(meta) = arena.meta(index) else { return };
-    let counted = !meta.is_live(object) || !meta.is_held() || meta.is_locked();
-    if !counted && hold(fd, index).is_ok() {
+    if let Some(meta) = uncounted(arena, object)
+        && hold(fd, index).is_ok()
+    {
         arena.lock_object(index, meta);
     }
+}
+
+/// What is said about a living object whose descriptors the kernel does not count yet.
+fn uncounted(arena: &Arena, object: Object) -> Option<Meta> {
+    arena.meta(object.index()).filter(|meta| meta.is_live(object) && meta.is_uncounted())
+}
+
+/// Whether this family keeps or claims an object.
+fn answers_for(arena: &Arena, family: Family, index: u32) -> bool {
+    let claims = |meta: Meta| meta.is_uncounted() && claims(arena, index).has(family.number);
+    arena.meta(index).is_some_and(|meta| meta.is_kept_by(family.number) || claims(meta))
+}
+
+fn claims(arena: &Arena, index: u32) -> Claims {
+    Claims(arena.claims_word(index).map(Word64::load).unwrap_or_default())
+}
+
+fn exchange_claims(arena: &Arena, index: u32, seen: Claims, next: Claims) -> bool {
+    arena.claims_word(index).is_some_and(|word| word.compare_exchange(seen.0, next.0).is_ok())
 }
 
 /// See [`Arena::answers_for_objects`].
 pub(crate) fn answers_for_objects(arena: &Arena) -> bool {
     let Some(family) = arena.family else { return false };
-    (0..arena.objects_used()).any(|index| arena.meta(index).is_some_and(|meta| meta.is_kept_by(family.number)))
+    (0..arena.objects_used()).any(|index| answers_for(arena, family, index))
 }
 
 /// Returns everything that an earlier family with this byte left.
 fn bury_family(arena: &Arena, description: BorrowedFd<'_>, family: u32) {
     let keeper = Keeper { via: description, own: description, family: None };
     for index in 0..arena.objects_used() {
+        // The byte of the family is ours by now, and nobody else's.
         let Some(meta) = arena.meta(index) else { return };
-        // The family's byte is ours now.
-        if meta.is_kept_by(family) && keeper.has_no_byte(index) {
-            arena.free_object(index, meta);
+        let seen = claims(arena, index);
+        if seen.has(family) {
+            exchange_claims(arena, index, seen, seen.without(family));
+        }
+        if !meta.is_kept_by(family) {
+            continue;
+        }
+        match claims(arena, index).families().next() {
+            Some(heir) => arena.hand_over(index, meta, heir),
+            None if keeper.is_unreferenced(arena, index, meta) => arena.free_object(index, meta),
+            None => {}
         }
     }
 }
@@ -187,35 +254,42 @@ impl<'a> Keeper<'a> {
         Keeper { via, own, family }
     }
 
-    /// The family that answers for the new object. If none, the object locks its own byte before it is live, so a sweep
-    /// never meets a live object without a keeper.
-    pub(super) fn family(self, index: u32) -> Result<Option<u32>> {
+    /// The family that answers for the new object. None: the object has its own byte from the start, before it is live, so
+    /// a sweep never meets a live object that nothing holds.
+    pub(super) fn family(self, arena: &Arena, index: u32) -> Result<Option<u32>> {
         if self.family.is_none() {
             hold(self.own, index)?;
         }
+        let of_the_last = claims(arena, index);
+        exchange_claims(arena, index, of_the_last, of_the_last.of_successor());
         Ok(self.family)
     }
 
-    /// Whether no descriptor of this live object is left. If the kernel does not say, there may be one.
-    pub(super) fn is_unreferenced(self, index: u32, meta: Meta) -> bool {
-        let family = meta.keeper();
-        // O-family: the family first.
-        let kept = !meta.is_locked() && (self.family == Some(family) || !self.is_free(FAMILIES + u64::from(family)));
-        !kept && self.has_no_byte(index)
+    /// Whether no descriptor of this live object is left. When the kernel does not say, there may be one.
+    pub(super) fn is_unreferenced(self, arena: &Arena, index: u32, meta: Meta) -> bool {
+        let lives = |family: u32| self.family == Some(family) || !self.is_free(FAMILIES + u64::from(family), 1);
+        // O-family, O-claims: the claims, the families, the bytes, and the claims once more.
+        let seen = claims(arena, index);
+        let kept = !meta.is_locked() && (lives(meta.keeper()) || seen.families().any(lives));
+        !kept && self.is_free(own_byte_of(index), BYTES) && claims(arena, index) == seen
     }
 
-    fn has_no_byte(self, index: u32) -> bool {
-        self.is_free(OBJECTS + u64::from(index))
-    }
-
-    /// Queries one byte at a time: for a range, the kernel names the oldest lock, not the lowest, so a search cannot
-    /// skip ahead.
-    fn is_free(self, byte: u64) -> bool {
-        memory::is_held(self.via, byte).is_ok_and(|held| !held)
+    /// One question for each object: of a range the kernel names the lock of who came first, not the lowest one, so a search
+    /// cannot skip to it.
+    fn is_free(self, byte: u64, count: u32) -> bool {
+        memory::is_held(self.via, byte, count).is_ok_and(|held| !held)
     }
 }
 
-/// Locks the object's byte for the open file description of `fd`.
+fn own_byte_of(index: u32) -> u64 {
+    OBJECTS + u64::from(BYTES) * u64::from(index)
+}
+
+fn flight_of(index: u32) -> u64 {
+    own_byte_of(index) + 1
+}
+
+/// Holds the object's own byte for the open file description of `fd`.
 fn hold(fd: BorrowedFd<'_>, index: u32) -> Result<()> {
-    memory::hold(fd, OBJECTS + u64::from(index)).map_err(Error::from_io)
+    memory::hold(fd, own_byte_of(index)).map_err(Error::from_io)
 }

@@ -1,5 +1,6 @@
 //! Object lifetime: which process or descriptor keeps an object alive.
 
+use super::Arena;
 use super::descriptor::Keeper;
 use crate::Result;
 use crate::format::meta::{Meta, SlotState};
@@ -15,11 +16,11 @@ pub(crate) enum Lifetime<'a> {
 }
 
 impl Lifetime<'_> {
-    /// Returns what keeps the new object alive. Called before anybody knows the object.
-    pub(crate) fn kept_by(self, index: u32, peer: u32) -> Result<KeptBy> {
+    /// What keeps the new object alive; asked before anybody knows the object.
+    pub(crate) fn kept_by(self, arena: &Arena, index: u32, peer: u32) -> Result<KeptBy> {
         match self {
             Lifetime::Process => Ok(KeptBy::Peer(peer)),
-            Lifetime::Descriptor(keeper) => match keeper.family(index)? {
+            Lifetime::Descriptor(keeper) => match keeper.family(arena, index)? {
                 Some(family) => Ok(KeptBy::Family(family)),
                 None => Ok(KeptBy::Byte),
             },
@@ -27,10 +28,10 @@ impl Lifetime<'_> {
     }
 
     /// Returns whether the kernel says that no descriptor of this object is left.
-    pub(crate) fn is_unreferenced(self, index: u32, meta: Meta) -> bool {
+    pub(crate) fn is_unreferenced(self, arena: &Arena, index: u32, meta: Meta) -> bool {
         match self {
             Lifetime::Process => false,
-            Lifetime::Descriptor(keeper) => keeper.is_unreferenced(index, meta),
+            Lifetime::Descriptor(keeper) => keeper.is_unreferenced(arena, index, meta),
         }
     }
 }

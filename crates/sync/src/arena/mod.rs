@@ -5,6 +5,7 @@
 
 #[cfg(ntux_explore)]
 mod aged;
+pub(crate) mod claims;
 pub(crate) mod lifetime;
 pub(crate) mod objects;
 pub(crate) mod peers;
@@ -138,13 +139,18 @@ impl Arena {
             .then(|| unsafe { self.at(self.layout.waiters, index) })
     }
 
+    pub(crate) fn claims_word(&self, index: u32) -> Option<&Word64> {
+        // SAFETY: the layout has `capacity.objects` words here, 8-byte aligned.
+        (index < self.capacity.objects).then(|| unsafe { self.at(self.layout.claims, index) })
+    }
+
     pub(crate) fn chunk(&self, index: u32) -> Option<&Chunk> {
         // SAFETY: the layout has `chunk_count` chunks here, 64-byte aligned.
         (index < self.layout.chunk_count).then(|| unsafe { self.at(self.layout.chunks, index) })
     }
 
     pub(crate) fn provide_object(&self, index: u32) -> bool {
-        self.provide::<ObjectSlot>(self.layout.objects, index)
+        self.provide::<Word64>(self.layout.claims, index) && self.provide::<ObjectSlot>(self.layout.objects, index)
     }
 
     pub(crate) fn provide_waiter(&self, index: u32) -> bool {

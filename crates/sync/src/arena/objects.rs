@@ -155,7 +155,7 @@ impl Arena {
         let meta = Meta(slot.meta.load());
         let unreferenced = match meta.state() {
             SlotState::Free => return true,
-            SlotState::Live if meta.is_held() => lifetime.is_unreferenced(index, meta),
+            SlotState::Live if meta.is_held() => lifetime.is_unreferenced(self, index, meta),
             SlotState::Live | SlotState::Building => cache.is_peer_dead(meta.keeper()),
             SlotState::Rubbish => true,
         };
@@ -174,7 +174,7 @@ impl Arena {
             let index = pool.turn();
             let Some(slot) = self.object_slot(index) else { return };
             let meta = Meta(slot.meta.load());
-            if meta.state() == SlotState::Live && meta.is_held() && lifetime.is_unreferenced(index, meta) {
+            if meta.state() == SlotState::Live && meta.is_held() && lifetime.is_unreferenced(self, index, meta) {
                 self.free_object(index, meta);
             }
         }
@@ -197,7 +197,14 @@ impl Arena {
         }
     }
 
-    /// To Free, unless meta has changed.
+    /// Makes another family the keeper, unless meta changed since it was seen.
+    pub(super) fn hand_over(&self, index: u32, seen: Meta, heir: u32) {
+        if let Some(slot) = self.object_slot(index) {
+            let _ = slot.meta.compare_exchange(seen.0, seen.handed_to(heir).0);
+        }
+    }
+
+    /// To Free, unless meta changed since it was seen.
     pub(super) fn free_object(&self, index: u32, seen: Meta) {
         let Some(slot) = self.object_slot(index) else { return };
         if slot.meta.compare_exchange(seen.0, seen.freed().0).is_ok() {

@@ -148,6 +148,7 @@ pub(crate) const fn add_to(hash: Hash) -> Hash {
         .add_fields(OBJECT_FIELDS)
         .add_fields(CHUNK_FIELDS)
         .add_fields(RECORD_FIELDS)
+        .add_fields(CLAIMS_FIELDS)
 }
 
 const fn bits(name: &'static str, first: u32, width: u32) -> Bits {
@@ -217,6 +218,13 @@ pub(crate) const TRACE: &[Bits] = &[
     bits("time", 64, 42),
     bits("other", 106, 22),
 ];
+pub(crate) const CLAIMS: &[Bits] = &[
+    bits("first", 0, 13),
+    bits("second", 13, 13),
+    bits("third", 26, 13),
+    bits("flight", 39, 2),
+    bits("sequence", 41, 23),
+];
 const OBJECT: &[Bits] = &[bits("index", 0, 32), bits("generation", 32, 32)];
 const REQUEST: &[Bits] = &[bits("argument", 0, 32), bits("signal", 32, 4)];
 const WAIT: &[Bits] = &[bits("count", 0, 32), bits("owner", 32, 32)];
@@ -270,10 +278,11 @@ const CHUNK_FIELDS: &[Field] = &[
 ];
 
 const RECORD_FIELDS: &[Field] = &[field("event", 0, 16, TRACE)];
+const CLAIMS_FIELDS: &[Field] = &[field("claims", 0, 8, CLAIMS)];
 
-/// The tables of an arena with this capacity: header, peers, waiters, objects, chunks, records. None if the capacity is
-/// out of bounds.
-pub fn tables(capacity: Capacity) -> Option<[Table; 6]> {
+/// Everything in the file of an arena with this capacity: header, peers, waiters, objects, chunks, records, claims. None if
+/// the capacity is out of bounds.
+pub fn tables(capacity: Capacity) -> Option<[Table; 7]> {
     let layout = Layout::new(capacity)?;
     let table = |name, start, stride: usize, count, fields| Table { name, start, stride: stride as u64, count, fields };
     Some([
@@ -283,6 +292,7 @@ pub fn tables(capacity: Capacity) -> Option<[Table; 6]> {
         table("objects", layout.objects, size_of::<ObjectSlot>(), capacity.objects, OBJECT_FIELDS),
         table("chunks", layout.chunks, size_of::<Chunk>(), layout.chunk_count, CHUNK_FIELDS),
         table("records", layout.records, 16, RECORDS, RECORD_FIELDS),
+        table("claims", layout.claims, 8, capacity.objects, CLAIMS_FIELDS),
     ])
 }
 
@@ -321,7 +331,7 @@ mod tests {
     #[test]
     fn parts_of_a_word_do_not_touch_each_other() {
         // The extra word is a maximum or a spill, by the kind of its object.
-        for word in [OBJECT_WORD, WAITER_WORD, ADMISSION, META, PEER, ENTRY, HOLDER, PROMISE] {
+        for word in [OBJECT_WORD, WAITER_WORD, ADMISSION, META, PEER, ENTRY, HOLDER, PROMISE, CLAIMS] {
             let end = word.iter().fold(0, |end, bits| {
                 assert!(bits.first >= end && bits.width <= 64, "{}", bits.name);
                 bits.first + bits.width
@@ -337,7 +347,7 @@ mod tests {
         for pair in tables.windows(2) {
             assert_eq!(pair[0].start + pair[0].stride * u64::from(pair[0].count), pair[1].start, "{}", pair[1].name);
         }
-        let end = tables[5].start + tables[5].stride * u64::from(tables[5].count);
+        let end = tables[6].start + tables[6].stride * u64::from(tables[6].count);
         assert_eq!(end.next_multiple_of(4096), Layout::new(capacity).unwrap().length);
         for table in tables {
             let fits = |field: &Field| (field.offset + field.width * field.count) as u64 <= table.stride;

@@ -7,6 +7,7 @@
 //! ...      objects       64 bytes each
 //! ...      chunks        256 bytes each: room for more waiters of an object than its own line holds
 //! ...      records       16 bytes each: what threads report while somebody traces
+//! ...      claims        8 bytes for each object: who has copies of its descriptor
 //! ```
 //! Everything is a 16, 8 or 4 byte integer at its natural alignment; links are indices, checked before use. Sizes do
 //! not depend on the width of a pointer. Untouched pages take no memory; a thread that first uses an element of a page
@@ -132,6 +133,7 @@ pub struct Layout {
     pub chunks: u64,
     pub chunk_count: u32,
     pub records: u64,
+    pub claims: u64,
     pub length: u64,
 }
 
@@ -150,8 +152,9 @@ impl Layout {
         let objects = waiters + u64::from(capacity.waiters) * size_of::<WaiterSlot>() as u64;
         let chunks = objects + u64::from(capacity.objects) * size_of::<ObjectSlot>() as u64;
         let records = chunks + u64::from(chunk_count) * size_of::<Chunk>() as u64;
-        let length = records + u64::from(RECORDS) * size_of::<Word128>() as u64;
+        let claims = records + u64::from(RECORDS) * size_of::<Word128>() as u64;
+        let length = claims + u64::from(capacity.objects) * size_of::<Word64>() as u64;
         let length = length.next_multiple_of(4096);
-        Some(Layout { peers, waiters, objects, chunks, chunk_count, records, length })
+        Some(Layout { peers, waiters, objects, chunks, chunk_count, records, claims, length })
     }
 }

@@ -78,9 +78,19 @@ impl Meta {
         self.0 & HELD != 0
     }
 
+    /// Whether families answer for the object, and not yet its own byte.
+    pub(crate) fn is_uncounted(self) -> bool {
+        self.state() == SlotState::Live && self.is_held() && !self.is_locked()
+    }
+
     /// Whether the object is held and this family answers for it.
     pub(crate) fn is_kept_by(self, family: u32) -> bool {
-        self.state() == SlotState::Live && self.is_held() && !self.is_locked() && self.keeper() == family
+        self.is_uncounted() && self.keeper() == family
+    }
+
+    /// With another keeper.
+    pub(crate) fn handed_to(self, family: u32) -> Meta {
+        Meta(self.0 & !(KEEPER_MASK << KEEPER_SHIFT) | u64::from(family) << KEEPER_SHIFT)
     }
 
     pub(crate) fn is_locked(self) -> bool {

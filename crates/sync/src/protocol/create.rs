@@ -25,7 +25,7 @@ pub(crate) fn create_object(arena: &Arena, waiter: &Waiter, start: Start, lifeti
         Some(index) => index,
         None => arena.search_unreferenced(lifetime, take).ok_or(Error::Exhausted)?,
     };
-    let created = lifetime.kept_by(index, peer).and_then(|live| furnish(arena, waiter, index, start, live));
+    let created = lifetime.kept_by(arena, index, peer).and_then(|live| furnish(arena, waiter, index, start, live));
     if created.is_err() && arena.reclaim_own(index) {
         pool.hint(index);
     }

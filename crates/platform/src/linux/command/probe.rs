@@ -213,7 +213,7 @@ pub fn ofd_locks() -> Answer {
         let memory = some_memory()?;
         let other = memory::reopen(memory.as_fd())?;
         memory::hold(memory.as_fd(), 0)?;
-        if memory::is_held(other.as_fd(), 0)? { Ok(()) } else { Err(Trouble::Wrong) }
+        if memory::is_held(other.as_fd(), 0, 1)? { Ok(()) } else { Err(Trouble::Wrong) }
     })
 }
 
