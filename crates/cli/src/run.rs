@@ -40,7 +40,7 @@ pub struct Arguments {
     /// Which device the program gets [default: auto].
     #[arg(long, value_enum, env = "NTUX_DEVICE", hide_env_values = true)]
     device: Option<Device>,
-    /// The most times that a wait checks again before it sleeps.
+    /// How many times a wait checks again before it sleeps [default: as long as that pays off].
     #[arg(long, value_name = "N", env = "NTUX_SPIN", hide_env_values = true)]
     spin: Option<u32>,
     /// Append a line about each process to this file when the process ends; 'stderr' for standard error. 'waits:PATH' also

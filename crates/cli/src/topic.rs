@@ -15,10 +15,9 @@ NTUX_DEVICE=auto|user|kernel    Which device a program gets when it opens /dev/n
     user      Always ntux's own device, which lives in shared memory. Use it where the driver exists but is slower.
     kernel    Always the kernel's driver. Without a driver the program finds no device.
 
-NTUX_SPIN=N    The most times that an unsatisfied wait checks again before its thread queues for a mutex, and before it
-    sleeps. N is a whole number below 4294967295. Below that limit the number adapts to whether spinning paid off. By
-    default a thread checks 100 times before it queues for a mutex, and not at all before it sleeps, because on two
-    processors spinning costs more than it gains. With four or more, try 500.
+NTUX_SPIN=N    How many times an unsatisfied wait checks again before its thread queues, and before it sleeps, whether that
+    pays off or not; 0 for never. N is a whole number below 4294967295. By default a thread checks for as long as that is
+    expected to pay off, and never for longer than a sleep and a wake take on this machine (docs/waiting.md).
 
 NTUX_WITHOUT=NAME,...    Kernel features to do without although the kernel has them, to test the fallbacks.
     robust_list        a killed thread stays in its queues until its slot is needed; a wake that it owed comes late

@@ -24,9 +24,9 @@ pub mod fork;
 pub mod path;
 pub mod planted;
 pub mod tracepoint;
+pub mod waiting;
 pub mod watching;
 pub mod without;
-pub mod yield_policy;
 
 pub use contract::{clock, futex, kernel_futex, liveness, memory, protection, robust, to_self};
 

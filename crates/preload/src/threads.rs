@@ -295,9 +295,9 @@ unsafe extern "C" fn empty_substitute() {
     SUBSTITUTE.store(0);
 }
 
-/// Enough for a record, and a whole page where pages are 4 KiB.
-const PAGE: usize = 4096;
-const _: () = assert!(size_of::<Record>() <= PAGE);
+/// Enough for a record, in whole pages where pages are 4 KiB.
+const PAGES: usize = 8192;
+const _: () = assert!(size_of::<Record>() <= PAGES);
 
 /// Pages that read as zero; null when there are none.
 pub(crate) fn map_pages(length: usize) -> *mut libc::c_void {
@@ -349,7 +349,7 @@ fn take_over(record: &'static Record, lineage: u64, thread_pointer: u64) -> bool
 }
 
 fn add_record(bucket: &Word64, lineage: u64) -> Option<&'static Record> {
-    let page = NonNull::new(map_pages(PAGE).cast::<Record>())?;
+    let page = NonNull::new(map_pages(PAGES).cast::<Record>())?;
     // SAFETY: a new page of zeros, which is a record's initial state: all words 0, no next, no waiter in any seat.
     let record: &'static Record = unsafe { page.as_ref() };
     record.holder.store(lineage);

@@ -14,6 +14,8 @@ const FOR_LONG_NS: u64 = 1 << 40;
 
 fn traced() -> (Arena, Tracer) {
     let arena = Arena::create(CAPACITY).unwrap();
+    // What the tests wait for is told of waits that sleep.
+    arena.set_spins(0);
     let tracer = Tracer::attach(arena.fd().unwrap()).unwrap();
     tracer.keep_on(FOR_LONG_NS);
     (arena, tracer)

@@ -21,6 +21,7 @@ mod record;
 mod report;
 mod scenario;
 mod trace;
+pub mod waiting;
 pub mod watch;
 
 use std::ffi::{OsStr, OsString};

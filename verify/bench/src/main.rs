@@ -4,7 +4,7 @@
 use std::process::ExitCode;
 
 use clap::Parser;
-use ntux_bench::{BenchArguments, futex, watch};
+use ntux_bench::{BenchArguments, futex, waiting, watch};
 
 /// Measure ntux beside the other ways to do the same.
 #[derive(Parser)]
@@ -14,6 +14,8 @@ enum Command {
     Sync(BenchArguments),
     /// Measure futexes: of every size, in vectors, requeued.
     Futex(futex::FutexArguments),
+    /// Measure the policy for waiting: what looking before sleeping gains and costs.
+    Waiting(waiting::WaitingArguments),
     /// Measure write watches.
     Watch(watch::WatchArguments),
 }
@@ -25,6 +27,7 @@ fn main() -> ExitCode {
             ntux_bench::run(&arguments)
         }
         Command::Futex(arguments) => futex::run(&arguments),
+        Command::Waiting(arguments) => waiting::run(&arguments),
         Command::Watch(arguments) => watch::run(&arguments),
     };
     match result {

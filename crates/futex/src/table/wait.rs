@@ -4,7 +4,7 @@ use ntux_platform::atomic::fence;
 use ntux_platform::clock::Deadline;
 use ntux_platform::error as number;
 use ntux_platform::kernel_futex::{self, Entry, MATCH_ANY};
-use ntux_platform::yield_policy;
+use ntux_platform::waiting::yield_policy;
 
 use super::key::Key;
 use super::memory::Waiter;

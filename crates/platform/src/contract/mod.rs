@@ -63,4 +63,7 @@ pub trait System:
 
     /// How many processors the calling thread may run on; the maximum if unknown.
     fn processors() -> u64;
+
+    /// The number of the processor that the calling thread is on, if the system says it without a call.
+    fn processor() -> Option<u32>;
 }

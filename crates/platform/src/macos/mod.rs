@@ -27,6 +27,10 @@ impl System for MacOs {
         // SAFETY: asks for a number.
         unsafe { libc::sysconf(libc::_SC_NPROCESSORS_ONLN) }.max(1) as u64
     }
+
+    fn processor() -> Option<u32> {
+        None
+    }
 }
 
 impl NoDescriptions for MacOs {}

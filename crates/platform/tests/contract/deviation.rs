@@ -119,6 +119,10 @@ impl System for Deviating {
     fn processors() -> u64 {
         Here::processors()
     }
+
+    fn processor() -> Option<u32> {
+        Here::processor()
+    }
 }
 
 impl Sleep for Deviating {

@@ -63,9 +63,8 @@ impl Arena {
         self.capacity
     }
 
-    /// Sets the most times that a wait of this process checks again before its thread queues for a mutex, and before it
-    /// sleeps. Below that limit the number adapts, for each thread, to whether spinning paid off. By default a thread
-    /// checks up to 100 times before it queues for a mutex, and not at all before it sleeps.
+    /// Sets how often a wait of this process checks again before its thread queues, and before it sleeps, whatever that
+    /// brings. By default it checks for as long as that is expected to pay off (`ntux_platform::waiting`).
     pub fn set_spins(&self, spins: u32) {
         self.allow_spins(spins);
     }

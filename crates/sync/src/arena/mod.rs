@@ -28,8 +28,6 @@ use crate::{Error, Result};
 
 /// [`Arena::set_spins`] was not called.
 const SPINS_UNSET: u32 = u32::MAX;
-/// Measured on two processors: enough for the other thread to leave a short critical section.
-const LOOKS_AT_A_MUTEX: u32 = 100;
 
 /// An attached arena. Share it between threads by reference or `Arc`; it is unmapped on drop.
 pub struct Arena {
@@ -87,25 +85,15 @@ impl Arena {
         Ok(Arena { mapping, layout, capacity, file, fd: None, peer, family: None, spins, page: page_size() })
     }
 
-    /// The most times that a wait of this process checks again; see [`Arena::set_spins`].
+    /// How often a wait of this process looks again; see [`Arena::set_spins`].
     pub(crate) fn allow_spins(&self, spins: u32) {
         self.spins.store(spins.min(SPINS_UNSET - 1));
     }
 
-    pub(crate) fn looks_before_queueing(&self) -> u32 {
-        match self.spins.load() {
-            // A checker's threads do not wait for time to pass.
-            SPINS_UNSET if cfg!(ntux_explore) => 0,
-            SPINS_UNSET => LOOKS_AT_A_MUTEX,
-            spins => spins,
-        }
-    }
-
-    pub(crate) fn looks_before_sleeping(&self) -> u32 {
-        match self.spins.load() {
-            SPINS_UNSET => 0,
-            spins => spins,
-        }
+    /// How often a wait of this process looks again, if that was said.
+    pub(crate) fn spins(&self) -> Option<u32> {
+        let spins = self.spins.load();
+        (spins != SPINS_UNSET).then_some(spins)
     }
 
     pub(crate) fn header(&self) -> &Header {

@@ -227,6 +227,7 @@ pub(crate) const CLAIMS: &[Bits] = &[
 ];
 const OBJECT: &[Bits] = &[bits("index", 0, 32), bits("generation", 32, 32)];
 const REQUEST: &[Bits] = &[bits("argument", 0, 32), bits("signal", 32, 4)];
+const STAMP: &[Bits] = &[bits("processor", 0, 10), bits("time", 10, 22)];
 const WAIT: &[Bits] = &[bits("count", 0, 32), bits("owner", 32, 32)];
 pub(crate) const PROMISE: &[Bits] = &[bits("tail", 0, 31), bits("chunk", 31, 1)];
 const HINTS: &[Bits] = &[bits("first", 0, 32), bits("changes", 32, 32)];
@@ -261,6 +262,7 @@ const WAITER_FIELDS: &[Field] = &[
     field("request_object", offset_of!(WaiterSlot, request_object), 8, OBJECT),
     field("wait", offset_of!(WaiterSlot, wait), 8, WAIT),
     field("next_hint", offset_of!(WaiterSlot, next_hint), 4, &[]),
+    field("stamp", offset_of!(WaiterSlot, stamp), 4, STAMP),
     row(LIST_MAX, field("list", offset_of!(WaiterSlot, list), 8, OBJECT)),
 ];
 const OBJECT_FIELDS: &[Field] = &[

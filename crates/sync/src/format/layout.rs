@@ -104,7 +104,8 @@ pub struct WaiterSlot {
     pub wait: Word64,
     /// Next hint of the pool.
     pub next_hint: Word32,
-    pub reserved: Word32,
+    /// Where and when the wait was decided: a hint, see [`crate::protocol::spin`].
+    pub stamp: Word32,
     /// The objects of the wait, then its alert.
     pub list: [Word64; LIST_MAX],
 }

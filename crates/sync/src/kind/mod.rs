@@ -159,11 +159,6 @@ impl Kind {
         self != Kind::ManualEvent
     }
 
-    /// Whether a taken object usually becomes free soon, so that spinning may save a sleep.
-    pub(crate) fn is_held_briefly(self) -> bool {
-        self == Kind::Mutex
-    }
-
     /// Whether a wait with this owner id can take a word at rest.
     #[inline(always)]
     pub(crate) fn access(self, word: ObjectWord, extra: &Word64, owner: u32) -> Access {

@@ -52,6 +52,7 @@ use ntux_platform::futex;
 
 use super::admission;
 use super::scan::{Ahead, offer};
+use super::spin::leave_stamp;
 use super::waiter::Waiter;
 use crate::arena::Arena;
 use crate::format::holder::Holder;
@@ -194,6 +195,7 @@ fn decide(
 /// thread dies. Returns whether this call made the decision.
 pub(crate) fn satisfy(arena: &Arena, waiter: &Waiter, slot: &WaiterSlot, seen: WaiterWord, next: WaiterWord) -> bool {
     let grant = slot.grant(next);
+    leave_stamp(slot, next.is_owed());
     if !next.is_owed() {
         let decided = slot.exchange(seen, next);
         if decided {

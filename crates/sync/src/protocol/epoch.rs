@@ -21,6 +21,7 @@ use ntux_platform::futex::{self, Woken};
 use ntux_platform::robust::Owed;
 
 use super::request::Request;
+use super::spin::{Site, stamp_of};
 use super::waiter::{Waiter, enroll};
 use crate::arena::Arena;
 use crate::format::layout::WaiterSlot;
@@ -104,11 +105,16 @@ impl Epoch<'_> {
 
     /// Sleeps until the wait is decided, or withdraws it when its deadline passes.
     pub(crate) fn sleep(&self, deadline: Deadline) -> Decision {
-        self.waiter.before_sleeping.spend(self.arena.looks_before_sleeping(), || self.decision().map(|_| true));
+        let before = self.load();
+        if before.is_open() {
+            let is_decided = || self.slot.word.load_low() != before.0.low && self.decision().is_some();
+            self.waiter.spin.look(Site::Queued, || is_decided().then_some(true));
+        }
         let mut has_slept = false;
         while self.waiter.budget.round() {
             let seen = self.load();
             if let Some(decision) = self.decision() {
+                self.waiter.spin.is_over(Some(stamp_of(self.slot)));
                 if has_slept {
                     self.arena.trace(|| decision.event());
                 }
@@ -121,6 +127,7 @@ impl Epoch<'_> {
             let (address, expected) = (self.slot.word.futex_address(), seen.parked().futex());
             self.arena.trace(|| if has_slept { What::Stirs } else { self.sleeps() });
             has_slept = true;
+            self.waiter.spin.sleeps();
             let woken = futex::wait(address, expected, deadline);
             // A word that changes constantly would keep the kernel from checking the deadline.
             if woken == Woken::TimedOut || (self.is_open() && deadline.passed()) {

@@ -1,70 +1,207 @@
-//! Adaptive spin: checks again for a short while before an expensive operation, as long as that pays off.
+//! Adaptive spin: how a wait looks again for a short while before it queues, and before it sleeps.
+//!
+//! Whether it does, and for how long, is decided in `ntux_platform::waiting`. This file remembers, for each thread, what the
+//! waits at its latest objects have come to, and keeps the time of the wait in progress. Nothing of it is shared but the
+//! [`Stamp`] that whoever decides a wait leaves beside the waiter's word: a hint, good for nothing else.
 
 use std::cell::Cell;
 
-/// Checks that are always affordable where spinning is allowed.
-const LEAST: u32 = 16;
-/// Failures after which the full number is tried once more.
-const FAILURES_BETWEEN_TRIES: u32 = 64;
+use ntux_platform::atomic::Word32;
+use ntux_platform::clock::{Deadline, monotonic_ns};
+use ntux_platform::waiting::machine::{can_look, processor};
+use ntux_platform::waiting::{History, Looked, Outcome, Stamp, WakePrice};
 
-/// How often one thread checks. It starts with the most allowed, halves the number after each spin that failed, and
-/// sets it to twice the number needed after one that succeeded. Now and then it tries the most again.
+use super::request::Request;
+use crate::Object;
+use crate::format::layout::WaiterSlot;
+
+/// Objects whose waits a thread remembers apart; the others share a history.
+const REMEMBERED: usize = 4;
+/// Looks in a row, if the clock stands still.
+const LOOKS_MOST: u32 = 1 << 14;
+/// Pauses between two looks, at most, where they become rarer.
+const PAUSES_MOST: u32 = 16;
+
+/// What the first thread of this process that was woken has measured; 0 before.
+static FIRST_PRICE: Word32 = Word32::new(0);
+
+/// Where a thread looks.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Site {
+    /// At a mutex or semaphore that others use meanwhile, before it queues: less and less often, because they need its cache
+    /// line.
+    Busy,
+    /// At an event, before it queues.
+    Still,
+    /// At its own word, before it sleeps.
+    Queued,
+}
+
+/// The wait in progress.
+#[derive(Clone, Copy, Default)]
+struct Current {
+    /// Index of its first object.
+    object: u32,
+    /// Looks that are forced: before it queues, and before it sleeps.
+    forced: [u32; 2],
+    /// Nanoseconds that may still be looked, if they are not.
+    allowance_ns: u32,
+    began_ns: u64,
+    deadline_ns: u64,
+    looked: Looked,
+    saw_after_ns: u32,
+    slept: bool,
+}
+
+/// How long one thread looks.
 #[derive(Default)]
 pub(crate) struct AdaptiveSpin {
-    allowed: Cell<u32>,
-    failures: Cell<u32>,
+    current: Cell<Current>,
+    price: Cell<WakePrice>,
+    /// By index of the object plus one.
+    histories: [Cell<(u32, History)>; REMEMBERED],
+    /// Of all its waits: what is expected of an object that is not remembered.
+    overall: Cell<History>,
 }
 
 impl AdaptiveSpin {
-    /// Checks at most `most` times. Returns true as soon as `look` ends the spin, false if it never does.
-    pub(crate) fn spend(&self, most: u32, mut look: impl FnMut() -> Option<bool>) -> bool {
-        if most == 0 {
-            return false;
+    /// A wait begins that cannot be satisfied at once. `forced`: how often it looks, if that was said
+    /// ([`crate::Arena::set_spins`]).
+    pub(crate) fn begin(&self, forced: Option<u32>, request: &Request<'_>, deadline: Deadline) {
+        let current = match forced {
+            Some(looks) => Current { forced: [looks; 2], ..Current::default() },
+            // A checker's threads do not wait for time to pass.
+            None if cfg!(ntux_explore) || !can_look() => Current::default(),
+            None => self.adaptive(request.get(0).map_or(0, Object::index), deadline),
+        };
+        self.current.set(current);
+    }
+
+    fn adaptive(&self, object: u32, deadline: Deadline) -> Current {
+        if self.price.get().ns() == 0 {
+            self.price.set(WakePrice::of_others(FIRST_PRICE.load()));
         }
-        let tries_all = self.failures.get().is_multiple_of(FAILURES_BETWEEN_TRIES);
-        let allowed = if tries_all { most } else { self.allowed.get().clamp(LEAST.min(most), most) };
-        for spent in 0..allowed {
+        let allowance_ns = self.history(object).allowance_ns(self.price.get(), processor());
+        let began_ns = monotonic_ns();
+        let deadline_ns = match deadline {
+            Deadline::Never => u64::MAX,
+            Deadline::Monotonic(ns) => ns,
+            Deadline::Realtime(_) => began_ns.saturating_add(deadline.remaining_ns().unwrap_or(u64::MAX)),
+        };
+        Current { object, allowance_ns, began_ns, deadline_ns, ..Current::default() }
+    }
+
+    /// Looks for as long as this wait may; `look` ends it with an answer. False when it never did.
+    pub(crate) fn look(&self, site: Site, mut look: impl FnMut() -> Option<bool>) -> bool {
+        let current = self.current.get();
+        if current.allowance_ns > 0 {
+            return self.look_adaptively(current, site, look);
+        }
+        let mut forced = current.forced;
+        let looks = core::mem::take(&mut forced[usize::from(site == Site::Queued)]);
+        self.current.set(Current { forced, ..current });
+        let answer = (0..looks).find_map(|_| {
+            let answer = look();
+            if answer.is_none() {
+                core::hint::spin_loop();
+            }
+            answer
+        });
+        answer.unwrap_or(false)
+    }
+
+    fn look_adaptively(&self, current: Current, site: Site, mut look: impl FnMut() -> Option<bool>) -> bool {
+        let until_ns = current.deadline_ns.min(current.began_ns + u64::from(current.allowance_ns));
+        let gap_ns = u64::from(current.allowance_ns) / 2;
+        let (mut last_ns, mut pauses, mut looked) = (monotonic_ns(), 1, Looked::InVain);
+        for _ in 0..LOOKS_MOST {
             if let Some(answer) = look() {
-                self.allowed.set(spent.saturating_mul(2).saturating_add(LEAST));
+                let saw_after_ns = (last_ns - current.began_ns) as u32;
+                self.current.set(Current { looked: Looked::Saw, saw_after_ns, ..current });
                 return answer;
             }
-            core::hint::spin_loop();
+            if last_ns >= until_ns {
+                break;
+            }
+            (0..pauses).for_each(|_| core::hint::spin_loop());
+            if site == Site::Busy {
+                pauses = (pauses * 2).min(PAUSES_MOST);
+            }
+            let now_ns = monotonic_ns();
+            if now_ns.saturating_sub(last_ns) >= gap_ns {
+                looked = Looked::Interrupted;
+            }
+            last_ns = now_ns;
         }
-        self.allowed.set(allowed / 2);
-        self.failures.set(self.failures.get().wrapping_add(1));
+        self.current.set(Current { allowance_ns: 0, looked, ..current });
         false
+    }
+
+    /// The wait will sleep.
+    pub(crate) fn sleeps(&self) {
+        let current = self.current.get();
+        // What it saw was nothing to stay awake for.
+        let looked = if current.looked == Looked::Saw { Looked::InVain } else { current.looked };
+        self.current.set(Current { looked, slept: true, ..current });
+    }
+
+    /// The wait is over; `stamp`: of whoever decided it, if it was in a queue.
+    pub(crate) fn is_over(&self, stamp: Option<Stamp>) {
+        let current = self.current.take();
+        if current.began_ns == 0 || !current.slept && current.looked == Looked::No {
+            return;
+        }
+        let decided_on = stamp.and_then(Stamp::processor);
+        let decided_after_ns = match current.looked {
+            Looked::Saw => Some(current.saw_after_ns.into()),
+            _ => self.decided_after_ns(&current, stamp),
+        };
+        self.learn(current.object, Outcome { looked: current.looked, decided_after_ns, decided_on });
+    }
+
+    /// How long after its beginning a wait was decided that has slept; also learns from that how long a wake takes.
+    fn decided_after_ns(&self, current: &Current, stamp: Option<Stamp>) -> Option<u64> {
+        let (stamp, now_ns) = (stamp?, monotonic_ns());
+        let lasted_ns = now_ns.saturating_sub(current.began_ns);
+        let age_ns = stamp.age_ns(now_ns, lasted_ns)?;
+        if current.slept && (stamp.processor().is_none() || stamp.processor() != processor()) {
+            let price = self.price.get().measured(age_ns);
+            self.price.set(price);
+            if FIRST_PRICE.load() == 0 {
+                FIRST_PRICE.store(price.ns());
+            }
+        }
+        Some(lasted_ns - age_ns)
+    }
+
+    fn learn(&self, object: u32, outcome: Outcome) {
+        let price = self.price.get();
+        self.place(object).set((object + 1, self.history(object).learnt(price, outcome)));
+        self.overall.set(self.overall.get().learnt(price, outcome));
+    }
+
+    fn history(&self, object: u32) -> History {
+        match self.place(object).get() {
+            (remembered, history) if remembered == object + 1 => history,
+            _ => self.overall.get(),
+        }
+    }
+
+    fn place(&self, object: u32) -> &Cell<(u32, History)> {
+        &self.histories[object as usize % REMEMBERED]
     }
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn looks(spin: &AdaptiveSpin, most: u32, worth_it_after: u32) -> u32 {
-        let mut count = 0;
-        spin.spend(most, || {
-            count += 1;
-            (count > worth_it_after).then_some(true)
-        });
-        count
+/// Leaves the stamp of a decision that this thread is about to make. `wakes`: the waiter may be asleep, and will want to
+/// know how long its wake took.
+#[inline]
+pub(super) fn leave_stamp(slot: &WaiterSlot, wakes: bool) {
+    if !cfg!(ntux_explore) {
+        slot.stamp.store(Stamp::new(processor(), wakes.then(monotonic_ns)).0);
     }
+}
 
-    #[test]
-    fn what_is_not_worth_it_is_tried_less_but_not_never() {
-        let spin = AdaptiveSpin::default();
-        assert_eq!(looks(&spin, 1000, u32::MAX), 1000);
-        assert_eq!(looks(&spin, 1000, u32::MAX), 500);
-        let later: Vec<u32> = (0..62).map(|_| looks(&spin, 1000, u32::MAX)).collect();
-        assert_eq!(later[61], LEAST);
-        assert_eq!(looks(&spin, 1000, u32::MAX), 1000, "all again");
-    }
-
-    #[test]
-    fn what_was_worth_it_is_allowed_twice_the_time() {
-        let spin = AdaptiveSpin::default();
-        assert_eq!(looks(&spin, 1000, u32::MAX), 1000);
-        assert_eq!(looks(&spin, 1000, 100), 101);
-        assert_eq!(looks(&spin, 1000, u32::MAX), 2 * 100 + LEAST);
-        assert_eq!(looks(&spin, 0, 0), 0);
-    }
+/// What was left there last.
+pub(super) fn stamp_of(slot: &WaiterSlot) -> Stamp {
+    if cfg!(ntux_explore) { Stamp::default() } else { Stamp(slot.stamp.load()) }
 }

@@ -116,6 +116,7 @@ fn wait_all_queued(
     queueing: &mut Queueing,
     deadline: Deadline,
 ) -> Result<Round> {
+    waiter.spin.begin(arena.spins(), request, deadline);
     let epoch = begin(arena, waiter, queueing.state(), Some(request))?;
     let mut places = [None; LIST_MAX];
     let joined = queue_all(arena, &epoch, request, queueing, &mut places);

@@ -44,6 +44,7 @@ use super::look::{Look, check, look};
 use super::queueing::{Joined, Places, Queueing, queue_any};
 use super::request::Request;
 use super::scan::Ahead;
+use super::spin::Site;
 use super::waiter::Waiter;
 use crate::arena::Arena;
 use crate::format::limits::LIST_MAX;
@@ -106,8 +107,7 @@ fn take_at_once(arena: &Arena, waiter: &Waiter, object: Object, owner: u32) -> O
 fn wait_any_slowly(arena: &Arena, waiter: &Waiter, request: &Request<'_>, deadline: Deadline) -> Result<Satisfied> {
     waiter.budget.renew();
     check(arena, request)?;
-    let mut may_spin = true;
-    let mut queueing = Queueing::new();
+    let (mut begins, mut queueing) = (true, Queueing::new());
     while waiter.budget.round() {
         let found = look_at_all(arena, waiter, request, &mut queueing)?;
         let round = match found {
@@ -116,16 +116,24 @@ fn wait_any_slowly(arena: &Arena, waiter: &Waiter, request: &Request<'_>, deadli
                 Round::Again => wait_any_queued(arena, waiter, request, &mut queueing, deadline)?,
                 probed => probed,
             },
-            // Only once: a thread that repeatedly loses the race must eventually queue.
-            None if !deadline.passed() => match core::mem::take(&mut may_spin) && comes_free(arena, waiter, request) {
-                true => Round::Again,
-                false => wait_any_queued(arena, waiter, request, &mut queueing, deadline)?,
-            },
+            None if !deadline.passed() => {
+                if core::mem::take(&mut begins) {
+                    waiter.spin.begin(arena.spins(), request, deadline);
+                }
+                // A thread that repeatedly loses the race queues when its time to spin is used up.
+                match comes_free(arena, waiter, request) {
+                    true => Round::Again,
+                    false => wait_any_queued(arena, waiter, request, &mut queueing, deadline)?,
+                }
+            }
             None if waiter.is_interrupted() => return Err(Error::Interrupted),
             None if unchanged(arena, request, &queueing) => return Err(Error::TimedOut),
             None => Round::Again,
         };
         if let Round::Satisfied(satisfied) = round {
+            if !begins {
+                waiter.spin.is_over(None);
+            }
             return Ok(satisfied);
         }
     }
@@ -199,21 +207,23 @@ fn probe(arena: &Arena, waiter: &Waiter, request: &Request<'_>, queueing: &Queue
     Ok(if decided { Round::Satisfied(satisfied) } else { Round::Again })
 }
 
-/// Spins on an owned mutex for a while before the thread queues for it. A mutex is mostly owned briefly, but once a
-/// thread is in the queue every unlock must hand over and wake, and two busy threads continue so for ever. Nobody is
-/// overtaken: as soon as another thread queues, this one does, too.
+/// Spins on an unavailable object for a while before the thread queues for it. A thread that takes the object without
+/// having queued needs no hand-over; once a thread is in the queue every unlock must hand over and wake, and two busy
+/// threads continue so for ever. Nobody is overtaken: as soon as another thread queues, this one does, too.
 fn comes_free(arena: &Arena, waiter: &Waiter, request: &Request<'_>) -> bool {
     let &[object] = request.objects() else { return false };
     let Some(slot) = arena.object_slot(object.index()) else { return false };
-    if request.has_alert() || !slot.kind().is_held_briefly() {
+    if request.has_alert() {
         return false;
     }
-    waiter.before_queueing.spend(arena.looks_before_queueing(), || {
+    let kind = slot.kind();
+    let site = if kind.is_event() { Site::Still } else { Site::Busy };
+    waiter.spin.look(site, || {
         let seen = slot.load();
-        match (seen.has(W | WA) || waiter.is_interrupted(), seen.value() == 0) {
-            (true, _) => Some(false),
-            (false, free) => free.then_some(true),
+        if seen.has(W | WA) || seen.is_claimed() || waiter.is_interrupted() {
+            return Some(false);
         }
+        matches!(kind.access(seen, &slot.extra, request.owner), Access::Open(_)).then_some(true)
     })
 }
 

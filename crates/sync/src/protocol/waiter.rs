@@ -67,8 +67,7 @@ pub struct Waiter {
     pub(super) sleeps: Cell<u64>,
     pub(crate) budget: WorkBudget,
     pub(crate) nested: Nested,
-    pub(crate) before_queueing: AdaptiveSpin,
-    pub(super) before_sleeping: AdaptiveSpin,
+    pub(super) spin: AdaptiveSpin,
     /// The words that this thread last wrote, by object.
     memory: [Cell<(u64, ObjectWord)>; REMEMBERED],
     thread: PhantomData<*mut ()>,
@@ -126,8 +125,7 @@ impl Waiter {
             sleeps: Cell::new(0),
             budget: WorkBudget::default(),
             nested: Nested::default(),
-            before_queueing: AdaptiveSpin::default(),
-            before_sleeping: AdaptiveSpin::default(),
+            spin: AdaptiveSpin::default(),
             memory: Default::default(),
             thread: PhantomData,
         }

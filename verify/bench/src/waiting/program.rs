@@ -1,0 +1,156 @@
+//! Small programs whose threads wait for each other, or for time to pass. Each does a given amount of work.
+
+use std::io;
+use std::thread;
+
+use ntux_platform::clock::{Deadline, monotonic_ns, process_ns};
+use ntux_sync::{Arena, Capacity, Error, Object, Waiter};
+use serde::Serialize;
+
+use super::condition::Stage;
+use crate::asleep::{joined, start};
+
+/// What is measured.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
+pub(crate) enum Program {
+    /// So many threads, each locks and unlocks one mutex, with a little to do inside and outside.
+    Mutex(u32),
+    /// The same with a semaphore of one unit.
+    Semaphore(u32),
+    /// Two threads hand a token to and fro by two auto-reset events.
+    Zigzag,
+    /// A thread waits for any of two events; another sets one, every millisecond.
+    Ticks,
+    /// A thread waits for an event that nobody sets, with a deadline of a millisecond.
+    Timers,
+}
+
+/// What a run has cost, for each piece of work.
+#[derive(Clone, Copy, PartialEq, Debug, Serialize)]
+pub(crate) struct Cost {
+    pub(crate) elapsed_ns: f64,
+    /// Of all threads of the program together.
+    pub(crate) processor_ns: f64,
+}
+
+const MS: u64 = 1_000_000;
+
+impl Program {
+    pub(crate) fn name(self) -> String {
+        match self {
+            Program::Mutex(threads) => format!("mutex, {threads} threads"),
+            Program::Semaphore(threads) => format!("semaphore, {threads} threads"),
+            Program::Zigzag => "zigzag".into(),
+            Program::Ticks => "an event each ms".into(),
+            Program::Timers => "timers of 1 ms".into(),
+        }
+    }
+
+    /// Does so much work under this condition. `spins`: as [`Arena::set_spins`] has it; none: by the policy.
+    pub(crate) fn run(self, work: u64, spins: Option<u32>, stage: &Stage) -> io::Result<Cost> {
+        let arena = Arena::create(Capacity::default()).map_err(io::Error::other)?;
+        if let Some(spins) = spins {
+            arena.set_spins(spins);
+        }
+        let (begin_ns, used_ns) = (monotonic_ns(), process_ns());
+        match self {
+            Program::Mutex(threads) => guarded(&arena, stage, threads, work, true),
+            Program::Semaphore(threads) => guarded(&arena, stage, threads, work, false),
+            Program::Zigzag => zigzag(&arena, stage, work),
+            Program::Ticks => ticks(&arena, stage, work),
+            Program::Timers => timers(&arena, stage, work),
+        }?;
+        let [elapsed, used] = [monotonic_ns() - begin_ns, process_ns() - used_ns];
+        Ok(Cost { elapsed_ns: elapsed as f64 / work as f64, processor_ns: used as f64 / work as f64 })
+    }
+}
+
+fn take(arena: &Arena, waiter: &Waiter, object: Object, owner: u32) -> io::Result<()> {
+    arena.wait_any(waiter, &[object], None, owner, Deadline::Never).map(drop).map_err(io::Error::other)
+}
+
+/// All threads together do the work.
+fn guarded(arena: &Arena, stage: &Stage, threads: u32, work: u64, is_mutex: bool) -> io::Result<()> {
+    let waiter = arena.waiter();
+    let object = if is_mutex { arena.mutex_create(&waiter, 0, 0) } else { arena.semaphore_create(&waiter, 1, 1) };
+    let object = object.map_err(io::Error::other)?;
+    thread::scope(|scope| {
+        let run = |number: u32| {
+            let waiter = arena.waiter();
+            stage.enter_thread(number as usize)?;
+            for _ in 0..work.div_ceil(u64::from(threads)) {
+                take(arena, &waiter, object, number + 1)?;
+                compute(10);
+                let given = match is_mutex {
+                    true => arena.mutex_unlock(&waiter, object, number + 1),
+                    false => arena.semaphore_release(&waiter, object, 1),
+                };
+                given.map_err(io::Error::other)?;
+                compute(20);
+            }
+            Ok(())
+        };
+        let threads: Vec<_> =
+            (0..threads).map(|number| start(scope, move || run(number))).collect::<io::Result<_>>()?;
+        threads.into_iter().try_for_each(joined)
+    })
+}
+
+fn compute(steps: u32) {
+    (0..steps).for_each(|step| {
+        std::hint::black_box(step);
+    });
+}
+
+fn zigzag(arena: &Arena, stage: &Stage, work: u64) -> io::Result<()> {
+    let waiter = arena.waiter();
+    let event = |signaled| arena.event_create(&waiter, false, signaled).map_err(io::Error::other);
+    let events = [event(true)?, event(false)?];
+    thread::scope(|scope| {
+        let run = |side: usize| {
+            let waiter = arena.waiter();
+            stage.enter_thread(side)?;
+            for _ in 0..work {
+                take(arena, &waiter, events[side], 1)?;
+                arena.event_set(&waiter, events[1 - side]).map_err(io::Error::other)?;
+            }
+            Ok(())
+        };
+        let sides = [0, 1].map(|side| scope.spawn(move || run(side)));
+        sides.into_iter().try_for_each(joined)
+    })
+}
+
+fn ticks(arena: &Arena, stage: &Stage, work: u64) -> io::Result<()> {
+    let waiter = arena.waiter();
+    let event = || arena.event_create(&waiter, false, false).map_err(io::Error::other);
+    let events = [event()?, event()?];
+    thread::scope(|scope| {
+        let other = scope.spawn(move || {
+            let waiter = arena.waiter();
+            stage.enter_thread(1)?;
+            (0..work).try_for_each(|_| {
+                arena.wait_any(&waiter, &events, None, 1, Deadline::Never).map(drop).map_err(io::Error::other)
+            })
+        });
+        // An event that is set again before anybody saw it is set once.
+        while !other.is_finished() {
+            thread::sleep(std::time::Duration::from_millis(1));
+            arena.event_set(&waiter, events[0]).map_err(io::Error::other)?;
+        }
+        joined(other)
+    })
+}
+
+fn timers(arena: &Arena, stage: &Stage, work: u64) -> io::Result<()> {
+    let waiter = arena.waiter();
+    let event = arena.event_create(&waiter, false, false).map_err(io::Error::other)?;
+    stage.enter_thread(1)?;
+    for _ in 0..work {
+        match arena.wait_any(&waiter, &[event], None, 1, Deadline::after_ns(MS)) {
+            Err(Error::TimedOut) => {}
+            other => return Err(io::Error::other(format!("a wait for time to pass ended with {other:?}"))),
+        }
+    }
+    Ok(())
+}
