@@ -1,8 +1,9 @@
 //! The `ntux` command.
 //!
 //! `run` starts a program with the drop-in device, `doctor` says what this machine can do, `ps` lists arenas, `inspect`
-//! shows who waits for what, `why` says what is wrong, `top` shows it live, `trace` records waits over time, `bench` starts the
-//! benchmarks (another program), `watch` draws which pages are written, `help` explains. Each subcommand is one file.
+//! shows who waits for what, `why` says what is wrong, `top` shows it live, `trace` records waits over time, `report` packs
+//! what a bug report needs, `bench` starts the benchmarks (another program), `watch` draws which pages are written, `help`
+//! explains. Each subcommand is one file.
 
 mod arenas;
 mod bench;
@@ -14,6 +15,7 @@ mod library;
 mod pages;
 mod program;
 mod ps;
+mod report;
 mod run;
 mod top;
 mod topic;
@@ -47,6 +49,7 @@ enum Command {
     Why(why::Arguments),
     Top(top::Arguments),
     Trace(trace::Arguments),
+    Report(report::Arguments),
     Bench(bench::Arguments),
     Watch(watch::Arguments),
     /// Explain a subcommand or a topic: environment, exit-status.
@@ -78,6 +81,7 @@ fn execute(command: Command) -> ExitCode {
         Command::Why(arguments) => why::why(&arguments),
         Command::Top(arguments) => top::top(&arguments),
         Command::Trace(arguments) => trace::trace(&arguments),
+        Command::Report(arguments) => report::report(&arguments),
         Command::Bench(arguments) => bench::bench(&arguments),
         Command::Watch(arguments) => watch::watch(&arguments),
         Command::Pages(arguments) => succeeded(pages::write(&arguments, &CommandLine::command())),

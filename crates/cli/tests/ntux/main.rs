@@ -6,6 +6,7 @@ mod doctor;
 mod help;
 mod inspect;
 mod ps;
+mod report;
 #[path = "../../../platform/tests/seccomp/rule.rs"]
 mod rule;
 mod run;
@@ -13,8 +14,8 @@ mod run;
 mod skips;
 mod stage;
 mod top;
-#[cfg(target_arch = "x86_64")]
 mod trace;
+#[cfg(target_arch = "x86_64")]
 mod trees;
 mod watch;
 mod watch_program;
