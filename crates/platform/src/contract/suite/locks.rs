@@ -24,12 +24,12 @@ fn two_descriptions() -> Result<[File; 2], String> {
 
 pub(super) fn of_descriptions<S: System>(_limit: Duration) -> Outcome {
     let [one, other] = two_descriptions()?;
-    let is_held = |byte| S::is_held(other.as_fd(), byte).map_err(failed("is_held"));
+    let is_held = |byte| S::is_held(other.as_fd(), byte, 1).map_err(failed("is_held"));
     ensure!(!is_held(BYTE)?, "held before anybody held it");
     S::hold(one.as_fd(), BYTE).map_err(failed("hold"))?;
     ensure!(is_held(BYTE)?, "another description does not see that it is held");
     ensure!(!is_held(BYTE + 1)?, "the next byte is held");
-    ensure!(!S::is_held(one.as_fd(), BYTE).map_err(failed("is_held"))?, "its own lock is somebody else's");
+    ensure!(!S::is_held(one.as_fd(), BYTE, 1).map_err(failed("is_held"))?, "its own lock is somebody else's");
     S::hold(other.as_fd(), BYTE).map_err(failed("a second hold"))?;
     let alone = S::hold_alone(other.as_fd(), BYTE).map_err(failed("hold_alone"))?;
     ensure!(!alone, "held alone by two");
@@ -56,7 +56,7 @@ pub(super) fn of_the_killed<S: System>(limit: Duration) -> Outcome {
     })?;
     appears(page.view.word(0), limit)?;
     drop(one);
-    let is_held = || S::is_held(other.as_fd(), BYTE).map_err(failed("is_held"));
+    let is_held = || S::is_held(other.as_fd(), BYTE, 1).map_err(failed("is_held"));
     ensure!(is_held()?, "freed though a child has a copy");
     child.kill();
     child.end(limit)?;
