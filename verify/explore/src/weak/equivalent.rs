@@ -38,7 +38,7 @@ const EQUIVALENT: &[Equivalent] = &[
     },
     Equivalent {
         accesses: &[("mutex::load", None), ("mutex::carried", None), ("signal::read", None)],
-        why: "the object's word is loaded again after the extra word, and exchanged then: its version tells",
+        why: "the object's word is loaded again after the extra word, and compared or exchanged then: its version tells",
     },
     Equivalent {
         accesses: &[
