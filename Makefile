@@ -200,6 +200,7 @@ lint: tools
 	@.ci/floors
 	@.ci/documents --planted
 	@.ci/documents
+	@verify/explored --planted
 	$(CARGO) clippy --locked --workspace --all-targets -- -D warnings
 	$(CARGO) clippy --locked $(VERIFY) --all-targets -- -D warnings
 	$(EXPLORED) clippy -p ntux-explore -p ntux-adversary --all-targets -- -D warnings

@@ -1,6 +1,7 @@
 //! Planted bugs: each breaks one rule, to show that the model checker catches it.
 //!
-//! They exist only in the configuration `ntux_explore`; otherwise [`planted`] is `false` at compile time.
+//! They exist only in the configuration `ntux_explore`; otherwise [`planted`] is `false` at compile time. A bug that takes more than one
+//! condition is not in this text: `verify/explored` applies it (`verify/planted`).
 
 /// One broken rule.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -14,8 +15,6 @@ pub enum Bug {
     NoWake,
     /// A waker that finds nobody on a woken thread's own word checks that word again, and not the gathering place.
     PassGathered,
-    /// Last come, first served.
-    Lifo,
     /// The head of a line passes somebody who is queued.
     PassQueued,
     /// The head of a line passes somebody who is queued in the next ring.

@@ -1,6 +1,7 @@
 //! Planted bugs: each breaks one rule of the protocol, to show that the model checker catches it.
 //!
-//! They exist only in the configuration `ntux_explore`; otherwise [`planted`] is `false` at compile time.
+//! They exist only in the configuration `ntux_explore`; otherwise [`planted`] is `false` at compile time. A bug that takes more than one
+//! condition is not in this text: `verify/explored` applies it (`verify/planted`).
 
 /// One broken rule. The names are those of `docs/protocol.md`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -14,20 +15,12 @@ pub enum Bug {
     SettleWake,
     /// C4: a thread that passes over a satisfied waiter does not finish the operation that satisfied it.
     NoWakeHelp,
-    /// C5: a pulse that finds nobody does not change the word.
-    PulsePlain,
     /// Registering does not change the word if the flag is already up.
     NoRegisterBump,
-    /// The flag goes up before the entry is in the wait set.
-    FlagFirst,
-    /// Last come, first served.
-    Lifo,
     /// A wait-all that timed out leaves while its attempt is running.
     TimeoutLeave,
     /// An attempt's claims carry the ticket of the waiter instead of the number of the attempt.
     NoAttempt,
-    /// A wait for several objects checks one after the other and takes the first available one.
-    NaivePoll,
     /// A probe decides without checking the earlier objects again.
     ProbeBlind,
     /// A wait for several objects counts in each queue as soon as it has registered there.
@@ -46,8 +39,6 @@ pub enum Bug {
     WaitAllUnseen,
     /// A waiter's number is trusted, whoever wrote it.
     NoIndexCheck,
-    /// A chain of chunks is followed without a bound.
-    EndlessWaitSet,
     /// A waiter does not tell the kernel which word to mark when its thread dies.
     NoWill,
     /// A thread that takes over a dead thread's slot does not end the dead thread's wait.

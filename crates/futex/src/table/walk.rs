@@ -36,8 +36,7 @@ struct Ahead {
 
 impl Ahead {
     fn insert(&mut self, one: Found) {
-        let is_later =
-            |other: &Option<Found>| other.is_some_and(|other| one.ticket.is_before(other.ticket) != planted(Bug::Lifo));
+        let is_later = |other: &Option<Found>| other.is_some_and(|other| one.ticket.is_before(other.ticket));
         if self.count == AHEAD && !is_later(&self.found[AHEAD - 1]) {
             return;
         }
@@ -116,7 +115,7 @@ impl<S: Serve> Walk<'_, S> {
     fn follow(&mut self, ring: &Ring<'_>, begin: Ticket, end: Ticket) -> (ControlFlow<()>, Ticket) {
         let (mut flow, mut ticket) = (ControlFlow::Continue(()), begin);
         while ticket != end && flow.is_continue() {
-            let turn = if planted(Bug::Lifo) { begin.plus(ticket.until(end) - 1) } else { ticket };
+            let turn = ticket;
             let Slot { number, word } = ring.slot(turn);
             ticket = ticket.plus(1);
             if ticket != end {

@@ -86,8 +86,8 @@ impl Arena {
     /// Every place of a wait set, at most as many as all chunks have, or as the work budget allows, which ends a chain
     /// that somebody made circular.
     pub(crate) fn places<'a>(&'a self, budget: &WorkBudget, slot: &'a ObjectSlot) -> impl Iterator<Item = Place<'a>> {
-        let bound = if planted(Bug::EndlessWaitSet) { usize::MAX } else { self.chunk_count() as usize };
-        let lasts = |_: &&Chunk| budget.chunk() || planted(Bug::EndlessWaitSet);
+        let bound = self.chunk_count() as usize;
+        let lasts = |_: &&Chunk| budget.chunk();
         let first = self.next_chunk(&slot.chunk);
         let chunks = std::iter::successors(first, |chunk| self.next_chunk(&chunk.next));
         let chained = chunks.take(bound).take_while(lasts).flat_map(|chunk| chunk.wait_set.iter().take(CHUNK_USED));

@@ -217,14 +217,9 @@ fn join_any<'a>(
         let object = request.get(position).ok_or(Error::Corrupt)?;
         let slot = arena.object_slot(object.index()).ok_or(Error::Invalid)?;
         let entry = Entry::new(epoch.index, epoch.ticket, position, false);
-        if !planted(Bug::FlagFirst) {
-            places[position] = Some((arena.put(&epoch.waiter.budget, object.index(), entry)?, entry));
-        }
+        places[position] = Some((arena.put(&epoch.waiter.budget, object.index(), entry)?, entry));
         if let Raised::Over(seen) = raise_or_claim(arena, epoch, slot, object, request.owner)? {
             queueing.compare(position, seen);
-        }
-        if planted(Bug::FlagFirst) {
-            places[position] = Some((arena.put(&epoch.waiter.budget, object.index(), entry)?, entry));
         }
     }
     Ok(())

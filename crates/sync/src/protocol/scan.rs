@@ -18,7 +18,6 @@ use crate::format::object_word::{Claimant, ObjectWord, W};
 use crate::format::ticket::Ticket;
 use crate::format::waiter_word::{WaiterState, WaiterWord};
 use crate::kind::Kind;
-use crate::planted::{Bug, planted};
 
 /// Passes over a wait set in which a scan considers only the oldest entries, before it considers all of them in one.
 const STALE_TOLERATED: u32 = 32;
@@ -129,7 +128,7 @@ fn scan<'a>(
     word: ObjectWord,
     ahead: &mut Ahead<'a>,
 ) -> Scan {
-    if !kind.admits_anybody(word) || planted(Bug::Lifo) {
+    if !kind.admits_anybody(word) {
         return scan_each(arena, waiter, index, slot, kind, word);
     }
     for _ in 0..STALE_TOLERATED {
@@ -163,9 +162,7 @@ fn scan_each(arena: &Arena, waiter: &Waiter, index: u32, slot: &ObjectSlot, kind
     let mut scan = Scan { candidate: None, anyone: false };
     for place in arena.places(&waiter.budget, slot) {
         let Some(entry) = place.entry().filter(|entry| !entry.is_all()) else { continue };
-        let is_later = |(_, first): (u32, Ticket)| {
-            if planted(Bug::Lifo) { entry.ticket().is_before(first) } else { first.is_before(entry.ticket()) }
-        };
+        let is_later = |(_, first): (u32, Ticket)| first.is_before(entry.ticket());
         if scan.candidate.is_some_and(is_later) || !stands(arena, waiter, index, slot, place, entry) {
             continue;
         }

@@ -76,9 +76,6 @@ fn signal_slowly(arena: &Arena, waiter: &Waiter, object: Object, signal: Signal)
                 (next, previous)
             }
         };
-        if planted(Bug::PulsePlain) && signal == Signal::Pulse && !next.is_claimed() && seen.value() == 0 {
-            return Ok(0);
-        }
         if slot.exchange(seen, next) {
             help_ahead(arena, waiter, object.index(), next.advanced(), &mut ahead)?;
             // Not earlier: nothing that can wait is done between a claim and its decision.

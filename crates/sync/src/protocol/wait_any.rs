@@ -111,7 +111,7 @@ fn wait_any_slowly(arena: &Arena, waiter: &Waiter, request: &Request<'_>, deadli
     while waiter.budget.round() {
         let found = look_at_all(arena, waiter, request, &mut queueing)?;
         let round = match found {
-            Some(found) if found.position == 0 || planted(Bug::NaivePoll) => take(arena, request, &found),
+            Some(found) if found.position == 0 => take(arena, request, &found),
             Some(found) => match probe(arena, waiter, request, &queueing, &found)? {
                 Round::Again => wait_any_queued(arena, waiter, request, &mut queueing, deadline)?,
                 probed => probed,
@@ -164,7 +164,7 @@ fn unchanged(arena: &Arena, request: &Request<'_>, queueing: &Queueing) -> bool 
     let same = |(object, &version): (Object, &u64)| {
         arena.object_slot(object.index()).is_some_and(|slot| slot.word.load_low() == version)
     };
-    planted(Bug::NaivePoll) || request.iter().zip(queueing.versions()).all(same)
+    request.iter().zip(queueing.versions()).all(same)
 }
 
 /// Takes the first object, which needs no probe.
