@@ -69,6 +69,10 @@ deviations! {
     StaysAcrossExec => "memory: new",
     /// Locks belong to processes.
     LocksOfProcesses => "locks: of open file descriptions",
+    /// A lock stays until its description ends.
+    LetsNothingGo => "locks: of open file descriptions",
+    /// Of a range only the first byte is looked at.
+    ChecksOneByte => "locks: of open file descriptions",
     /// Nobody holds anything.
     LocksNothing => "locks: of processes that are killed",
     /// Numbers of threads are those of their process, as the names of Mach ports.
@@ -322,8 +326,13 @@ impl Locks for Deviating {
         Here::hold_alone(fd, byte)
     }
 
-    fn is_held(fd: BorrowedFd<'_>, byte: u64) -> io::Result<bool> {
-        Here::is_held(fd, byte)
+    fn let_go(fd: BorrowedFd<'_>, byte: u64) -> io::Result<()> {
+        if is(Deviation::LetsNothingGo) { Ok(()) } else { Here::let_go(fd, byte) }
+    }
+
+    fn is_held(fd: BorrowedFd<'_>, byte: u64, count: u32) -> io::Result<bool> {
+        let count = if is(Deviation::ChecksOneByte) { 1 } else { count };
+        Here::is_held(fd, byte, count)
     }
 }
 

@@ -33,6 +33,10 @@ pub(super) fn of_descriptions<S: System>(_limit: Duration) -> Outcome {
     S::hold(other.as_fd(), BYTE).map_err(failed("a second hold"))?;
     let alone = S::hold_alone(other.as_fd(), BYTE).map_err(failed("hold_alone"))?;
     ensure!(!alone, "held alone by two");
+    let range = S::is_held(other.as_fd(), BYTE - 3, 8).map_err(failed("is_held"))?;
+    ensure!(range, "a range does not show that one of its bytes is held");
+    S::let_go(other.as_fd(), BYTE).map_err(failed("let_go"))?;
+    ensure!(!S::is_held(one.as_fd(), BYTE, 1).map_err(failed("is_held"))?, "held after it was let go");
     // All copies are one description: the end of one of them frees nothing.
     let copy = one.try_clone().map_err(failed("dup"))?;
     drop(one);
