@@ -9,9 +9,9 @@ use std::process::ExitCode;
 use clap::Args;
 
 use crate::NTUX_FAILED;
+use crate::arenas::examine::Examined;
 use crate::arenas::find::{self, Found, Target};
 use crate::arenas::processes::Census;
-use crate::arenas::scene::Scene;
 use report::Report;
 
 /// Exit status when there is no arena.
@@ -23,14 +23,19 @@ const NOTHING_THERE: u8 = 1;
 /// sent no signal, traced by nobody, and made no slower; it cannot tell that somebody looks. All processes that share the
 /// memory are shown.
 ///
+/// Of an object it shows: state; who owns a mutex; how often it changes in a second; the descriptors that name it, as PID:FD; who
+/// waits for it; and the last wake that it has sent, to whom, by whom, and when. Of a thread: what it waits for, in whose name (the
+/// owner id, in Wine the Windows thread id), for how long, and until when at most.
+///
 /// You need the rights to look at the process: be the same user, or root.
 ///
 /// The exit status is 0 if something was shown, 1 if the process has no objects of ntux, 125 if it could not be looked at.
 #[derive(Args)]
 #[command(after_long_help = EXAMPLES)]
 pub struct Arguments {
-    /// A process number; or a file that is an arena, such as /proc/PID/fd/N of a process, or /dev/fd/N of your own.
-    #[arg(value_name = "PID|FILE")]
+    /// A process; a descriptor of a process, which shows one object alone if it is one's; or a file that is an arena, such as
+    /// /dev/fd/N of your own.
+    #[arg(value_name = "PID|PID:FD|FILE")]
     target: Target,
     /// Print JSON instead of text.
     #[arg(long)]
@@ -41,6 +46,7 @@ const EXAMPLES: &str = "\
 Examples:
   ntux inspect $(pidof -s wineserver)
   ntux inspect --json 4711 | jq '.arenas[].threads[] | select(.state == \"waiting\")'
+  ntux inspect 4711:7
   ntux inspect /dev/fd/3 3<>/proc/4711/fd/7";
 
 /// Prints what is there.
@@ -56,10 +62,8 @@ pub fn inspect(arguments: &Arguments) -> ExitCode {
     for note in notes {
         eprintln!("ntux: {note}");
     }
-    let mut census = Census::default();
-    let scenes: Result<Vec<Scene>, _> = arenas.iter().map(|arena| Scene::of(&arena.view, &mut census)).collect();
-    let report = match scenes {
-        Ok(scenes) => Report::of(&scenes),
+    let report = match Examined::all(arenas, &mut Census::default()) {
+        Ok(examined) => Report::of(&examined, find::named_object(&arguments.target)),
         Err(error) => {
             eprintln!("ntux: cannot look at the arena: {error}");
             return ExitCode::from(NTUX_FAILED);

@@ -1,7 +1,6 @@
 //! `ntux why`: who waits for whom, and what is wrong.
 
 mod chain;
-mod examine;
 mod verdict;
 
 use std::io::Write;
@@ -11,11 +10,11 @@ use clap::Args;
 use ntux_sync::inspect::why::Case;
 
 use crate::NTUX_FAILED;
+use crate::arenas::examine::Examined;
 use crate::arenas::find::{self, Everything, Found, Opened, Target};
 use crate::arenas::processes::Census;
 use crate::arenas::scene::Scene;
 use chain::Follower;
-use examine::Examined;
 use verdict::{Teller, Verdict};
 
 /// Exit status when something is wrong.

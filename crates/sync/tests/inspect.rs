@@ -8,6 +8,7 @@ use std::os::unix::fs::{FileExt, MetadataExt};
 use std::sync::Barrier;
 use std::time::{Duration, Instant};
 
+use ntux_platform::clock::monotonic_ns;
 use ntux_sync::fields::{self, Table};
 use ntux_sync::inspect::why::{Case, Finding};
 use ntux_sync::inspect::{
@@ -218,6 +219,51 @@ fn threads_asleep_are_seen_with_what_they_wait_for() {
     assert!(
         after.objects.iter().all(|object| object.waiting().count() == 0) && after.object(lonely.0 as u32).is_none()
     );
+}
+
+/// What onlookers are told beside the protocol.
+#[test]
+fn a_sleeper_says_since_when_and_until_when_and_a_wake_who_sent_it() {
+    const HOUR_NS: u64 = 3_600_000_000_000;
+    const TICK_NS: u64 = 10_000_000;
+    let arena = Arena::create(CAPACITY).unwrap();
+    let waiter = arena.waiter();
+    let [event, other] = [(); 2].map(|()| arena.event_create(&waiter, false, false).unwrap());
+    let view = view(&arena);
+    let start = monotonic_ns() - TICK_NS;
+    let until = Deadline::Monotonic(start + HOUR_NS);
+    std::thread::scope(|scope| {
+        let arena = &arena;
+        let wait = move |owner, objects: &'static [usize], deadline| {
+            let objects: Vec<Object> = objects.iter().map(|&number| [event, other][number]).collect();
+            scope.spawn(move || {
+                let waiter = arena.waiter();
+                arena.wait_any(&waiter, &objects, None, owner, deadline).unwrap();
+                arena.retire(&waiter);
+            });
+        };
+        wait(1, &[0], Deadline::Never);
+        wait(2, &[1], until);
+        let asleep = look_until(&view, |snapshot| snapshot.waiters.iter().filter(is_parked).count() == 2);
+        let of = |owner| asleep.waiters.iter().find(|waiter| waiter.owner == owner).unwrap();
+        assert_eq!((of(1).deadline, of(2).deadline), (Some(Deadline::Never), Some(until)));
+        for waiter in &asleep.waiters {
+            let since = waiter.asleep_since.unwrap();
+            assert!((start..=monotonic_ns()).contains(&since), "{waiter:?}");
+        }
+        assert!(asleep.wakes.is_empty(), "{:?}", asleep.wakes);
+        let place = of(1).index;
+        arena.event_set(&waiter, event).unwrap();
+        let woken = look_until(&view, |snapshot| snapshot.waiters.iter().all(|waiter| waiter.index != place));
+        let [wake] = woken.wakes[..] else { panic!("{:?}", woken.wakes) };
+        assert_eq!((wake.waiter, wake.object), (place, Some(event)));
+        assert!((start..=monotonic_ns()).contains(&wake.at));
+        let (peer, thread) = wake.by.unwrap();
+        assert_eq!(woken.peer(peer).unwrap().process.pid, std::process::id());
+        // SAFETY: a call without arguments.
+        assert_eq!(thread, unsafe { libc::gettid() } as u64);
+        arena.event_set(&waiter, other).unwrap();
+    });
 }
 
 /// More than the object's own line holds.

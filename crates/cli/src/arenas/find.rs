@@ -10,8 +10,8 @@ use std::path::{Path, PathBuf};
 use std::str::FromStr;
 use std::time::SystemTime;
 
-use ntux_sync::Error;
 use ntux_sync::inspect::View;
+use ntux_sync::{Error, Object};
 
 use super::processes;
 
@@ -134,6 +134,12 @@ pub fn find(target: &Target) -> Result<Found, Refusal> {
             Ok(Found { arenas: vec![open(Path::new(&path))?], notes: Vec::new() })
         }
     }
+}
+
+/// The object that a descriptor stands for, if it is not that of the arena itself.
+pub fn named_object(target: &Target) -> Option<Object> {
+    let Target::Descriptor(pid, fd) = *target else { return None };
+    processes::offset(pid, fd)?
 }
 
 /// What this machine has.

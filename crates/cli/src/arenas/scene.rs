@@ -2,10 +2,12 @@
 
 use std::collections::HashMap;
 use std::fmt;
+use std::time::Duration;
 
+use ntux_platform::clock::{self, Deadline};
 use ntux_platform::memory::FileId;
 use ntux_sync::inspect::why::Fate;
-use ntux_sync::inspect::{PeerView, Presence, Snapshot, View, WaiterView};
+use ntux_sync::inspect::{PeerView, Presence, Snapshot, View, WaiterView, WakeView};
 use ntux_sync::{Object, Result};
 
 use super::processes::{Census, Condition, Descriptor, Process, Thread};
@@ -15,6 +17,10 @@ pub struct Scene {
     pub file: FileId,
     pub snapshot: Snapshot,
     pub names: Names,
+    /// When it was seen, on the clock of the arena's notes.
+    now: u64,
+    /// The last wake that each object has sent.
+    wakes: HashMap<Object, WakeView>,
 }
 
 /// What /proc says of those who share an arena.
@@ -83,10 +89,49 @@ impl Names {
 
 impl Scene {
     /// Errors: those of [`View::snapshot`].
-    pub fn of(view: &View, census: &mut Census) -> Result<Scene> {
-        let (snapshot, file) = (view.snapshot()?, view.file());
-        let names = Names::of(&snapshot.peers, census).with_descriptors(file);
-        Ok(Scene { file, snapshot, names })
+    pub fn new(view: &View, names: Names) -> Result<Scene> {
+        let snapshot = view.snapshot()?;
+        let mut wakes: HashMap<Object, WakeView> = HashMap::new();
+        for wake in &snapshot.wakes {
+            let Some(object) = wake.object else { continue };
+            let last = wakes.entry(object).or_insert(*wake);
+            *last = if last.at < wake.at { *wake } else { *last };
+        }
+        Ok(Scene { file: view.file(), snapshot, names, now: clock::monotonic_ns(), wakes })
+    }
+
+    /// For how many seconds a thread has slept in its wait.
+    pub fn asleep_s(&self, waiter: &WaiterView) -> Option<f64> {
+        waiter.asleep_since.map(|since| self.ago_s(since))
+    }
+
+    /// How many seconds ago that was.
+    pub fn ago_s(&self, ns: u64) -> f64 {
+        Duration::from_nanos(self.now.saturating_sub(ns)).as_secs_f64()
+    }
+
+    /// In how many seconds a wait ends by itself. None: it does not, or it does not sleep.
+    pub fn ends_in_s(&self, waiter: &WaiterView) -> Option<f64> {
+        let left = match waiter.deadline? {
+            Deadline::Never => return None,
+            Deadline::Monotonic(ns) => ns.saturating_sub(self.now),
+            Deadline::Realtime(ns) => ns.saturating_sub(clock::realtime_ns()),
+        };
+        Some(Duration::from_nanos(left).as_secs_f64())
+    }
+
+    /// The last wake that an object has sent to anybody.
+    pub fn last_wake(&self, object: Object) -> Option<WakeView> {
+        self.wakes.get(&object).copied()
+    }
+
+    /// Who sent a wake, as far as that is known.
+    pub fn sender(&self, wake: &WakeView) -> Option<String> {
+        let (peer, thread) = wake.by?;
+        let thread = u32::try_from(thread).ok()?;
+        let known = self.names.process(peer).and_then(|process| process.thread(thread));
+        let name = known.map_or(String::new(), |thread| format!(" {}", printable(&thread.name)));
+        Some(format!("{}/{}{name}", self.pid(peer)?, known.map_or(thread, |thread| thread.number)))
     }
 
     /// The number of a peer here, or in its own namespace if it cannot be seen.
@@ -131,6 +176,16 @@ pub fn fates(snapshot: &Snapshot, names: &Names) -> HashMap<u32, Fate> {
     };
     let waiters = snapshot.waiters.iter();
     waiters.filter_map(|waiter| Some((waiter.index, fate(waiter.peer, number(waiter)?)?))).collect()
+}
+
+/// A time in six columns.
+pub fn long(seconds: f64) -> String {
+    match seconds {
+        0.0..100.0 => format!("{seconds:.1}s"),
+        100.0..6_000.0 => format!("{:.0}m", seconds / 60.0),
+        6_000.0..360_000.0 => format!("{:.0}h", seconds / 3_600.0),
+        _ => format!("{:.0}d", seconds / 86_400.0),
+    }
 }
 
 /// The lower half of an object's number.

@@ -1,11 +1,14 @@
 //! What there is to say, in the shape of the JSON.
 
+use ntux_sync::Object;
+use ntux_sync::inspect::why::Case;
 use ntux_sync::inspect::{
     AdmissionView, Claim, Given, Keeper, Life, Mode, ObjectView, PeerView, Phase, Presence, Request, Standing, Value,
-    WaitState, WaitView, WaiterView,
+    WaitState, WaitView, WaiterView, WakeView,
 };
 use serde::Serialize;
 
+use crate::arenas::examine::Examined;
 use crate::arenas::processes::Descriptor;
 use crate::arenas::scene::{Person, Scene, slot_of};
 
@@ -60,6 +63,12 @@ pub struct Item {
     pub claim: Option<Half>,
     /// Changes since its slot was first used.
     pub changes: u64,
+    /// In the tenth of a second between two looks.
+    pub changes_per_s: f64,
+    /// Threads that are known to wait, or to have waited, in the name of a mutex's owner.
+    pub owners: Vec<Known>,
+    /// The last time that it has woken anybody.
+    pub last_wake: Option<Wake>,
     /// False: it changed faster than it could be read.
     pub stable: bool,
     pub creator: Option<u32>,
@@ -92,6 +101,24 @@ pub enum State {
     /// It is being made.
     Undecided,
     Rubbish,
+}
+
+/// A thread that is known.
+#[derive(Serialize)]
+pub struct Known {
+    pub waiter: u32,
+    pub pid: Option<u32>,
+    pub thread: Option<u32>,
+    pub name: Option<String>,
+}
+
+/// A wake that was sent.
+#[derive(Serialize)]
+pub struct Wake {
+    pub ago_s: f64,
+    /// Who sent it, if that is known: process, thread and name.
+    pub by: Option<String>,
+    pub to: Known,
 }
 
 /// An operation that is half-way.
@@ -127,6 +154,12 @@ pub struct Thread {
     pub name: Option<String>,
     pub state: &'static str,
     pub asleep: bool,
+    /// For how many seconds; to some 10 ms.
+    pub asleep_s: Option<f64>,
+    /// In how many seconds its wait ends by itself; none if it does not.
+    pub ends_in_s: Option<f64>,
+    /// The id that acquires mutexes in its last wait that had to queue; 0 before the first one.
+    pub owner: u32,
     /// Satisfied, and a wake is owed to it.
     pub wake_owed: bool,
     pub ticket: u64,
@@ -156,21 +189,35 @@ pub struct WaitAll {
 }
 
 impl Report {
-    pub fn of(scenes: &[Scene]) -> Report {
-        Report { arenas: scenes.iter().map(Arena::of).collect() }
+    /// `only`: one object and those who wait for it.
+    pub fn of(examined: &[Examined], only: Option<Object>) -> Report {
+        let mut arenas: Vec<Arena> = examined.iter().map(Arena::of).collect();
+        if let Some(Object(object)) = only {
+            arenas.iter_mut().for_each(|arena| arena.keep_only(object));
+        }
+        Report { arenas }
     }
 }
 
 impl Arena {
-    fn of(scene: &Scene) -> Arena {
-        let Scene { snapshot, file, .. } = scene;
-        let seen = Seen { scene };
+    fn keep_only(&mut self, object: u64) {
+        self.objects.retain(|item| item.object == object);
+        let waits = |thread: &Thread| {
+            thread.wait.as_ref().is_some_and(|wait| wait.objects.contains(&object) || wait.alert == Some(object))
+        };
+        self.threads.retain(waits);
+    }
+
+    fn of(examined: &Examined) -> Arena {
+        let Scene { snapshot, file, .. } = &examined.scene;
+        let seen = Seen { scene: &examined.scene, case: examined.case() };
+        let objects = snapshot.objects.iter().zip(examined.rates());
         Arena {
             device: file.device,
             inode: file.inode,
             capacity: Capacity { objects: snapshot.capacity.objects, threads: snapshot.capacity.waiters },
             processes: snapshot.peers.iter().map(|peer| seen.peer(peer)).collect(),
-            objects: snapshot.objects.iter().map(|object| seen.item(object)).collect(),
+            objects: objects.map(|(object, rate)| seen.item(object, rate)).collect(),
             threads: snapshot.waiters.iter().map(|waiter| seen.thread(waiter)).collect(),
             wait_all: wait_all(&snapshot.admission),
         }
@@ -180,6 +227,7 @@ impl Arena {
 /// What was seen, to be put into words.
 struct Seen<'a> {
     scene: &'a Scene,
+    case: Case<'a>,
 }
 
 impl Seen<'_> {
@@ -203,7 +251,7 @@ impl Seen<'_> {
         }
     }
 
-    fn item(&self, object: &ObjectView) -> Item {
+    fn item(&self, object: &ObjectView, rate: f64) -> Item {
         let creator = if let Keeper::Process(peer) = object.keeper { self.scene.pid(peer) } else { None };
         let standing = object.queue.iter().filter(|entry| entry.standing == Standing::Waiting);
         let place = |entry: &ntux_sync::inspect::EntryView| {
@@ -223,12 +271,31 @@ impl Seen<'_> {
             state: State::of(&object.value),
             claim: self.half(object.claim),
             changes: object.version,
+            changes_per_s: rate,
+            owners: self.owners(&object.value),
+            last_wake: self.scene.last_wake(object.object).map(|wake| self.wake(&wake)),
             stable: object.stable,
             creator,
             waiting: standing.map(place).collect(),
             queue_is_whole: object.queue_is_whole,
             descriptors: self.scene.names.descriptors(object.object).to_vec(),
         }
+    }
+
+    fn owners(&self, value: &Value) -> Vec<Known> {
+        let Value::Mutex(mutex) = value else { return Vec::new() };
+        let places = if mutex.owner == 0 { &[] } else { self.case.places(mutex.owner) };
+        places.iter().map(|&place| self.known(place)).collect()
+    }
+
+    fn known(&self, waiter: u32) -> Known {
+        let Person { waiter, pid, thread, name } = self.scene.person(waiter);
+        Known { waiter, pid, thread, name }
+    }
+
+    fn wake(&self, wake: &WakeView) -> Wake {
+        let (ago_s, by) = (self.scene.ago_s(wake.at), self.scene.sender(wake));
+        Wake { ago_s, by, to: self.known(wake.waiter) }
     }
 
     fn half(&self, claim: Claim) -> Option<Half> {
@@ -259,6 +326,9 @@ impl Seen<'_> {
             name,
             state: state_name(&waiter.state),
             asleep: waiter.parked,
+            asleep_s: self.scene.asleep_s(waiter),
+            ends_in_s: self.scene.ends_in_s(waiter),
+            owner: waiter.owner,
             wake_owed,
             ticket: waiter.ticket,
             wait: Wait::of(&waiter.wait),

@@ -2,8 +2,8 @@
 
 use std::fmt::Write;
 
-use super::report::{Arena, Half, Item, Peer, Report, State, Thread, Wait};
-use crate::arenas::scene::{printable, slot_of};
+use super::report::{Arena, Half, Item, Known, Peer, Report, State, Thread, Wait};
+use crate::arenas::scene::{long, printable, slot_of};
 use ntux_sync::Object;
 
 const PAGE_WIDTH: usize = 80;
@@ -87,12 +87,24 @@ fn remarks(item: &Item) -> String {
     match &item.claim {
         None => {}
         Some(Half::Wait { waiter, pid, thread }) => {
-            remarks.push(format!("on its way to {}", who(*waiter, *pid, *thread)))
+            remarks.push(format!("on its way to {}", who(*waiter, *pid, *thread, None)))
         }
         Some(Half::WaitAll { .. }) => remarks.push("held by a wait-all that is being decided".to_owned()),
         Some(Half::Signal { .. }) => remarks.push("being signaled".to_owned()),
         Some(Half::Count) => remarks.push("its recursion count is being written".to_owned()),
         Some(Half::Rubbish) => remarks.push("claimed by nobody that can be: rubbish".to_owned()),
+    }
+    if !item.owners.is_empty() {
+        let known = |known: &Known| who(known.waiter, known.pid, known.thread, known.name.as_deref());
+        remarks.push(format!("owner is {}", list(item.owners.iter().map(known))));
+    }
+    if item.changes_per_s >= 1.0 {
+        remarks.push(format!("{:.0} changes a second", item.changes_per_s));
+    }
+    if let Some(wake) = &item.last_wake {
+        let by = wake.by.as_ref().map_or(String::new(), |by| format!(" by {by}"));
+        let to = who(wake.to.waiter, wake.to.pid, wake.to.thread, wake.to.name.as_deref());
+        remarks.push(format!("last woke {to} {} ago{by}", long(wake.ago_s)));
     }
     if !item.stable {
         remarks.push("changes too fast to be read".to_owned());
@@ -105,7 +117,7 @@ fn remarks(item: &Item) -> String {
 
 fn render_thread(page: &mut String, thread: &Thread) {
     let name = thread.name.as_deref().unwrap_or("-");
-    let start = format!(" {:17}  {:16}  ", who(thread.waiter, thread.pid, thread.thread), printable(name));
+    let start = format!(" {:17}  {:16}  ", who(thread.waiter, thread.pid, thread.thread, None), printable(name));
     let what = match (&thread.wait, &thread.request) {
         (Some(wait), _) => wait_text(wait, thread),
         (None, Some(request)) => format!("has this carried out: {request}"),
@@ -132,16 +144,23 @@ fn wait_text(wait: &Wait, thread: &Thread) -> String {
         let _ = write!(text, ", alert #{}", slot_of(Object(alert)));
     }
     let _ = write!(text, "; as owner {}", wait.owner);
+    if let Some(seconds) = thread.asleep_s {
+        let _ = write!(text, "; for {}", long(seconds));
+    }
+    if let Some(seconds) = thread.ends_in_s {
+        let _ = write!(text, ", {} more at most", long(seconds));
+    }
     if !thread.asleep {
         text.push_str(if thread.state == "waiting" { "; awake" } else { "; joins its queues" });
     }
     text
 }
 
-fn who(waiter: u32, pid: Option<u32>, thread: Option<u32>) -> String {
+fn who(waiter: u32, pid: Option<u32>, thread: Option<u32>, name: Option<&str>) -> String {
+    let name = name.map_or(String::new(), |name| format!(" {}", printable(name)));
     match (pid, thread) {
-        (Some(pid), Some(thread)) => format!("{pid}/{thread}"),
-        _ => format!("place {waiter}"),
+        (Some(pid), Some(thread)) => format!("{pid}/{thread}{name}"),
+        _ => format!("place {waiter}{name}"),
     }
 }
 

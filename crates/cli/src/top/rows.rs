@@ -1,13 +1,12 @@
 //! What stands in the lines of the two lists, and in which order.
 
 use std::cmp::Ordering;
-use std::time::Duration;
 
 use ntux_sync::Object;
 use ntux_sync::inspect::{Mode, ObjectView, Value, WaitState, WaitView, WaiterView};
 
 use super::sample::{Watch, Watched};
-use crate::arenas::scene::{Scene, printable, slot_of};
+use crate::arenas::scene::{Scene, long, printable, slot_of};
 
 /// Descriptors or threads that are named in a line.
 const NAMED: usize = 4;
@@ -40,7 +39,7 @@ pub struct Measure {
     pub rate: f64,
     /// How many wait now.
     pub queue: usize,
-    /// On average; of a thread, how many seconds it has been seen in its wait.
+    /// On average; of a thread, for how many seconds it has slept.
     pub average: f64,
 }
 
@@ -145,7 +144,7 @@ impl<'a> Row<'a> {
     fn thread_cells(&self, waiter: &WaiterView) -> Vec<String> {
         let person = self.scene.person(waiter.index);
         let name = person.name.as_deref().map(printable).unwrap_or_default();
-        let long = if waiter.waits() { long(Duration::from_secs_f64(self.measure.average)) } else { String::new() };
+        let long = self.scene.asleep_s(waiter).map(long).unwrap_or_default();
         vec![
             person.to_string(),
             name,
@@ -189,8 +188,8 @@ fn object_rows<'a>(arena: &'a Watched, scene: &'a Scene) -> impl Iterator<Item =
 fn thread_rows<'a>(arena: &'a Watched, scene: &'a Scene) -> impl Iterator<Item = Row<'a>> {
     let waiters = scene.snapshot.waiters.iter().filter(|waiter| waiter.thread.is_some());
     waiters.map(move |waiter| {
-        let (share, long) = arena.sleep(waiter);
-        let measure = Measure { rate: share, queue: 0, average: long.as_secs_f64() };
+        let long = scene.asleep_s(waiter).unwrap_or(0.0);
+        let measure = Measure { rate: arena.share_asleep(waiter), queue: 0, average: long };
         Row { scene, what: What::Thread(waiter), measure }
     })
 }
@@ -249,16 +248,5 @@ fn rate(rate: f64) -> String {
         100.0..100_000.0 => format!("{rate:.0}"),
         100_000.0..10_000_000.0 => format!("{:.0}k", rate / 1e3),
         _ => format!("{:.0}M", rate / 1e6),
-    }
-}
-
-/// A time in six columns.
-pub fn long(time: Duration) -> String {
-    let seconds = time.as_secs_f64();
-    match seconds {
-        0.0..100.0 => format!("{seconds:.1}s"),
-        100.0..6_000.0 => format!("{:.0}m", seconds / 60.0),
-        6_000.0..360_000.0 => format!("{:.0}h", seconds / 3_600.0),
-        _ => format!("{:.0}d", seconds / 86_400.0),
     }
 }

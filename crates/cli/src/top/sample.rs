@@ -8,14 +8,13 @@ use ntux_sync::Object;
 use ntux_sync::inspect::why::{Case, Fate, Finding};
 use ntux_sync::inspect::{Snapshot, WaiterView};
 
+use crate::arenas::examine::rates;
 use crate::arenas::find::{self, Opened};
 use crate::arenas::processes::Census;
 use crate::arenas::scene::{Names, Scene, fates};
 
 /// Looks from one search for new arenas, and for the names of descriptors, to the next.
 const SEARCH: u32 = 5;
-/// Bits of the number of changes that an object's word keeps.
-const CHANGES: u64 = (1 << 37) - 1;
 
 /// Arenas that are watched.
 pub struct Watch {
@@ -52,13 +51,10 @@ struct Queue {
 }
 
 /// How much a thread has slept in waits, look by look.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Default)]
 struct Sleep {
     looks: u32,
     asleep: u32,
-    ticket: u64,
-    /// When this wait was first seen.
-    since: Instant,
 }
 
 impl Watch {
@@ -114,20 +110,21 @@ impl Watched {
         // What /proc says comes before the look: see `why`.
         let (before, known) = old.map_or((None, None), |old| (Some(old.snapshot), Some(old.names)));
         let mut names = before.as_ref().map(|before| Names::of(&before.peers, census)).unwrap_or_default();
-        let snapshot = self.opened.view.snapshot()?;
+        let mut scene = Scene::new(&self.opened.view, Names::default())?;
         if before.is_none() {
-            names = Names::of(&snapshot.peers, census);
+            names = Names::of(&scene.snapshot.peers, census);
         }
         names = match known {
             Some(known) if !self.looks.is_multiple_of(SEARCH) => names.with_descriptors_of(known),
             _ => names.with_descriptors(file),
         };
         self.fates = before.as_ref().map(|before| fates(before, &names)).unwrap_or_default();
-        self.rates = rates(before.as_ref(), &snapshot, elapsed);
-        self.count_queues(&snapshot);
-        self.count_sleeps(&snapshot);
+        scene.names = names;
+        self.rates = rates(before.as_ref(), &scene.snapshot, elapsed);
+        self.count_queues(&scene.snapshot);
+        self.count_sleeps(&scene.snapshot);
         self.before = before;
-        self.scene = Some(Scene { file, snapshot, names });
+        self.scene = Some(scene);
         self.looks += 1;
         let findings = self.case().map(|case| case.findings()).unwrap_or_default();
         self.is_deadlocked = findings.iter().any(|finding| matches!(finding, Finding::Deadlock { .. }));
@@ -160,41 +157,21 @@ impl Watched {
     }
 
     fn count_sleeps(&mut self, snapshot: &Snapshot) {
-        let now = Instant::now();
         let mut sleeps = HashMap::new();
         for waiter in &snapshot.waiters {
             let Some(thread) = waiter.thread else { continue };
             let key = (waiter.index, thread);
-            let fresh = Sleep { looks: 0, asleep: 0, ticket: waiter.ticket, since: now };
-            let mut sleep = self.sleeps.get(&key).copied().unwrap_or(fresh);
+            let mut sleep = self.sleeps.get(&key).copied().unwrap_or_default();
             sleep.looks += 1;
             sleep.asleep += u32::from(waiter.waits());
-            if sleep.ticket != waiter.ticket {
-                (sleep.ticket, sleep.since) = (waiter.ticket, now);
-            }
             sleeps.insert(key, sleep);
         }
         self.sleeps = sleeps;
     }
 
-    /// The part of the looks in which a thread waited, and how long its wait has been seen.
-    pub fn sleep(&self, waiter: &WaiterView) -> (f64, Duration) {
+    /// The part of the looks in which a thread waited.
+    pub fn share_asleep(&self, waiter: &WaiterView) -> f64 {
         let sleep = waiter.thread.and_then(|thread| self.sleeps.get(&(waiter.index, thread)));
-        let share = |sleep: &Sleep| f64::from(sleep.asleep) / f64::from(sleep.looks.max(1));
-        let long = |sleep: &Sleep| if waiter.waits() { sleep.since.elapsed() } else { Duration::ZERO };
-        sleep.map_or((0.0, Duration::ZERO), |sleep| (share(sleep), long(sleep)))
+        sleep.map_or(0.0, |sleep| f64::from(sleep.asleep) / f64::from(sleep.looks.max(1)))
     }
-}
-
-/// How often each object has changed in a second. Both lists are in the order of the slots.
-fn rates(before: Option<&Snapshot>, after: &Snapshot, elapsed: Option<Duration>) -> Vec<f64> {
-    let seconds = elapsed.map_or(0.0, |elapsed| elapsed.as_secs_f64());
-    let mut earlier = before.map_or(&[][..], |before| &before.objects).iter().peekable();
-    let mut rate = |object: Object, version: u64| {
-        let slot = |object: Object| object.0 as u32;
-        while earlier.next_if(|earlier| slot(earlier.object) < slot(object)).is_some() {}
-        let earlier = earlier.next_if(|earlier| earlier.object == object)?;
-        (seconds > 0.0).then(|| (version.wrapping_sub(earlier.version) & CHANGES) as f64 / seconds)
-    };
-    after.objects.iter().map(|seen| rate(seen.object, seen.version).unwrap_or(0.0)).collect()
 }

@@ -4,7 +4,7 @@ use std::collections::HashSet;
 
 use ntux_sync::Object;
 use ntux_sync::inspect::why::{Case, Fate, Obstacle};
-use ntux_sync::inspect::{Mode, WaitState, WaitView};
+use ntux_sync::inspect::{Mode, WaitState, WaitView, WakeView};
 use serde::Serialize;
 
 use super::verdict::{Party, Teller, Thing};
@@ -22,6 +22,10 @@ pub struct Chain {
     pub condition: &'static str,
     /// It stands further up, too: a cycle, or a second way to the same thread.
     pub repeated: bool,
+    /// For how many seconds it has slept.
+    pub asleep_s: Option<f64>,
+    /// In how many seconds its wait ends by itself; none if it does not.
+    pub ends_in_s: Option<f64>,
     /// "any" or "all"; none if it does not wait.
     pub mode: Option<&'static str>,
     pub waits_for: Vec<Step>,
@@ -35,10 +39,19 @@ pub struct Step {
     pub thing: Thing,
     pub obstacle: &'static str,
     pub owner: Option<u32>,
+    /// The last time that it has woken anybody: how many seconds ago, and who signaled it.
+    pub last_wake: Option<Wake>,
     /// The threads that are known to wait, or to have waited, as this owner.
     pub owners: Vec<Chain>,
     /// There are more, which are left out.
     pub cut: bool,
+}
+
+/// The last wake that an object has sent.
+#[derive(Serialize)]
+pub struct Wake {
+    pub ago_s: f64,
+    pub by: Option<String>,
 }
 
 /// Follows chains.
@@ -64,11 +77,14 @@ impl<'a> Follower<'a> {
             party: self.teller.party(waiter),
             condition: self.condition(waiter),
             repeated,
+            asleep_s: None,
+            ends_in_s: None,
             mode: None,
             waits_for: Vec::new(),
             alert: None,
         };
         let Some(place) = self.teller.scene.snapshot.waiter(waiter) else { return chain };
+        (chain.asleep_s, chain.ends_in_s) = (self.teller.scene.asleep_s(place), self.teller.scene.ends_in_s(place));
         let WaitView::Objects { owner, mode, objects, alert } = &place.wait else { return chain };
         chain.mode = Some(if *mode == Mode::All { "all" } else { "any" });
         chain.alert = alert.map(|alert| self.teller.thing(alert));
@@ -90,7 +106,10 @@ impl<'a> Follower<'a> {
         let places = owner.map_or(&[][..], |owner| self.case.places(owner));
         let cut = !places.is_empty() && (depth == DEEPEST || self.met.len() >= LONGEST);
         let owners = if cut { Vec::new() } else { places.iter().map(|&place| self.chain(place, depth + 1)).collect() };
-        Step { thing: self.teller.thing(object), obstacle: word, owner, owners, cut }
+        let scene = self.teller.scene;
+        let wake = |wake: WakeView| Wake { ago_s: scene.ago_s(wake.at), by: scene.sender(&wake) };
+        let last_wake = scene.last_wake(object).map(wake);
+        Step { thing: self.teller.thing(object), obstacle: word, owner, last_wake, owners, cut }
     }
 
     fn condition(&self, waiter: u32) -> &'static str {

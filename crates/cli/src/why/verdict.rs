@@ -6,10 +6,10 @@ use ntux_sync::inspect::{Claim, Given, Request, Snapshot, Value};
 use serde::Serialize;
 
 use super::chain::{Chain, Follower, Step};
-use super::examine::Examined;
+use crate::arenas::examine::Examined;
 use crate::arenas::find::Target;
 use crate::arenas::processes::Descriptor;
-use crate::arenas::scene::{Scene, printable, slot_of};
+use crate::arenas::scene::{Scene, long, printable, slot_of};
 
 const PAGE_WIDTH: usize = 80;
 /// Threads whose chains are shown if the whole process was asked for.
@@ -326,10 +326,9 @@ impl Teller<'_> {
         trouble.kind = "still asleep";
         trouble.objects = self.things(object.as_slice());
         let what = trouble.objects.first().map_or("all that it waited for".to_owned(), Thing::text);
-        trouble.text.push(format!(
-            "STILL ASLEEP: {} was given {what}, and whoever was to wake it has not done so.",
-            party.text()
-        ));
+        let wake = self.scene.snapshot.wakes.iter().find(|wake| wake.waiter == waiter && wake.object == object);
+        let by = wake.and_then(|wake| self.scene.sender(wake)).unwrap_or_else(|| "whoever was to wake it".to_owned());
+        trouble.text.push(format!("STILL ASLEEP: {} was given {what}, and {by} has not woken it yet.", party.text()));
         trouble.stopped = self.stopped(Some(&party));
         trouble.threads.push(party);
     }
@@ -429,13 +428,17 @@ fn render_chain(page: &mut String, chain: &Chain, depth: usize) {
     if chain.repeated {
         return wrapped(page, &indent, &further, &format!("{who}: see above"));
     }
+    let waits = chain.asleep_s.map_or("waits".to_owned(), |seconds| format!("has waited {}", long(seconds)));
     let condition = match (chain.condition, chain.mode, chain.waits_for.len()) {
-        ("waiting", Some(_), 1) => "waits for".to_owned(),
-        ("waiting", Some(mode), count) => format!("waits for {mode} of {count}"),
-        ("stopped", Some(_), _) => "is stopped, and waits for".to_owned(),
-        (condition, ..) => format!("is {condition}").replace("is ended", "has ended"),
+        ("waiting", Some(_), 1) => format!("{waits} for"),
+        ("waiting", Some(mode), count) => format!("{waits} for {mode} of {count}"),
+        ("stopped", Some(_), _) => format!("is stopped, and {waits} for"),
+        ("ended", ..) => "has ended".to_owned(),
+        (condition, ..) => format!("is {condition}"),
     };
-    wrapped(page, &indent, &further, &format!("{who} {condition}"));
+    let end = chain.ends_in_s.map_or(String::new(), |seconds| format!(", {} more at most", long(seconds)));
+    let colon = if chain.waits_for.is_empty() { "" } else { ":" };
+    wrapped(page, &indent, &further, &format!("{who} {condition}{end}{colon}"));
     for step in &chain.waits_for {
         render_step(page, step, depth + 1);
     }
@@ -451,11 +454,21 @@ fn render_step(page: &mut String, step: &Step, depth: usize) {
         (Some(owner), _, true) => format!("owner {owner}, and so on"),
         (Some(owner), true, _) => format!("owner {owner}: no thread that is there has ever waited in this name"),
         (Some(_), false, _) => "owned by".to_owned(),
-        (None, ..) => step.obstacle.to_owned(),
+        (None, ..) => format!("{}; {}", step.obstacle, last_wake_text(step)),
     };
     wrapped(page, &indent, &format!("{indent}    "), &format!("{}: {state}", step.thing.text()));
     for owner in &step.owners {
         render_chain(page, owner, depth + 1);
+    }
+}
+
+fn last_wake_text(step: &Step) -> String {
+    match &step.last_wake {
+        None => "it has not woken anybody yet".to_owned(),
+        Some(wake) => {
+            let by = wake.by.as_ref().map_or(String::new(), |by| format!(", by {by}"));
+            format!("it last woke somebody {} ago{by}", long(wake.ago_s))
+        }
     }
 }
 

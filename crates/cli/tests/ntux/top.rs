@@ -230,7 +230,7 @@ fn a_thousand_objects_and_a_hundred_threads_fit_a_terminal() {
         terminal.until("one thread", |text| text.contains("with \"crowd-99\"") && text.contains("manual #99"));
         terminal.press("\r");
         terminal.until("its chain", |text| {
-            text.contains("crowd-99 (owner 100) waits for") && text.contains("not signaled")
+            text.contains("crowd-99 (owner 100) has waited ") && text.contains("not signaled")
         });
         terminal.press(" ");
         terminal.shows("frozen");

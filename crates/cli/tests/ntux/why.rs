@@ -110,7 +110,8 @@ fn two_threads_that_wait_for_each_other_are_a_deadlock_with_both_names_and_both_
                 slot(second)
             ),
             "cannot go on before it is resolved".to_owned(),
-            format!("{}/{third} the third (owner 3) waits for\n  mutex #{}: owned by", this_process(), slot(first)),
+            format!("  mutex #{}: owned by\n", slot(first)),
+            format!("{}/{third} the third (owner 3) has waited ", this_process()),
             "the left (owner 1): see above".to_owned(),
         ] {
             assert!(text.contains(&words), "no {words:?} in\n{text}");
@@ -126,6 +127,31 @@ fn two_threads_that_wait_for_each_other_are_a_deadlock_with_both_names_and_both_
     });
     let output = why(&stage, &[&this_process(), "--json"]);
     assert_eq!(kinds(&told(&output, &arena)), [""; 0]);
+}
+
+/// One of them will give up.
+#[test]
+fn a_cycle_that_a_deadline_ends_is_no_deadlock() {
+    let stage = Stage::new();
+    let arena = Arena::create(CAPACITY).unwrap();
+    let waiter = arena.waiter();
+    let [first, second] = [1, 2].map(|owner| arena.mutex_create(&waiter, owner, 1).unwrap());
+    std::thread::scope(|scope| {
+        let arena = &arena;
+        let lock = move |owner, mutex, deadline| {
+            scope.spawn(move || arena.wait_any(&arena.waiter(), &[mutex], None, owner, deadline).unwrap());
+        };
+        lock(1, second, Deadline::after_ns(3_600_000_000_000));
+        lock(2, first, Deadline::Never);
+        sleepers(arena, 2);
+        let output = why(&stage, &[&this_process(), "--json"]);
+        assert_eq!((output.status.code(), kinds(&told(&output, arena)).len()), (Some(0), 0));
+        let text = said(&why(&stage, &[&this_process()]));
+        assert!(text.contains("60m more at most") && text.contains("see above"), "{text}");
+        for (mutex, owner) in [(first, 1), (second, 2)] {
+            arena.mutex_kill(&waiter, mutex, owner).unwrap();
+        }
+    });
 }
 
 /// An event can be set by anybody, and a wait for one of two ends with either.
@@ -146,7 +172,7 @@ fn who_waits_for_what_can_still_happen_is_not_deadlocked() {
         sleepers(arena, 2);
         let output = why(&stage, &[&this_process()]);
         let text = said(&output);
-        assert!(text.contains("waits for any of 2") && text.contains("not signaled"), "{text}");
+        assert!(text.contains("s for any of 2:") && text.contains("not signaled; it has not woken"), "{text}");
         let output = why(&stage, &[&this_process(), "--json"]);
         assert_eq!(kinds(&told(&output, arena)), [""; 0]);
         arena.event_set(&waiter, event).unwrap();

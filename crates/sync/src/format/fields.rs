@@ -230,6 +230,7 @@ const REQUEST: &[Bits] = &[bits("argument", 0, 32), bits("signal", 32, 4)];
 const STAMP: &[Bits] = &[bits("processor", 0, 10), bits("time", 10, 22)];
 const WAIT: &[Bits] = &[bits("count", 0, 32), bits("owner", 32, 32)];
 pub(crate) const PROMISE: &[Bits] = &[bits("tail", 0, 31), bits("chunk", 31, 1)];
+pub(crate) const DEADLINE: &[Bits] = &[bits("time", 0, 63), bits("wall_clock", 63, 1)];
 const HINTS: &[Bits] = &[bits("first", 0, 32), bits("changes", 32, 32)];
 
 const POOLS: [usize; 3] =
@@ -264,6 +265,11 @@ const WAITER_FIELDS: &[Field] = &[
     field("next_hint", offset_of!(WaiterSlot, next_hint), 4, &[]),
     field("stamp", offset_of!(WaiterSlot, stamp), 4, STAMP),
     row(LIST_MAX, field("list", offset_of!(WaiterSlot, list), 8, OBJECT)),
+    field("asleep_since", offset_of!(WaiterSlot, asleep_since), 8, &[]),
+    field("deadline", offset_of!(WaiterSlot, deadline), 8, DEADLINE),
+    field("woken_by", offset_of!(WaiterSlot, woken_by), 8, HOLDER),
+    field("woken_at", offset_of!(WaiterSlot, woken_at), 8, &[]),
+    field("woken_for", offset_of!(WaiterSlot, woken_for), 8, OBJECT),
 ];
 const OBJECT_FIELDS: &[Field] = &[
     field("word", offset_of!(ObjectSlot, word), 16, OBJECT_WORD),
@@ -333,7 +339,7 @@ mod tests {
     #[test]
     fn parts_of_a_word_do_not_touch_each_other() {
         // The extra word is a maximum or a spill, by the kind of its object.
-        for word in [OBJECT_WORD, WAITER_WORD, ADMISSION, META, PEER, ENTRY, HOLDER, PROMISE, CLAIMS] {
+        for word in [OBJECT_WORD, WAITER_WORD, ADMISSION, META, PEER, ENTRY, HOLDER, PROMISE, CLAIMS, DEADLINE] {
             let end = word.iter().fold(0, |end, bits| {
                 assert!(bits.first >= end && bits.width <= 64, "{}", bits.name);
                 bits.first + bits.width

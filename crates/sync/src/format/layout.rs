@@ -3,7 +3,7 @@
 //! ```text
 //! 0        header        magic, version, fingerprint, capacities; counters, each on a line of its own
 //! 4096     peers         one 16-byte word for each process that takes part
-//! ...      waiters       576 bytes for each thread that waits
+//! ...      waiters       640 bytes for each thread that waits
 //! ...      objects       64 bytes each
 //! ...      chunks        256 bytes each: room for more waiters of an object than its own line holds
 //! ...      records       16 bytes each: what threads report while somebody traces
@@ -27,12 +27,12 @@ const HEADER_BYTES: u64 = 4096;
 pub struct Capacity {
     /// Objects, 1 to 16,777,216; 64 bytes each.
     pub objects: u32,
-    /// Waiting threads, 1 to 65,536; 576 bytes each, and up to 512 for their entries in the wait sets of many objects.
+    /// Waiting threads, 1 to 65,536; 640 bytes each, and up to 512 for their entries in the wait sets of many objects.
     pub waiters: u32,
 }
 
 impl Default for Capacity {
-    /// 1,048,576 objects and 65,536 waiting threads: 133 MiB of addresses, three pages of memory at first.
+    /// 1,048,576 objects and 65,536 waiting threads: 137 MiB of addresses, three pages of memory at first.
     fn default() -> Capacity {
         Capacity { objects: 1 << 20, waiters: 1 << 16 }
     }
@@ -108,6 +108,13 @@ pub struct WaiterSlot {
     pub stamp: Word32,
     /// The objects of the wait, then its alert.
     pub list: [Word64; LIST_MAX],
+    /// For onlookers, see [`crate::protocol::notes`]: when the wait fell asleep, and its deadline.
+    pub asleep_since: Word64,
+    pub deadline: Word64,
+    /// Who woke the thread last, when, and by which object.
+    pub woken_by: Word64,
+    pub woken_at: Word64,
+    pub woken_for: Word64,
 }
 
 /// Additional entries of a wait set.
@@ -121,7 +128,7 @@ pub struct Chunk {
 }
 
 const _: () = assert!(size_of::<ObjectSlot>() == 64);
-const _: () = assert!(size_of::<WaiterSlot>() == 576);
+const _: () = assert!(size_of::<WaiterSlot>() == 640);
 const _: () = assert!(size_of::<Chunk>() == 256);
 const _: () = assert!(size_of::<Header>() <= HEADER_BYTES as usize);
 

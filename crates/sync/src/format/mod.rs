@@ -7,6 +7,7 @@
 //! | the limits that all processes share | [`limits`] |
 //! | an object | [`object_word`], [`meta`] |
 //! | a waiter | [`waiter_word`], [`ticket`], [`holder`] |
+//! | until when a thread sleeps at most | [`deadline`] |
 //! | who waits for an object | [`entry`] |
 //! | the admitted operation | [`admission_word`] |
 //! | a process that takes part | [`peer`] |
@@ -14,6 +15,7 @@
 //! Nothing here knows the kinds of objects, or any operation.
 
 pub(crate) mod admission_word;
+pub(crate) mod deadline;
 pub(crate) mod entry;
 pub mod fields;
 pub(crate) mod holder;
@@ -29,8 +31,8 @@ use layout::{Chunk, Header, ObjectSlot, WaiterSlot};
 
 /// "ntux sync" as bytes.
 pub const MAGIC: u64 = u64::from_le_bytes(*b"ntuxsync");
-/// Raised with every change that old code could not follow.
-pub const VERSION: u32 = 5;
+/// Incremented with every incompatible change.
+pub const VERSION: u32 = 6;
 
 /// A hash that two builds share only if they agree on every position, width and name of [`fields`], and on every limit
 /// of [`limits`].

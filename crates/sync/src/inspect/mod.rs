@@ -29,7 +29,7 @@ pub use admission::{AdmissionView, Phase};
 pub use object::{Claim, EntryView, Keeper, Life, ObjectView, Standing, Value};
 pub use peer::{PeerView, Presence};
 pub use view::View;
-pub use waiter::{Given, Mode, Request, WaitState, WaitView, WaiterView};
+pub use waiter::{Given, Mode, Request, WaitState, WaitView, WaiterView, WakeView};
 
 use std::collections::HashMap;
 
@@ -50,6 +50,8 @@ pub struct Snapshot {
     pub peers: Vec<PeerView>,
     /// The waiter slots that a thread has, and those whose wait nobody has ended.
     pub waiters: Vec<WaiterView>,
+    /// The last wake that was sent to each waiter slot, also to free ones.
+    pub wakes: Vec<WakeView>,
     /// The live objects, and closed ones for which somebody still waits.
     pub objects: Vec<ObjectView>,
     /// What is going on with wait-all.

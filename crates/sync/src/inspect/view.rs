@@ -8,7 +8,7 @@ use ntux_platform::liveness;
 use ntux_platform::memory::{self, FileId, ReadOnly};
 
 use super::object::Chains;
-use super::{AdmissionView, ObjectView, PeerView, Snapshot, WaiterView};
+use super::{AdmissionView, ObjectView, PeerView, Snapshot, WaiterView, WakeView};
 use crate::arena::read_capacity;
 use crate::format::layout::{Capacity, Chunk, Header, Layout, ObjectSlot, PoolWords, WaiterSlot};
 use crate::format::limits::PEERS_MAX;
@@ -61,11 +61,12 @@ impl View {
         let peers = (0..PEERS_MAX).filter_map(|index| PeerView::of(index, look.peer(index)?, me)).collect();
         // Waiters before objects: a thread that falls asleep in between has entries, but no wait to show.
         let waiters = (0..look.waiters_used()).filter_map(|index| WaiterView::of(&look, index)).collect();
+        let wakes = (0..look.waiters_used()).filter_map(|index| WakeView::of(&look, index)).collect();
         // After the waiters, so that none of their tickets is younger.
         look.last_ticket = look.header().map_or(0, |header| header.ticket.0.load());
         let objects = (0..look.objects_used()).filter_map(|index| ObjectView::of(&look, index, &mut chains)).collect();
         let admission = look.header().map(AdmissionView::of).unwrap_or_default();
-        let mut snapshot = Snapshot { capacity: self.capacity, peers, waiters, objects, admission };
+        let mut snapshot = Snapshot { capacity: self.capacity, peers, waiters, wakes, objects, admission };
         snapshot.complete_waits();
         Ok(snapshot)
     }

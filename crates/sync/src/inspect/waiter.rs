@@ -3,11 +3,13 @@
 use super::view::Look;
 use super::{Reading, reading};
 use crate::Object;
+use crate::format::deadline;
 use crate::format::holder::Holder;
 use crate::format::layout::WaiterSlot;
 use crate::format::limits::WAIT_MAX;
 use crate::format::waiter_word::{EVERYTHING, WaiterState, WaiterWord};
 use crate::kind::Signal;
+use ntux_platform::clock::Deadline;
 
 /// A thread's waiter slot, at one instant.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -28,8 +30,26 @@ pub struct WaiterView {
     pub state: WaitState,
     /// Whether the thread sleeps, or is about to.
     pub parked: bool,
+    /// Since when it sleeps, in nanoseconds of the monotonic clock, up to 10 ms too early. None: it does not sleep.
+    pub asleep_since: Option<u64>,
+    /// Until when it sleeps at most. None: it does not sleep.
+    pub deadline: Option<Deadline>,
     /// What it waits for.
     pub wait: WaitView,
+}
+
+/// A wake that was sent to the thread of a place: the last one. Hints: they are written beside the protocol.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct WakeView {
+    /// The place.
+    pub waiter: u32,
+    /// By which object. None: by all objects of a wait-all.
+    pub object: Option<Object>,
+    /// When, in nanoseconds of the monotonic clock, up to 10 ms too early.
+    pub at: u64,
+    /// Whose thread sent it, as the index of a peer, and the thread's number in its own namespace. None: a process that is not
+    /// registered.
+    pub by: Option<(u32, u64)>,
 }
 
 /// The state of a wait.
@@ -124,9 +144,11 @@ impl WaiterView {
         let slot = look.waiter(index)?;
         let read = |word| {
             let word = WaiterWord(word);
-            (word, Holder(slot.holder.load()), slot.owner(), WaitView::of(word, slot), WaitState::of(look, word, slot))
+            let notes = (Some(slot.asleep_since.load()), deadline::unpack(slot.deadline.load()));
+            let (wait, state) = (WaitView::of(word, slot), WaitState::of(look, word, slot));
+            (word, Holder(slot.holder.load()), slot.owner(), notes, wait, state)
         };
-        let Reading { what: (word, holder, owner, wait, state), stable } = reading(&slot.word, read);
+        let Reading { what: (word, holder, owner, notes, wait, state), stable } = reading(&slot.word, read);
         let thread = holder.is_taken().then_some(holder.thread());
         let is_over =
             matches!(state, WaitState::Idle | WaitState::Withdrawn | WaitState::Satisfied { .. } | WaitState::Done);
@@ -134,12 +156,24 @@ impl WaiterView {
             return None;
         }
         let (ticket, peer, parked) = (word.ticket().number(), holder.peer(), word.is_open() && word.is_parked());
-        Some(WaiterView { index, ticket, stable, thread, peer, owner, state, parked, wait })
+        let (asleep_since, deadline) = if parked { notes } else { (None, None) };
+        Some(WaiterView { index, ticket, stable, thread, peer, owner, state, parked, asleep_since, deadline, wait })
     }
 
     /// Whether its wait is undecided.
     pub fn waits(&self) -> bool {
         matches!(self.state, WaitState::Queueing | WaitState::Waiting)
+    }
+}
+
+impl WakeView {
+    /// None: nobody has ever been woken there.
+    pub(super) fn of(look: &Look<'_>, index: u32) -> Option<WakeView> {
+        let slot = look.waiter(index)?;
+        let (object, at, by) = (slot.woken_for.load(), slot.woken_at.load(), Holder(slot.woken_by.load()));
+        let by = by.is_taken().then(|| (by.peer(), by.thread()));
+        let object = (object != 0).then_some(Object(object));
+        (at != 0).then_some(WakeView { waiter: index, object, at, by })
     }
 }
 

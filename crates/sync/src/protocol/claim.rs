@@ -50,10 +50,10 @@
 
 use ntux_platform::futex;
 
-use super::admission;
 use super::scan::{Ahead, offer};
 use super::spin::leave_stamp;
 use super::waiter::Waiter;
+use super::{admission, notes};
 use crate::arena::Arena;
 use crate::format::holder::Holder;
 use crate::format::layout::{ObjectSlot, WaiterSlot};
@@ -208,6 +208,7 @@ pub(crate) fn satisfy(arena: &Arena, waiter: &Waiter, slot: &WaiterSlot, seen: W
     let owed = robust.owe(slot.word.futex_address());
     let decided = slot.exchange(seen, next);
     if decided {
+        notes::wakes(arena, waiter, slot, next);
         // Before the wake: the waiter would report first that it runs.
         arena.trace(|| grant);
         futex::wake(slot.word.futex_address(), 1);

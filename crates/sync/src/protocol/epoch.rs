@@ -20,6 +20,7 @@ use ntux_platform::clock::Deadline;
 use ntux_platform::futex::{self, Woken};
 use ntux_platform::robust::Owed;
 
+use super::notes;
 use super::request::Request;
 use super::spin::{Site, stamp_of};
 use super::waiter::{Waiter, enroll};
@@ -120,8 +121,12 @@ impl Epoch<'_> {
                 }
                 return decision;
             }
-            if !seen.is_parked() && !self.slot.exchange(seen, seen.parked()) {
-                continue;
+            if !seen.is_parked() {
+                // O-notes: before the word says that the thread sleeps.
+                notes::falls_asleep(self.slot, deadline);
+                if !self.slot.exchange(seen, seen.parked()) {
+                    continue;
+                }
             }
             self.waiter.sleeps.set(self.waiter.sleeps.get() + 1);
             let (address, expected) = (self.slot.word.futex_address(), seen.parked().futex());

@@ -12,6 +12,7 @@
 //! | How are several objects taken in one step? | [`admission`] |
 //! | How is an object created? | [`create`] |
 //! | What if a supervisor says who is dead? | [`burial`] |
+//! | What is written down for onlookers? | [`notes`] |
 //!
 //! # Mutual recursion
 //! A thread that meets another's unfinished step finishes it. This makes the core lock-free, and these files mutually
@@ -27,6 +28,7 @@ pub(crate) mod claim;
 pub(crate) mod create;
 pub(crate) mod epoch;
 pub(crate) mod look;
+pub(crate) mod notes;
 pub(crate) mod queueing;
 pub(crate) mod request;
 pub(crate) mod scan;

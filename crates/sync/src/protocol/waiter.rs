@@ -64,6 +64,8 @@ pub struct Waiter {
     /// The wait in progress was withdrawn by its own thread, which was about to wake another one.
     stepped_aside: Cell<bool>,
     pub(super) thread_id: Cell<u32>,
+    /// The thread's number, and the process number that it belongs to, whether or not it has a slot.
+    name: Cell<(u64, u32)>,
     pub(super) sleeps: Cell<u64>,
     pub(crate) budget: WorkBudget,
     pub(crate) nested: Nested,
@@ -122,6 +124,7 @@ impl Waiter {
             active: Flag::new(),
             stepped_aside: Cell::new(false),
             thread_id: Cell::new(0),
+            name: Cell::new((0, 0)),
             sleeps: Cell::new(0),
             budget: WorkBudget::default(),
             nested: Nested::default(),
@@ -180,6 +183,17 @@ impl Waiter {
     /// Ends the interruption of waits.
     pub fn resume(&self) {
         self.interrupted.set(false);
+    }
+
+    /// The number of the calling thread. A system call at the first time only, and again in a forked child.
+    pub(super) fn own_thread(&self) -> u64 {
+        let pid = liveness::process_id();
+        let (thread, known) = self.name.get();
+        if known == pid {
+            return thread;
+        }
+        self.name.set((liveness::thread_id(), pid));
+        self.name.get().0
     }
 
     /// How often waits of this waiter have entered the kernel to sleep.

@@ -151,6 +151,9 @@ enum Care {
     /// Takes a wait for one of several objects for one of all: a planted fault, which tests must find.
     #[cfg(test)]
     AnyIsAll,
+    /// Takes no wait for one that a deadline ends: another one.
+    #[cfg(test)]
+    NoDeadlines,
     /// Believes one look: another one.
     #[cfg(test)]
     OneLook,
@@ -167,6 +170,13 @@ impl Care {
     fn takes_any_for_all(self) -> bool {
         #[cfg(test)]
         return self == Care::AnyIsAll;
+        #[cfg(not(test))]
+        false
+    }
+
+    fn overlooks_deadlines(self) -> bool {
+        #[cfg(test)]
+        return self == Care::NoDeadlines;
         #[cfg(not(test))]
         false
     }
@@ -188,6 +198,8 @@ pub struct Case<'a> {
     places: HashMap<u32, Vec<u32>>,
     /// Waiters that slept in the same wait in both looks.
     asleep: HashSet<u32>,
+    /// The fate that all threads of an owner share.
+    owners: HashMap<u32, Fate>,
     care: Care,
 }
 
@@ -202,7 +214,13 @@ impl<'a> Case<'a> {
         for waiter in after.waiters.iter().filter(|waiter| waiter.thread.is_some() && waiter.owner != 0) {
             places.entry(waiter.owner).or_default().push(waiter.index);
         }
-        let mut case = Case { before, after, fates, places, asleep: HashSet::new(), care };
+        let fate = |place: &u32| fates.get(place).copied().unwrap_or(Fate::Unknown);
+        let shared = |(&owner, places): (&u32, &Vec<u32>)| {
+            let first = fate(places.first()?);
+            places.iter().all(|place| fate(place) == first).then_some((owner, first))
+        };
+        let owners = places.iter().filter_map(shared).collect();
+        let mut case = Case { before, after, fates, places, asleep: HashSet::new(), owners, care };
         let asleep = |waiter: &&WaiterView| case.sleeps(waiter) && case.is_same(waiter);
         case.asleep = after.waiters.iter().filter(asleep).map(|waiter| waiter.index).collect();
         case
@@ -290,20 +308,16 @@ impl<'a> Case<'a> {
 
     fn ownership(&self, object: &ObjectView) -> Option<Finding> {
         let Value::Mutex(spec::Mutex { owner, .. }) = object.value else { return None };
-        let waiting = self.waiting(object);
-        let places = self.places(owner);
-        let place = *places.first()?;
+        let fate = *self.owners.get(&owner)?;
+        let (waiting, place) = (self.waiting(object), *self.places(owner).first()?);
         if self.lasting_obstacle(object.object, 0) != Obstacle::Owned(owner) || waiting.is_empty() {
             return None;
         }
         let object = object.object;
-        let all = |fate| places.iter().all(|&place| self.fate(place) == fate);
-        if all(Fate::Gone) {
-            Some(Finding::OwnerGone { object, owner, place, waiting })
-        } else if all(Fate::Stopped) {
-            Some(Finding::OwnerStopped { object, place, waiting })
-        } else {
-            None
+        match fate {
+            Fate::Gone => Some(Finding::OwnerGone { object, owner, place, waiting }),
+            Fate::Stopped => Some(Finding::OwnerStopped { object, place, waiting }),
+            Fate::There | Fate::Unknown => None,
         }
     }
 

@@ -2,6 +2,8 @@
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 
+use ntux_platform::clock::Deadline;
+
 use super::{Case, Fate, Finding, Link, Obstacle};
 use crate::Object;
 use crate::inspect::{Mode, WaitView, WaiterView};
@@ -29,6 +31,9 @@ impl Wait {
     /// None: somebody outside can end it.
     fn of(case: &Case<'_>, waiter: &WaiterView) -> Option<Wait> {
         let WaitView::Objects { owner, mode, objects, alert: None } = &waiter.wait else { return None };
+        if waiter.deadline != Some(Deadline::Never) && !case.care.overlooks_deadlines() {
+            return None;
+        }
         let all = *mode == Mode::All || case.care.takes_any_for_all();
         let mut wait = Wait { waiter: waiter.index, owner: *owner, all, owned: Vec::new(), closed: Vec::new() };
         for &object in objects {

@@ -1,18 +1,21 @@
 //! Two looks at an arena, and what /proc said between them.
 
 use std::collections::HashMap;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
-use ntux_sync::Result;
 use ntux_sync::inspect::Snapshot;
 use ntux_sync::inspect::why::{Case, Fate};
+use ntux_sync::{Object, Result};
 
-use crate::arenas::find::Opened;
-use crate::arenas::processes::Census;
-use crate::arenas::scene::{Names, Scene, fates};
+use super::find::Opened;
+use super::processes::Census;
+use super::scene::{Names, Scene, fates};
 
 /// Between the two looks: longer than an operation is half-way, unless its thread is stopped or does not get a processor.
 const APART: Duration = Duration::from_millis(100);
+
+/// Bits of the number of changes that an object's word keeps.
+const CHANGES: u64 = (1 << 37) - 1;
 
 /// An arena that was looked at twice.
 pub struct Examined {
@@ -20,6 +23,7 @@ pub struct Examined {
     /// The second look.
     pub scene: Scene,
     fates: HashMap<u32, Fate>,
+    apart: Duration,
 }
 
 impl Examined {
@@ -33,17 +37,36 @@ impl Examined {
             let names = Names::of(&before.peers, census).with_descriptors(arena.view.file());
             Ok((before, names))
         };
+        let start = Instant::now();
         let first: Vec<(Snapshot, Names)> = arenas.iter().map(first).collect::<Result<_>>()?;
         std::thread::sleep(APART);
         let second = |(Opened { view, .. }, (before, names)): (&Opened, (Snapshot, Names))| {
             let fates = fates(&before, &names);
-            let scene = Scene { file: view.file(), snapshot: view.snapshot()?, names };
-            Ok(Examined { before, scene, fates })
+            let scene = Scene::new(view, names)?;
+            Ok(Examined { before, scene, fates, apart: start.elapsed() })
         };
         arenas.iter().zip(first).map(second).collect()
+    }
+
+    /// Changes in a second, for each object.
+    pub fn rates(&self) -> Vec<f64> {
+        rates(Some(&self.before), &self.scene.snapshot, Some(self.apart))
     }
 
     pub fn case(&self) -> Case<'_> {
         Case::new(&self.before, &self.scene.snapshot, self.fates.clone())
     }
+}
+
+/// How often each object has changed in a second. Both lists are in the order of the slots.
+pub fn rates(before: Option<&Snapshot>, after: &Snapshot, elapsed: Option<Duration>) -> Vec<f64> {
+    let seconds = elapsed.map_or(0.0, |elapsed| elapsed.as_secs_f64());
+    let mut earlier = before.map_or(&[][..], |before| &before.objects).iter().peekable();
+    let mut rate = |object: Object, version: u64| {
+        let slot = |object: Object| object.0 as u32;
+        while earlier.next_if(|earlier| slot(earlier.object) < slot(object)).is_some() {}
+        let earlier = earlier.next_if(|earlier| earlier.object == object)?;
+        (seconds > 0.0).then(|| (version.wrapping_sub(earlier.version) & CHANGES) as f64 / seconds)
+    };
+    after.objects.iter().map(|seen| rate(seen.object, seen.version).unwrap_or(0.0)).collect()
 }
