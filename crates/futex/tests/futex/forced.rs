@@ -1,4 +1,5 @@
 //! Every case again, in processes where other mechanisms are forced, by a variable or by a kernel that refuses a call.
+#![cfg(target_os = "linux")]
 
 use std::process::Command;
 

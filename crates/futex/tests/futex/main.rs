@@ -3,6 +3,8 @@
 
 #![allow(clippy::disallowed_types, reason = "the words of a program are the standard library's atomics")]
 
+#[path = "../../../platform/tests/asleep/asleep.rs"]
+mod asleep;
 mod clock;
 mod crowds;
 mod forced;

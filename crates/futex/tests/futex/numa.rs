@@ -1,4 +1,5 @@
 //! Words with a memory node: where the kernel has them, and how they are refused where not.
+#![cfg(target_os = "linux")]
 
 use std::sync::atomic::Ordering;
 use std::thread;

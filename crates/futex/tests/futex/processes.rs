@@ -1,4 +1,5 @@
 //! Between processes: every kind of shared memory, waiters that are killed or stopped, fork.
+#![cfg(target_os = "linux")]
 
 use std::os::fd::AsRawFd;
 use std::sync::atomic::AtomicU32;
@@ -228,7 +229,7 @@ fn a_forked_child_finds_no_waiters_of_its_parent_and_can_wait_itself() {
         while thread == 0 {
             thread = word.load(std::sync::atomic::Ordering::SeqCst);
         }
-        until_asleep(thread);
+        until_asleep(thread.into());
         let child = Child::new(|| {
             let nobody = word.notify_all() == 0;
             let alone = word.wait(thread, Deadline::Monotonic(1)) == Err(Error::TimedOut);

@@ -2,6 +2,7 @@
 //! reason; they must not crash, not reach past the memory, not run for ever, and not sleep beyond their deadlines.
 //!
 //! A call that does not end is ended by the watchdog, with the whole test process.
+#![cfg(target_os = "linux")]
 
 use std::os::fd::AsRawFd;
 use std::panic::{AssertUnwindSafe, catch_unwind};

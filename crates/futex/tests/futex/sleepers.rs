@@ -1,11 +1,14 @@
 //! Threads that wait, and how to know that they are asleep.
 
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread::{self, Scope, ScopedJoinHandle};
 use std::time::Duration;
 
 use ntux_futex::{Deadline, Expected, MATCH_ANY, Result};
+use ntux_platform::liveness::thread_id;
+
+use crate::asleep::is_asleep;
 
 /// Ends a test process that hangs, loudly: with `SIGALRM` unless it is over in two minutes.
 pub fn watchdog() {
@@ -59,10 +62,9 @@ impl<'scope, 'env> Sleepers<'scope, 'env> {
     /// A thread that waits in this way; returns when it sleeps.
     pub fn start(&mut self, wait: impl FnOnce() -> Result<usize> + Send + 'scope) {
         let (number, ended) = (self.threads.len(), self.ended.0.clone());
-        let thread: &'static AtomicU32 = Box::leak(Box::default());
+        let thread: &'static AtomicU64 = Box::leak(Box::default());
         self.threads.push(self.scope.spawn(move || {
-            // SAFETY: a call without arguments.
-            thread.store(unsafe { libc::gettid() } as u32, Ordering::SeqCst);
+            thread.store(thread_id(), Ordering::SeqCst);
             let result = wait();
             ended.send((number, result)).expect("the test listens");
         }));
@@ -97,12 +99,10 @@ impl<'scope, 'env> Sleepers<'scope, 'env> {
 }
 
 /// Returns when the thread sleeps in the kernel, twice in a row: once might be a lock on its way.
-pub fn until_asleep(thread: u32) {
+pub fn until_asleep(thread: u64) {
     let mut asleep = 0;
     while asleep < 2 {
-        let stat = std::fs::read_to_string(format!("/proc/self/task/{thread}/stat")).unwrap_or_default();
-        let state = stat.rsplit(") ").next().and_then(|rest| rest.chars().next());
-        asleep = if state == Some('S') { asleep + 1 } else { 0 };
+        asleep = if is_asleep(thread) { asleep + 1 } else { 0 };
         thread::sleep(Duration::from_micros(200));
     }
 }

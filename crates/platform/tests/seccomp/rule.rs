@@ -1,4 +1,5 @@
 //! What a filter (seccomp) does to a system call: for the tests of every crate.
+#![cfg(target_os = "linux")]
 #![allow(dead_code, reason = "no test needs all of it")]
 
 use std::io;
