@@ -33,7 +33,7 @@ DEMO_CFLAGS := -std=gnu11 -O2 -Wall -Wextra -Werror
 LIBRARIES := ntux-platform ntux-futex ntux-sync ntux-watch ntux ntux-capi
 # Whose tests other systems can run: write watches, and the tools that the tests of the C library take, are Linux's.
 PORTABLE := ntux-platform ntux-futex ntux-sync ntux
-OTHER_TARGETS := aarch64-unknown-linux-gnu aarch64-apple-darwin
+OTHER_TARGETS := aarch64-unknown-linux-gnu aarch64-apple-darwin x86_64-apple-darwin
 
 # The C library lies where `make install` finds it, whatever CARGO_TARGET_DIR says then.
 CAPI_OUT := $(abspath $(OUT))/capi
@@ -217,6 +217,8 @@ unit: tools
 cross: tools
 	@.ci/cross "$(OTHER_TARGETS)" "$(LIBRARIES)"
 	@.ci/cross aarch64-unknown-linux-gnu "ntux-preload ntux-preload-watch ntux-cli"
+	@.ci/cross-macos --planted $(OUT)/dist
+	@.ci/cross-macos $(OUT)/dist "$(PORTABLE)"
 	@RUSTFLAGS="-C target-feature=-crt-static" .ci/cross x86_64-unknown-linux-musl "ntux-preload ntux-preload-watch"
 
 install: install-capi   ## Install what `make build` built below PREFIX (/usr/local); builds nothing, needs no Cargo
