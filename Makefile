@@ -40,7 +40,7 @@ CAPI_OUT := $(abspath $(OUT))/capi
 include crates/capi/install.mk
 
 .PHONY: help tools futexes build demos run planted measurable doctor bench bench-program plain-builds test test-libraries test-crash test-histories test-kernel \
-	test-old-kernels test-orders test-watch test-soft-dirty demo-soft-dirty demo-wine test-aarch64 test-aarch64-kernel test-miri test-tsan \
+	test-old-kernels test-orders test-watch test-soft-dirty demo-soft-dirty demo-wine test-wine test-aarch64 test-aarch64-kernel test-miri test-tsan \
 	fuzz-scribble fuzz-scribble-asan format lint unit cross install uninstall dist test-dist clean
 
 help:                   ## This list
@@ -104,6 +104,10 @@ demo-soft-dirty: build  ## Debian's Boehm collector and Guile on soft-dirty bits
 # RUNS=5, for the medians; WINE, if it is not on the PATH. What is missing is fetched with apt and npm, 0.4 GB at most.
 demo-wine: build        ## Wine 10.16 or later, without and with ntux: Windows programs, their answers and times
 	@demo/wine/run $(OUT)
+
+# WINE_BUILD is the build tree of a Wine with the patches of wine/, test programs included.
+test-wine: build        ## Wine's own tests with its server, with the device, and with the back end of wine/ (WINE_BUILD)
+	@wine/test $(OUT) $(WINE_BUILD)
 
 test-watch: tools       ## Writers against a copy that must not go stale, for minutes: every mechanism, one to eight writers
 	NTUX_TEST_SHADOW_MS=15000 $(SKIPS) $(CARGO) test --locked --release -p ntux-watch --test watch shadow::no_write

@@ -1,0 +1,170 @@
+/* What a back end must stand: many objects, threads and processes that are suspended and killed. Prints a line for each check; exit
+ * code = failures. With an argument it is a child that waits and takes, until it is killed. */
+#include <windows.h>
+#include <stdio.h>
+
+static int failures;
+
+static void check(int good, const char *what)
+{
+    printf("%s: %s\n", good ? "ok" : "WRONG", what);
+    fflush(stdout);
+    failures += !good;
+}
+
+#define MANY 100000
+
+static void many_objects(void)
+{
+    HANDLE *events = malloc(MANY * sizeof(*events)), extra;
+    int i, wrong = 0;
+
+    for (i = 0; i < MANY; i++) wrong += !(events[i] = CreateEventA(NULL, FALSE, FALSE, NULL));
+    check(!wrong, "100,000 events are created");
+    for (i = 0; i < MANY; i++) wrong += !SetEvent(events[i]);
+    for (i = 0; i < MANY; i++) wrong += WaitForSingleObject(events[i], 0) != WAIT_OBJECT_0;
+    for (i = 0; i < MANY; i++) wrong += WaitForSingleObject(events[i], 0) != WAIT_TIMEOUT;
+    check(!wrong, "each is set, and acquired once");
+    for (i = 0; i < MANY; i++) wrong += !CloseHandle(events[i]);
+    extra = CreateEventA(NULL, TRUE, TRUE, NULL);
+    check(!wrong && extra && !WaitForSingleObject(extra, 0), "and closed");
+    CloseHandle(extra);
+    free(events);
+}
+
+static HANDLE goods, over, locks[3], started;
+static volatile LONG sold;
+
+static DWORD WINAPI buy(void *unused)
+{
+    HANDLE either[2] = { goods, over };
+
+    while (WaitForMultipleObjects(2, either, FALSE, INFINITE) == WAIT_OBJECT_0) InterlockedIncrement(&sold);
+    return 0;
+}
+
+/* Suspended threads take nothing, and go on afterwards: each unit is sold once. */
+static void suspended_threads(void)
+{
+    HANDLE threads[8];
+    int i, round;
+
+    goods = CreateSemaphoreA(NULL, 0, 1000000, NULL);
+    over = CreateEventA(NULL, TRUE, FALSE, NULL);
+    for (i = 0; i < 8; i++) threads[i] = CreateThread(NULL, 0, buy, NULL, 0, NULL);
+    for (round = 0; round < 2000; round++)
+    {
+        SuspendThread(threads[round % 8]);
+        ReleaseSemaphore(goods, 2, NULL);
+        ResumeThread(threads[round % 8]);
+    }
+    while (!WaitForSingleObject(goods, 0)) InterlockedIncrement(&sold);
+    Sleep(200); /* who was granted one counts it */
+    check(sold == 4000, "4,000 units among eight threads that are suspended all the time: each is sold once");
+
+    for (i = 1; i < 8; i++) SuspendThread(threads[i]);
+    ReleaseSemaphore(goods, 1, NULL);
+    check(WaitForSingleObject(goods, 0) == WAIT_TIMEOUT || sold == 4000, "the only thread that runs, or nobody, takes a unit");
+    for (i = 1; i < 8; i++) ResumeThread(threads[i]);
+    SetEvent(over);
+    check(WaitForMultipleObjects(8, threads, TRUE, 20000) == WAIT_OBJECT_0, "all end");
+    for (i = 0; i < 8; i++) CloseHandle(threads[i]);
+}
+
+static DWORD WINAPI take_all(void *unused)
+{
+    if (started) ReleaseSemaphore(started, 1, NULL);
+    while (WaitForMultipleObjects(3, locks, TRUE, INFINITE) != WAIT_FAILED)
+    {
+        ReleaseMutex(locks[2]);
+        ReleaseMutex(locks[1]);
+        ReleaseMutex(locks[0]);
+    }
+    return 0;
+}
+
+/* Threads and processes are killed while they take and release: what they owned is abandoned, and nobody is left behind. */
+static void killed(const char *self)
+{
+    char command[600];
+    int i, j, wrong = 0;
+
+    for (i = 0; i < 3; i++)
+    {
+        sprintf(command, "ntux-stress-%d", i);
+        locks[i] = CreateMutexA(NULL, FALSE, command);
+    }
+    started = CreateSemaphoreA(NULL, 0, 1000, NULL);
+    sprintf(command, "\"%s\" child", self);
+    for (i = 0; i < 40 && !wrong; i++)
+    {
+        HANDLE threads[2];
+        STARTUPINFOA startup = { sizeof(startup) };
+        PROCESS_INFORMATION child = { 0 };
+        DWORD ret;
+
+        for (j = 0; j < 2; j++) threads[j] = CreateThread(NULL, 0, take_all, NULL, 0, NULL);
+        if (i % 8 == 0) wrong += !CreateProcessA(NULL, command, NULL, NULL, FALSE, 0, NULL, NULL, &startup, &child);
+        /* One that is killed before has the locks of Windows' loader. */
+        for (j = 0; j < 2; j++) WaitForSingleObject(started, 20000);
+        Sleep(i % 8 == 0 ? 100 : i % 5);
+        for (j = 0; j < 2; j++)
+        {
+            if (i % 3 == 0) SuspendThread(threads[j]);
+            TerminateThread(threads[j], 1);
+            wrong += WaitForSingleObject(threads[j], 20000) != WAIT_OBJECT_0;
+            CloseHandle(threads[j]);
+        }
+        if (child.hProcess)
+        {
+            TerminateProcess(child.hProcess, 1);
+            wrong += WaitForSingleObject(child.hProcess, 20000) != WAIT_OBJECT_0;
+            CloseHandle(child.hProcess);
+            CloseHandle(child.hThread);
+        }
+        ret = WaitForMultipleObjects(3, locks, TRUE, 20000);
+        wrong += ret == WAIT_TIMEOUT || ret == WAIT_FAILED;
+        for (j = 0; j < 3; j++) wrong += !ReleaseMutex(locks[j]);
+        for (j = 0; j < 3; j++) wrong += WaitForSingleObject(locks[j], 0) != WAIT_OBJECT_0 || !ReleaseMutex(locks[j]);
+    }
+    check(!wrong, "80 threads and 5 processes are killed with mutexes: each time all mutexes can be had again");
+}
+
+/* A handle that another process closes, and whose number is used again. */
+static void closed_from_outside(void)
+{
+    HANDLE event = CreateEventA(NULL, TRUE, TRUE, NULL), same, self;
+    int i;
+
+    WaitForSingleObject(event, 0);
+    self = OpenProcess(PROCESS_DUP_HANDLE, FALSE, GetCurrentProcessId());
+    DuplicateHandle(self, event, GetCurrentProcess(), NULL, 0, FALSE, DUPLICATE_CLOSE_SOURCE);
+    check(WaitForSingleObject(event, 0) == WAIT_FAILED, "a handle that was closed is no more");
+    for (i = 0; i < 3000; i++) CloseHandle(CreateEventA(NULL, TRUE, TRUE, NULL));
+    same = CreateEventA(NULL, TRUE, FALSE, NULL);
+    check(WaitForSingleObject(same, 0) == WAIT_TIMEOUT, "and the next one is itself");
+    CloseHandle(same);
+    CloseHandle(self);
+}
+
+int main(int argc, char **argv)
+{
+    if (argc > 1)
+    {
+        int i;
+        char name[32];
+
+        for (i = 0; i < 3; i++)
+        {
+            sprintf(name, "ntux-stress-%d", i);
+            locks[i] = OpenMutexA(SYNCHRONIZE, FALSE, name);
+        }
+        return take_all(NULL);
+    }
+    many_objects();
+    suspended_threads();
+    killed(argv[0]);
+    closed_from_outside();
+    printf("%d failures\n", failures);
+    return failures;
+}
