@@ -1,5 +1,8 @@
 //! Absolute deadlines on two clocks.
 
+use super::System;
+use crate::Here;
+
 /// A deadline, in nanoseconds since the clock's start.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Deadline {
@@ -55,10 +58,7 @@ pub fn monotonic_ns() -> u64 {
 
 /// As [`monotonic_ns`], but of the last tick of the kernel's own clock where that costs less: up to 10 ms before.
 pub fn last_tick_ns() -> u64 {
-    #[cfg(target_os = "linux")]
-    return read(libc::CLOCK_MONOTONIC_COARSE);
-    #[cfg(not(target_os = "linux"))]
-    monotonic_ns()
+    read(<Here as System>::COARSE_CLOCK)
 }
 
 /// Nanoseconds on the wall clock.

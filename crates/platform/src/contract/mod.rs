@@ -58,6 +58,9 @@ pub trait System:
     + to_self::OwnSignals
     + 'static
 {
+    /// A monotonic clock that is up to 10 ms behind and cheaper to read; the monotonic clock itself where there is none.
+    const COARSE_CLOCK: libc::clockid_t;
+
     /// The address of the calling thread's error number.
     fn errno_place() -> *mut libc::c_int;
 

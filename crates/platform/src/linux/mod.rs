@@ -18,6 +18,8 @@ use crate::contract::System;
 pub struct Linux;
 
 impl System for Linux {
+    const COARSE_CLOCK: libc::clockid_t = libc::CLOCK_MONOTONIC_COARSE;
+
     fn errno_place() -> *mut libc::c_int {
         // SAFETY: has no precondition.
         unsafe { libc::__errno_location() }

@@ -18,6 +18,8 @@ use crate::contract::System;
 pub struct MacOs;
 
 impl System for MacOs {
+    const COARSE_CLOCK: libc::clockid_t = libc::CLOCK_MONOTONIC;
+
     fn errno_place() -> *mut libc::c_int {
         // SAFETY: has no precondition.
         unsafe { libc::__error() }

@@ -115,6 +115,8 @@ fn load(address: *const u32) -> u32 {
 }
 
 impl System for Deviating {
+    const COARSE_CLOCK: libc::clockid_t = Here::COARSE_CLOCK;
+
     fn errno_place() -> *mut libc::c_int {
         static SAME: AtomicU32 = AtomicU32::new(0);
         if is(Deviation::OneErrorNumber) { SAME.as_ptr().cast() } else { Here::errno_place() }
