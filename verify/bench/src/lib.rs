@@ -92,6 +92,7 @@ fn measure_here(bench: &mut Bench, preload: Option<&OsStr>) -> Vec<Absent> {
     scenario::foreign::run(bench, scenario::foreign::WITHOUT);
     scenario::all(bench, report::FUTEX, Futex::open);
     scenario::all(bench, report::EVENTFD, || Ok(EventFd::default()));
+    scenario::shared::eventfds(bench);
     scenario::all(bench, report::WAITV, WaitV::<false>::open);
     scenario::all(bench, report::WAITV_COUNTED, WaitV::<true>::open);
     scenario::all(bench, report::SERVER, Server::open);

@@ -33,6 +33,13 @@ impl Device {
         Ok(fd)
     }
 
+    /// A new event, which is the caller's.
+    pub(crate) fn new_event(&self) -> io::Result<OwnedFd> {
+        let fd = call::<TwoWords>(self.device.as_raw_fd(), number::CREATE_EVENT, &mut [0, 0])?;
+        // SAFETY: the device made it for us.
+        Ok(unsafe { OwnedFd::from_raw_fd(fd) })
+    }
+
     /// Closes the object that was created last.
     pub(crate) fn close_last(&self) {
         self.objects.lock().expect("no thread panics while it holds the list").pop();

@@ -1,18 +1,28 @@
-//! The cost of having the kernel count the descriptors of objects that several processes may have.
+//! What it costs to share objects: to send their descriptors, to have them, and that the kernel counts those of some.
 
 use std::io;
-use std::os::fd::{AsRawFd, BorrowedFd, OwnedFd};
+use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd, RawFd};
+use std::os::unix::net::UnixStream;
+use std::process::Command;
+
+use ntux_platform::clock::monotonic_ns;
 
 use crate::bench::Bench;
-use crate::measure::per_operation;
+use crate::measure::{Effort, Sample, per_operation};
 use crate::peer::device::Device;
-use crate::peer::{Peer, Reset};
+use crate::peer::{Peer, Reset, descriptors_max, unsupported};
 use crate::record::Group;
 
 const SHARED_COUNTS: [usize; 4] = [0, 100, 1_000, 5_000];
+const RECEIVED_COUNTS: [usize; 4] = [10, 1_000, 10_000, 100_000];
 
-/// Each object has a copy that an exec would keep, as if it were sent to another process.
+/// The device: objects that were received; and such as have a copy that an exec would keep, whose descriptors the kernel counts.
 pub(crate) fn run(bench: &mut Bench) {
+    received(bench, |count| {
+        let device = Device::open()?;
+        let make = move || device.new_event();
+        Ok((count * 2 <= descriptors_max()).then_some(make))
+    });
     for count in SHARED_COUNTS {
         let name = format!("create + close beside {count} shared objects");
         bench.time(Group::Growth, &name, |effort| {
@@ -33,5 +43,107 @@ fn shared_copy(device: &Device) -> io::Result<OwnedFd> {
     match unsafe { libc::fcntl(copy.as_raw_fd(), libc::F_SETFD, 0) } {
         0 => Ok(copy),
         _ => Err(io::Error::last_os_error()),
+    }
+}
+
+/// Eventfds in the place of objects.
+pub(crate) fn eventfds(bench: &mut Bench) {
+    received(bench, |count| Ok((count * 2 <= descriptors_max()).then_some(new_eventfd)));
+}
+
+fn new_eventfd() -> io::Result<OwnedFd> {
+    // SAFETY: a call without pointers.
+    match unsafe { libc::eventfd(0, libc::EFD_CLOEXEC) } {
+        -1 => Err(io::Error::last_os_error()),
+        // SAFETY: the kernel has just made it for us.
+        fd => Ok(unsafe { OwnedFd::from_raw_fd(fd) }),
+    }
+}
+
+/// `maker` gives what makes an object, unless there are too few descriptors for so many and their copies.
+fn received<M: Fn() -> io::Result<OwnedFd>>(bench: &mut Bench, maker: impl Fn(usize) -> io::Result<Option<M>>) {
+    for count in RECEIVED_COUNTS {
+        let names = [
+            format!("create, send and receive each of {count} objects"),
+            format!("create + close beside {count} received objects"),
+            format!("start a program beside {count} received objects"),
+        ];
+        bench.times(Group::Growth, names.each_ref().map(String::as_str), |effort| match maker(count)? {
+            Some(make) => among_received(effort, &make, count),
+            None => unsupported("two descriptors each: too many"),
+        });
+    }
+}
+
+fn among_received(effort: Effort, make: &impl Fn() -> io::Result<OwnedFd>, count: usize) -> io::Result<[Sample; 3]> {
+    let (here, there) = UnixStream::pair()?;
+    let mut all = Vec::with_capacity(count);
+    let begin = monotonic_ns();
+    for _ in 0..count {
+        let made = make()?;
+        send(&here, &made)?;
+        all.push((made, receive(&there)?));
+    }
+    let shared = Sample::exact((monotonic_ns() - begin) as f64 / count as f64, count as u64);
+    let created = per_operation(effort, || make().map(drop))?;
+    let started = (0..effort.rounds).map(|_| start_a_program()).collect::<io::Result<_>>()?;
+    Ok([shared, created, Sample::of_rounds(started, 1)])
+}
+
+fn start_a_program() -> io::Result<f64> {
+    let begin = monotonic_ns();
+    let status = Command::new("/bin/true").status()?;
+    let elapsed = monotonic_ns() - begin;
+    if status.success() { Ok(elapsed as f64) } else { Err(io::Error::other(format!("/bin/true: {status}"))) }
+}
+
+/// Room for one descriptor: a header of 16 bytes, the number, and padding.
+#[repr(C, align(8))]
+struct Control([u8; 24]);
+
+const LENGTH: usize = 20;
+
+impl Control {
+    fn new(fd: RawFd) -> Control {
+        let mut bytes = [0; 24];
+        bytes[..8].copy_from_slice(&LENGTH.to_ne_bytes());
+        bytes[8..12].copy_from_slice(&libc::SOL_SOCKET.to_ne_bytes());
+        bytes[12..16].copy_from_slice(&libc::SCM_RIGHTS.to_ne_bytes());
+        bytes[16..LENGTH].copy_from_slice(&fd.to_ne_bytes());
+        Control(bytes)
+    }
+
+    fn descriptor(&self) -> RawFd {
+        RawFd::from_ne_bytes([self.0[16], self.0[17], self.0[18], self.0[19]])
+    }
+
+    /// Calls `go` with a message of one byte and this.
+    fn with_message(&mut self, go: impl FnOnce(*mut libc::msghdr) -> isize) -> io::Result<()> {
+        let mut byte = 0u8;
+        let mut part = libc::iovec { iov_base: (&raw mut byte).cast(), iov_len: 1 };
+        // SAFETY: msghdr is made of integers and pointers, for which zero is a value.
+        let mut message: libc::msghdr = unsafe { core::mem::zeroed() };
+        message.msg_iov = &raw mut part;
+        message.msg_iovlen = 1;
+        message.msg_control = self.0.as_mut_ptr().cast();
+        message.msg_controllen = self.0.len() as _;
+        if go(&raw mut message) == 1 { Ok(()) } else { Err(io::Error::last_os_error()) }
+    }
+}
+
+fn send(socket: &UnixStream, fd: &OwnedFd) -> io::Result<()> {
+    // SAFETY: a whole message, alive during the call.
+    let go = |message: *mut libc::msghdr| unsafe { libc::sendmsg(socket.as_raw_fd(), message, 0) };
+    Control::new(fd.as_raw_fd()).with_message(go)
+}
+
+fn receive(socket: &UnixStream) -> io::Result<OwnedFd> {
+    let mut control = Control::new(-1);
+    // SAFETY: a whole message with room for one descriptor, alive during the call.
+    control.with_message(|message| unsafe { libc::recvmsg(socket.as_raw_fd(), message, libc::MSG_CMSG_CLOEXEC) })?;
+    match control.descriptor() {
+        -1 => Err(io::Error::other("a message without a descriptor")),
+        // SAFETY: the kernel has just given it to us.
+        fd => Ok(unsafe { OwnedFd::from_raw_fd(fd) }),
     }
 }
