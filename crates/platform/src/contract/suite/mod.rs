@@ -2,7 +2,7 @@
 //!
 //! Every check is for the type that stands for a system, so that the same check runs on a room that breaks a promise on purpose
 //! (`tests/contract.rs`). A check starts processes and threads; what does not happen within the time that it is given counts as
-//! not happening.
+//! not happening. Checks run one after the other: a process that one of them starts has the descriptors of whatever runs beside it.
 
 mod identity;
 mod locks;
