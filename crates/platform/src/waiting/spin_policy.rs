@@ -24,7 +24,7 @@
 //!
 //! # The price
 //! Each wake from another processor is a measurement: from the decision until the woken thread runs. A thread keeps a running
-//! median, and begins with what the first thread of its process measured. Until there is one, nobody looks. The bounds
+//! median, and begins with what the first thread of its process measured. Until there is one, the upper bound stands for it. The bounds
 //! are [`PRICE_NS_LEAST`] and [`PRICE_NS_MOST`]: a processor that was deeply asleep is no reason to keep another one busy.
 
 /// Below the price of a switch between threads on any machine.
@@ -48,9 +48,15 @@ impl WakePrice {
         WakePrice(if ns == 0 { 0 } else { ns.clamp(PRICE_NS_LEAST, PRICE_NS_MOST) })
     }
 
-    /// Nanoseconds; 0 if it was never measured.
+    /// Nanoseconds; the most, until it was measured: else two threads that meet for the first time would sleep, and the
+    /// scheduler would bring them together on one processor, where looking is in vain.
     pub fn ns(self) -> u32 {
-        self.0
+        if self.is_known() { self.0 } else { PRICE_NS_MOST }
+    }
+
+    /// Whether it was measured.
+    pub fn is_known(self) -> bool {
+        self.0 != 0
     }
 
     /// One more measurement moves the price by a sixteenth, towards the median.
@@ -213,8 +219,11 @@ mod tests {
     }
 
     #[test]
-    fn nobody_looks_before_a_wake_was_measured() {
-        assert_eq!(History::default().allowance_ns(WakePrice::default(), HERE), 0);
+    fn before_a_wake_was_measured_one_look_is_tried() {
+        let (unknown, mut history) = (WakePrice::default(), History::default());
+        assert_eq!(history.allowance_ns(unknown, HERE), PRICE_NS_MOST);
+        history.learn(unknown, Outcome { looked: Looked::InVain, decided_after_ns: None, decided_on: None });
+        assert_eq!(history.allowance_ns(unknown, HERE), 0);
         assert_eq!(History::default().allowance_ns(WakePrice::default().measured(3_000), HERE), 3_000);
         assert_eq!(WakePrice::of_others(0), WakePrice::default());
     }

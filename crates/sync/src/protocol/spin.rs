@@ -78,7 +78,7 @@ impl AdaptiveSpin {
     }
 
     fn adaptive(&self, object: u32, deadline: Deadline) -> Current {
-        if self.price.get().ns() == 0 {
+        if !self.price.get().is_known() {
             self.price.set(WakePrice::of_others(FIRST_PRICE.load()));
         }
         let allowance_ns = self.history(object).allowance_ns(self.price.get(), processor());
@@ -164,7 +164,9 @@ impl AdaptiveSpin {
         let (stamp, now_ns) = (stamp?, monotonic_ns());
         let lasted_ns = now_ns.saturating_sub(current.began_ns);
         let age_ns = stamp.age_ns(now_ns, lasted_ns)?;
-        if current.slept && (stamp.processor().is_none() || stamp.processor() != processor()) {
+        let from_elsewhere = stamp.processor().is_none() || stamp.processor() != processor();
+        // A wake from the same processor says little, but more than nothing.
+        if current.slept && (from_elsewhere || !self.price.get().is_known()) {
             let price = self.price.get().measured(age_ns);
             self.price.set(price);
             if FIRST_PRICE.load() == 0 {
