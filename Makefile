@@ -40,7 +40,7 @@ CAPI_OUT := $(abspath $(OUT))/capi
 include crates/capi/install.mk
 
 .PHONY: help tools futexes build demos run planted measurable doctor bench bench-program plain-builds test test-libraries test-crash test-histories test-kernel \
-	test-old-kernels test-orders test-watch test-soft-dirty demo-soft-dirty demo-wine test-wine test-aarch64 test-aarch64-kernel test-miri test-tsan \
+	test-old-kernels test-orders test-watch test-soft-dirty demo-soft-dirty demo-wine demo-inspect test-wine test-aarch64 test-aarch64-kernel test-miri test-tsan \
 	fuzz-scribble fuzz-scribble-asan format lint unit cross install uninstall dist test-dist clean
 
 help:                   ## This list
@@ -96,6 +96,12 @@ bench: build bench-program    ## Measure ntux beside the other ways to have NT o
 test-soft-dirty: tools    ## The program that tests soft-dirty bits, on a kernel that has them, booted in QEMU
 	@.ci/tools kernel
 	@crates/preload-watch/kernel/test $(OUT)/kernel
+
+# PICTURES=docs/inspect writes what is shown to where docs/inspect.md shows it.
+demo-inspect: build     ## Programs that hang or are slow, and what ntux why, inspect and top say of them
+	@mkdir -p $(OUT)/demo
+	$(CC) $(DEMO_CFLAGS) -o $(OUT)/demo/scenes demo/inspect/scenes.c -lpthread
+	@demo/inspect/run $(OUT) $(PICTURES)
 
 # RUNS=5, for the medians. What it needs is fetched from Debian, some 12 MB.
 demo-soft-dirty: build  ## Debian's Boehm collector and Guile on soft-dirty bits from ntux, beside their own way

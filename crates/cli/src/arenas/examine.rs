@@ -34,15 +34,21 @@ impl Examined {
         let first = |arena: &Opened| {
             let before = arena.view.snapshot()?;
             // Before the second look: an owner that had ended then had not unlocked before.
-            let names = Names::of(&before.peers, census).with_descriptors(arena.view.file());
+            let names = match arena.is_copy {
+                true => Names::default(),
+                false => Names::of(&before.peers, census).with_descriptors(arena.view.file()),
+            };
             Ok((before, names))
         };
         let start = Instant::now();
         let first: Vec<(Snapshot, Names)> = arenas.iter().map(first).collect::<Result<_>>()?;
         std::thread::sleep(APART);
-        let second = |(Opened { view, .. }, (before, names)): (&Opened, (Snapshot, Names))| {
-            let fates = fates(&before, &names);
-            let scene = Scene::new(view, names)?;
+        let second = |(Opened { view, is_copy, .. }, (before, names)): (&Opened, (Snapshot, Names))| {
+            let fates = if *is_copy { HashMap::new() } else { fates(&before, &names) };
+            let mut scene = Scene::new(view, names)?;
+            if *is_copy {
+                scene.is_of_another_time();
+            }
             Ok(Examined { before, scene, fates, apart: start.elapsed() })
         };
         arenas.iter().zip(first).map(second).collect()

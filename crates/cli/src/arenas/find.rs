@@ -13,10 +13,10 @@ use std::time::SystemTime;
 use ntux_sync::inspect::View;
 use ntux_sync::{Error, Object};
 
-use super::processes;
+use super::{copy, processes};
 
 /// How every arena begins, of whatever version.
-const MAGIC: &[u8; 8] = b"ntuxsync";
+pub const MAGIC: &[u8; 8] = b"ntuxsync";
 /// What the kernel calls a file that has no name in any directory.
 const ANONYMOUS: &str = "/memfd:";
 /// The same of an arena.
@@ -79,6 +79,8 @@ pub struct Opened {
     pub view: View,
     /// When its file was made, where the system says so.
     pub created: Option<SystemTime>,
+    /// Of some moment, and perhaps of another machine: what /proc says now is of no use.
+    pub is_copy: bool,
 }
 
 /// What was found.
@@ -111,7 +113,8 @@ impl fmt::Display for Refusal {
             Refusal::NotAnArena(path) => write!(
                 out,
                 "{} is no arena: it must be shared memory that ntux has made, such as /proc/PID/fd/N of a process that \
-                 uses it; a copy on a disk is none",
+                 uses it, or a copy of that. (A core dump holds one only if it was made by `gcore -a`: the kernel leaves \
+                 arenas out)",
                 path.display()
             ),
             Refusal::OtherVersion(path) => write!(
@@ -127,7 +130,7 @@ impl fmt::Display for Refusal {
 /// Finds the arenas of a process, or the one in a file.
 pub fn find(target: &Target) -> Result<Found, Refusal> {
     match target {
-        Target::File(path) => Ok(Found { arenas: vec![open(path)?], notes: Vec::new() }),
+        Target::File(path) => of_file(path),
         Target::Process(pid) | Target::Thread(pid, _) => of_process(*pid),
         Target::Descriptor(pid, fd) => {
             let path = format!("/proc/{pid}/fd/{fd}");
@@ -177,12 +180,26 @@ fn open(path: &Path) -> Result<Opened, Refusal> {
         other => unreadable(io::Error::from_raw_os_error(other.errno())),
     })?;
     let created = file.metadata().and_then(|metadata| metadata.created()).ok();
-    Ok(Opened { view, created })
+    Ok(Opened { view, created, is_copy: false })
 }
 
 fn has_magic(file: &File) -> bool {
     let mut start = [0; MAGIC.len()];
     file.read_exact_at(&mut start, 0).is_ok() && &start == MAGIC
+}
+
+/// The arena that a file is, or those of which it holds copies.
+fn of_file(path: &Path) -> Result<Found, Refusal> {
+    let refusal = match open(path) {
+        Ok(opened) => return Ok(Found { arenas: vec![opened], notes: Vec::new() }),
+        Err(refusal @ (Refusal::NotAnArena(_) | Refusal::OtherVersion(_))) => refusal,
+        Err(other) => return Err(other),
+    };
+    let is_regular = fs::metadata(path).is_ok_and(|metadata| metadata.is_file());
+    let copies = File::open(path).ok().filter(|_| is_regular).map(|file| copy::arenas(&file)).unwrap_or_default();
+    let views = copies.iter().filter_map(|copy| View::open(copy.as_fd()).ok());
+    let arenas: Vec<Opened> = views.map(|view| Opened { view, created: None, is_copy: true }).collect();
+    if arenas.is_empty() { Err(refusal) } else { Ok(Found { arenas, notes: Vec::new() }) }
 }
 
 fn of_process(pid: u32) -> Result<Found, Refusal> {

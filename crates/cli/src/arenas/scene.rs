@@ -100,6 +100,13 @@ impl Scene {
         Ok(Scene { file: view.file(), snapshot, names, now: clock::monotonic_ns(), wakes })
     }
 
+    /// It is a copy: its processes may be gone, their numbers others', and it ends with the last thing that it notes.
+    pub fn is_of_another_time(&mut self) {
+        let times = self.snapshot.waiters.iter().filter_map(|waiter| waiter.asleep_since);
+        self.now = times.chain(self.snapshot.wakes.iter().map(|wake| wake.at)).max().unwrap_or(0);
+        self.snapshot.peers.iter_mut().for_each(|peer| peer.presence = Presence::Unknown);
+    }
+
     /// For how many seconds a thread has slept in its wait.
     pub fn asleep_s(&self, waiter: &WaiterView) -> Option<f64> {
         waiter.asleep_since.map(|since| self.ago_s(since))

@@ -109,16 +109,21 @@ impl Watched {
         let old = self.scene.take();
         // What /proc says comes before the look: see `why`.
         let (before, known) = old.map_or((None, None), |old| (Some(old.snapshot), Some(old.names)));
-        let mut names = before.as_ref().map(|before| Names::of(&before.peers, census)).unwrap_or_default();
+        let is_copy = self.opened.is_copy;
+        let mut names =
+            before.as_ref().filter(|_| !is_copy).map(|before| Names::of(&before.peers, census)).unwrap_or_default();
         let mut scene = Scene::new(&self.opened.view, Names::default())?;
-        if before.is_none() {
+        if is_copy {
+            scene.is_of_another_time();
+        } else if before.is_none() {
             names = Names::of(&scene.snapshot.peers, census);
         }
         names = match known {
             Some(known) if !self.looks.is_multiple_of(SEARCH) => names.with_descriptors_of(known),
+            _ if is_copy => names,
             _ => names.with_descriptors(file),
         };
-        self.fates = before.as_ref().map(|before| fates(before, &names)).unwrap_or_default();
+        self.fates = before.as_ref().filter(|_| !is_copy).map(|before| fates(before, &names)).unwrap_or_default();
         scene.names = names;
         self.rates = rates(before.as_ref(), &scene.snapshot, elapsed);
         self.count_queues(&scene.snapshot);

@@ -116,6 +116,66 @@ fn an_arena_is_a_file_too() {
     }
 }
 
+/// An ELF file of the kind of a core dump that has only this in its memory.
+fn core_with(memory: &[u8]) -> Vec<u8> {
+    const PLACE: usize = 4096;
+    let mut core = vec![0; PLACE];
+    core[..20].copy_from_slice(b"\x7fELF\x02\x01\x01\0\0\0\0\0\0\0\0\0\x04\0\x3e\0");
+    let mut put = |at: usize, bytes: &[u8]| core[at..at + bytes.len()].copy_from_slice(bytes);
+    put(20, &1u32.to_le_bytes());
+    put(32, &64u64.to_le_bytes()); // where the segments are listed
+    put(52, &64u16.to_le_bytes());
+    put(54, &56u16.to_le_bytes());
+    put(56, &1u16.to_le_bytes());
+    put(64, &1u32.to_le_bytes()); // a segment that is loaded
+    put(72, &(PLACE as u64).to_le_bytes());
+    put(80, &0x7000_0000u64.to_le_bytes());
+    put(96, &(memory.len() as u64).to_le_bytes());
+    put(104, &(memory.len() as u64).to_le_bytes());
+    put(112, &4096u64.to_le_bytes());
+    core.extend_from_slice(memory);
+    core
+}
+
+/// Of another time: the threads in it may be gone, and their numbers may be others'.
+#[test]
+fn a_copy_of_an_arena_and_one_in_a_core_dump_are_looked_at_like_a_living_one() {
+    let stage = Stage::new();
+    let arena = Arena::create(CAPACITY).unwrap();
+    let waiter = arena.waiter();
+    let mutexes = [1, 2].map(|owner| arena.mutex_create(&waiter, owner, 1).unwrap());
+    let path = format!("/proc/{}/fd/{}", std::process::id(), arena.fd().unwrap().as_raw_fd());
+    let view = View::open(arena.fd().unwrap()).unwrap();
+    let bytes = std::thread::scope(|scope| {
+        for (owner, mutex) in [(1, mutexes[1]), (2, mutexes[0])] {
+            let arena = &arena;
+            scope.spawn(move || arena.wait_any(&arena.waiter(), &[mutex], None, owner, Deadline::Never).unwrap());
+        }
+        sleepers(&view, 2);
+        let bytes = std::fs::read(&path).unwrap();
+        arena.mutex_kill(&waiter, mutexes[0], 1).unwrap();
+        arena.mutex_kill(&waiter, mutexes[1], 2).unwrap();
+        bytes
+    });
+    let files = [("copy", bytes.clone()), ("core", core_with(&bytes))];
+    for (name, bytes) in files {
+        let file = stage.path(name);
+        std::fs::write(&file, &bytes).unwrap();
+        let output = inspect(&stage, file.to_str().unwrap(), &["--json"]);
+        assert_eq!(output.status.code(), Some(0), "{name}: {}", complained(&output));
+        let report: Value = serde_json::from_slice(&output.stdout).unwrap();
+        let seen = &report["arenas"][0];
+        assert_eq!(seen["objects"].as_array().unwrap().len(), 2, "{name}");
+        assert_eq!((&seen["processes"][0]["state"], &seen["threads"][0]["name"]), (&"unknown".into(), &Value::Null));
+        let why = finish(stage.ntux(&["why"]).arg(&file));
+        assert_eq!(why.status.code(), Some(1), "{name}: {}", complained(&why));
+        assert!(said(&why).contains("DEADLOCK of 2 threads"), "{name}: {}", said(&why));
+        // One that was cut off.
+        std::fs::write(&file, &bytes[..bytes.len() - 4096]).unwrap();
+        assert_eq!(inspect(&stage, file.to_str().unwrap(), &[]).status.code(), Some(125), "{name}");
+    }
+}
+
 /// The mapping of a process whose descriptor is closed: only a privileged onlooker can open that.
 #[test]
 fn an_arena_without_a_descriptor_is_found_or_said_to_be_there() {
