@@ -6,8 +6,8 @@
 use std::ffi::CStr;
 use std::io;
 use std::os::fd::{AsRawFd, BorrowedFd, OwnedFd};
-use std::sync::OnceLock;
 
+use crate::atomic::{Word32, Word64};
 use crate::memory::owned;
 
 /// Who may sleep on a word.
@@ -63,12 +63,17 @@ pub(super) fn ulock_wake(address: *const u32, among: Among, all: bool) -> Result
     without_errno(unsafe { __ulock_wake(operation(among) | all, address.cast_mut().cast(), 0) })
 }
 
+type Wait = unsafe extern "C" fn(*mut libc::c_void, u64, usize, u32) -> i32;
+type WaitWithTimeout = unsafe extern "C" fn(*mut libc::c_void, u64, usize, u32, u32, u64) -> i32;
+type Wake = unsafe extern "C" fn(*mut libc::c_void, usize, u32) -> i32;
+
 /// The functions of macOS 14.4 that wrap those calls, and that programs should use.
+#[derive(Clone, Copy)]
 pub(super) struct OsSync {
-    wait: unsafe extern "C" fn(*mut libc::c_void, u64, usize, u32) -> i32,
-    wait_with_timeout: unsafe extern "C" fn(*mut libc::c_void, u64, usize, u32, u32, u64) -> i32,
-    wake_any: unsafe extern "C" fn(*mut libc::c_void, usize, u32) -> i32,
-    wake_all: unsafe extern "C" fn(*mut libc::c_void, usize, u32) -> i32,
+    wait: Wait,
+    wait_with_timeout: WaitWithTimeout,
+    wake_any: Wake,
+    wake_all: Wake,
 }
 
 /// `OS_SYNC_WAIT_ON_ADDRESS_SHARED`, which both sides must say.
@@ -76,27 +81,39 @@ const OS_SYNC_SHARED: u32 = 1;
 const OS_CLOCK_MACH_ABSOLUTE_TIME: u32 = 32;
 const WORD: usize = size_of::<u32>();
 
-/// The functions; none before macOS 14.4.
-pub(super) fn os_sync() -> Option<&'static OsSync> {
-    static FUNCTIONS: OnceLock<Option<OsSync>> = OnceLock::new();
-    FUNCTIONS.get_or_init(find_os_sync).as_ref()
-}
-
-fn find_os_sync() -> Option<OsSync> {
-    let find = |name: &CStr| {
-        // SAFETY: a terminated name.
-        let found = unsafe { libc::dlsym(libc::RTLD_DEFAULT, name.as_ptr()) };
-        (!found.is_null()).then_some(found)
-    };
-    // SAFETY: the system's functions of these names have these types.
+/// The functions; none before macOS 14.4. The first call looks for them. Nobody waits while another thread looks: a signal
+/// handler could wait for the thread that it interrupted.
+pub(super) fn os_sync() -> Option<OsSync> {
+    const UNKNOWN: u32 = 0;
+    const ABSENT: u32 = 1;
+    const FOUND: u32 = 2;
+    const NAMES: [&CStr; 4] = [
+        c"os_sync_wait_on_address",
+        c"os_sync_wait_on_address_with_timeout",
+        c"os_sync_wake_by_address_any",
+        c"os_sync_wake_by_address_all",
+    ];
+    static STATE: Word32 = Word32::new(UNKNOWN);
+    static ADDRESSES: [Word64; NAMES.len()] = [const { Word64::new(0) }; NAMES.len()];
+    if STATE.load() == UNKNOWN {
+        for (address, name) in ADDRESSES.iter().zip(NAMES) {
+            // SAFETY: a terminated name.
+            address.store(unsafe { libc::dlsym(libc::RTLD_DEFAULT, name.as_ptr()) } as u64);
+        }
+        let all = ADDRESSES.iter().all(|address| address.load() != 0);
+        STATE.store(if all { FOUND } else { ABSENT });
+    }
+    if STATE.load() != FOUND {
+        return None;
+    }
+    let address = |index: usize| ADDRESSES[index].load() as usize;
+    // SAFETY: the system's functions of these names, which have these types and stay.
     unsafe {
         Some(OsSync {
-            wait: core::mem::transmute::<*mut libc::c_void, _>(find(c"os_sync_wait_on_address")?),
-            wait_with_timeout: core::mem::transmute::<*mut libc::c_void, _>(find(
-                c"os_sync_wait_on_address_with_timeout",
-            )?),
-            wake_any: core::mem::transmute::<*mut libc::c_void, _>(find(c"os_sync_wake_by_address_any")?),
-            wake_all: core::mem::transmute::<*mut libc::c_void, _>(find(c"os_sync_wake_by_address_all")?),
+            wait: core::mem::transmute::<usize, Wait>(address(0)),
+            wait_with_timeout: core::mem::transmute::<usize, WaitWithTimeout>(address(1)),
+            wake_any: core::mem::transmute::<usize, Wake>(address(2)),
+            wake_all: core::mem::transmute::<usize, Wake>(address(3)),
         })
     }
 }

@@ -6,7 +6,8 @@
 //! * It is not a file: `fstat` gives a mode without a type, no device and no inode; it cannot be read, sought or
 //!   locked, and opening `/dev/fd` only duplicates the descriptor.
 //! * It keeps the name with which it was created, which every process can query: if random enough, this is its
-//!   identity.
+//!   identity. (Whoever has such an object can create another one with its name. Then two objects have one identity, but only for
+//!   those who take a descriptor from that process.)
 //! * It can only be mapped with `MAP_SHARED`.
 
 use std::ffi::{CStr, CString};
