@@ -19,17 +19,17 @@ const NOTHING_THERE: u8 = 1;
 
 /// Show the synchronization objects of a running program, and which of its threads wait for what.
 ///
-/// It looks at the shared memory in which the objects lie, through a mapping that can only be read. The program is not stopped,
-/// sent no signal, traced by nobody, and made no slower; it cannot tell that somebody looks. All processes that share the
-/// memory are shown.
+/// This reads the shared memory in which the objects lie, through a read-only mapping. The program is not stopped,
+/// signaled, traced or slowed down, and cannot tell that it is observed. All processes that share the memory are shown.
 ///
 /// Of an object it shows: state; who owns a mutex; how often it changes in a second; the descriptors that name it, as PID:FD; who
 /// waits for it; and the last wake that it has sent, to whom, by whom, and when. Of a thread: what it waits for, in whose name (the
 /// owner id, in Wine the Windows thread id), for how long, and until when at most.
 ///
-/// You need the rights to look at the process: be the same user, or root.
+/// You need permission to inspect the process: be the same user, or root.
 ///
-/// The exit status is 0 if something was shown, 1 if the process has no objects of ntux, 125 if it could not be looked at.
+/// The exit status is 0 if something was shown, 1 if the process has no objects of ntux, 125 if it could not be
+/// inspected.
 #[derive(Args)]
 #[command(after_long_help = EXAMPLES)]
 pub struct Arguments {
@@ -65,7 +65,7 @@ pub fn inspect(arguments: &Arguments) -> ExitCode {
     let report = match Examined::all(arenas, &mut Census::default()) {
         Ok(examined) => Report::of(&examined, find::named_object(&arguments.target)),
         Err(error) => {
-            eprintln!("ntux: cannot look at the arena: {error}");
+            eprintln!("ntux: cannot read the arena: {error}");
             return ExitCode::from(NTUX_FAILED);
         }
     };

@@ -16,12 +16,12 @@ use crate::arenas::scene::{Names, printable};
 
 /// List the arenas on this machine: who shares each, and what is in it.
 ///
-/// An arena is the shared memory in which objects of ntux lie. Each program that opens the device makes one, unless another
-/// process has passed it on: all programs of a Wine prefix share one. They are found through /proc, also in other containers
-/// where you may look at the processes.
+/// An arena is the shared memory in which objects of ntux lie. Each program that opens the device creates one, unless
+/// another process passes it an open one: all programs of a Wine prefix share one. Arenas are found through /proc, also
+/// in other containers if you may inspect their processes.
 ///
-/// INODE names an arena; `ntux inspect PID`, with any of its processes, shows what is in it. AGE is how long it has been
-/// there, WAIT how many threads wait.
+/// INODE names an arena; `ntux inspect PID`, with any of its processes, shows its objects. AGE is the time since it was
+/// created, WAIT the number of waiting threads.
 ///
 /// The exit status is 0, or 125 if /proc could not be read.
 #[derive(Args)]
@@ -35,7 +35,7 @@ pub struct Arguments {
 #[derive(Serialize)]
 struct List {
     arenas: Vec<Line>,
-    /// Processes that could not be looked at.
+    /// Processes that could not be inspected.
     hidden: usize,
 }
 

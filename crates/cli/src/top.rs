@@ -23,30 +23,30 @@ use screen::{Reaction, Screen};
 const NOTHING_THERE: u8 = 2;
 /// Columns and rows of a picture that is printed, where the environment does not say.
 const PAPER: (u16, u16) = (80, 24);
-/// How long the keyboard is listened to before the clock is looked at again.
+/// How long to wait for a key before checking the clock again.
 const LISTEN: Duration = Duration::from_millis(100);
 
 /// Show objects and waiting threads live: what is contended, how fast it changes, who waits.
 ///
-/// One page lists objects: how often each changes in a second, how many threads wait for it now and on average since it was
-/// first seen here. The other lists threads: how much of the time each has slept in a wait, and what it waits for. Enter
-/// shows one of them: who waits for an object, and for whom a thread waits in turn. The program is not touched, as by
-/// `ntux inspect`.
+/// One page lists objects: how often each changes in a second, how many threads wait for it now and on average since it
+/// was first seen here. The other lists threads: how much of the time each has slept in a wait, and what it waits for.
+/// Enter shows one of them: who waits for an object, and for whom a thread waits in turn. As with `ntux inspect`, the
+/// program is not touched.
 ///
 /// Keys: Tab the other page; arrows, Page Up, Page Down, Home, End; s the next order, r reversed; / a filter;
 /// Space freezes; Enter shows one, Escape goes back; q ends.
 ///
-/// The exit status is 0, 2 if the process has no objects of ntux, 125 if it could not be looked at.
+/// The exit status is 0, 2 if the process has no objects of ntux, 125 if it could not be inspected.
 #[derive(Args)]
 #[command(after_long_help = EXAMPLES)]
 pub struct Arguments {
     /// A process or an arena, as for `ntux inspect`. Without it, everything on this machine that you may see.
     #[arg(value_name = "PID|PID:FD|FILE")]
     target: Option<Target>,
-    /// Seconds from one look to the next.
+    /// Seconds from one snapshot to the next.
     #[arg(long, value_name = "SECONDS", default_value_t = 1.0, value_parser = interval)]
     every: f64,
-    /// Print one picture, of COLUMNS by LINES (80 by 24), after two looks; no terminal is needed.
+    /// Print one picture, of COLUMNS by LINES (80 by 24), after two snapshots; no terminal is needed.
     #[arg(long)]
     once: bool,
     /// With --once: the page of threads.
@@ -89,7 +89,7 @@ pub fn top(arguments: &Arguments) -> ExitCode {
     };
     if let (true, Some(target)) = (arenas.is_empty(), &arguments.target) {
         notes.iter().for_each(|note| eprintln!("ntux: {note}"));
-        eprintln!("ntux: {target} uses no objects of ntux that can be looked at");
+        eprintln!("ntux: {target} uses no objects of ntux that can be inspected");
         return ExitCode::from(if notes.is_empty() { NOTHING_THERE } else { NTUX_FAILED });
     }
     let watch = Watch::new(arenas, arguments.target.is_none());

@@ -32,21 +32,22 @@ use waits::{Told, Wait, Waits};
 
 /// How often events are fetched: the ring holds 65,536.
 const FETCH_EVERY: Duration = Duration::from_millis(5);
-/// How often what was written can be read by others.
+/// How often the output is flushed, so that others can read it.
 const FLUSH_EVERY: Duration = Duration::from_millis(500);
-/// How long a program is waited for that has ended, or is no longer traced, to say the rest.
+/// How long to wait for the last events of a program that has ended, or is no longer traced.
 const REST: Duration = Duration::from_secs(1);
 /// Exit status when there is nothing to trace.
 const NOTHING_THERE: u8 = 1;
 
 /// Record the waits of a program that slept: which thread waited for what, how long, and who ended the wait.
 ///
-/// With PROGRAM, it is run as by `ntux run`, and the exit status is its own. With --pid, a running program is traced until it
-/// ends, for --seconds, or until Ctrl-C. The processes that it starts are traced with it. A summary goes to standard error.
+/// PROGRAM is run as by `ntux run`, and its exit status is returned. With --pid, a running program is traced until it
+/// ends, until --seconds have passed, or until Ctrl-C. The processes that it starts are traced, too. A summary is
+/// written to standard error.
 ///
-/// Waits that find their object signaled, and operations for which nobody waits, are not recorded: they cost nothing, and a
-/// traced program is as fast there as without. Each event costs about 0.1 microseconds. The program keeps the last 65,536
-/// events for the tracer; what the tracer does not fetch in time is lost, and counted.
+/// Waits that find their object signaled, and operations on objects for which nobody waits, are not recorded, and
+/// tracing does not slow them down. Each event costs about 0.1 microseconds. The program keeps the last 65,536 events
+/// for the tracer; events that the tracer does not fetch in time are lost, and counted.
 #[derive(Args)]
 #[command(after_long_help = EXAMPLES)]
 pub struct Arguments {
@@ -57,8 +58,8 @@ pub struct Arguments {
     /// Stop tracing a running program after so many seconds.
     #[arg(long, value_name = "N", requires = "pid", value_parser = clap::value_parser!(u64).range(1..=86_400))]
     seconds: Option<u64>,
-    /// Write the trace into this file; again for another one. A name that ends in .json is for ui.perfetto.dev, .svg a picture,
-    /// .html a page with the picture and the summary.
+    /// Write the trace to this file; may be repeated. The name decides the format: .json for ui.perfetto.dev, .svg for
+    /// a picture, .html for a page with the picture and the summary.
     #[arg(long, short, value_name = "FILE")]
     output: Vec<PathBuf>,
     /// The program and its arguments.
@@ -71,7 +72,7 @@ Examples:
   ntux trace -o trace.json -- wine game.exe
   ntux trace --pid $(pidof game.exe) --seconds 5 -o trace.html -o trace.json";
 
-/// Records, and writes what came of it.
+/// Records events, and writes the trace.
 pub fn trace(arguments: &Arguments) -> ExitCode {
     let recording = match Recording::open(&arguments.output) {
         Ok(recording) => recording,
@@ -94,7 +95,7 @@ fn running(pid: u32, arguments: &Arguments, mut recording: Recording) -> ExitCod
         Err(error) => return complain(&format!("process {pid}: {error}")),
     };
     if let Err(error) = crate::arenas::find::descriptors(pid) {
-        return complain(&format!("cannot look at process {pid}: {error}; run ntux as its user, or as root"));
+        return complain(&format!("cannot inspect process {pid}: {error}; run ntux as its user, or as root"));
     }
     let is_over = match interruptions() {
         Ok(is_over) => is_over,
@@ -180,7 +181,7 @@ fn record_until_the_end(
     }
 }
 
-/// What is made of the events.
+/// What becomes of the events.
 struct Recording {
     start_ns: u64,
     perfetto: Vec<Perfetto<BufWriter<File>>>,
@@ -196,7 +197,7 @@ struct Recording {
 }
 
 impl Recording {
-    /// Errors: a text that says which file cannot be written, or whose name says nothing.
+    /// Errors: a text that names a file that cannot be written, or one whose name implies no format.
     fn open(outputs: &[PathBuf]) -> Result<Recording, String> {
         let (mut perfetto, mut pictures) = (Vec::new(), Vec::new());
         for path in outputs {
@@ -256,7 +257,7 @@ impl Recording {
         }
     }
 
-    /// Takes what stands behind an event that its thread has not finished.
+    /// Takes the events behind one that its thread has not finished.
     fn fetch_the_rest(&mut self, arenas: &mut Arenas) {
         arenas.traced.iter().for_each(attach::Traced::stop);
         let start = Instant::now();

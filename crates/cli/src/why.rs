@@ -24,15 +24,15 @@ const NOTHING_THERE: u8 = 2;
 
 /// Say why threads wait: for whom, and what is wrong.
 ///
-/// It looks twice, a tenth of a second apart, at the shared memory in which the objects of ntux lie, and touches nothing. What
-/// it says was so all the time between the two looks. It finds:
+/// This takes two snapshots, a tenth of a second apart, of the shared memory in which the objects of ntux lie, and
+/// changes nothing. What it reports held all the time between the two. It finds:
 ///
-/// a deadlock: threads that wait for each other's mutexes, and everybody who waits behind them;
+/// a deadlock: threads that wait for each other's mutexes, and all who wait behind them;
 ///
 /// a mutex whose owner has ended or is stopped, while others wait for it;
 ///
-/// a thread that was given what it waited for and still sleeps, or an operation that is half-way: whoever was to finish
-/// it is stopped, or was killed;
+/// a thread that was given what it waited for and still sleeps, or an operation that is half-way: the thread that was
+/// to finish it is stopped, or was killed;
 ///
 /// a thread that waits for objects that are closed, so that nobody can signal them;
 ///
@@ -40,13 +40,13 @@ const NOTHING_THERE: u8 = 2;
 ///
 /// a wait for all of several objects that lacks only one of them. (This alone does not count as wrong.)
 ///
-/// Of a process, it also says for each waiting thread what it waits for, who has that, and what that one waits for in turn.
+/// For a process, it also says what each waiting thread waits for, who owns that, and what the owner waits for in turn.
 ///
-/// Which thread an owner of a mutex is, is known once that thread has had to wait in its own name: ntux writes nothing down
-/// that would cost a program time.
+/// It knows which thread the owner of a mutex is once that thread has had to wait with its owner id: ntux records
+/// nothing that would cost a program time.
 ///
-/// The exit status is 0 if nothing is wrong, 1 if something is, 2 if the process has no objects of ntux, 125 if it could
-/// not be looked at.
+/// The exit status is 0 if nothing is wrong, 1 if something is, 2 if the process has no objects of ntux, 125 if it
+/// could not be inspected.
 #[derive(Args)]
 #[command(after_long_help = EXAMPLES)]
 pub struct Arguments {
@@ -86,7 +86,7 @@ pub fn why(arguments: &Arguments) -> ExitCode {
     let examined = match Examined::all(&arenas, &mut Census::default()) {
         Ok(examined) => examined,
         Err(error) => {
-            eprintln!("ntux: cannot look at the arena: {error}");
+            eprintln!("ntux: cannot read the arena: {error}");
             return ExitCode::from(NTUX_FAILED);
         }
     };
@@ -110,7 +110,7 @@ fn gather(target: Option<&Target>) -> Result<(Vec<Opened>, Vec<String>), find::R
     let Some(target) = target else {
         let Everything { arenas, mut notes, hidden } = find::everywhere();
         if hidden > 0 {
-            notes.push(format!("{hidden} processes were left out, which you may not look at"));
+            notes.push(format!("{hidden} processes were left out because you may not inspect them"));
         }
         return Ok((arenas, notes));
     };

@@ -172,7 +172,7 @@ pub(crate) unsafe fn stat_in(
 ) -> c_int {
     // SAFETY: the caller's promise.
     let real = || unsafe { stat(directory, path, status, real) };
-    // SAFETY: the caller's promise; the path is looked at when the kernel has taken it.
+    // SAFETY: the caller's promise; the path is read when the kernel has accepted it.
     unsafe { fstat_if(|| is_empty(path), directory, status, real) }
 }
 

@@ -56,7 +56,7 @@ impl Child {
         self.process.kill();
     }
 
-    /// Stops the child, and returns when it stands still.
+    /// Stops the child, and returns when it is stopped.
     pub fn stop(&self) {
         self.process.stop();
         assert_eq!(self.process.status(), None, "the child ended, it should stand still");

@@ -28,7 +28,7 @@ pub enum Flaw {
     DuplicatesAllowed,
     /// A deadline in the past is no attempt.
     PastDeadlineFirst,
-    /// The alert is looked at before the objects.
+    /// The alert is checked before the objects.
     AlertFirst,
     /// The newest waiter is served first.
     NewestFirst,

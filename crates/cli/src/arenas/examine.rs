@@ -1,4 +1,4 @@
-//! Two looks at an arena, and what /proc said between them.
+//! Two snapshots of an arena, and what /proc said between them.
 
 use std::collections::HashMap;
 use std::time::{Duration, Instant};
@@ -11,16 +11,17 @@ use super::find::Opened;
 use super::processes::Census;
 use super::scene::{Names, Scene, fates};
 
-/// Between the two looks: longer than an operation is half-way, unless its thread is stopped or does not get a processor.
+/// The time between the two snapshots: longer than an operation takes, unless its thread is stopped or gets no
+/// processor.
 const APART: Duration = Duration::from_millis(100);
 
 /// Bits of the number of changes that an object's word keeps.
 const CHANGES: u64 = (1 << 37) - 1;
 
-/// An arena that was looked at twice.
+/// An arena with its two snapshots.
 pub struct Examined {
     before: Snapshot,
-    /// The second look.
+    /// The second snapshot.
     pub scene: Scene,
     fates: HashMap<u32, Fate>,
     apart: Duration,
@@ -33,7 +34,7 @@ impl Examined {
     pub fn all(arenas: &[Opened], census: &mut Census) -> Result<Vec<Examined>> {
         let first = |arena: &Opened| {
             let before = arena.view.snapshot()?;
-            // Before the second look: an owner that had ended then had not unlocked before.
+            // Before the second snapshot: an owner that has ended by now did not unlock in between.
             let names = match arena.is_copy {
                 true => Names::default(),
                 false => Names::of(&before.peers, census).with_descriptors(arena.view.file()),

@@ -22,7 +22,7 @@ const ANONYMOUS: &str = "/memfd:";
 /// The same of an arena.
 const ARENA: &str = "/memfd:ntsync";
 
-/// What to look at.
+/// What to inspect.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Target {
     Process(u32),
@@ -74,7 +74,7 @@ impl fmt::Display for Target {
     }
 }
 
-/// An arena that can be looked at.
+/// An arena that can be read.
 pub struct Opened {
     pub view: View,
     /// When its file was made, where the system says so.
@@ -87,7 +87,7 @@ pub struct Opened {
 #[derive(Default)]
 pub struct Found {
     pub arenas: Vec<Opened>,
-    /// What was found and cannot be looked at, and what to do.
+    /// What was found and cannot be read, and what to do about it.
     pub notes: Vec<String>,
 }
 
@@ -107,7 +107,7 @@ impl fmt::Display for Refusal {
             Refusal::NoProcess(pid) => write!(out, "there is no process {pid}"),
             Refusal::NotAllowed(pid) => write!(
                 out,
-                "you may not look at process {pid}: run ntux as the user of that process, or as root \
+                "no permission to inspect process {pid}: run ntux as the user of that process, or as root \
                  (in a container: with CAP_SYS_PTRACE). kernel.yama.ptrace_scope does not matter here"
             ),
             Refusal::NotAnArena(path) => write!(
@@ -149,7 +149,7 @@ pub fn named_object(target: &Target) -> Option<Object> {
 #[derive(Default)]
 pub struct Everything {
     pub arenas: Vec<Opened>,
-    /// What was found and cannot be looked at.
+    /// What was found and cannot be read.
     pub notes: Vec<String>,
     /// Processes whose files the user may not see.
     pub hidden: usize,
@@ -247,7 +247,7 @@ impl Found {
         match open(Path::new(&format!("/proc/{pid}/map_files/{}", mapping.addresses))) {
             Err(Refusal::Unreadable(_, error)) if error.kind() == ErrorKind::PermissionDenied => {
                 self.notes.push(format!(
-                    "process {pid} has mapped an arena without a descriptor for it: to look at that one, be root, or have \
+                    "process {pid} has mapped an arena without a descriptor for it: to inspect it, be root, or have \
                      CAP_CHECKPOINT_RESTORE; or name another process that shares it"
                 ));
             }

@@ -32,7 +32,7 @@ pub struct Thread {
     pub condition: Condition,
 }
 
-/// What a thread is about, as far as that matters to those who wait for it.
+/// The condition of a thread, as far as it matters to those who wait for it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Condition {
     /// It runs, or sleeps.
@@ -89,7 +89,7 @@ impl Process {
         self.threads.get(&own)
     }
 
-    /// What a thread is about. None: nobody can say.
+    /// Returns the condition of a thread, or None if it is unknown.
     pub fn condition(&self, own: u32) -> Option<Condition> {
         // A list of threads that come and go can lack one that is there.
         let has_ended = || self.is_near && self.is_there() && !is_there(&format!("/proc/{}/task/{own}", self.pid));
@@ -195,7 +195,7 @@ fn namespace_of(pid: u32) -> Option<u64> {
     Some(fs::metadata(format!("/proc/{pid}/ns/pid")).ok()?.ino())
 }
 
-/// Seconds since a process began. None: nobody can say.
+/// Returns the seconds since a process began, or None if that is unknown.
 pub fn age_s(pid: u32) -> Option<u64> {
     let uptime = fs::read_to_string("/proc/uptime").ok()?;
     let seconds: f64 = uptime.split_whitespace().next()?.parse().ok()?;

@@ -1,4 +1,4 @@
-//! A look at an arena with the names that people know.
+//! A snapshot of an arena, with the names that people know.
 
 use std::collections::HashMap;
 use std::fmt;

@@ -1,4 +1,4 @@
-//! What stands in the lines of the two lists, and in which order.
+//! The lines of the two lists, and their order.
 
 use std::cmp::Ordering;
 
@@ -8,7 +8,7 @@ use ntux_sync::inspect::{Mode, ObjectView, Value, WaitState, WaitView, WaiterVie
 use super::sample::{Watch, Watched};
 use crate::arenas::scene::{Scene, long, printable, slot_of};
 
-/// Descriptors or threads that are named in a line.
+/// How many descriptors or threads a line names.
 const NAMED: usize = 4;
 
 /// An object or a thread, wherever it stands in the list.
@@ -35,7 +35,7 @@ pub enum What<'a> {
 /// What lines are ordered by.
 #[derive(Clone, Copy, Default)]
 pub struct Measure {
-    /// Changes in a second; of a thread, the part of the time that it slept.
+    /// Changes per second; for a thread, the share of the time that it slept.
     pub rate: f64,
     /// How many wait now.
     pub queue: usize,
@@ -46,7 +46,7 @@ pub struct Measure {
 /// In which order.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Order {
-    /// Average queue; of threads, the part of the time that they slept.
+    /// Average queue; for threads, the share of the time that they slept.
     Contention,
     Rate,
     Queue,

@@ -1,4 +1,4 @@
-//! One look after the other, and what has changed between them.
+//! Successive snapshots, and what has changed between them.
 
 use std::collections::{HashMap, HashSet};
 use std::io;
@@ -13,7 +13,7 @@ use crate::arenas::find::{self, Opened};
 use crate::arenas::processes::Census;
 use crate::arenas::scene::{Names, Scene, fates};
 
-/// Looks from one search for new arenas, and for the names of descriptors, to the next.
+/// Snapshots from one search for new arenas, and for the names of descriptors, to the next.
 const SEARCH: u32 = 5;
 
 /// Arenas that are watched.
@@ -32,7 +32,7 @@ pub struct Watched {
     before: Option<Snapshot>,
     pub scene: Option<Scene>,
     fates: HashMap<u32, Fate>,
-    /// Changes in a second, for each object of the last look.
+    /// Changes per second, for each object of the last snapshot.
     pub rates: Vec<f64>,
     /// Queues that were not empty, by object.
     queues: HashMap<Object, Queue>,
@@ -42,15 +42,15 @@ pub struct Watched {
     pub is_deadlocked: bool,
 }
 
-/// How long a queue has been, look by look.
+/// The length of a queue, summed over the snapshots.
 #[derive(Clone, Copy, Default)]
 struct Queue {
     sum: usize,
-    /// The look before which it was not there.
+    /// The number of snapshots before it was first seen.
     first: u32,
 }
 
-/// How much a thread has slept in waits, look by look.
+/// How often a thread was seen asleep in a wait.
 #[derive(Clone, Copy, Default)]
 struct Sleep {
     looks: u32,
@@ -107,7 +107,7 @@ impl Watched {
     fn look(&mut self, census: &mut Census, elapsed: Option<Duration>) -> ntux_sync::Result<()> {
         let file = self.opened.view.file();
         let old = self.scene.take();
-        // What /proc says comes before the look: see `why`.
+        // /proc is read before the snapshot: see `why`.
         let (before, known) = old.map_or((None, None), |old| (Some(old.snapshot), Some(old.names)));
         let is_copy = self.opened.is_copy;
         let mut names =
@@ -136,7 +136,7 @@ impl Watched {
         Ok(())
     }
 
-    /// The last two looks. None before the second.
+    /// Returns the last two snapshots, or None before the second.
     pub fn case(&self) -> Option<Case<'_>> {
         Some(Case::new(self.before.as_ref()?, &self.scene.as_ref()?.snapshot, self.fates.clone()))
     }
@@ -155,7 +155,7 @@ impl Watched {
         self.queues = queues;
     }
 
-    /// How many have waited for an object on average, since it was first waited for.
+    /// Returns how many threads have waited for an object on average, since the first one did.
     pub fn average_queue(&self, object: Object) -> f64 {
         let queue = self.queues.get(&object).copied().unwrap_or_default();
         queue.sum as f64 / f64::from((self.looks - queue.first).max(1))

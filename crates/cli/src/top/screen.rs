@@ -1,4 +1,4 @@
-//! What the user looks at, and what the keys do.
+//! What the screen shows, and what the keys do.
 
 use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 use ratatui::widgets::TableState;
@@ -13,10 +13,10 @@ pub enum Reaction {
     Leave,
 }
 
-/// What the user looks at.
+/// What the screen shows.
 pub struct Screen {
     pub colours: bool,
-    /// Somebody looks at it: there is a line chosen, and a line that says what keys do.
+    /// It is on a terminal: a line is chosen, and a line says what the keys do.
     pub live: bool,
     pub threads: bool,
     order: [usize; 2],
@@ -27,11 +27,12 @@ pub struct Screen {
     pub typing: bool,
     /// One object or thread is shown instead of a list.
     pub entered: Option<Key>,
-    /// Lines of that which are above the screen.
+    /// How many of its lines are above the screen.
     pub scrolled: u16,
     /// Which line is marked.
     marked: Option<Key>,
-    /// The user has gone there: the mark stays with what the line is about, when others move. Else it is on the first one.
+    /// The user has moved the mark: it stays with its object or thread when lines move. Otherwise it is on the first
+    /// line.
     followed: bool,
     pub table: TableState,
     /// Lines of the list that fit the screen.

@@ -13,9 +13,9 @@ use ntux_sync::trace::{Event, Tracer};
 use super::names::Objects;
 use crate::arenas::find::descriptors;
 
-/// How long threads go on reporting to a tracer that was killed.
+/// How long threads continue to report after the tracer was killed.
 pub const LEASE: Duration = Duration::from_secs(2);
-/// How often arenas are looked for.
+/// How often to search for arenas.
 const LOOK_EVERY: Duration = Duration::from_millis(50);
 /// How often the kinds of unknown objects are looked up at most.
 const NAME_EVERY: Duration = Duration::from_millis(100);
@@ -35,12 +35,12 @@ impl Traced {
         Ok(Traced { tracer, view, objects: Objects::default(), named: None })
     }
 
-    /// Has threads go on reporting.
+    /// Makes threads continue to report.
     pub fn renew(&self) {
         self.tracer.keep_on(LEASE.as_nanos() as u64);
     }
 
-    /// Has threads report no more.
+    /// Makes threads stop reporting.
     pub fn stop(&self) {
         self.tracer.stop();
     }
@@ -50,7 +50,7 @@ impl Traced {
         self.tracer.read(events);
     }
 
-    /// Whether something is still to be fetched, which comes within a second or not at all.
+    /// Returns whether an event is still due; it comes within a second or not at all.
     pub fn is_behind(&self) -> bool {
         self.tracer.is_behind()
     }
@@ -83,7 +83,7 @@ pub struct Arenas {
 }
 
 impl Arenas {
-    /// `from_start`: what was reported before this process came counts as well.
+    /// `from_start`: what was reported before this process attached counts, too.
     pub fn of(process: u32, from_start: bool) -> Arenas {
         Arenas { process, from_start, traced: Vec::new(), inodes: BTreeSet::new(), looked: None, trouble: None }
     }

@@ -1,7 +1,7 @@
 //! The trace as JSON that ui.perfetto.dev and chrome://tracing open: a slice for each wait, an arrow from who ended it.
 //!
-//! Events are written as they come, one on a line. The array has an end only if the trace came to its own; readers of this
-//! format do without, so what a killed tracer leaves can be opened as well.
+//! Events are written as they come, one on a line. The array is closed only if the trace ended normally. Readers of
+//! this format accept an open array, so the file of a killed tracer can be opened, too.
 
 use std::io::{self, Write};
 
@@ -10,7 +10,7 @@ use serde_json::json;
 use super::names::{Objects, Thread, verb};
 use super::waits::{End, Signal, Wait};
 
-/// A signal is shown at least so long, for the arrow to have somewhere to begin.
+/// The shortest slice of a signal, so that the arrow has somewhere to begin.
 const SHORTEST_NS: u64 = 200;
 
 /// Writes events.
@@ -80,12 +80,12 @@ impl<W: Write> Perfetto<W> {
         }))
     }
 
-    /// What was written so far can be read by others.
+    /// Flushes the output, so that others can read it.
     pub fn flush(&mut self) -> io::Result<()> {
         self.out.flush()
     }
 
-    /// Ends the array with how many events were lost.
+    /// Closes the array, with the number of lost events.
     pub fn finish(mut self, lost: u64) -> io::Result<()> {
         writeln!(self.out, "{}\n]", json!({"ph": "M", "name": "ntux", "pid": 0, "args": {"lost events": lost}}))?;
         self.out.flush()

@@ -16,7 +16,7 @@ const BAR: f64 = 14.0;
 pub const DRAWN_MAX: usize = 20_000;
 /// Lanes that are drawn at most.
 const LANES_MAX: usize = 128;
-/// Told apart also by those who see fewer colours.
+/// Distinguishable with colour blindness, too.
 const COLOURS: [&str; 8] = ["#0072b2", "#e69f00", "#009e73", "#cc79a7", "#56b4e9", "#d55e00", "#b8a900", "#777777"];
 
 /// What is drawn.

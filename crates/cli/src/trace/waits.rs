@@ -17,7 +17,7 @@ pub struct Wait {
     pub end: End,
     /// Who satisfied it.
     pub by: Option<Grant>,
-    /// How often the thread woke for nothing.
+    /// How often the thread woke without a grant.
     pub stirs: u32,
 }
 
@@ -66,9 +66,9 @@ pub enum Told {
 #[derive(Default)]
 pub struct Waits {
     open: HashMap<u32, Wait>,
-    /// The last grant to each thread: also one to a thread that has not said yet that it sleeps.
+    /// The last grant to each thread, even to one that has not reported yet that it sleeps.
     grants: HashMap<u32, Grant>,
-    /// Waits that were satisfied, by somebody who has not said so yet: a waiter can run before its granter goes on.
+    /// Satisfied waits whose granter has not reported the grant yet: a waiter can run before its granter does.
     unexplained: HashMap<u32, Wait>,
     /// What each thread has granted since its last signal: when it began, and how often.
     granting: HashMap<u32, (u64, u32)>,
@@ -131,7 +131,8 @@ impl Waits {
         Some(Told::Wait(wait))
     }
 
-    /// The rest: waits that have not ended when the trace ends, and those of which nobody said that he ended them.
+    /// Returns the rest: waits that have not ended when the trace ends, and those whose granter has not reported the
+    /// grant.
     pub fn finish(self, now_ns: u64) -> Vec<Wait> {
         let open = self.open.into_values().map(|wait| Wait { to_ns: now_ns, ..wait });
         let mut waits: Vec<_> = open.chain(self.unexplained.into_values()).collect();

@@ -47,7 +47,7 @@ pub struct Trouble {
     pub text: Vec<String>,
     pub threads: Vec<Party>,
     pub objects: Vec<Thing>,
-    /// Threads that cannot go on before this is over.
+    /// Threads that cannot continue until this is resolved.
     pub behind: Vec<Party>,
     /// Threads that are stopped, one of which may be the cause.
     pub stopped: Vec<Stopped>,
@@ -100,7 +100,7 @@ impl Verdict {
             arena.render(&mut page);
         }
         if self.arenas.is_empty() {
-            line(&mut page, "No process that you may look at uses objects of ntux.");
+            line(&mut page, "No process that you may inspect uses objects of ntux.");
         }
         page
     }
@@ -242,7 +242,7 @@ impl Teller<'_> {
                 let (party, things) = (self.party(*waiter), self.things(objects));
                 trouble.kind = "closed";
                 trouble.text.push(format!(
-                    "IN VAIN: {} waits for {}, which nobody can signal any more: closed.",
+                    "IN VAIN: {} waits for {}, which is closed, so nobody can signal it any more.",
                     party.text(),
                     list(&things, Thing::text)
                 ));
@@ -286,7 +286,7 @@ impl Teller<'_> {
             let stopped = list(&trouble.stopped, |stopped| {
                 format!("{}/{} {}", stopped.pid, stopped.thread, printable(&stopped.name))
             });
-            trouble.text.push(format!("one of these may be it, which are stopped: {stopped}"));
+            trouble.text.push(format!("one of these stopped threads may be the cause: {stopped}"));
         }
         trouble
     }
@@ -343,7 +343,7 @@ impl Teller<'_> {
         };
         trouble.kind = "half-way";
         trouble.text.push(format!(
-            "HALF-WAY: an operation on {} does not go on: {what}. Whoever uses the object next finishes it.",
+            "HALF-WAY: an operation on {} makes no progress: {what}. Whoever uses the object next finishes it.",
             thing.text()
         ));
         trouble.objects.push(thing);
@@ -368,7 +368,7 @@ impl Teller<'_> {
 
 fn behind_text(kind: &str) -> &'static str {
     match kind {
-        "deadlock" => "cannot go on before it is resolved",
+        "deadlock" => "cannot continue until it is resolved",
         _ => "wait for it",
     }
 }

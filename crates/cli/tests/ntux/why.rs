@@ -109,7 +109,7 @@ fn two_threads_that_wait_for_each_other_are_a_deadlock_with_both_names_and_both_
                 left["thread"],
                 slot(second)
             ),
-            "cannot go on before it is resolved".to_owned(),
+            "cannot continue until it is resolved".to_owned(),
             format!("  mutex #{}: owned by\n", slot(first)),
             format!("{}/{third} the third (owner 3) has waited ", this_process()),
             "the left (owner 1): see above".to_owned(),

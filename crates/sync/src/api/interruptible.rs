@@ -12,7 +12,7 @@
 //! | between that and the wait's end | it withdraws the wait, or comes too late for that |
 //! | after the waiter stands no more | the wait has ended |
 //!
-//! A wait that was withdrawn may not have looked at all its objects yet, which the driver does whatever signals come. So it
+//! A wait that was withdrawn may not have checked all its objects yet; the driver does so whatever signals come. So it
 //! looks once more, without sleep.
 
 use ntux_platform::atomic::{Ordering, Word64, compiler_fence};

@@ -138,7 +138,7 @@ mod tests {
     use super::*;
     use std::cell::Cell;
 
-    /// A word that is changed, and what lies beside it, before each of the first looks at it.
+    /// A word that is changed, with what lies beside it, before each of the first times that it is read.
     struct Restless {
         version: Cell<u64>,
         beside: Cell<u64>,
@@ -181,7 +181,7 @@ mod tests {
     #[test]
     fn without_the_second_look_it_would_not_be() {
         let word = Restless::new(1);
-        // The planted fault: the version is not looked at again.
+        // The planted fault: the version is not checked again.
         let seen = word.glance();
         let blind = read_with(|| word.glance(), || seen.low, |seen| word.read(seen));
         assert!(blind.stable && blind.what != (7, 70), "this test notices nothing");

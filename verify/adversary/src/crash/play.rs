@@ -89,7 +89,7 @@ pub struct Play<'a> {
     pub(super) touched: Vec<u8>,
     pub(super) killed_ns: Option<u64>,
     pub wakes: Wakes,
-    /// How often an onlooker looked at what a victim had left.
+    /// How often an observer inspected what a victim had left.
     pub looks: u64,
 }
 
@@ -195,7 +195,7 @@ impl<'a> Play<'a> {
         Ok(there)
     }
 
-    /// Lets the survivors see the victim that was started last die, or stand still.
+    /// Lets the survivors see the most recently started victim die, or stop.
     pub fn strike(&mut self, fate: Fate) -> Result<()> {
         let number = VICTIMS[self.victims.len() - 1];
         let victim = self.victims.last_mut().expect("a victim was started");
@@ -259,7 +259,7 @@ impl<'a> Play<'a> {
     /// A delayed victim must come to its end, perhaps with some help.
     fn finish(&mut self, tracee: &mut Tracee, number: usize) -> Result<()> {
         let id = tracee.id();
-        // One that was left asleep stands still only when it is woken.
+        // A sleeping victim stops only when it is woken.
         if tracee.is_still() {
             tracee.go_on()?;
         }
@@ -346,7 +346,7 @@ impl<'a> Play<'a> {
         event
     }
 
-    /// Waits until the victim stands still; wakes it when it sleeps, as the scenario says.
+    /// Waits until the victim is stopped; wakes it when it sleeps, as the scenario says.
     fn wait_for(&mut self, tracee: &mut Tracee, mut path: Option<&mut Path>) -> Result<Event> {
         let cannot_sleep = path.as_ref().is_some_and(|path| !path.calls());
         if cannot_sleep || !self.may_sleep() {

@@ -150,7 +150,8 @@ impl Run<'_> {
         Ok(())
     }
 
-    /// Once more with a second victim, which meets what the first one left wherever that changed something.
+    /// Once more, for every point at which the first victim had changed something, with a second victim that meets what
+    /// it left.
     fn pairs(&mut self, scenario: &Scenario, bytes: &mut Vec<u8>, path: &Path, choice: Choice) -> io::Result<()> {
         for point in path.points(Choice::Arena) {
             for fate in FATES_OF_A_PAIR {
@@ -283,7 +284,7 @@ fn random_fate(random: &mut Rng) -> Fate {
 /// What an experiment that went well tells.
 struct Played {
     wakes: Wakes,
-    /// How often an onlooker looked at what a victim had left.
+    /// How often an observer inspected what a victim had left.
     looks: u64,
     /// Every victim came to its point.
     reached: bool,

@@ -134,7 +134,7 @@ impl Bytes {
 
     fn copy(&self) -> Vec<u8> {
         let mut copy = vec![0; self.length];
-        // SAFETY: both are valid for the length. Whoever else uses the arena stands still, as the callers see to.
+        // SAFETY: both are valid for the length. The callers ensure that all others that use the arena are stopped.
         unsafe { std::ptr::copy_nonoverlapping(self.start, copy.as_mut_ptr(), self.length) };
         copy
     }

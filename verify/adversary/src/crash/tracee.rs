@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 pub struct Tracee {
     pid: libc::pid_t,
     ended: bool,
-    /// It stands still, as far as anybody has looked.
+    /// It was stopped when it was last checked.
     still: bool,
 }
 
@@ -80,7 +80,7 @@ impl Tracee {
         self.ended
     }
 
-    /// Whether it stood still when it was last looked at.
+    /// Whether it was stopped when it was last checked.
     pub fn is_still(&self) -> bool {
         self.still
     }

@@ -52,7 +52,7 @@ pub struct WakeTally {
     pub points: u32,
     /// The event is signaled, the sleeper sleeps on, whatever a survivor does short of waiting itself.
     pub stranded: u32,
-    /// The sleeper slept on until somebody looked at the event or set it again.
+    /// The sleeper slept until a thread read the event or set it again.
     pub needs_a_touch: u32,
     /// A survivor that looks at the event does not come back.
     pub hangs: u32,
@@ -141,7 +141,7 @@ fn strike(tracee: Tracee, fate: Fate) -> Option<Tracee> {
             tracee.kill();
             None
         }
-        // It stands still as long as it is not asked to go on.
+        // It stays stopped until it is asked to continue.
         Fate::Stopped => Some(tracee),
     }
 }

@@ -55,7 +55,7 @@ pub struct Page {
     pub thread: Word32,
     /// Operations that it has finished.
     pub progress: Word32,
-    /// It stands still, as was asked for.
+    /// It is paused, as requested.
     pub paused: Word32,
     /// It saw something that must not be: one of [`super::worker::Wrong`].
     pub wrong: Word32,

@@ -150,7 +150,7 @@ fn arguments_that_reach_beyond_the_memory_are_efault() {
     }
     for bytes in [1, 4, 7] {
         assert_eq!(ioctl(device.fd(), CREATE_SEM, pages.last_holding(bytes, &[0u32, 1])), Err(EFAULT));
-        // All eight bytes are read, though only the owner is looked at.
+        // All eight bytes are read, though only the owner is used.
         assert_eq!(ioctl(mutex.0 as i32, MUTEX_UNLOCK, pages.last_holding(bytes, &[OWNER, 0])), Err(EFAULT));
         // Nor does owner 0 come first.
         assert_eq!(ioctl(mutex.0 as i32, MUTEX_UNLOCK, pages.last_holding(bytes, &[0u32, 0])), Err(EFAULT));

@@ -122,7 +122,7 @@ fn wait_all_reports_that_some_mutex_was_abandoned(face: &dyn Face) {
 fn wait_all_of_nothing_succeeds_at_once(face: &dyn Face) {
     assert_eq!(face.wait(&all(&[])), ALL);
     assert_eq!(face.wait(&all(&[]).forever()), ALL);
-    // Even with an alert, which is not looked at.
+    // Even with an alert, which is not checked.
     for signaled in [0, 1] {
         let alert = face.event_create(0, signaled).unwrap();
         assert_eq!(face.wait(&all(&[]).alert(alert).forever()), ALL);

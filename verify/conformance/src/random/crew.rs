@@ -37,7 +37,7 @@ pub(crate) struct Member {
     pub(crate) arguments: Arguments,
     /// The call that it makes: whether its deadline comes soon.
     busy: Option<bool>,
-    /// It was told something since it was last looked at, so it surely runs.
+    /// It was given something to do since it was last checked, so it certainly runs.
     just_told: bool,
 }
 

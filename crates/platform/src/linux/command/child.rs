@@ -71,7 +71,7 @@ impl Signals {
     /// Sends the child the signals since the last call.
     pub fn pass_on(&self, child: &Child) {
         let mut count = 0u64;
-        // SAFETY: a place for eight bytes. Emptied before the signals are looked at: one that comes in between tells
+        // SAFETY: a place for eight bytes. Emptied before the signals are checked: one that comes in between tells
         // again.
         unsafe { libc::read(self.fd.as_raw_fd(), (&raw mut count).cast(), size_of_val(&count)) };
         let caught = CAUGHT.fetch_and(0);

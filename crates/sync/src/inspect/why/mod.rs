@@ -1,28 +1,28 @@
-//! Why threads do not go on: what two looks at an arena prove about those who wait.
+//! Why threads make no progress: what two snapshots of an arena prove about waiting threads.
 //!
 //! # Role
-//! A [`Case`] is two looks, one after the other, and what the onlooker knows of the threads besides. It does no I/O. It says what
-//! stands between a waiter and each of its objects ([`Case::obstacle`]), and what is wrong ([`Case::findings`]).
+//! A [`Case`] is two successive snapshots, and what the observer knows of the threads besides. It does no I/O. It says
+//! what stands between a waiter and each of its objects ([`Case::obstacle`]), and what is wrong ([`Case::findings`]).
 //!
-//! # What stands still
-//! One look can show a cycle that never was: its parts are of several instants. So everything that a finding rests on must be
-//! the same in both looks:
-//! * a wait that has the same ticket twice went on all the time between, as no ticket is used twice;
-//! * a mutex that one owner has in both looks was that owner's all the time between, if each owner id is one thread's and that
-//!   thread waits all the time: only the owner can unlock it;
-//! * an operation that is half-way in both, with the same version of the object's word, is the same one.
+//! # What does not change
+//! One snapshot can show a cycle that never existed, because its parts are of several instants. So everything that a
+//! finding relies on must be the same in both:
+//! * a wait with the same ticket in both lasted all the time between, because no ticket is used twice;
+//! * a mutex with the same owner in both had that owner all the time between, if each owner id belongs to one thread
+//!   and that thread waits all the time: only the owner can unlock it;
+//! * an operation that is half-way in both, with the same version of the object's word, is the same operation.
 //!
-//! # Who cannot go on
-//! A wait is *stuck* if nothing that a thread outside can do ends it. An event or a semaphore can be signaled by anybody, so
-//! only these are stuck, and of them the largest set that these rules allow:
+//! # Who is stuck
+//! A wait is *stuck* if no thread outside can end it. Anybody can signal an event or a semaphore, so only the following
+//! waits can be stuck, and the stuck ones are the largest set that these rules allow:
 //! * a wait for one of several objects, all of which are mutexes of stuck owners, or closed;
 //! * a wait for all of its objects, one of which is a mutex of a stuck owner, or closed and not available.
 //!
-//! It has no alert and no deadline, and its thread sleeps. An owner is stuck if its thread is, or has ended; of two threads
-//! with the same id both. A cycle of stuck waits is a *deadlock*.
+//! A stuck wait has no alert and no deadline, and its thread sleeps. An owner is stuck if its thread is stuck or has
+//! ended; if several threads have its id, all of them must be. A cycle of stuck waits is a *deadlock*.
 //!
 //! # Cost
-//! Linear in what the two looks hold: each wait is followed to its owners, and each owner to its waits, once.
+//! Linear in the size of the two snapshots: each wait is followed to its owners, and each owner to its waits, once.
 
 mod stuck;
 
@@ -38,7 +38,7 @@ use stuck::Stuck;
 pub enum Fate {
     /// It is there.
     There,
-    /// It is there, and somebody has stopped it.
+    /// It is there, and is stopped.
     Stopped,
     /// It has ended.
     Gone,
@@ -57,18 +57,18 @@ pub enum Obstacle {
     Closed,
     /// Nothing: the object is available.
     Nothing,
-    /// Nobody can say: an operation is half-way, or the look was not clear.
+    /// Unknown: an operation is half-way, or the object changed while the snapshot was taken.
     Unclear,
 }
 
-/// Something that is wrong, or that will not get better without help.
+/// Something that is wrong, or that will not resolve without help.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Finding {
     /// Threads that wait for each other.
     Deadlock {
         /// In the order in which they wait for each other, where that is one ring.
         ring: Vec<Link>,
-        /// Waiters that cannot go on as long as the deadlock lasts.
+        /// Waiters that cannot continue while the deadlock lasts.
         behind: Vec<u32>,
     },
     /// A mutex whose owner has ended, and which nobody has declared abandoned.
@@ -89,21 +89,22 @@ pub enum Finding {
         /// What it waits for in vain.
         objects: Vec<Object>,
     },
-    /// A waiter that was given what it waited for, and still sleeps: somebody holds back its wake.
+    /// A waiter that was given what it waited for, and still sleeps: its wake is delayed.
     StillAsleep {
         /// The waiter.
         waiter: u32,
         /// What it was given.
         given: Given,
     },
-    /// An operation of a thread that has ended: the next one to come by carries it out.
+    /// An operation of a thread that has ended: the next thread that uses one of the objects carries it out.
     Unfinished {
         /// The place of the thread.
         waiter: u32,
         /// The operation.
         request: Request,
     },
-    /// An operation on an object that is half-way and does not go on. The next one to come by finishes it.
+    /// An operation on an object that is half-way and makes no progress. The next thread that uses the object finishes
+    /// it.
     HalfWay {
         /// The object.
         object: Object,
@@ -112,12 +113,12 @@ pub enum Finding {
         /// Who waits for the object.
         waiting: Vec<u32>,
     },
-    /// A waiter that somebody has stopped.
+    /// A waiter whose thread is stopped.
     Stopped {
         /// The waiter.
         waiter: u32,
     },
-    /// A mutex whose owner somebody has stopped, while others wait for it.
+    /// A mutex whose owner is stopped, while others wait for it.
     OwnerStopped {
         /// The mutex.
         object: Object,
@@ -144,23 +145,24 @@ pub struct Link {
     pub wants: Vec<Object>,
 }
 
-/// How carefully findings are made.
+/// How careful the findings are.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Care {
     Full,
-    /// Takes a wait for one of several objects for one of all: a planted fault, which tests must find.
+    /// Treats a wait for any of several objects as a wait for all: a planted fault, which tests must find.
     #[cfg(test)]
     AnyIsAll,
     /// Takes no wait for one that a deadline ends: another one.
     #[cfg(test)]
     NoDeadlines,
-    /// Believes one look: another one.
+    /// Believes a single snapshot: another planted fault.
     #[cfg(test)]
-    OneLook,
+    OneSnapshot,
 }
 
 impl Finding {
-    /// Whether it will not pass by itself. (A wait for all that lacks one object may be what the program wants.)
+    /// Returns whether it will not resolve by itself. (A wait for all that lacks one object may be what the program
+    /// wants.)
     pub fn is_fault(&self) -> bool {
         !matches!(self, Finding::LacksOne { .. })
     }
@@ -181,22 +183,22 @@ impl Care {
         false
     }
 
-    fn believes_one_look(self) -> bool {
+    fn believes_one_snapshot(self) -> bool {
         #[cfg(test)]
-        return self == Care::OneLook;
+        return self == Care::OneSnapshot;
         #[cfg(not(test))]
         false
     }
 }
 
-/// Two looks at an arena, and what is known besides.
+/// Two snapshots of an arena, and what is known besides.
 pub struct Case<'a> {
     before: &'a Snapshot,
     after: &'a Snapshot,
     fates: HashMap<u32, Fate>,
     /// The places whose threads have waited in the name of an owner, by the owner.
     places: HashMap<u32, Vec<u32>>,
-    /// Waiters that slept in the same wait in both looks.
+    /// Waiters that slept in the same wait in both snapshots.
     asleep: HashSet<u32>,
     /// The fate that all threads of an owner share.
     owners: HashMap<u32, Fate>,
@@ -236,7 +238,7 @@ impl<'a> Case<'a> {
         self.places.get(&owner).map_or(&[], Vec::as_slice)
     }
 
-    /// Whether the waiter slept in the same wait in both looks.
+    /// Returns whether the waiter slept in the same wait in both snapshots.
     pub fn is_asleep(&self, waiter: u32) -> bool {
         self.asleep.contains(&waiter)
     }
@@ -282,9 +284,9 @@ impl<'a> Case<'a> {
         is_asleep && is_known && waiter.stable && self.fate(waiter.index) != Fate::Gone
     }
 
-    /// Whether a place was in the same wait, or operation, and state in both looks.
+    /// Returns whether a place was in the same wait, or operation, and state in both snapshots.
     fn is_same(&self, waiter: &WaiterView) -> bool {
-        if self.care.believes_one_look() {
+        if self.care.believes_one_snapshot() {
             return true;
         }
         self.before.waiter(waiter.index).is_some_and(|before| {
@@ -294,14 +296,14 @@ impl<'a> Case<'a> {
         })
     }
 
-    /// As [`Case::obstacle`], of what was so in both looks.
+    /// As [`Case::obstacle`], but only if both snapshots agree.
     fn lasting_obstacle(&self, object: Object, owner: u32) -> Obstacle {
         let now = self.obstacle(object, owner);
-        let is_lasting = self.care.believes_one_look() || Obstacle::before(self.before, object, now);
+        let is_lasting = self.care.believes_one_snapshot() || Obstacle::before(self.before, object, now);
         if is_lasting { now } else { Obstacle::Unclear }
     }
 
-    /// Waiters that slept for this object in both looks.
+    /// Returns the waiters that slept for this object in both snapshots.
     fn waiting(&self, object: &ObjectView) -> Vec<u32> {
         object.waiting().map(|entry| entry.waiter).filter(|&waiter| self.is_asleep(waiter)).collect()
     }
@@ -362,9 +364,9 @@ impl<'a> Case<'a> {
 }
 
 impl Obstacle {
-    /// Whether it was there in an earlier look, too.
-    fn before(look: &Snapshot, object: Object, now: Obstacle) -> bool {
-        let Some(seen) = look.object(object.index()) else { return false };
+    /// Returns whether it was there in an earlier snapshot, too.
+    fn before(earlier: &Snapshot, object: Object, now: Obstacle) -> bool {
+        let Some(seen) = earlier.object(object.index()) else { return false };
         match (now, &seen.value) {
             (Obstacle::Unclear, _) => false,
             (Obstacle::Closed, _) => seen.object != object || seen.life == Life::Closed,

@@ -23,12 +23,12 @@ struct Wait {
 pub struct Stuck<'a> {
     case: &'a Case<'a>,
     waits: Vec<Wait>,
-    /// Where the wait of each waiter stands in the list.
+    /// The index of each waiter's wait in the list.
     numbers: HashMap<u32, usize>,
 }
 
 impl Wait {
-    /// None: somebody outside can end it.
+    /// Returns None if a thread outside can end it.
     fn of(case: &Case<'_>, waiter: &WaiterView) -> Option<Wait> {
         let WaitView::Objects { owner, mode, objects, alert: None } = &waiter.wait else { return None };
         if waiter.deadline != Some(Deadline::Never) && !case.care.overlooks_deadlines() {
@@ -47,7 +47,7 @@ impl Wait {
         (!wait.owned.is_empty() || !wait.closed.is_empty()).then_some(wait)
     }
 
-    /// How many have to let go before it can go on.
+    /// How many owners must unlock before it can end.
     fn held_up_by(&self) -> usize {
         if self.all { self.owned.len() + self.closed.len() } else { 1 }
     }
@@ -74,7 +74,7 @@ impl<'a> Stuck<'a> {
         self.numbers = self.waits.iter().enumerate().map(|(number, wait)| (wait.waiter, number)).collect();
     }
 
-    /// Takes away, again and again, a wait that an owner can end who is not stuck.
+    /// Removes, repeatedly, a wait that an owner who is not stuck can end.
     fn reduce(&mut self) {
         let mut dependents: HashMap<u32, Vec<usize>> = HashMap::new();
         for (number, wait) in self.waits.iter().enumerate() {
@@ -101,7 +101,7 @@ impl<'a> Stuck<'a> {
         self.waits.retain(|_| held_up.next() != Some(0));
     }
 
-    /// Whether every thread that has waited as this owner has ended, or may be stuck itself.
+    /// Returns whether every thread that has waited as this owner has ended, or may be stuck.
     fn may_be_stuck(&self, owner: u32) -> bool {
         let places = self.case.places(owner);
         let is_blocked = |place: &u32| self.case.fate(*place) == Fate::Gone || self.numbers.contains_key(place);
@@ -176,15 +176,15 @@ impl<'a> Stuck<'a> {
     }
 }
 
-/// Who has to come before whom.
+/// Who depends on whom.
 struct Graph {
     ahead: Vec<Vec<usize>>,
 }
 
-/// How far the search for cycles has come with a node.
+/// The progress of the search for cycles at a node.
 #[derive(Clone, Copy, Default)]
 struct Visit {
-    /// When it was met, counted from 1; 0 before.
+    /// When it was first visited, counted from 1; 0 before.
     met: usize,
     /// The earliest node on the path that it leads back to.
     lowest: usize,

@@ -270,7 +270,7 @@ impl Play<'_> {
 /// What one program has shown.
 struct Shown {
     looks: Vec<Snapshot>,
-    /// The owners that were stuck at the end of the looks.
+    /// The owners that were stuck at the end of the snapshots.
     stuck: BTreeSet<u32>,
     planted: bool,
 }
@@ -332,7 +332,7 @@ fn accused(before: &Snapshot, after: &Snapshot, care: Care) -> BTreeSet<u32> {
                 assert!(!ring.is_empty() && ring.iter().all(|link| !link.wants.is_empty()), "{ring:?}");
                 accused.extend(ring.iter().map(|link| link.waiter).chain(behind));
             }
-            // These looks are so close that an operation can be half-way in both.
+            // These snapshots are so close together that an operation can be half-way in both.
             Finding::LacksOne { .. } | Finding::HalfWay { .. } | Finding::StillAsleep { .. } => {}
             // Nobody is stopped or dead here, and nothing is closed.
             other => assert!(care != Care::Full, "{other:?}"),
@@ -341,7 +341,7 @@ fn accused(before: &Snapshot, after: &Snapshot, care: Care) -> BTreeSet<u32> {
     accused.into_iter().map(|waiter| after.waiter(waiter).unwrap().owner).collect()
 }
 
-/// A look that took long: each part is of some instant between two.
+/// A snapshot that took long: each part is of some instant between two.
 fn torn(looks: &[Snapshot], random: &mut Random) -> Snapshot {
     let mut torn = looks[0].clone();
     torn.waiters = (0..CAPACITY.waiters).filter_map(|index| random.look(looks).waiter(index).cloned()).collect();
@@ -355,7 +355,7 @@ impl Random {
     }
 }
 
-/// What two torn looks accuse anybody of who could go on.
+/// The findings of two torn snapshots against threads that could continue.
 fn false_alarms(shown: &Shown, random: &mut Random, care: Care) -> usize {
     let mut alarms = 0;
     for _ in 0..TEARS {
@@ -406,5 +406,5 @@ fn a_deadline_that_is_overlooked_is_noticed() {
 
 #[test]
 fn a_cycle_that_was_seen_in_one_look_only_is_noticed() {
-    assert!(is_noticed(Care::OneLook, 0..1000), "this test notices nothing");
+    assert!(is_noticed(Care::OneSnapshot, 0..1000), "this test notices nothing");
 }
