@@ -12,21 +12,21 @@ use flate2::write::GzEncoder;
 
 use crate::NTUX_FAILED;
 
-/// Bytes of a log that are packed: its end.
+/// The most bytes of a log that are packed, from its end.
 const LOG_MAX: u64 = 8 << 20;
 
 /// Pack what a bug report needs into one archive: what this machine can do, versions, the arenas of a program, and a log.
 ///
-/// The archive holds the output of `ntux doctor`, `ntux ps`, and, of each PID, of `ntux inspect` and `ntux why`; the versions of
-/// ntux, the kernel and the C library; and the last 8 MiB of each --log. Home directories, the user's name and the machine's
-/// name are replaced in all of them. Names of programs and threads stay. Look at it before you send it: it is a .tar.gz of
-/// text files.
+/// The archive holds the output of `ntux doctor` and `ntux ps`; for each PID, the output of `ntux inspect` and `ntux
+/// why`; the versions of ntux, the kernel and the C library; and the last 8 MiB of each --log. Home directories, the
+/// user's name and the machine's name are replaced everywhere. Names of programs and threads stay. Read it before you
+/// send it: it is a .tar.gz of text files.
 #[derive(Args)]
 pub struct Arguments {
-    /// Programs to look at.
+    /// Programs to inspect.
     #[arg(value_name = "PID", value_parser = clap::value_parser!(u32).range(1..))]
     processes: Vec<u32>,
-    /// A log that NTUX_LOG named; again for another one.
+    /// A log that NTUX_LOG wrote; may be repeated.
     #[arg(long, value_name = "FILE")]
     log: Vec<PathBuf>,
     /// Where to write the archive.

@@ -47,9 +47,9 @@ NTUX_LOG=[LEVEL:]PATH    The file to which a process appends a line when it ends
     entered the kernel. A process that is killed, or that ends by _exit, does not write it. The path 'stderr' means
     standard error; %p in the path stands for the number of the process.
     waits:PATH    Also a line for each wait that slept, and for each operation that failed, as soon as it has ended.
-    all:PATH      Also a line for every other operation. The program gets slower: each line opens the file.
+    all:PATH      Also a line for every other operation. This slows the program down: each line opens the file.
 
-NTUX_TRACE=1    ntux sets this itself for a program that `ntux trace` runs: its threads report from the beginning.
+NTUX_TRACE=1    Set by `ntux trace` for the program that it runs: its threads report from the start.
 
 NTUX_PRELOAD=PATH    The library that `ntux run` loads into the program, instead of the one that it finds by itself:
     libntux_preload.so in the directory of the ntux command, or in ../lib/ntux/PLATFORM. Only `ntux run` reads it. A

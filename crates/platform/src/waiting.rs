@@ -1,12 +1,13 @@
 //! What a thread does before it sleeps: the one policy for waiting.
 //!
-//! To sleep and to be woken costs microseconds, and the waker as much again. Two things can save that, and each costs more than
-//! it saves where it does not fit:
-//! * the *adaptive spin*: the thread looks at a word until what it waits for has come ([`spin_policy`]). The core does this.
-//! * the *yield*: the thread lets others run once, and looks again ([`yield_policy`]). The futex table does this.
+//! Going to sleep and being woken costs microseconds, and the waker as much again. Two things can save that; each costs
+//! more than it saves where it does not fit:
+//! * the *adaptive spin*: the thread polls a word until what it waits for has come ([`spin_policy`]). The core does
+//!   this.
+//! * the *yield*: the thread yields the processor once and checks again ([`yield_policy`]). The futex table does this.
 //!
-//! Both decide from what waits have come to lately. What they ask the machine is [`machine`]; how long a decision was on its
-//! way to the thread it woke is written beside the thread's word ([`Stamp`]).
+//! Both decide from the outcomes of recent waits. [`machine`] is what they ask the machine. The thread that decides a
+//! wait leaves the time beside the waiter's word ([`Stamp`]), so the waiter knows how long the wake took.
 
 pub mod machine;
 pub mod spin_policy;
@@ -14,7 +15,7 @@ pub mod yield_policy;
 
 pub use spin_policy::{History, Looked, Outcome, WakePrice};
 
-/// From which processor, and when, a wait was decided: a hint that whoever decides leaves for the thread that waits.
+/// When and on which processor a wait was decided: a hint that the deciding thread leaves for the waiter.
 ///
 /// ```text
 ///  31            10 9            0
@@ -22,7 +23,7 @@ pub use spin_policy::{History, Looked, Outcome, WakePrice};
 /// | time, in 16 ns | processor +1 |      processor 0: unknown; time 0: not said
 /// +----------------+--------------+
 /// ```
-/// The time goes round in 67 ms: it is good only for a thread that has looked at the clock itself, before and after.
+/// The time wraps after 67 ms: it is useful only to a thread that has itself read the clock before and after.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Stamp(pub u32);
 
@@ -31,20 +32,20 @@ const TICK_NS_SHIFT: u32 = 4;
 const TICKS: u64 = 1 << (32 - PROCESSOR_BITS);
 
 impl Stamp {
-    /// What is to be left by a thread on this processor, at this time.
+    /// The stamp of a thread on this processor, at this time.
     pub fn new(processor: Option<u32>, now_ns: Option<u64>) -> Stamp {
         let processor = processor.map_or(0, |number| (number + 1) & ((1 << PROCESSOR_BITS) - 1));
-        // The time that would read as "not said" is said as the next tick.
+        // A time that would read as "not said" is stored as the next tick.
         let ticks = now_ns.map_or(0, |now_ns| ((now_ns >> TICK_NS_SHIFT) % TICKS).max(1)) as u32;
         Stamp(ticks << PROCESSOR_BITS | processor)
     }
 
-    /// On which processor.
+    /// Returns the processor, or None if it is unknown.
     pub fn processor(self) -> Option<u32> {
         (self.0 & ((1 << PROCESSOR_BITS) - 1)).checked_sub(1)
     }
 
-    /// How long before `now_ns`. None if it was not said, or cannot be: longer ago than `most_ns`.
+    /// Returns how long before `now_ns` it was, or None if the time was not said or is longer ago than `most_ns`.
     pub fn age_ns(self, now_ns: u64, most_ns: u64) -> Option<u64> {
         let ticks = u64::from(self.0 >> PROCESSOR_BITS);
         let now = (now_ns >> TICK_NS_SHIFT) % TICKS;

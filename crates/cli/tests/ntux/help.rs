@@ -9,7 +9,7 @@ fn the_environment_topic_explains_every_variable() {
     for variable in [
         "NTUX_DEVICE=auto|user|kernel",
         "NTUX_SPIN=N",
-        "NTUX_LOG=PATH",
+        "NTUX_LOG=[LEVEL:]PATH",
         "NTUX_PRELOAD=PATH",
         "NTUX_PRELOAD_WATCH=PATH",
         "NTUX_SOFT_DIRTY=1",
