@@ -174,7 +174,7 @@ impl Watched {
         self.sleeps = sleeps;
     }
 
-    /// The part of the looks in which a thread waited.
+    /// Returns the share of the snapshots in which a thread waited.
     pub fn share_asleep(&self, waiter: &WaiterView) -> f64 {
         let sleep = waiter.thread.and_then(|thread| self.sleeps.get(&(waiter.index, thread)));
         sleep.map_or(0.0, |sleep| f64::from(sleep.asleep) / f64::from(sleep.looks.max(1)))

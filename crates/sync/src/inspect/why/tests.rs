@@ -12,7 +12,7 @@ use crate::{Arena, Capacity, Deadline};
 const CAPACITY: Capacity = Capacity { objects: 64, waiters: 16 };
 const ACTORS: u32 = 5;
 const STEPS: u32 = 14;
-/// How often the looks at a program are torn.
+/// How often the snapshots of a program are torn.
 const TEARS: usize = 25;
 /// Long enough to be seen asleep.
 const SOON_NS: u64 = 20_000_000;
@@ -405,6 +405,6 @@ fn a_deadline_that_is_overlooked_is_noticed() {
 }
 
 #[test]
-fn a_cycle_that_was_seen_in_one_look_only_is_noticed() {
+fn a_cycle_that_is_in_one_snapshot_only_is_noticed() {
     assert!(is_noticed(Care::OneSnapshot, 0..1000), "this test notices nothing");
 }
