@@ -149,10 +149,10 @@ impl List {
             line.render(&mut page);
         }
         if self.arenas.is_empty() {
-            page = "No process that you may look at uses objects of this version of ntux.\n".to_owned();
+            page = "No process that you may inspect uses objects of this version of ntux.\n".to_owned();
         }
         if self.hidden > 0 {
-            page.push_str(&format!("Left out: {} processes that you may not look at.\n", self.hidden));
+            page.push_str(&format!("Left out: {} processes that you may not inspect.\n", self.hidden));
         }
         page
     }
