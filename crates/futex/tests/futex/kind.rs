@@ -13,7 +13,7 @@ pub const SCOPES: [Scope; 2] = [Scope::Private, Scope::Shared];
 pub type Kind = (Size, Scope);
 
 /// With `NTUX_TEST_DOMAIN` every futex of the tests is served by one domain: private ones too, at places of their own.
-fn domain() -> Option<&'static Domain> {
+pub fn domain() -> Option<&'static Domain> {
     static DOMAIN: OnceLock<Option<Domain>> = OnceLock::new();
     let create = || Domain::create(Capacity { buckets: 4, chunks: 512, waiters: 512 }).expect("a domain");
     DOMAIN.get_or_init(|| std::env::var_os("NTUX_TEST_DOMAIN").map(|_| create())).as_ref()

@@ -5,10 +5,11 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread::{self, Scope, ScopedJoinHandle};
 use std::time::Duration;
 
-use ntux_futex::{Deadline, Expected, MATCH_ANY, Result};
+use ntux_futex::{Deadline, Expected, MATCH_ANY, Mechanism, Result};
 use ntux_platform::liveness::thread_id;
 
 use crate::asleep::is_asleep;
+use crate::kind::domain;
 
 /// Ends a test process that hangs, loudly: with `SIGALRM` unless it is over in two minutes.
 pub fn watchdog() {
@@ -41,6 +42,8 @@ pub struct Sleepers<'scope, 'env> {
 impl<'scope, 'env> Sleepers<'scope, 'env> {
     pub fn new(scope: &'scope Scope<'scope, 'env>) -> Self {
         watchdog();
+        // Made at the first use, while others sleep on a lock: now, and not when a thread is taken for asleep in its wait.
+        let _ = (Mechanism::of(ntux_futex::Scope::Private), domain());
         Self { scope, ended: channel(), threads: Vec::new() }
     }
 
