@@ -1,49 +1,50 @@
-//! The adaptive spin: whether a thread that must wait looks for a while before it sleeps. Decisions only: whoever waits
-//! gathers what they are made from, and carries them out.
+//! The adaptive spin: whether a thread that must wait spins for a while before it sleeps. This file only decides; the wait
+//! gathers the inputs and carries the decision out.
 //!
 //! # The rule
-//! To sleep and be woken takes some time on this machine, the *price*. A thread looks for as long as that at most, so it never
-//! loses more than sleeping costs anyway. It looks only if, of its latest waits at the same object, looking would have saved more
-//! than it would have cost.
+//! Going to sleep and being woken takes some time on this machine, the *price*. A thread spins for at most the price, so a
+//! spin in vain at most doubles what the sleep costs. A thread spins only if, over its latest waits for the same object,
+//! spinning would have saved more than it would have cost.
 //!
 //! ```text
 //!                    decided within the price             decided later
-//!  looked            saved: price - what it took          lost: the price; rest for twice as many waits as the last time
+//!  spun              saved: price - what it took          lost: the price; no spin for twice as many waits as last time
 //!  slept at once     would have saved the same            would have lost the price
 //! ```
-//! The lower row needs no try: whoever decides a wait of a sleeping thread leaves the time ([`super::Stamp`]), so each sleep
-//! says what looking would have brought. So nothing is spent on trying where waits are long, and a change is seen at the
-//! next wait.
+//! The lower row needs no trial: whoever decides the wait of a sleeping thread leaves the time ([`super::Stamp`]), so each
+//! sleep tells what spinning would have brought. Nothing is spent on trials where waits are long, and a change is noticed
+//! at the next wait.
 //!
-//! What a sleep cannot say is whether the decision would have come as soon had the thread kept its processor:
-//! * It was decided from the processor that the thread sleeps on: no. The thread sleeps at once, until a wait is decided
-//!   from elsewhere. This also covers a process that is confined to one processor.
-//! * All processors are busy, perhaps with those that would decide: this shows as looks in vain, and as gaps in the clock
-//!   between two looks (also if a quota is used up). Each makes the thread rest for twice as many waits as the one before;
-//!   a look that was worth it, for half as many.
+//! A sleep cannot tell whether the decision would have come as soon had the thread kept its processor:
+//! * A decision made on the processor that the thread sleeps on would not. The thread sleeps at once until a wait is decided
+//!   on another one. This also covers a process that is confined to one processor.
+//! * If all processors are busy, perhaps with the threads that would decide, spins are in vain, and the clock has gaps between
+//!   two checks (also when a quota is used up). Each of these makes the thread not spin for twice as many waits as the one
+//!   before; a successful spin halves that.
 //!
 //! # The price
-//! Each wake from another processor is a measurement: from the decision until the woken thread runs. A thread keeps a running
-//! median, and begins with what the first thread of its process measured. Until there is one, the upper bound stands for it. The bounds
-//! are [`PRICE_NS_LEAST`] and [`PRICE_NS_MOST`]: a processor that was deeply asleep is no reason to keep another one busy.
+//! Each wake from another processor is a measurement: from the decision until the woken thread runs. A thread keeps a
+//! running median, and starts with what the first thread of its process measured. Until there is one, the upper bound
+//! counts. The bounds are [`PRICE_NS_LEAST`] and [`PRICE_NS_MOST`]: a processor that was in deep sleep is no reason to keep
+//! another one busy.
 
 /// Below the price of a switch between threads on any machine.
 pub const PRICE_NS_LEAST: u32 = 1_000;
-/// Beyond that, what looking saves in time it costs in power.
+/// Beyond this, spinning costs in power what it saves in time.
 pub const PRICE_NS_MOST: u32 = 25_000;
-/// What looking saves at most, or loses: the price.
+/// The most that a spin saves or loses: the price.
 const WHOLE: i16 = 1 << 10;
-/// A wait counts for as much as all from this number on before it.
+/// The weight of the past: a wait moves the mean by one part in this many.
 const MEMORY: i16 = 8;
-/// Looks in vain, in a row, that still double the rest.
+/// Failures in a row that still double the number of waits without a spin.
 const FAILURES_MOST: u8 = 9;
 
-/// What a sleep and a wake cost, as one thread has measured it.
+/// The price of a sleep and a wake, as one thread has measured it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct WakePrice(u32);
 
 impl WakePrice {
-    /// As another thread measured it; 0 if none did.
+    /// The price that another thread measured; 0 if none did.
     pub fn of_others(ns: u32) -> WakePrice {
         WakePrice(if ns == 0 { 0 } else { ns.clamp(PRICE_NS_LEAST, PRICE_NS_MOST) })
     }
@@ -71,51 +72,51 @@ impl WakePrice {
     }
 }
 
-/// Whether a thread looked before it slept, and what came of it.
+/// Whether a thread spun before it slept, and with what result.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Looked {
-    /// It did not.
+    /// It did not spin.
     #[default]
     No,
-    /// It saw what it waited for.
+    /// The spin saw what the thread waited for.
     Saw,
-    /// It saw nothing.
+    /// The spin saw nothing.
     InVain,
-    /// Somebody else had its processor meanwhile.
+    /// Another thread had the processor during the spin.
     Interrupted,
 }
 
-/// What a wait has come to.
+/// How a wait ended.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Outcome {
-    /// Whether the thread looked.
+    /// Whether the thread spun.
     pub looked: Looked,
-    /// How long after its beginning the wait was decided; none if nobody decided it, or nobody said when.
+    /// Time from the start of the wait to its decision; none if it had no decision, or one without a stamp.
     pub decided_after_ns: Option<u64>,
-    /// From which processor, if that is known.
+    /// The processor that decided it, if known.
     pub decided_on: Option<u32>,
 }
 
-/// What the waits of one thread at one object have come to lately.
+/// How the latest waits of one thread for one object ended.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct History {
-    /// What looking saved lately in the mean, or would have; negative: lost.
+    /// Mean of what spinning saved lately, or would have; negative if it lost.
     saved: i16,
-    /// For how many waits more there is no looking.
+    /// How many more waits do not spin.
     rest: u16,
     failures: u8,
-    /// The processor that the last wait was decided on, plus one.
+    /// The processor that decided the last wait, plus one.
     decided_on: u16,
 }
 
 impl History {
-    /// For how many nanoseconds the next wait is to look before it sleeps. `here`: the processor that the thread is on.
+    /// Returns how many nanoseconds the next wait may spin before it sleeps. `here` is the thread's processor.
     pub fn allowance_ns(&self, price: WakePrice, here: Option<u32>) -> u32 {
         let is_here = here.is_some_and(|here| here + 1 == u32::from(self.decided_on));
         if is_here || self.rest > 0 || self.saved < 0 { 0 } else { price.ns() }
     }
 
-    /// With what a wait that is over has taught.
+    /// Returns the history with one more wait.
     pub fn learnt(mut self, price: WakePrice, outcome: Outcome) -> History {
         self.learn(price, outcome);
         self
@@ -141,7 +142,7 @@ impl History {
     }
 }
 
-/// What a look saves of the price in a wait that is decided after so long.
+/// Returns what a spin saves of the price in a wait that is decided after this time.
 fn saved(price: WakePrice, decided_after_ns: Option<u64>) -> i16 {
     let price_ns = u64::from(price.ns());
     match decided_after_ns {
