@@ -11,7 +11,7 @@ use clap::Args;
 use crate::NTUX_FAILED;
 use crate::arenas::examine::Examined;
 use crate::arenas::find::{self, Found, Target};
-use crate::arenas::processes::Census;
+use crate::arenas::processes::PeerProcesses;
 use report::Report;
 
 /// Exit status when there is no arena.
@@ -62,7 +62,7 @@ pub fn inspect(arguments: &Arguments) -> ExitCode {
     for note in notes {
         eprintln!("ntux: {note}");
     }
-    let report = match Examined::all(arenas, &mut Census::default()) {
+    let report = match Examined::all(arenas, &mut PeerProcesses::default()) {
         Ok(examined) => Report::of(&examined, find::named_object(&arguments.target)),
         Err(error) => {
             eprintln!("ntux: cannot read the arena: {error}");

@@ -8,8 +8,8 @@
 mod arenas;
 mod bench;
 mod doctor;
-mod ended;
 mod glibc;
+mod in_front;
 mod inspect;
 mod library;
 mod pages;

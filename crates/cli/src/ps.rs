@@ -11,7 +11,7 @@ use serde::Serialize;
 
 use crate::NTUX_FAILED;
 use crate::arenas::find::{self, Everything, Opened};
-use crate::arenas::processes::{self, Census};
+use crate::arenas::processes::{self, PeerProcesses};
 use crate::arenas::scene::{Names, printable};
 
 /// List the arenas on this machine: who shares each, and what is in it.
@@ -76,8 +76,8 @@ pub fn ps(arguments: &Arguments) -> ExitCode {
     for note in &notes {
         eprintln!("ntux: {note}");
     }
-    let mut census = Census::default();
-    let lines: Result<Vec<Line>> = arenas.iter().map(|arena| Line::of(arena, &mut census)).collect();
+    let mut peer_processes = PeerProcesses::default();
+    let lines: Result<Vec<Line>> = arenas.iter().map(|arena| Line::of(arena, &mut peer_processes)).collect();
     let list = match lines {
         Ok(arenas) => List { arenas, hidden },
         Err(error) => {
@@ -95,9 +95,9 @@ pub fn ps(arguments: &Arguments) -> ExitCode {
 }
 
 impl Line {
-    fn of(arena: &Opened, census: &mut Census) -> Result<Line> {
+    fn of(arena: &Opened, peer_processes: &mut PeerProcesses) -> Result<Line> {
         let (snapshot, file) = (arena.view.snapshot()?, arena.view.file());
-        let names = Names::of(&snapshot.peers, census);
+        let names = Names::of(&snapshot.peers, peer_processes);
         let seen = snapshot.peers.iter().filter_map(|peer| names.process(peer.index));
         let mut processes: Vec<Process> =
             seen.map(|process| Process { pid: process.pid, name: process.name.clone() }).collect();

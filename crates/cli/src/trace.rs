@@ -10,6 +10,7 @@ mod waits;
 use std::ffi::OsString;
 use std::fs::File;
 use std::io::{self, BufWriter};
+use std::os::fd::AsFd;
 use std::path::{Path, PathBuf};
 use std::process::{Child, ExitCode};
 use std::sync::Arc;
@@ -22,7 +23,7 @@ use ntux_platform::watching::readiness::wait_readable;
 use signal_hook::consts::{SIGINT, SIGTERM};
 
 use crate::library::Library;
-use crate::{NTUX_FAILED, ended, run};
+use crate::{NTUX_FAILED, in_front, run};
 use attach::Arenas;
 use names::Threads;
 use perfetto::Perfetto;
@@ -104,7 +105,7 @@ fn running(pid: u32, arguments: &Arguments, mut recording: Recording) -> ExitCod
     let mut arenas = Arenas::of(pid, false);
     let until = arguments.seconds.map(|seconds| Instant::now() + Duration::from_secs(seconds));
     loop {
-        let [has_ended] = wait_readable([std::os::fd::AsFd::as_fd(&process)], Some(FETCH_EVERY));
+        let [has_ended] = wait_readable([process.as_fd()], Some(FETCH_EVERY));
         recording.fetch(&mut arenas);
         if has_ended || is_over() || until.is_some_and(|until| Instant::now() >= until) {
             break;
@@ -139,14 +140,9 @@ fn started(arguments: &Arguments, mut recording: Recording) -> ExitCode {
         Err(status) => return status,
     };
     command.env("NTUX_TRACE", "1");
-    // The program itself begins with the default actions, or ignores what was ignored.
-    let signals = match child::Signals::catch() {
-        Ok(signals) => signals,
-        Err(error) => return complain(&format!("cannot pass signals on: {error}")),
-    };
-    let mut program = match command.spawn() {
-        Ok(program) => program,
-        Err(error) => return run::cannot_start(&arguments.program[0], &error),
+    let (mut program, signals) = match in_front::start(command, &arguments.program[0], complain) {
+        Ok(started) => started,
+        Err(status) => return status,
     };
     let mut arenas = Arenas::of(program.id(), true);
     let status = record_until_the_end(&mut program, &signals, &mut recording, &mut arenas);
@@ -155,7 +151,7 @@ fn started(arguments: &Arguments, mut recording: Recording) -> ExitCode {
         eprintln!("ntux trace: {error}");
     }
     match status {
-        Ok(status) => ended::as_it_did(status),
+        Ok(status) => in_front::end_like(status),
         Err(error) => complain(&error.to_string()),
     }
 }
@@ -166,7 +162,6 @@ fn record_until_the_end(
     recording: &mut Recording,
     arenas: &mut Arenas,
 ) -> io::Result<std::process::ExitStatus> {
-    use std::os::fd::AsFd;
     let waiting = child::Child::open(program.id())?;
     loop {
         let [has_ended, has_signal] = wait_readable([waiting.as_fd(), signals.as_fd()], Some(FETCH_EVERY));

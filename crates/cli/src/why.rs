@@ -12,7 +12,7 @@ use ntux_sync::inspect::why::Case;
 use crate::NTUX_FAILED;
 use crate::arenas::examine::Examined;
 use crate::arenas::find::{self, Everything, Found, Opened, Target};
-use crate::arenas::processes::Census;
+use crate::arenas::processes::PeerProcesses;
 use crate::arenas::scene::Scene;
 use chain::Follower;
 use verdict::{Teller, Verdict};
@@ -83,7 +83,7 @@ pub fn why(arguments: &Arguments) -> ExitCode {
         }
         return ExitCode::from(if notes.is_empty() { NOTHING_THERE } else { NTUX_FAILED });
     }
-    let examined = match Examined::all(&arenas, &mut Census::default()) {
+    let examined = match Examined::all(&arenas, &mut PeerProcesses::default()) {
         Ok(examined) => examined,
         Err(error) => {
             eprintln!("ntux: cannot read the arena: {error}");

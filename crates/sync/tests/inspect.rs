@@ -1,6 +1,9 @@
 //! Looking at an arena: what is seen is what is there, and nothing is touched.
 #![cfg(target_os = "linux")]
 
+#[path = "../../platform/tests/random/random.rs"]
+mod random;
+
 use std::collections::HashMap;
 use std::fs::File;
 use std::os::fd::{AsFd, AsRawFd, FromRawFd, OwnedFd};
@@ -17,6 +20,7 @@ use ntux_sync::inspect::{
 };
 use ntux_sync::spec::{Event, Mutex, Semaphore};
 use ntux_sync::{Arena, Capacity, Deadline, Error, Object};
+use random::Random;
 
 const CAPACITY: Capacity = Capacity { objects: 64, waiters: 16 };
 /// What does not happen within this time hangs.
@@ -350,17 +354,7 @@ fn length() -> usize {
     (start + stride * u64::from(count)).next_multiple_of(4096) as usize
 }
 
-/// Numbers without order; the same for the same seed.
-struct Random(u64);
-
 impl Random {
-    fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mixed = (self.0 ^ self.0 >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        let mixed = (mixed ^ mixed >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
-        mixed ^ mixed >> 31
-    }
-
     /// Small numbers are indices, flags and states; others hit bounds.
     fn word(&mut self, style: u64) -> u64 {
         match (style, self.next() % 4) {

@@ -8,7 +8,7 @@ use ntux_sync::inspect::why::{Case, Fate};
 use ntux_sync::{Object, Result};
 
 use super::find::Opened;
-use super::processes::Census;
+use super::processes::PeerProcesses;
 use super::scene::{Names, Scene, fates};
 
 /// The time between the two snapshots: longer than an operation takes, unless its thread is stopped or gets no
@@ -31,13 +31,13 @@ impl Examined {
     /// Looks at several arenas, with one pause for all.
     ///
     /// Errors: those of a snapshot.
-    pub fn all(arenas: &[Opened], census: &mut Census) -> Result<Vec<Examined>> {
+    pub fn all(arenas: &[Opened], peer_processes: &mut PeerProcesses) -> Result<Vec<Examined>> {
         let first = |arena: &Opened| {
             let before = arena.view.snapshot()?;
             // Before the second snapshot: an owner that has ended by now did not unlock in between.
             let names = match arena.is_copy {
                 true => Names::default(),
-                false => Names::of(&before.peers, census).with_descriptors(arena.view.file()),
+                false => Names::of(&before.peers, peer_processes).with_descriptors(arena.view.file()),
             };
             Ok((before, names))
         };

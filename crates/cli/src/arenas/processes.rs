@@ -47,6 +47,7 @@ pub enum Condition {
 struct Stat {
     name: String,
     state: char,
+    parent: u32,
     start: u64,
 }
 
@@ -58,8 +59,9 @@ impl Stat {
         let name = text.get(open + 1..close)?.to_owned();
         let mut fields = text.get(close + 1..)?.split_whitespace();
         let state = fields.next()?.chars().next()?;
-        let start = fields.nth(18)?.parse().ok()?;
-        Some(Stat { name, state, start })
+        let parent = fields.next()?.parse().ok()?;
+        let start = fields.nth(17)?.parse().ok()?;
+        Some(Stat { name, state, parent, start })
     }
 }
 
@@ -146,6 +148,11 @@ pub fn name(pid: u32) -> String {
     String::from_utf8_lossy(&read).trim_end().to_owned()
 }
 
+/// The process that started this one, or that has taken it over.
+pub fn parent(pid: u32) -> Option<u32> {
+    Some(Stat::read(&format!("/proc/{pid}/stat"))?.parent)
+}
+
 /// Every process here, by its number.
 pub fn all() -> Vec<u32> {
     let entries = fs::read_dir("/proc").into_iter().flatten();
@@ -156,11 +163,11 @@ pub fn all() -> Vec<u32> {
 
 /// The processes of other namespaces that can be seen from here, by namespace and number there. Looked for when one is needed.
 #[derive(Default)]
-pub struct Census {
+pub struct PeerProcesses {
     foreign: Option<HashMap<(u64, u32), u32>>,
 }
 
-impl Census {
+impl PeerProcesses {
     /// The processes of these peers that can be seen, by the index of the peer.
     pub fn of(&mut self, peers: &[PeerView]) -> HashMap<u32, Process> {
         let mut seen = HashMap::new();

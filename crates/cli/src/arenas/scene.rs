@@ -10,7 +10,7 @@ use ntux_sync::inspect::why::Fate;
 use ntux_sync::inspect::{PeerView, Presence, Snapshot, View, WaiterView, WakeView};
 use ntux_sync::{Object, Result};
 
-use super::processes::{Census, Condition, Descriptor, Process, Thread};
+use super::processes::{Condition, Descriptor, PeerProcesses, Process, Thread};
 
 /// What was seen, and what /proc says of it.
 pub struct Scene {
@@ -50,8 +50,8 @@ impl fmt::Display for Person {
 }
 
 impl Names {
-    pub fn of(peers: &[PeerView], census: &mut Census) -> Names {
-        Names { processes: census.of(peers), ..Names::default() }
+    pub fn of(peers: &[PeerView], peer_processes: &mut PeerProcesses) -> Names {
+        Names { processes: peer_processes.of(peers), ..Names::default() }
     }
 
     /// Also asks for the descriptors: one file of /proc for each.

@@ -10,7 +10,7 @@ use ntux_sync::inspect::{Snapshot, WaiterView};
 
 use crate::arenas::examine::rates;
 use crate::arenas::find::{self, Opened};
-use crate::arenas::processes::Census;
+use crate::arenas::processes::PeerProcesses;
 use crate::arenas::scene::{Names, Scene, fates};
 
 /// Snapshots from one search for new arenas, and for the names of descriptors, to the next.
@@ -23,7 +23,7 @@ pub struct Watch {
     searches: bool,
     looks: u32,
     last: Option<Instant>,
-    census: Census,
+    peer_processes: PeerProcesses,
 }
 
 /// An arena that is watched.
@@ -60,7 +60,7 @@ struct Sleep {
 impl Watch {
     pub fn new(arenas: Vec<Opened>, searches: bool) -> Watch {
         let arenas = arenas.into_iter().map(Watched::new).collect();
-        Watch { arenas, searches, looks: 0, last: None, census: Census::default() }
+        Watch { arenas, searches, looks: 0, last: None, peer_processes: PeerProcesses::default() }
     }
 
     /// Looks at everything once more.
@@ -71,7 +71,9 @@ impl Watch {
         let now = Instant::now();
         let elapsed = self.last.replace(now).map(|last| now - last);
         for arena in &mut self.arenas {
-            arena.look(&mut self.census, elapsed).map_err(|error| io::Error::from_raw_os_error(error.errno()))?;
+            arena
+                .look(&mut self.peer_processes, elapsed)
+                .map_err(|error| io::Error::from_raw_os_error(error.errno()))?;
         }
         self.looks += 1;
         Ok(())
@@ -79,7 +81,7 @@ impl Watch {
 
     /// Adds arenas that are new, and leaves out those that nobody has any more.
     fn search(&mut self) {
-        self.census = Census::default();
+        self.peer_processes = PeerProcesses::default();
         let found = find::everywhere().arenas;
         let inodes: HashSet<u64> = found.iter().map(|opened| opened.view.file().inode).collect();
         self.arenas.retain(|arena| inodes.contains(&arena.opened.view.file().inode));
@@ -104,19 +106,22 @@ impl Watched {
         }
     }
 
-    fn look(&mut self, census: &mut Census, elapsed: Option<Duration>) -> ntux_sync::Result<()> {
+    fn look(&mut self, peer_processes: &mut PeerProcesses, elapsed: Option<Duration>) -> ntux_sync::Result<()> {
         let file = self.opened.view.file();
         let old = self.scene.take();
         // /proc is read before the snapshot: see `why`.
         let (before, known) = old.map_or((None, None), |old| (Some(old.snapshot), Some(old.names)));
         let is_copy = self.opened.is_copy;
-        let mut names =
-            before.as_ref().filter(|_| !is_copy).map(|before| Names::of(&before.peers, census)).unwrap_or_default();
+        let mut names = before
+            .as_ref()
+            .filter(|_| !is_copy)
+            .map(|before| Names::of(&before.peers, peer_processes))
+            .unwrap_or_default();
         let mut scene = Scene::new(&self.opened.view, Names::default())?;
         if is_copy {
             scene.is_of_another_time();
         } else if before.is_none() {
-            names = Names::of(&scene.snapshot.peers, census);
+            names = Names::of(&scene.snapshot.peers, peer_processes);
         }
         names = match known {
             Some(known) if !self.looks.is_multiple_of(SEARCH) => names.with_descriptors_of(known),

@@ -12,6 +12,7 @@ use ntux_sync::trace::{Event, Tracer};
 
 use super::names::Objects;
 use crate::arenas::find::descriptors;
+use crate::arenas::processes;
 
 /// How long threads continue to report after the tracer was killed.
 pub const LEASE: Duration = Duration::from_secs(2);
@@ -119,9 +120,8 @@ impl Arenas {
 /// A process and all that descend from it.
 fn family(process: u32) -> Vec<u32> {
     let mut children: HashMap<u32, Vec<u32>> = HashMap::new();
-    for entry in fs::read_dir("/proc").into_iter().flatten().flatten() {
-        let Some(pid) = entry.file_name().to_str().and_then(|name| name.parse().ok()) else { continue };
-        if let Some(parent) = parent(pid) {
+    for pid in processes::all() {
+        if let Some(parent) = processes::parent(pid) {
             children.entry(parent).or_default().push(pid);
         }
     }
@@ -131,12 +131,6 @@ fn family(process: u32) -> Vec<u32> {
         next += 1;
     }
     found
-}
-
-fn parent(pid: u32) -> Option<u32> {
-    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
-    // Behind the name, which may contain parentheses itself.
-    stat.rsplit_once(") ")?.1.split_whitespace().nth(1)?.parse().ok()
 }
 
 #[cfg(test)]

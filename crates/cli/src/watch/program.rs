@@ -21,7 +21,7 @@ use super::heat::{self, Row, TIME_WIDTH, Totals};
 use super::meeting::{self, Meeting, Wish};
 use super::{Arguments, svg};
 use crate::library::Library;
-use crate::{NTUX_FAILED, ended, run};
+use crate::{NTUX_FAILED, in_front, run};
 
 /// Milliseconds for each line, where nothing else is said.
 const INTERVAL: u64 = 250;
@@ -52,21 +52,16 @@ pub fn watch(arguments: &Arguments) -> ExitCode {
         Ok(meeting) => meeting,
         Err(error) => return complain(&format!("cannot meet the program: {error}")),
     };
-    // The program itself begins with the default actions, or ignores what was ignored.
-    let signals = match child::Signals::catch() {
-        Ok(signals) => signals,
-        Err(error) => return complain(&format!("cannot pass signals on: {error}")),
-    };
-    let mut program = match command.spawn() {
-        Ok(program) => program,
-        Err(error) => return run::cannot_start(&arguments.program[0], &error),
+    let (mut program, signals) = match in_front::start(command, &arguments.program[0], complain) {
+        Ok(started) => started,
+        Err(status) => return status,
     };
     let status = map.draw_until_the_end(&mut program, &meeting, &signals);
     if let Err(error) = map.finish(arguments) {
         eprintln!("ntux watch: {error}");
     }
     match status {
-        Ok(status) => ended::as_it_did(status),
+        Ok(status) => in_front::end_like(status),
         Err(error) => complain(&error.to_string()),
     }
 }

@@ -9,24 +9,12 @@ use ntux_futex::spec::{Model, Monitor, Outcome, Request, Rules, Thread};
 use ntux_futex::{Error, Exactness, Expected, Operation, Result, Size};
 
 use crate::kind::{Bytes, Kind, ability, kinds};
+use crate::random::Random;
 use crate::sleepers::{ANY, after, watchdog};
 
 const FUTEXES: usize = 2;
 /// Histories of each kind.
 const COUNT: u64 = 25;
-
-/// Reproducible random numbers (splitmix64).
-struct Random(u64);
-
-impl Random {
-    fn below(&mut self, limit: u64) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut z = self.0;
-        z = (z ^ z >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ z >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
-        (z ^ z >> 31) % limit
-    }
-}
 
 /// What the mechanisms can do with futexes of one kind.
 #[derive(Clone, Copy)]
@@ -49,19 +37,19 @@ impl Abilities {
 }
 
 fn request(random: &mut Random, abilities: Abilities) -> Request {
-    let futex = random.below(FUTEXES as u64) as usize;
+    let futex = random.below(FUTEXES);
     match random.below(8) {
-        0 | 1 => Request::Store(futex, random.below(2)),
+        0 | 1 => Request::Store(futex, random.below(2) as u64),
         2 | 3 => Request::Wake(futex, 1 + random.below(2) as u32, ANY),
         4 if abilities.moves => {
             let (wake, moved) = (random.below(2) as u32, 1 + random.below(2) as u32);
-            Request::Requeue { from: futex, to: 1 - futex, expected: random.below(2), wake, moved }
+            Request::Requeue { from: futex, to: 1 - futex, expected: random.below(2) as u64, wake, moved }
         }
         5 if abilities.vectors => {
-            let entries = (0..FUTEXES).map(|futex| (futex, random.below(2))).collect();
+            let entries = (0..FUTEXES).map(|futex| (futex, random.below(2) as u64)).collect();
             Request::Wait { entries, mask: ANY, timed: true }
         }
-        _ => Request::Wait { entries: vec![(futex, random.below(2))], mask: ANY, timed: true },
+        _ => Request::Wait { entries: vec![(futex, random.below(2) as u64)], mask: ANY, timed: true },
     }
 }
 
@@ -116,7 +104,7 @@ struct Record {
 fn record(seed: u64, kind: Kind) -> Vec<Record> {
     let mut random = Random(seed);
     let abilities = Abilities::of(kind);
-    let threads = 2 + random.below(3) as usize;
+    let threads = 2 + random.below(3);
     let programs: Vec<Vec<Request>> =
         (0..threads).map(|_| (0..2 + random.below(3)).map(|_| request(&mut random, abilities)).collect()).collect();
     let (words, time, start): ([Bytes; FUTEXES], _, _) = (Default::default(), AtomicU64::new(0), Barrier::new(threads));

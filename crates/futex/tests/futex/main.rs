@@ -13,6 +13,8 @@ mod kind;
 mod misuse;
 mod numa;
 mod processes;
+#[path = "../../../platform/tests/random/random.rs"]
+mod random;
 mod requeues;
 mod rubbish;
 #[path = "../../../platform/tests/seccomp/rule.rs"]

@@ -13,6 +13,7 @@ use std::time::Duration;
 use ntux_futex::{Capacity, Deadline, Domain, Error, Expected, Futex, requeue, wait_any, wait_multiple, wake};
 
 use crate::processes::Child;
+use crate::random::Random;
 use crate::sleepers::{ANY, after, watchdog};
 
 /// Bytes of the file's header, which nobody reads again who has attached the domain.
@@ -76,22 +77,6 @@ impl Memory {
             // A whole slot or place: a thread that is queued where it is not.
             _ => (0..2).for_each(|half| self.put(to & !1 | half, self.get(from & !1 | half))),
         }
-    }
-}
-
-/// Repeatable chance.
-struct Random(u64);
-
-impl Random {
-    fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mixed = (self.0 ^ self.0 >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        let mixed = (mixed ^ mixed >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
-        mixed ^ mixed >> 31
-    }
-
-    fn below(&mut self, limit: usize) -> usize {
-        (self.next() % limit as u64) as usize
     }
 }
 

@@ -72,14 +72,7 @@ impl Arena {
         if !ntux_platform::atomic::supported() {
             return Err(Error::Os(ntux_platform::error::ENOSYS));
         }
-        let file = memory::regular_file(fd).map_err(Error::from_io)?.ok_or(Error::NotAnArena)?;
-        let capacity = read_capacity(fd)?;
-        let layout = Layout::new(capacity).ok_or(Error::NotAnArena)?;
-        // The length last: it is final, once the file is known to be unshrinkable.
-        if !memory::cannot_fault(fd) || memory::size(fd).map_err(Error::from_io)? < layout.length {
-            return Err(Error::NotAnArena);
-        }
-        let length = usize::try_from(layout.length).map_err(|_| Error::Exhausted)?;
+        let Shape { file, capacity, layout, length } = Shape::of(fd)?;
         let mapping = Mapping::new(fd, length).map_err(Error::from_io)?;
         let (peer, spins) = (Word64::new(0), Word32::new(SPINS_UNSET));
         Ok(Arena { mapping, layout, capacity, file, fd: None, peer, family: None, spins, page: page_size() })
@@ -184,7 +177,32 @@ impl Arena {
     }
 }
 
-pub(crate) fn read_capacity(fd: BorrowedFd<'_>) -> Result<Capacity> {
+/// A file that is an arena of this version, and can be mapped: neither shorter than its header says, nor ever to be.
+pub(crate) struct Shape {
+    pub file: FileId,
+    pub capacity: Capacity,
+    pub layout: Layout,
+    /// Bytes to map.
+    pub length: usize,
+}
+
+impl Shape {
+    /// Errors: `NotAnArena` if it is something else, another version, truncated, or could be truncated; `Exhausted` if the
+    /// process has no addresses for it; `Os`.
+    pub(crate) fn of(fd: BorrowedFd<'_>) -> Result<Shape> {
+        let file = memory::regular_file(fd).map_err(Error::from_io)?.ok_or(Error::NotAnArena)?;
+        let capacity = read_capacity(fd)?;
+        let layout = Layout::new(capacity).ok_or(Error::NotAnArena)?;
+        // The length last: it is final, once the file is known to be unshrinkable.
+        if !memory::cannot_fault(fd) || memory::size(fd).map_err(Error::from_io)? < layout.length {
+            return Err(Error::NotAnArena);
+        }
+        let length = usize::try_from(layout.length).map_err(|_| Error::Exhausted)?;
+        Ok(Shape { file, capacity, layout, length })
+    }
+}
+
+fn read_capacity(fd: BorrowedFd<'_>) -> Result<Capacity> {
     let mut bytes = [0u8; 24];
     match memory::read_start(fd, &mut bytes) {
         Ok(24) => {}

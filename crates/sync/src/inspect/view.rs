@@ -5,11 +5,11 @@ use std::os::fd::BorrowedFd;
 
 use ntux_platform::atomic::Word128;
 use ntux_platform::liveness;
-use ntux_platform::memory::{self, FileId, ReadOnly};
+use ntux_platform::memory::{FileId, ReadOnly};
 
 use super::object::Chains;
 use super::{AdmissionView, ObjectView, PeerView, Snapshot, WaiterView, WakeView};
-use crate::arena::read_capacity;
+use crate::arena::Shape;
 use crate::format::layout::{Capacity, Chunk, Header, Layout, ObjectSlot, PoolWords, WaiterSlot};
 use crate::format::limits::PEERS_MAX;
 use crate::format::ticket::Ticket;
@@ -29,14 +29,7 @@ impl View {
     /// Errors: `NotAnArena` if it is something else, another version, truncated, or could be truncated; `Os`, also if
     /// there is no /proc through which the file can be opened read-only.
     pub fn open(fd: BorrowedFd<'_>) -> Result<View> {
-        let file = memory::regular_file(fd).map_err(Error::from_io)?.ok_or(Error::NotAnArena)?;
-        let capacity = read_capacity(fd)?;
-        let layout = Layout::new(capacity).ok_or(Error::NotAnArena)?;
-        // The length last: it is final, once the file is known to be unshrinkable.
-        if !memory::cannot_fault(fd) || memory::size(fd).map_err(Error::from_io)? < layout.length {
-            return Err(Error::NotAnArena);
-        }
-        let length = usize::try_from(layout.length).map_err(|_| Error::Exhausted)?;
+        let Shape { file, capacity, layout, length } = Shape::of(fd)?;
         let mapping = ReadOnly::new(fd, length).map_err(Error::from_io)?;
         Ok(View { mapping, layout, capacity, file })
     }

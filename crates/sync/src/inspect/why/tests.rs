@@ -1,9 +1,14 @@
 //! Random programs, run by real threads in a real arena: what the analysis calls stuck is exactly what stays asleep when
 //! everybody else lets go of everything.
 
+#[path = "../../../../platform/tests/random/random.rs"]
+mod random;
+
 use std::collections::{BTreeSet, HashMap};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::time::{Duration, Instant};
+
+use random::Random;
 
 use super::*;
 use crate::inspect::View;
@@ -19,21 +24,7 @@ const SOON_NS: u64 = 20_000_000;
 /// What does not happen within this time hangs.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// Numbers without order; the same for the same seed.
-struct Random(u64);
-
 impl Random {
-    fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mixed = (self.0 ^ self.0 >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        let mixed = (mixed ^ mixed >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
-        mixed ^ mixed >> 31
-    }
-
-    fn below(&mut self, bound: usize) -> usize {
-        (self.next() % bound as u64) as usize
-    }
-
     fn pick<T: Copy>(&mut self, from: &[T]) -> T {
         from[self.below(from.len())]
     }
