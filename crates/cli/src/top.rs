@@ -25,6 +25,8 @@ const NOTHING_THERE: u8 = 2;
 const PAPER: (u16, u16) = (80, 24);
 /// How long to wait for a key before checking the clock again.
 const LISTEN: Duration = Duration::from_millis(100);
+/// How long to wait at least: keys are heard also where a picture takes longer than its interval.
+const LISTEN_AT_LEAST: Duration = Duration::from_millis(1);
 
 /// Show objects and waiting threads live: what is contended, how fast it changes, who waits.
 ///
@@ -156,7 +158,7 @@ fn run(terminal: &mut DefaultTerminal, mut watch: Watch, mut screen: Screen, eve
     loop {
         terminal.draw(|frame| draw::draw(frame, &mut screen, &watch))?;
         let left = every.saturating_sub(last.elapsed());
-        if event::poll(left.min(LISTEN))? {
+        if event::poll(left.clamp(LISTEN_AT_LEAST, LISTEN))? {
             match event::read()? {
                 Event::Key(key) if key.kind != KeyEventKind::Release => match screen.press(key, &watch) {
                     Reaction::Leave => return Ok(()),
