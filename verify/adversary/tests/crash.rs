@@ -74,13 +74,33 @@ fn an_operation_that_survives_neither_kills_nor_stops_is_found() {
 }
 
 #[test]
-fn an_onlooker_who_takes_what_is_on_its_way_for_what_is_there_is_found() {
-    for name in ["set-one-waits", "release-one-waits"] {
-        let output = crash(&["--slice", "--blind", "--only", name], &[]);
+fn an_onlooker_who_overlooks_something_is_found() {
+    for (eyes, scenario, text_of_it) in [
+        ("no-units", "set-one-waits", "an onlooker sees"),
+        ("no-units", "release-one-waits", "an onlooker sees"),
+        ("no-wakes", "set-one-waits", "the analysis does not say StillAsleep"),
+        ("no-claims", "unlock-one-waits", "the analysis does not say HalfWay"),
+        ("no-deaths", "set-wait-all-in-vain", "the analysis does not say Unfinished"),
+        ("no-deaths", "any-blocked-pulse", "the analysis does not say Stopped"),
+        ("hasty", "set-wait-all-in-vain", "the analysis still says Unfinished"),
+    ] {
+        let output = crash(&["--slice", "--eyes", eyes, "--only", scenario], &[]);
         if could_run(&output) {
             let found = text(&output);
-            assert!(!output.status.success(), "{found}");
-            assert!(found.contains("an onlooker sees") && found.contains("Killed after"), "{found}");
+            assert!(!output.status.success(), "{eyes}, {scenario}: {found}");
+            assert!(found.contains(text_of_it), "{eyes}, {scenario}: {found}");
+        }
+    }
+}
+
+#[test]
+fn the_analysis_finds_what_is_half_way_while_it_is_and_not_longer() {
+    let output = crash(&["--slice", "--only", "set-wait-all"], &[]);
+    if could_run(&output) {
+        assert!(output.status.success(), "{}", text(&output));
+        for found in ["still asleep", "half-way", "unfinished"] {
+            let title = format!("found: {found}");
+            assert!(figure(&output, &title) > 0, "no {found} at any point: {}", text(&output));
         }
     }
 }

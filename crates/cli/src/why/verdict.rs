@@ -254,7 +254,7 @@ impl Teller<'_> {
                 let party = self.party(*waiter);
                 trouble.kind = "unfinished";
                 trouble.text.push(format!(
-                    "UNFINISHED: {} has ended before it could {}. Whoever uses one of these objects next does it.",
+                    "UNFINISHED: {} has ended before it could {}. The next signal that a wait for all needs does it.",
                     party.text(),
                     request_text(*request)
                 ));

@@ -3,6 +3,8 @@
 #![cfg(target_os = "linux")]
 
 mod doctor;
+#[cfg(target_arch = "x86_64")]
+mod half_way;
 mod help;
 mod inspect;
 mod ps;

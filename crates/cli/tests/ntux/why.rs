@@ -11,12 +11,12 @@ use serde_json::Value;
 
 use crate::stage::{Stage, complained, finish, finish_child, said};
 
-const CAPACITY: Capacity = Capacity { objects: 64, waiters: 16 };
+pub const CAPACITY: Capacity = Capacity { objects: 64, waiters: 16 };
 const PATIENCE: Duration = Duration::from_secs(60);
 /// Tells this program, started again, what to do with which arena.
 const PART: &str = "NTUX_TEST_WHY";
 
-fn why(stage: &Stage, options: &[&str]) -> Output {
+pub fn why(stage: &Stage, options: &[&str]) -> Output {
     finish(stage.ntux(&["why"]).args(options))
 }
 
@@ -29,22 +29,22 @@ fn everywhere(stage: &Stage) -> Output {
     Output { stdout: std::fs::read(path).unwrap(), ..output }
 }
 
-fn this_process() -> String {
+pub fn this_process() -> String {
     std::process::id().to_string()
 }
 
 /// What is said of this arena; other tests have others.
-fn told(output: &Output, arena: &Arena) -> Value {
+pub fn told(output: &Output, arena: &Arena) -> Value {
     let report: Value = serde_json::from_slice(&output.stdout).unwrap_or_else(|_| panic!("{}", complained(output)));
     let arenas = report["arenas"].as_array().unwrap();
     arenas.iter().find(|seen| seen["inode"] == arena.file().inode).expect("the arena is there").clone()
 }
 
-fn kinds(told: &Value) -> Vec<&str> {
+pub fn kinds(told: &Value) -> Vec<&str> {
     told["findings"].as_array().unwrap().iter().map(|finding| finding["kind"].as_str().unwrap()).collect()
 }
 
-fn sleepers(arena: &Arena, count: usize) {
+pub fn sleepers(arena: &Arena, count: usize) {
     let view = View::open(arena.fd().unwrap()).unwrap();
     let start = Instant::now();
     while view.snapshot().unwrap().waiters.iter().filter(|waiter| waiter.parked).count() != count {
@@ -53,7 +53,7 @@ fn sleepers(arena: &Arena, count: usize) {
     }
 }
 
-fn slot(object: Object) -> u64 {
+pub fn slot(object: Object) -> u64 {
     object.0 & 0xffff_ffff
 }
 
@@ -237,16 +237,21 @@ fn actor() {
     }
 }
 
+/// Where another process finds the arena.
+pub fn path_of(arena: &Arena) -> String {
+    format!("/proc/{}/fd/{}", std::process::id(), arena.fd().unwrap().as_raw_fd())
+}
+
 /// Another process that acquires these objects, one after the other, in the name of `owner`.
-fn start(arena: &Arena, owner: u32, objects: &[Object]) -> Child {
-    let path = format!("/proc/{}/fd/{}", std::process::id(), arena.fd().unwrap().as_raw_fd());
+pub fn start(arena: &Arena, owner: u32, objects: &[Object]) -> Child {
+    let path = path_of(arena);
     let objects: Vec<String> = objects.iter().map(|object| object.0.to_string()).collect();
     let mut command = Command::new(std::env::current_exe().unwrap());
     command.args(["--exact", "why::actor"]).env(PART, format!("{path} {owner} {}", objects.join(" ")));
     command.stdout(Stdio::null()).spawn().unwrap()
 }
 
-fn until(condition: impl Fn() -> bool) {
+pub fn until(condition: impl Fn() -> bool) {
     let start = Instant::now();
     while !condition() {
         assert!(start.elapsed() < PATIENCE, "it does not come");

@@ -16,11 +16,20 @@ use super::play::{Play, Result, wrong};
 use super::stage::SLEEPERS;
 
 /// How the onlooker looks.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(clap::ValueEnum, Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Eyes {
     Good,
-    /// Takes what is on its way for what is at rest: a planted fault, which must be found.
-    Blind,
+    // Planted faults, which must be found.
+    /// Takes what is on its way for what is at rest
+    NoUnits,
+    /// Overlooks that a wake is owed
+    NoWakes,
+    /// Overlooks that an operation is half-way
+    NoClaims,
+    /// Takes what is requested for what is under way
+    Hasty,
+    /// Does not know who has ended, or is stopped
+    NoDeaths,
 }
 
 impl Play<'_> {
@@ -42,7 +51,7 @@ impl Play<'_> {
         for actor in self.asleep.clone() {
             self.look_at_sleeper(&snapshot, actor)?;
         }
-        Ok(())
+        self.find(&snapshot)
     }
 
     fn look_at_sleeper(&mut self, snapshot: &Snapshot, actor: usize) -> Result<()> {
@@ -96,7 +105,7 @@ fn is_explained(model: &spec::Value, seen: &ObjectView, eyes: Eyes) -> bool {
     match (model, &seen.value, seen.claim) {
         (_, Value::Rubbish, _) => false,
         (model, value, Claim::None) => is_same(model, value),
-        (model, value, _) if eyes == Eyes::Blind => is_same(model, value),
+        (model, value, _) if eyes == Eyes::NoUnits => is_same(model, value),
         (spec::Value::Semaphore(model), Value::Semaphore(Semaphore { count, max }), Claim::Waiter { index, .. }) => {
             model.max == *max && model.count == count.saturating_sub(on_their_way(seen, index))
         }

@@ -6,7 +6,7 @@
 //! | What happens in one experiment? | `play` (course), `wakes` (sleepers), `stage` (arena, survivors), `board` (commands) |
 //! | How does a victim reach a point? | `path` (points), `tracee` (ptrace) |
 //! | What may the survivors observe? | `judge`: the sequential model, with the victim's operation done or not |
-//! | What may a snapshot show? | `look` |
+//! | What may a snapshot show, and what does `ntux why` make of it? | `look`, `findings` |
 //! | Which experiments are made? | `run` |
 //! | Does it find faults at all? | `planted`: operations that survive neither |
 //!
@@ -26,6 +26,7 @@
 //! the first, and nobody sees the reads of a thread that never continues.
 
 pub mod board;
+pub mod findings;
 pub mod judge;
 pub mod look;
 pub mod operation;
@@ -56,9 +57,9 @@ pub struct Arguments {
     /// The operations that are broken on purpose: must fail
     #[arg(long)]
     planted: bool,
-    /// Onlookers who are blind for what is half-way: must fail
-    #[arg(long)]
-    blind: bool,
+    /// How onlookers look: all but the first must fail
+    #[arg(long, value_name = "EYES", default_value = "good")]
+    eyes: look::Eyes,
     /// Second victims too, which meet what the first one left; struck where they have changed something, or everywhere
     #[arg(long, value_name = "POINTS")]
     pairs: Option<Points>,
@@ -100,7 +101,7 @@ impl Arguments {
             choice: if self.slice { path::Choice::Changes } else { path::Choice::Every },
             only: self.only.clone(),
             planted: self.planted,
-            eyes: if self.blind { look::Eyes::Blind } else { look::Eyes::Good },
+            eyes: self.eyes,
             pairs: self.pairs.map(path::Choice::from),
             random: self.random.map(|count| (count, self.seed)),
             patience: Duration::from_secs(self.patience),
@@ -131,6 +132,10 @@ fn print(totals: &run::Totals, time: Duration) {
     println!("stop points                    {}", totals.stops);
     println!("with a second victim           {}", totals.pairs);
     println!("looks at what was left         {}", totals.looks);
+    println!("found: still asleep            {}", totals.found.still_asleep);
+    println!("found: half-way                {}", totals.found.half_way);
+    println!("found: unfinished              {}", totals.found.unfinished);
+    println!("found: stopped                 {}", totals.found.stopped);
     println!("points not reached             {}", totals.missed);
     println!("failures                       {}", totals.failures);
     println!("woken by a victim's death      {}", totals.woken_after_a_kill);

@@ -9,6 +9,7 @@ use ntux_sync::spec::{Answer, Outcome};
 
 use ntux_testkit::task::{FutexWait, Task};
 
+use super::findings::Found;
 use super::judge::Judge;
 use super::operation::{Operation, Performer, Until};
 use super::path::{Path, Point};
@@ -71,6 +72,7 @@ pub(super) fn wrong<T>(text: String) -> Result<T> {
 
 pub(super) struct Victim {
     pub(super) tracee: Option<Tracee>,
+    pub(super) id: u32,
     pub(super) operation: Operation,
     fate: Option<Fate>,
 }
@@ -91,6 +93,8 @@ pub struct Play<'a> {
     pub wakes: Wakes,
     /// How often an observer inspected what a victim had left.
     pub looks: u64,
+    /// What the analysis made of that.
+    pub found: Found,
 }
 
 impl<'a> Play<'a> {
@@ -111,6 +115,7 @@ impl<'a> Play<'a> {
             killed_ns: None,
             wakes: Wakes::default(),
             looks: 0,
+            found: Found::default(),
         };
         for (actor, &wait) in SLEEPERS.zip(scenario.sleepers) {
             let operation = Operation::Wait(wait);
@@ -142,7 +147,7 @@ impl<'a> Play<'a> {
             stage.board.mailbox(number).answer(outcome);
         })?;
         self.judge.begin(number, operation);
-        self.victims.push(Victim { tracee: Some(tracee), operation, fate: None });
+        self.victims.push(Victim { id: tracee.id(), tracee: Some(tracee), operation, fate: None });
         Ok(())
     }
 
@@ -222,6 +227,7 @@ impl<'a> Play<'a> {
         self.release_sleepers()?;
         self.end_victims(true)?;
         self.release_sleepers()?;
+        self.find_nothing_left()?;
         self.sweep()
     }
 

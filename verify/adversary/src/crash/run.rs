@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 use fastrand::Rng;
 use indicatif::{ProgressBar, ProgressStyle};
 
+use super::findings::Found;
 use super::look::Eyes;
 use super::operation::Operation;
 use super::path::{Choice, Path, Point};
@@ -58,6 +59,7 @@ pub struct Totals {
     pub stops: u64,
     pub pairs: u64,
     pub looks: u64,
+    pub found: Found,
     pub missed: u64,
     pub failures: u64,
     pub woken_after_a_kill: u64,
@@ -223,6 +225,7 @@ impl Run<'_> {
             Ok(played) => {
                 self.totals.missed += u64::from(!played.reached);
                 self.totals.looks += played.looks;
+                self.totals.found.add(&played.found);
                 self.totals.woken_after_a_kill += u64::from(played.wakes.after_a_kill);
                 self.totals.held_back += u64::from(played.wakes.held_back);
                 self.totals.latest_wake = self.totals.latest_wake.max(played.wakes.latest);
@@ -286,6 +289,7 @@ struct Played {
     wakes: Wakes,
     /// How often an observer inspected what a victim had left.
     looks: u64,
+    found: Found,
     /// Every victim came to its point.
     reached: bool,
 }
@@ -299,7 +303,7 @@ fn play(stage: &Stage, scenario: &Scenario, bytes: &[u8], blows: &[Blow<'_>], wa
         play.strike(blow.fate)?;
     }
     play.conclude()?;
-    Ok(Played { wakes: play.wakes, looks: play.looks, reached })
+    Ok(Played { wakes: play.wakes, looks: play.looks, found: play.found, reached })
 }
 
 /// The path of an operation that nobody disturbs, after others were struck.

@@ -96,7 +96,8 @@ pub enum Finding {
         /// What it was given.
         given: Given,
     },
-    /// An operation of a thread that has ended: the next thread that uses one of the objects carries it out.
+    /// An operation of a thread that has ended, which was announced to wait-all waiters: the next thread that signals
+    /// an object which one of them needs carries it out.
     Unfinished {
         /// The place of the thread.
         waiter: u32,
@@ -332,12 +333,18 @@ impl<'a> Case<'a> {
             WaitState::Satisfied { given, owed: true, .. } if fate != Fate::Gone => {
                 Some(Finding::StillAsleep { waiter: index, given })
             }
-            WaitState::Requesting(request) if fate == Fate::Gone => {
+            WaitState::Requesting(request) if fate == Fate::Gone && self.is_admitted(index) => {
                 Some(Finding::Unfinished { waiter: index, request })
             }
             WaitState::Waiting if fate == Fate::Stopped => Some(Finding::Stopped { waiter: index }),
             _ => None,
         }
+    }
+
+    /// Returns whether the operation of this waiter was under way in both snapshots. A request that was not admitted is
+    /// known to nobody: it is as if the thread had ended before.
+    fn is_admitted(&self, waiter: u32) -> bool {
+        [self.before, self.after].iter().all(|snapshot| snapshot.admission.requester == Some(waiter))
     }
 
     fn half_way(&self, object: &ObjectView) -> Option<Finding> {

@@ -1,0 +1,208 @@
+//! `ntux why` beside a thread that stands still in the middle of an operation, or was killed there. The thread is traced, and runs
+//! one instruction after the other until an onlooker sees what the test is about.
+
+use std::fs::File;
+use std::io::Write;
+use std::os::fd::AsFd;
+use std::process::{Child, Command, Stdio};
+
+use ntux_sync::inspect::{Claim, Snapshot, View, WaitState};
+use ntux_sync::{Arena, Deadline, Object};
+use serde_json::Value;
+
+use crate::skips::skip;
+use crate::stage::{Stage, said};
+use crate::why::{CAPACITY, kinds, path_of, sleepers, slot, start, this_process, told, until, why};
+
+/// Tells this program, started again, which event of which arena to set.
+const PART: &str = "NTUX_TEST_HALF_WAY";
+/// A thread that gets so far without what is looked for has passed it.
+const STEPS: u32 = 1_000_000;
+/// Instructions between two looks: what is looked for lasts longer, and a look takes longer than they do.
+const STRIDE: u32 = 8;
+
+/// Sets an event if it is told to, traced by its parent.
+#[test]
+fn signaler() {
+    let Ok(part) = std::env::var(PART) else { return };
+    let (path, event) = part.split_once(' ').unwrap();
+    let arena = Arena::attach(File::options().read(true).write(true).open(path).unwrap().as_fd()).unwrap();
+    let (waiter, event) = (arena.waiter(), Object(event.parse().unwrap()));
+    // What the first operation of a thread does besides is done here.
+    let own = arena.event_create(&waiter, false, true).unwrap();
+    arena.wait_any(&waiter, &[own], None, 9, Deadline::Never).unwrap();
+    // SAFETY: no pointers; a signal to this thread alone.
+    let refused = unsafe {
+        println!("\n{}", libc::gettid());
+        std::io::stdout().flush().unwrap();
+        libc::ptrace(libc::PTRACE_TRACEME, 0, 0, 0) != 0 || libc::raise(libc::SIGSTOP) != 0
+    };
+    if !refused {
+        arena.event_set(&waiter, event).unwrap();
+    }
+}
+
+/// Another process that is about to set an event.
+struct Signaler {
+    child: Child,
+    thread: libc::pid_t,
+}
+
+impl Signaler {
+    /// None: this system lets nobody trace its children.
+    fn start(stage: &Stage, arena: &Arena, event: Object) -> Option<Signaler> {
+        let said = stage.path("signaler");
+        let mut command = Command::new(std::env::current_exe().unwrap());
+        command.args(["--exact", "half_way::signaler", "--nocapture"]);
+        command.env(PART, format!("{} {}", path_of(arena), event.0));
+        let child = command.stdout(File::create(&said).unwrap()).stdin(Stdio::null()).spawn().unwrap();
+        let number = || std::fs::read_to_string(&said).unwrap().lines().find_map(|line| line.parse().ok());
+        until(|| number().is_some());
+        let mut signaler = Signaler { child, thread: number().unwrap() };
+        if signaler.stops() {
+            return Some(signaler);
+        }
+        skip("ptrace", "a child cannot be traced here");
+        signaler.child.wait().unwrap();
+        None
+    }
+
+    /// Waits until it stops. False: it has ended.
+    fn stops(&mut self) -> bool {
+        let mut status = 0;
+        // SAFETY: a place for the status; the thread is traced by this one, or of a child of ours.
+        unsafe { libc::waitpid(self.thread, &mut status, libc::__WALL) == self.thread && libc::WIFSTOPPED(status) }
+    }
+
+    fn request(&self, request: libc::c_uint) {
+        // SAFETY: these requests take no pointers; the thread is stopped, and traced by this one.
+        assert_eq!(unsafe { libc::ptrace(request, self.thread, 0, 0) }, 0, "{}", std::io::Error::last_os_error());
+    }
+
+    /// Runs it until this is seen.
+    fn run_until(&mut self, arena: &Arena, is_there: impl Fn(&Snapshot) -> bool) {
+        let view = View::open(arena.fd().unwrap()).unwrap();
+        for step in 0..STEPS {
+            if step.is_multiple_of(STRIDE) && is_there(&view.snapshot().unwrap()) {
+                return;
+            }
+            self.request(libc::PTRACE_SINGLESTEP);
+            assert!(self.stops(), "it ended before that was seen");
+        }
+        panic!("it was never seen");
+    }
+
+    fn go_on(mut self) {
+        self.request(libc::PTRACE_DETACH);
+        self.child.wait().unwrap();
+    }
+
+    fn kill(&mut self) {
+        self.child.kill().unwrap();
+        let _ = self.stops();
+        self.child.wait().unwrap();
+    }
+}
+
+fn finding<'a>(told: &'a Value, kind: &str) -> &'a Value {
+    let findings = told["findings"].as_array().unwrap();
+    findings.iter().find(|finding| finding["kind"] == kind).unwrap_or_else(|| panic!("no {kind} in {told:#}"))
+}
+
+fn look(stage: &Stage, arena: &Arena) -> Value {
+    told(&why(stage, &[&this_process(), "--json"]), arena)
+}
+
+fn end(mut child: Child) {
+    child.kill().unwrap();
+    child.wait().unwrap();
+}
+
+#[test]
+fn a_wake_that_is_held_back_is_found_and_who_holds_it_back() {
+    let stage = Stage::new();
+    let arena = Arena::create(CAPACITY).unwrap();
+    let event = arena.event_create(&arena.waiter(), false, false).unwrap();
+    let sleeper = start(&arena, 5, &[event]);
+    sleepers(&arena, 1);
+    let Some(mut signaler) = Signaler::start(&stage, &arena, event) else { return end(sleeper) };
+    signaler.run_until(&arena, |seen| {
+        seen.waiters.iter().any(|waiter| matches!(waiter.state, WaitState::Satisfied { owed: true, .. }))
+    });
+    let seen = look(&stage, &arena);
+    let asleep = finding(&seen, "still asleep");
+    assert_eq!(
+        (&asleep["threads"][0]["pid"], &asleep["objects"][0]["slot"]),
+        (&sleeper.id().into(), &slot(event).into())
+    );
+    assert_eq!(asleep["stopped"][0]["pid"], signaler.child.id());
+    let output = why(&stage, &[&this_process()]);
+    let (text, thread) = (said(&output), signaler.thread);
+    assert_eq!(output.status.code(), Some(1));
+    assert!(text.contains(&format!("STILL ASLEEP: {}/", sleeper.id())), "{text}");
+    assert!(text.contains(&format!("{}/{thread}", signaler.child.id())), "{text}");
+    println!("{text}");
+
+    signaler.go_on();
+    until(|| kinds(&look(&stage, &arena)).is_empty());
+    end(sleeper);
+}
+
+#[test]
+fn an_object_that_a_stopped_or_killed_thread_left_half_way_is_found_until_somebody_uses_it() {
+    let stage = Stage::new();
+    let arena = Arena::create(CAPACITY).unwrap();
+    let waiter = arena.waiter();
+    let event = arena.event_create(&waiter, false, false).unwrap();
+    let sleeper = start(&arena, 5, &[event]);
+    sleepers(&arena, 1);
+    let Some(mut signaler) = Signaler::start(&stage, &arena, event) else { return end(sleeper) };
+    signaler.run_until(&arena, |seen| seen.objects.iter().any(|object| object.claim != Claim::None));
+    let seen = look(&stage, &arena);
+    assert_eq!(kinds(&seen), ["half-way"], "{seen:#}");
+    let half_way = finding(&seen, "half-way");
+    assert_eq!(half_way["objects"][0]["slot"], slot(event));
+    assert_eq!(half_way["behind"][0]["pid"], sleeper.id());
+    assert_eq!(half_way["stopped"][0]["pid"], signaler.child.id());
+
+    signaler.kill();
+    let output = why(&stage, &[&this_process()]);
+    let text = said(&output);
+    assert_eq!(output.status.code(), Some(1));
+    assert!(text.contains("HALF-WAY: an operation on event #") && !text.contains("may be the cause"), "{text}");
+    println!("{text}");
+    arena.event_read(&waiter, event).unwrap();
+    until(|| kinds(&look(&stage, &arena)).is_empty());
+    end(sleeper);
+}
+
+#[test]
+fn an_operation_that_a_killed_thread_announced_is_found_until_somebody_carries_it_out() {
+    let stage = Stage::new();
+    let arena = Arena::create(CAPACITY).unwrap();
+    let waiter = arena.waiter();
+    let [event, other] = [(); 2].map(|()| arena.event_create(&waiter, true, false).unwrap());
+    std::thread::scope(|scope| {
+        let arena = &arena;
+        scope.spawn(move || arena.wait_all(&arena.waiter(), &[event, other], None, 7, Deadline::Never).unwrap());
+        sleepers(arena, 1);
+        if let Some(mut signaler) = Signaler::start(&stage, arena, event) {
+            signaler.run_until(arena, |seen| seen.admission.requester.is_some());
+            let seen = look(&stage, arena);
+            assert_eq!(kinds(&seen), [""; 0], "it is only stopped: {seen:#}");
+            signaler.kill();
+            let output = why(&stage, &[&this_process()]);
+            let text = said(&output);
+            assert_eq!(output.status.code(), Some(1), "{text}");
+            assert!(text.contains(&format!("UNFINISHED: {}/{}", signaler.child.id(), signaler.thread)), "{text}");
+            assert!(text.contains("has ended before it could set event #"), "{text}");
+            assert_eq!(finding(&look(&stage, arena), "unfinished")["threads"][0]["pid"], signaler.child.id());
+            println!("{text}");
+        } else {
+            arena.event_set(&waiter, event).unwrap();
+        }
+        // Carries out the other one first; else the thread above sleeps on.
+        arena.event_set(&waiter, other).unwrap();
+    });
+    assert_eq!(kinds(&look(&stage, &arena)), [""; 0]);
+}

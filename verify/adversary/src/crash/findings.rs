@@ -1,0 +1,235 @@
+//! What `ntux why` may say, and must say, of an arena in which a victim stands still or was killed.
+//!
+//! Nobody moves, so one snapshot stands for both of those that the analysis compares. It is compared with what the
+//! harness knows by itself: which survivors the kernel shows asleep although their word has changed, which victim was
+//! killed or is stopped and in which operation, and which owners the model allows.
+//!
+//! | finding | must be there | is true only |
+//! | --- | --- | --- |
+//! | still asleep | for a survivor that the kernel calls owed a wake | for that, for a stopped victim, or for one whose wake is sent |
+//! | half-way | for an object that has a claim | for such an object |
+//! | unfinished | for a killed victim whose signal was admitted | if it is the victim's operation, and happens once others come |
+//! | stopped | for a stopped victim that waits | for such a victim |
+//! | owner gone, owner stopped | | if the model allows that owner, and it is the victim that was killed, or stands |
+//! | in vain | | where the victim closes an object |
+//! | lacks one | | for a wait for all |
+//! | deadlock | | never: no scenario has one |
+//!
+//! When the survivors have used every object, and everybody has come to an end, nothing may be half-way any more.
+
+use std::collections::HashMap;
+
+use ntux_sync::inspect::why::{Case, Fate, Finding};
+use ntux_sync::inspect::{Claim, Request, Snapshot, WaitState, WaiterView};
+use ntux_sync::{Object, spec};
+use ntux_testkit::task::{FutexWait, Task};
+
+use super::look::Eyes;
+use super::operation::Operation;
+use super::play::{Play, Result, wrong};
+use super::stage::SLEEPERS;
+
+/// How often each thing was found.
+#[derive(Clone, Copy, Default, Debug)]
+pub struct Found {
+    pub still_asleep: u64,
+    pub half_way: u64,
+    pub unfinished: u64,
+    pub stopped: u64,
+}
+
+impl Found {
+    pub fn add(&mut self, other: &Found) {
+        self.still_asleep += other.still_asleep;
+        self.half_way += other.half_way;
+        self.unfinished += other.unfinished;
+        self.stopped += other.stopped;
+    }
+
+    fn count(&mut self, finding: &Finding) {
+        match finding {
+            Finding::StillAsleep { .. } => self.still_asleep += 1,
+            Finding::HalfWay { .. } => self.half_way += 1,
+            Finding::Unfinished { .. } => self.unfinished += 1,
+            Finding::Stopped { .. } => self.stopped += 1,
+            _ => {}
+        }
+    }
+}
+
+impl Play<'_> {
+    /// Runs the analysis on what an onlooker sees, and compares with what is so.
+    pub(super) fn find(&mut self, snapshot: &Snapshot) -> Result<()> {
+        let findings = self.findings(snapshot);
+        for finding in &findings {
+            self.found.count(finding);
+            if !self.is_true(snapshot, finding)? {
+                return wrong(format!("the analysis says {finding:?}, which is not so"));
+            }
+        }
+        for missing in self.expected(snapshot) {
+            if !findings.contains(&missing) {
+                return wrong(format!("the analysis does not say {missing:?}, but {findings:?}"));
+            }
+        }
+        Ok(())
+    }
+
+    /// Everything was used, and nobody is half-way any more.
+    pub(super) fn find_nothing_left(&mut self) -> Result<()> {
+        let Found { still_asleep: 0, half_way: 0, unfinished: 0, .. } = self.found else {
+            let snapshot = self.stage.view.snapshot().map_err(std::io::Error::other)?;
+            let is_left = |finding: &Finding| !matches!(finding, Finding::LacksOne { .. });
+            return match self.findings(&snapshot).into_iter().find(is_left) {
+                Some(left) => wrong(format!("everything was used since, and the analysis still says {left:?}")),
+                None => Ok(()),
+            };
+        };
+        Ok(())
+    }
+
+    fn findings(&self, snapshot: &Snapshot) -> Vec<Finding> {
+        let seen = self.stage.eyes.see(snapshot);
+        let fates = if self.stage.eyes == Eyes::NoDeaths { HashMap::new() } else { self.fates(&seen) };
+        Case::new(&seen, &seen, fates).findings()
+    }
+
+    fn fates(&self, snapshot: &Snapshot) -> HashMap<u32, Fate> {
+        let fate = |waiter: &WaiterView| match self.victim_at(waiter) {
+            None => Fate::There,
+            Some(victim) => match &self.victims[victim].tracee {
+                None => Fate::Gone,
+                Some(tracee) if tracee.is_still() => Fate::Stopped,
+                Some(_) => Fate::There,
+            },
+        };
+        snapshot.waiters.iter().map(|waiter| (waiter.index, fate(waiter))).collect()
+    }
+
+    fn victim_at(&self, waiter: &WaiterView) -> Option<usize> {
+        self.victims.iter().position(|victim| waiter.thread == Some(u64::from(victim.id)))
+    }
+
+    fn sleeper_at(&self, waiter: &WaiterView) -> Option<usize> {
+        let is_its = |actor: &usize| waiter.thread == Some(self.stage.board.mailbox(*actor).thread().into());
+        self.asleep.iter().copied().find(is_its)
+    }
+
+    fn expected(&self, snapshot: &Snapshot) -> Vec<Finding> {
+        let fates = self.fates(snapshot);
+        let objects = snapshot.objects.iter().filter(|object| object.claim != Claim::None);
+        let mut expected: Vec<Finding> = objects
+            .map(|object| Finding::HalfWay {
+                object: object.object,
+                claim: object.claim,
+                waiting: object.waiting().map(|entry| entry.waiter).collect(),
+            })
+            .collect();
+        for waiter in &snapshot.waiters {
+            let (index, fate) = (waiter.index, fates.get(&waiter.index));
+            expected.extend(match (waiter.state, fate) {
+                (WaitState::Requesting(request), Some(Fate::Gone)) => (snapshot.admission.requester == Some(index))
+                    .then_some(Finding::Unfinished { waiter: index, request }),
+                (WaitState::Waiting, Some(Fate::Stopped)) => Some(Finding::Stopped { waiter: index }),
+                (WaitState::Satisfied { given, .. }, _) if self.is_owed(waiter) => {
+                    Some(Finding::StillAsleep { waiter: index, given })
+                }
+                _ => None,
+            });
+        }
+        expected
+    }
+
+    /// By the kernel's account.
+    fn is_owed(&self, waiter: &WaiterView) -> bool {
+        let sleeper = self.sleeper_at(waiter).map(|actor| self.stage.board.mailbox(actor).thread());
+        sleeper.is_some_and(|thread| Task::new(thread).futex_wait() == FutexWait::Owed)
+    }
+
+    fn is_true(&mut self, snapshot: &Snapshot, finding: &Finding) -> Result<bool> {
+        let fates = self.fates(snapshot);
+        let has = |place: &u32, fate: Fate| fates.get(place) == Some(&fate);
+        let place = |index: &u32| snapshot.waiter(*index);
+        Ok(match finding {
+            Finding::Deadlock { .. } => false,
+            Finding::OwnerGone { object, owner, place, .. } => has(place, Fate::Gone) && self.may_own(*object, *owner),
+            Finding::OwnerStopped { object, place: index, .. } => {
+                let owner = place(index).map_or(0, |place| place.owner);
+                has(index, Fate::Stopped) && self.may_own(*object, owner)
+            }
+            Finding::Closed { .. } => matches!(self.scenario.operation, Operation::Close(_)),
+            Finding::StillAsleep { waiter: index, .. } => match place(index).and_then(|waiter| self.sleeper_at(waiter))
+            {
+                Some(_) if place(index).is_some_and(|waiter| self.is_owed(waiter)) => true,
+                // Its wake was sent, so it must arrive.
+                Some(actor) => self.observe_woken(actor).map(|()| true)?,
+                None => has(index, Fate::Stopped),
+            },
+            Finding::Unfinished { waiter, request } => {
+                let victim = place(waiter).and_then(|waiter| self.victim_at(waiter));
+                let asked = victim.and_then(|victim| self.request_of(self.victims[victim].operation));
+                has(waiter, Fate::Gone) && asked == Some(*request)
+            }
+            Finding::HalfWay { object, claim, .. } => {
+                let seen = snapshot.object(object.0 as u32);
+                *claim != Claim::None && seen.is_some_and(|seen| seen.claim == *claim)
+            }
+            Finding::Stopped { waiter } => has(waiter, Fate::Stopped),
+            Finding::LacksOne { waiter, .. } => self.waits_for_all(place(waiter)),
+        })
+    }
+
+    fn waits_for_all(&self, waiter: Option<&WaiterView>) -> bool {
+        let Some(waiter) = waiter else { return false };
+        let wait = match (self.sleeper_at(waiter), self.victim_at(waiter)) {
+            (Some(actor), _) => self.scenario.sleepers.get(actor - SLEEPERS.start),
+            (None, Some(victim)) => self.victims[victim].operation.wait(),
+            (None, None) => None,
+        };
+        wait.is_some_and(|wait| wait.all)
+    }
+
+    fn may_own(&mut self, object: Object, owner: u32) -> bool {
+        let board = self.stage.board;
+        let Some(id) = (0..self.scenario.objects.len()).find(|&number| board.object(number as u8) == object) else {
+            return false;
+        };
+        let owns = |value: &spec::Value| matches!(value, spec::Value::Mutex(mutex) if mutex.owner == owner);
+        self.judge.any_state(|state| owns(state.value(id)))
+    }
+
+    /// What an operation looks like while it is requested.
+    fn request_of(&self, operation: Operation) -> Option<Request> {
+        let object = |number| self.stage.board.object(number);
+        Some(match operation {
+            Operation::Set(event) => Request::Set(object(event)),
+            Operation::Reset(event) => Request::Reset(object(event)),
+            Operation::Pulse(event) => Request::Pulse(object(event)),
+            Operation::Release(semaphore, units) => Request::Release(object(semaphore), units),
+            Operation::Unlock(mutex, owner) => Request::Unlock(object(mutex), owner),
+            Operation::Kill(mutex, owner) => Request::Kill(object(mutex), owner),
+            _ => return None,
+        })
+    }
+}
+
+impl Eyes {
+    /// What an onlooker with these eyes takes a snapshot for.
+    fn see(self, snapshot: &Snapshot) -> Snapshot {
+        let mut seen = snapshot.clone();
+        match self {
+            Eyes::NoWakes => seen.waiters.iter_mut().for_each(|waiter| {
+                if let WaitState::Satisfied { owed, .. } = &mut waiter.state {
+                    *owed = false;
+                }
+            }),
+            Eyes::NoClaims => seen.objects.iter_mut().for_each(|object| object.claim = Claim::None),
+            Eyes::Hasty => {
+                let requests = |waiter: &&WaiterView| matches!(waiter.state, WaitState::Requesting(_));
+                seen.admission.requester = seen.waiters.iter().find(requests).map(|waiter| waiter.index);
+            }
+            Eyes::Good | Eyes::NoUnits | Eyes::NoDeaths => {}
+        }
+        seen
+    }
+}
