@@ -54,6 +54,12 @@ impl Play<'_> {
         self.find(&snapshot)
     }
 
+    /// Whether another object may have the slot of this one, whose queue is then not shown: a second victim makes
+    /// objects before its operation.
+    fn may_be_reused(&self, object: Object) -> bool {
+        self.victims.len() > 1 && self.stage.arena.kind(object).is_err()
+    }
+
     fn look_at_sleeper(&mut self, snapshot: &Snapshot, actor: usize) -> Result<()> {
         let thread = self.stage.board.mailbox(actor).thread();
         let wait = self.scenario.sleepers[actor - SLEEPERS.start];
@@ -80,14 +86,15 @@ impl Play<'_> {
                 .filter(|entry| entry.standing == Standing::Waiting)
                 .map(|entry| (entry.waiter, entry.ticket))
                 .collect();
-            places.contains(&(waiter.index, waiter.ticket))
+            places.contains(&(waiter.index, waiter.ticket)) || self.may_be_reused(*object)
         };
         let is_alive = snapshot.peer(waiter.peer).is_some_and(|peer| peer.presence == Presence::Alive);
         let waits = waiter.state == WaitState::Waiting && waiter.parked && is_alive;
         if waits && *objects == expected && alert_is_right && objects.iter().chain(alert).all(is_queued) {
             return Ok(());
         }
-        wrong(format!("an onlooker sees survivor {actor}, which sleeps, as {waiter:?}"))
+        let seen: Vec<_> = objects.iter().map(|object| snapshot.object(object.0 as u32)).collect();
+        wrong(format!("an onlooker sees survivor {actor}, which sleeps, as {waiter:?}, and its objects as {seen:?}"))
     }
 }
 

@@ -5,6 +5,7 @@ use std::fmt;
 use std::io;
 
 use ntux_platform::clock;
+use ntux_sync::Error;
 use ntux_sync::spec::{Answer, Outcome};
 
 use ntux_testkit::task::{FutexWait, Task};
@@ -318,7 +319,10 @@ impl<'a> Play<'a> {
         if !self.judge.call(worker, operation, outcome) {
             return wrong(format!("{operation:?} returned {outcome:?}, which the model does not allow"));
         }
-        self.touched.extend((0..self.scenario.objects.len() as u8).filter(|&object| operation.names(object)));
+        // Nobody can use a closed object: signals and queries fail with the first error, waits with the second.
+        if !matches!(outcome, Err(Error::NoSuchObject | Error::Invalid)) {
+            self.touched.extend((0..self.scenario.objects.len() as u8).filter(|&object| operation.names(object)));
+        }
         self.observe()
     }
 

@@ -186,19 +186,22 @@ impl Run<'_> {
             let Some(operation) = random.choice(scenario.helpers()) else { continue };
             let mut bytes = self.stage.prepare(scenario)?;
             self.printed = 0;
-            let traced = trace(&self.stage, scenario, &bytes, &[], scenario.operation).and_then(|path| {
-                let point = random.choice(path.points(Choice::Every)).expect("a path has a beginning");
-                let first = Blow { operation: scenario.operation, path: &path, point, fate };
-                trace(&self.stage, scenario, &bytes, &[first], operation).map(|second| (path.clone(), point, second))
-            });
-            let (path, point, second) = match traced {
-                Ok(traced) => traced,
+            let path = match trace(&self.stage, scenario, &bytes, &[], scenario.operation) {
+                Ok(path) => path,
                 Err(failure) => {
                     self.failed(scenario, &mut bytes, &[], failure)?;
                     continue;
                 }
             };
+            let point = random.choice(path.points(Choice::Every)).expect("a path has a beginning");
             let first = Blow { operation: scenario.operation, path: &path, point, fate };
+            let second = match trace(&self.stage, scenario, &bytes, &[first], operation) {
+                Ok(path) => path,
+                Err(failure) => {
+                    self.failed(scenario, &mut bytes, &[first], failure)?;
+                    continue;
+                }
+            };
             let points = second.points(Choice::Every);
             for _ in 0..POINTS_OF_A_PAIR {
                 let point = points[random.usize(..points.len())];
