@@ -177,7 +177,7 @@ fn bucket(thread_pointer: u64) -> &'static Word64 {
 /// This thread's record, if it has one of this process. Async-signal-safe.
 #[inline(always)]
 pub(crate) fn current() -> Option<&'static Record> {
-    // SAFETY: this thread's own word, zero at first, which is none; records are never unmapped.
+    // SAFETY: only this thread reads and writes the word. It is zero, so `None`, at first; records are never unmapped.
     let record = unsafe { (*place()).map(|record| record.as_ref()) }?;
     (record.holder.load() == lineage()).then_some(record)
 }

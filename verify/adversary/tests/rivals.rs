@@ -1,5 +1,5 @@
-//! The experiments with rival designs find their known weaknesses. (The other tests here show that ntux has none of
-//! these.)
+//! The experiments with rival designs find their known weaknesses. (The other tests here show that ntux does not have
+//! them.)
 #![cfg(all(target_os = "linux", target_arch = "x86_64"))]
 
 #[path = "../../../crates/platform/tests/skips/skips.rs"]

@@ -136,7 +136,7 @@ impl Program {
         state
     }
 
-    /// What the observer calls when all is over: reads every object.
+    /// What the observer calls at the end: it reads every object.
     pub fn observations(&self) -> Vec<Call> {
         self.objects.iter().enumerate().map(|(object, value)| read(object, value)).collect()
     }

@@ -159,7 +159,7 @@ pub struct Everything {
 pub fn everywhere() -> Everything {
     let (mut found, mut seen, mut hidden) = (Found::default(), BTreeSet::new(), 0);
     for pid in processes::all() {
-        // One that has ended meanwhile is none.
+        // A process that has ended meanwhile has no arenas.
         let gathered = found.gather(pid, &mut seen);
         hidden += usize::from(gathered.is_err_and(|error| error.kind() == ErrorKind::PermissionDenied));
     }

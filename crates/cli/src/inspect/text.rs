@@ -46,7 +46,7 @@ fn render_arena(page: &mut String, arena: &Arena) {
     }
 }
 
-/// Whoever has an operation under way, or sleeps though its wait is over.
+/// Whether a thread has an operation under way, or still sleeps although its wait has ended.
 fn is_of_interest(thread: &Thread) -> bool {
     thread.wait.is_some() || thread.request.is_some() || thread.wake_owed || thread.state.starts_with("killed")
 }

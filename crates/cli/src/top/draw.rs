@@ -191,7 +191,7 @@ fn thread_page(arena: &Watched, waiter: u32) -> Option<String> {
     Some(why::chain_text(scene, &case, waiter))
 }
 
-/// What a picture looks like on paper; with the terminal's own marks if there is to be colour.
+/// Returns a picture as lines of text, with the terminal's escape sequences if it has colours.
 pub fn as_text(buffer: &Buffer, colours: bool) -> String {
     let mut page = String::new();
     for row in buffer.area.rows() {

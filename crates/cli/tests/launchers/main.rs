@@ -276,7 +276,7 @@ fn without_proc_there_is_no_device_and_everybody_says_why() {
     assert!(complaints.contains("failed: device >= 0 (errno 2)"), "{complaints}");
 }
 
-/// Under limits that leave no room for a device there is none, and everybody says why; nobody is ended by a signal.
+/// Under limits that leave no room for a device, every command says so; no process is killed by a signal.
 #[test]
 fn limits_of_a_service() {
     if !available() {

@@ -1,8 +1,8 @@
 //! What the seccomp filters of launchers refuse, as programs for the kernel.
 //!
-//! A launcher lists what it permits. Written down here is the rest: what is refused of the calls that it knows of, the
-//! highest of them, and what becomes of calls above that. The sources: the default profiles of Moby (November 2026) and of
-//! Podman (August 2025), `systemd-analyze syscall-filter @system-service` of systemd 252, and Flatpak's list. Calls of other
+//! A launcher lists what it permits. This file lists the rest: which of the calls that it knows it refuses, the highest
+//! call that it knows, and what it does with calls above that. The sources: the default profiles of Moby (November 2026)
+//! and of Podman (August 2025), `systemd-analyze syscall-filter @system-service` of systemd 252, and Flatpak's list. Calls of other
 //! word sizes are let through: no program here makes any.
 
 use std::io::{Seek, Write};
@@ -20,7 +20,7 @@ pub struct Profile {
     refused: &'static [(&'static [i64], u32)],
     /// Calls that are refused for some values of an argument.
     by_argument: &'static [Argument],
-    /// The highest call that the launcher knows, and what becomes of those above.
+    /// The highest call that the launcher knows, and what the filter does with those above.
     above: Option<(i64, u32)>,
 }
 

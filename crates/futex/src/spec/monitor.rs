@@ -165,7 +165,7 @@ impl Explanation {
         self.with(thread, Progress::Done(outcome), |_| ())
     }
 
-    /// A wake or requeue is over; `whole`: because there is nobody left.
+    /// A wake or requeue has ended. `whole` says that it ended because nobody was left.
     fn served(&self, thread: Thread, count: u32, whole: bool) -> Explanation {
         self.with(thread, Progress::Done(Outcome::Served(count)), |model| model.tell(thread, whole))
     }

@@ -1,6 +1,6 @@
 //! Ends a test process that hangs, loudly.
 
-/// Kills this process with `SIGALRM` unless the test is over in a minute. The last call counts.
+/// Kills this process with `SIGALRM` unless the test ends within a minute. The last call counts.
 pub fn start() {
     after(60);
 }

@@ -84,7 +84,7 @@ impl Memory {
     /// The cheapest that is safe here.
     fn for_children() -> Memory {
         let mut names = core::mem::MaybeUninit::<libc::utsname>::zeroed();
-        // SAFETY: a valid place for the answer, which is text that ends with a zero, and zeros if there is none.
+        // SAFETY: the place is valid for the answer: text that ends with a zero, or all zeros if the call fails.
         let names = unsafe {
             libc::uname(names.as_mut_ptr());
             names.assume_init()

@@ -3,8 +3,8 @@
 use std::os::fd::{AsRawFd, BorrowedFd};
 use std::time::Duration;
 
-/// Sleeps until one of the descriptors has something to read, a signal arrives, or the time, if given, is over. Returns
-/// which of them have.
+/// Sleeps until one of the descriptors is readable, a signal arrives, or `time` has passed. Returns which descriptors are
+/// readable.
 pub fn wait_readable<const N: usize>(descriptors: [BorrowedFd<'_>; N], time: Option<Duration>) -> [bool; N] {
     let mut entries = descriptors.map(|fd| libc::pollfd { fd: fd.as_raw_fd(), events: libc::POLLIN, revents: 0 });
     // Rounded up; otherwise the last part of a millisecond would be spent polling.

@@ -74,8 +74,8 @@ const VERSION: u64 = 0xaa;
 const SIGBUS: u64 = 1 << 7;
 const MISSING: u64 = 1;
 
-/// While it exists, no page of a range of shared memory can have memory that has none yet: touching it raises SIGBUS, as
-/// where the system has no more.
+/// While it exists, pages of a range of shared memory that have no memory yet get none: touching one raises SIGBUS, as
+/// on a system that has run out of memory.
 pub struct Exhausted {
     fd: OwnedFd,
     range: [u64; 2],

@@ -25,7 +25,7 @@ use crate::log::{self, Line};
 use crate::threads::Record;
 use crate::{device, signals};
 
-/// An operation in progress that is to be told.
+/// An operation in progress that will be logged.
 pub(super) struct Begun {
     detail: Detail,
     asleep: u64,

@@ -35,7 +35,7 @@ pub struct Wanted<'a> {
 
 impl Arena {
     /// [`Arena::wait_any`] or [`Arena::wait_all`], while `standing` holds the address of `waiter` for this thread's signal
-    /// handlers. `is_due`: such a handler has come already; then the wait does not begin, and the answer is none.
+    /// handlers. `is_due` says that such a handler has run already; then the wait does not begin and returns `None`.
     ///
     /// Errors: those of the wait; `Interrupted` if a handler withdrew it and nothing could be had at once.
     #[inline(always)]

@@ -21,7 +21,7 @@ pub struct AdmissionView {
 /// The progress of the admitted operation.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Phase {
-    /// There is none.
+    /// No operation is admitted.
     #[default]
     Idle,
     /// A signal takes effect.

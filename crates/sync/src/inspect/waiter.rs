@@ -47,8 +47,8 @@ pub struct WakeView {
     pub object: Option<Object>,
     /// When, in nanoseconds of the monotonic clock, up to 10 ms too early.
     pub at: u64,
-    /// Whose thread sent it, as the index of a peer, and the thread's number in its own namespace. None: a process that is not
-    /// registered.
+    /// The sender: the index of its peer, and the thread's number in its own namespace. `None` if the sender's process is
+    /// not registered.
     pub by: Option<(u32, u64)>,
 }
 

@@ -109,7 +109,7 @@ pub(super) fn must_carry_up(word: ObjectWord) -> bool {
     word.value() != 0 && word.level() == LEVEL_MAX
 }
 
-/// Whether who acquires an object with this word is to be told that its owner was killed.
+/// Whether the thread that acquires an object with this word must be told that the owner was killed.
 #[inline(always)]
 pub(crate) fn was_abandoned(word: ObjectWord) -> bool {
     word.has(ABANDONED)

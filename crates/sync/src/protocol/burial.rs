@@ -1,9 +1,9 @@
 //! Places of the dead, given back at once because a supervisor says who is dead.
 //!
 //! # Role
-//! Without this a dead thread's place is found when the arena has no other. With the robust list of its thread its wait is over
-//! from the moment of its death on anyway; without one (macOS, sandboxes) it can be given objects until its place is found.
-//! A supervisor, which learns of every death, ends that.
+//! Without a burial, the place of a dead thread is found only when the arena has no other left. A thread with a robust list
+//! leaves its queues at the moment of its death in any case. A thread without one (macOS, sandboxes) can be given objects
+//! until its place is found; a supervisor, which learns of every death, prevents that.
 //!
 //! # Transitions
 //! Of the holder, as in [`super::waiter`]: taken by a dead thread, taken by the supervisor, which ends the dead one's epoch as its owner

@@ -145,7 +145,7 @@ impl AdaptiveSpin {
         self.current.set(Current { looked, slept: true, ..current });
     }
 
-    /// The wait is over; `stamp`: of whoever decided it, if it was in a queue.
+    /// The wait has ended. `stamp` is that of the thread that decided it, if the waiter was in a queue.
     pub(crate) fn is_over(&self, stamp: Option<Stamp>) {
         let current = self.current.take();
         if current.began_ns == 0 || !current.slept && current.looked == Looked::No {

@@ -110,7 +110,7 @@ fn ask(
     Ok(answered.then(|| board.answer.load() == SAYS_YES))
 }
 
-/// A victim that stands after `count` instructions of its operation; none if the operation is over by then.
+/// Returns a victim stopped after `count` instructions of its operation, or `None` if the operation ends before.
 fn victim(design: &mut dyn Design, count: u32, operation: impl FnOnce(&dyn Design)) -> io::Result<Option<Tracee>> {
     let mut tracee = Tracee::fork(|| {
         design.join();

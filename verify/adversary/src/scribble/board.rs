@@ -36,7 +36,7 @@ pub struct Lane {
     pub step: Word64,
     /// As in [`operation::NAMES`].
     pub operation: Word32,
-    /// When its deadline is on the monotonic clock; 0: it has none, and is not to sleep at all.
+    /// Its deadline on the monotonic clock; 0 if the operation must not sleep at all.
     pub deadline_ns: Word64,
     /// The longest operation, in processor time.
     pub longest_ns: Word64,

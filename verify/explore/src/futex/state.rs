@@ -20,7 +20,7 @@ use crate::machine::account::{Account, Change};
 use crate::machine::chunk::{around, content};
 use crate::machine::fingerprint::Fingerprint;
 
-/// Learnt by who is killed.
+/// What a killed thread has learnt.
 const KILLED: u64 = u64::MAX;
 
 /// See the module.
@@ -36,7 +36,7 @@ impl State {
         State { learnt: vec![Fingerprint::ZERO; threads], ..State::default() }
     }
 
-    /// A request of a thread is over: nothing but what it was answered lasts.
+    /// A request of a thread has ended: only its result remains.
     pub fn forget(&mut self, thread: Thread, outcomes: &[Outcome]) {
         self.learnt[thread] = Fingerprint::of(outcomes);
     }

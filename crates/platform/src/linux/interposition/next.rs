@@ -10,8 +10,8 @@ use crate::atomic::Word64;
 use core::ffi::{c_char, c_void};
 use loader::{Dlsym, Loaded};
 
-/// The address of the next function called `name` (which ends with a zero) after this library, cached in `cache`; none
-/// if there is none.
+/// Returns the address of the next function called `name` (which ends with a zero) after this library, or `None` if no
+/// later library has one. `cache` keeps the answer.
 #[inline(always)]
 pub fn address(cache: &Word64, name: &str) -> Option<usize> {
     match cache.load() {
@@ -93,8 +93,8 @@ fn dlsym() -> Dlsym {
     unsafe { core::mem::transmute::<usize, Dlsym>(DLSYM.load() as usize) }
 }
 
-/// The result, unless it is our own function. Clears the C library's error if there is none, so that the program does
-/// not see it.
+/// Returns what was found unless it is our own function. If nothing was found, clears the C library's error, so that
+/// the program does not see it.
 fn not_ours(found: *mut c_void) -> Option<usize> {
     if found.is_null() {
         // SAFETY: has no precondition.

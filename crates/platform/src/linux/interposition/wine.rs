@@ -45,8 +45,8 @@ fn is_there(directory: &[u8], place: &str) -> bool {
     unsafe { libc::access(path.as_ptr().cast(), libc::F_OK) == 0 }
 }
 
-/// The process that serves the prefix in this directory; none if there is none. A wineserver holds a lock in a
-/// directory named after the prefix's device and inode numbers.
+/// Returns the process that serves the prefix in this directory, or `None` if no server runs. A wineserver holds a
+/// lock in a directory named after the prefix's device and inode numbers.
 pub fn server(prefix: &Path) -> Option<i32> {
     let status = std::fs::metadata(prefix).ok()?;
     // SAFETY: no arguments, cannot fail.

@@ -79,7 +79,7 @@ impl Mappings {
         let protection = Protection { read: allows(1), write: allows(2), execute: allows(4) };
         let mapped =
             Mapped { start: query.start as usize, end: query.end as usize, protection, is_private: !allows(8) };
-        // The length counts the zero at the end; no name has none.
+        // The length counts the zero at the end; it is 0 for a mapping without a name.
         Ok(Some((mapped, (query.name_room as usize).min(room.len()).saturating_sub(1))))
     }
 

@@ -77,7 +77,7 @@ impl<'a> Object<'a> {
         })
     }
 
-    /// The object's symbol tables; none if it has none.
+    /// Returns the object's symbol tables, or `None` if it has no dynamic section.
     fn tables(&self) -> Option<Tables> {
         let dynamic = self.headers.iter().find(|header| header.p_type == PT_DYNAMIC)?;
         let mut entry = self.base.wrapping_add(dynamic.p_vaddr as usize) as *const [u64; 2];
