@@ -197,40 +197,6 @@ static int be_child(const char *role)
     return 0;
 }
 
-static double now(void)
-{
-    LARGE_INTEGER count, frequency;
-    QueryPerformanceCounter(&count);
-    QueryPerformanceFrequency(&frequency);
-    return (double)count.QuadPart / frequency.QuadPart;
-}
-
-static HANDLE there, back;
-static DWORD WINAPI answers(void *rounds)
-{
-    for (INT_PTR i = 0; i < (INT_PTR)rounds; i++) { WaitForSingleObject(there, INFINITE); SetEvent(back); }
-    return 0;
-}
-
-static void figures(void)
-{
-    enum { ROUNDS = 20000 };
-    HANDLE mutex = CreateMutexA(NULL, FALSE, NULL), many[64], thread;
-    double start = now();
-    for (int i = 0; i < ROUNDS; i++) { WaitForSingleObject(mutex, INFINITE); ReleaseMutex(mutex); }
-    printf("mutex, lock and unlock: %.2f us\n", (now() - start) / ROUNDS * 1e6);
-    for (int i = 0; i < 64; i++) many[i] = CreateEventA(NULL, TRUE, i == 63, NULL);
-    start = now();
-    for (int i = 0; i < ROUNDS; i++) WaitForMultipleObjects(64, many, FALSE, INFINITE);
-    printf("wait for any of 64, the last is signaled: %.2f us\n", (now() - start) / ROUNDS * 1e6);
-    there = CreateEventA(NULL, FALSE, FALSE, NULL), back = CreateEventA(NULL, FALSE, FALSE, NULL);
-    thread = CreateThread(NULL, 0, answers, (void *)(INT_PTR)ROUNDS, 0, NULL);
-    start = now();
-    for (int i = 0; i < ROUNDS; i++) { SetEvent(there); WaitForSingleObject(back, INFINITE); }
-    printf("two threads, there and back: %.2f us\n", (now() - start) / ROUNDS * 1e6);
-    WaitForSingleObject(thread, INFINITE);
-}
-
 int main(int argc, char **argv)
 {
     if (argc > 1) return be_child(argv[1]);
@@ -242,7 +208,6 @@ int main(int argc, char **argv)
     threads_end();
     crowd();
     processes();
-    figures();
     printf("%d failures\n", failures);
     return failures;
 }
