@@ -13,7 +13,7 @@ pub mod machine;
 pub mod spin_policy;
 pub mod yield_policy;
 
-pub use spin_policy::{History, Looked, Outcome, WakePrice};
+pub use spin_policy::{History, Looked, Outcome, Pace, Traffic, WakePrice};
 
 /// When and on which processor a wait was decided: a hint that the deciding thread leaves for the waiter.
 ///

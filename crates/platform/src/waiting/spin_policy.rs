@@ -22,6 +22,15 @@
 //!   two checks (also when a quota is used up). Each of these makes the thread not spin for twice as many waits as the one
 //!   before; a successful spin halves that.
 //!
+//! # When it looks
+//! Each look at an object that another thread uses takes the cache line away from that thread, and slows it down more than a
+//! whole lock and unlock takes. So a thread does not look all the time at an object that others take and give back densely.
+//! It leaves it alone for a while, which doubles from wait to wait up to half the price, and then looks a few times in a row.
+//! Between two such waits the other thread runs undisturbed, as if the threads ran in turns. A single change, however soon,
+//! is what the thread waited for, not traffic: two threads that answer each other look all the time.
+//!
+//! Three quarters of the price are for the object, the last quarter is for the thread's own word once it is in the queue.
+//!
 //! # The price
 //! Each wake from another processor is a measurement: from the decision until the woken thread runs. A thread keeps a
 //! running median, and starts with what the first thread of its process measured. Until there is one, the upper bound
@@ -38,6 +47,13 @@ const WHOLE: i16 = 1 << 10;
 const MEMORY: i16 = 8;
 /// Failures in a row that still double the number of waits without a spin.
 const FAILURES_MOST: u8 = 9;
+/// Others use an object densely if they take it and give it back in less time than this: about what it takes to move its
+/// cache line to and fro between two processors.
+const DENSE_NS: u64 = 250;
+/// How long it is left alone by the first wait that looks rarely.
+const ALONE_NS_LEAST: u32 = 128;
+/// From one rare look to the next one: others finish one use of the object meanwhile.
+const NEXT_LOOK_NS: u64 = 130;
 
 /// The price of a sleep and a wake, as one thread has measured it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -86,6 +102,50 @@ pub enum Looked {
     Interrupted,
 }
 
+/// What others did to an object while a thread spun on it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Traffic {
+    /// From the start of the wait to the last look.
+    pub ns: u64,
+    /// How often the object changed meanwhile.
+    pub changes: u64,
+}
+
+impl Traffic {
+    /// Whether the object came free and was taken again before the last look.
+    fn is_lively(self) -> bool {
+        self.changes > 2
+    }
+
+    /// Whether two changes, a whole use of the object, take less time than moving its cache line.
+    fn is_quick(self) -> bool {
+        2 * self.ns < self.changes * DENSE_NS
+    }
+}
+
+/// When a thread that spins on an object looks at it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Pace {
+    alone_ns: u32,
+}
+
+impl Pace {
+    /// Whether looks are rare.
+    pub fn is_rare(self) -> bool {
+        self.alone_ns > 0
+    }
+
+    /// When the thread looks first, after the start of its wait.
+    pub fn first_ns(self) -> u64 {
+        self.alone_ns.into()
+    }
+
+    /// When it looks again after a look at this time.
+    pub fn next_ns(self, looked_ns: u64) -> u64 {
+        if self.is_rare() { looked_ns + NEXT_LOOK_NS } else { looked_ns }
+    }
+}
+
 /// How a wait ended.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Outcome {
@@ -95,6 +155,8 @@ pub struct Outcome {
     pub decided_after_ns: Option<u64>,
     /// The processor that decided it, if known.
     pub decided_on: Option<u32>,
+    /// What others did meanwhile to the object, if the thread spun on it.
+    pub traffic: Option<Traffic>,
 }
 
 /// How the latest waits of one thread for one object ended.
@@ -105,6 +167,8 @@ pub struct History {
     /// How many more waits do not spin.
     rest: u16,
     failures: u8,
+    /// How often the time was doubled for which the object is left alone; 0: it is not.
+    doublings: u8,
     /// The processor that decided the last wait, plus one.
     decided_on: u16,
 }
@@ -114,6 +178,12 @@ impl History {
     pub fn allowance_ns(&self, price: WakePrice, here: Option<u32>) -> u32 {
         let is_here = here.is_some_and(|here| here + 1 == u32::from(self.decided_on));
         if is_here || self.rest > 0 || self.saved < 0 { 0 } else { price.ns() }
+    }
+
+    /// Returns when the next wait looks at the object.
+    pub fn pace(&self, price: WakePrice) -> Pace {
+        let alone_ns = self.doublings.checked_sub(1).map_or(0, |doublings| ALONE_NS_LEAST << doublings);
+        Pace { alone_ns: alone_ns.min(price.ns() / 2) }
     }
 
     /// Returns the history with one more wait.
@@ -126,6 +196,9 @@ impl History {
         if let Some(processor) = outcome.decided_on {
             self.decided_on = (processor + 1) as u16;
         }
+        if let Some(traffic) = outcome.traffic {
+            self.keep_pace(price, traffic);
+        }
         let saved = saved(price, outcome.decided_after_ns);
         self.saved += (saved - self.saved) / MEMORY;
         match outcome.looked {
@@ -133,6 +206,14 @@ impl History {
             Looked::Saw => self.failures = self.failures.saturating_sub(1),
             Looked::InVain => self.fail(1),
             Looked::Interrupted => self.fail(2),
+        }
+    }
+
+    fn keep_pace(&mut self, price: WakePrice, traffic: Traffic) {
+        if !traffic.is_quick() {
+            self.doublings = self.doublings.saturating_sub(1);
+        } else if traffic.is_lively() && self.pace(price).alone_ns < price.ns() / 2 {
+            self.doublings += 1;
         }
     }
 
@@ -174,7 +255,7 @@ mod tests {
                 looks += 1;
                 spent += decided_after_ns.unwrap_or(u64::MAX).min(allowance);
             }
-            history.learn(PRICE, Outcome { looked, decided_after_ns, decided_on: Some(decided_on) });
+            history.learn(PRICE, Outcome { looked, decided_after_ns, decided_on: Some(decided_on), traffic: None });
         }
         (looks, spent)
     }
@@ -223,7 +304,10 @@ mod tests {
     fn before_a_wake_was_measured_one_look_is_tried() {
         let (unknown, mut history) = (WakePrice::default(), History::default());
         assert_eq!(history.allowance_ns(unknown, HERE), PRICE_NS_MOST);
-        history.learn(unknown, Outcome { looked: Looked::InVain, decided_after_ns: None, decided_on: None });
+        history.learn(
+            unknown,
+            Outcome { looked: Looked::InVain, decided_after_ns: None, decided_on: None, traffic: None },
+        );
         assert_eq!(history.allowance_ns(unknown, HERE), 0);
         assert_eq!(History::default().allowance_ns(WakePrice::default().measured(3_000), HERE), 3_000);
         assert_eq!(WakePrice::of_others(0), WakePrice::default());
@@ -243,9 +327,41 @@ mod tests {
     fn an_interrupted_look_counts_for_two() {
         let rest = |looked| {
             let mut history = History::default();
-            history.learn(PRICE, Outcome { looked, decided_after_ns: Some(100), decided_on: None });
+            history.learn(PRICE, Outcome { looked, decided_after_ns: Some(100), decided_on: None, traffic: None });
             history.rest
         };
         assert_eq!((rest(Looked::InVain), rest(Looked::Interrupted), rest(Looked::Saw)), (1, 3, 0));
+    }
+
+    /// The history after so many waits with this traffic.
+    fn after_traffic(history: History, waits: usize, ns: u64, changes: u64) -> History {
+        let traffic = Some(Traffic { ns, changes });
+        let outcome = Outcome { looked: Looked::Saw, decided_after_ns: Some(ns), decided_on: None, traffic };
+        (0..waits).fold(history, |history, _| history.learnt(PRICE, outcome))
+    }
+
+    #[test]
+    fn an_object_that_others_use_densely_is_left_alone_for_half_the_price() {
+        let dense = after_traffic(History::default(), 20, 1_000, 100);
+        assert_eq!(dense.pace(PRICE).first_ns(), 2_000);
+        assert_eq!(dense.pace(PRICE).next_ns(2_000), 2_000 + NEXT_LOOK_NS);
+        assert!(dense.allowance_ns(PRICE, HERE) > 0);
+        let first = after_traffic(History::default(), 1, 100, 3);
+        assert_eq!(first.pace(PRICE).first_ns(), u64::from(ALONE_NS_LEAST), "it begins with little");
+    }
+
+    #[test]
+    fn who_is_answered_looks_all_the_time_however_soon_the_answer_comes() {
+        for ns in [20, 100, 1_000, 10_000] {
+            let pace = after_traffic(History::default(), 100, ns, 1).pace(PRICE);
+            assert_eq!((pace.is_rare(), pace.first_ns(), pace.next_ns(77)), (false, 0, 77));
+        }
+    }
+
+    #[test]
+    fn an_object_that_is_held_longer_is_looked_at_all_the_time_again() {
+        let dense = after_traffic(History::default(), 20, 1_000, 100);
+        assert!(!after_traffic(dense, 10, 2_000, 1).pace(PRICE).is_rare(), "it is held for long");
+        assert!(!after_traffic(dense, 10, 2_000, 10).pace(PRICE).is_rare(), "it is used by turns, 400 ns each");
     }
 }

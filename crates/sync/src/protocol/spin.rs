@@ -9,7 +9,7 @@ use std::cell::Cell;
 use ntux_platform::atomic::Word32;
 use ntux_platform::clock::{Deadline, monotonic_ns};
 use ntux_platform::waiting::machine::{can_look, processor};
-use ntux_platform::waiting::{History, Looked, Outcome, Stamp, WakePrice};
+use ntux_platform::waiting::{History, Looked, Outcome, Pace, Stamp, Traffic, WakePrice};
 
 use super::request::Request;
 use crate::Object;
@@ -19,8 +19,8 @@ use crate::format::layout::WaiterSlot;
 const REMEMBERED: usize = 4;
 /// Looks in a row, if the clock stands still.
 const LOOKS_MOST: u32 = 1 << 14;
-/// Pauses between two looks, at most, where they become rarer.
-const PAUSES_MOST: u32 = 16;
+/// Pauses between two looks at the clock.
+const PAUSES: u32 = 2;
 
 /// What the first thread of this process that was woken has measured; 0 before.
 static FIRST_PRICE: Word32 = Word32::new(0);
@@ -28,11 +28,8 @@ static FIRST_PRICE: Word32 = Word32::new(0);
 /// Where a thread looks.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Site {
-    /// At a mutex or semaphore that others use meanwhile, before it queues: less and less often, because they need its cache
-    /// line.
-    Busy,
-    /// At an event, before it queues.
-    Still,
+    /// At the object, before it queues.
+    Object,
     /// At its own word, before it sleeps.
     Queued,
 }
@@ -48,8 +45,13 @@ struct Current {
     allowance_ns: u32,
     began_ns: u64,
     deadline_ns: u64,
+    /// When it looks at its object.
+    pace: Pace,
     looked: Looked,
-    saw_after_ns: u32,
+    /// From its start to the last look.
+    looked_after_ns: u32,
+    /// What others did to the object until then.
+    traffic: Option<Traffic>,
     slept: bool,
 }
 
@@ -81,14 +83,15 @@ impl AdaptiveSpin {
         if !self.price.get().is_known() {
             self.price.set(WakePrice::of_others(FIRST_PRICE.load()));
         }
-        let allowance_ns = self.history(object).allowance_ns(self.price.get(), processor());
+        let (history, price) = (self.history(object), self.price.get());
+        let (allowance_ns, pace) = (history.allowance_ns(price, processor()), history.pace(price));
         let began_ns = monotonic_ns();
         let deadline_ns = match deadline {
             Deadline::Never => u64::MAX,
             Deadline::Monotonic(ns) => ns,
             Deadline::Realtime(_) => began_ns.saturating_add(deadline.remaining_ns().unwrap_or(u64::MAX)),
         };
-        Current { object, allowance_ns, began_ns, deadline_ns, ..Current::default() }
+        Current { object, allowance_ns, began_ns, deadline_ns, pace, ..Current::default() }
     }
 
     /// Looks for as long as this wait may; `look` ends it with an answer. False when it never did.
@@ -111,30 +114,53 @@ impl AdaptiveSpin {
     }
 
     fn look_adaptively(&self, current: Current, site: Site, mut look: impl FnMut() -> Option<bool>) -> bool {
-        let until_ns = current.deadline_ns.min(current.began_ns + u64::from(current.allowance_ns));
+        let (allowance_ns, pace) = match site {
+            // The rest is for the queue: there it is sure to be served.
+            Site::Object => (current.allowance_ns / 4 * 3, current.pace),
+            Site::Queued => (current.allowance_ns, Pace::default()),
+        };
+        let until_ns = current.deadline_ns.min(current.began_ns + u64::from(allowance_ns));
         let gap_ns = u64::from(current.allowance_ns) / 2;
-        let (mut last_ns, mut pauses, mut looked) = (monotonic_ns(), 1, Looked::InVain);
+        let (mut last_ns, mut looked) = (monotonic_ns(), Looked::InVain);
+        let mut next_ns = current.began_ns + pace.first_ns();
         for _ in 0..LOOKS_MOST {
-            if let Some(answer) = look() {
-                let saw_after_ns = (last_ns - current.began_ns) as u32;
-                self.current.set(Current { looked: Looked::Saw, saw_after_ns, ..current });
-                return answer;
+            let is_over = last_ns >= until_ns;
+            if is_over || last_ns >= next_ns {
+                if let Some(answer) = look() {
+                    let looked_after_ns = (last_ns - current.began_ns) as u32;
+                    self.current.set(Current { looked: Looked::Saw, looked_after_ns, ..current });
+                    return answer;
+                }
+                next_ns = pace.next_ns(last_ns);
             }
-            if last_ns >= until_ns {
+            if is_over {
                 break;
             }
-            (0..pauses).for_each(|_| core::hint::spin_loop());
-            if site == Site::Busy {
-                pauses = (pauses * 2).min(PAUSES_MOST);
-            }
+            (0..PAUSES).for_each(|_| core::hint::spin_loop());
             let now_ns = monotonic_ns();
             if now_ns.saturating_sub(last_ns) >= gap_ns {
                 looked = Looked::Interrupted;
             }
             last_ns = now_ns;
         }
-        self.current.set(Current { allowance_ns: 0, looked, ..current });
+        let looked_after_ns = (last_ns - current.began_ns) as u32;
+        self.current.set(Current { looked, looked_after_ns, ..current });
         false
+    }
+
+    /// Whether the wait in progress looks rarely, so that each look should win the object.
+    pub(crate) fn looks_rarely(&self) -> bool {
+        self.current.get().pace.is_rare()
+    }
+
+    /// Others changed the object so often before the last look at it.
+    pub(crate) fn saw_changes(&self, changes: u64) {
+        let current = self.current.get();
+        if current.looked != Looked::No {
+            let changes = changes + current.traffic.map_or(0, |before| before.changes);
+            let ns = current.looked_after_ns.into();
+            self.current.set(Current { traffic: Some(Traffic { ns, changes }), ..current });
+        }
     }
 
     /// The wait will sleep.
@@ -153,10 +179,11 @@ impl AdaptiveSpin {
         }
         let decided_on = stamp.and_then(Stamp::processor);
         let decided_after_ns = match current.looked {
-            Looked::Saw => Some(current.saw_after_ns.into()),
+            Looked::Saw => Some(current.looked_after_ns.into()),
             _ => self.decided_after_ns(&current, stamp),
         };
-        self.learn(current.object, Outcome { looked: current.looked, decided_after_ns, decided_on });
+        let Current { looked, traffic, .. } = current;
+        self.learn(current.object, Outcome { looked, decided_after_ns, decided_on, traffic });
     }
 
     /// How long after its beginning a wait was decided that has slept; also learns from that how long a wake takes.

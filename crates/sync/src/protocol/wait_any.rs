@@ -36,6 +36,7 @@
 //! entries empties them. (Without a robust list it can be given objects like a living waiter until its slot is
 //! inherited.) In a probe, any thread that meets the claim removes it.
 
+use ntux_platform::atomic::Pair;
 use ntux_platform::clock::Deadline;
 
 use super::claim::{help, help_claim};
@@ -121,7 +122,7 @@ fn wait_any_slowly(arena: &Arena, waiter: &Waiter, request: &Request<'_>, deadli
                     waiter.spin.begin(arena.spins(), request, deadline);
                 }
                 // A thread that repeatedly loses the race queues when its time to spin is used up.
-                match comes_free(arena, waiter, request) {
+                match comes_free(arena, waiter, request, &queueing) {
                     true => Round::Again,
                     false => wait_any_queued(arena, waiter, request, &mut queueing, deadline)?,
                 }
@@ -210,21 +211,28 @@ fn probe(arena: &Arena, waiter: &Waiter, request: &Request<'_>, queueing: &Queue
 /// Spins on an unavailable object for a while before the thread queues for it. A thread that takes the object without
 /// having queued needs no hand-over; once a thread is in the queue every unlock must hand over and wake, and two busy
 /// threads continue so for ever. Nobody is overtaken: as soon as another thread queues, this one does, too.
-fn comes_free(arena: &Arena, waiter: &Waiter, request: &Request<'_>) -> bool {
-    let &[object] = request.objects() else { return false };
+fn comes_free(arena: &Arena, waiter: &Waiter, request: &Request<'_>, queueing: &Queueing) -> bool {
+    let (&[object], &[before]) = (request.objects(), queueing.versions()) else { return false };
     let Some(slot) = arena.object_slot(object.index()) else { return false };
     if request.has_alert() {
         return false;
     }
     let kind = slot.kind();
-    let site = if kind.is_event() { Site::Still } else { Site::Busy };
-    waiter.spin.look(site, || {
+    let before = ObjectWord(Pair { low: before, high: 0 });
+    let mut changes = 0;
+    let comes_free = waiter.spin.look(Site::Object, || {
+        if waiter.spin.looks_rarely() {
+            slot.word.expect_exchange();
+        }
         let seen = slot.load();
+        changes = before.changes_until(seen);
         if seen.has(W | WA) || seen.is_claimed() || waiter.is_interrupted() {
             return Some(false);
         }
         matches!(kind.access(seen, &slot.extra, request.owner), Access::Open(_)).then_some(true)
-    })
+    });
+    waiter.spin.saw_changes(changes);
+    comes_free
 }
 
 /// One round in the queues of all objects.
