@@ -97,7 +97,7 @@ test-soft-dirty: tools    ## The program that tests soft-dirty bits, on a kernel
 	@.ci/tools kernel
 	@crates/preload-watch/kernel/test $(OUT)/kernel
 
-# PICTURES=docs/inspect writes what is shown to where docs/inspect.md shows it.
+# PICTURES=docs/inspect writes what is shown to where docs/inspect.md shows it. WINE=... for a Windows program, too (not as root).
 demo-inspect: build     ## Programs that hang or are slow, and what ntux why, inspect and top say of them
 	@mkdir -p $(OUT)/demo
 	$(CC) $(DEMO_CFLAGS) -o $(OUT)/demo/scenes demo/inspect/scenes.c -lpthread

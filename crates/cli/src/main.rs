@@ -11,6 +11,7 @@ mod doctor;
 mod glibc;
 mod in_front;
 mod inspect;
+mod interruption;
 mod library;
 mod pages;
 mod program;

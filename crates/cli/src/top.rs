@@ -14,8 +14,8 @@ use ratatui::backend::TestBackend;
 use ratatui::crossterm::event::{self, Event, KeyEventKind};
 use ratatui::{DefaultTerminal, Terminal};
 
-use crate::NTUX_FAILED;
 use crate::arenas::find::{self, Found, Opened, Target};
+use crate::{NTUX_FAILED, interruption};
 use sample::Watch;
 use screen::{Reaction, Screen};
 
@@ -146,16 +146,23 @@ fn print_once(mut watch: Watch, arguments: &Arguments) -> io::Result<()> {
 fn show(watch: Watch, arguments: &Arguments) -> io::Result<()> {
     let is_wanted = std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty());
     let colours = arguments.colour == Colour::Always || arguments.colour == Colour::Auto && is_wanted;
+    let is_over = interruption::catch()?;
     let mut terminal = ratatui::try_init()?;
-    let ended = run(&mut terminal, watch, Screen::new(colours, true), every(arguments));
+    let ended = run(&mut terminal, watch, Screen::new(colours, true), every(arguments), is_over);
     ratatui::try_restore()?;
     ended
 }
 
-fn run(terminal: &mut DefaultTerminal, mut watch: Watch, mut screen: Screen, every: Duration) -> io::Result<()> {
+fn run(
+    terminal: &mut DefaultTerminal,
+    mut watch: Watch,
+    mut screen: Screen,
+    every: Duration,
+    is_over: impl Fn() -> bool,
+) -> io::Result<()> {
     watch.look()?;
     let mut last = Instant::now();
-    loop {
+    while !is_over() {
         terminal.draw(|frame| draw::draw(frame, &mut screen, &watch))?;
         let left = every.saturating_sub(last.elapsed());
         if event::poll(left.clamp(LISTEN_AT_LEAST, LISTEN))? {
@@ -174,4 +181,5 @@ fn run(terminal: &mut DefaultTerminal, mut watch: Watch, mut screen: Screen, eve
             last = Instant::now();
         }
     }
+    Ok(())
 }

@@ -13,17 +13,15 @@ use std::io::{self, BufWriter};
 use std::os::fd::AsFd;
 use std::path::{Path, PathBuf};
 use std::process::{Child, ExitCode};
-use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use clap::Args;
 use ntux_platform::clock;
 use ntux_platform::command::child;
 use ntux_platform::watching::readiness::wait_readable;
-use signal_hook::consts::{SIGINT, SIGTERM};
 
 use crate::library::Library;
-use crate::{NTUX_FAILED, in_front, run};
+use crate::{NTUX_FAILED, in_front, interruption, run};
 use attach::Arenas;
 use names::Threads;
 use perfetto::Perfetto;
@@ -98,7 +96,7 @@ fn running(pid: u32, arguments: &Arguments, mut recording: Recording) -> ExitCod
     if let Err(error) = crate::arenas::find::descriptors(pid) {
         return complain(&format!("cannot inspect process {pid}: {error}; run ntux as its user, or as root"));
     }
-    let is_over = match interruptions() {
+    let is_over = match interruption::catch() {
         Ok(is_over) => is_over,
         Err(error) => return complain(&error.to_string()),
     };
@@ -119,16 +117,6 @@ fn running(pid: u32, arguments: &Arguments, mut recording: Recording) -> ExitCod
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => complain(&error.to_string()),
     }
-}
-
-/// Whether Ctrl-C was pressed, or this process was asked to end.
-#[expect(clippy::disallowed_types, reason = "the interface of the library that catches signals")]
-fn interruptions() -> io::Result<impl Fn() -> bool> {
-    let flag = Arc::new(std::sync::atomic::AtomicBool::new(false));
-    for signal in [SIGINT, SIGTERM] {
-        signal_hook::flag::register(signal, Arc::clone(&flag))?;
-    }
-    Ok(move || flag.load(std::sync::atomic::Ordering::Relaxed))
 }
 
 fn started(arguments: &Arguments, mut recording: Recording) -> ExitCode {

@@ -222,7 +222,7 @@ impl Found {
         for path in descriptors(pid)? {
             let Ok(metadata) = fs::metadata(&path) else { continue };
             if seen.insert(metadata.ino()) {
-                self.note(open(&path));
+                self.note(pid, open(&path));
             }
         }
         for mapping in mappings(pid) {
@@ -233,12 +233,22 @@ impl Found {
         Ok(())
     }
 
-    fn note(&mut self, opened: Result<Opened, Refusal>) {
+    fn note(&mut self, pid: u32, opened: Result<Opened, Refusal>) {
         match opened {
             Ok(opened) => self.arenas.push(opened),
             // Somebody else's shared memory, or closed meanwhile.
             Err(Refusal::NotAnArena(_)) => {}
             Err(Refusal::Unreadable(_, error)) if error.kind() == ErrorKind::NotFound => {}
+            // Once for a process, however many it has.
+            Err(Refusal::OtherVersion(_)) => {
+                let note = format!(
+                    "process {pid} has an arena of another version of ntux: inspect it with the version that the program runs \
+                     with"
+                );
+                if !self.notes.contains(&note) {
+                    self.notes.push(note);
+                }
+            }
             Err(other) => self.notes.push(other.to_string()),
         }
     }
@@ -251,7 +261,7 @@ impl Found {
                      CAP_CHECKPOINT_RESTORE; or name another process that shares it"
                 ));
             }
-            opened => self.note(opened),
+            opened => self.note(pid, opened),
         }
     }
 }

@@ -20,6 +20,7 @@ struct Waited {
     longest_ns: u64,
     stirs: u64,
     unsatisfied: u64,
+    unended: u64,
     signals: u64,
     largest_herd: u32,
     /// Beginnings (1) and ends (-1) of waits, for the longest queue.
@@ -53,7 +54,8 @@ impl Summary {
         waited.total_ns += took;
         waited.longest_ns = waited.longest_ns.max(took);
         waited.stirs += u64::from(wait.stirs);
-        waited.unsatisfied += u64::from(matches!(wait.end, End::Nothing | End::Open));
+        waited.unsatisfied += u64::from(wait.end == End::Nothing);
+        waited.unended += u64::from(wait.end == End::Open);
         waited.turns.extend([(wait.from_ns, 1), (wait.to_ns, -1)]);
         if let Some(grant) = wait.by {
             let late = wait.to_ns.saturating_sub(grant.at_ns);
@@ -159,6 +161,9 @@ fn remarks(waited: &Waited, queue: f64) -> String {
     }
     if waited.unsatisfied > 0 {
         remarks.push(format!("{} in vain", waited.unsatisfied));
+    }
+    if waited.unended > 0 {
+        remarks.push(format!("{} still wait", waited.unended));
     }
     if remarks.is_empty() { String::new() } else { format!("  {}", remarks.join(", ")) }
 }

@@ -3,6 +3,7 @@
 #![cfg(target_os = "linux")]
 
 mod doctor;
+mod elsewhere;
 #[cfg(target_arch = "x86_64")]
 mod half_way;
 mod help;

@@ -1,11 +1,9 @@
 //! `ntux ps`: every arena that can be seen, with who shares it and what is in it.
 
-use std::process::Stdio;
-
 use ntux_sync::{Arena, Capacity};
 use serde_json::Value;
 
-use crate::stage::{Stage, complained, finish, finish_child, said};
+use crate::stage::{Stage, complained, finish, said};
 
 #[test]
 fn an_arena_is_listed_with_its_processes_and_what_is_in_it() {
@@ -18,13 +16,9 @@ fn an_arena_is_listed_with_its_processes_and_what_is_in_it() {
     for manual in [false, true, true] {
         arena.event_create(&waiter, manual, false).unwrap();
     }
-    // All arenas of this machine may be more than fits a pipe.
-    let path = stage.path("arenas.json");
-    let child =
-        stage.ntux(&["ps", "--json"]).stdin(Stdio::null()).stdout(std::fs::File::create(&path).unwrap()).spawn();
-    let output = finish_child(child.unwrap());
+    let output = finish(&mut stage.ntux(&["ps", "--json"]));
     assert_eq!(output.status.code(), Some(0), "{}", complained(&output));
-    let list: Value = serde_json::from_slice(&std::fs::read(&path).unwrap()).unwrap();
+    let list: Value = serde_json::from_slice(&output.stdout).unwrap();
     let inode = arena.file().inode;
     let seen = list["arenas"].as_array().unwrap().iter().find(|seen| seen["inode"] == inode).expect("it is listed");
     let objects = &seen["objects"];

@@ -1,8 +1,10 @@
 //! Running the real `ntux` command, and making the programs that it is given.
 
+use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use tempfile::TempDir;
@@ -63,17 +65,31 @@ pub fn finish(command: &mut Command) -> Output {
     finish_child(child.expect("the command starts"))
 }
 
-/// Waits for the end, but not for ever. What is said must fit into a pipe.
+/// Waits for the end, but not for ever. What is said is read meanwhile: a full pipe would hold the command up.
 pub fn finish_child(mut child: Child) -> Output {
+    let (stdout, stderr) = (collect(child.stdout.take()), collect(child.stderr.take()));
     let start = Instant::now();
-    while child.try_wait().expect("our own child").is_none() {
+    let status = loop {
+        if let Some(status) = child.try_wait().expect("our own child") {
+            break status;
+        }
         if start.elapsed() > WATCHDOG {
             let _ = child.kill();
             panic!("the command hangs");
         }
         std::thread::sleep(Duration::from_millis(5));
-    }
-    child.wait_with_output().expect("our own child")
+    };
+    let text = |reader: JoinHandle<Vec<u8>>| reader.join().expect("it only reads");
+    Output { status, stdout: text(stdout), stderr: text(stderr) }
+}
+
+/// Reads to the end, beside the caller.
+fn collect(pipe: Option<impl Read + Send + 'static>) -> JoinHandle<Vec<u8>> {
+    std::thread::spawn(move || {
+        let mut bytes = Vec::new();
+        pipe.map(|mut pipe| pipe.read_to_end(&mut bytes));
+        bytes
+    })
 }
 
 /// Standard output as text.

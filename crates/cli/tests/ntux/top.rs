@@ -100,6 +100,11 @@ impl Terminal {
 
     fn quit(mut self) {
         self.press("q");
+        self.ends();
+    }
+
+    /// It ends well, and the terminal is as it was.
+    fn ends(mut self) {
         let start = Instant::now();
         let status = loop {
             match self.child.try_wait().unwrap() {
@@ -110,6 +115,16 @@ impl Terminal {
         };
         assert!(status.success(), "{status}:\n{}", self.text());
         self.until("the screen as it was", |_| !self.screen.lock().unwrap().screen().alternate_screen());
+        assert!(self.reads_lines(), "the terminal is still raw");
+    }
+
+    /// Whether the terminal gives whole lines to who reads from it, as it does outside of `ntux top`.
+    fn reads_lines(&self) -> bool {
+        // SAFETY: termios is made of integers.
+        let mut mode: libc::termios = unsafe { core::mem::zeroed() };
+        // SAFETY: a place for the answer, and a descriptor of our own.
+        assert_eq!(unsafe { libc::tcgetattr(self.master.as_raw_fd(), &mut mode) }, 0);
+        mode.c_lflag & libc::ICANON != 0
     }
 }
 
@@ -250,6 +265,21 @@ fn a_thousand_objects_and_a_hundred_threads_fit_a_terminal() {
         terminal.resize(6, 30);
         terminal.until("fewer lines", |text| text.lines().count() <= 6 && text.contains("ntux top"));
         terminal.quit();
+    });
+}
+
+#[test]
+fn whoever_ends_it_gets_the_terminal_back() {
+    let stage = Stage::new();
+    Crowd::new().during(|_| {
+        for signal in [libc::SIGTERM, libc::SIGHUP, libc::SIGINT] {
+            let terminal = Terminal::start(&stage, &[&std::process::id().to_string()], false);
+            terminal.shows("1000 objects, 100 of 1");
+            assert!(!terminal.reads_lines(), "it hears single keys");
+            // SAFETY: a signal to a child of our own.
+            assert_eq!(unsafe { libc::kill(terminal.child.id() as i32, signal) }, 0);
+            terminal.ends();
+        }
     });
 }
 

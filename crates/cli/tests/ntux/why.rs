@@ -9,7 +9,7 @@ use ntux_sync::inspect::View;
 use ntux_sync::{Arena, Capacity, Deadline, Object};
 use serde_json::Value;
 
-use crate::stage::{Stage, complained, finish, finish_child, said};
+use crate::stage::{Stage, complained, finish, said};
 
 pub const CAPACITY: Capacity = Capacity { objects: 64, waiters: 16 };
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -18,15 +18,6 @@ const PART: &str = "NTUX_TEST_WHY";
 
 pub fn why(stage: &Stage, options: &[&str]) -> Output {
     finish(stage.ntux(&["why"]).args(options))
-}
-
-/// Of all processes on this machine, which can be more than fits a pipe.
-fn everywhere(stage: &Stage) -> Output {
-    let path = stage.path("everywhere.json");
-    let file = File::create(&path).unwrap();
-    let child = stage.ntux(&["why", "--json"]).stdin(Stdio::null()).stdout(file).spawn().unwrap();
-    let output = finish_child(child);
-    Output { stdout: std::fs::read(path).unwrap(), ..output }
 }
 
 pub fn this_process() -> String {
@@ -95,7 +86,7 @@ fn two_threads_that_wait_for_each_other_are_a_deadlock_with_both_names_and_both_
         assert_eq!(seen["chains"].as_array().unwrap().len(), 3, "{seen:#}");
 
         // Everything on this machine, and one thread alone.
-        let output = everywhere(&stage);
+        let output = why(&stage, &["--json"]);
         assert_eq!((output.status.code(), kinds(&told(&output, arena))), (Some(1), vec!["deadlock"]));
         let third = &deadlock["behind"][0]["thread"];
         let output = why(&stage, &[&format!("{}/{third}", this_process())]);

@@ -1,0 +1,177 @@
+//! Inspecting what is far away, very large, of another version, or no longer who it was.
+
+use std::fs::File;
+use std::os::fd::AsFd;
+use std::os::unix::fs::FileExt;
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+
+use ntux_sync::{Arena, Capacity, Deadline};
+use serde_json::Value;
+
+use crate::skips::skip;
+use crate::stage::{Stage, complained, finish, said};
+use crate::why::{CAPACITY, kinds, path_of, sleepers, this_process, told, until, why};
+
+/// Tells this program, started again, to hang.
+const HANGS: &str = "NTUX_TEST_ELSEWHERE";
+const UNSHARE: &str = "unshare --user --map-root-user --mount --pid --fork --kill-child --mount-proc";
+/// Where the version of an arena stands.
+const VERSION: u64 = 8;
+const MANY: u32 = 200_000;
+/// Address space of a command that looks at so many, in KiB.
+const ROOM: u32 = 500_000;
+
+/// A bash script; none if this system lets nobody make namespaces.
+fn bash_elsewhere(script: &str) -> Option<Child> {
+    let tried = finish(Command::new("bash").args(["-c", &format!("{UNSHARE} true")]));
+    if !tried.status.success() {
+        skip("namespaces", complained(&tried));
+        return None;
+    }
+    let mut command = Command::new("bash");
+    command.args(["-c", script]).env("NTUX", env!("CARGO_BIN_EXE_ntux"));
+    command.env("TESTS", std::env::current_exe().unwrap());
+    Some(command.stdin(Stdio::null()).stdout(Stdio::null()).spawn().unwrap())
+}
+
+fn end(mut child: Child) {
+    child.kill().unwrap();
+    child.wait().unwrap();
+}
+
+fn json(path: &Path) -> Value {
+    serde_json::from_slice(&std::fs::read(path).unwrap()).unwrap()
+}
+
+/// Two threads wait for each other's mutexes, if it is told to.
+#[test]
+fn hangs() {
+    if std::env::var_os(HANGS).is_none() {
+        return;
+    }
+    let arena = Arena::create(CAPACITY).unwrap();
+    let waiter = arena.waiter();
+    let [first, second] = [1, 2].map(|owner| arena.mutex_create(&waiter, owner, 1).unwrap());
+    std::thread::scope(|scope| {
+        for (name, owner, mutex) in [("inner left", 1, second), ("inner right", 2, first)] {
+            let arena = &arena;
+            let lock = move || arena.wait_any(&arena.waiter(), &[mutex], None, owner, Deadline::Never).unwrap();
+            std::thread::Builder::new().name(name.to_owned()).spawn_scoped(scope, lock).unwrap();
+        }
+    });
+}
+
+/// In a container the arena is in no directory, and the processes have other numbers there.
+#[test]
+fn a_deadlock_in_other_namespaces_is_found_with_the_numbers_of_here() {
+    let stage = Stage::new();
+    let script = format!("{HANGS}=yes exec {UNSHARE} \"$TESTS\" --exact elsewhere::hangs");
+    let Some(child) = bash_elsewhere(&script) else { return };
+    let is_it = |arena: &Value| {
+        let findings = arena["findings"].as_array().unwrap();
+        findings
+            .iter()
+            .any(|finding| finding["threads"][0]["name"].as_str().is_some_and(|name| name.starts_with("inner ")))
+    };
+    let look = || -> Option<Value> {
+        let report: Value = serde_json::from_slice(&why(&stage, &["--json"]).stdout).unwrap();
+        report["arenas"].as_array().unwrap().iter().find(|arena| is_it(arena)).cloned()
+    };
+    until(|| look().is_some());
+    let seen = look().unwrap();
+    assert_eq!(kinds(&seen), ["deadlock"], "{seen:#}");
+    for thread in seen["findings"][0]["threads"].as_array().unwrap() {
+        let comm = format!("/proc/{}/task/{}/comm", thread["pid"], thread["thread"]);
+        assert_eq!(std::fs::read_to_string(&comm).unwrap().trim_end(), thread["name"].as_str().unwrap(), "{comm}");
+    }
+    let pid = seen["findings"][0]["threads"][0]["pid"].to_string();
+    let text = said(&why(&stage, &[&pid]));
+    assert!(text.contains("DEADLOCK of 2 threads") && text.contains(&format!("{pid}/")), "{text}");
+    assert!(said(&finish(&mut stage.ntux(&["ps"]))).contains(&pid), "ntux ps lists it");
+    end(child);
+}
+
+/// The kernel gives a number again; the time at which the process began tells the two apart.
+#[test]
+fn a_process_that_has_the_number_of_a_dead_owner_is_not_the_owner() {
+    let stage = Stage::new();
+    let arena = Arena::create(CAPACITY).unwrap();
+    let waiter = arena.waiter();
+    let (gate, mutex) =
+        (arena.event_create(&waiter, false, false).unwrap(), arena.mutex_create(&waiter, 0, 0).unwrap());
+    let (go, result) = (stage.path("go"), stage.path("result"));
+    let script = format!(
+        "exec 9<>{}; exec {UNSHARE} bash -c '
+            NTUX_TEST_WHY=\"/proc/self/fd/9 5 {} {}\" \"$TESTS\" --exact why::actor & a=$!
+            while [ ! -e {go} ]; do sleep 0.01; done
+            kill -KILL $a; wait $a
+            echo $((a - 1)) > /proc/sys/kernel/ns_last_pid || exit
+            sleep 300 & b=$!
+            \"$NTUX\" why --json $$ > {result}.part
+            [ $a = $b ] && mv {result}.part {result} || touch {result}'",
+        path_of(&arena),
+        gate.0,
+        mutex.0,
+        go = go.display(),
+        result = result.display()
+    );
+    let Some(child) = bash_elsewhere(&script) else { return };
+    std::thread::scope(|scope| {
+        let arena = &arena;
+        sleepers(arena, 1);
+        arena.event_set(&waiter, gate).unwrap();
+        until(|| arena.mutex_read(&waiter, mutex).unwrap().owner == 5);
+        scope.spawn(move || arena.wait_any(&arena.waiter(), &[mutex], None, 6, Deadline::Never).unwrap());
+        sleepers(arena, 1);
+        std::fs::write(&go, "").unwrap();
+        until(|| result.exists());
+        arena.mutex_kill(&waiter, mutex, 5).unwrap();
+    });
+    end(child);
+    if std::fs::read(&result).unwrap().is_empty() {
+        return skip("namespaces", "no process was given the number of the dead one");
+    }
+    let report = json(&result);
+    assert_eq!(kinds(&report["arenas"][0]), ["owner gone"], "{report:#}");
+}
+
+#[test]
+fn very_many_objects_are_looked_at_in_bounded_memory() {
+    let stage = Stage::new();
+    let arena = Arena::create(Capacity { objects: MANY + 64, waiters: 16 }).unwrap();
+    let waiter = arena.waiter();
+    for number in 0..MANY {
+        arena.event_create(&waiter, number % 2 == 0, false).unwrap();
+    }
+    for words in ["why --json", "ps --json", "top --once --every 0.1"] {
+        let pid = if words.starts_with("ps") { String::new() } else { this_process() };
+        let script = format!("ulimit -v {ROOM} && exec \"$0\" {words} {pid}");
+        let output = finish(Command::new("bash").args(["-c", &script, env!("CARGO_BIN_EXE_ntux")]));
+        assert_eq!(output.status.code(), Some(0), "{words}: {}", complained(&output));
+        assert!(output.stdout.len() > 100, "{words}");
+    }
+    let seen = told(&why(&stage, &[&this_process(), "--json"]), &arena);
+    assert_eq!((kinds(&seen).len(), &seen["waiting"]), (0, &0.into()));
+}
+
+#[test]
+fn an_arena_of_another_version_is_named_once_however_many_descriptors_there_are() {
+    let stage = Stage::new();
+    let file = File::from(Arena::create_file(CAPACITY).unwrap());
+    file.write_all_at(&u32::MAX.to_ne_bytes(), VERSION).unwrap();
+    let other = File::from(Arena::create_file(CAPACITY).unwrap());
+    other.write_all_at(&u32::MAX.to_ne_bytes(), VERSION).unwrap();
+    let _copies = [&file, &file, &other].map(|file| file.as_fd().try_clone_to_owned().unwrap());
+    let output = why(&stage, &[&this_process()]);
+    assert_eq!(output.status.code(), Some(125));
+    let said = complained(&output);
+    assert_eq!(said.matches("another version of ntux").count(), 1, "{said}");
+    assert!(said.contains(&format!("process {} has an arena of another version", this_process())), "{said}");
+}
+
+#[test]
+fn a_command_that_says_more_than_a_pipe_holds_does_not_hang() {
+    let output = finish(Command::new("head").args(["-c", "300000", "/dev/zero"]));
+    assert_eq!(output.stdout.len(), 300_000);
+}
