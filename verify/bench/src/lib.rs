@@ -105,6 +105,7 @@ fn measure_here(bench: &mut Bench, preload: Option<&OsStr>) -> Vec<Absent> {
     }
     scenario::all(bench, report::RUST, RustArena::open);
     scenario::growth::memory(bench.peer(report::RUST));
+    scenario::observed::run(bench);
     scenario::all(bench, report::C, CArena::open);
     match preload.map(preloaded::records) {
         Some(Ok(records)) => bench.records.extend(records),

@@ -22,18 +22,21 @@ pub(crate) enum Group {
     Memory,
     /// What the drop-in device costs a program where it does not use it.
     Foreign,
+    /// What a program pays for being seen.
+    Observed,
     /// Counted, not timed.
     SystemCalls,
 }
 
 impl Group {
-    pub(crate) const ALL: [Self; 7] = [
+    pub(crate) const ALL: [Self; 8] = [
         Self::Yardsticks,
         Self::Uncontended,
         Self::Contended,
         Self::Growth,
         Self::Memory,
         Self::Foreign,
+        Self::Observed,
         Self::SystemCalls,
     ];
 
@@ -45,6 +48,7 @@ impl Group {
             Self::Growth => "Growth: the same operation among more objects, and with more waiters",
             Self::Memory => "Memory taken",
             Self::Foreign => "Descriptors that are not ntux's: without and through the preloaded library",
+            Self::Observed => "Observed: waits that sleep and wakes, on one processor, beside ntux top and ntux trace",
             Self::SystemCalls => "System calls of the calling thread for each operation, counted under ptrace",
         }
     }

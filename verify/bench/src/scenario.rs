@@ -3,6 +3,7 @@
 pub(crate) mod contended;
 pub(crate) mod foreign;
 pub(crate) mod growth;
+pub(crate) mod observed;
 pub(crate) mod shared;
 pub(crate) mod system_calls;
 pub(crate) mod uncontended;

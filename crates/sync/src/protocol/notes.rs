@@ -26,8 +26,9 @@ use crate::format::waiter_word::WaiterWord;
 
 /// The thread of this slot is about to sleep.
 pub(super) fn falls_asleep(slot: &WaiterSlot, until: Deadline) {
-    // The model checker has no clock, and each store would be a step more in every program.
-    if cfg!(ntux_explore) {
+    // The model checker has no clock, and each store would be a step more in every program. And `ntux bench` measures what this
+    // costs.
+    if cfg!(any(ntux_explore, ntux_unobserved)) {
         return;
     }
     slot.asleep_since.store(clock::last_tick_ns());
@@ -36,7 +37,7 @@ pub(super) fn falls_asleep(slot: &WaiterSlot, until: Deadline) {
 
 /// This thread has just decided the wait in this slot, and is about to wake its thread.
 pub(super) fn wakes(arena: &Arena, waiter: &Waiter, slot: &WaiterSlot, decided: WaiterWord) {
-    if cfg!(ntux_explore) {
+    if cfg!(any(ntux_explore, ntux_unobserved)) {
         return;
     }
     let object = decided.satisfied_by().and_then(|index| arena.object_slot(index).map(|slot| slot.resident(index)));

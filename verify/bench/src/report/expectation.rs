@@ -4,7 +4,7 @@ use serde::Serialize;
 
 use super::{C, DEVICE, EVENTFD, RUST, Ratio, SERVER, WAITV, WAITV_COUNTED};
 use crate::record::{Group, Record};
-use crate::scenario::{system_calls, uncontended, yardsticks};
+use crate::scenario::{observed, system_calls, uncontended, yardsticks};
 
 /// A mutex pair by API costs at most this many pairs of 128-bit compare-exchanges.
 const API_LIMIT: f64 = 1.5;
@@ -34,6 +34,7 @@ pub(crate) fn all(records: &[Record], ratios: &[Ratio]) -> Vec<Expectation> {
     for baseline in [EVENTFD, SERVER] {
         expectations.extend(ahead_of(records, ratios, baseline));
     }
+    expectations.extend(unseen(records));
     for door in [RUST, C, DEVICE] {
         expectations.extend(system_calls(records, door));
     }
@@ -78,6 +79,17 @@ fn worst<'a>(records: &[Record], ratios: &'a [Ratio], baseline: &str) -> Option<
         .iter()
         .filter(|ratio| ratio.ours == RUST && ratio.peer == baseline && contended(&ratio.scenario))
         .max_by(|one, other| one.ratio.total_cmp(&other.ratio))
+}
+
+/// What onlookers and tracers need, while there are none.
+fn unseen(records: &[Record]) -> Option<Expectation> {
+    let turn = |arm| median(records, observed::TURN, arm);
+    let (with, without) = (turn(observed::NOBODY)?, turn(observed::WITHOUT)?);
+    Some(Expectation {
+        promise: format!("{RUST}: a wait that sleeps can be seen and traced at no cost (within {LEVEL})"),
+        found: format!("{with:.0} ns / {without:.0} ns = {:.3}", with / without),
+        kept: with <= LEVEL * without,
+    })
 }
 
 fn system_calls(records: &[Record], door: &str) -> Option<Expectation> {

@@ -1,0 +1,197 @@
+//! What it costs a program that its waits can be seen: two threads on one processor, which wake each other in turn. Each turn is
+//! one wait that falls asleep, and one wake. All arms in turns, so that the ratio is of one run.
+
+use std::io;
+use std::sync::mpsc::{RecvTimeoutError, channel};
+use std::time::Duration;
+
+use ntux_sync::inspect::View;
+use ntux_sync::trace::Tracer;
+
+use crate::bench::Bench;
+use crate::measure::{Effort, Sample, Timed, in_turns};
+use crate::record::{Group, Outcome, Unit};
+
+pub(crate) const TURN: &str = "two threads wake each other, one turn";
+/// The core without the notes of who sleeps and who woke whom, and without a look at the trace word.
+pub(crate) const WITHOUT: &str = "core without it";
+pub(crate) const NOBODY: &str = "nobody looks";
+/// A snapshot every tenth of a second, as `ntux top --every 0.1` takes them.
+const TOP: &str = "ntux top looks";
+/// All events are recorded, and fetched every 5 ms, as `ntux trace` does.
+const TRACED: &str = "ntux trace records";
+const ARMS: [&str; 4] = [WITHOUT, NOBODY, TOP, TRACED];
+
+const SNAPSHOT_EVERY: Duration = Duration::from_millis(100);
+const FETCH_EVERY: Duration = Duration::from_millis(5);
+/// Threads report for so long after the last time that the tracer asked for it.
+const LEASE_NS: u64 = 2_000_000_000;
+
+/// The same code for both copies of the core.
+macro_rules! turns {
+    ($name:ident, $core:ident) => {
+        mod $name {
+            use std::io;
+            use std::os::fd::BorrowedFd;
+
+            use ntux_platform::clock::monotonic_ns;
+            use $core::{Arena, Capacity, Deadline, Object};
+
+            use super::on_one_processor;
+
+            pub(super) struct Turns {
+                arena: Arena,
+                events: [Object; 2],
+            }
+
+            impl Turns {
+                pub(super) fn new() -> io::Result<Turns> {
+                    let arena = Arena::create(Capacity::default()).map_err(io::Error::other)?;
+                    // Each wait sleeps at once.
+                    arena.set_spins(0);
+                    let event = || arena.event_create(&arena.waiter(), false, false).map_err(io::Error::other);
+                    let events = [event()?, event()?];
+                    Ok(Turns { arena, events })
+                }
+
+                #[allow(dead_code, reason = "of the copy, only the tests ask")]
+                pub(super) fn fd(&self) -> io::Result<BorrowedFd<'_>> {
+                    self.arena.fd().ok_or_else(|| io::ErrorKind::NotFound.into())
+                }
+
+                /// Nanoseconds for so many rounds of two turns.
+                pub(super) fn take(&self, rounds: u64) -> u64 {
+                    std::thread::scope(|scope| {
+                        scope.spawn(|| self.side(1, rounds));
+                        scope.spawn(|| self.side(0, rounds)).join().expect("a side does not fail")
+                    })
+                }
+
+                fn side(&self, side: usize, rounds: u64) -> u64 {
+                    on_one_processor();
+                    let (waiter, [first, second]) = (self.arena.waiter(), self.events);
+                    let begin = monotonic_ns();
+                    for _ in 0..rounds {
+                        let (set, waited) = if side == 0 { (first, second) } else { (second, first) };
+                        if side == 0 {
+                            self.arena.event_set(&waiter, set).expect("an event");
+                        }
+                        self.arena
+                            .wait_any(&waiter, &[waited], None, 1 + side as u32, Deadline::Never)
+                            .expect("a wait");
+                        if side == 1 {
+                            self.arena.event_set(&waiter, set).expect("an event");
+                        }
+                    }
+                    let elapsed = monotonic_ns() - begin;
+                    self.arena.retire(&waiter);
+                    elapsed
+                }
+            }
+        }
+    };
+}
+
+turns!(shipped, ntux_sync);
+turns!(unobserved, ntux_sync_unobserved);
+
+/// The calling thread stays on the first processor that it may run on.
+fn on_one_processor() {
+    // SAFETY: all zeros is the empty set; the calls fill in and read one set of this size.
+    unsafe {
+        let mut set: libc::cpu_set_t = core::mem::zeroed();
+        if libc::sched_getaffinity(0, size_of_val(&set), &mut set) != 0 {
+            return;
+        }
+        let Some(first) = (0..libc::CPU_SETSIZE as usize).find(|&cpu| libc::CPU_ISSET(cpu, &set)) else { return };
+        libc::CPU_ZERO(&mut set);
+        libc::CPU_SET(first, &mut set);
+        libc::sched_setaffinity(0, size_of_val(&set), &set);
+    }
+}
+
+pub(crate) fn run(bench: &mut Bench) {
+    if !bench.peer(NOBODY).wanted(TURN) {
+        return;
+    }
+    bench.announce(TURN);
+    let outcomes: Vec<Outcome> = match measure(bench.effort) {
+        Ok(samples) => samples.into_iter().map(Outcome::Measured).collect(),
+        Err(error) => ARMS.iter().map(|_| Outcome::Failed(error.to_string())).collect(),
+    };
+    bench.at_rest();
+    for (arm, outcome) in ARMS.into_iter().zip(outcomes) {
+        bench.peer(arm).record(Group::Observed, Unit::Nanoseconds, TURN, outcome, None);
+    }
+}
+
+fn measure(effort: Effort) -> io::Result<Vec<Sample>> {
+    let without = unobserved::Turns::new()?;
+    let [nobody, top, traced] = [shipped::Turns::new()?, shipped::Turns::new()?, shipped::Turns::new()?];
+    let view = View::open(top.fd()?).map_err(io::Error::other)?;
+    let mut tracer = Tracer::attach(traced.fd()?).map_err(io::Error::other)?;
+    let mut events = Vec::new();
+    // A round has two turns.
+    let turns = |nanoseconds: u64| nanoseconds / 2;
+    let mut arms: [Timed<'_>; 4] = [
+        Box::new(|count| turns(without.take(count))),
+        Box::new(|count| turns(nobody.take(count))),
+        Box::new(|count| turns(beside(|| drop(view.snapshot()), SNAPSHOT_EVERY, || top.take(count)))),
+        Box::new(|count| {
+            tracer.keep_on(LEASE_NS);
+            let fetch = || {
+                tracer.keep_on(LEASE_NS);
+                tracer.read(&mut events);
+                events.clear();
+            };
+            let elapsed = beside(fetch, FETCH_EVERY, || traced.take(count));
+            tracer.stop();
+            turns(elapsed)
+        }),
+    ];
+    in_turns(effort, &mut arms)
+}
+
+/// Does `work` while another thread does `look` again and again.
+fn beside<T>(mut look: impl FnMut() + Send, every: Duration, work: impl FnOnce() -> T) -> T {
+    let (done, is_done) = channel::<()>();
+    std::thread::scope(|scope| {
+        scope.spawn(move || {
+            while is_done.recv_timeout(every) == Err(RecvTimeoutError::Timeout) {
+                look();
+            }
+        });
+        let result = work();
+        drop(done);
+        result
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::fd::BorrowedFd;
+
+    use super::*;
+
+    /// The arms differ in what they are said to differ in.
+    #[test]
+    fn only_the_shipped_core_leaves_notes_and_only_a_traced_one_events() {
+        let noted = |fd: BorrowedFd<'_>| View::open(fd).unwrap().snapshot().unwrap().wakes.len();
+        let (shipped, without) = (shipped::Turns::new().unwrap(), unobserved::Turns::new().unwrap());
+        let mut tracers = [shipped.fd().unwrap(), without.fd().unwrap()].map(|fd| Tracer::attach(fd).unwrap());
+        shipped.take(10);
+        let mut events = Vec::new();
+        tracers[0].read(&mut events);
+        assert!(events.is_empty(), "nobody asked for them: {events:?}");
+        tracers.iter().for_each(|tracer| tracer.keep_on(LEASE_NS));
+        shipped.take(10);
+        without.take(10);
+        let [seen, unseen] = tracers.map(|mut tracer| {
+            let mut events = Vec::new();
+            tracer.read(&mut events);
+            events.len()
+        });
+        assert!(seen >= 40 && unseen == 0, "{seen} events, {unseen} without");
+        assert!(noted(shipped.fd().unwrap()) > 0 && noted(without.fd().unwrap()) == 0);
+    }
+}
