@@ -8,6 +8,7 @@
  *   stopped      a process is stopped while it owns a mutex
  *   bottleneck   eight workers take work from one semaphore, and one lock holds all of them up
  *   crowd        a thousand objects, a hundred threads
+ *   processes    two thousand processes that wait for one event
  */
 #define _GNU_SOURCE
 #include "../ntsync_device.h"
@@ -226,12 +227,29 @@ static void crowd(void)
     }
 }
 
+static void processes(void)
+{
+    int gate = event();
+    for (uint32_t child = 0; child < 2000; child++) {
+        pid_t pid = fork();
+        if (pid < 0)
+            break; /* The user may have no more. */
+        if (pid == 0) {
+            prctl(PR_SET_PDEATHSIG, SIGKILL);
+            wait_for(gate, 1000 + child);
+            _exit(0);
+        }
+    }
+    pause_ms(3000);
+}
+
 static const struct {
     const char *name;
     void (*play)(void);
 } scenes[] = {
     { "deadlock", deadlock }, { "killed", killed },         { "nobody", nobody },
     { "stopped", stopped },   { "bottleneck", bottleneck }, { "crowd", crowd },
+    { "processes", processes },
 };
 
 int main(int argc, char **argv)
@@ -249,6 +267,6 @@ int main(int argc, char **argv)
         for (;;)
             pause();
     }
-    fprintf(stderr, "usage: scenes deadlock|killed|nobody|stopped|bottleneck|crowd\n");
+    fprintf(stderr, "usage: scenes deadlock|killed|nobody|stopped|bottleneck|crowd|processes\n");
     return 2;
 }

@@ -126,8 +126,11 @@ impl Line {
             events,
             self.waiting
         );
-        let mut names: Vec<String> =
-            self.processes.iter().map(|process| format!("{} {}", process.pid, printable(&process.name))).collect();
+        let name = |process: &Process| format!("{} {}", process.pid, printable(&process.name));
+        let mut names: Vec<String> = self.processes.iter().take(LISTED).map(name).collect();
+        if self.processes.len() > LISTED {
+            names.push(format!("and {} more", self.processes.len() - LISTED));
+        }
         if self.others > 0 {
             names.push(format!("and {} that are gone or hidden", self.others));
         }
@@ -141,6 +144,8 @@ impl Line {
 }
 
 const PAGE_WIDTH: usize = 80;
+/// Processes of an arena that are listed; all are in the JSON.
+const LISTED: usize = 12;
 
 impl List {
     fn render(&self) -> String {

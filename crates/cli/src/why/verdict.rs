@@ -14,6 +14,8 @@ use crate::arenas::scene::{Scene, long, printable, slot_of};
 const PAGE_WIDTH: usize = 80;
 /// Threads whose chains are shown if the whole process was asked for.
 const CHAINS: usize = 20;
+/// Processes that are listed.
+const LISTED: usize = 12;
 /// Descriptors by which an object is named.
 const NAMED: usize = 3;
 
@@ -133,8 +135,12 @@ impl Told {
     }
 
     fn render(&self, page: &mut String) {
-        let processes: Vec<String> = self.processes.iter().map(u32::to_string).collect();
-        let of = if processes.is_empty() { String::new() } else { format!(" of {}", processes.join(" ")) };
+        let processes: Vec<String> = self.processes.iter().take(LISTED).map(u32::to_string).collect();
+        let more = match self.processes.len() - processes.len() {
+            0 => String::new(),
+            more => format!(" and {more} more"),
+        };
+        let of = if processes.is_empty() { String::new() } else { format!(" of {}{more}", processes.join(" ")) };
         wrapped(page, "", "    ", &format!("Arena {}{of}: {}", self.inode, threads_wait(self.waiting)));
         for trouble in &self.findings {
             page.push('\n');
