@@ -45,6 +45,26 @@ fn a_second_victim_that_helps_the_first_breaks_nothing() {
     }
 }
 
+/// Unoptimized code takes many for everything. `make windows` counts what ships.
+const WIDEST: &str = if cfg!(debug_assertions) { "1200" } else { "40" };
+
+#[test]
+fn a_claim_is_decided_within_a_few_instructions() {
+    let output = crash(&["--windows", WIDEST], &[]);
+    if could_run(&output) {
+        assert!(output.status.success(), "{}", text(&output));
+    }
+}
+
+#[test]
+fn a_claim_that_stands_undecided_for_too_long_is_found() {
+    let output = crash(&["--windows", "3", "--only", "set-one"], &[]);
+    if could_run(&output) {
+        let found = text(&output);
+        assert!(!output.status.success() && found.contains("a claim stood undecided for"), "{found}");
+    }
+}
+
 /// The number behind a line's title.
 fn figure(output: &Output, title: &str) -> u32 {
     let text = text(output);

@@ -57,9 +57,9 @@
 mod announced;
 mod attempt;
 
-use super::claim::{help, help_claim};
+use super::claim::{Found, help, help_claim, put};
 use super::epoch::begin;
-use super::scan::{Ahead, clear, offer};
+use super::scan::{Ahead, Offered, clear, offer};
 use super::waiter::{Waiter, enroll};
 use crate::arena::Arena;
 use crate::format::admission_word::{Admission, NOBODY, Phase};
@@ -239,7 +239,7 @@ fn apply(arena: &Arena, waiter: &Waiter, seen: Admission) -> Result<()> {
             slot.exchange(word, word.unclaimed());
         }
         _ => {
-            let now = help_claim(arena, waiter, object.index(), word, &mut Ahead::default())?;
+            let now = help_claim(arena, waiter, object.index(), word.into(), &mut Ahead::default())?;
             serve_claims(arena, waiter, object.index(), now)?;
         }
     }
@@ -323,7 +323,7 @@ fn end(arena: &Arena, waiter: &Waiter, seen: Admission) -> Result<()> {
     };
     let word = slot.load();
     if !matches!(word.claimant(), Claimant::Origin | Claimant::OriginIdle) {
-        serve_claims(arena, waiter, object.index(), word)?;
+        serve_claims(arena, waiter, object.index(), word.into())?;
         replace(arena, seen, seen.in_phase(Phase::Idle));
         return Ok(());
     }
@@ -338,21 +338,21 @@ fn end(arena: &Arena, waiter: &Waiter, seen: Admission) -> Result<()> {
     };
     let next = match is_on_offer(slot.kind(), word) {
         true => offer(arena, waiter, object.index(), slot, next, &mut Ahead::default()),
-        false => slot.kind().rested(next),
+        false => Offered::to_nobody(slot.kind().rested(next)),
     };
-    slot.exchange(word, next);
+    put(arena, waiter, object.index(), slot, word, &next);
     Ok(())
 }
 
 /// Helps claims for wait-any waiters until there is none: an operation satisfies them before it completes (C6). It
 /// helps only such claims, because in rubbish an admitted operation could be this one.
-fn serve_claims(arena: &Arena, waiter: &Waiter, index: u32, seen: ObjectWord) -> Result<()> {
-    let (mut seen, mut ahead) = (seen, Ahead::default());
+fn serve_claims(arena: &Arena, waiter: &Waiter, index: u32, found: Found) -> Result<()> {
+    let (mut found, mut ahead) = (found, Ahead::default());
     while waiter.budget.round() {
-        if !matches!(seen.claimant(), Claimant::Waiter(_) | Claimant::CarryUp | Claimant::CarryDown) {
+        if !matches!(found.word.claimant(), Claimant::Waiter(_) | Claimant::CarryUp | Claimant::CarryDown) {
             return Ok(());
         }
-        seen = help_claim(arena, waiter, index, seen, &mut ahead)?;
+        found = help_claim(arena, waiter, index, found, &mut ahead)?;
     }
     Err(Error::Corrupt)
 }

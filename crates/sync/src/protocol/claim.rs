@@ -36,11 +36,13 @@
 //! * O-self: a waiter reads its own word after the copy of the object's word with which it claims for itself (C1).
 //! * O-wake: everyone sends the wake before the settling exchange (C3), so a thread that finds the object settled may
 //!   rely on it.
+//! * O-ready: the word that a decision exchanges was read before the claim, by the scan that chose the waiter. If it has
+//!   changed meanwhile (the waiter parked, withdrew, was satisfied), the exchange fails, and it is read again.
 //!
 //! # Death, stop
 //! | after | what follows |
 //! | --- | --- |
-//! | claim | the next thread that touches the object decides and settles; until then the operation has not happened |
+//! | claim | the next thread that touches the object decides and settles; until then the operation has not happened. A signaler decides within some ten instructions ([`put`]), and a test counts them |
 //! | decide | the kernel sends the wake, if the thread died (`ntux_platform::robust`); if it is stopped, the wake is late until any operation touches this object or another one of the waiter (C4) |
 //! | wake | the next thread that touches the object settles |
 //! | a waiter, while it waits | the kernel marks its word: it is no longer in any queue |
@@ -49,8 +51,9 @@
 //! Every interleaving of small programs: `verify/explore`. C1 to C6 are numbered as in `docs/protocol.md`.
 
 use ntux_platform::futex;
+use ntux_platform::robust::{Head, Owed};
 
-use super::scan::{Ahead, offer};
+use super::scan::{Ahead, Offered, offer};
 use super::spin::leave_stamp;
 use super::waiter::Waiter;
 use super::{admission, notes};
@@ -74,12 +77,51 @@ enum Verdict {
     Refused,
 }
 
+/// An object's word, as a helping thread found it or left it there.
+#[derive(Clone, Copy)]
+pub(crate) struct Found {
+    pub word: ObjectWord,
+    /// This thread has decided the claim already: its waiter was given the object.
+    granted: bool,
+}
+
+impl From<ObjectWord> for Found {
+    fn from(word: ObjectWord) -> Found {
+        Found { word, granted: false }
+    }
+}
+
+/// Replaces the object's word by what an offer has come to. A claim for a waiter is decided at once, and what can be
+/// done for that is done before the claim: a thread that dies in between leaves an operation that has not happened.
+/// Returns none if the word has changed.
+pub(crate) fn put(
+    arena: &Arena,
+    waiter: &Waiter,
+    index: u32,
+    slot: &ObjectSlot,
+    seen: ObjectWord,
+    offered: &Offered<'_>,
+) -> Option<Found> {
+    let next = offered.word;
+    let Some(candidate) = offered.candidate else {
+        return slot.exchange(seen, next).then(|| next.advanced().into());
+    };
+    let satisfied = candidate.word.satisfied(index, slot.kind().was_abandoned(next));
+    let decision = Decision::prepare(waiter, candidate.slot, candidate.word, satisfied);
+    if !slot.exchange(seen, next) {
+        decision.drop();
+        return None;
+    }
+    let granted = decision.make(arena, waiter);
+    Some(Found { word: next.advanced(), granted })
+}
+
 /// Finishes every claim on the object until it is at rest. Returns the word at rest.
 pub(crate) fn help(arena: &Arena, waiter: &Waiter, index: u32, seen: ObjectWord) -> Result<ObjectWord> {
     if !seen.is_claimed() {
         return Ok(seen);
     }
-    help_ahead(arena, waiter, index, seen, &mut Ahead::default())
+    help_ahead(arena, waiter, index, seen.into(), &mut Ahead::default())
 }
 
 /// As [`help`], by a thread that has made the claim itself and knows who comes next.
@@ -87,17 +129,17 @@ pub(crate) fn help_ahead<'a>(
     arena: &'a Arena,
     waiter: &Waiter,
     index: u32,
-    seen: ObjectWord,
+    found: Found,
     ahead: &mut Ahead<'a>,
 ) -> Result<ObjectWord> {
-    let mut seen = seen;
+    let mut found = found;
     while waiter.budget.round() {
-        seen = match seen.claimant() {
-            Claimant::Nobody => return Ok(seen),
+        found = match found.word.claimant() {
+            Claimant::Nobody => return Ok(found.word),
             Claimant::All | Claimant::Origin | Claimant::OriginIdle => {
-                admission::help_admitted(arena, waiter, index, seen)?
+                admission::help_admitted(arena, waiter, index, found.word)?.into()
             }
-            _ => help_claim(arena, waiter, index, seen, ahead)?,
+            _ => help_claim(arena, waiter, index, found, ahead)?,
         };
     }
     Err(Error::Corrupt)
@@ -108,45 +150,51 @@ pub(crate) fn help_claim<'a>(
     arena: &'a Arena,
     waiter: &Waiter,
     index: u32,
-    seen: ObjectWord,
+    found: Found,
     ahead: &mut Ahead<'a>,
-) -> Result<ObjectWord> {
+) -> Result<Found> {
     let slot = arena.object_slot(index).ok_or(Error::Corrupt)?;
-    let next = match seen.claimant() {
-        Claimant::Waiter(claimed) => settled(arena, waiter, index, slot, seen, claimed, ahead)?,
+    let next = match found.word.claimant() {
+        Claimant::Waiter(claimed) => settled(arena, waiter, index, slot, found, claimed, ahead)?,
         Claimant::CarryUp | Claimant::CarryDown => {
-            let Carried::Moved(carried) = kind::carried(slot, seen) else { return Ok(slot.load()) };
+            let Carried::Moved(carried) = kind::carried(slot, found.word) else { return Ok(slot.load().into()) };
             // A carry does not change the count, but it may have been made to admit a waiter.
-            if carried.has(W) { offer(arena, waiter, index, slot, carried, ahead) } else { carried }
+            match carried.has(W) {
+                true => offer(arena, waiter, index, slot, carried, ahead),
+                false => Offered::to_nobody(carried),
+            }
         }
         _ => return Err(Error::Corrupt),
     };
-    if slot.exchange(seen, next) {
-        return Ok(next.advanced());
+    if let Some(left) = put(arena, waiter, index, slot, found.word, &next) {
+        return Ok(left);
     }
     let now = slot.load();
-    ahead.other_was_faster(slot.kind(), seen, now);
-    Ok(now)
+    ahead.other_was_faster(slot.kind(), found.word, now);
+    Ok(now.into())
 }
 
-/// Decides the claim for `claimed` and returns the word that settles it.
+/// Decides the claim for `claimed`, unless that is done, and returns the word that settles it.
 fn settled<'a>(
     arena: &'a Arena,
     waiter: &Waiter,
     index: u32,
     slot: &'a ObjectSlot,
-    seen: ObjectWord,
+    found: Found,
     claimed: u32,
     ahead: &mut Ahead<'a>,
-) -> Result<ObjectWord> {
-    let kind = slot.kind();
-    let abandoned = kind.was_abandoned(seen);
+) -> Result<Offered<'a>> {
+    let (kind, seen) = (slot.kind(), found.word);
     let claimed_slot = arena.waiter_slot(claimed).ok_or(Error::Corrupt)?;
-    let granted = Verdict::Granted == decide(arena, waiter, claimed_slot, seen.tag(), index, abandoned)?;
+    let granted = found.granted
+        || decide(arena, waiter, claimed_slot, seen.tag(), index, kind.was_abandoned(seen))? == Verdict::Granted;
     let next = seen.unclaimed();
     let next = if granted { kind.consumed(next, claimed_slot.owner()) } else { next };
     let offers = next.has(W) && kind.remains_on_offer(next, granted);
-    Ok(if offers { offer(arena, waiter, index, slot, next, ahead) } else { kind.rested(next) })
+    Ok(match offers {
+        true => offer(arena, waiter, index, slot, next, ahead),
+        false => Offered::to_nobody(kind.rested(next)),
+    })
 }
 
 /// How the claim with this tag was decided. Makes the decision if it is open, and sends the wake.
@@ -191,33 +239,66 @@ fn decide(
     Err(Error::Corrupt)
 }
 
-/// Satisfies a waiter and wakes it. From before the decision until after the wake, the kernel sends the wake if this
-/// thread dies. Returns whether this call made the decision.
+/// Satisfies a waiter and wakes it. Returns whether this call made the decision.
 pub(crate) fn satisfy(arena: &Arena, waiter: &Waiter, slot: &WaiterSlot, seen: WaiterWord, next: WaiterWord) -> bool {
-    let grant = slot.grant(next);
-    leave_stamp(slot, next.is_owed());
-    if !next.is_owed() {
-        let decided = slot.exchange(seen, next);
-        if decided {
-            arena.trace(|| grant);
-        }
-        return decided;
+    Decision::prepare(waiter, slot, seen, next).make(arena, waiter)
+}
+
+/// A decision that a thread is about to make: what must be done before it is done. From [`Decision::prepare`] until after
+/// the wake, the kernel sends the wake if the thread dies and the waiter was satisfied.
+#[must_use]
+struct Decision<'a> {
+    slot: &'a WaiterSlot,
+    seen: WaiterWord,
+    next: WaiterWord,
+    /// The event for a tracer: afterwards the waiter's thread can give its place back.
+    grant: What,
+    /// If a wake will be owed.
+    will: Option<(Head, Owed)>,
+}
+
+impl<'a> Decision<'a> {
+    fn prepare(waiter: &Waiter, slot: &'a WaiterSlot, seen: WaiterWord, next: WaiterWord) -> Decision<'a> {
+        leave_stamp(slot, next.is_owed());
+        let will = next.is_owed().then(|| {
+            waiter.step_aside();
+            let robust = waiter.robust();
+            (robust, robust.owe(slot.word.futex_address()))
+        });
+        Decision { slot, seen, next, grant: slot.grant(next), will }
     }
-    waiter.step_aside();
-    let robust = waiter.robust();
-    let owed = robust.owe(slot.word.futex_address());
-    let decided = slot.exchange(seen, next);
-    if decided {
-        notes::wakes(arena, waiter, slot, next);
+
+    /// Makes it, and wakes the waiter. Returns whether this call made it.
+    #[inline(always)]
+    fn make(self, arena: &Arena, waiter: &Waiter) -> bool {
+        let decided = self.slot.exchange(self.seen, self.next);
+        if decided {
+            self.made(arena, waiter);
+        } else {
+            self.drop();
+        }
+        decided
+    }
+
+    fn made(self, arena: &Arena, waiter: &Waiter) {
+        let Decision { slot, next, grant, .. } = self;
         // Before the wake: the waiter would report first that it runs.
         arena.trace(|| grant);
+        if !next.is_owed() {
+            return;
+        }
         futex::wake(slot.word.futex_address(), 1);
-    }
-    robust.forget(owed);
-    if decided {
+        self.drop();
         slot.exchange(next, next.paid());
+        notes::wakes(arena, waiter, slot, next);
     }
-    decided
+
+    /// It is not made by this thread, or its wake is sent.
+    fn drop(self) {
+        if let Some((robust, owed)) = self.will {
+            robust.forget(owed);
+        }
+    }
 }
 
 /// Sends the wake that a satisfied waiter is owed, if any.

@@ -35,7 +35,7 @@ pub(super) fn falls_asleep(slot: &WaiterSlot, until: Deadline) {
     slot.deadline.store(deadline::pack(until));
 }
 
-/// This thread has just decided the wait in this slot, and is about to wake its thread.
+/// This thread has just decided the wait in this slot, and woken its thread.
 pub(super) fn wakes(arena: &Arena, waiter: &Waiter, slot: &WaiterSlot, decided: WaiterWord) {
     if cfg!(any(ntux_explore, ntux_unobserved)) {
         return;

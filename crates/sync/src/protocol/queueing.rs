@@ -62,8 +62,10 @@ use crate::{Error, Object, Result};
 
 /// A place in a wait set, and the entry that was put there.
 pub(crate) type Registered<'a> = (Place<'a>, Entry);
-/// The places of one wait.
-pub(crate) type Places<'a> = [Option<Registered<'a>>; LIST_MAX];
+/// The places of one wait, one for each object and for the alert.
+pub(crate) type Places<'a> = [Option<Registered<'a>>];
+/// A wait for at most so many needs only a short list of places: a long one takes longer to empty than a short wait.
+pub(crate) const FEW: usize = 4;
 
 /// The state of a wait that is joining its queues.
 #[must_use]

@@ -15,7 +15,6 @@ use crate::arena::wait_set::Place;
 use crate::format::entry::Entry;
 use crate::format::layout::{ObjectSlot, WaiterSlot};
 use crate::format::object_word::{Claimant, ObjectWord, W};
-use crate::format::ticket::Ticket;
 use crate::format::waiter_word::{WaiterState, WaiterWord};
 use crate::kind::Kind;
 
@@ -32,14 +31,15 @@ const AHEAD: usize = 16;
 /// anything.
 #[derive(Default)]
 pub(crate) struct Ahead<'a> {
+    /// So many of them are valid.
     entries: [Option<(Place<'a>, Entry)>; AHEAD],
+    count: usize,
     next: usize,
 }
 
 impl<'a> Ahead<'a> {
     fn forget(&mut self) {
-        self.entries = Default::default();
-        self.next = 0;
+        (self.count, self.next) = (0, 0);
     }
 
     /// Called when another thread has changed the object's word, from `seen` to `now`, before the last one was offered
@@ -56,7 +56,7 @@ impl<'a> Ahead<'a> {
     }
 
     fn next(&mut self) -> Option<(Place<'a>, Entry)> {
-        let entry = (*self.entries.get(self.next)?)?;
+        let entry = (*self.entries[..self.count].get(self.next)?)?;
         self.next += 1;
         Some(entry)
     }
@@ -83,20 +83,44 @@ impl<'a> Ahead<'a> {
             self.entries[position..count].rotate_right(1);
             self.entries[position] = Some((place, entry));
         }
+        self.count = count;
         count > 0
     }
 }
 
+/// A waiter that a scan has found: its entry, and its word at that time.
+#[derive(Clone, Copy)]
+pub(crate) struct Candidate<'a> {
+    pub slot: &'a WaiterSlot,
+    pub word: WaiterWord,
+    entry: Entry,
+}
+
 /// The result of a scan.
-pub(crate) struct Scan {
+struct Scan<'a> {
     /// The oldest eligible waiter.
-    candidate: Option<(u32, Ticket)>,
+    candidate: Option<Candidate<'a>>,
     /// Somebody waits, eligible or not.
     anyone: bool,
 }
 
+/// The result of an offer: a word for the object, and for whom it is claimed there.
+#[must_use]
+pub(crate) struct Offered<'a> {
+    pub word: ObjectWord,
+    pub candidate: Option<Candidate<'a>>,
+}
+
+impl Offered<'_> {
+    /// A word that is claimed for no waiter.
+    pub(crate) fn to_nobody(word: ObjectWord) -> Self {
+        Offered { word, candidate: None }
+    }
+}
+
 /// Offers what an unclaimed word has available. Returns the word with a claim for the oldest eligible waiter, or at
-/// rest. The caller must confirm it by an exchange from the word that was current at the call.
+/// rest. The caller must confirm it by an exchange from the word that was current at the call
+/// ([`super::claim::put`]).
 pub(crate) fn offer<'a>(
     arena: &'a Arena,
     waiter: &Waiter,
@@ -104,17 +128,19 @@ pub(crate) fn offer<'a>(
     slot: &'a ObjectSlot,
     word: ObjectWord,
     ahead: &mut Ahead<'a>,
-) -> ObjectWord {
+) -> Offered<'a> {
     let kind = slot.kind();
     let found = scan(arena, waiter, index, slot, kind, word, ahead);
-    let Some((candidate, ticket)) = found.candidate else {
+    let Some(candidate) = found.candidate else {
         let rest = kind.rested(word);
-        return if found.anyone { rest } else { rest.without(W) };
+        return Offered::to_nobody(if found.anyone { rest } else { rest.without(W) });
     };
     if kind.carries_first(word) {
-        return word.claimed_for(Claimant::CarryUp, 0);
+        return Offered::to_nobody(word.claimed_for(Claimant::CarryUp, 0));
     }
-    word.claimed_for(Claimant::Waiter(candidate), ticket.tag())
+    let entry = candidate.entry;
+    let word = word.claimed_for(Claimant::Waiter(entry.waiter()), entry.ticket().tag());
+    Offered { word, candidate: Some(candidate) }
 }
 
 /// Searches for the oldest eligible wait-any waiter. On the way it finishes the operations that satisfied the waiters
@@ -127,14 +153,14 @@ fn scan<'a>(
     kind: Kind,
     word: ObjectWord,
     ahead: &mut Ahead<'a>,
-) -> Scan {
+) -> Scan<'a> {
     if !kind.admits_anybody(word) {
         return scan_each(arena, waiter, index, slot, kind, word);
     }
     for _ in 0..STALE_TOLERATED {
         while let Some((place, entry)) = ahead.next() {
-            if stands(arena, waiter, index, slot, place, entry) {
-                return Scan { candidate: Some((entry.waiter(), entry.ticket())), anyone: true };
+            if let Some(candidate) = stands(arena, waiter, index, slot, place, entry) {
+                return Scan { candidate: Some(candidate), anyone: true };
             }
         }
         if !ahead.gather(arena.places(&waiter.budget, slot), kind.is_broadcast(word)) {
@@ -144,32 +170,46 @@ fn scan<'a>(
     scan_each(arena, waiter, index, slot, kind, word)
 }
 
-/// Whether an entry stands for a wait; empties its place if not.
-fn stands(arena: &Arena, waiter: &Waiter, index: u32, slot: &ObjectSlot, place: Place<'_>, entry: Entry) -> bool {
-    let Some(other) = arena.waiter_slot(entry.waiter()) else {
+/// The waiter of an entry that stands for a wait; empties the place of one that does not.
+fn stands<'a>(
+    arena: &'a Arena,
+    waiter: &Waiter,
+    index: u32,
+    object: &ObjectSlot,
+    place: Place<'_>,
+    entry: Entry,
+) -> Option<Candidate<'a>> {
+    let Some(slot) = arena.waiter_slot(entry.waiter()) else {
         place.empty(entry);
-        return false;
+        return None;
     };
-    let seen = other.met(entry);
-    let stands = other.backs(seen, entry, slot.resident(index));
-    if !stands {
-        clear(arena, waiter, index, place, entry, seen);
+    let word = slot.met(entry);
+    if !slot.backs(word, entry, object.resident(index)) {
+        clear(arena, waiter, index, place, entry, word);
+        return None;
     }
-    stands
+    Some(Candidate { slot, word, entry })
 }
 
-fn scan_each(arena: &Arena, waiter: &Waiter, index: u32, slot: &ObjectSlot, kind: Kind, word: ObjectWord) -> Scan {
-    let mut scan = Scan { candidate: None, anyone: false };
+fn scan_each<'a>(
+    arena: &'a Arena,
+    waiter: &Waiter,
+    index: u32,
+    slot: &ObjectSlot,
+    kind: Kind,
+    word: ObjectWord,
+) -> Scan<'a> {
+    let mut scan: Scan<'a> = Scan { candidate: None, anyone: false };
     for place in arena.places(&waiter.budget, slot) {
         let Some(entry) = place.entry().filter(|entry| !entry.is_all()) else { continue };
-        let is_later = |(_, first): (u32, Ticket)| first.is_before(entry.ticket());
-        if scan.candidate.is_some_and(is_later) || !stands(arena, waiter, index, slot, place, entry) {
+        let is_later = |first: Candidate<'_>| first.entry.ticket().is_before(entry.ticket());
+        if scan.candidate.is_some_and(is_later) {
             continue;
         }
+        let Some(candidate) = stands(arena, waiter, index, slot, place, entry) else { continue };
         scan.anyone = true;
-        let owner = arena.waiter_slot(entry.waiter()).map_or(0, WaiterSlot::owner);
-        if kind.admits(word, &slot.extra, owner) {
-            scan.candidate = Some((entry.waiter(), entry.ticket()));
+        if kind.admits(word, &slot.extra, candidate.slot.owner()) {
+            scan.candidate = Some(candidate);
         }
     }
     scan

@@ -16,8 +16,8 @@
 //! rest, so all its waiters are satisfied by then. Orders and deaths are those of the files named above.
 
 use super::admission::announce;
-use super::claim::{help, help_ahead};
-use super::scan::{Ahead, offer};
+use super::claim::{help, help_ahead, put};
+use super::scan::{Ahead, Offered, offer};
 use super::waiter::Waiter;
 use crate::arena::Arena;
 use crate::format::layout::ObjectSlot;
@@ -57,7 +57,7 @@ fn signal_slowly(arena: &Arena, waiter: &Waiter, object: Object, signal: Signal)
             continue;
         }
         let mut ahead = Ahead::default();
-        let (next, previous) = match signal.step(seen, kind, &slot.extra) {
+        let (offered, previous) = match signal.step(seen, kind, &slot.extra) {
             // The data beside the word may belong to the slot's next object.
             Step::Refused(_) if slot.load() != seen => continue,
             Step::Refused(error) => return Err(error),
@@ -71,15 +71,17 @@ fn signal_slowly(arena: &Arena, waiter: &Waiter, object: Object, signal: Signal)
                 return announce(arena, waiter, object, signal);
             }
             Step::Changed { next, previous, offers } => {
-                let offers = offers && seen.has(W);
-                let next = if offers { offer(arena, waiter, object.index(), slot, next, &mut ahead) } else { next };
-                (next, previous)
+                let offered = match offers && seen.has(W) {
+                    true => offer(arena, waiter, object.index(), slot, next, &mut ahead),
+                    false => Offered::to_nobody(next),
+                };
+                (offered, previous)
             }
         };
-        if slot.exchange(seen, next) {
-            help_ahead(arena, waiter, object.index(), next.advanced(), &mut ahead)?;
+        if let Some(left) = put(arena, waiter, object.index(), slot, seen, &offered) {
+            help_ahead(arena, waiter, object.index(), left, &mut ahead)?;
             // Not earlier: nothing that can wait is done between a claim and its decision.
-            if next.is_claimed() {
+            if left.word.is_claimed() {
                 arena.trace(|| event(signal, object));
             }
             return Ok(previous);

@@ -122,7 +122,7 @@ fn wait_all_queued(
     let joined = queue_all(arena, &epoch, request, queueing, &mut places);
     let decision = conclude(&epoch, joined == Ok(Joined::AllQueues), deadline);
     let satisfied = see_all_at_rest(arena, &epoch, request, decision);
-    leave(&places);
+    leave(&places[..request.length()]);
     outcome(waiter, satisfied?, joined)
 }
 

@@ -42,7 +42,7 @@ use ntux_platform::clock::Deadline;
 use super::claim::{help, help_claim};
 use super::epoch::{Decision, Epoch, begin};
 use super::look::{Look, check, look};
-use super::queueing::{Joined, Places, Queueing, queue_any};
+use super::queueing::{FEW, Joined, Places, Queueing, queue_any};
 use super::request::Request;
 use super::scan::Ahead;
 use super::spin::Site;
@@ -245,12 +245,35 @@ fn wait_any_queued(
 ) -> Result<Round> {
     let state = if request.length() > 1 { queueing.state() } else { WaiterState::Waiting };
     let epoch = begin(arena, waiter, state, Some(request))?;
-    let mut places = [None; LIST_MAX];
-    let joined = queue_any(arena, &epoch, request, queueing, &mut places);
-    let decision = conclude(&epoch, joined == Ok(Joined::AllQueues), deadline);
-    let satisfied = see_at_rest(arena, &epoch, request, decision);
-    leave(&places);
-    outcome(waiter, satisfied?, joined)
+    match request.length() {
+        0..=FEW => wait_any_in_places(&epoch, request, queueing, deadline, &mut [None; FEW]),
+        _ => wait_any_in_many_places(&epoch, request, queueing, deadline),
+    }
+}
+
+#[inline(never)]
+fn wait_any_in_many_places(
+    epoch: &Epoch<'_>,
+    request: &Request<'_>,
+    queueing: &mut Queueing,
+    deadline: Deadline,
+) -> Result<Round> {
+    wait_any_in_places(epoch, request, queueing, deadline, &mut [None; LIST_MAX])
+}
+
+fn wait_any_in_places<'a>(
+    epoch: &Epoch<'a>,
+    request: &Request<'_>,
+    queueing: &mut Queueing,
+    deadline: Deadline,
+    places: &mut Places<'a>,
+) -> Result<Round> {
+    let arena = epoch.arena;
+    let joined = queue_any(arena, epoch, request, queueing, places);
+    let decision = conclude(epoch, joined == Ok(Joined::AllQueues), deadline);
+    let satisfied = see_at_rest(arena, epoch, request, decision);
+    leave(&places[..request.length()]);
+    outcome(epoch.waiter, satisfied?, joined)
 }
 
 /// Sleeps if the wait is queued; withdraws otherwise.
@@ -276,7 +299,7 @@ pub(crate) fn see_at_rest(
     if !planted(Bug::OwnSettle) {
         help(arena, epoch.waiter, index, slot.load())?;
     } else if slot.load().claimant() == Claimant::Waiter(epoch.index) {
-        help_claim(arena, epoch.waiter, index, slot.load(), &mut Ahead::default())?;
+        help_claim(arena, epoch.waiter, index, slot.load().into(), &mut Ahead::default())?;
     }
     Ok(Some(Satisfied { index: request.position(index)?, abandoned }))
 }

@@ -9,6 +9,7 @@
 //! | What may a snapshot show, and what does `ntux why` make of it? | `look`, `findings` |
 //! | Which experiments are made? | `run` |
 //! | Does it find faults at all? | `planted`: operations that survive neither |
+//! | How many instructions does an operation take, and how many between claim and decision? | `window` |
 //!
 //! # An experiment
 //! The harness restores the arena's bytes, lets survivors fall asleep in their waits, forks a victim and brings it to
@@ -38,7 +39,9 @@ pub mod scenario;
 pub mod stage;
 pub mod tracee;
 pub mod wakes;
+pub mod window;
 
+use std::io;
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
@@ -66,6 +69,9 @@ pub struct Arguments {
     /// Instead: two victims at so many random points
     #[arg(long, value_name = "COUNT")]
     random: Option<u64>,
+    /// Instead: count instructions; fails if a claim stands undecided for more than so many
+    #[arg(long, value_name = "INSTRUCTIONS")]
+    windows: Option<u32>,
     /// Where the random choices begin
     #[arg(long, default_value_t = 1)]
     seed: u64,
@@ -96,6 +102,9 @@ impl From<Points> for path::Choice {
 impl Arguments {
     /// Runs it and prints the result.
     pub fn run(&self) -> ExitCode {
+        if let Some(most) = self.windows {
+            return self.count(most);
+        }
         let start = Instant::now();
         let plan = run::Plan {
             choice: if self.slice { path::Choice::Changes } else { path::Choice::Every },
@@ -112,17 +121,29 @@ impl Arguments {
                 print(&totals, start.elapsed());
                 if totals.failures == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE }
             }
-            Err(error) if error.kind() == std::io::ErrorKind::PermissionDenied => {
-                eprintln!("crash: {error}");
-                eprintln!("crash: it needs ptrace; in a container, allow it (Docker: --cap-add=SYS_PTRACE)");
-                ExitCode::from(REFUSED)
-            }
-            Err(error) => {
-                eprintln!("crash: {error}");
-                ExitCode::FAILURE
-            }
+            Err(error) => failed(&error),
         }
     }
+
+    fn count(&self, most: u32) -> ExitCode {
+        match window::count_all(self.only.as_deref(), Duration::from_secs(self.patience)) {
+            Ok(widest) if widest <= most => ExitCode::SUCCESS,
+            Ok(widest) => {
+                println!("FAILED: a claim stood undecided for {widest} instructions, and {most} are allowed");
+                ExitCode::FAILURE
+            }
+            Err(error) => failed(&error),
+        }
+    }
+}
+
+fn failed(error: &io::Error) -> ExitCode {
+    eprintln!("crash: {error}");
+    if error.kind() != io::ErrorKind::PermissionDenied {
+        return ExitCode::FAILURE;
+    }
+    eprintln!("crash: it needs ptrace; in a container, allow it (Docker: --cap-add=SYS_PTRACE)");
+    ExitCode::from(REFUSED)
 }
 
 fn print(totals: &run::Totals, time: Duration) {

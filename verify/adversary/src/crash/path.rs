@@ -8,8 +8,6 @@ use super::tracee::Tracee;
 /// How often an instruction is struck at between two changes: a loop that changes nothing is the same point again and
 /// again.
 const REPEATS: u32 = 3;
-/// What a system call looks like.
-const SYSTEM_CALL: u64 = 0x050f;
 
 /// A moment of an operation.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -74,7 +72,7 @@ impl Path {
         };
         self.lock = lock;
         self.pending = pending;
-        self.calls = tracee.peek(address)? & 0xffff == SYSTEM_CALL;
+        self.calls = tracee.next_instruction()?.is_system_call();
         self.addresses.push(address);
         self.changed.push(changed);
         Ok(())

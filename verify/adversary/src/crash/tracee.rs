@@ -22,6 +22,24 @@ pub enum Event {
     Running,
 }
 
+/// The first bytes of an instruction.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Instruction(u64);
+
+impl Instruction {
+    /// Whether it is that of [`stop_here`].
+    pub fn is_trap(self) -> bool {
+        self.0 as u8 == BREAKPOINT
+    }
+
+    /// Whether it enters the kernel.
+    pub fn is_system_call(self) -> bool {
+        self.0 & 0xffff == SYSTEM_CALL
+    }
+}
+
+/// What a system call looks like.
+const SYSTEM_CALL: u64 = 0x050f;
 /// The one-byte instruction that stops a traced process.
 const BREAKPOINT: u8 = 0xcc;
 const RIP: usize = std::mem::offset_of!(libc::user_regs_struct, rip);
@@ -134,6 +152,11 @@ impl Tracee {
     /// The address of its next instruction.
     pub fn address(&self) -> io::Result<u64> {
         self.request(libc::PTRACE_PEEKUSER, RIP, 0)
+    }
+
+    /// What it executes next.
+    pub fn next_instruction(&self) -> io::Result<Instruction> {
+        Ok(Instruction(self.peek(self.address()?)?))
     }
 
     /// A word of its memory.

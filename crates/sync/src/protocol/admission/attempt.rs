@@ -128,7 +128,7 @@ fn claim_for_attempt(
             return Ok(Claim::LookAgain);
         }
         _ => {
-            let now = help_claim(arena, waiter, object.index(), word, &mut Ahead::default())?;
+            let now = help_claim(arena, waiter, object.index(), word.into(), &mut Ahead::default())?;
             serve_claims(arena, waiter, object.index(), now)?;
             return Ok(Claim::LookAgain);
         }

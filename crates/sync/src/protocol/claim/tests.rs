@@ -52,7 +52,8 @@ impl Crowd {
         helper.budget.renew();
         let slot = self.arena.object_slot(self.object.index()).unwrap();
         let Step::Changed { next, .. } = signal.step(slot.load(), slot.kind(), &slot.extra) else { panic!("refused") };
-        assert!(slot.exchange(slot.load(), offer(&self.arena, helper, self.object.index(), slot, next, ahead)));
+        let offered = offer(&self.arena, helper, self.object.index(), slot, next, ahead);
+        assert!(slot.exchange(slot.load(), offered.word));
         slot.load()
     }
 
@@ -74,7 +75,7 @@ impl Crowd {
         while seen.is_claimed() {
             for (helper, ahead) in helpers.iter().zip(&mut ahead) {
                 assert!(helper.budget.round(), "one operation may do so much");
-                help_claim(arena, helper, index, seen, ahead).unwrap();
+                help_claim(arena, helper, index, seen.into(), ahead).unwrap();
             }
             seen = slot.load();
         }
@@ -127,14 +128,14 @@ fn who_joins_between_two_releases_is_served_before_the_younger_ones() {
     let (mut remembered, mut ahead) = (Ahead::default(), Ahead::default());
     let seen = crowd.begin(&slow, Signal::Release(10), &mut remembered);
     fast.budget.renew();
-    help_ahead(arena, &fast, index, seen, &mut ahead).unwrap();
+    help_ahead(arena, &fast, index, seen.into(), &mut ahead).unwrap();
     assert_eq!((slot.load().is_claimed(), slot.load().value()), (false, 0));
 
     let (place, entry) = late.unwrap();
     stand(arena, crowd.object, place, entry);
     assert!(slot.exchange(slot.load(), slot.load().with(W)));
     crowd.begin(&fast, Signal::Release(4), &mut Ahead::default());
-    help_ahead(arena, &slow, index, seen, &mut remembered).unwrap();
+    help_ahead(arena, &slow, index, seen.into(), &mut remembered).unwrap();
     let satisfied: Vec<usize> =
         (0..).zip(crowd.are_satisfied()).filter(|(_, satisfied)| *satisfied).map(|(number, _)| number).collect();
     assert_eq!(satisfied, (0..14).collect::<Vec<usize>>());
