@@ -23,6 +23,8 @@ pub enum Bug {
     NoAttempt,
     /// A probe decides without checking the earlier objects again.
     ProbeBlind,
+    /// A claim of a decided probe for all objects counts as refused.
+    ProbeRefused,
     /// A wait for several objects counts in each queue as soon as it has registered there.
     QueueAtOnce,
     /// A scan passes over a wait that is not in all its queues yet.

@@ -16,8 +16,8 @@
 //! * ab: the mutex that it was given had been abandoned.
 //! * open, argument while `Waiting`: the number of the wait-all attempt on this waiter, and whether it is undecided.
 //!   (code says whether there was an attempt at all.)
-//! * argument when `Satisfied`: the index of the object, or [`EVERYTHING`]. When `Done`: the result; code: which
-//!   result.
+//! * argument when `Satisfied`: the index of the object, [`EVERYTHING`], or [`ALL_PROBED`]. When `Done`: the result;
+//!   code: which result.
 //!
 //! # Transitions
 //! | from | to | by |
@@ -54,6 +54,8 @@ const DIED: u32 = part(WAITER_WORD, "died").flag() as u32;
 const PARKED: u32 = part(WAITER_WORD, "parked").flag() as u32;
 /// The argument of a waiter that was given all its objects.
 pub const EVERYTHING: u32 = u32::MAX;
+/// The same, if it has taken them itself ([`crate::protocol::probe`]): each is claimed for it until it is settled.
+pub const ALL_PROBED: u32 = u32::MAX - 1;
 
 /// The part of the ticket in the upper half of the word; the other 32 bits are the upper half of the lower.
 const TICKET_HIGH_MASK: u64 = part(WAITER_WORD, "ticket").mask() >> 32;
@@ -87,7 +89,7 @@ pub enum WaiterState {
     Requesting,
     /// The signal was performed.
     Done,
-    /// Tries to take one object if the others do not change.
+    /// Tries to take objects if nobody meets its claims and the others do not change.
     Probing,
 }
 
@@ -187,7 +189,12 @@ impl WaiterWord {
 
     /// The object that satisfied it; none if nothing or everything did.
     pub fn satisfied_by(self) -> Option<u32> {
-        (self.state() == WaiterState::Satisfied && self.argument() != EVERYTHING).then(|| self.argument())
+        (self.state() == WaiterState::Satisfied && self.argument() < ALL_PROBED).then(|| self.argument())
+    }
+
+    /// Whether it has taken all its objects itself.
+    pub fn has_probed_all(self) -> bool {
+        self.state() == WaiterState::Satisfied && self.argument() == ALL_PROBED
     }
 
     /// In all its queues.

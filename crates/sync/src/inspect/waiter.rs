@@ -7,7 +7,7 @@ use crate::format::deadline;
 use crate::format::holder::Holder;
 use crate::format::layout::WaiterSlot;
 use crate::format::limits::WAIT_MAX;
-use crate::format::waiter_word::{EVERYTHING, WaiterState, WaiterWord};
+use crate::format::waiter_word::{ALL_PROBED, EVERYTHING, WaiterState, WaiterWord};
 use crate::kind::Signal;
 use ntux_platform::clock::Deadline;
 
@@ -78,7 +78,7 @@ pub enum WaitState {
     Requesting(Request),
     /// That signal was performed.
     Done,
-    /// Tries to take one object if the others do not change.
+    /// Tries to take objects if nobody meets its claims and the others do not change.
     Probing,
 }
 
@@ -186,7 +186,7 @@ impl WaitState {
             WaiterState::Died => WaitState::Died,
             WaiterState::Satisfied => {
                 let given = match word.argument() {
-                    EVERYTHING => Given::Everything,
+                    EVERYTHING | ALL_PROBED => Given::Everything,
                     index if look.is_object(index) => Given::Slot(index),
                     _ => Given::Rubbish,
                 };

@@ -85,6 +85,13 @@ pub(crate) struct Found {
     granted: bool,
 }
 
+impl Found {
+    /// A word with a claim that was decided: its waiter was given the object.
+    pub(crate) fn granted(word: ObjectWord) -> Found {
+        Found { word, granted: true }
+    }
+}
+
 impl From<ObjectWord> for Found {
     fn from(word: ObjectWord) -> Found {
         Found { word, granted: false }
@@ -223,6 +230,10 @@ fn decide(
                 slot.exchange(seen, seen.withdrawn());
             }
             WaiterState::Satisfied => {
+                // Only the probe itself claims in its name: it is in no queue.
+                if seen.has_probed_all() && !planted(Bug::ProbeRefused) {
+                    return Ok(Verdict::Granted);
+                }
                 if seen.argument() != object {
                     finish_elsewhere(arena, waiter, object, seen);
                     return Ok(Verdict::Refused);

@@ -9,7 +9,7 @@
 //! | To whom is it offered? | [`scan`] |
 //! | How does a wait take available objects, and how does it wait? | [`wait_any`], [`wait_all`], [`look`], [`request`], [`spin`] |
 //! | How does it join several queues in one step? | [`queueing`] |
-//! | How are several objects taken in one step? | [`admission`] |
+//! | How are several objects taken in one step? | [`probe`], [`admission`] |
 //! | How is an object created? | [`create`] |
 //! | What if a supervisor says who is dead? | [`burial`] |
 //! | What is written down for onlookers? | [`notes`] |
@@ -29,6 +29,7 @@ pub(crate) mod create;
 pub(crate) mod epoch;
 pub(crate) mod look;
 pub(crate) mod notes;
+pub(crate) mod probe;
 pub(crate) mod queueing;
 pub(crate) mod request;
 pub(crate) mod scan;

@@ -64,6 +64,13 @@ impl<'a> Request<'a> {
 
     /// Whether any object occurs twice, or is the alert.
     pub fn has_repeats(&self) -> bool {
-        (1..self.length()).any(|position| self.is_repeated(position))
+        // One bit for each object: only objects that share theirs are compared.
+        let mut bits = 0u64;
+        self.iter().enumerate().any(|(position, object)| {
+            let bit = 1 << (object.index() % u64::BITS);
+            let is_shared = bits & bit != 0;
+            bits |= bit;
+            is_shared && self.is_repeated(position)
+        })
     }
 }

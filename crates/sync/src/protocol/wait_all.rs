@@ -1,8 +1,8 @@
 //! Waits for several objects at once: takes all of them in one step, or none.
 //!
 //! # Role
-//! A wait-all that finds everything available makes one attempt without registering ([`crate::protocol::admission`]).
-//! If an object is unavailable, it joins the queues ([`crate::protocol::queueing`]) and sleeps; signals on its objects
+//! A wait-all that finds everything available takes it in one step ([`crate::protocol::probe`]); if somebody interferes,
+//! it makes one attempt without registering, which nobody can prevent ([`crate::protocol::admission`]). If an object is unavailable, it joins the queues ([`crate::protocol::queueing`]) and sleeps; signals on its objects
 //! then go through the admission word and try it. Its alert is an ordinary wait-any entry, added after the others,
 //! because objects come before the alert.
 //!
@@ -22,6 +22,7 @@ use super::admission::{help_admission_of, try_everything};
 use super::claim::help;
 use super::epoch::{Decision, Epoch, begin};
 use super::look::{check, look_for_all};
+use super::probe::probe_all;
 use super::queueing::{Joined, Queueing, queue_all};
 use super::request::Request;
 use super::wait_any::{Round, conclude, failure, leave, outcome, see_at_rest};
@@ -70,7 +71,10 @@ fn wait_all_once(
     let late = deadline.passed() && !request.has_alert();
     match all_available(arena, waiter, request, queueing)? {
         false if late => Err(failure(waiter)),
-        true if !queueing.is_hopeless() => attempt_at_once(arena, waiter, request, queueing, late),
+        true if !queueing.is_hopeless() => match probe_all(arena, waiter, request, queueing)? {
+            Round::Again => attempt_at_once(arena, waiter, request, queueing, late),
+            taken => Ok(taken),
+        },
         _ => wait_all_queued(arena, waiter, request, queueing, deadline),
     }
 }

@@ -2,8 +2,8 @@
 //!
 //! # Role
 //! A wait that finds its first object available takes it with one exchange. Otherwise the thread either takes a later
-//! object while proving that the earlier ones have not changed (a *probe*), or joins all queues
-//! ([`crate::protocol::queueing`]) and sleeps.
+//! object while proving that the earlier ones have not changed (a *probe*, [`crate::protocol::probe`]), or joins all
+//! queues ([`crate::protocol::queueing`]) and sleeps.
 //!
 //! # Transitions
 //! ```text
@@ -22,10 +22,6 @@
 //!   waiter claims for itself (C1).
 //! * I-any-3: the epoch ends after the waiter has seen the object that satisfied it at rest (C2), and has emptied every
 //!   entry.
-//! * I-probe: while the waiter is `Probing`, any thread that meets its claim withdraws it. So if the decision succeeds,
-//!   nobody has seen the object since the claim; and the earlier objects were unavailable at the claim, because they
-//!   were the same before and after it. A failed probe is not repeated: the thread queues, which others cannot prevent
-//!   for ever.
 //!
 //! # Order
 //! O-set and O-self as in [`crate::protocol::claim`].
@@ -42,6 +38,7 @@ use ntux_platform::clock::Deadline;
 use super::claim::{help, help_claim};
 use super::epoch::{Decision, Epoch, begin};
 use super::look::{Look, check, look};
+use super::probe::{Available, probe_one, unchanged};
 use super::queueing::{FEW, Joined, Places, Queueing, queue_any};
 use super::request::Request;
 use super::scan::Ahead;
@@ -62,13 +59,6 @@ pub(crate) enum Round {
     Satisfied(Satisfied),
     /// Something has changed meanwhile: the wait must be retried.
     Again,
-}
-
-/// The first available object of a wait.
-struct Found {
-    position: usize,
-    seen: ObjectWord,
-    next: ObjectWord,
 }
 
 /// See [`Arena::wait_any`].
@@ -113,7 +103,7 @@ fn wait_any_slowly(arena: &Arena, waiter: &Waiter, request: &Request<'_>, deadli
         let found = look_at_all(arena, waiter, request, &mut queueing)?;
         let round = match found {
             Some(found) if found.position == 0 => take(arena, request, &found),
-            Some(found) => match probe(arena, waiter, request, &queueing, &found)? {
+            Some(found) => match probe_one(arena, waiter, request, &queueing, &found)? {
                 Round::Again => wait_any_queued(arena, waiter, request, &mut queueing, deadline)?,
                 probed => probed,
             },
@@ -148,28 +138,19 @@ fn look_at_all(
     waiter: &Waiter,
     request: &Request<'_>,
     queueing: &mut Queueing,
-) -> Result<Option<Found>> {
+) -> Result<Option<Available>> {
     queueing.look_anew();
     for (position, object) in request.iter().enumerate() {
         match look(arena, waiter, object, request.owner)? {
-            Look::Available { seen, next } => return Ok(Some(Found { position, seen, next })),
+            Look::Available { seen, next } => return Ok(Some(Available { position, seen, next })),
             Look::Unavailable(seen) => queueing.saw(seen),
         }
     }
     Ok(None)
 }
 
-/// Whether the checked objects are unchanged.
-#[inline(always)]
-fn unchanged(arena: &Arena, request: &Request<'_>, queueing: &Queueing) -> bool {
-    let same = |(object, &version): (Object, &u64)| {
-        arena.object_slot(object.index()).is_some_and(|slot| slot.word.load_low() == version)
-    };
-    request.iter().zip(queueing.versions()).all(same)
-}
-
 /// Takes the first object, which needs no probe.
-fn take(arena: &Arena, request: &Request<'_>, found: &Found) -> Round {
+fn take(arena: &Arena, request: &Request<'_>, found: &Available) -> Round {
     let slot = request.get(found.position).and_then(|object| arena.object_slot(object.index()));
     match slot.filter(|slot| found.next == found.seen || slot.exchange(found.seen, found.next)) {
         Some(slot) => {
@@ -178,34 +159,6 @@ fn take(arena: &Arena, request: &Request<'_>, found: &Found) -> Round {
         }
         None => Round::Again,
     }
-}
-
-/// Takes the object that was found if the ones before it do not change.
-fn probe(arena: &Arena, waiter: &Waiter, request: &Request<'_>, queueing: &Queueing, found: &Found) -> Result<Round> {
-    let index = request.get(found.position).ok_or(Error::Corrupt)?.index();
-    let slot = arena.object_slot(index).ok_or(Error::Corrupt)?;
-    let abandoned = slot.kind().was_abandoned(found.seen);
-    let satisfied = Satisfied { index: found.position as u32, abandoned };
-    if found.next == found.seen {
-        // A manual-reset event is not consumed, so it suffices that the earlier objects did not change.
-        return Ok(if unchanged(arena, request, queueing) { Round::Satisfied(satisfied) } else { Round::Again });
-    }
-    let epoch = begin(arena, waiter, WaiterState::Probing, Some(&request.without_objects()))?;
-    let claim = found.seen.claimed_for(Claimant::Waiter(epoch.index), epoch.ticket.tag());
-    if !slot.exchange(found.seen, claim) {
-        epoch.withdraw();
-        return Ok(Round::Again);
-    }
-    let probing = epoch.load();
-    let undisturbed = planted(Bug::ProbeBlind) || unchanged(arena, request, queueing);
-    let decided = undisturbed
-        && probing.state() == WaiterState::Probing
-        && epoch.slot.exchange(probing, probing.satisfied(index, abandoned));
-    if !decided {
-        epoch.withdraw();
-    }
-    help(arena, waiter, index, claim.advanced())?;
-    Ok(if decided { Round::Satisfied(satisfied) } else { Round::Again })
 }
 
 /// Spins on an unavailable object for a while before the thread queues for it. A thread that takes the object without

@@ -322,10 +322,13 @@ pub(super) fn end_epoch(arena: &Arena, waiter: &Waiter, index: u32) -> Result<()
     let slot = arena.waiter_slot(index).ok_or(Error::Corrupt)?;
     withdraw(slot, slot.load().ticket());
     help_admission_of(arena, waiter, index)?;
-    if let Some(object) = slot.load().satisfied_by()
-        && let Some(object_slot) = arena.object_slot(object)
-    {
-        help(arena, waiter, object, object_slot.load())?;
+    let ended = slot.load();
+    let all = if ended.has_probed_all() { slot.count() } else { 0 };
+    let all = slot.list.iter().take(all).map(|object| Object(object.load()).index());
+    for object in ended.satisfied_by().into_iter().chain(all) {
+        if let Some(object_slot) = arena.object_slot(object) {
+            help(arena, waiter, object, object_slot.load())?;
+        }
     }
     Ok(())
 }

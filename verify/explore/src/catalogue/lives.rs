@@ -55,6 +55,8 @@ pub(super) fn deaths() -> Vec<Program> {
         Program::new("d-poll", &[no.clone(), yes.clone()], &[&[poll(&[0, 1])], &[timed(&[1])], &[set(0)]]).mortal(0),
         Program::new("d-all", &[no.clone(), yes.clone()], &[&[both()], &[timed(&[1]), timed(&[0])], &[set(0)]])
             .mortal(0),
+        Program::new("d-at-once", &[yes.clone(), yes.clone()], &[&[both()], &[poll(&[0]), poll(&[1])], &[query(1)]])
+            .mortal(0),
         Program::new("d-alert", &[no.clone(), no.clone()], &[&[any(&[0]).alert(1)], &[any(&[1])], &[set(1), set(0)]])
             .mortal(0),
         // Signalers that die: the operation happens or not, and who is satisfied wakes.

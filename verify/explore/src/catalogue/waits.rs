@@ -29,6 +29,13 @@ pub(super) fn wait_alls() -> Vec<Program> {
         program("w-man", [hand, &yes], &[&[both()], &[timed(&[0])], &[set(0)]]),
         program("w-manp", [hand, &yes], &[&[both()], &[timed(&[0])], &[pulse(0)]]),
         program("w-poll", [&no, &yes], &[&[all(&[0, 1]).polled()], &[set(0)], &[poll(&[1]), set(1)]]),
+        // Everything is there at once, and somebody interferes.
+        program("w-cross", [&yes, &yes], &[&[all(&[0, 1]).polled()], &[all(&[1, 0]).polled()], &[query(0), query(1)]]),
+        program("w-apart", [on, hand], &[&[all(&[0, 1]).polled()], &[reset(0), set(1), reset(1)]]),
+        program("w-partly", [on, &sem(1)], &[&[all(&[0, 1]).polled()], &[reset(0), poll(&[1]), set(0)]]),
+        program("w-seen", [on, &yes], &[&[all(&[0, 1]).polled()], &[reset(0), query(1)]]),
+        program("w-unit", [&sem(1), &yes], &[&[all(&[0, 1]).polled(), rel(0, 1)], &[poll(&[0]), query(1)]]),
+        program("w-owned", [free, &yes], &[&[all(&[0, 1]).polled(), unlock(0, 1)], &[poll(&[0]).by(2), poll(&[1])]]),
         program("w2-duo", [&no, &no], &[&[both(), both()], &[set(0), set(1), reset(0)]]),
         program("w2-mutex", [free, &yes], &[&[both(), unlock(0, 1)], &[timed(&[0]).by(2), unlock(0, 2)]]),
         program("w2-try", [&sem(1), &no], &[&[both(), read(0, &sem(0))], &[poll(&[0]), set(1), rel(0, 1)]]),

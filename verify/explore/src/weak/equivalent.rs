@@ -11,7 +11,14 @@ struct Equivalent {
 
 const EQUIVALENT: &[Equivalent] = &[
     Equivalent {
-        accesses: &[("waiter::guess", None), ("objects::free", None), ("objects::build", None), ("pool::fresh", None)],
+        accesses: &[
+            ("waiter::guess", None),
+            ("probe::claim_each", None),
+            ("probe::settle_each", None),
+            ("objects::free", None),
+            ("objects::build", None),
+            ("pool::fresh", None),
+        ],
         why: "an exchange of the same word follows, and refuses an old value; it reads the last one",
     },
     Equivalent {

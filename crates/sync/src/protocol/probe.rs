@@ -1,0 +1,173 @@
+//! Takes objects that a look has found available, in one step and in no queue.
+//!
+//! # Role
+//! A wait for any that finds a later object available must take it at an instant at which the earlier ones are not. A
+//! wait for all that finds all of them available must take them at one instant. A *probe* claims what is to be taken in
+//! the name of a waiter that says `Probing`, looks again at the objects that it has not claimed, and decides on the
+//! waiter's own word. It needs no admission word, and disturbs nobody who waits.
+//!
+//! # Transitions
+//! | step | on | from | to | by |
+//! | --- | --- | --- | --- | --- |
+//! | begin | waiter | | `Probing` | its thread |
+//! | claim | each object that is consumed | at rest, as it was seen | claimed for the waiter | its thread |
+//! | check | the other objects | | | its thread |
+//! | decide | waiter | `Probing` | `Satisfied` | its thread |
+//! | give up | waiter | `Probing` | `Withdrawn` | anyone that meets a claim; its thread |
+//! | settle | object | claimed | consumed if decided; at rest, or on offer again, if not | anyone ([`super::claim`]) |
+//!
+//! If nothing is to be consumed (manual-reset events), the check alone decides.
+//!
+//! # Invariants
+//! * I-probe: while the waiter is `Probing`, any thread that meets one of its claims withdraws it. So if the decision
+//!   succeeds, nobody has seen a claimed object since its claim. The objects that it did not claim were the same before
+//!   the first claim and after the last one. So the instant after the last claim is that of the probe.
+//! * I-probe-all: after the decision each claim for the waiter counts as granted, also if its thread is dead; nobody
+//!   else claims in its name, because it is in no queue. Its place goes to nobody before all of them are settled.
+//! * A failed probe is not repeated: a wait for any queues, a wait for all makes an attempt ([`super::admission`]).
+//!   Others cannot prevent that for ever.
+//!
+//! # Order
+//! O-self as in [`super::claim`]: the own word is read before the other objects are checked again, and the decision is
+//! an exchange of it.
+//!
+//! # Death
+//! Before the decision: nothing has happened. Any thread that meets a claim removes it. After it: the operation has
+//! happened as a whole. Any thread that meets a claim consumes the object; what the thread was given is lost with it.
+
+use super::claim::{Found, help, help_ahead};
+use super::epoch::{Epoch, begin};
+use super::queueing::Queueing;
+use super::request::Request;
+use super::scan::Ahead;
+use super::wait_any::Round;
+use super::waiter::Waiter;
+use crate::arena::Arena;
+use crate::format::object_word::{Claimant, ObjectWord};
+use crate::format::waiter_word::{ALL_PROBED, WaiterState};
+use crate::planted::{Bug, planted};
+use crate::{Error, Object, Result, Satisfied};
+
+/// The first available object of a wait.
+pub(crate) struct Available {
+    pub position: usize,
+    pub seen: ObjectWord,
+    pub next: ObjectWord,
+}
+
+/// Whether the checked objects are unchanged.
+#[inline(always)]
+pub(crate) fn unchanged(arena: &Arena, request: &Request<'_>, queueing: &Queueing) -> bool {
+    let same = |(object, &version): (Object, &u64)| {
+        arena.object_slot(object.index()).is_some_and(|slot| slot.word.load_low() == version)
+    };
+    request.iter().zip(queueing.versions()).all(same)
+}
+
+/// Takes the object that was found if the ones before it do not change.
+pub(crate) fn probe_one(
+    arena: &Arena,
+    waiter: &Waiter,
+    request: &Request<'_>,
+    queueing: &Queueing,
+    found: &Available,
+) -> Result<Round> {
+    let index = request.get(found.position).ok_or(Error::Corrupt)?.index();
+    let slot = arena.object_slot(index).ok_or(Error::Corrupt)?;
+    let abandoned = slot.kind().was_abandoned(found.seen);
+    let satisfied = Satisfied { index: found.position as u32, abandoned };
+    if found.next == found.seen {
+        // A manual-reset event is not consumed, so it suffices that the earlier objects did not change.
+        return Ok(if unchanged(arena, request, queueing) { Round::Satisfied(satisfied) } else { Round::Again });
+    }
+    let epoch = begin(arena, waiter, WaiterState::Probing, Some(&request.without_objects()))?;
+    let claim = claimed(&epoch, found.seen);
+    if !slot.exchange(found.seen, claim) {
+        epoch.withdraw();
+        return Ok(Round::Again);
+    }
+    let undisturbed = || unchanged(arena, request, queueing);
+    let decided = decide(&epoch, index, abandoned, undisturbed);
+    help(arena, waiter, index, claim.advanced())?;
+    Ok(if decided { Round::Satisfied(satisfied) } else { Round::Again })
+}
+
+/// Takes all objects, which were available at the last check, if none of them has changed since.
+pub(crate) fn probe_all(arena: &Arena, waiter: &Waiter, request: &Request<'_>, queueing: &Queueing) -> Result<Round> {
+    let is_consumed = |object: &Object| arena.object_slot(object.index()).is_none_or(|slot| slot.kind().is_consumed());
+    if !request.objects().iter().any(is_consumed) {
+        let taken = Satisfied { index: 0, abandoned: false };
+        return Ok(if all_but_claimed(arena, request, queueing) { Round::Satisfied(taken) } else { Round::Again });
+    }
+    let epoch = begin(arena, waiter, WaiterState::Probing, Some(request))?;
+    let claimed = claim_each(arena, &epoch, request, queueing);
+    let abandoned = claimed.is_some_and(|abandoned| abandoned);
+    let undisturbed = || claimed.is_some() && all_but_claimed(arena, request, queueing);
+    let decided = decide(&epoch, ALL_PROBED, abandoned, undisturbed);
+    settle_each(arena, &epoch, request, decided)?;
+    Ok(if decided { Round::Satisfied(Satisfied { index: 0, abandoned }) } else { Round::Again })
+}
+
+fn claimed(epoch: &Epoch<'_>, seen: ObjectWord) -> ObjectWord {
+    seen.claimed_for(Claimant::Waiter(epoch.index), epoch.ticket.tag())
+}
+
+fn is_own(epoch: &Epoch<'_>, word: ObjectWord) -> bool {
+    word.claimant() == Claimant::Waiter(epoch.index) && word.tag() == epoch.ticket.tag()
+}
+
+/// Decides the probe if nobody has met it, and it is `undisturbed`; gives it up if not.
+fn decide(epoch: &Epoch<'_>, given: u32, abandoned: bool, undisturbed: impl FnOnce() -> bool) -> bool {
+    let probing = epoch.load();
+    let decided = (undisturbed() || planted(Bug::ProbeBlind))
+        && probing.state() == WaiterState::Probing
+        && epoch.slot.exchange(probing, probing.satisfied(given, abandoned));
+    if !decided {
+        epoch.withdraw();
+    }
+    decided
+}
+
+/// Claims each object that is consumed. Returns whether one of them was abandoned; none if one has changed.
+fn claim_each(arena: &Arena, epoch: &Epoch<'_>, request: &Request<'_>, queueing: &Queueing) -> Option<bool> {
+    let mut abandoned = false;
+    for (object, &version) in request.objects().iter().zip(queueing.versions()) {
+        let slot = arena.object_slot(object.index())?;
+        let kind = slot.kind();
+        if kind.is_consumed() {
+            // The exchange confirms both halves.
+            let seen = ObjectWord(slot.word.glance());
+            if seen.low() != version || !slot.exchange(seen, claimed(epoch, seen)) {
+                return None;
+            }
+            abandoned |= kind.was_abandoned(seen);
+        }
+    }
+    Some(abandoned)
+}
+
+/// Whether the objects that a probe does not claim have not changed since the last check.
+fn all_but_claimed(arena: &Arena, request: &Request<'_>, queueing: &Queueing) -> bool {
+    request.objects().iter().zip(queueing.versions()).all(|(object, &version)| {
+        let slot = arena.object_slot(object.index());
+        slot.is_some_and(|slot| slot.kind().is_consumed() || slot.word.load_low() == version)
+    })
+}
+
+/// Consumes each object that a probe has claimed, or returns it.
+fn settle_each(arena: &Arena, epoch: &Epoch<'_>, request: &Request<'_>, decided: bool) -> Result<()> {
+    for &object in request.objects() {
+        let index = object.index();
+        let slot = arena.object_slot(index).ok_or(Error::Corrupt)?;
+        if !slot.kind().is_consumed() {
+            continue;
+        }
+        // An exchange confirms it. Other claims are helped, too (C2).
+        let seen = ObjectWord(slot.word.glance());
+        let found = if decided && is_own(epoch, seen) { Found::granted(seen) } else { slot.load().into() };
+        if found.word.is_claimed() {
+            help_ahead(arena, epoch.waiter, index, found, &mut Ahead::default())?;
+        }
+    }
+    Ok(())
+}
