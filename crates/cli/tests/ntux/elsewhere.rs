@@ -4,14 +4,20 @@ use std::fs::File;
 use std::os::fd::AsFd;
 use std::os::unix::fs::FileExt;
 use std::path::Path;
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, Command, Output, Stdio};
+use std::sync::mpsc::{TryRecvError, channel};
+use std::time::Duration;
 
 use ntux_sync::{Arena, Capacity, Deadline};
 use serde_json::Value;
 
 use crate::skips::skip;
 use crate::stage::{Stage, complained, finish, said};
-use crate::why::{CAPACITY, kinds, path_of, sleepers, this_process, told, until, why};
+use crate::why::{CAPACITY, kinds, path_of, sleepers, start, this_process, told, until, why};
+use random::Random;
+
+#[path = "../../../platform/tests/random/random.rs"]
+mod random;
 
 /// Tells this program, started again, to hang.
 const HANGS: &str = "NTUX_TEST_ELSEWHERE";
@@ -153,6 +159,66 @@ fn very_many_objects_are_looked_at_in_bounded_memory() {
     }
     let seen = told(&why(&stage, &[&this_process(), "--json"]), &arena);
     assert_eq!((kinds(&seen).len(), &seen["waiting"]), (0, &0.into()));
+}
+
+/// Runs each command so often.
+fn each_command(stage: &Stage, rounds: usize, is_right: impl Fn(&str, &Output)) {
+    let pid = this_process();
+    for round in 0..rounds {
+        for words in [&["why"][..], &["why", &pid], &["inspect", &pid], &["inspect", "--json", &pid], &["ps"]] {
+            is_right(&format!("round {round}, {words:?}"), &finish(&mut stage.ntux(words)));
+        }
+        let top = finish(&mut stage.ntux(&["top", "--once", "--every", "0.05", &pid]));
+        is_right(&format!("round {round}, top"), &top);
+    }
+}
+
+#[test]
+fn rubbish_that_is_written_while_they_look_harms_no_command() {
+    let stage = Stage::new();
+    let file = File::from(Arena::create_file(CAPACITY).unwrap());
+    let length = file.metadata().unwrap().len();
+    let (stop, is_over) = channel::<()>();
+    std::thread::scope(|scope| {
+        let file = &file;
+        scope.spawn(move || {
+            let mut random = Random(1);
+            while is_over.try_recv() == Err(TryRecvError::Empty) {
+                // All but what says that it is an arena.
+                let at = 24 + random.next() % (length - 32) / 8 * 8;
+                let word = if random.next() % 2 == 0 { random.next() % 80 } else { random.next() };
+                file.write_all_at(&word.to_ne_bytes(), at).unwrap();
+            }
+        });
+        each_command(&stage, 5, |what, output| {
+            assert!(matches!(output.status.code(), Some(0 | 1)), "{what}: {} {}", output.status, complained(output));
+        });
+        drop(stop);
+    });
+}
+
+#[test]
+fn processes_that_end_while_they_are_looked_at_harm_no_command() {
+    let stage = Stage::new();
+    let arena = Arena::create(CAPACITY).unwrap();
+    let event = arena.event_create(&arena.waiter(), false, false).unwrap();
+    let (stop, is_over) = channel::<()>();
+    std::thread::scope(|scope| {
+        let arena = &arena;
+        scope.spawn(move || {
+            while is_over.try_recv() == Err(TryRecvError::Empty) {
+                let children = [1, 2, 3].map(|owner| start(arena, owner, &[event]));
+                std::thread::sleep(Duration::from_millis(30));
+                children.into_iter().for_each(end);
+            }
+        });
+        each_command(&stage, 5, |what, output| {
+            let no_fault = !said(output).contains("DEADLOCK of") || what.contains("[\"why\"]");
+            assert!(matches!(output.status.code(), Some(0 | 1)), "{what}: {} {}", output.status, complained(output));
+            assert!(no_fault, "{what}: {}", said(output));
+        });
+        drop(stop);
+    });
 }
 
 #[test]
