@@ -39,7 +39,7 @@ OTHER_TARGETS := aarch64-unknown-linux-gnu aarch64-apple-darwin x86_64-apple-dar
 CAPI_OUT := $(abspath $(OUT))/capi
 include crates/capi/install.mk
 
-.PHONY: help tools futexes windows build demos run planted measurable doctor bench bench-program plain-builds test test-libraries test-crash test-histories test-kernel \
+.PHONY: help tools futexes windows self-test simulated-macos build demos run planted measurable doctor bench bench-program plain-builds test test-libraries test-crash test-histories test-kernel \
 	test-old-kernels test-orders test-watch test-soft-dirty demo-soft-dirty demo-wine demo-inspect test-wine test-aarch64 test-aarch64-kernel test-miri test-tsan \
 	fuzz-scribble fuzz-scribble-asan format lint unit cross install uninstall dist test-dist clean
 
@@ -121,6 +121,17 @@ test-watch: tools       ## Writers against a copy that must not go stale, for mi
 futexes: tools          ## Every schedule of the futex programs with at most two preemptions (two minutes of one processor)
 	$(EXPLORED) run --release -p ntux-explore --example futexes -- 2 4000000
 
+# Also what one builds and runs first on a system that nobody has tried: docs/macos.md. Its planted fault must show.
+self-test: tools        ## Say in a minute what of ntux works on this machine
+	$(CARGO) build --locked -p ntux --example self-test
+	@$(TARGET_DIR)/debug/examples/self-test
+	@mkdir -p $(OUT)
+	@! $(TARGET_DIR)/debug/examples/self-test --planted > $(OUT)/self-test-planted || { echo "self-test: the planted fault is NOT found"; exit 1; }
+
+# A slice; docs/macos.md says what else runs so.
+simulated-macos: tools  ## What macOS relies on, over a simulation of its kernel's calls; some minutes
+	@CARGO=$(CARGO) $(SKIPS) .ci/simulated-macos
+
 # What users and packagers type, who do not know this file.
 plain-builds: tools
 	@CARGO=$(CARGO) .ci/plain-builds
@@ -129,7 +140,7 @@ plain-builds: tools
 windows: tools          ## Count the instructions between a claim and its decision, in what ships: 40 are allowed
 	$(CARGO) test --release --locked $(VERIFY) -p ntux-adversary --test crash -- a_claim
 
-TESTS := format lint unit plain-builds futexes windows cross run planted measurable
+TESTS := format lint unit plain-builds futexes windows cross self-test simulated-macos run planted measurable
 
 # With CI=true what is left out must stand in .ci/known-skips.
 test: tools             ## All tests, checks and both programs of `make run`; says at the end what was left out
@@ -217,6 +228,7 @@ lint: tools
 	@verify/explored --planted
 	$(CARGO) clippy --locked --workspace --all-targets -- -D warnings
 	$(CARGO) clippy --locked $(VERIFY) --all-targets -- -D warnings
+	$(CARGO) clippy --locked $(VERIFY) -p ntux-xnu -- -D warnings
 	$(EXPLORED) clippy -p ntux-explore -p ntux-adversary --all-targets -- -D warnings
 	RUSTDOCFLAGS="-D warnings" $(CARGO) doc --quiet --locked --no-deps --workspace --document-private-items
 	RUSTDOCFLAGS="-D warnings" $(CARGO) doc --quiet --locked $(VERIFY) --no-deps --document-private-items

@@ -8,6 +8,8 @@
 //! * Each system has a room that fulfils the contract: `linux`, `macos`. What it lacks it takes from [`absent`].
 //! * Three rooms are for particular users: [`watching`] for write watches, `interposition` for the preloaded libraries,
 //!   `command` for the program `ntux`. `.ci/layers` checks that no other crate uses them.
+//! * In the configuration `ntux_simulated_macos`, which `verify/simulated-macos` sets, the room of macOS is built for
+//!   Linux, where a library plays XNU.
 //! * [`explore`](atomic) is the seam: in the configuration `ntux_explore`, which `verify/explored` sets, a model
 //!   checker controls [`atomic`], [`futex`] and [`liveness`]. Everything above is as shipped.
 
@@ -30,19 +32,21 @@ pub mod without;
 
 pub use contract::{clock, futex, kernel_futex, liveness, memory, protection, robust, to_self};
 
-#[cfg(target_os = "linux")]
+#[cfg(all(target_os = "linux", not(ntux_simulated_macos)))]
 mod linux;
-#[cfg(target_os = "linux")]
+#[cfg(all(target_os = "linux", not(ntux_simulated_macos)))]
 use linux::watching as watching_room;
-#[cfg(target_os = "linux")]
+#[cfg(all(target_os = "linux", not(ntux_simulated_macos)))]
 pub use linux::{Linux as Here, command, interposition};
 
-#[cfg(target_os = "macos")]
+#[cfg(any(target_os = "macos", ntux_simulated_macos))]
 use absent::watching as watching_room;
-#[cfg(target_os = "macos")]
+#[cfg(any(target_os = "macos", ntux_simulated_macos))]
 mod macos;
-#[cfg(target_os = "macos")]
+#[cfg(any(target_os = "macos", ntux_simulated_macos))]
 pub use macos::MacOs as Here;
+#[cfg(ntux_simulated_macos)]
+pub use macos::planted as planted_in_room;
 
 #[cfg(not(any(target_os = "linux", target_os = "macos")))]
 compile_error!("no room for this system: CONTRIBUTING.md, \"How to add\", says what it needs");

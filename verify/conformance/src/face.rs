@@ -205,6 +205,8 @@ pub trait Face: Sync {
     fn close(&self, object: Object) -> Outcome<()>;
     /// Waits.
     fn wait(&self, wait: &Wait) -> Outcome<Satisfied>;
+    /// A process was killed, says its supervisor. Where the system itself ends the waits of the dead, nobody says so.
+    fn bury(&self, _process: u32) {}
     /// The same instance as a child process uses it that was just forked.
     fn in_child(&self) -> Box<dyn Face>;
 }

@@ -51,9 +51,11 @@ impl Child {
         decode(words)
     }
 
-    /// Kills the child where it stands, and returns when it is gone.
-    pub fn kill(self) {
+    /// Kills the child where it stands, and returns when it is gone, and the face knows that if it must be told.
+    pub fn kill(self, face: &dyn Face) {
+        let process = self.process.id();
         self.process.kill();
+        face.bury(process);
     }
 
     /// Stops the child, and returns when it is stopped.

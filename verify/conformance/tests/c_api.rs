@@ -273,6 +273,13 @@ impl Face for C {
     }
 
     /// Attaches the arena anew, as a process does that was handed its descriptor.
+    /// XNU does not end the waits of the dead.
+    #[cfg(ntux_simulated_macos)]
+    fn bury(&self, process: u32) {
+        // SAFETY: the arena is attached.
+        assert_eq!(outcome(unsafe { (functions().arena_bury_process)(self.arena, process) }), Ok(()));
+    }
+
     fn in_child(&self) -> Box<dyn Face> {
         let mut arena = null_mut();
         // SAFETY: the arena is attached, and there is room for the new pointer.

@@ -146,6 +146,12 @@ impl Face for Core {
     }
 
     /// Attaches the arena anew, as a process does that was handed its descriptor.
+    /// XNU does not end the waits of the dead.
+    #[cfg(ntux_simulated_macos)]
+    fn bury(&self, process: u32) {
+        self.arena.bury_process(process).expect("it has ended");
+    }
+
     fn in_child(&self) -> Box<dyn Face> {
         let fd = self.arena.fd().expect("it was created here");
         Box::new(Core::new(Arena::attach(fd).expect("it is an arena")))

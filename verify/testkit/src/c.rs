@@ -89,6 +89,7 @@ functions! {
     arena_attach(fd: c_int, arena: *mut *mut Arena);
     arena_fd(arena: *const Arena);
     arena_detach(arena: *mut Arena);
+    arena_bury_process(arena: *const Arena, process: u32);
     object_close(arena: *const Arena, object: u64);
     object_adopt(arena: *const Arena, object: u64);
     semaphore_create(arena: *const Arena, count: u32, max: u32, semaphore: *mut u64);

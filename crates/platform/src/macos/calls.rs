@@ -1,12 +1,17 @@
-//! The calls that only XNU has, with their numbers and structures: `sys/ulock.h`, `os/os_sync_wait_on_address.h`,
-//! `sys/proc_info.h`, `sys/mman.h`. Their users explain them.
-//!
-//! Everything else in this room is POSIX. A simulation of XNU replaces this file.
+//! The calls of this room that are not the same on every system, each once. Their users explain them; [`interface`] has
+//! their declarations.
 
 use std::ffi::CStr;
 use std::io;
 use std::os::fd::{AsRawFd, BorrowedFd, OwnedFd};
 
+use super::interface::{
+    __error, __ulock_wait2, __ulock_wake, OS_CLOCK_MACH_ABSOLUTE_TIME, OS_SYNC_SHARED, PROC_PIDFDPSHMINFO,
+    PROC_PIDTBSDINFO, PROC_PIDTHREADID64INFO, ProcBsdInfo, ProcThreadInfo, PshmFdInfo, SZOMB, UL_COMPARE_AND_WAIT,
+    UL_COMPARE_AND_WAIT_SHARED, ULF_NO_ERRNO, ULF_WAKE_ALL, VM_INHERIT_COPY, VM_INHERIT_NONE, minherit, proc_pidfdinfo,
+    proc_pidinfo, pthread_threadid_np,
+};
+use super::planted::{Bug, planted};
 use crate::atomic::{Word32, Word64};
 use crate::memory::owned;
 
@@ -17,17 +22,6 @@ pub(super) enum Among {
     Threads,
     /// Every process that maps the memory: the word is known by its memory object and its place in there.
     Processes,
-}
-
-const UL_COMPARE_AND_WAIT: u32 = 1;
-const UL_COMPARE_AND_WAIT_SHARED: u32 = 3;
-const ULF_WAKE_ALL: u32 = 0x100;
-const ULF_NO_ERRNO: u32 = 0x0100_0000;
-
-unsafe extern "C" {
-    fn __ulock_wait2(operation: u32, address: *mut libc::c_void, value: u64, timeout_ns: u64, value2: u64) -> i32;
-    fn __ulock_wake(operation: u32, address: *mut libc::c_void, wake_value: u64) -> i32;
-    fn minherit(address: *mut libc::c_void, length: usize, inherit: libc::c_int) -> libc::c_int;
 }
 
 fn operation(among: Among) -> u32 {
@@ -76,9 +70,6 @@ pub(super) struct OsSync {
     wake_all: Wake,
 }
 
-/// `OS_SYNC_WAIT_ON_ADDRESS_SHARED`, which both sides must say.
-const OS_SYNC_SHARED: u32 = 1;
-const OS_CLOCK_MACH_ABSOLUTE_TIME: u32 = 32;
 const WORD: usize = size_of::<u32>();
 
 /// The functions; none before macOS 14.4. The first call looks for them. Nobody waits while another thread looks: a signal
@@ -142,8 +133,10 @@ impl OsSync {
     /// As [`ulock_wake`].
     pub(super) fn wake(&self, address: *const u32, among: Among, all: bool) -> Result<(), i32> {
         let wake = if all { self.wake_all } else { self.wake_any };
+        let bytes = if planted(Bug::WakesOfEightBytes) { 2 * WORD } else { WORD };
+        let among = if planted(Bug::SharedOnOneSide) { Among::Threads } else { among };
         // SAFETY: a wake reads no memory; a bad address is an error that changes nothing.
-        with_errno(unsafe { wake(address.cast_mut().cast(), WORD, Self::flags(among)) })
+        with_errno(unsafe { wake(address.cast_mut().cast(), bytes, Self::flags(among)) })
     }
 
     fn flags(among: Among) -> u32 {
@@ -155,9 +148,15 @@ fn with_errno(result: i32) -> Result<(), i32> {
     if result < 0 { Err(crate::errno()) } else { Ok(()) }
 }
 
+/// The address of the calling thread's error number.
+pub(super) fn errno_place() -> *mut libc::c_int {
+    // SAFETY: has no precondition.
+    unsafe { __error() }
+}
+
 /// `minherit`: whether a forked child gets a copy of a range, or nothing.
 pub(super) fn minherit_copied(start: usize, length: usize, is_copied: bool) -> io::Result<()> {
-    let inheritance = if is_copied { libc::VM_INHERIT_COPY } else { libc::VM_INHERIT_NONE };
+    let inheritance = if is_copied { VM_INHERIT_COPY } else { VM_INHERIT_NONE };
     // SAFETY: it changes nothing in this process.
     crate::protection::done(unsafe { minherit(start as *mut libc::c_void, length, inheritance) })
 }
@@ -166,7 +165,7 @@ pub(super) fn minherit_copied(start: usize, length: usize, is_copied: bool) -> i
 pub(super) fn thread_number() -> u64 {
     let mut number = 0;
     // SAFETY: a valid place; 0 names the calling thread.
-    unsafe { libc::pthread_threadid_np(0, &mut number) };
+    unsafe { pthread_threadid_np(0, &mut number) };
     number
 }
 
@@ -183,23 +182,23 @@ pub(super) struct Found {
 pub(super) fn process(pid: u32) -> Result<Found, i32> {
     /// Otherwise a process that has ended is not found.
     const ZOMBIES_TOO: u64 = 1;
-    let info: libc::proc_bsdinfo = information(|place, size| {
+    let zombies = if planted(Bug::ForgetsCorpses) { 0 } else { ZOMBIES_TOO };
+    let info: ProcBsdInfo = information(|place, size| {
         // SAFETY: a place of this size for the answer.
-        unsafe { libc::proc_pidinfo(pid as i32, libc::PROC_PIDTBSDINFO, ZOMBIES_TOO, place, size) }
+        unsafe { proc_pidinfo(pid as i32, PROC_PIDTBSDINFO, zombies, place, size) }
     })?;
-    let start_us = info.pbi_start_tvsec.saturating_mul(1_000_000).saturating_add(info.pbi_start_tvusec);
-    Ok(Found { start_us, is_zombie: info.pbi_status == libc::SZOMB })
+    let start_us = info.start_seconds.saturating_mul(1_000_000).saturating_add(info.start_microseconds);
+    Ok(Found { start_us, is_zombie: info.status == SZOMB })
 }
 
 /// Whether a process has a thread of this number. `ESRCH` if not, or if there is no such process; `EPERM` if it is
 /// another user's.
 pub(super) fn find_thread(pid: u32, thread: u64) -> Result<(), i32> {
-    const PROC_PIDTHREADID64INFO: i32 = 15;
     information(|place, size| {
         // SAFETY: a place of this size for the answer.
-        unsafe { libc::proc_pidinfo(pid as i32, PROC_PIDTHREADID64INFO, thread, place, size) }
+        unsafe { proc_pidinfo(pid as i32, PROC_PIDTHREADID64INFO, thread, place, size) }
     })
-    .map(|_: libc::proc_threadinfo| ())
+    .map(|_: ProcThreadInfo| ())
 }
 
 /// Longest name of a shared memory object, without its zero.
@@ -208,18 +207,9 @@ pub(super) const SHM_NAME_MAX: usize = 31;
 /// The name with which a shared memory object was created, even if it was unlinked since. `EBADF` if the descriptor is
 /// something else.
 pub(super) fn shm_name(fd: BorrowedFd<'_>) -> Result<[u8; SHM_NAME_MAX + 1], i32> {
-    const PROC_PIDFDPSHMINFO: i32 = 5;
-    /// `struct pshm_fdinfo`: of a file, of its status, where it is mapped, its name.
-    #[repr(C)]
-    struct ShmInfo {
-        file: [u64; 3],
-        status: [u64; 17],
-        mapped_at: u64,
-        name: [u8; 1024],
-    }
-    let info: ShmInfo = information(|place, size| {
+    let info: PshmFdInfo = information(|place, size| {
         // SAFETY: a place of this size for the answer.
-        unsafe { libc::proc_pidfdinfo(libc::getpid(), fd.as_raw_fd(), PROC_PIDFDPSHMINFO, place, size) }
+        unsafe { proc_pidfdinfo(libc::getpid(), fd.as_raw_fd(), PROC_PIDFDPSHMINFO, place, size) }
     })?;
     let mut name = [0; SHM_NAME_MAX + 1];
     name.copy_from_slice(&info.name[..SHM_NAME_MAX + 1]);
@@ -266,7 +256,7 @@ pub(super) fn set_size_once(fd: &OwnedFd, length: u64) -> io::Result<()> {
 }
 
 /// `F_OFD_SETLK` of one byte of a file.
-pub(super) fn lock(fd: BorrowedFd<'_>, kind: libc::c_short, byte: u64) -> io::Result<()> {
+pub(super) fn lock(fd: BorrowedFd<'_>, kind: i32, byte: u64) -> io::Result<()> {
     let lock = lock_of(kind, byte, 1);
     // SAFETY: a valid request that outlives the call.
     crate::protection::done(unsafe { libc::fcntl(fd.as_raw_fd(), libc::F_OFD_SETLK, &raw const lock) })
@@ -274,18 +264,18 @@ pub(super) fn lock(fd: BorrowedFd<'_>, kind: libc::c_short, byte: u64) -> io::Re
 
 /// `F_OFD_GETLK`: whether another open file description has a lock on one of so many bytes of a file.
 pub(super) fn is_locked(fd: BorrowedFd<'_>, byte: u64, count: u32) -> io::Result<bool> {
-    let mut lock = lock_of(libc::F_WRLCK, byte, count);
+    let mut lock = lock_of(libc::F_WRLCK.into(), byte, count);
     // SAFETY: a valid request, and a valid place for the answer.
     crate::protection::done(unsafe { libc::fcntl(fd.as_raw_fd(), libc::F_OFD_GETLK, &raw mut lock) })?;
-    Ok(lock.l_type != libc::F_UNLCK)
+    Ok(i32::from(lock.l_type) != i32::from(libc::F_UNLCK))
 }
 
-fn lock_of(kind: libc::c_short, byte: u64, count: u32) -> libc::flock {
+fn lock_of(kind: i32, byte: u64, count: u32) -> libc::flock {
     libc::flock {
         l_start: byte as libc::off_t,
         l_len: count.into(),
         l_pid: 0,
-        l_type: kind,
+        l_type: kind as libc::c_short,
         l_whence: libc::SEEK_SET as libc::c_short,
     }
 }

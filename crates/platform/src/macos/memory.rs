@@ -18,6 +18,7 @@ use std::ptr::NonNull;
 
 use super::MacOs;
 use super::calls::{self, SHM_NAME_MAX};
+use super::planted::{Bug, planted};
 use crate::memory::{FileId, Locks, SharedMemory, map_at_once};
 use crate::protection::page_size;
 
@@ -32,6 +33,9 @@ impl SharedMemory for MacOs {
             match calls::shm_create(&name) {
                 Ok(fd) => {
                     calls::shm_unlink(&name);
+                    if planted(Bug::SizeInTwoSteps) {
+                        calls::set_size_once(&fd, 1)?;
+                    }
                     calls::set_size_once(&fd, length)?;
                     return Ok(fd);
                 }
@@ -44,6 +48,7 @@ impl SharedMemory for MacOs {
 
     fn regular_file(fd: BorrowedFd<'_>) -> io::Result<Option<FileId>> {
         match calls::shm_name(fd) {
+            Ok(_) if planted(Bug::IdentityFromStatus) => Ok(Some(FileId { device: 0, inode: 0 })),
             Ok(name) => Ok(Some(identity(&name))),
             // Something else, which is no error.
             Err(libc::EBADF) => calls::size(fd).map(|_| None),
@@ -69,7 +74,7 @@ impl SharedMemory for MacOs {
         if length == 0 {
             return Ok(0);
         }
-        if !Self::cannot_shrink(fd) {
+        if !Self::cannot_shrink(fd) || planted(Bug::ReadAsAFile) {
             // SAFETY: the buffer is valid for its whole length.
             let read = unsafe { libc::pread(fd.as_raw_fd(), bytes.as_mut_ptr().cast(), bytes.len(), 0) };
             return usize::try_from(read).map_err(|_| io::Error::last_os_error());
@@ -115,11 +120,11 @@ impl SharedMemory for MacOs {
 /// For files; an object has no locks.
 impl Locks for MacOs {
     fn hold(fd: BorrowedFd<'_>, byte: u64) -> io::Result<()> {
-        calls::lock(fd, libc::F_RDLCK, byte)
+        calls::lock(fd, libc::F_RDLCK.into(), byte)
     }
 
     fn hold_alone(fd: BorrowedFd<'_>, byte: u64) -> io::Result<bool> {
-        match calls::lock(fd, libc::F_WRLCK, byte) {
+        match calls::lock(fd, libc::F_WRLCK.into(), byte) {
             Ok(()) => Ok(true),
             Err(error) if matches!(error.raw_os_error(), Some(libc::EAGAIN | libc::EACCES)) => Ok(false),
             Err(error) => Err(error),
@@ -127,7 +132,7 @@ impl Locks for MacOs {
     }
 
     fn let_go(fd: BorrowedFd<'_>, byte: u64) -> io::Result<()> {
-        calls::lock(fd, libc::F_UNLCK, byte)
+        calls::lock(fd, libc::F_UNLCK.into(), byte)
     }
 
     fn is_held(fd: BorrowedFd<'_>, byte: u64, count: u32) -> io::Result<bool> {
@@ -144,7 +149,7 @@ fn new_name() -> io::Result<CString> {
     }
     let name = format!("/ntux.{:08x}.{:016x}", std::process::id(), u64::from_ne_bytes(random));
     debug_assert_eq!(name.len(), SHM_NAME_MAX);
-    Ok(CString::new(name)?)
+    Ok(CString::new(if planted(Bug::LongNames) { name + "x" } else { name })?)
 }
 
 /// 128 bits for a name, by the hash of Fowler, Noll and Vo from two starts.

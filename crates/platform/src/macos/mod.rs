@@ -1,11 +1,21 @@
 //! macOS. Not yet run on a Mac; README says what has been tried.
 //!
 //! The differences between XNU and Linux, according to XNU's source, are described where they matter: [`sleep`],
-//! [`memory`], [`liveness`]. [`calls`] declares all calls that only XNU has.
+//! [`memory`], [`liveness`]. [`calls`] makes all calls that only XNU has; [`interface`] declares them.
+//!
+//! In the configuration `ntux_simulated_macos`, which `verify/simulated-macos` sets, this room is built for Linux, and the
+//! library `verify/xnu` provides the functions of [`interface`]. Then only the frames of signal handlers are not XNU's.
 
 mod calls;
+#[cfg(not(ntux_simulated_macos))]
+mod frames;
+#[cfg(ntux_simulated_macos)]
+#[path = "simulated_frames.rs"]
+mod frames;
+mod interface;
 mod liveness;
 mod memory;
+pub mod planted;
 mod protection;
 mod segv;
 mod sleep;
@@ -21,8 +31,7 @@ impl System for MacOs {
     const COARSE_CLOCK: libc::clockid_t = libc::CLOCK_MONOTONIC;
 
     fn errno_place() -> *mut libc::c_int {
-        // SAFETY: has no precondition.
-        unsafe { libc::__error() }
+        calls::errno_place()
     }
 
     fn processors() -> u64 {

@@ -12,6 +12,7 @@
 
 use super::MacOs;
 use super::calls::{self, Among};
+use super::planted::{Bug, planted};
 use crate::clock::Deadline;
 use crate::futex::{Sleep, Woken};
 use crate::kernel_futex::{Futexes, MATCH_ANY, Scope};
@@ -28,7 +29,7 @@ fn sleep(address: *const u32, expected: u32, among: Among, time_ns: Option<u64>)
             Some(functions) => functions.wait(address, expected, among, time_ns),
             None => calls::ulock_wait(address, expected, among, time_ns),
         };
-        if slept != Err(libc::EFAULT) {
+        if slept != Err(libc::EFAULT) || planted(Bug::EfaultIsTheEnd) {
             return slept;
         }
         // SAFETY: the caller's word is mapped and aligned; it is written by atomic accesses.
@@ -58,7 +59,7 @@ fn wake_counted(address: *const u32, among: Among, count: u32) -> Result<u32, i3
     for woken in 0..count {
         match wake(address, among, false) {
             Ok(()) => {}
-            Err(libc::ENOENT) => return Ok(woken),
+            Err(libc::ENOENT) if !planted(Bug::AbsenceIsAnError) => return Ok(woken),
             Err(error) => return Err(error),
         }
     }
@@ -71,7 +72,11 @@ impl Sleep for MacOs {
         if time_ns == Some(0) {
             return Woken::TimedOut;
         }
-        let _ = sleep(address, expected, Among::Processes, time_ns);
+        match sleep(address, expected, Among::Processes, time_ns) {
+            Err(libc::EFAULT) if planted(Bug::EfaultIsTheEnd) => return Woken::TimedOut,
+            Err(libc::EINTR) if planted(Bug::EintrIsTheEnd) => return Woken::TimedOut,
+            _ => {}
+        }
         if deadline.remaining_ns() == Some(0) { Woken::TimedOut } else { Woken::LookAgain }
     }
 

@@ -4,11 +4,11 @@ use core::ffi::c_void;
 
 use libc::c_int;
 
-use super::MacOs;
+use super::{MacOs, frames};
 use crate::contract::to_self::{Information, Mask, OwnSignals};
 
 impl OwnSignals for MacOs {
-    const OF_THE_LIBRARY: Mask = 0;
+    const OF_THE_LIBRARY: Mask = frames::OF_THE_LIBRARY;
 
     fn send(signal: c_int, _information: Option<&Information>) {
         // SAFETY: the calling thread exists.
@@ -16,14 +16,11 @@ impl OwnSignals for MacOs {
     }
 
     unsafe fn block_in(context: *mut c_void, more: Mask) -> Mask {
-        // SAFETY: the kernel's frame, by the contract; nobody else uses it while the handler runs.
-        let mask = unsafe { &mut (*context.cast::<libc::ucontext_t>()).uc_sigmask };
-        let before = *mask;
-        *mask |= more as libc::sigset_t;
-        more & !Mask::from(before)
+        // SAFETY: the caller's promise.
+        unsafe { frames::block(context, more) }
     }
 
     fn set(mask: Mask) -> libc::sigset_t {
-        mask as libc::sigset_t
+        frames::set(mask)
     }
 }

@@ -39,6 +39,7 @@ pub struct Mailbox {
     ordered: Word32,
     done: Word32,
     thread: Word32,
+    number: Word64,
     finished_ns: Word64,
     operation: UnsafeCell<Option<Operation>>,
     outcome: UnsafeCell<Option<Outcome>>,
@@ -84,16 +85,22 @@ fn address(word: &Word32) -> *const u32 {
 }
 
 impl Mailbox {
-    /// Takes the mailbox for the calling thread, empty.
-    pub fn open(&self, thread: u32) {
+    /// Takes the mailbox for a thread, empty: its number in /proc, and the one that the core knows it by.
+    pub fn open(&self, thread: u32, number: u64) {
+        self.number.store(number);
         self.ordered.store(0);
         self.done.store(0);
         self.thread.store(thread);
     }
 
-    /// The thread that reads it.
+    /// The thread that reads it, by its number in /proc.
     pub fn thread(&self) -> u32 {
         self.thread.load()
+    }
+
+    /// As the core knows that thread.
+    pub fn number(&self) -> u64 {
+        self.number.load()
     }
 
     /// Orders an operation. The one before must be done.

@@ -61,9 +61,9 @@ impl Play<'_> {
     }
 
     fn look_at_sleeper(&mut self, snapshot: &Snapshot, actor: usize) -> Result<()> {
-        let thread = self.stage.board.mailbox(actor).thread();
+        let number = self.stage.board.mailbox(actor).number();
         let wait = self.scenario.sleepers[actor - SLEEPERS.start];
-        let Some(waiter) = snapshot.waiters.iter().find(|waiter| waiter.thread == Some(thread.into())) else {
+        let Some(waiter) = snapshot.waiters.iter().find(|waiter| waiter.thread == Some(number)) else {
             return wrong(format!("an onlooker does not see survivor {actor}"));
         };
         match waiter.state {

@@ -133,7 +133,7 @@ impl<'a> Play<'a> {
         let number = VICTIMS[self.victims.len()];
         let mailbox = self.stage.board.mailbox(number);
         let cold = self.scenario.cold;
-        mailbox.open(1);
+        mailbox.open(1, 0);
         mailbox.order(operation);
         let stage = self.stage;
         let tracee = Tracee::fork(|| {

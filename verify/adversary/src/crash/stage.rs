@@ -13,6 +13,7 @@ use super::look::{self, Eyes};
 use super::operation::{Operation, Performer};
 use super::scenario::Scenario;
 use ntux_testkit::child::Child;
+use ntux_testkit::task::Task;
 
 /// Survivors: two that work, and six that wait. They live in two processes.
 pub const WORKERS: [usize; 2] = [0, 1];
@@ -183,7 +184,7 @@ fn serve(board: &'static Board, fd: BorrowedFd<'_>, process: usize) -> ! {
             scope.spawn(move || {
                 let performer = Performer::new(arena, board);
                 let mailbox = board.mailbox(actor);
-                mailbox.open(liveness::thread_id() as u32);
+                mailbox.open(Task::current().number(), liveness::thread_id());
                 loop {
                     mailbox.answer(performer.perform(mailbox.receive()));
                 }

@@ -6,6 +6,7 @@ use ntux_sync::spec::Outcome;
 
 use super::play::{Play, Result, wrong};
 use super::stage::SLEEPERS;
+use crate::WAKES_AT_DEATH;
 use ntux_testkit::task::{FutexWait, Task};
 
 /// How late wakes came.
@@ -79,10 +80,11 @@ impl Play<'_> {
         wrong(format!("survivor {actor} returned {outcome:?}, which the model does not allow"))
     }
 
-    /// A stopped signaler may hold back the wake that it owes until somebody has used the object that it signaled.
+    /// A stopped signaler may hold back the wake that it owes until somebody has used the object that it signaled; so does a
+    /// killed one where the system sends no wakes for the dead.
     fn may_be_late(&self, actor: usize) -> bool {
         let wait = self.scenario.sleepers[actor - SLEEPERS.start];
-        let mut standing = self.victims.iter().filter(|victim| victim.tracee.is_some());
+        let mut standing = self.victims.iter().filter(|victim| victim.tracee.is_some() || !WAKES_AT_DEATH);
         standing.any(|victim| {
             (0..self.scenario.objects.len() as u8)
                 .any(|object| victim.operation.names(object) && wait.names(object) && !self.touched.contains(&object))

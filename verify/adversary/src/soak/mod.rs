@@ -18,6 +18,7 @@ use std::time::{Duration, Instant};
 use fastrand::Rng;
 use ntux_sync::{Arena, Capacity, Error, New, Waiter};
 
+use crate::WAKES_AT_DEATH;
 use ledger::{EVENTS, Hold, Ledger, MUTEXES, Objects, SEMAPHORES, WORKERS};
 use ntux_testkit::child::Child;
 use ntux_testkit::task::{FutexWait, Task};
@@ -206,7 +207,11 @@ impl Soak {
         self.totals.kills += 1;
         let child = &mut self.processes[number].child;
         child.signal(libc::SIGKILL);
+        let process = child.id();
         child.wait().map_err(|error| format!("waitpid: {error}"))?;
+        if !WAKES_AT_DEATH {
+            self.arena.bury_process(process).map_err(|error| format!("worker {number} cannot be buried: {error}"))?;
+        }
         let page = &self.ledger.pages[number];
         self.totals.operations += u64::from(page.progress.load());
         let (mutexes, semaphores) =

@@ -3,10 +3,11 @@
 use std::time::Duration;
 
 use fastrand::Rng;
-use ntux_platform::{clock, liveness};
+use ntux_platform::clock;
 use ntux_sync::{Arena, Deadline, Error, New, Object, Result, Satisfied, Waiter};
 
 use super::ledger::{Hold, Ledger, Objects, Page};
+use ntux_testkit::task::Task;
 
 /// What must not be.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -46,7 +47,7 @@ impl Worker<'_> {
     /// Works until the process is killed.
     pub fn run(mut self) -> ! {
         let mut waiter = self.arena.waiter();
-        self.page().thread.store(liveness::thread_id() as u32);
+        self.page().thread.store(Task::current().number());
         loop {
             while self.ledger.pause.load() != 0 {
                 self.page().paused.store(1);

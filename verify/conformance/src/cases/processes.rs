@@ -160,7 +160,7 @@ fn a_process_that_is_killed_keeps_its_mutex(face: &dyn Face) {
     });
     child.still_sleeps();
     check::mutex(face, mutex, 7, 1);
-    child.kill();
+    child.kill(face);
     check::mutex(face, mutex, 7, 1);
     assert_eq!(face.wait(&any(&[mutex])), Err(ETIMEDOUT));
     assert_eq!(face.mutex_kill(mutex, 7), Ok(()));
@@ -169,17 +169,17 @@ fn a_process_that_is_killed_keeps_its_mutex(face: &dyn Face) {
 
 fn a_killed_waiter_consumes_nothing(face: &dyn Face) {
     let semaphore = face.semaphore_create(0, 2).unwrap();
-    Child::block(face, any(&[semaphore]).forever()).kill();
+    Child::block(face, any(&[semaphore]).forever()).kill(face);
     assert_eq!(face.semaphore_release(semaphore, 1), Ok(0));
     check::semaphore(face, semaphore, 1, 2);
 
     let mutex = face.mutex_create(1, 1).unwrap();
-    Child::block(face, any(&[mutex]).owner(2).forever()).kill();
+    Child::block(face, any(&[mutex]).owner(2).forever()).kill(face);
     assert_eq!(face.mutex_unlock(mutex, 1), Ok(1));
     check::mutex(face, mutex, 0, 0);
 
     let event = face.event_create(0, 0).unwrap();
-    Child::block(face, any(&[]).alert(event).forever()).kill();
+    Child::block(face, any(&[]).alert(event).forever()).kill(face);
     assert_eq!(face.event_set(event), Ok(0));
     check::auto(face, event, 1);
     assert_eq!(face.wait(&any(&[event])), at(0));
@@ -189,7 +189,7 @@ fn a_killed_waiter_does_not_stand_in_the_way(face: &dyn Face) {
     let event = face.event_create(0, 0).unwrap();
     let killed = Child::block(face, any(&[event]).forever());
     let next = Child::block(face, any(&[event]).forever());
-    killed.kill();
+    killed.kill(face);
     assert_eq!(face.event_pulse(event), Ok(0));
     check::auto(face, event, 0);
     assert_eq!(next.result(), at(0));
@@ -200,7 +200,7 @@ fn a_killed_wait_all_consumes_nothing(face: &dyn Face) {
     let event = face.event_create(0, 0).unwrap();
     let killed = Child::block(face, all(&[semaphore, event]).forever());
     let next = Child::block(face, any(&[event]).forever());
-    killed.kill();
+    killed.kill(face);
     assert_eq!(face.event_set(event), Ok(0));
     check::semaphore(face, semaphore, 1, 1);
     check::auto(face, event, 0);

@@ -85,6 +85,21 @@ pub(super) fn processes<S: System>(limit: Duration) -> Outcome {
     ensure!(is_dead::<S>(it, me), "a corpse is said to live");
     child.end(limit)?;
     ensure!(is_dead::<S>(it, me), "a process that is gone is said to live");
+    starts_differ::<S>(me.start, limit)
+}
+
+/// The clock may be coarse: another process starts later at some time.
+fn starts_differ<S: System>(start: u64, limit: Duration) -> Outcome {
+    let begin = std::time::Instant::now();
+    loop {
+        // SAFETY: waits to be killed.
+        let child = Child::start(|| unsafe { libc::pause() })?;
+        if S::look(child.pid).is_some_and(|seen| seen.start != start) {
+            break;
+        }
+        ensure!(begin.elapsed() < limit, "processes that start later are said to have started at the same time");
+        std::thread::sleep(Duration::from_millis(5));
+    }
     Ok(())
 }
 

@@ -1,0 +1,37 @@
+//! As `frames`, where XNU is simulated: Linux's frames, which the simulation leaves as they are.
+
+use core::ffi::c_void;
+
+use crate::contract::to_self::Mask;
+
+pub(super) const FORBIDDEN_ACCESS: libc::c_int = libc::SIGSEGV;
+
+/// 33 changes the identity of all threads.
+pub(super) const OF_THE_LIBRARY: Mask = 1 << 32;
+
+/// Unknown is no store.
+///
+/// # Safety
+/// As there.
+pub(super) unsafe fn is_store(_context: *const c_void) -> bool {
+    false
+}
+
+/// # Safety
+/// As there.
+pub(super) unsafe fn block(context: *mut c_void, more: Mask) -> Mask {
+    // SAFETY: the kernel's frame, whose mask has 64 bits; nobody else uses it while the handler runs.
+    let mask = unsafe { &mut *(&raw mut (*context.cast::<libc::ucontext_t>()).uc_sigmask).cast::<Mask>() };
+    let before = *mask;
+    *mask |= more;
+    more & !before
+}
+
+pub(super) fn set(mask: Mask) -> libc::sigset_t {
+    let mut set = core::mem::MaybeUninit::<libc::sigset_t>::zeroed();
+    // SAFETY: the first 64 bits of a set are the kernel's mask, the rest may be zero.
+    unsafe {
+        set.as_mut_ptr().cast::<Mask>().write(mask);
+        set.assume_init()
+    }
+}

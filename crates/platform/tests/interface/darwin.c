@@ -1,0 +1,20 @@
+/* Whether crates/platform/src/macos/interface.rs agrees with the headers of Darwin: compiled by .ci/cross-macos, never run. */
+#include <libproc.h>
+#include <pthread.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/mman.h>
+#include <sys/proc.h>
+#include <sys/proc_info.h>
+#include <mach/vm_inherit.h>
+#define SAME(what, number) _Static_assert((what) == (number), #what)
+SAME(sizeof(struct proc_bsdinfo), 136); SAME(offsetof(struct proc_bsdinfo, pbi_status), 4);
+SAME(offsetof(struct proc_bsdinfo, pbi_start_tvsec), 120); SAME(offsetof(struct proc_bsdinfo, pbi_start_tvusec), 128);
+SAME(sizeof(struct proc_threadinfo), 112); SAME(offsetof(struct proc_threadinfo, pth_run_state), 24);
+SAME(sizeof(struct pshm_fdinfo), 1192); SAME(offsetof(struct pshm_fdinfo, pshminfo.pshm_name), 168);
+SAME(PROC_PIDTBSDINFO, 3); SAME(PROC_PIDTHREADID64INFO, 15); SAME(PROC_PIDFDPSHMINFO, 5); SAME(SZOMB, 5);
+SAME(VM_INHERIT_COPY, 1); SAME(VM_INHERIT_NONE, 2); SAME(TH_STATE_WAITING, 3);
+int (*pidinfo)(int, int, uint64_t, void *, int) = proc_pidinfo;
+int (*pidfdinfo)(int, int, int, void *, int) = proc_pidfdinfo;
+int (*threadid)(pthread_t, uint64_t *) = pthread_threadid_np;
+int (*inherit)(void *, size_t, int) = minherit;
