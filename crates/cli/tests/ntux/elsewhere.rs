@@ -186,7 +186,7 @@ fn rubbish_that_is_written_while_they_look_harms_no_command() {
             while is_over.try_recv() == Err(TryRecvError::Empty) {
                 // All but what says that it is an arena.
                 let at = 24 + random.next() % (length - 32) / 8 * 8;
-                let word = if random.next() % 2 == 0 { random.next() % 80 } else { random.next() };
+                let word = if random.next().is_multiple_of(2) { random.next() % 80 } else { random.next() };
                 file.write_all_at(&word.to_ne_bytes(), at).unwrap();
             }
         });
