@@ -5,7 +5,10 @@
 //! device, and it works as on a kernel that has none. The library makes the same decision in a wineserver that
 //! something else started (`crates/preload/src/wine.rs`).
 
+use std::cell::OnceCell;
 use std::ffi::{OsStr, OsString};
+use std::fs::File;
+use std::io::{BufRead, BufReader};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
@@ -35,8 +38,9 @@ const PROTON_VARIABLE: &str = "PROTON_USE_WOW64";
 /// A Wine.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Wine {
-    /// Its own version string, such as `wine-11.0`.
-    pub version: Option<String>,
+    /// Its library that contains its version.
+    library: PathBuf,
+    version: OnceCell<Option<String>>,
     /// Its libraries for 32-bit processes, if it has old-style WoW64.
     pub narrow: Option<PathBuf>,
     /// Valve's script that starts it, and whether that knows [`PROTON_VARIABLE`].
@@ -94,7 +98,7 @@ impl Wine {
         let place = if directory.ends_with("x86_64-unix") { directory.parent()? } else { directory };
         let narrow = narrow_libraries(place.as_os_str().as_bytes()).map(|below| place.join(below));
         let narrow = narrow.map(|path| path.canonicalize().unwrap_or(path));
-        Some(Wine { version: version(&wide), narrow, proton: None })
+        Some(Wine { library: wide, version: OnceCell::new(), narrow, proton: None })
     }
 
     fn of_proton(script: &Path) -> Option<Wine> {
@@ -135,8 +139,14 @@ impl Wine {
         }
     }
 
+    /// Its own version string, such as `wine-11.0`. The first call reads a library of some megabytes, which takes as long as a
+    /// third of a program's start.
+    pub fn version(&self) -> Option<&str> {
+        self.version.get_or_init(|| version(&self.library)).as_deref()
+    }
+
     fn release(&self) -> Option<(u32, u32)> {
-        let (major, rest) = self.version.as_ref()?.strip_prefix("wine-")?.split_once('.')?;
+        let (major, rest) = self.version()?.strip_prefix("wine-")?.split_once('.')?;
         let minor: String = rest.chars().take_while(char::is_ascii_digit).collect();
         Some((major.parse().ok()?, minor.parse().ok()?))
     }
@@ -163,10 +173,11 @@ impl Prefix {
     }
 
     fn at(directory: &Path) -> Prefix {
-        let Ok(text) = std::fs::read(directory.join("system.reg")) else { return Prefix::Absent };
-        // Wine writes the kind into the lines before the first key.
-        let mut lines = text.split(|&byte| byte == b'\n').take_while(|line| !line.starts_with(b"["));
-        if lines.any(|line| line.trim_ascii() == b"#arch=win64") { Prefix::Wide } else { Prefix::Narrow }
+        let Ok(file) = File::open(directory.join("system.reg")) else { return Prefix::Absent };
+        // Wine writes the kind into the lines before the first key. The rest can be megabytes.
+        let lines = BufReader::new(file).split(b'\n').map_while(Result::ok);
+        let mut head = lines.take_while(|line| !line.starts_with(b"["));
+        if head.any(|line| line.trim_ascii() == b"#arch=win64") { Prefix::Wide } else { Prefix::Narrow }
     }
 }
 
@@ -189,7 +200,8 @@ mod tests {
     use super::*;
 
     fn old_style(version: &str) -> Wine {
-        Wine { version: Some(version.to_owned()), narrow: Some("/w/i386-unix/ntdll.so".into()), proton: None }
+        let version = OnceCell::from(Some(version.to_owned()));
+        Wine { library: PathBuf::new(), version, narrow: Some("/w/i386-unix/ntdll.so".into()), proton: None }
     }
 
     fn no_device(measure: &Measure, word: &str) -> bool {
@@ -239,6 +251,17 @@ mod tests {
         assert_eq!(with("WINE REGISTRY Version 2\n;; x\n\n#arch=win64\n\n[A]\n"), Prefix::Wide);
         assert_eq!(with("WINE REGISTRY Version 2\n\n#arch=win32\n[A]\n\"x\"=\"#arch=win64\"\n"), Prefix::Narrow);
         assert_eq!(with("WINE REGISTRY Version 2\n[A]\n#arch=win64\n"), Prefix::Narrow);
+    }
+
+    /// It would be a third of a short program's time.
+    #[test]
+    fn the_library_is_read_only_where_the_version_decides() {
+        let root = tempfile::tempdir().expect("a temporary directory");
+        std::fs::write(root.path().join("ntdll.so"), "\0wine-11.0\0").expect("our own file");
+        let wine = Wine::in_directory(root.path()).expect("a Wine");
+        assert_eq!(wine.measure(Prefix::Wide, |_| None), Measure::None);
+        assert_eq!(wine.version.get(), None);
+        assert_eq!(wine.version(), Some("wine-11.0"));
     }
 
     #[test]

@@ -196,7 +196,7 @@ fn facts(wine: Wine, prefix: Prefix) -> WineFacts {
         Prefix::Narrow => "32-bit",
     };
     WineFacts {
-        version: wine.version,
+        version: wine.version().map(str::to_owned),
         wow64: if wine.narrow.is_some() { "old" } else { "new" },
         narrow_libraries: wine.narrow,
         proton: wine.proton.is_some(),
