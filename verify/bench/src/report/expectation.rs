@@ -81,13 +81,13 @@ fn worst<'a>(records: &[Record], ratios: &'a [Ratio], baseline: &str) -> Option<
         .max_by(|one, other| one.ratio.total_cmp(&other.ratio))
 }
 
-/// What onlookers and tracers need, while there are none.
+/// What onlookers and tracers need, while there are none. Of the fastest rounds: whatever disturbs one makes it slower, by more than
+/// what is looked for.
 fn unseen(records: &[Record]) -> Option<Expectation> {
-    let turn = |arm| median(records, observed::TURN, arm);
-    let (with, without) = (turn(observed::NOBODY)?, turn(observed::WITHOUT)?);
+    let (with, without) = (fastest(records, observed::NOBODY)?, fastest(records, observed::WITHOUT)?);
     Some(Expectation {
         promise: format!("{RUST}: a wait that sleeps can be seen and traced at no cost (within {LEVEL})"),
-        found: format!("{with:.0} ns / {without:.0} ns = {:.3}", with / without),
+        found: format!("fastest rounds: {with:.0} ns / {without:.0} ns = {:.3}", with / without),
         kept: with <= LEVEL * without,
     })
 }
@@ -107,6 +107,11 @@ fn system_calls(records: &[Record], door: &str) -> Option<Expectation> {
         found: format!("{satisfied} uncontended, {blocked:.2} to sleep, {signal:.2} to wake"),
         kept: satisfied == 0.0 && blocked <= 1.0 && signal <= 1.0,
     })
+}
+
+fn fastest(records: &[Record], arm: &str) -> Option<f64> {
+    let record = records.iter().find(|record| record.scenario == observed::TURN && record.peer == arm)?;
+    record.sample().map(|sample| sample.min)
 }
 
 fn median(records: &[Record], scenario: &str, peer: &str) -> Option<f64> {
