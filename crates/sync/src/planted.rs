@@ -45,6 +45,12 @@ pub enum Bug {
     NoWill,
     /// A thread that takes over a dead thread's slot does not end the dead thread's wait.
     HeirBlind,
+    /// I-peer-1: a supervisor buries a process without having taken its place in the list.
+    BuryUnmarked,
+    /// A supervisor that has buried a process keeps its place in the list.
+    BuryKept,
+    /// A supervisor frees the place of a dead thread without ending its wait.
+    BuryOpen,
 }
 
 ntux_platform::planted!();

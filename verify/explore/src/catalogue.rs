@@ -32,6 +32,7 @@ pub fn all_programs() -> Vec<Program> {
         waits::slow_to_queue(),
         lives::closings(),
         lives::deaths(),
+        lives::burials(),
     ]
     .concat()
 }

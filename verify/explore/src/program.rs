@@ -24,8 +24,10 @@ pub struct Call {
 pub struct Fate {
     /// It may die, at any instant.
     pub mortal: bool,
-    /// It begins after this thread's death, and finds no place in the arena but the dead one's.
-    pub heir_of: Option<ThreadId>,
+    /// It begins after this thread's death.
+    pub after: Option<ThreadId>,
+    /// It has no place in the arena, and none is kept for it: if it waits, it takes a dead one's.
+    pub without_place: bool,
     /// It is the only thread of a process.
     pub own_process: bool,
 }
@@ -47,7 +49,7 @@ impl Display for Fate {
         if self.mortal {
             f.write_str(", may die")?;
         }
-        if let Some(dead) = self.heir_of {
+        if let Some(dead) = self.after {
             write!(f, ", begins after the death of T{dead}")?;
         }
         if self.own_process { f.write_str(", a process of its own") } else { Ok(()) }
@@ -67,6 +69,8 @@ pub struct Program {
     pub fates: Vec<Fate>,
     /// Other threads may step between the two halves of a load.
     pub torn: bool,
+    /// There is no robust list.
+    pub without_wills: bool,
     /// Objects that the arena has room for beside those. With none, what the program creates goes where it has closed
     /// something.
     pub room: u32,
@@ -92,7 +96,16 @@ impl Program {
         let fates = vec![Fate::default(); threads.len()];
         let threads = threads.iter().map(|calls| calls.to_vec()).collect();
         let (name, objects) = (name.to_owned(), objects.to_vec());
-        Self { name, objects, threads, fates, torn: false, room: 0, subject: ArenaSubject::subject }
+        Self {
+            name,
+            objects,
+            threads,
+            fates,
+            torn: false,
+            without_wills: false,
+            room: 0,
+            subject: ArenaSubject::subject,
+        }
     }
 
     /// A thread may die.
@@ -104,7 +117,15 @@ impl Program {
     /// `dead` may die; then `heir` begins, and takes its place.
     pub fn inherited(mut self, dead: ThreadId, heir: ThreadId) -> Self {
         self.fates[dead].mortal = true;
-        self.fates[heir].heir_of = Some(dead);
+        (self.fates[heir].after, self.fates[heir].without_place) = (Some(dead), true);
+        self
+    }
+
+    /// `supervisor`, a process of its own that never waits, begins after the death of `dead`, which is one, too.
+    pub fn supervised(mut self, dead: ThreadId, supervisor: ThreadId) -> Self {
+        (self.fates[dead].mortal, self.fates[dead].own_process) = (true, true);
+        self.fates[supervisor] =
+            Fate { after: Some(dead), without_place: true, own_process: true, ..self.fates[supervisor].clone() };
         self
     }
 
@@ -113,6 +134,20 @@ impl Program {
         self.fates[dead].own_process = true;
         self.fates[heir].own_process = true;
         self.inherited(dead, heir)
+    }
+
+    /// `thread` begins after the death of `dead`.
+    pub fn after(mut self, dead: ThreadId, thread: ThreadId) -> Self {
+        self.fates[dead].mortal = true;
+        self.fates[thread].after = Some(dead);
+        self
+    }
+
+    /// The kernel does nothing for the dead: there is no robust list. (Heirs end the waits of the dead as well, without a call that
+    /// the model knows; so there are none here.)
+    pub fn without_wills(mut self) -> Self {
+        self.without_wills = true;
+        self
     }
 
     /// Loads are torn.
@@ -133,7 +168,7 @@ impl Program {
         for value in &self.objects {
             state.add(value.clone());
         }
-        state
+        if self.without_wills { state.with_deaths_unseen() } else { state }
     }
 
     /// What the observer calls at the end: it reads every object.
@@ -271,6 +306,16 @@ pub fn create_mutex(owner: u32, count: u32) -> Call {
 /// Makes an object the caller's own.
 pub fn adopt(object: Id) -> Call {
     call(Operation::Adopt { object })
+}
+
+/// Says that a thread has ended.
+pub fn bury_thread(thread: ThreadId) -> Call {
+    call(Operation::BuryThread { thread })
+}
+
+/// Says that a thread's process has ended.
+pub fn bury_process(thread: ThreadId) -> Call {
+    call(Operation::BuryProcess { thread })
 }
 
 /// Closes an object.

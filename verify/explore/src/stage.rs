@@ -25,6 +25,7 @@ use crate::subject::Subject;
 use crate::tally::Tally;
 use crate::weak::{self, Memory};
 use run::{IDLE, Order, Run, Status};
+pub(crate) use run::{PROCESS_BASE, thread_number};
 use seam::Seam;
 
 mod run;
@@ -66,6 +67,7 @@ impl Stage {
             entering: None,
             fates,
             torn: program.torn,
+            without_wills: program.without_wills,
             threads: Vec::new(),
             explained: monitor.start(),
             monitor,

@@ -9,7 +9,7 @@
 //! | empty | a process | that process, at its first use |
 //! | a dead process, burying or not | a process, burying | that process, when no slot is empty |
 //! | a dead process, burying or not | a process, burying | that process, told of the death ([`Arena::bury_process`]) |
-//! | a process, burying | the dead process | itself, after the same, if it has a slot already |
+//! | a process, burying | the dead process | itself, after the same, if somebody else is to have the slot ([`Arena::bury_process`]) |
 //! | a process, burying | the same process | itself, after it has returned everything that the dead one owned ([`Burial`]) |
 //!
 //! # Invariants
@@ -30,6 +30,7 @@ use ntux_platform::liveness::{self, Process};
 use super::Arena;
 use crate::format::limits::PEERS_USED;
 use crate::format::peer::{BURYING, pack, unpack};
+use crate::planted::{Bug, planted};
 use crate::{Error, Result};
 
 /// Returns everything that a dead process owned, so that another one can have its slot.
@@ -105,9 +106,11 @@ impl Arena {
                 return Err(Error::Alive);
             }
             let burying = Pair { high: pack(me).high | BURYING, ..pack(me) };
-            if word.compare_exchange(found, burying).is_ok() {
+            if planted(Bug::BuryUnmarked) || word.compare_exchange(found, burying).is_ok() {
                 let buried = bury(self, index);
-                let _ = word.compare_exchange(burying, pack(process));
+                if !planted(Bug::BuryKept) {
+                    let _ = word.compare_exchange(burying, pack(process));
+                }
                 buried?;
             }
         }

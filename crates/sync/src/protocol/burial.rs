@@ -18,6 +18,7 @@ use super::waiter::{Waiter, bury, end_epoch};
 use crate::arena::Arena;
 use crate::arena::peers::has_same_numbers;
 use crate::format::holder::Holder;
+use crate::planted::{Bug, planted};
 use crate::{Error, Result};
 
 /// Errors: `Alive`.
@@ -36,7 +37,7 @@ pub(crate) fn bury_thread(arena: &Arena, process: u32, thread: u64) -> Result<()
         }
         if slot.holder.compare_exchange(holder.0, mine.0).is_ok() {
             undertaker.budget.renew();
-            let ended = end_epoch(arena, &undertaker, index);
+            let ended = if planted(Bug::BuryOpen) { Ok(()) } else { end_epoch(arena, &undertaker, index) };
             slot.holder.store(0);
             pool.hint(index);
             ended?;

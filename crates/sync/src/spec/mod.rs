@@ -21,6 +21,9 @@
 //!   nothing.
 //! * A thread that dies leaves every queue. What it was given before is lost with it; an operation that it had begun
 //!   may still happen, or not.
+//! * A burial is refused while the thread lives. It changes nothing that a program can see, unless there is no robust list
+//!   ([`State::with_deaths_unseen`]): then the dead thread leaves every queue now. (A process here has one thread.)
+//!   While one is in progress, a thread that needs the dead one's place may find none.
 //! * A closed object refuses operations that begin afterwards. One that had begun may still find it open, or not. Waits
 //!   in its queue continue; a wait-all can still acquire it, until a new object takes its slot.
 
@@ -70,6 +73,8 @@ struct Running {
     deadline_passed: bool,
     /// Every object that it names was open when it began.
     began_open: bool,
+    /// Somebody who lived was burying at some time since it began.
+    beside_burial: bool,
 }
 
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
@@ -83,6 +88,7 @@ enum Phase {
 struct Thread {
     phase: Phase,
     interrupted: bool,
+    dead: bool,
     /// It was taken out of its queues: only operations of these threads, which had begun before, may still satisfy it.
     only_by: Option<Vec<ThreadId>>,
 }
@@ -92,6 +98,8 @@ struct Thread {
 pub struct State {
     objects: Vec<Object>,
     threads: Vec<Thread>,
+    /// The wait of a thread that dies goes on until somebody buries it: there is no robust list.
+    deaths_unseen: bool,
 }
 
 impl State {
@@ -99,8 +107,15 @@ impl State {
     pub fn new(threads: usize) -> Self {
         Self {
             objects: Vec::new(),
-            threads: vec![Thread { phase: Phase::Idle, interrupted: false, only_by: None }; threads],
+            threads: vec![Thread { phase: Phase::Idle, interrupted: false, dead: false, only_by: None }; threads],
+            deaths_unseen: false,
         }
+    }
+
+    /// The same without a robust list: waits of the dead go on until they are buried.
+    pub fn with_deaths_unseen(mut self) -> Self {
+        self.deaths_unseen = true;
+        self
     }
 
     /// A thread begins an operation; nothing has happened yet.
@@ -111,7 +126,21 @@ impl State {
         for other in &mut self.threads {
             other.only_by.iter_mut().for_each(|signalers| signalers.retain(|&signaler| signaler != thread));
         }
-        self.threads[thread].phase = Phase::Running(Running { operation, position: 0, deadline_passed, began_open });
+        let beside_burial = self.note_burial(&operation);
+        self.threads[thread].phase =
+            Phase::Running(Running { operation, position: 0, deadline_passed, began_open, beside_burial });
+    }
+
+    /// An operation begins. Whether one that begins now is beside a burial.
+    fn note_burial(&mut self, begins: &Operation) -> bool {
+        let mut buried = false;
+        for thread in self.threads.iter_mut().filter(|thread| !thread.dead) {
+            if let Phase::Running(running) = &mut thread.phase {
+                running.beside_burial |= begins.buries();
+                buried |= running.operation.buries();
+            }
+        }
+        buried
     }
 
     /// The states that one step of `thread` leads to; none if it is idle, finished or can only wait.
@@ -126,6 +155,13 @@ impl State {
         }
         match &running.operation {
             Operation::Wait(wait) => self.wait_steps(thread, running, wait, &mut next),
+            &Operation::BuryThread { thread: dead } | &Operation::BuryProcess { thread: dead } => {
+                next.extend(self.buried(dead).into_iter().map(|mut state| {
+                    let alive = !state.threads[dead].dead;
+                    state.finish(thread, if alive { Err(Error::Alive) } else { Ok(Answer::Done) });
+                    state
+                }));
+            }
             operation => {
                 let mut state = self.clone();
                 let outcome = state.apply(thread, operation);
@@ -224,11 +260,33 @@ impl State {
     pub fn may_report(&self, thread: ThreadId, outcome: &Outcome) -> bool {
         let interrupted = self.threads[thread].interrupted && *outcome == Err(Error::Interrupted);
         self.outcome(thread).is_some_and(|ended| ended == outcome || interrupted && *ended == Err(Error::TimedOut))
+            || *outcome == Err(Error::Exhausted) && self.may_find_no_place(thread)
+    }
+
+    /// Whether it is a wait that has joined nothing yet, and somebody buries or did meanwhile.
+    fn may_find_no_place(&self, thread: ThreadId) -> bool {
+        match &self.threads[thread].phase {
+            Phase::Running(running) => {
+                running.beside_burial && running.operation.wait().is_some() && running.position == 0
+            }
+            _ => false,
+        }
     }
 
     /// The thread dies. Its wait ends like an interrupted one; other threads may still complete another operation that
     /// it has begun, or not.
     pub fn die(&self, thread: ThreadId) -> Vec<State> {
+        let mut state = self.clone();
+        state.threads[thread].dead = true;
+        if self.deaths_unseen { vec![state] } else { state.without_wait_of(thread) }
+    }
+
+    /// Somebody says that the thread is dead. Nothing changes if it is not, or if that is known.
+    fn buried(&self, thread: ThreadId) -> Vec<State> {
+        if self.deaths_unseen && self.threads[thread].dead { self.without_wait_of(thread) } else { vec![self.clone()] }
+    }
+
+    fn without_wait_of(&self, thread: ThreadId) -> Vec<State> {
         let mut states = self.leave_queues(thread);
         for state in &mut states {
             if state.waiting(thread).is_some() && !state.is_queued(thread) {
@@ -359,7 +417,9 @@ impl State {
             }
             Operation::Adopt { object } if self.objects[object].closed => Err(Error::NoSuchObject),
             Operation::Adopt { .. } => Ok(Answer::Done),
-            Operation::Wait(_) => unreachable!("waits take several steps"),
+            Operation::Wait(_) | Operation::BuryThread { .. } | Operation::BuryProcess { .. } => {
+                unreachable!("in `steps`")
+            }
         }
     }
 

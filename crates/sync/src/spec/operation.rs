@@ -1,7 +1,7 @@
 //! The calls of the interface, and their results.
 
 use super::wait::Wait;
-use super::{Event, Id, Mutex, Semaphore, Value};
+use super::{Event, Id, Mutex, Semaphore, ThreadId, Value};
 use crate::{MutexState, Result, Satisfied};
 
 /// One call of the interface.
@@ -22,6 +22,8 @@ pub enum Operation {
     EventRead { object: Id },
     Close { object: Id },
     Adopt { object: Id },
+    BuryThread { thread: ThreadId },
+    BuryProcess { thread: ThreadId },
     Wait(Wait),
 }
 
@@ -45,6 +47,7 @@ impl Operation {
     pub fn objects(&self) -> Vec<Id> {
         match *self {
             Operation::SemaphoreCreate { .. } | Operation::MutexCreate { .. } | Operation::EventCreate { .. } => vec![],
+            Operation::BuryThread { .. } | Operation::BuryProcess { .. } => vec![],
             Operation::SemaphoreRelease { object, .. }
             | Operation::SemaphoreRead { object }
             | Operation::MutexUnlock { object, .. }
@@ -58,6 +61,11 @@ impl Operation {
             | Operation::Adopt { object } => vec![object],
             Operation::Wait(ref wait) => wait.names(),
         }
+    }
+
+    /// Whether it gives back what a dead thread held.
+    pub(super) fn buries(&self) -> bool {
+        matches!(self, Operation::BuryThread { .. } | Operation::BuryProcess { .. })
     }
 
     /// Whether it is a wait with arguments that are invalid whatever the objects are.

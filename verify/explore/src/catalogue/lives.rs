@@ -2,7 +2,8 @@
 
 use super::{poll, query, timed};
 use crate::program::{
-    Program, all, any, auto, close, create_auto, create_sem, kill, manual, mutex, pulse, rel, reset, sem, set, unlock,
+    Program, all, any, auto, bury_process, bury_thread, close, create_auto, create_sem, kill, manual, mutex, pulse,
+    rel, reset, sem, set, unlock,
 };
 use crate::subject::ArenaSubject;
 
@@ -94,5 +95,58 @@ pub(super) fn deaths() -> Vec<Program> {
         Program::new("b-wait", &[no.clone()], &[&[any(&[0])], &[set(0)], &[any(&[0])]]).buried(0, 2),
         Program::new("b-all", &[no, yes], &[&[both()], &[set(0), query(1)], &[both().timed()]]).buried(0, 2),
         Program::new("b-set", &two, &[&[set(0), any(&[1])], &[both()], &[set(1), any(&[0]).timed()]]).buried(0, 2),
+    ]
+}
+
+/// Threads and processes that die, and supervisors who say so.
+pub(super) fn burials() -> Vec<Program> {
+    let (no, yes) = (auto(false), auto(true));
+    let one = [no.clone()];
+    let two = [no.clone(), no.clone()];
+    let mixed = [no.clone(), yes];
+    let both = || all(&[0, 1]);
+    vec![
+        // It says so at any time: while the thread lives it is refused.
+        Program::new("u-early", &one, &[&[any(&[0])], &[set(0)], &[bury_thread(0)]]).mortal(0),
+        Program::new("u-all", &mixed, &[&[both()], &[set(0), query(1)], &[bury_thread(0), poll(&[1])]]).mortal(0),
+        // Somebody else needs the place.
+        Program::new("u-heir", &one, &[&[any(&[0])], &[set(0)], &[bury_thread(0)], &[any(&[0])]]).inherited(0, 3),
+        Program::new("u-heir-all", &mixed, &[&[both()], &[set(0)], &[bury_thread(0)], &[both().timed()]])
+            .inherited(0, 3),
+        Program::new(
+            "u-try",
+            &[auto(true), auto(true), no.clone()],
+            &[&[both()], &[query(0), query(1)], &[bury_thread(0)], &[timed(&[2])]],
+        )
+        .inherited(0, 3),
+        // Without a robust list a dead thread is given things until it is buried, and not afterwards.
+        Program::new("x-set", &one, &[&[any(&[0])], &[set(0)], &[bury_thread(0), set(0), poll(&[0])]])
+            .after(0, 2)
+            .without_wills(),
+        Program::new("x-all", &mixed, &[&[both()], &[set(0)], &[bury_thread(0), set(0), both().polled()]])
+            .after(0, 2)
+            .without_wills(),
+        Program::new("x-sem", &[sem(0)], &[&[any(&[0])], &[any(&[0])], &[bury_thread(0), rel(0, 2), poll(&[0])]])
+            .after(0, 2)
+            .without_wills(),
+        // Two say so.
+        Program::new("u-both", &one, &[&[any(&[0])], &[bury_thread(0), set(0)], &[bury_thread(0), any(&[0])]])
+            .mortal(0),
+        // A process: it has its entry again when the burial is over, and then somebody else may have it.
+        Program::new("v-wait", &one, &[&[any(&[0])], &[set(0), timed(&[0])], &[bury_process(0)]]).supervised(0, 2),
+        Program::new("v-set", &two, &[&[set(0), any(&[1])], &[both()], &[bury_process(0)], &[set(1)]]).supervised(0, 2),
+        Program::new("v-heir", &one, &[&[any(&[0])], &[set(0)], &[bury_process(0)], &[any(&[0])]])
+            .supervised(0, 2)
+            .buried(0, 3),
+        Program::new("v-heir-all", &mixed, &[&[both()], &[set(0)], &[bury_process(0)], &[both().timed()]])
+            .supervised(0, 2)
+            .buried(0, 3),
+        // The supervisor dies over it: an heir of both goes on, or another supervisor.
+        Program::new("v-died", &one, &[&[any(&[0])], &[set(0)], &[bury_process(0)], &[any(&[0])]])
+            .supervised(0, 2)
+            .buried(2, 3),
+        Program::new("v-again", &one, &[&[any(&[0])], &[set(0), timed(&[0])], &[bury_process(0)], &[bury_process(2)]])
+            .supervised(0, 2)
+            .supervised(2, 3),
     ]
 }

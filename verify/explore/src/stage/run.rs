@@ -82,6 +82,7 @@ pub(super) struct Run {
     pub(super) entering: Option<ThreadId>,
     pub(super) fates: Vec<Fate>,
     pub(super) torn: bool,
+    pub(super) without_wills: bool,
     pub(super) threads: Vec<Thread>,
     pub(super) monitor: Monitor,
     pub(super) explained: Explained,
@@ -100,10 +101,10 @@ pub(super) struct Run {
 }
 
 /// Numbers that no process and no thread of the system has.
-pub(super) const PROCESS_BASE: u32 = 1 << 28;
+pub(crate) const PROCESS_BASE: u32 = 1 << 28;
 pub(super) const THREAD_BASE: u32 = 1 << 29;
 
-pub(super) fn thread_number(thread: ThreadId) -> u32 {
+pub(crate) fn thread_number(thread: ThreadId) -> u32 {
     THREAD_BASE + thread as u32
 }
 
@@ -234,9 +235,9 @@ impl Run {
         Identity { process, thread: thread_number(thread) }
     }
 
-    /// An heir begins after the death of the thread that it inherits from.
+    /// Some threads begin after the death of another.
     pub(super) fn may_begin(&self, thread: ThreadId) -> bool {
-        self.fates[thread].heir_of.is_none_or(|other| self.threads[other].status == Status::Dead)
+        self.fates[thread].after.is_none_or(|other| self.threads[other].status == Status::Dead)
     }
 
     pub(super) fn deadline_may_pass(&self, thread: ThreadId) -> bool {
@@ -269,7 +270,7 @@ impl Run {
         self.ticks = 1;
         self.threads[thread].status = Status::Dead;
         let address = self.threads[thread].will;
-        if address == 0 {
+        if address == 0 || self.without_wills {
             return;
         }
         let (chunk, shift) = (around(address), address % 8 * 8);

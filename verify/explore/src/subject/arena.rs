@@ -7,6 +7,7 @@ use ntux_sync::{Arena, Capacity, Deadline, Error, Object, Waiter};
 
 use super::Subject;
 use crate::program::{Call, Program};
+use crate::stage::{PROCESS_BASE, thread_number};
 
 /// A deadline that no clock reaches while we watch: the machine decides when it passes.
 const FAR: Deadline = Deadline::Monotonic(1 << 62);
@@ -35,9 +36,9 @@ pub struct ArenaSubject {
     /// Not part of the program: each thread takes its place in the arena with a wait for this.
     bell: Object,
     waiters: RefCell<Vec<*mut Waiter>>,
-    /// Threads take their places in the arena before the program begins; heirs wait for somebody else's.
+    /// Threads take their places in the arena before the program begins, except those for whom there is none.
     enrolled: bool,
-    heirs: Vec<ThreadId>,
+    without_place: Vec<ThreadId>,
 }
 
 impl ArenaSubject {
@@ -58,9 +59,9 @@ impl ArenaSubject {
 
     fn over(program: &Program, enrolled: bool, age: Age) -> Box<dyn Subject> {
         let at_start = program.objects.len();
-        let is_heir = |thread: &ThreadId| program.fates[*thread].heir_of.is_some();
-        let heirs: Vec<ThreadId> = (0..program.threads.len()).filter(is_heir).collect();
-        let places = program.threads.len() + 1 - heirs.len();
+        let has_none = |thread: &ThreadId| program.fates[*thread].without_place;
+        let without_place: Vec<ThreadId> = (0..program.threads.len()).filter(has_none).collect();
+        let places = program.threads.len() + 1 - without_place.len();
         let capacity = Capacity { objects: at_start as u32 + program.room + 1, waiters: places as u32 + SQUATTERS };
         let arena = Arena::create(capacity).expect("a small arena");
         if age == Age::Old {
@@ -74,7 +75,7 @@ impl ArenaSubject {
             std::array::from_fn(|object| Cell::new(program.objects.get(object).map_or(NO_OBJECT, create)));
         arena.retire(&creator);
         let (waiters, created) = (RefCell::new(Vec::new()), Cell::new(0));
-        Box::new(Self { arena, objects, at_start, created, bell, waiters, enrolled, heirs })
+        Box::new(Self { arena, objects, at_start, created, bell, waiters, enrolled, without_place })
     }
 
     fn create(&self, thread: ThreadId, value: &Value) -> Outcome {
@@ -98,6 +99,16 @@ impl ArenaSubject {
     }
 }
 
+/// What a supervisor says, if it is that.
+fn bury(arena: &Arena, operation: &Operation) -> Option<Result<(), Error>> {
+    match *operation {
+        // Whose thread is no process of its own is the checker's.
+        Operation::BuryThread { thread } => Some(arena.bury_thread(std::process::id(), thread_number(thread).into())),
+        Operation::BuryProcess { thread } => Some(arena.bury_process(PROCESS_BASE + thread as u32)),
+        _ => None,
+    }
+}
+
 /// Lets a thread take its place now, so that it does not make every first wait longer.
 fn enroll(arena: &Arena, waiter: &Waiter, bell: Object) {
     waiter.interrupt();
@@ -115,7 +126,7 @@ impl Subject for ArenaSubject {
 
     fn enter(&self, thread: ThreadId) {
         let waiter = self.arena.waiter();
-        if self.enrolled && !self.heirs.contains(&thread) {
+        if self.enrolled && !self.without_place.contains(&thread) {
             enroll(&self.arena, &waiter, self.bell);
         }
         self.waiters.borrow_mut().push(Box::into_raw(Box::new(waiter)));
@@ -125,6 +136,9 @@ impl Subject for ArenaSubject {
         let deadline = if call.deadline { FAR } else { Deadline::Never };
         if let Some(value) = call.operation.creates() {
             return self.create(thread, &value);
+        }
+        if let Some(buried) = bury(&self.arena, &call.operation) {
+            return buried.map(|()| Answer::Done);
         }
         let objects = self.objects.each_ref().map(Cell::get);
         perform(&self.arena, self.waiter(thread), &objects, &call.operation, deadline)
@@ -197,6 +211,7 @@ pub fn perform(
         Operation::SemaphoreCreate { .. } | Operation::MutexCreate { .. } | Operation::EventCreate { .. } => {
             unreachable!("programs create their objects before they begin")
         }
+        Operation::BuryThread { .. } | Operation::BuryProcess { .. } => unreachable!("a supervisor's, see `bury`"),
     }
 }
 
