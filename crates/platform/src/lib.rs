@@ -32,12 +32,14 @@ pub mod without;
 
 pub use contract::{clock, futex, kernel_futex, liveness, memory, protection, robust, to_self};
 
-#[cfg(all(target_os = "linux", not(ntux_simulated_macos)))]
+#[cfg(all(any(target_os = "linux", target_os = "android"), not(ntux_simulated_macos)))]
 mod linux;
-#[cfg(all(target_os = "linux", not(ntux_simulated_macos)))]
+#[cfg(all(any(target_os = "linux", target_os = "android"), not(ntux_simulated_macos)))]
+pub use linux::Linux as Here;
+#[cfg(all(any(target_os = "linux", target_os = "android"), not(ntux_simulated_macos)))]
 use linux::watching as watching_room;
 #[cfg(all(target_os = "linux", not(ntux_simulated_macos)))]
-pub use linux::{Linux as Here, command, interposition};
+pub use linux::{command, interposition};
 
 #[cfg(any(target_os = "macos", ntux_simulated_macos))]
 use absent::watching as watching_room;
@@ -48,7 +50,7 @@ pub use macos::MacOs as Here;
 #[cfg(ntux_simulated_macos)]
 pub use macos::planted as planted_in_room;
 
-#[cfg(not(any(target_os = "linux", target_os = "macos")))]
+#[cfg(not(any(target_os = "linux", target_os = "android", target_os = "macos")))]
 compile_error!("no room for this system: CONTRIBUTING.md, \"How to add\", says what it needs");
 
 /// The system's error numbers that appear in results.

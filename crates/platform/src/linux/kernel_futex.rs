@@ -81,10 +81,12 @@ impl Vectors for Linux {
     }
 
     fn times_asleep() -> u64 {
+        /// `RUSAGE_THREAD`, which the headers of Android do not have.
+        const OF_THIS_THREAD: libc::c_int = 1;
         let mut usage = core::mem::MaybeUninit::<libc::rusage>::uninit();
         // SAFETY: a valid place for the answer, which is whole when the call returns 0.
         unsafe {
-            match libc::getrusage(libc::RUSAGE_THREAD, usage.as_mut_ptr()) {
+            match libc::getrusage(OF_THIS_THREAD, usage.as_mut_ptr()) {
                 0 => usage.assume_init().ru_nvcsw as u64,
                 _ => 0,
             }

@@ -84,7 +84,7 @@ impl SharedMemory for Linux {
             if may_unlock {
                 libc::munlock(start, first);
             }
-            if first == length { start } else { libc::mremap(start, first, length, libc::MREMAP_MAYMOVE) }
+            if first == length { start } else { move_to_grow(start, first, length) }
         };
         if grown == libc::MAP_FAILED {
             let error = io::Error::last_os_error();
@@ -176,16 +176,36 @@ fn status(fd: BorrowedFd<'_>) -> io::Result<libc::stat> {
     }
 }
 
+/// `mremap` by system call, because the C library of Android does not say that it has it.
+///
+/// # Safety
+///
+/// As `mremap` that may move the mapping.
+unsafe fn move_to_grow(start: *mut libc::c_void, from: usize, to: usize) -> *mut libc::c_void {
+    /// `MREMAP_MAYMOVE`
+    const MAY_MOVE: usize = 1;
+    // SAFETY: by the contract; an address, or -1 as `MAP_FAILED`.
+    unsafe { libc::syscall(libc::SYS_mremap, start, from, to, MAY_MOVE) as usize as *mut libc::c_void }
+}
+
 /// `fstat` by system call, because the preloaded library interposes on the C library's function, and describes an
 /// arena's file as a device.
+#[cfg(any(target_env = "gnu", target_env = "musl"))]
 unsafe fn ask_status(fd: libc::c_int, status: *mut libc::stat) -> libc::c_long {
     // SAFETY: the caller's place for the answer, which the kernel lays out as the C library does.
     unsafe { libc::syscall(libc::SYS_fstat, fd, status) }
 }
 
+/// Nothing is preloaded on Android.
+#[cfg(not(any(target_env = "gnu", target_env = "musl")))]
+unsafe fn ask_status(fd: libc::c_int, status: *mut libc::stat) -> libc::c_int {
+    // SAFETY: the caller's place for the answer.
+    unsafe { libc::fstat(fd, status) }
+}
+
 fn provide_page(page: usize) -> io::Result<()> {
     /// A bitwise or with 0. It wakes private sleepers on the word, of which there are none.
-    const OR_NOTHING: u32 = (libc::FUTEX_OP_OR as u32) << 28;
+    const OR_NOTHING: u32 = 2 << 28;
     let operation = libc::FUTEX_WAKE_OP | libc::FUTEX_PRIVATE_FLAG;
     // SAFETY: the kernel checks the address, and changes the word into what it is, in one step.
     let result = unsafe { libc::syscall(libc::SYS_futex, page, operation, 0, 0usize, page, OR_NOTHING) };

@@ -1,8 +1,10 @@
-//! Linux.
+//! Linux, with the C library of GNU, musl or Android. On Android nothing is preloaded, and there is no command `ntux`.
 
+#[cfg(any(target_env = "gnu", target_env = "musl"))]
 pub mod command;
 mod deadly;
 mod futex;
+#[cfg(any(target_env = "gnu", target_env = "musl"))]
 pub mod interposition;
 mod kernel_futex;
 mod liveness;
@@ -21,8 +23,12 @@ impl System for Linux {
     const COARSE_CLOCK: libc::clockid_t = libc::CLOCK_MONOTONIC_COARSE;
 
     fn errno_place() -> *mut libc::c_int {
+        #[cfg(not(any(target_env = "gnu", target_env = "musl")))]
+        use libc::__errno as place;
+        #[cfg(any(target_env = "gnu", target_env = "musl"))]
+        use libc::__errno_location as place;
         // SAFETY: has no precondition.
-        unsafe { libc::__errno_location() }
+        unsafe { place() }
     }
 
     fn processors() -> u64 {
