@@ -242,6 +242,7 @@ unit: tools
 
 cross: tools
 	@.ci/cross "$(OTHER_TARGETS)" "$(LIBRARIES)"
+	@.ci/cross aarch64-linux-android ntux-capi
 	@.ci/cross aarch64-unknown-linux-gnu "ntux-preload ntux-preload-watch ntux-cli"
 	@.ci/cross-macos --planted $(OUT)/dist
 	@.ci/cross-macos $(OUT)/dist "$(PORTABLE)"

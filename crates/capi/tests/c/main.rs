@@ -1,9 +1,11 @@
 //! Tests of the C face as a C program meets it: installed somewhere by `make install-capi`, found by pkg-config.
 
+mod android;
 mod calls;
 mod compile;
 mod examples;
 mod header;
 mod install;
-
+#[path = "../../../platform/tests/seccomp/rule.rs"]
+mod rule;
 mod symbols;
