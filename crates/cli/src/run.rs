@@ -43,6 +43,10 @@ pub struct Arguments {
     /// How many times a wait checks again before it sleeps [default: as long as that pays off].
     #[arg(long, value_name = "N", env = "NTUX_SPIN", hide_env_values = true)]
     spin: Option<u32>,
+    /// How many descriptors the program may have open, at most the hard limit; 'max' for that [default: the limit stays]. An
+    /// object is a descriptor. The limit is not raised unasked, because programs see it.
+    #[arg(long, value_name = "N|max", value_parser = descriptors)]
+    descriptors: Option<u64>,
     /// Append a line about each process to this file when the process ends; 'stderr' for standard error. 'waits:PATH' also
     /// writes each wait that sleeps and each operation that fails, 'all:PATH' every operation; %p stands for the process.
     #[arg(long, value_name = "[LEVEL:]PATH", env = "NTUX_LOG", hide_env_values = true)]
@@ -99,6 +103,11 @@ pub fn run(arguments: &Arguments) -> ExitCode {
     if let Some(spin) = arguments.spin {
         command.env("NTUX_SPIN", spin.to_string());
     }
+    if let Some(wanted) = arguments.descriptors
+        && let Err(status) = allow_descriptors(wanted)
+    {
+        return status;
+    }
     if let Some(log) = &arguments.log {
         match log_path(log) {
             Ok(log) => command.env("NTUX_LOG", log),
@@ -114,6 +123,22 @@ pub fn run(arguments: &Arguments) -> ExitCode {
         keep_of_one_kind(&mut command, &path, arguments);
     }
     cannot_start(&arguments.program[0], &command.exec())
+}
+
+fn descriptors(text: &str) -> Result<u64, String> {
+    match text {
+        "max" => Ok(u64::MAX),
+        number => number.parse().map_err(|_| "neither a number nor 'max'".to_owned()),
+    }
+}
+
+/// Sets the limit for this process, which becomes the program.
+fn allow_descriptors(wanted: u64) -> Result<(), ExitCode> {
+    let hard = probe::descriptor_limit().hard;
+    if wanted != u64::MAX && wanted > hard {
+        return Err(complain(NTUX_FAILED, format!("--descriptors {wanted}: the hard limit is {hard} (ulimit -Hn)")));
+    }
+    probe::set_descriptor_limit(wanted).map_err(|error| complain(NTUX_FAILED, format!("--descriptors: {error}")))
 }
 
 /// Whether ntux's own device is what a program would get.

@@ -12,37 +12,73 @@
 //!   differs. So an entry filled between the mark and the close of another thread does not stay.
 //! * R3: every change increments the entry's sequence, so a late fill of an old number fails.
 //!
+//! * R4: an entry says of an object's descriptor that it is the *sole* one if this process made it, or received it as its
+//!   family's first, and since then nobody copied it ([`ntux_sync::Arena::may_release`]). If the process has forked, that counts when no forked
+//!   child is left ([`ntux_sync::Arena::has_children`]). Whoever
+//!   copies it takes that note away first ([`copied`], [`before_fork`]). If its close has the note already, the copier has the
+//!   kernel count the copies before it makes one, and the close sees that afterwards.
+//!
 //! An unknown descriptor is closed without a mark, at the cost of one load before and after. If its very first ioctl
 //! races with its close, R2 and the second load decide. The one case not covered is a third thread that gets the same
 //! number within those few instructions.
 //!
 //! # Interrupted, killed, forked
 //! If a thread is suspended, cancelled or forked between mark and emptying, the entry stays *closing*, which is slow
-//! but right. A `vfork` child that closes its copy empties the parent's entry, which is slow once, but right. A close
+//! but right. A `vfork` child that closes its copy of an object's descriptor leaves the parent's entry alone. A close
 //! that bypasses the C library (a raw system call) is not seen, and not supported.
 
 mod entries;
 
 use crate::threads::{self, Record};
 use crate::{device, instances};
-use core::ffi::c_int;
-use ntux_platform::atomic::{Pair, Word32, Word128};
-use ntux_platform::{keeping_errno, memory};
+use core::ffi::{c_int, c_long};
+use ntux_platform::atomic::{Pair, Word32, Word64, Word128};
+use ntux_platform::{keeping_errno, memory, protection};
 use ntux_sync::{Arena, Error, Kind, Object};
 use std::os::fd::BorrowedFd;
 
-/// One entry: low half = instance tag (32 bits, 0 empty), what (3 bits), [`ARRIVED`] (1 bit), sequence (28 bits); high half =
-/// object.
+/// One entry: low half = instance tag (32 bits, 0 empty), what (3 bits), [`ARRIVED`], [`SOLE`], [`FORKED`] (1 bit each), sequence
+/// (26 bits);
+/// high half = object.
 const EMPTY: Pair = Pair { low: 0, high: 0 };
 /// One more than the highest descriptor that ever had an entry.
 static BOUND: Word32 = Word32::new(0);
+
+/// One more than the highest descriptor that ever got a note.
+static NOTED: Word32 = Word32::new(0);
+/// Forks that are going on (lower half), and those that were (upper half).
+static FORKS: Word64 = Word64::new(0);
+const FORK_GOING_ON: u64 = 1;
+const FORK_ENDED: u64 = (1 << 32) - 1;
+/// Not 0 if the process was forked in a way that does not say when (`syscall`): no note counts any more.
+pub(crate) static FORKED_UNSEEN: Word32 = Word32::new(0);
+
+/// A moment before a descriptor came. A note about it counts only if no fork was going on then, or has begun since.
+#[derive(Clone, Copy)]
+pub(crate) struct Moment(u64);
+
+impl Moment {
+    #[inline(always)]
+    pub(crate) fn now() -> Moment {
+        Moment(FORKS.load())
+    }
+
+    fn is_forkless_since(self) -> bool {
+        self.0 as u32 == 0 && FORKS.load() == self.0
+    }
+}
 
 /// The tag that marks an entry whose descriptor is being closed.
 const CLOSING: u32 = u32::MAX;
 const WHAT_SHIFT: u32 = 32;
 /// A message has brought it, and an exec would keep it.
 const ARRIVED: u64 = 1 << 35;
-const SEQUENCE_SHIFT: u32 = 36;
+/// Its family has no other copy.
+const SOLE: u64 = 1 << 36;
+/// With [`SOLE`]: but children that this process has forked since may have one.
+const FORKED: u64 = 1 << 37;
+const NOTES: u64 = ARRIVED | SOLE | FORKED;
+const SEQUENCE_SHIFT: u32 = 38;
 
 /// The kind of a descriptor of ours.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -172,20 +208,220 @@ pub(crate) fn remember(fd: c_int, seen: Seen, known: Known) {
     fill(fd, seen, known, 0);
 }
 
-/// As [`remember`], for a descriptor that a message has brought, and that an exec would keep.
-pub(crate) fn remember_arrived(fd: c_int, seen: Seen, known: Known) {
-    fill(fd, seen, known, ARRIVED);
+/// Fills the entry of a descriptor that the kernel has just given to this process: what was known is about another one. It is
+/// the sole one of its family, if `sole`.
+pub(crate) fn remember_new(fd: c_int, known: Known, sole: bool, came_after: Moment) {
+    note_new(fd, known, if sole { SOLE } else { 0 }, came_after);
 }
 
-/// The object of a descriptor that was remembered as arrived, once.
-pub(crate) fn take_arrived(fd: c_int) -> Option<Known> {
+/// As [`remember_new`], for a descriptor that a message has brought, and that an exec would keep.
+pub(crate) fn remember_arrived(fd: c_int, known: Known, came_after: Moment) {
+    note_new(fd, known, ARRIVED, came_after);
+}
+
+fn note_new(fd: c_int, known: Known, notes: u64, came_after: Moment) {
+    forget(fd);
+    fill(fd, look_up(fd).1, known, notes);
+    if notes != 0 {
+        check_notes(fd, came_after);
+    }
+}
+
+/// Takes notes away that a fork has overtaken.
+fn check_notes(fd: c_int, came_after: Moment) {
+    if !came_after.is_forkless_since() {
+        unnote(fd);
+    }
+}
+
+/// The object of a descriptor that was remembered as arrived, once; and what its entry is now.
+pub(crate) fn take_arrived(fd: c_int) -> Option<(Known, Seen)> {
     let entry = entry(fd)?;
     let seen = entry.load();
     let known = known(seen).filter(|_| seen.low & ARRIVED != 0)?;
-    entry.compare_exchange(seen, Pair { low: seen.low & !ARRIVED, ..seen }).ok().map(|()| known)
+    let taken = Pair { low: seen.low & !ARRIVED, ..seen };
+    entry.compare_exchange(seen, taken).ok().map(|()| (known, Seen(taken)))
 }
 
-fn fill(fd: c_int, seen: Seen, known: Known, flags: u64) {
+/// Notes that this is the sole descriptor of its family, unless the entry has changed.
+pub(crate) fn note_sole(fd: c_int, seen: Seen, came_after: Moment) {
+    raise(&NOTED, fd as u32 + 1);
+    let noted = Pair { low: seen.0.low | SOLE, ..seen.0 };
+    if entry(fd).is_some_and(|entry| entry.compare_exchange(seen.0, noted).is_ok()) {
+        check_notes(fd, came_after);
+    }
+}
+
+/// A copy of this descriptor is about to be made.
+pub(crate) fn copied(fd: c_int) {
+    if unnote(fd) == CLOSING && !threads::borrows_memory() {
+        count_what_closes(fd);
+    }
+}
+
+/// Changes an entry that is about a descriptor, and takes its notes away. Returns the tag.
+fn unnote(fd: c_int) -> u32 {
+    let Some(entry) = entry(fd) else { return 0 };
+    let mut seen = entry.load();
+    while !matches!(tag(seen), 0 | CLOSING) {
+        let low = next_sequence(seen) | seen.low & !(NOTES | u64::MAX << SEQUENCE_SHIFT);
+        match entry.compare_exchange(seen, Pair { low, ..seen }) {
+            Ok(()) => break,
+            Err(found) => seen = found,
+        }
+    }
+    tag(seen)
+}
+
+/// Another thread is closing this descriptor. If it still is open, the kernel counts the copies from now on.
+#[cold]
+fn count_what_closes(fd: c_int) {
+    let Some(record) = threads::enter() else { return };
+    keeping_errno(|| {
+        if let Some(Known { tag, what: What::Object(_, object) }) = identify_met(record, fd)
+            && let Some(seated) = record.seats.take(tag)
+        {
+            // SAFETY: the program's own descriptor; if it is not open any more, nothing happens.
+            seated.arena.taken(unsafe { BorrowedFd::borrow_raw(fd) }, object);
+        }
+    });
+    let _ = threads::leave(record);
+}
+
+/// Which object of an instance that this process has met. Asks the kernel.
+pub(crate) fn identify_met(record: &Record, fd: c_int) -> Option<Known> {
+    if fd < 0 {
+        return None;
+    }
+    // SAFETY: the descriptor is only asked.
+    let borrowed = unsafe { BorrowedFd::borrow_raw(fd) };
+    let tag = instances::tag_of(memory::regular_file(borrowed).ok()??)?;
+    let offset = memory::offset(borrowed).ok().filter(|offset| *offset != 0)?;
+    let kind = record.seats.take(tag)?.arena.kind(Object(offset)).ok()?;
+    Some(Known { tag, what: What::Object(kind, Object(offset)) })
+}
+
+/// Has the kernel count the copies of a descriptor that came unseen. Returns false if its object has ended.
+pub(crate) fn take(record: &Record, fd: c_int) -> bool {
+    let Ok(identity) = identify(fd) else { return true };
+    let Some(object) = identity.object else { return true };
+    // SAFETY: the caller has just got it.
+    let borrowed = unsafe { BorrowedFd::borrow_raw(fd) };
+    let tag = instances::find_or_add(identity.file, || Arena::map_for_descriptors(borrowed));
+    match tag.ok().and_then(|tag| record.seats.take(tag)) {
+        Some(seated) => seated.arena.taken(borrowed, object),
+        None => {
+            Arena::leaving(borrowed);
+            true
+        }
+    }
+}
+
+/// This process is about to fork: its children will have copies. Async-signal-safe.
+#[cold]
+pub(crate) fn before_fork() {
+    FORKS.fetch_add(FORK_GOING_ON);
+    if NOTED.load() == 0 {
+        return;
+    }
+    let Some(record) = threads::enter() else { return unnote_all() };
+    keeping_errno(|| {
+        for fd in 0..NOTED.load() as c_int {
+            let Some(entry) = entry(fd) else { continue };
+            if entry.load_low() & NOTES != 0 && !note_fork(record, fd, entry) {
+                unnote(fd);
+            }
+        }
+    });
+    let has_marked = record.fork_marks.any();
+    // A handler may run here, and fork.
+    let _ = threads::leave(record);
+    if has_marked && !record.fork_marks.any() {
+        unnote_all();
+    }
+}
+
+fn unnote_all() {
+    for fd in 0..NOTED.load() as c_int {
+        unnote(fd);
+    }
+}
+
+/// Notes a fork on the entry of a sole descriptor. Returns false if children cannot be told from this process.
+fn note_fork(record: &Record, fd: c_int, entry: &Word128) -> bool {
+    let seen = entry.load();
+    // SAFETY: the program's own descriptor; if it is closed meanwhile, another file is refused.
+    let via = unsafe { BorrowedFd::borrow_raw(fd) };
+    let mark = || record.seats.take(tag(seen))?.arena.mark_children(via).ok();
+    let is_sole = seen.low & SOLE != 0 && !matches!(tag(seen), 0 | CLOSING);
+    let noted = Pair { low: next_sequence(seen) | FORKED | seen.low & !(u64::MAX << SEQUENCE_SHIFT), ..seen };
+    is_sole && record.fork_marks.has_or(tag(seen), mark) && entry.compare_exchange(seen, noted).is_ok()
+}
+
+/// The fork is over, in the process that forked.
+pub(crate) fn after_fork() {
+    FORKS.fetch_add(FORK_ENDED);
+    if let Some(record) = threads::current() {
+        record.fork_marks.unmap();
+    }
+}
+
+/// The fork is over, in the child, which has one thread.
+pub(crate) fn forked() {
+    FORKS.store(FORKS.load() >> 32 << 32);
+}
+
+/// What a thread that forks has mapped for its child, of up to four instances.
+pub(crate) struct ForkMarks([ForkMark; 4]);
+
+struct ForkMark {
+    tag: Word32,
+    /// 0 for none.
+    address: Word64,
+}
+
+impl ForkMarks {
+    /// Whether there is one of this instance, now.
+    fn has_or(&self, tag: u32, mark: impl FnOnce() -> Option<memory::Mapping>) -> bool {
+        let Some(place) = self.0.iter().find(|place| matches!(place.tag.load(), found if found == tag || found == 0))
+        else {
+            return false;
+        };
+        if place.tag.load() == 0 {
+            place.tag.store(tag);
+            if let Some(mapping) = mark() {
+                place.address.store(mapping.base().as_ptr() as u64);
+                core::mem::forget(mapping);
+            }
+        }
+        place.address.load() != 0
+    }
+
+    fn any(&self) -> bool {
+        self.0.iter().any(|place| place.address.load() != 0)
+    }
+
+    fn unmap(&self) {
+        for place in &self.0 {
+            let address = place.address.load();
+            if address != 0 {
+                // SAFETY: mapped by `has_or`, of this length; nothing refers to it.
+                let _ = unsafe { protection::free(address as usize, protection::page_size()) };
+            }
+        }
+        self.forget();
+    }
+
+    /// They belong to the parent process.
+    pub(crate) fn forget(&self) {
+        for place in &self.0 {
+            place.address.store(0);
+            place.tag.store(0);
+        }
+    }
+}
+
+fn fill(fd: c_int, seen: Seen, known: Known, notes: u64) {
     if tag(seen.0) == CLOSING || threads::borrows_memory() {
         return;
     }
@@ -197,15 +433,18 @@ fn fill(fd: c_int, seen: Seen, known: Known, flags: u64) {
         What::Object(Kind::AutoEvent, object) => (3, object.0),
         What::Object(Kind::ManualEvent, object) => (4, object.0),
     };
-    raise_bound(fd as u32 + 1);
-    let low = next_sequence(seen.0) | flags | what << WHAT_SHIFT | u64::from(known.tag);
+    raise(&BOUND, fd as u32 + 1);
+    if notes != 0 {
+        raise(&NOTED, fd as u32 + 1);
+    }
+    let low = next_sequence(seen.0) | notes | what << WHAT_SHIFT | u64::from(known.tag);
     let _ = entry.compare_exchange(seen.0, Pair { low, high });
 }
 
-fn raise_bound(bound: u32) {
-    let mut seen = BOUND.load();
+fn raise(word: &Word32, bound: u32) {
+    let mut seen = word.load();
     while seen < bound {
-        match BOUND.compare_exchange(seen, bound) {
+        match word.compare_exchange(seen, bound) {
             Ok(()) => return,
             Err(found) => seen = found,
         }
@@ -226,6 +465,50 @@ pub(crate) fn closed_by<R>(fd: c_int, close: impl FnOnce() -> R) -> R {
     closing(fd);
     let result = close();
     forget(fd);
+    result
+}
+
+/// As [`closed_by`], for a call that returns a negative number if it has not closed the descriptor. Of a sole descriptor it
+/// tells the arena afterwards. `may_cancel`: whether the call is a point where the thread can be cancelled.
+#[inline(always)]
+pub(crate) fn released_by(fd: c_int, may_cancel: bool, close: impl FnOnce() -> c_long) -> c_long {
+    match entry(fd).map(Word128::load).filter(|seen| seen.low & SOLE != 0) {
+        Some(seen) if FORKED_UNSEEN.load() == 0 => release(fd, seen, may_cancel, close),
+        _ => closed_by(fd, close),
+    }
+}
+
+/// R4. No handler of the program runs, and the thread is not cancelled, between the close and what follows.
+fn release(fd: c_int, seen: Pair, may_cancel: bool, close: impl FnOnce() -> c_long) -> c_long {
+    let Some(Known { tag, what: What::Object(_, object) }) = known(seen) else { return closed_by(fd, close) };
+    if threads::borrows_memory() {
+        return close();
+    }
+    if may_cancel {
+        device::end_if_cancelled();
+    }
+    let Some(record) = threads::enter() else { return closed_by(fd, close) };
+    let marked = Pair { low: next_sequence(seen) | u64::from(CLOSING), high: 0 };
+    // SAFETY: the program's own descriptor.
+    let has_children =
+        |arena: &Arena| seen.low & FORKED != 0 && arena.has_children(unsafe { BorrowedFd::borrow_raw(fd) });
+    let may_release = |arena: &Arena| arena.may_release(object) && !keeping_errno(|| has_children(arena));
+    let seated = record.seats.take(tag).filter(|seated| may_release(seated.arena));
+    let Some((seated, entry)) = seated.zip(entry(fd)).filter(|(_, entry)| entry.compare_exchange(seen, marked).is_ok())
+    else {
+        let _ = threads::leave(record);
+        return closed_by(fd, close);
+    };
+    let result = device::without_cancellation(close);
+    if result >= 0 {
+        seated.arena.released(object);
+    } else {
+        // SAFETY: if the descriptor still is open, it is the program's.
+        keeping_errno(|| seated.arena.closing(unsafe { BorrowedFd::borrow_raw(fd) }, object));
+    }
+    // Unless the number means a new descriptor already.
+    let _ = entry.compare_exchange(marked, Pair { low: next_sequence(marked), high: 0 });
+    let _ = threads::leave(record);
     result
 }
 

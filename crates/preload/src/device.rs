@@ -311,6 +311,11 @@ pub(crate) fn meet(fd: c_int) -> bool {
     ours
 }
 
+/// Whether a descriptor is one of this library's, which is in use from now on if it is.
+pub(crate) fn uses(fd: c_int) -> bool {
+    if actions::active() { is_instance(fd) } else { meet(fd) }
+}
+
 /// The error number of a refused operation.
 pub(crate) fn error_number(error: &Error) -> c_int {
     error.errno()
@@ -322,6 +327,15 @@ pub(crate) fn unavailable(why: &Unavailable) -> c_int {
         Unavailable::TableFull => libc::ENOMEM,
         Unavailable::Core(error) => error_number(error),
     }
+}
+
+/// Ends the thread if it was cancelled.
+pub(crate) fn end_if_cancelled() {
+    unsafe extern "C-unwind" {
+        fn pthread_testcancel();
+    }
+    // SAFETY: has no precondition; no frame above has anything to clean up.
+    unsafe { pthread_testcancel() };
 }
 
 /// Runs `work` with cancellation disabled, so that a cancelled thread does not end inside a C library function.

@@ -11,6 +11,8 @@ use crate::{
 use core::ffi::{c_char, c_int, c_uint, c_ulong, c_void};
 use libc::{AT_FDCWD, mode_t};
 
+use crate::descriptors::Moment;
+
 mod exec;
 mod streams;
 mod syscall;
@@ -319,7 +321,7 @@ macro_rules! closing {
             #[unsafe(no_mangle)]
             unsafe extern "C-unwind" fn $name(fd: c_int) -> c_int {
                 // SAFETY: the caller's own argument.
-                descriptors::closed_by(fd, || unsafe { next::close(fd) })
+                descriptors::released_by(fd, true, || unsafe { next::close(fd) }.into()) as c_int
             }
         )*
     };
@@ -353,7 +355,7 @@ macro_rules! replacing {
             unsafe extern "C-unwind" fn $name(old: c_int, new: c_int) -> c_int {
                 leaving::kept(old);
                 // SAFETY: the caller's own arguments.
-                descriptors::closed_by(new, || unsafe { next::dup2(old, new) })
+                descriptors::released_by(new, false, || unsafe { next::dup2(old, new) }.into()) as c_int
             }
         )*
     };
@@ -369,7 +371,7 @@ replacing! {
 unsafe extern "C-unwind" fn dup3(old: c_int, new: c_int, flags: c_int) -> c_int {
     leaving::by_dup3(old, flags);
     // SAFETY: the caller's own arguments.
-    descriptors::closed_by(new, || unsafe { next::dup3(old, new, flags) })
+    descriptors::released_by(new, false, || unsafe { next::dup3(old, new, flags) }.into()) as c_int
 }
 
 /// Forgets the descriptors.
@@ -456,7 +458,14 @@ macro_rules! making_a_process {
                     descriptors::parted();
                 }
                 // SAFETY: the caller's own arguments.
-                unsafe { next::clone(start, stack, flags, argument, parent_number, storage, child_number) }
+                let real = || unsafe { next::clone(start, stack, flags, argument, parent_number, storage, child_number) };
+                if flags & libc::CLONE_VM != 0 {
+                    return real();
+                }
+                descriptors::before_fork();
+                let result = real();
+                descriptors::after_fork();
+                result
             }
         )*
     };
@@ -465,6 +474,20 @@ macro_rules! making_a_process {
 making_a_process! {
     clone;
     __clone;
+}
+
+/// Notes a fork of which the C library tells nobody.
+#[unsafe(no_mangle)]
+unsafe extern "C-unwind" fn _Fork() -> c_int {
+    descriptors::before_fork();
+    // SAFETY: has no arguments.
+    let result = unsafe { next::_Fork() };
+    if result == 0 {
+        descriptors::forked()
+    } else {
+        descriptors::after_fork()
+    }
+    result
 }
 
 macro_rules! descriptor_control {
@@ -518,10 +541,11 @@ unsafe extern "C-unwind" fn sendmmsg(fd: c_int, messages: *mut libc::mmsghdr, co
 /// Takes note of copies that come from another process.
 #[unsafe(no_mangle)]
 unsafe extern "C-unwind" fn recvmsg(fd: c_int, message: *mut libc::msghdr, flags: c_int) -> isize {
+    let before = Moment::now();
     // SAFETY: the caller's own arguments.
     let result = unsafe { next::recvmsg(fd, message, flags) };
     if result >= 0 {
-        receiving::received(message as usize, flags);
+        receiving::received(message as usize, flags, before);
     }
     result
 }
@@ -535,12 +559,23 @@ unsafe extern "C-unwind" fn recvmmsg(
     flags: c_int,
     timeout: *mut libc::timespec,
 ) -> c_int {
+    let before = Moment::now();
     // SAFETY: the caller's own arguments.
     let result = unsafe { next::recvmmsg(fd, messages, count, flags, timeout) };
     if result > 0 {
-        receiving::received_many(messages as usize, result as c_uint, flags);
+        receiving::received_many(messages as usize, result as c_uint, flags, before);
     }
     result
+}
+
+/// Takes note of a copy that is taken out of another process.
+#[unsafe(no_mangle)]
+unsafe extern "C-unwind" fn pidfd_getfd(process: c_int, fd: c_int, flags: c_uint) -> c_int {
+    // SAFETY: the caller's own arguments.
+    let result = or_by_number(unsafe { next::pidfd_getfd(process, fd, flags) }, || unsafe {
+        next::syscall(libc::SYS_pidfd_getfd, process as usize, fd as usize, flags as usize, 0, 0, 0)
+    });
+    if result < 0 || receiving::taken(result) { result } else { crate::fail(libc::EBADF) }
 }
 
 macro_rules! changing_mask {

@@ -10,7 +10,7 @@
 mod told;
 
 use crate::copy::{self, Fault};
-use crate::descriptors::{self, Known, NotOurs, What};
+use crate::descriptors::{self, Known, Moment, NotOurs, What};
 use crate::instances::Seated;
 use crate::signals::{self, Restart};
 use crate::threads::{self, Record};
@@ -231,12 +231,11 @@ fn create(record: &'static Record, fd: c_int, tag: u32, kind: Kind, new: New) ->
     // again, the new descriptor is of another file and means nothing, or nothing good, to a program that races like
     // this.
     let device = unsafe { BorrowedFd::borrow_raw(fd) };
-    let created = device::without_cancellation(|| arena.descriptor_create(waiter, device, new))?.into_raw_fd();
-    // The object's number is the descriptor's offset.
-    // SAFETY: a descriptor that the program does not know yet.
-    let offset = unsafe { libc::lseek64(created, 0, libc::SEEK_CUR) };
-    let (_, seen) = descriptors::look_up(created);
-    descriptors::remember(created, seen, Known { tag, what: What::Object(kind, Object(offset as u64)) });
+    let before = Moment::now();
+    let (created, object) = device::without_cancellation(|| arena.descriptor_create(waiter, device, new))?;
+    let created = created.into_raw_fd();
+    let known = Known { tag, what: What::Object(kind, object) };
+    descriptors::remember_new(created, known, arena.may_release(object), before);
     Ok(created)
 }
 

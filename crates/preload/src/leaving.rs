@@ -32,11 +32,21 @@ pub(crate) fn kept(fd: c_int) {
     }
 }
 
-/// `dup3`, unless its copy closes at an exec.
+/// A copy of this descriptor will be made, which an exec closes.
+#[inline(always)]
+pub(crate) fn copied(fd: c_int) {
+    if instances::any() {
+        descriptors::copied(fd);
+    }
+}
+
+/// `dup3`.
 #[inline(always)]
 pub(crate) fn by_dup3(old: c_int, flags: c_int) {
     if flags & libc::O_CLOEXEC == 0 {
         kept(old);
+    } else {
+        copied(old);
     }
 }
 
@@ -46,6 +56,8 @@ pub(crate) fn by_fcntl(fd: c_int, command: c_int, argument: usize) {
     let keeps = command == libc::F_SETFD && argument as c_int & libc::FD_CLOEXEC == 0;
     if keeps || command == libc::F_DUPFD {
         kept(fd);
+    } else if command == libc::F_DUPFD_CLOEXEC {
+        copied(fd);
     }
 }
 
@@ -68,6 +80,7 @@ pub(crate) fn by_actions(fd: c_int) {
 /// Whether the descriptor is one of ours. Its copies are counted from now on, if they are an object's.
 #[cold]
 pub(crate) fn leaves(fd: c_int) -> bool {
+    descriptors::copied(fd);
     // SAFETY: the descriptor is only asked and locked; one that is not open is refused by the kernel.
     keeping_errno(|| Arena::leaving(unsafe { BorrowedFd::borrow_raw(fd) }))
 }
@@ -105,7 +118,8 @@ fn goes(record: &Record, fd: c_int, to_stranger: impl Fn() -> bool) {
     if fd < 0 {
         return;
     }
-    if let (Some(Known { tag, what: What::Object(_, object) }), _) = descriptors::look_up(fd)
+    let known = descriptors::look_up(fd).0.or_else(|| keeping_errno(|| descriptors::identify_met(record, fd)));
+    if let Some(Known { tag, what: What::Object(_, object) }) = known
         && !to_stranger()
         && let Some(seated) = record.seats.take(tag)
     {

@@ -1,6 +1,8 @@
 //! The real functions behind those of [`crate::entry`]. A function that the C library lacks, because it is older or
 //! musl, is replaced by the system call of that name, or fails with `ENOSYS`.
 
+#![allow(non_snake_case, reason = "the names are the C library's")]
+
 use crate::device::How;
 use libc::{DIR, FILE, c_char, c_int, c_long, c_uint, c_ulong, c_void, mode_t, pid_t};
 use ntux_platform::atomic::Word64;
@@ -108,6 +110,9 @@ ntux_platform::next_functions! {
             libc::SYS_recvmmsg,
             [fd as usize, messages as usize, count as usize, flags as usize, timeout as usize]
         );
+    fn pidfd_getfd(process: c_int, fd: c_int, flags: c_uint) =>
+        by_kernel(libc::SYS_pidfd_getfd, [process as usize, fd as usize, flags as usize, 0, 0]);
+    fn _Fork() => by_kernel(libc::SYS_clone, [libc::SIGCHLD as usize, 0, 0, 0, 0]);
     fn sendmmsg(fd: c_int, messages: *mut libc::mmsghdr, count: c_uint, flags: c_int);
     fn close_range(first: c_uint, last: c_uint, flags: c_int) =>
         by_kernel(libc::SYS_close_range, [first as usize, last as usize, flags as usize, 0, 0]);

@@ -7,28 +7,27 @@
 
 use crate::leaving::{for_each_message, for_each_right};
 use crate::threads::{self, Record};
-use crate::{copy, descriptors, instances, signals};
+use crate::{copy, descriptors, device, instances, next, signals};
 use copy::Fault;
 use core::ffi::{c_int, c_uint};
-use descriptors::{Known, What};
-use ntux_platform::{keeping_errno, memory};
-use ntux_sync::Object;
+use descriptors::{Known, Moment, What};
+use ntux_platform::keeping_errno;
 use std::os::fd::BorrowedFd;
 
-/// The message at this address was received, with these flags.
+/// The message at this address was received, with these flags, after that moment.
 #[inline(always)]
-pub(crate) fn received(message: usize, flags: c_int) {
+pub(crate) fn received(message: usize, flags: c_int, after: Moment) {
     if instances::any() && flags & libc::MSG_PEEK == 0 {
-        look(|record| for_each_right(message, |fd| meet(record, fd, flags)));
+        look(|record| for_each_right(message, |fd| meet(record, fd, flags, after)));
     }
 }
 
 /// As [`received`], for the first `count` messages of an array.
 #[inline(always)]
-pub(crate) fn received_many(messages: usize, count: c_uint, flags: c_int) {
+pub(crate) fn received_many(messages: usize, count: c_uint, flags: c_int, after: Moment) {
     if instances::any() && flags & libc::MSG_PEEK == 0 {
         look(|record| {
-            for_each_message(messages, count, |message| for_each_right(message, |fd| meet(record, fd, flags)))
+            for_each_message(messages, count, |message| for_each_right(message, |fd| meet(record, fd, flags, after)))
         });
     }
 }
@@ -38,13 +37,33 @@ pub(crate) fn received_many(messages: usize, count: c_uint, flags: c_int) {
 pub(crate) fn by_fcntl(fd: c_int, command: c_int, argument: usize) {
     if command == libc::F_SETFD
         && argument as c_int & libc::FD_CLOEXEC != 0
-        && let Some(known) = descriptors::take_arrived(fd)
+        && let now = Moment::now()
+        && let Some((known, seen)) = descriptors::take_arrived(fd)
     {
         look(|record| {
-            arrive(record, fd, known);
+            if arrive(record, fd, known) {
+                descriptors::note_sole(fd, seen, now);
+            }
             Ok(())
         });
     }
+}
+
+/// This descriptor was taken out of another process. Returns false if its object has ended: then the descriptor is closed, as
+/// if it had been too late for it.
+pub(crate) fn taken(fd: c_int) -> bool {
+    descriptors::forget(fd);
+    if !device::uses(fd) {
+        return true;
+    }
+    let Some(record) = threads::enter() else { return true };
+    let lives = keeping_errno(|| descriptors::take(record, fd));
+    if !lives {
+        // SAFETY: the program does not know it yet.
+        unsafe { next::close(fd) };
+    }
+    let _ = threads::leave(record);
+    lives
 }
 
 #[cold]
@@ -60,31 +79,19 @@ fn look(work: impl FnOnce(&Record) -> Result<(), Fault>) {
 }
 
 /// The kernel has just given this number away, so what is known about it is about another descriptor.
-fn meet(record: &Record, fd: c_int, flags: c_int) {
-    let Some(known) = identify(record, fd) else { return };
-    descriptors::forget(fd);
-    let (_, seen) = descriptors::look_up(fd);
+fn meet(record: &Record, fd: c_int, flags: c_int, after: Moment) {
+    let Some(known) = descriptors::identify_met(record, fd) else { return };
     if flags & libc::MSG_CMSG_CLOEXEC != 0 {
-        descriptors::remember(fd, seen, known);
-        arrive(record, fd, known);
+        let sole = arrive(record, fd, known);
+        descriptors::remember_new(fd, known, sole, after);
     } else {
-        descriptors::remember_arrived(fd, seen, known);
+        descriptors::remember_arrived(fd, known, after);
     }
 }
 
-/// Which object of an instance that this process has met.
-fn identify(record: &Record, fd: c_int) -> Option<Known> {
-    // SAFETY: the descriptor is only asked.
-    let borrowed = unsafe { BorrowedFd::borrow_raw(fd) };
-    let tag = instances::tag_of(memory::regular_file(borrowed).ok()??)?;
-    let offset = memory::offset(borrowed).ok().filter(|offset| *offset != 0)?;
-    let kind = record.seats.take(tag)?.arena.kind(Object(offset)).ok()?;
-    Some(Known { tag, what: What::Object(kind, Object(offset)) })
-}
-
-fn arrive(record: &Record, fd: c_int, known: Known) {
-    if let (What::Object(_, object), Some(seated)) = (known.what, record.seats.take(known.tag)) {
-        // SAFETY: the program's own descriptor, which it has just received or changed.
-        seated.arena.arrived(unsafe { BorrowedFd::borrow_raw(fd) }, object);
-    }
+/// Whether it is the first of its family.
+fn arrive(record: &Record, fd: c_int, known: Known) -> bool {
+    let (What::Object(_, object), Some(seated)) = (known.what, record.seats.take(known.tag)) else { return false };
+    // SAFETY: the program's own descriptor, which it has just received or changed.
+    seated.arena.arrived(unsafe { BorrowedFd::borrow_raw(fd) }, object)
 }

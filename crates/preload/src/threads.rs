@@ -28,7 +28,7 @@
 //! of the first 32, for which the C library needs no memory later.
 
 use crate::arrival::{INSIDE_ABOVE, INSIDE_BELOW};
-use crate::{instances, log, signals};
+use crate::{descriptors, instances, log, signals};
 use core::cell::UnsafeCell;
 use core::ptr::NonNull;
 use ntux_platform::atomic::{Ordering, Word32, Word64, compiler_fence};
@@ -53,6 +53,7 @@ pub(crate) struct Record {
     /// Address of the [`ntux_sync::Waiter`] that is in a wait, for the trampoline; 0 when none is.
     pub(crate) waiting: Word64,
     pub(crate) seats: instances::Seats,
+    pub(crate) fork_marks: descriptors::ForkMarks,
     pub(crate) counts: log::Counts,
     pub(crate) owed: signals::Owed,
     pub(crate) due: signals::Due,
@@ -220,6 +221,7 @@ impl Record {
         self.inside.store(0);
         self.waiting.store(0);
         self.seats.forget();
+        self.fork_marks.forget();
         self.counts.clear();
         self.owed.clear();
         self.due_signals.store(0);
@@ -291,8 +293,17 @@ fn lineage_page() -> &'static Word64 {
 /// If the kernel zeroes no page at a fork, the C library's `fork` zeroes this word. Other forks go unnoticed.
 static SUBSTITUTE: Word64 = Word64::new(0);
 
-unsafe extern "C" fn empty_substitute() {
+unsafe extern "C" fn before_fork() {
+    descriptors::before_fork();
+}
+
+unsafe extern "C" fn after_fork() {
+    descriptors::after_fork();
+}
+
+unsafe extern "C" fn forked() {
     SUBSTITUTE.store(0);
+    descriptors::forked();
 }
 
 /// Enough for a record, in whole pages where pages are 4 KiB.
@@ -366,8 +377,8 @@ fn add_record(bucket: &Word64, lineage: u64) -> Option<&'static Record> {
 /// Creates the key whose destructor ends a thread's record, and arranges that forks are noticed. Called by the
 /// constructor.
 pub(crate) fn prepare() {
-    // SAFETY: the handler only stores.
-    unsafe { libc::pthread_atfork(None, None, Some(empty_substitute)) };
+    // SAFETY: the handlers only change words.
+    unsafe { libc::pthread_atfork(Some(before_fork), Some(after_fork), Some(forked)) };
     let mut key: libc::pthread_key_t = 0;
     // SAFETY: `key` is a place for the answer; the destructor takes what `at_thread_end` stores.
     if unsafe { libc::pthread_key_create(&mut key, Some(end)) } == 0 {

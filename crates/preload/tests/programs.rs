@@ -125,6 +125,10 @@ scenarios! {
     killed_creators_leave_nothing,
     what_arrives_is_not_counted,
     locks_do_not_pile_up,
+    sole_copies_need_no_lock,
+    copies_elsewhere_last,
+    borrowed_copies,
+    a_server_with_clients,
     kept_by_a_program,
 }
 

@@ -33,10 +33,10 @@ const LIBRARIES: [&str; 7] = [
 /// What the device stands in front of at least, wherever it is built. There is no way to see that a name vanished but to
 /// know it.
 const DEVICE: &str = "\
-    __clone __close __dup2 __fcntl __fxstat __fxstat64 __lxstat __lxstat64 __open __open64 __open64_2 __open_2 __openat64_2 \
+    _Fork __clone __close __dup2 __fcntl __fxstat __fxstat64 __lxstat __lxstat64 __open __open64 __open64_2 __open_2 __openat64_2 \
     __openat_2 __sigaction __sysv_signal __xstat __xstat64 access bsd_signal clone close close_range closefrom dup dup2 dup3 \
     faccessat fclose fcntl fcntl64 fopen fopen64 freopen freopen64 fstat fstat64 fstatat fstatat64 glob ioctl lstat lstat64 \
-    open open64 openat openat64 posix_spawn_file_actions_adddup2 pthread_cancel pthread_sigmask realpath recvmmsg recvmsg sendmmsg sendmsg \
+    open open64 openat openat64 posix_spawn_file_actions_adddup2 pthread_cancel pthread_sigmask pidfd_getfd realpath recvmmsg recvmsg sendmmsg sendmsg \
     sigaction sigignore siginterrupt signal sigprocmask sigset ssignal stat stat64 statx syscall sysv_signal";
 
 /// The same of what soft-dirty bits are made with.

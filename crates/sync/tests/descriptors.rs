@@ -22,7 +22,7 @@ fn arena_file(objects: usize) -> OwnedFd {
 }
 
 fn create(arena: &Arena, via: &OwnedFd) -> ntux_sync::Result<OwnedFd> {
-    arena.descriptor_create(&arena.waiter(), via.as_fd(), EVENT)
+    arena.descriptor_create(&arena.waiter(), via.as_fd(), EVENT).map(|(fd, _)| fd)
 }
 
 fn object(fd: BorrowedFd<'_>) -> Object {

@@ -143,7 +143,7 @@ fn an_object_of_descriptors_is_kept_by_a_family_until_one_is_closed() {
     let arena = Arena::map_for_descriptors(file.as_fd()).unwrap();
     let waiter = arena.waiter();
     let new = ntux_sync::New::Event { manual: false, signaled: false };
-    let fd = arena.descriptor_create(&waiter, file.as_fd(), new).unwrap();
+    let fd = arena.descriptor_create(&waiter, file.as_fd(), new).unwrap().0;
     let view = View::open(fd.as_fd()).unwrap();
     let keeper = || view.snapshot().unwrap().objects[0].keeper;
     assert!(matches!(keeper(), Keeper::Family(_)), "{:?}", keeper());

@@ -45,7 +45,7 @@ fn objects_and_waiting_threads_are_shown_with_the_names_that_people_know() {
     let arena = Arena::map_for_descriptors(file.as_fd()).unwrap();
     let waiter = arena.waiter();
     let make = |new| {
-        let fd: OwnedFd = arena.descriptor_create(&waiter, file.as_fd(), new).unwrap();
+        let fd: OwnedFd = arena.descriptor_create(&waiter, file.as_fd(), new).unwrap().0;
         let object = Arena::identify(fd.as_fd()).unwrap().object.unwrap();
         (fd, object)
     };

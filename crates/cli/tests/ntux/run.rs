@@ -159,9 +159,37 @@ fn watching_needs_the_library_in_the_program() {
 }
 
 #[test]
+fn the_limit_on_descriptors_changes_only_if_that_is_wanted() {
+    let stage = Stage::new();
+    let limits = |options: &[&str], soft: &str| {
+        let mut command = stage.ntux(&["run"]);
+        // A lower limit first, so that there is something to raise.
+        let inner = ["--", "sh", "-c", "ulimit -Sn; ulimit -Hn"];
+        let mut outer = std::process::Command::new("sh");
+        outer.args(["-c", "ulimit -Sn $0; exec \"$@\"", soft]).arg(command.args(options).args(inner).get_program());
+        outer.args(command.get_args());
+        outer.envs(command.get_envs().filter_map(|(name, value)| Some((name, value?))));
+        said(&finish(&mut outer)).split_whitespace().map(str::to_owned).collect::<Vec<_>>()
+    };
+    let [soft, hard] = limits(&[], "100").try_into().unwrap();
+    assert_eq!(soft, "100");
+    assert_eq!(limits(&["--descriptors", "max"], "100"), [hard.clone(), hard.clone()]);
+    assert_eq!(limits(&["--descriptors", "200"], "100"), ["200".to_owned(), hard]);
+    let output = finish(&mut stage.ntux(&["run", "--descriptors", "18446744073709551614", "true"]));
+    assert_eq!(output.status.code(), Some(125));
+    assert!(complained(&output).contains("hard limit"));
+}
+
+#[test]
 fn wrong_use_is_status_125() {
     let stage = Stage::new();
-    for wrong in [&["run"][..], &["run", "--spin", "4294967296", "true"], &["run", "--device", "x", "true"], &["x"]] {
+    for wrong in [
+        &["run"][..],
+        &["run", "--spin", "4294967296", "true"],
+        &["run", "--device", "x", "true"],
+        &["run", "--descriptors", "x", "true"],
+        &["x"],
+    ] {
         let output = finish(&mut stage.ntux(wrong));
         assert_eq!(output.status.code(), Some(125), "{wrong:?}");
         assert!(!complained(&output).is_empty());

@@ -1,6 +1,7 @@
 //! `syscall`, with which programs make system calls directly.
 
 use super::{close_all, part};
+use crate::descriptors::Moment;
 use crate::multiple::{Call, OPERATION};
 use crate::{descriptors, device, ioctl as requests, leaving, next, receiving};
 use core::ffi::{c_char, c_int, c_long, c_uint};
@@ -14,12 +15,24 @@ static LOOKED_AT: [u8; HIGHEST as usize + 1] = {
         index += 1;
     }
     table[libc::SYS_futex as usize] = FUTEX;
+    let mut index = 0;
+    while index < FORKS.len() {
+        table[FORKS[index] as usize] = FORK;
+        index += 1;
+    }
     table
 };
 /// In [`LOOKED_AT`]: [`serve`] it.
 const SERVE: u8 = 1;
 /// In [`LOOKED_AT`]: it depends on the operation.
 const FUTEX: u8 = 2;
+/// In [`LOOKED_AT`]: it may make a process, and does not return here.
+const FORK: u8 = 3;
+
+#[cfg(target_arch = "x86_64")]
+const FORKS: &[c_long] = &[libc::SYS_clone, libc::SYS_clone3, libc::SYS_fork];
+#[cfg(target_arch = "aarch64")]
+const FORKS: &[c_long] = &[libc::SYS_clone, libc::SYS_clone3];
 
 /// The calls of [`serve`].
 #[cfg(target_arch = "x86_64")]
@@ -39,6 +52,7 @@ const SERVED: &[c_long] = &[
     libc::SYS_recvmsg,
     libc::SYS_recvmmsg,
     libc::SYS_unshare,
+    libc::SYS_pidfd_getfd,
 ];
 /// The calls of [`serve`].
 #[cfg(target_arch = "aarch64")]
@@ -56,8 +70,9 @@ const SERVED: &[c_long] = &[
     libc::SYS_recvmsg,
     libc::SYS_recvmmsg,
     libc::SYS_unshare,
+    libc::SYS_pidfd_getfd,
 ];
-const HIGHEST: c_long = libc::SYS_openat2;
+const HIGHEST: c_long = libc::SYS_pidfd_getfd;
 
 /// Serves `FUTEX_WAIT_MULTIPLE`, with `FUTEX_PRIVATE_FLAG` or without, and the calls that concern descriptors.
 ///
@@ -85,6 +100,8 @@ unsafe extern "C-unwind" fn syscall(
         "jz 2f",
         "cmp r11d, {serve_it}",
         "je {serve}",
+        "cmp r11d, {fork}",
+        "je 3f",
         "mov r11d, edx",
         "and r11d, {command}",
         "cmp r11d, {multiple}",
@@ -94,10 +111,15 @@ unsafe extern "C-unwind" fn syscall(
         "test r11, r11",
         "jz {bare}",
         "jmp r11",
+        "3:",
+        "mov dword ptr [rip + {forked_unseen}], 1",
+        "jmp 2b",
         ".cfi_endproc",
         highest = const HIGHEST,
         looked_at = sym LOOKED_AT,
         serve_it = const SERVE,
+        fork = const FORK,
+        forked_unseen = sym descriptors::FORKED_UNSEEN,
         serve = sym serve,
         command = const !libc::FUTEX_PRIVATE_FLAG,
         multiple = const OPERATION,
@@ -114,6 +136,8 @@ unsafe extern "C-unwind" fn syscall(
         "add x16, x16, :lo12:{looked_at}",
         "ldrb w16, [x16, x0]",
         "cbz w16, 2f",
+        "cmp w16, {fork}",
+        "b.eq 5f",
         "cmp w16, {serve_it}",
         "b.ne 4f",
         "b {serve}",
@@ -129,10 +153,17 @@ unsafe extern "C-unwind" fn syscall(
         "br x16",
         "3:",
         "b {bare}",
+        "5:",
+        "mov w17, 1",
+        "adrp x16, {forked_unseen}",
+        "str w17, [x16, :lo12:{forked_unseen}]",
+        "b 2b",
         ".cfi_endproc",
         highest = const HIGHEST,
         looked_at = sym LOOKED_AT,
         serve_it = const SERVE,
+        fork = const FORK,
+        forked_unseen = sym descriptors::FORKED_UNSEEN,
         serve = sym serve,
         command = const !libc::FUTEX_PRIVATE_FLAG,
         multiple = const OPERATION,
@@ -196,7 +227,7 @@ unsafe extern "C-unwind" fn serve(
                 c_long::from,
             )
         }
-        libc::SYS_close => descriptors::closed_by(fd, real),
+        libc::SYS_close => descriptors::released_by(fd, false, real),
         libc::SYS_close_range => close_all(first as c_uint, second as c_uint, third as c_int, real),
         libc::SYS_dup => {
             leaving::kept(fd);
@@ -205,11 +236,11 @@ unsafe extern "C-unwind" fn serve(
         #[cfg(target_arch = "x86_64")]
         libc::SYS_dup2 => {
             leaving::kept(fd);
-            descriptors::closed_by(second as c_int, real)
+            descriptors::released_by(second as c_int, false, real)
         }
         libc::SYS_dup3 => {
             leaving::by_dup3(fd, third as c_int);
-            descriptors::closed_by(second as c_int, real)
+            descriptors::released_by(second as c_int, false, real)
         }
         libc::SYS_fcntl => {
             leaving::by_fcntl(fd, second as c_int, third);
@@ -228,18 +259,24 @@ unsafe extern "C-unwind" fn serve(
             real()
         }
         libc::SYS_recvmsg => {
+            let before = Moment::now();
             let result = real();
             if result >= 0 {
-                receiving::received(second, third as c_int);
+                receiving::received(second, third as c_int, before);
             }
             result
         }
         libc::SYS_recvmmsg => {
+            let before = Moment::now();
             let result = real();
             if result > 0 {
-                receiving::received_many(second, result as c_uint, fourth as c_int);
+                receiving::received_many(second, result as c_uint, fourth as c_int, before);
             }
             result
+        }
+        libc::SYS_pidfd_getfd => {
+            let result = real();
+            if result < 0 || receiving::taken(result as c_int) { result } else { crate::fail(libc::EBADF).into() }
         }
         libc::SYS_unshare => {
             part(fd);

@@ -4,6 +4,8 @@
 #include "device.h"
 #include "../../../platform/tests/skips/skips.h"
 
+#include <dlfcn.h>
+#include <sched.h>
 #include <spawn.h>
 
 static int device;
@@ -167,13 +169,28 @@ static void killed_creators_leave_nothing(const char *program)
     }
 }
 
+/* Takes a copy out of the parent; its number there comes next. A parent that cannot be asked is told so. */
+static int taken_from_parent(int socket)
+{
+    int fd;
+    CHECK(read(socket, &fd, sizeof fd) == sizeof fd);
+    int parent = syscall(SYS_pidfd_open, getppid(), 0);
+    int copy = parent < 0 ? -1 : syscall(SYS_pidfd_getfd, parent, fd, 0);
+    if (copy < 0) {
+        CHECK(write(socket, "?", 1) == 1);
+        _exit(0);
+    }
+    close(parent);
+    return copy;
+}
+
 /* Whoever is executed is a family of its own: it answers to each message with a byte when it has done what that says. */
 static void receive_until_closed(int socket)
 {
     CHECK(write(socket, "!", 1) == 1);
     device = receive_fd(socket);
     CHECK(event(device, 1, 0) >= 0); /* it has met the device from here on */
-    int fd = -1, kept[4096], count = 0;
+    int fd = -1, kept[1 << 15], count = 0;
     for (char order, here; read(socket, &order, 1) == 1;) {
         struct iovec part = {&here, 1};
         union { struct cmsghdr header; char room[CMSG_SPACE(sizeof(int))]; } control;
@@ -204,12 +221,31 @@ static void receive_until_closed(int socket)
         case 'S': CHECK(syscall(SYS_fcntl, fd, F_SETFD, FD_CLOEXEC) == 0); break;
         case 'u': CHECK(signaled(fd) == 1); break;
         case 'd': CHECK(fcntl(fd, F_DUPFD_CLOEXEC, 500) >= 500); break;
+        case 'U': CHECK(signaled(kept[count - 1]) == 1); break;
+        case 'b': send_fd(socket, fd); break;
+        case 'g': fd = taken_from_parent(socket); break;
         case 'x': close(fd); break;
+        case 'X': while (count) CHECK(close(kept[--count]) == 0); break;
         default: CHECK(!"an order");
         }
         CHECK(write(socket, "!", 1) == 1);
     }
     _exit(0);
+}
+
+static off_t number_of(int fd)
+{
+    return lseek(fd, 0, SEEK_CUR);
+}
+
+/* Closes the last copy: the object ends there and then, so the next one has its place. */
+static void ends_with(int fd)
+{
+    off_t ended = number_of(fd);
+    CHECK(!counted(fd) && close(fd) == 0);
+    int next = fresh();
+    CHECK((uint32_t)number_of(next) == (uint32_t)ended && number_of(next) != ended);
+    CHECK(close(next) == 0);
 }
 
 static int receiver(const char *program, int *socket)
@@ -293,6 +329,122 @@ static void what_arrives_is_not_counted(const char *program)
     CHECK(signaled(fd) == 1 && signaled(other) == 1);
 }
 
+/* A process that closes its only copy leaves no lock behind; the last one of all ends the object. */
+static void sole_copies_need_no_lock(const char *program)
+{
+    int socket, pair[2], fd, copy;
+    pid_t child = receiver(program, &socket);
+    CHECK(socketpair(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0, pair) == 0);
+    fd = fresh();
+    ends_with(fd);
+    fd = fresh(), copy = fresh();
+    CHECK(dup2(copy, fd) == fd && close(fd) == 0 && signaled(copy) == 1 && close(copy) == 0);
+    /* The maker first. */
+    fd = fresh(), order_with(socket, 'c', fd);
+    off_t object = number_of(fd);
+    CHECK(close(fd) == 0);
+    order(socket, 'u');
+    CHECK(write(socket, "b", 1) == 1);
+    fd = receive_fd(socket);
+    char done;
+    CHECK(read(socket, &done, 1) == 1 && number_of(fd) == object && !counted(fd));
+    /* It has come back. The receiver first, and it ends here. */
+    order(socket, 'x');
+    CHECK(signaled(fd) == 1);
+    ends_with(fd);
+    /* The receiver last. */
+    fd = fresh(), object = number_of(fd), order_with(socket, 'c', fd);
+    CHECK(close(fd) == 0);
+    order(socket, 'x');
+    fd = fresh();
+    CHECK((uint32_t)number_of(fd) == (uint32_t)object && number_of(fd) != object && close(fd) == 0);
+    /* On its way while its sender closes it. */
+    fd = fresh(), send_fd(pair[0], fd);
+    CHECK(close(fd) == 0);
+    fd = receive_fd(pair[1]);
+    CHECK(signaled(fd) == 1);
+    ends_with(fd);
+    /* Two copies in one process, from two messages. */
+    fd = fresh(), order_with(socket, 'k', fd), order_with(socket, 'c', fd), order(socket, 'x');
+    CHECK(close(fd) == 0);
+    order(socket, 'U');
+    fd = fresh(), send_fd(pair[0], fd), copy = receive_fd(pair[1]);
+    CHECK(close(fd) == 0 && signaled(copy) == 1 && close(copy) == 0);
+    /* What an exec would keep: the note comes with the flag. */
+    fd = fresh(), object = number_of(fd), order_with(socket, 'e', fd), order(socket, 's');
+    CHECK(close(fd) == 0);
+    order(socket, 'u'), order(socket, 'x');
+    fd = fresh();
+    CHECK((uint32_t)number_of(fd) == (uint32_t)object && close(fd) == 0);
+    close(socket);
+    exited_well(child);
+}
+
+static int never(void *fd)
+{
+    for (char go; read(*(int *)fd, &go, 1) != 1;)
+        ;
+    _exit(signaled(((int *)fd)[1]) == 1 ? 0 : 1);
+}
+
+static long forked_by(int way, void *argument)
+{
+    static char stack[1 << 16] __attribute__((aligned(16)));
+    pid_t (*bare)(void) = (pid_t (*)(void))dlsym(RTLD_DEFAULT, "_Fork");
+    switch (way) {
+    case 0: return fork();
+    case 1: return clone(never, stack + sizeof stack, SIGCHLD, argument);
+    case 2: return bare ? bare() : fork();
+    default: return syscall(SYS_clone, SIGCHLD, 0, 0, 0, 0);
+    }
+}
+
+/* A copy that a child has, or a thief, is a copy. */
+static void copies_elsewhere_last(const char *program)
+{
+    int socket, pipes[2];
+    pid_t thief = receiver(program, &socket);
+    int fd = fresh();
+    CHECK(write(socket, "g", 1) == 1 && write(socket, &fd, sizeof fd) == sizeof fd);
+    char done;
+    CHECK(read(socket, &done, 1) == 1);
+    if (done == '!') {
+        CHECK(counted(fd) && close(fd) == 0);
+        order(socket, 'u');
+    } else {
+        skip("pidfd-getfd", __func__, "the kernel refuses it");
+    }
+    close(socket);
+    exited_well(thief);
+    for (int way = 0; way < 4; way++) {
+        CHECK(pipe2(pipes, O_CLOEXEC) == 0);
+        int argument[2] = {pipes[0], fresh()};
+        long child = forked_by(way, argument);
+        CHECK(child >= 0);
+        if (child == 0)
+            never(argument);
+        CHECK(close(argument[1]) == 0);
+        int other = fresh();
+        CHECK(set(other) == 1 && write(pipes[1], "!", 1) == 1);
+        exited_well(child);
+        close(other), close(pipes[0]), close(pipes[1]);
+    }
+}
+
+/* A child that borrows our memory closes its copy, not ours. */
+static void borrowed_copies(void)
+{
+    int fd = fresh();
+    pid_t child = vfork();
+    if (child == 0) {
+        close(fd);
+        _exit(0);
+    }
+    exited_well(child);
+    CHECK(signaled(fd) == 1);
+    ends_with(fd);
+}
+
 /* However many: there is no lock for any of them. */
 static void locks_do_not_pile_up(const char *program)
 {
@@ -307,6 +459,78 @@ static void locks_do_not_pile_up(const char *program)
     exited_well(child);
     for (int i = 0; i < COUNT; i++)
         CHECK(signaled(fds[i]) == 1 && close(fds[i]) == 0);
+}
+
+static double seconds(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return now.tv_sec + now.tv_nsec / 1e9;
+}
+
+static void start_something(void)
+{
+    char *const arguments[] = {"true", NULL};
+    pid_t spawned, forked = fork();
+    if (forked == 0)
+        _exit(0);
+    exited_well(forked);
+    CHECK(posix_spawnp(&spawned, "true", NULL, NULL, arguments, environ) == 0);
+    exited_well(spawned);
+}
+
+/* A server makes objects, and each is used by one of eight clients; programs are started in between; then they close them,
+   the server first or the clients first. Nothing stays: not a lock, not a place. Prints what each step took. */
+static void a_server_with_clients(const char *program, int total, int at_once)
+{
+    enum { CLIENTS = 8, STARTS = 1000 };
+    int sockets[CLIENTS], *fds = calloc(at_once, sizeof *fds);
+    pid_t clients[CLIENTS];
+    for (int i = 0; i < CLIENTS; i++)
+        clients[i] = receiver(program, &sockets[i]);
+    double made = 0, started = 0, closed = 0, closed_there = 0;
+    uint32_t highest = 0;
+    int starts = 0;
+    for (int done = 0; done < total; done += at_once) {
+        for (int i = 0; i < at_once; i++) {
+            if ((done + i) % STARTS == 0) {
+                double begin = seconds();
+                start_something(), starts++;
+                started += seconds() - begin;
+            }
+            double begin = seconds();
+            CHECK((fds[i] = event(device, 1, 1)) >= 0);
+            order_with(sockets[i % CLIENTS], 'k', fds[i]);
+            order(sockets[i % CLIENTS], 'U');
+            made += seconds() - begin;
+        }
+        int server_first = done / at_once % 2 == 0;
+        for (int half = 0; half < 2; half++) {
+            double begin = seconds();
+            if ((half == 0) == server_first) {
+                for (int i = 0; i < at_once; i++)
+                    CHECK(!counted(fds[i]) || !"no lock");
+                begin = seconds();
+                for (int i = 0; i < at_once; i++)
+                    CHECK(close(fds[i]) == 0);
+                closed += seconds() - begin;
+            } else {
+                for (int i = 0; i < CLIENTS; i++)
+                    order(sockets[i], 'X');
+                closed_there += seconds() - begin;
+            }
+        }
+        int probe = fresh();
+        highest = (uint32_t)number_of(probe) > highest ? (uint32_t)number_of(probe) : highest;
+        CHECK(close(probe) == 0);
+    }
+    for (int i = 0; i < CLIENTS; i++) {
+        close(sockets[i]);
+        exited_well(clients[i]);
+    }
+    CHECK(highest < (uint32_t)at_once + 100);
+    printf("%d objects, %d at a time: make, send, receive, use %.1f us; fork, and start a program %.2f ms; close %.2f us, by clients %.2f us\n",
+           total, at_once, made / total * 1e6, started / starts * 1e3, closed / total * 1e6, closed_there / total * 1e6);
 }
 
 /* What a started program keeps is counted, also if it came in a message. */
@@ -346,6 +570,14 @@ int main(int count, char **arguments)
         what_arrives_is_not_counted(arguments[0]);
     else if (!strcmp(name, "locks_do_not_pile_up"))
         locks_do_not_pile_up(arguments[0]);
+    else if (!strcmp(name, "sole_copies_need_no_lock"))
+        sole_copies_need_no_lock(arguments[0]);
+    else if (!strcmp(name, "a_server_with_clients"))
+        a_server_with_clients(arguments[0], count > 2 ? atoi(arguments[2]) : 4000, count > 3 ? atoi(arguments[3]) : 800);
+    else if (!strcmp(name, "copies_elsewhere_last"))
+        copies_elsewhere_last(arguments[0]);
+    else if (!strcmp(name, "borrowed_copies"))
+        borrowed_copies();
     else if (!strcmp(name, "kept_by_a_program"))
         kept_by_a_program();
     else if (!strcmp(name, "every_way_out"))

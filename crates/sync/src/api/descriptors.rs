@@ -2,7 +2,7 @@
 
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
-use ntux_platform::memory;
+use ntux_platform::memory::{self, Mapping};
 
 use crate::arena::Arena;
 use crate::arena::descriptor::{self, Identity, Keeper};
@@ -40,17 +40,17 @@ impl Arena {
     }
 
     /// Creates an object that lives as long as any copy of the returned descriptor (close-on-exec, the lowest free
-    /// number). `via` is the arena's own descriptor.
+    /// number), and its number. `via` is the arena's own descriptor.
     ///
     /// Errors: as for creating the kind; `Exhausted`; `Os` with EMFILE or ENFILE.
-    pub fn descriptor_create(&self, waiter: &Waiter, via: BorrowedFd<'_>, new: New) -> Result<OwnedFd> {
+    pub fn descriptor_create(&self, waiter: &Waiter, via: BorrowedFd<'_>, new: New) -> Result<(OwnedFd, Object)> {
         let start = new.start()?;
         let fd = memory::reopen(via).map_err(Error::from_io)?;
         let lifetime = Lifetime::Descriptor(Keeper::new(self, via, fd.as_fd()));
         self.sweep_some(SWEPT, lifetime);
         let object = create_object(self, waiter, start, lifetime)?;
         match memory::seek(fd.as_fd(), object.0) {
-            Ok(()) => Ok(fd),
+            Ok(()) => Ok((fd, object)),
             Err(error) => {
                 let _ = self.close(object);
                 Err(Error::from_io(error))
@@ -72,6 +72,32 @@ impl Arena {
         descriptor::closing(self, fd, object);
     }
 
+    /// Whether a close of this object's descriptor can be told by [`Arena::released`], if it is the only one that this process's
+    /// family has. The caller knows that it is: the process made it, or [`Arena::arrived`] said so; since then nobody copied it,
+    /// and no child is left of the process's forks ([`Arena::has_children`]). Otherwise [`Arena::closing`] must be called before the close.
+    pub fn may_release(&self, object: Object) -> bool {
+        descriptor::may_release(self, object)
+    }
+
+    /// To be called after the close of the only descriptor of this object that the process's family had. The object ends here
+    /// if no other family has one and no message is on its way.
+    pub fn released(&self, object: Object) {
+        descriptor::released(self, object);
+    }
+
+    /// To be called before the process forks: maps what tells the child's lifetime. The caller unmaps it in this process after the
+    /// fork, and leaves it in the child. `via` is any descriptor of the arena.
+    ///
+    /// Errors: `Invalid` if this process has no family; `Os`.
+    pub fn mark_children(&self, via: BorrowedFd<'_>) -> Result<Mapping> {
+        descriptor::mark_children(self, via)
+    }
+
+    /// Whether a child may be there that was forked after [`Arena::mark_children`] and has not executed a program.
+    pub fn has_children(&self, via: BorrowedFd<'_>) -> bool {
+        descriptor::has_children(self, via)
+    }
+
     /// To be called before a copy of this object's descriptor is sent in a message. Costs nothing when the kernel counts the
     /// descriptors already.
     pub fn sending(&self, fd: BorrowedFd<'_>, object: Object) {
@@ -80,15 +106,21 @@ impl Arena {
 
     /// To be called when a message has brought this object's descriptor, which closes at an exec, from a process that calls
     /// [`Arena::sending`]. From now on this process's family answers for it. Does nothing where that cannot be: what the sender
-    /// holds stays held.
-    pub fn arrived(&self, fd: BorrowedFd<'_>, object: Object) {
-        descriptor::arrived(self, fd, object);
+    /// holds stays held. Returns whether the family answers for it now and had no copy before.
+    pub fn arrived(&self, fd: BorrowedFd<'_>, object: Object) -> bool {
+        descriptor::arrived(self, fd, object)
     }
 
     /// To be called when a process meets a descriptor that it did not make: counts it, if it came from another family
-    /// without having been counted (`pidfd_getfd`, say).
+    /// without having been counted. Nobody is sure any more how many copies the family has.
     pub fn received(&self, fd: BorrowedFd<'_>, object: Object) {
         descriptor::received(self, fd, object);
+    }
+
+    /// To be called when a process has taken a copy of a descriptor out of another process (`pidfd_getfd`): the kernel counts
+    /// the object's descriptors from now on. Returns false if the object has ended, as if the copy had come too late.
+    pub fn taken(&self, fd: BorrowedFd<'_>, object: Object) -> bool {
+        descriptor::taken(self, fd, object)
     }
 
     /// Whether this process's family answers for some object, so that its mapping must stay.

@@ -13,6 +13,10 @@
 //! the mapping keeps it alive, in every member. So the kernel also knows when the last member is gone. Only the
 //! founder's objects belong to the family; those of its children lock their own byte from the start.
 //!
+//! A process that forks gives its child a second mapping, through a description of its own that locks another byte of the family
+//! ([`Arena::mark_children`]). It unmaps its own copy after the fork. So the kernel knows whether any forked child, or child of
+//! one, is still there: one that may have copies of what the process had before the fork.
+//!
 //! An object has two bytes: its own, which is never let go of, and its flight's, for one message at a time ([`super::claims`]).
 //!
 //! | the descriptors of an object | byte that is held | its slot is free when |
@@ -20,8 +24,9 @@
 //! | never left the family of its creator, the keeper | the family's | the family is gone |
 //! | one is in a message ([`Arena::sending`]) | also its flight's | both are gone |
 //! | one has arrived in another family, which claims the object ([`Arena::arrived`]) | that family's, and the keeper's | both families are gone |
+//! | a founder has closed its family's only one ([`Arena::released`]) | those of the other families | they are gone; at once if there is none |
 //! | about to leave in another way: kept across exec ([`Arena::leaving`]) | also its own | that and all families are gone |
-//! | a founder closes one, or a family that does not claim the object has one ([`Arena::closing`], [`Arena::received`]) | its own, and meta says `locked` | its own is gone |
+//! | a founder closes one of several, or a family that does not claim the object has one ([`Arena::closing`], [`Arena::received`]) | its own, and meta says `locked` | its own is gone |
 //!
 //! # Order
 //! * O-family: who looks for references asks for the families first and for the object's bytes second. A member takes
@@ -36,11 +41,12 @@ use std::os::fd::{AsFd, BorrowedFd};
 
 use ntux_platform::atomic::Word64;
 use ntux_platform::liveness;
-use ntux_platform::memory::{self, FileId};
+use ntux_platform::memory::{self, FileId, Mapping};
+use ntux_platform::protection::page_size;
 
 use super::claims::Claims;
 use super::{Arena, read_capacity};
-use crate::format::limits::FAMILIES_MAX;
+use crate::format::limits::{FAMILIES_MAX, RETRIES};
 use crate::format::meta::Meta;
 use crate::{Error, Object, Result};
 
@@ -51,6 +57,8 @@ const BYTES: u32 = 2;
 const FAMILIES: u64 = OBJECTS + (1 << 32);
 /// A byte that is nobody's.
 const BEYOND_FAMILIES: u64 = FAMILIES + FAMILIES_MAX as u64;
+/// The byte that stands for the forked children of family 0.
+const CHILDREN: u64 = FAMILIES + 2 * FAMILIES_MAX as u64;
 
 /// The identity of a descriptor.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -142,15 +150,46 @@ pub(crate) fn closing(arena: &Arena, fd: BorrowedFd<'_>, object: Object) {
     }
 }
 
+/// See [`Arena::mark_children`].
+pub(crate) fn mark_children(arena: &Arena, via: BorrowedFd<'_>) -> Result<Mapping> {
+    let family = arena.family.filter(|family| family.is_founded_here()).ok_or(Error::Invalid)?;
+    let description = memory::reopen(via).map_err(Error::from_io)?;
+    memory::hold(description.as_fd(), CHILDREN + u64::from(family.number)).map_err(Error::from_io)?;
+    Mapping::new(description.as_fd(), page_size()).map_err(Error::from_io)
+}
+
+/// See [`Arena::has_children`].
+pub(crate) fn has_children(arena: &Arena, via: BorrowedFd<'_>) -> bool {
+    let held = |family: Family| memory::is_held(via, CHILDREN + u64::from(family.number), 1).unwrap_or(true);
+    arena.family.is_none_or(held)
+}
+
+/// See [`Arena::may_release`].
+pub(crate) fn may_release(arena: &Arena, object: Object) -> bool {
+    let index = object.index();
+    let Some(family) = arena.family.filter(|family| family.is_founded_here()) else { return false };
+    let (claims, Some(meta)) = (claims(arena, index), uncounted(arena, object)) else { return false };
+    let keeps = meta.is_kept_by(family.number);
+    claims.answer(family.number, keeps) && !claims.are_several(family.number, keeps)
+}
+
+/// See [`Arena::released`].
+pub(crate) fn released(arena: &Arena, object: Object) {
+    let (index, Some(family)) = (object.index(), arena.family) else { return };
+    // O-close
+    let release = |claims: Claims, meta: Meta| claims.released(family.number, meta.is_kept_by(family.number));
+    if let Some((meta, _, rest)) = change_claims(arena, object, release)
+        && rest.are_nobodys()
+    {
+        arena.free_object(index, meta);
+    }
+}
+
 /// See [`Arena::sending`].
 pub(crate) fn sending(arena: &Arena, fd: BorrowedFd<'_>, object: Object) {
     let index = object.index();
     let mine = |family: Family| uncounted(arena, object).is_some() && answers_for(arena, family, index);
-    let tracked = arena.family.is_some_and(mine) && {
-        let claims = claims(arena, index);
-        claims.sent().is_some_and(|sent| exchange_claims(arena, index, claims, sent))
-    };
-    if tracked {
+    if arena.family.is_some_and(mine) && change_claims(arena, object, |claims, _| claims.sent()).is_some() {
         // A refused lock (no memory for it) leaves the object to the families.
         let _ = memory::hold(fd, flight_of(index));
     } else {
@@ -159,26 +198,40 @@ pub(crate) fn sending(arena: &Arena, fd: BorrowedFd<'_>, object: Object) {
 }
 
 /// See [`Arena::arrived`].
-pub(crate) fn arrived(arena: &Arena, fd: BorrowedFd<'_>, object: Object) {
-    let index = object.index();
-    let Some(family) = arena.family.filter(|family| family.is_founded_here()) else { return };
-    let Some(meta) = uncounted(arena, object) else { return };
-    let claims = claims(arena, index);
-    let Some(arriving) = claims.arriving(family.number, meta.is_kept_by(family.number)) else { return };
+pub(crate) fn arrived(arena: &Arena, fd: BorrowedFd<'_>, object: Object) -> bool {
+    let Some(family) = arena.family.filter(|family| family.is_founded_here()) else { return false };
+    let keeps = |meta: Meta| meta.is_kept_by(family.number);
+    let claim = |claims: Claims, meta| claims.arriving(family.number, keeps(meta));
+    let Some((meta, before, _)) = change_claims(arena, object, claim) else { return false };
     // O-claims
-    if exchange_claims(arena, index, claims, arriving)
-        && memory::let_go(fd, flight_of(index)).is_ok()
-        && let Some(arrived) = arriving.arrived()
-    {
-        exchange_claims(arena, index, arriving, arrived);
+    if memory::let_go(fd, flight_of(object.index())).is_ok() {
+        change_claims(arena, object, |claims, _| claims.arrived());
     }
+    !before.answer(family.number, keeps(meta))
 }
 
 /// See [`Arena::received`].
 pub(crate) fn received(arena: &Arena, fd: BorrowedFd<'_>, object: Object) {
-    if !arena.family.is_some_and(|family| answers_for(arena, family, object.index())) {
-        count(arena, fd, object);
+    let index = object.index();
+    let Some(family) = arena.family.filter(|family| answers_for(arena, *family, index)) else {
+        return count(arena, fd, object);
+    };
+    change_claims(arena, object, |claims, meta| {
+        let keeps = meta.is_kept_by(family.number);
+        (!claims.are_several(family.number, keeps)).then(|| claims.doubted(family.number, keeps))
+    });
+}
+
+/// See [`Arena::taken`].
+pub(crate) fn taken(arena: &Arena, fd: BorrowedFd<'_>, object: Object) -> bool {
+    for _ in 0..RETRIES {
+        let Some(meta) = arena.meta(object.index()).filter(|meta| meta.is_live(object)) else { return false };
+        // A refused lock (no memory for it) leaves the object to the families.
+        if !meta.is_uncounted() || hold(fd, object.index()).is_err() || arena.lock_object(object.index(), meta) {
+            return true;
+        }
     }
+    false
 }
 
 fn count(arena: &Arena, fd: BorrowedFd<'_>, object: Object) {
@@ -197,8 +250,8 @@ fn uncounted(arena: &Arena, object: Object) -> Option<Meta> {
 
 /// Whether this family keeps or claims an object.
 fn answers_for(arena: &Arena, family: Family, index: u32) -> bool {
-    let claims = |meta: Meta| meta.is_uncounted() && claims(arena, index).has(family.number);
-    arena.meta(index).is_some_and(|meta| meta.is_kept_by(family.number) || claims(meta))
+    let answers = |meta: Meta| claims(arena, index).answer(family.number, meta.is_kept_by(family.number));
+    arena.meta(index).is_some_and(|meta| meta.is_uncounted() && answers(meta))
 }
 
 fn claims(arena: &Arena, index: u32) -> Claims {
@@ -207,6 +260,25 @@ fn claims(arena: &Arena, index: u32) -> Claims {
 
 fn exchange_claims(arena: &Arena, index: u32, seen: Claims, next: Claims) -> bool {
     arena.claims_word(index).is_some_and(|word| word.compare_exchange(seen.0, next.0).is_ok())
+}
+
+/// Changes the claims of an object that is not counted yet, in one step. Returns its meta word, and the claims before and
+/// after; none if `change` refuses. (Claims read before meta are this object's, if they have not changed since: who makes the
+/// next object changes them first.)
+fn change_claims(
+    arena: &Arena,
+    object: Object,
+    change: impl Fn(Claims, Meta) -> Option<Claims>,
+) -> Option<(Meta, Claims, Claims)> {
+    for _ in 0..RETRIES {
+        let seen = claims(arena, object.index());
+        let meta = uncounted(arena, object)?;
+        let next = change(seen, meta)?;
+        if exchange_claims(arena, object.index(), seen, next) {
+            return Some((meta, seen, next));
+        }
+    }
+    None
 }
 
 /// See [`Arena::answers_for_objects`].
@@ -221,17 +293,18 @@ fn bury_family(arena: &Arena, description: BorrowedFd<'_>, family: u32) {
     for index in 0..arena.objects_used() {
         // The byte of the family is ours by now, and nobody else's.
         let Some(meta) = arena.meta(index) else { return };
-        let seen = claims(arena, index);
-        if seen.has(family) {
-            exchange_claims(arena, index, seen, seen.without(family));
-        }
-        if !meta.is_kept_by(family) {
+        if !meta.is_uncounted() {
             continue;
         }
-        match claims(arena, index).families().next() {
-            Some(heir) => arena.hand_over(index, meta, heir),
-            None if keeper.is_unreferenced(arena, index, meta) => arena.free_object(index, meta),
-            None => {}
+        let leave = |claims: Claims, meta: Meta| {
+            let keeps = meta.is_kept_by(family);
+            claims.answer(family, keeps).then(|| claims.buried(family, keeps))
+        };
+        let object = Object::new(index, meta.generation());
+        if let Some((meta, ..)) = change_claims(arena, object, leave)
+            && keeper.is_unreferenced(arena, index, meta)
+        {
+            arena.free_object(index, meta);
         }
     }
 }
@@ -260,9 +333,13 @@ impl<'a> Keeper<'a> {
         if self.family.is_none() {
             hold(self.own, index)?;
         }
-        let of_the_last = claims(arena, index);
-        exchange_claims(arena, index, of_the_last, of_the_last.of_successor());
-        Ok(self.family)
+        for _ in 0..RETRIES {
+            let of_the_last = claims(arena, index);
+            if exchange_claims(arena, index, of_the_last, of_the_last.of_successor()) {
+                return Ok(self.family);
+            }
+        }
+        Err(Error::Corrupt)
     }
 
     /// Whether no descriptor of this live object is left. When the kernel does not say, there may be one.
@@ -270,7 +347,8 @@ impl<'a> Keeper<'a> {
         let lives = |family: u32| self.family == Some(family) || !self.is_free(FAMILIES + u64::from(family), 1);
         // O-family, O-claims: the claims, the families, the bytes, and the claims once more.
         let seen = claims(arena, index);
-        let kept = !meta.is_locked() && (lives(meta.keeper()) || seen.families().any(lives));
+        let keeper = (!seen.is_left()).then(|| meta.keeper());
+        let kept = !meta.is_locked() && keeper.into_iter().chain(seen.families()).any(lives);
         !kept && self.is_free(own_byte_of(index), BYTES) && claims(arena, index) == seen
     }
 

@@ -190,18 +190,9 @@ impl Arena {
         Some(Meta(self.object_slot(index)?.meta.load()))
     }
 
-    /// Records that the object's own byte answers for it, unless meta has changed.
-    pub(super) fn lock_object(&self, index: u32, seen: Meta) {
-        if let Some(slot) = self.object_slot(index) {
-            let _ = slot.meta.compare_exchange(seen.0, seen.locked().0);
-        }
-    }
-
-    /// Makes another family the keeper, unless meta changed since it was seen.
-    pub(super) fn hand_over(&self, index: u32, seen: Meta, heir: u32) {
-        if let Some(slot) = self.object_slot(index) {
-            let _ = slot.meta.compare_exchange(seen.0, seen.handed_to(heir).0);
-        }
+    /// Records that the object's own byte answers for it, unless meta has changed; returns whether it has not.
+    pub(super) fn lock_object(&self, index: u32, seen: Meta) -> bool {
+        self.object_slot(index).is_some_and(|slot| slot.meta.compare_exchange(seen.0, seen.locked().0).is_ok())
     }
 
     /// To Free, unless meta changed since it was seen.

@@ -219,11 +219,14 @@ pub(crate) const TRACE: &[Bits] = &[
     bits("other", 106, 22),
 ];
 pub(crate) const CLAIMS: &[Bits] = &[
-    bits("first", 0, 13),
-    bits("second", 13, 13),
-    bits("third", 26, 13),
-    bits("flight", 39, 2),
-    bits("sequence", 41, 23),
+    bits("first", 0, 14),
+    bits("second", 14, 14),
+    bits("third", 28, 14),
+    bits("flight", 42, 2),
+    bits("left", 44, 1),
+    bits("several", 45, 1),
+    bits("buried", 46, 1),
+    bits("sequence", 47, 17),
 ];
 const OBJECT: &[Bits] = &[bits("index", 0, 32), bits("generation", 32, 32)];
 const REQUEST: &[Bits] = &[bits("argument", 0, 32), bits("signal", 32, 4)];

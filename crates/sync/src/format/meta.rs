@@ -88,11 +88,6 @@ impl Meta {
         self.is_uncounted() && self.keeper() == family
     }
 
-    /// With another keeper.
-    pub(crate) fn handed_to(self, family: u32) -> Meta {
-        Meta(self.0 & !(KEEPER_MASK << KEEPER_SHIFT) | u64::from(family) << KEEPER_SHIFT)
-    }
-
     pub(crate) fn is_locked(self) -> bool {
         self.0 & LOCKED != 0
     }

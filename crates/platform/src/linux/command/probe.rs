@@ -326,6 +326,19 @@ pub fn descriptor_limit() -> DescriptorLimit {
     DescriptorLimit { soft: limit.rlim_cur, hard: limit.rlim_max }
 }
 
+/// Lets this process, and what it executes, have so many descriptors open; no more than the hard limit allows.
+///
+/// Errors: those of the system.
+pub fn set_descriptor_limit(soft: u64) -> std::io::Result<()> {
+    let hard = descriptor_limit().hard;
+    let limit = libc::rlimit { rlim_cur: soft.min(hard), rlim_max: hard };
+    // SAFETY: a valid request that outlives the call.
+    match unsafe { libc::setrlimit(libc::RLIMIT_NOFILE, &limit) } {
+        0 => Ok(()),
+        _ => Err(std::io::Error::last_os_error()),
+    }
+}
+
 /// The real user and group of this process, to compare with those of a set-user-id program.
 pub fn real_ids() -> (u32, u32) {
     // SAFETY: these calls have no arguments and cannot fail.
