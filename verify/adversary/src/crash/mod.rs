@@ -31,6 +31,7 @@ pub mod findings;
 pub mod judge;
 pub mod look;
 pub mod operation;
+mod passing;
 pub mod path;
 pub mod planted;
 pub mod play;

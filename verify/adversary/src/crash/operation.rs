@@ -1,6 +1,7 @@
 //! Calls of the core as plain data, which is passed through shared memory, and which the sequential model understands.
 
 use std::os::fd::{AsFd, OwnedFd};
+use std::os::unix::net::UnixStream;
 use std::time::Duration;
 
 use ntux_platform::clock;
@@ -8,6 +9,7 @@ use ntux_sync::spec::{self, Answer, Outcome};
 use ntux_sync::{Arena, Deadline, Error, New, Object, Result, Waiter};
 
 use super::board::Board;
+use super::passing::{receive, send};
 use super::planted;
 
 /// One call. Objects are numbers that [`Board::object`] resolves.
@@ -19,6 +21,9 @@ pub enum Operation {
     DescriptorCreate(New),
     /// The same as the drop-in device does it, whose process answers for its objects.
     FamilyCreate(New),
+    /// The same, and a second family receives the event in a message and sets it. The first closes its descriptor while the
+    /// message is on its way, or after that, or last.
+    FamilyPass(New, Closes),
     Adopt(u8),
     Close(u8),
     Release(u8, u32),
@@ -53,6 +58,14 @@ pub enum Operation {
     PlantedLock,
     /// Takes a unit and gives it back; the harness is told that this is one step.
     PlantedLoan(u8),
+}
+
+/// When the maker of an object closes its descriptor.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Closes {
+    BeforeItArrives,
+    BeforeTheReceiver,
+    Last,
 }
 
 /// The arguments of a wait.
@@ -184,6 +197,7 @@ impl<'a> Performer<'a> {
             }
             Operation::DescriptorCreate(new) => self.descriptor_create(new),
             Operation::FamilyCreate(new) => self.family_create(new),
+            Operation::FamilyPass(new, closes) => self.family_pass(new, closes),
             Operation::Adopt(number) => arena.adopt(object(number)).map(|()| Answer::Done),
             Operation::Close(number) => arena.close(object(number)).map(|()| Answer::Done),
             Operation::Release(number, units) => {
@@ -243,7 +257,7 @@ impl<'a> Performer<'a> {
 
     fn descriptor_create(&self, new: New) -> Outcome {
         let via = self.arena.fd().ok_or(Error::NotAnArena)?;
-        let held = self.arena.descriptor_create(&self.waiter, via, new)?;
+        let (held, _) = self.arena.descriptor_create(&self.waiter, via, new)?;
         give_up(self.arena, held)?;
         Ok(Answer::Done)
     }
@@ -251,9 +265,44 @@ impl<'a> Performer<'a> {
     fn family_create(&self, new: New) -> Outcome {
         let via = self.arena.fd().ok_or(Error::NotAnArena)?;
         let arena = Arena::map_for_descriptors(via)?;
-        let held = arena.descriptor_create(&arena.waiter(), via, new)?;
+        let (held, _) = arena.descriptor_create(&arena.waiter(), via, new)?;
         give_up(&arena, held)?;
         Ok(Answer::Done)
+    }
+
+    fn family_pass(&self, new: New, closes: Closes) -> Outcome {
+        let via = self.arena.fd().ok_or(Error::NotAnArena)?;
+        let (maker, receiver) = (Arena::map_for_descriptors(via)?, Arena::map_for_descriptors(via)?);
+        let (here, there) = UnixStream::pair().map_err(system)?;
+        let (held, object) = maker.descriptor_create(&maker.waiter(), via, new)?;
+        maker.sending(held.as_fd(), object);
+        send(&here, held.as_fd()).map_err(system)?;
+        let close = |arena: &Arena, held: OwnedFd| {
+            if !arena.may_release(object) {
+                return Err(Error::Corrupt);
+            }
+            drop(held);
+            arena.released(object);
+            Ok(())
+        };
+        let mut held = Some(held);
+        let mut close_here = |when: Closes| match held.take_if(|_| closes == when) {
+            Some(held) => close(&maker, held),
+            None => Ok(()),
+        };
+        close_here(Closes::BeforeItArrives)?;
+        let copy = receive(&there).map_err(system)?;
+        if !receiver.arrived(copy.as_fd(), object) {
+            return Err(Error::Corrupt);
+        }
+        close_here(Closes::BeforeTheReceiver)?;
+        receiver.event_set(&receiver.waiter(), object)?;
+        close(&receiver, copy)?;
+        close_here(Closes::Last)?;
+        match maker.kind(object) {
+            Err(Error::NoSuchObject) => Ok(Answer::Done),
+            _ => Err(Error::Corrupt),
+        }
     }
 
     fn sweep_descriptors(&self) -> Outcome {
@@ -261,7 +310,7 @@ impl<'a> Performer<'a> {
         let mut objects = Vec::new();
         loop {
             match self.arena.descriptor_create(&self.waiter, via, New::Event { manual: false, signaled: false }) {
-                Ok(object) => objects.push(object),
+                Ok((object, _)) => objects.push(object),
                 Err(Error::Exhausted) => break,
                 Err(error) => return Err(error),
             }
@@ -377,6 +426,10 @@ impl<'a> Performer<'a> {
 }
 
 /// Closes an object's descriptor as the drop-in device does.
+fn system(error: std::io::Error) -> Error {
+    Error::Os(error.raw_os_error().unwrap_or(0))
+}
+
 fn give_up(arena: &Arena, held: OwnedFd) -> Result<()> {
     let object = Arena::identify(held.as_fd())?.object.ok_or(Error::Corrupt)?;
     arena.closing(held.as_fd(), object);

@@ -3,7 +3,7 @@
 use ntux_sync::New;
 
 use super::operation::Operation::*;
-use super::operation::{Operation, Until, Wait};
+use super::operation::{Closes, Operation, Until, Wait};
 
 /// Owner ids of the victims, of the workers, and of the waiting survivors (all of them).
 pub const VICTIM_OWNERS: [u32; 2] = [101, 102];
@@ -55,6 +55,10 @@ const NOTHING: Scenario = Scenario {
 
 const fn plain(name: &'static str, objects: &'static [New], operation: Operation) -> Scenario {
     Scenario { name, objects, operation, ..NOTHING }
+}
+
+const fn pass(name: &'static str, closes: Closes) -> Scenario {
+    Scenario { sweep: SweepDescriptors, ..plain(name, &[], FamilyPass(AUTO, closes)) }
 }
 
 const fn with(sleepers: &'static [Wait], scenario: Scenario) -> Scenario {
@@ -195,6 +199,9 @@ pub const SCENARIOS: &[Scenario] = &[
     plain("create-event", &[], Create(AUTO)),
     Scenario { sweep: SweepDescriptors, ..plain("create-descriptor", &[], DescriptorCreate(AUTO)) },
     Scenario { sweep: SweepDescriptors, ..plain("create-family-descriptor", &[], FamilyCreate(AUTO)) },
+    pass("pass-and-close-first", Closes::BeforeItArrives),
+    pass("pass-and-close", Closes::BeforeTheReceiver),
+    pass("pass-and-close-last", Closes::Last),
     plain("close", &[AUTO], Close(0)),
     with(&[sleeps(&[0, 1])], plain("close-one-waits", &[AUTO, AUTO], Close(0))),
     Scenario { orphans: &[AUTO], ..plain("adopt", &[], Adopt(0)) },

@@ -85,7 +85,7 @@ fn core(arena: &Arena, operation: &Operation, deadline: Deadline) -> Done {
 /// Makes an object behind a descriptor, asks the descriptor what it is, and closes it.
 fn descriptor(core: &ntux_sync::Arena, waiter: &ntux_sync::Waiter, new: New) -> Result<()> {
     let via = core.fd().ok_or(Error::NotAnArena)?;
-    let fd = core.descriptor_create(waiter, via, new)?;
+    let (fd, _) = core.descriptor_create(waiter, via, new)?;
     let fd = std::os::fd::AsFd::as_fd(&fd);
     let object = ntux_sync::Arena::identify(fd)?.object.ok_or(Error::NotAnArena)?;
     core.closing(fd, object);
