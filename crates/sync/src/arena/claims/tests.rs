@@ -469,10 +469,9 @@ fn search(families: Families, limits: [u8; 2], planted: Planted) -> (Option<Stat
 fn nothing_is_freed_early_and_nothing_is_left() {
     let all =
         [[0, 1, 2], [0, 1, 1], [0, 0, 1]].into_iter().flat_map(|families| LIMITS.map(|limits| (families, limits)));
-    // Without optimization two of the six take as long as all with it.
-    for (families, limits) in
-        all.skip(if cfg!(debug_assertions) { 1 } else { 0 }).step_by(if cfg!(debug_assertions) { 4 } else { 1 })
-    {
+    // Without optimization one of the six takes as long as all with it.
+    let (first, count) = if cfg!(debug_assertions) { (1, 1) } else { (0, 6) };
+    for (families, limits) in all.skip(first).take(count) {
         let (wrong, states) = search(families, limits, Planted::Nothing);
         assert_eq!(wrong, None, "{families:?} {limits:?}");
         assert!(states > 100_000, "{families:?} {limits:?}: {states}");
