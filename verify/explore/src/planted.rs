@@ -95,7 +95,7 @@ pub const PLANTED: &[Planted] = &[
     planted("lifo", Bug::Lifo, Found::Exhaustively("a-set-2w", 2)).by_histories(62),
     planted("naivepoll", Bug::NaivePoll, Found::Exhaustively("p-reader", 2)).by_histories(451),
     planted("probeblind", Bug::ProbeBlind, Found::Exhaustively("p-reader", 2)).by_histories(451),
-    planted("proberefused", Bug::ProbeRefused, Found::Exhaustively("w-unit", 2)),
+    planted("proberefused", Bug::ProbeRefused, Found::Exhaustively("w-unit", 2)).by_histories(15),
     planted("carrynocheck", Bug::CarryNoCheck, Found::AtRandom("m-carry-back")),
     planted("queueatonce", Bug::QueueAtOnce, Found::Exhaustively("q-any", 2)),
     planted("queueunseen", Bug::QueueUnseen, Found::Exhaustively("q-any", 2)).by_histories(66),
