@@ -57,6 +57,12 @@ impl Found {
     }
 }
 
+/// A thread's number in /proc, by the one that the core knows. As XNU is simulated, that is its lower part.
+fn in_proc(number: u64) -> u32 {
+    const LOWER: u64 = (1 << 22) - 1;
+    (if cfg!(ntux_simulated_macos) { number & LOWER } else { number }) as u32
+}
+
 impl Play<'_> {
     /// Runs the analysis on what an onlooker sees, and compares with what is so.
     pub(super) fn find(&mut self, snapshot: &Snapshot) -> Result<()> {
@@ -107,11 +113,11 @@ impl Play<'_> {
     }
 
     fn victim_at(&self, waiter: &WaiterView) -> Option<usize> {
-        self.victims.iter().position(|victim| waiter.thread == Some(u64::from(victim.id)))
+        self.victims.iter().position(|victim| waiter.thread.is_some_and(|number| in_proc(number) == victim.id))
     }
 
     fn sleeper_at(&self, waiter: &WaiterView) -> Option<usize> {
-        let is_its = |actor: &usize| waiter.thread == Some(self.stage.board.mailbox(*actor).thread().into());
+        let is_its = |actor: &usize| waiter.thread == Some(self.stage.board.mailbox(*actor).number());
         self.asleep.iter().copied().find(is_its)
     }
 
