@@ -19,7 +19,7 @@ const PART: &str = "NTUX_TEST_HALF_WAY";
 /// A thread that gets so far without what is looked for has passed it.
 const STEPS: u32 = 1_000_000;
 /// Instructions between two looks: what is looked for lasts longer, and a look takes longer than they do.
-const STRIDE: u32 = 8;
+const STRIDE: u32 = 32;
 
 /// Sets an event if it is told to, traced by its parent.
 #[test]
