@@ -89,7 +89,7 @@ doctor: build           ## Say what this machine can do, and what ntux would use
 	@$(OUT)/bin/ntux doctor
 
 bench: build bench-program    ## Measure ntux beside the other ways to have NT objects, write watches and futexes
-	@$(OUT)/bin/ntux bench sync
+	@$(OUT)/bin/ntux bench sync --full
 	@$(OUT)/bin/ntux bench watch
 	@$(OUT)/bin/ntux bench futex
 

@@ -3,9 +3,10 @@
 use std::io;
 
 use crate::measure::{Effort, Sample};
+use crate::progress;
 use crate::record::{Group, Outcome, Record, Unit};
 
-/// A scenario that takes longer is stuck: the process is ended by SIGALRM, and the last line of progress names it.
+/// A scenario that takes longer is stuck: the process says so, and is ended by SIGALRM.
 const SCENARIO_SECONDS_MAX: u32 = 120;
 
 /// The run in progress.
@@ -73,17 +74,15 @@ impl Bench {
         format!("{name}: {}", self.peer)
     }
 
-    /// Says on standard error what is being measured, and starts the watchdog.
+    /// Shows what is being measured, and starts the watchdog.
     pub(crate) fn announce(&self, name: &str) {
-        eprintln!("measuring {}", self.title(name));
-        // SAFETY: arms a timer of this process.
-        unsafe { libc::alarm(SCENARIO_SECONDS_MAX) };
+        progress::show(&self.title(name));
+        progress::watch(&self.title(name), SCENARIO_SECONDS_MAX);
     }
 
     /// Stops the watchdog.
     pub(crate) fn at_rest(&self) {
-        // SAFETY: disarms the timer.
-        unsafe { libc::alarm(0) };
+        progress::unwatch();
     }
 
     /// Adds a record.

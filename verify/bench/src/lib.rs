@@ -17,6 +17,7 @@ mod machine;
 mod measure;
 mod peer;
 mod preloaded;
+mod progress;
 mod record;
 mod report;
 mod scenario;
@@ -26,14 +27,16 @@ pub mod watch;
 
 use std::ffi::{OsStr, OsString};
 use std::io;
+use std::path::PathBuf;
 
 use bench::Bench;
 use machine::Machine;
 use measure::Effort;
-use ntux_testkit::rival::{EventFd, Futex, Server, WaitV};
+use ntux_testkit::rival::{AdaptiveFutex, EventFd, Futex, Server, WaitV};
 use peer::arena::RustArena;
 use peer::c_face::CArena;
 use peer::device::Device;
+use peer::parking::Parking;
 use report::{Absent, Report};
 
 /// What to measure and how to print it.
@@ -42,6 +45,15 @@ pub struct BenchArguments {
     /// Print one JSON document instead of tables
     #[arg(long)]
     pub json: bool,
+    /// Print all tables, not only the first screen
+    #[arg(long)]
+    pub full: bool,
+    /// Draw the times into FILE
+    #[arg(long, value_name = "FILE")]
+    pub svg: Option<PathBuf>,
+    /// Write a page with the drawing and all tables into FILE
+    #[arg(long, value_name = "FILE")]
+    pub html: Option<PathBuf>,
     /// Finish in seconds; the numbers then mean little
     #[arg(long)]
     pub quick: bool,
@@ -74,10 +86,17 @@ pub fn run(arguments: &BenchArguments) -> io::Result<()> {
     let machine = Machine::describe();
     let absent = measure_here(&mut bench, arguments.preload.as_deref());
     let report = Report::new(machine, bench.records, absent);
-    if arguments.json {
-        report.print_json()?
-    } else {
-        report.print_tables()?
+    progress::done();
+    if let Some(file) = &arguments.svg {
+        std::fs::write(file, report.svg()?)?;
+    }
+    if let Some(file) = &arguments.html {
+        std::fs::write(file, report.html()?)?;
+    }
+    match (arguments.json, arguments.full) {
+        (true, _) => report.print_json()?,
+        (false, true) => report.print_tables()?,
+        (false, false) => report.print_first_screen()?,
     }
     match report.failures() {
         0 => Ok(()),
@@ -91,6 +110,8 @@ fn measure_here(bench: &mut Bench, preload: Option<&OsStr>) -> Vec<Absent> {
     scenario::yardsticks::run(bench);
     scenario::foreign::run(bench, scenario::foreign::WITHOUT);
     scenario::all(bench, report::FUTEX, Futex::open);
+    scenario::meetings(bench, report::ADAPTIVE, AdaptiveFutex::open);
+    scenario::meetings(bench, report::PARKING, Parking::open);
     scenario::all(bench, report::EVENTFD, || Ok(EventFd::default()));
     scenario::shared::eventfds(bench);
     scenario::all(bench, report::WAITV, WaitV::<false>::open);

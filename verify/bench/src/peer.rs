@@ -5,6 +5,7 @@
 pub(crate) mod arena;
 pub(crate) mod c_face;
 pub(crate) mod device;
+pub(crate) mod parking;
 #[cfg(test)]
 pub(crate) mod planted;
 

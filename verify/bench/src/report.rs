@@ -1,6 +1,8 @@
-//! The report: tables for people, one document for programs. Losing cases have their own section.
+//! The report: a first screen, tables and pictures for people, one document for programs. Losing cases have their own section.
 
 mod expectation;
+mod first_screen;
+mod picture;
 mod table;
 
 use std::io::{self, Write};
@@ -12,6 +14,8 @@ use crate::record::{Outcome, Record, Unit};
 use expectation::Expectation;
 
 pub(crate) const FUTEX: &str = "raw futex";
+pub(crate) const ADAPTIVE: &str = "adaptive futex";
+pub(crate) const PARKING: &str = "parking_lot";
 pub(crate) const EVENTFD: &str = "eventfd";
 pub(crate) const WAITV: &str = "futex_waitv";
 pub(crate) const WAITV_COUNTED: &str = "futex_waitv counted";
@@ -24,7 +28,7 @@ pub(crate) const DEVICE: &str = "ntux device";
 /// The doors to ntux.
 pub(crate) const OURS: [&str; 3] = [RUST, C, DEVICE];
 /// Everybody else, the floor first.
-pub(crate) const PEERS: [&str; 6] = [FUTEX, EVENTFD, WAITV, WAITV_COUNTED, SERVER, DRIVER];
+pub(crate) const PEERS: [&str; 8] = [FUTEX, ADAPTIVE, PARKING, EVENTFD, WAITV, WAITV_COUNTED, SERVER, DRIVER];
 
 /// A peer that took no part.
 #[derive(Debug, Serialize)]
@@ -82,6 +86,20 @@ impl Report {
         writeln!(out)
     }
 
+    /// What fits on a screen: where ntux stands beside the best of its peers.
+    pub(crate) fn print_first_screen(&self) -> io::Result<()> {
+        let mut out = io::stdout().lock();
+        first_screen::lines(self)?.iter().try_for_each(|line| writeln!(out, "{line}"))
+    }
+
+    pub(crate) fn svg(&self) -> io::Result<String> {
+        picture::svg(self)
+    }
+
+    pub(crate) fn html(&self) -> io::Result<String> {
+        picture::html(self)
+    }
+
     pub(crate) fn print_tables(&self) -> io::Result<()> {
         table::print(self, &mut io::stdout().lock())
     }
@@ -108,13 +126,13 @@ fn ratios(records: &[Record]) -> Vec<Ratio> {
 }
 
 #[cfg(test)]
-mod tests {
+pub(crate) mod tests {
     use super::*;
     use crate::measure::Sample;
     use crate::record::Group;
     use crate::scenario::{contended, uncontended, yardsticks};
 
-    fn record(group: Group, scenario: &str, peer: &str, rounds: [f64; 3]) -> Record {
+    pub(super) fn record(group: Group, scenario: &str, peer: &str, rounds: [f64; 3]) -> Record {
         let outcome = Outcome::Measured(Sample::of_rounds(rounds.to_vec(), 1));
         let (scenario, peer) = (scenario.to_owned(), peer.to_owned());
         Record { group, scenario, peer, unit: Unit::Nanoseconds, outcome, detail: None }

@@ -22,3 +22,10 @@ pub(crate) fn all<P: Peer>(bench: &mut Bench, peer: &str, open: impl Fn() -> io:
     growth::run(bench, &open);
     system_calls::run(bench, &open);
 }
+
+/// The scenarios for a peer that is there because its waits spin.
+pub(crate) fn meetings<P: Peer>(bench: &mut Bench, peer: &str, open: impl Fn() -> io::Result<P>) {
+    bench.peer(peer);
+    uncontended::run(bench, &open);
+    contended::run(bench, &open);
+}

@@ -33,11 +33,12 @@ pub fn run(arguments: &WatchArguments) -> io::Result<()> {
     let machine = Machine::describe();
     let quick = arguments.quick;
     let report = Report::new(machine, writers::run(quick)?, sweep::run(quick)?, batch::run(quick)?);
+    crate::progress::done();
     if arguments.json { report.print_json() } else { report.print_tables() }
 }
 
 fn progress(what: &str) {
-    eprintln!("ntux bench watch: {what}");
+    crate::progress::show(what);
 }
 
 /// The middle of some numbers, and the 99th of 100.

@@ -25,6 +25,8 @@ const SCENARIOS: [(&str, &[&str], &[u32]); 7] = [
         "contended",
         &[
             "mutex lock + unlock, two threads",
+            "semaphore wait + release, two threads",
+            "auto-reset event wait + set, two threads",
             "zigzag round trip, two threads",
             "ping-pong round trip, two processes",
             "blocked wait-any of 64, 1st signaled",
@@ -68,7 +70,11 @@ const SCENARIOS: [(&str, &[&str], &[u32]); 7] = [
 ];
 
 /// The rows of one peer only: group, scenario, peer.
-const SINGLE: [(&str, &str, &str); 8] = [
+const SINGLE: [(&str, &str, &str); 12] = [
+    ("contended", "mutex lock + unlock, two threads", "adaptive futex"),
+    ("contended", "ping-pong round trip, two processes", "adaptive futex"),
+    ("contended", "mutex lock + unlock, two threads", "parking_lot"),
+    ("contended", "zigzag round trip, two threads", "parking_lot"),
     ("yardsticks", "one empty system call", "machine"),
     ("yardsticks", "one 64-bit compare-exchange", "machine"),
     ("yardsticks", "one 128-bit compare-exchange", "machine"),
@@ -107,6 +113,27 @@ fn only_the_scenarios_that_were_asked_for_are_measured() {
     let records = report["records"].as_array().unwrap();
     assert!(records.len() >= PEERS.len());
     assert!(records.iter().all(|record| record["scenario"] == "zigzag round trip, two threads"));
+}
+
+#[test]
+fn the_first_screen_is_short_and_the_pictures_are_drawn() {
+    let directory = std::env::temp_dir().join(format!("ntux-bench-{}", std::process::id()));
+    std::fs::create_dir_all(&directory).unwrap();
+    let [svg, html] = ["times.svg", "times.html"].map(|name| directory.join(name));
+    let output = Command::new(env!("CARGO_BIN_EXE_ntux-bench"))
+        .args(["sync", "--quick", "--only", "two threads", "--svg"])
+        .arg(&svg)
+        .arg("--html")
+        .arg(&html)
+        .output()
+        .expect("the benchmark starts");
+    let screen = String::from_utf8(output.stdout).unwrap();
+    assert!(screen.lines().count() <= 40 && screen.contains("zigzag"), "{screen}");
+    let errors = String::from_utf8_lossy(&output.stderr);
+    assert!(!errors.contains("zigzag"), "progress is for terminals: {errors}");
+    let [svg, html] = [svg, html].map(|file| std::fs::read_to_string(file).unwrap());
+    assert!(svg.contains("zigzag round trip, two threads") && html.contains(svg.trim_end()), "{svg}");
+    std::fs::remove_dir_all(directory).unwrap();
 }
 
 fn quick_report(arguments: &[&str]) -> Value {

@@ -46,7 +46,7 @@ pub(crate) struct Absent {
 }
 
 fn progress(what: &str) {
-    eprintln!("ntux bench futex: {what}");
+    crate::progress::show(what);
 }
 
 /// Measures every scenario and prints the report to standard output; progress goes to standard error.
@@ -62,5 +62,6 @@ pub fn run(arguments: &FutexArguments) -> io::Result<()> {
         seed::run(effort, threads, &mut rows, &mut absent)?;
     }
     let report = Report::new(machine, rows, tokens::run(arguments.quick)?, absent);
+    crate::progress::done();
     if arguments.json { report.print_json() } else { report.print_tables() }
 }

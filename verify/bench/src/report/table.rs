@@ -124,6 +124,12 @@ fn not_measured(report: &Report, out: &mut impl Write) -> io::Result<()> {
     if reasons.is_empty() { Ok(()) } else { writeln!(out, "\nNot measured\n{}", reasons.join("\n")) }
 }
 
+/// A duration, with a unit that suits it.
+pub(super) fn duration(ns: f64) -> String {
+    let (scale, unit) = scale(ns);
+    format!("{} {unit}", number(ns / scale))
+}
+
 /// By what to divide nanoseconds so that the number is short, and what they are then.
 fn scale(ns: f64) -> (f64, &'static str) {
     match ns {

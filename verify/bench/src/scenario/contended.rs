@@ -17,10 +17,12 @@ use super::uncontended::joined as open_and_join;
 use crate::asleep::{joined, start, until_asleep};
 use crate::bench::Bench;
 use crate::measure::{Effort, Sample, per_iteration};
-use crate::peer::{Peer, Reset};
+use crate::peer::{Peer, Reset, unsupported};
 use crate::record::Group;
 
 pub(crate) const MUTEX: &str = "mutex lock + unlock, two threads";
+pub(crate) const SEMAPHORE: &str = "semaphore wait + release, two threads";
+pub(crate) const EVENT: &str = "auto-reset event wait + set, two threads";
 pub(crate) const ZIGZAG: &str = "zigzag round trip, two threads";
 pub(crate) const PING_PONG: &str = "ping-pong round trip, two processes";
 
@@ -28,7 +30,9 @@ const WAIT_COUNT: usize = 64;
 
 pub(crate) fn run<P: Peer>(bench: &mut Bench, open: &impl Fn() -> io::Result<P>) {
     let group = Group::Contended;
-    bench.time(group, MUTEX, |effort| mutex(effort, open));
+    for guard in [Guard::Mutex, Guard::Semaphore, Guard::Event] {
+        bench.time(group, guard.scenario(), |effort| guarded(effort, open, guard));
+    }
     bench.time(group, ZIGZAG, |effort| zigzag(effort, open));
     bench.time(group, PING_PONG, |effort| ping_pong(effort, open));
     for waiters in [1, 8, 64, 512] {
@@ -60,10 +64,51 @@ impl Unprotected {
     }
 }
 
-/// Two threads add to one plain counter under one mutex.
-fn mutex<P: Peer>(effort: Effort, open: &impl Fn() -> io::Result<P>) -> io::Result<Sample> {
+/// What lets one thread in at a time.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Guard {
+    Mutex,
+    /// Of one unit.
+    Semaphore,
+    /// Auto-reset; who leaves sets it.
+    Event,
+}
+
+impl Guard {
+    fn scenario(self) -> &'static str {
+        match self {
+            Guard::Mutex => MUTEX,
+            Guard::Semaphore => SEMAPHORE,
+            Guard::Event => EVENT,
+        }
+    }
+
+    fn create<P: Peer>(self, peer: &P, thread: &mut P::Thread) -> io::Result<P::Object> {
+        match self {
+            Guard::Mutex => peer.mutex(thread),
+            Guard::Semaphore => peer.semaphore(thread, 1, 1),
+            Guard::Event => {
+                let event = peer.event(thread, Reset::Auto)?;
+                peer.set(thread, event)?;
+                Ok(event)
+            }
+        }
+    }
+
+    #[inline(always)]
+    fn leave<P: Peer>(self, peer: &P, thread: &mut P::Thread, object: P::Object) -> io::Result<()> {
+        match self {
+            Guard::Mutex => peer.unlock(thread, object),
+            Guard::Semaphore => peer.release(thread, object, 1),
+            Guard::Event => peer.set(thread, object),
+        }
+    }
+}
+
+/// Two threads add to one plain counter under one guard.
+fn guarded<P: Peer>(effort: Effort, open: &impl Fn() -> io::Result<P>, guard: Guard) -> io::Result<Sample> {
     let (peer, mut thread) = open_and_join(open)?;
-    let mutex = peer.mutex(&mut thread)?;
+    let object = guard.create(&peer, &mut thread)?;
     per_iteration(effort, |iterations| {
         let (counter, barrier) = (Unprotected(UnsafeCell::new(0)), Barrier::new(2));
         let times = thread::scope(|scope| {
@@ -72,8 +117,13 @@ fn mutex<P: Peer>(effort: Effort, open: &impl Fn() -> io::Result<P>) -> io::Resu
                 scope.spawn(move || {
                     let thread = peer.join(owner);
                     barrier.wait();
+                    let mut thread = thread?;
                     let begin = monotonic_ns();
-                    add_under_mutex(peer, &mut thread?, mutex, counter, iterations)?;
+                    for _ in 0..iterations {
+                        peer.wait(&mut thread, object)?;
+                        counter.add_one();
+                        guard.leave(peer, &mut thread, object)?;
+                    }
                     io::Result::Ok((begin, monotonic_ns()))
                 })
             });
@@ -87,21 +137,6 @@ fn mutex<P: Peer>(effort: Effort, open: &impl Fn() -> io::Result<P>) -> io::Resu
         let end = times.iter().map(|time| time.1).max().unwrap_or_default();
         Ok((end - begin) / 2)
     })
-}
-
-fn add_under_mutex<P: Peer>(
-    peer: &P,
-    thread: &mut P::Thread,
-    mutex: P::Object,
-    counter: &Unprotected,
-    iterations: u64,
-) -> io::Result<()> {
-    for _ in 0..iterations {
-        peer.wait(thread, mutex)?;
-        counter.add_one();
-        peer.unlock(thread, mutex)?;
-    }
-    Ok(())
 }
 
 /// Two threads hand a token to and fro by two auto-reset events: wait for mine, reset mine (it changes nothing, but it
@@ -172,6 +207,9 @@ fn zigzag_side<P: Peer>(
 /// The same between two processes, without the checks: set, and wait for the answer.
 fn ping_pong<P: Peer>(effort: Effort, open: &impl Fn() -> io::Result<P>) -> io::Result<Sample> {
     let (mut peer, mut thread) = open_and_join(open)?;
+    if !peer.is_shared() {
+        return unsupported("its objects belong to one process");
+    }
     let (ping, pong) = (peer.event(&mut thread, Reset::Auto)?, peer.event(&mut thread, Reset::Auto)?);
     let _other = Child::fork(|| {
         let mut answer = || -> io::Result<()> {
@@ -308,9 +346,10 @@ fn broadcast<P: Peer>(effort: Effort, open: &impl Fn() -> io::Result<P>, waiters
 
 #[cfg(test)]
 mod tests {
-    use ntux_testkit::rival::Futex;
+    use ntux_testkit::rival::{AdaptiveFutex, Futex};
 
     use super::*;
+    use crate::peer::parking::Parking;
     use crate::peer::planted::{Bug, Planted};
 
     const LONG_ENOUGH: Effort = Effort { rounds: 3, round: std::time::Duration::from_millis(20), long_steps: 1 };
@@ -325,7 +364,9 @@ mod tests {
 
     #[test]
     fn a_mutex_that_lets_two_threads_in_is_caught() {
-        assert!(complaint(mutex(LONG_ENOUGH, &planted(Bug::OpenMutex))).contains("two threads were in"));
+        assert!(
+            complaint(guarded(LONG_ENOUGH, &planted(Bug::OpenMutex), Guard::Mutex)).contains("two threads were in")
+        );
     }
 
     #[test]
@@ -340,7 +381,13 @@ mod tests {
 
     #[test]
     fn a_peer_without_a_bug_passes() {
-        assert!(mutex(LONG_ENOUGH, &Futex::open).is_ok());
+        for guard in [Guard::Mutex, Guard::Semaphore, Guard::Event] {
+            assert!(guarded(LONG_ENOUGH, &Futex::open, guard).is_ok());
+            assert!(guarded(LONG_ENOUGH, &AdaptiveFutex::open, guard).is_ok());
+            assert!(guarded(LONG_ENOUGH, &Parking::open, guard).is_ok());
+        }
         assert!(zigzag(LONG_ENOUGH, &Futex::open).is_ok());
+        assert!(zigzag(LONG_ENOUGH, &AdaptiveFutex::open).is_ok());
+        assert!(zigzag(LONG_ENOUGH, &Parking::open).is_ok());
     }
 }

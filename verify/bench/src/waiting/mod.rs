@@ -14,6 +14,7 @@ use report::Report;
 use serde::Serialize;
 
 use crate::machine::Machine;
+use crate::progress;
 
 /// What to measure and how to print it.
 #[derive(Clone, Debug, Default, clap::Args)]
@@ -33,21 +34,27 @@ pub struct WaitingArguments {
 const SLEEP_AT_ONCE: Option<u32> = Some(0);
 const BY_POLICY: Option<u32> = None;
 
+/// What is compared. The last one differs from the first in nothing: it tells how much chance does.
+const ARMS: [Option<u32>; 3] = [SLEEP_AT_ONCE, BY_POLICY, SLEEP_AT_ONCE];
+const AT_ONCE: usize = 0;
+const POLICY: usize = 1;
+const AGAIN: usize = 2;
+
 /// How much is measured.
 #[derive(Clone, Copy)]
 struct Effort {
-    pairs: usize,
+    rounds: usize,
     /// How long a run is that sleeps at once.
     run_ns: f64,
 }
 
-/// One program under one condition: runs in turns.
+/// One program under one condition.
 #[derive(Serialize)]
 pub(crate) struct Row {
     condition: Condition,
     program: Program,
-    /// Sleeping at once, then by the policy.
-    pairs: Vec<[Cost; 2]>,
+    /// As [`ARMS`]: each round has one run of each.
+    rounds: Vec<[Cost; ARMS.len()]>,
 }
 
 /// What this machine does not allow.
@@ -58,8 +65,8 @@ pub(crate) struct Absent {
 }
 
 /// Programs that are measured under every condition; the crowds only where it is quiet.
-const PROGRAMS: [Program; 5] =
-    [Program::Mutex(2), Program::Semaphore(2), Program::Zigzag, Program::Ticks, Program::Timers];
+const PROGRAMS: [Program; 6] =
+    [Program::Mutex(2), Program::Semaphore(2), Program::Event(2), Program::Zigzag, Program::Ticks, Program::Timers];
 const CROWDS: [Program; 4] = [Program::Mutex(8), Program::Mutex(64), Program::Mutex(512), Program::Semaphore(64)];
 
 /// Measures every program under every condition and prints the report to standard output; progress goes to standard error.
@@ -69,8 +76,8 @@ const CROWDS: [Program; 4] = [Program::Mutex(8), Program::Mutex(64), Program::Mu
 pub fn run(arguments: &WaitingArguments) -> io::Result<()> {
     let machine = Machine::describe();
     let effort = match arguments.quick {
-        true => Effort { pairs: 1, run_ns: 5e6 },
-        false => Effort { pairs: 5, run_ns: 100e6 },
+        true => Effort { rounds: 1, run_ns: 5e6 },
+        false => Effort { rounds: 7, run_ns: 100e6 },
     };
     let (mut rows, mut absent) = (Vec::new(), Vec::new());
     for condition in Condition::ALL {
@@ -87,32 +94,29 @@ pub fn run(arguments: &WaitingArguments) -> io::Result<()> {
         match condition.stage() {
             Ok(stage) => {
                 for program in programs {
-                    eprintln!("ntux bench waiting: {}: {}", condition.name(), program.name());
-                    rows.push(Row { condition, program, pairs: in_turns(program, &stage, effort)? });
+                    progress::show(&format!("{}: {}", condition.name(), program.name()));
+                    rows.push(Row { condition, program, rounds: in_turns(program, &stage, effort)? });
                 }
             }
             Err(error) => absent.push(Absent { condition, reason: error.to_string() }),
         }
     }
+    progress::done();
     let report = Report::new(machine, rows, absent);
     if arguments.json { report.print_json() } else { report.print_table() }
 }
 
-fn in_turns(program: Program, stage: &Stage, effort: Effort) -> io::Result<Vec<[Cost; 2]>> {
+fn in_turns(program: Program, stage: &Stage, effort: Effort) -> io::Result<Vec<[Cost; ARMS.len()]>> {
     let work = calibrated(program, stage, effort.run_ns)?;
-    let pair = |number: usize| {
-        let mut pair = [SLEEP_AT_ONCE, BY_POLICY];
+    let round = |number: usize| {
+        let mut costs = [Cost::default(); ARMS.len()];
         // Whoever goes first may find the processors warmer, or colder.
-        if number % 2 == 1 {
-            pair.reverse();
-        }
-        let mut costs = [in_child(program, work, pair[0], stage)?, in_child(program, work, pair[1], stage)?];
-        if number % 2 == 1 {
-            costs.reverse();
+        for arm in (0..ARMS.len()).map(|arm| (arm + number) % ARMS.len()) {
+            costs[arm] = in_child(program, work, ARMS[arm], stage)?;
         }
         Ok(costs)
     };
-    (0..effort.pairs).map(pair).collect()
+    (0..effort.rounds).map(round).collect()
 }
 
 /// How much work takes so long if the program sleeps at once.

@@ -4,7 +4,7 @@ use std::io;
 use std::thread;
 
 use ntux_platform::clock::{Deadline, monotonic_ns, process_ns};
-use ntux_sync::{Arena, Capacity, Error, Object, Waiter};
+use ntux_sync::{Arena, Capacity, Error, Kind, Object, Waiter};
 use serde::Serialize;
 
 use super::condition::Stage;
@@ -17,6 +17,8 @@ pub(crate) enum Program {
     Mutex(u32),
     /// The same with a semaphore of one unit.
     Semaphore(u32),
+    /// The same with an auto-reset event.
+    Event(u32),
     /// Two threads hand a token to and fro by two auto-reset events.
     Zigzag,
     /// A thread waits for any of two events; another sets one, every millisecond.
@@ -26,7 +28,7 @@ pub(crate) enum Program {
 }
 
 /// What a run has cost, for each piece of work.
-#[derive(Clone, Copy, PartialEq, Debug, Serialize)]
+#[derive(Clone, Copy, PartialEq, Debug, Default, Serialize)]
 pub(crate) struct Cost {
     pub(crate) elapsed_ns: f64,
     /// Of all threads of the program together.
@@ -40,6 +42,7 @@ impl Program {
         match self {
             Program::Mutex(threads) => format!("mutex, {threads} threads"),
             Program::Semaphore(threads) => format!("semaphore, {threads} threads"),
+            Program::Event(threads) => format!("auto-reset event, {threads} threads"),
             Program::Zigzag => "zigzag".into(),
             Program::Ticks => "an event each ms".into(),
             Program::Timers => "timers of 1 ms".into(),
@@ -54,8 +57,9 @@ impl Program {
         }
         let (begin_ns, used_ns) = (monotonic_ns(), process_ns());
         match self {
-            Program::Mutex(threads) => guarded(&arena, stage, threads, work, true),
-            Program::Semaphore(threads) => guarded(&arena, stage, threads, work, false),
+            Program::Mutex(threads) => guarded(&arena, stage, threads, work, Kind::Mutex),
+            Program::Semaphore(threads) => guarded(&arena, stage, threads, work, Kind::Semaphore),
+            Program::Event(threads) => guarded(&arena, stage, threads, work, Kind::AutoEvent),
             Program::Zigzag => zigzag(&arena, stage, work),
             Program::Ticks => ticks(&arena, stage, work),
             Program::Timers => timers(&arena, stage, work),
@@ -70,10 +74,14 @@ fn take(arena: &Arena, waiter: &Waiter, object: Object, owner: u32) -> io::Resul
 }
 
 /// All threads together do the work.
-fn guarded(arena: &Arena, stage: &Stage, threads: u32, work: u64, is_mutex: bool) -> io::Result<()> {
+fn guarded(arena: &Arena, stage: &Stage, threads: u32, work: u64, kind: Kind) -> io::Result<()> {
     let waiter = arena.waiter();
-    let object = if is_mutex { arena.mutex_create(&waiter, 0, 0) } else { arena.semaphore_create(&waiter, 1, 1) };
-    let object = object.map_err(io::Error::other)?;
+    let object = match kind {
+        Kind::Mutex => arena.mutex_create(&waiter, 0, 0),
+        Kind::Semaphore => arena.semaphore_create(&waiter, 1, 1),
+        Kind::AutoEvent | Kind::ManualEvent => arena.event_create(&waiter, false, true),
+    }
+    .map_err(io::Error::other)?;
     thread::scope(|scope| {
         let run = |number: u32| {
             let waiter = arena.waiter();
@@ -81,11 +89,12 @@ fn guarded(arena: &Arena, stage: &Stage, threads: u32, work: u64, is_mutex: bool
             for _ in 0..work.div_ceil(u64::from(threads)) {
                 take(arena, &waiter, object, number + 1)?;
                 compute(10);
-                let given = match is_mutex {
-                    true => arena.mutex_unlock(&waiter, object, number + 1),
-                    false => arena.semaphore_release(&waiter, object, 1),
-                };
-                given.map_err(io::Error::other)?;
+                match kind {
+                    Kind::Mutex => arena.mutex_unlock(&waiter, object, number + 1).map(drop),
+                    Kind::Semaphore => arena.semaphore_release(&waiter, object, 1).map(drop),
+                    Kind::AutoEvent | Kind::ManualEvent => arena.event_set(&waiter, object).map(drop),
+                }
+                .map_err(io::Error::other)?;
                 compute(20);
             }
             Ok(())

@@ -17,6 +17,18 @@ impl Futex {
         Words::map().map(Self)
     }
 
+    /// Takes the object if it is signaled.
+    #[inline(always)]
+    pub(super) fn try_take(&self, object: Object, owner: u32) -> bool {
+        self.0.take(object, owner).is_ok()
+    }
+
+    /// Whether it would be worth trying to take the object.
+    #[inline(always)]
+    pub(super) fn is_signaled(&self, object: Object) -> bool {
+        (self.0.value(object) == 0) == (object.kind == Kind::Mutex)
+    }
+
     #[inline(always)]
     fn signal(&self, object: Object, count: u32, change: impl Fn(u32) -> u32) {
         if self.0.give(object, change) != 0 {

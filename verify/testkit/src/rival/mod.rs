@@ -9,9 +9,11 @@
 //! | --- | --- | --- |
 //! | the objects' values as futex words, taken one by one | fsync, msync | `waitv` over `words` |
 //! | the same with waits for one object only: the floor | every futex lock | `futex` over `words` |
+//! | the same, and spins for a while before it sleeps | glibc's `PTHREAD_MUTEX_ADAPTIVE_NP` | `adaptive` over `futex` |
 //! | an eventfd for each object, read one by one | esync | `eventfd` |
 //! | a server that does everything | wineserver | `server` |
 
+mod adaptive;
 mod eventfd;
 mod futex;
 mod server;
@@ -20,6 +22,7 @@ mod words;
 
 use std::io;
 
+pub use adaptive::AdaptiveFutex;
 pub use eventfd::EventFd;
 pub use futex::Futex;
 pub use server::Server;
@@ -44,6 +47,10 @@ pub trait Peer: Sized + Sync {
     /// How many objects there can be at a time.
     fn objects_max(&self) -> usize {
         usize::MAX
+    }
+    /// Whether forked children can use its objects.
+    fn is_shared(&self) -> bool {
+        true
     }
     /// Called once in a forked child, before it takes part.
     fn after_fork(&mut self) -> io::Result<()> {
