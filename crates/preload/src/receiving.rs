@@ -1,9 +1,9 @@
-//! Descriptors of objects that messages bring: from here on this process's family answers for them
-//! ([`ntux_sync::Arena::arrived`]), and the first use need not ask what they are.
+//! Descriptors of objects that messages bring. On arrival this process's family claims them
+//! ([`ntux_sync::Arena::arrived`]), so the first use need not ask what they are.
 //!
-//! One that an exec would keep stays counted by the kernel until the program says that an exec closes it, which is what most
-//! do next. What is not seen stays counted: messages behind the C library's back, messages that were only looked at, and
-//! those that came before this process met the device.
+//! A descriptor that an exec would keep stays counted by the kernel until the program makes it close-on-exec, which is what most
+//! programs do next. So does a descriptor whose arrival this library does not see: messages received by raw system calls,
+//! messages that the program only peeked at, and those that came before this process met the device.
 
 use crate::leaving::{for_each_message, for_each_right};
 use crate::threads::{self, Record};
@@ -14,7 +14,7 @@ use descriptors::{Known, Moment, What};
 use ntux_platform::keeping_errno;
 use std::os::fd::BorrowedFd;
 
-/// The message at this address was received, with these flags, after that moment.
+/// Claims what the message at this address brought. It was received with these flags, after that moment.
 #[inline(always)]
 pub(crate) fn received(message: usize, flags: c_int, after: Moment) {
     if instances::any() && flags & libc::MSG_PEEK == 0 {
@@ -32,7 +32,7 @@ pub(crate) fn received_many(messages: usize, count: c_uint, flags: c_int, after:
     }
 }
 
-/// An exec closes this descriptor from now on.
+/// Claims a descriptor that an exec closes from now on.
 #[inline(always)]
 pub(crate) fn by_fcntl(fd: c_int, command: c_int, argument: usize) {
     if command == libc::F_SETFD
@@ -49,8 +49,8 @@ pub(crate) fn by_fcntl(fd: c_int, command: c_int, argument: usize) {
     }
 }
 
-/// This descriptor was taken out of another process. Returns false if its object has ended: then the descriptor is closed, as
-/// if it had been too late for it.
+/// Counts a descriptor that `pidfd_getfd` took from another process. Returns false if its object has ended: the caller then
+/// closes the descriptor and fails, as if the other process had closed its own before.
 pub(crate) fn taken(fd: c_int) -> bool {
     descriptors::forget(fd);
     if !device::uses(fd) {

@@ -1,8 +1,9 @@
 //! Which families have copies of an object's descriptor, and whether a message with one is on its way.
 //!
-//! Without this word every object that was ever sent, and every object of which a process closed a copy, would need a lock for
-//! the rest of its life, and each close, fork and exec walks the list of all locks (13 ns each). With it an object needs one only
-//! while its message is on its way, and where nobody knows how many copies a family has.
+//! # Role
+//! Without this word, every object that was ever sent, and every object of which a process closed a copy, would need a lock for
+//! the rest of its life, and each close, fork and exec walks the list of all locks (13 ns each). With it, an object needs a lock
+//! only while its message is on its way, and where nobody knows how many copies a family has.
 //!
 //! # Picture
 //! ```text
@@ -12,53 +13,57 @@
 //!        +-----------+--------+---------+------+--------+---------+---------+---------+
 //! a place: several (bit 13), a family plus one (bits 12 to 0; 0: none)
 //! ```
-//! The sequence counts every change. An object's keeper (in meta) is a family that needs no place, until it has *left*. Once
-//! meta says `locked`, the object's own byte stands for all copies, and this word for nothing.
+//! The sequence counts every change. An object's keeper (in meta) is a family that needs no place until it has *left*. Once
+//! meta says `locked`, the object's own byte stands for all copies, and this word means nothing.
 //!
-//! A process knows of a descriptor that it is the *sole* one: its family has no other copy. It made it, or a message brought the
-//! family's first one; and since then nobody copied it, and the process did not fork. *Several*, for the keeper or the family in
-//! a place: another copy came to it. *Buried*: the claim of a dead family was removed.
+//! A process knows that a descriptor is the *sole* one if its family has no other copy: the process made the object, or a
+//! message brought the family's first copy, and since then nobody copied the descriptor and the process did not fork. *Several*,
+//! of the keeper or of a family in a place, means that another copy came to that family. *Buried* means that the claim of a dead
+//! family was removed.
 //!
 //! # Transitions
 //! | from | to | by |
 //! | --- | --- | --- |
-//! | flight None | Sent | who is about to send it, and belongs to the keeper or a claimant; takes the flight's byte, then sends |
-//! | flight Sent | Arriving, and a claim of the receiver's family (for the keeper: not left); *several* if it had one | who has received it; lets go of the flight's byte then |
-//! | flight Arriving | None | the same, after that |
-//! | a claim; or not left | none; or left | its family, which has closed its sole descriptor; not if several |
-//! | a claim; or not left | several | who meets a copy that came unseen, in a family that has one |
-//! | a claim; or not left | none; or left; and buried | a new family with the number of the claimant or keeper, before it has any object |
-//! | anything | nothing | who makes the next object, before that is live |
+//! | flight None | Sent | a sender, of the keeper or a claimant; it then takes the flight's byte, then sends |
+//! | flight Sent | Arriving, and a claim of the receiver's family (for the keeper: not left); *several* if it had one | the receiver; it then releases the flight's byte |
+//! | flight Arriving | None | the receiver, after that |
+//! | a claim; or not left | none; or left | a process of the family, after it closed the sole descriptor; not if several |
+//! | a claim; or not left | several | a process that meets a copy that came unseen, in a family that has one |
+//! | a claim; or not left | none; or left; and buried | a new family that gets the number of the claimant or keeper, before it has any object |
+//! | anything | nothing | the creator of the slot's next object, before that object is live |
 //!
-//! A second message while the flight is not None takes the object's own byte instead, and says `locked`: nobody counts messages.
-//! So does who closes a descriptor that is not the sole one, or while this word says several.
+//! A second message while the flight is not None takes the object's own byte instead, and sets `locked`, because nobody counts
+//! messages. So does a process that closes a descriptor that is not the sole one, or while this word says several.
 //!
-//! When the keeper has left, nobody claims, nothing is on its way and nobody was buried, there is no copy. Who made it so frees
-//! the object. What it leaves half done a sweep finds, because then no byte is held either.
+//! If the keeper has left, nobody claims, nothing is on its way and nobody was buried, there is no copy. The process that made
+//! it so frees the object. If it dies before, a sweep frees the object, because no byte is held then either.
 //!
 //! # Invariants
-//! * I-claims-1: a copy of the descriptor is in a family that keeps or claims the object, or the object's open file description
-//!   holds a byte that is let go of only when that is so. (All copies are copies of that one description.)
-//! * I-claims-2: the flight's byte is let go of only between Arriving and None, by whom made it Arriving, and is taken only
-//!   between None and Sent. So nobody lets go of a byte that a later message counts on.
-//! * I-claims-3: if a family gives up its claim by closing its sole descriptor, it has no copy. Every way to a second copy comes
-//!   first to the process's note of the sole descriptor (copies, forks), or to this word (messages).
-//! * I-claims-4: the own byte is held although meta does not say `locked` only where a family has a copy that an exec keeps. That
-//!   family gives up its claim only by a burial, which this word says. So who frees an object by this word alone need not
-//!   ask for the byte.
+//! * I-claims-1: each copy of the descriptor is in a family that keeps or claims the object, or the object's open file
+//!   description holds a byte, which is released only once that is so. (All copies are copies of that one description.)
+//! * I-claims-2: the flight's byte is released only between Arriving and None, by the receiver that set Arriving, and is taken
+//!   only between None and Sent. So nobody releases a byte on which a later message relies.
+//! * I-claims-3: a family that gives up its claim by closing its sole descriptor has no copy. Each way to a second copy is
+//!   recorded first: copies and forks in the process's note of the sole descriptor, messages in this word.
+//! * I-claims-4: the own byte is held while meta does not say `locked` only if a family has a copy that an exec keeps. That
+//!   family gives up its claim only by a burial, which this word records. So a process that frees an object by this word alone
+//!   need not test the byte.
 //!
 //! # Ordering
-//! * O-claims: who looks for references reads this word, asks for the families, then for the bytes, and reads the word once
-//!   more. The receiver claims before it lets go of the byte. So if both bytes were free because somebody let go of one, the
-//!   word is another one by then, and the object stays.
-//! * O-close: who closes a sole descriptor reads meta and this word after the close. Whoever sends or copies the descriptor
-//!   changes one of them, or the process's note, before. So a message that was sent, and a copy that was made, are seen.
+//! * O-claims: a process that looks for references reads this word, tests the families, then the bytes, and reads the word again.
+//!   The receiver claims before it releases the byte. So if both bytes were free because somebody released one, the word
+//!   has changed by then, and the object stays.
+//! * O-close: a process that closes a sole descriptor reads meta and this word after the close. A process that sends or copies the
+//!   descriptor changes one of them, or its note, before. So a message that was sent, and a copy that was made, are seen.
 //!
 //! # Death
-//! The sender dies after Sent and before it holds the byte, or the send fails: the flight stays Sent; later messages take the
-//! object's own byte. The receiver dies after Arriving: the same, and the flight's byte is held as long as the description
-//! lives. Who closes its sole descriptor dies before it has given up the claim: the claim ends with its family. It dies after
-//! that: a sweep frees the object. Nothing is freed early in any case, and nothing late: a description ends with its last copy.
+//! * The sender dies after Sent and before it holds the byte, or the send fails: the flight stays Sent, and later messages take
+//!   the object's own byte.
+//! * The receiver dies after Arriving: the same, and the flight's byte is held as long as the description lives.
+//! * A process that closed its sole descriptor dies before it gives up the claim: the claim ends with its family.
+//! * It dies after that: a sweep frees the object.
+//!
+//! In no case is an object freed early, and in none does it last longer than its description, which ends with the last copy.
 
 use crate::format::fields::{CLAIMS, part};
 
@@ -95,7 +100,7 @@ impl Claims {
         self.families().any(|claimant| claimant == family)
     }
 
-    /// A message is about to go. None if one is on its way, or that is not known.
+    /// A message is about to be sent. `None` if one is on its way, or may be.
     pub(super) fn sent(self) -> Option<Claims> {
         (self.flight() == NONE).then(|| self.with_flight(SENT))
     }
@@ -110,8 +115,8 @@ impl Claims {
         keeps && !self.is_left() || self.has(family)
     }
 
-    /// The message has come to `family`, which stands for its copy from now on. None if there is no message, or no place for a
-    /// claim.
+    /// The message has arrived at `family`, which stands for its copy from now on. `None` if there is no message, or no place
+    /// for a claim.
     pub(super) fn arriving(self, family: u32, keeps: bool) -> Option<Claims> {
         let claimed = match keeps {
             _ if self.answer(family, keeps) => Some(self.with_several(family, keeps)),
@@ -121,7 +126,7 @@ impl Claims {
         claimed.filter(|_| self.flight() == SENT).map(|claims| claims.with_flight(ARRIVING))
     }
 
-    /// The byte of the flight is free. None if nobody was to free it.
+    /// The flight's byte was released. `None` if no receiver was about to release it.
     pub(super) fn arrived(self) -> Option<Claims> {
         (self.flight() == ARRIVING).then(|| self.with_flight(NONE))
     }
@@ -131,12 +136,12 @@ impl Claims {
         self == self.with_several(family, keeps)
     }
 
-    /// This family has closed its sole descriptor. None if there may be another one.
+    /// This family has closed its sole descriptor. `None` if there may be another copy.
     pub(super) fn released(self, family: u32, keeps: bool) -> Option<Claims> {
         (!self.are_several(family, keeps)).then(|| self.without(family, keeps).next())
     }
 
-    /// This family is gone; what it executed may have copies that the own byte stands for.
+    /// This family has ended; a program that it executed may have copies, for which the own byte stands.
     pub(super) fn buried(self, family: u32, keeps: bool) -> Claims {
         Claims(self.without(family, keeps).0 | BURIED).next()
     }
