@@ -49,8 +49,8 @@ pub(crate) fn by_fcntl(fd: c_int, command: c_int, argument: usize) {
     }
 }
 
-/// Counts a descriptor that `pidfd_getfd` took from another process. Returns false if its object has ended: the caller then
-/// closes the descriptor and fails, as if the other process had closed its own before.
+/// Counts a descriptor that `pidfd_getfd` took from another process. If its object has ended, closes it and returns false:
+/// the call fails with `EBADF`, as if the other process had closed its own before.
 pub(crate) fn taken(fd: c_int) -> bool {
     descriptors::forget(fd);
     if !device::uses(fd) {
