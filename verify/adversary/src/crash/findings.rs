@@ -123,12 +123,14 @@ impl Play<'_> {
 
     fn expected(&self, snapshot: &Snapshot) -> Vec<Finding> {
         let fates = self.fates(snapshot);
+        // A victim that was stopped on its way to sleep is in the queue, and does not wait for others yet.
+        let is_asleep = |index: &u32| snapshot.waiter(*index).is_some_and(|waiter| waiter.parked);
         let objects = snapshot.objects.iter().filter(|object| object.claim != Claim::None);
         let mut expected: Vec<Finding> = objects
             .map(|object| Finding::HalfWay {
                 object: object.object,
                 claim: object.claim,
-                waiting: object.waiting().map(|entry| entry.waiter).collect(),
+                waiting: object.waiting().map(|entry| entry.waiter).filter(is_asleep).collect(),
             })
             .collect();
         for waiter in &snapshot.waiters {
