@@ -29,11 +29,12 @@
 
 mod entries;
 
-use crate::threads::{self, Record};
+use crate::threads::{self, OwnMemory, Record};
 use crate::{device, instances};
 use core::ffi::{c_int, c_long};
 use ntux_platform::atomic::{Pair, Word32, Word64, Word128};
-use ntux_platform::{keeping_errno, memory, protection};
+use ntux_platform::memory::{self, FileId};
+use ntux_platform::{keeping_errno, protection};
 use ntux_sync::{Arena, Error, Kind, Object};
 use std::os::fd::BorrowedFd;
 
@@ -205,23 +206,28 @@ fn next_sequence(pair: Pair) -> u64 {
 
 /// Fills an entry, unless it changed since it was seen or is being closed. The caller keeps rule R2.
 pub(crate) fn remember(fd: c_int, seen: Seen, known: Known) {
-    fill(fd, seen, known, 0);
+    if tag(seen.0) != CLOSING
+        && let Some(own) = threads::own_memory()
+    {
+        fill(fd, seen, known, 0, own);
+    }
 }
 
 /// Fills the entry of a descriptor that the kernel has just given to this process: what was known is about another one. It is
 /// the sole one of its family, if `sole`.
-pub(crate) fn remember_new(fd: c_int, known: Known, sole: bool, came_after: Moment) {
-    note_new(fd, known, if sole { SOLE } else { 0 }, came_after);
+pub(crate) fn remember_new(fd: c_int, known: Known, sole: bool, came_after: Moment, own: Option<OwnMemory>) {
+    note_new(fd, known, if sole { SOLE } else { 0 }, came_after, own);
 }
 
 /// As [`remember_new`], for a descriptor that a message has brought, and that an exec would keep.
-pub(crate) fn remember_arrived(fd: c_int, known: Known, came_after: Moment) {
-    note_new(fd, known, ARRIVED, came_after);
+pub(crate) fn remember_arrived(fd: c_int, known: Known, came_after: Moment, own: OwnMemory) {
+    note_new(fd, known, ARRIVED, came_after, Some(own));
 }
 
-fn note_new(fd: c_int, known: Known, notes: u64, came_after: Moment) {
+fn note_new(fd: c_int, known: Known, notes: u64, came_after: Moment, own: Option<OwnMemory>) {
     forget(fd);
-    fill(fd, look_up(fd).1, known, notes);
+    let Some(own) = own else { return };
+    fill(fd, look_up(fd).1, known, notes, own);
     if notes != 0 {
         check_notes(fd, came_after);
     }
@@ -278,7 +284,7 @@ fn unnote(fd: c_int) -> u32 {
 fn count_what_closes(fd: c_int) {
     let Some(record) = threads::enter() else { return };
     keeping_errno(|| {
-        if let Some(Known { tag, what: What::Object(_, object) }) = identify_met(record, fd)
+        if let Ok(Known { tag, what: What::Object(_, object) }) = identify_met(record, fd)
             && let Some(seated) = record.seats.take(tag)
         {
             // SAFETY: the program's own descriptor; if it is not open any more, nothing happens.
@@ -288,15 +294,29 @@ fn count_what_closes(fd: c_int) {
     let _ = threads::leave(record);
 }
 
-/// Which object of an instance that this process has met. Asks the kernel.
-pub(crate) fn identify_met(record: &Record, fd: c_int) -> Option<Known> {
+/// Why a descriptor is no object of an instance that this process has met.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum NotMet {
+    /// It is no file that could be an arena, or not open.
+    Foreign,
+    /// It may be of another instance, the device itself, or an object that has ended.
+    Unsure,
+}
+
+/// Which object of an instance that this process has met. Asks the kernel: once, if it is foreign.
+pub(crate) fn identify_met(record: &Record, fd: c_int) -> Result<Known, NotMet> {
     if fd < 0 {
-        return None;
+        return Err(NotMet::Foreign);
     }
     // SAFETY: the descriptor is only asked.
     let borrowed = unsafe { BorrowedFd::borrow_raw(fd) };
-    let tag = instances::tag_of(memory::regular_file(borrowed).ok()??)?;
-    let offset = memory::offset(borrowed).ok().filter(|offset| *offset != 0)?;
+    let file = memory::regular_file(borrowed).ok().flatten().ok_or(NotMet::Foreign)?;
+    object_met(record, borrowed, file).ok_or(NotMet::Unsure)
+}
+
+fn object_met(record: &Record, fd: BorrowedFd<'_>, file: FileId) -> Option<Known> {
+    let tag = instances::tag_of(file)?;
+    let offset = memory::offset(fd).ok().filter(|offset| *offset != 0)?;
     let kind = record.seats.take(tag)?.arena.kind(Object(offset)).ok()?;
     Some(Known { tag, what: What::Object(kind, Object(offset)) })
 }
@@ -421,8 +441,8 @@ impl ForkMarks {
     }
 }
 
-fn fill(fd: c_int, seen: Seen, known: Known, notes: u64) {
-    if tag(seen.0) == CLOSING || threads::borrows_memory() {
+fn fill(fd: c_int, seen: Seen, known: Known, notes: u64, _own: OwnMemory) {
+    if tag(seen.0) == CLOSING {
         return;
     }
     let Some(entry) = entries::get_or_map(fd as u32) else { return };
@@ -462,7 +482,13 @@ pub(crate) fn forget(fd: c_int) {
 /// R1 around `close`, which closes this descriptor. Its frame has no destructors: the real function may unwind.
 #[inline(always)]
 pub(crate) fn closed_by<R>(fd: c_int, close: impl FnOnce() -> R) -> R {
-    closing(fd);
+    closed_by_owner(fd, None, close)
+}
+
+/// As [`closed_by`], by a thread that may have asked already whether the memory is its process's own.
+#[inline(always)]
+fn closed_by_owner<R>(fd: c_int, own: Option<OwnMemory>, close: impl FnOnce() -> R) -> R {
+    closing(fd, own);
     let result = close();
     forget(fd);
     result
@@ -481,9 +507,7 @@ pub(crate) fn released_by(fd: c_int, may_cancel: bool, close: impl FnOnce() -> c
 /// R4. No handler of the program runs, and the thread is not cancelled, between the close and what follows.
 fn release(fd: c_int, seen: Pair, may_cancel: bool, close: impl FnOnce() -> c_long) -> c_long {
     let Some(Known { tag, what: What::Object(_, object) }) = known(seen) else { return closed_by(fd, close) };
-    if threads::borrows_memory() {
-        return close();
-    }
+    let Some(own) = threads::own_memory() else { return close() };
     if may_cancel {
         device::end_if_cancelled();
     }
@@ -497,7 +521,7 @@ fn release(fd: c_int, seen: Pair, may_cancel: bool, close: impl FnOnce() -> c_lo
     let Some((seated, entry)) = seated.zip(entry(fd)).filter(|(_, entry)| entry.compare_exchange(seen, marked).is_ok())
     else {
         let _ = threads::leave(record);
-        return closed_by(fd, close);
+        return closed_by_owner(fd, Some(own), close);
     };
     let result = device::without_cancellation(close);
     if result >= 0 {
@@ -515,7 +539,7 @@ fn release(fd: c_int, seen: Pair, may_cancel: bool, close: impl FnOnce() -> c_lo
 /// As [`closed_by`], for all descriptors from `first` to `last`.
 #[inline(always)]
 pub(crate) fn all_closed_by<R>(first: u32, last: u32, close: impl FnOnce() -> R) -> R {
-    within(first, last).for_each(closing);
+    within(first, last).for_each(|fd| closing(fd, None));
     let result = close();
     within(first, last).for_each(forget);
     result
@@ -554,10 +578,10 @@ fn is_alone() -> bool {
 
 /// Marks the entry of a descriptor that is about to be closed. [`forget`] follows after the close.
 #[inline(always)]
-fn closing(fd: c_int) {
+fn closing(fd: c_int, own: Option<OwnMemory>) {
     let Some(entry) = entry(fd) else { return };
     if let (Some(Known { tag, what: What::Object(_, object) }), _) = look_up(fd) {
-        count_copies(fd, tag, object);
+        count_copies(fd, tag, object, own);
     }
     put(entry, CLOSING);
 }
@@ -565,8 +589,8 @@ fn closing(fd: c_int) {
 /// Lets the kernel count the copies that are left of an object's descriptor, if it does not yet. The error number stays
 /// as it was. A `vfork` child leaves that to its parent, which still has the descriptor.
 #[cold]
-fn count_copies(fd: c_int, tag: u32, object: Object) {
-    if threads::borrows_memory() {
+fn count_copies(fd: c_int, tag: u32, object: Object, own: Option<OwnMemory>) {
+    if own.or_else(threads::own_memory).is_none() {
         return;
     }
     let Some(record) = threads::enter() else { return };
@@ -639,7 +663,7 @@ mod tests {
     fn nobody_fills_an_entry_that_is_being_closed() {
         let (_, seen) = look_up(902);
         remember(902, seen, EVENT);
-        closing(902);
+        closing(902, None);
         let (known, seen) = look_up(902);
         assert_eq!(known, None);
         remember(902, seen, EVENT);

@@ -235,7 +235,7 @@ fn create(record: &'static Record, fd: c_int, tag: u32, kind: Kind, new: New) ->
     let (created, object) = device::without_cancellation(|| arena.descriptor_create(waiter, device, new))?;
     let created = created.into_raw_fd();
     let known = Known { tag, what: What::Object(kind, object) };
-    descriptors::remember_new(created, known, arena.may_release(object), before);
+    descriptors::remember_new(created, known, arena.may_release(object), before, threads::own_memory());
     Ok(created)
 }
 

@@ -11,7 +11,7 @@ use crate::{copy, descriptors, instances, signals, starting};
 use copy::Fault;
 use core::ffi::{c_int, c_uint};
 use core::mem::{MaybeUninit, offset_of, size_of};
-use descriptors::{Known, What};
+use descriptors::{Known, NotMet, What};
 use ntux_platform::keeping_errno;
 use ntux_sync::Arena;
 use std::os::fd::BorrowedFd;
@@ -118,8 +118,12 @@ fn goes(record: &Record, fd: c_int, to_stranger: impl Fn() -> bool) {
     if fd < 0 {
         return;
     }
-    let known = descriptors::look_up(fd).0.or_else(|| keeping_errno(|| descriptors::identify_met(record, fd)));
-    if let Some(Known { tag, what: What::Object(_, object) }) = known
+    let known = descriptors::look_up(fd).0.ok_or(());
+    let known = known.or_else(|()| keeping_errno(|| descriptors::identify_met(record, fd)));
+    if known == Err(NotMet::Foreign) {
+        return;
+    }
+    if let Ok(Known { tag, what: What::Object(_, object) }) = known
         && !to_stranger()
         && let Some(seated) = record.seats.take(tag)
     {

@@ -6,9 +6,10 @@
 //! messages that the program only peeked at, and those that came before this process met the device.
 
 use crate::leaving::{for_each_message, for_each_right};
-use crate::threads::{self, Record};
+use crate::threads::{self, OwnMemory, Record};
 use crate::{copy, descriptors, device, instances, next, signals};
 use copy::Fault;
+use core::cell::OnceCell;
 use core::ffi::{c_int, c_uint};
 use descriptors::{Known, Moment, What};
 use ntux_platform::keeping_errno;
@@ -18,7 +19,7 @@ use std::os::fd::BorrowedFd;
 #[inline(always)]
 pub(crate) fn received(message: usize, flags: c_int, after: Moment) {
     if instances::any() && flags & libc::MSG_PEEK == 0 {
-        look(|record| for_each_right(message, |fd| meet(record, fd, flags, after)));
+        look(|record, own| for_each_right(message, |fd| meet(record, own, fd, flags, after)));
     }
 }
 
@@ -26,8 +27,10 @@ pub(crate) fn received(message: usize, flags: c_int, after: Moment) {
 #[inline(always)]
 pub(crate) fn received_many(messages: usize, count: c_uint, flags: c_int, after: Moment) {
     if instances::any() && flags & libc::MSG_PEEK == 0 {
-        look(|record| {
-            for_each_message(messages, count, |message| for_each_right(message, |fd| meet(record, fd, flags, after)))
+        look(|record, own| {
+            for_each_message(messages, count, |message| {
+                for_each_right(message, |fd| meet(record, own, fd, flags, after))
+            })
         });
     }
 }
@@ -40,8 +43,8 @@ pub(crate) fn by_fcntl(fd: c_int, command: c_int, argument: usize) {
         && let now = Moment::now()
         && let Some((known, seen)) = descriptors::take_arrived(fd)
     {
-        look(|record| {
-            if arrive(record, fd, known) {
+        look(|record, own| {
+            if own.get().is_some() && arrive(record, fd, known) {
                 descriptors::note_sole(fd, seen, now);
             }
             Ok(())
@@ -66,26 +69,35 @@ pub(crate) fn taken(fd: c_int) -> bool {
     lives
 }
 
-#[cold]
-fn look(work: impl FnOnce(&Record) -> Result<(), Fault>) {
-    if threads::borrows_memory() {
-        return;
+/// Whether the memory is this process's own: asked when that first matters, and once.
+#[derive(Default)]
+struct Ownership(OnceCell<Option<OwnMemory>>);
+
+impl Ownership {
+    fn get(&self) -> Option<OwnMemory> {
+        *self.0.get_or_init(threads::own_memory)
     }
+}
+
+#[cold]
+fn look(work: impl FnOnce(&Record, &Ownership) -> Result<(), Fault>) {
     let Some(record) = threads::enter() else { return };
     keeping_errno(|| {
-        let _ = signals::with_faults(record, || work(record));
+        let own = Ownership::default();
+        let _ = signals::with_faults(record, || work(record, &own));
     });
     let _ = threads::leave(record);
 }
 
 /// The kernel has just given this number away, so what is known about it is about another descriptor.
-fn meet(record: &Record, fd: c_int, flags: c_int, after: Moment) {
-    let Some(known) = descriptors::identify_met(record, fd) else { return };
+fn meet(record: &Record, own: &Ownership, fd: c_int, flags: c_int, after: Moment) {
+    let Ok(known) = descriptors::identify_met(record, fd) else { return };
+    let Some(own) = own.get() else { return };
     if flags & libc::MSG_CMSG_CLOEXEC != 0 {
         let sole = arrive(record, fd, known);
-        descriptors::remember_new(fd, known, sole, after);
+        descriptors::remember_new(fd, known, sole, after, Some(own));
     } else {
-        descriptors::remember_arrived(fd, known, after);
+        descriptors::remember_arrived(fd, known, after, own);
     }
 }
 

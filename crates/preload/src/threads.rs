@@ -259,7 +259,17 @@ pub(crate) fn lineage() -> u64 {
 
 /// Whether this is a `vfork` child that still runs in its parent's memory, which it must not change.
 pub(crate) fn borrows_memory() -> bool {
-    lineage() as u32 != process_id()
+    own_memory().is_none()
+}
+
+/// Says that the memory is this process's own, for as long as the program does not run. The answer costs a system call, so a
+/// call of the program asks once, and passes this on.
+#[derive(Clone, Copy)]
+pub(crate) struct OwnMemory(());
+
+/// None in a `vfork` child, as [`borrows_memory`].
+pub(crate) fn own_memory() -> Option<OwnMemory> {
+    (lineage() as u32 == process_id()).then_some(OwnMemory(()))
 }
 
 fn process_id() -> u32 {
