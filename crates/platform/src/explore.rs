@@ -117,6 +117,8 @@ pub trait Scheduler {
         let _ = address;
         0
     }
+    /// The calling thread has made a claim, and decides it next.
+    fn decides_next(&self) {}
     /// Whether the deadline of the calling thread's call has passed.
     fn deadline_passed(&self) -> bool {
         false
@@ -174,6 +176,13 @@ pub(crate) fn identity() -> Option<Identity> {
 pub(crate) fn step(access: Access) {
     if let Some(scheduler) = current() {
         scheduler.step(access);
+    }
+}
+
+/// Announces that the calling thread has made a claim, and decides it next.
+pub fn decides_next() {
+    if let Some(scheduler) = current() {
+        scheduler.decides_next();
     }
 }
 

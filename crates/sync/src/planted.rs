@@ -45,6 +45,10 @@ pub enum Bug {
     NoWill,
     /// A thread that takes over a dead thread's slot does not end the dead thread's wait.
     HeirBlind,
+    /// A thread that has taken a dead thread's slot does not ask again whether its owner is dead.
+    HeirTrusts,
+    /// The word of a new object does not continue the sequence of its slot's last one.
+    FreshSequence,
     /// I-peer-1: a supervisor buries a process without having taken its place in the list.
     BuryUnmarked,
     /// A supervisor that has buried a process keeps its place in the list.

@@ -2,6 +2,7 @@
 
 #![allow(clippy::cloned_ref_to_slice_refs, reason = "lists of one object look like the others")]
 
+mod ghosts;
 mod lives;
 mod mutexes;
 mod signals;
@@ -33,6 +34,9 @@ pub fn all_programs() -> Vec<Program> {
         lives::closings(),
         lives::deaths(),
         lives::burials(),
+        ghosts::resumed(),
+        ghosts::closed(),
+        ghosts::died(),
     ]
     .concat()
 }
@@ -83,7 +87,7 @@ fn torn() -> Vec<Program> {
 
 /// What is known to differ from the model, see *Limits* in `docs/protocol.md`.
 pub fn known() -> Vec<Program> {
-    vec![
+    let mut known = vec![
         // Two threads with one owner id, beside a third with another.
         Program::new(
             "known-one-owner",
@@ -96,5 +100,7 @@ pub fn known() -> Vec<Program> {
             &[sem(0), sem(0)],
             &[&[any(&[0, 1])], &[all(&[0]).alert(1)], &[rel(0, 2)], &[rel(1, 2)]],
         ),
-    ]
+    ];
+    known.extend(ghosts::unfinished());
+    known
 }

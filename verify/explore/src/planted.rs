@@ -105,6 +105,8 @@ pub const PLANTED: &[Planted] = &[
     planted("wanotall", Bug::WaitAllUnseen, Found::Exhaustively("w-sets", 2)).by_histories(2),
     planted("nowill", Bug::NoWill, Found::Exhaustively("d-wait", 1)).by_histories(645),
     planted("heirblind", Bug::HeirBlind, Found::Exhaustively("h-try", 1)),
+    planted("heirtrusts", Bug::HeirTrusts, Found::Exhaustively("r-bury", 1)),
+    planted("freshsequence", Bug::FreshSequence, Found::Exhaustively("o-set", 2)),
     planted("buryunmarked", Bug::BuryUnmarked, Found::Exhaustively("v-heir", 2)),
     planted("burykept", Bug::BuryKept, Found::Exhaustively("v-heir", 1)),
     planted("buryopen", Bug::BuryOpen, Found::Exhaustively("x-set", 2)),

@@ -30,6 +30,8 @@ pub struct Fate {
     pub without_place: bool,
     /// It is the only thread of a process.
     pub own_process: bool,
+    /// It has the number of this thread, which is dead by then. Its place is kept, but it takes it with its first wait only.
+    pub number_of: Option<ThreadId>,
 }
 
 impl Display for Call {
@@ -52,6 +54,9 @@ impl Display for Fate {
         if let Some(dead) = self.after {
             write!(f, ", begins after the death of T{dead}")?;
         }
+        if let Some(dead) = self.number_of {
+            write!(f, ", has the number of T{dead}")?;
+        }
         if self.own_process { f.write_str(", a process of its own") } else { Ok(()) }
     }
 }
@@ -71,6 +76,12 @@ pub struct Program {
     pub torn: bool,
     /// There is no robust list.
     pub without_wills: bool,
+    /// What a thread has not done when it dies, nobody does for it.
+    pub deaths_are_final: bool,
+    /// A claim and its decision are one step, which no processor has.
+    pub decides_at_once: bool,
+    /// Waits may find no place.
+    pub few_places: bool,
     /// Objects that the arena has room for beside those. With none, what the program creates goes where it has closed
     /// something.
     pub room: u32,
@@ -103,6 +114,9 @@ impl Program {
             fates,
             torn: false,
             without_wills: false,
+            deaths_are_final: false,
+            decides_at_once: false,
+            few_places: false,
             room: 0,
             subject: ArenaSubject::subject,
         }
@@ -143,6 +157,30 @@ impl Program {
         self
     }
 
+    /// `ghost` begins after the death of `dead`, and has its number.
+    pub fn reborn(mut self, dead: ThreadId, ghost: ThreadId) -> Self {
+        self.fates[ghost].number_of = Some(dead);
+        self.after(dead, ghost)
+    }
+
+    /// There are fewer places than threads.
+    pub fn with_few_places(mut self) -> Self {
+        self.few_places = true;
+        self
+    }
+
+    /// `thread` may die, and what it has not done by then, nobody does for it.
+    pub fn final_death(mut self, thread: ThreadId) -> Self {
+        self.deaths_are_final = true;
+        self.mortal(thread)
+    }
+
+    /// A claim and its decision are one step.
+    pub fn deciding_at_once(mut self) -> Self {
+        self.decides_at_once = true;
+        self
+    }
+
     /// The kernel does nothing for the dead: there is no robust list. (Heirs end the waits of the dead as well, without a call that
     /// the model knows; so there are none here.)
     pub fn without_wills(mut self) -> Self {
@@ -168,6 +206,8 @@ impl Program {
         for value in &self.objects {
             state.add(value.clone());
         }
+        let state = if self.deaths_are_final { state.with_final_deaths() } else { state };
+        let state = if self.few_places { state.with_few_places() } else { state };
         if self.without_wills { state.with_deaths_unseen() } else { state }
     }
 

@@ -68,6 +68,7 @@ impl Stage {
             fates,
             torn: program.torn,
             without_wills: program.without_wills,
+            decides_at_once: program.decides_at_once,
             threads: Vec::new(),
             explained: monitor.start(),
             monitor,

@@ -24,6 +24,7 @@
 use super::fields::{OBJECT_WORD, part};
 use super::layout::ObjectSlot;
 use super::limits::WAITERS_MAX;
+use crate::planted::{Bug, planted};
 use ntux_platform::atomic::Pair;
 
 pub(crate) const SEQUENCE_MASK: u64 = part(OBJECT_WORD, "sequence").mask();
@@ -79,7 +80,8 @@ pub struct ObjectWord(pub Pair);
 impl ObjectWord {
     /// An unclaimed word without flags that follows `before`.
     pub fn fresh(before: ObjectWord, value: u32, level: u32) -> ObjectWord {
-        ObjectWord(Pair { low: before.0.low & SEQUENCE_MASK, high: u64::from(value) }).with_level(level)
+        let sequence = if planted(Bug::FreshSequence) { 0 } else { before.0.low & SEQUENCE_MASK };
+        ObjectWord(Pair { low: sequence, high: u64::from(value) }).with_level(level)
     }
 
     /// Whether a flag is set.

@@ -14,7 +14,7 @@
 
 use ntux_platform::liveness::{self, Process};
 
-use super::waiter::{Waiter, bury, end_epoch};
+use super::waiter::{Waiter, bury, end_epoch, take_from_dead};
 use crate::arena::Arena;
 use crate::arena::peers::has_same_numbers;
 use crate::format::holder::Holder;
@@ -35,7 +35,8 @@ pub(crate) fn bury_thread(arena: &Arena, process: u32, thread: u64) -> Result<()
         if is_known_alive(of, thread, me) {
             return Err(Error::Alive);
         }
-        if slot.holder.compare_exchange(holder.0, mine.0).is_ok() {
+        // Where the system says nothing, the supervisor's word counts.
+        if take_from_dead(slot, holder, mine, || !is_known_alive(of, thread, me)) {
             undertaker.budget.renew();
             let ended = if planted(Bug::BuryOpen) { Ok(()) } else { end_epoch(arena, &undertaker, index) };
             slot.holder.store(0);

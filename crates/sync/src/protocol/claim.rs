@@ -119,6 +119,8 @@ pub(crate) fn put(
         decision.drop();
         return None;
     }
+    #[cfg(ntux_explore)]
+    ntux_platform::explore::decides_next();
     let granted = decision.make(arena, waiter);
     Some(Found { word: next.advanced(), granted })
 }

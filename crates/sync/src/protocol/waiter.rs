@@ -18,6 +18,12 @@
 //! | taken | free | the same thread, between waits |
 //! | taken by a dead thread | taken | another thread, which then ends the dead thread's epoch as that thread would have |
 //!
+//! # Invariants
+//! * I-heir: numbers of threads are used again. A thread that was found dead can have lost its slot to a new thread with its number
+//!   before the exchange that takes the slot. So the heir asks again afterwards: if a thread with that number lives, it gives the
+//!   slot back untouched. A thread that lives does not look at its own holder, so it notices nothing. (An heir that is killed
+//!   between the two exchanges leaves the slot in its own name: the next heir would take it for free.)
+//!
 //! # Death
 //! If a thread dies between the exchange of the holder and the end of the old epoch, the next thread that takes the
 //! slot ends the epoch. The arena's ticket counter never goes back, so no epoch of a slot is used twice.
@@ -311,10 +317,26 @@ fn inherit_slot(arena: &Arena, mine: Holder) -> Option<u32> {
     arena.waiter_pool().search(|index| {
         arena.waiter_slot(index).is_some_and(|slot| {
             let holder = Holder(slot.holder.load());
-            let vacant = holder.is_free() || cache.is_thread_dead(holder.peer(), holder.thread());
-            vacant && slot.holder.compare_exchange(holder.0, mine.0).is_ok()
+            let is_dead = || cache.is_thread_dead(holder.peer(), holder.thread());
+            match holder.is_free() {
+                true => slot.holder.compare_exchange(0, mine.0).is_ok(),
+                false => is_dead() && take_from_dead(slot, holder, mine, is_dead),
+            }
         })
     })
+}
+
+/// Takes the slot of a thread that was found dead, unless a living one has it by now (I-heir).
+pub(super) fn take_from_dead(slot: &WaiterSlot, dead: Holder, mine: Holder, is_dead: impl FnOnce() -> bool) -> bool {
+    if slot.holder.compare_exchange(dead.0, mine.0).is_err() {
+        return false;
+    }
+    let taken = planted(Bug::HeirTrusts) || is_dead();
+    if !taken {
+        // Fails if its thread has returned the slot meanwhile.
+        let _ = slot.holder.compare_exchange(mine.0, dead.0);
+    }
+    taken
 }
 
 /// Ends the last epoch of a slot, as its thread would have.

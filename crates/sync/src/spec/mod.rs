@@ -100,6 +100,10 @@ pub struct State {
     threads: Vec<Thread>,
     /// The wait of a thread that dies goes on until somebody buries it: there is no robust list.
     deaths_unseen: bool,
+    /// What an operation of a thread that dies has not done by then, it never does.
+    deaths_are_final: bool,
+    /// There are fewer places than threads: a wait can find none.
+    few_places: bool,
 }
 
 impl State {
@@ -109,12 +113,26 @@ impl State {
             objects: Vec::new(),
             threads: vec![Thread { phase: Phase::Idle, interrupted: false, dead: false, only_by: None }; threads],
             deaths_unseen: false,
+            deaths_are_final: false,
+            few_places: false,
         }
     }
 
     /// The same without a robust list: waits of the dead go on until they are buried.
     pub fn with_deaths_unseen(mut self) -> Self {
         self.deaths_unseen = true;
+        self
+    }
+
+    /// The same, but nothing of a thread's operation happens after its death.
+    pub fn with_final_deaths(mut self) -> Self {
+        self.deaths_are_final = true;
+        self
+    }
+
+    /// The same with fewer places than threads: waits may find none.
+    pub fn with_few_places(mut self) -> Self {
+        self.few_places = true;
         self
     }
 
@@ -263,11 +281,13 @@ impl State {
             || *outcome == Err(Error::Exhausted) && self.may_find_no_place(thread)
     }
 
-    /// Whether it is a wait that has joined nothing yet, and somebody buries or did meanwhile.
+    /// Whether it is a wait that has joined nothing yet, and somebody buries or did meanwhile, or there are few places.
     fn may_find_no_place(&self, thread: ThreadId) -> bool {
         match &self.threads[thread].phase {
             Phase::Running(running) => {
-                running.beside_burial && running.operation.wait().is_some() && running.position == 0
+                (running.beside_burial || self.few_places)
+                    && running.operation.wait().is_some()
+                    && running.position == 0
             }
             _ => false,
         }
@@ -278,7 +298,14 @@ impl State {
     pub fn die(&self, thread: ThreadId) -> Vec<State> {
         let mut state = self.clone();
         state.threads[thread].dead = true;
-        if self.deaths_unseen { vec![state] } else { state.without_wait_of(thread) }
+        if self.deaths_unseen {
+            return vec![state];
+        }
+        let mut states = state.without_wait_of(thread);
+        for state in states.iter_mut().filter(|state| state.deaths_are_final && state.waiting(thread).is_none()) {
+            state.threads[thread].phase = Phase::Idle;
+        }
+        states
     }
 
     /// Somebody says that the thread is dead. Nothing changes if it is not, or if that is known.

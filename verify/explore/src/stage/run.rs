@@ -40,6 +40,8 @@ pub(super) struct Thread {
     pub(super) call: usize,
     /// Just called: its next public access belongs to the same step.
     pub(super) just_called: bool,
+    /// It has made a claim: what it does until it has changed something again belongs to the same step.
+    pub(super) decides: bool,
     /// Number of the call in progress, for the monitor.
     pub(super) operation: usize,
     pub(super) slept_in_call: bool,
@@ -59,6 +61,7 @@ pub(super) const IDLE: Thread = Thread {
     seen: Fingerprint::ZERO,
     call: 0,
     just_called: false,
+    decides: false,
     operation: 0,
     slept_in_call: false,
     interruptible: false,
@@ -83,6 +86,7 @@ pub(super) struct Run {
     pub(super) fates: Vec<Fate>,
     pub(super) torn: bool,
     pub(super) without_wills: bool,
+    pub(super) decides_at_once: bool,
     pub(super) threads: Vec<Thread>,
     pub(super) monitor: Monitor,
     pub(super) explained: Explained,
@@ -147,6 +151,9 @@ impl Run {
         }
         if new == old {
             return;
+        }
+        if let Some(thread) = self.running {
+            self.threads[thread].decides = false;
         }
         self.old_contents.entry(chunk).or_insert(old);
         let judgement = self.judgements.entry(chunk).or_default();
@@ -232,7 +239,21 @@ impl Run {
 
     pub(super) fn identity(&self, thread: ThreadId) -> Identity {
         let process = self.fates[thread].own_process.then_some(PROCESS_BASE + thread as u32);
-        Identity { process, thread: thread_number(thread) }
+        Identity { process, thread: self.number(thread) }
+    }
+
+    fn number(&self, thread: ThreadId) -> u32 {
+        thread_number(self.fates[thread].number_of.unwrap_or(thread))
+    }
+
+    /// Whether nobody has this thread number any more. A thread that has it from a dead one has it from its first call on.
+    pub(super) fn is_number_dead(&self, number: u32) -> bool {
+        let mut holders = (0..self.threads.len()).filter(|&thread| self.number(thread) == number).peekable();
+        let unborn = |thread: ThreadId| {
+            let it = &self.threads[thread];
+            self.fates[thread].number_of.is_some() && it.status == Status::BetweenCalls && it.call == 0
+        };
+        holders.peek().is_some() && holders.all(|thread| unborn(thread) || self.threads[thread].status == Status::Dead)
     }
 
     /// Some threads begin after the death of another.
@@ -276,7 +297,7 @@ impl Run {
         let (chunk, shift) = (around(address), address % 8 * 8);
         let old = content(chunk);
         let half = (address & 15) / 8;
-        match legacy((old[half] >> shift) as u32, thread_number(thread)) {
+        match legacy((old[half] >> shift) as u32, self.number(thread)) {
             Legacy::Nothing => {}
             Legacy::Wake => self.wake_at_death(thread, address),
             Legacy::Marked { word, wakes } => {

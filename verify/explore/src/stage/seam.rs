@@ -6,7 +6,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use ntux_platform::explore::{Access, Effect, Identity, Scheduler, Touch};
 use ntux_sync::spec::{Outcome, ThreadId};
 
-use super::run::{Order, PROCESS_BASE, Run, Status, thread_number};
+use super::run::{Order, PROCESS_BASE, Run, Status};
 use crate::machine::chunk::content;
 use crate::monitor::Event;
 use crate::program::Call;
@@ -83,7 +83,8 @@ impl Seam {
             let thread = run.running?;
             let public = run.public(thread, access);
             let joined = public && std::mem::take(&mut run.threads[thread].just_called);
-            let stop = run.stop_everywhere || (public && !joined);
+            let decides = run.threads[thread].decides;
+            let stop = !decides && (run.stop_everywhere || (public && !joined));
             run.ticks += u32::from(!stop);
             stop.then_some(thread)
         });
@@ -197,10 +198,7 @@ impl Scheduler for Seam {
     }
 
     fn is_thread_dead(&self, number: u32) -> bool {
-        self.learn(|run| {
-            let mut threads = run.threads.iter().enumerate();
-            threads.any(|(thread, it)| thread_number(thread) == number && it.status == Status::Dead)
-        })
+        self.learn(|run| run.is_number_dead(number))
     }
 
     fn will(&self, address: usize) -> usize {
@@ -209,6 +207,15 @@ impl Scheduler for Seam {
             Some(thread) => std::mem::replace(&mut run.threads[thread].will, address),
             None => 0,
         })
+    }
+
+    fn decides_next(&self) {
+        self.with(|run| {
+            run.settle();
+            if let Some(thread) = run.running {
+                run.threads[thread].decides = run.decides_at_once;
+            }
+        });
     }
 
     fn deadline_passed(&self) -> bool {

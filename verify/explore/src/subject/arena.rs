@@ -39,6 +39,8 @@ pub struct ArenaSubject {
     /// Threads take their places in the arena before the program begins, except those for whom there is none.
     enrolled: bool,
     without_place: Vec<ThreadId>,
+    /// Of each thread, whose number it has.
+    numbers_of: Vec<Option<ThreadId>>,
 }
 
 impl ArenaSubject {
@@ -75,7 +77,8 @@ impl ArenaSubject {
             std::array::from_fn(|object| Cell::new(program.objects.get(object).map_or(NO_OBJECT, create)));
         arena.retire(&creator);
         let (waiters, created) = (RefCell::new(Vec::new()), Cell::new(0));
-        Box::new(Self { arena, objects, at_start, created, bell, waiters, enrolled, without_place })
+        let numbers_of = program.fates.iter().map(|fate| fate.number_of).collect();
+        Box::new(Self { arena, objects, at_start, created, bell, waiters, enrolled, without_place, numbers_of })
     }
 
     fn create(&self, thread: ThreadId, value: &Value) -> Outcome {
@@ -126,7 +129,8 @@ impl Subject for ArenaSubject {
 
     fn enter(&self, thread: ThreadId) {
         let waiter = self.arena.waiter();
-        if self.enrolled && !self.without_place.contains(&thread) {
+        let takes_it_later = self.numbers_of.get(thread).is_some_and(Option::is_some);
+        if self.enrolled && !takes_it_later && !self.without_place.contains(&thread) {
             enroll(&self.arena, &waiter, self.bell);
         }
         self.waiters.borrow_mut().push(Box::into_raw(Box::new(waiter)));
@@ -138,7 +142,14 @@ impl Subject for ArenaSubject {
             return self.create(thread, &value);
         }
         if let Some(buried) = bury(&self.arena, &call.operation) {
-            return buried.map(|()| Answer::Done);
+            // Somebody else has the number now: the thread itself is dead.
+            let is_other =
+                matches!(call.operation, Operation::BuryThread { thread } if self.numbers_of.contains(&Some(thread)));
+            return if is_other && buried == Err(Error::Alive) {
+                Ok(Answer::Done)
+            } else {
+                buried.map(|()| Answer::Done)
+            };
         }
         let objects = self.objects.each_ref().map(Cell::get);
         perform(&self.arena, self.waiter(thread), &objects, &call.operation, deadline)
