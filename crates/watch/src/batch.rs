@@ -16,6 +16,7 @@ use crate::{Error, Reset, Result};
 /// Neighbouring spans of one or more regions, scanned as one.
 struct Stretch<'a> {
     span: Span,
+    /// The first region; the only one if the stretch is not plain.
     record: &'a Record,
     /// It can be joined with its neighbours, because only the mechanism knows what was written.
     is_plain: bool,
@@ -102,7 +103,7 @@ impl State {
                 self.engine.latch_lost(stretch.record, stretch.span, Reset::Yes);
             }
             stretch.asked = written.within(stretch.span);
-            if stretch.record.is_any_latched(stretch.span) {
+            if !stretch.is_plain && stretch.record.is_any_latched(stretch.span) {
                 stretch.asked = Some(stretch.span);
             }
         }

@@ -35,7 +35,8 @@ use crate::{Error, Reset, Result};
 
 static DIRECTORY: Directory = Directory::new();
 static GRACE: Grace = Grace::new();
-/// Runs of open pages in all regions, and their limit.
+/// Runs of open pages in all regions, and their limit. The number may be below zero: for a moment, because bits change before
+/// they are counted; and by a few in a child of fork, whose parent's threads had changed bits that they had yet to count.
 static RUNS: Word64 = Word64::new(0);
 static RUNS_MAX: Word64 = Word64::new(0);
 /// The handlers behind ours: a [`Link`], or 0.
@@ -91,7 +92,7 @@ impl Gate for Pages {
     }
 
     fn has_room(&self) -> bool {
-        RUNS.load() < RUNS_MAX.load()
+        RUNS.load().cast_signed() < RUNS_MAX.load().cast_signed()
     }
 }
 

@@ -59,6 +59,29 @@ fn reserved_regions_in_one_call() {
     }
 }
 
+/// The first of neighbouring regions has latched a page once: that says nothing about the others.
+#[test]
+fn a_page_of_the_first_region_that_was_latched_once() {
+    const PAGES: usize = 64;
+    for watcher in watchers() {
+        let mut regions: Vec<Memory> = (0..20).map(|_| Memory::committed(&watcher, PAGES)).collect();
+        regions.sort_by_key(|memory| memory.address(0));
+        for memory in &regions {
+            memory.write(1);
+            memory.protect(0, PAGES, false);
+            memory.protect(0, PAGES, true);
+            assert_eq!(memory.get(Reset::Yes), [1], "{:?}", watcher.mechanism());
+        }
+        regions[19].write(PAGES - 1);
+        // With a gap, so that they are not joined to one.
+        drop(regions.remove(10));
+        let ranges: Vec<Range> = regions.iter().map(|memory| memory.region.range()).collect();
+        let mut runs = Vec::new();
+        watcher.get_batch(&ranges, Reset::Yes, &mut runs).unwrap();
+        assert_eq!(runs, [Run { start: regions[18].address(PAGES - 1), length: page_size() }]);
+    }
+}
+
 /// Random regions, gaps, and pages: a call with room for few runs lists the lowest, and leaves the others for the next.
 #[test]
 fn one_call_lists_what_a_thousand_would() {

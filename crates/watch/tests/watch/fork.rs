@@ -22,6 +22,12 @@ pub fn in_forked_child_while(body: impl FnOnce(), meanwhile: impl FnOnce()) {
     if pid == 0 {
         // SAFETY: it ends with the thread that waits for it, should that fail.
         unsafe { libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL) };
+        // The harness keeps what a test prints until it ends, and this process ends before that.
+        std::panic::set_hook(Box::new(|panic| {
+            let text = format!("in the child of fork: {panic}\n");
+            // SAFETY: the text is there, with its length.
+            unsafe { libc::write(libc::STDERR_FILENO, text.as_ptr().cast(), text.len()) };
+        }));
         let result = std::panic::catch_unwind(std::panic::AssertUnwindSafe(body));
         // SAFETY: ends the child at once.
         unsafe { libc::_exit(i32::from(result.is_err())) };
@@ -88,6 +94,7 @@ fn forks_while_others_write_and_ask() {
         let memory = Memory::committed(&watcher, 200);
         let stop = Word32::new(0);
         std::thread::scope(|scope| {
+            let _stop = Stop(&stop);
             scope.spawn(|| write_around(&memory, 0..100, &stop));
             scope.spawn(|| write_around(&memory, 100..200, &stop));
             scope.spawn(|| ask_around(&watcher, &memory, &stop));
@@ -100,11 +107,19 @@ fn forks_while_others_write_and_ask() {
                     assert_eq!(memory.get(Reset::No), [150]);
                 });
             }
-            stop.store(1);
         });
         memory.region.reset(memory.region.range()).unwrap();
         memory.write(3);
         assert_eq!(memory.get(Reset::No), [3]);
+    }
+}
+
+/// Stops the threads when a test ends, or fails: the scope waits for them.
+struct Stop<'a>(&'a Word32);
+
+impl Drop for Stop<'_> {
+    fn drop(&mut self) {
+        self.0.store(1);
     }
 }
 

@@ -77,3 +77,13 @@ fn the_planted_bug_ends_the_program() {
         command.args([NAME, "--exact", "--test-threads=1"]).env(PLANTED, "1").output().expect("the test again");
     assert_eq!(output.status.signal(), Some(libc::SIGSEGV), "{output:?}");
 }
+
+/// Otherwise a store would open 64 pages, and all of them would count as written.
+#[test]
+fn a_number_of_runs_below_zero_leaves_room() {
+    let _sets_the_limit = Watcher::with(Mechanism::Mprotect).expect("page protection");
+    Pages.account(1_000_000, 0);
+    let has_room = Pages.has_room();
+    Pages.account(0, 1_000_000);
+    assert!(has_room);
+}
