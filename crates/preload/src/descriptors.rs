@@ -11,12 +11,11 @@
 //! * R2: a thread that fills an entry queries the descriptor once more afterwards, and empties the entry if the answer
 //!   differs. So an entry filled between the mark and the close of another thread does not stay.
 //! * R3: every change increments the entry's sequence, so a late fill of an old number fails.
-//!
-//! * R4: an entry says of an object's descriptor that it is the *sole* one if this process made it, or received it as its
-//!   family's first, and since then nobody copied it ([`ntux_sync::Arena::may_release`]). If the process has forked, that counts when no forked
-//!   child is left ([`ntux_sync::Arena::has_children`]). Whoever
-//!   copies it takes that note away first ([`copied`], [`before_fork`]). If its close has the note already, the copier has the
-//!   kernel count the copies before it makes one, and the close sees that afterwards.
+//! * R4: an entry notes that an object's descriptor is the *sole* one if this process made it, or received it as its
+//!   family's first, and nobody has copied it since ([`ntux_sync::Arena::may_release`]). If the process has forked, the note
+//!   counts only once no forked child is left ([`ntux_sync::Arena::has_children`]). A thread that copies the descriptor
+//!   removes the note first ([`copied`], [`before_fork`]). If a close has taken the note already, the copying thread makes
+//!   the kernel count the copies before it makes one, and the close sees that afterwards.
 //!
 //! An unknown descriptor is closed without a mark, at the cost of one load before and after. If its very first ioctl
 //! races with its close, R2 and the second load decide. The one case not covered is a third thread that gets the same
@@ -38,9 +37,8 @@ use ntux_platform::{keeping_errno, protection};
 use ntux_sync::{Arena, Error, Kind, Object};
 use std::os::fd::BorrowedFd;
 
-/// One entry: low half = instance tag (32 bits, 0 empty), what (3 bits), [`ARRIVED`], [`SOLE`], [`FORKED`] (1 bit each), sequence
-/// (26 bits);
-/// high half = object.
+/// One entry: low half = instance tag (32 bits, 0 empty), what (3 bits), [`ARRIVED`], [`SOLE`], [`FORKED`] (1 bit each),
+/// sequence (26 bits); high half = object.
 const EMPTY: Pair = Pair { low: 0, high: 0 };
 /// One more than the highest descriptor that ever had an entry.
 static BOUND: Word32 = Word32::new(0);

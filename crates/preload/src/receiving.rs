@@ -38,11 +38,11 @@ pub(crate) fn received_many(messages: usize, count: c_uint, flags: c_int, after:
 /// Claims a descriptor that an exec closes from now on.
 #[inline(always)]
 pub(crate) fn by_fcntl(fd: c_int, command: c_int, argument: usize) {
-    if command == libc::F_SETFD
-        && argument as c_int & libc::FD_CLOEXEC != 0
-        && let now = Moment::now()
-        && let Some((known, seen)) = descriptors::take_arrived(fd)
-    {
+    if command != libc::F_SETFD || argument as c_int & libc::FD_CLOEXEC == 0 {
+        return;
+    }
+    let now = Moment::now();
+    if let Some((known, seen)) = descriptors::take_arrived(fd) {
         look(|record, own| {
             if own.get().is_some() && arrive(record, fd, known) {
                 descriptors::note_sole(fd, seen, now);

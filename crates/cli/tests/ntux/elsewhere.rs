@@ -13,7 +13,7 @@ use serde_json::Value;
 
 use crate::skips::skip;
 use crate::stage::{Stage, complained, finish, said};
-use crate::why::{CAPACITY, kinds, path_of, sleepers, start, this_process, told, until, why};
+use crate::why::{CAPACITY, end, kinds, look, path_of, sleepers, start, this_process, until, why};
 use random::Random;
 
 #[path = "../../../platform/tests/random/random.rs"]
@@ -39,11 +39,6 @@ fn bash_elsewhere(script: &str) -> Option<Child> {
     command.args(["-c", script]).env("NTUX", env!("CARGO_BIN_EXE_ntux"));
     command.env("TESTS", std::env::current_exe().unwrap());
     Some(command.stdin(Stdio::null()).stdout(Stdio::null()).spawn().unwrap())
-}
-
-fn end(mut child: Child) {
-    child.kill().unwrap();
-    child.wait().unwrap();
 }
 
 fn json(path: &Path) -> Value {
@@ -157,7 +152,7 @@ fn very_many_objects_are_looked_at_in_bounded_memory() {
         assert_eq!(output.status.code(), Some(0), "{words}: {}", complained(&output));
         assert!(output.stdout.len() > 100, "{words}");
     }
-    let seen = told(&why(&stage, &[&this_process(), "--json"]), &arena);
+    let seen = look(&stage, &arena);
     assert_eq!((kinds(&seen).len(), &seen["waiting"]), (0, &0.into()));
 }
 

@@ -12,7 +12,7 @@ use serde_json::Value;
 
 use crate::skips::skip;
 use crate::stage::{Stage, said};
-use crate::why::{CAPACITY, kinds, path_of, sleepers, slot, start, this_process, told, until, why};
+use crate::why::{CAPACITY, end, kinds, look, path_of, sleepers, slot, start, this_process, until, why};
 
 /// Tells this program, started again, which event of which arena to set.
 const PART: &str = "NTUX_TEST_HALF_WAY";
@@ -107,15 +107,6 @@ impl Signaler {
 fn finding<'a>(told: &'a Value, kind: &str) -> &'a Value {
     let findings = told["findings"].as_array().unwrap();
     findings.iter().find(|finding| finding["kind"] == kind).unwrap_or_else(|| panic!("no {kind} in {told:#}"))
-}
-
-fn look(stage: &Stage, arena: &Arena) -> Value {
-    told(&why(stage, &[&this_process(), "--json"]), arena)
-}
-
-fn end(mut child: Child) {
-    child.kill().unwrap();
-    child.wait().unwrap();
 }
 
 #[test]

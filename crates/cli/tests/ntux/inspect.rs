@@ -11,6 +11,7 @@ use ntux_sync::{Arena, Capacity, Deadline, New};
 use serde_json::Value;
 
 use crate::stage::{Stage, complained, finish, said};
+use crate::why::end;
 
 const CAPACITY: Capacity = Capacity { objects: 64, waiters: 16 };
 /// A user and group that owns nothing.
@@ -191,11 +192,10 @@ fn an_arena_without_a_descriptor_is_found_or_said_to_be_there() {
 #[test]
 fn a_process_without_objects_or_that_is_none_is_said_to_be_so() {
     let stage = Stage::new();
-    let mut child = Command::new("sleep").arg("300").spawn().unwrap();
+    let child = Command::new("sleep").arg("300").spawn().unwrap();
     let pid = child.id().to_string();
     let output = inspect(&stage, &pid, &[]);
-    child.kill().unwrap();
-    child.wait().unwrap();
+    end(child);
     assert_eq!(output.status.code(), Some(1));
     assert!(complained(&output).contains("uses no objects of ntux"), "{}", complained(&output));
     // A number that no process can have.

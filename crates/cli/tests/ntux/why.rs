@@ -24,6 +24,17 @@ pub fn this_process() -> String {
     std::process::id().to_string()
 }
 
+/// What `ntux why` says of an arena of this process.
+pub fn look(stage: &Stage, arena: &Arena) -> Value {
+    told(&why(stage, &[&this_process(), "--json"]), arena)
+}
+
+/// Kills a process of the test.
+pub fn end(mut child: Child) {
+    child.kill().unwrap();
+    child.wait().unwrap();
+}
+
 /// What is said of this arena; other tests have others.
 pub fn told(output: &Output, arena: &Arena) -> Value {
     let report: Value = serde_json::from_slice(&output.stdout).unwrap_or_else(|_| panic!("{}", complained(output)));
@@ -262,23 +273,22 @@ fn a_mutex_of_a_killed_process_is_found_and_named() {
     let waiter = arena.waiter();
     let gate = arena.event_create(&waiter, false, false).unwrap();
     let mutex = arena.mutex_create(&waiter, 0, 0).unwrap();
-    let mut owner = start(&arena, 5, &[gate, mutex]);
+    let owner = start(&arena, 5, &[gate, mutex]);
     sleepers(&arena, 1);
     arena.event_set(&waiter, gate).unwrap();
     until(|| arena.mutex_read(&waiter, mutex).unwrap().owner == 5);
     let pid = owner.id();
-    let mut other = start(&arena, 6, &[mutex]);
+    let other = start(&arena, 6, &[mutex]);
     sleepers(&arena, 1);
-    let seen = told(&why(&stage, &[&this_process(), "--json"]), &arena);
+    let seen = look(&stage, &arena);
     assert_eq!(kinds(&seen), [""; 0], "its owner is there: {seen:#}");
 
     send(&owner, libc::SIGSTOP);
     until(|| std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap().contains(") T "));
-    let seen = told(&why(&stage, &[&this_process(), "--json"]), &arena);
+    let seen = look(&stage, &arena);
     assert_eq!(kinds(&seen), ["owner stopped"], "{seen:#}");
 
-    owner.kill().unwrap();
-    owner.wait().unwrap();
+    end(owner);
     let output = why(&stage, &[&this_process(), "--json"]);
     assert_eq!(output.status.code(), Some(1), "{}", complained(&output));
     let seen = told(&output, &arena);
@@ -288,9 +298,8 @@ fn a_mutex_of_a_killed_process_is_found_and_named() {
     assert_eq!(gone["behind"][0]["pid"], other.id());
     arena.mutex_kill(&waiter, mutex, 5).unwrap();
     until(|| arena.mutex_read(&waiter, mutex).unwrap().owner == 6);
-    assert_eq!(kinds(&told(&why(&stage, &[&this_process(), "--json"]), &arena)), [""; 0]);
-    other.kill().unwrap();
-    other.wait().unwrap();
+    assert_eq!(kinds(&look(&stage, &arena)), [""; 0]);
+    end(other);
 }
 
 #[test]
@@ -299,7 +308,7 @@ fn a_process_that_was_stopped_while_it_waits_is_named() {
     let arena = Arena::create(CAPACITY).unwrap();
     let waiter = arena.waiter();
     let gate = arena.event_create(&waiter, false, false).unwrap();
-    let mut child = start(&arena, 5, &[gate]);
+    let child = start(&arena, 5, &[gate]);
     sleepers(&arena, 1);
     send(&child, libc::SIGSTOP);
     let pid = child.id();
@@ -308,17 +317,15 @@ fn a_process_that_was_stopped_while_it_waits_is_named() {
     let seen = told(&output, &arena);
     assert_eq!((output.status.code(), kinds(&seen)), (Some(1), vec!["stopped"]), "{seen:#}");
     assert_eq!(seen["findings"][0]["threads"][0]["pid"], pid);
-    child.kill().unwrap();
-    child.wait().unwrap();
+    end(child);
 }
 
 #[test]
 fn a_process_without_objects_or_that_is_none_is_said_to_be_so() {
     let stage = Stage::new();
-    let mut child = Command::new("sleep").arg("300").spawn().unwrap();
+    let child = Command::new("sleep").arg("300").spawn().unwrap();
     let output = why(&stage, &[&child.id().to_string()]);
-    child.kill().unwrap();
-    child.wait().unwrap();
+    end(child);
     assert_eq!(output.status.code(), Some(2));
     assert!(complained(&output).contains("uses no objects of ntux"), "{}", complained(&output));
     // A number that no process can have.

@@ -69,8 +69,8 @@ use crate::format::fields::{CLAIMS, part};
 
 const PLACES: [u32; 3] = [part(CLAIMS, "first").shift(), part(CLAIMS, "second").shift(), part(CLAIMS, "third").shift()];
 const PLACE_MASK: u64 = part(CLAIMS, "first").mask();
-/// In a place.
-const SEVERAL: u64 = 1 << 13;
+/// The highest bit of a place.
+const SEVERAL: u64 = PLACE_MASK - (PLACE_MASK >> 1);
 const CLAIM_MASK: u64 = SEVERAL - 1;
 const FLIGHT_SHIFT: u32 = part(CLAIMS, "flight").shift();
 const FLIGHT_MASK: u64 = part(CLAIMS, "flight").mask();

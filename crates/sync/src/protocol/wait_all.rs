@@ -2,8 +2,9 @@
 //!
 //! # Role
 //! A wait-all that finds everything available takes it in one step ([`crate::protocol::probe`]); if somebody interferes,
-//! it makes one attempt without registering, which nobody can prevent ([`crate::protocol::admission`]). If an object is unavailable, it joins the queues ([`crate::protocol::queueing`]) and sleeps; signals on its objects
-//! then go through the admission word and try it. Its alert is an ordinary wait-any entry, added after the others,
+//! it makes one attempt without registering, which nobody can prevent ([`crate::protocol::admission`]). If an object is
+//! unavailable, it joins the queues ([`crate::protocol::queueing`]) and sleeps; signals on its objects then go through the
+//! admission word and try it. Its alert is an ordinary wait-any entry, added after the others,
 //! because objects come before the alert.
 //!
 //! # Invariants
