@@ -10,6 +10,7 @@ use ntux_watch::{Run, page_size};
 
 use crate::child::{child, is_child};
 use crate::skips::skip;
+use crate::stop::Stop;
 
 /// Runs the test in a process of its own, if the machine can do it.
 fn alone(test: &str, run: impl FnOnce()) {
@@ -111,6 +112,7 @@ fn shared_memory_that_appears_meanwhile_stays_fresh() {
         let (base, rounds) = (map(1, libc::MAP_PRIVATE, 0), 300);
         let (stop, takes) = (Word32::new(0), Word32::new(0));
         std::thread::scope(|scope| {
+            let _stop = Stop(&stop);
             scope.spawn(|| {
                 while stop.load() == 0 {
                     space.take(|_| ()).unwrap();
@@ -130,7 +132,6 @@ fn shared_memory_that_appears_meanwhile_stays_fresh() {
                 }
                 fresh(&pagemap, base, 1) != [0]
             });
-            stop.store(1);
             assert_eq!(lost, None);
         });
     });

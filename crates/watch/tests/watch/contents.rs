@@ -10,6 +10,7 @@ use ntux_watch::{Protection, Reset, Watcher, page_size};
 use crate::fork::{in_forked_child, in_forked_child_while};
 use crate::memory::Memory;
 use crate::skips::skip;
+use crate::stop::Stop;
 use crate::watchers;
 
 /// What is done to the memory while others write.
@@ -56,6 +57,7 @@ fn lost_stores(watcher: &Watcher, writers: usize, pages: usize, disturbance: Dis
     let memory = Memory::committed(watcher, pages);
     let stop = Word32::new(0);
     thread::scope(|scope| {
+        let stopping = Stop(&stop);
         let (memory, stop) = (&memory, &stop);
         let writers: Vec<_> =
             (0..writers).map(|writer| scope.spawn(move || count_until(memory, writer, stop))).collect();
@@ -74,7 +76,7 @@ fn lost_stores(watcher: &Watcher, writers: usize, pages: usize, disturbance: Dis
                 }
             }
         }
-        stop.store(1);
+        drop(stopping);
         writers.into_iter().map(|writer| writer.join().expect("a writer")).sum()
     })
 }

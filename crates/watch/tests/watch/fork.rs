@@ -7,6 +7,7 @@ use ntux_watch::{Mechanism, Reset, Watcher};
 
 use crate::child::{child, is_child};
 use crate::memory::Memory;
+use crate::stop::Stop;
 use crate::watchers;
 
 /// Runs `body` in a child of fork; panics here if it fails there.
@@ -111,15 +112,6 @@ fn forks_while_others_write_and_ask() {
         memory.region.reset(memory.region.range()).unwrap();
         memory.write(3);
         assert_eq!(memory.get(Reset::No), [3]);
-    }
-}
-
-/// Stops the threads when a test ends, or fails: the scope waits for them.
-struct Stop<'a>(&'a Word32);
-
-impl Drop for Stop<'_> {
-    fn drop(&mut self) {
-        self.0.store(1);
     }
 }
 

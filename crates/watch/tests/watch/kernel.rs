@@ -14,6 +14,7 @@ use ntux_watch::{Mechanism, Reset, Watcher, page_size};
 use crate::child::is_child;
 use crate::memory::Memory;
 use crate::skips::skip;
+use crate::stop::Stop;
 
 /// The mechanisms; but the one where the kernel copies only in a process of its own (`cow` starts it): a fork, of another
 /// test, changes what system calls do there.
@@ -260,6 +261,7 @@ fn wrapped_calls_never_fail_while_the_pages_are_reset() {
         let file = file_of(4 * page);
         let stop = Word32::new(0);
         std::thread::scope(|scope| {
+            let _stop = Stop(&stop);
             scope.spawn(|| {
                 while stop.load() == 0 {
                     memory.get(Reset::Yes);
@@ -272,11 +274,9 @@ fn wrapped_calls_never_fail_while_the_pages_are_reset() {
                 let offset_to_start = std::io::Seek::rewind(&mut &file);
                 let is_there = place.iter().all(|byte| *byte == 7);
                 if result.is_err() || !is_there || offset_to_start.is_err() {
-                    stop.store(1);
                     panic!("{:?}: {result:?}, stored: {is_there}", watcher.mechanism());
                 }
             }
-            stop.store(1);
         });
     }
 }

@@ -19,6 +19,7 @@ mod rule;
 mod shadow;
 #[path = "../../../platform/tests/skips/skips.rs"]
 mod skips;
+mod stop;
 mod system;
 mod traps;
 mod windows;

@@ -10,6 +10,7 @@ use ntux_platform::atomic::{Word32, Word64};
 use ntux_watch::{Reset, Run, Watcher, page_size};
 
 use crate::memory::Memory;
+use crate::stop::Stop;
 use crate::watchers;
 
 const WORDS_IN_PAGE: usize = 8;
@@ -55,6 +56,7 @@ fn stale_pages(watcher: &Watcher, writers: usize, pages: usize, asking: Asking, 
     let mut copy = Copy_ { memory: &memory, words: vec![[0; WORDS_IN_PAGE]; pages], random: Rng::with_seed(7) };
     let stop = Word32::new(0);
     thread::scope(|scope| {
+        let _stop = Stop(&stop);
         for writer in 0..writers {
             let (memory, stop) = (&memory, &stop);
             scope.spawn(move || write_until(memory, writer as u64, stop));
@@ -63,7 +65,6 @@ fn stale_pages(watcher: &Watcher, writers: usize, pages: usize, asking: Asking, 
         while Instant::now() < end {
             copy.follow(asking);
         }
-        stop.store(1);
     });
     copy.list(0, pages, pages, Reset::Yes);
     (0..pages)

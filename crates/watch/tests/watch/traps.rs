@@ -8,6 +8,7 @@ use ntux_watch::{Error, Mechanism, Reset, Watcher, page_size};
 use crate::mapped::Mapped;
 use crate::memory::Memory;
 use crate::skips::skip;
+use crate::stop::Stop;
 use crate::{watcher_of, watchers};
 
 fn memory_file(pages: usize) -> File {
@@ -201,6 +202,7 @@ fn stopping_to_watch_while_others_write() {
         let mapped = Mapped::anonymous(64);
         let stop = Word32::new(0);
         std::thread::scope(|scope| {
+            let _stop = Stop(&stop);
             for writer in 0..3 {
                 let (mapped, stop) = (&mapped, &stop);
                 scope.spawn(move || {
@@ -213,7 +215,6 @@ fn stopping_to_watch_while_others_write() {
                 let region = mapped.watch(&watcher, mapped.all());
                 mapped.get(&region, Reset::Yes);
             }
-            stop.store(1);
         });
         mapped.write(1);
     }
@@ -225,6 +226,7 @@ fn pages_are_committed_and_taken_back_while_others_are_written() {
         let memory = Memory::committed(&watcher, 128);
         let stop = Word32::new(0);
         std::thread::scope(|scope| {
+            let _stop = Stop(&stop);
             scope.spawn(|| {
                 while stop.load() == 0 {
                     (0..64).for_each(|page| memory.write(page));
@@ -238,7 +240,6 @@ fn pages_are_committed_and_taken_back_while_others_are_written() {
                 assert_eq!(upper, [page + 2], "{:?}, round {round}", watcher.mechanism());
                 memory.commit(page, page + 2, true);
             }
-            stop.store(1);
         });
     }
 }
