@@ -5,6 +5,7 @@ use std::io::{Read, Write};
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
+use ntux_sync::inspect::View;
 use ntux_sync::{Arena, Capacity, Error, New, Object};
 
 const EVENT: New = New::Event { manual: false, signaled: false };
@@ -137,6 +138,43 @@ fn a_killed_creator_leaves_nothing() {
     }
     let all: Vec<_> = (0..MANY).map(|_| create(&arena, &fd).unwrap()).collect();
     all.into_iter().for_each(|fd| arena.closing(fd.as_fd(), object(fd.as_fd())));
+}
+
+#[test]
+fn who_created_an_object_is_known_until_its_place_is_another_s() {
+    let _alone = alone();
+    let fd = arena_file(4);
+    let arena = Arena::map_for_descriptors(fd.as_fd()).unwrap();
+    let (here, there) = std::os::unix::net::UnixStream::pair().unwrap();
+    // One as its own family, with a lock as soon as it leaves; one without a family, with a lock from the start.
+    let creator = Child::after(|| {
+        let own = Arena::map_for_descriptors(fd.as_fd()).unwrap();
+        for arena in [&own, &arena] {
+            let made = create(arena, &fd).unwrap();
+            Arena::leaving(made.as_fd());
+            passing::send(&there, made.as_fd());
+            std::mem::forget(made);
+        }
+        std::mem::forget(own);
+    });
+    let copies = [passing::receive(&here), passing::receive(&here)];
+    copies.iter().for_each(|copy| assert!(arena.taken(copy.as_fd(), object(copy.as_fd()))));
+    let mine = create(&arena, &fd).unwrap();
+    let view = View::open(fd.as_fd()).unwrap();
+    let creator_of = |fd: &OwnedFd| {
+        let snapshot = view.snapshot().unwrap();
+        let seen = snapshot.objects.iter().find(|seen| seen.object == object(fd.as_fd())).unwrap();
+        seen.creator.map(|creator| snapshot.peer(creator).unwrap().process.pid as libc::pid_t)
+    };
+    let me = std::process::id() as libc::pid_t;
+    let pid = creator.pid;
+    assert_eq!(copies.each_ref().map(creator_of), [Some(pid); 2]);
+    assert_eq!(creator_of(&mine), Some(me));
+    creator.kill();
+    assert_eq!(copies.each_ref().map(creator_of), [Some(pid); 2], "its place is still its own");
+    arena.bury_process(pid as u32).unwrap();
+    assert_eq!(copies.each_ref().map(creator_of), [None; 2], "its place may be another's");
+    assert_eq!(creator_of(&mine), Some(me));
 }
 
 #[test]

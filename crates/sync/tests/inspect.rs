@@ -95,6 +95,7 @@ fn objects_at_rest_are_what_their_operations_left() {
     for object in &snapshot.objects {
         assert!(object.stable && object.queue_is_whole && object.queue.is_empty(), "{object:?}");
         assert_eq!((object.life, object.claim, object.keeper), (Life::Live, Claim::None, Keeper::Process(0)));
+        assert_eq!(object.creator, Some(0));
     }
     assert_eq!((snapshot.admission.phase, snapshot.capacity), (Phase::Idle, CAPACITY));
     let [me] = snapshot.peers[..] else { panic!("{:?}", snapshot.peers) };

@@ -9,6 +9,7 @@ use ntux_platform::memory::FileId;
 use ntux_sync::inspect::why::Fate;
 use ntux_sync::inspect::{PeerView, Presence, Snapshot, View, WaiterView, WakeView};
 use ntux_sync::{Object, Result};
+use serde::Serialize;
 
 use super::processes::{Condition, Descriptor, PeerProcesses, Process, Thread};
 
@@ -46,6 +47,22 @@ impl fmt::Display for Person {
             (Some(pid), Some(thread)) => write!(out, "{pid}/{thread}"),
             _ => write!(out, "place {}", self.waiter),
         }
+    }
+}
+
+/// A process that created an object.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+pub struct Creator {
+    /// Its number here, if it can be seen from here; else in its own namespace.
+    pub pid: u32,
+    pub name: Option<String>,
+    pub ended: bool,
+}
+
+impl fmt::Display for Creator {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let name = self.name.as_deref().map_or(String::new(), |name| format!(" {}", printable(name)));
+        write!(out, "{}{name}{}", self.pid, if self.ended { ", which has ended" } else { "" })
     }
 }
 
@@ -139,6 +156,14 @@ impl Scene {
         let known = self.names.process(peer).and_then(|process| process.thread(thread));
         let name = known.map_or(String::new(), |thread| format!(" {}", printable(&thread.name)));
         Some(format!("{}/{}{name}", self.pid(peer)?, known.map_or(thread, |thread| thread.number)))
+    }
+
+    /// Who created an object, as far as that is known.
+    pub fn creator(&self, object: Object) -> Option<Creator> {
+        let seen = self.snapshot.object(slot_of(object)).filter(|seen| seen.object == object)?;
+        let peer = self.snapshot.peer(seen.creator?)?;
+        let name = self.names.process(peer.index).map(|process| process.name.clone());
+        Some(Creator { pid: self.pid(peer.index)?, name, ended: peer.presence == Presence::Dead })
     }
 
     /// The number of a peer here, or in its own namespace if it cannot be seen.

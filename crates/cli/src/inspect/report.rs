@@ -3,14 +3,14 @@
 use ntux_sync::Object;
 use ntux_sync::inspect::why::Case;
 use ntux_sync::inspect::{
-    AdmissionView, Claim, Given, Keeper, Life, Mode, ObjectView, PeerView, Phase, Presence, Request, Standing, Value,
+    AdmissionView, Claim, Given, Life, Mode, ObjectView, PeerView, Phase, Presence, Request, Standing, Value,
     WaitState, WaitView, WaiterView, WakeView,
 };
 use serde::Serialize;
 
 use crate::arenas::examine::Examined;
 use crate::arenas::processes::Descriptor;
-use crate::arenas::scene::{Person, Scene, slot_of};
+use crate::arenas::scene::{Creator, Person, Scene, slot_of};
 
 /// Everything.
 #[derive(Serialize)]
@@ -71,7 +71,8 @@ pub struct Item {
     pub last_wake: Option<Wake>,
     /// False: it changed faster than it could be read.
     pub stable: bool,
-    pub creator: Option<u32>,
+    /// None: unknown.
+    pub creator: Option<Creator>,
     /// Who waits for it, in the order of arrival.
     pub waiting: Vec<Place>,
     /// False: a part of the queue is rubbish.
@@ -252,7 +253,6 @@ impl Seen<'_> {
     }
 
     fn item(&self, object: &ObjectView, rate: f64) -> Item {
-        let creator = if let Keeper::Process(peer) = object.keeper { self.scene.pid(peer) } else { None };
         let standing = object.queue.iter().filter(|entry| entry.standing == Standing::Waiting);
         let place = |entry: &ntux_sync::inspect::EntryView| {
             let Person { pid, thread, .. } = self.scene.person(entry.waiter);
@@ -275,7 +275,7 @@ impl Seen<'_> {
             owners: self.owners(&object.value),
             last_wake: self.scene.last_wake(object.object).map(|wake| self.wake(&wake)),
             stable: object.stable,
-            creator,
+            creator: self.scene.creator(object.object),
             waiting: standing.map(place).collect(),
             queue_is_whole: object.queue_is_whole,
             descriptors: self.scene.names.descriptors(object.object).to_vec(),

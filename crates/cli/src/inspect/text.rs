@@ -3,7 +3,7 @@
 use std::fmt::Write;
 
 use super::report::{Arena, Half, Item, Known, Peer, Report, State, Thread, Wait};
-use crate::arenas::scene::{long, printable, slot_of};
+use crate::arenas::scene::{Creator, long, printable, slot_of};
 use ntux_sync::Object;
 
 const PAGE_WIDTH: usize = 80;
@@ -98,6 +98,9 @@ fn remarks(item: &Item) -> String {
         let known = |known: &Known| who(known.waiter, known.pid, known.thread, known.name.as_deref());
         remarks.push(format!("owner is {}", list(item.owners.iter().map(known))));
     }
+    if let Some(creator) = item.creator.as_ref().filter(|creator| is_news(creator, item)) {
+        remarks.push(format!("created by {creator}"));
+    }
     if item.changes_per_s >= 1.0 {
         remarks.push(format!("{:.0} changes a second", item.changes_per_s));
     }
@@ -113,6 +116,11 @@ fn remarks(item: &Item) -> String {
         remarks.push("a part of its queue is rubbish".to_owned());
     }
     remarks.join("; ")
+}
+
+/// Whether the descriptors do not tell who created an object: nobody else has any.
+fn is_news(creator: &Creator, item: &Item) -> bool {
+    item.descriptors.is_empty() || item.descriptors.iter().any(|descriptor| descriptor.pid != creator.pid)
 }
 
 fn render_thread(page: &mut String, thread: &Thread) {

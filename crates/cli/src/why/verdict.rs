@@ -9,7 +9,7 @@ use super::chain::{Chain, Follower, Step};
 use crate::arenas::examine::Examined;
 use crate::arenas::find::Target;
 use crate::arenas::processes::Descriptor;
-use crate::arenas::scene::{Scene, long, printable, slot_of};
+use crate::arenas::scene::{Creator, Scene, long, printable, slot_of};
 
 const PAGE_WIDTH: usize = 80;
 /// Threads whose chains are shown if the whole process was asked for.
@@ -73,6 +73,8 @@ pub struct Thing {
     pub slot: u32,
     pub kind: &'static str,
     pub descriptors: Vec<Descriptor>,
+    /// None: unknown.
+    pub creator: Option<Creator>,
 }
 
 /// A thread that is stopped.
@@ -200,7 +202,8 @@ impl Teller<'_> {
             Value::Undecided | Value::Rubbish => "object",
         });
         let descriptors = self.scene.names.descriptors(object).to_vec();
-        Thing { object: object.0, slot: slot_of(object), kind, descriptors }
+        let creator = self.scene.creator(object);
+        Thing { object: object.0, slot: slot_of(object), kind, descriptors, creator }
     }
 
     fn parties(&self, waiters: &[u32]) -> Vec<Party> {
@@ -446,7 +449,7 @@ fn render_chain(page: &mut String, chain: &Chain, depth: usize) {
     let colon = if chain.waits_for.is_empty() { "" } else { ":" };
     wrapped(page, &indent, &further, &format!("{who} {condition}{end}{colon}"));
     for step in &chain.waits_for {
-        render_step(page, step, depth + 1);
+        render_step(page, step, &chain.party, depth + 1);
     }
     if let Some(alert) = &chain.alert {
         let indent = format!("{indent}  ");
@@ -454,18 +457,24 @@ fn render_chain(page: &mut String, chain: &Chain, depth: usize) {
     }
 }
 
-fn render_step(page: &mut String, step: &Step, depth: usize) {
+fn render_step(page: &mut String, step: &Step, waiter: &Party, depth: usize) {
     let indent = "  ".repeat(depth);
     let state = match (step.owner, step.owners.is_empty(), step.cut) {
         (Some(owner), _, true) => format!("owner {owner}, and so on"),
         (Some(owner), true, _) => format!("owner {owner}: no thread that is there has ever waited in this name"),
         (Some(_), false, _) => "owned by".to_owned(),
-        (None, ..) => format!("{}; {}", step.obstacle, last_wake_text(step)),
+        (None, ..) => format!("{}; {}{}", step.obstacle, last_wake_text(step), creator_text(&step.thing, waiter)),
     };
     wrapped(page, &indent, &format!("{indent}    "), &format!("{}: {state}", step.thing.text()));
     for owner in &step.owners {
         render_chain(page, owner, depth + 1);
     }
+}
+
+/// Who created an object for which a thread of another process waits.
+fn creator_text(thing: &Thing, waiter: &Party) -> String {
+    let other = thing.creator.as_ref().filter(|creator| Some(creator.pid) != waiter.pid);
+    other.map_or(String::new(), |creator| format!("; created by {creator}"))
 }
 
 fn last_wake_text(step: &Step) -> String {

@@ -69,6 +69,7 @@ fn objects_and_waiting_threads_are_shown_with_the_names_that_people_know() {
         let (held, counted) = (object(mutex.0), object(semaphore.0));
         assert_eq!((&held["kind"], &held["owner"], &held["count"]), (&"mutex".into(), &77.into(), &3.into()));
         assert_eq!((&counted["kind"], &counted["count"], &counted["max"]), (&"semaphore".into(), &2.into(), &9.into()));
+        assert_eq!((&held["creator"]["pid"], &held["creator"]["ended"]), (&std::process::id().into(), &false.into()));
         let descriptor = &held["descriptors"][0];
         let (pid, fd) = (&descriptor["pid"], &descriptor["fd"]);
         assert_eq!((pid, fd), (&std::process::id().into(), &mutex_fd.as_raw_fd().into()));

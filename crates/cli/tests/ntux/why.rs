@@ -228,9 +228,13 @@ fn actor() {
     let Ok(part) = std::env::var(PART) else { return };
     let (path, part) = part.split_once(' ').unwrap();
     let arena = Arena::attach(File::options().read(true).write(true).open(path).unwrap().as_fd()).unwrap();
-    let words: Vec<u64> = part.split(' ').map(|word| word.parse().unwrap()).collect();
+    let words: Vec<u64> = part.split_whitespace().map(|word| word.parse().unwrap()).collect();
     let [owner, objects @ ..] = &words[..] else { panic!("{part}") };
     let waiter = arena.waiter();
+    let made = objects.is_empty().then(|| arena.event_create(&waiter, false, false).unwrap());
+    if let Some(event) = made {
+        arena.wait_any(&waiter, &[event], None, *owner as u32, Deadline::Never).unwrap();
+    }
     for &object in objects {
         arena.wait_any(&waiter, &[Object(object)], None, *owner as u32, Deadline::Never).unwrap();
     }
@@ -244,7 +248,8 @@ pub fn path_of(arena: &Arena) -> String {
     format!("/proc/{}/fd/{}", std::process::id(), arena.fd().unwrap().as_raw_fd())
 }
 
-/// Another process that acquires these objects, one after the other, in the name of `owner`.
+/// Another process that acquires these objects, one after the other, in the name of `owner`. Without any, it creates an event
+/// that nobody sets, and waits for it.
 pub fn start(arena: &Arena, owner: u32, objects: &[Object]) -> Child {
     let path = path_of(arena);
     let objects: Vec<String> = objects.iter().map(|object| object.0.to_string()).collect();
@@ -300,6 +305,38 @@ fn a_mutex_of_a_killed_process_is_found_and_named() {
     until(|| arena.mutex_read(&waiter, mutex).unwrap().owner == 6);
     assert_eq!(kinds(&look(&stage, &arena)), [""; 0]);
     end(other);
+}
+
+#[test]
+fn who_created_an_event_for_which_another_process_waits_is_named() {
+    let stage = Stage::new();
+    let arena = Arena::create(CAPACITY).unwrap();
+    let mut creator = start(&arena, 5, &[]);
+    sleepers(&arena, 1);
+    let event = View::open(arena.fd().unwrap()).unwrap().snapshot().unwrap().objects[0].object;
+    let mut other = start(&arena, 6, &[event]);
+    sleepers(&arena, 2);
+    let (pid, all) = (creator.id(), [path_of(&arena)]);
+    let name = std::fs::read_to_string(format!("/proc/{pid}/comm")).unwrap().trim().to_owned();
+    let created_by = |text: &Output| {
+        // The name may be broken at its hyphen.
+        let text: String = said(text).split_whitespace().collect();
+        text.split_once("createdby").map(|(_, by)| by.to_owned()).unwrap_or_default()
+    };
+    let ask = |command| finish(stage.ntux(&[command]).args(&all));
+    let said_by = created_by(&ask("inspect"));
+    assert!(said_by.starts_with(&format!("{pid}{name}")), "{said_by}");
+    let why_other = created_by(&why(&stage, &[&other.id().to_string()]));
+    assert!(why_other.starts_with(&format!("{pid}{name}")), "{why_other}");
+    let why_creator = created_by(&why(&stage, &[&pid.to_string()]));
+    assert_eq!(why_creator, "", "it waits for an event of its own");
+
+    creator.kill().unwrap();
+    creator.wait().unwrap();
+    let said_by = created_by(&ask("inspect"));
+    assert!(said_by.starts_with(&format!("{pid},whichhasended")), "{said_by}");
+    other.kill().unwrap();
+    other.wait().unwrap();
 }
 
 #[test]

@@ -48,11 +48,12 @@ pub(crate) enum KeptBy {
 }
 
 impl KeptBy {
-    pub(crate) fn live(self, kind: Kind, generation: u32) -> Meta {
+    pub(crate) fn live(self, kind: Kind, generation: u32, creator: u32) -> Meta {
+        let kept_by = |keeper| Meta::new(SlotState::Live, kind.number(), generation, keeper).created_by(creator);
         match self {
-            KeptBy::Peer(peer) => Meta::new(SlotState::Live, kind.number(), generation, peer),
-            KeptBy::Family(family) => Meta::new(SlotState::Live, kind.number(), generation, family).held(),
-            KeptBy::Byte => Meta::new(SlotState::Live, kind.number(), generation, 0).held().locked(),
+            KeptBy::Peer(peer) => kept_by(peer),
+            KeptBy::Family(family) => kept_by(family).held(),
+            KeptBy::Byte => kept_by(0).held().locked(),
         }
     }
 }

@@ -2,21 +2,24 @@
 //!
 //! # Picture
 //! ```text
-//! meta:   63    53   52     51       40   39    38   36 35  32 31          0
-//!        +--------+--------+-----------+------+-------+------+------------+
-//!        |   -    | locked |  keeper   | held | state | kind | generation |
-//!        +--------+--------+-----------+------+-------+------+------------+
+//! meta:   63       52 51       40   39     38    37   36 35  32 31          0
+//!        +-----------+-----------+------+--------+-------+------+------------+
+//!        |  creator  |  keeper   | held | locked | state | kind | generation |
+//!        +-----------+-----------+------+--------+-------+------+------------+
 //! object: generation in the upper 32 bits, index in the lower ones; never 0
 //! ```
 //! keeper: the process that the object belongs to; for a held object (*held* by descriptors) the family that answers
-//! for it, see [`super::descriptor`]. locked: the object's own byte answers. The code is in [`crate::format::meta`] and
-//! [`super::lifetime`].
+//! for it, see [`super::descriptor`]. locked: the object's own byte answers. creator: the process that made it, plus one; 0:
+//! unknown. Only onlookers read it. The code is in [`crate::format::meta`] and [`super::lifetime`].
 //!
 //! # Transitions
 //! | from | to | by |
 //! | --- | --- | --- |
 //! | Free | Building (same generation and old kind) | a creator; or a sweep, from a dead creator |
 //! | Building | Live (new kind) | its creator, after it has written the object's word |
+//! | Live | Live, of another keeper | a process that adopts it |
+//! | Live | Live, locked | a process that knows of copies that no family answers for |
+//! | Live | Live, of an unknown creator | the process that gets the slot of the creator, which is dead, before it has the slot |
 //! | Live | Free (next generation, same kind) | a thread that closes it, or a sweep that found it unreferenced |
 //!
 //! # Invariants
@@ -69,6 +72,18 @@ impl ObjectSlot {
     }
 }
 
+/// Whatever the object's keepers do with the word meanwhile.
+#[cold]
+fn forget_creator(slot: &ObjectSlot, peer: u32) {
+    for _ in 0..RETRIES {
+        let meta = Meta(slot.meta.load());
+        let is_known = meta.state() == SlotState::Live && meta.creator() == Some(peer);
+        if !is_known || slot.meta.compare_exchange(meta.0, meta.without_creator().0).is_ok() {
+            return;
+        }
+    }
+}
+
 fn resident(meta: Meta, index: u32) -> Object {
     let generation = if meta.state() == SlotState::Live { meta.generation() } else { meta.generation_before() };
     Object::new(index, generation)
@@ -114,8 +129,7 @@ impl Arena {
             if meta.is_held() {
                 return Ok(());
             }
-            let adopted = Meta::new(SlotState::Live, meta.kind(), meta.generation(), peer);
-            if slot.meta.compare_exchange(meta.0, adopted.0).is_ok() {
+            if slot.meta.compare_exchange(meta.0, meta.kept_by(peer).0).is_ok() {
                 return Ok(());
             }
         }
@@ -203,7 +217,8 @@ impl Arena {
         }
     }
 
-    /// Frees the objects that a dead process was building or owned.
+    /// Frees the objects that a dead process was building or owned, and forgets that it created others: its slot will be
+    /// another process's.
     pub(crate) fn bury_objects(&self, peer: u32) {
         for index in 0..self.object_pool().used() {
             let Some(slot) = self.object_slot(index) else {
@@ -212,6 +227,8 @@ impl Arena {
             let meta = Meta(slot.meta.load());
             if meta.keeper() == peer && meta.state() != SlotState::Free && !meta.is_held() {
                 self.free_object(index, meta);
+            } else if meta.creator() == Some(peer) {
+                forget_creator(slot, peer);
             }
         }
     }

@@ -199,10 +199,11 @@ pub(crate) const ADMISSION: &[Bits] = &[
 pub(crate) const META: &[Bits] = &[
     bits("generation", 0, 32),
     bits("kind", 32, 4),
-    bits("state", 36, 3),
+    bits("state", 36, 2),
+    bits("locked", 38, 1),
     bits("held", 39, 1),
     bits("keeper", 40, 12),
-    bits("locked", 52, 1),
+    bits("creator", 52, 12),
 ];
 pub(crate) const PEER: &[Bits] =
     &[bits("pid", 0, 32), bits("namespace", 32, 32), bits("start", 64, 63), bits("burying", 127, 1)];

@@ -4,12 +4,15 @@ use super::fields::{META, part};
 use crate::Object;
 
 const STATE_SHIFT: u32 = part(META, "state").shift();
+const STATE_MASK: u64 = part(META, "state").mask();
 const KIND_SHIFT: u32 = part(META, "kind").shift();
 const KIND_MASK: u64 = part(META, "kind").mask();
 const HELD: u64 = part(META, "held").flag();
 const LOCKED: u64 = part(META, "locked").flag();
 const KEEPER_SHIFT: u32 = part(META, "keeper").shift();
 const KEEPER_MASK: u64 = part(META, "keeper").mask();
+const CREATOR_SHIFT: u32 = part(META, "creator").shift();
+const CREATOR_MASK: u64 = part(META, "creator").mask();
 /// Generations keep an object's number positive as a file offset, in which a descriptor stores it.
 const GENERATION_MASK: u32 = 0x7fff_ffff;
 
@@ -38,7 +41,7 @@ impl Meta {
     }
 
     pub(crate) fn state(self) -> SlotState {
-        match self.0 >> STATE_SHIFT & 0x7 {
+        match self.0 >> STATE_SHIFT & STATE_MASK {
             0 => SlotState::Free,
             1 => SlotState::Building,
             2 => SlotState::Live,
@@ -66,12 +69,35 @@ impl Meta {
 
     #[inline(always)]
     pub(crate) fn is_live(self, object: Object) -> bool {
-        self.0 as u32 == object.generation() && self.0 >> STATE_SHIFT & 0x7 == 2
+        self.0 as u32 == object.generation() && self.0 >> STATE_SHIFT & STATE_MASK == 2
     }
 
     /// The process that the object belongs to; for a held object, the family that answers for it unless it is locked.
     pub(crate) fn keeper(self) -> u32 {
         (self.0 >> KEEPER_SHIFT & KEEPER_MASK) as u32
+    }
+
+    /// The same object, which belongs to this process from now on.
+    pub(crate) fn kept_by(self, peer: u32) -> Meta {
+        Meta(self.0 & !(KEEPER_MASK << KEEPER_SHIFT) | u64::from(peer) << KEEPER_SHIFT)
+    }
+
+    /// The process that created the object, for onlookers. None: unknown, because the process ended and its slot was given
+    /// away, or because the slot is the last one, whose number plus one does not fit.
+    pub(crate) fn creator(self) -> Option<u32> {
+        ((self.0 >> CREATOR_SHIFT) as u32).checked_sub(1)
+    }
+
+    pub(crate) fn created_by(self, peer: u32) -> Meta {
+        self.with_creator((u64::from(peer) + 1) & CREATOR_MASK)
+    }
+
+    pub(crate) fn without_creator(self) -> Meta {
+        self.with_creator(0)
+    }
+
+    fn with_creator(self, number: u64) -> Meta {
+        Meta(self.0 & !(CREATOR_MASK << CREATOR_SHIFT) | number << CREATOR_SHIFT)
     }
 
     pub(crate) fn is_held(self) -> bool {

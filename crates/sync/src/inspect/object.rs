@@ -27,6 +27,8 @@ pub struct ObjectView {
     pub life: Life,
     /// Its keeper.
     pub keeper: Keeper,
+    /// The peer that created it, if that is known.
+    pub creator: Option<u32>,
     /// Its kind and state. That of a claimed object still includes the unit on offer.
     pub value: Value,
     /// The incomplete operation on it, if any.
@@ -163,7 +165,8 @@ impl ObjectView {
             return None;
         }
         let (version, keeper, value) = (word.version(), Keeper::of(meta, life), Value::of(meta, life, word, extra));
-        Some(ObjectView { object, version, stable, life, keeper, value, claim, queue, queue_is_whole })
+        let creator = meta.creator().filter(|_| life == Life::Live);
+        Some(ObjectView { object, version, stable, life, keeper, creator, value, claim, queue, queue_is_whole })
     }
 
     /// Its current waiters, in order of arrival.

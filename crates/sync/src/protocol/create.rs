@@ -44,7 +44,7 @@ fn furnish(arena: &Arena, waiter: &Waiter, index: u32, start: Start, kept_by: Ke
         slot.extra.store(start.extra(rest));
         let building = Meta(slot.meta.load());
         let generation = building.generation().max(1);
-        let live = kept_by.live(start.kind, generation);
+        let live = kept_by.live(start.kind, generation, building.keeper());
         let published = slot.meta.compare_exchange(building.0, live.0).is_ok();
         return if published { Ok(Object::new(index, generation)) } else { Err(Error::Corrupt) };
     }
