@@ -91,6 +91,16 @@ pub struct Found {
     pub notes: Vec<String>,
 }
 
+/// The arenas of other versions that a process has, as they are named in a note.
+#[derive(Default)]
+struct Others {
+    named: Vec<String>,
+    more: usize,
+}
+
+/// Arenas of other versions that a note names.
+const NAMED: usize = 8;
+
 /// Why nothing can be found.
 #[derive(Debug)]
 pub enum Refusal {
@@ -219,50 +229,66 @@ fn refusal(pid: u32, error: io::Error) -> Refusal {
 impl Found {
     /// Adds the arenas of a process that were not seen yet.
     fn gather(&mut self, pid: u32, seen: &mut BTreeSet<u64>) -> io::Result<()> {
+        let mut others = Others::default();
         for path in descriptors(pid)? {
             let Ok(metadata) = fs::metadata(&path) else { continue };
             if seen.insert(metadata.ino()) {
-                self.note(pid, open(&path));
+                self.note(metadata.ino(), open(&path), &mut others);
             }
         }
         for mapping in mappings(pid) {
             if seen.insert(mapping.inode) {
-                self.note_mapping(pid, &mapping);
+                self.note_mapping(pid, &mapping, &mut others);
             }
         }
+        self.notes.extend(others.note(pid));
         Ok(())
     }
 
-    fn note(&mut self, pid: u32, opened: Result<Opened, Refusal>) {
+    fn note(&mut self, inode: u64, opened: Result<Opened, Refusal>, others: &mut Others) {
         match opened {
             Ok(opened) => self.arenas.push(opened),
             // Somebody else's shared memory, or closed meanwhile.
             Err(Refusal::NotAnArena(_)) => {}
             Err(Refusal::Unreadable(_, error)) if error.kind() == ErrorKind::NotFound => {}
-            // Once for a process, however many it has.
-            Err(Refusal::OtherVersion(_)) => {
-                let note = format!(
-                    "process {pid} has an arena of another version of ntux: inspect it with the version that the program runs \
-                     with"
-                );
-                if !self.notes.contains(&note) {
-                    self.notes.push(note);
-                }
-            }
+            Err(Refusal::OtherVersion(path)) => others.add(inode, &path),
             Err(other) => self.notes.push(other.to_string()),
         }
     }
 
-    fn note_mapping(&mut self, pid: u32, mapping: &Mapping) {
+    fn note_mapping(&mut self, pid: u32, mapping: &Mapping, others: &mut Others) {
         match open(Path::new(&format!("/proc/{pid}/map_files/{}", mapping.addresses))) {
             Err(Refusal::Unreadable(_, error)) if error.kind() == ErrorKind::PermissionDenied => {
                 self.notes.push(format!(
-                    "process {pid} has mapped an arena without a descriptor for it: to inspect it, be root, or have \
-                     CAP_CHECKPOINT_RESTORE; or name another process that shares it"
+                    "process {pid} has mapped arena {} without a descriptor for it: to inspect it, be root, or have \
+                     CAP_CHECKPOINT_RESTORE; or name another process that shares it",
+                    mapping.inode
                 ));
             }
-            opened => self.note(pid, opened),
+            opened => self.note(mapping.inode, opened, others),
         }
+    }
+}
+
+impl Others {
+    fn add(&mut self, inode: u64, path: &Path) {
+        match self.named.len() {
+            NAMED => self.more += 1,
+            _ => self.named.push(format!("{inode} ({})", path.display())),
+        }
+    }
+
+    /// One for a process, however many it has.
+    fn note(&self, pid: u32) -> Option<String> {
+        let more = if self.more > 0 { format!(" and {} more", self.more) } else { String::new() };
+        let (noun, which) = match &self.named[..] {
+            [] => return None,
+            [one] => ("an arena", one.clone()),
+            several => ("arenas", several.join(" ") + &more),
+        };
+        Some(format!(
+            "process {pid} has {noun} of another version of ntux, {which}: inspect with the version that the program runs with"
+        ))
     }
 }
 

@@ -1,8 +1,8 @@
 //! Inspecting what is far away, very large, of another version, or no longer who it was.
 
 use std::fs::File;
-use std::os::fd::AsFd;
-use std::os::unix::fs::FileExt;
+use std::os::fd::{AsFd, AsRawFd};
+use std::os::unix::fs::{FileExt, MetadataExt};
 use std::path::Path;
 use std::process::{Child, Command, Output, Stdio};
 use std::sync::mpsc::{TryRecvError, channel};
@@ -221,14 +221,23 @@ fn an_arena_of_another_version_is_named_once_however_many_descriptors_there_are(
     let stage = Stage::new();
     let file = File::from(Arena::create_file(CAPACITY).unwrap());
     file.write_all_at(&u32::MAX.to_ne_bytes(), VERSION).unwrap();
-    let other = File::from(Arena::create_file(CAPACITY).unwrap());
-    other.write_all_at(&u32::MAX.to_ne_bytes(), VERSION).unwrap();
-    let _copies = [&file, &file, &other].map(|file| file.as_fd().try_clone_to_owned().unwrap());
+    let copies = [&file, &file].map(|file| file.as_fd().try_clone_to_owned().unwrap());
     let output = why(&stage, &[&this_process()]);
     assert_eq!(output.status.code(), Some(125));
     let said = complained(&output);
+    let descriptor = copies.iter().map(AsRawFd::as_raw_fd).fold(file.as_raw_fd(), i32::min);
+    let named = |file: &File, fd| format!("{} (/proc/{}/fd/{fd})", file.metadata().unwrap().ino(), this_process());
+    let note =
+        format!("process {} has an arena of another version of ntux, {}: ", this_process(), named(&file, descriptor));
     assert_eq!(said.matches("another version of ntux").count(), 1, "{said}");
-    assert!(said.contains(&format!("process {} has an arena of another version", this_process())), "{said}");
+    assert!(said.contains(&note), "{said}");
+
+    let others: Vec<File> = (0..9).map(|_| File::from(Arena::create_file(CAPACITY).unwrap())).collect();
+    others.iter().for_each(|other| other.write_all_at(&u32::MAX.to_ne_bytes(), VERSION).unwrap());
+    let said = complained(&why(&stage, &[&this_process()]));
+    assert_eq!(said.matches("another version of ntux").count(), 1, "{said}");
+    let count = others.iter().filter(|other| said.contains(&named(other, other.as_raw_fd()))).count();
+    assert!(said.contains(" and 2 more: ") && count >= 7, "{said}");
 }
 
 #[test]
