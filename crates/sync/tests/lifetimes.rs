@@ -2,6 +2,7 @@
 #![cfg(target_os = "linux")]
 
 use std::os::fd::{AsFd, AsRawFd, FromRawFd, OwnedFd};
+use std::os::unix::fs::MetadataExt;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use ntux_sync::{Arena, Capacity, Deadline, Error, Kind, Object, Waiter};
@@ -149,6 +150,50 @@ fn what_a_dead_process_created_is_taken_back_unless_adopted() {
     let third = arena.event_create(&waiter, false, false).unwrap();
     assert_eq!(arena.kind(first), Err(Error::NoSuchObject));
     assert_eq!((arena.kind(second), arena.kind(third)), (Ok(Kind::AutoEvent), Ok(Kind::AutoEvent)));
+}
+
+/// Children that each make an object and wait, and are killed, several at a time.
+fn killed_children(arena: &Arena, event: Object, count: usize) {
+    const AT_A_TIME: usize = 10;
+    for _ in 0..count / AT_A_TIME {
+        // SAFETY: the child only uses the arena, which is made for that, and ends by a signal.
+        let child = || unsafe {
+            let child = libc::fork();
+            assert!(child >= 0);
+            if child == 0 {
+                let waiter = arena.waiter();
+                arena.event_create(&waiter, false, false).unwrap();
+                sleep_a_little(arena, &waiter, event);
+                libc::kill(libc::getpid(), libc::SIGKILL);
+            }
+            child
+        };
+        for child in std::array::from_fn::<_, AT_A_TIME, _>(|_| child()) {
+            let mut status = 0;
+            // SAFETY: a valid place for the status.
+            assert_eq!(unsafe { libc::waitpid(child, &mut status, 0) }, child);
+            assert!(libc::WIFSIGNALED(status), "the child failed: {status:#x}");
+        }
+    }
+}
+
+#[test]
+fn an_arena_does_not_grow_with_the_number_of_processes_that_were_killed() {
+    const PAGE: u64 = 4096;
+    let _alone = alone();
+    let arena = Arena::create(Capacity::default()).unwrap();
+    let waiter = arena.waiter();
+    let event = arena.event_create(&waiter, false, false).unwrap();
+    let memory =
+        || std::fs::File::from(arena.fd().unwrap().try_clone_to_owned().unwrap()).metadata().unwrap().blocks() * 512;
+    killed_children(&arena, event, 200);
+    let early = memory();
+    killed_children(&arena, event, 1800);
+    let late = memory();
+    println!("{early} bytes after 200 killed processes, {late} after 2,000");
+    // Which slots are met is left to chance: a page or two.
+    assert!(late <= early + 4 * PAGE, "{early} bytes after 200 killed processes, {late} after 2,000");
+    assert_eq!(arena.kind(event), Ok(Kind::AutoEvent), "its process lives");
 }
 
 #[test]

@@ -20,7 +20,7 @@
 //! | Live | Live, of another keeper | a process that adopts it |
 //! | Live | Live, locked | a process that knows of copies that no family answers for |
 //! | Live | Live, of an unknown creator | the process that gets the slot of the creator, which is dead, before it has the slot |
-//! | Live | Free (next generation, same kind) | a thread that closes it, or a sweep that found it unreferenced |
+//! | Live | Free (next generation, same kind) | a thread that closes it; a sweep that found it unreferenced, or a creator that found its process dead |
 //!
 //! # Invariants
 //! * I-object-1: an operation loads the object's word *before* meta, and changes the word by compare-exchange. A
@@ -174,6 +174,17 @@ impl Arena {
             SlotState::Rubbish => true,
         };
         unreferenced && slot.meta.compare_exchange(meta.0, meta.freed().0).is_ok()
+    }
+
+    /// Frees the slot of a process whose number nobody has any more; `mine` is the calling process. One question for the kernel,
+    /// and none about its own.
+    #[cold]
+    pub(crate) fn reclaim_if_gone(&self, index: u32, mine: u32) -> bool {
+        let Some(slot) = self.object_slot(index) else { return false };
+        let meta = Meta(slot.meta.load());
+        let is_kept = matches!(meta.state(), SlotState::Live | SlotState::Building) && !meta.is_held();
+        let gone = is_kept && self.is_process_gone(meta.keeper(), mine);
+        gone && slot.meta.compare_exchange(meta.0, meta.freed().0).is_ok()
     }
 
     /// Sweeps a few slots on each creation, so that objects whose last descriptor was closed do not pile up. Small

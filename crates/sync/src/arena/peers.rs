@@ -7,7 +7,7 @@
 //! | from | to | by |
 //! | --- | --- | --- |
 //! | empty | a process | that process, at its first use |
-//! | a dead process, burying or not | a process, burying | that process, when no slot is empty |
+//! | a dead process, burying or not | a process, burying | that process, when no slot is empty, or when it meets it among a few of many |
 //! | a dead process, burying or not | a process, burying | that process, told of the death ([`Arena::bury_process`]) |
 //! | a process, burying | the dead process | itself, after the same, if somebody else is to have the slot ([`Arena::bury_process`]) |
 //! | a process, burying | the same process | itself, after it has returned everything that the dead one owned ([`Burial`]) |
@@ -28,6 +28,7 @@ use ntux_platform::atomic::Pair;
 use ntux_platform::liveness::{self, Process};
 
 use super::Arena;
+use super::pool::WORTH_LOOKING;
 use crate::format::limits::PEERS_USED;
 use crate::format::peer::{BURYING, pack, unpack};
 use crate::planted::{Bug, planted};
@@ -66,28 +67,50 @@ impl Arena {
             let word = self.peer_word(index).ok_or(Error::Corrupt)?;
             let mut found = word.load();
             if found == Pair::default() {
+                if let Some(index) = self.replace_gone(me, index, bury)? {
+                    return Ok(index);
+                }
                 found = word.compare_exchange(Pair::default(), mine).err().unwrap_or(mine);
             }
             if found == mine {
                 return Ok(index);
             }
         }
-        self.replace_dead(me, bury)
+        let is_dead = |process| liveness::is_process_dead(process, me);
+        self.replace(me, turns(me, PEERS_USED), is_dead, bury)?.ok_or(Error::Exhausted)
     }
 
-    fn replace_dead(&self, me: Process, bury: Burial) -> Result<u32> {
+    /// Takes the slot of a dead process among a few of the `used` ones, where a burial is short: so the table of a session with
+    /// thousands of processes stays small.
+    fn replace_gone(&self, me: Process, used: u32, bury: Burial) -> Result<Option<u32>> {
+        const LOOKS: usize = 8;
+        /// A burial reads every slot of the pools.
+        const SHORT: u32 = 8192;
+        if used < WORTH_LOOKING || self.object_pool().used() + self.waiter_pool().used() > SHORT {
+            return Ok(None);
+        }
+        let is_gone = |process| has_same_numbers(process, me) && liveness::is_number_free(process.pid);
+        self.replace(me, turns(me, used).take(LOOKS), is_gone, bury)
+    }
+
+    fn replace(
+        &self,
+        me: Process,
+        mut candidates: impl Iterator<Item = u32>,
+        is_dead: impl Fn(Process) -> bool,
+        bury: Burial,
+    ) -> Result<Option<u32>> {
         let mine = pack(me);
         let burying = Pair { high: mine.high | BURYING, ..mine };
-        for index in 0..PEERS_USED {
-            let word = self.peer_word(index).ok_or(Error::Corrupt)?;
+        let taken = candidates.find(|&index| {
+            let Some(word) = self.peer_word(index) else { return false };
             let found = word.load();
-            let is_dead = unpack(found).is_some_and(|process| liveness::is_process_dead(process, me));
-            if is_dead && word.compare_exchange(found, burying).is_ok() {
-                bury(self, index)?;
-                return word.compare_exchange(burying, mine).map(|()| index).map_err(|_| Error::Corrupt);
-            }
-        }
-        Err(Error::Exhausted)
+            unpack(found).is_some_and(&is_dead) && word.compare_exchange(found, burying).is_ok()
+        });
+        let Some(index) = taken else { return Ok(None) };
+        bury(self, index)?;
+        let word = self.peer_word(index).ok_or(Error::Corrupt)?;
+        word.compare_exchange(burying, mine).map(|()| Some(index)).map_err(|_| Error::Corrupt)
     }
 
     /// A process has ended, somebody says: gives back what it owned, if the system does not say otherwise.
@@ -117,10 +140,30 @@ impl Arena {
         Ok(())
     }
 
+    /// Whether nobody has the number of the process with this index, as seen by the calling process, which is `mine`. False
+    /// if that is unknown.
+    pub(super) fn is_process_gone(&self, index: u32, mine: u32) -> bool {
+        let known = |(process, me): (Process, Process)| {
+            has_same_numbers(process, me) && process.pid != 0 && liveness::is_number_free(process.pid)
+        };
+        index != mine && self.process(index).zip(self.process(mine)).is_some_and(known)
+    }
+
+    /// As [`Arena::is_process_gone`], of a thread.
+    pub(crate) fn is_thread_gone(&self, index: u32, thread: u64, mine: u32) -> bool {
+        let known = |(process, me)| liveness::is_thread_dead(process, thread, me);
+        self.process(index).zip(self.process(mine)).is_some_and(known)
+    }
+
     /// The process with this index.
     pub(crate) fn process(&self, index: u32) -> Option<Process> {
         unpack(self.peer_word(index)?.load())
     }
+}
+
+/// The indices below `used`, from one on that differs from process to process: who comes later meets others.
+fn turns(me: Process, used: u32) -> impl Iterator<Item = u32> {
+    (0..used).map(move |step| (me.pid % used + step) % used)
 }
 
 /// Whether the system can tell one of these processes about the other.

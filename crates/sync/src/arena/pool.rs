@@ -2,6 +2,8 @@
 //!
 //! Only the slot itself says whether it is free; taking it is one compare-exchange there. A pool only *hints* where to
 //! search: a stack of returned slots, a counter of slots that were never used, and a rotor for when both are exhausted.
+//! A thread that would take a slot that was never used looks at a few used ones first, by the same rotor: so what the dead
+//! have left does not pile up, and a pool grows to about twice of what the living have.
 //! A hint may be stale, lost (its thread was killed) or rubbish, which at worst makes a search longer. So nothing needs
 //! repair after a kill.
 //!
@@ -13,6 +15,10 @@ use crate::format::layout::PoolWords;
 use crate::format::limits::RETRIES;
 use ntux_platform::atomic::Word32;
 
+/// A pool of which fewer were ever used grows without a look: the looks cost more than the memory.
+pub(super) const WORTH_LOOKING: u32 = 64;
+/// Used slots looked at before a pool grows.
+const LOOKS: u32 = 2;
 /// Stale hints dropped in one search before it continues without hints.
 const HINTS_TRIED: u32 = 64;
 
@@ -43,8 +49,9 @@ impl<'a, F: Fn(u32) -> Option<&'a Word32>, P: Fn(u32) -> bool> Pool<'a, F, P> {
         }
     }
 
-    /// Takes the first slot that `take` accepts, among those that are probably free.
-    pub fn find(&self, take: impl Fn(u32) -> bool) -> Option<u32> {
+    /// Takes the first slot that `take` accepts, among those that are probably free; or one that `take_from_dead` accepts, among
+    /// a few others.
+    pub fn find(&self, take: impl Fn(u32) -> bool, take_from_dead: impl Fn(u32) -> bool) -> Option<u32> {
         for _ in 0..HINTS_TRIED {
             match self.pop() {
                 Some(index) if take(index) => return Some(index),
@@ -52,7 +59,13 @@ impl<'a, F: Fn(u32) -> Option<&'a Word32>, P: Fn(u32) -> bool> Pool<'a, F, P> {
                 None => break,
             }
         }
-        self.fresh().filter(|&index| take(index))
+        self.look(take_from_dead).or_else(|| self.fresh().filter(|&index| take(index)))
+    }
+
+    fn look(&self, take: impl Fn(u32) -> bool) -> Option<u32> {
+        let worth_it = self.capacity > WORTH_LOOKING && self.used() >= WORTH_LOOKING;
+        let looks = if worth_it { LOOKS } else { 0 };
+        (0..looks).map(|_| self.turn()).find(|&index| take(index))
     }
 
     /// Takes the first slot that `take` accepts, among all that were ever used. It tries each slot, whoever else

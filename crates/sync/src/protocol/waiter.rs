@@ -16,7 +16,7 @@
 //! | --- | --- | --- |
 //! | free | taken | a thread that enrolls |
 //! | taken | free | the same thread, between waits |
-//! | taken by a dead thread | taken | another thread, which then ends the dead thread's epoch as that thread would have |
+//! | taken by a dead thread | taken | another thread, which then ends the dead thread's epoch as that thread would have. It looks at a few slots before it takes one that was never used, and at all when none is left |
 //!
 //! # Invariants
 //! * I-heir: numbers of threads are used again. A thread that was found dead can have lost its slot to a new thread with its number
@@ -55,7 +55,7 @@ const REMEMBERED: usize = 4;
 /// A thread's waiter in one arena. [`Arena::waiter`] creates it, on and for one thread; return it with
 /// [`Arena::retire`].
 ///
-/// A slot that is not returned is reclaimed when its thread has ended and the arena runs out of slots.
+/// A slot that is not returned is reclaimed when its thread has ended and others need slots.
 pub struct Waiter {
     /// Index of the slot plus one.
     slot: Cell<u32>,
@@ -299,8 +299,8 @@ pub(crate) fn enroll<'a>(arena: &'a Arena, waiter: &Waiter) -> Result<(u32, &'a 
 fn take_slot(arena: &Arena, waiter: &Waiter) -> Result<u32> {
     let mine = Holder::new(arena.peer(bury)?, liveness::thread_id());
     let take = |index| arena.waiter_slot(index).is_some_and(|slot| slot.holder.compare_exchange(0, mine.0).is_ok());
-    let pool = arena.waiter_pool();
-    let index = match pool.find(take) {
+    let from_dead = |index| inherit_if_gone(arena, index, mine);
+    let index = match arena.waiter_pool().find(take, from_dead) {
         Some(index) => index,
         None => inherit_slot(arena, mine).ok_or(Error::Exhausted)?,
     };
@@ -308,6 +308,16 @@ fn take_slot(arena: &Arena, waiter: &Waiter) -> Result<u32> {
         end_epoch(arena, waiter, index)?;
     }
     Ok(index)
+}
+
+/// Takes the slot of a thread whose number nobody has any more. One question for the kernel: it does not notice a number that
+/// somebody else has by now, as [`inherit_slot`] does.
+#[cold]
+fn inherit_if_gone(arena: &Arena, index: u32, mine: Holder) -> bool {
+    let Some(slot) = arena.waiter_slot(index) else { return false };
+    let holder = Holder(slot.holder.load());
+    let gone = holder.is_taken() && arena.is_thread_gone(holder.peer(), holder.thread(), mine.peer());
+    gone && slot.holder.compare_exchange(holder.0, mine.0).is_ok()
 }
 
 /// Takes a free slot, or that of a dead thread.

@@ -11,8 +11,8 @@ pub const WORKER_OWNER: u32 = 201;
 pub const SLEEPER_OWNER: u32 = 301;
 const VICTIM: u32 = VICTIM_OWNERS[0];
 
-/// Processes that an arena has room for beside the harness and the survivors.
-const OTHER_PROCESSES: usize = 4096 - 3;
+/// Processes that died: so many that a new one looks for their entries before it takes one that was never used.
+const OTHER_PROCESSES: usize = 80;
 
 /// A victim's operation and what surrounds it.
 #[derive(Clone, Copy, Debug)]
