@@ -169,6 +169,27 @@ fn explain(error: c_int) {
     ));
 }
 
+/// Says once that the program has as many descriptors as it may have, where an object would take one more: more objects than a
+/// plain program has files. The caller sets the error number afterwards.
+#[cold]
+pub(crate) fn explain_limit() {
+    static SAID: Word32 = Word32::new(0);
+    let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
+    // SAFETY: a place for the answer.
+    if unsafe { libc::getrlimit(libc::RLIMIT_NOFILE, &mut limit) } != 0 || SAID.compare_exchange(0, 1).is_err() {
+        return;
+    }
+    let process = std::process::id();
+    let (now, most) = (limit.rlim_cur, limit.rlim_max);
+    let what =
+        format_args!("process {process} has no descriptor left for an object of /dev/ntsync: its limit is {now}");
+    // An `ioctl` is no point where the thread may be cancelled.
+    without_cancellation(|| match now < most {
+        true => log::say(format_args!("ntux: {what} (ulimit -n); `ntux run --descriptors max` allows {most}\n")),
+        false => log::say(format_args!("ntux: {what}, the hard limit (ulimit -Hn)\n")),
+    });
+}
+
 /// Whether the kernel's driver works. The first call creates an event, because a node may open and still be unusable.
 fn kernel_serves(device: c_int) -> bool {
     static SERVES: Word32 = Word32::new(0);

@@ -166,7 +166,12 @@ pub(crate) fn serve(fd: c_int, request: u32, argument: usize) -> Option<c_int> {
         let handled = threads::leave(record);
         match answer {
             Ok(result) => return Some(result),
-            Err(Refusal::Error(error)) => return Some(fail(error)),
+            Err(Refusal::Error(error)) => {
+                if error == libc::EMFILE {
+                    device::explain_limit();
+                }
+                return Some(fail(error));
+            }
             Err(Refusal::Foreign) => return None,
             Err(Refusal::Interrupted) if handled == Some(Restart::No) => return Some(fail(libc::EINTR)),
             Err(Refusal::Interrupted | Refusal::Again) => {}

@@ -117,6 +117,14 @@ scenarios! {
     foreign_calls,
 }
 
+#[test]
+fn the_end_of_the_descriptors_is_said_once() {
+    let output = succeeds(command(&PROCESSES, &LIBRARY).arg("out_of_descriptors"));
+    let text = complaints(&output);
+    let lines: Vec<&str> = text.lines().filter(|line| line.contains("no descriptor left")).collect();
+    assert!(matches!(lines[..], [line] if line.contains("its limit is 1") && line.contains("(ulimit -")), "{text}");
+}
+
 scenarios! {
     LEAVING:
     every_way_out,
