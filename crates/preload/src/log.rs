@@ -106,10 +106,19 @@ pub(crate) fn say(text: fmt::Arguments<'_>) {
     let mut line = Line::default();
     // A line that is too long is cut off.
     let _ = line.write_fmt(text);
-    write_to(libc::STDERR_FILENO, line.bytes());
+    if is_read(libc::STDERR_FILENO) {
+        write_to(libc::STDERR_FILENO, line.bytes());
+    }
     if let Some(log) = environment::log().filter(|log| log.path != TO_STANDARD_ERROR) {
         append(log, line.bytes());
     }
+}
+
+/// Whether a write would neither block nor raise SIGPIPE, which ends a program that did not ask for the line.
+fn is_read(fd: c_int) -> bool {
+    let mut place = libc::pollfd { fd, events: libc::POLLOUT, revents: 0 };
+    // SAFETY: one place, for the request and the answer.
+    unsafe { libc::poll(&mut place, 1, 0) == 1 && place.revents == libc::POLLOUT }
 }
 
 /// The path that means standard error.

@@ -125,6 +125,16 @@ fn the_end_of_the_descriptors_is_said_once() {
     assert!(matches!(lines[..], [line] if line.contains("its limit is 1") && line.contains("(ulimit -")), "{text}");
 }
 
+/// A line that ntux adds must not end the program.
+#[test]
+fn the_end_of_the_descriptors_is_said_to_nobody() {
+    let (reader, writer) = std::io::pipe().expect("a pipe");
+    drop(reader);
+    let mut program = command(&PROCESSES, &LIBRARY);
+    let status = program.arg("out_of_descriptors").stderr(writer).status().expect("the program starts");
+    assert!(status.success(), "{status}");
+}
+
 scenarios! {
     LEAVING:
     every_way_out,
