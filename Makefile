@@ -112,7 +112,7 @@ demo-wine: build        ## Wine 10.16 or later, without and with ntux: Windows p
 	@demo/wine/run $(OUT)
 
 # WINE_BUILD is the build tree of a Wine with the patches of wine/, test programs included.
-test-wine: build        ## Wine's own tests with its server, with the device, and with the back end of wine/ (WINE_BUILD)
+test-wine: build        ## Wine's own tests with its server, the device and the back end of wine/ (WINE_BUILD); a deadlock, explained
 	@wine/test $(OUT) $(WINE_BUILD)
 
 test-watch: tools       ## Writers against a copy that must not go stale, for minutes: every mechanism, one to eight writers
