@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use ntux_testkit::task::{self, Task};
 
-use crate::face::{Deadline, Face, Outcome, Satisfied, Wait, any};
+use crate::face::{Deadline, ETIMEDOUT, Face, Outcome, Satisfied, Wait, any};
 
 /// Between two looks at a thread. Longer only makes a case slower, shorter only makes it look more often.
 const BETWEEN_LOOKS: Duration = Duration::from_millis(2);
@@ -25,6 +25,24 @@ pub fn block<'scope, 'env>(scope: &'scope Scope<'scope, 'env>, face: &'env dyn F
     let blocked = start(scope, face, wait);
     blocked.still_sleeps();
     blocked
+}
+
+/// The same for a wait that times out, with its deadline: one that lets the thread be seen asleep, however busy the machine is.
+#[track_caller]
+pub fn block_for_a_while<'scope, 'env>(
+    scope: &'scope Scope<'scope, 'env>,
+    face: &'env dyn Face,
+    wait: impl Fn(Deadline) -> Wait,
+) -> (Blocked<'scope>, Deadline) {
+    const MILLISECONDS: [u64; 3] = [500, 2_000, 8_000];
+    for deadline in MILLISECONDS.into_iter().map(Deadline::in_ms) {
+        let blocked = start(scope, face, wait(deadline));
+        if until_asleep(&blocked.task) {
+            return (blocked, deadline);
+        }
+        assert_eq!(blocked.result(), Err(ETIMEDOUT), "the wait ended, it should sleep");
+    }
+    panic!("nobody was seen asleep for eight seconds");
 }
 
 /// Starts a thread that waits, and returns at once.

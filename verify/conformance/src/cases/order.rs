@@ -2,13 +2,10 @@
 
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use crate::blocked::{Blocked, block};
+use crate::blocked::{Blocked, block, block_for_a_while};
 use crate::case::{Case, case};
 use crate::check::{self, ALL, at};
 use crate::face::{Deadline, ETIMEDOUT, Face, OWNER, all, any};
-
-/// Within this time a thread has fallen asleep and was seen to sleep, on any machine that can run the tests at all.
-const LONG_ENOUGH_MS: u64 = 500;
 
 pub(super) const CASES: &[Case] = &[
     case!(Everywhere, waiters_are_served_in_the_order_of_their_arrival, "S-802"),
@@ -112,7 +109,7 @@ fn many_waiters_are_served_in_the_order_of_their_arrival(face: &dyn Face) {
 fn who_waits_again_stands_at_the_end(face: &dyn Face) {
     let mutex = face.mutex_create(1, 1).unwrap();
     std::thread::scope(|scope| {
-        let second = block(scope, face, any(&[mutex]).owner(2).until(Deadline::in_ms(LONG_ENOUGH_MS)));
+        let (second, _) = block_for_a_while(scope, face, |deadline| any(&[mutex]).owner(2).until(deadline));
         let third = block(scope, face, any(&[mutex]).owner(3).forever());
         assert_eq!(second.result(), Err(ETIMEDOUT));
         let again = block(scope, face, any(&[mutex]).owner(2).forever());
@@ -446,8 +443,7 @@ fn closing_all_objects_leaves_the_wait_to_its_deadline(face: &dyn Face) {
         let first = face.semaphore_create(0, 1).unwrap();
         let second = face.event_create(1, 0).unwrap();
         std::thread::scope(|scope| {
-            let deadline = Deadline::in_ms(LONG_ENOUGH_MS);
-            let sleeper = block(scope, face, wait(&[first, second]).until(deadline));
+            let (sleeper, deadline) = block_for_a_while(scope, face, |deadline| wait(&[first, second]).until(deadline));
             assert_eq!(face.close(first), Ok(()));
             assert_eq!(face.close(second), Ok(()));
             // What comes to their places now is something else, and signaling it reaches nobody.
