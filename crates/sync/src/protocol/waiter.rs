@@ -316,8 +316,8 @@ fn take_slot(arena: &Arena, waiter: &Waiter) -> Result<u32> {
 fn inherit_if_gone(arena: &Arena, index: u32, mine: Holder) -> bool {
     let Some(slot) = arena.waiter_slot(index) else { return false };
     let holder = Holder(slot.holder.load());
-    let gone = holder.is_taken() && arena.is_thread_gone(holder.peer(), holder.thread(), mine.peer());
-    gone && slot.holder.compare_exchange(holder.0, mine.0).is_ok()
+    let is_gone = || arena.is_thread_gone(holder.peer(), holder.thread(), mine.peer());
+    holder.is_taken() && is_gone() && take_from_dead(slot, holder, mine, is_gone)
 }
 
 /// Takes a free slot, or that of a dead thread.
