@@ -113,10 +113,14 @@ fn measure_here(bench: &mut Bench, preload: Option<&OsStr>) -> Vec<Absent> {
     scenario::meetings(bench, report::ADAPTIVE, AdaptiveFutex::open);
     scenario::meetings(bench, report::PARKING, Parking::open);
     scenario::all(bench, report::EVENTFD, || Ok(EventFd::default()));
+    scenario::definitions::poll(bench, report::EVENTFD, || Ok(EventFd::default()));
     scenario::shared::eventfds(bench);
     scenario::all(bench, report::WAITV, WaitV::<false>::open);
+    scenario::definitions::poll(bench, report::WAITV, WaitV::<false>::open);
     scenario::all(bench, report::WAITV_COUNTED, WaitV::<true>::open);
+    scenario::definitions::poll(bench, report::WAITV_COUNTED, WaitV::<true>::open);
     scenario::all(bench, report::SERVER, Server::open);
+    scenario::definitions::poll(bench, report::SERVER, Server::open);
     match Device::open() {
         Ok(_) => {
             scenario::all(bench, report::DRIVER, Device::open);
@@ -125,6 +129,7 @@ fn measure_here(bench: &mut Bench, preload: Option<&OsStr>) -> Vec<Absent> {
         Err(error) => absent.push(Absent::new(report::DRIVER, format!("/dev/ntsync: {error}"), false)),
     }
     scenario::all(bench, report::RUST, RustArena::open);
+    scenario::definitions::poll(bench, report::RUST, RustArena::open);
     scenario::growth::memory(bench.peer(report::RUST));
     scenario::observed::run(bench);
     scenario::all(bench, report::C, CArena::open);

@@ -16,6 +16,8 @@ pub(crate) enum Group {
     Uncontended,
     /// Two or more threads or processes.
     Contended,
+    /// As the figures of others were published.
+    Definitions,
     /// The same with more objects, or more waiters.
     Growth,
     /// Bytes.
@@ -29,10 +31,11 @@ pub(crate) enum Group {
 }
 
 impl Group {
-    pub(crate) const ALL: [Self; 8] = [
+    pub(crate) const ALL: [Self; 9] = [
         Self::Yardsticks,
         Self::Uncontended,
         Self::Contended,
+        Self::Definitions,
         Self::Growth,
         Self::Memory,
         Self::Foreign,
@@ -45,6 +48,7 @@ impl Group {
             Self::Yardsticks => "Yardsticks: what the machine itself costs",
             Self::Uncontended => "Uncontended: one thread",
             Self::Contended => "Contended: threads and processes that wait for each other",
+            Self::Definitions => "The rows of msync's published figures, by their definitions",
             Self::Growth => "Growth: the same operation among more objects, and with more waiters",
             Self::Memory => "Memory taken",
             Self::Foreign => "Descriptors that are not ntux's: without and through the preloaded library",

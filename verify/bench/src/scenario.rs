@@ -1,6 +1,7 @@
 //! The scenarios. Each is one question, asked of every design.
 
 pub(crate) mod contended;
+pub(crate) mod definitions;
 pub(crate) mod foreign;
 pub(crate) mod growth;
 pub(crate) mod observed;
@@ -19,6 +20,7 @@ pub(crate) fn all<P: Peer>(bench: &mut Bench, peer: &str, open: impl Fn() -> io:
     bench.peer(peer);
     uncontended::run(bench, &open);
     contended::run(bench, &open);
+    definitions::run(bench, &open);
     growth::run(bench, &open);
     system_calls::run(bench, &open);
 }

@@ -14,7 +14,7 @@ const PEERS: [&str; 7] =
     ["raw futex", "eventfd", "futex_waitv", "futex_waitv counted", "server", "ntux Rust", "ntux C"];
 
 /// The scenarios of every peer, by group; `#` stands for each of the numbers.
-const SCENARIOS: [(&str, &[&str], &[u32]); 7] = [
+const SCENARIOS: [(&str, &[&str], &[u32]); 8] = [
     (
         "uncontended",
         &["mutex lock + unlock", "semaphore wait + release", "auto-reset event set + wait", "wait-all of 8"],
@@ -36,6 +36,18 @@ const SCENARIOS: [(&str, &[&str], &[u32]); 7] = [
         &[],
     ),
     ("contended", &["manual-reset set, # waiters: call", "manual-reset set, # waiters: all ran"], &[1, 8, 64, 512]),
+    (
+        "definitions",
+        &[
+            "wait for a semaphore that has units",
+            "release a semaphore for which nobody waits",
+            "wake of a wait for all of two",
+            "wake of a wait for any of two",
+            "eight threads pass one auto-reset event",
+            "processor time of one set beside 8 parked",
+        ],
+        &[],
+    ),
     (
         "growth",
         &["set among # objects", "wait among # objects", "create among # objects"],
@@ -70,11 +82,13 @@ const SCENARIOS: [(&str, &[&str], &[u32]); 7] = [
 ];
 
 /// The rows of one peer only: group, scenario, peer.
-const SINGLE: [(&str, &str, &str); 12] = [
+const SINGLE: [(&str, &str, &str); 14] = [
     ("contended", "mutex lock + unlock, two threads", "adaptive futex"),
     ("contended", "ping-pong round trip, two processes", "adaptive futex"),
     ("contended", "mutex lock + unlock, two threads", "parking_lot"),
     ("contended", "zigzag round trip, two threads", "parking_lot"),
+    ("definitions", "poll for all of two, one is not signaled", "server"),
+    ("definitions", "poll for all of two, one is not signaled", "ntux Rust"),
     ("yardsticks", "one empty system call", "machine"),
     ("yardsticks", "one 64-bit compare-exchange", "machine"),
     ("yardsticks", "one 128-bit compare-exchange", "machine"),

@@ -5,6 +5,8 @@ use std::os::fd::{AsRawFd, BorrowedFd};
 
 use ntux_sync::{Arena, Capacity, Deadline, Error, Object, Waiter};
 
+use ntux_testkit::rival::Poll;
+
 use super::{Peer, Reset};
 
 pub(crate) struct RustArena(Arena);
@@ -102,6 +104,20 @@ impl Peer for RustArena {
     fn reset(&self, seat: &mut Seat, event: Object) -> io::Result<()> {
         self.0.event_reset(&seat.waiter, event).map_err(refused)?;
         Ok(())
+    }
+}
+
+impl Poll for RustArena {
+    fn try_all(&self, seat: &mut Seat, objects: &[Object]) -> io::Result<bool> {
+        match self.0.wait_all(&seat.waiter, objects, None, seat.owner, Deadline::NOW) {
+            Ok(_) => Ok(true),
+            Err(Error::TimedOut) => Ok(false),
+            Err(error) => Err(refused(error)),
+        }
+    }
+
+    fn is_signaled(&self, seat: &mut Seat, event: Object) -> io::Result<bool> {
+        self.0.event_read(&seat.waiter, event).map(|(_manual, signaled)| signaled).map_err(refused)
     }
 }
 

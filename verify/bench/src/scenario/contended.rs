@@ -31,7 +31,7 @@ const WAIT_COUNT: usize = 64;
 pub(crate) fn run<P: Peer>(bench: &mut Bench, open: &impl Fn() -> io::Result<P>) {
     let group = Group::Contended;
     for guard in [Guard::Mutex, Guard::Semaphore, Guard::Event] {
-        bench.time(group, guard.scenario(), |effort| guarded(effort, open, guard));
+        bench.time(group, guard.scenario(), |effort| guarded(effort, open, guard, 2));
     }
     bench.time(group, ZIGZAG, |effort| zigzag(effort, open));
     bench.time(group, PING_PONG, |effort| ping_pong(effort, open));
@@ -66,7 +66,7 @@ impl Unprotected {
 
 /// What lets one thread in at a time.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum Guard {
+pub(crate) enum Guard {
     Mutex,
     /// Of one unit.
     Semaphore,
@@ -105,14 +105,19 @@ impl Guard {
     }
 }
 
-/// Two threads add to one plain counter under one guard.
-fn guarded<P: Peer>(effort: Effort, open: &impl Fn() -> io::Result<P>, guard: Guard) -> io::Result<Sample> {
+/// Several threads add to one plain counter under one guard.
+pub(crate) fn guarded<P: Peer>(
+    effort: Effort,
+    open: &impl Fn() -> io::Result<P>,
+    guard: Guard,
+    threads: u32,
+) -> io::Result<Sample> {
     let (peer, mut thread) = open_and_join(open)?;
     let object = guard.create(&peer, &mut thread)?;
     per_iteration(effort, |iterations| {
-        let (counter, barrier) = (Unprotected(UnsafeCell::new(0)), Barrier::new(2));
+        let (counter, barrier) = (Unprotected(UnsafeCell::new(0)), Barrier::new(threads as usize));
         let times = thread::scope(|scope| {
-            let threads = [2, 3].map(|owner| {
+            let running = (2..2 + threads).map(|owner| {
                 let (peer, counter, barrier) = (&peer, &counter, &barrier);
                 scope.spawn(move || {
                     let thread = peer.join(owner);
@@ -127,15 +132,16 @@ fn guarded<P: Peer>(effort: Effort, open: &impl Fn() -> io::Result<P>, guard: Gu
                     io::Result::Ok((begin, monotonic_ns()))
                 })
             });
-            threads.into_iter().map(joined).collect::<io::Result<Vec<_>>>()
+            // All have begun before the first is waited for.
+            running.collect::<Vec<_>>().into_iter().map(joined).collect::<io::Result<Vec<_>>>()
         })?;
-        let (found, expected) = (counter.0.into_inner(), 2 * iterations);
+        let (found, expected) = (counter.0.into_inner(), u64::from(threads) * iterations);
         if found != expected {
             return Err(io::Error::other(format!("the counter is {found}, not {expected}: two threads were in")));
         }
         let begin = times.iter().map(|time| time.0).min().unwrap_or_default();
         let end = times.iter().map(|time| time.1).max().unwrap_or_default();
-        Ok((end - begin) / 2)
+        Ok((end - begin) / u64::from(threads))
     })
 }
 
@@ -365,7 +371,7 @@ mod tests {
     /// Two threads that never run at the same time cannot be in together: on a busy machine that takes a few runs.
     #[test]
     fn a_mutex_that_lets_two_threads_in_is_caught() {
-        let run = |_| guarded(LONG_ENOUGH, &planted(Bug::OpenMutex), Guard::Mutex);
+        let run = |_| guarded(LONG_ENOUGH, &planted(Bug::OpenMutex), Guard::Mutex, 2);
         let caught = (0..100).map(run).find(Result::is_err).expect("two threads ran at the same time");
         assert!(complaint(caught).contains("two threads were in"));
     }
@@ -383,9 +389,9 @@ mod tests {
     #[test]
     fn a_peer_without_a_bug_passes() {
         for guard in [Guard::Mutex, Guard::Semaphore, Guard::Event] {
-            assert!(guarded(LONG_ENOUGH, &Futex::open, guard).is_ok());
-            assert!(guarded(LONG_ENOUGH, &AdaptiveFutex::open, guard).is_ok());
-            assert!(guarded(LONG_ENOUGH, &Parking::open, guard).is_ok());
+            assert!(guarded(LONG_ENOUGH, &Futex::open, guard, 2).is_ok());
+            assert!(guarded(LONG_ENOUGH, &AdaptiveFutex::open, guard, 2).is_ok());
+            assert!(guarded(LONG_ENOUGH, &Parking::open, guard, 2).is_ok());
         }
         assert!(zigzag(LONG_ENOUGH, &Futex::open).is_ok());
         assert!(zigzag(LONG_ENOUGH, &AdaptiveFutex::open).is_ok());
