@@ -678,7 +678,8 @@ struct ntux_futex_requeue {
  */
 int ntux_futex_wait(void *uaddr, uint64_t val, uint32_t flags, const struct timespec *timeout);
 
-/* Wakes at most `nr_wake` waiters, first come, first served. Returns how many it woke. Async-signal-safe. */
+/* Wakes at most `nr_wake` waiters, first come, first served. Returns how many it woke. Async-signal-safe.
+ * Between processes macOS does not count: 0 if nobody slept, otherwise at least 1 and at most `nr_wake`. */
 int ntux_futex_wake(void *uaddr, uint32_t nr_wake, uint32_t flags);
 
 /* Sleeps while every word holds its `val`, until one is woken. Returns the index of that one. Sizes and sharing may

@@ -41,6 +41,7 @@ pub fn capability(operation: Operation) -> Exactness {
         Operation::Wait(size, scope) => wait(size, scope),
         Operation::Bitset(size, scope) => match Mechanism::of(scope) {
             Mechanism::Native if size != Size::Bits32 => Refused("the kernel's bitset is used up for the size"),
+            Mechanism::Native if !kernel_futex::is_exact() => NO_MASKS,
             _ => wait(size, scope),
         },
         Operation::Numa(_) if kernel_futex::numa::is_known() => Exact,
@@ -50,8 +51,16 @@ pub fn capability(operation: Operation) -> Exactness {
     }
 }
 
+const NO_NUMBERS: Exactness =
+    Approximate("this kernel does not count whom it wakes: a wake answers 0 if nobody slept, else 1 or more");
+const NO_MASKS: Exactness = Approximate(
+    "this kernel wakes everybody on the 32-bit word, with whatever bitset and size, and says only whether there was somebody",
+);
+
 fn wait(size: Size, scope: Scope) -> Exactness {
     match (Mechanism::of(scope), size) {
+        (Mechanism::Native, Size::Bits32) if !kernel_futex::is_exact() => NO_NUMBERS,
+        (Mechanism::Native, Size::Bits8 | Size::Bits16) if !kernel_futex::is_exact() => NO_MASKS,
         (Mechanism::Table, _) | (Mechanism::Native, Size::Bits8 | Size::Bits16 | Size::Bits32) => Exact,
         (Mechanism::Native, Size::Bits64) if kernel_futex::has_wait_any() => {
             Approximate("a wake that meets a wait before it sleeps is passed on: one more waiter may be woken")

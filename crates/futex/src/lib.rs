@@ -1,5 +1,5 @@
 //! Futexes of 8, 16, 32 and 64 bits: wait, wake, wait for one of up to 128, requeue between all kinds; private or
-//! shared, with absolute deadlines on either clock, bitsets and exact counts.
+//! shared, with absolute deadlines on either clock, bitsets and exact counts (where the kernel serves: as exact as it is).
 //!
 //! The kernel has futexes of 32 bits only, and requeues only between equal kinds. Here the best [`Mechanism`] for its
 //! scope serves every [`Futex`]: a wait table in user space ([`table`]) serves private ones; the kernel's calls serve

@@ -29,7 +29,8 @@ pub fn wait(expected: Expected, mask: u32, deadline: Deadline) -> Result<()> {
     }
 }
 
-/// Wakes at most `count` threads that wait for the futex with a bitset that meets `mask`. Returns the exact number.
+/// Wakes at most `count` threads that wait for the futex with a bitset that meets `mask`. Returns the exact number
+/// (less from a kernel that does not count: [`capability`](crate::capability()) says so).
 ///
 /// If nobody waits for a private futex, this only reads memory. Async-signal-safe.
 ///

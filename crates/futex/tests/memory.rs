@@ -1,5 +1,5 @@
 //! What a domain costs a program that limits its memory.
-#![cfg(target_os = "linux")]
+#![cfg(all(target_os = "linux", not(ntux_simulated_macos)))]
 #![allow(clippy::disallowed_types, clippy::disallowed_methods, reason = "a test is no part of the model")]
 
 #[path = "../../platform/tests/limits/limits.rs"]

@@ -75,6 +75,12 @@ impl Word {
         unsafe { libc::syscall(libc::SYS_futex, self.address, operation, count, 0usize, 0usize, mask) }
     }
 
+    /// Until when somebody whom a thread of this process woke has not run yet.
+    fn leaving(self) -> &'static AtomicU64 {
+        static UNTIL: [AtomicU64; 1 << 16] = [const { AtomicU64::new(0) }; 1 << 16];
+        &UNTIL[(self.address / 2 + usize::from(self.is_shared)) % UNTIL.len()]
+    }
+
     /// Whether somebody sleeps on it, with whatever size. (A requeue to where they are; it counts them.)
     fn has_sleeper(self) -> bool {
         let operation = libc::FUTEX_REQUEUE | self.scope();
@@ -105,6 +111,8 @@ fn now_ns() -> u64 {
     time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
 }
 
+/// How long a thread that was woken counts as a sleeper: XNU takes it off when it runs.
+const LEAVES_NS: u64 = 5_000;
 /// As long as somebody may not look at both halves of a long word.
 const GLANCE_NS: u64 = 5_000_000;
 
@@ -156,9 +164,15 @@ fn wake(word: Word, all: bool) -> Result<(), c_int> {
         return Err(libc::ENOENT);
     }
     let count = if all && !is(Deviation::WakesOne) { i32::MAX } else { 1 };
+    // Before the wake: this thread may lose its processor to whom it wakes.
+    let leaves = now_ns() + LEAVES_NS;
     match word.wake(count, word.mask()) {
-        1.. => Ok(()),
+        1.. => {
+            word.leaving().store(leaves, Relaxed);
+            Ok(())
+        }
         _ if word.has_sleeper() => Err(libc::EDOM),
+        _ if now_ns() < word.leaving().load(Relaxed) => Ok(()),
         _ if is(Deviation::WakesNobody) => Ok(()),
         _ => Err(libc::ENOENT),
     }

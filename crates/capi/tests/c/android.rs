@@ -1,5 +1,5 @@
 //! The same programs in a sandbox that refuses as Android's does: a refused call raises SIGSYS, of which a program dies.
-#![cfg(target_os = "linux")]
+#![cfg(all(target_os = "linux", not(ntux_simulated_macos)))]
 
 use std::os::unix::process::ExitStatusExt;
 

@@ -10,6 +10,13 @@
 #include <time.h>
 #include <unistd.h>
 
+/* Between processes macOS does not count, and has neither vectors nor 64 bits. Memory that cannot be read is not noticed there. */
+#if defined(__APPLE__) || defined(SIMULATED_MACOS)
+#define IS_LINUX 0
+#else
+#define IS_LINUX 1
+#endif
+
 static int failures, checks;
 
 static void expect(const char *call, int line, int result, int expected)
@@ -56,6 +63,10 @@ static void wakes(uint32_t flags, int vector, int moved)
     struct ntux_futex_requeue from = { words, flags }, to = { words + 16, NTUX_FUTEX_32 };
     pthread_t thread;
 
+    if (!IS_LINUX && flags == (NTUX_FUTEX_64 | NTUX_FUTEX_SHARED)) {
+        IS(-EOPNOTSUPP, ntux_futex_wait(words, 0, flags, NULL));
+        return;
+    }
     woken = 0;
     if (pthread_create(&thread, NULL, waiter, &job) != 0)
         _exit(2);
@@ -87,7 +98,8 @@ static void wrong_words(uint32_t flags)
     IS(-ETIMEDOUT, ntux_futex_wait(words, 0, flags, &past));
     IS(-ETIMEDOUT, ntux_futex_wait(words, 0, flags | NTUX_FUTEX_REALTIME, &past));
     IS(-EFAULT, ntux_futex_wait(NULL, 0, flags, NULL));
-    IS(-EFAULT, ntux_futex_wait(page, 0, flags, NULL));
+    if (IS_LINUX)
+        IS(-EFAULT, ntux_futex_wait(page, 0, flags, NULL));
     IS(-EINVAL, ntux_futex_wait(words, 0, flags | 32u, NULL));
     IS(-EINVAL, ntux_futex_wait(words, 0, flags, &(struct timespec){ 0, 1000000000 }));
     IS(-EINVAL, ntux_futex_wait(words, 0, flags, &(struct timespec){ -1, 0 }));
@@ -96,7 +108,8 @@ static void wrong_words(uint32_t flags)
     IS(-EINVAL, ntux_futex_waitv(many, 0, 0, NULL));
     IS(-EINVAL, ntux_futex_waitv(many, 1, 1, NULL));
     IS(-EFAULT, ntux_futex_waitv(NULL, 1, 0, NULL));
-    IS(-EFAULT, ntux_futex_waitv(&bad, 1, 0, NULL));
+    if (IS_LINUX)
+        IS(-EFAULT, ntux_futex_waitv(&bad, 1, 0, NULL));
     if (!(flags & NTUX_FUTEX_SHARED))
         IS(-EAGAIN, ntux_futex_waitv(many, NTUX_FUTEX_WAITV_MAX, 0, &past));
     IS(-EAGAIN, ntux_futex_requeue(&from, &to, 1, 1, 1, 0));
@@ -137,10 +150,13 @@ static void multiples(uint32_t shared)
         blocks[i].val = 0;
         blocks[i].bitset = UINT32_MAX;
     }
-    IS(-ETIMEDOUT, ntux_futex_wait_multiple(blocks, NTUX_FUTEX_WAITV_MAX, shared, &past));
+    IS(!IS_LINUX && shared ? -EOPNOTSUPP : -ETIMEDOUT,
+       ntux_futex_wait_multiple(blocks, NTUX_FUTEX_WAITV_MAX, shared, &past));
     IS(-EINVAL, ntux_futex_wait_multiple(blocks, NTUX_FUTEX_WAITV_MAX + 1, shared, &past));
     IS(-EINVAL, ntux_futex_wait_multiple(blocks, 0, shared, &past));
     IS(-EFAULT, ntux_futex_wait_multiple(NULL, 1, shared, &past));
+    if (!IS_LINUX && shared)
+        return;
     IS(-EINVAL, ntux_futex_wait_multiple(blocks, 1, shared | 1u, &past));
     IS(-EINVAL, ntux_futex_wait_multiple(blocks, 1, shared | NTUX_FUTEX_NUMA, &past));
     IS(-EINVAL, ntux_futex_wait_multiple(blocks, 1, shared | NTUX_FUTEX_RELATIVE | NTUX_FUTEX_REALTIME, &past));
@@ -208,7 +224,8 @@ int main(void)
             wakes(sizes[i] | shared, 0, 1);
             if (shared == 0)
                 wakes(sizes[i], 1, 0);
-            wrong_words(sizes[i] | shared);
+            if (IS_LINUX || (sizes[i] | shared) != (NTUX_FUTEX_64 | NTUX_FUTEX_SHARED))
+                wrong_words(sizes[i] | shared);
         }
         if (i > 0)
             IS(-EINVAL, ntux_futex_wait(words + 1, 0, sizes[i], NULL));

@@ -13,6 +13,13 @@
 #include <time.h>
 #include <unistd.h>
 
+/* macOS sends no values with signals, and the number of a thread is not that of its process. */
+#if defined(__APPLE__) || defined(SIMULATED_MACOS)
+#define IS_LINUX 0
+#else
+#define IS_LINUX 1
+#endif
+
 static int failures, checks;
 
 static void expect(const char *what, int line, long long is, long long expected)
@@ -170,7 +177,7 @@ static void out_of_all_queues(int all)
     IS(0, pthread_sigqueue(wait.thread, SIGUSR1, sent));
     wait_for(&ran, 1);
     IS(2, load(&arrived)); /* once inside, once at the door */
-    IS(4711, value);
+    IS(IS_LINUX ? 4711 : 0, value);
     IS(0, ntux_event_set(arena, events[0], NULL));
     IS(0, ntux_event_set(arena, events[1], NULL));
     IS(1, signaled(events[0]));
@@ -342,7 +349,7 @@ static void the_dead(void)
     ntux_object events[2], mine[3];
     pthread_t thread;
     uint32_t count = 99, owner = 99;
-    int child, status, i;
+    int child, status, i, tries = 0;
     struct timespec moment = { 0, 20000000 };
 
     for (i = 0; i < 2; i++)
@@ -364,9 +371,13 @@ static void the_dead(void)
         ntux_wait_any(arena, events, 2, 0, OWNER, 0, NTUX_NEVER, NULL);
         _exit(1);
     }
-    nanosleep(&moment, NULL);
+    /* Until it has begun to wait nobody knows of it, and there is nothing to bury. */
+    do
+        nanosleep(&moment, NULL);
+    while (ntux_arena_bury_process(arena, (uint32_t)child) == 0 && ++tries < 500);
     IS(-EBUSY, ntux_arena_bury_process(arena, (uint32_t)child));
-    IS(-EBUSY, ntux_arena_bury_thread(arena, (uint32_t)child, (uint64_t)child));
+    if (IS_LINUX)
+        IS(-EBUSY, ntux_arena_bury_thread(arena, (uint32_t)child, (uint64_t)child));
     IS(0, kill(child, SIGKILL));
     IS(child, waitpid(child, &status, 0));
     IS(0, ntux_arena_bury_thread(arena, (uint32_t)child, (uint64_t)child));

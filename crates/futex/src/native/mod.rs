@@ -10,6 +10,9 @@
 //! All of this works together with other users of the kernel's calls, also in other processes. Overlapping futexes of
 //! different sizes are one futex to the kernel and can take each other's wakes; in the wait table and in a domain they
 //! never do.
+//!
+//! A kernel whose calls are not exact ([`kernel_futex::is_exact`]: macOS) wakes every sleeper of the word instead of those
+//! of a place or a bitset, and its answers are no numbers. It moves nobody, so those who would be moved are woken.
 
 pub mod halves;
 pub mod lane;
@@ -148,7 +151,8 @@ pub fn wait_any<'a>(entries: impl Iterator<Item = (Expected<'a>, u32)>, deadline
 
 /// Whether [`requeue`] can move waiters instead of waking them.
 pub fn can_move(from: Futex, to: Futex) -> bool {
-    (from.scope(), from.has_node()) == (to.scope(), to.has_node())
+    kernel_futex::can_requeue()
+        && (from.scope(), from.has_node()) == (to.scope(), to.has_node())
         && [from, to].iter().all(|futex| futex.size() >= Size::Bits32)
 }
 

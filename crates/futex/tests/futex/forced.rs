@@ -1,5 +1,5 @@
 //! Every case again, in processes where other mechanisms are forced, by a variable or by a kernel that refuses a call.
-#![cfg(target_os = "linux")]
+#![cfg(all(target_os = "linux", not(ntux_simulated_macos)))]
 
 use std::process::Command;
 

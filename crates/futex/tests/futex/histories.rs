@@ -8,7 +8,7 @@ use std::time::Duration;
 use ntux_futex::spec::{Model, Monitor, Outcome, Request, Rules, Thread};
 use ntux_futex::{Error, Exactness, Expected, Operation, Result, Size};
 
-use crate::kind::{Bytes, Kind, ability, kinds};
+use crate::kind::{Bytes, Kind, ability, exact};
 use crate::random::Random;
 use crate::sleepers::{ANY, after, watchdog};
 
@@ -148,10 +148,7 @@ fn explained(records: &[Record], rules: Rules) -> bool {
 
 #[test]
 fn random_histories_are_explained_by_the_model() {
-    for kind in kinds() {
-        if let Exactness::Refused(_) = ability(Operation::Wait(kind.0, kind.1)) {
-            continue;
-        }
+    for kind in exact() {
         let rules = match Abilities::of(kind).late {
             true if kind.0 == Size::Bits64 => Rules::Halves,
             true => Rules::Kernel,

@@ -4,7 +4,8 @@ use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU8, AtomicU16, AtomicU32, AtomicU64, Ordering};
 
 use ntux_futex::{
-    Capacity, Deadline, Domain, Error, Exactness, Expected, Futex, MATCH_ANY, Operation, Scope, Size, capability, wait,
+    Capacity, Deadline, Domain, Error, Exactness, Expected, Futex, MATCH_ANY, Mechanism, Operation, Scope, Size,
+    capability, wait,
 };
 
 pub const SCOPES: [Scope; 2] = [Scope::Private, Scope::Shared];
@@ -22,6 +23,16 @@ pub fn domain() -> Option<&'static Domain> {
 /// What can be done with futexes of these kinds in this test.
 pub fn ability(operation: Operation) -> Exactness {
     if domain().is_some() { Exactness::Exact } else { capability(operation) }
+}
+
+/// Whether wakes of such futexes count and choose as the model says; what others promise is in `inexact.rs`.
+pub fn is_exact((_, scope): Kind) -> bool {
+    domain().is_some() || Mechanism::of(scope) == Mechanism::Table || ntux_platform::kernel_futex::is_exact()
+}
+
+/// The kinds of [`possible`] whose wakes are exact.
+pub fn exact() -> impl Iterator<Item = Kind> {
+    possible().filter(|&kind| is_exact(kind))
 }
 
 /// All eight.

@@ -9,6 +9,7 @@ mod clock;
 mod crowds;
 mod forced;
 mod histories;
+mod inexact;
 mod kind;
 mod misuse;
 mod numa;

@@ -4,6 +4,8 @@ use std::time::Duration;
 
 use ntux_futex::{Deadline, Error, Expected, Futex, Scope, Size, wait, wake};
 
+use ntux_platform::kernel_futex;
+
 use crate::kind::{Bytes, SCOPES, kinds};
 use crate::sleepers::{ANY, after};
 
@@ -44,7 +46,9 @@ fn waking_where_no_memory_is() {
         // SAFETY: nobody waits for it.
         let futex = |scope| unsafe { Futex::at(NOWHERE, size, scope) }.expect("aligned");
         assert_eq!(wake(futex(Scope::Private), 1, ANY), Ok(0), "a private futex is an address and nothing else");
-        assert_eq!(wake(futex(Scope::Shared), 1, ANY), Err(Error::Fault));
+        let shared = wake(futex(Scope::Shared), 1, ANY);
+        // An inexact kernel need not look at the memory.
+        assert!(shared == Err(Error::Fault) || !kernel_futex::is_exact() && shared == Ok(0), "{shared:?}");
     }
 }
 

@@ -4,11 +4,11 @@ use std::thread;
 
 use ntux_futex::{Error, Exactness, Expected, Operation, requeue, wait, wake};
 
-use crate::kind::{Bytes, Kind, ability, kinds};
+use crate::kind::{Bytes, Kind, ability, is_exact, kinds};
 use crate::sleepers::{ANY, Sleepers};
 
 fn can_wait(kind: &Kind) -> bool {
-    !matches!(ability(Operation::Wait(kind.0, kind.1)), Exactness::Refused(_))
+    is_exact(*kind) && !matches!(ability(Operation::Wait(kind.0, kind.1)), Exactness::Refused(_))
 }
 
 /// Whether waiters are moved, not woken instead.

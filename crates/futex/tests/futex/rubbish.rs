@@ -29,7 +29,9 @@ impl Memory {
         // SAFETY: a fresh mapping at an address of the kernel's choice, as long as the file, which keeps its length; never
         // unmapped.
         unsafe {
-            let length = libc::lseek(fd, 0, libc::SEEK_END) as usize;
+            let mut status: libc::stat = std::mem::zeroed();
+            assert_eq!(libc::fstat(fd, &mut status), 0);
+            let length = status.st_size as usize;
             let protection = libc::PROT_READ | libc::PROT_WRITE;
             #[allow(clippy::disallowed_methods, reason = "the library has no such view")]
             let base = libc::mmap(std::ptr::null_mut(), length, protection, libc::MAP_SHARED, fd, 0);

@@ -6,12 +6,12 @@ use std::time::Duration;
 
 use ntux_futex::{Deadline, Error, Exactness, Expected, Operation, Scope, Size, Word, wait, wake};
 
-use crate::kind::{Bytes, ability, possible, value};
+use crate::kind::{Bytes, ability, exact, possible, value};
 use crate::sleepers::{ANY, Sleepers, after};
 
 #[test]
 fn a_wake_wakes_as_many_as_it_says_first_come_first_served() {
-    for kind in possible() {
+    for kind in exact() {
         let bytes = Bytes::default();
         bytes.store(kind.0, 0, value(kind.0));
         thread::scope(|scope| {
@@ -50,7 +50,7 @@ fn a_word_that_differs_wins_over_a_deadline_that_has_passed() {
 
 #[test]
 fn neighbours_of_the_same_size_never_take_each_others_wakes() {
-    for kind in possible().filter(|(size, _)| *size != Size::Bits64) {
+    for kind in exact().filter(|(size, _)| *size != Size::Bits64) {
         let bytes = Bytes::default();
         let count = 8 / kind.0.bytes();
         thread::scope(|scope| {
@@ -87,7 +87,7 @@ fn a_waiter_whose_neighbours_never_rest_waits_all_the_same() {
 
 #[test]
 fn private_and_shared_futexes_and_sizes_do_not_meet() {
-    for (size, scope) in possible() {
+    for (size, scope) in exact() {
         let bytes = Bytes::default();
         let other = if scope == Scope::Private { Scope::Shared } else { Scope::Private };
         thread::scope(|threads| {
@@ -102,7 +102,7 @@ fn private_and_shared_futexes_and_sizes_do_not_meet() {
 
 #[test]
 fn bitsets_choose_who_is_woken() {
-    for (size, scope) in possible() {
+    for (size, scope) in exact() {
         let bytes = Bytes::default();
         let futex = bytes.futex((size, scope), 0);
         if let Exactness::Refused(_) = ability(Operation::Bitset(size, scope)) {

@@ -7,6 +7,8 @@ use crate::kernel_futex::{Entry, Scope, Vectors};
 pub trait NoVectors {}
 
 impl<S: NoVectors> Vectors for S {
+    const CAN_REQUEUE: bool = false;
+
     fn wait_any_may_be_tried() -> bool {
         false
     }

@@ -46,6 +46,8 @@ impl Entry {
 
 /// Sleeps on one word, and wakes its sleepers. Every system has this.
 pub trait Futexes {
+    /// As [`is_exact`].
+    const IS_EXACT: bool;
     /// As [`wait`].
     fn wait(address: *const u32, expected: u32, mask: u32, scope: Scope, deadline: Deadline) -> Result<(), i32>;
     /// As [`wake`].
@@ -54,6 +56,8 @@ pub trait Futexes {
 
 /// Waits for several words, and requeues. A system may lack these.
 pub trait Vectors {
+    /// As [`can_requeue`].
+    const CAN_REQUEUE: bool;
     /// Whether [`Vectors::wait_any`] may be called: no filter kills the program for it.
     fn wait_any_may_be_tried() -> bool;
     /// As [`wait_any`].
@@ -91,6 +95,17 @@ pub trait Nodes {
     ) -> Result<u32, i32>;
 }
 
+/// Whether masks choose who is woken, and wakes count. If not (macOS), a wake with a mask wakes every sleeper on the word, and the
+/// answer of a wake says less: 0 if nobody slept, otherwise at least 1 and at most what was asked for.
+pub const fn is_exact() -> bool {
+    <Here as Futexes>::IS_EXACT
+}
+
+/// Whether [`requeue`] exists.
+pub const fn can_requeue() -> bool {
+    <Here as Vectors>::CAN_REQUEUE
+}
+
 /// Sleeps while the word holds `expected`, until a wake whose mask meets this one, or the deadline.
 ///
 /// Errors: `EAGAIN` the word differs, even if the deadline has passed; `ETIMEDOUT`; `EINTR`; `EFAULT` no such memory;
@@ -104,9 +119,9 @@ pub fn wait(address: *const u32, expected: u32, mask: u32, scope: Scope, deadlin
     <Here as Futexes>::wait(address, expected, mask, scope, deadline)
 }
 
-/// Wakes at most `count` sleepers on the word whose masks meet this one. Returns their number.
+/// Wakes at most `count` sleepers on the word whose masks meet this one. Returns their number (see [`is_exact`]).
 ///
-/// Errors: `EFAULT` no such memory (shared only); `EINVAL` not aligned, or an empty mask.
+/// Errors: `EFAULT` no such memory (shared only; macOS need not notice); `EINVAL` not aligned, or an empty mask.
 pub fn wake(address: *const u32, count: u32, mask: u32, scope: Scope) -> Result<u32, i32> {
     #[cfg(ntux_explore)]
     if let Some(kernel) = kernel() {

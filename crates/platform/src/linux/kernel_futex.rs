@@ -26,6 +26,8 @@ fn answer(result: libc::c_long) -> Result<u32, i32> {
 }
 
 impl Futexes for Linux {
+    const IS_EXACT: bool = true;
+
     fn wait(address: *const u32, expected: u32, mask: u32, scope: Scope, deadline: Deadline) -> Result<(), i32> {
         let until = Until::new(deadline);
         let realtime = if until.clock == libc::CLOCK_REALTIME { FUTEX_CLOCK_REALTIME } else { 0 };
@@ -47,6 +49,8 @@ impl Futexes for Linux {
 }
 
 impl Vectors for Linux {
+    const CAN_REQUEUE: bool = true;
+
     fn wait_any_may_be_tried() -> bool {
         static CALL: Call = Call::new(SYS_FUTEX_WAITV, [0, 0]);
         !CALL.is_deadly()

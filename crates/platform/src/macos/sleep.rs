@@ -6,7 +6,8 @@
 //! * `EFAULT`: the word is compared under a spin lock, where no page can be faulted in. The caller touches the word and
 //!   retries. Only a wait can get it.
 //! * `EINTR`: a signal, which ends the sleep. `ENOMEM`: no memory for a queue. In both cases the caller checks again.
-//! * A wake without a sleeper is `ENOENT`.
+//! * A wake without a sleeper is `ENOENT`. But who was woken, or timed out, counts as a sleeper until it has run: so a wake that
+//!   succeeds need not have woken anybody, and no number of wakes that succeed is a number of threads.
 //! * Times are relative, in nanoseconds, on a clock that stops while the machine sleeps, so after a wake the caller
 //!   checks the deadline's clock again.
 
@@ -47,7 +48,8 @@ fn wake(address: *const u32, among: Among, all: bool) -> Result<(), i32> {
     }
 }
 
-/// Wakes at most this many. Returns their number; for all, only whether there was one.
+/// Wakes at most this many. Returns how many wakes XNU took for good: 0 if nobody slept, and never too few but for all, where it
+/// is 1 if there was one.
 fn wake_counted(address: *const u32, among: Among, count: u32) -> Result<u32, i32> {
     if count >= ALL {
         return match wake(address, among, true) {
@@ -86,6 +88,8 @@ impl Sleep for MacOs {
 }
 
 impl Futexes for MacOs {
+    const IS_EXACT: bool = false;
+
     /// Masks are not supported: a wake with one wakes everybody.
     fn wait(address: *const u32, expected: u32, _mask: u32, scope: Scope, deadline: Deadline) -> Result<(), i32> {
         // SAFETY: the caller's word is mapped and aligned, as in every wait.

@@ -158,6 +158,8 @@ impl Sleep for Deviating {
 }
 
 impl Futexes for Deviating {
+    const IS_EXACT: bool = <Here as Futexes>::IS_EXACT;
+
     fn wait(address: *const u32, expected: u32, mask: u32, scope: Scope, deadline: Deadline) -> Result<(), i32> {
         <Here as Futexes>::wait(address, expected, mask, scope, deadline)
     }
@@ -171,6 +173,8 @@ impl Futexes for Deviating {
 }
 
 impl Vectors for Deviating {
+    const CAN_REQUEUE: bool = <Here as Vectors>::CAN_REQUEUE;
+
     fn wait_any_may_be_tried() -> bool {
         Here::wait_any_may_be_tried()
     }
