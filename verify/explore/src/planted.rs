@@ -103,7 +103,7 @@ pub const PLANTED: &[Planted] = &[
     planted("notrail", Bug::NoTrail, Found::Exhaustively("4-wo", 2)),
     planted("growblind", Bug::GrowBlind, Found::AtRandom("g-sem")),
     planted("wanotall", Bug::WaitAllUnseen, Found::Exhaustively("w-sets", 2)).by_histories(2),
-    planted("nowill", Bug::NoWill, Found::Exhaustively("d-wait", 1)).by_histories(645),
+    planted("nowill", Bug::NoWill, Found::Exhaustively("d-wait", 1)).by_histories(1298),
     planted("heirblind", Bug::HeirBlind, Found::Exhaustively("h-try", 1)),
     planted("heirtrusts", Bug::HeirTrusts, Found::Exhaustively("r-bury", 1)),
     planted("freshsequence", Bug::FreshSequence, Found::Exhaustively("o-set", 2)),

@@ -62,7 +62,7 @@ use crate::format::holder::Holder;
 use crate::format::layout::{ObjectSlot, WaiterSlot};
 use crate::format::object_word::{Claimant, ObjectWord, W};
 use crate::format::waiter_word::{WaiterState, WaiterWord};
-use crate::kind::{self, Carried};
+use crate::kind::{self, Carried, Kind};
 use crate::planted::{Bug, planted};
 use crate::trace::What;
 use crate::{Error, Result};
@@ -141,7 +141,11 @@ pub(crate) fn help_ahead<'a>(
     found: Found,
     ahead: &mut Ahead<'a>,
 ) -> Result<ObjectWord> {
-    let mut found = found;
+    let mut found = match settle_granted(arena, index, found, ahead) {
+        Some(left) if !left.is_claimed() => return Ok(left),
+        Some(left) => left.into(),
+        None => found,
+    };
     while waiter.budget.round() {
         found = match found.word.claimant() {
             Claimant::Nobody => return Ok(found.word),
@@ -152,6 +156,32 @@ pub(crate) fn help_ahead<'a>(
         };
     }
     Err(Error::Corrupt)
+}
+
+/// Settles a claim that this thread has decided for its waiter, if that is all there is to do: nothing remains on offer. Returns
+/// the word at rest, or what somebody who was faster has left.
+#[inline(always)]
+fn settle_granted(arena: &Arena, index: u32, found: Found, ahead: &mut Ahead<'_>) -> Option<ObjectWord> {
+    let Claimant::Waiter(claimed) = found.word.claimant() else { return None };
+    if !found.granted {
+        return None;
+    }
+    let (slot, owner) = (arena.object_slot(index)?, arena.waiter_slot(claimed)?.owner());
+    let rest = rest_after(slot.kind(), found.word, owner)?;
+    if slot.exchange(found.word, rest) {
+        return Some(rest.advanced());
+    }
+    let now = slot.load();
+    ahead.other_was_faster(slot.kind(), found.word, now);
+    Some(now)
+}
+
+/// The word after a waiter with this owner id has been given the object, if nothing remains on offer then.
+#[inline(always)]
+pub(crate) fn rest_after(kind: Kind, claimed: ObjectWord, owner: u32) -> Option<ObjectWord> {
+    let next = kind.consumed(claimed.unclaimed(), owner);
+    let remains = next.has(W) && kind.remains_on_offer(next, true);
+    (!remains).then(|| kind.rested(next))
 }
 
 /// Finishes one claim that is not part of an admitted operation. Returns the word afterwards.

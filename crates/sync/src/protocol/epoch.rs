@@ -83,7 +83,10 @@ impl Epoch<'_> {
 
     /// Returns how it ended; none while it is undecided. Rubbish in the word counts as withdrawn.
     pub(crate) fn decision(&self) -> Option<Decision> {
-        let seen = self.load();
+        self.decision_in(self.load())
+    }
+
+    fn decision_in(&self, seen: WaiterWord) -> Option<Decision> {
         if seen.ticket() != self.ticket {
             return Some(Decision::Nothing);
         }
@@ -114,7 +117,7 @@ impl Epoch<'_> {
         let mut has_slept = false;
         while self.waiter.budget.round() {
             let seen = self.load();
-            if let Some(decision) = self.decision() {
+            if let Some(decision) = self.decision_in(seen) {
                 self.waiter.spin.is_over(Some(stamp_of(self.slot)));
                 if has_slept {
                     self.arena.trace(|| decision.event());
@@ -135,7 +138,7 @@ impl Epoch<'_> {
             self.waiter.spin.sleeps();
             let woken = futex::wait(address, expected, deadline);
             // A word that changes constantly would keep the kernel from checking the deadline.
-            if woken == Woken::TimedOut || (self.is_open() && deadline.passed()) {
+            if woken == Woken::TimedOut || (deadline.passed() && self.is_open()) {
                 self.withdraw();
             } else if self.load().futex() == expected {
                 // Woken by a signal, or spuriously: a long wait may see any number of these.

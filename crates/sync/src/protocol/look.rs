@@ -42,11 +42,13 @@ pub(crate) fn check(arena: &Arena, request: &Request<'_>) -> Result<()> {
 }
 
 /// Checks one object, after helping it to rest.
+#[inline]
 pub(crate) fn look(arena: &Arena, waiter: &Waiter, object: Object, owner: u32) -> Result<Look> {
     look_at(arena, waiter, object, owner, ObjectSlot::kind_if_live)
 }
 
 /// As [`look`], for a wait-all, which began before the object was closed, if it was.
+#[inline]
 pub(crate) fn look_for_all(arena: &Arena, waiter: &Waiter, object: Object, owner: u32) -> Result<Look> {
     look_at(arena, waiter, object, owner, |slot, object| slot.still_has(object).then(|| slot.kind()))
 }

@@ -35,7 +35,7 @@
 //! Before the decision: nothing has happened. Any thread that meets a claim removes it. After it: the operation has
 //! happened as a whole. Any thread that meets a claim consumes the object; what the thread was given is lost with it.
 
-use super::claim::{Found, help, help_ahead};
+use super::claim::{Found, help, help_ahead, rest_after};
 use super::epoch::{Epoch, begin};
 use super::queueing::Queueing;
 use super::request::Request;
@@ -101,8 +101,8 @@ pub(crate) fn probe_all(arena: &Arena, waiter: &Waiter, request: &Request<'_>, q
     }
     let epoch = begin(arena, waiter, WaiterState::Probing, Some(request))?;
     let claimed = claim_each(arena, &epoch, request, queueing);
-    let abandoned = claimed.is_some_and(|abandoned| abandoned);
-    let undisturbed = || claimed.is_some() && all_but_claimed(arena, request, queueing);
+    let abandoned = claimed.is_some_and(|claimed| claimed.abandoned);
+    let undisturbed = || claimed.is_some_and(|claimed| claimed.everything || all_but_claimed(arena, request, queueing));
     let decided = decide(&epoch, ALL_PROBED, abandoned, undisturbed);
     settle_each(arena, &epoch, request, decided)?;
     Ok(if decided { Round::Satisfied(Satisfied { index: 0, abandoned }) } else { Round::Again })
@@ -128,22 +128,32 @@ fn decide(epoch: &Epoch<'_>, given: u32, abandoned: bool, undisturbed: impl FnOn
     decided
 }
 
-/// Claims each object that is consumed. Returns whether one of them was abandoned; none if one has changed.
-fn claim_each(arena: &Arena, epoch: &Epoch<'_>, request: &Request<'_>, queueing: &Queueing) -> Option<bool> {
-    let mut abandoned = false;
+/// What a probe for all has claimed.
+#[derive(Clone, Copy)]
+struct Claimed {
+    /// One of them was abandoned.
+    abandoned: bool,
+    /// There is no object that it did not claim.
+    everything: bool,
+}
+
+/// Claims each object that is consumed; none if one has changed.
+fn claim_each(arena: &Arena, epoch: &Epoch<'_>, request: &Request<'_>, queueing: &Queueing) -> Option<Claimed> {
+    let mut claims = Claimed { abandoned: false, everything: true };
     for (object, &version) in request.objects().iter().zip(queueing.versions()) {
         let slot = arena.object_slot(object.index())?;
         let kind = slot.kind();
+        claims.everything &= kind.is_consumed();
         if kind.is_consumed() {
             // The exchange confirms both halves.
             let seen = ObjectWord(slot.word.glance());
             if seen.low() != version || !slot.exchange(seen, claimed(epoch, seen)) {
                 return None;
             }
-            abandoned |= kind.was_abandoned(seen);
+            claims.abandoned |= kind.was_abandoned(seen);
         }
     }
-    Some(abandoned)
+    Some(claims)
 }
 
 /// Whether the objects that a probe does not claim have not changed since the last check.
@@ -164,7 +174,14 @@ fn settle_each(arena: &Arena, epoch: &Epoch<'_>, request: &Request<'_>, decided:
         }
         // An exchange confirms it. Other claims are helped, too (C2).
         let seen = ObjectWord(slot.word.glance());
-        let found = if decided && is_own(epoch, seen) { Found::granted(seen) } else { slot.load().into() };
+        let found = match decided && is_own(epoch, seen) {
+            true => match rest_after(slot.kind(), seen, request.owner) {
+                Some(rest) if slot.exchange(seen, rest) => continue,
+                Some(_) => slot.load().into(),
+                None => Found::granted(seen),
+            },
+            false => slot.load().into(),
+        };
         if found.word.is_claimed() {
             help_ahead(arena, epoch.waiter, index, found, &mut Ahead::default())?;
         }

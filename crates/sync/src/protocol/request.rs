@@ -31,6 +31,10 @@ impl<'a> Request<'a> {
         self.objects
     }
 
+    pub fn alert(&self) -> Option<Object> {
+        self.alert
+    }
+
     pub fn has_alert(&self) -> bool {
         self.alert.is_some()
     }

@@ -74,6 +74,11 @@ impl<'a> Ahead<'a> {
             let is_older = |other: &Option<(Place<'a>, Entry)>| {
                 other.is_some_and(|(_, other)| entry.ticket().is_before(other.ticket()))
             };
+            // Most queues are of one.
+            if count == 0 {
+                (self.entries[0], count) = (Some((place, entry)), 1);
+                continue;
+            }
             // Most entries are younger than the oldest few, so one comparison suffices.
             if count == AHEAD && !is_older(&self.entries[AHEAD - 1]) {
                 continue;

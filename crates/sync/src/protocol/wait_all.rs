@@ -83,10 +83,13 @@ fn wait_all_once(
 fn all_available(arena: &Arena, waiter: &Waiter, request: &Request<'_>, queueing: &mut Queueing) -> Result<bool> {
     queueing.look_anew();
     let mut missing = false;
-    for (position, object) in request.iter().enumerate() {
+    for &object in request.objects() {
         let look = look_for_all(arena, waiter, object, request.owner)?;
         queueing.saw(look.seen());
-        missing |= look.is_unavailable() && position < request.objects().len();
+        missing |= look.is_unavailable();
+    }
+    if let Some(alert) = request.alert() {
+        queueing.saw(look_for_all(arena, waiter, alert, request.owner)?.seen());
     }
     Ok(!missing)
 }

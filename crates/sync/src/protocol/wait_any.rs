@@ -232,7 +232,7 @@ fn wait_any_in_places<'a>(
 /// Sleeps if the wait is queued; withdraws otherwise.
 pub(crate) fn conclude(epoch: &Epoch<'_>, queued: bool, deadline: Deadline) -> Decision {
     let interrupted = epoch.waiter.is_interrupted();
-    if !queued || interrupted || (epoch.is_open() && deadline.passed()) {
+    if !queued || interrupted || (deadline.passed() && epoch.is_open()) {
         epoch.withdraw();
     }
     epoch.sleep(deadline)
