@@ -6,7 +6,7 @@ mod random;
 
 use std::collections::HashMap;
 use std::fs::File;
-use std::os::fd::{AsFd, AsRawFd, FromRawFd, OwnedFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 use std::os::unix::fs::{FileExt, MetadataExt};
 use std::sync::Barrier;
 use std::time::{Duration, Instant};
@@ -374,9 +374,23 @@ fn file(bytes: &[u8], seals: i32) -> OwnedFd {
     // SAFETY: a terminated name; the descriptor was made just now.
     let fd = unsafe { OwnedFd::from_raw_fd(libc::memfd_create(c"rubbish".as_ptr(), libc::MFD_ALLOW_SEALING)) };
     File::from(fd.try_clone().unwrap()).write_all_at(bytes, 0).unwrap();
-    // SAFETY: a descriptor of our own.
-    assert_eq!(unsafe { libc::fcntl(fd.as_raw_fd(), libc::F_ADD_SEALS, seals) }, 0);
+    seal(fd.as_fd(), seals);
     fd
+}
+
+/// Linux refuses to forbid writes while it moves a page of the file, say, and uses it itself.
+fn seal(fd: BorrowedFd<'_>, seals: i32) {
+    const ATTEMPTS: usize = 100;
+    for _ in 0..ATTEMPTS {
+        // SAFETY: seals a file of the test's own.
+        if unsafe { libc::fcntl(fd.as_raw_fd(), libc::F_ADD_SEALS, seals) } == 0 {
+            return;
+        }
+        let error = std::io::Error::last_os_error();
+        assert_eq!(error.raw_os_error(), Some(libc::EBUSY), "{error}");
+        std::thread::sleep(std::time::Duration::from_millis(10));
+    }
+    panic!("the kernel uses the pages all the time");
 }
 
 fn bytes_of(file: &File) -> Vec<u8> {
