@@ -220,10 +220,11 @@ impl Arena {
         self.object_slot(index).is_some_and(|slot| slot.meta.compare_exchange(seen.0, seen.locked().0).is_ok())
     }
 
-    /// To Free, unless meta changed since it was seen.
+    /// To Free, unless meta changed since it was seen; a burial may have forgotten the creator.
     pub(super) fn free_object(&self, index: u32, seen: Meta) {
         let Some(slot) = self.object_slot(index) else { return };
-        if slot.meta.compare_exchange(seen.0, seen.freed().0).is_ok() {
+        let free = |seen: Meta| slot.meta.compare_exchange(seen.0, seen.freed().0).is_ok();
+        if free(seen) || free(seen.without_creator()) {
             self.object_pool().hint(index);
         }
     }
