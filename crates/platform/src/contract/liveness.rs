@@ -148,8 +148,14 @@ pub(super) fn is_dead<S: Identity>(process: Process, me: Process) -> bool {
         return true;
     }
     // A process that cannot find itself does not search for others.
-    me.start != 0
-        && S::look(process.pid).is_some_and(|now| now.is_corpse || (process.start != 0 && now.start != process.start))
+    if me.start == 0 {
+        return false;
+    }
+    match S::look(process.pid) {
+        Some(now) => now.is_corpse || (process.start != 0 && now.start != process.start),
+        // It, or a later process with its number, may have ended since the first question.
+        None => is_number_free(process.pid),
+    }
 }
 
 /// Whether the number of `process` means the same to `me` as to the process that recorded it.
@@ -170,4 +176,48 @@ pub fn is_thread_dead(process: Process, thread: u64, me: Process) -> bool {
         return scheduler.is_thread_dead(thread as u32);
     }
     shares_numbers(process, me) && Here::is_thread_gone(process.pid, thread)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A system on which the process that is looked at ends just before.
+    struct EndsMeanwhile;
+
+    impl Identity for EndsMeanwhile {
+        fn look(pid: u32) -> Option<Seen> {
+            // SAFETY: a child of the test.
+            unsafe {
+                libc::kill(pid as libc::pid_t, libc::SIGKILL);
+                libc::waitpid(pid as libc::pid_t, core::ptr::null_mut(), 0);
+            }
+            None
+        }
+
+        fn thread_id() -> u64 {
+            Here::thread_id()
+        }
+
+        fn namespace() -> u64 {
+            Here::namespace()
+        }
+
+        fn own_start(pid: u32) -> u64 {
+            Here::own_start(pid)
+        }
+
+        fn is_thread_gone(pid: u32, thread: u64) -> bool {
+            Here::is_thread_gone(pid, thread)
+        }
+    }
+
+    #[test]
+    fn who_ends_between_the_two_questions_is_dead() {
+        let mut child = std::process::Command::new("sleep").arg("300").spawn().expect("sleep starts");
+        let me = this_process();
+        let it = Process { pid: child.id(), ..me };
+        assert!(is_dead::<EndsMeanwhile>(it, me));
+        assert!(child.wait().is_err(), "nobody is left to wait for");
+    }
 }
