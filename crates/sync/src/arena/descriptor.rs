@@ -236,15 +236,10 @@ pub(crate) fn taken(arena: &Arena, fd: BorrowedFd<'_>, object: Object) -> bool {
 
 fn count(arena: &Arena, fd: BorrowedFd<'_>, object: Object) {
     let index = object.index();
-    if uncounted(arena, object).is_none() || hold(fd, index).is_err() {
-        return;
-    }
-    // A burial may change meta meanwhile; the byte that is held counts only if meta says so.
-    for _ in 0..RETRIES {
-        let Some(meta) = uncounted(arena, object) else { return };
-        if arena.lock_object(index, meta) {
-            return;
-        }
+    if let Some(meta) = uncounted(arena, object)
+        && hold(fd, index).is_ok()
+    {
+        arena.lock_object(index, meta);
     }
 }
 

@@ -59,6 +59,12 @@ impl ObjectSlot {
         Kind::of(Meta(self.meta.load()))
     }
 
+    /// Changes meta, unless it changed since it was seen. (That a burial forgot the creator is no change: only onlookers read it.)
+    fn change_meta(&self, seen: Meta, change: impl Fn(Meta) -> Meta) -> bool {
+        let exchange = |seen: Meta| self.meta.compare_exchange(seen.0, change(seen).0).is_ok();
+        exchange(seen) || exchange(seen.without_creator())
+    }
+
     /// The slot's current or last object. An operation that began before the object was closed continues to its end.
     pub(crate) fn resident(&self, index: u32) -> Object {
         resident(Meta(self.meta.load()), index)
@@ -217,14 +223,13 @@ impl Arena {
 
     /// Records that the object's own byte answers for it, unless meta has changed; returns whether it has not.
     pub(super) fn lock_object(&self, index: u32, seen: Meta) -> bool {
-        self.object_slot(index).is_some_and(|slot| slot.meta.compare_exchange(seen.0, seen.locked().0).is_ok())
+        self.object_slot(index).is_some_and(|slot| slot.change_meta(seen, Meta::locked))
     }
 
-    /// To Free, unless meta changed since it was seen; a burial may have forgotten the creator.
+    /// To Free, unless meta changed since it was seen.
     pub(super) fn free_object(&self, index: u32, seen: Meta) {
         let Some(slot) = self.object_slot(index) else { return };
-        let free = |seen: Meta| slot.meta.compare_exchange(seen.0, seen.freed().0).is_ok();
-        if free(seen) || free(seen.without_creator()) {
+        if slot.change_meta(seen, Meta::freed) {
             self.object_pool().hint(index);
         }
     }

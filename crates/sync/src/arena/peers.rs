@@ -89,8 +89,7 @@ impl Arena {
         if used < WORTH_LOOKING || self.object_pool().used() + self.waiter_pool().used() > SHORT {
             return Ok(None);
         }
-        let is_gone = |process| has_same_numbers(process, me) && liveness::is_number_free(process.pid);
-        self.replace(me, turns(me, used).take(LOOKS), is_gone, bury)
+        self.replace(me, turns(me, used).take(LOOKS), |process| is_gone(process, me), bury)
     }
 
     fn replace(
@@ -143,10 +142,7 @@ impl Arena {
     /// Whether nobody has the number of the process with this index, as seen by the calling process, which is `mine`. False
     /// if that is unknown.
     pub(super) fn is_process_gone(&self, index: u32, mine: u32) -> bool {
-        let known = |(process, me): (Process, Process)| {
-            has_same_numbers(process, me) && process.pid != 0 && liveness::is_number_free(process.pid)
-        };
-        index != mine && self.process(index).zip(self.process(mine)).is_some_and(known)
+        index != mine && self.process(index).zip(self.process(mine)).is_some_and(|(process, me)| is_gone(process, me))
     }
 
     /// As [`Arena::is_process_gone`], of a thread.
@@ -164,6 +160,11 @@ impl Arena {
 /// The indices below `used`, from one on that differs from process to process: who comes later meets others.
 fn turns(me: Process, used: u32) -> impl Iterator<Item = u32> {
     (0..used).map(move |step| (me.pid % used + step) % used)
+}
+
+/// Whether nobody has the number of this process, as seen by `me`. False if that is unknown.
+fn is_gone(process: Process, me: Process) -> bool {
+    has_same_numbers(process, me) && process.pid != 0 && liveness::is_number_free(process.pid)
 }
 
 /// Whether the system can tell one of these processes about the other.
