@@ -60,6 +60,7 @@ const NO_MASKS: Exactness = Approximate(
 fn wait(size: Size, scope: Scope) -> Exactness {
     match (Mechanism::of(scope), size) {
         (Mechanism::Native, Size::Bits32) if !kernel_futex::is_exact() => NO_NUMBERS,
+        (Mechanism::Native, Size::Bits64) if kernel_futex::has_long_words() => NO_NUMBERS,
         (Mechanism::Native, Size::Bits8 | Size::Bits16) if !kernel_futex::is_exact() => NO_MASKS,
         (Mechanism::Table, _) | (Mechanism::Native, Size::Bits8 | Size::Bits16 | Size::Bits32) => Exact,
         (Mechanism::Native, Size::Bits64) if kernel_futex::has_wait_any() => {

@@ -51,8 +51,8 @@ impl Error {
             number::EINVAL => Error::Invalid,
             number::EFAULT => Error::Fault,
             number::ENOMEM => Error::Exhausted,
-            // A filter that does not know a call returns either.
-            number::ENOSYS | number::EPERM => Error::Refused,
+            // A filter that does not know a call returns either of the first two. The last: two sizes at one address, on macOS.
+            number::ENOSYS | number::EPERM | number::EDOM => Error::Refused,
             other => Error::Os(other),
         }
     }

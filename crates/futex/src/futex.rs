@@ -3,7 +3,6 @@
 use std::marker::PhantomData;
 
 use ntux_platform::atomic::load_foreign;
-use ntux_platform::error as number;
 use ntux_platform::kernel_futex::{self, Scope};
 
 use crate::domain::Domain;
@@ -131,11 +130,7 @@ impl<'a> Futex<'a> {
     /// Errors: `Fault`.
     pub fn probe(self) -> Result<()> {
         let word = core::ptr::with_exposed_provenance(self.address & !3);
-        // This compares, but wakes and moves nobody.
-        match kernel_futex::requeue(word, word, Scope::Private, 0, 0, 0) {
-            Err(number::EFAULT) => Err(Error::Fault),
-            _ => Ok(()),
-        }
+        if kernel_futex::can_read(word) { Ok(()) } else { Err(Error::Fault) }
     }
 
     /// The word's value.

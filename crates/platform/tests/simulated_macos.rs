@@ -31,6 +31,7 @@ const ENOMEM: u32 = 3;
 
 const BUGS: &[(Bug, &str)] = &[
     (Bug::WakesOfEightBytes, "sleep: all sleepers are woken"),
+    (Bug::HalfWords, "sleep: words of 64 bits"),
     (Bug::SharedOnOneSide, "sleep: all sleepers are woken"),
     (Bug::EfaultIsTheEnd, "sleep: deadlines"),
     (Bug::EintrIsTheEnd, "sleep: deadlines"),

@@ -138,6 +138,32 @@ pub extern "C" fn madvise(_start: *mut c_void, _length: usize, advice: c_int) ->
     }
 }
 
+#[unsafe(no_mangle)]
+pub static mach_task_self_: u32 = 0x103;
+
+/// `KERN_INVALID_ADDRESS`.
+const INVALID_ADDRESS: c_int = 1;
+
+/// Copies memory of this process, which may be unmapped.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn mach_vm_read_overwrite(
+    _task: u32,
+    from: u64,
+    length: u64,
+    to: u64,
+    copied: *mut u64,
+) -> c_int {
+    let part = |start: u64| libc::iovec { iov_base: start as *mut c_void, iov_len: length as usize };
+    // SAFETY: the kernel checks both, and writes the caller's place only.
+    let result = unsafe { libc::process_vm_readv(libc::getpid(), &part(to), 1, &part(from), 1, 0) };
+    if result != length as isize {
+        return INVALID_ADDRESS;
+    }
+    // SAFETY: the caller's place.
+    unsafe { *copied = length };
+    0
+}
+
 /// Of the inheritances, a copy and none.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn minherit(start: *mut c_void, length: usize, inherit: c_int) -> c_int {

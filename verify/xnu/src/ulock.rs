@@ -1,7 +1,7 @@
 //! Sleeps on words: `__ulock_wait2`, `__ulock_wake`, and the functions of macOS 14.4 over them.
 //!
 //! Linux's futexes keep the queues, so that a thread that is killed leaves them. The size of a word is the bit of the
-//! futex's mask: so a waker sees whether somebody sleeps there with another size.
+//! futex's mask, and a list of this process's sleepers: so a waker sees whether somebody sleeps there with another size.
 
 use std::ffi::CStr;
 use std::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering::Relaxed, Ordering::SeqCst};
@@ -88,18 +88,96 @@ impl Word {
         unsafe { libc::syscall(libc::SYS_futex, self.address, operation, 0, 1usize, self.address, 0) > 0 }
     }
 
-    /// Sleeps while the low half holds this value. The error number, or 0.
-    fn sleep(self, value: u32, until_ns: Option<u64>) -> c_int {
+    /// Sleeps while the word holds this value. The error number, or 0.
+    fn sleep(self, value: u64, until_ns: Option<u64>) -> c_int {
         let until = until_ns.map(|ns| libc::timespec {
             tv_sec: (ns / 1_000_000_000) as libc::time_t,
             tv_nsec: (ns % 1_000_000_000) as _,
         });
         let time = until.as_ref().map_or(std::ptr::null(), std::ptr::from_ref);
+        if self.bytes == 8 {
+            return self.sleep_long(value, time);
+        }
         let operation = libc::FUTEX_WAIT_BITSET | self.scope();
         // SAFETY: the kernel checks the address; the time outlives the call.
-        match unsafe { libc::syscall(libc::SYS_futex, self.address, operation, value, time, 0usize, self.mask()) } {
+        match unsafe {
+            libc::syscall(libc::SYS_futex, self.address, operation, value as u32, time, 0usize, self.mask())
+        } {
             0 => 0,
             _ => errno(),
+        }
+    }
+
+    /// On both halves. Wakes are of the first.
+    fn sleep_long(self, value: u64, time: *const libc::timespec) -> c_int {
+        #[repr(C)]
+        struct Waitv {
+            value: u64,
+            address: u64,
+            flags: u32,
+            reserved: u32,
+        }
+        const BITS32: u32 = 2;
+        let flags = BITS32 | self.scope() as u32;
+        let half = |number: u64| {
+            let value = value >> (32 * number) & u64::from(u32::MAX);
+            Waitv { value, address: self.address as u64 + 4 * number, flags, reserved: 0 }
+        };
+        let both = [half(0), half(1)];
+        // SAFETY: the kernel checks the addresses; two entries, which outlive the call, as the time does.
+        match unsafe { libc::syscall(libc::SYS_futex_waitv, both.as_ptr(), 2, 0, time, libc::CLOCK_MONOTONIC) } {
+            0.. => 0,
+            _ => errno(),
+        }
+    }
+}
+
+/// Who of this process sleeps with which size. Without locks: a process forks at any time.
+mod sizes {
+    use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering::SeqCst};
+
+    use super::Word;
+
+    const SLEEPERS: usize = 512;
+    /// The process and the size of each, and the word: its address, and whether it is shared.
+    static OWNERS: [AtomicU64; SLEEPERS] = [const { AtomicU64::new(0) }; SLEEPERS];
+    static WORDS: [AtomicUsize; SLEEPERS] = [const { AtomicUsize::new(0) }; SLEEPERS];
+
+    fn owner(word: Word, bytes: usize) -> (u64, usize) {
+        (u64::from(std::process::id()) << 8 | bytes as u64, word.address | usize::from(word.is_shared))
+    }
+
+    pub fn has_other(word: Word) -> bool {
+        let (owner, place) = owner(word, 12 - word.bytes);
+        let is_other = |number: usize| OWNERS[number].load(SeqCst) == owner && WORDS[number].load(SeqCst) == place;
+        (0..SLEEPERS).any(is_other)
+    }
+
+    /// A thread that sleeps; more of them than there is room for are not noticed.
+    pub struct Asleep(Option<usize>);
+
+    impl Asleep {
+        pub fn new(word: Word) -> Asleep {
+            let (owner, place) = owner(word, word.bytes);
+            let mine = u64::from(std::process::id());
+            let take = |number: &usize| {
+                let seen = OWNERS[*number].load(SeqCst);
+                // Those of a parent are not here.
+                (seen == 0 || seen >> 8 != mine)
+                    && OWNERS[*number].compare_exchange(seen, owner, SeqCst, SeqCst).is_ok()
+            };
+            let number = (0..SLEEPERS).find(take);
+            number.into_iter().for_each(|number| WORDS[number].store(place, SeqCst));
+            Asleep(number)
+        }
+    }
+
+    impl Drop for Asleep {
+        fn drop(&mut self) {
+            self.0.into_iter().for_each(|number| {
+                WORDS[number].store(0, SeqCst);
+                OWNERS[number].store(0, SeqCst);
+            });
         }
     }
 }
@@ -113,8 +191,6 @@ fn now_ns() -> u64 {
 
 /// How long a thread that was woken counts as a sleeper: XNU takes it off when it runs.
 const LEAVES_NS: u64 = 5_000;
-/// As long as somebody may not look at both halves of a long word.
-const GLANCE_NS: u64 = 5_000_000;
 
 fn wait(word: Word, expected: u64, time_ns: Option<u64>) -> Result<(), c_int> {
     match () {
@@ -137,31 +213,25 @@ fn wait(word: Word, expected: u64, time_ns: Option<u64>) -> Result<(), c_int> {
         }
         std::thread::sleep(std::time::Duration::from_micros(50));
     }
-    // Sleepers of another size are told by theirs.
-    if word.wake(1, !word.mask()) > 0 {
+    // Other processes' sleepers on long words are told by a wake of theirs, those on short ones not at all.
+    if sizes::has_other(word) || word.bytes == 4 && word.wake(1, !word.mask()) > 0 {
         return Err(libc::EDOM);
     }
-    loop {
-        let value = if is(Deviation::TwoSteps) || is(Deviation::ComparesNothing) { word.load() } else { expected };
-        let glance = (word.bytes == 8).then(|| now_ns() + GLANCE_NS);
-        if glance.is_some() && word.load() != value {
-            return Ok(());
-        }
-        let end = match (until, glance) {
-            (Some(until), Some(glance)) => Some(until.min(glance)),
-            (until, glance) => until.or(glance),
-        };
-        match word.sleep(value as u32, end) {
-            0 | libc::EAGAIN => return Ok(()),
-            libc::ETIMEDOUT if end != until => {}
-            error => return Err(error),
-        }
+    let _asleep = sizes::Asleep::new(word);
+    let value = if is(Deviation::TwoSteps) || is(Deviation::ComparesNothing) { word.load() } else { expected };
+    match word.sleep(value, until) {
+        0 | libc::EAGAIN => Ok(()),
+        error => Err(error),
     }
 }
 
 fn wake(word: Word, all: bool) -> Result<(), c_int> {
     if is(Deviation::Deaf) {
         return Err(libc::ENOENT);
+    }
+    // A sleep on both halves of a long word has no mask.
+    if sizes::has_other(word) {
+        return Err(libc::EDOM);
     }
     let count = if all && !is(Deviation::WakesOne) { i32::MAX } else { 1 };
     // Before the wake: this thread may lose its processor to whom it wakes.

@@ -84,10 +84,5 @@ fn build_and_run(file: &str, library: Library, more: &[&str]) -> (Output, String
     let directory = scratch(&format!("{file}-{library:?}{}", more.concat()));
     let flags = [&["-pthread"], more, SYSTEM].concat();
     let program = program(&crate_dir().join("tests/c").join(file), &directory, library, &flags);
-    let mut command = launch(&program, library);
-    if cfg!(ntux_simulated_macos) && ["futexes.c", "domains.c"].contains(&file) {
-        // A wait that a signal ends is never woken.
-        command.env("XNU_FAULTS", "none");
-    }
-    run(&mut command)
+    run(&mut launch(&program, library))
 }

@@ -14,11 +14,7 @@
 #include <unistd.h>
 
 /* macOS sends no values with signals, and the number of a thread is not that of its process. */
-#if defined(__APPLE__) || defined(SIMULATED_MACOS)
-#define IS_LINUX 0
-#else
-#define IS_LINUX 1
-#endif
+#include "system.h"
 
 static int failures, checks;
 

@@ -12,7 +12,8 @@
 //! never do.
 //!
 //! A kernel whose calls are not exact ([`kernel_futex::is_exact`]: macOS) wakes every sleeper of the word instead of those
-//! of a place or a bitset, and its answers are no numbers. It moves nobody, so those who would be moved are woken.
+//! of a place or a bitset, and its answers are no numbers. It moves nobody, so those who would be moved are woken. It has words
+//! of 64 bits of its own, and refuses a wait while somebody sleeps at the same address in another size.
 
 pub mod halves;
 pub mod lane;
@@ -39,6 +40,10 @@ pub fn wait(expected: Expected, mask: u32, deadline: Deadline) -> Result<()> {
         }
         _ if mask != MATCH_ANY => Err(Error::Refused),
         Size::Bits8 | Size::Bits16 => lane::wait(expected, deadline),
+        Size::Bits64 if kernel_futex::has_long_words() => {
+            let ended = kernel_futex::wait_long(long_address(futex), expected.value(), futex.scope(), deadline);
+            ended.map_err(Error::from_errno)
+        }
         Size::Bits64 => halves::wait(expected, deadline),
     }
 }
@@ -55,6 +60,9 @@ pub fn wake(futex: Futex, count: u32, mask: u32) -> Result<u32> {
         Size::Bits8 | Size::Bits16 => {
             let lane = Lane::of(futex);
             (lane.word(), lane.bit())
+        }
+        Size::Bits64 if kernel_futex::has_long_words() => {
+            return kernel_futex::wake_long(long_address(futex), count, futex.scope()).map_err(Error::from_errno);
         }
         Size::Bits64 => (address(futex), MATCH_ANY),
     };
@@ -182,5 +190,9 @@ pub fn requeue(from: Expected, to: Futex, wake: u32, moved: u32) -> Result<u32> 
 }
 
 fn address(futex: Futex) -> *const u32 {
+    core::ptr::with_exposed_provenance(futex.address())
+}
+
+fn long_address(futex: Futex) -> *const u64 {
     core::ptr::with_exposed_provenance(futex.address())
 }

@@ -3,7 +3,8 @@
 
 use std::thread;
 
-use ntux_futex::{Exactness, MATCH_ANY, Operation, Scope, Size, requeue, wake};
+use ntux_futex::{Deadline, Error, Exactness, MATCH_ANY, Operation, Scope, Size, requeue, wait, wake};
+use ntux_platform::kernel_futex;
 
 use crate::kind::{Bytes, Kind, ability, is_exact, possible};
 use crate::sleepers::Sleepers;
@@ -44,7 +45,7 @@ fn a_wake_of_some_wakes_as_many_and_one_of_all_everybody() {
     let any = [MATCH_ANY; SLEEPERS];
     for kind in inexact() {
         // With the bit of a place in the word everybody is woken.
-        let of_two = if kind.0 == Size::Bits32 { 2 } else { SLEEPERS };
+        let of_two = if kind.0 >= Size::Bits32 { 2 } else { SLEEPERS };
         let (answer, woken) = woken_by(kind, any, of_two, |bytes| wake(bytes.futex(kind, 0), 2, MATCH_ANY).unwrap());
         assert!((1..=2).contains(&answer) && woken.len() == of_two, "{kind:?}: {answer}");
         let (answer, _) =
@@ -64,12 +65,30 @@ fn a_wake_with_a_bitset_forgets_nobody_whom_it_means() {
 
 #[test]
 fn who_would_be_moved_is_woken() {
-    for kind in inexact().filter(|kind| kind.0 == Size::Bits32) {
+    for kind in inexact().filter(|kind| kind.0 >= Size::Bits32) {
         let to = Bytes::default();
         let (answer, _) = woken_by(kind, [MATCH_ANY; SLEEPERS], 3, |bytes| {
             requeue(bytes.expect(kind, 0), to.futex(kind, 0), 1, 2).unwrap()
         });
         assert!((1..=3).contains(&answer), "{kind:?}: {answer}");
         assert_eq!(wake(to.futex(kind, 0), 9, MATCH_ANY), Ok(0), "{kind:?}");
+    }
+}
+
+/// XNU knows a word by its address and its size, and takes only one size at a time.
+#[test]
+fn a_wait_is_refused_while_somebody_sleeps_there_in_another_size() {
+    if !kernel_futex::has_long_words() {
+        assert!(inexact().all(|(size, _)| size != Size::Bits64));
+        return;
+    }
+    for kind in inexact().filter(|kind| kind.0 == Size::Bits64) {
+        let short = (Size::Bits32, kind.1);
+        let (answer, _) = woken_by(kind, [MATCH_ANY; SLEEPERS], 1, |bytes| {
+            assert_eq!(wait(bytes.expect(short, 0), MATCH_ANY, Deadline::Never), Err(Error::Refused), "{kind:?}");
+            assert_eq!(wake(bytes.futex(short, 0), u32::MAX, MATCH_ANY), Ok(0), "{kind:?}");
+            wake(bytes.futex(kind, 0), 1, MATCH_ANY).unwrap()
+        });
+        assert_eq!(answer, 1, "{kind:?}");
     }
 }

@@ -7,7 +7,7 @@ use ntux_futex::{Deadline, Error, Expected, Futex, Scope, Size, wait, wake};
 use ntux_platform::kernel_futex;
 
 use crate::kind::{Bytes, SCOPES, kinds};
-use crate::sleepers::{ANY, after};
+use crate::sleepers::{ANY, after, until_ended};
 
 #[test]
 fn misaligned_and_impossible_addresses() {
@@ -70,7 +70,8 @@ fn a_signal_handler_ends_or_does_not_end_a_wait_but_never_loses_it() {
                 // SAFETY: the thread waits for this one to end, so it lives.
                 unsafe { libc::pthread_kill(thread as libc::pthread_t, libc::SIGUSR1) };
             });
-            let ended = wait(bytes.expect(kind, 0), ANY, after(Duration::from_millis(20)));
+            let soon = after(Duration::from_millis(20));
+            let ended = until_ended(|| wait(bytes.expect(kind, 0), ANY, soon));
             assert!(matches!(ended, Err(Error::Interrupted | Error::TimedOut)), "{kind:?}: {ended:?}");
         });
         assert_eq!(wake(bytes.futex(kind, 0), 9, ANY), Ok(0));

@@ -74,7 +74,10 @@ impl<'scope, 'env> Sleepers<'scope, 'env> {
         while thread.load(Ordering::SeqCst) == 0 {
             thread::yield_now();
         }
-        until_asleep(thread.load(Ordering::SeqCst));
+        let started = self.threads.last().expect("started just now");
+        until_asleep_unless(thread.load(Ordering::SeqCst), || {
+            assert!(!started.is_finished(), "thread {number} did not sleep: {:?}", self.ended.1.try_recv());
+        });
     }
 
     /// The next one that ended, and how.
@@ -103,12 +106,23 @@ impl<'scope, 'env> Sleepers<'scope, 'env> {
 
 /// Returns when the thread sleeps in the kernel, twice in a row: once might be a lock on its way.
 pub fn until_asleep(thread: u64) {
+    until_asleep_unless(thread, || ());
+}
+
+/// As [`until_asleep`]; `check` fails if the thread never will.
+fn until_asleep_unless(thread: u64, check: impl Fn()) {
     let mut asleep = 0;
     while asleep < 2 {
         asleep = if is_asleep(thread) { asleep + 1 } else { 0 };
+        check();
         thread::sleep(Duration::from_micros(200));
     }
 }
 
 /// Wakes everybody.
 pub const ANY: u32 = MATCH_ANY;
+
+/// How a wait ended that nobody wakes: one that ended by itself is repeated, as every user of the kernel's futexes must.
+pub fn until_ended(wait: impl Fn() -> Result<()>) -> Result<()> {
+    (0..1000).map(|_| wait()).find(Result::is_err).unwrap_or(Ok(()))
+}

@@ -1,12 +1,14 @@
 //! Fallbacks for the parts of the contract that a system may lack. A room gets them by implementing a marker.
 
 mod descriptions;
+mod long_words;
 mod nodes;
 mod vectors;
 mod wakes_at_death;
 pub mod watching;
 
 pub use descriptions::NoDescriptions;
+pub use long_words::NoLongWords;
 pub use nodes::NoNodes;
 pub use vectors::NoVectors;
 pub use wakes_at_death::NoWakesAtDeath;

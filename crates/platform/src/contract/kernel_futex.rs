@@ -1,7 +1,7 @@
 //! The kernel's futex calls: one function for each, which returns the error number on failure.
 //!
 //! [`crate::futex`] has the few that the synchronization core needs. Here are the others: private and shared words,
-//! bitsets, counts, vectors, requeue. All words have 32 bits; no kernel has futexes of another size.
+//! bitsets, counts, vectors, requeue. All words have 32 bits; only XNU has some of 64 ([`LongWords`]).
 
 use core::sync::atomic::{AtomicU8, Ordering};
 
@@ -52,6 +52,18 @@ pub trait Futexes {
     fn wait(address: *const u32, expected: u32, mask: u32, scope: Scope, deadline: Deadline) -> Result<(), i32>;
     /// As [`wake`].
     fn wake(address: *const u32, count: u32, mask: u32, scope: Scope) -> Result<u32, i32>;
+    /// As [`can_read`].
+    fn can_read(address: *const u32) -> bool;
+}
+
+/// Sleeps on words of 64 bits. A system may lack these.
+pub trait LongWords {
+    /// As [`has_long_words`].
+    const HAS_LONG_WORDS: bool;
+    /// As [`wait_long`].
+    fn wait_long(address: *const u64, expected: u64, scope: Scope, deadline: Deadline) -> Result<(), i32>;
+    /// As [`wake_long`].
+    fn wake_long(address: *const u64, count: u32, scope: Scope) -> Result<u32, i32>;
 }
 
 /// Waits for several words, and requeues. A system may lack these.
@@ -101,6 +113,16 @@ pub const fn is_exact() -> bool {
     <Here as Futexes>::IS_EXACT
 }
 
+/// Whether the kernel sleeps on words of 64 bits (macOS).
+pub const fn has_long_words() -> bool {
+    <Here as LongWords>::HAS_LONG_WORDS
+}
+
+/// Whether a word can be read now. One system call.
+pub fn can_read(address: *const u32) -> bool {
+    <Here as Futexes>::can_read(address)
+}
+
 /// Whether [`requeue`] exists.
 pub const fn can_requeue() -> bool {
     <Here as Vectors>::CAN_REQUEUE
@@ -109,7 +131,7 @@ pub const fn can_requeue() -> bool {
 /// Sleeps while the word holds `expected`, until a wake whose mask meets this one, or the deadline.
 ///
 /// Errors: `EAGAIN` the word differs, even if the deadline has passed; `ETIMEDOUT`; `EINTR`; `EFAULT` no such memory;
-/// `EINVAL` not aligned, or an empty mask.
+/// `EINVAL` not aligned, or an empty mask; `EDOM` somebody sleeps at this address on a word of another size (macOS).
 pub fn wait(address: *const u32, expected: u32, mask: u32, scope: Scope, deadline: Deadline) -> Result<(), i32> {
     #[cfg(ntux_explore)]
     if let Some(kernel) = kernel() {
@@ -128,6 +150,16 @@ pub fn wake(address: *const u32, count: u32, mask: u32, scope: Scope) -> Result<
         return Ok(kernel.wake(address as usize, count, mask));
     }
     <Here as Futexes>::wake(address, count, mask, scope)
+}
+
+/// As [`wait`], on a word of 64 bits, without a mask. `ENOSYS` if the kernel has no such words.
+pub fn wait_long(address: *const u64, expected: u64, scope: Scope, deadline: Deadline) -> Result<(), i32> {
+    Here::wait_long(address, expected, scope, deadline)
+}
+
+/// As [`wake`], on a word of 64 bits, without a mask. `ENOSYS` if the kernel has no such words.
+pub fn wake_long(address: *const u64, count: u32, scope: Scope) -> Result<u32, i32> {
+    Here::wake_long(address, count, scope)
 }
 
 /// Sleeps while every word holds its expected value. Returns the index of one that was woken: the highest, if several

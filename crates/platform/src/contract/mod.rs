@@ -47,6 +47,7 @@ pub mod to_self;
 pub trait System:
     futex::Sleep
     + kernel_futex::Futexes
+    + kernel_futex::LongWords
     + kernel_futex::Vectors
     + kernel_futex::Nodes
     + liveness::Identity

@@ -46,6 +46,11 @@ impl Futexes for Linux {
         // SAFETY: a wake reads no memory; a bad address is an error that changes nothing.
         answer(unsafe { libc::syscall(libc::SYS_futex, address, operation, count, 0usize, NOBODY, mask) })
     }
+
+    /// A requeue compares the word, and here moves nobody.
+    fn can_read(address: *const u32) -> bool {
+        Self::requeue(address, address, Scope::Private, 0, 0, 0) != Err(libc::EFAULT)
+    }
 }
 
 impl Vectors for Linux {

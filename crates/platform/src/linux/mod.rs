@@ -14,10 +14,13 @@ mod robust;
 mod to_self;
 pub(crate) mod watching;
 
+use crate::absent::NoLongWords;
 use crate::contract::System;
 
 /// Linux, from 5.10 on.
 pub struct Linux;
+
+impl NoLongWords for Linux {}
 
 impl System for Linux {
     const COARSE_CLOCK: libc::clockid_t = libc::CLOCK_MONOTONIC_COARSE;

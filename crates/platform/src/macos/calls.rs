@@ -6,9 +6,10 @@ use std::io;
 use std::os::fd::{AsRawFd, BorrowedFd, OwnedFd};
 
 use super::interface::{
-    __error, __ulock_wait2, __ulock_wake, OS_CLOCK_MACH_ABSOLUTE_TIME, OS_SYNC_SHARED, PROC_PIDFDPSHMINFO,
-    PROC_PIDTBSDINFO, PROC_PIDTHREADID64INFO, ProcBsdInfo, ProcThreadInfo, PshmFdInfo, SZOMB, UL_COMPARE_AND_WAIT,
-    UL_COMPARE_AND_WAIT_SHARED, ULF_NO_ERRNO, ULF_WAKE_ALL, VM_INHERIT_COPY, VM_INHERIT_NONE, minherit, proc_pidfdinfo,
+    __error, __ulock_wait2, __ulock_wake, KERN_SUCCESS, OS_CLOCK_MACH_ABSOLUTE_TIME, OS_SYNC_SHARED,
+    PROC_PIDFDPSHMINFO, PROC_PIDTBSDINFO, PROC_PIDTHREADID64INFO, ProcBsdInfo, ProcThreadInfo, PshmFdInfo, SZOMB,
+    UL_COMPARE_AND_WAIT, UL_COMPARE_AND_WAIT_SHARED, UL_COMPARE_AND_WAIT64, UL_COMPARE_AND_WAIT64_SHARED, ULF_NO_ERRNO,
+    ULF_WAKE_ALL, VM_INHERIT_COPY, VM_INHERIT_NONE, mach_task_self_, mach_vm_read_overwrite, minherit, proc_pidfdinfo,
     proc_pidinfo, pthread_threadid_np,
 };
 use super::planted::{Bug, planted};
@@ -24,12 +25,46 @@ pub(super) enum Among {
     Processes,
 }
 
-fn operation(among: Among) -> u32 {
-    ULF_NO_ERRNO
-        | match among {
-            Among::Threads => UL_COMPARE_AND_WAIT,
-            Among::Processes => UL_COMPARE_AND_WAIT_SHARED,
-        }
+/// A word that threads sleep on.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Slept {
+    /// Its address.
+    pub address: usize,
+    /// Its bytes: 4 or 8.
+    pub bytes: usize,
+    pub among: Among,
+}
+
+impl Slept {
+    pub(super) fn word(address: *const u32, among: Among) -> Slept {
+        Slept { address: address as usize, bytes: size_of::<u32>(), among }
+    }
+
+    pub(super) fn long_word(address: *const u64, among: Among) -> Slept {
+        let bytes = if planted(Bug::HalfWords) { size_of::<u32>() } else { size_of::<u64>() };
+        Slept { address: address as usize, bytes, among }
+    }
+
+    /// The word's value.
+    pub(super) fn load(self) -> u64 {
+        // SAFETY: the caller's word is mapped and aligned; it is written by atomic accesses.
+        unsafe { crate::atomic::load_foreign(self.address, self.bytes) }
+    }
+
+    fn place(self) -> *mut libc::c_void {
+        core::ptr::with_exposed_provenance_mut(self.address)
+    }
+
+    fn operation(self) -> u32 {
+        let is_long = self.bytes == size_of::<u64>();
+        ULF_NO_ERRNO
+            | match (self.among, is_long) {
+                (Among::Threads, false) => UL_COMPARE_AND_WAIT,
+                (Among::Processes, false) => UL_COMPARE_AND_WAIT_SHARED,
+                (Among::Threads, true) => UL_COMPARE_AND_WAIT64,
+                (Among::Processes, true) => UL_COMPARE_AND_WAIT64_SHARED,
+            }
+    }
 }
 
 fn without_errno(result: i32) -> Result<(), i32> {
@@ -37,24 +72,17 @@ fn without_errno(result: i32) -> Result<(), i32> {
 }
 
 /// The system call: sleeps while the word holds the expected value; without a time, for ever.
-pub(super) fn ulock_wait(address: *const u32, expected: u32, among: Among, time_ns: Option<u64>) -> Result<(), i32> {
+pub(super) fn ulock_wait(word: Slept, expected: u64, time_ns: Option<u64>) -> Result<(), i32> {
+    let time_ns = time_ns.map_or(0, |time| time.max(1));
     // SAFETY: the kernel checks the address and only reads the word. (It takes 0 for no limit.)
-    without_errno(unsafe {
-        __ulock_wait2(
-            operation(among),
-            address.cast_mut().cast(),
-            expected.into(),
-            time_ns.map_or(0, |time| time.max(1)),
-            0,
-        )
-    })
+    without_errno(unsafe { __ulock_wait2(word.operation(), word.place(), expected, time_ns, 0) })
 }
 
 /// The system call: wakes one sleeper, or all.
-pub(super) fn ulock_wake(address: *const u32, among: Among, all: bool) -> Result<(), i32> {
+pub(super) fn ulock_wake(word: Slept, all: bool) -> Result<(), i32> {
     let all = if all { ULF_WAKE_ALL } else { 0 };
     // SAFETY: a wake reads no memory; a bad address is an error that changes nothing.
-    without_errno(unsafe { __ulock_wake(operation(among) | all, address.cast_mut().cast(), 0) })
+    without_errno(unsafe { __ulock_wake(word.operation() | all, word.place(), 0) })
 }
 
 type Wait = unsafe extern "C" fn(*mut libc::c_void, u64, usize, u32) -> i32;
@@ -69,8 +97,6 @@ pub(super) struct OsSync {
     wake_any: Wake,
     wake_all: Wake,
 }
-
-const WORD: usize = size_of::<u32>();
 
 /// The functions; none before macOS 14.4. The first call looks for them. Nobody waits while another thread looks: a signal
 /// handler could wait for the thread that it interrupted.
@@ -111,32 +137,26 @@ pub(super) fn os_sync() -> Option<OsSync> {
 
 impl OsSync {
     /// As [`ulock_wait`].
-    pub(super) fn wait(
-        &self,
-        address: *const u32,
-        expected: u32,
-        among: Among,
-        time_ns: Option<u64>,
-    ) -> Result<(), i32> {
-        let (place, value, flags) = (address.cast_mut().cast(), expected.into(), Self::flags(among));
+    pub(super) fn wait(&self, word: Slept, expected: u64, time_ns: Option<u64>) -> Result<(), i32> {
+        let (place, bytes, flags) = (word.place(), word.bytes, Self::flags(word.among));
         // SAFETY: the kernel checks the address and only reads the word.
         with_errno(unsafe {
             match time_ns {
-                None => (self.wait)(place, value, WORD, flags),
+                None => (self.wait)(place, expected, bytes, flags),
                 Some(time) => {
-                    (self.wait_with_timeout)(place, value, WORD, flags, OS_CLOCK_MACH_ABSOLUTE_TIME, time.max(1))
+                    (self.wait_with_timeout)(place, expected, bytes, flags, OS_CLOCK_MACH_ABSOLUTE_TIME, time.max(1))
                 }
             }
         })
     }
 
     /// As [`ulock_wake`].
-    pub(super) fn wake(&self, address: *const u32, among: Among, all: bool) -> Result<(), i32> {
+    pub(super) fn wake(&self, word: Slept, all: bool) -> Result<(), i32> {
         let wake = if all { self.wake_all } else { self.wake_any };
-        let bytes = if planted(Bug::WakesOfEightBytes) { 2 * WORD } else { WORD };
-        let among = if planted(Bug::SharedOnOneSide) { Among::Threads } else { among };
+        let bytes = if planted(Bug::WakesOfEightBytes) { 8 } else { word.bytes };
+        let among = if planted(Bug::SharedOnOneSide) { Among::Threads } else { word.among };
         // SAFETY: a wake reads no memory; a bad address is an error that changes nothing.
-        with_errno(unsafe { wake(address.cast_mut().cast(), bytes, Self::flags(among)) })
+        with_errno(unsafe { wake(word.place(), bytes, Self::flags(among)) })
     }
 
     fn flags(among: Among) -> u32 {
@@ -146,6 +166,16 @@ impl OsSync {
 
 fn with_errno(result: i32) -> Result<(), i32> {
     if result < 0 { Err(crate::errno()) } else { Ok(()) }
+}
+
+/// Whether the word at an address can be read now: the kernel copies it.
+pub(super) fn can_read(address: *const u32) -> bool {
+    let (mut copy, mut copied) = (0u32, 0);
+    let length = size_of_val(&copy) as u64;
+    // SAFETY: the kernel checks what it reads, and writes a place of this length.
+    let answer =
+        unsafe { mach_vm_read_overwrite(mach_task_self_, address as u64, length, (&raw mut copy) as u64, &mut copied) };
+    answer == KERN_SUCCESS
 }
 
 /// The address of the calling thread's error number.

@@ -10,6 +10,8 @@ use libc::{c_char, c_int, c_void};
 /// `__ulock_wait2`, `__ulock_wake`.
 pub const UL_COMPARE_AND_WAIT: u32 = 1;
 pub const UL_COMPARE_AND_WAIT_SHARED: u32 = 3;
+pub const UL_COMPARE_AND_WAIT64: u32 = 5;
+pub const UL_COMPARE_AND_WAIT64_SHARED: u32 = 6;
 pub const ULF_WAKE_ALL: u32 = 0x100;
 pub const ULF_NO_ERRNO: u32 = 0x0100_0000;
 
@@ -77,7 +79,13 @@ const _: () = assert!(size_of::<ProcBsdInfo>() == 136 && core::mem::offset_of!(P
 const _: () = assert!(size_of::<ProcThreadInfo>() == 112 && core::mem::offset_of!(ProcThreadInfo, run_state) == 24);
 const _: () = assert!(size_of::<PshmFdInfo>() == 1192 && core::mem::offset_of!(PshmFdInfo, name) == 168);
 
+/// `kern_return_t`.
+pub const KERN_SUCCESS: c_int = 0;
+
 unsafe extern "C" {
+    /// The name of this process's own port, which `mach_task_self` reads.
+    pub static mach_task_self_: u32;
+    pub fn mach_vm_read_overwrite(task: u32, from: u64, length: u64, to: u64, copied: *mut u64) -> c_int;
     pub fn __error() -> *mut c_int;
     pub fn __ulock_wait2(operation: u32, address: *mut c_void, value: u64, timeout_ns: u64, value2: u64) -> c_int;
     pub fn __ulock_wake(operation: u32, address: *mut c_void, wake_value: u64) -> c_int;

@@ -7,6 +7,8 @@
 pub enum Bug {
     /// Wakes are of 8 bytes, sleeps of 4: `EDOM`.
     WakesOfEightBytes = 1,
+    /// Of a word of 64 bits only the first half is slept on.
+    HalfWords,
     /// The waker does not say that other processes take part.
     SharedOnOneSide,
     /// `EFAULT`, of a word that is paged out, is the end of the wait.

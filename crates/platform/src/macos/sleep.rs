@@ -2,7 +2,9 @@
 //!
 //! # XNU's behaviour
 //! * The key of a shared word is its memory object and its offset; within a process it is the address. Sleeper and
-//!   waker must use the same, and the same number of bytes (`EDOM` if not): all words here have 4.
+//!   waker must use the same, and the same number of bytes: 4, or 8 ([`LongWords`]). With the other size, a wait while somebody
+//!   sleeps there is refused, and a wake reaches nobody (`EDOM`). Who was woken counts as a sleeper until it has run, so a
+//!   wait is tried again for a moment.
 //! * `EFAULT`: the word is compared under a spin lock, where no page can be faulted in. The caller touches the word and
 //!   retries. Only a wait can get it.
 //! * `EINTR`: a signal, which ends the sleep. `ENOMEM`: no memory for a queue. In both cases the caller checks again.
@@ -12,56 +14,59 @@
 //!   checks the deadline's clock again.
 
 use super::MacOs;
-use super::calls::{self, Among};
+use super::calls::{self, Among, Slept};
 use super::planted::{Bug, planted};
 use crate::clock::Deadline;
 use crate::futex::{Sleep, Woken};
-use crate::kernel_futex::{Futexes, MATCH_ANY, Scope};
+use crate::kernel_futex::{Futexes, LongWords, MATCH_ANY, Scope};
 
-/// How often a word is touched before the caller is told to check again.
-const TOUCHES: u32 = 16;
+/// How often a word is touched, and a wait in another size tried, before the caller is told.
+const ATTEMPTS: u32 = 16;
 /// More sleepers than any word has.
 const ALL: u32 = i32::MAX as u32;
 
 /// Sleeps once, for at most this long. The word or the clock tells why it ended.
-fn sleep(address: *const u32, expected: u32, among: Among, time_ns: Option<u64>) -> Result<(), i32> {
-    for _ in 0..TOUCHES {
-        let slept = match calls::os_sync() {
-            Some(functions) => functions.wait(address, expected, among, time_ns),
-            None => calls::ulock_wait(address, expected, among, time_ns),
+fn sleep(word: Slept, expected: u64, time_ns: Option<u64>) -> Result<(), i32> {
+    let mut slept = Ok(());
+    for _ in 0..ATTEMPTS {
+        slept = match calls::os_sync() {
+            Some(functions) => functions.wait(word, expected, time_ns),
+            None => calls::ulock_wait(word, expected, time_ns),
         };
-        if slept != Err(libc::EFAULT) || planted(Bug::EfaultIsTheEnd) {
-            return slept;
-        }
-        // SAFETY: the caller's word is mapped and aligned; it is written by atomic accesses.
-        if unsafe { crate::atomic::load_foreign(address as usize, size_of::<u32>()) } != expected.into() {
-            return Ok(());
+        match slept {
+            Err(libc::EFAULT) if !planted(Bug::EfaultIsTheEnd) => {
+                if word.load() != expected {
+                    return Ok(());
+                }
+            }
+            Err(libc::EDOM) => std::thread::yield_now(),
+            _ => return slept,
         }
     }
-    Err(libc::EFAULT)
+    slept
 }
 
-fn wake(address: *const u32, among: Among, all: bool) -> Result<(), i32> {
+fn wake(word: Slept, all: bool) -> Result<(), i32> {
     match calls::os_sync() {
-        Some(functions) => functions.wake(address, among, all),
-        None => calls::ulock_wake(address, among, all),
+        Some(functions) => functions.wake(word, all),
+        None => calls::ulock_wake(word, all),
     }
 }
 
 /// Wakes at most this many. Returns how many wakes XNU took for good: 0 if nobody slept, and never too few but for all, where it
 /// is 1 if there was one.
-fn wake_counted(address: *const u32, among: Among, count: u32) -> Result<u32, i32> {
+fn wake_counted(word: Slept, count: u32) -> Result<u32, i32> {
     if count >= ALL {
-        return match wake(address, among, true) {
+        return match wake(word, true) {
             Ok(()) => Ok(1),
-            Err(libc::ENOENT) => Ok(0),
+            Err(libc::ENOENT | libc::EDOM) => Ok(0),
             Err(error) => Err(error),
         };
     }
     for woken in 0..count {
-        match wake(address, among, false) {
+        match wake(word, false) {
             Ok(()) => {}
-            Err(libc::ENOENT) if !planted(Bug::AbsenceIsAnError) => return Ok(woken),
+            Err(libc::ENOENT | libc::EDOM) if !planted(Bug::AbsenceIsAnError) => return Ok(woken),
             Err(error) => return Err(error),
         }
     }
@@ -74,7 +79,7 @@ impl Sleep for MacOs {
         if time_ns == Some(0) {
             return Woken::TimedOut;
         }
-        match sleep(address, expected, Among::Processes, time_ns) {
+        match sleep(Slept::word(address, Among::Processes), expected.into(), time_ns) {
             Err(libc::EFAULT) if planted(Bug::EfaultIsTheEnd) => return Woken::TimedOut,
             Err(libc::EINTR) if planted(Bug::EintrIsTheEnd) => return Woken::TimedOut,
             _ => {}
@@ -83,7 +88,7 @@ impl Sleep for MacOs {
     }
 
     fn wake(address: *const u32, count: u32) {
-        let _ = wake_counted(address, Among::Processes, count);
+        let _ = wake_counted(Slept::word(address, Among::Processes), count);
     }
 }
 
@@ -92,25 +97,45 @@ impl Futexes for MacOs {
 
     /// Masks are not supported: a wake with one wakes everybody.
     fn wait(address: *const u32, expected: u32, _mask: u32, scope: Scope, deadline: Deadline) -> Result<(), i32> {
-        // SAFETY: the caller's word is mapped and aligned, as in every wait.
-        if unsafe { crate::atomic::load_foreign(address as usize, size_of::<u32>()) } != u64::from(expected) {
-            return Err(libc::EAGAIN);
-        }
-        let time_ns = deadline.remaining_ns();
-        let slept = if time_ns == Some(0) { Ok(()) } else { sleep(address, expected, among(scope), time_ns) };
-        match slept {
-            Err(libc::EINTR) => Err(libc::EINTR),
-            _ if deadline.remaining_ns() == Some(0) => Err(libc::ETIMEDOUT),
-            _ => Ok(()),
-        }
+        wait(Slept::word(address, among(scope)), expected.into(), deadline)
     }
 
     fn wake(address: *const u32, count: u32, mask: u32, scope: Scope) -> Result<u32, i32> {
+        let word = Slept::word(address, among(scope));
         match count {
             0 => Ok(0),
-            _ if mask != MATCH_ANY => wake_counted(address, among(scope), ALL),
-            _ => wake_counted(address, among(scope), count),
+            _ if mask != MATCH_ANY => wake_counted(word, ALL),
+            _ => wake_counted(word, count),
         }
+    }
+
+    fn can_read(address: *const u32) -> bool {
+        calls::can_read(address)
+    }
+}
+
+impl LongWords for MacOs {
+    const HAS_LONG_WORDS: bool = true;
+
+    fn wait_long(address: *const u64, expected: u64, scope: Scope, deadline: Deadline) -> Result<(), i32> {
+        wait(Slept::long_word(address, among(scope)), expected, deadline)
+    }
+
+    fn wake_long(address: *const u64, count: u32, scope: Scope) -> Result<u32, i32> {
+        wake_counted(Slept::long_word(address, among(scope)), count)
+    }
+}
+
+fn wait(word: Slept, expected: u64, deadline: Deadline) -> Result<(), i32> {
+    if word.load() != expected {
+        return Err(libc::EAGAIN);
+    }
+    let time_ns = deadline.remaining_ns();
+    let slept = if time_ns == Some(0) { Ok(()) } else { sleep(word, expected, time_ns) };
+    match slept {
+        Err(error @ (libc::EINTR | libc::EDOM)) => Err(error),
+        _ if deadline.remaining_ns() == Some(0) => Err(libc::ETIMEDOUT),
+        _ => Ok(()),
     }
 }
 

@@ -13,7 +13,7 @@ use ntux_platform::clock::Deadline;
 use ntux_platform::contract::System;
 use ntux_platform::contract::to_self::{Information, Mask, OwnSignals};
 use ntux_platform::futex::{Sleep, Woken};
-use ntux_platform::kernel_futex::{Entry, Futexes, Nodes, Scope, Vectors};
+use ntux_platform::kernel_futex::{Entry, Futexes, LongWords, Nodes, Scope, Vectors};
 use ntux_platform::liveness::{Identity, Seen};
 use ntux_platform::memory::{Descriptions, FileId, Locks, SharedMemory};
 use ntux_platform::protection::Pages;
@@ -51,6 +51,8 @@ deviations! {
     MeetsWithinProcesses => "sleep: between processes",
     /// A wake with a mask goes to those of another one.
     IgnoresMasks => "sleep: futex calls",
+    /// All memory can be read.
+    ReadsAnything => "sleep: memory that cannot be read",
     /// Shared memory has no type and no inode, as XNU's.
     HasNoIdentity => "memory: identity",
     /// Every object is the same one.
@@ -169,6 +171,22 @@ impl Futexes for Deviating {
             return Ok(0);
         }
         <Here as Futexes>::wake(address, count, mask, scope)
+    }
+
+    fn can_read(address: *const u32) -> bool {
+        is(Deviation::ReadsAnything) || <Here as Futexes>::can_read(address)
+    }
+}
+
+impl LongWords for Deviating {
+    const HAS_LONG_WORDS: bool = <Here as LongWords>::HAS_LONG_WORDS;
+
+    fn wait_long(address: *const u64, expected: u64, scope: Scope, deadline: Deadline) -> Result<(), i32> {
+        Here::wait_long(address, expected, scope, deadline)
+    }
+
+    fn wake_long(address: *const u64, count: u32, scope: Scope) -> Result<u32, i32> {
+        Here::wake_long(address, count, scope)
     }
 }
 

@@ -1,5 +1,7 @@
 /* Whether crates/platform/src/macos/interface.rs agrees with the headers of Darwin: compiled by .ci/cross-macos, never run. */
 #include <libproc.h>
+#include <mach/mach_init.h>
+#include <mach/mach_vm.h>
 #include <pthread.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -18,3 +20,5 @@ int (*pidinfo)(int, int, uint64_t, void *, int) = proc_pidinfo;
 int (*pidfdinfo)(int, int, int, void *, int) = proc_pidfdinfo;
 int (*threadid)(pthread_t, uint64_t *) = pthread_threadid_np;
 int (*inherit)(void *, size_t, int) = minherit;
+kern_return_t (*copy)(vm_map_read_t, mach_vm_address_t, mach_vm_size_t, mach_vm_address_t, mach_vm_size_t *) = mach_vm_read_overwrite;
+SAME(sizeof(mach_task_self_), 4); SAME(sizeof(kern_return_t), 4); SAME(KERN_SUCCESS, 0);

@@ -5,10 +5,11 @@ use std::time::Duration;
 
 use super::super::System;
 use super::stage::{Child, Page, View, appears, in_thread};
-use super::{Outcome, ensure};
+use super::{Outcome, ensure, failed};
 use crate::clock::Deadline;
 use crate::futex::{Sleep, Woken};
-use crate::kernel_futex::{Futexes, MATCH_ANY, Scope};
+use crate::kernel_futex::{Futexes, LongWords, MATCH_ANY, Scope};
+use crate::protection::page_size;
 
 const SLEEPERS: usize = 4;
 const ALL: u32 = i32::MAX as u32;
@@ -148,4 +149,65 @@ pub(super) fn futex_calls<S: System>(limit: Duration) -> Outcome {
         sleeper.result(limit)?;
     }
     Ok(())
+}
+
+/// Between processes, each half of the word counts.
+pub(super) fn long_words<S: System>(limit: Duration) -> Outcome {
+    if !<S as LongWords>::HAS_LONG_WORDS {
+        return Ok(());
+    }
+    const UPPER: u32 = 7;
+    let long = |view: &View<S>| view.address(0).cast::<u64>();
+    let wait = |view: &View<S>, expected, deadline| S::wait_long(long(view), expected, Scope::Shared, deadline);
+    for half in [0, 1] {
+        let page = Page::<S>::new()?;
+        let elsewhere = View::<S>::new(&page.fd)?;
+        page.view.word(0).store(0);
+        page.view.word(1).store(UPPER);
+        let value = long_value(&page.view);
+        let differs = wait(&page.view, value ^ 1 << (32 * half), Deadline::Never);
+        ensure!(differs == Err(libc::EAGAIN), "half {half} differs: {differs:?}");
+        let late = wait(&page.view, value, Deadline::after_ns(1_000_000));
+        ensure!(matches!(late, Err(libc::ETIMEDOUT | libc::EINTR) | Ok(())), "a deadline: {late:?}");
+        let nobody = S::wake_long(long(&page.view), 1, Scope::Shared);
+        ensure!(nobody == Ok(0), "a wake of nobody: {nobody:?}");
+        let child = Child::start(|| {
+            elsewhere.word(2).store(1);
+            while long_value(&elsewhere) == value {
+                let _ = wait(&elsewhere, value, Deadline::Never);
+            }
+            0
+        })?;
+        appears(page.view.word(2), limit)?;
+        std::thread::sleep(Duration::from_millis(20));
+        page.view.word(half).fetch_add(1);
+        let woken = S::wake_long(long(&page.view), ALL, Scope::Shared);
+        ensure!(woken.is_ok(), "a wake of all: {woken:?}");
+        let code = child.end(limit)?;
+        ensure!(code == 0, "the process that slept ended with {code}");
+    }
+    Ok(())
+}
+
+pub(super) fn unreadable<S: System>(_limit: Duration) -> Outcome {
+    let (length, flags) = (page_size(), libc::MAP_PRIVATE | libc::MAP_ANONYMOUS);
+    let page = |access| S::map(length, access, flags, -1).map_err(failed("map"));
+    for (access, is_readable) in [(libc::PROT_NONE, false), (libc::PROT_READ, true)] {
+        let page = page(access)?;
+        let said = <S as Futexes>::can_read(page.as_ptr().cast());
+        // SAFETY: mapped just now, and nobody else knows it.
+        unsafe { crate::protection::free(page.as_ptr() as usize, length) }.map_err(failed("unmap"))?;
+        ensure!(said == is_readable, "of memory with access {access} it says {said}");
+    }
+    ensure!(!<S as Futexes>::can_read(core::ptr::null()), "nothing can be read");
+    Ok(())
+}
+
+/// The first two words as one of 64 bits.
+fn long_value<S: System>(view: &View<S>) -> u64 {
+    let [low, high] = [0, 1].map(|number| view.word(number).load().to_ne_bytes());
+    let mut bytes = [0; 8];
+    bytes[..4].copy_from_slice(&low);
+    bytes[4..].copy_from_slice(&high);
+    u64::from_ne_bytes(bytes)
 }
