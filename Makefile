@@ -50,9 +50,18 @@ help:                   ## This list
 tools:
 	@.ci/tools
 
+# In place of libgcc_s.so.1, which each program would otherwise load when it starts.
+UNWIND := $(abspath $(OUT))/unwind.o
+$(UNWIND): packaging/unwind.c
+	@mkdir -p $(OUT)
+	$(CC) -std=gnu11 -O2 -Wall -Wextra -Werror -fPIC -fexceptions -fasynchronous-unwind-tables -c -o $@ $<
+
 # Only what is installed: see `lint` for why the rest must stay apart.
-build: tools capi       ## Build the command, the libraries that it loads into programs, and the C library, into out/
-	$(CARGO) build --release --locked -p ntux-cli -p ntux-preload -p ntux-preload-watch
+build: CAPI_LDFLAGS = $(UNWIND)
+build: tools $(UNWIND) capi    ## Build the command, the libraries that it loads into programs, and the C library, into out/
+	$(CARGO) build --release --locked -p ntux-cli
+	$(CARGO) rustc --release --locked -p ntux-preload -- -C link-arg=$(UNWIND)
+	$(CARGO) rustc --release --locked -p ntux-preload-watch -- -C link-arg=$(UNWIND)
 	@mkdir -p $(OUT)/bin
 	@$(INSTALL) -m 755 $(TARGET_DIR)/release/ntux $(OUT)/bin/ntux
 	@CC="$(CC)" .ci/library-tree $(TARGET_DIR)/release $(OUT)/lib/ntux

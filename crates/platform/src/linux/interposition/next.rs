@@ -1,14 +1,16 @@
 //! The C library's own functions, for a preloaded library that interposes on them.
 //!
 //! Each is looked up once: by the library's constructor, or on first use, because constructors of other libraries may
-//! call earlier. The lookup uses the C library's own `dlsym` (`loader`). A result that is one of the interposing
+//! call earlier. The constructor reads the tables of the loaded objects, as `dlsym` would; what they leave unclear, and
+//! all later lookups, are left to the C library's own `dlsym` (`loader`). A result that is one of the interposing
 //! library's own functions counts as none, because calling it would recurse endlessly.
 
 mod loader;
 
 use crate::atomic::Word64;
 use core::ffi::{c_char, c_void};
-use loader::{Dlsym, Loaded};
+pub use loader::Wanted;
+use loader::{Dlsym, Found, Loaded};
 
 /// Returns the address of the next function called `name` (which ends with a zero) after this library, or `None` if no
 /// later library has one. `cache` keeps the answer.
@@ -17,6 +19,22 @@ pub fn address(cache: &Word64, name: &str) -> Option<usize> {
     match cache.load() {
         0 => look_up(cache, name),
         known => Some(known as usize),
+    }
+}
+
+/// Looks functions up that were not looked up yet, for a constructor. One that no object has is looked up again at its first
+/// use.
+#[cold]
+pub fn look_up_all(wanted: &mut [Wanted<'_>]) {
+    know(&Loaded::look(wanted));
+    for wanted in wanted {
+        match wanted.found {
+            Found::At(address) => wanted.cache.store(address as u64),
+            Found::Unclear => {
+                look_up(wanted.cache, wanted.name);
+            }
+            Found::Nowhere => {}
+        }
     }
 }
 
@@ -84,13 +102,16 @@ static DLSYM: Word64 = Word64::new(0);
 /// The C library's own `dlsym`, or the visible one.
 fn dlsym() -> Dlsym {
     if DLSYM.load() == 0 {
-        let Loaded { dlsym, own } = Loaded::look();
-        OWN_START.store(own.start as u64);
-        OWN_END.store(own.end as u64);
-        DLSYM.store(dlsym.unwrap_or(libc::dlsym) as *const () as u64);
+        know(&Loaded::look(&mut []));
     }
     // SAFETY: a function of this kind, stored above.
     unsafe { core::mem::transmute::<usize, Dlsym>(DLSYM.load() as usize) }
+}
+
+fn know(loaded: &Loaded<'_, '_>) {
+    OWN_START.store(loaded.own.start as u64);
+    OWN_END.store(loaded.own.end as u64);
+    DLSYM.store(loaded.dlsym.unwrap_or(libc::dlsym) as *const () as u64);
 }
 
 /// Returns what was found unless it is our own function. If nothing was found, clears the C library's error, so that
@@ -180,7 +201,8 @@ macro_rules! next_functions {
 
         /// Looks all of them up.
         pub(crate) fn resolve() {
-            $(let _ = $crate::interposition::next::look_up(&cache::$name, concat!(stringify!($name), "\0"));)*
+            use $crate::interposition::next::{Wanted, look_up_all};
+            look_up_all(&mut [$(Wanted::new(&cache::$name, concat!(stringify!($name), "\0")),)*]);
         }
     };
 }
@@ -201,6 +223,29 @@ mod tests {
         assert_eq!(look_up(&cache(), "realpath\0"), Some(realpath as *const () as usize));
         assert_eq!(look_up(&cache(), "glob\0"), Some(glob as *const () as usize));
         assert_eq!(look_up(&cache(), "posix_spawn\0"), Some(posix_spawn as *const () as usize));
+    }
+
+    #[test]
+    fn the_tables_say_what_dlsym_says() {
+        const NAMES: [&str; 9] = [
+            "close\0",
+            "open64\0",
+            "sigaction\0",
+            "recvmsg\0",
+            "pthread_cancel\0",
+            "realpath\0",
+            "glob\0",
+            "posix_spawn\0",
+            "there is no such function\0",
+        ];
+        let caches = NAMES.map(|_| Word64::new(0));
+        let mut wanted: Vec<_> = caches.iter().zip(NAMES).map(|(cache, name)| Wanted::new(cache, name)).collect();
+        look_up_all(&mut wanted);
+        let clear = wanted.iter().filter(|wanted| matches!(wanted.found, Found::At(_))).count();
+        assert_eq!(clear, NAMES.len() - 1, "the C library's tables tell");
+        for (cache, name) in caches.iter().zip(NAMES) {
+            assert_eq!(cache.load(), look_up(&Word64::new(0), name).unwrap_or(0) as u64, "{name:?}");
+        }
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! The loader's own `dlsym`, even if another library interposes on it.
+//! The loader's own `dlsym`, even if another library interposes on it; and what it would find, read from the same tables.
 //!
 //! Overlays and tracers often export their own `dlsym`, which forwards the call. The C library then searches from
 //! *their* position in the list of loaded objects, and the next function after them may be one of ours. So this finds
@@ -6,8 +6,10 @@
 //! separate library; musl has it in its loader.)
 //!
 //! The tables are read once, in a library's constructor or at its first call, when the loader has mapped everything
-//! that the program was started with.
+//! that the program was started with. The constructor searches them for all functions in the same pass ([`Wanted`]), because
+//! a hundred calls of `dlsym` would be a tenth of the life of a short process.
 
+use crate::atomic::Word64;
 use core::ffi::{CStr, c_char, c_int, c_void};
 use core::ops::Range;
 use libc::{Elf64_Phdr, Elf64_Sym, PT_DYNAMIC, PT_LOAD, dl_phdr_info};
@@ -15,19 +17,51 @@ use libc::{Elf64_Phdr, Elf64_Sym, PT_DYNAMIC, PT_LOAD, dl_phdr_info};
 /// What `dlsym` is.
 pub(super) type Dlsym = unsafe extern "C" fn(*mut c_void, *const c_char) -> *mut c_void;
 
+/// A function to be found in the objects after this one.
+pub struct Wanted<'a> {
+    pub(super) cache: &'a Word64,
+    /// Ends with a zero.
+    pub(super) name: &'static str,
+    hash: u32,
+    pub(super) found: Found,
+}
+
+/// Where a function is.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Found {
+    /// In no object that was loaded when the search was made.
+    Nowhere,
+    /// At this address: `dlsym` would return it.
+    At(usize),
+    /// Only `dlsym` can tell.
+    Unclear,
+}
+
+impl<'a> Wanted<'a> {
+    /// A function of this name, which ends with a zero, and whose address `cache` is to keep.
+    pub fn new(cache: &'a Word64, name: &'static str) -> Self {
+        let hash = gnu_hash(name.trim_end_matches('\0').as_bytes());
+        Wanted { cache, name, hash, found: Found::Nowhere }
+    }
+}
+
 /// What was found in the loaded objects.
 #[derive(Default)]
-pub(super) struct Loaded {
+pub(super) struct Loaded<'a, 'b> {
     /// The C library's `dlsym`; none where it is not found.
     pub(super) dlsym: Option<Dlsym>,
     /// The address range of the object that contains this code.
     pub(super) own: Range<usize>,
+    /// What is searched for in the objects behind that one.
+    wanted: &'b mut [Wanted<'a>],
+    /// The C library was passed: what stands behind it may not be what `dlsym` searches.
+    is_past: bool,
 }
 
-impl Loaded {
+impl<'a, 'b> Loaded<'a, 'b> {
     /// Searches all loaded objects.
-    pub(super) fn look() -> Loaded {
-        let mut loaded = Loaded::default();
+    pub(super) fn look(wanted: &'b mut [Wanted<'a>]) -> Self {
+        let mut loaded = Loaded { wanted, ..Loaded::default() };
         // SAFETY: `visit` takes exactly this for its last argument, and nobody else uses it meanwhile.
         unsafe { libc::dl_iterate_phdr(Some(visit), (&raw mut loaded).cast()) };
         loaded
@@ -36,16 +70,21 @@ impl Loaded {
 
 unsafe extern "C" fn visit(info: *mut dl_phdr_info, _size: usize, loaded: *mut c_void) -> c_int {
     // SAFETY: the loader describes a loaded object, and `look` hands its own `Loaded` in.
-    let (object, loaded) = unsafe { (Object::new(&*info), &mut *loaded.cast::<Loaded>()) };
+    let (object, loaded) = unsafe { (Object::new(&*info), &mut *loaded.cast::<Loaded<'_, '_>>()) };
     let here = visit as *const () as usize;
     if let Some(own) = object.segments().find(|segment| segment.contains(&here)) {
         loaded.own = object.segments().fold(own, |all, next| all.start.min(next.start)..all.end.max(next.end));
-    } else if loaded.dlsym.is_none() {
-        let tables = object.tables().filter(|tables| tables.is_c_library(object.name));
+        return 0;
+    }
+    let Some(tables) = object.tables() else { return 0 };
+    if !loaded.own.is_empty() {
+        tables.search(loaded.wanted, loaded.is_past);
+    }
+    if tables.is_c_library(object.name) {
+        loaded.is_past = true;
+        let dlsym = loaded.dlsym.map_or_else(|| tables.function(c"dlsym"), |known| Some(known as usize));
         // SAFETY: the C library's function of this name.
-        loaded.dlsym = tables
-            .and_then(|tables| tables.function(c"dlsym"))
-            .map(|address| unsafe { core::mem::transmute::<usize, Dlsym>(address) });
+        loaded.dlsym = dlsym.map(|address| unsafe { core::mem::transmute::<usize, Dlsym>(address) });
     }
     0
 }
@@ -94,6 +133,7 @@ impl<'a> Object<'a> {
                 6 => tables.symbols = address,
                 14 => tables.soname = value as usize,
                 0x6fff_fef5 => tables.gnu_hash = address,
+                0x6fff_fff0 => tables.versions = address,
                 _ => {}
             }
             entry = entry.wrapping_add(1);
@@ -110,6 +150,7 @@ struct Tables {
     symbols: usize,
     hash: usize,
     gnu_hash: usize,
+    versions: usize,
     soname: usize,
 }
 
@@ -135,9 +176,53 @@ impl Tables {
         let index = match (self.gnu_hash, self.hash) {
             (0, 0) => None,
             (0, _) => self.chain(name).find(is_it),
-            _ => self.gnu_chain(name).find(is_it),
+            _ => self.gnu_chain(gnu_hash(name.to_bytes())).find(is_it),
         };
         index.map(|index| self.base.wrapping_add(self.symbol(index).st_value as usize))
+    }
+
+    /// Finds what is still wanted and here. `is_past`: whether it is unclear if `dlsym` would search this object.
+    fn search(&self, wanted: &mut [Wanted<'_>], is_past: bool) {
+        for wanted in wanted.iter_mut().filter(|wanted| wanted.found == Found::Nowhere) {
+            wanted.found = match self.gnu_hash {
+                0 => Found::Unclear,
+                _ => self.newest(wanted.name.as_bytes(), wanted.hash),
+            };
+            if is_past && wanted.found != Found::Nowhere {
+                wanted.found = Found::Unclear;
+            }
+        }
+    }
+
+    /// Where the newest version of a function is that a linker would choose; the table is GNU's.
+    fn newest(&self, name: &[u8], hash: u32) -> Found {
+        const FUNCTION: u8 = 2;
+        /// The bit of a version that only programs of its time use; the lowest versions are none of their own.
+        const OLD: u16 = 1 << 15;
+        if !self.may_have(hash) {
+            return Found::Nowhere;
+        }
+        let is_it = |index: &u32| {
+            let (symbol, version) = (self.symbol(*index), self.version(*index));
+            let is_one = symbol.st_shndx != 0 && version & OLD == 0 && version != 0;
+            is_one && self.string(symbol.st_name as usize).to_bytes_with_nul() == name
+        };
+        match self.gnu_chain(hash).find(is_it).map(|index| self.symbol(index)) {
+            None => Found::Nowhere,
+            Some(symbol) if symbol.st_info & 15 == FUNCTION && symbol.st_value != 0 => {
+                Found::At(self.base.wrapping_add(symbol.st_value as usize))
+            }
+            Some(_) => Found::Unclear,
+        }
+    }
+
+    /// The version of a symbol; 1 in an object without versions.
+    fn version(&self, index: u32) -> u16 {
+        match self.versions {
+            0 => 1,
+            // SAFETY: the object's own table, with an entry for each symbol.
+            table => unsafe { *(table as *const u16).add(index as usize) },
+        }
     }
 
     fn string(&self, offset: usize) -> &CStr {
@@ -166,10 +251,20 @@ impl Tables {
         core::iter::successors(Some(first), next).take_while(|&index| index != 0)
     }
 
+    /// Whether a symbol with this hash can be in GNU's kind of table.
+    fn may_have(&self, hash: u32) -> bool {
+        let table = self.gnu_hash as *const u32;
+        // SAFETY: the table's head, and its filter, of whose words there is a power of two.
+        unsafe {
+            let (words, shift) = (*table.add(2), *table.add(3));
+            let word = *table.add(4).cast::<u64>().add(((hash / u64::BITS) & (words - 1)) as usize);
+            let bits = 1 << (hash % u64::BITS) | 1 << (hash.wrapping_shr(shift) % u64::BITS);
+            word & bits == bits
+        }
+    }
+
     /// Numbers of symbols that may have this name, by GNU's kind of table.
-    fn gnu_chain(&self, name: &CStr) -> impl Iterator<Item = u32> {
-        let times_33 = |hash: u32, &byte: &u8| hash.wrapping_mul(33).wrapping_add(byte.into());
-        let hash = name.to_bytes().iter().fold(5381, times_33);
+    fn gnu_chain(&self, hash: u32) -> impl Iterator<Item = u32> {
         let table = self.gnu_hash as *const u32;
         // SAFETY: the table: four counts, a filter of 8-byte words, buckets, and for each symbol from the first one on
         // its hash, of which the lowest bit marks the last one of a bucket.
@@ -185,15 +280,20 @@ impl Tables {
     }
 }
 
+fn gnu_hash(name: &[u8]) -> u32 {
+    let times_33 = |hash: u32, &byte: &u8| hash.wrapping_mul(33).wrapping_add(byte.into());
+    name.iter().fold(5381, times_33)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
     fn the_c_librarys_function_is_found_in_its_tables() {
-        let loaded = Loaded::look();
+        let loaded = Loaded::look(&mut []);
         assert_eq!(loaded.dlsym.expect("there is one") as usize, libc::dlsym as *const () as usize);
-        assert!(loaded.own.contains(&(Loaded::look as *const () as usize)));
+        assert!(loaded.own.contains(&(gnu_hash as *const () as usize)));
         assert!(!loaded.own.contains(&(libc::dlsym as *const () as usize)));
     }
 
