@@ -53,6 +53,12 @@ pub enum Bug {
     BuryUnmarked,
     /// A supervisor that has buried a process keeps its place in the list.
     BuryKept,
+    /// A burial does not forget which objects the dead process created.
+    CreatorKept,
+    /// A burial forgets a creator whatever has become of the object since it looked.
+    ForgetBlind,
+    /// A burial does not look again if the object changed while it forgot the creator.
+    ForgetOnce,
     /// A supervisor frees the place of a dead thread without ending its wait.
     BuryOpen,
 }

@@ -34,6 +34,7 @@ pub fn all_programs() -> Vec<Program> {
         lives::closings(),
         lives::deaths(),
         lives::burials(),
+        lives::creators(),
         ghosts::resumed(),
         ghosts::closed(),
         ghosts::died(),

@@ -110,6 +110,9 @@ pub const PLANTED: &[Planted] = &[
     planted("buryunmarked", Bug::BuryUnmarked, Found::Exhaustively("v-heir", 2)),
     planted("burykept", Bug::BuryKept, Found::Exhaustively("v-heir", 1)),
     planted("buryopen", Bug::BuryOpen, Found::Exhaustively("x-set", 2)),
+    planted("creatorkept", Bug::CreatorKept, Found::Exhaustively("y-look", 1)),
+    planted("forgetblind", Bug::ForgetBlind, Found::Exhaustively("y-close", 2)),
+    planted("forgetonce", Bug::ForgetOnce, Found::Exhaustively("y-adopt", 2)),
     Planted {
         name: "hastyload",
         broken: Broken::Load,

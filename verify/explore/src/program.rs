@@ -85,6 +85,8 @@ pub struct Program {
     /// Objects that the arena has room for beside those. With none, what the program creates goes where it has closed
     /// something.
     pub room: u32,
+    /// The process of this thread created the first object; whether it still has it.
+    pub creator: Option<(ThreadId, bool)>,
     /// Makes what it runs over.
     pub subject: fn(&Program) -> Box<dyn Subject>,
 }
@@ -118,6 +120,7 @@ impl Program {
             decides_at_once: false,
             few_places: false,
             room: 0,
+            creator: None,
             subject: ArenaSubject::subject,
         }
     }
@@ -188,6 +191,13 @@ impl Program {
         self
     }
 
+    /// `creator`, a process of its own, has created the first object, which is its own or was adopted. Who reads that object
+    /// also looks for its creator.
+    pub fn created_by(mut self, creator: ThreadId, keeps: bool) -> Self {
+        self.creator = Some((creator, keeps));
+        self
+    }
+
     /// Loads are torn.
     pub fn torn(mut self) -> Self {
         self.torn = true;
@@ -205,6 +215,9 @@ impl Program {
         let mut state = State::new(self.threads.len() + 1);
         for value in &self.objects {
             state.add(value.clone());
+        }
+        if let Some((creator, true)) = self.creator {
+            state.keep(0, creator);
         }
         let state = if self.deaths_are_final { state.with_final_deaths() } else { state };
         let state = if self.few_places { state.with_few_places() } else { state };

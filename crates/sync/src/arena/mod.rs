@@ -6,6 +6,8 @@
 #[cfg(ntux_explore)]
 mod aged;
 pub(crate) mod claims;
+#[cfg(ntux_explore)]
+mod creators;
 pub(crate) mod lifetime;
 pub(crate) mod objects;
 pub(crate) mod peers;
@@ -25,6 +27,9 @@ use crate::format::limits::{PEERS_MAX, RECORDS};
 use crate::format::{FINGERPRINT, MAGIC, VERSION};
 use crate::planted::{Bug, planted};
 use crate::{Error, Result};
+
+/// Bytes that say what a file is: magic, version, fingerprint, capacity.
+pub(crate) const HEAD: usize = 24;
 
 /// [`Arena::set_spins`] was not called.
 const SPINS_UNSET: u32 = u32::MAX;
@@ -203,16 +208,24 @@ impl Shape {
 }
 
 fn read_capacity(fd: BorrowedFd<'_>) -> Result<Capacity> {
-    let mut bytes = [0u8; 24];
+    let mut bytes = [0u8; HEAD];
     match memory::read_start(fd, &mut bytes) {
-        Ok(24) => {}
+        Ok(HEAD) => {}
         Ok(_) => return Err(Error::NotAnArena),
         Err(error) => return Err(Error::from_io(error)),
     }
-    let word = |at: usize| u32::from_le_bytes([bytes[at], bytes[at + 1], bytes[at + 2], bytes[at + 3]]);
-    let magic = u64::from(word(0)) | u64::from(word(4)) << 32;
-    if magic != MAGIC || word(8) != VERSION || word(12) != FINGERPRINT {
-        return Err(Error::NotAnArena);
+    match is_of_this_version(&bytes) {
+        true => Ok(Capacity { objects: word(&bytes, 16), waiters: word(&bytes, 20) }),
+        false => Err(Error::NotAnArena),
     }
-    Ok(Capacity { objects: word(16), waiters: word(20) })
+}
+
+/// Whether an arena of this version begins so.
+pub(crate) fn is_of_this_version(start: &[u8; HEAD]) -> bool {
+    let magic = u64::from(word(start, 0)) | u64::from(word(start, 4)) << 32;
+    magic == MAGIC && word(start, 8) == VERSION && word(start, 12) == FINGERPRINT
+}
+
+fn word(start: &[u8; HEAD], at: usize) -> u32 {
+    u32::from_le_bytes([start[at], start[at + 1], start[at + 2], start[at + 3]])
 }

@@ -44,6 +44,7 @@ use crate::format::layout::ObjectSlot;
 use crate::format::limits::RETRIES;
 use crate::format::meta::{Meta, SlotState};
 use crate::kind::Kind;
+use crate::planted::{Bug, planted};
 use crate::{Error, Object, Result};
 
 impl ObjectSlot {
@@ -75,18 +76,6 @@ impl ObjectSlot {
     pub(crate) fn still_has(&self, object: Object) -> bool {
         let meta = Meta(self.meta.load());
         meta.state() != SlotState::Building && resident(meta, object.index()) == object
-    }
-}
-
-/// Whatever the object's keepers do with the word meanwhile.
-#[cold]
-fn forget_creator(slot: &ObjectSlot, peer: u32) {
-    for _ in 0..RETRIES {
-        let meta = Meta(slot.meta.load());
-        let is_known = meta.state() == SlotState::Live && meta.creator() == Some(peer);
-        if !is_known || slot.meta.compare_exchange(meta.0, meta.without_creator().0).is_ok() {
-            return;
-        }
     }
 }
 
@@ -241,11 +230,28 @@ impl Arena {
             let Some(slot) = self.object_slot(index) else {
                 return;
             };
+            self.bury_object(index, slot, peer);
+        }
+    }
+
+    /// Whatever others do with the object meanwhile: somebody may adopt it.
+    fn bury_object(&self, index: u32, slot: &ObjectSlot, peer: u32) {
+        for _ in 0..RETRIES {
             let meta = Meta(slot.meta.load());
-            if meta.keeper() == peer && meta.state() != SlotState::Free && !meta.is_held() {
-                self.free_object(index, meta);
-            } else if meta.creator() == Some(peer) {
-                forget_creator(slot, peer);
+            let is_own = meta.keeper() == peer && meta.state() != SlotState::Free && !meta.is_held();
+            let is_known = meta.creator() == Some(peer) && !planted(Bug::CreatorKept);
+            let next = match (is_own, is_known) {
+                (true, _) => meta.freed(),
+                (false, true) if planted(Bug::ForgetBlind) => return slot.meta.store(meta.without_creator().0),
+                (false, true) => meta.without_creator(),
+                (false, false) => return,
+            };
+            let is_done = slot.meta.compare_exchange(meta.0, next.0).is_ok();
+            if is_done && is_own {
+                self.object_pool().hint(index);
+            }
+            if is_done || planted(Bug::ForgetOnce) {
+                return;
             }
         }
     }

@@ -10,6 +10,7 @@
 //!   changed constantly is marked: its `stable` is false.
 //! * Two objects, or an object and a waiter, can be of different instants, unless the program is stopped.
 //! * An entry of a queue has the state of its waiter's word at the time of reading ([`Standing`]).
+//! * A creator is known only if its slot was the same process's before and after the objects were read.
 //! * An operation that a stopped or dead thread left incomplete is shown as it is, not as the next thread will complete
 //!   it: an object with a [`Claim`] still has the unit on offer.
 //!
@@ -31,7 +32,7 @@ pub use peer::{PeerView, Presence};
 pub use view::View;
 pub use waiter::{Given, Mode, Request, WaitState, WaitView, WaiterView, WakeView};
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use ntux_platform::atomic::{Pair, Word128};
 
@@ -74,6 +75,12 @@ impl Snapshot {
     /// The process with this index.
     pub fn peer(&self, index: u32) -> Option<&PeerView> {
         self.peers.iter().find(|peer| peer.index == index)
+    }
+
+    /// Leaves the creators out whose slots may have changed hands since the peers were read: it is unknown which process was meant.
+    fn forget_unsure_creators(&mut self, is_as_before: impl Fn(&PeerView) -> bool) {
+        let sure: HashSet<u32> = self.peers.iter().filter(|peer| is_as_before(peer)).map(|peer| peer.index).collect();
+        self.objects.iter_mut().for_each(|object| object.creator = object.creator.filter(|peer| sure.contains(peer)));
     }
 
     /// Completes the waits from their entries, because only those say whether a wait is for all of its objects, and

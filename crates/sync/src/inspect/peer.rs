@@ -5,7 +5,7 @@ use ntux_platform::liveness::{self, Process};
 
 use super::{number, reading};
 use crate::format::fields::{PEER, part};
-use crate::format::peer::unpack;
+use crate::format::peer::{pack, unpack};
 
 /// A process that uses the arena, or used it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -38,6 +38,11 @@ impl PeerView {
         let process = unpack(pair)?;
         let burying = number(pair, part(PEER, "burying")) != 0;
         Some(PeerView { index, process, burying, presence: Presence::of(process, me) })
+    }
+
+    /// Whether the slot is still this process's, and nothing in it another one's.
+    pub(super) fn is_in(&self, word: &Word128) -> bool {
+        !self.burying && reading(word, |pair| pair).what == pack(self.process)
     }
 }
 

@@ -9,7 +9,7 @@ use ntux_platform::memory::{FileId, ReadOnly};
 
 use super::object::Chains;
 use super::{AdmissionView, ObjectView, PeerView, Snapshot, WaiterView, WakeView};
-use crate::arena::Shape;
+use crate::arena::{HEAD, Shape, is_of_this_version};
 use crate::format::layout::{Capacity, Chunk, Header, Layout, ObjectSlot, PoolWords, WaiterSlot};
 use crate::format::limits::PEERS_MAX;
 use crate::format::ticket::Ticket;
@@ -32,6 +32,14 @@ impl View {
         let Shape { file, capacity, layout, length } = Shape::of(fd)?;
         let mapping = ReadOnly::new(fd, length).map_err(Error::from_io)?;
         Ok(View { mapping, layout, capacity, file })
+    }
+
+    /// Bytes at the start of a file that say what it is.
+    pub const HEAD: usize = HEAD;
+
+    /// Whether an arena of this version begins so; the file itself may be cut off.
+    pub fn is_of_this_version(start: &[u8; HEAD]) -> bool {
+        is_of_this_version(start)
     }
 
     /// The file's identity, which is the same in every process.
@@ -61,6 +69,7 @@ impl View {
         let admission = look.header().map(AdmissionView::of).unwrap_or_default();
         let mut snapshot = Snapshot { capacity: self.capacity, peers, waiters, wakes, objects, admission };
         snapshot.complete_waits();
+        snapshot.forget_unsure_creators(|peer| look.peer(peer.index).is_some_and(|word| peer.is_in(word)));
         Ok(snapshot)
     }
 }

@@ -24,6 +24,7 @@
 //! * A burial is refused while the thread lives. It changes nothing that a program can see, unless there is no robust list
 //!   ([`State::with_deaths_unseen`]): then the dead thread leaves every queue now. (A process here has one thread.)
 //!   While one is in progress, a thread that needs the dead one's place may find none.
+//! * A burial closes what belonged to the dead process ([`State::keep`]) and was not adopted before, at any time after the death.
 //! * A closed object refuses operations that begin afterwards. One that had begun may still find it open, or not. Waits
 //!   in its queue continue; a wait-all can still acquire it, until a new object takes its slot.
 
@@ -55,6 +56,8 @@ struct Object {
     closed: bool,
     /// Closed, and its slot belongs to another object.
     gone: bool,
+    /// It belongs to the process of this thread: it is closed some time after that one's death, unless somebody has adopted it.
+    keeper: Option<ThreadId>,
     any: Vec<Queued>,
     all: Vec<ThreadId>,
 }
@@ -164,7 +167,7 @@ impl State {
     /// The states that one step of `thread` leads to; none if it is idle, finished or can only wait.
     pub fn steps(&self, thread: ThreadId) -> Vec<State> {
         let Phase::Running(running) = &self.threads[thread].phase else { return Vec::new() };
-        let mut next = Vec::new();
+        let mut next: Vec<State> = self.burials().collect();
         if let Some(error) = self.refusal(running) {
             next.push(self.ended(thread, error));
             if !running.began_open || running.operation.is_malformed() {
@@ -200,6 +203,17 @@ impl State {
         closed.map(|object| {
             let mut state = self.clone();
             state.objects[object].gone = true;
+            state
+        })
+    }
+
+    /// What a burial does on the way: it closes an object of a dead process.
+    fn burials(&self) -> impl Iterator<Item = State> {
+        let is_left = |object: &Object| !object.closed && object.keeper.is_some_and(|keeper| self.threads[keeper].dead);
+        let left = (0..self.objects.len()).filter(move |&object| is_left(&self.objects[object]));
+        left.map(|object| {
+            let mut state = self.clone();
+            state.objects[object].closed = true;
             state
         })
     }
@@ -345,8 +359,13 @@ impl State {
 
     /// Adds an object without an operation of a thread.
     pub fn add(&mut self, value: Value) -> Id {
-        self.objects.push(Object { value, closed: false, gone: false, any: Vec::new(), all: Vec::new() });
+        self.objects.push(Object { value, closed: false, gone: false, keeper: None, any: Vec::new(), all: Vec::new() });
         self.objects.len() - 1
+    }
+
+    /// The object belongs to a thread that is a process of its own.
+    pub fn keep(&mut self, object: Id, keeper: ThreadId) {
+        self.objects[object].keeper = Some(keeper);
     }
 
     /// The current value of an object.
@@ -443,7 +462,10 @@ impl State {
                 Ok(Answer::Done)
             }
             Operation::Adopt { object } if self.objects[object].closed => Err(Error::NoSuchObject),
-            Operation::Adopt { .. } => Ok(Answer::Done),
+            Operation::Adopt { object } => {
+                self.objects[object].keeper = None;
+                Ok(Answer::Done)
+            }
             Operation::Wait(_) | Operation::BuryThread { .. } | Operation::BuryProcess { .. } => {
                 unreachable!("in `steps`")
             }

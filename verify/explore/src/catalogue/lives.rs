@@ -2,8 +2,8 @@
 
 use super::{poll, query, timed};
 use crate::program::{
-    Program, all, any, auto, bury_process, bury_thread, close, create_auto, create_sem, kill, manual, mutex, pulse,
-    rel, reset, sem, set, unlock,
+    Call, Program, adopt, all, any, auto, bury_process, bury_thread, close, create_auto, create_sem, kill, manual,
+    mutex, pulse, rel, reset, sem, set, unlock,
 };
 use crate::subject::ArenaSubject;
 
@@ -95,6 +95,26 @@ pub(super) fn deaths() -> Vec<Program> {
         Program::new("b-wait", &[no.clone()], &[&[any(&[0])], &[set(0)], &[any(&[0])]]).buried(0, 2),
         Program::new("b-all", &[no, yes], &[&[both()], &[set(0), query(1)], &[both().timed()]]).buried(0, 2),
         Program::new("b-set", &two, &[&[set(0), any(&[1])], &[both()], &[set(1), any(&[0]).timed()]]).buried(0, 2),
+    ]
+}
+
+/// An object whose creator is dead, and which another process has: who gets the creator's place is not taken for it.
+pub(super) fn creators() -> Vec<Program> {
+    let one = [auto(false)];
+    let heir = || [adopt(0), query(0)];
+    let inherited = |name: &str, calls: &[Call], keeps: bool| {
+        Program::new(name, &one, &[&[query(0)], calls, &heir()]).buried(0, 2).created_by(0, keeps)
+    };
+    vec![
+        inherited("y-look", &[query(0)], false),
+        inherited("y-close", &[close(0)], false),
+        inherited("y-set", &[adopt(0), set(0), close(0)], false),
+        // The dead process has it still: whoever adopts it in time keeps it.
+        inherited("y-adopt", &[adopt(0), query(0)], true),
+        inherited("y-adopt-close", &[adopt(0), close(0)], true),
+        Program::new("y-told", &one, &[&[query(0)], &[adopt(0), query(0)], &[bury_process(0), query(0)]])
+            .supervised(0, 2)
+            .created_by(0, true),
     ]
 }
 

@@ -41,6 +41,8 @@ pub struct ArenaSubject {
     without_place: Vec<ThreadId>,
     /// Of each thread, whose number it has.
     numbers_of: Vec<Option<ThreadId>>,
+    /// As in the program.
+    creator: Option<(ThreadId, bool)>,
 }
 
 impl ArenaSubject {
@@ -78,7 +80,28 @@ impl ArenaSubject {
         arena.retire(&creator);
         let (waiters, created) = (RefCell::new(Vec::new()), Cell::new(0));
         let numbers_of = program.fates.iter().map(|fate| fate.number_of).collect();
-        Box::new(Self { arena, objects, at_start, created, bell, waiters, enrolled, without_place, numbers_of })
+        let creator = program.creator;
+        Box::new(Self {
+            arena,
+            objects,
+            at_start,
+            created,
+            bell,
+            waiters,
+            enrolled,
+            without_place,
+            numbers_of,
+            creator,
+        })
+    }
+
+    /// What a look at the first object finds: an error if it names another process as the creator.
+    fn with_creator(&self, object: Id, found: Outcome) -> Outcome {
+        let Some((creator, _)) = self.creator.filter(|_| object == 0) else { return found };
+        match self.arena.creator_of(self.objects[0].get()) {
+            Some(pid) if pid != PROCESS_BASE + creator as u32 => Err(Error::Corrupt),
+            _ => found,
+        }
     }
 
     fn create(&self, thread: ThreadId, value: &Value) -> Outcome {
@@ -133,6 +156,9 @@ impl Subject for ArenaSubject {
         if self.enrolled && !takes_it_later && !self.without_place.contains(&thread) {
             enroll(&self.arena, &waiter, self.bell);
         }
+        if let Some((_, keeps)) = self.creator.filter(|(creator, _)| *creator == thread) {
+            self.arena.ascribe(self.objects[0].get(), PROCESS_BASE + thread as u32, keeps);
+        }
         self.waiters.borrow_mut().push(Box::into_raw(Box::new(waiter)));
     }
 
@@ -152,7 +178,11 @@ impl Subject for ArenaSubject {
             };
         }
         let objects = self.objects.each_ref().map(Cell::get);
-        perform(&self.arena, self.waiter(thread), &objects, &call.operation, deadline)
+        let outcome = perform(&self.arena, self.waiter(thread), &objects, &call.operation, deadline);
+        match call.operation {
+            Operation::EventRead { object } if outcome.is_ok() => self.with_creator(object, outcome),
+            _ => outcome,
+        }
     }
 
     fn interrupt(&self, thread: ThreadId) {
