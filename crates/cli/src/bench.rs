@@ -8,8 +8,8 @@ use std::process::{Command, ExitCode};
 
 use clap::Args;
 
-use crate::NTUX_FAILED;
 use crate::library::{self, Library};
+use crate::{NTUX_FAILED, say};
 
 const PROGRAM: &str = "ntux-bench";
 /// Where it is, relative to the directory of the `ntux` command: where Cargo builds it, or where it is installed.
@@ -27,17 +27,18 @@ pub struct Arguments {
 /// Replaces this process by the benchmark; returns only on failure.
 pub fn bench(arguments: &Arguments) -> ExitCode {
     let Some(program) = find() else {
-        eprintln!(
+        say::complain(format_args!(
             "ntux: cannot find {PROGRAM} beside the ntux command or in ../lib/ntux; `make bench` in ntux's source builds it"
-        );
+        ));
         return ExitCode::from(NTUX_FAILED);
     };
     let already_there = std::env::var_os("LD_PRELOAD");
-    let library = library::find(Library::Device).inspect_err(|reason| eprintln!("ntux: {reason}")).ok();
+    let library =
+        library::find(Library::Device).inspect_err(|reason| say::complain(format_args!("ntux: {reason}"))).ok();
     let preload = library.map(|library| library::preload_list(&library, already_there.as_deref()));
     let error =
         Command::new(&program).args(&arguments.arguments).envs(preload.map(|list| ("NTUX_BENCH_PRELOAD", list))).exec();
-    eprintln!("ntux: cannot start {}: {error}", program.display());
+    say::complain(format_args!("ntux: cannot start {}: {error}", program.display()));
     ExitCode::from(NTUX_FAILED)
 }
 

@@ -15,6 +15,7 @@ use clap::Args;
 use serde::Serialize;
 
 use crate::run::Device;
+use crate::say;
 use choice::Choice;
 use facts::Facts;
 use multiple::WaitMultiple;
@@ -61,10 +62,9 @@ pub fn doctor(arguments: &Arguments) -> ExitCode {
     let can_serve = program.as_ref().map_or(choice.can_serve, |program| program.device.is_some());
     let (futexes, wait_multiple) = (futexes::rows(), WaitMultiple::gather(&facts));
     let report = Report { futexes, facts, choice, wait_multiple, watch: Watch::gather(), program };
-    if arguments.json {
-        println!("{}", serde_json::to_string_pretty(&report).expect("a report has text keys only"));
-    } else {
-        print!("{}", text::render(&report));
-    }
-    if can_serve { ExitCode::SUCCESS } else { ExitCode::from(CANNOT_SERVE) }
+    let page = match arguments.json {
+        true => serde_json::to_string_pretty(&report).expect("a report has text keys only") + "\n",
+        false => text::render(&report),
+    };
+    say::page(&page, if can_serve { ExitCode::SUCCESS } else { ExitCode::from(CANNOT_SERVE) })
 }

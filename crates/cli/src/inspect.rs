@@ -3,15 +3,14 @@
 mod report;
 mod text;
 
-use std::io::Write;
 use std::process::ExitCode;
 
 use clap::Args;
 
-use crate::NTUX_FAILED;
 use crate::arenas::examine::Examined;
 use crate::arenas::find::{self, Found, Target};
 use crate::arenas::processes::PeerProcesses;
+use crate::{NTUX_FAILED, say};
 use report::Report;
 
 /// Exit status when there is no arena.
@@ -54,18 +53,18 @@ pub fn inspect(arguments: &Arguments) -> ExitCode {
     let found = match find::find(&arguments.target) {
         Ok(found) => found,
         Err(reason) => {
-            eprintln!("ntux: {reason}");
+            say::complain(format_args!("ntux: {reason}"));
             return ExitCode::from(NTUX_FAILED);
         }
     };
     let Found { arenas, notes } = &found;
     for note in notes {
-        eprintln!("ntux: {note}");
+        say::complain(format_args!("ntux: {note}"));
     }
     let report = match Examined::all(arenas, &mut PeerProcesses::default()) {
         Ok(examined) => Report::of(&examined, find::named_object(&arguments.target)),
         Err(error) => {
-            eprintln!("ntux: cannot read the arena: {error}");
+            say::complain(format_args!("ntux: cannot read the arena: {error}"));
             return ExitCode::from(NTUX_FAILED);
         }
     };
@@ -73,12 +72,11 @@ pub fn inspect(arguments: &Arguments) -> ExitCode {
         true => serde_json::to_string_pretty(&report).expect("a report has text keys only") + "\n",
         false => text::render(&report),
     };
-    // A reader that closed the pipe early is no reason to complain.
-    let _ = std::io::stdout().write_all(page.as_bytes());
+    let printed = say::page(&page, ExitCode::SUCCESS);
     match (arenas.is_empty(), notes.is_empty()) {
-        (false, _) => ExitCode::SUCCESS,
+        (false, _) => printed,
         (true, true) => {
-            eprintln!("ntux: {} uses no objects of ntux", arguments.target);
+            say::complain(format_args!("ntux: {} uses no objects of ntux", arguments.target));
             ExitCode::from(NOTHING_THERE)
         }
         (true, false) => ExitCode::from(NTUX_FAILED),

@@ -5,6 +5,8 @@
 //! what a bug report needs, `bench` starts the benchmarks (another program), `watch` draws which pages are written, `help`
 //! explains. Each subcommand is one file.
 
+#![deny(clippy::print_stdout, clippy::print_stderr)]
+
 mod arenas;
 mod bench;
 mod doctor;
@@ -18,6 +20,7 @@ mod program;
 mod ps;
 mod report;
 mod run;
+mod say;
 mod top;
 mod topic;
 mod trace;
@@ -94,7 +97,7 @@ fn succeeded(result: std::io::Result<()>) -> ExitCode {
     match result {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
-            eprintln!("ntux: {error}");
+            say::complain(format_args!("ntux: {error}"));
             ExitCode::FAILURE
         }
     }

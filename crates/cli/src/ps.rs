@@ -1,6 +1,5 @@
 //! `ntux ps`: the arenas on this machine, and who takes part in them.
 
-use std::io::Write;
 use std::process::ExitCode;
 use std::time::SystemTime;
 
@@ -9,10 +8,10 @@ use ntux_sync::Result;
 use ntux_sync::inspect::{Snapshot, Value};
 use serde::Serialize;
 
-use crate::NTUX_FAILED;
 use crate::arenas::find::{self, Everything, Opened};
 use crate::arenas::processes::{self, PeerProcesses};
 use crate::arenas::scene::{Names, printable};
+use crate::{NTUX_FAILED, say};
 
 /// List the arenas on this machine: who shares each, and what is in it.
 ///
@@ -74,14 +73,14 @@ struct Process {
 pub fn ps(arguments: &Arguments) -> ExitCode {
     let Everything { arenas, notes, hidden } = find::everywhere();
     for note in &notes {
-        eprintln!("ntux: {note}");
+        say::complain(format_args!("ntux: {note}"));
     }
     let mut peer_processes = PeerProcesses::default();
     let lines: Result<Vec<Line>> = arenas.iter().map(|arena| Line::of(arena, &mut peer_processes)).collect();
     let list = match lines {
         Ok(arenas) => List { arenas, hidden },
         Err(error) => {
-            eprintln!("ntux: cannot look at an arena: {error}");
+            say::complain(format_args!("ntux: cannot look at an arena: {error}"));
             return ExitCode::from(NTUX_FAILED);
         }
     };
@@ -89,9 +88,7 @@ pub fn ps(arguments: &Arguments) -> ExitCode {
         true => serde_json::to_string_pretty(&list).expect("a list has text keys only") + "\n",
         false => list.render(),
     };
-    // A reader that closed the pipe early is no reason to complain.
-    let _ = std::io::stdout().write_all(page.as_bytes());
-    ExitCode::SUCCESS
+    say::page(&page, ExitCode::SUCCESS)
 }
 
 impl Line {

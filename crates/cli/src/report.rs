@@ -10,7 +10,7 @@ use clap::Args;
 use flate2::Compression;
 use flate2::write::GzEncoder;
 
-use crate::NTUX_FAILED;
+use crate::{NTUX_FAILED, say};
 
 /// The most bytes of a log that are packed, from its end.
 const LOG_MAX: u64 = 8 << 20;
@@ -37,12 +37,9 @@ pub struct Arguments {
 /// Packs the archive.
 pub fn report(arguments: &Arguments) -> ExitCode {
     match pack(arguments) {
-        Ok(()) => {
-            println!("{}", arguments.output.display());
-            ExitCode::SUCCESS
-        }
+        Ok(()) => say::page(&format!("{}\n", arguments.output.display()), ExitCode::SUCCESS),
         Err(problem) => {
-            eprintln!("ntux report: {problem}");
+            say::complain(format_args!("ntux report: {problem}"));
             ExitCode::from(NTUX_FAILED)
         }
     }
@@ -54,6 +51,9 @@ fn pack(arguments: &Arguments) -> Result<(), String> {
     for (number, path) in arguments.log.iter().enumerate() {
         let text = end_of(path).map_err(|error| format!("cannot read '{}': {error}", path.display()))?;
         logs.push((format!("log-{}.txt", number + 1), text));
+    }
+    if let Some(pid) = arguments.processes.iter().find(|pid| !fs::exists(format!("/proc/{pid}")).unwrap_or(true)) {
+        return Err(format!("there is no process {pid}"));
     }
     let scrubber = Scrubber::of_this_machine();
     let file = File::create(&arguments.output).map_err(unwritable)?;
@@ -74,6 +74,10 @@ fn add(archive: &mut tar::Builder<impl io::Write>, name: &str, text: &[u8]) -> i
 }
 
 fn end_of(path: &Path) -> io::Result<String> {
+    // Opening anything else can wait.
+    if !fs::metadata(path)?.is_file() {
+        return Err(io::Error::new(io::ErrorKind::InvalidInput, "it is no regular file"));
+    }
     let mut file = File::open(path)?;
     let length = file.metadata()?.len();
     file.seek(SeekFrom::Start(length.saturating_sub(LOG_MAX)))?;

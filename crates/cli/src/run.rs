@@ -15,10 +15,10 @@ use clap::{Args, ValueEnum};
 
 use ntux_platform::command::probe;
 
-use crate::NTUX_FAILED;
 use crate::library::{self, Library};
 use crate::program::{self, Obstacle, Refusal};
 use crate::wine::{self, Measure, Prefix, Wine};
+use crate::{NTUX_FAILED, say};
 
 /// Exit status when the program exists but cannot be started.
 const CANNOT_START: u8 = 126;
@@ -117,7 +117,7 @@ pub fn run(arguments: &Arguments) -> ExitCode {
     if let Some(obstacle) = obstacle
         && (arguments.soft_dirty || ntux_would_serve(arguments.device))
     {
-        eprintln!("ntux: '{}' itself runs without ntux: {obstacle}", arguments.program[0].display());
+        say::complain(format_args!("ntux: '{}' itself runs without ntux: {obstacle}", arguments.program[0].display()));
     }
     if libraries.contains(&Library::Device) {
         keep_of_one_kind(&mut command, &path, arguments);
@@ -160,18 +160,20 @@ fn keep_of_one_kind(command: &mut Command, path: &Path, arguments: &Arguments) {
     if wine.proton.is_none()
         && let Some(server) = wine::plain_server()
     {
-        eprintln!(
+        say::complain(format_args!(
             "ntux: the wineserver of this prefix (process {server}) runs without ntux, so its programs get no /dev/ntsync; end it (wineserver -k) before `ntux run`"
-        );
+        ));
     }
     match wine.measure(Prefix::current(), |name| std::env::var_os(name)) {
         Measure::None => {}
         Measure::Set(name, value) => {
-            eprintln!("ntux: setting {name}={value}: this Wine would start 32-bit processes, which ntux cannot serve");
+            say::complain(format_args!(
+                "ntux: setting {name}={value}: this Wine would start 32-bit processes, which ntux cannot serve"
+            ));
             command.env(name, value);
         }
         Measure::NoDevice(why) => {
-            eprintln!("ntux: no /dev/ntsync for this Wine, which works without it: {why}");
+            say::complain(format_args!("ntux: no /dev/ntsync for this Wine, which works without it: {why}"));
             command.env("NTUX_DEVICE", Device::Kernel.name());
         }
     }
@@ -242,6 +244,6 @@ fn refuse(name: &OsString, refusal: &Refusal) -> ExitCode {
 }
 
 fn complain(status: u8, what: impl Display) -> ExitCode {
-    eprintln!("ntux: {what}");
+    say::complain(format_args!("ntux: {what}"));
     ExitCode::from(status)
 }

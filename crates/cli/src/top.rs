@@ -5,7 +5,7 @@ mod rows;
 mod sample;
 mod screen;
 
-use std::io::{self, IsTerminal, Write};
+use std::io::{self, IsTerminal};
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
@@ -14,8 +14,8 @@ use ratatui::backend::TestBackend;
 use ratatui::crossterm::event::{self, Event, KeyEventKind};
 use ratatui::{DefaultTerminal, Terminal};
 
-use crate::arenas::find::{self, Found, Opened, Target};
-use crate::{NTUX_FAILED, interruption};
+use crate::arenas::find::{self, Everything, Found, Target};
+use crate::{NTUX_FAILED, interruption, say};
 use sample::Watch;
 use screen::{Reaction, Screen};
 
@@ -82,47 +82,53 @@ fn interval(text: &str) -> Result<f64, String> {
 
 /// Shows it until the user has seen enough.
 pub fn top(arguments: &Arguments) -> ExitCode {
-    let (arenas, notes) = match gather(arguments.target.as_ref()) {
+    let Everything { arenas, notes, hidden } = match gather(arguments.target.as_ref()) {
         Ok(found) => found,
         Err(reason) => {
-            eprintln!("ntux: {reason}");
+            say::complain(format_args!("ntux: {reason}"));
             return ExitCode::from(NTUX_FAILED);
         }
     };
     if let (true, Some(target)) = (arenas.is_empty(), &arguments.target) {
-        notes.iter().for_each(|note| eprintln!("ntux: {note}"));
-        eprintln!("ntux: {target} uses no objects of ntux that can be inspected");
+        notes.iter().for_each(|note| say::complain(format_args!("ntux: {note}")));
+        say::complain(format_args!("ntux: {target} uses no objects of ntux that can be inspected"));
         return ExitCode::from(if notes.is_empty() { NOTHING_THERE } else { NTUX_FAILED });
     }
-    let watch = Watch::new(arenas, arguments.target.is_none());
-    let shown = match (arguments.once, io::stdout().is_terminal() && io::stdin().is_terminal()) {
-        (true, _) => print_once(watch, arguments),
-        (false, true) => show(watch, arguments),
+    let watch = Watch::new(arenas, hidden, arguments.target.is_none());
+    let shown = match (arguments.once, is_on_a_screen()) {
+        (true, _) => picture(watch, arguments).map(|page| say::page(&page, ExitCode::SUCCESS)),
+        (false, true) => show(watch, arguments).map(|()| ExitCode::SUCCESS),
         (false, false) => {
-            eprintln!("ntux: `ntux top` needs a terminal; `ntux top --once` prints one picture");
+            say::complain(
+                "ntux: `ntux top` needs a terminal that can move its cursor; `ntux top --once` prints one picture",
+            );
             return ExitCode::from(NTUX_FAILED);
         }
     };
-    match shown {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(error) => {
-            eprintln!("ntux: {error}");
-            ExitCode::from(NTUX_FAILED)
-        }
-    }
+    shown.unwrap_or_else(|error| {
+        say::complain(format_args!("ntux: {error}"));
+        ExitCode::from(NTUX_FAILED)
+    })
 }
 
-fn gather(target: Option<&Target>) -> Result<(Vec<Opened>, Vec<String>), find::Refusal> {
-    let Some(target) = target else { return Ok((find::everywhere().arenas, Vec::new())) };
+/// TERM says "dumb" where a terminal only prints, as in an editor.
+fn is_on_a_screen() -> bool {
+    let is_dumb = std::env::var_os("TERM").is_some_and(|name| name == "dumb");
+    io::stdout().is_terminal() && io::stdin().is_terminal() && !is_dumb
+}
+
+fn gather(target: Option<&Target>) -> Result<Everything, find::Refusal> {
+    let Some(target) = target else { return Ok(find::everywhere()) };
     let Found { arenas, notes } = find::find(target)?;
-    Ok((arenas, notes))
+    Ok(Everything { arenas, notes, hidden: 0 })
 }
 
 fn every(arguments: &Arguments) -> Duration {
     Duration::from_secs_f64(arguments.every)
 }
 
-fn print_once(mut watch: Watch, arguments: &Arguments) -> io::Result<()> {
+/// As lines of text.
+fn picture(mut watch: Watch, arguments: &Arguments) -> io::Result<String> {
     let number = |name: &str| std::env::var(name).ok()?.parse().ok().filter(|&number| number >= 10);
     let (columns, rows) = (number("COLUMNS").unwrap_or(PAPER.0), number("LINES").unwrap_or(PAPER.1));
     watch.look()?;
@@ -138,9 +144,7 @@ fn print_once(mut watch: Watch, arguments: &Arguments) -> io::Result<()> {
     while page.ends_with("\n\n") {
         page.pop();
     }
-    // A reader that closed the pipe early is no reason to complain.
-    let _ = io::stdout().write_all(page.as_bytes());
-    Ok(())
+    Ok(page)
 }
 
 fn show(watch: Watch, arguments: &Arguments) -> io::Result<()> {

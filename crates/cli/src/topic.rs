@@ -2,7 +2,7 @@
 
 use std::process::ExitCode;
 
-use crate::NTUX_FAILED;
+use crate::{NTUX_FAILED, say};
 
 const ENVIRONMENT: &str = "\
 Environment variables that ntux reads
@@ -83,6 +83,11 @@ no such process, or you may not, or the file is not an arena of this version.
 ntux why returns 0 if nothing is wrong, 1 if it found a deadlock or something else that will not pass by itself, 2 if the
 process has no objects of ntux, and 125 if it could not inspect the target.
 
+ntux ps returns 0, and 125 if an arena could not be read.
+
+ntux trace with a program uses the same statuses as ntux run; with PID it returns 0, 1 if the process has no objects of ntux,
+and 125 if it could not be traced.
+
 ntux top returns 0, 2 if the process has no objects of ntux, and 125 if it could not inspect the target.
 
 ntux doctor returns 0 if programs on this machine, or the given program, can be served, 1 otherwise.
@@ -91,17 +96,17 @@ ntux doctor returns 0 if programs on this machine, or the given program, can be 
 /// Prints what `topic` means.
 pub fn explain(mut line: clap::Command, topic: Option<&str>) -> ExitCode {
     line.build();
-    match topic {
-        None => println!("{}", line.render_long_help()),
-        Some("environment") => print!("{ENVIRONMENT}"),
-        Some("exit-status") => print!("{EXIT_STATUS}"),
+    let page = match topic {
+        None => format!("{}\n", line.render_long_help()),
+        Some("environment") => ENVIRONMENT.to_owned(),
+        Some("exit-status") => EXIT_STATUS.to_owned(),
         Some(other) => match line.find_subcommand_mut(other) {
-            Some(subcommand) => println!("{}", subcommand.render_long_help()),
+            Some(subcommand) => format!("{}\n", subcommand.render_long_help()),
             None => {
-                eprintln!("ntux: there is no help on '{other}'; try: ntux help");
+                say::complain(format_args!("ntux: there is no help on '{other}'; try: ntux help"));
                 return ExitCode::from(NTUX_FAILED);
             }
         },
-    }
-    ExitCode::SUCCESS
+    };
+    say::page(&page, ExitCode::SUCCESS)
 }

@@ -21,7 +21,7 @@ use ntux_platform::command::child;
 use ntux_platform::watching::readiness::wait_readable;
 
 use crate::library::Library;
-use crate::{NTUX_FAILED, in_front, interruption, run};
+use crate::{NTUX_FAILED, in_front, interruption, run, say};
 use attach::Arenas;
 use names::Threads;
 use perfetto::Perfetto;
@@ -40,7 +40,7 @@ const NOTHING_THERE: u8 = 1;
 
 /// Record the waits of a program that slept: which thread waited for what, how long, and who ended the wait.
 ///
-/// PROGRAM is run as by `ntux run`, and its exit status is returned. With --pid, a running program is traced until it
+/// PROGRAM is run as by `ntux run`, and its exit status is returned. Given PID, a running program is traced until it
 /// ends, until --seconds have passed, or until Ctrl-C. The processes that it starts are traced, too. A summary is
 /// written to standard error.
 ///
@@ -51,7 +51,7 @@ const NOTHING_THERE: u8 = 1;
 #[command(after_long_help = EXAMPLES)]
 pub struct Arguments {
     /// Trace this process, and what it starts.
-    #[arg(long, short, value_name = "PID", conflicts_with = "program", required_unless_present = "program",
+    #[arg(value_name = "PID", conflicts_with = "program", required_unless_present = "program",
         value_parser = clap::value_parser!(u32).range(1..))]
     pid: Option<u32>,
     /// Stop tracing a running program after so many seconds.
@@ -62,14 +62,14 @@ pub struct Arguments {
     #[arg(long, short, value_name = "FILE")]
     output: Vec<PathBuf>,
     /// The program and its arguments.
-    #[arg(trailing_var_arg = true, allow_hyphen_values = true, value_names = ["PROGRAM", "ARGUMENT"])]
+    #[arg(last = true, value_names = ["PROGRAM", "ARGUMENT"])]
     program: Vec<OsString>,
 }
 
 const EXAMPLES: &str = "\
 Examples:
   ntux trace -o trace.json -- wine game.exe
-  ntux trace --pid $(pidof game.exe) --seconds 5 -o trace.html -o trace.json";
+  ntux trace $(pidof game.exe) --seconds 5 -o trace.html -o trace.json";
 
 /// Records events, and writes the trace.
 pub fn trace(arguments: &Arguments) -> ExitCode {
@@ -84,7 +84,7 @@ pub fn trace(arguments: &Arguments) -> ExitCode {
 }
 
 fn complain(what: &str) -> ExitCode {
-    eprintln!("ntux trace: {what}");
+    say::complain(format_args!("ntux trace: {what}"));
     ExitCode::from(NTUX_FAILED)
 }
 
@@ -136,7 +136,7 @@ fn started(arguments: &Arguments, mut recording: Recording) -> ExitCode {
     let status = record_until_the_end(&mut program, &signals, &mut recording, &mut arenas);
     let title = arguments.program.iter().map(|word| word.display().to_string()).collect::<Vec<_>>().join(" ");
     if let Err(error) = recording.finish(&arenas, &title) {
-        eprintln!("ntux trace: {error}");
+        say::complain(format_args!("ntux trace: {error}"));
     }
     match status {
         Ok(status) => in_front::end_like(status),
@@ -309,7 +309,7 @@ impl Recording {
             }
             (true, Some(why)) => format!("an arena was found that cannot be traced: {why}\n"),
         };
-        eprint!("ntux trace: {text}");
+        say::complain(format_args!("ntux trace: {}", text.trim_end()));
         for path in &self.pictures {
             let svg = self.timeline.svg(title, object, thread);
             let page = if is_page(path) { self.timeline.html(title, &svg, &text) } else { svg };

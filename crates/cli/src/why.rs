@@ -3,17 +3,16 @@
 mod chain;
 mod verdict;
 
-use std::io::Write;
 use std::process::ExitCode;
 
 use clap::Args;
 use ntux_sync::inspect::why::Case;
 
-use crate::NTUX_FAILED;
 use crate::arenas::examine::Examined;
 use crate::arenas::find::{self, Everything, Found, Opened, Target};
 use crate::arenas::processes::PeerProcesses;
 use crate::arenas::scene::Scene;
+use crate::{NTUX_FAILED, say};
 use chain::Follower;
 use verdict::{Teller, Verdict};
 
@@ -70,23 +69,23 @@ pub fn why(arguments: &Arguments) -> ExitCode {
     let (arenas, notes) = match gather(arguments.target.as_ref()) {
         Ok(found) => found,
         Err(reason) => {
-            eprintln!("ntux: {reason}");
+            say::complain(format_args!("ntux: {reason}"));
             return ExitCode::from(NTUX_FAILED);
         }
     };
     for note in &notes {
-        eprintln!("ntux: {note}");
+        say::complain(format_args!("ntux: {note}"));
     }
     if let (true, Some(target)) = (arenas.is_empty(), &arguments.target) {
         if notes.is_empty() {
-            eprintln!("ntux: {target} uses no objects of ntux");
+            say::complain(format_args!("ntux: {target} uses no objects of ntux"));
         }
         return ExitCode::from(if notes.is_empty() { NOTHING_THERE } else { NTUX_FAILED });
     }
     let examined = match Examined::all(&arenas, &mut PeerProcesses::default()) {
         Ok(examined) => examined,
         Err(error) => {
-            eprintln!("ntux: cannot read the arena: {error}");
+            say::complain(format_args!("ntux: cannot read the arena: {error}"));
             return ExitCode::from(NTUX_FAILED);
         }
     };
@@ -95,9 +94,7 @@ pub fn why(arguments: &Arguments) -> ExitCode {
         true => serde_json::to_string_pretty(&verdict).expect("a verdict has text keys only") + "\n",
         false => verdict.render(),
     };
-    // A reader that closed the pipe early is no reason to complain.
-    let _ = std::io::stdout().write_all(page.as_bytes());
-    if verdict.is_something_wrong() { ExitCode::from(WRONG) } else { ExitCode::SUCCESS }
+    say::page(&page, if verdict.is_something_wrong() { ExitCode::from(WRONG) } else { ExitCode::SUCCESS })
 }
 
 /// What a thread waits for, and for whom, in lines.

@@ -47,8 +47,9 @@ impl FromStr for Target {
             (_, _, Some((pid, fd))) => Target::Descriptor(pid, fd),
             _ => Target::File(PathBuf::from(text)),
         };
-        match target.pid() {
-            Some(0) => Err("0 is no process number".to_owned()),
+        let is_number = !text.is_empty() && text.bytes().all(|letter| letter.is_ascii_digit());
+        match (target.pid(), is_number) {
+            (Some(0), _) | (None, true) => Err(format!("{text} is no process number")),
             _ => Ok(target),
         }
     }
@@ -105,9 +106,12 @@ const NAMED: usize = 8;
 #[derive(Debug)]
 pub enum Refusal {
     NoProcess(u32),
+    NoThread(u32, u32),
+    NoDescriptor(u32, u32),
     NotAllowed(u32),
     NotAnArena(PathBuf),
     OtherVersion(PathBuf),
+    CutOff(PathBuf),
     Unreadable(PathBuf, io::Error),
 }
 
@@ -115,6 +119,11 @@ impl fmt::Display for Refusal {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Refusal::NoProcess(pid) => write!(out, "there is no process {pid}"),
+            Refusal::NoThread(pid, thread) => write!(out, "process {pid} has no thread {thread}"),
+            Refusal::NoDescriptor(pid, fd) => write!(out, "process {pid} has no descriptor {fd}"),
+            Refusal::CutOff(path) => {
+                write!(out, "'{}' begins as an arena, but is cut off or damaged", path.display())
+            }
             Refusal::NotAllowed(pid) => write!(
                 out,
                 "no permission to inspect process {pid}: run ntux as the user of that process, or as root \
@@ -122,17 +131,17 @@ impl fmt::Display for Refusal {
             ),
             Refusal::NotAnArena(path) => write!(
                 out,
-                "{} is no arena: it must be shared memory that ntux has made, such as /proc/PID/fd/N of a process that \
+                "'{}' is no arena: it must be shared memory that ntux has made, such as /proc/PID/fd/N of a process that \
                  uses it, or a copy of that. (A core dump holds one only if it was made by `gcore -a`: the kernel leaves \
                  arenas out)",
                 path.display()
             ),
             Refusal::OtherVersion(path) => write!(
                 out,
-                "{} is an arena of another version of ntux: inspect it with the version that the program runs with",
+                "'{}' is an arena of another version of ntux: inspect it with the version that the program runs with",
                 path.display()
             ),
-            Refusal::Unreadable(path, error) => write!(out, "cannot open {}: {error}", path.display()),
+            Refusal::Unreadable(path, error) => write!(out, "cannot open '{}': {error}", path.display()),
         }
     }
 }
@@ -141,12 +150,26 @@ impl fmt::Display for Refusal {
 pub fn find(target: &Target) -> Result<Found, Refusal> {
     match target {
         Target::File(path) => of_file(path),
-        Target::Process(pid) | Target::Thread(pid, _) => of_process(*pid),
-        Target::Descriptor(pid, fd) => {
-            let path = format!("/proc/{pid}/fd/{fd}");
-            Ok(Found { arenas: vec![open(Path::new(&path))?], notes: Vec::new() })
+        Target::Process(pid) => of_process(*pid),
+        Target::Thread(pid, thread) => {
+            let found = of_process(*pid)?;
+            let is_there = fs::exists(format!("/proc/{pid}/task/{thread}")).unwrap_or(true);
+            if is_there { Ok(found) } else { Err(Refusal::NoThread(*pid, *thread)) }
         }
+        Target::Descriptor(pid, fd) => of_descriptor(*pid, *fd),
     }
+}
+
+fn of_descriptor(pid: u32, fd: u32) -> Result<Found, Refusal> {
+    let opened = open(Path::new(&format!("/proc/{pid}/fd/{fd}"))).map_err(|other| match other {
+        Refusal::Unreadable(_, error) if error.kind() == ErrorKind::PermissionDenied => Refusal::NotAllowed(pid),
+        Refusal::Unreadable(_, error) if error.kind() == ErrorKind::NotFound => {
+            let is_there = fs::exists(format!("/proc/{pid}")).unwrap_or(true);
+            if is_there { Refusal::NoDescriptor(pid, fd) } else { Refusal::NoProcess(pid) }
+        }
+        other => other,
+    })?;
+    Ok(Found { arenas: vec![opened], notes: Vec::new() })
 }
 
 /// The object that a descriptor stands for, if it is not that of the arena itself.
@@ -185,28 +208,35 @@ fn open(path: &Path) -> Result<Opened, Refusal> {
     }
     let file = File::open(path).map_err(unreadable)?;
     let view = View::open(file.as_fd()).map_err(|error| match error {
-        Error::NotAnArena if has_magic(&file) => Refusal::OtherVersion(path.to_owned()),
-        Error::NotAnArena => Refusal::NotAnArena(path.to_owned()),
+        Error::NotAnArena => why_not(&file, path),
         other => unreadable(io::Error::from_raw_os_error(other.errno())),
     })?;
     let created = file.metadata().and_then(|metadata| metadata.created()).ok();
     Ok(Opened { view, created, is_copy: false })
 }
 
-fn has_magic(file: &File) -> bool {
-    let mut start = [0; MAGIC.len()];
-    file.read_exact_at(&mut start, 0).is_ok() && &start == MAGIC
+/// Why a file cannot be mapped as an arena, by how it begins.
+fn why_not(file: &File, path: &Path) -> Refusal {
+    let mut start = [0; View::HEAD];
+    let length = file.read_at(&mut start, 0).unwrap_or(0);
+    match start.starts_with(MAGIC) {
+        true if length < View::HEAD || View::is_of_this_version(&start) => Refusal::CutOff(path.to_owned()),
+        true => Refusal::OtherVersion(path.to_owned()),
+        false => Refusal::NotAnArena(path.to_owned()),
+    }
 }
 
 /// The arena that a file is, or those of which it holds copies.
 fn of_file(path: &Path) -> Result<Found, Refusal> {
     let refusal = match open(path) {
         Ok(opened) => return Ok(Found { arenas: vec![opened], notes: Vec::new() }),
-        Err(refusal @ (Refusal::NotAnArena(_) | Refusal::OtherVersion(_))) => refusal,
+        Err(refusal @ (Refusal::NotAnArena(_) | Refusal::OtherVersion(_) | Refusal::CutOff(_))) => refusal,
         Err(other) => return Err(other),
     };
+    // Opening anything else can wait, or do things.
     let is_regular = fs::metadata(path).is_ok_and(|metadata| metadata.is_file());
-    let copies = File::open(path).ok().filter(|_| is_regular).map(|file| copy::arenas(&file)).unwrap_or_default();
+    let file = is_regular.then(|| File::open(path).ok()).flatten();
+    let copies = file.map(|file| copy::arenas(&file)).unwrap_or_default();
     let views = copies.iter().filter_map(|copy| View::open(copy.as_fd()).ok());
     let arenas: Vec<Opened> = views.map(|view| Opened { view, created: None, is_copy: true }).collect();
     if arenas.is_empty() { Err(refusal) } else { Ok(Found { arenas, notes: Vec::new() }) }

@@ -17,22 +17,48 @@ use super::screen::Screen;
 use crate::arenas::scene::{Scene, printable, slot_of};
 use crate::why;
 
-const OBJECT_WIDTHS: [Constraint; 7] = [
-    Constraint::Length(8),
-    Constraint::Length(9),
-    Constraint::Length(16),
-    Constraint::Length(9),
-    Constraint::Length(5),
-    Constraint::Length(6),
-    Constraint::Fill(1),
+/// A column of a list.
+struct Column {
+    head: &'static str,
+    width: u16,
+    /// Numbers end at the right.
+    is_number: bool,
+    /// Where the terminal is narrow, columns are left out in this order; 0: never.
+    leaves: u8,
+    /// The last column that grows has the rest of the line, at least so much.
+    least: Option<u16>,
+}
+
+const fn words(head: &'static str, width: u16, leaves: u8) -> Column {
+    Column { head, width, is_number: false, leaves, least: None }
+}
+
+const fn number(head: &'static str, width: u16, leaves: u8) -> Column {
+    Column { is_number: true, ..words(head, width, leaves) }
+}
+
+const fn growing(head: &'static str, width: u16, leaves: u8, least: u16) -> Column {
+    Column { least: Some(least), ..words(head, width, leaves) }
+}
+
+const OBJECTS: [Column; 7] = [
+    number("#", 8, 5),
+    words("KIND", 9, 4),
+    growing("STATE", 16, 0, 12),
+    number("CHANGES/S", 9, 2),
+    number("QUEUE", 5, 0),
+    number("AVER.", 6, 3),
+    growing("PID:FD, or who waits", 20, 1, 10),
 ];
-const THREAD_WIDTHS: [Constraint; 5] =
-    [Constraint::Length(15), Constraint::Length(15), Constraint::Length(7), Constraint::Length(6), Constraint::Fill(1)];
-/// Columns of numbers, which end at the right.
-const OBJECT_NUMBERS: [usize; 4] = [0, 3, 4, 5];
-const THREAD_NUMBERS: [usize; 2] = [2, 3];
-const KEYS: &str = "Tab page  s order  r reverse  / filter  Space freeze  Enter show  q quit";
-const KEYS_WITHIN: &str = "Esc back  Up Down scroll  Space freeze  q quit";
+const THREADS: [Column; 5] = [
+    words("PID/TID", 15, 0),
+    words("NAME", 15, 1),
+    number("WAITING", 7, 3),
+    number("FOR", 6, 2),
+    growing("WAITS FOR", 20, 4, 9),
+];
+const KEYS: &str = "q quit  Tab page  s order  r reverse  / filter  Space freeze  Enter show";
+const KEYS_WITHIN: &str = "q quit  Esc back  Up Down scroll  Space freeze";
 
 /// Draws everything.
 pub fn draw(frame: &mut Frame<'_>, screen: &mut Screen, watch: &Watch) {
@@ -69,7 +95,11 @@ fn summary(watch: &Watch) -> String {
     let threads = waiters().filter(|waiter| waiter.thread.is_some()).count();
     let waiting = waiters().filter(|waiter| waiter.waits()).count();
     let arenas = watch.arenas.len();
-    format!("ntux top: {arenas} arena(s), {objects} objects, {waiting} of {threads} threads wait")
+    let hidden = match watch.hidden {
+        0 => String::new(),
+        hidden => format!("; {hidden} processes hidden"),
+    };
+    format!("ntux top: {arenas} arena(s), {objects} objects, {waiting} of {threads} threads wait{hidden}")
 }
 
 fn draw_status(frame: &mut Frame<'_>, screen: &Screen, watch: &Watch, area: Rect) {
@@ -103,14 +133,16 @@ fn draw_list(frame: &mut Frame<'_>, screen: &mut Screen, watch: &Watch, area: Re
     screen.page = usize::from(area.height).saturating_sub(1).max(1);
     // A table builds all of its rows, and there may be a million.
     let first = scrolled_to(screen, rows.len());
-    let visible = rows.iter().skip(first).take(screen.page).map(|row| line_of(row, screen));
-    let (widths, head): (Vec<Constraint>, &[&str]) = match screen.threads {
-        true => (THREAD_WIDTHS.to_vec(), &["PID/TID", "NAME", "WAITING", "FOR", "WAITS FOR"]),
-        false => {
-            (OBJECT_WIDTHS.to_vec(), &["#", "KIND", "STATE", "CHANGES/S", "QUEUE", "AVER.", "PID:FD, or who waits"])
-        }
+    let columns = if screen.threads { &THREADS[..] } else { &OBJECTS[..] };
+    let kept = fitting(columns, area.width);
+    let visible = rows.iter().skip(first).take(screen.page).map(|row| line_of(row, &kept, screen));
+    let growing = kept.iter().rposition(|(_, column)| column.least.is_some());
+    let width = |(place, (_, column)): (usize, &(usize, &Column))| match growing == Some(place) {
+        true => Constraint::Fill(1),
+        false => Constraint::Length(column.width),
     };
-    let head = head.iter().enumerate().map(|(column, &text)| cell(text.to_owned(), column, screen.threads));
+    let widths: Vec<Constraint> = kept.iter().enumerate().map(width).collect();
+    let head = kept.iter().map(|(_, column)| cell(column.head.to_owned(), column));
     let chosen = if screen.colours { Style::new().bg(Color::DarkGray) } else { Style::new() };
     let table = Table::new(visible, widths)
         .header(TableRow::new(head).style(strong(screen)))
@@ -129,15 +161,29 @@ fn scrolled_to(screen: &mut Screen, count: usize) -> usize {
     first
 }
 
-fn cell(text: String, column: usize, threads: bool) -> Cell<'static> {
-    let numbers = if threads { &THREAD_NUMBERS[..] } else { &OBJECT_NUMBERS[..] };
-    let line = Line::from(text);
-    Cell::new(if numbers.contains(&column) { line.right_aligned() } else { line })
+/// The columns for which there is room, with their places among all.
+fn fitting(columns: &[Column], width: u16) -> Vec<(usize, &Column)> {
+    let mut kept: Vec<(usize, &Column)> = columns.iter().enumerate().collect();
+    loop {
+        let gaps = kept.len() as u16 - 1;
+        let needed = gaps + kept.iter().map(|(_, column)| column.least.unwrap_or(column.width)).sum::<u16>();
+        let next = kept.iter().filter(|(_, column)| column.leaves > 0).min_by_key(|(_, column)| column.leaves);
+        match next.map(|(place, _)| *place) {
+            Some(leaves) if needed > width => kept.retain(|(place, _)| *place != leaves),
+            _ => return kept,
+        }
+    }
 }
 
-fn line_of(row: &Row<'_>, screen: &Screen) -> TableRow<'static> {
+fn cell(text: String, column: &Column) -> Cell<'static> {
+    let line = Line::from(text);
+    Cell::new(if column.is_number { line.right_aligned() } else { line })
+}
+
+fn line_of(row: &Row<'_>, kept: &[(usize, &Column)], screen: &Screen) -> TableRow<'static> {
     let is_waited_for = row.measure.queue > 0;
-    let cells = row.cells().into_iter().enumerate().map(|(column, text)| cell(text, column, screen.threads));
+    let mut texts = row.cells();
+    let cells = kept.iter().map(|(place, column)| cell(std::mem::take(&mut texts[*place]), column));
     let style = if is_waited_for && screen.colours { Style::new().fg(Color::Yellow) } else { Style::new() };
     TableRow::new(cells.collect::<Vec<_>>()).style(style)
 }

@@ -9,7 +9,7 @@ use ntux_sync::inspect::why::{Case, Fate, Finding};
 use ntux_sync::inspect::{Snapshot, WaiterView};
 
 use crate::arenas::examine::rates;
-use crate::arenas::find::{self, Opened};
+use crate::arenas::find::{self, Everything, Opened};
 use crate::arenas::processes::PeerProcesses;
 use crate::arenas::scene::{Names, Scene, fates};
 
@@ -19,6 +19,8 @@ const SEARCH: u32 = 5;
 /// Arenas that are watched.
 pub struct Watch {
     pub arenas: Vec<Watched>,
+    /// Processes that the user may not inspect.
+    pub hidden: usize,
     /// New ones are looked for.
     searches: bool,
     looks: u32,
@@ -58,9 +60,9 @@ struct Sleep {
 }
 
 impl Watch {
-    pub fn new(arenas: Vec<Opened>, searches: bool) -> Watch {
+    pub fn new(arenas: Vec<Opened>, hidden: usize, searches: bool) -> Watch {
         let arenas = arenas.into_iter().map(Watched::new).collect();
-        Watch { arenas, searches, looks: 0, last: None, peer_processes: PeerProcesses::default() }
+        Watch { arenas, hidden, searches, looks: 0, last: None, peer_processes: PeerProcesses::default() }
     }
 
     /// Looks at everything once more.
@@ -82,7 +84,8 @@ impl Watch {
     /// Adds arenas that are new, and leaves out those that nobody has any more.
     fn search(&mut self) {
         self.peer_processes = PeerProcesses::default();
-        let found = find::everywhere().arenas;
+        let Everything { arenas: found, hidden, .. } = find::everywhere();
+        self.hidden = hidden;
         let inodes: HashSet<u64> = found.iter().map(|opened| opened.view.file().inode).collect();
         self.arenas.retain(|arena| inodes.contains(&arena.opened.view.file().inode));
         let known: HashSet<u64> = self.arenas.iter().map(|arena| arena.opened.view.file().inode).collect();

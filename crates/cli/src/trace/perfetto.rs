@@ -2,16 +2,18 @@
 //!
 //! Events are written as they come, one on a line. The array is closed only if the trace ended normally. Readers of
 //! this format accept an open array, so the file of a killed tracer can be opened, too.
+//!
+//! What the readers demand, and Perfetto does not say if it is missed: slices of a thread are nested or disjoint, or the later one is
+//! left out. An arrow binds to the slice of its thread that began last, in the order of time and, for equal times, of the file; and
+//! it leads from the slice that began earlier to the other one. So each arrow has two slices of its own, which are written
+//! right before its ends: one for the grant, and one within the wait, from the grant until the thread runs.
 
 use std::io::{self, Write};
 
 use serde_json::json;
 
 use super::names::{Objects, Thread, verb};
-use super::waits::{End, Signal, Wait};
-
-/// The shortest slice of a signal, so that the arrow has somewhere to begin.
-const SHORTEST_NS: u64 = 200;
+use super::waits::{End, Grant, Signal, Wait};
 
 /// Writes events.
 pub struct Perfetto<W: Write> {
@@ -58,22 +60,43 @@ impl<W: Write> Perfetto<W> {
             "ts": micros(wait.from_ns), "dur": micros(took),
             "args": {"objects": wait.count, "end": end, "woke for nothing": wait.stirs},
         }))?;
-        let Some(grant) = wait.by else { return Ok(()) };
+        match wait.by {
+            Some(grant) => self.arrow(wait, grant, pid),
+            None => Ok(()),
+        }
+    }
+
+    /// From a grant to the rest of the wait that it ended.
+    fn arrow(&mut self, wait: &Wait, grant: Grant, pid: impl Fn(u32) -> u32) -> io::Result<()> {
         self.arrows += 1;
-        let arrow = |ph: &str, thread: u32, at_ns: u64| {
+        // The thread can run before the one that granted has looked at the clock.
+        let granted_ns = grant.at_ns.min(wait.to_ns);
+        let woken_ns = granted_ns.max(wait.from_ns);
+        let took = wait.to_ns.saturating_sub(woken_ns);
+        let slice = |name: &str, thread: u32, at_ns: u64, took_ns: u64| {
+            json!({
+                "ph": "X", "cat": "grant", "name": name, "pid": pid(thread), "tid": thread,
+                "ts": micros(at_ns), "dur": micros(took_ns),
+            })
+        };
+        let end = |ph: &str, thread: u32, at_ns: u64| {
             json!({
                 "ph": ph, "bp": "e", "cat": "grant", "name": "grant", "id": self.arrows,
                 "pid": pid(thread), "tid": thread, "ts": micros(at_ns),
             })
         };
-        let (from, to) = (arrow("s", grant.thread, grant.at_ns), arrow("f", wait.thread, wait.to_ns));
-        self.event(&from)?;
-        self.event(&to)
+        let events = [
+            slice("grants", grant.thread, granted_ns, 0),
+            end("s", grant.thread, granted_ns),
+            slice("until it runs", wait.thread, woken_ns, took),
+            end("f", wait.thread, woken_ns),
+        ];
+        events.iter().try_for_each(|event| self.event(event))
     }
 
     pub fn signal(&mut self, signal: &Signal, objects: &Objects, pid: impl Fn(u32) -> u32) -> io::Result<()> {
         let name = format!("{} {}", verb(signal.operation), objects.name(signal.object));
-        let took = signal.to_ns.saturating_sub(signal.from_ns).max(SHORTEST_NS);
+        let took = signal.to_ns.saturating_sub(signal.from_ns);
         self.event(&json!({
             "ph": "X", "cat": "signal", "name": name, "pid": pid(signal.thread), "tid": signal.thread,
             "ts": micros(signal.from_ns), "dur": micros(took), "args": {"satisfied": signal.granted},

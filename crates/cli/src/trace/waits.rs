@@ -78,6 +78,10 @@ impl Waits {
     /// Takes the next event.
     pub fn take(&mut self, event: Event) -> Option<Told> {
         let Event { time_ns, thread, what, .. } = event;
+        if matches!(what, What::Sleeps { .. } | What::Acquires { .. } | What::AcquiresAll | What::GivesUp) {
+            // What it has granted was help on the way: no part of a signal that comes later.
+            self.granting.remove(&thread);
+        }
         match what {
             What::Sleeps { object, count } => {
                 let wait = Wait {

@@ -8,7 +8,7 @@ use ntux_watch::{Mechanism, Protection, Region, Reset, Watcher, page_size};
 
 use super::heat::{Row, Totals, line};
 use super::{Arguments, svg};
-use crate::NTUX_FAILED;
+use crate::{NTUX_FAILED, say};
 
 /// Lines, and milliseconds for each, where nothing else is said.
 const LINES: u32 = 40;
@@ -21,7 +21,7 @@ pub fn watch(arguments: &Arguments) -> ExitCode {
         // A reader that closed the pipe early is no reason to complain.
         Err(error) if error.kind() == io::ErrorKind::BrokenPipe => ExitCode::SUCCESS,
         Err(error) => {
-            eprintln!("ntux watch: {error}");
+            say::complain(format_args!("ntux watch: {error}"));
             ExitCode::from(NTUX_FAILED)
         }
     }

@@ -21,7 +21,7 @@ use super::heat::{self, Row, TIME_WIDTH, Totals};
 use super::meeting::{self, Meeting, Wish};
 use super::{Arguments, svg};
 use crate::library::Library;
-use crate::{NTUX_FAILED, in_front, run};
+use crate::{NTUX_FAILED, in_front, run, say};
 
 /// Milliseconds for each line, where nothing else is said.
 const INTERVAL: u64 = 250;
@@ -58,7 +58,7 @@ pub fn watch(arguments: &Arguments) -> ExitCode {
     };
     let status = map.draw_until_the_end(&mut program, &meeting, &signals);
     if let Err(error) = map.finish(arguments) {
-        eprintln!("ntux watch: {error}");
+        say::complain(format_args!("ntux watch: {error}"));
     }
     match status {
         Ok(status) => in_front::end_like(status),
@@ -67,7 +67,7 @@ pub fn watch(arguments: &Arguments) -> ExitCode {
 }
 
 fn complain(what: &str) -> ExitCode {
-    eprintln!("ntux watch: {what}");
+    say::complain(format_args!("ntux watch: {what}"));
     ExitCode::from(NTUX_FAILED)
 }
 

@@ -84,6 +84,9 @@ impl Sandbox {
         if let Some(filter) = filter {
             // SAFETY: both numbers are this process' own; the copy survives the exec.
             check(unsafe { libc::dup2(filter.as_raw_fd(), FILTER) })?;
+            // If it has this number already, nothing was copied, and it would end with the exec.
+            // SAFETY: a number of this process' own.
+            check(unsafe { libc::fcntl(FILTER, libc::F_SETFD, 0) })?;
         }
         for &(resource, most) in self.limits {
             let limit = libc::rlimit { rlim_cur: most, rlim_max: most };

@@ -20,6 +20,8 @@ mod top;
 mod trace;
 #[cfg(target_arch = "x86_64")]
 mod trees;
+mod users;
+mod viewer;
 mod watch;
 mod watch_program;
 mod why;

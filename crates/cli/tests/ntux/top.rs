@@ -4,7 +4,7 @@ use std::fs::File;
 use std::io::{Read, Write};
 use std::num::NonZero;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
-use std::process::{Child, Stdio};
+use std::process::{Child, Command, Stdio};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
@@ -30,6 +30,15 @@ struct Terminal {
 
 impl Terminal {
     fn start(stage: &Stage, options: &[&str], colourless: bool) -> Terminal {
+        let mut command = stage.ntux(&["top", "--every", "0.1"]);
+        command.args(options).env("TERM", "xterm-256color").env_remove("NO_COLOR");
+        if colourless {
+            command.env("NO_COLOR", "1");
+        }
+        Terminal::with(command)
+    }
+
+    fn with(mut command: Command) -> Terminal {
         let (mut master, mut slave) = (0, 0);
         let size = libc::winsize { ws_row: ROWS, ws_col: COLUMNS, ws_xpixel: 0, ws_ypixel: 0 };
         // SAFETY: two places for descriptors, no name, no attributes, and a size that outlives the call.
@@ -37,11 +46,6 @@ impl Terminal {
         assert_eq!(made, 0, "these tests need a pseudo-terminal");
         // SAFETY: openpty has just made both, and nobody else knows of them.
         let (master, slave) = unsafe { (File::from_raw_fd(master), OwnedFd::from_raw_fd(slave)) };
-        let mut command = stage.ntux(&["top", "--every", "0.1"]);
-        command.args(options).env("TERM", "xterm-256color").env_remove("NO_COLOR");
-        if colourless {
-            command.env("NO_COLOR", "1");
-        }
         let (input, error) = (slave.try_clone().unwrap(), slave.try_clone().unwrap());
         let child = command.stdin(input).stdout(Stdio::from(slave)).stderr(error).spawn().unwrap();
         drop(command);
@@ -307,4 +311,11 @@ fn without_a_terminal_it_says_what_to_do() {
     let output = finish(stage.ntux(&["top"]).arg(std::process::id().to_string()));
     assert_eq!((output.status.code(), said(&output).as_str()), (Some(125), ""));
     assert!(complained(&output).contains("ntux top --once"), "{}", complained(&output));
+
+    // One that can only print.
+    let mut command = stage.ntux(&["top"]);
+    command.arg(std::process::id().to_string()).env("TERM", "dumb");
+    let mut terminal = Terminal::with(command);
+    assert_eq!(terminal.child.wait().unwrap().code(), Some(125));
+    terminal.shows("ntux top --once");
 }

@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 use serde_json::Value;
 
 use crate::stage::{Stage, compile, complained, finish};
+use crate::viewer::Seen;
 
 /// The real library: here somebody must report.
 static LIBRARY: LazyLock<PathBuf> = LazyLock::new(|| {
@@ -63,6 +64,42 @@ const PING_PONG: &str = "
         return 7;
     }";
 
+const CROWD: &str = "
+    #include <fcntl.h>
+    #include <pthread.h>
+    #include <stdint.h>
+    #include <stdlib.h>
+    #include <sys/ioctl.h>
+    #include <unistd.h>
+    struct wait { uint64_t timeout, objs; uint32_t count, index, flags, owner, alert, pad; };
+    struct pair { uint32_t first, second; };
+    static int device, lock, units;
+    static void *work(void *owner) {
+        int objects[] = {lock, units};
+        for (int i = 0; i < 60; i++) {
+            struct wait wait = {.timeout = UINT64_MAX, .objs = (uintptr_t)objects, .count = 2, .owner = (long)owner};
+            struct wait one = {.timeout = UINT64_MAX, .objs = (uintptr_t)objects, .count = 1, .owner = (long)owner};
+            struct pair mutex = {(long)owner, 0};
+            uint32_t back = 1;
+            int all = i % 3 == 0;
+            if (ioctl(device, all ? _IOWR('N', 0x83, struct wait) : _IOWR('N', 0x82, struct wait), all ? &wait : &one)) abort();
+            usleep(50);
+            if (ioctl(lock, _IOWR('N', 0x85, struct pair), &mutex)) abort();
+            if (all && ioctl(units, _IOWR('N', 0x81, uint32_t), &back)) abort();
+        }
+        return 0;
+    }
+    int main(void) {
+        pthread_t threads[8];
+        struct pair mutex = {0, 0}, semaphore = {2, 2};
+        if ((device = open(\"/dev/ntsync\", O_RDWR)) < 0) return 1;
+        if ((lock = ioctl(device, _IOW('N', 0x84, struct pair), &mutex)) < 0) return 1;
+        if ((units = ioctl(device, _IOW('N', 0x80, struct pair), &semaphore)) < 0) return 1;
+        for (long thread = 0; thread < 8; thread++) pthread_create(&threads[thread], 0, work, (void *)(thread + 1));
+        for (long thread = 0; thread < 8; thread++) pthread_join(threads[thread], 0);
+        return 0;
+    }";
+
 fn ping_pong(stage: &Stage) -> String {
     compile(&stage.path(""), "ping_pong", PING_PONG, &["-pthread"]).to_str().expect("a plain path").to_owned()
 }
@@ -107,10 +144,35 @@ fn every_wait_of_a_program_is_recorded_with_who_ended_it() {
         assert_eq!(from["id"], to["id"]);
         assert!(from["tid"] != to["tid"], "another thread ends a wait: {from} {to}");
     }
+    assert_viewers_show_all(&events, waits.len());
     assert!(is(&events[events.len() - 1], "name", "ntux"));
     assert_eq!(events[events.len() - 1]["args"]["lost events"], 0);
     assert!(text(&svg).starts_with("<svg") && text(&svg).contains("waits for event"), "{}", text(&svg));
     assert!(text(&html).contains("<svg") && text(&html).contains("waits slept"));
+}
+
+/// Nothing is left out, and each of so many arrows leads from a grant to the moment when the waiter has what it waited for.
+fn assert_viewers_show_all(events: &[Value], arrows: usize) {
+    let seen = Seen::of(events);
+    assert_eq!((seen.left_out.len(), seen.arrows.len()), (0, arrows), "{:?}", seen.left_out);
+    for &(from, to) in &seen.arrows {
+        let (from, to) = (&seen.slices[from], &seen.slices[to]);
+        assert_eq!((from.name.as_str(), to.name.as_str()), ("grants", "until it runs"), "{from:?} {to:?}");
+        assert!(from.thread != to.thread && from.from_ns <= to.from_ns, "{from:?} {to:?}");
+    }
+}
+
+/// Eight threads pass on one lock and take from one semaphore; whoever comes late is helped by others.
+#[test]
+fn nothing_of_a_crowd_is_left_out_by_viewers() {
+    let stage = Stage::new();
+    let (json, program) = (stage.path("t.json"), compile(&stage.path(""), "crowd", CROWD, &["-pthread"]));
+    let output = finish(ntux(&stage, &["trace", "-o"]).arg(&json).arg("--").arg(program));
+    assert_eq!(output.status.code(), Some(0), "{}", complained(&output));
+    let events: Vec<Value> = serde_json::from_str(&text(&json)).expect("a whole array");
+    let arrows = events.iter().filter(|event| is(event, "ph", "f")).count();
+    assert!(arrows > 20, "{}", complained(&output));
+    assert_viewers_show_all(&events, arrows);
 }
 
 /// A program that plays for ever, until it is dropped.
@@ -138,7 +200,7 @@ fn a_running_program_is_traced_and_goes_on() {
     let start = Instant::now();
     // The device may not be open yet.
     loop {
-        let output = finish(&mut ntux(&stage, &["trace", "--pid", &pid, "--seconds", "1"]));
+        let output = finish(&mut ntux(&stage, &["trace", &pid, "--seconds", "1"]));
         let summary = complained(&output);
         if output.status.code() == Some(0) && summary.contains("ping") && summary.contains("pong") {
             break;
@@ -153,7 +215,7 @@ fn a_killed_tracer_leaves_a_file_whose_lines_can_be_read() {
     let stage = Stage::new();
     let program = Endless::start(&stage);
     let (json, pid) = (stage.path("t.json"), program.0.id().to_string());
-    let mut tracer = ntux(&stage, &["trace", "--pid", &pid, "-o"]);
+    let mut tracer = ntux(&stage, &["trace", &pid, "-o"]);
     let mut tracer = tracer.arg(&json).stderr(Stdio::null()).spawn().expect("it starts");
     let start = Instant::now();
     while text_if_there(&json).lines().count() < 100 {
@@ -181,7 +243,7 @@ fn what_cannot_be_traced_is_said() {
     assert_eq!(output.status.code(), Some(125));
     assert!(complained(&output).contains("must end in .json, .svg or .html"), "{}", complained(&output));
 
-    let output = finish(&mut ntux(&stage, &["trace", "--pid", "4194305"]));
+    let output = finish(&mut ntux(&stage, &["trace", "4194305"]));
     assert_eq!(output.status.code(), Some(125), "{}", complained(&output));
 
     let output = finish(&mut ntux(&stage, &["trace", "--", "sh", "-c", "exit 3"]));
