@@ -37,6 +37,8 @@ pub enum Bug {
     CarryNoCheck,
     /// A growing wait set overwrites the end of its chain.
     GrowBlind,
+    /// A signal takes the first waiter that it meets for the only one.
+    NotAlone,
     /// A signal ignores wait-all waiters.
     WaitAllUnseen,
     /// A waiter's number is trusted, whoever wrote it.

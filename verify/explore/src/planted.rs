@@ -92,6 +92,7 @@ pub const PLANTED: &[Planted] = &[
     planted("pulseplain", Bug::PulsePlain, Found::Exhaustively("a-pulse-hole", 2)),
     planted("noregbump", Bug::NoRegisterBump, Found::Exhaustively("s-rel-2w", 2)).by_histories(66),
     planted("flagfirst", Bug::FlagFirst, Found::Exhaustively("e-set-2w", 2)).by_histories(31),
+    planted("notalone", Bug::NotAlone, Found::Exhaustively("e-set-2w", 2)).by_histories(20),
     planted("lifo", Bug::Lifo, Found::Exhaustively("a-set-2w", 2)).by_histories(62),
     planted("naivepoll", Bug::NaivePoll, Found::Exhaustively("p-reader", 2)).by_histories(451),
     planted("probeblind", Bug::ProbeBlind, Found::Exhaustively("p-reader", 2)).by_histories(451),

@@ -94,6 +94,20 @@ impl Arena {
         slot.wait_set.iter().take(INLINE_USED).chain(chained).map(Place)
     }
 
+    /// The entry of a wait set that has no chunks and only this one.
+    #[inline(always)]
+    pub(crate) fn only_entry(&self, slot: &ObjectSlot) -> Option<Entry> {
+        if slot.chunk.load() != 0 && !planted(Bug::NotAlone) {
+            return None;
+        }
+        let (mut entries, mut bits) = (0, 0);
+        for place in slot.wait_set.iter().take(INLINE_USED).map(|word| word.load()) {
+            entries += u32::from(place != 0);
+            bits |= place;
+        }
+        (entries == 1).then_some(Entry(bits))
+    }
+
     fn next_chunk(&self, link: &Word32) -> Option<&Chunk> {
         self.chunk_at(link.load())
     }

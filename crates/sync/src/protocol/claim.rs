@@ -50,6 +50,7 @@
 //! # Proof
 //! Every interleaving of small programs: `verify/explore`. C1 to C6 are numbered as in `docs/protocol.md`.
 
+use ntux_platform::clock::monotonic_ns;
 use ntux_platform::futex;
 use ntux_platform::robust::{Head, Owed};
 
@@ -61,11 +62,11 @@ use crate::arena::Arena;
 use crate::format::holder::Holder;
 use crate::format::layout::{ObjectSlot, WaiterSlot};
 use crate::format::object_word::{Claimant, ObjectWord, W};
-use crate::format::waiter_word::{WaiterState, WaiterWord};
+use crate::format::waiter_word::{EVERYTHING, WaiterState, WaiterWord};
 use crate::kind::{self, Carried, Kind};
 use crate::planted::{Bug, planted};
 use crate::trace::What;
-use crate::{Error, Result};
+use crate::{Error, Object, Result};
 
 /// How a claim was decided.
 #[must_use]
@@ -114,7 +115,8 @@ pub(crate) fn put(
         return slot.exchange(seen, next).then(|| next.advanced().into());
     };
     let satisfied = candidate.word.satisfied(index, slot.kind().was_abandoned(next));
-    let decision = Decision::prepare(waiter, candidate.slot, candidate.word, satisfied);
+    let object = notes::resident(slot, index);
+    let decision = Decision::prepare(waiter, candidate.slot, candidate.word, satisfied, object);
     if !slot.exchange(seen, next) {
         decision.drop();
         return None;
@@ -253,7 +255,9 @@ fn decide(
         match seen.state() {
             // Queueing: its own claim.
             WaiterState::Waiting | WaiterState::Queueing => {
-                if satisfy(arena, waiter, slot, seen, seen.satisfied(object, abandoned)) {
+                let resident = arena.object_slot(object).and_then(|slot| notes::resident(slot, object));
+                let satisfied = seen.satisfied(object, abandoned);
+                if Decision::prepare(waiter, slot, seen, satisfied, resident).make(arena, waiter) {
                     return Ok(Verdict::Granted);
                 }
             }
@@ -282,38 +286,56 @@ fn decide(
     Err(Error::Corrupt)
 }
 
-/// Satisfies a waiter and wakes it. Returns whether this call made the decision.
-pub(crate) fn satisfy(arena: &Arena, waiter: &Waiter, slot: &WaiterSlot, seen: WaiterWord, next: WaiterWord) -> bool {
-    Decision::prepare(waiter, slot, seen, next).make(arena, waiter)
+/// Gives a waiter all its objects, and wakes it.
+pub(crate) fn give_everything(arena: &Arena, waiter: &Waiter, slot: &WaiterSlot, seen: WaiterWord, abandoned: bool) {
+    Decision::prepare(waiter, slot, seen, seen.satisfied(EVERYTHING, abandoned), None).make(arena, waiter);
 }
 
 /// A decision that a thread is about to make: what must be done before it is done. From [`Decision::prepare`] until after
 /// the wake, the kernel sends the wake if the thread dies and the waiter was satisfied.
 #[must_use]
-struct Decision<'a> {
+pub(super) struct Decision<'a> {
     slot: &'a WaiterSlot,
     seen: WaiterWord,
     next: WaiterWord,
-    /// The event for a tracer: afterwards the waiter's thread can give its place back.
-    grant: What,
+    /// The object that is given, for onlookers.
+    object: Option<Object>,
+    /// The waiter's thread, for a tracer: afterwards it can give its place back.
+    thread: u32,
     /// If a wake will be owed.
-    will: Option<(Head, Owed)>,
+    wake: Option<Wake>,
+}
+
+/// A wake that will be sent: what the kernel does if this thread dies before, and the time.
+struct Wake {
+    robust: Head,
+    owed: Owed,
+    now_ns: u64,
 }
 
 impl<'a> Decision<'a> {
-    fn prepare(waiter: &Waiter, slot: &'a WaiterSlot, seen: WaiterWord, next: WaiterWord) -> Decision<'a> {
-        leave_stamp(slot, next.is_owed());
-        let will = next.is_owed().then(|| {
+    /// `object`: the one that is given, if it is one and onlookers are to know.
+    #[inline(always)]
+    pub(super) fn prepare(
+        waiter: &Waiter,
+        slot: &'a WaiterSlot,
+        seen: WaiterWord,
+        next: WaiterWord,
+        object: Option<Object>,
+    ) -> Decision<'a> {
+        let wake = next.is_owed().then(|| {
             waiter.step_aside();
+            let now_ns = if cfg!(ntux_explore) { 0 } else { monotonic_ns() };
             let robust = waiter.robust();
-            (robust, robust.owe(slot.word.futex_address()))
+            Wake { robust, owed: robust.owe(slot.word.futex_address()), now_ns }
         });
-        Decision { slot, seen, next, grant: slot.grant(next), will }
+        leave_stamp(slot, wake.as_ref().map(|wake| wake.now_ns));
+        Decision { slot, seen, next, object, thread: slot.traced_thread(), wake }
     }
 
     /// Makes it, and wakes the waiter. Returns whether this call made it.
     #[inline(always)]
-    fn make(self, arena: &Arena, waiter: &Waiter) -> bool {
+    pub(super) fn make(self, arena: &Arena, waiter: &Waiter) -> bool {
         let decided = self.slot.exchange(self.seen, self.next);
         if decided {
             self.made(arena, waiter);
@@ -323,22 +345,25 @@ impl<'a> Decision<'a> {
         decided
     }
 
+    #[inline(always)]
     fn made(self, arena: &Arena, waiter: &Waiter) {
-        let Decision { slot, next, grant, .. } = self;
+        let Decision { slot, next, thread, .. } = self;
         // Before the wake: the waiter would report first that it runs.
-        arena.trace(|| grant);
-        if !next.is_owed() {
-            return;
+        arena.trace(|| match next.satisfied_by() {
+            Some(object) => What::Grants { object, thread },
+            None => What::GrantsAll { thread },
+        });
+        if let Some(Wake { robust, owed, now_ns }) = self.wake {
+            futex::wake(slot.word.futex_address(), 1);
+            robust.forget(owed);
+            slot.exchange(next, next.paid());
+            notes::wakes(arena, waiter, slot, self.object, now_ns);
         }
-        futex::wake(slot.word.futex_address(), 1);
-        self.drop();
-        slot.exchange(next, next.paid());
-        notes::wakes(arena, waiter, slot, next);
     }
 
-    /// It is not made by this thread, or its wake is sent.
-    fn drop(self) {
-        if let Some((robust, owed)) = self.will {
+    /// It is not made by this thread.
+    pub(super) fn drop(self) {
+        if let Some(Wake { robust, owed, .. }) = self.wake {
             robust.forget(owed);
         }
     }
@@ -362,18 +387,15 @@ fn wake(arena: &Arena, waiter: &Waiter, slot: &WaiterSlot) {
     let owed = robust.owe(slot.word.futex_address());
     futex::wake(slot.word.futex_address(), 1);
     robust.forget(owed);
-    arena.trace(|| What::Wakes { thread: Holder(slot.holder.load()).thread() as u32 });
+    arena.trace(|| What::Wakes { thread: slot.traced_thread() });
 }
 
 impl WaiterSlot {
-    /// The event that this waiter was satisfied. To be asked for before: afterwards its thread can give the place back.
-    fn grant(&self, word: WaiterWord) -> What {
+    /// The number of this waiter's thread, for a tracer.
+    #[inline(always)]
+    fn traced_thread(&self) -> u32 {
         // The model checker has no tracer, and this load would be a step more in every program.
-        let thread = if cfg!(ntux_explore) { 0 } else { Holder(self.holder.load()).thread() as u32 };
-        match word.satisfied_by() {
-            Some(object) => What::Grants { object, thread },
-            None => What::GrantsAll { thread },
-        }
+        if cfg!(ntux_explore) { 0 } else { Holder(self.holder.load()).thread() as u32 }
     }
 }
 

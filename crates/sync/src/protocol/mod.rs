@@ -6,7 +6,7 @@
 //! | What is a thread's waiter slot? What is one wait? | [`waiter`], [`epoch`] |
 //! | What does an operation do when somebody waits? | [`signal`] |
 //! | How does anyone give an object to a waiter? | [`claim`] |
-//! | To whom is it offered? | [`scan`] |
+//! | To whom is it offered? | [`scan`]; the common case, one waiter, in one piece: [`hand_over`] |
 //! | How does a wait take available objects, and how does it wait? | [`wait_any`], [`wait_all`], [`look`], [`request`], [`spin`] |
 //! | How does it join several queues in one step? | [`queueing`] |
 //! | How are several objects taken in one step? | [`probe`], [`admission`] |
@@ -27,6 +27,7 @@ pub(crate) mod burial;
 pub(crate) mod claim;
 pub(crate) mod create;
 pub(crate) mod epoch;
+pub(crate) mod hand_over;
 pub(crate) mod look;
 pub(crate) mod notes;
 pub(crate) mod probe;

@@ -18,31 +18,37 @@
 use ntux_platform::clock::{self, Deadline};
 
 use super::waiter::Waiter;
+use crate::Object;
 use crate::arena::Arena;
 use crate::format::deadline;
-use crate::format::holder::Holder;
-use crate::format::layout::WaiterSlot;
-use crate::format::waiter_word::WaiterWord;
+use crate::format::layout::{ObjectSlot, WaiterSlot};
+
+/// The model checker has no clock, and each access would be a step more in every program. And `ntux bench` measures what the notes
+/// cost.
+const NOTHING: bool = cfg!(any(ntux_explore, ntux_unobserved));
 
 /// The thread of this slot is about to sleep.
 pub(super) fn falls_asleep(slot: &WaiterSlot, until: Deadline) {
-    // The model checker has no clock, and each store would be a step more in every program. And `ntux bench` measures what this
-    // costs.
-    if cfg!(any(ntux_explore, ntux_unobserved)) {
+    if NOTHING {
         return;
     }
     slot.asleep_since.store(clock::last_tick_ns());
     slot.deadline.store(deadline::pack(until));
 }
 
-/// This thread has just decided the wait in this slot, and woken its thread.
-pub(super) fn wakes(arena: &Arena, waiter: &Waiter, slot: &WaiterSlot, decided: WaiterWord) {
-    if cfg!(any(ntux_explore, ntux_unobserved)) {
+/// The object in this slot, for a note about a wake.
+#[inline(always)]
+pub(super) fn resident(slot: &ObjectSlot, index: u32) -> Option<Object> {
+    (!NOTHING).then(|| slot.resident(index))
+}
+
+/// This thread has decided the wait in this slot, and woken its thread: at this time, by this object if it was one.
+#[inline(always)]
+pub(super) fn wakes(arena: &Arena, waiter: &Waiter, slot: &WaiterSlot, object: Option<Object>, now_ns: u64) {
+    if NOTHING {
         return;
     }
-    let object = decided.satisfied_by().and_then(|index| arena.object_slot(index).map(|slot| slot.resident(index)));
-    let (peer, thread) = (arena.known_peer(), waiter.own_thread());
     slot.woken_for.store(object.map_or(0, |object| object.0));
-    slot.woken_by.store(peer.map_or(0, |peer| Holder::new(peer, thread).0));
-    slot.woken_at.store(clock::last_tick_ns());
+    slot.woken_by.store(waiter.own_name(arena).map_or(0, |name| name.0));
+    slot.woken_at.store(now_ns);
 }

@@ -98,7 +98,7 @@ impl<'a> Ahead<'a> {
 pub(crate) struct Candidate<'a> {
     pub slot: &'a WaiterSlot,
     pub word: WaiterWord,
-    entry: Entry,
+    pub entry: Entry,
 }
 
 /// The result of a scan.

@@ -17,7 +17,8 @@
 
 use super::admission::announce;
 use super::claim::{help, help_ahead, put};
-use super::scan::{Ahead, Offered, offer};
+use super::hand_over::{HandOver, Signaled, hand_over};
+use super::scan::{Ahead, offer};
 use super::waiter::Waiter;
 use crate::arena::Arena;
 use crate::format::layout::ObjectSlot;
@@ -56,38 +57,71 @@ fn signal_slowly(arena: &Arena, waiter: &Waiter, object: Object, signal: Signal)
             help(arena, waiter, object.index(), seen)?;
             continue;
         }
-        let mut ahead = Ahead::default();
-        let (offered, previous) = match signal.step(seen, kind, &slot.extra) {
+        match signal.step(seen, kind, &slot.extra) {
             // The data beside the word may belong to the slot's next object.
-            Step::Refused(_) if slot.load() != seen => continue,
+            Step::Refused(_) if slot.load() != seen => {}
             Step::Refused(error) => return Err(error),
             Step::Unchanged(previous) => return Ok(previous),
             Step::Carry(claimant) => {
                 slot.exchange(seen, seen.claimed_for(claimant, 0));
-                continue;
             }
             Step::Changed { offers: true, .. } if seen.has(WA) && !planted(Bug::WaitAllUnseen) => {
                 arena.trace(|| event(signal, object));
                 return announce(arena, waiter, object, signal);
             }
-            Step::Changed { next, previous, offers } => {
-                let offered = match offers && seen.has(W) {
-                    true => offer(arena, waiter, object.index(), slot, next, &mut ahead),
-                    false => Offered::to_nobody(next),
-                };
-                (offered, previous)
+            Step::Changed { next, previous, offers: true } if seen.has(W) => {
+                match serve(arena, waiter, &Signaled { object, slot, kind, seen, next })? {
+                    Served::Overtaken => {}
+                    Served::Nobody => return Ok(previous),
+                    Served::Somebody => {
+                        // Not earlier: nothing that can wait is done between a claim and its decision.
+                        arena.trace(|| event(signal, object));
+                        return Ok(previous);
+                    }
+                }
             }
-        };
-        if let Some(left) = put(arena, waiter, object.index(), slot, seen, &offered) {
-            help_ahead(arena, waiter, object.index(), left, &mut ahead)?;
-            // Not earlier: nothing that can wait is done between a claim and its decision.
-            if left.word.is_claimed() {
-                arena.trace(|| event(signal, object));
+            Step::Changed { next, previous, .. } => {
+                if slot.exchange(seen, next) {
+                    return Ok(previous);
+                }
             }
-            return Ok(previous);
         }
     }
     Err(Error::Corrupt)
+}
+
+/// What became of an operation on an object for which somebody waits.
+enum Served {
+    /// Another thread has changed the object's word first.
+    Overtaken,
+    /// It is done. Nobody could be given anything.
+    Nobody,
+    /// It is done.
+    Somebody,
+}
+
+/// Performs an operation that makes an object available, and gives it to those who wait.
+#[inline(always)]
+fn serve(arena: &Arena, waiter: &Waiter, signaled: &Signaled<'_>) -> Result<Served> {
+    match hand_over(arena, waiter, signaled) {
+        HandOver::NotAlone => serve_in_turn(arena, waiter, signaled),
+        HandOver::Overtaken => Ok(Served::Overtaken),
+        HandOver::Settled => Ok(Served::Somebody),
+        HandOver::Claimed(left) => {
+            help_ahead(arena, waiter, signaled.object.index(), left, &mut Ahead::default())?;
+            Ok(Served::Somebody)
+        }
+    }
+}
+
+#[inline(never)]
+fn serve_in_turn(arena: &Arena, waiter: &Waiter, signaled: &Signaled<'_>) -> Result<Served> {
+    let &Signaled { object, slot, seen, next, .. } = signaled;
+    let mut ahead = Ahead::default();
+    let offered = offer(arena, waiter, object.index(), slot, next, &mut ahead);
+    let Some(left) = put(arena, waiter, object.index(), slot, seen, &offered) else { return Ok(Served::Overtaken) };
+    help_ahead(arena, waiter, object.index(), left, &mut ahead)?;
+    Ok(if left.word.is_claimed() { Served::Somebody } else { Served::Nobody })
 }
 
 /// The event that a thread changed an object for which somebody waits.

@@ -221,12 +221,12 @@ impl AdaptiveSpin {
     }
 }
 
-/// Leaves the stamp of a decision that this thread is about to make. `wakes`: the waiter may be asleep, and will want to
-/// know how long its wake took.
-#[inline]
-pub(super) fn leave_stamp(slot: &WaiterSlot, wakes: bool) {
+/// Leaves the stamp of a decision that this thread is about to make. It says the time if the waiter may be asleep, and will
+/// want to know how long its wake took.
+#[inline(always)]
+pub(super) fn leave_stamp(slot: &WaiterSlot, now_ns: Option<u64>) {
     if !cfg!(ntux_explore) {
-        slot.stamp.store(Stamp::new(processor(), wakes.then(monotonic_ns)).0);
+        slot.stamp.store(Stamp::new(processor(), now_ns).0);
     }
 }
 

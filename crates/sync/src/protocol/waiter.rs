@@ -70,8 +70,8 @@ pub struct Waiter {
     /// The wait in progress was withdrawn by its own thread, which was about to wake another one.
     stepped_aside: Cell<bool>,
     pub(super) thread_id: Cell<u32>,
-    /// The thread's number, and the process number that it belongs to, whether or not it has a slot.
-    name: Cell<(u64, u32)>,
+    /// What the thread is to onlookers, and the process number that it belongs to, whether or not it has a slot.
+    name: Cell<(Holder, u32)>,
     pub(super) sleeps: Cell<u64>,
     pub(crate) budget: WorkBudget,
     pub(crate) nested: Nested,
@@ -130,7 +130,7 @@ impl Waiter {
             active: Flag::new(),
             stepped_aside: Cell::new(false),
             thread_id: Cell::new(0),
-            name: Cell::new((0, 0)),
+            name: Cell::new((Holder(0), 0)),
             sleeps: Cell::new(0),
             budget: WorkBudget::default(),
             nested: Nested::default(),
@@ -191,15 +191,22 @@ impl Waiter {
         self.interrupted.set(false);
     }
 
-    /// The number of the calling thread. A system call at the first time only, and again in a forked child.
-    pub(super) fn own_thread(&self) -> u64 {
+    /// What the calling thread is to onlookers; none if its process is not registered. A system call at the first time
+    /// only, and again in a forked child.
+    #[inline(always)]
+    pub(super) fn own_name(&self, arena: &Arena) -> Option<Holder> {
         let pid = liveness::process_id();
-        let (thread, known) = self.name.get();
-        if known == pid {
-            return thread;
+        match self.name.get() {
+            (name, known) if known == pid => Some(name),
+            _ => self.learn_name(arena, pid),
         }
-        self.name.set((liveness::thread_id(), pid));
-        self.name.get().0
+    }
+
+    #[cold]
+    fn learn_name(&self, arena: &Arena, pid: u32) -> Option<Holder> {
+        let name = Holder::new(arena.known_peer()?, liveness::thread_id());
+        self.name.set((name, pid));
+        Some(name)
     }
 
     /// How often waits of this waiter have entered the kernel to sleep.

@@ -8,7 +8,7 @@ use crate::format::object_word::Claimant;
 use crate::format::waiter_word::{Attempt, EVERYTHING, WaiterState, WaiterWord};
 use crate::kind::Access;
 use crate::planted::{Bug, planted};
-use crate::protocol::claim::{finish_elsewhere, help_claim, pay, satisfy};
+use crate::protocol::claim::{finish_elsewhere, give_everything, help_claim, pay};
 use crate::protocol::scan::Ahead;
 use crate::protocol::waiter::Waiter;
 use crate::{Error, Object, Result};
@@ -90,7 +90,7 @@ fn collect(arena: &Arena, waiter: &Waiter, seen: Admission, candidate: &WaiterSl
         }
     }
     if let Some(word) = open_word(seen, candidate) {
-        satisfy(arena, waiter, candidate, word, word.satisfied(EVERYTHING, abandoned));
+        give_everything(arena, waiter, candidate, word, abandoned);
     }
     Ok(())
 }

@@ -1,0 +1,92 @@
+//! Gives an object to the only thread that waits for it: the common case of a signal, in one piece.
+//!
+//! # Role
+//! Most queues are of one. [`super::scan`] and [`super::claim`] serve any number of waiters, whoever began, after any
+//! interruption. This file serves one waiter, for the thread that signals, and leaves everything else to them, before it has
+//! changed anything or with the claim in place. It decodes each word once, and it knows who waits when it settles.
+//!
+//! # Transitions
+//! Those of [`super::claim`], and one that only this file makes:
+//!
+//! | step | on | from | to | by |
+//! | --- | --- | --- | --- | --- |
+//! | settle | object | claimed for its only waiter, which was given it | at rest, `W` cleared, whatever remains available | the thread that claimed it |
+//!
+//! # Invariants
+//! * I-only: from the claim on nobody joins the queue (I-claim-6). Before the claim only this waiter was in it (O-set). So once
+//!   the waiter has the object, nobody is left to whom the rest could be offered: the general way finds that out by a second
+//!   scan, and also rests without `W`.
+//!
+//! # Order
+//! * O-set, O-wake and O-ready as in [`super::claim`]: the object's word was read before the wait set, the wait set before the
+//!   waiter's word, and that before the claim.
+//!
+//! # Death
+//! As in [`super::claim`]: each step leaves what the same step leaves there.
+
+use super::claim::{Decision, Found};
+use super::scan::Candidate;
+use super::waiter::Waiter;
+use crate::Object;
+use crate::arena::Arena;
+use crate::format::layout::ObjectSlot;
+use crate::format::object_word::{Claimant, ObjectWord, W};
+use crate::kind::Kind;
+
+/// An object that an operation makes available: its word before, which was read before `kind`, and afterwards.
+pub(super) struct Signaled<'a> {
+    pub object: Object,
+    pub slot: &'a ObjectSlot,
+    pub kind: Kind,
+    pub seen: ObjectWord,
+    pub next: ObjectWord,
+}
+
+/// What a hand-over has come to.
+#[must_use]
+pub(super) enum HandOver {
+    /// It does not apply: not one waiter, or one that must be looked at more closely. Nothing has changed.
+    NotAlone,
+    /// Another thread has changed the object's word first. Nothing has changed.
+    Overtaken,
+    /// The waiter has the object, which is at rest.
+    Settled,
+    /// The object was claimed for the waiter; the word that was found or left there.
+    Claimed(Found),
+}
+
+/// Performs the operation if one thread waits for the object, which is given to it.
+#[inline(always)]
+pub(super) fn hand_over(arena: &Arena, waiter: &Waiter, signaled: &Signaled<'_>) -> HandOver {
+    let &Signaled { object, slot, kind, seen, next } = signaled;
+    if !kind.admits_anybody(next) {
+        return HandOver::NotAlone;
+    }
+    let Some(only) = only_waiter(arena, object, slot) else { return HandOver::NotAlone };
+    let satisfied = only.word.satisfied(object.index(), kind.was_abandoned(next));
+    let decision = Decision::prepare(waiter, only.slot, only.word, satisfied, Some(object));
+    let claim = next.claimed_for(Claimant::Waiter(only.entry.waiter()), only.entry.ticket().tag());
+    if !slot.exchange(seen, claim) {
+        decision.drop();
+        return HandOver::Overtaken;
+    }
+    #[cfg(ntux_explore)]
+    ntux_platform::explore::decides_next();
+    let claim = claim.advanced();
+    if !decision.make(arena, waiter) {
+        return HandOver::Claimed(claim.into());
+    }
+    // I-only
+    let rest = kind.rested(kind.consumed(claim.unclaimed(), only.slot.owner())).without(W);
+    if slot.exchange(claim, rest) { HandOver::Settled } else { HandOver::Claimed(slot.load().into()) }
+}
+
+/// The waiter in the object's wait set, if there is exactly one, which waits for one of its objects, this one, and if
+/// there was never need of a chunk.
+#[inline(always)]
+fn only_waiter<'a>(arena: &'a Arena, object: Object, slot: &ObjectSlot) -> Option<Candidate<'a>> {
+    let entry = arena.only_entry(slot).filter(|entry| !entry.is_all())?;
+    let slot = arena.waiter_slot(entry.waiter())?;
+    let word = slot.load();
+    slot.backs(word, entry, object).then_some(Candidate { slot, word, entry })
+}
