@@ -14,6 +14,7 @@ use ntux_platform::Here;
 use ntux_platform::atomic::{Pair, Word128, supported};
 use ntux_platform::contract::suite::checks;
 use ntux_platform::protection::page_size;
+use ntux_watch::Mechanism;
 
 type Outcome = Result<String, String>;
 
@@ -46,6 +47,9 @@ fn main() -> ExitCode {
     show("objects: waits for all and for any", &mut || described(vectors()));
     show("objects: two processes pass tokens", &mut tokens);
     show("objects: a killed owner's mutex, a killed waiter", &mut killed);
+    show("write watches by page protection", &mut || {
+        Mechanism::Mprotect.probe().map(|()| String::new()).map_err(|error| format!("{error:?}"))
+    });
     match failed {
         0 => println!("everything works"),
         _ => println!("{failed} steps fail"),

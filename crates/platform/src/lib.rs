@@ -42,13 +42,13 @@ use linux::watching as watching_room;
 pub use linux::{command, interposition};
 
 #[cfg(any(target_os = "macos", ntux_simulated_macos))]
-use absent::watching as watching_room;
-#[cfg(any(target_os = "macos", ntux_simulated_macos))]
 mod macos;
 #[cfg(any(target_os = "macos", ntux_simulated_macos))]
 pub use macos::MacOs as Here;
 #[cfg(ntux_simulated_macos)]
 pub use macos::planted as planted_in_room;
+#[cfg(any(target_os = "macos", ntux_simulated_macos))]
+use macos::watching as watching_room;
 
 #[cfg(not(any(target_os = "linux", target_os = "android", target_os = "macos")))]
 compile_error!("no room for this system: CONTRIBUTING.md, \"How to add\", says what it needs");

@@ -41,6 +41,8 @@ const BUGS: &[(Bug, &str)] = &[
     (Bug::IdentityFromStatus, "memory: identity"),
     (Bug::ReadAsAFile, "memory: new"),
     (Bug::ForgetsCorpses, "identity: processes"),
+    (Bug::IgnoresProtection, "pages: writable"),
+    (Bug::AdviceFrees, "pages: freed"),
     (Bug::NoHandlerInChildren, "pages: wiped in a child"),
 ];
 
@@ -53,6 +55,8 @@ const DEVIATIONS: &[(&CStr, &str)] = &[
     (c"keys-are-addresses", "sleep: between processes"),
     (c"sleeps-on-efault", "sleep: no wake is lost"),
     (c"wakes-nobody", "sleep: futex calls"),
+    (c"regions-are-writable", "pages: writable"),
+    (c"regions-without-holes", "pages: writable"),
     (c"sizes-again", "memory: its size never changes"),
     (c"one-name", "memory: identity"),
     (c"short-names", "memory: new"),

@@ -108,6 +108,10 @@ deviations! {
     SleepsOnEfault = c"sleeps-on-efault",
     /// A wake without a sleeper succeeds.
     WakesNobody = c"wakes-nobody",
+    /// Every region may be written.
+    RegionsAreWritable = c"regions-are-writable",
+    /// Where nothing is mapped, a region is said to be.
+    RegionsWithoutHoles = c"regions-without-holes",
     /// The size of an object can be set again.
     SizesAgain = c"sizes-again",
     /// Every object has the same name.

@@ -141,18 +141,13 @@ pub extern "C" fn madvise(_start: *mut c_void, _length: usize, advice: c_int) ->
 #[unsafe(no_mangle)]
 pub static mach_task_self_: u32 = 0x103;
 
-/// `KERN_INVALID_ADDRESS`.
+/// `KERN_INVALID_ADDRESS`, `KERN_INVALID_ARGUMENT`.
 const INVALID_ADDRESS: c_int = 1;
+const INVALID_ARGUMENT: c_int = 4;
 
 /// Copies memory of this process, which may be unmapped.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn mach_vm_read_overwrite(
-    _task: u32,
-    from: u64,
-    length: u64,
-    to: u64,
-    copied: *mut u64,
-) -> c_int {
+pub unsafe extern "C" fn vm_read_overwrite(_task: u32, from: u64, length: u64, to: u64, copied: *mut u64) -> c_int {
     let part = |start: u64| libc::iovec { iov_base: start as *mut c_void, iov_len: length as usize };
     // SAFETY: the kernel checks both, and writes the caller's place only.
     let result = unsafe { libc::process_vm_readv(libc::getpid(), &part(to), 1, &part(from), 1, 0) };
@@ -162,6 +157,145 @@ pub unsafe extern "C" fn mach_vm_read_overwrite(
     // SAFETY: the caller's place.
     unsafe { *copied = length };
     0
+}
+
+/// `struct vm_region_basic_info_64`, in numbers of four bytes.
+const REGION_NUMBERS: usize = 9;
+const VM_REGION_BASIC_INFO_64: c_int = 9;
+
+/// The region that contains the address, or the next one. For signal handlers: neither locks
+/// nor memory of the heap.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn vm_region_64(
+    _task: u32,
+    address: *mut u64,
+    size: *mut u64,
+    flavor: c_int,
+    info: *mut c_int,
+    count: *mut u32,
+    object: *mut u32,
+) -> c_int {
+    // SAFETY: the caller's places.
+    let (asked, count) = unsafe { (*address, &mut *count) };
+    if flavor != VM_REGION_BASIC_INFO_64 || (*count as usize) < REGION_NUMBERS {
+        return INVALID_ARGUMENT;
+    }
+    let Some(found) = region(asked) else { return INVALID_ADDRESS };
+    let start = if is(Deviation::RegionsWithoutHoles) { found.start.min(asked) } else { found.start };
+    let writable = if is(Deviation::RegionsAreWritable) { libc::PROT_WRITE } else { 0 };
+    // SAFETY: as above; so many numbers.
+    unsafe {
+        (*address, *size, *object, *count) = (start, found.end - start, 0, REGION_NUMBERS as u32);
+        let numbers = std::slice::from_raw_parts_mut(info, REGION_NUMBERS);
+        numbers.fill(0);
+        numbers[0] = found.protection | writable;
+        numbers[3] = found.is_shared.into();
+    }
+    0
+}
+
+/// From a page of XNU's on. One that Linux has mapped in several ways, as it does for stacks and data, is a region of its own.
+fn region(asked: u64) -> Option<maps::Map> {
+    let size = page_size() as u64;
+    let first = maps::containing_or_next(asked & !(size - 1))?;
+    let page = (asked & !(size - 1)).max(first.start & !(size - 1));
+    if first.start <= page && first.end >= page + size {
+        return Some(maps::Map { start: page, end: first.end & !(size - 1), ..first });
+    }
+    let mut whole = maps::Map { start: page, end: page + size, ..first };
+    let mut end = first.end;
+    while end < page + size {
+        let Some(next) = maps::containing_or_next(end).filter(|next| next.start < page + size) else { break };
+        whole.protection |= next.protection;
+        end = next.end;
+    }
+    Some(whole)
+}
+
+mod maps {
+    use libc::c_int;
+
+    pub struct Map {
+        pub start: u64,
+        pub end: u64,
+        pub protection: c_int,
+        pub is_shared: bool,
+    }
+
+    /// `PROCMAP_QUERY` of Linux 6.11: flags, the address, and what the answer begins with.
+    const QUERY: libc::c_ulong = 0xc068_6611;
+    const CONTAINING_OR_NEXT: u64 = 0x10;
+
+    /// By a query, or else from the text, in which only the beginning of a line is looked at.
+    #[inline(never)]
+    pub fn containing_or_next(address: u64) -> Option<Map> {
+        // SAFETY: a terminated name.
+        let fd =
+            unsafe { libc::syscall(libc::SYS_openat, libc::AT_FDCWD, c"/proc/self/maps".as_ptr(), libc::O_CLOEXEC) };
+        let mut query = [0u64; 13];
+        query[..3].copy_from_slice(&[8 * 13, CONTAINING_OR_NEXT, address]);
+        // SAFETY: a question of the size that it names, which the answer has, too.
+        let answer = unsafe { libc::syscall(libc::SYS_ioctl, fd, QUERY, &raw mut query) };
+        if answer == 0 {
+            // SAFETY: the descriptor from above.
+            unsafe { libc::syscall(libc::SYS_close, fd) };
+            // Of the last bits, three are those of PROT_READ, PROT_WRITE and PROT_EXEC.
+            let (protection, is_shared) = ((query[5] & 7) as c_int, query[5] & 8 != 0);
+            return Some(Map { start: query[3], end: query[4], protection, is_shared });
+        }
+        let mut file = File { fd: fd as c_int, bytes: [0; 256], next: 0, length: 0 };
+        let mut found = None;
+        while let Some(map) = file.line() {
+            if map.end > address {
+                found = Some(map);
+                break;
+            }
+        }
+        // SAFETY: the descriptor from above.
+        unsafe { libc::syscall(libc::SYS_close, fd) };
+        found
+    }
+
+    struct File {
+        fd: c_int,
+        /// Few: the stack of a signal handler may be small.
+        bytes: [u8; 256],
+        next: usize,
+        length: usize,
+    }
+
+    impl File {
+        fn byte(&mut self) -> Option<u8> {
+            if self.next == self.length {
+                // SAFETY: a place of this length.
+                let read = unsafe { libc::syscall(libc::SYS_read, self.fd, self.bytes.as_mut_ptr(), self.bytes.len()) };
+                self.length = usize::try_from(read).ok().filter(|&length| length > 0)?;
+                self.next = 0;
+            }
+            self.next += 1;
+            Some(self.bytes[self.next - 1])
+        }
+
+        /// A number, and the byte after it.
+        fn number(&mut self) -> Option<u64> {
+            let mut number = 0;
+            loop {
+                match char::from(self.byte()?).to_digit(16) {
+                    Some(digit) => number = number << 4 | u64::from(digit),
+                    None => return Some(number),
+                }
+            }
+        }
+
+        fn line(&mut self) -> Option<Map> {
+            let (start, end) = (self.number()?, self.number()?);
+            let letters = [self.byte()?, self.byte()?, self.byte()?, self.byte()?];
+            while self.byte()? != b'\n' {}
+            let allows = |number: usize, access| if letters[number] == b'-' { 0 } else { access };
+            let protection = allows(0, libc::PROT_READ) | allows(1, libc::PROT_WRITE) | allows(2, libc::PROT_EXEC);
+            Some(Map { start, end, protection, is_shared: letters[3] == b's' })
+        }
+    }
 }
 
 /// Of the inheritances, a copy and none.

@@ -1,4 +1,4 @@
-//! The kernel does not report writes. Everything that needs this fails to open, so the other functions are never
+//! The kernel does not report writes, nor how a program's memory is mapped in a file. Everything that needs this fails to open, so the other functions are never
 //! called; `linux/watching` documents them.
 #![allow(missing_docs, reason = "they cannot be called")]
 
@@ -127,12 +127,4 @@ impl Mappings {
     ) -> io::Result<()> {
         match self.0 {}
     }
-}
-
-pub fn within(_start: usize, _end: usize) -> io::Result<Vec<Mapped>> {
-    absent()
-}
-
-pub fn limit_and_count() -> io::Result<(usize, usize)> {
-    absent()
 }

@@ -34,9 +34,14 @@ impl Protection {
 pub trait Pages {
     /// As [`inherit`].
     fn inherit(start: usize, length: usize, is_inherited: bool) -> io::Result<()>;
-    /// Whether stores to these whole pages would succeed; if so, makes them present. False also if the kernel cannot
-    /// tell.
+    /// Whether stores to these whole pages would succeed; if so, makes them present (macOS does when they are written). False
+    /// also if the kernel cannot tell.
     fn populate_for_writing(start: usize, length: usize) -> bool;
+    /// As [`discard`].
+    ///
+    /// # Safety
+    /// As there.
+    unsafe fn empty(start: usize, length: usize) -> io::Result<()>;
     /// Makes these pages of private memory zero in every forked child, however it is forked. Returns false if that is
     /// impossible.
     fn wipe_on_fork(start: usize, length: usize) -> bool;
@@ -102,13 +107,13 @@ pub unsafe fn protect(start: usize, length: usize, protection: Protection) -> io
     done(unsafe { libc::mprotect(start as *mut libc::c_void, length, protection.bits()) })
 }
 
-/// Frees the memory of a private range, which reads as zeros afterwards.
+/// Frees the memory of a private range. It contains zeros afterwards, and perhaps nobody may access it (macOS).
 ///
 /// # Safety
 /// Nobody relies on the contents.
 pub unsafe fn discard(start: usize, length: usize) -> io::Result<()> {
     // SAFETY: the caller's promise.
-    done(unsafe { libc::madvise(start as *mut libc::c_void, length, libc::MADV_DONTNEED) })
+    unsafe { Here::empty(start, length) }
 }
 
 /// Whether a store to this page would succeed now; if so, makes it present, and changes nothing else. False if the

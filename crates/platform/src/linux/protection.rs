@@ -18,6 +18,11 @@ impl Pages for Linux {
         unsafe { libc::madvise(start as *mut libc::c_void, length, POPULATE_WRITE) == 0 }
     }
 
+    unsafe fn empty(start: usize, length: usize) -> io::Result<()> {
+        // SAFETY: the caller's promise.
+        done(unsafe { libc::madvise(start as *mut libc::c_void, length, libc::MADV_DONTNEED) })
+    }
+
     fn wipe_on_fork(start: usize, length: usize) -> bool {
         // SAFETY: advice about a mapping of our own.
         unsafe { libc::madvise(start as *mut libc::c_void, length, libc::MADV_WIPEONFORK) == 0 }

@@ -9,8 +9,8 @@ use super::interface::{
     __error, __ulock_wait2, __ulock_wake, KERN_SUCCESS, OS_CLOCK_MACH_ABSOLUTE_TIME, OS_SYNC_SHARED,
     PROC_PIDFDPSHMINFO, PROC_PIDTBSDINFO, PROC_PIDTHREADID64INFO, ProcBsdInfo, ProcThreadInfo, PshmFdInfo, SZOMB,
     UL_COMPARE_AND_WAIT, UL_COMPARE_AND_WAIT_SHARED, UL_COMPARE_AND_WAIT64, UL_COMPARE_AND_WAIT64_SHARED, ULF_NO_ERRNO,
-    ULF_WAKE_ALL, VM_INHERIT_COPY, VM_INHERIT_NONE, mach_task_self_, mach_vm_read_overwrite, minherit, proc_pidfdinfo,
-    proc_pidinfo, pthread_threadid_np,
+    ULF_WAKE_ALL, VM_INHERIT_COPY, VM_INHERIT_NONE, VM_REGION_BASIC_INFO_64, VmRegionBasicInfo64, mach_task_self_,
+    minherit, proc_pidfdinfo, proc_pidinfo, pthread_threadid_np, vm_read_overwrite, vm_region_64,
 };
 use super::planted::{Bug, planted};
 use crate::atomic::{Word32, Word64};
@@ -174,8 +174,50 @@ pub(super) fn can_read(address: *const u32) -> bool {
     let length = size_of_val(&copy) as u64;
     // SAFETY: the kernel checks what it reads, and writes a place of this length.
     let answer =
-        unsafe { mach_vm_read_overwrite(mach_task_self_, address as u64, length, (&raw mut copy) as u64, &mut copied) };
+        unsafe { vm_read_overwrite(mach_task_self_, address as u64, length, (&raw mut copy) as u64, &mut copied) };
     answer == KERN_SUCCESS
+}
+
+/// Memory that is mapped in one way.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Region {
+    pub start: usize,
+    pub end: usize,
+    protection: i32,
+    /// Whether others map the same memory.
+    pub is_shared: bool,
+}
+
+impl Region {
+    /// Whether an access of this kind (`PROT_READ`, ...) succeeds.
+    pub(super) fn can(&self, access: i32) -> bool {
+        self.protection & access != 0 || planted(Bug::IgnoresProtection)
+    }
+}
+
+/// The region that contains the address, or the first one after it.
+pub(super) fn region(address: usize) -> Option<Region> {
+    let (mut start, mut length, mut object) = (address as u64, 0, 0);
+    let mut info = VmRegionBasicInfo64::default();
+    let mut count = (size_of_val(&info) / size_of::<u32>()) as u32;
+    // SAFETY: places for the answers, the last of so many numbers; it names no object.
+    let answer = unsafe {
+        vm_region_64(
+            mach_task_self_,
+            &mut start,
+            &mut length,
+            VM_REGION_BASIC_INFO_64,
+            &mut info,
+            &mut count,
+            &mut object,
+        )
+    };
+    (answer == KERN_SUCCESS && length > 0).then(|| Region {
+        start: start as usize,
+        end: start.saturating_add(length) as usize,
+        protection: info.protection,
+        is_shared: info.shared != 0,
+    })
 }
 
 /// The address of the calling thread's error number.

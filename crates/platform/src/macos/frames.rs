@@ -15,11 +15,11 @@ pub(super) const OF_THE_LIBRARY: Mask = 0;
 /// # Safety
 /// The context is one that the kernel gave to a handler of that signal, which has not returned.
 #[cfg(target_arch = "x86_64")]
-pub(super) unsafe fn is_store(context: *const c_void) -> bool {
+pub(super) unsafe fn is_store(context: *const c_void) -> Option<bool> {
     const STORE: u32 = 2;
     // SAFETY: the caller's promise.
     let error = unsafe { (*(*context.cast::<libc::ucontext_t>()).uc_mcontext).__es.__err };
-    error & STORE != 0
+    Some(error & STORE != 0)
 }
 
 /// As on x86-64.
@@ -27,12 +27,12 @@ pub(super) unsafe fn is_store(context: *const c_void) -> bool {
 /// # Safety
 /// As there.
 #[cfg(target_arch = "aarch64")]
-pub(super) unsafe fn is_store(context: *const c_void) -> bool {
+pub(super) unsafe fn is_store(context: *const c_void) -> Option<bool> {
     const DATA_ABORT_OF_USER_MODE: u32 = 0x24;
     const WRITE: u32 = 1 << 6;
     // SAFETY: the caller's promise.
     let syndrome = unsafe { (*(*context.cast::<libc::ucontext_t>()).uc_mcontext).__es.__esr };
-    syndrome >> 26 == DATA_ABORT_OF_USER_MODE && syndrome & WRITE != 0
+    Some(syndrome >> 26 == DATA_ABORT_OF_USER_MODE && syndrome & WRITE != 0)
 }
 
 /// Blocks signals in the context. Returns those that were not blocked there before.

@@ -77,15 +77,42 @@ pub struct PshmFdInfo {
 
 const _: () = assert!(size_of::<ProcBsdInfo>() == 136 && core::mem::offset_of!(ProcBsdInfo, start_seconds) == 120);
 const _: () = assert!(size_of::<ProcThreadInfo>() == 112 && core::mem::offset_of!(ProcThreadInfo, run_state) == 24);
+const _: () = assert!(size_of::<VmRegionBasicInfo64>() == 36);
 const _: () = assert!(size_of::<PshmFdInfo>() == 1192 && core::mem::offset_of!(PshmFdInfo, name) == 168);
 
 /// `kern_return_t`.
 pub const KERN_SUCCESS: c_int = 0;
 
+/// `vm_region_64`.
+pub const VM_REGION_BASIC_INFO_64: c_int = 9;
+
+/// `struct vm_region_basic_info_64`. Its numbers of 64 bits are aligned to 4 bytes.
+#[repr(C)]
+#[derive(Clone, Copy, Default)]
+pub struct VmRegionBasicInfo64 {
+    pub protection: c_int,
+    pub protection_max: c_int,
+    pub inheritance: u32,
+    pub shared: u32,
+    pub reserved: u32,
+    pub offset: [u32; 2],
+    pub behavior: c_int,
+    pub wired: u32,
+}
+
 unsafe extern "C" {
     /// The name of this process's own port, which `mach_task_self` reads.
     pub static mach_task_self_: u32;
-    pub fn mach_vm_read_overwrite(task: u32, from: u64, length: u64, to: u64, copied: *mut u64) -> c_int;
+    pub fn vm_region_64(
+        task: u32,
+        address: *mut u64,
+        size: *mut u64,
+        flavor: c_int,
+        info: *mut VmRegionBasicInfo64,
+        count: *mut u32,
+        object: *mut u32,
+    ) -> c_int;
+    pub fn vm_read_overwrite(task: u32, from: u64, length: u64, to: u64, copied: *mut u64) -> c_int;
     pub fn __error() -> *mut c_int;
     pub fn __ulock_wait2(operation: u32, address: *mut c_void, value: u64, timeout_ns: u64, value2: u64) -> c_int;
     pub fn __ulock_wake(operation: u32, address: *mut c_void, wake_value: u64) -> c_int;

@@ -20,6 +20,7 @@ mod protection;
 mod segv;
 mod sleep;
 mod to_self;
+pub(crate) mod watching;
 
 use crate::absent::{NoDescriptions, NoNodes, NoVectors, NoWakesAtDeath};
 use crate::contract::System;

@@ -27,6 +27,10 @@ pub enum Bug {
     ReadAsAFile,
     /// A process that has ended is asked for as a living one.
     ForgetsCorpses,
+    /// All memory that is mapped may be written.
+    IgnoresProtection,
+    /// Advice frees memory.
+    AdviceFrees,
     /// Nothing runs in a forked child.
     NoHandlerInChildren,
 }

@@ -7,9 +7,9 @@
 use std::io;
 
 use super::planted::{Bug, planted};
-use super::{MacOs, calls};
+use super::{MacOs, calls, watching};
 use crate::atomic::{Word32, Word64};
-use crate::protection::{Pages, Protection, protect, renew};
+use crate::protection::{Pages, Protection, done, protect, renew};
 
 /// Ranges that are wiped in a child: a page of each library's process number, and a table of futexes.
 const WIPED: usize = 8;
@@ -21,9 +21,19 @@ impl Pages for MacOs {
         calls::minherit_copied(start, length, is_inherited)
     }
 
-    /// XNU has no such advice.
-    fn populate_for_writing(_start: usize, _length: usize) -> bool {
-        false
+    /// XNU has no advice that does it, but tells whether stores are allowed.
+    fn populate_for_writing(start: usize, length: usize) -> bool {
+        watching::are_writable(start, length)
+    }
+
+    /// Advice frees nothing here, so new memory takes its place.
+    unsafe fn empty(start: usize, length: usize) -> io::Result<()> {
+        if planted(Bug::AdviceFrees) {
+            // SAFETY: advice, which changes nothing.
+            return done(unsafe { libc::madvise(start as *mut libc::c_void, length, libc::MADV_DONTNEED) });
+        }
+        // SAFETY: the caller's promise.
+        unsafe { renew(start, length) }
     }
 
     fn wipe_on_fork(start: usize, length: usize) -> bool {

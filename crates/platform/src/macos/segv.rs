@@ -8,6 +8,6 @@ impl ForbiddenAccess for MacOs {
 
     unsafe fn is_store(context: *const libc::c_void) -> Option<bool> {
         // SAFETY: the caller's promise.
-        Some(unsafe { frames::is_store(context) })
+        unsafe { frames::is_store(context) }
     }
 }

@@ -9,12 +9,21 @@ pub(super) const FORBIDDEN_ACCESS: libc::c_int = libc::SIGSEGV;
 /// 33 changes the identity of all threads.
 pub(super) const OF_THE_LIBRARY: Mask = 1 << 32;
 
-/// Unknown is no store.
-///
 /// # Safety
 /// As there.
-pub(super) unsafe fn is_store(_context: *const c_void) -> bool {
-    false
+#[cfg(target_arch = "x86_64")]
+pub(super) unsafe fn is_store(context: *const c_void) -> Option<bool> {
+    const STORE: i64 = 2;
+    // SAFETY: the caller's promise.
+    let error = unsafe { (*context.cast::<libc::ucontext_t>()).uc_mcontext.gregs[libc::REG_ERR as usize] };
+    Some(error & STORE != 0)
+}
+
+/// # Safety
+/// As there.
+#[cfg(not(target_arch = "x86_64"))]
+pub(super) unsafe fn is_store(_context: *const c_void) -> Option<bool> {
+    None
 }
 
 /// # Safety

@@ -1,4 +1,4 @@
-//! The description of a mapping. `linux/watching` and `absent/watching` provide it.
+//! The description of a mapping. `linux/watching`, `macos/watching` and `absent/watching` provide it.
 
 pub use crate::watching_room::{Mappings, limit_and_count, within};
 

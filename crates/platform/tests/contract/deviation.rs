@@ -53,6 +53,10 @@ deviations! {
     IgnoresMasks => "sleep: futex calls",
     /// All memory can be read.
     ReadsAnything => "sleep: memory that cannot be read",
+    /// Memory that is freed keeps its contents.
+    KeepsContents => "pages: freed",
+    /// All memory can be written.
+    WritesAnywhere => "pages: writable",
     /// Shared memory has no type and no inode, as XNU's.
     HasNoIdentity => "memory: identity",
     /// Every object is the same one.
@@ -408,7 +412,15 @@ impl Pages for Deviating {
     }
 
     fn populate_for_writing(start: usize, length: usize) -> bool {
-        Here::populate_for_writing(start, length)
+        is(Deviation::WritesAnywhere) || Here::populate_for_writing(start, length)
+    }
+
+    unsafe fn empty(start: usize, length: usize) -> io::Result<()> {
+        if is(Deviation::KeepsContents) {
+            return Ok(());
+        }
+        // SAFETY: the caller's promise.
+        unsafe { Here::empty(start, length) }
     }
 
     fn wipe_on_fork(start: usize, length: usize) -> bool {

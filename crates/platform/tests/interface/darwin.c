@@ -1,7 +1,8 @@
 /* Whether crates/platform/src/macos/interface.rs agrees with the headers of Darwin: compiled by .ci/cross-macos, never run. */
 #include <libproc.h>
 #include <mach/mach_init.h>
-#include <mach/mach_vm.h>
+#include <mach/vm_map.h>
+#include <mach/vm_region.h>
 #include <pthread.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -20,5 +21,8 @@ int (*pidinfo)(int, int, uint64_t, void *, int) = proc_pidinfo;
 int (*pidfdinfo)(int, int, int, void *, int) = proc_pidfdinfo;
 int (*threadid)(pthread_t, uint64_t *) = pthread_threadid_np;
 int (*inherit)(void *, size_t, int) = minherit;
-kern_return_t (*copy)(vm_map_read_t, mach_vm_address_t, mach_vm_size_t, mach_vm_address_t, mach_vm_size_t *) = mach_vm_read_overwrite;
-SAME(sizeof(mach_task_self_), 4); SAME(sizeof(kern_return_t), 4); SAME(KERN_SUCCESS, 0);
+SAME(sizeof(vm_region_basic_info_data_64_t), 36); SAME(offsetof(vm_region_basic_info_data_64_t, shared), 12);
+SAME(VM_REGION_BASIC_INFO_64, 9); SAME(VM_REGION_BASIC_INFO_COUNT_64, 9); SAME(VM_PROT_WRITE, 2);
+kern_return_t (*region)(vm_map_read_t, vm_address_t *, vm_size_t *, vm_region_flavor_t, vm_region_info_t, mach_msg_type_number_t *, mach_port_t *) = vm_region_64;
+kern_return_t (*copy)(vm_map_read_t, vm_address_t, vm_size_t, vm_address_t, vm_size_t *) = vm_read_overwrite;
+SAME(sizeof(mach_task_self_), 4); SAME(sizeof(vm_address_t), 8); SAME(sizeof(vm_size_t), 8); SAME(sizeof(kern_return_t), 4); SAME(KERN_SUCCESS, 0);

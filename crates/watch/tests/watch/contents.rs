@@ -71,14 +71,23 @@ fn lost_stores(watcher: &Watcher, writers: usize, pages: usize, disturbance: Dis
                 Disturbance::Results => (),
                 Disturbance::Forks => in_forked_child(|| ()),
                 Disturbance::Discards => {
-                    // SAFETY: the test's own memory, whose loss is to be noticed.
-                    let _ = unsafe { ntux_platform::protection::discard(memory.address(first), page_size()) };
+                    take_away(memory.address(first));
                 }
             }
         }
         drop(stopping);
         writers.into_iter().map(|writer| writer.join().expect("a writer")).sum()
     })
+}
+
+/// Maps an empty page over a page of the test's memory.
+fn take_away(page: usize) {
+    let allowed = libc::PROT_READ | libc::PROT_WRITE;
+    let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_FIXED;
+    #[allow(clippy::disallowed_methods, reason = "what a program does behind our back")]
+    // SAFETY: the test's own memory, whose loss is to be noticed.
+    let over = unsafe { libc::mmap(page as *mut _, page_size(), allowed, flags, -1, 0) };
+    assert_eq!(over as usize, page);
 }
 
 /// Adds to a word of random pages, and counts by itself how often; how many pages have another number in the end.

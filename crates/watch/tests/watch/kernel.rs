@@ -12,6 +12,7 @@ use ntux_platform::atomic::Word32;
 use ntux_watch::{Mechanism, Reset, Watcher, page_size};
 
 use crate::child::is_child;
+use crate::mapped::plain_file;
 use crate::memory::Memory;
 use crate::skips::skip;
 use crate::stop::Stop;
@@ -38,7 +39,7 @@ fn buffer(memory: &Memory, first: usize, length: usize) -> &mut [u8] {
 }
 
 fn file_of(bytes: usize) -> File {
-    let file = File::from(ntux_platform::memory::create(c"ntux-watch-test", bytes as u64).unwrap());
+    let file = plain_file(bytes);
     file.write_all_at(&vec![7; bytes], 0).unwrap();
     file
 }

@@ -3,9 +3,21 @@
 use std::fs::File;
 use std::os::fd::AsRawFd;
 
+use ntux_platform::atomic::Word32;
 use ntux_watch::{Range, Region, Reset, Run, Watcher, page_size};
 
 use crate::memory::protection;
+
+/// A file without a name. (Shared memory cannot be read and is only mapped as a whole on macOS.)
+pub fn plain_file(bytes: usize) -> File {
+    static NUMBER: Word32 = Word32::new(0);
+    let name = format!("ntux-watch-{}-{}", std::process::id(), NUMBER.fetch_add(1));
+    let path = std::env::temp_dir().join(name);
+    let file = File::options().read(true).write(true).create_new(true).open(&path).expect("a file");
+    std::fs::remove_file(path).expect("its name");
+    file.set_len(bytes as u64).expect("its length");
+    file
+}
 
 pub struct Mapped {
     pub base: usize,

@@ -56,6 +56,8 @@ pub fn checks<S: System>() -> Vec<Check> {
         check("identity: processes", identity::processes::<S>),
         check("identity: ends of threads", identity::ends_of_threads::<S>),
         check("pages: wiped in a child", pages::wiped::<S>),
+        check("pages: writable", pages::writable::<S>),
+        check("pages: freed", pages::freed::<S>),
         check("errors: a number for each thread", pages::error_numbers::<S>),
     ]
 }

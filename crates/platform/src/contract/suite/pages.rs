@@ -6,7 +6,7 @@ use super::super::System;
 use super::stage::{Child, in_thread};
 use super::{Outcome, ensure, failed};
 use crate::atomic::Word32;
-use crate::protection::page_size;
+use crate::protection::{self, Protection, page_size};
 
 pub(super) fn wiped<S: System>(limit: Duration) -> Outcome {
     let (length, access) = (page_size(), libc::PROT_READ | libc::PROT_WRITE);
@@ -23,6 +23,40 @@ pub(super) fn wiped<S: System>(limit: Duration) -> Outcome {
         ensure!(word.load() == round, "the parent's own page was wiped");
         ensure!(!is_promised || found == 0, "a child finds {found} in a page that was to be wiped");
     }
+    Ok(())
+}
+
+/// Three pages, of which nobody may write the middle one.
+pub(super) fn writable<S: System>(_limit: Duration) -> Outcome {
+    let page = page_size();
+    let base = protection::allocate(3 * page, Protection::READ_WRITE).map_err(failed("map"))?;
+    // SAFETY: mapped just now, and nobody refers to it.
+    unsafe { protection::protect(base + page, page, Protection::READ) }.map_err(failed("protect"))?;
+    let can_tell = S::populate_for_writing(base, page);
+    for (first, count, expected) in [(0, 1, true), (1, 1, false), (2, 1, true), (0, 3, false), (0, 2, false)] {
+        let said = S::populate_for_writing(base + first * page, count * page);
+        ensure!(said == (expected && can_tell), "of {count} pages from {first} on it says {said}");
+    }
+    // SAFETY: as above.
+    unsafe { protection::free(base + page, page) }.map_err(failed("unmap"))?;
+    ensure!(!S::populate_for_writing(base, 3 * page), "there is a hole");
+    // SAFETY: as above.
+    unsafe { protection::free(base, page).and_then(|()| protection::free(base + 2 * page, page)) }
+        .map_err(failed("unmap"))
+}
+
+pub(super) fn freed<S: System>(_limit: Duration) -> Outcome {
+    let page = page_size();
+    let base = protection::allocate(2 * page, Protection::READ_WRITE).map_err(failed("map"))?;
+    // SAFETY: mapped for good, aligned, and any bytes are a value.
+    let word = |number: usize| unsafe { &*((base + number * page) as *const Word32) };
+    [0, 1].into_iter().for_each(|number| word(number).store(7));
+    // SAFETY: nobody relies on the contents.
+    unsafe { S::empty(base, page) }.map_err(failed("free"))?;
+    // SAFETY: as above.
+    unsafe { protection::protect(base, page, Protection::READ_WRITE) }.map_err(failed("protect"))?;
+    ensure!(word(0).load() == 0, "memory that was freed keeps its contents");
+    ensure!(word(1).load() == 7, "its neighbour was freed, too");
     Ok(())
 }
 
