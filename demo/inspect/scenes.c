@@ -5,6 +5,7 @@
  *   deadlock     two threads lock two mutexes in opposite order; a third waits behind them
  *   killed       a process is killed while it owns a mutex, for which another one waits
  *   nobody       a thread waits for an event that somebody set earlier, and nobody sets any more
+ *   lost         an event is set and reset before a thread waits for it
  *   stopped      a process is stopped while it owns a mutex
  *   bottleneck   eight workers take work from one semaphore, and one lock holds all of them up
  *   crowd        a thousand objects, a hundred threads
@@ -187,6 +188,24 @@ static void nobody(void)
     start((struct part){ "producer", set_once, { done }, 302 });
 }
 
+static void set_and_reset(const struct part *part)
+{
+    uint32_t previous;
+    set(part->objects[0]);
+    if (ioctl(part->objects[0], NTSYNC_IOC_EVENT_RESET, &previous) < 0)
+        fail("cannot reset an event");
+    for (;;)
+        pause();
+}
+
+static void lost(void)
+{
+    int done = make(NTSYNC_IOC_CREATE_EVENT, &(struct ntsync_event_args){ .manual = 1 });
+    start((struct part){ "producer", set_and_reset, { done }, 302 });
+    pause_ms(200);
+    start((struct part){ "consumer", lock_one, { done }, 301 });
+}
+
 static void work(const struct part *part)
 {
     for (;;) {
@@ -248,6 +267,7 @@ static const struct {
     void (*play)(void);
 } scenes[] = {
     { "deadlock", deadlock }, { "killed", killed },         { "nobody", nobody },
+    { "lost", lost },
     { "stopped", stopped },   { "bottleneck", bottleneck }, { "crowd", crowd },
     { "processes", processes },
 };
@@ -267,6 +287,6 @@ int main(int argc, char **argv)
         for (;;)
             pause();
     }
-    fprintf(stderr, "usage: scenes deadlock|killed|nobody|stopped|bottleneck|crowd|processes\n");
+    fprintf(stderr, "usage: scenes deadlock|killed|nobody|lost|stopped|bottleneck|crowd|processes\n");
     return 2;
 }

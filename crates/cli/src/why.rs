@@ -1,6 +1,7 @@
 //! `ntux why`: who waits for whom, and what is wrong.
 
 mod chain;
+mod log;
 mod verdict;
 
 use std::process::ExitCode;
@@ -14,6 +15,7 @@ use crate::arenas::processes::PeerProcesses;
 use crate::arenas::scene::Scene;
 use crate::{NTUX_FAILED, say};
 use chain::Follower;
+use log::Logs;
 use verdict::{Teller, Verdict};
 
 /// Exit status when something is wrong.
@@ -100,7 +102,7 @@ pub fn why(arguments: &Arguments) -> ExitCode {
 /// What a thread waits for, and for whom, in lines.
 pub fn chain_text(scene: &Scene, case: &Case<'_>, waiter: u32) -> String {
     let teller = Teller { scene };
-    Follower::new(&teller, case).follow(waiter).render()
+    Follower::new(&teller, case, &Logs::default()).follow(waiter).render()
 }
 
 fn gather(target: Option<&Target>) -> Result<(Vec<Opened>, Vec<String>), find::Refusal> {

@@ -158,6 +158,13 @@ impl Scene {
         Some(format!("{}/{}{name}", self.pid(peer)?, known.map_or(thread, |thread| thread.number)))
     }
 
+    /// A thread of this machine, with its name if it takes part.
+    pub fn thread_here(&self, pid: u32, thread: u32) -> String {
+        let mut processes = self.names.processes.values();
+        let known = processes.find(|process| process.pid == pid).and_then(|process| process.thread(thread));
+        format!("{pid}/{thread}{}", known.map_or(String::new(), |thread| format!(" {}", printable(&thread.name))))
+    }
+
     /// Who created an object, as far as that is known.
     pub fn creator(&self, object: Object) -> Option<Creator> {
         let seen = self.snapshot.object(slot_of(object)).filter(|seen| seen.object == object)?;

@@ -7,7 +7,9 @@ use ntux_sync::inspect::why::{Case, Fate, Obstacle};
 use ntux_sync::inspect::{Mode, WaitState, WaitView, WakeView};
 use serde::Serialize;
 
+use super::log::{Logs, Told};
 use super::verdict::{Party, Teller, Thing};
+use crate::arenas::scene::slot_of;
 
 /// Threads of one chain: a thousand lines tell nobody anything.
 const LONGEST: usize = 200;
@@ -41,6 +43,8 @@ pub struct Step {
     pub owner: Option<u32>,
     /// The last time that it has woken anybody: how many seconds ago, and who signaled it.
     pub last_wake: Option<Wake>,
+    /// The last signal of which the log of a program tells, and the reset behind it.
+    pub logged: Vec<Logged>,
     /// The threads that are known to wait, or to have waited, as this owner.
     pub owners: Vec<Chain>,
     /// There are more, which are left out.
@@ -54,16 +58,25 @@ pub struct Wake {
     pub by: Option<String>,
 }
 
+/// An operation of which a log tells.
+#[derive(Serialize)]
+pub struct Logged {
+    pub operation: &'static str,
+    pub ago_s: f64,
+    pub by: String,
+}
+
 /// Follows chains.
 pub struct Follower<'a> {
     pub teller: &'a Teller<'a>,
     pub case: &'a Case<'a>,
+    logs: &'a Logs,
     met: HashSet<u32>,
 }
 
 impl<'a> Follower<'a> {
-    pub fn new(teller: &'a Teller<'a>, case: &'a Case<'a>) -> Follower<'a> {
-        Follower { teller, case, met: HashSet::new() }
+    pub fn new(teller: &'a Teller<'a>, case: &'a Case<'a>, logs: &'a Logs) -> Follower<'a> {
+        Follower { teller, case, logs, met: HashSet::new() }
     }
 
     pub fn follow(&mut self, waiter: u32) -> Chain {
@@ -109,7 +122,21 @@ impl<'a> Follower<'a> {
         let scene = self.teller.scene;
         let wake = |wake: WakeView| Wake { ago_s: scene.ago_s(wake.at), by: scene.sender(&wake) };
         let last_wake = scene.last_wake(object).map(wake);
-        Step { thing: self.teller.thing(object), obstacle: word, owner, last_wake, owners, cut }
+        let logged = self.logged(object);
+        Step { thing: self.teller.thing(object), obstacle: word, owner, last_wake, logged, owners, cut }
+    }
+
+    fn logged(&self, object: Object) -> Vec<Logged> {
+        let scene = self.teller.scene;
+        let told = |told: &Told| Logged {
+            operation: told.operation,
+            ago_s: scene.ago_s(told.at_ns),
+            by: scene.thread_here(told.pid, told.thread),
+        };
+        let last = self.logs.last(slot_of(object));
+        last.map_or(Vec::new(), |(signal, reset)| {
+            [Some(signal), reset.as_ref()].into_iter().flatten().map(told).collect()
+        })
     }
 
     fn condition(&self, waiter: u32) -> &'static str {

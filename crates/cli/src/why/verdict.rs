@@ -5,7 +5,8 @@ use ntux_sync::inspect::why::{Finding, Link};
 use ntux_sync::inspect::{Claim, Given, Request, Snapshot, Value};
 use serde::Serialize;
 
-use super::chain::{Chain, Follower, Step};
+use super::chain::{Chain, Follower, Logged, Step};
+use super::log::Logs;
 use crate::arenas::examine::Examined;
 use crate::arenas::find::Target;
 use crate::arenas::processes::Descriptor;
@@ -87,7 +88,13 @@ pub struct Stopped {
 
 impl Verdict {
     pub fn of(examined: &[Examined], target: Option<&Target>) -> Verdict {
-        Verdict { arenas: examined.iter().map(|arena| Told::of(arena, target)).collect() }
+        // A log does not say which arena its lines are about.
+        let in_one = |&pid: &u32| examined.iter().filter(|arena| processes(&arena.scene).contains(&pid)).count() == 1;
+        let logs = |arena: &Examined| match target {
+            None | Some(Target::File(_) | Target::Descriptor(..)) => Logs::default(),
+            _ => Logs::of(&processes(&arena.scene).into_iter().filter(in_one).collect::<Vec<_>>()),
+        };
+        Verdict { arenas: examined.iter().map(|arena| Told::of(arena, target, &logs(arena))).collect() }
     }
 
     pub fn is_something_wrong(&self) -> bool {
@@ -111,7 +118,7 @@ impl Verdict {
 }
 
 impl Told {
-    fn of(examined: &Examined, target: Option<&Target>) -> Told {
+    fn of(examined: &Examined, target: Option<&Target>, logs: &Logs) -> Told {
         let (case, scene) = (examined.case(), &examined.scene);
         let teller = Teller { scene };
         let mut asked: Vec<u32> = scene.snapshot.waiters.iter().map(|waiter| waiter.index).collect();
@@ -121,14 +128,11 @@ impl Told {
             _ => asked.len().saturating_sub(CHAINS),
         };
         asked.truncate(asked.len() - more);
-        let mut follower = Follower::new(&teller, &case);
-        let mut processes: Vec<u32> =
-            scene.snapshot.peers.iter().filter_map(|peer| Some(scene.names.process(peer.index)?.pid)).collect();
-        processes.sort_unstable();
+        let mut follower = Follower::new(&teller, &case, logs);
         Told {
             device: scene.file.device,
             inode: scene.file.inode,
-            processes,
+            processes: processes(scene),
             waiting: scene.snapshot.waiters.iter().filter(|waiter| waiter.waits()).count(),
             findings: case.findings().iter().map(|finding| teller.trouble(finding)).collect(),
             chains: asked.into_iter().map(|waiter| follower.follow(waiter)).collect(),
@@ -158,10 +162,25 @@ impl Told {
             page.push('\n');
             page.push_str(&chain.render());
         }
+        let is_unlogged = |step: &Step| step.obstacle == "not signaled" && step.logged.is_empty();
+        if self.chains.iter().flat_map(|chain| &chain.waits_for).any(is_unlogged) {
+            page.push('\n');
+            let hint = "A signal for which no thread slept is recorded only by a program that runs with a log of every \
+                        operation: ntux run --log all:FILE.";
+            wrapped(page, "", "", hint);
+        }
         if self.more > 0 {
             line(page, &format!("\n... and {} more; name one of them: ntux why PID/TID", self.more));
         }
     }
+}
+
+/// The processes that take part and can be seen.
+fn processes(scene: &Scene) -> Vec<u32> {
+    let peers = scene.snapshot.peers.iter();
+    let mut processes: Vec<u32> = peers.filter_map(|peer| Some(scene.names.process(peer.index)?.pid)).collect();
+    processes.sort_unstable();
+    processes
 }
 
 fn threads_wait(count: usize) -> String {
@@ -463,7 +482,10 @@ fn render_step(page: &mut String, step: &Step, waiter: &Party, depth: usize) {
         (Some(owner), _, true) => format!("owner {owner}, and so on"),
         (Some(owner), true, _) => format!("owner {owner}: no thread that is there has ever waited in this name"),
         (Some(_), false, _) => "owned by".to_owned(),
-        (None, ..) => format!("{}; {}{}", step.obstacle, last_wake_text(step), creator_text(&step.thing, waiter)),
+        (None, ..) => {
+            let (wake, logged) = (last_wake_text(step), logged_text(step));
+            format!("{}; {wake}{logged}{}", step.obstacle, creator_text(&step.thing, waiter))
+        }
     };
     wrapped(page, &indent, &format!("{indent}    "), &format!("{}: {state}", step.thing.text()));
     for owner in &step.owners {
@@ -479,12 +501,18 @@ fn creator_text(thing: &Thing, waiter: &Party) -> String {
 
 fn last_wake_text(step: &Step) -> String {
     match &step.last_wake {
-        None => "it has not woken anybody yet".to_owned(),
+        // A thread that it woke may have been woken by another object since.
+        None => "whom it last woke, if anybody, is not known".to_owned(),
         Some(wake) => {
             let by = wake.by.as_ref().map_or(String::new(), |by| format!(", by {by}"));
             format!("it last woke somebody {} ago{by}", long(wake.ago_s))
         }
     }
+}
+
+fn logged_text(step: &Step) -> String {
+    let one = |logged: &Logged| format!("{} {} ago by {}", logged.operation, long(logged.ago_s), logged.by);
+    if step.logged.is_empty() { String::new() } else { format!("; says the log: {}", list(&step.logged, one)) }
 }
 
 fn line(page: &mut String, text: &str) {

@@ -104,7 +104,8 @@ fn ping_pong(stage: &Stage) -> String {
     compile(&stage.path(""), "ping_pong", PING_PONG, &["-pthread"]).to_str().expect("a plain path").to_owned()
 }
 
-fn ntux(stage: &Stage, arguments: &[&str]) -> Command {
+/// With the real library.
+pub fn ntux(stage: &Stage, arguments: &[&str]) -> Command {
     let mut command = stage.ntux(arguments);
     command.env("NTUX_PRELOAD", &*LIBRARY).env("NTUX_DEVICE", "user");
     command

@@ -9,7 +9,7 @@ use ntux_sync::inspect::View;
 use ntux_sync::{Arena, Capacity, Deadline, Object};
 use serde_json::Value;
 
-use crate::stage::{Stage, complained, finish, said};
+use crate::stage::{Stage, compile, complained, finish, said};
 
 pub const CAPACITY: Capacity = Capacity { objects: 64, waiters: 16 };
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -174,7 +174,7 @@ fn who_waits_for_what_can_still_happen_is_not_deadlocked() {
         sleepers(arena, 2);
         let output = why(&stage, &[&this_process()]);
         let text = said(&output);
-        assert!(text.contains("s for any of 2:") && text.contains("not signaled; it has not woken"), "{text}");
+        assert!(text.contains("s for any of 2:") && text.contains("not signaled; whom it last woke"), "{text}");
         let output = why(&stage, &[&this_process(), "--json"]);
         assert_eq!(kinds(&told(&output, arena)), [""; 0]);
         arena.event_set(&waiter, event).unwrap();
@@ -369,4 +369,62 @@ fn a_process_without_objects_or_that_is_none_is_said_to_be_so() {
     let output = why(&stage, &["4194305/1"]);
     assert_eq!(output.status.code(), Some(125));
     assert!(complained(&output).contains("there is no process 4194305"), "{}", complained(&output));
+}
+
+/// An event is set, and reset, before a thread waits for it.
+const LOST: &str = "
+    #define _GNU_SOURCE
+    #include <fcntl.h>
+    #include <pthread.h>
+    #include <stdint.h>
+    #include <stdio.h>
+    #include <stdlib.h>
+    #include <sys/ioctl.h>
+    #include <unistd.h>
+    struct wait { uint64_t timeout, objs; uint32_t count, index, flags, owner, alert, pad; };
+    struct event { uint32_t manual, signaled; };
+    static int device, event;
+    static void *produce(void *nothing) {
+        uint32_t before;
+        pthread_setname_np(pthread_self(), \"producer\");
+        if (ioctl(event, _IOR('N', 0x88, uint32_t), &before)) abort();
+        if (ioctl(event, _IOR('N', 0x89, uint32_t), &before)) abort();
+        printf(\"ready\\n\");
+        fflush(stdout);
+        pause();
+        return nothing;
+    }
+    int main(void) {
+        pthread_t producer;
+        struct event args = {1, 0};
+        if ((device = open(\"/dev/ntsync\", O_RDWR)) < 0) return 1;
+        if ((event = ioctl(device, _IOW('N', 0x87, struct event), &args)) < 0) return 1;
+        pthread_create(&producer, 0, produce, 0);
+        usleep(100000);
+        struct wait wait = {.timeout = UINT64_MAX, .objs = (uintptr_t)&event, .count = 1, .owner = 1};
+        return ioctl(device, _IOWR('N', 0x82, struct wait), &wait);
+    }";
+
+#[test]
+fn a_signal_that_found_nobody_is_told_from_the_log_or_said_to_be_unknown() {
+    let stage = Stage::new();
+    let program = compile(&stage.path(""), "lost", LOST, &["-pthread"]);
+    let log = stage.path("log");
+    let every_operation = format!("all:{}", log.display());
+    for options in [&["run", "--log", &every_operation, "--"][..], &["run", "--"]] {
+        let child = crate::trace::ntux(&stage, options).arg(&program).stdout(Stdio::null()).spawn().unwrap();
+        let pid = child.id().to_string();
+        let look = || said(&why(&stage, &[&pid]));
+        until(|| look().contains("not signaled"));
+        let text = look().split_whitespace().collect::<Vec<_>>().join(" ");
+        assert!(text.contains("whom it last woke, if anybody, is not known"), "{text}");
+        let is_logged = options.len() > 2;
+        assert_eq!(text.contains("; says the log: set "), is_logged, "{text}");
+        assert_eq!(text.contains("A signal for which no thread slept is recorded only"), !is_logged, "{text}");
+        if is_logged {
+            assert_eq!(text.matches(&format!("ago by {pid}/")).count(), 2, "{text}");
+            assert!(text.contains(" producer, reset ") && text.matches("producer").count() == 2, "{text}");
+        }
+        end(child);
+    }
 }
