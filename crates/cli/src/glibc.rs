@@ -6,8 +6,8 @@ use std::fs::File;
 use std::path::Path;
 
 use object::elf;
-use object::read::ReadCache;
-use object::read::elf::FileHeader;
+use object::read::elf::{FileHeader, SectionHeader};
+use object::read::{ReadCache, StringTable};
 
 /// Two parts of a version suffice: no symbol that a program built today needs has a third part.
 type Version = (u32, u32);
@@ -41,14 +41,14 @@ fn newest(path: &Path, which: Symbols) -> Option<Version> {
     match which {
         Symbols::Given => {
             let (mut definitions, strings) = sections.gnu_verdef(endian, &file).ok()??;
-            let strings = sections.strings(endian, &file, strings).ok()?;
+            let strings = whole(sections.section(strings).ok()?.data(endian, &file).ok()?);
             while let Some((_, mut names)) = definitions.next().ok()? {
                 found.extend(names.next().ok()?.and_then(|name| version(name.name(endian, strings).ok()?)));
             }
         }
         Symbols::Needed => {
             let (mut libraries, strings) = sections.gnu_verneed(endian, &file).ok()??;
-            let strings = sections.strings(endian, &file, strings).ok()?;
+            let strings = whole(sections.section(strings).ok()?.data(endian, &file).ok()?);
             while let Some((_, mut names)) = libraries.next().ok()? {
                 while let Some(name) = names.next().ok()? {
                     found.extend(version(name.name(endian, strings).ok()?));
@@ -57,6 +57,11 @@ fn newest(path: &Path, which: Symbols) -> Option<Version> {
         }
     }
     found.into_iter().max()
+}
+
+/// A table of strings that was read at once. By itself each string would be read from the file.
+fn whole(bytes: &[u8]) -> StringTable<'_, &[u8]> {
+    StringTable::new(bytes, 0, bytes.len() as u64)
 }
 
 /// Parses `GLIBC_2.17`; returns none for other names, such as `GLIBC_PRIVATE`.

@@ -301,20 +301,29 @@ pub(crate) enum NotMet {
     Unsure,
 }
 
-/// Which object of an instance that this process has met. Asks the kernel: once, if it is foreign.
+/// Which object of an instance that this process has met. Asks the kernel, first for what costs least: a pipe or a socket has
+/// no offset.
 pub(crate) fn identify_met(record: &Record, fd: c_int) -> Result<Known, NotMet> {
     if fd < 0 {
         return Err(NotMet::Foreign);
     }
     // SAFETY: the descriptor is only asked.
     let borrowed = unsafe { BorrowedFd::borrow_raw(fd) };
+    let offset = memory::offset(borrowed).map_err(|_| NotMet::Foreign)?;
     let file = memory::regular_file(borrowed).ok().flatten().ok_or(NotMet::Foreign)?;
-    object_met(record, borrowed, file).ok_or(NotMet::Unsure)
+    object_met(record, file, offset).ok_or(NotMet::Unsure)
 }
 
-fn object_met(record: &Record, fd: BorrowedFd<'_>, file: FileId) -> Option<Known> {
-    let tag = instances::tag_of(file)?;
-    let offset = memory::offset(fd).ok().filter(|offset| *offset != 0)?;
+/// As [`identify_met`], for a descriptor that matters only if it is an object's: a file at its start need not be looked at.
+pub(crate) fn object_arrived(record: &Record, fd: c_int) -> Option<Known> {
+    // SAFETY: the kernel has just given it to this process; it is only asked.
+    let borrowed = unsafe { BorrowedFd::borrow_raw(fd) };
+    let offset = memory::offset(borrowed).ok().filter(|offset| *offset != 0)?;
+    object_met(record, memory::regular_file(borrowed).ok().flatten()?, offset)
+}
+
+fn object_met(record: &Record, file: FileId, offset: u64) -> Option<Known> {
+    let tag = instances::tag_of(file).filter(|_| offset != 0)?;
     let kind = record.seats.take(tag)?.arena.kind(Object(offset)).ok()?;
     Some(Known { tag, what: What::Object(kind, Object(offset)) })
 }

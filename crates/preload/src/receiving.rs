@@ -91,7 +91,7 @@ fn look(work: impl FnOnce(&Record, &Ownership) -> Result<(), Fault>) {
 
 /// The kernel has just given this number away, so what is known about it is about another descriptor.
 fn meet(record: &Record, own: &Ownership, fd: c_int, flags: c_int, after: Moment) {
-    let Ok(known) = descriptors::identify_met(record, fd) else { return };
+    let Some(known) = descriptors::object_arrived(record, fd) else { return };
     let Some(own) = own.get() else { return };
     if flags & libc::MSG_CMSG_CLOEXEC != 0 {
         let sole = arrive(record, fd, known);
