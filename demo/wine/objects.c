@@ -77,14 +77,21 @@ static void pulses(void)
 
 static int calls;
 static void CALLBACK called(ULONG_PTR argument) { calls += argument; }
-static DWORD WINAPI alertable(void *event) { return WaitForSingleObjectEx(event, 5000, TRUE); }
+/* An APC that comes before a thread runs is called then, and ends no wait: so the thread says that it runs. */
+static HANDLE runs;
+static DWORD WINAPI alertable(void *event)
+{
+    SetEvent(runs);
+    return WaitForSingleObjectEx(event, 5000, TRUE);
+}
 
 static void alerts(void)
 {
     HANDLE event = CreateEventA(NULL, FALSE, FALSE, NULL), other = CreateEventA(NULL, FALSE, TRUE, NULL), thread;
     DWORD code;
+    runs = CreateEventA(NULL, FALSE, FALSE, NULL);
     thread = CreateThread(NULL, 0, alertable, event, 0, NULL);
-    Sleep(50);
+    WaitForSingleObject(runs, 5000);
     QueueUserAPC(called, thread, 3);
     WaitForSingleObject(thread, 5000);
     check(GetExitCodeThread(thread, &code) && code == WAIT_IO_COMPLETION && calls == 3, "an APC ends an alertable wait");
