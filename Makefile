@@ -253,6 +253,7 @@ cross: tools
 	@.ci/cross "$(OTHER_TARGETS)" "$(LIBRARIES)"
 	@.ci/cross aarch64-linux-android ntux-capi
 	@.ci/cross aarch64-unknown-linux-gnu "ntux-preload ntux-preload-watch ntux-cli"
+	@.ci/cross aarch64-apple-darwin ntux-cli
 	@.ci/cross-macos --planted $(OUT)/dist
 	@.ci/cross-macos $(OUT)/dist "$(PORTABLE)"
 	@RUSTFLAGS="-C target-feature=-crt-static" .ci/cross x86_64-unknown-linux-musl "ntux-preload ntux-preload-watch"

@@ -1,104 +1,22 @@
-//! The `ntux` command.
-//!
-//! `run` starts a program with the drop-in device, `doctor` says what this machine can do, `ps` lists arenas, `inspect`
-//! shows who waits for what, `why` says what is wrong, `top` shows it live, `trace` records waits over time, `report` packs
-//! what a bug report needs, `bench` starts the benchmarks (another program), `watch` draws which pages are written, `help`
-//! explains. Each subcommand is one file.
+//! The `ntux` command. Each system has its subcommands: on macOS only `doctor`.
 
 #![deny(clippy::print_stdout, clippy::print_stderr)]
 
-mod arenas;
-mod bench;
-mod doctor;
-mod glibc;
-mod in_front;
-mod inspect;
-mod interruption;
-mod library;
-mod pages;
-mod program;
-mod ps;
-mod report;
-mod run;
+#[cfg(not(any(target_os = "macos", ntux_simulated_macos)))]
+#[path = "linux.rs"]
+mod system;
+#[cfg(any(target_os = "macos", ntux_simulated_macos))]
+#[path = "macos.rs"]
+mod system;
+
 mod say;
-mod top;
-mod topic;
-mod trace;
-mod watch;
-mod why;
-mod wine;
 
-use std::process::ExitCode;
-
-use clap::{CommandFactory, Parser, Subcommand};
+#[cfg(not(any(target_os = "macos", ntux_simulated_macos)))]
+use system::*;
 
 /// Exit status when ntux itself fails, as for `env` and `timeout`.
 const NTUX_FAILED: u8 = 125;
 
-/// Windows NT synchronization for programs on Linux, without a driver, a server or privileges.
-#[derive(Parser)]
-#[command(name = "ntux", version, disable_help_subcommand = true, arg_required_else_help = true)]
-#[command(after_help = "Topics: ntux help environment, ntux help exit-status")]
-struct CommandLine {
-    #[command(subcommand)]
-    command: Command,
-}
-
-#[derive(Subcommand)]
-enum Command {
-    Run(run::Arguments),
-    Doctor(doctor::Arguments),
-    Ps(ps::Arguments),
-    Inspect(inspect::Arguments),
-    Why(why::Arguments),
-    Top(top::Arguments),
-    Trace(trace::Arguments),
-    Report(report::Arguments),
-    Bench(bench::Arguments),
-    Watch(watch::Arguments),
-    /// Explain a subcommand or a topic: environment, exit-status.
-    Help {
-        /// The topic or subcommand [default: a summary of everything].
-        topic: Option<String>,
-    },
-    #[command(hide = true)]
-    Pages(pages::Arguments),
-}
-
-fn main() -> ExitCode {
-    match CommandLine::try_parse() {
-        Ok(line) => execute(line.command),
-        Err(error) => {
-            // A reader that closed the pipe early is no reason to complain.
-            let _ = error.print();
-            if error.use_stderr() { ExitCode::from(NTUX_FAILED) } else { ExitCode::SUCCESS }
-        }
-    }
-}
-
-fn execute(command: Command) -> ExitCode {
-    match command {
-        Command::Run(arguments) => run::run(&arguments),
-        Command::Doctor(arguments) => doctor::doctor(&arguments),
-        Command::Ps(arguments) => ps::ps(&arguments),
-        Command::Inspect(arguments) => inspect::inspect(&arguments),
-        Command::Why(arguments) => why::why(&arguments),
-        Command::Top(arguments) => top::top(&arguments),
-        Command::Trace(arguments) => trace::trace(&arguments),
-        Command::Report(arguments) => report::report(&arguments),
-        Command::Bench(arguments) => bench::bench(&arguments),
-        Command::Watch(arguments) => watch::watch(&arguments),
-        Command::Pages(arguments) => succeeded(pages::write(&arguments, &CommandLine::command())),
-        Command::Help { topic } => topic::explain(CommandLine::command(), topic.as_deref()),
-    }
-}
-
-fn succeeded(result: std::io::Result<()>) -> ExitCode {
-    match result {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(error) => {
-            say::complain(format_args!("ntux: {error}"));
-            ExitCode::FAILURE
-        }
-    }
+fn main() -> std::process::ExitCode {
+    system::main()
 }

@@ -1,0 +1,100 @@
+//! The `ntux` command on Linux.
+//!
+//! `run` starts a program with the drop-in device, `doctor` says what this machine can do, `ps` lists arenas, `inspect`
+//! shows who waits for what, `why` says what is wrong, `top` shows it live, `trace` records waits over time, `report` packs
+//! what a bug report needs, `bench` starts the benchmarks (another program), `watch` draws which pages are written, `help`
+//! explains. Each subcommand is one file.
+
+pub(crate) mod arenas;
+pub(crate) mod bench;
+pub(crate) mod doctor;
+pub(crate) mod glibc;
+pub(crate) mod in_front;
+pub(crate) mod inspect;
+pub(crate) mod interruption;
+pub(crate) mod library;
+pub(crate) mod pages;
+pub(crate) mod program;
+pub(crate) mod ps;
+pub(crate) mod report;
+pub(crate) mod run;
+pub(crate) mod top;
+pub(crate) mod topic;
+pub(crate) mod trace;
+pub(crate) mod watch;
+pub(crate) mod why;
+pub(crate) mod wine;
+
+use std::process::ExitCode;
+
+use clap::{CommandFactory, Parser, Subcommand};
+
+use crate::{NTUX_FAILED, say};
+
+/// Windows NT synchronization for programs on Linux, without a driver, a server or privileges.
+#[derive(Parser)]
+#[command(name = "ntux", version, disable_help_subcommand = true, arg_required_else_help = true)]
+#[command(after_help = "Topics: ntux help environment, ntux help exit-status")]
+struct CommandLine {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Subcommand)]
+enum Command {
+    Run(run::Arguments),
+    Doctor(doctor::Arguments),
+    Ps(ps::Arguments),
+    Inspect(inspect::Arguments),
+    Why(why::Arguments),
+    Top(top::Arguments),
+    Trace(trace::Arguments),
+    Report(report::Arguments),
+    Bench(bench::Arguments),
+    Watch(watch::Arguments),
+    /// Explain a subcommand or a topic: environment, exit-status.
+    Help {
+        /// The topic or subcommand [default: a summary of everything].
+        topic: Option<String>,
+    },
+    #[command(hide = true)]
+    Pages(pages::Arguments),
+}
+
+pub(crate) fn main() -> ExitCode {
+    match CommandLine::try_parse() {
+        Ok(line) => execute(line.command),
+        Err(error) => {
+            // A reader that closed the pipe early is no reason to complain.
+            let _ = error.print();
+            if error.use_stderr() { ExitCode::from(NTUX_FAILED) } else { ExitCode::SUCCESS }
+        }
+    }
+}
+
+fn execute(command: Command) -> ExitCode {
+    match command {
+        Command::Run(arguments) => run::run(&arguments),
+        Command::Doctor(arguments) => doctor::doctor(&arguments),
+        Command::Ps(arguments) => ps::ps(&arguments),
+        Command::Inspect(arguments) => inspect::inspect(&arguments),
+        Command::Why(arguments) => why::why(&arguments),
+        Command::Top(arguments) => top::top(&arguments),
+        Command::Trace(arguments) => trace::trace(&arguments),
+        Command::Report(arguments) => report::report(&arguments),
+        Command::Bench(arguments) => bench::bench(&arguments),
+        Command::Watch(arguments) => watch::watch(&arguments),
+        Command::Pages(arguments) => succeeded(pages::write(&arguments, &CommandLine::command())),
+        Command::Help { topic } => topic::explain(CommandLine::command(), topic.as_deref()),
+    }
+}
+
+fn succeeded(result: std::io::Result<()>) -> ExitCode {
+    match result {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            say::complain(format_args!("ntux: {error}"));
+            ExitCode::FAILURE
+        }
+    }
+}

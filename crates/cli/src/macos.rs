@@ -1,0 +1,146 @@
+//! The `ntux` command on macOS. What the other subcommands are about is Linux's.
+
+#[path = "doctor/futexes.rs"]
+pub(crate) mod futexes;
+
+use std::fmt::Write;
+use std::process::ExitCode;
+use std::time::Duration;
+
+use clap::{Parser, Subcommand};
+use ntux_platform::Here;
+use ntux_platform::contract::suite;
+use ntux_watch::Mechanism;
+use serde::Serialize;
+
+use crate::{NTUX_FAILED, say};
+
+/// Anything that takes longer hangs.
+const PATIENCE: Duration = Duration::from_secs(20);
+/// Width of the page, and of the columns of marks and names.
+const PAGE_WIDTH: usize = 100;
+const NAME_WIDTH: usize = 50;
+
+/// Windows NT synchronization in user space. On macOS the library is what there is to use; this command says what works.
+#[derive(Parser)]
+#[command(name = "ntux", version, disable_help_subcommand = true, arg_required_else_help = true)]
+struct CommandLine {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Subcommand)]
+enum Command {
+    /// Test what this machine can do, and say what ntux would use. The exit status is 0 if everything that ntux needs works.
+    Doctor {
+        /// Print JSON instead of text.
+        #[arg(long)]
+        json: bool,
+    },
+}
+
+/// The whole report; the JSON has the same shape.
+#[derive(Serialize)]
+struct Report {
+    ntux: &'static str,
+    system: &'static str,
+    architecture: &'static str,
+    page_size: usize,
+    /// What ntux needs.
+    needs: Vec<Fact>,
+    futexes: Vec<futexes::Row>,
+    watch: Vec<Fact>,
+    /// The mechanism of write watches that is chosen.
+    chosen: Option<&'static str>,
+}
+
+#[derive(Serialize)]
+struct Fact {
+    name: &'static str,
+    works: bool,
+    /// Why not.
+    why: Option<String>,
+}
+
+impl Fact {
+    fn new(name: &'static str, outcome: Result<(), String>) -> Fact {
+        Fact { name, works: outcome.is_ok(), why: outcome.err() }
+    }
+}
+
+pub(crate) fn main() -> ExitCode {
+    match CommandLine::try_parse() {
+        Ok(CommandLine { command: Command::Doctor { json } }) => doctor(json),
+        Err(error) => {
+            // A reader that closed the pipe early is no reason to complain.
+            let _ = error.print();
+            if error.use_stderr() { ExitCode::from(NTUX_FAILED) } else { ExitCode::SUCCESS }
+        }
+    }
+}
+
+fn doctor(json: bool) -> ExitCode {
+    let report = Report::gather();
+    let text = match json {
+        true => serde_json::to_string_pretty(&report).expect("a report has text keys only") + "\n",
+        false => report.text(),
+    };
+    let works = report.needs.iter().all(|fact| fact.works);
+    say::page(&text, if works { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
+impl Report {
+    /// Tries everything out.
+    fn gather() -> Report {
+        let exchange =
+            if ntux_platform::atomic::supported() { Ok(()) } else { Err("this processor lacks it".to_owned()) };
+        let checks = suite::checks::<Here>();
+        let checked = checks.iter().map(|check| Fact::new(check.name, check.run(PATIENCE)));
+        let tried =
+            |mechanism: Mechanism| Fact::new(mechanism.name(), mechanism.probe().map_err(|error| error.to_string()));
+        Report {
+            ntux: env!("CARGO_PKG_VERSION"),
+            system: std::env::consts::OS,
+            architecture: std::env::consts::ARCH,
+            page_size: ntux_watch::page_size(),
+            needs: core::iter::once(Fact::new("16-byte exchange", exchange)).chain(checked).collect(),
+            futexes: futexes::rows(),
+            watch: Mechanism::ALL.into_iter().map(tried).collect(),
+            chosen: Mechanism::choose().ok().filter(|chosen| chosen.probe().is_ok()).map(Mechanism::name),
+        }
+    }
+
+    fn text(&self) -> String {
+        let mut text = format!(
+            "ntux {} on {} ({}), pages of {} bytes\n\nWhat ntux needs, each tried\n",
+            self.ntux, self.system, self.architecture, self.page_size
+        );
+        let mut line = |name: &str, meaning: &str| {
+            let start = format!("  {name:<NAME_WIDTH$}");
+            let further = " ".repeat(NAME_WIDTH + 2);
+            let options = textwrap::Options::new(PAGE_WIDTH).initial_indent(&start).subsequent_indent(&further);
+            let _ = writeln!(text, "{}", textwrap::fill(meaning, options).trim_end());
+        };
+        let fact =
+            |fact: &Fact| (format!("{:<5}{}", if fact.works { "yes" } else { "no" }, fact.name), fact.why.clone());
+        for (name, why) in self.needs.iter().map(fact) {
+            line(&name, &why.unwrap_or_default());
+        }
+        line("", "");
+        for row in &self.futexes {
+            let answer = row.how.map_or(row.answer.to_owned(), |how| format!("{}: {how}", row.answer));
+            line(&format!("futexes: {}", row.operation), &answer);
+        }
+        line("", "");
+        for (name, why) in self.watch.iter().map(fact) {
+            line(&format!("{name}, of write watches"), &why.unwrap_or_default());
+        }
+        line("chosen for write watches", self.chosen.unwrap_or("none: nothing works"));
+        let failed = self.needs.iter().filter(|fact| !fact.works).count();
+        let _ = match failed {
+            0 => writeln!(text, "\nEverything that ntux needs works."),
+            _ => writeln!(text, "\n{failed} things that ntux needs do not work."),
+        };
+        text
+    }
+}
