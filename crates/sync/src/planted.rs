@@ -35,10 +35,16 @@ pub enum Bug {
     NoTrail,
     /// A carry does not read the word again after it has read beside it.
     CarryNoCheck,
-    /// A growing wait set overwrites the end of its chain.
-    GrowBlind,
     /// A signal takes the first waiter that it meets for the only one.
     NotAlone,
+    /// I-chunk-1: a thread that cuts does not look whether the chunk is still to be cut.
+    CutBlind,
+    /// I-chunk-3: a waiter does not look whether its place is still in the wait set.
+    PutBlind,
+    /// I-set-3: a scan empties entries of other wait sets.
+    ClearAll,
+    /// I-chunk-1: a link that was cut is what it was at first.
+    CutUncounted,
     /// A signal ignores wait-all waiters.
     WaitAllUnseen,
     /// A waiter's number is trusted, whoever wrote it.

@@ -5,7 +5,11 @@ use std::os::fd::{AsFd, AsRawFd, FromRawFd, OwnedFd};
 use std::os::unix::fs::MetadataExt;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
+use ntux_platform::atomic::Word64;
 use ntux_sync::{Arena, Capacity, Deadline, Error, Kind, Object, Waiter};
+
+#[path = "../../platform/tests/asleep/asleep.rs"]
+mod asleep;
 
 const OWNER: u32 = 1;
 
@@ -53,6 +57,48 @@ fn in_child(body: impl FnOnce()) {
         assert_eq!(libc::waitpid(child, &mut status, 0), child);
         assert!(libc::WIFEXITED(status) && libc::WEXITSTATUS(status) == 0, "the child failed: {status:#x}");
     }
+}
+
+/// Three waiters of an object fit its own line; the fourth needs one of 131,072 chunks.
+#[test]
+fn more_objects_than_chunks_can_have_a_fourth_waiter_one_after_the_other() {
+    const AT_A_TIME: usize = 63;
+    const OBJECTS: usize = 131_072 + 31;
+    let arena = small(OBJECTS as u32 + 1, 65_536);
+    let main = arena.waiter();
+    let go = arena.semaphore_create(&main, 0, 4).unwrap();
+    let objects: Vec<Object> = (0..OBJECTS).map(|_| arena.event_create(&main, true, false).unwrap()).collect();
+    let (threads, ends, failures) = (Mutex::new(Vec::new()), Word64::new(0), Mutex::new(Vec::new()));
+    let are_asleep = || threads.lock().unwrap().iter().filter(|&&thread| asleep::is_asleep(thread)).count() == 4;
+    let has_failed = || !failures.lock().unwrap().is_empty();
+    let rounds = objects.chunks(AT_A_TIME).len() as u64;
+    std::thread::scope(|scope| {
+        for _ in 0..4 {
+            scope.spawn(|| {
+                threads.lock().unwrap().push(ntux_platform::liveness::thread_id());
+                let waiter = arena.waiter();
+                for (round, objects) in objects.chunks(AT_A_TIME).enumerate() {
+                    let list: Vec<Object> = objects.iter().copied().chain([go]).collect();
+                    let ended = arena.wait_any(&waiter, &list, None, OWNER, Deadline::Never);
+                    if ended.map(|satisfied| satisfied.index) != Ok(objects.len() as u32) {
+                        failures.lock().unwrap().push((round, ended));
+                    }
+                    ends.fetch_add(1);
+                }
+            });
+        }
+        for round in 0..rounds {
+            while !has_failed() && (ends.load() < 4 * round || !are_asleep()) {
+                std::thread::yield_now();
+            }
+            let _ = arena.semaphore_release(&main, go, 4);
+        }
+        while ends.load() < 4 * rounds {
+            let _ = arena.semaphore_release(&main, go, 1);
+            std::thread::yield_now();
+        }
+    });
+    assert_eq!(failures.into_inner().unwrap(), []);
 }
 
 /// Runs all tests of this program once more, without what not every kernel has.

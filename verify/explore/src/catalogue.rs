@@ -25,6 +25,7 @@ pub fn all_programs() -> Vec<Program> {
         waits::alerts(),
         waits::interrupts(),
         lives::places(),
+        lives::chunks(),
         signals::larger(),
         waits::three_at_once(),
         mutexes::shared_owners(),

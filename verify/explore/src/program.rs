@@ -82,6 +82,8 @@ pub struct Program {
     pub decides_at_once: bool,
     /// Waits may find no place.
     pub few_places: bool,
+    /// The wait sets have no places but that of one chunk.
+    pub one_chunk: bool,
     /// Objects that the arena has room for beside those. With none, what the program creates goes where it has closed
     /// something.
     pub room: u32,
@@ -119,6 +121,7 @@ impl Program {
             deaths_are_final: false,
             decides_at_once: false,
             few_places: false,
+            one_chunk: false,
             room: 0,
             creator: None,
             subject: ArenaSubject::subject,
@@ -170,6 +173,12 @@ impl Program {
     pub fn with_few_places(mut self) -> Self {
         self.few_places = true;
         self
+    }
+
+    /// One place is left for all who wait, in a chunk: of the first object's wait set, until another one needs it.
+    pub fn with_one_chunk(mut self) -> Self {
+        self.one_chunk = true;
+        self.with_few_places()
     }
 
     /// `thread` may die, and what it has not done by then, nobody does for it.

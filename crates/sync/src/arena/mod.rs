@@ -5,6 +5,7 @@
 
 #[cfg(ntux_explore)]
 mod aged;
+pub(crate) mod chunks;
 pub(crate) mod claims;
 #[cfg(ntux_explore)]
 mod creators;
@@ -12,6 +13,8 @@ pub(crate) mod lifetime;
 pub(crate) mod objects;
 pub(crate) mod peers;
 pub(crate) mod pool;
+#[cfg(ntux_explore)]
+mod scarce;
 pub(crate) mod wait_set;
 
 pub(crate) mod descriptor;

@@ -8,32 +8,14 @@
 //! |       ticket       |  waiter   |all| position  |      0: empty
 //! +--------------------+-----------+---+-----------+
 //! ```
-//! Three entries are in the object's own cache line, the others in a chain of chunks that only grows: a chunk stays
-//! with its object slot, even if the object is closed and the slot reused.
-//!
-//! Chunks are allocated in order, one at a time: the next chunk is first *promised* to the end of a chain, then linked
-//! there, then counted. A thread that needs a chunk completes any existing promise before it makes its own. So a thread
-//! that dies on the way leaks no chunk. Before a thread reads the next chunk it allocates its memory; the chunks before
-//! it have theirs.
-//!
-//! ```text
-//! promise: 31    30                  0
-//!         +-----+---------------------+
-//!         |chunk| index of the object |      0: not promised
-//!         |     | or chunk, plus one  |
-//!         +-----+---------------------+
-//! ```
+//! Three entries are in the object's own cache line, the others in a chain of chunks, which grows as needed. A chunk stays with
+//! its object slot, also if the object is closed and the slot reused, until another wait set needs it and nobody waits in it
+//! ([`super::chunks`]). Then its places are *sealed* on the way: a number without a ticket, which means no entry.
 //!
 //! # Transitions
 //! empty -> entry: the waiter's thread, before it raises `W` or `WA` in the object's word. entry -> empty: the same
-//! thread when it leaves, or any thread that sees that the entry's epoch is over.
-//!
-//! | step | on | from | to | by |
-//! | --- | --- | --- | --- | --- |
-//! | promise | the next chunk | 0 | the end of a chain | a thread that needs it |
-//! | link | the end of the chain | no chunk | this chunk | anyone, which then counts it |
-//! | count | the pool | this chunk is next | the one after it | anyone that sees it linked |
-//! | withdraw | the next chunk | a chain | 0 | anyone that sees that this end has another chunk |
+//! thread when it leaves, or any thread that sees that the entry's epoch is over. empty, or an entry that is over -> seal: anyone
+//! that needs the chunk elsewhere. seal -> entry: the waiter's thread, unless the chunk is just being taken.
 //!
 //! # Invariants
 //! * I-set-1: an entry counts only while its waiter is `Waiting` with that ticket *and* names this object at that
@@ -41,18 +23,19 @@
 //!   object, is harmless. (If the waiter is `Queueing`, a thread that meets the entry withdraws the wait:
 //!   [`crate::protocol::queueing`].)
 //! * I-set-2: entries are in no order; the ticket gives the order of arrival.
-//! * I-set-3: a link that names a chunk never changes. So a promise is withdrawn only if it can never be kept, and a
-//!   link by a thread that slept for hours is the promised one, or its exchange fails.
+//! * I-set-3: an entry whose wait is not over is emptied by its own thread only, unless it names this object: it may be another
+//!   wait set's (I-chunk-4 in [`super::chunks`]).
 //!
 //! # Death
 //! A thread that dies leaves entries of an epoch that will be over when its waiter slot is reused; then they are
-//! emptied. After a promise or a link, the next thread that needs a chunk continues.
+//! emptied.
 
-use ntux_platform::atomic::{Word32, Word64};
+use ntux_platform::atomic::Word64;
 
 use super::Arena;
 use crate::budget::WorkBudget;
-use crate::format::entry::{Entry, Tail};
+use crate::format::chunk_word::Link;
+use crate::format::entry::Entry;
 use crate::format::layout::{Chunk, ObjectSlot};
 use crate::format::limits::{CHUNK_USED, INLINE_USED};
 use crate::planted::{Bug, planted};
@@ -71,10 +54,13 @@ impl Place<'_> {
     /// Its entry.
     #[inline(always)]
     pub fn entry(self) -> Option<Entry> {
-        match self.0.load() {
-            0 => None,
-            bits => Some(Entry(bits)),
-        }
+        let found = Entry(self.0.load());
+        (!found.is_none()).then_some(found)
+    }
+
+    /// Puts an entry into the place if it is empty.
+    fn take(self, entry: Entry) -> bool {
+        self.0.load() == 0 && self.put(0, entry)
     }
 
     fn put(self, before: u64, entry: Entry) -> bool {
@@ -97,7 +83,7 @@ impl Arena {
     /// The entry of a wait set that has no chunks and only this one.
     #[inline(always)]
     pub(crate) fn only_entry(&self, slot: &ObjectSlot) -> Option<Entry> {
-        if slot.chunk.load() != 0 && !planted(Bug::NotAlone) {
+        if Link(slot.chunk.load()).chunk().is_some() && !planted(Bug::NotAlone) {
             return None;
         }
         let (mut entries, mut bits) = (0, 0);
@@ -108,91 +94,56 @@ impl Arena {
         (entries == 1).then_some(Entry(bits))
     }
 
-    fn next_chunk(&self, link: &Word32) -> Option<&Chunk> {
-        self.chunk_at(link.load())
-    }
-
-    /// The chunk of a link, which is its index plus one.
-    fn chunk_at(&self, link: u32) -> Option<&Chunk> {
-        self.chunk(link.checked_sub(1)?)
-    }
-
     /// Puts an entry into the wait set of the object in slot `index`.
     ///
     /// Errors: `Exhausted` if the wait set is full and no chunk is left, or no memory for one.
     pub(crate) fn put(&self, budget: &WorkBudget, index: u32, entry: Entry) -> Result<Place<'_>> {
         let slot = self.object_slot(index).ok_or(Error::Corrupt)?;
+        let own = slot.wait_set.iter().take(INLINE_USED).map(Place);
+        if let Some(place) = own.into_iter().find(|place| place.take(entry)) {
+            return Ok(place);
+        }
         while budget.round() {
-            if let Some(place) = self.places(budget, slot).find(|place| place.entry().is_none() && place.put(0, entry))
-            {
-                return Ok(place);
-            }
+            let transfers = self.transfers();
+            let empty = self.places(budget, slot).find(|place| place.take(entry));
             // Full. Entries whose epoch is over can be replaced before the wait set grows.
-            let mut places = self.places(budget, slot);
-            let over =
-                places.find(|place| place.entry().is_some_and(|old| !self.is_current(old) && place.put(old.0, entry)));
-            if let Some(place) = over {
-                return Ok(place);
+            let over = || self.places(budget, slot).find(|place| self.replace_vacant(*place, entry));
+            match empty.or_else(over) {
+                Some(place) if self.is_kept(budget, slot, place, transfers) => return Ok(place),
+                Some(place) => place.empty(entry),
+                None => self.grow(budget, index)?,
             }
-            self.grow(budget, index)?;
         }
         Err(Error::Corrupt)
     }
 
-    /// Adds a chunk to the end of a wait set's chain, or finds that another thread did.
-    fn grow(&self, budget: &WorkBudget, index: u32) -> Result<()> {
-        let mut tail = Tail::Object(index);
-        for _ in 0..=self.chunk_count() {
-            let link = self.link(tail).ok_or(Error::Corrupt)?.load();
-            if self.chunk_at(link).is_none() {
-                return self.lengthen(budget, tail);
-            }
-            tail = Tail::Chunk(link - 1);
-        }
-        Err(Error::Corrupt)
+    /// Puts an entry where nobody waits, unless the place is sealed just now.
+    fn replace_vacant(&self, place: Place<'_>, entry: Entry) -> bool {
+        let old = place.0.load();
+        // The seal after the place: one that comes later has another number (I-chunk-2).
+        self.is_vacant(old) && self.transfer().seal() != Some(Entry(old)) && place.put(old, entry)
     }
 
-    /// Ensures that the chain no longer ends at `tail`.
-    fn lengthen(&self, budget: &WorkBudget, tail: Tail) -> Result<()> {
-        let link = self.link(tail).ok_or(Error::Corrupt)?;
+    /// Whether a place into which an entry was put is in this wait set, and stays there (I-chunk-3). `transfers` was read before
+    /// the place was found.
+    fn is_kept(&self, budget: &WorkBudget, slot: &ObjectSlot, place: Place<'_>, mut transfers: u64) -> bool {
         while budget.round() {
-            let next = self.header().chunk_pool.0.fresh.load();
-            let chunk = self.chunk(next).filter(|_| self.provide_chunk(next)).ok_or(Error::Exhausted)?;
-            match chunk.promise.load() {
-                0 => drop(chunk.promise.compare_exchange(0, tail.bits())),
-                promise => self.keep(promise, next, chunk),
+            let now = self.transfers();
+            if now == transfers || planted(Bug::PutBlind) {
+                return true;
             }
-            if self.chunk_at(link.load()).is_some() {
-                return Ok(());
+            transfers = now;
+            if !self.places(budget, slot).any(|other| core::ptr::eq(other.0, place.0)) {
+                return false;
             }
         }
-        Err(Error::Corrupt)
+        false
     }
 
-    /// Keeps or withdraws the promise of the next chunk.
-    fn keep(&self, promise: u32, next: u32, chunk: &Chunk) {
-        let Some(link) = Tail::of(promise).and_then(|tail| self.link(tail)) else {
-            // Rubbish.
-            let _ = chunk.promise.compare_exchange(promise, 0);
-            return;
-        };
-        let seen = link.load();
-        if self.chunk_at(seen).is_some() && seen != next + 1 && !planted(Bug::GrowBlind) {
-            let _ = chunk.promise.compare_exchange(promise, 0);
-            return;
-        }
-        // The exchange expects the value that was no chunk.
-        if seen == next + 1 || link.compare_exchange(seen, next + 1).is_ok() {
-            let _ = self.header().chunk_pool.0.fresh.compare_exchange(next, next + 1);
-        }
-    }
-
-    /// The end of a chain.
-    fn link(&self, tail: Tail) -> Option<&Word32> {
-        match tail {
-            Tail::Object(index) => self.object_slot(index).map(|slot| &slot.chunk),
-            Tail::Chunk(index) => self.chunk(index).map(|chunk| &chunk.next),
-        }
+    /// Whether a place holds no entry whose wait may not be over.
+    pub(super) fn is_vacant(&self, place: u64) -> bool {
+        let entry = Entry(place);
+        entry.is_none() || !self.is_current(entry)
     }
 
     /// Whether an entry's epoch is not over.

@@ -1,6 +1,6 @@
-//! The two words of a wait set, as [`crate::arena::wait_set`] draws them: an entry, and the promise of a chunk.
+//! A place of a wait set, as [`crate::arena::wait_set`] draws it.
 
-use super::fields::{ENTRY, PROMISE, part};
+use super::fields::{ENTRY, part};
 use super::ticket::Ticket;
 
 const POSITION_MASK: u64 = part(ENTRY, "position").mask();
@@ -17,6 +17,17 @@ impl Entry {
     pub fn new(waiter: u32, ticket: Ticket, position: usize, all: bool) -> Entry {
         let all = if all { ALL } else { 0 };
         Entry(ticket.number() << TICKET_SHIFT | u64::from(waiter) << WAITER_SHIFT | all | position as u64)
+    }
+
+    /// What keeps a place empty, by the number of the transfer that does: without a ticket, and never 0.
+    pub(crate) fn seal(number: u64) -> Entry {
+        Entry(number % ((1 << TICKET_SHIFT) - 1) + 1)
+    }
+
+    /// Whether the place has no entry: nothing, or a seal. (No ticket is 0.)
+    #[inline(always)]
+    pub(crate) fn is_none(self) -> bool {
+        self.0 < 1 << TICKET_SHIFT
     }
 
     /// The waiter's index.
@@ -38,28 +49,5 @@ impl Entry {
 
     pub(crate) fn position(self) -> usize {
         (self.0 & POSITION_MASK) as usize
-    }
-}
-
-/// The last part of a chain: the object itself, or a chunk.
-#[derive(Clone, Copy)]
-pub(crate) enum Tail {
-    Object(u32),
-    Chunk(u32),
-}
-
-impl Tail {
-    const CHUNK: u32 = part(PROMISE, "chunk").flag() as u32;
-
-    pub(crate) fn of(promise: u32) -> Option<Tail> {
-        let index = (promise & !Tail::CHUNK).checked_sub(1)?;
-        Some(if promise & Tail::CHUNK == 0 { Tail::Object(index) } else { Tail::Chunk(index) })
-    }
-
-    pub(crate) fn bits(self) -> u32 {
-        match self {
-            Tail::Object(index) => index + 1,
-            Tail::Chunk(index) => (index + 1) | Tail::CHUNK,
-        }
     }
 }

@@ -8,7 +8,7 @@ use core::mem::offset_of;
 
 use ntux_platform::liveness::THREAD_BITS;
 
-use super::layout::{Capacity, Chunk, Header, Layout, ObjectSlot, PoolWords, WaiterSlot};
+use super::layout::{Capacity, Chunk, ChunkPool, Header, Layout, ObjectSlot, PoolWords, WaiterSlot};
 use super::limits::{LIST_MAX, PEERS_MAX, PLACES_CHUNK, PLACES_INLINE, RECORDS};
 
 /// An array of elements of one type.
@@ -233,7 +233,9 @@ const OBJECT: &[Bits] = &[bits("index", 0, 32), bits("generation", 32, 32)];
 const REQUEST: &[Bits] = &[bits("argument", 0, 32), bits("signal", 32, 4)];
 const STAMP: &[Bits] = &[bits("processor", 0, 10), bits("time", 10, 22)];
 const WAIT: &[Bits] = &[bits("count", 0, 32), bits("owner", 32, 32)];
-pub(crate) const PROMISE: &[Bits] = &[bits("tail", 0, 31), bits("chunk", 31, 1)];
+pub(crate) const LINK: &[Bits] = &[bits("chunk", 0, 18), bits("version", 18, 14)];
+pub(crate) const TRANSFER: &[Bits] =
+    &[bits("number", 0, 64), bits("phase", 64, 3), bits("chunk", 67, 18), bits("tail", 96, 32)];
 pub(crate) const DEADLINE: &[Bits] = &[bits("time", 0, 63), bits("wall_clock", 63, 1)];
 const HINTS: &[Bits] = &[bits("first", 0, 32), bits("changes", 32, 32)];
 
@@ -254,7 +256,9 @@ const HEADER_FIELDS: &[Field] = &[
     field("waiter_pool.hints", POOLS[1] + offset_of!(PoolWords, hints), 8, HINTS),
     field("waiter_pool.fresh", POOLS[1] + offset_of!(PoolWords, fresh), 4, &[]),
     field("waiter_pool.rotor", POOLS[1] + offset_of!(PoolWords, rotor), 4, &[]),
-    field("chunk_pool.fresh", POOLS[2] + offset_of!(PoolWords, fresh), 4, &[]),
+    field("chunk_pool.transfer", POOLS[2] + offset_of!(ChunkPool, transfer), 16, TRANSFER),
+    field("chunk_pool.fresh", POOLS[2] + offset_of!(ChunkPool, fresh), 4, &[]),
+    field("chunk_pool.rotor", POOLS[2] + offset_of!(ChunkPool, rotor), 4, &[]),
     field("families", offset_of!(Header, families), 4, &[]),
     field("trace_until", offset_of!(Header, trace_until), 8, &[]),
     field("trace_head", offset_of!(Header, trace_head), 8, &[]),
@@ -280,12 +284,11 @@ const OBJECT_FIELDS: &[Field] = &[
     field("meta", offset_of!(ObjectSlot, meta), 8, META),
     field("extra", offset_of!(ObjectSlot, extra), 8, EXTRA),
     row(PLACES_INLINE, field("wait_set", offset_of!(ObjectSlot, wait_set), 8, ENTRY)),
-    field("chunk", offset_of!(ObjectSlot, chunk), 4, &[]),
+    field("chunk", offset_of!(ObjectSlot, chunk), 4, LINK),
     field("next_hint", offset_of!(ObjectSlot, next_hint), 4, &[]),
 ];
 const CHUNK_FIELDS: &[Field] = &[
-    field("next", offset_of!(Chunk, next), 4, &[]),
-    field("promise", offset_of!(Chunk, promise), 4, PROMISE),
+    field("next", offset_of!(Chunk, next), 4, LINK),
     row(PLACES_CHUNK, field("wait_set", offset_of!(Chunk, wait_set), 8, ENTRY)),
 ];
 
@@ -343,7 +346,7 @@ mod tests {
     #[test]
     fn parts_of_a_word_do_not_touch_each_other() {
         // The extra word is a maximum or a spill, by the kind of its object.
-        for word in [OBJECT_WORD, WAITER_WORD, ADMISSION, META, PEER, ENTRY, HOLDER, PROMISE, CLAIMS, DEADLINE] {
+        for word in [OBJECT_WORD, WAITER_WORD, ADMISSION, META, PEER, ENTRY, HOLDER, LINK, TRANSFER, CLAIMS, DEADLINE] {
             let end = word.iter().fold(0, |end, bits| {
                 assert!(bits.first >= end && bits.width <= 64, "{}", bits.name);
                 bits.first + bits.width

@@ -11,7 +11,7 @@
 //! ```
 //! Everything is a 16, 8 or 4 byte integer at its natural alignment; links are indices, checked before use. Sizes do
 //! not depend on the width of a pointer. Untouched pages take no memory; a thread that first uses an element of a page
-//! allocates the page before ([`crate::arena::pool`], [`crate::arena::wait_set`], [`crate::arena::peers`]).
+//! allocates the page before ([`crate::arena::pool`], [`crate::arena::chunks`], [`crate::arena::peers`]).
 //!
 //! A file is valid if and only if it cannot shrink, magic, version and fingerprint are ours, the capacities are within
 //! [`Capacity`]'s bounds, and the file is at least as long as they require. Everything else may be rubbish at any time.
@@ -60,7 +60,7 @@ pub struct Header {
     pub admission: Line<Word128>,
     pub object_pool: Line<PoolWords>,
     pub waiter_pool: Line<PoolWords>,
-    pub chunk_pool: Line<PoolWords>,
+    pub chunk_pool: Line<ChunkPool>,
     /// The number of the next event that a thread reports.
     pub trace_head: Line<Word64>,
 }
@@ -70,6 +70,17 @@ pub struct Header {
 pub struct PoolWords {
     pub hints: Word64,
     pub fresh: Word32,
+    pub rotor: Word32,
+}
+
+/// See [`crate::arena::chunks`].
+#[repr(C)]
+pub struct ChunkPool {
+    /// [`super::chunk_word::Transfer`].
+    pub transfer: Word128,
+    /// Chunks from this number on were never used.
+    pub fresh: Word32,
+    /// The object whose chunks are looked at next.
     pub rotor: Word32,
 }
 
@@ -83,7 +94,7 @@ pub struct ObjectSlot {
     /// Semaphore: the maximum. Mutex: what its count has beside the word ([`crate::kind::mutex`]).
     pub extra: Word64,
     pub wait_set: [Word64; PLACES_INLINE],
-    /// First chunk of the wait set, plus one.
+    /// [`super::chunk_word::Link`] to the first chunk of the wait set.
     pub chunk: Word32,
     /// Next hint of the pool.
     pub next_hint: Word32,
@@ -120,10 +131,8 @@ pub struct WaiterSlot {
 /// Additional entries of a wait set.
 #[repr(C, align(64))]
 pub struct Chunk {
-    /// Next chunk of the same wait set, plus one.
+    /// [`super::chunk_word::Link`] to the next chunk of the same wait set.
     pub next: Word32,
-    /// The chain to which it is promised, see [`crate::arena::wait_set`].
-    pub promise: Word32,
     pub wait_set: [Word64; PLACES_CHUNK],
 }
 

@@ -9,12 +9,14 @@
 //! | a waiter | [`waiter_word`], [`ticket`], [`holder`] |
 //! | until when a thread sleeps at most | [`deadline`] |
 //! | who waits for an object | [`entry`] |
+//! | which wait set a chunk belongs to | [`chunk_word`] |
 //! | the admitted operation | [`admission_word`] |
 //! | a process that takes part | [`peer`] |
 //!
 //! Nothing here knows the kinds of objects, or any operation.
 
 pub(crate) mod admission_word;
+pub(crate) mod chunk_word;
 pub(crate) mod deadline;
 pub(crate) mod entry;
 pub mod fields;
@@ -32,7 +34,7 @@ use layout::{Chunk, Header, ObjectSlot, WaiterSlot};
 /// "ntux sync" as bytes.
 pub const MAGIC: u64 = u64::from_le_bytes(*b"ntuxsync");
 /// Incremented with every incompatible change.
-pub const VERSION: u32 = 8;
+pub const VERSION: u32 = 9;
 
 /// A hash that two builds share only if they agree on every position, width and name of [`fields`], and on every limit
 /// of [`limits`].

@@ -5,6 +5,7 @@ use ntux_platform::atomic::{Word32, Word64};
 use super::view::Look;
 use super::{Reading, reading};
 use crate::arena::wait_set::Place;
+use crate::format::chunk_word::Link;
 use crate::format::entry::Entry;
 use crate::format::layout::ObjectSlot;
 use crate::format::limits::{CHUNK_USED, INLINE_USED};
@@ -234,7 +235,7 @@ impl Chains {
         read_places(look, &slot.wait_set[..INLINE_USED], object, &mut queue);
         let mut link: &Word32 = &slot.chunk;
         let whole = loop {
-            let Some(index) = link.load().checked_sub(1) else { break true };
+            let Some(index) = Link(link.load()).chunk() else { break true };
             // For this snapshot, a chunk that was linked after it began has no memory yet.
             let (Some(chunk), Some(is_read @ false)) = (look.chunk(index), self.is_read.get_mut(index as usize)) else {
                 break false;

@@ -82,7 +82,7 @@ pub(super) fn hand_over(arena: &Arena, waiter: &Waiter, signaled: &Signaled<'_>)
 }
 
 /// The waiter in the object's wait set, if there is exactly one, which waits for one of its objects, this one, and if
-/// there was never need of a chunk.
+/// there is no chunk.
 #[inline(always)]
 fn only_waiter<'a>(arena: &'a Arena, object: Object, slot: &ObjectSlot) -> Option<Candidate<'a>> {
     let entry = arena.only_entry(slot).filter(|entry| !entry.is_all())?;

@@ -10,6 +10,7 @@
 
 use super::claim::finish_elsewhere;
 use super::waiter::Waiter;
+use crate::Object;
 use crate::arena::Arena;
 use crate::arena::wait_set::Place;
 use crate::format::entry::Entry;
@@ -17,6 +18,7 @@ use crate::format::layout::{ObjectSlot, WaiterSlot};
 use crate::format::object_word::{Claimant, ObjectWord, W};
 use crate::format::waiter_word::{WaiterState, WaiterWord};
 use crate::kind::Kind;
+use crate::planted::{Bug, planted};
 
 /// Passes over a wait set in which a scan considers only the oldest entries, before it considers all of them in one.
 const STALE_TOLERATED: u32 = 32;
@@ -220,12 +222,24 @@ fn scan_each<'a>(
     scan
 }
 
-/// Empties a place whose waiter no longer waits for this object, after finishing the operation that satisfied it.
+/// Empties a place whose waiter no longer waits for this object, after finishing the operation that satisfied it. An entry of
+/// another wait set stays (I-set-3).
 pub(crate) fn clear(arena: &Arena, waiter: &Waiter, index: u32, place: Place<'_>, entry: Entry, seen: WaiterWord) {
     let same_epoch = seen.ticket() == entry.ticket();
+    if same_epoch && is_of_another(arena, index, entry, seen) && !planted(Bug::ClearAll) {
+        return;
+    }
     if same_epoch && seen.state() == WaiterState::Satisfied {
         finish_elsewhere(arena, waiter, index, seen);
     }
-    // A waiter that is still `Waiting` with this ticket made the entry for an earlier object of this slot.
     place.empty(entry);
+}
+
+/// Whether this is the entry of a wait that may not be over, for another object: one whose wait set has the chunk by now, or an
+/// earlier one of this slot.
+fn is_of_another(arena: &Arena, index: u32, entry: Entry, seen: WaiterWord) -> bool {
+    let may_stand = matches!(seen.state(), WaiterState::Waiting | WaiterState::Queueing | WaiterState::Satisfied);
+    let here = arena.object_slot(index).map(|slot| slot.resident(index));
+    let listed = arena.waiter_slot(entry.waiter()).and_then(|slot| slot.list.get(entry.position()));
+    may_stand && listed.map(|object| Object(object.load())) != here
 }

@@ -110,6 +110,7 @@ const fn all_or(objects: &[u8], alert: u8, until: Until) -> Operation {
 }
 
 const FIRST: Wait = sleeps(&[0]);
+const SECOND: Wait = sleeps(&[1]);
 const BOTH: Wait = sleeps_for_all(&[0, 1]);
 const CROWD: &[Wait] = &[FIRST; 5];
 /// Far enough off for a traced victim to fall asleep first.
@@ -178,6 +179,15 @@ pub const SCENARIOS: &[Scenario] = &[
         Scenario {
             sweep: SweepChunks,
             ..relieved(&[Release(0, 4)], plain("any-blocked-grow", &[semaphore(0)], any(&[0], Until::Never)))
+        },
+    ),
+    // All chunks are in the wait sets of objects that do not need them.
+    with(
+        &[SECOND; 3],
+        Scenario {
+            left_by_the_dead: Some(SweepChunks),
+            sweep: SweepChunks,
+            ..relieved(&[Release(1, 4)], plain("any-blocked-take", &[AUTO, semaphore(0)], any(&[1], Until::Never)))
         },
     ),
     plain("any-timeout", &[AUTO], any(&[0], SOON)),

@@ -24,6 +24,26 @@ pub(super) fn places() -> Vec<Program> {
     ]
 }
 
+/// Chunks that change their wait sets: one place, which is the first object's at the start.
+pub(super) fn chunks() -> Vec<Program> {
+    let (one, two) = (sem(0), [sem(0), sem(0)]);
+    let three = [one.clone(), one.clone(), one.clone()];
+    let both = [rel(0, 1), rel(1, 1)];
+    let programs = vec![
+        Program::new("k-take", &two, &[&[any(&[0])], &[timed(&[1])], &both]),
+        Program::new("k-back", &two, &[&[any(&[0])], &[timed(&[1]), timed(&[0])], &both]),
+        Program::new("k-two", &two, &[&[any(&[0])], &[timed(&[1])], &[timed(&[1])], &both]),
+        Program::new("k-turns", &two, &[&[timed(&[1]), any(&[0])], &[timed(&[1]), timed(&[0])], &both]),
+        Program::new("k-three", &three, &[&[any(&[0])], &[timed(&[1])], &[timed(&[2])], &[rel(0, 1), rel(1, 1)]]),
+        Program::new("k-all", &[one.clone(), auto(true)], &[&[all(&[0])], &[timed(&[1])], &[rel(0, 1), pulse(1)]]),
+        Program::new("k-pulse", &[manual(false), one.clone()], &[&[timed(&[0])], &[timed(&[1])], &[pulse(0), rel(1, 1)]]),
+        Program::new("k-close", &two, &[&[timed(&[0])], &[any(&[1])], &[close(0), create_auto(false), rel(1, 1)]]),
+        Program::new("k-died", &two, &[&[timed(&[1])], &[any(&[0])], &[timed(&[1])], &both]).mortal(0),
+        Program::new("k-waiter-died", &two, &[&[any(&[0])], &[any(&[1])], &[any(&[0])], &both]).mortal(0),
+    ];
+    programs.into_iter().map(Program::with_one_chunk).collect()
+}
+
 /// Objects that are closed while somebody waits for all of several.
 pub(super) fn closings() -> Vec<Program> {
     let no = auto(false);

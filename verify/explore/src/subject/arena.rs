@@ -77,6 +77,10 @@ impl ArenaSubject {
         (0..SQUATTERS).for_each(|_| enroll(&arena, &arena.waiter(), bell));
         let objects: [Cell<Object>; OBJECTS_MAX] =
             std::array::from_fn(|object| Cell::new(program.objects.get(object).map_or(NO_OBJECT, create)));
+        if program.one_chunk {
+            let filled: Vec<Object> = objects[..at_start].iter().map(Cell::get).collect();
+            arena.hoard_chunks(bell, &filled);
+        }
         arena.retire(&creator);
         let (waiters, created) = (RefCell::new(Vec::new()), Cell::new(0));
         let numbers_of = program.fates.iter().map(|fate| fate.number_of).collect();

@@ -32,15 +32,25 @@ const EQUIVALENT: &[Equivalent] = &[
             ("wait_set::entry", None),
             ("wait_set::put", None),
             ("wait_set::empty", None),
-            ("wait_set::next_chunk", None),
+            ("wait_set::take", None),
+            ("wait_set::replace_vacant", None),
+            ("chunks::next_chunk", None),
         ],
         why: "who registers puts its entry and exchanges the object's word then; who scans has claimed this word \
               and so acquired the entry; an entry that is over names an old ticket, which the waiter's word \
               refuses",
     },
     Equivalent {
-        accesses: &[("wait_set::grow", None), ("wait_set::keep", None), ("wait_set::lengthen", None)],
-        why: "a chunk is promised, taken and linked by exchanges, which refuse what was decided from old values; \
+        accesses: &[
+            ("chunks::grow", None),
+            ("chunks::find_chunk", None),
+            ("chunks::find_vacant", None),
+            ("chunks::give", None),
+            ("chunks::seal", None),
+            ("chunks::cut", None),
+            ("chunks::link", None),
+        ],
+        why: "a chunk is sealed, cut and given by exchanges, which refuse what was decided from old values; \
               it is used only after the object's word was exchanged",
     },
     Equivalent {
