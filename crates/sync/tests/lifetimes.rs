@@ -6,7 +6,7 @@ use std::os::unix::fs::MetadataExt;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use ntux_platform::atomic::Word64;
-use ntux_sync::{Arena, Capacity, Deadline, Error, Kind, Object, Waiter};
+use ntux_sync::{Arena, Capacity, Deadline, Error, Kind, New, Object, Waiter};
 
 #[path = "../../platform/tests/asleep/asleep.rs"]
 mod asleep;
@@ -198,8 +198,8 @@ fn what_a_dead_process_created_is_taken_back_unless_adopted() {
     assert_eq!((arena.kind(second), arena.kind(third)), (Ok(Kind::AutoEvent), Ok(Kind::AutoEvent)));
 }
 
-/// Children that each make an object and wait, and are killed, several at a time.
-fn killed_children(arena: &Arena, event: Object, count: usize) {
+/// Children that each wait and do this, and are killed, several at a time.
+fn killed_children(arena: &Arena, event: Object, count: usize, body: impl Fn(&Waiter)) {
     const AT_A_TIME: usize = 10;
     for _ in 0..count / AT_A_TIME {
         // SAFETY: the child only uses the arena, which is made for that, and ends by a signal.
@@ -208,7 +208,7 @@ fn killed_children(arena: &Arena, event: Object, count: usize) {
             assert!(child >= 0);
             if child == 0 {
                 let waiter = arena.waiter();
-                arena.event_create(&waiter, false, false).unwrap();
+                body(&waiter);
                 sleep_a_little(arena, &waiter, event);
                 libc::kill(libc::getpid(), libc::SIGKILL);
             }
@@ -223,8 +223,7 @@ fn killed_children(arena: &Arena, event: Object, count: usize) {
     }
 }
 
-#[test]
-fn an_arena_does_not_grow_with_the_number_of_processes_that_were_killed() {
+fn does_not_grow_with_what_the_killed_made(make: impl Fn(&Arena, &Waiter)) {
     const PAGE: u64 = 4096;
     let _alone = alone();
     let arena = Arena::create(Capacity::default()).unwrap();
@@ -232,14 +231,36 @@ fn an_arena_does_not_grow_with_the_number_of_processes_that_were_killed() {
     let event = arena.event_create(&waiter, false, false).unwrap();
     let memory =
         || std::fs::File::from(arena.fd().unwrap().try_clone_to_owned().unwrap()).metadata().unwrap().blocks() * 512;
-    killed_children(&arena, event, 200);
+    killed_children(&arena, event, 200, |waiter| make(&arena, waiter));
     let early = memory();
-    killed_children(&arena, event, 1800);
+    killed_children(&arena, event, 1800, |waiter| make(&arena, waiter));
     let late = memory();
     println!("{early} bytes after 200 killed processes, {late} after 2,000");
     // Which slots are met is left to chance: a page or two.
     assert!(late <= early + 4 * PAGE, "{early} bytes after 200 killed processes, {late} after 2,000");
     assert_eq!(arena.kind(event), Ok(Kind::AutoEvent), "its process lives");
+}
+
+#[test]
+fn an_arena_does_not_grow_with_the_number_of_processes_that_were_killed() {
+    does_not_grow_with_what_the_killed_made(|arena, waiter| {
+        arena.event_create(waiter, false, false).unwrap();
+    });
+}
+
+#[test]
+fn an_arena_does_not_grow_with_the_number_of_processes_that_were_killed_with_descriptors() {
+    does_not_grow_with_what_the_killed_made(|arena, waiter| {
+        let via = arena.fd().unwrap();
+        // As a process of its own attaches it, whose family answers for the object; or as one without a family.
+        let own = Arena::map_for_descriptors(via).unwrap();
+        let new = || New::Event { manual: false, signaled: false };
+        std::mem::forget([
+            own.descriptor_create(&own.waiter(), via, new()),
+            arena.descriptor_create(waiter, via, new()),
+        ]);
+        std::mem::forget(own);
+    });
 }
 
 #[test]

@@ -171,19 +171,27 @@ impl Arena {
         unreferenced && slot.meta.compare_exchange(meta.0, meta.freed().0).is_ok()
     }
 
-    /// Frees the slot of a process whose number nobody has any more; `mine` is the calling process. One question for the kernel,
-    /// and none about its own.
+    /// Frees the slot of a process whose number nobody has any more, or now and then that of an object without descriptors; `mine`
+    /// is the calling process. One question for the kernel, and none about its own; two or more about descriptors.
     #[cold]
-    pub(crate) fn reclaim_if_gone(&self, index: u32, mine: u32) -> bool {
+    pub(crate) fn reclaim_if_gone(&self, index: u32, mine: u32, lifetime: Lifetime<'_>) -> bool {
+        /// Slots that a pool grows by between two questions about descriptors. While they find something, it does not grow.
+        const SELDOM: u32 = 8;
         let Some(slot) = self.object_slot(index) else { return false };
         let meta = Meta(slot.meta.load());
-        let is_kept = matches!(meta.state(), SlotState::Live | SlotState::Building) && !meta.is_held();
-        let gone = is_kept && self.is_process_gone(meta.keeper(), mine);
+        let gone = match meta.state() {
+            SlotState::Live if meta.is_held() => {
+                self.objects_used().is_multiple_of(SELDOM) && lifetime.is_unreferenced(self, index, meta)
+            }
+            SlotState::Live | SlotState::Building => self.is_process_gone(meta.keeper(), mine),
+            SlotState::Free | SlotState::Rubbish => false,
+        };
         gone && slot.meta.compare_exchange(meta.0, meta.freed().0).is_ok()
     }
 
     /// Sweeps a few slots on each creation, so that objects whose last descriptor was closed do not pile up. Small
-    /// arenas are left alone, because querying the kernel costs more than the memory.
+    /// arenas are looked through only when they would grow ([`Arena::reclaim_if_gone`]), because querying the kernel costs more
+    /// than the memory.
     pub(crate) fn sweep_some(&self, slots: u32, lifetime: Lifetime<'_>) {
         const WORTH_SWEEPING: u32 = 4096;
         let pool = self.object_pool();

@@ -21,7 +21,7 @@ pub(crate) fn create_object(arena: &Arena, waiter: &Waiter, start: Start, lifeti
     let peer = arena.peer(bury)?;
     let pool = arena.object_pool();
     let take = |index| arena.build(index, peer);
-    let from_dead = |index| arena.reclaim_if_gone(index, peer) && take(index);
+    let from_dead = |index| arena.reclaim_if_gone(index, peer, lifetime) && take(index);
     let index = match pool.find(take, from_dead) {
         Some(index) => index,
         None => arena.search_unreferenced(lifetime, take).ok_or(Error::Exhausted)?,
