@@ -10,6 +10,8 @@ const FUTEX_CLOCK_REALTIME: i32 = 256;
 const MATCH_ANY: u32 = u32::MAX;
 
 impl Sleep for Linux {
+    // Else callers compute the time in advance, also if they do not sleep.
+    #[inline(never)]
     fn wait(address: *const u32, expected: u32, deadline: Deadline) -> Woken {
         let (operation, time) = match deadline {
             Deadline::Never => (FUTEX_WAIT_BITSET, None),

@@ -174,6 +174,7 @@ impl Drop for Epoch<'_> {
 }
 
 /// Begins an epoch. Nobody else changes the waiter's word before this.
+#[inline]
 pub(crate) fn begin<'a>(
     arena: &'a Arena,
     waiter: &'a Waiter,

@@ -7,7 +7,7 @@
 //! | What does an operation do when somebody waits? | [`signal`] |
 //! | How does anyone give an object to a waiter? | [`claim`] |
 //! | To whom is it offered? | [`scan`]; the common case, one waiter, in one piece: [`hand_over`] |
-//! | How does a wait take available objects, and how does it wait? | [`wait_any`], [`wait_all`], [`look`], [`request`], [`spin`] |
+//! | How does a wait take available objects, and how does it wait? | [`wait_one`], [`wait_any`], [`wait_all`], [`look`], [`request`], [`spin`] |
 //! | How does it join several queues in one step? | [`queueing`] |
 //! | How are several objects taken in one step? | [`probe`], [`admission`] |
 //! | How is an object created? | [`create`] |
@@ -38,4 +38,5 @@ pub(crate) mod signal;
 pub(crate) mod spin;
 pub(crate) mod wait_all;
 pub(crate) mod wait_any;
+pub(crate) mod wait_one;
 pub(crate) mod waiter;

@@ -32,7 +32,7 @@
 //! * I-queue-3: a queueing wait may claim an available object for itself, like a waiting one (C1), because the objects
 //!   before it in the list could not be taken at that moment (I-queue-1).
 //!
-//! A wait for one object is `Waiting` from its ticket on: nobody can tell when it joined a single queue, as long as the
+//! A wait for one object ([`super::wait_one`]) is `Waiting` from its ticket on: nobody can tell when it joined a single queue, as long as the
 //! waiters in it are served in the order of their tickets.
 //!
 //! # Order
@@ -79,7 +79,7 @@ pub(crate) enum Joined {
 
 /// What has become of the flag of one object.
 #[must_use]
-enum Raised {
+pub(super) enum Raised {
     /// It is up; the word before. (The slot of a closed object is left as it is.)
     Over(ObjectWord),
     /// The wait is decided.
@@ -228,7 +228,13 @@ fn join_any<'a>(
 }
 
 /// Raises `W`, or claims the object for the waiter itself if it is available.
-fn raise_or_claim(arena: &Arena, epoch: &Epoch<'_>, slot: &ObjectSlot, object: Object, owner: u32) -> Result<Raised> {
+pub(super) fn raise_or_claim(
+    arena: &Arena,
+    epoch: &Epoch<'_>,
+    slot: &ObjectSlot,
+    object: Object,
+    owner: u32,
+) -> Result<Raised> {
     while epoch.waiter.budget.round() {
         match look(arena, epoch.waiter, object, owner)? {
             Look::Unavailable(seen) if slot.kind_if_live(object).is_none() => return Ok(Raised::Over(seen)),

@@ -1,4 +1,4 @@
-//! Waits for one of several objects.
+//! Waits for one of several objects. (For a single one: [`super::wait_one`].)
 //!
 //! # Role
 //! A wait that finds its first object available takes it with one exchange. Otherwise the thread either takes a later
@@ -32,7 +32,6 @@
 //! entries empties them. (Without a robust list it can be given objects like a living waiter until its slot is
 //! inherited.) In a probe, any thread that meets the claim removes it.
 
-use ntux_platform::atomic::Pair;
 use ntux_platform::clock::Deadline;
 
 use super::claim::{help, help_claim};
@@ -42,13 +41,12 @@ use super::probe::{Available, probe_one, unchanged};
 use super::queueing::{FEW, Joined, Places, Queueing, queue_any};
 use super::request::Request;
 use super::scan::Ahead;
-use super::spin::Site;
+use super::wait_one::wait_one;
 use super::waiter::Waiter;
 use crate::arena::Arena;
 use crate::format::limits::LIST_MAX;
-use crate::format::object_word::{Claimant, ObjectWord, W, WA};
+use crate::format::object_word::Claimant;
 use crate::format::waiter_word::WaiterState;
-use crate::kind::Access;
 use crate::planted::{Bug, planted};
 use crate::{Error, Object, Result, Satisfied};
 
@@ -72,26 +70,10 @@ pub(crate) fn wait_any(
     deadline: Deadline,
 ) -> Result<Satisfied> {
     let request = Request::new(objects, alert, owner)?;
-    if let (&[object], None) = (objects, alert)
-        && let Some(satisfied) = take_at_once(arena, waiter, object, owner)
-    {
-        return Ok(satisfied);
+    match (objects, alert) {
+        (&[object], None) => wait_one(arena, waiter, object, &request, deadline),
+        _ => wait_any_slowly(arena, waiter, &request, deadline),
     }
-    wait_any_slowly(arena, waiter, &request, deadline)
-}
-
-/// One exchange of the predicted word, for a single object.
-#[inline(always)]
-fn take_at_once(arena: &Arena, waiter: &Waiter, object: Object, owner: u32) -> Option<Satisfied> {
-    let slot = arena.object_slot(object.index())?;
-    let seen = waiter.guess(slot, object);
-    let kind = slot.kind_if_live(object)?;
-    if seen.is_claimed() || !kind.is_consumed() {
-        return None;
-    }
-    let Access::Open(next) = kind.access(seen, &slot.extra, owner) else { return None };
-    let abandoned = kind.was_abandoned(seen);
-    waiter.exchange_guess(slot, object, seen, next).then_some(Satisfied { index: 0, abandoned })
 }
 
 #[inline(never)]
@@ -111,11 +93,7 @@ fn wait_any_slowly(arena: &Arena, waiter: &Waiter, request: &Request<'_>, deadli
                 if core::mem::take(&mut begins) {
                     waiter.spin.begin(arena.spins(), request, deadline);
                 }
-                // A thread that repeatedly loses the race queues when its time to spin is used up.
-                match comes_free(arena, waiter, request, &queueing) {
-                    true => Round::Again,
-                    false => wait_any_queued(arena, waiter, request, &mut queueing, deadline)?,
-                }
+                wait_any_queued(arena, waiter, request, &mut queueing, deadline)?
             }
             None if waiter.is_interrupted() => return Err(Error::Interrupted),
             None if unchanged(arena, request, &queueing) => return Err(Error::TimedOut),
@@ -159,33 +137,6 @@ fn take(arena: &Arena, request: &Request<'_>, found: &Available) -> Round {
         }
         None => Round::Again,
     }
-}
-
-/// Spins on an unavailable object for a while before the thread queues for it. A thread that takes the object without
-/// having queued needs no hand-over; once a thread is in the queue every unlock must hand over and wake, and two busy
-/// threads continue so for ever. Nobody is overtaken: as soon as another thread queues, this one does, too.
-fn comes_free(arena: &Arena, waiter: &Waiter, request: &Request<'_>, queueing: &Queueing) -> bool {
-    let (&[object], &[before]) = (request.objects(), queueing.versions()) else { return false };
-    let Some(slot) = arena.object_slot(object.index()) else { return false };
-    if request.has_alert() {
-        return false;
-    }
-    let kind = slot.kind();
-    let before = ObjectWord(Pair { low: before, high: 0 });
-    let mut changes = 0;
-    let comes_free = waiter.spin.look(Site::Object, || {
-        if waiter.spin.looks_rarely() {
-            slot.word.expect_exchange();
-        }
-        let seen = slot.load();
-        changes = before.changes_until(seen);
-        if seen.has(W | WA) || seen.is_claimed() || waiter.is_interrupted() {
-            return Some(false);
-        }
-        matches!(kind.access(seen, &slot.extra, request.owner), Access::Open(_)).then_some(true)
-    });
-    waiter.spin.saw_changes(changes);
-    comes_free
 }
 
 /// One round in the queues of all objects.

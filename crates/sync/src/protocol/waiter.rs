@@ -289,11 +289,17 @@ pub(crate) fn retire(arena: &Arena, waiter: &Waiter) {
 /// Returns the slot of a waiter; takes one at the first call, and in a forked child.
 ///
 /// Errors: `Exhausted`.
+#[inline(always)]
 pub(crate) fn enroll<'a>(arena: &'a Arena, waiter: &Waiter) -> Result<(u32, &'a WaiterSlot)> {
     let known = waiter.slot.get().wrapping_sub(1);
-    if let Some(slot) = arena.waiter_slot(known).filter(|_| waiter.pid.get() == liveness::process_id()) {
-        return Ok((known, slot));
+    match arena.waiter_slot(known) {
+        Some(slot) if waiter.pid.get() == liveness::process_id() => Ok((known, slot)),
+        _ => enroll_anew(arena, waiter),
     }
+}
+
+#[cold]
+fn enroll_anew<'a>(arena: &'a Arena, waiter: &Waiter) -> Result<(u32, &'a WaiterSlot)> {
     let index = take_slot(arena, waiter)?;
     waiter.slot.set(index + 1);
     waiter.pid.set(liveness::process_id());
