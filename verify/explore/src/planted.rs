@@ -63,7 +63,7 @@ impl Planted {
     pub fn look(&self) -> Option<(Program, Report)> {
         let find = |name| catalogue::find(name).expect("every bug names a program of the catalogue");
         let bounds =
-            |preemptions, executions| Bounds { preemptions, frozen: 1, executions, time: Duration::from_secs(120) };
+            |preemptions, executions| Bounds { preemptions, frozen: 1, executions, time: Duration::from_secs(600) };
         set(Some(self.broken));
         let found = match self.found {
             Found::Exhaustively(name, preemptions) => {

@@ -18,7 +18,7 @@ use ntux_sync::{Arena, Deadline, Object, Waiter};
 const EFFORT: u64 = if cfg!(debug_assertions) { 1 } else { 10 };
 
 fn bounds(preemptions: u32, executions: u64) -> Bounds {
-    Bounds { preemptions: Some(preemptions), frozen: 1, executions, time: Duration::from_secs(120) }
+    Bounds { preemptions: Some(preemptions), frozen: 1, executions, time: Duration::from_secs(600) }
 }
 
 #[test]
