@@ -32,8 +32,8 @@
 //! * I-queue-3: a queueing wait may claim an available object for itself, like a waiting one (C1), because the objects
 //!   before it in the list could not be taken at that moment (I-queue-1).
 //!
-//! A wait for one object ([`super::wait_one`]) is `Waiting` from its ticket on: nobody can tell when it joined a single queue, as long as the
-//! waiters in it are served in the order of their tickets.
+//! A wait for one object ([`super::wait_one`]) is `Waiting` from its ticket on: nobody can tell when it joined a single queue,
+//! as long as the waiters in it are served in the order of their tickets.
 //!
 //! # Order
 //! * O-set as in [`crate::protocol::claim`].

@@ -36,7 +36,11 @@ pub(super) fn chunks() -> Vec<Program> {
         Program::new("k-turns", &two, &[&[timed(&[1]), any(&[0])], &[timed(&[1]), timed(&[0])], &both]),
         Program::new("k-three", &three, &[&[any(&[0])], &[timed(&[1])], &[timed(&[2])], &[rel(0, 1), rel(1, 1)]]),
         Program::new("k-all", &[one.clone(), auto(true)], &[&[all(&[0])], &[timed(&[1])], &[rel(0, 1), pulse(1)]]),
-        Program::new("k-pulse", &[manual(false), one.clone()], &[&[timed(&[0])], &[timed(&[1])], &[pulse(0), rel(1, 1)]]),
+        Program::new(
+            "k-pulse",
+            &[manual(false), one.clone()],
+            &[&[timed(&[0])], &[timed(&[1])], &[pulse(0), rel(1, 1)]],
+        ),
         Program::new("k-close", &two, &[&[timed(&[0])], &[any(&[1])], &[close(0), create_auto(false), rel(1, 1)]]),
         Program::new("k-died", &two, &[&[timed(&[1])], &[any(&[0])], &[timed(&[1])], &both]).mortal(0),
         Program::new("k-waiter-died", &two, &[&[any(&[0])], &[any(&[1])], &[any(&[0])], &both]).mortal(0),
