@@ -1,6 +1,6 @@
-//! Each function called rightly (`outcomes.c`) and wrongly (`refusals.c`) by a C program, with either library, write
-//! watches with every mechanism (`watches.c`), futexes (`futexes.c`) and their domains (`domains.c`), explicit waiters (`waiters.c`); and the shared
-//! library as a plug-in (`plugin.c`).
+//! Each function called rightly (`outcomes.c`) and wrongly (`refusals.c`) by a C program, with either library; write
+//! watches with every mechanism (`watches.c`), futexes (`futexes.c`) and their domains (`domains.c`), explicit waiters
+//! (`waiters.c`); and the shared library as a plug-in (`plugin.c`).
 
 use std::process::Output;
 

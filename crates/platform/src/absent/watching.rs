@@ -1,5 +1,5 @@
-//! The kernel does not report writes, nor how a program's memory is mapped in a file. Everything that needs this fails to open, so the other functions are never
-//! called; `linux/watching` documents them.
+//! The kernel does not report writes, nor how a program's memory is mapped in a file. Everything that needs this fails to
+//! open, so the other functions are never called; `linux/watching` documents them.
 #![allow(missing_docs, reason = "they cannot be called")]
 
 use core::convert::Infallible;

@@ -36,8 +36,9 @@
 //!
 //! # Invariants
 //! * I-chunk-1: a link changes only in the phase that names its tail, and the phase ends only after that. (Giving begins only if
-//!   nothing has moved since its tail was the end.) So a thread that slept for hours fails: it loads the link, and sees that the transfer is what it was before; after that its exchange of the
-//!   link expects a value that was there in this phase, and that never comes back.
+//!   nothing has moved since its tail was the end.) So a thread that slept for hours fails: it loads the link, and sees that the
+//!   transfer is what it was before; after that its exchange of the link expects a value that was there in this phase, and that
+//!   never comes back.
 //! * I-chunk-2: a place with the seal of this transfer takes no entry before Cutting is over. So when all places have been seen
 //!   sealed, nobody waits in the chunk, and nobody begins to before it is cut. (A seal of another transfer is an empty place.)
 //! * I-chunk-3: a thread that walked to a place of a chunk may find the chunk elsewhere when it puts its entry there. So it
