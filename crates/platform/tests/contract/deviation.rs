@@ -377,8 +377,11 @@ impl Identity for Deviating {
     fn thread_id() -> u64 {
         let number = Here::thread_id();
         match () {
-            // The first thread of every process has the same number. Others can be below that of their process.
-            () if is(Deviation::ThreadsOfProcesses) => number + NUMBERS - u64::from(std::process::id()),
+            // The first thread of every process has the same number. Others can be below that of their process. Only the
+            // lower bits: in the simulation of XNU the time when a thread began stands above them.
+            () if is(Deviation::ThreadsOfProcesses) => {
+                NUMBERS + (number % NUMBERS + NUMBERS - u64::from(std::process::id())) % NUMBERS
+            }
             () if is(Deviation::LongNumbers) => number | 1 << 60,
             () => number,
         }
