@@ -29,7 +29,7 @@ use std::process::ExitCode;
 
 use clap::{CommandFactory, Parser, Subcommand};
 
-use crate::{NTUX_FAILED, say};
+use crate::say;
 
 /// Windows NT synchronization for programs on Linux, without a driver, a server or privileges.
 #[derive(Parser)]
@@ -62,14 +62,7 @@ enum Command {
 }
 
 pub(crate) fn main() -> ExitCode {
-    match CommandLine::try_parse() {
-        Ok(line) => execute(line.command),
-        Err(error) => {
-            // A reader that closed the pipe early is no reason to complain.
-            let _ = error.print();
-            if error.use_stderr() { ExitCode::from(NTUX_FAILED) } else { ExitCode::SUCCESS }
-        }
-    }
+    CommandLine::try_parse().map_or_else(|error| say::usage(&error), |line| execute(line.command))
 }
 
 fn execute(command: Command) -> ExitCode {

@@ -13,7 +13,7 @@ use ntux_platform::contract::suite;
 use ntux_watch::Mechanism;
 use serde::Serialize;
 
-use crate::{NTUX_FAILED, say};
+use crate::say;
 
 /// Anything that takes longer hangs.
 const PATIENCE: Duration = Duration::from_secs(20);
@@ -71,11 +71,7 @@ impl Fact {
 pub(crate) fn main() -> ExitCode {
     match CommandLine::try_parse() {
         Ok(CommandLine { command: Command::Doctor { json } }) => doctor(json),
-        Err(error) => {
-            // A reader that closed the pipe early is no reason to complain.
-            let _ = error.print();
-            if error.use_stderr() { ExitCode::from(NTUX_FAILED) } else { ExitCode::SUCCESS }
-        }
+        Err(error) => say::usage(&error),
     }
 }
 

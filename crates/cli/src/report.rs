@@ -10,6 +10,7 @@ use clap::Args;
 use flate2::Compression;
 use flate2::write::GzEncoder;
 
+use crate::arenas::processes::is_there;
 use crate::{NTUX_FAILED, say};
 
 /// The most bytes of a log that are packed, from its end.
@@ -52,7 +53,7 @@ fn pack(arguments: &Arguments) -> Result<(), String> {
         let text = end_of(path).map_err(|error| format!("cannot read '{}': {error}", path.display()))?;
         logs.push((format!("log-{}.txt", number + 1), text));
     }
-    if let Some(pid) = arguments.processes.iter().find(|pid| !fs::exists(format!("/proc/{pid}")).unwrap_or(true)) {
+    if let Some(pid) = arguments.processes.iter().find(|pid| !is_there(&format!("/proc/{pid}"))) {
         return Err(format!("there is no process {pid}"));
     }
     let scrubber = Scrubber::of_this_machine();

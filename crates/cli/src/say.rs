@@ -24,3 +24,10 @@ pub fn page(text: &str, status: ExitCode) -> ExitCode {
 pub fn complain(line: impl Display) {
     let _ = io::stderr().write_all(format!("{line}\n").as_bytes());
 }
+
+/// Says what is wrong with a command line, or the help or the version that it asks for. Returns the command's status.
+pub fn usage(answer: &clap::Error) -> ExitCode {
+    // A reader that closed the pipe early is no reason to complain.
+    let _ = answer.print();
+    if answer.use_stderr() { ExitCode::from(NTUX_FAILED) } else { ExitCode::SUCCESS }
+}

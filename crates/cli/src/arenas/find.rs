@@ -153,7 +153,7 @@ pub fn find(target: &Target) -> Result<Found, Refusal> {
         Target::Process(pid) => of_process(*pid),
         Target::Thread(pid, thread) => {
             let found = of_process(*pid)?;
-            let is_there = fs::exists(format!("/proc/{pid}/task/{thread}")).unwrap_or(true);
+            let is_there = processes::is_there(&format!("/proc/{pid}/task/{thread}"));
             if is_there { Ok(found) } else { Err(Refusal::NoThread(*pid, *thread)) }
         }
         Target::Descriptor(pid, fd) => of_descriptor(*pid, *fd),
@@ -164,7 +164,7 @@ fn of_descriptor(pid: u32, fd: u32) -> Result<Found, Refusal> {
     let opened = open(Path::new(&format!("/proc/{pid}/fd/{fd}"))).map_err(|other| match other {
         Refusal::Unreadable(_, error) if error.kind() == ErrorKind::PermissionDenied => Refusal::NotAllowed(pid),
         Refusal::Unreadable(_, error) if error.kind() == ErrorKind::NotFound => {
-            let is_there = fs::exists(format!("/proc/{pid}")).unwrap_or(true);
+            let is_there = processes::is_there(&format!("/proc/{pid}"));
             if is_there { Refusal::NoDescriptor(pid, fd) } else { Refusal::NoProcess(pid) }
         }
         other => other,

@@ -125,7 +125,8 @@ impl Process {
     }
 }
 
-fn is_there(path: &str) -> bool {
+/// Whether a file below /proc exists. True if that cannot be told.
+pub fn is_there(path: &str) -> bool {
     fs::exists(path).unwrap_or(true)
 }
 

@@ -115,7 +115,7 @@ impl Arena {
 
     /// The end of a chain.
     fn end_of(&self, budget: &WorkBudget, index: u32) -> Option<Tail> {
-        let last = self.chain(budget, Tail::Object(index)).last();
+        let last = self.last_chunk(budget, index);
         self.object_slot(index).map(|_| last.map_or(Tail::Object(index), |(chunk, _)| Tail::Chunk(chunk)))
     }
 
