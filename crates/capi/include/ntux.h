@@ -3,8 +3,8 @@
  * ntux: NT semaphores, mutexes and events with vectored waits, shared between processes; and write watches.
  * This header is the manual.
  *
- * Contents: conventions, arenas, objects, semaphores, mutexes, events, waits, waiters, supervisors, NTSTATUS, write watches,
- * futexes, futex domains.
+ * Contents: conventions, arenas, objects, semaphores, mutexes, events, waits, waiters, supervisors, requests, NTSTATUS,
+ * write watches, futexes, futex domains.
  *
  *     #include <ntux.h>
  *     #include <stdio.h>
@@ -373,6 +373,7 @@ int ntux_waiter_destroy(ntux_waiter *waiter);
 /* ntux_wait_any and ntux_wait_all, which a signal ends: the thread is out of all queues while its handler runs.
  *
  * -EINTR    a handler ran that had called ntux_waiter_defer; nothing was acquired
+ * -EBADF    an object is closed or never was
  *
  * A wait that was satisfied when the signal came returns what it got, after the handler. Otherwise as ntux_wait_any and
  * ntux_wait_all.
@@ -437,6 +438,21 @@ int ntux_arena_bury_process(const ntux_arena *arena, uint32_t process);
 int ntux_mutex_kill_all(const ntux_arena *arena, uint32_t owner, uint32_t *killed);
 
 
+/* ==== REQUESTS: for programs that were written for the driver ==== */
+
+/* What the driver's ioctl does. Waits and waiters have functions of their own.
+ *
+ * object     the object; for NTSYNC_IOC_CREATE_...: where its number is written
+ * request    an NTSYNC_IOC_... of <linux/ntsync.h>; only its lowest 16 bits matter, in which all systems agree
+ * arguments  what the driver has there: one word of 32 bits, or two
+ *
+ * -ENOTTY    none of the driver's requests, or one of the two that wait
+ *
+ * Otherwise as the function that names the request. An object of another kind is -EINVAL, as with the driver's descriptors.
+ */
+int ntux_request(const ntux_arena *arena, ntux_object *object, uint32_t request, uint32_t *arguments);
+
+
 /* ==== NTSTATUS: what an implementation of NT's calls returns ====
  *
  *     0                from a wait             STATUS_WAIT_0 + index, STATUS_USER_APC for the alert
@@ -447,7 +463,8 @@ int ntux_mutex_kill_all(const ntux_arena *arena, uint32_t owner, uint32_t *kille
  *     -EINTR           from a waiter's wait    wait again; the deadline is absolute
  *     -EOVERFLOW       ntux_semaphore_release  STATUS_SEMAPHORE_LIMIT_EXCEEDED
  *     -EPERM           ntux_mutex_unlock       STATUS_MUTANT_NOT_OWNED
- *     -EBADF, -EINVAL  the number was closed   look the handle up again; then STATUS_INVALID_HANDLE
+ *     -EBADF           the number was closed   look the handle up again; then STATUS_INVALID_HANDLE
+ *     -EINVAL          the same, ntux_wait_*   the same; a waiter's wait has -EBADF for it
  *     -EINVAL          another kind of object  STATUS_OBJECT_TYPE_MISMATCH
  *     -EINVAL          ntux_wait_all           STATUS_INVALID_PARAMETER_MIX for an object that occurs twice
  *     -ENOMEM                                  STATUS_NO_MEMORY

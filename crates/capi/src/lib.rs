@@ -12,6 +12,7 @@ mod event;
 mod futex;
 mod mutex;
 mod object;
+mod request;
 mod semaphore;
 mod supervise;
 mod wait;

@@ -3,7 +3,7 @@
 use core::cell::Cell;
 use core::ffi::{c_int, c_void};
 
-use ntux::{Arena, Deadline, Object, Satisfied};
+use ntux::{Arena, Deadline, Error, Object, Satisfied};
 use ntux_sync::{Waiter as Seat, Wanted};
 
 use crate::boundary::{self, Place, Refusal, call};
@@ -55,6 +55,16 @@ impl Waiter {
             Given { all, objects: [Object(0); OBJECTS_MAX as usize], count: objects.len(), alert, owner, satisfied };
         given.objects[..objects.len()].copy_from_slice(objects);
         self.given.set(Some(given));
+    }
+
+    /// A runtime that keeps numbers must learn that one is closed, which the driver's error does not tell.
+    #[cold]
+    fn refusal(&self, wanted: Wanted<'_>, error: Error) -> Error {
+        let is_closed = |object: &Object| self.arena.core().kind(*object) == Err(Error::NoSuchObject);
+        match error {
+            Error::Invalid if wanted.objects.iter().chain(&wanted.alert).any(is_closed) => Error::NoSuchObject,
+            other => other,
+        }
     }
 
     fn give_back(&self) {
@@ -229,7 +239,7 @@ unsafe fn attempt(waiter: &Waiter, request: Request, all: bool) -> Option<c_int>
                 begun = false;
                 Err(Refusal(libc::EINTR))
             }
-            Some(ended) => report(index, ended?),
+            Some(ended) => report(index, ended.map_err(|error| waiter.refusal(wanted, error))?),
         }
     });
     (begun || waiter.door.is_nested()).then_some(result)

@@ -191,9 +191,71 @@ static void arenas(void)
     IS(0, ntux_object_close(arena, event));
 }
 
+/* NTSYNC_IOC_..., as Linux composes them: direction, size, letter, which. */
+#define REQUEST(direction, size, which) (UINT32_C(direction) << 30 | UINT32_C(size) << 16 | 'N' << 8 | UINT32_C(which))
+#define IN 1
+#define OUT 2
+#define INOUT 3
+
+/* What the driver's requests do: the same as the functions. */
+static void requests(void)
+{
+    ntux_object semaphore = 0, mutex = 0, event = 0;
+    uint32_t words[2] = { 1, 3 };
+
+    IS(0, ntux_request(arena, &semaphore, REQUEST(IN, 8, 0x80), words));
+    IS(0, ntux_semaphore_read(arena, semaphore, &out, &out2));
+    IS(1, out);
+    IS(3, out2);
+    words[0] = 2;
+    IS(0, ntux_request(arena, &semaphore, REQUEST(INOUT, 4, 0x81), words));
+    IS(1, words[0]);
+    IS(0, ntux_request(arena, &semaphore, REQUEST(OUT, 8, 0x8b), words));
+    IS(3, words[0]);
+    IS(3, words[1]);
+    IS(-EOVERFLOW, ntux_request(arena, &semaphore, REQUEST(INOUT, 4, 0x81), words));
+
+    words[0] = 7;
+    words[1] = 2;
+    IS(0, ntux_request(arena, &mutex, REQUEST(IN, 8, 0x84), words));
+    words[1] = 99;
+    IS(0, ntux_request(arena, &mutex, REQUEST(INOUT, 8, 0x85), words));
+    IS(7, words[0]);
+    IS(2, words[1]);
+    words[0] = 8;
+    IS(-EPERM, ntux_request(arena, &mutex, REQUEST(IN, 4, 0x86), words));
+    IS(0, ntux_request(arena, &mutex, REQUEST(OUT, 8, 0x8c), words));
+    IS(7, words[0]);
+    IS(1, words[1]);
+    IS(0, ntux_request(arena, &mutex, REQUEST(IN, 4, 0x86), words));
+    IS(-EOWNERDEAD, ntux_request(arena, &mutex, REQUEST(OUT, 8, 0x8c), words));
+    IS(0, words[0]);
+
+    words[0] = 1;
+    words[1] = 0;
+    IS(0, ntux_request(arena, &event, REQUEST(IN, 8, 0x87), words));
+    IS(0, ntux_request(arena, &event, REQUEST(OUT, 4, 0x88), words));
+    IS(0, words[0]);
+    IS(0, ntux_request(arena, &event, REQUEST(OUT, 8, 0x8d), words));
+    IS(1, words[0]);
+    IS(1, words[1]);
+    IS(0, ntux_request(arena, &event, REQUEST(OUT, 4, 0x89), words));
+    IS(1, words[0]);
+    IS(0, ntux_request(arena, &event, REQUEST(OUT, 4, 0x8a), words));
+    IS(0, words[0]);
+    IS(0, ntux_event_read(arena, event, NULL, &out));
+    IS(0, out);
+
+    IS(0, ntux_object_close(arena, semaphore));
+    IS(0, ntux_object_close(arena, mutex));
+    IS(0, ntux_object_close(arena, event));
+    IS(-EBADF, ntux_request(arena, &event, REQUEST(OUT, 4, 0x88), words));
+}
+
 int main(void)
 {
     IS(0, ntux_arena_create(1048576, 65536, &arena));
+    requests();
     semaphore();
     mutex();
     event();

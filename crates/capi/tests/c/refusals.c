@@ -264,6 +264,34 @@ static void full_arena(void)
     IS(0, ntux_arena_detach(small));
 }
 
+/* The lowest 16 bits of NTSYNC_IOC_... */
+#define CREATE_SEM 0x4e80
+#define WAIT_ANY 0x4e82
+#define WAIT_ALL 0x4e83
+#define EVENT_SET 0x4e88
+
+static void requests(void)
+{
+    uint32_t words[2] = { 2, 1 };
+
+    IS(-EFAULT, ntux_request(NULL, &made, CREATE_SEM, words));
+    IS(-EINVAL, ntux_request(MISALIGNED(ntux_arena), &made, CREATE_SEM, words));
+    IS(-EFAULT, ntux_request(arena, NULL, CREATE_SEM, words));
+    IS(-EINVAL, ntux_request(arena, MISALIGNED(ntux_object), CREATE_SEM, words));
+    IS(-EFAULT, ntux_request(arena, &made, CREATE_SEM, NULL));
+    IS(-EINVAL, ntux_request(arena, &made, CREATE_SEM, MISALIGNED(uint32_t)));
+    IS(-EINVAL, ntux_request(arena, &made, CREATE_SEM, words));
+    IS(-EINVAL, ntux_request(arena, &mutex, EVENT_SET, &out));
+    IS(-EBADF, ntux_request(arena, &closed, EVENT_SET, &out));
+    IS(-ENOTTY, ntux_request(arena, &event, WAIT_ANY, &out));
+    IS(-ENOTTY, ntux_request(arena, &event, WAIT_ALL, &out));
+    IS(-ENOTTY, ntux_request(arena, &event, 0x4e8e, &out));
+    IS(-ENOTTY, ntux_request(arena, &event, 0x4f88, &out));
+    IS(-ENOTTY, ntux_request(arena, &event, 0, &out));
+    NOTHING_WRITTEN();
+    IS(1, words[0] == 2 && words[1] == 1);
+}
+
 int main(void)
 {
     out = out2 = POISON;
@@ -280,6 +308,7 @@ int main(void)
     mutexes();
     events();
     objects();
+    requests();
     waits(ntux_wait_any);
     waits(ntux_wait_all);
     duplicates();

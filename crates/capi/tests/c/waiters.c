@@ -394,6 +394,12 @@ static void refusals(void)
 {
     struct { char bytes[64]; } context;
     ntux_waiter *odd = (ntux_waiter *)1;
+    ntux_object twice[2], with_closed[2];
+
+    IS(0, ntux_event_create(arena, 0, 0, twice));
+    IS(0, ntux_event_create(arena, 0, 0, with_closed + 1));
+    IS(0, ntux_object_close(arena, with_closed[1]));
+    twice[1] = with_closed[0] = twice[0];
 
     IS(-EFAULT, ntux_waiter_create(arena, NULL));
     IS(-EFAULT, ntux_waiter_create(NULL, &waiter));
@@ -409,6 +415,10 @@ static void refusals(void)
     IS(-EFAULT, ntux_waiter_defer(waiter, SIGUSR1, NULL, NULL));
     IS(-EINVAL, ntux_waiter_wait_any(waiter, NULL, 0, 0, 0, 0, 0, NULL));
     IS(-EINVAL, ntux_waiter_wait_any(waiter, NULL, 65, 0, 1, 0, 0, NULL));
+    IS(-EINVAL, ntux_waiter_wait_all(waiter, twice, 2, 0, 1, 0, 0, NULL));
+    IS(-EBADF, ntux_waiter_wait_any(waiter, with_closed, 2, 0, 1, 0, 0, NULL));
+    IS(-EBADF, ntux_waiter_wait_all(waiter, with_closed, 2, 0, 1, 0, 0, NULL));
+    IS(-EBADF, ntux_waiter_wait_any(waiter, twice, 1, with_closed[1], 1, 0, 0, NULL));
     IS(-EFAULT, ntux_waiter_wait_all(waiter, NULL, 1, 0, 1, 0, 0, NULL));
     IS(-EFAULT, ntux_waiter_wait_any(NULL, NULL, 0, 0, 1, 0, 0, NULL));
     IS(0, ntux_waiter_give_back(waiter));
