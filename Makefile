@@ -252,6 +252,8 @@ unit: tools
 cross: tools
 	@.ci/cross "$(OTHER_TARGETS)" "$(LIBRARIES)"
 	@.ci/cross aarch64-linux-android ntux-capi
+	@.ci/cross-android --planted
+	@.ci/cross-android
 	@.ci/cross aarch64-unknown-linux-gnu "ntux-preload ntux-preload-watch ntux-cli"
 	@.ci/cross aarch64-apple-darwin ntux-cli
 	@.ci/cross-macos --planted $(OUT)/dist
