@@ -60,13 +60,22 @@ static void vectors(void)
     check(WaitForSingleObject(thread, 5000) == WAIT_OBJECT_0 && wait.result == WAIT_OBJECT_0 + 1, "a wait for any tells which");
 }
 
-static DWORD WINAPI waits_for_one(void *event) { return WaitForSingleObject(event, 5000); }
+/* On a busy machine a new thread may not run for long: so it says that it does, before it waits. */
+static HANDLE runs;
+static DWORD WINAPI waits_for_one(void *event)
+{
+    SetEvent(runs);
+    return WaitForSingleObject(event, 5000);
+}
 
 static void pulses(void)
 {
     HANDLE event = CreateEventA(NULL, TRUE, FALSE, NULL), threads[3];
     DWORD code, released = 0;
-    for (int i = 0; i < 3; i++) threads[i] = CreateThread(NULL, 0, waits_for_one, event, 0, NULL);
+    for (int i = 0; i < 3; i++) {
+        threads[i] = CreateThread(NULL, 0, waits_for_one, event, 0, NULL);
+        WaitForSingleObject(runs, 5000);
+    }
     Sleep(100);
     PulseEvent(event);
     for (int i = 0; i < 3; i++)
@@ -77,8 +86,7 @@ static void pulses(void)
 
 static int calls;
 static void CALLBACK called(ULONG_PTR argument) { calls += argument; }
-/* An APC that comes before a thread runs is called then, and ends no wait: so the thread says that it runs. */
-static HANDLE runs;
+/* An APC that comes before a thread runs is called then, and ends no wait. */
 static DWORD WINAPI alertable(void *event)
 {
     SetEvent(runs);
@@ -89,7 +97,6 @@ static void alerts(void)
 {
     HANDLE event = CreateEventA(NULL, FALSE, FALSE, NULL), other = CreateEventA(NULL, FALSE, TRUE, NULL), thread;
     DWORD code;
-    runs = CreateEventA(NULL, FALSE, FALSE, NULL);
     thread = CreateThread(NULL, 0, alertable, event, 0, NULL);
     WaitForSingleObject(runs, 5000);
     QueueUserAPC(called, thread, 3);
@@ -207,6 +214,7 @@ static int be_child(const char *role)
 int main(int argc, char **argv)
 {
     if (argc > 1) return be_child(argv[1]);
+    runs = CreateEventA(NULL, FALSE, FALSE, NULL);
     mutexes();
     semaphores();
     vectors();

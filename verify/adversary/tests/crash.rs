@@ -95,6 +95,30 @@ fn an_operation_that_survives_neither_kills_nor_stops_is_found() {
 }
 
 #[test]
+fn an_object_that_ends_too_early_is_found() {
+    for (name, how) in [
+        ("planted-crowd", "a victim that was not killed ended with Some(Err(NoSuchObject))"),
+        ("planted-exec", "a victim that was not killed ended with Some(Err(NoSuchObject))"),
+        ("planted-founder", "the founder's close ends an object of which a child has a copy"),
+    ] {
+        let output = crash(&["--slice", "--planted", "--only", name], &[]);
+        if could_run(&output) {
+            let found = text(&output);
+            assert!(!output.status.success() && found.contains(how), "{found}");
+        }
+    }
+}
+
+#[test]
+fn a_claim_of_a_dead_child_does_not_outlive_the_object() {
+    let output = crash(&["--slice", "--only", "child-"], &[]);
+    if could_run(&output) {
+        assert!(output.status.success(), "{}", text(&output));
+        assert!(figure(&output, "found: half-way") > 0, "no child left a claim: {}", text(&output));
+    }
+}
+
+#[test]
 fn an_onlooker_who_overlooks_something_is_found() {
     for (eyes, scenario, text_of_it) in [
         ("no-units", "set-one-waits", "an onlooker sees"),

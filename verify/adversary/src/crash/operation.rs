@@ -1,6 +1,6 @@
 //! Calls of the core as plain data, which is passed through shared memory, and which the sequential model understands.
 
-use std::os::fd::{AsFd, OwnedFd};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::net::UnixStream;
 use std::time::Duration;
 
@@ -24,6 +24,12 @@ pub enum Operation {
     /// The same, and a second family receives the event in a message and sets it. The first closes its descriptor while the
     /// message is on its way, or after that, or last.
     FamilyPass(New, Closes),
+    /// The same with so many receivers that the last one finds no place for a claim. It uses the event when all others have closed
+    /// their descriptors.
+    FamilyCrowd(New),
+    /// Makes an event, executes a program that keeps its descriptor, and that sets it. (Of an exec, what the kernel does: the
+    /// mappings go, and with them the family; the descriptor stays.)
+    FamilyExec(New),
     Adopt(u8),
     Close(u8),
     Release(u8, u32),
@@ -50,7 +56,7 @@ pub enum Operation {
     BuryThread,
     /// Counts the objects and places that can be had, and gives them back.
     Sweep,
-    /// The same with objects behind descriptors.
+    /// The same with objects behind descriptors, each of which must be new: an event that nobody has set.
     SweepDescriptors,
     /// The same, and all room for waiters beyond an object's own.
     SweepChunks,
@@ -58,6 +64,10 @@ pub enum Operation {
     PlantedLock,
     /// Takes a unit and gives it back; the harness is told that this is one step.
     PlantedLoan(u8),
+    /// As [`Operation::FamilyCrowd`], and the last receiver releases the flight's byte, although it has no claim.
+    PlantedCrowd(New),
+    /// As [`Operation::FamilyExec`], and nobody says that the descriptor will be kept.
+    PlantedExec(New),
 }
 
 /// When the maker of an object closes its descriptor.
@@ -198,6 +208,8 @@ impl<'a> Performer<'a> {
             Operation::DescriptorCreate(new) => self.descriptor_create(new),
             Operation::FamilyCreate(new) => self.family_create(new),
             Operation::FamilyPass(new, closes) => self.family_pass(new, closes),
+            Operation::FamilyCrowd(new) => self.family_crowd(new, |_, _| Ok(())),
+            Operation::FamilyExec(new) => self.family_exec(new, Arena::leaving),
             Operation::Adopt(number) => arena.adopt(object(number)).map(|()| Answer::Done),
             Operation::Close(number) => arena.close(object(number)).map(|()| Answer::Done),
             Operation::Release(number, units) => {
@@ -232,6 +244,8 @@ impl<'a> Performer<'a> {
             Operation::SweepChunks => self.sweep_chunks(),
             Operation::PlantedLock => planted::count_under_the_lock(board),
             Operation::PlantedLoan(number) => planted::lend(self, number),
+            Operation::PlantedCrowd(new) => self.family_crowd(new, planted::release_the_flight),
+            Operation::PlantedExec(new) => self.family_exec(new, |_| true),
         }
     }
 
@@ -277,17 +291,9 @@ impl<'a> Performer<'a> {
         let (held, object) = maker.descriptor_create(&maker.waiter(), via, new)?;
         maker.sending(held.as_fd(), object);
         send(&here, held.as_fd()).map_err(system)?;
-        let close = |arena: &Arena, held: OwnedFd| {
-            if !arena.may_release(object) {
-                return Err(Error::Corrupt);
-            }
-            drop(held);
-            arena.released(object);
-            Ok(())
-        };
         let mut held = Some(held);
         let mut close_here = |when: Closes| match held.take_if(|_| closes == when) {
-            Some(held) => close(&maker, held),
+            Some(held) => close_sole(&maker, held, object),
             None => Ok(()),
         };
         close_here(Closes::BeforeItArrives)?;
@@ -297,7 +303,7 @@ impl<'a> Performer<'a> {
         }
         close_here(Closes::BeforeTheReceiver)?;
         receiver.event_set(&receiver.waiter(), object)?;
-        close(&receiver, copy)?;
+        close_sole(&receiver, copy, object)?;
         close_here(Closes::Last)?;
         match maker.kind(object) {
             Err(Error::NoSuchObject) => Ok(Answer::Done),
@@ -305,18 +311,65 @@ impl<'a> Performer<'a> {
         }
     }
 
+    fn family_crowd(&self, new: New, without_a_claim: impl Fn(BorrowedFd<'_>, Object) -> Result<()>) -> Outcome {
+        let via = self.arena.fd().ok_or(Error::NotAnArena)?;
+        let maker = Arena::map_for_descriptors(via)?;
+        let (held, object) = maker.descriptor_create(&maker.waiter(), via, new)?;
+        let receive_from_the_maker = || {
+            let receiver = Arena::map_for_descriptors(via)?;
+            let (here, there) = UnixStream::pair().map_err(system)?;
+            maker.sending(held.as_fd(), object);
+            send(&here, held.as_fd()).map_err(system)?;
+            let copy = receive(&there).map_err(system)?;
+            let has_claim = receiver.arrived(copy.as_fd(), object);
+            Ok((receiver, copy, has_claim))
+        };
+        let claimants = [receive_from_the_maker()?, receive_from_the_maker()?, receive_from_the_maker()?];
+        let (last, copy, false) = receive_from_the_maker()? else { return Err(Error::Corrupt) };
+        without_a_claim(copy.as_fd(), object)?;
+        close_sole(&maker, held, object)?;
+        for (claimant, copy, has_claim) in claimants {
+            if !has_claim {
+                return Err(Error::Corrupt);
+            }
+            close_sole(&claimant, copy, object)?;
+        }
+        last.event_set(&last.waiter(), object)?;
+        give_up(&last, copy).map(|()| Answer::Done)
+    }
+
+    fn family_exec(&self, new: New, keep: impl Fn(BorrowedFd<'_>) -> bool) -> Outcome {
+        let via = self.arena.fd().ok_or(Error::NotAnArena)?;
+        let before = Arena::map_for_descriptors(via)?;
+        let (held, object) = before.descriptor_create(&before.waiter(), via, new)?;
+        if !keep(held.as_fd()) {
+            return Err(Error::Corrupt);
+        }
+        drop(before);
+        let after = Arena::map_for_descriptors(via)?;
+        if Arena::identify(held.as_fd())?.object != Some(object) {
+            return Err(Error::Corrupt);
+        }
+        after.received(held.as_fd(), object);
+        after.event_set(&after.waiter(), object)?;
+        give_up(&after, held).map(|()| Answer::Done)
+    }
+
     fn sweep_descriptors(&self) -> Outcome {
         let via = self.arena.fd().ok_or(Error::NotAnArena)?;
         let mut objects = Vec::new();
         loop {
             match self.arena.descriptor_create(&self.waiter, via, New::Event { manual: false, signaled: false }) {
-                Ok((object, _)) => objects.push(object),
+                Ok((_, object)) if self.arena.event_read(&self.waiter, object)? != (false, false) => {
+                    return Err(Error::Corrupt);
+                }
+                Ok((held, _)) => objects.push(held),
                 Err(Error::Exhausted) => break,
                 Err(error) => return Err(error),
             }
         }
         let count = objects.len() as u32;
-        objects.into_iter().try_for_each(|object| give_up(self.arena, object))?;
+        objects.into_iter().try_for_each(|held| give_up(self.arena, held))?;
         Ok(Answer::Semaphore(count, 0))
     }
 
@@ -425,11 +478,21 @@ impl<'a> Performer<'a> {
     }
 }
 
-/// Closes an object's descriptor as the drop-in device does.
-fn system(error: std::io::Error) -> Error {
+pub(super) fn system(error: std::io::Error) -> Error {
     Error::Os(error.raw_os_error().unwrap_or(0))
 }
 
+/// Closes the only descriptor that a family has, as the drop-in device does.
+fn close_sole(arena: &Arena, held: OwnedFd, object: Object) -> Result<()> {
+    if !arena.may_release(object) {
+        return Err(Error::Corrupt);
+    }
+    drop(held);
+    arena.released(object);
+    Ok(())
+}
+
+/// Closes any other one in the same way.
 fn give_up(arena: &Arena, held: OwnedFd) -> Result<()> {
     let object = Arena::identify(held.as_fd())?.object.ok_or(Error::Corrupt)?;
     arena.closing(held.as_fd(), object);

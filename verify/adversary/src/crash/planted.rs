@@ -1,10 +1,13 @@
 //! Operations that do not survive a kill or a stop, which the harness must find.
 
+use std::os::fd::BorrowedFd;
+
+use ntux_platform::memory;
 use ntux_sync::spec::{Answer, Outcome};
-use ntux_sync::{Deadline, Error};
+use ntux_sync::{Deadline, Error, Object, Result};
 
 use super::board::Board;
-use super::operation::Performer;
+use super::operation::{Performer, system};
 
 /// Looks at the lock before a thread gives up: some tenths of a second.
 const LOOKS: u32 = 1 << 22;
@@ -27,4 +30,10 @@ pub fn lend(performer: &Performer<'_>, number: u8) -> Outcome {
     let semaphore = performer.board.object(number);
     performer.arena.wait_any(&performer.waiter, &[semaphore], None, 1, Deadline::NOW)?;
     performer.arena.semaphore_release(&performer.waiter, semaphore, 1).map(|_| Answer::Done)
+}
+
+/// Of the two bytes that stand for an object, the second is its message's (`arena/descriptor.rs`).
+pub fn release_the_flight(fd: BorrowedFd<'_>, object: Object) -> Result<()> {
+    let flight = (1 << 62) + 2 * (object.0 & u64::from(u32::MAX)) + 1;
+    memory::let_go(fd, flight).map_err(system)
 }

@@ -3,6 +3,7 @@
 
 use std::fmt;
 use std::io;
+use std::os::fd::OwnedFd;
 
 use ntux_platform::clock;
 use ntux_sync::Error;
@@ -86,6 +87,8 @@ pub struct Play<'a> {
     /// Survivors whose waits have not ended.
     pub(super) asleep: Vec<usize>,
     pub(super) victims: Vec<Victim>,
+    /// The family's descriptor of object 0.
+    founders: Option<OwnedFd>,
     relieved: bool,
     calls: usize,
     /// Objects that a survivor has used since the last victim stood still.
@@ -110,6 +113,7 @@ impl<'a> Play<'a> {
             judge: Judge::new(&objects, THREADS),
             asleep: Vec::new(),
             victims: Vec::new(),
+            founders: scenario.founder.map(|_| stage.founders_descriptor()).transpose()?,
             relieved: false,
             calls: 0,
             touched: Vec::new(),
@@ -136,6 +140,8 @@ impl<'a> Play<'a> {
         mailbox.open(1, 0);
         mailbox.order(operation);
         let stage = self.stage;
+        // The child keeps it.
+        let _mark = self.scenario.founder.map(|_| stage.mark_child()).transpose()?;
         let tracee = Tracee::fork(|| {
             // Looking at a taken mutex again and again is the same point many times.
             stage.arena.set_spins(2);
@@ -222,6 +228,7 @@ impl<'a> Play<'a> {
     /// The survivors use the objects; then everybody must be able to finish, and nothing may be missing.
     pub fn conclude(&mut self) -> Result<()> {
         self.end_victims(false)?;
+        self.close_the_founders()?;
         for operation in self.scenario.aftermath() {
             self.call(operation)?;
         }
@@ -230,6 +237,20 @@ impl<'a> Play<'a> {
         self.release_sleepers()?;
         self.find_nothing_left()?;
         self.sweep()
+    }
+
+    fn close_the_founders(&mut self) -> Result<()> {
+        let Some((held, founder)) = self.founders.take().zip(self.scenario.founder) else { return Ok(()) };
+        let ends = self.stage.close_the_founders(held, founder);
+        let are_gone = self.victims.iter().all(|victim| victim.tracee.is_none());
+        match (ends, are_gone) {
+            (true, false) => wrong("the founder's close ends an object of which a child has a copy".to_owned()),
+            (false, true) => wrong("the founder closes the last copy of an object, which does not end".to_owned()),
+            (true, true) if !self.judge.call(WORKERS[0], Operation::Close(0), Ok(Answer::Done)) => {
+                wrong("the model does not let the founder close its object".to_owned())
+            }
+            _ => Ok(()),
+        }
     }
 
     fn release_sleepers(&mut self) -> Result<()> {
@@ -301,7 +322,11 @@ impl<'a> Play<'a> {
 
     fn sweep(&mut self) -> Result<()> {
         let count = self.scenario.objects.len();
-        let is_open = |number: &usize| self.stage.arena.kind(self.stage.board.object(*number as u8)).is_ok();
+        // Nobody has the founder's object any more, whether it was counted or not.
+        let is_open = |number: &usize| {
+            (*number > 0 || self.scenario.founder.is_none())
+                && self.stage.arena.kind(self.stage.board.object(*number as u8)).is_ok()
+        };
         let (objects, places) = self.stage.all_but((0..count).filter(is_open).count() as u32);
         // The places are not looked for by the sweep of descriptors.
         let places = if self.scenario.sweep == Operation::SweepDescriptors { 0 } else { places };

@@ -28,6 +28,9 @@ pub struct Scenario {
     pub left_by_the_dead: Option<Operation>,
     /// Survivors that sleep in these waits.
     pub sleepers: &'static [Wait],
+    /// The harness founds a family that keeps object 0, and closes its descriptor before the survivors work. The victims are its
+    /// forked children.
+    pub founder: Option<Founder>,
     /// The victim takes part for the first time.
     pub cold: bool,
     /// It looks through all processes or all objects: many instructions.
@@ -39,6 +42,15 @@ pub struct Scenario {
     pub relief: &'static [Operation],
 }
 
+/// Who forks the victims.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Founder {
+    /// It gives object 0 up only if no child is there that may have a copy.
+    Asks,
+    /// It does not ask.
+    Blind,
+}
+
 const NOTHING: Scenario = Scenario {
     name: "",
     objects: &[],
@@ -46,6 +58,7 @@ const NOTHING: Scenario = Scenario {
     dead_processes: 0,
     left_by_the_dead: None,
     sleepers: &[],
+    founder: None,
     cold: false,
     is_long: false,
     operation: Enroll,
@@ -59,6 +72,11 @@ const fn plain(name: &'static str, objects: &'static [New], operation: Operation
 
 const fn pass(name: &'static str, closes: Closes) -> Scenario {
     Scenario { sweep: SweepDescriptors, ..plain(name, &[], FamilyPass(AUTO, closes)) }
+}
+
+/// The object may end with a claim of a dead child on it, and its place is made another event of.
+const fn of_a_family(founder: Founder, scenario: Scenario) -> Scenario {
+    Scenario { founder: Some(founder), sweep: SweepDescriptors, ..scenario }
 }
 
 const fn with(sleepers: &'static [Wait], scenario: Scenario) -> Scenario {
@@ -212,6 +230,14 @@ pub const SCENARIOS: &[Scenario] = &[
     pass("pass-and-close-first", Closes::BeforeItArrives),
     pass("pass-and-close", Closes::BeforeTheReceiver),
     pass("pass-and-close-last", Closes::Last),
+    Scenario { sweep: SweepDescriptors, ..plain("pass-to-a-crowd", &[], FamilyCrowd(AUTO)) },
+    Scenario { sweep: SweepDescriptors, ..plain("keep-across-exec", &[], FamilyExec(AUTO)) },
+    of_a_family(Founder::Asks, plain("child-set", &[AUTO], Set(0))),
+    of_a_family(Founder::Asks, with(&[sleeps(&[0, 1])], plain("child-set-one-waits", &[AUTO, AUTO], Set(0)))),
+    of_a_family(
+        Founder::Asks,
+        with(&[sleeps(&[0, 1])], plain("child-release-one-waits", &[semaphore(0), AUTO], Release(0, 2))),
+    ),
     plain("close", &[AUTO], Close(0)),
     with(&[sleeps(&[0, 1])], plain("close-one-waits", &[AUTO, AUTO], Close(0))),
     Scenario { orphans: &[AUTO], ..plain("adopt", &[], Adopt(0)) },
@@ -242,8 +268,13 @@ pub const SCENARIOS: &[Scenario] = &[
 ];
 
 /// What must be found.
-pub const PLANTED: &[Scenario] =
-    &[plain("planted-lock", &[], PlantedLock), plain("planted-loan", &[semaphore(2)], PlantedLoan(0))];
+pub const PLANTED: &[Scenario] = &[
+    plain("planted-lock", &[], PlantedLock),
+    plain("planted-loan", &[semaphore(2)], PlantedLoan(0)),
+    Scenario { sweep: SweepDescriptors, ..plain("planted-crowd", &[], PlantedCrowd(AUTO)) },
+    Scenario { sweep: SweepDescriptors, ..plain("planted-exec", &[], PlantedExec(AUTO)) },
+    of_a_family(Founder::Blind, plain("planted-founder", &[AUTO], Set(0))),
+];
 
 impl Scenario {
     /// What a second victim does with the objects, while it finishes what the first one began.
@@ -263,6 +294,8 @@ impl Scenario {
     pub fn aftermath(&self) -> Vec<Operation> {
         let poll = |object| Wait(Wait::any(&[object], WORKER_OWNER, Until::Now));
         let mut operations = Vec::new();
+        // Whoever was stopped has its objects still.
+        operations.extend((self.sweep == SweepDescriptors).then_some(SweepDescriptors));
         for (object, new) in (0..).zip(self.objects.iter().chain(self.orphans)) {
             match new {
                 New::Semaphore { .. } => operations.extend([ReadSemaphore(object), Release(object, 1), poll(object)]),

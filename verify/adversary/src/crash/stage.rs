@@ -1,17 +1,18 @@
 //! The arena under test, the survivors that use it, and a copy of its bytes from which each experiment begins.
 
 use std::io;
-use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::time::Duration;
 
 use ntux_platform::liveness;
+use ntux_platform::memory::{self, Mapping};
 use ntux_sync::inspect::View;
 use ntux_sync::{Arena, Capacity, New};
 
 use super::board::Board;
 use super::look::{self, Eyes};
 use super::operation::{Operation, Performer};
-use super::scenario::Scenario;
+use super::scenario::{Founder, Scenario};
 use ntux_testkit::child::Child;
 use ntux_testkit::task::Task;
 
@@ -38,6 +39,8 @@ pub struct Stage {
     pub eyes: Eyes,
     bytes: Bytes,
     empty: Vec<u8>,
+    /// The same arena, in a family that the harness founded.
+    family: Arena,
     _survivors: Vec<Child>,
 }
 
@@ -56,9 +59,39 @@ impl Stage {
         }
         // The harness is a process of the arena too, and stays one.
         arena.event_create(&arena.waiter(), false, false).map_err(io::Error::other)?;
+        let family = Arena::map_for_descriptors(fd).map_err(io::Error::other)?;
         let empty = bytes.copy();
         let view = look::open(&arena)?;
-        Ok(Stage { board, arena, patience, view, eyes, bytes, empty, _survivors: survivors })
+        Ok(Stage { board, arena, patience, view, eyes, bytes, empty, family, _survivors: survivors })
+    }
+
+    fn via(&self) -> BorrowedFd<'_> {
+        self.arena.fd().expect("an arena that was created keeps its descriptor")
+    }
+
+    /// A new descriptor of object 0, as if the family's founder had it since it made the object.
+    pub fn founders_descriptor(&self) -> io::Result<OwnedFd> {
+        let held = memory::reopen(self.via())?;
+        memory::seek(held.as_fd(), self.board.object(0).0)?;
+        Ok(held)
+    }
+
+    /// What the founder maps for a child, around the fork.
+    pub fn mark_child(&self) -> io::Result<Mapping> {
+        self.family.mark_children(self.via()).map_err(io::Error::other)
+    }
+
+    /// The founder closes its only descriptor of object 0, as the drop-in device does. Returns whether the object ends.
+    pub fn close_the_founders(&self, held: OwnedFd, founder: Founder) -> bool {
+        let object = self.board.object(0);
+        let has_children = founder == Founder::Asks && self.family.has_children(self.via());
+        if self.family.may_release(object) && !has_children {
+            drop(held);
+            self.family.released(object);
+        } else {
+            self.family.closing(held.as_fd(), object);
+        }
+        self.arena.kind(object).is_err()
     }
 
     /// Makes the objects of a scenario in an arena without any, and whatever the dead have left there; returns its
@@ -67,8 +100,13 @@ impl Stage {
         self.bytes.restore(&self.empty);
         let waiter = self.arena.waiter();
         for (number, &new) in scenario.objects.iter().enumerate() {
-            let object = self.arena.create_new(&waiter, new).map_err(io::Error::other)?;
-            self.board.name(number, object);
+            let object = match scenario.founder {
+                Some(_) if number == 0 => {
+                    self.family.descriptor_create(&self.family.waiter(), self.via(), new).map(|(_, object)| object)
+                }
+                _ => self.arena.create_new(&waiter, new),
+            };
+            self.board.name(number, object.map_err(io::Error::other)?);
         }
         for &new in scenario.orphans {
             let number = scenario.objects.len();
