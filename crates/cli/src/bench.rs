@@ -15,7 +15,7 @@ const PROGRAM: &str = "ntux-bench";
 /// Where it is, relative to the directory of the `ntux` command: where Cargo builds it, or where it is installed.
 const PLACES: [&str; 2] = [".", "../lib/ntux"];
 
-/// Measure ntux beside the other ways to do the same: bench sync, bench futex, bench watch.
+/// Measure ntux beside the other ways to do the same: bench sync, bench waiting, bench futex, bench watch.
 #[derive(Args)]
 #[command(disable_help_flag = true)]
 pub struct Arguments {

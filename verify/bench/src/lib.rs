@@ -26,8 +26,9 @@ pub mod waiting;
 pub mod watch;
 
 use std::ffi::{OsStr, OsString};
+use std::fs::{File, OpenOptions};
 use std::io;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use bench::Bench;
 use machine::Machine;
@@ -83,10 +84,12 @@ pub fn run(arguments: &BenchArguments) -> io::Result<()> {
         measure_preloaded(&mut bench);
         return serde_json::to_writer(io::stdout(), &bench.records).map_err(io::Error::other);
     }
+    let _writable = [can_write(arguments.svg.as_deref())?, can_write(arguments.html.as_deref())?];
     let machine = Machine::describe();
     let absent = measure_here(&mut bench, arguments.preload.as_deref());
-    let report = Report::new(machine, bench.records, absent);
     progress::done();
+    some_was_measured(bench.records.len(), arguments.only.as_deref())?;
+    let report = Report::new(machine, bench.records, absent);
     if let Some(file) = &arguments.svg {
         std::fs::write(file, report.svg()?)?;
     }
@@ -101,6 +104,23 @@ pub fn run(arguments: &BenchArguments) -> io::Result<()> {
     match report.failures() {
         0 => Ok(()),
         count => Err(io::Error::other(format!("{count} measurements failed; the report says which"))),
+    }
+}
+
+/// Opens a file that is written at the end: who cannot have it learns that before minutes of measuring. Changes nothing in it.
+fn can_write(file: Option<&Path>) -> io::Result<Option<File>> {
+    let open = |file: &Path| {
+        let opened = OpenOptions::new().append(true).create(true).open(file);
+        opened.map_err(|error| io::Error::new(error.kind(), format!("{}: {error}", file.display())))
+    };
+    file.map(open).transpose()
+}
+
+/// `--only TEXT` may be a slip of the pen.
+fn some_was_measured(count: usize, only: Option<&str>) -> io::Result<()> {
+    match only {
+        Some(only) if count == 0 => Err(io::Error::other(format!("nothing that it measures contains {only:?}"))),
+        _ => Ok(()),
     }
 }
 

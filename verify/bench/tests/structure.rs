@@ -150,6 +150,21 @@ fn the_first_screen_is_short_and_the_pictures_are_drawn() {
     std::fs::remove_dir_all(directory).unwrap();
 }
 
+#[test]
+fn what_cannot_come_to_anything_is_refused_before_it_is_measured() {
+    for (arguments, complaint) in [
+        (["sync", "--only", "zigzig"], "nothing that it measures contains \"zigzig\""),
+        (["waiting", "--only", "zigzig"], "nothing that it measures contains \"zigzig\""),
+        (["sync", "--svg", "/nowhere/times.svg"], "/nowhere/times.svg: No such file"),
+        (["sync", "--html", "/nowhere/times.html"], "/nowhere/times.html: No such file"),
+    ] {
+        let output = Command::new(env!("CARGO_BIN_EXE_ntux-bench")).args(arguments).output().expect("it starts");
+        let errors = String::from_utf8_lossy(&output.stderr);
+        assert!(!output.status.success() && errors.contains(complaint), "{arguments:?}: {errors}");
+        assert!(output.stdout.is_empty(), "{arguments:?} printed a report");
+    }
+}
+
 fn quick_report(arguments: &[&str]) -> Value {
     let output = Command::new(env!("CARGO_BIN_EXE_ntux-bench"))
         .args(["sync", "--quick", "--json"])

@@ -39,14 +39,20 @@ pub enum Command {
         judged: String,
     },
     /// Count the instructions of each operation (in an emulator that counts them)
-    Count,
-    /// Print the counts of two files as a table
+    Count {
+        /// Of the system calls alone that ntux makes in some of them, without a device
+        #[arg(long)]
+        floor: bool,
+    },
+    /// Print the counts of three files as tables
     Table {
         /// What `count` printed on the driver
         driver: String,
         /// What `count` printed on ntux
-        user: String,
-        /// As JSON: each operation with both counts
+        ntux: String,
+        /// What `count --floor` printed
+        floor: String,
+        /// As JSON: each operation with its counts
         #[arg(long)]
         json: bool,
     },
@@ -97,8 +103,9 @@ impl Command {
             Command::Show { which } => show(&which),
             Command::Compare { right, judged } => compare(&right, &judged),
             Command::Shrink { which, against } => shrink_each(&which, &against),
-            Command::Count => count::all().map(|counts| print_json(&counts)),
-            Command::Table { driver, user, json } => table(&driver, &user, json),
+            Command::Count { floor: true } => count::floor().map(|counts| print_json(&counts)),
+            Command::Count { floor: false } => count::all().map(|counts| print_json(&counts)),
+            Command::Table { driver, ntux, floor, json } => table([&driver, &ntux, &floor], json),
         };
         match succeeded {
             Ok(true) => ExitCode::SUCCESS,
@@ -120,15 +127,16 @@ fn print_json(value: &(impl serde::Serialize + ?Sized)) -> bool {
     true
 }
 
-fn table(driver: &str, user: &str, json: bool) -> Result<bool, String> {
+fn table(files: [&str; 3], json: bool) -> Result<bool, String> {
     let counts = |path: &str| -> Result<count::Counts, String> {
         serde_json::from_str(&read(path)?).map_err(|error| format!("{path}: {error}"))
     };
-    let (driver, user) = (counts(driver)?, counts(user)?);
+    let [driver, ntux, floor] = files;
+    let rows = count::rows(&counts(driver)?, &counts(ntux)?, &counts(floor)?);
     if json {
-        return Ok(print_json(&count::both(&driver, &user)));
+        return Ok(print_json(&rows));
     }
-    print!("{}", count::table(&driver, &user));
+    print!("{}", count::table(&rows));
     Ok(true)
 }
 

@@ -102,6 +102,7 @@ pub fn run(arguments: &WaitingArguments) -> io::Result<()> {
         }
     }
     progress::done();
+    crate::some_was_measured(rows.len() + absent.len(), arguments.only.as_deref())?;
     let report = Report::new(machine, rows, absent);
     if arguments.json { report.print_json() } else { report.print_table() }
 }

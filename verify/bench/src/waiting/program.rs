@@ -1,7 +1,10 @@
 //! Small programs whose threads wait for each other, or for time to pass. Each does a given amount of work.
 
 use std::io;
+use std::sync::RwLock;
+use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 use std::thread;
+use std::time::Duration;
 
 use ntux_platform::clock::{Deadline, monotonic_ns, process_ns};
 use ntux_sync::{Arena, Capacity, Error, Kind, Object, Waiter};
@@ -55,8 +58,7 @@ impl Program {
         if let Some(spins) = spins {
             arena.set_spins(spins);
         }
-        let (begin_ns, used_ns) = (monotonic_ns(), process_ns());
-        match self {
+        let begun = match self {
             Program::Mutex(threads) => guarded(&arena, stage, threads, work, Kind::Mutex),
             Program::Semaphore(threads) => guarded(&arena, stage, threads, work, Kind::Semaphore),
             Program::Event(threads) => guarded(&arena, stage, threads, work, Kind::AutoEvent),
@@ -64,8 +66,28 @@ impl Program {
             Program::Ticks => ticks(&arena, stage, work),
             Program::Timers => timers(&arena, stage, work),
         }?;
-        let [elapsed, used] = [monotonic_ns() - begin_ns, process_ns() - used_ns];
-        Ok(Cost { elapsed_ns: elapsed as f64 / work as f64, processor_ns: used as f64 / work as f64 })
+        Ok(begun.cost(work))
+    }
+}
+
+/// When the work began.
+struct Begun {
+    elapsed_ns: u64,
+    processor_ns: u64,
+}
+
+impl Begun {
+    fn now() -> Begun {
+        Begun { elapsed_ns: monotonic_ns(), processor_ns: process_ns() }
+    }
+
+    fn cost(self, work: u64) -> Cost {
+        let now = Begun::now();
+        let each = |after: u64, before: u64| (after - before) as f64 / work as f64;
+        Cost {
+            elapsed_ns: each(now.elapsed_ns, self.elapsed_ns),
+            processor_ns: each(now.processor_ns, self.processor_ns),
+        }
     }
 }
 
@@ -73,8 +95,8 @@ fn take(arena: &Arena, waiter: &Waiter, object: Object, owner: u32) -> io::Resul
     arena.wait_any(waiter, &[object], None, owner, Deadline::Never).map(drop).map_err(io::Error::other)
 }
 
-/// All threads together do the work.
-fn guarded(arena: &Arena, stage: &Stage, threads: u32, work: u64, kind: Kind) -> io::Result<()> {
+/// All threads together do the work. It begins when all are there: to start hundreds takes longer than what they do.
+fn guarded(arena: &Arena, stage: &Stage, threads: u32, work: u64, kind: Kind) -> io::Result<Begun> {
     let waiter = arena.waiter();
     let object = match kind {
         Kind::Mutex => arena.mutex_create(&waiter, 0, 0),
@@ -82,10 +104,14 @@ fn guarded(arena: &Arena, stage: &Stage, threads: u32, work: u64, kind: Kind) ->
         Kind::AutoEvent | Kind::ManualEvent => arena.event_create(&waiter, false, true),
     }
     .map_err(io::Error::other)?;
+    let (there, gate) = (&AtomicU32::new(0), &RwLock::new(()));
     thread::scope(|scope| {
-        let run = |number: u32| {
+        let run = move |number: u32| {
             let waiter = arena.waiter();
-            stage.enter_thread(number as usize)?;
+            let entered = stage.enter_thread(number as usize);
+            there.fetch_add(1, Relaxed);
+            drop(gate.read());
+            entered?;
             for _ in 0..work.div_ceil(u64::from(threads)) {
                 take(arena, &waiter, object, number + 1)?;
                 compute(10);
@@ -99,9 +125,15 @@ fn guarded(arena: &Arena, stage: &Stage, threads: u32, work: u64, kind: Kind) ->
             }
             Ok(())
         };
-        let threads: Vec<_> =
+        let closed = gate.write();
+        let running: Vec<_> =
             (0..threads).map(|number| start(scope, move || run(number))).collect::<io::Result<_>>()?;
-        threads.into_iter().try_for_each(joined)
+        while there.load(Relaxed) < threads {
+            thread::sleep(Duration::from_micros(100));
+        }
+        let begun = Begun::now();
+        drop(closed);
+        running.into_iter().try_for_each(joined).map(|()| begun)
     })
 }
 
@@ -111,7 +143,8 @@ fn compute(steps: u32) {
     });
 }
 
-fn zigzag(arena: &Arena, stage: &Stage, work: u64) -> io::Result<()> {
+fn zigzag(arena: &Arena, stage: &Stage, work: u64) -> io::Result<Begun> {
+    let begun = Begun::now();
     let waiter = arena.waiter();
     let event = |signaled| arena.event_create(&waiter, false, signaled).map_err(io::Error::other);
     let events = [event(true)?, event(false)?];
@@ -126,11 +159,12 @@ fn zigzag(arena: &Arena, stage: &Stage, work: u64) -> io::Result<()> {
             Ok(())
         };
         let sides = [0, 1].map(|side| scope.spawn(move || run(side)));
-        sides.into_iter().try_for_each(joined)
+        sides.into_iter().try_for_each(joined).map(|()| begun)
     })
 }
 
-fn ticks(arena: &Arena, stage: &Stage, work: u64) -> io::Result<()> {
+fn ticks(arena: &Arena, stage: &Stage, work: u64) -> io::Result<Begun> {
+    let begun = Begun::now();
     let waiter = arena.waiter();
     let event = || arena.event_create(&waiter, false, false).map_err(io::Error::other);
     let events = [event()?, event()?];
@@ -144,14 +178,15 @@ fn ticks(arena: &Arena, stage: &Stage, work: u64) -> io::Result<()> {
         });
         // An event that is set again before anybody saw it is set once.
         while !other.is_finished() {
-            thread::sleep(std::time::Duration::from_millis(1));
+            thread::sleep(Duration::from_millis(1));
             arena.event_set(&waiter, events[0]).map_err(io::Error::other)?;
         }
-        joined(other)
+        joined(other).map(|()| begun)
     })
 }
 
-fn timers(arena: &Arena, stage: &Stage, work: u64) -> io::Result<()> {
+fn timers(arena: &Arena, stage: &Stage, work: u64) -> io::Result<Begun> {
+    let begun = Begun::now();
     let waiter = arena.waiter();
     let event = arena.event_create(&waiter, false, false).map_err(io::Error::other)?;
     stage.enter_thread(1)?;
@@ -161,5 +196,5 @@ fn timers(arena: &Arena, stage: &Stage, work: u64) -> io::Result<()> {
             other => return Err(io::Error::other(format!("a wait for time to pass ended with {other:?}"))),
         }
     }
-    Ok(())
+    Ok(begun)
 }

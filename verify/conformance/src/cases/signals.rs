@@ -409,7 +409,9 @@ fn a_wait_for_what_is_there_is_never_interrupted() {
                 }
             }
         });
-        for number in 0..ROUNDS {
+        let mut number = 0;
+        // On a busy machine all rounds may be over before the other thread gets a processor.
+        while number < ROUNDS || HANDLED.load(SeqCst) == 0 {
             round.store(number, SeqCst);
             let [auto, manual] = events;
             let wait =
@@ -417,10 +419,10 @@ fn a_wait_for_what_is_there_is_never_interrupted() {
             let index = u32::from(wait.objects[0] == never);
             assert_eq!(device.wait(&wait.forever()), at(index), "round {number}");
             assert_eq!(device.event_set(auto), Ok(0));
+            number += 1;
         }
         done.store(true, SeqCst);
     });
-    assert!(HANDLED.load(SeqCst) > 0);
 }
 
 fn a_stopped_and_continued_process_waits_on() {

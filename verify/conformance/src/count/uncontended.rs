@@ -37,6 +37,9 @@ pub(super) fn operate(object: Object, number: u32, first: u32) {
     debug_assert!(result.is_ok(), "{number:#x} gives {result:?}");
 }
 
+pub(super) const CREATE_EVENT: &str = "create an event";
+pub(super) const CLOSE_EVENT: &str = "close an event";
+
 const NOTHING: fn() = || ();
 
 /// Counts them all.
@@ -57,7 +60,7 @@ fn creation(device: &Device) -> Counts {
     let kinds: [(&str, &dyn Fn() -> Object); 3] = [
         ("create a semaphore", &|| device.semaphore_create(0, 9).expect("a semaphore")),
         ("create a mutex", &|| device.mutex_create(0, 0).expect("a mutex")),
-        ("create an event", &|| device.event_create(0, 0).expect("an event")),
+        (CREATE_EVENT, &|| device.event_create(0, 0).expect("an event")),
     ];
     let made = Cell::new(Object(0));
     let close = || device.close(made.get()).expect("it is open");
@@ -67,7 +70,7 @@ fn creation(device: &Device) -> Counts {
         counts.push(row(name, median_of(close, || made.set(create()))));
         close();
     }
-    counts.push(row("close an event", median_of(|| made.set(kinds[2].1()), close)));
+    counts.push(row(CLOSE_EVENT, median_of(|| made.set(kinds[2].1()), close)));
     counts
 }
 
