@@ -82,6 +82,7 @@ pub fn run(arguments: &BenchArguments) -> io::Result<()> {
     let mut bench = Bench::new(effort, arguments.only.clone());
     if arguments.inside_device {
         measure_preloaded(&mut bench);
+        progress::done();
         return serde_json::to_writer(io::stdout(), &bench.records).map_err(io::Error::other);
     }
     let _writable = [can_write(arguments.svg.as_deref())?, can_write(arguments.html.as_deref())?];
@@ -153,6 +154,8 @@ fn measure_here(bench: &mut Bench, preload: Option<&OsStr>) -> Vec<Absent> {
     scenario::growth::memory(bench.peer(report::RUST));
     scenario::observed::run(bench);
     scenario::all(bench, report::C, CArena::open);
+    // The child has a line of its own.
+    progress::done();
     match preload.map(preloaded::records) {
         Some(Ok(records)) => bench.records.extend(records),
         Some(Err(error)) => absent.push(Absent::new(report::DEVICE, error.to_string(), true)),

@@ -13,6 +13,8 @@ use crate::record::{Record, Unit};
 const LINES_MOST: usize = 40;
 /// Lines besides the rows and the promises: the machine, the table's head, what was left out, where there is more.
 const LINES_AROUND: usize = 9;
+/// Missed promises that are told; each takes two lines, because one would be wider than a terminal.
+const MISSED_MOST: usize = 6;
 
 /// A scenario, and how far ntux is behind (above 1) or ahead of the best peer.
 struct Row<'a> {
@@ -38,7 +40,7 @@ pub(super) fn lines(report: &Report) -> io::Result<Vec<String>> {
     rows.sort_by(|one, other| other.ratio().total_cmp(&one.ratio()));
     let missed: Vec<_> = report.expectations.iter().filter(|expectation| !expectation.kept).collect();
     let kept = report.expectations.len() - missed.len();
-    let shown = rows.len().min(LINES_MOST - LINES_AROUND - missed.len().min(LINES_MOST / 4));
+    let shown = rows.len().min(LINES_MOST - LINES_AROUND - 2 * missed.len().min(MISSED_MOST));
     if !rows.is_empty() {
         lines.push(
             "Medians, beside the fastest peer that can do it (a ratio below 1: ntux is ahead); worst first".into(),
@@ -49,9 +51,8 @@ pub(super) fn lines(report: &Report) -> io::Result<Vec<String>> {
         lines.push(format!("and {} more, {:.2} and below", rows.len() - shown, next.ratio()));
     }
     lines.push(format!("Promises: {kept} kept, {} missed", missed.len()));
-    let worst =
-        missed.iter().take(LINES_MOST / 4).map(|missed| format!("  MISSED {}: {}", missed.promise, missed.found));
-    lines.extend(worst);
+    let told = missed.iter().take(MISSED_MOST);
+    lines.extend(told.flat_map(|missed| [format!("  MISSED {}", missed.promise), format!("    {}", missed.found)]));
     match report.failures() {
         0 => {}
         failures => lines.push(format!("{failures} measurements FAILED")),
@@ -93,6 +94,7 @@ fn table(rows: &[Row<'_>]) -> Table {
 
 #[cfg(test)]
 mod tests {
+    use super::super::expectation::Expectation;
     use super::super::tests::record;
     use super::super::{Absent, FUTEX, WAITV};
     use super::*;
@@ -122,6 +124,20 @@ mod tests {
         assert!(lines[first].contains("scenario 499 "), "{lines:#?}");
         assert!(lines[first + 1].contains("scenario 498 "), "{lines:#?}");
         assert!(lines.iter().any(|line| line.starts_with("and ") && line.contains("more")));
+    }
+
+    #[test]
+    fn missed_promises_fit_on_the_screen_too() {
+        let mut report = report(500);
+        report.expectations = (0..20).map(|_| missed("a promise".repeat(9), "what was found".repeat(6))).collect();
+        let lines = lines(&report).unwrap();
+        assert!(lines.len() <= LINES_MOST, "{} lines: {lines:#?}", lines.len());
+        assert!(lines.iter().all(|line| line.chars().count() <= 100), "{lines:#?}");
+        assert_eq!(lines.iter().filter(|line| line.contains("MISSED")).count(), MISSED_MOST);
+    }
+
+    fn missed(promise: String, found: String) -> Expectation {
+        Expectation { promise, found, kept: false }
     }
 
     #[test]

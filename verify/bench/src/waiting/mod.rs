@@ -120,14 +120,15 @@ fn in_turns(program: Program, stage: &Stage, effort: Effort) -> io::Result<Vec<[
     (0..effort.rounds).map(round).collect()
 }
 
-/// How much work takes so long if the program sleeps at once.
+/// How much work takes so long if the program sleeps at once; some for each thread, else it is all starting and ending threads.
 fn calibrated(program: Program, stage: &Stage, run_ns: f64) -> io::Result<u64> {
-    let mut work = 16;
+    let least = 16 * u64::from(program.threads());
+    let mut work = least;
     loop {
         let cost = in_child(program, work, SLEEP_AT_ONCE, stage)?;
         let elapsed_ns = cost.elapsed_ns * work as f64;
         if elapsed_ns >= run_ns / 4.0 {
-            return Ok(((run_ns / cost.elapsed_ns) as u64).max(8));
+            return Ok(((run_ns / cost.elapsed_ns) as u64).max(least));
         }
         work *= 4;
     }

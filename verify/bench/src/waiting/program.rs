@@ -52,6 +52,14 @@ impl Program {
         }
     }
 
+    /// How many threads share the work.
+    pub(crate) fn threads(self) -> u32 {
+        match self {
+            Program::Mutex(threads) | Program::Semaphore(threads) | Program::Event(threads) => threads,
+            Program::Zigzag | Program::Ticks | Program::Timers => 1,
+        }
+    }
+
     /// Does so much work under this condition. `spins`: as [`Arena::set_spins`] has it; none: by the policy.
     pub(crate) fn run(self, work: u64, spins: Option<u32>, stage: &Stage) -> io::Result<Cost> {
         let arena = Arena::create(Capacity::default()).map_err(io::Error::other)?;
