@@ -23,11 +23,13 @@ pub(crate) struct WorkBudget(Cell<u32>);
 
 impl WorkBudget {
     /// Begins an operation, with the whole budget.
+    #[inline(always)]
     pub(crate) fn renew(&self) {
         self.0.set(WORK_BUDGET);
     }
 
     /// Spends the cost of one round of a loop. Returns false if too little is left: then the loop must end.
+    #[inline(always)]
     pub(crate) fn round(&self) -> bool {
         self.spend(ROUND)
     }
@@ -37,6 +39,7 @@ impl WorkBudget {
         self.spend(CHUNK)
     }
 
+    #[inline(always)]
     fn spend(&self, amount: u32) -> bool {
         let left = self.0.get().checked_sub(amount);
         self.0.set(left.unwrap_or(0));

@@ -183,8 +183,8 @@ fn field(half: u64, bits: Bits) -> u64 {
     half >> bits.shift() & bits.mask()
 }
 
-fn record(number: u64, time_ns: u64, thread: u32, what: What) -> Pair {
-    let Code { kind, object, other } = what.code();
+fn record(number: u64, time_ns: u64, thread: u32, code: Code) -> Pair {
+    let Code { kind, object, other } = code;
     let fit = |value: u64, name| value & part(TRACE, name).mask();
     let thread = fit(thread.into(), "thread");
     let (object, other, time) = (fit(object.into(), "object"), fit(other.into(), "other"), fit(time_ns, "time"));
@@ -232,18 +232,18 @@ impl Arena {
         what.tracepoint();
         let until = self.header().trace_until.load();
         if until != 0 {
-            self.write_down(until, what);
+            self.write_down(until, what.code());
         }
     }
 
     #[cold]
-    fn write_down(&self, until: u64, what: What) {
+    fn write_down(&self, until: u64, code: Code) {
         let now = clock::monotonic_ns();
         if now >= until {
             return;
         }
         let number = self.header().trace_head.0.fetch_add(1);
-        let new = record(number, now, liveness::thread_id() as u32, what);
+        let new = record(number, now, liveness::thread_id() as u32, code);
         let word = self.trace_record(number);
         let old = word.load();
         // I-trace-2.
@@ -415,7 +415,7 @@ mod tests {
     #[test]
     fn an_event_is_read_as_it_was_written() {
         for (number, what) in (0..).step_by(40_000_000_000_000).zip(EVENTS) {
-            let pair = record(number, (1 << 50) + number, 0x3f_ffff, what);
+            let pair = record(number, (1 << 50) + number, 0x3f_ffff, what.code());
             let event = Event { number, time_ns: (1 << 50) + number, thread: 0x3f_ffff, what };
             assert_eq!(read(pair, number, (1 << 50) + number + 1000), Found::Event(event));
         }
@@ -425,7 +425,7 @@ mod tests {
     fn a_record_of_another_lap_is_no_event() {
         let ring = u64::from(RECORDS);
         for number in [5, ring + 5, (LAPS - 1) * ring + 5, LAPS * ring + 5, 3 * LAPS * ring + 5] {
-            let pair = record(number, 0, 1, What::Stirs);
+            let pair = record(number, 0, 1, What::Stirs.code());
             assert_eq!(read(pair, number + ring, 0), Found::NotYet, "{number}");
             assert_eq!(read(pair, number + 9 * ring, 0), Found::NotYet, "{number}");
             if number >= ring {
@@ -489,7 +489,7 @@ mod tests {
         let mut tracer = tracer(&arena);
         // This thread was stopped for a whole lap before its exchange.
         let word = arena.trace_record(0);
-        let (old, late) = (word.load(), record(0, 0, 1, What::Stirs));
+        let (old, late) = (word.load(), record(0, 0, 1, What::Stirs.code()));
         for _ in 0..=RECORDS {
             arena.trace(|| What::GivesUp);
         }

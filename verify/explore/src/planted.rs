@@ -107,7 +107,7 @@ pub const PLANTED: &[Planted] = &[
     planted("clearall", Bug::ClearAll, Found::Exhaustively("k-pulse", 2)),
     planted("cutuncounted", Bug::CutUncounted, Found::Exhaustively("k-take", 2)),
     planted("wanotall", Bug::WaitAllUnseen, Found::Exhaustively("w-sets", 2)).by_histories(2),
-    planted("nowill", Bug::NoWill, Found::Exhaustively("d-wait", 1)).by_histories(1722),
+    planted("nowill", Bug::NoWill, Found::Exhaustively("d-wait", 1)).by_histories(127),
     planted("heirblind", Bug::HeirBlind, Found::Exhaustively("h-try", 1)),
     planted("heirtrusts", Bug::HeirTrusts, Found::Exhaustively("r-bury", 1)),
     planted("freshsequence", Bug::FreshSequence, Found::Exhaustively("o-set", 2)),

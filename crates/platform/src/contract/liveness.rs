@@ -49,21 +49,30 @@ pub trait Identity {
 }
 
 /// The calling process's number, without a system call after the first; right even in a child made by a bare fork.
+#[inline(always)]
 pub fn process_id() -> u32 {
     #[cfg(ntux_explore)]
     if let Some(process) = explore::identity().and_then(|identity| identity.process) {
         return process;
     }
-    let Some(mark) = mark() else { return std::process::id() };
-    match mark.load() {
-        0 => {
-            let pid = std::process::id();
-            mark.store(u64::from(pid));
-            pid
-        }
+    // SAFETY: null, or a word that lives for ever ([`mark`]).
+    match unsafe { MARK.load(Ordering::Acquire).as_ref() }.map_or(0, Word64::load) {
+        0 => learn_process_id(),
         pid => pid as u32,
     }
 }
+
+#[cold]
+fn learn_process_id() -> u32 {
+    let pid = std::process::id();
+    if let Some(mark) = mark() {
+        mark.store(u64::from(pid));
+    }
+    pid
+}
+
+/// What [`mark`] has made.
+static MARK: AtomicPtr<Word64> = AtomicPtr::new(core::ptr::null_mut());
 
 /// The word that caches the process number; none if a fork would not zero it.
 ///
@@ -72,7 +81,6 @@ pub fn process_id() -> u32 {
 fn mark() -> Option<&'static Word64> {
     // Stands for none.
     static NONE: Word64 = Word64::new(0);
-    static MARK: AtomicPtr<Word64> = AtomicPtr::new(core::ptr::null_mut());
     // SAFETY: null, or a word that lives for ever (below).
     let known = unsafe { MARK.load(Ordering::Acquire).as_ref() };
     let mark = known.unwrap_or_else(|| {

@@ -19,19 +19,25 @@ pub fn processor() -> Option<u32> {
 /// processor, and the clock is no call. Found out at the first need, and kept.
 ///
 /// Who is confined to one processor later finds out by where its waits are decided ([`super::spin_policy`]).
+#[inline(always)]
 pub fn can_look() -> bool {
-    const NO: u32 = 1;
-    const YES: u32 = 2;
-    static KNOWN: Word32 = Word32::new(0);
     match KNOWN.load() {
         NO => false,
         YES => true,
-        _ => {
-            let can = Here::processors() > 1 && clock_is_quick();
-            KNOWN.store(if can { YES } else { NO });
-            can
-        }
+        _ => learn_whether_to_look(),
     }
+}
+
+const NO: u32 = 1;
+const YES: u32 = 2;
+/// What [`can_look`] has found out.
+static KNOWN: Word32 = Word32::new(0);
+
+#[cold]
+fn learn_whether_to_look() -> bool {
+    let can = Here::processors() > 1 && clock_is_quick();
+    KNOWN.store(if can { YES } else { NO });
+    can
 }
 
 /// The best of three, so that an interrupt does not count.

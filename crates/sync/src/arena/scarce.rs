@@ -14,7 +14,8 @@ impl Arena {
         let entry = Entry::new(0, squatter.ticket(), 0, false);
         let put = |object: Object| {
             budget.renew();
-            self.put(&budget, object.index(), entry).expect("there is room")
+            let slot = self.object_slot(object.index()).expect("an object");
+            self.put(&budget, object.index(), slot, entry).expect("there is room")
         };
         for &object in objects {
             put(object);

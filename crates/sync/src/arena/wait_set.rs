@@ -47,6 +47,7 @@ pub struct Place<'a>(pub(crate) &'a Word64);
 
 impl Place<'_> {
     /// Empties the place if it still holds `entry`.
+    #[inline(always)]
     pub fn empty(self, entry: Entry) {
         let _ = self.0.compare_exchange(entry.0, 0);
     }
@@ -59,10 +60,12 @@ impl Place<'_> {
     }
 
     /// Puts an entry into the place if it is empty.
+    #[inline(always)]
     fn take(self, entry: Entry) -> bool {
         self.0.load() == 0 && self.put(0, entry)
     }
 
+    #[inline(always)]
     fn put(self, before: u64, entry: Entry) -> bool {
         self.0.compare_exchange(before, entry.0).is_ok()
     }
@@ -94,15 +97,32 @@ impl Arena {
         (entries == 1).then_some(Entry(bits))
     }
 
-    /// Puts an entry into the wait set of the object in slot `index`.
+    /// Puts an entry into the wait set of the object in this slot, which is number `index`.
     ///
     /// Errors: `Exhausted` if the wait set is full and no chunk is left, or no memory for one.
-    pub(crate) fn put(&self, budget: &WorkBudget, index: u32, entry: Entry) -> Result<Place<'_>> {
-        let slot = self.object_slot(index).ok_or(Error::Corrupt)?;
-        let own = slot.wait_set.iter().take(INLINE_USED).map(Place);
-        if let Some(place) = own.into_iter().find(|place| place.take(entry)) {
-            return Ok(place);
+    #[inline(always)]
+    pub(crate) fn put<'a>(
+        &'a self,
+        budget: &WorkBudget,
+        index: u32,
+        slot: &'a ObjectSlot,
+        entry: Entry,
+    ) -> Result<Place<'a>> {
+        let mut own = slot.wait_set.iter().take(INLINE_USED).map(Place);
+        match own.find(|place| place.take(entry)) {
+            Some(place) => Ok(place),
+            None => self.put_in_chunk(budget, index, slot, entry),
         }
+    }
+
+    #[cold]
+    fn put_in_chunk<'a>(
+        &'a self,
+        budget: &WorkBudget,
+        index: u32,
+        slot: &'a ObjectSlot,
+        entry: Entry,
+    ) -> Result<Place<'a>> {
         while budget.round() {
             let transfers = self.transfers();
             let empty = self.places(budget, slot).find(|place| place.take(entry));

@@ -202,6 +202,7 @@ impl ObjectWord {
 
 impl ObjectSlot {
     /// The object's word.
+    #[inline(always)]
     pub(crate) fn load(&self) -> ObjectWord {
         ObjectWord(self.word.load())
     }

@@ -99,6 +99,7 @@ pub struct WaiterWord(pub Pair);
 
 impl WaiterWord {
     /// A new epoch of a thread with this number.
+    #[inline(always)]
     pub fn new(state: WaiterState, ticket: Ticket, thread: u32) -> WaiterWord {
         // A number of 0 would read as decided. Only systems without robust lists could have one.
         let queues = matches!(state, WaiterState::Queueing | WaiterState::Waiting);
@@ -129,6 +130,7 @@ impl WaiterWord {
         }
     }
 
+    #[inline(always)]
     fn with_state(self, state: WaiterState) -> WaiterWord {
         let number: u64 = match state {
             WaiterState::Idle => 0,
@@ -149,6 +151,7 @@ impl WaiterWord {
         self.0.low as u32
     }
 
+    #[inline(always)]
     fn with_futex(self, futex: u32) -> WaiterWord {
         WaiterWord(Pair { low: self.0.low & !0xffff_ffff | u64::from(futex), ..self.0 })
     }
@@ -161,11 +164,13 @@ impl WaiterWord {
     }
 
     /// Whether the thread may be asleep.
+    #[inline(always)]
     pub fn is_parked(self) -> bool {
         self.futex() & PARKED != 0
     }
 
     /// About to sleep.
+    #[inline(always)]
     pub fn parked(self) -> WaiterWord {
         self.with_futex(self.futex() | PARKED)
     }
@@ -176,11 +181,13 @@ impl WaiterWord {
         (self.0.high >> 32) as u32
     }
 
+    #[inline(always)]
     fn with_argument(self, argument: u32) -> WaiterWord {
         WaiterWord(Pair { high: self.0.high & 0xffff_ffff | u64::from(argument) << 32, ..self.0 })
     }
 
     /// Given the object with this index, or [`EVERYTHING`].
+    #[inline(always)]
     pub fn satisfied(self, object: u32, abandoned: bool) -> WaiterWord {
         let owed = if self.is_parked() { OWED } else { 0 };
         let abandoned = if abandoned { ABANDONED } else { 0 };
@@ -189,6 +196,7 @@ impl WaiterWord {
     }
 
     /// The object that satisfied it; none if nothing or everything did.
+    #[inline(always)]
     pub fn satisfied_by(self) -> Option<u32> {
         (self.state() == WaiterState::Satisfied && self.argument() < ALL_PROBED).then(|| self.argument())
     }
@@ -204,21 +212,25 @@ impl WaiterWord {
     }
 
     /// Ended without an object.
+    #[inline(always)]
     pub fn withdrawn(self) -> WaiterWord {
         self.with_state(WaiterState::Withdrawn).with_futex(0)
     }
 
     /// Whether a wake is owed.
+    #[inline(always)]
     pub fn is_owed(self) -> bool {
         self.0.high & OWED != 0
     }
 
     /// The wake was sent.
+    #[inline(always)]
     pub fn paid(self) -> WaiterWord {
         WaiterWord(Pair { high: self.0.high & !OWED, ..self.0 })
     }
 
     /// Whether an acquired mutex had been abandoned.
+    #[inline(always)]
     pub fn is_abandoned(self) -> bool {
         self.0.high & ABANDONED != 0
     }
@@ -291,6 +303,21 @@ impl WaiterSlot {
         seen.state() == WaiterState::Waiting
             && seen.ticket() == entry.ticket()
             && self.list.get(entry.position()).is_some_and(|word| word.load() == object.0)
+    }
+
+    /// Writes down what the wait is for: `count` objects, and the alert.
+    pub(crate) fn wants(&self, count: usize, objects: impl Iterator<Item = Object>, owner: u32) {
+        self.wait.store(u64::from(owner) << 32 | count as u64);
+        for (word, object) in self.list.iter().zip(objects) {
+            word.store(object.0);
+        }
+    }
+
+    /// As [`WaiterSlot::wants`], for one object.
+    #[inline(always)]
+    pub(crate) fn wants_one(&self, object: Object, owner: u32) {
+        self.wait.store(u64::from(owner) << 32 | 1);
+        self.list[0].store(object.0);
     }
 
     /// Owner id of the wait.

@@ -128,10 +128,16 @@ pub(crate) fn put(
 }
 
 /// Finishes every claim on the object until it is at rest. Returns the word at rest.
+#[inline(always)]
 pub(crate) fn help(arena: &Arena, waiter: &Waiter, index: u32, seen: ObjectWord) -> Result<ObjectWord> {
     if !seen.is_claimed() {
         return Ok(seen);
     }
+    help_claimed(arena, waiter, index, seen)
+}
+
+#[cold]
+fn help_claimed(arena: &Arena, waiter: &Waiter, index: u32, seen: ObjectWord) -> Result<ObjectWord> {
     help_ahead(arena, waiter, index, seen.into(), &mut Ahead::default())
 }
 

@@ -22,7 +22,7 @@ use ntux_platform::robust::Owed;
 
 use super::notes;
 use super::request::Request;
-use super::spin::{Site, stamp_of};
+use super::spin::Site;
 use super::waiter::{Waiter, enroll};
 use crate::arena::Arena;
 use crate::format::layout::WaiterSlot;
@@ -72,11 +72,13 @@ pub(crate) enum Decision {
 }
 
 impl Epoch<'_> {
+    #[inline(always)]
     pub(crate) fn load(&self) -> WaiterWord {
         self.slot.load()
     }
 
     /// Whether the wait is undecided.
+    #[inline(always)]
     pub(crate) fn is_open(&self) -> bool {
         self.load().is_open()
     }
@@ -86,21 +88,27 @@ impl Epoch<'_> {
         self.decision_in(self.load())
     }
 
+    #[inline(always)]
     fn decision_in(&self, seen: WaiterWord) -> Option<Decision> {
         if seen.ticket() != self.ticket {
             return Some(Decision::Nothing);
         }
+        if seen.is_open() {
+            return None;
+        }
         match (seen.state(), seen.satisfied_by()) {
-            (WaiterState::Waiting, _) => None,
             (WaiterState::Satisfied, Some(index)) => Some(Decision::Object { index, abandoned: seen.is_abandoned() }),
             (WaiterState::Satisfied, None) => Some(Decision::Everything { abandoned: seen.is_abandoned() }),
-            // The kernel mistook another thread's death for ours: one of another namespace with our number.
-            (WaiterState::Died, _) => {
-                self.waiter.step_aside();
-                None
-            }
+            (WaiterState::Died, _) => self.is_mistaken_for_dead(),
             _ => Some(Decision::Nothing),
         }
+    }
+
+    /// The kernel mistook another thread's death for ours: one of another namespace with our number.
+    #[cold]
+    fn is_mistaken_for_dead(&self) -> Option<Decision> {
+        self.waiter.step_aside();
+        None
     }
 
     pub(crate) fn withdraw(&self) -> bool {
@@ -108,44 +116,92 @@ impl Epoch<'_> {
     }
 
     /// Sleeps until the wait is decided, or withdraws it when its deadline passes.
+    #[inline(always)]
     pub(crate) fn sleep(&self, deadline: Deadline) -> Decision {
+        if self.waiter.spin.looks() {
+            self.look();
+        }
+        let seen = self.load();
+        let decision = self.decision_in(seen).unwrap_or_else(|| self.sleep_undecided(seen, deadline));
+        self.waiter.spin.is_over(Some(self.slot));
+        decision
+    }
+
+    /// As [`Epoch::sleep`], if it was undecided when its word was `seen`. Most waits sleep once.
+    #[inline(always)]
+    fn sleep_undecided(&self, seen: WaiterWord, deadline: Deadline) -> Decision {
+        let (seen, has_slept) = self.sleep_once(seen, deadline, false);
+        match self.decision_in(seen) {
+            Some(decision) => self.woke(decision, has_slept),
+            None => self.sleep_on(seen, deadline, has_slept),
+        }
+    }
+
+    #[cold]
+    fn sleep_on(&self, mut seen: WaiterWord, deadline: Deadline, mut has_slept: bool) -> Decision {
+        while self.waiter.budget.round() {
+            (seen, has_slept) = self.sleep_once(seen, deadline, has_slept);
+            if let Some(decision) = self.decision_in(seen) {
+                return self.woke(decision, has_slept);
+            }
+        }
+        Decision::Nothing
+    }
+
+    /// Sleeps until somebody may have changed the word. Returns the word, and whether the wait has slept by now.
+    #[inline(always)]
+    fn sleep_once(&self, seen: WaiterWord, deadline: Deadline, has_slept: bool) -> (WaiterWord, bool) {
+        if !seen.is_parked() && !self.park(seen, deadline) {
+            return (self.load(), has_slept);
+        }
+        self.waiter.sleeps.set(self.waiter.sleeps.get() + 1);
+        let (address, expected) = (self.slot.word.futex_address(), seen.parked().futex());
+        self.arena.trace(|| if has_slept { What::Stirs } else { self.sleeps() });
+        self.waiter.spin.sleeps();
+        let woken = futex::wait(address, expected, deadline);
+        let now = self.load();
+        (if now.is_open() { self.stirs(now, expected, woken, deadline) } else { now }, true)
+    }
+
+    /// Woken undecided, at this word: ends the wait if its deadline has passed. Returns the word then.
+    #[cold]
+    fn stirs(&self, now: WaiterWord, expected: u32, woken: Woken, deadline: Deadline) -> WaiterWord {
+        // A word that changes constantly would keep the kernel from checking the deadline.
+        if woken == Woken::TimedOut || deadline.passed() {
+            self.withdraw();
+            return self.load();
+        }
+        if now.futex() == expected {
+            // By a signal, or spuriously: a long wait may see any number of these.
+            self.waiter.budget.renew();
+        }
+        now
+    }
+
+    #[inline(always)]
+    fn woke(&self, decision: Decision, has_slept: bool) -> Decision {
+        if has_slept {
+            self.arena.trace(|| decision.event());
+        }
+        decision
+    }
+
+    /// Says that the thread sleeps, unless its word has changed.
+    #[inline(always)]
+    fn park(&self, seen: WaiterWord, deadline: Deadline) -> bool {
+        // O-notes: before the word says that the thread sleeps.
+        notes::falls_asleep(self.slot, deadline);
+        self.slot.exchange(seen, seen.parked())
+    }
+
+    /// Spins on the own word.
+    #[cold]
+    fn look(&self) {
         let before = self.load();
         if before.is_open() {
             let is_decided = || self.slot.word.load_low() != before.0.low && self.decision().is_some();
             self.waiter.spin.look(Site::Queued, || is_decided().then_some(true));
         }
-        let mut has_slept = false;
-        while self.waiter.budget.round() {
-            let seen = self.load();
-            if let Some(decision) = self.decision_in(seen) {
-                self.waiter.spin.is_over(Some(stamp_of(self.slot)));
-                if has_slept {
-                    self.arena.trace(|| decision.event());
-                }
-                return decision;
-            }
-            if !seen.is_parked() {
-                // O-notes: before the word says that the thread sleeps.
-                notes::falls_asleep(self.slot, deadline);
-                if !self.slot.exchange(seen, seen.parked()) {
-                    continue;
-                }
-            }
-            self.waiter.sleeps.set(self.waiter.sleeps.get() + 1);
-            let (address, expected) = (self.slot.word.futex_address(), seen.parked().futex());
-            self.arena.trace(|| if has_slept { What::Stirs } else { self.sleeps() });
-            has_slept = true;
-            self.waiter.spin.sleeps();
-            let woken = futex::wait(address, expected, deadline);
-            // A word that changes constantly would keep the kernel from checking the deadline.
-            if woken == Woken::TimedOut || (deadline.passed() && self.is_open()) {
-                self.withdraw();
-            } else if self.load().futex() == expected {
-                // Woken by a signal, or spuriously: a long wait may see any number of these.
-                self.waiter.budget.renew();
-            }
-        }
-        Decision::Nothing
     }
 
     fn sleeps(&self) -> What {
@@ -174,26 +230,36 @@ impl Drop for Epoch<'_> {
 }
 
 /// Begins an epoch. Nobody else changes the waiter's word before this.
-#[inline]
 pub(crate) fn begin<'a>(
     arena: &'a Arena,
     waiter: &'a Waiter,
     state: WaiterState,
     request: Option<&Request<'_>>,
 ) -> Result<Epoch<'a>> {
+    begin_with(arena, waiter, state, |slot| {
+        if let Some(request) = request {
+            slot.wants(request.objects().len(), request.iter(), request.owner);
+        }
+    })
+}
+
+/// As [`begin`]; `write` writes into the slot what is wanted.
+#[inline(always)]
+pub(crate) fn begin_with<'a>(
+    arena: &'a Arena,
+    waiter: &'a Waiter,
+    state: WaiterState,
+    write: impl FnOnce(&WaiterSlot),
+) -> Result<Epoch<'a>> {
     let (index, slot) = enroll(arena, waiter)?;
     let ticket = draw(arena)?;
-    if let Some(request) = request {
-        slot.wait.store(u64::from(request.owner) << 32 | request.objects().len() as u64);
-        for (word, object) in slot.list.iter().zip(request.iter()) {
-            word.store(object.0);
-        }
-    }
+    write(slot);
     let named = if planted(Bug::NoWill) { core::ptr::null() } else { slot.word.futex_address() };
     let will = waiter.robust().owe(named);
     let word = WaiterWord::new(state, ticket, waiter.thread_id.get());
     for _ in 0..RETRIES {
-        if slot.exchange(slot.load(), word) {
+        // The exchange confirms both halves.
+        if slot.exchange(WaiterWord(slot.word.glance()), word) {
             waiter.enter(slot, ticket);
             return Ok(Epoch { arena, waiter, index, slot, ticket, will: Some(will) });
         }
@@ -208,6 +274,7 @@ pub(crate) fn is_last_ticket(arena: &Arena, ticket: Ticket) -> bool {
 }
 
 /// Draws the next ticket. Number 0 is skipped, because an empty place of a wait set is 0.
+#[inline(always)]
 fn draw(arena: &Arena) -> Result<Ticket> {
     let mut drawn = (0..RETRIES).map(|_| Ticket::new(arena.header().ticket.0.fetch_add(1).wrapping_add(1)));
     drawn.find(|ticket| ticket.number() != 0).ok_or(Error::Corrupt)

@@ -24,20 +24,21 @@
 //! # Death
 //! As in [`super::claim`]: each step leaves what the same step leaves there.
 
-use super::claim::{Decision, Found};
+use super::claim::{Decision, help};
 use super::scan::Candidate;
 use super::waiter::Waiter;
-use crate::Object;
 use crate::arena::Arena;
 use crate::format::layout::ObjectSlot;
 use crate::format::object_word::{Claimant, ObjectWord, W};
-use crate::kind::Kind;
+use crate::kind::{Kind, Signal};
+use crate::{Object, Result};
 
 /// An object that an operation makes available: its word before, which was read before `kind`, and afterwards.
 pub(super) struct Signaled<'a> {
     pub object: Object,
     pub slot: &'a ObjectSlot,
     pub kind: Kind,
+    /// Perhaps a guess ([`Waiter::guess`]): an exchange confirms it.
     pub seen: ObjectWord,
     pub next: ObjectWord,
 }
@@ -49,36 +50,45 @@ pub(super) enum HandOver {
     NotAlone,
     /// Another thread has changed the object's word first. Nothing has changed.
     Overtaken,
-    /// The waiter has the object, which is at rest.
-    Settled,
-    /// The object was claimed for the waiter; the word that was found or left there.
-    Claimed(Found),
+    /// The waiter has the object, or whoever else is given it; the object was at rest.
+    Done,
 }
 
 /// Performs the operation if one thread waits for the object, which is given to it.
-#[inline(always)]
-pub(super) fn hand_over(arena: &Arena, waiter: &Waiter, signaled: &Signaled<'_>) -> HandOver {
+#[inline(never)]
+pub(super) fn hand_over(arena: &Arena, waiter: &Waiter, signaled: &Signaled<'_>, signal: Signal) -> Result<HandOver> {
     let &Signaled { object, slot, kind, seen, next } = signaled;
     if !kind.admits_anybody(next) {
-        return HandOver::NotAlone;
+        return Ok(HandOver::NotAlone);
     }
-    let Some(only) = only_waiter(arena, object, slot) else { return HandOver::NotAlone };
+    let Some(only) = only_waiter(arena, object, slot) else { return Ok(HandOver::NotAlone) };
     let satisfied = only.word.satisfied(object.index(), kind.was_abandoned(next));
     let decision = Decision::prepare(waiter, only.slot, only.word, satisfied, Some(object));
     let claim = next.claimed_for(Claimant::Waiter(only.entry.waiter()), only.entry.ticket().tag());
     if !slot.exchange(seen, claim) {
         decision.drop();
-        return HandOver::Overtaken;
+        return Ok(HandOver::Overtaken);
     }
     #[cfg(ntux_explore)]
     ntux_platform::explore::decides_next();
     let claim = claim.advanced();
-    if !decision.make(arena, waiter) {
-        return HandOver::Claimed(claim.into());
-    }
     // I-only
-    let rest = kind.rested(kind.consumed(claim.unclaimed(), only.slot.owner())).without(W);
-    if slot.exchange(claim, rest) { HandOver::Settled } else { HandOver::Claimed(slot.load().into()) }
+    let is_settled = decision.make(arena, waiter) && {
+        let rest = kind.rested(kind.consumed(claim.unclaimed(), only.slot.owner())).without(W);
+        slot.exchange(claim, rest)
+    };
+    if !is_settled {
+        help_to_rest(arena, waiter, object.index(), slot)?;
+    }
+    // Not earlier: nothing that can wait is done between a claim and its decision.
+    arena.trace(|| signal.event(object));
+    Ok(HandOver::Done)
+}
+
+#[cold]
+fn help_to_rest(arena: &Arena, waiter: &Waiter, index: u32, slot: &ObjectSlot) -> Result<()> {
+    waiter.budget.renew();
+    help(arena, waiter, index, slot.load()).map(drop)
 }
 
 /// The waiter in the object's wait set, if there is exactly one, which waits for one of its objects, this one, and if

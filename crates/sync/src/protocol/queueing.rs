@@ -219,7 +219,7 @@ fn join_any<'a>(
         let object = request.get(position).ok_or(Error::Corrupt)?;
         let slot = arena.object_slot(object.index()).ok_or(Error::Invalid)?;
         let entry = Entry::new(epoch.index, epoch.ticket, position, false);
-        places[position] = Some((arena.put(&epoch.waiter.budget, object.index(), entry)?, entry));
+        places[position] = Some((arena.put(&epoch.waiter.budget, object.index(), slot, entry)?, entry));
         if let Raised::Over(seen) = raise_or_claim(arena, epoch, slot, object, request.owner)? {
             queueing.compare(position, seen);
         }
@@ -239,8 +239,7 @@ pub(super) fn raise_or_claim(
         match look(arena, epoch.waiter, object, owner)? {
             Look::Unavailable(seen) if slot.kind_if_live(object).is_none() => return Ok(Raised::Over(seen)),
             Look::Unavailable(seen) => {
-                let raised = planted(Bug::NoRegisterBump) && seen.has(W) || slot.exchange(seen, seen.with(W));
-                if raised {
+                if raise(slot, seen) {
                     return Ok(Raised::Over(seen));
                 }
             }
@@ -255,6 +254,12 @@ pub(super) fn raise_or_claim(
         }
     }
     Err(Error::Corrupt)
+}
+
+/// Raises `W`, if the word is still the one that was seen.
+#[inline(always)]
+pub(super) fn raise(slot: &ObjectSlot, seen: ObjectWord) -> bool {
+    planted(Bug::NoRegisterBump) && seen.has(W) || slot.exchange(seen, seen.with(W))
 }
 
 /// Claims an available object in the waiter's own name. Returns whether the wait is decided.
@@ -290,8 +295,9 @@ fn join_all<'a>(
 ) -> Result<bool> {
     let mut missing = false;
     for (position, &object) in request.objects().iter().enumerate() {
+        let slot = arena.object_slot(object.index()).ok_or(Error::Corrupt)?;
         let entry = Entry::new(epoch.index, epoch.ticket, position, true);
-        places[position] = Some((arena.put(&epoch.waiter.budget, object.index(), entry)?, entry));
+        places[position] = Some((arena.put(&epoch.waiter.budget, object.index(), slot, entry)?, entry));
         let look = raise_all(arena, epoch, object, request.owner)?;
         missing |= look.is_unavailable();
         queueing.compare(position, look.seen());

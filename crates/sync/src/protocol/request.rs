@@ -50,6 +50,11 @@ impl<'a> Request<'a> {
         self.objects.iter().copied().chain(self.alert)
     }
 
+    /// The first object, or the alert.
+    pub fn first(&self) -> Object {
+        self.get(0).unwrap_or(Object(0))
+    }
+
     pub fn get(&self, position: usize) -> Option<Object> {
         self.iter().nth(position)
     }

@@ -37,9 +37,18 @@ pub(crate) fn signal(arena: &Arena, waiter: &Waiter, object: Object, signal: Sig
     if !signal.fits(kind) {
         return Err(Error::Invalid);
     }
-    if let Step::Changed { next, previous, offers } = signal.step(seen, kind, &slot.extra) {
-        let nobody_waits = !offers || !seen.has(W | WA);
-        if nobody_waits && !seen.is_claimed() && waiter.exchange_guess(slot, object, seen, next) {
+    if let Step::Changed { next, previous, offers } = signal.step(seen, kind, &slot.extra)
+        && !seen.is_claimed()
+    {
+        let done = match offers && seen.has(W | WA) {
+            false => waiter.exchange_guess(slot, object, seen, next),
+            true if seen.has(WA) => false,
+            true => {
+                let signaled = Signaled { object, slot, kind, seen, next };
+                matches!(hand_over(arena, waiter, &signaled, signal)?, HandOver::Done)
+            }
+        };
+        if done {
             return Ok(previous);
         }
     }
@@ -49,6 +58,7 @@ pub(crate) fn signal(arena: &Arena, waiter: &Waiter, object: Object, signal: Sig
 #[cold]
 fn signal_slowly(arena: &Arena, waiter: &Waiter, object: Object, signal: Signal) -> Result<u32> {
     waiter.budget.renew();
+    waiter.forget(object);
     let slot = arena.object_slot(object.index()).ok_or(Error::NoSuchObject)?;
     while waiter.budget.round() {
         let seen = slot.load();
@@ -66,18 +76,18 @@ fn signal_slowly(arena: &Arena, waiter: &Waiter, object: Object, signal: Signal)
                 slot.exchange(seen, seen.claimed_for(claimant, 0));
             }
             Step::Changed { offers: true, .. } if seen.has(WA) && !planted(Bug::WaitAllUnseen) => {
-                arena.trace(|| event(signal, object));
+                arena.trace(|| signal.event(object));
                 return announce(arena, waiter, object, signal);
             }
             Step::Changed { next, previous, offers: true } if seen.has(W) => {
-                match serve(arena, waiter, &Signaled { object, slot, kind, seen, next })? {
-                    Served::Overtaken => {}
-                    Served::Nobody => return Ok(previous),
-                    Served::Somebody => {
-                        // Not earlier: nothing that can wait is done between a claim and its decision.
-                        arena.trace(|| event(signal, object));
-                        return Ok(previous);
-                    }
+                let signaled = Signaled { object, slot, kind, seen, next };
+                let done = match hand_over(arena, waiter, &signaled, signal)? {
+                    HandOver::NotAlone => serve_in_turn(arena, waiter, &signaled, signal)?,
+                    HandOver::Overtaken => false,
+                    HandOver::Done => true,
+                };
+                if done {
+                    return Ok(previous);
                 }
             }
             Step::Changed { next, previous, .. } => {
@@ -90,51 +100,36 @@ fn signal_slowly(arena: &Arena, waiter: &Waiter, object: Object, signal: Signal)
     Err(Error::Corrupt)
 }
 
-/// What became of an operation on an object for which somebody waits.
-enum Served {
-    /// Another thread has changed the object's word first.
-    Overtaken,
-    /// It is done. Nobody could be given anything.
-    Nobody,
-    /// It is done.
-    Somebody,
-}
-
-/// Performs an operation that makes an object available, and gives it to those who wait.
-#[inline(always)]
-fn serve(arena: &Arena, waiter: &Waiter, signaled: &Signaled<'_>) -> Result<Served> {
-    match hand_over(arena, waiter, signaled) {
-        HandOver::NotAlone => serve_in_turn(arena, waiter, signaled),
-        HandOver::Overtaken => Ok(Served::Overtaken),
-        HandOver::Settled => Ok(Served::Somebody),
-        HandOver::Claimed(left) => {
-            help_ahead(arena, waiter, signaled.object.index(), left, &mut Ahead::default())?;
-            Ok(Served::Somebody)
-        }
-    }
-}
-
+/// Performs an operation that makes an object available, and gives it to those who wait. Returns false if another thread has
+/// changed the object's word first.
 #[inline(never)]
-fn serve_in_turn(arena: &Arena, waiter: &Waiter, signaled: &Signaled<'_>) -> Result<Served> {
+fn serve_in_turn(arena: &Arena, waiter: &Waiter, signaled: &Signaled<'_>, signal: Signal) -> Result<bool> {
     let &Signaled { object, slot, seen, next, .. } = signaled;
     let mut ahead = Ahead::default();
     let offered = offer(arena, waiter, object.index(), slot, next, &mut ahead);
-    let Some(left) = put(arena, waiter, object.index(), slot, seen, &offered) else { return Ok(Served::Overtaken) };
+    let Some(left) = put(arena, waiter, object.index(), slot, seen, &offered) else { return Ok(false) };
     help_ahead(arena, waiter, object.index(), left, &mut ahead)?;
-    Ok(if left.word.is_claimed() { Served::Somebody } else { Served::Nobody })
+    if left.word.is_claimed() {
+        // Not earlier: nothing that can wait is done between a claim and its decision.
+        arena.trace(|| signal.event(object));
+    }
+    Ok(true)
 }
 
-/// The event that a thread changed an object for which somebody waits.
-fn event(signal: Signal, object: Object) -> What {
-    let operation = match signal {
-        Signal::Set => Operation::Set,
-        Signal::Reset => Operation::Reset,
-        Signal::Pulse => Operation::Pulse,
-        Signal::Release(_) => Operation::Release,
-        Signal::Unlock(_) => Operation::Unlock,
-        Signal::Kill(_) => Operation::Kill,
-    };
-    What::Signals { object: object.index(), operation }
+impl Signal {
+    /// The event that a thread changed an object for which somebody waits.
+    #[inline(always)]
+    pub(super) fn event(self, object: Object) -> What {
+        let operation = match self {
+            Signal::Set => Operation::Set,
+            Signal::Reset => Operation::Reset,
+            Signal::Pulse => Operation::Pulse,
+            Signal::Release(_) => Operation::Release,
+            Signal::Unlock(_) => Operation::Unlock,
+            Signal::Kill(_) => Operation::Kill,
+        };
+        What::Signals { object: object.index(), operation }
+    }
 }
 
 /// The word of an object at rest, helped if necessary, and its slot and kind.

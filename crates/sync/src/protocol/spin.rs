@@ -11,7 +11,6 @@ use ntux_platform::clock::{Deadline, monotonic_ns};
 use ntux_platform::waiting::machine::{can_look, processor};
 use ntux_platform::waiting::{History, Looked, Outcome, Pace, Stamp, Traffic, WakePrice};
 
-use super::request::Request;
 use crate::Object;
 use crate::format::layout::WaiterSlot;
 
@@ -55,9 +54,18 @@ struct Current {
     slept: bool,
 }
 
+impl Current {
+    #[inline(always)]
+    fn looks(&self) -> bool {
+        self.allowance_ns > 0 || self.forced != [0; 2]
+    }
+}
+
 /// How long one thread looks.
 #[derive(Default)]
 pub(crate) struct AdaptiveSpin {
+    /// There is a wait in progress that may look, or one ended by an error.
+    active: Cell<bool>,
     current: Cell<Current>,
     price: Cell<WakePrice>,
     /// By index of the object plus one.
@@ -67,16 +75,30 @@ pub(crate) struct AdaptiveSpin {
 }
 
 impl AdaptiveSpin {
-    /// A wait begins that cannot be satisfied at once. `forced`: how often it looks, if that was said
+    /// A wait for this object first begins that cannot be satisfied at once. `forced`: how often it looks, if that was said
     /// ([`crate::Arena::set_spins`]).
-    pub(crate) fn begin(&self, forced: Option<u32>, request: &Request<'_>, deadline: Deadline) {
-        let current = match forced {
+    #[inline(always)]
+    pub(crate) fn begin(&self, forced: Option<u32>, object: Object, deadline: Deadline) {
+        // A checker's threads do not wait for time to pass.
+        let may_look = forced.is_some() || !cfg!(ntux_explore) && can_look();
+        self.active.set(may_look);
+        if may_look {
+            self.begin_to_look(forced, object, deadline);
+        }
+    }
+
+    #[inline(never)]
+    fn begin_to_look(&self, forced: Option<u32>, object: Object, deadline: Deadline) {
+        self.current.set(match forced {
             Some(looks) => Current { forced: [looks; 2], ..Current::default() },
-            // A checker's threads do not wait for time to pass.
-            None if cfg!(ntux_explore) || !can_look() => Current::default(),
-            None => self.adaptive(request.get(0).map_or(0, Object::index), deadline),
-        };
-        self.current.set(current);
+            None => self.adaptive(object.index(), deadline),
+        });
+    }
+
+    /// Whether the wait in progress spins.
+    #[inline(always)]
+    pub(crate) fn looks(&self) -> bool {
+        self.active.get() && self.current.get().looks()
     }
 
     fn adaptive(&self, object: u32, deadline: Deadline) -> Current {
@@ -96,6 +118,9 @@ impl AdaptiveSpin {
 
     /// Looks for as long as this wait may; `look` ends it with an answer. False when it never did.
     pub(crate) fn look(&self, site: Site, mut look: impl FnMut() -> Option<bool>) -> bool {
+        if !self.looks() {
+            return false;
+        }
         let current = self.current.get();
         if current.allowance_ns > 0 {
             return self.look_adaptively(current, site, look);
@@ -150,13 +175,13 @@ impl AdaptiveSpin {
 
     /// Whether the wait in progress looks rarely, so that each look should win the object.
     pub(crate) fn looks_rarely(&self) -> bool {
-        self.current.get().pace.is_rare()
+        self.active.get() && self.current.get().pace.is_rare()
     }
 
     /// Others changed the object so often before the last look at it.
     pub(crate) fn saw_changes(&self, changes: u64) {
         let current = self.current.get();
-        if current.looked != Looked::No {
+        if self.active.get() && current.looked != Looked::No {
             let changes = changes + current.traffic.map_or(0, |before| before.changes);
             let ns = current.looked_after_ns.into();
             self.current.set(Current { traffic: Some(Traffic { ns, changes }), ..current });
@@ -164,16 +189,27 @@ impl AdaptiveSpin {
     }
 
     /// The wait will sleep.
+    #[inline(always)]
     pub(crate) fn sleeps(&self) {
-        let current = self.current.get();
-        // What it saw was nothing to stay awake for.
-        let looked = if current.looked == Looked::Saw { Looked::InVain } else { current.looked };
-        self.current.set(Current { looked, slept: true, ..current });
+        if self.active.get() {
+            let current = self.current.get();
+            // What it saw was nothing to stay awake for.
+            let looked = if current.looked == Looked::Saw { Looked::InVain } else { current.looked };
+            self.current.set(Current { looked, slept: true, ..current });
+        }
     }
 
-    /// The wait has ended. `stamp` is that of the thread that decided it, if the waiter was in a queue.
-    pub(crate) fn is_over(&self, stamp: Option<Stamp>) {
-        let current = self.current.take();
+    /// The wait has ended. `slot` is where it was decided, if the waiter was in a queue.
+    #[inline(always)]
+    pub(crate) fn is_over(&self, slot: Option<&WaiterSlot>) {
+        if self.active.take() {
+            self.learn_from(slot.map(stamp_of));
+        }
+    }
+
+    #[inline(never)]
+    fn learn_from(&self, stamp: Option<Stamp>) {
+        let current = self.current.get();
         if current.began_ns == 0 || !current.slept && current.looked == Looked::No {
             return;
         }
@@ -231,6 +267,6 @@ pub(super) fn leave_stamp(slot: &WaiterSlot, now_ns: Option<u64>) {
 }
 
 /// What was left there last.
-pub(super) fn stamp_of(slot: &WaiterSlot) -> Stamp {
+fn stamp_of(slot: &WaiterSlot) -> Stamp {
     if cfg!(ntux_explore) { Stamp::default() } else { Stamp(slot.stamp.load()) }
 }

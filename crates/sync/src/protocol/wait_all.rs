@@ -124,7 +124,7 @@ fn wait_all_queued(
     queueing: &mut Queueing,
     deadline: Deadline,
 ) -> Result<Round> {
-    waiter.spin.begin(arena.spins(), request, deadline);
+    waiter.spin.begin(arena.spins(), request.first(), deadline);
     let epoch = begin(arena, waiter, queueing.state(), Some(request))?;
     let mut places = [None; LIST_MAX];
     let joined = queue_all(arena, &epoch, request, queueing, &mut places);

@@ -44,6 +44,7 @@ use super::scan::Ahead;
 use super::wait_one::wait_one;
 use super::waiter::Waiter;
 use crate::arena::Arena;
+use crate::format::layout::ObjectSlot;
 use crate::format::limits::LIST_MAX;
 use crate::format::object_word::Claimant;
 use crate::format::waiter_word::WaiterState;
@@ -69,10 +70,9 @@ pub(crate) fn wait_any(
     owner: u32,
     deadline: Deadline,
 ) -> Result<Satisfied> {
-    let request = Request::new(objects, alert, owner)?;
     match (objects, alert) {
-        (&[object], None) => wait_one(arena, waiter, object, &request, deadline),
-        _ => wait_any_slowly(arena, waiter, &request, deadline),
+        (&[object], None) if owner != 0 => wait_one(arena, waiter, object, owner, deadline),
+        _ => wait_any_slowly(arena, waiter, &Request::new(objects, alert, owner)?, deadline),
     }
 }
 
@@ -91,7 +91,7 @@ fn wait_any_slowly(arena: &Arena, waiter: &Waiter, request: &Request<'_>, deadli
             },
             None if !deadline.passed() => {
                 if core::mem::take(&mut begins) {
-                    waiter.spin.begin(arena.spins(), request, deadline);
+                    waiter.spin.begin(arena.spins(), request.first(), deadline);
                 }
                 wait_any_queued(arena, waiter, request, &mut queueing, deadline)?
             }
@@ -181,7 +181,14 @@ fn wait_any_in_places<'a>(
 }
 
 /// Sleeps if the wait is queued; withdraws otherwise.
+#[inline(never)]
 pub(crate) fn conclude(epoch: &Epoch<'_>, queued: bool, deadline: Deadline) -> Decision {
+    conclude_here(epoch, queued, deadline)
+}
+
+/// As [`conclude`], without a call.
+#[inline(always)]
+pub(crate) fn conclude_here(epoch: &Epoch<'_>, queued: bool, deadline: Deadline) -> Decision {
     let interrupted = epoch.waiter.is_interrupted();
     if !queued || interrupted || (deadline.passed() && epoch.is_open()) {
         epoch.withdraw();
@@ -199,18 +206,25 @@ pub(crate) fn see_at_rest(
     let Decision::Object { index, abandoned } = decision else {
         return Ok(None);
     };
-    let slot = arena.object_slot(index).ok_or(Error::Corrupt)?;
+    see_one_at_rest(arena, epoch, index, arena.object_slot(index).ok_or(Error::Corrupt)?)?;
+    Ok(Some(Satisfied { index: request.position(index)?, abandoned }))
+}
+
+/// Sees an object that was given to the wait at rest (C2).
+#[inline(always)]
+pub(crate) fn see_one_at_rest(arena: &Arena, epoch: &Epoch<'_>, index: u32, slot: &ObjectSlot) -> Result<()> {
     if !planted(Bug::OwnSettle) {
         help(arena, epoch.waiter, index, slot.load())?;
     } else if slot.load().claimant() == Claimant::Waiter(epoch.index) {
         help_claim(arena, epoch.waiter, index, slot.load().into(), &mut Ahead::default())?;
     }
-    Ok(Some(Satisfied { index: request.position(index)?, abandoned }))
+    Ok(())
 }
 
 /// What has become of a wait that has queued, or tried to.
 ///
 /// Errors: why it failed; those of `joined`.
+#[inline(always)]
 pub(crate) fn outcome(waiter: &Waiter, satisfied: Option<Satisfied>, joined: Result<Joined>) -> Result<Round> {
     let stepped_aside = waiter.starts_again();
     if let Some(satisfied) = satisfied {
@@ -221,6 +235,7 @@ pub(crate) fn outcome(waiter: &Waiter, satisfied: Option<Satisfied>, joined: Res
 }
 
 /// The error of a withdrawn wait.
+#[cold]
 pub(crate) fn failure(waiter: &Waiter) -> Error {
     if waiter.is_interrupted() { Error::Interrupted } else { Error::TimedOut }
 }

@@ -2,7 +2,8 @@
 //!
 //! # Role
 //! The common case of a wait-any. There is no order among objects to keep, and no instant at which to join several queues: the
-//! thread takes the object when it finds it available, or joins its queue and sleeps.
+//! thread takes the object when it finds it available, or joins its queue and sleeps. A thread that finds it unavailable and does
+//! not spin goes straight to the queue, with the word that it has seen; only if that word changes meanwhile does it look again.
 //!
 //! # Transitions
 //! ```text
@@ -23,12 +24,11 @@
 
 use ntux_platform::clock::Deadline;
 
-use super::epoch::{Epoch, begin};
+use super::epoch::{Decision, Epoch, begin_with};
 use super::look::{Look, look};
-use super::queueing::{Joined, Raised, raise_or_claim};
-use super::request::Request;
+use super::queueing::{Joined, Raised, raise, raise_or_claim};
 use super::spin::Site;
-use super::wait_any::{Round, conclude, outcome, see_at_rest};
+use super::wait_any::{Round, conclude, conclude_here, outcome, see_one_at_rest};
 use super::waiter::Waiter;
 use crate::arena::Arena;
 use crate::format::entry::Entry;
@@ -38,17 +38,17 @@ use crate::format::waiter_word::WaiterState;
 use crate::kind::Access;
 use crate::{Error, Object, Result, Satisfied};
 
-/// A wait for the one object of a request without an alert.
+/// A wait for one object.
 struct Wait<'a> {
     arena: &'a Arena,
     waiter: &'a Waiter,
     object: Object,
     slot: &'a ObjectSlot,
-    request: &'a Request<'a>,
+    owner: u32,
     deadline: Deadline,
 }
 
-/// Waits for the one object of the request, which has no alert. If it is available, this is one exchange of the predicted word.
+/// Waits for one object. If it is available, this is one exchange of the predicted word. `owner`: not 0.
 ///
 /// Errors: those of [`Arena::wait_any`].
 #[inline(always)]
@@ -56,12 +56,12 @@ pub(super) fn wait_one(
     arena: &Arena,
     waiter: &Waiter,
     object: Object,
-    request: &Request<'_>,
+    owner: u32,
     deadline: Deadline,
 ) -> Result<Satisfied> {
-    match take_at_once(arena, waiter, object, request.owner) {
+    match take_at_once(arena, waiter, object, owner) {
         Some(satisfied) => Ok(satisfied),
-        None => wait_slowly(arena, waiter, object, request, deadline),
+        None => wait_slowly(arena, waiter, object, owner, deadline),
     }
 }
 
@@ -79,40 +79,28 @@ fn take_at_once(arena: &Arena, waiter: &Waiter, object: Object, owner: u32) -> O
 }
 
 #[inline(never)]
-fn wait_slowly(
-    arena: &Arena,
-    waiter: &Waiter,
-    object: Object,
-    request: &Request<'_>,
-    deadline: Deadline,
-) -> Result<Satisfied> {
+fn wait_slowly(arena: &Arena, waiter: &Waiter, object: Object, owner: u32, deadline: Deadline) -> Result<Satisfied> {
     waiter.budget.renew();
+    waiter.forget(object);
     let slot = arena.object_slot(object.index()).ok_or(Error::Invalid)?;
-    slot.kind_if_live(object).ok_or(Error::Invalid)?;
-    let wait = Wait { arena, waiter, object, slot, request, deadline };
-    let mut begins = true;
-    while waiter.budget.round() {
-        let round = match look(arena, waiter, object, request.owner)? {
-            Look::Available { seen, next } => take(slot, seen, next),
-            Look::Unavailable(seen) if !deadline.passed() => {
-                if core::mem::take(&mut begins) {
-                    waiter.spin.begin(arena.spins(), request, deadline);
-                }
-                // A thread that repeatedly loses the race queues when its time to spin is used up.
-                if wait.comes_free(seen) { Round::Again } else { wait.queue()? }
-            }
-            Look::Unavailable(_) if waiter.is_interrupted() => return Err(Error::Interrupted),
-            Look::Unavailable(seen) if slot.word.load_low() == seen.low() => return Err(Error::TimedOut),
-            Look::Unavailable(_) => Round::Again,
-        };
-        if let Round::Satisfied(satisfied) = round {
-            if !begins {
-                waiter.spin.is_over(None);
-            }
-            return Ok(satisfied);
-        }
+    let wait = Wait { arena, waiter, object, slot, owner, deadline };
+    let seen = slot.load();
+    let kind = slot.kind_if_live(object).ok_or(Error::Invalid)?;
+    // A mutex whose count has a part beside the word, which another thread may change now, is looked at more closely.
+    let is_unavailable = !seen.is_claimed()
+        && !kind.access_depends_on_beside(seen)
+        && matches!(kind.access(seen, &slot.extra, owner), Access::Closed);
+    if !is_unavailable || deadline.passed() {
+        return wait.look_and_queue(false);
     }
-    Err(Error::Corrupt)
+    waiter.spin.begin(arena.spins(), object, deadline);
+    if waiter.spin.looks() {
+        return wait.look_and_queue(true);
+    }
+    match wait.queue(Some(seen))? {
+        Round::Satisfied(satisfied) => Ok(satisfied),
+        Round::Again => wait.look_and_queue(true),
+    }
 }
 
 fn take(slot: &ObjectSlot, seen: ObjectWord, next: ObjectWord) -> Round {
@@ -124,6 +112,34 @@ fn take(slot: &ObjectSlot, seen: ObjectWord, next: ObjectWord) -> Round {
 }
 
 impl Wait<'_> {
+    /// Takes the object, or queues for it, until one of them succeeds. `spins`: the adaptive spin of this wait has begun.
+    #[cold]
+    fn look_and_queue(&self, mut spins: bool) -> Result<Satisfied> {
+        let &Wait { arena, waiter, object, slot, owner, deadline } = self;
+        while waiter.budget.round() {
+            let round = match look(arena, waiter, object, owner)? {
+                Look::Available { seen, next } => take(slot, seen, next),
+                Look::Unavailable(seen) if !deadline.passed() => {
+                    if !core::mem::replace(&mut spins, true) {
+                        waiter.spin.begin(arena.spins(), object, deadline);
+                    }
+                    // A thread that repeatedly loses the race queues when its time to spin is used up.
+                    if self.comes_free(seen) { Round::Again } else { self.queue(None)? }
+                }
+                Look::Unavailable(_) if waiter.is_interrupted() => return Err(Error::Interrupted),
+                Look::Unavailable(seen) if slot.word.load_low() == seen.low() => return Err(Error::TimedOut),
+                Look::Unavailable(_) => Round::Again,
+            };
+            if let Round::Satisfied(satisfied) = round {
+                if spins {
+                    waiter.spin.is_over(None);
+                }
+                return Ok(satisfied);
+            }
+        }
+        Err(Error::Corrupt)
+    }
+
     /// Spins on an unavailable object for a while before the thread queues for it. A thread that takes the object without
     /// having queued needs no hand-over; once a thread is in the queue every unlock must hand over and wake, and two busy
     /// threads continue so for ever. Nobody is overtaken: as soon as another thread queues, this one does, too.
@@ -140,43 +156,65 @@ impl Wait<'_> {
             if seen.has(W | WA) || seen.is_claimed() || waiter.is_interrupted() {
                 return Some(false);
             }
-            matches!(kind.access(seen, &slot.extra, self.request.owner), Access::Open(_)).then_some(true)
+            matches!(kind.access(seen, &slot.extra, self.owner), Access::Open(_)).then_some(true)
         });
         waiter.spin.saw_changes(changes);
         comes_free
     }
 
-    /// One round in the object's queue.
+    /// One round in the object's queue. `seen`: the word of the object at rest, which was unavailable then.
     #[inline(always)]
-    fn queue(&self) -> Result<Round> {
-        let &Wait { arena, waiter, object, request, deadline, .. } = self;
+    fn queue(&self, seen: Option<ObjectWord>) -> Result<Round> {
+        let &Wait { arena, waiter, object, slot, owner, deadline } = self;
         // Waiting, not queueing: nobody can tell when it joined a single queue.
-        let epoch = begin(arena, waiter, WaiterState::Waiting, Some(request))?;
+        let epoch = begin_with(arena, waiter, WaiterState::Waiting, |slot| slot.wants_one(object, owner))?;
         let entry = Entry::new(epoch.index, epoch.ticket, 0, false);
-        let place = match waiter.is_interrupted() {
-            true => None,
-            false => Some(arena.put(&waiter.budget, object.index(), entry)),
-        };
-        let joined = match place {
-            None => Ok(Joined::Disturbed),
-            Some(Err(error)) => Err(error),
-            Some(Ok(_)) => self.join(&epoch),
-        };
-        let decision = conclude(&epoch, joined == Ok(Joined::AllQueues), deadline);
-        let satisfied = see_at_rest(arena, &epoch, request, decision);
-        if let Some(Ok(place)) = place {
-            place.empty(entry);
+        // From now on an interrupt withdraws the wait at once; an earlier one ends it here.
+        if waiter.is_interrupted() {
+            return self.leave(&epoch, Ok(Joined::Disturbed));
         }
+        let place = match arena.put(&waiter.budget, object.index(), slot, entry) {
+            Ok(place) => place,
+            Err(error) => return self.leave(&epoch, Err(error)),
+        };
+        let joined = self.join(&epoch, seen);
+        let decision = conclude_here(&epoch, joined == Ok(Joined::AllQueues), deadline);
+        let satisfied = self.see_at_rest(&epoch, decision);
+        place.empty(entry);
         outcome(waiter, satisfied?, joined)
     }
 
-    /// Raises the flag, unless the wait is decided on the way.
+    /// The end of a round without a place in the queue.
+    #[cold]
+    fn leave(&self, epoch: &Epoch<'_>, joined: Result<Joined>) -> Result<Round> {
+        let decision = conclude(epoch, false, self.deadline);
+        outcome(self.waiter, self.see_at_rest(epoch, decision)?, joined)
+    }
+
+    /// Raises the flag, unless the wait is decided on the way. If the word is still the one that was `seen`, an exchange is all.
     #[inline(always)]
-    fn join(&self, epoch: &Epoch<'_>) -> Result<Joined> {
-        let &Wait { arena, slot, object, request, .. } = self;
-        match raise_or_claim(arena, epoch, slot, object, request.owner)? {
-            Raised::Over(_) if epoch.is_open() => Ok(Joined::AllQueues),
-            _ => Ok(Joined::Disturbed),
+    fn join(&self, epoch: &Epoch<'_>, seen: Option<ObjectWord>) -> Result<Joined> {
+        let &Wait { arena, slot, object, owner, .. } = self;
+        // O-set
+        if seen.is_some_and(|seen| raise(slot, seen)) {
+            return Ok(Joined::AllQueues);
+        }
+        match raise_or_claim(arena, epoch, slot, object, owner)? {
+            Raised::Over(_) => Ok(Joined::AllQueues),
+            Raised::Decided => Ok(Joined::Disturbed),
+        }
+    }
+
+    /// As [`super::wait_any::see_at_rest`].
+    #[inline(always)]
+    fn see_at_rest(&self, epoch: &Epoch<'_>, decision: Decision) -> Result<Option<Satisfied>> {
+        match decision {
+            Decision::Object { index, abandoned } if index == self.object.index() => {
+                see_one_at_rest(self.arena, epoch, index, self.slot)?;
+                Ok(Some(Satisfied { index: 0, abandoned }))
+            }
+            Decision::Nothing => Ok(None),
+            _ => Err(Error::Corrupt),
         }
     }
 }

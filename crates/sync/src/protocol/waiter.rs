@@ -152,8 +152,9 @@ impl Waiter {
     /// A thread can register only one word with the kernel for its death: its own while it waits, or that of a thread
     /// that it is about to wake. So a waiting thread that must wake another first leaves the queues, and restarts
     /// afterwards.
+    #[inline(always)]
     pub(crate) fn step_aside(&self) {
-        if self.withdraw_current() {
+        if self.active.is_raised() && self.withdraw_current() {
             self.stepped_aside.set(true);
         }
     }
@@ -176,6 +177,7 @@ impl Waiter {
         self.active.set(false);
     }
 
+    #[cold]
     fn withdraw_current(&self) -> bool {
         if !self.active.is_raised() {
             return false;
@@ -232,8 +234,9 @@ impl Waiter {
         self.memory[object.index() as usize % REMEMBERED].set((object.0, word));
     }
 
+    /// The word that is remembered, if any, was of no use: others change the object. The next guess reads it.
     #[inline(always)]
-    fn forget(&self, object: Object) {
+    pub(super) fn forget(&self, object: Object) {
         self.memory[object.index() as usize % REMEMBERED].set((0, ObjectWord::default()));
     }
 
@@ -262,15 +265,16 @@ impl Waiter {
         self.active.is_raised() && core::ptr::eq(self.current.get(), slot)
     }
 
+    #[inline(always)]
     pub(crate) fn robust(&self) -> Head {
-        match self.robust.get() {
-            Some(head) => head,
-            None => {
-                let head = Head::of_this_thread();
-                self.robust.set(Some(head));
-                head
-            }
-        }
+        self.robust.get().unwrap_or_else(|| self.find_robust())
+    }
+
+    #[cold]
+    fn find_robust(&self) -> Head {
+        let head = Head::of_this_thread();
+        self.robust.set(Some(head));
+        head
     }
 }
 
