@@ -1,6 +1,8 @@
 //! What a child of `fork` inherits. The child must not use the parent's waiter: both work in the arena at the same
 //! time.
 
+#[path = "../../platform/tests/systems/systems.rs"]
+mod systems;
 mod watchdog;
 
 use ntux::{Arena, Capacity, Deadline, Error, Event, Mutex, Reset, Semaphore, within};
@@ -116,8 +118,7 @@ fn a_child_that_is_killed_in_a_wait_takes_nothing_with_it() {
     child.sleeps();
     let process = child.0 as u32;
     child.kill();
-    // XNU does not end the waits of the dead: their supervisor does.
-    if cfg!(ntux_simulated_macos) {
+    if !systems::WAKES_AT_DEATH {
         arena.core().bury_process(process).unwrap();
     }
     event.set().unwrap();

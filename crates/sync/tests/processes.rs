@@ -1,6 +1,9 @@
 //! Four processes over one arena: counting under a mutex, tokens, a wait-all, and a kill in the middle of the work.
-#![cfg(target_os = "linux")]
+#![cfg(any(target_os = "linux", target_os = "macos"))]
 #![allow(clippy::disallowed_types, clippy::disallowed_methods, reason = "a test is no part of the model")]
+
+#[path = "../../platform/tests/systems/systems.rs"]
+mod systems;
 
 use std::sync::atomic::{AtomicU32, Ordering};
 
@@ -133,7 +136,7 @@ fn processes_that_are_killed_at_work_leave_a_mutex_that_can_be_taken_over() {
             }
             assert!(libc::WIFSIGNALED(status) && libc::WTERMSIG(status) == libc::SIGKILL, "{status:#x}");
         }
-        if cfg!(ntux_simulated_macos) {
+        if !systems::WAKES_AT_DEATH {
             for &child in &children {
                 arena.bury_process(child as u32).unwrap();
             }

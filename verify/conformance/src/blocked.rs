@@ -69,6 +69,7 @@ impl Blocked<'_> {
     }
 
     /// The thread's id in the system.
+    #[cfg(target_os = "linux")]
     pub fn tid(&self) -> i32 {
         self.task.number() as i32
     }

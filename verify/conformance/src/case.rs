@@ -71,5 +71,5 @@ pub(crate) use case;
 
 /// All cases, in the order of the clauses.
 pub fn all() -> impl Iterator<Item = Case> {
-    cases::LISTS.iter().flat_map(|list| list.iter().copied())
+    cases::LISTS.iter().chain(cases::OF_THE_DEVICE).flat_map(|list| list.iter().copied())
 }

@@ -6,10 +6,8 @@ use std::os::fd::{AsRawFd, OwnedFd};
 use ntux_testkit::device;
 pub use ntux_testkit::device::{NEVER, PATH, WAIT_REALTIME, WaitArgs, number};
 
+pub use crate::face::POISON;
 use crate::face::{Deadline, EOWNERDEAD, Errno, Event, Face, Mutex, Object, Outcome, Satisfied, Semaphore, Wait};
-
-/// What outputs hold before an operation.
-pub const POISON: u32 = 0xdead_beef;
 
 /// One ioctl with whatever argument. The argument may be a bad pointer: the device must refuse it.
 ///

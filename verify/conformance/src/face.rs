@@ -123,6 +123,9 @@ pub(crate) fn clock_ns(clock: libc::clockid_t) -> u64 {
     time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
 }
 
+/// What outputs hold before an operation.
+pub const POISON: u32 = 0xdead_beef;
+
 /// The owner id that a wait carries unless the case says otherwise.
 pub const OWNER: u32 = 123;
 

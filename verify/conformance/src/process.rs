@@ -4,7 +4,7 @@
 
 use std::fs::File;
 use std::io::{Read, Write};
-use std::os::fd::{FromRawFd, OwnedFd};
+use std::os::fd::OwnedFd;
 
 use ntux_testkit::child;
 
@@ -72,12 +72,19 @@ impl Child {
 
 /// Makes a time namespace for the children that this process starts from here on: their monotonic clock shows
 /// `seconds` more.
+#[cfg(target_os = "linux")]
 pub fn shift_clock_of_children(seconds: u32) -> std::io::Result<()> {
     // SAFETY: concerns only this process and its children.
     if unsafe { libc::unshare(libc::CLONE_NEWTIME) } != 0 {
         return Err(std::io::Error::last_os_error());
     }
     std::fs::write("/proc/self/timens_offsets", format!("monotonic {seconds} 0\n"))
+}
+
+/// Only Linux has these.
+#[cfg(target_os = "macos")]
+pub fn shift_clock_of_children(_seconds: u32) -> std::io::Result<()> {
+    Err(std::io::ErrorKind::Unsupported.into())
 }
 
 /// Why this process may not call [`shift_clock_of_children`]; tried in a child.
@@ -96,12 +103,8 @@ pub fn reason_against_shifting_clocks() -> Option<String> {
 }
 
 fn pipe() -> (File, File) {
-    let mut ends = [0; 2];
-    // SAFETY: the array has room for the two descriptors.
-    let made = unsafe { libc::pipe2(ends.as_mut_ptr(), libc::O_CLOEXEC) };
-    assert_eq!(made, 0, "pipe: {}", std::io::Error::last_os_error());
-    // SAFETY: both descriptors are new and nobody else's.
-    ends.map(|end| unsafe { OwnedFd::from_raw_fd(end) }).map(File::from).into()
+    let (read, write) = std::io::pipe().expect("a pipe");
+    (OwnedFd::from(read).into(), OwnedFd::from(write).into())
 }
 
 fn encode(outcome: Outcome<Satisfied>) -> [u8; 12] {

@@ -34,6 +34,8 @@ impl Instantiation {
         let mut left_out: Vec<_> = self.without.iter().map(|(kind, reason)| (*kind, reason.to_string())).collect();
         if left_out.iter().any(|(kind, _)| *kind == Kind::Processes) {
             left_out.push((Kind::TimeNamespace, "needs several processes".to_string()));
+        } else if cfg!(target_os = "macos") {
+            left_out.push((Kind::TimeNamespace, "macOS has no such namespaces".to_string()));
         } else if let Some(reason) = process::reason_against_shifting_clocks() {
             skip("time-namespace", &reason);
             left_out.push((Kind::TimeNamespace, reason));
@@ -76,7 +78,9 @@ fn in_own_process(name: &str) -> Result<(), Failed> {
 
 /// A command that runs one case in a new process of this program.
 pub fn child_for(name: &str, watchdog_seconds: u32) -> Command {
-    let mut command = Command::new("/proc/self/exe");
+    // On Linux also if somebody has removed it.
+    let program = if cfg!(target_os = "linux") { Ok("/proc/self/exe".into()) } else { std::env::current_exe() };
+    let mut command = Command::new(program.expect("the path of this program"));
     command.args([ONE_CASE, name, &watchdog_seconds.to_string()]);
     command
 }

@@ -10,9 +10,8 @@ use std::sync::OnceLock;
 
 use libloading::Library;
 use ntux_conformance::case::Kind;
-use ntux_conformance::device::POISON;
 use ntux_conformance::face::{
-    Deadline, EOWNERDEAD, Errno, Event, Face, Mutex, Object, Outcome, Satisfied, Semaphore, Wait,
+    Deadline, EOWNERDEAD, Errno, Event, Face, Mutex, Object, Outcome, POISON, Satisfied, Semaphore, Wait,
 };
 use ntux_conformance::run::{self, Instantiation};
 use ntux_testkit::c::{Arena, Create, Functions, NEVER, REALTIME, Read, Waiter};
@@ -51,7 +50,8 @@ fn list(name: &'static str) -> ExitCode {
 
 /// The library that `NTUX_C_LIBRARY` names, or the one that is built here.
 fn library_path() -> PathBuf {
-    given_library().unwrap_or_else(|| target_directory().join("capi/libntux.so"))
+    given_library()
+        .unwrap_or_else(|| target_directory().join("capi/libntux").with_extension(env::consts::DLL_EXTENSION))
 }
 
 fn given_library() -> Option<PathBuf> {
@@ -274,7 +274,7 @@ impl Face for C {
 
     /// Attaches the arena anew, as a process does that was handed its descriptor.
     /// XNU does not end the waits of the dead.
-    #[cfg(ntux_simulated_macos)]
+    #[cfg(any(target_os = "macos", ntux_simulated_macos))]
     fn bury(&self, process: u32) {
         // SAFETY: the arena is attached.
         assert_eq!(outcome(unsafe { (functions().arena_bury_process)(self.arena, process) }), Ok(()));

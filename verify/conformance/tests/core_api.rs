@@ -147,7 +147,7 @@ impl Face for Core {
 
     /// Attaches the arena anew, as a process does that was handed its descriptor.
     /// XNU does not end the waits of the dead.
-    #[cfg(ntux_simulated_macos)]
+    #[cfg(any(target_os = "macos", ntux_simulated_macos))]
     fn bury(&self, process: u32) {
         self.arena.bury_process(process).expect("it has ended");
     }

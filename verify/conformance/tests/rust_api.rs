@@ -144,7 +144,7 @@ impl Face for Rust {
 
     /// A child goes on with what it inherited.
     /// XNU does not end the waits of the dead.
-    #[cfg(ntux_simulated_macos)]
+    #[cfg(any(target_os = "macos", ntux_simulated_macos))]
     fn bury(&self, process: u32) {
         self.arena.core().bury_process(process).expect("it has ended");
     }

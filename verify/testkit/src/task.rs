@@ -10,8 +10,9 @@
 
 use std::fs::{self, File};
 use std::os::unix::fs::FileExt;
-use std::thread::sleep;
 use std::time::Duration;
+
+use crate::asleep::{self, Look, Visible};
 
 /// A thread of any process.
 #[derive(Debug)]
@@ -114,19 +115,6 @@ impl Task {
         Some((TICK * (ticks.next()? + ticks.next()?), sleeps))
     }
 
-    fn look(&self) -> Look {
-        let Some(status) = self.read("status", self.open.as_ref().map(|[status, _]| status)) else {
-            return Look::Ended;
-        };
-        let field = |name| status.lines().find_map(|line| line.strip_prefix(name)).map(str::trim);
-        let switches = field("voluntary_ctxt_switches:").and_then(|number| number.parse().ok());
-        match (field("State:").and_then(|state| state.chars().next()), switches) {
-            (None | Some('Z' | 'X'), _) => Look::Ended,
-            (Some('S'), Some(switches)) => Look::Sleeps(switches),
-            _ => Look::Runs,
-        }
-    }
-
     /// Number and first arguments of the system call in which it left its processor.
     fn system_call(&self) -> Option<[u64; 4]> {
         let text = self.read("syscall", self.open.as_ref().map(|[_, call]| call))?;
@@ -153,35 +141,26 @@ impl Task {
     }
 }
 
-/// What one look at a thread shows.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Look {
-    /// It is gone.
-    Ended,
-    /// Its state is not that of a sleeper.
-    Runs,
-    /// Its state is that of a sleeper; how often it has given up its processor by itself.
-    Sleeps(u64),
+impl Visible for Task {
+    /// The number is that of the times when it gave up its processor by itself.
+    fn look(&self) -> Look {
+        let Some(status) = self.read("status", self.open.as_ref().map(|[status, _]| status)) else {
+            return Look::Ended;
+        };
+        let field = |name| status.lines().find_map(|line| line.strip_prefix(name)).map(str::trim);
+        let switches = field("voluntary_ctxt_switches:").and_then(|number| number.parse().ok());
+        match (field("State:").and_then(|state| state.chars().next()), switches) {
+            (None | Some('Z' | 'X'), _) => Look::Ended,
+            (Some('S'), Some(switches)) => Look::Sleeps(switches),
+            _ => Look::Runs,
+        }
+    }
 }
 
 /// Returns true once all of `tasks` sleep: each of them at two looks in a row, with `pause` in between, without having
 /// run. Returns false as soon as one of them has ended.
 pub fn until_asleep(tasks: &[Task], pause: Duration) -> bool {
-    let mut awake: Vec<(&Task, Look)> = tasks.iter().map(|task| (task, Look::Runs)).collect();
-    loop {
-        let mut ended = false;
-        awake.retain_mut(|(task, before)| {
-            let now = task.look();
-            ended |= now == Look::Ended;
-            let sleeps = matches!(now, Look::Sleeps(_)) && now == *before;
-            *before = now;
-            !sleeps
-        });
-        if ended || awake.is_empty() {
-            return !ended;
-        }
-        sleep(pause);
-    }
+    asleep::until_asleep(tasks, pause)
 }
 
 #[cfg(test)]

@@ -10,6 +10,7 @@ use crate::refuse;
 use crate::shm::{Text, name_of};
 
 const PROC_PIDTBSDINFO: c_int = 3;
+const PROC_PIDTASKINFO: c_int = 4;
 const PROC_PIDTHREADID64INFO: c_int = 15;
 const PROC_PIDFDPSHMINFO: c_int = 5;
 
@@ -29,6 +30,8 @@ const BOOT_SECONDS: u64 = 1_700_000_000;
 
 /// `struct proc_bsdinfo`, in numbers of four bytes.
 type BsdInfo = [u32; 34];
+/// `struct proc_taskinfo`, likewise.
+type TaskInfo = [u32; 24];
 /// `struct proc_threadinfo`, likewise.
 type ThreadInfo = [u32; 28];
 /// `struct pshm_fdinfo`.
@@ -145,6 +148,18 @@ fn thread_info(pid: c_int, number: u64) -> Result<ThreadInfo, c_int> {
     Ok(info)
 }
 
+/// Of a process with one thread.
+fn task_info(pid: c_int) -> Result<TaskInfo, c_int> {
+    const SWITCHES: &[u8] = b"voluntary_ctxt_switches:\t";
+    let stat = Stat::of_process(pid).filter(|stat| !stat.is_corpse()).ok_or(libc::ESRCH)?;
+    let status = std::fs::read(format!("/proc/{pid}/status")).map_err(|_| libc::ESRCH)?;
+    let count = status.split(|&byte| byte == b'\n').find_map(|line| line.strip_prefix(SWITCHES)).unwrap_or_default();
+    let mut info: TaskInfo = [0; 24];
+    info[20] = std::str::from_utf8(count).ok().and_then(|count| count.parse().ok()).unwrap_or(0);
+    (info[21], info[22]) = (stat.threads as u32, u32::from(stat.state != b'S'));
+    Ok(info)
+}
+
 /// Copies an answer. The number of bytes; 0 for an error.
 unsafe fn tell<T>(answer: Result<T, c_int>, place: *mut c_void, size: c_int) -> c_int {
     let needed = size_of::<T>() as c_int;
@@ -178,6 +193,7 @@ pub unsafe extern "C" fn proc_pidinfo(
     unsafe {
         match flavor {
             PROC_PIDTBSDINFO => tell(bsd_info(pid, argument == 1), place, size),
+            PROC_PIDTASKINFO => tell(task_info(pid), place, size),
             PROC_PIDTHREADID64INFO => tell(thread_info(pid, argument), place, size),
             _ => tell(Err::<(), _>(libc::EINVAL), place, size),
         }

@@ -5,7 +5,7 @@
 use std::process::Output;
 
 use crate::compile::{Library, launch, program, run};
-use crate::install::{crate_dir, prefix, scratch};
+use crate::install::{crate_dir, prefix, scratch, shared_library};
 
 #[test]
 fn right_calls_give_the_documented_results() {
@@ -68,7 +68,8 @@ fn a_planted_wrong_expectation_is_noticed() {
 fn a_thread_may_end_after_the_library_was_closed() {
     let directory = scratch("plugin");
     let program = program(&crate_dir().join("tests/c/plugin.c"), &directory, Library::Shared, &["-pthread"]);
-    let (result, text) = run(launch(&program, Library::Shared).arg(prefix().join("lib/libntux.so.0")));
+    let (result, text) =
+        run(launch(&program, Library::Shared).arg(prefix().join("lib").join(shared_library(Some("0")))));
     assert!(result.status.success(), "{text}{}", result.status);
 }
 

@@ -1,9 +1,11 @@
 //! Compiling and running C and C++ programs against the installed copy.
 
+use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
 use crate::install::{pkg_config, prefix};
+use crate::systems::IS_MACOS;
 
 const C: [&str; 6] = ["cc", "-std=c99", "-Wall", "-Wextra", "-pedantic", "-Werror"];
 const CXX: [&str; 6] = ["c++", "-std=c++11", "-Wall", "-Wextra", "-pedantic", "-Werror"];
@@ -47,11 +49,19 @@ pub fn program(source: &Path, directory: &Path, library: Library, more: &[&str])
         Library::Static => compile.args(
             pkg_config(&["--static", "--libs"])
                 .into_iter()
-                .map(|word| if word == "-lntux" { "-l:libntux.a".to_owned() } else { word }),
+                .map(|word| if word == "-lntux" { static_library() } else { word }),
         ),
     };
     output(&mut compile);
     target
+}
+
+/// How the linker is asked for the static library where there is a shared one, too.
+fn static_library() -> String {
+    match IS_MACOS {
+        true => prefix().join("lib/libntux.a").display().to_string(),
+        false => "-l:libntux.a".to_owned(),
+    }
 }
 
 /// A compiled program, ready to run. After a minute it is killed with all its children, which fails the test.
@@ -63,7 +73,20 @@ pub fn launch(program: &Path, library: Library) -> Command {
     command
 }
 
+/// macOS has no such command, but a timer outlives `exec`. (It ends the program alone.)
 fn watched(seconds: &str, program: &Path) -> Command {
+    if IS_MACOS {
+        let seconds = seconds.parse::<f64>().expect("a number").ceil() as u32;
+        let mut command = Command::new(program);
+        // SAFETY: a call that a forked child may make.
+        unsafe {
+            command.pre_exec(move || {
+                libc::alarm(seconds);
+                Ok(())
+            })
+        };
+        return command;
+    }
     let mut command = Command::new("timeout");
     command.args(["--signal=KILL", seconds]).arg(program);
     command

@@ -170,7 +170,7 @@ static void domains(void)
 int main(void)
 {
     ntux_futex_domain *domain;
-    int memory = memfd_create("words", MFD_CLOEXEC);
+    int memory = new_file();
 
     alarm(60);
     if (memory < 0 || ftruncate(memory, 4096) != 0)

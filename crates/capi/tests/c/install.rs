@@ -1,12 +1,12 @@
 //! The installed copy that the other tests use, and what an installation consists of.
 
 use std::fs;
-use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::OnceLock;
 
 use crate::compile::output;
+use crate::systems::IS_MACOS;
 
 /// The directory of this crate.
 pub fn crate_dir() -> &'static Path {
@@ -19,6 +19,15 @@ pub fn scratch(name: &str) -> PathBuf {
     let _ = fs::remove_dir_all(&dir);
     fs::create_dir_all(&dir).unwrap();
     dir
+}
+
+/// What the shared library is called: by its whole version, by the part that programs need (0), or by none.
+pub fn shared_library(version: Option<&str>) -> String {
+    match (IS_MACOS, version) {
+        (_, None) => format!("libntux{}", std::env::consts::DLL_SUFFIX),
+        (true, Some(version)) => format!("libntux.{version}.dylib"),
+        (false, Some(version)) => format!("libntux.so.{version}"),
+    }
 }
 
 /// The prefix of an installation that all tests share.
@@ -52,11 +61,16 @@ pub fn pkg_config(arguments: &[&str]) -> Vec<String> {
 #[test]
 fn the_shared_library_is_found_by_its_soname() {
     let lib = prefix().join("lib");
-    let real = lib.join(format!("libntux.so.{}", env!("CARGO_PKG_VERSION"))).canonicalize().unwrap();
-    assert_eq!(lib.join("libntux.so").canonicalize().unwrap(), real);
-    assert_eq!(lib.join("libntux.so.0").canonicalize().unwrap(), real);
-    let dynamic = output(Command::new("readelf").arg("-dW").arg(real));
-    assert!(dynamic.contains("Library soname: [libntux.so.0]"), "{dynamic}");
+    let real = lib.join(shared_library(Some(env!("CARGO_PKG_VERSION")))).canonicalize().unwrap();
+    assert_eq!(lib.join(shared_library(None)).canonicalize().unwrap(), real);
+    assert_eq!(lib.join(shared_library(Some("0"))).canonicalize().unwrap(), real);
+    if IS_MACOS {
+        let name = output(Command::new("otool").arg("-D").arg(real));
+        assert!(name.trim_end().ends_with("lib/libntux.0.dylib"), "{name}");
+    } else {
+        let dynamic = output(Command::new("readelf").arg("-dW").arg(real));
+        assert!(dynamic.contains("Library soname: [libntux.so.0]"), "{dynamic}");
+    }
 }
 
 #[test]
@@ -70,38 +84,13 @@ fn pkg_config_header_and_crate_agree_on_the_version() {
 fn a_package_is_staged_below_destdir_and_does_not_mention_it() {
     let stage = scratch("stage");
     install(&[format!("DESTDIR={}", stage.display()), "PREFIX=/opt/ntux".to_owned()]);
-    for file in ["include/ntux.h", "lib/libntux.a", "lib/libntux.so.0", "lib/pkgconfig/ntux.pc"] {
+    let shared = format!("lib/{}", shared_library(Some("0")));
+    for file in ["include/ntux.h", "lib/libntux.a", &shared, "lib/pkgconfig/ntux.pc"] {
         assert!(stage.join("opt/ntux").join(file).exists(), "{file}");
     }
     let pc = fs::read_to_string(stage.join("opt/ntux/lib/pkgconfig/ntux.pc")).unwrap();
     assert!(pc.contains("prefix=/opt/ntux\n"), "{pc}");
     assert!(!pc.contains(stage.to_str().unwrap()) && !pc.contains('@'), "{pc}");
-}
-
-/// `ldconfig` and `id` of this name stand before the system's, and say that root installs into a directory of the loader's.
-#[test]
-fn the_loader_is_told_of_a_library_where_it_looks() {
-    let (root, programs) = (scratch("loader"), scratch("loader-programs"));
-    let told = programs.join("told");
-    let lib = root.join("lib");
-    for (name, script) in [
-        ("id", "echo 0".to_owned()),
-        ("ldconfig", format!("[ $# = 0 ] && touch {} || echo {}: '(from a list)'", told.display(), lib.display())),
-    ] {
-        let path = programs.join(name);
-        fs::write(&path, format!("#!/bin/sh\n{script}\n")).unwrap();
-        fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
-    }
-    let path = format!("{}:{}", programs.display(), std::env::var("PATH").unwrap());
-    let install = |variables: &[String]| {
-        let mut make = Command::new("make");
-        make.env_remove("MAKEFLAGS").env("PATH", &path).arg("-f").arg(crate_dir().join("install.mk"));
-        output(make.args(["capi", "install-capi"]).args(variables));
-        fs::remove_file(&told).is_ok()
-    };
-    assert!(install(&[format!("PREFIX={}", root.display())]));
-    assert!(!install(&[format!("PREFIX={}", root.display()), format!("LIBDIR={}", root.join("lib64").display())]));
-    assert!(!install(&["PREFIX=/".to_owned(), format!("DESTDIR={}", root.display())]));
 }
 
 #[test]

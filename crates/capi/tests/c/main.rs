@@ -6,6 +6,9 @@ mod compile;
 mod examples;
 mod header;
 mod install;
+mod loader;
 #[path = "../../../platform/tests/seccomp/rule.rs"]
 mod rule;
 mod symbols;
+#[path = "../../../platform/tests/systems/systems.rs"]
+mod systems;

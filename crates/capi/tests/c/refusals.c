@@ -9,6 +9,8 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "system.h"
+
 static int failures, checks;
 
 static void expect(const char *call, int line, int result, int expected)
@@ -50,7 +52,7 @@ static void arenas(void)
 {
     ntux_arena *untouched = NULL;
     int file = open("/dev/null", O_RDWR);
-    int empty = memfd_create("empty", MFD_CLOEXEC);
+    int empty = new_file();
 
     IS(-EFAULT, ntux_arena_create(16, 4, NULL));
     IS(-EINVAL, ntux_arena_create(16, 4, MISALIGNED(ntux_arena *)));
@@ -197,37 +199,37 @@ static void objects(void)
     }
 }
 
-typedef int wait(const ntux_arena *, const ntux_object *, uint32_t, ntux_object, uint32_t, uint32_t, uint64_t,
-                 uint32_t *);
+typedef int wait_call(const ntux_arena *, const ntux_object *, uint32_t, ntux_object, uint32_t, uint32_t, uint64_t,
+                      uint32_t *);
 
-static void waits(wait *wait)
+static void waits(wait_call *call)
 {
     static ntux_object many[NTUX_WAIT_OBJECTS_MAX + 1];
     unsigned i;
 
     for (i = 0; i <= NTUX_WAIT_OBJECTS_MAX; i++)
         many[i] = semaphore;
-    IS(-EFAULT, wait(NULL, &semaphore, 1, 0, 7, 0, 0, &out));
-    IS(-EINVAL, wait(MISALIGNED(ntux_arena), &semaphore, 1, 0, 7, 0, 0, &out));
-    IS(-EFAULT, wait(arena, NULL, 1, 0, 7, 0, 0, &out));
-    IS(-EINVAL, wait(arena, MISALIGNED(ntux_object), 1, 0, 7, 0, 0, &out));
-    IS(-EINVAL, wait(arena, &semaphore, 1, 0, 7, 0, 0, MISALIGNED(uint32_t)));
-    IS(-EINVAL, wait(arena, &semaphore, 1, 0, 0, 0, 0, &out));
-    IS(-EINVAL, wait(arena, NULL, 0, 0, 0, 0, 0, &out));
-    IS(-EINVAL, wait(arena, NULL, 1, 0, 0, 0, 0, &out)); /* the owner is looked at before the objects */
-    IS(-EINVAL, wait(arena, &semaphore, 1, 0, 7, 2, 0, &out));
-    IS(-EINVAL, wait(arena, &semaphore, 1, 0, 7, UINT32_MAX, NTUX_NEVER, &out));
-    IS(-EINVAL, wait(arena, many, NTUX_WAIT_OBJECTS_MAX + 1, 0, 7, 0, 0, &out));
-    IS(-EINVAL, wait(arena, NULL, UINT32_MAX, 0, 7, 0, 0, &out)); /* and the count */
-    IS(-EINVAL, wait(arena, &closed, 1, 0, 7, 0, 0, &out));
-    IS(-EINVAL, wait(arena, &semaphore, 1, closed, 7, 0, 0, &out));
+    IS(-EFAULT, call(NULL, &semaphore, 1, 0, 7, 0, 0, &out));
+    IS(-EINVAL, call(MISALIGNED(ntux_arena), &semaphore, 1, 0, 7, 0, 0, &out));
+    IS(-EFAULT, call(arena, NULL, 1, 0, 7, 0, 0, &out));
+    IS(-EINVAL, call(arena, MISALIGNED(ntux_object), 1, 0, 7, 0, 0, &out));
+    IS(-EINVAL, call(arena, &semaphore, 1, 0, 7, 0, 0, MISALIGNED(uint32_t)));
+    IS(-EINVAL, call(arena, &semaphore, 1, 0, 0, 0, 0, &out));
+    IS(-EINVAL, call(arena, NULL, 0, 0, 0, 0, 0, &out));
+    IS(-EINVAL, call(arena, NULL, 1, 0, 0, 0, 0, &out)); /* the owner is looked at before the objects */
+    IS(-EINVAL, call(arena, &semaphore, 1, 0, 7, 2, 0, &out));
+    IS(-EINVAL, call(arena, &semaphore, 1, 0, 7, UINT32_MAX, NTUX_NEVER, &out));
+    IS(-EINVAL, call(arena, many, NTUX_WAIT_OBJECTS_MAX + 1, 0, 7, 0, 0, &out));
+    IS(-EINVAL, call(arena, NULL, UINT32_MAX, 0, 7, 0, 0, &out)); /* and the count */
+    IS(-EINVAL, call(arena, &closed, 1, 0, 7, 0, 0, &out));
+    IS(-EINVAL, call(arena, &semaphore, 1, closed, 7, 0, 0, &out));
     for (i = 0; i < 2; i++) {
         ntux_object number = i ? UINT64_MAX : 0;
         ntux_object with[2];
         with[0] = semaphore;
         with[1] = number;
-        IS(-EINVAL, wait(arena, &number, 1, 0, 7, 0, 0, &out));
-        IS(-EINVAL, wait(arena, with, 2, 0, 7, 0, 0, &out));
+        IS(-EINVAL, call(arena, &number, 1, 0, 7, 0, 0, &out));
+        IS(-EINVAL, call(arena, with, 2, 0, 7, 0, 0, &out));
     }
     NOTHING_WRITTEN();
 }
@@ -265,26 +267,26 @@ static void full_arena(void)
 }
 
 /* The lowest 16 bits of NTSYNC_IOC_... */
-#define CREATE_SEM 0x4e80
-#define WAIT_ANY 0x4e82
-#define WAIT_ALL 0x4e83
-#define EVENT_SET 0x4e88
+#define IOC_CREATE_SEM 0x4e80
+#define IOC_WAIT_ANY 0x4e82
+#define IOC_WAIT_ALL 0x4e83
+#define IOC_EVENT_SET 0x4e88
 
 static void requests(void)
 {
     uint32_t words[2] = { 2, 1 };
 
-    IS(-EFAULT, ntux_request(NULL, &made, CREATE_SEM, words));
-    IS(-EINVAL, ntux_request(MISALIGNED(ntux_arena), &made, CREATE_SEM, words));
-    IS(-EFAULT, ntux_request(arena, NULL, CREATE_SEM, words));
-    IS(-EINVAL, ntux_request(arena, MISALIGNED(ntux_object), CREATE_SEM, words));
-    IS(-EFAULT, ntux_request(arena, &made, CREATE_SEM, NULL));
-    IS(-EINVAL, ntux_request(arena, &made, CREATE_SEM, MISALIGNED(uint32_t)));
-    IS(-EINVAL, ntux_request(arena, &made, CREATE_SEM, words));
-    IS(-EINVAL, ntux_request(arena, &mutex, EVENT_SET, &out));
-    IS(-EBADF, ntux_request(arena, &closed, EVENT_SET, &out));
-    IS(-ENOTTY, ntux_request(arena, &event, WAIT_ANY, &out));
-    IS(-ENOTTY, ntux_request(arena, &event, WAIT_ALL, &out));
+    IS(-EFAULT, ntux_request(NULL, &made, IOC_CREATE_SEM, words));
+    IS(-EINVAL, ntux_request(MISALIGNED(ntux_arena), &made, IOC_CREATE_SEM, words));
+    IS(-EFAULT, ntux_request(arena, NULL, IOC_CREATE_SEM, words));
+    IS(-EINVAL, ntux_request(arena, MISALIGNED(ntux_object), IOC_CREATE_SEM, words));
+    IS(-EFAULT, ntux_request(arena, &made, IOC_CREATE_SEM, NULL));
+    IS(-EINVAL, ntux_request(arena, &made, IOC_CREATE_SEM, MISALIGNED(uint32_t)));
+    IS(-EINVAL, ntux_request(arena, &made, IOC_CREATE_SEM, words));
+    IS(-EINVAL, ntux_request(arena, &mutex, IOC_EVENT_SET, &out));
+    IS(-EBADF, ntux_request(arena, &closed, IOC_EVENT_SET, &out));
+    IS(-ENOTTY, ntux_request(arena, &event, IOC_WAIT_ANY, &out));
+    IS(-ENOTTY, ntux_request(arena, &event, IOC_WAIT_ALL, &out));
     IS(-ENOTTY, ntux_request(arena, &event, 0x4e8e, &out));
     IS(-ENOTTY, ntux_request(arena, &event, 0x4f88, &out));
     IS(-ENOTTY, ntux_request(arena, &event, 0, &out));

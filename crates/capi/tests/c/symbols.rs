@@ -1,4 +1,5 @@
 //! What the header declares and what the libraries export is the same, both ways, and every symbol has a version.
+#![cfg(target_os = "linux")]
 
 use std::collections::BTreeSet;
 use std::fs;

@@ -8,7 +8,6 @@
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -100,20 +99,21 @@ static void install(void)
 }
 
 /* A thread that waits once. */
-struct wait {
+struct waiting {
     pthread_t thread;
     const ntux_object *objects;
     uint32_t count, index;
-    int all, result, tid, masked;
+    int all, result, masked;
+    uint64_t number;
 };
 
 static void *wait_once(void *argument)
 {
-    struct wait *wait = argument;
+    struct waiting *wait = argument;
     sigset_t mask;
 
     IS(0, ntux_waiter_create(arena, &waiter));
-    __atomic_store_n(&wait->tid, (int)syscall(SYS_gettid), __ATOMIC_SEQ_CST);
+    __atomic_store_n(&wait->number, this_thread(), __ATOMIC_SEQ_CST);
     wait->result = (wait->all ? ntux_waiter_wait_all : ntux_waiter_wait_any)(waiter, wait->objects, wait->count, 0, OWNER,
                                                                            0, NTUX_NEVER, &wait->index);
     pthread_sigmask(SIG_BLOCK, NULL, &mask);
@@ -123,11 +123,8 @@ static void *wait_once(void *argument)
 }
 
 /* Starts it, and returns when it sleeps. */
-static void start(struct wait *wait, const ntux_object *objects, uint32_t count, int all)
+static void start(struct waiting *wait, const ntux_object *objects, uint32_t count, int all)
 {
-    char path[64], state;
-    FILE *stat;
-
     memset(wait, 0, sizeof(*wait));
     wait->objects = objects;
     wait->count = count;
@@ -135,17 +132,9 @@ static void start(struct wait *wait, const ntux_object *objects, uint32_t count,
     wait->result = 1;
     arrived = ran = 0;
     IS(0, pthread_create(&wait->thread, NULL, wait_once, wait));
-    wait_for(&wait->tid, 1);
-    sprintf(path, "/proc/self/task/%d/stat", wait->tid);
-    do {
+    do
         usleep(2000);
-        stat = fopen(path, "r");
-        state = '?';
-        if (!stat || fscanf(stat, "%*d (%*[^)]) %c", &state) != 1)
-            state = '?';
-        if (stat)
-            fclose(stat);
-    } while (state != 'S');
+    while (!is_asleep(__atomic_load_n(&wait->number, __ATOMIC_SEQ_CST)));
 }
 
 static void go_on(void) { IS(1, write(stays[1], "", 1)); }
@@ -162,15 +151,13 @@ static uint32_t signaled(ntux_object event)
 static void out_of_all_queues(int all)
 {
     ntux_object events[2];
-    struct wait wait;
-    union sigval sent;
+    struct waiting wait;
 
     IS(0, ntux_event_create(arena, 0, 0, &events[0]));
     IS(0, ntux_event_create(arena, 0, 0, &events[1]));
     todo = STAY;
     start(&wait, events, 2, all);
-    sent.sival_int = 4711;
-    IS(0, pthread_sigqueue(wait.thread, SIGUSR1, sent));
+    IS(0, send_with_number(wait.thread, SIGUSR1, 4711));
     wait_for(&ran, 1);
     IS(2, load(&arrived)); /* once inside, once at the door */
     IS(IS_LINUX ? 4711 : 0, value);
@@ -189,7 +176,7 @@ static void out_of_all_queues(int all)
 static void granted_first(int end, int kind, uint32_t count_after)
 {
     ntux_object object, other;
-    struct wait wait;
+    struct waiting wait;
     uint32_t is = 99;
 
     IS(0, ntux_event_create(arena, 0, 0, &other));
@@ -331,10 +318,12 @@ static void storm(void)
     IS(sold + 2, units + (int)left);
 }
 
+static uint64_t last;
+
 static void *last_words(void *event)
 {
     IS(0, ntux_waiter_create(arena, &waiter));
-    __atomic_store_n(&value, (int)syscall(SYS_gettid), __ATOMIC_SEQ_CST);
+    last = this_thread();
     IS(-ETIMEDOUT, ntux_waiter_wait_any(waiter, event, 2, 0, OWNER, 0, 1, NULL));
     return NULL; /* keeps its place */
 }
@@ -385,9 +374,9 @@ static void the_dead(void)
 
     IS(0, pthread_create(&thread, NULL, last_words, events));
     IS(0, pthread_join(thread, NULL));
-    while (syscall(SYS_tgkill, getpid(), value, 0) == 0)
+    while (state_of(last))
         usleep(1000);
-    IS(0, ntux_arena_bury_thread(arena, (uint32_t)getpid(), (uint64_t)value));
+    IS(0, ntux_arena_bury_thread(arena, (uint32_t)getpid(), last));
 }
 
 static void refusals(void)

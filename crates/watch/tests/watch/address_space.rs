@@ -1,4 +1,5 @@
 //! All private memory of a process. Each test has a process of its own: it takes the memory of the whole one.
+#![cfg(target_os = "linux")]
 
 use std::ops::Range;
 

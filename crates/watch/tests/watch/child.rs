@@ -1,7 +1,11 @@
 //! Tests that change their process run in one of their own: the same program, told to run that one test.
 
+use std::os::fd::IntoRawFd;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
+use std::path::Path;
 use std::process::{Command, ExitStatus};
+
+use crate::systems::IS_MACOS;
 
 const MARK: &str = "NTUX_WATCH_TEST_CHILD";
 
@@ -17,19 +21,23 @@ pub fn is_child() -> bool {
 
 /// The same test, in a process of its own. `test` is its path, such as `fork::in_a_child`.
 pub fn child(test: &str) -> Child {
-    use std::os::fd::IntoRawFd;
-    // By descriptor: whoever drops privileges could not walk to it by path. It stays open for the child.
-    let program = std::fs::File::open(std::env::current_exe().expect("path of the test")).expect("the test itself");
-    let fd = program.into_raw_fd();
-    let mut command = Command::new(format!("/proc/self/fd/{fd}"));
+    let program = std::env::current_exe().expect("path of the test");
+    let mut command = if IS_MACOS { Command::new(program) } else { by_descriptor(&program) };
     command.args([test, "--exact", "--nocapture", "--test-threads=1"]).env(MARK, "1");
+    Child { command }
+}
+
+/// Whoever drops privileges could not walk to the program by its path. The descriptor stays open for the child.
+fn by_descriptor(program: &Path) -> Command {
+    let fd = std::fs::File::open(program).expect("the test itself").into_raw_fd();
+    let mut command = Command::new(format!("/proc/self/fd/{fd}"));
     // SAFETY: fcntl is async-signal-safe; the descriptor is the child's own copy.
     unsafe {
         command.pre_exec(move || {
             if libc::fcntl(fd, libc::F_SETFD, 0) < 0 { Err(std::io::Error::last_os_error()) } else { Ok(()) }
         })
     };
-    Child { command }
+    command
 }
 
 impl Child {

@@ -1,4 +1,5 @@
 //! What is particular about memory that the kernel copies.
+#![cfg(target_os = "linux")]
 
 use ntux_watch::{Mechanism, Reset, Watcher};
 

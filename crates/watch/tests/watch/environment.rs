@@ -1,4 +1,5 @@
 //! Privileges, filters, and the choice of a mechanism.
+#![cfg(target_os = "linux")]
 
 use ntux_watch::{Mechanism, Reset, Watcher};
 

@@ -8,6 +8,7 @@ use ntux_watch::{Mechanism, Reset, Watcher};
 use crate::child::{child, is_child};
 use crate::memory::Memory;
 use crate::stop::Stop;
+use crate::systems::end_with_parent;
 use crate::watchers;
 
 /// Runs `body` in a child of fork; panics here if it fails there.
@@ -21,8 +22,8 @@ pub fn in_forked_child_while(body: impl FnOnce(), meanwhile: impl FnOnce()) {
     // ends without running anything else of the parent's.
     let pid = unsafe { libc::fork() };
     if pid == 0 {
-        // SAFETY: it ends with the thread that waits for it, should that fail.
-        unsafe { libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL) };
+        // With the thread that waits for it, should that fail.
+        end_with_parent();
         // The harness keeps what a test prints until it ends, and this process ends before that.
         std::panic::set_hook(Box::new(|panic| {
             let text = format!("in the child of fork: {panic}\n");

@@ -1,4 +1,5 @@
 //! The signal of page protection, and a program that has a use for it itself. Each test has a process of its own.
+#![cfg(target_os = "linux")]
 
 use core::ffi::{c_int, c_void};
 

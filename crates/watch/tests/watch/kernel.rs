@@ -1,5 +1,6 @@
 //! Writes that the kernel makes for the program: seen where the mechanism can see them, else refused by the kernel, unless
 //! the pages are held.
+#![cfg(target_os = "linux")]
 
 use std::fs::File;
 use std::io::{IoSliceMut, Write};

@@ -1,5 +1,5 @@
-//! The same tests for every mechanism: each takes a watcher and must hold whoever notices the writes.
-#![cfg(target_os = "linux")]
+//! The same tests for every mechanism: each takes a watcher and must hold whoever notices the writes. macOS has page protection only.
+#![cfg(any(target_os = "linux", target_os = "macos"))]
 
 mod address_space;
 mod batch;
@@ -21,6 +21,8 @@ mod shadow;
 mod skips;
 mod stop;
 mod system;
+#[path = "../../../platform/tests/systems/systems.rs"]
+mod systems;
 mod traps;
 mod windows;
 
@@ -38,7 +40,9 @@ fn watchers() -> impl Iterator<Item = Watcher> {
     // SAFETY: sets a timer and nothing else.
     WATCHDOG.call_once(|| _ = unsafe { libc::alarm(60 * MINUTES) });
     let only = std::env::var(ONLY).ok();
-    let wanted = move |mechanism: &Mechanism| only.as_deref().is_none_or(|name| name == mechanism.name());
+    let is_there = |mechanism: &Mechanism| !systems::IS_MACOS || *mechanism == Mechanism::Mprotect;
+    let wanted =
+        move |mechanism: &Mechanism| is_there(mechanism) && only.as_deref().is_none_or(|name| name == mechanism.name());
     Mechanism::ALL.into_iter().filter(wanted).filter_map(watcher_of)
 }
 

@@ -30,19 +30,6 @@ impl Mapped {
         Mapped { base, pages }
     }
 
-    /// Pages of hugetlbfs.
-    pub fn huge(pages: usize) -> std::io::Result<Mapped> {
-        let allowed = libc::PROT_READ | libc::PROT_WRITE;
-        let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_HUGETLB;
-        #[allow(clippy::disallowed_methods, reason = "what a program does by itself")]
-        // SAFETY: a fresh mapping at an address of the kernel's choice.
-        let base = unsafe { libc::mmap(core::ptr::null_mut(), pages * page_size(), allowed, flags, -1, 0) };
-        if base == libc::MAP_FAILED {
-            return Err(std::io::Error::last_os_error());
-        }
-        Ok(Mapped { base: base as usize, pages })
-    }
-
     pub fn of_file(file: &File, pages: usize, flags: i32) -> Mapped {
         let length = pages * page_size();
         let allowed = libc::PROT_READ | libc::PROT_WRITE;

@@ -1,4 +1,5 @@
 //! What the system has or has not: huge pages, swap.
+#![cfg(target_os = "linux")]
 
 use ntux_watch::{Mechanism, Reset, page_size};
 
@@ -31,13 +32,27 @@ impl Drop for HugePages {
     }
 }
 
+/// Pages of hugetlbfs.
+fn huge(pages: usize) -> std::io::Result<Mapped> {
+    let allowed = libc::PROT_READ | libc::PROT_WRITE;
+    let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_HUGETLB;
+    #[allow(clippy::disallowed_methods, reason = "what a program does by itself")]
+    // SAFETY: a fresh mapping at an address of the kernel's choice.
+    let base = unsafe { libc::mmap(core::ptr::null_mut(), pages * page_size(), allowed, flags, -1, 0) };
+    if base == libc::MAP_FAILED {
+        Err(std::io::Error::last_os_error())
+    } else {
+        Ok(Mapped { base: base as usize, pages })
+    }
+}
+
 #[test]
 fn pages_of_hugetlbfs_are_refused_or_counted_together() {
     const HUGE: usize = 2 << 20;
     let _pages = HugePages::take(4);
     let pages = 2 * HUGE / page_size();
     for watcher in watchers() {
-        let Ok(mapped) = Mapped::huge(pages) else {
+        let Ok(mapped) = huge(pages) else {
             return skip("huge-pages", format_args!("there are none, and only root can reserve some ({HUGE_PAGES})"));
         };
         let mechanism = watcher.mechanism().unwrap();

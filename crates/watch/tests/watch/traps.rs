@@ -1,4 +1,5 @@
 //! What is easily got wrong with the kernel's own interface, and with memory that the program changes behind our back.
+#![cfg(target_os = "linux")]
 
 use std::fs::File;
 

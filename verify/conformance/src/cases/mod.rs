@@ -5,16 +5,20 @@ use crate::case::Case;
 mod alert;
 mod arguments;
 mod deadline;
+#[cfg(target_os = "linux")]
 mod descriptors;
 mod event;
 mod hand_off;
 mod instance;
+#[cfg(target_os = "linux")]
 mod ioctl;
 mod mutex;
 mod order;
+#[cfg(target_os = "linux")]
 mod pointers;
 mod processes;
 mod semaphore;
+#[cfg(target_os = "linux")]
 mod signals;
 mod wait_all;
 mod wait_any;
@@ -32,8 +36,16 @@ pub(crate) const LISTS: &[&[Case]] = &[
     hand_off::CASES,
     order::CASES,
     processes::CASES,
+];
+
+/// What is about the device.
+pub(crate) const OF_THE_DEVICE: &[&[Case]] = &[
+    #[cfg(target_os = "linux")]
     ioctl::CASES,
+    #[cfg(target_os = "linux")]
     pointers::CASES,
+    #[cfg(target_os = "linux")]
     descriptors::CASES,
+    #[cfg(target_os = "linux")]
     signals::CASES,
 ];

@@ -13,20 +13,13 @@
 //! | an eventfd for each object, read one by one | esync | `eventfd` |
 //! | a server that does everything | wineserver | `server` |
 
-mod adaptive;
-mod eventfd;
-mod futex;
-mod server;
-mod waitv;
-mod words;
+#[cfg(target_os = "linux")]
+mod linux;
 
 use std::io;
 
-pub use adaptive::AdaptiveFutex;
-pub use eventfd::EventFd;
-pub use futex::Futex;
-pub use server::Server;
-pub use waitv::WaitV;
+#[cfg(target_os = "linux")]
+pub use linux::{AdaptiveFutex, EventFd, Futex, Server, WaitV};
 
 /// What happens to an event when it satisfies a wait.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
