@@ -29,10 +29,13 @@ SEED ?= 1
 SCRIBBLE := --seconds $(SECONDS) --seed $(SEED)
 DEMO_CFLAGS := -std=gnu11 -O2 -Wall -Wextra -Werror
 
+# The device is Linux's, and so are its tests and the programs for it.
+SYSTEM := $(shell uname -s)
+
 # What is checked for other systems: everything that is not about the Linux device.
 LIBRARIES := ntux-platform ntux-futex ntux-sync ntux-watch ntux ntux-capi
-# Whose tests other systems can run: write watches, and the tools that the tests of the C library take, are Linux's.
-PORTABLE := ntux-platform ntux-futex ntux-sync ntux
+# Whose tests other systems can run.
+PORTABLE := ntux-platform ntux-futex ntux-sync ntux-watch ntux ntux-capi
 OTHER_TARGETS := aarch64-unknown-linux-gnu aarch64-apple-darwin x86_64-apple-darwin
 
 # The C library lies where `make install` finds it, whatever CARGO_TARGET_DIR says then.
@@ -56,6 +59,13 @@ $(UNWIND): packaging/unwind.c
 	@mkdir -p $(OUT)
 	$(CC) -std=gnu11 -O2 -Wall -Wextra -Werror -fPIC -fexceptions -fasynchronous-unwind-tables -c -o $@ $<
 
+ifeq ($(SYSTEM),Darwin)
+build: tools capi
+	$(CARGO) build --release --locked -p ntux-cli
+	@mkdir -p $(OUT)/bin $(OUT)/lib/ntux
+	@$(INSTALL) -m 755 $(TARGET_DIR)/release/ntux $(OUT)/bin/ntux
+	@$(OUT)/bin/ntux pages $(OUT)/share
+else
 # Only what is installed: see `lint` for why the rest must stay apart.
 build: CAPI_LDFLAGS = $(UNWIND)
 build: tools $(UNWIND) capi    ## Build the command, the libraries that it loads into programs, and the C library, into out/
@@ -66,7 +76,12 @@ build: tools $(UNWIND) capi    ## Build the command, the libraries that it loads
 	@$(INSTALL) -m 755 $(TARGET_DIR)/release/ntux $(OUT)/bin/ntux
 	@CC="$(CC)" .ci/library-tree $(TARGET_DIR)/release $(OUT)/lib/ntux
 	@$(OUT)/bin/ntux pages $(OUT)/share
+endif
 
+ifeq ($(SYSTEM),Darwin)
+demos run planted:
+	@echo "make $@: these programs use /dev/ntsync, which is Linux's; docs/macos.md says what there is here" >&2; exit 1
+else
 demos: tools
 	@mkdir -p $(OUT)/demo
 	$(CC) $(DEMO_CFLAGS) -o $(OUT)/demo/two_processes demo/two_processes.c
@@ -79,6 +94,7 @@ run: build demos        ## Build everything and run two programs that were writt
 
 planted: build demos
 	@demo/planted $(OUT)
+endif
 
 bench-program: tools
 	$(CARGO) build --release --locked $(VERIFY) -p ntux-bench
@@ -89,18 +105,22 @@ bench-program: tools
 measurable: build bench-program
 	@$(OUT)/bin/ntux bench sync --quick --json > $(OUT)/bench.json
 	@echo "ntux bench sync: every measurement was made"
+ifneq ($(SYSTEM),Darwin)
 	@$(OUT)/bin/ntux bench watch --quick --json > $(OUT)/bench-watch.json
 	@echo "ntux bench watch: every measurement was made"
 	@$(OUT)/bin/ntux bench futex --quick --json > $(OUT)/bench-futex.json
 	@echo "ntux bench futex: every measurement was made"
+endif
 
 doctor: build           ## Say what this machine can do, and what ntux would use
 	@$(OUT)/bin/ntux doctor
 
 bench: build bench-program    ## Measure ntux beside the other ways to have NT objects, write watches and futexes
 	@$(OUT)/bin/ntux bench sync --full
+ifneq ($(SYSTEM),Darwin)
 	@$(OUT)/bin/ntux bench watch
 	@$(OUT)/bin/ntux bench futex
+endif
 
 test-soft-dirty: tools    ## The program that tests soft-dirty bits, on a kernel that has them, booted in QEMU
 	@.ci/tools kernel
@@ -149,7 +169,12 @@ plain-builds: tools
 windows: tools          ## Count the instructions between a claim and its decision, in what ships: 40 are allowed
 	$(CARGO) test --release --locked $(VERIFY) -p ntux-adversary --test crash -- a_claim
 
+ifeq ($(SYSTEM),Darwin)
+# The first says most, and soonest.
+TESTS := self-test test-libraries measurable
+else
 TESTS := format lint unit plain-builds futexes windows cross self-test simulated-macos run planted measurable
+endif
 
 # With CI=true what is left out must stand in .ci/known-skips.
 test: tools             ## All tests, checks and both programs of `make run`; says at the end what was left out
@@ -157,8 +182,10 @@ test: tools             ## All tests, checks and both programs of `make run`; sa
 	@echo "make test: all passed"
 
 # Where the device cannot be: what the libraries promise on every system.
-test-libraries: tools   ## The tests of the libraries that are not about Linux
+test-libraries: tools   ## The tests of the libraries that are not about Linux, and the list of conformance
 	$(SKIPS) $(CARGO) test --locked $(addprefix -p ,$(PORTABLE))
+	$(SKIPS) $(CARGO) test --locked $(VERIFY) -p ntux-testkit -p ntux-conformance --lib
+	$(SKIPS) $(CARGO) test --locked $(VERIFY) -p ntux-conformance --test core_api --test rust_api --test c_api
 
 # Some three minutes on two processors that have nothing else to do.
 test-histories: tools   ## A million random histories of the core, each checked for linearizability

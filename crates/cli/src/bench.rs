@@ -8,14 +8,13 @@ use std::process::{Command, ExitCode};
 
 use clap::Args;
 
-use crate::library::{self, Library};
 use crate::{NTUX_FAILED, say};
 
 const PROGRAM: &str = "ntux-bench";
 /// Where it is, relative to the directory of the `ntux` command: where Cargo builds it, or where it is installed.
 const PLACES: [&str; 2] = [".", "../lib/ntux"];
 
-/// Measure ntux beside the other ways to do the same: bench sync, bench waiting, bench futex, bench watch.
+/// Measure ntux beside the other ways to do the same: bench sync; on Linux also bench waiting, bench futex, bench watch.
 #[derive(Args)]
 #[command(disable_help_flag = true)]
 pub struct Arguments {
@@ -24,18 +23,15 @@ pub struct Arguments {
     arguments: Vec<OsString>,
 }
 
-/// Replaces this process by the benchmark; returns only on failure.
-pub fn bench(arguments: &Arguments) -> ExitCode {
+/// Replaces this process by the benchmark; returns only on failure. `preload` is the `LD_PRELOAD` with which it gets the
+/// drop-in device.
+pub fn bench(arguments: &Arguments, preload: Option<OsString>) -> ExitCode {
     let Some(program) = find() else {
         say::complain(format_args!(
             "ntux: cannot find {PROGRAM} beside the ntux command or in ../lib/ntux; `make bench` in ntux's source builds it"
         ));
         return ExitCode::from(NTUX_FAILED);
     };
-    let already_there = std::env::var_os("LD_PRELOAD");
-    let library =
-        library::find(Library::Device).inspect_err(|reason| say::complain(format_args!("ntux: {reason}"))).ok();
-    let preload = library.map(|library| library::preload_list(&library, already_there.as_deref()));
     let error =
         Command::new(&program).args(&arguments.arguments).envs(preload.map(|list| ("NTUX_BENCH_PRELOAD", list))).exec();
     say::complain(format_args!("ntux: cannot start {}: {error}", program.display()));

@@ -75,19 +75,16 @@ fn execute(command: Command) -> ExitCode {
         Command::Top(arguments) => top::top(&arguments),
         Command::Trace(arguments) => trace::trace(&arguments),
         Command::Report(arguments) => report::report(&arguments),
-        Command::Bench(arguments) => bench::bench(&arguments),
+        Command::Bench(arguments) => bench::bench(&arguments, device()),
         Command::Watch(arguments) => watch::watch(&arguments),
-        Command::Pages(arguments) => succeeded(pages::write(&arguments, &CommandLine::command())),
+        Command::Pages(arguments) => say::succeeded(pages::write(&arguments, &CommandLine::command())),
         Command::Help { topic } => topic::explain(CommandLine::command(), topic.as_deref()),
     }
 }
 
-fn succeeded(result: std::io::Result<()>) -> ExitCode {
-    match result {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(error) => {
-            say::complain(format_args!("ntux: {error}"));
-            ExitCode::FAILURE
-        }
-    }
+/// The `LD_PRELOAD` of a program that is to have the device.
+fn device() -> Option<std::ffi::OsString> {
+    let found = library::find(library::Library::Device);
+    let library = found.inspect_err(|reason| say::complain(format_args!("ntux: {reason}"))).ok()?;
+    Some(library::preload_list(&library, std::env::var_os("LD_PRELOAD").as_deref()))
 }

@@ -1,13 +1,15 @@
 //! The `ntux` command on macOS. What the other subcommands are about is Linux's.
 
+mod bench;
 #[path = "doctor/futexes.rs"]
 pub(crate) mod futexes;
+mod pages;
 
 use std::fmt::Write;
 use std::process::ExitCode;
 use std::time::Duration;
 
-use clap::{Parser, Subcommand};
+use clap::{CommandFactory, Parser, Subcommand};
 use ntux_platform::Here;
 use ntux_platform::contract::suite;
 use ntux_watch::Mechanism;
@@ -37,6 +39,9 @@ enum Command {
         #[arg(long)]
         json: bool,
     },
+    Bench(bench::Arguments),
+    #[command(hide = true)]
+    Pages(pages::Arguments),
 }
 
 /// The whole report; the JSON has the same shape.
@@ -71,6 +76,10 @@ impl Fact {
 pub(crate) fn main() -> ExitCode {
     match CommandLine::try_parse() {
         Ok(CommandLine { command: Command::Doctor { json } }) => doctor(json),
+        Ok(CommandLine { command: Command::Bench(arguments) }) => bench::bench(&arguments, None),
+        Ok(CommandLine { command: Command::Pages(arguments) }) => {
+            say::succeeded(pages::write(&arguments, &CommandLine::command()))
+        }
         Err(error) => say::usage(&error),
     }
 }

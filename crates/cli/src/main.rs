@@ -1,4 +1,4 @@
-//! The `ntux` command. Each system has its subcommands: on macOS only `doctor`.
+//! The `ntux` command. Each system has its subcommands: on macOS `doctor` and `bench`.
 
 #![deny(clippy::print_stdout, clippy::print_stderr)]
 

@@ -31,3 +31,14 @@ pub fn usage(answer: &clap::Error) -> ExitCode {
     let _ = answer.print();
     if answer.use_stderr() { ExitCode::from(NTUX_FAILED) } else { ExitCode::SUCCESS }
 }
+
+/// Says why something failed, if it did. Returns the command's status.
+pub fn succeeded(result: io::Result<()>) -> ExitCode {
+    match result {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            complain(format_args!("ntux: {error}"));
+            ExitCode::FAILURE
+        }
+    }
+}

@@ -1,28 +1,40 @@
 //! Measures ntux beside the other ways to have NT synchronization objects on Linux, all in the same run.
 //!
 //! [`run`] is all of `ntux bench sync`. The README beside this crate's sources describes each scenario and rival.
-#![cfg(target_os = "linux")]
+//!
+//! On macOS, and where that is simulated, there is `ntux bench sync` with ntux's own rows and those of `parking_lot`: the other rivals,
+//! the other benchmarks, and what counts system calls are made of Linux's calls.
+#![cfg(any(target_os = "linux", target_os = "macos"))]
 #![allow(
     clippy::disallowed_types,
     clippy::disallowed_methods,
     reason = "peers are written as they would be without ntux"
 )]
+#![cfg_attr(
+    any(target_os = "macos", ntux_simulated_macos),
+    allow(dead_code, unused_imports, reason = "for what is Linux's")
+)]
 
 mod asleep;
 mod bench;
 mod expectation;
+#[cfg(all(target_os = "linux", not(ntux_simulated_macos)))]
 pub mod futex;
 mod grid;
 mod machine;
 mod measure;
 mod peer;
+#[cfg(all(target_os = "linux", not(ntux_simulated_macos)))]
 mod preloaded;
 mod progress;
 mod record;
 mod report;
 mod scenario;
+#[cfg(all(target_os = "linux", not(ntux_simulated_macos)))]
 mod trace;
+#[cfg(all(target_os = "linux", not(ntux_simulated_macos)))]
 pub mod waiting;
+#[cfg(all(target_os = "linux", not(ntux_simulated_macos)))]
 pub mod watch;
 
 use std::ffi::{OsStr, OsString};
@@ -33,9 +45,11 @@ use std::path::{Path, PathBuf};
 use bench::Bench;
 use machine::Machine;
 use measure::Effort;
+#[cfg(all(target_os = "linux", not(ntux_simulated_macos)))]
 use ntux_testkit::rival::{AdaptiveFutex, EventFd, Futex, Server, WaitV};
 use peer::arena::RustArena;
 use peer::c_face::CArena;
+#[cfg(all(target_os = "linux", not(ntux_simulated_macos)))]
 use peer::device::Device;
 use peer::parking::Parking;
 use report::{Absent, Report};
@@ -77,9 +91,11 @@ pub struct BenchArguments {
 /// # Errors
 /// Something that should work failed; the report, which says what, is printed first.
 pub fn run(arguments: &BenchArguments) -> io::Result<()> {
+    #[cfg(target_os = "linux")]
     allow_many_descriptors()?;
     let effort = if arguments.quick { Effort::QUICK } else { Effort::FULL };
     let mut bench = Bench::new(effort, arguments.only.clone());
+    #[cfg(all(target_os = "linux", not(ntux_simulated_macos)))]
     if arguments.inside_device {
         measure_preloaded(&mut bench);
         progress::done();
@@ -126,6 +142,7 @@ fn some_was_measured(count: usize, only: Option<&str>) -> io::Result<()> {
 }
 
 /// Everything but the child's part, whose records are added; who could not take part at all.
+#[cfg(all(target_os = "linux", not(ntux_simulated_macos)))]
 fn measure_here(bench: &mut Bench, preload: Option<&OsStr>) -> Vec<Absent> {
     let mut absent = Vec::new();
     scenario::yardsticks::run(bench);
@@ -151,7 +168,7 @@ fn measure_here(bench: &mut Bench, preload: Option<&OsStr>) -> Vec<Absent> {
     }
     scenario::all(bench, report::RUST, RustArena::open);
     scenario::definitions::poll(bench, report::RUST, RustArena::open);
-    scenario::growth::memory(bench.peer(report::RUST));
+    scenario::memory::run(bench.peer(report::RUST));
     scenario::observed::run(bench);
     scenario::all(bench, report::C, CArena::open);
     // The child has a line of its own.
@@ -164,6 +181,19 @@ fn measure_here(bench: &mut Bench, preload: Option<&OsStr>) -> Vec<Absent> {
     absent
 }
 
+/// ntux's own rows, beside the one rival that is there.
+#[cfg(any(target_os = "macos", ntux_simulated_macos))]
+fn measure_here(bench: &mut Bench, _preload: Option<&OsStr>) -> Vec<Absent> {
+    scenario::yardsticks::run(bench);
+    scenario::meetings(bench, report::PARKING, Parking::open);
+    scenario::all(bench, report::RUST, RustArena::open);
+    scenario::definitions::poll(bench, report::RUST, RustArena::open);
+    scenario::all(bench, report::C, CArena::open);
+    let absent = report::PEERS.into_iter().chain([report::DEVICE]).filter(|peer| *peer != report::PARKING);
+    absent.map(|peer| Absent::new(peer, "it is made of Linux's calls".to_owned(), false)).collect()
+}
+
+#[cfg(all(target_os = "linux", not(ntux_simulated_macos)))]
 fn measure_preloaded(bench: &mut Bench) {
     scenario::foreign::run(bench, scenario::foreign::THROUGH);
     scenario::all(bench, report::DEVICE, Device::open);
@@ -171,6 +201,7 @@ fn measure_preloaded(bench: &mut Bench) {
 }
 
 /// Peers that need a descriptor for each object get as many as this process may have.
+#[cfg(target_os = "linux")]
 fn allow_many_descriptors() -> io::Result<()> {
     let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
     // SAFETY: the kernel writes, then reads `limit`.

@@ -25,7 +25,7 @@ impl Machine {
         Self {
             processor: processor().unwrap_or_else(|| std::env::consts::ARCH.to_owned()),
             processors: std::thread::available_parallelism().map_or(1, usize::from),
-            kernel: line_of("/proc/sys/kernel/osrelease").unwrap_or_else(|| "unknown".into()),
+            kernel: kernel(),
             commit: env!("NTUX_BENCH_COMMIT"),
             seconds_since_1970: realtime_ns() / 1_000_000_000,
             runnable_at_start: runnable(),
@@ -36,7 +36,7 @@ impl Machine {
     /// What a report of `ntux bench` begins with.
     pub(crate) fn print(&self, bench: &str, out: &mut impl Write) -> io::Result<()> {
         writeln!(out, "ntux bench {bench}, commit {}", self.commit)?;
-        writeln!(out, "{}, {} processors, Linux {}", self.processor, self.processors, self.kernel)?;
+        writeln!(out, "{}, {} processors, {}", self.processor, self.processors, self.kernel)?;
         if let Some(runnable @ 2..) = self.runnable_at_start {
             writeln!(out, "{runnable} threads were runnable at the start: others disturb these numbers")?;
         }
@@ -44,6 +44,31 @@ impl Machine {
     }
 }
 
+/// Its name and release.
+fn kernel() -> String {
+    // SAFETY: arrays of characters, for which zeros are values.
+    let mut names: libc::utsname = unsafe { core::mem::zeroed() };
+    // SAFETY: a place for the answer.
+    unsafe { libc::uname(&mut names) };
+    let text = |name: &[libc::c_char]| {
+        name.iter().take_while(|&&byte| byte != 0).map(|&byte| char::from(byte as u8)).collect::<String>()
+    };
+    let simulated = if cfg!(ntux_simulated_macos) { " playing XNU: these times mean nothing" } else { "" };
+    format!("{} {}{simulated}", text(&names.sysname), text(&names.release))
+}
+
+#[cfg(target_os = "macos")]
+fn processor() -> Option<String> {
+    let (mut text, mut length) = ([0u8; 128], 128);
+    let place = text.as_mut_ptr().cast();
+    // SAFETY: a terminated name; a place of the given length, which is written back.
+    let told = unsafe {
+        libc::sysctlbyname(c"machdep.cpu.brand_string".as_ptr(), place, &mut length, core::ptr::null_mut(), 0)
+    };
+    (told == 0).then(|| String::from_utf8_lossy(&text[..length]).trim_end_matches('\0').to_owned())
+}
+
+#[cfg(target_os = "linux")]
 fn processor() -> Option<String> {
     let text = fs::read_to_string("/proc/cpuinfo").ok()?;
     let line = text.lines().find(|line| line.starts_with("model name"))?;

@@ -4,7 +4,9 @@
 use std::process::ExitCode;
 
 use clap::Parser;
-use ntux_bench::{BenchArguments, futex, waiting, watch};
+use ntux_bench::BenchArguments;
+#[cfg(all(target_os = "linux", not(ntux_simulated_macos)))]
+use ntux_bench::{futex, waiting, watch};
 
 /// Measure ntux beside the other ways to do the same.
 #[derive(Parser)]
@@ -12,11 +14,17 @@ use ntux_bench::{BenchArguments, futex, waiting, watch};
 enum Command {
     /// Measure synchronization objects.
     Sync(BenchArguments),
+    #[cfg(any(target_os = "macos", ntux_simulated_macos))]
+    #[command(external_subcommand)]
+    Other(Vec<String>),
     /// Measure futexes: of every size, in vectors, requeued.
+    #[cfg(all(target_os = "linux", not(ntux_simulated_macos)))]
     Futex(futex::FutexArguments),
     /// Measure the policy for waiting: what looking before sleeping gains and costs.
+    #[cfg(all(target_os = "linux", not(ntux_simulated_macos)))]
     Waiting(waiting::WaitingArguments),
     /// Measure write watches.
+    #[cfg(all(target_os = "linux", not(ntux_simulated_macos)))]
     Watch(watch::WatchArguments),
 }
 
@@ -26,8 +34,16 @@ fn main() -> ExitCode {
             arguments.preload = std::env::var_os("NTUX_BENCH_PRELOAD");
             ntux_bench::run(&arguments)
         }
+        #[cfg(any(target_os = "macos", ntux_simulated_macos))]
+        Command::Other(words) => Err(std::io::Error::other(format!(
+            "no {}: on macOS there is `ntux bench sync`; the others measure what only Linux has",
+            words[0]
+        ))),
+        #[cfg(all(target_os = "linux", not(ntux_simulated_macos)))]
         Command::Futex(arguments) => futex::run(&arguments),
+        #[cfg(all(target_os = "linux", not(ntux_simulated_macos)))]
         Command::Waiting(arguments) => waiting::run(&arguments),
+        #[cfg(all(target_os = "linux", not(ntux_simulated_macos)))]
         Command::Watch(arguments) => watch::run(&arguments),
     };
     match result {

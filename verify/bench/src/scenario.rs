@@ -2,10 +2,17 @@
 
 pub(crate) mod contended;
 pub(crate) mod definitions;
+#[cfg(all(target_os = "linux", not(ntux_simulated_macos)))]
 pub(crate) mod foreign;
 pub(crate) mod growth;
+#[cfg(all(target_os = "linux", not(ntux_simulated_macos)))]
+pub(crate) mod memory;
+pub(crate) mod names;
+#[cfg(all(target_os = "linux", not(ntux_simulated_macos)))]
 pub(crate) mod observed;
+#[cfg(all(target_os = "linux", not(ntux_simulated_macos)))]
 pub(crate) mod shared;
+#[cfg(all(target_os = "linux", not(ntux_simulated_macos)))]
 pub(crate) mod system_calls;
 pub(crate) mod uncontended;
 pub(crate) mod yardsticks;
@@ -22,6 +29,7 @@ pub(crate) fn all<P: Peer>(bench: &mut Bench, peer: &str, open: impl Fn() -> io:
     contended::run(bench, &open);
     definitions::run(bench, &open);
     growth::run(bench, &open);
+    #[cfg(all(target_os = "linux", not(ntux_simulated_macos)))]
     system_calls::run(bench, &open);
 }
 

@@ -4,7 +4,7 @@ use serde::Serialize;
 
 use super::{C, DEVICE, EVENTFD, RUST, Ratio, SERVER, WAITV, WAITV_COUNTED};
 use crate::record::{Group, Record};
-use crate::scenario::{observed, system_calls, uncontended, yardsticks};
+use crate::scenario::{names, uncontended, yardsticks};
 
 /// A mutex pair by API costs at most this many pairs of 128-bit compare-exchanges.
 const API_LIMIT: f64 = 1.5;
@@ -84,7 +84,7 @@ fn worst<'a>(records: &[Record], ratios: &'a [Ratio], baseline: &str) -> Option<
 /// What onlookers and tracers need, while there are none. Of the fastest rounds: whatever disturbs one makes it slower, by more than
 /// what is looked for.
 fn unseen(records: &[Record]) -> Option<Expectation> {
-    let (with, without) = (fastest(records, observed::NOBODY)?, fastest(records, observed::WITHOUT)?);
+    let (with, without) = (fastest(records, names::NOBODY)?, fastest(records, names::WITHOUT)?);
     Some(Expectation {
         promise: format!("{RUST}: a wait that sleeps can be seen and traced at no cost (within {LEVEL})"),
         found: format!("fastest rounds: {with:.0} ns / {without:.0} ns = {:.3}", with / without),
@@ -99,9 +99,9 @@ fn system_calls(records: &[Record], door: &str) -> Option<Expectation> {
             .find(|record| record.group == Group::SystemCalls && record.scenario == name && record.peer == door);
         record.and_then(Record::sample).map(|sample| sample.median)
     };
-    let satisfied: f64 = system_calls::SATISFIED.iter().map(|name| calls(name)).sum::<Option<f64>>()?;
-    let blocked = calls(system_calls::BLOCKED_WAIT)?.max(calls(system_calls::BLOCKED_ANY)?);
-    let signal = calls(system_calls::SIGNAL)?;
+    let satisfied: f64 = names::SATISFIED.iter().map(|name| calls(name)).sum::<Option<f64>>()?;
+    let blocked = calls(names::BLOCKED_WAIT)?.max(calls(names::BLOCKED_ANY)?);
+    let signal = calls(names::SIGNAL)?;
     Some(Expectation {
         promise: format!("{door}: no system call uncontended, 1 to sleep, 1 to wake a sleeper"),
         found: format!("{satisfied} uncontended, {blocked:.2} to sleep, {signal:.2} to wake"),
@@ -110,7 +110,7 @@ fn system_calls(records: &[Record], door: &str) -> Option<Expectation> {
 }
 
 fn fastest(records: &[Record], arm: &str) -> Option<f64> {
-    let record = records.iter().find(|record| record.scenario == observed::TURN && record.peer == arm)?;
+    let record = records.iter().find(|record| record.scenario == names::TURN && record.peer == arm)?;
     record.sample().map(|sample| sample.min)
 }
 

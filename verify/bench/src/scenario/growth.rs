@@ -13,9 +13,8 @@ use super::uncontended::joined as open_and_join;
 use crate::asleep::{joined, start, until_asleep};
 use crate::bench::Bench;
 use crate::measure::{Effort, Sample, per_operation};
-use crate::peer::arena::RustArena;
 use crate::peer::{Peer, Reset, unsupported};
-use crate::record::{Group, Unit};
+use crate::record::Group;
 
 const OBJECT_COUNTS: [usize; 5] = [10, 100, 1_000, 10_000, 100_000];
 const WAITER_COUNTS: [u32; 4] = [1, 10, 100, 1_000];
@@ -25,9 +24,6 @@ const TOUCHED_MAX: usize = 1_000;
 const CREATED: usize = 16;
 /// Has no common divisor with any of the counts, so that its multiples visit every object, far apart.
 const STRIDE: usize = 7_919;
-
-const OBJECT_BYTES: &str = "bytes for each object";
-const WAITER_BYTES: &str = "bytes for each waiting thread";
 
 pub(crate) fn run<P: Peer>(bench: &mut Bench, open: &impl Fn() -> io::Result<P>) {
     for count in OBJECT_COUNTS {
@@ -42,12 +38,6 @@ pub(crate) fn run<P: Peer>(bench: &mut Bench, open: &impl Fn() -> io::Result<P>)
         ];
         bench.times(Group::Growth, names.each_ref().map(String::as_str), |effort| with_waiters(effort, open, count));
     }
-}
-
-/// Bytes of an arena; the other designs have no one place where theirs could be counted.
-pub(crate) fn memory(bench: &mut Bench) {
-    bench.run(Group::Memory, Unit::Bytes, [OBJECT_BYTES], |_| object_bytes().map(|sample| [sample]));
-    bench.run(Group::Memory, Unit::Bytes, [WAITER_BYTES], |_| waiter_bytes().map(|sample| [sample]));
 }
 
 /// Sets many events, then waits for each of them, then creates some more: the mean of each.
@@ -172,44 +162,4 @@ fn with_waiters<P: Peer>(effort: Effort, open: &impl Fn() -> io::Result<P>, coun
         let [call, ran] = rounds.map(|round| Sample::of_rounds(round, steps as u64));
         Ok([call, ran, beside])
     })
-}
-
-fn object_bytes() -> io::Result<Sample> {
-    const COUNT: u64 = 100_000;
-    let peer = RustArena::open()?;
-    let mut thread = peer.join(1)?;
-    peer.event(&mut thread, Reset::Auto)?;
-    let before = peer.bytes()?;
-    for _ in 0..COUNT {
-        peer.event(&mut thread, Reset::Auto)?;
-    }
-    Ok(Sample::exact((peer.bytes()? - before) as f64 / COUNT as f64, COUNT))
-}
-
-fn waiter_bytes() -> io::Result<Sample> {
-    const COUNT: u32 = 1_000;
-    let peer = RustArena::open()?;
-    let mut thread = peer.join(1)?;
-    let event = peer.event(&mut thread, Reset::Manual)?;
-    let before = peer.bytes()?;
-    let after = thread::scope(|scope| {
-        let (report_id, ids) = mpsc::channel();
-        let mut handles = Vec::new();
-        for owner in 0..COUNT {
-            let (peer, report_id) = (&peer, report_id.clone());
-            handles.push(start(scope, move || {
-                let mut thread = peer.join(owner + 2)?;
-                let _ = report_id.send(Task::current());
-                peer.wait(&mut thread, event)
-            })?);
-        }
-        drop(report_id);
-        let ids: Vec<_> = ids.into_iter().take(COUNT as usize).collect();
-        until_asleep(&ids)?;
-        let after = peer.bytes()?;
-        peer.set(&mut thread, event)?;
-        handles.into_iter().try_for_each(joined)?;
-        io::Result::Ok(after)
-    })?;
-    Ok(Sample::exact((after - before) as f64 / f64::from(COUNT), u64::from(COUNT)))
 }

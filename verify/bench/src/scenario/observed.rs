@@ -8,14 +8,11 @@ use std::time::Duration;
 use ntux_sync::inspect::View;
 use ntux_sync::trace::Tracer;
 
+use super::names::{NOBODY, TURN, WITHOUT};
 use crate::bench::Bench;
 use crate::measure::{Effort, Sample, Timed, in_turns};
 use crate::record::{Group, Outcome, Unit};
 
-pub(crate) const TURN: &str = "two threads wake each other, one turn";
-/// The core without the notes of who sleeps and who woke whom, and without a look at the trace word.
-pub(crate) const WITHOUT: &str = "core without it";
-pub(crate) const NOBODY: &str = "nobody looks";
 /// A snapshot every tenth of a second, as `ntux top --every 0.1` takes them.
 const TOP: &str = "ntux top looks";
 /// All events are recorded, and fetched every 5 ms, as `ntux trace` does.

@@ -6,6 +6,7 @@ use std::thread;
 
 use ntux_testkit::task::Task;
 
+use super::names::{BLOCKED_ANY, BLOCKED_WAIT, SATISFIED, SIGNAL};
 use super::uncontended::joined as open_and_join;
 use crate::asleep::until_asleep;
 use crate::bench::{Bench, refusal};
@@ -16,21 +17,6 @@ use crate::trace::{self, Calls, Region};
 
 const REPETITIONS: u64 = 64;
 const PLENTY: u32 = i32::MAX as u32;
-
-pub(crate) const BLOCKED_WAIT: &str = "blocked wait: the sleeper";
-pub(crate) const BLOCKED_ANY: &str = "blocked wait-any of 64: the sleeper";
-pub(crate) const SIGNAL: &str = "set with one sleeper: the signaler";
-/// What never enters the kernel, if all is well.
-pub(crate) const SATISFIED: [&str; 8] = [
-    "mutex lock + unlock",
-    "semaphore wait + release",
-    "event set + wait",
-    "event reset",
-    "wait-any of 8",
-    "wait-any of 64",
-    "wait-all of 8",
-    "set with nobody waiting",
-];
 
 /// What is counted for one name: it runs in a forked child and marks its region.
 type Program<P> = fn(&P, &mut <P as Peer>::Thread) -> io::Result<()>;

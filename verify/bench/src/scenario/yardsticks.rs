@@ -18,7 +18,7 @@ pub(crate) fn run(bench: &mut Bench) {
     bench.time(Group::Yardsticks, EMPTY_CALL, |effort| {
         per_operation(effort, || {
             // SAFETY: takes no argument and changes nothing.
-            black_box(unsafe { libc::syscall(libc::SYS_getppid) });
+            black_box(unsafe { libc::getppid() });
             Ok(())
         })
     });
