@@ -1,7 +1,8 @@
 //! Disables features of the system, so that tests, and users in doubt, can try the fallbacks.
 //!
 //! `NTUX_WITHOUT` is a list of names, separated by commas: `robust_list`, `wipe_on_fork`, `memfd_noexec_seal`,
-//! `userfaultfd`, `pagemap_scan`, `mapping_query`, `futex_waitv`, `futex_numa`, `fsgsbase`. Unknown names are ignored.
+//! `userfaultfd`, `pagemap_scan`, `mapping_query`, `futex_waitv`, `futex_numa`, `fsgsbase`; on macOS `os_sync`. Unknown names are
+//! ignored.
 
 use crate::environment::value;
 
@@ -27,6 +28,8 @@ pub enum Feature {
     ReadThreadPointer,
     /// Futexes with a memory node (Linux 6.16); without it, they are refused.
     FutexNuma,
+    /// The functions of macOS 14.4 that wrap sleeps on words; without them, the system calls are made.
+    OsSync,
 }
 
 impl Feature {
@@ -42,6 +45,7 @@ impl Feature {
             Feature::FutexWaitv => "futex_waitv",
             Feature::ReadThreadPointer => "fsgsbase",
             Feature::FutexNuma => "futex_numa",
+            Feature::OsSync => "os_sync",
         }
     }
 

@@ -15,6 +15,7 @@ use super::interface::{
 use super::planted::{Bug, planted};
 use crate::atomic::{Word32, Word64};
 use crate::memory::owned;
+use crate::without::Feature;
 
 /// Who may sleep on a word.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -98,7 +99,7 @@ pub(super) struct OsSync {
     wake_all: Wake,
 }
 
-/// The functions; none before macOS 14.4. The first call looks for them. Nobody waits while another thread looks: a signal
+/// The functions; none before macOS 14.4, and none if the user does without them. The first call looks for them. Nobody waits while another thread looks: a signal
 /// handler could wait for the thread that it interrupted.
 pub(super) fn os_sync() -> Option<OsSync> {
     const UNKNOWN: u32 = 0;
@@ -118,7 +119,7 @@ pub(super) fn os_sync() -> Option<OsSync> {
             address.store(unsafe { libc::dlsym(libc::RTLD_DEFAULT, name.as_ptr()) } as u64);
         }
         let all = ADDRESSES.iter().all(|address| address.load() != 0);
-        STATE.store(if all { FOUND } else { ABSENT });
+        STATE.store(if all && !Feature::OsSync.is_left_out() { FOUND } else { ABSENT });
     }
     if STATE.load() != FOUND {
         return None;
