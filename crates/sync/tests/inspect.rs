@@ -15,8 +15,8 @@ use ntux_platform::clock::monotonic_ns;
 use ntux_sync::fields::{self, Table};
 use ntux_sync::inspect::why::{Case, Finding};
 use ntux_sync::inspect::{
-    Claim, EntryView, Keeper, Life, Mode, Phase, Presence, Snapshot, Standing, Value, View, WaitState, WaitView,
-    WaiterView,
+    Claim, EntryView, Keeper, LastBy, Life, Mode, Phase, Presence, Snapshot, Standing, Value, View, WaitState,
+    WaitView, WaiterView,
 };
 use ntux_sync::spec::{Event, Mutex, Semaphore};
 use ntux_sync::{Arena, Capacity, Deadline, Error, Object};
@@ -62,6 +62,113 @@ fn mutex(owner: u32, count: u32, abandoned: bool) -> Value {
 
 fn is_parked(waiter: &&WaiterView) -> bool {
     waiter.parked && waiter.state == WaitState::Waiting
+}
+
+/// This thread, as objects name it.
+fn this_thread() -> LastBy {
+    // SAFETY: a call without arguments.
+    LastBy::Thread { peer: Some(0), thread: unsafe { libc::gettid() } as u32 }
+}
+
+/// Nobody ever slept.
+#[test]
+fn who_signaled_an_object_last_is_told_although_nobody_slept() {
+    let arena = Arena::create(CAPACITY).unwrap();
+    let waiter = arena.waiter();
+    let [auto, manual] = [false, true].map(|manual| arena.event_create(&waiter, manual, false).unwrap());
+    let semaphore = arena.semaphore_create(&waiter, 0, 9).unwrap();
+    let last_by = |object: Object| look(&arena).object(object.0 as u32).unwrap().last_by;
+    assert_eq!([auto, manual, semaphore].map(last_by), [LastBy::Nobody; 3]);
+    assert_eq!(arena.wait_any(&waiter, &[manual], None, 7, Deadline::NOW), Err(Error::TimedOut));
+    assert_eq!(last_by(manual), LastBy::Nobody, "looking is no signal");
+
+    let other = std::thread::scope(|scope| {
+        let signal = || {
+            let waiter = arena.waiter();
+            for event in [auto, manual] {
+                arena.event_set(&waiter, event).unwrap();
+            }
+            arena.semaphore_release(&waiter, semaphore, 2).unwrap();
+            this_thread()
+        };
+        scope.spawn(signal).join().unwrap()
+    });
+    assert_ne!(other, this_thread());
+    assert_eq!([auto, manual, semaphore].map(last_by), [other; 3]);
+    // Taken, and reset, by this thread: still the other one has signaled them.
+    for object in [auto, semaphore] {
+        arena.wait_any(&waiter, &[object], None, 7, Deadline::NOW).unwrap();
+    }
+    arena.event_reset(&waiter, manual).unwrap();
+    assert_eq!([auto, manual, semaphore].map(last_by), [other; 3]);
+
+    arena.event_set(&waiter, manual).unwrap();
+    arena.event_pulse(&waiter, manual).unwrap();
+    arena.semaphore_release(&waiter, semaphore, 1).unwrap();
+    assert_eq!([manual, semaphore].map(last_by), [this_thread(); 2]);
+    arena.close(auto).unwrap();
+    let next = arena.event_create(&waiter, false, false).unwrap();
+    assert_eq!((next.0 as u32, last_by(next)), (auto.0 as u32, LastBy::Nobody), "a new object in the same slot");
+}
+
+#[test]
+fn who_gave_an_object_to_its_only_waiter_is_told_and_who_took_a_mutex_at_once() {
+    let arena = Arena::create(CAPACITY).unwrap();
+    let waiter = arena.waiter();
+    let gate = arena.event_create(&waiter, false, false).unwrap();
+    let mutex = arena.mutex_create(&waiter, 0, 0).unwrap();
+    let last_by = |object: Object| look(&arena).object(object.0 as u32).unwrap().last_by;
+    assert_eq!(last_by(mutex), LastBy::Nobody);
+    std::thread::scope(|scope| {
+        let arena = &arena;
+        scope.spawn(move || {
+            let waiter = arena.waiter();
+            for object in [gate, mutex] {
+                arena.wait_any(&waiter, &[object], None, 8, Deadline::Never).unwrap();
+            }
+        });
+        let view = view(arena);
+        let asleep = |snapshot: &Snapshot| snapshot.waiters.iter().filter(is_parked).count() == 1;
+        look_until(&view, asleep);
+        arena.wait_any(&waiter, &[mutex], None, 7, Deadline::Never).unwrap();
+        assert_eq!(last_by(mutex), this_thread());
+        arena.wait_any(&waiter, &[mutex], None, 7, Deadline::Never).unwrap();
+        arena.mutex_unlock(&waiter, mutex, 7).unwrap();
+        assert_eq!(last_by(mutex), this_thread(), "it still has it");
+
+        arena.event_set(&waiter, gate).unwrap();
+        assert_eq!(last_by(gate), this_thread());
+        look_until(&view, |snapshot| {
+            asleep(snapshot) && snapshot.object(mutex.0 as u32).unwrap().waiting().count() == 1
+        });
+        arena.mutex_unlock(&waiter, mutex, 7).unwrap();
+    });
+    let now = look(&arena);
+    let now = now.object(mutex.0 as u32).unwrap();
+    assert_eq!((&now.value, now.last_by), (&self::mutex(8, 1, false), LastBy::Unknown), "not who gave it");
+}
+
+/// A child has a copy of its parent's waiter, and must not name its parent.
+#[test]
+fn a_forked_child_does_not_sign_for_its_parent() {
+    let arena = Arena::create(CAPACITY).unwrap();
+    let waiter = arena.waiter();
+    let [event, mine] = [(); 2].map(|()| arena.event_create(&waiter, true, false).unwrap());
+    // SAFETY: the child only uses the arena, and leaves by `_exit`.
+    let child = unsafe { libc::fork() };
+    if child == 0 {
+        let done = arena.event_set(&waiter, event).is_ok() && arena.event_create(&waiter, true, false).is_ok();
+        // By now it knows its own name.
+        let done = done && arena.event_set(&waiter, mine).is_ok();
+        // SAFETY: ends this process.
+        unsafe { libc::_exit(i32::from(!done)) };
+    }
+    let mut status = 0;
+    // SAFETY: our own child, and a place for the status.
+    assert_eq!((unsafe { libc::waitpid(child, &mut status, 0) }, status), (child, 0));
+    let last_by = |object: Object| look(&arena).object(object.0 as u32).unwrap().last_by;
+    assert_eq!(last_by(event), LastBy::Unknown);
+    assert_eq!(last_by(mine), LastBy::Thread { peer: Some(1), thread: child as u32 });
 }
 
 #[test]

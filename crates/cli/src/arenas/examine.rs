@@ -1,15 +1,14 @@
 //! Two snapshots of an arena, and what /proc said between them.
 
-use std::collections::HashMap;
 use std::time::{Duration, Instant};
 
 use ntux_sync::inspect::Snapshot;
-use ntux_sync::inspect::why::{Case, Fate};
+use ntux_sync::inspect::why::Case;
 use ntux_sync::{Object, Result};
 
 use super::find::Opened;
 use super::processes::PeerProcesses;
-use super::scene::{Names, Scene, fates};
+use super::scene::{Fates, Names, Scene};
 
 /// The time between the two snapshots: longer than an operation takes, unless its thread is stopped or gets no
 /// processor.
@@ -23,7 +22,7 @@ pub struct Examined {
     before: Snapshot,
     /// The second snapshot.
     pub scene: Scene,
-    fates: HashMap<u32, Fate>,
+    fates: Fates,
     apart: Duration,
 }
 
@@ -45,7 +44,7 @@ impl Examined {
         let first: Vec<(Snapshot, Names)> = arenas.iter().map(first).collect::<Result<_>>()?;
         std::thread::sleep(APART);
         let second = |(Opened { view, is_copy, .. }, (before, names)): (&Opened, (Snapshot, Names))| {
-            let fates = if *is_copy { HashMap::new() } else { fates(&before, &names) };
+            let fates = if *is_copy { Fates::default() } else { Fates::of(&before, &names) };
             let mut scene = Scene::new(view, names)?;
             if *is_copy {
                 scene.is_of_another_time();
@@ -61,7 +60,7 @@ impl Examined {
     }
 
     pub fn case(&self) -> Case<'_> {
-        Case::new(&self.before, &self.scene.snapshot, self.fates.clone())
+        self.fates.case(&self.before, &self.scene.snapshot)
     }
 }
 

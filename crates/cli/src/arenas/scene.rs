@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use ntux_platform::clock::{self, Deadline};
 use ntux_platform::memory::FileId;
-use ntux_sync::inspect::why::Fate;
-use ntux_sync::inspect::{PeerView, Presence, Snapshot, View, WaiterView, WakeView};
+use ntux_sync::inspect::why::{Case, Fate};
+use ntux_sync::inspect::{LastBy, PeerView, Presence, Snapshot, Value, View, WaiterView, WakeView};
 use ntux_sync::{Object, Result};
 use serde::Serialize;
 
@@ -63,6 +63,27 @@ impl fmt::Display for Creator {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         let name = self.name.as_deref().map_or(String::new(), |name| format!(" {}", printable(name)));
         write!(out, "{}{name}{}", self.pid, if self.ended { ", which has ended" } else { "" })
+    }
+}
+
+/// A thread that signaled an object, or acquired a mutex.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+pub struct Doer {
+    /// Both as they are here, if its process can be seen from here. None: unknown.
+    pub pid: Option<u32>,
+    pub thread: u32,
+    pub name: Option<String>,
+    pub ended: bool,
+}
+
+impl fmt::Display for Doer {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.pid {
+            Some(pid) => write!(out, "{pid}/{}", self.thread)?,
+            None => write!(out, "thread {}", self.thread)?,
+        }
+        let name = self.name.as_deref().map_or(String::new(), |name| format!(" {}", printable(name)));
+        write!(out, "{name}{}", if self.ended { ", which has ended" } else { "" })
     }
 }
 
@@ -173,6 +194,26 @@ impl Scene {
         Some(Creator { pid: self.pid(peer.index)?, name, ended: peer.presence == Presence::Dead })
     }
 
+    /// Who signaled an object last, or acquired a mutex last, as far as that is known.
+    pub fn doer(&self, object: Object) -> Option<Doer> {
+        let seen = self.snapshot.object(slot_of(object)).filter(|seen| seen.object == object)?;
+        let LastBy::Thread { peer, thread } = seen.last_by else { return None };
+        let known = peer.and_then(|peer| self.names.process(peer)?.thread(thread));
+        let fate = peer.and_then(|peer| fate(&self.snapshot, &self.names, peer, thread));
+        Some(Doer {
+            pid: peer.and_then(|peer| self.pid(peer)),
+            thread: known.map_or(thread, |known| known.number),
+            name: known.map(|known| known.name.clone()),
+            ended: fate == Some(Fate::Gone),
+        })
+    }
+
+    /// Whether nobody has signaled, or acquired, an object since it was created.
+    pub fn is_new(&self, object: Object) -> bool {
+        let seen = self.snapshot.object(slot_of(object)).filter(|seen| seen.object == object);
+        seen.is_some_and(|seen| seen.last_by == LastBy::Nobody)
+    }
+
     /// The number of a peer here, or in its own namespace if it cannot be seen.
     pub fn pid(&self, peer: u32) -> Option<u32> {
         let here = self.names.process(peer).map(|process| process.pid);
@@ -203,18 +244,43 @@ fn number(place: &WaiterView) -> Option<u32> {
     u32::try_from(place.thread?).ok()
 }
 
-/// What /proc says of the threads that have places.
-pub fn fates(snapshot: &Snapshot, names: &Names) -> HashMap<u32, Fate> {
-    let fate = |peer: u32, thread: u32| match snapshot.peer(peer)?.presence {
+/// What /proc says of threads.
+#[derive(Clone, Default)]
+pub struct Fates {
+    /// Of those that have places.
+    places: HashMap<u32, Fate>,
+    /// Of those that acquired mutexes for which somebody waits, by peer and number.
+    takers: HashMap<(u32, u32), Fate>,
+}
+
+impl Fates {
+    pub fn of(snapshot: &Snapshot, names: &Names) -> Fates {
+        let place = |waiter: &WaiterView| Some((waiter.index, fate(snapshot, names, waiter.peer, number(waiter)?)?));
+        let mut fates = Fates { places: snapshot.waiters.iter().filter_map(place).collect(), takers: HashMap::new() };
+        for object in &snapshot.objects {
+            let LastBy::Thread { peer: Some(peer), thread } = object.last_by else { continue };
+            let is_of_interest = matches!(object.value, Value::Mutex(_)) && object.waiting().next().is_some();
+            if is_of_interest && !fates.takers.contains_key(&(peer, thread)) {
+                fates.takers.extend(fate(snapshot, names, peer, thread).map(|fate| ((peer, thread), fate)));
+            }
+        }
+        fates
+    }
+
+    pub fn case<'a>(&self, before: &'a Snapshot, after: &'a Snapshot) -> Case<'a> {
+        Case::new(before, after, self.places.clone()).with_takers(self.takers.clone())
+    }
+}
+
+fn fate(snapshot: &Snapshot, names: &Names, peer: u32, thread: u32) -> Option<Fate> {
+    match snapshot.peer(peer)?.presence {
         Presence::Dead => Some(Fate::Gone),
         Presence::Alive | Presence::Unknown => Some(match names.process(peer)?.condition(thread)? {
             Condition::There => Fate::There,
             Condition::Stopped => Fate::Stopped,
             Condition::Gone => Fate::Gone,
         }),
-    };
-    let waiters = snapshot.waiters.iter();
-    waiters.filter_map(|waiter| Some((waiter.index, fate(waiter.peer, number(waiter)?)?))).collect()
+    }
 }
 
 /// A time in six columns.

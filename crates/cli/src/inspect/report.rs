@@ -3,14 +3,14 @@
 use ntux_sync::Object;
 use ntux_sync::inspect::why::Case;
 use ntux_sync::inspect::{
-    AdmissionView, Claim, Given, Life, Mode, ObjectView, PeerView, Phase, Presence, Request, Standing, Value,
+    AdmissionView, Claim, Given, LastBy, Life, Mode, ObjectView, PeerView, Phase, Presence, Request, Standing, Value,
     WaitState, WaitView, WaiterView, WakeView,
 };
 use serde::Serialize;
 
 use crate::arenas::examine::Examined;
 use crate::arenas::processes::Descriptor;
-use crate::arenas::scene::{Creator, Person, Scene, slot_of};
+use crate::arenas::scene::{Creator, Doer, Person, Scene, slot_of};
 
 /// Everything.
 #[derive(Serialize)]
@@ -69,6 +69,10 @@ pub struct Item {
     pub owners: Vec<Known>,
     /// The last time that it has woken anybody.
     pub last_wake: Option<Wake>,
+    /// Who signaled it last, or acquired it last if it is a mutex. None: unknown, or nobody.
+    pub last_by: Option<Doer>,
+    /// Nobody has signaled it, or acquired it, since it was created.
+    pub is_new: bool,
     /// False: it changed faster than it could be read.
     pub stable: bool,
     /// None: unknown.
@@ -274,6 +278,8 @@ impl Seen<'_> {
             changes_per_s: rate,
             owners: self.owners(&object.value),
             last_wake: self.scene.last_wake(object.object).map(|wake| self.wake(&wake)),
+            last_by: self.scene.doer(object.object),
+            is_new: object.last_by == LastBy::Nobody,
             stable: object.stable,
             creator: self.scene.creator(object.object),
             waiting: standing.map(place).collect(),

@@ -98,6 +98,17 @@ fn remarks(item: &Item) -> String {
         let known = |known: &Known| who(known.waiter, known.pid, known.thread, known.name.as_deref());
         remarks.push(format!("owner is {}", list(item.owners.iter().map(known))));
     }
+    match (&item.state, &item.last_by) {
+        (State::Mutex { owner: 1.., .. }, Some(taker)) if item.owners.is_empty() => {
+            remarks.push(format!("acquired by {taker}"))
+        }
+        (State::Mutex { .. }, _) => {}
+        (_, Some(signaler)) if !item.waiting.is_empty() => remarks.push(format!("last signaled by {signaler}")),
+        (_, None) if !item.waiting.is_empty() && item.is_new => {
+            remarks.push("nobody has signaled it since it was created".to_owned())
+        }
+        _ => {}
+    }
     if let Some(creator) = item.creator.as_ref().filter(|creator| is_news(creator, item)) {
         remarks.push(format!("created by {creator}"));
     }

@@ -214,7 +214,11 @@ fn object_page(arena: &Watched, object: Object) -> Option<String> {
         && mutex.owner != 0
     {
         let owners: Vec<String> = case.places(mutex.owner).iter().map(|&place| who(scene, place)).collect();
-        let owners = if owners.is_empty() { "a thread that has never waited".to_owned() } else { owners.join(", ") };
+        let taker = || scene.doer(object).map(|doer| doer.to_string());
+        let owners = match owners.is_empty() {
+            true => taker().unwrap_or_else(|| "a thread that has never waited".to_owned()),
+            false => owners.join(", "),
+        };
         let _ = writeln!(page, "owner {}, {} times: {owners}", mutex.owner, mutex.count);
     }
     let _ = writeln!(page, "\nwaiting, in the order of arrival: {}", seen.waiting().count());

@@ -5,13 +5,13 @@ use std::io;
 use std::time::{Duration, Instant};
 
 use ntux_sync::Object;
-use ntux_sync::inspect::why::{Case, Fate, Finding};
+use ntux_sync::inspect::why::{Case, Finding};
 use ntux_sync::inspect::{Snapshot, WaiterView};
 
 use crate::arenas::examine::rates;
 use crate::arenas::find::{self, Everything, Opened};
 use crate::arenas::processes::PeerProcesses;
-use crate::arenas::scene::{Names, Scene, fates};
+use crate::arenas::scene::{Fates, Names, Scene};
 
 /// Snapshots from one search for new arenas, and for the names of descriptors, to the next.
 const SEARCH: u32 = 5;
@@ -33,7 +33,7 @@ pub struct Watched {
     opened: Opened,
     before: Option<Snapshot>,
     pub scene: Option<Scene>,
-    fates: HashMap<u32, Fate>,
+    fates: Fates,
     /// Changes per second, for each object of the last snapshot.
     pub rates: Vec<f64>,
     /// Queues that were not empty, by object.
@@ -100,7 +100,7 @@ impl Watched {
             opened,
             before: None,
             scene: None,
-            fates: HashMap::new(),
+            fates: Fates::default(),
             rates: Vec::new(),
             queues: HashMap::new(),
             sleeps: HashMap::new(),
@@ -131,7 +131,7 @@ impl Watched {
             _ if is_copy => names,
             _ => names.with_descriptors(file),
         };
-        self.fates = before.as_ref().filter(|_| !is_copy).map(|before| fates(before, &names)).unwrap_or_default();
+        self.fates = before.as_ref().filter(|_| !is_copy).map(|before| Fates::of(before, &names)).unwrap_or_default();
         scene.names = names;
         self.rates = rates(before.as_ref(), &scene.snapshot, elapsed);
         self.count_queues(&scene.snapshot);
@@ -146,7 +146,7 @@ impl Watched {
 
     /// Returns the last two snapshots, or None before the second.
     pub fn case(&self) -> Option<Case<'_>> {
-        Some(Case::new(self.before.as_ref()?, &self.scene.as_ref()?.snapshot, self.fates.clone()))
+        Some(self.fates.case(self.before.as_ref()?, &self.scene.as_ref()?.snapshot))
     }
 
     fn count_queues(&mut self, snapshot: &Snapshot) {

@@ -9,7 +9,7 @@ use serde::Serialize;
 
 use super::log::{Logs, Told};
 use super::verdict::{Party, Teller, Thing};
-use crate::arenas::scene::slot_of;
+use crate::arenas::scene::{Doer, slot_of};
 
 /// Threads of one chain: a thousand lines tell nobody anything.
 const LONGEST: usize = 200;
@@ -41,6 +41,10 @@ pub struct Step {
     pub thing: Thing,
     pub obstacle: &'static str,
     pub owner: Option<u32>,
+    /// Who signaled it last, or acquired it last if it is a mutex. None: unknown, or nobody.
+    pub last_by: Option<Doer>,
+    /// Nobody has signaled it, or acquired it, since it was created.
+    pub is_new: bool,
     /// The last time that it has woken anybody: how many seconds ago, and who signaled it.
     pub last_wake: Option<Wake>,
     /// The last signal of which the log of a program tells, and the reset behind it.
@@ -123,7 +127,8 @@ impl<'a> Follower<'a> {
         let wake = |wake: WakeView| Wake { ago_s: scene.ago_s(wake.at), by: scene.sender(&wake) };
         let last_wake = scene.last_wake(object).map(wake);
         let logged = self.logged(object);
-        Step { thing: self.teller.thing(object), obstacle: word, owner, last_wake, logged, owners, cut }
+        let (thing, last_by, is_new) = (self.teller.thing(object), scene.doer(object), scene.is_new(object));
+        Step { thing, obstacle: word, owner, last_by, is_new, last_wake, logged, owners, cut }
     }
 
     fn logged(&self, object: Object) -> Vec<Logged> {

@@ -10,7 +10,7 @@ use super::log::Logs;
 use crate::arenas::examine::Examined;
 use crate::arenas::find::Target;
 use crate::arenas::processes::Descriptor;
-use crate::arenas::scene::{Creator, Scene, long, printable, slot_of};
+use crate::arenas::scene::{Creator, Doer, Scene, long, printable, slot_of};
 
 const PAGE_WIDTH: usize = 80;
 /// Threads whose chains are shown if the whole process was asked for.
@@ -59,7 +59,8 @@ pub struct Trouble {
 /// A thread.
 #[derive(Clone, Serialize)]
 pub struct Party {
-    pub waiter: u32,
+    /// Its place. None: it has never waited.
+    pub waiter: Option<u32>,
     pub pid: Option<u32>,
     pub thread: Option<u32>,
     pub name: Option<String>,
@@ -162,11 +163,11 @@ impl Told {
             page.push('\n');
             page.push_str(&chain.render());
         }
-        let is_unlogged = |step: &Step| step.obstacle == "not signaled" && step.logged.is_empty();
+        let is_unlogged = |step: &Step| step.obstacle == "not signaled" && step.logged.is_empty() && !step.is_new;
         if self.chains.iter().flat_map(|chain| &chain.waits_for).any(is_unlogged) {
             page.push('\n');
-            let hint = "A signal for which no thread slept is recorded only by a program that runs with a log of every \
-                        operation: ntux run --log all:FILE.";
+            let hint = "When an object was signaled for which no thread slept, and who reset it, is recorded only by a \
+                        program that runs with a log of every operation: ntux run --log all:FILE.";
             wrapped(page, "", "", hint);
         }
         if self.more > 0 {
@@ -192,7 +193,7 @@ fn threads_wait(count: usize) -> String {
 }
 
 fn is_asked_for(party: &Party, target: Option<&Target>, snapshot: &Snapshot) -> bool {
-    let waits = snapshot.waiter(party.waiter).is_some_and(|waiter| waiter.waits());
+    let waits = party.waiter.and_then(|waiter| snapshot.waiter(waiter)).is_some_and(|waiter| waiter.waits());
     match target {
         None | Some(Target::File(_) | Target::Descriptor(..)) => false,
         Some(Target::Process(pid)) => waits && party.pid == Some(*pid),
@@ -209,7 +210,16 @@ impl Teller<'_> {
     pub fn party(&self, waiter: u32) -> Party {
         let person = self.scene.person(waiter);
         let owner = self.scene.snapshot.waiter(waiter).map_or(0, |waiter| waiter.owner);
-        Party { waiter, pid: person.pid, thread: person.thread, name: person.name, owner }
+        Party { waiter: Some(waiter), pid: person.pid, thread: person.thread, name: person.name, owner }
+    }
+
+    /// The thread that owns a mutex, whether or not it has a place.
+    fn owner(&self, mutex: Object, owner: u32, place: Option<u32>) -> Party {
+        let taker = || match self.scene.doer(mutex) {
+            Some(Doer { pid, thread, name, .. }) => Party { waiter: None, pid, thread: Some(thread), name, owner },
+            None => Party { waiter: None, pid: None, thread: None, name: None, owner },
+        };
+        place.map_or_else(taker, |place| self.party(place))
     }
 
     pub fn thing(&self, object: Object) -> Thing {
@@ -246,7 +256,7 @@ impl Teller<'_> {
         match finding {
             Finding::Deadlock { ring, behind } => self.deadlock(&mut trouble, ring, behind),
             Finding::OwnerGone { object, owner, place, waiting } => {
-                let (thing, party) = (self.thing(*object), self.party(*place));
+                let (thing, party) = (self.thing(*object), self.owner(*object, *owner, *place));
                 trouble.kind = "owner gone";
                 trouble.text.push(format!(
                     "OWNER GONE: {} belongs to owner {owner}, which was {}. That thread has ended, and nobody has \
@@ -258,8 +268,8 @@ impl Teller<'_> {
                 trouble.objects.push(thing);
                 trouble.behind = self.parties(waiting);
             }
-            Finding::OwnerStopped { object, place, waiting } => {
-                let (thing, party) = (self.thing(*object), self.party(*place));
+            Finding::OwnerStopped { object, owner, place, waiting } => {
+                let (thing, party) = (self.thing(*object), self.owner(*object, *owner, *place));
                 trouble.kind = "owner stopped";
                 trouble.text.push(format!("OWNER STOPPED: {} belongs to {}.", thing.text(), party.text()));
                 trouble.threads.push(party);
@@ -418,7 +428,7 @@ impl Party {
         let name = self.name.as_deref().map_or(String::new(), |name| format!(" {}", printable(name)));
         match (self.pid, self.thread) {
             (Some(pid), Some(thread)) => format!("{pid}/{thread}{name}"),
-            _ => format!("place {}{name}", self.waiter),
+            _ => format!("place {}{name}", self.waiter.map_or("unknown".to_owned(), |place| place.to_string())),
         }
     }
 
@@ -480,11 +490,14 @@ fn render_step(page: &mut String, step: &Step, waiter: &Party, depth: usize) {
     let indent = "  ".repeat(depth);
     let state = match (step.owner, step.owners.is_empty(), step.cut) {
         (Some(owner), _, true) => format!("owner {owner}, and so on"),
-        (Some(owner), true, _) => format!("owner {owner}: no thread that is there has ever waited in this name"),
+        (Some(owner), true, _) => match &step.last_by {
+            Some(taker) => format!("owned by {taker} (owner {owner}), which has never had to wait"),
+            None => format!("owner {owner}: no thread that is there has ever waited in this name"),
+        },
         (Some(_), false, _) => "owned by".to_owned(),
         (None, ..) => {
-            let (wake, logged) = (last_wake_text(step), logged_text(step));
-            format!("{}; {wake}{logged}{}", step.obstacle, creator_text(&step.thing, waiter))
+            let (signal, logged) = (last_signal_text(step), logged_text(step));
+            format!("{}; {signal}{logged}{}", step.obstacle, creator_text(&step.thing, waiter))
         }
     };
     wrapped(page, &indent, &format!("{indent}    "), &format!("{}: {state}", step.thing.text()));
@@ -499,14 +512,18 @@ fn creator_text(thing: &Thing, waiter: &Party) -> String {
     other.map_or(String::new(), |creator| format!("; created by {creator}"))
 }
 
-fn last_wake_text(step: &Step) -> String {
-    match &step.last_wake {
+fn last_signal_text(step: &Step) -> String {
+    let wake = step.last_wake.as_ref().map(|wake| {
+        let by = wake.by.as_ref().map_or(String::new(), |by| format!(", by {by}"));
+        format!("it last woke somebody {} ago{by}", long(wake.ago_s))
+    });
+    match (&step.last_by, wake) {
+        (Some(signaler), None) => format!("last signaled by {signaler}"),
+        (Some(signaler), Some(wake)) => format!("last signaled by {signaler}; {wake}"),
+        (None, Some(wake)) => wake,
+        (None, None) if step.is_new => "nobody has signaled it since it was created".to_owned(),
         // A thread that it woke may have been woken by another object since.
-        None => "whom it last woke, if anybody, is not known".to_owned(),
-        Some(wake) => {
-            let by = wake.by.as_ref().map_or(String::new(), |by| format!(", by {by}"));
-            format!("it last woke somebody {} ago{by}", long(wake.ago_s))
-        }
+        (None, None) => "who last signaled it, if anybody, is not known".to_owned(),
     }
 }
 

@@ -13,7 +13,7 @@ use serde_json::Value;
 
 use crate::skips::skip;
 use crate::stage::{Stage, complained, finish, said};
-use crate::why::{CAPACITY, end, kinds, look, path_of, sleepers, start, this_process, until, why};
+use crate::why::{CAPACITY, FailsFast, end, kinds, look, path_of, sleepers, start, this_process, until, why};
 use random::Random;
 
 #[path = "../../../platform/tests/random/random.rs"]
@@ -120,6 +120,7 @@ fn a_process_that_has_the_number_of_a_dead_owner_is_not_the_owner() {
     let Some(child) = bash_elsewhere(&script) else { return };
     std::thread::scope(|scope| {
         let arena = &arena;
+        let _fails_fast = FailsFast::new(arena, arena.fd().unwrap());
         sleepers(arena, 1);
         arena.event_set(&waiter, gate).unwrap();
         until(|| arena.mutex_read(&waiter, mutex).unwrap().owner == 5);

@@ -12,7 +12,7 @@ use serde_json::Value;
 
 use crate::skips::skip;
 use crate::stage::{Stage, said};
-use crate::why::{CAPACITY, end, kinds, look, path_of, sleepers, slot, start, this_process, until, why};
+use crate::why::{CAPACITY, FailsFast, end, kinds, look, path_of, sleepers, slot, start, this_process, until, why};
 
 /// Tells this program, started again, which event of which arena to set.
 const PART: &str = "NTUX_TEST_HALF_WAY";
@@ -175,6 +175,7 @@ fn an_operation_that_a_killed_thread_announced_is_found_until_somebody_carries_i
     let [event, other] = [(); 2].map(|()| arena.event_create(&waiter, true, false).unwrap());
     std::thread::scope(|scope| {
         let arena = &arena;
+        let _fails_fast = FailsFast::new(arena, arena.fd().unwrap());
         scope.spawn(move || arena.wait_all(&arena.waiter(), &[event, other], None, 7, Deadline::Never).unwrap());
         sleepers(arena, 1);
         if let Some(mut signaler) = Signaler::start(&stage, arena, event) {

@@ -9,7 +9,7 @@ use ntux_sync::{Arena, Capacity, Deadline, New};
 use serde_json::Value;
 
 use crate::stage::{Stage, complained, finish, said};
-use crate::why::end;
+use crate::why::{FailsFast, end};
 
 const CAPACITY: Capacity = Capacity { objects: 64, waiters: 16 };
 
@@ -51,6 +51,7 @@ fn objects_and_waiting_threads_are_shown_with_the_names_that_people_know() {
     let (_event_fd, event) = make(New::Event { manual: true, signaled: false });
     let view = View::open(file.as_fd()).unwrap();
     std::thread::scope(|scope| {
+        let _fails_fast = FailsFast::new(&arena, file.as_fd());
         let sleeper = std::thread::Builder::new().name("the sleeper".to_owned());
         let arena = &arena;
         let wait = move || arena.wait_all(&arena.waiter(), &[mutex, semaphore], Some(event), 78, Deadline::Never);
@@ -145,6 +146,7 @@ fn a_copy_of_an_arena_and_one_in_a_core_dump_are_looked_at_like_a_living_one() {
     let path = format!("/proc/{}/fd/{}", std::process::id(), arena.fd().unwrap().as_raw_fd());
     let view = View::open(arena.fd().unwrap()).unwrap();
     let bytes = std::thread::scope(|scope| {
+        let _fails_fast = FailsFast::new(&arena, arena.fd().unwrap());
         for (owner, mutex) in [(1, mutexes[1]), (2, mutexes[0])] {
             let arena = &arena;
             scope.spawn(move || arena.wait_any(&arena.waiter(), &[mutex], None, owner, Deadline::Never).unwrap());

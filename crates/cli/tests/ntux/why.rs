@@ -1,11 +1,11 @@
 //! `ntux why`: what it finds in processes that hang, and that it finds nothing in those that do not.
 
 use std::fs::File;
-use std::os::fd::{AsFd, AsRawFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
 use std::process::{Child, Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
-use ntux_sync::inspect::View;
+use ntux_sync::inspect::{Value as State, View};
 use ntux_sync::{Arena, Capacity, Deadline, Object};
 use serde_json::Value;
 
@@ -15,6 +15,8 @@ pub const CAPACITY: Capacity = Capacity { objects: 64, waiters: 16 };
 const PATIENCE: Duration = Duration::from_secs(60);
 /// Tells this program, started again, what to do with which arena.
 const PART: &str = "NTUX_TEST_WHY";
+/// Tells this program, started again, to fail.
+const FAILS: &str = "NTUX_TEST_WHY_FAILS";
 
 pub fn why(stage: &Stage, options: &[&str]) -> Output {
     finish(stage.ntux(&["why"]).args(options))
@@ -29,10 +31,104 @@ pub fn look(stage: &Stage, arena: &Arena) -> Value {
     told(&why(stage, &[&this_process(), "--json"]), arena)
 }
 
+/// A process of the test, which ends with it: also if the test fails, whose output would be waited for until then.
+pub struct Actor(pub Child);
+
+impl Drop for Actor {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+impl std::ops::Deref for Actor {
+    type Target = Child;
+
+    fn deref(&self) -> &Child {
+        &self.0
+    }
+}
+
 /// Kills a process of the test.
-pub fn end(mut child: Child) {
-    child.kill().unwrap();
-    child.wait().unwrap();
+pub fn end(actor: impl Into<Actor>) {
+    drop(actor.into());
+}
+
+impl From<Child> for Actor {
+    fn from(child: Child) -> Actor {
+        Actor(child)
+    }
+}
+
+/// Ends every wait of this process if the test fails: the threads of a scope sleep, and the scope would wait for them for ever.
+pub struct FailsFast<'a> {
+    arena: &'a Arena,
+    view: View,
+}
+
+impl Drop for FailsFast<'_> {
+    fn drop(&mut self) {
+        let start = Instant::now();
+        while std::thread::panicking() && self.end_waits() {
+            if start.elapsed() > PATIENCE {
+                eprintln!("a test has failed, and its threads cannot be ended");
+                std::process::abort();
+            }
+            std::thread::sleep(Duration::from_millis(1));
+        }
+    }
+}
+
+impl<'a> FailsFast<'a> {
+    pub fn new(arena: &'a Arena, file: BorrowedFd<'_>) -> FailsFast<'a> {
+        FailsFast { arena, view: View::open(file).unwrap() }
+    }
+
+    /// Signals everything for which somebody waits. Returns whether there was anything.
+    fn end_waits(&self) -> bool {
+        let Ok(snapshot) = self.view.snapshot() else { return false };
+        let (arena, waiter) = (self.arena, self.arena.waiter());
+        for seen in snapshot.objects.iter().filter(|seen| seen.waiting().next().is_some()) {
+            let _ = match &seen.value {
+                State::Mutex(mutex) => arena.mutex_kill(&waiter, seen.object, mutex.owner),
+                State::Semaphore(_) => arena.semaphore_release(&waiter, seen.object, 1).map(drop),
+                _ => arena.event_set(&waiter, seen.object).map(drop),
+            };
+        }
+        arena.retire(&waiter);
+        snapshot.waiters.iter().any(|waiter| waiter.waits())
+    }
+}
+
+/// Only this program, started again by the next test, fails here.
+#[test]
+fn fails() {
+    if std::env::var_os(FAILS).is_none() {
+        return;
+    }
+    let arena = Arena::create(CAPACITY).unwrap();
+    let waiter = arena.waiter();
+    let mutex = arena.mutex_create(&waiter, 1, 1).unwrap();
+    let events = [false, true].map(|manual| arena.event_create(&waiter, manual, false).unwrap());
+    let semaphore = arena.semaphore_create(&waiter, 0, 1).unwrap();
+    std::thread::scope(|scope| {
+        let arena = &arena;
+        let _fails_fast = FailsFast::new(arena, arena.fd().unwrap());
+        for (owner, object) in (2..).zip([mutex, events[0], events[1], semaphore]) {
+            scope.spawn(move || arena.wait_any(&arena.waiter(), &[object], None, owner, Deadline::Never).unwrap());
+        }
+        scope.spawn(move || arena.wait_all(&arena.waiter(), &events, None, 9, Deadline::Never).unwrap());
+        sleepers(arena, 5);
+        panic!("on purpose");
+    });
+}
+
+#[test]
+fn a_test_that_fails_does_not_hang() {
+    let mut command = Command::new(std::env::current_exe().unwrap());
+    let output = finish(command.args(["--exact", "why::fails", "--nocapture"]).env(FAILS, "yes"));
+    assert_eq!(output.status.code(), Some(101), "{}{}", said(&output), complained(&output));
+    assert!(complained(&output).contains("on purpose"), "{}", complained(&output));
 }
 
 /// What is said of this arena; other tests have others.
@@ -68,6 +164,7 @@ fn two_threads_that_wait_for_each_other_are_a_deadlock_with_both_names_and_both_
     let [first, second] = mutexes;
     std::thread::scope(|scope| {
         let arena = &arena;
+        let _fails_fast = FailsFast::new(arena, arena.fd().unwrap());
         let lock = move |name: &str, owner, mutex| {
             let lock = move || arena.wait_any(&arena.waiter(), &[mutex], None, owner, Deadline::Never).unwrap();
             std::thread::Builder::new().name(name.to_owned()).spawn_scoped(scope, lock).unwrap();
@@ -140,6 +237,7 @@ fn a_cycle_that_a_deadline_ends_is_no_deadlock() {
     let [first, second] = [1, 2].map(|owner| arena.mutex_create(&waiter, owner, 1).unwrap());
     std::thread::scope(|scope| {
         let arena = &arena;
+        let _fails_fast = FailsFast::new(arena, arena.fd().unwrap());
         let lock = move |owner, mutex, deadline| {
             scope.spawn(move || arena.wait_any(&arena.waiter(), &[mutex], None, owner, deadline).unwrap());
         };
@@ -166,6 +264,7 @@ fn who_waits_for_what_can_still_happen_is_not_deadlocked() {
     let event = arena.event_create(&waiter, true, false).unwrap();
     std::thread::scope(|scope| {
         let arena = &arena;
+        let _fails_fast = FailsFast::new(arena, arena.fd().unwrap());
         let wait = move |owner, objects: [Object; 2]| {
             scope.spawn(move || arena.wait_any(&arena.waiter(), &objects, None, owner, Deadline::Never).unwrap());
         };
@@ -174,7 +273,7 @@ fn who_waits_for_what_can_still_happen_is_not_deadlocked() {
         sleepers(arena, 2);
         let output = why(&stage, &[&this_process()]);
         let text = said(&output);
-        assert!(text.contains("s for any of 2:") && text.contains("not signaled; whom it last woke"), "{text}");
+        assert!(text.contains("s for any of 2:") && text.contains("not signaled; nobody has signaled"), "{text}");
         let output = why(&stage, &[&this_process(), "--json"]);
         assert_eq!(kinds(&told(&output, arena)), [""; 0]);
         arena.event_set(&waiter, event).unwrap();
@@ -189,6 +288,7 @@ fn a_wait_for_all_that_lacks_one_object_is_named_and_not_called_wrong() {
     let objects = [true, false, true].map(|signaled| arena.event_create(&waiter, true, signaled).unwrap());
     std::thread::scope(|scope| {
         let arena = &arena;
+        let _fails_fast = FailsFast::new(arena, arena.fd().unwrap());
         scope.spawn(move || arena.wait_all(&arena.waiter(), &objects, None, 7, Deadline::Never).unwrap());
         sleepers(arena, 1);
         let output = why(&stage, &[&format!("{}:{}", this_process(), arena.fd().unwrap().as_raw_fd()), "--json"]);
@@ -208,6 +308,7 @@ fn who_waits_for_a_closed_object_waits_in_vain() {
     let [event, other] = [(); 2].map(|()| arena.event_create(&waiter, false, false).unwrap());
     std::thread::scope(|scope| {
         let arena = &arena;
+        let _fails_fast = FailsFast::new(arena, arena.fd().unwrap());
         scope.spawn(move || arena.wait_any(&arena.waiter(), &[event], Some(other), 7, Deadline::Never).unwrap());
         scope.spawn(move || {
             let deadline = Deadline::after_ns(3_000_000_000);
@@ -231,6 +332,8 @@ fn actor() {
     let words: Vec<u64> = part.split_whitespace().map(|word| word.parse().unwrap()).collect();
     let [owner, objects @ ..] = &words[..] else { panic!("{part}") };
     let waiter = arena.waiter();
+    // Registers this process.
+    arena.close(arena.event_create(&waiter, false, false).unwrap()).unwrap();
     let made = objects.is_empty().then(|| arena.event_create(&waiter, false, false).unwrap());
     if let Some(event) = made {
         arena.wait_any(&waiter, &[event], None, *owner as u32, Deadline::Never).unwrap();
@@ -250,12 +353,12 @@ pub fn path_of(arena: &Arena) -> String {
 
 /// Another process that acquires these objects, one after the other, in the name of `owner`. Without any, it creates an event
 /// that nobody sets, and waits for it.
-pub fn start(arena: &Arena, owner: u32, objects: &[Object]) -> Child {
+pub fn start(arena: &Arena, owner: u32, objects: &[Object]) -> Actor {
     let path = path_of(arena);
     let objects: Vec<String> = objects.iter().map(|object| object.0.to_string()).collect();
     let mut command = Command::new(std::env::current_exe().unwrap());
     command.args(["--exact", "why::actor"]).env(PART, format!("{path} {owner} {}", objects.join(" ")));
-    command.stdout(Stdio::null()).spawn().unwrap()
+    command.stdout(Stdio::null()).spawn().unwrap().into()
 }
 
 pub fn until(condition: impl Fn() -> bool) {
@@ -307,14 +410,45 @@ fn a_mutex_of_a_killed_process_is_found_and_named() {
     end(other);
 }
 
+/// It took a mutex that was free.
+#[test]
+fn a_mutex_of_a_killed_thread_that_never_waited_is_found_and_named() {
+    let stage = Stage::new();
+    let arena = Arena::create(CAPACITY).unwrap();
+    let waiter = arena.waiter();
+    let mutex = arena.mutex_create(&waiter, 0, 0).unwrap();
+    let owner = start(&arena, 5, &[mutex]);
+    until(|| arena.mutex_read(&waiter, mutex).unwrap().owner == 5);
+    let other = start(&arena, 6, &[mutex]);
+    sleepers(&arena, 1);
+    let pid = owner.id();
+    assert_eq!(kinds(&look(&stage, &arena)), [""; 0], "its owner is there");
+    let text = said(&why(&stage, &[&other.id().to_string()])).split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(text.contains(&format!("owned by {pid}/")) && text.contains("which has never had to wait"), "{text}");
+
+    send(&owner, libc::SIGSTOP);
+    until(|| std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap().contains(") T "));
+    let seen = look(&stage, &arena);
+    assert_eq!((kinds(&seen), &seen["findings"][0]["threads"][0]["pid"]), (vec!["owner stopped"], &pid.into()));
+
+    end(owner);
+    let output = why(&stage, &[&this_process(), "--json"]);
+    let seen = told(&output, &arena);
+    assert_eq!((output.status.code(), kinds(&seen)), (Some(1), vec!["owner gone"]), "{seen:#}");
+    let gone = &seen["findings"][0];
+    assert_eq!((&gone["threads"][0]["pid"], &gone["objects"][0]["slot"]), (&pid.into(), &slot(mutex).into()));
+    assert_eq!(gone["behind"][0]["pid"], other.id());
+    end(other);
+}
+
 #[test]
 fn who_created_an_event_for_which_another_process_waits_is_named() {
     let stage = Stage::new();
     let arena = Arena::create(CAPACITY).unwrap();
-    let mut creator = start(&arena, 5, &[]);
+    let creator = start(&arena, 5, &[]);
     sleepers(&arena, 1);
     let event = View::open(arena.fd().unwrap()).unwrap().snapshot().unwrap().objects[0].object;
-    let mut other = start(&arena, 6, &[event]);
+    let other = start(&arena, 6, &[event]);
     sleepers(&arena, 2);
     let (pid, all) = (creator.id(), [path_of(&arena)]);
     let name = std::fs::read_to_string(format!("/proc/{pid}/comm")).unwrap().trim().to_owned();
@@ -331,12 +465,10 @@ fn who_created_an_event_for_which_another_process_waits_is_named() {
     let why_creator = created_by(&why(&stage, &[&pid.to_string()]));
     assert_eq!(why_creator, "", "it waits for an event of its own");
 
-    creator.kill().unwrap();
-    creator.wait().unwrap();
+    end(creator);
     let said_by = created_by(&ask("inspect"));
     assert!(said_by.starts_with(&format!("{pid},whichhasended")), "{said_by}");
-    other.kill().unwrap();
-    other.wait().unwrap();
+    end(other);
 }
 
 #[test]
@@ -406,25 +538,27 @@ const LOST: &str = "
     }";
 
 #[test]
-fn a_signal_that_found_nobody_is_told_from_the_log_or_said_to_be_unknown() {
+fn who_signaled_an_event_when_nobody_slept_is_told_and_from_a_log_when_that_was() {
     let stage = Stage::new();
     let program = compile(&stage.path(""), "lost", LOST, &["-pthread"]);
     let log = stage.path("log");
     let every_operation = format!("all:{}", log.display());
     for options in [&["run", "--log", &every_operation, "--"][..], &["run", "--"]] {
         let child = crate::trace::ntux(&stage, options).arg(&program).stdout(Stdio::null()).spawn().unwrap();
+        let child = Actor(child);
         let pid = child.id().to_string();
         let look = || said(&why(&stage, &[&pid]));
         until(|| look().contains("not signaled"));
         let text = look().split_whitespace().collect::<Vec<_>>().join(" ");
-        assert!(text.contains("whom it last woke, if anybody, is not known"), "{text}");
+        assert!(text.contains(&format!("not signaled; last signaled by {pid}/")), "{text}");
         let is_logged = options.len() > 2;
         assert_eq!(text.contains("; says the log: set "), is_logged, "{text}");
-        assert_eq!(text.contains("A signal for which no thread slept is recorded only"), !is_logged, "{text}");
+        assert_eq!(text.contains("is recorded only by a program that runs with a log"), !is_logged, "{text}");
         if is_logged {
             assert_eq!(text.matches(&format!("ago by {pid}/")).count(), 2, "{text}");
-            assert!(text.contains(" producer, reset ") && text.matches("producer").count() == 2, "{text}");
+            assert!(text.contains(" producer, reset "), "{text}");
         }
+        assert_eq!(text.matches("producer").count(), if is_logged { 3 } else { 1 }, "{text}");
         end(child);
     }
 }

@@ -74,6 +74,13 @@ fn learn_process_id() -> u32 {
 /// What [`mark`] has made.
 static MARK: AtomicPtr<Word64> = AtomicPtr::new(core::ptr::null_mut());
 
+/// The word that caches the calling process's number: 0 in a forked child that has not asked for it yet. None if a fork would not zero
+/// it.
+pub fn process_word() -> Option<&'static Word64> {
+    process_id();
+    mark()
+}
+
 /// The word that caches the process number; none if a fork would not zero it.
 ///
 /// Lock-free: of two threads that create one at the same time, one frees its page. A thread that waited could be a

@@ -71,7 +71,9 @@ impl Arena {
 
     /// A waiter for the calling thread. It takes nothing from the arena before it is needed.
     pub fn waiter(&self) -> Waiter {
-        Waiter::new()
+        let waiter = Waiter::new();
+        waiter.name_itself(self);
+        waiter
     }
 
     /// Returns a thread's slot. The waiter may be used again; it then takes a new slot.

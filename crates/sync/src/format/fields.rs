@@ -175,6 +175,8 @@ pub(crate) const OBJECT_WORD: &[Bits] = &[
     bits("value", 64, 32),
     bits("tag", 96, 32),
 ];
+/// The tag of an object at rest.
+pub(crate) const MARK: &[Bits] = &[bits("thread", 0, 22), bits("peer", 22, 10)];
 pub(crate) const WAITER_WORD: &[Bits] = &[
     bits("thread", 0, 30),
     bits("died", 30, 1),
@@ -346,7 +348,9 @@ mod tests {
     #[test]
     fn parts_of_a_word_do_not_touch_each_other() {
         // The extra word is a maximum or a spill, by the kind of its object.
-        for word in [OBJECT_WORD, WAITER_WORD, ADMISSION, META, PEER, ENTRY, HOLDER, LINK, TRANSFER, CLAIMS, DEADLINE] {
+        for word in
+            [OBJECT_WORD, MARK, WAITER_WORD, ADMISSION, META, PEER, ENTRY, HOLDER, LINK, TRANSFER, CLAIMS, DEADLINE]
+        {
             let end = word.iter().fold(0, |end, bits| {
                 assert!(bits.first >= end && bits.width <= 64, "{}", bits.name);
                 bits.first + bits.width

@@ -5,7 +5,7 @@
 //! | the positions of the tables, and the contents of a slot | [`layout`] |
 //! | the parts of every word, with their names | [`fields`] |
 //! | the limits that all processes share | [`limits`] |
-//! | an object | [`object_word`], [`meta`] |
+//! | an object | [`object_word`], [`meta`], [`mark`] |
 //! | a waiter | [`waiter_word`], [`ticket`], [`holder`] |
 //! | until when a thread sleeps at most | [`deadline`] |
 //! | who waits for an object | [`entry`] |
@@ -23,6 +23,7 @@ pub mod fields;
 pub(crate) mod holder;
 pub(crate) mod layout;
 pub(crate) mod limits;
+pub(crate) mod mark;
 pub(crate) mod meta;
 pub(crate) mod object_word;
 pub(crate) mod peer;
@@ -34,7 +35,7 @@ use layout::{Chunk, Header, ObjectSlot, WaiterSlot};
 /// "ntux sync" as bytes.
 pub const MAGIC: u64 = u64::from_le_bytes(*b"ntuxsync");
 /// Incremented with every incompatible change.
-pub const VERSION: u32 = 9;
+pub const VERSION: u32 = 10;
 
 /// A hash that two builds share only if they agree on every position, width and name of [`fields`], and on every limit
 /// of [`limits`].

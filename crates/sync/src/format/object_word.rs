@@ -17,13 +17,15 @@
 //! * level: the low part of a mutex's recursion count, see [`crate::kind::mutex`].
 //! * value: a semaphore's count, a mutex's owner, 1 or 0 for an event. In a claimed word it still includes the unit on
 //!   offer.
-//! * tag of a claim: the low 32 bits of the claimed waiter's ticket, or the number of a wait-all attempt.
+//! * tag of a claim: the low 32 bits of the claimed waiter's ticket, or the number of a wait-all attempt. At rest: a
+//!   [`Mark`], which nothing in the core reads, so it may be any number.
 //!
 //! At rest means: no claimant. At rest and available implies that no registered waiter could take it.
 
 use super::fields::{OBJECT_WORD, part};
 use super::layout::ObjectSlot;
 use super::limits::WAITERS_MAX;
+use super::mark::Mark;
 use crate::planted::{Bug, planted};
 use ntux_platform::atomic::Pair;
 
@@ -78,10 +80,10 @@ pub enum Claimant {
 pub struct ObjectWord(pub Pair);
 
 impl ObjectWord {
-    /// An unclaimed word without flags that follows `before`.
+    /// The word of a new object, without flags, that follows `before`.
     pub fn fresh(before: ObjectWord, value: u32, level: u32) -> ObjectWord {
         let sequence = if planted(Bug::FreshSequence) { 0 } else { before.0.low & SEQUENCE_MASK };
-        ObjectWord(Pair { low: sequence, high: u64::from(value) }).with_level(level)
+        ObjectWord(Pair { low: sequence, high: u64::from(value) }).with_level(level).marked(Mark::NOBODY)
     }
 
     /// Whether a flag is set.
@@ -143,7 +145,7 @@ impl ObjectWord {
         later.version().wrapping_sub(self.version()) & SEQUENCE_MASK
     }
 
-    /// Tag of the claim.
+    /// Tag of the claim; at rest, the mark.
     #[inline(always)]
     pub fn tag(self) -> u32 {
         (self.0.high >> 32) as u32
@@ -185,7 +187,19 @@ impl ObjectWord {
         ObjectWord(Pair { low, high: self.0.high & 0xffff_ffff | u64::from(tag) << 32 })
     }
 
-    /// The word without a claim.
+    /// The word at rest, with this mark.
+    #[inline(always)]
+    pub(crate) fn marked(self, mark: Mark) -> ObjectWord {
+        ObjectWord(Pair { high: self.0.high & 0xffff_ffff | u64::from(mark.0) << 32, ..self.0 })
+    }
+
+    /// The mark of a word at rest.
+    #[inline(always)]
+    pub(crate) fn mark(self) -> Mark {
+        Mark(self.tag())
+    }
+
+    /// The word without a claim, and without a mark.
     #[inline(always)]
     pub fn unclaimed(self) -> ObjectWord {
         let low = self.0.low & !(CLAIMANT_MASK << CLAIMANT_SHIFT);

@@ -27,7 +27,7 @@ mod waiter;
 pub mod why;
 
 pub use admission::{AdmissionView, Phase};
-pub use object::{Claim, EntryView, Keeper, Life, ObjectView, Standing, Value};
+pub use object::{Claim, EntryView, Keeper, LastBy, Life, ObjectView, Standing, Value};
 pub use peer::{PeerView, Presence};
 pub use view::View;
 pub use waiter::{Given, Mode, Request, WaitState, WaitView, WaiterView, WakeView};

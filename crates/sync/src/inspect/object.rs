@@ -9,6 +9,7 @@ use crate::format::chunk_word::Link;
 use crate::format::entry::Entry;
 use crate::format::layout::ObjectSlot;
 use crate::format::limits::{CHUNK_USED, INLINE_USED};
+use crate::format::mark::Mark;
 use crate::format::meta::{Meta, SlotState};
 use crate::format::object_word::{Claimant, ObjectWord};
 use crate::format::waiter_word::{WaiterState, WaiterWord};
@@ -32,6 +33,8 @@ pub struct ObjectView {
     pub creator: Option<u32>,
     /// Its kind and state. That of a claimed object still includes the unit on offer.
     pub value: Value,
+    /// Who signaled it last, or acquired it last if it is a mutex.
+    pub last_by: LastBy,
     /// The incomplete operation on it, if any.
     pub claim: Claim,
     /// Its queue, in order of arrival, including entries that their waiters have left behind.
@@ -79,6 +82,23 @@ pub enum Value {
     Undecided,
     /// No operation could have left this.
     Rubbish,
+}
+
+/// Who signaled an object last: set or pulsed an event, released a semaphore; or who acquired a mutex last. Said of live objects at
+/// rest, and not of an operation that somebody else has finished, as when several threads waited.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum LastBy {
+    /// Unknown.
+    Unknown,
+    /// Nobody has, since the object was created.
+    Nobody,
+    /// This thread, by its number in its own namespace.
+    Thread {
+        /// The index of its peer, which can be another process by now if that one has ended. None: unknown.
+        peer: Option<u32>,
+        /// Its number.
+        thread: u32,
+    },
 }
 
 /// The incomplete operation on an object.
@@ -167,7 +187,21 @@ impl ObjectView {
         }
         let (version, keeper, value) = (word.version(), Keeper::of(meta, life), Value::of(meta, life, word, extra));
         let creator = meta.creator().filter(|_| life == Life::Live);
-        Some(ObjectView { object, version, stable, life, keeper, creator, value, claim, queue, queue_is_whole })
+        let last_by =
+            if life == Life::Live && claim == Claim::None { LastBy::of(word.mark()) } else { LastBy::Unknown };
+        Some(ObjectView {
+            object,
+            version,
+            stable,
+            life,
+            keeper,
+            creator,
+            value,
+            last_by,
+            claim,
+            queue,
+            queue_is_whole,
+        })
     }
 
     /// Its current waiters, in order of arrival.
@@ -200,6 +234,16 @@ impl Value {
             Some(spec::Value::Mutex(mutex)) => Value::Mutex(mutex),
             Some(spec::Value::Event(event)) => Value::Event(event),
             None => Value::Rubbish,
+        }
+    }
+}
+
+impl LastBy {
+    fn of(mark: Mark) -> LastBy {
+        match (mark, mark.thread()) {
+            (Mark::NOBODY, _) => LastBy::Nobody,
+            (_, 0) => LastBy::Unknown,
+            (_, thread) => LastBy::Thread { peer: mark.peer(), thread },
         }
     }
 }

@@ -14,6 +14,7 @@ pub(crate) mod semaphore;
 use ntux_platform::atomic::Word64;
 
 use crate::format::layout::ObjectSlot;
+use crate::format::mark::Mark;
 use crate::format::meta::Meta;
 use crate::format::object_word::{Claimant, ObjectWord};
 use crate::{Error, Result, spec};
@@ -212,6 +213,13 @@ impl Kind {
         }
     }
 
+    /// The word that a thread with this mark leaves when it takes its share itself. Onlookers want to know who has a mutex, but
+    /// who signaled anything else.
+    #[inline(always)]
+    pub(crate) fn taken_by(self, next: ObjectWord, mark: impl FnOnce() -> Mark) -> ObjectWord {
+        if self == Kind::Mutex { next.marked(mark()) } else { next }
+    }
+
     /// The word when the operation that offered it is complete.
     pub(crate) fn rested(self, word: ObjectWord) -> ObjectWord {
         match self {
@@ -284,6 +292,15 @@ impl Signal {
             Signal::Set | Signal::Reset | Signal::Pulse => kind.is_event(),
             Signal::Release(_) => kind == Kind::Semaphore,
             Signal::Unlock(_) | Signal::Kill(_) => kind == Kind::Mutex,
+        }
+    }
+
+    /// The word that it leaves if a thread with this mark performs it: see [`Kind::taken_by`].
+    #[inline(always)]
+    pub(crate) fn performed_by(self, next: ObjectWord, mark: impl FnOnce() -> Mark) -> ObjectWord {
+        match self {
+            Signal::Set | Signal::Pulse | Signal::Release(_) => next.marked(mark()),
+            Signal::Reset | Signal::Unlock(_) | Signal::Kill(_) => next,
         }
     }
 

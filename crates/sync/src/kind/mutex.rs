@@ -33,6 +33,7 @@ use super::{Access, Kind, Start, Step};
 use crate::format::fields::{EXTRA, part};
 use crate::format::layout::ObjectSlot;
 use crate::format::limits::SPILL_UNIT;
+use crate::format::mark::Mark;
 use crate::format::object_word::{ABANDONED, Claimant, ObjectWord, SPILLED};
 use crate::planted::{Bug, planted};
 use crate::{Error, Result, spec};
@@ -131,6 +132,12 @@ fn stranger(owner: u32) -> Error {
     if owner == 0 { Error::Invalid } else { Error::NotOwner }
 }
 
+/// Without an owner, and without the mark of the last one: who is given it next may be another thread.
+#[inline(always)]
+fn free(word: ObjectWord) -> ObjectWord {
+    word.with_value(0).with_level(0).marked(Mark::default())
+}
+
 /// Released once.
 #[inline(always)]
 pub(super) fn unlock(word: ObjectWord, extra: &Word64, owner: u32) -> Step {
@@ -140,7 +147,7 @@ pub(super) fn unlock(word: ObjectWord, extra: &Word64, owner: u32) -> Step {
     match (word.level(), word.has(SPILLED)) {
         (0, true) => Step::Carry(Claimant::CarryDown),
         (0, false) => Step::Refused(Error::Corrupt),
-        (1, false) => Step::Changed { next: word.with_value(0).with_level(0), previous: 1, offers: true },
+        (1, false) => Step::Changed { next: free(word), previous: 1, offers: true },
         (level, _) => {
             let previous = count(word, extra);
             // A full count excluded even the owner.
@@ -154,7 +161,7 @@ pub(super) fn kill(word: ObjectWord, extra: &Word64, owner: u32) -> Step {
     if word.value() != owner || owner == 0 {
         return Step::Refused(stranger(owner));
     }
-    let next = word.with_value(0).with_level(0).without(SPILLED).with(ABANDONED);
+    let next = free(word).without(SPILLED).with(ABANDONED);
     Step::Changed { next, previous: count(word, extra), offers: true }
 }
 

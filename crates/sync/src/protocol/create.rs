@@ -19,6 +19,7 @@ use crate::{Error, Object, Result};
 pub(crate) fn create_object(arena: &Arena, waiter: &Waiter, start: Start, lifetime: Lifetime<'_>) -> Result<Object> {
     waiter.budget.renew();
     let peer = arena.peer(bury)?;
+    waiter.belongs_to(peer);
     let pool = arena.object_pool();
     let take = |index| arena.build(index, peer);
     let from_dead = |index| arena.reclaim_if_gone(index, peer, lifetime) && take(index);

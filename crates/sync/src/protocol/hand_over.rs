@@ -74,7 +74,7 @@ pub(super) fn hand_over(arena: &Arena, waiter: &Waiter, signaled: &Signaled<'_>,
     let claim = claim.advanced();
     // I-only
     let is_settled = decision.make(arena, waiter) && {
-        let rest = kind.rested(kind.consumed(claim.unclaimed(), only.slot.owner())).without(W);
+        let rest = kind.rested(kind.consumed(claim.unclaimed().marked(next.mark()), only.slot.owner())).without(W);
         slot.exchange(claim, rest)
     };
     if !is_settled {

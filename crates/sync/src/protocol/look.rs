@@ -73,7 +73,7 @@ fn look_at(
             continue;
         }
         match kind.access(seen, &slot.extra, owner) {
-            Access::Open(next) => return Ok(Look::Available { seen, next }),
+            Access::Open(next) => return Ok(Look::Available { seen, next: kind.taken_by(next, || waiter.mark()) }),
             Access::Carry(carry) => {
                 slot.exchange(seen, seen.claimed_for(carry, 0));
             }

@@ -40,6 +40,7 @@ pub(crate) fn signal(arena: &Arena, waiter: &Waiter, object: Object, signal: Sig
     if let Step::Changed { next, previous, offers } = signal.step(seen, kind, &slot.extra)
         && !seen.is_claimed()
     {
+        let next = signal.performed_by(next, || waiter.mark());
         let done = match offers && seen.has(W | WA) {
             false => waiter.exchange_guess(slot, object, seen, next),
             true if seen.has(WA) => false,
@@ -80,6 +81,7 @@ fn signal_slowly(arena: &Arena, waiter: &Waiter, object: Object, signal: Signal)
                 return announce(arena, waiter, object, signal);
             }
             Step::Changed { next, previous, offers: true } if seen.has(W) => {
+                let next = signal.performed_by(next, || waiter.mark());
                 let signaled = Signaled { object, slot, kind, seen, next };
                 let done = match hand_over(arena, waiter, &signaled, signal)? {
                     HandOver::NotAlone => serve_in_turn(arena, waiter, &signaled, signal)?,
@@ -91,7 +93,7 @@ fn signal_slowly(arena: &Arena, waiter: &Waiter, object: Object, signal: Signal)
                 }
             }
             Step::Changed { next, previous, .. } => {
-                if slot.exchange(seen, next) {
+                if slot.exchange(seen, signal.performed_by(next, || waiter.mark())) {
                     return Ok(previous);
                 }
             }

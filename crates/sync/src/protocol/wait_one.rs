@@ -75,6 +75,7 @@ fn take_at_once(arena: &Arena, waiter: &Waiter, object: Object, owner: u32) -> O
     }
     let Access::Open(next) = kind.access(seen, &slot.extra, owner) else { return None };
     let abandoned = kind.was_abandoned(seen);
+    let next = kind.taken_by(next, || waiter.mark());
     waiter.exchange_guess(slot, object, seen, next).then_some(Satisfied { index: 0, abandoned })
 }
 

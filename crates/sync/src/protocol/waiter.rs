@@ -31,7 +31,7 @@
 use std::cell::Cell;
 use std::marker::PhantomData;
 
-use ntux_platform::atomic::Flag;
+use ntux_platform::atomic::{Flag, Word64};
 use ntux_platform::liveness;
 use ntux_platform::robust::Head;
 
@@ -44,6 +44,7 @@ use crate::arena::peers::LivenessCache;
 use crate::budget::WorkBudget;
 use crate::format::holder::Holder;
 use crate::format::layout::{ObjectSlot, WaiterSlot};
+use crate::format::mark::Mark;
 use crate::format::object_word::ObjectWord;
 use crate::format::ticket::Ticket;
 use crate::planted::{Bug, planted};
@@ -72,6 +73,7 @@ pub struct Waiter {
     pub(super) thread_id: Cell<u32>,
     /// What the thread is to onlookers, and the process number that it belongs to, whether or not it has a slot.
     name: Cell<(Holder, u32)>,
+    mark: OwnMark,
     pub(super) sleeps: Cell<u64>,
     pub(crate) budget: WorkBudget,
     pub(crate) nested: Nested,
@@ -79,6 +81,46 @@ pub struct Waiter {
     /// The words that this thread last wrote, by object.
     memory: [Cell<(u64, ObjectWord)>; REMEMBERED],
     thread: PhantomData<*mut ()>,
+}
+
+/// What a thread leaves in the objects that it signals or acquires, see [`Mark`]. It counts only in the process in which it was
+/// made: a forked child has a copy, and could otherwise name its parent.
+struct OwnMark {
+    mark: Cell<Mark>,
+    made_in: Cell<u64>,
+    /// Says which process this is, or 0 in a new child.
+    process: &'static Word64,
+}
+
+/// The model checker knows no forks, and remembers states: with different marks there would be more of them. So there all threads
+/// leave the same one.
+const CHECKED: bool = cfg!(ntux_explore);
+
+impl Default for OwnMark {
+    fn default() -> OwnMark {
+        // Equal to no number of a process.
+        static UNKNOWN: Word64 = Word64::new(0);
+        let process = if CHECKED { None } else { liveness::process_word() };
+        let process = process.unwrap_or(&UNKNOWN);
+        OwnMark { mark: Cell::default(), made_in: Cell::new(u64::MAX), process }
+    }
+}
+
+impl OwnMark {
+    #[inline(always)]
+    fn get(&self) -> Mark {
+        let counts = CHECKED || self.process.load() == self.made_in.get();
+        if counts { self.mark.get() } else { Mark::default() }
+    }
+
+    #[cold]
+    fn make(&self, mark: impl FnOnce() -> Mark) {
+        if CHECKED {
+            return self.mark.set(Mark::of_thread(1));
+        }
+        self.made_in.set(liveness::process_id().into());
+        self.mark.set(mark());
+    }
 }
 
 /// The depth of other threads' operations that a thread is finishing before its own.
@@ -131,6 +173,7 @@ impl Waiter {
             stepped_aside: Cell::new(false),
             thread_id: Cell::new(0),
             name: Cell::new((Holder(0), 0)),
+            mark: OwnMark::default(),
             sleeps: Cell::new(0),
             budget: WorkBudget::default(),
             nested: Nested::default(),
@@ -191,6 +234,28 @@ impl Waiter {
     /// Ends the interruption of waits.
     pub fn resume(&self) {
         self.interrupted.set(false);
+    }
+
+    /// What the calling thread leaves in the objects that it signals or acquires.
+    #[inline(always)]
+    pub(super) fn mark(&self) -> Mark {
+        if cfg!(ntux_unobserved) { Mark::default() } else { self.mark.get() }
+    }
+
+    /// From now on the thread leaves its mark. A system call.
+    pub(crate) fn name_itself(&self, arena: &Arena) {
+        self.mark.make(|| {
+            let thread = liveness::thread_id();
+            arena.known_peer().map_or(Mark::of_thread(thread), |peer| Mark::of(Holder::new(peer, thread)))
+        });
+    }
+
+    /// The process of the calling thread is registered in this slot.
+    pub(crate) fn belongs_to(&self, peer: u32) {
+        let own = self.mark.get();
+        if own.thread() == 0 || own != Mark::of(Holder::new(peer, own.thread().into())) {
+            self.mark.make(|| Mark::of(Holder::new(peer, liveness::thread_id())));
+        }
     }
 
     /// What the calling thread is to onlookers; none if its process is not registered. A system call at the first time
@@ -315,6 +380,7 @@ fn enroll_anew<'a>(arena: &'a Arena, waiter: &Waiter) -> Result<(u32, &'a Waiter
 
 fn take_slot(arena: &Arena, waiter: &Waiter) -> Result<u32> {
     let mine = Holder::new(arena.peer(bury)?, liveness::thread_id());
+    waiter.mark.make(|| Mark::of(mine));
     let take = |index| arena.waiter_slot(index).is_some_and(|slot| slot.holder.compare_exchange(0, mine.0).is_ok());
     let from_dead = |index| inherit_if_gone(arena, index, mine);
     let index = match arena.waiter_pool().find(take, from_dead) {

@@ -160,8 +160,12 @@ impl Play<'_> {
         let place = |index: &u32| snapshot.waiter(*index);
         Ok(match finding {
             Finding::Deadlock { .. } => false,
-            Finding::OwnerGone { object, owner, place, .. } => has(place, Fate::Gone) && self.may_own(*object, *owner),
-            Finding::OwnerStopped { object, place: index, .. } => {
+            // It is told nothing of threads that have never waited.
+            Finding::OwnerGone { place: None, .. } | Finding::OwnerStopped { place: None, .. } => false,
+            Finding::OwnerGone { object, owner, place: Some(place), .. } => {
+                has(place, Fate::Gone) && self.may_own(*object, *owner)
+            }
+            Finding::OwnerStopped { object, place: Some(index), .. } => {
                 let owner = place(index).map_or(0, |place| place.owner);
                 has(index, Fate::Stopped) && self.may_own(*object, owner)
             }

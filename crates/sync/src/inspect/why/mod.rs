@@ -28,7 +28,7 @@ mod stuck;
 
 use std::collections::{HashMap, HashSet};
 
-use super::{Claim, Given, Life, Mode, ObjectView, Request, Snapshot, Value, WaitState, WaitView, WaiterView};
+use super::{Claim, Given, LastBy, Life, Mode, ObjectView, Request, Snapshot, Value, WaitState, WaitView, WaiterView};
 use crate::Object;
 use crate::spec;
 use stuck::Stuck;
@@ -77,8 +77,8 @@ pub enum Finding {
         object: Object,
         /// Its owner.
         owner: u32,
-        /// The place that the owner's thread had.
-        place: u32,
+        /// The place that the owner's thread had. None: it has never waited; the mutex says who it was.
+        place: Option<u32>,
         /// Who waits for it.
         waiting: Vec<u32>,
     },
@@ -123,8 +123,10 @@ pub enum Finding {
     OwnerStopped {
         /// The mutex.
         object: Object,
-        /// The place of its owner's thread.
-        place: u32,
+        /// Its owner.
+        owner: u32,
+        /// The place of its owner's thread. None: it has never waited; the mutex says who it is.
+        place: Option<u32>,
         /// Who waits for it.
         waiting: Vec<u32>,
     },
@@ -197,6 +199,8 @@ pub struct Case<'a> {
     before: &'a Snapshot,
     after: &'a Snapshot,
     fates: HashMap<u32, Fate>,
+    /// What is known of threads that acquired mutexes, by peer and number.
+    takers: HashMap<(u32, u32), Fate>,
     /// The places whose threads have waited in the name of an owner, by the owner.
     places: HashMap<u32, Vec<u32>>,
     /// Waiters that slept in the same wait in both snapshots.
@@ -212,6 +216,11 @@ impl<'a> Case<'a> {
         Case::with_care(before, after, fates, Care::Full)
     }
 
+    /// What is known of the threads that acquired mutexes last, by the index of their peer and their number.
+    pub fn with_takers(self, takers: HashMap<(u32, u32), Fate>) -> Case<'a> {
+        Case { takers, ..self }
+    }
+
     fn with_care(before: &'a Snapshot, after: &'a Snapshot, fates: HashMap<u32, Fate>, care: Care) -> Case<'a> {
         let mut places: HashMap<u32, Vec<u32>> = HashMap::new();
         for waiter in after.waiters.iter().filter(|waiter| waiter.thread.is_some() && waiter.owner != 0) {
@@ -223,7 +232,8 @@ impl<'a> Case<'a> {
             places.iter().all(|place| fate(place) == first).then_some((owner, first))
         };
         let owners = places.iter().filter_map(shared).collect();
-        let mut case = Case { before, after, fates, places, asleep: HashSet::new(), owners, care };
+        let mut case =
+            Case { before, after, fates, places, takers: HashMap::new(), asleep: HashSet::new(), owners, care };
         let asleep = |waiter: &&WaiterView| case.sleeps(waiter) && case.is_same(waiter);
         case.asleep = after.waiters.iter().filter(asleep).map(|waiter| waiter.index).collect();
         case
@@ -311,17 +321,24 @@ impl<'a> Case<'a> {
 
     fn ownership(&self, object: &ObjectView) -> Option<Finding> {
         let Value::Mutex(spec::Mutex { owner, .. }) = object.value else { return None };
-        let fate = *self.owners.get(&owner)?;
-        let (waiting, place) = (self.waiting(object), *self.places(owner).first()?);
+        let (waiting, place) = (self.waiting(object), self.places(owner).first().copied());
+        let fate = if place.is_some() { *self.owners.get(&owner)? } else { self.fate_of_taker(object)? };
         if self.lasting_obstacle(object.object, 0) != Obstacle::Owned(owner) || waiting.is_empty() {
             return None;
         }
         let object = object.object;
         match fate {
             Fate::Gone => Some(Finding::OwnerGone { object, owner, place, waiting }),
-            Fate::Stopped => Some(Finding::OwnerStopped { object, place, waiting }),
+            Fate::Stopped => Some(Finding::OwnerStopped { object, owner, place, waiting }),
             Fate::There | Fate::Unknown => None,
         }
+    }
+
+    /// The fate of the thread that acquired a mutex, if it is known who that was.
+    fn fate_of_taker(&self, mutex: &ObjectView) -> Option<Fate> {
+        let LastBy::Thread { peer: Some(peer), thread } = mutex.last_by else { return None };
+        let before = self.before.object(mutex.object.index())?;
+        (before.last_by == mutex.last_by).then_some(*self.takers.get(&(peer, thread))?)
     }
 
     fn state(&self, waiter: &WaiterView) -> Option<Finding> {
