@@ -491,7 +491,7 @@ fn render_step(page: &mut String, step: &Step, waiter: &Party, depth: usize) {
     let state = match (step.owner, step.owners.is_empty(), step.cut) {
         (Some(owner), _, true) => format!("owner {owner}, and so on"),
         (Some(owner), true, _) => match &step.last_by {
-            Some(taker) => format!("owned by {taker} (owner {owner}), which has never had to wait"),
+            Some(taker) => format!("owned by {taker} (owner {owner}; it has never had to wait)"),
             None => format!("owner {owner}: no thread that is there has ever waited in this name"),
         },
         (Some(_), false, _) => "owned by".to_owned(),
