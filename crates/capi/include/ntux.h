@@ -89,7 +89,7 @@ extern "C" {
 /* Shared memory that holds objects. */
 typedef struct ntux_arena ntux_arena;
 
-/* A semaphore, a mutex or an event in an arena. 0 means no object. */
+/* A semaphore, a mutex or an event in an arena: below 2^63. 0 means no object. */
 typedef uint64_t ntux_object;
 
 

@@ -11,7 +11,7 @@ use std::sync::OnceLock;
 use libloading::Library;
 use ntux_conformance::case::Kind;
 use ntux_conformance::face::{
-    Deadline, EOWNERDEAD, Errno, Event, Face, Mutex, Object, Outcome, POISON, Satisfied, Semaphore, Wait,
+    Deadline, EBADF, EINVAL, EOWNERDEAD, Errno, Event, Face, Mutex, Object, Outcome, POISON, Satisfied, Semaphore, Wait,
 };
 use ntux_conformance::run::{self, Instantiation};
 use ntux_testkit::c::{Arena, Create, Functions, NEVER, REALTIME, Read, Waiter};
@@ -267,12 +267,12 @@ impl Face for C {
             Err(EOWNERDEAD) => Ok(Satisfied { index, abandoned: true }),
             Err(error) => {
                 assert_eq!(index, POISON, "a refused or timed-out wait writes nothing");
-                Err(error)
+                // A waiter tells a closed object apart: S-503.
+                Err(if explicit.is_some() && error == EBADF { EINVAL } else { error })
             }
         }
     }
 
-    /// Attaches the arena anew, as a process does that was handed its descriptor.
     /// XNU does not end the waits of the dead.
     #[cfg(any(target_os = "macos", ntux_simulated_macos))]
     fn bury(&self, process: u32) {
@@ -280,6 +280,7 @@ impl Face for C {
         assert_eq!(outcome(unsafe { (functions().arena_bury_process)(self.arena, process) }), Ok(()));
     }
 
+    /// Attaches the arena anew, as a process does that was handed its descriptor.
     fn in_child(&self) -> Box<dyn Face> {
         let mut arena = null_mut();
         // SAFETY: the arena is attached, and there is room for the new pointer.
