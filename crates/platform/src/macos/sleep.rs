@@ -27,9 +27,9 @@ const ALL: u32 = i32::MAX as u32;
 
 /// Sleeps once, for at most this long. The word or the clock tells why it ended.
 fn sleep(word: Slept, expected: u64, time_ns: Option<u64>) -> Result<(), i32> {
-    let mut slept = Ok(());
+    let mut refusal = libc::EFAULT;
     for _ in 0..ATTEMPTS {
-        slept = match calls::os_sync() {
+        let slept = match calls::os_sync() {
             Some(functions) => functions.wait(word, expected, time_ns),
             None => calls::ulock_wait(word, expected, time_ns),
         };
@@ -39,11 +39,15 @@ fn sleep(word: Slept, expected: u64, time_ns: Option<u64>) -> Result<(), i32> {
                     return Ok(());
                 }
             }
-            Err(libc::EDOM) => std::thread::yield_now(),
+            // That the last attempt meets a page that is out does not undo it.
+            Err(libc::EDOM) => {
+                refusal = libc::EDOM;
+                std::thread::yield_now();
+            }
             _ => return slept,
         }
     }
-    slept
+    Err(refusal)
 }
 
 fn wake(word: Slept, all: bool) -> Result<(), i32> {
