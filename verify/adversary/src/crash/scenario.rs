@@ -233,10 +233,10 @@ pub const SCENARIOS: &[Scenario] = &[
     Scenario { sweep: SweepDescriptors, ..plain("pass-to-a-crowd", &[], FamilyCrowd(AUTO)) },
     Scenario { sweep: SweepDescriptors, ..plain("keep-across-exec", &[], FamilyExec(AUTO)) },
     of_a_family(Founder::Asks, plain("child-set", &[AUTO], Set(0))),
-    of_a_family(Founder::Asks, with(&[sleeps(&[0, 1])], plain("child-set-one-waits", &[AUTO, AUTO], Set(0)))),
+    of_a_family(Founder::Asks, with(&[sleeps(&[0, 1])], plain("child-set-waited-for", &[AUTO, AUTO], Set(0)))),
     of_a_family(
         Founder::Asks,
-        with(&[sleeps(&[0, 1])], plain("child-release-one-waits", &[semaphore(0), AUTO], Release(0, 2))),
+        with(&[sleeps(&[0, 1])], plain("child-release-waited-for", &[semaphore(0), AUTO], Release(0, 2))),
     ),
     plain("close", &[AUTO], Close(0)),
     with(&[sleeps(&[0, 1])], plain("close-one-waits", &[AUTO, AUTO], Close(0))),
