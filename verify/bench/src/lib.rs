@@ -10,31 +10,28 @@
     clippy::disallowed_methods,
     reason = "peers are written as they would be without ntux"
 )]
-#![cfg_attr(
-    any(target_os = "macos", ntux_simulated_macos),
-    allow(dead_code, unused_imports, reason = "for what is Linux's")
-)]
+#![cfg_attr(not(linux_calls), allow(dead_code, unused_imports, reason = "for what is Linux's"))]
 
 mod asleep;
 mod bench;
 mod expectation;
-#[cfg(all(target_os = "linux", not(ntux_simulated_macos)))]
+#[cfg(linux_calls)]
 pub mod futex;
 mod grid;
 mod machine;
 mod measure;
 mod peer;
-#[cfg(all(target_os = "linux", not(ntux_simulated_macos)))]
+#[cfg(linux_calls)]
 mod preloaded;
 mod progress;
 mod record;
 mod report;
 mod scenario;
-#[cfg(all(target_os = "linux", not(ntux_simulated_macos)))]
+#[cfg(linux_calls)]
 mod trace;
-#[cfg(all(target_os = "linux", not(ntux_simulated_macos)))]
+#[cfg(linux_calls)]
 pub mod waiting;
-#[cfg(all(target_os = "linux", not(ntux_simulated_macos)))]
+#[cfg(linux_calls)]
 pub mod watch;
 
 use std::ffi::{OsStr, OsString};
@@ -45,11 +42,11 @@ use std::path::{Path, PathBuf};
 use bench::Bench;
 use machine::Machine;
 use measure::Effort;
-#[cfg(all(target_os = "linux", not(ntux_simulated_macos)))]
+#[cfg(linux_calls)]
 use ntux_testkit::rival::{AdaptiveFutex, EventFd, Futex, Server, WaitV};
 use peer::arena::RustArena;
 use peer::c_face::CArena;
-#[cfg(all(target_os = "linux", not(ntux_simulated_macos)))]
+#[cfg(linux_calls)]
 use peer::device::Device;
 use peer::parking::Parking;
 use report::{Absent, Report};
@@ -95,7 +92,7 @@ pub fn run(arguments: &BenchArguments) -> io::Result<()> {
     allow_many_descriptors()?;
     let effort = if arguments.quick { Effort::QUICK } else { Effort::FULL };
     let mut bench = Bench::new(effort, arguments.only.clone());
-    #[cfg(all(target_os = "linux", not(ntux_simulated_macos)))]
+    #[cfg(linux_calls)]
     if arguments.inside_device {
         measure_preloaded(&mut bench);
         progress::done();
@@ -142,7 +139,7 @@ fn some_was_measured(count: usize, only: Option<&str>) -> io::Result<()> {
 }
 
 /// Everything but the child's part, whose records are added; who could not take part at all.
-#[cfg(all(target_os = "linux", not(ntux_simulated_macos)))]
+#[cfg(linux_calls)]
 fn measure_here(bench: &mut Bench, preload: Option<&OsStr>) -> Vec<Absent> {
     let mut absent = Vec::new();
     scenario::yardsticks::run(bench);
@@ -182,7 +179,7 @@ fn measure_here(bench: &mut Bench, preload: Option<&OsStr>) -> Vec<Absent> {
 }
 
 /// ntux's own rows, beside the one rival that is there.
-#[cfg(any(target_os = "macos", ntux_simulated_macos))]
+#[cfg(not(linux_calls))]
 fn measure_here(bench: &mut Bench, _preload: Option<&OsStr>) -> Vec<Absent> {
     scenario::yardsticks::run(bench);
     scenario::meetings(bench, report::PARKING, Parking::open);
@@ -193,7 +190,7 @@ fn measure_here(bench: &mut Bench, _preload: Option<&OsStr>) -> Vec<Absent> {
     absent.map(|peer| Absent::new(peer, "it is made of Linux's calls".to_owned(), false)).collect()
 }
 
-#[cfg(all(target_os = "linux", not(ntux_simulated_macos)))]
+#[cfg(linux_calls)]
 fn measure_preloaded(bench: &mut Bench) {
     scenario::foreign::run(bench, scenario::foreign::THROUGH);
     scenario::all(bench, report::DEVICE, Device::open);

@@ -5,7 +5,7 @@ use std::process::ExitCode;
 
 use clap::Parser;
 use ntux_bench::BenchArguments;
-#[cfg(all(target_os = "linux", not(ntux_simulated_macos)))]
+#[cfg(linux_calls)]
 use ntux_bench::{futex, waiting, watch};
 
 /// Measure ntux beside the other ways to do the same.
@@ -14,17 +14,17 @@ use ntux_bench::{futex, waiting, watch};
 enum Command {
     /// Measure synchronization objects.
     Sync(BenchArguments),
-    #[cfg(any(target_os = "macos", ntux_simulated_macos))]
+    #[cfg(not(linux_calls))]
     #[command(external_subcommand)]
     Other(Vec<String>),
     /// Measure futexes: of every size, in vectors, requeued.
-    #[cfg(all(target_os = "linux", not(ntux_simulated_macos)))]
+    #[cfg(linux_calls)]
     Futex(futex::FutexArguments),
     /// Measure the policy for waiting: what looking before sleeping gains and costs.
-    #[cfg(all(target_os = "linux", not(ntux_simulated_macos)))]
+    #[cfg(linux_calls)]
     Waiting(waiting::WaitingArguments),
     /// Measure write watches.
-    #[cfg(all(target_os = "linux", not(ntux_simulated_macos)))]
+    #[cfg(linux_calls)]
     Watch(watch::WatchArguments),
 }
 
@@ -34,16 +34,16 @@ fn main() -> ExitCode {
             arguments.preload = std::env::var_os("NTUX_BENCH_PRELOAD");
             ntux_bench::run(&arguments)
         }
-        #[cfg(any(target_os = "macos", ntux_simulated_macos))]
+        #[cfg(not(linux_calls))]
         Command::Other(words) => Err(std::io::Error::other(format!(
             "no {}: on macOS there is `ntux bench sync`; the others measure what only Linux has",
             words[0]
         ))),
-        #[cfg(all(target_os = "linux", not(ntux_simulated_macos)))]
+        #[cfg(linux_calls)]
         Command::Futex(arguments) => futex::run(&arguments),
-        #[cfg(all(target_os = "linux", not(ntux_simulated_macos)))]
+        #[cfg(linux_calls)]
         Command::Waiting(arguments) => waiting::run(&arguments),
-        #[cfg(all(target_os = "linux", not(ntux_simulated_macos)))]
+        #[cfg(linux_calls)]
         Command::Watch(arguments) => watch::run(&arguments),
     };
     match result {

@@ -4,7 +4,7 @@
 
 pub(crate) mod arena;
 pub(crate) mod c_face;
-#[cfg(all(target_os = "linux", not(ntux_simulated_macos)))]
+#[cfg(linux_calls)]
 pub(crate) mod device;
 pub(crate) mod parking;
 #[cfg(test)]

@@ -2,17 +2,17 @@
 
 pub(crate) mod contended;
 pub(crate) mod definitions;
-#[cfg(all(target_os = "linux", not(ntux_simulated_macos)))]
+#[cfg(linux_calls)]
 pub(crate) mod foreign;
 pub(crate) mod growth;
-#[cfg(all(target_os = "linux", not(ntux_simulated_macos)))]
+#[cfg(linux_calls)]
 pub(crate) mod memory;
 pub(crate) mod names;
-#[cfg(all(target_os = "linux", not(ntux_simulated_macos)))]
+#[cfg(linux_calls)]
 pub(crate) mod observed;
-#[cfg(all(target_os = "linux", not(ntux_simulated_macos)))]
+#[cfg(linux_calls)]
 pub(crate) mod shared;
-#[cfg(all(target_os = "linux", not(ntux_simulated_macos)))]
+#[cfg(linux_calls)]
 pub(crate) mod system_calls;
 pub(crate) mod uncontended;
 pub(crate) mod yardsticks;
@@ -29,7 +29,7 @@ pub(crate) fn all<P: Peer>(bench: &mut Bench, peer: &str, open: impl Fn() -> io:
     contended::run(bench, &open);
     definitions::run(bench, &open);
     growth::run(bench, &open);
-    #[cfg(all(target_os = "linux", not(ntux_simulated_macos)))]
+    #[cfg(linux_calls)]
     system_calls::run(bench, &open);
 }
 

@@ -145,13 +145,13 @@ impl Face for Core {
         Ok(Satisfied { index: satisfied.index, abandoned: satisfied.abandoned })
     }
 
-    /// Attaches the arena anew, as a process does that was handed its descriptor.
     /// XNU does not end the waits of the dead.
     #[cfg(any(target_os = "macos", ntux_simulated_macos))]
     fn bury(&self, process: u32) {
         self.arena.bury_process(process).expect("it has ended");
     }
 
+    /// Attaches the arena anew, as a process does that was handed its descriptor.
     fn in_child(&self) -> Box<dyn Face> {
         let fd = self.arena.fd().expect("it was created here");
         Box::new(Core::new(Arena::attach(fd).expect("it is an arena")))

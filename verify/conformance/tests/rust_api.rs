@@ -142,13 +142,13 @@ impl Face for Rust {
         Ok(Satisfied { index: satisfied.index, abandoned: satisfied.abandoned })
     }
 
-    /// A child goes on with what it inherited.
     /// XNU does not end the waits of the dead.
     #[cfg(any(target_os = "macos", ntux_simulated_macos))]
     fn bury(&self, process: u32) {
         self.arena.core().bury_process(process).expect("it has ended");
     }
 
+    /// A child goes on with what it inherited.
     fn in_child(&self) -> Box<dyn Face> {
         Box::new(Rust { arena: self.arena.clone() })
     }

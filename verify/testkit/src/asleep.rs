@@ -38,3 +38,22 @@ pub(crate) fn until_asleep(tasks: &[impl Visible], pause: Duration) -> bool {
         sleep(pause);
     }
 }
+
+#[cfg(test)]
+pub(crate) mod tests {
+    use std::sync::mpsc;
+    use std::thread;
+
+    /// Runs `body` in a thread. Returns what `current` says there.
+    pub(crate) fn start<T: Send + 'static>(
+        current: impl FnOnce() -> T + Send + 'static,
+        body: impl FnOnce() + Send + 'static,
+    ) -> T {
+        let (announce, announced) = mpsc::channel();
+        thread::spawn(move || {
+            announce.send(current()).expect("the test listens");
+            body();
+        });
+        announced.recv().expect("the thread announces itself")
+    }
+}

@@ -166,22 +166,12 @@ pub fn until_asleep(tasks: &[Task], pause: Duration) -> bool {
 #[cfg(test)]
 mod tests {
     use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
-    use std::sync::mpsc;
     use std::thread;
 
     use super::*;
+    use crate::asleep::tests::start;
 
     const PAUSE: Duration = Duration::from_micros(200);
-
-    /// Runs `body` in a thread; what it is called.
-    fn start(body: impl FnOnce() + Send + 'static) -> Task {
-        let (announce, announced) = mpsc::channel();
-        thread::spawn(move || {
-            announce.send(Task::current()).expect("the test listens");
-            body();
-        });
-        announced.recv().expect("the thread announces itself")
-    }
 
     fn wait_on(word: &AtomicU32, expected: u32) {
         let (word, no_time) = (word.as_ptr(), std::ptr::null::<libc::timespec>());
@@ -192,7 +182,7 @@ mod tests {
     #[test]
     fn a_futex_wait_is_sound_until_its_word_changes_and_then_owed() {
         static WORD: AtomicU32 = AtomicU32::new(7);
-        let task = start(|| wait_on(&WORD, 7));
+        let task = start(Task::current, || wait_on(&WORD, 7));
         assert!(until_asleep(std::slice::from_ref(&task), PAUSE));
         assert_eq!(task.futex_wait(), FutexWait::Sound);
         assert_eq!(task.asleep().map(|asleep| asleep.call), Some(libc::SYS_futex as u64));
@@ -204,7 +194,7 @@ mod tests {
     #[test]
     fn who_runs_or_sleeps_elsewhere_waits_on_no_futex() {
         static OVER: AtomicBool = AtomicBool::new(false);
-        let busy = start(|| {
+        let busy = start(Task::current, || {
             while !OVER.load(Ordering::SeqCst) {
                 std::hint::spin_loop()
             }
@@ -215,7 +205,7 @@ mod tests {
         }
         while busy.work().expect("it lives").0 == work {}
         OVER.store(true, Ordering::SeqCst);
-        let paused = start(|| {
+        let paused = start(Task::current, || {
             // SAFETY: takes no memory; a signal may end it.
             unsafe { libc::pause() };
         });
@@ -226,7 +216,7 @@ mod tests {
 
     #[test]
     fn who_ends_does_not_fall_asleep() {
-        let task = start(|| thread::sleep(Duration::from_millis(1)));
+        let task = start(Task::current, || thread::sleep(Duration::from_millis(1)));
         while task.look() != Look::Ended {
             thread::yield_now();
         }
@@ -237,7 +227,7 @@ mod tests {
     #[test]
     fn who_sleeps_again_and_again_is_seen_to_have_run() {
         static WORD: AtomicU32 = AtomicU32::new(0);
-        let task = start(|| {
+        let task = start(Task::current, || {
             loop {
                 thread::sleep(Duration::from_micros(50));
                 if WORD.load(Ordering::SeqCst) == 1 {

@@ -104,32 +104,23 @@ pub fn until_asleep(tasks: &[Task], pause: Duration) -> bool {
 #[cfg(test)]
 mod tests {
     use std::sync::atomic::{AtomicBool, Ordering};
-    use std::sync::mpsc;
     use std::thread;
 
     use super::*;
+    use crate::asleep::tests::start;
     use crate::child::Child;
 
     const PAUSE: Duration = Duration::from_millis(1);
 
-    fn start(body: impl FnOnce() + Send + 'static) -> Task {
-        let (announce, announced) = mpsc::channel();
-        thread::spawn(move || {
-            announce.send(Task::current()).expect("the test listens");
-            body();
-        });
-        announced.recv().expect("the thread announces itself")
-    }
-
     #[test]
     fn who_sleeps_is_told_from_who_runs_and_who_has_ended() {
         static OVER: AtomicBool = AtomicBool::new(false);
-        let busy = start(|| {
+        let busy = start(Task::current, || {
             while !OVER.load(Ordering::SeqCst) {
                 std::hint::spin_loop()
             }
         });
-        let parked = start(thread::park);
+        let parked = start(Task::current, thread::park);
         assert!(until_asleep(std::slice::from_ref(&parked), PAUSE));
         for _ in 0..100 {
             assert!(busy.look() == Look::Runs);

@@ -99,8 +99,8 @@ pub(super) struct OsSync {
     wake_all: Wake,
 }
 
-/// The functions; none before macOS 14.4, and none if the user does without them. The first call looks for them. Nobody waits while another thread looks: a signal
-/// handler could wait for the thread that it interrupted.
+/// The functions; none before macOS 14.4, and none if the user does without them. The first call looks for them. Nobody waits
+/// while another thread looks: a signal handler could wait for the thread that it interrupted.
 pub(super) fn os_sync() -> Option<OsSync> {
     const UNKNOWN: u32 = 0;
     const ABSENT: u32 = 1;
