@@ -189,7 +189,8 @@ static void receive_until_closed(int socket)
 {
     CHECK(write(socket, "!", 1) == 1);
     device = receive_fd(socket);
-    CHECK(event(device, 1, 0) >= 0); /* it has met the device from here on */
+    CHECK(event(device, 1, 0) >= 0); /* it has met the device from here on, and makes no more objects */
+    CHECK(write(socket, "!", 1) == 1);
     int fd = -1, kept[1 << 15], count = 0;
     for (char order, here; read(socket, &order, 1) == 1;) {
         struct iovec part = {&here, 1};
@@ -260,9 +261,10 @@ static int receiver(const char *program, int *socket)
         CHECK(!"executed");
     }
     close(pair[1]);
-    char loaded;
-    CHECK(read(pair[0], &loaded, 1) == 1);
+    char done;
+    CHECK(read(pair[0], &done, 1) == 1);
     send_fd(pair[0], device);
+    CHECK(read(pair[0], &done, 1) == 1);
     *socket = pair[0];
     return child;
 }
