@@ -1,5 +1,5 @@
 /* What a back end must stand: many objects, threads and processes that are suspended and killed. Prints a line for each check; exit
- * code = failures. With an argument it is a child that waits and takes, until it is killed. */
+ * code = failures. With arguments it is a child: one that waits and takes, until it is killed, or one that takes a handle. */
 #include <windows.h>
 #include <stdio.h>
 
@@ -141,21 +141,50 @@ static void killed(const char *self)
     check(!wrong, "80 threads and 5 processes are killed with mutexes: each time all mutexes can be had again");
 }
 
-/* A handle that another process closes, and whose number is used again. */
-static void closed_from_outside(void)
+/* Runs this program as another process: it closes the handle here, or moves it to itself and sets the event. */
+static void by_another(const char *self, const char *verb, HANDLE handle)
 {
-    HANDLE event = CreateEventA(NULL, TRUE, TRUE, NULL), same, self;
+    STARTUPINFOA startup = { sizeof(startup) };
+    PROCESS_INFORMATION child = { 0 };
+    DWORD ended = 1;
+    char command[600];
+
+    sprintf(command, "\"%s\" %s %lu %lu", self, verb, GetCurrentProcessId(), HandleToULong(handle));
+    if (CreateProcessA(NULL, command, NULL, NULL, FALSE, 0, NULL, NULL, &startup, &child))
+    {
+        WaitForSingleObject(child.hProcess, 20000);
+        GetExitCodeProcess(child.hProcess, &ended);
+        CloseHandle(child.hProcess);
+        CloseHandle(child.hThread);
+    }
+    if (ended) check(0, "another process takes the handle");
+}
+
+/* That process. */
+static int take_handle(const char *verb, DWORD process, DWORD handle)
+{
+    HANDLE owner = OpenProcess(PROCESS_DUP_HANDLE, FALSE, process), mine;
+
+    if (!DuplicateHandle(owner, ULongToHandle(handle), GetCurrentProcess(), &mine, 0, FALSE,
+                         DUPLICATE_CLOSE_SOURCE | DUPLICATE_SAME_ACCESS)) return 1;
+    if (!strcmp(verb, "move")) SetEvent(mine);
+    CloseHandle(mine);
+    return 0;
+}
+
+/* A handle that another process closes, and whose number is used again. */
+static void closed_from_outside(const char *self)
+{
+    HANDLE event = CreateEventA(NULL, TRUE, TRUE, NULL), same;
     int i;
 
     WaitForSingleObject(event, 0);
-    self = OpenProcess(PROCESS_DUP_HANDLE, FALSE, GetCurrentProcessId());
-    DuplicateHandle(self, event, GetCurrentProcess(), NULL, 0, FALSE, DUPLICATE_CLOSE_SOURCE);
-    check(WaitForSingleObject(event, 0) == WAIT_FAILED, "a handle that was closed is no more");
+    by_another(self, "close", event);
+    check(WaitForSingleObject(event, 0) == WAIT_FAILED && !SetEvent(event), "a handle that another process closed is no more");
     for (i = 0; i < 3000; i++) CloseHandle(CreateEventA(NULL, TRUE, TRUE, NULL));
     same = CreateEventA(NULL, TRUE, FALSE, NULL);
     check(WaitForSingleObject(same, 0) == WAIT_TIMEOUT, "and the next one is itself");
     CloseHandle(same);
-    CloseHandle(self);
 }
 
 static DWORD WINAPI wait_two_seconds(void *event)
@@ -182,8 +211,35 @@ static DWORD closed_in_use(int set)
     return ended;
 }
 
+static HANDLE either[2];
+
+static DWORD WINAPI wait_for_either(void *unused)
+{
+    return WaitForMultipleObjects(2, either, FALSE, 20000);
+}
+
+/* How a wait ends while another process closes, or moves, the handle of its first object; then the second one is set. */
+static DWORD taken_in_use(const char *self, const char *verb)
+{
+    HANDLE thread;
+    DWORD ended = 0;
+
+    either[0] = CreateEventA(NULL, FALSE, FALSE, NULL);
+    either[1] = CreateEventA(NULL, FALSE, FALSE, NULL);
+    thread = CreateThread(NULL, 0, wait_for_either, NULL, 0, NULL);
+    Sleep(200);
+    by_another(self, verb, either[0]);
+    SetEvent(either[1]);
+    WaitForSingleObject(thread, 20000);
+    GetExitCodeThread(thread, &ended);
+    CloseHandle(thread);
+    CloseHandle(either[1]);
+    return ended;
+}
+
 int main(int argc, char **argv)
 {
+    if (argc > 3) return take_handle(argv[1], strtoul(argv[2], NULL, 10), strtoul(argv[3], NULL, 10));
     if (argc > 1)
     {
         int i;
@@ -199,9 +255,11 @@ int main(int argc, char **argv)
     many_objects();
     suspended_threads();
     killed(argv[0]);
-    closed_from_outside();
+    closed_from_outside(argv[0]);
     check(closed_in_use(0) == WAIT_TIMEOUT, "a wait goes on when its object is closed");
     check(closed_in_use(1) == WAIT_OBJECT_0, "and gets it, if it was signaled before");
+    check(taken_in_use(argv[0], "close") == WAIT_OBJECT_0 + 1, "when another process closes the handle, a wait for any goes on, too");
+    check(taken_in_use(argv[0], "move") == WAIT_OBJECT_0, "and gets what another process moved to itself and sets");
     printf("%d failures\n", failures);
     return failures;
 }
