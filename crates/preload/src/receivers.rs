@@ -1,7 +1,7 @@
 //! Checks the receivers of messages that carry a descriptor of ours: a process without this library cannot use it, and
 //! the user is told.
 //!
-//! Each socket is checked once, because a check reads the receiver's mappings. The kernel names the process that
+//! Each socket is checked once, and each program that a receiver executes: a check reads the receiver's mappings. The kernel names the process that
 //! connected, or that created the socket pair. For a pair that this process created, the check searches for the child
 //! with the other end ([`relatives`]); for any other pair it takes the creator for the receiver.
 
@@ -12,6 +12,7 @@ use crate::{device, log};
 use core::cell::Cell;
 use core::ffi::c_int;
 use core::mem::{MaybeUninit, size_of};
+use core::num::NonZero;
 use ntux_platform::atomic::Word64;
 use ntux_platform::interposition::others;
 use ntux_platform::keeping_errno;
@@ -21,6 +22,8 @@ const REMEMBERED: usize = 256;
 
 static SOCKETS: [Word64; REMEMBERED] = [const { Word64::new(0) }; REMEMBERED];
 static STRANGERS: [Word64; REMEMBERED] = [const { Word64::new(0) }; REMEMBERED];
+/// By process, [`strangers::execution`] of those that are no strangers.
+static FRIENDS: [Word64; REMEMBERED] = [const { Word64::new(0) }; REMEMBERED];
 
 /// Of a number in [`SOCKETS`]: a stranger is at the other end, or nobody could be looked at.
 const STRANGER: u64 = 1 << 63;
@@ -79,7 +82,15 @@ fn look(socket: c_int, inode: u64) -> bool {
 
 /// Whether it is a stranger.
 fn look_at(own: libc::pid_t, receiver: libc::pid_t) -> bool {
-    let Some(obstacle) = obstacle(receiver) else { return false };
+    let execution = strangers::execution(receiver).map_or(0, NonZero::get);
+    let friend = &FRIENDS[receiver as usize % REMEMBERED];
+    if execution != 0 && friend.load() == execution {
+        return false;
+    }
+    let Some(obstacle) = obstacle(receiver) else {
+        friend.store(execution);
+        return false;
+    };
     if is_new(&STRANGERS, receiver as u64) {
         log::say(format_args!(
             "ntux: process {own} ({}) gives /dev/ntsync to process {receiver} ({}), which has not loaded ntux: its waits will \

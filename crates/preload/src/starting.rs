@@ -18,6 +18,8 @@ use core::mem::size_of;
 use ntux_platform::atomic::Word32;
 use ntux_platform::interposition::others;
 use ntux_platform::keeping_errno;
+use ntux_sync::Arena;
+use std::os::fd::BorrowedFd;
 
 /// Set in the environment of a program that got descriptors of ours.
 const MARK: &CStr = c"NTUX_HANDED_ON=1";
@@ -105,10 +107,10 @@ unsafe fn start_with_care<R>(
     let mut room = Room::new();
     let completed = keeping_errno(|| {
         device::without_cancellation(|| {
-            if environment::device() == Device::Kernel || !others::may_be_looked_at() {
+            if environment::device() == Device::Kernel || !(keeps_ours() || IN_ACTIONS.load() != 0) {
                 return None;
             }
-            if !keeps_ours() && IN_ACTIONS.load() == 0 {
+            if !others::may_be_looked_at() {
                 return None;
             }
             // SAFETY: the caller's promise.
@@ -171,13 +173,19 @@ unsafe fn look_through(environment: Environment) -> Found {
 }
 
 /// Whether a descriptor of ours stays open when this process executes a program. The kernel counts what does. To ask about each
-/// number takes a fraction of the time in which /proc lists what is open.
+/// number takes a fraction of the time in which /proc lists what is open. Most processes keep nothing that could be ours, so
+/// whether a filter forbids to look further is found out last: that may take a child.
 fn keeps_ours() -> bool {
     let mut found = false;
     for fd in 0..numbers().unwrap_or(0) {
-        found |= is_kept(fd) && leaving::leaves(fd);
+        found |= is_kept(fd) && can_be_ours(fd) && others::may_be_looked_at() && leaving::leaves(fd);
     }
     found
+}
+
+fn can_be_ours(fd: c_int) -> bool {
+    // SAFETY: the descriptor is only asked; one that is not open is refused by the kernel.
+    Arena::can_be_behind(unsafe { BorrowedFd::borrow_raw(fd) })
 }
 
 /// One more than the highest number that a descriptor has; none if the kernel does not tell.

@@ -6,6 +6,8 @@
 use core::ffi::{CStr, c_int};
 use core::fmt::{self, Write};
 use core::mem::{MaybeUninit, size_of};
+use core::num::NonZero;
+use std::hash::{DefaultHasher, Hasher};
 
 /// The name of this library's file, which a process that has the library maps.
 pub(crate) const LIBRARY: &[u8] = b"/libntux_preload.so";
@@ -236,6 +238,16 @@ pub(crate) fn has_library(process: libc::pid_t) -> Option<bool> {
     Some(false)
 }
 
+/// A number that differs between any two programs that processes have executed: of where the kernel put this one's parts, which it
+/// draws by lot, and where its strings lie. None if it is unknown.
+pub(crate) fn execution(process: libc::pid_t) -> Option<NonZero<u64>> {
+    let vector = File::open(Path::new(format_args!("/proc/{process}/auxv")).text())?;
+    let mut sum = DefaultHasher::new();
+    sum.write_i32(process);
+    sum.write(vector.read(&mut [0; 1024])?);
+    NonZero::new(sum.finish())
+}
+
 /// The obstacle in a running process.
 pub(crate) fn obstacle_in(process: libc::pid_t) -> Option<Obstacle> {
     let program = File::open(Path::new(format_args!("/proc/{process}/exe")).text())?;
@@ -272,6 +284,29 @@ mod tests {
         assert_eq!(obstacle_in(own), None);
         assert_eq!(has_library(own), Some(false));
         assert_eq!(has_library(libc::pid_t::MAX), None);
+        assert_eq!(execution(libc::pid_t::MAX), None);
         assert!(!Name::of(own).to_string().is_empty());
+    }
+
+    #[test]
+    fn each_execution_has_a_number() {
+        let own = std::process::id() as libc::pid_t;
+        assert!(execution(own).is_some());
+        assert_eq!(execution(own), execution(own));
+        let mut shell = std::process::Command::new("sh");
+        shell
+            .args(["-c", "read line; exec cat"])
+            .stdin(std::process::Stdio::piped())
+            .stdout(std::process::Stdio::piped());
+        let mut child = shell.spawn().expect("a shell starts");
+        let process = child.id() as libc::pid_t;
+        let before = execution(process);
+        let mut input = child.stdin.take().expect("a pipe");
+        std::io::Write::write_all(&mut input, b"go\nx").expect("the shell reads");
+        let mut answer = [0];
+        std::io::Read::read_exact(&mut child.stdout.take().expect("a pipe"), &mut answer).expect("cat writes");
+        assert!(before.is_some() && execution(process).is_some() && execution(process) != before);
+        drop(input);
+        child.wait().expect("it ends");
     }
 }

@@ -148,6 +148,8 @@ scenarios! {
     borrowed_copies,
     a_server_with_clients,
     kept_by_a_program,
+    starts_without_a_child,
+    a_receiver_is_looked_at_once,
 }
 
 scenarios! {

@@ -39,24 +39,23 @@ impl Call {
     /// takes 60 us. (A copy takes as long as a fork of the program: 0.3 ms, and 30 ms more for each gigabyte that it
     /// uses.)
     pub fn is_deadly(&self) -> bool {
-        if self.answer.load(Ordering::Relaxed) == UNKNOWN {
-            let deadly = is_filtered() && !self.comes_back(Memory::for_children());
+        if self.is_unknown() {
+            let deadly = !are_harmless(core::slice::from_ref(self));
             self.answer.store(if deadly { DEADLY } else { HARMLESS }, Ordering::Relaxed);
         }
         self.answer.load(Ordering::Relaxed) == DEADLY
     }
 
-    /// Whether a child that makes the call survives.
-    fn comes_back(&self, memory: Memory) -> bool {
-        let mut stack = Stack([0; STACK]);
-        let top = stack.0.as_mut_ptr_range().end;
-        let ours = set_blocked(u64::MAX);
-        // SAFETY: the stack is the child's alone, and stays until it has ended or is a copy; what it gets is shared and
-        // stays. Its end raises no signal, and no signal reaches it.
-        let child =
-            unsafe { libc::clone(try_out, top.cast(), memory as i32, core::ptr::from_ref(self).cast_mut().cast()) };
-        set_blocked(ours);
-        child > 0 && ended_well(child)
+    /// Whether one of these is deadly. As [`Call::is_deadly`], but one child makes all calls if none of them kills it.
+    pub fn any_is_deadly(calls: &[Call]) -> bool {
+        if calls.iter().all(Call::is_unknown) && are_harmless(calls) {
+            calls.iter().for_each(|call| call.answer.store(HARMLESS, Ordering::Relaxed));
+        }
+        calls.iter().any(Call::is_deadly)
+    }
+
+    fn is_unknown(&self) -> bool {
+        self.answer.load(Ordering::Relaxed) == UNKNOWN
     }
 
     fn make(&self) {
@@ -64,6 +63,22 @@ impl Call {
         // SAFETY: a call whose arguments name no memory (`new`), in a process that ends right after.
         unsafe { libc::syscall(self.number, first, second, 0usize, 0usize, 0usize, 0usize) };
     }
+}
+
+fn are_harmless(calls: &[Call]) -> bool {
+    !is_filtered() || come_back(calls, Memory::for_children())
+}
+
+/// Whether a child that makes these calls survives.
+fn come_back(calls: &[Call], memory: Memory) -> bool {
+    let mut stack = Stack([0; STACK]);
+    let top = stack.0.as_mut_ptr_range().end;
+    let ours = set_blocked(u64::MAX);
+    // SAFETY: the stack is the child's alone, and stays until it has ended or is a copy; what it gets is shared and
+    // stays. Its end raises no signal, and no signal reaches it.
+    let child = unsafe { libc::clone(try_out, top.cast(), memory as i32, (&raw const calls).cast_mut().cast()) };
+    set_blocked(ours);
+    child > 0 && ended_well(child)
 }
 
 /// The child's stack.
@@ -150,14 +165,14 @@ impl Field {
 }
 
 /// In the child.
-extern "C" fn try_out(call: *mut libc::c_void) -> libc::c_int {
+extern "C" fn try_out(calls: *mut libc::c_void) -> libc::c_int {
     /// No core: with a limit of one byte the kernel writes none, not even to a core-handling program.
     static NO_CORE: libc::rlimit64 = libc::rlimit64 { rlim_cur: 1, rlim_max: 1 };
-    // SAFETY: the call that `comes_back` passes; the limit is the child's own, and only read; the last call does not
+    // SAFETY: the calls that `come_back` passes; the limit is the child's own, and only read; the last call does not
     // return.
     unsafe {
         libc::syscall(libc::SYS_prlimit64, 0, libc::RLIMIT_CORE, &raw const NO_CORE, 0usize);
-        (*call.cast::<Call>()).make();
+        (*calls.cast::<&[Call]>()).iter().for_each(Call::make);
         libc::syscall(libc::SYS_exit_group, 0);
     }
     0

@@ -2,6 +2,7 @@
    argument is the scenario. These tests look at how ntux does it: an object's number is its descriptor's offset, and
    copies that count hold a lock on one of the two bytes that stand for the object: its own, or its flight's. */
 #include "device.h"
+#include "filter.h"
 #include "../../../platform/tests/skips/skips.h"
 
 #include <dlfcn.h>
@@ -558,6 +559,45 @@ static void kept_by_a_program(void)
     CHECK(counted(sent) && !counted(spawned));
 }
 
+/* Who keeps nothing that can be the device's pays for no child that tries what a filter forbids: it would be killed here. */
+static void starts_without_a_child(const char *program)
+{
+    CHECK(open(program, O_RDONLY) >= 0);
+    fresh();
+    answer(SYS_clone, SECCOMP_RET_KILL_PROCESS);
+    char *const arguments[] = {"true", NULL};
+    execvp("true", arguments);
+    CHECK(!"started");
+}
+
+/* A receiver is looked at once, not once for each of its sockets: a second look would read its file. */
+static void a_receiver_is_looked_at_once(void)
+{
+    int pair[2], theirs[2], sockets[2];
+    CHECK(socketpair(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0, pair) == 0);
+    pid_t child = fork();
+    CHECK(child >= 0);
+    if (child == 0) {
+        /* The kernel names who made a pair. */
+        for (int i = 0; i < 2; i++) {
+            CHECK(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, theirs) == 0);
+            send_fd(pair[1], theirs[0]);
+            close(theirs[0]);
+            sockets[i] = theirs[1];
+        }
+        for (int i = 0; i < 2; i++)
+            CHECK(signaled(receive_fd(sockets[i])));
+        _exit(0);
+    }
+    for (int i = 0; i < 2; i++)
+        sockets[i] = receive_fd(pair[0]);
+    int first = fresh(), second = fresh();
+    send_fd(sockets[0], first);
+    answer(SYS_pread64, SECCOMP_RET_KILL_PROCESS);
+    send_fd(sockets[1], second);
+    exited_well(child);
+}
+
 int main(int count, char **arguments)
 {
     watchdog(60);
@@ -582,6 +622,10 @@ int main(int count, char **arguments)
         borrowed_copies();
     else if (!strcmp(name, "kept_by_a_program"))
         kept_by_a_program();
+    else if (!strcmp(name, "starts_without_a_child"))
+        starts_without_a_child(arguments[0]);
+    else if (!strcmp(name, "a_receiver_is_looked_at_once"))
+        a_receiver_is_looked_at_once();
     else if (!strcmp(name, "every_way_out"))
         every_way_out();
     else if (!strcmp(name, "messages_of_all_kinds"))

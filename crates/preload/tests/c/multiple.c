@@ -1,12 +1,10 @@
 /* FUTEX_WAIT_MULTIPLE as programs for patched kernels call it: operation 31 of futex, through the C library's syscall.
    Whoever wakes makes the kernel's own FUTEX_WAKE. The first argument is the scenario. */
 #include "device.h"
+#include "filter.h"
 
-#include <linux/filter.h>
 #include <linux/futex.h>
-#include <linux/seccomp.h>
 #include <stddef.h>
-#include <sys/prctl.h>
 
 #define FUTEX_WAIT_MULTIPLE 31
 #define LOCK_PI2 13
@@ -380,18 +378,6 @@ static void no_token_is_lost(void)
             CHECK(pthread_join(threads[i], NULL) == 0);
         memset(semaphores, 0, sizeof semaphores);
     }
-}
-
-static void answer(int call, unsigned action)
-{
-    struct sock_filter filter[] = {
-        BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
-        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, (unsigned)call, 0, 1),
-        BPF_STMT(BPF_RET | BPF_K, action),
-        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
-    };
-    struct sock_fprog program = {sizeof filter / sizeof *filter, filter};
-    CHECK(prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0 && prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) == 0);
 }
 
 static void refuse(int call, int error)

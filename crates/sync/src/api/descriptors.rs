@@ -58,6 +58,12 @@ impl Arena {
         }
     }
 
+    /// Whether this descriptor can belong to an arena: that of a regular file that cannot shrink. Asks for no more than
+    /// the file's status and seals. Async-signal-safe, also in a `vfork` child.
+    pub fn can_be_behind(fd: BorrowedFd<'_>) -> bool {
+        descriptor::sealed_file(fd).is_ok()
+    }
+
     /// Call this before a copy of this descriptor leaves the family: it is sent, or will be kept across an exec. Does
     /// nothing if the descriptor is not an object's. Returns whether it belongs to an arena. Touches only the stack:
     /// async-signal-safe, also in a `vfork` child.

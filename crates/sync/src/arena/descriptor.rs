@@ -119,13 +119,16 @@ fn found_family(arena: &Arena, description: BorrowedFd<'_>) -> Option<u32> {
 
 /// See [`Arena::identify`].
 pub(crate) fn identify(fd: BorrowedFd<'_>) -> Result<Identity> {
-    let file = memory::regular_file(fd).map_err(Error::from_io)?.ok_or(Error::NotAnArena)?;
-    if !memory::cannot_shrink(fd) {
-        return Err(Error::NotAnArena);
-    }
+    let file = sealed_file(fd)?;
     read_capacity(fd)?;
     let offset = memory::offset(fd).map_err(Error::from_io)?;
     Ok(Identity { file, object: (offset != 0).then_some(Object(offset)) })
+}
+
+/// See [`Arena::can_be_behind`].
+pub(crate) fn sealed_file(fd: BorrowedFd<'_>) -> Result<FileId> {
+    let file = memory::regular_file(fd).map_err(Error::from_io)?.ok_or(Error::NotAnArena)?;
+    if memory::cannot_shrink(fd) { Ok(file) } else { Err(Error::NotAnArena) }
 }
 
 /// See [`Arena::leaving`].

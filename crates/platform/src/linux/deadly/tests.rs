@@ -21,7 +21,7 @@ fn under(rules: &[Rule]) -> bool {
         let deadly = call.is_deadly();
         for memory in [Memory::Borrowed, Memory::Copied] {
             if memory == Memory::Copied || Memory::for_children() == Memory::Borrowed {
-                assert_eq!(call.comes_back(memory), !deadly, "{memory:?}");
+                assert_eq!(come_back(core::slice::from_ref(&call), memory), !deadly, "{memory:?}");
             }
         }
         assert!(has_no_child());
@@ -49,6 +49,22 @@ fn a_filter_that_refuses_or_allows_is_harmless() {
     assert!(!under(&[Rule::errno(SUBJECT, libc::EPERM)]));
     assert!(!under(&[Rule::errno(SUBJECT, libc::ENOSYS)]));
     assert!(!under(&[Rule::kill(libc::SYS_futex_waitv)]));
+}
+
+#[test]
+fn one_child_makes_several_calls() {
+    let judge = |first, rules: &[Rule]| {
+        rules.iter().for_each(|rule| rule.install().expect("a filter is taken"));
+        let calls = [Call::new(first, [0, 0]), Call::new(SUBJECT, [usize::MAX, 0])];
+        [Call::any_is_deadly(&calls), calls[0].is_deadly(), calls[1].is_deadly()]
+    };
+    let under = |first, rules: &[Rule]| {
+        std::thread::scope(|scope| scope.spawn(|| judge(first, rules)).join().expect("the thread lives on"))
+    };
+    assert_eq!(under(libc::SYS_getpid, &[Rule::kill(libc::SYS_futex_waitv)]), [false; 3]);
+    assert_eq!(under(libc::SYS_getpid, &[Rule::kill(SUBJECT)]), [true, false, true]);
+    // The first call ends the only child well, so nothing kills it.
+    assert_eq!(under(libc::SYS_exit_group, &[Rule::kill(SUBJECT)]), [false; 3]);
 }
 
 #[test]

@@ -15,5 +15,5 @@ static CALLS: [Call; 6] = [
 
 /// See the module. Async-signal-safe; changes the error number.
 pub fn may_be_looked_at() -> bool {
-    CALLS.iter().all(|call| !call.is_deadly())
+    !Call::any_is_deadly(&CALLS)
 }

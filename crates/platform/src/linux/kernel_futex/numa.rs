@@ -18,7 +18,7 @@ impl Nodes for Linux {
             Call::new(SYS_FUTEX_WAIT, [0, 0]),
             Call::new(SYS_FUTEX_REQUEUE, [0, 0]),
         ];
-        !CALLS.iter().any(Call::is_deadly)
+        !Call::any_is_deadly(&CALLS)
     }
 
     fn wait_at_node(
