@@ -42,7 +42,7 @@ OTHER_TARGETS := aarch64-unknown-linux-gnu aarch64-apple-darwin x86_64-apple-dar
 CAPI_OUT := $(abspath $(OUT))/capi
 include crates/capi/install.mk
 
-.PHONY: help tools futexes windows self-test simulated-macos build demos run planted measurable doctor bench bench-program plain-builds test test-libraries test-crash test-histories test-kernel \
+.PHONY: help tools futexes windows self-test simulated-macos build demos run planted measurable doctor bench bench-program plain-builds test test-libraries test-crash test-simulated-crash test-histories test-kernel \
 	test-old-kernels test-orders test-watch test-soft-dirty demo-soft-dirty demo-wine demo-inspect test-wine test-aarch64 test-aarch64-kernel test-miri test-tsan \
 	fuzz-scribble fuzz-scribble-asan format lint unit cross install uninstall dist test-dist clean
 
@@ -160,6 +160,9 @@ self-test: tools        ## Say in a minute what of ntux works on this machine
 # A slice; docs/macos.md says what else runs so.
 simulated-macos: tools  ## What macOS relies on, over a simulation of its kernel's calls; some minutes
 	@CARGO=$(CARGO) $(SKIPS) .ci/simulated-macos
+
+test-simulated-crash: tools    ## The same of `test-crash`: every operation, where it has changed something; the killed are buried, or not
+	CARGO=$(CARGO) verify/simulated-macos run $(VERIFY) -p ntux-adversary -- crash --slice
 
 # What users and packagers type, who do not know this file.
 plain-builds: tools

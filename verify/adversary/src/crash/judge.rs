@@ -1,8 +1,8 @@
 //! The judge: the states of the sequential model that explain all observations so far.
 //!
 //! A victim's operation is pending from the moment it begins. It may take effect at any later moment, or never; the
-//! others' observations must match one of these cases. A killed thread that waits is in no queue; any thread that meets
-//! the claim of a killed signaler may still complete the signal.
+//! others' observations must match one of these cases. A killed thread that waits is in no queue, unless the system does not end
+//! the waits of the dead and nobody has buried it; any thread that meets the claim of a killed signaler may still complete the signal.
 
 use std::collections::BTreeSet;
 
@@ -47,9 +47,12 @@ impl Judge {
         self.pending.push(Pending { thread, is_wait: wait.is_some(), has_deadline });
     }
 
-    /// A thread is gone. What it had begun and not finished does not happen any more, if it is a wait.
-    pub fn kill(&mut self, thread: usize) {
+    /// A thread is gone. What it had begun and not finished does not happen any more if it is a wait, and if such waits end.
+    pub fn kill(&mut self, thread: usize, its_wait_ends: bool) {
         self.drift();
+        if !its_wait_ends {
+            return;
+        }
         self.each(|state| {
             if state.outcome(thread).is_none() && state.is_queued(thread) {
                 state.interrupt(thread);

@@ -19,12 +19,15 @@ use super::scenario::Scenario;
 use super::stage::{SLEEPERS, Stage, THREADS, VICTIMS, WORKERS};
 use super::tracee::{Event, Tracee, stop_here};
 use super::wakes::Wakes;
+use crate::WAKES_AT_DEATH;
 
 /// What becomes of a victim.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Fate {
     /// Killed at once.
     Killed,
+    /// Killed at once, and its supervisor says so.
+    Buried,
     /// Stopped until the survivors are done, then killed.
     Stopped,
     /// Stopped until the survivors are done; then it goes on.
@@ -215,14 +218,27 @@ impl<'a> Play<'a> {
         if victim.tracee.as_ref().is_some_and(Tracee::has_ended) {
             victim.tracee = None;
             self.returned(number)?;
-        } else if fate == Fate::Killed {
+        } else if matches!(fate, Fate::Killed | Fate::Buried) {
             self.killed_ns = Some(clock::monotonic_ns());
             victim.tracee.take().expect("it lives").kill();
-            self.judge.kill(number);
+            self.judge.kill(number, WAKES_AT_DEATH || fate == Fate::Buried);
+            if fate == Fate::Buried {
+                self.bury()?;
+            }
         }
         self.touched.clear();
         self.observe()?;
         self.look()
+    }
+
+    /// The supervisor of the most recently started victim says that it is dead. That closes what belongs to it.
+    fn bury(&mut self) -> Result<()> {
+        let (number, victim) = (VICTIMS[self.victims.len() - 1], self.victims.last().expect("a victim was started"));
+        self.stage.arena.bury_process(victim.id).map_err(io::Error::other)?;
+        if let Operation::Adopt(object) = victim.operation {
+            self.judge.begin(number, Operation::Close(object));
+        }
+        Ok(())
     }
 
     /// The survivors use the objects; then everybody must be able to finish, and nothing may be missing.
@@ -276,7 +292,7 @@ impl<'a> Play<'a> {
             if fate == Some(Fate::Stopped) {
                 self.killed_ns = Some(clock::monotonic_ns());
                 tracee.kill();
-                self.judge.kill(number);
+                self.judge.kill(number, WAKES_AT_DEATH);
             } else {
                 self.finish(&mut tracee, number)?;
             }

@@ -14,12 +14,17 @@ use super::play::{Failure, Fate, Play, Way};
 use super::scenario::{PLANTED, SCENARIOS, Scenario};
 use super::stage::Stage;
 use super::wakes::Wakes;
+use crate::WAKES_AT_DEATH;
 use crate::skips::skip;
 
 /// Failures printed for one scenario; all are counted.
 const PRINTED: u32 = 3;
 
-const FATES: [Fate; 4] = [Fate::Killed, Fate::Stopped, Fate::Delayed, Fate::Resumed];
+/// Where the system does not end the waits of the dead their supervisor does, or nobody.
+const FATES: &[Fate] = match WAKES_AT_DEATH {
+    true => &[Fate::Killed, Fate::Stopped, Fate::Delayed, Fate::Resumed],
+    false => &[Fate::Killed, Fate::Buried, Fate::Stopped, Fate::Delayed, Fate::Resumed],
+};
 /// Of a first victim that the second one meets.
 const FATES_OF_A_PAIR: [Fate; 3] = [Fate::Killed, Fate::Stopped, Fate::Delayed];
 
@@ -74,6 +79,10 @@ pub fn run(plan: &Plan) -> io::Result<Totals> {
     let wanted = |scenario: &&Scenario| plan.only.as_ref().is_none_or(|only| scenario.name.contains(only.as_str()));
     let scenarios = if plan.planted { PLANTED } else { SCENARIOS };
     let scenarios: Vec<_> = scenarios.iter().filter(wanted).collect();
+    let (scenarios, absent): (Vec<_>, Vec<_>) = scenarios.into_iter().partition(|scenario| scenario.is_possible());
+    if !absent.is_empty() {
+        println!("{} operations are left out: no descriptors stand for objects on macOS", absent.len());
+    }
     // Drawn by this thread alone: a process with a second one could not fork victims.
     let bar = ProgressBar::new(plan.random.map_or(scenarios.len() as u64, |(count, _)| count));
     bar.set_style(ProgressStyle::with_template(BAR).expect("it is well formed"));
@@ -131,7 +140,7 @@ impl Run<'_> {
             Err(failure) => return self.failed(scenario, &mut bytes, &[], failure),
         };
         for point in path.points(self.plan.choice) {
-            for fate in FATES {
+            for &fate in FATES {
                 let blow = Blow { operation: scenario.operation, path: &path, point, fate };
                 self.experiment(scenario, &mut bytes, &[blow])?;
             }
@@ -214,7 +223,7 @@ impl Run<'_> {
 
     fn experiment(&mut self, scenario: &Scenario, bytes: &mut Vec<u8>, blows: &[Blow<'_>]) -> io::Result<()> {
         let count = match blows {
-            [blow] if blow.fate == Fate::Killed => &mut self.totals.kills,
+            [blow] if matches!(blow.fate, Fate::Killed | Fate::Buried) => &mut self.totals.kills,
             [_] => &mut self.totals.stops,
             _ => &mut self.totals.pairs,
         };

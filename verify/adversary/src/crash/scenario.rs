@@ -277,6 +277,11 @@ pub const PLANTED: &[Scenario] = &[
 ];
 
 impl Scenario {
+    /// Whether this system has what it is about.
+    pub fn is_possible(&self) -> bool {
+        !cfg!(ntux_simulated_macos) || self.sweep != SweepDescriptors
+    }
+
     /// What a second victim does with the objects, while it finishes what the first one began.
     pub fn helpers(&self) -> Vec<Operation> {
         let second = VICTIM_OWNERS[1];
