@@ -280,6 +280,7 @@ const WAITER_FIELDS: &[Field] = &[
     field("woken_by", offset_of!(WaiterSlot, woken_by), 8, HOLDER),
     field("woken_at", offset_of!(WaiterSlot, woken_at), 8, &[]),
     field("woken_for", offset_of!(WaiterSlot, woken_for), 8, OBJECT),
+    field("woken_from", offset_of!(WaiterSlot, woken_from), 8, &[]),
 ];
 const OBJECT_FIELDS: &[Field] = &[
     field("word", offset_of!(ObjectSlot, word), 16, OBJECT_WORD),

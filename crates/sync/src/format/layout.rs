@@ -126,6 +126,8 @@ pub struct WaiterSlot {
     pub woken_by: Word64,
     pub woken_at: Word64,
     pub woken_for: Word64,
+    /// The low half of the word of the wait whose wake was sent last.
+    pub woken_from: Word64,
 }
 
 /// Additional entries of a wait set.

@@ -12,7 +12,7 @@
 //!   sends the wake of a killed waker if the word is zero, and writes `DIED` if it is the number of the dying thread.
 //!   So a killed thread leaves all queues at once, at no cost while it lives.
 //! * ticket: one counter for the whole arena; names the *epoch* of the waiter (one wait) and orders waiters by arrival.
-//! * owed: satisfied while parked, and the wake may not have been sent yet.
+//! * owed: satisfied while parked, and the wake may not have been sent yet. Who settles the claim at once does not take it back.
 //! * ab: the mutex that it was given had been abandoned.
 //! * open, argument while `Waiting`: the number of the wait-all attempt on this waiter, and whether it is undecided.
 //!   (code says whether there was an attempt at all.)
@@ -163,6 +163,14 @@ impl WaiterWord {
         matches!(self.0.high >> STATE_SHIFT & STATE_MASK, 1 | 7) && self.futex() & DIED == 0
     }
 
+    /// Whether it is undecided, in all its queues, in the epoch that began with this ticket.
+    #[inline(always)]
+    pub fn waits_since(self, ticket: Ticket) -> bool {
+        const WAITING: u64 = 1 << STATE_SHIFT;
+        let high = self.0.high & (TICKET_HIGH_MASK | STATE_MASK << STATE_SHIFT);
+        high == ticket.number() >> 32 | WAITING && (self.0.low >> 32) as u32 == ticket.tag() && self.futex() & DIED == 0
+    }
+
     /// Whether the thread may be asleep.
     #[inline(always)]
     pub fn is_parked(self) -> bool {
@@ -300,9 +308,13 @@ impl WaiterSlot {
 
     /// Whether an entry in the wait set of `object` stands for a wait on it (I-set-1), given the waiter's word.
     pub(crate) fn backs(&self, seen: WaiterWord, entry: Entry, object: Object) -> bool {
-        seen.state() == WaiterState::Waiting
-            && seen.ticket() == entry.ticket()
-            && self.list.get(entry.position()).is_some_and(|word| word.load() == object.0)
+        seen.waits_since(entry.ticket()) && self.lists(entry, object)
+    }
+
+    /// Whether the wait names this object where the entry says.
+    #[inline(always)]
+    pub(crate) fn lists(&self, entry: Entry, object: Object) -> bool {
+        self.list.get(entry.position()).is_some_and(|word| word.load() == object.0)
     }
 
     /// Writes down what the wait is for: `count` objects, and the alert.

@@ -190,7 +190,8 @@ impl WaitState {
                     index if look.is_object(index) => Given::Slot(index),
                     _ => Given::Rubbish,
                 };
-                WaitState::Satisfied { given, abandoned: word.is_abandoned(), owed: word.is_owed() }
+                let owed = word.is_owed() && slot.woken_from.load() != word.0.low;
+                WaitState::Satisfied { given, abandoned: word.is_abandoned(), owed }
             }
             WaiterState::Withdrawn => WaitState::Withdrawn,
             WaiterState::Requesting => WaitState::Requesting(Request::of(slot)),

@@ -294,7 +294,10 @@ fn decide(
 
 /// Gives a waiter all its objects, and wakes it.
 pub(crate) fn give_everything(arena: &Arena, waiter: &Waiter, slot: &WaiterSlot, seen: WaiterWord, abandoned: bool) {
-    Decision::prepare(waiter, slot, seen, seen.satisfied(EVERYTHING, abandoned), None).make(arena, waiter);
+    let next = seen.satisfied(EVERYTHING, abandoned);
+    if Decision::prepare(waiter, slot, seen, next, None).make(arena, waiter) && next.is_owed() {
+        slot.exchange(next, next.paid());
+    }
 }
 
 /// A decision that a thread is about to make: what must be done before it is done. From [`Decision::prepare`] until after
@@ -339,7 +342,8 @@ impl<'a> Decision<'a> {
         Decision { slot, seen, next, object, thread: slot.traced_thread(), wake }
     }
 
-    /// Makes it, and wakes the waiter. Returns whether this call made it.
+    /// Makes it, and wakes the waiter. Returns whether this call made it. The word still says that the wake is owed: who settles
+    /// the claim does so at once, and who meets it before wakes the waiter once more.
     #[inline(always)]
     pub(super) fn make(self, arena: &Arena, waiter: &Waiter) -> bool {
         let decided = self.slot.exchange(self.seen, self.next);
@@ -362,8 +366,7 @@ impl<'a> Decision<'a> {
         if let Some(Wake { robust, owed, now_ns }) = self.wake {
             futex::wake(slot.word.futex_address(), 1);
             robust.forget(owed);
-            slot.exchange(next, next.paid());
-            notes::wakes(arena, waiter, slot, self.object, now_ns);
+            notes::wakes(arena, waiter, slot, next, self.object, now_ns);
         }
     }
 

@@ -48,6 +48,19 @@ pub(super) fn withdraw(slot: &WaiterSlot, ticket: Ticket) -> bool {
     false
 }
 
+/// What a thread finds after it has slept, or tried to: its word, and how it was woken if it has slept.
+struct Slept {
+    seen: WaiterWord,
+    woken: Option<Woken>,
+}
+
+impl Slept {
+    #[inline(always)]
+    fn has_slept(&self) -> bool {
+        self.woken.is_some()
+    }
+}
+
 /// A wait in progress: the slot, and the epoch.
 pub(crate) struct Epoch<'a> {
     pub arena: &'a Arena,
@@ -55,6 +68,8 @@ pub(crate) struct Epoch<'a> {
     pub index: u32,
     pub slot: &'a WaiterSlot,
     pub ticket: Ticket,
+    /// The word with which it began.
+    begun: WaiterWord,
     /// What the kernel does if the thread dies now.
     will: Option<Owed>,
 }
@@ -93,13 +108,13 @@ impl Epoch<'_> {
         if seen.ticket() != self.ticket {
             return Some(Decision::Nothing);
         }
-        if seen.is_open() {
-            return None;
+        if let Some(index) = seen.satisfied_by() {
+            return Some(Decision::Object { index, abandoned: seen.is_abandoned() });
         }
-        match (seen.state(), seen.satisfied_by()) {
-            (WaiterState::Satisfied, Some(index)) => Some(Decision::Object { index, abandoned: seen.is_abandoned() }),
-            (WaiterState::Satisfied, None) => Some(Decision::Everything { abandoned: seen.is_abandoned() }),
-            (WaiterState::Died, _) => self.is_mistaken_for_dead(),
+        match seen.state() {
+            WaiterState::Waiting | WaiterState::Queueing => None,
+            WaiterState::Satisfied => Some(Decision::Everything { abandoned: seen.is_abandoned() }),
+            WaiterState::Died => self.is_mistaken_for_dead(),
             _ => Some(Decision::Nothing),
         }
     }
@@ -127,51 +142,67 @@ impl Epoch<'_> {
         decision
     }
 
+    /// As [`Epoch::sleep`], if the wait has just begun: probably nobody has changed its word. Parking finds out.
+    #[inline(always)]
+    pub(crate) fn sleep_at_once(&self, deadline: Deadline) -> Decision {
+        if self.waiter.spin.looks() {
+            return self.sleep_after_looking(deadline);
+        }
+        let decision = self.sleep_undecided(self.begun, deadline);
+        self.waiter.spin.is_over(Some(self.slot));
+        decision
+    }
+
+    #[inline(never)]
+    fn sleep_after_looking(&self, deadline: Deadline) -> Decision {
+        self.sleep(deadline)
+    }
+
     /// As [`Epoch::sleep`], if it was undecided when its word was `seen`. Most waits sleep once.
     #[inline(always)]
     fn sleep_undecided(&self, seen: WaiterWord, deadline: Deadline) -> Decision {
-        let (seen, has_slept) = self.sleep_once(seen, deadline, false);
-        match self.decision_in(seen) {
-            Some(decision) => self.woke(decision, has_slept),
-            None => self.sleep_on(seen, deadline, has_slept),
+        let slept = self.sleep_once(seen, deadline, false);
+        match self.decision_in(slept.seen) {
+            Some(decision) => self.woke(decision, slept.has_slept()),
+            None => self.sleep_on(slept, deadline),
         }
     }
 
     #[cold]
-    fn sleep_on(&self, mut seen: WaiterWord, deadline: Deadline, mut has_slept: bool) -> Decision {
+    fn sleep_on(&self, mut slept: Slept, deadline: Deadline) -> Decision {
+        let mut has_slept = false;
         while self.waiter.budget.round() {
-            (seen, has_slept) = self.sleep_once(seen, deadline, has_slept);
+            has_slept |= slept.has_slept();
+            let seen = slept.woken.map_or(slept.seen, |woken| self.stirs(slept.seen, woken, deadline));
             if let Some(decision) = self.decision_in(seen) {
                 return self.woke(decision, has_slept);
             }
+            slept = self.sleep_once(seen, deadline, has_slept);
         }
         Decision::Nothing
     }
 
-    /// Sleeps until somebody may have changed the word. Returns the word, and whether the wait has slept by now.
+    /// Sleeps until somebody may have changed the word.
     #[inline(always)]
-    fn sleep_once(&self, seen: WaiterWord, deadline: Deadline, has_slept: bool) -> (WaiterWord, bool) {
+    fn sleep_once(&self, seen: WaiterWord, deadline: Deadline, has_slept: bool) -> Slept {
         if !seen.is_parked() && !self.park(seen, deadline) {
-            return (self.load(), has_slept);
+            return Slept { seen: self.load(), woken: None };
         }
         self.waiter.sleeps.set(self.waiter.sleeps.get() + 1);
-        let (address, expected) = (self.slot.word.futex_address(), seen.parked().futex());
         self.arena.trace(|| if has_slept { What::Stirs } else { self.sleeps() });
         self.waiter.spin.sleeps();
-        let woken = futex::wait(address, expected, deadline);
-        let now = self.load();
-        (if now.is_open() { self.stirs(now, expected, woken, deadline) } else { now }, true)
+        let woken = futex::wait(self.slot.word.futex_address(), seen.parked().futex(), deadline);
+        Slept { seen: self.load(), woken: Some(woken) }
     }
 
     /// Woken undecided, at this word: ends the wait if its deadline has passed. Returns the word then.
-    #[cold]
-    fn stirs(&self, now: WaiterWord, expected: u32, woken: Woken, deadline: Deadline) -> WaiterWord {
+    fn stirs(&self, now: WaiterWord, woken: Woken, deadline: Deadline) -> WaiterWord {
         // A word that changes constantly would keep the kernel from checking the deadline.
         if woken == Woken::TimedOut || deadline.passed() {
             self.withdraw();
             return self.load();
         }
-        if now.futex() == expected {
+        if now.is_parked() {
             // By a signal, or spuriously: a long wait may see any number of these.
             self.waiter.budget.renew();
         }
@@ -261,7 +292,7 @@ pub(crate) fn begin_with<'a>(
         // The exchange confirms both halves.
         if slot.exchange(WaiterWord(slot.word.glance()), word) {
             waiter.enter(slot, ticket);
-            return Ok(Epoch { arena, waiter, index, slot, ticket, will: Some(will) });
+            return Ok(Epoch { arena, waiter, index, slot, ticket, begun: word, will: Some(will) });
         }
     }
     waiter.robust().forget(will);

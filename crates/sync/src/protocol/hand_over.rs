@@ -29,7 +29,7 @@ use super::scan::Candidate;
 use super::waiter::Waiter;
 use crate::arena::Arena;
 use crate::format::layout::ObjectSlot;
-use crate::format::object_word::{Claimant, ObjectWord, W};
+use crate::format::object_word::{Claimant, ObjectWord, W, WA};
 use crate::kind::{Kind, Signal};
 use crate::{Object, Result};
 
@@ -43,46 +43,46 @@ pub(super) struct Signaled<'a> {
     pub next: ObjectWord,
 }
 
-/// What a hand-over has come to.
-#[must_use]
-pub(super) enum HandOver {
-    /// It does not apply: not one waiter, or one that must be looked at more closely. Nothing has changed.
-    NotAlone,
-    /// Another thread has changed the object's word first. Nothing has changed.
-    Overtaken,
-    /// The waiter has the object, or whoever else is given it; the object was at rest.
-    Done,
+impl Signaled<'_> {
+    /// Whether any thread that waits may have the object, and none waits for several together. Only then it may be handed over.
+    #[inline(always)]
+    pub(super) fn is_for_any_waiter(&self) -> bool {
+        !self.seen.has(WA) && self.kind.admits_anybody(self.next)
+    }
 }
 
-/// Performs the operation if one thread waits for the object, which is given to it.
+/// Performs the operation if one thread waits for the object, and gives it to that one. Returns false if not one thread waits, or
+/// one that must be looked at more closely, or if another thread has changed the object's word; then nothing has changed.
 #[inline(never)]
-pub(super) fn hand_over(arena: &Arena, waiter: &Waiter, signaled: &Signaled<'_>, signal: Signal) -> Result<HandOver> {
+pub(super) fn hand_over(arena: &Arena, waiter: &Waiter, signaled: &Signaled<'_>, signal: Signal) -> Result<bool> {
+    hand_over_here(arena, waiter, signaled, signal)
+}
+
+/// As [`hand_over`], without a call.
+#[inline(always)]
+pub(super) fn hand_over_here(arena: &Arena, waiter: &Waiter, signaled: &Signaled<'_>, signal: Signal) -> Result<bool> {
     let &Signaled { object, slot, kind, seen, next } = signaled;
-    if !kind.admits_anybody(next) {
-        return Ok(HandOver::NotAlone);
-    }
-    let Some(only) = only_waiter(arena, object, slot) else { return Ok(HandOver::NotAlone) };
+    let Some(only) = only_waiter(arena, object, slot) else { return Ok(false) };
     let satisfied = only.word.satisfied(object.index(), kind.was_abandoned(next));
     let decision = Decision::prepare(waiter, only.slot, only.word, satisfied, Some(object));
     let claim = next.claimed_for(Claimant::Waiter(only.entry.waiter()), only.entry.ticket().tag());
     if !slot.exchange(seen, claim) {
         decision.drop();
-        return Ok(HandOver::Overtaken);
+        return Ok(false);
     }
     #[cfg(ntux_explore)]
     ntux_platform::explore::decides_next();
-    let claim = claim.advanced();
     // I-only
     let is_settled = decision.make(arena, waiter) && {
-        let rest = kind.rested(kind.consumed(claim.unclaimed().marked(next.mark()), only.slot.owner())).without(W);
-        slot.exchange(claim, rest)
+        let rest = kind.rested(kind.consumed(next.advanced(), only.slot.owner())).without(W);
+        slot.exchange(claim.advanced(), rest)
     };
     if !is_settled {
         help_to_rest(arena, waiter, object.index(), slot)?;
     }
     // Not earlier: nothing that can wait is done between a claim and its decision.
     arena.trace(|| signal.event(object));
-    Ok(HandOver::Done)
+    Ok(true)
 }
 
 #[cold]
@@ -98,5 +98,5 @@ fn only_waiter<'a>(arena: &'a Arena, object: Object, slot: &ObjectSlot) -> Optio
     let entry = arena.only_entry(slot).filter(|entry| !entry.is_all())?;
     let slot = arena.waiter_slot(entry.waiter())?;
     let word = slot.load();
-    slot.backs(word, entry, object).then_some(Candidate { slot, word, entry })
+    (word.waits_since(entry.ticket()) && slot.lists(entry, object)).then_some(Candidate { slot, word, entry })
 }

@@ -2,7 +2,8 @@
 //!
 //! # Role
 //! A thread that is about to sleep writes down since when, and until when at most. A thread that wakes another one writes down
-//! into that one's slot who it is, when, and by which object. Nothing in the core reads any of it.
+//! into that one's slot who it is, when, and by which object, and last, which wait that was: else its wake seems to be owed still.
+//! Nothing in the core reads any of it.
 //!
 //! # Order
 //! * O-notes: since and until are stored (release) before the exchange that says that the thread sleeps. So an onlooker who
@@ -22,6 +23,7 @@ use crate::Object;
 use crate::arena::Arena;
 use crate::format::deadline;
 use crate::format::layout::{ObjectSlot, WaiterSlot};
+use crate::format::waiter_word::WaiterWord;
 
 /// The model checker has no clock, and each access would be a step more in every program. And `ntux bench` measures what the notes
 /// cost.
@@ -42,13 +44,21 @@ pub(super) fn resident(slot: &ObjectSlot, index: u32) -> Option<Object> {
     (!NOTHING).then(|| slot.resident(index))
 }
 
-/// This thread has decided the wait in this slot, and woken its thread: at this time, by this object if it was one.
+/// This thread has decided the wait in this slot, with this word, and woken its thread: at this time, by this object if it was one.
 #[inline(always)]
-pub(super) fn wakes(arena: &Arena, waiter: &Waiter, slot: &WaiterSlot, object: Option<Object>, now_ns: u64) {
+pub(super) fn wakes(
+    arena: &Arena,
+    waiter: &Waiter,
+    slot: &WaiterSlot,
+    given: WaiterWord,
+    object: Option<Object>,
+    now_ns: u64,
+) {
     if NOTHING {
         return;
     }
     slot.woken_for.store(object.map_or(0, |object| object.0));
-    slot.woken_by.store(waiter.own_name(arena).map_or(0, |name| name.0));
+    slot.woken_by.store(waiter.own_name(arena).0);
     slot.woken_at.store(now_ns);
+    slot.woken_from.store(given.0.low);
 }

@@ -24,8 +24,8 @@
 //!   the first claim and after the last one. So the instant after the last claim is that of the probe.
 //! * I-probe-all: after the decision each claim for the waiter counts as granted, also if its thread is dead; nobody
 //!   else claims in its name, because it is in no queue. Its place goes to nobody before all of them are settled.
-//! * A failed probe is not repeated: a wait for any queues, a wait for all makes an attempt ([`super::admission`]).
-//!   Others cannot prevent that for ever.
+//! * A failed probe is not repeated, or once ([`probe_few`]): then a wait for any queues, a wait for all makes an attempt
+//!   ([`super::admission`]). Others cannot prevent that for ever.
 //!
 //! # Order
 //! O-self as in [`super::claim`]: the own word is read before the other objects are checked again, and the decision is
@@ -36,17 +36,22 @@
 //! happened as a whole. Any thread that meets a claim consumes the object; what the thread was given is lost with it.
 
 use super::claim::{Found, help, help_ahead, rest_after};
-use super::epoch::{Epoch, begin};
+use super::epoch::{Epoch, begin, begin_with};
 use super::queueing::Queueing;
 use super::request::Request;
 use super::scan::Ahead;
 use super::wait_any::Round;
 use super::waiter::Waiter;
 use crate::arena::Arena;
+use crate::format::layout::ObjectSlot;
 use crate::format::object_word::{Claimant, ObjectWord};
 use crate::format::waiter_word::{ALL_PROBED, WaiterState};
+use crate::kind::{Access, Kind};
 use crate::planted::{Bug, planted};
 use crate::{Error, Object, Result, Satisfied};
+
+/// A wait for at most so many objects tries [`probe_few`] first.
+pub(crate) const FEW: usize = 8;
 
 /// The first available object of a wait.
 pub(crate) struct Available {
@@ -90,6 +95,70 @@ pub(crate) fn probe_one(
     let decided = decide(&epoch, index, abandoned, undisturbed);
     help(arena, waiter, index, claim.advanced())?;
     Ok(if decided { Round::Satisfied(satisfied) } else { Round::Again })
+}
+
+/// An object that [`probe_few`] has found available, and that a wait consumes.
+#[derive(Clone, Copy)]
+struct Glimpse<'a> {
+    slot: &'a ObjectSlot,
+    index: u32,
+    kind: Kind,
+    seen: ObjectWord,
+}
+
+/// Takes a few objects if all of them are available, and a wait consumes each: as [`probe_all`], with what one glance at each has
+/// found. None: one is not, or somebody interfered; then nothing has happened.
+#[inline(always)]
+pub(crate) fn probe_few(arena: &Arena, waiter: &Waiter, request: &Request<'_>) -> Result<Option<Satisfied>> {
+    let mut found = [None; FEW];
+    for (found, &object) in found.iter_mut().zip(request.objects()) {
+        *found = glance_at(arena, object, request.owner);
+        if found.is_none() {
+            return Ok(None);
+        }
+    }
+    let found = || found.iter().map_while(|found| found.as_ref());
+    let epoch = begin_with(arena, waiter, WaiterState::Probing, |slot| {
+        slot.wants(request.objects().len(), request.objects().iter().copied(), request.owner);
+    })?;
+    // An object that occurs twice has changed when it is to be claimed again.
+    let everything = found().all(|found| found.slot.exchange(found.seen, claimed(&epoch, found.seen)));
+    let abandoned = found().any(|found| found.kind.was_abandoned(found.seen));
+    let decided = decide(&epoch, ALL_PROBED, abandoned, || everything);
+    for found in found() {
+        settle(arena, &epoch, found, request.owner, decided)?;
+    }
+    Ok(decided.then_some(Satisfied { index: 0, abandoned }))
+}
+
+#[inline(always)]
+fn glance_at(arena: &Arena, object: Object, owner: u32) -> Option<Glimpse<'_>> {
+    let slot = arena.object_slot(object.index())?;
+    // The exchange confirms both halves.
+    let seen = ObjectWord(slot.word.glance());
+    let kind = slot.kind_if_live(object)?;
+    let is_available = !seen.is_claimed() && matches!(kind.access(seen, &slot.extra, owner), Access::Open(_));
+    (is_available && kind.is_consumed()).then_some(Glimpse { slot, index: object.index(), kind, seen })
+}
+
+/// Consumes an object that a probe has claimed if it is `decided`; else gives it back, if it was claimed.
+#[inline(always)]
+fn settle(arena: &Arena, epoch: &Epoch<'_>, found: &Glimpse<'_>, owner: u32, decided: bool) -> Result<()> {
+    let &Glimpse { slot, index, kind, seen } = found;
+    let claim = claimed(epoch, seen).advanced();
+    let left = match decided {
+        true => match rest_after(kind, claim, owner) {
+            Some(rest) if slot.exchange(claim, rest) => return Ok(()),
+            Some(_) => slot.load().into(),
+            None => Found::granted(claim),
+        },
+        false => slot.load().into(),
+    };
+    // Other claims are helped, too (C2).
+    if left.word.is_claimed() {
+        help_ahead(arena, epoch.waiter, index, left, &mut Ahead::default())?;
+    }
+    Ok(())
 }
 
 /// Takes all objects, which were available at the last check, if none of them has changed since.

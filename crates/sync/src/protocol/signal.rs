@@ -17,7 +17,7 @@
 
 use super::admission::announce;
 use super::claim::{help, help_ahead, put};
-use super::hand_over::{HandOver, Signaled, hand_over};
+use super::hand_over::{Signaled, hand_over, hand_over_here};
 use super::scan::{Ahead, offer};
 use super::waiter::Waiter;
 use crate::arena::Arena;
@@ -32,7 +32,7 @@ use crate::{Error, Object, Result, spec};
 #[inline(always)]
 pub(crate) fn signal(arena: &Arena, waiter: &Waiter, object: Object, signal: Signal) -> Result<u32> {
     let slot = arena.object_slot(object.index()).ok_or(Error::NoSuchObject)?;
-    let seen = waiter.guess(slot, object);
+    let (seen, _) = waiter.guess(slot, object);
     let kind = slot.kind_if_live(object).ok_or(Error::NoSuchObject)?;
     if !signal.fits(kind) {
         return Err(Error::Invalid);
@@ -41,15 +41,33 @@ pub(crate) fn signal(arena: &Arena, waiter: &Waiter, object: Object, signal: Sig
         && !seen.is_claimed()
     {
         let next = signal.performed_by(next, || waiter.mark());
-        let done = match offers && seen.has(W | WA) {
-            false => waiter.exchange_guess(slot, object, seen, next),
-            true if seen.has(WA) => false,
-            true => {
-                let signaled = Signaled { object, slot, kind, seen, next };
-                matches!(hand_over(arena, waiter, &signaled, signal)?, HandOver::Done)
-            }
-        };
-        if done {
+        if !(offers && seen.has(W | WA)) {
+            return match waiter.exchange_guess(slot, object, seen, next) {
+                true => Ok(previous),
+                false => signal_overtaken(arena, waiter, object, signal),
+            };
+        }
+        let signaled = Signaled { object, slot, kind, seen, next };
+        if signaled.is_for_any_waiter() && hand_over(arena, waiter, &signaled, signal)? {
+            return Ok(previous);
+        }
+    }
+    signal_slowly(arena, waiter, object, signal)
+}
+
+/// Performs an operation that did not find the word that it expected: as a rule, somebody waits by now.
+#[inline(never)]
+fn signal_overtaken(arena: &Arena, waiter: &Waiter, object: Object, signal: Signal) -> Result<u32> {
+    let slot = arena.object_slot(object.index()).ok_or(Error::NoSuchObject)?;
+    let seen = slot.load();
+    let kind = slot.kind_if_live(object).ok_or(Error::NoSuchObject)?;
+    if let Step::Changed { next, previous, offers: true } = signal.step(seen, kind, &slot.extra)
+        && !seen.is_claimed()
+        && seen.has(W)
+    {
+        let next = signal.performed_by(next, || waiter.mark());
+        let signaled = Signaled { object, slot, kind, seen, next };
+        if signaled.is_for_any_waiter() && hand_over_here(arena, waiter, &signaled, signal)? {
             return Ok(previous);
         }
     }
@@ -83,12 +101,8 @@ fn signal_slowly(arena: &Arena, waiter: &Waiter, object: Object, signal: Signal)
             Step::Changed { next, previous, offers: true } if seen.has(W) => {
                 let next = signal.performed_by(next, || waiter.mark());
                 let signaled = Signaled { object, slot, kind, seen, next };
-                let done = match hand_over(arena, waiter, &signaled, signal)? {
-                    HandOver::NotAlone => serve_in_turn(arena, waiter, &signaled, signal)?,
-                    HandOver::Overtaken => false,
-                    HandOver::Done => true,
-                };
-                if done {
+                let is_handed_over = signaled.is_for_any_waiter() && hand_over(arena, waiter, &signaled, signal)?;
+                if is_handed_over || serve_in_turn(arena, waiter, &signaled, signal)? {
                     return Ok(previous);
                 }
             }

@@ -23,7 +23,7 @@ use super::admission::{help_admission_of, try_everything};
 use super::claim::help;
 use super::epoch::{Decision, Epoch, begin};
 use super::look::{check, look_for_all};
-use super::probe::probe_all;
+use super::probe::{FEW, probe_all, probe_few};
 use super::queueing::{Joined, Queueing, queue_all};
 use super::request::Request;
 use super::wait_any::{Round, conclude, failure, leave, outcome, see_at_rest};
@@ -45,16 +45,25 @@ pub(crate) fn wait_all(
 ) -> Result<Satisfied> {
     waiter.budget.renew();
     let request = Request::new(objects, alert, owner)?;
-    check(arena, &request)?;
+    let is_short = !objects.is_empty() && objects.len() <= FEW && alert.is_none();
+    if is_short && let Some(satisfied) = probe_few(arena, waiter, &request)? {
+        return Ok(satisfied);
+    }
+    wait_all_slowly(arena, waiter, &request, deadline)
+}
+
+#[inline(never)]
+fn wait_all_slowly(arena: &Arena, waiter: &Waiter, request: &Request<'_>, deadline: Deadline) -> Result<Satisfied> {
+    check(arena, request)?;
     if request.has_repeats() {
         return Err(Error::Invalid);
     }
-    if objects.is_empty() {
+    if request.objects().is_empty() {
         return Ok(Satisfied { index: 0, abandoned: false });
     }
     let mut queueing = Queueing::new();
     while waiter.budget.round() {
-        if let Round::Satisfied(satisfied) = wait_all_once(arena, waiter, &request, &mut queueing, deadline)? {
+        if let Round::Satisfied(satisfied) = wait_all_once(arena, waiter, request, &mut queueing, deadline)? {
             return Ok(satisfied);
         }
     }

@@ -183,12 +183,6 @@ fn wait_any_in_places<'a>(
 /// Sleeps if the wait is queued; withdraws otherwise.
 #[inline(never)]
 pub(crate) fn conclude(epoch: &Epoch<'_>, queued: bool, deadline: Deadline) -> Decision {
-    conclude_here(epoch, queued, deadline)
-}
-
-/// As [`conclude`], without a call.
-#[inline(always)]
-pub(crate) fn conclude_here(epoch: &Epoch<'_>, queued: bool, deadline: Deadline) -> Decision {
     let interrupted = epoch.waiter.is_interrupted();
     if !queued || interrupted || (deadline.passed() && epoch.is_open()) {
         epoch.withdraw();

@@ -28,7 +28,7 @@ use super::epoch::{Decision, Epoch, begin_with};
 use super::look::{Look, look};
 use super::queueing::{Joined, Raised, raise, raise_or_claim};
 use super::spin::Site;
-use super::wait_any::{Round, conclude, conclude_here, outcome, see_one_at_rest};
+use super::wait_any::{Round, conclude, outcome, see_one_at_rest};
 use super::waiter::Waiter;
 use crate::arena::Arena;
 use crate::format::entry::Entry;
@@ -59,49 +59,21 @@ pub(super) fn wait_one(
     owner: u32,
     deadline: Deadline,
 ) -> Result<Satisfied> {
-    match take_at_once(arena, waiter, object, owner) {
-        Some(satisfied) => Ok(satisfied),
-        None => wait_slowly(arena, waiter, object, owner, deadline),
-    }
-}
-
-#[inline(always)]
-fn take_at_once(arena: &Arena, waiter: &Waiter, object: Object, owner: u32) -> Option<Satisfied> {
-    let slot = arena.object_slot(object.index())?;
-    let seen = waiter.guess(slot, object);
-    let kind = slot.kind_if_live(object)?;
-    if seen.is_claimed() || !kind.is_consumed() {
-        return None;
-    }
-    let Access::Open(next) = kind.access(seen, &slot.extra, owner) else { return None };
-    let abandoned = kind.was_abandoned(seen);
-    let next = kind.taken_by(next, || waiter.mark());
-    waiter.exchange_guess(slot, object, seen, next).then_some(Satisfied { index: 0, abandoned })
-}
-
-#[inline(never)]
-fn wait_slowly(arena: &Arena, waiter: &Waiter, object: Object, owner: u32, deadline: Deadline) -> Result<Satisfied> {
-    waiter.budget.renew();
-    waiter.forget(object);
     let slot = arena.object_slot(object.index()).ok_or(Error::Invalid)?;
     let wait = Wait { arena, waiter, object, slot, owner, deadline };
-    let seen = slot.load();
-    let kind = slot.kind_if_live(object).ok_or(Error::Invalid)?;
-    // A mutex whose count has a part beside the word, which another thread may change now, is looked at more closely.
-    let is_unavailable = !seen.is_claimed()
-        && !kind.access_depends_on_beside(seen)
-        && matches!(kind.access(seen, &slot.extra, owner), Access::Closed);
-    if !is_unavailable || deadline.passed() {
-        return wait.look_and_queue(false);
+    match wait.take_at_once() {
+        AtOnce::Taken(satisfied) => Ok(satisfied),
+        AtOnce::Missing(seen) => wait.queue_at_once(seen),
+        AtOnce::Unknown => wait.look_first(),
     }
-    waiter.spin.begin(arena.spins(), object, deadline);
-    if waiter.spin.looks() {
-        return wait.look_and_queue(true);
-    }
-    match wait.queue(Some(seen))? {
-        Round::Satisfied(satisfied) => Ok(satisfied),
-        Round::Again => wait.look_and_queue(true),
-    }
+}
+
+/// What the first glance at the object has come to.
+enum AtOnce {
+    Taken(Satisfied),
+    /// It was not available if it had this word, which an exchange can confirm.
+    Missing(ObjectWord),
+    Unknown,
 }
 
 fn take(slot: &ObjectSlot, seen: ObjectWord, next: ObjectWord) -> Round {
@@ -113,6 +85,63 @@ fn take(slot: &ObjectSlot, seen: ObjectWord, next: ObjectWord) -> Round {
 }
 
 impl Wait<'_> {
+    /// One glance, and one exchange if the object seems to be available.
+    #[inline(always)]
+    fn take_at_once(&self) -> AtOnce {
+        let &Wait { waiter, object, slot, owner, .. } = self;
+        let (seen, is_remembered) = waiter.guess(slot, object);
+        let Some(kind) = slot.kind_if_live(object).filter(|_| !seen.is_claimed()) else { return AtOnce::Unknown };
+        match kind.access(seen, &slot.extra, owner) {
+            Access::Open(next) if kind.is_consumed() => {
+                let next = kind.taken_by(next, || waiter.mark());
+                let abandoned = kind.was_abandoned(seen);
+                match waiter.exchange_guess(slot, object, seen, next) {
+                    true => AtOnce::Taken(Satisfied { index: 0, abandoned }),
+                    false => AtOnce::Unknown,
+                }
+            }
+            // A word that the thread remembers may be long gone. For the rest see `look_first`.
+            Access::Closed if !is_remembered && !kind.access_depends_on_beside(seen) => AtOnce::Missing(seen),
+            _ => AtOnce::Unknown,
+        }
+    }
+
+    /// Queues without another look, unless the thread spins. `seen`: as in [`Wait::queue`].
+    #[inline(never)]
+    fn queue_at_once(&self, seen: ObjectWord) -> Result<Satisfied> {
+        let &Wait { arena, waiter, object, deadline, .. } = self;
+        waiter.budget.renew();
+        if deadline.passed() {
+            return self.look_and_queue(false);
+        }
+        waiter.spin.begin(arena.spins(), object, deadline);
+        if waiter.spin.looks() {
+            return self.look_and_queue(true);
+        }
+        match self.queue(seen)? {
+            Round::Satisfied(satisfied) => Ok(satisfied),
+            Round::Again => self.look_and_queue(true),
+        }
+    }
+
+    /// Queues at once if the object is unavailable; else looks until the wait knows what to do.
+    #[inline(never)]
+    fn look_first(&self) -> Result<Satisfied> {
+        let &Wait { waiter, object, slot, owner, .. } = self;
+        waiter.forget(object);
+        let seen = slot.load();
+        let kind = slot.kind_if_live(object).ok_or(Error::Invalid)?;
+        // A mutex whose count has a part beside the word, which another thread may change now, is looked at more closely.
+        let is_missing = !seen.is_claimed()
+            && !kind.access_depends_on_beside(seen)
+            && matches!(kind.access(seen, &slot.extra, owner), Access::Closed);
+        if is_missing {
+            return self.queue_at_once(seen);
+        }
+        waiter.budget.renew();
+        self.look_and_queue(false)
+    }
+
     /// Takes the object, or queues for it, until one of them succeeds. `spins`: the adaptive spin of this wait has begun.
     #[cold]
     fn look_and_queue(&self, mut spins: bool) -> Result<Satisfied> {
@@ -125,7 +154,7 @@ impl Wait<'_> {
                         waiter.spin.begin(arena.spins(), object, deadline);
                     }
                     // A thread that repeatedly loses the race queues when its time to spin is used up.
-                    if self.comes_free(seen) { Round::Again } else { self.queue(None)? }
+                    if self.comes_free(seen) { Round::Again } else { self.queue(seen)? }
                 }
                 Look::Unavailable(_) if waiter.is_interrupted() => return Err(Error::Interrupted),
                 Look::Unavailable(seen) if slot.word.load_low() == seen.low() => return Err(Error::TimedOut),
@@ -163,9 +192,9 @@ impl Wait<'_> {
         comes_free
     }
 
-    /// One round in the object's queue. `seen`: the word of the object at rest, which was unavailable then.
+    /// One round in the object's queue. `seen`: a word with which the object was unavailable.
     #[inline(always)]
-    fn queue(&self, seen: Option<ObjectWord>) -> Result<Round> {
+    fn queue(&self, seen: ObjectWord) -> Result<Round> {
         let &Wait { arena, waiter, object, slot, owner, deadline } = self;
         // Waiting, not queueing: nobody can tell when it joined a single queue.
         let epoch = begin_with(arena, waiter, WaiterState::Waiting, |slot| slot.wants_one(object, owner))?;
@@ -179,7 +208,10 @@ impl Wait<'_> {
             Err(error) => return self.leave(&epoch, Err(error)),
         };
         let joined = self.join(&epoch, seen);
-        let decision = conclude_here(&epoch, joined == Ok(Joined::AllQueues), deadline);
+        let decision = match joined {
+            Ok(Joined::AllQueues) => epoch.sleep_at_once(deadline),
+            _ => conclude(&epoch, false, deadline),
+        };
         let satisfied = self.see_at_rest(&epoch, decision);
         place.empty(entry);
         outcome(waiter, satisfied?, joined)
@@ -194,10 +226,10 @@ impl Wait<'_> {
 
     /// Raises the flag, unless the wait is decided on the way. If the word is still the one that was `seen`, an exchange is all.
     #[inline(always)]
-    fn join(&self, epoch: &Epoch<'_>, seen: Option<ObjectWord>) -> Result<Joined> {
+    fn join(&self, epoch: &Epoch<'_>, seen: ObjectWord) -> Result<Joined> {
         let &Wait { arena, slot, object, owner, .. } = self;
         // O-set
-        if seen.is_some_and(|seen| raise(slot, seen)) {
+        if raise(slot, seen) {
             return Ok(Joined::AllQueues);
         }
         match raise_or_claim(arena, epoch, slot, object, owner)? {

@@ -92,6 +92,9 @@ struct OwnMark {
     process: &'static Word64,
 }
 
+/// The number of no process.
+const NO_PROCESS: u32 = u32::MAX;
+
 /// The model checker knows no forks, and remembers states: with different marks there would be more of them. So there all threads
 /// leave the same one.
 const CHECKED: bool = cfg!(ntux_explore);
@@ -172,7 +175,7 @@ impl Waiter {
             active: Flag::new(),
             stepped_aside: Cell::new(false),
             thread_id: Cell::new(0),
-            name: Cell::new((Holder(0), 0)),
+            name: Cell::new((Holder(0), NO_PROCESS)),
             mark: OwnMark::default(),
             sleeps: Cell::new(0),
             budget: WorkBudget::default(),
@@ -258,22 +261,29 @@ impl Waiter {
         }
     }
 
-    /// What the calling thread is to onlookers; none if its process is not registered. A system call at the first time
+    /// What the calling thread is to onlookers; 0 if its process is not registered. A system call at the first time
     /// only, and again in a forked child.
     #[inline(always)]
-    pub(super) fn own_name(&self, arena: &Arena) -> Option<Holder> {
-        let pid = liveness::process_id();
+    pub(super) fn own_name(&self, arena: &Arena) -> Holder {
         match self.name.get() {
-            (name, known) if known == pid => Some(name),
-            _ => self.learn_name(arena, pid),
+            (name, known) if self.is_in(known) => name,
+            _ => self.learn_name(arena, liveness::process_id()),
         }
     }
 
+    /// Whether the calling process is the one with this number.
+    #[inline(always)]
+    fn is_in(&self, pid: u32) -> bool {
+        let is_told = !CHECKED && self.mark.process.load() == u64::from(pid);
+        is_told || liveness::process_id() == pid
+    }
+
     #[cold]
-    fn learn_name(&self, arena: &Arena, pid: u32) -> Option<Holder> {
-        let name = Holder::new(arena.known_peer()?, liveness::thread_id());
+    fn learn_name(&self, arena: &Arena, pid: u32) -> Holder {
+        let Some(peer) = arena.known_peer() else { return Holder(0) };
+        let name = Holder::new(peer, liveness::thread_id());
         self.name.set((name, pid));
-        Some(name)
+        name
     }
 
     /// How often waits of this waiter have entered the kernel to sleep.
@@ -305,11 +315,14 @@ impl Waiter {
         self.memory[object.index() as usize % REMEMBERED].set((0, ObjectWord::default()));
     }
 
-    /// A copy of an object's word that only an exchange may rely on: the word that this thread left there, or an
-    /// unchecked read of both halves.
+    /// A copy of an object's word that only an exchange may rely on, and whether it is the word that this thread left there; else
+    /// it is an unchecked read of both halves.
     #[inline(always)]
-    pub(crate) fn guess(&self, slot: &ObjectSlot, object: Object) -> ObjectWord {
-        self.recall(object).unwrap_or_else(|| ObjectWord(slot.word.glance()))
+    pub(crate) fn guess(&self, slot: &ObjectSlot, object: Object) -> (ObjectWord, bool) {
+        match self.recall(object) {
+            Some(word) => (word, true),
+            None => (ObjectWord(slot.word.glance()), false),
+        }
     }
 
     /// As [`ObjectSlot::exchange`]; caches the word that the thread left there.
@@ -362,7 +375,7 @@ pub(crate) fn retire(arena: &Arena, waiter: &Waiter) {
 pub(crate) fn enroll<'a>(arena: &'a Arena, waiter: &Waiter) -> Result<(u32, &'a WaiterSlot)> {
     let known = waiter.slot.get().wrapping_sub(1);
     match arena.waiter_slot(known) {
-        Some(slot) if waiter.pid.get() == liveness::process_id() => Ok((known, slot)),
+        Some(slot) if waiter.is_in(waiter.pid.get()) => Ok((known, slot)),
         _ => enroll_anew(arena, waiter),
     }
 }
