@@ -373,6 +373,12 @@ impl Word128 {
 mod tests {
     use super::*;
 
+    #[cfg(target_arch = "x86_64")]
+    #[test]
+    fn the_processor_is_asked_as_the_standard_library_asks() {
+        assert_eq!(supported(), std::arch::is_x86_feature_detected!("cmpxchg16b"));
+    }
+
     #[test]
     fn a_wide_exchange_changes_both_halves_or_neither() {
         let word = Word128::new(Pair { low: 1, high: 2 });
