@@ -393,7 +393,8 @@ int ntux_waiter_leave(const ntux_waiter *waiter);
  *
  * Returns 1 if the thread is inside: the handler must return at once. It has been taken out of its queues, and asynchronous
  * signals are blocked in it; the signal comes again, with the same information, when the thread is outside.
- * Returns 0 if it is outside, if `waiter` is NULL, and for SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGTRAP and SIGSYS.
+ * Returns 0 if it is outside, if `waiter` is NULL, and for SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGTRAP and SIGSYS. Then `info` says what
+ * the signal was sent with.
  *
  * A handler that got 0 may do anything: also use this library, and never return. It may unwind through ntux_waiter_leave,
  * ntux_waiter_wait_any and ntux_waiter_wait_all, by longjmp, pthread_exit or an exception: on their frames is nothing to
@@ -401,7 +402,7 @@ int ntux_waiter_leave(const ntux_waiter *waiter);
  *
  * -EINVAL   `signal` is none;  -EFAULT  `context` is NULL
  */
-int ntux_waiter_defer(const ntux_waiter *waiter, int signal, const void *info, void *context);
+int ntux_waiter_defer(const ntux_waiter *waiter, int signal, void *info, void *context);
 
 /* For a handler that will not return: gives back what the wait that it runs at the end of had been granted. A semaphore's
  * unit is released, an auto-reset event set, a mutex unlocked; or killed again, if it was abandoned. Nothing if there is

@@ -7,7 +7,6 @@
 mod arena;
 mod boundary;
 mod domain;
-mod door;
 mod event;
 mod futex;
 mod mutex;

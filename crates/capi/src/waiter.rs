@@ -1,13 +1,18 @@
 //! Explicit waiters: waits that handlers of signals interrupt and may leave for good.
+//!
+//! This is one face of the door of `ntux_sync::door`, which has the protocol: here the program's handlers ask, with their own
+//! arguments, and the mark of a thread inside is the number of open brackets. The other face is the drop-in device's; what
+//! differs, and why, is in the table there.
 
 use core::cell::Cell;
 use core::ffi::{c_int, c_void};
 
 use ntux::{Arena, Deadline, Error, Object, Satisfied};
+use ntux_platform::to_self::{FAULTS, Information, bit};
+use ntux_sync::door::Door;
 use ntux_sync::{Waiter as Seat, Wanted};
 
 use crate::boundary::{self, Place, Refusal, call};
-use crate::door::{self, Door};
 use crate::wait::{OBJECTS_MAX, Request, report};
 
 /// A thread's place in an arena, and what its handlers must know.
@@ -32,13 +37,45 @@ struct Given {
 
 impl Waiter {
     fn new(arena: &Arena) -> Waiter {
-        Waiter { arena: arena.clone(), seat: arena.core().waiter(), door: Door::new(), given: Cell::new(None) }
+        Waiter { arena: arena.clone(), seat: arena.core().waiter(), door: Door::default(), given: Cell::new(None) }
+    }
+
+    #[inline(always)]
+    fn enter(&self) {
+        self.door.enter(self.door.mark() + 1);
+    }
+
+    /// Whether handlers wait at the door, and the thread is there: [`Door::open`] comes next.
+    #[inline(always)]
+    fn leave(&self) -> bool {
+        self.door.leave(self.door.mark().saturating_sub(1))
+    }
+
+    /// Whether an operation is in progress around this one.
+    fn is_nested(&self) -> bool {
+        self.door.mark() > 1
+    }
+
+    /// Whether the handler is to return at once.
+    ///
+    /// # Safety
+    ///
+    /// Called by a handler on the waiter's own thread with its own arguments; `information` may be null.
+    unsafe fn defer(&self, signal: c_int, information: *mut libc::siginfo_t, context: *mut c_void) -> bool {
+        if bit(signal) & FAULTS != 0 {
+            return false;
+        }
+        let mut unknown = Information::default();
+        // SAFETY: null, or the handler's second argument, which is longer and which nobody else uses.
+        let information = unsafe { information.cast::<Information>().as_mut() }.unwrap_or(&mut unknown);
+        // SAFETY: by the contract.
+        unsafe { self.door.answer(signal, information, context) }
     }
 
     /// None: a handler is due first.
     fn wait(&self, wanted: Wanted<'_>, deadline: Deadline) -> Option<ntux::Result<Satisfied>> {
         let (core, door) = (self.arena.core(), &self.door);
-        let ended = core.wait_interruptibly(&self.seat, wanted, deadline, &door.standing, || door.is_owing());
+        let ended = core.wait_interruptibly(&self.seat, wanted, deadline, door);
         if let Some(Ok(satisfied)) = ended
             && door.is_owing()
         {
@@ -120,11 +157,12 @@ pub unsafe extern "C" fn ntux_waiter_give_back(waiter: *const Waiter) -> c_int {
     })
 }
 
+/// Handlers may leave this frame for good: it has no destructors.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn ntux_waiter_defer(
+pub unsafe extern "C-unwind" fn ntux_waiter_defer(
     waiter: *const Waiter,
     signal: c_int,
-    information: *const libc::siginfo_t,
+    information: *mut libc::siginfo_t,
     context: *mut c_void,
 ) -> c_int {
     if waiter.is_null() {
@@ -137,7 +175,7 @@ pub unsafe extern "C" fn ntux_waiter_defer(
         return -libc::EFAULT;
     }
     // SAFETY: the header asks for a waiter of this thread, and for the handler's own arguments.
-    c_int::from(unsafe { (*waiter).door.defer(signal, information, context) })
+    c_int::from(unsafe { (*waiter).defer(signal, information, context) })
 }
 
 #[unsafe(no_mangle)]
@@ -145,7 +183,7 @@ pub unsafe extern "C" fn ntux_waiter_enter(waiter: *const Waiter) -> c_int {
     // SAFETY: the header asks for a waiter of this thread.
     match unsafe { checked(waiter) } {
         Ok(waiter) => {
-            waiter.door.enter();
+            waiter.enter();
             0
         }
         Err(error) => error,
@@ -158,8 +196,8 @@ pub unsafe extern "C-unwind" fn ntux_waiter_leave(waiter: *const Waiter) -> c_in
     // SAFETY: the header asks for a waiter of this thread.
     match unsafe { checked(waiter) } {
         Ok(waiter) => {
-            if waiter.door.leave() {
-                door::open(waiter.door.answer());
+            if waiter.leave() {
+                waiter.door.open();
             }
             0
         }
@@ -210,11 +248,11 @@ unsafe fn serve(waiter: *const Waiter, request: Request, all: bool) -> c_int {
         Err(error) => return error,
     };
     loop {
-        waiter.door.enter();
+        waiter.enter();
         // SAFETY: by the contract.
         let ended = unsafe { attempt(waiter, request, all) };
-        if waiter.door.leave() {
-            door::open(waiter.door.answer());
+        if waiter.leave() {
+            waiter.door.open();
             waiter.given.set(None);
         }
         if let Some(result) = ended {
@@ -242,5 +280,5 @@ unsafe fn attempt(waiter: &Waiter, request: Request, all: bool) -> Option<c_int>
             Some(ended) => report(index, ended.map_err(|error| waiter.refusal(wanted, error))?),
         }
     });
-    (begun || waiter.door.is_nested()).then_some(result)
+    (begun || waiter.is_nested()).then_some(result)
 }

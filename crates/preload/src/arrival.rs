@@ -48,7 +48,7 @@
 //! | A interrupted | B arrives in A's stub | |
 //! | --- | --- | --- |
 //! | the program | outside | B's handler runs first, then A's: as the kernel stacks them |
-//! | this library, inside | inside | B is blocked in A's stub and sent again (S4): A is owed, B follows at the door |
+//! | this library, inside | inside | B is owed, and all signals are blocked in A's stub; A is sent again, and follows: in the same order |
 //!
 //! One case is not covered: between A and B, on an alternate stack, the handler of the C library's own signal 33
 //! (`setuid` of another thread), which keeps no such register. Then B runs at once, before the operation has left its
@@ -60,6 +60,7 @@ use crate::threads::{self, BUCKET_BITS, BUCKET_FACTOR, Record};
 use core::mem::offset_of;
 #[cfg(target_arch = "x86_64")]
 use ntux_platform::atomic::Word32;
+use ntux_sync::door::Door;
 
 /// Bytes of a stub.
 #[cfg(target_arch = "x86_64")]
@@ -172,11 +173,6 @@ impl Context {
     pub(crate) fn stack_pointer(&self) -> u64 {
         self.stack_pointer
     }
-
-    /// The mask that the kernel restores when the handler returns.
-    pub(crate) fn mask(&mut self) -> &mut Mask {
-        &mut self.mask
-    }
 }
 
 /// The stubs in assembly, then the operands that only one processor needs.
@@ -205,10 +201,10 @@ macro_rules! stubs {
             next = const offset_of!(Record, next),
             lineage = sym threads::LINEAGE,
             holder = const offset_of!(Record, holder),
-            inside = const offset_of!(Record, inside),
+            inside = const offset_of!(Record, door) + Door::INSIDE,
             above = const INSIDE_ABOVE,
             below = const INSIDE_ABOVE + INSIDE_BELOW,
-            due = const offset_of!(Record, due_signals),
+            due = const offset_of!(Record, door) + Door::DUE,
             stand_in = const STAND_IN,
             faults_blocked = const offset_of!(Record, faults_blocked),
             to_block = sym TO_BLOCK,

@@ -186,7 +186,7 @@ fn attempt(record: &'static Record, fd: c_int, request: u32, argument: usize) ->
     let begun = told::begin(record);
     let work = AssertUnwindSafe(|| signals::with_faults(record, || perform(record, fd, request, argument)));
     let answer = std::panic::catch_unwind(work).unwrap_or_else(|_| {
-        record.waiting.store(0);
+        record.door.stand_down();
         Err(Refusal::Error(libc::EIO))
     });
     if let Some(begun) = begun {
@@ -337,7 +337,7 @@ fn wait(record: &'static Record, tag: u32, all: bool, argument: usize) -> Answer
     let deadline = deadline(timeout_ns, flags & REALTIME != 0);
     // A signal that came before this point could not interrupt the wait, so its handler goes first, as if it had come
     // before the call. No further one can come.
-    let ended = arena.wait_interruptibly(waiter, wanted, deadline, &record.waiting, || !record.owed.is_empty());
+    let ended = arena.wait_interruptibly(waiter, wanted, deadline, &record.door);
     let ended = ended.ok_or(Refusal::Again)?;
     record.counts.wait(waiter.sleeps() - sleeps);
     let satisfied = ended?;

@@ -9,8 +9,8 @@
 //!   storage ([`crate::arrival`]). It only compares that number, because the program may have replaced it (32-bit
 //!   Windows code), and threads that the C library did not create can have any number.
 //!
-//! `inside` holds the stack pointer from [`enter`] to [`leave`], while a handler of the program must not run on this
-//! stack, and 0 otherwise. The stack pointer distinguishes the thread from others that share its thread pointer.
+//! The mark of the record's [`Door`] is the stack pointer from [`enter`] to [`leave`], while a handler of the program must not
+//! run on this stack, and 0 otherwise. The stack pointer distinguishes the thread from others that share its thread pointer.
 //!
 //! # The buckets
 //! A bucket is a list of records with the same hash of the thread pointer. A new record goes to the head of the list of
@@ -31,32 +31,27 @@ use crate::arrival::{INSIDE_ABOVE, INSIDE_BELOW};
 use crate::{descriptors, instances, log, signals};
 use core::cell::UnsafeCell;
 use core::ptr::NonNull;
-use ntux_platform::atomic::{Ordering, Word32, Word64, compiler_fence};
+use ntux_platform::atomic::{Word32, Word64};
 use ntux_platform::liveness;
+use ntux_sync::door::Door;
 
 /// The state of one thread. Only that thread and its handlers touch it, except `holder`, `next`, the tags of the seats
 /// and the counts, which others read.
 #[repr(C, align(64))]
 pub(crate) struct Record {
-    /// The stack pointer at [`enter`]; 0 outside.
-    pub(crate) inside: Word64,
     /// The thread pointer of the thread that has it; 0 if that thread ended.
     pub(crate) thread_pointer: Word64,
     /// The next record of the bucket, written before the record is in its list.
     pub(crate) next: UnsafeCell<Option<&'static Record>>,
     /// Lineage of the process whose thread has it; with [`UNHELD`] if that thread ended.
     pub(crate) holder: Word64,
-    /// Signals that are due at the door of this thread: one bit each.
-    pub(crate) due_signals: Word64,
     /// 1 if the program may block SIGSEGV or SIGBUS on this thread ([`signals::with_faults`]).
     pub(crate) faults_blocked: Word32,
-    /// Address of the [`ntux_sync::Waiter`] that is in a wait, for the trampoline; 0 when none is.
-    pub(crate) waiting: Word64,
+    /// Its mark is the stack pointer at [`enter`].
+    pub(crate) door: Door,
     pub(crate) seats: instances::Seats,
     pub(crate) fork_marks: descriptors::ForkMarks,
     pub(crate) counts: log::Counts,
-    pub(crate) owed: signals::Owed,
-    pub(crate) due: signals::Due,
 }
 
 // SAFETY: only the thread that has the record touches what is not atomic; `next` is written before the record is
@@ -190,41 +185,33 @@ pub(crate) fn enter() -> Option<&'static Record> {
         Some(record) => record,
         None => claim()?,
     };
-    record.inside.store(stack_pointer());
-    // The handler on this same thread must see the mark before anything that follows.
-    compiler_fence(Ordering::SeqCst);
+    record.door.enter(stack_pointer());
     Some(record)
 }
 
-/// Ends what [`enter`] began. A deferred handler runs here, and may never return; see [`signals::door`]. Returns
+/// Ends what [`enter`] began. A deferred handler runs here, and may never return; see [`Door::open`]. Returns
 /// whether one ran, and whether its signal asks to restart an interrupted call.
 ///
 /// The caller's frame is on the stack when a handler ends the thread: it must have no destructors.
 #[inline(always)]
 pub(crate) fn leave(record: &'static Record) -> Option<signals::Restart> {
-    compiler_fence(Ordering::SeqCst);
-    record.inside.store(0);
-    compiler_fence(Ordering::SeqCst);
-    if record.owed.is_empty() { None } else { Some(signals::door(record)) }
+    if record.door.leave(0) { Some(record.door.open()) } else { None }
 }
 
 impl Record {
     /// Whether its thread is between [`enter`] and [`leave`], given the current stack pointer. Of several threads that
     /// share a thread pointer, the one inside has a stack pointer a little below that of [`enter`].
     pub(crate) fn is_inside_at(&self, stack_pointer: u64) -> bool {
-        let inside = self.inside.load();
+        let inside = self.door.found();
         let below = inside.wrapping_add(INSIDE_ABOVE).wrapping_sub(stack_pointer);
         inside != 0 && below < INSIDE_ABOVE + INSIDE_BELOW
     }
 
     fn forget_everything(&self) {
-        self.inside.store(0);
-        self.waiting.store(0);
+        self.door.forget();
         self.seats.forget();
         self.fork_marks.forget();
         self.counts.clear();
-        self.owed.clear();
-        self.due_signals.store(0);
     }
 }
 

@@ -31,6 +31,7 @@ static ARGUMENTS: LazyLock<PathBuf> = LazyLock::new(|| compile("c/arguments.c", 
 static SIGNALS: LazyLock<PathBuf> = LazyLock::new(|| compile("c/signals.c", &[]));
 #[cfg(target_arch = "x86_64")]
 static FOREIGN_CODE: LazyLock<PathBuf> = LazyLock::new(|| compile("c/foreign_code.c", &[]));
+static DOOR: LazyLock<PathBuf> = LazyLock::new(|| compile("c/door.c", &[]));
 static PROCESSES: LazyLock<PathBuf> = LazyLock::new(|| compile("c/processes.c", &[]));
 static LEAVING: LazyLock<PathBuf> = LazyLock::new(|| compile("c/leaving.c", &[]));
 static LIMITS: LazyLock<PathBuf> = LazyLock::new(|| compile("c/limits.c", &[]));
@@ -88,6 +89,30 @@ scenarios! {
     actions_as_the_program_sees_them,
     defaults,
     other_calls,
+}
+
+// The cases that explicit waiters must pass, too (`crates/capi/tests`).
+scenarios! {
+    DOOR:
+    out_of_all_queues,
+    starts_again_at_the_end,
+    handlers_wait,
+    ends_in_a_handler,
+    jumps_out_of_handlers,
+    the_mask_is_the_one_before,
+    numbers_arrive_in_order,
+    nothing_is_lost_in_a_storm,
+    threads_that_never_wait,
+}
+
+/// One instruction at a time: a library that is built for debugging has too many.
+#[test]
+fn signals_come_at_each_step() {
+    let given = std::env::var_os("NTUX_PRELOAD_LIBRARY").map(PathBuf::from);
+    let library = given.unwrap_or_else(|| build("optimized", &["--config", "profile.dev.opt-level=2"]));
+    for case in ["a_signal_at_each_step", "two_signals_at_each_step"] {
+        succeeds(command(&DOOR, &library).arg(case));
+    }
 }
 
 scenarios! {
@@ -352,8 +377,10 @@ fn without_memory_for_the_cache_every_call_asks_its_descriptor() {
 #[test]
 fn a_planted_bug_is_caught() {
     let library = build("planted", &["--features", "planted"]);
-    for scenario in ["blocking_handler", "pulse_in_handler"] {
-        let output = command(&SIGNALS, &library).arg(scenario).output().expect("the program starts");
+    let scenarios =
+        [(&SIGNALS, ["blocking_handler", "pulse_in_handler"]), (&DOOR, ["out_of_all_queues", "handlers_wait"])];
+    for (program, scenario) in scenarios.iter().flat_map(|(program, names)| names.map(|name| (*program, name))) {
+        let output = command(program, &library).arg(scenario).output().expect("the program starts");
         let failed_check = String::from_utf8_lossy(&output.stderr).contains("failed: ");
         assert!(!output.status.success() && failed_check, "{scenario}: {}", complaints(&output));
     }

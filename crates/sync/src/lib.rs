@@ -6,6 +6,7 @@
 //! | question | module, the highest first |
 //! | --- | --- |
 //! | What can be called? | `api` |
+//! | What becomes of a signal handler that comes in the middle? | [`door`] |
 //! | How does an object reach a waiter, and how does a thread wait? | `protocol`, whose first page says which file does what |
 //! | How can an arena be observed without touching it? | [`inspect`] |
 //! | What do threads report to a tracer? | [`trace`] |
@@ -20,11 +21,12 @@
 //! No module imports one above it; ARCHITECTURE.md has the picture.
 //!
 //! No function here is safe to call from a signal handler that interrupted another one on the same [`Waiter`], except
-//! [`Waiter::interrupt`].
+//! [`Waiter::interrupt`] and what [`door`] says.
 
 mod api;
 mod arena;
 mod budget;
+pub mod door;
 mod error;
 mod format;
 pub mod inspect;

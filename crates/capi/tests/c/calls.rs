@@ -1,10 +1,10 @@
 //! Each function called rightly (`outcomes.c`) and wrongly (`refusals.c`) by a C program, with either library; write
 //! watches with every mechanism (`watches.c`), futexes (`futexes.c`) and their domains (`domains.c`), explicit waiters
-//! (`waiters.c`); and the shared library as a plug-in (`plugin.c`).
+//! (`waiters.c`), handlers of signals at their doors (`door.c`); and the shared library as a plug-in (`plugin.c`).
 
-use std::process::Output;
+use std::process::{Command, Output};
 
-use crate::compile::{Library, launch, program, run};
+use crate::compile::{Library, launch, output, program, program_with, run};
 use crate::install::{crate_dir, prefix, scratch, shared_library};
 
 #[test]
@@ -53,6 +53,34 @@ fn handlers_and_the_dead_are_out_of_all_queues() {
     let program = program(&crate_dir().join("tests/c/waiters.c"), &directory, Library::Shared, &flags);
     let (result, text) = run(launch(&program, Library::Shared).env("NTUX_WITHOUT", "robust_list"));
     assert!(result.status.success() && text.contains(" checks, 0 failures\n"), "{text}{}", result.status);
+}
+
+/// The cases that the device's library must pass, too (`crates/preload/tests`).
+#[test]
+fn handlers_of_signals_run_at_the_door() {
+    for library in [Library::Shared, Library::Static] {
+        passes("door.c", library);
+    }
+}
+
+/// The harness is able to fail: a library whose handlers run on top of a wait that is still queued must not pass.
+#[test]
+fn a_door_that_is_left_open_is_noticed() {
+    let directory = scratch("door.c-planted");
+    let target = directory.join("target");
+    let mut build = Command::new(env!("CARGO"));
+    build.args(["rustc", "--quiet", "--offline", "--lib", "--crate-type", "staticlib", "--features", "planted"]);
+    build.arg("--manifest-path").arg(crate_dir().join("Cargo.toml")).arg("--target-dir").arg(&target);
+    output(&mut build);
+    // Cargo itself reads the variable, and then puts what it builds one directory deeper.
+    let built = target.join(std::env::var_os("CARGO_BUILD_TARGET").unwrap_or_default()).join("debug/libntux_capi.a");
+    let built = built.display().to_string();
+    let flags = [&["-pthread"], SYSTEM].concat();
+    let program = program_with(&crate_dir().join("tests/c/door.c"), &directory, &built, &flags);
+    for case in ["out_of_all_queues", "handlers_wait"] {
+        let (result, text) = run(launch(&program, Library::Static).arg(case));
+        assert!(result.status.code() == Some(1) && text.contains("failed: "), "{case}: {text}{}", result.status);
+    }
 }
 
 #[test]

@@ -42,18 +42,30 @@ pub fn compiler(source: &Path) -> Command {
 /// Compiles `source` into `directory` the way a user would: with what pkg-config says.
 pub fn program(source: &Path, directory: &Path, library: Library, more: &[&str]) -> PathBuf {
     let target = directory.join(format!("{}-{library:?}", source.file_stem().unwrap().display()));
-    let mut compile = compiler(source);
-    compile.args(more).arg(source).arg("-o").arg(&target).args(pkg_config(&["--cflags"]));
-    match library {
-        Library::Shared => compile.args(pkg_config(&["--libs"])),
-        Library::Static => compile.args(
-            pkg_config(&["--static", "--libs"])
-                .into_iter()
-                .map(|word| if word == "-lntux" { static_library() } else { word }),
-        ),
+    let libraries = match library {
+        Library::Shared => pkg_config(&["--libs"]),
+        Library::Static => static_libraries(&static_library()),
     };
+    compile(source, &target, more, &libraries)
+}
+
+/// As [`program`], with this static library.
+pub fn program_with(source: &Path, directory: &Path, library: &str, more: &[&str]) -> PathBuf {
+    let target = directory.join(source.file_stem().unwrap());
+    compile(source, &target, more, &static_libraries(library))
+}
+
+fn compile(source: &Path, target: &Path, more: &[&str], libraries: &[String]) -> PathBuf {
+    let mut compile = compiler(source);
+    compile.args(more).arg(source).arg("-o").arg(target).args(pkg_config(&["--cflags"])).args(libraries);
     output(&mut compile);
-    target
+    target.to_owned()
+}
+
+/// What a program is linked with, if this stands for the static library.
+fn static_libraries(library: &str) -> Vec<String> {
+    let word = |word: String| if word == "-lntux" { library.to_owned() } else { word };
+    pkg_config(&["--static", "--libs"]).into_iter().map(word).collect()
 }
 
 /// How the linker is asked for the static library where there is a shared one, too.

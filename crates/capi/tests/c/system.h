@@ -79,6 +79,11 @@ static inline int new_file(void)
 }
 
 /* Sends a signal to a thread, with a number where the system sends one. */
+#ifdef __APPLE__
+#define SENDS_NUMBERS 0
+#else
+#define SENDS_NUMBERS 1
+#endif
 static inline int send_with_number(pthread_t thread, int signal, int number)
 {
 #ifdef __APPLE__

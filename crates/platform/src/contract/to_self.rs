@@ -1,4 +1,4 @@
-//! Signals that a thread sends to itself, or blocks in the context that a handler interrupted.
+//! Signals that a thread sends to itself, or blocks: in its own mask, or in the context that a handler interrupted.
 
 use core::ffi::c_void;
 
@@ -6,19 +6,36 @@ use libc::c_int;
 
 use crate::Here;
 
-/// The information of a signal, as a handler gets it (`siginfo_t`).
-pub type Information = [u64; 16];
+/// The part of a signal's information (`siginfo_t`) that kernels keep: what lies behind is zero.
+pub type Information = [u64; 6];
 
-/// Signals, one bit each: `signal - 1`.
+/// Signals, one bit each: [`bit`].
 pub type Mask = u64;
+
+/// The bit of a signal.
+pub const fn bit(signal: c_int) -> Mask {
+    1 << (signal - 1)
+}
+
+/// How [`change`] changes the mask.
+pub use libc::{SIG_BLOCK, SIG_SETMASK, SIG_UNBLOCK};
 
 /// What a system must provide.
 pub trait OwnSignals {
     /// Signals that the C library sends to all threads, and for whose handlers it waits.
     const OF_THE_LIBRARY: Mask;
 
+    /// See [`is_queued`].
+    const QUEUED_FROM: c_int;
+
     /// See [`send`].
-    fn send(signal: c_int, information: Option<&Information>);
+    fn send(signal: c_int, information: &Information);
+
+    /// See [`send_stand_in`].
+    fn send_stand_in(signal: c_int);
+
+    /// See [`is_stand_in`].
+    fn is_stand_in(information: &Information, expected: bool) -> bool;
 
     /// See [`block_in`].
     ///
@@ -26,17 +43,42 @@ pub trait OwnSignals {
     /// As there.
     unsafe fn block_in(context: *mut c_void, more: Mask) -> Mask;
 
-    /// These, as the C library has them.
-    fn set(mask: Mask) -> libc::sigset_t;
+    /// See [`change`].
+    fn change(how: c_int, mask: Mask) -> Mask;
 }
 
-/// Signals that the C library sends to all threads, and for whose handlers it waits.
-pub const OF_THE_LIBRARY: Mask = Here::OF_THE_LIBRARY;
+/// Signals that an instruction can cause. If one is blocked, such a fault kills the process.
+pub const FAULTS: Mask = bit(libc::SIGSEGV)
+    | bit(libc::SIGBUS)
+    | bit(libc::SIGILL)
+    | bit(libc::SIGFPE)
+    | bit(libc::SIGTRAP)
+    | bit(libc::SIGSYS);
 
-/// Queues a signal for the calling thread alone, with its information if that is given and the system supports it.
-/// Preserves the error number; async-signal-safe.
-pub fn send(signal: c_int, information: Option<&Information>) {
+/// Signals that can be kept waiting: all but faults, those of the C library, and those that nobody can block.
+pub const ASYNCHRONOUS: Mask = !(FAULTS | Here::OF_THE_LIBRARY | bit(libc::SIGKILL) | bit(libc::SIGSTOP));
+
+/// Whether the system keeps more than one signal with this number pending for a thread, each with its information.
+pub fn is_queued(signal: c_int) -> bool {
+    signal >= Here::QUEUED_FROM
+}
+
+/// Queues a signal for the calling thread alone, with its information where the system supports it. Preserves the error number;
+/// async-signal-safe.
+pub fn send(signal: c_int, information: &Information) {
     crate::keeping_errno(|| Here::send(signal, information));
+}
+
+/// Queues a signal for the calling thread alone that [`is_stand_in`] recognizes. It is never refused. As [`send`] otherwise.
+pub fn send_stand_in(signal: c_int) {
+    crate::keeping_errno(|| Here::send_stand_in(signal));
+}
+
+/// Whether a handler that got this information got a signal of [`send_stand_in`]. Where the system does not tell: whether one
+/// is expected.
+#[inline]
+pub fn is_stand_in(information: &Information, expected: bool) -> bool {
+    Here::is_stand_in(information, expected)
 }
 
 /// Blocks signals in the context that a handler interrupted, once the handler returns. Returns those that were not
@@ -49,7 +91,9 @@ pub unsafe fn block_in(context: *mut c_void, more: Mask) -> Mask {
     unsafe { Here::block_in(context, more) }
 }
 
-/// These signals, as the C library has them.
-pub fn set(mask: Mask) -> libc::sigset_t {
-    Here::set(mask)
+/// Changes the calling thread's mask (`SIG_BLOCK`, `SIG_UNBLOCK`, `SIG_SETMASK`) and returns the one before. Handlers that this lets
+/// run may leave for good: nothing here has a destructor. Preserves the error number; async-signal-safe.
+#[inline(always)]
+pub fn change(how: c_int, mask: Mask) -> Mask {
+    Here::change(how, mask)
 }

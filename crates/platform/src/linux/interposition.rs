@@ -5,3 +5,6 @@ pub mod next;
 pub mod others;
 pub mod peek;
 pub mod wine;
+
+/// What the information of a signal says to the first instructions of its arrival.
+pub use super::to_self::{CODE, SENDER, STAND_IN, code};

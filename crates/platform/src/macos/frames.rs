@@ -51,3 +51,8 @@ pub(super) unsafe fn block(context: *mut c_void, more: Mask) -> Mask {
 pub(super) fn set(mask: Mask) -> libc::sigset_t {
     mask as libc::sigset_t
 }
+
+/// The set's signals.
+pub(super) fn mask(set: &libc::sigset_t) -> Mask {
+    Mask::from(*set)
+}

@@ -6,8 +6,8 @@ use crate::contract::to_self::Mask;
 
 pub(super) const FORBIDDEN_ACCESS: libc::c_int = libc::SIGSEGV;
 
-/// 33 changes the identity of all threads.
-pub(super) const OF_THE_LIBRARY: Mask = 1 << 32;
+/// 33 changes the identity of all threads; 32 is for cancellation. The C library lets nobody unblock them.
+pub(super) const OF_THE_LIBRARY: Mask = 1 << 32 | 1 << 31;
 
 /// # Safety
 /// As there.
@@ -43,4 +43,9 @@ pub(super) fn set(mask: Mask) -> libc::sigset_t {
         set.as_mut_ptr().cast::<Mask>().write(mask);
         set.assume_init()
     }
+}
+
+pub(super) fn mask(set: &libc::sigset_t) -> Mask {
+    // SAFETY: the first 64 bits of a set are the kernel's mask.
+    unsafe { core::ptr::from_ref(set).cast::<Mask>().read() }
 }

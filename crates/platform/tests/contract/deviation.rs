@@ -439,9 +439,18 @@ impl WakesAtDeath for Deviating {
 
 impl OwnSignals for Deviating {
     const OF_THE_LIBRARY: Mask = Here::OF_THE_LIBRARY;
+    const QUEUED_FROM: libc::c_int = Here::QUEUED_FROM;
 
-    fn send(signal: libc::c_int, information: Option<&Information>) {
+    fn send(signal: libc::c_int, information: &Information) {
         Here::send(signal, information);
+    }
+
+    fn send_stand_in(signal: libc::c_int) {
+        Here::send_stand_in(signal);
+    }
+
+    fn is_stand_in(information: &Information, expected: bool) -> bool {
+        Here::is_stand_in(information, expected)
     }
 
     unsafe fn block_in(context: *mut libc::c_void, more: Mask) -> Mask {
@@ -449,7 +458,7 @@ impl OwnSignals for Deviating {
         unsafe { Here::block_in(context, more) }
     }
 
-    fn set(mask: Mask) -> libc::sigset_t {
-        Here::set(mask)
+    fn change(how: libc::c_int, mask: Mask) -> Mask {
+        Here::change(how, mask)
     }
 }

@@ -1,23 +1,11 @@
-//! A wait that a handler of signals takes out of its queues: what the drop-in device and the C interface have in common.
-//!
-//! # Role
-//! The kernel's driver ends a wait before a handler runs. Here the handler, or what runs in its place, finds the waiter of
-//! the wait in progress in a word of its thread (*standing*), withdraws the wait ([`Waiter::interrupt`]) and returns; the
-//! wait ends, with what it was granted before or with nothing; the face then lets the handler run, outside this crate.
-//!
-//! # Interrupted at each step
-//! | the handler comes | then |
-//! | --- | --- |
-//! | before the waiter stands | `is_due` says so afterwards: the wait does not begin |
-//! | between that and the wait's end | it withdraws the wait, or comes too late for that |
-//! | after the waiter stands no more | the wait has ended |
+//! A wait that a handler of signals takes out of its queues: what both faces of the door have in common ([`crate::door`]).
 //!
 //! A wait that was withdrawn may not have checked all its objects yet; the driver does so whatever signals come. So it
 //! looks once more, without sleep.
 
-use ntux_platform::atomic::{Ordering, Word64, compiler_fence};
 use ntux_platform::clock::Deadline;
 
+use crate::door::Door;
 use crate::{Arena, Error, Kind, Object, Result, Satisfied, Waiter};
 
 /// What a thread waits for.
@@ -34,8 +22,8 @@ pub struct Wanted<'a> {
 }
 
 impl Arena {
-    /// [`Arena::wait_any`] or [`Arena::wait_all`], while `standing` holds the address of `waiter` for this thread's signal
-    /// handlers. `is_due` says that such a handler has run already; then the wait does not begin and returns `None`.
+    /// [`Arena::wait_any`] or [`Arena::wait_all`], which a handler withdraws that finds this door. If one waits at the door already,
+    /// the wait does not begin and returns `None`.
     ///
     /// Errors: those of the wait; `Interrupted` if a handler withdrew it and nothing could be had at once.
     #[inline(always)]
@@ -44,14 +32,11 @@ impl Arena {
         waiter: &Waiter,
         wanted: Wanted<'_>,
         deadline: Deadline,
-        standing: &Word64,
-        is_due: impl Fn() -> bool,
+        door: &Door,
     ) -> Option<Result<Satisfied>> {
         waiter.resume();
-        standing.store(core::ptr::from_ref(waiter) as u64);
-        compiler_fence(Ordering::SeqCst);
-        let ended = (!is_due()).then(|| self.wait_for(waiter, wanted, deadline));
-        standing.store(0);
+        let ended = door.stand(waiter).then(|| self.wait_for(waiter, wanted, deadline));
+        door.stand_down();
         match ended {
             Some(Err(Error::Interrupted)) => Some(self.look_once_more(waiter, wanted)),
             ended => ended,
