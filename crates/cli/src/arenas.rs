@@ -5,3 +5,4 @@ pub mod examine;
 pub mod find;
 pub mod processes;
 pub mod scene;
+pub mod signaled;

@@ -395,6 +395,85 @@ fn a_sleeper_says_since_when_and_until_when_and_a_wake_who_sent_it() {
     });
 }
 
+/// A time that threads take for that of a signal: up to a tick later, at most.
+const TICK: Duration = Duration::from_millis(10);
+
+/// Whether the last signal of this object was while the wait in each of these places lasted, and whether it was before `before`.
+fn when(snapshot: &Snapshot, object: Object, owners: &[u32], before: u64) -> (Vec<Option<bool>>, bool) {
+    let last = snapshot.last_signal(snapshot.object(object.0 as u32).unwrap());
+    let place = |owner: &u32| snapshot.waiters.iter().find(|waiter| waiter.owner == *owner).unwrap().index;
+    let during = owners.iter().map(|owner| last.was_during(place(owner))).collect();
+    (during, last.before.is_some_and(|noted| noted < before))
+}
+
+/// Without a log, and although the signal woke nobody.
+#[test]
+fn who_sleeps_tells_whether_the_last_signal_was_before_it_began_to_wait() {
+    let arena = Arena::create(CAPACITY).unwrap();
+    let waiter = arena.waiter();
+    let [event, other, alert] = [(); 3].map(|()| arena.event_create(&waiter, true, false).unwrap());
+    let semaphore = arena.semaphore_create(&waiter, 0, 9).unwrap();
+    let view = view(&arena);
+    std::thread::scope(|scope| {
+        let arena = &arena;
+        let wait = |count: usize, owner, objects: &[Object], all: bool, alert: Option<Object>| {
+            let objects = objects.to_vec();
+            scope.spawn(move || {
+                let waiter = arena.waiter();
+                match all {
+                    true => arena.wait_all(&waiter, &objects, alert, owner, Deadline::Never).unwrap(),
+                    false => arena.wait_any(&waiter, &objects, alert, owner, Deadline::Never).unwrap(),
+                };
+            });
+            look_until(&view, |snapshot| snapshot.waiters.iter().filter(is_parked).count() == count)
+        };
+        // Set and reset by another thread, before anybody waits.
+        scope
+            .spawn(move || {
+                let waiter = arena.waiter();
+                arena.event_set(&waiter, event).unwrap();
+                arena.event_reset(&waiter, event).unwrap();
+                arena.semaphore_release(&waiter, semaphore, 1).unwrap();
+                arena.wait_any(&waiter, &[semaphore], None, 9, Deadline::NOW).unwrap();
+            })
+            .join()
+            .unwrap();
+        std::thread::sleep(TICK * 3);
+        let now = monotonic_ns();
+        let seen = wait(1, 1, &[event], false, None);
+        assert_eq!(
+            when(&seen, event, &[1], now),
+            (vec![Some(false)], false),
+            "it was before that, and no earlier is known"
+        );
+        assert_eq!(when(&seen, event, &[1], u64::MAX), (vec![Some(false)], true));
+        std::thread::sleep(TICK * 3);
+        let later = monotonic_ns();
+        // Others join behind it, in all ways: each changes the word.
+        wait(2, 2, &[event, other], false, Some(alert));
+        wait(3, 3, &[event, other], true, None);
+        let seen = wait(4, 4, &[event], false, Some(alert));
+        assert_eq!(when(&seen, event, &[1, 2, 3, 4], later), (vec![Some(false); 4], true), "{seen:#?}");
+        // Who waits for it in another place knows nothing, and what all others know is lost: nobody noted that version.
+        let seen = wait(5, 5, &[other, event], false, None);
+        assert_eq!(when(&seen, event, &[1, 5], u64::MAX), (vec![None, None], false));
+
+        // A signal while two wait, which the first of them gets: so the other one has missed it.
+        wait(6, 6, &[semaphore], false, None);
+        let seen = wait(7, 7, &[semaphore], false, None);
+        assert_eq!(when(&seen, semaphore, &[6, 7], u64::MAX), (vec![Some(false); 2], true));
+        arena.semaphore_release(&waiter, semaphore, 1).unwrap();
+        let seen = look_until(&view, |snapshot| snapshot.waiters.iter().filter(is_parked).count() == 6);
+        let by = seen.object(semaphore.0 as u32).unwrap().last_by;
+        assert!([this_thread(), LastBy::Unknown].contains(&by), "{by:?}");
+        assert_eq!(when(&seen, semaphore, &[7], u64::MAX), (vec![Some(true)], false));
+        arena.semaphore_release(&waiter, semaphore, 1).unwrap();
+        for object in [event, other, alert] {
+            arena.event_set(&waiter, object).unwrap();
+        }
+    });
+}
+
 /// More than the object's own line holds.
 #[test]
 fn a_long_queue_is_seen_in_the_order_of_arrival() {

@@ -285,12 +285,31 @@ fn fate(snapshot: &Snapshot, names: &Names, peer: u32, thread: u32) -> Option<Fa
 
 /// A time in six columns.
 pub fn long(seconds: f64) -> String {
+    rounded(seconds, f64::round)
+}
+
+/// As [`long`], not rounded up.
+pub fn long_at_least(seconds: f64) -> String {
+    rounded(seconds, f64::floor)
+}
+
+/// As [`long`], not rounded down.
+pub fn long_at_most(seconds: f64) -> String {
+    rounded(seconds, f64::ceil)
+}
+
+fn rounded(seconds: f64, round: impl Fn(f64) -> f64) -> String {
     match seconds {
-        0.0..100.0 => format!("{seconds:.1}s"),
-        100.0..6_000.0 => format!("{:.0}m", seconds / 60.0),
-        6_000.0..360_000.0 => format!("{:.0}h", seconds / 3_600.0),
-        _ => format!("{:.0}d", seconds / 86_400.0),
+        0.0..100.0 => format!("{:.1}s", round(seconds * 10.0) / 10.0),
+        100.0..6_000.0 => format!("{}m", round(seconds / 60.0)),
+        6_000.0..360_000.0 => format!("{}h", round(seconds / 3_600.0)),
+        _ => format!("{}d", round(seconds / 86_400.0)),
     }
+}
+
+/// How often a mutex is owned.
+pub fn times(count: u32) -> String {
+    if count == 1 { "once".to_owned() } else { format!("{count} times") }
 }
 
 /// The lower half of an object's number.

@@ -3,7 +3,7 @@
 use ntux_sync::Object;
 use ntux_sync::inspect::why::Case;
 use ntux_sync::inspect::{
-    AdmissionView, Claim, Given, LastBy, Life, Mode, ObjectView, PeerView, Phase, Presence, Request, Standing, Value,
+    AdmissionView, Claim, Given, Life, Mode, ObjectView, PeerView, Phase, Presence, Request, Standing, Value,
     WaitState, WaitView, WaiterView, WakeView,
 };
 use serde::Serialize;
@@ -11,6 +11,7 @@ use serde::Serialize;
 use crate::arenas::examine::Examined;
 use crate::arenas::processes::Descriptor;
 use crate::arenas::scene::{Creator, Doer, Person, Scene, slot_of};
+use crate::arenas::signaled::When;
 
 /// Everything.
 #[derive(Serialize)]
@@ -73,6 +74,8 @@ pub struct Item {
     pub last_by: Option<Doer>,
     /// Nobody has signaled it, or acquired it, since it was created.
     pub is_new: bool,
+    /// When it was last signaled. Of a mutex nothing is said.
+    pub last_signal: When,
     /// False: it changed faster than it could be read.
     pub stable: bool,
     /// None: unknown.
@@ -279,7 +282,8 @@ impl Seen<'_> {
             owners: self.owners(&object.value),
             last_wake: self.scene.last_wake(object.object).map(|wake| self.wake(&wake)),
             last_by: self.scene.doer(object.object),
-            is_new: object.last_by == LastBy::Nobody,
+            is_new: self.scene.is_new(object.object),
+            last_signal: When::of(self.scene, object.object).1,
             stable: object.stable,
             creator: self.scene.creator(object.object),
             waiting: standing.map(place).collect(),

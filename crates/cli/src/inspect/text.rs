@@ -3,7 +3,7 @@
 use std::fmt::Write;
 
 use super::report::{Arena, Half, Item, Known, Peer, Report, State, Thread, Wait};
-use crate::arenas::scene::{Creator, long, printable, slot_of};
+use crate::arenas::scene::{Creator, long, printable, slot_of, times};
 use ntux_sync::Object;
 
 const PAGE_WIDTH: usize = 80;
@@ -74,7 +74,7 @@ fn kind_and_state(item: &Item) -> (&'static str, String) {
         State::Semaphore { count, max } => ("semaphore", format!("{count} of {max}")),
         State::Mutex { abandoned: true, .. } => ("mutex", "abandoned".to_owned()),
         State::Mutex { owner: 0, .. } => ("mutex", "free".to_owned()),
-        State::Mutex { owner, count, .. } => ("mutex", format!("owner {owner}, {count} times")),
+        State::Mutex { owner, count, .. } => ("mutex", format!("owner {owner}, {}", times(count))),
         State::AutoResetEvent { signaled: is } => ("auto", signaled(is)),
         State::ManualResetEvent { signaled: is } => ("manual", signaled(is)),
         State::Undecided => ("-", "-".to_owned()),
@@ -103,7 +103,9 @@ fn remarks(item: &Item) -> String {
             remarks.push(format!("acquired by {taker}"))
         }
         (State::Mutex { .. }, _) => {}
-        (_, Some(signaler)) if !item.waiting.is_empty() => remarks.push(format!("last signaled by {signaler}")),
+        (_, Some(signaler)) if !item.waiting.is_empty() => {
+            remarks.push(format!("last signaled by {signaler}{}", item.last_signal.text()))
+        }
         (_, None) if !item.waiting.is_empty() && item.is_new => {
             remarks.push("nobody has signaled it since it was created".to_owned())
         }

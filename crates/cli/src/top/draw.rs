@@ -14,7 +14,7 @@ use ratatui::widgets::{Cell, Paragraph, Row as TableRow, Table};
 use super::rows::{Key, Row, kind, rows, state};
 use super::sample::{Watch, Watched};
 use super::screen::Screen;
-use crate::arenas::scene::{Scene, printable, slot_of};
+use crate::arenas::scene::{Scene, printable, slot_of, times};
 use crate::why;
 
 /// A column of a list.
@@ -99,7 +99,8 @@ fn summary(watch: &Watch) -> String {
         0 => String::new(),
         hidden => format!("; {hidden} processes hidden"),
     };
-    format!("ntux top: {arenas} arena(s), {objects} objects, {waiting} of {threads} threads wait{hidden}")
+    let arenas = if arenas == 1 { "1 arena".to_owned() } else { format!("{arenas} arenas") };
+    format!("ntux top: {arenas}, {objects} objects, {waiting} of {threads} threads wait{hidden}")
 }
 
 fn draw_status(frame: &mut Frame<'_>, screen: &Screen, watch: &Watch, area: Rect) {
@@ -219,7 +220,7 @@ fn object_page(arena: &Watched, object: Object) -> Option<String> {
             true => taker().unwrap_or_else(|| "a thread that has never waited".to_owned()),
             false => owners.join(", "),
         };
-        let _ = writeln!(page, "owner {}, {} times: {owners}", mutex.owner, mutex.count);
+        let _ = writeln!(page, "owner {}, {}: {owners}", mutex.owner, times(mutex.count));
     }
     let _ = writeln!(page, "\nwaiting, in the order of arrival: {}", seen.waiting().count());
     for entry in seen.waiting() {

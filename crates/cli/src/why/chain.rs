@@ -1,15 +1,16 @@
 //! For whom a thread waits, and for whom that one waits in turn.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 
 use ntux_sync::Object;
 use ntux_sync::inspect::why::{Case, Fate, Obstacle};
-use ntux_sync::inspect::{Mode, WaitState, WaitView, WakeView};
+use ntux_sync::inspect::{LastSignal, Mode, WaitState, WaitView, WakeView};
 use serde::Serialize;
 
 use super::log::{Logs, Told};
 use super::verdict::{Party, Teller, Thing};
 use crate::arenas::scene::{Doer, slot_of};
+use crate::arenas::signaled::When;
 
 /// Threads of one chain: a thousand lines tell nobody anything.
 const LONGEST: usize = 200;
@@ -45,6 +46,8 @@ pub struct Step {
     pub last_by: Option<Doer>,
     /// Nobody has signaled it, or acquired it, since it was created.
     pub is_new: bool,
+    /// When it was last signaled. Of a mutex nothing is said.
+    pub last_signal: When,
     /// The last time that it has woken anybody: how many seconds ago, and who signaled it.
     pub last_wake: Option<Wake>,
     /// The last signal of which the log of a program tells, and the reset behind it.
@@ -76,11 +79,12 @@ pub struct Follower<'a> {
     pub case: &'a Case<'a>,
     logs: &'a Logs,
     met: HashSet<u32>,
+    signals: HashMap<Object, (LastSignal, When)>,
 }
 
 impl<'a> Follower<'a> {
     pub fn new(teller: &'a Teller<'a>, case: &'a Case<'a>, logs: &'a Logs) -> Follower<'a> {
-        Follower { teller, case, logs, met: HashSet::new() }
+        Follower { teller, case, logs, met: HashSet::new(), signals: HashMap::new() }
     }
 
     pub fn follow(&mut self, waiter: u32) -> Chain {
@@ -106,12 +110,12 @@ impl<'a> Follower<'a> {
         chain.mode = Some(if *mode == Mode::All { "all" } else { "any" });
         chain.alert = alert.map(|alert| self.teller.thing(alert));
         if !repeated {
-            chain.waits_for = objects.iter().map(|&object| self.step(object, *owner, depth)).collect();
+            chain.waits_for = objects.iter().map(|&object| self.step(waiter, object, *owner, depth)).collect();
         }
         chain
     }
 
-    fn step(&mut self, object: Object, owner: u32, depth: usize) -> Step {
+    fn step(&mut self, waiter: u32, object: Object, owner: u32, depth: usize) -> Step {
         let obstacle = self.case.obstacle(object, owner);
         let (word, owner) = match obstacle {
             Obstacle::Owned(owner) => ("owned", Some(owner)),
@@ -128,7 +132,15 @@ impl<'a> Follower<'a> {
         let last_wake = scene.last_wake(object).map(wake);
         let logged = self.logged(object);
         let (thing, last_by, is_new) = (self.teller.thing(object), scene.doer(object), scene.is_new(object));
-        Step { thing, obstacle: word, owner, last_by, is_new, last_wake, logged, owners, cut }
+        let last_signal = self.last_signal(waiter, object);
+        Step { thing, obstacle: word, owner, last_by, is_new, last_signal, last_wake, logged, owners, cut }
+    }
+
+    /// When an object was last signaled for which this thread waits.
+    fn last_signal(&mut self, waiter: u32, object: Object) -> When {
+        let scene = self.teller.scene;
+        let (last, when) = self.signals.entry(object).or_insert_with(|| When::of(scene, object));
+        When { during_wait: last.was_during(waiter), ..*when }
     }
 
     fn logged(&self, object: Object) -> Vec<Logged> {

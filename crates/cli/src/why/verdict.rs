@@ -166,8 +166,8 @@ impl Told {
         let is_unlogged = |step: &Step| step.obstacle == "not signaled" && step.logged.is_empty() && !step.is_new;
         if self.chains.iter().flat_map(|chain| &chain.waits_for).any(is_unlogged) {
             page.push('\n');
-            let hint = "When an object was signaled for which no thread slept, and who reset it, is recorded only by a \
-                        program that runs with a log of every operation: ntux run --log all:FILE.";
+            let hint = "When exactly an object was signaled for which no thread slept, and who reset it, is recorded only \
+                        by a program that runs with a log of every operation: ntux run --log all:FILE.";
             wrapped(page, "", "", hint);
         }
         if self.more > 0 {
@@ -517,13 +517,19 @@ fn last_signal_text(step: &Step) -> String {
         let by = wake.by.as_ref().map_or(String::new(), |by| format!(", by {by}"));
         format!("it last woke somebody {} ago{by}", long(wake.ago_s))
     });
+    let when = step.last_signal.text();
+    let since = match step.last_signal.during_wait {
+        Some(false) => "; nobody has signaled it since this wait began",
+        Some(true) => "; somebody has signaled it since this wait began",
+        None => "",
+    };
     match (&step.last_by, wake) {
-        (Some(signaler), None) => format!("last signaled by {signaler}"),
-        (Some(signaler), Some(wake)) => format!("last signaled by {signaler}; {wake}"),
-        (None, Some(wake)) => wake,
+        (Some(signaler), None) => format!("last signaled by {signaler}{when}"),
+        (Some(signaler), Some(wake)) => format!("last signaled by {signaler}{when}; {wake}"),
+        (None, Some(wake)) => format!("{wake}{since}"),
         (None, None) if step.is_new => "nobody has signaled it since it was created".to_owned(),
         // A thread that it woke may have been woken by another object since.
-        (None, None) => "who last signaled it, if anybody, is not known".to_owned(),
+        (None, None) => format!("who last signaled it, if anybody, is not known{since}"),
     }
 }
 

@@ -516,13 +516,13 @@ const LOST: &str = "
     struct wait { uint64_t timeout, objs; uint32_t count, index, flags, owner, alert, pad; };
     struct event { uint32_t manual, signaled; };
     static int device, event;
+    static _Atomic int done;
     static void *produce(void *nothing) {
         uint32_t before;
         pthread_setname_np(pthread_self(), \"producer\");
         if (ioctl(event, _IOR('N', 0x88, uint32_t), &before)) abort();
         if (ioctl(event, _IOR('N', 0x89, uint32_t), &before)) abort();
-        printf(\"ready\\n\");
-        fflush(stdout);
+        done = 1;
         pause();
         return nothing;
     }
@@ -532,7 +532,7 @@ const LOST: &str = "
         if ((device = open(\"/dev/ntsync\", O_RDWR)) < 0) return 1;
         if ((event = ioctl(device, _IOW('N', 0x87, struct event), &args)) < 0) return 1;
         pthread_create(&producer, 0, produce, 0);
-        usleep(100000);
+        while (!done) usleep(1000);
         struct wait wait = {.timeout = UINT64_MAX, .objs = (uintptr_t)&event, .count = 1, .owner = 1};
         return ioctl(device, _IOWR('N', 0x82, struct wait), &wait);
     }";
@@ -551,6 +551,18 @@ fn who_signaled_an_event_when_nobody_slept_is_told_and_from_a_log_when_that_was(
         until(|| look().contains("not signaled"));
         let text = look().split_whitespace().collect::<Vec<_>>().join(" ");
         assert!(text.contains(&format!("not signaled; last signaled by {pid}/")), "{text}");
+        // It was before the program began to wait; how long before, nobody knows.
+        assert!(text.contains(" producer, before this wait began: more than "), "{text}");
+        let told: Value = serde_json::from_slice(&why(&stage, &[&pid, "--json"]).stdout).unwrap();
+        let step = &told["arenas"][0]["chains"][0]["waits_for"][0];
+        let (when, asleep_s) = (&step["last_signal"], told["arenas"][0]["chains"][0]["asleep_s"].as_f64().unwrap());
+        assert_eq!((&when["during_wait"], &when["at_most_s_ago"]), (&false.into(), &Value::Null), "{step:#}");
+        let more_than_s = when["more_than_s_ago"].as_f64().unwrap();
+        assert!(more_than_s < asleep_s && asleep_s - more_than_s < 0.011, "{step:#}");
+        let item = finish(stage.ntux(&["inspect"]).args([&pid, "--json"]));
+        let item: Value = serde_json::from_slice(&item.stdout).unwrap();
+        let item = &item["arenas"][0]["objects"][0]["last_signal"];
+        assert!(item["more_than_s_ago"].as_f64().unwrap() >= more_than_s && item["during_wait"].is_null(), "{item:#}");
         let is_logged = options.len() > 2;
         assert_eq!(text.contains("; says the log: set "), is_logged, "{text}");
         assert_eq!(text.contains("is recorded only by a program that runs with a log"), !is_logged, "{text}");
@@ -561,4 +573,64 @@ fn who_signaled_an_event_when_nobody_slept_is_told_and_from_a_log_when_that_was(
         assert_eq!(text.matches("producer").count(), if is_logged { 3 } else { 1 }, "{text}");
         end(child);
     }
+}
+
+/// Each signal wakes somebody, or satisfies nobody, while two threads wait.
+#[test]
+fn between_which_times_an_object_was_last_signaled_is_told_without_a_log() {
+    let stage = Stage::new();
+    let arena = Arena::create(CAPACITY).unwrap();
+    let waiter = arena.waiter();
+    let semaphore = arena.semaphore_create(&waiter, 0, 9).unwrap();
+    let [gate, never] = [false, true].map(|manual| arena.event_create(&waiter, manual, false).unwrap());
+    std::thread::scope(|scope| {
+        let arena = &arena;
+        let _fails_fast = FailsFast::new(arena, arena.fd().unwrap());
+        let consume = move |owner, until: Object| {
+            let waiter = arena.waiter();
+            while arena.wait_any(&waiter, &[semaphore, until], None, owner, Deadline::Never).unwrap().index == 0 {}
+        };
+        scope.spawn(move || consume(5, never));
+        sleepers(arena, 1);
+        let step = || {
+            let seen = look(&stage, arena);
+            let chain = seen["chains"].as_array().unwrap().iter().find(|chain| chain["owner"] == 5).unwrap().clone();
+            chain["waits_for"][0].clone()
+        };
+        let text = || said(&why(&stage, &[&this_process()])).split_whitespace().collect::<Vec<_>>().join(" ");
+        assert!(step()["is_new"].as_bool().unwrap() && text().contains("nobody has signaled it since it was created"));
+
+        // It wakes the thread, which waits again at once: so both bounds are known. Who it was is not if the woken thread has completed
+        // the operation.
+        until(|| {
+            arena.semaphore_release(&waiter, semaphore, 1).unwrap();
+            sleepers(arena, 1);
+            !step()["last_by"].is_null()
+        });
+        let (step, said) = (step(), text());
+        let when = &step["last_signal"];
+        let bounds = when["more_than_s_ago"].as_f64().zip(when["at_most_s_ago"].as_f64());
+        assert!(bounds.is_some_and(|(least, most)| least < most) && when["during_wait"] == false, "{step:#}");
+        assert!(
+            said.contains(", before this wait began: between ") && said.contains("it last woke somebody "),
+            "{said}"
+        );
+
+        // Two wait, and the first one gets it: the other one has missed that.
+        let [first, second] = [6, 7].map(|owner| {
+            scope.spawn(move || arena.wait_any(&arena.waiter(), &[gate], None, owner as u32, Deadline::Never).unwrap());
+            sleepers(arena, owner - 4);
+            owner
+        });
+        arena.event_set(&waiter, gate).unwrap();
+        sleepers(arena, 2);
+        let seen = look(&stage, arena);
+        let owned_by = |owner: usize| seen["chains"].as_array().unwrap().iter().find(|chain| chain["owner"] == owner);
+        assert!(owned_by(first).is_none());
+        let when = &owned_by(second).unwrap()["waits_for"][0]["last_signal"];
+        assert!(when["during_wait"] == true && when["at_most_s_ago"].as_f64().is_some(), "{seen:#}");
+        assert!(text().contains("; somebody has signaled it since this wait began"), "{}", text());
+        arena.event_set(&waiter, gate).unwrap();
+        arena.event_set(&waiter, never).unwrap();
+    });
 }

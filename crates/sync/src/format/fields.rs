@@ -234,6 +234,8 @@ pub(crate) const CLAIMS: &[Bits] = &[
 const OBJECT: &[Bits] = &[bits("index", 0, 32), bits("generation", 32, 32)];
 const REQUEST: &[Bits] = &[bits("argument", 0, 32), bits("signal", 32, 4)];
 const STAMP: &[Bits] = &[bits("processor", 0, 10), bits("time", 10, 22)];
+/// What stands above the version may be anything.
+const JOINED_AT: &[Bits] = &[bits("version", 0, 37)];
 const WAIT: &[Bits] = &[bits("count", 0, 32), bits("owner", 32, 32)];
 pub(crate) const LINK: &[Bits] = &[bits("chunk", 0, 18), bits("version", 18, 14)];
 pub(crate) const TRANSFER: &[Bits] =
@@ -281,6 +283,8 @@ const WAITER_FIELDS: &[Field] = &[
     field("woken_at", offset_of!(WaiterSlot, woken_at), 8, &[]),
     field("woken_for", offset_of!(WaiterSlot, woken_for), 8, OBJECT),
     field("woken_from", offset_of!(WaiterSlot, woken_from), 8, &[]),
+    field("joined_at", offset_of!(WaiterSlot, joined_at), 8, JOINED_AT),
+    field("joined_after", offset_of!(WaiterSlot, joined_after), 8, MARK),
 ];
 const OBJECT_FIELDS: &[Field] = &[
     field("word", offset_of!(ObjectSlot, word), 16, OBJECT_WORD),

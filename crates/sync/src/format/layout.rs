@@ -119,7 +119,7 @@ pub struct WaiterSlot {
     pub stamp: Word32,
     /// The objects of the wait, then its alert.
     pub list: [Word64; LIST_MAX],
-    /// For onlookers, see [`crate::protocol::notes`]: when the wait fell asleep, and its deadline.
+    /// For onlookers, see [`crate::protocol::notes`]: when the wait joined its first queue, and its deadline.
     pub asleep_since: Word64,
     pub deadline: Word64,
     /// Who woke the thread last, when, and by which object.
@@ -128,6 +128,9 @@ pub struct WaiterSlot {
     pub woken_for: Word64,
     /// The low half of the word of the wait whose wake was sent last.
     pub woken_from: Word64,
+    /// What the wait found in its first queue: the version of the object's word, and its mark.
+    pub joined_at: Word64,
+    pub joined_after: Word64,
 }
 
 /// Additional entries of a wait set.

@@ -22,6 +22,7 @@
 mod admission;
 mod object;
 mod peer;
+mod since;
 mod view;
 mod waiter;
 pub mod why;
@@ -29,8 +30,9 @@ pub mod why;
 pub use admission::{AdmissionView, Phase};
 pub use object::{Claim, EntryView, Keeper, LastBy, Life, ObjectView, Standing, Value};
 pub use peer::{PeerView, Presence};
+pub use since::LastSignal;
 pub use view::View;
-pub use waiter::{Given, Mode, Request, WaitState, WaitView, WaiterView, WakeView};
+pub use waiter::{Found, Given, Mode, Request, WaitState, WaitView, WaiterView, WakeView};
 
 use std::collections::{HashMap, HashSet};
 

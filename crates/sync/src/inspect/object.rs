@@ -239,7 +239,7 @@ impl Value {
 }
 
 impl LastBy {
-    fn of(mark: Mark) -> LastBy {
+    pub(super) fn of(mark: Mark) -> LastBy {
         match (mark, mark.thread()) {
             (Mark::NOBODY, _) => LastBy::Nobody,
             (_, 0) => LastBy::Unknown,

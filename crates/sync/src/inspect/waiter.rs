@@ -1,12 +1,15 @@
 //! A thread's waiter slot, and its wait.
 
+use super::object::LastBy;
 use super::view::Look;
-use super::{Reading, reading};
+use super::{Reading, TRIES, reading};
 use crate::Object;
 use crate::format::deadline;
 use crate::format::holder::Holder;
 use crate::format::layout::WaiterSlot;
 use crate::format::limits::WAIT_MAX;
+use crate::format::mark::Mark;
+use crate::format::object_word::SEQUENCE_MASK;
 use crate::format::waiter_word::{ALL_PROBED, EVERYTHING, WaiterState, WaiterWord};
 use crate::kind::Signal;
 use ntux_platform::clock::Deadline;
@@ -30,12 +33,23 @@ pub struct WaiterView {
     pub state: WaitState,
     /// Whether the thread sleeps, or is about to.
     pub parked: bool,
-    /// Since when it sleeps, in nanoseconds of the monotonic clock, up to 10 ms too early. None: it does not sleep.
+    /// Since when it has waited, in nanoseconds of the monotonic clock, up to 10 ms too early. None: it does not sleep.
     pub asleep_since: Option<u64>,
     /// Until when it sleeps at most. None: it does not sleep.
     pub deadline: Option<Deadline>,
+    /// What it found when it joined the queue of the first object in its list. None: it does not sleep.
+    pub found: Option<Found>,
     /// What it waits for.
     pub wait: WaitView,
+}
+
+/// What a wait found when it joined a queue.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Found {
+    /// The sequence number of the object's word after that, if nobody has changed it meanwhile.
+    pub version: u64,
+    /// Who had signaled the object last, or acquired it last if it is a mutex.
+    pub last_by: LastBy,
 }
 
 /// A wake that was sent to the thread of a place: the last one. Hints: they are written beside the protocol.
@@ -144,7 +158,8 @@ impl WaiterView {
         let slot = look.waiter(index)?;
         let read = |word| {
             let word = WaiterWord(word);
-            let notes = (Some(slot.asleep_since.load()), deadline::unpack(slot.deadline.load()));
+            let notes =
+                (Some(slot.asleep_since.load()), deadline::unpack(slot.deadline.load()), Some(Found::in_notes(slot)));
             let (wait, state) = (WaitView::of(word, slot), WaitState::of(look, word, slot));
             (word, Holder(slot.holder.load()), slot.owner(), notes, wait, state)
         };
@@ -156,8 +171,21 @@ impl WaiterView {
             return None;
         }
         let (ticket, peer, parked) = (word.ticket().number(), holder.peer(), word.is_open() && word.is_parked());
-        let (asleep_since, deadline) = if parked { notes } else { (None, None) };
-        Some(WaiterView { index, ticket, stable, thread, peer, owner, state, parked, asleep_since, deadline, wait })
+        let (asleep_since, deadline, found) = if parked { notes } else { (None, None, None) };
+        Some(WaiterView {
+            index,
+            ticket,
+            stable,
+            thread,
+            peer,
+            owner,
+            state,
+            parked,
+            asleep_since,
+            deadline,
+            found,
+            wait,
+        })
     }
 
     /// Whether its wait is undecided.
@@ -166,11 +194,21 @@ impl WaiterView {
     }
 }
 
+impl Found {
+    fn in_notes(slot: &WaiterSlot) -> Found {
+        let version = slot.joined_at.load().wrapping_add(1) & SEQUENCE_MASK;
+        Found { version, last_by: LastBy::of(Mark(slot.joined_after.load() as u32)) }
+    }
+}
+
 impl WakeView {
-    /// None: nobody has ever been woken there.
+    /// None: nobody has ever been woken there, or others are all the time.
     pub(super) fn of(look: &Look<'_>, index: u32) -> Option<WakeView> {
         let slot = look.waiter(index)?;
-        let (object, at, by) = (slot.woken_for.load(), slot.woken_at.load(), Holder(slot.woken_by.load()));
+        let read = || (slot.woken_for.load(), Holder(slot.woken_by.load()), slot.woken_at.load());
+        // O-wake
+        let mut reads = (0..TRIES).map(|_| (read(), slot.woken_for.load()));
+        let (object, by, at) = reads.find_map(|(read, object)| (read.0 == object).then_some(read))?;
         let by = by.is_taken().then(|| (by.peer(), by.thread()));
         let object = (object != 0).then_some(Object(object));
         (at != 0).then_some(WakeView { waiter: index, object, at, by })

@@ -1,13 +1,20 @@
 //! What threads write down for onlookers ([`crate::inspect`]), on paths that enter the kernel anyway.
 //!
 //! # Role
-//! A thread that is about to sleep writes down since when, and until when at most. A thread that wakes another one writes down
-//! into that one's slot who it is, when, and by which object, and last, which wait that was: else its wake seems to be owed still.
-//! Nothing in the core reads any of it.
+//! A thread that joins the queue of the first object of its wait writes down which version of the object's word it found there, the
+//! mark in it ([`crate::format::mark`]), and the time. So an onlooker can tell whether anybody has signaled the object since. A thread
+//! that is about to sleep writes down until when at most. A thread that wakes another one writes down into that one's slot
+//! who it is, when, and by which object, and last, which wait that was: else its wake seems to be owed still. Nothing in the core
+//! reads any of it.
 //!
 //! # Order
-//! * O-notes: since and until are stored (release) before the exchange that says that the thread sleeps. So an onlooker who
-//!   sees the wait asleep, and its word unchanged afterwards, has read the notes of this wait.
+//! * O-notes: what was found, since and until are stored (release) before the exchange that says that the thread sleeps. So an
+//!   onlooker who sees the wait asleep, and its word unchanged afterwards, has read the notes of this wait.
+//! * O-since: the word that was found there is of an earlier time than the note says. Its flag was raised before the clock is read;
+//!   or adaptive spin has read the clock when the wait began, which was after the word was read, and the exchange that raised the flag
+//!   has confirmed that the word was the same.
+//! * O-wake: the object of a wake is stored before its time. So an onlooker who reads the same object before and after the time has
+//!   not read a later time than that object's.
 //!
 //! The notes about a wake are stored after the exchange that decides the wait: several threads may try that, and one does. A
 //! late note can meet the next wait of the thread; an onlooker takes it for what it says, a wake that has happened.
@@ -23,18 +30,30 @@ use crate::Object;
 use crate::arena::Arena;
 use crate::format::deadline;
 use crate::format::layout::{ObjectSlot, WaiterSlot};
+use crate::format::object_word::ObjectWord;
 use crate::format::waiter_word::WaiterWord;
 
 /// The model checker has no clock, and each access would be a step more in every program. And `ntux bench` measures what the notes
 /// cost.
 const NOTHING: bool = cfg!(any(ntux_explore, ntux_unobserved));
 
+/// The thread of this slot has raised its flag at the first object of its wait, whose word was this one before. `since`: a time for
+/// O-since, if there is one already.
+#[inline(always)]
+pub(super) fn joins(slot: &WaiterSlot, seen: ObjectWord, since: Option<u64>) {
+    if NOTHING {
+        return;
+    }
+    slot.joined_at.store(seen.low());
+    slot.joined_after.store(seen.tag().into());
+    slot.asleep_since.store(since.unwrap_or_else(clock::last_tick_ns));
+}
+
 /// The thread of this slot is about to sleep.
 pub(super) fn falls_asleep(slot: &WaiterSlot, until: Deadline) {
     if NOTHING {
         return;
     }
-    slot.asleep_since.store(clock::last_tick_ns());
     slot.deadline.store(deadline::pack(until));
 }
 

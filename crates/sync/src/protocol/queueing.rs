@@ -49,6 +49,7 @@ use super::admission::try_everything;
 use super::claim::help;
 use super::epoch::{Epoch, is_last_ticket};
 use super::look::{Look, look, look_for_all};
+use super::notes;
 use super::request::Request;
 use crate::arena::Arena;
 use crate::arena::wait_set::Place;
@@ -91,6 +92,8 @@ pub(crate) struct Queueing {
     /// The objects' words at the last check, as far as it went.
     versions: [u64; LIST_MAX],
     seen: usize,
+    /// When the wait began, if that was after the last check, and is known.
+    began_ns: Option<u64>,
     /// An object has changed since the last check.
     moved: bool,
     /// How often the wait has restarted.
@@ -99,14 +102,21 @@ pub(crate) struct Queueing {
 
 impl Queueing {
     pub fn new() -> Queueing {
-        Queueing { versions: [0; LIST_MAX], seen: 0, moved: false, disturbed: 0 }
+        Queueing { versions: [0; LIST_MAX], seen: 0, began_ns: None, moved: false, disturbed: 0 }
     }
 
     /// Begins a check, at the first object.
     #[inline(always)]
     pub fn look_anew(&mut self) {
         self.seen = 0;
+        self.began_ns = None;
         self.moved = false;
+    }
+
+    /// The wait began at this time, after the check.
+    #[inline(always)]
+    pub fn begins(&mut self, began_ns: Option<u64>) {
+        self.began_ns = began_ns;
     }
 
     /// Records the word of the next object.
@@ -137,7 +147,13 @@ impl Queueing {
         if self.is_hopeless() { WaiterState::Waiting } else { WaiterState::Queueing }
     }
 
-    fn compare(&mut self, position: usize, word: ObjectWord) {
+    /// The wait has joined the queue at this position, whose object had this word.
+    fn joins(&mut self, epoch: &Epoch<'_>, position: usize, word: ObjectWord) {
+        if position == 0 {
+            let is_same = self.versions().first() == Some(&word.low());
+            // O-since
+            notes::joins(epoch.slot, word, self.began_ns.filter(|_| is_same));
+        }
         self.moved |= self.versions().get(position) != Some(&word.low());
     }
 }
@@ -221,7 +237,7 @@ fn join_any<'a>(
         let entry = Entry::new(epoch.index, epoch.ticket, position, false);
         places[position] = Some((arena.put(&epoch.waiter.budget, object.index(), slot, entry)?, entry));
         if let Raised::Over(seen) = raise_or_claim(arena, epoch, slot, object, request.owner)? {
-            queueing.compare(position, seen);
+            queueing.joins(epoch, position, seen);
         }
     }
     Ok(())
@@ -300,7 +316,7 @@ fn join_all<'a>(
         places[position] = Some((arena.put(&epoch.waiter.budget, object.index(), slot, entry)?, entry));
         let look = raise_all(arena, epoch, object, request.owner)?;
         missing |= look.is_unavailable();
-        queueing.compare(position, look.seen());
+        queueing.joins(epoch, position, look.seen());
     }
     Ok(missing)
 }

@@ -95,6 +95,12 @@ impl AdaptiveSpin {
         });
     }
 
+    /// When the wait in progress began, if its beginning has read the clock.
+    #[inline(always)]
+    pub(crate) fn began_ns(&self) -> Option<u64> {
+        self.active.get().then(|| self.current.get().began_ns).filter(|&began_ns| began_ns != 0)
+    }
+
     /// Whether the wait in progress spins.
     #[inline(always)]
     pub(crate) fn looks(&self) -> bool {

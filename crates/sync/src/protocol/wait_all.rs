@@ -134,6 +134,7 @@ fn wait_all_queued(
     deadline: Deadline,
 ) -> Result<Round> {
     waiter.spin.begin(arena.spins(), request.first(), deadline);
+    queueing.begins(waiter.spin.began_ns());
     let epoch = begin(arena, waiter, queueing.state(), Some(request))?;
     let mut places = [None; LIST_MAX];
     let joined = queue_all(arena, &epoch, request, queueing, &mut places);

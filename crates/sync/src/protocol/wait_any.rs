@@ -92,6 +92,7 @@ fn wait_any_slowly(arena: &Arena, waiter: &Waiter, request: &Request<'_>, deadli
             None if !deadline.passed() => {
                 if core::mem::take(&mut begins) {
                     waiter.spin.begin(arena.spins(), request.first(), deadline);
+                    queueing.begins(waiter.spin.began_ns());
                 }
                 wait_any_queued(arena, waiter, request, &mut queueing, deadline)?
             }

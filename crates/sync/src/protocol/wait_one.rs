@@ -26,6 +26,7 @@ use ntux_platform::clock::Deadline;
 
 use super::epoch::{Decision, Epoch, begin_with};
 use super::look::{Look, look};
+use super::notes;
 use super::queueing::{Joined, Raised, raise, raise_or_claim};
 use super::spin::Site;
 use super::wait_any::{Round, conclude, outcome, see_one_at_rest};
@@ -118,7 +119,7 @@ impl Wait<'_> {
         if waiter.spin.looks() {
             return self.look_and_queue(true);
         }
-        match self.queue(seen)? {
+        match self.queue(seen, waiter.spin.began_ns())? {
             Round::Satisfied(satisfied) => Ok(satisfied),
             Round::Again => self.look_and_queue(true),
         }
@@ -154,7 +155,7 @@ impl Wait<'_> {
                         waiter.spin.begin(arena.spins(), object, deadline);
                     }
                     // A thread that repeatedly loses the race queues when its time to spin is used up.
-                    if self.comes_free(seen) { Round::Again } else { self.queue(seen)? }
+                    if self.comes_free(seen) { Round::Again } else { self.queue(seen, None)? }
                 }
                 Look::Unavailable(_) if waiter.is_interrupted() => return Err(Error::Interrupted),
                 Look::Unavailable(seen) if slot.word.load_low() == seen.low() => return Err(Error::TimedOut),
@@ -192,9 +193,10 @@ impl Wait<'_> {
         comes_free
     }
 
-    /// One round in the object's queue. `seen`: a word with which the object was unavailable.
+    /// One round in the object's queue. `seen`: a word with which the object was unavailable. `since`: a time after it was read, if there
+    /// is one already.
     #[inline(always)]
-    fn queue(&self, seen: ObjectWord) -> Result<Round> {
+    fn queue(&self, seen: ObjectWord, since: Option<u64>) -> Result<Round> {
         let &Wait { arena, waiter, object, slot, owner, deadline } = self;
         // Waiting, not queueing: nobody can tell when it joined a single queue.
         let epoch = begin_with(arena, waiter, WaiterState::Waiting, |slot| slot.wants_one(object, owner))?;
@@ -207,7 +209,7 @@ impl Wait<'_> {
             Ok(place) => place,
             Err(error) => return self.leave(&epoch, Err(error)),
         };
-        let joined = self.join(&epoch, seen);
+        let joined = self.join(&epoch, seen, since);
         let decision = match joined {
             Ok(Joined::AllQueues) => epoch.sleep_at_once(deadline),
             _ => conclude(&epoch, false, deadline),
@@ -226,14 +228,19 @@ impl Wait<'_> {
 
     /// Raises the flag, unless the wait is decided on the way. If the word is still the one that was `seen`, an exchange is all.
     #[inline(always)]
-    fn join(&self, epoch: &Epoch<'_>, seen: ObjectWord) -> Result<Joined> {
+    fn join(&self, epoch: &Epoch<'_>, seen: ObjectWord, since: Option<u64>) -> Result<Joined> {
         let &Wait { arena, slot, object, owner, .. } = self;
         // O-set
         if raise(slot, seen) {
+            // O-since
+            notes::joins(epoch.slot, seen, since);
             return Ok(Joined::AllQueues);
         }
         match raise_or_claim(arena, epoch, slot, object, owner)? {
-            Raised::Over(_) => Ok(Joined::AllQueues),
+            Raised::Over(seen) => {
+                notes::joins(epoch.slot, seen, None);
+                Ok(Joined::AllQueues)
+            }
             Raised::Decided => Ok(Joined::Disturbed),
         }
     }

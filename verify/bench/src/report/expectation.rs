@@ -12,6 +12,8 @@ const API_LIMIT: f64 = 1.5;
 const DEVICE_LIMIT: f64 = 0.7;
 /// Beyond this our median is behind the baseline's.
 const LEVEL: f64 = 1.05;
+/// What two equal cores can differ by in one run.
+const UNSEEN: f64 = 1.02;
 
 /// A promise and whether it was kept.
 #[derive(Debug, Serialize)]
@@ -85,10 +87,14 @@ fn worst<'a>(records: &[Record], ratios: &'a [Ratio], baseline: &str) -> Option<
 /// what is looked for.
 fn unseen(records: &[Record]) -> Option<Expectation> {
     let (with, without) = (fastest(records, names::NOBODY)?, fastest(records, names::WITHOUT)?);
+    let noise = fastest(records, names::AGAIN)? / without;
     Some(Expectation {
-        promise: format!("{RUST}: a wait that sleeps can be seen and traced at no cost (within {LEVEL})"),
-        found: format!("fastest rounds: {with:.0} ns / {without:.0} ns = {:.3}", with / without),
-        kept: with <= LEVEL * without,
+        promise: format!("{RUST}: a wait that sleeps can be seen and traced at no cost (within {UNSEEN})"),
+        found: format!(
+            "fastest rounds: {with:.0} ns / {without:.0} ns = {:.3}; without it twice: {noise:.3}",
+            with / without
+        ),
+        kept: with <= UNSEEN * without,
     })
 }
 

@@ -3,6 +3,8 @@
 pub(crate) const TURN: &str = "two threads wake each other, one turn";
 /// The core without the notes of who sleeps and who woke whom, and without a look at the trace word.
 pub(crate) const WITHOUT: &str = "core without it";
+/// The same again: how far two equal cores differ.
+pub(crate) const AGAIN: &str = "core without it, again";
 pub(crate) const NOBODY: &str = "nobody looks";
 
 pub(crate) const BLOCKED_WAIT: &str = "blocked wait: the sleeper";

@@ -8,7 +8,7 @@ use std::time::Duration;
 use ntux_sync::inspect::View;
 use ntux_sync::trace::Tracer;
 
-use super::names::{NOBODY, TURN, WITHOUT};
+use super::names::{AGAIN, NOBODY, TURN, WITHOUT};
 use crate::bench::Bench;
 use crate::measure::{Effort, Sample, Timed, in_turns};
 use crate::record::{Group, Outcome, Unit};
@@ -17,7 +17,7 @@ use crate::record::{Group, Outcome, Unit};
 const TOP: &str = "ntux top looks";
 /// All events are recorded, and fetched every 5 ms, as `ntux trace` does.
 const TRACED: &str = "ntux trace records";
-const ARMS: [&str; 4] = [WITHOUT, NOBODY, TOP, TRACED];
+const ARMS: [&str; 5] = [WITHOUT, AGAIN, NOBODY, TOP, TRACED];
 
 const SNAPSHOT_EVERY: Duration = Duration::from_millis(100);
 const FETCH_EVERY: Duration = Duration::from_millis(5);
@@ -123,15 +123,16 @@ pub(crate) fn run(bench: &mut Bench) {
 }
 
 fn measure(effort: Effort) -> io::Result<Vec<Sample>> {
-    let without = unobserved::Turns::new()?;
+    let [without, again] = [unobserved::Turns::new()?, unobserved::Turns::new()?];
     let [nobody, top, traced] = [shipped::Turns::new()?, shipped::Turns::new()?, shipped::Turns::new()?];
     let view = View::open(top.fd()?).map_err(io::Error::other)?;
     let mut tracer = Tracer::attach(traced.fd()?).map_err(io::Error::other)?;
     let mut events = Vec::new();
     // A round has two turns.
     let turns = |nanoseconds: u64| nanoseconds / 2;
-    let mut arms: [Timed<'_>; 4] = [
+    let mut arms: [Timed<'_>; 5] = [
         Box::new(|count| turns(without.take(count))),
+        Box::new(|count| turns(again.take(count))),
         Box::new(|count| turns(nobody.take(count))),
         Box::new(|count| turns(beside(|| drop(view.snapshot()), SNAPSHOT_EVERY, || top.take(count)))),
         Box::new(|count| {
@@ -146,8 +147,8 @@ fn measure(effort: Effort) -> io::Result<Vec<Sample>> {
             turns(elapsed)
         }),
     ];
-    // Many short rounds: what is looked for is smaller than what else changes from second to second.
-    let effort = Effort { rounds: effort.rounds * 8, round: effort.round / 4, ..effort };
+    // Very many short rounds: what is looked for is smaller than what else changes from one moment to the next.
+    let effort = Effort { rounds: effort.rounds * 60, round: effort.round / 25, ..effort };
     in_turns(effort, &mut arms)
 }
 

@@ -1,0 +1,87 @@
+//! When an object was last signaled, as far as those who wait for it can tell.
+//!
+//! Nobody notes the time of a signal that wakes nobody: reading the clock takes longer than the signal. But a thread that falls asleep
+//! has noted which version of the object's word it left, and the time after that ([`crate::protocol::notes`]). So if the word is
+//! still the same, nobody has signaled the object since then. Others who join the queue also change the word, and they have noted which
+//! version *they* found: from one to the next one can go back, as long as nothing else has changed the word.
+
+use std::collections::{BTreeSet, HashMap};
+
+use super::{Claim, Found, LastBy, Life, ObjectView, Snapshot, Standing, Value, WaiterView};
+use crate::format::object_word::SEQUENCE_MASK;
+
+/// A thread notes the time of the last tick: so much too early at most ([`WaiterView::asleep_since`]).
+const TICK_NS: u64 = 10_000_000;
+
+/// When an event or a semaphore was last signaled.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct LastSignal {
+    /// Before this time, in nanoseconds of the monotonic clock.
+    pub before: Option<u64>,
+    /// The places of the waits that have seen no signal: it was before they began.
+    unseen: BTreeSet<u32>,
+    /// The places of the waits during which it was.
+    seen: BTreeSet<u32>,
+}
+
+impl LastSignal {
+    /// Whether it was while the thread in this place waited. None: unknown.
+    pub fn was_during(&self, waiter: u32) -> Option<bool> {
+        let was = self.seen.contains(&waiter);
+        (was || self.unseen.contains(&waiter)).then_some(was)
+    }
+}
+
+impl Snapshot {
+    /// When an object was last signaled, as far as those who sleep for it, first of all, can tell.
+    pub fn last_signal(&self, object: &ObjectView) -> LastSignal {
+        let mut last = LastSignal::default();
+        // What stands in the word of a mutex is who acquired it.
+        let is_mutex = matches!(object.value, Value::Mutex(_));
+        if is_mutex || object.life != Life::Live || object.claim != Claim::None || !object.stable {
+            return last;
+        }
+        let in_line: Vec<Sleeper<'_>> = self.first_in_line(object).collect();
+        let by_version: HashMap<u64, &WaiterView> =
+            in_line.iter().map(|sleeper| (sleeper.found.version, sleeper.waiter)).collect();
+        let mut version = object.version;
+        // Each version is looked for once: a list of rubbish could lead around in a circle.
+        for _ in 0..in_line.len() {
+            let Some(waiter) = by_version.get(&version) else { break };
+            last.unseen.insert(waiter.index);
+            let noted = waiter.asleep_since.map(|since| since.saturating_add(TICK_NS));
+            last.before = last.before.into_iter().chain(noted).min();
+            version = version.wrapping_sub(1) & SEQUENCE_MASK;
+        }
+        let later = in_line.iter().filter(|sleeper| sleeper.has_missed(object.last_by));
+        let later = later.map(|sleeper| sleeper.waiter.index).filter(|waiter| !last.unseen.contains(waiter));
+        last.seen = later.collect();
+        last
+    }
+
+    /// Those who sleep for this object, first of all.
+    fn first_in_line<'a>(&'a self, object: &'a ObjectView) -> impl Iterator<Item = Sleeper<'a>> {
+        let first = object.queue.iter().filter(|entry| entry.standing == Standing::Waiting && entry.position == 0);
+        first.filter_map(|entry| {
+            let waiter = self.waiter(entry.waiter).filter(|waiter| waiter.ticket == entry.ticket && waiter.stable)?;
+            Some(Sleeper { waiter, found: waiter.found?, all: entry.all })
+        })
+    }
+}
+
+/// Who sleeps for an object, first of all.
+struct Sleeper<'a> {
+    waiter: &'a WaiterView,
+    found: Found,
+    all: bool,
+}
+
+impl Sleeper<'_> {
+    /// Whether what stands there now tells that somebody has signaled the object since, and it was not this wait that got it.
+    ///
+    /// A name that was not there tells so. That a name is gone does, if this wait would have taken the object: then others have, and
+    /// nobody can take what was not signaled. But an object that is there for all of a wait's others may be taken at any time.
+    fn has_missed(&self, last_by: LastBy) -> bool {
+        last_by != self.found.last_by && (!self.all || matches!(last_by, LastBy::Thread { .. }))
+    }
+}
