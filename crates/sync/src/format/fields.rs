@@ -8,7 +8,7 @@ use core::mem::offset_of;
 
 use ntux_platform::liveness::THREAD_BITS;
 
-use super::layout::{Capacity, Chunk, ChunkPool, Header, Layout, ObjectSlot, PoolWords, WaiterSlot};
+use super::layout::{Capacity, Chunk, ChunkPool, Header, Layout, ObjectSlot, PoolWords, WaiterSlot, Woken};
 use super::limits::{LIST_MAX, PEERS_MAX, PLACES_CHUNK, PLACES_INLINE, RECORDS};
 
 /// An array of elements of one type.
@@ -268,6 +268,7 @@ const HEADER_FIELDS: &[Field] = &[
     field("trace_head", offset_of!(Header, trace_head), 8, &[]),
 ];
 const PEER_FIELDS: &[Field] = &[field("process", 0, 16, PEER)];
+const WOKEN: usize = offset_of!(WaiterSlot, woken);
 const WAITER_FIELDS: &[Field] = &[
     field("word", offset_of!(WaiterSlot, word), 16, WAITER_WORD),
     field("holder", offset_of!(WaiterSlot, holder), 8, HOLDER),
@@ -279,12 +280,12 @@ const WAITER_FIELDS: &[Field] = &[
     row(LIST_MAX, field("list", offset_of!(WaiterSlot, list), 8, OBJECT)),
     field("asleep_since", offset_of!(WaiterSlot, asleep_since), 8, &[]),
     field("deadline", offset_of!(WaiterSlot, deadline), 8, DEADLINE),
-    field("woken_by", offset_of!(WaiterSlot, woken_by), 8, HOLDER),
-    field("woken_at", offset_of!(WaiterSlot, woken_at), 8, &[]),
-    field("woken_for", offset_of!(WaiterSlot, woken_for), 8, OBJECT),
-    field("woken_from", offset_of!(WaiterSlot, woken_from), 8, &[]),
     field("joined_at", offset_of!(WaiterSlot, joined_at), 8, JOINED_AT),
     field("joined_after", offset_of!(WaiterSlot, joined_after), 8, MARK),
+    field("woken.by", WOKEN + offset_of!(Woken, by), 8, HOLDER),
+    field("woken.at", WOKEN + offset_of!(Woken, at), 8, &[]),
+    field("woken.object", WOKEN + offset_of!(Woken, object), 8, OBJECT),
+    field("woken.from", WOKEN + offset_of!(Woken, from), 8, &[]),
 ];
 const OBJECT_FIELDS: &[Field] = &[
     field("word", offset_of!(ObjectSlot, word), 16, OBJECT_WORD),

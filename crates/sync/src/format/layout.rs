@@ -3,7 +3,7 @@
 //! ```text
 //! 0        header        magic, version, fingerprint, capacities; counters, each on a line of its own
 //! 4096     peers         one 16-byte word for each process that takes part
-//! ...      waiters       640 bytes for each thread that waits
+//! ...      waiters       704 bytes for each thread that waits
 //! ...      objects       64 bytes each
 //! ...      chunks        256 bytes each: room for more waiters of an object than its own line holds
 //! ...      records       16 bytes each: what threads report while somebody traces
@@ -27,7 +27,7 @@ const HEADER_BYTES: u64 = 4096;
 pub struct Capacity {
     /// Objects, 1 to 16,777,216; 64 bytes each.
     pub objects: u32,
-    /// Waiting threads, 1 to 65,536; 640 bytes each, and up to 512 for their entries in the wait sets of many objects.
+    /// Waiting threads, 1 to 65,536; 704 bytes each, and up to 512 for their entries in the wait sets of many objects.
     pub waiters: u32,
 }
 
@@ -122,15 +122,21 @@ pub struct WaiterSlot {
     /// For onlookers, see [`crate::protocol::notes`]: when the wait joined its first queue, and its deadline.
     pub asleep_since: Word64,
     pub deadline: Word64,
-    /// Who woke the thread last, when, and by which object.
-    pub woken_by: Word64,
-    pub woken_at: Word64,
-    pub woken_for: Word64,
-    /// The low half of the word of the wait whose wake was sent last.
-    pub woken_from: Word64,
-    /// What the wait found in its first queue: the version of the object's word, and its mark.
+    /// What it found there: the version of the object's word, and its mark.
     pub joined_at: Word64,
     pub joined_after: Word64,
+    /// Apart from what the thread itself writes: the cache line would go back and forth with each wake.
+    pub woken: Line<Woken>,
+}
+
+/// Who woke a thread last, for onlookers.
+#[repr(C)]
+pub struct Woken {
+    pub by: Word64,
+    pub at: Word64,
+    pub object: Word64,
+    /// The low half of the word of the wait whose wake was sent last.
+    pub from: Word64,
 }
 
 /// Additional entries of a wait set.
@@ -142,7 +148,7 @@ pub struct Chunk {
 }
 
 const _: () = assert!(size_of::<ObjectSlot>() == 64);
-const _: () = assert!(size_of::<WaiterSlot>() == 640);
+const _: () = assert!(size_of::<WaiterSlot>() == 704);
 const _: () = assert!(size_of::<Chunk>() == 256);
 const _: () = assert!(size_of::<Header>() <= HEADER_BYTES as usize);
 

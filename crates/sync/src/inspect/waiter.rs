@@ -205,9 +205,10 @@ impl WakeView {
     /// None: nobody has ever been woken there, or others are all the time.
     pub(super) fn of(look: &Look<'_>, index: u32) -> Option<WakeView> {
         let slot = look.waiter(index)?;
-        let read = || (slot.woken_for.load(), Holder(slot.woken_by.load()), slot.woken_at.load());
+        let woken = &slot.woken.0;
+        let read = || (woken.object.load(), Holder(woken.by.load()), woken.at.load());
         // O-wake
-        let mut reads = (0..TRIES).map(|_| (read(), slot.woken_for.load()));
+        let mut reads = (0..TRIES).map(|_| (read(), woken.object.load()));
         let (object, by, at) = reads.find_map(|(read, object)| (read.0 == object).then_some(read))?;
         let by = by.is_taken().then(|| (by.peer(), by.thread()));
         let object = (object != 0).then_some(Object(object));
@@ -228,7 +229,7 @@ impl WaitState {
                     index if look.is_object(index) => Given::Slot(index),
                     _ => Given::Rubbish,
                 };
-                let owed = word.is_owed() && slot.woken_from.load() != word.0.low;
+                let owed = word.is_owed() && slot.woken.0.from.load() != word.0.low;
                 WaitState::Satisfied { given, abandoned: word.is_abandoned(), owed }
             }
             WaiterState::Withdrawn => WaitState::Withdrawn,

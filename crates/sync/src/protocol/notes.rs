@@ -76,8 +76,8 @@ pub(super) fn wakes(
     if NOTHING {
         return;
     }
-    slot.woken_for.store(object.map_or(0, |object| object.0));
-    slot.woken_by.store(waiter.own_name(arena).0);
-    slot.woken_at.store(now_ns);
-    slot.woken_from.store(given.0.low);
+    slot.woken.0.object.store(object.map_or(0, |object| object.0));
+    slot.woken.0.by.store(waiter.own_name(arena).0);
+    slot.woken.0.at.store(now_ns);
+    slot.woken.0.from.store(given.0.low);
 }
