@@ -392,7 +392,7 @@ fn a_mutex_of_a_killed_process_is_found_and_named() {
     assert_eq!(kinds(&seen), [""; 0], "its owner is there: {seen:#}");
 
     send(&owner, libc::SIGSTOP);
-    until(|| std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap().contains(") T "));
+    until_stopped(pid);
     let seen = look(&stage, &arena);
     assert_eq!(kinds(&seen), ["owner stopped"], "{seen:#}");
 
@@ -408,6 +408,14 @@ fn a_mutex_of_a_killed_process_is_found_and_named() {
     until(|| arena.mutex_read(&waiter, mutex).unwrap().owner == 6);
     assert_eq!(kinds(&look(&stage, &arena)), [""; 0]);
     end(other);
+}
+
+/// Its threads stop one after the other.
+fn until_stopped(pid: u32) {
+    let is_stopped = |task: std::io::Result<std::fs::DirEntry>| {
+        std::fs::read_to_string(task.unwrap().path().join("stat")).unwrap().contains(") T ")
+    };
+    until(|| std::fs::read_dir(format!("/proc/{pid}/task")).unwrap().all(is_stopped));
 }
 
 /// It took a mutex that was free.
@@ -427,7 +435,7 @@ fn a_mutex_of_a_killed_thread_that_never_waited_is_found_and_named() {
     assert!(text.contains(&format!("owned by {pid}/")) && text.contains("never had to wait"), "{text}");
 
     send(&owner, libc::SIGSTOP);
-    until(|| std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap().contains(") T "));
+    until_stopped(pid);
     let seen = look(&stage, &arena);
     assert_eq!((kinds(&seen), &seen["findings"][0]["threads"][0]["pid"]), (vec!["owner stopped"], &pid.into()));
 
@@ -481,7 +489,7 @@ fn a_process_that_was_stopped_while_it_waits_is_named() {
     sleepers(&arena, 1);
     send(&child, libc::SIGSTOP);
     let pid = child.id();
-    until(|| std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap().contains(") T "));
+    until_stopped(pid);
     let output = why(&stage, &[&this_process(), "--json"]);
     let seen = told(&output, &arena);
     assert_eq!((output.status.code(), kinds(&seen)), (Some(1), vec!["stopped"]), "{seen:#}");
