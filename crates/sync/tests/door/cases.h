@@ -46,14 +46,6 @@ static int wait_for(int all, const object *objects, uint32_t count, uint64_t dea
 /* Whether the handler is to return at once; always 0 if the face is in front of it. */
 static int must_return(int signal, siginfo_t *info, void *context);
 
-static uint64_t in_ns(uint64_t ns)
-{
-    struct timespec time;
-
-    clock_gettime(CLOCK_MONOTONIC, &time);
-    return (uint64_t)time.tv_sec * 1000000000u + (uint64_t)time.tv_nsec + ns;
-}
-
 #define SECOND 1000000000ull
 
 static int poll_for(object one)
@@ -371,12 +363,19 @@ static void the_mask_is_the_one_before(void)
     }
 }
 
+/* Signals of this number queue up, where any do. */
+#ifdef SIGRTMIN
+#define QUEUED SIGRTMIN
+#else
+#define QUEUED SIGUSR2
+#endif
+
 /* Every number arrives, in order, however many are there when the thread comes to its door. */
 static void numbers_arrive_in_order(void)
 {
     object one = new_event();
     struct waiting wait;
-    int i, next = 0, queued = IS_LINUX ? SIGRTMIN : SIGUSR2;
+    int i, next = 0, queued = QUEUED;
 
     to_do = NULL;
     handle(queued, SA_RESTART);
@@ -466,6 +465,13 @@ static void threads_that_never_wait(void)
 }
 
 #if IS_LINUX && !defined(SIMULATED_MACOS)
+static uint64_t in_ns(uint64_t ns)
+{
+    struct timespec time;
+
+    clock_gettime(CLOCK_MONOTONIC, &time);
+    return (uint64_t)time.tv_sec * 1000000000u + (uint64_t)time.tv_nsec + ns;
+}
 
 /* ---- one instruction at a time ---- */
 
