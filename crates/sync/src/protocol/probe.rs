@@ -125,8 +125,9 @@ pub(crate) fn probe_few(arena: &Arena, waiter: &Waiter, request: &Request<'_>) -
     let everything = found().all(|found| found.slot.exchange(found.seen, claimed(&epoch, found.seen)));
     let abandoned = found().any(|found| found.kind.was_abandoned(found.seen));
     let decided = decide(&epoch, ALL_PROBED, abandoned, || everything);
-    for found in found() {
-        settle(arena, &epoch, found, request.owner, decided)?;
+    for &Glimpse { slot, index, kind, seen } in found() {
+        let granted = decided.then(|| claimed(&epoch, seen).advanced());
+        settle(arena, waiter, slot, index, request.owner, granted.map(|claim| (kind, claim)))?;
     }
     Ok(decided.then_some(Satisfied { index: 0, abandoned }))
 }
@@ -139,26 +140,6 @@ fn glance_at(arena: &Arena, object: Object, owner: u32) -> Option<Glimpse<'_>> {
     let kind = slot.kind_if_live(object)?;
     let is_available = !seen.is_claimed() && matches!(kind.access(seen, &slot.extra, owner), Access::Open(_));
     (is_available && kind.is_consumed()).then_some(Glimpse { slot, index: object.index(), kind, seen })
-}
-
-/// Consumes an object that a probe has claimed if it is `decided`; else gives it back, if it was claimed.
-#[inline(always)]
-fn settle(arena: &Arena, epoch: &Epoch<'_>, found: &Glimpse<'_>, owner: u32, decided: bool) -> Result<()> {
-    let &Glimpse { slot, index, kind, seen } = found;
-    let claim = claimed(epoch, seen).advanced();
-    let left = match decided {
-        true => match rest_after(kind, claim, owner) {
-            Some(rest) if slot.exchange(claim, rest) => return Ok(()),
-            Some(_) => slot.load().into(),
-            None => Found::granted(claim),
-        },
-        false => slot.load().into(),
-    };
-    // Other claims are helped, too (C2).
-    if left.word.is_claimed() {
-        help_ahead(arena, epoch.waiter, index, left, &mut Ahead::default())?;
-    }
-    Ok(())
 }
 
 /// Takes all objects, which were available at the last check, if none of them has changed since.
@@ -241,19 +222,35 @@ fn settle_each(arena: &Arena, epoch: &Epoch<'_>, request: &Request<'_>, decided:
         if !slot.kind().is_consumed() {
             continue;
         }
-        // An exchange confirms it. Other claims are helped, too (C2).
+        // An exchange confirms it.
         let seen = ObjectWord(slot.word.glance());
-        let found = match decided && is_own(epoch, seen) {
-            true => match rest_after(slot.kind(), seen, request.owner) {
-                Some(rest) if slot.exchange(seen, rest) => continue,
-                Some(_) => slot.load().into(),
-                None => Found::granted(seen),
-            },
-            false => slot.load().into(),
-        };
-        if found.word.is_claimed() {
-            help_ahead(arena, epoch.waiter, index, found, &mut Ahead::default())?;
-        }
+        let granted = (decided && is_own(epoch, seen)).then(|| (slot.kind(), seen));
+        settle(arena, epoch.waiter, slot, index, request.owner, granted)?;
+    }
+    Ok(())
+}
+
+/// Consumes an object whose claim was granted, if this is its kind and word; without, gives it back if a probe has claimed it.
+#[inline(always)]
+fn settle(
+    arena: &Arena,
+    waiter: &Waiter,
+    slot: &ObjectSlot,
+    index: u32,
+    owner: u32,
+    granted: Option<(Kind, ObjectWord)>,
+) -> Result<()> {
+    let found = match granted {
+        Some((kind, claim)) => match rest_after(kind, claim, owner) {
+            Some(rest) if slot.exchange(claim, rest) => return Ok(()),
+            Some(_) => slot.load().into(),
+            None => Found::granted(claim),
+        },
+        None => slot.load().into(),
+    };
+    // Other claims are helped, too (C2).
+    if found.word.is_claimed() {
+        help_ahead(arena, waiter, index, found, &mut Ahead::default())?;
     }
     Ok(())
 }
