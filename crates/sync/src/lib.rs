@@ -43,7 +43,7 @@ pub use error::{Error, Result};
 pub use format::fields;
 pub use format::layout::Capacity;
 pub use format::limits::WAIT_MAX;
-pub use kind::{Kind, New};
+pub use kind::{Kind, New, Signal};
 pub use ntux_platform::clock::Deadline;
 pub use ntux_platform::memory::FileId;
 pub use protocol::waiter::Waiter;

@@ -47,6 +47,8 @@ pub enum Bug {
     CutUncounted,
     /// A signal ignores wait-all waiters.
     WaitAllUnseen,
+    /// An operation that is one exchange ignores waiters.
+    AtOnceUnseen,
     /// A waiter's number is trusted, whoever wrote it.
     NoIndexCheck,
     /// A waiter does not tell the kernel which word to mark when its thread dies.

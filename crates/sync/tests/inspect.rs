@@ -20,7 +20,7 @@ use ntux_sync::inspect::{
     WaitView, WaiterView,
 };
 use ntux_sync::spec::{Event, Mutex, Semaphore};
-use ntux_sync::{Arena, Capacity, Deadline, Error, Object};
+use ntux_sync::{Arena, Capacity, Deadline, Error, Object, WAIT_MAX};
 use random::Random;
 
 const CAPACITY: Capacity = Capacity { objects: 64, waiters: 16 };
@@ -409,7 +409,7 @@ fn when(snapshot: &Snapshot, object: Object, owners: &[u32], before: u64) -> (Ve
 /// Without a log, and although the signal woke nobody.
 #[test]
 fn who_sleeps_tells_whether_the_last_signal_was_before_it_began_to_wait() {
-    let arena = Arena::create(CAPACITY).unwrap();
+    let arena = Arena::create(Capacity { objects: 128, ..CAPACITY }).unwrap();
     let waiter = arena.waiter();
     let [event, other, alert] = [(); 3].map(|()| arena.event_create(&waiter, true, false).unwrap());
     let semaphore = arena.semaphore_create(&waiter, 0, 9).unwrap();
@@ -457,21 +457,35 @@ fn who_sleeps_tells_whether_the_last_signal_was_before_it_began_to_wait() {
         wait(3, 3, &[event, other], true, None);
         let seen = wait(4, 4, &[event], false, Some(alert));
         assert_eq!(when(&seen, event, &[1, 2, 3, 4], later), (vec![Some(false); 4], true), "{seen:#?}");
-        // Who waits for it in another place knows nothing, and what all others know is lost: nobody noted that version.
+        // Also those for whom it is not the first one: the second, the last of many, and an alert.
         let seen = wait(5, 5, &[other, event], false, None);
+        assert_eq!(when(&seen, event, &[1, 5], later), (vec![Some(false); 2], true), "{seen:#?}");
+        let many: Vec<Object> = (1..WAIT_MAX).map(|_| arena.event_create(&waiter, true, false).unwrap()).collect();
+        let many: Vec<Object> = many.into_iter().chain([event]).collect();
+        wait(6, 6, &many, false, None);
+        wait(7, 7, &many, true, None);
+        let seen = wait(8, 8, &many[..WAIT_MAX - 1], false, Some(event));
+        assert_eq!(when(&seen, event, &[1, 2, 3, 4, 5, 6, 7, 8], later), (vec![Some(false); 8], true), "{seen:#?}");
+        for (number, &one) in many.iter().enumerate().take(WAIT_MAX - 1) {
+            assert_eq!(when(&seen, one, &[6, 7, 8], u64::MAX), (vec![Some(false); 3], true), "{number}");
+        }
+        // Nobody has noted the version that one left behind who did not wait to the end.
+        let soon = Deadline::Monotonic(monotonic_ns() + 20_000_000);
+        assert_eq!(arena.wait_any(&waiter, &[event], None, 99, soon), Err(Error::TimedOut));
+        let seen = view.snapshot().unwrap();
         assert_eq!(when(&seen, event, &[1, 5], u64::MAX), (vec![None, None], false));
 
         // A signal while two wait, which the first of them gets: so the other one has missed it.
-        wait(6, 6, &[semaphore], false, None);
-        let seen = wait(7, 7, &[semaphore], false, None);
-        assert_eq!(when(&seen, semaphore, &[6, 7], u64::MAX), (vec![Some(false); 2], true));
+        wait(9, 9, &[semaphore], false, None);
+        let seen = wait(10, 10, &[alert, semaphore], false, None);
+        assert_eq!(when(&seen, semaphore, &[9, 10], u64::MAX), (vec![Some(false); 2], true));
         arena.semaphore_release(&waiter, semaphore, 1).unwrap();
-        let seen = look_until(&view, |snapshot| snapshot.waiters.iter().filter(is_parked).count() == 6);
+        let seen = look_until(&view, |snapshot| snapshot.waiters.iter().filter(is_parked).count() == 9);
         let by = seen.object(semaphore.0 as u32).unwrap().last_by;
         assert!([this_thread(), LastBy::Unknown].contains(&by), "{by:?}");
-        assert_eq!(when(&seen, semaphore, &[7], u64::MAX), (vec![Some(true)], false));
+        assert_eq!(when(&seen, semaphore, &[10], u64::MAX), (vec![Some(true)], false));
         arena.semaphore_release(&waiter, semaphore, 1).unwrap();
-        for object in [event, other, alert] {
+        for object in [event, other, alert].into_iter().chain(many) {
             arena.event_set(&waiter, object).unwrap();
         }
     });

@@ -145,6 +145,14 @@ fn where_memory_ends_creating_and_waiting_are_refused_and_all_else_goes_on() {
         drop(exhausted);
         assert_eq!(after(first), Err(Error::TimedOut));
 
+        // Places for three more, which need more than this page.
+        let others = [(); 3].map(|()| arena.waiter());
+        for other in &others {
+            let timed_out = arena.wait_any(other, &[first], None, 1, Deadline::after_ns(10_000_000)).map(|_| ());
+            assert_eq!(timed_out, Err(Error::TimedOut));
+        }
+        others.iter().for_each(|other| arena.retire(other));
+
         // A wait set that grows: threads queue until the first chunk has to be had.
         let exhausted = exhaust();
         let queued = std::sync::Mutex::new(Vec::new());

@@ -150,6 +150,7 @@ fn measure_here(bench: &mut Bench, preload: Option<&OsStr>) -> Vec<Absent> {
     scenario::all(bench, report::EVENTFD, || Ok(EventFd::default()));
     scenario::definitions::poll(bench, report::EVENTFD, || Ok(EventFd::default()));
     scenario::shared::eventfds(bench);
+    scenario::shared::bare_calls(bench);
     scenario::all(bench, report::WAITV, WaitV::<false>::open);
     scenario::definitions::poll(bench, report::WAITV, WaitV::<false>::open);
     scenario::all(bench, report::WAITV_COUNTED, WaitV::<true>::open);

@@ -49,10 +49,33 @@ pub fn aged_programs() -> Vec<Program> {
     all_programs().into_iter().map(aged).collect()
 }
 
+/// Programs about single objects, in which each call first tries what can be done by one exchange.
+pub fn at_once_programs() -> Vec<Program> {
+    let single = [
+        signals::events(),
+        signals::semaphores(),
+        signals::broadcasts(),
+        mutexes::mutexes(),
+        torn(),
+        lives::closings(),
+    ];
+    let first = |program: Program| Program {
+        name: format!("at-once-{}", program.name),
+        ..program.over(ArenaSubject::at_once_first)
+    };
+    single.concat().into_iter().map(first).collect()
+}
+
 /// The program of this name; also one that a seed makes.
 pub fn find(name: &str) -> Option<Program> {
     let named = |program: &Program| program.name == name;
-    all_programs().into_iter().chain(aged_programs()).chain(known()).find(named).or_else(|| generator::find(name))
+    all_programs()
+        .into_iter()
+        .chain(aged_programs())
+        .chain(at_once_programs())
+        .chain(known())
+        .find(named)
+        .or_else(|| generator::find(name))
 }
 
 /// A wait for one auto-reset or manual-reset event, or semaphore, and so on: by owner 1, with a deadline.

@@ -85,12 +85,12 @@ impl Planted {
 
 /// Every bug that can be planted.
 pub const PLANTED: &[Planted] = &[
-    planted("selfnocheck", Bug::SelfNoCheck, Found::Exhaustively("s-rel2-2w", 2)).by_histories(407),
+    planted("selfnocheck", Bug::SelfNoCheck, Found::Exhaustively("s-rel2-2w", 2)).by_histories(1214),
     planted("ownsettle", Bug::OwnSettle, Found::Exhaustively("s-rel2-2w", 2)).by_histories(69),
     planted("settlewake", Bug::SettleWake, Found::Exhaustively("s-rel2-2w", 2)),
     planted("nowakehelp", Bug::NoWakeHelp, Found::Exhaustively("ab-sets", 2)),
     planted("pulseplain", Bug::PulsePlain, Found::Exhaustively("a-pulse-hole", 2)),
-    planted("noregbump", Bug::NoRegisterBump, Found::Exhaustively("s-rel-2w", 2)).by_histories(611),
+    planted("noregbump", Bug::NoRegisterBump, Found::Exhaustively("s-rel-2w", 2)).by_histories(284),
     planted("flagfirst", Bug::FlagFirst, Found::Exhaustively("e-set-2w", 2)).by_histories(31),
     planted("notalone", Bug::NotAlone, Found::Exhaustively("e-set-2w", 2)).by_histories(20),
     planted("lifo", Bug::Lifo, Found::Exhaustively("a-set-2w", 2)).by_histories(62),
@@ -108,6 +108,7 @@ pub const PLANTED: &[Planted] = &[
     planted("cutuncounted", Bug::CutUncounted, Found::Exhaustively("k-take", 2)),
     planted("wanotall", Bug::WaitAllUnseen, Found::Exhaustively("w-sets", 2)).by_histories(2),
     planted("nowill", Bug::NoWill, Found::Exhaustively("d-wait", 1)).by_histories(635),
+    planted("atonceunseen", Bug::AtOnceUnseen, Found::Exhaustively("at-once-a-set-2w", 1)),
     planted("heirblind", Bug::HeirBlind, Found::Exhaustively("h-try", 1)),
     planted("heirtrusts", Bug::HeirTrusts, Found::Exhaustively("r-bury", 1)),
     planted("freshsequence", Bug::FreshSequence, Found::Exhaustively("o-set", 2)),

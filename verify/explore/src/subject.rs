@@ -3,7 +3,7 @@
 mod arena;
 pub mod toy;
 
-pub use arena::{ArenaSubject, Perform, create, perform};
+pub use arena::{ArenaSubject, Perform, create, perform, perform_at_once_first};
 use ntux_sync::spec::{Outcome, ThreadId};
 
 use crate::program::Call;

@@ -8,7 +8,7 @@ use ntux_explore::histories::{real, shrink};
 use ntux_explore::machine::token::Token;
 use ntux_explore::planted::{PLANTED, plant};
 use ntux_explore::search::{self, Bounds, Failure};
-use ntux_explore::subject::perform;
+use ntux_explore::subject::{perform, perform_at_once_first};
 use ntux_explore::tally::Tally;
 use ntux_explore::{catalogue, sequences};
 use ntux_sync::spec::{Operation, Outcome};
@@ -36,6 +36,17 @@ fn every_program_is_linearizable_and_loses_no_wake() {
 fn every_program_is_linearizable_while_counters_wrap() {
     for program in catalogue::aged_programs() {
         let report = search::random(&program, bounds(0, 25 * EFFORT), 1);
+        assert!(report.failure.is_none(), "{}: {:?}", program.name, report.failure);
+    }
+}
+
+/// The short way of the preloaded library.
+#[test]
+fn calls_that_try_one_exchange_first_are_linearizable() {
+    for program in catalogue::at_once_programs() {
+        let report = search::exhaustive(&program, bounds(2, 400 * EFFORT));
+        assert!(report.failure.is_none(), "{}: {:?}", program.name, report.failure);
+        let report = search::random(&program, bounds(0, 50 * EFFORT), 1);
         assert!(report.failure.is_none(), "{}: {:?}", program.name, report.failure);
     }
 }
@@ -79,6 +90,7 @@ fn every_planted_bug_is_found_and_its_token_replays_it() {
 fn random_calls_of_one_thread_return_what_the_model_returns() {
     for seed in 0..150 * EFFORT {
         sequences::run(seed, 200, perform).unwrap();
+        sequences::run(seed, 200, perform_at_once_first).unwrap();
     }
 }
 
@@ -168,6 +180,7 @@ fn histories_of_real_threads_are_linearizable() {
     let _watchdog = watchdog();
     for seed in 0..100 * EFFORT {
         real::run(seed, perform).unwrap();
+        real::run(seed, perform_at_once_first).unwrap();
     }
 }
 

@@ -2,12 +2,20 @@
 
 use crate::arena::Arena;
 use crate::kind::{Kind, Signal};
+use crate::protocol::at_once;
 use crate::protocol::signal::{read, signal};
 use crate::protocol::waiter::Waiter;
 use crate::spec::{Event, Mutex, Semaphore, Value};
 use crate::{Error, MutexState, Object, Result};
 
 impl Arena {
+    /// Performs an operation if it takes one exchange, and nothing else: the object is at rest, changes, and nobody waits for it.
+    /// Returns the previous value; `None` if nothing has happened, whatever the reason.
+    #[inline(always)]
+    pub fn signal_at_once(&self, waiter: &Waiter, object: Object, signal: Signal) -> Option<u32> {
+        at_once::signal(self, waiter, object, signal)
+    }
+
     /// Adds `count` to a semaphore; returns the previous count. Adding 0 is allowed.
     ///
     /// Errors: `NoSuchObject`, `Invalid` (another kind), `Overflow` (beyond the maximum).

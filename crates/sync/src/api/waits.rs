@@ -4,10 +4,17 @@ use ntux_platform::clock::Deadline;
 
 use crate::arena::Arena;
 use crate::protocol::waiter::Waiter;
-use crate::protocol::{wait_all, wait_any};
+use crate::protocol::{at_once, wait_all, wait_any};
 use crate::{Object, Result, Satisfied};
 
 impl Arena {
+    /// Acquires an object if that takes one exchange, and nothing else: it is at rest, there, and consumed by a wait. `owner` is
+    /// not 0. `None` if nothing has happened, whatever the reason.
+    #[inline(always)]
+    pub fn acquire_at_once(&self, waiter: &Waiter, object: Object, owner: u32) -> Option<Satisfied> {
+        at_once::acquire(self, waiter, object, owner)
+    }
+
     /// Waits until one of `objects` is available to `owner` and acquires it. If several are available at the start, it
     /// takes the first in the list; later, the first that is signaled. The alert comes after the objects.
     ///

@@ -9,7 +9,7 @@ use core::mem::offset_of;
 use ntux_platform::liveness::THREAD_BITS;
 
 use super::layout::{Capacity, Chunk, ChunkPool, Header, Layout, ObjectSlot, PoolWords, WaiterSlot, Woken};
-use super::limits::{LIST_MAX, PEERS_MAX, PLACES_CHUNK, PLACES_INLINE, RECORDS};
+use super::limits::{LIST_MAX, PEERS_MAX, PLACES_CHUNK, PLACES_INLINE, RECORDS, WAIT_MAX};
 
 /// An array of elements of one type.
 #[derive(Clone, Copy, Debug)]
@@ -236,6 +236,7 @@ const REQUEST: &[Bits] = &[bits("argument", 0, 32), bits("signal", 32, 4)];
 const STAMP: &[Bits] = &[bits("processor", 0, 10), bits("time", 10, 22)];
 /// What stands above the version may be anything.
 const JOINED_AT: &[Bits] = &[bits("version", 0, 37)];
+pub(crate) const FOUND: &[Bits] = &[bits("mark", 0, 32), bits("version", 32, 32)];
 const WAIT: &[Bits] = &[bits("count", 0, 32), bits("owner", 32, 32)];
 pub(crate) const LINK: &[Bits] = &[bits("chunk", 0, 18), bits("version", 18, 14)];
 pub(crate) const TRANSFER: &[Bits] =
@@ -282,6 +283,7 @@ const WAITER_FIELDS: &[Field] = &[
     field("deadline", offset_of!(WaiterSlot, deadline), 8, DEADLINE),
     field("joined_at", offset_of!(WaiterSlot, joined_at), 8, JOINED_AT),
     field("joined_after", offset_of!(WaiterSlot, joined_after), 8, MARK),
+    row(WAIT_MAX, field("joined_others", offset_of!(WaiterSlot, joined_others), 8, FOUND)),
     field("woken.by", WOKEN + offset_of!(Woken, by), 8, HOLDER),
     field("woken.at", WOKEN + offset_of!(Woken, at), 8, &[]),
     field("woken.object", WOKEN + offset_of!(Woken, object), 8, OBJECT),
@@ -354,9 +356,21 @@ mod tests {
     #[test]
     fn parts_of_a_word_do_not_touch_each_other() {
         // The extra word is a maximum or a spill, by the kind of its object.
-        for word in
-            [OBJECT_WORD, MARK, WAITER_WORD, ADMISSION, META, PEER, ENTRY, HOLDER, LINK, TRANSFER, CLAIMS, DEADLINE]
-        {
+        for word in [
+            OBJECT_WORD,
+            MARK,
+            WAITER_WORD,
+            ADMISSION,
+            META,
+            PEER,
+            ENTRY,
+            HOLDER,
+            LINK,
+            TRANSFER,
+            CLAIMS,
+            DEADLINE,
+            FOUND,
+        ] {
             let end = word.iter().fold(0, |end, bits| {
                 assert!(bits.first >= end && bits.width <= 64, "{}", bits.name);
                 bits.first + bits.width

@@ -3,7 +3,7 @@
 //! ```text
 //! 0        header        magic, version, fingerprint, capacities; counters, each on a line of its own
 //! 4096     peers         one 16-byte word for each process that takes part
-//! ...      waiters       704 bytes for each thread that waits
+//! ...      waiters       1,216 bytes for each thread that waits
 //! ...      objects       64 bytes each
 //! ...      chunks        256 bytes each: room for more waiters of an object than its own line holds
 //! ...      records       16 bytes each: what threads report while somebody traces
@@ -18,7 +18,7 @@
 
 use ntux_platform::atomic::{Word32, Word64, Word128};
 
-use super::limits::{LIST_MAX, OBJECTS_MAX, PEERS_MAX, PLACES_CHUNK, PLACES_INLINE, RECORDS, WAITERS_MAX};
+use super::limits::{LIST_MAX, OBJECTS_MAX, PEERS_MAX, PLACES_CHUNK, PLACES_INLINE, RECORDS, WAIT_MAX, WAITERS_MAX};
 
 const HEADER_BYTES: u64 = 4096;
 
@@ -27,12 +27,12 @@ const HEADER_BYTES: u64 = 4096;
 pub struct Capacity {
     /// Objects, 1 to 16,777,216; 64 bytes each.
     pub objects: u32,
-    /// Waiting threads, 1 to 65,536; 704 bytes each, and up to 512 for their entries in the wait sets of many objects.
+    /// Waiting threads, 1 to 65,536; 1,216 bytes each, and up to 512 for their entries in the wait sets of many objects.
     pub waiters: u32,
 }
 
 impl Default for Capacity {
-    /// 1,048,576 objects and 65,536 waiting threads: 137 MiB of addresses, three pages of memory at first.
+    /// 1,048,576 objects and 65,536 waiting threads: 181 MiB of addresses, three pages of memory at first.
     fn default() -> Capacity {
         Capacity { objects: 1 << 20, waiters: 1 << 16 }
     }
@@ -119,12 +119,14 @@ pub struct WaiterSlot {
     pub stamp: Word32,
     /// The objects of the wait, then its alert.
     pub list: [Word64; LIST_MAX],
-    /// For onlookers, see [`crate::protocol::notes`]: when the wait joined its first queue, and its deadline.
+    /// For onlookers, see [`crate::protocol::notes`]: when the wait joined its queues, and its deadline.
     pub asleep_since: Word64,
     pub deadline: Word64,
-    /// What it found there: the version of the object's word, and its mark.
+    /// What it found at its first object: the version of the word, and its mark.
     pub joined_at: Word64,
     pub joined_after: Word64,
+    /// The same of its other objects and its alert ([`crate::format::found`]).
+    pub joined_others: [Word64; WAIT_MAX],
     /// Apart from what the thread itself writes: the cache line would go back and forth with each wake.
     pub woken: Line<Woken>,
 }
@@ -148,7 +150,7 @@ pub struct Chunk {
 }
 
 const _: () = assert!(size_of::<ObjectSlot>() == 64);
-const _: () = assert!(size_of::<WaiterSlot>() == 704);
+const _: () = assert!(size_of::<WaiterSlot>() == 1216);
 const _: () = assert!(size_of::<Chunk>() == 256);
 const _: () = assert!(size_of::<Header>() <= HEADER_BYTES as usize);
 

@@ -8,6 +8,7 @@
 //! | an object | [`object_word`], [`meta`], [`mark`] |
 //! | a waiter | [`waiter_word`], [`ticket`], [`holder`] |
 //! | until when a thread sleeps at most | [`deadline`] |
+//! | what a wait found when it joined a queue | [`found`] |
 //! | who waits for an object | [`entry`] |
 //! | which wait set a chunk belongs to | [`chunk_word`] |
 //! | the admitted operation | [`admission_word`] |
@@ -20,6 +21,7 @@ pub(crate) mod chunk_word;
 pub(crate) mod deadline;
 pub(crate) mod entry;
 pub mod fields;
+pub(crate) mod found;
 pub(crate) mod holder;
 pub(crate) mod layout;
 pub(crate) mod limits;
@@ -35,7 +37,7 @@ use layout::{Chunk, Header, ObjectSlot, WaiterSlot};
 /// "ntux sync" as bytes.
 pub const MAGIC: u64 = u64::from_le_bytes(*b"ntuxsync");
 /// Incremented with every incompatible change.
-pub const VERSION: u32 = 11;
+pub const VERSION: u32 = 12;
 
 /// A hash that two builds share only if they agree on every position, width and name of [`fields`], and on every limit
 /// of [`limits`].

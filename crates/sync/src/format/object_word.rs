@@ -221,6 +221,12 @@ impl ObjectSlot {
         ObjectWord(self.word.load())
     }
 
+    /// Its halves, perhaps not of one moment: only an exchange may rely on them, which confirms both.
+    #[inline(always)]
+    pub(crate) fn glance(&self) -> ObjectWord {
+        ObjectWord(self.word.glance())
+    }
+
     /// Replaces `seen` by `next`, one version later.
     #[inline(always)]
     pub(crate) fn exchange(&self, seen: ObjectWord, next: ObjectWord) -> bool {

@@ -151,6 +151,12 @@ impl WaiterWord {
         self.0.low as u32
     }
 
+    /// The number of the thread, while it waits: as much of it as the futex word holds.
+    #[inline(always)]
+    pub(crate) fn thread(self) -> u32 {
+        self.futex() & THREAD_MASK
+    }
+
     #[inline(always)]
     fn with_futex(self, futex: u32) -> WaiterWord {
         WaiterWord(Pair { low: self.0.low & !0xffff_ffff | u64::from(futex), ..self.0 })

@@ -3,12 +3,12 @@
 //! Nobody notes the time of a signal that wakes nobody: reading the clock takes longer than the signal. But a thread that falls asleep
 //! has noted which version of the object's word it left, and the time after that ([`crate::protocol::notes`]). So if the word is
 //! still the same, nobody has signaled the object since then. Others who join the queue also change the word, and they have noted which
-//! version *they* found: from one to the next one can go back, as long as nothing else has changed the word.
+//! version *they* found: from one to the next one can go back, as long as nothing else has changed the word. A thread that waits for
+//! several objects has noted the version of each.
 
 use std::collections::{BTreeSet, HashMap};
 
-use super::{Claim, Found, LastBy, Life, ObjectView, Snapshot, Standing, Value, WaiterView};
-use crate::format::object_word::SEQUENCE_MASK;
+use super::{Claim, Found, LastBy, Life, ObjectView, Snapshot, Value, WaiterView};
 
 /// A thread notes the time of the last tick: so much too early at most ([`WaiterView::asleep_since`]).
 const TICK_NS: u64 = 10_000_000;
@@ -33,7 +33,7 @@ impl LastSignal {
 }
 
 impl Snapshot {
-    /// When an object was last signaled, as far as those who sleep for it, first of all, can tell.
+    /// When an object was last signaled, as far as those who sleep for it can tell.
     pub fn last_signal(&self, object: &ObjectView) -> LastSignal {
         let mut last = LastSignal::default();
         // What stands in the word of a mutex is who acquired it.
@@ -41,17 +41,19 @@ impl Snapshot {
         if is_mutex || object.life != Life::Live || object.claim != Claim::None || !object.stable {
             return last;
         }
-        let in_line: Vec<Sleeper<'_>> = self.first_in_line(object).collect();
-        let by_version: HashMap<u64, &WaiterView> =
-            in_line.iter().map(|sleeper| (sleeper.found.version, sleeper.waiter)).collect();
-        let mut version = object.version;
+        let in_line: Vec<Sleeper<'_>> = self.sleepers(object).collect();
+        // To join a queue leaves the mark as it is.
+        let as_now = in_line.iter().filter(|sleeper| sleeper.found.last_by == object.last_by);
+        let by_version: HashMap<u32, &WaiterView> =
+            as_now.map(|sleeper| (sleeper.found.version, sleeper.waiter)).collect();
+        let mut version = object.version as u32;
         // Each version is looked for once: a list of rubbish could lead around in a circle.
         for _ in 0..in_line.len() {
             let Some(waiter) = by_version.get(&version) else { break };
             last.unseen.insert(waiter.index);
             let noted = waiter.asleep_since.map(|since| since.saturating_add(TICK_NS));
             last.before = last.before.into_iter().chain(noted).min();
-            version = version.wrapping_sub(1) & SEQUENCE_MASK;
+            version = version.wrapping_sub(1);
         }
         let later = in_line.iter().filter(|sleeper| sleeper.has_missed(object.last_by));
         let later = later.map(|sleeper| sleeper.waiter.index).filter(|waiter| !last.unseen.contains(waiter));
@@ -59,17 +61,17 @@ impl Snapshot {
         last
     }
 
-    /// Those who sleep for this object, first of all.
-    fn first_in_line<'a>(&'a self, object: &'a ObjectView) -> impl Iterator<Item = Sleeper<'a>> {
-        let first = object.queue.iter().filter(|entry| entry.standing == Standing::Waiting && entry.position == 0);
-        first.filter_map(|entry| {
+    /// Those who sleep for this object.
+    fn sleepers<'a>(&'a self, object: &'a ObjectView) -> impl Iterator<Item = Sleeper<'a>> {
+        object.waiting().filter_map(|entry| {
             let waiter = self.waiter(entry.waiter).filter(|waiter| waiter.ticket == entry.ticket && waiter.stable)?;
-            Some(Sleeper { waiter, found: waiter.found?, all: entry.all })
+            let found = *waiter.found.get(entry.position as usize)?;
+            Some(Sleeper { waiter, found, all: entry.all })
         })
     }
 }
 
-/// Who sleeps for an object, first of all.
+/// Who sleeps for an object.
 struct Sleeper<'a> {
     waiter: &'a WaiterView,
     found: Found,

@@ -4,13 +4,12 @@ use super::object::LastBy;
 use super::view::Look;
 use super::{Reading, TRIES, reading};
 use crate::Object;
-use crate::format::deadline;
 use crate::format::holder::Holder;
 use crate::format::layout::WaiterSlot;
 use crate::format::limits::WAIT_MAX;
 use crate::format::mark::Mark;
-use crate::format::object_word::SEQUENCE_MASK;
 use crate::format::waiter_word::{ALL_PROBED, EVERYTHING, WaiterState, WaiterWord};
+use crate::format::{deadline, found};
 use crate::kind::Signal;
 use ntux_platform::clock::Deadline;
 
@@ -37,8 +36,8 @@ pub struct WaiterView {
     pub asleep_since: Option<u64>,
     /// Until when it sleeps at most. None: it does not sleep.
     pub deadline: Option<Deadline>,
-    /// What it found when it joined the queue of the first object in its list. None: it does not sleep.
-    pub found: Option<Found>,
+    /// What it found when it joined the queues of the objects in its list, and of its alert. Empty: it does not sleep.
+    pub found: Vec<Found>,
     /// What it waits for.
     pub wait: WaitView,
 }
@@ -46,8 +45,8 @@ pub struct WaiterView {
 /// What a wait found when it joined a queue.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Found {
-    /// The sequence number of the object's word after that, if nobody has changed it meanwhile.
-    pub version: u64,
+    /// The last 32 bits of the sequence number of the object's word after that, if nobody has changed it meanwhile.
+    pub version: u32,
     /// Who had signaled the object last, or acquired it last if it is a mutex.
     pub last_by: LastBy,
 }
@@ -158,8 +157,8 @@ impl WaiterView {
         let slot = look.waiter(index)?;
         let read = |word| {
             let word = WaiterWord(word);
-            let notes =
-                (Some(slot.asleep_since.load()), deadline::unpack(slot.deadline.load()), Some(Found::in_notes(slot)));
+            let is_parked = word.is_open() && word.is_parked();
+            let notes = if is_parked { Notes::of(slot) } else { Notes::default() };
             let (wait, state) = (WaitView::of(word, slot), WaitState::of(look, word, slot));
             (word, Holder(slot.holder.load()), slot.owner(), notes, wait, state)
         };
@@ -171,7 +170,7 @@ impl WaiterView {
             return None;
         }
         let (ticket, peer, parked) = (word.ticket().number(), holder.peer(), word.is_open() && word.is_parked());
-        let (asleep_since, deadline, found) = if parked { notes } else { (None, None, None) };
+        let Notes { asleep_since, deadline, found } = notes;
         Some(WaiterView {
             index,
             ticket,
@@ -194,10 +193,27 @@ impl WaiterView {
     }
 }
 
+/// What a thread has noted for onlookers before it fell asleep.
+#[derive(Default)]
+struct Notes {
+    asleep_since: Option<u64>,
+    deadline: Option<Deadline>,
+    found: Vec<Found>,
+}
+
+impl Notes {
+    fn of(slot: &WaiterSlot) -> Notes {
+        let first = (slot.joined_at.load() as u32, Mark(slot.joined_after.load() as u32));
+        let others = slot.joined_others.iter().take(slot.count()).map(|note| found::unpack(note.load()));
+        let found = std::iter::once(first).chain(others).map(Found::of).collect();
+        Notes { asleep_since: Some(slot.asleep_since.load()), deadline: deadline::unpack(slot.deadline.load()), found }
+    }
+}
+
 impl Found {
-    fn in_notes(slot: &WaiterSlot) -> Found {
-        let version = slot.joined_at.load().wrapping_add(1) & SEQUENCE_MASK;
-        Found { version, last_by: LastBy::of(Mark(slot.joined_after.load() as u32)) }
+    /// `before`: the version that stood there before the flag was raised.
+    fn of((before, mark): (u32, Mark)) -> Found {
+        Found { version: before.wrapping_add(1), last_by: LastBy::of(mark) }
     }
 }
 

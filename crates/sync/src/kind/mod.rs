@@ -61,12 +61,18 @@ pub enum New {
 
 /// An operation that changes one object without waiting.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Signal {
+pub enum Signal {
+    /// Signals an event.
     Set,
+    /// Makes an event unsignaled.
     Reset,
+    /// Signals an event for its current waiters.
     Pulse,
+    /// Adds to a semaphore.
     Release(u32),
+    /// Releases a mutex once, by this owner.
     Unlock(u32),
+    /// Declares this owner of a mutex dead.
     Kill(u32),
 }
 
@@ -293,6 +299,12 @@ impl Signal {
             Signal::Release(_) => kind == Kind::Semaphore,
             Signal::Unlock(_) | Signal::Kill(_) => kind == Kind::Mutex,
         }
+    }
+
+    /// Whether it seems to leave a mutex with its owner, who has entered it several times: then it is of no interest to who waits.
+    #[inline(always)]
+    pub(crate) fn leaves_a_level(self, word: ObjectWord) -> bool {
+        matches!(self, Signal::Unlock(_)) && word.level() > 1
     }
 
     /// The word that it leaves if a thread with this mark performs it: see [`Kind::taken_by`].

@@ -309,8 +309,6 @@ pub(super) struct Decision<'a> {
     next: WaiterWord,
     /// The object that is given, for onlookers.
     object: Option<Object>,
-    /// The waiter's thread, for a tracer: afterwards it can give its place back.
-    thread: u32,
     /// If a wake will be owed.
     wake: Option<Wake>,
 }
@@ -320,6 +318,16 @@ struct Wake {
     robust: Head,
     owed: Owed,
     now_ns: u64,
+}
+
+impl Wake {
+    #[inline(always)]
+    fn prepare(waiter: &Waiter, slot: &WaiterSlot) -> Wake {
+        waiter.step_aside();
+        let now_ns = if cfg!(ntux_explore) { 0 } else { monotonic_ns() };
+        let robust = waiter.robust();
+        Wake { robust, owed: robust.owe(slot.word.futex_address()), now_ns }
+    }
 }
 
 impl<'a> Decision<'a> {
@@ -332,14 +340,9 @@ impl<'a> Decision<'a> {
         next: WaiterWord,
         object: Option<Object>,
     ) -> Decision<'a> {
-        let wake = next.is_owed().then(|| {
-            waiter.step_aside();
-            let now_ns = if cfg!(ntux_explore) { 0 } else { monotonic_ns() };
-            let robust = waiter.robust();
-            Wake { robust, owed: robust.owe(slot.word.futex_address()), now_ns }
-        });
+        let wake = if next.is_owed() { Some(Wake::prepare(waiter, slot)) } else { None };
         leave_stamp(slot, wake.as_ref().map(|wake| wake.now_ns));
-        Decision { slot, seen, next, object, thread: slot.traced_thread(), wake }
+        Decision { slot, seen, next, object, wake }
     }
 
     /// Makes it, and wakes the waiter. Returns whether this call made it. The word still says that the wake is owed: who settles
@@ -357,7 +360,9 @@ impl<'a> Decision<'a> {
 
     #[inline(always)]
     fn made(self, arena: &Arena, waiter: &Waiter) {
-        let Decision { slot, next, thread, .. } = self;
+        let Decision { slot, seen, next, .. } = self;
+        // From the word: by now the thread can have given its place back.
+        let thread = seen.thread();
         // Before the wake: the waiter would report first that it runs.
         arena.trace(|| match next.satisfied_by() {
             Some(object) => What::Grants { object, thread },

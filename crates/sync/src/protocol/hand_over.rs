@@ -38,7 +38,6 @@ pub(super) struct Signaled<'a> {
     pub object: Object,
     pub slot: &'a ObjectSlot,
     pub kind: Kind,
-    /// Perhaps a guess ([`Waiter::guess`]): an exchange confirms it.
     pub seen: ObjectWord,
     pub next: ObjectWord,
 }

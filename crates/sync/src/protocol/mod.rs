@@ -4,6 +4,7 @@
 //! | question | file |
 //! | --- | --- |
 //! | What is a thread's waiter slot? What is one wait? | [`waiter`], [`epoch`] |
+//! | What can be done by one exchange, for a caller that has a shorter way then? | [`at_once`] |
 //! | What does an operation do when somebody waits? | [`signal`] |
 //! | How does anyone give an object to a waiter? | [`claim`] |
 //! | To whom is it offered? | [`scan`]; the common case, one waiter, in one piece: [`hand_over`] |
@@ -23,6 +24,7 @@
 //! the rule that an attempt helps only claims for single waiters.
 
 pub(crate) mod admission;
+pub(crate) mod at_once;
 pub(crate) mod burial;
 pub(crate) mod claim;
 pub(crate) mod create;

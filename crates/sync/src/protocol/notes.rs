@@ -1,18 +1,18 @@
 //! What threads write down for onlookers ([`crate::inspect`]), on paths that enter the kernel anyway.
 //!
 //! # Role
-//! A thread that joins the queue of the first object of its wait writes down which version of the object's word it found there, the
-//! mark in it ([`crate::format::mark`]), and the time. So an onlooker can tell whether anybody has signaled the object since. A thread
-//! that is about to sleep writes down until when at most. A thread that wakes another one writes down into that one's slot
+//! A thread that joins the queue of an object writes down which version of the object's word it found there, and the mark in it
+//! ([`crate::format::mark`]); and for its whole wait the time. So an onlooker can tell whether anybody has signaled the object since.
+//! A thread that is about to sleep writes down until when at most. A thread that wakes another one writes down into that one's slot
 //! who it is, when, and by which object, and last, which wait that was: else its wake seems to be owed still. Nothing in the core
 //! reads any of it.
 //!
 //! # Order
 //! * O-notes: what was found, since and until are stored (release) before the exchange that says that the thread sleeps. So an
 //!   onlooker who sees the wait asleep, and its word unchanged afterwards, has read the notes of this wait.
-//! * O-since: the word that was found there is of an earlier time than the note says. Its flag was raised before the clock is read;
+//! * O-since: each word that was found is of an earlier time than the note says. Its flag was raised before the clock is read;
 //!   or adaptive spin has read the clock when the wait began, which was after the word was read, and the exchange that raised the flag
-//!   has confirmed that the word was the same.
+//!   has confirmed that the word was the same. A wait for several reads the clock once it is in all its queues, unless all were the same.
 //! * O-wake: the object of a wake is stored before its time. So an onlooker who reads the same object before and after the time has
 //!   not read a later time than that object's.
 //!
@@ -28,10 +28,10 @@ use ntux_platform::clock::{self, Deadline};
 use super::waiter::Waiter;
 use crate::Object;
 use crate::arena::Arena;
-use crate::format::deadline;
 use crate::format::layout::{ObjectSlot, WaiterSlot};
 use crate::format::object_word::ObjectWord;
 use crate::format::waiter_word::WaiterWord;
+use crate::format::{deadline, found};
 
 /// The model checker has no clock, and each access would be a step more in every program. And `ntux bench` measures what the notes
 /// cost.
@@ -44,8 +44,32 @@ pub(super) fn joins(slot: &WaiterSlot, seen: ObjectWord, since: Option<u64>) {
     if NOTHING {
         return;
     }
+    finds_first(slot, seen);
+    slot.asleep_since.store(since.unwrap_or_else(clock::last_tick_ns));
+}
+
+#[inline(always)]
+fn finds_first(slot: &WaiterSlot, seen: ObjectWord) {
     slot.joined_at.store(seen.low());
     slot.joined_after.store(seen.tag().into());
+}
+
+/// The thread of this slot has raised its flag at the object in this position of its wait for several, whose word was this one before.
+pub(super) fn finds(slot: &WaiterSlot, position: usize, seen: ObjectWord) {
+    if NOTHING {
+        return;
+    }
+    match position.checked_sub(1).and_then(|other| slot.joined_others.get(other)) {
+        Some(note) => note.store(found::pack(seen)),
+        None => finds_first(slot, seen),
+    }
+}
+
+/// It has raised all its flags. `since`: a time for O-since, if there is one already.
+pub(super) fn is_in_line(slot: &WaiterSlot, since: Option<u64>) {
+    if NOTHING {
+        return;
+    }
     slot.asleep_since.store(since.unwrap_or_else(clock::last_tick_ns));
 }
 

@@ -149,11 +149,7 @@ impl Queueing {
 
     /// The wait has joined the queue at this position, whose object had this word.
     fn joins(&mut self, epoch: &Epoch<'_>, position: usize, word: ObjectWord) {
-        if position == 0 {
-            let is_same = self.versions().first() == Some(&word.low());
-            // O-since
-            notes::joins(epoch.slot, word, self.began_ns.filter(|_| is_same));
-        }
+        notes::finds(epoch.slot, position, word);
         self.moved |= self.versions().get(position) != Some(&word.low());
     }
 }
@@ -200,6 +196,8 @@ pub(crate) fn queue_all<'a>(
 
 /// Puts the wait into all its queues, if its ticket still gives the order.
 fn stand(arena: &Arena, epoch: &Epoch<'_>, queueing: &mut Queueing) -> Joined {
+    // O-since
+    notes::is_in_line(epoch.slot, queueing.began_ns.filter(|_| !queueing.moved));
     let own = epoch.load();
     // O-queue
     let in_order = || !queueing.moved || planted(Bug::QueueMoved) || is_last_ticket(arena, epoch.ticket);

@@ -32,36 +32,65 @@ use crate::{Error, Object, Result, spec};
 #[inline(always)]
 pub(crate) fn signal(arena: &Arena, waiter: &Waiter, object: Object, signal: Signal) -> Result<u32> {
     let slot = arena.object_slot(object.index()).ok_or(Error::NoSuchObject)?;
-    let (seen, _) = waiter.guess(slot, object);
+    let seen = slot.glance();
+    if seen.has(W | WA) {
+        return match signal.leaves_a_level(seen) {
+            true => leave_a_level(arena, waiter, object, signal),
+            false => signal_waiters(arena, waiter, object, signal),
+        };
+    }
     let kind = slot.kind_if_live(object).ok_or(Error::NoSuchObject)?;
     if !signal.fits(kind) {
         return Err(Error::Invalid);
     }
-    if let Step::Changed { next, previous, offers } = signal.step(seen, kind, &slot.extra)
-        && !seen.is_claimed()
-    {
-        let next = signal.performed_by(next, || waiter.mark());
-        if !(offers && seen.has(W | WA)) {
-            return match waiter.exchange_guess(slot, object, seen, next) {
+    match signal.step(seen, kind, &slot.extra) {
+        Step::Changed { next, previous, .. } if !seen.is_claimed() => {
+            let next = signal.performed_by(next, || waiter.mark());
+            match slot.exchange(seen, next) {
                 true => Ok(previous),
-                false => signal_overtaken(arena, waiter, object, signal),
-            };
+                false => signal_waiters(arena, waiter, object, signal),
+            }
         }
-        let signaled = Signaled { object, slot, kind, seen, next };
-        if signaled.is_for_any_waiter() && hand_over(arena, waiter, &signaled, signal)? {
-            return Ok(previous);
-        }
+        _ => signal_slowly(arena, waiter, object, signal),
     }
-    signal_slowly(arena, waiter, object, signal)
 }
 
-/// Performs an operation that did not find the word that it expected: as a rule, somebody waits by now.
+/// Performs an operation on an object for which somebody waits, or which has changed since the word that was expected: as a rule,
+/// because somebody waits by now.
+#[inline(always)]
+fn signal_waiters(arena: &Arena, waiter: &Waiter, object: Object, signal: Signal) -> Result<u32> {
+    // Each of those that programs use where threads meet has code of its own: there it is known what it does.
+    match signal {
+        Signal::Set => set_waiters(arena, waiter, object),
+        Signal::Release(count) => release_waiters(arena, waiter, object, count),
+        Signal::Unlock(owner) => unlock_waiters(arena, waiter, object, owner),
+        Signal::Reset | Signal::Pulse | Signal::Kill(_) => signal_slowly(arena, waiter, object, signal),
+    }
+}
+
 #[inline(never)]
-fn signal_overtaken(arena: &Arena, waiter: &Waiter, object: Object, signal: Signal) -> Result<u32> {
+fn set_waiters(arena: &Arena, waiter: &Waiter, object: Object) -> Result<u32> {
+    signal_one(arena, waiter, object, Signal::Set)
+}
+
+#[inline(never)]
+fn release_waiters(arena: &Arena, waiter: &Waiter, object: Object, count: u32) -> Result<u32> {
+    signal_one(arena, waiter, object, Signal::Release(count))
+}
+
+#[inline(never)]
+fn unlock_waiters(arena: &Arena, waiter: &Waiter, object: Object, owner: u32) -> Result<u32> {
+    signal_one(arena, waiter, object, Signal::Unlock(owner))
+}
+
+/// Performs an operation: in the common case, that one thread waits, in one piece.
+#[inline(always)]
+fn signal_one(arena: &Arena, waiter: &Waiter, object: Object, signal: Signal) -> Result<u32> {
     let slot = arena.object_slot(object.index()).ok_or(Error::NoSuchObject)?;
     let seen = slot.load();
     let kind = slot.kind_if_live(object).ok_or(Error::NoSuchObject)?;
-    if let Step::Changed { next, previous, offers: true } = signal.step(seen, kind, &slot.extra)
+    if signal.fits(kind)
+        && let Step::Changed { next, previous, offers: true } = signal.step(seen, kind, &slot.extra)
         && !seen.is_claimed()
         && seen.has(W)
     {
@@ -74,14 +103,32 @@ fn signal_overtaken(arena: &Arena, waiter: &Waiter, object: Object, signal: Sign
     signal_slowly(arena, waiter, object, signal)
 }
 
+/// As [`signal`] of a mutex that its owner keeps: whoever waits goes on waiting.
+#[inline(never)]
+fn leave_a_level(arena: &Arena, waiter: &Waiter, object: Object, signal: Signal) -> Result<u32> {
+    let slot = arena.object_slot(object.index()).ok_or(Error::NoSuchObject)?;
+    let seen = slot.glance();
+    let kind = slot.kind_if_live(object).ok_or(Error::NoSuchObject)?;
+    if signal.fits(kind)
+        && let Step::Changed { next, previous, offers: false } = signal.step(seen, kind, &slot.extra)
+        && !seen.is_claimed()
+        && slot.exchange(seen, next)
+    {
+        return Ok(previous);
+    }
+    signal_slowly(arena, waiter, object, signal)
+}
+
 #[cold]
 fn signal_slowly(arena: &Arena, waiter: &Waiter, object: Object, signal: Signal) -> Result<u32> {
     waiter.budget.renew();
-    waiter.forget(object);
     let slot = arena.object_slot(object.index()).ok_or(Error::NoSuchObject)?;
     while waiter.budget.round() {
         let seen = slot.load();
         let kind = slot.kind_if_live(object).ok_or(Error::NoSuchObject)?;
+        if !signal.fits(kind) {
+            return Err(Error::Invalid);
+        }
         if seen.is_claimed() {
             help(arena, waiter, object.index(), seen)?;
             continue;

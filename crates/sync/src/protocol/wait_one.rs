@@ -90,19 +90,19 @@ impl Wait<'_> {
     #[inline(always)]
     fn take_at_once(&self) -> AtOnce {
         let &Wait { waiter, object, slot, owner, .. } = self;
-        let (seen, is_remembered) = waiter.guess(slot, object);
+        let seen = slot.glance();
         let Some(kind) = slot.kind_if_live(object).filter(|_| !seen.is_claimed()) else { return AtOnce::Unknown };
         match kind.access(seen, &slot.extra, owner) {
             Access::Open(next) if kind.is_consumed() => {
                 let next = kind.taken_by(next, || waiter.mark());
                 let abandoned = kind.was_abandoned(seen);
-                match waiter.exchange_guess(slot, object, seen, next) {
+                match slot.exchange(seen, next) {
                     true => AtOnce::Taken(Satisfied { index: 0, abandoned }),
                     false => AtOnce::Unknown,
                 }
             }
-            // A word that the thread remembers may be long gone. For the rest see `look_first`.
-            Access::Closed if !is_remembered && !kind.access_depends_on_beside(seen) => AtOnce::Missing(seen),
+            // For the rest see `look_first`.
+            Access::Closed if !kind.access_depends_on_beside(seen) => AtOnce::Missing(seen),
             _ => AtOnce::Unknown,
         }
     }
@@ -129,7 +129,6 @@ impl Wait<'_> {
     #[inline(never)]
     fn look_first(&self) -> Result<Satisfied> {
         let &Wait { waiter, object, slot, owner, .. } = self;
-        waiter.forget(object);
         let seen = slot.load();
         let kind = slot.kind_if_live(object).ok_or(Error::Invalid)?;
         // A mutex whose count has a part beside the word, which another thread may change now, is looked at more closely.

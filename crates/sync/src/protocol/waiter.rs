@@ -43,15 +43,11 @@ use crate::arena::Arena;
 use crate::arena::peers::LivenessCache;
 use crate::budget::WorkBudget;
 use crate::format::holder::Holder;
-use crate::format::layout::{ObjectSlot, WaiterSlot};
+use crate::format::layout::WaiterSlot;
 use crate::format::mark::Mark;
-use crate::format::object_word::ObjectWord;
 use crate::format::ticket::Ticket;
 use crate::planted::{Bug, planted};
 use crate::{Error, Object, Result};
-
-/// How many objects' last words a thread caches.
-const REMEMBERED: usize = 4;
 
 /// A thread's waiter in one arena. [`Arena::waiter`] creates it, on and for one thread; return it with
 /// [`Arena::retire`].
@@ -78,8 +74,6 @@ pub struct Waiter {
     pub(crate) budget: WorkBudget,
     pub(crate) nested: Nested,
     pub(super) spin: AdaptiveSpin,
-    /// The words that this thread last wrote, by object.
-    memory: [Cell<(u64, ObjectWord)>; REMEMBERED],
     thread: PhantomData<*mut ()>,
 }
 
@@ -181,7 +175,6 @@ impl Waiter {
             budget: WorkBudget::default(),
             nested: Nested::default(),
             spin: AdaptiveSpin::default(),
-            memory: Default::default(),
             thread: PhantomData,
         }
     }
@@ -294,48 +287,6 @@ impl Waiter {
     /// Whether waits are interrupted.
     pub fn is_interrupted(&self) -> bool {
         self.interrupted.is_raised()
-    }
-
-    /// The word that this thread left in an object when it last changed it. An exchange that expects it saves the load,
-    /// and fails if another thread has changed the object.
-    #[inline(always)]
-    fn recall(&self, object: Object) -> Option<ObjectWord> {
-        let (remembered, word) = self.memory[object.index() as usize % REMEMBERED].get();
-        (remembered == object.0).then_some(word)
-    }
-
-    #[inline(always)]
-    fn remember(&self, object: Object, word: ObjectWord) {
-        self.memory[object.index() as usize % REMEMBERED].set((object.0, word));
-    }
-
-    /// The word that is remembered, if any, was of no use: others change the object. The next guess reads it.
-    #[inline(always)]
-    pub(super) fn forget(&self, object: Object) {
-        self.memory[object.index() as usize % REMEMBERED].set((0, ObjectWord::default()));
-    }
-
-    /// A copy of an object's word that only an exchange may rely on, and whether it is the word that this thread left there; else
-    /// it is an unchecked read of both halves.
-    #[inline(always)]
-    pub(crate) fn guess(&self, slot: &ObjectSlot, object: Object) -> (ObjectWord, bool) {
-        match self.recall(object) {
-            Some(word) => (word, true),
-            None => (ObjectWord(slot.word.glance()), false),
-        }
-    }
-
-    /// As [`ObjectSlot::exchange`]; caches the word that the thread left there.
-    #[inline(always)]
-    pub(crate) fn exchange_guess(&self, slot: &ObjectSlot, object: Object, seen: ObjectWord, next: ObjectWord) -> bool {
-        let left = next.advanced();
-        let done = slot.word.compare_exchange(seen.0, left.0).is_ok();
-        if done {
-            self.remember(object, left);
-        } else {
-            self.forget(object);
-        }
-        done
     }
 
     /// Whether the wait in progress, if any, is in this slot.

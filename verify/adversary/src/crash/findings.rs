@@ -15,7 +15,8 @@
 //! | lacks one | | for a wait for all |
 //! | deadlock | | never: no scenario has one |
 //!
-//! When the survivors have used every object, and everybody has come to an end, nothing may be half-way any more.
+//! When the survivors have used every object that they know, and everybody has come to an end, none of these may be half-way any
+//! more; when the sweep has used every place, nothing at all.
 
 use std::collections::HashMap;
 
@@ -81,13 +82,28 @@ impl Play<'_> {
         Ok(())
     }
 
-    /// Everything was used, and nobody is half-way any more.
-    pub(super) fn find_nothing_left(&mut self) -> Result<()> {
+    /// The survivors used every object that they know: nobody is half-way any more. What a dead process alone knew is as it left it
+    /// until its place is used again.
+    pub(super) fn find_nothing_left(&self) -> Result<()> {
+        let objects = self.scenario.objects.len() + self.scenario.orphans.len();
+        let known: Vec<_> = (0..objects).map(|number| self.stage.board.object(number as u8)).collect();
+        self.find_none("everything was used since", |finding| match finding {
+            Finding::HalfWay { object, .. } => known.contains(object),
+            _ => true,
+        })
+    }
+
+    /// Every place was used.
+    pub(super) fn find_nothing_at_all(&self) -> Result<()> {
+        self.find_none("every place was used since", |_| true)
+    }
+
+    fn find_none(&self, since: &str, concerns: impl Fn(&Finding) -> bool) -> Result<()> {
         let Found { still_asleep: 0, half_way: 0, unfinished: 0, .. } = self.found else {
             let snapshot = self.stage.view.snapshot().map_err(std::io::Error::other)?;
-            let is_left = |finding: &Finding| !matches!(finding, Finding::LacksOne { .. });
+            let is_left = |finding: &Finding| !matches!(finding, Finding::LacksOne { .. }) && concerns(finding);
             return match self.findings(&snapshot).into_iter().find(is_left) {
-                Some(left) => wrong(format!("everything was used since, and the analysis still says {left:?}")),
+                Some(left) => wrong(format!("{since}, and the analysis still says {left:?}")),
                 None => Ok(()),
             };
         };

@@ -55,6 +55,9 @@ pub struct Arguments {
     /// Only where something changed that others can see; no limit for wakes
     #[arg(long)]
     slice: bool,
+    /// With `slice`: also the scenarios that take long
+    #[arg(long, requires = "slice")]
+    long: bool,
     /// Only scenarios whose name contains this
     #[arg(long)]
     only: Option<String>,
@@ -109,6 +112,7 @@ impl Arguments {
         let start = Instant::now();
         let plan = run::Plan {
             choice: if self.slice { path::Choice::Changes } else { path::Choice::Every },
+            long: self.long || !self.slice || self.only.is_some(),
             only: self.only.clone(),
             planted: self.planted,
             eyes: self.eyes,

@@ -252,7 +252,8 @@ impl<'a> Play<'a> {
         self.end_victims(true)?;
         self.release_sleepers()?;
         self.find_nothing_left()?;
-        self.sweep()
+        self.sweep()?;
+        self.find_nothing_at_all()
     }
 
     fn close_the_founders(&mut self) -> Result<()> {

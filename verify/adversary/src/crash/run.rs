@@ -40,6 +40,8 @@ const BAR: &str = "{pos}/{len} {elapsed} {msg} experiments";
 #[derive(Clone, Debug)]
 pub struct Plan {
     pub choice: Choice,
+    /// Those that take long, too.
+    pub long: bool,
     /// Only scenarios whose name contains this.
     pub only: Option<String>,
     /// The planted ones instead.
@@ -119,7 +121,7 @@ type Outcome<T> = Result<T, Failure>;
 impl Run<'_> {
     fn one_by_one(&mut self, scenarios: &[&Scenario]) -> io::Result<()> {
         for scenario in scenarios {
-            if scenario.is_long && self.plan.choice == Choice::Changes && self.plan.only.is_none() {
+            if scenario.is_long && !self.plan.long {
                 skip("crash-slice", format_args!("{}: it takes too long; make test-crash runs it", scenario.name));
             } else {
                 self.scenario(scenario)?;

@@ -1,5 +1,6 @@
 //! What it costs to share objects: to send their descriptors, to have them, and that the kernel counts those of some.
 
+use std::ffi::CString;
 use std::io;
 use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd, RawFd};
 use std::os::unix::net::UnixStream;
@@ -12,12 +13,14 @@ use crate::measure::{Effort, Sample, per_operation};
 use crate::peer::device::Device;
 use crate::peer::{Peer, Reset, descriptors_max, unsupported};
 use crate::record::Group;
+use crate::scenario::yardsticks::MACHINE;
 
 const SHARED_COUNTS: [usize; 4] = [0, 100, 1_000, 5_000];
 const RECEIVED_COUNTS: [usize; 4] = [10, 1_000, 10_000, 100_000];
 
 /// The device: objects that were received; and such as have a copy that an exec would keep, whose descriptors the kernel counts.
 pub(crate) fn run(bench: &mut Bench) {
+    alone(bench);
     received(bench, |count| {
         let device = Device::open()?;
         let make = move || device.new_event();
@@ -46,18 +49,95 @@ fn shared_copy(device: &Device) -> io::Result<OwnedFd> {
     }
 }
 
+/// Creating and closing one, beside nothing else: through the device, an eventfd, and the bare system calls of such a scheme.
+const ALONE: &str = "create + close";
+
+/// The device's, beside nothing else.
+fn alone(bench: &mut Bench) {
+    bench.time(Group::Growth, ALONE, |effort| {
+        let device = Device::open()?;
+        per_operation(effort, || device.new_event().map(drop))
+    });
+}
+
+/// What is left of it when only the kernel works. A descriptor that says in every process which object it is has a description of
+/// its own: the arena's file is opened again, its offset is set, and it is closed. The file has a lock, as the arena has.
+pub(crate) fn bare_calls(bench: &mut Bench) {
+    let names = [
+        format!("{ALONE}: open again, set the offset, close"),
+        format!("{ALONE}: the same, and two questions for the process's number"),
+        format!("{ALONE}: a copy of one description"),
+    ];
+    bench.peer(MACHINE).times(Group::Yardsticks, names.each_ref().map(String::as_str), |effort| {
+        let file = Reopened::new()?;
+        Ok([
+            per_operation(effort, || file.again().map(drop))?,
+            per_operation(effort, || {
+                file.again().map(|made| (process_number(), drop(made), process_number())).map(drop)
+            })?,
+            per_operation(effort, || file.file.try_clone().map(drop))?,
+        ])
+    });
+}
+
+fn process_number() -> libc::c_int {
+    // SAFETY: has no precondition.
+    unsafe { libc::getpid() }
+}
+
+/// A file in memory with a lock.
+struct Reopened {
+    file: OwnedFd,
+    name: CString,
+}
+
+impl Reopened {
+    fn new() -> io::Result<Reopened> {
+        // SAFETY: a terminated name; what is returned is a new descriptor, or an error.
+        let file = unsafe { owned(libc::memfd_create(c"floor".as_ptr(), libc::MFD_CLOEXEC))? };
+        // SAFETY: an flock is made of integers; zeros are a read lock of the whole file, which the kernel only reads.
+        let locked = unsafe {
+            let lock: libc::flock = core::mem::zeroed();
+            libc::fcntl(file.as_raw_fd(), libc::F_OFD_SETLK, &lock)
+        };
+        if locked != 0 {
+            return Err(io::Error::last_os_error());
+        }
+        let name = CString::new(format!("/proc/self/fd/{}", file.as_raw_fd()))?;
+        Ok(Reopened { file, name })
+    }
+
+    fn again(&self) -> io::Result<OwnedFd> {
+        // SAFETY: a terminated name; what is returned is a new descriptor, or an error.
+        let made = unsafe { owned(libc::open(self.name.as_ptr(), libc::O_RDWR | libc::O_CLOEXEC))? };
+        // SAFETY: an offset harms nobody.
+        match unsafe { libc::lseek(made.as_raw_fd(), 1 << 40, libc::SEEK_SET) } {
+            -1 => Err(io::Error::last_os_error()),
+            _ => Ok(made),
+        }
+    }
+}
+
+/// # Safety
+///
+/// If it is a descriptor, it is new.
+unsafe fn owned(fd: libc::c_int) -> io::Result<OwnedFd> {
+    match fd {
+        -1 => Err(io::Error::last_os_error()),
+        // SAFETY: by the contract.
+        fd => Ok(unsafe { OwnedFd::from_raw_fd(fd) }),
+    }
+}
+
 /// Eventfds in the place of objects.
 pub(crate) fn eventfds(bench: &mut Bench) {
+    bench.time(Group::Growth, ALONE, |effort| per_operation(effort, || new_eventfd().map(drop)));
     received(bench, |count| Ok((count * 2 <= descriptors_max()).then_some(new_eventfd)));
 }
 
 fn new_eventfd() -> io::Result<OwnedFd> {
-    // SAFETY: a call without pointers.
-    match unsafe { libc::eventfd(0, libc::EFD_CLOEXEC) } {
-        -1 => Err(io::Error::last_os_error()),
-        // SAFETY: the kernel has just made it for us.
-        fd => Ok(unsafe { OwnedFd::from_raw_fd(fd) }),
-    }
+    // SAFETY: a call without pointers; what it returns is new.
+    unsafe { owned(libc::eventfd(0, libc::EFD_CLOEXEC)) }
 }
 
 /// `maker` gives what makes an object, unless there are too few descriptors for so many and their copies.

@@ -161,5 +161,12 @@ fn several(device: &Device) -> Counts {
         let wait = Prepared::new(device, all(&events[..count]));
         counts.push(row(&format!("wait-all of {count}"), median_of(NOTHING, || wait.run())));
     }
+    let semaphores: Vec<Object> = (0..64).map(|_| device.semaphore_create(0, 1).expect("a semaphore")).collect();
+    for count in [8, 64] {
+        let all_of_them = &semaphores[..count];
+        let wait = Prepared::new(device, all(all_of_them));
+        let release = || all_of_them.iter().for_each(|&semaphore| operate(semaphore, number::SEM_RELEASE, 1));
+        counts.push(row(&format!("wait-all of {count} semaphores"), median_of(release, || wait.run())));
+    }
     counts
 }

@@ -3,7 +3,7 @@
 use std::cell::{Cell, RefCell};
 
 use ntux_sync::spec::{Answer, Event, Id, MAX_WAIT_OBJECTS, Operation, Outcome, ThreadId, Value, Wait};
-use ntux_sync::{Arena, Capacity, Deadline, Error, Object, Waiter};
+use ntux_sync::{Arena, Capacity, Deadline, Error, Object, Signal, Waiter};
 
 use super::Subject;
 use crate::program::{Call, Program};
@@ -43,6 +43,7 @@ pub struct ArenaSubject {
     numbers_of: Vec<Option<ThreadId>>,
     /// As in the program.
     creator: Option<(ThreadId, bool)>,
+    perform: Perform,
 }
 
 impl ArenaSubject {
@@ -61,7 +62,18 @@ impl ArenaSubject {
         Self::over(program, true, Age::Old)
     }
 
+    /// An arena that is used as the preloaded library uses it.
+    pub fn at_once_first(program: &Program) -> Box<dyn Subject> {
+        let mut subject = Self::made(program, true, Age::New);
+        subject.perform = perform_at_once_first;
+        Box::new(subject)
+    }
+
     fn over(program: &Program, enrolled: bool, age: Age) -> Box<dyn Subject> {
+        Box::new(Self::made(program, enrolled, age))
+    }
+
+    fn made(program: &Program, enrolled: bool, age: Age) -> Self {
         let at_start = program.objects.len();
         let has_none = |thread: &ThreadId| program.fates[*thread].without_place;
         let without_place: Vec<ThreadId> = (0..program.threads.len()).filter(has_none).collect();
@@ -82,21 +94,22 @@ impl ArenaSubject {
             arena.hoard_chunks(bell, &filled);
         }
         arena.retire(&creator);
-        let (waiters, created) = (RefCell::new(Vec::new()), Cell::new(0));
         let numbers_of = program.fates.iter().map(|fate| fate.number_of).collect();
         let creator = program.creator;
-        Box::new(Self {
+        let waiters = RefCell::new(Vec::new());
+        Self {
             arena,
             objects,
             at_start,
-            created,
+            created: Cell::new(0),
             bell,
             waiters,
             enrolled,
             without_place,
             numbers_of,
             creator,
-        })
+            perform,
+        }
     }
 
     /// What a look at the first object finds: an error if it names another process as the creator.
@@ -182,7 +195,7 @@ impl Subject for ArenaSubject {
             };
         }
         let objects = self.objects.each_ref().map(Cell::get);
-        let outcome = perform(&self.arena, self.waiter(thread), &objects, &call.operation, deadline);
+        let outcome = (self.perform)(&self.arena, self.waiter(thread), &objects, &call.operation, deadline);
         match call.operation {
             Operation::EventRead { object } if outcome.is_ok() => self.with_creator(object, outcome),
             _ => outcome,
@@ -258,6 +271,31 @@ pub fn perform(
         }
         Operation::BuryThread { .. } | Operation::BuryProcess { .. } => unreachable!("a supervisor's, see `bury`"),
     }
+}
+
+/// As [`perform`], but first tries what can be done by one exchange.
+pub fn perform_at_once_first(
+    arena: &Arena,
+    waiter: &Waiter,
+    objects: &[Object],
+    operation: &Operation,
+    deadline: Deadline,
+) -> Outcome {
+    let handle = |object: Id| objects.get(object).copied().unwrap_or(NO_OBJECT);
+    let signal = |object, signal| arena.signal_at_once(waiter, handle(object), signal);
+    let done = match *operation {
+        Operation::SemaphoreRelease { object, units } => signal(object, Signal::Release(units)).map(Answer::Count),
+        Operation::MutexUnlock { object, owner } => signal(object, Signal::Unlock(owner)).map(Answer::Count),
+        Operation::EventSet { object } => signal(object, Signal::Set).map(|was| Answer::Signaled(was != 0)),
+        Operation::EventReset { object } => signal(object, Signal::Reset).map(|was| Answer::Signaled(was != 0)),
+        Operation::Wait(Wait { all: false, ref objects, alert: None, owner, .. })
+            if objects.len() == 1 && owner != 0 =>
+        {
+            arena.acquire_at_once(waiter, handle(objects[0]), owner).map(Answer::Satisfied)
+        }
+        _ => None,
+    };
+    done.map_or_else(|| perform(arena, waiter, objects, operation, deadline), Ok)
 }
 
 fn perform_wait(

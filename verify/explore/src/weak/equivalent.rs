@@ -12,12 +12,14 @@ struct Equivalent {
 const EQUIVALENT: &[Equivalent] = &[
     Equivalent {
         accesses: &[
-            ("waiter::guess", None),
+            ("object_word::glance", None),
             ("probe::claim_each", None),
             ("probe::settle_each", None),
             ("objects::free", None),
             ("objects::build", None),
             ("pool::fresh", None),
+            ("epoch::begin_with", None),
+            ("burial::bury_thread", None),
         ],
         why: "an exchange of the same word follows, and refuses an old value; it reads the last one",
     },
