@@ -228,6 +228,7 @@ fn first_word(set: &mut libc::sigset_t) -> &mut Mask {
 ///
 /// # Safety
 /// As for the C library's function.
+#[unsafe(link_section = ".text.ntux_start")]
 pub(crate) unsafe fn sigaction(signal: c_int, new: *const libc::sigaction, old: *mut libc::sigaction) -> c_int {
     let was_active = active();
     // SAFETY: null or the caller's valid action.

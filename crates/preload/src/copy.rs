@@ -10,7 +10,7 @@
 //! As in the driver, a failed copy of several words writes a part: what fits on x86-64; one byte on aarch64, where the
 //! kernel stores eight at once, and then tries one. A failed copy of a single word writes nothing.
 
-use core::mem::{MaybeUninit, size_of};
+use core::mem::MaybeUninit;
 
 /// The address cannot be read or written (`EFAULT`).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -25,8 +25,6 @@ pub(crate) unsafe trait Plain: Copy {}
 unsafe impl Plain for u32 {}
 // SAFETY: an integer of 4 bytes.
 unsafe impl Plain for i32 {}
-// SAFETY: arrays have no padding of their own.
-unsafe impl<T: Plain, const N: usize> Plain for [T; N] {}
 
 #[cfg(target_arch = "x86_64")]
 core::arch::global_asm!(
@@ -58,11 +56,32 @@ core::arch::global_asm!(
     "mov qword ptr [rdi + 8], rdx",
     "xor eax, eax",
     "ret",
-    ".globl ntux_guarded_copy_word",
-    ".hidden ntux_guarded_copy_word",
-    "ntux_guarded_copy_word:",
-    "mov eax, dword ptr [rsi]",
-    "mov dword ptr [rdi], eax",
+    ".globl ntux_guarded_read_wait",
+    ".hidden ntux_guarded_read_wait",
+    "ntux_guarded_read_wait:",
+    "mov rdi, qword ptr [rsi]",
+    "mov rdx, qword ptr [rsi + 8]",
+    "mov ecx, dword ptr [rsi + 16]",
+    "mov r8d, dword ptr [rsi + 24]",
+    "mov r9d, dword ptr [rsi + 28]",
+    "mov r10d, dword ptr [rsi + 32]",
+    "mov r11d, dword ptr [rsi + 36]",
+    "xor eax, eax",
+    "ret",
+    ".globl ntux_guarded_read_two",
+    ".hidden ntux_guarded_read_two",
+    "ntux_guarded_read_two:",
+    "mov ecx, dword ptr [rsi + 4]",
+    ".globl ntux_guarded_read_word",
+    ".hidden ntux_guarded_read_word",
+    "ntux_guarded_read_word:",
+    "mov edx, dword ptr [rsi]",
+    "xor eax, eax",
+    "ret",
+    ".globl ntux_guarded_write_word",
+    ".hidden ntux_guarded_write_word",
+    "ntux_guarded_write_word:",
+    "mov dword ptr [rdi], edx",
     "xor eax, eax",
     "ret",
     ".globl ntux_guarded_copy_double",
@@ -116,11 +135,32 @@ core::arch::global_asm!(
     "str x3, [x0, #8]",
     "mov w0, #0",
     "ret",
-    ".globl ntux_guarded_copy_word",
-    ".hidden ntux_guarded_copy_word",
-    "ntux_guarded_copy_word:",
-    "ldr w3, [x1]",
-    "str w3, [x0]",
+    ".globl ntux_guarded_read_wait",
+    ".hidden ntux_guarded_read_wait",
+    "ntux_guarded_read_wait:",
+    "ldr x2, [x1]",
+    "ldr x3, [x1, #8]",
+    "ldr w4, [x1, #16]",
+    "ldr w5, [x1, #24]",
+    "ldr w6, [x1, #28]",
+    "ldr w7, [x1, #32]",
+    "ldr w8, [x1, #36]",
+    "mov w0, #0",
+    "ret",
+    ".globl ntux_guarded_read_two",
+    ".hidden ntux_guarded_read_two",
+    "ntux_guarded_read_two:",
+    "ldr w3, [x1, #4]",
+    ".globl ntux_guarded_read_word",
+    ".hidden ntux_guarded_read_word",
+    "ntux_guarded_read_word:",
+    "ldr w2, [x1]",
+    "mov w0, #0",
+    "ret",
+    ".globl ntux_guarded_write_word",
+    ".hidden ntux_guarded_write_word",
+    "ntux_guarded_write_word:",
+    "str w2, [x1]",
     "mov w0, #0",
     "ret",
     ".globl ntux_guarded_copy_double",
@@ -156,32 +196,163 @@ unsafe extern "C" {
     fn ntux_guarded_copy_pair(to: usize, from: usize) -> u32;
     /// Copies 8 bytes at once, otherwise as above.
     fn ntux_guarded_copy_double(to: usize, from: usize) -> u32;
-    /// Copies 4 bytes, otherwise as above.
-    fn ntux_guarded_copy_word(to: usize, from: usize) -> u32;
     /// Copies `length` bytes, at least one, by 1, otherwise as above.
     fn ntux_guarded_copy_bytes(to: usize, from: usize, length: usize) -> u32;
+    /// [`read_wait`], with registers of its own; touches no memory of ours.
+    fn ntux_guarded_read_wait();
+    /// [`read_two`], likewise.
+    fn ntux_guarded_read_two();
+    /// [`read_word`], likewise.
+    fn ntux_guarded_read_word();
+    /// [`write_word`], likewise.
+    fn ntux_guarded_write_word();
+}
+
+/// The arguments of a wait without its `index`, which the caller only writes: it lies between words that are read.
+pub(crate) struct WaitArguments {
+    pub(crate) timeout_ns: u64,
+    /// Address of `count` descriptors.
+    pub(crate) objects: u64,
+    pub(crate) count: u32,
+    pub(crate) flags: u32,
+    pub(crate) owner: u32,
+    /// A descriptor, 0 for none.
+    pub(crate) alert: u32,
+    pub(crate) pad: u32,
+}
+
+/// Where `index` is in the caller's structure of 40 bytes.
+pub(crate) const INDEX_OFFSET: usize = 20;
+
+/// Reads the arguments of a wait into registers.
+#[inline(always)]
+pub(crate) fn read_wait(from: usize) -> Result<WaitArguments, Fault> {
+    let (failed, timeout_ns, objects): (u32, u64, u64);
+    let (count, flags, owner, alert, pad): (u32, u32, u32, u32, u32);
+    // SAFETY: only reads, from any address: a bad one is reported. Changes the registers that are named.
+    unsafe {
+        #[cfg(target_arch = "x86_64")]
+        core::arch::asm!(
+            "call {read}",
+            read = sym ntux_guarded_read_wait,
+            in("rsi") from,
+            lateout("eax") failed,
+            lateout("rdi") timeout_ns,
+            lateout("rdx") objects,
+            lateout("ecx") count,
+            lateout("r8d") flags,
+            lateout("r9d") owner,
+            lateout("r10d") alert,
+            lateout("r11d") pad,
+        );
+        #[cfg(target_arch = "aarch64")]
+        core::arch::asm!(
+            "bl {read}",
+            read = sym ntux_guarded_read_wait,
+            in("x1") from,
+            lateout("w0") failed,
+            lateout("x2") timeout_ns,
+            lateout("x3") objects,
+            lateout("w4") count,
+            lateout("w5") flags,
+            lateout("w6") owner,
+            lateout("w7") alert,
+            lateout("w8") pad,
+            lateout("lr") _,
+        );
+    }
+    if failed == 0 { Ok(WaitArguments { timeout_ns, objects, count, flags, owner, alert, pad }) } else { Err(Fault) }
+}
+
+/// Reads 4 bytes into a register.
+#[inline(always)]
+pub(crate) fn read_word(from: usize) -> Result<u32, Fault> {
+    let (failed, word): (u32, u32);
+    // SAFETY: as in `read_wait`.
+    unsafe {
+        #[cfg(target_arch = "x86_64")]
+        core::arch::asm!(
+            "call {read}",
+            read = sym ntux_guarded_read_word,
+            in("rsi") from,
+            lateout("eax") failed,
+            lateout("edx") word,
+        );
+        #[cfg(target_arch = "aarch64")]
+        core::arch::asm!(
+            "bl {read}",
+            read = sym ntux_guarded_read_word,
+            in("x1") from,
+            lateout("w0") failed,
+            lateout("w2") word,
+            lateout("lr") _,
+        );
+    }
+    if failed == 0 { Ok(word) } else { Err(Fault) }
+}
+
+/// Reads twice 4 bytes into registers.
+#[inline(always)]
+pub(crate) fn read_two(from: usize) -> Result<[u32; 2], Fault> {
+    let (failed, first, second): (u32, u32, u32);
+    // SAFETY: as in `read_wait`.
+    unsafe {
+        #[cfg(target_arch = "x86_64")]
+        core::arch::asm!(
+            "call {read}",
+            read = sym ntux_guarded_read_two,
+            in("rsi") from,
+            lateout("eax") failed,
+            lateout("edx") first,
+            lateout("ecx") second,
+        );
+        #[cfg(target_arch = "aarch64")]
+        core::arch::asm!(
+            "bl {read}",
+            read = sym ntux_guarded_read_two,
+            in("x1") from,
+            lateout("w0") failed,
+            lateout("w2") first,
+            lateout("w3") second,
+            lateout("lr") _,
+        );
+    }
+    if failed == 0 { Ok([first, second]) } else { Err(Fault) }
+}
+
+/// Writes 4 bytes from a register.
+#[inline(always)]
+pub(crate) fn write_word(to: usize, word: u32) -> Result<(), Fault> {
+    let failed: u32;
+    // SAFETY: writes what the caller of the ioctl has given for its result; a bad address is reported.
+    unsafe {
+        #[cfg(target_arch = "x86_64")]
+        core::arch::asm!(
+            "call {write}",
+            write = sym ntux_guarded_write_word,
+            in("rdi") to,
+            in("edx") word,
+            lateout("eax") failed,
+        );
+        #[cfg(target_arch = "aarch64")]
+        core::arch::asm!(
+            "bl {write}",
+            write = sym ntux_guarded_write_word,
+            in("x1") to,
+            in("w2") word,
+            lateout("w0") failed,
+            lateout("lr") _,
+        );
+    }
+    if failed == 0 { Ok(()) } else { Err(Fault) }
 }
 
 #[inline(always)]
 fn copy(to: usize, from: usize, length: usize) -> Result<(), Fault> {
     // SAFETY: one side is memory of ours that is valid for `length` bytes (every caller below), the other may be any
     // address: a bad one is reported, and a good one is the caller's buffer for this ioctl.
-    let failed = unsafe {
-        match length {
-            4 => ntux_guarded_copy_word(to, from),
-            _ => ntux_guarded_copy(to, from, length),
-        }
-    };
+    let failed = unsafe { ntux_guarded_copy(to, from, length) };
     if failed == 0 { Ok(()) } else { Err(Fault) }
-}
-
-/// Reads a value from the caller's memory at `from`, which need not be aligned.
-#[inline(always)]
-pub(crate) fn read<T: Plain>(from: usize) -> Result<T, Fault> {
-    let mut value = MaybeUninit::<T>::uninit();
-    copy(value.as_mut_ptr() as usize, from, size_of::<T>())?;
-    // SAFETY: every byte was written, and any bytes are a valid value (`Plain`).
-    Ok(unsafe { value.assume_init() })
 }
 
 /// Reads two values of 8 bytes.
@@ -200,31 +371,23 @@ pub(crate) fn read_slice<T: Plain>(from: usize, room: &mut [MaybeUninit<T>]) -> 
     Ok(unsafe { core::slice::from_raw_parts(room.as_ptr().cast(), room.len()) })
 }
 
-/// Writes a value to the caller's memory at `to`, which need not be aligned.
+/// Writes twice 4 bytes at once; after a fault those that the driver would write.
 #[inline(always)]
-pub(crate) fn write<T: Plain>(to: usize, value: &T) -> Result<(), Fault> {
-    let from = core::ptr::from_ref(value) as usize;
-    let written = match size_of::<T>() {
-        8 => double(to, from),
-        length => copy(to, from, length),
-    };
-    written.inspect_err(|_| write_what_fits(to, from, size_of::<T>()))
-}
-
-#[inline(always)]
-fn double(to: usize, from: usize) -> Result<(), Fault> {
+pub(crate) fn write_two(to: usize, words: &[u32; 2]) -> Result<(), Fault> {
+    let from = core::ptr::from_ref(words) as usize;
     // SAFETY: as in `copy`.
-    if unsafe { ntux_guarded_copy_double(to, from) } == 0 { Ok(()) } else { Err(Fault) }
+    if unsafe { ntux_guarded_copy_double(to, from) } == 0 {
+        return Ok(());
+    }
+    write_what_fits(to, from, size_of_val(words));
+    Err(Fault)
 }
 
-/// After a fault on more than one word: writes the bytes that the driver would write.
 #[cold]
 fn write_what_fits(to: usize, from: usize, length: usize) {
-    if length > size_of::<u32>() {
-        let length = if cfg!(target_arch = "aarch64") { 1 } else { length };
-        // SAFETY: as in `copy`. It faults again, which says nothing new.
-        unsafe { ntux_guarded_copy_bytes(to, from, length) };
-    }
+    let length = if cfg!(target_arch = "aarch64") { 1 } else { length };
+    // SAFETY: as in `copy`. It faults again, which says nothing new.
+    unsafe { ntux_guarded_copy_bytes(to, from, length) };
 }
 
 #[cfg(test)]
@@ -245,10 +408,22 @@ mod tests {
     #[test]
     fn reads_and_writes_unaligned() {
         let mut bytes = [0u8; 9];
-        write(bytes[1..].as_mut_ptr() as usize, &[7u32, 9]).unwrap();
-        assert_eq!(read::<[u32; 2]>(bytes[1..].as_ptr() as usize), Ok([7, 9]));
-        assert_eq!(bytes[0], 0);
+        write_two(bytes[1..].as_mut_ptr() as usize, &[7, 9]).unwrap();
+        assert_eq!(read_two(bytes[1..].as_ptr() as usize), Ok([7, 9]));
+        write_word(bytes[5..].as_mut_ptr() as usize, 8).unwrap();
+        assert_eq!(read_word(bytes[5..].as_ptr() as usize), Ok(8));
+        assert_eq!(bytes[..5], [0, 7, 0, 0, 0]);
         let wide = [1u64, 2, 3];
         assert_eq!(read_pair(wide[1..].as_ptr() as usize), Ok([2, 3]));
+    }
+
+    #[test]
+    fn reads_each_argument_of_a_wait() {
+        let words = [1u32, 2, 3, 4, 5, 99, 6, 7, 8, 9];
+        let WaitArguments { timeout_ns, objects, count, flags, owner, alert, pad } =
+            read_wait(words.as_ptr() as usize).unwrap();
+        assert_eq!([timeout_ns, objects], [2 << 32 | 1, 4 << 32 | 3]);
+        assert_eq!([count, flags, owner, alert, pad], [5, 6, 7, 8, 9]);
+        assert_eq!(words[INDEX_OFFSET / size_of::<u32>()], 99);
     }
 }

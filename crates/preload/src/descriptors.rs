@@ -29,7 +29,7 @@
 mod entries;
 
 use crate::threads::{self, OwnMemory, Record};
-use crate::{device, instances};
+use crate::{device, instances, traced};
 use core::ffi::{c_int, c_long};
 use ntux_platform::atomic::{Pair, Word32, Word64, Word128};
 use ntux_platform::memory::{self, FileId};
@@ -70,6 +70,7 @@ impl Moment {
 /// The tag that marks an entry whose descriptor is being closed.
 const CLOSING: u32 = u32::MAX;
 const WHAT_SHIFT: u32 = 32;
+const WHAT_MASK: u64 = 7;
 /// A message has brought it, and an exec would keep it.
 const ARRIVED: u64 = 1 << 35;
 /// Its family has no other copy.
@@ -135,7 +136,7 @@ fn ask(record: &Record, fd: c_int, seen: Seen) -> Result<Known, NotOurs> {
     let identity = identify(fd)?;
     // SAFETY: open a moment ago. If the program closes it meanwhile, another file is refused or is an arena as good.
     let borrowed = unsafe { BorrowedFd::borrow_raw(fd) };
-    let tag = instances::find_or_add(identity.file, || Arena::map_for_descriptors(borrowed))
+    let tag = instances::find_or_add(identity.file, || traced::map(borrowed))
         .map_err(|why| NotOurs::Unavailable(device::unavailable(&why)))?;
     let what = match identity.object {
         None => What::Device,
@@ -188,7 +189,7 @@ fn known(pair: Pair) -> Option<Known> {
     if tag == 0 || tag == CLOSING {
         return None;
     }
-    let kind = match pair.low >> WHAT_SHIFT & 7 {
+    let kind = match pair.low >> WHAT_SHIFT & WHAT_MASK {
         0 => return Some(Known { tag, what: What::Device }),
         1 => Kind::Semaphore,
         2 => Kind::Mutex,
@@ -196,6 +197,20 @@ fn known(pair: Pair) -> Option<Known> {
         _ => Kind::ManualEvent,
     };
     Some(Known { tag, what: What::Object(kind, Object(pair.high)) })
+}
+
+/// The tag and the object in the entry of a descriptor, if it has one. The tag need not be that of an instance.
+#[inline(always)]
+pub(crate) fn noted_object(fd: c_int) -> Option<(u32, Object)> {
+    let pair = entry(fd)?.load();
+    (pair.low & WHAT_MASK << WHAT_SHIFT != 0).then_some((tag(pair), Object(pair.high)))
+}
+
+/// Whether a descriptor is known to mean this instance as a whole. The tag is that of an instance.
+#[inline(always)]
+pub(crate) fn is_device_of(fd: c_int, tag: u32) -> bool {
+    const ABOUT: u64 = WHAT_MASK << WHAT_SHIFT | u32::MAX as u64;
+    entry(fd).is_some_and(|entry| entry.load_low() & ABOUT == u64::from(tag))
 }
 
 fn next_sequence(pair: Pair) -> u64 {
@@ -334,7 +349,7 @@ pub(crate) fn take(record: &Record, fd: c_int) -> bool {
     let Some(object) = identity.object else { return true };
     // SAFETY: the caller has just got it.
     let borrowed = unsafe { BorrowedFd::borrow_raw(fd) };
-    let tag = instances::find_or_add(identity.file, || Arena::map_for_descriptors(borrowed));
+    let tag = instances::find_or_add(identity.file, || traced::map(borrowed));
     match tag.ok().and_then(|tag| record.seats.take(tag)) {
         Some(seated) => seated.arena.taken(borrowed, object),
         None => {
@@ -346,6 +361,7 @@ pub(crate) fn take(record: &Record, fd: c_int) -> bool {
 
 /// This process is about to fork: its children will have copies. Async-signal-safe.
 #[cold]
+#[unsafe(link_section = ".text.ntux_start")]
 pub(crate) fn before_fork() {
     FORKS.fetch_add(FORK_GOING_ON);
     if NOTED.load() == 0 {
@@ -386,6 +402,7 @@ fn note_fork(record: &Record, fd: c_int, entry: &Word128) -> bool {
 }
 
 /// The fork is over, in the process that forked.
+#[unsafe(link_section = ".text.ntux_start")]
 pub(crate) fn after_fork() {
     FORKS.fetch_add(FORK_ENDED);
     if let Some(record) = threads::current() {
@@ -394,6 +411,7 @@ pub(crate) fn after_fork() {
 }
 
 /// The fork is over, in the child, which has one thread.
+#[unsafe(link_section = ".text.ntux_start")]
 pub(crate) fn forked() {
     FORKS.store(FORKS.load() >> 32 << 32);
 }

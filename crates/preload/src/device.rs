@@ -14,7 +14,7 @@ use crate::descriptors::{self, Known, What};
 use crate::environment::{self, Device};
 use crate::instances::{self, Unavailable};
 use crate::threads::Record;
-use crate::{actions, fail, log, next, threads, wine};
+use crate::{actions, fail, log, next, threads, traced, wine};
 use core::ffi::{CStr, c_char, c_int};
 use ntux_platform::atomic::Word32;
 use ntux_platform::keeping_errno;
@@ -280,9 +280,6 @@ fn read_link<'a>(directory: c_int, path: &[u8], room: &'a mut [u8]) -> Option<&'
     usize::try_from(length).ok().map(|length| &room[..length])
 }
 
-/// How long threads report events before `ntux trace` has found the arena.
-const TRACER_COMES_WITHIN_NS: u64 = 2_000_000_000;
-
 /// Creates an instance and returns its descriptor, or an error number.
 fn new_instance(flags: c_int) -> Result<c_int, c_int> {
     if !actions::active() {
@@ -303,10 +300,7 @@ fn create(record: &Record, flags: c_int) -> Result<c_int, c_int> {
         Ok(()) | Err(libc::EMFILE | libc::ENFILE) => {}
         Err(error) => return Err(error),
     }
-    if environment::trace() {
-        // Without memory for it the program goes on untraced.
-        let _ = arena.trace_from_now(TRACER_COMES_WITHIN_NS);
-    }
+    traced::made(&arena, fd.as_fd());
     set_close_on_exec(&fd, flags & libc::O_CLOEXEC != 0);
     let tag = instances::find_or_add(arena.file(), || Ok(arena)).map_err(|why| unavailable(&why))?;
     let (_, seen) = descriptors::look_up(fd.as_raw_fd());

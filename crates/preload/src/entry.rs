@@ -1,6 +1,9 @@
 //! The C library's functions on which this library interposes. Each decides quickly whether the call concerns ntux, and
 //! if not, passes it on unchanged.
 //!
+//! What every process runs, and what most of them call, stands in one section: the kernel maps text in pieces of 64 KiB, and each
+//! piece costs a fault at each start, and one more after each fork.
+//!
 //! The frames here may be unwound (by a cancelled `close`, or a handler that ends its thread), so they have no
 //! destructors.
 
@@ -14,6 +17,7 @@ use libc::{AT_FDCWD, mode_t};
 use crate::descriptors::Moment;
 
 mod exec;
+mod own;
 mod streams;
 mod syscall;
 
@@ -22,8 +26,11 @@ mod syscall;
 #[unsafe(link_section = ".init_array")]
 static AT_START: extern "C" fn() = start;
 
+#[unsafe(link_section = ".text.ntux_start")]
 extern "C" fn start() {
     next::resolve();
+    next::resolve_for_children();
+    own::bind_late();
     next::resolve_syscall();
     threads::prepare();
     environment::device();
@@ -40,6 +47,7 @@ macro_rules! open_by_path {
     ($($name:ident($($mode:ident)?) => $next:ident;)*) => {
         $(
             /// Opens the device if the path means it.
+            #[unsafe(link_section = ".text.ntux_start")]
             #[unsafe(no_mangle)]
             unsafe extern "C-unwind" fn $name(path: *const c_char, flags: c_int $(, $mode: mode_t)?) -> c_int {
                 // SAFETY: the caller's own arguments.
@@ -110,6 +118,7 @@ fn or_by_number(result: c_int, by_number: impl FnOnce() -> core::ffi::c_long) ->
 }
 
 /// Says that the node exists.
+#[unsafe(link_section = ".text.ntux_start")]
 #[unsafe(no_mangle)]
 unsafe extern "C-unwind" fn access(path: *const c_char, mode: c_int) -> c_int {
     // SAFETY: the caller's own arguments.
@@ -145,6 +154,7 @@ macro_rules! status_by_path {
     ($($name:ident($($version:ident)?) => $flags:expr;)*) => {
         $(
             /// Describes the node. (Old programs say which version of the structure they know.)
+            #[unsafe(link_section = ".text.ntux_start")]
             #[unsafe(no_mangle)]
             unsafe extern "C-unwind" fn $name(
                 $($version: c_int,)?
@@ -180,6 +190,7 @@ macro_rules! status_of_descriptor {
     ($($name:ident($($version:ident)?);)*) => {
         $(
             /// Describes a descriptor of ours like the driver's.
+            #[unsafe(link_section = ".text.ntux_start")]
             #[unsafe(no_mangle)]
             unsafe extern "C-unwind" fn $name($($version: c_int,)? fd: c_int, status: *mut libc::stat) -> c_int {
                 let real = || {
@@ -300,6 +311,7 @@ finding_paths! {
 }
 
 /// Serves the requests of the device and of objects.
+#[unsafe(link_section = ".text.ntux_start")]
 #[unsafe(no_mangle)]
 unsafe extern "C-unwind" fn ioctl(fd: c_int, request: c_ulong, argument: *mut c_void) -> c_int {
     // The kernel looks at 32 bits of the request.
@@ -318,6 +330,7 @@ macro_rules! closing {
     ($($name:ident;)*) => {
         $(
             /// Forgets the descriptor.
+            #[unsafe(link_section = ".text.ntux_start")]
             #[unsafe(no_mangle)]
             unsafe extern "C-unwind" fn $name(fd: c_int) -> c_int {
                 // SAFETY: the caller's own argument.
@@ -340,6 +353,7 @@ unsafe extern "C-unwind" fn mq_close(queue: c_int) -> c_int {
 }
 
 /// Notes a copy that an exec keeps.
+#[unsafe(link_section = ".text.ntux_start")]
 #[unsafe(no_mangle)]
 unsafe extern "C-unwind" fn dup(old: c_int) -> c_int {
     leaving::kept(old);
@@ -351,6 +365,7 @@ macro_rules! replacing {
     ($($name:ident;)*) => {
         $(
             /// Forgets the replaced descriptor, and notes a copy that an exec keeps.
+            #[unsafe(link_section = ".text.ntux_start")]
             #[unsafe(no_mangle)]
             unsafe extern "C-unwind" fn $name(old: c_int, new: c_int) -> c_int {
                 leaving::kept(old);

@@ -18,6 +18,7 @@ pub(crate) enum Device {
 }
 
 /// `NTUX_DEVICE`.
+#[unsafe(link_section = ".text.ntux_start")]
 pub(crate) fn device() -> Device {
     static CHOICE: Word32 = Word32::new(0);
     match CHOICE.load() {
@@ -45,6 +46,7 @@ fn parse_device(value: &CStr) -> Device {
 }
 
 /// `NTUX_SPIN`: the most times that a wait checks again before it sleeps; none if the user leaves it to the library.
+#[unsafe(link_section = ".text.ntux_start")]
 pub(crate) fn spin() -> Option<u32> {
     let value = value(c"NTUX_SPIN")?;
     let spins = value.to_str().ok().and_then(|text| text.parse().ok());
@@ -75,6 +77,7 @@ pub(crate) struct Log {
 }
 
 /// `NTUX_LOG`.
+#[unsafe(link_section = ".text.ntux_start")]
 pub(crate) fn log() -> Option<Log> {
     value(c"NTUX_LOG").map(parse_log).filter(|log| !log.path.is_empty())
 }
@@ -89,9 +92,26 @@ fn parse_log(value: &'static CStr) -> Log {
     Log { detail, path: CStr::from_bytes_with_nul(path).unwrap_or_default() }
 }
 
-/// `NTUX_TRACE`: whether threads are to report what they do, before somebody has come who reads it.
-pub(crate) fn trace() -> bool {
-    value(c"NTUX_TRACE").is_some_and(|value| value.to_bytes() == b"1")
+/// Who will read what threads report.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Tracer {
+    /// Somebody who finds the arena.
+    Searches,
+    /// Somebody who has a socket at this path, to be given the arena.
+    Receives(&'static CStr),
+}
+
+/// `NTUX_TRACE`.
+pub(crate) fn tracer() -> Option<Tracer> {
+    value(c"NTUX_TRACE").and_then(parse_tracer)
+}
+
+fn parse_tracer(value: &'static CStr) -> Option<Tracer> {
+    match value.to_bytes() {
+        b"1" => Some(Tracer::Searches),
+        [b'/', ..] => Some(Tracer::Receives(value)),
+        _ => None,
+    }
 }
 
 fn complain(message: &CStr) {
@@ -110,6 +130,13 @@ mod tests {
         assert_eq!(parse_log(c"waits:stderr"), log(Detail::Waits, c"stderr"));
         assert_eq!(parse_log(c"all:/tmp/%p"), log(Detail::All, c"/tmp/%p"));
         assert_eq!(parse_log(c"every:thing"), log(Detail::Process, c"every:thing"));
+    }
+
+    #[test]
+    fn a_tracer_searches_or_receives() {
+        assert_eq!(parse_tracer(c"1"), Some(Tracer::Searches));
+        assert_eq!(parse_tracer(c"/tmp/here"), Some(Tracer::Receives(c"/tmp/here")));
+        assert_eq!((parse_tracer(c""), parse_tracer(c"0"), parse_tracer(c"here")), (None, None, None));
     }
 
     #[test]

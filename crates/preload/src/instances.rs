@@ -72,7 +72,13 @@ pub(crate) struct Seats([Seat; 4]);
 /// A thread's seat in one arena.
 pub(crate) struct Seat {
     tag: Word32,
-    waiter: UnsafeCell<Option<Waiter>>,
+    /// As long as the seat holds the instance.
+    taken: UnsafeCell<Option<Taken>>,
+}
+
+struct Taken {
+    arena: &'static Arena,
+    waiter: Waiter,
 }
 
 /// An instance that stays mapped while this exists, because this borrows the seat that names it.
@@ -100,12 +106,13 @@ impl Seats {
             Some(seat) => seat,
             None => self.sit_down(tag)?,
         };
-        // SAFETY: the seat holds the instance, so the arena is initialized and stays; only this thread uses the waiter.
-        unsafe {
-            let arena = (*place(tag).arena.get()).assume_init_ref();
-            let waiter = (*seat.waiter.get()).as_ref()?;
-            Some(Seated { arena, waiter })
-        }
+        seat.taken()
+    }
+
+    /// As [`Seats::take`], if the thread has the seat already. The tag is not 0.
+    #[inline(always)]
+    pub(crate) fn taken(&self, tag: u32) -> Option<Seated<'_>> {
+        self.0.iter().find(|seat| seat.tag.load() == tag)?.taken()
     }
 
     #[cold]
@@ -124,7 +131,10 @@ impl Seats {
             return None;
         }
         // SAFETY: the seat holds the instance: its arena is initialized and stays; only this thread uses the seat.
-        unsafe { *seat.waiter.get() = Some((*place(tag).arena.get()).assume_init_ref().waiter()) };
+        unsafe {
+            let arena = (*place(tag).arena.get()).assume_init_ref();
+            *seat.taken.get() = Some(Taken { arena, waiter: arena.waiter() });
+        }
         Some(seat)
     }
 
@@ -137,7 +147,7 @@ impl Seats {
     pub(crate) fn forget(&self) {
         for seat in &self.0 {
             // SAFETY: only this thread uses the record. The waiter belongs to the parent: it is not retired here.
-            unsafe { *seat.waiter.get() = None };
+            unsafe { *seat.taken.get() = None };
             seat.tag.store(0);
         }
     }
@@ -158,13 +168,17 @@ impl Seats {
 }
 
 impl Seat {
+    #[inline(always)]
+    fn taken(&self) -> Option<Seated<'_>> {
+        // SAFETY: only this thread uses its seats. As long as one names an instance, the arena stays.
+        let Taken { arena, waiter } = unsafe { (*self.taken.get()).as_ref() }?;
+        Some(Seated { arena, waiter })
+    }
+
     fn give_back(&self) {
-        let tag = self.tag.load();
         // SAFETY: only this thread uses its seats, and no `Seated` is around. The seat still holds the instance.
-        unsafe {
-            if let Some(waiter) = (*self.waiter.get()).take() {
-                (*place(tag).arena.get()).assume_init_ref().retire(&waiter);
-            }
+        if let Some(Taken { arena, waiter }) = unsafe { (*self.taken.get()).take() } {
+            arena.retire(&waiter);
         }
         self.tag.store(0);
     }

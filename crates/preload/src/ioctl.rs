@@ -3,20 +3,22 @@
 //! A request that fails writes nothing and changes nothing, with one exception that the driver also has: if the result
 //! cannot be written, the effect stands and the error is `EFAULT`. Of a wait's arguments only `index` is ever written.
 //!
-//! Between entry and exit of [`serve`] no handler of the program runs, except between two attempts, where a due one
+//! What is one exchange goes the short way first ([`at_once`]); the rest, and what the short way cannot tell, goes the long one.
+//! Between entry and exit of either no handler of the program runs, except between two attempts, where a due one
 //! runs (see [`crate::signals`]). So each attempt reads the arguments and looks up the descriptors again, as the kernel
 //! does when it restarts a call.
 
+mod at_once;
 mod told;
 
-use crate::copy::{self, Fault};
+use crate::copy::{self, Fault, INDEX_OFFSET, WaitArguments};
 use crate::descriptors::{self, Known, Moment, NotOurs, What};
 use crate::instances::Seated;
 use crate::signals::{self, Restart};
 use crate::threads::{self, Record};
 use crate::{actions, device, fail};
 use core::ffi::c_int;
-use core::mem::{MaybeUninit, offset_of};
+use core::mem::MaybeUninit;
 use ntux_sync::{Deadline, Error, Kind, New, Object, Wanted};
 use std::os::fd::{BorrowedFd, IntoRawFd};
 use std::panic::AssertUnwindSafe;
@@ -34,8 +36,8 @@ const OUT: u32 = 2;
 
 pub(crate) const CREATE_SEM: u32 = number(IN, 0x80, size_of::<TwoWords>());
 pub(crate) const SEM_RELEASE: u32 = number(IN | OUT, 0x81, size_of::<u32>());
-pub(crate) const WAIT_ANY: u32 = number(IN | OUT, 0x82, size_of::<WaitArguments>());
-pub(crate) const WAIT_ALL: u32 = number(IN | OUT, 0x83, size_of::<WaitArguments>());
+pub(crate) const WAIT_ANY: u32 = number(IN | OUT, 0x82, WAIT_SIZE);
+pub(crate) const WAIT_ALL: u32 = number(IN | OUT, 0x83, WAIT_SIZE);
 pub(crate) const CREATE_MUTEX: u32 = number(IN, 0x84, size_of::<TwoWords>());
 pub(crate) const MUTEX_UNLOCK: u32 = number(IN | OUT, 0x85, size_of::<TwoWords>());
 pub(crate) const MUTEX_KILL: u32 = number(IN, 0x86, size_of::<u32>());
@@ -50,62 +52,36 @@ pub(crate) const EVENT_READ: u32 = number(OUT, 0x8d, size_of::<TwoWords>());
 /// Semaphore: count, max. Mutex: owner, count. Event: manual, signaled.
 type TwoWords = [u32; 2];
 
-/// Arguments of both waits.
-#[repr(C)]
-#[derive(Clone, Copy)]
-struct WaitArguments {
-    timeout_ns: u64,
-    /// Address of `count` descriptors.
-    objects: u64,
-    words: WaitWords,
-}
-
-/// The part of a wait's arguments that is 32 bits wide.
-#[repr(C)]
-#[derive(Clone, Copy)]
-struct WaitWords {
-    count: u32,
-    /// The result.
-    index: u32,
-    flags: u32,
-    owner: u32,
-    /// A descriptor, 0 for none.
-    alert: u32,
-    pad: u32,
-}
-
-// SAFETY: integers of 4 bytes.
-unsafe impl copy::Plain for WaitWords {}
-
-const WORDS_OFFSET: usize = offset_of!(WaitArguments, words);
-const INDEX_OFFSET: usize = WORDS_OFFSET + offset_of!(WaitWords, index);
-const _: () = assert!(size_of::<WaitArguments>() == 40 && WORDS_OFFSET == 16 && INDEX_OFFSET == 20);
+/// Bytes of the arguments of both waits: [`copy::WaitArguments`], and `index`, the result.
+const WAIT_SIZE: usize = 40;
 
 /// The timeout is on the realtime clock.
 const REALTIME: u32 = 1;
 const OBJECTS_MAX: usize = 64;
 
+/// The fourteen, by the lowest byte.
+const OURS: [u32; 14] = [
+    CREATE_SEM,
+    SEM_RELEASE,
+    WAIT_ANY,
+    WAIT_ALL,
+    CREATE_MUTEX,
+    MUTEX_UNLOCK,
+    MUTEX_KILL,
+    CREATE_EVENT,
+    EVENT_SET,
+    EVENT_RESET,
+    EVENT_PULSE,
+    SEM_READ,
+    MUTEX_READ,
+    EVENT_READ,
+];
+
 /// Whether a request's number is one of the fourteen. The whole 32 bits count.
 #[inline(always)]
 pub(crate) fn is_ours(request: u32) -> bool {
-    (request >> 8) as u8 == LETTER
-        && matches!(
-            request,
-            CREATE_SEM
-                | SEM_RELEASE
-                | WAIT_ANY
-                | WAIT_ALL
-                | CREATE_MUTEX
-                | MUTEX_UNLOCK
-                | MUTEX_KILL
-                | CREATE_EVENT
-                | EVENT_SET
-                | EVENT_RESET
-                | EVENT_PULSE
-                | SEM_READ
-                | MUTEX_READ
-                | EVENT_READ
-        )
+    const FIRST: u8 = CREATE_SEM as u8;
+    OURS.get(usize::from((request as u8).wrapping_sub(FIRST))) == Some(&request)
 }
 
 /// Why an attempt did not succeed.
@@ -152,6 +128,16 @@ impl From<NotOurs> for Refusal {
 /// untouched otherwise. Handlers may run in here and never return: this frame has no destructors.
 #[inline(always)]
 pub(crate) fn serve(fd: c_int, request: u32, argument: usize) -> Option<c_int> {
+    match at_once::serve(fd, request, argument) {
+        0 => Some(0),
+        at_once::NOT_DONE => serve_in_full(fd, request, argument),
+        error => Some(fail(error)),
+    }
+}
+
+/// As [`serve`], whatever the request needs.
+#[inline(never)]
+fn serve_in_full(fd: c_int, request: u32, argument: usize) -> Option<c_int> {
     if !actions::active() && !device::meet(fd) {
         return None;
     }
@@ -214,15 +200,15 @@ fn on_device(record: &'static Record, fd: c_int, tag: u32, request: u32, argumen
     match request {
         WAIT_ANY | WAIT_ALL => wait(record, tag, request == WAIT_ALL, argument),
         CREATE_SEM => {
-            let [count, max] = copy::read(argument)?;
+            let [count, max] = copy::read_two(argument)?;
             create(record, fd, tag, Kind::Semaphore, New::Semaphore { count, max })
         }
         CREATE_MUTEX => {
-            let [owner, count] = copy::read(argument)?;
+            let [owner, count] = copy::read_two(argument)?;
             create(record, fd, tag, Kind::Mutex, New::Mutex { owner, count })
         }
         CREATE_EVENT => {
-            let [manual, signaled]: TwoWords = copy::read(argument)?;
+            let [manual, signaled] = copy::read_two(argument)?;
             let kind = if manual != 0 { Kind::ManualEvent } else { Kind::AutoEvent };
             create(record, fd, tag, kind, New::Event { manual: manual != 0, signaled: signaled != 0 })
         }
@@ -248,23 +234,23 @@ fn create(record: &'static Record, fd: c_int, tag: u32, kind: Kind, new: New) ->
 fn on_object(record: &'static Record, tag: u32, kind: Kind, object: Object, request: u32, argument: usize) -> Answer {
     match request {
         SEM_RELEASE => {
-            let count = copy::read(argument)?;
+            let count = copy::read_word(argument)?;
             let Seated { arena, waiter } = of_kind(record, tag, kind == Kind::Semaphore)?;
-            written(argument, &arena.semaphore_release(waiter, object, count)?)
+            written(argument, arena.semaphore_release(waiter, object, count)?)
         }
         SEM_READ => {
             let Seated { arena, waiter } = of_kind(record, tag, kind == Kind::Semaphore)?;
             let (count, max) = arena.semaphore_read(waiter, object)?;
-            written(argument, &[count, max])
+            both_written(argument, [count, max])
         }
         MUTEX_UNLOCK => {
-            let [owner, _]: TwoWords = copy::read(argument)?;
+            let [owner, _] = copy::read_two(argument)?;
             let Seated { arena, waiter } = by_owner(record, tag, kind, owner)?;
             let count = arena.mutex_unlock(waiter, object, owner)?;
-            written(argument.wrapping_add(size_of::<u32>()), &count)
+            written(argument.wrapping_add(size_of::<u32>()), count)
         }
         MUTEX_KILL => {
-            let owner = copy::read(argument)?;
+            let owner = copy::read_word(argument)?;
             let Seated { arena, waiter } = by_owner(record, tag, kind, owner)?;
             arena.mutex_kill(waiter, object, owner)?;
             Ok(0)
@@ -272,25 +258,25 @@ fn on_object(record: &'static Record, tag: u32, kind: Kind, object: Object, requ
         MUTEX_READ => {
             let Seated { arena, waiter } = of_kind(record, tag, kind == Kind::Mutex)?;
             let state = arena.mutex_read(waiter, object)?;
-            written(argument, &[state.owner, state.count])?;
+            both_written(argument, [state.owner, state.count])?;
             if state.abandoned { Err(Refusal::Error(libc::EOWNERDEAD)) } else { Ok(0) }
         }
         EVENT_SET => {
             let Seated { arena, waiter } = of_kind(record, tag, kind.is_event())?;
-            written(argument, &u32::from(arena.event_set(waiter, object)?))
+            written(argument, u32::from(arena.event_set(waiter, object)?))
         }
         EVENT_RESET => {
             let Seated { arena, waiter } = of_kind(record, tag, kind.is_event())?;
-            written(argument, &u32::from(arena.event_reset(waiter, object)?))
+            written(argument, u32::from(arena.event_reset(waiter, object)?))
         }
         EVENT_PULSE => {
             let Seated { arena, waiter } = of_kind(record, tag, kind.is_event())?;
-            written(argument, &u32::from(arena.event_pulse(waiter, object)?))
+            written(argument, u32::from(arena.event_pulse(waiter, object)?))
         }
         EVENT_READ => {
             let Seated { arena, waiter } = of_kind(record, tag, kind.is_event())?;
             let (manual, signaled) = arena.event_read(waiter, object)?;
-            written(argument, &[u32::from(manual), u32::from(signaled)])
+            both_written(argument, [u32::from(manual), u32::from(signaled)])
         }
         _ => Err(Refusal::Error(libc::ENOTTY)),
     }
@@ -307,14 +293,19 @@ fn by_owner(record: &'static Record, tag: u32, kind: Kind, owner: u32) -> Result
 }
 
 #[inline(always)]
-fn written<T: copy::Plain>(address: usize, value: &T) -> Answer {
-    copy::write(address, value)?;
+fn written(address: usize, word: u32) -> Answer {
+    copy::write_word(address, word)?;
+    Ok(0)
+}
+
+#[inline(always)]
+fn both_written(address: usize, words: TwoWords) -> Answer {
+    copy::write_two(address, &words)?;
     Ok(0)
 }
 
 fn wait(record: &'static Record, tag: u32, all: bool, argument: usize) -> Answer {
-    let [timeout_ns, list] = copy::read_pair(argument)?;
-    let WaitWords { count, flags, owner, alert, pad, .. } = copy::read(argument.wrapping_add(WORDS_OFFSET))?;
+    let WaitArguments { timeout_ns, objects: list, count, flags, owner, alert, pad } = copy::read_wait(argument)?;
     let count = count as usize;
     if pad != 0 || flags & !REALTIME != 0 || owner == 0 || count > OBJECTS_MAX {
         return Err(Refusal::Error(libc::EINVAL));
@@ -341,7 +332,7 @@ fn wait(record: &'static Record, tag: u32, all: bool, argument: usize) -> Answer
     let ended = ended.ok_or(Refusal::Again)?;
     record.counts.wait(waiter.sleeps() - sleeps);
     let satisfied = ended?;
-    copy::write(argument.wrapping_add(INDEX_OFFSET), &satisfied.index)?;
+    copy::write_word(argument.wrapping_add(INDEX_OFFSET), satisfied.index)?;
     if satisfied.abandoned { Err(Refusal::Error(libc::EOWNERDEAD)) } else { Ok(0) }
 }
 

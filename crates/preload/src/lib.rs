@@ -45,6 +45,7 @@ mod signals;
 mod starting;
 mod strangers;
 mod threads;
+mod traced;
 mod wine;
 
 /// The address of the calling thread's error number.

@@ -30,6 +30,12 @@ impl Counts {
         self.asleep.store(self.asleep.load() + u64::from(sleeps != 0));
     }
 
+    /// One wait that ended without sleeping.
+    #[inline(always)]
+    pub(crate) fn wait_at_once(&self) {
+        self.waits.store(self.waits.load() + 1);
+    }
+
     /// How many waits slept.
     pub(crate) fn asleep(&self) -> u64 {
         self.asleep.load()
@@ -74,6 +80,7 @@ pub(crate) fn opened(by_kernel: bool) {
 }
 
 /// Writes the line, if the user wants it and the device was used.
+#[unsafe(link_section = ".text.ntux_start")]
 pub(crate) extern "C" fn at_exit() {
     let Some(log) = environment::log() else { return };
     let (mut operations, mut waits, mut asleep) = (0, 0, 0);

@@ -6,7 +6,7 @@
 use crate::device::How;
 use libc::{DIR, FILE, c_char, c_int, c_long, c_uint, c_ulong, c_void, mode_t, pid_t};
 use ntux_platform::atomic::Word64;
-use ntux_platform::interposition::next::{address_of_version, look_up};
+use ntux_platform::interposition::next::{address, address_of_version, look_up};
 
 ntux_platform::next_functions! {
     fn open(path: *const c_char, flags: c_int, mode: mode_t);
@@ -190,6 +190,24 @@ next_globs! {
 /// Where the real `syscall` is; 0 until the constructor has looked it up. Looking it up on first use could be too
 /// early: allocators choose `syscall` for their first steps because nothing behind it allocates.
 pub(crate) static SYSCALL: Word64 = Word64::new(0);
+
+/// Looks up what children that are forked to start a program call before they do. Each of them would look it up again, and have the
+/// pages copied on which the tables and the answers are.
+pub(crate) fn resolve_for_children() {
+    let functions = [
+        (&cache::close, "close\0"),
+        (&cache::dup2, "dup2\0"),
+        (&cache::execve, "execve\0"),
+        (&cache::fcntl, "fcntl\0"),
+        (&cache::ioctl, "ioctl\0"),
+        (&cache::open, "open\0"),
+        (&cache::sigaction, "sigaction\0"),
+        (&cache::sigprocmask, "sigprocmask\0"),
+    ];
+    for (cache, name) in functions {
+        let _ = address(cache, name);
+    }
+}
 
 /// Looks the real `syscall` up.
 pub(crate) fn resolve_syscall() {

@@ -62,6 +62,7 @@ impl PreloadEntry {
 }
 
 /// Stores the entry, because the program may change its environment.
+#[unsafe(link_section = ".text.ntux_start")]
 pub(crate) fn remember_entry() {
     let Some(list) = ntux_platform::environment::value(c"LD_PRELOAD") else { return };
     let names_us = |entry: &&[u8]| entry.ends_with(LIBRARY);
@@ -151,6 +152,7 @@ unsafe fn variables<'a>(environment: Environment) -> impl Iterator<Item = &'a CS
     })
 }
 
+#[unsafe(link_section = ".text.ntux_start")]
 unsafe fn look_through(environment: Environment) -> Found {
     let mut found = Found { names_us: false, is_marked: false };
     let mut at = environment;

@@ -175,7 +175,10 @@ fn bucket(thread_pointer: u64) -> &'static Word64 {
 pub(crate) fn current() -> Option<&'static Record> {
     // SAFETY: only this thread reads and writes the word. It is zero, so `None`, at first; records are never unmapped.
     let record = unsafe { (*place()).map(|record| record.as_ref()) }?;
-    (record.holder.load() == lineage()).then_some(record)
+    // SAFETY: whoever claimed a record has asked for the lineage before, whose word was made for good. In a new child it is 0,
+    // which holds nothing.
+    let lineage = unsafe { &*(LINEAGE.load() as *const Word64) };
+    (record.holder.load() == lineage.load()).then_some(record)
 }
 
 /// Marks this thread as inside and returns its record; none if there is no memory for one.
@@ -185,8 +188,14 @@ pub(crate) fn enter() -> Option<&'static Record> {
         Some(record) => record,
         None => claim()?,
     };
-    record.door.enter(stack_pointer());
+    enter_with(record);
     Some(record)
+}
+
+/// As [`enter`], by a thread that has its record at hand.
+#[inline(always)]
+pub(crate) fn enter_with(record: &Record) {
+    record.door.enter(stack_pointer());
 }
 
 /// Ends what [`enter`] began. A deferred handler runs here, and may never return; see [`Door::open`]. Returns
@@ -290,14 +299,17 @@ fn lineage_page() -> &'static Word64 {
 /// If the kernel zeroes no page at a fork, the C library's `fork` zeroes this word. Other forks go unnoticed.
 static SUBSTITUTE: Word64 = Word64::new(0);
 
+#[unsafe(link_section = ".text.ntux_start")]
 unsafe extern "C" fn before_fork() {
     descriptors::before_fork();
 }
 
+#[unsafe(link_section = ".text.ntux_start")]
 unsafe extern "C" fn after_fork() {
     descriptors::after_fork();
 }
 
+#[unsafe(link_section = ".text.ntux_start")]
 unsafe extern "C" fn forked() {
     SUBSTITUTE.store(0);
     descriptors::forked();
@@ -373,6 +385,7 @@ fn add_record(bucket: &Word64, lineage: u64) -> Option<&'static Record> {
 
 /// Creates the key whose destructor ends a thread's record, and arranges that forks are noticed. Called by the
 /// constructor.
+#[unsafe(link_section = ".text.ntux_start")]
 pub(crate) fn prepare() {
     // SAFETY: the handlers only change words.
     unsafe { libc::pthread_atfork(Some(before_fork), Some(after_fork), Some(forked)) };

@@ -227,6 +227,22 @@ fn the_real_functions_are_found_past_others() {
     }
 }
 
+/// Another library has some of the functions, before this one and behind it; with a table that is searched at the first use of each
+/// function, and with one that only the loader searches, so that all are looked up at the start.
+#[test]
+fn the_functions_of_other_libraries_are_called() {
+    for style in ["gnu", "sysv"] {
+        let other = compile("c/other_functions.c", &["-shared", "-fPIC", &format!("-Wl,--hash-style={style}")]);
+        for order in [[&other, &*LIBRARY], [&LIBRARY, &other]] {
+            let both = std::env::join_paths(order).expect("paths without colons");
+            for (program, scenario) in [(&PROCESSES, "numbers_and_flags"), (&LEAVING, "messages_of_all_kinds")] {
+                let output = succeeds(command(program, Path::new(&both)).arg(scenario));
+                assert!(complaints(&output).contains("the others were called"), "{style}: {}", complaints(&output));
+            }
+        }
+    }
+}
+
 scenarios! {
     LIMITS:
     files_are_limited,

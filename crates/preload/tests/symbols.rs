@@ -39,6 +39,11 @@ const DEVICE: &str = "\
     open open64 openat openat64 posix_spawn_file_actions_adddup2 pthread_cancel pthread_sigmask pidfd_getfd realpath recvmmsg recvmsg sendmmsg sendmsg \
     sigaction sigignore siginterrupt signal sigprocmask sigset ssignal stat stat64 statx syscall sysv_signal";
 
+/// What the device may import. The loader searches for each at every start of a program, some 1,000 instructions; what else it calls, it
+/// finds at the first use (`late_functions`).
+const IMPORTS: &str = "\
+    __environ __errno_location __tls_get_addr bcmp dl_iterate_phdr dlsym environ memcmp memcpy memmove memset pthread_create strlen";
+
 /// The same of what soft-dirty bits are made with.
 const WATCH: &str = "\
     __open64_2 __open_2 __openat64_2 __openat_2 __pread64_chk __pread_chk __read_chk close dup dup2 dup3 fclose fcntl \
@@ -73,6 +78,14 @@ impl Linked {
     /// Names without a version, which no glibc is known to have.
     fn of_no_version(&self) -> Vec<&str> {
         self.needs.iter().filter(|(_, version)| version.is_none()).map(|(name, _)| name.as_str()).collect()
+    }
+
+    /// What it imports besides these, and besides the unwinder, for which `make build` has a substitute.
+    fn imports_besides(&self, names: &str) -> Vec<&str> {
+        let needed = self.needs.iter().map(|(name, _)| name.as_str());
+        needed
+            .filter(|name| !name.starts_with("_Unwind_") && !names.split_whitespace().any(|one| one == *name))
+            .collect()
     }
 
     fn lacks(&self, names: &str) -> Vec<String> {
@@ -168,6 +181,7 @@ fn a_symbol_that_is_too_new_is_found() {
     assert_eq!(linked.of_no_version(), ["nowhere"]);
     assert_eq!(linked.libraries, ["libc.so.6"]);
     assert_eq!(linked.lacks("planted vanished"), ["vanished"]);
+    assert_eq!(linked.imports_besides("old newer"), ["nowhere"]);
 }
 
 #[test]
@@ -175,6 +189,7 @@ fn the_device_stands_in_front_of_all_that_it_should_and_nothing_else() {
     let linked = read(&library::build("symbols", &[])).unwrap();
     assert_eq!(linked.lacks(DEVICE), [] as [&str; 0]);
     assert_eq!(linked.of_no_version(), [] as [&str; 0], "the loader would end every program");
+    assert_eq!(linked.imports_besides(IMPORTS), [] as [&str; 0], "each start would pay for them");
     let unwinder = linked.exports.iter().filter(|name| name.starts_with("_Unwind") || name.starts_with("rust_"));
     assert_eq!(unwinder.count(), 0, "its own unwinder must not serve others");
 }

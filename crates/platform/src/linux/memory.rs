@@ -228,7 +228,7 @@ fn seek_from(fd: BorrowedFd<'_>, offset: u64, what: libc::c_int) -> io::Result<O
 }
 
 fn reopen_as(fd: BorrowedFd<'_>, access: libc::c_int) -> io::Result<OwnedFd> {
-    let path = crate::path::Path::new(format_args!("/proc/self/fd/{}", fd.as_raw_fd()));
+    let path = crate::path::Path::of_descriptor(fd);
     // SAFETY: `path` is a terminated string that outlives the call.
     owned(unsafe { libc::open(path.as_ptr(), access | libc::O_CLOEXEC) })
 }

@@ -13,6 +13,7 @@ unsafe extern "C" {
 
 /// Handles descriptors that are inherited.
 #[unsafe(no_mangle)]
+#[unsafe(link_section = ".text.ntux_start")]
 unsafe extern "C-unwind" fn execve(path: *const c_char, arguments: Arguments, variables: Environment) -> c_int {
     // SAFETY: the caller's own arguments.
     unsafe { start(Program::At(AT_FDCWD, path), variables, |variables| next::execve(path, arguments, variables)) }

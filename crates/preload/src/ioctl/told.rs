@@ -14,11 +14,10 @@ use ntux_platform::{clock, liveness};
 use ntux_sync::{Kind, Object};
 
 use super::{
-    Answer, CREATE_EVENT, CREATE_MUTEX, CREATE_SEM, EVENT_PULSE, EVENT_READ, EVENT_RESET, EVENT_SET, INDEX_OFFSET,
-    MUTEX_KILL, MUTEX_READ, MUTEX_UNLOCK, OBJECTS_MAX, Refusal, SEM_READ, SEM_RELEASE, TwoWords, WAIT_ALL, WAIT_ANY,
-    WORDS_OFFSET, WaitWords,
+    Answer, CREATE_EVENT, CREATE_MUTEX, CREATE_SEM, EVENT_PULSE, EVENT_READ, EVENT_RESET, EVENT_SET, MUTEX_KILL,
+    MUTEX_READ, MUTEX_UNLOCK, OBJECTS_MAX, Refusal, SEM_READ, SEM_RELEASE, TwoWords, WAIT_ALL, WAIT_ANY,
 };
-use crate::copy::{self, Fault};
+use crate::copy::{self, Fault, INDEX_OFFSET, WaitArguments};
 use crate::descriptors::{self, Known, What};
 use crate::environment::Detail;
 use crate::log::{self, Line};
@@ -109,19 +108,18 @@ fn arguments(line: &mut Line, request: u32, argument: usize, at_ns: u64) -> Resu
         CREATE_EVENT => ["manual", "signaled"],
         WAIT_ANY | WAIT_ALL => return wait(line, argument, at_ns),
         MUTEX_UNLOCK => {
-            let [owner, _]: TwoWords = copy::read(argument)?;
+            let [owner, _] = copy::read_two(argument)?;
             return Ok(write!(line, " owner {owner}"));
         }
-        MUTEX_KILL => return Ok(write!(line, " owner {}", copy::read::<u32>(argument)?)),
+        MUTEX_KILL => return Ok(write!(line, " owner {}", copy::read_word(argument)?)),
         _ => return Ok(Ok(())),
     };
-    let [first, second]: TwoWords = copy::read(argument)?;
+    let [first, second] = copy::read_two(argument)?;
     Ok(write!(line, " {} {first} {} {second}", names[0], names[1]))
 }
 
 fn wait(line: &mut Line, argument: usize, at_ns: u64) -> Result<fmt::Result, Fault> {
-    let [timeout_ns, list] = copy::read_pair(argument)?;
-    let WaitWords { count, owner, alert, flags, .. } = copy::read(argument.wrapping_add(WORDS_OFFSET))?;
+    let WaitArguments { timeout_ns, objects: list, count, owner, alert, flags, .. } = copy::read_wait(argument)?;
     let mut room = [const { MaybeUninit::uninit() }; OBJECTS_MAX];
     let objects = copy::read_slice::<c_int>(list as usize, &mut room[..(count as usize).min(OBJECTS_MAX)])?;
     let mut tell = || -> fmt::Result {
@@ -177,7 +175,7 @@ fn result(line: &mut Line, request: u32, argument: usize, answer: &Answer) -> fm
 }
 
 fn index(line: &mut Line, argument: usize) -> fmt::Result {
-    match copy::read::<u32>(argument.wrapping_add(INDEX_OFFSET)) {
+    match copy::read_word(argument.wrapping_add(INDEX_OFFSET)) {
         Ok(index) => write!(line, " -> index {index}"),
         Err(Fault) => write!(line, " -> done"),
     }
@@ -187,9 +185,9 @@ fn index(line: &mut Line, argument: usize) -> fmt::Result {
 fn previous(line: &mut Line, request: u32, argument: usize) -> fmt::Result {
     let words: Result<TwoWords, Fault> = match request {
         MUTEX_KILL => return write!(line, " -> done"),
-        SEM_READ | MUTEX_READ | EVENT_READ => copy::read(argument),
-        MUTEX_UNLOCK => copy::read::<u32>(argument.wrapping_add(size_of::<u32>())).map(|word| [word, 0]),
-        _ => copy::read::<u32>(argument).map(|word| [word, 0]),
+        SEM_READ | MUTEX_READ | EVENT_READ => copy::read_two(argument),
+        MUTEX_UNLOCK => copy::read_word(argument.wrapping_add(size_of::<u32>())).map(|word| [word, 0]),
+        _ => copy::read_word(argument).map(|word| [word, 0]),
     };
     match (words, request) {
         (Ok([first, second]), SEM_READ | MUTEX_READ | EVENT_READ) => write!(line, " -> {first} {second}"),

@@ -1,14 +1,19 @@
 //! The C library's own functions, for a preloaded library that interposes on them.
 //!
-//! Each is looked up once: by the library's constructor, or on first use, because constructors of other libraries may
-//! call earlier. The constructor reads the tables of the loaded objects, as `dlsym` would; what they leave unclear, and
-//! all later lookups, are left to the C library's own `dlsym` (`loader`). A result that is one of the interposing
-//! library's own functions counts as none, because calling it would recurse endlessly.
+//! Each is looked up once, at its first use, in the tables of the loaded objects, which the constructor has noted
+//! (`noted`). Where the tables leave it unclear what `dlsym` would find, the constructor looks all functions up (`loader`);
+//! what is called before it ran, and what no table has, is left to the C library's own `dlsym`. A result that is one of the
+//! interposing library's own functions counts as none, because calling it would recurse endlessly.
+//!
+//! `late` does the same with what the library itself calls.
 
+mod late;
 mod loader;
+mod noted;
 
 use crate::atomic::Word64;
 use core::ffi::{c_char, c_void};
+pub use late::{bind, bind_all};
 pub use loader::Wanted;
 use loader::{Dlsym, Found, Loaded};
 
@@ -22,8 +27,12 @@ pub fn address(cache: &Word64, name: &str) -> Option<usize> {
     }
 }
 
-/// Looks functions up that were not looked up yet, for a constructor. One that no object has is looked up again at its first
-/// use.
+/// Notes where functions are found at their first use, for a constructor. Returns false if they must be looked up now.
+pub fn prepare() -> bool {
+    noted::note()
+}
+
+/// Looks functions up, for a constructor. One that no object has is looked up again at its first use.
 #[cold]
 pub fn look_up_all(wanted: &mut [Wanted<'_>]) {
     know(&Loaded::look(wanted));
@@ -41,6 +50,10 @@ pub fn look_up_all(wanted: &mut [Wanted<'_>]) {
 /// As [`address`], but looks it up again.
 #[cold]
 pub fn look_up(cache: &Word64, name: &str) -> Option<usize> {
+    if let Some(Found::At(address)) = noted::noted().map(|noted| noted.next(name)) {
+        cache.store(address as u64);
+        return Some(address);
+    }
     let newest = SEVERAL_VERSIONS.iter().find(|(several, _)| *several == name);
     let found = newest.and_then(|(_, version)| next_of_version(name, version)).or_else(|| next(name));
     cache.store(found.unwrap_or(0) as u64);
@@ -162,7 +175,7 @@ impl Absent for () {
     fn absent() {}
 }
 
-/// Declares functions that call the real ones of these names, and `resolve`, which looks all of them up. A function
+/// Declares functions that call the real ones of these names, and `resolve`, which arranges that they are found. A function
 /// returns an `int` unless said otherwise. After an arrow comes the replacement if the C library has no such function.
 ///
 /// `open`, `openat`, `fcntl` and `ioctl` are variadic in C. On x86-64 and aarch64 Linux their integer and pointer
@@ -199,8 +212,16 @@ macro_rules! next_functions {
             $(pub(super) static $name: Word64 = Word64::new(0);)*
         }
 
-        /// Looks all of them up.
+        /// Arranges that they are found: at the first use of each, or now.
         pub(crate) fn resolve() {
+            if !$crate::interposition::next::prepare() {
+                resolve_now();
+            }
+        }
+
+        #[cold]
+        #[inline(never)]
+        fn resolve_now() {
             use $crate::interposition::next::{Wanted, look_up_all};
             look_up_all(&mut [$(Wanted::new(&cache::$name, concat!(stringify!($name), "\0")),)*]);
         }

@@ -5,9 +5,8 @@
 //! the real `dlsym` in the symbol table of the C library itself, as the loader mapped it. (Up to glibc 2.33 it is in a
 //! separate library; musl has it in its loader.)
 //!
-//! The tables are read once, in a library's constructor or at its first call, when the loader has mapped everything
-//! that the program was started with. The constructor searches them for all functions in the same pass ([`Wanted`]), because
-//! a hundred calls of `dlsym` would be a tenth of the life of a short process.
+//! A library's constructor notes where the tables lie ([`super::noted`]). Where that does not do, it searches them for all
+//! functions in one pass ([`Wanted`]), when the loader has mapped everything that the program was started with.
 
 use crate::atomic::Word64;
 use core::ffi::{CStr, c_char, c_int, c_void};
@@ -40,8 +39,7 @@ pub(super) enum Found {
 impl<'a> Wanted<'a> {
     /// A function of this name, which ends with a zero, and whose address `cache` is to keep.
     pub fn new(cache: &'a Word64, name: &'static str) -> Self {
-        let hash = gnu_hash(name.trim_end_matches('\0').as_bytes());
-        Wanted { cache, name, hash, found: Found::Nowhere }
+        Wanted { cache, name, hash: hash_of(name), found: Found::Nowhere }
     }
 }
 
@@ -90,16 +88,16 @@ unsafe extern "C" fn visit(info: *mut dl_phdr_info, _size: usize, loaded: *mut c
 }
 
 /// A loaded object, as the loader describes it.
-struct Object<'a> {
+pub(super) struct Object<'a> {
     base: usize,
-    name: &'a CStr,
+    pub(super) name: &'a CStr,
     headers: &'a [Elf64_Phdr],
 }
 
 impl<'a> Object<'a> {
     /// # Safety
     /// The loader's own description.
-    unsafe fn new(info: &'a dl_phdr_info) -> Self {
+    pub(super) unsafe fn new(info: &'a dl_phdr_info) -> Self {
         // SAFETY: the loader's array of headers, and its string for the name, if it has one.
         unsafe {
             let headers = core::slice::from_raw_parts(info.dlpi_phdr, info.dlpi_phnum.into());
@@ -108,7 +106,7 @@ impl<'a> Object<'a> {
         }
     }
 
-    fn segments(&self) -> impl Iterator<Item = Range<usize>> {
+    pub(super) fn segments(&self) -> impl Iterator<Item = Range<usize>> {
         let loaded = self.headers.iter().filter(|header| header.p_type == PT_LOAD);
         loaded.map(|header| {
             let start = self.base.wrapping_add(header.p_vaddr as usize);
@@ -117,23 +115,24 @@ impl<'a> Object<'a> {
     }
 
     /// Returns the object's symbol tables, or `None` if it has no dynamic section.
-    fn tables(&self) -> Option<Tables> {
+    pub(super) fn tables(&self) -> Option<Tables> {
         let dynamic = self.headers.iter().find(|header| header.p_type == PT_DYNAMIC)?;
         let mut entry = self.base.wrapping_add(dynamic.p_vaddr as usize) as *const [u64; 2];
-        let mut tables = Tables { base: self.base, ..Tables::default() };
+        let mut tables = Tables { base: self.base, ..Tables::NONE };
         loop {
             // SAFETY: the dynamic section of a loaded object, which ends with an entry of kind 0.
             let [kind, value] = unsafe { *entry };
-            // glibc stores addresses here if the section is writable; others leave the values of the file.
-            let address = if (value as usize) < self.base { self.base + value as usize } else { value as usize };
+            // glibc stores addresses here if the section is writable; others leave the values of the file. A table too far away
+            // counts as missing.
+            let offset = u32::try_from((value as usize).checked_sub(self.base).unwrap_or(value as usize)).unwrap_or(0);
             match kind {
                 0 => break,
-                4 => tables.hash = address,
-                5 => tables.strings = address,
-                6 => tables.symbols = address,
-                14 => tables.soname = value as usize,
-                0x6fff_fef5 => tables.gnu_hash = address,
-                0x6fff_fff0 => tables.versions = address,
+                4 => tables.hash = offset,
+                5 => tables.strings = offset,
+                6 => tables.symbols = offset,
+                14 => tables.soname = value as u32,
+                0x6fff_fef5 => tables.gnu_hash = offset,
+                0x6fff_fff0 => tables.versions = offset,
                 _ => {}
             }
             entry = entry.wrapping_add(1);
@@ -142,21 +141,40 @@ impl<'a> Object<'a> {
     }
 }
 
-/// Addresses of an object's tables, 0 for missing ones; `soname` is an offset into its strings, 0 for none.
-#[derive(Default)]
-struct Tables {
+/// Where an object's tables are, from its base on, 0 for missing ones; `soname` is an offset into its strings, 0 for none. Small, because
+/// many are kept.
+#[derive(Clone, Copy)]
+pub(super) struct Tables {
     base: usize,
-    strings: usize,
-    symbols: usize,
-    hash: usize,
-    gnu_hash: usize,
-    versions: usize,
-    soname: usize,
+    strings: u32,
+    symbols: u32,
+    hash: u32,
+    gnu_hash: u32,
+    versions: u32,
+    soname: u32,
 }
 
 impl Tables {
+    pub(super) const NONE: Tables =
+        Tables { base: 0, strings: 0, symbols: 0, hash: 0, gnu_hash: 0, versions: 0, soname: 0 };
+
+    /// The address of a table.
+    fn at(&self, table: u32) -> usize {
+        self.base.wrapping_add(table as usize)
+    }
+
+    /// Whether the kernel put this into the program. The loader lists it, and finds nothing in it.
+    pub(super) fn is_kernels(&self) -> bool {
+        self.soname != 0 && self.string(self.soname).to_bytes().starts_with(b"linux-vdso.")
+    }
+
+    /// Whether there is GNU's kind of table, the only kind that is searched.
+    pub(super) fn can_be_searched(&self) -> bool {
+        self.gnu_hash != 0
+    }
+
     /// Whether this is the library that contains `dlsym`, by its own name or its file's.
-    fn is_c_library(&self, path: &CStr) -> bool {
+    pub(super) fn is_c_library(&self, path: &CStr) -> bool {
         let own = if self.soname == 0 { c"" } else { self.string(self.soname) };
         let file = path.to_bytes().rsplit(|&byte| byte == b'/').next().unwrap_or_default();
         [own.to_bytes(), file].into_iter().any(|name| {
@@ -171,7 +189,7 @@ impl Tables {
         const FUNCTION: u8 = 2;
         let is_it = |index: &u32| {
             let symbol = self.symbol(*index);
-            symbol.st_shndx != 0 && symbol.st_info & 15 == FUNCTION && self.string(symbol.st_name as usize) == name
+            symbol.st_shndx != 0 && symbol.st_info & 15 == FUNCTION && self.string(symbol.st_name) == name
         };
         let index = match (self.gnu_hash, self.hash) {
             (0, 0) => None,
@@ -194,8 +212,13 @@ impl Tables {
         }
     }
 
+    /// Whether a function of this name, which ends with a zero, is here.
+    pub(super) fn has(&self, name: &str) -> bool {
+        self.newest(name.as_bytes(), hash_of(name)) != Found::Nowhere
+    }
+
     /// Where the newest version of a function is that a linker would choose; the table is GNU's.
-    fn newest(&self, name: &[u8], hash: u32) -> Found {
+    pub(super) fn newest(&self, name: &[u8], hash: u32) -> Found {
         const FUNCTION: u8 = 2;
         /// The bit of a version that only programs of its time use; the lowest versions are none of their own.
         const OLD: u16 = 1 << 15;
@@ -205,7 +228,7 @@ impl Tables {
         let is_it = |index: &u32| {
             let (symbol, version) = (self.symbol(*index), self.version(*index));
             let is_one = symbol.st_shndx != 0 && version & OLD == 0 && version != 0;
-            is_one && self.string(symbol.st_name as usize).to_bytes_with_nul() == name
+            is_one && self.string(symbol.st_name).to_bytes_with_nul() == name
         };
         match self.gnu_chain(hash).find(is_it).map(|index| self.symbol(index)) {
             None => Found::Nowhere,
@@ -216,23 +239,45 @@ impl Tables {
         }
     }
 
+    /// The names of the object's own functions, some several times; the table is GNU's.
+    #[cfg(test)]
+    pub(super) fn names(&self) -> impl Iterator<Item = &CStr> {
+        const FUNCTION: u8 = 2;
+        let word = |index: usize| {
+            // SAFETY: as in `gnu_chain`.
+            unsafe { *(self.at(self.gnu_hash) as *const u32).add(index) }
+        };
+        let [bucket_count, first_symbol, filter] = [word(0) as usize, word(1) as usize, word(2) as usize];
+        let buckets = 4 + 2 * filter;
+        let last = (0..bucket_count).map(|bucket| word(buckets + bucket) as usize).max().unwrap_or(0);
+        let ends = |&index: &usize| word(buckets + bucket_count + index - first_symbol) & 1 != 0;
+        let end = (last.max(first_symbol)..).find(ends).map_or(first_symbol, |index| index + 1);
+        let symbols = (first_symbol..end).map(|index| self.symbol(index as u32));
+        symbols.filter(|symbol| symbol.st_info & 15 == FUNCTION).map(|symbol| self.string(symbol.st_name))
+    }
+
+    #[cfg(test)]
+    pub(super) fn without_versions(&self) -> Tables {
+        Tables { versions: 0, ..*self }
+    }
+
     /// The version of a symbol; 1 in an object without versions.
     fn version(&self, index: u32) -> u16 {
         match self.versions {
             0 => 1,
             // SAFETY: the object's own table, with an entry for each symbol.
-            table => unsafe { *(table as *const u16).add(index as usize) },
+            table => unsafe { *(self.at(table) as *const u16).add(index as usize) },
         }
     }
 
-    fn string(&self, offset: usize) -> &CStr {
+    fn string(&self, offset: u32) -> &CStr {
         // SAFETY: the offset is the object's own, and leads to one of its strings.
-        unsafe { CStr::from_ptr((self.strings + offset) as *const c_char) }
+        unsafe { CStr::from_ptr((self.at(self.strings) + offset as usize) as *const c_char) }
     }
 
     fn symbol(&self, index: u32) -> &Elf64_Sym {
         // SAFETY: the number of a symbol from the object's own hash table.
-        unsafe { &*(self.symbols as *const Elf64_Sym).add(index as usize) }
+        unsafe { &*(self.at(self.symbols) as *const Elf64_Sym).add(index as usize) }
     }
 
     /// Numbers of symbols that may have this name, by the old kind of table.
@@ -242,7 +287,7 @@ impl Tables {
             let high = hash & 0xf000_0000;
             (hash ^ high >> 24) & !high
         });
-        let table = self.hash as *const u32;
+        let table = self.at(self.hash) as *const u32;
         // SAFETY: the table: two counts, as many buckets as the first says, as many links as the second says.
         let word = move |index: usize| unsafe { *table.add(index) };
         let buckets = word(0);
@@ -253,7 +298,7 @@ impl Tables {
 
     /// Whether a symbol with this hash can be in GNU's kind of table.
     fn may_have(&self, hash: u32) -> bool {
-        let table = self.gnu_hash as *const u32;
+        let table = self.at(self.gnu_hash) as *const u32;
         // SAFETY: the table's head, and its filter, of whose words there is a power of two.
         unsafe {
             let (words, shift) = (*table.add(2), *table.add(3));
@@ -265,7 +310,7 @@ impl Tables {
 
     /// Numbers of symbols that may have this name, by GNU's kind of table.
     fn gnu_chain(&self, hash: u32) -> impl Iterator<Item = u32> {
-        let table = self.gnu_hash as *const u32;
+        let table = self.at(self.gnu_hash) as *const u32;
         // SAFETY: the table: four counts, a filter of 8-byte words, buckets, and for each symbol from the first one on
         // its hash, of which the lowest bit marks the last one of a bucket.
         let word = move |index: usize| unsafe { *table.add(index) };
@@ -278,6 +323,12 @@ impl Tables {
         core::iter::successors((first >= first_symbol).then_some(first), next)
             .filter(move |&index| at(index) | 1 == hash | 1)
     }
+}
+
+/// The hash of a name that ends with a zero.
+pub(super) fn hash_of(name: &str) -> u32 {
+    debug_assert!(name.ends_with('\0'), "a name for the C library ends with a zero");
+    gnu_hash(&name.as_bytes()[..name.len() - 1])
 }
 
 fn gnu_hash(name: &[u8]) -> u32 {
