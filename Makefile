@@ -162,7 +162,7 @@ simulated-macos: tools  ## What macOS relies on, over a simulation of its kernel
 	@CARGO=$(CARGO) $(SKIPS) .ci/simulated-macos
 
 test-simulated-crash: tools    ## The same of `test-crash`: every operation, where it has changed something; the killed are buried, or not
-	CARGO=$(CARGO) verify/simulated-macos run $(VERIFY) -p ntux-adversary -- crash --slice
+	CARGO=$(CARGO) verify/simulated-macos run $(VERIFY) -p ntux-adversary -- crash --slice --long
 
 # What users and packagers type, who do not know this file.
 plain-builds: tools

@@ -12,6 +12,7 @@ use crate::arenas::find::{self, Found, Target};
 use crate::arenas::processes::PeerProcesses;
 use crate::{NTUX_FAILED, say};
 use report::Report;
+use text::Focus;
 
 /// Exit status when there is no arena.
 const NOTHING_THERE: u8 = 1;
@@ -19,7 +20,8 @@ const NOTHING_THERE: u8 = 1;
 /// Show the synchronization objects of a running program, and which of its threads wait for what.
 ///
 /// This reads the shared memory in which the objects lie, through a read-only mapping. The program is not stopped,
-/// signaled, traced or slowed down, and cannot tell that it is observed. All processes that share the memory are shown.
+/// signaled, traced or slowed down, and cannot tell that it is observed. All processes that share the memory are shown. Of the
+/// objects, those are listed that the process has a descriptor of, waits for, owns, has created, or has signaled last.
 ///
 /// Of an object it shows: state; who owns a mutex; how often it changes in a second; the descriptors that name it, as PID:FD; who
 /// waits for it; and the last wake that it has sent, to whom, by whom, and when. Of a thread: what it waits for, in whose name (the
@@ -36,7 +38,10 @@ pub struct Arguments {
     /// /dev/fd/N of your own.
     #[arg(value_name = "PID|PID:FD|FILE")]
     target: Target,
-    /// Print JSON instead of text.
+    /// Of a process, also list objects of others that share its memory, with which it has nothing to do.
+    #[arg(long)]
+    all: bool,
+    /// Print JSON instead of text, with all objects.
     #[arg(long)]
     json: bool,
 }
@@ -70,7 +75,7 @@ pub fn inspect(arguments: &Arguments) -> ExitCode {
     };
     let page = match arguments.json {
         true => serde_json::to_string_pretty(&report).expect("a report has text keys only") + "\n",
-        false => text::render(&report),
+        false => text::render(&report, Focus::on(&arguments.target, arguments.all)),
     };
     let printed = say::page(&page, ExitCode::SUCCESS);
     match (arenas.is_empty(), notes.is_empty()) {

@@ -49,7 +49,9 @@ NTUX_LOG=[LEVEL:]PATH    The file to which a process appends a line when it ends
     waits:PATH    Also a line for each wait that slept, and for each operation that failed, as soon as it has ended.
     all:PATH      Also a line for every other operation. This slows the program down: each line opens the file.
 
-NTUX_TRACE=1    Set by `ntux trace` for the program that it runs: its threads report from the start.
+NTUX_TRACE=PATH    Set by `ntux trace` for the program that it runs: its threads report from the start, and each process
+    sends a descriptor of its arena to the socket at PATH, without waiting. With nobody there, it goes on as it is.
+    1         Its threads report from the start, and nothing is sent.
 
 NTUX_PRELOAD=PATH    The library that `ntux run` loads into the program, instead of the one that it finds by itself:
     libntux_preload.so in the directory of the ntux command, or in ../lib/ntux/PLATFORM. Only `ntux run` reads it. A

@@ -1,6 +1,7 @@
 //! `ntux trace`: who sleeps, signals and is granted what, over time.
 
 mod attach;
+mod inbox;
 mod names;
 mod perfetto;
 mod summary;
@@ -23,6 +24,7 @@ use ntux_platform::watching::readiness::wait_readable;
 use crate::library::Library;
 use crate::{NTUX_FAILED, in_front, interruption, run, say};
 use attach::Arenas;
+use inbox::Inbox;
 use names::Threads;
 use perfetto::Perfetto;
 use summary::Summary;
@@ -127,13 +129,16 @@ fn started(arguments: &Arguments, mut recording: Recording) -> ExitCode {
         Ok(prepared) => prepared.command,
         Err(status) => return status,
     };
-    command.env("NTUX_TRACE", "1");
+    let inbox = open_inbox();
+    command.env("NTUX_TRACE", inbox.as_ref().map_or_else(|| "1".into(), Inbox::path));
     let (mut program, signals) = match in_front::start(command, &arguments.program[0], complain) {
         Ok(started) => started,
         Err(status) => return status,
     };
     let mut arenas = Arenas::of(program.id(), true);
-    let status = record_until_the_end(&mut program, &signals, &mut recording, &mut arenas);
+    let status = record_until_the_end(&mut program, &signals, inbox.as_ref(), &mut recording, &mut arenas);
+    // Before this process ends as the program did: perhaps by a signal.
+    drop(inbox);
     let title = arguments.program.iter().map(|word| word.display().to_string()).collect::<Vec<_>>().join(" ");
     if let Err(error) = recording.finish(&arenas, &title) {
         say::complain(format_args!("ntux trace: {error}"));
@@ -144,18 +149,33 @@ fn started(arguments: &Arguments, mut recording: Recording) -> ExitCode {
     }
 }
 
+/// Without it, only arenas that can be found are traced.
+fn open_inbox() -> Option<Inbox> {
+    let trouble = |error| {
+        let place = std::env::temp_dir();
+        say::complain(format_args!(
+            "ntux trace: no socket can be made in '{}' ({error}); a program that ends at once leaves no trace",
+            place.display()
+        ));
+    };
+    Inbox::open().map_err(trouble).ok()
+}
+
 fn record_until_the_end(
     program: &mut Child,
     signals: &child::Signals,
+    inbox: Option<&Inbox>,
     recording: &mut Recording,
     arenas: &mut Arenas,
 ) -> io::Result<std::process::ExitStatus> {
     let waiting = child::Child::open(program.id())?;
+    let comes = inbox.map_or(signals.as_fd(), Inbox::as_fd);
     loop {
-        let [has_ended, has_signal] = wait_readable([waiting.as_fd(), signals.as_fd()], Some(FETCH_EVERY));
+        let [has_ended, has_signal, _] = wait_readable([waiting.as_fd(), signals.as_fd(), comes], Some(FETCH_EVERY));
         if has_signal {
             signals.pass_on(&waiting);
         }
+        inbox.map(Inbox::take).iter().flatten().for_each(|handed| arenas.take(handed));
         recording.fetch(arenas);
         if has_ended {
             recording.fetch_the_rest(arenas);
@@ -229,6 +249,8 @@ impl Recording {
             }
             let mut events = std::mem::take(&mut self.events);
             arenas.traced[number].read(&mut events);
+            // Of a program that shares an older arena, the ring may hold what another trace has left there.
+            events.retain(|event| event.time_ns >= self.start_ns);
             for event in events.drain(..) {
                 // As soon as it sleeps: it may have ended when its wait has.
                 self.meet(event.thread);

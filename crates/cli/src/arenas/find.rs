@@ -326,9 +326,12 @@ impl Others {
 pub fn descriptors(pid: u32) -> io::Result<Vec<PathBuf>> {
     let directory = fs::read_dir(format!("/proc/{pid}/fd"))?;
     let paths = directory.filter_map(|entry| Some(entry.ok()?.path()));
-    Ok(paths
-        .filter(|path| fs::read_link(path).is_ok_and(|name| name.to_string_lossy().starts_with(ANONYMOUS)))
-        .collect())
+    Ok(paths.filter(|path| is_shared_memory(path)).collect())
+}
+
+/// Whether a descriptor, by its path, is shared memory. Opening anything else can wait, or do things.
+pub fn is_shared_memory(descriptor: &Path) -> bool {
+    fs::read_link(descriptor).is_ok_and(|name| name.to_string_lossy().starts_with(ANONYMOUS))
 }
 
 /// A mapping of a file.

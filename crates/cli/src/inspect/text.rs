@@ -3,6 +3,7 @@
 use std::fmt::Write;
 
 use super::report::{Arena, Half, Item, Known, Peer, Report, State, Thread, Wait};
+use crate::arenas::find::Target;
 use crate::arenas::scene::{Creator, long, printable, slot_of, times};
 use ntux_sync::Object;
 
@@ -10,19 +11,59 @@ const PAGE_WIDTH: usize = 80;
 /// Where the second line of an object's or a thread's begins.
 const INDENT: &str = "         ";
 
-/// The whole report.
-pub fn render(report: &Report) -> String {
+/// What is listed: everything, or what has to do with one process.
+#[derive(Clone, Copy)]
+pub struct Focus(Option<u32>);
+
+impl Focus {
+    /// Under Wine, a process shares its arena with all others of its prefix.
+    pub fn on(target: &Target, all: bool) -> Focus {
+        let process = match *target {
+            Target::Process(pid) | Target::Thread(pid, _) => Some(pid),
+            Target::Descriptor(..) | Target::File(_) => None,
+        };
+        Focus(process.filter(|_| !all))
+    }
+
+    fn shows(self, item: &Item) -> bool {
+        let Some(pid) = self.0 else { return true };
+        let is_it = |other: Option<u32>| other == Some(pid);
+        item.descriptors.iter().any(|descriptor| descriptor.pid == pid)
+            || item.waiting.iter().any(|place| is_it(place.pid))
+            || item.owners.iter().any(|owner| is_it(owner.pid))
+            || item.creator.as_ref().is_some_and(|creator| creator.pid == pid)
+            || item.last_by.as_ref().is_some_and(|doer| is_it(doer.pid))
+            || item.last_wake.as_ref().is_some_and(|wake| is_it(wake.to.pid))
+    }
+
+    /// A thread of the process, or one that waits for what is listed, in the order of the slots.
+    fn shows_thread(self, thread: &Thread, listed: &[&Item]) -> bool {
+        let is_listed = |&object: &u64| listed.binary_search_by_key(&slot_of(Object(object)), |item| item.slot).is_ok();
+        let waits_for_listed = |wait: &Wait| wait.objects.iter().chain(&wait.alert).any(is_listed);
+        self.0.is_none_or(|pid| thread.pid == Some(pid)) || thread.wait.as_ref().is_some_and(waits_for_listed)
+    }
+
+    /// What is said of those that are not listed.
+    fn omission(self, left_out: usize, what: &str) -> Option<String> {
+        let pid = self.0.filter(|_| left_out > 0)?;
+        let s = if left_out == 1 { "" } else { "s" };
+        Some(format!("{INDENT}{left_out} {what}{s} with which process {pid} has nothing to do: --all lists them"))
+    }
+}
+
+/// The report, as far as it has to do with what is looked for.
+pub fn render(report: &Report, focus: Focus) -> String {
     let mut page = String::new();
     for (number, arena) in report.arenas.iter().enumerate() {
         if number > 0 {
             page.push('\n');
         }
-        render_arena(&mut page, arena);
+        render_arena(&mut page, arena, focus);
     }
     page
 }
 
-fn render_arena(page: &mut String, arena: &Arena) {
+fn render_arena(page: &mut String, arena: &Arena, focus: Focus) {
     let waiting = arena.threads.iter().filter(|thread| is_of_interest(thread)).count();
     let (objects, processes) = (arena.objects.len(), arena.processes.len());
     line(page, &format!("Arena {}: objects {objects}, threads in waits {waiting}, processes {processes}", arena.inode));
@@ -33,14 +74,19 @@ fn render_arena(page: &mut String, arena: &Arena) {
     }
     line(page, "\nObjects");
     line(page, "      #   kind       state                      waiting  descriptors (PID:FD)");
-    for item in &arena.objects {
+    let items: Vec<&Item> = arena.objects.iter().filter(|item| focus.shows(item)).collect();
+    for item in &items {
         render_item(page, item);
     }
+    focus.omission(objects - items.len(), "object").iter().for_each(|omission| line(page, omission));
     line(page, "\nThreads in waits");
     line(page, " PID/TID            name              wait");
-    for thread in arena.threads.iter().filter(|thread| is_of_interest(thread)) {
+    let in_waits = arena.threads.iter().filter(|thread| is_of_interest(thread));
+    let threads: Vec<&Thread> = in_waits.filter(|thread| focus.shows_thread(thread, &items)).collect();
+    for thread in &threads {
         render_thread(page, thread);
     }
+    focus.omission(waiting - threads.len(), "thread").iter().for_each(|omission| line(page, omission));
     if arena.wait_all.phase != "idle" {
         line(page, &format!("\nWait-all: {}, attempt {}", arena.wait_all.phase, arena.wait_all.attempts));
     }

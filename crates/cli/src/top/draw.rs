@@ -136,8 +136,12 @@ fn draw_list(frame: &mut Frame<'_>, screen: &mut Screen, watch: &Watch, area: Re
     let first = scrolled_to(screen, rows.len());
     let columns = if screen.threads { &THREADS[..] } else { &OBJECTS[..] };
     let kept = fitting(columns, area.width);
-    let visible = rows.iter().skip(first).take(screen.page).map(|row| line_of(row, &kept, screen));
     let growing = kept.iter().rposition(|(_, column)| column.least.is_some());
+    let fixed =
+        kept.iter().enumerate().filter(|(place, _)| growing != Some(*place)).map(|(_, (_, column))| column.width);
+    let rest = area.width.saturating_sub(fixed.sum::<u16>() + kept.len() as u16 - 1);
+    let room = growing.map(|place| (place, usize::from(rest)));
+    let visible = rows.iter().skip(first).take(screen.page).map(|row| line_of(row, &kept, room, screen));
     let width = |(place, (_, column)): (usize, &(usize, &Column))| match growing == Some(place) {
         true => Constraint::Fill(1),
         false => Constraint::Length(column.width),
@@ -181,10 +185,33 @@ fn cell(text: String, column: &Column) -> Cell<'static> {
     Cell::new(if column.is_number { line.right_aligned() } else { line })
 }
 
-fn line_of(row: &Row<'_>, kept: &[(usize, &Column)], screen: &Screen) -> TableRow<'static> {
+/// What fits: a number that is cut off would be another one.
+fn whole_words(text: String, width: usize) -> String {
+    const MORE: &str = " ...";
+    let end = text.char_indices().nth(width.saturating_sub(MORE.len() - 1)).map(|(end, _)| end);
+    match end.and_then(|end| text[..end].rfind(' ')) {
+        Some(end) if text.chars().count() > width => text[..end].to_owned() + MORE,
+        _ => text,
+    }
+}
+
+/// `room`: which of these columns has the rest of the line, and how much that is.
+fn line_of(
+    row: &Row<'_>,
+    kept: &[(usize, &Column)],
+    room: Option<(usize, usize)>,
+    screen: &Screen,
+) -> TableRow<'static> {
     let is_waited_for = row.measure.queue > 0;
     let mut texts = row.cells();
-    let cells = kept.iter().map(|(place, column)| cell(std::mem::take(&mut texts[*place]), column));
+    let cells = kept.iter().enumerate().map(|(at, (place, column))| {
+        let text = std::mem::take(&mut texts[*place]);
+        let text = match room {
+            Some((growing, width)) if growing == at => whole_words(text, width),
+            _ => text,
+        };
+        cell(text, column)
+    });
     let style = if is_waited_for && screen.colours { Style::new().fg(Color::Yellow) } else { Style::new() };
     TableRow::new(cells.collect::<Vec<_>>()).style(style)
 }
@@ -277,4 +304,25 @@ fn escape(style: Style) -> String {
     }
     codes.push('m');
     codes
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_does_not_fit_is_left_out_in_whole_words() {
+        let cases = [
+            ("20407:159 20420:61", 18, "20407:159 20420:61"),
+            ("20407:159 20420:61 20452:11", 20, "20407:159 ..."),
+            ("20407:159 20420:61 20452:11", 22, "20407:159 20420:61 ..."),
+            ("20407:159 20420:61 20452:11", 21, "20407:159 ..."),
+            ("20407:159 20420:61", 9, "20407:159 20420:61"),
+            ("unbreakable", 4, "unbreakable"),
+            ("", 0, ""),
+        ];
+        for (text, width, shown) in cases {
+            assert_eq!(whole_words(text.to_owned(), width), shown, "{width}");
+        }
+    }
 }

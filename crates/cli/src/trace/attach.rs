@@ -2,16 +2,16 @@
 
 use std::collections::{BTreeSet, HashMap};
 use std::fs::{self, File, OpenOptions};
-use std::os::fd::AsFd;
+use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 use std::os::unix::fs::MetadataExt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use ntux_sync::inspect::View;
 use ntux_sync::trace::{Event, Tracer};
 
 use super::names::Objects;
-use crate::arenas::find::descriptors;
+use crate::arenas::find::{descriptors, is_shared_memory};
 use crate::arenas::processes;
 
 /// How long threads continue to report after the tracer was killed.
@@ -23,6 +23,7 @@ const NAME_EVERY: Duration = Duration::from_millis(100);
 
 /// An arena that is traced.
 pub struct Traced {
+    inode: u64,
     tracer: Tracer,
     view: View,
     pub objects: Objects,
@@ -33,7 +34,8 @@ impl Traced {
     fn open(file: &File, from_start: bool) -> ntux_sync::Result<Traced> {
         let attach = if from_start { Tracer::attach_to_the_past } else { Tracer::attach };
         let (tracer, view) = (attach(file.as_fd())?, View::open(file.as_fd())?);
-        Ok(Traced { tracer, view, objects: Objects::default(), named: None })
+        let inode = view.file().inode;
+        Ok(Traced { inode, tracer, view, objects: Objects::default(), named: None })
     }
 
     /// Makes threads continue to report.
@@ -77,6 +79,7 @@ pub struct Arenas {
     process: u32,
     from_start: bool,
     pub traced: Vec<Traced>,
+    /// What was looked into, arena or not.
     inodes: BTreeSet<u64>,
     looked: Option<Instant>,
     /// Why an arena that was found cannot be traced.
@@ -89,25 +92,40 @@ impl Arenas {
         Arenas { process, from_start, traced: Vec::new(), inodes: BTreeSet::new(), looked: None, trouble: None }
     }
 
-    /// Looks for new arenas, if it is time to.
+    /// Looks for new arenas, if it is time to. Before there is one, in the program itself always: it may soon have ended.
     pub fn look(&mut self) {
-        if self.looked.is_some_and(|before| before.elapsed() < LOOK_EVERY) {
-            return;
+        let is_due = self.looked.is_none_or(|before| before.elapsed() >= LOOK_EVERY);
+        let processes = match (is_due, self.traced.is_empty()) {
+            (true, _) => family(self.process),
+            (false, true) => vec![self.process],
+            (false, false) => return,
+        };
+        for path in processes.into_iter().flat_map(|process| descriptors(process).unwrap_or_default()) {
+            self.meet(&path);
         }
-        for process in family(self.process) {
-            for path in descriptors(process).unwrap_or_default() {
-                self.meet(path);
-            }
+        if is_due {
+            self.looked = Some(Instant::now());
         }
-        self.looked = Some(Instant::now());
     }
 
-    fn meet(&mut self, path: PathBuf) {
+    /// Takes an arena that a process has handed over, unless it is one already, or none.
+    pub fn take(&mut self, handed: &OwnedFd) {
+        let path = PathBuf::from(format!("/proc/self/fd/{}", handed.as_raw_fd()));
         let Ok(metadata) = fs::metadata(&path) else { return };
+        if !is_shared_memory(&path) || self.traced.iter().any(|traced| traced.inode == metadata.ino()) {
+            return;
+        }
+        // It may have been looked into before it was an arena.
+        self.inodes.remove(&metadata.ino());
+        self.meet(&path);
+    }
+
+    fn meet(&mut self, path: &Path) {
+        let Ok(metadata) = fs::metadata(path) else { return };
         if !self.inodes.insert(metadata.ino()) {
             return;
         }
-        let opened = OpenOptions::new().read(true).write(true).open(&path);
+        let opened = OpenOptions::new().read(true).write(true).open(path);
         match opened.map(|file| Traced::open(&file, self.from_start)) {
             Ok(Ok(traced)) => self.traced.push(traced),
             Ok(Err(ntux_sync::Error::NotAnArena)) => {}
@@ -136,6 +154,46 @@ fn family(process: u32) -> Vec<u32> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::io::Write;
+
+    fn handed(file: impl Into<OwnedFd>) -> OwnedFd {
+        file.into()
+    }
+
+    #[test]
+    fn what_is_handed_over_is_taken_once_if_it_is_an_arena() {
+        let mut arenas = Arenas::of(std::process::id(), true);
+        let arena = ntux_sync::Arena::create_file(ntux_sync::Capacity { objects: 16, waiters: 16 }).unwrap();
+        let to_read_only = File::open(format!("/proc/self/fd/{}", arena.as_raw_fd())).unwrap();
+        for _ in 0..2 {
+            arenas.take(&arena);
+            arenas.take(&handed(arena.try_clone().unwrap()));
+            arenas.take(&handed(to_read_only.try_clone().unwrap()));
+        }
+        assert_eq!(arenas.traced.len(), 1);
+        // What was looked into too early is looked into again.
+        let late = ntux_sync::Arena::create_file(ntux_sync::Capacity { objects: 16, waiters: 16 }).unwrap();
+        arenas.inodes.insert(File::from(late.try_clone().unwrap()).metadata().unwrap().ino());
+        arenas.take(&late);
+        assert_eq!((arenas.traced.len(), arenas.trouble), (2, None));
+    }
+
+    #[test]
+    fn rubbish_that_is_handed_over_is_dropped() {
+        let mut arenas = Arenas::of(std::process::id(), true);
+        let memory = ntux_platform::memory::create(c"rubbish", 4096).unwrap();
+        File::from(memory.try_clone().unwrap()).write_all(crate::arenas::find::MAGIC).unwrap();
+        let (reader, _writer) = std::io::pipe().unwrap();
+        let (socket, _) = std::os::unix::net::UnixDatagram::pair().unwrap();
+        let mut named = tempfile::tempfile().unwrap();
+        named.write_all(crate::arenas::find::MAGIC).unwrap();
+        let null = File::open("/dev/null").unwrap();
+        let directory = File::open("/").unwrap();
+        for rubbish in [memory, handed(reader), handed(socket), handed(named), handed(null), handed(directory)] {
+            arenas.take(&rubbish);
+        }
+        assert!(arenas.traced.is_empty() && arenas.trouble.is_none(), "{:?}", arenas.trouble);
+    }
 
     #[test]
     fn a_process_and_its_children_are_a_family() {

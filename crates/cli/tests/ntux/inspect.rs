@@ -9,7 +9,7 @@ use ntux_sync::{Arena, Capacity, Deadline, New};
 use serde_json::Value;
 
 use crate::stage::{Stage, complained, finish, said};
-use crate::why::{FailsFast, end};
+use crate::why::{FailsFast, end, start};
 
 const CAPACITY: Capacity = Capacity { objects: 64, waiters: 16 };
 
@@ -91,6 +91,31 @@ fn objects_and_waiting_threads_are_shown_with_the_names_that_people_know() {
         arena.event_set(&waiter, event).unwrap();
         assert_eq!(sleeper.join().unwrap().unwrap().index, 2);
     });
+}
+
+/// As under Wine, where a program shares its arena with all others of the prefix.
+#[test]
+fn of_a_process_that_shares_its_arena_what_others_have_is_counted_and_not_listed() {
+    let stage = Stage::new();
+    let arena = Arena::create(CAPACITY).unwrap();
+    let waiter = arena.waiter();
+    let [shared, ..] = [(); 4].map(|()| arena.semaphore_create(&waiter, 0, 9).unwrap());
+    let (first, other) = (start(&arena, 5, &[shared]), start(&arena, 6, &[]));
+    sleepers(&View::open(arena.fd().unwrap()).unwrap(), 2);
+    let text = |pid: u32, options: &[&str]| said(&inspect(&stage, &pid.to_string(), options));
+    let count = |text: &str, words: &str| text.lines().filter(|line| line.contains(words)).count();
+
+    let (id, all) = (first.id(), text(first.id(), &["--all"]));
+    assert_eq!((count(&all, "0 of 9"), count(&all, " auto "), count(&all, "; as owner")), (4, 1, 2), "{all}");
+    let own = text(id, &[]);
+    assert_eq!((count(&own, "0 of 9"), count(&own, " auto "), count(&own, "; as owner")), (1, 0, 1), "{own}");
+    for left_out in ["4 objects", "1 thread"] {
+        let words = format!("{left_out} with which process {id} has nothing to do: --all");
+        assert_eq!(count(&own, &words), 1, "{own}");
+    }
+    assert_eq!(own.lines().next(), all.lines().next(), "the counts are the arena's");
+    end(first);
+    end(other);
 }
 
 #[test]

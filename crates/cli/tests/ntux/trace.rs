@@ -1,6 +1,8 @@
 //! `ntux trace`: what it records of a program that uses the device, and that the program notices nothing.
 
 use std::fs;
+use std::io::{BufRead, BufReader, Write};
+use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::LazyLock;
@@ -8,7 +10,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
-use crate::stage::{Stage, compile, complained, finish};
+use crate::stage::{Stage, compile, complained, finish, finish_child};
 use crate::viewer::Seen;
 
 /// The real library: here somebody must report.
@@ -62,6 +64,67 @@ const PING_PONG: &str = "
         if (ioctl(events[0], _IOR('N', 0x88, uint32_t), &before)) return 1;
         for (long side = 0; side < 2; side++) pthread_join(threads[side], 0);
         return 7;
+    }";
+
+/// Says who it is, reads what there is to read, opens the device or what is named, sleeps in ten waits and ends with 7 at once.
+const SHORT: &str = "
+    #include <errno.h>
+    #include <fcntl.h>
+    #include <stdint.h>
+    #include <stdio.h>
+    #include <sys/ioctl.h>
+    #include <sys/resource.h>
+    #include <time.h>
+    #include <unistd.h>
+    struct wait { uint64_t timeout, objs; uint32_t count, index, flags, owner, alert, pad; };
+    struct event { uint32_t manual, signaled; };
+    static long sleeps(void) {
+        struct rusage usage;
+        getrusage(RUSAGE_SELF, &usage);
+        return usage.ru_nvcsw;
+    }
+    int main(int count, char **arguments) {
+        struct event event = {0, 0};
+        struct timespec now;
+        char byte;
+        int device, never;
+        printf(\"%d\\n\", getpid());
+        fflush(stdout);
+        if (read(0, &byte, 1) < 0) return 1;
+        if ((device = open(count > 1 ? arguments[1] : \"/dev/ntsync\", O_RDWR)) < 0) return 2;
+        if ((never = ioctl(device, _IOW('N', 0x87, struct event), &event)) < 0) return 3;
+        for (int slept = -1; slept < 10;) { /* The first wait may have slept for what is asked once. */
+            clock_gettime(CLOCK_MONOTONIC, &now);
+            uint64_t end = now.tv_sec * 1000000000ull + now.tv_nsec + 100000;
+            struct wait wait = {.timeout = end, .objs = (uintptr_t)&never, .count = 1, .owner = 1};
+            long before = sleeps();
+            if (ioctl(device, _IOWR('N', 0x82, struct wait), &wait) != -1 || errno != ETIMEDOUT) return 4;
+            slept += sleeps() > before;
+        }
+        _exit(7);
+    }";
+
+/// Executes a program with a filter that kills it for one call, which the first argument names.
+const FILTERED: &str = "
+    #include <linux/filter.h>
+    #include <linux/seccomp.h>
+    #include <stddef.h>
+    #include <string.h>
+    #include <sys/prctl.h>
+    #include <sys/syscall.h>
+    #include <unistd.h>
+    int main(int count, char **arguments) {
+        unsigned call = !strcmp(arguments[1], \"socket\") ? SYS_socket : !strcmp(arguments[1], \"connect\") ? SYS_connect : SYS_sendmsg;
+        struct sock_filter filter[] = {
+            BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+            BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, call, 0, 1),
+            BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_KILL_PROCESS),
+            BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+        };
+        struct sock_fprog program = {sizeof filter / sizeof *filter, filter};
+        if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) || prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program)) return 1;
+        execv(arguments[2], arguments + 2);
+        return 2;
     }";
 
 const CROWD: &str = "
@@ -130,7 +193,7 @@ fn every_wait_of_a_program_is_recorded_with_who_ended_it() {
     let output = finish(command.arg("--").arg(ping_pong(&stage)).arg("40"));
     assert_eq!(output.status.code(), Some(7), "{}", complained(&output));
     let summary = complained(&output);
-    assert!(summary.contains("waits slept") && summary.contains("ping") && summary.contains("event 0"), "{summary}");
+    assert!(summary.contains("waits slept") && summary.contains("event 0"), "{summary}");
 
     let events: Vec<Value> = serde_json::from_str(&text(&json)).expect("a whole array");
     let of = |category: &str, phase: &str| -> Vec<&Value> {
@@ -209,6 +272,194 @@ fn a_running_program_is_traced_and_goes_on() {
         assert!(start.elapsed() < Duration::from_secs(60), "{summary}");
     }
     assert!(program.0.try_wait().unwrap().is_none(), "the program goes on");
+}
+
+fn short(stage: &Stage) -> String {
+    compile(&stage.path(""), "short", SHORT, &[]).to_str().expect("a plain path").to_owned()
+}
+
+/// The number in "12 waits slept".
+fn waits_slept(summary: &str) -> Option<u32> {
+    let words: Vec<&str> = summary.split_whitespace().collect();
+    let at = words.windows(2).position(|pair| pair == ["waits", "slept"])?;
+    words.get(at.checked_sub(1)?)?.parse().ok()
+}
+
+/// Keeps the processors busy until it is dropped.
+struct Load(Vec<Child>);
+
+impl Load {
+    fn new() -> Load {
+        let busy = || Command::new("sh").args(["-c", "while :; do :; done"]).spawn().expect("a shell starts");
+        Load((0..4).map(|_| busy()).collect())
+    }
+}
+
+impl Drop for Load {
+    fn drop(&mut self) {
+        for child in &mut self.0 {
+            let _ = child.kill();
+            let _ = child.wait();
+        }
+    }
+}
+
+#[test]
+fn a_program_that_ends_at_once_is_traced_whole_each_time() {
+    let stage = Stage::new();
+    let short = short(&stage);
+    let mut load = None;
+    for run in 0..40 {
+        if run == 20 {
+            load = Some(Load::new());
+        }
+        let output = finish(&mut ntux(&stage, &["trace", "--", &short]));
+        let summary = complained(&output);
+        assert_eq!(output.status.code(), Some(7), "{summary}");
+        assert!(waits_slept(&summary) >= Some(10), "run {run}: {summary}");
+    }
+    drop(load);
+}
+
+#[test]
+fn children_that_end_at_once_are_traced_each_with_its_arena() {
+    let stage = Stage::new();
+    let script = format!("{0}; {0}; {0}", short(&stage));
+    let output = finish(&mut ntux(&stage, &["trace", "--", "sh", "-c", &script]));
+    let summary = complained(&output);
+    assert!(waits_slept(&summary) >= Some(30) && summary.contains("3/event"), "{summary}");
+}
+
+/// Traces a program that runs and ends while the tracer is stopped, and returns what the tracer says afterwards.
+fn traced_while_stopped(stage: &Stage, program: &[&str]) -> String {
+    let mut command = ntux(stage, &["trace", "--"]);
+    command.args(program).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut tracer = command.spawn().expect("it starts");
+    let id = tracer.id();
+    let mut said = BufReader::new(tracer.stdout.take().expect("a pipe"));
+    let mut number = String::new();
+    said.read_line(&mut number).expect("it says who it is");
+    // SAFETY: signals to our own child, for which nobody has waited.
+    let signal = |signal| assert_eq!(unsafe { libc::kill(id as i32, signal) }, 0);
+    signal(libc::SIGSTOP);
+    await_state(&id.to_string(), 'T');
+    tracer.stdin.take().expect("a pipe").write_all(b"x").expect("it reads");
+    await_state(number.trim(), 'Z');
+    signal(libc::SIGCONT);
+    let output = finish_child(tracer);
+    assert_eq!(output.status.code(), Some(7), "{}", complained(&output));
+    complained(&output)
+}
+
+/// Waits until a process is in the state that /proc has by this letter.
+fn await_state(process: &str, state: char) {
+    let start = Instant::now();
+    let now = || fs::read_to_string(format!("/proc/{process}/stat")).expect("it is there");
+    while !now().rsplit(')').next().expect("the state follows the name").trim().starts_with(state) {
+        assert!(start.elapsed() < Duration::from_secs(60), "{}", now());
+        std::thread::sleep(Duration::from_millis(1));
+    }
+}
+
+#[test]
+fn what_has_ended_before_the_tracer_looks_is_traced_because_it_is_handed_over() {
+    let stage = Stage::new();
+    let short = short(&stage);
+    let summary = traced_while_stopped(&stage, &[&short]);
+    assert!(waits_slept(&summary) >= Some(10), "{summary}");
+    // Where nothing is handed over, nothing is found.
+    let summary = traced_while_stopped(&stage, &["env", "NTUX_TRACE=1", &short]);
+    assert!(summary.contains("no arena was found"), "{summary}");
+}
+
+#[test]
+fn a_program_goes_on_whatever_its_variable_names() {
+    let stage = Stage::new();
+    let (short, file) = (short(&stage), stage.path("file"));
+    fs::write(&file, "no socket").expect("it can be written");
+    let long = format!("/{}", "x".repeat(300));
+    for place in ["/nowhere/at/all", file.to_str().expect("a plain path"), &long, "/dev/null", "rubbish", ""] {
+        let output = finish(ntux(&stage, &["run", "--", &short]).env("NTUX_TRACE", place));
+        assert_eq!((output.status.code(), complained(&output).as_str()), (Some(7), ""), "{place}");
+    }
+}
+
+#[test]
+fn no_filter_kills_a_program_because_it_is_traced() {
+    let stage = Stage::new();
+    let (short, filtered) = (short(&stage), compile(&stage.path(""), "filtered", FILTERED, &[]));
+    for call in ["socket", "connect", "sendmsg"] {
+        let output = finish(ntux(&stage, &["trace", "--"]).arg(&filtered).args([call, &short]));
+        assert_eq!(output.status.code(), Some(7), "{call}: {}", complained(&output));
+    }
+}
+
+#[test]
+fn a_tracer_leaves_nothing_among_the_temporary_files() {
+    let stage = Stage::new();
+    let place = stage.path("temporary");
+    fs::create_dir(&place).expect("it can be made");
+    let (short, variable) = (short(&stage), stage.path("variable"));
+    let script = format!("echo $NTUX_TRACE > {}; {short}; kill -TERM $$", variable.display());
+    let output = finish(ntux(&stage, &["trace", "--", "sh", "-c", &script]).env("TMPDIR", &place));
+    assert!(waits_slept(&complained(&output)) >= Some(10), "{}", complained(&output));
+    assert_eq!(output.status.signal(), Some(libc::SIGTERM));
+    assert!(text(&variable).starts_with(place.to_str().expect("a plain path")), "{}", text(&variable));
+    assert_eq!(fs::read_dir(&place).expect("it is there").count(), 0);
+}
+
+/// A place for the socket is no condition.
+#[test]
+fn without_a_place_for_the_socket_a_program_runs_and_may_be_found() {
+    let stage = Stage::new();
+    let short = short(&stage);
+    let output = finish(ntux(&stage, &["trace", "--", &short]).env("TMPDIR", "/nowhere"));
+    assert_eq!(output.status.code(), Some(7));
+    assert!(complained(&output).contains("no socket can be made in '/nowhere'"), "{}", complained(&output));
+}
+
+/// A descriptor of the device that the process has, as a path.
+fn arena_of(process: u32) -> Option<PathBuf> {
+    let descriptors = fs::read_dir(format!("/proc/{process}/fd")).ok()?;
+    let mut paths = descriptors.flatten().map(|descriptor| descriptor.path());
+    let is_arena = |link: &Path| link.to_string_lossy().starts_with("/memfd:ntsync");
+    paths.find(|path| fs::read_link(path).is_ok_and(|link| is_arena(&link)))
+}
+
+#[test]
+fn an_arena_of_an_untraced_process_is_handed_over_by_those_who_meet_it() {
+    let stage = Stage::new();
+    let (short, other) = (short(&stage), Endless::start(&stage));
+    let start = Instant::now();
+    let arena = loop {
+        match arena_of(other.0.id()) {
+            Some(arena) => break arena,
+            None => assert!(start.elapsed() < Duration::from_secs(60), "it does not play"),
+        }
+    };
+    let summary = traced_while_stopped(&stage, &[&short, arena.to_str().expect("a plain path")]);
+    assert!(summary.contains("in vain"), "{summary}");
+}
+
+/// As under Wine, where all programs of a prefix share an arena.
+#[test]
+fn what_an_earlier_trace_has_left_in_the_arena_is_not_taken_for_the_programs() {
+    let stage = Stage::new();
+    let before = Endless::start(&stage);
+    let pid = before.0.id();
+    let start = Instant::now();
+    let seen = |summary: &str| summary.contains("ping") && summary.contains("pong");
+    while !seen(&complained(&finish(&mut ntux(&stage, &["trace", &pid.to_string(), "--seconds", "1"])))) {
+        assert!(start.elapsed() < Duration::from_secs(60), "it does not play");
+    }
+    let arena = arena_of(pid).expect("it plays with objects");
+    let arena = fs::OpenOptions::new().read(true).write(true).open(arena).expect("our own child's");
+    drop(before);
+    let mut command = ntux(&stage, &["trace", "--", "sleep", "0.3"]);
+    let child = command.stdin(arena).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("the command starts");
+    let output = finish_child(child);
+    let summary = complained(&output);
+    assert!(output.status.success() && summary.contains("0 waits slept"), "{summary}");
 }
 
 #[test]
