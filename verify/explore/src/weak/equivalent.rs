@@ -24,6 +24,11 @@ const EQUIVALENT: &[Equivalent] = &[
         why: "an exchange of the same word follows, and refuses an old value; it reads the last one",
     },
     Equivalent {
+        accesses: &[("probe::glance_at", None)],
+        why: "the claim is an exchange of the same word, which refuses an old value; if there is none, the wait has \
+              taken nothing, and looks at every object again",
+    },
+    Equivalent {
         accesses: &[("waiter_word::load", None), ("waiter_word::exchange", None)],
         why: "who finds the entry of a wait has acquired with it the waiter's word as it was then; whether the \
               wait is over since is decided by an exchange of this word, or by the kernel's comparison before \
@@ -43,6 +48,12 @@ const EQUIVALENT: &[Equivalent] = &[
               refuses",
     },
     Equivalent {
+        accesses: &[("wait_set::only_entry", None)],
+        why: "who registers puts its entry, in a chunk that it has linked, and exchanges the object's word then; who \
+              signals has loaded this word before, and so acquired the entries, and claims the object by an exchange \
+              that expects the same word: nobody has registered since. An entry that is over names an old ticket",
+    },
+    Equivalent {
         accesses: &[
             ("chunks::grow", None),
             ("chunks::find_chunk", None),
@@ -54,6 +65,18 @@ const EQUIVALENT: &[Equivalent] = &[
         ],
         why: "a chunk is sealed, cut and given by exchanges, which refuse what was decided from old values; \
               it is used only after the object's word was exchanged",
+    },
+    Equivalent {
+        accesses: &[("chunks::transfer", None)],
+        why: "the transfer is advanced by an exchange, which refuses whoever has seen an old one. Who asks whether it is \
+              still the same has loaded a link before (I-chunk-1), or a place, and so acquired the phase in which \
+              this was changed; if it was not changed, an exchange of it follows that expects what was there",
+    },
+    Equivalent {
+        accesses: &[("chunks::transfers", None)],
+        why: "a chunk moves when all its places are sealed, and links change after that: who puts an entry into a place \
+              that has moved, or loads a link that has changed, acquires the numbers up to then, so that the second \
+              number differs from the first; and a link that is loaded after a number is not older than this",
     },
     Equivalent {
         accesses: &[("mutex::load", None), ("mutex::carried", None), ("signal::read", None)],
@@ -69,6 +92,44 @@ const EQUIVALENT: &[Equivalent] = &[
         why: "a creator advances the object's word before it publishes the meta word, so that an exchange \
               refuses whoever read the meta word of the object before (I-object-1); a call that reads that a \
               closed object lives runs beside the close, or its caller would know",
+    },
+    Equivalent {
+        accesses: &[("objects::bury_object", None), ("objects::hand_to", None)],
+        why: "meta is exchanged, which refuses an old value. Only a process itself becomes the keeper or creator of an \
+              object, before its death, of which the burial was told: if an old meta names another one, so does each \
+              later one. That an object is held was so from its creation, and that it is closed stays so. The exchange \
+              passes on what the replaced meta had released, and the burial is released by that of the peer's word",
+    },
+    Equivalent {
+        accesses: &[("creators::creator_of", None)],
+        why: "meta is read again after the peer's word, and decides: a later process gets this word by an exchange \
+              after a burial has made meta forget the one before; who reads that process reads that meta, too",
+    },
+    Equivalent {
+        accesses: &[("peers::register", None), ("peers::replace", None), ("peers::bury_dead", None)],
+        why: "a peer's word is exchanged, which refuses an old value; who is told of a death has acquired what the dead \
+              process did, its registration too; who reads the index of an owner has acquired the owner's registration \
+              with it (I-peer-2); and a burial exchanges each word that it changes, and can be repeated",
+    },
+    Equivalent {
+        accesses: &[("waiter::take_slot", None), ("waiter::inherit_slot", None), ("waiter::take_from_dead", None)],
+        why: "the holder is exchanged, which refuses an old value; who reads it asks for the peer after it, by a load of \
+              a word that only exchanges change, and then the kernel; the new holder begins with the waiter's word, and \
+              so acquires what the last epoch left",
+    },
+    Equivalent {
+        accesses: &[("pool::hint", None), ("pool::pop", None)],
+        why: "hints may be stale, lost or rubbish: the slot itself says whether it is free, and is taken by an exchange",
+    },
+    Equivalent {
+        accesses: &[("pool::used", None)],
+        why: "a slot is counted before it is taken: who knows of its holder's death, or that it was given back, has \
+              acquired the count with that; a slot that is counted during the call counts as one that comes later",
+    },
+    Equivalent {
+        accesses: &[("wait_one::look_and_queue", None)],
+        why: "a deadline that was over when the call began was over at the look before, too; one that passes later is \
+              learnt from the clock, and with the time what had happened by then: a later signal comes after the wait",
     },
     Equivalent {
         accesses: &[("objects::still_has", None)],
