@@ -29,7 +29,7 @@
 mod entries;
 
 use crate::threads::{self, OwnMemory, Record};
-use crate::{device, instances, traced};
+use crate::{device, instances, next, traced};
 use core::ffi::{c_int, c_long};
 use ntux_platform::atomic::{Pair, Word32, Word64, Word128};
 use ntux_platform::memory::{self, FileId};
@@ -45,10 +45,13 @@ static BOUND: Word32 = Word32::new(0);
 
 /// One more than the highest descriptor that ever got a note.
 static NOTED: Word32 = Word32::new(0);
-/// Forks that are going on (lower half), and those that were (upper half).
+/// Counted forks that are going on (lower half), and those that were (upper half).
 static FORKS: Word64 = Word64::new(0);
 const FORK_GOING_ON: u64 = 1;
 const FORK_ENDED: u64 = (1 << 32) - 1;
+const FORK_BEFORE_NOW: u64 = 1 << 32;
+/// Not 0 once forks are counted ([`counts_forks`]).
+static COUNTING: Word32 = Word32::new(0);
 /// Not 0 if the process was forked in a way that does not say when (`syscall`): no note counts any more.
 pub(crate) static FORKED_UNSEEN: Word32 = Word32::new(0);
 
@@ -59,7 +62,8 @@ pub(crate) struct Moment(u64);
 impl Moment {
     #[inline(always)]
     pub(crate) fn now() -> Moment {
-        Moment(FORKS.load())
+        // While forks are not counted, nobody knows whether one is going on.
+        Moment(if counts_forks() { FORKS.load() } else { FORK_GOING_ON })
     }
 
     fn is_forkless_since(self) -> bool {
@@ -359,10 +363,36 @@ pub(crate) fn take(record: &Record, fd: c_int) -> bool {
     }
 }
 
+/// Whether forks are counted. Each count is written thrice to a page that the fork has just made common, so it is copied. A process
+/// with one thread that never met the device has nothing to note, and nobody who could do it during a fork.
+#[inline(always)]
+#[unsafe(link_section = ".text.ntux_start")]
+fn counts_forks() -> bool {
+    COUNTING.load() != 0 || begins_to_count()
+}
+
+#[inline(never)]
+#[unsafe(link_section = ".text.ntux_start")]
+fn begins_to_count() -> bool {
+    let begins = instances::any() || !next::is_single_threaded();
+    if begins {
+        COUNTING.store(1);
+    }
+    begins
+}
+
+/// A thread is about to be made without the C library, which would not know of it.
+pub(crate) fn count_forks() {
+    COUNTING.store(1);
+}
+
 /// This process is about to fork: its children will have copies. Async-signal-safe.
 #[cold]
 #[unsafe(link_section = ".text.ntux_start")]
 pub(crate) fn before_fork() {
+    if !counts_forks() {
+        return;
+    }
     FORKS.fetch_add(FORK_GOING_ON);
     if NOTED.load() == 0 {
         return;
@@ -404,7 +434,16 @@ fn note_fork(record: &Record, fd: c_int, entry: &Word128) -> bool {
 /// The fork is over, in the process that forked.
 #[unsafe(link_section = ".text.ntux_start")]
 pub(crate) fn after_fork() {
-    FORKS.fetch_add(FORK_ENDED);
+    if COUNTING.load() == 0 {
+        return;
+    }
+    if FORKS.load() as u32 != 0 {
+        FORKS.fetch_add(FORK_ENDED);
+    } else {
+        // A handler that ran during the fork was the first to use the device.
+        FORKS.fetch_add(FORK_BEFORE_NOW);
+        unnote_all();
+    }
     if let Some(record) = threads::current() {
         record.fork_marks.unmap();
     }
@@ -413,7 +452,10 @@ pub(crate) fn after_fork() {
 /// The fork is over, in the child, which has one thread.
 #[unsafe(link_section = ".text.ntux_start")]
 pub(crate) fn forked() {
-    FORKS.store(FORKS.load() >> 32 << 32);
+    let forks = FORKS.load();
+    if forks as u32 != 0 {
+        FORKS.store(forks >> 32 << 32);
+    }
 }
 
 /// What a thread that forks has mapped for its child, of up to four instances.

@@ -21,6 +21,17 @@ mod own;
 mod streams;
 mod syscall;
 
+// The library's name for itself, as the C library's functions take it. It is in an object of the compiler's, which `build.rs` leaves out.
+core::arch::global_asm!(
+    ".pushsection .data.ntux_start,\"aw\",@progbits",
+    ".weak __dso_handle",
+    ".hidden __dso_handle",
+    ".p2align 3",
+    "__dso_handle:",
+    ".quad 0",
+    ".popsection",
+);
+
 /// Runs when the library is loaded.
 #[used]
 #[unsafe(link_section = ".init_array")]
@@ -61,6 +72,7 @@ macro_rules! open_in_directory {
     ($($name:ident($($mode:ident)?);)*) => {
         $(
             /// Opens the device if the path means it.
+            #[unsafe(link_section = ".text.ntux_start")]
             #[unsafe(no_mangle)]
             unsafe extern "C-unwind" fn $name(
                 directory: c_int,
@@ -472,6 +484,9 @@ macro_rules! making_a_process {
                 if flags & MEMORY == libc::CLONE_VM {
                     descriptors::parted();
                 }
+                if flags & (libc::CLONE_VM | libc::CLONE_VFORK) == libc::CLONE_VM {
+                    descriptors::count_forks();
+                }
                 // SAFETY: the caller's own arguments.
                 let real = || unsafe { next::clone(start, stack, flags, argument, parent_number, storage, child_number) };
                 if flags & libc::CLONE_VM != 0 {
@@ -509,6 +524,7 @@ macro_rules! descriptor_control {
     ($($name:ident => $next:ident;)*) => {
         $(
             /// Takes note of copies that an exec keeps, or no longer keeps.
+            #[unsafe(link_section = ".text.ntux_start")]
             #[unsafe(no_mangle)]
             unsafe extern "C-unwind" fn $name(fd: c_int, command: c_int, argument: usize) -> c_int {
                 leaving::by_fcntl(fd, command, argument);
@@ -538,6 +554,7 @@ unsafe extern "C-unwind" fn posix_spawn_file_actions_adddup2(actions: *mut c_voi
 }
 
 /// Notes copies that another process gets.
+#[unsafe(link_section = ".text.ntux_start")]
 #[unsafe(no_mangle)]
 unsafe extern "C-unwind" fn sendmsg(fd: c_int, message: *const libc::msghdr, flags: c_int) -> isize {
     leaving::sent(fd, message as usize);
@@ -554,6 +571,7 @@ unsafe extern "C-unwind" fn sendmmsg(fd: c_int, messages: *mut libc::mmsghdr, co
 }
 
 /// Takes note of copies that come from another process.
+#[unsafe(link_section = ".text.ntux_start")]
 #[unsafe(no_mangle)]
 unsafe extern "C-unwind" fn recvmsg(fd: c_int, message: *mut libc::msghdr, flags: c_int) -> isize {
     let before = Moment::now();
@@ -597,6 +615,7 @@ macro_rules! changing_mask {
     ($($name:ident;)*) => {
         $(
             /// Notes the thread's new mask.
+            #[unsafe(link_section = ".text.ntux_start")]
             #[unsafe(no_mangle)]
             unsafe extern "C-unwind" fn $name(
                 how: c_int,
@@ -628,6 +647,7 @@ unsafe extern "C-unwind" fn pthread_cancel(thread: libc::pthread_t) -> c_int {
 }
 
 /// Keeps the program's view of its handlers.
+#[unsafe(link_section = ".text.ntux_start")]
 #[unsafe(no_mangle)]
 unsafe extern "C-unwind" fn sigaction(signal: c_int, new: *const libc::sigaction, old: *mut libc::sigaction) -> c_int {
     // SAFETY: the caller's own arguments.
@@ -635,6 +655,7 @@ unsafe extern "C-unwind" fn sigaction(signal: c_int, new: *const libc::sigaction
 }
 
 /// The same under glibc's other name.
+#[unsafe(link_section = ".text.ntux_start")]
 #[unsafe(no_mangle)]
 unsafe extern "C-unwind" fn __sigaction(
     signal: c_int,
@@ -649,6 +670,7 @@ macro_rules! as_signal {
     ($($name:ident => $install:path;)*) => {
         $(
             /// Installs a handler and returns the one before.
+            #[unsafe(link_section = ".text.ntux_start")]
             #[unsafe(no_mangle)]
             extern "C-unwind" fn $name(signal: c_int, handler: usize) -> usize {
                 $install(signal, handler)

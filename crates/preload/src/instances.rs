@@ -60,6 +60,8 @@ static TABLE: [Instance; INSTANCES] = [const {
 }; INSTANCES];
 
 /// One more than the highest place that was ever used.
+// Beside what each start of a program writes, because each program looks at it.
+#[unsafe(link_section = ".data.ntux_start")]
 static BOUND: Word32 = Word32::new(0);
 /// When to collect next: the number of instances in use.
 static THRESHOLD: Word32 = Word32::new(UNCOLLECTED);

@@ -3,7 +3,7 @@
 //! written when it ends (`ioctl/told`).
 
 use crate::environment::{self, Detail, Log};
-use crate::threads;
+use crate::{instances, threads};
 use core::ffi::{CStr, c_int};
 use core::fmt::{self, Write};
 use ntux_platform::atomic::{Word32, Word64};
@@ -82,6 +82,16 @@ pub(crate) fn opened(by_kernel: bool) {
 /// Writes the line, if the user wants it and the device was used.
 #[unsafe(link_section = ".text.ntux_start")]
 pub(crate) extern "C" fn at_exit() {
+    let (opened, by_kernel) = (DEVICES.load(), KERNEL_DEVICES.load());
+    // Said first, because nearly all processes end here: each page that a forked child looks at costs it a fault.
+    if opened == 0 && by_kernel == 0 && !instances::any() {
+        return;
+    }
+    report(opened, by_kernel);
+}
+
+#[cold]
+fn report(opened: u32, by_kernel: u32) {
     let Some(log) = environment::log() else { return };
     let (mut operations, mut waits, mut asleep) = (0, 0, 0);
     for record in threads::records() {
@@ -89,7 +99,6 @@ pub(crate) extern "C" fn at_exit() {
         waits += record.counts.waits.load();
         asleep += record.counts.asleep.load();
     }
-    let (opened, by_kernel) = (DEVICES.load(), KERNEL_DEVICES.load());
     if operations == 0 && opened == 0 && by_kernel == 0 {
         return;
     }

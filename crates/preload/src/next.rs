@@ -6,7 +6,7 @@
 use crate::device::How;
 use libc::{DIR, FILE, c_char, c_int, c_long, c_uint, c_ulong, c_void, mode_t, pid_t};
 use ntux_platform::atomic::Word64;
-use ntux_platform::interposition::next::{address, address_of_version, look_up};
+use ntux_platform::interposition::next::{address, address_of_version, look_up, variable};
 
 ntux_platform::next_functions! {
     fn open(path: *const c_char, flags: c_int, mode: mode_t);
@@ -206,6 +206,22 @@ pub(crate) fn resolve_for_children() {
     ];
     for (cache, name) in functions {
         let _ = address(cache, name);
+    }
+}
+
+/// Whether this process certainly has one thread. glibc says so from 2.32 on, of threads that it made itself.
+#[unsafe(link_section = ".text.ntux_start")]
+pub(crate) fn is_single_threaded() -> bool {
+    static WHERE: Word64 = Word64::new(UNKNOWN);
+    const UNKNOWN: u64 = 0;
+    const NOWHERE: u64 = 1;
+    if WHERE.load() == UNKNOWN {
+        WHERE.store(variable("__libc_single_threaded\0").map_or(NOWHERE, |address| address as u64));
+    }
+    match WHERE.load() {
+        NOWHERE => false,
+        // SAFETY: the C library's variable of this name, a byte, which is as good as a load of it.
+        place => unsafe { (place as *const u8).read_volatile() != 0 },
     }
 }
 

@@ -44,6 +44,8 @@ pub(crate) enum Program {
 }
 
 /// This library's entry in the list with which the program was started; empty if it was loaded otherwise.
+/// Its first bytes stand beside the other words that a start writes: on the same page, where there is room.
+#[repr(C)]
 struct PreloadEntry {
     length: Word32,
     text: UnsafeCell<[u8; LIST_MAX]>,

@@ -311,7 +311,10 @@ unsafe extern "C" fn after_fork() {
 
 #[unsafe(link_section = ".text.ntux_start")]
 unsafe extern "C" fn forked() {
-    SUBSTITUTE.store(0);
+    // A page that is written here is copied.
+    if SUBSTITUTE.load() != 0 {
+        SUBSTITUTE.store(0);
+    }
     descriptors::forked();
 }
 

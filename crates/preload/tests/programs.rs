@@ -165,6 +165,7 @@ scenarios! {
     every_way_out,
     messages_of_all_kinds,
     children_that_close_everything,
+    forks_before_the_first_use,
     killed_creators_leave_nothing,
     what_arrives_is_not_counted,
     locks_do_not_pile_up,
@@ -228,14 +229,20 @@ fn the_real_functions_are_found_past_others() {
 }
 
 /// Another library has some of the functions, before this one and behind it; with a table that is searched at the first use of each
-/// function, and with one that only the loader searches, so that all are looked up at the start.
+/// function, and with one that only the loader searches, so that all are looked up at the start. A library in front sees what the
+/// program calls; one behind also sees what this library closes for itself: the second program closes nothing.
 #[test]
 fn the_functions_of_other_libraries_are_called() {
     for style in ["gnu", "sysv"] {
         let other = compile("c/other_functions.c", &["-shared", "-fPIC", &format!("-Wl,--hash-style={style}")]);
-        for order in [[&other, &*LIBRARY], [&LIBRARY, &other]] {
+        let closing = (&*PROCESSES, "numbers_and_flags");
+        let orders = [
+            ([&other, &*LIBRARY], vec![closing]),
+            ([&LIBRARY, &other], vec![closing, (&*LEAVING, "messages_of_all_kinds")]),
+        ];
+        for (order, programs) in orders {
             let both = std::env::join_paths(order).expect("paths without colons");
-            for (program, scenario) in [(&PROCESSES, "numbers_and_flags"), (&LEAVING, "messages_of_all_kinds")] {
+            for (program, scenario) in programs {
                 let output = succeeds(command(program, Path::new(&both)).arg(scenario));
                 assert!(complaints(&output).contains("the others were called"), "{style}: {}", complaints(&output));
             }

@@ -20,6 +20,7 @@ unsafe extern "C-unwind" fn execve(path: *const c_char, arguments: Arguments, va
 }
 
 /// As `execve`.
+#[unsafe(link_section = ".text.ntux_start")]
 #[unsafe(no_mangle)]
 unsafe extern "C-unwind" fn execv(path: *const c_char, arguments: Arguments) -> c_int {
     // SAFETY: the caller's own arguments, and the program's environment.
@@ -39,6 +40,7 @@ unsafe extern "C-unwind" fn execvpe(name: *const c_char, arguments: Arguments, v
 }
 
 /// As `execve`.
+#[unsafe(link_section = ".text.ntux_start")]
 #[unsafe(no_mangle)]
 unsafe extern "C-unwind" fn execvp(name: *const c_char, arguments: Arguments) -> c_int {
     // SAFETY: the caller's own arguments, and the program's environment.

@@ -117,6 +117,60 @@ static void children_that_close_everything(void)
     CHECK(counted(copy) && signaled(copy) == 1);
 }
 
+/* How many KiB of the library's memory only this process has: it wrote there since it was forked. */
+static int own_memory_of_the_library(void)
+{
+    static char text[1 << 20];
+    int fd = open("/proc/self/smaps", O_RDONLY | O_CLOEXEC), length = 0;
+    for (ssize_t part; (part = read(fd, text + length, sizeof text - 1 - length)) > 0;)
+        length += part;
+    CHECK(close(fd) == 0 && length > 0);
+    text[length] = 0;
+    int all = 0, mappings = 0, own;
+    unsigned long start, end, library_end = 0;
+    for (char *line = strtok(text, "\n"); line; line = strtok(NULL, "\n")) {
+        if (sscanf(line, "%lx-%lx ", &start, &end) == 2) {
+            /* Behind the file's mappings lies what it does not fill. */
+            int is_library = strstr(line, "libntux_preload") || (start == library_end && !strchr(line, '/'));
+            library_end = is_library ? end : 0;
+            mappings += is_library;
+        } else if (library_end && sscanf(line, "Private_Dirty: %d", &own) == 1) {
+            all += own;
+        }
+    }
+    CHECK(mappings > 2);
+    return all;
+}
+
+/* A fork that nobody counts costs nothing; as soon as there are objects it would matter. */
+static void forks_before_the_first_use(void)
+{
+    CHECK(own_memory_of_the_library() > 0);
+    pid_t child = fork();
+    if (child == 0) {
+        if (dlsym(RTLD_DEFAULT, "__libc_single_threaded"))
+            CHECK(own_memory_of_the_library() == 0);
+        else
+            skip("single-threaded", "leaving.c", "the C library does not say whether there are threads");
+        _exit(0);
+    }
+    exited_well(child);
+    device = open_device();
+    int fd = fresh(), fds[2];
+    CHECK(pipe2(fds, O_CLOEXEC) == 0);
+    child = fork();
+    if (child == 0) {
+        char closed;
+        CHECK(read(fds[0], &closed, 1) == 1 && signaled(fd) == 1);
+        _exit(0);
+    }
+    CHECK(close(fd) == 0);
+    for (int i = 0; i < 100; i++)
+        fresh(); /* one of them would be at the place of an object that ended */
+    CHECK(write(fds[1], "", 1) == 1);
+    exited_well(child);
+}
+
 /* Whoever is executed founds a family of its own. */
 static void create_until_killed(int inherited, int count)
 {
@@ -607,6 +661,10 @@ int main(int count, char **arguments)
         create_until_killed(atoi(arguments[2]), atoi(arguments[3]));
     if (!strcmp(name, "receive_until_closed"))
         receive_until_closed(atoi(arguments[2]));
+    if (!strcmp(name, "forks_before_the_first_use")) {
+        forks_before_the_first_use();
+        return 0;
+    }
     device = open_device();
     if (!strcmp(name, "what_arrives_is_not_counted"))
         what_arrives_is_not_counted(arguments[0]);

@@ -49,6 +49,7 @@ pub fn look_up_all(wanted: &mut [Wanted<'_>]) {
 
 /// As [`address`], but looks it up again.
 #[cold]
+#[unsafe(link_section = ".text.ntux_start")]
 pub fn look_up(cache: &Word64, name: &str) -> Option<usize> {
     if let Some(Found::At(address)) = noted::noted().map(|noted| noted.next(name)) {
         cache.store(address as u64);
@@ -58,6 +59,12 @@ pub fn look_up(cache: &Word64, name: &str) -> Option<usize> {
     let found = newest.and_then(|(_, version)| next_of_version(name, version)).or_else(|| next(name));
     cache.store(found.unwrap_or(0) as u64);
     found
+}
+
+/// Where the variable of this name is (which ends with a zero) that the C library and the program use. None also where the tables
+/// of the loaded objects cannot be searched.
+pub fn variable(name: &str) -> Option<usize> {
+    noted::noted()?.variable(name)
 }
 
 /// As [`address`], for an old version of the function if the C library has that, for callers that may have been built
@@ -266,6 +273,17 @@ mod tests {
         assert_eq!(clear, NAMES.len() - 1, "the C library's tables tell");
         for (cache, name) in caches.iter().zip(NAMES) {
             assert_eq!(cache.load(), look_up(&Word64::new(0), name).unwrap_or(0) as u64, "{name:?}");
+        }
+    }
+
+    #[test]
+    fn a_variable_is_where_dlsym_finds_it() {
+        assert!(noted::note(), "the test program's objects can be searched");
+        for name in ["environ\0", "stdout\0", "there is no such variable\0", "close\0"] {
+            // SAFETY: a string that ends with a zero.
+            let known = unsafe { libc::dlsym(libc::RTLD_DEFAULT, name.as_ptr().cast()) } as usize;
+            let expected = Some(known).filter(|&known| known != 0 && name != "close\0");
+            assert_eq!(variable(name), expected, "{name:?}");
         }
     }
 

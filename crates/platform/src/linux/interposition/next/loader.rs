@@ -218,25 +218,38 @@ impl Tables {
     }
 
     /// Where the newest version of a function is that a linker would choose; the table is GNU's.
+    #[unsafe(link_section = ".text.ntux_start")]
     pub(super) fn newest(&self, name: &[u8], hash: u32) -> Found {
         const FUNCTION: u8 = 2;
-        /// The bit of a version that only programs of its time use; the lowest versions are none of their own.
-        const OLD: u16 = 1 << 15;
-        if !self.may_have(hash) {
-            return Found::Nowhere;
-        }
-        let is_it = |index: &u32| {
-            let (symbol, version) = (self.symbol(*index), self.version(*index));
-            let is_one = symbol.st_shndx != 0 && version & OLD == 0 && version != 0;
-            is_one && self.string(symbol.st_name).to_bytes_with_nul() == name
-        };
-        match self.gnu_chain(hash).find(is_it).map(|index| self.symbol(index)) {
+        match self.newest_symbol(name, hash) {
             None => Found::Nowhere,
             Some(symbol) if symbol.st_info & 15 == FUNCTION && symbol.st_value != 0 => {
                 Found::At(self.base.wrapping_add(symbol.st_value as usize))
             }
             Some(_) => Found::Unclear,
         }
+    }
+
+    /// As [`Tables::newest`], of a variable.
+    pub(super) fn variable(&self, name: &[u8], hash: u32) -> Option<usize> {
+        const VARIABLE: u8 = 1;
+        let is_one = |symbol: &&Elf64_Sym| symbol.st_info & 15 == VARIABLE && symbol.st_value != 0;
+        let symbol = self.newest_symbol(name, hash).filter(is_one)?;
+        Some(self.base.wrapping_add(symbol.st_value as usize))
+    }
+
+    fn newest_symbol(&self, name: &[u8], hash: u32) -> Option<&Elf64_Sym> {
+        /// The bit of a version that only programs of its time use; the lowest versions are none of their own.
+        const OLD: u16 = 1 << 15;
+        if !self.may_have(hash) {
+            return None;
+        }
+        let is_it = |index: &u32| {
+            let (symbol, version) = (self.symbol(*index), self.version(*index));
+            let is_one = symbol.st_shndx != 0 && version & OLD == 0 && version != 0;
+            is_one && self.string(symbol.st_name).to_bytes_with_nul() == name
+        };
+        self.gnu_chain(hash).find(is_it).map(|index| self.symbol(index))
     }
 
     /// The names of the object's own functions, some several times; the table is GNU's.

@@ -84,6 +84,13 @@ impl Noted {
         self.first_of(0, name)
     }
 
+    /// The variable of this name that the loader would bind an import to: a copy of the C library's, if the program has one.
+    pub(super) fn variable(&self, name: &str) -> Option<usize> {
+        let hash = hash_of(name);
+        self.tables[..self.count].iter().find_map(|tables| tables.variable(name.as_bytes(), hash))
+    }
+
+    #[unsafe(link_section = ".text.ntux_start")]
     fn first_of(&self, start: usize, name: &str) -> Found {
         let hash = hash_of(name);
         let mut found = self.tables[start..self.count].iter().map(|tables| tables.newest(name.as_bytes(), hash));
