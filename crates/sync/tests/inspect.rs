@@ -65,6 +65,29 @@ fn is_parked(waiter: &&WaiterView) -> bool {
     waiter.parked && waiter.state == WaitState::Waiting
 }
 
+/// Whether so many threads sleep, and not only are about to.
+fn are_asleep(count: usize) -> impl Fn(&Snapshot) -> bool {
+    move |snapshot| {
+        let parked: Vec<_> = snapshot.waiters.iter().filter(is_parked).collect();
+        parked.len() == count && parked.iter().all(|waiter| is_asleep(waiter.thread.unwrap()))
+    }
+}
+
+fn is_asleep(thread: u64) -> bool {
+    let stat = std::fs::read_to_string(format!("/proc/self/task/{thread}/stat")).unwrap_or_default();
+    stat.rsplit_once(") ").is_some_and(|(_, rest)| rest.starts_with('S'))
+}
+
+/// The calling thread, and those that it starts, stay on the processor on which it runs.
+fn on_one_processor() {
+    // SAFETY: all zeros is the empty set, of the size that the call is told.
+    unsafe {
+        let mut set: libc::cpu_set_t = core::mem::zeroed();
+        libc::CPU_SET(libc::sched_getcpu() as usize, &mut set);
+        assert_eq!(libc::sched_setaffinity(0, size_of_val(&set), &set), 0, "{}", std::io::Error::last_os_error());
+    }
+}
+
 /// Whether a forked child can be told from its parent: otherwise no thread names itself.
 fn threads_name_themselves() -> bool {
     process_word().is_some()
@@ -143,25 +166,70 @@ fn who_gave_an_object_to_its_only_waiter_is_told_and_who_took_a_mutex_at_once() 
             }
         });
         let view = view(arena);
-        let asleep = |snapshot: &Snapshot| snapshot.waiters.iter().filter(is_parked).count() == 1;
         let give = |_| {
-            look_until(&view, asleep);
+            look_until(&view, are_asleep(1));
             arena.event_set(&waiter, gate).unwrap();
             last_by(gate)
         };
         let who_gave = (0..ROUNDS).map(give).collect();
         look_until(&view, |snapshot| {
-            asleep(snapshot) && snapshot.object(mutex.0 as u32).unwrap().waiting().count() == 1
+            are_asleep(1)(snapshot) && snapshot.object(mutex.0 as u32).unwrap().waiting().count() == 1
         });
         arena.mutex_unlock(&waiter, mutex, 7).unwrap();
         who_gave
     });
-    // The woken thread may be the one that completes the operation.
-    assert!(who_gave.iter().all(|by| [this_thread(), LastBy::Unknown].contains(by)), "{who_gave:?}");
-    assert!(who_gave.contains(&this_thread()), "{who_gave:?}");
+    assert_eq!(who_gave, [this_thread(); ROUNDS]);
     let now = look(&arena);
     let now = now.object(mutex.0 as u32).unwrap();
     assert_eq!((&now.value, now.last_by), (&self::mutex(8, 1, false), LastBy::Unknown), "not who gave it");
+}
+
+/// There the woken thread runs before its waker does anything more, and completes the operation.
+#[test]
+fn who_gave_an_object_is_told_by_whoever_completes_the_operation_on_one_processor() {
+    // The processors of the other tests stay what they are.
+    std::thread::scope(|scope| scope.spawn(signal_sleepers_on_one_processor).join().unwrap());
+}
+
+fn signal_sleepers_on_one_processor() {
+    const ROUNDS: usize = 200;
+    const CROWD: usize = 4;
+    on_one_processor();
+    let arena = Arena::create(CAPACITY).unwrap();
+    let waiter = arena.waiter();
+    let [gate, other] = [(); 2].map(|()| arena.event_create(&waiter, false, false).unwrap());
+    let manual = arena.event_create(&waiter, true, false).unwrap();
+    let semaphore = arena.semaphore_create(&waiter, 0, 9).unwrap();
+    let view = view(&arena);
+    let last_by = |object: Object| look(&arena).object(object.0 as u32).unwrap().last_by;
+    // So many threads wait for these, and this one wakes them.
+    let wake = |count: usize, objects: &[Object], all: bool, signal: &dyn Fn()| {
+        std::thread::scope(|scope| {
+            for owner in 1..=count as u32 {
+                let (arena, objects) = (&arena, objects.to_vec());
+                scope.spawn(move || match all {
+                    true => arena.wait_all(&arena.waiter(), &objects, None, owner, Deadline::Never).unwrap(),
+                    false => arena.wait_any(&arena.waiter(), &objects, None, owner, Deadline::Never).unwrap(),
+                });
+            }
+            look_until(&view, are_asleep(count));
+            signal();
+            last_by(objects[0])
+        })
+    };
+    let set = |event: Object| assert_eq!(arena.event_set(&waiter, event), Ok(false));
+    for round in 0..ROUNDS {
+        assert_eq!(wake(1, &[gate], false, &|| set(gate)), this_thread(), "the only one that waits, {round}");
+        if round % CROWD != 0 {
+            continue;
+        }
+        let release = || assert_eq!(arena.semaphore_release(&waiter, semaphore, CROWD as u32), Ok(0));
+        assert_eq!(wake(CROWD, &[semaphore, other], false, &release), this_thread(), "one after the other, {round}");
+        assert_eq!(wake(CROWD, &[manual, other], false, &|| set(manual)), this_thread(), "all at once, {round}");
+        arena.event_reset(&waiter, manual).unwrap();
+        let set_both = || [other, gate].into_iter().for_each(set);
+        assert_eq!(wake(1, &[gate, other], true, &set_both), this_thread(), "who waits for two, {round}");
+    }
 }
 
 /// A child has a copy of its parent's waiter, and must not name its parent.
@@ -387,10 +455,8 @@ fn a_sleeper_says_since_when_and_until_when_and_a_wake_who_sent_it() {
         let [wake] = woken.wakes[..] else { panic!("{:?}", woken.wakes) };
         assert_eq!((wake.waiter, wake.object), (place, Some(event)));
         assert!((start..=monotonic_ns()).contains(&wake.at));
-        let (peer, thread) = wake.by.unwrap();
-        assert_eq!(woken.peer(peer).unwrap().process.pid, std::process::id());
-        // SAFETY: a call without arguments.
-        assert_eq!(thread, unsafe { libc::gettid() } as u64);
+        assert_eq!(wake.by, this_thread());
+        assert_eq!(woken.peer(0).unwrap().process.pid, std::process::id());
         arena.event_set(&waiter, other).unwrap();
     });
 }
@@ -481,8 +547,7 @@ fn who_sleeps_tells_whether_the_last_signal_was_before_it_began_to_wait() {
         assert_eq!(when(&seen, semaphore, &[9, 10], u64::MAX), (vec![Some(false); 2], true));
         arena.semaphore_release(&waiter, semaphore, 1).unwrap();
         let seen = look_until(&view, |snapshot| snapshot.waiters.iter().filter(is_parked).count() == 9);
-        let by = seen.object(semaphore.0 as u32).unwrap().last_by;
-        assert!([this_thread(), LastBy::Unknown].contains(&by), "{by:?}");
+        assert_eq!(seen.object(semaphore.0 as u32).unwrap().last_by, this_thread());
         assert_eq!(when(&seen, semaphore, &[10], u64::MAX), (vec![Some(true)], false));
         arena.semaphore_release(&waiter, semaphore, 1).unwrap();
         for object in [event, other, alert].into_iter().chain(many) {

@@ -90,7 +90,7 @@ pub const PLANTED: &[Planted] = &[
     planted("settlewake", Bug::SettleWake, Found::Exhaustively("s-rel2-2w", 2)),
     planted("nowakehelp", Bug::NoWakeHelp, Found::Exhaustively("ab-sets", 2)),
     planted("pulseplain", Bug::PulsePlain, Found::Exhaustively("a-pulse-hole", 2)),
-    planted("noregbump", Bug::NoRegisterBump, Found::Exhaustively("s-rel-2w", 2)).by_histories(284),
+    planted("noregbump", Bug::NoRegisterBump, Found::Exhaustively("s-rel-2w", 2)).by_histories(31),
     planted("flagfirst", Bug::FlagFirst, Found::Exhaustively("e-set-2w", 2)).by_histories(31),
     planted("notalone", Bug::NotAlone, Found::Exhaustively("e-set-2w", 2)).by_histories(20),
     planted("lifo", Bug::Lifo, Found::Exhaustively("a-set-2w", 2)).by_histories(62),

@@ -170,13 +170,9 @@ impl Scene {
         self.wakes.get(&object).copied()
     }
 
-    /// Who sent a wake, as far as that is known.
-    pub fn sender(&self, wake: &WakeView) -> Option<String> {
-        let (peer, thread) = wake.by?;
-        let thread = u32::try_from(thread).ok()?;
-        let known = self.names.process(peer).and_then(|process| process.thread(thread));
-        let name = known.map_or(String::new(), |thread| format!(" {}", printable(&thread.name)));
-        Some(format!("{}/{}{name}", self.pid(peer)?, known.map_or(thread, |thread| thread.number)))
+    /// The name of who has done something, as far as that is known.
+    pub fn name_of(&self, by: LastBy) -> Option<String> {
+        self.doer_of(by).map(|doer| Doer { ended: false, ..doer }.to_string())
     }
 
     /// A thread of this machine, with its name if it takes part.
@@ -197,7 +193,11 @@ impl Scene {
     /// Who signaled an object last, or acquired a mutex last, as far as that is known.
     pub fn doer(&self, object: Object) -> Option<Doer> {
         let seen = self.snapshot.object(slot_of(object)).filter(|seen| seen.object == object)?;
-        let LastBy::Thread { peer, thread } = seen.last_by else { return None };
+        self.doer_of(seen.last_by)
+    }
+
+    fn doer_of(&self, by: LastBy) -> Option<Doer> {
+        let LastBy::Thread { peer, thread } = by else { return None };
         let known = peer.and_then(|peer| self.names.process(peer)?.thread(thread));
         let fate = peer.and_then(|peer| fate(&self.snapshot, &self.names, peer, thread));
         Some(Doer {

@@ -304,7 +304,7 @@ impl Seen<'_> {
     }
 
     fn wake(&self, wake: &WakeView) -> Wake {
-        let (ago_s, by) = (self.scene.ago_s(wake.at), self.scene.sender(wake));
+        let (ago_s, by) = (self.scene.ago_s(wake.at), self.scene.name_of(wake.by));
         Wake { ago_s, by, to: self.known(wake.waiter) }
     }
 

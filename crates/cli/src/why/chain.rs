@@ -128,7 +128,7 @@ impl<'a> Follower<'a> {
         let cut = !places.is_empty() && (depth == DEEPEST || self.met.len() >= LONGEST);
         let owners = if cut { Vec::new() } else { places.iter().map(|&place| self.chain(place, depth + 1)).collect() };
         let scene = self.teller.scene;
-        let wake = |wake: WakeView| Wake { ago_s: scene.ago_s(wake.at), by: scene.sender(&wake) };
+        let wake = |wake: WakeView| Wake { ago_s: scene.ago_s(wake.at), by: scene.name_of(wake.by) };
         let last_wake = scene.last_wake(object).map(wake);
         let logged = self.logged(object);
         let (thing, last_by, is_new) = (self.teller.thing(object), scene.doer(object), scene.is_new(object));

@@ -2,7 +2,7 @@
 
 use ntux_sync::Object;
 use ntux_sync::inspect::why::{Finding, Link};
-use ntux_sync::inspect::{Claim, Given, Request, Snapshot, Value};
+use ntux_sync::inspect::{Claim, Given, LastBy, Request, Snapshot, Value};
 use serde::Serialize;
 
 use super::chain::{Chain, Follower, Logged, Step};
@@ -287,7 +287,7 @@ impl Teller<'_> {
                 trouble.threads.push(party);
                 trouble.objects = things;
             }
-            Finding::StillAsleep { waiter, given } => self.still_asleep(&mut trouble, *waiter, *given),
+            Finding::StillAsleep { waiter, given, by } => self.still_asleep(&mut trouble, *waiter, *given, *by),
             Finding::Unfinished { waiter, request } => {
                 let party = self.party(*waiter);
                 trouble.kind = "unfinished";
@@ -355,7 +355,7 @@ impl Teller<'_> {
         format!("{}{of}", self.thing(object).text())
     }
 
-    fn still_asleep(&self, trouble: &mut Trouble, waiter: u32, given: Given) {
+    fn still_asleep(&self, trouble: &mut Trouble, waiter: u32, given: Given, by: LastBy) {
         let party = self.party(waiter);
         let object = match given {
             Given::Slot(slot) => self.scene.snapshot.object(slot).map(|seen| seen.object),
@@ -364,8 +364,7 @@ impl Teller<'_> {
         trouble.kind = "still asleep";
         trouble.objects = self.things(object.as_slice());
         let what = trouble.objects.first().map_or("all that it waited for".to_owned(), Thing::text);
-        let wake = self.scene.snapshot.wakes.iter().find(|wake| wake.waiter == waiter && wake.object == object);
-        let by = wake.and_then(|wake| self.scene.sender(wake)).unwrap_or_else(|| "whoever was to wake it".to_owned());
+        let by = self.scene.name_of(by).unwrap_or_else(|| "whoever was to wake it".to_owned());
         trouble.text.push(format!("STILL ASLEEP: {} was given {what}, and {by} has not woken it yet.", party.text()));
         trouble.stopped = self.stopped(Some(&party));
         trouble.threads.push(party);

@@ -237,6 +237,7 @@ const STAMP: &[Bits] = &[bits("processor", 0, 10), bits("time", 10, 22)];
 /// What stands above the version may be anything.
 const JOINED_AT: &[Bits] = &[bits("version", 0, 37)];
 pub(crate) const FOUND: &[Bits] = &[bits("mark", 0, 32), bits("version", 32, 32)];
+pub(crate) const SIGNATURE: &[Bits] = &[bits("mark", 0, 32), bits("tag", 32, 32)];
 const WAIT: &[Bits] = &[bits("count", 0, 32), bits("owner", 32, 32)];
 pub(crate) const LINK: &[Bits] = &[bits("chunk", 0, 18), bits("version", 18, 14)];
 pub(crate) const TRANSFER: &[Bits] =
@@ -273,8 +274,7 @@ const WOKEN: usize = offset_of!(WaiterSlot, woken);
 const WAITER_FIELDS: &[Field] = &[
     field("word", offset_of!(WaiterSlot, word), 16, WAITER_WORD),
     field("holder", offset_of!(WaiterSlot, holder), 8, HOLDER),
-    field("request", offset_of!(WaiterSlot, request), 8, REQUEST),
-    field("request_object", offset_of!(WaiterSlot, request_object), 8, OBJECT),
+    field("signature", offset_of!(WaiterSlot, signature), 8, SIGNATURE),
     field("wait", offset_of!(WaiterSlot, wait), 8, WAIT),
     field("next_hint", offset_of!(WaiterSlot, next_hint), 4, &[]),
     field("stamp", offset_of!(WaiterSlot, stamp), 4, STAMP),
@@ -284,7 +284,8 @@ const WAITER_FIELDS: &[Field] = &[
     field("joined_at", offset_of!(WaiterSlot, joined_at), 8, JOINED_AT),
     field("joined_after", offset_of!(WaiterSlot, joined_after), 8, MARK),
     row(WAIT_MAX, field("joined_others", offset_of!(WaiterSlot, joined_others), 8, FOUND)),
-    field("woken.by", WOKEN + offset_of!(Woken, by), 8, HOLDER),
+    field("request", offset_of!(WaiterSlot, request), 8, REQUEST),
+    field("request_object", offset_of!(WaiterSlot, request_object), 8, OBJECT),
     field("woken.at", WOKEN + offset_of!(Woken, at), 8, &[]),
     field("woken.object", WOKEN + offset_of!(Woken, object), 8, OBJECT),
     field("woken.from", WOKEN + offset_of!(Woken, from), 8, &[]),
@@ -370,6 +371,7 @@ mod tests {
             CLAIMS,
             DEADLINE,
             FOUND,
+            SIGNATURE,
         ] {
             let end = word.iter().fold(0, |end, bits| {
                 assert!(bits.first >= end && bits.width <= 64, "{}", bits.name);

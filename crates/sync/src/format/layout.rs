@@ -107,10 +107,8 @@ pub struct WaiterSlot {
     pub word: Word128,
     /// Who has the slot, see [`crate::protocol::waiter`].
     pub holder: Word64,
-    /// The requested operation while the state is `Requesting`, see [`crate::protocol::signal`].
-    pub request: Word64,
-    /// Its object.
-    pub request_object: Word64,
+    /// [`super::signature`]: who performed the operation that decided the last wait whose thread had to be woken.
+    pub signature: Word64,
     /// Owner id of the wait (high half) and number of its objects without the alert (low half).
     pub wait: Word64,
     /// Next hint of the pool.
@@ -127,14 +125,17 @@ pub struct WaiterSlot {
     pub joined_after: Word64,
     /// The same of its other objects and its alert ([`crate::format::found`]).
     pub joined_others: [Word64; WAIT_MAX],
+    /// The requested operation while the state is `Requesting`, see [`crate::protocol::signal`].
+    pub request: Word64,
+    /// Its object.
+    pub request_object: Word64,
     /// Apart from what the thread itself writes: the cache line would go back and forth with each wake.
     pub woken: Line<Woken>,
 }
 
-/// Who woke a thread last, for onlookers.
+/// The last wake of a thread, for onlookers. Who sent it: [`WaiterSlot::signature`].
 #[repr(C)]
 pub struct Woken {
-    pub by: Word64,
     pub at: Word64,
     pub object: Word64,
     /// The low half of the word of the wait whose wake was sent last.

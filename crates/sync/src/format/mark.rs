@@ -1,5 +1,5 @@
 //! What the tag of an object at rest says: who signaled it last, or, of a mutex, who acquired it last. For onlookers; nothing in the
-//! core reads it.
+//! core decides by it.
 //!
 //! ```text
 //!  31        22 21                   0
@@ -34,6 +34,12 @@ impl Mark {
         let peer = u64::from(holder.peer()) + 1;
         let peer = if peer <= PEER.mask() { peer } else { 0 };
         Mark(Mark::of_thread(holder.thread()).0 | (peer << PEER.first) as u32)
+    }
+
+    /// This one, or `other` if nobody is known here.
+    #[inline(always)]
+    pub(crate) fn or(self, other: impl FnOnce() -> Mark) -> Mark {
+        if self == Mark::default() { other() } else { self }
     }
 
     /// The thread; 0 if there is none.

@@ -9,6 +9,7 @@
 //! | a waiter | [`waiter_word`], [`ticket`], [`holder`] |
 //! | until when a thread sleeps at most | [`deadline`] |
 //! | what a wait found when it joined a queue | [`found`] |
+//! | who decided a wait | [`signature`] |
 //! | who waits for an object | [`entry`] |
 //! | which wait set a chunk belongs to | [`chunk_word`] |
 //! | the admitted operation | [`admission_word`] |
@@ -29,6 +30,7 @@ pub(crate) mod mark;
 pub(crate) mod meta;
 pub(crate) mod object_word;
 pub(crate) mod peer;
+pub(crate) mod signature;
 pub(crate) mod ticket;
 pub(crate) mod waiter_word;
 
@@ -37,7 +39,7 @@ use layout::{Chunk, Header, ObjectSlot, WaiterSlot};
 /// "ntux sync" as bytes.
 pub const MAGIC: u64 = u64::from_le_bytes(*b"ntuxsync");
 /// Incremented with every incompatible change.
-pub const VERSION: u32 = 12;
+pub const VERSION: u32 = 13;
 
 /// A hash that two builds share only if they agree on every position, width and name of [`fields`], and on every limit
 /// of [`limits`].

@@ -18,7 +18,7 @@
 //! * value: a semaphore's count, a mutex's owner, 1 or 0 for an event. In a claimed word it still includes the unit on
 //!   offer.
 //! * tag of a claim: the low 32 bits of the claimed waiter's ticket, or the number of a wait-all attempt. At rest: a
-//!   [`Mark`], which nothing in the core reads, so it may be any number.
+//!   [`Mark`], by which nothing in the core decides, so it may be any number.
 //!
 //! At rest means: no claimant. At rest and available implies that no registered waiter could take it.
 

@@ -114,6 +114,11 @@ impl WaiterWord {
         Ticket::new((self.0.high & TICKET_HIGH_MASK) << 32 | self.0.low >> 32)
     }
 
+    /// The tag of its claims, from the low half of the word.
+    pub(crate) fn tag_in(low: u64) -> u32 {
+        (low >> 32) as u32
+    }
+
     /// The state of the wait.
     #[inline(always)]
     pub fn state(self) -> WaiterState {

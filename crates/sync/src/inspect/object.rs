@@ -85,7 +85,8 @@ pub enum Value {
 }
 
 /// Who signaled an object last: set or pulsed an event, released a semaphore; or who acquired a mutex last. Said of live objects at
-/// rest, and not of an operation that somebody else has finished, as when several threads waited.
+/// rest. Whoever completes an operation says whose it is, unless it was begun by a thread that was killed, or overtaken, before it
+/// could sign; or a thread took something from the object in a wait for several that did not have to wait.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum LastBy {
     /// Unknown.
@@ -94,7 +95,7 @@ pub enum LastBy {
     Nobody,
     /// This thread, by its number in its own namespace.
     Thread {
-        /// The index of its peer, which can be another process by now if that one has ended. None: unknown.
+        /// The index of its peer, which can be another process by now if that one has ended. None: unknown, or above 1,022.
         peer: Option<u32>,
         /// Its number.
         thread: u32,

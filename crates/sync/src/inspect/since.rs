@@ -5,6 +5,9 @@
 //! still the same, nobody has signaled the object since then. Others who join the queue also change the word, and they have noted which
 //! version *they* found: from one to the next one can go back, as long as nothing else has changed the word. A thread that waits for
 //! several objects has noted the version of each.
+//!
+//! That somebody has signaled it shows in its mark, if it was another thread than before; or in a wake that it has sent to another one
+//! who waited.
 
 use std::collections::{BTreeSet, HashMap};
 
@@ -55,7 +58,9 @@ impl Snapshot {
             last.before = last.before.into_iter().chain(noted).min();
             version = version.wrapping_sub(1);
         }
-        let later = in_line.iter().filter(|sleeper| sleeper.has_missed(object.last_by));
+        let last_wake = self.wakes.iter().filter(|wake| wake.object == Some(object.object)).map(|wake| wake.at).max();
+        let later =
+            in_line.iter().filter(|sleeper| sleeper.has_missed(object.last_by) || sleeper.has_slept_through(last_wake));
         let later = later.map(|sleeper| sleeper.waiter.index).filter(|waiter| !last.unseen.contains(waiter));
         last.seen = later.collect();
         last
@@ -85,5 +90,12 @@ impl Sleeper<'_> {
     /// nobody can take what was not signaled. But an object that is there for all of a wait's others may be taken at any time.
     fn has_missed(&self, last_by: LastBy) -> bool {
         last_by != self.found.last_by && (!self.all || matches!(last_by, LastBy::Thread { .. }))
+    }
+
+    /// Whether the object has woken another one at this time since this wait has joined its queue. Nobody joins between a signal and what
+    /// it comes to, so that was another signal than those before.
+    fn has_slept_through(&self, wake: Option<u64>) -> bool {
+        let noted = self.waiter.asleep_since.map(|since| since.saturating_add(TICK_NS));
+        wake.zip(noted).is_some_and(|(wake, joined)| wake > joined)
     }
 }

@@ -8,6 +8,7 @@ use crate::format::holder::Holder;
 use crate::format::layout::WaiterSlot;
 use crate::format::limits::WAIT_MAX;
 use crate::format::mark::Mark;
+use crate::format::signature::Signature;
 use crate::format::waiter_word::{ALL_PROBED, EVERYTHING, WaiterState, WaiterWord};
 use crate::format::{deadline, found};
 use crate::kind::Signal;
@@ -60,9 +61,8 @@ pub struct WakeView {
     pub object: Option<Object>,
     /// When, in nanoseconds of the monotonic clock, up to 10 ms too early.
     pub at: u64,
-    /// The sender: the index of its peer, and the thread's number in its own namespace. `None` if the sender's process is
-    /// not registered.
-    pub by: Option<(u32, u64)>,
+    /// Who performed the operation: unknown also if another thread had to decide what it came to.
+    pub by: LastBy,
 }
 
 /// The state of a wait.
@@ -82,6 +82,8 @@ pub enum WaitState {
         given: Given,
         /// An acquired mutex had been abandoned.
         abandoned: bool,
+        /// Who performed the operation, if the thread slept.
+        by: LastBy,
         /// The thread slept, and its wake may not have been sent yet.
         owed: bool,
     },
@@ -222,11 +224,11 @@ impl WakeView {
     pub(super) fn of(look: &Look<'_>, index: u32) -> Option<WakeView> {
         let slot = look.waiter(index)?;
         let woken = &slot.woken.0;
-        let read = || (woken.object.load(), Holder(woken.by.load()), woken.at.load());
+        let read = || (woken.object.load(), Signature(slot.signature.load()), woken.at.load(), woken.from.load());
         // O-wake
         let mut reads = (0..TRIES).map(|_| (read(), woken.object.load()));
-        let (object, by, at) = reads.find_map(|(read, object)| (read.0 == object).then_some(read))?;
-        let by = by.is_taken().then(|| (by.peer(), by.thread()));
+        let (object, signature, at, from) = reads.find_map(|(read, object)| (read.0 == object).then_some(read))?;
+        let by = LastBy::of(signature.mark_for(WaiterWord::tag_in(from)));
         let object = (object != 0).then_some(Object(object));
         (at != 0).then_some(WakeView { waiter: index, object, at, by })
     }
@@ -246,7 +248,8 @@ impl WaitState {
                     _ => Given::Rubbish,
                 };
                 let owed = word.is_owed() && slot.woken.0.from.load() != word.0.low;
-                WaitState::Satisfied { given, abandoned: word.is_abandoned(), owed }
+                let by = LastBy::of(Signature(slot.signature.load()).mark_for(word.ticket().tag()));
+                WaitState::Satisfied { given, abandoned: word.is_abandoned(), by, owed }
             }
             WaiterState::Withdrawn => WaitState::Withdrawn,
             WaiterState::Requesting => WaitState::Requesting(Request::of(slot)),

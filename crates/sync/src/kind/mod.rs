@@ -226,6 +226,12 @@ impl Kind {
         if self == Kind::Mutex { next.marked(mark()) } else { next }
     }
 
+    /// The word after somebody was given a share: `mark` is who performed the operation that offered it.
+    #[inline(always)]
+    pub(crate) fn offered_by(self, next: ObjectWord, mark: Mark) -> ObjectWord {
+        if self == Kind::Mutex { next } else { next.marked(mark) }
+    }
+
     /// The word when the operation that offered it is complete.
     pub(crate) fn rested(self, word: ObjectWord) -> ObjectWord {
         match self {
@@ -310,9 +316,14 @@ impl Signal {
     /// The word that it leaves if a thread with this mark performs it: see [`Kind::taken_by`].
     #[inline(always)]
     pub(crate) fn performed_by(self, next: ObjectWord, mark: impl FnOnce() -> Mark) -> ObjectWord {
+        if self.leaves_a_mark() { next.marked(mark()) } else { next }
+    }
+
+    #[inline(always)]
+    pub(crate) fn leaves_a_mark(self) -> bool {
         match self {
-            Signal::Set | Signal::Pulse | Signal::Release(_) => next.marked(mark()),
-            Signal::Reset | Signal::Unlock(_) | Signal::Kill(_) => next,
+            Signal::Set | Signal::Pulse | Signal::Release(_) => true,
+            Signal::Reset | Signal::Unlock(_) | Signal::Kill(_) => false,
         }
     }
 

@@ -59,11 +59,13 @@ mod attempt;
 
 use super::claim::{Found, help, help_claim, put};
 use super::epoch::begin;
+use super::notes;
 use super::scan::{Ahead, Offered, clear, offer};
 use super::waiter::{Waiter, enroll};
 use crate::arena::Arena;
 use crate::format::admission_word::{Admission, NOBODY, Phase};
 use crate::format::layout::{ObjectSlot, WaiterSlot};
+use crate::format::mark::Mark;
 use crate::format::object_word::{Claimant, ObjectWord, WA};
 use crate::format::ticket::Ticket;
 use crate::format::waiter_word::WaiterState;
@@ -211,6 +213,11 @@ fn origin(arena: &Arena, seen: Admission) -> Option<(&ObjectSlot, Object, Signal
     Some((arena.object_slot(object.index())?, object, signal))
 }
 
+/// Who performs an operation: whoever carries it out, it is its requester's.
+fn performer(arena: &Arena, seen: Admission) -> Mark {
+    arena.waiter_slot(seen.requester()).map_or(Mark::default(), notes::holder)
+}
+
 /// Ends an operation that is rubbish.
 fn abort(arena: &Arena, seen: Admission) {
     replace(arena, seen, seen.in_phase(Phase::Idle));
@@ -317,7 +324,7 @@ fn first_waiting_for_all(
 
 /// End: offers what is left to wait-any waiters.
 fn end(arena: &Arena, waiter: &Waiter, seen: Admission) -> Result<()> {
-    let Some((slot, object, _)) = origin(arena, seen).filter(|_| seen.has_origin()) else {
+    let Some((slot, object, signal)) = origin(arena, seen).filter(|_| seen.has_origin()) else {
         replace(arena, seen, seen.in_phase(Phase::Idle));
         return Ok(());
     };
@@ -336,11 +343,13 @@ fn end(arena: &Arena, waiter: &Waiter, seen: Admission) -> Result<()> {
         true => word.unclaimed(),
         false => word.unclaimed().without(WA),
     };
+    let by = performer(arena, seen);
+    let next = if word.claimant() == Claimant::Origin { signal.performed_by(next, || by) } else { next };
     let next = match is_on_offer(slot.kind(), word) {
         true => offer(arena, waiter, object.index(), slot, next, &mut Ahead::default()),
         false => Offered::to_nobody(slot.kind().rested(next)),
     };
-    put(arena, waiter, object.index(), slot, word, &next);
+    put(arena, waiter, object.index(), slot, word, &next, by);
     Ok(())
 }
 

@@ -36,6 +36,8 @@
 //! * O-self: a waiter reads its own word after the copy of the object's word with which it claims for itself (C1).
 //! * O-wake: everyone sends the wake before the settling exchange (C3), so a thread that finds the object settled may
 //!   rely on it.
+//! * O-signature: who decides a wait that sleeps signs before the wake, and so before anybody settles who learnt of the decision from
+//!   the wake ([`super::notes`]).
 //! * O-ready: the word that a decision exchanges was read before the claim, by the scan that chose the waiter. If it has
 //!   changed meanwhile (the waiter parked, withdrew, was satisfied), the exchange fails, and it is read again.
 //!
@@ -61,6 +63,7 @@ use super::{admission, notes};
 use crate::arena::Arena;
 use crate::format::holder::Holder;
 use crate::format::layout::{ObjectSlot, WaiterSlot};
+use crate::format::mark::Mark;
 use crate::format::object_word::{Claimant, ObjectWord, W};
 use crate::format::waiter_word::{EVERYTHING, WaiterState, WaiterWord};
 use crate::kind::{self, Carried, Kind};
@@ -84,24 +87,31 @@ pub(crate) struct Found {
     pub word: ObjectWord,
     /// This thread has decided the claim already: its waiter was given the object.
     granted: bool,
+    /// Who performs the operation that has claimed it, if this thread knows.
+    by: Mark,
 }
 
 impl Found {
     /// A word with a claim that was decided: its waiter was given the object.
     pub(crate) fn granted(word: ObjectWord) -> Found {
-        Found { word, granted: true }
+        Found { word, granted: true, by: Mark::default() }
+    }
+
+    /// A word with a claim that this thread has made for an operation of this performer.
+    pub(crate) fn claimed(word: ObjectWord, by: Mark) -> Found {
+        Found { word, granted: false, by: notes::known(by) }
     }
 }
 
 impl From<ObjectWord> for Found {
     fn from(word: ObjectWord) -> Found {
-        Found { word, granted: false }
+        Found { word, granted: false, by: Mark::default() }
     }
 }
 
 /// Replaces the object's word by what an offer has come to. A claim for a waiter is decided at once, and what can be
 /// done for that is done before the claim: a thread that dies in between leaves an operation that has not happened.
-/// Returns none if the word has changed.
+/// `by`: who performs the operation, if that is known. Returns none if the word has changed.
 pub(crate) fn put(
     arena: &Arena,
     waiter: &Waiter,
@@ -109,6 +119,7 @@ pub(crate) fn put(
     slot: &ObjectSlot,
     seen: ObjectWord,
     offered: &Offered<'_>,
+    by: Mark,
 ) -> Option<Found> {
     let next = offered.word;
     let Some(candidate) = offered.candidate else {
@@ -123,8 +134,8 @@ pub(crate) fn put(
     }
     #[cfg(ntux_explore)]
     ntux_platform::explore::decides_next();
-    let granted = decision.make(arena, waiter);
-    Some(Found { word: next.advanced(), granted })
+    let granted = decision.make(arena, || by);
+    Some(Found { granted, ..Found::claimed(next.advanced(), by) })
 }
 
 /// Finishes every claim on the object until it is at rest. Returns the word at rest.
@@ -175,7 +186,8 @@ fn settle_granted(arena: &Arena, index: u32, found: Found, ahead: &mut Ahead<'_>
         return None;
     }
     let (slot, owner) = (arena.object_slot(index)?, arena.waiter_slot(claimed)?.owner());
-    let rest = rest_after(slot.kind(), found.word, owner)?;
+    let kind = slot.kind();
+    let rest = kind.offered_by(rest_after(kind, found.word, owner)?, found.by);
     if slot.exchange(found.word, rest) {
         return Some(rest.advanced());
     }
@@ -201,8 +213,13 @@ pub(crate) fn help_claim<'a>(
     ahead: &mut Ahead<'a>,
 ) -> Result<Found> {
     let slot = arena.object_slot(index).ok_or(Error::Corrupt)?;
+    let mut by = found.by;
     let next = match found.word.claimant() {
-        Claimant::Waiter(claimed) => settled(arena, waiter, index, slot, found, claimed, ahead)?,
+        Claimant::Waiter(claimed) => {
+            let unclaimed = settled(arena, waiter, index, slot, found, claimed)?;
+            by = unclaimed.by;
+            unclaimed.offered(arena, waiter, index, slot, ahead)
+        }
         Claimant::CarryUp | Claimant::CarryDown => {
             let Carried::Moved(carried) = kind::carried(slot, found.word) else { return Ok(slot.load().into()) };
             // A carry does not change the count, but it may have been made to admit a waiter.
@@ -213,7 +230,7 @@ pub(crate) fn help_claim<'a>(
         }
         _ => return Err(Error::Corrupt),
     };
-    if let Some(left) = put(arena, waiter, index, slot, found.word, &next) {
+    if let Some(left) = put(arena, waiter, index, slot, found.word, &next, by) {
         return Ok(left);
     }
     let now = slot.load();
@@ -221,27 +238,50 @@ pub(crate) fn help_claim<'a>(
     Ok(now.into())
 }
 
-/// Decides the claim for `claimed`, unless that is done, and returns the word that settles it.
-fn settled<'a>(
-    arena: &'a Arena,
+/// What a claim leaves behind: the word without it, whether something remains on offer, and who performs the operation, if that is
+/// known.
+struct Unclaimed {
+    kind: Kind,
+    word: ObjectWord,
+    offers: bool,
+    by: Mark,
+}
+
+/// Decides the claim for `claimed`, unless that is done.
+fn settled(
+    arena: &Arena,
     waiter: &Waiter,
     index: u32,
-    slot: &'a ObjectSlot,
+    slot: &ObjectSlot,
     found: Found,
     claimed: u32,
-    ahead: &mut Ahead<'a>,
-) -> Result<Offered<'a>> {
+) -> Result<Unclaimed> {
     let (kind, seen) = (slot.kind(), found.word);
     let claimed_slot = arena.waiter_slot(claimed).ok_or(Error::Corrupt)?;
     let granted = found.granted
         || decide(arena, waiter, claimed_slot, seen.tag(), index, kind.was_abandoned(seen))? == Verdict::Granted;
-    let next = seen.unclaimed();
-    let next = if granted { kind.consumed(next, claimed_slot.owner()) } else { next };
-    let offers = next.has(W) && kind.remains_on_offer(next, granted);
-    Ok(match offers {
-        true => offer(arena, waiter, index, slot, next, ahead),
-        false => Offered::to_nobody(kind.rested(next)),
-    })
+    // Of a claim that was refused, the waiter's word says who performed another operation.
+    let by = if granted { found.by.or(|| notes::who_signed(claimed_slot, seen.tag())) } else { found.by };
+    let next = kind.offered_by(seen.unclaimed(), by);
+    let word = if granted { kind.consumed(next, claimed_slot.owner()) } else { next };
+    Ok(Unclaimed { kind, word, offers: word.has(W) && kind.remains_on_offer(word, granted), by })
+}
+
+impl Unclaimed {
+    /// The word that settles the claim.
+    fn offered<'a>(
+        &self,
+        arena: &'a Arena,
+        waiter: &Waiter,
+        index: u32,
+        slot: &'a ObjectSlot,
+        ahead: &mut Ahead<'a>,
+    ) -> Offered<'a> {
+        match self.offers {
+            true => offer(arena, waiter, index, slot, self.word, ahead),
+            false => Offered::to_nobody(self.kind.rested(self.word)),
+        }
+    }
 }
 
 /// How the claim with this tag was decided. Makes the decision if it is open, and sends the wake.
@@ -263,7 +303,8 @@ fn decide(
             WaiterState::Waiting | WaiterState::Queueing => {
                 let resident = arena.object_slot(object).and_then(|slot| notes::resident(slot, object));
                 let satisfied = seen.satisfied(object, abandoned);
-                if Decision::prepare(waiter, slot, seen, satisfied, resident).make(arena, waiter) {
+                // Whose operation it is, only the thread knows that made the claim.
+                if Decision::prepare(waiter, slot, seen, satisfied, resident).make(arena, Mark::default) {
                     return Ok(Verdict::Granted);
                 }
             }
@@ -292,10 +333,17 @@ fn decide(
     Err(Error::Corrupt)
 }
 
-/// Gives a waiter all its objects, and wakes it.
-pub(crate) fn give_everything(arena: &Arena, waiter: &Waiter, slot: &WaiterSlot, seen: WaiterWord, abandoned: bool) {
+/// Gives a waiter all its objects, and wakes it. `by`: who performs the operation.
+pub(crate) fn give_everything(
+    arena: &Arena,
+    waiter: &Waiter,
+    slot: &WaiterSlot,
+    seen: WaiterWord,
+    abandoned: bool,
+    by: Mark,
+) {
     let next = seen.satisfied(EVERYTHING, abandoned);
-    if Decision::prepare(waiter, slot, seen, next, None).make(arena, waiter) && next.is_owed() {
+    if Decision::prepare(waiter, slot, seen, next, None).make(arena, || by) && next.is_owed() {
         slot.exchange(next, next.paid());
     }
 }
@@ -345,13 +393,13 @@ impl<'a> Decision<'a> {
         Decision { slot, seen, next, object, wake }
     }
 
-    /// Makes it, and wakes the waiter. Returns whether this call made it. The word still says that the wake is owed: who settles
+    /// Makes it, and wakes the waiter. `by`: who performs the operation, if that is known. Returns whether this call made it. The word still says that the wake is owed: who settles
     /// the claim does so at once, and who meets it before wakes the waiter once more.
     #[inline(always)]
-    pub(super) fn make(self, arena: &Arena, waiter: &Waiter) -> bool {
+    pub(super) fn make(self, arena: &Arena, by: impl FnOnce() -> Mark) -> bool {
         let decided = self.slot.exchange(self.seen, self.next);
         if decided {
-            self.made(arena, waiter);
+            self.made(arena, by);
         } else {
             self.drop();
         }
@@ -359,7 +407,7 @@ impl<'a> Decision<'a> {
     }
 
     #[inline(always)]
-    fn made(self, arena: &Arena, waiter: &Waiter) {
+    fn made(self, arena: &Arena, by: impl FnOnce() -> Mark) {
         let Decision { slot, seen, next, .. } = self;
         // From the word: by now the thread can have given its place back.
         let thread = seen.thread();
@@ -369,9 +417,11 @@ impl<'a> Decision<'a> {
             None => What::GrantsAll { thread },
         });
         if let Some(Wake { robust, owed, now_ns }) = self.wake {
+            // O-signature: the woken thread may be the one that settles the claim.
+            notes::signs(slot, seen, by);
             futex::wake(slot.word.futex_address(), 1);
             robust.forget(owed);
-            notes::wakes(arena, waiter, slot, next, self.object, now_ns);
+            notes::wakes(slot, next, self.object, now_ns);
         }
     }
 

@@ -24,11 +24,12 @@
 //! # Death
 //! As in [`super::claim`]: each step leaves what the same step leaves there.
 
-use super::claim::{Decision, help};
-use super::scan::Candidate;
+use super::claim::{Decision, Found, help_ahead};
+use super::scan::{Ahead, Candidate};
 use super::waiter::Waiter;
 use crate::arena::Arena;
 use crate::format::layout::ObjectSlot;
+use crate::format::mark::Mark;
 use crate::format::object_word::{Claimant, ObjectWord, W, WA};
 use crate::kind::{Kind, Signal};
 use crate::{Object, Result};
@@ -47,6 +48,12 @@ impl Signaled<'_> {
     #[inline(always)]
     pub(super) fn is_for_any_waiter(&self) -> bool {
         !self.seen.has(WA) && self.kind.admits_anybody(self.next)
+    }
+
+    /// Who performs the operation: the calling thread.
+    #[inline(always)]
+    pub(super) fn by(&self, waiter: &Waiter, signal: Signal) -> Mark {
+        if signal.leaves_a_mark() { self.next.mark() } else { waiter.mark() }
     }
 }
 
@@ -72,12 +79,18 @@ pub(super) fn hand_over_here(arena: &Arena, waiter: &Waiter, signaled: &Signaled
     #[cfg(ntux_explore)]
     ntux_platform::explore::decides_next();
     // I-only
-    let is_settled = decision.make(arena, waiter) && {
+    let is_settled = decision.make(arena, || signaled.by(waiter, signal)) && {
         let rest = kind.rested(kind.consumed(next.advanced(), only.slot.owner())).without(W);
         slot.exchange(claim.advanced(), rest)
     };
     if !is_settled {
-        help_to_rest(arena, waiter, object.index(), slot)?;
+        help_to_rest(
+            arena,
+            waiter,
+            object.index(),
+            slot,
+            Found::claimed(claim.advanced(), signaled.by(waiter, signal)),
+        )?;
     }
     // Not earlier: nothing that can wait is done between a claim and its decision.
     arena.trace(|| signal.event(object));
@@ -85,9 +98,11 @@ pub(super) fn hand_over_here(arena: &Arena, waiter: &Waiter, signaled: &Signaled
 }
 
 #[cold]
-fn help_to_rest(arena: &Arena, waiter: &Waiter, index: u32, slot: &ObjectSlot) -> Result<()> {
+fn help_to_rest(arena: &Arena, waiter: &Waiter, index: u32, slot: &ObjectSlot, claimed: Found) -> Result<()> {
     waiter.budget.renew();
-    help(arena, waiter, index, slot.load()).map(drop)
+    let now = slot.load();
+    let found = if now == claimed.word { claimed } else { now.into() };
+    help_ahead(arena, waiter, index, found, &mut Ahead::default()).map(drop)
 }
 
 /// The waiter in the object's wait set, if there is exactly one, which waits for one of its objects, this one, and if

@@ -3,9 +3,13 @@
 //! # Role
 //! A thread that joins the queue of an object writes down which version of the object's word it found there, and the mark in it
 //! ([`crate::format::mark`]); and for its whole wait the time. So an onlooker can tell whether anybody has signaled the object since.
-//! A thread that is about to sleep writes down until when at most. A thread that wakes another one writes down into that one's slot
-//! who it is, when, and by which object, and last, which wait that was: else its wake seems to be owed still. Nothing in the core
-//! reads any of it.
+//! A thread that is about to sleep writes down until when at most. A thread that wakes another one *signs* before that in the other
+//! one's slot ([`crate::format::signature`]), and writes down afterwards when it was, and by which object, and last, which wait that
+//! was: else its wake seems to be owed still.
+//!
+//! Nothing in the core decides by any of it. The signature alone is read there, by whoever settles the claim: it becomes the mark of the
+//! object. That may be the woken thread, if it runs first, or any other: without a signature they would not know whose operation they
+//! complete.
 //!
 //! # Order
 //! * O-notes: what was found, since and until are stored (release) before the exchange that says that the thread sleeps. So an
@@ -13,6 +17,14 @@
 //! * O-since: each word that was found is of an earlier time than the note says. Its flag was raised before the clock is read;
 //!   or adaptive spin has read the clock when the wait began, which was after the word was read, and the exchange that raised the flag
 //!   has confirmed that the word was the same. A wait for several reads the clock once it is in all its queues, unless all were the same.
+//! * O-signature: who has decided a wait (exchange) signs (release) before it sends the wake. Whoever settles the claim read the decision
+//!   (acquire), or made it. If the wake, or a note after it, has told it of that, it also finds the signature.
+//!
+//!   It may find an older signature instead: before the decision was signed, or if a thread that was stopped after another decision has
+//!   signed that one only now. Or a younger one, of a later wait: then the object is at rest by now, and the exchange that settles it
+//!   fails. Each names its wait by the tag of the claim. One wait is decided once, so nobody else signs with its tag; and the tag
+//!   comes back after 2^32 waits of the arena, which a thread would have to sleep through between two of its instructions. So a
+//!   signature with the tag of the claim is that of the decision, and any other counts for nothing: nobody is known then.
 //! * O-wake: the object of a wake is stored before its time. So an onlooker who reads the same object before and after the time has
 //!   not read a later time than that object's.
 //!
@@ -25,11 +37,12 @@
 
 use ntux_platform::clock::{self, Deadline};
 
-use super::waiter::Waiter;
 use crate::Object;
-use crate::arena::Arena;
+use crate::format::holder::Holder;
 use crate::format::layout::{ObjectSlot, WaiterSlot};
+use crate::format::mark::Mark;
 use crate::format::object_word::ObjectWord;
+use crate::format::signature::Signature;
 use crate::format::waiter_word::WaiterWord;
 use crate::format::{deadline, found};
 
@@ -87,21 +100,44 @@ pub(super) fn resident(slot: &ObjectSlot, index: u32) -> Option<Object> {
     (!NOTHING).then(|| slot.resident(index))
 }
 
+/// This performer, if somebody may want to know.
+#[inline(always)]
+pub(super) fn known(by: Mark) -> Mark {
+    if NOTHING { Mark::default() } else { by }
+}
+
+/// This thread has decided the wait in this slot, whose word was this one, for an operation of this performer, and is about to wake its
+/// thread.
+#[inline(always)]
+pub(super) fn signs(slot: &WaiterSlot, seen: WaiterWord, by: impl FnOnce() -> Mark) {
+    if NOTHING {
+        return;
+    }
+    slot.signature.store(Signature::new(seen.ticket().tag(), by()).0);
+}
+
+/// Who performed the operation that decided the wait with this tag, as far as was signed.
+#[inline(always)]
+pub(super) fn who_signed(slot: &WaiterSlot, tag: u32) -> Mark {
+    if NOTHING { Mark::default() } else { Signature(slot.signature.load()).mark_for(tag) }
+}
+
+/// The mark of the thread that has this slot.
+pub(super) fn holder(slot: &WaiterSlot) -> Mark {
+    if NOTHING {
+        return Mark::default();
+    }
+    let holder = Holder(slot.holder.load());
+    if holder.is_taken() { Mark::of(holder) } else { Mark::default() }
+}
+
 /// This thread has decided the wait in this slot, with this word, and woken its thread: at this time, by this object if it was one.
 #[inline(always)]
-pub(super) fn wakes(
-    arena: &Arena,
-    waiter: &Waiter,
-    slot: &WaiterSlot,
-    given: WaiterWord,
-    object: Option<Object>,
-    now_ns: u64,
-) {
+pub(super) fn wakes(slot: &WaiterSlot, given: WaiterWord, object: Option<Object>, now_ns: u64) {
     if NOTHING {
         return;
     }
     slot.woken.0.object.store(object.map_or(0, |object| object.0));
-    slot.woken.0.by.store(waiter.own_name(arena).0);
     slot.woken.0.at.store(now_ns);
     slot.woken.0.from.store(given.0.low);
 }

@@ -170,7 +170,8 @@ fn serve_in_turn(arena: &Arena, waiter: &Waiter, signaled: &Signaled<'_>, signal
     let &Signaled { object, slot, seen, next, .. } = signaled;
     let mut ahead = Ahead::default();
     let offered = offer(arena, waiter, object.index(), slot, next, &mut ahead);
-    let Some(left) = put(arena, waiter, object.index(), slot, seen, &offered) else { return Ok(false) };
+    let by = signaled.by(waiter, signal);
+    let Some(left) = put(arena, waiter, object.index(), slot, seen, &offered, by) else { return Ok(false) };
     help_ahead(arena, waiter, object.index(), left, &mut ahead)?;
     if left.word.is_claimed() {
         // Not earlier: nothing that can wait is done between a claim and its decision.

@@ -67,8 +67,6 @@ pub struct Waiter {
     /// The wait in progress was withdrawn by its own thread, which was about to wake another one.
     stepped_aside: Cell<bool>,
     pub(super) thread_id: Cell<u32>,
-    /// What the thread is to onlookers, and the process number that it belongs to, whether or not it has a slot.
-    name: Cell<(Holder, u32)>,
     mark: OwnMark,
     pub(super) sleeps: Cell<u64>,
     pub(crate) budget: WorkBudget,
@@ -85,9 +83,6 @@ struct OwnMark {
     /// Says which process this is, or 0 in a new child.
     process: &'static Word64,
 }
-
-/// The number of no process.
-const NO_PROCESS: u32 = u32::MAX;
 
 /// The model checker knows no forks, and remembers states: with different marks there would be more of them. So there all threads
 /// leave the same one.
@@ -169,7 +164,6 @@ impl Waiter {
             active: Flag::new(),
             stepped_aside: Cell::new(false),
             thread_id: Cell::new(0),
-            name: Cell::new((Holder(0), NO_PROCESS)),
             mark: OwnMark::default(),
             sleeps: Cell::new(0),
             budget: WorkBudget::default(),
@@ -254,29 +248,11 @@ impl Waiter {
         }
     }
 
-    /// What the calling thread is to onlookers; 0 if its process is not registered. A system call at the first time
-    /// only, and again in a forked child.
-    #[inline(always)]
-    pub(super) fn own_name(&self, arena: &Arena) -> Holder {
-        match self.name.get() {
-            (name, known) if self.is_in(known) => name,
-            _ => self.learn_name(arena, liveness::process_id()),
-        }
-    }
-
     /// Whether the calling process is the one with this number.
     #[inline(always)]
     fn is_in(&self, pid: u32) -> bool {
         let is_told = !CHECKED && self.mark.process.load() == u64::from(pid);
         is_told || liveness::process_id() == pid
-    }
-
-    #[cold]
-    fn learn_name(&self, arena: &Arena, pid: u32) -> Holder {
-        let Some(peer) = arena.known_peer() else { return Holder(0) };
-        let name = Holder::new(peer, liveness::thread_id());
-        self.name.set((name, pid));
-        name
     }
 
     /// How often waits of this waiter have entered the kernel to sleep.

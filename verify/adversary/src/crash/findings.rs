@@ -155,8 +155,8 @@ impl Play<'_> {
                 (WaitState::Requesting(request), Some(Fate::Gone)) => (snapshot.admission.requester == Some(index))
                     .then_some(Finding::Unfinished { waiter: index, request }),
                 (WaitState::Waiting, Some(Fate::Stopped)) => Some(Finding::Stopped { waiter: index }),
-                (WaitState::Satisfied { given, .. }, _) if self.is_owed(waiter) => {
-                    Some(Finding::StillAsleep { waiter: index, given })
+                (WaitState::Satisfied { given, by, .. }, _) if self.is_owed(waiter) => {
+                    Some(Finding::StillAsleep { waiter: index, given, by })
                 }
                 _ => None,
             });

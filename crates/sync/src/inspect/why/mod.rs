@@ -95,6 +95,8 @@ pub enum Finding {
         waiter: u32,
         /// What it was given.
         given: Given,
+        /// Who was to wake it, if it has come as far as to say so.
+        by: LastBy,
     },
     /// An operation of a thread that has ended, which was announced to wait-all waiters: the next thread that signals
     /// an object which one of them needs carries it out.
@@ -347,8 +349,8 @@ impl<'a> Case<'a> {
         }
         let (index, fate) = (waiter.index, self.fate(waiter.index));
         match waiter.state {
-            WaitState::Satisfied { given, owed: true, .. } if fate != Fate::Gone => {
-                Some(Finding::StillAsleep { waiter: index, given })
+            WaitState::Satisfied { given, owed: true, by, .. } if fate != Fate::Gone => {
+                Some(Finding::StillAsleep { waiter: index, given, by })
             }
             WaitState::Requesting(request) if fate == Fate::Gone && self.is_admitted(index) => {
                 Some(Finding::Unfinished { waiter: index, request })

@@ -1,6 +1,6 @@
 //! Try: one attempt to give a wait-all all its objects. [`super`] explains the protocol.
 
-use super::{abort, current, origin, replace, serve_claims};
+use super::{abort, current, origin, performer, replace, serve_claims};
 use crate::arena::Arena;
 use crate::format::admission_word::{Admission, Phase};
 use crate::format::layout::{ObjectSlot, WaiterSlot};
@@ -90,7 +90,7 @@ fn collect(arena: &Arena, waiter: &Waiter, seen: Admission, candidate: &WaiterSl
         }
     }
     if let Some(word) = open_word(seen, candidate) {
-        give_everything(arena, waiter, candidate, word, abandoned);
+        give_everything(arena, waiter, candidate, word, abandoned, performer(arena, seen));
     }
     Ok(())
 }

@@ -1,8 +1,10 @@
-//! Crowds that two helpers serve at the same time, one always faster than the other.
+//! Crowds that two helpers serve at the same time, one always faster than the other; and whose operation it is that they complete.
 
 use super::*;
 use crate::format::entry::Entry;
+use crate::format::holder::Holder;
 use crate::format::limits::{PLACES_CHUNK, PLACES_INLINE};
+use crate::format::signature::Signature;
 use crate::kind::{Signal, Step};
 use crate::protocol::epoch::begin;
 use crate::protocol::request::Request;
@@ -58,10 +60,20 @@ impl Crowd {
     }
 
     fn are_satisfied(&self) -> impl Iterator<Item = bool> {
-        self.waiters.iter().map(|waiter| {
-            let (_, slot) = enroll(&self.arena, waiter).unwrap();
-            slot.load().state() == WaiterState::Satisfied
-        })
+        (0..self.waiters.len()).map(|number| self.slot(number).load().state() == WaiterState::Satisfied)
+    }
+
+    fn slot(&self, waiter: usize) -> &WaiterSlot {
+        enroll(&self.arena, &self.waiters[waiter]).unwrap().1
+    }
+
+    /// Helps until the object is at rest. Its mark then.
+    fn mark_after_help(&self, seen: ObjectWord) -> Mark {
+        let helper = self.arena.waiter();
+        helper.budget.renew();
+        let rest = help(&self.arena, &helper, self.object.index(), seen).unwrap();
+        assert!(!rest.is_claimed());
+        rest.mark()
     }
 
     /// Two helpers carry the signal out. Both of them try each step, and the first one is faster.
@@ -139,4 +151,69 @@ fn who_joins_between_two_releases_is_served_before_the_younger_ones() {
     let satisfied: Vec<usize> =
         (0..).zip(crowd.are_satisfied()).filter(|(_, satisfied)| *satisfied).map(|(number, _)| number).collect();
     assert_eq!(satisfied, (0..14).collect::<Vec<usize>>());
+}
+
+/// A semaphore with a claim for the first of its waiters, all asleep; and who performs the release.
+fn released(waiters: u32) -> (Crowd, ObjectWord, Mark) {
+    let crowd = Crowd::gathered(waiters, New::Semaphore { count: 0, max: 9 });
+    for number in 0..waiters as usize {
+        let slot = crowd.slot(number);
+        assert!(slot.exchange(slot.load(), slot.load().parked()));
+    }
+    let claimed = crowd.begin(&crowd.arena.waiter(), Signal::Release(waiters), &mut Ahead::default());
+    (crowd, claimed, Mark::of(Holder::new(7, 4711)))
+}
+
+/// As whoever made the claim decides it, and signs for a wait so many tickets later than this one.
+fn decides(crowd: &Crowd, claimed: ObjectWord, next: impl FnOnce(WaiterWord) -> WaiterWord, later: u32, by: Mark) {
+    let slot = crowd.slot(0);
+    assert!(slot.exchange(slot.load(), next(slot.load())));
+    slot.signature.store(Signature::new(claimed.tag().wrapping_add(later), by).0);
+}
+
+#[test]
+fn who_settles_a_claim_signs_for_whoever_decided_it_and_not_with_a_signature_of_another_wait() {
+    for (later, is_named) in [(0, true), (u32::MAX, false), (1, false), (1 << 31, false)] {
+        let (crowd, claimed, by) = released(1);
+        decides(&crowd, claimed, |word| word.satisfied(crowd.object.index(), false), later, by);
+        let expected = if is_named { by } else { Mark::default() };
+        assert_eq!(crowd.mark_after_help(claimed), expected, "{later}");
+    }
+}
+
+#[test]
+fn a_wait_that_was_given_something_else_says_nothing_of_who_signaled_this_object() {
+    const ELSEWHERE: u32 = 5;
+    let ends: [fn(WaiterWord) -> WaiterWord; 2] = [|word| word.satisfied(ELSEWHERE, false), |word| word.withdrawn()];
+    for end in ends {
+        let (crowd, claimed, by) = released(1);
+        decides(&crowd, claimed, end, 0, by);
+        assert_eq!(crowd.mark_after_help(claimed), Mark::default());
+    }
+}
+
+#[test]
+fn who_carries_a_release_of_several_on_passes_the_signature_on() {
+    let (crowd, claimed, by) = released(3);
+    decides(&crowd, claimed, |word| word.satisfied(crowd.object.index(), false), 0, by);
+    assert_eq!(crowd.mark_after_help(claimed), by);
+    for number in 0..3 {
+        let slot = crowd.slot(number);
+        let signature = Signature(slot.signature.load());
+        assert_eq!(signature, Signature::new(slot.load().ticket().tag(), by), "{number}");
+    }
+    assert!(crowd.are_satisfied().all(|satisfied| satisfied));
+}
+
+/// Nobody knows whose operation it is, and who was woken there before has nothing to do with it.
+#[test]
+fn who_decides_a_claim_of_somebody_else_signs_for_nobody() {
+    let (crowd, claimed, by) = released(2);
+    crowd.slot(0).signature.store(Signature::new(claimed.tag().wrapping_sub(1), by).0);
+    assert_eq!(crowd.mark_after_help(claimed), Mark::default());
+    for number in 0..2 {
+        let slot = crowd.slot(number);
+        let signature = Signature(slot.signature.load());
+        assert_eq!(signature, Signature::new(slot.load().ticket().tag(), Mark::default()), "{number}");
+    }
 }
