@@ -224,135 +224,100 @@ pub(crate) struct WaitArguments {
 /// Where `index` is in the caller's structure of 40 bytes.
 pub(crate) const INDEX_OFFSET: usize = 20;
 
-/// Reads the arguments of a wait into registers.
+/// What a call says that returned 0, or 1 after a fault.
 #[inline(always)]
-pub(crate) fn read_wait(from: usize) -> Result<WaitArguments, Fault> {
-    let (failed, timeout_ns, objects): (u32, u64, u64);
-    let (count, flags, owner, alert, pad): (u32, u32, u32, u32, u32);
-    // SAFETY: only reads, from any address: a bad one is reported. Changes the registers that are named.
-    unsafe {
+fn unless_fault(failed: u32) -> Result<(), Fault> {
+    if failed == 0 { Ok(()) } else { Err(Fault) }
+}
+
+/// Calls one of the functions that have registers of their own: each is named as on x86-64, and as on aarch64.
+macro_rules! call_guarded {
+    (
+        $function:ident,
+        $(in($x86_in:tt, $arm_in:tt) $given:expr,)*
+        $(lateout($x86_out:tt, $arm_out:tt) $read:ident,)*
+    ) => {{
+        let failed: u32;
         #[cfg(target_arch = "x86_64")]
         core::arch::asm!(
-            "call {read}",
-            read = sym ntux_guarded_read_wait,
-            in("rsi") from,
+            "call {function}",
+            function = sym $function,
+            $(in($x86_in) $given,)*
             lateout("eax") failed,
-            lateout("rdi") timeout_ns,
-            lateout("rdx") objects,
-            lateout("ecx") count,
-            lateout("r8d") flags,
-            lateout("r9d") owner,
-            lateout("r10d") alert,
-            lateout("r11d") pad,
+            $(lateout($x86_out) $read,)*
         );
         #[cfg(target_arch = "aarch64")]
         core::arch::asm!(
-            "bl {read}",
-            read = sym ntux_guarded_read_wait,
-            in("x1") from,
+            "bl {function}",
+            function = sym $function,
+            $(in($arm_in) $given,)*
             lateout("w0") failed,
-            lateout("x2") timeout_ns,
-            lateout("x3") objects,
-            lateout("w4") count,
-            lateout("w5") flags,
-            lateout("w6") owner,
-            lateout("w7") alert,
-            lateout("w8") pad,
+            $(lateout($arm_out) $read,)*
             lateout("lr") _,
         );
-    }
-    if failed == 0 { Ok(WaitArguments { timeout_ns, objects, count, flags, owner, alert, pad }) } else { Err(Fault) }
+        unless_fault(failed)
+    }};
+}
+
+/// Reads the arguments of a wait into registers.
+#[inline(always)]
+pub(crate) fn read_wait(from: usize) -> Result<WaitArguments, Fault> {
+    let (timeout_ns, objects): (u64, u64);
+    let (count, flags, owner, alert, pad): (u32, u32, u32, u32, u32);
+    // SAFETY: only reads, from any address: a bad one is reported. Changes the registers that are named.
+    unsafe {
+        call_guarded!(
+            ntux_guarded_read_wait,
+            in("rsi", "x1") from,
+            lateout("rdi", "x2") timeout_ns,
+            lateout("rdx", "x3") objects,
+            lateout("ecx", "w4") count,
+            lateout("r8d", "w5") flags,
+            lateout("r9d", "w6") owner,
+            lateout("r10d", "w7") alert,
+            lateout("r11d", "w8") pad,
+        )
+    }?;
+    Ok(WaitArguments { timeout_ns, objects, count, flags, owner, alert, pad })
 }
 
 /// Reads 4 bytes into a register.
 #[inline(always)]
 pub(crate) fn read_word(from: usize) -> Result<u32, Fault> {
-    let (failed, word): (u32, u32);
+    let word: u32;
     // SAFETY: as in `read_wait`.
-    unsafe {
-        #[cfg(target_arch = "x86_64")]
-        core::arch::asm!(
-            "call {read}",
-            read = sym ntux_guarded_read_word,
-            in("rsi") from,
-            lateout("eax") failed,
-            lateout("edx") word,
-        );
-        #[cfg(target_arch = "aarch64")]
-        core::arch::asm!(
-            "bl {read}",
-            read = sym ntux_guarded_read_word,
-            in("x1") from,
-            lateout("w0") failed,
-            lateout("w2") word,
-            lateout("lr") _,
-        );
-    }
-    if failed == 0 { Ok(word) } else { Err(Fault) }
+    unsafe { call_guarded!(ntux_guarded_read_word, in("rsi", "x1") from, lateout("edx", "w2") word,) }?;
+    Ok(word)
 }
 
 /// Reads twice 4 bytes into registers.
 #[inline(always)]
 pub(crate) fn read_two(from: usize) -> Result<[u32; 2], Fault> {
-    let (failed, first, second): (u32, u32, u32);
+    let (first, second): (u32, u32);
     // SAFETY: as in `read_wait`.
     unsafe {
-        #[cfg(target_arch = "x86_64")]
-        core::arch::asm!(
-            "call {read}",
-            read = sym ntux_guarded_read_two,
-            in("rsi") from,
-            lateout("eax") failed,
-            lateout("edx") first,
-            lateout("ecx") second,
-        );
-        #[cfg(target_arch = "aarch64")]
-        core::arch::asm!(
-            "bl {read}",
-            read = sym ntux_guarded_read_two,
-            in("x1") from,
-            lateout("w0") failed,
-            lateout("w2") first,
-            lateout("w3") second,
-            lateout("lr") _,
-        );
-    }
-    if failed == 0 { Ok([first, second]) } else { Err(Fault) }
+        call_guarded!(
+            ntux_guarded_read_two,
+            in("rsi", "x1") from,
+            lateout("edx", "w2") first,
+            lateout("ecx", "w3") second,
+        )
+    }?;
+    Ok([first, second])
 }
 
 /// Writes 4 bytes from a register.
 #[inline(always)]
 pub(crate) fn write_word(to: usize, word: u32) -> Result<(), Fault> {
-    let failed: u32;
     // SAFETY: writes what the caller of the ioctl has given for its result; a bad address is reported.
-    unsafe {
-        #[cfg(target_arch = "x86_64")]
-        core::arch::asm!(
-            "call {write}",
-            write = sym ntux_guarded_write_word,
-            in("rdi") to,
-            in("edx") word,
-            lateout("eax") failed,
-        );
-        #[cfg(target_arch = "aarch64")]
-        core::arch::asm!(
-            "bl {write}",
-            write = sym ntux_guarded_write_word,
-            in("x1") to,
-            in("w2") word,
-            lateout("w0") failed,
-            lateout("lr") _,
-        );
-    }
-    if failed == 0 { Ok(()) } else { Err(Fault) }
+    unsafe { call_guarded!(ntux_guarded_write_word, in("rdi", "x1") to, in("edx", "w2") word,) }
 }
 
 #[inline(always)]
 fn copy(to: usize, from: usize, length: usize) -> Result<(), Fault> {
     // SAFETY: one side is memory of ours that is valid for `length` bytes (every caller below), the other may be any
     // address: a bad one is reported, and a good one is the caller's buffer for this ioctl.
-    let failed = unsafe { ntux_guarded_copy(to, from, length) };
-    if failed == 0 { Ok(()) } else { Err(Fault) }
+    unless_fault(unsafe { ntux_guarded_copy(to, from, length) })
 }
 
 /// Reads two values of 8 bytes.
@@ -360,7 +325,8 @@ fn copy(to: usize, from: usize, length: usize) -> Result<(), Fault> {
 pub(crate) fn read_pair(from: usize) -> Result<[u64; 2], Fault> {
     let mut value = [0; 2];
     // SAFETY: `value` is valid for 16 bytes; `from` may be any address, as in `copy`.
-    if unsafe { ntux_guarded_copy_pair(value.as_mut_ptr() as usize, from) } == 0 { Ok(value) } else { Err(Fault) }
+    unless_fault(unsafe { ntux_guarded_copy_pair(value.as_mut_ptr() as usize, from) })?;
+    Ok(value)
 }
 
 /// Fills the slice with values.
@@ -374,20 +340,19 @@ pub(crate) fn read_slice<T: Plain>(from: usize, room: &mut [MaybeUninit<T>]) -> 
 /// Writes twice 4 bytes at once; after a fault those that the driver would write.
 #[inline(always)]
 pub(crate) fn write_two(to: usize, words: &[u32; 2]) -> Result<(), Fault> {
-    let from = core::ptr::from_ref(words) as usize;
     // SAFETY: as in `copy`.
-    if unsafe { ntux_guarded_copy_double(to, from) } == 0 {
-        return Ok(());
+    let written = unless_fault(unsafe { ntux_guarded_copy_double(to, core::ptr::from_ref(words) as usize) });
+    if written.is_err() {
+        write_what_fits(to, words);
     }
-    write_what_fits(to, from, size_of_val(words));
-    Err(Fault)
+    written
 }
 
 #[cold]
-fn write_what_fits(to: usize, from: usize, length: usize) {
-    let length = if cfg!(target_arch = "aarch64") { 1 } else { length };
+fn write_what_fits(to: usize, words: &[u32; 2]) {
+    let length = if cfg!(target_arch = "aarch64") { 1 } else { size_of_val(words) };
     // SAFETY: as in `copy`. It faults again, which says nothing new.
-    unsafe { ntux_guarded_copy_bytes(to, from, length) };
+    unsafe { ntux_guarded_copy_bytes(to, core::ptr::from_ref(words) as usize, length) };
 }
 
 #[cfg(test)]

@@ -194,19 +194,12 @@ pub(crate) static SYSCALL: Word64 = Word64::new(0);
 /// Looks up what children that are forked to start a program call before they do. Each of them would look it up again, and have the
 /// pages copied on which the tables and the answers are.
 pub(crate) fn resolve_for_children() {
-    let functions = [
-        (&cache::close, "close\0"),
-        (&cache::dup2, "dup2\0"),
-        (&cache::execve, "execve\0"),
-        (&cache::fcntl, "fcntl\0"),
-        (&cache::ioctl, "ioctl\0"),
-        (&cache::open, "open\0"),
-        (&cache::sigaction, "sigaction\0"),
-        (&cache::sigprocmask, "sigprocmask\0"),
-    ];
-    for (cache, name) in functions {
-        let _ = address(cache, name);
+    macro_rules! resolve {
+        ($($name:ident)*) => {
+            $(let _ = address(&cache::$name, concat!(stringify!($name), "\0"));)*
+        };
     }
+    resolve!(close dup2 execve fcntl ioctl open sigaction sigprocmask);
 }
 
 /// Whether this process certainly has one thread. glibc says so from 2.32 on, of threads that it made itself.
