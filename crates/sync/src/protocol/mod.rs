@@ -4,7 +4,7 @@
 //! | question | file |
 //! | --- | --- |
 //! | What is a thread's waiter slot? What is one wait? | [`waiter`], [`epoch`] |
-//! | What can be done by one exchange, for a caller that has a shorter way then? | [`at_once`] |
+//! | What can be done by one exchange? | [`at_once`] |
 //! | What does an operation do when somebody waits? | [`signal`] |
 //! | How does anyone give an object to a waiter? | [`claim`] |
 //! | To whom is it offered? | [`scan`]; the common case, one waiter, in one piece: [`hand_over`] |

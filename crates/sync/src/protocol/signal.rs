@@ -16,6 +16,7 @@
 //! rest, so all its waiters are satisfied by then. Orders and deaths are those of the files named above.
 
 use super::admission::announce;
+use super::at_once;
 use super::claim::{help, help_ahead, put};
 use super::hand_over::{Signaled, hand_over, hand_over_here};
 use super::scan::{Ahead, offer};
@@ -106,17 +107,10 @@ fn signal_one(arena: &Arena, waiter: &Waiter, object: Object, signal: Signal) ->
 /// As [`signal`] of a mutex that its owner keeps: whoever waits goes on waiting.
 #[inline(never)]
 fn leave_a_level(arena: &Arena, waiter: &Waiter, object: Object, signal: Signal) -> Result<u32> {
-    let slot = arena.object_slot(object.index()).ok_or(Error::NoSuchObject)?;
-    let seen = slot.glance();
-    let kind = slot.kind_if_live(object).ok_or(Error::NoSuchObject)?;
-    if signal.fits(kind)
-        && let Step::Changed { next, previous, offers: false } = signal.step(seen, kind, &slot.extra)
-        && !seen.is_claimed()
-        && slot.exchange(seen, next)
-    {
-        return Ok(previous);
+    match at_once::signal(arena, waiter, object, signal) {
+        Some(previous) => Ok(previous),
+        None => signal_slowly(arena, waiter, object, signal),
     }
-    signal_slowly(arena, waiter, object, signal)
 }
 
 #[cold]

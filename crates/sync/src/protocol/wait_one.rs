@@ -24,6 +24,7 @@
 
 use ntux_platform::clock::Deadline;
 
+use super::at_once::{self, Glance};
 use super::epoch::{Decision, Epoch, begin_with};
 use super::look::{Look, look};
 use super::notes;
@@ -62,19 +63,11 @@ pub(super) fn wait_one(
 ) -> Result<Satisfied> {
     let slot = arena.object_slot(object.index()).ok_or(Error::Invalid)?;
     let wait = Wait { arena, waiter, object, slot, owner, deadline };
-    match wait.take_at_once() {
-        AtOnce::Taken(satisfied) => Ok(satisfied),
-        AtOnce::Missing(seen) => wait.queue_at_once(seen),
-        AtOnce::Unknown => wait.look_first(),
+    match at_once::take(waiter, object, slot, owner) {
+        Glance::Taken(satisfied) => Ok(satisfied),
+        Glance::Missing(seen) => wait.queue_at_once(seen),
+        Glance::Unknown => wait.look_first(),
     }
-}
-
-/// What the first glance at the object has come to.
-enum AtOnce {
-    Taken(Satisfied),
-    /// It was not available if it had this word, which an exchange can confirm.
-    Missing(ObjectWord),
-    Unknown,
 }
 
 fn take(slot: &ObjectSlot, seen: ObjectWord, next: ObjectWord) -> Round {
@@ -86,27 +79,6 @@ fn take(slot: &ObjectSlot, seen: ObjectWord, next: ObjectWord) -> Round {
 }
 
 impl Wait<'_> {
-    /// One glance, and one exchange if the object seems to be available.
-    #[inline(always)]
-    fn take_at_once(&self) -> AtOnce {
-        let &Wait { waiter, object, slot, owner, .. } = self;
-        let seen = slot.glance();
-        let Some(kind) = slot.kind_if_live(object).filter(|_| !seen.is_claimed()) else { return AtOnce::Unknown };
-        match kind.access(seen, &slot.extra, owner) {
-            Access::Open(next) if kind.is_consumed() => {
-                let next = kind.taken_by(next, || waiter.mark());
-                let abandoned = kind.was_abandoned(seen);
-                match slot.exchange(seen, next) {
-                    true => AtOnce::Taken(Satisfied { index: 0, abandoned }),
-                    false => AtOnce::Unknown,
-                }
-            }
-            // For the rest see `look_first`.
-            Access::Closed if !kind.access_depends_on_beside(seen) => AtOnce::Missing(seen),
-            _ => AtOnce::Unknown,
-        }
-    }
-
     /// Queues without another look, unless the thread spins. `seen`: as in [`Wait::queue`].
     #[inline(never)]
     fn queue_at_once(&self, seen: ObjectWord) -> Result<Satisfied> {
