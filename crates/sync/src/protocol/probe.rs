@@ -136,7 +136,7 @@ pub(crate) fn probe_few(arena: &Arena, waiter: &Waiter, request: &Request<'_>) -
 fn glance_at(arena: &Arena, object: Object, owner: u32) -> Option<Glimpse<'_>> {
     let slot = arena.object_slot(object.index())?;
     // The exchange confirms both halves.
-    let seen = ObjectWord(slot.word.glance());
+    let seen = slot.glance();
     let kind = slot.kind_if_live(object)?;
     let is_available = !seen.is_claimed() && matches!(kind.access(seen, &slot.extra, owner), Access::Open(_));
     (is_available && kind.is_consumed()).then_some(Glimpse { slot, index: object.index(), kind, seen })
@@ -196,7 +196,7 @@ fn claim_each(arena: &Arena, epoch: &Epoch<'_>, request: &Request<'_>, queueing:
         claims.everything &= kind.is_consumed();
         if kind.is_consumed() {
             // The exchange confirms both halves.
-            let seen = ObjectWord(slot.word.glance());
+            let seen = slot.glance();
             if seen.low() != version || !slot.exchange(seen, claimed(epoch, seen)) {
                 return None;
             }
@@ -223,7 +223,7 @@ fn settle_each(arena: &Arena, epoch: &Epoch<'_>, request: &Request<'_>, decided:
             continue;
         }
         // An exchange confirms it.
-        let seen = ObjectWord(slot.word.glance());
+        let seen = slot.glance();
         let granted = (decided && is_own(epoch, seen)).then(|| (slot.kind(), seen));
         settle(arena, epoch.waiter, slot, index, request.owner, granted)?;
     }
