@@ -1,12 +1,12 @@
 //! What it costs to share objects: to send their descriptors, to have them, and that the kernel counts those of some.
 
-use std::ffi::CString;
 use std::io;
 use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd, RawFd};
 use std::os::unix::net::UnixStream;
 use std::process::Command;
 
 use ntux_platform::clock::monotonic_ns;
+use ntux_testkit::reopened::{Reopened, owned};
 
 use crate::bench::Bench;
 use crate::measure::{Effort, Sample, per_operation};
@@ -60,8 +60,7 @@ fn alone(bench: &mut Bench) {
     });
 }
 
-/// What is left of it when only the kernel works. A descriptor that says in every process which object it is has a description of
-/// its own: the arena's file is opened again, its offset is set, and it is closed. The file has a lock, as the arena has.
+/// What is left of it when only the kernel works.
 pub(crate) fn bare_calls(bench: &mut Bench) {
     let names = [
         format!("{ALONE}: open again, set the offset, close"),
@@ -75,7 +74,7 @@ pub(crate) fn bare_calls(bench: &mut Bench) {
             per_operation(effort, || {
                 file.again().map(|made| (process_number(), drop(made), process_number())).map(drop)
             })?,
-            per_operation(effort, || file.file.try_clone().map(drop))?,
+            per_operation(effort, || file.file().try_clone().map(drop))?,
         ])
     });
 }
@@ -83,50 +82,6 @@ pub(crate) fn bare_calls(bench: &mut Bench) {
 fn process_number() -> libc::c_int {
     // SAFETY: has no precondition.
     unsafe { libc::getpid() }
-}
-
-/// A file in memory with a lock.
-struct Reopened {
-    file: OwnedFd,
-    name: CString,
-}
-
-impl Reopened {
-    fn new() -> io::Result<Reopened> {
-        // SAFETY: a terminated name; what is returned is a new descriptor, or an error.
-        let file = unsafe { owned(libc::memfd_create(c"floor".as_ptr(), libc::MFD_CLOEXEC))? };
-        // SAFETY: an flock is made of integers; zeros are a read lock of the whole file, which the kernel only reads.
-        let locked = unsafe {
-            let lock: libc::flock = core::mem::zeroed();
-            libc::fcntl(file.as_raw_fd(), libc::F_OFD_SETLK, &lock)
-        };
-        if locked != 0 {
-            return Err(io::Error::last_os_error());
-        }
-        let name = CString::new(format!("/proc/self/fd/{}", file.as_raw_fd()))?;
-        Ok(Reopened { file, name })
-    }
-
-    fn again(&self) -> io::Result<OwnedFd> {
-        // SAFETY: a terminated name; what is returned is a new descriptor, or an error.
-        let made = unsafe { owned(libc::open(self.name.as_ptr(), libc::O_RDWR | libc::O_CLOEXEC))? };
-        // SAFETY: an offset harms nobody.
-        match unsafe { libc::lseek(made.as_raw_fd(), 1 << 40, libc::SEEK_SET) } {
-            -1 => Err(io::Error::last_os_error()),
-            _ => Ok(made),
-        }
-    }
-}
-
-/// # Safety
-///
-/// If it is a descriptor, it is new.
-unsafe fn owned(fd: libc::c_int) -> io::Result<OwnedFd> {
-    match fd {
-        -1 => Err(io::Error::last_os_error()),
-        // SAFETY: by the contract.
-        fd => Ok(unsafe { OwnedFd::from_raw_fd(fd) }),
-    }
 }
 
 /// Eventfds in the place of objects.

@@ -4,10 +4,9 @@
 //! * A descriptor that says in every process which object it is: a file that is opened again, with an offset of its own.
 
 use std::cell::Cell;
-use std::ffi::CString;
 use std::io;
-use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 
+use ntux_testkit::reopened::Reopened;
 use ntux_testkit::rival::{Futex, Peer, Reset};
 
 use super::hand_off::{HandOff, SET_ONE, THERE_AND_BACK, count, going_back, signaling, take_turns};
@@ -70,40 +69,12 @@ impl HandOff for BareFutex {
     }
 }
 
-/// Opens a file in memory again, and sets the offset; closes that. The file has a lock, because the arena's has.
+/// Opens a file in memory again, and closes that.
 fn descriptor() -> io::Result<[u64; 2]> {
-    // SAFETY: a terminated name; what is returned is a new descriptor, or an error.
-    let file = unsafe { owned(libc::memfd_create(c"floor".as_ptr(), libc::MFD_CLOEXEC))? };
-    // SAFETY: an flock is made of integers; zeros are a read lock of the whole file, which the kernel only reads.
-    let locked = unsafe {
-        let lock: libc::flock = core::mem::zeroed();
-        libc::fcntl(file.as_raw_fd(), libc::F_OFD_SETLK, &lock)
-    };
-    if locked != 0 {
-        return Err(io::Error::last_os_error());
-    }
-    let name = CString::new(format!("/proc/self/fd/{}", file.as_raw_fd()))?;
-    let open = || {
-        // SAFETY: a terminated name; what is returned is a new descriptor, or an error; an offset harms nobody.
-        unsafe {
-            let again = owned(libc::open(name.as_ptr(), libc::O_RDWR | libc::O_CLOEXEC)).expect("it is open");
-            libc::lseek(again.as_raw_fd(), 1 << 40, libc::SEEK_SET);
-            Some(again)
-        }
-    };
+    let file = Reopened::new()?;
+    let open = || Some(file.again().expect("it is open"));
     let opened = Cell::new(None);
     let close = || drop(opened.take());
     let create = median_of(close, || opened.set(open()));
     Ok([create, median_of(|| opened.set(open()), close)])
-}
-
-/// # Safety
-///
-/// If it is a descriptor, it is new.
-unsafe fn owned(fd: libc::c_int) -> io::Result<OwnedFd> {
-    if fd < 0 {
-        return Err(io::Error::last_os_error());
-    }
-    // SAFETY: by the contract.
-    Ok(unsafe { OwnedFd::from_raw_fd(fd) })
 }
