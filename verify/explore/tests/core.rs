@@ -7,6 +7,7 @@ use ntux_explore::histories::scheduled::{self, Plan, SCHEDULES};
 use ntux_explore::histories::{real, shrink};
 use ntux_explore::machine::token::Token;
 use ntux_explore::planted::{PLANTED, plant};
+use ntux_explore::program::Program;
 use ntux_explore::search::{self, Bounds, Failure};
 use ntux_explore::subject::{perform, perform_at_once_first};
 use ntux_explore::tally::Tally;
@@ -21,42 +22,47 @@ fn bounds(preemptions: u32, executions: u64) -> Bounds {
     Bounds { preemptions: Some(preemptions), frozen: 1, executions, time: Duration::from_secs(600) }
 }
 
+/// Its interleavings of few preemptions, so many of them.
+fn is_linearizable_with(preemptions: u32, executions: u64, program: &Program) {
+    let report = search::exhaustive(program, bounds(preemptions, executions));
+    assert!(report.failure.is_none(), "{}: {:?}", program.name, report.failure);
+}
+
+/// Its interleavings by chance, so many of them.
+fn is_linearizable_by_chance(executions: u64, program: &Program) {
+    let report = search::random(program, bounds(0, executions), 1);
+    assert!(report.failure.is_none(), "{}: {:?}", program.name, report.failure);
+}
+
 #[test]
 fn every_program_is_linearizable_and_loses_no_wake() {
-    for program in catalogue::all_programs() {
-        let report = search::exhaustive(&program, bounds(1, 400 * EFFORT));
-        assert!(report.failure.is_none(), "{}: {:?}", program.name, report.failure);
-        let report = search::random(&program, bounds(0, 50 * EFFORT), 1);
-        assert!(report.failure.is_none(), "{}: {:?}", program.name, report.failure);
+    for program in &catalogue::all_programs() {
+        is_linearizable_with(1, 400 * EFFORT, program);
+        is_linearizable_by_chance(50 * EFFORT, program);
     }
 }
 
 /// The counters of these arenas wrap after a few steps.
 #[test]
 fn every_program_is_linearizable_while_counters_wrap() {
-    for program in catalogue::aged_programs() {
-        let report = search::random(&program, bounds(0, 25 * EFFORT), 1);
-        assert!(report.failure.is_none(), "{}: {:?}", program.name, report.failure);
+    for program in &catalogue::aged_programs() {
+        is_linearizable_by_chance(25 * EFFORT, program);
     }
 }
 
 /// The short way of the preloaded library.
 #[test]
 fn calls_that_try_one_exchange_first_are_linearizable() {
-    for program in catalogue::at_once_programs() {
-        let report = search::exhaustive(&program, bounds(2, 400 * EFFORT));
-        assert!(report.failure.is_none(), "{}: {:?}", program.name, report.failure);
-        let report = search::random(&program, bounds(0, 50 * EFFORT), 1);
-        assert!(report.failure.is_none(), "{}: {:?}", program.name, report.failure);
+    for program in &catalogue::at_once_programs() {
+        is_linearizable_with(2, 400 * EFFORT, program);
+        is_linearizable_by_chance(50 * EFFORT, program);
     }
 }
 
 /// What `all --bound 2` once found in a thousand executions, and one preemption does not.
 #[test]
 fn a_waiter_that_is_passed_over_is_awake() {
-    let program = catalogue::find("4-ab").unwrap();
-    let report = search::exhaustive(&program, bounds(2, 3_000));
-    assert!(report.failure.is_none(), "{:?}", report.failure);
+    is_linearizable_with(2, 3_000, &catalogue::find("4-ab").unwrap());
 }
 
 /// A wait that is disturbed again and again joins its queues one after the other in the end, as all waits do with this bug.
@@ -65,8 +71,7 @@ fn a_waiter_that_is_passed_over_is_awake() {
 fn waits_that_are_always_disturbed_lose_nothing() {
     plant(Some("queueatonce")).unwrap();
     for program in catalogue::all_programs().iter().filter(|program| !program.name.starts_with("q-")) {
-        let report = search::exhaustive(program, bounds(1, 100 * EFFORT));
-        assert!(report.failure.is_none(), "{}: {:?}", program.name, report.failure);
+        is_linearizable_with(1, 100 * EFFORT, program);
     }
     plant(None).unwrap();
 }
