@@ -36,7 +36,7 @@ const LISTEN_AT_LEAST: Duration = Duration::from_millis(1);
 /// program is not touched.
 ///
 /// Keys: Tab the other page; arrows, Page Up, Page Down, Home, End; s the next order, r reversed; / a filter;
-/// Space freezes; Enter shows one, Escape goes back; q ends.
+/// Space freezes; Enter shows one, Escape goes back; ? shows the keys; q ends.
 ///
 /// The exit status is 0, 2 if the process has no objects of ntux, 125 if it could not be inspected.
 #[derive(Args)]

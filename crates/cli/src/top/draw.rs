@@ -13,7 +13,7 @@ use ratatui::widgets::{Cell, Paragraph, Row as TableRow, Table};
 
 use super::rows::{Key, Row, kind, rows, state};
 use super::sample::{Watch, Watched};
-use super::screen::Screen;
+use super::screen::{Page, Screen};
 use crate::arenas::scene::{Scene, printable, slot_of, times};
 use crate::why;
 
@@ -57,22 +57,56 @@ const THREADS: [Column; 5] = [
     number("FOR", 6, 2),
     growing("WAITS FOR", 20, 4, 9),
 ];
-const KEYS: &str = "q quit  Tab page  s order  r reverse  / filter  Space freeze  Enter show";
-const KEYS_WITHIN: &str = "q quit  Esc back  Up Down scroll  Space freeze";
+/// What the keys do, those first that nobody can do without.
+const KEYS: [&str; 7] = ["q quit", "Tab page", "s order", "r reverse", "/ filter", "Space freeze", "Enter show"];
+const KEYS_WITHIN: [&str; 4] = ["q quit", "Esc back", "Up Down scroll", "Space freeze"];
+const KEYS_TYPING: [&str; 2] = ["Enter done", "Esc no filter"];
+/// Where there is no room for all of them.
+const MORE_KEYS: &str = "? keys";
+const ALL_KEYS: &str = "\
+q       quit
+Tab     objects or threads
+s       the next order
+r       reversed
+/       filter
+Space   freeze
+Enter   show one
+Esc     back, or no filter
+arrows  move, scroll
+?       these keys
+";
 
 /// Draws everything.
 pub fn draw(frame: &mut Frame<'_>, screen: &mut Screen, watch: &Watch) {
     let keys = Constraint::Length(u16::from(screen.live));
     let [title, status, body, help] =
         Layout::vertical([Constraint::Length(1), Constraint::Length(1), Constraint::Fill(1), keys]).areas(frame.area());
-    frame.render_widget(Paragraph::new(summary(watch)).style(strong(screen)), title);
+    let text = whole_words(summary(watch), title.width.into());
+    frame.render_widget(Paragraph::new(text).style(strong(screen)), title);
     draw_status(frame, screen, watch, status);
     match screen.entered {
-        Some(key) => draw_one(frame, screen, watch, key, body),
+        Some(Page::Of(key)) => draw_one(frame, screen, watch, key, body),
+        Some(Page::Keys) => frame.render_widget(Paragraph::new(ALL_KEYS).scroll((screen.scrolled, 0)), body),
         None => draw_list(frame, screen, watch, body),
     }
-    let text = if screen.entered.is_some() { KEYS_WITHIN } else { KEYS };
-    frame.render_widget(Paragraph::new(text).style(faint(screen)), help);
+    let keys = match screen.entered {
+        _ if screen.typing => &KEYS_TYPING[..],
+        Some(_) => &KEYS_WITHIN,
+        None => &KEYS,
+    };
+    frame.render_widget(Paragraph::new(keys_line(keys, help.width)).style(faint(screen)), help);
+}
+
+/// As many keys as fit, each whole; and how to see the others.
+fn keys_line(keys: &[&str], width: u16) -> String {
+    const GAP: &str = "  ";
+    let fits = |line: &String| line.chars().count() <= usize::from(width);
+    let all = keys.join(GAP);
+    let fewer = (1..keys.len()).rev().map(|count| {
+        let (first, others) = keys[..count].split_first().expect("one at least");
+        [&[first, MORE_KEYS][..], others].concat().join(GAP)
+    });
+    std::iter::once(all).chain(fewer).find(fits).unwrap_or_else(|| keys[0].to_owned())
 }
 
 fn strong(_: &Screen) -> Style {
@@ -309,6 +343,48 @@ fn escape(style: Style) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use ratatui::Terminal;
+    use ratatui::backend::TestBackend;
+    use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
+
+    /// The lines of a terminal of this size after these keys were pressed, where nothing uses ntux.
+    fn lines(columns: u16, rows: u16, pressed: &[KeyCode]) -> Vec<String> {
+        let (watch, mut screen) = (Watch::new(Vec::new(), 0, false), Screen::new(false, true));
+        for &code in pressed {
+            screen.press(KeyEvent::new(code, KeyModifiers::NONE), &watch);
+        }
+        let mut terminal = Terminal::new(TestBackend::new(columns, rows)).unwrap();
+        terminal.draw(|frame| draw(frame, &mut screen, &watch)).unwrap();
+        as_text(terminal.backend().buffer(), false).lines().map(str::to_owned).collect()
+    }
+
+    #[test]
+    fn keys_are_named_whole_and_those_that_do_not_fit_on_a_page() {
+        let last = |columns, rows, pressed: &[KeyCode]| lines(columns, rows, pressed).pop().unwrap();
+        let filter = [KeyCode::Char('/'), KeyCode::Char('q')];
+        for (columns, rows, line) in [
+            (80, 24, "q quit  Tab page  s order  r reverse  / filter  Space freeze  Enter show"),
+            (72, 24, "q quit  Tab page  s order  r reverse  / filter  Space freeze  Enter show"),
+            (71, 24, "q quit  ? keys  Tab page  s order  r reverse  / filter  Space freeze"),
+            (40, 10, "q quit  ? keys  Tab page  s order"),
+            (32, 10, "q quit  ? keys  Tab page"),
+            (14, 5, "q quit  ? keys"),
+            (13, 5, "q quit"),
+        ] {
+            assert_eq!(last(columns, rows, &[]), line);
+        }
+        assert_eq!(last(40, 10, &[KeyCode::Char('?')]), "q quit  ? keys  Esc back  Up Down scroll");
+        assert_eq!(last(40, 10, &filter), "Enter done  Esc no filter");
+
+        let page = lines(40, 14, &[KeyCode::Char('?')]).join("\n");
+        let heads = KEYS.iter().chain(&KEYS_WITHIN).filter_map(|key| key.split(' ').next());
+        for head in heads.filter(|&head| head != "Up") {
+            assert!(page.contains(&format!("\n{head} ")), "no {head} in {page}");
+        }
+        // A list again.
+        let left = lines(80, 24, &[KeyCode::Char('?'), KeyCode::Esc]);
+        assert!(left.iter().any(|line| line.contains("QUEUE")), "{left:#?}");
+    }
 
     #[test]
     fn what_does_not_fit_is_left_out_in_whole_words() {

@@ -13,6 +13,15 @@ pub enum Reaction {
     Leave,
 }
 
+/// What is shown instead of a list.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Page {
+    /// One object or thread.
+    Of(Key),
+    /// What the keys do.
+    Keys,
+}
+
 /// What the screen shows.
 pub struct Screen {
     pub colours: bool,
@@ -25,8 +34,7 @@ pub struct Screen {
     pub filter: String,
     /// The filter is being typed.
     pub typing: bool,
-    /// One object or thread is shown instead of a list.
-    pub entered: Option<Key>,
+    pub entered: Option<Page>,
     /// How many of its lines are above the screen.
     pub scrolled: u16,
     /// Which line is marked.
@@ -121,6 +129,7 @@ impl Screen {
         match code {
             KeyCode::Char('q') => return Reaction::Leave,
             KeyCode::Esc | KeyCode::Backspace | KeyCode::Left => (self.entered, self.scrolled) = (None, 0),
+            KeyCode::Char('?') => (self.entered, self.scrolled) = (Some(Page::Keys), 0),
             KeyCode::Char(' ') => self.frozen = !self.frozen,
             KeyCode::Up => self.scrolled = self.scrolled.saturating_sub(1),
             KeyCode::Down => self.scrolled = self.scrolled.saturating_add(1),
@@ -150,7 +159,8 @@ impl Screen {
                 *order = (*order + 1) % count;
                 self.go_home();
             }
-            KeyCode::Enter | KeyCode::Right => self.entered = self.marked,
+            KeyCode::Enter | KeyCode::Right => self.entered = self.marked.map(Page::Of),
+            KeyCode::Char('?') => self.entered = Some(Page::Keys),
             code => self.walk(code, watch),
         }
         Reaction::Stay
