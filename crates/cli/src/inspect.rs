@@ -3,6 +3,7 @@
 mod report;
 mod text;
 
+use std::io::{self, Write};
 use std::process::ExitCode;
 
 use clap::Args;
@@ -66,18 +67,19 @@ pub fn inspect(arguments: &Arguments) -> ExitCode {
     for note in notes {
         say::complain(format_args!("ntux: {note}"));
     }
-    let report = match Examined::all(arenas, &mut PeerProcesses::default()) {
-        Ok(examined) => Report::of(&examined, find::named_object(&arguments.target)),
+    let examined = match Examined::all(arenas, &mut PeerProcesses::default()) {
+        Ok(examined) => examined,
         Err(error) => {
             say::complain(format_args!("ntux: cannot read the arena: {error}"));
             return ExitCode::from(NTUX_FAILED);
         }
     };
-    let page = match arguments.json {
-        true => serde_json::to_string_pretty(&report).expect("a report has text keys only") + "\n",
-        false => text::render(&report, Focus::on(&arguments.target, arguments.all)),
+    let report = Report::of(&examined, find::named_object(&arguments.target));
+    let write = |out: &mut dyn Write| match arguments.json {
+        true => write_json(out, &report),
+        false => text::write(out, &report, Focus::on(&arguments.target, arguments.all)),
     };
-    let printed = say::page(&page, ExitCode::SUCCESS);
+    let printed = say::pages(write, ExitCode::SUCCESS);
     match (arenas.is_empty(), notes.is_empty()) {
         (false, _) => printed,
         (true, true) => {
@@ -86,4 +88,9 @@ pub fn inspect(arguments: &Arguments) -> ExitCode {
         }
         (true, false) => ExitCode::from(NTUX_FAILED),
     }
+}
+
+fn write_json(out: &mut dyn Write, report: &Report<'_>) -> io::Result<()> {
+    serde_json::to_writer_pretty(&mut *out, report)?;
+    writeln!(out)
 }

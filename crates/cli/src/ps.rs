@@ -105,7 +105,7 @@ impl Line {
             inode: file.inode,
             age_s: age_s(arena, &processes),
             objects: Objects::of(&snapshot),
-            waiting: snapshot.waiters.iter().filter(|waiter| waiter.waits()).count(),
+            waiting: snapshot.waiting().count(),
             threads: snapshot.waiters.iter().filter(|waiter| waiter.thread.is_some()).count(),
             others: snapshot.peers.len() - processes.len().min(snapshot.peers.len()),
             processes,

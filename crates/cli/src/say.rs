@@ -2,7 +2,7 @@
 //! the standard library do.
 
 use std::fmt::Display;
-use std::io::{self, ErrorKind, Write};
+use std::io::{self, BufWriter, ErrorKind, Write};
 use std::process::ExitCode;
 
 use crate::NTUX_FAILED;
@@ -10,8 +10,18 @@ use crate::NTUX_FAILED;
 /// Writes a page to standard output. Returns `status`, or that of a failed command if the page could not be written: a disk was
 /// full. A reader that closed the pipe early is no failure.
 pub fn page(text: &str, status: ExitCode) -> ExitCode {
-    let mut out = io::stdout().lock();
-    match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
+    pages(|out| out.write_all(text.as_bytes()), status)
+}
+
+/// As [`page`], of what is too long to be had at once.
+pub fn pages(write: impl FnOnce(&mut dyn Write) -> io::Result<()>, status: ExitCode) -> ExitCode {
+    let mut out = BufWriter::new(io::stdout().lock());
+    ended(write(&mut out).and_then(|()| out.flush()), status)
+}
+
+/// What becomes of the status when everything was printed.
+fn ended(printed: io::Result<()>, status: ExitCode) -> ExitCode {
+    match printed {
         Err(error) if error.kind() != ErrorKind::BrokenPipe => {
             complain(format_args!("ntux: cannot write the output: {error}"));
             ExitCode::from(NTUX_FAILED)
@@ -27,9 +37,8 @@ pub fn complain(line: impl Display) {
 
 /// Says what is wrong with a command line, or the help or the version that it asks for. Returns the command's status.
 pub fn usage(answer: &clap::Error) -> ExitCode {
-    // A reader that closed the pipe early is no reason to complain.
-    let _ = answer.print();
-    if answer.use_stderr() { ExitCode::from(NTUX_FAILED) } else { ExitCode::SUCCESS }
+    let printed = answer.print();
+    if answer.use_stderr() { ExitCode::from(NTUX_FAILED) } else { ended(printed, ExitCode::SUCCESS) }
 }
 
 /// Says why something failed, if it did. Returns the command's status.

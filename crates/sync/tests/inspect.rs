@@ -403,6 +403,11 @@ fn threads_asleep_are_seen_with_what_they_wait_for() {
         assert_eq!(queue(lonely), [entry(all, true, 0)]);
         assert_eq!(queue(alert), [entry(any, false, 2), entry(all, false, 2)]);
 
+        // The threads of a process that has ended do not wait, marked or not.
+        let mut ended = snapshot.clone();
+        ended.peers.iter_mut().for_each(|peer| peer.presence = Presence::Dead);
+        assert_eq!((snapshot.waiting().count(), ended.waiting().count()), (2, 0));
+
         // A closed object is shown as long as somebody waits for it.
         arena.close(lonely).unwrap();
         let closed = view.snapshot().unwrap();
@@ -412,7 +417,8 @@ fn threads_asleep_are_seen_with_what_they_wait_for() {
         arena.event_set(&waiter, alert).unwrap();
     });
     let after = view.snapshot().unwrap();
-    assert!(after.waiters.iter().all(|waiter| !waiter.waits() && waiter.wait == WaitView::Nothing), "{after:#?}");
+    assert_eq!(after.waiting().count(), 0, "{after:#?}");
+    assert!(after.waiters.iter().all(|waiter| waiter.wait == WaitView::Nothing), "{after:#?}");
     assert!(
         after.objects.iter().all(|object| object.waiting().count() == 0) && after.object(lonely.0 as u32).is_none()
     );

@@ -1,4 +1,4 @@
-//! What there is to say, in the shape of the JSON.
+//! What there is to say, in the shape of the JSON. There may be a million objects, so each is put into words when it is its turn.
 
 use ntux_sync::Object;
 use ntux_sync::inspect::why::Case;
@@ -6,7 +6,7 @@ use ntux_sync::inspect::{
     AdmissionView, Claim, Given, Life, Mode, ObjectView, PeerView, Phase, Presence, Request, Standing, Value,
     WaitState, WaitView, WaiterView, WakeView,
 };
-use serde::Serialize;
+use serde::{Serialize, Serializer};
 
 use crate::arenas::examine::Examined;
 use crate::arenas::processes::Descriptor;
@@ -15,18 +15,18 @@ use crate::arenas::signaled::When;
 
 /// Everything.
 #[derive(Serialize)]
-pub struct Report {
-    pub arenas: Vec<Arena>,
+pub struct Report<'a> {
+    pub arenas: Vec<Arena<'a>>,
 }
 
 /// An arena.
 #[derive(Serialize)]
-pub struct Arena {
+pub struct Arena<'a> {
     pub device: u64,
     pub inode: u64,
     pub capacity: Capacity,
     pub processes: Vec<Peer>,
-    pub objects: Vec<Item>,
+    pub objects: Items<'a>,
     pub threads: Vec<Thread>,
     pub wait_all: WaitAll,
 }
@@ -161,6 +161,8 @@ pub struct Thread {
     pub thread: Option<u32>,
     pub name: Option<String>,
     pub state: &'static str,
+    /// Its wait is undecided, and its process has not ended.
+    pub waits: bool,
     pub asleep: bool,
     /// For how many seconds; to some 10 ms.
     pub asleep_s: Option<f64>,
@@ -196,39 +198,61 @@ pub struct WaitAll {
     pub candidate: Option<u32>,
 }
 
-impl Report {
-    /// `only`: one object and those who wait for it.
-    pub fn of(examined: &[Examined], only: Option<Object>) -> Report {
-        let mut arenas: Vec<Arena> = examined.iter().map(Arena::of).collect();
-        if let Some(Object(object)) = only {
-            arenas.iter_mut().for_each(|arena| arena.keep_only(object));
-        }
-        Report { arenas }
+/// The objects of an arena, in the order of their slots.
+pub struct Items<'a> {
+    seen: Seen<'a>,
+    rates: Vec<f64>,
+    only: Option<Object>,
+}
+
+impl Items<'_> {
+    pub fn iter(&self) -> impl Iterator<Item = Item> {
+        self.chosen().map(|(object, rate)| self.seen.item(object, rate))
+    }
+
+    pub fn count(&self) -> usize {
+        self.chosen().count()
+    }
+
+    fn chosen(&self) -> impl Iterator<Item = (&ObjectView, f64)> {
+        let objects = self.seen.scene.snapshot.objects.iter().zip(self.rates.iter().copied());
+        objects.filter(|(object, _)| self.only.is_none_or(|only| object.object == only))
     }
 }
 
-impl Arena {
-    fn keep_only(&mut self, object: u64) {
-        self.objects.retain(|item| item.object == object);
-        let waits = |thread: &Thread| {
-            thread.wait.as_ref().is_some_and(|wait| wait.objects.contains(&object) || wait.alert == Some(object))
-        };
-        self.threads.retain(waits);
+impl Serialize for Items<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_seq(self.iter())
     }
+}
 
-    fn of(examined: &Examined) -> Arena {
+impl Report<'_> {
+    /// `only`: one object and those who wait for it.
+    pub fn of(examined: &[Examined], only: Option<Object>) -> Report<'_> {
+        Report { arenas: examined.iter().map(|examined| Arena::of(examined, only)).collect() }
+    }
+}
+
+impl Arena<'_> {
+    fn of(examined: &Examined, only: Option<Object>) -> Arena<'_> {
         let Scene { snapshot, file, .. } = &examined.scene;
         let seen = Seen { scene: &examined.scene, case: examined.case() };
-        let objects = snapshot.objects.iter().zip(examined.rates());
+        let threads = snapshot.waiters.iter().map(|waiter| seen.thread(waiter));
         Arena {
             device: file.device,
             inode: file.inode,
             capacity: Capacity { objects: snapshot.capacity.objects, threads: snapshot.capacity.waiters },
             processes: snapshot.peers.iter().map(|peer| seen.peer(peer)).collect(),
-            objects: objects.map(|(object, rate)| seen.item(object, rate)).collect(),
-            threads: snapshot.waiters.iter().map(|waiter| seen.thread(waiter)).collect(),
+            threads: threads.filter(|thread| only.is_none_or(|object| thread.has_to_do_with(object))).collect(),
             wait_all: wait_all(&snapshot.admission),
+            objects: Items { rates: examined.rates(), seen, only },
         }
+    }
+}
+
+impl Thread {
+    fn has_to_do_with(&self, Object(object): Object) -> bool {
+        self.wait.as_ref().is_some_and(|wait| wait.objects.contains(&object) || wait.alert == Some(object))
     }
 }
 
@@ -335,6 +359,7 @@ impl Seen<'_> {
             thread,
             name,
             state: state_name(&waiter.state),
+            waits: self.scene.snapshot.waits(waiter),
             asleep: waiter.parked,
             asleep_s: self.scene.asleep_s(waiter),
             ends_in_s: self.scene.ends_in_s(waiter),

@@ -1,6 +1,7 @@
 //! The report for people, in 80 columns where names and lists allow it.
 
-use std::fmt::Write;
+use std::fmt::Write as _;
+use std::io::{self, Write};
 
 use super::report::{Arena, Half, Item, Known, Peer, Report, State, Thread, Wait};
 use crate::arenas::find::Target;
@@ -37,8 +38,8 @@ impl Focus {
     }
 
     /// A thread of the process, or one that waits for what is listed, in the order of the slots.
-    fn shows_thread(self, thread: &Thread, listed: &[&Item]) -> bool {
-        let is_listed = |&object: &u64| listed.binary_search_by_key(&slot_of(Object(object)), |item| item.slot).is_ok();
+    fn shows_thread(self, thread: &Thread, listed: &[u32]) -> bool {
+        let is_listed = |&object: &u64| listed.binary_search(&slot_of(Object(object))).is_ok();
         let waits_for_listed = |wait: &Wait| wait.objects.iter().chain(&wait.alert).any(is_listed);
         self.0.is_none_or(|pid| thread.pid == Some(pid)) || thread.wait.as_ref().is_some_and(waits_for_listed)
     }
@@ -51,50 +52,70 @@ impl Focus {
     }
 }
 
-/// The report, as far as it has to do with what is looked for.
-pub fn render(report: &Report, focus: Focus) -> String {
-    let mut page = String::new();
+/// Writes the report, as far as it has to do with what is looked for.
+pub fn write(out: &mut dyn Write, report: &Report<'_>, focus: Focus) -> io::Result<()> {
     for (number, arena) in report.arenas.iter().enumerate() {
         if number > 0 {
-            page.push('\n');
+            writeln!(out)?;
         }
-        render_arena(&mut page, arena, focus);
+        write_arena(out, arena, focus)?;
     }
-    page
+    Ok(())
 }
 
-fn render_arena(page: &mut String, arena: &Arena, focus: Focus) {
-    let waiting = arena.threads.iter().filter(|thread| is_of_interest(thread)).count();
-    let (objects, processes) = (arena.objects.len(), arena.processes.len());
-    line(page, &format!("Arena {}: objects {objects}, threads in waits {waiting}, processes {processes}", arena.inode));
-    line(page, "\nProcesses");
-    line(page, "     PID  name              state    device descriptors");
+fn write_arena(out: &mut dyn Write, arena: &Arena<'_>, focus: Focus) -> io::Result<()> {
+    let (objects, processes) = (arena.objects.count(), arena.processes.len());
+    let waiting = arena.threads.iter().filter(|thread| thread.waits).count();
+    line(out, &format!("Arena {}: objects {objects}, threads in waits {waiting}, processes {processes}", arena.inode))?;
+    line(out, "\nProcesses")?;
+    line(out, "     PID  name              state    device descriptors")?;
     for peer in &arena.processes {
-        line(page, &peer_line(peer));
+        line(out, &peer_line(peer))?;
     }
-    line(page, "\nObjects");
-    line(page, "      #   kind       state                      waiting  descriptors (PID:FD)");
-    let items: Vec<&Item> = arena.objects.iter().filter(|item| focus.shows(item)).collect();
-    for item in &items {
-        render_item(page, item);
+    line(out, "\nObjects")?;
+    line(out, "      #   kind       state                      waiting  descriptors (PID:FD)")?;
+    let mut listed = Vec::new();
+    for item in arena.objects.iter().filter(|item| focus.shows(item)) {
+        write_item(out, &item)?;
+        listed.push(item.slot);
     }
-    focus.omission(objects - items.len(), "object").iter().for_each(|omission| line(page, omission));
-    line(page, "\nThreads in waits");
-    line(page, " PID/TID            name              wait");
-    let in_waits = arena.threads.iter().filter(|thread| is_of_interest(thread));
-    let threads: Vec<&Thread> = in_waits.filter(|thread| focus.shows_thread(thread, &items)).collect();
-    for thread in &threads {
-        render_thread(page, thread);
+    omit(out, focus.omission(objects - listed.len(), "object"))?;
+    line(out, "\nThreads in waits")?;
+    write_threads(out, arena, focus, &listed, |thread| thread.waits)?;
+    if arena.threads.iter().any(is_half_way) {
+        line(out, "\nThreads that do not wait, and are half-way")?;
+        write_threads(out, arena, focus, &listed, is_half_way)?;
     }
-    focus.omission(waiting - threads.len(), "thread").iter().for_each(|omission| line(page, omission));
     if arena.wait_all.phase != "idle" {
-        line(page, &format!("\nWait-all: {}, attempt {}", arena.wait_all.phase, arena.wait_all.attempts));
+        line(out, &format!("\nWait-all: {}, attempt {}", arena.wait_all.phase, arena.wait_all.attempts))?;
     }
+    Ok(())
 }
 
-/// Whether a thread has an operation under way, or still sleeps although its wait has ended.
-fn is_of_interest(thread: &Thread) -> bool {
-    thread.wait.is_some() || thread.request.is_some() || thread.wake_owed || thread.state.starts_with("killed")
+fn write_threads(
+    out: &mut dyn Write,
+    arena: &Arena<'_>,
+    focus: Focus,
+    listed: &[u32],
+    is_meant: impl Fn(&Thread) -> bool,
+) -> io::Result<()> {
+    line(out, " PID/TID            name              wait")?;
+    let meant = arena.threads.iter().filter(|thread| is_meant(thread));
+    let (shown, left_out): (Vec<&Thread>, Vec<_>) = meant.partition(|thread| focus.shows_thread(thread, listed));
+    for thread in shown {
+        write_thread(out, thread)?;
+    }
+    omit(out, focus.omission(left_out.len(), "thread"))
+}
+
+fn omit(out: &mut dyn Write, omission: Option<String>) -> io::Result<()> {
+    omission.map_or(Ok(()), |omission| line(out, &omission))
+}
+
+/// Whether a thread that does not wait has an operation under way, still sleeps although its wait has ended, or was killed in it.
+fn is_half_way(thread: &Thread) -> bool {
+    !thread.waits
+        && (thread.wait.is_some() || thread.request.is_some() || thread.wake_owed || thread.state.starts_with("killed"))
 }
 
 fn peer_line(peer: &Peer) -> String {
@@ -102,16 +123,14 @@ fn peer_line(peer: &Peer) -> String {
     format!("{:8}  {:16}  {:7}  {}", peer.pid, printable(name), peer.state, list(peer.devices.iter()))
 }
 
-fn render_item(page: &mut String, item: &Item) {
+fn write_item(out: &mut dyn Write, item: &Item) -> io::Result<()> {
     let (kind, state) = kind_and_state(item);
     let life = if item.life == "live" { String::new() } else { format!(" ({})", item.life) };
     let descriptors = list(item.descriptors.iter().map(|descriptor| format!("{}:{}", descriptor.pid, descriptor.fd)));
     let start = format!("{:>7}   {kind:9}  {:26} {:>7}  ", item.slot, state + &life, item.waiting.len());
-    wrapped(page, &start, &" ".repeat(start.len()), &descriptors);
+    wrapped(out, &start, &" ".repeat(start.len()), &descriptors)?;
     let remark = remarks(item);
-    if !remark.is_empty() {
-        wrapped(page, INDENT, INDENT, &remark);
-    }
+    if remark.is_empty() { Ok(()) } else { wrapped(out, INDENT, INDENT, &remark) }
 }
 
 fn kind_and_state(item: &Item) -> (&'static str, String) {
@@ -182,7 +201,7 @@ fn is_news(creator: &Creator, item: &Item) -> bool {
     item.descriptors.is_empty() || item.descriptors.iter().any(|descriptor| descriptor.pid != creator.pid)
 }
 
-fn render_thread(page: &mut String, thread: &Thread) {
+fn write_thread(out: &mut dyn Write, thread: &Thread) -> io::Result<()> {
     let name = thread.name.as_deref().unwrap_or("-");
     let start = format!(" {:17}  {:16}  ", who(thread.waiter, thread.pid, thread.thread, None), printable(name));
     let what = match (&thread.wait, &thread.request) {
@@ -191,7 +210,7 @@ fn render_thread(page: &mut String, thread: &Thread) {
         (None, None) if thread.wake_owed => given_text(thread),
         (None, None) => thread.state.to_owned(),
     };
-    wrapped(page, &start, &" ".repeat(start.len()), &what);
+    wrapped(out, &start, &" ".repeat(start.len()), &what)
 }
 
 fn given_text(thread: &Thread) -> String {
@@ -235,17 +254,14 @@ fn list(items: impl Iterator<Item = impl ToString>) -> String {
     items.map(|item| item.to_string()).collect::<Vec<_>>().join(" ")
 }
 
-fn line(page: &mut String, text: &str) {
-    page.push_str(text.trim_end());
-    page.push('\n');
+fn line(out: &mut dyn Write, text: &str) -> io::Result<()> {
+    writeln!(out, "{}", text.trim_end())
 }
 
-fn wrapped(page: &mut String, start: &str, further: &str, text: &str) {
+fn wrapped(out: &mut dyn Write, start: &str, further: &str, text: &str) -> io::Result<()> {
     if text.is_empty() {
-        return line(page, start);
+        return line(out, start);
     }
     let options = textwrap::Options::new(PAGE_WIDTH).initial_indent(start).subsequent_indent(further);
-    for row in textwrap::wrap(text, options) {
-        line(page, &row);
-    }
+    textwrap::wrap(text, options).iter().try_for_each(|row| line(out, row))
 }

@@ -125,9 +125,9 @@ fn alarming(screen: &Screen) -> Style {
 fn summary(watch: &Watch) -> String {
     let scenes = || watch.arenas.iter().filter_map(|arena| arena.scene.as_ref());
     let objects: usize = scenes().map(|scene| scene.snapshot.objects.len()).sum();
-    let waiters = || scenes().flat_map(|scene| &scene.snapshot.waiters);
-    let threads = waiters().filter(|waiter| waiter.thread.is_some()).count();
-    let waiting = waiters().filter(|waiter| waiter.waits()).count();
+    let waiters = scenes().flat_map(|scene| &scene.snapshot.waiters);
+    let threads = waiters.filter(|waiter| waiter.thread.is_some()).count();
+    let waiting: usize = scenes().map(|scene| scene.snapshot.waiting().count()).sum();
     let arenas = watch.arenas.len();
     let hidden = match watch.hidden {
         0 => String::new(),

@@ -176,7 +176,7 @@ impl Watched {
             let key = (waiter.index, thread);
             let mut sleep = self.sleeps.get(&key).copied().unwrap_or_default();
             sleep.looks += 1;
-            sleep.asleep += u32::from(waiter.waits());
+            sleep.asleep += u32::from(snapshot.waits(waiter));
             sleeps.insert(key, sleep);
         }
         self.sleeps = sleeps;

@@ -134,7 +134,7 @@ impl Told {
             device: scene.file.device,
             inode: scene.file.inode,
             processes: processes(scene),
-            waiting: scene.snapshot.waiters.iter().filter(|waiter| waiter.waits()).count(),
+            waiting: scene.snapshot.waiting().count(),
             findings: case.findings().iter().map(|finding| teller.trouble(finding)).collect(),
             chains: asked.into_iter().map(|waiter| follower.follow(waiter)).collect(),
             more,
@@ -193,7 +193,7 @@ fn threads_wait(count: usize) -> String {
 }
 
 fn is_asked_for(party: &Party, target: Option<&Target>, snapshot: &Snapshot) -> bool {
-    let waits = party.waiter.and_then(|waiter| snapshot.waiter(waiter)).is_some_and(|waiter| waiter.waits());
+    let waits = party.waiter.and_then(|waiter| snapshot.waiter(waiter)).is_some_and(|waiter| snapshot.waits(waiter));
     match target {
         None | Some(Target::File(_) | Target::Descriptor(..)) => false,
         Some(Target::Process(pid)) => waits && party.pid == Some(*pid),

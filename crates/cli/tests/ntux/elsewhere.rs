@@ -26,7 +26,7 @@ const UNSHARE: &str = "unshare --user --map-root-user --mount --pid --fork --kil
 const VERSION: u64 = 8;
 const MANY: u32 = 200_000;
 /// Address space of a command that looks at so many, in KiB.
-const ROOM: u32 = 500_000;
+const ROOM: u32 = 250_000;
 
 /// A bash script; none if this system lets nobody make namespaces.
 fn bash_elsewhere(script: &str) -> Option<Child> {
@@ -146,7 +146,7 @@ fn very_many_objects_are_looked_at_in_bounded_memory() {
     for number in 0..MANY {
         arena.event_create(&waiter, number % 2 == 0, false).unwrap();
     }
-    for words in ["why --json", "ps --json", "top --once --every 0.1"] {
+    for words in ["why --json", "ps --json", "top --once --every 0.1", "inspect", "inspect --json"] {
         let pid = if words.starts_with("ps") { String::new() } else { this_process() };
         let script = format!("ulimit -v {ROOM} && exec \"$0\" {words} {pid}");
         let output = finish(Command::new("bash").args(["-c", &script, env!("CARGO_BIN_EXE_ntux")]));

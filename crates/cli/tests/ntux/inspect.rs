@@ -119,6 +119,38 @@ fn of_a_process_that_shares_its_arena_what_others_have_is_counted_and_not_listed
 }
 
 #[test]
+fn threads_of_a_killed_process_are_shown_and_do_not_wait() {
+    let stage = Stage::new();
+    let arena = Arena::create(CAPACITY).unwrap();
+    let semaphore = arena.semaphore_create(&arena.waiter(), 0, 9).unwrap();
+    let (survivor, killed) = (start(&arena, 5, &[semaphore]), start(&arena, 6, &[]));
+    let view = View::open(arena.fd().unwrap()).unwrap();
+    sleepers(&view, 2);
+    let pid = survivor.id().to_string();
+    let heads = || {
+        let top = finish(stage.ntux(&["top", "--once", "--every", "0.05"]).arg(&pid));
+        [said(&inspect(&stage, &pid, &["--all"])), said(&top)]
+    };
+    let [inspected, topped] = heads();
+    assert!(inspected.contains("threads in waits 2,") && topped.contains(" 2 of "), "{inspected}\n{topped}");
+    assert!(!inspected.contains("half-way"), "{inspected}");
+
+    let place = killed.id();
+    end(killed);
+    sleepers(&view, 1);
+    let [inspected, topped] = heads();
+    assert!(inspected.contains("threads in waits 1,") && topped.contains(" 1 of "), "{inspected}\n{topped}");
+    let (waiting, half_way) = inspected.split_once("Threads that do not wait, and are half-way").expect(&inspected);
+    let of_the_killed = format!(" {place}/");
+    assert!(waiting.contains("; as owner 5") && !waiting.contains(&of_the_killed), "{inspected}");
+    assert!(half_way.contains("killed while it waited") && half_way.contains(&of_the_killed), "{inspected}");
+    let report: Value = serde_json::from_slice(&inspect(&stage, &pid, &["--json"]).stdout).unwrap();
+    let threads = report["arenas"][0]["threads"].as_array().unwrap();
+    assert_eq!(threads.iter().filter(|thread| thread["waits"] == true).count(), 1, "{report:#}");
+    end(survivor);
+}
+
+#[test]
 fn an_arena_is_a_file_too() {
     let stage = Stage::new();
     let arena = Arena::create(CAPACITY).unwrap();

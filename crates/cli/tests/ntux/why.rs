@@ -96,7 +96,7 @@ impl<'a> FailsFast<'a> {
             };
         }
         arena.retire(&waiter);
-        snapshot.waiters.iter().any(|waiter| waiter.waits())
+        snapshot.waiting().next().is_some()
     }
 }
 

@@ -79,6 +79,18 @@ impl Snapshot {
         self.peers.iter().find(|peer| peer.index == index)
     }
 
+    /// Whether a thread waits: its wait is undecided, and it has not ended. Of one that was killed in its wait the system says so in
+    /// its slot, where it can; else its process tells, once that has ended.
+    pub fn waits(&self, waiter: &WaiterView) -> bool {
+        let has_ended = |peer: &PeerView| peer.presence == Presence::Dead;
+        waiter.is_undecided() && !self.peer(waiter.peer).is_some_and(has_ended)
+    }
+
+    /// The threads that wait.
+    pub fn waiting(&self) -> impl Iterator<Item = &WaiterView> {
+        self.waiters.iter().filter(|waiter| self.waits(waiter))
+    }
+
     /// Leaves the creators out whose slots may have changed hands since the peers were read: it is unknown which process was meant.
     fn forget_unsure_creators(&mut self, is_as_before: impl Fn(&PeerView) -> bool) {
         let sure: HashSet<u32> = self.peers.iter().filter(|peer| is_as_before(peer)).map(|peer| peer.index).collect();

@@ -189,8 +189,7 @@ impl WaiterView {
         })
     }
 
-    /// Whether its wait is undecided.
-    pub fn waits(&self) -> bool {
+    pub(super) fn is_undecided(&self) -> bool {
         matches!(self.state, WaitState::Queueing | WaitState::Waiting)
     }
 }

@@ -422,7 +422,7 @@ fn a_deadline_that_is_overlooked_is_noticed() {
 #[test]
 fn a_cycle_that_is_in_one_snapshot_only_is_noticed() {
     let mut shown = take_turns();
-    shown.looks.retain(|look| look.waiters.iter().any(WaiterView::waits));
+    shown.looks.retain(|look| look.waiting().next().is_some());
     assert_eq!(shown.looks.len(), 2);
     let alarms = |care| (0..50).map(|seed| false_alarms(&shown, &mut Random(seed), care)).sum::<usize>();
     assert_eq!((shown.stuck.len(), alarms(Care::Full)), (0, 0));
