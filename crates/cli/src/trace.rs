@@ -50,7 +50,7 @@ const NOTHING_THERE: u8 = 1;
 /// tracing does not slow them down. Each event costs about 0.1 microseconds. The program keeps the last 65,536 events
 /// for the tracer; events that the tracer does not fetch in time are lost, and counted.
 #[derive(Args)]
-#[command(after_long_help = EXAMPLES)]
+#[command(after_long_help = EXAMPLES, override_usage = USAGE)]
 pub struct Arguments {
     /// Trace this process, and what it starts.
     #[arg(value_name = "PID", conflicts_with = "program", required_unless_present = "program",
@@ -68,6 +68,10 @@ pub struct Arguments {
     program: Vec<OsString>,
 }
 
+const USAGE: &str = "\
+ntux trace [OPTIONS] -- PROGRAM [ARGUMENT]...
+       ntux trace [OPTIONS] PID";
+
 const EXAMPLES: &str = "\
 Examples:
   ntux trace -o trace.json -- wine game.exe
@@ -75,13 +79,31 @@ Examples:
 
 /// Records events, and writes the trace.
 pub fn trace(arguments: &Arguments) -> ExitCode {
-    let recording = match Recording::open(&arguments.output) {
-        Ok(recording) => recording,
-        Err(problem) => return complain(&problem),
-    };
+    if let Some(path) = arguments.output.iter().find(|path| Format::of(path).is_none()) {
+        return complain(&format!("'{}' must end in .json, .svg or .html", path.display()));
+    }
     match arguments.pid {
-        Some(pid) => running(pid, arguments, recording),
-        None => started(arguments, recording),
+        Some(pid) => running(pid, arguments),
+        None => started(arguments),
+    }
+}
+
+/// Of an output.
+#[derive(Clone, Copy)]
+enum Format {
+    Perfetto,
+    Picture,
+    Page,
+}
+
+impl Format {
+    fn of(path: &Path) -> Option<Format> {
+        match path.extension()?.to_str()? {
+            "json" => Some(Format::Perfetto),
+            "svg" => Some(Format::Picture),
+            "html" => Some(Format::Page),
+            _ => None,
+        }
     }
 }
 
@@ -90,7 +112,7 @@ fn complain(what: &str) -> ExitCode {
     ExitCode::from(NTUX_FAILED)
 }
 
-fn running(pid: u32, arguments: &Arguments, mut recording: Recording) -> ExitCode {
+fn running(pid: u32, arguments: &Arguments) -> ExitCode {
     let process = match child::Child::open(pid) {
         Ok(process) => process,
         Err(error) => return complain(&format!("process {pid}: {error}")),
@@ -98,6 +120,10 @@ fn running(pid: u32, arguments: &Arguments, mut recording: Recording) -> ExitCod
     if let Err(error) = crate::arenas::find::descriptors(pid) {
         return complain(&format!("cannot inspect process {pid}: {error}; run ntux as its user, or as root"));
     }
+    let mut recording = match Recording::open(&arguments.output) {
+        Ok(recording) => recording,
+        Err(problem) => return complain(&problem),
+    };
     let is_over = match interruption::catch() {
         Ok(is_over) => is_over,
         Err(error) => return complain(&error.to_string()),
@@ -121,13 +147,17 @@ fn running(pid: u32, arguments: &Arguments, mut recording: Recording) -> ExitCod
     }
 }
 
-fn started(arguments: &Arguments, mut recording: Recording) -> ExitCode {
+fn started(arguments: &Arguments) -> ExitCode {
     let mut command = match run::prepare(&arguments.program, &[Library::Device]) {
         Ok(run::Prepared { obstacle: Some(obstacle), .. }) => {
             return run::cannot_serve(&arguments.program[0], obstacle);
         }
         Ok(prepared) => prepared.command,
         Err(status) => return status,
+    };
+    let mut recording = match Recording::open(&arguments.output) {
+        Ok(recording) => recording,
+        Err(problem) => return complain(&problem),
     };
     let inbox = open_inbox();
     command.env("NTUX_TRACE", inbox.as_ref().map_or_else(|| "1".into(), Inbox::path));
@@ -188,6 +218,7 @@ fn record_until_the_end(
 struct Recording {
     start_ns: u64,
     perfetto: Vec<Perfetto<BufWriter<File>>>,
+    /// And pages.
     pictures: Vec<PathBuf>,
     summary: Summary,
     timeline: Timeline,
@@ -200,21 +231,19 @@ struct Recording {
 }
 
 impl Recording {
-    /// Errors: a text that names a file that cannot be written, or one whose name implies no format.
+    /// Makes the files that can be written from now on.
+    ///
+    /// Errors: a text that names one that cannot.
     fn open(outputs: &[PathBuf]) -> Result<Recording, String> {
         let (mut perfetto, mut pictures) = (Vec::new(), Vec::new());
         for path in outputs {
             let unwritable = |error: io::Error| format!("cannot write '{}': {error}", path.display());
-            match path.extension().and_then(|name| name.to_str()) {
-                Some("json") => {
-                    let file = File::create(path).map_err(unwritable)?;
+            let file = File::create(path).map_err(unwritable)?;
+            match Format::of(path) {
+                Some(Format::Perfetto) => {
                     perfetto.push(Perfetto::begin(BufWriter::new(file)).map_err(unwritable)?);
                 }
-                Some("svg" | "html") => {
-                    File::create(path).map_err(unwritable)?;
-                    pictures.push(path.clone());
-                }
-                _ => return Err(format!("'{}' must end in .json, .svg or .html", path.display())),
+                _ => pictures.push(path.clone()),
             }
         }
         Ok(Recording {
@@ -325,7 +354,10 @@ impl Recording {
         };
         let thread = |number| self.threads.name(number);
         let text = match (arenas.traced.is_empty(), &arenas.trouble) {
-            (false, _) => self.summary.text(now.saturating_sub(self.start_ns), lost, object, thread),
+            (false, _) => {
+                let unseen = arenas.traced.iter().map(|traced| traced.wait_since_before(self.start_ns)).sum();
+                self.summary.text(now.saturating_sub(self.start_ns), lost, object, thread) + &unseen_text(unseen)
+            }
             (true, None) => {
                 "no arena was found: the program did not use ntux's device while it was traced\n".to_owned()
             }
@@ -334,7 +366,10 @@ impl Recording {
         say::complain(format_args!("ntux trace: {}", text.trim_end()));
         for path in &self.pictures {
             let svg = self.timeline.svg(title, object, thread);
-            let page = if is_page(path) { self.timeline.html(title, &svg, &text) } else { svg };
+            let page = match Format::of(path) {
+                Some(Format::Page) => self.timeline.html(title, &svg, &text),
+                _ => svg,
+            };
             std::fs::write(path, page)?;
         }
         for file in self.perfetto {
@@ -344,8 +379,13 @@ impl Recording {
     }
 }
 
-fn is_page(path: &Path) -> bool {
-    path.extension().is_some_and(|name| name == "html")
+/// Threads that wait all the time report nothing.
+fn unseen_text(count: usize) -> String {
+    match count {
+        0 => String::new(),
+        1 => "\n1 thread has waited since before the trace began: `ntux why` says for what\n".to_owned(),
+        _ => format!("\n{count} threads have waited since before the trace began: `ntux why` says for what\n"),
+    }
 }
 
 fn keep_first(failure: &mut Option<io::Error>, results: impl Iterator<Item = io::Result<()>>) {

@@ -122,7 +122,7 @@ impl fmt::Display for Refusal {
             Refusal::NoThread(pid, thread) => write!(out, "process {pid} has no thread {thread}"),
             Refusal::NoDescriptor(pid, fd) => write!(out, "process {pid} has no descriptor {fd}"),
             Refusal::CutOff(path) => {
-                write!(out, "'{}' begins as an arena, but is cut off or damaged", path.display())
+                write!(out, "'{}' begins as an arena, but is cut off or damaged: copy it again, whole", path.display())
             }
             Refusal::NotAllowed(pid) => write!(
                 out,
@@ -141,7 +141,14 @@ impl fmt::Display for Refusal {
                 "'{}' is an arena of another version of ntux: inspect it with the version that the program runs with",
                 path.display()
             ),
-            Refusal::Unreadable(path, error) => write!(out, "cannot open '{}': {error}", path.display()),
+            Refusal::Unreadable(path, error) => {
+                let advice = match error.kind() {
+                    io::ErrorKind::NotFound => ": name a process by its number, or a file that is there",
+                    io::ErrorKind::PermissionDenied => ": run ntux as a user who may read it, or as root",
+                    _ => "",
+                };
+                write!(out, "cannot open '{}': {error}{advice}", path.display())
+            }
         }
     }
 }

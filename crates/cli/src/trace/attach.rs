@@ -7,7 +7,7 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use ntux_sync::inspect::View;
+use ntux_sync::inspect::{View, WaiterView};
 use ntux_sync::trace::{Event, Tracer};
 
 use super::names::Objects;
@@ -20,6 +20,8 @@ pub const LEASE: Duration = Duration::from_secs(2);
 const LOOK_EVERY: Duration = Duration::from_millis(50);
 /// How often the kinds of unknown objects are looked up at most.
 const NAME_EVERY: Duration = Duration::from_millis(100);
+/// So much too early at most is the time since when a thread waits.
+const TOO_EARLY_NS: u64 = 10_000_000;
 
 /// An arena that is traced.
 pub struct Traced {
@@ -60,6 +62,12 @@ impl Traced {
 
     pub fn lost(&self) -> u64 {
         self.tracer.lost()
+    }
+
+    /// How many threads have waited since before that time.
+    pub fn wait_since_before(&self, ns: u64) -> usize {
+        let is_earlier = |waiter: &&WaiterView| waiter.asleep_since.is_some_and(|since| since + TOO_EARLY_NS < ns);
+        self.view.snapshot().map_or(0, |snapshot| snapshot.waiting().filter(is_earlier).count())
     }
 
     /// Learns what an object is, unless that was tried just now.

@@ -24,6 +24,9 @@ const NAMED: usize = 3;
 #[derive(Serialize)]
 pub struct Verdict {
     pub arenas: Vec<Told>,
+    /// A thread that was asked for, and has no place in any arena.
+    #[serde(skip)]
+    stranger: Option<(u32, u32)>,
 }
 
 /// What there is to say of an arena.
@@ -95,7 +98,14 @@ impl Verdict {
             None | Some(Target::File(_) | Target::Descriptor(..)) => Logs::default(),
             _ => Logs::of(&processes(&arena.scene).into_iter().filter(in_one).collect::<Vec<_>>()),
         };
-        Verdict { arenas: examined.iter().map(|arena| Told::of(arena, target, &logs(arena))).collect() }
+        let arenas: Vec<Told> = examined.iter().map(|arena| Told::of(arena, target, &logs(arena))).collect();
+        let stranger = match target {
+            Some(&Target::Thread(pid, thread)) if arenas.iter().all(|arena| arena.chains.is_empty()) => {
+                Some((pid, thread))
+            }
+            _ => None,
+        };
+        Verdict { arenas, stranger }
     }
 
     pub fn is_something_wrong(&self) -> bool {
@@ -113,6 +123,9 @@ impl Verdict {
         }
         if self.arenas.is_empty() {
             line(&mut page, "No process that you may inspect uses objects of ntux.");
+        }
+        if let Some((pid, thread)) = self.stranger {
+            line(&mut page, &format!("\n{pid}/{thread} waits for no object of ntux."));
         }
         page
     }

@@ -8,10 +8,14 @@ use std::process::{Child, Command, Stdio};
 use std::sync::LazyLock;
 use std::time::{Duration, Instant};
 
+use ntux_platform::clock::monotonic_ns;
+use ntux_sync::Arena;
+use ntux_sync::inspect::View;
 use serde_json::Value;
 
 use crate::stage::{Stage, compile, complained, finish, finish_child};
 use crate::viewer::Seen;
+use crate::why::{CAPACITY, end, start, until};
 
 /// The real library: here somebody must report.
 static LIBRARY: LazyLock<PathBuf> = LazyLock::new(|| {
@@ -501,4 +505,21 @@ fn what_cannot_be_traced_is_said() {
     let output = finish(&mut ntux(&stage, &["trace", "--", "sh", "-c", "exit 3"]));
     assert_eq!(output.status.code(), Some(3));
     assert!(complained(&output).contains("no arena was found"), "{}", complained(&output));
+}
+
+/// They report nothing while they sleep.
+#[test]
+fn threads_that_wait_all_the_time_are_counted() {
+    let stage = Stage::new();
+    let arena = Arena::create(CAPACITY).unwrap();
+    let sleeper = start(&arena, 5, &[]);
+    let view = View::open(arena.fd().unwrap()).unwrap();
+    // More than a tick ago, of which the note may be too early.
+    let is_long_ago = |since: u64| since + 20_000_000 < monotonic_ns();
+    until(|| view.snapshot().unwrap().waiting().any(|waiter| waiter.asleep_since.is_some_and(is_long_ago)));
+    let traced = finish(stage.ntux(&["trace", "--seconds", "1"]).arg(sleeper.id().to_string()));
+    assert_eq!(traced.status.code(), Some(0), "{}", complained(&traced));
+    let words = "1 thread has waited since before the trace began: `ntux why` says";
+    assert!(complained(&traced).contains(words), "{}", complained(&traced));
+    end(sleeper);
 }

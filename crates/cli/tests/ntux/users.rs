@@ -61,6 +61,7 @@ fn a_wrong_target_is_named_with_what_is_wrong_with_it() {
         (format!("{pid}:1048576"), &format!("process {pid} has no descriptor 1048576")),
         (String::new(), "cannot open ''"),
         ("/nowhere".to_owned(), "cannot open '/nowhere'"),
+        ("firefox".to_owned(), "name a process by its number"),
         ("/".to_owned(), no_arena),
         ("/dev/null".to_owned(), no_arena),
         (fifo, no_arena),
@@ -70,7 +71,7 @@ fn a_wrong_target_is_named_with_what_is_wrong_with_it() {
         (file(&stage, "other", &other, bytes.len() as u64), "of another version"),
         (file(&stage, "beginning", b"ntuxsync", 8), "is cut off"),
         (file(&stage, "head", &bytes[..24], 24), "is cut off"),
-        (file(&stage, "half", &bytes[..bytes.len() / 2], bytes.len() as u64 / 2), "is cut off"),
+        (file(&stage, "half", &bytes[..bytes.len() / 2], bytes.len() as u64 / 2), "copy it again, whole"),
     ] {
         assert_refused(&stage, &target, words);
     }
@@ -94,8 +95,17 @@ fn what_a_report_or_a_trace_cannot_have_is_said_before_anything_is_written() {
         assert_eq!(output.status.code(), Some(125), "{arguments:?}");
         assert!(complained(&output).contains(words) && !archive.exists(), "{}", complained(&output));
     }
-    let output = finish(&mut stage.ntux(&["trace", NOBODY]));
-    assert_eq!(output.status.code(), Some(125), "{}", complained(&output));
+    let trace = stage.path("t.json");
+    for (arguments, status) in
+        [(&["trace", "-o", "t.json", NOBODY][..], 125), (&["trace", "-o", "t.json", "--", "/nowhere/program"], 127)]
+    {
+        let output = finish(stage.ntux(arguments).current_dir(stage.path("")));
+        assert_eq!(output.status.code(), Some(status), "{}", complained(&output));
+        assert!(!trace.exists(), "{arguments:?}");
+    }
+    let output = finish(&mut stage.ntux(&["trace"]));
+    assert_eq!(output.status.code(), Some(125));
+    assert!(complained(&output).contains("ntux trace [OPTIONS] -- PROGRAM"), "{}", complained(&output));
 }
 
 #[test]
@@ -122,6 +132,14 @@ fn who_may_not_look_is_told_what_to_do() {
             assert!(complaint.contains("as the user of that process, or as root"), "{complaint}");
         }
     }
+    let secret = stage.path("secret");
+    std::fs::write(&secret, "").unwrap();
+    std::fs::set_permissions(&secret, PermissionsExt::from_mode(0o000)).unwrap();
+    for words in LOOKING {
+        let output = as_stranger(&[words, &[secret.to_str().unwrap()]].concat());
+        assert_eq!(output.status.code(), Some(125));
+        assert!(complained(&output).contains("as a user who may read it, or as root"), "{}", complained(&output));
+    }
     let traced = as_stranger(&["trace", &pid, "--seconds", "1"]);
     assert_eq!(traced.status.code(), Some(125));
     assert!(complained(&traced).contains("run ntux as its user, or as root"), "{}", complained(&traced));
@@ -141,7 +159,9 @@ fn nobody_has_to_listen() {
     let _arena = Arena::create(CAPACITY).unwrap();
     let (pid, archive) = (this_process(), stage.path("r.tar.gz").to_str().unwrap().to_owned());
     let (json, nowhere) = (["inspect", "--json", &pid], "/nowhere/program");
-    let speaking: [&[&str]; 8] = [
+    let speaking: [&[&str]; 10] = [
+        &["--version"],
+        &["trace", "--help"],
         &["ps"],
         &json,
         &["why", &pid],

@@ -375,6 +375,23 @@ fn send(child: &Child, signal: i32) {
 }
 
 #[test]
+fn of_a_thread_that_waits_for_nothing_that_is_said() {
+    let stage = Stage::new();
+    let arena = Arena::create(CAPACITY).unwrap();
+    let actor = start(&arena, 5, &[]);
+    let view = View::open(arena.fd().unwrap()).unwrap();
+    until(|| view.snapshot().unwrap().waiting().count() == 1);
+    // Another thread than the one that waits: the test's.
+    let first = format!("{0}/{0}", actor.id());
+    let output = why(&stage, &[&first]);
+    assert_eq!(output.status.code(), Some(0), "{}", complained(&output));
+    let words = format!("{first} waits for no object of ntux.");
+    assert!(said(&output).contains(&words), "{}", said(&output));
+    assert!(!said(&why(&stage, &[&actor.id().to_string()])).contains("waits for no object"));
+    end(actor);
+}
+
+#[test]
 fn a_mutex_of_a_killed_process_is_found_and_named() {
     let stage = Stage::new();
     let arena = Arena::create(CAPACITY).unwrap();
