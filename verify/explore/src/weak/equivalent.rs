@@ -13,20 +13,14 @@ const EQUIVALENT: &[Equivalent] = &[
     Equivalent {
         accesses: &[
             ("object_word::glance", None),
-            ("probe::claim_each", None),
-            ("probe::settle_each", None),
             ("objects::free", None),
             ("objects::build", None),
             ("pool::fresh", None),
             ("epoch::begin_with", None),
             ("burial::bury_thread", None),
         ],
-        why: "an exchange of the same word follows, and refuses an old value; it reads the last one",
-    },
-    Equivalent {
-        accesses: &[("probe::glance_at", None)],
-        why: "the claim is an exchange of the same word, which refuses an old value; if there is none, the wait has \
-              taken nothing, and looks at every object again",
+        why: "an exchange of the same word follows, and refuses an old value; it reads the last one; a glance without one \
+              takes nothing, and whoever glanced looks again",
     },
     Equivalent {
         accesses: &[("waiter_word::load", None), ("waiter_word::exchange", None)],
