@@ -297,6 +297,13 @@ impl Kind {
 }
 
 impl Signal {
+    /// Whether it can leave a mutex of which the next owner is told that the last one was killed: until then a mutex has an owner, whom
+    /// that was told.
+    #[inline(always)]
+    pub(crate) fn abandons(self) -> bool {
+        matches!(self, Signal::Kill(_))
+    }
+
     /// Whether the operation applies to this kind.
     #[inline(always)]
     pub(crate) fn fits(self, kind: Kind) -> bool {

@@ -69,7 +69,7 @@ pub(super) fn hand_over(arena: &Arena, waiter: &Waiter, signaled: &Signaled<'_>,
 pub(super) fn hand_over_here(arena: &Arena, waiter: &Waiter, signaled: &Signaled<'_>, signal: Signal) -> Result<bool> {
     let &Signaled { object, slot, kind, seen, next } = signaled;
     let Some(only) = only_waiter(arena, object, slot) else { return Ok(false) };
-    let satisfied = only.word.satisfied(object.index(), kind.was_abandoned(next));
+    let satisfied = only.word.satisfied(object.index(), signal.abandons() && kind.was_abandoned(next));
     let decision = Decision::prepare(waiter, only.slot, only.word, satisfied, Some(object));
     let claim = next.claimed_for(Claimant::Waiter(only.entry.waiter()), only.entry.ticket().tag());
     if !slot.exchange(seen, claim) {
