@@ -154,7 +154,8 @@ impl List {
             page = "No process that you may inspect uses objects of this version of ntux.\n".to_owned();
         }
         if self.hidden > 0 {
-            page.push_str(&format!("Left out: {} processes that you may not inspect.\n", self.hidden));
+            let hidden = say::count(self.hidden as u64, "process", "processes");
+            page.push_str(&format!("Left out: {hidden} that you may not inspect.\n"));
         }
         page
     }

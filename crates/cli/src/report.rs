@@ -47,7 +47,8 @@ pub fn report(arguments: &Arguments) -> ExitCode {
 }
 
 fn pack(arguments: &Arguments) -> Result<(), String> {
-    let unwritable = |error: io::Error| format!("cannot write '{}': {error}", arguments.output.display());
+    let unwritable =
+        |error: io::Error| format!("cannot write '{}': {error}; -o names another file", arguments.output.display());
     let mut logs = Vec::new();
     for (number, path) in arguments.log.iter().enumerate() {
         let text = end_of(path).map_err(|error| format!("cannot read '{}': {error}", path.display()))?;

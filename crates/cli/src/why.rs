@@ -109,7 +109,8 @@ fn gather(target: Option<&Target>) -> Result<(Vec<Opened>, Vec<String>), find::R
     let Some(target) = target else {
         let Everything { arenas, mut notes, hidden } = find::everywhere();
         if hidden > 0 {
-            notes.push(format!("{hidden} processes were left out because you may not inspect them"));
+            let hidden = say::count(hidden as u64, "process", "processes");
+            notes.push(format!("left out: {hidden} that you may not inspect"));
         }
         return Ok((arenas, notes));
     };

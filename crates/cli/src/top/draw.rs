@@ -15,7 +15,7 @@ use super::rows::{Key, Row, kind, rows, state};
 use super::sample::{Watch, Watched};
 use super::screen::{Page, Screen};
 use crate::arenas::scene::{Scene, printable, slot_of, times};
-use crate::why;
+use crate::{say, why};
 
 /// A column of a list.
 struct Column {
@@ -131,10 +131,12 @@ fn summary(watch: &Watch) -> String {
     let arenas = watch.arenas.len();
     let hidden = match watch.hidden {
         0 => String::new(),
-        hidden => format!("; {hidden} processes hidden"),
+        hidden => format!("; {} hidden", say::count(hidden as u64, "process", "processes")),
     };
-    let arenas = if arenas == 1 { "1 arena".to_owned() } else { format!("{arenas} arenas") };
-    format!("ntux top: {arenas}, {objects} objects, {waiting} of {threads} threads wait{hidden}")
+    let arenas = say::count(arenas as u64, "arena", "arenas");
+    let objects = say::count(objects as u64, "object", "objects");
+    let threads = say::count(threads as u64, "thread", "threads");
+    format!("ntux top: {arenas}, {objects}, {waiting} of {threads} waiting{hidden}")
 }
 
 fn draw_status(frame: &mut Frame<'_>, screen: &Screen, watch: &Watch, area: Rect) {

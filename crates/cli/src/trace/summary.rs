@@ -4,6 +4,7 @@ use std::collections::HashMap;
 use std::fmt::Write;
 
 use super::waits::{End, Signal, Wait};
+use crate::say;
 
 /// Rows of each table.
 const ROWS: usize = 12;
@@ -81,10 +82,13 @@ impl Summary {
         thread: impl Fn(u32) -> String,
     ) -> String {
         let waits: u64 = self.objects.values().map(|waited| waited.waits).sum();
-        let mut text = format!("{waits} waits slept in {}", time(elapsed_ns));
+        let mut text = format!("{} slept in {}", say::count(waits, "wait", "waits"), time(elapsed_ns));
         match lost {
             0 => text.push('\n'),
-            _ => _ = writeln!(text, "; {lost} events were lost, because the program was faster than the tracer"),
+            _ => {
+                let lost = say::count(lost, "event", "events");
+                _ = writeln!(text, "; lost: {lost}, because the program was faster than the tracer");
+            }
         }
         if waits == 0 {
             return text;
@@ -229,6 +233,6 @@ mod tests {
         let signal = Signal { thread: 2, object: 5, operation: Operation::Set, from_ns: 0, to_ns: 1, granted: 8 };
         summary.add_signal(0, &signal);
         let text = text(&summary, 12);
-        assert!(text.contains("8 woken at once") && text.contains("12 events were lost"), "{text}");
+        assert!(text.contains("8 woken at once") && text.contains("lost: 12 events"), "{text}");
     }
 }
