@@ -431,12 +431,12 @@ fn a_wait_for_one_that_is_taken_for_a_wait_for_all_is_noticed() {
 #[test]
 fn a_deadline_that_is_overlooked_is_noticed() {
     // On a busy machine a short wait is over before anybody looks.
-    let is_noticed = |doubled: u32| {
+    let shows_it = |doubled: u32| {
         let shown = wait_in_a_ring(SOON_NS << doubled);
         assert_eq!((shown.stuck.len(), errors(0, &shown, Care::Full)), (0, (0, 0)));
         errors(0, &shown, Care::NoDeadlines).1 > 0
     };
-    assert!((0..10).any(is_noticed), "this test notices nothing");
+    assert!((0..10).any(shows_it), "this test notices nothing");
 }
 
 #[test]
