@@ -58,7 +58,7 @@ pub(super) fn joins(slot: &WaiterSlot, seen: ObjectWord, since: Option<u64>) {
         return;
     }
     finds_first(slot, seen);
-    slot.asleep_since.store(since.unwrap_or_else(clock::last_tick_ns));
+    is_in_line(slot, since);
 }
 
 #[inline(always)]
@@ -79,6 +79,7 @@ pub(super) fn finds(slot: &WaiterSlot, position: usize, seen: ObjectWord) {
 }
 
 /// It has raised all its flags. `since`: a time for O-since, if there is one already.
+#[inline(always)]
 pub(super) fn is_in_line(slot: &WaiterSlot, since: Option<u64>) {
     if NOTHING {
         return;
