@@ -230,20 +230,21 @@ impl Arena {
         }
         let what = what();
         what.tracepoint();
-        let until = self.header().trace_until.load();
-        if until != 0 {
-            self.write_down(until, what.code());
+        if self.header().trace_until.load() != 0 {
+            // In registers: else the code is in memory before anybody asks for it.
+            let Code { kind, object, other } = what.code();
+            self.write_down(kind, object, other);
         }
     }
 
     #[cold]
-    fn write_down(&self, until: u64, code: Code) {
+    fn write_down(&self, kind: u64, object: u32, other: u32) {
         let now = clock::monotonic_ns();
-        if now >= until {
+        if now >= self.header().trace_until.load() {
             return;
         }
         let number = self.header().trace_head.0.fetch_add(1);
-        let new = record(number, now, liveness::thread_id() as u32, code);
+        let new = record(number, now, liveness::thread_id() as u32, Code { kind, object, other });
         let word = self.trace_record(number);
         let old = word.load();
         // I-trace-2.

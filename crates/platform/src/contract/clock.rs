@@ -2,6 +2,7 @@
 
 use super::System;
 use crate::Here;
+use crate::atomic::Word64;
 
 /// A deadline, in nanoseconds since the clock's start.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -63,11 +64,18 @@ pub fn monotonic_ns() -> u64 {
     read(libc::CLOCK_MONOTONIC)
 }
 
-/// As [`monotonic_ns`], but of the last tick of the kernel's own clock where that costs less: up to 10 ms before.
+/// Stores the seconds and nanoseconds of the monotonic clock here; of the last tick of the kernel's own clock where that costs less:
+/// up to 10 ms before. Whoever reads them adds them up: that costs the caller nothing.
 #[inline]
-pub fn last_tick_ns() -> u64 {
-    read(<Here as System>::COARSE_CLOCK)
+pub fn leave_last_tick(place: &[Word64; 2]) {
+    // SAFETY: two words that may change at any time have the size and the alignment of the answer; this clock exists on every
+    // supported system.
+    unsafe { libc::clock_gettime(<Here as System>::COARSE_CLOCK, place.as_ptr().cast_mut().cast()) };
 }
+
+/// What [`leave_last_tick`] has stored is as good as any time there.
+const _: () = assert!(size_of::<libc::timespec>() == size_of::<[Word64; 2]>());
+const _: () = assert!(align_of::<libc::timespec>() <= align_of::<Word64>());
 
 /// Nanoseconds on the wall clock.
 pub fn realtime_ns() -> u64 {

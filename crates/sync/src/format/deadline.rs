@@ -17,12 +17,19 @@ const NEVER: u64 = u64::MAX;
 /// A later time is as good as none; 0 is not written.
 const LAST: u64 = TIME - 1;
 
+#[inline(always)]
 pub(crate) fn pack(deadline: Deadline) -> u64 {
     match deadline {
         Deadline::Never => NEVER,
-        Deadline::Monotonic(ns) => ns.clamp(1, LAST),
-        Deadline::Realtime(ns) => ns.clamp(1, LAST) | WALL_CLOCK,
+        Deadline::Monotonic(ns) => pack_time(ns),
+        Deadline::Realtime(ns) => pack_time(ns) | WALL_CLOCK,
     }
+}
+
+/// Apart: most waits have no deadline.
+#[inline(never)]
+fn pack_time(ns: u64) -> u64 {
+    ns.clamp(1, LAST)
 }
 
 /// None: not written.

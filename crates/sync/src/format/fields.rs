@@ -234,8 +234,9 @@ pub(crate) const CLAIMS: &[Bits] = &[
 const OBJECT: &[Bits] = &[bits("index", 0, 32), bits("generation", 32, 32)];
 const REQUEST: &[Bits] = &[bits("argument", 0, 32), bits("signal", 32, 4)];
 const STAMP: &[Bits] = &[bits("processor", 0, 10), bits("time", 10, 22)];
-/// What stands above the version may be anything.
+/// The halves of an object's word. What is not named may be anything.
 const JOINED_AT: &[Bits] = &[bits("version", 0, 37)];
+const JOINED_AFTER: &[Bits] = &[bits("thread", 32, 22), bits("peer", 54, 10)];
 pub(crate) const FOUND: &[Bits] = &[bits("mark", 0, 32), bits("version", 32, 32)];
 pub(crate) const SIGNATURE: &[Bits] = &[bits("mark", 0, 32), bits("tag", 32, 32)];
 const WAIT: &[Bits] = &[bits("count", 0, 32), bits("owner", 32, 32)];
@@ -279,13 +280,13 @@ const WAITER_FIELDS: &[Field] = &[
     field("next_hint", offset_of!(WaiterSlot, next_hint), 4, &[]),
     field("stamp", offset_of!(WaiterSlot, stamp), 4, STAMP),
     row(LIST_MAX, field("list", offset_of!(WaiterSlot, list), 8, OBJECT)),
-    field("asleep_since", offset_of!(WaiterSlot, asleep_since), 8, &[]),
+    field("request", offset_of!(WaiterSlot, request), 8, REQUEST),
+    row(2, field("asleep_since", offset_of!(WaiterSlot, asleep_since), 8, &[])),
     field("deadline", offset_of!(WaiterSlot, deadline), 8, DEADLINE),
     field("joined_at", offset_of!(WaiterSlot, joined_at), 8, JOINED_AT),
-    field("joined_after", offset_of!(WaiterSlot, joined_after), 8, MARK),
-    row(WAIT_MAX, field("joined_others", offset_of!(WaiterSlot, joined_others), 8, FOUND)),
-    field("request", offset_of!(WaiterSlot, request), 8, REQUEST),
+    field("joined_after", offset_of!(WaiterSlot, joined_after), 8, JOINED_AFTER),
     field("request_object", offset_of!(WaiterSlot, request_object), 8, OBJECT),
+    row(WAIT_MAX, field("joined_others", offset_of!(WaiterSlot, joined_others), 8, FOUND)),
     field("woken.at", WOKEN + offset_of!(Woken, at), 8, &[]),
     field("woken.object", WOKEN + offset_of!(Woken, object), 8, OBJECT),
     field("woken.from", WOKEN + offset_of!(Woken, from), 8, &[]),

@@ -16,6 +16,8 @@
 //! A file is valid if and only if it cannot shrink, magic, version and fingerprint are ours, the capacities are within
 //! [`Capacity`]'s bounds, and the file is at least as long as they require. Everything else may be rubbish at any time.
 
+use core::mem::offset_of;
+
 use ntux_platform::atomic::{Word32, Word64, Word128};
 
 use super::limits::{LIST_MAX, OBJECTS_MAX, PEERS_MAX, PLACES_CHUNK, PLACES_INLINE, RECORDS, WAIT_MAX, WAITERS_MAX};
@@ -117,18 +119,19 @@ pub struct WaiterSlot {
     pub stamp: Word32,
     /// The objects of the wait, then its alert.
     pub list: [Word64; LIST_MAX],
-    /// For onlookers, see [`crate::protocol::notes`]: when the wait joined its queues, and its deadline.
-    pub asleep_since: Word64,
-    pub deadline: Word64,
-    /// What it found at its first object: the version of the word, and its mark.
-    pub joined_at: Word64,
-    pub joined_after: Word64,
-    /// The same of its other objects and its alert ([`crate::format::found`]).
-    pub joined_others: [Word64; WAIT_MAX],
     /// The requested operation while the state is `Requesting`, see [`crate::protocol::signal`].
     pub request: Word64,
-    /// Its object.
+    /// For onlookers, see [`crate::protocol::notes`]: when the wait joined its queues, in seconds and nanoseconds of the same clock
+    /// that add up; and its deadline.
+    pub asleep_since: [Word64; 2],
+    pub deadline: Word64,
+    /// The word that it found at its first object: its version, and its mark.
+    pub joined_at: Word64,
+    pub joined_after: Word64,
+    /// The object of the request.
     pub request_object: Word64,
+    /// What the wait found at its other objects and its alert ([`crate::format::found`]).
+    pub joined_others: [Word64; WAIT_MAX],
     /// Apart from what the thread itself writes: the cache line would go back and forth with each wake.
     pub woken: Line<Woken>,
 }
@@ -152,6 +155,8 @@ pub struct Chunk {
 
 const _: () = assert!(size_of::<ObjectSlot>() == 64);
 const _: () = assert!(size_of::<WaiterSlot>() == 1216);
+/// A wait for one object leaves its notes in one cache line.
+const _: () = assert!(offset_of!(WaiterSlot, asleep_since) / 64 == offset_of!(WaiterSlot, joined_after) / 64);
 const _: () = assert!(size_of::<Chunk>() == 256);
 const _: () = assert!(size_of::<Header>() <= HEADER_BYTES as usize);
 

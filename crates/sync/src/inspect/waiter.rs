@@ -204,10 +204,12 @@ struct Notes {
 
 impl Notes {
     fn of(slot: &WaiterSlot) -> Notes {
-        let first = (slot.joined_at.load() as u32, Mark(slot.joined_after.load() as u32));
+        let first = (slot.joined_at.load() as u32, Mark((slot.joined_after.load() >> 32) as u32));
         let others = slot.joined_others.iter().take(slot.count()).map(|note| found::unpack(note.load()));
         let found = std::iter::once(first).chain(others).map(Found::of).collect();
-        Notes { asleep_since: Some(slot.asleep_since.load()), deadline: deadline::unpack(slot.deadline.load()), found }
+        let [seconds, nanoseconds] = slot.asleep_since.each_ref().map(|word| word.load());
+        let asleep_since = seconds.saturating_mul(1_000_000_000).saturating_add(nanoseconds);
+        Notes { asleep_since: Some(asleep_since), deadline: deadline::unpack(slot.deadline.load()), found }
     }
 }
 

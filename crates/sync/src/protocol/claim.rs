@@ -134,7 +134,7 @@ pub(crate) fn put(
     }
     #[cfg(ntux_explore)]
     ntux_platform::explore::decides_next();
-    let granted = decision.make(arena, || by);
+    let granted = decision.make(arena, by);
     Some(Found { granted, ..Found::claimed(next.advanced(), by) })
 }
 
@@ -304,7 +304,7 @@ fn decide(
                 let resident = arena.object_slot(object).and_then(|slot| notes::resident(slot, object));
                 let satisfied = seen.satisfied(object, abandoned);
                 // Whose operation it is, only the thread knows that made the claim.
-                if Decision::prepare(waiter, slot, seen, satisfied, resident).make(arena, Mark::default) {
+                if Decision::prepare(waiter, slot, seen, satisfied, resident).make(arena, Mark::default()) {
                     return Ok(Verdict::Granted);
                 }
             }
@@ -343,7 +343,7 @@ pub(crate) fn give_everything(
     by: Mark,
 ) {
     let next = seen.satisfied(EVERYTHING, abandoned);
-    if Decision::prepare(waiter, slot, seen, next, None).make(arena, || by) && next.is_owed() {
+    if Decision::prepare(waiter, slot, seen, next, None).make(arena, by) && next.is_owed() {
         slot.exchange(next, next.paid());
     }
 }
@@ -393,10 +393,10 @@ impl<'a> Decision<'a> {
         Decision { slot, seen, next, object, wake }
     }
 
-    /// Makes it, and wakes the waiter. `by`: who performs the operation, if that is known. Returns whether this call made it. The word still says that the wake is owed: who settles
-    /// the claim does so at once, and who meets it before wakes the waiter once more.
+    /// Makes it, and wakes the waiter. `by`: who performs the operation, if that is known. Returns whether this call made it. The word
+    /// still says that the wake is owed: who settles the claim does so at once, and who meets it before wakes the waiter once more.
     #[inline(always)]
-    pub(super) fn make(self, arena: &Arena, by: impl FnOnce() -> Mark) -> bool {
+    pub(super) fn make(self, arena: &Arena, by: Mark) -> bool {
         let decided = self.slot.exchange(self.seen, self.next);
         if decided {
             self.made(arena, by);
@@ -407,21 +407,21 @@ impl<'a> Decision<'a> {
     }
 
     #[inline(always)]
-    fn made(self, arena: &Arena, by: impl FnOnce() -> Mark) {
+    fn made(self, arena: &Arena, by: Mark) {
         let Decision { slot, seen, next, .. } = self;
         // From the word: by now the thread can have given its place back.
         let thread = seen.thread();
         // Before the wake: the waiter would report first that it runs.
-        arena.trace(|| match next.satisfied_by() {
-            Some(object) => What::Grants { object, thread },
+        arena.trace(|| match self.object {
+            Some(object) => What::Grants { object: object.index(), thread },
             None => What::GrantsAll { thread },
         });
         if let Some(Wake { robust, owed, now_ns }) = self.wake {
             // O-signature: the woken thread may be the one that settles the claim.
-            notes::signs(slot, seen, by);
+            notes::signs(slot, seen, by, self.object, now_ns);
             futex::wake(slot.word.futex_address(), 1);
             robust.forget(owed);
-            notes::wakes(slot, next, self.object, now_ns);
+            notes::wakes(slot, next);
         }
     }
 

@@ -162,10 +162,13 @@ impl Epoch<'_> {
     #[inline(always)]
     fn sleep_undecided(&self, seen: WaiterWord, deadline: Deadline) -> Decision {
         let slept = self.sleep_once(seen, deadline, false);
-        match self.decision_in(slept.seen) {
-            Some(decision) => self.woke(decision, slept.has_slept()),
-            None => self.sleep_on(slept, deadline),
+        if slept.has_slept()
+            && let Some(decision) = self.decision_in(slept.seen)
+        {
+            self.woke(decision);
+            return decision;
         }
+        self.sleep_on(slept, deadline)
     }
 
     #[cold]
@@ -175,7 +178,10 @@ impl Epoch<'_> {
             has_slept |= slept.has_slept();
             let seen = slept.woken.map_or(slept.seen, |woken| self.stirs(slept.seen, woken, deadline));
             if let Some(decision) = self.decision_in(seen) {
-                return self.woke(decision, has_slept);
+                if has_slept {
+                    self.woke(decision);
+                }
+                return decision;
             }
             slept = self.sleep_once(seen, deadline, has_slept);
         }
@@ -209,12 +215,19 @@ impl Epoch<'_> {
         now
     }
 
+    /// Reports what a wait that has slept has come to. Most are given one object.
     #[inline(always)]
-    fn woke(&self, decision: Decision, has_slept: bool) -> Decision {
-        if has_slept {
-            self.arena.trace(|| decision.event());
+    fn woke(&self, decision: Decision) {
+        match decision {
+            Decision::Object { index, .. } => self.arena.trace(|| What::Acquires { object: index }),
+            Decision::Everything { .. } => self.woke_with(What::AcquiresAll),
+            Decision::Nothing => self.woke_with(What::GivesUp),
         }
-        decision
+    }
+
+    #[cold]
+    fn woke_with(&self, what: What) {
+        self.arena.trace(|| what);
     }
 
     /// Says that the thread sleeps, unless its word has changed.
@@ -238,16 +251,6 @@ impl Epoch<'_> {
     fn sleeps(&self) -> What {
         let object = Object(self.slot.list[0].load()).index();
         What::Sleeps { object, count: self.slot.count() as u32 }
-    }
-}
-
-impl Decision {
-    fn event(self) -> What {
-        match self {
-            Decision::Object { index, .. } => What::Acquires { object: index },
-            Decision::Everything { .. } => What::AcquiresAll,
-            Decision::Nothing => What::GivesUp,
-        }
     }
 }
 

@@ -41,6 +41,8 @@ pub(super) struct Signaled<'a> {
     pub kind: Kind,
     pub seen: ObjectWord,
     pub next: ObjectWord,
+    /// Who performs the operation.
+    pub by: Mark,
 }
 
 impl Signaled<'_> {
@@ -48,12 +50,6 @@ impl Signaled<'_> {
     #[inline(always)]
     pub(super) fn is_for_any_waiter(&self) -> bool {
         !self.seen.has(WA) && self.kind.admits_anybody(self.next)
-    }
-
-    /// Who performs the operation: the calling thread.
-    #[inline(always)]
-    pub(super) fn by(&self, waiter: &Waiter, signal: Signal) -> Mark {
-        if signal.leaves_a_mark() { self.next.mark() } else { waiter.mark() }
     }
 }
 
@@ -67,7 +63,7 @@ pub(super) fn hand_over(arena: &Arena, waiter: &Waiter, signaled: &Signaled<'_>,
 /// As [`hand_over`], without a call.
 #[inline(always)]
 pub(super) fn hand_over_here(arena: &Arena, waiter: &Waiter, signaled: &Signaled<'_>, signal: Signal) -> Result<bool> {
-    let &Signaled { object, slot, kind, seen, next } = signaled;
+    let &Signaled { object, slot, kind, seen, next, by } = signaled;
     let Some(only) = only_waiter(arena, object, slot) else { return Ok(false) };
     let satisfied = only.word.satisfied(object.index(), signal.abandons() && kind.was_abandoned(next));
     let decision = Decision::prepare(waiter, only.slot, only.word, satisfied, Some(object));
@@ -79,18 +75,12 @@ pub(super) fn hand_over_here(arena: &Arena, waiter: &Waiter, signaled: &Signaled
     #[cfg(ntux_explore)]
     ntux_platform::explore::decides_next();
     // I-only
-    let is_settled = decision.make(arena, || signaled.by(waiter, signal)) && {
+    let is_settled = decision.make(arena, by) && {
         let rest = kind.rested(kind.consumed(next.advanced(), only.slot.owner())).without(W);
         slot.exchange(claim.advanced(), rest)
     };
     if !is_settled {
-        help_to_rest(
-            arena,
-            waiter,
-            object.index(),
-            slot,
-            Found::claimed(claim.advanced(), signaled.by(waiter, signal)),
-        )?;
+        help_to_rest(arena, waiter, object.index(), slot, Found::claimed(claim.advanced(), by))?;
     }
     // Not earlier: nothing that can wait is done between a claim and its decision.
     arena.trace(|| signal.event(object));

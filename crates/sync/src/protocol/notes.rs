@@ -4,8 +4,8 @@
 //! A thread that joins the queue of an object writes down which version of the object's word it found there, and the mark in it
 //! ([`crate::format::mark`]); and for its whole wait the time. So an onlooker can tell whether anybody has signaled the object since.
 //! A thread that is about to sleep writes down until when at most. A thread that wakes another one *signs* before that in the other
-//! one's slot ([`crate::format::signature`]), and writes down afterwards when it was, and by which object, and last, which wait that
-//! was: else its wake seems to be owed still.
+//! one's slot ([`crate::format::signature`]), and writes down by which object, and when that was decided; and after the wake, which wait
+//! that was: else its wake seems to be owed still.
 //!
 //! Nothing in the core decides by any of it. The signature alone is read there, by whoever settles the claim: it becomes the mark of the
 //! object. That may be the woken thread, if it runs first, or any other: without a signature they would not know whose operation they
@@ -26,14 +26,18 @@
 //!   comes back after 2^32 waits of the arena, which a thread would have to sleep through between two of its instructions. So a
 //!   signature with the tag of the claim is that of the decision, and any other counts for nothing: nobody is known then.
 //! * O-wake: the object of a wake is stored before its time. So an onlooker who reads the same object before and after the time has
-//!   not read a later time than that object's.
+//!   not read a later time than that object's. Which wait that was is stored last. Until then the performer of that wake counts as
+//!   unknown, because its signature is for another wait than the one that is told.
 //!
-//! The notes about a wake are stored after the exchange that decides the wait: several threads may try that, and one does. A
-//! late note can meet the next wait of the thread; an onlooker takes it for what it says, a wake that has happened.
+//! The notes about a wake are stored after the exchange that decides the wait: several threads may try that, and one does. Only which
+//! wait that was is kept over the call that wakes, because all that is needed after a call must be saved and fetched. A late note can
+//! meet the next wait of the thread; an onlooker takes it for what it says, a wake that has happened.
 //!
 //! # Death
 //! Of who is killed or stopped between the decision and its notes, or in the middle of them, the notes are missing, or are of two
 //! wakes: they are hints.
+
+use core::num::NonZeroU64;
 
 use ntux_platform::clock::{self, Deadline};
 
@@ -53,7 +57,7 @@ const NOTHING: bool = cfg!(any(ntux_explore, ntux_unobserved));
 /// The thread of this slot has raised its flag at the first object of its wait, whose word was this one before. `since`: a time for
 /// O-since, if there is one already.
 #[inline(always)]
-pub(super) fn joins(slot: &WaiterSlot, seen: ObjectWord, since: Option<u64>) {
+pub(super) fn joins(slot: &WaiterSlot, seen: ObjectWord, since: Option<NonZeroU64>) {
     if NOTHING {
         return;
     }
@@ -63,8 +67,8 @@ pub(super) fn joins(slot: &WaiterSlot, seen: ObjectWord, since: Option<u64>) {
 
 #[inline(always)]
 fn finds_first(slot: &WaiterSlot, seen: ObjectWord) {
-    slot.joined_at.store(seen.low());
-    slot.joined_after.store(seen.tag().into());
+    slot.joined_at.store(seen.0.low);
+    slot.joined_after.store(seen.0.high);
 }
 
 /// The thread of this slot has raised its flag at the object in this position of its wait for several, whose word was this one before.
@@ -80,11 +84,14 @@ pub(super) fn finds(slot: &WaiterSlot, position: usize, seen: ObjectWord) {
 
 /// It has raised all its flags. `since`: a time for O-since, if there is one already.
 #[inline(always)]
-pub(super) fn is_in_line(slot: &WaiterSlot, since: Option<u64>) {
+pub(super) fn is_in_line(slot: &WaiterSlot, since: Option<NonZeroU64>) {
     if NOTHING {
         return;
     }
-    slot.asleep_since.store(since.unwrap_or_else(clock::last_tick_ns));
+    let Some(since) = since else { return clock::leave_last_tick(&slot.asleep_since) };
+    let [seconds, nanoseconds] = &slot.asleep_since;
+    seconds.store(0);
+    nanoseconds.store(since.get());
 }
 
 /// The thread of this slot is about to sleep.
@@ -108,13 +115,15 @@ pub(super) fn known(by: Mark) -> Mark {
 }
 
 /// This thread has decided the wait in this slot, whose word was this one, for an operation of this performer, and is about to wake its
-/// thread.
+/// thread: at this time, by this object if it was one.
 #[inline(always)]
-pub(super) fn signs(slot: &WaiterSlot, seen: WaiterWord, by: impl FnOnce() -> Mark) {
+pub(super) fn signs(slot: &WaiterSlot, seen: WaiterWord, by: Mark, object: Option<Object>, now_ns: u64) {
     if NOTHING {
         return;
     }
-    slot.signature.store(Signature::new(seen.ticket().tag(), by()).0);
+    slot.signature.store(Signature::new(seen.ticket().tag(), by).0);
+    slot.woken.0.object.store(object.map_or(0, |object| object.0));
+    slot.woken.0.at.store(now_ns);
 }
 
 /// Who performed the operation that decided the wait with this tag, as far as was signed.
@@ -132,13 +141,11 @@ pub(super) fn holder(slot: &WaiterSlot) -> Mark {
     if holder.is_taken() { Mark::of(holder) } else { Mark::default() }
 }
 
-/// This thread has decided the wait in this slot, with this word, and woken its thread: at this time, by this object if it was one.
+/// This thread has decided the wait in this slot, with this word, and woken its thread.
 #[inline(always)]
-pub(super) fn wakes(slot: &WaiterSlot, given: WaiterWord, object: Option<Object>, now_ns: u64) {
+pub(super) fn wakes(slot: &WaiterSlot, given: WaiterWord) {
     if NOTHING {
         return;
     }
-    slot.woken.0.object.store(object.map_or(0, |object| object.0));
-    slot.woken.0.at.store(now_ns);
     slot.woken.0.from.store(given.0.low);
 }

@@ -45,6 +45,8 @@
 //! Before the instant the wait is in no queue: scans withdraw it, or find it marked by the kernel
 //! ([`crate::format::waiter_word`]).
 
+use core::num::NonZeroU64;
+
 use super::admission::try_everything;
 use super::claim::help;
 use super::epoch::{Epoch, is_last_ticket};
@@ -93,7 +95,7 @@ pub(crate) struct Queueing {
     versions: [u64; LIST_MAX],
     seen: usize,
     /// When the wait began, if that was after the last check, and is known.
-    began_ns: Option<u64>,
+    began_ns: Option<NonZeroU64>,
     /// An object has changed since the last check.
     moved: bool,
     /// How often the wait has restarted.
@@ -115,7 +117,7 @@ impl Queueing {
 
     /// The wait began at this time, after the check.
     #[inline(always)]
-    pub fn begins(&mut self, began_ns: Option<u64>) {
+    pub fn begins(&mut self, began_ns: Option<NonZeroU64>) {
         self.began_ns = began_ns;
     }
 

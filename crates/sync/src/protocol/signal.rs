@@ -95,8 +95,8 @@ fn signal_one(arena: &Arena, waiter: &Waiter, object: Object, signal: Signal) ->
         && !seen.is_claimed()
         && seen.has(W)
     {
-        let next = signal.performed_by(next, || waiter.mark());
-        let signaled = Signaled { object, slot, kind, seen, next };
+        let by = waiter.mark();
+        let signaled = Signaled { object, slot, kind, seen, next: signal.performed_by(next, || by), by };
         if signaled.is_for_any_waiter() && hand_over_here(arena, waiter, &signaled, signal)? {
             return Ok(previous);
         }
@@ -140,8 +140,8 @@ fn signal_slowly(arena: &Arena, waiter: &Waiter, object: Object, signal: Signal)
                 return announce(arena, waiter, object, signal);
             }
             Step::Changed { next, previous, offers: true } if seen.has(W) => {
-                let next = signal.performed_by(next, || waiter.mark());
-                let signaled = Signaled { object, slot, kind, seen, next };
+                let by = waiter.mark();
+                let signaled = Signaled { object, slot, kind, seen, next: signal.performed_by(next, || by), by };
                 let is_handed_over = signaled.is_for_any_waiter() && hand_over(arena, waiter, &signaled, signal)?;
                 if is_handed_over || serve_in_turn(arena, waiter, &signaled, signal)? {
                     return Ok(previous);
@@ -161,10 +161,9 @@ fn signal_slowly(arena: &Arena, waiter: &Waiter, object: Object, signal: Signal)
 /// changed the object's word first.
 #[inline(never)]
 fn serve_in_turn(arena: &Arena, waiter: &Waiter, signaled: &Signaled<'_>, signal: Signal) -> Result<bool> {
-    let &Signaled { object, slot, seen, next, .. } = signaled;
+    let &Signaled { object, slot, seen, next, by, .. } = signaled;
     let mut ahead = Ahead::default();
     let offered = offer(arena, waiter, object.index(), slot, next, &mut ahead);
-    let by = signaled.by(waiter, signal);
     let Some(left) = put(arena, waiter, object.index(), slot, seen, &offered, by) else { return Ok(false) };
     help_ahead(arena, waiter, object.index(), left, &mut ahead)?;
     if left.word.is_claimed() {

@@ -5,6 +5,7 @@
 //! [`Stamp`] that whoever decides a wait leaves beside the waiter's word: a hint, good for nothing else.
 
 use std::cell::Cell;
+use std::num::NonZeroU64;
 
 use ntux_platform::atomic::Word32;
 use ntux_platform::clock::{Deadline, monotonic_ns};
@@ -97,8 +98,8 @@ impl AdaptiveSpin {
 
     /// When the wait in progress began, if its beginning has read the clock.
     #[inline(always)]
-    pub(crate) fn began_ns(&self) -> Option<u64> {
-        self.active.get().then(|| self.current.get().began_ns).filter(|&began_ns| began_ns != 0)
+    pub(crate) fn began_ns(&self) -> Option<NonZeroU64> {
+        if self.active.get() { NonZeroU64::new(self.current.get().began_ns) } else { None }
     }
 
     /// Whether the wait in progress spins.

@@ -22,6 +22,8 @@
 //! # Death
 //! As in [`super::wait_any`].
 
+use core::num::NonZeroU64;
+
 use ntux_platform::clock::Deadline;
 
 use super::at_once::{self, Glance};
@@ -167,7 +169,7 @@ impl Wait<'_> {
     /// One round in the object's queue. `seen`: a word with which the object was unavailable. `since`: a time after it was read, if there
     /// is one already.
     #[inline(always)]
-    fn queue(&self, seen: ObjectWord, since: Option<u64>) -> Result<Round> {
+    fn queue(&self, seen: ObjectWord, since: Option<NonZeroU64>) -> Result<Round> {
         let &Wait { arena, waiter, object, slot, owner, deadline } = self;
         // Waiting, not queueing: nobody can tell when it joined a single queue.
         let epoch = begin_with(arena, waiter, WaiterState::Waiting, |slot| slot.wants_one(object, owner))?;
@@ -199,7 +201,7 @@ impl Wait<'_> {
 
     /// Raises the flag, unless the wait is decided on the way. If the word is still the one that was `seen`, an exchange is all.
     #[inline(always)]
-    fn join(&self, epoch: &Epoch<'_>, seen: ObjectWord, since: Option<u64>) -> Result<Joined> {
+    fn join(&self, epoch: &Epoch<'_>, seen: ObjectWord, since: Option<NonZeroU64>) -> Result<Joined> {
         let &Wait { arena, slot, object, owner, .. } = self;
         // O-set
         if raise(slot, seen) {
