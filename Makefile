@@ -42,7 +42,7 @@ OTHER_TARGETS := aarch64-unknown-linux-gnu aarch64-apple-darwin x86_64-apple-dar
 CAPI_OUT := $(abspath $(OUT))/capi
 include crates/capi/install.mk
 
-.PHONY: help tools futexes windows self-test simulated-macos build demos run planted measurable doctor bench bench-program plain-builds test test-libraries test-crash test-simulated-crash test-histories test-kernel \
+.PHONY: help tools futexes windows crash proofs self-test simulated-macos build demos run planted measurable doctor bench bench-program plain-builds test test-libraries test-crash test-simulated-crash test-histories test-kernel \
 	test-old-kernels test-orders test-watch test-soft-dirty demo-soft-dirty demo-wine demo-inspect test-wine test-aarch64 test-aarch64-kernel test-miri test-tsan \
 	fuzz-scribble fuzz-scribble-asan format lint unit cross install uninstall dist test-dist clean
 
@@ -168,7 +168,10 @@ test-simulated-crash: tools    ## The same of `test-crash`: every operation, whe
 plain-builds: tools
 	@CARGO=$(CARGO) .ci/plain-builds
 
-# A debug build takes many times as many instructions.
+# One step at a time, so in what ships: unoptimized code takes many times as many instructions.
+crash: tools            ## Kill and stop processes where they have just changed something; count what is between claim and decision
+	$(CARGO) test --release --locked $(VERIFY) -p ntux-adversary --test crash
+
 windows: tools          ## Count the instructions between a claim and its decision, in what ships: 40 are allowed
 	$(CARGO) test --release --locked $(VERIFY) -p ntux-adversary --test crash -- a_claim
 
@@ -176,12 +179,12 @@ ifeq ($(SYSTEM),Darwin)
 # The first says most, and soonest.
 TESTS := self-test test-libraries measurable
 else
-TESTS := format lint unit plain-builds futexes windows cross self-test simulated-macos run planted measurable
+TESTS := format lint unit proofs crash plain-builds futexes cross self-test simulated-macos run planted measurable
 endif
 
 # With CI=true what is left out must stand in .ci/known-skips.
 test: tools             ## All tests, checks and both programs of `make run`; says at the end what was left out
-	+@$(SKIPS) $(MAKE) --no-print-directory $(TESTS)
+	+@$(SKIPS) .ci/stages $(TESTS)
 	@echo "make test: all passed"
 
 # Where the device cannot be: what the libraries promise on every system.
@@ -275,6 +278,8 @@ lint: tools
 unit: tools
 	@.ci/tools tests
 	$(CARGO) test --locked --workspace
+
+proofs: tools
 	$(CARGO) test --locked $(VERIFY)
 	$(EXPLORED) test -p ntux-explore
 	$(EXPLORED) test -p ntux-adversary --bins --test scribble
