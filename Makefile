@@ -179,7 +179,7 @@ ifeq ($(SYSTEM),Darwin)
 # The first says most, and soonest.
 TESTS := self-test test-libraries measurable
 else
-TESTS := format lint unit proofs crash plain-builds futexes cross self-test simulated-macos run planted measurable
+TESTS := format lint unit proofs crash plain-builds cross self-test simulated-macos run planted measurable
 endif
 
 # With CI=true what is left out must stand in .ci/known-skips.
