@@ -81,7 +81,7 @@ struct Orders {
     /// Weaken one order after the other, and see that some program fails
     #[arg(long)]
     weaken: bool,
-    /// Only those whose name has this text in it
+    /// Only those with this text in what is left of the order and the name
     #[arg(long, default_value = "")]
     only: String,
     /// Executions of one program

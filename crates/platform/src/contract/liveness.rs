@@ -56,7 +56,7 @@ pub fn process_id() -> u32 {
         return process;
     }
     // SAFETY: null, or a word that lives for ever ([`mark`]).
-    match unsafe { MARK.load(Ordering::Acquire).as_ref() }.map_or(0, Word64::load) {
+    match unsafe { MARK.load(Ordering::Acquire).as_ref() }.map_or(0, |mark| mark.load()) {
         0 => learn_process_id(),
         pid => pid as u32,
     }

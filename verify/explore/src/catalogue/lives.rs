@@ -3,7 +3,7 @@
 use super::{poll, query, timed};
 use crate::program::{
     Call, Program, adopt, all, any, auto, bury_process, bury_thread, close, create_auto, create_sem, kill, manual,
-    mutex, pulse, rel, reset, sem, set, unlock,
+    mutex, pulse, read, rel, reset, sem, set, unlock,
 };
 use crate::subject::ArenaSubject;
 
@@ -16,6 +16,9 @@ pub(super) fn places() -> Vec<Program> {
         Program::new("o-wait", &[no.clone()], &[&[timed(&[0])], &again(), &[set(0)]]),
         Program::new("o-poll", &[auto(true)], &[&[poll(&[0])], &again(), &[timed(&[0])]]),
         Program::new("o-kind", &[no.clone()], &[&[timed(&[0])], &[close(0), create_sem(2), rel(1, 1)], &[pulse(0)]]),
+        // What lies beside the word is the next object's.
+        Program::new("o-release", &[sem(0)], &[&[rel(0, 1)], &[close(0), create_auto(false)], &[rel(0, 1)]]),
+        Program::new("o-read", &[sem(1)], &[&[read(0, &sem(1))], &[close(0), create_auto(false)]]),
         Program::new("o-twice", &[no.clone()], &[&[close(0), create_auto(true)], &[close(0)], &[set(0)]]),
         Program::new("o-enroll", &[no.clone()], &[&[any(&[0])], &[any(&[0])], &[set(0), set(0)]])
             .over(ArenaSubject::unenrolled),

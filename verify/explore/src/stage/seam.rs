@@ -82,7 +82,8 @@ impl Seam {
             run.settle();
             let thread = run.running?;
             let public = run.public(thread, access);
-            let joined = public && std::mem::take(&mut run.threads[thread].just_called);
+            // Not over a weak memory: a load may overtake the first access of its call, but not the call's begin.
+            let joined = public && std::mem::take(&mut run.threads[thread].just_called) && run.weak.is_none();
             let decides = run.threads[thread].decides;
             let stop = !decides && (run.stop_everywhere || (public && !joined));
             run.ticks += u32::from(!stop);

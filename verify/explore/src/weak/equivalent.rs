@@ -1,5 +1,6 @@
 //! Orders that can be weakened without harm, and why. `docs/memory-orders.md` has the whole argument.
 
+use super::needed;
 use super::sites::{Name, Weakening};
 
 /// Why the orders of some accesses can be weaker.
@@ -100,10 +101,15 @@ const EQUIVALENT: &[Equivalent] = &[
               after a burial has made meta forget the one before; who reads that process reads that meta, too",
     },
     Equivalent {
-        accesses: &[("peers::register", None), ("peers::replace", None), ("peers::bury_dead", None)],
+        accesses: &[
+            ("peers::register", None),
+            ("peers::replace", None),
+            ("peers::bury_dead", None),
+            ("peers::process", None),
+        ],
         why: "a peer's word is exchanged, which refuses an old value; who is told of a death has acquired what the dead \
               process did, its registration too; who reads the index of an owner has acquired the owner's registration \
-              with it (I-peer-2); and a burial exchanges each word that it changes, and can be repeated",
+              with it (I-peer-2); and a burial exchanges each word that it changes, and can be repeated; the kernel is asked after it",
     },
     Equivalent {
         accesses: &[("waiter::take_slot", None), ("waiter::inherit_slot", None), ("waiter::take_from_dead", None)],
@@ -151,27 +157,49 @@ const EQUIVALENT: &[Equivalent] = &[
               this word acquires it",
     },
     Equivalent {
-        accesses: &[("atomic", Some("refused exchange: relaxed"))],
-        why: "nobody uses what a refused exchange has read: its caller loads again",
+        accesses: &[
+            ("admission::replace", Some("refused exchange: relaxed")),
+            ("object_word::exchange", Some("refused exchange: relaxed")),
+        ],
+        why: "nobody uses what a refused exchange has read: its caller loads again, at worst what it had seen before, and \
+              another exchange refuses that",
     },
     Equivalent {
-        accesses: &[("atomic::Word128", None)],
-        why: "the other two reads keep the three together: two equal versions in the low half, with the high \
-              half between",
+        accesses: &[
+            ("attempt::collect", None),
+            ("attempt::conclude_attempt", None),
+            ("waiter_word::count", None),
+            ("waiter_word::lists", None),
+            ("waiter_word::owner", None),
+        ],
+        why: "what a wait is for does not change while the admission word names it (I-adm-4), nor before its claims are \
+              settled: who reads that of a later wait is refused by the word that it exchanges then, or makes an orphan \
+              (I-adm-3)",
+    },
+    Equivalent {
+        accesses: &[("scan::is_of_another", None)],
+        why: "nothing is loaded after it; an exchange of the place follows, or an entry of a wait that is over stays",
+    },
+    Equivalent {
+        accesses: &[("liveness::process_id", None), ("mod::spins", None), ("peers::peer", None)],
+        why: "a process's own number, index or setting: who reads it asks for nothing that came with it",
     },
 ];
 
-/// Why a weakening does no harm, if anybody knows.
+/// Why a weakening does no harm, if anybody knows. What is needed is none of these, even if an entry names all of its function.
 pub fn reason(name: &Name, weakening: Weakening) -> Option<&'static str> {
+    if needed::accesses().any(|(access, left)| matches(access, left, name, &weakening.what())) {
+        return None;
+    }
     EQUIVALENT.iter().find(|equivalent| equivalent.concerns(name, &weakening.what())).map(|found| found.why)
 }
 
-/// Entries of the list that concern none of these weakenings.
+/// Entries of the lists that concern none of these weakenings.
 pub fn unused<'a>(all: impl Iterator<Item = (&'a Name, Weakening)> + Clone) -> Vec<String> {
     let concerned = |function: &str, left: Option<&str>| {
         all.clone().any(|(name, weakening)| matches(function, left, name, &weakening.what()))
     };
-    let accesses = EQUIVALENT.iter().flat_map(|equivalent| equivalent.accesses);
+    let accesses = EQUIVALENT.iter().flat_map(|equivalent| equivalent.accesses).copied().chain(needed::accesses());
     let unused = accesses.filter(|(function, left)| !concerned(function, *left));
     unused.map(|(function, left)| format!("{function} {}", left.unwrap_or_default())).collect()
 }
@@ -182,6 +210,9 @@ impl Equivalent {
     }
 }
 
-fn matches(function: &str, left: Option<&str>, name: &Name, what: &str) -> bool {
-    function == name.function && left.is_none_or(|left| left == what)
+/// Whether an entry of a list concerns this weakened order: it names the function, or the line as far as it is needed, and what is
+/// left of the order, if not everything is meant.
+pub fn matches(function: &str, left: Option<&str>, name: &Name, what: &str) -> bool {
+    let is_line = || function.contains(": ") && name.to_string().starts_with(function);
+    (function == name.function || is_line()) && left.is_none_or(|left| left == what)
 }

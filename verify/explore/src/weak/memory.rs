@@ -6,7 +6,8 @@ use std::rc::Rc;
 use ntux_platform::explore::{Effect, Part, Touch};
 use ntux_sync::spec::ThreadId;
 
-use super::sites::{Acquires, Site, Weakening, acquires, is_total, releases};
+use super::sites::{Reading, Site, Weakening, releases};
+use super::views::{Both, Reach, Views};
 use crate::monitor::Event;
 use crate::random::Random;
 
@@ -15,51 +16,12 @@ const STALE_LIMITS: [u32; 4] = [0, 1, 2, 4];
 /// Old values that one execution may read because of the weakened order.
 const GAP_LIMIT: u32 = 4;
 
-/// For each location, by number, a message.
-#[derive(Clone, Default, Debug, PartialEq, Eq)]
-struct View(Vec<u32>);
-
-impl View {
-    fn at(&self, location: usize) -> u32 {
-        self.0.get(location).copied().unwrap_or(0)
-    }
-
-    fn advance(&mut self, location: usize, message: u32) {
-        if self.0.len() <= location {
-            self.0.resize(location + 1, 0);
-        }
-        self.0[location] = self.0[location].max(message);
-    }
-
-    fn join(&mut self, other: &View) {
-        for (location, &message) in other.0.iter().enumerate() {
-            self.advance(location, message);
-        }
-    }
-}
-
-/// What is kept twice: with the orders that are in force, and with those that the code names.
-#[derive(Clone, Default, Debug)]
-struct Views {
-    weak: View,
-    named: View,
-}
-
-impl Views {
-    fn advance(&mut self, location: usize, message: u32) {
-        self.weak.advance(location, message);
-        self.named.advance(location, message);
-    }
-
-    fn join(&mut self, other: &Views) {
-        self.weak.join(&other.weak);
-        self.named.join(&other.named);
-    }
-}
-
 struct Message {
     value: u64,
     views: Rc<Views>,
+    made: u64,
+    /// Whether a sequentially consistent access made it.
+    total: Both<bool>,
 }
 
 /// Which loads read an old message: the number of the load, and how many messages before the last.
@@ -77,9 +39,10 @@ pub struct Memory {
     chooser: Chooser,
     numbers: HashMap<usize, usize>,
     locations: Vec<Vec<Message>>,
-    /// The last message of each location that a sequentially consistent access made.
-    total: Views,
     threads: Vec<Views>,
+    reaches: Vec<Both<Reach>>,
+    /// Messages made so far: the instant that it is.
+    now: u64,
     queues: HashMap<usize, Views>,
     published: Views,
     loads: u32,
@@ -109,8 +72,9 @@ impl Memory {
             chooser,
             numbers: HashMap::new(),
             locations: Vec::new(),
-            total: Views::default(),
             threads: Vec::new(),
+            reaches: Vec::new(),
+            now: 0,
             queues: HashMap::new(),
             published: Views::default(),
             loads: 0,
@@ -127,8 +91,9 @@ impl Memory {
     pub fn begin(&mut self, threads: usize) {
         self.numbers.clear();
         self.locations.clear();
-        self.total = Views::default();
         self.threads = vec![Views::default(); threads];
+        self.reaches = vec![Both::default(); threads];
+        self.now = 0;
         self.queues.clear();
         self.published = Views::default();
         self.chosen.clear();
@@ -162,7 +127,7 @@ impl Memory {
     /// What an onlooker sees. Who begins something has seen all that an onlooker could have told it.
     pub fn event(&mut self, event: Event) {
         match event {
-            Event::Invoke { thread, .. } | Event::Interrupt { thread } => self.threads[thread].join(&self.published),
+            Event::Invoke { thread, .. } | Event::Interrupt { thread } => self.has_seen_published(thread),
             Event::Asleep { thread }
             | Event::Interrupted { thread }
             | Event::Return { thread, .. }
@@ -176,21 +141,23 @@ impl Memory {
     /// A waker enters the kernel.
     pub fn wake(&mut self, thread: ThreadId, address: usize) {
         self.queues.entry(address).or_default().join(&self.threads[thread]);
+        self.barrier(thread);
     }
 
     /// A thread that wants to sleep enters the kernel: the value of the location at `address` that is compared.
     pub fn sleep(&mut self, thread: ThreadId, address: usize, content: u64) -> u64 {
         let queue = self.queues.entry(address).or_default().clone();
         self.threads[thread].join(&queue);
+        self.barrier(thread);
         let location = self.location(address, content);
-        let message = self.choose(thread, location, false, false);
+        let message = self.choose(thread, location, Both { weak: Reading::Relaxed, named: Reading::Relaxed });
         self.threads[thread].advance(location, message);
         self.locations[location][message as usize].value
     }
 
     /// A thread asks the kernel who is dead or what time it is, and has seen what an onlooker could have told it then.
     pub fn asked_kernel(&mut self, thread: ThreadId) {
-        self.threads[thread].join(&self.published);
+        self.has_seen_published(thread);
     }
 
     /// The kernel exchanges a word on behalf of a thread that dies.
@@ -201,18 +168,17 @@ impl Memory {
         views.join(&last);
         views.advance(location, self.locations[location].len() as u32);
         let views = Rc::new(views.clone());
-        self.locations[location].push(Message { value: after, views });
+        self.now += 1;
+        self.locations[location].push(Message { value: after, views, made: self.now, total: Both::default() });
     }
 
     /// What a load returns; `content` is what the memory holds.
     pub fn read(&mut self, thread: ThreadId, touch: &Touch, content: u64) -> u64 {
         let location = self.location(touch.address, content);
         let site = self.met(Site::of_load(touch));
-        let named = is_total(touch.order);
-        let kept = named && self.keeps_total(&site, touch);
-        let message = self.choose(thread, location, named, kept);
+        let message = self.choose(thread, location, self.reading(&site, touch));
         self.threads[thread].advance(location, message);
-        self.acquire(thread, touch, &[location], message, self.acquires(&site, touch));
+        self.has_read(thread, &site, touch, &[location], message);
         self.locations[location][message as usize].value
     }
 
@@ -227,7 +193,7 @@ impl Memory {
         if effect != Effect::Stored {
             let last = self.locations[locations[0]].len() as u32 - 1;
             locations.iter().for_each(|&location| self.threads[thread].advance(location, last));
-            self.acquire(thread, touch, &locations, last, self.acquires(&site, touch));
+            self.has_read(thread, &site, touch, &locations, last);
         }
         if effect == Effect::Refused {
             return;
@@ -248,33 +214,37 @@ impl Memory {
             views.weak.join(&self.threads[thread].weak);
         }
         let views = Rc::new(views);
+        self.now += 1;
+        let (now, reading) = (self.now, self.reading(&site, touch));
+        let total = Both { weak: reading.weak == Reading::Total, named: reading.named == Reading::Total };
+        if effect == Effect::Exchanged {
+            self.reaches[thread].weak.exchange(reading.weak, now);
+            self.reaches[thread].named.exchange(reading.named, now);
+        }
         for (&location, &(_, _, value)) in locations.iter().zip(halves) {
-            let message = self.locations[location].len() as u32;
-            if is_total(touch.order) {
-                self.total.named.advance(location, message);
-            }
-            if is_total(touch.order) && self.keeps_total(&site, touch) {
-                self.total.weak.advance(location, message);
-            }
-            self.locations[location].push(Message { value, views: Rc::clone(&views) });
+            self.locations[location].push(Message { value, views: Rc::clone(&views), made: now, total });
         }
     }
 
     /// The thread has read a message of these locations (two: both halves of a 16-byte word).
-    fn acquire(&mut self, thread: ThreadId, touch: &Touch, locations: &[usize], message: u32, acquires: Acquires) {
-        let views = Rc::clone(&self.locations[locations[0]][message as usize].views);
-        if super::sites::acquires(touch.order) {
+    fn has_read(&mut self, thread: ThreadId, site: &Site, touch: &Touch, locations: &[usize], message: u32) {
+        let Message { made, ref views, .. } = self.locations[locations[0]][message as usize];
+        let views = Rc::clone(views);
+        let reading = self.reading(site, touch);
+        if reading.named != Reading::Relaxed {
             self.threads[thread].named.join(&views.named);
         }
-        match acquires {
-            Acquires::All => self.threads[thread].weak.join(&views.weak),
-            Acquires::OwnWord if touch.part != Part::Whole => {
-                if let Some(&other) = self.numbers.get(&(touch.address ^ 8)) {
-                    self.threads[thread].weak.advance(other, views.weak.at(other));
-                }
-            }
-            Acquires::OwnWord | Acquires::Nothing => {}
+        if reading.weak != Reading::Relaxed {
+            self.threads[thread].weak.join(&views.weak);
+        } else if touch.part != Part::Whole
+            && self.keeps_own_word(site, touch)
+            && let Some(&other) = self.numbers.get(&(touch.address ^ 8))
+        {
+            self.threads[thread].weak.advance(other, views.weak.at(other));
         }
+        let Both { weak, named } = &mut self.reaches[thread];
+        weak.read(reading.weak, self.now, made);
+        named.read(reading.named, self.now, made);
     }
 
     fn met(&mut self, site: Site) -> Site {
@@ -282,35 +252,58 @@ impl Memory {
         site
     }
 
-    fn keeps_total(&self, site: &Site, touch: &Touch) -> bool {
-        self.weakening.is_none_or(|weakening| weakening.is_total(site, touch.part))
+    fn reading(&self, site: &Site, touch: &Touch) -> Both<Reading> {
+        let named = Reading::of(touch.order);
+        let left = self.weakening.map_or(named, |weakening| weakening.reading(site, touch.part));
+        Both { weak: named.min(left), named }
     }
 
-    fn acquires(&self, site: &Site, touch: &Touch) -> Acquires {
-        match self.weakening {
-            _ if !acquires(touch.order) => Acquires::Nothing,
-            Some(weakening) => weakening.acquires(site, touch.part),
-            None => Acquires::All,
-        }
+    fn keeps_own_word(&self, site: &Site, touch: &Touch) -> bool {
+        self.weakening.is_some_and(|weakening| weakening.keeps_own_word(site, touch.part))
     }
 
     fn location(&mut self, address: usize, content: u64) -> usize {
         let next = self.locations.len();
         let number = *self.numbers.entry(address).or_insert(next);
         if number == next {
-            self.locations.push(vec![Message { value: content, views: Rc::default() }]);
+            let (views, total) = (Rc::default(), Both::default());
+            self.locations.push(vec![Message { value: content, views, made: 0, total }]);
         }
         number
     }
 
+    fn barrier(&mut self, thread: ThreadId) {
+        let now = self.now;
+        self.reaches[thread].each(|reach| reach.barrier(now));
+    }
+
+    fn has_seen_published(&mut self, thread: ThreadId) {
+        self.threads[thread].join(&self.published);
+        self.barrier(thread);
+    }
+
+    /// The oldest message of a location that the thread may read, with the orders in force and with the named ones.
+    fn oldest(&self, thread: ThreadId, location: usize, reading: Both<Reading>) -> Both<u32> {
+        let messages = &self.locations[location];
+        let last_total = |reading: Reading, reach: Reach, is_total: fn(&Message) -> bool| {
+            let instant = reach.instant(self.now);
+            let is_it = |message: &Message| is_total(message) && message.made <= instant;
+            let found = messages.iter().rposition(is_it).filter(|_| reading == Reading::Total);
+            found.unwrap_or(0) as u32
+        };
+        let (views, reaches) = (&self.threads[thread], self.reaches[thread]);
+        Both {
+            weak: last_total(reading.weak, reaches.weak, |message| message.total.weak).max(views.weak.at(location)),
+            named: last_total(reading.named, reaches.named, |message| message.total.named)
+                .max(views.named.at(location)),
+        }
+    }
+
     /// The message that a load reads: mostly the last; now and then an old one; more often one that only the weakened
     /// order allows.
-    fn choose(&mut self, thread: ThreadId, location: usize, named_total: bool, total: bool) -> u32 {
+    fn choose(&mut self, thread: ThreadId, location: usize, reading: Both<Reading>) -> u32 {
         let last = self.locations[location].len() as u32 - 1;
-        let at_least = |view: &View, total: bool| if total { view.at(location) } else { 0 };
-        let Views { weak, named } = &self.threads[thread];
-        let oldest = weak.at(location).max(at_least(&self.total.weak, total));
-        let named = named.at(location).max(at_least(&self.total.named, named_total));
+        let Both { weak: oldest, named } = self.oldest(thread, location, reading);
         let load = self.loads;
         self.loads += 1;
         self.gaps += u64::from(oldest < named);
@@ -326,7 +319,8 @@ impl Memory {
                     spent
                 };
                 if oldest < named && spend(&mut self.gaps_left, random.one_in(2)) {
-                    oldest + random.below((named - oldest) as usize) as u32
+                    // Half of them the oldest: what a load reads that overtakes is often what the thread has seen before.
+                    oldest + if random.one_in(2) { 0 } else { random.below((named - oldest) as usize) as u32 }
                 } else if oldest < last && spend(&mut self.stale_left, random.one_in(4)) {
                     oldest + random.below((last - oldest) as usize) as u32
                 } else {

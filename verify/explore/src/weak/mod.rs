@@ -9,13 +9,26 @@
 //! | --- | --- | --- | --- |
 //! | load, relaxed | any message not before the view | that message | |
 //! | load, acquire | the same | joined with the message's view | |
-//! | load, seqcst | not before the last seqcst message either | the same | |
+//! | load, seqcst | not before the last seqcst message either, of when it is performed | the same | |
 //! | store, relaxed | | the new message | the new message |
 //! | store, release | | the new message | all of the thread's view |
 //! | exchange | the last message | as a load and a store | as a store, and that of the replaced message |
 //! | exchange, refused | the last message | as a load | |
 //!
-//! So an exchange extends the release sequence that it finds. A futex call is a full barrier for its word's queue, as
+//! # Overtaking
+//! A load may be performed before an access that precedes it in its thread and acquires nothing (a relaxed load, an exchange that
+//! only releases, a refused exchange that is relaxed), unless that is of the same word. For relaxed and acquire loads the views say
+//! this already. A sequentially consistent load that follows such an access reads what was last at some instant since
+//! * the thread's last sequentially consistent exchange or call of the kernel, or the begin of its call,
+//! * its last sequentially consistent load before that access, and
+//! * the store of each message that it has acquired.
+//!
+//! The last is what a processor does whose stores reach all others at once, as x86-64 and aarch64; the language demands less of
+//! independent stores. In all else this is the language's rule, which is weaker than the processors': on aarch64 a release, or an
+//! address that was read (a *dependency*), orders what follows, too.
+//!
+//! # Other rules
+//! An exchange extends the release sequence that it finds. A futex call is a full barrier for its word's queue, as
 //! in the kernel: a thread that goes to sleep compares a value not older than what any earlier waker of this word had
 //! seen. Calls that follow one another in the history synchronize ([`Memory::event`]): linearizability compares with
 //! real time, and a program can only know that a call has returned by such a way. For the same reason a thread that
@@ -32,9 +45,11 @@
 
 mod equivalent;
 mod memory;
+mod needed;
 mod sites;
 mod survey;
 mod table;
+mod views;
 
 pub use memory::{Choices, Memory, part};
 pub use sites::{Name, Names, Site, Weakening};

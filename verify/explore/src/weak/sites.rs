@@ -7,19 +7,31 @@ use std::panic::Location;
 use ntux_platform::atomic::Ordering;
 use ntux_platform::explore::{Effect, Part, Touch};
 
-/// Whether an order acquires.
-pub fn acquires(order: Ordering) -> bool {
-    matches!(order, Ordering::Acquire | Ordering::AcqRel | Ordering::SeqCst)
-}
-
 /// Whether an order releases.
 pub fn releases(order: Ordering) -> bool {
     matches!(order, Ordering::Release | Ordering::AcqRel | Ordering::SeqCst)
 }
 
-/// Whether an order is part of the total one.
-pub fn is_total(order: Ordering) -> bool {
-    order == Ordering::SeqCst
+/// The order of an access that reads, the weakest first.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub enum Reading {
+    /// It acquires nothing, and what follows may overtake it.
+    Relaxed,
+    /// It acquires, and comes before all that follows.
+    Acquire,
+    /// It is part of the total order, too.
+    Total,
+}
+
+impl Reading {
+    /// That of this order.
+    pub fn of(order: Ordering) -> Self {
+        match order {
+            Ordering::SeqCst => Self::Total,
+            Ordering::Acquire | Ordering::AcqRel => Self::Acquire,
+            _ => Self::Relaxed,
+        }
+    }
 }
 
 /// What an access does.
@@ -144,18 +156,18 @@ impl Weakening {
         }
     }
 
-    /// How much of its acquire order an access keeps.
-    pub fn acquires(self, site: &Site, part: Part) -> Acquires {
-        match self.scope {
-            _ if self.loss != Loss::Acquire || !self.concerns(site, part) => Acquires::All,
-            Scope::Part(_) => Acquires::Nothing,
-            Scope::One(_) | Scope::Every(_) => Acquires::OwnWord,
+    /// The strongest order that an access may have.
+    pub fn reading(self, site: &Site, part: Part) -> Reading {
+        match self.loss {
+            _ if !self.concerns(site, part) => Reading::Total,
+            Loss::Acquire => Reading::Relaxed,
+            Loss::Total | Loss::Release => Reading::Acquire,
         }
     }
 
-    /// Whether an access keeps its place in the total order.
-    pub fn is_total(self, site: &Site, part: Part) -> bool {
-        !self.concerns(site, part)
+    /// Whether what a weakened access reads of a 16-byte word is of one version nevertheless.
+    pub fn keeps_own_word(self, site: &Site, part: Part) -> bool {
+        !matches!(self.scope, Scope::Part(_)) && self.concerns(site, part)
     }
 
     /// Whether an access keeps its release order.
@@ -182,17 +194,6 @@ impl Weakening {
         };
         format!("{kind}: {left}")
     }
-}
-
-/// How much of its acquire order an access keeps.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Acquires {
-    /// All of it.
-    All,
-    /// What was read of a 16-byte word is of one version; nothing else.
-    OwnWord,
-    /// None of it.
-    Nothing,
 }
 
 /// Names of accesses that do not change when lines move: file, function, and the text of the line.

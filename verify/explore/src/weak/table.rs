@@ -3,9 +3,9 @@
 use std::fmt::{Display, Formatter};
 use std::time::{Duration, Instant};
 
-use super::equivalent;
 use super::sites::{Name, Names, Weakening};
 use super::survey::{Effort, Survey, Tried, try_program};
+use super::{equivalent, needed};
 use crate::program::Program;
 
 /// Rounds over the programs; each tries this many times as much as the one before.
@@ -26,6 +26,8 @@ pub enum Verdict {
     },
     /// No program failed, and the list says why.
     Equivalent(&'static str),
+    /// No program failed this time, and the list says what goes wrong nevertheless.
+    Needed(&'static str),
     /// No load of any execution could read anything that the named order forbids: other orders forbid it too.
     Implied,
     /// No program failed, and nobody knows why.
@@ -57,14 +59,15 @@ pub struct Table {
     time: Duration,
 }
 
-/// Weakens each access of the survey whose name has `only` in it, one order at a time; `each` is shown every row.
+/// Weakens each access of the survey, one order at a time; `each` is shown every row. Only those with `only` in what is left of the
+/// order and the name, as a row shows them.
 pub fn table(programs: &[Program], survey: &Survey, effort: Effort, only: &str, each: impl Fn(&Row)) -> Table {
     let begun = Instant::now();
     let mut names = Names::default();
     let of_sites = survey.sites.keys().flat_map(|site| site.weakenings());
     let mut weakenings: Vec<(Name, Weakening)> =
         Weakening::general().chain(of_sites).map(|weakening| (names.name(weakening), weakening)).collect();
-    weakenings.retain(|(name, _)| name.to_string().contains(only));
+    weakenings.retain(|(name, weakening)| format!("{} {name}", weakening.what()).contains(only));
     weakenings.sort_by_cached_key(|(name, weakening)| {
         (weakening.site().is_some(), name.function.clone(), name.line, weakening.what())
     });
@@ -80,33 +83,50 @@ pub fn table(programs: &[Program], survey: &Survey, effort: Effort, only: &str, 
 
 fn weaken(programs: &[Program], survey: &Survey, effort: Effort, name: Name, weakening: Weakening) -> Row {
     let mut row = Row { name, weakening, verdict: Verdict::Unexplained, executions: 0, gaps: 0 };
+    let named = needed::rarely_by(&row.name, weakening);
+    let noticing = named.and_then(|(name, times)| Some((programs.iter().find(|program| program.name == name)?, times)));
+    if let Some((program, times)) = noticing
+        && row.is_caught(program, Effort { executions: effort.executions * times, ..effort })
+    {
+        return row;
+    }
     let mut programs = touching(programs, survey, weakening);
     for round in 0..ROUNDS {
         let executions = (effort.executions / GROWTH.pow(ROUNDS - 1 - round)).max(1);
         let effort = Effort { executions, seed: effort.seed + u64::from(round) };
         let mut visible = Vec::new();
         for &program in &programs {
-            let Tried { failure, memory, executions } = try_program(program, Some(weakening), effort);
-            row.executions += executions;
-            row.gaps += memory.gaps();
-            if memory.gaps() > 0 {
-                visible.push(program);
-            }
-            if let Some((what, _)) = failure {
-                row.verdict = Verdict::Caught { program: program.name.clone(), what };
+            let gaps = row.gaps;
+            if row.is_caught(program, effort) {
                 return row;
+            }
+            if row.gaps > gaps {
+                visible.push(program);
             }
         }
         if round + 1 >= ROUNDS_FOR_ALL {
             programs = visible;
         }
     }
-    row.verdict = match equivalent::reason(&row.name, weakening) {
-        Some(why) => Verdict::Equivalent(why),
-        None if row.gaps == 0 => Verdict::Implied,
-        None => Verdict::Unexplained,
+    row.verdict = match (equivalent::reason(&row.name, weakening), needed::unseen(&row.name, weakening)) {
+        (Some(why), _) => Verdict::Equivalent(why),
+        (None, Some(why)) => Verdict::Needed(why),
+        (None, None) if row.gaps == 0 => Verdict::Implied,
+        (None, None) => Verdict::Unexplained,
     };
     row
+}
+
+impl Row {
+    /// Runs the program with the weakened order, and counts.
+    fn is_caught(&mut self, program: &Program, effort: Effort) -> bool {
+        let Tried { failure, memory, executions } = try_program(program, Some(self.weakening), effort);
+        self.executions += executions;
+        self.gaps += memory.gaps();
+        let Some((what, _)) = failure else { return false };
+        self.verdict = Verdict::Caught { program: program.name.clone(), what };
+        true
+    }
 }
 
 /// The programs that make the access, those that make it often first.
@@ -132,7 +152,7 @@ impl Table {
         }
         Err(format!(
             "{unexplained} weakened orders that no program notices and the list of equivalent ones does not explain; \
-             {harmful} that are listed and harmful; entries of the list that concern nothing: {unused:?}"
+             {harmful} that are listed, and a program notices; entries of the list that concern nothing: {unused:?}"
         ))
     }
 
@@ -147,6 +167,7 @@ impl Display for Row {
         let verdict = match verdict {
             Verdict::Caught { program, what } => format!("caught by {program}: {what}"),
             Verdict::Equivalent(why) => format!("equivalent: {why}"),
+            Verdict::Needed(why) => format!("needed, though no program shows it: {why}"),
             Verdict::Implied => "equivalent: other orders forbid the same".to_owned(),
             Verdict::Unexplained => "NOT CAUGHT".to_owned(),
         };
@@ -158,12 +179,14 @@ impl Display for Table {
     fn fmt(&self, f: &mut Formatter<'_>) -> std::fmt::Result {
         let caught = self.count(|verdict| matches!(verdict, Verdict::Caught { .. }));
         let listed = self.count(|verdict| matches!(verdict, Verdict::Equivalent(_)));
+        let needed = self.count(|verdict| matches!(verdict, Verdict::Needed(_)));
         let implied = self.count(|verdict| *verdict == Verdict::Implied);
         let unexplained = self.count(|verdict| *verdict == Verdict::Unexplained);
         let executions: u64 = self.rows.iter().map(|row| row.executions).sum();
         writeln!(f, "{:>12}  accesses, {} weakened orders, {executions} executions", self.accesses, self.rows.len())?;
         writeln!(f, "{caught:>12}  caught")?;
         writeln!(f, "{listed:>12}  equivalent, for a reason that is listed")?;
+        writeln!(f, "{needed:>12}  needed, though no program shows it")?;
         writeln!(f, "{implied:>12}  equivalent: other orders forbid the same")?;
         writeln!(f, "{unexplained:>12}  unexplained")?;
         write!(f, "{:>12.1}  seconds", self.time.as_secs_f64())

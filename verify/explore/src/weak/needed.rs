@@ -1,0 +1,90 @@
+//! Orders that are needed although few executions show it, or none.
+
+use super::equivalent::matches;
+use super::sites::{Name, Weakening};
+
+/// A weakened order ([`matches`]), a program that fails with it, and in how many times as many executions as other programs get.
+const RARE: &[(&str, &str, &str, u64)] = &[
+    ("object_word::glance", "wide load: relaxed", "o-poll", 20),
+    ("chunks::seal: let place", "load: relaxed", "k-three", 400),
+    ("chunks::transfers", "load: relaxed", "k-two", 400),
+    ("creators::creator_of: let before", "wide load: relaxed", "y-look", 100),
+    ("semaphore::max", "load: relaxed", "o-release", 50),
+    ("signal::read", "load: relaxed", "o-read", 20),
+    ("wait_set::entry", "load: relaxed", "a-set-2w", 300),
+];
+
+/// A weakened order with which a program fails so rarely that no run can be expected to show it, or none has failed yet; and what
+/// goes wrong.
+const UNSEEN: &[(&str, &str, &str)] = &[
+    (
+        "atomic",
+        "refused exchange: relaxed",
+        "who is refused looks on, at nothing that is older than what refused it; k-two has lost a wake otherwise, after 180,000 \
+         executions",
+    ),
+    (
+        "waiter_word::load",
+        "wide load: relaxed",
+        "O-adm: that the operation still ran is seen after the candidate's word, or an attempt that is over is opened again",
+    ),
+    (
+        "admission::origin",
+        "load: relaxed",
+        "O-adm: that the operation still ran is seen after the request, or the requester's next one is performed in its place",
+    ),
+    (
+        "mutex::load",
+        "load: relaxed",
+        "that the object's word is unchanged is seen after the part of the count beside it, or that is carried twice",
+    ),
+    (
+        "chunks::cut",
+        "load: relaxed",
+        "I-chunk-1: that the transfer is the same is seen after the link, or a link of a later transfer is cut",
+    ),
+    (
+        "chunks::give",
+        "load: relaxed",
+        "I-chunk-1: that the transfer is the same is seen after the link, or a chunk is linked that was given to another tail",
+    ),
+    (
+        "wait_set::put",
+        "exchange: acq_rel",
+        "I-chunk-3: that no transfer has gone on is seen after the entry was put, or the entry stands in a chunk that has moved",
+    ),
+    (
+        "wait_set::put",
+        "exchange: acquire",
+        "I-chunk-3: that no transfer has gone on is seen after the entry was put, or the entry stands in a chunk that has moved",
+    ),
+    (
+        "wait_set::put",
+        "exchange: release",
+        "I-chunk-3: that no transfer has gone on is seen after the entry was put, or the entry stands in a chunk that has moved",
+    ),
+    (
+        "wait_set::replace_vacant",
+        "load: relaxed",
+        "the seal and the waiter's word are read after the place (I-chunk-2), or an entry that stands is replaced",
+    ),
+];
+
+/// A program that fails, and in how many times as many executions as others get.
+pub fn rarely_by(name: &Name, weakening: Weakening) -> Option<(&'static str, u64)> {
+    let what = weakening.what();
+    let found = RARE.iter().find(|(access, left, ..)| matches(access, Some(left), name, &what));
+    found.map(|&(_, _, program, times)| (program, times))
+}
+
+/// Why an order is needed, if no program shows it.
+pub fn unseen(name: &Name, weakening: Weakening) -> Option<&'static str> {
+    let what = weakening.what();
+    UNSEEN.iter().find(|(access, left, _)| matches(access, Some(left), name, &what)).map(|found| found.2)
+}
+
+/// The weakened orders of both lists.
+pub fn accesses() -> impl Iterator<Item = (&'static str, Option<&'static str>)> {
+    let rare = RARE.iter().map(|&(access, left, ..)| (access, Some(left)));
+    rare.chain(UNSEEN.iter().map(|&(access, left, _)| (access, Some(left))))
+}
