@@ -112,7 +112,12 @@ const EQUIVALENT: &[Equivalent] = &[
               with it (I-peer-2); and a burial exchanges each word that it changes, and can be repeated; the kernel is asked after it",
     },
     Equivalent {
-        accesses: &[("waiter::take_slot", None), ("waiter::inherit_slot", None), ("waiter::take_from_dead", None)],
+        accesses: &[
+            ("waiter::take_slot", None),
+            ("waiter::inherit_slot", None),
+            ("waiter::take_from_dead", None),
+            ("waiter::bury_waiters", Some("exchange: release")),
+        ],
         why: "the holder is exchanged, which refuses an old value; who reads it asks for the peer after it, by a load of \
               a word that only exchanges change, and then the kernel; the new holder begins with the waiter's word, and \
               so acquires what the last epoch left",
