@@ -7,6 +7,7 @@
 
 pub(crate) mod arenas;
 pub(crate) mod bench;
+pub(crate) mod counted;
 pub(crate) mod doctor;
 pub(crate) mod glibc;
 pub(crate) mod in_front;

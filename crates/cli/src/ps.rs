@@ -11,6 +11,7 @@ use serde::Serialize;
 use crate::arenas::find::{self, Everything, Opened};
 use crate::arenas::processes::{self, PeerProcesses};
 use crate::arenas::scene::{Names, printable};
+use crate::counted::counted;
 use crate::{NTUX_FAILED, say};
 
 /// List the arenas on this machine: who shares each, and what is in it.
@@ -154,7 +155,7 @@ impl List {
             page = "No process that you may inspect uses objects of this version of ntux.\n".to_owned();
         }
         if self.hidden > 0 {
-            let hidden = say::count(self.hidden as u64, "process", "processes");
+            let hidden = counted(self.hidden as u64, "process", "processes");
             page.push_str(&format!("Left out: {hidden} that you may not inspect.\n"));
         }
         page

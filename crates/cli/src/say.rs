@@ -30,11 +30,6 @@ fn ended(printed: io::Result<()>, status: ExitCode) -> ExitCode {
     }
 }
 
-/// How many there are, and of what.
-pub fn count(number: u64, one: &str, several: &str) -> String {
-    format!("{number} {}", if number == 1 { one } else { several })
-}
-
 /// Writes a line to standard error, as far as anybody listens there.
 pub fn complain(line: impl Display) {
     let _ = io::stderr().write_all(format!("{line}\n").as_bytes());

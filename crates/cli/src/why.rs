@@ -13,6 +13,7 @@ use crate::arenas::examine::Examined;
 use crate::arenas::find::{self, Everything, Found, Opened, Target};
 use crate::arenas::processes::PeerProcesses;
 use crate::arenas::scene::Scene;
+use crate::counted::counted;
 use crate::{NTUX_FAILED, say};
 use chain::Follower;
 use log::Logs;
@@ -109,7 +110,7 @@ fn gather(target: Option<&Target>) -> Result<(Vec<Opened>, Vec<String>), find::R
     let Some(target) = target else {
         let Everything { arenas, mut notes, hidden } = find::everywhere();
         if hidden > 0 {
-            let hidden = say::count(hidden as u64, "process", "processes");
+            let hidden = counted(hidden as u64, "process", "processes");
             notes.push(format!("left out: {hidden} that you may not inspect"));
         }
         return Ok((arenas, notes));

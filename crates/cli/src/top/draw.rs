@@ -15,7 +15,8 @@ use super::rows::{Key, Row, kind, rows, state};
 use super::sample::{Watch, Watched};
 use super::screen::{Page, Screen};
 use crate::arenas::scene::{Scene, printable, slot_of, times};
-use crate::{say, why};
+use crate::counted::counted;
+use crate::why;
 
 /// A column of a list.
 struct Column {
@@ -131,11 +132,11 @@ fn summary(watch: &Watch) -> String {
     let arenas = watch.arenas.len();
     let hidden = match watch.hidden {
         0 => String::new(),
-        hidden => format!("; {} hidden", say::count(hidden as u64, "process", "processes")),
+        hidden => format!("; {} hidden", counted(hidden as u64, "process", "processes")),
     };
-    let arenas = say::count(arenas as u64, "arena", "arenas");
-    let objects = say::count(objects as u64, "object", "objects");
-    let threads = say::count(threads as u64, "thread", "threads");
+    let arenas = counted(arenas as u64, "arena", "arenas");
+    let objects = counted(objects as u64, "object", "objects");
+    let threads = counted(threads as u64, "thread", "threads");
     format!("ntux top: {arenas}, {objects}, {waiting} of {threads} waiting{hidden}")
 }
 

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::fmt::Write;
 
 use super::waits::{End, Signal, Wait};
-use crate::say;
+use crate::counted::counted;
 
 /// Rows of each table.
 const ROWS: usize = 12;
@@ -82,11 +82,11 @@ impl Summary {
         thread: impl Fn(u32) -> String,
     ) -> String {
         let waits: u64 = self.objects.values().map(|waited| waited.waits).sum();
-        let mut text = format!("{} slept in {}", say::count(waits, "wait", "waits"), time(elapsed_ns));
+        let mut text = format!("{} slept in {}", counted(waits, "wait", "waits"), time(elapsed_ns));
         match lost {
             0 => text.push('\n'),
             _ => {
-                let lost = say::count(lost, "event", "events");
+                let lost = counted(lost, "event", "events");
                 _ = writeln!(text, "; lost: {lost}, because the program was faster than the tracer");
             }
         }
