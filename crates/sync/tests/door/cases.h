@@ -541,8 +541,9 @@ static int next_stop(pid_t child, int how, int signal)
     }
 }
 
-/* Lets the child get a signal, with a number. Returns how it stopped then: at the handler's first instruction, or somewhere
- * where the signal is blocked. */
+/* Sends the child a signal, with a number, and lets it go on. Returns how it stopped then: at the handler's first instruction, or
+ * somewhere where the signal is blocked. (What ptrace itself is told to deliver, the kernel drops where the child has stopped because it
+ * has just come to a handler.) */
 static int inject(pid_t child, int signal, int number)
 {
     siginfo_t info;
@@ -551,8 +552,8 @@ static int inject(pid_t child, int signal, int number)
     info.si_signo = signal;
     info.si_code = SI_QUEUE;
     info.si_value.sival_int = number;
-    CHECK(ptrace(PTRACE_SETSIGINFO, child, NULL, &info) == 0);
-    return next_stop(child, PTRACE_SINGLESTEP, signal);
+    CHECK(syscall(SYS_rt_tgsigqueueinfo, child, child, signal, &info) == 0);
+    return next_stop(child, PTRACE_SINGLESTEP, 0);
 }
 
 /* A child that is about to wait, and in whose wait so many handlers are to run. */
@@ -655,8 +656,15 @@ static int step(int blocks, int first_after, int second, int second_after)
     return 1;
 }
 
+/* On one processor: each step is a switch, and from one idle processor to another it can take so long that whoever is stepped through a
+ * look at the clock begins anew for ever. */
 static void prepare_steps(int flags)
 {
+    cpu_set_t here;
+
+    CPU_ZERO(&here);
+    CPU_SET(sched_getcpu(), &here);
+    CHECK(sched_setaffinity(0, sizeof(here), &here) == 0);
     to_do = look_in_handler;
     handle(SIGUSR1, SA_RESTART | flags);
     handle(SIGUSR2, SA_RESTART | flags);
