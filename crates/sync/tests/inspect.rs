@@ -1,6 +1,8 @@
 //! Looking at an arena: what is seen is what is there, and nothing is touched.
 #![cfg(target_os = "linux")]
 
+#[path = "../../platform/tests/processors/one.rs"]
+mod processors;
 #[path = "../../platform/tests/random/random.rs"]
 mod random;
 
@@ -21,6 +23,7 @@ use ntux_sync::inspect::{
 };
 use ntux_sync::spec::{Event, Mutex, Semaphore};
 use ntux_sync::{Arena, Capacity, Deadline, Error, Object, WAIT_MAX};
+use processors::stay_on_one_processor;
 use random::Random;
 
 const CAPACITY: Capacity = Capacity { objects: 64, waiters: 16 };
@@ -76,16 +79,6 @@ fn are_asleep(count: usize) -> impl Fn(&Snapshot) -> bool {
 fn is_asleep(thread: u64) -> bool {
     let stat = std::fs::read_to_string(format!("/proc/self/task/{thread}/stat")).unwrap_or_default();
     stat.rsplit_once(") ").is_some_and(|(_, rest)| rest.starts_with('S'))
-}
-
-/// The calling thread, and those that it starts, stay on the processor on which it runs.
-fn on_one_processor() {
-    // SAFETY: all zeros is the empty set, of the size that the call is told.
-    unsafe {
-        let mut set: libc::cpu_set_t = core::mem::zeroed();
-        libc::CPU_SET(libc::sched_getcpu() as usize, &mut set);
-        assert_eq!(libc::sched_setaffinity(0, size_of_val(&set), &set), 0, "{}", std::io::Error::last_os_error());
-    }
 }
 
 /// Whether a forked child can be told from its parent: otherwise no thread names itself.
@@ -194,7 +187,7 @@ fn who_gave_an_object_is_told_by_whoever_completes_the_operation_on_one_processo
 fn signal_sleepers_on_one_processor() {
     const ROUNDS: usize = 200;
     const CROWD: usize = 4;
-    on_one_processor();
+    stay_on_one_processor().unwrap();
     let arena = Arena::create(CAPACITY).unwrap();
     let waiter = arena.waiter();
     let [gate, other] = [(); 2].map(|()| arena.event_create(&waiter, false, false).unwrap());

@@ -5,6 +5,7 @@
 //! | [`task`] | whether a thread sleeps; on Linux also in which call, and how long it has worked | adversary, bench, conformance |
 //! | [`child`] | forked children that do not outlive their parent, and memory that they share | adversary, bench, conformance |
 //! | [`device`] | the numbers and structures of `/dev/ntsync` | adversary, bench, conformance |
+//! | [`processors`] | a thread stays on one of them | adversary, bench |
 //! | [`reopened`] | the system calls alone by which an object's descriptor is made | bench (times them), conformance (counts them) |
 //! | [`c`] | the functions of `ntux.h`, as Rust must declare them | adversary, bench, conformance |
 //! | [`rival`] | the other ways to have NT objects in user space | adversary (kills them), bench (times them) |
@@ -26,6 +27,9 @@ pub mod c;
 pub mod child;
 #[cfg(target_os = "linux")]
 pub mod device;
+#[cfg(target_os = "linux")]
+#[path = "../../../crates/platform/tests/processors/one.rs"]
+pub mod processors;
 #[cfg(target_os = "linux")]
 pub mod reopened;
 pub mod rival;

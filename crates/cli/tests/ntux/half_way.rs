@@ -10,6 +10,7 @@ use ntux_sync::inspect::{Claim, Snapshot, View, WaitState};
 use ntux_sync::{Arena, Deadline, Object};
 use serde_json::Value;
 
+use crate::processors::stay_on_one_processor;
 use crate::skips::skip;
 use crate::stage::{Stage, said};
 use crate::why::{CAPACITY, FailsFast, end, kinds, look, path_of, sleepers, slot, start, this_process, until, why};
@@ -52,6 +53,7 @@ impl Signaler {
     /// None: this system lets nobody trace its children.
     fn start(stage: &Stage, arena: &Arena, event: Object) -> Option<Signaler> {
         let said = stage.path("signaler");
+        stay_on_one_processor().unwrap();
         let mut command = Command::new(std::env::current_exe().unwrap());
         command.args(["--exact", "half_way::signaler", "--nocapture"]);
         command.env(PART, format!("{} {}", path_of(arena), event.0));

@@ -8,6 +8,9 @@ mod elsewhere;
 mod half_way;
 mod help;
 mod inspect;
+#[cfg(target_arch = "x86_64")]
+#[path = "../../../platform/tests/processors/one.rs"]
+mod processors;
 mod ps;
 mod report;
 #[path = "../../../platform/tests/seccomp/rule.rs"]

@@ -46,6 +46,8 @@ use std::io;
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
+use ntux_testkit::processors::stay_on_one_processor;
+
 /// Exit status when this system refuses what the harness needs.
 pub const REFUSED: u8 = 77;
 
@@ -106,7 +108,8 @@ impl From<Points> for path::Choice {
 impl Arguments {
     /// Runs it and prints the result.
     pub fn run(&self) -> ExitCode {
-        stay_on_one_processor();
+        // Where it may not, it takes its chance with the clock.
+        let _ = stay_on_one_processor();
         if let Some(most) = self.windows {
             return self.count(most);
         }
@@ -139,20 +142,6 @@ impl Arguments {
                 ExitCode::FAILURE
             }
             Err(error) => failed(&error),
-        }
-    }
-}
-
-/// For this process and those that it forks, if this system lets it. Each step is a switch between two threads. From one idle processor
-/// to another it can take longer than a tick of the clock takes for each of the few instructions that read the clock: then a victim
-/// that is stepped through them finds the kernel's page changed each time, and begins anew for ever.
-fn stay_on_one_processor() {
-    // SAFETY: a set of no processors is all zeros; the kernel reads a set of this size, of which one bit within it is set.
-    unsafe {
-        let mut set: libc::cpu_set_t = std::mem::zeroed();
-        if let Ok(processor @ 0..1024) = usize::try_from(libc::sched_getcpu()) {
-            libc::CPU_SET(processor, &mut set);
-            libc::sched_setaffinity(0, size_of_val(&set), &set);
         }
     }
 }

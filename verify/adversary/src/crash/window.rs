@@ -21,6 +21,8 @@ use super::tracee::{Event, Tracee, stop_here};
 
 /// How often each operation is performed.
 const ROUNDS: usize = 3;
+/// An operation that takes more does not end.
+const INSTRUCTIONS_MAX: u32 = 1_000_000;
 /// Looks at a thread that falls asleep.
 const LOOK_AGAIN: Duration = Duration::from_micros(50);
 
@@ -155,7 +157,7 @@ fn by_a_worker(stage: &Stage, operation: Operation) -> io::Result<()> {
 fn count_round(stage: &Stage, scenario: &Scenario, tracee: &mut Tracee) -> io::Result<Count> {
     let mut count = Count::default();
     let (mut bytes, mut open) = (stage.copy(), 0);
-    loop {
+    while count.instructions < INSTRUCTIONS_MAX {
         let next = tracee.next_instruction()?;
         if next.is_trap() {
             // Behind it: what follows begins the next round.
@@ -171,6 +173,7 @@ fn count_round(stage: &Stage, scenario: &Scenario, tracee: &mut Tracee) -> io::R
         open = if undecided { open + 1 } else { 0 };
         count.window = count.window.max(open);
     }
+    Err(io::Error::other(format!("{}: no end after {INSTRUCTIONS_MAX} instructions", scenario.name)))
 }
 
 fn step(stage: &Stage, scenario: &Scenario, tracee: &mut Tracee) -> io::Result<()> {

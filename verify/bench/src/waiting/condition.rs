@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use serde::Serialize;
 
 use ntux_testkit::child::Child;
+use ntux_testkit::processors::stay_on_one_processor;
 
 /// Of one processor, for a period of ten milliseconds.
 const QUOTA_US: u32 = 5_000;
@@ -84,7 +85,7 @@ impl Stage {
             fs::write(group.0.join("cgroup.procs"), std::process::id().to_string())?;
         }
         if self.condition == Condition::Pinned {
-            pin()?;
+            stay_on_one_processor()?;
         }
         Ok(())
     }
@@ -101,18 +102,6 @@ impl Stage {
             _ => Err(io::Error::last_os_error()),
         }
     }
-}
-
-/// The calling thread, and those that it starts, run where it is now.
-fn pin() -> io::Result<()> {
-    // SAFETY: all zeros is an empty set; the processor is one that the set has room for, the kernel only reads the set.
-    let result = unsafe {
-        let mut set: libc::cpu_set_t = core::mem::zeroed();
-        let here = usize::try_from(libc::sched_getcpu()).unwrap_or(0);
-        libc::CPU_SET(here, &mut set);
-        libc::sched_setaffinity(0, size_of_val(&set), &set)
-    };
-    if result == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
 }
 
 /// A control group with a quota; removed when dropped.
