@@ -1,7 +1,7 @@
 //! Looking at an arena: what is seen is what is there, and nothing is touched.
 #![cfg(target_os = "linux")]
 
-#[path = "../../platform/tests/processors/one.rs"]
+#[path = "../../platform/tests/processors/processors.rs"]
 mod processors;
 #[path = "../../platform/tests/random/random.rs"]
 mod random;

@@ -28,7 +28,7 @@ pub mod child;
 #[cfg(target_os = "linux")]
 pub mod device;
 #[cfg(target_os = "linux")]
-#[path = "../../../crates/platform/tests/processors/one.rs"]
+#[path = "../../../crates/platform/tests/processors/processors.rs"]
 pub mod processors;
 #[cfg(target_os = "linux")]
 pub mod reopened;

@@ -9,7 +9,7 @@ mod half_way;
 mod help;
 mod inspect;
 #[cfg(target_arch = "x86_64")]
-#[path = "../../../platform/tests/processors/one.rs"]
+#[path = "../../../platform/tests/processors/processors.rs"]
 mod processors;
 mod ps;
 mod report;

@@ -13,6 +13,7 @@
 #include <sys/syscall.h>
 #endif
 #if IS_LINUX && !defined(SIMULATED_MACOS)
+#include <sched.h>
 #include <sys/ptrace.h>
 #include "../../../platform/tests/skips/skips.h"
 #endif
@@ -528,9 +529,9 @@ static int traced_wait(int blocks)
 }
 
 /* The child's next stop. Its own signals are passed on. */
-static int next_stop(pid_t child, int how, int signal)
+static int next_stop(pid_t child, int how)
 {
-    int status;
+    int status, signal = 0;
 
     for (;;) {
         CHECK(ptrace(how, child, NULL, (void *)(intptr_t)signal) == 0);
@@ -553,7 +554,7 @@ static int inject(pid_t child, int signal, int number)
     info.si_code = SI_QUEUE;
     info.si_value.sival_int = number;
     CHECK(syscall(SYS_rt_tgsigqueueinfo, child, child, signal, &info) == 0);
-    return next_stop(child, PTRACE_SINGLESTEP, 0);
+    return next_stop(child, PTRACE_SINGLESTEP);
 }
 
 /* A child that is about to wait, and in whose wait so many handlers are to run. */
@@ -607,7 +608,7 @@ static int steps(int blocks)
     pid_t child = trace(blocks, 0);
     int count = 0;
 
-    while (count < MOST && WSTOPSIG(next_stop(child, PTRACE_SINGLESTEP, 0)) != SIGSTOP)
+    while (count < MOST && WSTOPSIG(next_stop(child, PTRACE_SINGLESTEP)) != SIGSTOP)
         count++;
     give_up(child);
     if (count == MOST) {
@@ -625,14 +626,14 @@ static int step(int blocks, int first_after, int second, int second_after)
     pid_t child = trace(blocks, second ? 2 : 1);
 
     for (i = 0; i <= first_after; i++) {
-        status = next_stop(child, PTRACE_SINGLESTEP, 0);
+        status = next_stop(child, PTRACE_SINGLESTEP);
         if (!WIFSTOPPED(status) || WSTOPSIG(status) == SIGSTOP)
             break;
     }
     if (i > first_after)
         status = inject(child, SIGUSR1, 1);
     for (; i > first_after && second && left > 0; left--) {
-        status = next_stop(child, PTRACE_SINGLESTEP, 0);
+        status = next_stop(child, PTRACE_SINGLESTEP);
         if (!WIFSTOPPED(status) || WSTOPSIG(status) == SIGSTOP)
             break;
     }
@@ -647,7 +648,7 @@ static int step(int blocks, int first_after, int second, int second_after)
     if (second)
         status = inject(child, second, 2);
     while (WIFSTOPPED(status))
-        status = next_stop(child, PTRACE_CONT, 0);
+        status = next_stop(child, PTRACE_CONT);
     if (!WIFEXITED(status) || WEXITSTATUS(status)) {
         fprintf(stderr, "%s, USR1 after %d instructions, %d after %d more: %s\n", blocks ? "blocks" : "there", first_after,
                 second, second_after, WIFEXITED(status) && WEXITSTATUS(status) == 2 ? "a handler did not run once" : "failed");
