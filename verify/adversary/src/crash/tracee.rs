@@ -1,6 +1,10 @@
 //! A traced child: run one instruction, run to an address, end.
+//!
+//! A call into the kernel's page (the vDSO: reading the clock) counts as one instruction, and runs at full speed. Stepped through, it
+//! may never end: who reads the clock begins anew if the kernel has changed that page meanwhile, which it does at each tick.
 
 use std::io;
+use std::ops::Range;
 use std::time::{Duration, Instant};
 
 /// A child that stops under ptrace. Killed on drop.
@@ -9,6 +13,10 @@ pub struct Tracee {
     ended: bool,
     /// It was stopped when it was last checked.
     still: bool,
+    /// It is in a step, or just behind one.
+    stepping: bool,
+    /// Where the kernel's page is mapped.
+    kernels_page: Range<u64>,
 }
 
 /// What a child did last.
@@ -43,6 +51,7 @@ const SYSTEM_CALL: u64 = 0x050f;
 /// The one-byte instruction that stops a traced process.
 const BREAKPOINT: u8 = 0xcc;
 const RIP: usize = std::mem::offset_of!(libc::user_regs_struct, rip);
+const RSP: usize = std::mem::offset_of!(libc::user_regs_struct, rsp);
 
 /// To be called in the child, where its operation begins: the first stop that the tracer sees.
 pub fn stop_here() {
@@ -56,6 +65,7 @@ impl Tracee {
     /// Errors: those of fork and ptrace; `PermissionDenied` when this system does not allow tracing.
     pub fn fork(body: impl FnOnce()) -> io::Result<Tracee> {
         let parent = std::process::id();
+        let kernels_page = kernels_page()?;
         // SAFETY: this process has one thread, so nothing that the child uses is held by a thread that it lacks.
         let pid = unsafe { libc::fork() };
         match pid {
@@ -69,7 +79,7 @@ impl Tracee {
                 // SAFETY: ends the child without running what the parent registered for its own exit.
                 unsafe { libc::_exit(i32::from(refused)) }
             }
-            1.. => Tracee { pid, ended: false, still: false }.ready(),
+            1.. => Tracee { pid, ended: false, still: false, stepping: false, kernels_page }.ready(),
             _ => Err(io::Error::last_os_error()),
         }
     }
@@ -103,9 +113,10 @@ impl Tracee {
         self.still
     }
 
-    /// Runs one instruction. It may sleep in that: see [`Tracee::wait_or`].
+    /// Runs one instruction, or one call into the kernel's page. It may sleep in that: see [`Tracee::wait_or`].
     pub fn step(&mut self) -> io::Result<()> {
         self.still = false;
+        self.stepping = true;
         self.request(libc::PTRACE_SINGLESTEP, 0, 0).map(|_| ())
     }
 
@@ -140,12 +151,27 @@ impl Tracee {
             pid if pid < 0 => Err(io::Error::last_os_error()),
             _ if libc::WIFSTOPPED(status) => {
                 self.still = true;
-                Ok(Event::Stopped)
+                match std::mem::take(&mut self.stepping) {
+                    true => self.leave_kernels_page(),
+                    false => Ok(Event::Stopped),
+                }
             }
             _ => {
                 self.ended = true;
                 Ok(Event::Ended(status))
             }
+        }
+    }
+
+    /// If its last instruction has called the kernel's page, runs it to the return from there.
+    fn leave_kernels_page(&mut self) -> io::Result<Event> {
+        if !self.kernels_page.contains(&self.address()?) {
+            return Ok(Event::Stopped);
+        }
+        let back = self.peek(self.request(libc::PTRACE_PEEKUSER, RSP, 0)?)?;
+        match self.run_to(back, 1, Tracee::wait)? {
+            true => Ok(Event::Stopped),
+            false => Err(io::Error::other("a call into the kernel's page does not return")),
         }
     }
 
@@ -241,6 +267,15 @@ impl Tracee {
         let result = unsafe { libc::syscall(libc::SYS_ptrace, request, self.pid, address, data) };
         if result < 0 { Err(io::Error::last_os_error()) } else { Ok(answer) }
     }
+}
+
+/// Where the kernel's page is mapped in this process and its forks; empty if it is not.
+fn kernels_page() -> io::Result<Range<u64>> {
+    let maps = std::fs::read_to_string("/proc/self/maps")?;
+    let line = maps.lines().find(|line| line.ends_with("[vdso]"));
+    let range = line.and_then(|line| line.split_once(' ')?.0.split_once('-'));
+    let address = |text| u64::from_str_radix(text, 16).map_err(io::Error::other);
+    range.map_or(Ok(0..0), |(first, end)| Ok(address(first)?..address(end)?))
 }
 
 impl Drop for Tracee {

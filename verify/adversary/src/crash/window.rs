@@ -5,7 +5,7 @@
 //!
 //! A victim performs its operation several times, in front of the same sleepers: first as in a forked child, then as a thread
 //! that has done it before. The harness steps through it, and after each instruction that changed the arena it looks for
-//! claims whose waiters are undecided. What the kernel executes does not count.
+//! claims whose waiters are undecided. What the kernel executes does not count, nor what stands in its page (the clock).
 
 use std::io;
 use std::time::Duration;
