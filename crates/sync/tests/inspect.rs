@@ -137,6 +137,37 @@ fn who_signaled_an_object_last_is_told_although_nobody_slept() {
 }
 
 #[test]
+fn who_signaled_or_took_one_of_several_objects_is_told() {
+    /// More than are taken with one glance at each.
+    const MANY: usize = 9;
+    let arena = Arena::create(CAPACITY).unwrap();
+    let waiter = arena.waiter();
+    let [never, event] = [(); 2].map(|()| arena.event_create(&waiter, false, false).unwrap());
+    let semaphores = [(); MANY].map(|()| arena.semaphore_create(&waiter, 0, 9).unwrap());
+    let mutexes = [(); MANY].map(|()| arena.mutex_create(&waiter, 0, 0).unwrap());
+    let last_by = |object: Object| look(&arena).object(object.0 as u32).unwrap().last_by;
+    let other = std::thread::scope(|scope| {
+        let signal = || {
+            let waiter = arena.waiter();
+            arena.event_set(&waiter, event).unwrap();
+            for semaphore in semaphores {
+                arena.semaphore_release(&waiter, semaphore, 3).unwrap();
+            }
+            this_thread()
+        };
+        scope.spawn(signal).join().unwrap()
+    });
+    arena.wait_any(&waiter, &[never, event], None, 7, Deadline::NOW).unwrap();
+    assert_eq!(last_by(event), other, "a later object of a wait for any");
+    for count in [2, MANY] {
+        arena.wait_all(&waiter, &semaphores[..count], None, 7, Deadline::NOW).unwrap();
+        assert_eq!(semaphores.map(last_by), [other; MANY], "{count}");
+        arena.wait_all(&waiter, &mutexes[..count], None, 7, Deadline::NOW).unwrap();
+        assert!(mutexes[..count].iter().all(|&mutex| last_by(mutex) == this_thread()), "{count}");
+    }
+}
+
+#[test]
 fn who_gave_an_object_to_its_only_waiter_is_told_and_who_took_a_mutex_at_once() {
     const ROUNDS: usize = 200;
     let arena = Arena::create(CAPACITY).unwrap();

@@ -92,9 +92,9 @@ pub(crate) struct Found {
 }
 
 impl Found {
-    /// A word with a claim that was decided: its waiter was given the object.
-    pub(crate) fn granted(word: ObjectWord) -> Found {
-        Found { word, granted: true, by: Mark::default() }
+    /// A word with a claim that was decided: its waiter was given the object, which this performer has signaled.
+    pub(crate) fn granted(word: ObjectWord, by: Mark) -> Found {
+        Found { word, granted: true, by }
     }
 
     /// A word with a claim that this thread has made for an operation of this performer.

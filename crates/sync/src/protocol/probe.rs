@@ -35,8 +35,9 @@
 //! Before the decision: nothing has happened. Any thread that meets a claim removes it. After it: the operation has
 //! happened as a whole. Any thread that meets a claim consumes the object; what the thread was given is lost with it.
 
-use super::claim::{Found, help, help_ahead, rest_after};
+use super::claim::{Found, help_ahead, rest_after};
 use super::epoch::{Epoch, begin, begin_with};
+use super::notes;
 use super::queueing::Queueing;
 use super::request::Request;
 use super::scan::Ahead;
@@ -44,11 +45,12 @@ use super::wait_any::Round;
 use super::waiter::Waiter;
 use crate::arena::Arena;
 use crate::format::layout::ObjectSlot;
+use crate::format::mark::Mark;
 use crate::format::object_word::{Claimant, ObjectWord};
 use crate::format::waiter_word::{ALL_PROBED, WaiterState};
 use crate::kind::{Access, Kind};
 use crate::planted::{Bug, planted};
-use crate::{Error, Object, Result, Satisfied};
+use crate::{Error, Object, Result, Satisfied, WAIT_MAX};
 
 /// A wait for at most so many objects tries [`probe_few`] first.
 pub(crate) const FEW: usize = 8;
@@ -93,7 +95,8 @@ pub(crate) fn probe_one(
     }
     let undisturbed = || unchanged(arena, request, queueing);
     let decided = decide(&epoch, index, abandoned, undisturbed);
-    help(arena, waiter, index, claim.advanced())?;
+    let granted = Granted { kind: slot.kind(), claim: claim.advanced(), signaled_by: notes::known(found.seen.mark()) };
+    settle(arena, waiter, slot, index, request.owner, decided.then_some(granted))?;
     Ok(if decided { Round::Satisfied(satisfied) } else { Round::Again })
 }
 
@@ -126,8 +129,9 @@ pub(crate) fn probe_few(arena: &Arena, waiter: &Waiter, request: &Request<'_>) -
     let abandoned = found().any(|found| found.kind.was_abandoned(found.seen));
     let decided = decide(&epoch, ALL_PROBED, abandoned, || everything);
     for &Glimpse { slot, index, kind, seen } in found() {
-        let granted = decided.then(|| claimed(&epoch, seen).advanced());
-        settle(arena, waiter, slot, index, request.owner, granted.map(|claim| (kind, claim)))?;
+        let granted =
+            || Granted { kind, claim: claimed(&epoch, seen).advanced(), signaled_by: notes::known(seen.mark()) };
+        settle(arena, waiter, slot, index, request.owner, decided.then(granted))?;
     }
     Ok(decided.then_some(Satisfied { index: 0, abandoned }))
 }
@@ -150,11 +154,12 @@ pub(crate) fn probe_all(arena: &Arena, waiter: &Waiter, request: &Request<'_>, q
         return Ok(if all_but_claimed(arena, request, queueing) { Round::Satisfied(taken) } else { Round::Again });
     }
     let epoch = begin(arena, waiter, WaiterState::Probing, Some(request))?;
-    let claimed = claim_each(arena, &epoch, request, queueing);
+    let mut signaled_by = [Mark::default(); WAIT_MAX];
+    let claimed = claim_each(arena, &epoch, request, queueing, &mut signaled_by);
     let abandoned = claimed.is_some_and(|claimed| claimed.abandoned);
     let undisturbed = || claimed.is_some_and(|claimed| claimed.everything || all_but_claimed(arena, request, queueing));
     let decided = decide(&epoch, ALL_PROBED, abandoned, undisturbed);
-    settle_each(arena, &epoch, request, decided)?;
+    settle_each(arena, &epoch, request, decided, &signaled_by)?;
     Ok(if decided { Round::Satisfied(Satisfied { index: 0, abandoned }) } else { Round::Again })
 }
 
@@ -187,10 +192,16 @@ struct Claimed {
     everything: bool,
 }
 
-/// Claims each object that is consumed; none if one has changed.
-fn claim_each(arena: &Arena, epoch: &Epoch<'_>, request: &Request<'_>, queueing: &Queueing) -> Option<Claimed> {
+/// Claims each object that is consumed; none if one has changed. A claim takes the place of the mark, which is kept in `signaled_by`.
+fn claim_each(
+    arena: &Arena,
+    epoch: &Epoch<'_>,
+    request: &Request<'_>,
+    queueing: &Queueing,
+    signaled_by: &mut [Mark; WAIT_MAX],
+) -> Option<Claimed> {
     let mut claims = Claimed { abandoned: false, everything: true };
-    for (object, &version) in request.objects().iter().zip(queueing.versions()) {
+    for ((object, &version), signaled_by) in request.objects().iter().zip(queueing.versions()).zip(signaled_by) {
         let slot = arena.object_slot(object.index())?;
         let kind = slot.kind();
         claims.everything &= kind.is_consumed();
@@ -201,6 +212,7 @@ fn claim_each(arena: &Arena, epoch: &Epoch<'_>, request: &Request<'_>, queueing:
                 return None;
             }
             claims.abandoned |= kind.was_abandoned(seen);
+            *signaled_by = notes::known(seen.mark());
         }
     }
     Some(claims)
@@ -215,8 +227,14 @@ fn all_but_claimed(arena: &Arena, request: &Request<'_>, queueing: &Queueing) ->
 }
 
 /// Consumes each object that a probe has claimed, or returns it.
-fn settle_each(arena: &Arena, epoch: &Epoch<'_>, request: &Request<'_>, decided: bool) -> Result<()> {
-    for &object in request.objects() {
+fn settle_each(
+    arena: &Arena,
+    epoch: &Epoch<'_>,
+    request: &Request<'_>,
+    decided: bool,
+    signaled_by: &[Mark; WAIT_MAX],
+) -> Result<()> {
+    for (&object, &signaled_by) in request.objects().iter().zip(signaled_by) {
         let index = object.index();
         let slot = arena.object_slot(index).ok_or(Error::Corrupt)?;
         if !slot.kind().is_consumed() {
@@ -224,13 +242,31 @@ fn settle_each(arena: &Arena, epoch: &Epoch<'_>, request: &Request<'_>, decided:
         }
         // An exchange confirms it.
         let seen = slot.glance();
-        let granted = (decided && is_own(epoch, seen)).then(|| (slot.kind(), seen));
+        let granted = || Granted { kind: slot.kind(), claim: seen, signaled_by };
+        let granted = (decided && is_own(epoch, seen)).then(granted);
         settle(arena, epoch.waiter, slot, index, request.owner, granted)?;
     }
     Ok(())
 }
 
-/// Consumes an object whose claim was granted, if this is its kind and word; without, gives it back if a probe has claimed it.
+/// An object whose claim was granted to a probe: its word with the claim, and its mark before.
+struct Granted {
+    kind: Kind,
+    claim: ObjectWord,
+    signaled_by: Mark,
+}
+
+impl Granted {
+    /// The word once the probe has consumed it, if nothing remains on offer then. Who signaled it last is so still; a mutex says who has
+    /// acquired it.
+    #[inline(always)]
+    fn consumed(&self, waiter: &Waiter, owner: u32) -> Option<ObjectWord> {
+        let rest = rest_after(self.kind, self.claim, owner)?;
+        Some(self.kind.taken_by(self.kind.offered_by(rest, self.signaled_by), || waiter.mark()))
+    }
+}
+
+/// Consumes an object whose claim was granted; without, gives it back if a probe has claimed it.
 #[inline(always)]
 fn settle(
     arena: &Arena,
@@ -238,13 +274,13 @@ fn settle(
     slot: &ObjectSlot,
     index: u32,
     owner: u32,
-    granted: Option<(Kind, ObjectWord)>,
+    granted: Option<Granted>,
 ) -> Result<()> {
     let found = match granted {
-        Some((kind, claim)) => match rest_after(kind, claim, owner) {
-            Some(rest) if slot.exchange(claim, rest) => return Ok(()),
+        Some(granted) => match granted.consumed(waiter, owner) {
+            Some(rest) if slot.exchange(granted.claim, rest) => return Ok(()),
             Some(_) => slot.load().into(),
-            None => Found::granted(claim),
+            None => Found::granted(granted.claim, granted.signaled_by),
         },
         None => slot.load().into(),
     };
