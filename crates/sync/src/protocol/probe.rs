@@ -88,15 +88,14 @@ pub(crate) fn probe_one(
         return Ok(if unchanged(arena, request, queueing) { Round::Satisfied(satisfied) } else { Round::Again });
     }
     let epoch = begin(arena, waiter, WaiterState::Probing, Some(&request.without_objects()))?;
-    let claim = claimed(&epoch, found.seen);
-    if !slot.exchange(found.seen, claim) {
+    if !slot.exchange(found.seen, claimed(&epoch, found.seen)) {
         epoch.withdraw();
         return Ok(Round::Again);
     }
     let undisturbed = || unchanged(arena, request, queueing);
     let decided = decide(&epoch, index, abandoned, undisturbed);
-    let granted = Granted { kind: slot.kind(), claim: claim.advanced(), signaled_by: notes::known(found.seen.mark()) };
-    settle(arena, waiter, slot, index, request.owner, decided.then_some(granted))?;
+    let granted = decided.then(|| Granted::after(&epoch, slot.kind(), found.seen));
+    settle(arena, waiter, slot, index, request.owner, granted)?;
     Ok(if decided { Round::Satisfied(satisfied) } else { Round::Again })
 }
 
@@ -129,9 +128,8 @@ pub(crate) fn probe_few(arena: &Arena, waiter: &Waiter, request: &Request<'_>) -
     let abandoned = found().any(|found| found.kind.was_abandoned(found.seen));
     let decided = decide(&epoch, ALL_PROBED, abandoned, || everything);
     for &Glimpse { slot, index, kind, seen } in found() {
-        let granted =
-            || Granted { kind, claim: claimed(&epoch, seen).advanced(), signaled_by: notes::known(seen.mark()) };
-        settle(arena, waiter, slot, index, request.owner, decided.then(granted))?;
+        let granted = decided.then(|| Granted::after(&epoch, kind, seen));
+        settle(arena, waiter, slot, index, request.owner, granted)?;
     }
     Ok(decided.then_some(Satisfied { index: 0, abandoned }))
 }
@@ -257,6 +255,12 @@ struct Granted {
 }
 
 impl Granted {
+    /// That of an object whose word was `seen` before this probe claimed it.
+    #[inline(always)]
+    fn after(epoch: &Epoch<'_>, kind: Kind, seen: ObjectWord) -> Granted {
+        Granted { kind, claim: claimed(epoch, seen).advanced(), signaled_by: notes::known(seen.mark()) }
+    }
+
     /// The word once the probe has consumed it, if nothing remains on offer then. Who signaled it last is so still; a mutex says who has
     /// acquired it.
     #[inline(always)]
