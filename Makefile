@@ -80,7 +80,7 @@ endif
 
 ifeq ($(SYSTEM),Darwin)
 demos run planted:
-	@echo "make $@: these programs use /dev/ntsync, which is Linux's; docs/macos.md says what there is here" >&2; exit 1
+	@echo "make $@: these programs use /dev/ntsync, which is Linux's; docs/reference/macos.md says what there is here" >&2; exit 1
 else
 demos: tools
 	@mkdir -p $(OUT)/demo
@@ -126,7 +126,7 @@ test-soft-dirty: tools    ## The program that tests soft-dirty bits, on a kernel
 	@.ci/tools kernel
 	@crates/preload-watch/kernel/test $(OUT)/kernel
 
-# PICTURES=docs/inspect writes what is shown to where docs/inspect.md shows it. WINE=... for a Windows program, too (not as root).
+# PICTURES=docs/diagnose/pictures writes what is shown to where docs/diagnose/it-hangs.md shows it. WINE=... for a Windows program, too (not as root).
 demo-inspect: build     ## Programs that hang or are slow, and what ntux why, inspect and top say of them
 	@mkdir -p $(OUT)/demo
 	$(CC) $(DEMO_CFLAGS) -o $(OUT)/demo/scenes demo/inspect/scenes.c -lpthread
@@ -150,14 +150,14 @@ test-watch: tools       ## Writers against a copy that must not go stale, for mi
 futexes: tools          ## Every schedule of the futex programs with at most two preemptions (two minutes of one processor)
 	$(EXPLORED) run --release -p ntux-explore --example futexes -- 2 4000000
 
-# Also what one builds and runs first on a system that nobody has tried: docs/macos.md. Its planted fault must show.
+# Also what one builds and runs first on a system that nobody has tried: docs/reference/macos.md. Its planted fault must show.
 self-test: tools        ## Say in a minute what of ntux works on this machine
 	$(CARGO) build --locked -p ntux --example self-test
 	@$(TARGET_DIR)/debug/examples/self-test
 	@mkdir -p $(OUT)
 	@! $(TARGET_DIR)/debug/examples/self-test --planted > $(OUT)/self-test-planted || { echo "self-test: the planted fault is NOT found"; exit 1; }
 
-# A slice; docs/macos.md says what else runs so.
+# A slice; docs/reference/macos.md says what else runs so.
 simulated-macos: tools  ## What macOS relies on, over a simulation of its kernel's calls; some minutes
 	@CARGO=$(CARGO) $(SKIPS) .ci/simulated-macos
 

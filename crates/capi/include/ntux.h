@@ -492,7 +492,7 @@ int ntux_request(const ntux_arena *arena, ntux_object *object, uint32_t request,
  *
  * A mechanism does not see stores through other mappings of the same memory, by other processes, by devices and
  * into io_uring's registered buffers. With "mprotect", and with "sync" without privilege, system calls that write
- * to clean pages fail with EFAULT: see ntux_watch_read. docs/watch.md has the table.
+ * to clean pages fail with EFAULT: see ntux_watch_read. docs/watches/guide.md has the table.
  *
  * "cow" is used only if it is named. It can be faster than "mprotect", and system calls fail only on pages that are
  * being reset. But do not reset pinned pages (O_DIRECT, registered buffers), or stores to them are lost; written
@@ -636,7 +636,7 @@ int ntux_watch_recvmsg(const ntux_watcher *watcher, int fd, struct msghdr *messa
 
 /* The four calls of the futex2 proposal (version 4), in user space: words of 8, 16, 32 and 64 bits, for threads of
  * this process or, with NTUX_FUTEX_SHARED, for all processes that map the word. All users of one word must use
- * these functions, with the same size and sharing. docs/futex.md says what is exact on which kernel; `ntux doctor`
+ * these functions, with the same size and sharing. docs/futexes/guide.md says what is exact on which kernel; `ntux doctor`
  * says it for this machine.
  *
  * Flags are one size, optionally NTUX_FUTEX_SHARED, and for waits optionally NTUX_FUTEX_REALTIME. `timeout` is

@@ -17,7 +17,7 @@ NTUX_DEVICE=auto|user|kernel    Which device a program gets when it opens /dev/n
 
 NTUX_SPIN=N    How many times an unsatisfied wait checks again before its thread queues, and before it sleeps, whether that
     pays off or not; 0 for never. N is a whole number below 4294967295. By default a thread checks for as long as that is
-    expected to pay off, and never for longer than a sleep and a wake take on this machine (docs/waiting.md).
+    expected to pay off, and never for longer than a sleep and a wake take on this machine (docs/internals/waiting.md).
 
 NTUX_WITHOUT=NAME,...    Kernel features to do without although the kernel has them, to test the fallbacks.
     robust_list        a killed thread stays in its queues until its slot is needed; a wake that it owed comes late

@@ -16,7 +16,7 @@
 //! # Orders
 //! Loads and exchanges are sequentially consistent, stores release. On x86-64 such a load is a plain `mov`; on aarch64
 //! it is `ldar`, never the weaker `ldapr`, which could be performed before an earlier exchange. `verify/explore` shows
-//! what needs this, and that it suffices (`docs/memory-orders.md`).
+//! what needs this, and that it suffices (`docs/internals/memory-orders.md`).
 
 use core::sync::atomic as core_atomic;
 pub use core_atomic::{Ordering, compiler_fence};

@@ -3,7 +3,7 @@
 //! They exist only in the configuration `ntux_explore`; otherwise [`planted`] is `false` at compile time. A bug that takes more than one
 //! condition is not in this text: `verify/explored` applies it (`verify/planted`).
 
-/// One broken rule. The names are those of `docs/protocol.md`.
+/// One broken rule. The names are those of `docs/internals/protocol.md`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[allow(dead_code, reason = "only a checker plants bugs")]
 pub enum Bug {

@@ -8,7 +8,7 @@ use crate::face::Face;
 pub struct Case {
     /// A sentence: what is so.
     pub name: &'static str,
-    /// The clauses of `docs/semantics.md` that it checks.
+    /// The clauses of `docs/reference/semantics.md` that it checks.
     pub clauses: &'static [&'static str],
     /// What to do.
     pub body: Body,

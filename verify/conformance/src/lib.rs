@@ -1,6 +1,6 @@
 //! One list of conformance cases for what NT synchronization objects mean, run through every face that offers them.
 //!
-//! * `docs/semantics.md` defines the semantics, as numbered clauses. Each case names its clauses and each clause its
+//! * `docs/reference/semantics.md` defines the semantics, as numbered clauses. Each case names its clauses and each clause its
 //!   cases; `tests/clauses.rs` compares the two.
 //! * A [`Face`] is one way to reach the objects: the Rust API, the C API, the ioctls of `/dev/ntsync`. The cases
 //!   ([`case::all`]) know nothing else.

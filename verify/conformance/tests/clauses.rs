@@ -1,10 +1,10 @@
-//! `docs/semantics.md` and the list of cases name each other: no clause without a case, no case without a clause.
+//! `docs/reference/semantics.md` and the list of cases name each other: no clause without a case, no case without a clause.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use ntux_conformance::case;
 
-const SEMANTICS: &str = include_str!("../../../docs/semantics.md");
+const SEMANTICS: &str = include_str!("../../../docs/reference/semantics.md");
 
 /// For each clause the cases that stand below it.
 fn clauses() -> BTreeMap<&'static str, BTreeSet<&'static str>> {
@@ -31,10 +31,14 @@ fn every_clause_names_its_cases_and_every_case_its_clauses() {
     }
     let of_document = clauses();
     for (clause, cases) in &of_document {
-        assert_eq!(Some(cases), of_cases.get(clause), "left: {clause} in docs/semantics.md, right: the list of cases");
+        assert_eq!(
+            Some(cases),
+            of_cases.get(clause),
+            "left: {clause} in docs/reference/semantics.md, right: the list of cases"
+        );
     }
     for (clause, cases) in &of_cases {
-        assert!(of_document.contains_key(clause), "{cases:?}: no clause {clause} in docs/semantics.md");
+        assert!(of_document.contains_key(clause), "{cases:?}: no clause {clause} in docs/reference/semantics.md");
     }
 }
 

@@ -110,7 +110,7 @@ fn torn() -> Vec<Program> {
     programs.into_iter().map(Program::torn).collect()
 }
 
-/// What is known to differ from the model, see *Limits* in `docs/protocol.md`.
+/// What is known to differ from the model, see *Limits* in `docs/internals/protocol.md`.
 pub fn known() -> Vec<Program> {
     let mut known = vec![
         // Two threads with one owner id, beside a third with another.

@@ -49,7 +49,7 @@ fn in_sandbox(file: &str, rules: Vec<Rule>) -> (Result<Option<i32>, i32>, String
     (result.status.signal().map_or(Ok(result.status.code()), Err), text)
 }
 
-/// (`futexes.c` expects waits for several shared words, which need `futex_waitv`: docs/futex.md. Domains do not.)
+/// (`futexes.c` expects waits for several shared words, which need `futex_waitv`: docs/futexes/guide.md. Domains do not.)
 #[test]
 fn no_program_dies_of_a_call_that_android_refuses() {
     for file in ["outcomes.c", "refusals.c", "waiters.c", "domains.c", "watches.c"] {

@@ -1,4 +1,4 @@
-//! `ntux` in sandboxes as launchers make them (docs/launchers.md): the device behaves as outside, or there is none and
+//! `ntux` in sandboxes as launchers make them (docs/wine/launchers.md): the device behaves as outside, or there is none and
 //! `ntux` says why.
 //!
 //! The sandboxes are bubblewrap's. Where it cannot make them, each test says so and does nothing.

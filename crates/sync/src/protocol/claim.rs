@@ -50,7 +50,7 @@
 //! | a waiter, while it waits | the kernel marks its word: it is no longer in any queue |
 //!
 //! # Proof
-//! Every interleaving of small programs: `verify/explore`. C1 to C6 are numbered as in `docs/protocol.md`.
+//! Every interleaving of small programs: `verify/explore`. C1 to C6 are numbered as in `docs/internals/protocol.md`.
 
 use ntux_platform::clock::monotonic_ns;
 use ntux_platform::futex;

@@ -1,4 +1,4 @@
-//! The cases, one file for each part of `docs/semantics.md`.
+//! The cases, one file for each part of `docs/reference/semantics.md`.
 
 use crate::case::Case;
 

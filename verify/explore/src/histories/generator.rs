@@ -152,7 +152,7 @@ impl Draft {
     }
 
     /// One for all threads, or one for each; 0 is nobody's. Two threads with one id beside others with another one are
-    /// left out: see "One owner id" in `docs/protocol.md`.
+    /// left out: see "One owner id" in `docs/internals/protocol.md`.
     fn owner(&mut self, thread: ThreadId) -> u32 {
         match self.random.below(60) {
             0 => 0,

@@ -1,4 +1,4 @@
-//! Orders that can be weakened without harm, and why. `docs/memory-orders.md` has the whole argument.
+//! Orders that can be weakened without harm, and why. `docs/internals/memory-orders.md` has the whole argument.
 
 use super::needed;
 use super::sites::{Name, Weakening};
