@@ -6,6 +6,7 @@
 use crate::{descriptors, introduction, next, soft_dirty, streams};
 use core::ffi::{c_char, c_int, c_void};
 use libc::{FILE, mode_t, off_t, size_t, ssize_t};
+use ntux_platform::interposition::objects::{Visit, iterate};
 use ntux_platform::keeping_errno;
 
 /// Runs when the library is loaded.
@@ -23,6 +24,13 @@ extern "C" fn start() {
 #[used]
 #[unsafe(link_section = ".fini_array")]
 static AT_EXIT: extern "C" fn() = introduction::end;
+
+/// Tells a sanitizer's runtime of this library last.
+#[unsafe(no_mangle)]
+unsafe extern "C-unwind" fn dl_iterate_phdr(visit: Visit, data: *mut c_void) -> c_int {
+    // SAFETY: the caller's own arguments.
+    unsafe { iterate(visit, data) }
+}
 
 macro_rules! making_a_descriptor {
     ($($name:ident($($argument:ident: $type:ty),*);)*) => {

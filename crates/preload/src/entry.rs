@@ -15,6 +15,7 @@ use core::ffi::{c_char, c_int, c_uint, c_ulong, c_void};
 use libc::{AT_FDCWD, mode_t};
 
 use crate::descriptors::Moment;
+use ntux_platform::interposition::objects::{Visit, iterate};
 
 mod exec;
 mod own;
@@ -53,6 +54,13 @@ extern "C" fn start() {
 #[used]
 #[unsafe(link_section = ".fini_array")]
 static AT_EXIT: extern "C" fn() = log::at_exit;
+
+/// Tells a sanitizer's runtime of this library last.
+#[unsafe(no_mangle)]
+unsafe extern "C-unwind" fn dl_iterate_phdr(visit: Visit, data: *mut c_void) -> c_int {
+    // SAFETY: the caller's own arguments.
+    unsafe { iterate(visit, data) }
+}
 
 macro_rules! open_by_path {
     ($($name:ident($($mode:ident)?) => $next:ident;)*) => {

@@ -34,7 +34,7 @@ const LIBRARIES: [&str; 7] = [
 /// know it.
 const DEVICE: &str = "\
     _Fork __clone __close __dup2 __fcntl __fxstat __fxstat64 __lxstat __lxstat64 __open __open64 __open64_2 __open_2 __openat64_2 \
-    __openat_2 __sigaction __sysv_signal __xstat __xstat64 access bsd_signal clone close close_range closefrom dup dup2 dup3 \
+    __openat_2 __sigaction __sysv_signal __xstat __xstat64 access bsd_signal clone close close_range closefrom dl_iterate_phdr dup dup2 dup3 \
     faccessat fclose fcntl fcntl64 fopen fopen64 freopen freopen64 fstat fstat64 fstatat fstatat64 glob ioctl lstat lstat64 \
     open open64 openat openat64 posix_spawn_file_actions_adddup2 pthread_cancel pthread_sigmask pidfd_getfd realpath recvmmsg recvmsg sendmmsg sendmsg \
     sigaction sigignore siginterrupt signal sigprocmask sigset ssignal stat stat64 statx syscall sysv_signal";
@@ -42,11 +42,11 @@ const DEVICE: &str = "\
 /// What the device may import. The loader searches for each at every start of a program, some 1,000 instructions; what else it calls, it
 /// finds at the first use (`late_functions`).
 const IMPORTS: &str = "\
-    __environ __errno_location __tls_get_addr bcmp dl_iterate_phdr dlsym environ memcmp memcpy memmove memset pthread_create strlen";
+    __environ __errno_location __tls_get_addr bcmp dlsym environ memcmp memcpy memmove memset pthread_create strlen";
 
 /// The same of what soft-dirty bits are made with.
 const WATCH: &str = "\
-    __open64_2 __open_2 __openat64_2 __openat_2 __pread64_chk __pread_chk __read_chk close dup dup2 dup3 fclose fcntl \
+    __open64_2 __open_2 __openat64_2 __openat_2 __pread64_chk __pread_chk __read_chk close dl_iterate_phdr dup dup2 dup3 fclose fcntl \
     fcntl64 fflush fopen fopen64 fread open open64 openat openat64 pread pread64 pwrite pwrite64 read write";
 
 /// What the loader reads of a file.

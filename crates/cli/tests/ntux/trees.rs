@@ -65,13 +65,13 @@ fn clean(mut command: Command) -> Command {
 }
 
 /// `ntux run`, always with ntux's own device.
-fn run(words: &[&dyn AsRef<Path>]) -> Command {
+pub fn run(words: &[&dyn AsRef<Path>]) -> Command {
     let mut command = clean(Command::new(INSTALLED.join("bin/ntux")));
     command.args(["run", "--device", "user", "--"]).args(words.iter().map(|word| word.as_ref()));
     command
 }
 
-fn plain(words: &[&dyn AsRef<Path>]) -> Command {
+pub fn plain(words: &[&dyn AsRef<Path>]) -> Command {
     let mut command = clean(Command::new(words[0].as_ref()));
     command.args(words[1..].iter().map(|word| word.as_ref()));
     command

@@ -2,6 +2,7 @@
 
 pub mod handover;
 pub mod next;
+pub mod objects;
 pub mod others;
 pub mod peek;
 pub mod wine;

@@ -14,8 +14,10 @@ mod noted;
 use crate::atomic::Word64;
 use core::ffi::{c_char, c_void};
 pub use late::{bind, bind_all};
+pub(super) use loader::Object;
 pub use loader::Wanted;
 use loader::{Dlsym, Found, Loaded};
+pub(super) use noted::is_prepared;
 
 /// Returns the address of the next function called `name` (which ends with a zero) after this library, or `None` if no
 /// later library has one. `cache` keeps the answer.

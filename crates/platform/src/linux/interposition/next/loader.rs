@@ -8,6 +8,7 @@
 //! A library's constructor notes where the tables lie ([`super::noted`]). Where that does not do, it searches them for all
 //! functions in one pass ([`Wanted`]), when the loader has mapped everything that the program was started with.
 
+use super::super::objects;
 use crate::atomic::Word64;
 use core::ffi::{CStr, c_char, c_int, c_void};
 use core::ops::Range;
@@ -61,12 +62,12 @@ impl<'a, 'b> Loaded<'a, 'b> {
     pub(super) fn look(wanted: &'b mut [Wanted<'a>]) -> Self {
         let mut loaded = Loaded { wanted, ..Loaded::default() };
         // SAFETY: `visit` takes exactly this for its last argument, and nobody else uses it meanwhile.
-        unsafe { libc::dl_iterate_phdr(Some(visit), (&raw mut loaded).cast()) };
+        unsafe { objects::each(visit, (&raw mut loaded).cast()) };
         loaded
     }
 }
 
-unsafe extern "C" fn visit(info: *mut dl_phdr_info, _size: usize, loaded: *mut c_void) -> c_int {
+unsafe extern "C-unwind" fn visit(info: *mut dl_phdr_info, _size: usize, loaded: *mut c_void) -> c_int {
     // SAFETY: the loader describes a loaded object, and `look` hands its own `Loaded` in.
     let (object, loaded) = unsafe { (Object::new(&*info), &mut *loaded.cast::<Loaded<'_, '_>>()) };
     let here = visit as *const () as usize;
@@ -88,16 +89,16 @@ unsafe extern "C" fn visit(info: *mut dl_phdr_info, _size: usize, loaded: *mut c
 }
 
 /// A loaded object, as the loader describes it.
-pub(super) struct Object<'a> {
+pub(in super::super) struct Object<'a> {
     base: usize,
-    pub(super) name: &'a CStr,
+    pub(in super::super) name: &'a CStr,
     headers: &'a [Elf64_Phdr],
 }
 
 impl<'a> Object<'a> {
     /// # Safety
     /// The loader's own description.
-    pub(super) unsafe fn new(info: &'a dl_phdr_info) -> Self {
+    pub(in super::super) unsafe fn new(info: &'a dl_phdr_info) -> Self {
         // SAFETY: the loader's array of headers, and its string for the name, if it has one.
         unsafe {
             let headers = core::slice::from_raw_parts(info.dlpi_phdr, info.dlpi_phnum.into());
@@ -106,7 +107,7 @@ impl<'a> Object<'a> {
         }
     }
 
-    pub(super) fn segments(&self) -> impl Iterator<Item = Range<usize>> {
+    pub(in super::super) fn segments(&self) -> impl Iterator<Item = Range<usize>> {
         let loaded = self.headers.iter().filter(|header| header.p_type == PT_LOAD);
         loaded.map(|header| {
             let start = self.base.wrapping_add(header.p_vaddr as usize);

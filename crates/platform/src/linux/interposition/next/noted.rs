@@ -8,6 +8,7 @@
 //! Most processes start, call a dozen of the functions, and end. To look up all in the constructor, or to have the loader
 //! bind all that a library imports, would cost them more than all else that the library does.
 
+use super::super::objects;
 use super::loader::{Found, Object, Tables, hash_of};
 use crate::atomic::Word32;
 use core::cell::UnsafeCell;
@@ -66,12 +67,18 @@ pub(super) fn note() -> bool {
     noted().is_some()
 }
 
+/// Whether a constructor has noted the objects, or found that it could not.
+#[inline(always)]
+pub(in super::super) fn is_prepared() -> bool {
+    SHARED.is_taken.load() != 0
+}
+
 impl Noted {
     const NONE: Noted = Noted { count: 0, behind: None, state: State::Searching, tables: [Tables::NONE; ROOM] };
 
     fn look(&mut self) {
         // SAFETY: `visit` takes exactly this for its last argument, and nobody else uses it meanwhile.
-        unsafe { libc::dl_iterate_phdr(Some(visit), (&raw mut *self).cast()) };
+        unsafe { objects::each(visit, (&raw mut *self).cast()) };
     }
 
     /// The first function of this name behind the library.
@@ -120,7 +127,7 @@ impl Noted {
 
 const THREADS: &str = "pthread_cancel\0";
 
-unsafe extern "C" fn visit(info: *mut dl_phdr_info, _size: usize, noted: *mut c_void) -> c_int {
+unsafe extern "C-unwind" fn visit(info: *mut dl_phdr_info, _size: usize, noted: *mut c_void) -> c_int {
     // SAFETY: the loader describes a loaded object, and `look` hands its own `Noted` in.
     let (object, noted) = unsafe { (Object::new(&*info), &mut *noted.cast::<Noted>()) };
     noted.add(&object);
