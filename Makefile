@@ -42,7 +42,7 @@ OTHER_TARGETS := aarch64-unknown-linux-gnu aarch64-apple-darwin x86_64-apple-dar
 CAPI_OUT := $(abspath $(OUT))/capi
 include crates/capi/install.mk
 
-.PHONY: help tools futexes windows crash proofs self-test simulated-macos build demos run planted measurable doctor bench bench-program plain-builds test test-libraries test-crash test-simulated-crash test-histories test-kernel \
+.PHONY: help tools book futexes windows crash proofs self-test simulated-macos build demos run planted measurable doctor bench bench-program plain-builds test test-libraries test-crash test-simulated-crash test-histories test-kernel \
 	test-old-kernels test-orders test-watch test-soft-dirty demo-soft-dirty demo-wine demo-inspect test-wine test-aarch64 test-aarch64-kernel test-miri test-tsan \
 	fuzz-scribble fuzz-scribble-asan format lint unit cross install uninstall dist test-dist clean
 
@@ -249,6 +249,11 @@ test-tsan: tools        ## What objects guard, under ThreadSanitizer; needs a ni
 test-miri: tools        ## What Miri can run: the specification and the packing of words; needs a nightly compiler
 	@.ci/tools nightly
 	@CARGO=$(CARGO) $(SKIPS) .ci/miri
+
+book: tools             ## Build the book of docs/ into out/book; the first time, mdBook is compiled for it
+	@.ci/tools book
+	@.ci/book $(OUT)/tools/bin/mdbook --planted
+	@.ci/book $(OUT)/tools/bin/mdbook
 
 format: tools
 	@.ci/tools tests
