@@ -62,9 +62,9 @@ pub fn doctor(arguments: &Arguments) -> ExitCode {
     let can_serve = program.as_ref().map_or(choice.can_serve, |program| program.device.is_some());
     let (futexes, wait_multiple) = (futexes::rows(), WaitMultiple::gather(&facts));
     let report = Report { futexes, facts, choice, wait_multiple, watch: Watch::gather(), program };
-    let page = match arguments.json {
-        true => serde_json::to_string_pretty(&report).expect("a report has text keys only") + "\n",
-        false => text::render(&report),
-    };
-    say::page(&page, if can_serve { ExitCode::SUCCESS } else { ExitCode::from(CANNOT_SERVE) })
+    let status = if can_serve { ExitCode::SUCCESS } else { ExitCode::from(CANNOT_SERVE) };
+    match arguments.json {
+        true => say::json(&report, status),
+        false => say::page(&text::render(&report), status),
+    }
 }

@@ -3,7 +3,7 @@
 mod report;
 mod text;
 
-use std::io::{self, Write};
+use std::io::Write;
 use std::process::ExitCode;
 
 use clap::Args;
@@ -75,11 +75,11 @@ pub fn inspect(arguments: &Arguments) -> ExitCode {
         }
     };
     let report = Report::of(&examined, find::named_object(&arguments.target));
-    let write = |out: &mut dyn Write| match arguments.json {
-        true => write_json(out, &report),
-        false => text::write(out, &report, Focus::on(&arguments.target, arguments.all)),
+    let write = |out: &mut dyn Write| text::write(out, &report, Focus::on(&arguments.target, arguments.all));
+    let printed = match arguments.json {
+        true => say::json(&report, ExitCode::SUCCESS),
+        false => say::pages(write, ExitCode::SUCCESS),
     };
-    let printed = say::pages(write, ExitCode::SUCCESS);
     match (arenas.is_empty(), notes.is_empty()) {
         (false, _) => printed,
         (true, true) => {
@@ -88,9 +88,4 @@ pub fn inspect(arguments: &Arguments) -> ExitCode {
         }
         (true, false) => ExitCode::from(NTUX_FAILED),
     }
-}
-
-fn write_json(out: &mut dyn Write, report: &Report<'_>) -> io::Result<()> {
-    serde_json::to_writer_pretty(&mut *out, report)?;
-    writeln!(out)
 }

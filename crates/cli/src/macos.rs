@@ -86,12 +86,12 @@ pub(crate) fn main() -> ExitCode {
 
 fn doctor(json: bool) -> ExitCode {
     let report = Report::gather();
-    let text = match json {
-        true => serde_json::to_string_pretty(&report).expect("a report has text keys only") + "\n",
-        false => report.text(),
-    };
     let works = report.needs.iter().all(|fact| fact.works);
-    say::page(&text, if works { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+    let status = if works { ExitCode::SUCCESS } else { ExitCode::FAILURE };
+    match json {
+        true => say::json(&report, status),
+        false => say::page(&report.text(), status),
+    }
 }
 
 impl Report {

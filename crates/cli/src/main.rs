@@ -9,6 +9,7 @@ mod system;
 #[path = "macos.rs"]
 mod system;
 
+mod printable;
 mod say;
 
 #[cfg(not(any(target_os = "macos", ntux_simulated_macos)))]

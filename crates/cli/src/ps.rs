@@ -10,8 +10,9 @@ use serde::Serialize;
 
 use crate::arenas::find::{self, Everything, Opened};
 use crate::arenas::processes::{self, PeerProcesses};
-use crate::arenas::scene::{Names, printable};
+use crate::arenas::scene::Names;
 use crate::counted::counted;
+use crate::printable::printable;
 use crate::{NTUX_FAILED, say};
 
 /// List the arenas on this machine: who shares each, and what is in it.
@@ -85,11 +86,10 @@ pub fn ps(arguments: &Arguments) -> ExitCode {
             return ExitCode::from(NTUX_FAILED);
         }
     };
-    let page = match arguments.json {
-        true => serde_json::to_string_pretty(&list).expect("a list has text keys only") + "\n",
-        false => list.render(),
-    };
-    say::page(&page, ExitCode::SUCCESS)
+    match arguments.json {
+        true => say::json(&list, ExitCode::SUCCESS),
+        false => say::page(&list.render(), ExitCode::SUCCESS),
+    }
 }
 
 impl Line {

@@ -11,6 +11,7 @@ use flate2::Compression;
 use flate2::write::GzEncoder;
 
 use crate::arenas::processes::is_there;
+use crate::printable::{printable, printable_lines};
 use crate::{NTUX_FAILED, say};
 
 /// The most bytes of a log that are packed, from its end.
@@ -85,7 +86,7 @@ fn end_of(path: &Path) -> io::Result<String> {
     file.seek(SeekFrom::Start(length.saturating_sub(LOG_MAX)))?;
     let mut bytes = Vec::new();
     file.take(LOG_MAX).read_to_end(&mut bytes)?;
-    Ok(String::from_utf8_lossy(&bytes).into_owned())
+    Ok(printable_lines(&String::from_utf8_lossy(&bytes)))
 }
 
 /// What the other subcommands say.
@@ -123,7 +124,9 @@ fn answer(arguments: &[String]) -> String {
 fn versions() -> String {
     let read = |path: &str| fs::read_to_string(path).unwrap_or_else(|error| format!("{path}: {error}"));
     let variables: Vec<_> = std::env::vars_os().filter(|(name, _)| is_ours(name)).collect();
-    let variables = variables.iter().map(|(name, value)| format!("{}={}\n", name.display(), value.display()));
+    let line =
+        |(name, value): &(OsString, OsString)| printable(&format!("{}={}", name.display(), value.display())) + "\n";
+    let variables = variables.iter().map(line);
     format!(
         "ntux {}\n{}{}\n{}",
         env!("CARGO_PKG_VERSION"),

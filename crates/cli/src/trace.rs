@@ -22,6 +22,7 @@ use ntux_platform::command::child;
 use ntux_platform::watching::readiness::wait_readable;
 
 use crate::library::Library;
+use crate::printable::printable;
 use crate::{NTUX_FAILED, in_front, interruption, run, say};
 use attach::Arenas;
 use inbox::Inbox;
@@ -169,7 +170,8 @@ fn started(arguments: &Arguments) -> ExitCode {
     let status = record_until_the_end(&mut program, &signals, inbox.as_ref(), &mut recording, &mut arenas);
     // Before this process ends as the program did: perhaps by a signal.
     drop(inbox);
-    let title = arguments.program.iter().map(|word| word.display().to_string()).collect::<Vec<_>>().join(" ");
+    let words = arguments.program.iter().map(|word| printable(&word.display().to_string()));
+    let title = words.collect::<Vec<_>>().join(" ");
     if let Err(error) = recording.finish(&arenas, &title) {
         say::complain(format_args!("ntux trace: {error}"));
     }

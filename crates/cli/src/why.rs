@@ -93,11 +93,11 @@ pub fn why(arguments: &Arguments) -> ExitCode {
         }
     };
     let verdict = Verdict::of(&examined, arguments.target.as_ref());
-    let page = match arguments.json {
-        true => serde_json::to_string_pretty(&verdict).expect("a verdict has text keys only") + "\n",
-        false => verdict.render(),
-    };
-    say::page(&page, if verdict.is_something_wrong() { ExitCode::from(WRONG) } else { ExitCode::SUCCESS })
+    let status = if verdict.is_something_wrong() { ExitCode::from(WRONG) } else { ExitCode::SUCCESS };
+    match arguments.json {
+        true => say::json(&verdict, status),
+        false => say::page(&verdict.render(), status),
+    }
 }
 
 /// What a thread waits for, and for whom, in lines.

@@ -349,7 +349,7 @@ struct Mapping {
 
 /// The mappings of arenas.
 fn mappings(pid: u32) -> Vec<Mapping> {
-    let text = fs::read_to_string(format!("/proc/{pid}/maps")).unwrap_or_default();
+    let text = processes::text(&format!("/proc/{pid}/maps")).unwrap_or_default();
     let mapping = |line: &str| {
         let mut fields = line.split_whitespace();
         let addresses = fields.next()?.to_owned();

@@ -53,7 +53,7 @@ struct Stat {
 
 impl Stat {
     fn read(path: &str) -> Option<Stat> {
-        let text = String::from_utf8_lossy(&fs::read(path).ok()?).into_owned();
+        let text = text(path)?;
         // A name may hold anything, also parentheses.
         let (open, close) = (text.find('(')?, text.rfind(')')?);
         let name = text.get(open + 1..close)?.to_owned();
@@ -143,10 +143,10 @@ pub struct Descriptor {
     pub fd: u32,
 }
 
-/// The name of a process.
+/// The name of a process, or of a thread.
 pub fn name(pid: u32) -> String {
-    let read = fs::read(format!("/proc/{pid}/comm")).unwrap_or_default();
-    String::from_utf8_lossy(&read).trim_end().to_owned()
+    let text = text(&format!("/proc/{pid}/comm")).unwrap_or_default();
+    text.strip_suffix('\n').unwrap_or(&text).to_owned()
 }
 
 /// The process that started this one, or that has taken it over.
@@ -224,6 +224,10 @@ fn number(path: &str, name: &str) -> Option<u64> {
 }
 
 fn value(path: &str, name: &str) -> Option<String> {
-    let text = fs::read_to_string(path).ok()?;
-    text.lines().find_map(|line| line.strip_prefix(name)).map(str::to_owned)
+    text(path)?.lines().find_map(|line| line.strip_prefix(name)).map(str::to_owned)
+}
+
+/// A file of /proc. It may have a name in it that is no text.
+pub fn text(path: &str) -> Option<String> {
+    Some(String::from_utf8_lossy(&fs::read(path).ok()?).into_owned())
 }

@@ -11,6 +11,8 @@ use ntux_sync::inspect::{LastBy, PeerView, Presence, Snapshot, Value, View, Wait
 use ntux_sync::{Object, Result};
 use serde::Serialize;
 
+use crate::printable::printable;
+
 use super::processes::{Condition, Descriptor, PeerProcesses, Process, Thread};
 
 /// What was seen, and what /proc says of it.
@@ -315,9 +317,4 @@ pub fn times(count: u32) -> String {
 /// The lower half of an object's number.
 pub fn slot_of(object: Object) -> u32 {
     object.0 as u32
-}
-
-/// A thread chooses its own name: what would steer the terminal is left out.
-pub fn printable(name: &str) -> String {
-    name.chars().map(|letter| if letter.is_control() { '?' } else { letter }).collect()
 }

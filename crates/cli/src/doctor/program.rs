@@ -8,6 +8,7 @@ use serde::Serialize;
 use super::choice::Choice;
 use super::text::Page;
 use crate::library::{self, Library};
+use crate::printable::printable;
 use crate::program::{self, Kind, Portrait};
 use crate::wine::{self, Measure, Prefix, Wine};
 
@@ -83,7 +84,7 @@ impl Program {
 
     /// The lines for people.
     pub fn render(&self, page: &mut Page) {
-        page.line(&format!("The program '{}'", self.name));
+        page.line(&format!("The program '{}'", printable(&self.name)));
         for script in &self.scripts {
             page.setting("script", &script.display().to_string());
         }

@@ -3,6 +3,7 @@
 use super::Report;
 use super::facts::{Call, Facts, Role};
 use super::watch::Watch;
+use crate::printable::printable;
 
 /// Width of the column of marks and names, and of the whole page.
 const NAME_WIDTH: usize = 24;
@@ -82,7 +83,7 @@ impl Page {
     }
 
     pub fn setting(&mut self, name: &str, value: &str) {
-        self.paragraph(&format!("  {name:<NAME_WIDTH$}"), NAME_WIDTH + 2, value);
+        self.paragraph(&format!("  {name:<NAME_WIDTH$}"), NAME_WIDTH + 2, &printable(value));
     }
 
     fn fact(&mut self, good: bool, name: &str, meaning: &str) {

@@ -5,7 +5,8 @@ use std::io::{self, Write};
 
 use super::report::{Arena, Half, Item, Known, Peer, Report, State, Thread, Wait};
 use crate::arenas::find::Target;
-use crate::arenas::scene::{Creator, long, printable, slot_of, times};
+use crate::arenas::scene::{Creator, long, slot_of, times};
+use crate::printable::printable;
 use ntux_sync::Object;
 
 const PAGE_WIDTH: usize = 80;

@@ -14,8 +14,9 @@ use ratatui::widgets::{Cell, Paragraph, Row as TableRow, Table};
 use super::rows::{Key, Row, kind, rows, state};
 use super::sample::{Watch, Watched};
 use super::screen::{Page, Screen};
-use crate::arenas::scene::{Scene, printable, slot_of, times};
+use crate::arenas::scene::{Scene, slot_of, times};
 use crate::counted::counted;
+use crate::printable::printable;
 use crate::why;
 
 /// A column of a list.

@@ -6,7 +6,8 @@ use ntux_sync::Object;
 use ntux_sync::inspect::{Mode, ObjectView, Value, WaitState, WaitView, WaiterView};
 
 use super::sample::{Watch, Watched};
-use crate::arenas::scene::{Scene, long, printable, slot_of};
+use crate::arenas::scene::{Scene, long, slot_of};
+use crate::printable::printable;
 
 /// How many descriptors or threads a line names.
 const NAMED: usize = 4;

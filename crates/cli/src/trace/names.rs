@@ -1,8 +1,9 @@
 //! What people call the threads and objects of a trace.
 
 use std::collections::HashMap;
-use std::fs;
 
+use crate::arenas::processes;
+use crate::printable::printable;
 use ntux_sync::inspect::{Snapshot, Value};
 use ntux_sync::trace::Operation;
 
@@ -23,11 +24,13 @@ impl Threads {
         if self.0.contains_key(&thread) {
             return None;
         }
-        let status = fs::read_to_string(format!("/proc/{thread}/status")).unwrap_or_default();
+        let status = processes::text(&format!("/proc/{thread}/status")).unwrap_or_default();
         let value = |name: &str| status.lines().find_map(|line| line.strip_prefix(name)).map(str::trim);
         let pid = value("Tgid:").and_then(|number| number.parse().ok()).unwrap_or(thread);
-        // A thread chooses its own name: what would steer the terminal is left out.
-        let name = value("Name:").unwrap_or("thread").replace(char::is_control, "?");
+        let name = match processes::name(thread) {
+            unknown if unknown.is_empty() => "thread".to_owned(),
+            name => printable(&name),
+        };
         Some(self.0.entry(thread).or_insert(Thread { pid, name }))
     }
 

@@ -20,7 +20,9 @@ use super::axis::{Axis, Kinds, Layout, Written};
 use super::heat::{self, Row, TIME_WIDTH, Totals};
 use super::meeting::{self, Meeting, Wish};
 use super::{Arguments, svg};
+use crate::arenas::processes;
 use crate::library::Library;
+use crate::printable::printable;
 use crate::{NTUX_FAILED, in_front, run, say};
 
 /// Milliseconds for each line, where nothing else is said.
@@ -148,7 +150,7 @@ impl Map {
             interval: Duration::from_millis(arguments.interval.unwrap_or(INTERVAL)),
             lines_left: arguments.lines,
             lines_since_ruler: 0,
-            name: arguments.program[0].display().to_string(),
+            name: printable(&arguments.program[0].display().to_string()),
             start: Instant::now(),
             space: None,
             was_seen: false,
@@ -194,7 +196,7 @@ impl Map {
 
     /// The program has introduced itself, or what it has executed.
     fn begin(&mut self, process: u32, userfault: Option<Userfault>) {
-        let name = std::fs::read_to_string(format!("/proc/{process}/comm")).unwrap_or_default();
+        let name = printable(&processes::name(process));
         let space = userfault.map(|userfault| AddressSpace::of(process, userfault));
         let begun = match space {
             Some(Ok(space)) => space.take(|_| ()).map(|()| space).map_err(|error| error.to_string()),
@@ -208,14 +210,13 @@ impl Map {
                 self.axis = Axis::default();
                 self.history.iter_mut().for_each(|history| *history = History::default());
                 let interval = self.interval.as_millis();
-                let name = name.trim_end();
                 self.say(&format!(
                     "process {process} ({name}), a line for {interval} ms; processes that it starts are not drawn"
                 ));
                 self.space = Some(space);
                 self.was_seen = true;
             }
-            Err(error) => self.say(&format!("process {process} ({}) cannot be drawn: {error}", name.trim_end())),
+            Err(error) => self.say(&format!("process {process} ({name}) cannot be drawn: {error}")),
         }
     }
 

@@ -10,7 +10,8 @@ use super::log::Logs;
 use crate::arenas::examine::Examined;
 use crate::arenas::find::Target;
 use crate::arenas::processes::Descriptor;
-use crate::arenas::scene::{Creator, Doer, Scene, long, printable, slot_of};
+use crate::arenas::scene::{Creator, Doer, Scene, long, slot_of};
+use crate::printable::printable;
 
 const PAGE_WIDTH: usize = 80;
 /// Threads whose chains are shown if the whole process was asked for.

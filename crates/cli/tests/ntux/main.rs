@@ -9,6 +9,8 @@ mod half_way;
 mod help;
 mod inspect;
 #[cfg(target_arch = "x86_64")]
+mod names;
+#[cfg(target_arch = "x86_64")]
 mod odd;
 #[cfg(target_arch = "x86_64")]
 #[path = "../../../platform/tests/processors/processors.rs"]

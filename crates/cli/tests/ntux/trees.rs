@@ -11,7 +11,7 @@ use crate::skips::skip;
 use crate::stage::{Stage, complained, finish, finish_child, said};
 
 /// An installed tree with the real libraries.
-static INSTALLED: LazyLock<PathBuf> = LazyLock::new(|| {
+pub static INSTALLED: LazyLock<PathBuf> = LazyLock::new(|| {
     let workspace = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
     let (target, root) = (tmp("library"), tmp("trees"));
     let mut cargo = Command::new(env!("CARGO"));
@@ -55,7 +55,7 @@ fn narrow(stage: &Stage) -> Option<PathBuf> {
     build(stage, "narrow", "cc", &["-m32"])
 }
 
-fn clean(mut command: Command) -> Command {
+pub fn clean(mut command: Command) -> Command {
     for variable in
         ["NTUX_PRELOAD", "NTUX_DEVICE", "NTUX_LOG", "LD_PRELOAD", "WINEARCH", "WINEPREFIX", "PROTON_USE_WOW64"]
     {

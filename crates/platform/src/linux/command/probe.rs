@@ -296,8 +296,10 @@ pub fn seccomp_filters() -> Option<u64> {
 }
 
 fn status_field(name: &str) -> Option<u64> {
-    let status = std::fs::read_to_string("/proc/self/status").ok()?;
-    let line = status.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(':'))?;
+    // This program's name is in it, which need not be text.
+    let status = std::fs::read("/proc/self/status").ok()?;
+    let text = String::from_utf8_lossy(&status);
+    let line = text.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(':'))?;
     line.trim().parse().ok()
 }
 
