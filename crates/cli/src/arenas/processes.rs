@@ -21,6 +21,8 @@ pub struct Process {
     threads: HashMap<u32, Thread>,
     /// Its numbers are the same here as in its own namespace.
     is_near: bool,
+    /// By how many nanoseconds its monotonic clock is ahead of the one here.
+    pub clock_ahead_ns: i64,
 }
 
 /// A thread as /proc has it.
@@ -83,7 +85,7 @@ impl Process {
             Some((own, Thread { number, name, condition }))
         };
         let threads = tasks.filter_map(|task| thread(task.ok()?.file_name().to_str()?.parse().ok()?)).collect();
-        Process { pid, name: name(pid), threads, is_near }
+        Process { pid, name: name(pid), threads, is_near, clock_ahead_ns: clock_ahead_ns(pid) }
     }
 
     /// A thread, given its number in its own namespace.
@@ -201,6 +203,29 @@ fn status(pid: u32) -> String {
 
 fn namespace_of(pid: u32) -> Option<u64> {
     Some(fs::metadata(format!("/proc/{pid}/ns/pid")).ok()?.ino())
+}
+
+/// Returns by how many nanoseconds the monotonic clock of a process is ahead of the one here: not 0 if they are in different time
+/// namespaces. 0 if that cannot be told.
+fn clock_ahead_ns(pid: u32) -> i64 {
+    let namespace = |of: &str, name: &str| Some(fs::metadata(format!("/proc/{of}/ns/{name}")).ok()?.ino());
+    let its = pid.to_string();
+    if namespace(&its, "time") == namespace("self", "time") {
+        return 0;
+    }
+    // The kernel shows the offsets of the namespace into which a process's children will come.
+    let offset = |of: &str| match namespace(of, "time") == namespace(of, "time_for_children") {
+        true => monotonic_offset_ns(&fs::read_to_string(format!("/proc/{of}/timens_offsets")).ok()?),
+        false => None,
+    };
+    offset(&its).zip(offset("self")).map_or(0, |(its, own)| its.saturating_sub(own))
+}
+
+/// The offset of the monotonic clock of a time namespace, in nanoseconds; `text` is the kernel's `timens_offsets`.
+fn monotonic_offset_ns(text: &str) -> Option<i64> {
+    let mut fields = text.lines().find(|line| line.starts_with("monotonic"))?.split_whitespace().skip(1);
+    let (seconds, nanoseconds): (i64, i64) = (fields.next()?.parse().ok()?, fields.next()?.parse().ok()?);
+    Some(seconds.saturating_mul(1_000_000_000).saturating_add(nanoseconds))
 }
 
 /// Returns the seconds since a process began, or None if that is unknown.

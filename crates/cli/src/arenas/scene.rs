@@ -130,14 +130,23 @@ impl Names {
 impl Scene {
     /// Errors: those of [`View::snapshot`].
     pub fn new(view: &View, names: Names) -> Result<Scene> {
-        let snapshot = view.snapshot()?;
-        let mut wakes: HashMap<Object, WakeView> = HashMap::new();
+        let (snapshot, now) = (view.snapshot()?, clock::monotonic_ns());
+        let mut scene = Scene { file: view.file(), snapshot, names: Names::default(), now, wakes: HashMap::new() };
+        scene.know(names);
+        Ok(scene)
+    }
+
+    /// Takes the names over, and with them the clocks of the processes. To be called once, if [`Scene::new`] got no names.
+    pub fn know(&mut self, names: Names) {
+        self.names = names;
+        let Scene { snapshot, names, wakes, .. } = self;
+        snapshot.on_clock_of_caller(|peer| names.process(peer).map_or(0, |process| process.clock_ahead_ns));
+        wakes.clear();
         for wake in &snapshot.wakes {
             let Some(object) = wake.object else { continue };
             let last = wakes.entry(object).or_insert(*wake);
             *last = if last.at < wake.at { *wake } else { *last };
         }
-        Ok(Scene { file: view.file(), snapshot, names, now: clock::monotonic_ns(), wakes })
     }
 
     /// It is a copy: its processes may be gone, their numbers others', and it ends with the last thing that it notes.

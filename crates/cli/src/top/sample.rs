@@ -132,7 +132,7 @@ impl Watched {
             _ => names.with_descriptors(file),
         };
         self.fates = before.as_ref().filter(|_| !is_copy).map(|before| Fates::of(before, &names)).unwrap_or_default();
-        scene.names = names;
+        scene.know(names);
         self.rates = rates(before.as_ref(), &scene.snapshot, elapsed);
         self.count_queues(&scene.snapshot);
         self.count_sleeps(&scene.snapshot);

@@ -8,12 +8,15 @@ use std::process::{Child, Command, Output, Stdio};
 use std::sync::mpsc::{TryRecvError, channel};
 use std::time::Duration;
 
+use ntux_platform::clock::monotonic_ns;
 use ntux_sync::{Arena, Capacity, Deadline};
 use serde_json::Value;
 
 use crate::skips::skip;
 use crate::stage::{Stage, complained, finish, said};
-use crate::why::{CAPACITY, FailsFast, end, kinds, look, path_of, sleepers, start, this_process, until, why};
+use crate::why::{
+    Actor, CAPACITY, FailsFast, PATIENCE, end, kinds, look, path_of, sleepers, start, this_process, until, why,
+};
 use random::Random;
 
 #[path = "../../../platform/tests/random/random.rs"]
@@ -21,6 +24,9 @@ mod random;
 
 /// Tells this program, started again, to hang.
 const HANGS: &str = "NTUX_TEST_ELSEWHERE";
+/// Tells it to wait.
+const WAITS: &str = "NTUX_TEST_WAITS";
+const HOUR_NS: u64 = 3_600_000_000_000;
 const UNSHARE: &str = "unshare --user --map-root-user --mount --pid --fork --kill-child --mount-proc";
 /// Where the version of an arena stands.
 const VERSION: u64 = 8;
@@ -61,6 +67,45 @@ fn hangs() {
             std::thread::Builder::new().name(name.to_owned()).spawn_scoped(scope, lock).unwrap();
         }
     });
+}
+
+/// Waits for an event that nobody sets, for an hour at most, if it is told to.
+#[test]
+fn waits_for_an_hour() {
+    if std::env::var_os(WAITS).is_none() {
+        return;
+    }
+    let arena = Arena::create(CAPACITY).unwrap();
+    let waiter = arena.waiter();
+    let event = arena.event_create(&waiter, false, false).unwrap();
+    let deadline = Deadline::Monotonic(monotonic_ns() + HOUR_NS);
+    let wait = move || arena.wait_any(&arena.waiter(), &[event], None, 7, deadline).unwrap();
+    std::thread::Builder::new().name("an hour".to_owned()).spawn(wait).unwrap().join().unwrap();
+}
+
+/// In a time namespace the monotonic clock is another one.
+#[test]
+fn times_of_another_time_namespace_are_put_on_the_clock_of_here() {
+    let stage = Stage::new();
+    for offset in ["864000", "-20"] {
+        let script = format!(
+            "{WAITS}=yes exec {UNSHARE} --time --monotonic {offset} \"$TESTS\" --exact elsewhere::waits_for_an_hour"
+        );
+        let Some(child) = bash_elsewhere(&script) else { return };
+        let unshare = child.id();
+        let child = Actor::from(child);
+        let look = || -> Option<Value> {
+            let waits = std::fs::read_to_string(format!("/proc/{unshare}/task/{unshare}/children")).ok()?;
+            let report = finish(&mut stage.ntux(&["inspect", "--json", waits.trim()]));
+            let report: Value = serde_json::from_slice(&report.stdout).ok()?;
+            report["arenas"][0]["threads"].as_array()?.iter().find(|thread| thread["name"] == "an hour").cloned()
+        };
+        until(|| look().is_some_and(|thread| thread["asleep_s"].is_number()));
+        let seen = look().unwrap();
+        let (asleep, ends_in) = (seen["asleep_s"].as_f64().unwrap(), seen["ends_in_s"].as_f64().unwrap());
+        assert!(asleep < PATIENCE.as_secs_f64() && (1800.0..=3600.0).contains(&ends_in), "{offset}: {seen:#}");
+        end(child);
+    }
 }
 
 /// In a container the arena is in no directory, and the processes have other numbers there.

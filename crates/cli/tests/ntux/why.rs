@@ -12,7 +12,7 @@ use serde_json::Value;
 use crate::stage::{Stage, compile, complained, finish, said};
 
 pub const CAPACITY: Capacity = Capacity { objects: 64, waiters: 16 };
-const PATIENCE: Duration = Duration::from_secs(60);
+pub const PATIENCE: Duration = Duration::from_secs(60);
 /// Tells this program, started again, what to do with which arena.
 const PART: &str = "NTUX_TEST_WHY";
 /// Tells this program, started again, to fail.

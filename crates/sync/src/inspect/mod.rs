@@ -37,6 +37,7 @@ pub use waiter::{Found, Given, Mode, Request, WaitState, WaitView, WaiterView, W
 use std::collections::{HashMap, HashSet};
 
 use ntux_platform::atomic::{Pair, Word128};
+use ntux_platform::clock::Deadline;
 
 use crate::format::fields::Bits;
 use crate::format::layout::Capacity;
@@ -89,6 +90,23 @@ impl Snapshot {
     /// The threads that wait.
     pub fn waiting(&self) -> impl Iterator<Item = &WaiterView> {
         self.waiters.iter().filter(|waiter| self.waits(waiter))
+    }
+
+    /// Puts the times that processes noted on the clock of the caller. `ahead` tells by how many nanoseconds the monotonic clock of
+    /// the process in a peer slot is ahead of the caller's: in a time namespace it is another one.
+    pub fn on_clock_of_caller(&mut self, ahead: impl Fn(u32) -> i64) {
+        let here = |ns: u64, peer: u32| ns.saturating_add_signed(ahead(peer).saturating_neg());
+        for waiter in &mut self.waiters {
+            waiter.asleep_since = waiter.asleep_since.map(|since| here(since, waiter.peer));
+            if let Some(Deadline::Monotonic(ns)) = &mut waiter.deadline {
+                *ns = here(*ns, waiter.peer);
+            }
+        }
+        for wake in &mut self.wakes {
+            if let LastBy::Thread { peer: Some(peer), .. } = wake.by {
+                wake.at = here(wake.at, peer);
+            }
+        }
     }
 
     /// Leaves the creators out whose slots may have changed hands since the peers were read: it is unknown which process was meant.
