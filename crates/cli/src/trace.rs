@@ -30,7 +30,7 @@ use names::Threads;
 use perfetto::Perfetto;
 use summary::Summary;
 use timeline::Timeline;
-use waits::{Told, Wait, Waits};
+use waits::{Seen, Told, Wait, Waits};
 
 /// How often events are fetched: the ring holds 65,536.
 const FETCH_EVERY: Duration = Duration::from_millis(5);
@@ -226,6 +226,8 @@ struct Recording {
     timeline: Timeline,
     threads: Threads,
     waits: Vec<Waits>,
+    /// Who waited, by arena, shortly before the trace ended.
+    last_seen: Vec<Seen>,
     flushed: Instant,
     events: Vec<ntux_sync::trace::Event>,
     /// Why a file could not be written.
@@ -256,6 +258,7 @@ impl Recording {
             timeline: Timeline::default(),
             threads: Threads::default(),
             waits: Vec::new(),
+            last_seen: Vec::new(),
             flushed: Instant::now(),
             events: Vec::new(),
             failure: None,
@@ -295,6 +298,8 @@ impl Recording {
 
     /// Takes the events behind one that its thread has not finished.
     fn fetch_the_rest(&mut self, arenas: &mut Arenas) {
+        // While they still report: who wakes later says so.
+        self.last_seen = arenas.traced.iter().map(attach::Traced::who_waits).collect();
         arenas.traced.iter().for_each(attach::Traced::stop);
         let start = Instant::now();
         self.take(arenas);
@@ -345,7 +350,8 @@ impl Recording {
     fn finish(mut self, arenas: &Arenas, title: &str) -> io::Result<()> {
         let now = clock::monotonic_ns();
         for (arena, waits) in std::mem::take(&mut self.waits).into_iter().enumerate() {
-            for wait in waits.finish(now) {
+            let last_seen = self.last_seen.get(arena).filter(|_| arenas.traced[arena].lost() > 0);
+            for wait in waits.finish(now, last_seen) {
                 self.wait(arena, &arenas.traced[arena].objects, &wait);
             }
         }

@@ -7,10 +7,12 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use ntux_sync::inspect::{View, WaiterView};
+use ntux_platform::clock;
+use ntux_sync::inspect::{View, WaitState, WaiterView};
 use ntux_sync::trace::{Event, Tracer};
 
 use super::names::Objects;
+use super::waits::Seen;
 use crate::arenas::find::{descriptors, is_shared_memory};
 use crate::arenas::processes;
 
@@ -62,6 +64,15 @@ impl Traced {
 
     pub fn lost(&self) -> u64 {
         self.tracer.lost()
+    }
+
+    /// Who waits now, dead or alive.
+    pub fn who_waits(&self) -> Seen {
+        let at_ns = clock::monotonic_ns();
+        let waits = |state| matches!(state, WaitState::Queueing | WaitState::Waiting | WaitState::Died);
+        let who = |waiter: &WaiterView| waiter.thread.filter(|_| waits(waiter.state)).map(|thread| thread as u32);
+        let waiting = self.view.snapshot().map(|snapshot| snapshot.waiters.iter().filter_map(who).collect());
+        Seen { at_ns, waiting: waiting.unwrap_or_default() }
     }
 
     /// How many threads have waited since before that time.

@@ -53,6 +53,7 @@ impl<W: Write> Perfetto<W> {
             End::Everything => "satisfied by all",
             End::Nothing => "gave up",
             End::Open => "not ended",
+            End::Unknown => "lost",
         };
         let took = wait.to_ns.saturating_sub(wait.from_ns);
         self.event(&json!({

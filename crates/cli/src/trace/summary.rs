@@ -22,6 +22,8 @@ struct Waited {
     stirs: u64,
     unsatisfied: u64,
     unended: u64,
+    /// Whose end was lost, so that nobody knows how long they took.
+    unknown: u64,
     signals: u64,
     largest_herd: u32,
     /// Beginnings (1) and ends (-1) of waits, for the longest queue.
@@ -47,7 +49,7 @@ impl Summary {
     pub fn add_wait(&mut self, arena: usize, wait: &Wait) {
         let object = match wait.end {
             End::Object(given) => given,
-            End::Everything | End::Nothing | End::Open => wait.object,
+            End::Everything | End::Nothing | End::Open | End::Unknown => wait.object,
         };
         let took = wait.to_ns.saturating_sub(wait.from_ns);
         let waited = self.objects.entry((arena, object)).or_default();
@@ -57,6 +59,7 @@ impl Summary {
         waited.stirs += u64::from(wait.stirs);
         waited.unsatisfied += u64::from(wait.end == End::Nothing);
         waited.unended += u64::from(wait.end == End::Open);
+        waited.unknown += u64::from(wait.end == End::Unknown);
         waited.turns.extend([(wait.from_ns, 1), (wait.to_ns, -1)]);
         if let Some(grant) = wait.by {
             let late = wait.to_ns.saturating_sub(grant.at_ns);
@@ -114,7 +117,7 @@ impl Summary {
                 name(arena, slot),
                 waited.waits,
                 time(waited.total_ns),
-                time(waited.total_ns / waited.waits),
+                time(waited.total_ns / (waited.waits - waited.unknown).max(1)),
                 time(waited.longest_ns),
                 queue,
                 longest_queue(&waited.turns),
@@ -168,6 +171,9 @@ fn remarks(waited: &Waited, queue: f64) -> String {
     }
     if waited.unended > 0 {
         remarks.push(format!("{} still wait", waited.unended));
+    }
+    if waited.unknown > 0 {
+        remarks.push(format!("of {} the end was lost", waited.unknown));
     }
     if remarks.is_empty() { String::new() } else { format!("  {}", remarks.join(", ")) }
 }
@@ -234,5 +240,17 @@ mod tests {
         summary.add_signal(0, &signal);
         let text = text(&summary, 12);
         assert!(text.contains("8 woken at once") && text.contains("lost: 12 events"), "{text}");
+    }
+
+    #[test]
+    fn a_wait_whose_end_was_lost_is_counted_and_its_time_is_not() {
+        let mut summary = Summary::default();
+        summary.add_wait(0, &wait(1, 0, 1_000_000));
+        summary.add_wait(0, &Wait { end: End::Unknown, to_ns: 0, ..wait(2, 0, 0) });
+        let text = text(&summary, 1);
+        let row = text.lines().find(|line| line.starts_with("mutex 5")).unwrap();
+        let cells: Vec<&str> = row.split_whitespace().collect();
+        assert_eq!(cells[2..8], ["2", "1000", "us", "1000", "us", "1000"], "{text}");
+        assert!(row.ends_with("of 1 the end was lost") && !text.contains("still wait"), "{text}");
     }
 }

@@ -130,6 +130,7 @@ fn ending(end: End) -> &'static str {
         End::Object(_) | End::Everything => "",
         End::Nothing => ", in vain",
         End::Open => ", not ended",
+        End::Unknown => " or longer: its end was lost",
     }
 }
 

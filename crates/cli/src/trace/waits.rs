@@ -1,6 +1,6 @@
 //! What events amount to: waits with a beginning, an end and somebody who ended them; signals and whom they satisfied.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use ntux_sync::trace::{Event, Operation, What};
 
@@ -32,6 +32,8 @@ pub enum End {
     Nothing,
     /// It had not ended when the trace did.
     Open,
+    /// It has ended, nobody knows when or how: that event was lost.
+    Unknown,
 }
 
 /// The step that satisfied a wait.
@@ -95,8 +97,12 @@ impl Waits {
                     stirs: 0,
                 };
                 let unexplained = self.unexplained.remove(&thread);
-                // The end of the wait before was lost, if it is still open.
-                self.open.insert(thread, wait).or(unexplained).map(Told::Wait)
+                let before = self.open.insert(thread, wait);
+                if before.is_some() {
+                    // What was granted then is not what ends this wait.
+                    self.grants.remove(&thread);
+                }
+                before.map(Wait::without_end).or(unexplained).map(Told::Wait)
             }
             What::Acquires { object } => self.end(thread, time_ns, End::Object(object)),
             What::AcquiresAll => self.end(thread, time_ns, End::Everything),
@@ -135,13 +141,38 @@ impl Waits {
         Some(Told::Wait(wait))
     }
 
-    /// Returns the rest: waits that have not ended when the trace ends, and those whose granter has not reported the
-    /// grant.
-    pub fn finish(self, now_ns: u64) -> Vec<Wait> {
-        let open = self.open.into_values().map(|wait| Wait { to_ns: now_ns, ..wait });
+    /// Returns the rest: waits that have not ended when the trace ends, those whose end was lost, and those whose granter
+    /// has not reported the grant. `last_seen` says, where events were lost, who was still waiting at which time.
+    pub fn finish(self, now_ns: u64, last_seen: Option<&Seen>) -> Vec<Wait> {
+        let is_over = |wait: &Wait| last_seen.is_some_and(|seen| seen.is_over(wait));
+        let open = self.open.into_values().map(|wait| match is_over(&wait) {
+            true => wait.without_end(),
+            false => Wait { to_ns: now_ns, ..wait },
+        });
         let mut waits: Vec<_> = open.chain(self.unexplained.into_values()).collect();
         waits.sort_by_key(|wait| wait.from_ns);
         waits
+    }
+}
+
+impl Wait {
+    /// The same, if its end was lost.
+    fn without_end(self) -> Wait {
+        Wait { to_ns: self.from_ns, end: End::Unknown, ..self }
+    }
+}
+
+/// The threads that waited at one moment.
+#[derive(Default)]
+pub struct Seen {
+    pub at_ns: u64,
+    pub waiting: HashSet<u32>,
+}
+
+impl Seen {
+    /// Whether a wait that is not known to have ended had ended then.
+    fn is_over(&self, wait: &Wait) -> bool {
+        wait.from_ns < self.at_ns && !self.waiting.contains(&wait.thread)
     }
 }
 
@@ -150,7 +181,7 @@ impl Grant {
         match end {
             End::Object(object) => self.object == Some(object),
             End::Everything => self.object.is_none(),
-            End::Nothing | End::Open => false,
+            End::Nothing | End::Open | End::Unknown => false,
         }
     }
 }
@@ -204,7 +235,7 @@ mod tests {
         ]);
         let [Told::Wait(wait)] = &told[..] else { panic!("{told:?}") };
         assert_eq!((wait.by.map(|grant| grant.thread), wait.to_ns), (Some(2), 10));
-        assert_eq!(waits.finish(50).len(), 1);
+        assert_eq!(waits.finish(50, None).len(), 1);
     }
 
     #[test]
@@ -215,7 +246,7 @@ mod tests {
             (1, What::Acquires { object: 5 }),
         ]);
         assert_eq!(told, []);
-        let rest = waits.finish(50);
+        let rest = waits.finish(50, None);
         assert_eq!((rest[0].by, rest[0].end, rest[0].to_ns), (None, End::Object(5), 20));
     }
 
@@ -240,8 +271,20 @@ mod tests {
             (3, What::GivesUp),
         ]);
         let [Told::Wait(lost)] = &told[..] else { panic!("{told:?}") };
-        assert_eq!((lost.object, lost.end), (5, End::Open));
-        let open = waits.finish(500);
-        assert_eq!((open.len(), open[0].object, open[0].to_ns), (1, 6, 500));
+        assert_eq!((lost.object, lost.end, lost.to_ns), (5, End::Unknown, 0));
+        let open = waits.finish(500, None);
+        assert_eq!((open.len(), open[0].object, open[0].end, open[0].to_ns), (1, 6, End::Open, 500));
+    }
+
+    #[test]
+    fn where_events_were_lost_only_those_still_wait_who_were_seen_to() {
+        let sleeps = |thread| (thread, What::Sleeps { object: 5, count: 1 });
+        let seen = Seen { at_ns: 25, waiting: HashSet::from([2]) };
+        let (_, waits) = story(&[sleeps(1), sleeps(2), sleeps(3), sleeps(4)]);
+        let ends: Vec<_> =
+            waits.finish(500, Some(&seen)).iter().map(|wait| (wait.thread, wait.end, wait.to_ns)).collect();
+        // The last one began to wait afterwards.
+        let expected = [(1, End::Unknown, 0), (2, End::Open, 500), (3, End::Unknown, 20), (4, End::Open, 500)];
+        assert_eq!(ends, expected);
     }
 }
