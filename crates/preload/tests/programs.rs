@@ -39,6 +39,7 @@ static MULTIPLE: LazyLock<PathBuf> = LazyLock::new(|| compile("c/multiple.c", &[
 static OPENING: LazyLock<PathBuf> = LazyLock::new(|| compile("c/opening.c", &[]));
 // Older C libraries have some of the functions in libraries of their own.
 static CLOSING: LazyLock<PathBuf> = LazyLock::new(|| compile("c/closing.c", &["-Wl,--no-as-needed", "-lrt", "-lutil"]));
+static SURROUNDINGS: LazyLock<PathBuf> = LazyLock::new(|| compile("c/surroundings.c", &[]));
 static PRIORITIES: LazyLock<PathBuf> = LazyLock::new(|| compile("c/priorities.c", &[]));
 
 fn command(program: &Path, library: &Path) -> Command {
@@ -204,6 +205,16 @@ scenarios! {
 fn threads_with_their_own_descriptors() {
     for way in ["0", "1", "2", "3"] {
         succeeds(command(&CLOSING, &LIBRARY).arg("threads_with_their_own_descriptors").arg(way));
+    }
+}
+
+/// What the system does around a program, as far as it lets this process arrange it.
+#[test]
+fn surroundings() {
+    for scenario in ["hidden_processes", "memory_is_short", "frozen", "ring"] {
+        let output = command(&SURROUNDINGS, &LIBRARY).arg(scenario).output().expect("the program starts");
+        let passed = matches!(output.status.code(), Some(0 | SAID_WHY_NOT));
+        assert!(passed, "{scenario}: {}", complaints(&output));
     }
 }
 

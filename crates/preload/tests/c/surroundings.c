@@ -1,0 +1,351 @@
+/* Programs in surroundings that one meets in containers and services: a /proc that hides the processes of others, memory at its limit,
+ * processes that are frozen, descriptors that go through a ring of the kernel. The first argument is the scenario. */
+#include "device.h"
+#include "../../../platform/tests/skips/skips.h"
+
+#include <grp.h>
+#include <linux/io_uring.h>
+#include <poll.h>
+#include <sched.h>
+#include <stdbool.h>
+#include <sys/mount.h>
+
+#define FIRST_USER 1001
+#define SECOND_USER 1002
+#define TURNS 2000
+#define KILLS 20
+#define FREEZES 10
+
+/* A control group with this controller, which is removed at the end; in either hierarchy. */
+struct control_group {
+    char path[128];
+    bool is_unified;
+};
+
+static bool writes(const struct control_group *group, const char *name, const char *text)
+{
+    char path[256];
+    snprintf(path, sizeof path, "%s/%s", group->path, name);
+    int fd = open(path, O_WRONLY | O_CLOEXEC);
+    if (fd < 0)
+        return false;
+    bool is_written = write(fd, text, strlen(text)) == (ssize_t)strlen(text);
+    CHECK(close(fd) == 0);
+    return is_written;
+}
+
+static void join(const struct control_group *group, pid_t process)
+{
+    char number[16];
+    snprintf(number, sizeof number, "%d", (int)process);
+    CHECK(writes(group, "cgroup.procs", number));
+}
+
+/* `unified` and `own` are the files that tell that the controller is there. False, with the reason said: there is none. */
+static bool make_group(struct control_group *group, const char *controller, const char *unified, const char *own)
+{
+    const char *roots[] = {"/sys/fs/cgroup", "/sys/fs/cgroup/unified", "/sys/fs/cgroup"};
+    for (int which = 0; which < 3; which++) {
+        group->is_unified = which < 2;
+        snprintf(group->path, sizeof group->path, "%s%s%s/ntux-test-%d", roots[which], group->is_unified ? "" : "/",
+                 group->is_unified ? "" : controller, (int)getpid());
+        if (mkdir(group->path, 0755) != 0)
+            continue;
+        char path[256];
+        snprintf(path, sizeof path, "%s/%s", group->path, group->is_unified ? unified : own);
+        if (access(path, W_OK) == 0)
+            return true;
+        CHECK(rmdir(group->path) == 0);
+    }
+    skip("control-groups", controller, "this process may make no control group that has it");
+    return false;
+}
+
+static void remove_group(const struct control_group *group)
+{
+    /* Who has just ended is in it for a moment. */
+    for (int tries = 0; rmdir(group->path) != 0; tries++) {
+        CHECK(errno == EBUSY && tries < 5000);
+        sleep_ms(1);
+    }
+}
+
+static void becomes(uid_t user)
+{
+    CHECK(setgroups(0, NULL) == 0 && setresgid(user, user, user) == 0 && setresuid(user, user, user) == 0);
+}
+
+static pid_t as_user(uid_t user, void (*body)(int, int, int), int device, int from, int to)
+{
+    pid_t child = fork();
+    CHECK(child >= 0);
+    if (child == 0) {
+        becomes(user);
+        body(device, from, to);
+        _exit(0);
+    }
+    return child;
+}
+
+static void answers(int device, int from, int to)
+{
+    for (int turn = 0; turn < TURNS; turn++) {
+        CHECK(wait_one(device, from, FOREVER) == 0);
+        set(to);
+    }
+}
+
+static void asks(int device, int from, int to)
+{
+    for (int turn = 0; turn < TURNS; turn++) {
+        set(to);
+        CHECK(wait_one(device, from, FOREVER) == 0);
+    }
+}
+
+static void is_killed_in_its_wait(int device, int from, int to)
+{
+    (void)to;
+    wait_one(device, from, FOREVER);
+    _exit(1);
+}
+
+static void goes_on(int device, int from, int to)
+{
+    CHECK(wait_one(device, from, FOREVER) == 0);
+    set(to);
+}
+
+/* Users that cannot see each other's processes serve each other, and the death of one does not harm the other. */
+static void hidden_processes(void)
+{
+    if (unshare(CLONE_NEWNS) != 0 || mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) != 0 ||
+        mount("proc", "/proc", "proc", 0, "hidepid=2") != 0) {
+        skip("hidden-processes", __func__, "this process may mount no /proc (errno %d)", errno);
+        exit(77);
+    }
+    int device = open_device(), ping = event(device, 0, 0), pong = event(device, 0, 0);
+    pid_t first = as_user(FIRST_USER, answers, device, ping, pong);
+    pid_t second = as_user(SECOND_USER, asks, device, pong, ping);
+    exited_well(first);
+    exited_well(second);
+    for (int kill_of = 0; kill_of < KILLS; kill_of++) {
+        pid_t victim = as_user(FIRST_USER, is_killed_in_its_wait, device, ping, pong);
+        pid_t other = as_user(SECOND_USER, goes_on, device, pong, ping);
+        until_asleep(victim);
+        CHECK(kill(victim, SIGKILL) == 0 && waitpid(victim, NULL, 0) == victim);
+        set(pong);
+        exited_well(other);
+        CHECK(wait_one(device, ping, FOREVER) == 0);
+    }
+}
+
+/* Waits, and is told to end by the second event. */
+static void serves(int device, int work, int end)
+{
+    int both[] = {work, end};
+    while (wait_any(device, both, 2, FOREVER) == 0)
+        ;
+}
+
+/* A process that the kernel ends because its group is out of memory, in the middle of its operations, harms no other one. */
+static void memory_is_short(void)
+{
+    struct control_group group;
+    if (!make_group(&group, "memory", "memory.max", "memory.limit_in_bytes"))
+        exit(77);
+    CHECK(writes(&group, group.is_unified ? "memory.max" : "memory.limit_in_bytes", "16777216"));
+    int device = open_device(), work = event(device, 0, 0), end = event(device, 1, 0);
+    pid_t other = fork();
+    CHECK(other >= 0);
+    if (other == 0) {
+        serves(device, work, end);
+        _exit(0);
+    }
+    pid_t victim = fork();
+    CHECK(victim >= 0);
+    if (victim == 0) {
+        join(&group, getpid());
+        for (;;) {
+            int mine = event(device, 0, 1);
+            CHECK(wait_one(device, mine, FOREVER) == 0 && close(mine) == 0);
+            set(work);
+            char *memory = malloc(1 << 16);
+            CHECK(memory != NULL);
+            memset(memory, 1, 1 << 16);
+            __asm__ volatile("" : : "r"(memory) : "memory");
+        }
+    }
+    int status;
+    CHECK(waitpid(victim, &status, 0) == victim && WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL);
+    int mine = event(device, 0, 0);
+    set(mine);
+    CHECK(wait_one(device, mine, FOREVER) == 0);
+    set(end);
+    exited_well(other);
+    remove_group(&group);
+}
+
+/* Both objects at once, then the other side's event. Ends when the third is set. */
+static void takes_turns(int device, uint32_t owner, int mutex_fd, int mine, int theirs, int end)
+{
+    int objects[] = {mine, mutex_fd};
+    struct mutex_args unlock = {owner, 0};
+    while (wait_for(device, WAIT_ALL, objects, 2, owner, end, FOREVER) == 0) {
+        CHECK(ioctl(mutex_fd, MUTEX_UNLOCK, &unlock) == 0);
+        set(theirs);
+    }
+}
+
+/* Processes that are frozen wherever they are hold up nobody else, and go on where they were. */
+static void frozen(void)
+{
+    struct control_group group;
+    if (!make_group(&group, "freezer", "cgroup.freeze", "freezer.state"))
+        exit(77);
+    const char *file = group.is_unified ? "cgroup.freeze" : "freezer.state";
+    int device = open_device(), ping = event(device, 0, 1), pong = event(device, 0, 0), end = event(device, 1, 0);
+    int guard = mutex(device, 0, 0);
+    pid_t children[4];
+    for (int i = 0; i < 4; i++) {
+        children[i] = fork();
+        CHECK(children[i] >= 0);
+        if (children[i] == 0) {
+            takes_turns(device, i + 1, guard, i % 2 ? ping : pong, i % 2 ? pong : ping, end);
+            _exit(0);
+        }
+        join(&group, children[i]);
+    }
+    for (int freeze = 0; freeze < FREEZES; freeze++) {
+        sleep_ms(5);
+        CHECK(writes(&group, file, group.is_unified ? "1" : "FROZEN"));
+        for (int i = 0; i < 100; i++) {
+            int mine = event(device, 0, 1);
+            CHECK(wait_one(device, mine, FOREVER) == 0 && close(mine) == 0);
+        }
+        /* The turn may lie with a frozen process. */
+        int got = wait_one(device, ping, now());
+        CHECK(got == 0 || errno == ETIMEDOUT);
+        CHECK(writes(&group, file, group.is_unified ? "0" : "THAWED"));
+        if (got == 0)
+            set(ping);
+    }
+    /* They still take turns. */
+    CHECK(wait_one(device, ping, FOREVER) == 0);
+    set(ping);
+    CHECK(wait_one(device, pong, FOREVER) == 0);
+    set(end);
+    for (int i = 0; i < 4; i++)
+        exited_well(children[i]);
+    remove_group(&group);
+}
+
+/* A ring with room for one request. */
+struct ring {
+    int fd;
+    struct io_uring_params as;
+    char *submissions, *completions;
+    struct io_uring_sqe *requests;
+};
+
+static void *part_of(const struct ring *ring, size_t length, off_t offset)
+{
+    void *part = mmap(NULL, length, PROT_READ | PROT_WRITE, MAP_SHARED, ring->fd, offset);
+    CHECK(part != MAP_FAILED);
+    return part;
+}
+
+static void make_ring(struct ring *ring)
+{
+    memset(ring, 0, sizeof *ring);
+    ring->fd = (int)syscall(SYS_io_uring_setup, 1, &ring->as);
+    if (ring->fd < 0) {
+        skip("rings", "ring", "the kernel lets this process have none (errno %d)", errno);
+        exit(77);
+    }
+    const struct io_uring_params *as = &ring->as;
+    ring->submissions = part_of(ring, as->sq_off.array + as->sq_entries * sizeof(uint32_t), IORING_OFF_SQ_RING);
+    ring->completions =
+        part_of(ring, as->cq_off.cqes + as->cq_entries * sizeof(struct io_uring_cqe), IORING_OFF_CQ_RING);
+    ring->requests = part_of(ring, as->sq_entries * sizeof(struct io_uring_sqe), IORING_OFF_SQES);
+}
+
+/* What the kernel answers to one request. */
+static int answer(struct ring *ring, struct io_uring_sqe request)
+{
+    uint32_t *tail = (uint32_t *)(ring->submissions + ring->as.sq_off.tail);
+    uint32_t *head = (uint32_t *)(ring->completions + ring->as.cq_off.head);
+    uint32_t place = *tail & *(uint32_t *)(ring->submissions + ring->as.sq_off.ring_mask);
+    ring->requests[place] = request;
+    ((uint32_t *)(ring->submissions + ring->as.sq_off.array))[place] = place;
+    __atomic_store_n(tail, *tail + 1, __ATOMIC_RELEASE);
+    CHECK(syscall(SYS_io_uring_enter, ring->fd, 1, 1, IORING_ENTER_GETEVENTS, NULL, 0) == 1);
+    uint32_t taken = *head & *(uint32_t *)(ring->completions + ring->as.cq_off.ring_mask);
+    int result = ((struct io_uring_cqe *)(ring->completions + ring->as.cq_off.cqes))[taken].res;
+    __atomic_store_n(head, *head + 1, __ATOMIC_RELEASE);
+    return result;
+}
+
+static bool knows(struct ring *ring, uint8_t operation)
+{
+    struct io_uring_sqe request = {.opcode = operation, .fd = -1};
+    return answer(ring, request) != -EINVAL;
+}
+
+/* An object polled, sent and closed by a ring lives as long as any other one. */
+static void ring(void)
+{
+    struct ring ring;
+    make_ring(&ring);
+    if (!knows(&ring, IORING_OP_CLOSE)) {
+        skip("rings", __func__, "this kernel's rings close nothing");
+        exit(77);
+    }
+    int device = open_device(), pair[2], kept = event(device, 1, 1);
+    struct pollfd usual = {.fd = kept, .events = POLLIN | POLLOUT};
+    struct io_uring_sqe request = {.opcode = IORING_OP_POLL_ADD, .fd = kept, .poll32_events = POLLIN | POLLOUT};
+    CHECK(poll(&usual, 1, 0) == 1);
+    CHECK((answer(&ring, request) & (POLLIN | POLLOUT)) == usual.revents);
+
+    CHECK(socketpair(AF_UNIX, SOCK_STREAM, 0, pair) == 0);
+    char byte = 'x';
+    struct iovec part = {&byte, 1};
+    union { struct cmsghdr header; char room[CMSG_SPACE(sizeof(int))]; } control = {0};
+    struct msghdr message = {
+        .msg_iov = &part, .msg_iovlen = 1, .msg_control = &control, .msg_controllen = sizeof control};
+    control.header = (struct cmsghdr){.cmsg_len = CMSG_LEN(sizeof(int)), .cmsg_level = SOL_SOCKET, .cmsg_type = SCM_RIGHTS};
+    memcpy(CMSG_DATA(&control.header), &kept, sizeof kept);
+    request = (struct io_uring_sqe){.opcode = IORING_OP_SENDMSG, .fd = pair[0], .addr = (uintptr_t)&message, .len = 1};
+    CHECK(answer(&ring, request) == 1);
+    request = (struct io_uring_sqe){.opcode = IORING_OP_CLOSE, .fd = kept};
+    CHECK(answer(&ring, request) == 0);
+    /* Whose place would be given again, if the object had ended. */
+    for (int i = 0; i < 2000; i++)
+        CHECK(close(event(device, 0, 0)) == 0);
+    int received = receive_fd(pair[1]);
+    CHECK(signaled(received) == 1 && wait_one(device, received, FOREVER) == 0);
+
+    for (int i = 0; i < 2000; i++) {
+        request = (struct io_uring_sqe){.opcode = IORING_OP_CLOSE, .fd = event(device, 1, 1)};
+        CHECK(answer(&ring, request) == 0);
+    }
+    int last = event(device, 1, 1);
+    CHECK(wait_one(device, last, FOREVER) == 0 && close(last) == 0);
+}
+
+int main(int count, char **values)
+{
+    CHECK(count == 2);
+    watchdog(120);
+    if (strcmp(values[1], "hidden_processes") == 0)
+        hidden_processes();
+    else if (strcmp(values[1], "memory_is_short") == 0)
+        memory_is_short();
+    else if (strcmp(values[1], "frozen") == 0)
+        frozen();
+    else if (strcmp(values[1], "ring") == 0)
+        ring();
+    else
+        return 2;
+    return 0;
+}
