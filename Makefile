@@ -205,8 +205,8 @@ SOAK_SECONDS ?= 60
 
 test-crash: tools       ## Kill and stop processes at every instruction of every operation, then at random
 	$(CARGO) build --release --locked $(VERIFY) -p ntux-adversary
-	$(VERIFY_DIR)/release/ntux-adversary crash --pairs $(PAIRS)
-	$(VERIFY_DIR)/release/ntux-adversary crash --random 20000
+	$(VERIFY_DIR)/release/ntux-adversary crash --pairs $(PAIRS) --processes 0
+	$(VERIFY_DIR)/release/ntux-adversary crash --random 20000 --processes 0
 	$(VERIFY_DIR)/release/ntux-adversary soak --seconds $(SOAK_SECONDS)
 
 # The seed and how many programs: SEED, SINGLE, TOGETHER in the environment, see the script.

@@ -1,5 +1,6 @@
 //! Arenas of running programs: finding them, and what /proc tells of those who share one.
 
+mod asleep;
 mod copy;
 pub mod examine;
 pub mod find;

@@ -121,6 +121,7 @@ fn an_onlooker_who_overlooks_something_is_found() {
         ("no-units", "set-one-waits", "an onlooker sees"),
         ("no-units", "release-one-waits", "an onlooker sees"),
         ("no-wakes", "set-one-waits", "the analysis does not say StillAsleep"),
+        ("old-notes", "set-one-waits", "the analysis says StillAsleep"),
         ("no-claims", "unlock-one-waits", "the analysis does not say HalfWay"),
         ("no-deaths", "set-wait-all-in-vain", "the analysis does not say Unfinished"),
         ("no-deaths", "any-blocked-pulse", "the analysis does not say Stopped"),

@@ -8,7 +8,7 @@
 //!   which it slept, but its state is no longer that of a sleeper.
 //! * It slept, ran, and sleeps again between two checks: its context switches have increased.
 
-use std::fs::{self, File};
+use std::fs::File;
 use std::os::unix::fs::FileExt;
 use std::time::Duration;
 
@@ -103,6 +103,13 @@ impl Task {
         }
     }
 
+    /// Returns whether a signal or a tracer has stopped it.
+    pub fn is_stopped(&self) -> bool {
+        let status = self.read("status", self.open.as_ref().map(|[status, _]| status)).unwrap_or_default();
+        let state = status.lines().find_map(|line| line.strip_prefix("State:"));
+        state.and_then(|state| state.trim().chars().next()).is_some_and(|state| matches!(state, 'T' | 't'))
+    }
+
     /// Returns its processor time, in the kernel's ticks, and whether its state is that of a sleeper. `None`: it is
     /// gone.
     pub fn work(&self) -> Option<(Duration, bool)> {
@@ -134,7 +141,11 @@ impl Task {
     }
 
     fn read(&self, file: &str, open: Option<&File>) -> Option<String> {
-        let Some(open) = open else { return fs::read_to_string(format!("{}/{file}", self.directory)).ok() };
+        let Some(open) = open else {
+            let opened = File::open(format!("{}/{file}", self.directory)).ok()?;
+            return self.read(file, Some(&opened));
+        };
+        // At once: the kernel says no length, and whoever does not know it reads a few bytes at a time.
         let mut text = [0; 4096];
         let length = open.read_at(&mut text, 0).ok()?;
         Some(String::from_utf8_lossy(&text[..length]).into_owned())

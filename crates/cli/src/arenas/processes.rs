@@ -46,15 +46,15 @@ pub enum Condition {
 }
 
 /// What the kernel writes about a process or a thread in one line.
-struct Stat {
+pub(super) struct Stat {
     name: String,
-    state: char,
+    pub state: char,
     parent: u32,
     start: u64,
 }
 
 impl Stat {
-    fn read(path: &str) -> Option<Stat> {
+    pub fn read(path: &str) -> Option<Stat> {
         let text = text(path)?;
         // A name may hold anything, also parentheses.
         let (open, close) = (text.find('(')?, text.rfind(')')?);

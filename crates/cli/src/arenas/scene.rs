@@ -1,18 +1,19 @@
 //! A snapshot of an arena, with the names that people know.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::fmt;
 use std::time::Duration;
 
 use ntux_platform::clock::{self, Deadline};
 use ntux_platform::memory::FileId;
 use ntux_sync::inspect::why::{Case, Fate};
-use ntux_sync::inspect::{LastBy, PeerView, Presence, Snapshot, Value, View, WaiterView, WakeView};
+use ntux_sync::inspect::{LastBy, PeerView, Presence, Snapshot, Value, View, WaitState, WaiterView, WakeView};
 use ntux_sync::{Object, Result};
 use serde::Serialize;
 
 use crate::printable::printable;
 
+use super::asleep::sleeps_on_its_word;
 use super::processes::{Condition, Descriptor, PeerProcesses, Process, Thread};
 
 /// What was seen, and what /proc says of it.
@@ -262,12 +263,15 @@ pub struct Fates {
     places: HashMap<u32, Fate>,
     /// Of those that acquired mutexes for which somebody waits, by peer and number.
     takers: HashMap<(u32, u32), Fate>,
+    /// The places whose threads are given what they wait for and not known to be woken, and do not sleep on their words.
+    awake: HashSet<u32>,
 }
 
 impl Fates {
     pub fn of(snapshot: &Snapshot, names: &Names) -> Fates {
         let place = |waiter: &WaiterView| Some((waiter.index, fate(snapshot, names, waiter.peer, number(waiter)?)?));
-        let mut fates = Fates { places: snapshot.waiters.iter().filter_map(place).collect(), takers: HashMap::new() };
+        let places = snapshot.waiters.iter().filter_map(place).collect();
+        let mut fates = Fates { places, ..Fates::default() };
         for object in &snapshot.objects {
             let LastBy::Thread { peer: Some(peer), thread } = object.last_by else { continue };
             let is_of_interest = matches!(object.value, Value::Mutex(_)) && object.waiting().next().is_some();
@@ -278,8 +282,22 @@ impl Fates {
         fates
     }
 
+    /// Also asks which threads do not sleep of those that seem to: some files of /proc for each.
+    pub fn with_awake(mut self, view: &View, snapshot: &Snapshot, names: &Names) -> Fates {
+        let is_owed = |waiter: &&WaiterView| matches!(waiter.state, WaitState::Satisfied { owed: true, .. });
+        let is_awake = |waiter: &&WaiterView| {
+            let process = names.process(waiter.peer);
+            let sleeps = process
+                .zip(number(waiter))
+                .and_then(|(process, own)| sleeps_on_its_word(process, own, view, waiter.index));
+            sleeps == Some(false)
+        };
+        self.awake = snapshot.waiters.iter().filter(is_owed).filter(is_awake).map(|waiter| waiter.index).collect();
+        self
+    }
+
     pub fn case<'a>(&self, before: &'a Snapshot, after: &'a Snapshot) -> Case<'a> {
-        Case::new(before, after, self.places.clone()).with_takers(self.takers.clone())
+        Case::new(before, after, self.places.clone()).with_takers(self.takers.clone()).with_awake(self.awake.clone())
     }
 }
 

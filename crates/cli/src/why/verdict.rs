@@ -302,15 +302,22 @@ impl Teller<'_> {
                 trouble.objects = things;
             }
             Finding::StillAsleep { waiter, given, by } => self.still_asleep(&mut trouble, *waiter, *given, *by),
-            Finding::Unfinished { waiter, request } => {
-                let party = self.party(*waiter);
+            Finding::Unfinished { waiter, request, waiting } => {
+                let (party, what) = (self.party(*waiter), request_text(*request));
                 trouble.kind = "unfinished";
-                trouble.text.push(format!(
-                    "UNFINISHED: {} has ended before it could {}. The next signal that a wait for all needs does it.",
-                    party.text(),
-                    request_text(*request)
-                ));
+                trouble.text.push(match waiting.is_empty() {
+                    true => format!(
+                        "unfinished: {} has ended before it could {what}, and nobody waits for that together with other \
+                         objects. It has not happened; the next signal that a wait for all needs does it.",
+                        party.text()
+                    ),
+                    false => format!(
+                        "UNFINISHED: {} has ended before it could {what}. The next signal that a wait for all needs does it.",
+                        party.text()
+                    ),
+                });
                 trouble.threads.push(party);
+                trouble.behind = self.parties(waiting);
             }
             Finding::HalfWay { object, claim, waiting } => self.half_way(&mut trouble, *object, *claim, waiting),
             Finding::Stopped { waiter } => {

@@ -94,6 +94,18 @@ impl Signaler {
         panic!("it was never seen");
     }
 
+    /// Runs it until this is so: asks after each instruction.
+    fn step_until(&mut self, is_so: impl Fn() -> bool) {
+        for _ in 0..STEPS {
+            if is_so() {
+                return;
+            }
+            self.request(libc::PTRACE_SINGLESTEP);
+            assert!(self.stops(), "it ended before that was so");
+        }
+        panic!("it never was so");
+    }
+
     fn go_on(mut self) {
         self.request(libc::PTRACE_DETACH);
         self.child.wait().unwrap();
@@ -104,6 +116,11 @@ impl Signaler {
         let _ = self.stops();
         self.child.wait().unwrap();
     }
+}
+
+/// Whether a wake seems to be owed to anybody.
+fn is_owed(seen: &Snapshot) -> bool {
+    seen.waiters.iter().any(|waiter| matches!(waiter.state, WaitState::Satisfied { owed: true, .. }))
 }
 
 fn finding<'a>(told: &'a Value, kind: &str) -> &'a Value {
@@ -119,9 +136,7 @@ fn a_wake_that_is_held_back_is_found_and_who_holds_it_back() {
     let sleeper = start(&arena, 5, &[event]);
     sleepers(&arena, 1);
     let Some(mut signaler) = Signaler::start(&stage, &arena, event) else { return end(sleeper) };
-    signaler.run_until(&arena, |seen| {
-        seen.waiters.iter().any(|waiter| matches!(waiter.state, WaitState::Satisfied { owed: true, .. }))
-    });
+    signaler.run_until(&arena, is_owed);
     let seen = look(&stage, &arena);
     let asleep = finding(&seen, "still asleep");
     assert_eq!(
@@ -136,6 +151,74 @@ fn a_wake_that_is_held_back_is_found_and_who_holds_it_back() {
     assert!(text.contains(&format!("{}/{thread}", signaler.child.id())), "{text}");
     println!("{text}");
 
+    signaler.go_on();
+    until(|| kinds(&look(&stage, &arena)).is_empty());
+    end(sleeper);
+}
+
+/// The waiter of this arena that sleeps: its ticket, and its thread.
+fn the_sleeper(view: &View) -> (u64, u64) {
+    let snapshot = view.snapshot().unwrap();
+    let waiter = snapshot.waiting().next().unwrap();
+    (waiter.ticket, waiter.thread.unwrap())
+}
+
+/// Its waker was stopped behind the wake, and notes only now which wait it has woken: a later one of the same thread is over by then,
+/// whose waker was in time.
+#[test]
+fn who_has_left_its_wait_and_sleeps_elsewhere_is_not_accused_by_a_late_note() {
+    let stage = Stage::new();
+    let arena = Arena::create(CAPACITY).unwrap();
+    let waiter = arena.waiter();
+    let [first, second] = [(); 2].map(|()| arena.event_create(&waiter, false, false).unwrap());
+    let sleeper = start(&arena, 5, &[first, second]);
+    sleepers(&arena, 1);
+    let view = View::open(arena.fd().unwrap()).unwrap();
+    let (ticket, thread) = the_sleeper(&view);
+    let Some(mut signaler) = Signaler::start(&stage, &arena, first) else { return end(sleeper) };
+    signaler.run_until(&arena, is_owed);
+    let is_woken = || {
+        let stat = std::fs::read_to_string(format!("/proc/{}/task/{thread}/stat", sleeper.id())).unwrap();
+        !stat.contains(") S ") || view.snapshot().unwrap().waiting().any(|waiter| waiter.ticket != ticket)
+    };
+    signaler.step_until(is_woken);
+    sleepers(&arena, 1);
+    assert_ne!(the_sleeper(&view).0, ticket, "it waits for the second event");
+    arena.event_set(&waiter, second).unwrap();
+    until(|| kinds(&look(&stage, &arena)).is_empty());
+
+    signaler.go_on();
+    // What the arena says, and what is made of it and /proc.
+    assert!(!is_owed(&view.snapshot().unwrap()));
+    let output = why(&stage, &[&this_process()]);
+    assert_eq!(output.status.code(), Some(0), "{}", said(&output));
+    assert!(said(&output).contains("Nothing is wrong."), "{}", said(&output));
+    end(sleeper);
+}
+
+/// The handler runs on top of the wait, so the arena cannot know.
+#[test]
+fn who_sleeps_in_a_signal_handler_is_owed_a_wake_and_not_accused() {
+    let stage = Stage::new();
+    let arena = Arena::create(CAPACITY).unwrap();
+    let event = arena.event_create(&arena.waiter(), false, false).unwrap();
+    let sleeper = start(&arena, 5, &[event]);
+    sleepers(&arena, 1);
+    let view = View::open(arena.fd().unwrap()).unwrap();
+    let thread = the_sleeper(&view).1;
+    // SAFETY: no pointers; a thread of a child that was not waited for.
+    let signal = |signal: i32| unsafe { libc::syscall(libc::SYS_tgkill, sleeper.id(), thread, signal) };
+    assert_eq!(signal(libc::SIGUSR1), 0);
+    let call = || std::fs::read_to_string(format!("/proc/{}/task/{thread}/syscall", sleeper.id())).unwrap();
+    until(|| call().starts_with(&format!("{} ", libc::SYS_pause)));
+    let Some(mut signaler) = Signaler::start(&stage, &arena, event) else { return end(sleeper) };
+    signaler.run_until(&arena, is_owed);
+    let seen = look(&stage, &arena);
+    assert!(!kinds(&seen).contains(&"still asleep"), "{seen:#}");
+    assert!(is_owed(&view.snapshot().unwrap()), "this test notices nothing");
+
+    assert_eq!(signal(libc::SIGUSR2), 0);
+    until(|| !is_owed(&view.snapshot().unwrap()));
     signaler.go_on();
     until(|| kinds(&look(&stage, &arena)).is_empty());
     end(sleeper);
@@ -200,4 +283,36 @@ fn an_operation_that_a_killed_thread_announced_is_found_until_somebody_carries_i
         arena.event_set(&waiter, other).unwrap();
     });
     assert_eq!(kinds(&look(&stage, &arena)), [""; 0]);
+}
+
+/// It has not happened, and nobody will miss it.
+#[test]
+fn an_announced_operation_of_a_killed_thread_for_which_nobody_waits_any_more_is_told_and_not_called_wrong() {
+    let stage = Stage::new();
+    let arena = Arena::create(CAPACITY).unwrap();
+    let waiter = arena.waiter();
+    let [event, other] = [(); 2].map(|()| arena.event_create(&waiter, true, false).unwrap());
+    let alert = arena.event_create(&waiter, false, false).unwrap();
+    std::thread::scope(|scope| {
+        let arena = &arena;
+        let _fails_fast = FailsFast::new(arena, arena.fd().unwrap());
+        let objects = [event, other];
+        scope.spawn(move || arena.wait_all(&arena.waiter(), &objects, Some(alert), 7, Deadline::Never).unwrap());
+        sleepers(arena, 1);
+        if let Some(mut signaler) = Signaler::start(&stage, arena, event) {
+            signaler.run_until(arena, |seen| seen.admission.requester.is_some());
+            signaler.kill();
+            assert_eq!(finding(&look(&stage, arena), "unfinished")["fault"], true);
+            arena.event_set(&waiter, alert).unwrap();
+            until(|| View::open(arena.fd().unwrap()).unwrap().snapshot().unwrap().waiting().count() == 0);
+            let output = why(&stage, &[&this_process()]);
+            let text = said(&output);
+            assert_eq!(output.status.code(), Some(0), "{text}");
+            let words = text.split_whitespace().collect::<Vec<_>>().join(" ");
+            assert!(words.contains("unfinished: ") && words.contains("and nobody waits for that"), "{text}");
+            println!("{text}");
+        } else {
+            arena.event_set(&waiter, alert).unwrap();
+        }
+    });
 }

@@ -332,6 +332,7 @@ fn actor() {
     let words: Vec<u64> = part.split_whitespace().map(|word| word.parse().unwrap()).collect();
     let [owner, objects @ ..] = &words[..] else { panic!("{part}") };
     let waiter = arena.waiter();
+    handle_signals();
     // Registers this process.
     arena.close(arena.event_create(&waiter, false, false).unwrap()).unwrap();
     let made = objects.is_empty().then(|| arena.event_create(&waiter, false, false).unwrap());
@@ -343,6 +344,20 @@ fn actor() {
     }
     loop {
         std::thread::park();
+    }
+}
+
+/// SIGUSR1 has a thread sleep elsewhere, until SIGUSR2.
+fn handle_signals() {
+    extern "C" fn sleep(_: libc::c_int) {
+        // SAFETY: takes no memory.
+        unsafe { libc::pause() };
+    }
+    extern "C" fn wake(_: libc::c_int) {}
+    // SAFETY: handlers that may run at any time.
+    unsafe {
+        libc::signal(libc::SIGUSR1, sleep as extern "C" fn(_) as usize);
+        libc::signal(libc::SIGUSR2, wake as extern "C" fn(_) as usize);
     }
 }
 

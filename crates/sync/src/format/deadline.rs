@@ -3,7 +3,7 @@
 //! ```text
 //!  63    62                                   0
 //! +----+---------------------------------------+
-//! |wall|  nanoseconds of that clock            |      0: not written; all ones: no deadline
+//! |wall|  nanoseconds of that clock            |      0: it does not sleep; all ones: no deadline
 //! +----+---------------------------------------+
 //! ```
 
@@ -14,7 +14,9 @@ use super::fields::{DEADLINE, part};
 const WALL_CLOCK: u64 = part(DEADLINE, "wall_clock").flag();
 const TIME: u64 = part(DEADLINE, "time").mask();
 const NEVER: u64 = u64::MAX;
-/// A later time is as good as none; 0 is not written.
+/// The thread does not sleep: it never has, or it is back.
+pub(crate) const AWAKE: u64 = 0;
+/// A later time is as good as none.
 const LAST: u64 = TIME - 1;
 
 #[inline(always)]
@@ -32,10 +34,10 @@ fn pack_time(ns: u64) -> u64 {
     ns.clamp(1, LAST)
 }
 
-/// None: not written.
+/// None: it does not sleep.
 pub(crate) fn unpack(word: u64) -> Option<Deadline> {
     match (word, word & WALL_CLOCK != 0) {
-        (0, _) => None,
+        (AWAKE, _) => None,
         (NEVER, _) => Some(Deadline::Never),
         (word, false) => Some(Deadline::Monotonic(word)),
         (word, true) => Some(Deadline::Realtime(word & TIME)),
@@ -51,7 +53,7 @@ mod tests {
         for deadline in [Deadline::Never, Deadline::Monotonic(7), Deadline::Realtime(1), Deadline::Realtime(LAST)] {
             assert_eq!(unpack(pack(deadline)), Some(deadline));
         }
-        assert_eq!(unpack(0), None);
+        assert_eq!(unpack(AWAKE), None);
         assert_eq!(unpack(pack(Deadline::Monotonic(u64::MAX))), Some(Deadline::Monotonic(LAST)));
     }
 }

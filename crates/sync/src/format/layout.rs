@@ -122,7 +122,7 @@ pub struct WaiterSlot {
     /// The requested operation while the state is `Requesting`, see [`crate::protocol::signal`].
     pub request: Word64,
     /// For onlookers, see [`crate::protocol::notes`]: when the wait joined its queues, in seconds and nanoseconds of the same clock
-    /// that add up; and its deadline.
+    /// that add up; and until when its thread sleeps at most.
     pub asleep_since: [Word64; 2],
     pub deadline: Word64,
     /// The word that it found at its first object: its version, and its mark.

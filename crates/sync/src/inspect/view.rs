@@ -1,5 +1,6 @@
 //! The read-only mapping, and which parts of it may be read.
 
+use std::mem::offset_of;
 use std::ops::Range;
 use std::os::fd::BorrowedFd;
 
@@ -50,6 +51,12 @@ impl View {
     /// The arena's capacity.
     pub fn capacity(&self) -> Capacity {
         self.capacity
+    }
+
+    /// Where in the file the word lies on which the thread of a place sleeps: its first four bytes. None: there is no such place.
+    pub fn word_of(&self, waiter: u32) -> Option<u64> {
+        let place = self.layout.waiters + u64::from(waiter) * size_of::<WaiterSlot>() as u64;
+        (waiter < self.capacity.waiters).then_some(place + offset_of!(WaiterSlot, word) as u64)
     }
 
     /// Reads everything once.

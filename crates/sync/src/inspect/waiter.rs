@@ -84,7 +84,7 @@ pub enum WaitState {
         abandoned: bool,
         /// Who performed the operation, if the thread slept.
         by: LastBy,
-        /// The thread slept, and its wake may not have been sent yet.
+        /// The thread slept, has not run since, and its wake may not have been sent yet.
         owed: bool,
     },
     /// Ended without an object: its deadline passed, or a signal handler ran.
@@ -248,7 +248,9 @@ impl WaitState {
                     index if look.is_object(index) => Given::Slot(index),
                     _ => Given::Rubbish,
                 };
-                let owed = word.is_owed() && slot.woken.0.from.load() != word.0.low;
+                // O-back: its own note says whether it has run since; its waker's may be of another wait, or not there.
+                let is_back = deadline::unpack(slot.deadline.load()).is_none();
+                let owed = word.is_owed() && slot.woken.0.from.load() != word.0.low && !is_back;
                 let by = LastBy::of(Signature(slot.signature.load()).mark_for(word.ticket().tag()));
                 WaitState::Satisfied { given, abandoned: word.is_abandoned(), by, owed }
             }
@@ -261,6 +263,15 @@ impl WaitState {
 }
 
 impl Request {
+    /// The object that it is about; none if it is rubbish.
+    pub fn object(self) -> Option<Object> {
+        match self {
+            Request::Set(object) | Request::Reset(object) | Request::Pulse(object) => Some(object),
+            Request::Release(object, _) | Request::Unlock(object, _) | Request::Kill(object, _) => Some(object),
+            Request::Rubbish => None,
+        }
+    }
+
     fn of(slot: &WaiterSlot) -> Request {
         let object = Object(slot.request_object.load());
         match Signal::of_bits(slot.request.load()) {

@@ -215,9 +215,10 @@ impl Epoch<'_> {
         now
     }
 
-    /// Reports what a wait that has slept has come to. Most are given one object.
+    /// Notes that the thread is back, and reports what a wait that has slept has come to. Most are given one object.
     #[inline(always)]
     fn woke(&self, decision: Decision) {
+        notes::is_back(self.slot);
         match decision {
             Decision::Object { index, .. } => self.arena.trace(|| What::Acquires { object: index }),
             Decision::Everything { .. } => self.woke_with(What::AcquiresAll),

@@ -5,7 +5,8 @@
 //! ([`crate::format::mark`]); and for its whole wait the time. So an onlooker can tell whether anybody has signaled the object since.
 //! A thread that is about to sleep writes down until when at most. A thread that wakes another one *signs* before that in the other
 //! one's slot ([`crate::format::signature`]), and writes down by which object, and when that was decided; and after the wake, which wait
-//! that was: else its wake seems to be owed still.
+//! that was. A thread that is back from its sleep takes down until when it sleeps: it is owed no wake any more, whatever its waker has
+//! come to write, or writes too late.
 //!
 //! Nothing in the core decides by any of it. The signature alone is read there, by whoever settles the claim: it becomes the mark of the
 //! object. That may be the woken thread, if it runs first, or any other: without a signature they would not know whose operation they
@@ -14,6 +15,9 @@
 //! # Order
 //! * O-notes: what was found, since and until are stored (release) before the exchange that says that the thread sleeps. So an
 //!   onlooker who sees the wait asleep, and its word unchanged afterwards, has read the notes of this wait.
+//! * O-back: until when a thread sleeps is stored before its wait can be decided while it sleeps, and taken down after the decision was
+//!   read, before the next wait begins. So an onlooker who reads it beside a word that is the same before and after has read what this
+//!   wait left.
 //! * O-since: each word that was found is of an earlier time than the note says. Its flag was raised before the clock is read;
 //!   or adaptive spin has read the clock when the wait began, which was after the word was read, and the exchange that raised the flag
 //!   has confirmed that the word was the same. A wait for several reads the clock once it is in all its queues, unless all were the same.
@@ -31,11 +35,13 @@
 //!
 //! The notes about a wake are stored after the exchange that decides the wait: several threads may try that, and one does. Only which
 //! wait that was is kept over the call that wakes, because all that is needed after a call must be saved and fetched. A late note can
-//! meet the next wait of the thread; an onlooker takes it for what it says, a wake that has happened.
+//! meet a later wait of the thread, and overwrite what the waker of that one has noted; an onlooker takes it for what it says, a wake
+//! that has happened. So that the note of a wake is missing does not prove that the wake is: the thread's own note counts, too.
 //!
 //! # Death
 //! Of who is killed or stopped between the decision and its notes, or in the middle of them, the notes are missing, or are of two
-//! wakes: they are hints.
+//! wakes: they are hints. A thread that was woken and has not run since has not taken its own note down: the kernel knows that it does
+//! not sleep, and [`crate::inspect::why`] is told.
 
 use core::num::NonZeroU64;
 
@@ -100,6 +106,15 @@ pub(super) fn falls_asleep(slot: &WaiterSlot, until: Deadline) {
         return;
     }
     slot.deadline.store(deadline::pack(until));
+}
+
+/// The thread of this slot has slept in a wait that is decided, and runs again.
+#[inline(always)]
+pub(super) fn is_back(slot: &WaiterSlot) {
+    if NOTHING {
+        return;
+    }
+    slot.deadline.store(deadline::AWAKE);
 }
 
 /// The object in this slot, for a note about a wake.

@@ -2,23 +2,26 @@
 //!
 //! Nobody moves, so one snapshot stands for both of those that the analysis compares. It is compared with what the
 //! harness knows by itself: which survivors the kernel shows asleep although their word has changed, which victim was
-//! killed or is stopped and in which operation, and which owners the model allows.
+//! killed or is stopped and in which operation, and which owners the model allows. As `ntux why` does, it tells the analysis which threads
+//! the kernel does not show asleep on a futex.
 //!
 //! | finding | must be there | is true only |
 //! | --- | --- | --- |
-//! | still asleep | for a survivor that the kernel calls owed a wake | for that, for a stopped victim, or for one whose wake is sent |
+//! | still asleep | for a survivor, or a victim that fell asleep, that the kernel calls owed a wake | for such a thread |
 //! | half-way | for an object that has a claim | for such an object |
-//! | unfinished | for a killed victim whose signal was admitted | if it is the victim's operation, and happens once others come |
-//! | stopped | for a stopped victim that waits | for such a victim |
+//! | unfinished | for a killed victim whose signal was admitted | if it is the victim's operation, with those who wait for all |
+//! | stopped | for a stopped victim that waits, or was given what it waited for and has not run since | for a stopped victim that waits |
 //! | owner gone, owner stopped | | if the model allows that owner, and it is the victim that was killed, or stands |
 //! | in vain | | where the victim closes an object |
 //! | lacks one | | for a wait for all |
 //! | deadlock | | never: no scenario has one |
 //!
 //! When the survivors have used every object that they know, and everybody has come to an end, none of these may be half-way any
-//! more; when the sweep has used every place, nothing at all.
+//! more, and nobody may wait for what is unfinished: a signal that was announced to threads that wait for all, and that no such thread
+//! needs any more, is carried out when its place is used. When the sweep has used every place, nothing at all may be left. Whatever was
+//! found before: the notes of a thread that goes on late must accuse nobody.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use ntux_sync::inspect::why::{Case, Fate, Finding};
 use ntux_sync::inspect::{Claim, Request, Snapshot, WaitState, WaiterView};
@@ -67,7 +70,8 @@ fn in_proc(number: u64) -> u32 {
 impl Play<'_> {
     /// Runs the analysis on what an onlooker sees, and compares with what is so.
     pub(super) fn find(&mut self, snapshot: &Snapshot) -> Result<()> {
-        let findings = self.findings(snapshot);
+        let awake = if self.stage.eyes == Eyes::OldNotes { HashSet::new() } else { self.awake(snapshot) };
+        let findings = self.findings(snapshot, awake);
         for finding in &findings {
             self.found.count(finding);
             if !self.is_true(snapshot, finding)? {
@@ -89,7 +93,7 @@ impl Play<'_> {
         let known: Vec<_> = (0..objects).map(|number| self.stage.board.object(number as u8)).collect();
         self.find_none("everything was used since", |finding| match finding {
             Finding::HalfWay { object, .. } => known.contains(object),
-            _ => true,
+            finding => finding.is_fault(),
         })
     }
 
@@ -99,21 +103,27 @@ impl Play<'_> {
     }
 
     fn find_none(&self, since: &str, concerns: impl Fn(&Finding) -> bool) -> Result<()> {
-        let Found { still_asleep: 0, half_way: 0, unfinished: 0, .. } = self.found else {
-            let snapshot = self.stage.view.snapshot().map_err(std::io::Error::other)?;
-            let is_left = |finding: &Finding| !matches!(finding, Finding::LacksOne { .. }) && concerns(finding);
-            return match self.findings(&snapshot).into_iter().find(is_left) {
-                Some(left) => wrong(format!("{since}, and the analysis still says {left:?}")),
-                None => Ok(()),
-            };
-        };
-        Ok(())
+        let snapshot = self.stage.view.snapshot().map_err(std::io::Error::other)?;
+        let is_left = |finding: &Finding| !matches!(finding, Finding::LacksOne { .. }) && concerns(finding);
+        // The arena's notes alone must say so: everybody has run since.
+        match self.findings(&snapshot, HashSet::new()).into_iter().find(is_left) {
+            Some(left) => wrong(format!("{since}, and the analysis still says {left:?}")),
+            None => Ok(()),
+        }
     }
 
-    fn findings(&self, snapshot: &Snapshot) -> Vec<Finding> {
+    fn findings(&self, snapshot: &Snapshot, awake: HashSet<u32>) -> Vec<Finding> {
         let seen = self.stage.eyes.see(snapshot);
         let fates = if self.stage.eyes == Eyes::NoDeaths { HashMap::new() } else { self.fates(&seen) };
-        Case::new(&seen, &seen, fates).findings()
+        Case::new(&seen, &seen, fates).with_awake(awake).findings()
+    }
+
+    /// Who is not shown asleep on a futex by the kernel, of those who seem to be owed a wake.
+    fn awake(&self, snapshot: &Snapshot) -> HashSet<u32> {
+        let is_owed = |waiter: &&WaiterView| matches!(waiter.state, WaitState::Satisfied { owed: true, .. });
+        // A survivor that is back sleeps on the futex of its mailbox.
+        let is_awake = |waiter: &&WaiterView| self.sleep_of(waiter) == FutexWait::No;
+        snapshot.waiters.iter().filter(is_owed).filter(is_awake).map(|waiter| waiter.index).collect()
     }
 
     fn fates(&self, snapshot: &Snapshot) -> HashMap<u32, Fate> {
@@ -121,7 +131,7 @@ impl Play<'_> {
             None => Fate::There,
             Some(victim) => match &self.victims[victim].tracee {
                 None => Fate::Gone,
-                Some(tracee) if tracee.is_still() => Fate::Stopped,
+                Some(tracee) if tracee.is_still() || Task::new(tracee.id()).is_stopped() => Fate::Stopped,
                 Some(_) => Fate::There,
             },
         };
@@ -153,8 +163,14 @@ impl Play<'_> {
             let (index, fate) = (waiter.index, fates.get(&waiter.index));
             expected.extend(match (waiter.state, fate) {
                 (WaitState::Requesting(request), Some(Fate::Gone)) => (snapshot.admission.requester == Some(index))
-                    .then_some(Finding::Unfinished { waiter: index, request }),
-                (WaitState::Waiting, Some(Fate::Stopped)) => Some(Finding::Stopped { waiter: index }),
+                    .then(|| Finding::Unfinished {
+                        waiter: index,
+                        request,
+                        waiting: self.waiting_for_all(snapshot, request),
+                    }),
+                (WaitState::Waiting | WaitState::Satisfied { owed: true, .. }, Some(Fate::Stopped)) => {
+                    Some(Finding::Stopped { waiter: index })
+                }
                 (WaitState::Satisfied { given, by, .. }, _) if self.is_owed(waiter) => {
                     Some(Finding::StillAsleep { waiter: index, given, by })
                 }
@@ -164,10 +180,24 @@ impl Play<'_> {
         expected
     }
 
+    /// Survivors and victims that sleep for all of several objects, one of which is this operation's.
+    fn waiting_for_all(&self, snapshot: &Snapshot, request: Request) -> Vec<u32> {
+        let object = request.object().and_then(|object| snapshot.object(object.0 as u32));
+        let entries = object.into_iter().flat_map(|object| object.waiting());
+        let waiters = entries.filter_map(|entry| snapshot.waiter(entry.waiter));
+        let is_one = |waiter: &&WaiterView| waiter.parked && self.waits_for_all(Some(waiter));
+        waiters.filter(is_one).map(|waiter| waiter.index).collect()
+    }
+
     /// By the kernel's account.
     fn is_owed(&self, waiter: &WaiterView) -> bool {
+        self.sleep_of(waiter) == FutexWait::Owed
+    }
+
+    fn sleep_of(&self, waiter: &WaiterView) -> FutexWait {
         let sleeper = self.sleeper_at(waiter).map(|actor| self.stage.board.mailbox(actor).thread());
-        sleeper.is_some_and(|thread| Task::new(thread).futex_wait() == FutexWait::Owed)
+        let victim = || self.victims.iter().nth(self.victim_at(waiter)?).map(|victim| victim.id);
+        sleeper.or_else(victim).map_or(FutexWait::No, |thread| Task::new(thread).futex_wait())
     }
 
     fn is_true(&mut self, snapshot: &Snapshot, finding: &Finding) -> Result<bool> {
@@ -186,17 +216,12 @@ impl Play<'_> {
                 has(index, Fate::Stopped) && self.may_own(*object, owner)
             }
             Finding::Closed { .. } => matches!(self.scenario.operation, Operation::Close(_)),
-            Finding::StillAsleep { waiter: index, .. } => match place(index).and_then(|waiter| self.sleeper_at(waiter))
-            {
-                Some(_) if place(index).is_some_and(|waiter| self.is_owed(waiter)) => true,
-                // Its wake was sent, so it must arrive.
-                Some(actor) => self.observe_woken(actor).map(|()| true)?,
-                None => has(index, Fate::Stopped),
-            },
-            Finding::Unfinished { waiter, request } => {
+            Finding::StillAsleep { waiter: index, .. } => place(index).is_some_and(|waiter| self.is_owed(waiter)),
+            Finding::Unfinished { waiter, request, waiting } => {
                 let victim = place(waiter).and_then(|waiter| self.victim_at(waiter));
                 let asked = victim.and_then(|victim| self.request_of(self.victims[victim].operation));
-                has(waiter, Fate::Gone) && asked == Some(*request)
+                let waits_for_all = |index: &u32| self.waits_for_all(place(index));
+                has(waiter, Fate::Gone) && asked == Some(*request) && waiting.iter().all(waits_for_all)
             }
             Finding::HalfWay { object, claim, .. } => {
                 let seen = snapshot.object(object.0 as u32);
@@ -249,6 +274,11 @@ impl Eyes {
             Eyes::NoWakes => seen.waiters.iter_mut().for_each(|waiter| {
                 if let WaitState::Satisfied { owed, .. } = &mut waiter.state {
                     *owed = false;
+                }
+            }),
+            Eyes::OldNotes => seen.waiters.iter_mut().for_each(|waiter| {
+                if let WaitState::Satisfied { owed, .. } = &mut waiter.state {
+                    *owed = true;
                 }
             }),
             Eyes::NoClaims => seen.objects.iter_mut().for_each(|object| object.claim = Claim::None),

@@ -24,6 +24,8 @@ pub enum Eyes {
     NoUnits,
     /// Overlooks that a wake is owed
     NoWakes,
+    /// Overlooks that a thread is back, and asks nobody whether it sleeps
+    OldNotes,
     /// Overlooks that an operation is half-way
     NoClaims,
     /// Takes what is requested for what is under way
@@ -35,6 +37,7 @@ pub enum Eyes {
 impl Play<'_> {
     /// Looks at the arena as another process would, and compares with what must hold.
     pub(super) fn look(&mut self) -> Result<()> {
+        self.settle_victims()?;
         let snapshot = self.stage.view.snapshot().map_err(std::io::Error::other)?;
         self.looks += 1;
         let seen: Vec<_> = (0..self.scenario.objects.len())

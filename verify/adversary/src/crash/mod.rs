@@ -7,7 +7,7 @@
 //! | How does a victim reach a point? | `path` (points), `tracee` (ptrace) |
 //! | What may the survivors observe? | `judge`: the sequential model, with the victim's operation done or not |
 //! | What may a snapshot show, and what does `ntux why` make of it? | `look`, `findings` |
-//! | Which experiments are made? | `run` |
+//! | Which experiments are made, in how many processes? | `run`, `several` |
 //! | Does it find faults at all? | `planted`: operations that survive neither |
 //! | How many instructions does an operation take, and how many between claim and decision? | `window` |
 //!
@@ -37,6 +37,7 @@ pub mod planted;
 pub mod play;
 pub mod run;
 pub mod scenario;
+pub mod several;
 pub mod stage;
 pub mod tracee;
 pub mod wakes;
@@ -81,6 +82,9 @@ pub struct Arguments {
     /// Where the random choices begin
     #[arg(long, default_value_t = 1)]
     seed: u64,
+    /// How many processes share the work, each on a processor of its own. 0: one for each processor
+    #[arg(long, default_value_t = 1)]
+    processes: usize,
     /// Seconds after which what does not happen is said to hang
     #[arg(long, default_value_t = 10)]
     patience: u64,
@@ -108,9 +112,9 @@ impl From<Points> for path::Choice {
 impl Arguments {
     /// Runs it and prints the result.
     pub fn run(&self) -> ExitCode {
-        // Where it may not, it takes its chance with the clock.
-        let _ = stay_on_one_processor();
         if let Some(most) = self.windows {
+            // Where it may not, it takes its chance with the clock.
+            let _ = stay_on_one_processor();
             return self.count(most);
         }
         let start = Instant::now();
@@ -125,7 +129,7 @@ impl Arguments {
             patience: Duration::from_secs(self.patience),
             wake_limit: (!self.slice).then_some(Duration::from_millis(self.wake_limit)),
         };
-        match run::run(&plan) {
+        match several::run(&plan, self.processes) {
             Ok(totals) => {
                 print(&totals, start.elapsed());
                 if totals.failures == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE }

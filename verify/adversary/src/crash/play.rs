@@ -125,14 +125,25 @@ impl<'a> Play<'a> {
             looks: 0,
             found: Found::default(),
         };
-        for (actor, &wait) in SLEEPERS.zip(scenario.sleepers) {
-            let operation = Operation::Wait(wait);
-            stage.board.mailbox(actor).order(operation);
-            play.judge.begin(actor, operation);
-            play.asleep.push(actor);
-            play.observe()?;
-        }
+        play.fall_asleep()?;
         Ok(play)
+    }
+
+    fn fall_asleep(&mut self) -> Result<()> {
+        for (actor, &wait) in SLEEPERS.zip(self.scenario.sleepers) {
+            let operation = Operation::Wait(wait);
+            self.stage.board.mailbox(actor).order(operation);
+            self.judge.begin(actor, operation);
+            self.asleep.push(actor);
+            self.observe()?;
+        }
+        Ok(())
+    }
+
+    /// The survivors, all of whose waits are over, wait once more, and are satisfied by others than the victims.
+    fn sleep_again(&mut self) -> Result<()> {
+        self.fall_asleep()?;
+        self.release_sleepers()
     }
 
     /// Starts the next victim; it stands before its operation.
@@ -249,6 +260,9 @@ impl<'a> Play<'a> {
             self.call(operation)?;
         }
         self.release_sleepers()?;
+        if self.scenario.again {
+            self.sleep_again()?;
+        }
         self.end_victims(true)?;
         self.release_sleepers()?;
         self.find_nothing_left()?;

@@ -74,10 +74,27 @@ pub struct Totals {
     pub held_back: u64,
 }
 
-/// Runs everything; prints failures as they come.
+impl Totals {
+    pub fn add(&mut self, other: &Totals) {
+        self.operations += other.operations;
+        self.kills += other.kills;
+        self.stops += other.stops;
+        self.pairs += other.pairs;
+        self.looks += other.looks;
+        self.found.add(&other.found);
+        self.missed += other.missed;
+        self.failures += other.failures;
+        self.woken_after_a_kill += other.woken_after_a_kill;
+        self.latest_wake = self.latest_wake.max(other.latest_wake);
+        self.held_back += other.held_back;
+    }
+}
+
+/// Runs everything; prints failures as they come. `next` says which scenario comes next, by its number in the list; all of them that are
+/// below the list's length come once, in this process or another one.
 ///
 /// Errors: those of the system; `PermissionDenied` when ptrace is refused.
-pub fn run(plan: &Plan) -> io::Result<Totals> {
+pub fn run(plan: &Plan, next: &dyn Fn() -> usize) -> io::Result<Totals> {
     let wanted = |scenario: &&Scenario| plan.only.as_ref().is_none_or(|only| scenario.name.contains(only.as_str()));
     let scenarios = if plan.planted { PLANTED } else { SCENARIOS };
     let scenarios: Vec<_> = scenarios.iter().filter(wanted).collect();
@@ -92,7 +109,7 @@ pub fn run(plan: &Plan) -> io::Result<Totals> {
         Run { plan, stage: Stage::new(plan.patience, plan.eyes)?, totals: Totals::default(), printed: 0, bar };
     match plan.random {
         Some((count, seed)) => run.at_random(&scenarios, count, Rng::with_seed(seed))?,
-        None => run.one_by_one(&scenarios)?,
+        None => run.one_by_one(&scenarios, next)?,
     }
     run.bar.finish_and_clear();
     Ok(run.totals)
@@ -119,8 +136,8 @@ struct Blow<'a> {
 type Outcome<T> = Result<T, Failure>;
 
 impl Run<'_> {
-    fn one_by_one(&mut self, scenarios: &[&Scenario]) -> io::Result<()> {
-        for scenario in scenarios {
+    fn one_by_one(&mut self, scenarios: &[&Scenario], next: &dyn Fn() -> usize) -> io::Result<()> {
+        while let Some(scenario) = scenarios.get(next()) {
             if scenario.is_long && !self.plan.long {
                 skip("crash-slice", format_args!("{}: it takes too long; make test-crash runs it", scenario.name));
             } else {

@@ -40,6 +40,8 @@ pub struct Scenario {
     pub sweep: Operation,
     /// What a survivor does when the victim sleeps.
     pub relief: &'static [Operation],
+    /// Survivors whose waits are over wait again, and are satisfied by others, before the victims go on.
+    pub again: bool,
 }
 
 /// Who forks the victims.
@@ -64,6 +66,7 @@ const NOTHING: Scenario = Scenario {
     operation: Enroll,
     sweep: Sweep,
     relief: &[],
+    again: false,
 };
 
 const fn plain(name: &'static str, objects: &'static [New], operation: Operation) -> Scenario {
@@ -156,6 +159,7 @@ pub const SCENARIOS: &[Scenario] = &[
     plain("set", &[AUTO], Set(0)),
     plain("set-again", &[AUTO_SET], Set(0)),
     with(&[FIRST], plain("set-one-waits", &[AUTO], Set(0))),
+    Scenario { again: true, ..with(&[FIRST], plain("set-one-waits-again", &[AUTO], Set(0))) },
     with(&[sleeps(&[0, 1]), FIRST], plain("set-two-wait", &[AUTO, AUTO], Set(0))),
     with(CROWD, plain("set-crowd", &[AUTO], Set(0))),
     plain("set-manual", &[MANUAL], Set(0)),

@@ -5,6 +5,7 @@
 
 use std::io;
 use std::ops::Range;
+use std::sync::OnceLock;
 use std::time::{Duration, Instant};
 
 /// A child that stops under ptrace. Killed on drop.
@@ -269,8 +270,16 @@ impl Tracee {
     }
 }
 
-/// Where the kernel's page is mapped in this process and its forks; empty if it is not.
+/// Where the kernel's page is mapped in this process and its forks; empty if it is not. Read once: it stays.
 fn kernels_page() -> io::Result<Range<u64>> {
+    static PAGE: OnceLock<Range<u64>> = OnceLock::new();
+    match PAGE.get() {
+        Some(page) => Ok(page.clone()),
+        None => find_kernels_page().map(|page| PAGE.get_or_init(|| page).clone()),
+    }
+}
+
+fn find_kernels_page() -> io::Result<Range<u64>> {
     let maps = std::fs::read_to_string("/proc/self/maps")?;
     let line = maps.lines().find(|line| line.ends_with("[vdso]"));
     let range = line.and_then(|line| line.split_once(' ')?.0.split_once('-'));

@@ -29,6 +29,21 @@ impl Play<'_> {
         Ok(())
     }
 
+    /// Waits until every victim that was brought to a sleep sleeps, or stands behind it.
+    pub(super) fn settle_victims(&self) -> Result<()> {
+        for tracee in self.victims.iter().filter_map(|victim| victim.tracee.as_ref()) {
+            let task = Task::new(tracee.id());
+            let start = Instant::now();
+            while !tracee.is_still() && !task.is_stopped() && task.futex_wait() == FutexWait::No {
+                if start.elapsed() > self.stage.patience {
+                    return wrong("a victim neither sleeps nor stands".to_owned());
+                }
+                std::thread::sleep(Duration::from_micros(20));
+            }
+        }
+        Ok(())
+    }
+
     fn observe_one(&mut self, actor: usize) -> Result<()> {
         let mailbox = self.stage.board.mailbox(actor);
         let start = Instant::now();

@@ -12,6 +12,11 @@
 //!   and that thread waits all the time: only the owner can unlock it;
 //! * an operation that is half-way in both, with the same version of the object's word, is the same operation.
 //!
+//! # Who is still asleep
+//! A wait that is decided, and whose wake is not known to be sent, need not be a thread that sleeps: what threads write about wakes are
+//! hints ([`crate::protocol::notes`]). So whoever can ask the system says which of these threads do not sleep on the words of their
+//! places ([`Case::with_awake`]); nothing is said of those. Of a stopped one it is said that it is stopped.
+//!
 //! # Who is stuck
 //! A wait is *stuck* if no thread outside can end it. Anybody can signal an event or a semaphore, so only the following
 //! waits can be stuck, and the stuck ones are the largest set that these rules allow:
@@ -89,7 +94,8 @@ pub enum Finding {
         /// What it waits for in vain.
         objects: Vec<Object>,
     },
-    /// A waiter that was given what it waited for, and still sleeps: its wake is delayed.
+    /// A waiter that was given what it waited for, and still sleeps: its wake is delayed. It has not run since, and nothing known of it
+    /// says that it does not sleep.
     StillAsleep {
         /// The waiter.
         waiter: u32,
@@ -99,12 +105,14 @@ pub enum Finding {
         by: LastBy,
     },
     /// An operation of a thread that has ended, which was announced to wait-all waiters: the next thread that signals
-    /// an object which one of them needs carries it out.
+    /// an object which one of them needs carries it out. Until then it has not happened, so nobody is held up who does not wait for it.
     Unfinished {
         /// The place of the thread.
         waiter: u32,
         /// The operation.
         request: Request,
+        /// Who waits for all of several objects, one of which is the operation's.
+        waiting: Vec<u32>,
     },
     /// An operation on an object that is half-way and makes no progress. The next thread that uses the object finishes
     /// it.
@@ -116,7 +124,7 @@ pub enum Finding {
         /// Who waits for the object.
         waiting: Vec<u32>,
     },
-    /// A waiter whose thread is stopped.
+    /// A waiter whose thread is stopped in its wait; it may have been given what it waits for meanwhile.
     Stopped {
         /// The waiter.
         waiter: u32,
@@ -167,9 +175,18 @@ enum Care {
 
 impl Finding {
     /// Returns whether it will not resolve by itself. (A wait for all that lacks one object may be what the program
-    /// wants.)
+    /// wants; an operation that has not happened is nothing to those who do not wait for it.)
     pub fn is_fault(&self) -> bool {
-        !matches!(self, Finding::LacksOne { .. })
+        match self {
+            Finding::LacksOne { .. } => false,
+            Finding::Unfinished { waiting, .. } => !waiting.is_empty(),
+            _ => true,
+        }
+    }
+
+    /// Returns whether it can pass although nobody helps, because the thread that is to go on only gets no processor.
+    pub fn may_pass(&self) -> bool {
+        matches!(self, Finding::StillAsleep { .. } | Finding::HalfWay { .. })
     }
 }
 
@@ -203,6 +220,8 @@ pub struct Case<'a> {
     fates: HashMap<u32, Fate>,
     /// What is known of threads that acquired mutexes, by peer and number.
     takers: HashMap<(u32, u32), Fate>,
+    /// The places whose threads do not sleep on their words, as the system says.
+    awake: HashSet<u32>,
     /// The places whose threads have waited in the name of an owner, by the owner.
     places: HashMap<u32, Vec<u32>>,
     /// Waiters that slept in the same wait in both snapshots.
@@ -223,6 +242,12 @@ impl<'a> Case<'a> {
         Case { takers, ..self }
     }
 
+    /// The places whose threads do not sleep on the words of their places, at some moment between the snapshots: they run, or sleep
+    /// elsewhere.
+    pub fn with_awake(self, awake: HashSet<u32>) -> Case<'a> {
+        Case { awake, ..self }
+    }
+
     fn with_care(before: &'a Snapshot, after: &'a Snapshot, fates: HashMap<u32, Fate>, care: Care) -> Case<'a> {
         let mut places: HashMap<u32, Vec<u32>> = HashMap::new();
         for waiter in after.waiters.iter().filter(|waiter| waiter.thread.is_some() && waiter.owner != 0) {
@@ -234,8 +259,8 @@ impl<'a> Case<'a> {
             places.iter().all(|place| fate(place) == first).then_some((owner, first))
         };
         let owners = places.iter().filter_map(shared).collect();
-        let mut case =
-            Case { before, after, fates, places, takers: HashMap::new(), asleep: HashSet::new(), owners, care };
+        let (takers, awake, asleep) = (HashMap::new(), HashSet::new(), HashSet::new());
+        let mut case = Case { before, after, fates, takers, awake, places, asleep, owners, care };
         let asleep = |waiter: &&WaiterView| case.sleeps(waiter) && case.is_same(waiter);
         case.asleep = after.waiters.iter().filter(asleep).map(|waiter| waiter.index).collect();
         case
@@ -349,15 +374,27 @@ impl<'a> Case<'a> {
         }
         let (index, fate) = (waiter.index, self.fate(waiter.index));
         match waiter.state {
-            WaitState::Satisfied { given, owed: true, by, .. } if fate != Fate::Gone => {
+            WaitState::Waiting | WaitState::Satisfied { owed: true, .. } if fate == Fate::Stopped => {
+                Some(Finding::Stopped { waiter: index })
+            }
+            WaitState::Satisfied { given, owed: true, by, .. }
+                if fate != Fate::Gone && !self.awake.contains(&index) =>
+            {
                 Some(Finding::StillAsleep { waiter: index, given, by })
             }
             WaitState::Requesting(request) if fate == Fate::Gone && self.is_admitted(index) => {
-                Some(Finding::Unfinished { waiter: index, request })
+                Some(Finding::Unfinished { waiter: index, request, waiting: self.waiting_for_all(request) })
             }
-            WaitState::Waiting if fate == Fate::Stopped => Some(Finding::Stopped { waiter: index }),
             _ => None,
         }
+    }
+
+    /// Returns the waiters that slept in both snapshots for this operation's object together with others.
+    fn waiting_for_all(&self, request: Request) -> Vec<u32> {
+        let object =
+            request.object().and_then(|object| self.after.object(object.index()).filter(|seen| seen.object == object));
+        let entries = object.into_iter().flat_map(|object| object.waiting()).filter(|entry| entry.all);
+        entries.map(|entry| entry.waiter).filter(|&waiter| self.is_asleep(waiter)).collect()
     }
 
     /// Returns whether the operation of this waiter was under way in both snapshots. A request that was not admitted is

@@ -1,0 +1,70 @@
+//! Whether a thread sleeps in the kernel on the word of its place in an arena, as /proc tells.
+//!
+//! The arena itself says only what the threads have written. One that was woken and gets no processor has written nothing since; one that
+//! runs a signal handler sleeps elsewhere, if it sleeps.
+
+use std::fs;
+
+use ntux_sync::inspect::View;
+
+use super::processes::{Process, Stat};
+
+/// None: the system does not tell. Whom it tells which call a thread is in must be allowed to trace it.
+pub fn sleeps_on_its_word(process: &Process, own: u32, view: &View, waiter: u32) -> Option<bool> {
+    let thread = format!("/proc/{}/task/{}", process.pid, process.thread(own)?.number);
+    if Stat::read(&format!("{thread}/stat"))?.state != 'S' {
+        return Some(false);
+    }
+    let address = match first_argument(&fs::read_to_string(format!("{thread}/syscall")).ok()?) {
+        Some(address) => address,
+        None => return Some(false),
+    };
+    let maps = fs::read_to_string(format!("{thread}/maps")).ok()?;
+    let place = maps.lines().find_map(|line| place_in_file(line, view.file().inode, address));
+    Some(place.is_some() && place == view.word_of(waiter))
+}
+
+/// That of the system call in which a thread sleeps: where a futex is, if it is one. None: it is in no call.
+fn first_argument(call: &str) -> Option<u64> {
+    let mut fields = call.split_whitespace();
+    fields.next()?.parse::<u32>().ok()?;
+    u64::from_str_radix(fields.next()?.strip_prefix("0x")?, 16).ok()
+}
+
+/// Which place of this file lies at an address, if this mapping has it.
+fn place_in_file(mapping: &str, inode: u64, address: u64) -> Option<u64> {
+    let number = |text| u64::from_str_radix(text, 16).ok();
+    let mut fields = mapping.split_whitespace();
+    let (start, end) = fields.next()?.split_once('-')?;
+    let (start, end) = (number(start)?, number(end)?);
+    let offset = number(fields.nth(1)?)?;
+    let is_its = fields.nth(1)?.parse() == Ok(inode) && (start..end).contains(&address);
+    is_its.then(|| address - start + offset)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_word_on_which_a_thread_sleeps_is_found_in_the_file() {
+        const MAPPING: &str = "7f0000001000-7f0000003000 rw-s 00002000 00:01 1027    /memfd:ntsync (deleted)";
+        assert_eq!(place_in_file(MAPPING, 1027, 0x7f00_0000_1010), Some(0x2010));
+        for (inode, address) in [(1028, 0x7f00_0000_1010), (1027, 0x7f00_0000_0fff), (1027, 0x7f00_0000_3000)] {
+            assert_eq!(place_in_file(MAPPING, inode, address), None);
+        }
+        assert_eq!(place_in_file("7f0000001000-7f0000003000 rw-p 00000000 00:00 0", 0, 0x7f00_0000_1010), Some(0x10));
+        assert_eq!(place_in_file("", 0, 0), None);
+    }
+
+    #[test]
+    fn who_is_in_no_call_has_no_argument() {
+        assert_eq!(
+            first_argument("202 0x7f0000001010 0x189 0x7 0x0 0x0 0xffffffff 0x7ffe 0x7f00\n"),
+            Some(0x7f00_0000_1010)
+        );
+        for call in ["running\n", "-1 0x7ffe 0x7f00\n", ""] {
+            assert_eq!(first_argument(call), None, "{call}");
+        }
+    }
+}
