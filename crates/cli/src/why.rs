@@ -27,7 +27,8 @@ const NOTHING_THERE: u8 = 2;
 /// Say why threads wait: for whom, and what is wrong.
 ///
 /// This takes two snapshots, a tenth of a second apart, of the shared memory in which the objects of ntux lie, and
-/// changes nothing. What it reports held all the time between the two. It finds:
+/// changes nothing. What it reports held all the time between the two. What can pass by itself must also hold a second
+/// later. It finds:
 ///
 /// a deadlock: threads that wait for each other's mutexes, and all who wait behind them;
 ///

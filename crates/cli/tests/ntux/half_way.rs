@@ -206,6 +206,10 @@ fn who_sleeps_in_a_signal_handler_is_owed_a_wake_and_not_accused() {
     sleepers(&arena, 1);
     let view = View::open(arena.fd().unwrap()).unwrap();
     let thread = the_sleeper(&view).1;
+    #[allow(
+        clippy::disallowed_methods,
+        reason = "the C library of some systems has no function for one thread of others"
+    )]
     // SAFETY: no pointers; a thread of a child that was not waited for.
     let signal = |signal: i32| unsafe { libc::syscall(libc::SYS_tgkill, sleeper.id(), thread, signal) };
     assert_eq!(signal(libc::SIGUSR1), 0);

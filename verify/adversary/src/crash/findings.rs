@@ -196,7 +196,7 @@ impl Play<'_> {
 
     fn sleep_of(&self, waiter: &WaiterView) -> FutexWait {
         let sleeper = self.sleeper_at(waiter).map(|actor| self.stage.board.mailbox(actor).thread());
-        let victim = || self.victims.iter().nth(self.victim_at(waiter)?).map(|victim| victim.id);
+        let victim = || self.victim_at(waiter).map(|victim| self.victims[victim].id);
         sleeper.or_else(victim).map_or(FutexWait::No, |thread| Task::new(thread).futex_wait())
     }
 
