@@ -4,6 +4,7 @@
 #   PREFIX, DESTDIR     where `make install` installs     /usr/local, nothing
 #   SECONDS, SEED       how `make fuzz-scribble` scribbles 60, 1
 #   PAIRS, SOAK_SECONDS what `make test-crash` does       changes, 60
+#   PROOFS              what `make proofs-long` proves    all
 
 .DEFAULT_GOAL := help
 SHELL := /bin/sh
@@ -42,7 +43,7 @@ OTHER_TARGETS := aarch64-unknown-linux-gnu aarch64-apple-darwin x86_64-apple-dar
 CAPI_OUT := $(abspath $(OUT))/capi
 include crates/capi/install.mk
 
-.PHONY: help tools book futexes windows crash proofs self-test simulated-macos build demos run planted measurable doctor bench bench-program plain-builds test test-libraries test-crash test-simulated-crash test-histories test-kernel \
+.PHONY: help tools book futexes windows crash proofs proofs-long self-test simulated-macos build demos run planted measurable doctor bench bench-program plain-builds test test-libraries test-crash test-simulated-crash test-histories test-kernel \
 	test-old-kernels test-orders test-watch test-soft-dirty demo-soft-dirty demo-wine demo-inspect test-wine test-aarch64 test-aarch64-kernel test-miri test-tsan \
 	fuzz-scribble fuzz-scribble-asan format lint unit cross install uninstall dist test-dist clean
 
@@ -198,6 +199,10 @@ test-histories: tools   ## A million random histories of the core, each checked 
 	$(EXPLORED) run --release -p ntux-explore -- histories --count 130000
 	$(EXPLORED) run --release -p ntux-explore -- real --count 20000
 
+# PROOFS="test-crash test-orders" for some of them. Hours; what they need beyond `make test` is fetched.
+proofs-long: tools      ## All long proofs, one after the other; writes the commit on which each was green into verify/PROVED.md
+	+@.ci/proofs $(PROOFS)
+
 # Alone on the machine, please: a wake that comes later than 100 ms after a kill is a failure.
 # PAIRS=every also strikes the second of two victims at every instruction, which takes hours.
 PAIRS ?= changes
@@ -266,6 +271,7 @@ lint: tools
 	@.ci/scripts
 	@.ci/skips planted
 	@.ci/skips check
+	@.ci/proofs --planted
 	@.ci/layers --planted
 	@.ci/layers
 	@.ci/floors --planted
