@@ -17,6 +17,7 @@ use crate::threads::Record;
 use crate::{actions, fail, log, next, threads, traced, wine};
 use core::ffi::{CStr, c_char, c_int};
 use ntux_platform::atomic::Word32;
+use ntux_platform::interposition::own_stack::on_own_stack;
 use ntux_platform::keeping_errno;
 use ntux_sync::{Arena, Capacity, Error};
 use std::os::fd::{AsFd, AsRawFd, IntoRawFd, OwnedFd};
@@ -98,9 +99,9 @@ pub(crate) fn is_name(path: &[u8]) -> bool {
 /// Whether this library would serve an open of this path if there is no node. Preserves the error number.
 #[cold]
 pub(crate) fn would_serve(directory: c_int, path: &[u8]) -> bool {
-    keeping_errno(|| {
-        environment::device() != Device::Kernel && means_device(directory, path, true) && !wine::must_not_serve()
-    })
+    let serves =
+        || environment::device() != Device::Kernel && means_device(directory, path, true) && !wine::must_not_serve();
+    on_own_stack(|| keeping_errno(serves)).unwrap_or(false)
 }
 
 /// Whether a descriptor that `open` returned is an instance of this library's. Preserves the error number.
@@ -111,7 +112,7 @@ pub(crate) fn is_instance(fd: c_int) -> bool {
 /// Whether this library serves the file that was opened, or could not be opened. Preserves the error number.
 #[cold]
 fn is_ours(result: c_int, directory: c_int, path: &[u8], follow: bool) -> bool {
-    keeping_errno(|| {
+    let is_ours = || {
         let choice = environment::device();
         let ours = choice != Device::Kernel && means_device(directory, path, follow);
         let usable = ours && choice == Device::Auto && result >= 0 && kernel_serves(result);
@@ -119,7 +120,8 @@ fn is_ours(result: c_int, directory: c_int, path: &[u8], follow: bool) -> bool {
             log::opened(true);
         }
         ours && !usable && !wine::must_not_serve()
-    })
+    };
+    on_own_stack(|| keeping_errno(is_ours)).unwrap_or(false)
 }
 
 /// Opens an instance in place of the file that the real function opened, if it did.
@@ -129,17 +131,17 @@ fn replace(result: c_int, flags: c_int, error_before: c_int) -> c_int {
         // SAFETY: the descriptor that the real function made for this very call.
         unsafe { next::close(result) };
     }
-    let opened = if flags & libc::O_DIRECTORY != 0 { Err(libc::ENOTDIR) } else { new_instance(flags) };
-    match opened {
+    let open = || {
+        let opened = if flags & libc::O_DIRECTORY != 0 { Err(libc::ENOTDIR) } else { new_instance(flags) };
+        opened.inspect_err(|error| explain(*error))
+    };
+    match on_own_stack(open).unwrap_or(Err(libc::EIO)) {
         Ok(fd) => {
             // SAFETY: this thread's own error number.
             unsafe { *crate::errno() = error_before };
             fd
         }
-        Err(error) => {
-            explain(error);
-            fail(error)
-        }
+        Err(error) => fail(error),
     }
 }
 

@@ -23,6 +23,7 @@ use crate::{descriptors, environment};
 use core::cell::UnsafeCell;
 use core::mem::MaybeUninit;
 use ntux_platform::atomic::{Word32, Word64};
+use ntux_platform::interposition::own_stack::on_own_stack;
 use ntux_platform::memory::FileId;
 use ntux_sync::{Arena, Waiter};
 
@@ -117,8 +118,13 @@ impl Seats {
         self.0.iter().find(|seat| seat.tag.load() == tag)?.taken()
     }
 
+    /// On a stack of its own: a thread takes a seat seldom, and the processes that have ended may have to be looked at.
     #[cold]
     fn sit_down(&self, tag: u32) -> Option<&Seat> {
+        on_own_stack(|| self.sit_down_here(tag))?
+    }
+
+    fn sit_down_here(&self, tag: u32) -> Option<&Seat> {
         let seat = self.0.iter().find(|seat| seat.tag.load() == 0).unwrap_or_else(|| {
             let evicted = &self.0[tag as usize % self.0.len()];
             evicted.give_back();

@@ -15,6 +15,7 @@ use core::mem::{MaybeUninit, size_of};
 use core::num::NonZero;
 use ntux_platform::atomic::Word64;
 use ntux_platform::interposition::others;
+use ntux_platform::interposition::own_stack::on_own_stack;
 use ntux_platform::keeping_errno;
 
 /// How many sockets, and strangers, are cached. One that is evicted is checked again.
@@ -49,7 +50,9 @@ fn is_stranger(socket: c_int) -> bool {
     if found & !STRANGER == inode {
         return found & STRANGER != 0;
     }
-    let is_stranger = device::without_cancellation(|| !others::may_be_looked_at() || look(socket, inode));
+    let is_stranger = || device::without_cancellation(|| !others::may_be_looked_at() || look(socket, inode));
+    // Where nobody could be looked at, it is one.
+    let is_stranger = on_own_stack(is_stranger).unwrap_or(true);
     place.store(inode | if is_stranger { STRANGER } else { 0 });
     is_stranger
 }

@@ -6,8 +6,13 @@
 //!
 //! A process that never used the device, and starts a program with this library, pays for one scan of the environment.
 //! [`MARK`] is passed on with descriptors from program to program, so that a program that never uses them itself (a
-//! shell, for example) takes the same care. Everything here also runs in children of `vfork`, so it writes only to the
-//! stack.
+//! shell, for example) takes the same care.
+//!
+//! # Stack, and children of `vfork`
+//! Programs start others from where there is hardly any stack: a handler on an alternate stack of 8 KiB, for example, which forks and
+//! executes something that reports the crash. So only the question whether a descriptor is passed on takes the program's stack; everything else runs
+//! on a stack of its own ([`on_own_stack`]). A completed environment stands in a [`Piece`], because it must last until the kernel has
+//! read it, and because a child of `vfork` has its parent's memory, to which nothing may be added at each start.
 
 use crate::environment::{self, Device};
 use crate::strangers::{self, File, LIBRARY, Name, Obstacle, Path};
@@ -17,6 +22,8 @@ use core::ffi::{CStr, c_char, c_int};
 use core::mem::size_of;
 use ntux_platform::atomic::Word32;
 use ntux_platform::interposition::others;
+use ntux_platform::interposition::own_stack::on_own_stack;
+use ntux_platform::interposition::until_exec::Piece;
 use ntux_platform::keeping_errno;
 use ntux_sync::Arena;
 use std::os::fd::BorrowedFd;
@@ -24,9 +31,8 @@ use std::os::fd::BorrowedFd;
 /// Set in the environment of a program that got descriptors of ours.
 const MARK: &CStr = c"NTUX_HANDED_ON=1";
 const LIST: &[u8] = b"LD_PRELOAD=";
-/// The most variables of an environment that can be completed, and the longest list of libraries.
-const VARIABLES: usize = 1024;
-const LIST_MAX: usize = 4096;
+/// The longest path of this library, and of a program that is looked up.
+const PATH_MAX: usize = 4096;
 /// The word in an entry that each loader replaces, and this loader's value. musl's replaces nothing.
 const LOADERS_CHOICE: &[u8] = b"$PLATFORM";
 const PLATFORM: &[u8] = if cfg!(target_env = "musl") { LOADERS_CHOICE } else { std::env::consts::ARCH.as_bytes() };
@@ -48,13 +54,13 @@ pub(crate) enum Program {
 #[repr(C)]
 struct PreloadEntry {
     length: Word32,
-    text: UnsafeCell<[u8; LIST_MAX]>,
+    text: UnsafeCell<[u8; PATH_MAX]>,
 }
 
 // SAFETY: `text` is written by the constructor, which runs before there is a second thread, and before `length` is set.
 unsafe impl Sync for PreloadEntry {}
 
-static ENTRY: PreloadEntry = PreloadEntry { length: Word32::new(0), text: UnsafeCell::new([0; LIST_MAX]) };
+static ENTRY: PreloadEntry = PreloadEntry { length: Word32::new(0), text: UnsafeCell::new([0; PATH_MAX]) };
 
 impl PreloadEntry {
     fn text(&self) -> &[u8] {
@@ -69,7 +75,7 @@ pub(crate) fn remember_entry() {
     let Some(list) = ntux_platform::environment::value(c"LD_PRELOAD") else { return };
     let names_us = |entry: &&[u8]| entry.ends_with(LIBRARY);
     let Some(entry) = list.to_bytes().split(|byte| matches!(byte, b':' | b' ')).find(names_us) else { return };
-    if entry.len() <= LIST_MAX {
+    if entry.len() <= PATH_MAX {
         // SAFETY: the constructor, before there is a second thread.
         unsafe { (&mut *ENTRY.text.get())[..entry.len()].copy_from_slice(entry) };
         ENTRY.length.store(entry.len() as u32);
@@ -99,6 +105,7 @@ pub(crate) unsafe fn start<R>(program: Program, environment: Environment, start:
     unsafe { start_with_care(program, environment, found, start) }
 }
 
+/// As [`start`], where this library may be missing in the program. Its frame may be left for good: nothing here has a destructor.
 #[cold]
 #[inline(never)]
 unsafe fn start_with_care<R>(
@@ -107,28 +114,37 @@ unsafe fn start_with_care<R>(
     found: Found,
     start: impl FnOnce(Environment) -> R,
 ) -> R {
-    let mut room = Room::new();
-    let completed = keeping_errno(|| {
-        device::without_cancellation(|| {
-            if environment::device() == Device::Kernel || !(keeps_ours() || IN_ACTIONS.load() != 0) {
-                return None;
-            }
-            if !others::may_be_looked_at() {
-                return None;
-            }
-            // SAFETY: the caller's promise.
-            match unsafe { obstacle(program) } {
-                Some(obstacle) => say(program, obstacle),
-                // SAFETY: as above.
-                None if room.complete(unsafe { variables(environment) }, found).is_some() => {
-                    return Some(room.list.as_ptr());
+    // SAFETY: the caller's promise.
+    let Some(completed) = (unsafe { completed(program, environment, found) }) else { return start(environment) };
+    let result = start(completed.bytes().cast());
+    // It failed, or another process executes the program.
+    completed.give_back();
+    result
+}
+
+/// The environment with what is missing in it, if the program needs that and can use it. If it needs it and cannot use it, the user is told.
+/// Preserves the error number.
+#[inline(never)]
+unsafe fn completed(program: Program, environment: Environment, found: Found) -> Option<Piece> {
+    if environment::device() == Device::Kernel || !keeping_errno(|| device::without_cancellation(hands_ours_on)) {
+        return None;
+    }
+    let complete = || {
+        keeping_errno(|| {
+            device::without_cancellation(|| {
+                // Each is asked about, so that each copy is counted.
+                if kept().filter(|fd| leaving::leaves(*fd)).count() == 0 && IN_ACTIONS.load() == 0 {
+                    return None;
                 }
-                None => say(program, Obstacle::Hidden),
-            }
-            None
+                // SAFETY: the caller's promise.
+                let obstacle = unsafe { obstacle(program) };
+                // SAFETY: as above.
+                let completed = || unsafe { complete(environment, found) }.ok_or(Obstacle::Hidden);
+                obstacle.map_or_else(completed, Err).map_err(|obstacle| say(program, obstacle)).ok()
+            })
         })
-    });
-    start(completed.unwrap_or(environment))
+    };
+    on_own_stack(complete)?
 }
 
 /// This library's state in an environment.
@@ -176,15 +192,17 @@ unsafe fn look_through(environment: Environment) -> Found {
     found
 }
 
-/// Whether a descriptor of ours stays open when this process executes a program. The kernel counts what does. To ask about each
-/// number takes a fraction of the time in which /proc lists what is open. Most processes keep nothing that could be ours, so
-/// whether a filter forbids to look further is found out last: that may take a child.
-fn keeps_ours() -> bool {
-    let mut found = false;
-    for fd in 0..numbers().unwrap_or(0) {
-        found |= is_kept(fd) && can_be_ours(fd) && others::may_be_looked_at() && leaving::leaves(fd);
-    }
-    found
+/// Whether a descriptor that may be ours stays open when this process executes a program, and may be looked at. Most
+/// processes keep nothing that could be ours, so whether a filter forbids to look further is found out last: that may
+/// take a child.
+fn hands_ours_on() -> bool {
+    (kept().next().is_some() || IN_ACTIONS.load() != 0) && others::may_be_looked_at()
+}
+
+/// The descriptors that may be ours and that an exec keeps. To ask the kernel about each number takes a fraction of the
+/// time in which /proc lists what is open.
+fn kept() -> impl Iterator<Item = c_int> {
+    (0..numbers().unwrap_or(0)).filter(|fd| is_kept(*fd) && can_be_ours(*fd))
 }
 
 fn can_be_ours(fd: c_int) -> bool {
@@ -195,12 +213,22 @@ fn can_be_ours(fd: c_int) -> bool {
 /// One more than the highest number that a descriptor has; none if the kernel does not tell.
 fn numbers() -> Option<c_int> {
     const NAME: &[u8] = b"\nFDSize:\t";
-    let mut room = [0u8; 4096];
     let status = File::open(c"/proc/self/status")?;
-    let text = status.read(&mut room)?;
-    let at = text.windows(NAME.len()).position(|part| part == NAME)? + NAME.len();
-    let number = text[at..].split(|byte| *byte == b'\n').next()?;
-    core::str::from_utf8(number).ok()?.parse().ok()
+    let (mut matched, mut number) = (0, 0);
+    let mut room = [0u8; 256];
+    while let Some(part) = status.read(&mut room) {
+        for &byte in part {
+            match (NAME.get(matched), byte) {
+                (Some(expected), _) if byte == *expected => matched += 1,
+                (Some(_), _) => matched = usize::from(byte == NAME[0]),
+                (None, b'0'..=b'9') => {
+                    number = c_int::checked_add(c_int::checked_mul(number, 10)?, (byte - b'0').into())?
+                }
+                (None, _) => return Some(number),
+            }
+        }
+    }
+    None
 }
 
 fn is_kept(fd: c_int) -> bool {
@@ -233,7 +261,7 @@ unsafe fn open(program: Program) -> Option<File> {
                 }
                 let list = ntux_platform::environment::value(c"PATH").unwrap_or(c"/bin:/usr/bin");
                 list.to_bytes().split(|byte| *byte == b':').find_map(|directory| {
-                    let mut room = [0u8; LIST_MAX];
+                    let mut room = [0u8; PATH_MAX];
                     let parts = [directory, if directory.is_empty() { b"." } else { b"" }, b"/", name.to_bytes()];
                     File::open(join(&mut room, parts)?).filter(File::may_be_executed)
                 })
@@ -261,7 +289,7 @@ fn serves_musl() -> bool {
 /// Whether the entry names a file, with this name for the platform.
 fn is_there(platform: &[u8]) -> bool {
     let entry = ENTRY.text();
-    let mut room = [0u8; LIST_MAX];
+    let mut room = [0u8; PATH_MAX];
     let path = match entry.windows(LOADERS_CHOICE.len()).position(|part| part == LOADERS_CHOICE) {
         Some(at) => join(&mut room, [&entry[..at], platform, &entry[at + LOADERS_CHOICE.len()..], b""]),
         None if platform == LOADERS_CHOICE && PLATFORM != LOADERS_CHOICE => None,
@@ -271,48 +299,44 @@ fn is_there(platform: &[u8]) -> bool {
     path.is_some_and(|path| unsafe { libc::access(path.as_ptr(), libc::R_OK) } == 0)
 }
 
-/// A completed environment: the array, and the list of libraries in it.
-struct Room {
-    list: [*const c_char; VARIABLES],
-    preload: [u8; LIST_MAX],
-}
-
-impl Room {
-    fn new() -> Room {
-        Room { list: [core::ptr::null(); VARIABLES], preload: [0; LIST_MAX] }
+/// These variables and ours that are missing, in a piece of memory that begins with their array. None if the library does not exist (in another
+/// root directory, for example), or there is no memory.
+unsafe fn complete(environment: Environment, found: Found) -> Option<Piece> {
+    const SAYS_DEVICE: &[u8] = b"NTUX_DEVICE=";
+    if !found.names_us && !is_there(PLATFORM) {
+        return None;
     }
+    // SAFETY: the caller's promise.
+    let variables = unsafe { variables(environment) };
+    let is_list = |variable: &&CStr| variable.to_bytes().starts_with(LIST);
+    let says_device = |variable: &CStr| variable.to_bytes().starts_with(SAYS_DEVICE);
+    let others = variables.clone().find(is_list).map_or(&[][..], |list| &list.to_bytes()[LIST.len()..]);
+    let between: &[u8] = if others.is_empty() { b"" } else { b":" };
+    let list = [LIST, ENTRY.text(), between, others];
+    let list_length = list.iter().map(|part| part.len()).sum::<usize>() + 1;
+    // Three of ours, and the null pointer.
+    let places = variables.clone().count() + 4;
 
-    /// Fills in these variables and ours that are missing. None if they do not fit, or the library does not exist (in
-    /// another root directory, for example).
-    fn complete<'a>(&mut self, variables: impl Iterator<Item = &'a CStr> + Clone, found: Found) -> Option<()> {
-        if !found.names_us && !is_there(PLATFORM) {
-            return None;
-        }
-        let is_list = |variable: &&CStr| variable.to_bytes().starts_with(LIST);
-        let mut count = 0;
-        // One place stays null: it ends the array.
-        let mut put = |variable: &CStr| -> Option<()> {
-            *self.list[..VARIABLES - 1].get_mut(count)? = variable.as_ptr();
-            count += 1;
-            Some(())
-        };
-        for variable in variables.clone().filter(|variable| found.names_us || !is_list(variable)) {
-            put(variable)?;
-        }
-        if !found.names_us {
-            let others = variables.clone().find(is_list).map_or(&[][..], |list| &list.to_bytes()[LIST.len()..]);
-            let between: &[u8] = if others.is_empty() { b"" } else { b":" };
-            put(join(&mut self.preload, [LIST, ENTRY.text(), between, others])?)?;
-            let says_device = |variable: &CStr| variable.to_bytes().starts_with(b"NTUX_DEVICE=");
-            if environment::device() == Device::User && !variables.clone().any(says_device) {
-                put(c"NTUX_DEVICE=user")?;
-            }
-        }
-        if !found.is_marked {
-            put(MARK)?;
-        }
-        Some(())
+    let piece = Piece::take(places * size_of::<*const c_char>() + list_length)?;
+    // SAFETY: the piece has room for the array and the list, is aligned for pointers, and nobody else's; any bytes are values of
+    // both kinds.
+    let (array, text) = unsafe {
+        let array = piece.bytes().cast::<*const c_char>();
+        (
+            core::slice::from_raw_parts_mut(array, places),
+            core::slice::from_raw_parts_mut(array.add(places).cast(), list_length),
+        )
+    };
+    let kept = variables.clone().filter(|variable| found.names_us || !is_list(variable));
+    let list = if found.names_us { None } else { join(text, list) };
+    let is_to_say = !found.names_us && environment::device() == Device::User && !variables.clone().any(says_device);
+    let ours =
+        list.into_iter().chain(is_to_say.then_some(c"NTUX_DEVICE=user")).chain((!found.is_marked).then_some(MARK));
+    let ends = core::iter::repeat(core::ptr::null());
+    for (place, variable) in array.iter_mut().zip(kept.chain(ours).map(CStr::as_ptr).chain(ends)) {
+        *place = variable;
     }
+    Some(piece)
 }
 
 fn say(program: Program, obstacle: Obstacle) {
@@ -330,5 +354,3 @@ fn say(program: Program, obstacle: Obstacle) {
         name.to_bytes().escape_ascii(),
     ));
 }
-
-const _: () = assert!(size_of::<Room>() <= 16 << 10);

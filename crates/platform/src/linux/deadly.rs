@@ -69,23 +69,28 @@ fn are_harmless(calls: &[Call]) -> bool {
     !is_filtered() || come_back(calls, Memory::for_children())
 }
 
-/// Whether a child that makes these calls survives.
+/// Whether a child that makes these calls survives. Its stack is mapped: the caller may have little of its own.
 fn come_back(calls: &[Call], memory: Memory) -> bool {
-    let mut stack = Stack([0; STACK]);
-    let top = stack.0.as_mut_ptr_range().end;
+    let (access, kind) = (libc::PROT_READ | libc::PROT_WRITE, libc::MAP_PRIVATE | libc::MAP_ANONYMOUS);
+    // SAFETY: a new mapping.
+    let stack = unsafe { libc::mmap(core::ptr::null_mut(), STACK, access, kind, -1, 0) };
+    if stack == libc::MAP_FAILED {
+        return false;
+    }
     let ours = set_blocked(u64::MAX);
     // SAFETY: the stack is the child's alone, and stays until it has ended or is a copy; what it gets is shared and
     // stays. Its end raises no signal, and no signal reaches it.
-    let child = unsafe { libc::clone(try_out, top.cast(), memory as i32, (&raw const calls).cast_mut().cast()) };
+    let child =
+        unsafe { libc::clone(try_out, stack.byte_add(STACK), memory as i32, (&raw const calls).cast_mut().cast()) };
+    let came_back = child > 0 && ended_well(child);
+    // SAFETY: mapped above; the child has ended.
+    unsafe { libc::munmap(stack, STACK) };
     set_blocked(ours);
-    child > 0 && ended_well(child)
+    came_back
 }
 
-/// The child's stack.
-const STACK: usize = 4096;
-
-#[repr(align(16))]
-struct Stack([u8; STACK]);
+/// The child's stack: at least a page, on every system.
+const STACK: usize = 64 << 10;
 
 /// The memory of a child, as flags of `clone`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -134,7 +139,7 @@ fn is_filtered() -> bool {
     }
     let mut field = Field::default();
     let mode = loop {
-        let mut part = [0u8; 1024];
+        let mut part = [0u8; 256];
         // SAFETY: the place has this length.
         let read = unsafe { libc::syscall(libc::SYS_read, file, part.as_mut_ptr(), part.len()) };
         let Some(part @ [_, ..]) = usize::try_from(read).ok().and_then(|read| part.get(..read)) else { break None };

@@ -4,7 +4,9 @@ pub mod handover;
 pub mod next;
 pub mod objects;
 pub mod others;
+pub mod own_stack;
 pub mod peek;
+pub mod until_exec;
 pub mod wine;
 
 /// What the information of a signal says to the first instructions of its arrival.

@@ -106,79 +106,67 @@ spawning! {
     posix_spawnp: Program::Named;
 }
 
-/// Most arguments that a caller can write down.
-const LISTED: usize = 1024;
-
-/// The arguments of a variadic function: those passed in registers, saved in order, and the rest.
-struct Listed {
-    registers: *const usize,
-    stack: *const usize,
-}
-
-/// How many arguments after the first are passed in registers.
-const REGISTERS: usize = if cfg!(target_arch = "x86_64") { 5 } else { 7 };
-
-impl Listed {
-    /// # Safety
-    /// There is an argument of this number.
-    unsafe fn get(&self, number: usize) -> usize {
-        // SAFETY: the caller's promise.
-        unsafe { if number < REGISTERS { *self.registers.add(number) } else { *self.stack.add(number - REGISTERS) } }
-    }
-
-    /// Calls `go` with the array that ends with a null pointer, and the argument after that.
-    ///
-    /// # Safety
-    /// The list ends with a null pointer; `more` says whether there is an argument behind it.
-    unsafe fn with_array(&self, more: bool, go: impl FnOnce(Arguments, usize) -> c_int) -> c_int {
-        let mut array = [core::ptr::null::<c_char>(); LISTED];
-        for (number, place) in array.iter_mut().enumerate() {
-            // SAFETY: the list has not ended yet.
-            *place = unsafe { self.get(number) } as *const c_char;
-            if place.is_null() {
-                // SAFETY: the caller's promise.
-                let behind = if more { unsafe { self.get(number + 1) } } else { 0 };
-                return go(array.as_ptr(), behind);
-            }
-        }
-        crate::fail(libc::E2BIG)
-    }
-}
-
+/// Functions whose arguments stand in a list: `$implementation` gets the path and the list as an array, which ends with a null pointer.
+/// The list is that array already but for what is passed in registers, which is put in front of the rest: in place of the
+/// return address, which is kept behind.
 macro_rules! listed {
     ($($name:ident => $implementation:ident;)*) => {
         $(
-            /// As `execve`: saves the registers in which arguments are passed, and continues in Rust.
+            /// As `execve`.
             #[unsafe(no_mangle)]
             #[unsafe(naked)]
             unsafe extern "C" fn $name(path: *const c_char) -> c_int {
                 #[cfg(target_arch = "x86_64")]
                 core::arch::naked_asm!(
+                    ".cfi_startproc",
+                    "pop rax",
+                    ".cfi_def_cfa_offset 0",
+                    ".cfi_register rip, rax",
                     "push r9",
                     "push r8",
                     "push rcx",
                     "push rdx",
                     "push rsi",
+                    ".cfi_def_cfa_offset 40",
                     "mov rsi, rsp",
-                    "lea rdx, [rsp + 48]",
+                    "push rax",
+                    ".cfi_def_cfa_offset 48",
+                    ".cfi_offset rip, -48",
                     "call {go}",
+                    "pop rdx",
+                    ".cfi_def_cfa_offset 40",
+                    ".cfi_register rip, rdx",
                     "add rsp, 40",
+                    ".cfi_def_cfa_offset 0",
+                    "push rdx",
+                    ".cfi_def_cfa_offset 8",
+                    ".cfi_offset rip, -8",
                     "ret",
+                    ".cfi_endproc",
                     go = sym $implementation,
                 );
                 #[cfg(target_arch = "aarch64")]
                 core::arch::naked_asm!(
-                    "stp x29, x30, [sp, #-80]!",
+                    ".cfi_startproc",
+                    "sub sp, sp, #80",
+                    ".cfi_def_cfa_offset 80",
+                    "stp x29, x30, [sp]",
+                    ".cfi_offset x29, -80",
+                    ".cfi_offset x30, -72",
                     "mov x29, sp",
-                    "stp x1, x2, [sp, #16]",
-                    "stp x3, x4, [sp, #32]",
-                    "stp x5, x6, [sp, #48]",
-                    "str x7, [sp, #64]",
-                    "add x1, sp, #16",
-                    "add x2, sp, #80",
+                    "str x1, [sp, #24]",
+                    "stp x2, x3, [sp, #32]",
+                    "stp x4, x5, [sp, #48]",
+                    "stp x6, x7, [sp, #64]",
+                    "add x1, sp, #24",
                     "bl {go}",
-                    "ldp x29, x30, [sp], #80",
+                    "ldp x29, x30, [sp]",
+                    "add sp, sp, #80",
+                    ".cfi_def_cfa_offset 0",
+                    ".cfi_restore x29",
+                    ".cfi_restore x30",
                     "ret",
+                    ".cfi_endproc",
                     go = sym $implementation,
                 );
             }
@@ -187,22 +175,18 @@ macro_rules! listed {
 }
 
 listed! {
-    execl => by_path;
-    execlp => by_name;
+    execl => execv;
+    execlp => execvp;
     execle => with_variables;
 }
 
-unsafe extern "C" fn by_path(path: *const c_char, registers: *const usize, stack: *const usize) -> c_int {
-    // SAFETY: the caller's own arguments.
-    unsafe { Listed { registers, stack }.with_array(false, |array, _| execv(path, array)) }
-}
-
-unsafe extern "C" fn by_name(name: *const c_char, registers: *const usize, stack: *const usize) -> c_int {
-    // SAFETY: the caller's own arguments.
-    unsafe { Listed { registers, stack }.with_array(false, |array, _| execvp(name, array)) }
-}
-
-unsafe extern "C" fn with_variables(path: *const c_char, registers: *const usize, stack: *const usize) -> c_int {
-    // SAFETY: the caller's own arguments.
-    unsafe { Listed { registers, stack }.with_array(true, |array, behind| execve(path, array, behind as Environment)) }
+unsafe extern "C-unwind" fn with_variables(path: *const c_char, arguments: Arguments) -> c_int {
+    let mut end = arguments;
+    // SAFETY: the caller's own arguments: a list that ends with a null pointer, and the environment behind it.
+    unsafe {
+        while !(*end).is_null() {
+            end = end.add(1);
+        }
+        execve(path, arguments, *end.add(1).cast::<Environment>())
+    }
 }

@@ -1,0 +1,390 @@
+/*
+ * How much stack each interposed function takes, and programs that start others from where there is hardly any.
+ *
+ *     stack list                  the calls: name, and how much more each may take under ntux than without, in bytes
+ *     stack used NAME             runs the call on a painted stack, and prints how much of it was used
+ *     stack within NAME N STATE   runs the call on a stack that ends N bytes and the bound below, at a page that is not there
+ *     stack SCENARIO              one of the programs
+ *
+ * STATE says who makes the call: a program that has not used the device (plain), a thread that has (used), another thread of that
+ * program (fresh), or a child of it (forked). In the last three, descriptors of the device are passed on.
+ */
+#include "device.h"
+#include <glob.h>
+#include <sched.h>
+#include <spawn.h>
+
+enum { AS_SAFE = 2048, SIZE = 256 << 10, PAINT = 0xa5 };
+
+static int device, ev, sem, mut, foreign, executable, sockets[2];
+static volatile long result;
+
+/* Calls `work` with the stack pointer at `top`. */
+void on_stack(void *top, void (*work)(void));
+__asm__(".text\n.globl on_stack\n.type on_stack, %function\non_stack:\n"
+#ifdef __x86_64__
+        "push %rbp\n mov %rsp, %rbp\n mov %rdi, %rsp\n call *%rsi\n mov %rbp, %rsp\n pop %rbp\n ret\n");
+#else
+        "stp x29, x30, [sp, #-16]!\n mov x29, sp\n mov sp, x0\n blr x1\n mov sp, x29\n ldp x29, x30, [sp], #16\n ret\n");
+#endif
+
+/* Calls that start a program: what fails is seen by the status. */
+static char *const arguments[] = {"true", NULL};
+static char *const cleaned[] = {"A=b", NULL};
+extern char **environ;
+static pid_t process;
+#define CALL(name, ...) static void name(void) { __VA_ARGS__; }
+CALL(execve_all, execve("/bin/true", arguments, environ); _exit(9))
+CALL(execve_cleaned, execve("/bin/true", arguments, cleaned); _exit(9))
+CALL(execv_all, execv("/bin/true", arguments); _exit(9))
+CALL(execvp_all, execvp("true", arguments); _exit(9))
+CALL(execvpe_cleaned, execvpe("true", arguments, cleaned); _exit(9))
+CALL(execl_all, execl("/bin/true", "true", "1", "2", "3", "4", "5", "6", "7", NULL); _exit(9))
+CALL(execlp_all, execlp("true", "true", NULL); _exit(9))
+CALL(execle_cleaned, execle("/bin/true", "true", NULL, cleaned); _exit(9))
+CALL(fexecve_cleaned, fexecve(executable, arguments, cleaned); _exit(9))
+CALL(execveat_cleaned, syscall(SYS_gettid); execveat(executable, "", arguments, cleaned, AT_EMPTY_PATH); _exit(9))
+CALL(vfork_execve_cleaned, if (vfork() == 0) { execve("/bin/true", arguments, cleaned); _exit(9); })
+CALL(spawn_all, result = posix_spawn(&process, "/bin/true", NULL, NULL, arguments, environ); CHECK(result == 0))
+CALL(spawn_cleaned, result = posix_spawn(&process, "/bin/true", NULL, NULL, arguments, cleaned); CHECK(result == 0))
+CALL(spawnp_cleaned, result = posix_spawnp(&process, "true", NULL, NULL, arguments, cleaned); CHECK(result == 0))
+
+/* Calls with paths. */
+static struct stat status;
+static struct statx status_x;
+static glob_t found;
+CALL(open_file, result = open("/dev/null", O_RDONLY))
+CALL(open_nothing, result = open("/nowhere", O_RDONLY))
+CALL(open_the_device, result = open("/dev/ntsync", O_RDONLY))
+CALL(open_the_device_otherwise, result = open("/dev/../dev/ntsync", O_RDONLY))
+CALL(openat_file, result = openat(AT_FDCWD, "/dev/null", O_RDONLY))
+CALL(openat_the_device, result = openat(AT_FDCWD, "/dev/ntsync", O_RDONLY))
+CALL(fopen_the_device, result = (long)fopen("/dev/ntsync", "r"))
+CALL(access_file, result = access("/dev/null", R_OK))
+CALL(access_the_device_otherwise, result = access("/dev/../dev/ntsync", R_OK))
+CALL(faccessat_the_device, result = faccessat(AT_FDCWD, "/dev/ntsync", R_OK, 0))
+CALL(stat_file, result = stat("/dev/null", &status))
+CALL(stat_the_device_otherwise, result = stat("/dev/../dev/ntsync", &status))
+CALL(lstat_the_device, result = lstat("/dev/ntsync", &status))
+CALL(fstatat_the_device, result = fstatat(AT_FDCWD, "/dev/ntsync", &status, 0))
+CALL(statx_the_device, result = statx(AT_FDCWD, "/dev/ntsync", 0, STATX_BASIC_STATS, &status_x))
+CALL(fstat_file, result = fstat(foreign, &status))
+CALL(fstat_event, result = fstat(ev, &status))
+CALL(realpath_the_device, result = (long)realpath("/dev/ntsync", NULL))
+CALL(glob_the_device, result = glob("/dev/ntsync", 0, NULL, &found))
+
+/* Calls with descriptors. */
+CALL(close_file, result = close(foreign))
+CALL(close_event, result = close(ev))
+CALL(close_device, result = close(device))
+CALL(close_range_all, result = syscall(SYS_gettid); close_range(3, ~0u, 0))
+CALL(dup_file, result = dup(foreign))
+CALL(dup_event, result = dup(ev))
+CALL(dup2_event, result = dup2(ev, mut))
+CALL(dup3_event, result = dup3(ev, mut, O_CLOEXEC))
+CALL(fcntl_file, result = fcntl(foreign, F_GETFD))
+CALL(fcntl_copies_event, result = fcntl(ev, F_DUPFD, 0))
+CALL(fcntl_keeps_event, result = fcntl(ev, F_SETFD, 0))
+CALL(unshare_files, result = unshare(CLONE_FILES))
+
+static char byte[1];
+static struct iovec bytes = {byte, 1};
+static union { struct cmsghdr header; char room[CMSG_SPACE(sizeof(int))]; } control;
+static struct msghdr message;
+static void attach(int fd)
+{
+    message = (struct msghdr){.msg_iov = &bytes, .msg_iovlen = 1, .msg_control = &control, .msg_controllen = sizeof control};
+    control.header = (struct cmsghdr){.cmsg_level = SOL_SOCKET, .cmsg_type = SCM_RIGHTS, .cmsg_len = CMSG_LEN(sizeof(int))};
+    memcpy(CMSG_DATA(&control.header), &fd, sizeof fd);
+}
+static void attach_event(void) { attach(device ? ev : foreign); }
+static void arrive(void)
+{
+    attach_event();
+    CHECK(sendmsg(sockets[0], &message, 0) == 1);
+}
+CALL(sendmsg_event, result = sendmsg(sockets[0], &message, 0))
+CALL(recvmsg_event, result = recvmsg(sockets[1], &message, 0))
+CALL(recvmsg_event_closed_on_exec, result = recvmsg(sockets[1], &message, MSG_CMSG_CLOEXEC))
+
+/* Signals and processes. */
+static void handler(int signal) { (void)signal; }
+static struct sigaction action = {.sa_handler = handler};
+CALL(sigaction_handler, result = sigaction(SIGUSR1, &action, NULL))
+CALL(signal_handler, signal(SIGUSR1, handler))
+CALL(fork_process, if (fork() == 0) _exit(0))
+
+static const struct call {
+    const char *name;
+    void (*work)(void), (*before)(void);
+    int bound;
+} calls[] = {
+#define SAFE(name) {#name, name, NULL, AS_SAFE}
+#define SAFE_AFTER(name, before) {#name, name, before, AS_SAFE}
+    SAFE(execve_all), SAFE(execve_cleaned), SAFE(execv_all), SAFE(execvp_all), SAFE(execvpe_cleaned), SAFE(execl_all),
+    SAFE(execlp_all), SAFE(execle_cleaned), SAFE(fexecve_cleaned), SAFE(execveat_cleaned), SAFE(vfork_execve_cleaned),
+    SAFE(spawn_all), SAFE(spawn_cleaned), SAFE(spawnp_cleaned),
+    SAFE(open_file), SAFE(open_nothing), SAFE(open_the_device), SAFE(open_the_device_otherwise), SAFE(openat_file),
+    SAFE(openat_the_device), SAFE(fopen_the_device), SAFE(access_file), SAFE(access_the_device_otherwise),
+    SAFE(faccessat_the_device), SAFE(stat_file), SAFE(stat_the_device_otherwise), SAFE(lstat_the_device),
+    SAFE(fstatat_the_device), SAFE(statx_the_device), SAFE(fstat_file), SAFE(fstat_event), SAFE(realpath_the_device),
+    {"glob_the_device", glob_the_device, NULL, 4096},
+    SAFE(close_file), SAFE(close_event), SAFE(close_device), SAFE(close_range_all), SAFE(dup_file), SAFE(dup_event),
+    SAFE(dup2_event), SAFE(dup3_event), SAFE(fcntl_file), SAFE(fcntl_copies_event), SAFE(fcntl_keeps_event),
+    SAFE(unshare_files), SAFE_AFTER(sendmsg_event, attach_event), SAFE_AFTER(recvmsg_event, arrive),
+    SAFE_AFTER(recvmsg_event_closed_on_exec, arrive),
+    SAFE(sigaction_handler), SAFE(signal_handler), SAFE(fork_process),
+};
+
+/* More than it may take: the harness is able to fail. */
+__attribute__((noinline)) static void take(void)
+{
+    volatile char room[AS_SAFE + 1024];
+    for (unsigned i = 0; i < sizeof room; i++)
+        room[i] = 0;
+    result = room[17];
+}
+CALL(takes_too_much, if (getenv("LD_PRELOAD")) take())
+static const struct call greedy = {"takes_too_much", takes_too_much, NULL, AS_SAFE};
+
+static const struct call *call_of(const char *name)
+{
+    for (unsigned i = 0; i < sizeof calls / sizeof *calls; i++)
+        if (strcmp(calls[i].name, name) == 0)
+            return &calls[i];
+    CHECK(strcmp(greedy.name, name) == 0);
+    return &greedy;
+}
+
+static void use_the_device(void)
+{
+    device = open("/dev/ntsync", O_RDONLY);
+    CHECK(device >= 0);
+    ev = event(device, 0, 0), sem = semaphore(device, 3, 5), mut = mutex(device, 0, 0);
+    set(ev);
+    CHECK(fcntl(ev, F_SETFD, 0) == 0);
+}
+
+/* The end of a painted stack, or of one with a page missing below so many bytes. */
+static char *stack_of(size_t length)
+{
+    size_t page = sysconf(_SC_PAGESIZE), whole = (length + page - 1) / page * page;
+    char *memory = mmap(NULL, page + whole, PROT_NONE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    CHECK(memory != MAP_FAILED && mprotect(memory + page, whole, PROT_READ | PROT_WRITE) == 0);
+    memset(memory + page, PAINT, whole);
+    return memory + page + (length + 15) / 16 * 16;
+}
+
+static char *top;
+static const struct call *current;
+
+static void *run(void *nothing)
+{
+    on_stack(top, current->work);
+    return nothing;
+}
+
+static void *run_as_thread(void *nothing)
+{
+    pthread_t thread;
+    CHECK(pthread_create(&thread, NULL, run, NULL) == 0 && pthread_join(thread, NULL) == 0);
+    return nothing;
+}
+
+/* In a child, because the call may execute a program. */
+static void run_in_child(void *(*how)(void *), void (*first)(void))
+{
+    pid_t child = fork();
+    CHECK(child >= 0);
+    if (child == 0) {
+        if (first)
+            first();
+        if (current->before)
+            current->before();
+        how(NULL);
+        for (int ended; wait(&ended) > 0;)
+            CHECK(ended == 0);
+        _exit(0);
+    }
+    int ended;
+    CHECK(waitpid(child, &ended, 0) == child);
+    if (ended != 0) {
+        dprintf(2, "%s: ended with status %#x\n", current->name, ended);
+        _exit(1);
+    }
+}
+
+static int used(const char *name)
+{
+    current = call_of(name);
+    top = stack_of(SIZE);
+    run_in_child(run, NULL);
+    unsigned char *lowest = (unsigned char *)top - SIZE;
+    while (lowest < (unsigned char *)top && *lowest == PAINT)
+        lowest++;
+    printf("%td\n", (unsigned char *)top - lowest);
+    return 0;
+}
+
+static int within(const char *name, int native, const char *state)
+{
+    current = call_of(name);
+    top = stack_of(native + current->bound);
+    if (strcmp(state, "plain") == 0)
+        run_in_child(run, NULL);
+    else if (strcmp(state, "used") == 0)
+        run_in_child(run, use_the_device);
+    else if (strcmp(state, "fresh") == 0)
+        run_in_child(run_as_thread, use_the_device);
+    else {
+        CHECK(strcmp(state, "forked") == 0);
+        use_the_device();
+        run_in_child(run, NULL);
+    }
+    return 0;
+}
+
+/* What a crash reporter does, on an alternate stack as small as many have. */
+static volatile pid_t reporter;
+static void report(int signal)
+{
+    (void)signal;
+    reporter = fork();
+    if (reporter == 0) {
+        execl("/bin/true", "true", "reports", "the", "crash", NULL);
+        _exit(9);
+    }
+    int ended;
+    CHECK(waitpid(reporter, &ended, 0) == reporter && ended == 0);
+    reporter = fork();
+    if (reporter == 0) {
+        execle("/bin/true", "true", "with", "a", "cleaned", "environment", NULL, cleaned);
+        _exit(9);
+    }
+    CHECK(waitpid(reporter, &ended, 0) == reporter && ended == 0);
+    _exit(0);
+}
+
+static void crash_is_reported(void)
+{
+    size_t page = sysconf(_SC_PAGESIZE), size = 8192;
+    char *memory = mmap(NULL, page + size, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    CHECK(memory != MAP_FAILED && mprotect(memory + page, size, PROT_READ | PROT_WRITE) == 0);
+    stack_t stack = {.ss_sp = memory + page, .ss_size = size};
+    CHECK(sigaltstack(&stack, NULL) == 0);
+    struct sigaction act = {.sa_handler = report, .sa_flags = SA_ONSTACK};
+    CHECK(sigaction(SIGSEGV, &act, NULL) == 0);
+    *(volatile char *)memory = 0;
+    CHECK(!"it crashes");
+}
+
+static void crash_of_a_user_is_reported(void)
+{
+    use_the_device();
+    crash_is_reported();
+}
+
+static void *spawn_some(void *nothing)
+{
+    spawn_all(), spawn_cleaned(), spawnp_cleaned();
+    return nothing;
+}
+
+static void spawned_by_a_small_thread(void)
+{
+    for (int uses = 0; uses < 2; uses++) {
+        pthread_t thread;
+        pthread_attr_t small;
+        CHECK(pthread_attr_init(&small) == 0 && pthread_attr_setstacksize(&small, 16384) == 0);
+        CHECK(pthread_create(&thread, &small, spawn_some, NULL) == 0 && pthread_join(thread, NULL) == 0);
+        for (int ended, i = 0; i < 3; i++)
+            CHECK(wait(&ended) > 0 && ended == 0);
+        use_the_device();
+    }
+}
+
+static int mappings(void)
+{
+    FILE *maps = fopen("/proc/self/maps", "r");
+    int lines = 0;
+    for (int c; (c = fgetc(maps)) != EOF;)
+        lines += c == '\n';
+    fclose(maps);
+    return lines;
+}
+
+static void start_borrowed(int there)
+{
+    pid_t child = vfork();
+    if (child == 0) {
+        execve(there ? "/bin/true" : "/nowhere", arguments, cleaned);
+        _exit(0);
+    }
+    int ended;
+    CHECK(child > 0 && waitpid(child, &ended, 0) == child && ended == 0);
+}
+
+/* What a child of vfork needed until it executed a program is used again. */
+static void nothing_stays_in_borrowed_memory(void)
+{
+    int before = 0;
+    use_the_device();
+    for (int i = 0; i < 300; i++) {
+        start_borrowed(i % 2);
+        if (i == 10)
+            before = mappings();
+    }
+    CHECK(mappings() <= before);
+}
+
+/* A cleaned environment of any length is completed. */
+static const char *self;
+static void many_variables(void)
+{
+    enum { MANY = 5000 };
+    static char text[MANY][16], number[16], *variables[MANY + 1];
+    for (int i = 0; i < MANY; i++)
+        sprintf(text[i], "V%d=%d", i, i), variables[i] = text[i];
+    use_the_device();
+    sprintf(number, "%d", ev);
+    char *const list[] = {"stack", "sees_variables", number, NULL};
+    execve(self, list, variables);
+    CHECK(!"it is started");
+}
+
+static void sees_variables(int fd)
+{
+    char name[16];
+    for (int i = 0; i < 5000; i++) {
+        sprintf(name, "V%d", i);
+        CHECK(getenv(name) && atoi(getenv(name)) == i);
+    }
+    CHECK(getenv("LD_PRELOAD") && set(fd) == 1);
+}
+
+int main(int count, char **given)
+{
+    watchdog(60);
+    self = given[0];
+    CHECK(count > 1);
+    const char *what = given[1];
+    foreign = open("/dev/null", O_RDONLY), executable = open("/bin/true", O_RDONLY | O_CLOEXEC);
+    CHECK(foreign >= 0 && executable >= 0 && socketpair(AF_UNIX, SOCK_STREAM, 0, sockets) == 0);
+    (void)sem;
+#define SCENARIO(name) if (strcmp(what, #name) == 0) return name(), 0
+    SCENARIO(crash_is_reported);
+    SCENARIO(crash_of_a_user_is_reported);
+    SCENARIO(spawned_by_a_small_thread);
+    SCENARIO(nothing_stays_in_borrowed_memory);
+    SCENARIO(many_variables);
+    if (strcmp(what, "sees_variables") == 0)
+        return sees_variables(atoi(given[2])), 0;
+    if (strcmp(what, "used") == 0)
+        return used(given[2]);
+    if (strcmp(what, "within") == 0)
+        return within(given[2], atoi(given[3]), given[4]);
+    CHECK(strcmp(what, "list") == 0);
+    for (unsigned i = 0; i < sizeof calls / sizeof *calls; i++)
+        printf("%s %d\n", calls[i].name, calls[i].bound);
+    return 0;
+}
