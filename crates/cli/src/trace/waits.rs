@@ -67,19 +67,30 @@ pub enum Told {
 /// The waits and signals that have begun.
 #[derive(Default)]
 pub struct Waits {
-    open: HashMap<u32, Wait>,
+    /// With the numbers of the events that began them.
+    open: HashMap<u32, (u64, Wait)>,
     /// The last grant to each thread, even to one that has not reported yet that it sleeps.
     grants: HashMap<u32, Grant>,
     /// Satisfied waits whose granter has not reported the grant yet: a waiter can run before its granter does.
     unexplained: HashMap<u32, Wait>,
     /// What each thread has granted since its last signal: when it began, and how often.
     granting: HashMap<u32, (u64, u32)>,
+    /// Satisfied waits whose granter's report was lost.
+    unexplainable: Vec<Wait>,
+    /// The number of the last event.
+    last: Option<u64>,
+    /// The first number behind the last gap in which an end and a beginning may have been lost.
+    gap: u64,
 }
 
 impl Waits {
     /// Takes the next event.
     pub fn take(&mut self, event: Event) -> Option<Told> {
-        let Event { time_ns, thread, what, .. } = event;
+        let Event { time_ns, thread, what, number } = event;
+        let lost = self.last.replace(number).map_or(0, |last| number.saturating_sub(last + 1));
+        if lost > 0 {
+            self.lose(lost, number);
+        }
         if matches!(what, What::Sleeps { .. } | What::Acquires { .. } | What::AcquiresAll | What::GivesUp) {
             // What it has granted was help on the way: no part of a signal that comes later.
             self.granting.remove(&thread);
@@ -97,7 +108,7 @@ impl Waits {
                     stirs: 0,
                 };
                 let unexplained = self.unexplained.remove(&thread);
-                let before = self.open.insert(thread, wait);
+                let before = self.open.insert(thread, (number, wait)).map(|(_, wait)| wait);
                 if before.is_some() {
                     // What was granted then is not what ends this wait.
                     self.grants.remove(&thread);
@@ -108,7 +119,7 @@ impl Waits {
             What::AcquiresAll => self.end(thread, time_ns, End::Everything),
             What::GivesUp => self.end(thread, time_ns, End::Nothing),
             What::Stirs => {
-                self.open.entry(thread).and_modify(|wait| wait.stirs += 1);
+                self.open.entry(thread).and_modify(|(_, wait)| wait.stirs += 1);
                 None
             }
             What::Grants { object, thread: to } => self.grant(thread, to, time_ns, Some(object)),
@@ -131,9 +142,24 @@ impl Waits {
         None
     }
 
+    /// Takes note that so many events were lost before the one with this number.
+    fn lose(&mut self, lost: u64, number: u64) {
+        if lost > 1 {
+            self.gap = number;
+        }
+        self.grants.clear();
+        self.granting.clear();
+        self.unexplainable.extend(self.unexplained.drain().map(|(_, wait)| wait));
+    }
+
     fn end(&mut self, thread: u32, to_ns: u64, end: End) -> Option<Told> {
         let by = self.grants.remove(&thread).filter(|grant| grant.fits(end));
-        let wait = Wait { to_ns, end, by, ..self.open.remove(&thread)? };
+        let (began, wait) = self.open.remove(&thread)?;
+        if began < self.gap {
+            // This may be the end of a later wait.
+            return Some(Told::Wait(wait.without_end()));
+        }
+        let wait = Wait { to_ns, end, by, ..wait };
         if by.is_none() && end != End::Nothing {
             self.unexplained.insert(thread, wait);
             return None;
@@ -145,11 +171,11 @@ impl Waits {
     /// has not reported the grant. `last_seen` says, where events were lost, who was still waiting at which time.
     pub fn finish(self, now_ns: u64, last_seen: Option<&Seen>) -> Vec<Wait> {
         let is_over = |wait: &Wait| last_seen.is_some_and(|seen| seen.is_over(wait));
-        let open = self.open.into_values().map(|wait| match is_over(&wait) {
+        let open = self.open.into_values().map(|(_, wait)| match is_over(&wait) {
             true => wait.without_end(),
             false => Wait { to_ns: now_ns, ..wait },
         });
-        let mut waits: Vec<_> = open.chain(self.unexplained.into_values()).collect();
+        let mut waits: Vec<_> = open.chain(self.unexplained.into_values()).chain(self.unexplainable).collect();
         waits.sort_by_key(|wait| wait.from_ns);
         waits
     }
@@ -274,6 +300,27 @@ mod tests {
         assert_eq!((lost.object, lost.end, lost.to_ns), (5, End::Unknown, 0));
         let open = waits.finish(500, None);
         assert_eq!((open.len(), open[0].object, open[0].end, open[0].to_ns), (1, 6, End::Open, 500));
+    }
+
+    /// A wait, a grant, and after so many lost events its end.
+    fn across_a_gap(lost: u64) -> Wait {
+        let mut waits = Waits::default();
+        let mut take = |number, thread, what| waits.take(Event { number, time_ns: number * 10, thread, what });
+        take(0, 1, What::Sleeps { object: 5, count: 1 });
+        take(1, 2, What::Grants { object: 5, thread: 1 });
+        match take(2 + lost, 1, What::Acquires { object: 5 }) {
+            Some(Told::Wait(wait)) => wait,
+            told => (told.is_none().then(|| waits.finish(500, None).remove(0))).expect("the wait"),
+        }
+    }
+
+    #[test]
+    fn behind_a_gap_nobody_knows_which_wait_ended() {
+        let what = |lost| (across_a_gap(lost).end, across_a_gap(lost).by.is_some(), across_a_gap(lost).to_ns);
+        assert_eq!(what(0), (End::Object(5), true, 20));
+        // One event is not an end and a beginning; but it may have been another grant.
+        assert_eq!(what(1), (End::Object(5), false, 30));
+        assert_eq!(what(2), (End::Unknown, false, 0));
     }
 
     #[test]
