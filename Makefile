@@ -213,6 +213,7 @@ test-crash: tools       ## Kill and stop processes at every instruction of every
 	$(VERIFY_DIR)/release/ntux-adversary crash --pairs $(PAIRS) --processes 0
 	$(VERIFY_DIR)/release/ntux-adversary crash --random 20000 --processes 0
 	$(VERIFY_DIR)/release/ntux-adversary soak --seconds $(SOAK_SECONDS)
+	$(VERIFY_DIR)/release/ntux-adversary domain --kills 100000
 
 # The seed and how many programs: SEED, SINGLE, TOGETHER in the environment, see the script.
 test-kernel: tools      ## Compare with the kernel's driver, booted in QEMU from Debian packages; some minutes

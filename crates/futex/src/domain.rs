@@ -8,10 +8,11 @@
 //! one that private futexes use.
 //!
 //! # Death
-//! If a waiting thread is killed, the kernel marks it at that moment: wakes pass over it, and any thread that meets it
-//! removes it from the line. If a thread is killed between choosing a waiter and waking it, the kernel sends the wake.
-//! A thread killed while it moves a waiter can leak a slot of 16 bytes, which has no effect. Without a robust list
-//! (`ntux doctor`) a killed waiter can be given a wake.
+//! If a thread is killed in a wait, the kernel marks its seat at that moment: wakes pass over it, any thread that meets
+//! its entries removes them, and the seat is inherited when no other is free (`table/seat.rs`). If a thread is killed
+//! between choosing a waiter and waking it, the kernel sends the wake. What a killed thread leaves in a line is bounded
+//! and has no effect (`table/line.rs`). Without a robust list (`ntux doctor`) a killed waiter can be given a wake, and
+//! keeps its seat.
 
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -32,7 +33,7 @@ struct Header {
 }
 
 /// "ntuxftx" and the version of the format. Any change of the table's layout needs a new version.
-const MAGIC: u64 = u64::from_be_bytes(*b"ntuxftx\x02");
+const MAGIC: u64 = u64::from_be_bytes(*b"ntuxftx\x03");
 
 impl Capacity {
     /// A capacity for this many threads, with 32 entries each on average.

@@ -24,7 +24,7 @@ pub fn wait(expected: Expected, mask: u32, deadline: Deadline) -> Result<()> {
         None => native::wait(expected, mask, deadline),
         Some(table) => {
             let line = core::iter::once(line(expected, mask));
-            table.seated(|seat| table.wait_any(seat, line, &Alone, deadline)).map(drop)
+            table.wait_any(line, &Alone, deadline).map(drop)
         }
     }
 }
@@ -90,7 +90,7 @@ fn wait_blocks<'a>(blocks: impl ExactSizeIterator<Item = Block<'a>> + Clone, dea
     };
     if let Some(table) = all {
         let lines = blocks.map(|(expected, mask)| line(expected, mask));
-        return entry_of(table.seated(|seat| table.wait_any(seat, lines, &Alone, deadline))?, count);
+        return entry_of(table.wait_any(lines, &Alone, deadline)?, count);
     }
     match of_private() {
         Some(table) if tabled.clone().next().is_some() => {
@@ -120,7 +120,7 @@ fn wait_mixed<'a>(
     if !blocks.clone().all(|(expected, _)| expected.holds()) {
         return Err(Error::Differs);
     }
-    let woken = table.seated(|seat| table.wait_any(seat, lines, &Beside(others), deadline))?;
+    let woken = table.wait_any(lines, &Beside(others), deadline)?;
     match woken {
         Woken::InKernel(index) => Ok(index),
         Woken::InTable(index) => {

@@ -25,8 +25,12 @@ pub enum Bug {
     NewRingOnly,
     /// A requeuer overwrites the place where another one has recorded a move.
     NoFold,
-    /// A thread that dies in a wait is not marked.
+    /// The seat of a thread that dies in a wait is not marked.
     NoMark,
+    /// A seat that is marked is not inherited.
+    KeepDeadSeat,
+    /// An heir does not end the wait of the dead thread before the seat is its own.
+    EndLate,
     /// A waker registers no wake for the case of its death.
     NoWill,
     /// A 64-bit wait sleeps on the half first that nobody wakes.

@@ -127,6 +127,15 @@ macro_rules! small_atomic {
 small_atomic!(Word32, AtomicU32, u32, "A 32-bit atomic word.");
 small_atomic!(Word64, AtomicU64, u64, "A 64-bit atomic word.");
 
+impl Word64 {
+    /// The address of the low 32 bits, by which the kernel knows them.
+    #[inline(always)]
+    pub fn futex_address(&self) -> *const u32 {
+        let low = core::ptr::from_ref(&self.0).cast::<u32>();
+        if cfg!(target_endian = "little") { low } else { low.wrapping_add(1) }
+    }
+}
+
 /// A flag between a thread and its own signal handlers: no order beyond the thread's own.
 #[derive(Default)]
 pub struct Flag(core_atomic::AtomicBool);

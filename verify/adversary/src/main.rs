@@ -2,6 +2,7 @@
 //!
 //! | module | what it does to its victims |
 //! | --- | --- |
+//! | [`domain`] | kills them at random while they wait in a futex domain |
 //! | [`crash`] | kills and stops them at every instruction of every operation (x86-64: it counts instructions) |
 //! | [`rivals`] | the same to other designs, in their simplest form |
 //! | [`scribble`] | writes rubbish into the arena while they use it |
@@ -11,6 +12,8 @@
 
 #[cfg(all(target_os = "linux", target_arch = "x86_64"))]
 mod crash;
+#[cfg(target_os = "linux")]
+mod domain;
 #[cfg(all(target_os = "linux", target_arch = "x86_64"))]
 mod rivals;
 #[cfg(target_os = "linux")]
@@ -51,6 +54,9 @@ enum Command {
     #[cfg(target_os = "linux")]
     #[command(hide = true)]
     UseDevice(scribble::device::Program),
+    /// Kill processes at random that wait in a futex domain
+    #[cfg(target_os = "linux")]
+    Domain(domain::Arguments),
     /// Kill and stop processes at random
     #[cfg(target_os = "linux")]
     Soak(soak::Arguments),
@@ -66,6 +72,8 @@ fn main() -> ExitCode {
         Command::Scribble(arguments) => arguments.run(),
         #[cfg(target_os = "linux")]
         Command::UseDevice(program) => program.run(),
+        #[cfg(target_os = "linux")]
+        Command::Domain(arguments) => arguments.run(),
         #[cfg(target_os = "linux")]
         Command::Soak(arguments) => arguments.run(),
     }

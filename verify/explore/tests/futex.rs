@@ -50,7 +50,7 @@ fn every_planted_bug_is_found_and_its_token_repeats_it() {
     for &(bug, name, preemptions) in programs::PLANTED {
         let program = programs::find(name).expect("a program of this name");
         planted::set(Some(bug));
-        let report = search::exhaustive(&program, preemptions, 20_000, Memory::States);
+        let report = search::exhaustive(&program, preemptions, 300_000, Memory::States);
         let (what, token) = report.failure.unwrap_or_else(|| panic!("{bug:?} is not found by {name}"));
         let token: Token = token.to_string().parse().expect("a token");
         let (again, trace) = search::replay(&program, &token.schedule);

@@ -39,8 +39,11 @@
 //!   entry comes with a later ticket, and the same holds.
 //!
 //! # Death
-//! If a thread is killed between the ticket and the slot, or between emptying and counting out, its entry stays counted
-//! as present. From then on wakes in this bucket examine the slots, and pass them.
+//! | killed | effect |
+//! | --- | --- |
+//! | between the ticket and the slot, or between emptying and counting out | an entry stays counted as present: from then on wakes in this bucket examine the slots, and pass them |
+//! | with entries in slots | whoever meets them, or inherits the seat, empties the slots: the places name all of them (I-waiter-3) |
+//! | as a requeuer, before the move is recorded | the entry at the new place has no effect, and its slot is emptied by the first walk that meets it while its waiter does not wait |
 
 use ntux_platform::atomic::{Pair, Word64, Word128};
 
@@ -260,11 +263,12 @@ fn place(word: &Word128, queued: Queued) -> Placed {
 }
 
 impl Memory {
-    /// Draws a ticket for an entry and puts the entry into its slot. Returns the slot's number.
+    /// Draws a ticket for an entry and puts the entry into its slot. Returns the slot's number. `name` is called with
+    /// each number before the entry goes there (I-waiter-3).
     ///
     /// Errors: `Exhausted` if the bucket is full and no room is left; then nothing was changed.
     #[inline(always)]
-    pub fn put(&self, waiter: u32, entry: usize, key: Key) -> Result<(u32, Queued)> {
+    pub fn put(&self, waiter: u32, entry: usize, key: Key, name: impl Fn(u32)) -> Result<(u32, Queued)> {
         let hash = key.hash();
         let bucket = self.bucket(hash);
         let mut line = Line::arrive(bucket);
@@ -274,6 +278,7 @@ impl Memory {
             let ticket = line.next();
             let queued = Queued { stamp: ticket.stamp(), waiter, entry, key };
             let slot = ring.slot(ticket);
+            name(slot.number);
             match place(slot.word, queued) {
                 Placed::Yes => return Ok((slot.number, queued)),
                 Placed::Void => {}

@@ -50,7 +50,7 @@ pub struct Run {
 pub struct Waiter {
     /// See [`super::waiter`].
     pub word: Word128,
-    /// The number of the thread that has it; 0 if it is free.
+    /// See [`super::seat`].
     pub owner: Word64,
     /// The next free waiter, plus one, while this one is free.
     pub next_free: Word32,

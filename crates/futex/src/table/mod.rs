@@ -39,12 +39,15 @@ use std::ptr::NonNull;
 use ntux_platform::kernel_futex::Scope;
 use ntux_platform::robust::Head;
 
-use crate::planted::{Bug, planted};
-use memory::{Memory, Waiter};
+use memory::Memory;
 
 /// Attempts at an exchange of one word. An attempt fails only if another thread's succeeded, so a sound table needs
 /// few.
 const RETRIES: u32 = 1 << 20;
+
+/// The value on which a waiting thread sleeps. No thread has this number, so the kernel does not take the word for that
+/// of a dying waker ([`serve`]).
+const SLEEP: u32 = 0x3fff_ffff;
 
 /// A wait table; see the module.
 pub struct Table {
@@ -79,16 +82,11 @@ impl Table {
         self.memory.provide_buckets()
     }
 
-    /// The value on which a waiting thread sleeps. In shared memory it is the thread's number, by which the kernel
-    /// knows it.
-    fn sleep_value(&self, seat: &Seat) -> u32 {
-        if self.scope == Scope::Private { 1 } else { seat.thread() }
-    }
-
-    /// The word that the calling thread registers with the kernel for its death, unless a checker planted this bug.
-    #[inline(always)]
-    fn named(waiter: &Waiter, bug: Bug) -> *const u32 {
-        if planted(bug) { core::ptr::null() } else { waiter.word.futex_address() }
+    /// How many slots are in use. For a checker, while nobody uses the table.
+    #[cfg(ntux_explore)]
+    pub fn used_slots(&self) -> usize {
+        let is_used = |number: &u32| self.memory.slot(*number).is_some_and(|word| line::waiter_in(word).is_some());
+        (0..u32::MAX).take_while(|&number| self.memory.slot(number).is_some()).filter(is_used).count()
     }
 
     /// The calling thread's robust list, which tells the kernel what to do when the thread dies. Only for shared

@@ -32,7 +32,7 @@ fn try_wait(table: &Table) -> crate::Result<super::Woken> {
     let futex = unsafe { Futex::at((&raw const WORD).expose_provenance(), Size::Bits32, Scope::Shared) };
     let expected = Expected::new(futex.expect("aligned"), 0).expect("it fits");
     let line = Line { key: key(8), mask: MATCH_ANY, expected };
-    table.seated(|seat| table.wait_any(seat, std::iter::once(line), &Alone, Deadline::Monotonic(1)))
+    table.wait_any(std::iter::once(line), &Alone, Deadline::Monotonic(1))
 }
 
 #[test]

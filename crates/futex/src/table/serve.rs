@@ -14,11 +14,12 @@
 use std::ops::ControlFlow;
 
 use ntux_platform::atomic::fence;
-use ntux_platform::kernel_futex::MATCH_ANY;
+use ntux_platform::kernel_futex::{MATCH_ANY, Scope};
 
 use super::key::Key;
 use super::line::{Line, Queued};
 use super::memory::Waiter;
+use super::seat::Owner;
 use super::send::Unsent;
 use super::waiter::{WaitState, Word};
 use super::walk::Serve;
@@ -82,10 +83,16 @@ impl<'a, A: Act<'a>> Service<'a, A> {
         let memory = &self.table.memory;
         let Some(waiter) = memory.waiter(queued.waiter) else { return Ok(false) };
         for _ in 0..RETRIES {
+            let is_dead = self.table.scope == Scope::Shared && Owner::of(waiter).is_dead();
             let seen = Word::of(waiter);
+            if is_dead && !seen.is_over() {
+                // O-dead: nobody returns from this wait.
+                memory.empty(slot, queued);
+                return Ok(false);
+            }
             match seen.state() {
-                // The wait is over, or its thread died: nobody else removes the entry from the line.
-                _ if seen.is_dead() || seen.state() == WaitState::Idle => {
+                // Perhaps nobody else removes the entry from the line.
+                WaitState::Idle => {
                     memory.empty(slot, queued);
                     return Ok(false);
                 }
@@ -95,7 +102,6 @@ impl<'a, A: Act<'a>> Service<'a, A> {
                     self.send_again(slot, queued, waiter);
                     return Ok(false);
                 }
-                WaitState::Idle => return Ok(false),
                 WaitState::Arriving if planted(Bug::PassArriving) => return Ok(false),
                 WaitState::Arriving => {
                     // O-arrive: makes it compare again.
@@ -204,7 +210,8 @@ impl Table {
         }
         // If this thread is killed in between, the kernel sends the wake.
         let head = self.head();
-        let owed = head.owe(Table::named(waiter, Bug::NoWill));
+        let word = waiter.word.futex_address();
+        let owed = head.owe(if planted(Bug::NoWill) { core::ptr::null() } else { word });
         let exchanged = waiter.exchange(seen, woken);
         if exchanged {
             self.send_wake(waiter);
@@ -223,7 +230,7 @@ impl Table {
         if !planted(Bug::NoFold) {
             self.memory.fold(queued.waiter, waiter, seen);
         }
-        let (number, moved) = self.memory.put(queued.waiter, queued.entry, to)?;
+        let (number, moved) = self.memory.put(queued.waiter, queued.entry, to, |_| ())?;
         if !waiter.exchange(seen, seen.with_moved(queued.entry, number)) {
             self.memory.empty(number, moved);
             return Ok(Served::LookAgain);

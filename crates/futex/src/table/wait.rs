@@ -10,7 +10,7 @@ use super::key::Key;
 use super::memory::Waiter;
 use super::seat::Seat;
 use super::waiter::{WaitState, Word};
-use super::{RETRIES, Table};
+use super::{RETRIES, SLEEP, Table};
 use crate::futex::Expected;
 use crate::planted::{Bug, planted};
 use crate::{Error, Result};
@@ -61,17 +61,26 @@ pub struct Line<'a> {
 impl Table {
     /// Waits until one of the futexes is woken, while all words hold their expected values. Returns which one. `sleep`
     /// puts the thread to sleep on its own word.
-    ///
-    /// The thread yields before it queues, because a thread that will change a word may be runnable, and queueing,
-    /// sleeping and being woken costs both sides ten times as much and more. If nobody else can run, the yield costs
-    /// 0.1 us; where it proves expensive, it is left out ([`yield_policy`]).
     pub fn wait_any<'a>(
         &self,
-        seat: &Seat,
         entries: impl Iterator<Item = Line<'a>> + Clone,
         sleep: &impl Sleep,
         deadline: Deadline,
     ) -> Result<Woken> {
+        self.before_waiting(entries.clone(), deadline)?;
+        self.seated(|seat| self.wait_seated(seat, entries, sleep, deadline))
+    }
+
+    /// Returns an error if the wait is over before it begins.
+    ///
+    /// The thread yields before it takes a seat and queues, because a thread that will change a word may be runnable, and
+    /// queueing, sleeping and being woken costs both sides ten times as much and more. If nobody else can run, the yield
+    /// costs 0.1 us; where it proves expensive, it is left out ([`yield_policy`]).
+    pub fn before_waiting<'a>(
+        &self,
+        entries: impl Iterator<Item = Line<'a>> + Clone,
+        deadline: Deadline,
+    ) -> Result<()> {
         let all_hold = || entries.clone().all(|entry| entry.expected.holds());
         if !all_hold() {
             return Err(Error::Differs);
@@ -82,25 +91,20 @@ impl Table {
         if !deadline.passed() && yield_policy::let_others_run(|| !all_hold()) {
             return Err(Error::Differs);
         }
-        let waiter = self.waiter(seat);
-        // If this thread is killed from here on, the kernel puts a mark into its word.
-        let head = self.head();
-        let owed = head.owe(Table::named(waiter, Bug::NoMark));
-        let ended = self.wait_seated(seat, waiter, entries, sleep, deadline);
-        head.forget(owed);
-        ended
+        Ok(())
     }
 
-    fn wait_seated<'a>(
+    /// Waits in a seat; as [`wait_any`](Table::wait_any), after [`before_waiting`](Table::before_waiting).
+    pub fn wait_seated<'a>(
         &self,
         seat: &Seat,
-        waiter: &Waiter,
         entries: impl Iterator<Item = Line<'a>> + Clone,
         sleep: &impl Sleep,
         deadline: Deadline,
     ) -> Result<Woken> {
+        let waiter = self.waiter(seat);
         let before = Word::of(waiter);
-        let begun = before.arriving(self.sleep_value(seat));
+        let begun = before.arriving(SLEEP);
         if !waiter.exchange(before, begun) {
             return Err(Error::Interrupted);
         }
@@ -116,8 +120,9 @@ impl Table {
         let mut places = self.memory.places(seat.index(), entries.clone().count());
         for (entry, (place, line)) in places.by_ref().zip(entries).enumerate() {
             place.mask.store(line.mask);
-            match self.memory.put(seat.index(), entry, line.key) {
-                Ok((slot, _)) => place.slot.store(begun.place(slot)),
+            let name = |slot| place.slot.store(begun.place(slot));
+            match self.memory.put(seat.index(), entry, line.key, name) {
+                Ok(_) => {}
                 Err(error) => {
                     // Their values from an earlier wait must not count for this one.
                     [place].into_iter().chain(places).for_each(|place| place.slot.store(0));
@@ -149,7 +154,7 @@ impl Table {
 
     /// Ends a wait, and removes its remaining entries from their lines.
     pub(super) fn leave(&self, number: u32, waiter: &Waiter, count: usize) {
-        // Still arriving if there was no room for all entries, or if the thread died.
+        // Still arriving if there was no room for all entries.
         let last = finish(waiter, &[WaitState::Arriving, WaitState::Waiting]);
         for (entry, place) in self.memory.places(number, count).enumerate() {
             if let Some(slot) = place.slot() {

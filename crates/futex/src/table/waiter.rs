@@ -28,12 +28,13 @@
 //! | Waiting | Woken(winner) | a waker | one wake is consumed, counted by this waker alone |
 //! | Waiting | Waiting(moved) | a requeuer | one entry was moved, counted by this requeuer alone |
 //! | Waiting | Idle | the thread | deadline, signal |
-//! | Arriving, Waiting | the same, dead | the kernel | in shared memory `sleep` is the thread's number, and its robust list names the word |
-//! | dead | Idle | any thread that needs a seat | |
+//! | Arriving, Waiting | Idle | an heir | the thread is dead (`seat.rs`) |
 //!
 //! # Invariants
 //! * I-waiter-1: entry `e` of a waiting thread is queued at exactly one slot: at `slot` if `moved` is `e`, otherwise
 //!   where its place says. Any other slot that names the entry is a remainder without effect.
+//! * I-waiter-3: a place names a slot before the entry goes into it. So whenever a thread dies, its places name all slots
+//!   that hold its entries, except for one that a requeuer has put somewhere and not yet recorded.
 //! * I-waiter-2: within one version, `moved` may be folded into its place, once; nothing else about the wait changes.
 //!
 //! # Order
@@ -74,16 +75,14 @@ impl Word {
         STATES[(self.0.high & 3) as usize]
     }
 
+    /// Whether no wait is in progress.
+    pub fn is_over(self) -> bool {
+        matches!(self.state(), WaitState::Idle | WaitState::Woken)
+    }
+
     /// The value on which the thread sleeps: the lower 32 bits of the word's low half.
     pub fn sleep(self) -> u32 {
         self.0.low as u32
-    }
-
-    /// Whether the thread died while it arrived or waited: the kernel has put a mark where it slept (its will).
-    pub fn is_dead(self) -> bool {
-        /// The bits that the kernel leaves clear in a word that a dying thread owned.
-        const THREAD: u32 = 0x3fff_ffff;
-        matches!(self.state(), WaitState::Arriving | WaitState::Waiting) && self.sleep() & THREAD == 0
     }
 
     fn version(self) -> u32 {

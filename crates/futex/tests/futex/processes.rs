@@ -193,6 +193,32 @@ fn a_waiter_that_is_killed_leaves_no_trace() {
     }
 }
 
+/// It dies with the seat, but not in the wait, so no wake meets it.
+#[test]
+fn a_waiter_that_is_killed_after_its_wake_leaves_its_seat() {
+    if !Head::of_this_thread().is_present() {
+        println!("without a robust list a killed waiter keeps its seat");
+        return;
+    }
+    watchdog();
+    let memory = &shared_memory()[0];
+    let domain = domain();
+    let futex = futex(memory.here, Size::Bits32, Some(&domain));
+    let expected = Expected::new(futex, 0).expect("it fits");
+    // Three times as often as the domain has seats.
+    for kill in 0..24 {
+        let victim = Child::waiting(expected);
+        victim.signal(libc::SIGSTOP);
+        assert_eq!(wake(futex, 1, ANY), Ok(1), "kill {kill}");
+        victim.signal(libc::SIGKILL);
+        assert_eq!(victim.ended(), libc::SIGKILL);
+    }
+    let all: Vec<Child> = (0..8).map(|_| Child::waiting(expected)).collect();
+    assert_eq!(wait(expected, ANY, soon()), Err(Error::Exhausted), "eight seats are taken");
+    assert_eq!(wake(futex, 9, ANY), Ok(8));
+    assert!(all.into_iter().all(Child::was_good));
+}
+
 #[test]
 fn a_waiter_that_is_stopped_delays_nobody() {
     watchdog();

@@ -184,6 +184,15 @@ pub fn is_number_free(pid: u32) -> bool {
     (unsafe { libc::kill(pid as libc::pid_t, 0) }) != 0 && crate::errno() == libc::ESRCH
 }
 
+/// Whether no thread of the calling process has this number. False if that is unknown.
+pub fn is_own_thread_gone(thread: u64) -> bool {
+    #[cfg(ntux_explore)]
+    if let Some(scheduler) = explore::current() {
+        return scheduler.is_thread_dead(thread as u32);
+    }
+    Here::is_thread_gone(process_id(), thread)
+}
+
 /// Whether this thread of a living process is certainly dead, as seen by `me`. False if that is unknown.
 pub fn is_thread_dead(process: Process, thread: u64, me: Process) -> bool {
     #[cfg(ntux_explore)]

@@ -40,6 +40,7 @@ pub struct Fields {
 
 /// A wake registered by [`Head::owe`]; withdraw it with [`Head::forget`].
 #[must_use]
+#[derive(Debug)]
 pub struct Owed(usize);
 
 impl Head {

@@ -68,6 +68,8 @@ pub struct Run {
     pub served: Option<Thread>,
     pub stops: u32,
     pub panicked: bool,
+    /// A wait found the domain full though a thread that was dead when it began had a seat.
+    pub is_full_of_dead: bool,
     /// The thread has just begun its request: its first access belongs to the same step.
     pub begins: bool,
     pub state: State,
@@ -289,6 +291,22 @@ impl Run {
         stay.extend(moved);
         self.sleepers = stay;
         count
+    }
+
+    /// A wait of a thread found no seat. There were that many others then, each of which waited at some time during
+    /// this request and was not dead before it; or a dead thread has kept its seat.
+    pub fn found_full(&mut self, thread: Thread, seats: u32) {
+        let mine = |event: &Event| matches!(event, Event::Invoke(who, _) if *who == thread);
+        let began = self.events.iter().rposition(mine).unwrap_or(0);
+        let might_have_had_one = |other: Thread| {
+            let is_over = |event: &Event| matches!(event, Event::Return(who, _) | Event::Kill(who) if *who == other);
+            let invoked = |event: &Event| matches!(event, Event::Invoke(who, _) if *who == other);
+            let before = &self.events[..began];
+            let was_in_one = before.iter().rposition(invoked) > before.iter().rposition(is_over);
+            was_in_one || self.events[began..].iter().any(invoked)
+        };
+        let others = (0..self.statuses.len()).filter(|&other| other != thread && might_have_had_one(other));
+        self.is_full_of_dead |= others.count() < seats as usize;
     }
 
     /// The running thread was answered.

@@ -41,6 +41,8 @@ pub struct Program {
     pub over: Over,
     /// Size of all words; they lie side by side.
     pub size: Size,
+    /// Seats of the domain; [`stage::SEATS`] if there are enough for all.
+    pub seats: u32,
     /// What the words hold at first.
     pub words: Vec<u64>,
     /// What each thread asks for.

@@ -4,6 +4,7 @@ use ntux_futex::Size;
 use ntux_futex::planted::Bug;
 use ntux_futex::spec::{Id, Request};
 
+use super::stage::SEATS;
 use super::{Over, Program};
 
 const ANY: u32 = u32::MAX;
@@ -44,11 +45,16 @@ fn requeue(from: Id, to: Id, wake: u32, moved: u32) -> Request {
 
 fn table(name: &'static str, words: usize, threads: &[&[Request]]) -> Program {
     let threads = threads.iter().map(|requests| requests.to_vec()).collect();
-    Program { name, over: Over::Table, size: Size::Bits32, words: vec![0; words], threads }
+    Program { name, over: Over::Table, size: Size::Bits32, seats: SEATS, words: vec![0; words], threads }
 }
 
 fn domain(name: &'static str, words: usize, threads: &[&[Request]]) -> Program {
     Program { over: Over::Domain, ..table(name, words, threads) }
+}
+
+/// With one seat, which a thread takes that dies.
+fn one_seat(name: &'static str, words: usize, threads: &[&[Request]]) -> Program {
+    Program { seats: 1, ..domain(name, words, threads) }
 }
 
 fn kernel(name: &'static str, size: Size, words: usize, threads: &[&[Request]]) -> Program {
@@ -127,6 +133,9 @@ pub fn all() -> Vec<Program> {
         domain("killed-vector", 2, &[&[wait_any(&[(0, 0), (1, 0)])], &[wait(1, 0)], &[wake(0, 1), wake(1, 1)]]),
         domain("killed-mover", 2, &[&[wait(0, 0)], &[requeue(0, 1, 0, 1)], &[wake(1, 1), wake(0, 1)]]),
         domain("killed-moved", 2, &[&[wait(0, 0)], &[wait(1, 0)], &[requeue(0, 1, 0, 1), wake(1, 1)]]),
+        one_seat("killed-seat", 1, &[&[wait_timed(0, 0)], &[wait_timed(0, 0)], &[wake(0, 1)]]),
+        one_seat("killed-seat-of-two", 2, &[&[both_timed()], &[wait_timed(1, 0)], &[wake(0, 1), wake(1, 1)]]),
+        one_seat("killed-heir", 1, &[&[wait_timed(0, 0)], &[wait_timed(0, 0), wait_timed(0, 0)]]),
         kernel("halves", Size::Bits64, 1, &[&[wait(0, 0)], &[store(0, HIGH), wake(0, 1)]]),
         kernel(
             "halves-both",
@@ -165,6 +174,9 @@ pub const PLANTED: &[(Bug, &str, u32)] = &[
     (Bug::NoFold, "requeue-two-entries", 1),
     (Bug::NoMark, "killed-waiter", 1),
     (Bug::NoWill, "killed-waker", 1),
+    (Bug::KeepDeadSeat, "killed-seat", 1),
+    (Bug::EndLate, "killed-seat", 2),
+    (Bug::NameLate, "killed-heir", 1),
     (Bug::OtherHalfFirst, "halves", 1),
     (Bug::KeepWake, "halves-late", 2),
     (Bug::AllLanes, "lanes", 1),

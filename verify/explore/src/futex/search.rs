@@ -225,6 +225,9 @@ impl<'a> Search<'a> {
         let is_asleep = |thread: &Thread| matches!(statuses[*thread], Status::Asleep { .. });
         let asleep: Vec<Thread> = (0..statuses.len()).filter(is_asleep).collect();
         self.ends.insert(self.stage.end());
+        if self.stage.leaks() {
+            return Err(format!("a dead thread's entries stay in their lines: {:?}", self.stage.events()));
+        }
         if self.explanations.may_sleep(self.explained.0, &asleep) {
             return Ok(());
         }

@@ -19,6 +19,8 @@ use crate::machine::trace::Trace;
 
 /// A table so small that everything meets.
 const CAPACITY: Capacity = Capacity { buckets: 1, chunks: 7, waiters: 4 };
+/// Seats of a domain whose threads never find it full.
+pub const SEATS: u32 = CAPACITY.waiters;
 /// Bytes of all words together.
 const WORDS: usize = 32;
 /// Stops of one execution before it counts as endless.
@@ -47,13 +49,14 @@ struct Subject {
 }
 
 impl Subject {
-    fn new(over: Over) -> Subject {
+    fn new(program: &Program) -> Subject {
         let [memory, words] = MEMORY.with(|memory| *memory);
+        assert!(program.seats <= SEATS);
         // SAFETY: so many aligned bytes, never freed; there is one stage at a time, and its `begin` zeroes them while
         // nobody uses the table.
         let table = unsafe {
-            match over {
-                Over::Domain => Table::shared(memory, CAPACITY),
+            match program.over {
+                Over::Domain => Table::shared(memory, Capacity { waiters: program.seats, ..CAPACITY }),
                 Over::Table | Over::Kernel => Table::private(memory, CAPACITY),
             }
         };
@@ -73,7 +76,16 @@ impl Subject {
             SEAM.with(|seam| seam.with(|run| run.served = Some(thread)));
             self.table.take_seat().expect("a seat")
         };
-        self.seats = (0..program.threads.len()).map(seat).collect();
+        // In a process's own table each thread keeps its seat; in a domain each wait takes one.
+        let keepers = if program.over == Over::Table { program.threads.len() } else { 0 };
+        self.seats = (0..keepers).map(seat).collect();
+    }
+
+    /// What is left over when the dead are inherited: nobody lives.
+    fn leftovers(&self) -> usize {
+        let heirs: Vec<Seat> = std::iter::from_fn(|| self.table.take_seat().ok()).collect();
+        heirs.into_iter().for_each(|seat| self.table.give_back(seat));
+        self.table.used_slots()
     }
 
     fn futex(&self, program: &Program, futex: usize) -> Futex<'static> {
@@ -112,7 +124,17 @@ impl Subject {
                     let expected = self.expect(program, (futex, value));
                     Line { key: key(futex), mask: *mask, expected }
                 });
-                let ended = self.table.wait_any(&self.seats[thread], lines, &Alone, deadline(*timed));
+                let deadline = deadline(*timed);
+                let ended = match program.over {
+                    Over::Domain => self.table.wait_any(lines, &Alone, deadline),
+                    _ => (self.table.before_waiting(lines.clone(), deadline))
+                        .and_then(|()| self.table.wait_seated(&self.seats[thread], lines, &Alone, deadline)),
+                };
+                if ended == Err(Error::Exhausted) {
+                    SEAM.with(|seam| seam.with(|run| run.found_full(thread, program.seats)));
+                    // As far as the model goes: there is no such outcome.
+                    return Outcome::TimedOut;
+                }
                 ended_wait(ended.map(|woken| match woken {
                     Woken::InTable(index) | Woken::InKernel(index) => index,
                 }))
@@ -178,7 +200,7 @@ impl<'a> Stage<'a> {
     pub fn new(program: &'a Program) -> Stage<'a> {
         let seam = SEAM.with(|seam| *seam);
         explore::install(Some(seam));
-        Stage { seam, subject: Subject::new(program.over), program, threads: Threads::default(), keeps_trace: false }
+        Stage { seam, subject: Subject::new(program), program, threads: Threads::default(), keeps_trace: false }
     }
 
     /// From the next execution on a trace is kept.
@@ -291,10 +313,21 @@ impl<'a> Stage<'a> {
         self.seam.with(|run| Fingerprint::of(&(memory, &run.outcomes, &run.statuses, &run.sleepers)))
     }
 
+    /// What is left over in the lines at the end if no thread lives, beyond what a killed requeuer may leave.
+    pub fn leaks(&self) -> bool {
+        let all_ended = self.statuses().iter().all(|status| *status == Status::Finished);
+        let moves = |requests: &Vec<Request>| requests.iter().any(|request| matches!(request, Request::Requeue { .. }));
+        let killed = |event: &Event| matches!(event, Event::Kill(thread) if moves(&self.program.threads[*thread]));
+        let may_be_left = usize::from(self.events().iter().any(killed));
+        self.seam.with(|run| run.served = Some(0));
+        self.program.over == Over::Domain && all_ended && self.subject.leftovers() > may_be_left
+    }
+
     /// Why the execution cannot go on, if so.
     pub fn trouble(&self) -> Option<String> {
         self.seam.with(|run| match run {
             Run { panicked: true, .. } => Some("a thread panicked".to_owned()),
+            Run { is_full_of_dead: true, .. } => Some("a dead thread keeps its seat".to_owned()),
             Run { stops: STOPS.., .. } => Some("a thread spins, or the run is endless".to_owned()),
             _ => None,
         })

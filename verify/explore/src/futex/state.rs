@@ -4,8 +4,8 @@
 //! * **A thread** is a function of its current request and of what it has learnt since that began: the values it read,
 //!   the results of its exchanges, the kernel's answers. All of these go through [`State::learn`]. The word that it has
 //!   registered for its death, and how often it slept, follow from that. Only the number of the next request lasts from
-//!   one request to another: the loop in `stage.rs` keeps nothing else, seats never change, and neither the table nor
-//!   the native mechanisms keep thread state. (Results are hashed separately, so that every combination of them is
+//!   one request to another: the loop in `stage.rs` keeps nothing else, seats never change in a process's own table and
+//!   last for one wait in a domain, and neither the table nor the native mechanisms keep thread state. (Results are hashed separately, so that every combination of them is
 //!   met.)
 //! * **The memory** is the result of the updates, including the kernel's.
 //! * **The kernel** has its sleepers, in order, and the woken threads that have not run since.
