@@ -5,6 +5,7 @@
 #   SECONDS, SEED       how `make fuzz-scribble` scribbles 60, 1
 #   PAIRS, SOAK_SECONDS what `make test-crash` does       changes, 60
 #   PROOFS              what `make proofs-long` proves    all
+#   MINUTES             how long `make test-churn` takes   60
 
 .DEFAULT_GOAL := help
 SHELL := /bin/sh
@@ -27,6 +28,7 @@ OUT := out
 # How long, and from where on, `make fuzz-scribble` scribbles.
 SECONDS ?= 60
 SEED ?= 1
+MINUTES ?= 60
 SCRIBBLE := --seconds $(SECONDS) --seed $(SEED)
 DEMO_CFLAGS := -std=gnu11 -O2 -Wall -Wextra -Werror
 
@@ -43,7 +45,7 @@ OTHER_TARGETS := aarch64-unknown-linux-gnu aarch64-apple-darwin x86_64-apple-dar
 CAPI_OUT := $(abspath $(OUT))/capi
 include crates/capi/install.mk
 
-.PHONY: help tools book futexes windows crash proofs proofs-long self-test simulated-macos build demos run planted measurable doctor bench bench-program plain-builds test test-libraries test-crash test-simulated-crash test-histories test-kernel \
+.PHONY: help tools book futexes windows crash proofs proofs-long self-test simulated-macos build demos run planted measurable doctor bench bench-program plain-builds test test-libraries test-churn test-crash test-simulated-crash test-histories test-kernel \
 	test-old-kernels test-orders test-watch test-soft-dirty demo-soft-dirty demo-wine demo-inspect test-wine test-aarch64 test-aarch64-kernel test-miri test-tsan \
 	fuzz-scribble fuzz-scribble-asan format lint unit cross install uninstall dist test-dist clean
 
@@ -147,6 +149,11 @@ test-wine: build        ## Wine's own tests with its server, the device and the 
 
 test-watch: tools       ## Writers against a copy that must not go stale, for minutes: every mechanism, one to eight writers
 	NTUX_TEST_SHADOW_MS=15000 $(SKIPS) $(CARGO) test --locked --release -p ntux-watch --test watch shadow::no_write
+
+test-churn: build       ## Processes that come, end and are killed for an hour, 64 at a time, while others wait (MINUTES=60)
+	@mkdir -p $(OUT)/tests
+	$(CC) $(DEMO_CFLAGS) -o $(OUT)/tests/surroundings crates/preload/tests/c/surroundings.c -lpthread
+	$(OUT)/bin/ntux run --device user -- $(OUT)/tests/surroundings come_and_go $$(($(MINUTES) * 60))
 
 futexes: tools          ## Every schedule of the futex programs with at most two preemptions (two minutes of one processor)
 	$(EXPLORED) run --release -p ntux-explore --example futexes -- 2 4000000

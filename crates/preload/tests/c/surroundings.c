@@ -1,6 +1,7 @@
 /* Programs in surroundings that one meets in containers and services: a /proc that hides the processes of others, memory at its limit,
  * processes that are frozen, descriptors that go through a ring of the kernel. The first argument is the scenario. */
 #include "device.h"
+#include "instances.h"
 #include "../../../platform/tests/skips/skips.h"
 
 #include <grp.h>
@@ -10,6 +11,9 @@
 #include <stdbool.h>
 #include <sys/mount.h>
 
+/* The tables of a device grow to 5.2 MiB until every process that comes meets places of dead ones; a leak of a place a process would
+ * come to hundreds of MiB in an hour. */
+#define ENOUGH (8 << 20)
 #define FIRST_USER 1001
 #define SECOND_USER 1002
 #define TURNS 2000
@@ -333,9 +337,113 @@ static void ring(void)
     CHECK(wait_one(device, last, FOREVER) == 0 && close(last) == 0);
 }
 
+/* So many processes at a time come and go. */
+#define COMERS 64
+#define RESIDENTS 4
+
+/* Hands the turn on, round and round, until the end. A turn that does not come is a wake that was lost. */
+static void hands_on(int device, int mine, int next, int end, volatile uint32_t *turns)
+{
+    int both[] = {mine, end};
+    for (;;) {
+        int got = wait_any(device, both, 2, in_ms(60000));
+        CHECK(got >= 0);
+        if (got == 1)
+            return;
+        *turns += 1;
+        set(next);
+    }
+}
+
+/* What a process does that comes and goes; the kinds differ in what they leave behind when they are killed. */
+static void comes(int device, int shared, int guard, uint32_t owner)
+{
+    int mine = event(device, 0, 1), more = semaphore(device, 1, 2);
+    int all[] = {mine, more}, any[] = {shared, guard};
+    CHECK(wait_for(device, WAIT_ALL, all, 2, owner, 0, FOREVER) == 0);
+    if (wait_for(device, WAIT_ANY, any, 2, owner, 0, in_ms(owner % 7)) == 1 && owner % 5 != 0) {
+        struct mutex_args unlock = {owner, 0};
+        CHECK(ioctl(guard, MUTEX_UNLOCK, &unlock) == 0);
+    }
+    int own = open_device();
+    if (owner % 3 == 0)
+        CHECK(wait_one(own, event(own, 1, 1), FOREVER) == 0);
+    if (owner % 2 == 0)
+        (void)wait_one(device, mine, in_ms(owner % 11));
+}
+
+/* A hundred processes and more each second share the objects of some that wait, end or are killed anywhere. The waiting ones lose no
+ * wake, and the device takes no more memory than it did after the first minutes. */
+static void come_and_go(unsigned seconds)
+{
+    watchdog(seconds + 240);
+    int device = open_device(), shared = semaphore(device, 0, 1 << 30), guard = mutex(device, 0, 0), end = event(device, 1, 0);
+    int turns_of[RESIDENTS];
+    for (int i = 0; i < RESIDENTS; i++)
+        turns_of[i] = event(device, 0, i == 0);
+    volatile uint32_t *turns = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    CHECK(turns != MAP_FAILED);
+    pid_t residents[RESIDENTS], comers[COMERS] = {0};
+    for (int i = 0; i < RESIDENTS; i++) {
+        residents[i] = fork();
+        CHECK(residents[i] >= 0);
+        if (residents[i] == 0) {
+            hands_on(device, turns_of[i], turns_of[(i + 1) % RESIDENTS], end, &turns[i]);
+            _exit(0);
+        }
+    }
+    uint64_t until = now() + seconds * 1000000000ull;
+    uint32_t owner = 1, random = 1;
+    unsigned long came = 0, killed = 0;
+    while (now() < until || came < 2 * COMERS) {
+        for (int i = 0; i < COMERS; i++) {
+            random = random * 1664525 + 1013904223;
+            int status;
+            if (comers[i] != 0) {
+                CHECK(waitpid(comers[i], &status, 0) == comers[i]);
+                CHECK(status == 0 || (WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL));
+                killed += status != 0;
+            }
+            /* What Wine's server says when a thread has died. */
+            if (owner > COMERS)
+                (void)ioctl(guard, MUTEX_KILL, &(uint32_t){owner - COMERS});
+            owner++;
+            comers[i] = fork();
+            CHECK(comers[i] >= 0);
+            if (comers[i] == 0) {
+                comes(device, shared, guard, owner);
+                _exit(0);
+            }
+            came++;
+            if (random >> 31) {
+                for (uint64_t then = now() + random % 500000; now() < then;)
+                    ;
+                CHECK(kill(comers[i], SIGKILL) == 0);
+            }
+            uint32_t one = 1;
+            if (random >> 30 == 1)
+                CHECK(ioctl(shared, SEM_RELEASE, &one) == 0);
+        }
+    }
+    for (int i = 0; i < COMERS; i++)
+        CHECK(waitpid(comers[i], NULL, 0) == comers[i]);
+    uint32_t before = turns[0];
+    for (int looks = 0; turns[0] == before; looks++) {
+        CHECK(looks < 60000);
+        sleep_ms(1);
+    }
+    set(end);
+    for (int i = 0; i < RESIDENTS; i++)
+        exited_well(residents[i]);
+    long memory = memory_of_instances();
+    dprintf(1, "%lu processes came, %lu of them were killed; %u rounds; the device takes %ld KiB\n", came, killed, before,
+            memory / 1024);
+    CHECK(memory <= ENOUGH);
+}
+
 int main(int count, char **values)
 {
-    CHECK(count == 2);
+    CHECK(count >= 2);
     watchdog(120);
     if (strcmp(values[1], "hidden_processes") == 0)
         hidden_processes();
@@ -345,6 +453,8 @@ int main(int count, char **values)
         frozen();
     else if (strcmp(values[1], "ring") == 0)
         ring();
+    else if (strcmp(values[1], "come_and_go") == 0)
+        come_and_go(count > 2 ? (unsigned)atoi(values[2]) : 2);
     else
         return 2;
     return 0;
