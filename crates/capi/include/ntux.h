@@ -418,9 +418,11 @@ int ntux_waiter_give_back(const ntux_waiter *waiter);
  * none (macOS, some sandboxes), a dead thread can be granted objects until this is called. What it was granted before stays
  * granted; its mutexes stay owned: see ntux_mutex_kill_all.
  *
- * process, thread   the numbers by which the system knows them: getpid; gettid (Linux), pthread_threadid_np (macOS)
+ * process, thread   the numbers by which the system knows them: getpid; gettid (Linux), pthread_threadid_np (macOS). On
+ *                   Linux those of your own pid namespace: who has the same number in another one is left alone
  *
- * -EBUSY    the system says that it lives: call again later. Where it cannot tell, your word counts.
+ * -EBUSY    the system says that it lives, and nobody dead had the number: call again later. Where it cannot tell, your
+ *           word counts.
  *
  * Neither waits for anybody. Each looks at the waiters of the arena once.
  */

@@ -37,8 +37,19 @@ pub enum Access {
 pub struct Identity {
     /// Process number; none: that of the checker's own process.
     pub process: Option<u32>,
+    /// Tells the process from others that have its number.
+    pub generation: u32,
+    /// The namespace of its numbers; none: that of the checker's own process.
+    pub namespace: Option<u64>,
     /// Thread number.
     pub thread: u32,
+}
+
+impl Identity {
+    /// See [`crate::liveness::lineage`]; none: that of the checker's own process.
+    pub fn lineage(&self) -> Option<u64> {
+        self.process.map(|process| u64::from(self.generation) << 32 | u64::from(process))
+    }
 }
 
 /// Which of the processor's accesses within one access of the code.

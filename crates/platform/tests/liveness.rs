@@ -64,6 +64,48 @@ fn in_namespace_without_proc(body: impl FnOnce() -> i32) -> i32 {
     if made { in_child(body) } else { NOT_ALLOWED }
 }
 
+/// A child by a bare clone, with these flags, which no handler of the C library sees.
+fn in_bare_child(flags: libc::c_int, body: impl FnOnce() -> i32) -> i32 {
+    let mut status = 0;
+    // SAFETY: a fork: the child leaves by `_exit`, or by the alarm.
+    unsafe {
+        let child = libc::syscall(libc::SYS_clone, libc::SIGCHLD | flags, 0, 0, 0, 0) as libc::pid_t;
+        if child < 0 {
+            return NOT_ALLOWED;
+        }
+        if child == 0 {
+            libc::alarm(10);
+            libc::_exit(std::panic::catch_unwind(std::panic::AssertUnwindSafe(body)).unwrap_or(1));
+        }
+        assert_eq!(libc::waitpid(child, &mut status, 0), child);
+    }
+    if libc::WIFEXITED(status) { libc::WEXITSTATUS(status) } else { 128 + libc::WTERMSIG(status) }
+}
+
+/// Each is the first process of a namespace, and a child of the one before.
+#[test]
+fn children_with_the_number_of_their_parents_are_not_these() {
+    let code = in_child(|| {
+        in_namespace_without_proc(|| {
+            let (parent, lineage) = (liveness::this_process(), liveness::lineage());
+            assert_eq!((lineage, liveness::lineage() as u32), (liveness::lineage(), 1));
+            let again = liveness::this_process();
+            assert_eq!(again, parent, "it stays the same");
+            in_bare_child(libc::CLONE_NEWPID, || {
+                let (me, own) = (liveness::this_process(), liveness::lineage());
+                assert_eq!((me.pid, own as u32, parent.pid), (1, 1, 1));
+                assert!(own != lineage && me.incarnation != parent.incarnation && me.namespace != parent.namespace);
+                assert!(liveness::differs_in_numbers(parent, me) && !liveness::is_process_dead(parent, me));
+                in_bare_child(libc::CLONE_NEWPID, || i32::from([lineage, own].contains(&liveness::lineage())))
+            })
+        })
+    });
+    match code {
+        NOT_ALLOWED => skip("namespaces", "this process may not make namespaces of processes"),
+        code => assert_eq!(code, 0),
+    }
+}
+
 #[test]
 fn the_living_are_not_taken_for_the_dead_where_proc_is_of_another_namespace() {
     let code = in_child(|| {
@@ -78,7 +120,7 @@ fn the_living_are_not_taken_for_the_dead_where_proc_is_of_another_namespace() {
                 unsafe { libc::pause() };
             }
             // Somebody with a /proc of this namespace has noted when it started.
-            let process = |pid: i32| Process { pid: pid as u32, start: 1, namespace: me.namespace };
+            let process = |pid: i32| Process { pid: pid as u32, start: 1, namespace: me.namespace, incarnation: 7 };
             assert!(!liveness::is_process_dead(process(living), me), "it lives");
             assert!(!liveness::is_process_dead(process(1), me), "this one lives");
             let mut status = 0;
@@ -92,7 +134,7 @@ fn the_living_are_not_taken_for_the_dead_where_proc_is_of_another_namespace() {
         })
     });
     match code {
-        NOT_ALLOWED => skip("process-namespace", "this process may not make namespaces of processes"),
+        NOT_ALLOWED => skip("namespaces", "this process may not make namespaces of processes"),
         code => assert_eq!(code, 0),
     }
 }

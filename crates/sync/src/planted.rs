@@ -59,6 +59,10 @@ pub enum Bug {
     HeirTrusts,
     /// The word of a new object does not continue the sequence of its slot's last one.
     FreshSequence,
+    /// A process takes the place that it finds in its memory for its own if the number says so.
+    NumberTrusted,
+    /// I-peer-3: a process that finds an earlier one with its number among the peers does not write its own word there.
+    PlaceShared,
     /// I-peer-1: a supervisor buries a process without having taken its place in the list.
     BuryUnmarked,
     /// A supervisor that has buried a process keeps its place in the list.

@@ -14,7 +14,7 @@ use std::sync::Barrier;
 use std::time::{Duration, Instant};
 
 use ntux_platform::clock::monotonic_ns;
-use ntux_platform::liveness::process_word;
+use ntux_platform::liveness::lineage_word;
 use ntux_sync::fields::{self, Table};
 use ntux_sync::inspect::why::{Case, Finding};
 use ntux_sync::inspect::{
@@ -83,7 +83,7 @@ fn is_asleep(thread: u64) -> bool {
 
 /// Whether a forked child can be told from its parent: otherwise no thread names itself.
 fn threads_name_themselves() -> bool {
-    process_word().is_some()
+    lineage_word().is_some()
 }
 
 /// This thread, as objects name it.

@@ -37,6 +37,7 @@ pub fn all_programs() -> Vec<Program> {
         lives::burials(),
         lives::creators(),
         ghosts::resumed(),
+        ghosts::namesakes(),
         ghosts::closed(),
         ghosts::died(),
     ]

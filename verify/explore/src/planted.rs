@@ -111,6 +111,8 @@ pub const PLANTED: &[Planted] = &[
     planted("atonceunseen", Bug::AtOnceUnseen, Found::Exhaustively("at-once-a-set-2w", 1)),
     planted("heirblind", Bug::HeirBlind, Found::Exhaustively("h-try", 1)),
     planted("heirtrusts", Bug::HeirTrusts, Found::Exhaustively("r-bury", 1)),
+    planted("numbertrusted", Bug::NumberTrusted, Found::Exhaustively("z-heir", 1)),
+    planted("placeshared", Bug::PlaceShared, Found::Exhaustively("z-burial", 1)),
     planted("freshsequence", Bug::FreshSequence, Found::Exhaustively("o-set", 2)),
     planted("buryunmarked", Bug::BuryUnmarked, Found::Exhaustively("v-heir", 2)),
     planted("burykept", Bug::BuryKept, Found::Exhaustively("v-heir", 1)),

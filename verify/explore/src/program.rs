@@ -32,6 +32,10 @@ pub struct Fate {
     pub own_process: bool,
     /// It has the number of this thread, which is dead by then. Its place is kept, but it takes it with its first wait only.
     pub number_of: Option<ThreadId>,
+    /// Its process has the number of this thread's, and what that one had in its memory when the program began.
+    pub copy_of: Option<ThreadId>,
+    /// The numbers of its process are those of another namespace.
+    pub elsewhere: bool,
 }
 
 impl Display for Call {
@@ -56,6 +60,12 @@ impl Display for Fate {
         }
         if let Some(dead) = self.number_of {
             write!(f, ", has the number of T{dead}")?;
+        }
+        if self.copy_of.is_some() {
+            f.write_str(" and its memory")?;
+        }
+        if self.elsewhere {
+            f.write_str(", in another namespace")?;
         }
         if self.own_process { f.write_str(", a process of its own") } else { Ok(()) }
     }
@@ -167,6 +177,29 @@ impl Program {
     pub fn reborn(mut self, dead: ThreadId, ghost: ThreadId) -> Self {
         self.fates[ghost].number_of = Some(dead);
         self.after(dead, ghost)
+    }
+
+    /// `ghost`, a process of its own, begins after the death of `dead`, which is one, too. It has the number of that process, and was
+    /// forked by a child of it: so it has a copy of its memory.
+    pub fn reborn_process(mut self, dead: ThreadId, ghost: ThreadId) -> Self {
+        self.fates[dead].own_process = true;
+        self.fates[ghost].own_process = true;
+        self.fates[ghost].copy_of = Some(dead);
+        self.reborn(dead, ghost)
+    }
+
+    /// `child` is a process that `parent` has forked, in another namespace, where it has the number of its parent.
+    pub fn forked_elsewhere(mut self, parent: ThreadId, child: ThreadId) -> Self {
+        let number_of = Some(parent);
+        self.fates[child] =
+            Fate { own_process: true, number_of, copy_of: number_of, elsewhere: true, ..self.fates[child].clone() };
+        self
+    }
+
+    /// `thread` has no place, and none is kept for it.
+    pub fn without_place(mut self, thread: ThreadId) -> Self {
+        self.fates[thread].without_place = true;
+        self.with_few_places()
     }
 
     /// There are fewer places than threads.

@@ -12,18 +12,12 @@ impl Identity for Linux {
     }
 
     fn namespace() -> u64 {
-        let mut status = core::mem::MaybeUninit::<libc::stat>::uninit();
-        // SAFETY: a terminated path, and a valid place for the answer, which is whole when the call returns 0.
-        unsafe {
-            match libc::stat(c"/proc/self/ns/pid".as_ptr(), status.as_mut_ptr()) {
-                0 => status.assume_init().st_ino,
-                _ => 0,
-            }
-        }
+        inode(c"/proc/thread-self/ns/pid").unwrap_or(0)
     }
 
     fn own_start(pid: u32) -> u64 {
-        if is_proc_ours(pid) { Stat::read(pid).map_or(0, |stat| stat.start) } else { 0 }
+        let is_told = is_clock_the_first() && is_proc_ours(pid);
+        if is_told { Stat::read(pid).map_or(0, |stat| stat.start) } else { 0 }
     }
 
     fn look(pid: u32) -> Option<Seen> {
@@ -39,6 +33,30 @@ impl Identity for Linux {
         // SAFETY: signal 0 only asks whether the thread exists.
         let result = unsafe { libc::syscall(libc::SYS_tgkill, pid, thread, 0) };
         result != 0 && crate::errno() == libc::ESRCH
+    }
+}
+
+/// Whether /proc shows this thread start times on the clock of the machine. To a reader in another time namespace it shows them moved:
+/// there everybody would seem to have started at another time.
+fn is_clock_the_first() -> bool {
+    // The kernel's PROC_TIME_INIT_INO.
+    const FIRST: u64 = 0xefff_fffa;
+    match inode(c"/proc/thread-self/ns/time") {
+        Ok(inode) => inode == FIRST,
+        // A kernel without such namespaces (before 5.6).
+        Err(error) => error == libc::ENOENT,
+    }
+}
+
+/// The inode of what a path leads to, or the error number.
+fn inode(path: &core::ffi::CStr) -> Result<u64, i32> {
+    let mut status = core::mem::MaybeUninit::<libc::stat>::uninit();
+    // SAFETY: a terminated path, and a valid place for the answer, which is whole when the call returns 0.
+    unsafe {
+        match libc::stat(path.as_ptr(), status.as_mut_ptr()) {
+            0 => Ok(status.assume_init().st_ino),
+            _ => Err(crate::errno()),
+        }
     }
 }
 

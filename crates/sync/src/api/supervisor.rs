@@ -8,17 +8,20 @@ use crate::{Error, Result};
 
 impl Arena {
     /// A thread has ended, says the caller: it waits no more, and its place is free. `process` and `thread` are the numbers that
-    /// the system knows it by. What it was given before stays with it.
+    /// the system knows it by in the caller's namespace: who has them in another one is left alone. What it was given before stays
+    /// with it.
     ///
-    /// Errors: `Alive` if the system still knows this thread. (If it cannot tell, the caller's word counts.)
+    /// Errors: `Alive` if the system still knows this thread, and nobody dead had its numbers. (If it cannot tell, the caller's word
+    /// counts.)
     pub fn bury_thread(&self, process: u32, thread: u64) -> Result<()> {
         burial::bury_thread(self, process, thread)
     }
 
     /// A process has ended, says the caller: its threads wait no more, and its places and objects are free. `process` is the
-    /// number that the system knows it by.
+    /// number that the system knows it by in the caller's namespace: who has it in another one is left alone.
     ///
-    /// Errors: `Alive` if the system still knows this process. (If it cannot tell, the caller's word counts.)
+    /// Errors: `Alive` if the system still knows this process, and nobody dead had its number. (If it cannot tell, the caller's word
+    /// counts.)
     pub fn bury_process(&self, process: u32) -> Result<()> {
         self.bury_dead(process, bury)
     }

@@ -74,13 +74,15 @@ pub struct Identity {
 pub(crate) struct Family {
     /// The byte that it locks.
     number: u32,
-    /// The process that founded it.
+    /// The number of the process that founded it.
     founder: u32,
+    /// The lineage of that process, which no other member has.
+    lineage: u64,
 }
 
 impl Family {
     fn is_founded_here(self) -> bool {
-        self.founder == liveness::process_id()
+        self.lineage == liveness::lineage()
     }
 }
 
@@ -92,7 +94,7 @@ pub(crate) fn map_for_descriptors(fd: BorrowedFd<'_>) -> Result<Arena> {
     // The mapping keeps this description alive, and with it the lock.
     let arena = Arena::over(description.as_fd())?;
     let number = found_family(&arena, description.as_fd());
-    let family = number.map(|number| Family { number, founder: liveness::process_id() });
+    let family = number.map(|number| Family { number, founder: liveness::process_id(), lineage: liveness::lineage() });
     Ok(Arena { family, ..arena })
 }
 

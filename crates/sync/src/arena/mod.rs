@@ -45,7 +45,7 @@ pub struct Arena {
     pub(crate) file: FileId,
     /// The descriptor, to pass to other processes.
     pub(crate) fd: Option<OwnedFd>,
-    /// This process's peer index plus one, and the process number that it belongs to.
+    /// This process's peer index plus one, and the generation of the process that has it.
     peer: Word64,
     /// Which processes answer for the objects that are descriptors.
     family: Option<descriptor::Family>,

@@ -1,12 +1,13 @@
 //! Peers: the processes that use the arena, recorded so that what a dead one left can be found.
 //!
-//! A peer is one 128-bit word: process number and namespace in the low half, start time in the high half. It is written
-//! whole or not at all.
+//! A peer is one 128-bit word: process number and namespace in the low half, start time and incarnation in the high half. It is
+//! written whole or not at all.
 //!
 //! # Transitions
 //! | from | to | by |
 //! | --- | --- | --- |
 //! | empty | a process | that process, at its first use |
+//! | a process, not burying | a process with its number and start time | that process, at its first use: the other one is dead, or an earlier program of it ([`liveness::precedes`]) |
 //! | a dead process, burying or not | a process, burying | that process, when no slot is empty, or when it meets it among a few of many |
 //! | a dead process, burying or not | a process, burying | that process, told of the death ([`Arena::bury_process`]) |
 //! | a process, burying | the dead process | itself, after the same, if somebody else is to have the slot ([`Arena::bury_process`]) |
@@ -17,6 +18,10 @@
 //!   burial is complete. So even a burial that was interrupted for hours finds only the dead process's resources.
 //! * I-peer-2: a thread that checks whether an owner is dead reads the owner's index first, and the slot afterwards. A
 //!   cached answer counts only while the slot is unchanged.
+//! * I-peer-3: no two processes write the same word, even if one has the other's number, because they differ in their incarnations.
+//!   So whoever found a process dead and then exchanges its word takes the place of no later one.
+//! * I-peer-4: a process that remembers its index remembers its generation with it. So a forked child does not take its parent's
+//!   place for its own, even if it has the parent's number.
 //!
 //! # Death
 //! If a process dies while it buries, its slot is that of a dead process, and the next one continues the burial. While
@@ -24,7 +29,7 @@
 
 use std::cell::Cell;
 
-use ntux_platform::atomic::Pair;
+use ntux_platform::atomic::{Pair, Word128};
 use ntux_platform::liveness::{self, Process};
 
 use super::Arena;
@@ -41,19 +46,17 @@ impl Arena {
     /// The index of this process, if it is registered already.
     pub(crate) fn known_peer(&self) -> Option<u32> {
         let known = self.peer.load();
-        (known as u32 == liveness::process_id()).then(|| ((known >> 32) as u32).wrapping_sub(1))
+        (known as u32 == liveness::generation()).then(|| ((known >> 32) as u32).wrapping_sub(1))
     }
 
     /// Returns the index of this process; registers it at the first call, and again in a forked child. `bury` returns
     /// everything that the dead process with this index owned; that needs the protocol, which is above this file.
     pub(crate) fn peer(&self, bury: Burial) -> Result<u32> {
-        let pid = liveness::process_id();
-        let known = self.peer.load();
-        if known as u32 == pid {
-            return Ok((known >> 32) as u32 - 1);
+        if let Some(index) = self.known_peer() {
+            return Ok(index);
         }
         let index = self.register(liveness::this_process(), bury)?;
-        self.peer.store(u64::from(index + 1) << 32 | u64::from(pid));
+        self.peer.store(u64::from(index + 1) << 32 | u64::from(liveness::generation()));
         Ok(index)
     }
 
@@ -72,7 +75,7 @@ impl Arena {
                 }
                 found = word.compare_exchange(Pair::default(), mine).err().unwrap_or(mine);
             }
-            if found == mine {
+            if found == mine || succeed(word, found, me) {
                 return Ok(index);
             }
         }
@@ -112,20 +115,23 @@ impl Arena {
         word.compare_exchange(burying, mine).map(|()| Some(index)).map_err(|_| Error::Corrupt)
     }
 
-    /// A process has ended, somebody says: gives back what it owned, if the system does not say otherwise.
+    /// A process has ended, somebody says: gives back what it owned, if the system does not say otherwise. Its number is that in the
+    /// namespace of who says so; another process can have it by now.
     ///
     /// Errors: `Alive`.
     pub(crate) fn bury_dead(&self, pid: u32, bury: Burial) -> Result<()> {
         let me = liveness::this_process();
+        let (mut is_alive, mut is_buried) = (false, false);
         for index in 0..PEERS_USED {
             let Some(word) = self.peer_word(index) else { break };
             let found = word.load();
             let Some(process) = unpack(found) else { break };
-            if process.pid != pid {
+            if process.pid != pid || liveness::differs_in_numbers(process, me) {
                 continue;
             }
-            if has_same_numbers(process, me) && !liveness::is_process_dead(process, me) {
-                return Err(Error::Alive);
+            if is_known_alive(process, me) {
+                is_alive = true;
+                continue;
             }
             let burying = Pair { high: pack(me).high | BURYING, ..pack(me) };
             if planted(Bug::BuryUnmarked) || word.compare_exchange(found, burying).is_ok() {
@@ -134,9 +140,10 @@ impl Arena {
                     let _ = word.compare_exchange(burying, pack(process));
                 }
                 buried?;
+                is_buried = true;
             }
         }
-        Ok(())
+        if is_alive && !is_buried { Err(Error::Alive) } else { Ok(()) }
     }
 
     /// Whether nobody has the number of the process with this index, as seen by the calling process, which is `mine`. False
@@ -162,14 +169,24 @@ fn turns(me: Process, used: u32) -> impl Iterator<Item = u32> {
     (0..used).map(move |step| (me.pid % used + step) % used)
 }
 
-/// Whether nobody has the number of this process, as seen by `me`. False if that is unknown.
-fn is_gone(process: Process, me: Process) -> bool {
-    has_same_numbers(process, me) && process.pid != 0 && liveness::is_number_free(process.pid)
+/// Takes the place of the process `found` if it is one that precedes this one. Returns whether this process has the place.
+fn succeed(word: &Word128, found: Pair, me: Process) -> bool {
+    let precedes = |process| found.high & BURYING == 0 && liveness::precedes(process, me);
+    if !unpack(found).is_some_and(precedes) {
+        return false;
+    }
+    // I-peer-3. Fails if it was taken over, or if another thread of this process was first.
+    planted(Bug::PlaceShared) || word.compare_exchange(found, pack(me)).map_or_else(|now| now == pack(me), |()| true)
 }
 
-/// Whether the system can tell one of these processes about the other.
-pub(crate) fn has_same_numbers(process: Process, me: Process) -> bool {
-    process.namespace == me.namespace && process.namespace != 0
+/// Whether nobody has the number of this process, as seen by `me`. False if that is unknown.
+fn is_gone(process: Process, me: Process) -> bool {
+    liveness::shares_numbers(process, me) && liveness::is_number_free(process.pid)
+}
+
+/// Whether the system says that this process lives. False also where it has nothing to say.
+pub(crate) fn is_known_alive(process: Process, me: Process) -> bool {
+    liveness::shares_numbers(process, me) && !liveness::is_process_dead(process, me)
 }
 
 /// The size of the liveness cache.
@@ -209,5 +226,56 @@ impl<'a> LivenessCache<'a> {
             return true;
         }
         self.arena.process(peer).is_some_and(|process| liveness::is_thread_dead(process, thread, self.me))
+    }
+}
+
+#[cfg(all(test, not(miri)))]
+mod tests {
+    use super::*;
+    use crate::Capacity;
+
+    fn unburied(_: &Arena, index: u32) -> Result<()> {
+        panic!("{index} is to be buried");
+    }
+
+    fn arena_with(peer: Process) -> Arena {
+        let arena = Arena::create(Capacity { objects: 1, waiters: 1 }).unwrap();
+        assert!(arena.provide_peer(0));
+        assert_eq!(arena.peer_word(0).unwrap().compare_exchange(Pair::default(), pack(peer)), Ok(()));
+        arena
+    }
+
+    #[test]
+    fn an_earlier_program_of_a_process_leaves_it_its_place() {
+        let me = liveness::this_process();
+        for earlier in [me, Process { incarnation: me.incarnation ^ 1, ..me }] {
+            let arena = arena_with(earlier);
+            assert_eq!(arena.peer(unburied), Ok(0));
+            assert_eq!((arena.process(0), arena.known_peer()), (Some(me), Some(0)));
+        }
+    }
+
+    #[test]
+    fn no_other_process_does() {
+        let me = liveness::this_process();
+        let later = Process { start: me.start ^ 1, ..me };
+        let elsewhere = Process { namespace: me.namespace ^ 1, incarnation: me.incarnation ^ 1, ..me };
+        for other in [later, elsewhere, Process { namespace: 0, ..elsewhere }, Process { pid: me.pid ^ 1, ..me }] {
+            let arena = arena_with(other);
+            assert_eq!(arena.peer(unburied), Ok(1));
+            assert_eq!((arena.process(0), arena.process(1)), (Some(other), Some(me)));
+        }
+    }
+
+    #[test]
+    fn a_place_that_is_being_buried_is_nobodys_to_take() {
+        let me = liveness::this_process();
+        let earlier = Process { incarnation: me.incarnation ^ 1, ..me };
+        let arena = arena_with(earlier);
+        let word = arena.peer_word(0).unwrap();
+        let burying = Pair { high: pack(earlier).high | BURYING, ..pack(earlier) };
+        assert_eq!(word.compare_exchange(pack(earlier), burying), Ok(()));
+        assert_eq!(arena.peer(unburied), Ok(1));
+        assert_eq!(word.load(), burying);
     }
 }

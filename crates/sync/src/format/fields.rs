@@ -6,7 +6,7 @@
 
 use core::mem::offset_of;
 
-use ntux_platform::liveness::THREAD_BITS;
+use ntux_platform::liveness::{INCARNATION_BITS, START_BITS, THREAD_BITS};
 
 use super::layout::{Capacity, Chunk, ChunkPool, Header, Layout, ObjectSlot, PoolWords, WaiterSlot, Woken};
 use super::limits::{LIST_MAX, PEERS_MAX, PLACES_CHUNK, PLACES_INLINE, RECORDS, WAIT_MAX};
@@ -207,8 +207,13 @@ pub(crate) const META: &[Bits] = &[
     bits("keeper", 40, 12),
     bits("creator", 52, 12),
 ];
-pub(crate) const PEER: &[Bits] =
-    &[bits("pid", 0, 32), bits("namespace", 32, 32), bits("start", 64, 63), bits("burying", 127, 1)];
+pub(crate) const PEER: &[Bits] = &[
+    bits("pid", 0, 32),
+    bits("namespace", 32, 32),
+    bits("start", 64, START_BITS),
+    bits("incarnation", 64 + START_BITS, INCARNATION_BITS),
+    bits("burying", 127, 1),
+];
 pub(crate) const EXTRA: &[Bits] = &[bits("maximum", 0, 32), bits("spill", 0, 28), bits("version", 28, 36)];
 pub(crate) const ENTRY: &[Bits] =
     &[bits("position", 0, 7), bits("all", 7, 1), bits("waiter", 8, 16), bits("ticket", 24, 40)];

@@ -16,7 +16,7 @@ use ntux_platform::liveness::{self, Process};
 
 use super::waiter::{Waiter, bury, end_epoch, take_from_dead};
 use crate::arena::Arena;
-use crate::arena::peers::has_same_numbers;
+use crate::arena::peers::is_known_alive;
 use crate::format::holder::Holder;
 use crate::planted::{Bug, planted};
 use crate::{Error, Result};
@@ -27,29 +27,31 @@ pub(crate) fn bury_thread(arena: &Arena, process: u32, thread: u64) -> Result<()
     let undertaker = Waiter::new();
     let mine = Holder::new(arena.peer(bury)?, liveness::thread_id());
     let pool = arena.waiter_pool();
+    let (mut is_alive, mut is_buried) = (false, false);
     for index in 0..pool.used() {
         let slot = arena.waiter_slot(index).ok_or(Error::Corrupt)?;
         let holder = Holder(slot.holder.load());
-        let of = arena.process(holder.peer()).filter(|of| of.pid == process);
+        let is_meant = |of: &Process| of.pid == process && !liveness::differs_in_numbers(*of, me);
+        let of = arena.process(holder.peer()).filter(is_meant);
         let Some(of) = of.filter(|_| holder.is_taken() && holder.thread() == thread) else { continue };
-        if is_known_alive(of, thread, me) {
-            return Err(Error::Alive);
+        if is_thread_known_alive(of, thread, me) {
+            is_alive = true;
+            continue;
         }
         // Where the system says nothing, the supervisor's word counts.
-        if take_from_dead(slot, holder, mine, || !is_known_alive(of, thread, me)) {
+        if take_from_dead(slot, holder, mine, || !is_thread_known_alive(of, thread, me)) {
             undertaker.budget.renew();
             let ended = if planted(Bug::BuryOpen) { Ok(()) } else { end_epoch(arena, &undertaker, index) };
             slot.holder.store(0);
             pool.hint(index);
             ended?;
+            is_buried = true;
         }
     }
-    Ok(())
+    if is_alive && !is_buried { Err(Error::Alive) } else { Ok(()) }
 }
 
 /// Whether the system says that this thread lives. False also where it has nothing to say.
-fn is_known_alive(process: Process, thread: u64, me: Process) -> bool {
-    has_same_numbers(process, me)
-        && !liveness::is_process_dead(process, me)
-        && !liveness::is_thread_dead(process, thread, me)
+fn is_thread_known_alive(process: Process, thread: u64, me: Process) -> bool {
+    is_known_alive(process, me) && !liveness::is_thread_dead(process, thread, me)
 }

@@ -56,8 +56,8 @@ use crate::{Error, Object, Result};
 pub struct Waiter {
     /// Index of the slot plus one.
     slot: Cell<u32>,
-    /// The process in which the slot was taken. A forked child must not use it.
-    pid: Cell<u32>,
+    /// The lineage of the process in which the slot was taken. A forked child must not use it, even if it has that one's number.
+    lineage: Cell<u64>,
     robust: Cell<Option<Head>>,
     interrupted: Flag,
     /// The wait in progress, for [`Waiter::interrupt`]: valid while `active` is set.
@@ -80,7 +80,7 @@ pub struct Waiter {
 struct OwnMark {
     mark: Cell<Mark>,
     made_in: Cell<u64>,
-    /// Says which process this is, or 0 in a new child.
+    /// Says which process this is (its lineage), or 0 in a new child.
     process: &'static Word64,
 }
 
@@ -90,9 +90,9 @@ const CHECKED: bool = cfg!(ntux_explore);
 
 impl Default for OwnMark {
     fn default() -> OwnMark {
-        // Equal to no number of a process.
+        // Equal to no lineage.
         static UNKNOWN: Word64 = Word64::new(0);
-        let process = if CHECKED { None } else { liveness::process_word() };
+        let process = if CHECKED { None } else { liveness::lineage_word() };
         let process = process.unwrap_or(&UNKNOWN);
         OwnMark { mark: Cell::default(), made_in: Cell::new(u64::MAX), process }
     }
@@ -110,7 +110,7 @@ impl OwnMark {
         if CHECKED {
             return self.mark.set(Mark::of_thread(1));
         }
-        self.made_in.set(liveness::process_id().into());
+        self.made_in.set(liveness::lineage());
         self.mark.set(mark());
     }
 }
@@ -156,7 +156,7 @@ impl Waiter {
     pub(crate) fn new() -> Waiter {
         Waiter {
             slot: Cell::new(0),
-            pid: Cell::new(0),
+            lineage: Cell::new(0),
             robust: Cell::new(None),
             interrupted: Flag::new(),
             current: Cell::new(core::ptr::null()),
@@ -171,6 +171,16 @@ impl Waiter {
             spin: AdaptiveSpin::default(),
             thread: PhantomData,
         }
+    }
+
+    /// What a forked child finds in its memory of this waiter, for checkers.
+    #[cfg(ntux_explore)]
+    pub fn copied_by_fork(&self) -> Waiter {
+        let copy = Waiter::new();
+        copy.slot.set(self.slot.get());
+        copy.lineage.set(self.lineage.get());
+        copy.thread_id.set(self.thread_id.get());
+        copy
     }
 
     /// Takes the wait in progress out of every queue, unless it is already satisfied; the wait then returns
@@ -248,11 +258,11 @@ impl Waiter {
         }
     }
 
-    /// Whether the calling process is the one with this number.
+    /// Whether the calling process is the one with this lineage.
     #[inline(always)]
-    fn is_in(&self, pid: u32) -> bool {
-        let is_told = !CHECKED && self.mark.process.load() == u64::from(pid);
-        is_told || liveness::process_id() == pid
+    fn is_in(&self, lineage: u64) -> bool {
+        let is_told = !CHECKED && self.mark.process.load() == lineage;
+        is_told || own_lineage() == lineage
     }
 
     /// How often waits of this waiter have entered the kernel to sleep.
@@ -283,13 +293,19 @@ impl Waiter {
     }
 }
 
+/// Which process this is, of those that can have a copy of a [`Waiter`].
+#[inline(always)]
+fn own_lineage() -> u64 {
+    if planted(Bug::NumberTrusted) { liveness::process_id().into() } else { liveness::lineage() }
+}
+
 /// Returns a thread's slot. The waiter may be used again; it then takes a new slot.
 pub(crate) fn retire(arena: &Arena, waiter: &Waiter) {
     let index = waiter.slot.take().wrapping_sub(1);
     let Some(slot) = arena.waiter_slot(index) else {
         return;
     };
-    if waiter.pid.get() == liveness::process_id() {
+    if waiter.lineage.get() == own_lineage() {
         slot.holder.store(0);
         arena.waiter_pool().hint(index);
     }
@@ -302,7 +318,7 @@ pub(crate) fn retire(arena: &Arena, waiter: &Waiter) {
 pub(crate) fn enroll<'a>(arena: &'a Arena, waiter: &Waiter) -> Result<(u32, &'a WaiterSlot)> {
     let known = waiter.slot.get().wrapping_sub(1);
     match arena.waiter_slot(known) {
-        Some(slot) if waiter.is_in(waiter.pid.get()) => Ok((known, slot)),
+        Some(slot) if waiter.is_in(waiter.lineage.get()) => Ok((known, slot)),
         _ => enroll_anew(arena, waiter),
     }
 }
@@ -311,7 +327,7 @@ pub(crate) fn enroll<'a>(arena: &'a Arena, waiter: &Waiter) -> Result<(u32, &'a 
 fn enroll_anew<'a>(arena: &'a Arena, waiter: &Waiter) -> Result<(u32, &'a WaiterSlot)> {
     let index = take_slot(arena, waiter)?;
     waiter.slot.set(index + 1);
-    waiter.pid.set(liveness::process_id());
+    waiter.lineage.set(own_lineage());
     waiter.thread_id.set(liveness::thread_id() as u32);
     // A fork copies the thread, but not its robust list.
     waiter.robust.set(None);

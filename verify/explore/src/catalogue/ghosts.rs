@@ -1,5 +1,5 @@
 //! Ghost operations: what a thread does that goes on when the world has changed without it, and what others do for one that
-//! is dead.
+//! is dead. And processes that have the number and the memory of another one.
 
 use super::{poll, query, timed};
 use crate::program::{
@@ -38,6 +38,36 @@ pub(super) fn resumed() -> Vec<Program> {
         .inherited(0, 3)
         .reborn(0, 3)
         .with_few_places(),
+    ]
+}
+
+/// Processes that have the number of another one, and a copy of its memory: of one that is dead, or of one in another namespace.
+pub(super) fn namesakes() -> Vec<Program> {
+    let no = auto(false);
+    let two = [no.clone(), no.clone()];
+    let dead = |name, dead: &[Call], heir: &[Call], ghost: &[Call], other: &[Call]| {
+        Program::new(name, &two, &[dead, heir, ghost, other]).reborn_process(0, 2).with_few_places()
+    };
+    let child = |name, parent: &[Call], child: &[Call], other: &[Call]| {
+        Program::new(name, &two, &[parent, child, other]).forked_elsewhere(0, 1)
+    };
+    vec![
+        // Somebody inherits the place of the dead one before its namesake uses it.
+        dead("z-heir", &[any(&[0])], &[any(&[0])], &[timed(&[1])], &[set(0)]).inherited(0, 1).without_place(2),
+        dead("z-heir-pair", &[any(&[0])], &[any(&[0, 1])], &[timed(&[1])], &[set(0)]).inherited(0, 1).without_place(2),
+        dead("z-heir-all", &[any(&[0])], &[all(&[0, 1])], &[poll(&[1])], &[set(0), set(1)])
+            .inherited(0, 1)
+            .without_place(2),
+        // The same of its process, which somebody is about to bury while its namesake begins.
+        dead("z-burial", &[any(&[0])], &[timed(&[0])], &[any(&[1])], &[set(1)]).buried(0, 1),
+        dead("z-burial-all", &[any(&[0])], &[timed(&[0])], &[all(&[0, 1])], &[set(0), set(1)]).buried(0, 1),
+        // The other one lives, and waits.
+        child("z-child", &[any(&[0])], &[timed(&[1])], &[set(0)]),
+        child("z-child-all", &[all(&[0, 1])], &[timed(&[1])], &[set(0), set(1)]),
+        Program::new("z-child-heir", &two, &[&[set(0)], &[timed(&[1])], &[any(&[0])]])
+            .forked_elsewhere(0, 1)
+            .without_place(1),
+        child("z-child-signals", &[any(&[0])], &[timed(&[1]), set(0)], &[set(1)]),
     ]
 }
 

@@ -163,7 +163,7 @@ impl Scheduler for Seam {
 
     fn identity(&self) -> Option<Identity> {
         let thread = self.with(|run| run.running.or(run.served))?;
-        Some(Identity { process: None, thread: number(thread) })
+        Some(Identity { process: None, generation: 0, namespace: None, thread: number(thread) })
     }
 
     fn will(&self, address: usize) -> usize {

@@ -107,6 +107,10 @@ pub(super) struct Run {
 /// Numbers that no process and no thread of the system has.
 pub(crate) const PROCESS_BASE: u32 = 1 << 28;
 pub(super) const THREAD_BASE: u32 = 1 << 29;
+/// Generations that the checker's own process will not reach.
+const GENERATION_BASE: u32 = 1 << 20;
+/// A namespace that the system does not number so.
+const NAMESPACE_ELSEWHERE: u64 = 1 << 20;
 
 pub(crate) fn thread_number(thread: ThreadId) -> u32 {
     THREAD_BASE + thread as u32
@@ -238,8 +242,26 @@ impl Run {
     }
 
     pub(super) fn identity(&self, thread: ThreadId) -> Identity {
-        let process = self.fates[thread].own_process.then_some(PROCESS_BASE + thread as u32);
-        Identity { process, thread: self.number(thread) }
+        let fate = &self.fates[thread];
+        let process = fate.own_process.then(|| self.process_number(fate.copy_of.unwrap_or(thread)));
+        let generation = GENERATION_BASE + thread as u32;
+        let namespace = fate.elsewhere.then_some(NAMESPACE_ELSEWHERE);
+        Identity { process, generation, namespace, thread: self.number(thread) }
+    }
+
+    fn process_number(&self, thread: ThreadId) -> u32 {
+        if self.fates[thread].own_process { PROCESS_BASE + thread as u32 } else { std::process::id() }
+    }
+
+    /// Whether nobody has this process number, of the checker's namespace, any more.
+    pub(super) fn is_process_dead(&self, process: u32) -> bool {
+        let is_here = |thread: &ThreadId| {
+            let identity = self.identity(*thread);
+            identity.process == Some(process) && identity.namespace.is_none()
+        };
+        let mut here = (0..self.threads.len()).filter(is_here);
+        process >= PROCESS_BASE
+            && here.all(|thread| self.is_unborn(thread) || self.threads[thread].status == Status::Dead)
     }
 
     fn number(&self, thread: ThreadId) -> u32 {
@@ -248,12 +270,18 @@ impl Run {
 
     /// Whether nobody has this thread number any more. A thread that has it from a dead one has it from its first call on.
     pub(super) fn is_number_dead(&self, number: u32) -> bool {
-        let mut holders = (0..self.threads.len()).filter(|&thread| self.number(thread) == number).peekable();
-        let unborn = |thread: ThreadId| {
-            let it = &self.threads[thread];
-            self.fates[thread].number_of.is_some() && it.status == Status::BetweenCalls && it.call == 0
-        };
-        holders.peek().is_some() && holders.all(|thread| unborn(thread) || self.threads[thread].status == Status::Dead)
+        // As seen from the namespace of the thread that asks.
+        let elsewhere = |thread: ThreadId| self.fates[thread].elsewhere;
+        let here = self.running.is_some_and(elsewhere);
+        let has_it = |thread: &ThreadId| self.number(*thread) == number && elsewhere(*thread) == here;
+        let mut holders = (0..self.threads.len()).filter(has_it).peekable();
+        let is_gone = |thread| self.is_unborn(thread) || self.threads[thread].status == Status::Dead;
+        (here || holders.peek().is_some()) && holders.all(is_gone)
+    }
+
+    fn is_unborn(&self, thread: ThreadId) -> bool {
+        let it = &self.threads[thread];
+        self.fates[thread].number_of.is_some() && it.status == Status::BetweenCalls && it.call == 0
     }
 
     /// Some threads begin after the death of another.

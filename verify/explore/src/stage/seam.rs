@@ -6,7 +6,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use ntux_platform::explore::{Access, Effect, Identity, Scheduler, Touch};
 use ntux_sync::spec::{Outcome, ThreadId};
 
-use super::run::{Order, PROCESS_BASE, Run, Status};
+use super::run::{Order, Run, Status};
 use crate::machine::chunk::content;
 use crate::monitor::Event;
 use crate::program::Call;
@@ -192,10 +192,7 @@ impl Scheduler for Seam {
     }
 
     fn is_process_dead(&self, process: u32) -> bool {
-        self.learn(|run| {
-            let mut here = (0..run.threads.len()).filter(|&thread| run.identity(thread).process == Some(process));
-            process >= PROCESS_BASE && here.all(|thread| run.threads[thread].status == Status::Dead)
-        })
+        self.learn(|run| run.is_process_dead(process))
     }
 
     fn is_thread_dead(&self, number: u32) -> bool {

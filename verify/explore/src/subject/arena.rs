@@ -41,6 +41,8 @@ pub struct ArenaSubject {
     without_place: Vec<ThreadId>,
     /// Of each thread, whose number it has.
     numbers_of: Vec<Option<ThreadId>>,
+    /// Of each thread, the memory of whose process it has.
+    copies_of: Vec<Option<ThreadId>>,
     /// As in the program.
     creator: Option<(ThreadId, bool)>,
     perform: Perform,
@@ -95,6 +97,7 @@ impl ArenaSubject {
         }
         arena.retire(&creator);
         let numbers_of = program.fates.iter().map(|fate| fate.number_of).collect();
+        let copies_of = program.fates.iter().map(|fate| fate.copy_of).collect();
         let creator = program.creator;
         let waiters = RefCell::new(Vec::new());
         Self {
@@ -107,6 +110,7 @@ impl ArenaSubject {
             enrolled,
             without_place,
             numbers_of,
+            copies_of,
             creator,
             perform,
         }
@@ -168,7 +172,10 @@ impl Subject for ArenaSubject {
     }
 
     fn enter(&self, thread: ThreadId) {
-        let waiter = self.arena.waiter();
+        let waiter = match self.copies_of.get(thread).copied().flatten() {
+            Some(other) => self.waiter(other).copied_by_fork(),
+            None => self.arena.waiter(),
+        };
         let takes_it_later = self.numbers_of.get(thread).is_some_and(Option::is_some);
         if self.enrolled && !takes_it_later && !self.without_place.contains(&thread) {
             enroll(&self.arena, &waiter, self.bell);

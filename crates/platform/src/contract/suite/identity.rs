@@ -13,7 +13,7 @@ const THREADS: usize = 32;
 
 /// A process as this system describes it.
 fn process<S: System>(pid: u32, start: u64) -> Process {
-    Process { pid, start, namespace: S::namespace() }
+    Process { pid, start, namespace: S::namespace(), incarnation: 0 }
 }
 
 pub(super) fn thread_numbers<S: System>(limit: Duration) -> Outcome {
