@@ -9,6 +9,7 @@ use std::ops::Deref;
 use std::ptr;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
+use ntux_platform::liveness;
 use ntux_sync::{Arena, Waiter};
 
 thread_local! {
@@ -36,7 +37,7 @@ pub(crate) struct Attached {
 /// The waiters that threads of one process have in an attachment.
 struct Waiters {
     /// A forked child leaves the list alone, because another thread of its parent may have had the lock.
-    process: u32,
+    lineage: u64,
     list: Mutex<Vec<Registered>>,
 }
 
@@ -49,7 +50,7 @@ unsafe impl Send for Registered {}
 
 impl Attached {
     pub(crate) fn new(arena: Arena) -> Attached {
-        let waiters = Waiters { process: std::process::id(), list: Mutex::default() };
+        let waiters = Waiters { lineage: liveness::lineage(), list: Mutex::default() };
         Attached { arena, waiters: Arc::new(waiters) }
     }
 }
@@ -78,7 +79,7 @@ impl Drop for Attached {
 impl Waiters {
     /// None in a forked child.
     fn lock(&self) -> Option<MutexGuard<'_, Vec<Registered>>> {
-        let ours = self.process == std::process::id();
+        let ours = self.lineage == liveness::lineage();
         ours.then(|| self.list.lock().unwrap_or_else(PoisonError::into_inner))
     }
 }

@@ -10,8 +10,8 @@
 //! not lose them stops the writers, or clears first and then reads the memory that it needs.
 //!
 //! # The userfaultfd
-//! One word names it: the process that created it, its descriptor, its inode. In a child the process differs, so the
-//! child creates its own when it first clears; until then all its memory counts as written. If the program closes it,
+//! One word names it: the generation of the process that created it, its descriptor, its inode. In a child the generation differs, so
+//! the child creates its own when it first clears; until then all its memory counts as written. If the program closes it,
 //! together with all other descriptors that it does not know, the marks are lost: everything counts as written, until
 //! the next clear creates another one. The inode tells whether the number still refers to it.
 //!
@@ -23,6 +23,7 @@ use core::mem::{ManuallyDrop, MaybeUninit};
 use ntux_platform::atomic::{Word32, Word64};
 use ntux_platform::environment::value;
 use ntux_platform::keeping_errno;
+use ntux_platform::liveness::generation;
 use ntux_platform::watching::pagemap::Pagemap;
 use ntux_platform::watching::userfault::Userfault;
 use ntux_watch::address_space::{self, AddressSpace};
@@ -51,11 +52,11 @@ const UNWANTED: u32 = 0;
 const WANTED: u32 = 1;
 const SERVED: u32 = 2;
 
-/// The userfaultfd: process (22 bits, which is what the kernel gives out), descriptor, low bits of its inode; 0 for
-/// none.
+/// The userfaultfd: low 22 bits of its process's generation, descriptor, low bits of its inode; 0 for none.
 static WATCHER: Word64 = Word64::new(0);
 const INODE_BITS: u32 = 22;
 const FD_BITS: u32 = 20;
+const PROCESS_MASK: u64 = (1 << (u64::BITS - FD_BITS - INODE_BITS)) - 1;
 const INODE_MASK: u64 = (1 << INODE_BITS) - 1;
 const FD_MASK: u64 = (1 << FD_BITS) - 1;
 /// Above the numbers that programs and shells choose by hand, below the usual limit.
@@ -258,7 +259,8 @@ fn make(seen: u64) -> Option<ManuallyDrop<Userfault>> {
 /// What names a descriptor of this process; none if it is not open, or its number is out of range.
 fn name(fd: RawFd) -> Option<u64> {
     let number = u64::try_from(fd).ok().filter(|&number| number <= FD_MASK)?;
-    let process = u64::from(std::process::id());
+    // Not its number, which a forked child in another namespace can have, too.
+    let process = u64::from(generation()) & PROCESS_MASK;
     Some(process << (INODE_BITS + FD_BITS) | number << INODE_BITS | inode(fd)? & INODE_MASK)
 }
 

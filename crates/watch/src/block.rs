@@ -1,13 +1,13 @@
 //! The ledger's bits for 64 pages, and their lock.
 //!
-//! The lock word is the process number of the thread that has the lock. So a child of fork recognizes a lock of its
-//! parent, whose thread does not exist there. The bits change by single atomic operations, so setting bits needs no
+//! The lock word is the generation of the process whose thread has the lock ([`ntux_platform::liveness`]). So a child of fork
+//! recognizes a lock of its parent, whose thread does not exist there. The bits change by single atomic operations, so setting bits needs no
 //! lock.
 
 use ntux_platform::atomic::{Word32, Word64};
 use ntux_platform::clock::Deadline;
 use ntux_platform::futex;
-use ntux_platform::liveness::process_id;
+use ntux_platform::liveness::generation;
 
 use crate::ledger::Gate;
 use crate::zeroed::Zero;
@@ -52,7 +52,7 @@ impl Block {
 
     /// Locks the block. Also returns whether the lock was the parent's, from before a fork.
     pub fn lock(&self) -> (Locked<'_>, bool) {
-        let me = process_id();
+        let me = generation();
         let mut mine = me;
         for look in 0.. {
             let Err(holder) = self.lock.compare_exchange(0, mine) else { return (Locked { block: self }, false) };

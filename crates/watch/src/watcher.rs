@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
-use ntux_platform::liveness::process_id;
+use ntux_platform::liveness::lineage;
 use ntux_platform::protection::{self, Protection, page_size};
 
 use crate::fork;
@@ -31,8 +31,8 @@ pub(crate) struct Inner {
 pub(crate) struct State {
     pub engine: Box<dyn Engine>,
     pub records: BTreeMap<usize, Record>,
-    /// The process that the engine acts on.
-    process: u32,
+    /// The lineage of the process that the engine acts on.
+    lineage: u64,
 }
 
 impl Watcher {
@@ -52,7 +52,7 @@ impl Watcher {
 
     /// As `with`, but without the probe.
     pub(crate) fn open(mechanism: Mechanism) -> Result<Watcher> {
-        let state = State { engine: mechanism.engine()?, records: BTreeMap::new(), process: process_id() };
+        let state = State { engine: mechanism.engine()?, records: BTreeMap::new(), lineage: lineage() };
         let inner = Arc::new(Inner { state: RwLock::new(state) });
         fork::remember(&inner);
         Ok(Watcher { inner })
@@ -139,7 +139,7 @@ impl Watcher {
 
     pub(crate) fn read(&self) -> Result<RwLockReadGuard<'_, State>> {
         let state = self.inner.state.read().unwrap_or_else(|poisoned| poisoned.into_inner());
-        if state.process == process_id() {
+        if state.lineage == lineage() {
             return Ok(state);
         }
         drop(state);
@@ -206,7 +206,7 @@ impl State {
 
     /// Restarts the mechanism in a child of fork, where the inherited one acts on the parent, or on nothing.
     fn restart_in_child(&mut self) -> Result<()> {
-        if self.process == process_id() {
+        if self.lineage == lineage() {
             return Ok(());
         }
         self.engine.restart()?;
@@ -219,7 +219,7 @@ impl State {
                 record.latch(part);
             }
         }
-        self.process = process_id();
+        self.lineage = lineage();
         Ok(())
     }
 }
