@@ -29,6 +29,7 @@ NTUX_WITHOUT=NAME,...    Kernel features to do without although the kernel has t
     futex_waitv        no thread sleeps on several shared words; operations that need this are refused, and the
                        program's FUTEX_WAIT_MULTIPLE (operation 31 of futex) goes to the kernel unchanged
     futex_numa         futexes with a memory node are refused
+    thread_self        a thread finds its own entry of /proc by its number
     fsgsbase           a signal handler trusts %fs if its selector is 0, as on old processors
 
 NTUX_WATCH=async|sync|mprotect|cow    The mechanism of write watches. The default is the first of async, sync and

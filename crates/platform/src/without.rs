@@ -1,7 +1,7 @@
 //! Disables features of the system, so that tests, and users in doubt, can try the fallbacks.
 //!
 //! `NTUX_WITHOUT` is a list of names, separated by commas: `robust_list`, `wipe_on_fork`, `memfd_noexec_seal`,
-//! `userfaultfd`, `pagemap_scan`, `mapping_query`, `futex_waitv`, `futex_numa`, `fsgsbase`; on macOS `os_sync`. Unknown names are
+//! `userfaultfd`, `pagemap_scan`, `mapping_query`, `futex_waitv`, `futex_numa`, `fsgsbase`, `thread_self`; on macOS `os_sync`. Unknown names are
 //! ignored.
 
 use crate::environment::value;
@@ -26,6 +26,8 @@ pub enum Feature {
     /// Programs can read their thread pointer (`rdfsbase`); without it, a signal handler trusts `%fs` if its selector
     /// is 0.
     ReadThreadPointer,
+    /// A thread finds its own entry of /proc by one name; without it, by its number.
+    ThreadSelf,
     /// Futexes with a memory node (Linux 6.16); without it, they are refused.
     FutexNuma,
     /// The functions of macOS 14.4 that wrap sleeps on words; without them, the system calls are made.
@@ -44,6 +46,7 @@ impl Feature {
             Feature::MappingQuery => "mapping_query",
             Feature::FutexWaitv => "futex_waitv",
             Feature::ReadThreadPointer => "fsgsbase",
+            Feature::ThreadSelf => "thread_self",
             Feature::FutexNuma => "futex_numa",
             Feature::OsSync => "os_sync",
         }

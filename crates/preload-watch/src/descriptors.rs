@@ -1,6 +1,6 @@
 //! Which descriptors are page maps, or clear soft-dirty bits.
 //!
-//! Each use of a descriptor reads its link in `/proc/self/fd`. So there is no path to compare and no copy to track, and
+//! Each use of a descriptor reads its link in `/proc/thread-self/fd`. So there is no path to compare and no copy to track, and
 //! the answer is right for a descriptor that was inherited, received or opened for another process. A descriptor that
 //! is neither, as nearly all are, is cached as *ordinary* by its number, until the number is reused. So reads and
 //! writes of ordinary files cost one extra load.
@@ -10,8 +10,9 @@
 //! soft-dirty bits.
 
 use core::ffi::{CStr, c_int};
-use core::fmt::Write;
 use ntux_platform::atomic::Word32;
+use ntux_platform::interposition::proc;
+use ntux_platform::path::Path;
 
 /// Descriptors below this are cached; others are checked every time.
 const REMEMBERED: usize = 1 << 16;
@@ -69,10 +70,24 @@ fn ask(fd: c_int) -> Kind {
     if !is_of_proc(fd) {
         return Kind::Ordinary;
     }
-    let mut link = Text::default();
-    let _ = write!(link, "/proc/self/fd/{fd}\0");
-    let (mut path, mut own) = ([0; 128], [0; 16]);
-    kind_of(target(link.as_c(), &mut path), target(c"/proc/self", &mut own))
+    let mut path = [0; 128];
+    let mut read = |link: Path| Some(target(link.text(), &mut path).len()).filter(|length| *length > 0);
+    let length = proc::own_descriptor_paths(fd).find_map(&mut read).unwrap_or(0);
+    kind_of(&path[..length], is_of_this_process)
+}
+
+/// Whether a number of /proc is that of this process, or of one of its threads, which has an entry beside those that are listed.
+fn is_of_this_process(number: &[u8]) -> bool {
+    let mut own = [0; 16];
+    if target(c"/proc/self", &mut own) == number {
+        return true;
+    }
+    let Some(thread) = core::str::from_utf8(number).ok().and_then(|number| number.parse::<u32>().ok()) else {
+        return false;
+    };
+    let path = Path::new(format_args!("/proc/self/task/{thread}"));
+    // SAFETY: a string that ends with a zero.
+    unsafe { libc::access(path.as_ptr(), libc::F_OK) == 0 }
 }
 
 #[allow(clippy::unnecessary_cast, reason = "musl has other types for the same fields")]
@@ -92,40 +107,17 @@ fn target<'a>(link: &CStr, room: &'a mut [u8]) -> &'a [u8] {
     &room[..length.unwrap_or(0)]
 }
 
-/// From a path such as `/proc/12/clear_refs` or `/proc/12/task/13/pagemap`, and this process's number as `/proc` has
-/// it.
-fn kind_of(path: &[u8], own: &[u8]) -> Kind {
+/// From a path such as `/proc/12/clear_refs` or `/proc/12/task/13/pagemap`.
+fn kind_of(path: &[u8], is_own: impl Fn(&[u8]) -> bool) -> Kind {
     let mut parts = path.rsplit(|&byte| byte == b'/');
     match parts.next() {
         Some(b"pagemap") => Kind::Pagemap,
         Some(b"clear_refs") => {
             let (number, parent) = (parts.next(), parts.next());
             let process = if parent == Some(b"task") { parts.next() } else { number };
-            if !own.is_empty() && process == Some(own) { Kind::OwnClearRefs } else { Kind::Ordinary }
+            if process.is_some_and(is_own) { Kind::OwnClearRefs } else { Kind::Ordinary }
         }
         _ => Kind::Ordinary,
-    }
-}
-
-/// A short text on the stack.
-#[derive(Default)]
-struct Text {
-    bytes: [u8; 32],
-    length: usize,
-}
-
-impl Text {
-    fn as_c(&self) -> &CStr {
-        CStr::from_bytes_until_nul(&self.bytes).unwrap_or_default()
-    }
-}
-
-impl Write for Text {
-    fn write_str(&mut self, text: &str) -> core::fmt::Result {
-        let end = self.length + text.len();
-        self.bytes.get_mut(self.length..end).ok_or(core::fmt::Error)?.copy_from_slice(text.as_bytes());
-        self.length = end;
-        Ok(())
     }
 }
 
@@ -136,16 +128,16 @@ mod tests {
 
     #[test]
     fn paths_say_what_a_descriptor_is() {
+        let is_own = |number: &[u8]| number == b"12";
         for path in ["/proc/12/pagemap", "/proc/7/pagemap", "/proc/7/task/12/pagemap", "/mnt/proc/12/pagemap"] {
-            assert_eq!(kind_of(path.as_bytes(), b"12"), Kind::Pagemap, "{path}");
+            assert_eq!(kind_of(path.as_bytes(), is_own), Kind::Pagemap, "{path}");
         }
         for path in ["/proc/12/clear_refs", "/proc/12/task/13/clear_refs"] {
-            assert_eq!(kind_of(path.as_bytes(), b"12"), Kind::OwnClearRefs, "{path}");
+            assert_eq!(kind_of(path.as_bytes(), is_own), Kind::OwnClearRefs, "{path}");
         }
         for path in ["/proc/13/clear_refs", "/proc/13/task/12/clear_refs", "clear_refs", "/proc/12/maps", ""] {
-            assert_eq!(kind_of(path.as_bytes(), b"12"), Kind::Ordinary, "{path}");
+            assert_eq!(kind_of(path.as_bytes(), is_own), Kind::Ordinary, "{path}");
         }
-        assert_eq!(kind_of(b"clear_refs", b""), Kind::Ordinary, "without /proc/self nothing is ours");
     }
 
     #[test]
@@ -155,6 +147,14 @@ mod tests {
         assert!(!is_ordinary(file.as_raw_fd()));
         let file = std::fs::OpenOptions::new().write(true).open("/proc/self/clear_refs").unwrap();
         assert_eq!(kind(file.as_raw_fd()), Kind::OwnClearRefs);
+        std::thread::spawn(|| {
+            // Beside what /proc lists.
+            let by_thread = format!("/proc/{}/clear_refs", ntux_platform::liveness::thread_id());
+            let file = std::fs::OpenOptions::new().write(true).open(by_thread).unwrap();
+            assert_eq!(kind(file.as_raw_fd()), Kind::OwnClearRefs);
+        })
+        .join()
+        .unwrap();
         let file = std::fs::File::open("/proc/self/maps").unwrap();
         assert_eq!(kind(file.as_raw_fd()), Kind::Ordinary);
         assert!(is_ordinary(file.as_raw_fd()));

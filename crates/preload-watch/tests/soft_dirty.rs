@@ -87,6 +87,8 @@ scenarios! {
     everything_is_closed,
     in_a_handler,
     threads_that_clear,
+    a_thread_with_descriptors_of_its_own,
+    the_first_thread_has_ended,
 }
 
 #[test]
@@ -94,6 +96,15 @@ fn the_text_of_the_mappings_is_enough() {
     if can_be_served() {
         for scenario in ["the_basics", "memory_of_every_kind", "in_a_handler", "threads_that_clear"] {
             succeeds(scenario, &[("NTUX_WITHOUT", "mapping_query")]);
+        }
+    }
+}
+
+#[test]
+fn a_thread_finds_its_own_entry_by_its_number() {
+    if can_be_served() {
+        for scenario in ["the_basics", "a_thread_with_descriptors_of_its_own", "the_first_thread_has_ended"] {
+            succeeds(scenario, &[("NTUX_WITHOUT", "thread_self")]);
         }
     }
 }

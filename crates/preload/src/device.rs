@@ -154,7 +154,7 @@ fn explain(error: c_int) {
         return;
     }
     let reason = match error {
-        libc::ENOENT => "/proc/self/fd cannot be opened; is /proc mounted?",
+        libc::ENOENT => "/proc/thread-self/fd cannot be opened; is /proc mounted?",
         libc::ENOSYS => "the processor has no exchange of 16 bytes, or the kernel or a filter no memfd_create",
         libc::EPERM | libc::EACCES => {
             "a filter or a security module refuses memfd_create, or to open or lock what it made"

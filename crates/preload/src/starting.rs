@@ -15,15 +15,15 @@
 //! read it, and because a child of `vfork` has its parent's memory, to which nothing may be added at each start.
 
 use crate::environment::{self, Device};
-use crate::strangers::{self, File, LIBRARY, Name, Obstacle, Path};
+use crate::strangers::{self, File, LIBRARY, Name, Obstacle};
 use crate::{device, instances, leaving, log};
 use core::cell::UnsafeCell;
 use core::ffi::{CStr, c_char, c_int};
 use core::mem::size_of;
 use ntux_platform::atomic::Word32;
-use ntux_platform::interposition::others;
 use ntux_platform::interposition::own_stack::on_own_stack;
 use ntux_platform::interposition::until_exec::Piece;
+use ntux_platform::interposition::{others, proc};
 use ntux_platform::keeping_errno;
 use ntux_sync::Arena;
 use std::os::fd::BorrowedFd;
@@ -213,7 +213,7 @@ fn can_be_ours(fd: c_int) -> bool {
 /// One more than the highest number that a descriptor has; none if the kernel does not tell.
 fn numbers() -> Option<c_int> {
     const NAME: &[u8] = b"\nFDSize:\t";
-    let status = File::open(c"/proc/self/status")?;
+    let status = File::open_own(proc::own_paths("status"))?;
     let (mut matched, mut number) = (0, 0);
     let mut room = [0u8; 256];
     while let Some(part) = status.read(&mut room) {
@@ -251,7 +251,7 @@ unsafe fn open(program: Program) -> Option<File> {
     unsafe {
         match program {
             Program::At(directory, path) if path.is_null() || *path == 0 => {
-                File::open(Path::new(format_args!("/proc/self/fd/{directory}")).text())
+                File::open_own(proc::own_descriptor_paths(directory))
             }
             Program::At(directory, path) => File::open_at(directory, CStr::from_ptr(path)),
             Program::Named(name) => {

@@ -7,6 +7,8 @@ use core::ffi::{CStr, c_int};
 use core::fmt::{self, Write};
 use core::mem::{MaybeUninit, size_of};
 use core::num::NonZero;
+use ntux_platform::interposition::proc::Entry;
+use ntux_platform::path::Path;
 use std::hash::{DefaultHasher, Hasher};
 
 /// The name of this library's file, which a process that has the library maps.
@@ -46,22 +48,6 @@ impl fmt::Display for Obstacle {
     }
 }
 
-/// A path below /proc.
-pub(crate) struct Path([u8; 64]);
-
-impl Path {
-    pub(crate) fn new(text: fmt::Arguments<'_>) -> Path {
-        let mut line = Path([0; 64]);
-        let mut rest = &mut line.0[..63];
-        let _ = std::io::Write::write_fmt(&mut rest, text);
-        line
-    }
-
-    pub(crate) fn text(&self) -> &CStr {
-        CStr::from_bytes_until_nul(&self.0).unwrap_or_default()
-    }
-}
-
 /// A file that is open while this exists.
 pub(crate) struct File(c_int);
 
@@ -76,6 +62,11 @@ impl File {
 
     pub(crate) fn open_directory(path: &CStr) -> Option<File> {
         File::open_with(libc::AT_FDCWD, path, libc::O_DIRECTORY)
+    }
+
+    /// The first of these that is there: parts of this thread's own entry in /proc.
+    pub(crate) fn open_own(mut paths: impl Iterator<Item = Path>) -> Option<File> {
+        paths.find_map(|path| File::open(path.text()))
     }
 
     fn open_with(directory: c_int, path: &CStr, flags: c_int) -> Option<File> {
@@ -199,31 +190,21 @@ impl File {
     }
 }
 
-/// Calls `visit` with the names in an open directory until it returns false.
-pub(crate) fn for_each_entry(directory: &File, mut visit: impl FnMut(&[u8]) -> bool) {
-    /// The kernel's `linux_dirent64`: inode, offset, then the length of the whole, a type, and the name.
-    const LENGTH_AT: usize = 16;
-    const NAME_AT: usize = 19;
-    let mut room = [0u8; 1024];
-    loop {
-        // SAFETY: a buffer of the given length.
-        let length = unsafe { libc::syscall(libc::SYS_getdents64, directory.number(), room.as_mut_ptr(), room.len()) };
-        let Some(end) = usize::try_from(length).ok().filter(|length| *length > 0) else { return };
-        let mut entries = &room[..end];
-        while entries.len() > NAME_AT {
-            let size = usize::from(u16::from_ne_bytes([entries[LENGTH_AT], entries[LENGTH_AT + 1]]));
-            let name = entries[NAME_AT..size].split(|byte| *byte == 0).next().unwrap_or_default();
-            if !visit(name) {
-                return;
-            }
-            entries = &entries[size..];
-        }
-    }
+/// What `look` finds in a part of a process's entry in /proc; in that of a thread that lives, if the process's first thread has
+/// ended and its entry is empty.
+fn look_into<T>(process: libc::pid_t, part: &str, look: impl Fn(&File) -> Option<T>) -> Option<T> {
+    let in_entry = |path: Path| look(&File::open(path.text())?);
+    let by_deputy = || Some(Entry::in_place_of_first(process as u32)?.path(format_args!("{part}")));
+    in_entry(Path::new(format_args!("/proc/{process}/{part}"))).or_else(|| in_entry(by_deputy()?))
 }
 
 /// Whether a process has this library; none if that is unknown.
 pub(crate) fn has_library(process: libc::pid_t) -> Option<bool> {
-    let maps = File::open(Path::new(format_args!("/proc/{process}/maps")).text())?;
+    look_into(process, "maps", maps_library)
+}
+
+/// None if there are no mappings.
+fn maps_library(maps: &File) -> Option<bool> {
     let mut room = [0u8; 4096];
     let mut kept = 0;
     while let Some(more) = maps.read(&mut room[kept..]) {
@@ -235,23 +216,23 @@ pub(crate) fn has_library(process: libc::pid_t) -> Option<bool> {
         kept = end.min(LIBRARY.len() - 1);
         room.copy_within(end - kept..end, 0);
     }
-    Some(false)
+    (kept > 0).then_some(false)
 }
 
 /// A number that differs between any two programs that processes have executed: of where the kernel put this one's parts, which it
 /// draws by lot, and where its strings lie. None if it is unknown.
 pub(crate) fn execution(process: libc::pid_t) -> Option<NonZero<u64>> {
-    let vector = File::open(Path::new(format_args!("/proc/{process}/auxv")).text())?;
-    let mut sum = DefaultHasher::new();
-    sum.write_i32(process);
-    sum.write(vector.read(&mut [0; 1024])?);
-    NonZero::new(sum.finish())
+    look_into(process, "auxv", |vector| {
+        let mut sum = DefaultHasher::new();
+        sum.write_i32(process);
+        sum.write(vector.read(&mut [0; 1024])?);
+        NonZero::new(sum.finish())
+    })
 }
 
 /// The obstacle in a running process.
 pub(crate) fn obstacle_in(process: libc::pid_t) -> Option<Obstacle> {
-    let program = File::open(Path::new(format_args!("/proc/{process}/exe")).text())?;
-    obstacle(&program)
+    look_into(process, "exe", |program| Some(obstacle(program)))?
 }
 
 /// A process's own name for itself.

@@ -10,7 +10,8 @@ use crate::environment::{self, Tracer};
 use crate::{device, next};
 use core::ffi::CStr;
 use ntux_platform::interposition::handover;
-use ntux_platform::{keeping_errno, memory};
+use ntux_platform::keeping_errno;
+use ntux_platform::memory::{self, Caller, FileId};
 use ntux_sync::{Arena, Error};
 use std::ffi::OsStr;
 use std::io;
@@ -28,7 +29,7 @@ const AN_ARENA: u8 = b'a';
 pub(crate) fn map(fd: BorrowedFd<'_>) -> Result<Arena, Error> {
     let arena = Arena::map_for_descriptors(fd)?;
     if let Some(Tracer::Receives(path)) = environment::tracer()
-        && hands_over(path, fd)
+        && hands_over(path, fd, arena.file())
     {
         report(&arena);
     }
@@ -40,7 +41,7 @@ pub(crate) fn made(arena: &Arena, fd: BorrowedFd<'_>) {
     let Some(tracer) = environment::tracer() else { return };
     report(arena);
     if let Tracer::Receives(path) = tracer {
-        hands_over(path, fd);
+        hands_over(path, fd, arena.file());
     }
 }
 
@@ -51,14 +52,14 @@ fn report(arena: &Arena) {
 
 /// Returns whether the tracer has been sent the arena.
 #[cold]
-fn hands_over(path: &CStr, fd: BorrowedFd<'_>) -> bool {
-    keeping_errno(|| device::without_cancellation(|| handover::may_post() && send(path, fd).is_ok()))
+fn hands_over(path: &CStr, fd: BorrowedFd<'_>, file: FileId) -> bool {
+    keeping_errno(|| device::without_cancellation(|| handover::may_post() && send(path, fd, file).is_ok()))
 }
 
-fn send(path: &CStr, fd: BorrowedFd<'_>) -> io::Result<()> {
+fn send(path: &CStr, fd: BorrowedFd<'_>, file: FileId) -> io::Result<()> {
     let socket = UnixDatagram::unbound()?;
     socket.connect(Path::new(OsStr::from_bytes(path.to_bytes())))?;
-    let own = memory::reopen(fd)?;
+    let own = memory::reopen(fd, file, Caller::AnyThread)?;
     handover::post(&socket, AN_ARENA, own.as_fd(), |socket, message, flags| {
         // SAFETY: a message that lives during the call. The real function: this library's own would look for a receiver
         // without the library, and say so.

@@ -8,7 +8,8 @@
 use crate::log;
 use ntux_platform::atomic::Word32;
 use ntux_platform::environment;
-use ntux_platform::interposition::wine;
+use ntux_platform::interposition::{proc, wine};
+use ntux_platform::path::Path;
 
 /// The longest path that the kernel returns.
 const PATH_MAX: usize = 4096;
@@ -37,9 +38,13 @@ pub(crate) fn must_not_serve() -> bool {
 
 fn narrow_libraries() -> Option<&'static str> {
     let mut path = [0u8; PATH_MAX];
-    // SAFETY: a string that ends with a zero, and a buffer of the given length.
-    let length = unsafe { libc::readlink(c"/proc/self/exe".as_ptr(), path.as_mut_ptr().cast(), PATH_MAX) };
-    let path = &path[..usize::try_from(length).ok()?];
+    let mut read = |link: Path| {
+        // SAFETY: a string that ends with a zero, and a buffer of the given length.
+        let length = unsafe { libc::readlink(link.as_ptr(), path.as_mut_ptr().cast(), PATH_MAX) };
+        usize::try_from(length).ok()
+    };
+    let length = proc::own_paths("exe").find_map(&mut read)?;
+    let path = &path[..length];
     let slash = path.iter().rposition(|byte| *byte == b'/')?;
     let is_server = path[slash..].windows(SERVER.len()).any(|part| part == SERVER);
     let only_wide =

@@ -40,6 +40,7 @@ static OPENING: LazyLock<PathBuf> = LazyLock::new(|| compile("c/opening.c", &[])
 // Older C libraries have some of the functions in libraries of their own.
 static CLOSING: LazyLock<PathBuf> = LazyLock::new(|| compile("c/closing.c", &["-Wl,--no-as-needed", "-lrt", "-lutil"]));
 static SURROUNDINGS: LazyLock<PathBuf> = LazyLock::new(|| compile("c/surroundings.c", &[]));
+static ODD_THREADS: LazyLock<PathBuf> = LazyLock::new(|| compile("c/odd_threads.c", &[]));
 static PRIORITIES: LazyLock<PathBuf> = LazyLock::new(|| compile("c/priorities.c", &[]));
 
 fn command(program: &Path, library: &Path) -> Command {
@@ -215,6 +216,43 @@ fn surroundings() {
         let output = command(&SURROUNDINGS, &LIBRARY).arg(scenario).output().expect("the program starts");
         let passed = matches!(output.status.code(), Some(0 | SAID_WHY_NOT));
         assert!(passed, "{scenario}: {}", complaints(&output));
+    }
+}
+
+/// The ways to find a thread's own entry in /proc.
+const WITHOUT_NOTHING_AND_NAME: [&str; 2] = ["", "thread_self"];
+
+/// In the table that `/proc/self/fd` shows, the number of the device means something else, or nothing.
+#[test]
+fn a_thread_uses_its_own_descriptors() {
+    for without in WITHOUT_NOTHING_AND_NAME {
+        for found in ["nothing", "text", "null", "pipe", "another"] {
+            let mut command = command(&ODD_THREADS, &LIBRARY);
+            let output = succeeds(command.args(["descriptors_of_its_own", found]).env("NTUX_WITHOUT", without));
+            assert_eq!(complaints(&output), "exit status: 0\n", "{found}, without {without:?}");
+        }
+    }
+}
+
+#[test]
+fn a_number_that_changes_leads_to_no_foreign_file() {
+    succeeds(command(&ODD_THREADS, &LIBRARY).arg("a_number_that_changes"));
+}
+
+/// `main` has called `pthread_exit`.
+#[test]
+fn a_process_whose_first_thread_has_ended_is_served() {
+    let scenarios = [
+        "all_of_the_device",
+        "exec_without_environment",
+        "fexec_without_environment",
+        "a_receiver_without_first_thread",
+    ];
+    for without in WITHOUT_NOTHING_AND_NAME {
+        for scenario in scenarios {
+            let output = succeeds(command(&ODD_THREADS, &LIBRARY).arg(scenario).env("NTUX_WITHOUT", without));
+            assert_eq!(complaints(&output), "exit status: 0\n", "{scenario}, without {without:?}");
+        }
     }
 }
 

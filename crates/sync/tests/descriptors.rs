@@ -72,6 +72,47 @@ impl Child {
     }
 }
 
+/// Its numbers mean other files, or none, in the table that `/proc/self/fd` shows.
+#[test]
+fn a_thread_that_has_its_own_descriptors_makes_objects_through_them() {
+    let _alone = alone();
+    let thread = std::thread::spawn(|| {
+        // SAFETY: this thread's own table.
+        assert_eq!(unsafe { libc::unshare(libc::CLONE_FILES) }, 0);
+        let fd = arena_file(16);
+        let arena = Arena::map_for_descriptors(fd.as_fd()).unwrap();
+        arena.can_make_descriptors(fd.as_fd()).unwrap();
+        let waiter = arena.waiter();
+        for _ in 0..3 {
+            let (own, object) = arena.descriptor_create(&waiter, fd.as_fd(), EVENT).unwrap();
+            let identity = Arena::identify(own.as_fd()).unwrap();
+            assert_eq!((identity.file, identity.object), (arena.file(), Some(object)));
+            arena.event_set(&waiter, object).unwrap();
+        }
+        assert_eq!(View::open(fd.as_fd()).unwrap().file(), arena.file());
+    });
+    thread.join().unwrap();
+}
+
+/// As if the program had closed the descriptor, and its number meant another file.
+#[test]
+fn through_a_descriptor_of_another_file_no_object_is_made() {
+    let _alone = alone();
+    let fd = arena_file(16);
+    let arena = Arena::map_for_descriptors(fd.as_fd()).unwrap();
+    let waiter = arena.waiter();
+    let (null, other) = (std::fs::File::options().read(true).write(true).open("/dev/null").unwrap(), arena_file(16));
+    // The first object of a thread is opened in another way than the later ones of a first thread.
+    for _ in 0..2 {
+        for via in [null.as_fd(), other.as_fd()] {
+            let refused = arena.descriptor_create(&waiter, via, EVENT).map(drop);
+            assert_eq!(refused, Err(Error::Os(libc::EBADF)));
+        }
+        arena.descriptor_create(&waiter, fd.as_fd(), EVENT).unwrap();
+    }
+    assert_eq!(Arena::identify(other.as_fd()).unwrap().object, None, "its offset is where it was");
+}
+
 #[test]
 fn an_object_lives_as_long_as_its_last_copy() {
     let _alone = alone();

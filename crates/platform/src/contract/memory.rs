@@ -44,7 +44,7 @@ pub trait SharedMemory {
     /// # Safety
     /// The range is in a mapping that is accessed through raw pointers only.
     unsafe fn discard(start: NonNull<u8>, length: usize) -> io::Result<()>;
-    /// A descriptor for [`ReadOnly`].
+    /// A descriptor for [`ReadOnly`], which checks it.
     fn to_read(fd: BorrowedFd<'_>) -> io::Result<OwnedFd>;
     /// As [`ReadOnly::parts`], of such a descriptor.
     fn parts(fd: BorrowedFd<'_>, length: u64) -> io::Result<Vec<Range<u64>>>;
@@ -64,8 +64,17 @@ pub trait Locks {
 
 /// What a system may provide for descriptors that name a position in shared memory.
 pub trait Descriptions {
-    /// As [`reopen`].
-    fn reopen(fd: BorrowedFd<'_>) -> io::Result<OwnedFd>;
+    /// As [`reopen`], without the check.
+    fn reopen(fd: BorrowedFd<'_>, caller: Caller) -> io::Result<OwnedFd>;
+}
+
+/// The thread that opens a descriptor again. Threads of a process can have different descriptors.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Caller {
+    /// The first thread of its process, which on Linux takes less time.
+    FirstThread,
+    /// Any thread.
+    AnyThread,
 }
 
 /// A shared, writable mapping of a whole file. Unmapped on drop.
@@ -141,11 +150,11 @@ pub struct ReadOnly {
 }
 
 impl ReadOnly {
-    /// Maps `length` bytes of `fd`. Fails if the file is shorter.
+    /// Maps `length` bytes of `fd`, which is known to be of this file. Fails if the file is shorter.
     ///
-    /// Errors: those of opening the file again and of mapping it.
-    pub fn new(fd: BorrowedFd<'_>, length: usize) -> io::Result<ReadOnly> {
-        let description = Here::to_read(fd)?;
+    /// Errors: `EBADF` if the descriptor is of another file by now; those of opening the file again and of mapping it.
+    pub fn new(fd: BorrowedFd<'_>, file: FileId, length: usize) -> io::Result<ReadOnly> {
+        let description = if_of(file, Here::to_read(fd)?)?;
         if length == 0 || size(fd)? < length as u64 {
             return Err(io::Error::from_raw_os_error(libc::EINVAL));
         }
@@ -282,9 +291,20 @@ pub fn seek(fd: BorrowedFd<'_>, offset: u64) -> io::Result<()> {
 }
 
 /// Opens another open file description of the same file, with its own offset, 0 at first, on the lowest free
-/// descriptor.
-pub fn reopen(fd: BorrowedFd<'_>) -> io::Result<OwnedFd> {
-    Here::reopen(fd)
+/// descriptor. `file` is what `fd` is known to be of.
+///
+/// Errors: `EBADF` if the program has closed the descriptor meanwhile and the number means another file; nobody gets
+/// that one. Others of the system.
+pub fn reopen(fd: BorrowedFd<'_>, file: FileId, caller: Caller) -> io::Result<OwnedFd> {
+    if_of(file, Here::reopen(fd, caller)?)
+}
+
+/// This descriptor, if it is of this file. (What is known of the file, as that it cannot shrink, then holds for this descriptor, too.)
+fn if_of(file: FileId, opened: OwnedFd) -> io::Result<OwnedFd> {
+    match regular_file(opened.as_fd()) {
+        Ok(Some(found)) if found == file => Ok(opened),
+        _ => Err(io::Error::from_raw_os_error(libc::EBADF)),
+    }
 }
 
 /// Locks `byte` for as long as any copy of this open file description lives, through dup, fork and descriptor passing,

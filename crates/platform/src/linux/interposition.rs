@@ -9,5 +9,6 @@ pub mod peek;
 pub mod until_exec;
 pub mod wine;
 
+pub use super::proc;
 /// What the information of a signal says to the first instructions of its arrival.
 pub use super::to_self::{CODE, SENDER, STAND_IN, code};

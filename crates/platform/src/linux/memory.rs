@@ -9,7 +9,8 @@ use std::ptr::NonNull;
 
 use super::Linux;
 use super::deadly::Call;
-use crate::memory::{Descriptions, FileId, Locks, SharedMemory, map_at_once, may_have_file_of, owned};
+use super::proc;
+use crate::memory::{Caller, Descriptions, FileId, Locks, SharedMemory, map_at_once, may_have_file_of, owned};
 use crate::protection::page_size;
 use crate::without::Feature;
 
@@ -112,7 +113,7 @@ impl SharedMemory for Linux {
     }
 
     fn to_read(fd: BorrowedFd<'_>) -> io::Result<OwnedFd> {
-        reopen_as(fd, libc::O_RDONLY)
+        proc::open_descriptor(fd.as_raw_fd(), libc::O_RDONLY | NO_EFFECT)
     }
 
     fn parts(fd: BorrowedFd<'_>, length: u64) -> io::Result<Vec<Range<u64>>> {
@@ -154,10 +155,17 @@ impl Locks for Linux {
 }
 
 impl Descriptions for Linux {
-    fn reopen(fd: BorrowedFd<'_>) -> io::Result<OwnedFd> {
-        reopen_as(fd, libc::O_RDWR)
+    fn reopen(fd: BorrowedFd<'_>, caller: Caller) -> io::Result<OwnedFd> {
+        let open = match caller {
+            Caller::FirstThread => proc::open_descriptor_of_first_thread,
+            Caller::AnyThread => proc::open_descriptor,
+        };
+        open(fd.as_raw_fd(), libc::O_RDWR | NO_EFFECT)
     }
 }
+
+/// If the descriptor has become a terminal's meanwhile, it does not become that of the process.
+const NO_EFFECT: libc::c_int = libc::O_NOCTTY;
 
 fn memfd(name: &CStr, flags: libc::c_uint) -> io::Result<OwnedFd> {
     // As a system call: glibc has a function for it from 2.27 on.
@@ -225,12 +233,6 @@ fn seek_from(fd: BorrowedFd<'_>, offset: u64, what: libc::c_int) -> io::Result<O
         Err(_) if crate::errno() == libc::ENXIO => Ok(None),
         Err(_) => Err(io::Error::last_os_error()),
     }
-}
-
-fn reopen_as(fd: BorrowedFd<'_>, access: libc::c_int) -> io::Result<OwnedFd> {
-    let path = crate::path::Path::of_descriptor(fd);
-    // SAFETY: `path` is a terminated string that outlives the call.
-    owned(unsafe { libc::open(path.as_ptr(), access | libc::O_CLOEXEC) })
 }
 
 fn lock_byte(fd: BorrowedFd<'_>, kind: i32, byte: u64) -> io::Result<()> {

@@ -9,6 +9,11 @@ pub mod interposition;
 mod kernel_futex;
 mod liveness;
 mod memory;
+#[cfg_attr(
+    not(any(target_env = "gnu", target_env = "musl")),
+    allow(dead_code, reason = "the rest is for what is not there")
+)]
+pub mod proc;
 mod protection;
 mod robust;
 mod to_self;

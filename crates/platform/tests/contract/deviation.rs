@@ -15,7 +15,7 @@ use ntux_platform::contract::to_self::{Information, Mask, OwnSignals};
 use ntux_platform::futex::{Sleep, Woken};
 use ntux_platform::kernel_futex::{Entry, Futexes, LongWords, Nodes, Scope, Vectors};
 use ntux_platform::liveness::{Identity, Seen};
-use ntux_platform::memory::{Descriptions, FileId, Locks, SharedMemory};
+use ntux_platform::memory::{Caller, Descriptions, FileId, Locks, SharedMemory};
 use ntux_platform::protection::Pages;
 use ntux_platform::robust::{Fields, WakesAtDeath};
 
@@ -365,8 +365,8 @@ impl Locks for Deviating {
 }
 
 impl Descriptions for Deviating {
-    fn reopen(fd: BorrowedFd<'_>) -> io::Result<OwnedFd> {
-        Here::reopen(fd)
+    fn reopen(fd: BorrowedFd<'_>, caller: Caller) -> io::Result<OwnedFd> {
+        Here::reopen(fd, caller)
     }
 }
 

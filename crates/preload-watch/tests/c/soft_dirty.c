@@ -670,6 +670,43 @@ static void under_a_filter(void) {
     without_it();
 }
 
+static void *with_descriptors_of_its_own(void *nothing) {
+    CHECK(unshare(CLONE_FILES) == 0);
+    // Numbers that mean something else to the other threads.
+    CHECK(dup3(pagemap, 400, O_CLOEXEC) == 400 && dup3(clear_refs, 401, O_CLOEXEC) == 401);
+    pagemap = 400, clear_refs = 401;
+    the_basics();
+    return nothing;
+}
+
+static void a_thread_with_descriptors_of_its_own(void) {
+    pthread_t thread;
+    CHECK(open("/dev/zero", O_RDONLY) >= 0 && dup2(open("/dev/zero", O_RDONLY), 400) == 400);
+    CHECK(pthread_create(&thread, NULL, with_descriptors_of_its_own, NULL) == 0 && pthread_join(thread, NULL) == 0);
+}
+
+static void *after_the_first_thread(void *nothing) {
+    char path[64], stat[256] = "";
+    do {
+        int fd = open("/proc/self/stat", O_RDONLY | O_CLOEXEC);
+        CHECK(read(fd, stat, sizeof stat - 1) > 0 && close(fd) == 0);
+    } while (strrchr(stat, ')')[2] != 'Z');
+    // By the number of this thread, which no listing shows.
+    snprintf(path, sizeof path, "/proc/%ld/clear_refs", syscall(SYS_gettid));
+    pagemap = open("/proc/thread-self/pagemap", O_RDONLY | O_CLOEXEC);
+    clear_refs = open(path, O_WRONLY | O_CLOEXEC);
+    CHECK(pagemap >= 0 && clear_refs >= 0);
+    the_basics();
+    exit(0);
+    return nothing;
+}
+
+static void the_first_thread_has_ended(void) {
+    pthread_t thread;
+    CHECK(pthread_create(&thread, NULL, after_the_first_thread, NULL) == 0);
+    pthread_exit(NULL);
+}
+
 static const struct scenario {
     const char *name;
     void (*run)(void);
@@ -697,6 +734,8 @@ static const struct scenario {
     OURS(everything_is_closed),
     PROMISED(in_a_handler),
     PROMISED(threads_that_clear),
+    PROMISED(a_thread_with_descriptors_of_its_own),
+    PROMISED(the_first_thread_has_ended),
     OURS(without_it),
     OURS(under_a_filter),
 };

@@ -3,7 +3,10 @@
 use crate::{descriptors, device, next};
 use core::ffi::{CStr, c_char, c_int};
 use libc::{AT_FDCWD, DIR, FILE};
-use ntux_platform::keeping_errno;
+use ntux_platform::interposition::proc;
+use ntux_platform::path::Path;
+use ntux_platform::{keeping_errno, memory};
+use std::os::fd::BorrowedFd;
 
 macro_rules! opening {
     ($($name:ident;)*) => {
@@ -142,7 +145,7 @@ unsafe fn instance(path: *const c_char, mode: *const c_char) -> Option<c_int> {
 }
 
 /// `freopen` closes its old file before it opens the new one, so the path is examined first. It opens the new instance
-/// by its name in `/proc`.
+/// by its name in `/proc`. If that name leads to another file by now, the program gets `EBADF` and not that file.
 ///
 /// # Safety
 /// As for the function itself; `real` calls it with another path.
@@ -161,9 +164,28 @@ unsafe fn open_again(
         if readable && device::is_name(CStr::from_ptr(path).to_bytes()) { instance(path, mode) } else { None }
     };
     let Some(fd) = instance else { return descriptors::closed_by(before, || real(path)) };
-    let name = ntux_platform::path::Path::new(format_args!("/proc/self/fd/{fd}"));
-    let result = descriptors::closed_by(before, || real(name.as_ptr()));
+    // SAFETY: strings that end with a zero.
+    let is_there = |name: &Path| unsafe { next::access(name.as_ptr(), libc::F_OK) } == 0;
+    let found = keeping_errno(|| proc::own_descriptor_paths(fd).find(is_there));
+    // Without /proc the real function says that there is no file.
+    let name = found.unwrap_or_else(|| Path::new(format_args!("/proc/thread-self/fd/{fd}")));
+    let mut result = descriptors::closed_by(before, || real(name.as_ptr()));
+    // SAFETY: the stream that the real function has made.
+    if !result.is_null() && !keeping_errno(|| is_same_file(fd, unsafe { libc::fileno(result) })) {
+        // SAFETY: as above; the program never sees it. This thread's own error number.
+        unsafe {
+            next::fclose(result);
+            *crate::errno() = libc::EBADF;
+        }
+        result = core::ptr::null_mut();
+    }
     // SAFETY: opened for this call.
     keeping_errno(|| descriptors::closed_by(fd, || unsafe { next::close(fd) }));
     result
+}
+
+fn is_same_file(one: c_int, other: c_int) -> bool {
+    // SAFETY: open a moment ago; they are only asked.
+    let file = |fd| memory::regular_file(unsafe { BorrowedFd::borrow_raw(fd) }).ok().flatten();
+    file(one).is_some_and(|known| file(other) == Some(known))
 }

@@ -3,9 +3,10 @@
 //!
 //! The kernel gives the inode of the other end, and /proc the process that has it open.
 
-use crate::strangers::{File, Path, for_each_entry};
-use core::ffi::c_int;
+use crate::strangers::File;
 use core::mem::size_of;
+use ntux_platform::interposition::proc::{Entry, each_name};
+use ntux_platform::path::Path;
 
 /// A query about one Unix socket, as in `linux/unix_diag.h` and `linux/netlink.h`.
 #[repr(C)]
@@ -37,7 +38,7 @@ pub(super) fn with_other_end(inode: u64, mut visit: impl FnMut(libc::pid_t)) {
     let Some(other) = u32::try_from(inode).ok().and_then(other_end) else { return };
     let wanted = Path::new(format_args!("socket:[{other}]"));
     let Some(tasks) = File::open_directory(c"/proc/self/task") else { return };
-    for_each_entry(&tasks, |task| {
+    each_name(tasks.number(), |task| {
         let Some(task) = number(task) else { return true };
         let list = Path::new(format_args!("/proc/self/task/{task}/children"));
         let mut room = [0u8; 1024];
@@ -91,13 +92,14 @@ fn other_end(inode: u32) -> Option<u32> {
     ((half(0), half(2)) == (PEER_LENGTH, PEER)).then_some(number)
 }
 
-fn has_open(process: c_int, wanted: &[u8]) -> bool {
-    let Some(listed) = File::open_directory(Path::new(format_args!("/proc/{process}/fd")).text()) else { return false };
+fn has_open(process: libc::pid_t, wanted: &[u8]) -> bool {
+    let entry = Entry::of(process as u32);
+    let Some(listed) = File::open_directory(entry.path(format_args!("fd")).text()) else { return false };
     let mut found = false;
-    for_each_entry(&listed, |name| {
+    each_name(listed.number(), |name| {
         let mut link = [0u8; 64];
         let Some(fd) = number(name) else { return true };
-        let path = Path::new(format_args!("/proc/{process}/fd/{fd}"));
+        let path = entry.path(format_args!("fd/{fd}"));
         // SAFETY: a string that ends with a zero, and a buffer of the given length.
         let length = unsafe { libc::readlink(path.text().as_ptr(), link.as_mut_ptr().cast(), link.len()) };
         found = usize::try_from(length).is_ok_and(|length| &link[..length] == wanted);

@@ -42,10 +42,11 @@ impl Arena {
     /// Creates an object that lives as long as any copy of the returned descriptor (close-on-exec, the lowest free
     /// number), and its number. `via` is the arena's own descriptor.
     ///
-    /// Errors: as for creating the kind; `Exhausted`; `Os` with EMFILE or ENFILE.
+    /// Errors: as for creating the kind; `Exhausted`; `Os` with EMFILE or ENFILE, and with EBADF if `via` is not the arena's (any
+    /// more).
     pub fn descriptor_create(&self, waiter: &Waiter, via: BorrowedFd<'_>, new: New) -> Result<(OwnedFd, Object)> {
         let start = new.start()?;
-        let fd = memory::reopen(via).map_err(Error::from_io)?;
+        let fd = memory::reopen(via, self.file(), waiter.caller()).map_err(Error::from_io)?;
         let lifetime = Lifetime::Descriptor(Keeper::new(self, via, fd.as_fd()));
         self.sweep_some(SWEPT, lifetime);
         let object = create_object(self, waiter, start, lifetime)?;

@@ -41,7 +41,7 @@ use std::os::fd::{AsFd, BorrowedFd};
 
 use ntux_platform::atomic::Word64;
 use ntux_platform::liveness;
-use ntux_platform::memory::{self, FileId, Mapping};
+use ntux_platform::memory::{self, Caller, FileId, Mapping};
 use ntux_platform::protection::page_size;
 
 use super::claims::Claims;
@@ -89,8 +89,9 @@ impl Family {
 /// See [`Arena::map_for_descriptors`].
 pub(crate) fn map_for_descriptors(fd: BorrowedFd<'_>) -> Result<Arena> {
     // Only a regular file is opened again, because opening others can have side effects, or block.
-    let regular = memory::regular_file(fd).is_ok_and(|file| file.is_some());
-    let Some(description) = regular.then(|| memory::reopen(fd).ok()).flatten() else { return Arena::over(fd) };
+    let file = memory::regular_file(fd).ok().flatten();
+    let again = file.and_then(|file| memory::reopen(fd, file, Caller::AnyThread).ok());
+    let Some(description) = again else { return Arena::over(fd) };
     // The mapping keeps this description alive, and with it the lock.
     let arena = Arena::over(description.as_fd())?;
     let number = found_family(&arena, description.as_fd());
@@ -103,7 +104,7 @@ pub(crate) fn can_make_descriptors(arena: &Arena, via: BorrowedFd<'_>) -> Result
     if arena.family.is_some() {
         return Ok(()); // Founding it took the same calls.
     }
-    let own = memory::reopen(via).map_err(Error::from_io)?;
+    let own = memory::reopen(via, arena.file, Caller::AnyThread).map_err(Error::from_io)?;
     memory::hold(own.as_fd(), BEYOND_FAMILIES).map_err(Error::from_io)
 }
 
@@ -158,7 +159,7 @@ pub(crate) fn closing(arena: &Arena, fd: BorrowedFd<'_>, object: Object) {
 /// See [`Arena::mark_children`].
 pub(crate) fn mark_children(arena: &Arena, via: BorrowedFd<'_>) -> Result<Mapping> {
     let family = arena.family.filter(|family| family.is_founded_here()).ok_or(Error::Invalid)?;
-    let description = memory::reopen(via).map_err(Error::from_io)?;
+    let description = memory::reopen(via, arena.file, Caller::AnyThread).map_err(Error::from_io)?;
     memory::hold(description.as_fd(), CHILDREN + u64::from(family.number)).map_err(Error::from_io)?;
     Mapping::new(description.as_fd(), page_size()).map_err(Error::from_io)
 }

@@ -31,7 +31,7 @@ impl View {
     /// there is no /proc through which the file can be opened read-only.
     pub fn open(fd: BorrowedFd<'_>) -> Result<View> {
         let Shape { file, capacity, layout, length } = Shape::of(fd)?;
-        let mapping = ReadOnly::new(fd, length).map_err(Error::from_io)?;
+        let mapping = ReadOnly::new(fd, file, length).map_err(Error::from_io)?;
         Ok(View { mapping, layout, capacity, file })
     }
 

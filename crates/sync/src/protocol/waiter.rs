@@ -33,6 +33,7 @@ use std::marker::PhantomData;
 
 use ntux_platform::atomic::{Flag, Word64};
 use ntux_platform::liveness;
+use ntux_platform::memory::Caller;
 use ntux_platform::robust::Head;
 
 use super::admission::help_admission_of;
@@ -263,6 +264,12 @@ impl Waiter {
     fn is_in(&self, lineage: u64) -> bool {
         let is_told = !CHECKED && self.mark.process.load() == lineage;
         is_told || own_lineage() == lineage
+    }
+
+    /// The calling thread, as far as its mark tells.
+    pub(crate) fn caller(&self) -> Caller {
+        let is_first = self.mark.get().thread() == liveness::process_id();
+        if is_first { Caller::FirstThread } else { Caller::AnyThread }
     }
 
     /// How often waits of this waiter have entered the kernel to sleep.

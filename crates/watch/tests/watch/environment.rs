@@ -4,6 +4,7 @@
 use ntux_watch::{Mechanism, Reset, Watcher};
 
 use crate::child::{child, is_child};
+use crate::first_thread::end_first_thread;
 use crate::memory::Memory;
 use crate::rule::Rule;
 use crate::skips::skip;
@@ -121,6 +122,27 @@ fn a_program_that_is_started_inherits_no_descriptor() {
         return;
     }
     child("environment::a_program_that_is_started_inherits_no_descriptor").must_pass();
+}
+
+/// What /proc shows under the number of such a process is empty.
+#[test]
+fn a_process_whose_first_thread_has_ended_is_served() {
+    if is_child() {
+        let served = || {
+            let before: Vec<Watcher> = crate::watchers().collect();
+            end_first_thread();
+            before.into_iter().chain(crate::watchers()).for_each(|watcher| writes_are_listed(&watcher));
+            println!("served");
+        };
+        // Nobody is left who would wait for the end of the test.
+        let served = move || std::process::exit(i32::from(std::panic::catch_unwind(served).is_err()));
+        std::thread::spawn(served).join().unwrap();
+    }
+    for without in ["", "mapping_query,thread_self"] {
+        let test = child("environment::a_process_whose_first_thread_has_ended_is_served");
+        let (status, text) = test.env("NTUX_WITHOUT", without).run();
+        assert!(status.success() && text.contains("served"), "{status}\n{text}");
+    }
 }
 
 fn uses(expected: Mechanism) {

@@ -7,6 +7,8 @@ mod child;
 mod contents;
 mod cow;
 mod environment;
+#[path = "../../../platform/tests/first_thread/first_thread.rs"]
+mod first_thread;
 mod fork;
 mod handlers;
 mod kernel;

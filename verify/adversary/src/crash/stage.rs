@@ -71,7 +71,7 @@ impl Stage {
 
     /// A new descriptor of object 0, as if the family's founder had it since it made the object.
     pub fn founders_descriptor(&self) -> io::Result<OwnedFd> {
-        let held = memory::reopen(self.via())?;
+        let held = memory::reopen(self.via(), self.arena.file(), memory::Caller::AnyThread)?;
         memory::seek(held.as_fd(), self.board.object(0).0)?;
         Ok(held)
     }

@@ -9,13 +9,15 @@
 //! calls, because a preloaded library of ntux could answer in the driver's place.
 
 use std::ffi::CStr;
-use std::os::fd::{AsFd, AsRawFd, FromRawFd, OwnedFd};
+use std::io;
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 use std::path::Path;
 
 use crate::kernel_futex::Scope;
 use crate::linux::kernel_futex::interface::{
     SYS_FUTEX_REQUEUE, SYS_FUTEX_WAIT, SYS_FUTEX_WAITV, SYS_FUTEX_WAKE, Waitv, flags,
 };
+use crate::memory::Caller;
 use crate::{errno, memory};
 
 /// The result of a probe.
@@ -202,16 +204,21 @@ pub fn memfd_noexec_seal() -> Answer {
     option(answer)
 }
 
-/// Opening a memory file again through `/proc/self/fd`: gives it a second, independent file offset.
+/// Opening a memory file again through `/proc/thread-self/fd`: gives it a second, independent file offset.
 pub fn reopen() -> Answer {
-    in_child(|| Ok(memory::reopen(some_memory()?.as_fd()).map(drop)?))
+    in_child(|| Ok(reopened(some_memory()?.as_fd()).map(drop)?))
+}
+
+fn reopened(fd: BorrowedFd<'_>) -> io::Result<OwnedFd> {
+    let file = memory::regular_file(fd)?.ok_or(io::ErrorKind::InvalidInput)?;
+    memory::reopen(fd, file, Caller::AnyThread)
 }
 
 /// Open-file-description locks on memory files: a read lock held by one open is seen by another.
 pub fn ofd_locks() -> Answer {
     in_child(|| {
         let memory = some_memory()?;
-        let other = memory::reopen(memory.as_fd())?;
+        let other = reopened(memory.as_fd())?;
         memory::hold(memory.as_fd(), 0)?;
         if memory::is_held(other.as_fd(), 0, 1)? { Ok(()) } else { Err(Trouble::Wrong) }
     })

@@ -8,6 +8,7 @@ use std::os::fd::AsRawFd;
 use std::os::unix::fs::FileExt;
 
 use crate::linux::deadly::Call;
+use crate::linux::proc;
 use crate::protection::Protection;
 use crate::watching::mappings::Mapped;
 use crate::without::Feature;
@@ -20,12 +21,12 @@ pub struct Mappings {
 impl Mappings {
     /// Those of the calling process. After a fork the handle still refers to that process.
     pub fn open() -> io::Result<Mappings> {
-        Ok(Mappings { file: File::open("/proc/self/maps")? })
+        Ok(Mappings { file: proc::open_own("maps")? })
     }
 
     /// Those of another process. Fails without the permission to inspect it.
     pub fn of(process: u32) -> io::Result<Mappings> {
-        Ok(Mappings { file: File::open(format!("/proc/{process}/maps"))? })
+        Ok(Mappings { file: proc::Entry::of(process).open("maps")? })
     }
 
     /// Calls `visit` with each mapping that meets the range, ascending, and with its name if that fits: a path,
@@ -164,7 +165,7 @@ const LOOKED_AT: usize = 512;
 pub fn limit_and_count() -> io::Result<(usize, usize)> {
     let limit = std::fs::read_to_string("/proc/sys/vm/max_map_count")?;
     let limit = limit.trim().parse().map_err(|_| io::ErrorKind::InvalidData)?;
-    Ok((limit, BufReader::new(File::open("/proc/self/maps")?).lines().count()))
+    Ok((limit, BufReader::new(proc::open_own("maps")?).lines().count()))
 }
 
 /// A line such as `7f00-7f10 rw-p 00000000 00:00 0 [heap]`, and its name.

@@ -11,6 +11,7 @@ use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd};
 use std::os::unix::fs::FileExt;
 
 use crate::linux::deadly::Call;
+use crate::linux::proc;
 use crate::watching::pagemap::{Found, Progress, WRITTEN};
 use crate::without::Feature;
 
@@ -93,7 +94,7 @@ pub struct Pagemap {
 impl Pagemap {
     /// That of the calling process. Needs `/proc`. After a fork the handle still refers to that process.
     pub fn open() -> io::Result<Pagemap> {
-        Ok(Pagemap { file: File::open("/proc/self/pagemap")? })
+        Ok(Pagemap { file: proc::open_own("pagemap")? })
     }
 
     /// As `open`, for scans. The first scan shows whether the kernel supports them.
@@ -107,7 +108,7 @@ impl Pagemap {
 
     /// That of another process, for scans. Fails without the permission to inspect it.
     pub fn of(process: u32) -> io::Result<Pagemap> {
-        Ok(Pagemap { file: File::open(format!("/proc/{process}/pagemap"))? })
+        Ok(Pagemap { file: proc::Entry::of(process).open("pagemap")? })
     }
 
     /// The page map behind this descriptor.
