@@ -7,3 +7,4 @@ pub mod find;
 pub mod processes;
 pub mod scene;
 pub mod signaled;
+pub mod tables;

@@ -12,6 +12,7 @@ use std::io::{BufRead, BufReader};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
+use ntux_platform::interposition::proc::Entry;
 use ntux_platform::interposition::wine::{ONLY_WIDE, VARIABLE, narrow_libraries, server};
 
 /// Where the 64-bit Unix libraries are, relative to the directory of `wine`.
@@ -191,7 +192,7 @@ pub fn directory() -> Option<PathBuf> {
 /// gets the device.
 pub fn plain_server() -> Option<i32> {
     let server = server(&directory()?)?;
-    let maps = std::fs::read(format!("/proc/{server}/maps")).ok()?;
+    let maps = std::fs::read(Entry::of(server as u32).path(format_args!("maps")).to_path()).ok()?;
     (!contains(&maps, b"/libntux_preload.so")).then_some(server)
 }
 

@@ -10,9 +10,12 @@ use std::path::{Path, PathBuf};
 use std::str::FromStr;
 use std::time::SystemTime;
 
+use ntux_platform::command::others::open_regular;
+use ntux_platform::interposition::proc::Entry;
 use ntux_sync::inspect::View;
 use ntux_sync::{Error, Object};
 
+use super::tables::{self, Table};
 use super::{copy, processes};
 
 /// How every arena begins, of whatever version.
@@ -168,7 +171,7 @@ pub fn find(target: &Target) -> Result<Found, Refusal> {
 }
 
 fn of_descriptor(pid: u32, fd: u32) -> Result<Found, Refusal> {
-    let opened = open(Path::new(&format!("/proc/{pid}/fd/{fd}"))).map_err(|other| match other {
+    let opened = open(&Table::named(pid).file(fd)).map_err(|other| match other {
         Refusal::Unreadable(_, error) if error.kind() == ErrorKind::PermissionDenied => Refusal::NotAllowed(pid),
         Refusal::Unreadable(_, error) if error.kind() == ErrorKind::NotFound => {
             let is_there = processes::is_there(&format!("/proc/{pid}"));
@@ -182,7 +185,7 @@ fn of_descriptor(pid: u32, fd: u32) -> Result<Found, Refusal> {
 /// The object that a descriptor stands for, if it is not that of the arena itself.
 pub fn named_object(target: &Target) -> Option<Object> {
     let Target::Descriptor(pid, fd) = *target else { return None };
-    processes::offset(pid, fd)?
+    processes::offset(&Table::named(pid), fd)?
 }
 
 /// What this machine has.
@@ -209,11 +212,8 @@ pub fn everywhere() -> Everything {
 /// Opens a file for reading only.
 fn open(path: &Path) -> Result<Opened, Refusal> {
     let unreadable = |error| Refusal::Unreadable(path.to_owned(), error);
-    // Opening anything else can wait, or do things.
-    if !fs::metadata(path).map_err(unreadable)?.is_file() {
-        return Err(Refusal::NotAnArena(path.to_owned()));
-    }
-    let file = File::open(path).map_err(unreadable)?;
+    let opened = open_regular(path).map_err(unreadable)?;
+    let file = File::from(opened.ok_or_else(|| Refusal::NotAnArena(path.to_owned()))?);
     let view = View::open(file.as_fd()).map_err(|error| match error {
         Error::NotAnArena => why_not(&file, path),
         other => unreadable(io::Error::from_raw_os_error(other.errno())),
@@ -240,10 +240,8 @@ fn of_file(path: &Path) -> Result<Found, Refusal> {
         Err(refusal @ (Refusal::NotAnArena(_) | Refusal::OtherVersion(_) | Refusal::CutOff(_))) => refusal,
         Err(other) => return Err(other),
     };
-    // Opening anything else can wait, or do things.
-    let is_regular = fs::metadata(path).is_ok_and(|metadata| metadata.is_file());
-    let file = is_regular.then(|| File::open(path).ok()).flatten();
-    let copies = file.map(|file| copy::arenas(&file)).unwrap_or_default();
+    let file = open_regular(path).ok().flatten();
+    let copies = file.map(|file| copy::arenas(&File::from(file))).unwrap_or_default();
     let views = copies.iter().filter_map(|copy| View::open(copy.as_fd()).ok());
     let arenas: Vec<Opened> = views.map(|view| Opened { view, created: None, is_copy: true }).collect();
     if arenas.is_empty() { Err(refusal) } else { Ok(Found { arenas, notes: Vec::new() }) }
@@ -294,7 +292,7 @@ impl Found {
     }
 
     fn note_mapping(&mut self, pid: u32, mapping: &Mapping, others: &mut Others) {
-        match open(Path::new(&format!("/proc/{pid}/map_files/{}", mapping.addresses))) {
+        match mapping.open() {
             Err(Refusal::Unreadable(_, error)) if error.kind() == ErrorKind::PermissionDenied => {
                 self.notes.push(format!(
                     "process {pid} has mapped arena {} without a descriptor for it: to inspect it, be root, or have \
@@ -331,9 +329,10 @@ impl Others {
 
 /// Descriptors of a process that are shared memory, as paths that can be opened.
 pub fn descriptors(pid: u32) -> io::Result<Vec<PathBuf>> {
-    let directory = fs::read_dir(format!("/proc/{pid}/fd"))?;
-    let paths = directory.filter_map(|entry| Some(entry.ok()?.path()));
-    Ok(paths.filter(|path| is_shared_memory(path)).collect())
+    let mut paths = Vec::new();
+    tables::each_descriptor(pid, |table, fd| paths.push(table.file(fd)))?;
+    paths.retain(|path| is_shared_memory(path));
+    Ok(paths)
 }
 
 /// Whether a descriptor, by its path, is shared memory. Opening anything else can wait, or do things.
@@ -343,18 +342,32 @@ pub fn is_shared_memory(descriptor: &Path) -> bool {
 
 /// A mapping of a file.
 struct Mapping {
-    addresses: String,
+    /// A link to the file.
+    path: PathBuf,
     inode: u64,
+}
+
+impl Mapping {
+    /// The file, if it still is mapped there.
+    fn open(&self) -> Result<Opened, Refusal> {
+        let opened = open(&self.path)?;
+        match opened.view.file().inode == self.inode {
+            true => Ok(opened),
+            false => Err(Refusal::NotAnArena(self.path.clone())),
+        }
+    }
 }
 
 /// The mappings of arenas.
 fn mappings(pid: u32) -> Vec<Mapping> {
-    let text = processes::text(&format!("/proc/{pid}/maps")).unwrap_or_default();
+    let entry = Entry::of(pid);
+    let text = processes::text(entry.path(format_args!("maps")).to_path()).unwrap_or_default();
     let mapping = |line: &str| {
         let mut fields = line.split_whitespace();
-        let addresses = fields.next()?.to_owned();
+        // What the entry of a thread below that of its process lacks.
+        let path = PathBuf::from(format!("/proc/{}/map_files/{}", entry.thread(), fields.next()?));
         let inode = fields.nth(3)?.parse().ok()?;
-        fields.next()?.starts_with(ARENA).then_some(Mapping { addresses, inode })
+        fields.next()?.starts_with(ARENA).then_some(Mapping { path, inode })
     };
     text.lines().filter_map(mapping).collect()
 }

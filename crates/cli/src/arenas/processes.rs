@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::fs;
 use std::os::unix::fs::MetadataExt;
-use std::path::PathBuf;
+use std::path::Path;
 
 use ntux_platform::liveness;
 use ntux_platform::memory::FileId;
@@ -11,7 +11,8 @@ use ntux_sync::Object;
 use ntux_sync::inspect::{PeerView, Presence};
 use serde::Serialize;
 
-use super::find::descriptors;
+use super::find::is_shared_memory;
+use super::tables::{self, Table};
 
 /// A process that shares the arena and can be seen from here.
 pub struct Process {
@@ -81,7 +82,7 @@ impl Process {
             };
             let own = match is_near {
                 true => number,
-                false => own_number(&format!("/proc/{pid}/task/{number}/status"), "NSpid:").unwrap_or(number),
+                false => own_number(format!("/proc/{pid}/task/{number}/status"), "NSpid:").unwrap_or(number),
             };
             Some((own, Thread { number, name, condition }))
         };
@@ -115,14 +116,15 @@ impl Process {
 
     /// Its descriptors of the arena, with the object that each names; none for the arena itself.
     pub fn descriptors(&self, arena: FileId) -> Vec<(Descriptor, Option<Object>)> {
-        let paths = descriptors(self.pid).unwrap_or_default();
-        let named = |path: &PathBuf| {
-            let metadata = fs::metadata(path).ok()?;
-            let fd = path.file_name()?.to_str()?.parse().ok()?;
+        let named = |table: &Table, fd| {
+            let path = table.file(fd);
+            let metadata = is_shared_memory(&path).then(|| fs::metadata(&path).ok())??;
             let is_its = FileId { device: metadata.dev(), inode: metadata.ino() } == arena;
-            is_its.then_some((Descriptor { pid: self.pid, fd }, offset(self.pid, fd)?))
+            is_its.then_some((Descriptor { pid: table.number, fd }, offset(table, fd)?))
         };
-        let mut found: Vec<_> = paths.iter().filter_map(named).collect();
+        let mut found = Vec::new();
+        // Of a process that is gone, or may not be inspected, nothing is known.
+        let _ = tables::each_descriptor(self.pid, |table, fd| found.extend(named(table, fd)));
         found.sort_by_key(|(descriptor, _)| descriptor.fd);
         found
     }
@@ -134,12 +136,12 @@ pub fn is_there(path: &str) -> bool {
 }
 
 /// Which object a descriptor of an arena names; none for the arena itself. None at all: it is not there any more.
-pub fn offset(pid: u32, fd: u32) -> Option<Option<Object>> {
-    let offset = number(&format!("/proc/{pid}/fdinfo/{fd}"), "pos:")?;
+pub fn offset(table: &Table, fd: u32) -> Option<Option<Object>> {
+    let offset = number(table.information(fd), "pos:")?;
     Some((offset != 0).then_some(Object(offset)))
 }
 
-/// A descriptor of a process.
+/// A descriptor of a process, or of a thread that has its own table ([`Table::number`]).
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
 pub struct Descriptor {
     pub pid: u32,
@@ -148,7 +150,7 @@ pub struct Descriptor {
 
 /// The name of a process, or of a thread.
 pub fn name(pid: u32) -> String {
-    let text = text(&format!("/proc/{pid}/comm")).unwrap_or_default();
+    let text = text(format!("/proc/{pid}/comm")).unwrap_or_default();
     text.strip_suffix('\n').unwrap_or(&text).to_owned()
 }
 
@@ -189,7 +191,7 @@ impl PeerProcesses {
     fn foreign(&mut self, peer: &PeerView) -> Option<u32> {
         let (namespace, pid) = (peer.process.namespace, peer.process.pid);
         let foreign = self.foreign.get_or_insert_with(|| {
-            let place = |pid: u32| Some(((namespace_of(pid)?, own_number(&status(pid), "NStgid:")?), pid));
+            let place = |pid: u32| Some(((namespace_of(pid)?, own_number(status(pid), "NStgid:")?), pid));
             all().into_iter().filter_map(place).collect()
         });
         let here = *foreign.get(&(namespace, pid))?;
@@ -243,19 +245,19 @@ pub fn age_s(pid: u32) -> Option<u64> {
 const TICKS_PER_SECOND: u64 = 100;
 
 /// The last of the numbers behind this name: that in the innermost namespace.
-fn own_number(path: &str, name: &str) -> Option<u32> {
+fn own_number(path: impl AsRef<Path>, name: &str) -> Option<u32> {
     value(path, name)?.split_whitespace().last()?.parse().ok()
 }
 
-fn number(path: &str, name: &str) -> Option<u64> {
+fn number(path: impl AsRef<Path>, name: &str) -> Option<u64> {
     value(path, name)?.trim().parse().ok()
 }
 
-fn value(path: &str, name: &str) -> Option<String> {
+fn value(path: impl AsRef<Path>, name: &str) -> Option<String> {
     text(path)?.lines().find_map(|line| line.strip_prefix(name)).map(str::to_owned)
 }
 
 /// A file of /proc. It may have a name in it that is no text.
-pub fn text(path: &str) -> Option<String> {
+pub fn text(path: impl AsRef<Path>) -> Option<String> {
     Some(String::from_utf8_lossy(&fs::read(path).ok()?).into_owned())
 }

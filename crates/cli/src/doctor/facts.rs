@@ -119,7 +119,7 @@ type CallToTry = (&'static str, fn() -> probe::Answer, Role, &'static str);
 const CALLS: [CallToTry; 12] = [
     ("futex", probe::futex, Role::Required, "a waiting thread sleeps on a word of shared memory"),
     ("memfd_sealed", probe::memfd_sealed, Role::Required, "shared memory that no process can shrink"),
-    ("reopen", probe::reopen, Role::Required, "each object gets its own descriptor, through /proc/self/fd"),
+    ("reopen", probe::reopen, Role::Required, "each object gets its own descriptor, through /proc/thread-self/fd"),
     ("ofd_locks", probe::ofd_locks, Role::Required, "the kernel knows who still holds an object, even after a kill"),
     (
         "arena",

@@ -1,13 +1,16 @@
 //! The arenas of a program and of the processes that it starts, and what their threads report.
 
 use std::collections::{BTreeSet, HashMap};
-use std::fs::{self, File, OpenOptions};
-use std::os::fd::{AsFd, AsRawFd, OwnedFd};
+use std::fs;
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use ntux_platform::clock;
+use ntux_platform::command::others::open_regular;
+use ntux_platform::memory::{self, Caller};
+use ntux_sync::Error;
 use ntux_sync::inspect::{View, WaitState, WaiterView};
 use ntux_sync::trace::{Event, Tracer};
 
@@ -35,11 +38,19 @@ pub struct Traced {
 }
 
 impl Traced {
-    fn open(file: &File, from_start: bool) -> ntux_sync::Result<Traced> {
+    /// Opens the arena behind a descriptor that can be read; none if that is no arena. Opens it to write only then: other memory is
+    /// not ours to write to, and a program that is executed from it would be refused meanwhile.
+    fn open(file: BorrowedFd<'_>, from_start: bool) -> Result<Option<Traced>, String> {
         let attach = if from_start { Tracer::attach_to_the_past } else { Tracer::attach };
-        let (tracer, view) = (attach(file.as_fd())?, View::open(file.as_fd())?);
+        let view = match View::open(file) {
+            Ok(view) => view,
+            Err(Error::NotAnArena) => return Ok(None),
+            Err(error) => return Err(error.to_string()),
+        };
+        let writable = memory::reopen(file, view.file(), Caller::AnyThread).map_err(|error| error.to_string())?;
+        let tracer = attach(writable.as_fd()).map_err(|error| error.to_string())?;
         let inode = view.file().inode;
-        Ok(Traced { inode, tracer, view, objects: Objects::default(), named: None })
+        Ok(Some(Traced { inode, tracer, view, objects: Objects::default(), named: None }))
     }
 
     /// Makes threads continue to report.
@@ -129,7 +140,7 @@ impl Arenas {
 
     /// Takes an arena that a process has handed over, unless it is one already, or none.
     pub fn take(&mut self, handed: &OwnedFd) {
-        let path = PathBuf::from(format!("/proc/self/fd/{}", handed.as_raw_fd()));
+        let path = PathBuf::from(format!("/proc/thread-self/fd/{}", handed.as_raw_fd()));
         let Ok(metadata) = fs::metadata(&path) else { return };
         if !is_shared_memory(&path) || self.traced.iter().any(|traced| traced.inode == metadata.ino()) {
             return;
@@ -144,12 +155,10 @@ impl Arenas {
         if !self.inodes.insert(metadata.ino()) {
             return;
         }
-        let opened = OpenOptions::new().read(true).write(true).open(path);
-        match opened.map(|file| Traced::open(&file, self.from_start)) {
-            Ok(Ok(traced)) => self.traced.push(traced),
-            Ok(Err(ntux_sync::Error::NotAnArena)) => {}
-            Ok(Err(error)) => self.trouble = Some(error.to_string()),
-            Err(error) => self.trouble = Some(error.to_string()),
+        let opened = open_regular(path).map_err(|error| error.to_string());
+        match opened.and_then(|file| file.map_or(Ok(None), |file| Traced::open(file.as_fd(), self.from_start))) {
+            Ok(traced) => self.traced.extend(traced),
+            Err(error) => self.trouble = Some(error),
         }
     }
 }
@@ -173,6 +182,7 @@ fn family(process: u32) -> Vec<u32> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::fs::File;
     use std::io::Write;
 
     fn handed(file: impl Into<OwnedFd>) -> OwnedFd {
@@ -212,6 +222,22 @@ mod tests {
             arenas.take(&rubbish);
         }
         assert!(arenas.traced.is_empty() && arenas.trouble.is_none(), "{:?}", arenas.trouble);
+    }
+
+    /// A lease tells: an open that writes would break it, or wait until it is broken.
+    #[test]
+    fn what_is_no_arena_is_not_opened_to_write() {
+        let memory = ntux_platform::memory::create(c"leased", 4096).unwrap();
+        File::from(memory.try_clone().unwrap()).write_all(crate::arenas::find::MAGIC).unwrap();
+        let leased = File::open(format!("/proc/self/fd/{}", memory.as_raw_fd())).unwrap();
+        drop(memory);
+        // SAFETY: calls with integers, on a descriptor of our own.
+        let lease = |command, kind: libc::c_int| unsafe { libc::fcntl(leased.as_raw_fd(), command, kind) };
+        assert_eq!(lease(libc::F_SETLEASE, libc::F_RDLCK), 0);
+        let mut arenas = Arenas::of(std::process::id(), true);
+        arenas.take(&leased.try_clone().unwrap().into());
+        assert!(arenas.traced.is_empty() && arenas.inodes.contains(&leased.metadata().unwrap().ino()));
+        assert_eq!(lease(libc::F_GETLEASE, 0), libc::F_RDLCK);
     }
 
     #[test]

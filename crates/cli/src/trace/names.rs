@@ -24,7 +24,7 @@ impl Threads {
         if self.0.contains_key(&thread) {
             return None;
         }
-        let status = processes::text(&format!("/proc/{thread}/status")).unwrap_or_default();
+        let status = processes::text(format!("/proc/{thread}/status")).unwrap_or_default();
         let value = |name: &str| status.lines().find_map(|line| line.strip_prefix(name)).map(str::trim);
         let pid = value("Tgid:").and_then(|number| number.parse().ok()).unwrap_or(thread);
         let name = match processes::name(thread) {

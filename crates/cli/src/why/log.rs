@@ -8,6 +8,10 @@ use std::collections::{BTreeSet, HashMap};
 use std::fs::{self, File};
 use std::io::{Read, Seek, SeekFrom};
 use std::os::unix::fs::MetadataExt;
+use std::path::PathBuf;
+
+use ntux_platform::command::others::open_regular;
+use ntux_platform::interposition::proc::Entry;
 
 /// How much of a log is read, from its end.
 const LENGTH_MAX: u64 = 8 << 20;
@@ -34,10 +38,10 @@ impl Logs {
     pub fn of(processes: &[u32]) -> Logs {
         let (mut logs, mut seen) = (Logs::default(), BTreeSet::new());
         for path in processes.iter().filter_map(|&pid| path(pid)) {
-            // Opening anything else can wait, or do things.
-            let Ok(metadata) = fs::metadata(&path) else { continue };
-            if metadata.is_file() && seen.insert((metadata.dev(), metadata.ino())) {
-                end_of(&path).unwrap_or_default().lines().for_each(|line| logs.take(line));
+            let Some(log) = open_regular(&path).ok().flatten().map(File::from) else { continue };
+            let Ok(metadata) = log.metadata() else { continue };
+            if seen.insert((metadata.dev(), metadata.ino())) {
+                end_of(log, metadata.len()).unwrap_or_default().lines().for_each(|line| logs.take(line));
             }
         }
         logs
@@ -88,19 +92,16 @@ fn slot(word: &str) -> Option<u32> {
 }
 
 /// Where a process writes every operation, as it is seen from here.
-fn path(pid: u32) -> Option<String> {
-    let environment = fs::read(format!("/proc/{pid}/environ")).ok()?;
+fn path(pid: u32) -> Option<PathBuf> {
+    let entry = Entry::of(pid);
+    let environment = fs::read(entry.path(format_args!("environ")).to_path()).ok()?;
     let named = environment.split(|&byte| byte == 0).find_map(|variable| variable.strip_prefix(EVERY_OPERATION))?;
     let named = std::str::from_utf8(named).ok()?.replace("%p", &pid.to_string());
-    Some(match named.strip_prefix('/') {
-        Some(below) => format!("/proc/{pid}/root/{below}"),
-        None => format!("/proc/{pid}/cwd/{named}"),
-    })
+    let (base, below) = named.strip_prefix('/').map_or(("cwd", &*named), |below| ("root", below));
+    Some(entry.path(format_args!("{base}")).to_path().join(below))
 }
 
-fn end_of(path: &str) -> Option<String> {
-    let mut file = File::open(path).ok()?;
-    let length = file.metadata().ok()?.len();
+fn end_of(mut file: File, length: u64) -> Option<String> {
     file.seek(SeekFrom::Start(length.saturating_sub(LENGTH_MAX))).ok()?;
     let mut bytes = Vec::new();
     file.take(LENGTH_MAX).read_to_end(&mut bytes).ok()?;

@@ -272,7 +272,7 @@ fn without_proc_there_is_no_device_and_everybody_says_why() {
     let mut command = WITHOUT_PROC.command(&BUILT.processes);
     let output = command.arg("many_devices").env("LD_PRELOAD", &BUILT.library).env("NTUX_DEVICE", "user").output();
     let (_, complaints) = texts(&output.expect("bubblewrap starts"));
-    assert!(complaints.contains("gets no /dev/ntsync: /proc/self/fd cannot be opened"), "{complaints}");
+    assert!(complaints.contains("gets no /dev/ntsync: /proc/thread-self/fd cannot be opened"), "{complaints}");
     assert!(complaints.contains("failed: device >= 0 (errno 2)"), "{complaints}");
 }
 

@@ -4,6 +4,8 @@
 
 mod doctor;
 mod elsewhere;
+#[path = "../../../platform/tests/first_thread/first_thread.rs"]
+mod first_thread;
 #[cfg(target_arch = "x86_64")]
 mod half_way;
 mod help;
@@ -12,6 +14,7 @@ mod inspect;
 mod names;
 #[cfg(target_arch = "x86_64")]
 mod odd;
+mod odd_threads;
 #[cfg(target_arch = "x86_64")]
 #[path = "../../../platform/tests/processors/processors.rs"]
 mod processors;

@@ -1,4 +1,5 @@
-//! Only for the program `ntux`: child processes, and probes of the machine.
+//! Only for the program `ntux`: child processes, looks at other processes, and probes of the machine.
 
 pub mod child;
+pub mod others;
 pub mod probe;

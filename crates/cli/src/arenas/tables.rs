@@ -1,0 +1,87 @@
+//! The tables of descriptors of a process. Nearly every process has one, which all its threads share; a thread can have its own
+//! (`unshare(CLONE_FILES)`).
+//!
+//! A table is named by a number that `PID:FD` finds it by: that of the process, or that of the thread that has its own, whose
+//! entry in /proc is there although no listing shows it. The process's own is that of its first thread, or, if that has ended, of
+//! one that lives.
+
+use std::fs;
+use std::io::{self, ErrorKind};
+use std::path::PathBuf;
+
+use ntux_platform::command::others::share_descriptors;
+use ntux_platform::interposition::proc::{Entry, each_thread};
+
+use super::processes::is_there;
+
+/// A table of descriptors.
+#[derive(Clone, Copy)]
+pub struct Table {
+    /// What it is named by.
+    pub number: u32,
+    entry: Entry,
+}
+
+/// How often another thread is looked for if one has ended in the middle of a look.
+const TRIES: usize = 10;
+
+impl Table {
+    /// The process's own, or that of a thread that has its own.
+    pub fn named(number: u32) -> Table {
+        Table { number, entry: Entry::of(number) }
+    }
+
+    /// What is behind a descriptor, as a path that can be opened.
+    pub fn file(&self, fd: u32) -> PathBuf {
+        self.entry.path(format_args!("fd/{fd}")).to_path().to_owned()
+    }
+
+    /// What the kernel tells of a descriptor.
+    pub fn information(&self, fd: u32) -> PathBuf {
+        self.entry.path(format_args!("fdinfo/{fd}")).to_path().to_owned()
+    }
+
+    /// Those that other threads of a process have, whose own table this is.
+    fn others(self) -> Vec<Table> {
+        let mut tables = vec![self];
+        each_thread(self.number, |thread| {
+            // (The table of a thread that has ended is no table, and empty.)
+            let is_another = |table: &Table| share_descriptors(table.entry.thread(), thread) == Some(false);
+            if tables.iter().all(is_another) {
+                tables.push(Table { number: thread, entry: Entry::of_thread(self.number, thread) });
+            }
+            true
+        });
+        tables.split_off(1)
+    }
+
+    fn list(&self) -> io::Result<Vec<u32>> {
+        let directory = fs::read_dir(self.entry.path(format_args!("fd")).to_path())?;
+        Ok(directory.filter_map(|entry| entry.ok()?.file_name().to_str()?.parse().ok()).collect())
+    }
+}
+
+/// Calls `look` with all descriptors of a process.
+///
+/// Errors: the process is not there, or may not be inspected.
+pub fn each_descriptor(process: u32, mut look: impl FnMut(&Table, u32)) -> io::Result<()> {
+    let (own, descriptors) = own(process)?;
+    descriptors.into_iter().for_each(|fd| look(&own, fd));
+    for table in own.others() {
+        table.list().unwrap_or_default().into_iter().for_each(|fd| look(&table, fd));
+    }
+    Ok(())
+}
+
+/// The process's own table, and the descriptors in it. The thread whose entry was chosen may end in the middle, and others live on.
+fn own(process: u32) -> io::Result<(Table, Vec<u32>)> {
+    let mut tries = 0..TRIES;
+    let lives = || is_there(&format!("/proc/{process}"));
+    loop {
+        let table = Table::named(process);
+        match table.list() {
+            Err(error) if error.kind() == ErrorKind::NotFound && lives() && tries.next().is_some() => {}
+            listed => return Ok((table, listed?)),
+        }
+    }
+}
