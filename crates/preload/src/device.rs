@@ -192,6 +192,22 @@ pub(crate) fn explain_limit() {
     });
 }
 
+/// Says once that the process uses as many devices as it can.
+#[cold]
+fn explain_full() {
+    static SAID: Word32 = Word32::new(0);
+    if SAID.compare_exchange(0, 1).is_err() {
+        return;
+    }
+    let (process, most) = (std::process::id(), instances::INSTANCES);
+    without_cancellation(|| {
+        log::say(format_args!(
+            "ntux: process {process} gets no further /dev/ntsync: it has {most} open, the most that ntux serves one process; close some, or \
+             make its objects through fewer\n"
+        ));
+    });
+}
+
 /// Whether the kernel's driver works. The first call creates an event, because a node may open and still be unusable.
 fn kernel_serves(device: c_int) -> bool {
     static SERVES: Word32 = Word32::new(0);
@@ -338,10 +354,14 @@ pub(crate) fn error_number(error: &Error) -> c_int {
     error.errno()
 }
 
-/// The error number if this process can take no further instance.
+/// The error number if this process can take no further instance. A process that has as many as ntux serves finds no further
+/// number for one, as where it has too many descriptors; a driver would have gone on, so this is said.
 pub(crate) fn unavailable(why: &Unavailable) -> c_int {
     match why {
-        Unavailable::TableFull => libc::ENOMEM,
+        Unavailable::TableFull => {
+            explain_full();
+            libc::EMFILE
+        }
         Unavailable::Core(error) => error_number(error),
     }
 }

@@ -28,7 +28,7 @@ use ntux_platform::memory::FileId;
 use ntux_sync::{Arena, Waiter};
 
 /// How many devices one process can use at the same time.
-const INSTANCES: usize = 4096;
+pub(crate) const INSTANCES: usize = 4096;
 const PLACE_BITS: u32 = INSTANCES.trailing_zeros();
 
 /// How many instances may be mapped before the collector runs.
@@ -261,7 +261,8 @@ pub(crate) fn collect(record: &Record) {
     record.seats.give_back_unneeded();
     TABLE_LOCK.with(|| {
         used().for_each(remove_if_unneeded);
-        THRESHOLD.store(UNCOLLECTED.max(2 * used().count() as u32));
+        // A full table is collected at each attempt to add to it.
+        THRESHOLD.store((2 * used().count() as u32).clamp(UNCOLLECTED, INSTANCES as u32));
     });
 }
 

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use crate::skips::skip;
 use crate::stage::{Stage, complained, finish, said};
-use crate::trees::{plain, run};
+use crate::trees::{assert_line, plain, run};
 
 /// The C programs of this file begin so.
 const DEVICE: &str = "
@@ -54,6 +54,40 @@ fn build(stage: &Stage, name: &str, source: &str, options: &[&str]) -> Option<Pa
         return None;
     }
     Some(program)
+}
+
+/// Opens the device until that fails, says why, closes one and opens it again; each device that it has works.
+const MANY_DEVICES: &str = "
+    #include <sys/resource.h>
+    int main(void) {
+        struct rlimit limit;
+        getrlimit(RLIMIT_NOFILE, &limit);
+        limit.rlim_cur = limit.rlim_max;
+        setrlimit(RLIMIT_NOFILE, &limit);
+        int first = open(\"/dev/ntsync\", O_RDONLY), last = first, count = 0, next;
+        while ((next = open(\"/dev/ntsync\", O_RDONLY)) >= 0) last = next, count++;
+        printf(\"%d: %s\\n\", count + 1, errno == EMFILE ? \"no more\" : strerror(errno));
+        if (open(\"/dev/ntsync\", O_RDONLY) >= 0) return 1;
+        if (make_event(first) < 0 || make_event(last) < 0) return 2;
+        if (close(last - 1) || (next = open(\"/dev/ntsync\", O_RDONLY)) < 0 || make_event(next) < 0) return 3;
+        return 0;
+    }";
+
+#[test]
+fn a_process_with_as_many_devices_as_can_be_is_told_so() {
+    let stage = Stage::new();
+    let hard = rlimit_hard();
+    if hard < 4_200 {
+        return skip("odd-programs", format_args!("the hard limit on descriptors is {hard}"));
+    }
+    let Some(program) = build(&stage, "devices", MANY_DEVICES, &[]) else { return };
+    let output = finish(&mut run(&[&program]));
+    assert_eq!((said(&output).as_str(), output.status.code()), ("4096: no more\n", Some(0)), "{}", complained(&output));
+    assert_line(&complained(&output), &["4096", "/dev/ntsync", "close some"]);
+}
+
+fn rlimit_hard() -> u64 {
+    ntux_platform::command::probe::descriptor_limit().hard
 }
 
 /// A wait that a signal interrupts, one that another thread ends, a bad address; and with an argument, a message that is too long

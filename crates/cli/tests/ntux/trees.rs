@@ -83,7 +83,7 @@ fn both(output: &Output) -> (String, String) {
 }
 
 /// Exactly one line, and it has all these words.
-fn assert_line(text: &str, words: &[&str]) {
+pub fn assert_line(text: &str, words: &[&str]) {
     assert_eq!(text.lines().count(), 1, "{text:?}");
     assert!(text.starts_with("ntux: ") && words.iter().all(|word| text.contains(word)), "{words:?} in {text:?}");
 }
