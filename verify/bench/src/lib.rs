@@ -15,6 +15,7 @@
 mod asleep;
 mod bench;
 mod expectation;
+pub mod figures;
 #[cfg(linux_calls)]
 pub mod futex;
 mod grid;
@@ -69,6 +70,9 @@ pub struct BenchArguments {
     /// Finish in seconds; the numbers then mean little
     #[arg(long)]
     pub quick: bool,
+    /// Measure nothing, and show what an earlier run printed with --json into FILE
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["quick", "only"])]
+    pub from: Option<PathBuf>,
     /// Measure only what contains TEXT, of "scenario: peer" (progress shows these)
     #[arg(long, value_name = "TEXT")]
     pub only: Option<String>,
@@ -98,12 +102,24 @@ pub fn run(arguments: &BenchArguments) -> io::Result<()> {
         progress::done();
         return serde_json::to_writer(io::stdout(), &bench.records).map_err(io::Error::other);
     }
+    if let Some(file) = &arguments.from {
+        return show(&report::stored(file)?, arguments);
+    }
     let _writable = [can_write(arguments.svg.as_deref())?, can_write(arguments.html.as_deref())?];
     let machine = Machine::describe();
     let absent = measure_here(&mut bench, arguments.preload.as_deref());
     progress::done();
     some_was_measured(bench.records.len(), arguments.only.as_deref())?;
     let report = Report::new(machine, bench.records, absent);
+    show(&report, arguments)?;
+    match report.failures() {
+        0 => Ok(()),
+        count => Err(io::Error::other(format!("{count} measurements failed; the report says which"))),
+    }
+}
+
+/// As files and on standard output.
+fn show(report: &Report, arguments: &BenchArguments) -> io::Result<()> {
     if let Some(file) = &arguments.svg {
         std::fs::write(file, report.svg()?)?;
     }
@@ -111,13 +127,9 @@ pub fn run(arguments: &BenchArguments) -> io::Result<()> {
         std::fs::write(file, report.html()?)?;
     }
     match (arguments.json, arguments.full) {
-        (true, _) => report.print_json()?,
-        (false, true) => report.print_tables()?,
-        (false, false) => report.print_first_screen()?,
-    }
-    match report.failures() {
-        0 => Ok(()),
-        count => Err(io::Error::other(format!("{count} measurements failed; the report says which"))),
+        (true, _) => report.print_json(),
+        (false, true) => report.print_tables(),
+        (false, false) => report.print_first_screen(),
     }
 }
 

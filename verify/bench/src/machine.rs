@@ -4,16 +4,16 @@ use std::fs;
 use std::io::{self, Write};
 
 use ntux_platform::clock::realtime_ns;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 /// What a reader needs to compare two reports.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct Machine {
     pub(crate) processor: String,
     pub(crate) processors: usize,
     pub(crate) kernel: String,
     /// Of the sources that the benchmark was built from.
-    pub(crate) commit: &'static str,
+    pub(crate) commit: String,
     pub(crate) seconds_since_1970: u64,
     /// Runnable threads when the run began, this one included; more than 1 means that others disturb.
     pub(crate) runnable_at_start: Option<u32>,
@@ -26,7 +26,7 @@ impl Machine {
             processor: processor().unwrap_or_else(|| std::env::consts::ARCH.to_owned()),
             processors: std::thread::available_parallelism().map_or(1, usize::from),
             kernel: kernel(),
-            commit: env!("NTUX_BENCH_COMMIT"),
+            commit: env!("NTUX_BENCH_COMMIT").to_owned(),
             seconds_since_1970: realtime_ns() / 1_000_000_000,
             runnable_at_start: runnable(),
             command: std::env::args().skip(1).collect::<Vec<_>>().join(" "),

@@ -6,8 +6,9 @@ mod picture;
 mod table;
 
 use std::io::{self, Write};
+use std::path::Path;
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use crate::machine::Machine;
 use crate::record::{Outcome, Record, Unit};
@@ -31,17 +32,17 @@ pub(crate) const OURS: [&str; 3] = [RUST, C, DEVICE];
 pub(crate) const PEERS: [&str; 8] = [FUTEX, ADAPTIVE, PARKING, EVENTFD, WAITV, WAITV_COUNTED, SERVER, DRIVER];
 
 /// A peer that took no part.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct Absent {
-    peer: &'static str,
+    peer: String,
     reason: String,
     /// It should have taken part.
     failed: bool,
 }
 
 impl Absent {
-    pub(crate) fn new(peer: &'static str, reason: String, failed: bool) -> Self {
-        Self { peer, reason, failed }
+    pub(crate) fn new(peer: &str, reason: String, failed: bool) -> Self {
+        Self { peer: peer.to_owned(), reason, failed }
     }
 }
 
@@ -65,6 +66,31 @@ pub(crate) struct Report {
     pub(crate) absent: Vec<Absent>,
     pub(crate) ratios: Vec<Ratio>,
     pub(crate) expectations: Vec<Expectation>,
+}
+
+/// What `--json` printed, as far as a report is made of it.
+#[derive(Debug, Deserialize)]
+pub(crate) struct Stored {
+    machine: Machine,
+    records: Vec<Record>,
+    #[serde(default)]
+    absent: Vec<Absent>,
+    /// Added by hand: what else one must know of the run.
+    #[serde(default)]
+    pub(crate) conditions: Option<String>,
+}
+
+impl From<Stored> for Report {
+    fn from(stored: Stored) -> Self {
+        Self::new(stored.machine, stored.records, stored.absent)
+    }
+}
+
+/// The report of a document that `--json` printed.
+pub(crate) fn stored(file: &Path) -> io::Result<Report> {
+    let wrong = |error: io::Error| io::Error::new(error.kind(), format!("{}: {error}", file.display()));
+    let text = std::fs::read_to_string(file).map_err(wrong)?;
+    Ok(serde_json::from_str::<Stored>(&text).map_err(|error| wrong(error.into()))?.into())
 }
 
 impl Report {
