@@ -45,7 +45,7 @@ OTHER_TARGETS := aarch64-unknown-linux-gnu aarch64-apple-darwin x86_64-apple-dar
 CAPI_OUT := $(abspath $(OUT))/capi
 include crates/capi/install.mk
 
-.PHONY: help tools book futexes windows crash proofs proofs-long self-test simulated-macos build demos run planted measurable doctor bench bench-program plain-builds test test-libraries test-churn test-crash test-simulated-crash test-histories test-kernel \
+.PHONY: help tools book figures futexes windows crash proofs proofs-long self-test simulated-macos build demos run planted measurable doctor bench bench-program plain-builds test test-libraries test-churn test-crash test-simulated-crash test-histories test-kernel \
 	test-old-kernels test-orders test-watch test-soft-dirty demo-soft-dirty demo-wine demo-inspect test-wine test-aarch64 test-aarch64-kernel test-miri test-tsan \
 	fuzz-scribble fuzz-scribble-asan format lint unit cross install uninstall dist test-dist clean
 
@@ -268,6 +268,9 @@ book: tools             ## Build the book of docs/ into out/book; the first time
 	@.ci/book $(OUT)/tools/bin/mdbook --planted
 	@.ci/book $(OUT)/tools/bin/mdbook
 
+figures: tools          ## Render the tables and the picture of the documents from the results in benchmarks/
+	$(CARGO) run --quiet --locked $(VERIFY) -p ntux-bench --example figures
+
 format: tools
 	@.ci/tools tests
 	$(CARGO) fmt --all --check
@@ -291,6 +294,7 @@ lint: tools
 	$(CARGO) clippy --locked $(VERIFY) --all-targets -- -D warnings
 	$(CARGO) clippy --locked $(VERIFY) -p ntux-xnu -- -D warnings
 	$(EXPLORED) clippy -p ntux-explore -p ntux-adversary --all-targets -- -D warnings
+	$(CARGO) run --quiet --locked $(VERIFY) -p ntux-bench --example figures -- --check
 	RUSTDOCFLAGS="-D warnings" $(CARGO) doc --quiet --locked --no-deps --workspace --document-private-items
 	RUSTDOCFLAGS="-D warnings" $(CARGO) doc --quiet --locked $(VERIFY) --no-deps --document-private-items
 

@@ -494,7 +494,7 @@ int ntux_request(const ntux_arena *arena, ntux_object *object, uint32_t request,
  *
  * A mechanism does not see stores through other mappings of the same memory, by other processes, by devices and
  * into io_uring's registered buffers. With "mprotect", and with "sync" without privilege, system calls that write
- * to clean pages fail with EFAULT: see ntux_watch_read. docs/watches/guide.md has the table.
+ * to clean pages fail with EFAULT: see ntux_watch_read. docs/watches/mechanisms.md has the table.
  *
  * "cow" is used only if it is named. It can be faster than "mprotect", and system calls fail only on pages that are
  * being reset. But do not reset pinned pages (O_DIRECT, registered buffers), or stores to them are lost; written

@@ -68,5 +68,9 @@ pub use ntux_sync::{Capacity, Deadline, Error, MutexState, Object, Satisfied};
 pub use semaphore::{Semaphore, SemaphoreState};
 pub use wait::{Wait, within};
 
+#[cfg(doctest)]
+#[doc = include_str!("../../../docs/rust/tutorial.md")]
+struct Tutorial;
+
 /// The result of an operation.
 pub type Result<T> = core::result::Result<T, Error>;

@@ -1,4 +1,4 @@
-//! The static tracepoints in the library: those that docs/diagnose/trace.md lists, and each where a tracer finds it.
+//! The static tracepoints in the library: those that docs/diagnose/tracepoints.md lists, and each where a tracer finds it.
 
 #![cfg(target_os = "linux")]
 
@@ -12,7 +12,7 @@ use object::{Object, ObjectSection, ObjectSegment};
 
 /// What a tracer replaces: one instruction that does nothing.
 const NOTHING: &[u8] = if cfg!(target_arch = "aarch64") { &[0x1f, 0x20, 0x03, 0xd5] } else { &[0x90] };
-const DOCUMENT: &str = include_str!("../../../docs/diagnose/trace.md");
+const DOCUMENT: &str = include_str!("../../../docs/diagnose/tracepoints.md");
 
 /// A note of the library.
 #[derive(Debug)]

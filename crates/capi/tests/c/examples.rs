@@ -14,6 +14,16 @@ second: 5 jobs, then told to stop
 first: the second has finished
 ";
 
+const TUTORIAL: &str = "\
+the child is dead and still owns the mutex: yes
+inherited, and told so: yes
+";
+
+const RECIPES: &str = "\
+the queue gave 500500 in all
+3 saw the condition, 3 were told to stop
+";
+
 #[test]
 fn fork_with_the_shared_library() {
     example("fork.c", Library::Shared, FORK);
@@ -32,6 +42,39 @@ fn pass_fd_with_the_shared_library() {
 #[test]
 fn pass_fd_with_the_static_library() {
     example("pass_fd.cpp", Library::Static, PASS_FD);
+}
+
+#[test]
+fn the_tutorial() {
+    example("tutorial.c", Library::Shared, TUTORIAL);
+}
+
+#[test]
+fn the_recipes() {
+    example("recipes.c", Library::Shared, RECIPES);
+}
+
+/// What the pages show is what is compiled and run here: each block of C stands in an example, line by line.
+#[test]
+fn the_pages_show_these_examples() {
+    let root = crate_dir().join("../..");
+    let read =
+        |path: std::path::PathBuf| std::fs::read_to_string(&path).unwrap_or_else(|error| panic!("{path:?}: {error}"));
+    let examples = ["tutorial.c", "recipes.c", "fork.c"].map(|name| read(crate_dir().join("examples").join(name)));
+    let blocks: Vec<_> = ["tutorial.md", "recipes.md", "porting.md"]
+        .into_iter()
+        .flat_map(|page| {
+            let text = read(root.join("docs/c").join(page));
+            let blocks = text.split("```c\n").skip(1).map(|rest| rest.split("```").next().unwrap().to_owned());
+            blocks.map(|block| (page, block)).collect::<Vec<_>>()
+        })
+        .collect();
+    assert!(blocks.len() > 10, "{} blocks", blocks.len());
+    let absent = |block: &str| !examples.iter().any(|example| example.contains(block));
+    assert!(absent("static int planted;\n"));
+    for (page, block) in blocks {
+        assert!(!absent(&block), "docs/c/{page} shows what no example has:\n{block}");
+    }
 }
 
 fn example(file: &str, library: Library, expected: &str) {

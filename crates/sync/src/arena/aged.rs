@@ -1,6 +1,6 @@
 //! A fresh arena whose counters are about to wrap, for checkers.
 //!
-//! What wraps, and after how much: `docs/internals/protocol.md`, "Numbers that wrap".
+//! What wraps, and after how much: `docs/internals/numbers-that-wrap.md`.
 
 use ntux_platform::atomic::Pair;
 

@@ -1,7 +1,7 @@
 //! Tickets: each wait draws one from the arena's counter. The ticket names the wait (its *epoch*) and orders waits by
 //! arrival.
 //!
-//! The counter wraps after 2^40 tickets; `docs/internals/protocol.md`, "Numbers that wrap", says why that does no harm.
+//! The counter wraps after 2^40 tickets; `docs/internals/numbers-that-wrap.md` says why that does no harm.
 
 use super::fields::{WAITER_WORD, part};
 
