@@ -46,7 +46,7 @@ CAPI_OUT := $(abspath $(OUT))/capi
 include crates/capi/install.mk
 
 .PHONY: help tools book figures futexes windows crash proofs proofs-long self-test simulated-macos build demos run planted measurable doctor bench bench-program plain-builds test test-libraries test-churn test-crash test-simulated-crash test-histories test-kernel \
-	test-old-kernels test-orders test-watch test-soft-dirty demo-soft-dirty demo-wine demo-inspect test-wine test-aarch64 test-aarch64-kernel test-miri test-tsan \
+	test-old-kernels test-orders test-watch test-soft-dirty demo-soft-dirty demo-wine demo-inspect test-looks test-wine test-aarch64 test-aarch64-kernel test-miri test-tsan \
 	fuzz-scribble fuzz-scribble-asan format lint unit cross install uninstall dist test-dist clean
 
 help:                   ## This list
@@ -134,6 +134,13 @@ demo-inspect: build     ## Programs that hang or are slow, and what ntux why, in
 	@mkdir -p $(OUT)/demo
 	$(CC) $(DEMO_CFLAGS) -o $(OUT)/demo/scenes demo/inspect/scenes.c -lpthread
 	@demo/inspect/run $(OUT) $(PICTURES)
+
+# LOOKS=1000. Whatever `ntux why` says of such a program is a false alarm.
+LOOKS ?= 1000
+test-looks: build       ## A thousand looks of ntux why at a busy program that is well: nothing may be called wrong
+	@mkdir -p $(OUT)/demo
+	$(CC) $(DEMO_CFLAGS) -o $(OUT)/demo/well demo/inspect/well.c -lpthread
+	@demo/inspect/looks $(OUT) $(LOOKS)
 
 # RUNS=5, for the medians. What it needs is fetched from Debian, some 12 MB.
 demo-soft-dirty: build  ## Debian's Boehm collector and Guile on soft-dirty bits from ntux, beside their own way

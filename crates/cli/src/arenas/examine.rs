@@ -53,8 +53,8 @@ impl Examined {
             std::thread::sleep(LATER);
             let third = |(arena, seen): (&Opened, Examined)| match may_pass((arena, &seen)) {
                 true => {
-                    let names = Names::of(&seen.before.peers, peer_processes).with_descriptors_of(seen.scene.names);
-                    Examined::again(arena, seen.before, names, start)
+                    let names = Names::of(&seen.before.peers, peer_processes).without_moments_since(&seen.scene.names);
+                    Examined::again(arena, seen.before, names.with_descriptors_of(seen.scene.names), start)
                 }
                 false => Ok(seen),
             };

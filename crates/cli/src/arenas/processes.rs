@@ -34,6 +34,8 @@ pub struct Thread {
     pub number: u32,
     pub name: String,
     pub condition: Condition,
+    /// How often it had given up its processor by itself, if it is stopped: the same number as before means that it has not run since.
+    switches: Option<u64>,
 }
 
 /// The condition of a thread, as far as it matters to those who wait for it.
@@ -80,11 +82,14 @@ impl Process {
                 'Z' | 'X' => Condition::Gone,
                 _ => Condition::There,
             };
+            let status = format!("/proc/{pid}/task/{number}/status");
             let own = match is_near {
                 true => number,
-                false => own_number(format!("/proc/{pid}/task/{number}/status"), "NSpid:").unwrap_or(number),
+                false => own_number(&status, "NSpid:").unwrap_or(number),
             };
-            Some((own, Thread { number, name, condition }))
+            let is_stopped = condition == Condition::Stopped;
+            let switches = if is_stopped { self::number(&status, "voluntary_ctxt_switches:") } else { None };
+            Some((own, Thread { number, name, condition, switches }))
         };
         let threads = tasks.filter_map(|task| thread(task.ok()?.file_name().to_str()?.parse().ok()?)).collect();
         Process { pid, name: name(pid), threads, is_near, clock_ahead_ns: clock_ahead_ns(pid) }
@@ -108,6 +113,18 @@ impl Process {
     /// The threads that somebody has stopped.
     pub fn stopped(&self) -> impl Iterator<Item = &Thread> {
         self.threads.values().filter(|thread| thread.condition == Condition::Stopped)
+    }
+
+    /// Takes no thread for stopped that was not at an earlier look, or has run since: a tracer stops threads for moments.
+    pub fn forget_moments(&mut self, earlier: &Process) {
+        for (own, thread) in &mut self.threads {
+            let before = earlier.threads.get(own);
+            let was_stopped = before.is_some_and(|before| before.condition == Condition::Stopped);
+            let has_stood = was_stopped && before.is_some_and(|before| before.switches == thread.switches);
+            if thread.condition == Condition::Stopped && !has_stood {
+                thread.condition = Condition::There;
+            }
+        }
     }
 
     fn is_there(&self) -> bool {

@@ -109,6 +109,16 @@ impl Names {
         self
     }
 
+    /// Takes no thread for stopped that was not at an earlier look, or has run since.
+    pub fn without_moments_since(mut self, earlier: &Names) -> Names {
+        for (peer, process) in &mut self.processes {
+            if let Some(before) = earlier.processes.get(peer) {
+                process.forget_moments(before);
+            }
+        }
+        self
+    }
+
     /// Takes over the descriptors that were found earlier.
     pub fn with_descriptors_of(self, earlier: Names) -> Names {
         Names { processes: self.processes, ..earlier }

@@ -262,61 +262,49 @@ fn an_operation_that_a_killed_thread_announced_is_found_until_somebody_carries_i
     let stage = Stage::new();
     let arena = Arena::create(CAPACITY).unwrap();
     let waiter = arena.waiter();
-    let [event, other] = [(); 2].map(|()| arena.event_create(&waiter, true, false).unwrap());
+    let [event, other, alert] = [true, true, false].map(|manual| arena.event_create(&waiter, manual, false).unwrap());
     std::thread::scope(|scope| {
         let arena = &arena;
         let _fails_fast = FailsFast::new(arena, arena.fd().unwrap());
-        scope.spawn(move || arena.wait_all(&arena.waiter(), &[event, other], None, 7, Deadline::Never).unwrap());
+        let wait = move || {
+            arena.wait_all(&arena.waiter(), &[event, other], Some(alert), 7, Deadline::Never).unwrap();
+        };
+        let first = scope.spawn(wait);
         sleepers(arena, 1);
-        if let Some(mut signaler) = Signaler::start(&stage, arena, event) {
-            signaler.run_until(arena, |seen| seen.admission.requester.is_some());
-            let seen = look(&stage, arena);
-            assert_eq!(kinds(&seen), [""; 0], "it is only stopped: {seen:#}");
-            signaler.kill();
-            let output = why(&stage, &[&this_process()]);
-            let text = said(&output);
-            assert_eq!(output.status.code(), Some(1), "{text}");
-            assert!(text.contains(&format!("UNFINISHED: {}/{}", signaler.child.id(), signaler.thread)), "{text}");
-            assert!(text.contains("has ended before it could set event #"), "{text}");
-            assert_eq!(finding(&look(&stage, arena), "unfinished")["threads"][0]["pid"], signaler.child.id());
-            println!("{text}");
-        } else {
-            arena.event_set(&waiter, event).unwrap();
-        }
+        let Some(mut signaler) = Signaler::start(&stage, arena, event) else {
+            arena.event_set(&waiter, alert).unwrap();
+            return;
+        };
+        signaler.run_until(arena, |seen| seen.admission.requester.is_some());
+        let seen = look(&stage, arena);
+        assert_eq!(kinds(&seen), [""; 0], "it is only stopped: {seen:#}");
+        signaler.kill();
+        let output = why(&stage, &[&this_process()]);
+        let text = said(&output);
+        assert_eq!(output.status.code(), Some(1), "{text}");
+        assert!(text.contains(&format!("UNFINISHED: {}/{}", signaler.child.id(), signaler.thread)), "{text}");
+        assert!(text.contains("has ended before it could set event #"), "{text}");
+        println!("{text}");
+        let seen = look(&stage, arena);
+        let unfinished = finding(&seen, "unfinished");
+        assert_eq!(
+            (&unfinished["threads"][0]["pid"], &unfinished["fault"]),
+            (&signaler.child.id().into(), &true.into())
+        );
+        assert_eq!(unfinished["behind"][0]["pid"], std::process::id());
+
+        // It has not happened, and nobody waits for it any more.
+        arena.event_set(&waiter, alert).unwrap();
+        first.join().unwrap();
+        let output = why(&stage, &[&this_process()]);
+        let words = said(&output).split_whitespace().collect::<Vec<_>>().join(" ");
+        assert_eq!(output.status.code(), Some(0), "{words}");
+        assert!(words.contains("unfinished: ") && words.contains("and nobody waits for that"), "{words}");
+
+        scope.spawn(wait);
+        sleepers(arena, 1);
         // Carries out the other one first; else the thread above sleeps on.
         arena.event_set(&waiter, other).unwrap();
     });
     assert_eq!(kinds(&look(&stage, &arena)), [""; 0]);
-}
-
-/// It has not happened, and nobody will miss it.
-#[test]
-fn an_announced_operation_of_a_killed_thread_for_which_nobody_waits_any_more_is_told_and_not_called_wrong() {
-    let stage = Stage::new();
-    let arena = Arena::create(CAPACITY).unwrap();
-    let waiter = arena.waiter();
-    let [event, other] = [(); 2].map(|()| arena.event_create(&waiter, true, false).unwrap());
-    let alert = arena.event_create(&waiter, false, false).unwrap();
-    std::thread::scope(|scope| {
-        let arena = &arena;
-        let _fails_fast = FailsFast::new(arena, arena.fd().unwrap());
-        let objects = [event, other];
-        scope.spawn(move || arena.wait_all(&arena.waiter(), &objects, Some(alert), 7, Deadline::Never).unwrap());
-        sleepers(arena, 1);
-        if let Some(mut signaler) = Signaler::start(&stage, arena, event) {
-            signaler.run_until(arena, |seen| seen.admission.requester.is_some());
-            signaler.kill();
-            assert_eq!(finding(&look(&stage, arena), "unfinished")["fault"], true);
-            arena.event_set(&waiter, alert).unwrap();
-            until(|| View::open(arena.fd().unwrap()).unwrap().snapshot().unwrap().waiting().count() == 0);
-            let output = why(&stage, &[&this_process()]);
-            let text = said(&output);
-            assert_eq!(output.status.code(), Some(0), "{text}");
-            let words = text.split_whitespace().collect::<Vec<_>>().join(" ");
-            assert!(words.contains("unfinished: ") && words.contains("and nobody waits for that"), "{text}");
-            println!("{text}");
-        } else {
-            arena.event_set(&waiter, alert).unwrap();
-        }
-    });
 }

@@ -5,6 +5,7 @@ use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
 use std::process::{Child, Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
+use ntux_platform::atomic::Word32;
 use ntux_sync::inspect::{Value as State, View};
 use ntux_sync::{Arena, Capacity, Deadline, Object};
 use serde_json::Value;
@@ -439,6 +440,52 @@ fn a_mutex_of_a_killed_process_is_found_and_named() {
     arena.mutex_kill(&waiter, mutex, 5).unwrap();
     until(|| arena.mutex_read(&waiter, mutex).unwrap().owner == 6);
     assert_eq!(kinds(&look(&stage, &arena)), [""; 0]);
+    end(other);
+}
+
+/// Ends what another thread does, also if the test fails.
+struct Ends<'a>(&'a Word32);
+
+impl Drop for Ends<'_> {
+    fn drop(&mut self) {
+        self.0.store(1);
+    }
+}
+
+/// As strace does it all the time.
+#[test]
+fn an_owner_that_is_stopped_for_moments_is_not_accused() {
+    let stage = Stage::new();
+    let arena = Arena::create(CAPACITY).unwrap();
+    let waiter = arena.waiter();
+    let mutex = arena.mutex_create(&waiter, 0, 0).unwrap();
+    let owner = start(&arena, 5, &[mutex]);
+    until(|| arena.mutex_read(&waiter, mutex).unwrap().owner == 5);
+    let other = start(&arena, 6, &[mutex]);
+    sleepers(&arena, 1);
+    let (moments, over) = (Word32::new(0), Word32::new(0));
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            while over.load() == 0 {
+                send(&owner, libc::SIGSTOP);
+                std::thread::sleep(Duration::from_millis(30));
+                send(&owner, libc::SIGCONT);
+                std::thread::sleep(Duration::from_millis(10));
+                moments.fetch_add(1);
+            }
+        });
+        let _ends = Ends(&over);
+        let mut accused = 0;
+        for _ in 0..5 {
+            let before = moments.load();
+            let seen = look(&stage, &arena);
+            // Else it may have stood all the time.
+            let were_moments = moments.load() - before > 8;
+            accused += u32::from(were_moments && !kinds(&seen).is_empty());
+        }
+        assert_eq!(accused, 0);
+    });
+    end(owner);
     end(other);
 }
 

@@ -184,9 +184,11 @@ impl Finding {
         }
     }
 
-    /// Returns whether it can pass although nobody helps, because the thread that is to go on only gets no processor.
+    /// Returns whether it can pass although nobody helps: the thread that is to go on gets no processor, or a tracer has stopped it for
+    /// a moment.
     pub fn may_pass(&self) -> bool {
-        matches!(self, Finding::StillAsleep { .. } | Finding::HalfWay { .. })
+        let gets_no_processor = matches!(self, Finding::StillAsleep { .. } | Finding::HalfWay { .. });
+        gets_no_processor || matches!(self, Finding::Stopped { .. } | Finding::OwnerStopped { .. })
     }
 }
 
