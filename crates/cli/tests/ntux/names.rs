@@ -6,7 +6,7 @@ use std::os::unix::ffi::OsStringExt;
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
 
-use crate::stage::{Stage, compile, finish};
+use crate::stage::{Stage, compile, finish, said};
 use crate::trees::{INSTALLED, clean, run};
 
 /// A process and a thread with names of all kinds, of which the thread waits until standard input ends.
@@ -85,8 +85,10 @@ fn no_name_steers_a_terminal_whatever_prints_it() {
         };
         assert!(names.iter().all(|name| shown.contains(name)), "{command}: {shown}");
         // The JSON has the names as they are, and steers nothing either.
-        let json = text(&ntux(&[arguments, &["--json"]].concat()), command);
-        assert_harmless(&json, command);
+        let output = ntux(&[arguments, &["--json"]].concat());
+        assert_harmless(&text(&output, command), command);
+        // (Beside it `ps` may complain of arenas of others.)
+        let json = said(&output);
         assert!(serde_json::from_str::<serde_json::Value>(&json).is_ok(), "{command}: {json}");
         if command != "ps" {
             assert!(json.contains("b\\u202egpj.exe"), "{command}: {json}");
