@@ -212,7 +212,7 @@ fn threads_with_their_own_descriptors() {
 /// What the system does around a program, as far as it lets this process arrange it.
 #[test]
 fn surroundings() {
-    for scenario in ["hidden_processes", "memory_is_short", "frozen", "ring", "come_and_go"] {
+    for scenario in ["hidden_processes", "memory_is_short", "frozen", "ring", "come_and_go", "namesakes"] {
         let output = command(&SURROUNDINGS, &LIBRARY).arg(scenario).output().expect("the program starts");
         let passed = matches!(output.status.code(), Some(0 | SAID_WHY_NOT));
         assert!(passed, "{scenario}: {}", complaints(&output));

@@ -109,7 +109,7 @@ fn passes(file: &str, library: Library) {
 /// Programs cannot tell a simulated macOS from Linux.
 const SYSTEM: &[&str] = if cfg!(ntux_simulated_macos) { &["-DSIMULATED_MACOS"] } else { &[] };
 
-fn build_and_run(file: &str, library: Library, more: &[&str]) -> (Output, String) {
+pub fn build_and_run(file: &str, library: Library, more: &[&str]) -> (Output, String) {
     let directory = scratch(&format!("{file}-{library:?}{}", more.concat()));
     let flags = [&["-pthread"], more, SYSTEM].concat();
     let program = program(&crate_dir().join("tests/c").join(file), &directory, library, &flags);

@@ -7,6 +7,7 @@ mod examples;
 mod header;
 mod install;
 mod loader;
+mod namesakes;
 #[path = "../../../platform/tests/seccomp/rule.rs"]
 mod rule;
 mod symbols;

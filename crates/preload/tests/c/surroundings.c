@@ -441,6 +441,86 @@ static void come_and_go(unsigned seconds)
     CHECK(memory <= ENOUGH);
 }
 
+#define SLEEPERS 100
+#define SESSIONS 3
+
+struct sleeper {
+    int device, event;
+};
+
+static void *sleeps(void *argument)
+{
+    struct sleeper *sleeper = argument;
+    CHECK(wait_one(sleeper->device, sleeper->event, FOREVER) == 0);
+    return NULL;
+}
+
+static void threads_start(pthread_t *threads, struct sleeper *sleepers, int device)
+{
+    for (int i = 0; i < SLEEPERS; i++) {
+        sleepers[i] = (struct sleeper){device, event(device, 0, 0)};
+        CHECK(pthread_create(&threads[i], NULL, sleeps, &sleepers[i]) == 0);
+    }
+    sleep_ms(50);
+}
+
+static void threads_wake(const pthread_t *threads, const struct sleeper *sleepers)
+{
+    for (int i = 0; i < SLEEPERS; i++)
+        set(sleepers[i].event);
+    for (int i = 0; i < SLEEPERS; i++)
+        CHECK(pthread_join(threads[i], NULL) == 0);
+}
+
+/* The first process of a namespace: each child that it makes is the first one of another, and has its number. */
+static int first_process(void)
+{
+    static struct sleeper sleepers[SLEEPERS], of_child[SLEEPERS];
+    static pthread_t threads[SLEEPERS], childs[SLEEPERS];
+    CHECK(getpid() == 1);
+    int device = open_device(), there = event(device, 0, 0), back = event(device, 0, 0);
+    threads_start(threads, sleepers, device);
+    for (int session = 0; session < SESSIONS; session++) {
+        pid_t child = (pid_t)syscall(SYS_clone, CLONE_NEWPID | SIGCHLD, 0, 0, 0, 0);
+        if (child < 0)
+            return -1;
+        if (child == 0) {
+            CHECK(getpid() == 1);
+            threads_start(childs, of_child, device);
+            answers(device, there, back);
+            threads_wake(childs, of_child);
+            /* A descriptor of its own, which it closes as the founder of the family would not. */
+            int own = event(device, 0, 1);
+            CHECK(close(own) == 0 && close(sleepers[0].event) == 0);
+            _exit(0);
+        }
+        asks(device, back, there);
+        exited_well(child);
+    }
+    threads_wake(threads, sleepers);
+    return 0;
+}
+
+/* A parent and its child have the same number, in two namespaces. */
+static void namesakes(void)
+{
+    int status = 0;
+    pid_t outer = fork();
+    CHECK(outer >= 0);
+    if (outer == 0) {
+        pid_t first = (pid_t)syscall(SYS_clone, CLONE_NEWPID | SIGCHLD, 0, 0, 0, 0);
+        if (first == 0)
+            _exit(first_process() == 0 ? 0 : 3);
+        CHECK(first < 0 || (waitpid(first, &status, 0) == first && WIFEXITED(status)));
+        _exit(first < 0 ? 3 : WEXITSTATUS(status));
+    }
+    CHECK(waitpid(outer, &status, 0) == outer && WIFEXITED(status));
+    if (WEXITSTATUS(status) == 3)
+        skip("namespaces", "namesakes", "this process may make no namespaces of processes");
+    else
+        CHECK(WEXITSTATUS(status) == 0);
+}
+
 int main(int count, char **values)
 {
     CHECK(count >= 2);
@@ -455,6 +535,8 @@ int main(int count, char **values)
         ring();
     else if (strcmp(values[1], "come_and_go") == 0)
         come_and_go(count > 2 ? (unsigned)atoi(values[2]) : 2);
+    else if (strcmp(values[1], "namesakes") == 0)
+        namesakes();
     else
         return 2;
     return 0;
