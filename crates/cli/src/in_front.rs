@@ -25,8 +25,12 @@ pub fn start(
     Ok((program, signals))
 }
 
-/// Ends as the program did: with its exit status, or by the same signal.
-pub fn end_like(status: ExitStatus) -> ExitCode {
+/// Ends as the program did: with its exit status, or by the same signal. If the program was well and what was to be written about it
+/// was not, with the status of that.
+pub fn end_like(status: ExitStatus, written: Result<(), ExitCode>) -> ExitCode {
+    if let (true, Err(failed)) = (status.success(), written) {
+        return failed;
+    }
     match (status.code(), status.signal()) {
         (Some(code), _) => ExitCode::from(code as u8),
         (None, signal) => {

@@ -9,6 +9,7 @@ mod system;
 #[path = "macos.rs"]
 mod system;
 
+mod output;
 mod printable;
 mod say;
 

@@ -1,11 +1,13 @@
 //! `ntux pages`: writes the manual pages and shell completions, for `make build`. Not shown to users.
 
-use std::fs::{self, File};
-use std::io::{self, Write};
-use std::path::{Path, PathBuf};
+use std::fs;
+use std::io;
+use std::path::PathBuf;
 
 use clap::{Args, Command};
 use clap_complete::Shell;
+
+use crate::output;
 
 /// Write the manual pages and completions below a directory, laid out as below PREFIX/share.
 #[derive(Args)]
@@ -26,11 +28,22 @@ pub fn write(arguments: &Arguments, command: &Command) -> io::Result<()> {
     for (shell, place, name) in COMPLETIONS {
         let mut text = Vec::new();
         clap_complete::generate(shell, &mut command.clone(), "ntux", &mut text);
-        new_file(&arguments.directory.join(place), name)?.write_all(&text)?;
+        let directory = arguments.directory.join(place);
+        fs::create_dir_all(&directory)?;
+        output::write(&directory.join(name), &text)?;
     }
     let manual = arguments.directory.join("man/man1");
     fs::create_dir_all(&manual)?;
-    clap_mangen::generate_to(command, &manual)
+    // It writes them itself.
+    let beside = manual.with_extension("part");
+    let _ = fs::remove_dir_all(&beside);
+    fs::create_dir(&beside)?;
+    clap_mangen::generate_to(command, &beside)?;
+    for page in fs::read_dir(&beside)? {
+        let page = page?;
+        fs::rename(page.path(), manual.join(page.file_name()))?;
+    }
+    fs::remove_dir(&beside)
 }
 
 /// The command without its hidden subcommands, which completions would offer.
@@ -41,9 +54,4 @@ fn shown(command: &Command) -> Command {
         .after_help(command.get_after_help().cloned().unwrap_or_default())
         .disable_help_subcommand(true)
         .subcommands(command.get_subcommands().filter(|subcommand| !subcommand.is_hide_set()).cloned())
-}
-
-fn new_file(directory: &Path, name: &str) -> io::Result<File> {
-    fs::create_dir_all(directory)?;
-    File::create(directory.join(name))
 }

@@ -11,6 +11,7 @@ use flate2::Compression;
 use flate2::write::GzEncoder;
 
 use crate::arenas::processes::is_there;
+use crate::output::Output;
 use crate::printable::{printable, printable_lines};
 use crate::{NTUX_FAILED, say};
 
@@ -48,8 +49,7 @@ pub fn report(arguments: &Arguments) -> ExitCode {
 }
 
 fn pack(arguments: &Arguments) -> Result<(), String> {
-    let unwritable =
-        |error: io::Error| format!("cannot write '{}': {error}; -o names another file", arguments.output.display());
+    let unwritable = |error: io::Error| format!("{error}; -o names another file");
     let mut logs = Vec::new();
     for (number, path) in arguments.log.iter().enumerate() {
         let text = end_of(path).map_err(|error| format!("cannot read '{}': {error}", path.display()))?;
@@ -59,13 +59,13 @@ fn pack(arguments: &Arguments) -> Result<(), String> {
         return Err(format!("there is no process {pid}"));
     }
     let scrubber = Scrubber::of_this_machine();
-    let file = File::create(&arguments.output).map_err(unwritable)?;
-    let mut archive = tar::Builder::new(GzEncoder::new(file, Compression::default()));
+    let output = Output::create(&arguments.output).map_err(unwritable)?;
+    let mut archive = tar::Builder::new(GzEncoder::new(output, Compression::default()));
     let own = [("versions.txt".to_owned(), versions())].into_iter().chain(said(&arguments.processes)).chain(logs);
     for (name, text) in own {
         add(&mut archive, &name, scrubber.scrub(&text).as_bytes()).map_err(unwritable)?;
     }
-    archive.into_inner().and_then(GzEncoder::finish).map(drop).map_err(unwritable)
+    archive.into_inner().and_then(GzEncoder::finish).and_then(Output::finish).map_err(unwritable)
 }
 
 fn add(archive: &mut tar::Builder<impl io::Write>, name: &str, text: &[u8]) -> io::Result<()> {

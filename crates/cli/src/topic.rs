@@ -91,6 +91,9 @@ ntux ps returns 0, and 125 if an arena could not be read.
 ntux trace with a program uses the same statuses as ntux run; with PID it returns 0, 1 if the process has no objects of ntux,
 and 125 if it could not be traced.
 
+A command that cannot write a file leaves what was there before, and returns 125. ntux trace and ntux watch with a program
+return that only if the program itself succeeded.
+
 ntux top returns 0, 2 if the process has no objects of ntux, and 125 if it could not inspect the target.
 
 ntux doctor returns 0 if programs on this machine, or the given program, can be served, 1 otherwise.

@@ -9,8 +9,7 @@ mod timeline;
 mod waits;
 
 use std::ffi::OsString;
-use std::fs::File;
-use std::io::{self, BufWriter};
+use std::io::{self, Write};
 use std::os::fd::AsFd;
 use std::path::{Path, PathBuf};
 use std::process::{Child, ExitCode};
@@ -22,6 +21,7 @@ use ntux_platform::command::child;
 use ntux_platform::watching::readiness::wait_readable;
 
 use crate::library::Library;
+use crate::output::Output;
 use crate::printable::printable;
 use crate::{NTUX_FAILED, in_front, interruption, run, say};
 use attach::Arenas;
@@ -60,7 +60,7 @@ pub struct Arguments {
     /// Stop tracing a running program after so many seconds.
     #[arg(long, value_name = "N", requires = "pid", value_parser = clap::value_parser!(u64).range(1..=86_400))]
     seconds: Option<u64>,
-    /// Write the trace to this file; may be repeated. The name decides the format: .json for ui.perfetto.dev, .svg for
+    /// Write the trace to this file, as FILE.part until all is there; may be repeated. The name decides the format: .json for ui.perfetto.dev, .svg for
     /// a picture, .html for a page with the picture and the summary.
     #[arg(long, short, value_name = "FILE")]
     output: Vec<PathBuf>,
@@ -172,11 +172,9 @@ fn started(arguments: &Arguments) -> ExitCode {
     drop(inbox);
     let words = arguments.program.iter().map(|word| printable(&word.display().to_string()));
     let title = words.collect::<Vec<_>>().join(" ");
-    if let Err(error) = recording.finish(&arenas, &title) {
-        say::complain(format_args!("ntux trace: {error}"));
-    }
+    let is_written = recording.finish(&arenas, &title).map_err(|error| complain(&error.to_string()));
     match status {
-        Ok(status) => in_front::end_like(status),
+        Ok(status) => in_front::end_like(status, is_written),
         Err(error) => complain(&error.to_string()),
     }
 }
@@ -219,9 +217,9 @@ fn record_until_the_end(
 /// What becomes of the events.
 struct Recording {
     start_ns: u64,
-    perfetto: Vec<Perfetto<BufWriter<File>>>,
+    perfetto: Vec<Perfetto<Output>>,
     /// And pages.
-    pictures: Vec<PathBuf>,
+    pictures: Vec<(Format, Output)>,
     summary: Summary,
     timeline: Timeline,
     threads: Threads,
@@ -230,8 +228,6 @@ struct Recording {
     last_seen: Vec<Seen>,
     flushed: Instant,
     events: Vec<ntux_sync::trace::Event>,
-    /// Why a file could not be written.
-    failure: Option<io::Error>,
 }
 
 impl Recording {
@@ -241,13 +237,10 @@ impl Recording {
     fn open(outputs: &[PathBuf]) -> Result<Recording, String> {
         let (mut perfetto, mut pictures) = (Vec::new(), Vec::new());
         for path in outputs {
-            let unwritable = |error: io::Error| format!("cannot write '{}': {error}", path.display());
-            let file = File::create(path).map_err(unwritable)?;
+            let output = Output::create(path).map_err(|error| error.to_string())?;
             match Format::of(path) {
-                Some(Format::Perfetto) => {
-                    perfetto.push(Perfetto::begin(BufWriter::new(file)).map_err(unwritable)?);
-                }
-                _ => pictures.push(path.clone()),
+                Some(Format::Perfetto) | None => perfetto.push(Perfetto::begin(output)),
+                Some(format) => pictures.push((format, output)),
             }
         }
         Ok(Recording {
@@ -261,7 +254,6 @@ impl Recording {
             last_seen: Vec::new(),
             flushed: Instant::now(),
             events: Vec::new(),
-            failure: None,
         })
     }
 
@@ -271,7 +263,7 @@ impl Recording {
         arenas.traced.iter().for_each(attach::Traced::renew);
         self.take(arenas);
         if self.flushed.elapsed() >= FLUSH_EVERY {
-            self.each_file(Perfetto::flush);
+            self.perfetto.iter_mut().for_each(Perfetto::flush);
             self.flushed = Instant::now();
         }
     }
@@ -319,9 +311,9 @@ impl Recording {
                 traced.objects.learn_from(signal.object, signal.operation);
                 self.summary.add_signal(arena, signal);
                 self.timeline.add_signal(arena, signal);
-                let Recording { perfetto, threads, failure, .. } = self;
+                let Recording { perfetto, threads, .. } = self;
                 let pid = |thread| threads.get(thread).map_or(thread, |thread| thread.pid);
-                keep_first(failure, perfetto.iter_mut().map(|file| file.signal(signal, &traced.objects, pid)));
+                perfetto.iter_mut().for_each(|file| file.signal(signal, &traced.objects, pid));
             }
         }
     }
@@ -329,21 +321,16 @@ impl Recording {
     fn wait(&mut self, arena: usize, objects: &names::Objects, wait: &Wait) {
         self.summary.add_wait(arena, wait);
         self.timeline.add_wait(arena, wait);
-        let Recording { perfetto, threads, failure, .. } = self;
+        let Recording { perfetto, threads, .. } = self;
         let pid = |thread| threads.get(thread).map_or(thread, |thread| thread.pid);
-        keep_first(failure, perfetto.iter_mut().map(|file| file.wait(wait, objects, pid)));
+        perfetto.iter_mut().for_each(|file| file.wait(wait, objects, pid));
     }
 
     fn meet(&mut self, number: u32) {
-        let Recording { perfetto, threads, failure, .. } = self;
+        let Recording { perfetto, threads, .. } = self;
         if let Some(thread) = threads.meet(number) {
-            keep_first(failure, perfetto.iter_mut().map(|file| file.thread(number, thread)));
+            perfetto.iter_mut().for_each(|file| file.thread(number, thread));
         }
-    }
-
-    fn each_file(&mut self, act: impl Fn(&mut Perfetto<BufWriter<File>>) -> io::Result<()>) {
-        let Recording { perfetto, failure, .. } = self;
-        keep_first(failure, perfetto.iter_mut().map(act));
     }
 
     /// Writes the rest, and prints the summary.
@@ -372,18 +359,19 @@ impl Recording {
             (true, Some(why)) => format!("an arena was found that cannot be traced: {why}\n"),
         };
         say::complain(format_args!("ntux trace: {}", text.trim_end()));
-        for path in &self.pictures {
+        let mut written = Vec::new();
+        for (format, mut output) in self.pictures {
             let svg = self.timeline.svg(title, object, thread);
-            let page = match Format::of(path) {
-                Some(Format::Page) => self.timeline.html(title, &svg, &text),
+            let page = match format {
+                Format::Page => self.timeline.html(title, &svg, &text),
                 _ => svg,
             };
-            std::fs::write(path, page)?;
+            // `finish` says what went wrong.
+            let _ = output.write_all(page.as_bytes());
+            written.push(output.finish());
         }
-        for file in self.perfetto {
-            file.finish(lost)?;
-        }
-        self.failure.map_or(Ok(()), Err)
+        written.extend(self.perfetto.into_iter().map(|file| file.finish(lost).finish()));
+        written.into_iter().collect()
     }
 }
 
@@ -393,11 +381,5 @@ fn unseen_text(count: usize) -> String {
         0 => String::new(),
         1 => "\n1 thread has waited since before the trace began: `ntux why` says for what\n".to_owned(),
         _ => format!("\n{count} threads have waited since before the trace began: `ntux why` says for what\n"),
-    }
-}
-
-fn keep_first(failure: &mut Option<io::Error>, results: impl Iterator<Item = io::Result<()>>) {
-    for error in results.filter_map(Result::err) {
-        failure.get_or_insert(error);
     }
 }

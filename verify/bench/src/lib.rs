@@ -21,6 +21,9 @@ pub mod futex;
 mod grid;
 mod machine;
 mod measure;
+#[path = "../../../crates/cli/src/output.rs"]
+#[allow(dead_code, reason = "the command also writes whole files at once")]
+mod output;
 mod peer;
 #[cfg(linux_calls)]
 mod preloaded;
@@ -36,15 +39,15 @@ pub mod waiting;
 pub mod watch;
 
 use std::ffi::{OsStr, OsString};
-use std::fs::{File, OpenOptions};
-use std::io;
-use std::path::{Path, PathBuf};
+use std::io::{self, Write};
+use std::path::PathBuf;
 
 use bench::Bench;
 use machine::Machine;
 use measure::Effort;
 #[cfg(linux_calls)]
 use ntux_testkit::rival::{AdaptiveFutex, EventFd, Futex, Server, WaitV};
+use output::Output;
 use peer::arena::RustArena;
 use peer::c_face::CArena;
 #[cfg(linux_calls)]
@@ -102,44 +105,51 @@ pub fn run(arguments: &BenchArguments) -> io::Result<()> {
         progress::done();
         return serde_json::to_writer(io::stdout(), &bench.records).map_err(io::Error::other);
     }
+    let files = Files::open(arguments)?;
     if let Some(file) = &arguments.from {
-        return show(&report::stored(file)?, arguments);
+        return files.show(&report::stored(file)?, arguments);
     }
-    let _writable = [can_write(arguments.svg.as_deref())?, can_write(arguments.html.as_deref())?];
     let machine = Machine::describe();
     let absent = measure_here(&mut bench, arguments.preload.as_deref());
     progress::done();
     some_was_measured(bench.records.len(), arguments.only.as_deref())?;
     let report = Report::new(machine, bench.records, absent);
-    show(&report, arguments)?;
+    files.show(&report, arguments)?;
     match report.failures() {
         0 => Ok(()),
         count => Err(io::Error::other(format!("{count} measurements failed; the report says which"))),
     }
 }
 
-/// As files and on standard output.
-fn show(report: &Report, arguments: &BenchArguments) -> io::Result<()> {
-    if let Some(file) = &arguments.svg {
-        std::fs::write(file, report.svg()?)?;
+/// The files that are written at the end. Who cannot have one learns that before minutes of measuring.
+struct Files {
+    svg: Option<Output>,
+    html: Option<Output>,
+}
+
+impl Files {
+    fn open(arguments: &BenchArguments) -> io::Result<Files> {
+        let output = |file: &Option<PathBuf>| file.as_deref().map(Output::create).transpose();
+        Ok(Files { svg: output(&arguments.svg)?, html: output(&arguments.html)? })
     }
-    if let Some(file) = &arguments.html {
-        std::fs::write(file, report.html()?)?;
-    }
-    match (arguments.json, arguments.full) {
-        (true, _) => report.print_json(),
-        (false, true) => report.print_tables(),
-        (false, false) => report.print_first_screen(),
+
+    /// As files and on standard output.
+    fn show(self, report: &Report, arguments: &BenchArguments) -> io::Result<()> {
+        let printed = match (arguments.json, arguments.full) {
+            (true, _) => report.print_json(),
+            (false, true) => report.print_tables(),
+            (false, false) => report.print_first_screen(),
+        };
+        self.svg.map_or(Ok(()), |file| filled(file, &report.svg()?))?;
+        self.html.map_or(Ok(()), |file| filled(file, &report.html()?))?;
+        printed
     }
 }
 
-/// Opens a file that is written at the end: who cannot have it learns that before minutes of measuring. Changes nothing in it.
-fn can_write(file: Option<&Path>) -> io::Result<Option<File>> {
-    let open = |file: &Path| {
-        let opened = OpenOptions::new().append(true).create(true).open(file);
-        opened.map_err(|error| io::Error::new(error.kind(), format!("{}: {error}", file.display())))
-    };
-    file.map(open).transpose()
+fn filled(mut file: Output, text: &str) -> io::Result<()> {
+    // `finish` says what went wrong.
+    let _ = file.write_all(text.as_bytes());
+    file.finish()
 }
 
 /// `--only TEXT` may be a slip of the pen.

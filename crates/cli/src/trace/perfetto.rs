@@ -8,41 +8,40 @@
 //! it leads from the slice that began earlier to the other one. So each arrow has two slices of its own, which are written
 //! right before its ends: one for the grant, and one within the wait, from the grant until the thread runs.
 
-use std::io::{self, Write};
+use std::io::Write;
 
 use serde_json::json;
 
 use super::names::{Objects, Thread, verb};
 use super::waits::{End, Grant, Signal, Wait};
 
-/// Writes events.
+/// Writes events. The output itself remembers whether it could be written.
 pub struct Perfetto<W: Write> {
     out: W,
     arrows: u64,
 }
 
 impl<W: Write> Perfetto<W> {
-    pub fn begin(mut out: W) -> io::Result<Perfetto<W>> {
+    pub fn begin(mut out: W) -> Perfetto<W> {
         // Behind each event stands a comma: the last one is the name of the trace.
-        writeln!(out, "[")?;
-        Ok(Perfetto { out, arrows: 0 })
+        let _ = writeln!(out, "[");
+        Perfetto { out, arrows: 0 }
     }
 
-    fn event(&mut self, event: &serde_json::Value) -> io::Result<()> {
-        writeln!(self.out, "{event},")
+    fn event(&mut self, event: &serde_json::Value) {
+        let _ = writeln!(self.out, "{event},");
     }
 
     /// Says what a thread and its process are called.
-    pub fn thread(&mut self, number: u32, thread: &Thread) -> io::Result<()> {
+    pub fn thread(&mut self, number: u32, thread: &Thread) {
         let Thread { pid, name } = thread;
-        self.event(&json!({"ph": "M", "name": "thread_name", "pid": pid, "tid": number, "args": {"name": name}}))?;
+        self.event(&json!({"ph": "M", "name": "thread_name", "pid": pid, "tid": number, "args": {"name": name}}));
         if *pid == number {
-            self.event(&json!({"ph": "M", "name": "process_name", "pid": pid, "args": {"name": name}}))?;
+            self.event(&json!({"ph": "M", "name": "process_name", "pid": pid, "args": {"name": name}}));
         }
-        Ok(())
     }
 
-    pub fn wait(&mut self, wait: &Wait, objects: &Objects, pid: impl Fn(u32) -> u32) -> io::Result<()> {
+    pub fn wait(&mut self, wait: &Wait, objects: &Objects, pid: impl Fn(u32) -> u32) {
         let name = match (wait.end, wait.count) {
             (End::Object(given), _) => objects.name(given),
             (_, 1) => objects.name(wait.object),
@@ -60,15 +59,14 @@ impl<W: Write> Perfetto<W> {
             "ph": "X", "cat": "wait", "name": name, "pid": pid(wait.thread), "tid": wait.thread,
             "ts": micros(wait.from_ns), "dur": micros(took),
             "args": {"objects": wait.count, "end": end, "woke for nothing": wait.stirs},
-        }))?;
-        match wait.by {
-            Some(grant) => self.arrow(wait, grant, pid),
-            None => Ok(()),
+        }));
+        if let Some(grant) = wait.by {
+            self.arrow(wait, grant, pid);
         }
     }
 
     /// From a grant to the rest of the wait that it ended.
-    fn arrow(&mut self, wait: &Wait, grant: Grant, pid: impl Fn(u32) -> u32) -> io::Result<()> {
+    fn arrow(&mut self, wait: &Wait, grant: Grant, pid: impl Fn(u32) -> u32) {
         self.arrows += 1;
         // The thread can run before the one that granted has looked at the clock.
         let granted_ns = grant.at_ns.min(wait.to_ns);
@@ -92,27 +90,28 @@ impl<W: Write> Perfetto<W> {
             slice("until it runs", wait.thread, woken_ns, took),
             end("f", wait.thread, woken_ns),
         ];
-        events.iter().try_for_each(|event| self.event(event))
+        events.iter().for_each(|event| self.event(event));
     }
 
-    pub fn signal(&mut self, signal: &Signal, objects: &Objects, pid: impl Fn(u32) -> u32) -> io::Result<()> {
+    pub fn signal(&mut self, signal: &Signal, objects: &Objects, pid: impl Fn(u32) -> u32) {
         let name = format!("{} {}", verb(signal.operation), objects.name(signal.object));
         let took = signal.to_ns.saturating_sub(signal.from_ns);
         self.event(&json!({
             "ph": "X", "cat": "signal", "name": name, "pid": pid(signal.thread), "tid": signal.thread,
             "ts": micros(signal.from_ns), "dur": micros(took), "args": {"satisfied": signal.granted},
-        }))
+        }));
     }
 
     /// Flushes the output, so that others can read it.
-    pub fn flush(&mut self) -> io::Result<()> {
-        self.out.flush()
+    pub fn flush(&mut self) {
+        let _ = self.out.flush();
     }
 
     /// Closes the array, with the number of lost events.
-    pub fn finish(mut self, lost: u64) -> io::Result<()> {
-        writeln!(self.out, "{}\n]", json!({"ph": "M", "name": "ntux", "pid": 0, "args": {"lost events": lost}}))?;
-        self.out.flush()
+    pub fn finish(mut self, lost: u64) -> W {
+        let _ =
+            writeln!(self.out, "{}\n]", json!({"ph": "M", "name": "ntux", "pid": 0, "args": {"lost events": lost}}));
+        self.out
     }
 }
 
@@ -129,9 +128,9 @@ mod tests {
 
     fn written(finish: bool) -> String {
         let mut bytes = Vec::new();
-        let mut perfetto = Perfetto::begin(&mut bytes).unwrap();
+        let mut perfetto = Perfetto::begin(&mut bytes);
         let (mut waits, objects) = (Waits::default(), Objects::default());
-        perfetto.thread(1, &Thread { pid: 1, name: "a \"quoted\" one".to_owned() }).unwrap();
+        perfetto.thread(1, &Thread { pid: 1, name: "a \"quoted\" one".to_owned() });
         let events = [
             (1, What::Sleeps { object: 5, count: 1 }),
             (2, What::Grants { object: 5, thread: 1 }),
@@ -140,13 +139,13 @@ mod tests {
         ];
         for (number, (thread, what)) in (0..).zip(events) {
             match waits.take(Event { number, time_ns: 1_000 + number * 500, thread, what }) {
-                Some(Told::Wait(wait)) => perfetto.wait(&wait, &objects, |_| 1).unwrap(),
-                Some(Told::Signal(signal)) => perfetto.signal(&signal, &objects, |_| 1).unwrap(),
+                Some(Told::Wait(wait)) => perfetto.wait(&wait, &objects, |_| 1),
+                Some(Told::Signal(signal)) => perfetto.signal(&signal, &objects, |_| 1),
                 None => {}
             }
         }
         if finish {
-            perfetto.finish(3).unwrap();
+            perfetto.finish(3);
         }
         String::from_utf8(bytes).unwrap()
     }

@@ -8,7 +8,7 @@ use ntux_watch::{Mechanism, Protection, Region, Reset, Watcher, page_size};
 
 use super::heat::{Row, Totals, line};
 use super::{Arguments, svg};
-use crate::{NTUX_FAILED, say};
+use crate::{NTUX_FAILED, output, say};
 
 /// Lines, and milliseconds for each, where nothing else is said.
 const LINES: u32 = 40;
@@ -49,7 +49,7 @@ fn draw(arguments: &Arguments) -> io::Result<()> {
     match &arguments.svg {
         Some(path) => {
             let title = format!("Pages written by '{}', noticed by {mechanism}", arguments.workload.name());
-            std::fs::write(path, svg::render(&title, &[], &rows, &summary))
+            output::write(path, svg::render(&title, &[], &rows, &summary))
         }
         None => Ok(()),
     }

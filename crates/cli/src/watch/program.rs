@@ -4,7 +4,6 @@
 //! program: this process registers its mappings and asks which pages were written. If this process is killed, the program
 //! goes on as if nothing had been.
 
-use std::fs::File;
 use std::io::{self, IsTerminal, Write};
 use std::os::fd::AsFd;
 use std::process::{Child, ExitCode, ExitStatus};
@@ -22,6 +21,7 @@ use super::meeting::{self, Meeting, Wish};
 use super::{Arguments, svg};
 use crate::arenas::processes;
 use crate::library::Library;
+use crate::output::{self, Output};
 use crate::printable::printable;
 use crate::{NTUX_FAILED, in_front, run, say};
 
@@ -59,11 +59,9 @@ pub fn watch(arguments: &Arguments) -> ExitCode {
         Err(status) => return status,
     };
     let status = map.draw_until_the_end(&mut program, &meeting, &signals);
-    if let Err(error) = map.finish(arguments) {
-        say::complain(format_args!("ntux watch: {error}"));
-    }
+    let is_written = map.finish(arguments).map_err(|error| complain(&error.to_string()));
     match status {
-        Ok(status) => in_front::end_like(status),
+        Ok(status) => in_front::end_like(status, is_written),
         Err(error) => complain(&error.to_string()),
     }
 }
@@ -115,7 +113,8 @@ impl Sample {
 }
 
 struct Map {
-    out: Box<dyn Write>,
+    /// None: standard error.
+    out: Option<Output>,
     is_colored: bool,
     /// Nobody reads what is drawn: the reader has gone.
     is_unread: bool,
@@ -138,10 +137,8 @@ struct Map {
 
 impl Map {
     fn open(arguments: &Arguments) -> io::Result<Map> {
-        let (out, is_colored): (Box<dyn Write>, bool) = match &arguments.output {
-            Some(path) => (Box::new(File::create(path)?), false),
-            None => (Box::new(io::stderr()), io::stderr().is_terminal()),
-        };
+        let out = arguments.output.as_deref().map(Output::create).transpose()?;
+        let is_colored = out.is_none() && io::stderr().is_terminal();
         Ok(Map {
             out,
             is_colored,
@@ -263,13 +260,14 @@ impl Map {
     }
 
     /// Says what it came to, and draws the picture.
-    fn finish(&mut self, arguments: &Arguments) -> io::Result<()> {
+    fn finish(mut self, arguments: &Arguments) -> io::Result<()> {
         if !self.was_seen {
             self.say("the program has not loaded the library of ntux, so there is nothing to draw");
         }
         let sentence = self.totals.sentence(page_size());
         self.write(&sentence);
-        let (Some(path), Some(history)) = (&arguments.svg, &self.history) else { return Ok(()) };
+        let map = self.out.take().map_or(Ok(()), Output::finish);
+        let (Some(path), Some(history)) = (&arguments.svg, &self.history) else { return map };
         let layout = self.axis.layout(self.columns, false);
         let rows: Vec<Row> = history
             .samples
@@ -283,7 +281,7 @@ impl Map {
             .collect();
         let names = self.axis.names(&layout, page_size());
         let title = format!("Pages written by '{}', by kind of memory and address", self.name);
-        std::fs::write(path, svg::render(&title, &names, &rows, &sentence))
+        output::write(path, svg::render(&title, &names, &rows, &sentence)).and(map)
     }
 
     fn draw_ruler(&mut self) {
@@ -301,7 +299,9 @@ impl Map {
     /// A reader that has gone is no reason to disturb the program.
     fn write(&mut self, line: &str) {
         if !self.is_unread {
-            self.is_unread = writeln!(self.out, "{line}").and_then(|()| self.out.flush()).is_err();
+            let (mut screen, file) = (io::stderr(), self.out.as_mut());
+            let out: &mut dyn Write = file.map_or(&mut screen, |file| file);
+            self.is_unread = writeln!(out, "{line}").and_then(|()| out.flush()).is_err();
         }
     }
 }

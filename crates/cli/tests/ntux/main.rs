@@ -7,6 +7,8 @@ mod elsewhere;
 #[path = "../../../platform/tests/first_thread/first_thread.rs"]
 mod first_thread;
 #[cfg(target_arch = "x86_64")]
+mod full;
+#[cfg(target_arch = "x86_64")]
 mod half_way;
 mod help;
 mod inspect;

@@ -167,7 +167,7 @@ const CROWD: &str = "
         return 0;
     }";
 
-fn ping_pong(stage: &Stage) -> String {
+pub fn ping_pong(stage: &Stage) -> String {
     compile(&stage.path(""), "ping_pong", PING_PONG, &["-pthread"]).to_str().expect("a plain path").to_owned()
 }
 
@@ -512,6 +512,7 @@ fn a_killed_tracer_leaves_a_file_whose_lines_can_be_read() {
     let (json, pid) = (stage.path("t.json"), program.0.id().to_string());
     let mut tracer = ntux(&stage, &["trace", &pid, "-o"]);
     let mut tracer = tracer.arg(&json).stderr(Stdio::null()).spawn().expect("it starts");
+    let json = stage.path("t.json.part");
     let start = Instant::now();
     while text_if_there(&json).lines().count() < 100 {
         assert!(start.elapsed() < Duration::from_secs(60), "{}", text_if_there(&json));

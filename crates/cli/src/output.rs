@@ -1,0 +1,217 @@
+//! A file that a command writes: whole, or not at all.
+//!
+//! It is written beside its place, as NAME.part, and renamed when all of it is there, so that a full disk leaves what was there
+//! before, and no half file. What is not a regular file (`/dev/stdout`, a pipe) is written where it is, and so is a file in a
+//! directory in which nothing can be made.
+
+use std::ffi::OsString;
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, BufWriter, ErrorKind, Write};
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+
+/// Is written, and takes its place with [`Output::finish`]. Dropped before, it leaves nothing.
+pub struct Output {
+    /// As the user calls it.
+    name: PathBuf,
+    /// Where it is written, and where it belongs, until it is there.
+    part: Option<Part>,
+    file: BufWriter<File>,
+    /// The first failure. Nothing is written after it, and what was is given back to the disk.
+    failure: Option<(ErrorKind, String)>,
+}
+
+struct Part {
+    path: PathBuf,
+    place: PathBuf,
+}
+
+impl Output {
+    /// Errors: whatever forbids to write there; the text names the file.
+    pub fn create(name: &Path) -> io::Result<Output> {
+        let (file, part) = open(name).map_err(|error| about(name, error.kind(), &error))?;
+        Ok(Output { name: name.to_owned(), part, file: BufWriter::new(file), failure: None })
+    }
+
+    /// Puts the file into its place. Errors: as of [`Output::create`], or what forbade to write a part of it.
+    pub fn finish(mut self) -> io::Result<()> {
+        let flushed = self.flush().and_then(|()| self.file.get_ref().sync_all());
+        // A pipe or a device cannot be synchronized.
+        let is_special = self.part.is_none();
+        let written = flushed
+            .or_else(|error| if is_special && error.kind() == ErrorKind::InvalidInput { Ok(()) } else { Err(error) });
+        written.and_then(|()| self.take_place()).map_err(|error| match &self.failure {
+            Some((kind, text)) => about(&self.name, *kind, text),
+            None => about(&self.name, error.kind(), &error),
+        })
+    }
+
+    fn take_place(&mut self) -> io::Result<()> {
+        let Some(part) = &self.part else { return Ok(()) };
+        let (own, there) = (self.file.get_ref().metadata()?, fs::symlink_metadata(&part.path)?);
+        if (own.dev(), own.ino()) != (there.dev(), there.ino()) {
+            return Err(io::Error::other("somebody else writes it, too"));
+        }
+        fs::rename(&part.path, &part.place)?;
+        self.part = None;
+        Ok(())
+    }
+
+    fn note<T>(&mut self, result: io::Result<T>) -> io::Result<T> {
+        if let Err(error) = &result
+            && error.kind() != ErrorKind::Interrupted
+            && self.failure.is_none()
+        {
+            self.failure = Some((error.kind(), error.to_string()));
+            if self.part.is_some() {
+                let _ = self.file.get_ref().set_len(0);
+            }
+        }
+        result
+    }
+
+    fn is_well(&self) -> io::Result<()> {
+        self.failure.as_ref().map_or(Ok(()), |(kind, _)| Err((*kind).into()))
+    }
+}
+
+impl Write for Output {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.is_well()?;
+        let result = self.file.write(bytes);
+        self.note(result)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.is_well()?;
+        let result = self.file.flush();
+        self.note(result)
+    }
+}
+
+impl Drop for Output {
+    fn drop(&mut self) {
+        if let Some(part) = &self.part {
+            let _ = fs::remove_file(&part.path);
+        }
+    }
+}
+
+/// Writes all of a file.
+pub fn write(name: &Path, bytes: impl AsRef<[u8]>) -> io::Result<()> {
+    let mut output = Output::create(name)?;
+    // `finish` says what went wrong.
+    let _ = output.write_all(bytes.as_ref());
+    output.finish()
+}
+
+fn about(name: &Path, kind: ErrorKind, error: &dyn std::fmt::Display) -> io::Error {
+    io::Error::new(kind, format!("cannot write '{}': {error}", name.display()))
+}
+
+fn open(name: &Path) -> io::Result<(File, Option<Part>)> {
+    let there = match fs::metadata(name) {
+        Ok(metadata) if !metadata.is_file() => return Ok((OpenOptions::new().write(true).open(name)?, None)),
+        Ok(metadata) => {
+            // A file that may not be written may not be replaced.
+            OpenOptions::new().append(true).open(name)?;
+            Some(metadata)
+        }
+        Err(error) if error.kind() == ErrorKind::NotFound => None,
+        Err(error) => return Err(error),
+    };
+    // Through a link, the file that it leads to is replaced.
+    let place = if there.is_some() { fs::canonicalize(name)? } else { name.to_owned() };
+    let mut path = OsString::from(&place);
+    path.push(".part");
+    let part = Part { path: path.into(), place };
+    // One that was left behind.
+    let _ = fs::remove_file(&part.path);
+    match (OpenOptions::new().write(true).create_new(true).open(&part.path), there) {
+        (Ok(file), there) => {
+            if let Some(metadata) = there {
+                let _ = file.set_permissions(metadata.permissions());
+            }
+            Ok((file, Some(part)))
+        }
+        (Err(error), Some(_)) if is_about_the_directory(&error) => Ok((File::create(&part.place)?, None)),
+        (Err(error), _) => Err(error),
+    }
+}
+
+fn is_about_the_directory(error: &io::Error) -> bool {
+    matches!(error.kind(), ErrorKind::PermissionDenied | ErrorKind::ReadOnlyFilesystem | ErrorKind::InvalidFilename)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    struct Directory(PathBuf);
+
+    impl Directory {
+        fn new(name: &str) -> Directory {
+            let path = std::env::temp_dir().join(format!("ntux-output-{name}-{}", std::process::id()));
+            fs::create_dir(&path).unwrap();
+            Directory(path)
+        }
+    }
+
+    impl Drop for Directory {
+        fn drop(&mut self) {
+            let _ = fs::remove_dir_all(&self.0);
+        }
+    }
+
+    fn names(directory: &Path) -> Vec<String> {
+        let entries = fs::read_dir(directory).unwrap().flatten();
+        let mut names: Vec<_> = entries.map(|entry| entry.file_name().into_string().unwrap()).collect();
+        names.sort();
+        names
+    }
+
+    #[test]
+    fn a_file_is_there_when_it_is_whole_and_until_then_what_was_there() {
+        let directory = Directory::new("whole");
+        let (file, link) = (directory.0.join("file"), directory.0.join("link"));
+        fs::write(&file, "old").unwrap();
+        std::os::unix::fs::symlink("file", &link).unwrap();
+        let mut output = Output::create(&link).unwrap();
+        output.write_all(b"new").unwrap();
+        output.flush().unwrap();
+        assert_eq!(
+            (fs::read(&file).unwrap(), fs::read(directory.0.join("file.part")).unwrap()),
+            (b"old".into(), b"new".into())
+        );
+        output.finish().unwrap();
+        assert_eq!(
+            (fs::read(&file).unwrap(), names(&directory.0)),
+            (b"new".into(), vec!["file".into(), "link".to_owned()])
+        );
+        let mut output = Output::create(&file).unwrap();
+        output.write_all(b"nothing").unwrap();
+        drop(output);
+        assert_eq!((fs::read(&file).unwrap(), names(&directory.0).len()), (b"new".into(), 2));
+    }
+
+    #[test]
+    fn what_is_no_file_is_written_where_it_is_and_a_full_disk_is_said() {
+        write(Path::new("/dev/null"), "anything").unwrap();
+        let error = write(Path::new("/dev/full"), "anything").unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::StorageFull);
+        assert!(error.to_string().contains("/dev/full") && Path::new("/dev/full").exists(), "{error}");
+        assert!(Output::create(Path::new("/")).is_err());
+    }
+
+    #[test]
+    fn of_two_that_write_one_file_one_is_told() {
+        let directory = Directory::new("two");
+        let file = directory.0.join("file");
+        let (mut one, mut two) = (Output::create(&file).unwrap(), Output::create(&file).unwrap());
+        one.write_all(b"one").unwrap();
+        two.write_all(b"two").unwrap();
+        assert!(one.finish().is_err());
+        // The first one has taken the other's part away with its own name.
+        assert!(two.finish().is_err() || fs::read(&file).unwrap() == b"two");
+    }
+}
