@@ -13,7 +13,7 @@ pub mod machine;
 pub mod spin_policy;
 pub mod yield_policy;
 
-pub use spin_policy::{History, Looked, Outcome, Pace, Traffic, WakePrice};
+pub use spin_policy::{History, Looked, Outcome, Outlook, Pace, Traffic, WakePrice};
 
 /// When and on which processor a wait was decided: a hint that the deciding thread leaves for the waiter.
 ///
@@ -23,9 +23,15 @@ pub use spin_policy::{History, Looked, Outcome, Pace, Traffic, WakePrice};
 /// | time, in 16 ns | processor +1 |      processor 0: unknown; time 0: not said
 /// +----------------+--------------+
 /// ```
-/// The time wraps after 67 ms: it is useful only to a thread that has itself read the clock before and after.
+/// The time wraps after 67 ms: it is useful only to a thread that has itself read the clock before and after. The number is
+/// cut to its bits, so it is to be compared with another one that is ([`stamped`]).
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Stamp(pub u32);
+
+/// The number of a processor as a stamp has it. (The last one of 1,024 is unknown there.)
+pub fn stamped(processor: u32) -> u32 {
+    processor & ((1 << PROCESSOR_BITS) - 1)
+}
 
 const PROCESSOR_BITS: u32 = 10;
 const TICK_NS_SHIFT: u32 = 4;
@@ -34,7 +40,7 @@ const TICKS: u64 = 1 << (32 - PROCESSOR_BITS);
 impl Stamp {
     /// The stamp of a thread on this processor, at this time.
     pub fn new(processor: Option<u32>, now_ns: Option<u64>) -> Stamp {
-        let processor = processor.map_or(0, |number| (number + 1) & ((1 << PROCESSOR_BITS) - 1));
+        let processor = processor.map_or(0, |number| number.wrapping_add(1) & ((1 << PROCESSOR_BITS) - 1));
         // A time that would read as "not said" is stored as the next tick.
         let ticks = now_ns.map_or(0, |now_ns| ((now_ns >> TICK_NS_SHIFT) % TICKS).max(1)) as u32;
         Stamp(ticks << PROCESSOR_BITS | processor)
@@ -65,6 +71,10 @@ mod tests {
         assert_eq!(stamp.age_ns(1_000_000_004_800, 1_000_000), Some(4_800));
         assert_eq!(stamp.age_ns(1_000_000_004_800, 4_000), None, "longer ago than the wait itself");
         assert_eq!(Stamp::new(Some(1021), None).processor(), Some(1021));
+        for number in [0, 1022, 1024, 5000, u32::MAX - 1] {
+            assert_eq!(Stamp::new(Some(number), None).processor(), Some(stamped(number)), "{number}");
+        }
+        assert_eq!([1023, 2047].map(|number| Stamp::new(Some(number), None).processor()), [None, None]);
         assert_eq!(Stamp::new(None, Some(77)).processor(), None);
         assert_eq!(Stamp::new(Some(3), None).age_ns(5, u64::MAX), None);
         assert_eq!((Stamp::default().processor(), Stamp::default().age_ns(5, u64::MAX)), (None, None));

@@ -65,7 +65,7 @@ pub trait System:
     /// The address of the calling thread's error number.
     fn errno_place() -> *mut libc::c_int;
 
-    /// How many processors the calling thread may run on; the maximum if unknown.
+    /// How many processors this process may use, as far as the calling thread and its first one say; the maximum if unknown.
     fn processors() -> u64;
 
     /// The number of the processor that the calling thread is on, if the system says it without a call.

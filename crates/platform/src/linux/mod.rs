@@ -21,6 +21,7 @@ pub(crate) mod watching;
 
 use crate::absent::NoLongWords;
 use crate::contract::System;
+use crate::liveness::process_id;
 
 /// Linux, from 5.10 on.
 pub struct Linux;
@@ -39,17 +40,45 @@ impl System for Linux {
         unsafe { place() }
     }
 
+    /// Refused: as many as there may be. Then there are no yields.
     fn processors() -> u64 {
-        let mut set = [0u64; 128];
-        // SAFETY: the place has this length, which is enough for 8,192 processors.
-        let length = unsafe { libc::syscall(libc::SYS_sched_getaffinity, 0, size_of_val(&set), set.as_mut_ptr()) };
-        // (Refused: as many as there may be. Then there are no yields.)
-        if length > 0 { set.iter().map(|bits| u64::from(bits.count_ones())).sum() } else { 8192 }
+        const CALLER: u32 = 0;
+        let most = [CALLER, process_id()].map(|thread| allowed(thread).unwrap_or(8192));
+        most[0].max(most[1])
     }
 
     #[inline]
     fn processor() -> Option<u32> {
         // SAFETY: asks for a number, which the kernel keeps where the C library finds it.
         u32::try_from(unsafe { libc::sched_getcpu() }).ok()
+    }
+}
+
+/// How many processors a thread may use.
+fn allowed(thread: u32) -> Option<u64> {
+    let mut set = [0u64; 128];
+    // SAFETY: the place has this length, which is enough for 8,192 processors.
+    let length = unsafe { libc::syscall(libc::SYS_sched_getaffinity, thread, size_of_val(&set), set.as_mut_ptr()) };
+    (length > 0).then(|| set.iter().map(|bits| u64::from(bits.count_ones())).sum())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// It speaks for the process: its other threads use the other processors.
+    #[test]
+    fn a_thread_that_is_confined_to_one_processor_knows_of_the_others() {
+        let all = Linux::processors();
+        let confined = std::thread::spawn(|| {
+            // SAFETY: all zeros is the empty set, which is as long as the kernel is told; the calls concern this thread.
+            unsafe {
+                let mut one: libc::cpu_set_t = core::mem::zeroed();
+                libc::CPU_SET(libc::sched_getcpu() as usize, &mut one);
+                assert_eq!(libc::sched_setaffinity(0, size_of_val(&one), &one), 0);
+            }
+            Linux::processors()
+        });
+        assert_eq!(confined.join().expect("no panic"), all);
     }
 }

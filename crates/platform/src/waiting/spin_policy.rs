@@ -17,7 +17,10 @@
 //!
 //! A sleep cannot tell whether the decision would have come as soon had the thread kept its processor:
 //! * A decision made on the processor that the thread sleeps on would not. The thread sleeps at once until a wait is decided
-//!   on another one. This also covers a process that is confined to one processor.
+//!   on another one.
+//! * Once all its waits are decided there, the thread does not even read the clock ([`Outlook`]): it looks only at where the
+//!   decision came from. So begins a thread of a process that may use one processor only; what its threads may use changes,
+//!   and waits are decided by other processes, too.
 //! * If all processors are busy, perhaps with the threads that would decide, spins are in vain, and the clock has gaps between
 //!   two checks (also when a quota is used up). Each of these makes the thread not spin for twice as many waits as the one
 //!   before; a successful spin halves that.
@@ -100,6 +103,60 @@ pub enum Looked {
     InVain,
     /// Another thread had the processor during the spin.
     Interrupted,
+}
+
+/// Where a thread expects its next wait to be decided.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Outlook {
+    /// Anywhere: its history says whether it spins.
+    Anywhere {
+        /// How many waits in a row were decided on the thread's own processor.
+        at_home: u8,
+    },
+    /// On this processor, its own: it sleeps at once.
+    Home(u32),
+    /// Nobody can tell, because the clock is too slow, or the system does not say on which processor a thread is.
+    Never,
+}
+
+/// So many waits in a row that are decided at home let a thread expect the next one there.
+const AT_HOME: u8 = 16;
+
+impl Default for Outlook {
+    fn default() -> Outlook {
+        Outlook::Anywhere { at_home: 0 }
+    }
+}
+
+impl Outlook {
+    /// Whether the next wait reads the clock, and may spin.
+    #[inline(always)]
+    pub fn is_open(self) -> bool {
+        matches!(self, Outlook::Anywhere { .. })
+    }
+
+    /// Whether a wait that was decided there tells something new to a thread that expects it at home.
+    #[inline(always)]
+    pub fn is_surprised(self, decided_on: Option<u32>) -> bool {
+        matches!((self, decided_on), (Outlook::Home(home), Some(processor)) if processor != home)
+    }
+
+    /// Returns the outlook after one more wait, which was decided on `decided_on` if that is known. `here` is the thread's
+    /// processor.
+    pub fn learnt(self, decided_on: Option<u32>, here: Option<u32>) -> Outlook {
+        match (self, decided_on) {
+            (Outlook::Never, _) | (_, None) => self,
+            // Also a thread that has moved, and the one that decides its waits with it.
+            (Outlook::Home(_), Some(processor)) if here == Some(processor) => Outlook::Home(processor),
+            (Outlook::Anywhere { at_home: AT_HOME.. }, Some(processor)) if here == Some(processor) => {
+                Outlook::Home(processor)
+            }
+            (Outlook::Anywhere { at_home }, Some(processor)) if here == Some(processor) => {
+                Outlook::Anywhere { at_home: at_home + 1 }
+            }
+            _ => Outlook::default(),
+        }
+    }
 }
 
 /// What others did to an object while a thread spun on it.
@@ -298,6 +355,43 @@ mod tests {
             let saved = looks as u64 * share as u64 / 10 * u64::from(PRICE.ns());
             assert!(spent <= saved + 1000 * u64::from(PRICE.ns()) / 20, "{share} of 10: {looks} looks, {spent} ns");
         }
+    }
+
+    fn after(outlook: Outlook, waits: usize, decided_on: Option<u32>) -> Outlook {
+        (0..waits).fold(outlook, |outlook, _| outlook.learnt(decided_on, HERE))
+    }
+
+    #[test]
+    fn who_expects_its_waits_at_home_is_open_after_one_that_is_decided_elsewhere() {
+        let home = Outlook::Home(0);
+        assert!(!home.is_open() && !home.is_surprised(HERE) && !home.is_surprised(None) && home.is_surprised(Some(1)));
+        assert_eq!(after(home, 100, HERE), home);
+        assert_eq!(after(home, 100, None), home);
+        assert!(after(home, 1, Some(1)).is_open());
+    }
+
+    #[test]
+    fn who_is_decided_at_home_for_long_reads_no_clock_and_one_decision_elsewhere_starts_anew() {
+        let all = usize::from(AT_HOME);
+        assert!(after(Outlook::default(), all, HERE).is_open());
+        assert_eq!(after(Outlook::default(), all + 1, HERE), Outlook::Home(0));
+        let mixed = after(after(Outlook::default(), all, HERE), 1, Some(1));
+        assert_eq!(mixed, Outlook::default());
+        assert_eq!(after(Outlook::default(), 1000, None), Outlook::default(), "nothing is known");
+    }
+
+    #[test]
+    fn who_moves_with_the_one_that_decides_stays_at_home_and_who_moves_away_does_not() {
+        assert_eq!(Outlook::Home(0).learnt(Some(1), Some(1)), Outlook::Home(1), "both moved");
+        assert_eq!(Outlook::Home(0).learnt(Some(0), Some(1)), Outlook::default(), "it moved, the other did not");
+        assert_eq!(Outlook::Never.learnt(Some(0), Some(1)), Outlook::Never);
+    }
+
+    /// Two threads on processors of their own, which both began by expecting their waits at home.
+    #[test]
+    fn threads_that_are_confined_apart_spin_from_the_second_wait_on() {
+        let outlook = Outlook::Home(0).learnt(Some(1), HERE);
+        assert!(outlook.is_open() && History::default().allowance_ns(PRICE, HERE) > 0);
     }
 
     #[test]

@@ -25,8 +25,9 @@ pub fn processors() -> io::Result<usize> {
     allowed().map(|allowed| allowed.len())
 }
 
+/// The processors that the calling thread may use.
 #[allow(dead_code, reason = "as above")]
-fn allowed() -> io::Result<Vec<usize>> {
+pub fn allowed() -> io::Result<Vec<usize>> {
     // SAFETY: all zeros is the empty set; the kernel writes a set of the size that it is told.
     unsafe {
         let mut set: libc::cpu_set_t = std::mem::zeroed();
@@ -38,6 +39,13 @@ fn allowed() -> io::Result<Vec<usize>> {
 }
 
 fn stay_on(processor: usize) -> io::Result<()> {
+    const CALLER: libc::pid_t = 0;
+    confine(CALLER, processor)
+}
+
+/// A thread stays on the processor with that number.
+#[allow(dead_code, reason = "as above")]
+pub fn confine(thread: libc::pid_t, processor: usize) -> io::Result<()> {
     if processor >= libc::CPU_SETSIZE as usize {
         return Err(io::Error::other(format!("a set of processors has no room for number {processor}")));
     }
@@ -45,7 +53,7 @@ fn stay_on(processor: usize) -> io::Result<()> {
     let result = unsafe {
         let mut set: libc::cpu_set_t = std::mem::zeroed();
         libc::CPU_SET(processor, &mut set);
-        libc::sched_setaffinity(0, size_of_val(&set), &set)
+        libc::sched_setaffinity(thread, size_of_val(&set), &set)
     };
     if result == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
 }

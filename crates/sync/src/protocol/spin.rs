@@ -9,8 +9,8 @@ use std::num::NonZeroU64;
 
 use ntux_platform::atomic::Word32;
 use ntux_platform::clock::{Deadline, monotonic_ns};
-use ntux_platform::waiting::machine::{can_look, processor};
-use ntux_platform::waiting::{History, Looked, Outcome, Pace, Stamp, Traffic, WakePrice};
+use ntux_platform::waiting::machine::{first_outlook, processor};
+use ntux_platform::waiting::{History, Looked, Outcome, Outlook, Pace, Stamp, Traffic, WakePrice, stamped};
 
 use crate::Object;
 use crate::format::layout::WaiterSlot;
@@ -45,6 +45,8 @@ struct Current {
     allowance_ns: u32,
     began_ns: u64,
     deadline_ns: u64,
+    /// The thread's processor when it began.
+    here: Option<u32>,
     /// When it looks at its object.
     pace: Pace,
     looked: Looked,
@@ -67,6 +69,8 @@ impl Current {
 pub(crate) struct AdaptiveSpin {
     /// There is a wait in progress that may look, or one ended by an error.
     active: Cell<bool>,
+    /// None before the first wait.
+    outlook: Cell<Option<Outlook>>,
     current: Cell<Current>,
     price: Cell<WakePrice>,
     /// By index of the object plus one.
@@ -81,11 +85,22 @@ impl AdaptiveSpin {
     #[inline(always)]
     pub(crate) fn begin(&self, forced: Option<u32>, object: Object, deadline: Deadline) {
         // A checker's threads do not wait for time to pass.
-        let may_look = forced.is_some() || !cfg!(ntux_explore) && can_look();
+        let may_look = forced.is_some() || !cfg!(ntux_explore) && self.outlook().is_open();
         self.active.set(may_look);
         if may_look {
             self.begin_to_look(forced, object, deadline);
         }
+    }
+
+    #[inline(always)]
+    fn outlook(&self) -> Outlook {
+        self.outlook.get().unwrap_or_else(|| self.first_outlook())
+    }
+
+    #[cold]
+    fn first_outlook(&self) -> Outlook {
+        self.outlook.set(Some(first_outlook()));
+        self.outlook.get().unwrap_or_default()
     }
 
     #[inline(never)]
@@ -113,14 +128,15 @@ impl AdaptiveSpin {
             self.price.set(WakePrice::of_others(FIRST_PRICE.load()));
         }
         let (history, price) = (self.history(object), self.price.get());
-        let (allowance_ns, pace) = (history.allowance_ns(price, processor()), history.pace(price));
+        let here = processor().map(stamped);
+        let (allowance_ns, pace) = (history.allowance_ns(price, here), history.pace(price));
         let began_ns = monotonic_ns();
         let deadline_ns = match deadline {
             Deadline::Never => u64::MAX,
             Deadline::Monotonic(ns) => ns,
             Deadline::Realtime(_) => began_ns.saturating_add(deadline.remaining_ns().unwrap_or(u64::MAX)),
         };
-        Current { object, allowance_ns, began_ns, deadline_ns, pace, ..Current::default() }
+        Current { object, allowance_ns, began_ns, deadline_ns, here, pace, ..Current::default() }
     }
 
     /// Looks for as long as this wait may; `look` ends it with an answer. False when it never did.
@@ -211,7 +227,15 @@ impl AdaptiveSpin {
     pub(crate) fn is_over(&self, slot: Option<&WaiterSlot>) {
         if self.active.take() {
             self.learn_from(slot.map(stamp_of));
+        } else if let (Some(outlook), Some(slot)) = (self.outlook.get(), slot)
+            && outlook.is_surprised(stamp_of(slot).processor())
+        {
+            self.look_out(stamp_of(slot).processor(), processor().map(stamped));
         }
+    }
+
+    fn look_out(&self, decided_on: Option<u32>, here: Option<u32>) {
+        self.outlook.set(Some(self.outlook().learnt(decided_on, here)));
     }
 
     #[inline(never)]
@@ -226,6 +250,7 @@ impl AdaptiveSpin {
             _ => self.decided_after_ns(&current, stamp),
         };
         let Current { looked, traffic, .. } = current;
+        self.look_out(decided_on, current.here);
         self.learn(current.object, Outcome { looked, decided_after_ns, decided_on, traffic });
     }
 
@@ -234,7 +259,7 @@ impl AdaptiveSpin {
         let (stamp, now_ns) = (stamp?, monotonic_ns());
         let lasted_ns = now_ns.saturating_sub(current.began_ns);
         let age_ns = stamp.age_ns(now_ns, lasted_ns)?;
-        let from_elsewhere = stamp.processor().is_none() || stamp.processor() != processor();
+        let from_elsewhere = stamp.processor().is_none() || stamp.processor() != processor().map(stamped);
         // A wake from the same processor says little, but more than nothing.
         if current.slept && (from_elsewhere || !self.price.get().is_known()) {
             let price = self.price.get().measured(age_ns);
@@ -276,4 +301,44 @@ pub(super) fn leave_stamp(slot: &WaiterSlot, now_ns: Option<u64>) {
 /// What was left there last.
 fn stamp_of(slot: &WaiterSlot) -> Stamp {
     if cfg!(ntux_explore) { Stamp::default() } else { Stamp(slot.stamp.load()) }
+}
+
+#[cfg(all(test, not(ntux_explore)))]
+mod tests {
+    use super::*;
+
+    /// A slot in which the last decision was made on this processor.
+    fn decided_on(processor: u32) -> Box<WaiterSlot> {
+        // SAFETY: zero bytes are a slot: it is made of atomic words.
+        let slot: Box<WaiterSlot> = unsafe { Box::new(core::mem::zeroed()) };
+        slot.stamp.store(Stamp::new(Some(processor), None).0);
+        slot
+    }
+
+    /// A wait that is not satisfied at once, decided there; whether it has read the clock.
+    fn waits(spin: &AdaptiveSpin, slot: &WaiterSlot) -> bool {
+        spin.begin(None, Object::new(0, 1), Deadline::Never);
+        let reads_clock = spin.began_ns().is_some();
+        spin.is_over(Some(slot));
+        reads_clock
+    }
+
+    #[test]
+    fn a_thread_that_began_at_home_is_open_after_one_decision_elsewhere() {
+        let spin = AdaptiveSpin::default();
+        spin.outlook.set(Some(Outlook::Home(700)));
+        let (here, elsewhere) = (decided_on(700), decided_on(701));
+        assert!((0..100).all(|_| !waits(&spin, &here)), "it knows better");
+        assert!(!waits(&spin, &elsewhere), "nobody could know");
+        assert!(waits(&spin, &elsewhere) && waits(&spin, &elsewhere));
+    }
+
+    #[test]
+    fn what_one_thread_expects_is_no_matter_of_another() {
+        let (one, other) = (AdaptiveSpin::default(), AdaptiveSpin::default());
+        one.outlook.set(Some(Outlook::Home(700)));
+        other.outlook.set(Some(Outlook::default()));
+        let here = decided_on(700);
+        assert!(!waits(&one, &here) && waits(&other, &here) && !waits(&one, &here));
+    }
 }

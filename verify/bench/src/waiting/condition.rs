@@ -3,11 +3,12 @@
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use serde::Serialize;
 
 use ntux_testkit::child::Child;
-use ntux_testkit::processors::stay_on_one_processor;
+use ntux_testkit::processors::{allowed, confine, stay_on_one_processor, stay_on_the};
 
 /// Of one processor, for a period of ten milliseconds.
 const QUOTA_US: u32 = 5_000;
@@ -22,6 +23,12 @@ pub(crate) enum Condition {
     Busy(u32),
     /// All threads may use one processor only.
     Pinned,
+    /// Each thread confines itself to a processor of its own, before it waits for the first time.
+    Apart,
+    /// Each thread confines itself to the same processor.
+    Together,
+    /// As apart; every second thread is moved to the others' processor and back.
+    Moved,
     /// A control group may use half a processor.
     Quota,
     /// Every second thread is of the class that runs when nobody else wants to, beside one process that computes.
@@ -29,12 +36,15 @@ pub(crate) enum Condition {
 }
 
 impl Condition {
-    pub(crate) const ALL: [Condition; 7] = [
+    pub(crate) const ALL: [Condition; 10] = [
         Condition::Quiet,
         Condition::Busy(1),
         Condition::Busy(2),
         Condition::Busy(8),
         Condition::Pinned,
+        Condition::Apart,
+        Condition::Together,
+        Condition::Moved,
         Condition::Quota,
         Condition::IdleClass,
     ];
@@ -45,6 +55,9 @@ impl Condition {
             Condition::Busy(1) => "1 busy thread beside".into(),
             Condition::Busy(count) => format!("{count} busy threads beside"),
             Condition::Pinned => "pinned to one processor".into(),
+            Condition::Apart => "each thread on its own processor".into(),
+            Condition::Together => "each thread on the same processor".into(),
+            Condition::Moved => "own processors, moved each 5 ms".into(),
             Condition::Quota => "quota: half a processor".into(),
             Condition::IdleClass => "every 2nd SCHED_IDLE, 1 busy beside".into(),
         }
@@ -92,16 +105,45 @@ impl Stage {
 
     /// The thread with this number among those of the program begins.
     pub(crate) fn enter_thread(&self, number: usize) -> io::Result<()> {
-        if self.condition != Condition::IdleClass || number.is_multiple_of(2) {
-            return Ok(());
-        }
-        let parameter = libc::sched_param { sched_priority: 0 };
-        // SAFETY: the kernel reads the parameter.
-        match unsafe { libc::sched_setscheduler(0, libc::SCHED_IDLE, &parameter) } {
-            0 => Ok(()),
-            _ => Err(io::Error::last_os_error()),
+        match self.condition {
+            Condition::Apart => stay_on_the(number),
+            Condition::Together => stay_on_the(0),
+            Condition::Moved => {
+                let processors = allowed()?;
+                stay_on_the(number)?;
+                if number.is_multiple_of(2) { Ok(()) } else { keep_moving(processors) }
+            }
+            Condition::IdleClass if !number.is_multiple_of(2) => be_idle(),
+            _ => Ok(()),
         }
     }
+}
+
+/// The calling thread is of the class that runs when nobody else wants to.
+fn be_idle() -> io::Result<()> {
+    let parameter = libc::sched_param { sched_priority: 0 };
+    // SAFETY: the kernel reads the parameter.
+    match unsafe { libc::sched_setscheduler(0, libc::SCHED_IDLE, &parameter) } {
+        0 => Ok(()),
+        _ => Err(io::Error::last_os_error()),
+    }
+}
+
+/// From here on the calling thread is confined to the first of these processors and to the second, in turns, as long as its
+/// process lives.
+fn keep_moving(processors: Vec<usize>) -> io::Result<()> {
+    const MOVED_EACH: Duration = Duration::from_millis(5);
+    // SAFETY: a call without arguments.
+    let moved = unsafe { libc::gettid() };
+    let mover = move || {
+        for &processor in processors.iter().take(2).cycle() {
+            std::thread::sleep(MOVED_EACH);
+            if confine(moved, processor).is_err() {
+                break;
+            }
+        }
+    };
+    std::thread::Builder::new().spawn(mover).map(drop)
 }
 
 /// A control group with a quota; removed when dropped.
