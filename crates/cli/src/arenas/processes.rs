@@ -5,6 +5,7 @@ use std::fs;
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
+use ntux_platform::interposition::proc::Entry;
 use ntux_platform::liveness;
 use ntux_platform::memory::FileId;
 use ntux_sync::Object;
@@ -231,7 +232,8 @@ fn namespace_of(pid: u32) -> Option<u64> {
 /// namespaces. 0 if that cannot be told.
 fn clock_ahead_ns(pid: u32) -> i64 {
     let namespace = |of: &str, name: &str| Some(fs::metadata(format!("/proc/{of}/ns/{name}")).ok()?.ino());
-    let its = pid.to_string();
+    // Below the number of a thread that lives: of the first one, if it has ended, nothing is shown.
+    let its = Entry::of(pid).thread().to_string();
     if namespace(&its, "time") == namespace("self", "time") {
         return 0;
     }

@@ -12,6 +12,7 @@ use ntux_platform::clock::monotonic_ns;
 use ntux_sync::{Arena, Capacity, Deadline};
 use serde_json::Value;
 
+use crate::first_thread::end_first_thread;
 use crate::skips::skip;
 use crate::stage::{Stage, complained, finish, said};
 use crate::why::{
@@ -26,6 +27,7 @@ mod random;
 const HANGS: &str = "NTUX_TEST_ELSEWHERE";
 /// Tells it to wait.
 const WAITS: &str = "NTUX_TEST_WAITS";
+const WITHOUT_FIRST_THREAD: &str = "without-first-thread";
 const HOUR_NS: u64 = 3_600_000_000_000;
 const UNSHARE: &str = "unshare --user --map-root-user --mount --pid --fork --kill-child --mount-proc";
 /// Where the version of an arena stands.
@@ -69,11 +71,13 @@ fn hangs() {
     });
 }
 
-/// Waits for an event that nobody sets, for an hour at most, if it is told to.
+/// Waits for an event that nobody sets, for an hour at most, if it is told to; also after the first thread of its process has ended,
+/// if it is told that.
 #[test]
 fn waits_for_an_hour() {
-    if std::env::var_os(WAITS).is_none() {
-        return;
+    let Some(how) = std::env::var_os(WAITS) else { return };
+    if how == WITHOUT_FIRST_THREAD {
+        end_first_thread();
     }
     let arena = Arena::create(CAPACITY).unwrap();
     let waiter = arena.waiter();
@@ -87,9 +91,9 @@ fn waits_for_an_hour() {
 #[test]
 fn times_of_another_time_namespace_are_put_on_the_clock_of_here() {
     let stage = Stage::new();
-    for offset in ["864000", "-20"] {
+    for (offset, how) in [("864000", "yes"), ("-20", "yes"), ("864000", WITHOUT_FIRST_THREAD)] {
         let script = format!(
-            "{WAITS}=yes exec {UNSHARE} --time --monotonic {offset} \"$TESTS\" --exact elsewhere::waits_for_an_hour"
+            "{WAITS}={how} exec {UNSHARE} --time --monotonic {offset} \"$TESTS\" --exact elsewhere::waits_for_an_hour"
         );
         let Some(child) = bash_elsewhere(&script) else { return };
         let unshare = child.id();
