@@ -21,7 +21,7 @@
 //! `holder` names the *lineage*, a number that each process gives itself. The number is in a word that the kernel
 //! zeroes at a fork. So a child notices the fork at its next [`enter`], however it was forked, and starts without
 //! seats, because those of the parent's threads belong to the parent. A `vfork` child shares the word, so it is
-//! recognized by its process id.
+//! recognized by its process id. (Not if it has its parent's, in another namespace: `docs/reference/process-trees.md`.)
 //!
 //! # Thread exit
 //! The destructor of a pthread key returns the thread's seats and record. The constructor creates the key, so it is one
