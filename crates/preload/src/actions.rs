@@ -55,10 +55,8 @@ unsafe impl Sync for Action {}
 pub(crate) const CAN_BE_FAULT: u32 = 1 << 0;
 /// The guarded copy can cause the signal.
 pub(crate) const CAN_BE_GUARDED: u32 = 1 << 1;
-/// The handler runs with SIGSEGV or SIGBUS blocked.
-pub(crate) const BLOCKS_GUARDED: u32 = 1 << 2;
 /// There is no handler, or it runs once.
-pub(crate) const NO_PLAIN_HANDLER: u32 = 1 << 3;
+pub(crate) const NO_PLAIN_HANDLER: u32 = 1 << 2;
 
 /// Most different actions of a process.
 pub(crate) const ACTIONS_MAX: usize = 1024;
@@ -195,7 +193,7 @@ fn find_or_make(signal: c_int, handler: usize, mask: Mask, flags: c_int) -> Opti
     }
     let action = Action {
         handler,
-        notes: notes(signal, handler, mask, flags),
+        notes: notes(signal, handler, flags),
         spent: Word32::new(0),
         mask,
         flags,
@@ -209,12 +207,10 @@ fn find_or_make(signal: c_int, handler: usize, mask: Mask, flags: c_int) -> Opti
     Some(place)
 }
 
-fn notes(signal: c_int, handler: usize, mask: Mask, flags: c_int) -> u32 {
-    let own = if flags & libc::SA_NODEFER == 0 { bit(signal) } else { 0 };
+fn notes(signal: c_int, handler: usize, flags: c_int) -> u32 {
     let note = |holds: bool, note: u32| if holds { note } else { 0 };
     note(bit(signal) & signals::FAULTS != 0, CAN_BE_FAULT)
         | note(bit(signal) & signals::GUARDED != 0, CAN_BE_GUARDED)
-        | note((mask | own) & signals::GUARDED != 0, BLOCKS_GUARDED)
         | note(!has_handler(handler) || flags & libc::SA_RESETHAND != 0, NO_PLAIN_HANDLER)
 }
 

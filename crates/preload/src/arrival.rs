@@ -14,7 +14,7 @@
 //!
 //! And the alternate stack may have room only for the kernel's own frame. So until the stub knows that the thread is
 //! inside or at its door, it reads only memory of this library, the kernel's frame and two registers. It makes no call,
-//! does not write to the stack, and writes at most one note in the thread's record.
+//! and writes nothing.
 //!
 //! # How the stub identifies the thread
 //! The stub compares the thread pointer with those in [`threads::BUCKETS`], and the stack pointer with the one with
@@ -190,7 +190,6 @@ macro_rules! stubs {
             handler = const offset_of!(Action, handler),
             can_be_fault = const actions::CAN_BE_FAULT,
             can_be_guarded = const actions::CAN_BE_GUARDED,
-            blocks_guarded = const actions::BLOCKS_GUARDED,
             no_plain_handler = const actions::NO_PLAIN_HANDLER,
             counter = const offset_of!(Context, counter),
             stack_pointer = const offset_of!(Context, stack_pointer),
@@ -206,7 +205,6 @@ macro_rules! stubs {
             below = const INSIDE_ABOVE + INSIDE_BELOW,
             due = const offset_of!(Record, door) + Door::DUE,
             stand_in = const STAND_IN,
-            faults_blocked = const offset_of!(Record, faults_blocked),
             to_block = sym TO_BLOCK,
             sigprocmask = const libc::SYS_rt_sigprocmask,
             attend = sym signals::attend,
@@ -318,7 +316,7 @@ stubs!(
     // Due, or a stand-in? A fault is neither.
     "21:",
     "cmp r11, -1",
-    "je 22f",
+    "je 20f",
     "mov r10, qword ptr [rax + {due}]",
     "lea ecx, [rdi - 1]",
     "bt r10, rcx",
@@ -326,10 +324,6 @@ stubs!(
     "movabs r10, {stand_in}",
     "cmp r10, qword ptr [rsi + {sender}]",
     "je 30f",
-    "22:",
-    "test dword ptr [r9 + {notes}], {blocks_guarded}",
-    "jz 20f",
-    "mov dword ptr [rax + {faults_blocked}], 1",
     "20:",
     ".if {planted}",
     "mov rcx, qword ptr fs:[0]",
@@ -529,7 +523,7 @@ stubs!(
     // Due, or a stand-in? A fault is neither.
     "21:",
     "cmn x12, #1",
-    "b.eq 22f",
+    "b.eq 20f",
     "ldr x14, [x13, #{due}]",
     "sub w16, w0, #1",
     "lsr x14, x14, x16",
@@ -538,12 +532,6 @@ stubs!(
     "ldr x16, [x1, #{sender}]",
     "cmp x14, x16",
     "b.eq 30f",
-    "22:",
-    "ldr w14, [x9, #{notes}]",
-    "tst w14, #{blocks_guarded}",
-    "b.eq 20f",
-    "mov w14, #1",
-    "str w14, [x13, #{faults_blocked}]",
     "20:",
     "ldr w14, [x9, #{notes}]",
     "ldr x16, [x9, #{handler}]",

@@ -2,7 +2,8 @@
 //!
 //! The copy is a few instructions between two labels. The fault handler ([`crate::arrival`]) recognizes a fault there
 //! by its program counter, and continues at the landing label, where the copy returns "fault". So a good address costs
-//! nothing but the copy, and no fault of the program itself is ever mistaken for one of these.
+//! nothing but the copy, and no fault of the program itself is ever mistaken for one of these. The caller makes sure that a
+//! fault arrives, or that there is none ([`crate::memory`]).
 //!
 //! Words are copied in the width in which programs write them, because a wider load would wait until several narrow
 //! stores have left the processor's store buffer.
@@ -91,6 +92,12 @@ core::arch::global_asm!(
     "mov qword ptr [rdi], rax",
     "xor eax, eax",
     "ret",
+    ".globl ntux_guarded_touch",
+    ".hidden ntux_guarded_touch",
+    "ntux_guarded_touch:",
+    "lock or dword ptr [rdi], 0",
+    "xor eax, eax",
+    "ret",
     ".globl ntux_guarded_copy_bytes",
     ".hidden ntux_guarded_copy_bytes",
     "ntux_guarded_copy_bytes:",
@@ -170,6 +177,14 @@ core::arch::global_asm!(
     "str x3, [x0]",
     "mov w0, #0",
     "ret",
+    ".globl ntux_guarded_touch",
+    ".hidden ntux_guarded_touch",
+    "ntux_guarded_touch:",
+    "ldxr w3, [x0]",
+    "stxr w4, w3, [x0]",
+    "cbnz w4, ntux_guarded_touch",
+    "mov w0, #0",
+    "ret",
     ".globl ntux_guarded_copy_bytes",
     ".hidden ntux_guarded_copy_bytes",
     "ntux_guarded_copy_bytes:",
@@ -196,6 +211,8 @@ unsafe extern "C" {
     fn ntux_guarded_copy_pair(to: usize, from: usize) -> u32;
     /// Copies 8 bytes at once, otherwise as above.
     fn ntux_guarded_copy_double(to: usize, from: usize) -> u32;
+    /// Writes the 4 bytes at an address that is a multiple of 4 as they are, otherwise as above.
+    fn ntux_guarded_touch(word: usize) -> u32;
     /// Copies `length` bytes, at least one, by 1, otherwise as above.
     fn ntux_guarded_copy_bytes(to: usize, from: usize, length: usize) -> u32;
     /// [`read_wait`], with registers of its own; touches no memory of ours.
@@ -221,7 +238,9 @@ pub(crate) struct WaitArguments {
     pub(crate) pad: u32,
 }
 
-/// Where `index` is in the caller's structure of 40 bytes.
+/// Bytes of the caller's structure: these, and `index`.
+pub(crate) const WAIT_SIZE: usize = 40;
+/// Where `index` is in it.
 pub(crate) const INDEX_OFFSET: usize = 20;
 
 /// What a call says that returned 0, or 1 after a fault.
@@ -311,6 +330,12 @@ pub(crate) fn read_two(from: usize) -> Result<[u32; 2], Fault> {
 pub(crate) fn write_word(to: usize, word: u32) -> Result<(), Fault> {
     // SAFETY: writes what the caller of the ioctl has given for its result; a bad address is reported.
     unsafe { call_guarded!(ntux_guarded_write_word, in("rdi", "x1") to, in("edx", "w2") word,) }
+}
+
+/// Writes the word at the start of a page as it is, in one step.
+pub(crate) fn touch(page: usize) -> Result<(), Fault> {
+    // SAFETY: no value changes, at any address: a bad one is reported.
+    unless_fault(unsafe { ntux_guarded_touch(page) })
 }
 
 #[inline(always)]

@@ -619,34 +619,6 @@ unsafe extern "C-unwind" fn pidfd_getfd(process: c_int, fd: c_int, flags: c_uint
     if result < 0 || receiving::taken(result) { result } else { crate::fail(libc::EBADF) }
 }
 
-macro_rules! changing_mask {
-    ($($name:ident;)*) => {
-        $(
-            /// Notes the thread's new mask.
-            #[unsafe(link_section = ".text.ntux_start")]
-            #[unsafe(no_mangle)]
-            unsafe extern "C-unwind" fn $name(
-                how: c_int,
-                new: *const libc::sigset_t,
-                old: *mut libc::sigset_t,
-            ) -> c_int {
-                // SAFETY: the caller's own arguments.
-                unsafe {
-                    if new.is_null() || !actions::active() {
-                        return next::$name(how, new, old);
-                    }
-                    signals::changed_by_program(how, new, old, |old| next::$name(how, new, old))
-                }
-            }
-        )*
-    };
-}
-
-changing_mask! {
-    sigprocmask;
-    pthread_sigmask;
-}
-
 /// Lets a thread that is inside this library complete its operation first.
 #[unsafe(no_mangle)]
 unsafe extern "C-unwind" fn pthread_cancel(thread: libc::pthread_t) -> c_int {

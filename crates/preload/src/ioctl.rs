@@ -11,10 +11,11 @@
 mod at_once;
 mod told;
 
-use crate::copy::{self, Fault, INDEX_OFFSET, WaitArguments};
+use crate::copy::{Fault, INDEX_OFFSET, WAIT_SIZE, WaitArguments};
 use crate::descriptors::{self, Known, Moment, NotOurs, What};
 use crate::instances::Seated;
-use crate::signals::{self, Restart};
+use crate::memory::{self, Memory};
+use crate::signals::Restart;
 use crate::threads::{self, Record};
 use crate::{actions, device, fail};
 use core::ffi::c_int;
@@ -51,9 +52,6 @@ pub(crate) const EVENT_READ: u32 = number(OUT, 0x8d, size_of::<TwoWords>());
 
 /// Semaphore: count, max. Mutex: owner, count. Event: manual, signaled.
 type TwoWords = [u32; 2];
-
-/// Bytes of the arguments of both waits: [`copy::WaitArguments`], and `index`, the result.
-const WAIT_SIZE: usize = 40;
 
 /// The timeout is on the realtime clock.
 const REALTIME: u32 = 1;
@@ -170,10 +168,12 @@ fn serve_in_full(fd: c_int, request: u32, argument: usize) -> Option<c_int> {
 fn attempt(record: &'static Record, fd: c_int, request: u32, argument: usize) -> Answer {
     record.counts.operation();
     let begun = told::begin(record);
-    let work = AssertUnwindSafe(|| signals::with_faults(record, || perform(record, fd, request, argument)));
-    let answer = std::panic::catch_unwind(work).unwrap_or_else(|_| {
-        record.door.stand_down();
-        Err(Refusal::Error(libc::EIO))
+    let answer = memory::with(record, |memory| {
+        let work = AssertUnwindSafe(|| perform(record, memory, fd, request, argument));
+        std::panic::catch_unwind(work).unwrap_or_else(|_| {
+            record.door.stand_down();
+            Err(Refusal::Error(libc::EIO))
+        })
     });
     if let Some(begun) = begun {
         begun.end(record, fd, request, argument, &answer);
@@ -182,11 +182,11 @@ fn attempt(record: &'static Record, fd: c_int, request: u32, argument: usize) ->
 }
 
 #[inline(always)]
-fn perform(record: &'static Record, fd: c_int, request: u32, argument: usize) -> Answer {
+fn perform(record: &'static Record, memory: Memory<'_>, fd: c_int, request: u32, argument: usize) -> Answer {
     let known = descriptors::resolve(record, fd)?;
     match known.what {
-        What::Device => on_device(record, fd, known.tag, request, argument),
-        What::Object(kind, object) => on_object(record, known.tag, kind, object, request, argument),
+        What::Device => on_device(record, memory, fd, known.tag, request, argument),
+        What::Object(kind, object) => on_object(record, memory, known.tag, (kind, object), request, argument),
     }
 }
 
@@ -196,19 +196,26 @@ fn seat(record: &'static Record, tag: u32) -> Result<Seated<'static>, Refusal> {
     record.seats.take(tag).ok_or(Refusal::Again)
 }
 
-fn on_device(record: &'static Record, fd: c_int, tag: u32, request: u32, argument: usize) -> Answer {
+fn on_device(
+    record: &'static Record,
+    memory: Memory<'_>,
+    fd: c_int,
+    tag: u32,
+    request: u32,
+    argument: usize,
+) -> Answer {
     match request {
-        WAIT_ANY | WAIT_ALL => wait(record, tag, request == WAIT_ALL, argument),
+        WAIT_ANY | WAIT_ALL => wait(record, memory, tag, request == WAIT_ALL, argument),
         CREATE_SEM => {
-            let [count, max] = copy::read_two(argument)?;
+            let [count, max] = memory.read_two(argument)?;
             create(record, fd, tag, Kind::Semaphore, New::Semaphore { count, max })
         }
         CREATE_MUTEX => {
-            let [owner, count] = copy::read_two(argument)?;
+            let [owner, count] = memory.read_two(argument)?;
             create(record, fd, tag, Kind::Mutex, New::Mutex { owner, count })
         }
         CREATE_EVENT => {
-            let [manual, signaled] = copy::read_two(argument)?;
+            let [manual, signaled] = memory.read_two(argument)?;
             let kind = if manual != 0 { Kind::ManualEvent } else { Kind::AutoEvent };
             create(record, fd, tag, kind, New::Event { manual: manual != 0, signaled: signaled != 0 })
         }
@@ -231,26 +238,33 @@ fn create(record: &'static Record, fd: c_int, tag: u32, kind: Kind, new: New) ->
 }
 
 #[inline(always)]
-fn on_object(record: &'static Record, tag: u32, kind: Kind, object: Object, request: u32, argument: usize) -> Answer {
+fn on_object(
+    record: &'static Record,
+    memory: Memory<'_>,
+    tag: u32,
+    (kind, object): (Kind, Object),
+    request: u32,
+    argument: usize,
+) -> Answer {
     match request {
         SEM_RELEASE => {
-            let count = copy::read_word(argument)?;
+            let count = memory.read_word(argument)?;
             let Seated { arena, waiter } = of_kind(record, tag, kind == Kind::Semaphore)?;
-            written(argument, arena.semaphore_release(waiter, object, count)?)
+            written(memory, argument, arena.semaphore_release(waiter, object, count)?)
         }
         SEM_READ => {
             let Seated { arena, waiter } = of_kind(record, tag, kind == Kind::Semaphore)?;
             let (count, max) = arena.semaphore_read(waiter, object)?;
-            both_written(argument, [count, max])
+            both_written(memory, argument, [count, max])
         }
         MUTEX_UNLOCK => {
-            let [owner, _] = copy::read_two(argument)?;
+            let [owner, _] = memory.read_two(argument)?;
             let Seated { arena, waiter } = by_owner(record, tag, kind, owner)?;
             let count = arena.mutex_unlock(waiter, object, owner)?;
-            written(argument.wrapping_add(size_of::<u32>()), count)
+            written(memory, argument.wrapping_add(size_of::<u32>()), count)
         }
         MUTEX_KILL => {
-            let owner = copy::read_word(argument)?;
+            let owner = memory.read_word(argument)?;
             let Seated { arena, waiter } = by_owner(record, tag, kind, owner)?;
             arena.mutex_kill(waiter, object, owner)?;
             Ok(0)
@@ -258,25 +272,25 @@ fn on_object(record: &'static Record, tag: u32, kind: Kind, object: Object, requ
         MUTEX_READ => {
             let Seated { arena, waiter } = of_kind(record, tag, kind == Kind::Mutex)?;
             let state = arena.mutex_read(waiter, object)?;
-            both_written(argument, [state.owner, state.count])?;
+            both_written(memory, argument, [state.owner, state.count])?;
             if state.abandoned { Err(Refusal::Error(libc::EOWNERDEAD)) } else { Ok(0) }
         }
         EVENT_SET => {
             let Seated { arena, waiter } = of_kind(record, tag, kind.is_event())?;
-            written(argument, u32::from(arena.event_set(waiter, object)?))
+            written(memory, argument, u32::from(arena.event_set(waiter, object)?))
         }
         EVENT_RESET => {
             let Seated { arena, waiter } = of_kind(record, tag, kind.is_event())?;
-            written(argument, u32::from(arena.event_reset(waiter, object)?))
+            written(memory, argument, u32::from(arena.event_reset(waiter, object)?))
         }
         EVENT_PULSE => {
             let Seated { arena, waiter } = of_kind(record, tag, kind.is_event())?;
-            written(argument, u32::from(arena.event_pulse(waiter, object)?))
+            written(memory, argument, u32::from(arena.event_pulse(waiter, object)?))
         }
         EVENT_READ => {
             let Seated { arena, waiter } = of_kind(record, tag, kind.is_event())?;
             let (manual, signaled) = arena.event_read(waiter, object)?;
-            both_written(argument, [u32::from(manual), u32::from(signaled)])
+            both_written(memory, argument, [u32::from(manual), u32::from(signaled)])
         }
         _ => Err(Refusal::Error(libc::ENOTTY)),
     }
@@ -293,25 +307,25 @@ fn by_owner(record: &'static Record, tag: u32, kind: Kind, owner: u32) -> Result
 }
 
 #[inline(always)]
-fn written(address: usize, word: u32) -> Answer {
-    copy::write_word(address, word)?;
+fn written(memory: Memory<'_>, address: usize, word: u32) -> Answer {
+    memory.write_word(address, word)?;
     Ok(0)
 }
 
 #[inline(always)]
-fn both_written(address: usize, words: TwoWords) -> Answer {
-    copy::write_two(address, &words)?;
+fn both_written(memory: Memory<'_>, address: usize, words: TwoWords) -> Answer {
+    memory.write_two(address, &words)?;
     Ok(0)
 }
 
-fn wait(record: &'static Record, tag: u32, all: bool, argument: usize) -> Answer {
-    let WaitArguments { timeout_ns, objects: list, count, flags, owner, alert, pad } = copy::read_wait(argument)?;
+fn wait(record: &'static Record, memory: Memory<'_>, tag: u32, all: bool, argument: usize) -> Answer {
+    let WaitArguments { timeout_ns, objects: list, count, flags, owner, alert, pad } = memory.read_wait(argument)?;
     let count = count as usize;
     if pad != 0 || flags & !REALTIME != 0 || owner == 0 || count > OBJECTS_MAX {
         return Err(Refusal::Error(libc::EINVAL));
     }
     let mut room = [const { MaybeUninit::uninit() }; OBJECTS_MAX];
-    let descriptors = copy::read_slice(list as usize, &mut room[..count])?;
+    let descriptors = memory.read_slice(list as usize, &mut room[..count])?;
     let mut room = [const { MaybeUninit::uninit() }; OBJECTS_MAX];
     for (place, fd) in room.iter_mut().zip(descriptors) {
         place.write(object_of(record, tag, *fd)?);
@@ -332,7 +346,7 @@ fn wait(record: &'static Record, tag: u32, all: bool, argument: usize) -> Answer
     let ended = ended.ok_or(Refusal::Again)?;
     record.counts.wait(waiter.sleeps() - sleeps);
     let satisfied = ended?;
-    copy::write_word(argument.wrapping_add(INDEX_OFFSET), satisfied.index)?;
+    memory.write_word(argument.wrapping_add(INDEX_OFFSET), satisfied.index)?;
     if satisfied.abandoned { Err(Refusal::Error(libc::EOWNERDEAD)) } else { Ok(0) }
 }
 

@@ -5,10 +5,11 @@
 //! bypass the C library (raw system calls, io_uring) are not seen: such an object ends when every process that had the
 //! creator's memory has ended.
 
+use crate::copy::Fault;
+use crate::memory::{self, Memory};
 use crate::receivers::Receiver;
 use crate::threads::{self, Record};
-use crate::{copy, descriptors, instances, signals, starting};
-use copy::Fault;
+use crate::{descriptors, instances, starting};
 use core::ffi::{c_int, c_uint};
 use core::mem::{MaybeUninit, offset_of, size_of};
 use descriptors::{Known, NotMet, What};
@@ -89,7 +90,9 @@ pub(crate) fn leaves(fd: c_int) -> bool {
 #[inline(always)]
 pub(crate) fn sent(socket: c_int, message: usize) {
     if instances::any() {
-        look(|record, receiver| for_each_right(message, |fd| goes(record, fd, || receiver.is_stranger(socket))));
+        look(|record, memory, receiver| {
+            for_each_right(memory, message, |fd| goes(record, fd, || receiver.is_stranger(socket)))
+        });
     }
 }
 
@@ -97,9 +100,9 @@ pub(crate) fn sent(socket: c_int, message: usize) {
 #[inline(always)]
 pub(crate) fn sent_many(socket: c_int, messages: usize, count: c_uint) {
     if instances::any() {
-        look(|record, receiver| {
+        look(|record, memory, receiver| {
             for_each_message(messages, count, |message| {
-                for_each_right(message, |fd| goes(record, fd, || receiver.is_stranger(socket)))
+                for_each_right(memory, message, |fd| goes(record, fd, || receiver.is_stranger(socket)))
             })
         });
     }
@@ -107,9 +110,9 @@ pub(crate) fn sent_many(socket: c_int, messages: usize, count: c_uint) {
 
 /// Looks at memory of the caller's. Where it cannot be read the kernel refuses to send.
 #[cold]
-fn look(work: impl FnOnce(&Record, &Receiver) -> Result<(), Fault>) {
+fn look(work: impl FnOnce(&Record, Memory<'_>, &Receiver) -> Result<(), Fault>) {
     let Some(record) = threads::enter() else { return };
-    let _ = signals::with_faults(record, || work(record, &Receiver::default()));
+    let _ = memory::with(record, |memory| work(record, memory, &Receiver::default()));
     let _ = threads::leave(record);
 }
 
@@ -145,15 +148,15 @@ pub(crate) fn for_each_message(
 }
 
 /// Calls `visit` with each descriptor in the message at this address.
-pub(crate) fn for_each_right(message: usize, mut visit: impl FnMut(c_int)) -> Result<(), Fault> {
+pub(crate) fn for_each_right(memory: Memory<'_>, message: usize, mut visit: impl FnMut(c_int)) -> Result<(), Fault> {
     let field = |offset: usize| message.wrapping_add(offset);
-    let [control, length] = copy::read_pair(field(offset_of!(libc::msghdr, msg_control)))?.map(|word| word as usize);
+    let [control, length] = memory.read_pair(field(offset_of!(libc::msghdr, msg_control)))?.map(|word| word as usize);
     if !(HEADER..=CONTROL_MAX).contains(&length) {
         return Ok(());
     }
     let mut at = 0;
     while at + HEADER <= length {
-        let [size, kind] = copy::read_pair(control.wrapping_add(at))?;
+        let [size, kind] = memory.read_pair(control.wrapping_add(at))?;
         let size = usize::try_from(size).unwrap_or(0);
         if size < HEADER || size > length - at {
             return Ok(());
@@ -163,7 +166,7 @@ pub(crate) fn for_each_right(message: usize, mut visit: impl FnMut(c_int)) -> Re
             for index in 0..count {
                 let mut room = [MaybeUninit::<c_int>::uninit()];
                 let place = control.wrapping_add(at + HEADER + index * size_of::<c_int>());
-                visit(copy::read_slice(place, &mut room)?[0]);
+                visit(memory.read_slice(place, &mut room)?[0]);
             }
         }
         at += size.next_multiple_of(size_of::<usize>());

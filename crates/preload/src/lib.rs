@@ -2,7 +2,8 @@
 //!
 //! * [`entry`]: the C library's functions on which this library interposes, and [`next`], the real ones
 //! * [`device`]: which paths mean the device, and what opening it does; [`node`]: what `stat` and its variants show
-//! * [`ioctl`]: the fourteen requests with the driver's checks in the driver's order, over [`copy`], the guarded copy
+//! * [`ioctl`]: the fourteen requests with the driver's checks in the driver's order, over [`copy`], the guarded copy;
+//!   [`memory`]: why a bad address is never deadly
 //! * [`descriptors`]: what this process knows about its descriptors; [`instances`]: the arenas behind them;
 //!   [`leaving`]: copies that other processes get
 //! * [`receivers`] and [`starting`]: processes that get such copies without this library ([`strangers`]); [`wine`]: a
@@ -36,6 +37,7 @@ mod ioctl;
 mod leaving;
 mod lock;
 mod log;
+mod memory;
 mod multiple;
 mod next;
 mod node;

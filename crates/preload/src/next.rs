@@ -117,8 +117,6 @@ ntux_platform::next_functions! {
     fn close_range(first: c_uint, last: c_uint, flags: c_int) =>
         by_kernel(libc::SYS_close_range, [first as usize, last as usize, flags as usize, 0, 0]);
     fn pthread_cancel(thread: libc::pthread_t);
-    fn sigprocmask(how: c_int, new: *const libc::sigset_t, old: *mut libc::sigset_t);
-    fn pthread_sigmask(how: c_int, new: *const libc::sigset_t, old: *mut libc::sigset_t);
     fn sigaction(signal: c_int, new: *const libc::sigaction, old: *mut libc::sigaction);
     fn sendmsg(fd: c_int, message: *const libc::msghdr, flags: c_int) -> isize;
     fn closefrom(first: c_int) -> () => { close_range(first.max(0) as c_uint, c_uint::MAX, 0); };
@@ -199,7 +197,7 @@ pub(crate) fn resolve_for_children() {
             $(let _ = address(&cache::$name, concat!(stringify!($name), "\0"));)*
         };
     }
-    resolve!(close dup2 execve fcntl ioctl open sigaction sigprocmask);
+    resolve!(close dup2 execve fcntl ioctl open sigaction);
 }
 
 /// Whether this process certainly has one thread. glibc says so from 2.32 on, of threads that it made itself.

@@ -5,10 +5,11 @@
 //! programs do next. So does a descriptor whose arrival this library does not see: messages received by raw system calls,
 //! messages that the program only peeked at, and those that came before this process met the device.
 
+use crate::copy::Fault;
 use crate::leaving::{for_each_message, for_each_right};
+use crate::memory::{self, Memory};
 use crate::threads::{self, OwnMemory, Record};
-use crate::{copy, descriptors, device, instances, next, signals};
-use copy::Fault;
+use crate::{descriptors, device, instances, next};
 use core::cell::OnceCell;
 use core::ffi::{c_int, c_uint};
 use descriptors::{Known, Moment, What};
@@ -19,7 +20,7 @@ use std::os::fd::BorrowedFd;
 #[inline(always)]
 pub(crate) fn received(message: usize, flags: c_int, after: Moment) {
     if instances::any() && flags & libc::MSG_PEEK == 0 {
-        look(|record, own| for_each_right(message, |fd| meet(record, own, fd, flags, after)));
+        look(|record, memory, own| for_each_right(memory, message, |fd| meet(record, own, fd, flags, after)));
     }
 }
 
@@ -27,9 +28,9 @@ pub(crate) fn received(message: usize, flags: c_int, after: Moment) {
 #[inline(always)]
 pub(crate) fn received_many(messages: usize, count: c_uint, flags: c_int, after: Moment) {
     if instances::any() && flags & libc::MSG_PEEK == 0 {
-        look(|record, own| {
+        look(|record, memory, own| {
             for_each_message(messages, count, |message| {
-                for_each_right(message, |fd| meet(record, own, fd, flags, after))
+                for_each_right(memory, message, |fd| meet(record, own, fd, flags, after))
             })
         });
     }
@@ -43,7 +44,7 @@ pub(crate) fn by_fcntl(fd: c_int, command: c_int, argument: usize) {
     }
     let now = Moment::now();
     if let Some((known, seen)) = descriptors::take_arrived(fd) {
-        look(|record, own| {
+        look(|record, _, own| {
             if own.get().is_some() && arrive(record, fd, known) {
                 descriptors::note_sole(fd, seen, now);
             }
@@ -80,11 +81,11 @@ impl Ownership {
 }
 
 #[cold]
-fn look(work: impl FnOnce(&Record, &Ownership) -> Result<(), Fault>) {
+fn look(work: impl FnOnce(&Record, Memory<'_>, &Ownership) -> Result<(), Fault>) {
     let Some(record) = threads::enter() else { return };
     keeping_errno(|| {
         let own = Ownership::default();
-        let _ = signals::with_faults(record, || work(record, &own));
+        let _ = memory::with(record, |memory| work(record, memory, &own));
     });
     let _ = threads::leave(record);
 }

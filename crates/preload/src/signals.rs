@@ -19,8 +19,8 @@
 //! * S1: [`attend`] runs with all asynchronous signals blocked, so two of them never nest in it. Only faults, the C
 //!   library's own signal and a fault's signal sent by `kill` may arrive in between; the last are deferred. A
 //!   signal that arrives in the stub of another, before that has blocked signals, goes first.
-//! * S2: a fault's signal that the program blocks is unblocked while inside; one sent by `kill` is blocked again and sent
-//!   again, for when the program unblocks it.
+//! * S2: a fault's signal that the program blocks may be unblocked while inside ([`crate::memory`]); one sent by `kill` is blocked again
+//!   and sent again, for when the program unblocks it.
 //! * S3: the C library's signal for thread cancellation is treated like any other ([`crate::cancellation`]).
 //!
 //! # Interrupted at each step
@@ -30,12 +30,11 @@
 use crate::actions;
 use crate::arrival::Attention;
 use crate::next;
-use crate::threads::{self, Record};
 use core::ffi::c_int;
-use core::mem::{MaybeUninit, size_of};
+use core::mem::MaybeUninit;
 pub(crate) use ntux_platform::interposition::{CODE, SENDER, STAND_IN, code};
 pub(crate) use ntux_platform::to_self::{ASYNCHRONOUS, FAULTS, Information, Mask, bit, change};
-use ntux_platform::to_self::{SIG_BLOCK, SIG_SETMASK, SIG_UNBLOCK, block_in};
+use ntux_platform::to_self::{SIG_BLOCK, SIG_SETMASK, block_in};
 pub(crate) use ntux_sync::door::Restart;
 
 /// Signals that the guarded copy can cause.
@@ -63,8 +62,7 @@ pub(crate) unsafe extern "C" fn attend(attention: &Attention) -> bool {
         return runs;
     }
     let context = attention.context.cast();
-    let is_blocked = record.faults_blocked.load() != 0 && bit(signal) & GUARDED != 0;
-    if is_blocked {
+    if record.memory.is_unblocked(signal) {
         // Not the door's to unblock.
         // SAFETY: the handler's third argument.
         unsafe { block_in(context, bit(signal)) };
@@ -92,65 +90,6 @@ pub(crate) fn queue_for_self(signal: c_int, information: &Information) {
     }
 }
 
-/// Notes a mask that the program sets for this thread.
-pub(crate) fn note_mask(record: &Record, mask: Mask) {
-    record.faults_blocked.store(u32::from(mask & GUARDED != 0));
-}
-
-/// Changes the thread's mask by `real`, which is passed where to put the one before, and takes note of the new one. The
-/// kernel is asked for it only if the program had its argument overwritten: programs that change their mask at every
-/// turn (Wine does) would pay for each such question.
-///
-/// # Safety
-/// `new` and `old` are what the program calls the function with, `new` not null.
-#[inline(always)]
-pub(crate) unsafe fn changed_by_program(
-    how: c_int,
-    new: *const libc::sigset_t,
-    old: *mut libc::sigset_t,
-    real: impl FnOnce(*mut libc::sigset_t) -> c_int,
-) -> c_int {
-    let mut room = MaybeUninit::<libc::sigset_t>::uninit();
-    let before = if old.is_null() { room.as_mut_ptr() } else { old };
-    let result = real(before);
-    if result == 0
-        && let Some(record) = threads::current()
-    {
-        let overwritten = new.addr().abs_diff(before.addr()) < size_of::<Mask>();
-        // SAFETY: the kernel has read the one and written the other.
-        let (change_by, before) =
-            unsafe { (new.cast::<Mask>().read_unaligned(), before.cast::<Mask>().read_unaligned()) };
-        note_mask(record, if overwritten { change(SIG_BLOCK, 0) } else { changed(how, before, change_by) });
-    }
-    result
-}
-
-/// The result of changing a mask.
-fn changed(how: c_int, before: Mask, by: Mask) -> Mask {
-    match how {
-        SIG_BLOCK => before | by,
-        SIG_UNBLOCK => before & !by,
-        _ => by,
-    }
-}
-
-/// Runs `work` with the fault signals unblocked, because the kernel kills a thread that faults while the fault's signal
-/// is blocked. A program that blocks these signals pays two system calls for each operation. The note may be out of
-/// date after a jump that restored a mask: a stale "blocked" is corrected here, a stale "unblocked" is not.
-#[inline(always)]
-pub(crate) fn with_faults<R>(record: &Record, work: impl FnOnce() -> R) -> R {
-    if record.faults_blocked.load() == 0 { work() } else { with_faults_unblocked(record, work) }
-}
-
-#[cold]
-fn with_faults_unblocked<R>(record: &Record, work: impl FnOnce() -> R) -> R {
-    let blocked = change(SIG_UNBLOCK, GUARDED) & GUARDED;
-    let result = work();
-    change(SIG_BLOCK, blocked);
-    record.faults_blocked.store(u32::from(blocked != 0));
-    result
-}
-
 /// Blocks all asynchronous signals and returns the previous mask. Preserves the error number.
 pub(crate) fn block() -> Mask {
     change(SIG_BLOCK, ASYNCHRONOUS)
@@ -165,21 +104,10 @@ pub(crate) fn restore(mask: Mask) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::threads;
     use core::ffi::c_void;
     use ntux_platform::to_self;
     use std::sync::Mutex;
-
-    #[test]
-    fn a_changed_mask_is_what_the_kernel_makes_of_it() {
-        for how in [libc::SIG_BLOCK, libc::SIG_UNBLOCK, libc::SIG_SETMASK] {
-            for by in [0, bit(libc::SIGBUS), bit(libc::SIGUSR1) | bit(libc::SIGBUS)] {
-                let own = change(libc::SIG_SETMASK, bit(libc::SIGUSR1) | bit(libc::SIGUSR2));
-                let before = change(how, by);
-                let after = change(libc::SIG_SETMASK, own);
-                assert_eq!(changed(how, before, by), after, "{how}, {by:#x}");
-            }
-        }
-    }
 
     /// The handlers' numbers, in the order in which they ran.
     static RAN: Mutex<Vec<u64>> = Mutex::new(Vec::new());

@@ -28,7 +28,7 @@
 //! of the first 32, for which the C library needs no memory later.
 
 use crate::arrival::{INSIDE_ABOVE, INSIDE_BELOW};
-use crate::{descriptors, instances, log, signals};
+use crate::{descriptors, instances, log, memory, signals};
 use core::cell::UnsafeCell;
 use core::ptr::NonNull;
 use ntux_platform::atomic::{Word32, Word64};
@@ -45,8 +45,8 @@ pub(crate) struct Record {
     pub(crate) next: UnsafeCell<Option<&'static Record>>,
     /// Lineage of the process whose thread has it; with [`UNHELD`] if that thread ended.
     pub(crate) holder: Word64,
-    /// 1 if the program may block SIGSEGV or SIGBUS on this thread ([`signals::with_faults`]).
-    pub(crate) faults_blocked: Word32,
+    /// What it knows about its memory.
+    pub(crate) memory: memory::Known,
     /// Its mark is the stack pointer at [`enter`].
     pub(crate) door: Door,
     pub(crate) seats: instances::Seats,
@@ -133,7 +133,7 @@ fn place() -> *mut Option<NonNull<Record>> {
 
 /// The number by which the processor finds this thread's thread-local storage.
 #[inline(always)]
-fn thread_pointer() -> u64 {
+pub(crate) fn thread_pointer() -> u64 {
     let pointer: u64;
     #[cfg(target_arch = "x86_64")]
     // SAFETY: the first word of a thread's control block is its own address.
@@ -150,7 +150,7 @@ fn thread_pointer() -> u64 {
 
 /// The stack pointer of the function that this is inlined into.
 #[inline(always)]
-fn stack_pointer() -> u64 {
+pub(crate) fn stack_pointer() -> u64 {
     let pointer: u64;
     #[cfg(target_arch = "x86_64")]
     // SAFETY: reads a register.
@@ -336,9 +336,6 @@ pub(crate) fn map_pages(length: usize) -> *mut libc::c_void {
 fn claim() -> Option<&'static Record> {
     let mask = signals::block();
     let record = current().or_else(claim_blocked);
-    if let Some(record) = record {
-        signals::note_mask(record, mask);
-    }
     signals::restore(mask);
     record
 }
@@ -350,6 +347,7 @@ fn claim_blocked() -> Option<&'static Record> {
         Some(record) => record,
         None => add_record(bucket, lineage)?,
     };
+    record.memory.forget();
     record.thread_pointer.store(thread_pointer);
     // SAFETY: this thread's own word.
     unsafe { *place() = Some(NonNull::from(record)) };

@@ -32,6 +32,7 @@ static SIGNALS: LazyLock<PathBuf> = LazyLock::new(|| compile("c/signals.c", &[])
 #[cfg(target_arch = "x86_64")]
 static FOREIGN_CODE: LazyLock<PathBuf> = LazyLock::new(|| compile("c/foreign_code.c", &[]));
 static DOOR: LazyLock<PathBuf> = LazyLock::new(|| compile("c/door.c", &[]));
+static MASKS: LazyLock<PathBuf> = LazyLock::new(|| compile("c/masks.c", &[]));
 static PROCESSES: LazyLock<PathBuf> = LazyLock::new(|| compile("c/processes.c", &[]));
 static LEAVING: LazyLock<PathBuf> = LazyLock::new(|| compile("c/leaving.c", &[]));
 static LIMITS: LazyLock<PathBuf> = LazyLock::new(|| compile("c/limits.c", &[]));
@@ -73,6 +74,18 @@ macro_rules! scenarios {
 #[test]
 fn arguments() {
     succeeds(&mut command(&ARGUMENTS, &LIBRARY));
+}
+
+scenarios! {
+    MASKS:
+    by_jump,
+    by_context,
+    by_swap,
+    by_return,
+    by_number,
+    by_bare_call,
+    by_waiting,
+    in_threads,
 }
 
 scenarios! {

@@ -36,8 +36,8 @@ const DEVICE: &str = "\
     _Fork __clone __close __dup2 __fcntl __fxstat __fxstat64 __lxstat __lxstat64 __open __open64 __open64_2 __open_2 __openat64_2 \
     __openat_2 __sigaction __sysv_signal __xstat __xstat64 access bsd_signal clone close close_range closefrom dl_iterate_phdr dup dup2 dup3 \
     faccessat fclose fcntl fcntl64 fopen fopen64 freopen freopen64 fstat fstat64 fstatat fstatat64 glob ioctl lstat lstat64 \
-    open open64 openat openat64 posix_spawn_file_actions_adddup2 pthread_cancel pthread_sigmask pidfd_getfd realpath recvmmsg recvmsg sendmmsg sendmsg \
-    sigaction sigignore siginterrupt signal sigprocmask sigset ssignal stat stat64 statx syscall sysv_signal";
+    open open64 openat openat64 posix_spawn_file_actions_adddup2 pthread_cancel pidfd_getfd realpath recvmmsg recvmsg sendmmsg sendmsg \
+    sigaction sigignore siginterrupt signal sigset ssignal stat stat64 statx syscall sysv_signal";
 
 /// What the device may import. The loader searches for each at every start of a program, some 1,000 instructions; what else it calls, it
 /// finds at the first use (`late_functions`).

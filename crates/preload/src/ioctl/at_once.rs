@@ -12,7 +12,7 @@ use crate::copy::{self, Fault, INDEX_OFFSET, WaitArguments};
 use crate::descriptors;
 use crate::instances::Seated;
 use crate::threads::{self, Record};
-use crate::{actions, log};
+use crate::{actions, log, memory};
 use core::ffi::c_int;
 use ntux_sync::Signal;
 
@@ -24,16 +24,22 @@ pub(super) const NOT_DONE: c_int = -1;
 pub(super) fn serve(fd: c_int, request: u32, argument: usize) -> c_int {
     let Some(record) = threads::current() else { return NOT_DONE };
     threads::enter_with(record);
-    let done = if is_plain(record) { perform(record, fd, request, argument) } else { None };
+    let done = if can_touch(record, argument) { perform(record, fd, request, argument) } else { None };
     // Nothing here is interrupted: whatever handler runs at the door, the call does not start again.
     let _ = threads::leave(record);
     done.unwrap_or(NOT_DONE)
 }
 
-/// Whether handlers are wrapped, faults reach them, and nobody wants to be told.
+/// Whether the memory at this address is there, or a fault there reaches its handler; and nobody wants to be told.
 #[inline(always)]
-fn is_plain(record: &Record) -> bool {
-    actions::active() && record.faults_blocked.load() == 0 && log::is_quiet()
+fn can_touch(record: &Record, address: usize) -> bool {
+    record.memory.covers(address) || can_touch_elsewhere(address)
+}
+
+/// The long way learns of stack.
+#[cold]
+fn can_touch_elsewhere(address: usize) -> bool {
+    actions::active() && log::is_quiet() && !memory::is_of_stack(address) && memory::do_faults_arrive()
 }
 
 #[inline(always)]
@@ -65,6 +71,9 @@ fn signal(record: &'static Record, fd: c_int, result: usize, signal: Signal) -> 
 fn wait(record: &'static Record, fd: c_int, argument: usize) -> Option<c_int> {
     let WaitArguments { objects, count, flags, owner, alert, pad, .. } = copy::read_wait(argument).ok()?;
     if count != 1 || flags & !REALTIME | alert | pad != 0 || owner == 0 {
+        return None;
+    }
+    if !can_touch(record, objects as usize) {
         return None;
     }
     let (tag, object) = descriptors::noted_object(copy::read_word(objects as usize).ok()? as c_int)?;

@@ -17,12 +17,13 @@ use super::{
     Answer, CREATE_EVENT, CREATE_MUTEX, CREATE_SEM, EVENT_PULSE, EVENT_READ, EVENT_RESET, EVENT_SET, MUTEX_KILL,
     MUTEX_READ, MUTEX_UNLOCK, OBJECTS_MAX, Refusal, SEM_READ, SEM_RELEASE, TwoWords, WAIT_ALL, WAIT_ANY,
 };
-use crate::copy::{self, Fault, INDEX_OFFSET, WaitArguments};
+use crate::copy::{Fault, INDEX_OFFSET, WaitArguments};
 use crate::descriptors::{self, Known, What};
+use crate::device;
 use crate::environment::Detail;
 use crate::log::{self, Line};
+use crate::memory::{self, Memory};
 use crate::threads::Record;
-use crate::{device, signals};
 
 /// An operation in progress that will be logged.
 pub(super) struct Begun {
@@ -58,18 +59,18 @@ impl Begun {
         }
         let now = clock::monotonic_ns();
         let mut line = Line::default();
-        let tell = || -> fmt::Result {
+        let tell = |memory: Memory<'_>| -> fmt::Result {
             let (process, thread) = (std::process::id(), liveness::thread_id());
             write!(line, "{}.{:06} {process}/{thread} ", now / 1_000_000_000, now / 1_000 % 1_000_000)?;
-            call(&mut line, fd, request, argument, self.at_ns)?;
-            result(&mut line, request, argument, answer)?;
+            call(&mut line, memory, fd, request, argument, self.at_ns)?;
+            result(&mut line, memory, request, argument, answer)?;
             if slept {
                 write!(line, ", slept {} us", (now - self.at_ns) / 1_000)?;
             }
             Ok(())
         };
         // A line that is too long is cut off. The arguments are read again: bad addresses are told as such.
-        let _ = signals::with_faults(record, tell);
+        let _ = memory::with(record, tell);
         line.end();
         device::without_cancellation(|| log::write(&line));
     }
@@ -93,35 +94,42 @@ fn name(request: u32) -> &'static str {
     }
 }
 
-fn call(line: &mut Line, fd: c_int, request: u32, argument: usize, at_ns: u64) -> fmt::Result {
+fn call(line: &mut Line, memory: Memory<'_>, fd: c_int, request: u32, argument: usize, at_ns: u64) -> fmt::Result {
     write!(line, "{}", name(request))?;
     if !matches!(request, CREATE_SEM | CREATE_MUTEX | CREATE_EVENT | WAIT_ANY | WAIT_ALL) {
         descriptor(line, fd)?;
     }
-    arguments(line, request, argument, at_ns).unwrap_or_else(|Fault| write!(line, " (bad address {argument:#x})"))
+    arguments(line, memory, request, argument, at_ns)
+        .unwrap_or_else(|Fault| write!(line, " (bad address {argument:#x})"))
 }
 
-fn arguments(line: &mut Line, request: u32, argument: usize, at_ns: u64) -> Result<fmt::Result, Fault> {
+fn arguments(
+    line: &mut Line,
+    memory: Memory<'_>,
+    request: u32,
+    argument: usize,
+    at_ns: u64,
+) -> Result<fmt::Result, Fault> {
     let names = match request {
         CREATE_SEM => ["count", "max"],
         CREATE_MUTEX => ["owner", "count"],
         CREATE_EVENT => ["manual", "signaled"],
-        WAIT_ANY | WAIT_ALL => return wait(line, argument, at_ns),
+        WAIT_ANY | WAIT_ALL => return wait(line, memory, argument, at_ns),
         MUTEX_UNLOCK => {
-            let [owner, _] = copy::read_two(argument)?;
+            let [owner, _] = memory.read_two(argument)?;
             return Ok(write!(line, " owner {owner}"));
         }
-        MUTEX_KILL => return Ok(write!(line, " owner {}", copy::read_word(argument)?)),
+        MUTEX_KILL => return Ok(write!(line, " owner {}", memory.read_word(argument)?)),
         _ => return Ok(Ok(())),
     };
-    let [first, second] = copy::read_two(argument)?;
+    let [first, second] = memory.read_two(argument)?;
     Ok(write!(line, " {} {first} {} {second}", names[0], names[1]))
 }
 
-fn wait(line: &mut Line, argument: usize, at_ns: u64) -> Result<fmt::Result, Fault> {
-    let WaitArguments { timeout_ns, objects: list, count, owner, alert, flags, .. } = copy::read_wait(argument)?;
+fn wait(line: &mut Line, memory: Memory<'_>, argument: usize, at_ns: u64) -> Result<fmt::Result, Fault> {
+    let WaitArguments { timeout_ns, objects: list, count, owner, alert, flags, .. } = memory.read_wait(argument)?;
     let mut room = [const { MaybeUninit::uninit() }; OBJECTS_MAX];
-    let objects = copy::read_slice::<c_int>(list as usize, &mut room[..(count as usize).min(OBJECTS_MAX)])?;
+    let objects = memory.read_slice::<c_int>(list as usize, &mut room[..(count as usize).min(OBJECTS_MAX)])?;
     let mut tell = || -> fmt::Result {
         objects.iter().try_for_each(|&fd| descriptor(line, fd))?;
         if alert != 0 {
@@ -156,38 +164,38 @@ fn kind_name(kind: Kind) -> &'static str {
     }
 }
 
-fn result(line: &mut Line, request: u32, argument: usize, answer: &Answer) -> fmt::Result {
+fn result(line: &mut Line, memory: Memory<'_>, request: u32, argument: usize, answer: &Answer) -> fmt::Result {
     match answer {
         Err(Refusal::Interrupted) => write!(line, " -> interrupted"),
         Err(Refusal::Error(libc::EOWNERDEAD)) if matches!(request, WAIT_ANY | WAIT_ALL) => {
-            index(line, argument)?;
+            index(line, memory, argument)?;
             write!(line, ", its owner died")
         }
         Err(Refusal::Error(error)) => write!(line, " -> {}", error_name(*error)),
-        Ok(_) if matches!(request, WAIT_ANY | WAIT_ALL) => index(line, argument),
+        Ok(_) if matches!(request, WAIT_ANY | WAIT_ALL) => index(line, memory, argument),
         Ok(_) if matches!(request, CREATE_SEM | CREATE_MUTEX | CREATE_EVENT) => {
             write!(line, " ->")?;
             descriptor(line, *answer.as_ref().unwrap_or(&-1))
         }
-        Ok(_) => previous(line, request, argument),
+        Ok(_) => previous(line, memory, request, argument),
         Err(Refusal::Again | Refusal::Foreign) => Ok(()),
     }
 }
 
-fn index(line: &mut Line, argument: usize) -> fmt::Result {
-    match copy::read_word(argument.wrapping_add(INDEX_OFFSET)) {
+fn index(line: &mut Line, memory: Memory<'_>, argument: usize) -> fmt::Result {
+    match memory.read_word(argument.wrapping_add(INDEX_OFFSET)) {
         Ok(index) => write!(line, " -> index {index}"),
         Err(Fault) => write!(line, " -> done"),
     }
 }
 
 /// What the operation wrote: the value before it, or the state that was asked for.
-fn previous(line: &mut Line, request: u32, argument: usize) -> fmt::Result {
+fn previous(line: &mut Line, memory: Memory<'_>, request: u32, argument: usize) -> fmt::Result {
     let words: Result<TwoWords, Fault> = match request {
         MUTEX_KILL => return write!(line, " -> done"),
-        SEM_READ | MUTEX_READ | EVENT_READ => copy::read_two(argument),
-        MUTEX_UNLOCK => copy::read_word(argument.wrapping_add(size_of::<u32>())).map(|word| [word, 0]),
-        _ => copy::read_word(argument).map(|word| [word, 0]),
+        SEM_READ | MUTEX_READ | EVENT_READ => memory.read_two(argument),
+        MUTEX_UNLOCK => memory.read_word(argument.wrapping_add(size_of::<u32>())).map(|word| [word, 0]),
+        _ => memory.read_word(argument).map(|word| [word, 0]),
     };
     match (words, request) {
         (Ok([first, second]), SEM_READ | MUTEX_READ | EVENT_READ) => write!(line, " -> {first} {second}"),
