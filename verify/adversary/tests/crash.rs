@@ -125,7 +125,7 @@ fn an_onlooker_who_overlooks_something_is_found() {
         ("no-claims", "unlock-one-waits", "the analysis does not say HalfWay"),
         ("no-deaths", "set-wait-all-in-vain", "the analysis does not say Unfinished"),
         ("no-deaths", "any-blocked-pulse", "the analysis does not say Stopped"),
-        ("hasty", "set-wait-all-in-vain", "the analysis still says Unfinished"),
+        ("hasty", "set-wait-all-in-vain", "the analysis says Unfinished"),
     ] {
         let output = crash(&["--slice", "--eyes", eyes, "--only", scenario], &[]);
         if could_run(&output) {

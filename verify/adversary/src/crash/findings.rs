@@ -9,7 +9,7 @@
 //! | --- | --- | --- |
 //! | still asleep | for a survivor, or a victim that fell asleep, that the kernel calls owed a wake | for such a thread |
 //! | half-way | for an object that has a claim | for such an object |
-//! | unfinished | for a killed victim whose signal was admitted | if it is the victim's operation, with those who wait for all |
+//! | unfinished | for a killed victim whose signal was admitted | if it is the victim's operation, and admitted, with those who wait for all |
 //! | stopped | for a stopped victim that waits, or was given what it waited for and has not run since | for a stopped victim that waits |
 //! | owner gone, owner stopped | | if the model allows that owner, and it is the victim that was killed, or stands |
 //! | in vain | | where the victim closes an object |
@@ -221,7 +221,8 @@ impl Play<'_> {
                 let victim = place(waiter).and_then(|waiter| self.victim_at(waiter));
                 let asked = victim.and_then(|victim| self.request_of(self.victims[victim].operation));
                 let waits_for_all = |index: &u32| self.waits_for_all(place(index));
-                has(waiter, Fate::Gone) && asked == Some(*request) && waiting.iter().all(waits_for_all)
+                let is_admitted = snapshot.admission.requester == Some(*waiter);
+                has(waiter, Fate::Gone) && is_admitted && asked == Some(*request) && waiting.iter().all(waits_for_all)
             }
             Finding::HalfWay { object, claim, .. } => {
                 let seen = snapshot.object(object.0 as u32);
