@@ -41,7 +41,7 @@
 //! # Death
 //! | killed | effect |
 //! | --- | --- |
-//! | between the ticket and the slot, or between emptying and counting out | an entry stays counted as present: from then on wakes in this bucket examine the slots, and pass them |
+//! | between the ticket and the slot, or between emptying and counting out (some ten instructions each) | an entry stays counted as present: from then on wakes in this bucket examine the slots, and pass them. It does not make the line grow. After [`PRESENT_MAX`] such deaths in one bucket nobody can wait there |
 //! | with entries in slots | whoever meets them, or inherits the seat, empties the slots: the places name all of them (I-waiter-3) |
 //! | as a requeuer, before the move is recorded | the entry at the new place has no effect, and its slot is emptied by the first walk that meets it while its waiter does not wait |
 
@@ -50,6 +50,9 @@ use ntux_platform::atomic::{Pair, Word64, Word128};
 use super::RETRIES;
 use super::key::Key;
 use super::memory::{Bucket, Memory};
+use super::ring::{Ring, Slot};
+use super::seat::Owner;
+use super::waiter::{WaitState, Word};
 use crate::planted::{Bug, planted};
 use crate::{Error, Result};
 
@@ -283,6 +286,8 @@ impl Memory {
                 Placed::Yes => return Ok((slot.number, queued)),
                 Placed::Void => {}
                 Placed::Occupied if line.present() <= ring.slots() / 2 => {}
+                // The dead are counted as present. They must not make a line grow.
+                Placed::Occupied if self.is_shared() && !self.is_half_used(&ring) => {}
                 Placed::Occupied if self.grow(bucket, &ring, line) => {}
                 // Without room for another ring, tries each slot of this one.
                 Placed::Occupied if refused < ring.slots() => refused += 1,
@@ -292,6 +297,19 @@ impl Memory {
         }
         Line::depart(&bucket.line);
         Err(Error::Exhausted)
+    }
+
+    /// Whether more than half of a ring's slots have entries of waits that are not over; empties the others.
+    fn is_half_used(&self, ring: &Ring<'_>) -> bool {
+        let is_live = |slot: &Slot<'_>| {
+            let Some(queued) = Queued::from_pair(slot.word.load()) else { return false };
+            let waits = self.waiter(queued.waiter).is_some_and(|waiter| {
+                let is_dead = Owner::of(waiter).is_dead();
+                !is_dead && Word::of(waiter).state() != WaitState::Idle
+            });
+            waits || !self.empty(slot.number, queued)
+        };
+        ring.each_slot().filter(is_live).count() > ring.slots() / 2
     }
 
     /// Empties a slot, if it still holds this entry.

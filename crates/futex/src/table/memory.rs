@@ -182,6 +182,11 @@ impl Memory {
         begin >= end || unsafe { provide(self.base.add(begin - self.base.as_ptr() as usize), end - begin) }.is_ok()
     }
 
+    /// Whether other processes share it, and outlive a killed thread.
+    pub fn is_shared(&self) -> bool {
+        self.is_file
+    }
+
     pub fn capacity(&self) -> Capacity {
         self.capacity
     }

@@ -22,7 +22,8 @@
 //! 3. The line names it: one exchange, by any thread that comes this far.
 //! 4. Any thread that sees that the line has moved on records the `end` of the previous ring.
 //!
-//! A thread that dies in between leaks a reserved run at most; others continue from there.
+//! A thread that dies between the first two steps leaks a run of chunks; others continue from there. A bucket grows at most
+//! [`RING_MAX`] times in the life of a table, so this does not repeat for ever.
 
 use ntux_platform::atomic::{Word32, Word64, Word128};
 
