@@ -11,11 +11,11 @@
 //! * R2: a thread that fills an entry queries the descriptor once more afterwards, and empties the entry if the answer
 //!   differs. So an entry filled between the mark and the close of another thread does not stay.
 //! * R3: every change increments the entry's sequence, so a late fill of an old number fails.
-//! * R4: an entry notes that an object's descriptor is the *sole* one if this process made it, or received it as its
-//!   family's first, and nobody has copied it since ([`ntux_sync::Arena::may_release`]). If the process has forked, the note
-//!   counts only once no forked child is left ([`ntux_sync::Arena::has_children`]). A thread that copies the descriptor
-//!   removes the note first ([`copied`], [`before_fork`]). If a close has taken the note already, the copying thread makes
-//!   the kernel count the copies before it makes one, and the close sees that afterwards.
+//! * R4: an entry notes that its descriptor is *counted* ([`ntux_sync::Arena::may_release`]) if this process made it, received it, copied a
+//!   counted one, or was forked with it. A copy is counted before it is made ([`begin_copy`]), and a close after it is done. A thread that forks
+//!   has the child's family claim what the child will have ([`before_fork`]). Where a fork is going on, or was, while a descriptor came or goes,
+//!   nobody knows whether the child has it, and the kernel counts the copies from then on. So it does if the descriptor can have no entry, and
+//!   if a close has taken the note while the descriptor is copied.
 //!
 //! An unknown descriptor is closed without a mark, at the cost of one load before and after. If its very first ioctl
 //! races with its close, R2 and the second load decide. The one case not covered is a third thread that gets the same
@@ -30,15 +30,15 @@ mod entries;
 
 use crate::threads::{self, OwnMemory, Record};
 use crate::{device, instances, next, traced};
+use core::cell::Cell;
 use core::ffi::{c_int, c_long};
 use ntux_platform::atomic::{Pair, Word32, Word64, Word128};
 use ntux_platform::memory::{self, FileId};
 use ntux_platform::{keeping_errno, protection};
-use ntux_sync::{Arena, Error, Kind, Object};
+use ntux_sync::{Arena, Error, Gone, Kind, Object, Page};
 use std::os::fd::BorrowedFd;
 
-/// One entry: low half = instance tag (32 bits, 0 empty), what (3 bits), [`ARRIVED`], [`SOLE`], [`FORKED`] (1 bit each),
-/// sequence (26 bits); high half = object.
+/// One entry: low half = instance tag (32 bits, 0 empty), what (3 bits), [`COUNTED`], [`FORKED`] (1 bit each), sequence (27 bits); high half = object.
 const EMPTY: Pair = Pair { low: 0, high: 0 };
 /// One more than the highest descriptor that ever had an entry.
 static BOUND: Word32 = Word32::new(0);
@@ -55,7 +55,7 @@ static COUNTING: Word32 = Word32::new(0);
 /// Not 0 if the process was forked in a way that does not say when (`syscall`): no note counts any more.
 pub(crate) static FORKED_UNSEEN: Word32 = Word32::new(0);
 
-/// A moment before a descriptor came. A note about it counts only if no fork was going on then, or has begun since.
+/// A moment before a descriptor came. It can be counted only if no fork was going on then, or has begun since.
 #[derive(Clone, Copy)]
 pub(crate) struct Moment(u64);
 
@@ -75,14 +75,11 @@ impl Moment {
 const CLOSING: u32 = u32::MAX;
 const WHAT_SHIFT: u32 = 32;
 const WHAT_MASK: u64 = 7;
-/// A message has brought it, and an exec would keep it.
-const ARRIVED: u64 = 1 << 35;
-/// Its family has no other copy.
-const SOLE: u64 = 1 << 36;
-/// With [`SOLE`]: but children that this process has forked since may have one.
-const FORKED: u64 = 1 << 37;
-const NOTES: u64 = ARRIVED | SOLE | FORKED;
-const SEQUENCE_SHIFT: u32 = 38;
+/// The process's family counts it.
+const COUNTED: u64 = 1 << 35;
+/// It was there when the process forked, or was forked.
+const FORKED: u64 = 1 << 36;
+const SEQUENCE_SHIFT: u32 = 37;
 
 /// The kind of a descriptor of ours.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -230,64 +227,109 @@ pub(crate) fn remember(fd: c_int, seen: Seen, known: Known) {
     }
 }
 
-/// Fills the entry of a descriptor that the kernel has just given to this process: what was known is about another one. It is
-/// the sole one of its family, if `sole`.
-pub(crate) fn remember_new(fd: c_int, known: Known, sole: bool, came_after: Moment, own: Option<OwnMemory>) {
-    note_new(fd, known, if sole { SOLE } else { 0 }, came_after, own);
-}
-
-/// As [`remember_new`], for a descriptor that a message has brought, and that an exec would keep.
-pub(crate) fn remember_arrived(fd: c_int, known: Known, came_after: Moment, own: OwnMemory) {
-    note_new(fd, known, ARRIVED, came_after, Some(own));
-}
-
-fn note_new(fd: c_int, known: Known, notes: u64, came_after: Moment, own: Option<OwnMemory>) {
+/// Fills the entry of a descriptor that the kernel has just given to this process: what was known is about another one.
+/// `counted`: the process's family counts it, an object's.
+pub(crate) fn remember_new(
+    arena: &Arena,
+    fd: c_int,
+    known: Known,
+    counted: bool,
+    came_after: Moment,
+    own: Option<OwnMemory>,
+) {
     forget(fd);
     let Some(own) = own else { return };
-    fill(fd, look_up(fd).1, known, notes, own);
-    if notes != 0 {
-        check_notes(fd, came_after);
-    }
-}
-
-/// Takes notes away that a fork has overtaken.
-fn check_notes(fd: c_int, came_after: Moment) {
-    if !came_after.is_forkless_since() {
+    // A child that is forked from here on is told of the descriptor.
+    let certain = counted && came_after.is_forkless_since();
+    let filled = fill(fd, look_up(fd).1, known, if certain { COUNTED } else { 0 }, own);
+    if counted && !(certain && filled && came_after.is_forkless_since()) {
         unnote(fd);
+        count_by_kernel(arena, fd, known);
     }
 }
 
-/// The object of a descriptor that was remembered as arrived, once; and what its entry is now.
-pub(crate) fn take_arrived(fd: c_int) -> Option<(Known, Seen)> {
-    let entry = entry(fd)?;
-    let seen = entry.load();
-    let known = known(seen).filter(|_| seen.low & ARRIVED != 0)?;
-    let taken = Pair { low: seen.low & !ARRIVED, ..seen };
-    entry.compare_exchange(seen, taken).ok().map(|()| (known, Seen(taken)))
-}
-
-/// Notes that this is the sole descriptor of its family, unless the entry has changed.
-pub(crate) fn note_sole(fd: c_int, seen: Seen, came_after: Moment) {
-    raise(&NOTED, fd as u32 + 1);
-    let noted = Pair { low: seen.0.low | SOLE, ..seen.0 };
-    if entry(fd).is_some_and(|entry| entry.compare_exchange(seen.0, noted).is_ok()) {
-        check_notes(fd, came_after);
+#[cold]
+fn count_by_kernel(arena: &Arena, fd: c_int, known: Known) {
+    if let What::Object(_, object) = known.what {
+        // SAFETY: the program's own descriptor; if it is not open any more, nothing happens.
+        keeping_errno(|| arena.taken(unsafe { BorrowedFd::borrow_raw(fd) }, object));
     }
 }
 
-/// A copy of this descriptor is about to be made.
+/// A copy of a counted descriptor that is about to be made.
+pub(crate) struct Copying {
+    known: Known,
+    before: Moment,
+}
+
+/// A copy of this descriptor is about to be made in this process. Afterwards [`end_copy`] is to be called.
+#[inline(always)]
+pub(crate) fn begin_copy(fd: c_int) -> Option<Copying> {
+    match entry(fd).map(Word128::load) {
+        Some(seen) if seen.low & COUNTED != 0 || tag(seen) == CLOSING => count_copy(fd, seen),
+        _ => None,
+    }
+}
+
+#[cold]
+fn count_copy(fd: c_int, seen: Pair) -> Option<Copying> {
+    // What a `vfork` child copies is its own. It is counted by the kernel if an exec keeps it, and the parent when it closes its own.
+    if threads::borrows_memory() {
+        unnote(fd);
+        return None;
+    }
+    let Some(known) = known(seen).filter(|_| FORKED_UNSEEN.load() == 0) else {
+        copied(fd);
+        return None;
+    };
+    let What::Object(_, object) = known.what else { return None };
+    let before = Moment::now();
+    let record = threads::enter()?;
+    let counted = record.seats.take(known.tag).is_some_and(|seated| seated.arena.copying(object));
+    let _ = threads::leave(record);
+    if !counted {
+        say_counted(fd);
+    }
+    counted.then_some(Copying { known, before })
+}
+
+/// A descriptor was copied to this number, or, if it is negative, was not.
+#[inline(always)]
+pub(crate) fn end_copy(copying: Option<Copying>, new: c_int) {
+    if let Some(copying) = copying {
+        note_copy(copying, new);
+    }
+}
+
+#[cold]
+fn note_copy(Copying { known, before }: Copying, new: c_int) {
+    let Some(record) = threads::enter() else { return };
+    keeping_errno(|| {
+        let What::Object(_, object) = known.what else { return };
+        let Some(seated) = record.seats.take(known.tag) else { return };
+        // R2: another thread may have closed what was copied, and the number may have meant something else.
+        if new >= 0 && object_arrived(record, new) == Some(known) {
+            remember_new(seated.arena, new, known, true, before, threads::own_memory());
+        } else {
+            seated.arena.released(object);
+        }
+    });
+    let _ = threads::leave(record);
+}
+
+/// A copy of this descriptor leaves the process in a way that nobody counts, so the kernel does when this one is closed.
 pub(crate) fn copied(fd: c_int) {
     if unnote(fd) == CLOSING && !threads::borrows_memory() {
-        count_what_closes(fd);
+        say_counted(fd);
     }
 }
 
-/// Changes an entry that is about a descriptor, and takes its notes away. Returns the tag.
+/// Changes an entry that is about a descriptor, and takes its note away. Returns the tag.
 fn unnote(fd: c_int) -> u32 {
     let Some(entry) = entry(fd) else { return 0 };
     let mut seen = entry.load();
     while !matches!(tag(seen), 0 | CLOSING) {
-        let low = next_sequence(seen) | seen.low & !(NOTES | u64::MAX << SEQUENCE_SHIFT);
+        let low = next_sequence(seen) | seen.low & !(COUNTED | u64::MAX << SEQUENCE_SHIFT);
         match entry.compare_exchange(seen, Pair { low, ..seen }) {
             Ok(()) => break,
             Err(found) => seen = found,
@@ -296,9 +338,10 @@ fn unnote(fd: c_int) -> u32 {
     tag(seen)
 }
 
-/// Another thread is closing this descriptor. If it still is open, the kernel counts the copies from now on.
+/// If this descriptor is open, the kernel counts the copies of its object from now on, and the arena says so: another thread is
+/// closing it, nobody counts it, or a program will have a copy.
 #[cold]
-fn count_what_closes(fd: c_int) {
+pub(crate) fn say_counted(fd: c_int) {
     let Some(record) = threads::enter() else { return };
     keeping_errno(|| {
         if let Ok(Known { tag, what: What::Object(_, object) }) = identify_met(record, fd)
@@ -399,11 +442,9 @@ pub(crate) fn before_fork() {
     }
     let Some(record) = threads::enter() else { return unnote_all() };
     keeping_errno(|| {
-        for fd in 0..NOTED.load() as c_int {
-            let Some(entry) = entry(fd) else { continue };
-            if entry.load_low() & NOTES != 0 && !note_fork(record, fd, entry) {
-                unnote(fd);
-            }
+        let gone: [Gone; FORK_MARKS] = Default::default();
+        for fd in 0..BOUND.load() as c_int {
+            bequeath(record, fd, &gone);
         }
     });
     let has_marked = record.fork_marks.any();
@@ -415,20 +456,37 @@ pub(crate) fn before_fork() {
 }
 
 fn unnote_all() {
-    for fd in 0..NOTED.load() as c_int {
+    for fd in 0..BOUND.load() as c_int {
         unnote(fd);
     }
 }
 
-/// Notes a fork on the entry of a sole descriptor. Returns false if children cannot be told from this process.
-fn note_fork(record: &Record, fd: c_int, entry: &Word128) -> bool {
-    let seen = entry.load();
+/// Has the child's family claim what it will have by this descriptor; if it has none, nobody counts the descriptor any more.
+fn bequeath(record: &Record, fd: c_int, gone: &[Gone; FORK_MARKS]) {
+    let Some(seen) = entry(fd).map(Word128::load) else { return };
+    let Some(Known { tag, what: What::Object(_, object) }) = known(seen) else { return };
+    let Some(seated) = record.seats.take(tag) else { return };
     // SAFETY: the program's own descriptor; if it is closed meanwhile, another file is refused.
     let via = unsafe { BorrowedFd::borrow_raw(fd) };
-    let mark = || record.seats.take(tag(seen))?.arena.mark_children(via).ok();
-    let is_sole = seen.low & SOLE != 0 && !matches!(tag(seen), 0 | CLOSING);
-    let noted = Pair { low: next_sequence(seen) | FORKED | seen.low & !(u64::MAX << SEQUENCE_SHIFT), ..seen };
-    is_sole && record.fork_marks.has_or(tag(seen), mark) && entry.compare_exchange(seen, noted).is_ok()
+    match record.fork_marks.get_or(tag, || seated.arena.found_for_child(via).ok()) {
+        Some((place, child)) => {
+            seated.arena.inherit(via, object, child, seen.low & COUNTED != 0, &gone[place]);
+            note_fork(fd, seen);
+        }
+        None => {
+            unnote(fd);
+        }
+    }
+}
+
+fn note_fork(fd: c_int, seen: Pair) {
+    let noted = Pair { low: seen.low | FORKED, ..seen };
+    if noted != seen
+        && let Some(entry) = entry(fd)
+    {
+        // One that has changed is being closed, while a fork is going on.
+        let _ = entry.compare_exchange(seen, noted);
+    }
 }
 
 /// The fork is over, in the process that forked.
@@ -456,35 +514,53 @@ pub(crate) fn forked() {
     if forks as u32 != 0 {
         FORKS.store(forks >> 32 << 32);
     }
+    threads::take_families();
 }
 
-/// What a thread that forks has mapped for its child, of up to four instances.
-pub(crate) struct ForkMarks([ForkMark; 4]);
+/// The families of one instance that a thread has found to be gone.
+pub(crate) struct KnownGone {
+    tag: Cell<u32>,
+    gone: Gone,
+}
+
+impl KnownGone {
+    fn of(&self, tag: u32) -> &Gone {
+        if self.tag.replace(tag) != tag {
+            self.gone.forget();
+        }
+        &self.gone
+    }
+}
+
+/// Instances of which a child gets a family.
+const FORK_MARKS: usize = 4;
+
+/// The families that a thread that forks has founded for its child.
+pub(crate) struct ForkMarks([ForkMark; FORK_MARKS]);
 
 struct ForkMark {
     tag: Word32,
-    /// 0 for none.
+    family: Word32,
+    /// Of the family's page; 0 for none.
     address: Word64,
 }
 
 impl ForkMarks {
-    /// Whether there is one of this instance, now.
-    fn has_or(&self, tag: u32, mark: impl FnOnce() -> Option<memory::Mapping>) -> bool {
-        let Some(place) = self.0.iter().find(|place| matches!(place.tag.load(), found if found == tag || found == 0))
-        else {
-            return false;
-        };
+    /// The place and the family of this instance's, which is founded now if there is none.
+    fn get_or(&self, tag: u32, found: impl FnOnce() -> Option<Page>) -> Option<(usize, u32)> {
+        let number = self.0.iter().position(|place| matches!(place.tag.load(), found if found == tag || found == 0))?;
+        let place = &self.0[number];
         if place.tag.load() == 0 {
             place.tag.store(tag);
-            if let Some(mapping) = mark() {
-                place.address.store(mapping.base().as_ptr() as u64);
-                core::mem::forget(mapping);
+            if let Some((family, address)) = found().map(Page::into_parts) {
+                place.family.store(family);
+                place.address.store(address as u64);
             }
         }
-        place.address.load() != 0
+        (place.address.load() != 0).then(|| (number, place.family.load()))
     }
 
-    fn any(&self) -> bool {
+    pub(crate) fn any(&self) -> bool {
         self.0.iter().any(|place| place.address.load() != 0)
     }
 
@@ -492,27 +568,44 @@ impl ForkMarks {
         for place in &self.0 {
             let address = place.address.load();
             if address != 0 {
-                // SAFETY: mapped by `has_or`, of this length; nothing refers to it.
+                // SAFETY: mapped by `get_or`, of this length; nothing refers to it.
                 let _ = unsafe { protection::free(address as usize, protection::page_size()) };
             }
         }
         self.forget();
     }
 
-    /// They belong to the parent process.
+    /// The child is the family that its parent founded for it.
+    pub(crate) fn take(&self) {
+        for place in &self.0 {
+            let address = place.address.load();
+            if address != 0
+                && let Some(arena) = instances::of_one_thread(place.tag.load())
+            {
+                // SAFETY: the only thread of a forked child; the page was founded for it.
+                unsafe { arena.take_family(place.family.load(), address as usize) };
+            }
+        }
+        self.forget();
+    }
+
+    /// There is none any more.
     pub(crate) fn forget(&self) {
         for place in &self.0 {
-            place.address.store(0);
-            place.tag.store(0);
+            if place.tag.load() != 0 {
+                place.address.store(0);
+                place.tag.store(0);
+            }
         }
     }
 }
 
-fn fill(fd: c_int, seen: Seen, known: Known, notes: u64, _own: OwnMemory) {
+/// Returns whether that was done.
+fn fill(fd: c_int, seen: Seen, known: Known, notes: u64, _own: OwnMemory) -> bool {
     if tag(seen.0) == CLOSING {
-        return;
+        return false;
     }
-    let Some(entry) = entries::get_or_map(fd as u32) else { return };
+    let Some(entry) = entries::get_or_map(fd as u32) else { return false };
     let (what, high) = match known.what {
         What::Device => (0, 0),
         What::Object(Kind::Semaphore, object) => (1, object.0),
@@ -525,7 +618,7 @@ fn fill(fd: c_int, seen: Seen, known: Known, notes: u64, _own: OwnMemory) {
         raise(&NOTED, fd as u32 + 1);
     }
     let low = next_sequence(seen.0) | notes | what << WHAT_SHIFT | u64::from(known.tag);
-    let _ = entry.compare_exchange(seen.0, Pair { low, high });
+    entry.compare_exchange(seen.0, Pair { low, high }).is_ok()
 }
 
 fn raise(word: &Word32, bound: u32) {
@@ -561,14 +654,26 @@ fn closed_by_owner<R>(fd: c_int, own: Option<OwnMemory>, close: impl FnOnce() ->
     result
 }
 
-/// As [`closed_by`], for a call that returns a negative number if it has not closed the descriptor. Of a sole descriptor it
+/// As [`closed_by`], for a call that returns a negative number if it has not closed the descriptor. Of a counted descriptor it
 /// tells the arena afterwards. `may_cancel`: whether the call is a point where the thread can be cancelled.
 #[inline(always)]
 pub(crate) fn released_by(fd: c_int, may_cancel: bool, close: impl FnOnce() -> c_long) -> c_long {
-    match entry(fd).map(Word128::load).filter(|seen| seen.low & SOLE != 0) {
+    match entry(fd).map(Word128::load).filter(|seen| seen.low & COUNTED != 0) {
         Some(seen) if FORKED_UNSEEN.load() == 0 => release(fd, seen, may_cancel, close),
         _ => closed_by(fd, close),
     }
+}
+
+/// As [`released_by`], for a call that puts another descriptor in its place. A `vfork` child that does so goes on with that number, so its
+/// parent's entry must not stand for it.
+#[inline(always)]
+pub(crate) fn replaced_by(fd: c_int, replace: impl FnOnce() -> c_long) -> c_long {
+    let is_counted = entry(fd).is_some_and(|entry| entry.load_low() & COUNTED != 0);
+    if is_counted && threads::borrows_memory() {
+        say_counted(fd);
+        return closed_by(fd, replace);
+    }
+    released_by(fd, false, replace)
 }
 
 /// R4. No handler of the program runs, and the thread is not cancelled, between the close and what follows.
@@ -580,22 +685,27 @@ fn release(fd: c_int, seen: Pair, may_cancel: bool, close: impl FnOnce() -> c_lo
     }
     let Some(record) = threads::enter() else { return closed_by(fd, close) };
     let marked = Pair { low: next_sequence(seen) | u64::from(CLOSING), high: 0 };
-    // SAFETY: the program's own descriptor.
-    let has_children =
-        |arena: &Arena| seen.low & FORKED != 0 && arena.has_children(unsafe { BorrowedFd::borrow_raw(fd) });
-    let may_release = |arena: &Arena| arena.may_release(object) && !keeping_errno(|| has_children(arena));
-    let seated = record.seats.take(tag).filter(|seated| may_release(seated.arena));
+    let seated = record.seats.take(tag).filter(|seated| seated.arena.may_release(object));
     let Some((seated, entry)) = seated.zip(entry(fd)).filter(|(_, entry)| entry.compare_exchange(seen, marked).is_ok())
     else {
         let _ = threads::leave(record);
         return closed_by_owner(fd, Some(own), close);
     };
+    // SAFETY: the program's own descriptor, or not open any more.
+    let let_the_kernel_count = || keeping_errno(|| seated.arena.closing(unsafe { BorrowedFd::borrow_raw(fd) }, object));
+    // A child may have been told of the descriptor, and not have it.
+    let is_forking = FORKS.load() as u32 != 0;
+    if is_forking {
+        let_the_kernel_count();
+    } else if seen.low & FORKED != 0 {
+        // SAFETY: as above.
+        keeping_errno(|| seated.arena.bury_claims(unsafe { BorrowedFd::borrow_raw(fd) }, object, record.gone.of(tag)));
+    }
     let result = device::without_cancellation(close);
-    if result >= 0 {
+    if result < 0 {
+        let_the_kernel_count();
+    } else if !is_forking {
         seated.arena.released(object);
-    } else {
-        // SAFETY: if the descriptor still is open, it is the program's.
-        keeping_errno(|| seated.arena.closing(unsafe { BorrowedFd::borrow_raw(fd) }, object));
     }
     // Unless the number means a new descriptor already.
     let _ = entry.compare_exchange(marked, Pair { low: next_sequence(marked), high: 0 });

@@ -11,7 +11,7 @@ use crate::{
     actions, cancellation, descriptors, device, environment, ioctl as requests, leaving, log, next, node, receiving,
     signals, starting, threads,
 };
-use core::ffi::{c_char, c_int, c_uint, c_ulong, c_void};
+use core::ffi::{c_char, c_int, c_long, c_uint, c_ulong, c_void};
 use libc::{AT_FDCWD, mode_t};
 
 use crate::descriptors::Moment;
@@ -341,7 +341,6 @@ unsafe extern "C-unwind" fn ioctl(fd: c_int, request: c_ulong, argument: *mut c_
     {
         return result;
     }
-    leaving::by_ioctl(fd, request_word);
     // SAFETY: the caller's own arguments.
     unsafe { next::ioctl(fd, request, argument) }
 }
@@ -372,31 +371,47 @@ unsafe extern "C-unwind" fn mq_close(queue: c_int) -> c_int {
     descriptors::closed_by(queue, || unsafe { next::mq_close(queue) })
 }
 
-/// Notes a copy that an exec keeps.
+/// Counts the copy.
 #[unsafe(link_section = ".text.ntux_start")]
 #[unsafe(no_mangle)]
 unsafe extern "C-unwind" fn dup(old: c_int) -> c_int {
-    leaving::kept(old);
     // SAFETY: the caller's own argument.
-    unsafe { next::dup(old) }
+    counting_copy(old, || unsafe { next::dup(old) }.into()) as c_int
 }
 
-macro_rules! replacing {
+/// Makes a copy of a descriptor, which is counted if the descriptor is.
+#[inline(always)]
+fn counting_copy(old: c_int, copy: impl FnOnce() -> c_long) -> c_long {
+    let copying = descriptors::begin_copy(old);
+    let result = copy();
+    descriptors::end_copy(copying, result as c_int);
+    result
+}
+
+/// As [`counting_copy`], onto a descriptor that is closed.
+#[inline(always)]
+fn replacing(old: c_int, new: c_int, copy: impl FnOnce() -> c_long) -> c_long {
+    if old == new {
+        return copy();
+    }
+    counting_copy(old, || descriptors::replaced_by(new, copy))
+}
+
+macro_rules! replacing_functions {
     ($($name:ident;)*) => {
         $(
-            /// Forgets the replaced descriptor, and notes a copy that an exec keeps.
+            /// Forgets the replaced descriptor, and counts the copy.
             #[unsafe(link_section = ".text.ntux_start")]
             #[unsafe(no_mangle)]
             unsafe extern "C-unwind" fn $name(old: c_int, new: c_int) -> c_int {
-                leaving::kept(old);
                 // SAFETY: the caller's own arguments.
-                descriptors::released_by(new, false, || unsafe { next::dup2(old, new) }.into()) as c_int
+                replacing(old, new, || unsafe { next::dup2(old, new) }.into()) as c_int
             }
         )*
     };
 }
 
-replacing! {
+replacing_functions! {
     dup2;
     __dup2;
 }
@@ -404,9 +419,8 @@ replacing! {
 /// As `dup2`.
 #[unsafe(no_mangle)]
 unsafe extern "C-unwind" fn dup3(old: c_int, new: c_int, flags: c_int) -> c_int {
-    leaving::by_dup3(old, flags);
     // SAFETY: the caller's own arguments.
-    descriptors::released_by(new, false, || unsafe { next::dup3(old, new, flags) }.into()) as c_int
+    replacing(old, new, || unsafe { next::dup3(old, new, flags) }.into()) as c_int
 }
 
 /// Forgets the descriptors.
@@ -528,20 +542,21 @@ unsafe extern "C-unwind" fn _Fork() -> c_int {
     result
 }
 
+#[inline(always)]
+fn is_copy(command: c_int) -> bool {
+    matches!(command, libc::F_DUPFD | libc::F_DUPFD_CLOEXEC)
+}
+
 macro_rules! descriptor_control {
     ($($name:ident => $next:ident;)*) => {
         $(
-            /// Takes note of copies that an exec keeps, or no longer keeps.
+            /// Counts copies.
             #[unsafe(link_section = ".text.ntux_start")]
             #[unsafe(no_mangle)]
             unsafe extern "C-unwind" fn $name(fd: c_int, command: c_int, argument: usize) -> c_int {
-                leaving::by_fcntl(fd, command, argument);
                 // SAFETY: the caller's own arguments.
-                let result = unsafe { next::$next(fd, command, argument) };
-                if result == 0 {
-                    receiving::by_fcntl(fd, command, argument);
-                }
-                result
+                let real = || unsafe { next::$next(fd, command, argument) };
+                if is_copy(command) { counting_copy(fd, || real().into()) as c_int } else { real() }
             }
         )*
     };
@@ -565,17 +580,21 @@ unsafe extern "C-unwind" fn posix_spawn_file_actions_adddup2(actions: *mut c_voi
 #[unsafe(link_section = ".text.ntux_start")]
 #[unsafe(no_mangle)]
 unsafe extern "C-unwind" fn sendmsg(fd: c_int, message: *const libc::msghdr, flags: c_int) -> isize {
-    leaving::sent(fd, message as usize);
+    let announced = leaving::sent(fd, message as usize);
     // SAFETY: the caller's own arguments.
-    unsafe { next::sendmsg(fd, message, flags) }
+    let result = unsafe { next::sendmsg(fd, message, flags) };
+    leaving::refused(announced, message as usize, result);
+    result
 }
 
 /// Notes copies that another process gets.
 #[unsafe(no_mangle)]
 unsafe extern "C-unwind" fn sendmmsg(fd: c_int, messages: *mut libc::mmsghdr, count: c_uint, flags: c_int) -> c_int {
-    leaving::sent_many(fd, messages as usize, count);
+    let announced = leaving::sent_many(fd, messages as usize, count);
     // SAFETY: the caller's own arguments.
-    unsafe { next::sendmmsg(fd, messages, count, flags) }
+    let result = unsafe { next::sendmmsg(fd, messages, count, flags) };
+    leaving::refused_many(announced, messages as usize, count, result);
+    result
 }
 
 /// Takes note of copies that come from another process.

@@ -229,6 +229,12 @@ pub(crate) fn tag_of(file: FileId) -> Option<u32> {
     Some(found.state.load() as u32)
 }
 
+/// The arena of an instance in use, for the only thread of a process.
+pub(crate) fn of_one_thread(tag: u32) -> Option<&'static Arena> {
+    // SAFETY: in use, so initialized, and nobody else is there who could unmap it.
+    in_use(tag).then(|| unsafe { (*place(tag).arena.get()).assume_init_ref() })
+}
+
 /// The instances in use. One that was leaving when this process was forked stays neither used nor free.
 fn used() -> impl Iterator<Item = &'static Instance> {
     TABLE[..BOUND.load() as usize].iter().filter(|place| !matches!(place.state.load(), 0 | LEAVING..))

@@ -229,11 +229,16 @@ fn create(record: &'static Record, fd: c_int, tag: u32, kind: Kind, new: New) ->
     // again, the new descriptor is of another file and means nothing, or nothing good, to a program that races like
     // this.
     let device = unsafe { BorrowedFd::borrow_raw(fd) };
-    let before = Moment::now();
-    let (created, object) = device::without_cancellation(|| arena.descriptor_create(waiter, device, new))?;
+    let (before, own) = (Moment::now(), threads::own_memory());
+    let (created, object) = device::without_cancellation(|| {
+        if own.is_some() {
+            arena.found_family(device);
+        }
+        arena.descriptor_create(waiter, device, new)
+    })?;
     let created = created.into_raw_fd();
     let known = Known { tag, what: What::Object(kind, object) };
-    descriptors::remember_new(created, known, arena.may_release(object), before, threads::own_memory());
+    descriptors::remember_new(arena, created, known, arena.may_release(object), before, own);
     Ok(created)
 }
 

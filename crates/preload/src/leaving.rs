@@ -25,52 +25,7 @@ const MESSAGES_MAX: u32 = 1024;
 const HEADER: usize = size_of::<libc::cmsghdr>();
 const _: () = assert!(HEADER == 16 && size_of::<libc::msghdr>() == 56);
 
-/// A copy of this descriptor will be kept across an exec, or passed to a program that is started.
-#[inline(always)]
-pub(crate) fn kept(fd: c_int) {
-    if instances::any() && fd >= 0 {
-        leaves(fd);
-    }
-}
-
-/// A copy of this descriptor will be made, which an exec closes.
-#[inline(always)]
-pub(crate) fn copied(fd: c_int) {
-    if instances::any() {
-        descriptors::copied(fd);
-    }
-}
-
-/// `dup3`.
-#[inline(always)]
-pub(crate) fn by_dup3(old: c_int, flags: c_int) {
-    if flags & libc::O_CLOEXEC == 0 {
-        kept(old);
-    } else {
-        copied(old);
-    }
-}
-
-/// `fcntl`, where it makes a copy or keeps one.
-#[inline(always)]
-pub(crate) fn by_fcntl(fd: c_int, command: c_int, argument: usize) {
-    let keeps = command == libc::F_SETFD && argument as c_int & libc::FD_CLOEXEC == 0;
-    if keeps || command == libc::F_DUPFD {
-        kept(fd);
-    } else if command == libc::F_DUPFD_CLOEXEC {
-        copied(fd);
-    }
-}
-
-/// `ioctl`, where it keeps a copy.
-#[inline(always)]
-pub(crate) fn by_ioctl(fd: c_int, request: u32) {
-    if request == libc::FIONCLEX as u32 {
-        kept(fd);
-    }
-}
-
-/// As [`kept`], for the file actions of a program to be started.
+/// A copy of this descriptor will be passed to a program that is started by file actions.
 #[inline(always)]
 pub(crate) fn by_actions(fd: c_int) {
     if instances::any() && fd >= 0 && leaves(fd) {
@@ -78,62 +33,150 @@ pub(crate) fn by_actions(fd: c_int) {
     }
 }
 
-/// Whether the descriptor is one of ours. Its copies are counted from now on, if they are an object's.
+/// Whether the descriptor is one of ours. The kernel counts its copies from now on, if they are an object's.
 #[cold]
 pub(crate) fn leaves(fd: c_int) -> bool {
     descriptors::copied(fd);
-    // SAFETY: the descriptor is only asked and locked; one that is not open is refused by the kernel.
-    keeping_errno(|| Arena::leaving(unsafe { BorrowedFd::borrow_raw(fd) }))
+    keeping_errno(|| {
+        // SAFETY: the descriptor is only asked and locked; one that is not open is refused by the kernel.
+        let is_ours = Arena::leaving(unsafe { BorrowedFd::borrow_raw(fd) });
+        // A `vfork` child's parent says so when it closes its own.
+        if is_ours && !threads::borrows_memory() {
+            descriptors::say_counted(fd);
+        }
+        is_ours
+    })
+}
+
+/// What was counted of a call's messages before they are sent.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Announced {
+    /// None of them has a descriptor of an object, or is counted.
+    Nothing,
+    /// Each descriptor of an object.
+    All,
+    /// Some; which ones is not known any more.
+    Some,
+}
+
+impl Announced {
+    fn and(self, counted: bool, is_first: bool) -> Announced {
+        match (self, counted) {
+            (Announced::Nothing, true) if is_first => Announced::All,
+            (Announced::All, true) => Announced::All,
+            (Announced::Nothing, false) => Announced::Nothing,
+            _ => Announced::Some,
+        }
+    }
 }
 
 /// The message at this address is about to be sent through this socket.
 #[inline(always)]
-pub(crate) fn sent(socket: c_int, message: usize) {
-    if instances::any() {
-        look(|record, memory, receiver| {
-            for_each_right(memory, message, |fd| goes(record, fd, || receiver.is_stranger(socket)))
-        });
+pub(crate) fn sent(socket: c_int, message: usize) -> Announced {
+    if !instances::any() {
+        return Announced::Nothing;
     }
+    look(|tally, memory| for_each_right(memory, message, |fd| tally.goes(fd, socket)))
 }
 
 /// As [`sent`], for the first `count` messages of an array.
 #[inline(always)]
-pub(crate) fn sent_many(socket: c_int, messages: usize, count: c_uint) {
-    if instances::any() {
-        look(|record, memory, receiver| {
-            for_each_message(messages, count, |message| {
-                for_each_right(memory, message, |fd| goes(record, fd, || receiver.is_stranger(socket)))
-            })
+pub(crate) fn sent_many(socket: c_int, messages: usize, count: c_uint) -> Announced {
+    if !instances::any() {
+        return Announced::Nothing;
+    }
+    look(|tally, memory| {
+        for_each_message(messages, count, |message| for_each_right(memory, message, |fd| tally.goes(fd, socket)))
+    })
+}
+
+/// The real function has returned this: if a negative number, the message was not sent.
+#[inline(always)]
+pub(crate) fn refused(announced: Announced, message: usize, result: isize) {
+    if result < 0 && announced == Announced::All {
+        take_back(|record, memory| for_each_right(memory, message, |fd| stays(record, fd)));
+    }
+}
+
+/// As [`refused`]: all messages from this one on were not sent.
+#[inline(always)]
+pub(crate) fn refused_many(announced: Announced, messages: usize, count: c_uint, result: c_int) {
+    let sent = result.max(0) as c_uint;
+    if sent < count && announced == Announced::All {
+        let rest = messages.wrapping_add(sent as usize * size_of::<libc::mmsghdr>());
+        take_back(|record, memory| {
+            for_each_message(rest, count - sent, |message| for_each_right(memory, message, |fd| stays(record, fd)))
         });
+    }
+}
+
+#[cold]
+fn take_back(work: impl FnOnce(&Record, Memory<'_>) -> Result<(), Fault>) {
+    let Some(record) = threads::enter() else { return };
+    keeping_errno(|| {
+        let _ = memory::with(record, |memory| work(record, memory));
+    });
+    let _ = threads::leave(record);
+}
+
+fn stays(record: &Record, fd: c_int) {
+    if let Ok(Known { tag, what: What::Object(_, object) }) = meant_by(record, fd)
+        && let Some(seated) = record.seats.take(tag)
+    {
+        // SAFETY: the program's own descriptor; if it is not open any more, nothing happens.
+        seated.arena.unsent(unsafe { BorrowedFd::borrow_raw(fd) }, object);
     }
 }
 
 /// Looks at memory of the caller's. Where it cannot be read the kernel refuses to send.
 #[cold]
-fn look(work: impl FnOnce(&Record, Memory<'_>, &Receiver) -> Result<(), Fault>) {
-    let Some(record) = threads::enter() else { return };
-    let _ = memory::with(record, |memory| work(record, memory, &Receiver::default()));
+fn look(work: impl FnOnce(&mut Tally<'_>, Memory<'_>) -> Result<(), Fault>) -> Announced {
+    let Some(record) = threads::enter() else { return Announced::Nothing };
+    let mut tally = Tally { record, receiver: Receiver::default(), announced: Announced::Nothing, seen: false };
+    let _ = memory::with(record, |memory| work(&mut tally, memory));
+    let announced = tally.announced;
     let _ = threads::leave(record);
+    announced
 }
 
-/// A copy of this descriptor is about to be sent. The receiver is asked about only if it is ours.
-fn goes(record: &Record, fd: c_int, to_stranger: impl Fn() -> bool) {
-    if fd < 0 {
-        return;
+/// The descriptors that one call sends.
+struct Tally<'a> {
+    record: &'a Record,
+    receiver: Receiver,
+    announced: Announced,
+    /// There was an object's before.
+    seen: bool,
+}
+
+impl Tally<'_> {
+    /// A copy of this descriptor is about to be sent. The receiver is asked about only if it is ours.
+    fn goes(&mut self, fd: c_int, socket: c_int) {
+        if fd < 0 {
+            return;
+        }
+        let known = keeping_errno(|| meant_by(self.record, fd));
+        if known == Err(NotMet::Foreign) {
+            return;
+        }
+        let mut counted = false;
+        if let Ok(Known { tag, what: What::Object(_, object) }) = known
+            && !self.receiver.is_stranger(socket)
+            && let Some(seated) = self.record.seats.take(tag)
+        {
+            // SAFETY: the program's own descriptor, which it is about to send; if it is not open, the kernel refuses that.
+            counted = keeping_errno(|| seated.arena.sending(unsafe { BorrowedFd::borrow_raw(fd) }, object));
+        } else if leaves(fd) {
+            self.receiver.is_stranger(socket);
+        }
+        self.announced = self.announced.and(counted, !self.seen);
+        self.seen = true;
     }
-    let known = descriptors::look_up(fd).0.ok_or(());
-    let known = known.or_else(|()| keeping_errno(|| descriptors::identify_met(record, fd)));
-    if known == Err(NotMet::Foreign) {
-        return;
-    }
-    if let Ok(Known { tag, what: What::Object(_, object) }) = known
-        && !to_stranger()
-        && let Some(seated) = record.seats.take(tag)
-    {
-        // SAFETY: the program's own descriptor, which it is about to send; if it is not open, the kernel refuses that.
-        keeping_errno(|| seated.arena.sending(unsafe { BorrowedFd::borrow_raw(fd) }, object));
-    } else if leaves(fd) {
-        to_stranger();
+}
+
+fn meant_by(record: &Record, fd: c_int) -> Result<Known, NotMet> {
+    match descriptors::look_up(fd).0 {
+        Some(known) => Ok(known),
+        None => descriptors::identify_met(record, fd),
     }
 }
 

@@ -25,6 +25,9 @@ ntux_platform::next_functions! {
     fn freopen64(path: *const c_char, mode: *const c_char, stream: *mut FILE) -> *mut FILE => freopen(path, mode, stream);
     fn fclose(stream: *mut FILE);
     fn pclose(stream: *mut FILE);
+    fn popen(command: *const c_char, mode: *const c_char) -> *mut FILE;
+    fn system(command: *const c_char);
+    fn wordexp(words: *const c_char, found: *mut c_void, flags: c_int);
     fn closedir(directory: *mut DIR);
     fn access(path: *const c_char, mode: c_int);
     fn eaccess(path: *const c_char, mode: c_int);

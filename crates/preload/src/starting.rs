@@ -98,7 +98,7 @@ pub(crate) fn by_actions() {
 pub(crate) unsafe fn start<R>(program: Program, environment: Environment, start: impl FnOnce(Environment) -> R) -> R {
     // SAFETY: the caller's promise.
     let found = unsafe { look_through(environment) };
-    if ENTRY.length.load() == 0 || (found.names_us && !found.is_marked && !instances::any()) {
+    if !instances::any() && (ENTRY.length.load() == 0 || (found.names_us && !found.is_marked)) {
         return start(environment);
     }
     // SAFETY: the caller's promise.
@@ -133,7 +133,8 @@ unsafe fn completed(program: Program, environment: Environment, found: Found) ->
         keeping_errno(|| {
             device::without_cancellation(|| {
                 // Each is asked about, so that each copy is counted.
-                if kept().filter(|fd| leaving::leaves(*fd)).count() == 0 && IN_ACTIONS.load() == 0 {
+                let hands_on = count_what_is_kept() || IN_ACTIONS.load() != 0;
+                if !hands_on || ENTRY.length.load() == 0 || !others::may_be_looked_at() {
                     return None;
                 }
                 // SAFETY: the caller's promise.
@@ -196,13 +197,26 @@ unsafe fn look_through(environment: Environment) -> Found {
 /// processes keep nothing that could be ours, so whether a filter forbids to look further is found out last: that may
 /// take a child.
 fn hands_ours_on() -> bool {
-    (kept().next().is_some() || IN_ACTIONS.load() != 0) && others::may_be_looked_at()
+    (kept().next().is_some() || IN_ACTIONS.load() != 0) && (instances::any() || others::may_be_looked_at())
+}
+
+/// Whether a descriptor of ours stays open when a program is executed. The kernel counts what does.
+fn count_what_is_kept() -> bool {
+    kept().filter(|fd| leaving::leaves(*fd)).count() != 0
 }
 
 /// The descriptors that may be ours and that an exec keeps. To ask the kernel about each number takes a fraction of the
 /// time in which /proc lists what is open.
 fn kept() -> impl Iterator<Item = c_int> {
     (0..numbers().unwrap_or(0)).filter(|fd| is_kept(*fd) && can_be_ours(*fd))
+}
+
+/// The C library is about to start a program by itself, which gets what stays open.
+#[cold]
+pub(crate) fn started_by_library() {
+    if instances::any() {
+        keeping_errno(|| device::without_cancellation(count_what_is_kept));
+    }
 }
 
 fn can_be_ours(fd: c_int) -> bool {

@@ -51,6 +51,7 @@ pub(crate) struct Record {
     pub(crate) door: Door,
     pub(crate) seats: instances::Seats,
     pub(crate) fork_marks: descriptors::ForkMarks,
+    pub(crate) gone: descriptors::KnownGone,
     pub(crate) counts: log::Counts,
 }
 
@@ -340,7 +341,19 @@ fn claim() -> Option<&'static Record> {
     record
 }
 
+/// In a forked child: it is the families that its parent has founded for it.
+#[unsafe(link_section = ".text.ntux_start")]
+pub(crate) fn take_families() {
+    // SAFETY: only this thread reads and writes the word; records are never unmapped. The thread has had this one in the parent.
+    if let Some(record) = unsafe { (*place()).map(|record| record.as_ref()) }
+        && record.fork_marks.any()
+    {
+        record.fork_marks.take();
+    }
+}
+
 fn claim_blocked() -> Option<&'static Record> {
+    take_families();
     let (lineage, thread_pointer) = (lineage(), thread_pointer());
     let bucket = bucket(thread_pointer);
     let record = match records_of(bucket).find(|record| take_over(record, lineage, thread_pointer)) {

@@ -35,6 +35,7 @@ static DOOR: LazyLock<PathBuf> = LazyLock::new(|| compile("c/door.c", &[]));
 static MASKS: LazyLock<PathBuf> = LazyLock::new(|| compile("c/masks.c", &[]));
 static PROCESSES: LazyLock<PathBuf> = LazyLock::new(|| compile("c/processes.c", &[]));
 static LEAVING: LazyLock<PathBuf> = LazyLock::new(|| compile("c/leaving.c", &[]));
+static MANY: LazyLock<PathBuf> = LazyLock::new(|| compile("c/many.c", &[]));
 static LIMITS: LazyLock<PathBuf> = LazyLock::new(|| compile("c/limits.c", &[]));
 static MULTIPLE: LazyLock<PathBuf> = LazyLock::new(|| compile("c/multiple.c", &[]));
 static OPENING: LazyLock<PathBuf> = LazyLock::new(|| compile("c/opening.c", &[]));
@@ -186,11 +187,35 @@ scenarios! {
     locks_do_not_pile_up,
     sole_copies_need_no_lock,
     copies_elsewhere_last,
+    inherited_copies,
+    kept_by_what_is_started,
     borrowed_copies,
     a_server_with_clients,
     kept_by_a_program,
     starts_without_a_child,
     a_receiver_is_looked_at_once,
+}
+
+/// What a step costs does not depend on how many objects there are: no pattern leaves locks. (What is on its way has one each.)
+#[test]
+fn locks_do_not_pile_up_in_any_pattern() {
+    const PATTERNS: [&str; 12] = [
+        "send_to_itself",
+        "send_to_itself_kept",
+        "send_twice",
+        "send_refused",
+        "send_all",
+        "duplicate_kept",
+        "duplicate_closed",
+        "duplicate_onto",
+        "child_uses",
+        "child_closes",
+        "child_makes",
+        "fork_often",
+    ];
+    for pattern in PATTERNS {
+        succeeds(command(&MANY, &LIBRARY).args([pattern, "300"]));
+    }
 }
 
 scenarios! {

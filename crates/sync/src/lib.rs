@@ -38,7 +38,7 @@ pub mod trace;
 
 pub use api::interruptible::Wanted;
 pub use arena::Arena;
-pub use arena::descriptor::Identity;
+pub use arena::descriptor::{Gone, Identity, Page};
 pub use error::{Error, Result};
 pub use format::fields;
 pub use format::layout::Capacity;

@@ -5,8 +5,9 @@ use std::io::{Read, Write};
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
+use ntux_platform::protection::page_size;
 use ntux_sync::inspect::View;
-use ntux_sync::{Arena, Capacity, Error, New, Object};
+use ntux_sync::{Arena, Capacity, Error, Gone, New, Object};
 
 const EVENT: New = New::Event { manual: false, signaled: false };
 /// More objects than an arena could have locked one by one without being slow.
@@ -281,7 +282,7 @@ fn a_copy_that_left_keeps_the_object_of_a_killed_creator() {
 }
 
 #[test]
-fn a_child_that_closes_what_it_inherited_leaves_the_counting_to_the_founder() {
+fn a_child_without_a_family_leaves_the_counting_to_the_founder() {
     let _alone = alone();
     let fd = arena_file(1);
     let arena = Arena::map_for_descriptors(fd.as_fd()).unwrap();
@@ -410,8 +411,10 @@ fn messages_that_nobody_receives_end_with_their_socket() {
     drop((made, sender));
     assert_eq!(create(&other, &fd).err(), Some(Error::Exhausted), "in flight");
     let copy = passing::receive(&here);
-    other.arrived(copy.as_fd(), object(copy.as_fd()));
+    let number = object(copy.as_fd());
+    assert!(other.arrived(copy.as_fd(), number));
     drop(copy);
+    other.released(number);
     drop(passing::receive(&here));
     assert_eq!(create(&other, &fd).err(), Some(Error::Exhausted), "one is in flight");
     drop(here);
@@ -420,40 +423,132 @@ fn messages_that_nobody_receives_end_with_their_socket() {
 }
 
 #[test]
-fn a_second_message_is_counted_for_good() {
+fn the_last_of_several_messages_lets_go_of_the_byte() {
     let _alone = alone();
     let fd = arena_file(1);
     let (sender, receiver, third) = (family(&fd), family(&fd), family(&fd));
     let made = create(&sender, &fd).unwrap();
     let number = object(made.as_fd());
     let (here, there) = std::os::unix::net::UnixStream::pair().unwrap();
-    for _ in 0..2 {
-        sender.sending(made.as_fd(), number);
+    for _ in 0..3 {
+        assert!(sender.sending(made.as_fd(), number));
         passing::send(&there, made.as_fd());
     }
-    let first = passing::receive(&here);
-    receiver.arrived(first.as_fd(), number);
-    drop((sender, made, receiver, first));
-    assert!(is_counted(&fd, number));
-    assert_eq!(create(&third, &fd).err(), Some(Error::Exhausted), "the second is in flight");
-    drop(passing::receive(&here));
+    let receive = || {
+        let copy = passing::receive(&here);
+        assert!(receiver.arrived(copy.as_fd(), number));
+        copy
+    };
+    let copies = [receive(), receive()];
+    assert!(is_counted(&fd, number), "one is on its way");
+    for copy in copies.into_iter().chain([receive()]) {
+        assert_eq!(receiver.event_set(&receiver.waiter(), number), Ok(false));
+        assert!(receiver.event_reset(&receiver.waiter(), number).unwrap() && receiver.may_release(number));
+        drop(copy);
+        receiver.released(number);
+    }
+    assert!(!is_counted(&fd, number));
+    // One that is refused, and one of which nobody hears again.
+    assert!(sender.sending(made.as_fd(), number));
+    sender.unsent(made.as_fd(), number);
+    assert!(!is_counted(&fd, number));
+    assert!(sender.sending(made.as_fd(), number));
+    passing::send(&there, made.as_fd());
+    drop((sender, made));
+    assert_eq!(create(&third, &fd).err(), Some(Error::Exhausted), "in flight");
+    drop((here, there));
     assert!(create(&third, &fd).is_ok());
+}
+
+#[test]
+fn copies_are_counted_and_the_last_one_ends_the_object() {
+    let _alone = alone();
+    let fd = arena_file(1);
+    let arena = family(&fd);
+    let made = create(&arena, &fd).unwrap();
+    let number = object(made.as_fd());
+    let mut copies = vec![made];
+    for _ in 0..61 {
+        assert!(arena.copying(number));
+        copies.push(copies[0].try_clone().unwrap());
+    }
+    // One that could not be made.
+    assert!(arena.may_release(number) && arena.copying(number) && !arena.may_release(number), "too many to count");
+    let last = copies.pop().unwrap();
+    close_all(&arena, copies);
+    assert!(is_counted(&fd, number));
+    assert_eq!(create(&arena, &fd).err(), Some(Error::Exhausted));
+    drop(last);
+    let made = create(&arena, &fd).unwrap();
+    let number = object(made.as_fd());
+    assert!(arena.copying(number));
+    let copy = made.try_clone().unwrap();
+    drop(made);
+    arena.released(number);
+    assert!(!is_counted(&fd, number) && arena.event_set(&arena.waiter(), number) == Ok(false));
+    drop(copy);
+    arena.released(number);
+    assert_eq!(arena.event_set(&arena.waiter(), number), Err(Error::NoSuchObject));
+}
+
+fn close_all(arena: &Arena, copies: Vec<OwnedFd>) {
+    copies.into_iter().for_each(|copy| close(arena, copy));
+}
+
+#[test]
+fn a_child_s_family_keeps_what_it_has_inherited() {
+    let _alone = alone();
+    for killed in [true, false] {
+        let fd = arena_file(1);
+        let (arena, third) = (family(&fd), family(&fd));
+        let made = create(&arena, &fd).unwrap();
+        let number = object(made.as_fd());
+        let page = arena.found_for_child(fd.as_fd()).unwrap();
+        let gone = Gone::default();
+        arena.inherit(made.as_fd(), number, page.family(), true, &gone);
+        let (family, address) = page.into_parts();
+        let child = Child::after(|| {
+            // SAFETY: one thread uses the arena; the page was founded for this child.
+            unsafe { arena.take_family(family, address) };
+            assert!(arena.may_release(number) && arena.event_set(&arena.waiter(), number) == Ok(false));
+            if !killed {
+                // SAFETY: its own copy.
+                unsafe { libc::close(made.as_raw_fd()) };
+                arena.released(number);
+            }
+        });
+        // SAFETY: what a process does that has forked: the page is the child's.
+        unsafe { libc::munmap(address as *mut libc::c_void, page_size()) };
+        assert!(arena.may_release(number), "the parent has one");
+        if killed {
+            child.kill();
+            arena.bury_claims(made.as_fd(), number, &gone);
+            drop(made);
+            arena.released(number);
+        } else {
+            drop(made);
+            arena.released(number);
+            child.kill();
+        }
+        assert_eq!(arena.event_set(&arena.waiter(), number), Err(Error::NoSuchObject), "killed: {killed}");
+        assert!(create(&third, &fd).is_ok());
+    }
 }
 
 #[test]
 fn who_gets_it_when_there_is_no_place_for_a_claim_leaves_it_counted() {
     let _alone = alone();
     let fd = arena_file(1);
-    let families: Vec<_> = (0..5).map(|_| family(&fd)).collect();
+    let families: Vec<_> = (0..6).map(|_| family(&fd)).collect();
     let made = create(&families[0], &fd).unwrap();
     let number = object(made.as_fd());
-    let mut copies: Vec<_> = families[1..4].iter().map(|to| hand_over(&families[0], made.as_fd(), to)).collect();
+    let mut copies: Vec<_> = families[1..5].iter().map(|to| hand_over(&families[0], made.as_fd(), to)).collect();
     assert!(!is_counted(&fd, number));
     // Back to who has it already: no further claim.
     copies.push(hand_over(&families[2], copies[1].as_fd(), &families[1]));
     copies.push(hand_over(&families[2], copies[1].as_fd(), &families[0]));
     assert!(!is_counted(&fd, number));
-    copies.push(hand_over(&families[1], copies[0].as_fd(), &families[4]));
+    copies.push(hand_over(&families[1], copies[0].as_fd(), &families[5]));
     assert!(is_counted(&fd, number));
     let last = copies.pop().unwrap();
     drop((families, made, copies));

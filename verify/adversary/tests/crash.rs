@@ -95,6 +95,7 @@ fn an_operation_that_survives_neither_kills_nor_stops_is_found() {
 fn an_object_that_ends_too_early_is_found() {
     for (name, how) in [
         ("planted-crowd", "a victim that was not killed ended with Some(Err(NoSuchObject))"),
+        ("planted-fork", "a victim that was not killed ended with Some(Err(NoSuchObject))"),
         ("planted-exec", "a victim that was not killed ended with Some(Err(NoSuchObject))"),
         ("planted-founder", "the founder's close ends an object of which a child has a copy"),
     ] {

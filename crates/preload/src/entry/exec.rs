@@ -1,7 +1,7 @@
 //! The functions that start another program.
 
 use crate::next;
-use crate::starting::{Environment, Program, start};
+use crate::starting::{Environment, Program, start, started_by_library};
 use core::ffi::{c_char, c_int, c_void};
 use libc::{AT_FDCWD, pid_t};
 
@@ -104,6 +104,26 @@ macro_rules! spawning {
 spawning! {
     posix_spawn: |path| Program::At(AT_FDCWD, path);
     posix_spawnp: Program::Named;
+}
+
+macro_rules! starting_by_itself {
+    ($($name:ident($($argument:ident: $type:ty),*) -> $result:ty;)*) => {
+        $(
+            /// Has the kernel count what the program keeps: the C library does not call this library's functions to start it.
+            #[unsafe(no_mangle)]
+            unsafe extern "C-unwind" fn $name($($argument: $type),*) -> $result {
+                started_by_library();
+                // SAFETY: the caller's own arguments.
+                unsafe { next::$name($($argument),*) }
+            }
+        )*
+    };
+}
+
+starting_by_itself! {
+    system(command: *const c_char) -> c_int;
+    popen(command: *const c_char, mode: *const c_char) -> *mut libc::FILE;
+    wordexp(words: *const c_char, found: *mut c_void, flags: c_int) -> c_int;
 }
 
 /// Functions whose arguments stand in a list: `$implementation` gets the path and the list as an array, which ends with a null pointer.

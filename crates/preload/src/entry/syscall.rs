@@ -1,6 +1,6 @@
 //! `syscall`, with which programs make system calls directly.
 
-use super::{close_all, part};
+use super::{close_all, counting_copy, is_copy, part, replacing};
 use crate::descriptors::Moment;
 use crate::multiple::{Call, OPERATION};
 use crate::{descriptors, device, ioctl as requests, leaving, next, receiving};
@@ -219,44 +219,26 @@ unsafe extern "C-unwind" fn serve(
         libc::SYS_ioctl => {
             let request = second as u32;
             let served = if requests::is_ours(request) { requests::serve(fd, request, third) } else { None };
-            served.map_or_else(
-                || {
-                    leaving::by_ioctl(fd, request);
-                    real()
-                },
-                c_long::from,
-            )
+            served.map_or_else(real, c_long::from)
         }
         libc::SYS_close => descriptors::released_by(fd, false, real),
         libc::SYS_close_range => close_all(first as c_uint, second as c_uint, third as c_int, real),
-        libc::SYS_dup => {
-            leaving::kept(fd);
-            real()
-        }
+        libc::SYS_dup => counting_copy(fd, real),
         #[cfg(target_arch = "x86_64")]
-        libc::SYS_dup2 => {
-            leaving::kept(fd);
-            descriptors::released_by(second as c_int, false, real)
-        }
-        libc::SYS_dup3 => {
-            leaving::by_dup3(fd, third as c_int);
-            descriptors::released_by(second as c_int, false, real)
-        }
-        libc::SYS_fcntl => {
-            leaving::by_fcntl(fd, second as c_int, third);
+        libc::SYS_dup2 => replacing(fd, second as c_int, real),
+        libc::SYS_dup3 => replacing(fd, second as c_int, real),
+        libc::SYS_fcntl if is_copy(second as c_int) => counting_copy(fd, real),
+        libc::SYS_sendmsg => {
+            let announced = leaving::sent(fd, second);
             let result = real();
-            if result == 0 {
-                receiving::by_fcntl(fd, second as c_int, third);
-            }
+            leaving::refused(announced, second, result as isize);
             result
         }
-        libc::SYS_sendmsg => {
-            leaving::sent(fd, second);
-            real()
-        }
         libc::SYS_sendmmsg => {
-            leaving::sent_many(fd, second, third as c_uint);
-            real()
+            let announced = leaving::sent_many(fd, second, third as c_uint);
+            let result = real();
+            leaving::refused_many(announced, second, third as c_uint, result as c_int);
+            result
         }
         libc::SYS_recvmsg => {
             let before = Moment::now();

@@ -57,19 +57,51 @@ static void every_way_out(void)
     posix_spawn_file_actions_t actions;
     CHECK(posix_spawn_file_actions_init(&actions) == 0);
 #define LEAVES(call) fd = fresh(); CHECK((call) && counted(fd))
-    LEAVES(dup(fd) >= 0);
-    LEAVES(dup2(fd, 700) == 700);
-    LEAVES(dup3(fd, 701, 0) == 701);
-    LEAVES(fcntl(fd, F_DUPFD, 702) >= 702);
-    LEAVES(fcntl(fd, F_SETFD, 0) == 0);
-    LEAVES(ioctl(fd, FIONCLEX) == 0);
     LEAVES(posix_spawn_file_actions_adddup2(&actions, fd, 9) == 0);
 #define STAYS(call) fd = fresh(); CHECK((call) && !counted(fd))
+    STAYS(dup(fd) >= 0);
+    STAYS(dup2(fd, 700) == 700);
+    STAYS(dup3(fd, 701, 0) == 701);
+    STAYS(fcntl(fd, F_DUPFD, 702) >= 702);
+    STAYS(fcntl(fd, F_SETFD, 0) == 0);
+    STAYS(ioctl(fd, FIONCLEX) == 0);
     STAYS(dup3(fd, 710, O_CLOEXEC) == 710);
     STAYS(fcntl(fd, F_DUPFD_CLOEXEC, 711) >= 711);
     STAYS(fcntl(fd, F_SETFD, FD_CLOEXEC) == 0);
     errno = 12345;
     CHECK(dup(pair[0]) >= 0 && fcntl(pair[0], F_SETFD, 0) == 0 && errno == 12345);
+}
+
+static void run_borrowing_memory(char *const *arguments)
+{
+    pid_t child = vfork();
+    if (child == 0)
+        _exit(execvp(*arguments, arguments));
+    exited_well(child);
+}
+
+/* Whatever starts a program counts what that keeps, and nothing else. */
+static void kept_by_what_is_started(void)
+{
+    char *const arguments[] = {"true", NULL};
+    for (int way = 0; way < 5; way++) {
+        int kept = fresh(), copy = dup(fresh()), closed = fresh();
+        pid_t child;
+        CHECK(copy >= 0 && fcntl(kept, F_SETFD, 0) == 0);
+        switch (way) {
+        case 0: CHECK(system("true") == 0); break;
+        case 1: CHECK(pclose(popen("true", "r")) == 0); break;
+        case 2: CHECK(posix_spawnp(&child, "true", NULL, NULL, arguments, environ) == 0); exited_well(child); break;
+        case 3:
+            if ((child = fork()) == 0)
+                _exit(execvp("true", arguments));
+            exited_well(child);
+            break;
+        case 4: run_borrowing_memory(arguments); break;
+        }
+        CHECK(counted(kept) && counted(copy) && !counted(closed));
+        CHECK(close(kept) == 0 && close(copy) == 0 && signaled(closed) == 1);
+    }
 }
 
 /* Messages that the kernel refuses, and one that is not about descriptors. */
@@ -98,7 +130,7 @@ static void messages_of_all_kinds(void)
     CHECK(sendmsg(pair[0], &message, 0) == 1 && counted(fd));
 }
 
-/* A child that closes all that it inherited makes nothing slower; its parent counts when it closes. */
+/* A child that closes all that it inherited makes nothing slower. */
 static void children_that_close_everything(void)
 {
     int fd = fresh(), fds[2];
@@ -107,14 +139,14 @@ static void children_that_close_everything(void)
     if (child == 0) {
         CHECK(signaled(fd) == 1 && close(fd) == 0);
         fd = event(device, 1, 0);
-        CHECK(counted(fd)); /* nobody else would say so */
+        CHECK(!counted(fd)); /* it is its own family */
         _exit(0);
     }
     exited_well(child);
     CHECK(!counted(fd) && signaled(fd) == 1);
     int copy = fcntl(fd, F_DUPFD_CLOEXEC, 100);
     close(fd);
-    CHECK(counted(copy) && signaled(copy) == 1);
+    CHECK(!counted(copy) && signaled(copy) == 1 && close(copy) == 0);
 }
 
 /* How many KiB of the library's memory only this process has: it wrote there since it was forked. */
@@ -352,20 +384,19 @@ static void what_arrives_is_not_counted(const char *program)
         order_with(socket, *way, fd);
         CHECK(!counted(fd));
         order(socket, 'x');
-        CHECK(counted(fd) && signaled(fd) == 1);
+        CHECK(!counted(fd) && signaled(fd) == 1);
         close(fd);
     }
-    /* What an exec would keep stays counted until it would not, or for good. */
+    /* Also what an exec would keep. */
     fd = fresh(), order_with(socket, 'e', fd);
-    CHECK(counted(fd));
-    order(socket, 'u');
-    CHECK(counted(fd));
-    order(socket, 's');
     CHECK(!counted(fd));
+    order(socket, 'u');
+    CHECK(!counted(fd));
+    order(socket, 's');
     fd = fresh(), order_with(socket, 'e', fd), order(socket, 'S');
     CHECK(!counted(fd));
     order(socket, 'd'), order(socket, 'x');
-    CHECK(counted(fd) && signaled(fd) == 1);
+    CHECK(!counted(fd) && signaled(fd) == 1);
     /* A message that was only looked at is on its way. */
     char done;
     fd = fresh(), order_with(socket, 'p', fd);
@@ -485,6 +516,82 @@ static void copies_elsewhere_last(const char *program)
         exited_well(child);
         close(other), close(pipes[0]), close(pipes[1]);
     }
+}
+
+/* The locks of all processes on the arena's file. */
+static int locks(void)
+{
+    char line[256], wanted[32];
+    struct stat status;
+    CHECK(syscall(SYS_fstat, device, &status) == 0);
+    snprintf(wanted, sizeof wanted, ":%llu ", (unsigned long long)status.st_ino);
+    FILE *file = fopen("/proc/locks", "re");
+    CHECK(file);
+    int found = 0;
+    while (fgets(line, sizeof line, file))
+        found += strstr(line, wanted) && strstr(line, "OFDLCK");
+    fclose(file);
+    return found;
+}
+
+/* What a child has inherited it has until it closes it or ends, whoever else closes his or ends. */
+static void inherited_copies(void)
+{
+    int down[2], up[2];
+    char byte = '!';
+    CHECK(pipe2(down, O_CLOEXEC) == 0 && pipe2(up, O_CLOEXEC) == 0);
+    for (int kept = 0; kept < 2; kept++) {
+        int fd = fresh(), copy = dup(fd), of_child = fresh();
+        off_t object = number_of(fd);
+        pid_t child = fork();
+        if (child == 0) {
+            CHECK(read(down[0], &byte, 1) == 1 && signaled(fd) == 1 && close(fd) == 0 && signaled(copy) == 1);
+            CHECK(close(of_child) == 0 && write(up[1], &byte, 1) == 1 && read(down[0], &byte, 1) == 1);
+            CHECK(signaled(copy) == 1 && (kept || close(copy) == 0));
+            CHECK(write(up[1], &byte, 1) == 1 && read(down[0], &byte, 1) == 1);
+            _exit(0);
+        }
+        CHECK(close(fd) == 0 && close(copy) == 0 && write(down[1], &byte, 1) == 1 && read(up[0], &byte, 1) == 1);
+        ends_with(of_child);
+        int other = fresh();
+        CHECK((uint32_t)number_of(other) != (uint32_t)object);
+        CHECK(write(down[1], &byte, 1) == 1 && read(up[0], &byte, 1) == 1);
+        int next = fresh();
+        /* The child has closed its last copy, and the object ended there and then. */
+        CHECK(kept || ((uint32_t)number_of(next) == (uint32_t)object && number_of(next) != object));
+        CHECK(locks() == 2);
+        CHECK(write(down[1], &byte, 1) == 1);
+        exited_well(child);
+        CHECK(close(other) == 0 && close(next) == 0);
+    }
+    /* One that is killed, and one that executes a program. */
+    for (int kills = 0; kills < 2; kills++) {
+        int fd = fresh();
+        pid_t child = fork();
+        if (child == 0 && kills)
+            raise(SIGKILL);
+        if (child == 0)
+            _exit(execlp("true", "true", NULL));
+        CHECK(waitpid(child, NULL, 0) == child);
+        ends_with(fd);
+    }
+    /* A child's child, whose parent has ended without a word: nothing is left of that family. */
+    int fd = fresh();
+    pid_t child = fork();
+    if (child == 0) {
+        if (fork() == 0) {
+            CHECK(write(up[1], &byte, 1) == 1 && read(down[0], &byte, 1) == 1);
+            CHECK(signaled(fd) == 1 && close(fd) == 0);
+            CHECK(write(up[1], &byte, 1) == 1 && read(down[0], &byte, 1) == 1);
+            _exit(0);
+        }
+        _exit(0);
+    }
+    exited_well(child);
+    CHECK(read(up[0], &byte, 1) == 1 && locks() == 2);
+    CHECK(write(down[1], &byte, 1) == 1 && read(up[0], &byte, 1) == 1);
+    ends_with(fd);
+    CHECK(write(down[1], &byte, 1) == 1);
 }
 
 /* A child that borrows our memory closes its copy, not ours. */
@@ -675,6 +782,10 @@ int main(int count, char **arguments)
         a_server_with_clients(arguments[0], count > 2 ? atoi(arguments[2]) : 4000, count > 3 ? atoi(arguments[3]) : 800);
     else if (!strcmp(name, "copies_elsewhere_last"))
         copies_elsewhere_last(arguments[0]);
+    else if (!strcmp(name, "inherited_copies"))
+        inherited_copies();
+    else if (!strcmp(name, "kept_by_what_is_started"))
+        kept_by_what_is_started();
     else if (!strcmp(name, "borrowed_copies"))
         borrowed_copies();
     else if (!strcmp(name, "kept_by_a_program"))

@@ -7,42 +7,43 @@
 //!
 //! # Families
 //! Every lock makes every other lock and close of the file slower (13 ns each, measured). So an object has none while
-//! the processes that can have its descriptor are known anyway. A *family* is a process that mapped the arena and the
-//! children that it forked, while they share the mapping: a child leaves at its exec, where the kernel also closes its
-//! descriptors. The description through which the arena was mapped locks the byte of the family. It has no descriptor;
-//! the mapping keeps it alive, in every member. So the kernel also knows when the last member is gone. Only the
-//! founder's objects belong to the family; those of its children lock their own byte from the start.
+//! the processes that can have its descriptor are known anyway. A *family* is one process that has mapped the arena, with all its
+//! threads. It locks the byte of its number: by a description that has no descriptor, only a mapping of one page ([`Page`]), which the
+//! kernel removes when the process ends or executes a program. So the kernel knows when the family is gone. How many copies each family
+//! has of an object is said in the object's claims ([`super::claims`]).
 //!
-//! A process that forks gives its child a second mapping, through a description of its own that locks another byte of the family
-//! ([`Arena::mark_children`]). It unmaps its own copy after the fork. So the kernel knows whether any forked child, or child of
-//! one, is still there: one that may have copies of what the process had before the fork.
+//! A process that forks founds a family for its child before ([`Arena::found_for_child`]), and claims for it what the child will have
+//! ([`Arena::inherit`]). The child takes its own page and unmaps its parent's ([`Arena::take_family`]); the parent unmaps the child's. A child
+//! for which that was not done (a fork by a raw system call) stands by its parent's page, which it has inherited: the parent's
+//! objects live as long as both. Such a child's own objects lock their own byte, until it founds a family of its own ([`Arena::found_family`]).
 //!
-//! An object has two bytes: its own, which is never let go of, and its flight's, for one message at a time ([`super::claims`]).
+//! An object has two bytes: its own, which is never let go of, and its flight's, for messages.
 //!
 //! | the descriptors of an object | byte that is held | its slot is free when |
 //! | --- | --- | --- |
-//! | never left the family of its creator, the keeper | the family's | the family is gone |
-//! | one is in a message ([`Arena::sending`]) | also its flight's | both are gone |
-//! | one has arrived in another family, which claims the object ([`Arena::arrived`]) | that family's, and the keeper's | both families are gone |
-//! | a founder has closed its family's only one ([`Arena::released`]) | those of the other families | they are gone; at once if there is none |
-//! | about to leave in another way: kept across exec ([`Arena::leaving`]) | also its own | that and all families are gone |
-//! | a founder closes one of several, or a family that does not claim the object has one ([`Arena::closing`], [`Arena::received`]) | its own, and meta says `locked` | its own is gone |
+//! | are counted by the families that claim it | those of the families | they are gone, or have closed all; at once in the second case |
+//! | some are in messages ([`Arena::sending`]) | also its flight's | that is free, too |
+//! | will be kept across an exec ([`Arena::leaving`]) | also its own | that and all families are gone |
+//! | one is closed that nobody counted, or came where nobody counts ([`Arena::closing`], [`Arena::received`]) | its own, and meta says `locked` | its own is gone |
 //!
 //! # Order
 //! * O-family: who looks for references asks for the families first and for the object's bytes second. A member takes
 //!   a byte before a copy leaves. So if the families were gone, whatever had left them was held before the second look, unless
 //!   it has arrived since: O-claims.
+//! * O-founded: a family's number is used again only after its byte was taken and `founded` in the header counted. So a family that was
+//!   found to be gone is gone as long as that number is the same ([`Gone`]), if the claim was read before the number.
 //!
 //! # Death
 //! A process that is killed between taking the own byte and saying so in meta leaves an object that counts as its
-//! family's *and* as held: found when both are gone. Of messages: [`super::claims`].
+//! families' *and* as held: found when both are gone. Of messages, copies and forks: [`super::claims`].
 
+use std::cell::Cell;
 use std::os::fd::{AsFd, BorrowedFd};
 
-use ntux_platform::atomic::Word64;
+use ntux_platform::atomic::{Pair, Word64, Word128};
 use ntux_platform::liveness;
 use ntux_platform::memory::{self, Caller, FileId, Mapping};
-use ntux_platform::protection::page_size;
+use ntux_platform::protection::{self, page_size};
 
 use super::claims::Claims;
 use super::{Arena, read_capacity};
@@ -57,8 +58,8 @@ const BYTES: u32 = 2;
 const FAMILIES: u64 = OBJECTS + (1 << 32);
 /// A byte that is nobody's.
 const BEYOND_FAMILIES: u64 = FAMILIES + FAMILIES_MAX as u64;
-/// The byte that stands for the forked children of family 0.
-const CHILDREN: u64 = FAMILIES + 2 * FAMILIES_MAX as u64;
+/// How often a sender looks whether a message has landed: its receiver makes one system call in between.
+const LANDING_LOOKS: u32 = 256;
 
 /// The identity of a descriptor.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -71,10 +72,10 @@ pub struct Identity {
 
 /// The family of a process.
 #[derive(Clone, Copy)]
-pub(crate) struct Family {
+struct Family {
     /// The byte that it locks.
     number: u32,
-    /// The number of the process that founded it.
+    /// The number of the process that founded it, or for which it was.
     founder: u32,
     /// The lineage of that process, which no other member has.
     lineage: u64,
@@ -86,22 +87,180 @@ impl Family {
     }
 }
 
+/// A family's page: while it is mapped somewhere, the family is there. Unmapped on drop.
+pub struct Page {
+    family: u32,
+    mapping: Mapping,
+}
+
+impl Page {
+    /// The number of the family.
+    pub fn family(&self) -> u32 {
+        self.family
+    }
+
+    /// The number of the family, and the address of the page, which is one page long and stays mapped.
+    pub fn into_parts(self) -> (u32, usize) {
+        let address = self.mapping.base().as_ptr() as usize;
+        std::mem::forget(self.mapping);
+        (self.family, address)
+    }
+}
+
+/// The family of this process, as its threads see it, and its page.
+pub(crate) struct OwnFamily {
+    /// The family's number plus one (lowest 32 bits; 0: none), the number of the process that founded it, and that process's lineage.
+    word: Word128,
+    /// 0 for none.
+    page: Word64,
+}
+
+impl OwnFamily {
+    pub(crate) const fn none() -> OwnFamily {
+        OwnFamily { word: Word128::new(Pair { low: 0, high: 0 }), page: Word64::new(0) }
+    }
+
+    fn get(&self) -> Option<Family> {
+        let Pair { low, high } = self.word.load();
+        Some(Family { number: (low as u32).checked_sub(1)?, founder: (low >> 32) as u32, lineage: high })
+    }
+
+    /// That of a family of this process.
+    fn get_own(&self) -> Option<Family> {
+        self.get().filter(|family| family.is_founded_here())
+    }
+
+    /// Takes a family that was just founded, unless another thread was faster. What was the page before is inherited, and stays: it
+    /// stands for copies of which only the parent process knew.
+    fn found(&self, page: Page) {
+        if self.exchange(page.family) {
+            self.page.store(page.into_parts().1 as u64);
+        }
+    }
+
+    /// Takes a family that the parent process has founded, and leaves the parent's. If it has one already, this one stays, too.
+    ///
+    /// # Safety
+    /// As for [`Arena::take_family`].
+    unsafe fn take(&self, family: u32, page: usize) {
+        if self.exchange(family) {
+            let before = self.page.load();
+            self.page.store(page as u64);
+            if before != 0 {
+                // SAFETY: mapped for this, of this length, and nothing refers to it.
+                let _ = unsafe { protection::free(before as usize, page_size()) };
+            }
+        }
+    }
+
+    fn exchange(&self, family: u32) -> bool {
+        let before = self.word.load();
+        let low = u64::from(liveness::process_id()) << 32 | (u64::from(family) + 1);
+        let mine = Pair { low, high: liveness::lineage() };
+        self.get_own().is_none() && self.word.compare_exchange(before, mine).is_ok()
+    }
+}
+
+impl Drop for OwnFamily {
+    fn drop(&mut self) {
+        let page = self.page.load();
+        if page != 0 {
+            // SAFETY: mapped for this, of this length, and nothing refers to it.
+            let _ = unsafe { protection::free(page as usize, page_size()) };
+        }
+    }
+}
+
+/// Families that were found to be gone: the kernel is asked once about each, as long as no other one is founded.
+#[derive(Default)]
+pub struct Gone {
+    founded: Cell<u32>,
+    /// The numbers plus one; 0 for none.
+    known: [Cell<u32>; 8],
+    next: Cell<usize>,
+}
+
+impl Gone {
+    /// Forgets what is known, because the next question is about another arena.
+    pub fn forget(&self) {
+        self.known.iter().for_each(|known| known.set(0));
+    }
+
+    fn knows(&self, family: u32) -> bool {
+        self.known.iter().any(|known| known.get() == family + 1)
+    }
+
+    /// Whether this family of a claim that was read before is gone.
+    fn has(&self, arena: &Arena, via: BorrowedFd<'_>, family: u32) -> bool {
+        // O-founded
+        let founded = arena.header().founded.load();
+        if self.founded.replace(founded) != founded {
+            self.forget();
+        }
+        if self.knows(family) {
+            return true;
+        }
+        let gone = is_gone(via, family);
+        if gone {
+            self.known[self.next.get() % self.known.len()].set(family + 1);
+            self.next.set(self.next.get() + 1);
+        }
+        gone
+    }
+}
+
+/// When the kernel does not say, it may be there.
+fn is_gone(via: BorrowedFd<'_>, family: u32) -> bool {
+    memory::is_held(via, FAMILIES + u64::from(family), 1).is_ok_and(|held| !held)
+}
+
 /// See [`Arena::map_for_descriptors`].
 pub(crate) fn map_for_descriptors(fd: BorrowedFd<'_>) -> Result<Arena> {
     // Only a regular file is opened again, because opening others can have side effects, or block.
     let file = memory::regular_file(fd).ok().flatten();
     let again = file.and_then(|file| memory::reopen(fd, file, Caller::AnyThread).ok());
     let Some(description) = again else { return Arena::over(fd) };
-    // The mapping keeps this description alive, and with it the lock.
+    // The mapping keeps this description, which holds nothing, and not that of an object.
     let arena = Arena::over(description.as_fd())?;
-    let number = found_family(&arena, description.as_fd());
-    let family = number.map(|number| Family { number, founder: liveness::process_id(), lineage: liveness::lineage() });
-    Ok(Arena { family, ..arena })
+    found_family(&arena, description.as_fd());
+    Ok(arena)
+}
+
+/// See [`Arena::found_family`].
+pub(crate) fn found_family(arena: &Arena, via: BorrowedFd<'_>) {
+    if arena.family.get_own().is_none()
+        && let Ok(page) = found(arena, via)
+    {
+        arena.family.found(page);
+    }
+}
+
+/// See [`Arena::found_for_child`].
+pub(crate) fn found_for_child(arena: &Arena, via: BorrowedFd<'_>) -> Result<Page> {
+    arena.family.get_own().ok_or(Error::Invalid)?;
+    found(arena, via)
+}
+
+fn found(arena: &Arena, via: BorrowedFd<'_>) -> Result<Page> {
+    let description = memory::reopen(via, arena.file, Caller::AnyThread).map_err(Error::from_io)?;
+    let family = lock_family(arena, description.as_fd()).ok_or(Error::Exhausted)?;
+    // The mapping keeps this description alive, and with it the lock.
+    let mapping = Mapping::new(description.as_fd(), page_size()).map_err(Error::from_io)?;
+    Ok(Page { family, mapping })
+}
+
+/// See [`Arena::take_family`].
+///
+/// # Safety
+/// As there.
+pub(crate) unsafe fn take_family(arena: &Arena, family: u32, page: usize) {
+    // SAFETY: the caller's promise.
+    unsafe { arena.family.take(family, page) }
 }
 
 /// See [`Arena::can_make_descriptors`].
 pub(crate) fn can_make_descriptors(arena: &Arena, via: BorrowedFd<'_>) -> Result<()> {
-    if arena.family.is_some() {
+    if arena.family.get().is_some() {
         return Ok(()); // Founding it took the same calls.
     }
     let own = memory::reopen(via, arena.file, Caller::AnyThread).map_err(Error::from_io)?;
@@ -109,11 +268,13 @@ pub(crate) fn can_make_descriptors(arena: &Arena, via: BorrowedFd<'_>) -> Result
 }
 
 /// Locks a free family byte.
-fn found_family(arena: &Arena, description: BorrowedFd<'_>) -> Option<u32> {
+fn lock_family(arena: &Arena, description: BorrowedFd<'_>) -> Option<u32> {
     let first = arena.header().families.fetch_add(1);
     let mut candidates = (0..FAMILIES_MAX).map(|step| first.wrapping_add(step) % FAMILIES_MAX);
     let family = candidates
         .find(|&family| memory::hold_alone(description, FAMILIES + u64::from(family)).is_ok_and(|taken| taken))?;
+    // O-founded
+    arena.header().founded.fetch_add(1);
     if first >= FAMILIES_MAX {
         bury_family(arena, description, family);
     }
@@ -146,7 +307,7 @@ pub(crate) fn leaving(fd: BorrowedFd<'_>) -> bool {
 
 /// See [`Arena::closing`].
 pub(crate) fn closing(arena: &Arena, fd: BorrowedFd<'_>, object: Object) {
-    let founder_will = arena.family.is_some_and(|family| {
+    let founder_will = arena.family.get().is_some_and(|family| {
         !family.is_founded_here()
             && answers_for(arena, family, object.index())
             && !liveness::is_number_free(family.founder)
@@ -156,76 +317,101 @@ pub(crate) fn closing(arena: &Arena, fd: BorrowedFd<'_>, object: Object) {
     }
 }
 
-/// See [`Arena::mark_children`].
-pub(crate) fn mark_children(arena: &Arena, via: BorrowedFd<'_>) -> Result<Mapping> {
-    let family = arena.family.filter(|family| family.is_founded_here()).ok_or(Error::Invalid)?;
-    let description = memory::reopen(via, arena.file, Caller::AnyThread).map_err(Error::from_io)?;
-    memory::hold(description.as_fd(), CHILDREN + u64::from(family.number)).map_err(Error::from_io)?;
-    Mapping::new(description.as_fd(), page_size()).map_err(Error::from_io)
+/// See [`Arena::inherit`].
+pub(crate) fn inherit(arena: &Arena, fd: BorrowedFd<'_>, object: Object, child: u32, counted: bool, gone: &Gone) {
+    let Some(family) = arena.family.get_own() else { return };
+    if uncounted(arena, object).is_none() || !answers_for(arena, family, object.index()) {
+        return; // A byte of the description stands for it.
+    }
+    // O-heir
+    let claim = |claims: Claims, _| {
+        claims.inherited(child, counted && claims.are_counted(family.number), |family| gone.has(arena, fd, family))
+    };
+    if change_claims(arena, object, claim).is_none() {
+        count(arena, fd, object);
+    }
 }
 
-/// See [`Arena::has_children`].
-pub(crate) fn has_children(arena: &Arena, via: BorrowedFd<'_>) -> bool {
-    let held = |family: Family| memory::is_held(via, CHILDREN + u64::from(family.number), 1).unwrap_or(true);
-    arena.family.is_none_or(held)
+/// See [`Arena::bury_claims`].
+pub(crate) fn bury_claims(arena: &Arena, fd: BorrowedFd<'_>, object: Object, gone: &Gone) {
+    let own = arena.family.get().map(|family| family.number);
+    change_claims(arena, object, |claims, _| {
+        let dead = claims.families().filter(|family| Some(*family) != own && gone.has(arena, fd, *family));
+        Some(dead.fold(claims, Claims::buried)).filter(|rest| *rest != claims)
+    });
 }
 
 /// See [`Arena::may_release`].
 pub(crate) fn may_release(arena: &Arena, object: Object) -> bool {
-    let index = object.index();
-    let Some(family) = arena.family.filter(|family| family.is_founded_here()) else { return false };
-    let (claims, Some(meta)) = (claims(arena, index), uncounted(arena, object)) else { return false };
-    let keeps = meta.is_kept_by(family.number);
-    claims.answer(family.number, keeps) && !claims.are_several(family.number, keeps)
+    let Some(family) = arena.family.get_own() else { return false };
+    let claims = claims(arena, object.index());
+    uncounted(arena, object).is_some() && claims.are_counted(family.number)
+}
+
+/// See [`Arena::copying`].
+pub(crate) fn copying(arena: &Arena, object: Object) -> bool {
+    let Some(family) = arena.family.get_own() else { return false };
+    change_claims(arena, object, |claims, _| claims.copied(family.number)).is_some()
 }
 
 /// See [`Arena::released`].
 pub(crate) fn released(arena: &Arena, object: Object) {
-    let (index, Some(family)) = (object.index(), arena.family) else { return };
+    let Some(family) = arena.family.get() else { return };
     // O-close
-    let release = |claims: Claims, meta: Meta| claims.released(family.number, meta.is_kept_by(family.number));
-    if let Some((meta, _, rest)) = change_claims(arena, object, release)
+    if let Some((meta, _, rest)) = change_claims(arena, object, |claims, _| claims.released(family.number))
         && rest.are_nobodys()
     {
-        arena.free_object(index, meta);
+        arena.free_object(object.index(), meta);
     }
 }
 
 /// See [`Arena::sending`].
-pub(crate) fn sending(arena: &Arena, fd: BorrowedFd<'_>, object: Object) {
+pub(crate) fn sending(arena: &Arena, fd: BorrowedFd<'_>, object: Object) -> bool {
     let index = object.index();
     let mine = |family: Family| uncounted(arena, object).is_some() && answers_for(arena, family, index);
-    if arena.family.is_some_and(mine) && change_claims(arena, object, |claims, _| claims.sent()).is_some() {
+    let is_landing = || claims(arena, index).are_landing();
+    let announced = arena.family.get().is_some_and(mine)
+        && (0..LANDING_LOOKS).any(|_| !is_landing())
+        && change_claims(arena, object, |claims, _| claims.sent()).is_some();
+    if announced {
         // A refused lock (no memory for it) leaves the object to the families.
         let _ = memory::hold(fd, flight_of(index));
     } else {
         count(arena, fd, object);
     }
+    announced
+}
+
+/// See [`Arena::unsent`].
+pub(crate) fn unsent(arena: &Arena, fd: BorrowedFd<'_>, object: Object) {
+    if let Some((_, _, rest)) = change_claims(arena, object, |claims, _| claims.refused()) {
+        land(arena, fd, object, rest);
+    }
 }
 
 /// See [`Arena::arrived`].
 pub(crate) fn arrived(arena: &Arena, fd: BorrowedFd<'_>, object: Object) -> bool {
-    let Some(family) = arena.family.filter(|family| family.is_founded_here()) else { return false };
-    let keeps = |meta: Meta| meta.is_kept_by(family.number);
-    let claim = |claims: Claims, meta| claims.arriving(family.number, keeps(meta));
-    let Some((meta, before, _)) = change_claims(arena, object, claim) else { return false };
+    let Some(family) = arena.family.get_own() else { return false };
+    let claim = |claims: Claims, _| claims.arriving(family.number, |family| is_gone(fd, family));
+    let Some((.., rest)) = change_claims(arena, object, claim) else { return false };
+    land(arena, fd, object, rest);
+    rest.are_counted(family.number)
+}
+
+/// Lets go of the flight's byte, if the last message has landed.
+fn land(arena: &Arena, fd: BorrowedFd<'_>, object: Object, rest: Claims) {
     // O-claims
-    if memory::let_go(fd, flight_of(object.index())).is_ok() {
-        change_claims(arena, object, |claims, _| claims.arrived());
+    if rest.are_landing() && memory::let_go(fd, flight_of(object.index())).is_ok() {
+        change_claims(arena, object, |claims, _| claims.landed());
     }
-    !before.answer(family.number, keeps(meta))
 }
 
 /// See [`Arena::received`].
 pub(crate) fn received(arena: &Arena, fd: BorrowedFd<'_>, object: Object) {
-    let index = object.index();
-    let Some(family) = arena.family.filter(|family| answers_for(arena, *family, index)) else {
+    let Some(family) = arena.family.get().filter(|family| answers_for(arena, *family, object.index())) else {
         return count(arena, fd, object);
     };
-    change_claims(arena, object, |claims, meta| {
-        let keeps = meta.is_kept_by(family.number);
-        (!claims.are_several(family.number, keeps)).then(|| claims.doubted(family.number, keeps))
-    });
+    change_claims(arena, object, |claims, _| claims.are_counted(family.number).then(|| claims.doubted(family.number)));
 }
 
 /// See [`Arena::taken`].
@@ -254,18 +440,17 @@ fn uncounted(arena: &Arena, object: Object) -> Option<Meta> {
     arena.meta(object.index()).filter(|meta| meta.is_live(object) && meta.is_uncounted())
 }
 
-/// Whether this family keeps or claims an object.
+/// Whether this family claims an object.
 fn answers_for(arena: &Arena, family: Family, index: u32) -> bool {
-    let answers = |meta: Meta| claims(arena, index).answer(family.number, meta.is_kept_by(family.number));
-    arena.meta(index).is_some_and(|meta| meta.is_uncounted() && answers(meta))
+    arena.meta(index).is_some_and(Meta::is_uncounted) && claims(arena, index).has(family.number)
 }
 
 fn claims(arena: &Arena, index: u32) -> Claims {
-    Claims(arena.claims_word(index).map(Word64::load).unwrap_or_default())
+    arena.claims_word(index).map(Word128::load).unwrap_or_default().into()
 }
 
 fn exchange_claims(arena: &Arena, index: u32, seen: Claims, next: Claims) -> bool {
-    arena.claims_word(index).is_some_and(|word| word.compare_exchange(seen.0, next.0).is_ok())
+    arena.claims_word(index).is_some_and(|word| word.compare_exchange(seen.into(), next.into()).is_ok())
 }
 
 /// Changes the claims of an object that is not counted yet, in one step. Returns its meta word, and the claims before and
@@ -289,7 +474,7 @@ fn change_claims(
 
 /// See [`Arena::answers_for_objects`].
 pub(crate) fn answers_for_objects(arena: &Arena) -> bool {
-    let Some(family) = arena.family else { return false };
+    let Some(family) = arena.family.get() else { return false };
     (0..arena.objects_used()).any(|index| answers_for(arena, family, index))
 }
 
@@ -302,10 +487,7 @@ fn bury_family(arena: &Arena, description: BorrowedFd<'_>, family: u32) {
         if !meta.is_uncounted() {
             continue;
         }
-        let leave = |claims: Claims, meta: Meta| {
-            let keeps = meta.is_kept_by(family);
-            claims.answer(family, keeps).then(|| claims.buried(family, keeps))
-        };
+        let leave = |claims: Claims, _| claims.has(family).then(|| claims.buried(family));
         let object = Object::new(index, meta.generation());
         if let Some((meta, ..)) = change_claims(arena, object, leave)
             && keeper.is_unreferenced(arena, index, meta)
@@ -329,7 +511,7 @@ pub(crate) struct Keeper<'a> {
 impl<'a> Keeper<'a> {
     /// For an object whose descriptor will be `own`; `via` is the arena's.
     pub(crate) fn new(arena: &Arena, via: BorrowedFd<'a>, own: BorrowedFd<'a>) -> Keeper<'a> {
-        let family = arena.family.filter(|family| family.is_founded_here()).map(|family| family.number);
+        let family = arena.family.get_own().map(|family| family.number);
         Keeper { via, own, family }
     }
 
@@ -341,7 +523,7 @@ impl<'a> Keeper<'a> {
         }
         for _ in 0..RETRIES {
             let of_the_last = claims(arena, index);
-            if exchange_claims(arena, index, of_the_last, of_the_last.of_successor()) {
+            if exchange_claims(arena, index, of_the_last, of_the_last.of_successor(self.family)) {
                 return Ok(self.family);
             }
         }
@@ -350,11 +532,10 @@ impl<'a> Keeper<'a> {
 
     /// Whether no descriptor of this live object is left. When the kernel does not say, there may be one.
     pub(super) fn is_unreferenced(self, arena: &Arena, index: u32, meta: Meta) -> bool {
-        let lives = |family: u32| self.family == Some(family) || !self.is_free(FAMILIES + u64::from(family), 1);
+        let lives = |family: u32| self.family == Some(family) || !is_gone(self.via, family);
         // O-family, O-claims: the claims, the families, the bytes, and the claims once more.
         let seen = claims(arena, index);
-        let keeper = (!seen.is_left()).then(|| meta.keeper());
-        let kept = !meta.is_locked() && keeper.into_iter().chain(seen.families()).any(lives);
+        let kept = !meta.is_locked() && seen.families().any(lives);
         !kept && self.is_free(own_byte_of(index), BYTES) && claims(arena, index) == seen
     }
 

@@ -47,8 +47,8 @@ pub struct Arena {
     pub(crate) fd: Option<OwnedFd>,
     /// This process's peer index plus one, and the generation of the process that has it.
     peer: Word64,
-    /// Which processes answer for the objects that are descriptors.
-    family: Option<descriptor::Family>,
+    /// Which family answers for the descriptors that this process has.
+    family: descriptor::OwnFamily,
     spins: Word32,
     /// Bytes in a page of memory.
     page: usize,
@@ -83,7 +83,17 @@ impl Arena {
         let Shape { file, capacity, layout, length } = Shape::of(fd)?;
         let mapping = Mapping::new(fd, length).map_err(Error::from_io)?;
         let (peer, spins) = (Word64::new(0), Word32::new(SPINS_UNSET));
-        Ok(Arena { mapping, layout, capacity, file, fd: None, peer, family: None, spins, page: page_size() })
+        Ok(Arena {
+            mapping,
+            layout,
+            capacity,
+            file,
+            fd: None,
+            peer,
+            family: descriptor::OwnFamily::none(),
+            spins,
+            page: page_size(),
+        })
     }
 
     /// How often a wait of this process looks again; see [`Arena::set_spins`].
@@ -128,8 +138,8 @@ impl Arena {
             .then(|| unsafe { self.at(self.layout.waiters, index) })
     }
 
-    pub(crate) fn claims_word(&self, index: u32) -> Option<&Word64> {
-        // SAFETY: the layout has `capacity.objects` words here, 8-byte aligned.
+    pub(crate) fn claims_word(&self, index: u32) -> Option<&Word128> {
+        // SAFETY: the layout has `capacity.objects` words here, 16-byte aligned.
         (index < self.capacity.objects).then(|| unsafe { self.at(self.layout.claims, index) })
     }
 
@@ -139,7 +149,7 @@ impl Arena {
     }
 
     pub(crate) fn provide_object(&self, index: u32) -> bool {
-        self.provide::<Word64>(self.layout.claims, index) && self.provide::<ObjectSlot>(self.layout.objects, index)
+        self.provide::<Word128>(self.layout.claims, index) && self.provide::<ObjectSlot>(self.layout.objects, index)
     }
 
     pub(crate) fn provide_waiter(&self, index: u32) -> bool {

@@ -8,8 +8,8 @@
 //!        +-----------+-----------+------+--------+-------+------+------------+
 //! object: generation in the upper 32 bits, index in the lower ones; never 0
 //! ```
-//! keeper: the process that the object belongs to; for a held object (*held* by descriptors) the family that answers
-//! for it, see [`super::descriptor`]. locked: the object's own byte answers. creator: the process that made it, plus one; 0:
+//! keeper: the process that the object belongs to; for a held object (*held* by descriptors) the family that made it, for onlookers:
+//! who answers for it is in its claims, see [`super::descriptor`]. locked: the object's own byte answers. creator: the process that made it, plus one; 0:
 //! unknown. Only onlookers read it. The code is in [`crate::format::meta`] and [`super::lifetime`].
 //!
 //! # Transitions

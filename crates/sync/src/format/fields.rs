@@ -227,14 +227,14 @@ pub(crate) const TRACE: &[Bits] = &[
     bits("other", 106, 22),
 ];
 pub(crate) const CLAIMS: &[Bits] = &[
-    bits("first", 0, 14),
-    bits("second", 14, 14),
-    bits("third", 28, 14),
-    bits("flight", 42, 2),
-    bits("left", 44, 1),
-    bits("several", 45, 1),
-    bits("buried", 46, 1),
-    bits("sequence", 47, 17),
+    bits("first", 0, 18),
+    bits("second", 18, 18),
+    bits("third", 36, 18),
+    bits("flights", 54, 6),
+    bits("landing", 60, 1),
+    bits("fourth", 64, 18),
+    bits("fifth", 82, 18),
+    bits("sequence", 100, 28),
 ];
 const OBJECT: &[Bits] = &[bits("index", 0, 32), bits("generation", 32, 32)];
 const REQUEST: &[Bits] = &[bits("argument", 0, 32), bits("signal", 32, 4)];
@@ -272,6 +272,7 @@ const HEADER_FIELDS: &[Field] = &[
     field("chunk_pool.fresh", POOLS[2] + offset_of!(ChunkPool, fresh), 4, &[]),
     field("chunk_pool.rotor", POOLS[2] + offset_of!(ChunkPool, rotor), 4, &[]),
     field("families", offset_of!(Header, families), 4, &[]),
+    field("founded", offset_of!(Header, founded), 4, &[]),
     field("trace_until", offset_of!(Header, trace_until), 8, &[]),
     field("trace_head", offset_of!(Header, trace_head), 8, &[]),
 ];
@@ -310,7 +311,7 @@ const CHUNK_FIELDS: &[Field] = &[
 ];
 
 const RECORD_FIELDS: &[Field] = &[field("event", 0, 16, TRACE)];
-const CLAIMS_FIELDS: &[Field] = &[field("claims", 0, 8, CLAIMS)];
+const CLAIMS_FIELDS: &[Field] = &[field("claims", 0, 16, CLAIMS)];
 
 /// Everything in the file of an arena with this capacity: header, peers, waiters, objects, chunks, records, claims. None if
 /// the capacity is out of bounds.
@@ -324,7 +325,7 @@ pub fn tables(capacity: Capacity) -> Option<[Table; 7]> {
         table("objects", layout.objects, size_of::<ObjectSlot>(), capacity.objects, OBJECT_FIELDS),
         table("chunks", layout.chunks, size_of::<Chunk>(), layout.chunk_count, CHUNK_FIELDS),
         table("records", layout.records, 16, RECORDS, RECORD_FIELDS),
-        table("claims", layout.claims, 8, capacity.objects, CLAIMS_FIELDS),
+        table("claims", layout.claims, 16, capacity.objects, CLAIMS_FIELDS),
     ])
 }
 

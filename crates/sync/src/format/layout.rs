@@ -7,7 +7,7 @@
 //! ...      objects       64 bytes each
 //! ...      chunks        256 bytes each: room for more waiters of an object than its own line holds
 //! ...      records       16 bytes each: what threads report while somebody traces
-//! ...      claims        8 bytes for each object: who has copies of its descriptor
+//! ...      claims        16 bytes for each object: who has copies of its descriptor
 //! ```
 //! Everything is a 16, 8 or 4 byte integer at its natural alignment; links are indices, checked before use. Sizes do
 //! not depend on the width of a pointer. Untouched pages take no memory; a thread that first uses an element of a page
@@ -54,6 +54,8 @@ pub struct Header {
     pub waiters: Word32,
     /// Families founded so far; the next one tries this number's byte first.
     pub families: Word32,
+    /// As often as one was founded: counted when it has its byte, before it uses it.
+    pub founded: Word32,
     /// Until when threads report events, see [`crate::trace`]; 0 without a tracer.
     pub trace_until: Word64,
     /// The next ticket.
@@ -189,7 +191,7 @@ impl Layout {
         let chunks = objects + u64::from(capacity.objects) * size_of::<ObjectSlot>() as u64;
         let records = chunks + u64::from(chunk_count) * size_of::<Chunk>() as u64;
         let claims = records + u64::from(RECORDS) * size_of::<Word128>() as u64;
-        let length = claims + u64::from(capacity.objects) * size_of::<Word64>() as u64;
+        let length = claims + u64::from(capacity.objects) * size_of::<Word128>() as u64;
         let length = length.next_multiple_of(4096);
         Some(Layout { peers, waiters, objects, chunks, chunk_count, records, claims, length })
     }

@@ -72,7 +72,7 @@ impl Meta {
         self.0 as u32 == object.generation() && self.0 >> STATE_SHIFT & STATE_MASK == 2
     }
 
-    /// The process that the object belongs to; for a held object, the family that answers for it unless it is locked.
+    /// The process that the object belongs to; for a held object, the family that made it.
     pub(crate) fn keeper(self) -> u32 {
         (self.0 >> KEEPER_SHIFT & KEEPER_MASK) as u32
     }
@@ -107,11 +107,6 @@ impl Meta {
     /// Whether families answer for the object, and not yet its own byte.
     pub(crate) fn is_uncounted(self) -> bool {
         self.state() == SlotState::Live && self.is_held() && !self.is_locked()
-    }
-
-    /// Whether the object is held and this family answers for it.
-    pub(crate) fn is_kept_by(self, family: u32) -> bool {
-        self.is_uncounted() && self.keeper() == family
     }
 
     pub(crate) fn is_locked(self) -> bool {

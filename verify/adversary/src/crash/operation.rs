@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use ntux_platform::clock;
 use ntux_sync::spec::{self, Answer, Outcome};
-use ntux_sync::{Arena, Deadline, Error, New, Object, Result, Waiter};
+use ntux_sync::{Arena, Deadline, Error, Gone, New, Object, Result, Waiter};
 
 use super::board::Board;
 use super::passing::{receive, send};
@@ -30,6 +30,11 @@ pub enum Operation {
     /// Makes an event, executes a program that keeps its descriptor, and that sets it. (Of an exec, what the kernel does: the
     /// mappings go, and with them the family; the descriptor stays.)
     FamilyExec(New),
+    /// Makes an event, copies its descriptor, has a message refused, and closes both: it ends.
+    FamilyCopy(New),
+    /// Makes an event and forks a child, which sets it when its parent has closed its descriptor. (Of a fork, what the kernel does: a
+    /// copy of the descriptor, and the page of the child's family.)
+    FamilyFork(New),
     Adopt(u8),
     Close(u8),
     Release(u8, u32),
@@ -66,6 +71,8 @@ pub enum Operation {
     PlantedLoan(u8),
     /// As [`Operation::FamilyCrowd`], and the last receiver releases the flight's byte, although it has no claim.
     PlantedCrowd(New),
+    /// As [`Operation::FamilyFork`], and nobody claims the event for the child.
+    PlantedFork(New),
     /// As [`Operation::FamilyExec`], and nobody says that the descriptor will be kept.
     PlantedExec(New),
 }
@@ -210,6 +217,8 @@ impl<'a> Performer<'a> {
             Operation::FamilyPass(new, closes) => self.family_pass(new, closes),
             Operation::FamilyCrowd(new) => self.family_crowd(new, |_, _| Ok(())),
             Operation::FamilyExec(new) => self.family_exec(new, Arena::leaving),
+            Operation::FamilyCopy(new) => self.family_copy(new),
+            Operation::FamilyFork(new) => self.family_fork(new, true),
             Operation::Adopt(number) => arena.adopt(object(number)).map(|()| Answer::Done),
             Operation::Close(number) => arena.close(object(number)).map(|()| Answer::Done),
             Operation::Release(number, units) => {
@@ -245,6 +254,7 @@ impl<'a> Performer<'a> {
             Operation::PlantedLock => planted::count_under_the_lock(board),
             Operation::PlantedLoan(number) => planted::lend(self, number),
             Operation::PlantedCrowd(new) => self.family_crowd(new, planted::release_the_flight),
+            Operation::PlantedFork(new) => self.family_fork(new, false),
             Operation::PlantedExec(new) => self.family_exec(new, |_| true),
         }
     }
@@ -324,11 +334,12 @@ impl<'a> Performer<'a> {
             let has_claim = receiver.arrived(copy.as_fd(), object);
             Ok((receiver, copy, has_claim))
         };
-        let claimants = [receive_from_the_maker()?, receive_from_the_maker()?, receive_from_the_maker()?];
+        let claimants = [(); 4].map(|()| receive_from_the_maker());
         let (last, copy, false) = receive_from_the_maker()? else { return Err(Error::Corrupt) };
         without_a_claim(copy.as_fd(), object)?;
         close_sole(&maker, held, object)?;
-        for (claimant, copy, has_claim) in claimants {
+        for claimant in claimants {
+            let (claimant, copy, has_claim) = claimant?;
             if !has_claim {
                 return Err(Error::Corrupt);
             }
@@ -353,6 +364,44 @@ impl<'a> Performer<'a> {
         after.received(held.as_fd(), object);
         after.event_set(&after.waiter(), object)?;
         give_up(&after, held).map(|()| Answer::Done)
+    }
+
+    fn family_copy(&self, new: New) -> Outcome {
+        let via = self.arena.fd().ok_or(Error::NotAnArena)?;
+        let maker = Arena::map_for_descriptors(via)?;
+        let (held, object) = maker.descriptor_create(&maker.waiter(), via, new)?;
+        if !maker.copying(object) {
+            return Err(Error::Corrupt);
+        }
+        let copy = held.try_clone().map_err(system)?;
+        if !maker.sending(copy.as_fd(), object) {
+            return Err(Error::Corrupt);
+        }
+        maker.unsent(copy.as_fd(), object);
+        close_sole(&maker, held, object)?;
+        maker.event_set(&maker.waiter(), object)?;
+        close_sole(&maker, copy, object)?;
+        match maker.kind(object) {
+            Err(Error::NoSuchObject) => Ok(Answer::Done),
+            _ => Err(Error::Corrupt),
+        }
+    }
+
+    fn family_fork(&self, new: New, claims: bool) -> Outcome {
+        let via = self.arena.fd().ok_or(Error::NotAnArena)?;
+        let maker = Arena::map_for_descriptors(via)?;
+        let (held, object) = maker.descriptor_create(&maker.waiter(), via, new)?;
+        let child = maker.found_for_child(via)?;
+        if claims {
+            maker.inherit(held.as_fd(), object, child.family(), true, &Gone::default());
+        }
+        let copy = held.try_clone().map_err(system)?;
+        close_sole(&maker, held, object)?;
+        maker.event_set(&maker.waiter(), object)?;
+        // The child ends, and its last copy with it.
+        drop(copy);
+        drop(child);
+        Ok(Answer::Done)
     }
 
     fn sweep_descriptors(&self) -> Outcome {
@@ -482,7 +531,7 @@ pub(super) fn system(error: std::io::Error) -> Error {
     Error::Os(error.raw_os_error().unwrap_or(0))
 }
 
-/// Closes the only descriptor that a family has, as the drop-in device does.
+/// Closes a descriptor that its family counts, as the drop-in device does.
 fn close_sole(arena: &Arena, held: OwnedFd, object: Object) -> Result<()> {
     if !arena.may_release(object) {
         return Err(Error::Corrupt);

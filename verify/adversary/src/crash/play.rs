@@ -154,8 +154,9 @@ impl<'a> Play<'a> {
         mailbox.open(1, 0);
         mailbox.order(operation);
         let stage = self.stage;
-        // The child keeps it.
-        let _mark = self.scenario.founder.map(|_| stage.mark_child()).transpose()?;
+        // The child keeps its page.
+        let held = self.founders.as_ref().zip(self.scenario.founder);
+        let _page = held.map(|(held, founder)| stage.found_for_child(held, founder)).transpose()?;
         let tracee = Tracee::fork(|| {
             // Looking at a taken mutex again and again is the same point many times.
             stage.arena.set_spins(2);
@@ -271,8 +272,8 @@ impl<'a> Play<'a> {
     }
 
     fn close_the_founders(&mut self) -> Result<()> {
-        let Some((held, founder)) = self.founders.take().zip(self.scenario.founder) else { return Ok(()) };
-        let ends = self.stage.close_the_founders(held, founder);
+        let Some(held) = self.founders.take() else { return Ok(()) };
+        let ends = self.stage.close_the_founders(held);
         let are_gone = self.victims.iter().all(|victim| victim.tracee.is_none());
         match (ends, are_gone) {
             (true, false) => wrong("the founder's close ends an object of which a child has a copy".to_owned()),

@@ -47,9 +47,9 @@ pub struct Scenario {
 /// Who forks the victims.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Founder {
-    /// It gives object 0 up only if no child is there that may have a copy.
-    Asks,
-    /// It does not ask.
+    /// It claims object 0 for each child.
+    Claims,
+    /// It does not.
     Blind,
 }
 
@@ -236,10 +236,12 @@ pub const SCENARIOS: &[Scenario] = &[
     pass("pass-and-close-last", Closes::Last),
     Scenario { sweep: SweepDescriptors, ..plain("pass-to-a-crowd", &[], FamilyCrowd(AUTO)) },
     Scenario { sweep: SweepDescriptors, ..plain("keep-across-exec", &[], FamilyExec(AUTO)) },
-    of_a_family(Founder::Asks, plain("child-set", &[AUTO], Set(0))),
-    of_a_family(Founder::Asks, with(&[sleeps(&[0, 1])], plain("child-set-waited-for", &[AUTO, AUTO], Set(0)))),
+    Scenario { sweep: SweepDescriptors, ..plain("copy-and-close", &[], FamilyCopy(AUTO)) },
+    Scenario { sweep: SweepDescriptors, ..plain("fork-and-close", &[], FamilyFork(AUTO)) },
+    of_a_family(Founder::Claims, plain("child-set", &[AUTO], Set(0))),
+    of_a_family(Founder::Claims, with(&[sleeps(&[0, 1])], plain("child-set-waited-for", &[AUTO, AUTO], Set(0)))),
     of_a_family(
-        Founder::Asks,
+        Founder::Claims,
         with(&[sleeps(&[0, 1])], plain("child-release-waited-for", &[semaphore(0), AUTO], Release(0, 2))),
     ),
     plain("close", &[AUTO], Close(0)),
@@ -276,6 +278,7 @@ pub const PLANTED: &[Scenario] = &[
     plain("planted-lock", &[], PlantedLock),
     plain("planted-loan", &[semaphore(2)], PlantedLoan(0)),
     Scenario { sweep: SweepDescriptors, ..plain("planted-crowd", &[], PlantedCrowd(AUTO)) },
+    Scenario { sweep: SweepDescriptors, ..plain("planted-fork", &[], PlantedFork(AUTO)) },
     Scenario { sweep: SweepDescriptors, ..plain("planted-exec", &[], PlantedExec(AUTO)) },
     of_a_family(Founder::Blind, plain("planted-founder", &[AUTO], Set(0))),
 ];

@@ -5,9 +5,9 @@ use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::time::Duration;
 
 use ntux_platform::liveness;
-use ntux_platform::memory::{self, Mapping};
+use ntux_platform::memory;
 use ntux_sync::inspect::View;
-use ntux_sync::{Arena, Capacity, New};
+use ntux_sync::{Arena, Capacity, Gone, New, Page};
 
 use super::board::Board;
 use super::look::{self, Eyes};
@@ -76,16 +76,20 @@ impl Stage {
         Ok(held)
     }
 
-    /// What the founder maps for a child, around the fork.
-    pub fn mark_child(&self) -> io::Result<Mapping> {
-        self.family.mark_children(self.via()).map_err(io::Error::other)
+    /// The family of a child that is about to be forked, and gets a copy of `held`.
+    pub fn found_for_child(&self, held: &OwnedFd, founder: Founder) -> io::Result<Page> {
+        let child = self.family.found_for_child(self.via()).map_err(io::Error::other)?;
+        if founder == Founder::Claims {
+            self.family.inherit(held.as_fd(), self.board.object(0), child.family(), true, &Gone::default());
+        }
+        Ok(child)
     }
 
     /// The founder closes its only descriptor of object 0, as the drop-in device does. Returns whether the object ends.
-    pub fn close_the_founders(&self, held: OwnedFd, founder: Founder) -> bool {
+    pub fn close_the_founders(&self, held: OwnedFd) -> bool {
         let object = self.board.object(0);
-        let has_children = founder == Founder::Asks && self.family.has_children(self.via());
-        if self.family.may_release(object) && !has_children {
+        if self.family.may_release(object) {
+            self.family.bury_claims(held.as_fd(), object, &Gone::default());
             drop(held);
             self.family.released(object);
         } else {
