@@ -208,7 +208,10 @@ pub(crate) fn find_or_add(
     let same = |place: &&Instance| place.device.load() == file.device && place.inode.load() == file.inode;
     TABLE_LOCK.with(|| match used().find(same) {
         Some(place) => Ok(place.state.load() as u32),
-        None => add(file, attach().map_err(Unavailable::Core)?),
+        None => {
+            let arena = on_own_stack(attach).unwrap_or(Err(ntux_sync::Error::Corrupt));
+            add(file, arena.map_err(Unavailable::Core)?)
+        }
     })
 }
 

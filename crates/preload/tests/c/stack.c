@@ -114,6 +114,41 @@ CALL(sigaction_handler, result = sigaction(SIGUSR1, &action, NULL))
 CALL(signal_handler, signal(SIGUSR1, handler))
 CALL(fork_process, if (fork() == 0) _exit(0))
 
+/* Requests of the device, and what is no business of signal handlers. */
+static int objects[64];
+static struct wait_args many;
+static uint32_t previous;
+static struct event_args state;
+static void wait_for_many(void)
+{
+    for (int i = 0; device && i < 64; i++)
+        objects[i] = event(device, 0, 0);
+    many = (struct wait_args){.timeout = now() + 20000000, .objs = (uintptr_t)objects, .count = 64, .owner = 1};
+}
+static void wait_for_one(void)
+{
+    wait_for_many();
+    many.count = 1;
+}
+CALL(ioctl_sets, result = ioctl(ev, EVENT_SET, &previous))
+CALL(ioctl_creates, result = ioctl(device, CREATE_EVENT, &state))
+CALL(ioctl_waits_for_any, result = ioctl(device, WAIT_ANY, &many))
+CALL(ioctl_waits_for_all, result = ioctl(device, WAIT_ALL, &many))
+
+static uint32_t word;
+static struct { uint64_t address; uint32_t value, bits; } block = {0, 1, UINT32_MAX};
+static void name_word(void) { block.address = (uintptr_t)&word; }
+CALL(syscall_waits_for_multiple, result = syscall(SYS_futex, &block, 31, 1, NULL, 0, 0))
+
+static pthread_t idle;
+static void *pauses(void *nothing)
+{
+    pause();
+    return nothing;
+}
+static void start_idle(void) { CHECK(pthread_create(&idle, NULL, pauses, NULL) == 0); }
+CALL(cancel_thread, result = pthread_cancel(idle))
+
 static const struct call {
     const char *name;
     void (*work)(void), (*before)(void);
@@ -134,6 +169,12 @@ static const struct call {
     SAFE(unshare_files), SAFE_AFTER(sendmsg_event, attach_event), SAFE_AFTER(recvmsg_event, arrive),
     SAFE_AFTER(recvmsg_event_closed_on_exec, arrive),
     SAFE(sigaction_handler), SAFE(signal_handler), SAFE(fork_process),
+    SAFE(ioctl_sets), {"ioctl_creates", ioctl_creates, NULL, 8192},
+    {"ioctl_waits_for_one", ioctl_waits_for_any, wait_for_one, 4096},
+    {"ioctl_waits_for_any", ioctl_waits_for_any, wait_for_many, 8192},
+    {"ioctl_waits_for_all", ioctl_waits_for_all, wait_for_many, 8192},
+    {"syscall_waits_for_multiple", syscall_waits_for_multiple, name_word, 10240},
+    {"cancel_thread", cancel_thread, start_idle, 4096},
 };
 
 /* More than it may take: the harness is able to fail. */
