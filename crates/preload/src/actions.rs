@@ -2,7 +2,7 @@
 //!
 //! Nothing changes until the device is first used ([`activate`]). Then every handler is wrapped, and the interposed
 //! functions (`sigaction`, `signal` and their variants) keep it so. Each distinct request of the program is an
-//! [`Action`] in a table that only grows. Each action has its own stub, so the kernel's table is the only state:
+//! [`Action`] in a table. Each action has its own stub, so the kernel's table is the only state:
 //! nothing must be kept consistent with it, there is no lock, and a `vfork` child, which has its own actions in the
 //! kernel but its parent's memory, is no special case.
 //!
@@ -10,9 +10,22 @@
 //! a signal that arrives inside this library would find the handler gone when it is delivered at the door.
 //!
 //! SIGSEGV and SIGBUS are wrapped even if the program has no handler, for the guarded copy; the stub then does what the
-//! kernel would have done. Other signals without a handler are left to the kernel. So is a handler for which the table
-//! has no room (a program has few different ones), and one that the program installs by a raw system call after its
-//! first use of the device. Such a handler runs at once, even on top of a wait that is still queued.
+//! kernel would have done. Other signals without a handler are left to the kernel. So is a handler that the program
+//! installs by a raw system call after its first use of the device. Such a handler runs at once, even on top of a wait
+//! that is still queued, and does not interrupt it. The same happens, and is said, if the table has no room.
+//!
+//! # A full table
+//! A program has few different actions, but one that makes its handlers as it runs can have any number. When the first
+//! [`FREELY`] places are taken, an action is *made again*: the contents of another one are replaced, which is for the
+//! same signal, of the same kind ([`Action::is_alike`]), and not the one that the kernel has now. A thread may still be
+//! in the stub of the replaced action, because its signal was delivered before the handler was changed. It then runs
+//! the new handler, as if the signal had been delivered after the change. Nothing that the stub decides differs between
+//! actions that are alike, and it reads the handler once.
+//!
+//! So that there is always another one, the places from [`FREELY`] on are for signals and kinds that have less than two.
+//! A child of `vfork`, whose kernel has other actions than the table's owner, makes none again.
+//!
+//! Two threads that change the handler of one signal at once, with a full table, may see each other's as the one before.
 //!
 //! # An action
 //!
@@ -22,30 +35,53 @@
 //! | being made | `made` is 0 | the thread that took the place, which then stores 1 |
 //! | made | `made` is 1: all but `spent` stays | |
 //! | spent | `SA_RESETHAND`, and one signal was delivered | the stub, by one exchange; the next `sigaction` with the same contents undoes it |
+//! | being made again | `made` is 0 | the thread that exchanged 1 for 0, which then stores 1; nobody finds the action meanwhile |
 //!
-//! A thread that dies while it makes an action leaves a place unused. Two threads that make the same action at once
+//! A thread that dies while it makes an action, or makes it again, leaves a place unused. Two threads that make the same action at once
 //! make two.
 
 use crate::arrival;
+use crate::device::without_cancellation;
 use crate::signals::{self, Information, Mask, bit};
-use crate::{cancellation, next, threads};
+use crate::{cancellation, log, next, threads};
 use core::ffi::c_int;
+use core::mem::offset_of;
 use ntux_platform::atomic::{Word32, Word64};
+use ntux_platform::interposition::own_stack::on_own_stack;
+use ntux_platform::keeping_errno;
 
 /// The program's action for one signal.
 #[repr(C, align(64))]
 pub(crate) struct Action {
     /// The program's handler, or `SIG_DFL`, or `SIG_IGN`.
-    pub(crate) handler: usize,
+    handler: Word64,
     /// Flags for the stub: [`CAN_BE_FAULT`] and so on.
     pub(crate) notes: u32,
     /// 1 after a handler that runs once has run.
     spent: Word32,
-    mask: Mask,
-    pub(crate) flags: c_int,
+    mask: Word64,
+    flags: Word32,
     signal: c_int,
     /// 1 after the fields above were written.
     made: Word32,
+}
+
+impl Action {
+    /// Where the stub finds the handler.
+    pub(crate) const HANDLER: usize = offset_of!(Action, handler);
+
+    pub(crate) fn handler(&self) -> usize {
+        self.handler.load() as usize
+    }
+
+    pub(crate) fn flags(&self) -> c_int {
+        self.flags.load() as c_int
+    }
+
+    /// Whether a stub does the same for both, but for the handler to which it jumps. There either is one in both or in none.
+    fn is_alike(&self, signal: c_int, handler: usize, notes: u32) -> bool {
+        (self.signal, self.notes, has_handler(self.handler())) == (signal, notes, has_handler(handler))
+    }
 }
 
 // SAFETY: one thread writes the fields that are not atomic, before `made`; others read them after it.
@@ -58,8 +94,10 @@ pub(crate) const CAN_BE_GUARDED: u32 = 1 << 1;
 /// There is no handler, or it runs once.
 pub(crate) const NO_PLAIN_HANDLER: u32 = 1 << 2;
 
-/// Most different actions of a process.
-pub(crate) const ACTIONS_MAX: usize = 1024;
+/// Most different actions of a process at a time.
+pub(crate) const ACTIONS_MAX: usize = 2048;
+/// From here on, a place is only for a signal and a kind that has less than two. There are at most four kinds for each signal.
+const FREELY: usize = ACTIONS_MAX - 2 * 4 * SIGNALS as usize;
 const SIGNALS: c_int = 64;
 
 /// Address of [`ACTIONS_MAX`] actions; 0 before handlers are wrapped. Mapped, because collectors read tables of a
@@ -179,24 +217,38 @@ pub(crate) fn stub_for(signal: c_int, handler: usize, mask: Mask, flags: c_int) 
 fn find_or_make(signal: c_int, handler: usize, mask: Mask, flags: c_int) -> Option<usize> {
     let same = |action: &Action| {
         action.made.load() == 1
-            && (action.signal, action.handler, action.mask, action.flags) == (signal, handler, mask, flags)
+            && (action.signal, action.handler(), action.mask.load(), action.flags()) == (signal, handler, mask, flags)
     };
     if let Some(place) = actions().iter().position(same) {
         actions()[place].spent.store(0);
         return Some(place);
     }
+    let place = make(signal, handler, mask, flags).or_else(|| make_again(signal, handler, mask, flags));
+    if place.is_none() {
+        say_unwrapped(signal);
+    }
+    place
+}
+
+/// The place of a new action with these contents.
+fn make(signal: c_int, handler: usize, mask: Mask, flags: c_int) -> Option<usize> {
     let table = TABLE.load() as *mut Action;
+    let notes = notes(signal, handler, flags);
+    let alike = || actions().iter().filter(|action| action.is_alike(signal, handler, notes)).count();
+    if table.is_null() || USED.load() as usize >= FREELY && alike() >= 2 {
+        return None;
+    }
     let place = USED.fetch_add(1) as usize;
-    if place >= ACTIONS_MAX || table.is_null() {
+    if place >= ACTIONS_MAX {
         USED.store(ACTIONS_MAX as u32);
         return None;
     }
     let action = Action {
-        handler,
-        notes: notes(signal, handler, flags),
+        handler: Word64::new(handler as u64),
+        notes,
         spent: Word32::new(0),
-        mask,
-        flags,
+        mask: Word64::new(mask),
+        flags: Word32::new(flags as u32),
         signal,
         made: Word32::new(0),
     };
@@ -205,6 +257,49 @@ fn find_or_make(signal: c_int, handler: usize, mask: Mask, flags: c_int) -> Opti
     unsafe { table.add(place).write(action) };
     actions()[place].made.store(1);
     Some(place)
+}
+
+/// The place of another action, which is made again with these contents.
+#[cold]
+fn make_again(signal: c_int, handler: usize, mask: Mask, flags: c_int) -> Option<usize> {
+    if threads::borrows_memory() {
+        return None;
+    }
+    let notes = notes(signal, handler, flags);
+    let installed = query(signal).and_then(|action| arrival::place_of(action.sa_sigaction));
+    let replaces = |place: usize, action: &Action| {
+        Some(place) != installed
+            && action.is_alike(signal, handler, notes)
+            && action.made.compare_exchange(1, 0).is_ok()
+    };
+    let place = actions().iter().enumerate().position(|(place, action)| replaces(place, action))?;
+    let action = &actions()[place];
+    action.mask.store(mask);
+    action.flags.store(flags as u32);
+    action.spent.store(0);
+    action.handler.store(handler as u64);
+    action.made.store(1);
+    Some(place)
+}
+
+/// Says once that a handler runs as if there were no waits.
+#[cold]
+fn say_unwrapped(signal: c_int) {
+    static SAID: Word32 = Word32::new(0);
+    if TABLE.load() == 0 || SAID.compare_exchange(0, 1).is_err() {
+        return;
+    }
+    let say = || {
+        keeping_errno(|| {
+            without_cancellation(|| {
+                log::say(format_args!(
+                    "ntux: process {} has more than {ACTIONS_MAX} different handlers of signals: that of signal {signal} does not interrupt a wait\n",
+                    std::process::id()
+                ));
+            });
+        });
+    };
+    on_own_stack(say);
 }
 
 fn notes(signal: c_int, handler: usize, flags: c_int) -> u32 {
@@ -250,8 +345,8 @@ fn as_program_sees(mut in_kernel: libc::sigaction) -> libc::sigaction {
     if let Some(action) = action {
         const RESTORER: c_int = 0x0400_0000;
         let spent = action.spent.load() != 0;
-        in_kernel.sa_sigaction = if spent { libc::SIG_DFL } else { action.handler };
-        in_kernel.sa_flags = action.flags | in_kernel.sa_flags & RESTORER;
+        in_kernel.sa_sigaction = if spent { libc::SIG_DFL } else { action.handler() };
+        in_kernel.sa_flags = action.flags() | in_kernel.sa_flags & RESTORER;
     }
     in_kernel
 }
@@ -272,8 +367,8 @@ pub(crate) unsafe extern "C" fn without_handler(
 
 /// Returns whether the handler runs for one more signal, and marks a one-shot handler as spent.
 pub(crate) fn take(action: &Action) -> bool {
-    has_handler(action.handler)
-        && (action.flags & libc::SA_RESETHAND == 0 || action.spent.compare_exchange(0, 1).is_ok())
+    has_handler(action.handler())
+        && (action.flags() & libc::SA_RESETHAND == 0 || action.spent.compare_exchange(0, 1).is_ok())
 }
 
 /// Does the kernel's part for a signal that has no handler, or no longer one. Returns true.
@@ -282,7 +377,7 @@ pub(crate) fn take(action: &Action) -> bool {
 /// They do not fail, so they do not touch the error number, and with it thread-local storage.
 pub(crate) fn do_default(signal: c_int, information: &Information, action: &Action) -> bool {
     let fault = signals::code(information) > 0;
-    if action.handler == libc::SIG_IGN && !fault {
+    if action.handler() == libc::SIG_IGN && !fault {
         return true;
     }
     // SAFETY: all bytes zero is the default action.

@@ -187,7 +187,7 @@ macro_rules! stubs {
             code = const signals::CODE,
             sender = const signals::SENDER,
             notes = const offset_of!(Action, notes),
-            handler = const offset_of!(Action, handler),
+            handler = const Action::HANDLER,
             can_be_fault = const actions::CAN_BE_FAULT,
             can_be_guarded = const actions::CAN_BE_GUARDED,
             no_plain_handler = const actions::NO_PLAIN_HANDLER,

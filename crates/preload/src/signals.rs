@@ -57,7 +57,7 @@ pub(crate) unsafe extern "C" fn attend(attention: &Attention) -> bool {
         return false;
     }
     if !inside {
-        let runs = actions::has_handler(action.handler) || !actions::do_default(signal, information, action);
+        let runs = actions::has_handler(action.handler()) || !actions::do_default(signal, information, action);
         restore(attention.mask);
         return runs;
     }
@@ -68,7 +68,7 @@ pub(crate) unsafe extern "C" fn attend(attention: &Attention) -> bool {
         unsafe { block_in(context, bit(signal)) };
         door.send_again(signal, information);
     } else if door.is_owing() || actions::take(action) {
-        let restart = if action.flags & libc::SA_RESTART != 0 { Restart::Again } else { Restart::No };
+        let restart = if action.flags() & libc::SA_RESTART != 0 { Restart::Again } else { Restart::No };
         // SAFETY: as above; S1.
         unsafe { door.defer(signal, information, context, restart) };
     } else {

@@ -103,7 +103,7 @@ scenarios! {
     values_arrive_in_order,
     masks_stacks_and_flags,
     actions_as_the_program_sees_them,
-    defaults,
+    defaults, many_different_handlers,
     other_calls,
 }
 

@@ -506,13 +506,84 @@ static void other_calls(void)
     watchdog(60);
 }
 
+static void count_plainly(int signal)
+{
+    (void)signal;
+    handled++;
+}
+
+/* The mask of the n-th of many different actions: any bits of signals that the test does not need. */
+static sigset_t nth_mask(unsigned n)
+{
+    sigset_t mask;
+    sigemptyset(&mask);
+    for (int bit = 0; bit < 16; bit++)
+        if (n >> bit & 1)
+            sigaddset(&mask, SIGRTMIN + 4 + bit);
+    return mask;
+}
+
+/* A wait that this signal must interrupt. */
+static void interrupted_by(int signal, int fd)
+{
+    struct waiting waiting = {.fd = fd, .timeout = in_ms(60000)};
+    pthread_t thread = start(&waiting);
+    int before = handled;
+    CHECK(pthread_kill(thread, signal) == 0 && pthread_join(thread, NULL) == 0);
+    CHECK(waiting.result == -1 && waiting.error == EINTR && handled == before + 1);
+    REFUSED(wait_one(device, fd, 0), ETIMEDOUT);
+}
+
+/* More different handlers than the library has room for at a time: each interrupts a wait, and is what the next one replaces. */
+static void many_different_handlers(void)
+{
+    enum { MANY = 9000 };
+    const int signals[] = {SIGUSR1, SIGUSR2, SIGSEGV, SIGRTMIN};
+    int fd = event(device, 0, 0);
+    for (unsigned n = 0; n < MANY; n++) {
+        int signal = signals[n % 3];
+        struct sigaction action = {.sa_handler = count_plainly, .sa_mask = nth_mask(n)}, before, now;
+        if (n & 4) {
+            action.sa_sigaction = count_in_handler;
+            action.sa_flags = SA_SIGINFO;
+        }
+        CHECK(sigaction(signal, &action, &before) == 0 && sigaction(signal, NULL, &now) == 0);
+        CHECK(now.sa_handler == action.sa_handler && memcmp(&now.sa_mask, &action.sa_mask, 8) == 0);
+        if (n >= 3) {
+            sigset_t last = nth_mask(n - 3);
+            CHECK(memcmp(&before.sa_mask, &last, 8) == 0);
+        }
+        if (n % 1000 < 3)
+            interrupted_by(signal, fd);
+    }
+    /* One that has had none, one that runs once, and the guarded copy. */
+    struct sigaction action = {.sa_handler = count_plainly, .sa_flags = SA_RESETHAND};
+    for (int i = 0; i < 3; i++) {
+        CHECK(sigaction(SIGRTMIN, &action, NULL) == 0);
+        interrupted_by(SIGRTMIN, fd);
+        action.sa_mask = nth_mask(i + 1);
+    }
+    REFUSED(ioctl(device, CREATE_EVENT, (void *)8), EFAULT);
+    /* A child has a table of its own. */
+    pid_t child = fork();
+    CHECK(child >= 0);
+    if (child == 0) {
+        watchdog(60);
+        struct sigaction plain = {.sa_handler = count_plainly, .sa_mask = nth_mask(MANY)};
+        CHECK(sigaction(SIGUSR1, &plain, NULL) == 0);
+        interrupted_by(SIGUSR1, fd);
+        _exit(0);
+    }
+    exited_well(child);
+}
+
 static const struct { const char *name; void (*run)(void); } scenarios[] = {
 #define SCENARIO(name) {#name, name}
     SCENARIO(blocking_handler), SCENARIO(pulse_in_handler), SCENARIO(blocked_thread_holds_up_nobody),
     SCENARIO(reentrant_handler), SCENARIO(restart_or_not), SCENARIO(restarts_at_the_tail),
     SCENARIO(thread_ends_in_handler), SCENARIO(jumps_out_of_waits), SCENARIO(tokens_are_conserved),
     SCENARIO(values_arrive_in_order), SCENARIO(masks_stacks_and_flags), SCENARIO(actions_as_the_program_sees_them),
-    SCENARIO(defaults), SCENARIO(other_calls),
+    SCENARIO(defaults), SCENARIO(other_calls), SCENARIO(many_different_handlers),
 };
 
 int main(int argc, char **argv)
