@@ -178,7 +178,8 @@ pub(crate) fn explain_limit() {
     static SAID: Word32 = Word32::new(0);
     let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
     // SAFETY: a place for the answer.
-    if unsafe { libc::getrlimit(libc::RLIMIT_NOFILE, &mut limit) } != 0 || SAID.compare_exchange(0, 1).is_err() {
+    let known = unsafe { libc::getrlimit(libc::RLIMIT_NOFILE, &mut limit) } == 0;
+    if !known || instances::is_full() || SAID.compare_exchange(0, 1).is_err() {
         return;
     }
     let process = std::process::id();
@@ -189,6 +190,24 @@ pub(crate) fn explain_limit() {
     without_cancellation(|| match now < most {
         true => log::say(format_args!("ntux: {what} (ulimit -n); `ntux run --descriptors max` allows {most}\n")),
         false => log::say(format_args!("ntux: {what}, the hard limit (ulimit -Hn)\n")),
+    });
+}
+
+/// Says once that the process can make no object any more, because it does not see /proc: it has changed its root directory, or somebody
+/// has unmounted /proc. An object's descriptor is opened there. To keep a descriptor of /proc instead would let the process out of
+/// its root directory. The caller sets the error number afterwards.
+#[cold]
+pub(crate) fn explain_proc() {
+    static SAID: Word32 = Word32::new(0);
+    if SAID.compare_exchange(0, 1).is_err() {
+        return;
+    }
+    let process = std::process::id();
+    without_cancellation(|| {
+        log::say(format_args!(
+            "ntux: process {process} can make no object of /dev/ntsync: it does not see /proc any more (chroot, umount); mount /proc in its \
+             root directory, or make the objects before. Those that it has work on\n"
+        ));
     });
 }
 

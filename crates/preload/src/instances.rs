@@ -215,6 +215,11 @@ pub(crate) fn find_or_add(
     })
 }
 
+/// Whether there is no place for another instance.
+pub(crate) fn is_full() -> bool {
+    used().count() == INSTANCES
+}
+
 /// Whether this process has ever seen an instance.
 #[inline(always)]
 pub(crate) fn any() -> bool {

@@ -151,8 +151,10 @@ fn serve_in_full(fd: c_int, request: u32, argument: usize) -> Option<c_int> {
         match answer {
             Ok(result) => return Some(result),
             Err(Refusal::Error(error)) => {
-                if error == libc::EMFILE {
-                    device::explain_limit();
+                match error {
+                    libc::EMFILE => device::explain_limit(),
+                    libc::ENOENT => device::explain_proc(),
+                    _ => {}
                 }
                 return Some(fail(error));
             }
