@@ -208,7 +208,7 @@ fn count_what_is_kept() -> bool {
 /// The descriptors that may be ours and that an exec keeps. To ask the kernel about each number takes a fraction of the
 /// time in which /proc lists what is open.
 fn kept() -> impl Iterator<Item = c_int> {
-    (0..numbers().unwrap_or(0)).filter(|fd| is_kept(*fd) && can_be_ours(*fd))
+    (0..numbers().unwrap_or_else(numbers_by_limit)).filter(|fd| is_kept(*fd) && can_be_ours(*fd))
 }
 
 /// The C library is about to start a program by itself, which gets what stays open.
@@ -243,6 +243,18 @@ fn numbers() -> Option<c_int> {
         }
     }
     None
+}
+
+/// As [`numbers`], where the kernel does not tell: no descriptor is left to ask with, or /proc cannot be seen. Then all numbers below
+/// the limit may be in use.
+#[cold]
+fn numbers_by_limit() -> c_int {
+    /// More descriptors than that are remembered of no process.
+    const MOST: libc::rlim_t = 1 << 20;
+    let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
+    // SAFETY: a place for the answer.
+    let known = unsafe { libc::getrlimit(libc::RLIMIT_NOFILE, &mut limit) } == 0;
+    if known { limit.rlim_cur.min(MOST) as c_int } else { 0 }
 }
 
 fn is_kept(fd: c_int) -> bool {

@@ -1,7 +1,7 @@
 //! Odd programs under `ntux run`: each does as without ntux, with the device, or is told what it cannot have
 //! (`docs/process-trees.md`).
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use crate::skips::skip;
 use crate::stage::{Stage, complained, finish, said};
@@ -88,6 +88,77 @@ fn a_process_with_as_many_devices_as_can_be_is_told_so() {
 
 fn rlimit_hard() -> u64 {
     ntux_platform::command::probe::descriptor_limit().hard
+}
+
+/// In another root directory, or without /proc: what it has works on, an object cannot be made.
+const WITHOUT_PROC: &str = "
+    #include <sched.h>
+    #include <sys/mount.h>
+    #include <sys/stat.h>
+    int main(int count, char **arguments) {
+        int device = open(\"/dev/ntsync\", O_RDONLY | O_CLOEXEC), event = make_event(device), more;
+        if (event < 0 || set(event)) return 1;
+        /* The mounts of a namespace of its user belong together. */
+        if (unshare(geteuid() ? CLONE_NEWUSER | CLONE_NEWNS : CLONE_NEWNS)) return 77;
+        if (mount(\"none\", \"/\", 0, MS_REC | MS_PRIVATE, 0)) return 77;
+        if (count > 1) {
+            if (chroot(arguments[1]) || chdir(\"/\")) return 77;
+        } else if (umount2(\"/proc\", MNT_DETACH)) return 77;
+        if (wait_for(device, event, 0) || set(event) || wait_for(device, dup(event), 0)) return 2;
+        for (int i = 0; i < 2; i++) if (make_event(device) != -1 || errno != ENOENT) return 3;
+        puts(\"as told\");
+        return 0;
+    }";
+
+#[test]
+fn a_process_that_loses_sight_of_proc_is_told_what_it_cannot_do() {
+    let stage = Stage::new();
+    let Some(program) = build(&stage, "without-proc", WITHOUT_PROC, &[]) else { return };
+    let empty = stage.path("empty");
+    std::fs::create_dir(&empty).expect("our own directory");
+    for words in [&[&program as &dyn AsRef<Path>, &empty][..], &[&program]] {
+        let output = finish(&mut run(words));
+        if output.status.code() == Some(77) {
+            skip("namespaces", "no ordinary user changes the root directory or unmounts here");
+            continue;
+        }
+        assert_eq!((said(&output).as_str(), output.status.code()), ("as told\n", Some(0)), "{}", complained(&output));
+        assert_line(&complained(&output), &["/proc", "chroot", "no object"]);
+    }
+}
+
+/// Executes itself with the environment that is wanted and no free descriptor, or many variables; the device stays open.
+const CROWDED: &str = "
+    #include <sys/resource.h>
+    int main(int count, char **arguments) {
+        static char *variables[3002], text[3000][16];
+        if (count == 2) {
+            int device = atoi(arguments[1]), event = make_event(device);
+            puts(event >= 0 && set(event) == 0 && wait_for(device, event, 0) == 0 ? \"works\" : strerror(errno));
+            return 0;
+        }
+        struct rlimit limit = {64, 64};
+        char number[16], *words[] = {arguments[0], number, 0};
+        int device = open(\"/dev/ntsync\", O_RDONLY), many = !strcmp(arguments[1], \"many\");
+        sprintf(number, \"%d\", device);
+        for (int i = 0; many && i < 3000; i++) sprintf(variables[i] = text[i], \"v%d=x\", i);
+        if (!many) {
+            setrlimit(RLIMIT_NOFILE, &limit);
+            while (open(\"/dev/null\", O_RDONLY | O_CLOEXEC) >= 0);
+            if (errno != EMFILE) return 1;
+        }
+        execve(arguments[0], words, variables);
+        return 2;
+    }";
+
+#[test]
+fn a_full_table_of_descriptors_or_many_variables_do_not_part_a_program_from_the_device() {
+    let stage = Stage::new();
+    let Some(program) = build(&stage, "crowded", CROWDED, &[]) else { return };
+    for how in ["full", "many"] {
+        let output = finish(&mut run(&[&program, &how, &"here"]));
+        assert_eq!((said(&output).as_str(), complained(&output).as_str()), ("works\n", ""), "{how}");
+    }
 }
 
 /// A wait that a signal interrupts, one that another thread ends, a bad address; and with an argument, a message that is too long
