@@ -10,6 +10,10 @@ mod system;
 mod system;
 
 mod output;
+#[cfg_attr(
+    any(target_os = "macos", ntux_simulated_macos),
+    allow(dead_code, reason = "no name of others is printed there")
+)]
 mod printable;
 mod say;
 
