@@ -45,7 +45,7 @@ OTHER_TARGETS := aarch64-unknown-linux-gnu aarch64-apple-darwin x86_64-apple-dar
 CAPI_OUT := $(abspath $(OUT))/capi
 include crates/capi/install.mk
 
-.PHONY: help tools book figures futexes windows crash proofs proofs-long self-test simulated-macos build demos run planted measurable doctor bench bench-program plain-builds test test-libraries test-churn test-crash test-simulated-crash test-histories test-kernel \
+.PHONY: help tools book figures reference futexes windows crash proofs proofs-long self-test simulated-macos build demos run planted measurable doctor bench bench-program plain-builds test test-libraries test-churn test-crash test-simulated-crash test-histories test-kernel \
 	test-old-kernels test-orders test-watch test-soft-dirty demo-soft-dirty demo-wine demo-inspect test-looks test-wine test-aarch64 test-aarch64-kernel test-miri test-tsan \
 	fuzz-scribble fuzz-scribble-asan format lint unit cross install uninstall dist test-dist clean
 
@@ -277,6 +277,9 @@ book: tools             ## Build the book of docs/ into out/book; the first time
 
 figures: tools          ## Render the tables and the picture of the documents from the results in benchmarks/
 	$(CARGO) run --quiet --locked $(VERIFY) -p ntux-bench --example figures
+
+reference: tools        ## Write the reference pages of command, environment and exit status anew, from what the command says
+	$(CARGO) run --quiet --locked -p ntux-cli -- pages --reference docs/reference
 
 format: tools
 	@.ci/tools tests

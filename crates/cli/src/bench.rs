@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
 
 use clap::Args;
+use ntux_platform::environment::{BENCH_PRELOAD, text};
 
 use crate::{NTUX_FAILED, say};
 
@@ -33,7 +34,7 @@ pub fn bench(arguments: &Arguments, preload: Option<OsString>) -> ExitCode {
         return ExitCode::from(NTUX_FAILED);
     };
     let error =
-        Command::new(&program).args(&arguments.arguments).envs(preload.map(|list| ("NTUX_BENCH_PRELOAD", list))).exec();
+        Command::new(&program).args(&arguments.arguments).envs(preload.map(|list| (text(BENCH_PRELOAD), list))).exec();
     say::complain(format_args!("ntux: cannot start {}: {error}", program.display()));
     ExitCode::from(NTUX_FAILED)
 }

@@ -12,18 +12,17 @@ use std::ffi::OsString;
 use std::process::ExitCode;
 
 use clap::Args;
+use ntux_platform::environment::{DEVICE, text};
 use serde::Serialize;
 
 use crate::run::Device;
 use crate::say;
+use crate::status::NO;
 use choice::Choice;
 use facts::Facts;
 use multiple::WaitMultiple;
 use program::Program;
 use watch::Watch;
-
-/// Exit status when programs cannot be served on this machine.
-const CANNOT_SERVE: u8 = 1;
 
 /// Test what this machine can do, and say what ntux would use; or say what one program would get.
 ///
@@ -34,7 +33,7 @@ pub struct Arguments {
     #[arg(long)]
     json: bool,
     /// Which device programs should get.
-    #[arg(long, value_enum, env = "NTUX_DEVICE", hide_env_values = true, default_value = "auto")]
+    #[arg(long, value_enum, env = text(DEVICE), hide_env_values = true, default_value = "auto")]
     device: Device,
     /// The program to examine, and its arguments. It is not started.
     #[arg(last = true, value_names = ["PROGRAM", "ARGUMENT"])]
@@ -62,7 +61,7 @@ pub fn doctor(arguments: &Arguments) -> ExitCode {
     let can_serve = program.as_ref().map_or(choice.can_serve, |program| program.device.is_some());
     let (futexes, wait_multiple) = (futexes::rows(), WaitMultiple::gather(&facts));
     let report = Report { futexes, facts, choice, wait_multiple, watch: Watch::gather(), program };
-    let status = if can_serve { ExitCode::SUCCESS } else { ExitCode::from(CANNOT_SERVE) };
+    let status = if can_serve { ExitCode::SUCCESS } else { ExitCode::from(NO) };
     match arguments.json {
         true => say::json(&report, status),
         false => say::page(&text::render(&report), status),

@@ -11,12 +11,10 @@ use clap::Args;
 use crate::arenas::examine::Examined;
 use crate::arenas::find::{self, Found, Target};
 use crate::arenas::processes::PeerProcesses;
+use crate::status::NOTHING_THERE;
 use crate::{NTUX_FAILED, say};
 use report::Report;
 use text::Focus;
-
-/// Exit status when there is no arena.
-const NOTHING_THERE: u8 = 1;
 
 /// Show the synchronization objects of a running program, and which of its threads wait for what.
 ///
@@ -29,9 +27,6 @@ const NOTHING_THERE: u8 = 1;
 /// owner id, in Wine the Windows thread id), for how long, and until when at most.
 ///
 /// You need permission to inspect the process: be the same user, or root.
-///
-/// The exit status is 0 if something was shown, 1 if the process has no objects of ntux, 125 if it could not be
-/// inspected.
 #[derive(Args)]
 #[command(after_long_help = EXAMPLES)]
 pub struct Arguments {

@@ -5,6 +5,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
 use ntux_platform::command::probe;
+use ntux_platform::environment::{PRELOAD, PRELOAD_WATCH, text};
 
 /// A library that can be loaded into a program.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -26,8 +27,8 @@ impl Library {
     /// The variable that names a file to use instead of the one beside the command.
     fn variable(self) -> &'static str {
         match self {
-            Library::Device => "NTUX_PRELOAD",
-            Library::Watch => "NTUX_PRELOAD_WATCH",
+            Library::Device => text(PRELOAD),
+            Library::Watch => text(PRELOAD_WATCH),
         }
     }
 }

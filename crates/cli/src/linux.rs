@@ -28,9 +28,9 @@ pub(crate) mod wine;
 
 use std::process::ExitCode;
 
-use clap::{CommandFactory, Parser, Subcommand};
+use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 
-use crate::say;
+use crate::{say, status};
 
 /// Windows NT synchronization for programs on Linux, without a driver, a server or privileges.
 #[derive(Parser)]
@@ -63,7 +63,18 @@ enum Command {
 }
 
 pub(crate) fn main() -> ExitCode {
-    CommandLine::try_parse().map_or_else(|error| say::usage(&error), |line| execute(line.command))
+    let matches = command_line().try_get_matches();
+    let line = matches.and_then(|matches| CommandLine::from_arg_matches(&matches));
+    line.map_or_else(|error| say::usage(&error), |line| execute(line.command))
+}
+
+/// The command line, with its statuses at the end of each subcommand's help.
+fn command_line() -> clap::Command {
+    CommandLine::command().mut_subcommands(|subcommand| {
+        let Some(statuses) = status::below_help(subcommand.get_name()) else { return subcommand };
+        let examples = subcommand.get_after_long_help().map(|text| format!("{}\n\n", text.to_string().trim_end()));
+        subcommand.after_long_help(examples.unwrap_or_default() + &statuses)
+    })
 }
 
 fn execute(command: Command) -> ExitCode {
@@ -78,8 +89,8 @@ fn execute(command: Command) -> ExitCode {
         Command::Report(arguments) => report::report(&arguments),
         Command::Bench(arguments) => bench::bench(&arguments, device()),
         Command::Watch(arguments) => watch::watch(&arguments),
-        Command::Pages(arguments) => say::succeeded(pages::write(&arguments, &CommandLine::command())),
-        Command::Help { topic } => topic::explain(CommandLine::command(), topic.as_deref()),
+        Command::Pages(arguments) => say::succeeded(pages::write(&arguments, &command_line())),
+        Command::Help { topic } => topic::explain(command_line(), topic.as_deref()),
     }
 }
 

@@ -15,13 +15,18 @@ mod output;
     allow(dead_code, reason = "no name of others is printed there")
 )]
 mod printable;
+mod reference;
 mod say;
+#[cfg_attr(
+    any(target_os = "macos", ntux_simulated_macos),
+    allow(dead_code, reason = "of subcommands that Linux alone has")
+)]
+mod status;
 
 #[cfg(not(any(target_os = "macos", ntux_simulated_macos)))]
 use system::*;
 
-/// Exit status when ntux itself fails, as for `env` and `timeout`.
-const NTUX_FAILED: u8 = 125;
+use status::NTUX_FAILED;
 
 fn main() -> std::process::ExitCode {
     system::main()

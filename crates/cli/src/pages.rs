@@ -8,11 +8,15 @@ use clap::{Args, Command};
 use clap_complete::Shell;
 
 use crate::output;
+use crate::reference;
 
 /// Write the manual pages and completions below a directory, laid out as below PREFIX/share.
 #[derive(Args)]
 pub struct Arguments {
     directory: PathBuf,
+    /// Write the reference pages of the documents there, and nothing else.
+    #[arg(long)]
+    reference: bool,
 }
 
 /// Where each shell looks below `share`.
@@ -25,6 +29,11 @@ const COMPLETIONS: [(Shell, &str, &str); 3] = [
 /// Writes the pages and completions of `command`.
 pub fn write(arguments: &Arguments, command: &Command) -> io::Result<()> {
     let command = shown(command);
+    if arguments.reference {
+        fs::create_dir_all(&arguments.directory)?;
+        let write = |(name, text): (&str, String)| output::write(&arguments.directory.join(name), text.as_bytes());
+        return reference::pages(&command).into_iter().try_for_each(write);
+    }
     for (shell, place, name) in COMPLETIONS {
         let mut text = Vec::new();
         clap_complete::generate(shell, &mut command.clone(), "ntux", &mut text);
@@ -39,6 +48,9 @@ pub fn write(arguments: &Arguments, command: &Command) -> io::Result<()> {
     let _ = fs::remove_dir_all(&beside);
     fs::create_dir(&beside)?;
     clap_mangen::generate_to(command, &beside)?;
+    let first = beside.join("ntux.1");
+    let text = fs::read_to_string(&first)? + &reference::manual();
+    fs::write(&first, text)?;
     for page in fs::read_dir(&beside)? {
         let page = page?;
         fs::rename(page.path(), manual.join(page.file_name()))?;

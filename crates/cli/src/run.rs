@@ -14,16 +14,13 @@ use std::process::{Command, ExitCode};
 use clap::{Args, ValueEnum};
 
 use ntux_platform::command::probe;
+use ntux_platform::environment::{DEVICE, LOG, SOFT_DIRTY, SPIN, text};
 
 use crate::library::{self, Library};
 use crate::program::{self, Obstacle, Refusal};
+use crate::status::{CANNOT_START, NOT_FOUND};
 use crate::wine::{self, Measure, Prefix, Wine};
 use crate::{NTUX_FAILED, say};
-
-/// Exit status when the program exists but cannot be started.
-const CANNOT_START: u8 = 126;
-/// Exit status when there is no such program.
-const NOT_FOUND: u8 = 127;
 
 /// What can stand before the path of the log.
 const LOG_LEVELS: [&str; 2] = ["waits:", "all:"];
@@ -33,15 +30,14 @@ const TO_STANDARD_ERROR: &str = "stderr";
 /// Run a program that uses /dev/ntsync, or FUTEX_WAIT_MULTIPLE, on a kernel that lacks it.
 ///
 /// The program is not changed: ntux loads a library into it that answers in the driver's place. A program into which
-/// nothing can be loaded runs as without ntux, and ntux says why; `ntux doctor -- PROGRAM` says it beforehand. The exit
-/// status is the program's own; `ntux help exit-status` lists those for programs that could not be started.
+/// nothing can be loaded runs as without ntux, and ntux says why; `ntux doctor -- PROGRAM` says it beforehand.
 #[derive(Args)]
 pub struct Arguments {
     /// Which device the program gets [default: auto].
-    #[arg(long, value_enum, env = "NTUX_DEVICE", hide_env_values = true)]
+    #[arg(long, value_enum, env = text(DEVICE), hide_env_values = true)]
     device: Option<Device>,
     /// How many times a wait checks again before it sleeps [default: as long as that pays off].
-    #[arg(long, value_name = "N", env = "NTUX_SPIN", hide_env_values = true)]
+    #[arg(long, value_name = "N", env = text(SPIN), hide_env_values = true)]
     spin: Option<u32>,
     /// How many descriptors the program may have open, at most the hard limit; 'max' for that [default: the limit stays]. An
     /// object is a descriptor. The limit is not raised unasked, because programs see it.
@@ -49,7 +45,7 @@ pub struct Arguments {
     descriptors: Option<u64>,
     /// Append a line about each process to this file when the process ends; 'stderr' for standard error. 'waits:PATH' also
     /// writes each wait that sleeps and each operation that fails, 'all:PATH' every operation; %p stands for the process.
-    #[arg(long, value_name = "[LEVEL:]PATH", env = "NTUX_LOG", hide_env_values = true)]
+    #[arg(long, value_name = "[LEVEL:]PATH", env = text(LOG), hide_env_values = true)]
     log: Option<PathBuf>,
     /// Give the program soft-dirty bits: /proc/self/clear_refs and bit 55 of /proc/self/pagemap, which not every kernel
     /// has. This leaves the device out, unless --device names one, because a collector would scan the tables of its
@@ -95,13 +91,13 @@ pub fn run(arguments: &Arguments) -> ExitCode {
         Err(status) => return status,
     };
     if arguments.soft_dirty {
-        command.env("NTUX_SOFT_DIRTY", "1");
+        command.env(text(SOFT_DIRTY), "1");
     }
     if let Some(device) = arguments.device {
-        command.env("NTUX_DEVICE", device.name());
+        command.env(text(DEVICE), device.name());
     }
     if let Some(spin) = arguments.spin {
-        command.env("NTUX_SPIN", spin.to_string());
+        command.env(text(SPIN), spin.to_string());
     }
     if let Some(wanted) = arguments.descriptors
         && let Err(status) = allow_descriptors(wanted)
@@ -110,7 +106,7 @@ pub fn run(arguments: &Arguments) -> ExitCode {
     }
     if let Some(log) = &arguments.log {
         match log_path(log) {
-            Ok(log) => command.env("NTUX_LOG", log),
+            Ok(log) => command.env(text(LOG), log),
             Err(error) => return complain(NTUX_FAILED, format!("--log '{}': {error}", log.display())),
         };
     }
@@ -174,7 +170,7 @@ fn keep_of_one_kind(command: &mut Command, path: &Path, arguments: &Arguments) {
         }
         Measure::NoDevice(why) => {
             say::complain(format_args!("ntux: no /dev/ntsync for this Wine, which works without it: {why}"));
-            command.env("NTUX_DEVICE", Device::Kernel.name());
+            command.env(text(DEVICE), Device::Kernel.name());
         }
     }
 }

@@ -15,12 +15,11 @@ use ratatui::crossterm::event::{self, Event, KeyEventKind};
 use ratatui::{DefaultTerminal, Terminal};
 
 use crate::arenas::find::{self, Everything, Found, Target};
+use crate::status::NOTHING_THERE;
 use crate::{NTUX_FAILED, interruption, say};
 use sample::Watch;
 use screen::{Reaction, Screen};
 
-/// Exit status when the process has no arena.
-const NOTHING_THERE: u8 = 2;
 /// Columns and rows of a picture that is printed, where the environment does not say.
 const PAPER: (u16, u16) = (80, 24);
 /// How long to wait for a key before checking the clock again.
@@ -37,8 +36,6 @@ const LISTEN_AT_LEAST: Duration = Duration::from_millis(1);
 ///
 /// Keys: Tab the other page; arrows, Page Up, Page Down, Home, End; s the next order, r reversed; / a filter;
 /// Space freezes; Enter shows one, Escape goes back; ? shows the keys; q ends.
-///
-/// The exit status is 0, 2 if the process has no objects of ntux, 125 if it could not be inspected.
 #[derive(Args)]
 #[command(after_long_help = EXAMPLES)]
 pub struct Arguments {

@@ -18,11 +18,13 @@ use std::time::{Duration, Instant};
 use clap::Args;
 use ntux_platform::clock;
 use ntux_platform::command::child;
+use ntux_platform::environment::{TRACE, text};
 use ntux_platform::watching::readiness::wait_readable;
 
 use crate::library::Library;
 use crate::output::Output;
 use crate::printable::printable;
+use crate::status::NOTHING_THERE;
 use crate::{NTUX_FAILED, in_front, interruption, run, say};
 use attach::Arenas;
 use inbox::Inbox;
@@ -38,8 +40,6 @@ const FETCH_EVERY: Duration = Duration::from_millis(5);
 const FLUSH_EVERY: Duration = Duration::from_millis(500);
 /// How long to wait for the last events of a program that has ended, or is no longer traced.
 const REST: Duration = Duration::from_secs(1);
-/// Exit status when there is nothing to trace.
-const NOTHING_THERE: u8 = 1;
 
 /// Record the waits of a program that slept: which thread waited for what, how long, and who ended the wait.
 ///
@@ -161,7 +161,7 @@ fn started(arguments: &Arguments) -> ExitCode {
         Err(problem) => return complain(&problem),
     };
     let inbox = open_inbox();
-    command.env("NTUX_TRACE", inbox.as_ref().map_or_else(|| "1".into(), Inbox::path));
+    command.env(text(TRACE), inbox.as_ref().map_or_else(|| "1".into(), Inbox::path));
     let (mut program, signals) = match in_front::start(command, &arguments.program[0], complain) {
         Ok(started) => started,
         Err(status) => return status,

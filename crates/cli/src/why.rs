@@ -14,15 +14,11 @@ use crate::arenas::find::{self, Everything, Found, Opened, Target};
 use crate::arenas::processes::PeerProcesses;
 use crate::arenas::scene::Scene;
 use crate::counted::counted;
+use crate::status::{NO, NOTHING_THERE};
 use crate::{NTUX_FAILED, say};
 use chain::Follower;
 use log::Logs;
 use verdict::{Teller, Verdict};
-
-/// Exit status when something is wrong.
-const WRONG: u8 = 1;
-/// Exit status when the process has no arena.
-const NOTHING_THERE: u8 = 2;
 
 /// Say why threads wait: for whom, and what is wrong.
 ///
@@ -47,9 +43,6 @@ const NOTHING_THERE: u8 = 2;
 ///
 /// It knows which thread the owner of a mutex is once that thread has had to wait with its owner id: ntux records
 /// nothing that would cost a program time.
-///
-/// The exit status is 0 if nothing is wrong, 1 if something is, 2 if the process has no objects of ntux, 125 if it
-/// could not be inspected.
 #[derive(Args)]
 #[command(after_long_help = EXAMPLES)]
 pub struct Arguments {
@@ -94,7 +87,7 @@ pub fn why(arguments: &Arguments) -> ExitCode {
         }
     };
     let verdict = Verdict::of(&examined, arguments.target.as_ref());
-    let status = if verdict.is_something_wrong() { ExitCode::from(WRONG) } else { ExitCode::SUCCESS };
+    let status = if verdict.is_something_wrong() { ExitCode::from(NO) } else { ExitCode::SUCCESS };
     match arguments.json {
         true => say::json(&verdict, status),
         false => say::page(&verdict.render(), status),

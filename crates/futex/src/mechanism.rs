@@ -3,6 +3,7 @@
 
 use std::sync::OnceLock;
 
+use ntux_platform::environment;
 use ntux_platform::kernel_futex::Scope;
 
 use crate::private;
@@ -43,7 +44,8 @@ impl Mechanism {
 pub(crate) fn of_private() -> Option<&'static crate::table::Table> {
     static CHOICE: OnceLock<Option<&'static crate::table::Table>> = OnceLock::new();
     *CHOICE.get_or_init(|| {
-        let native = std::env::var_os("NTUX_FUTEX_PRIVATE").is_some_and(|wish| wish == "native");
+        let native =
+            std::env::var_os(environment::text(environment::FUTEX_PRIVATE)).is_some_and(|wish| wish == "native");
         if native { None } else { private::table() }
     })
 }

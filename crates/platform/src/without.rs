@@ -4,7 +4,7 @@
 //! `userfaultfd`, `pagemap_scan`, `mapping_query`, `futex_waitv`, `futex_numa`, `fsgsbase`, `thread_self`; on macOS `os_sync`. Unknown names are
 //! ignored.
 
-use crate::environment::value;
+use crate::environment::{WITHOUT, value};
 
 /// A feature that ntux uses if the system has it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -54,7 +54,7 @@ impl Feature {
 
     /// Whether the user has disabled it. Reads the environment; not for a hot path.
     pub fn is_left_out(self) -> bool {
-        let Some(list) = value(c"NTUX_WITHOUT") else { return false };
+        let Some(list) = value(WITHOUT) else { return false };
         list.to_bytes().split(|&byte| byte == b',').any(|name| name == self.name().as_bytes())
     }
 }

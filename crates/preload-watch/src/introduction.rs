@@ -9,7 +9,7 @@
 
 use core::time::Duration;
 use ntux_platform::atomic::Word32;
-use ntux_platform::environment::value;
+use ntux_platform::environment::{WATCH_BY, value};
 use ntux_platform::interposition::handover::{peer, receive, send};
 use ntux_watch::address_space;
 use std::os::fd::AsFd;
@@ -45,7 +45,7 @@ pub(crate) extern "C" fn end() {
 
 /// A connection to the `ntux watch` that started this process, if one did.
 fn connect() -> Option<UnixStream> {
-    let by: u32 = value(c"NTUX_WATCH_BY")?.to_str().ok()?.parse().ok()?;
+    let by: u32 = value(WATCH_BY)?.to_str().ok()?.parse().ok()?;
     if by != std::os::unix::process::parent_id() {
         return None;
     }

@@ -21,7 +21,7 @@
 use core::ffi::{CStr, c_int};
 use core::mem::{ManuallyDrop, MaybeUninit};
 use ntux_platform::atomic::{Word32, Word64};
-use ntux_platform::environment::value;
+use ntux_platform::environment::{self, value};
 use ntux_platform::keeping_errno;
 use ntux_platform::liveness::generation;
 use ntux_platform::watching::pagemap::Pagemap;
@@ -64,7 +64,7 @@ const NUMBER_OF_WATCHER: c_int = 900;
 
 /// Reads the user's setting, `NTUX_SOFT_DIRTY`.
 pub(crate) fn start() {
-    if value(c"NTUX_SOFT_DIRTY").is_some_and(|value| value == c"1") {
+    if value(environment::SOFT_DIRTY).is_some_and(|value| value == c"1") {
         STATE.store(WANTED);
     }
 }
@@ -212,7 +212,7 @@ fn is_served() -> bool {
 /// Whether the kernel supports it. If not, the user is told once, and the program gets the kernel's answer.
 #[cold]
 fn find_out() -> bool {
-    let chosen = value(c"NTUX_WATCH").is_none_or(|name| name == c"async");
+    let chosen = value(environment::WATCH).is_none_or(|name| name == c"async");
     let works = chosen && address_space::watcher().and_then(|watcher| AddressSpace::own(watcher)?.probe()).is_ok();
     STATE.store(if works { SERVED } else { UNWANTED });
     if !works {

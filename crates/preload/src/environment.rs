@@ -3,7 +3,7 @@
 
 use core::ffi::CStr;
 use ntux_platform::atomic::Word32;
-use ntux_platform::environment::value;
+use ntux_platform::environment::{DEVICE, LOG, SPIN, TRACE, value};
 
 /// Who serves `/dev/ntsync`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -26,7 +26,7 @@ pub(crate) fn device() -> Device {
         2 => Device::User,
         3 => Device::Kernel,
         _ => {
-            let choice = value(c"NTUX_DEVICE").map_or(Device::Auto, parse_device);
+            let choice = value(DEVICE).map_or(Device::Auto, parse_device);
             CHOICE.store(choice as u32);
             choice
         }
@@ -48,7 +48,7 @@ fn parse_device(value: &CStr) -> Device {
 /// `NTUX_SPIN`: the most times that a wait checks again before it sleeps; none if the user leaves it to the library.
 #[unsafe(link_section = ".text.ntux_start")]
 pub(crate) fn spin() -> Option<u32> {
-    let value = value(c"NTUX_SPIN")?;
+    let value = value(SPIN)?;
     let spins = value.to_str().ok().and_then(|text| text.parse().ok());
     if spins.is_none() && !value.is_empty() {
         complain(c"ntux: NTUX_SPIN must be a whole number below 4294967296; ignored\n");
@@ -79,7 +79,7 @@ pub(crate) struct Log {
 /// `NTUX_LOG`.
 #[unsafe(link_section = ".text.ntux_start")]
 pub(crate) fn log() -> Option<Log> {
-    value(c"NTUX_LOG").map(parse_log).filter(|log| !log.path.is_empty())
+    value(LOG).map(parse_log).filter(|log| !log.path.is_empty())
 }
 
 fn parse_log(value: &'static CStr) -> Log {
@@ -103,7 +103,7 @@ pub(crate) enum Tracer {
 
 /// `NTUX_TRACE`.
 pub(crate) fn tracer() -> Option<Tracer> {
-    value(c"NTUX_TRACE").and_then(parse_tracer)
+    value(TRACE).and_then(parse_tracer)
 }
 
 fn parse_tracer(value: &'static CStr) -> Option<Tracer> {

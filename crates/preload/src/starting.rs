@@ -21,6 +21,7 @@ use core::cell::UnsafeCell;
 use core::ffi::{CStr, c_char, c_int};
 use core::mem::size_of;
 use ntux_platform::atomic::Word32;
+use ntux_platform::environment::{DEVICE_IS, DEVICE_IS_USER, HANDED_ON_IS_1};
 use ntux_platform::interposition::own_stack::on_own_stack;
 use ntux_platform::interposition::until_exec::Piece;
 use ntux_platform::interposition::{others, proc};
@@ -29,7 +30,7 @@ use ntux_sync::Arena;
 use std::os::fd::BorrowedFd;
 
 /// Set in the environment of a program that got descriptors of ours.
-const MARK: &CStr = c"NTUX_HANDED_ON=1";
+const MARK: &CStr = HANDED_ON_IS_1;
 const LIST: &[u8] = b"LD_PRELOAD=";
 /// The longest path of this library, and of a program that is looked up.
 const PATH_MAX: usize = 4096;
@@ -328,14 +329,13 @@ fn is_there(platform: &[u8]) -> bool {
 /// These variables and ours that are missing, in a piece of memory that begins with their array. None if the library does not exist (in another
 /// root directory, for example), or there is no memory.
 unsafe fn complete(environment: Environment, found: Found) -> Option<Piece> {
-    const SAYS_DEVICE: &[u8] = b"NTUX_DEVICE=";
     if !found.names_us && !is_there(PLATFORM) {
         return None;
     }
     // SAFETY: the caller's promise.
     let variables = unsafe { variables(environment) };
     let is_list = |variable: &&CStr| variable.to_bytes().starts_with(LIST);
-    let says_device = |variable: &CStr| variable.to_bytes().starts_with(SAYS_DEVICE);
+    let says_device = |variable: &CStr| variable.to_bytes().starts_with(DEVICE_IS);
     let others = variables.clone().find(is_list).map_or(&[][..], |list| &list.to_bytes()[LIST.len()..]);
     let between: &[u8] = if others.is_empty() { b"" } else { b":" };
     let list = [LIST, ENTRY.text(), between, others];
@@ -356,8 +356,7 @@ unsafe fn complete(environment: Environment, found: Found) -> Option<Piece> {
     let kept = variables.clone().filter(|variable| found.names_us || !is_list(variable));
     let list = if found.names_us { None } else { join(text, list) };
     let is_to_say = !found.names_us && environment::device() == Device::User && !variables.clone().any(says_device);
-    let ours =
-        list.into_iter().chain(is_to_say.then_some(c"NTUX_DEVICE=user")).chain((!found.is_marked).then_some(MARK));
+    let ours = list.into_iter().chain(is_to_say.then_some(DEVICE_IS_USER)).chain((!found.is_marked).then_some(MARK));
     let ends = core::iter::repeat(core::ptr::null());
     for (place, variable) in array.iter_mut().zip(kept.chain(ours).map(CStr::as_ptr).chain(ends)) {
         *place = variable;

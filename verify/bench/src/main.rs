@@ -7,6 +7,7 @@ use clap::Parser;
 use ntux_bench::BenchArguments;
 #[cfg(linux_calls)]
 use ntux_bench::{futex, waiting, watch};
+use ntux_platform::environment::{BENCH_PRELOAD, text};
 
 /// Measure ntux beside the other ways to do the same.
 #[derive(Parser)]
@@ -31,7 +32,7 @@ enum Command {
 fn main() -> ExitCode {
     let result = match Command::parse() {
         Command::Sync(mut arguments) => {
-            arguments.preload = std::env::var_os("NTUX_BENCH_PRELOAD");
+            arguments.preload = std::env::var_os(text(BENCH_PRELOAD));
             ntux_bench::run(&arguments)
         }
         #[cfg(not(linux_calls))]

@@ -8,6 +8,8 @@ use std::ffi::OsStr;
 use std::io;
 use std::process::{Command, Stdio};
 
+use ntux_platform::environment::{DEVICE, text};
+
 use crate::record::Record;
 
 /// The hidden argument that makes a run the child's part.
@@ -18,7 +20,7 @@ pub(crate) fn records(preload: &OsStr) -> io::Result<Vec<Record>> {
         .args(env::args_os().skip(1))
         .arg(ARGUMENT)
         .env("LD_PRELOAD", preload)
-        .env("NTUX_DEVICE", "user")
+        .env(text(DEVICE), "user")
         .stdin(Stdio::null())
         .stderr(Stdio::inherit())
         .output()?;

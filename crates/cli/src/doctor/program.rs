@@ -3,6 +3,7 @@
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
+use ntux_platform::environment::{DEVICE, text};
 use serde::Serialize;
 
 use super::choice::Choice;
@@ -162,7 +163,7 @@ fn verdict(portrait: &Portrait, wine: Option<&Wine>, prefix: Prefix, choice: &Ch
             Verdict { why, sets: vec![(name, value.to_owned())], ..served }
         }
         Some(Measure::NoDevice(why)) => {
-            Verdict { sets: vec![("NTUX_DEVICE", "kernel".to_owned())], ..Verdict::none(why) }
+            Verdict { sets: vec![(text(DEVICE), "kernel".to_owned())], ..Verdict::none(why) }
         }
         Some(Measure::None) | None => served,
     }

@@ -1,6 +1,7 @@
 //! Which mechanisms can watch writes here, and what the chosen one sees.
 
 use ntux_platform::command::probe;
+use ntux_platform::environment;
 use ntux_platform::watching::pagemap::Pagemap;
 use ntux_watch::Mechanism as Tried;
 use serde::Serialize;
@@ -45,7 +46,7 @@ pub struct Capability {
 impl Watch {
     /// Tries each mechanism: a page must be written, reported, reset, and clean.
     pub fn gather() -> Watch {
-        let wish = std::env::var("NTUX_WATCH").ok();
+        let wish = std::env::var(environment::text(environment::WATCH)).ok();
         Watch {
             mechanisms: Tried::ALL.into_iter().map(Mechanism::try_out).collect(),
             chosen: Tried::choose().ok().filter(|chosen| chosen.probe().is_ok()).map(Tried::name),
@@ -61,7 +62,8 @@ impl Watch {
 impl SoftDirty {
     fn gather() -> SoftDirty {
         let by_kernel = Pagemap::open().and_then(|pagemap| pagemap.has_soft_dirty()).unwrap_or(false);
-        let wished = std::env::var_os("NTUX_WATCH").is_none_or(|name| name == Tried::Async.name());
+        let wished =
+            std::env::var_os(environment::text(environment::WATCH)).is_none_or(|name| name == Tried::Async.name());
         let by_ntux = wished && Tried::Async.probe().is_ok();
         let meaning = match (by_kernel, by_ntux) {
             (true, true) => "the kernel has them; ntux run --soft-dirty gives programs those of ntux",

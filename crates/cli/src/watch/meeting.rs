@@ -9,11 +9,12 @@ use std::os::linux::net::SocketAddrExt;
 use std::os::unix::net::{SocketAddr, UnixListener, UnixStream};
 use std::time::Duration;
 
+use ntux_platform::environment::{WATCH_BY, text};
 use ntux_platform::interposition::handover::{peer, receive, send};
 use ntux_platform::watching::userfault::Userfault;
 
 /// The variable that tells the program who has started it.
-pub const BY: &str = "NTUX_WATCH_BY";
+pub const BY: &str = text(WATCH_BY);
 
 /// A guest is expected to speak at once.
 const PATIENCE: Duration = Duration::from_millis(200);

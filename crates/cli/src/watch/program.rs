@@ -10,6 +10,7 @@ use std::process::{Child, ExitCode, ExitStatus};
 use std::time::{Duration, Instant};
 
 use ntux_platform::command::child;
+use ntux_platform::environment::{SOFT_DIRTY, text};
 use ntux_platform::watching::readiness::wait_readable;
 use ntux_platform::watching::userfault::Userfault;
 use ntux_watch::address_space::AddressSpace;
@@ -45,7 +46,7 @@ pub fn watch(arguments: &Arguments) -> ExitCode {
         Err(status) => return status,
     };
     // Both would watch the same memory.
-    command.env(meeting::BY, std::process::id().to_string()).env_remove("NTUX_SOFT_DIRTY");
+    command.env(meeting::BY, std::process::id().to_string()).env_remove(text(SOFT_DIRTY));
     let mut map = match Map::open(arguments) {
         Ok(map) => map,
         Err(error) => return complain(&error.to_string()),

@@ -11,12 +11,13 @@ use std::os::unix::fs::MetadataExt;
 use std::path::PathBuf;
 
 use ntux_platform::command::others::open_regular;
+use ntux_platform::environment::LOG_IS_ALL;
 use ntux_platform::interposition::proc::Entry;
 
 /// How much of a log is read, from its end.
 const LENGTH_MAX: u64 = 8 << 20;
 /// What stands before the path of a log that has every operation.
-const EVERY_OPERATION: &[u8] = b"NTUX_LOG=all:";
+const EVERY_OPERATION: &[u8] = LOG_IS_ALL;
 
 /// An operation that a log tells of.
 #[derive(Clone, PartialEq, Eq, Debug)]

@@ -252,7 +252,7 @@ fn a_process_without_objects_or_that_is_none_is_said_to_be_so() {
     let pid = child.id().to_string();
     let output = inspect(&stage, &pid, &[]);
     end(child);
-    assert_eq!(output.status.code(), Some(1));
+    assert_eq!(output.status.code(), Some(2));
     assert!(complained(&output).contains("uses no objects of ntux"), "{}", complained(&output));
     // A number that no process can have.
     let output = inspect(&stage, "4194305", &[]);

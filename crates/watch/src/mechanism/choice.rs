@@ -2,6 +2,8 @@
 
 use std::sync::OnceLock;
 
+use ntux_platform::environment;
+
 use super::Engine;
 use super::asynchronous::Asynchronous;
 use super::cow::Cow;
@@ -65,7 +67,7 @@ impl Mechanism {
     /// The one that `NTUX_WATCH` names (an unknown name is `Invalid`), or else the first of `Async`, `Sync` and `Mprotect`
     /// that works here.
     pub fn choose() -> Result<Mechanism> {
-        match std::env::var("NTUX_WATCH") {
+        match std::env::var(environment::text(environment::WATCH)) {
             Ok(name) => Mechanism::named(&name).ok_or(Error::Invalid),
             Err(_) => {
                 let mut candidates = Mechanism::ALL.into_iter().filter(|mechanism| mechanism.is_automatic());

@@ -3,6 +3,7 @@
 use std::io;
 use std::os::fd::{AsRawFd, BorrowedFd};
 
+use ntux_platform::environment::{SPIN, text};
 use ntux_sync::{Arena, Capacity, Deadline, Error, Object, Waiter};
 
 use ntux_testkit::rival::Poll;
@@ -21,7 +22,7 @@ impl RustArena {
     /// Waits spin as `NTUX_SPIN` says, as they do in the device.
     pub(crate) fn open() -> io::Result<Self> {
         let arena = Arena::create(Capacity::default()).map_err(refused)?;
-        if let Some(spins) = std::env::var("NTUX_SPIN").ok().and_then(|spins| spins.parse().ok()) {
+        if let Some(spins) = std::env::var(text(SPIN)).ok().and_then(|spins| spins.parse().ok()) {
             arena.set_spins(spins);
         }
         Ok(Self(arena))
