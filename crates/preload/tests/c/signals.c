@@ -2,6 +2,7 @@
 #include "device.h"
 
 #include <dlfcn.h>
+#include <semaphore.h>
 
 static int device;
 static volatile pid_t waiter;
@@ -234,20 +235,25 @@ static void jump_out(int signal, siginfo_t *info, void *context)
     siglongjmp(out, 1);
 }
 
-static volatile sig_atomic_t ready, jumps;
+static volatile sig_atomic_t jumps;
 static volatile int keep_sending = 1;
+static sem_t ready;
 
+/* Looks for a while before it sleeps, so that signals come early in a wait, too; it yields to nobody, so that a busy machine does not
+ * put off each signal by a turn of everybody. */
 static void *send_when_ready(void *argument)
 {
     pid_t target = *(pid_t *)argument;
-    while (keep_sending) {
-        if (ready) {
-            ready = 0;
-            signal_thread(target, SIGUSR1);
-        }
-        sched_yield();
+    for (;;) {
+        for (int looks = 0; sem_trywait(&ready) != 0; looks++)
+            if (looks == 1000) {
+                CHECK(sem_wait(&ready) == 0);
+                break;
+            }
+        if (!keep_sending)
+            return NULL;
+        signal_thread(target, SIGUSR1);
     }
-    return NULL;
 }
 
 /* siglongjmp out of a wait, very often: no place in the arena gets lost, and waits go on working. */
@@ -257,10 +263,10 @@ static void jumps_out_of_waits(void)
     pid_t me = thread_id();
     pthread_t sender;
     int fd = event(device, 0, 0);
-    CHECK(pthread_create(&sender, NULL, send_when_ready, &me) == 0);
+    CHECK(sem_init(&ready, 0, 0) == 0 && pthread_create(&sender, NULL, send_when_ready, &me) == 0);
     while (jumps < 100000) {
         if (sigsetjmp(out, 1) == 0) {
-            ready = 1;
+            CHECK(sem_post(&ready) == 0);
             wait_one(device, fd, FOREVER);
             CHECK(!"the wait has no reason to end");
         }
@@ -269,7 +275,7 @@ static void jumps_out_of_waits(void)
             CHECK(set(fd) == 0 && wait_one(device, fd, 0) == 0);
     }
     keep_sending = 0;
-    CHECK(pthread_join(sender, NULL) == 0);
+    CHECK(sem_post(&ready) == 0 && pthread_join(sender, NULL) == 0);
     struct waiting waiting = {.fd = fd, .timeout = FOREVER};
     pthread_t thread = start(&waiting);
     CHECK(set(fd) == 0 && pthread_join(thread, NULL) == 0 && waiting.result == 0);
