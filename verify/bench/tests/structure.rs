@@ -155,14 +155,28 @@ fn what_cannot_come_to_anything_is_refused_before_it_is_measured() {
     for (arguments, complaint) in [
         (["sync", "--only", "zigzig"], "nothing that it measures contains \"zigzig\""),
         (["waiting", "--only", "zigzig"], "nothing that it measures contains \"zigzig\""),
-        (["sync", "--svg", "/nowhere/times.svg"], "/nowhere/times.svg: No such file"),
-        (["sync", "--html", "/nowhere/times.html"], "/nowhere/times.html: No such file"),
+        (["sync", "--svg", "/nowhere/times.svg"], "/nowhere/times.svg': No such file"),
+        (["sync", "--html", "/nowhere/times.html"], "/nowhere/times.html': No such file"),
     ] {
         let output = Command::new(env!("CARGO_BIN_EXE_ntux-bench")).args(arguments).output().expect("it starts");
         let errors = String::from_utf8_lossy(&output.stderr);
         assert!(!output.status.success() && errors.contains(complaint), "{arguments:?}: {errors}");
         assert!(output.stdout.is_empty(), "{arguments:?} printed a report");
     }
+}
+
+#[test]
+fn what_an_earlier_run_printed_is_shown_again() {
+    let stored = concat!(env!("CARGO_MANIFEST_DIR"), "/../../benchmarks/2026-11-23-xeon/sync.json");
+    let show = |file: &str| {
+        let arguments = ["sync", "--from", file, "--full"];
+        Command::new(env!("CARGO_BIN_EXE_ntux-bench")).args(arguments).output().expect("it starts")
+    };
+    let output = show(stored);
+    let text = String::from_utf8(output.stdout).unwrap();
+    assert!(output.status.success() && text.contains("Intel Xeon") && text.contains("zigzag round trip"), "{text}");
+    let output = show(concat!(env!("CARGO_MANIFEST_DIR"), "/Cargo.toml"));
+    assert!(!output.status.success() && String::from_utf8_lossy(&output.stderr).contains("Cargo.toml: "));
 }
 
 fn quick_report(arguments: &[&str]) -> Value {

@@ -15,6 +15,8 @@ const ROW: u32 = 22;
 /// Above and below the rows of one drawing.
 const AROUND: u32 = 110;
 const NAMES: u32 = 330;
+/// Where the names of the peers begin, from above.
+const LEGEND: i32 = 45;
 
 /// The groups that consist of times of ours and theirs.
 const DRAWN: [Group; 3] = [Group::Contended, Group::Uncontended, Group::Growth];
@@ -90,6 +92,7 @@ fn draw<'a>(
         .disable_x_mesh()
         .draw()?;
     let peers = OURS.into_iter().chain(PEERS);
+    let mut named = 0;
     for (number, peer) in peers.enumerate() {
         let style = Palette99::pick(number).filled();
         let size = if OURS.contains(&peer) { 6 } else { 4 };
@@ -101,13 +104,13 @@ fn draw<'a>(
             let row = names.iter().position(|name| *name == record.scenario).unwrap_or_default() as i32;
             Circle::new((median(record), SegmentValue::CenterOf(last - row)), size, style)
         });
-        chart.draw_series(dots)?.label(peer).legend(move |(x, y)| Circle::new((x + 10, y), size, style));
+        chart.draw_series(dots)?;
+        // By hand: without fonts, plotters does not know how wide its own would be, and draws it over itself.
+        let y = LEGEND + 15 * named;
+        area.draw(&Circle::new((WIDTH as i32 - 175, y), size, style))?;
+        area.draw(&Text::new(peer, (WIDTH as i32 - 163, y - 5), ("sans-serif", 12)))?;
+        named += 1;
     }
-    chart
-        .configure_series_labels()
-        .position(SeriesLabelPosition::Coordinate(WIDTH as i32 - NAMES as i32 - 190, 0))
-        .background_style(WHITE)
-        .draw()?;
     Ok(())
 }
 
