@@ -19,12 +19,12 @@ use text::Focus;
 /// Show the synchronization objects of a running program, and which of its threads wait for what.
 ///
 /// This reads the shared memory in which the objects lie, through a read-only mapping. The program is not stopped,
-/// signaled, traced or slowed down, and cannot tell that it is observed. All processes that share the memory are shown. Of the
-/// objects, those are listed that the process has a descriptor of, waits for, owns, has created, or has signaled last.
+/// signaled, traced or slowed down, and cannot tell that it is observed. All processes that share the memory are shown. An object
+/// is listed if the process has a descriptor of it, waits for it, owns it, has created it, or was the last to signal it.
 ///
-/// Of an object it shows: state; who owns a mutex; how often it changes in a second; the descriptors that name it, as PID:FD; who
-/// waits for it; and the last wake that it has sent, to whom, by whom, and when. Of a thread: what it waits for, in whose name (the
-/// owner id, in Wine the Windows thread id), for how long, and until when at most.
+/// Each object is shown with its state, the owner of a mutex, how often it changes in a second, the descriptors that name it
+/// (PID:FD), the threads that wait for it, and the last wake that it has sent: to which thread, by which, and when. Each thread is
+/// shown with what it waits for, its owner id (in Wine the Windows thread id), for how long, and until when at most.
 ///
 /// You need permission to inspect the process: be the same user, or root.
 #[derive(Args)]
@@ -34,7 +34,7 @@ pub struct Arguments {
     /// /dev/fd/N of your own.
     #[arg(value_name = "PID|PID:FD|FILE")]
     target: Target,
-    /// Of a process, also list objects of others that share its memory, with which it has nothing to do.
+    /// List all objects of the shared memory, not only those that the process has to do with.
     #[arg(long)]
     all: bool,
     /// Print JSON instead of text, with all objects.
