@@ -5,6 +5,8 @@
 //! them is refused for want of either, the dead have kept something. They wait alone and for vectors, with and without a
 //! deadline, wake, and requeue; the harness wakes those that nobody else wakes.
 
+#![allow(clippy::disallowed_types, reason = "futexes are words of the program, of the standard library's types")]
+
 use std::io;
 use std::process::ExitCode;
 use std::sync::atomic::{AtomicU32, Ordering::SeqCst};

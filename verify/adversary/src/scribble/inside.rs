@@ -56,7 +56,7 @@ impl Scheduler for Between {
     }
 
     fn identity(&self) -> Option<Identity> {
-        Some(Identity { process: Some(PROCESS), thread: THREAD })
+        Some(Identity { process: Some(PROCESS), generation: 1, namespace: None, thread: THREAD })
     }
 
     /// Of all others every second one.
