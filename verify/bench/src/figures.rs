@@ -135,8 +135,7 @@ fn read(file: &Path, path: String, folder: &str) -> io::Result<Figures> {
     if let Some(row) = table.rows.iter().find(|row| row.len() != columns) {
         return Err(wrong(format!("{columns} columns, but not in {row:?}")));
     }
-    let commit =
-        table.commit.map_or_else(|| "ntux's commit was not noted".to_owned(), |commit| format!("ntux {commit}"));
+    let commit = of_ntux(table.commit.as_deref());
     let caption = format!("{}, {}, {}, {commit}. {}", table.machine, table.kernel, table.date, table.conditions);
     let text = markdown(&table.columns, table.words, &table.rows);
     Ok(Figures { path, title: table.title, table: text, caption, picture: None })
@@ -181,13 +180,19 @@ fn of_run(stored: Stored, path: String, folder: &str) -> io::Result<Figures> {
     heads.push("fastest other".to_owned());
     let machine = &report.machine;
     let date = folder.get(..10).unwrap_or(folder);
+    let commit = of_ntux(Some(machine.commit.as_str()).filter(|commit| *commit != "unknown"));
     let caption = format!(
-        "{}, {} processors, {}, {date}, ntux {}, `ntux bench {}`. {conditions}",
-        machine.processor, machine.processors, machine.kernel, machine.commit, machine.command
+        "{}, {} processors, {}, {date}, {commit}, `ntux bench {}`. {conditions}",
+        machine.processor, machine.processors, machine.kernel, machine.command
     );
     let title = "Objects, beside other designs".to_owned();
     let picture = Some(report.svg()?);
     Ok(Figures { path, title, table: markdown(&heads, 1, &rows), caption: caption.trim_end().to_owned(), picture })
+}
+
+/// Which ntux was measured.
+fn of_ntux(commit: Option<&str>) -> String {
+    commit.map_or_else(|| "ntux's commit was not noted".to_owned(), |commit| format!("ntux {commit}"))
 }
 
 fn median(records: &[Record], scenario: &str, peer: &str) -> Option<f64> {
