@@ -120,8 +120,10 @@ pub fn generation() -> u32 {
 /// The highest generation of this process and its ancestors.
 static GENERATIONS: Word32 = Word32::new(0);
 
+/// As [`lineage`], for a forked child that has hardly asked before: it writes at once, because a page that is read first and then
+/// written is faulted in twice.
 #[cold]
-fn learn_lineage() -> u64 {
+pub fn learn_lineage() -> u64 {
     let pid = u64::from(std::process::id());
     let Some(own) = own() else { return pid << 32 | pid };
     // O-lineage

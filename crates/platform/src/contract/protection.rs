@@ -4,6 +4,7 @@ use std::io;
 use std::os::fd::{AsRawFd, BorrowedFd};
 
 use crate::Here;
+use crate::atomic::Word64;
 
 /// The protection of a page.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
@@ -47,11 +48,18 @@ pub trait Pages {
     fn wipe_on_fork(start: usize, length: usize) -> bool;
 }
 
-/// Bytes in a page.
+/// Bytes in a page. The C library is asked once: in a forked child, each of its pages that is used first takes a microsecond.
 pub fn page_size() -> usize {
+    static SIZE: Word64 = Word64::new(0);
+    let known = SIZE.load();
+    if known != 0 {
+        return known as usize;
+    }
     // SAFETY: a call without pointers.
     let size = unsafe { libc::sysconf(libc::_SC_PAGESIZE) };
-    usize::try_from(size).unwrap_or(4096)
+    let size = usize::try_from(size).unwrap_or(4096);
+    SIZE.store(size as u64);
+    size
 }
 
 /// Maps new private memory of `length` zero bytes at an address of the kernel's choice. It takes memory when it is

@@ -130,6 +130,7 @@ impl Arena {
     ///
     /// # Safety
     /// The process has one thread. The page is that of [`Arena::found_for_child`], and belongs to this arena from now on.
+    #[inline(always)]
     pub unsafe fn take_family(&self, family: u32, page: usize) {
         // SAFETY: the caller's promise.
         unsafe { descriptor::take_family(self, family, page) }

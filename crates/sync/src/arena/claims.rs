@@ -75,15 +75,14 @@ use ntux_platform::atomic::Pair;
 
 use crate::format::fields::{CLAIMS, part};
 
-const PLACES: [u32; 5] = [
-    part(CLAIMS, "first").first,
-    part(CLAIMS, "second").first,
-    part(CLAIMS, "third").first,
-    part(CLAIMS, "fourth").first,
-    part(CLAIMS, "fifth").first,
-];
-/// The search of the tests has so few, so that its three families do not all find one.
-const PLACES_USED: usize = if cfg!(test) { 2 } else { PLACES.len() };
+const FIRST: u32 = part(CLAIMS, "first").first;
+const SECOND: u32 = part(CLAIMS, "second").first;
+/// The search of the tests has few, so that its three families do not all find one.
+#[cfg(test)]
+const PLACES: [u32; 2] = [FIRST, SECOND];
+#[cfg(not(test))]
+const PLACES: [u32; 5] =
+    [FIRST, SECOND, part(CLAIMS, "third").first, part(CLAIMS, "fourth").first, part(CLAIMS, "fifth").first];
 const PLACE_MASK: u128 = part(CLAIMS, "first").mask() as u128;
 const COUNT_BITS: u32 = 6;
 /// Also a count: nobody knows how many.
@@ -202,7 +201,7 @@ impl Claims {
     /// Those of a new object in the same slot, of which this family has the only descriptor.
     pub(super) fn of_successor(self, family: Option<u32>) -> Claims {
         let place = family.map_or(0, |family| u128::from(family) << COUNT_BITS | 1);
-        Claims(self.0 >> SEQUENCE_SHIFT << SEQUENCE_SHIFT | place << PLACES[0]).next()
+        Claims(self.0 >> SEQUENCE_SHIFT << SEQUENCE_SHIFT | place << FIRST).next()
     }
 
     /// Without a change of the sequence.
@@ -219,16 +218,26 @@ impl Claims {
         Some(Claims(self.0 & !(PLACE_MASK << place) | claim << place))
     }
 
+    #[inline(always)]
     fn place_of(self, family: u32) -> Option<u32> {
         places().find(|place| self.count_at(*place) != 0 && self.family_at(*place) == family)
     }
 
+    #[inline(always)]
     fn count_at(self, place: u32) -> u128 {
-        self.0 >> place & UNKNOWN
+        self.at(place) & UNKNOWN
     }
 
+    #[inline(always)]
     fn family_at(self, place: u32) -> u32 {
-        (self.0 >> place & PLACE_MASK) as u32 >> COUNT_BITS
+        self.at(place) as u32 >> COUNT_BITS
+    }
+
+    /// From the half in which the place is: a fork reads all places of every object.
+    #[inline(always)]
+    fn at(self, place: u32) -> u128 {
+        let half = if place < u64::BITS { self.0 as u64 } else { (self.0 >> u64::BITS) as u64 };
+        u128::from(half >> (place % u64::BITS)) & PLACE_MASK
     }
 
     fn flights(self) -> u128 {
@@ -240,8 +249,9 @@ impl Claims {
     }
 }
 
+#[inline(always)]
 fn places() -> impl Iterator<Item = u32> {
-    PLACES.into_iter().take(PLACES_USED)
+    const { &PLACES }.iter().copied()
 }
 
 #[cfg(test)]

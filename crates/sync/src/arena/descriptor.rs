@@ -142,7 +142,9 @@ impl OwnFamily {
     ///
     /// # Safety
     /// As for [`Arena::take_family`].
+    #[inline(always)]
     unsafe fn take(&self, family: u32, page: usize) {
+        liveness::learn_lineage();
         if self.exchange(family) {
             let before = self.page.load();
             self.page.store(page as u64);
@@ -153,6 +155,7 @@ impl OwnFamily {
         }
     }
 
+    #[inline(always)]
     fn exchange(&self, family: u32) -> bool {
         let before = self.word.load();
         let low = u64::from(liveness::process_id()) << 32 | (u64::from(family) + 1);
@@ -253,6 +256,7 @@ fn found(arena: &Arena, via: BorrowedFd<'_>) -> Result<Page> {
 ///
 /// # Safety
 /// As there.
+#[inline(always)]
 pub(crate) unsafe fn take_family(arena: &Arena, family: u32, page: usize) {
     // SAFETY: the caller's promise.
     unsafe { arena.family.take(family, page) }
@@ -320,14 +324,14 @@ pub(crate) fn closing(arena: &Arena, fd: BorrowedFd<'_>, object: Object) {
 /// See [`Arena::inherit`].
 pub(crate) fn inherit(arena: &Arena, fd: BorrowedFd<'_>, object: Object, child: u32, counted: bool, gone: &Gone) {
     let Some(family) = arena.family.get_own() else { return };
-    if uncounted(arena, object).is_none() || !answers_for(arena, family, object.index()) {
-        return; // A byte of the description stands for it.
-    }
     // O-heir
     let claim = |claims: Claims, _| {
-        claims.inherited(child, counted && claims.are_counted(family.number), |family| gone.has(arena, fd, family))
+        let counted = counted && claims.are_counted(family.number);
+        let is_gone = |other: u32| other != family.number && gone.has(arena, fd, other);
+        claims.has(family.number).then(|| claims.inherited(child, counted, is_gone))?
     };
-    if change_claims(arena, object, claim).is_none() {
+    // Without a claim of the parent's, a byte of the description stands for the copy.
+    if change_claims(arena, object, claim).is_none() && answers_for(arena, family, object.index()) {
         count(arena, fd, object);
     }
 }

@@ -2,7 +2,7 @@
 //! descriptors of one object, with a sweep at any time, and a kill, an exec or a fork at any step. The kernel is a few counters; the word
 //! changes by the functions that the arena uses. There are two places for three families.
 
-use super::{Claims, PLACES_USED};
+use super::{Claims, PLACES};
 use std::collections::HashSet;
 
 /// What is left out, to see that the search finds it.
@@ -741,12 +741,12 @@ fn claims_end_with_their_places() {
     assert_eq!((made.arriving(7, NOBODY), made.refused(), made.landed()), (None, None, None), "no message");
     assert!(made.are_counted(4095) && !made.are_counted(7) && !made.are_nobodys());
     let mut claims = made;
-    for family in 0..PLACES_USED as u32 - 1 {
+    for family in 0..PLACES.len() as u32 - 1 {
         claims = claims.sent().unwrap().arriving(family, NOBODY).unwrap();
         assert!(claims.are_landing() && claims.sent().is_none(), "the byte is about to be free");
         claims = claims.landed().unwrap();
     }
-    assert_eq!(claims.families().count(), PLACES_USED);
+    assert_eq!(claims.families().count(), PLACES.len());
     let full = claims.sent().unwrap();
     assert_eq!(full.arriving(100, NOBODY), None);
     assert_eq!(claims.inherited(100, true, NOBODY), None);
@@ -754,9 +754,9 @@ fn claims_end_with_their_places() {
     assert!(again.released(4095).unwrap().has(4095), "it has had two");
     let instead = claims.inherited(100, true, |family| family == 4095).unwrap();
     assert!(instead.are_counted(100) && !instead.has(4095));
-    let rest = (0..PLACES_USED as u32 - 1).fold(claims, |rest, family| rest.released(family).unwrap());
+    let rest = (0..PLACES.len() as u32 - 1).fold(claims, |rest, family| rest.released(family).unwrap());
     assert!(rest.released(4095).unwrap().are_nobodys() && !rest.sent().unwrap().released(4095).unwrap().are_nobodys());
-    let rest = (0..PLACES_USED as u32 - 1).fold(instead, |rest, family| rest.released(family).unwrap());
+    let rest = (0..PLACES.len() as u32 - 1).fold(instead, |rest, family| rest.released(family).unwrap());
     assert!(rest.released(100).unwrap().are_nobodys() && rest.buried(100).are_nobodys());
     assert!(rest.doubted(100).released(100).is_none() && rest.doubted(100).copied(100).is_none());
     assert_eq!(rest.of_successor(None).families().count(), 0);
