@@ -12,8 +12,8 @@
 //!   differs. So an entry filled between the mark and the close of another thread does not stay.
 //! * R3: every change increments the entry's sequence, so a late fill of an old number fails.
 //! * R4: an entry notes that its descriptor is *counted* ([`ntux_sync::Arena::may_release`]) if this process made it, received it, copied a
-//!   counted one, or was forked with it. A copy is counted before it is made ([`begin_copy`]), and a close after it is done. A thread that forks
-//!   has the child's family claim what the child will have ([`before_fork`]). Where a fork is going on, or was, while a descriptor came or goes,
+//!   counted one, or was forked with it. A copy is counted before it is made ([`begin_copy`]), and a close after it is done; no handler
+//!   runs in between. A thread that forks has the child's family claim what the child will have ([`before_fork`]). Where a fork is going on, or was, while a descriptor came or goes,
 //!   nobody knows whether the child has it, and the kernel counts the copies from then on. So it does if the descriptor can have no entry, and
 //!   if a close has taken the note while the descriptor is copied.
 //!
@@ -258,11 +258,14 @@ fn count_by_kernel(arena: &Arena, fd: c_int, known: Known) {
 
 /// A copy of a counted descriptor that is about to be made.
 pub(crate) struct Copying {
+    /// The thread is inside until the copy is noted: a handler that jumps out leaves no count behind.
+    record: &'static Record,
     known: Known,
     before: Moment,
 }
 
-/// A copy of this descriptor is about to be made in this process. Afterwards [`end_copy`] is to be called.
+/// A copy of this descriptor is about to be made in this process. Afterwards [`end_copy`] is to be called. In between, the thread is
+/// inside, if the copy counts.
 #[inline(always)]
 pub(crate) fn begin_copy(fd: c_int) -> Option<Copying> {
     match entry(fd).map(Word128::load) {
@@ -284,13 +287,16 @@ fn count_copy(fd: c_int, seen: Pair) -> Option<Copying> {
     };
     let What::Object(_, object) = known.what else { return None };
     let before = Moment::now();
-    let record = threads::enter()?;
-    let counted = record.seats.take(known.tag).is_some_and(|seated| seated.arena.copying(object));
-    let _ = threads::leave(record);
-    if !counted {
-        say_counted(fd);
+    let Some(record) = threads::enter() else {
+        unnote(fd);
+        return None;
+    };
+    if record.seats.take(known.tag).is_some_and(|seated| seated.arena.copying(object)) {
+        return Some(Copying { record, known, before });
     }
-    counted.then_some(Copying { known, before })
+    let _ = threads::leave(record);
+    say_counted(fd);
+    None
 }
 
 /// A descriptor was copied to this number, or, if it is negative, was not.
@@ -302,8 +308,7 @@ pub(crate) fn end_copy(copying: Option<Copying>, new: c_int) {
 }
 
 #[cold]
-fn note_copy(Copying { known, before }: Copying, new: c_int) {
-    let Some(record) = threads::enter() else { return };
+fn note_copy(Copying { record, known, before }: Copying, new: c_int) {
     keeping_errno(|| {
         let What::Object(_, object) = known.what else { return };
         let Some(seated) = record.seats.take(known.tag) else { return };
@@ -576,6 +581,7 @@ impl ForkMarks {
     }
 
     /// The child is the family that its parent founded for it.
+    #[unsafe(link_section = ".text.ntux_start")]
     pub(crate) fn take(&self) {
         for place in &self.0 {
             let address = place.address.load();
@@ -642,13 +648,18 @@ pub(crate) fn forget(fd: c_int) {
 /// R1 around `close`, which closes this descriptor. Its frame has no destructors: the real function may unwind.
 #[inline(always)]
 pub(crate) fn closed_by<R>(fd: c_int, close: impl FnOnce() -> R) -> R {
-    closed_by_owner(fd, None, close)
+    closed_by_owner(fd, None, None, close)
 }
 
-/// As [`closed_by`], by a thread that may have asked already whether the memory is its process's own.
+/// As [`closed_by`], by a thread that may have asked already whether the memory is its process's own, and may be inside.
 #[inline(always)]
-fn closed_by_owner<R>(fd: c_int, own: Option<OwnMemory>, close: impl FnOnce() -> R) -> R {
-    closing(fd, own);
+fn closed_by_owner<R>(
+    fd: c_int,
+    own: Option<OwnMemory>,
+    inside: Option<&'static Record>,
+    close: impl FnOnce() -> R,
+) -> R {
+    closing(fd, own, inside);
     let result = close();
     forget(fd);
     result
@@ -658,38 +669,57 @@ fn closed_by_owner<R>(fd: c_int, own: Option<OwnMemory>, close: impl FnOnce() ->
 /// tells the arena afterwards. `may_cancel`: whether the call is a point where the thread can be cancelled.
 #[inline(always)]
 pub(crate) fn released_by(fd: c_int, may_cancel: bool, close: impl FnOnce() -> c_long) -> c_long {
+    released_from(None, fd, may_cancel, close)
+}
+
+#[inline(always)]
+fn released_from(
+    inside: Option<&'static Record>,
+    fd: c_int,
+    may_cancel: bool,
+    close: impl FnOnce() -> c_long,
+) -> c_long {
     match entry(fd).map(Word128::load).filter(|seen| seen.low & COUNTED != 0) {
-        Some(seen) if FORKED_UNSEEN.load() == 0 => release(fd, seen, may_cancel, close),
-        _ => closed_by(fd, close),
+        Some(seen) if FORKED_UNSEEN.load() == 0 => release(inside, fd, seen, may_cancel, close),
+        _ => closed_by_owner(fd, None, inside, close),
     }
 }
 
-/// As [`released_by`], for a call that puts another descriptor in its place. A `vfork` child that does so goes on with that number, so its
-/// parent's entry must not stand for it.
+/// As [`released_by`], for a call that puts a copy of another descriptor in its place. A `vfork` child that does so goes on with
+/// that number, so its parent's entry must not stand for it.
 #[inline(always)]
-pub(crate) fn replaced_by(fd: c_int, replace: impl FnOnce() -> c_long) -> c_long {
+pub(crate) fn replaced_by(copying: Option<&Copying>, fd: c_int, replace: impl FnOnce() -> c_long) -> c_long {
     let is_counted = entry(fd).is_some_and(|entry| entry.load_low() & COUNTED != 0);
     if is_counted && threads::borrows_memory() {
         say_counted(fd);
         return closed_by(fd, replace);
     }
-    released_by(fd, false, replace)
+    released_from(copying.map(|copying| copying.record), fd, false, replace)
 }
 
-/// R4. No handler of the program runs, and the thread is not cancelled, between the close and what follows.
-fn release(fd: c_int, seen: Pair, may_cancel: bool, close: impl FnOnce() -> c_long) -> c_long {
-    let Some(Known { tag, what: What::Object(_, object) }) = known(seen) else { return closed_by(fd, close) };
+/// R4. No handler of the program runs, and the thread is not cancelled, between the close and what follows. `inside`: the record of a
+/// thread that is inside, and stays there.
+fn release(
+    inside: Option<&'static Record>,
+    fd: c_int,
+    seen: Pair,
+    may_cancel: bool,
+    close: impl FnOnce() -> c_long,
+) -> c_long {
+    let Some(Known { tag, what: What::Object(_, object) }) = known(seen) else {
+        return closed_by_owner(fd, None, inside, close);
+    };
     let Some(own) = threads::own_memory() else { return close() };
     if may_cancel {
         device::end_if_cancelled();
     }
-    let Some(record) = threads::enter() else { return closed_by(fd, close) };
+    let Some(record) = inside.or_else(threads::enter) else { return closed_by(fd, close) };
     let marked = Pair { low: next_sequence(seen) | u64::from(CLOSING), high: 0 };
     let seated = record.seats.take(tag).filter(|seated| seated.arena.may_release(object));
     let Some((seated, entry)) = seated.zip(entry(fd)).filter(|(_, entry)| entry.compare_exchange(seen, marked).is_ok())
     else {
-        let _ = threads::leave(record);
-        return closed_by_owner(fd, Some(own), close);
+        leave_unless(inside, record);
+        return closed_by_owner(fd, Some(own), inside, close);
     };
     // SAFETY: the program's own descriptor, or not open any more.
     let let_the_kernel_count = || keeping_errno(|| seated.arena.closing(unsafe { BorrowedFd::borrow_raw(fd) }, object));
@@ -709,14 +739,21 @@ fn release(fd: c_int, seen: Pair, may_cancel: bool, close: impl FnOnce() -> c_lo
     }
     // Unless the number means a new descriptor already.
     let _ = entry.compare_exchange(marked, Pair { low: next_sequence(marked), high: 0 });
-    let _ = threads::leave(record);
+    leave_unless(inside, record);
     result
+}
+
+#[inline(always)]
+fn leave_unless(inside: Option<&'static Record>, record: &'static Record) {
+    if inside.is_none() {
+        let _ = threads::leave(record);
+    }
 }
 
 /// As [`closed_by`], for all descriptors from `first` to `last`.
 #[inline(always)]
 pub(crate) fn all_closed_by<R>(first: u32, last: u32, close: impl FnOnce() -> R) -> R {
-    within(first, last).for_each(|fd| closing(fd, None));
+    within(first, last).for_each(|fd| closing(fd, None, None));
     let result = close();
     within(first, last).for_each(forget);
     result
@@ -755,10 +792,10 @@ fn is_alone() -> bool {
 
 /// Marks the entry of a descriptor that is about to be closed. [`forget`] follows after the close.
 #[inline(always)]
-fn closing(fd: c_int, own: Option<OwnMemory>) {
+fn closing(fd: c_int, own: Option<OwnMemory>, inside: Option<&'static Record>) {
     let Some(entry) = entry(fd) else { return };
     if let (Some(Known { tag, what: What::Object(_, object) }), _) = look_up(fd) {
-        count_copies(fd, tag, object, own);
+        count_copies(fd, tag, object, own, inside);
     }
     put(entry, CLOSING);
 }
@@ -766,11 +803,11 @@ fn closing(fd: c_int, own: Option<OwnMemory>) {
 /// Lets the kernel count the copies that are left of an object's descriptor, if it does not yet. The error number stays
 /// as it was. A `vfork` child leaves that to its parent, which still has the descriptor.
 #[cold]
-fn count_copies(fd: c_int, tag: u32, object: Object, own: Option<OwnMemory>) {
+fn count_copies(fd: c_int, tag: u32, object: Object, own: Option<OwnMemory>, inside: Option<&'static Record>) {
     if own.or_else(threads::own_memory).is_none() {
         return;
     }
-    let Some(record) = threads::enter() else { return };
+    let Some(record) = inside.or_else(threads::enter) else { return };
     keeping_errno(|| {
         if let Some(seated) = record.seats.take(tag) {
             // SAFETY: the program's own descriptor, which it closes after this; if it is not open any more, nothing
@@ -778,7 +815,7 @@ fn count_copies(fd: c_int, tag: u32, object: Object, own: Option<OwnMemory>) {
             seated.arena.closing(unsafe { BorrowedFd::borrow_raw(fd) }, object);
         }
     });
-    let _ = threads::leave(record);
+    leave_unless(inside, record);
 }
 
 /// Gives an entry that is not empty a reserved tag.
@@ -840,7 +877,7 @@ mod tests {
     fn nobody_fills_an_entry_that_is_being_closed() {
         let (_, seen) = look_up(902);
         remember(902, seen, EVENT);
-        closing(902, None);
+        closing(902, None, None);
         let (known, seen) = look_up(902);
         assert_eq!(known, None);
         remember(902, seen, EVENT);

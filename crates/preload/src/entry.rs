@@ -382,8 +382,13 @@ unsafe extern "C-unwind" fn dup(old: c_int) -> c_int {
 /// Makes a copy of a descriptor, which is counted if the descriptor is.
 #[inline(always)]
 fn counting_copy(old: c_int, copy: impl FnOnce() -> c_long) -> c_long {
+    counting_copy_onto(old, |_| copy())
+}
+
+#[inline(always)]
+fn counting_copy_onto(old: c_int, copy: impl FnOnce(Option<&descriptors::Copying>) -> c_long) -> c_long {
     let copying = descriptors::begin_copy(old);
-    let result = copy();
+    let result = copy(copying.as_ref());
     descriptors::end_copy(copying, result as c_int);
     result
 }
@@ -394,7 +399,7 @@ fn replacing(old: c_int, new: c_int, copy: impl FnOnce() -> c_long) -> c_long {
     if old == new {
         return copy();
     }
-    counting_copy(old, || descriptors::replaced_by(new, copy))
+    counting_copy_onto(old, |copying| descriptors::replaced_by(copying, new, copy))
 }
 
 macro_rules! replacing_functions {

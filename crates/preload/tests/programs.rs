@@ -190,6 +190,7 @@ scenarios! {
     inherited_copies,
     kept_by_what_is_started,
     borrowed_copies,
+    jumps_out_of_copies,
     a_server_with_clients,
     kept_by_a_program,
     starts_without_a_child,

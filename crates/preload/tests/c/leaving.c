@@ -8,6 +8,7 @@
 #include <dlfcn.h>
 #include <sched.h>
 #include <spawn.h>
+#include <sys/time.h>
 
 static int device;
 
@@ -608,6 +609,46 @@ static void borrowed_copies(void)
     ends_with(fd);
 }
 
+static sigjmp_buf out;
+static volatile int may_jump;
+
+static void jump_out(int signal)
+{
+    (void)signal;
+    if (may_jump)
+        siglongjmp(out, 1);
+}
+
+/* A handler that jumps out of a call that copies leaves no count behind: the object ends with its last copy. */
+static void jumps_out_of_copies(void)
+{
+    enum { ROUNDS = 3000, HIGHEST = 64 };
+    struct sigaction action = {.sa_handler = jump_out};
+    const struct itimerval often = {{0, 50}, {0, 50}}, never = {0};
+    int fd = fresh(), spare = open("/dev/null", O_RDONLY | O_CLOEXEC);
+    uint32_t object = number_of(fd);
+    CHECK(spare >= 0 && sigaction(SIGALRM, &action, NULL) == 0 && setitimer(ITIMER_REAL, &often, NULL) == 0);
+    for (int round = 0; round < ROUNDS; round++) {
+        if (sigsetjmp(out, 1) == 0) {
+            may_jump = 1;
+            for (;;)
+                switch (round % 3) {
+                case 0: close(dup(fd)); break;
+                case 1: close(fcntl(fd, F_DUPFD_CLOEXEC, 0)); break;
+                default: dup2(fd, spare);
+                }
+        }
+        may_jump = 0;
+        for (int any = device + 1; any < HIGHEST; any++)
+            close(any);
+        fd = fresh();
+        CHECK((uint32_t)number_of(fd) == object);
+        CHECK((spare = fcntl(device, F_DUPFD_CLOEXEC, fd + 1)) >= 0);
+    }
+    CHECK(setitimer(ITIMER_REAL, &never, NULL) == 0);
+    ends_with(fd);
+}
+
 /* However many: there is no lock for any of them. */
 static void locks_do_not_pile_up(const char *program)
 {
@@ -788,6 +829,8 @@ int main(int count, char **arguments)
         kept_by_what_is_started();
     else if (!strcmp(name, "borrowed_copies"))
         borrowed_copies();
+    else if (!strcmp(name, "jumps_out_of_copies"))
+        jumps_out_of_copies();
     else if (!strcmp(name, "kept_by_a_program"))
         kept_by_a_program();
     else if (!strcmp(name, "starts_without_a_child"))
