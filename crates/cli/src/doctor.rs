@@ -26,6 +26,9 @@ use watch::Watch;
 
 /// Test what this machine can do, and say what ntux would use; or say what one program would get.
 ///
+/// What a program does while it runs is not foreseen: a library that it loads with RTLD_DEEPBIND or dlmopen is not served, and a
+/// line names it then.
+///
 /// The exit status is 0 if programs on this machine, or the given program, can be served, 1 otherwise.
 #[derive(Args)]
 pub struct Arguments {

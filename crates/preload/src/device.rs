@@ -300,7 +300,7 @@ fn is_dev(directory: c_int, parent: &mut [u8]) -> bool {
 }
 
 /// The kernel's `stat` of a path, which ends with a zero.
-fn status(directory: c_int, path: *const c_char) -> Option<libc::stat> {
+pub(crate) fn status(directory: c_int, path: *const c_char) -> Option<libc::stat> {
     let mut status = core::mem::MaybeUninit::<libc::stat>::uninit();
     let [path, room] = [path as usize, status.as_mut_ptr() as usize];
     // SAFETY: a string that ends with a zero, and a place for the answer, which is whole when the call returns 0.
@@ -320,7 +320,7 @@ fn read_link<'a>(directory: c_int, path: &[u8], room: &'a mut [u8]) -> Option<&'
 /// Creates an instance and returns its descriptor, or an error number.
 fn new_instance(flags: c_int) -> Result<c_int, c_int> {
     if !actions::active() {
-        actions::activate();
+        begin_use();
     }
     let record = threads::enter().ok_or(libc::ENOMEM)?;
     let result = without_cancellation(|| create(record, flags));
@@ -358,9 +358,17 @@ fn set_close_on_exec(fd: &OwnedFd, wanted: bool) {
 pub(crate) fn meet(fd: c_int) -> bool {
     let ours = keeping_errno(|| environment::device() != Device::Kernel && descriptors::identify(fd).is_ok());
     if ours {
-        actions::activate();
+        begin_use();
     }
     ours
+}
+
+/// This process uses the device from now on.
+#[cold]
+fn begin_use() {
+    actions::activate();
+    #[cfg(not(target_env = "musl"))]
+    crate::loading::device_is_used();
 }
 
 /// Whether a descriptor is one of this library's, which is in use from now on if it is.

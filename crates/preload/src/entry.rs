@@ -18,6 +18,8 @@ use crate::descriptors::Moment;
 use ntux_platform::interposition::objects::{Visit, iterate};
 
 mod exec;
+#[cfg(not(target_env = "musl"))]
+mod loading;
 mod own;
 mod streams;
 mod syscall;

@@ -6,6 +6,7 @@
 //!   [`memory`]: why a bad address is never deadly
 //! * [`descriptors`]: what this process knows about its descriptors; [`instances`]: the arenas behind them;
 //!   [`leaving`]: copies that other processes get
+//! * `loading`: libraries that do not find this one, and so are not served
 //! * [`receivers`] and [`starting`]: processes that get such copies without this library ([`strangers`]); [`wine`]: a
 //!   wineserver that gets no device
 //! * [`signals`]: why a handler may run at any instruction, block, and never return; [`arrival`]: the first
@@ -35,6 +36,8 @@ mod environment;
 mod instances;
 mod ioctl;
 mod leaving;
+#[cfg(not(target_env = "musl"))]
+mod loading;
 mod lock;
 mod log;
 mod memory;

@@ -192,6 +192,23 @@ next_globs! {
 /// early: allocators choose `syscall` for their first steps because nothing behind it allocates.
 pub(crate) static SYSCALL: Word64 = Word64::new(0);
 
+/// Where the real `dlopen` is; 0 until it was called.
+#[cfg(not(target_env = "musl"))]
+pub(crate) static DLOPEN: Word64 = Word64::new(0);
+
+/// Where the real `dlopen` is.
+#[cfg(not(target_env = "musl"))]
+pub(crate) fn dlopen() -> Option<usize> {
+    address(&DLOPEN, "dlopen\0")
+}
+
+/// Where the real `dlmopen` is.
+#[cfg(not(target_env = "musl"))]
+pub(crate) fn dlmopen() -> Option<usize> {
+    static DLMOPEN: Word64 = Word64::new(0);
+    address(&DLMOPEN, "dlmopen\0")
+}
+
 /// Looks up what children that are forked to start a program call before they do. Each of them would look it up again, and have the
 /// pages copied on which the tables and the answers are.
 pub(crate) fn resolve_for_children() {

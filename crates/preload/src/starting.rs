@@ -298,7 +298,7 @@ unsafe fn open(program: Program) -> Option<File> {
 }
 
 /// Concatenates these bytes to a string; none if they do not fit.
-fn join<'a>(room: &'a mut [u8], parts: [&[u8]; 4]) -> Option<&'a CStr> {
+pub(crate) fn join<'a>(room: &'a mut [u8], parts: [&[u8]; 4]) -> Option<&'a CStr> {
     let mut length = 0;
     for part in parts {
         room.get_mut(length..length + part.len())?.copy_from_slice(part);

@@ -95,7 +95,13 @@ impl File {
         })
     }
 
-    fn status(&self) -> Option<libc::stat> {
+    /// Whether it is one that is read without waiting.
+    #[cfg(not(target_env = "musl"))]
+    pub(crate) fn is_regular(&self) -> bool {
+        self.status().is_some_and(|status| status.st_mode & libc::S_IFMT == libc::S_IFREG)
+    }
+
+    pub(crate) fn status(&self) -> Option<libc::stat> {
         let mut status = MaybeUninit::<libc::stat>::uninit();
         // SAFETY: a place for the answer, which is there if the call succeeded.
         unsafe { (libc::fstat(self.0, status.as_mut_ptr()) == 0).then(|| status.assume_init()) }
@@ -113,7 +119,7 @@ impl File {
     }
 
     /// A value of plain numbers that stands at this place.
-    fn read_at<T>(&self, offset: u64) -> Option<T> {
+    pub(crate) fn read_at<T>(&self, offset: u64) -> Option<T> {
         let mut value = MaybeUninit::<T>::uninit();
         // SAFETY: as many bytes as there is room for.
         let length = unsafe { libc::pread(self.0, value.as_mut_ptr().cast(), size_of::<T>(), offset as libc::off_t) };
@@ -182,6 +188,14 @@ const SEGMENTS_MAX: u16 = 64;
 const MUSL: &[u8] = b"/ld-musl-";
 
 impl File {
+    /// The bytes at this place, as many as fit and as there are.
+    #[cfg(not(target_env = "musl"))]
+    pub(crate) fn read_part<'a>(&self, offset: u64, room: &'a mut [u8]) -> &'a [u8] {
+        // SAFETY: a buffer of the given length.
+        let length = unsafe { libc::pread(self.0, room.as_mut_ptr().cast(), room.len(), offset as libc::off_t) };
+        &room[..usize::try_from(length).unwrap_or(0)]
+    }
+
     fn read_at_most(&self, offset: u64, length: usize) -> [u8; 64] {
         let mut room = [0; 64];
         // SAFETY: no more bytes than there is room for.

@@ -39,6 +39,9 @@ const DEVICE: &str = "\
     open open64 openat openat64 posix_spawn_file_actions_adddup2 pthread_cancel pidfd_getfd realpath recvmmsg recvmsg sendmmsg sendmsg \
     sigaction sigignore siginterrupt signal sigset ssignal stat stat64 statx syscall sysv_signal";
 
+/// The same in front of glibc: what musl does not have in this way.
+const DEVICE_OF_GLIBC: &str = "dlmopen dlopen";
+
 /// What the device may import. The loader searches for each at every start of a program, some 1,000 instructions; what else it calls, it
 /// finds at the first use (`late_functions`).
 const IMPORTS: &str = "\
@@ -188,6 +191,8 @@ fn a_symbol_that_is_too_new_is_found() {
 fn the_device_stands_in_front_of_all_that_it_should_and_nothing_else() {
     let linked = read(&library::build("symbols", &[])).unwrap();
     assert_eq!(linked.lacks(DEVICE), [] as [&str; 0]);
+    let is_for_musl = linked.libraries.iter().any(|library| library == "libc.so");
+    assert_eq!(linked.lacks(DEVICE_OF_GLIBC).is_empty(), !is_for_musl);
     assert_eq!(linked.of_no_version(), [] as [&str; 0], "the loader would end every program");
     assert_eq!(linked.imports_besides(IMPORTS), [] as [&str; 0], "each start would pay for them");
     let unwinder = linked.exports.iter().filter(|name| name.starts_with("_Unwind") || name.starts_with("rust_"));
@@ -214,7 +219,10 @@ fn what_is_shipped_runs_with_an_old_c_library() {
         }
         assert!(!linked.exports.iter().any(|name| name.starts_with("_Unwind")), "{name} would unwind for others");
         match path.file_name().unwrap().to_str() {
-            Some("libntux_preload.so") => assert_eq!(linked.lacks(DEVICE), [] as [&str; 0], "{name}"),
+            Some("libntux_preload.so") => {
+                assert_eq!(linked.lacks(DEVICE), [] as [&str; 0], "{name}");
+                assert_eq!(linked.lacks(DEVICE_OF_GLIBC).is_empty(), !for_musl, "{name}");
+            }
             Some("libntux_preload_watch.so") => assert_eq!(linked.lacks(WATCH), [] as [&str; 0], "{name}"),
             _ => continue,
         }

@@ -10,6 +10,7 @@
  * program (fresh), or a child of it (forked). In the last three, descriptors of the device are passed on.
  */
 #include "device.h"
+#include <dlfcn.h>
 #include <glob.h>
 #include <sched.h>
 #include <spawn.h>
@@ -71,6 +72,10 @@ CALL(statx_the_device, result = statx(AT_FDCWD, "/dev/ntsync", 0, STATX_BASIC_ST
 CALL(fstat_file, result = fstat(foreign, &status))
 CALL(fstat_event, result = fstat(ev, &status))
 CALL(realpath_the_device, result = (long)realpath("/dev/ntsync", NULL))
+CALL(dlopen_plainly, result = dlopen("libc.so.6", RTLD_NOW) != NULL)
+CALL(dlopen_deep, result = dlopen("libm.so.6", RTLD_NOW | RTLD_DEEPBIND) != NULL)
+CALL(dlopen_deep_nothing, result = dlopen("/nowhere", RTLD_NOW | RTLD_DEEPBIND) == NULL)
+CALL(dlmopen_apart, result = dlmopen(LM_ID_NEWLM, "libc.so.6", RTLD_NOW) != NULL)
 CALL(glob_the_device, result = glob("/dev/ntsync", 0, NULL, &found))
 
 /* Calls with descriptors. */
@@ -163,6 +168,7 @@ static const struct call {
     SAFE(openat_the_device), SAFE(fopen_the_device), SAFE(access_file), SAFE(access_the_device_otherwise),
     SAFE(faccessat_the_device), SAFE(stat_file), SAFE(stat_the_device_otherwise), SAFE(lstat_the_device),
     SAFE(fstatat_the_device), SAFE(statx_the_device), SAFE(fstat_file), SAFE(fstat_event), SAFE(realpath_the_device),
+    SAFE(dlopen_plainly), SAFE(dlopen_deep), SAFE(dlopen_deep_nothing), SAFE(dlmopen_apart),
     {"glob_the_device", glob_the_device, NULL, 4096},
     SAFE(close_file), SAFE(close_event), SAFE(close_device), SAFE(close_range_all), SAFE(dup_file), SAFE(dup_event),
     SAFE(dup2_event), SAFE(dup3_event), SAFE(fcntl_file), SAFE(fcntl_copies_event), SAFE(fcntl_keeps_event),

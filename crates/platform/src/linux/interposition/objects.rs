@@ -141,13 +141,28 @@ fn find_in_c_library(name: &CStr) -> usize {
     // SAFETY: strings that end with a zero; the C library's function of this name, if there is one. The handle of the C library,
     // which is never unloaded, is not closed.
     unsafe {
-        // A library's own name for it may stand for a search by the tables.
-        let dlopen = libc::dlsym(libc::RTLD_DEFAULT, c"dlopen".as_ptr());
-        let Some(dlopen) = core::mem::transmute::<*mut c_void, Option<Dlopen>>(dlopen) else { return 0 };
+        let Some(dlopen) = core::mem::transmute::<*mut c_void, Option<Dlopen>>(real_dlopen()) else { return 0 };
         let library = dlopen(C_LIBRARY.as_ptr(), libc::RTLD_LAZY | libc::RTLD_NOLOAD);
         if library.is_null() { 0 } else { libc::dlsym(library, name.as_ptr()) as usize }
     }
 }
+
+/// The C library's `dlopen`. A library of ours has one, too, which searches by the tables: it has no version.
+fn real_dlopen() -> *mut c_void {
+    type Dlvsym = unsafe extern "C" fn(*mut c_void, *const c_char, *const c_char) -> *mut c_void;
+    // SAFETY: strings that end with a zero; the C library's function of this name, if there is one.
+    unsafe {
+        let dlvsym = libc::dlsym(libc::RTLD_DEFAULT, c"dlvsym".as_ptr());
+        match core::mem::transmute::<*mut c_void, Option<Dlvsym>>(dlvsym) {
+            Some(dlvsym) => dlvsym(libc::RTLD_DEFAULT, c"dlopen".as_ptr(), FIRST_VERSION.as_ptr()),
+            // musl has no versions, and ours are not in front there.
+            None => libc::dlsym(libc::RTLD_DEFAULT, c"dlopen".as_ptr()),
+        }
+    }
+}
+
+/// glibc's name for the version in which `dlopen` came to this architecture.
+const FIRST_VERSION: &CStr = if cfg!(target_arch = "x86_64") { c"GLIBC_2.2.5" } else { c"GLIBC_2.17" };
 
 #[cfg(test)]
 mod tests {

@@ -1,0 +1,123 @@
+//! `dlopen` and `dlmopen`. musl has neither the flag nor the namespaces of which [`crate::loading`] tells.
+//!
+//! The real functions find out by their return address who calls them: in its RUNPATH they search, and it is what `$ORIGIN` means.
+//! So each goes there by a jump, with the stack unchanged, and nothing of ours runs afterwards.
+
+use crate::{loading, next};
+use core::ffi::{c_char, c_int, c_void};
+
+/// Tells of a library that does not find ntux.
+#[unsafe(no_mangle)]
+#[unsafe(naked)]
+unsafe extern "C-unwind" fn dlopen(file: *const c_char, mode: c_int) -> *mut c_void {
+    #[cfg(target_arch = "x86_64")]
+    core::arch::naked_asm!(
+        ".cfi_startproc",
+        "mov r11, qword ptr [rip + {next}]",
+        "test r11, r11",
+        "jz 2f",
+        "test esi, {deep}",
+        "jnz 2f",
+        "jmp r11",
+        "2:",
+        "mov rdx, qword ptr [rsp]",
+        "push rdi",
+        ".cfi_adjust_cfa_offset 8",
+        "push rsi",
+        ".cfi_adjust_cfa_offset 8",
+        "sub rsp, 8",
+        ".cfi_adjust_cfa_offset 8",
+        "call {before}",
+        "add rsp, 8",
+        ".cfi_adjust_cfa_offset -8",
+        "pop rsi",
+        ".cfi_adjust_cfa_offset -8",
+        "pop rdi",
+        ".cfi_adjust_cfa_offset -8",
+        "jmp rax",
+        ".cfi_endproc",
+        next = sym next::DLOPEN,
+        deep = const loading::RTLD_DEEPBIND,
+        before = sym loading::before_dlopen,
+    );
+    #[cfg(target_arch = "aarch64")]
+    core::arch::naked_asm!(
+        ".cfi_startproc",
+        "adrp x16, {next}",
+        "ldr x16, [x16, :lo12:{next}]",
+        "cbz x16, 2f",
+        "tst w1, {deep}",
+        "b.ne 2f",
+        "br x16",
+        "2:",
+        "mov x2, x30",
+        "stp x29, x30, [sp, #-32]!",
+        ".cfi_def_cfa_offset 32",
+        ".cfi_offset x29, -32",
+        ".cfi_offset x30, -24",
+        "mov x29, sp",
+        "stp x0, x1, [sp, #16]",
+        "bl {before}",
+        "mov x16, x0",
+        "ldp x0, x1, [sp, #16]",
+        "ldp x29, x30, [sp], #32",
+        ".cfi_def_cfa_offset 0",
+        ".cfi_restore x29",
+        ".cfi_restore x30",
+        "br x16",
+        ".cfi_endproc",
+        next = sym next::DLOPEN,
+        deep = const loading::RTLD_DEEPBIND,
+        before = sym loading::before_dlopen,
+    );
+}
+
+/// Tells of a library that does not find ntux.
+#[unsafe(no_mangle)]
+#[unsafe(naked)]
+unsafe extern "C-unwind" fn dlmopen(namespace: isize, file: *const c_char, mode: c_int) -> *mut c_void {
+    #[cfg(target_arch = "x86_64")]
+    core::arch::naked_asm!(
+        ".cfi_startproc",
+        "mov rcx, qword ptr [rsp]",
+        "push rdi",
+        ".cfi_adjust_cfa_offset 8",
+        "push rsi",
+        ".cfi_adjust_cfa_offset 8",
+        "push rdx",
+        ".cfi_adjust_cfa_offset 8",
+        "call {before}",
+        "pop rdx",
+        ".cfi_adjust_cfa_offset -8",
+        "pop rsi",
+        ".cfi_adjust_cfa_offset -8",
+        "pop rdi",
+        ".cfi_adjust_cfa_offset -8",
+        "jmp rax",
+        ".cfi_endproc",
+        before = sym loading::before_dlmopen,
+    );
+    #[cfg(target_arch = "aarch64")]
+    core::arch::naked_asm!(
+        ".cfi_startproc",
+        "mov x3, x30",
+        "stp x29, x30, [sp, #-48]!",
+        ".cfi_def_cfa_offset 48",
+        ".cfi_offset x29, -48",
+        ".cfi_offset x30, -40",
+        "mov x29, sp",
+        "stp x0, x1, [sp, #16]",
+        "str x2, [sp, #32]",
+        "bl {before}",
+        "mov x16, x0",
+        "ldr x2, [sp, #32]",
+        "ldp x0, x1, [sp, #16]",
+        "ldp x29, x30, [sp], #48",
+        ".cfi_def_cfa_offset 0",
+        ".cfi_restore x29",
+        ".cfi_restore x30",
+        "br x16",
+        ".cfi_endproc",
+        before = sym loading::before_dlmopen,
+    );
+}
