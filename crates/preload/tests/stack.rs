@@ -18,7 +18,8 @@ use library::build;
 use rule::{Rule, under};
 
 // Nothing is bound at the first use, so a call takes the same stack each time.
-static STACK: LazyLock<PathBuf> = LazyLock::new(|| compile("c/stack.c", &["-Wl,-z,now"]));
+static STACK: LazyLock<PathBuf> =
+    LazyLock::new(|| compile("c/stack.c", &["-Wl,-z,now", "-Wl,--no-as-needed", "-lrt", "-lutil"]));
 
 /// One that is built for debugging takes more.
 static LIBRARY: LazyLock<PathBuf> = LazyLock::new(|| {

@@ -4,6 +4,8 @@
 
 #![cfg(target_os = "linux")]
 
+#[path = "built/c_program.rs"]
+mod c_program;
 #[path = "built/library.rs"]
 mod library;
 
@@ -89,6 +91,12 @@ impl Linked {
         needed
             .filter(|name| !name.starts_with("_Unwind_") && !names.split_whitespace().any(|one| one == *name))
             .collect()
+    }
+
+    /// What others find here that `c/stack.c` does not call, given its list.
+    fn without_bound(&self, calls: &str) -> Vec<&str> {
+        let bounded: BTreeSet<&str> = calls.lines().filter_map(|line| line.split(' ').nth(1)).collect();
+        self.exports.iter().map(String::as_str).filter(|name| !bounded.contains(name)).collect()
     }
 
     fn lacks(&self, names: &str) -> Vec<String> {
@@ -185,6 +193,8 @@ fn a_symbol_that_is_too_new_is_found() {
     assert_eq!(linked.libraries, ["libc.so.6"]);
     assert_eq!(linked.lacks("planted vanished"), ["vanished"]);
     assert_eq!(linked.imports_besides("old newer"), ["nowhere"]);
+    assert_eq!(linked.without_bound("old_call old 2048\n"), ["planted"]);
+    assert_eq!(linked.without_bound("planted_call planted 2048\n"), [] as [&str; 0]);
 }
 
 #[test]
@@ -197,6 +207,20 @@ fn the_device_stands_in_front_of_all_that_it_should_and_nothing_else() {
     assert_eq!(linked.imports_besides(IMPORTS), [] as [&str; 0], "each start would pay for them");
     let unwinder = linked.exports.iter().filter(|name| name.starts_with("_Unwind") || name.starts_with("rust_"));
     assert_eq!(unwinder.count(), 0, "its own unwinder must not serve others");
+}
+
+/// `stack.rs` makes each of the program's calls at the end of a stack.
+#[test]
+fn each_function_has_a_bound_of_stack() {
+    let program = c_program::compile("c/stack.c", &["-Wl,-z,now"]);
+    let list = Command::new(program).arg("list").output().expect("the program starts");
+    let calls = String::from_utf8(list.stdout).expect("names");
+    let linked = read(&library::build("symbols", &[])).unwrap();
+    assert_eq!(
+        linked.without_bound(&calls),
+        [] as [&str; 0],
+        "add a call to c/stack.c, and its bound to docs/reference/stack.md"
+    );
 }
 
 /// `NTUX_SHIPPED` names a directory into which archives were unpacked.

@@ -1,21 +1,25 @@
 /*
  * How much stack each interposed function takes, and programs that start others from where there is hardly any.
  *
- *     stack list                  the calls: name, and how much more each may take under ntux than without, in bytes
+ *     stack list                  the calls: name, the interposed function, how much more it may take than without ntux, in bytes
  *     stack used NAME             runs the call on a painted stack, and prints how much of it was used
  *     stack within NAME N STATE   runs the call on a stack that ends N bytes and the bound below, at a page that is not there
  *     stack SCENARIO              one of the programs
  *
  * STATE says who makes the call: a program that has not used the device (plain), a thread that has (used), another thread of that
- * program (fresh), or a child of it (forked). In the last three, descriptors of the device are passed on.
+ * program (fresh), or a child of it (forked). In the last three, descriptors of the device are passed on. Or a program that has
+ * opened its page map, and the file that clears soft-dirty bits (watched).
  */
 #include "device.h"
+#include <dirent.h>
 #include <dlfcn.h>
 #include <glob.h>
+#include <link.h>
 #include <sched.h>
 #include <spawn.h>
 
-enum { AS_SAFE = 2048, SIZE = 256 << 10, PAINT = 0xa5 };
+/* What the C library lacks is asked for (dlsym) at each call. */
+enum { AS_SAFE = 2048, TO_ASK = 2560, SIZE = 256 << 10, PAINT = 0xa5 };
 
 static int device, ev, sem, mut, foreign, executable, sockets[2];
 static volatile long result;
@@ -119,11 +123,100 @@ CALL(sigaction_handler, result = sigaction(SIGUSR1, &action, NULL))
 CALL(signal_handler, signal(SIGUSR1, handler))
 CALL(fork_process, if (fork() == 0) _exit(0))
 
+/* Functions by their names: some have no declaration, and some not every C library has. */
+static void *function;
+#define BY_NAME(type, ...) (function ? ((type)function)(__VA_ARGS__) : 0)
+typedef int with_path(const char *, ...), with_number(int, ...);
+typedef void *with_mode(const char *, const char *, FILE *);
+typedef long with_handler(int, void (*)(int));
+static struct { uint64_t flags, mode, resolve; } how;
+static char path_room[4096];
+static void *stream;
+static struct mmsghdr messages[2];
+CALL(opens, result = BY_NAME(with_path *, "/dev/../dev/ntsync", O_RDONLY, 0))
+CALL(opens_at, result = BY_NAME(with_number *, AT_FDCWD, "/dev/../dev/ntsync", O_RDONLY, 0))
+CALL(opens_how, result = BY_NAME(with_number *, AT_FDCWD, "/dev/../dev/ntsync", &how, sizeof how))
+CALL(opens_stream, result = (long)BY_NAME(with_mode *, "/dev/../dev/ntsync", "r", stream))
+CALL(finds_access, result = BY_NAME(with_path *, "/dev/../dev/ntsync", R_OK))
+CALL(tells_status, result = BY_NAME(with_path *, "/dev/../dev/ntsync", &status))
+CALL(tells_status_at, result = BY_NAME(with_number *, AT_FDCWD, "/dev/../dev/ntsync", &status, 0))
+CALL(tells_status_of, result = BY_NAME(with_number *, device ? ev : foreign, &status))
+CALL(tells_old_status, result = BY_NAME(with_number *, 1, "/dev/../dev/ntsync", &status))
+CALL(tells_old_status_at, result = BY_NAME(with_number *, 1, AT_FDCWD, "/dev/../dev/ntsync", &status, 0))
+CALL(tells_old_status_of, result = BY_NAME(with_number *, 1, device ? ev : foreign, &status))
+CALL(names_path, result = BY_NAME(with_path *, "/dev/../dev/ntsync", path_room, sizeof path_room))
+CALL(finds_paths, result = BY_NAME(with_path *, "/dev/ntsync", 0, NULL, &found))
+CALL(takes_number, result = BY_NAME(with_number *, device ? ev : foreign))
+CALL(takes_numbers, result = BY_NAME(with_number *, device ? ev : foreign, device ? mut : 0))
+CALL(takes_command, result = BY_NAME(with_number *, device ? ev : foreign, F_DUPFD, 0))
+CALL(closes_all, result = BY_NAME(with_number *, 3))
+CALL(takes_stream, result = BY_NAME(int (*)(void *), stream))
+CALL(runs_command, result = (long)BY_NAME(with_mode *, "exit 0", "r", NULL))
+CALL(expands, result = BY_NAME(with_path *, "$(exit 0)", path_room, 0))
+CALL(takes_message, result = BY_NAME(with_number *, sockets[0], messages, 1, 0, NULL))
+CALL(gives_message, result = BY_NAME(with_number *, sockets[1], messages, 1, 0, NULL))
+CALL(takes_from_process, result = BY_NAME(with_number *, process, device ? ev : foreign, 0))
+CALL(takes_signal, result = BY_NAME(with_handler *, SIGUSR1, handler))
+CALL(ignores_signal, result = BY_NAME(with_number *, SIGUSR1))
+CALL(interrupts, result = BY_NAME(with_number *, SIGUSR1, 1))
+CALL(takes_signal_and_action, result = BY_NAME(with_number *, SIGUSR1, &action, NULL))
+CALL(takes_mask, result = BY_NAME(with_number *, SIG_BLOCK, path_room, NULL))
+CALL(becomes_daemon, result = BY_NAME(with_number *, 1, 0); _exit(result))
+CALL(becomes_session, setsid(); result = BY_NAME(with_number *, device ? ev : foreign))
+CALL(forks, if (BY_NAME(int (*)(void)) == 0) _exit(0))
+CALL(takes_actions, result = BY_NAME(int (*)(void *, int, int), path_room, device ? ev : foreign, 9))
+static int visit(struct dl_phdr_info *object, size_t size, void *nothing)
+{
+    (void)object, (void)size, (void)nothing;
+    return 0;
+}
+CALL(visits, result = BY_NAME(int (*)(void *, void *), visit, NULL))
+static int ends(void *nothing)
+{
+    (void)nothing;
+    _exit(0);
+}
+static char room_of_child[16384] __attribute__((aligned(16)));
+static int clone_flags;
+CALL(clones, result = BY_NAME(int (*)(void *, void *, int, void *), ends, room_of_child + sizeof room_of_child,
+                              clone_flags | SIGCHLD, NULL))
+
+/* What soft-dirty bits are made with: a page map, and the file that clears them. */
+static int pagemap, clear_refs;
+static char text[16] = "4";
+static uint64_t entries[64];
+CALL(reads, result = BY_NAME(with_number *, pagemap, entries, sizeof entries, sizeof entries))
+CALL(reads_at, result = BY_NAME(int (*)(int, void *, size_t, off_t, size_t), pagemap, entries, sizeof entries, 0, sizeof entries))
+CALL(writes, result = BY_NAME(with_number *, clear_refs, text, (size_t)1))
+CALL(writes_at, result = BY_NAME(int (*)(int, void *, size_t, off_t), clear_refs, text, 1, 0))
+CALL(reads_stream, result = BY_NAME(int (*)(void *, size_t, size_t, void *), entries, 8, 64, stream))
+CALL(reads_stream_checked,
+     result = BY_NAME(int (*)(void *, size_t, size_t, size_t, void *), entries, sizeof entries, 8, 64, stream))
+static void open_pagemap(void) { CHECK((stream = fdopen(pagemap, "r")) != NULL); }
+static void begin_writing(void)
+{
+    CHECK((stream = fdopen(clear_refs, "w")) != NULL && fwrite(text, 1, 1, stream) == 1);
+}
+static void watch_memory(void)
+{
+    pagemap = open("/proc/self/pagemap", O_RDONLY), clear_refs = open("/proc/self/clear_refs", O_WRONLY);
+    CHECK(pagemap >= 0 && clear_refs >= 0);
+}
+
+static void open_stream(void) { CHECK((stream = fopen("/dev/null", "r")) != NULL); }
+static void open_directory(void) { CHECK((stream = opendir("/")) != NULL); }
+static void open_command(void) { CHECK((stream = popen("exit 0", "r")) != NULL); }
+static void start_actions(void) { CHECK(posix_spawn_file_actions_init((void *)path_room) == 0); }
+static void share_memory(void) { clone_flags = CLONE_VM; }
+static void borrow_memory(void) { clone_flags = CLONE_VM | CLONE_VFORK; }
+static void attach_to_many(void) { attach_event(), messages[0].msg_hdr = message; }
+static void arrive_for_many(void) { arrive(), messages[0].msg_hdr = message; }
+static void open_process(void) { CHECK((process = syscall(SYS_pidfd_open, getpid(), 0)) >= 0); }
+
 /* Requests of the device, and what is no business of signal handlers. */
 static int objects[64];
 static struct wait_args many;
 static uint32_t previous;
-static struct event_args state;
 static void wait_for_many(void)
 {
     for (int i = 0; device && i < 64; i++)
@@ -135,7 +228,25 @@ static void wait_for_one(void)
     wait_for_many();
     many.count = 1;
 }
+static struct event_args state;
+static struct sem_args count;
+static struct mutex_args owner;
+static void one(void) { previous = 1; }
+static void own(void)
+{
+    owner = (struct mutex_args){1, 1};
+    if (device)
+        mut = mutex(device, 1, 1);
+}
 CALL(ioctl_sets, result = ioctl(ev, EVENT_SET, &previous))
+CALL(ioctl_resets, result = ioctl(ev, EVENT_RESET, &previous))
+CALL(ioctl_pulses, result = ioctl(ev, EVENT_PULSE, &previous))
+CALL(ioctl_reads_event, result = ioctl(ev, EVENT_READ, &state))
+CALL(ioctl_releases, result = ioctl(sem, SEM_RELEASE, &previous))
+CALL(ioctl_reads_semaphore, result = ioctl(sem, SEM_READ, &count))
+CALL(ioctl_unlocks, result = ioctl(mut, MUTEX_UNLOCK, &owner))
+CALL(ioctl_abandons, result = ioctl(mut, MUTEX_KILL, &owner.owner))
+CALL(ioctl_reads_mutex, result = ioctl(mut, MUTEX_READ, &owner))
 CALL(ioctl_creates, result = ioctl(device, CREATE_EVENT, &state))
 CALL(ioctl_waits_for_any, result = ioctl(device, WAIT_ANY, &many))
 CALL(ioctl_waits_for_all, result = ioctl(device, WAIT_ALL, &many))
@@ -155,32 +266,75 @@ static void start_idle(void) { CHECK(pthread_create(&idle, NULL, pauses, NULL) =
 CALL(cancel_thread, result = pthread_cancel(idle))
 
 static const struct call {
-    const char *name;
+    const char *name, *function;
     void (*work)(void), (*before)(void);
     int bound;
 } calls[] = {
-#define SAFE(name) {#name, name, NULL, AS_SAFE}
-#define SAFE_AFTER(name, before) {#name, name, before, AS_SAFE}
-    SAFE(execve_all), SAFE(execve_cleaned), SAFE(execv_all), SAFE(execvp_all), SAFE(execvpe_cleaned), SAFE(execl_all),
-    SAFE(execlp_all), SAFE(execle_cleaned), SAFE(fexecve_cleaned), SAFE(execveat_cleaned), SAFE(vfork_execve_cleaned),
-    SAFE(spawn_all), SAFE(spawn_cleaned), SAFE(spawnp_cleaned),
-    SAFE(open_file), SAFE(open_nothing), SAFE(open_the_device), SAFE(open_the_device_otherwise), SAFE(openat_file),
-    SAFE(openat_the_device), SAFE(fopen_the_device), SAFE(access_file), SAFE(access_the_device_otherwise),
-    SAFE(faccessat_the_device), SAFE(stat_file), SAFE(stat_the_device_otherwise), SAFE(lstat_the_device),
-    SAFE(fstatat_the_device), SAFE(statx_the_device), SAFE(fstat_file), SAFE(fstat_event), SAFE(realpath_the_device),
-    SAFE(dlopen_plainly), SAFE(dlopen_deep), SAFE(dlopen_deep_nothing), SAFE(dlmopen_apart),
-    {"glob_the_device", glob_the_device, NULL, 4096},
-    SAFE(close_file), SAFE(close_event), SAFE(close_device), SAFE(close_range_all), SAFE(dup_file), SAFE(dup_event),
-    SAFE(dup2_event), SAFE(dup3_event), SAFE(fcntl_file), SAFE(fcntl_copies_event), SAFE(fcntl_keeps_event),
-    SAFE(unshare_files), SAFE_AFTER(sendmsg_event, attach_event), SAFE_AFTER(recvmsg_event, arrive),
-    SAFE_AFTER(recvmsg_event_closed_on_exec, arrive),
-    SAFE(sigaction_handler), SAFE(signal_handler), SAFE(fork_process),
-    SAFE(ioctl_sets), {"ioctl_creates", ioctl_creates, NULL, 8192},
-    {"ioctl_waits_for_one", ioctl_waits_for_any, wait_for_one, 4096},
-    {"ioctl_waits_for_any", ioctl_waits_for_any, wait_for_many, 8192},
-    {"ioctl_waits_for_all", ioctl_waits_for_all, wait_for_many, 8192},
-    {"syscall_waits_for_multiple", syscall_waits_for_multiple, name_word, 10240},
-    {"cancel_thread", cancel_thread, start_idle, 4096},
+#define SAFE(function, name) {#name, #function, name, NULL, AS_SAFE}
+#define SAFE_AFTER(function, name, before) {#name, #function, name, before, AS_SAFE}
+    SAFE(execve, execve_all), SAFE(execve, execve_cleaned), SAFE(execv, execv_all), SAFE(execvp, execvp_all),
+    SAFE(execvpe, execvpe_cleaned), SAFE(execl, execl_all), SAFE(execlp, execlp_all), SAFE(execle, execle_cleaned),
+    SAFE(fexecve, fexecve_cleaned), SAFE(execveat, execveat_cleaned), SAFE(execve, vfork_execve_cleaned),
+    SAFE(posix_spawn, spawn_all), SAFE(posix_spawn, spawn_cleaned), SAFE(posix_spawnp, spawnp_cleaned),
+    SAFE(open, open_file), SAFE(open, open_nothing), SAFE(open, open_the_device), SAFE(open, open_the_device_otherwise),
+    SAFE(openat, openat_file), SAFE(openat, openat_the_device), SAFE(fopen, fopen_the_device), SAFE(access, access_file),
+    SAFE(access, access_the_device_otherwise), SAFE(faccessat, faccessat_the_device), SAFE(stat, stat_file),
+    SAFE(stat, stat_the_device_otherwise), SAFE(lstat, lstat_the_device), SAFE(fstatat, fstatat_the_device),
+    SAFE(statx, statx_the_device), SAFE(fstat, fstat_file), SAFE(fstat, fstat_event), SAFE(realpath, realpath_the_device),
+    SAFE(dlopen, dlopen_plainly), SAFE(dlopen, dlopen_deep), SAFE(dlopen, dlopen_deep_nothing), SAFE(dlmopen, dlmopen_apart),
+    {"glob_the_device", "glob", glob_the_device, NULL, 4096},
+    SAFE(close, close_file), SAFE(close, close_event), SAFE(close, close_device), SAFE(close_range, close_range_all),
+    SAFE(dup, dup_file), SAFE(dup, dup_event), SAFE(dup2, dup2_event), SAFE(dup3, dup3_event), SAFE(fcntl, fcntl_file),
+    SAFE(fcntl, fcntl_copies_event), SAFE(fcntl, fcntl_keeps_event), SAFE(unshare, unshare_files),
+    SAFE_AFTER(sendmsg, sendmsg_event, attach_event), SAFE_AFTER(recvmsg, recvmsg_event, arrive),
+    SAFE_AFTER(recvmsg, recvmsg_event_closed_on_exec, arrive),
+    SAFE(sigaction, sigaction_handler), SAFE(signal, signal_handler), SAFE(fork, fork_process),
+    SAFE(ioctl, ioctl_sets), SAFE(ioctl, ioctl_resets), SAFE(ioctl, ioctl_pulses), SAFE(ioctl, ioctl_reads_event),
+    SAFE_AFTER(ioctl, ioctl_releases, one), SAFE(ioctl, ioctl_reads_semaphore), SAFE_AFTER(ioctl, ioctl_unlocks, own),
+    SAFE_AFTER(ioctl, ioctl_abandons, own), SAFE(ioctl, ioctl_reads_mutex),
+    {"ioctl_creates", "ioctl", ioctl_creates, NULL, 8192},
+    {"ioctl_waits_for_one", "ioctl", ioctl_waits_for_any, wait_for_one, 4096},
+    {"ioctl_waits_for_any", "ioctl", ioctl_waits_for_any, wait_for_many, 8192},
+    {"ioctl_waits_for_all", "ioctl", ioctl_waits_for_all, wait_for_many, 8192},
+    {"syscall_waits_for_multiple", "syscall", syscall_waits_for_multiple, name_word, 10240},
+    {"cancel_thread", "pthread_cancel", cancel_thread, start_idle, 4096},
+    /* By name, in the order of what they take. */
+#define NAMED(function, work) {#function, #function, work, NULL, AS_SAFE}
+#define NAMED_AFTER(function, work, before) {#function, #function, work, before, AS_SAFE}
+    NAMED(open64, opens), NAMED(__open, opens), NAMED(__open64, opens), NAMED(__open_2, opens), NAMED(__open64_2, opens),
+    NAMED(openat64, opens_at), NAMED(__openat_2, opens_at), NAMED(__openat64_2, opens_at), NAMED(openat2, opens_how),
+    NAMED(fopen64, opens_stream), NAMED_AFTER(freopen, opens_stream, open_stream),
+    NAMED_AFTER(freopen64, opens_stream, open_stream),
+    NAMED(eaccess, finds_access), NAMED(euidaccess, finds_access),
+    NAMED(stat64, tells_status), NAMED(lstat64, tells_status), NAMED(fstatat64, tells_status_at),
+    NAMED(fstat64, tells_status_of), NAMED(__xstat, tells_old_status), NAMED(__xstat64, tells_old_status),
+    NAMED(__lxstat, tells_old_status), NAMED(__lxstat64, tells_old_status), NAMED(__fxstatat, tells_old_status_at),
+    NAMED(__fxstatat64, tells_old_status_at), NAMED(__fxstat, tells_old_status_of), NAMED(__fxstat64, tells_old_status_of),
+    NAMED(__realpath_chk, names_path), NAMED(canonicalize_file_name, names_path),
+    {"glob64", "glob64", finds_paths, NULL, 4096},
+    NAMED(__close, takes_number), NAMED(mq_close, takes_number), NAMED(closefrom, closes_all), NAMED(__dup2, takes_numbers),
+    NAMED(fcntl64, takes_command), NAMED(__fcntl, takes_command),
+    NAMED_AFTER(fclose, takes_stream, open_stream), NAMED_AFTER(_IO_fclose, takes_stream, open_stream),
+    NAMED_AFTER(pclose, takes_stream, open_command), NAMED_AFTER(closedir, takes_stream, open_directory),
+    NAMED(system, runs_command), NAMED(popen, runs_command), NAMED(wordexp, expands),
+    NAMED_AFTER(sendmmsg, takes_message, attach_to_many), NAMED_AFTER(recvmmsg, gives_message, arrive_for_many),
+    NAMED_AFTER(pidfd_getfd, takes_from_process, open_process),
+    NAMED(__sigaction, takes_signal_and_action), NAMED(bsd_signal, takes_signal), NAMED(ssignal, takes_signal),
+    NAMED(sysv_signal, takes_signal), NAMED(__sysv_signal, takes_signal), NAMED(sigset, takes_signal),
+    NAMED(sigignore, ignores_signal), NAMED(siginterrupt, interrupts),
+    NAMED(sigprocmask, takes_mask), NAMED(pthread_sigmask, takes_mask),
+    NAMED(daemon, becomes_daemon), NAMED(login_tty, becomes_session), NAMED(_Fork, forks),
+    NAMED(clone, clones), NAMED(__clone, clones),
+    {"clone_with_memory", "clone", clones, share_memory, AS_SAFE}, {"clone_borrows_memory", "clone", clones, borrow_memory, AS_SAFE},
+    NAMED_AFTER(posix_spawn_file_actions_adddup2, takes_actions, start_actions),
+    NAMED(dl_iterate_phdr, visits),
+    /* Those that only preload-watch stands in front of. */
+    NAMED(read, reads), NAMED(__read_chk, reads), NAMED(pread, reads_at), NAMED(pread64, reads_at),
+    NAMED(__pread_chk, reads_at), NAMED(__pread64_chk, reads_at), NAMED(write, writes), NAMED(pwrite, writes_at),
+    NAMED(pwrite64, writes_at), NAMED_AFTER(fread, reads_stream, open_pagemap),
+    NAMED_AFTER(fread_unlocked, reads_stream, open_pagemap), NAMED_AFTER(__fread_chk, reads_stream_checked, open_pagemap),
+    NAMED_AFTER(__fread_unlocked_chk, reads_stream_checked, open_pagemap), NAMED_AFTER(fflush, takes_stream, begin_writing),
+    {"fclose_clears", "fclose", takes_stream, begin_writing, AS_SAFE},
 };
 
 /* More than it may take: the harness is able to fail. */
@@ -192,7 +346,7 @@ __attribute__((noinline)) static void take(void)
     result = room[17];
 }
 CALL(takes_too_much, if (getenv("LD_PRELOAD")) take())
-static const struct call greedy = {"takes_too_much", takes_too_much, NULL, AS_SAFE};
+static const struct call greedy = {"takes_too_much", "malloc", takes_too_much, NULL, AS_SAFE};
 
 static const struct call *call_of(const char *name)
 {
@@ -261,26 +415,34 @@ static void run_in_child(void *(*how)(void *), void (*first)(void))
     }
 }
 
-static int used(const char *name)
+static void choose(const char *name)
 {
     current = call_of(name);
+    function = dlsym(RTLD_DEFAULT, current->function);
+}
+
+static int used(const char *name)
+{
+    choose(name);
     top = stack_of(SIZE);
     run_in_child(run, NULL);
     unsigned char *lowest = (unsigned char *)top - SIZE;
     while (lowest < (unsigned char *)top && *lowest == PAINT)
         lowest++;
-    printf("%td\n", (unsigned char *)top - lowest);
+    printf("%td\n", (unsigned char *)top - lowest + (function ? 0 : TO_ASK));
     return 0;
 }
 
 static int within(const char *name, int native, const char *state)
 {
-    current = call_of(name);
+    choose(name);
     top = stack_of(native + current->bound);
     if (strcmp(state, "plain") == 0)
         run_in_child(run, NULL);
     else if (strcmp(state, "used") == 0)
         run_in_child(run, use_the_device);
+    else if (strcmp(state, "watched") == 0)
+        run_in_child(run, watch_memory);
     else if (strcmp(state, "fresh") == 0)
         run_in_child(run_as_thread, use_the_device);
     else {
@@ -417,7 +579,8 @@ int main(int count, char **given)
     const char *what = given[1];
     foreign = open("/dev/null", O_RDONLY), executable = open("/bin/true", O_RDONLY | O_CLOEXEC);
     CHECK(foreign >= 0 && executable >= 0 && socketpair(AF_UNIX, SOCK_STREAM, 0, sockets) == 0);
-    (void)sem;
+    pagemap = open("/bin/true", O_RDONLY), clear_refs = open("/dev/null", O_WRONLY);
+    CHECK(pagemap >= 0 && clear_refs >= 0);
 #define SCENARIO(name) if (strcmp(what, #name) == 0) return name(), 0
     SCENARIO(crash_is_reported);
     SCENARIO(crash_of_a_user_is_reported);
@@ -432,6 +595,6 @@ int main(int count, char **given)
         return within(given[2], atoi(given[3]), given[4]);
     CHECK(strcmp(what, "list") == 0);
     for (unsigned i = 0; i < sizeof calls / sizeof *calls; i++)
-        printf("%s %d\n", calls[i].name, calls[i].bound);
+        printf("%s %s %d\n", calls[i].name, calls[i].function, calls[i].bound);
     return 0;
 }
