@@ -23,6 +23,7 @@ use core::mem::size_of;
 use ntux_platform::atomic::Word32;
 use ntux_platform::environment::{DEVICE_IS, DEVICE_IS_USER, HANDED_ON_IS_1};
 use ntux_platform::interposition::own_stack::on_own_stack;
+use ntux_platform::interposition::peek::Readable;
 use ntux_platform::interposition::until_exec::Piece;
 use ntux_platform::interposition::{others, proc};
 use ntux_platform::keeping_errno;
@@ -93,12 +94,14 @@ pub(crate) fn by_actions() {
 
 /// Starts a program with `start`, which gets the environment to use.
 ///
+/// Where a pointer leads to nothing, the call is passed on as it is, and the kernel says `EFAULT`.
+///
 /// # Safety
 /// `program` and `environment` are what the real function is called with.
 #[inline(always)]
 pub(crate) unsafe fn start<R>(program: Program, environment: Environment, start: impl FnOnce(Environment) -> R) -> R {
     // SAFETY: the caller's promise.
-    let found = unsafe { look_through(environment) };
+    let Some(found) = (unsafe { look_through(environment) }) else { return start(environment) };
     if !instances::any() && (ENTRY.length.load() == 0 || (found.names_us && !found.is_marked)) {
         return start(environment);
     }
@@ -128,6 +131,10 @@ unsafe fn start_with_care<R>(
 #[inline(never)]
 unsafe fn completed(program: Program, environment: Environment, found: Found) -> Option<Piece> {
     if environment::device() == Device::Kernel || !keeping_errno(|| device::without_cancellation(hands_ours_on)) {
+        return None;
+    }
+    // SAFETY: the caller's promise.
+    if !unsafe { are_there(program, environment) } {
         return None;
     }
     let complete = || {
@@ -162,36 +169,67 @@ unsafe fn variables<'a>(environment: Environment) -> impl Iterator<Item = &'a CS
     core::iter::from_fn(move || {
         // SAFETY: the caller's promise: null, or an array that ends with a null pointer.
         unsafe {
-            if at.is_null() || (*at).is_null() {
+            if at.is_null() || at.read_unaligned().is_null() {
                 return None;
             }
-            let variable = CStr::from_ptr(*at);
+            let variable = CStr::from_ptr(at.read_unaligned());
             at = at.add(1);
             Some(variable)
         }
     })
 }
 
-#[unsafe(link_section = ".text.ntux_start")]
-unsafe fn look_through(environment: Environment) -> Found {
-    let mut found = Found { names_us: false, is_marked: false };
-    let mut at = environment;
-    // SAFETY: the caller's promise: null, or an array that ends with a null pointer, of strings that end with a zero.
-    unsafe {
-        while !at.is_null() && !(*at).is_null() {
-            let variable = *at;
-            match *variable as u8 {
-                b'L' if CStr::from_ptr(variable).to_bytes().starts_with(LIST) => {
-                    let list = CStr::from_ptr(variable).to_bytes();
-                    found.names_us = list.windows(LIBRARY.len()).any(|part| part == LIBRARY);
-                }
-                b'N' => found.is_marked |= CStr::from_ptr(variable) == MARK,
-                _ => {}
-            }
-            at = at.add(1);
+/// Whether the string begins with these bytes; none if what decides that cannot be read.
+#[inline(always)]
+fn begins(memory: &mut Readable, string: usize, bytes: &[u8]) -> Option<bool> {
+    for (index, byte) in bytes.iter().enumerate() {
+        if memory.byte(string.checked_add(index)?)? != *byte {
+            return Some(false);
         }
     }
-    found
+    Some(true)
+}
+
+/// None if something that is read here cannot be read: the kernel will say `EFAULT`. That costs a system call for each page.
+#[unsafe(link_section = ".text.ntux_start")]
+unsafe fn look_through(environment: Environment) -> Option<Found> {
+    let mut found = Found { names_us: false, is_marked: false };
+    let mut memory = Readable::default();
+    let mut at = environment as usize;
+    while at != 0 {
+        let variable = memory.word(at)?;
+        if variable == 0 {
+            break;
+        }
+        if begins(&mut memory, variable, LIST)? {
+            // SAFETY: the caller's promise: nobody changes it.
+            let list = unsafe { memory.string(variable) }?;
+            found.names_us = list.windows(LIBRARY.len()).any(|part| part == LIBRARY);
+        }
+        found.is_marked |= begins(&mut memory, variable, MARK.to_bytes_with_nul())?;
+        at = at.wrapping_add(size_of::<usize>());
+    }
+    Some(found)
+}
+
+/// Whether all of what starting it with care reads is there.
+unsafe fn are_there(program: Program, environment: Environment) -> bool {
+    let mut memory = Readable::default();
+    // SAFETY: the caller's promise: nobody changes these.
+    let mut is_string = |address: usize| unsafe { memory.string(address) }.is_some();
+    let (Program::At(_, path) | Program::Named(path)) = program;
+    let may_lack_path = matches!(program, Program::At(..)) && path.is_null();
+    let mut at = environment;
+    // SAFETY: the pointers have been looked through.
+    unsafe {
+        while !at.is_null() && !at.read_unaligned().is_null() {
+            if !is_string(at.read_unaligned() as usize) {
+                return false;
+            }
+            at = at.wrapping_add(1);
+        }
+    }
+    may_lack_path || is_string(path as usize)
 }
 
 /// Whether a descriptor that may be ours stays open when this process executes a program, and may be looked at. Most

@@ -98,6 +98,7 @@ programs! {
     spawned_by_a_small_thread,
     nothing_stays_in_borrowed_memory,
     many_variables,
+    bad_pointers_are_told,
 }
 
 /// Then what a child of vfork needed is used again when the child has ended.

@@ -571,6 +571,54 @@ static void sees_variables(int fd)
     CHECK(getenv("LD_PRELOAD") && set(fd) == 1);
 }
 
+/* What the kernel cannot read is its business: no call crashes, nothing is started. */
+static void bad_pointers_are_told(void)
+{
+    size_t page = sysconf(_SC_PAGESIZE);
+    char *memory = mmap(NULL, 2 * page, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0), *end = memory + page;
+    CHECK(memory != MAP_FAILED && mprotect(memory, page, PROT_READ | PROT_WRITE) == 0);
+    char **volatile nowhere = (char **)8, **saved = environ;
+    char *nothing = (char *)nowhere, *list = end - 13, *mark = end - 6;
+    for (int uses = 0; uses < 2; uses++) {
+        char **endless = (char **)(end - 8), **crooked = (char **)(memory + 1);
+        char *wrong[] = {"A=b", nothing, NULL}, *cut[] = {"A=b", list, NULL}, *shorter[] = {mark, NULL};
+        char **environments[] = {nowhere, (char **)end, wrong, cut, shorter, endless, crooked};
+        for (unsigned i = 0; i < sizeof environments / sizeof *environments; i++) {
+            char **bad = environments[i];
+            memset(memory, 'x', page);
+            if (bad == cut)
+                memcpy(list, "LD_PRELOAD=/a", 13);
+            else if (bad == shorter)
+                memcpy(mark, "NTUX_H", 6);
+            else if (bad == endless)
+                *endless = "A=b";
+            else if (bad == crooked)
+                memcpy(crooked, wrong, sizeof wrong);
+            REFUSED(execve("/bin/true", arguments, bad), EFAULT);
+            REFUSED(execvpe("true", arguments, bad), EFAULT);
+            REFUSED(execle("/bin/true", "true", NULL, bad), EFAULT);
+            REFUSED(fexecve(executable, arguments, bad), EFAULT);
+            REFUSED(execveat(executable, "", arguments, bad, AT_EMPTY_PATH), EFAULT);
+            CHECK(posix_spawn(&process, "/bin/true", NULL, NULL, arguments, bad) == EFAULT);
+            CHECK(posix_spawnp(&process, "true", NULL, NULL, arguments, bad) == EFAULT);
+            environ = bad;
+            REFUSED(execv("/bin/true", arguments), EFAULT);
+            environ = saved;
+        }
+        char **environments_that_are_well[] = {saved, (char **)cleaned, NULL};
+        for (int i = 0; i < 3; i++) {
+            char **well = environments_that_are_well[i], *arguments_with_hole[] = {"true", nothing, NULL};
+            REFUSED(execve("/bin/true", nowhere, well), EFAULT);
+            REFUSED(execve("/bin/true", arguments_with_hole, well), EFAULT);
+            REFUSED(execve(nothing, arguments, well), EFAULT);
+            REFUSED(execve(list, arguments, well), EFAULT);
+            REFUSED(execveat(AT_FDCWD, list, arguments, well, 0), EFAULT);
+            CHECK(posix_spawn(&process, list, NULL, NULL, arguments, well) == EFAULT);
+        }
+        use_the_device();
+    }
+}
+
 int main(int count, char **given)
 {
     watchdog(60);
@@ -587,6 +635,7 @@ int main(int count, char **given)
     SCENARIO(spawned_by_a_small_thread);
     SCENARIO(nothing_stays_in_borrowed_memory);
     SCENARIO(many_variables);
+    SCENARIO(bad_pointers_are_told);
     if (strcmp(what, "sees_variables") == 0)
         return sees_variables(atoi(given[2])), 0;
     if (strcmp(what, "used") == 0)
