@@ -200,6 +200,8 @@ fn record_until_the_end(
 ) -> io::Result<std::process::ExitStatus> {
     let waiting = child::Child::open(program.id())?;
     let comes = inbox.map_or(signals.as_fd(), Inbox::as_fd);
+    // Now it is there. It may have ended when this process gets a processor again.
+    recording.fetch(arenas);
     loop {
         let [has_ended, has_signal, _] = wait_readable([waiting.as_fd(), signals.as_fd(), comes], Some(FETCH_EVERY));
         if has_signal {

@@ -19,8 +19,9 @@ use super::waits::Seen;
 use crate::arenas::find::{descriptors, is_shared_memory};
 use crate::arenas::processes;
 
-/// How long threads continue to report after the tracer was killed.
-pub const LEASE: Duration = Duration::from_secs(2);
+/// How long threads continue to report after the tracer was killed; and how long it may get no processor without their falling
+/// silent.
+pub const LEASE: Duration = Duration::from_secs(10);
 /// How often to search for arenas.
 const LOOK_EVERY: Duration = Duration::from_millis(50);
 /// How often the kinds of unknown objects are looked up at most.
@@ -122,20 +123,20 @@ impl Arenas {
         Arenas { process, from_start, traced: Vec::new(), inodes: BTreeSet::new(), looked: None, trouble: None }
     }
 
-    /// Looks for new arenas, if it is time to. Before there is one, in the program itself always: it may soon have ended.
+    /// Looks for new arenas, if it is time to. Before there is one, in the program itself always, and first: it may soon have ended.
     pub fn look(&mut self) {
         let is_due = self.looked.is_none_or(|before| before.elapsed() >= LOOK_EVERY);
-        let processes = match (is_due, self.traced.is_empty()) {
-            (true, _) => family(self.process),
-            (false, true) => vec![self.process],
-            (false, false) => return,
-        };
-        for path in processes.into_iter().flat_map(|process| descriptors(process).unwrap_or_default()) {
-            self.meet(&path);
+        if is_due || self.traced.is_empty() {
+            self.look_at(self.process);
         }
         if is_due {
+            descendants(self.process).into_iter().for_each(|process| self.look_at(process));
             self.looked = Some(Instant::now());
         }
+    }
+
+    fn look_at(&mut self, process: u32) {
+        descriptors(process).unwrap_or_default().iter().for_each(|path| self.meet(path));
     }
 
     /// Takes an arena that a process has handed over, unless it is one already, or none.
@@ -163,15 +164,15 @@ impl Arenas {
     }
 }
 
-/// A process and all that descend from it.
-fn family(process: u32) -> Vec<u32> {
+/// All processes that descend from one.
+fn descendants(process: u32) -> Vec<u32> {
     let mut children: HashMap<u32, Vec<u32>> = HashMap::new();
     for pid in processes::all() {
         if let Some(parent) = processes::parent(pid) {
             children.entry(parent).or_default().push(pid);
         }
     }
-    let (mut found, mut next) = (vec![process], 0);
+    let (mut found, mut next) = (children.remove(&process).unwrap_or_default(), 0);
     while let Some(&pid) = found.get(next) {
         found.extend(children.remove(&pid).unwrap_or_default());
         next += 1;
@@ -241,11 +242,11 @@ mod tests {
     }
 
     #[test]
-    fn a_process_and_its_children_are_a_family() {
+    fn a_child_descends_from_a_process_which_does_not() {
         let mut child = std::process::Command::new("sleep").arg("60").spawn().unwrap();
-        let found = family(std::process::id());
+        let found = descendants(std::process::id());
         child.kill().unwrap();
         child.wait().unwrap();
-        assert!(found.contains(&std::process::id()) && found.contains(&child.id()), "{found:?}");
+        assert!(!found.contains(&std::process::id()) && found.contains(&child.id()), "{found:?}");
     }
 }

@@ -108,6 +108,21 @@ const SHORT: &str = "
         _exit(7);
     }";
 
+/// Opens the device, says so, and does nothing with it.
+const HOLDER: &str = "
+    #include <fcntl.h>
+    #include <stdint.h>
+    #include <sys/ioctl.h>
+    #include <unistd.h>
+    struct event { uint32_t manual, signaled; };
+    int main(void) {
+        struct event event = {0, 0};
+        int device = open(\"/dev/ntsync\", O_RDWR);
+        if (device < 0 || ioctl(device, _IOW('N', 0x87, struct event), &event) < 0) return 1;
+        if (write(1, \"ready\\n\", 6) != 6) return 1;
+        for (;;) pause();
+    }";
+
 /// Executes a program with a filter that kills it for one call, which the first argument names.
 const FILTERED: &str = "
     #include <linux/filter.h>
@@ -472,14 +487,13 @@ fn arena_of(process: u32) -> Option<PathBuf> {
 #[test]
 fn an_arena_of_an_untraced_process_is_handed_over_by_those_who_meet_it() {
     let stage = Stage::new();
-    let (short, other) = (short(&stage), Endless::start(&stage));
-    let start = Instant::now();
-    let arena = loop {
-        match arena_of(other.0.id()) {
-            Some(arena) => break arena,
-            None => assert!(start.elapsed() < Duration::from_secs(60), "it does not play"),
-        }
-    };
+    let (short, holder) = (short(&stage), compile(&stage.path(""), "holder", HOLDER, &[]));
+    // What another process reports meanwhile could push this one's events out of the ring: it reports nothing.
+    let mut command = ntux(&stage, &["run", "--"]);
+    let mut other = Endless(command.arg(holder).stdout(Stdio::piped()).spawn().expect("it starts"));
+    let mut said = String::new();
+    BufReader::new(other.0.stdout.take().expect("a pipe")).read_line(&mut said).expect("it says that it is ready");
+    let arena = arena_of(other.0.id()).expect("it has the device open");
     let summary = traced_while_stopped(&stage, &[&short, arena.to_str().expect("a plain path")]);
     assert!(summary.contains("in vain"), "{summary}");
 }
@@ -498,8 +512,18 @@ fn what_an_earlier_trace_has_left_in_the_arena_is_not_taken_for_the_programs() {
     let arena = arena_of(pid).expect("it plays with objects");
     let arena = fs::OpenOptions::new().read(true).write(true).open(arena).expect("our own child's");
     drop(before);
-    let mut command = ntux(&stage, &["trace", "--", "sleep", "0.3"]);
-    let child = command.stdin(arena).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("the command starts");
+    let gate = stage.path("gate");
+    assert!(Command::new("mkfifo").arg(&gate).status().expect("mkfifo starts").success());
+    let mut command = ntux(&stage, &["trace", "--", "sh", "-c", "read line < \"$0\""]);
+    let command = command.arg(&gate).stdin(arena).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let child = command.spawn().expect("the command starts");
+    // The program ends when the tracer has the arena.
+    let maps = format!("/proc/{}/maps", child.id());
+    while !fs::read_to_string(&maps).expect("it is there").contains("/memfd:ntsync") {
+        assert!(start.elapsed() < Duration::from_secs(120), "the arena is not found");
+        std::thread::sleep(Duration::from_millis(1));
+    }
+    fs::write(&gate, "go\n").expect("the program reads it");
     let output = finish_child(child);
     let summary = complained(&output);
     assert!(output.status.success() && summary.contains("0 waits slept"), "{summary}");
