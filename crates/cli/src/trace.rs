@@ -228,6 +228,8 @@ struct Recording {
     waits: Vec<Waits>,
     /// Who waited, by arena, shortly before the trace ended.
     last_seen: Vec<Seen>,
+    /// This process was so late that threads had stopped reporting.
+    was_late: bool,
     flushed: Instant,
     events: Vec<ntux_sync::trace::Event>,
 }
@@ -254,6 +256,7 @@ impl Recording {
             threads: Threads::default(),
             waits: Vec::new(),
             last_seen: Vec::new(),
+            was_late: false,
             flushed: Instant::now(),
             events: Vec::new(),
         })
@@ -262,11 +265,23 @@ impl Recording {
     /// Takes what the threads of all arenas have reported.
     fn fetch(&mut self, arenas: &mut Arenas) {
         arenas.look();
-        arenas.traced.iter().for_each(attach::Traced::renew);
+        self.note_silence(arenas);
+        arenas.traced.iter_mut().for_each(attach::Traced::renew);
         self.take(arenas);
         if self.flushed.elapsed() >= FLUSH_EVERY {
             self.perfetto.iter_mut().for_each(Perfetto::flush);
             self.flushed = Instant::now();
+        }
+    }
+
+    /// What threads have reported before they fell silent comes before what they will report.
+    fn note_silence(&mut self, arenas: &mut Arenas) {
+        let is_silent = |&number: &usize| arenas.traced[number].is_silent();
+        let silent: Vec<usize> = (0..arenas.traced.len()).filter(is_silent).collect();
+        if !silent.is_empty() {
+            self.was_late = true;
+            self.take(arenas);
+            silent.into_iter().for_each(|number| self.waits[number].interrupt());
         }
     }
 
@@ -339,7 +354,7 @@ impl Recording {
     fn finish(mut self, arenas: &Arenas, title: &str) -> io::Result<()> {
         let now = clock::monotonic_ns();
         for (arena, waits) in std::mem::take(&mut self.waits).into_iter().enumerate() {
-            let last_seen = self.last_seen.get(arena).filter(|_| arenas.traced[arena].lost() > 0);
+            let last_seen = self.last_seen.get(arena).filter(|_| self.was_late || arenas.traced[arena].lost() > 0);
             for wait in waits.finish(now, last_seen) {
                 self.wait(arena, &arenas.traced[arena].objects, &wait);
             }
@@ -353,7 +368,9 @@ impl Recording {
         let text = match (arenas.traced.is_empty(), &arenas.trouble) {
             (false, _) => {
                 let unseen = arenas.traced.iter().map(|traced| traced.wait_since_before(self.start_ns)).sum();
-                self.summary.text(now.saturating_sub(self.start_ns), lost, object, thread) + &unseen_text(unseen)
+                self.summary.text(now.saturating_sub(self.start_ns), lost, object, thread)
+                    + &if self.was_late { late_text() } else { String::new() }
+                    + &unseen_text(unseen)
             }
             (true, None) => {
                 "no arena was found: the program did not use ntux's device while it was traced\n".to_owned()
@@ -375,6 +392,11 @@ impl Recording {
         written.extend(self.perfetto.into_iter().map(|file| file.finish(lost).finish()));
         written.into_iter().collect()
     }
+}
+
+fn late_text() -> String {
+    let seconds = attach::LEASE.as_secs();
+    format!("\nntux trace got no processor for {seconds} seconds or more: what happened meanwhile is missing\n")
 }
 
 /// Threads that wait all the time report nothing.

@@ -36,6 +36,7 @@ pub struct Traced {
     view: View,
     pub objects: Objects,
     named: Option<Instant>,
+    renewed: Option<Instant>,
 }
 
 impl Traced {
@@ -51,12 +52,18 @@ impl Traced {
         let writable = memory::reopen(file, view.file(), Caller::AnyThread).map_err(|error| error.to_string())?;
         let tracer = attach(writable.as_fd()).map_err(|error| error.to_string())?;
         let inode = view.file().inode;
-        Ok(Some(Traced { inode, tracer, view, objects: Objects::default(), named: None }))
+        Ok(Some(Traced { inode, tracer, view, objects: Objects::default(), named: None, renewed: None }))
     }
 
     /// Makes threads continue to report.
-    pub fn renew(&self) {
+    pub fn renew(&mut self) {
+        self.renewed = Some(Instant::now());
         self.tracer.keep_on(LEASE.as_nanos() as u64);
+    }
+
+    /// Whether threads have stopped reporting because this process was late.
+    pub fn is_silent(&self) -> bool {
+        self.renewed.is_some_and(|before| before.elapsed() >= LEASE)
     }
 
     /// Makes threads stop reporting.

@@ -81,13 +81,19 @@ pub struct Waits {
     last: Option<u64>,
     /// The first number behind the last gap in which an end and a beginning may have been lost.
     gap: u64,
+    /// Nobody knows how many events are missing before the next one.
+    is_interrupted: bool,
 }
+
+/// So many events can be an end and a beginning.
+const MANY: u64 = 2;
 
 impl Waits {
     /// Takes the next event.
     pub fn take(&mut self, event: Event) -> Option<Told> {
         let Event { time_ns, thread, what, number } = event;
-        let lost = self.last.replace(number).map_or(0, |last| number.saturating_sub(last + 1));
+        let missing = self.last.replace(number).map_or(0, |last| number.saturating_sub(last + 1));
+        let lost = if std::mem::take(&mut self.is_interrupted) { missing.max(MANY) } else { missing };
         if lost > 0 {
             self.lose(lost, number);
         }
@@ -142,9 +148,14 @@ impl Waits {
         None
     }
 
+    /// Takes note that threads have not reported what they did since the last event.
+    pub fn interrupt(&mut self) {
+        self.is_interrupted = true;
+    }
+
     /// Takes note that so many events were lost before the one with this number.
     fn lose(&mut self, lost: u64, number: u64) {
-        if lost > 1 {
+        if lost >= MANY {
             self.gap = number;
         }
         self.grants.clear();
@@ -300,6 +311,16 @@ mod tests {
         assert_eq!((lost.object, lost.end, lost.to_ns), (5, End::Unknown, 0));
         let open = waits.finish(500, None);
         assert_eq!((open.len(), open[0].object, open[0].end, open[0].to_ns), (1, 6, End::Open, 500));
+    }
+
+    #[test]
+    fn what_was_not_reported_is_a_gap_without_numbers() {
+        let (told, mut waits) = story(&[(1, What::Sleeps { object: 5, count: 1 })]);
+        assert_eq!(told, []);
+        waits.interrupt();
+        let end = Event { number: 1, time_ns: 500, thread: 1, what: What::Acquires { object: 5 } };
+        let Some(Told::Wait(wait)) = waits.take(end) else { panic!("the wait has ended") };
+        assert_eq!((wait.end, wait.to_ns), (End::Unknown, 0));
     }
 
     /// A wait, a grant, and after so many lost events its end.

@@ -430,6 +430,25 @@ fn a_wait_whose_end_was_lost_is_not_said_to_go_on() {
     assert!(!summary.contains("still wait"), "all have ended: {summary}");
 }
 
+/// As a tracer that gets no processor for longer than the 10 seconds for which threads report without it.
+#[test]
+fn a_tracer_that_was_late_says_so() {
+    let stage = Stage::new();
+    let program = Endless::start(&stage);
+    let mut command = ntux(&stage, &["trace", &program.0.id().to_string(), "-o"]);
+    let command = command.arg(stage.path("t.json")).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let tracer = command.spawn().expect("it starts");
+    until(|| text_if_there(&stage.path("t.json.part")).lines().count() > 100);
+    // SAFETY: signals to our own child, for which nobody has waited.
+    let signal = |signal| assert_eq!(unsafe { libc::kill(tracer.id() as i32, signal) }, 0);
+    signal(libc::SIGSTOP);
+    std::thread::sleep(Duration::from_secs(11));
+    signal(libc::SIGINT);
+    signal(libc::SIGCONT);
+    let summary = complained(&finish_child(tracer));
+    assert!(summary.contains("got no processor for 10 seconds or more"), "{summary}");
+}
+
 #[test]
 fn a_program_goes_on_whatever_its_variable_names() {
     let stage = Stage::new();
