@@ -443,6 +443,83 @@ fn a_mutex_of_a_killed_process_is_found_and_named() {
     end(other);
 }
 
+/// Wine gives the number of a thread that has ended to another one, which may have had no need to wait.
+#[test]
+fn an_owner_is_not_taken_for_an_earlier_one_of_its_name_that_has_ended() {
+    let stage = Stage::new();
+    let arena = Arena::create(CAPACITY).unwrap();
+    let waiter = arena.waiter();
+    let gate = arena.event_create(&waiter, false, false).unwrap();
+    let mutex = arena.mutex_create(&waiter, 0, 0).unwrap();
+    let earlier = start(&arena, 5, &[gate]);
+    sleepers(&arena, 1);
+    arena.event_set(&waiter, gate).unwrap();
+    sleepers(&arena, 0);
+    end(earlier);
+    let owner = start(&arena, 5, &[mutex]);
+    until(|| arena.mutex_read(&waiter, mutex).unwrap().owner == 5);
+    let other = start(&arena, 6, &[mutex]);
+    sleepers(&arena, 1);
+    let seen = look(&stage, &arena);
+    assert_eq!(kinds(&seen), [""; 0], "{seen:#}");
+    end(owner);
+    let seen = look(&stage, &arena);
+    assert_eq!(kinds(&seen), ["owner gone"], "{seen:#}");
+    end(other);
+}
+
+/// What `ntux why` says while something else happens a moment later. None: that was too late for it to see.
+fn look_while(stage: &Stage, arena: &Arena, happens: impl FnOnce() + Send) -> Option<Value> {
+    const A_MOMENT: Duration = Duration::from_millis(500);
+    // It looks for longer than this.
+    const IN_TIME: Duration = Duration::from_millis(900);
+    let begin = Instant::now();
+    std::thread::scope(|scope| {
+        let moment = scope.spawn(|| {
+            std::thread::sleep(A_MOMENT);
+            happens();
+            begin.elapsed()
+        });
+        let seen = look(stage, arena);
+        (moment.join().unwrap() < IN_TIME).then_some(seen)
+    })
+}
+
+/// As Wine's server does it, once it gets a processor and learns that the thread has ended.
+#[test]
+fn an_owner_that_has_ended_is_not_accused_if_its_mutex_is_abandoned_a_moment_later() {
+    let stage = Stage::new();
+    let arena = Arena::create(CAPACITY).unwrap();
+    let waiter = arena.waiter();
+    for _ in 0..3 {
+        let mutex = arena.mutex_create(&waiter, 0, 0).unwrap();
+        let owner = start(&arena, 5, &[mutex]);
+        until(|| arena.mutex_read(&waiter, mutex).unwrap().owner == 5);
+        let other = start(&arena, 6, &[mutex]);
+        sleepers(&arena, 1);
+        end(owner);
+        let seen = look_while(&stage, &arena, || arena.mutex_kill(&arena.waiter(), mutex, 5).unwrap());
+        assert_eq!(seen.as_ref().map_or(vec![], kinds), [""; 0], "{seen:#?}");
+        end(other);
+    }
+}
+
+/// As at the end of a process of Wine: its objects are closed while threads of it have still to end.
+#[test]
+fn who_waits_for_a_closed_object_and_is_ended_a_moment_later_is_not_accused() {
+    let stage = Stage::new();
+    let arena = Arena::create(CAPACITY).unwrap();
+    let waiter = arena.waiter();
+    for _ in 0..3 {
+        let event = arena.event_create(&waiter, false, false).unwrap();
+        let actor = start(&arena, 5, &[event]);
+        sleepers(&arena, 1);
+        arena.close(event).unwrap();
+        let seen = look_while(&stage, &arena, || end(actor));
+        assert_eq!(seen.as_ref().map_or(vec![], kinds), [""; 0], "{seen:#?}");
+    }
+}
+
 /// Ends what another thread does, also if the test fails.
 struct Ends<'a>(&'a Word32);
 

@@ -184,11 +184,10 @@ impl Finding {
         }
     }
 
-    /// Returns whether it can pass although nobody helps: the thread that is to go on gets no processor, or a tracer has stopped it for
-    /// a moment.
+    /// Returns whether it can pass although nobody helps: who is to go on gets no processor, or a tracer has stopped it for a moment. That
+    /// may also be who is to learn that a thread has ended (Wine's server), or a waiter that is itself being ended.
     pub fn may_pass(&self) -> bool {
-        let gets_no_processor = matches!(self, Finding::StillAsleep { .. } | Finding::HalfWay { .. });
-        gets_no_processor || matches!(self, Finding::Stopped { .. } | Finding::OwnerStopped { .. })
+        self.is_fault() && !matches!(self, Finding::Deadlock { .. })
     }
 }
 
@@ -278,6 +277,18 @@ impl<'a> Case<'a> {
         self.places.get(&owner).map_or(&[], Vec::as_slice)
     }
 
+    /// Returns whether a mutex of this owner may belong to a thread that never had to wait, while all that have waited in the name of the
+    /// owner have ended: the name of a thread that has ended is given to another one. That other one is then who acquired the mutex last,
+    /// unless that thread waits in another name, and has handed the mutex over.
+    fn may_be_anothers(&self, mutex: Object, owner: u32) -> bool {
+        let Some(seen) = self.after.object(mutex.index()).filter(|seen| seen.object == mutex) else { return false };
+        let LastBy::Thread { peer: Some(peer), thread } = seen.last_by else { return false };
+        let is_taker = |place: &&WaiterView| (place.peer, place.thread) == (peer, Some(u64::from(thread)));
+        let has_waited = self.after.waiters.iter().filter(is_taker).any(|place| place.owner != 0);
+        let is_there = matches!(self.fate_of_taker(seen), Some(Fate::There | Fate::Stopped));
+        self.owners.get(&owner) == Some(&Fate::Gone) && is_there && !has_waited
+    }
+
     /// Returns whether the waiter slept in the same wait in both snapshots.
     pub fn is_asleep(&self, waiter: u32) -> bool {
         self.asleep.contains(&waiter)
@@ -357,6 +368,7 @@ impl<'a> Case<'a> {
         }
         let object = object.object;
         match fate {
+            Fate::Gone if self.may_be_anothers(object, owner) => None,
             Fate::Gone => Some(Finding::OwnerGone { object, owner, place, waiting }),
             Fate::Stopped => Some(Finding::OwnerStopped { object, owner, place, waiting }),
             Fate::There | Fate::Unknown => None,

@@ -38,7 +38,7 @@ impl Wait {
         let mut wait = Wait { waiter: waiter.index, owner: *owner, all, owned: Vec::new(), closed: Vec::new() };
         for &object in objects {
             match case.lasting_obstacle(object, *owner) {
-                Obstacle::Owned(owner) => wait.owned.push((object, owner)),
+                Obstacle::Owned(owner) if !case.may_be_anothers(object, owner) => wait.owned.push((object, owner)),
                 Obstacle::Closed => wait.closed.push(object),
                 _ if all => {}
                 _ => return None,
