@@ -43,6 +43,10 @@ pub mod spec;
 pub mod table;
 mod word;
 
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;
+
 pub use capability::{Exactness, Operation, capability};
 pub use domain::Domain;
 pub use error::{Error, Result};

@@ -72,5 +72,9 @@ pub use wait::{Wait, within};
 #[doc = include_str!("../../../docs/rust/tutorial.md")]
 struct Tutorial;
 
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;
+
 /// The result of an operation.
 pub type Result<T> = core::result::Result<T, Error>;

@@ -50,6 +50,10 @@ mod watcher;
 mod written;
 mod zeroed;
 
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;
+
 pub use calls::Hold;
 pub use error::{Error, Result};
 pub use mechanism::{Capability, Mechanism};
