@@ -299,6 +299,8 @@ lint: tools
 	@.ci/floors
 	@.ci/documents --planted
 	@.ci/documents
+	@packaging/check-recipes --planted
+	@packaging/check-recipes
 	@verify/explored --planted
 	$(CARGO) clippy --locked --workspace --all-targets -- -D warnings
 	$(CARGO) clippy --locked $(VERIFY) --all-targets -- -D warnings
