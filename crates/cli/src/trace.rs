@@ -307,6 +307,8 @@ impl Recording {
 
     /// Takes the events behind one that its thread has not finished.
     fn fetch_the_rest(&mut self, arenas: &mut Arenas) {
+        // This process may have been late since the last time that it renewed.
+        self.note_silence(arenas);
         // While they still report: who wakes later says so.
         self.last_seen = arenas.traced.iter().map(attach::Traced::who_waits).collect();
         arenas.traced.iter().for_each(attach::Traced::stop);
