@@ -2,6 +2,7 @@
    argument is the scenario. These tests look at how ntux does it: an object's number is its descriptor's offset, and
    copies that count hold a lock on one of the two bytes that stand for the object: its own, or its flight's. */
 #include "device.h"
+#include "locks.h"
 #include "filter.h"
 #include "../../../platform/tests/skips/skips.h"
 
@@ -519,22 +520,6 @@ static void copies_elsewhere_last(const char *program)
     }
 }
 
-/* The locks of all processes on the arena's file. */
-static int locks(void)
-{
-    char line[256], wanted[32];
-    struct stat status;
-    CHECK(syscall(SYS_fstat, device, &status) == 0);
-    snprintf(wanted, sizeof wanted, ":%llu ", (unsigned long long)status.st_ino);
-    FILE *file = fopen("/proc/locks", "re");
-    CHECK(file);
-    int found = 0;
-    while (fgets(line, sizeof line, file))
-        found += strstr(line, wanted) && strstr(line, "OFDLCK");
-    fclose(file);
-    return found;
-}
-
 /* What a child has inherited it has until it closes it or ends, whoever else closes his or ends. */
 static void inherited_copies(void)
 {
@@ -560,7 +545,7 @@ static void inherited_copies(void)
         int next = fresh();
         /* The child has closed its last copy, and the object ended there and then. */
         CHECK(kept || ((uint32_t)number_of(next) == (uint32_t)object && number_of(next) != object));
-        CHECK(locks() == 2);
+        CHECK(locks_of(device) == 2);
         CHECK(write(down[1], &byte, 1) == 1);
         exited_well(child);
         CHECK(close(other) == 0 && close(next) == 0);
@@ -589,7 +574,7 @@ static void inherited_copies(void)
         _exit(0);
     }
     exited_well(child);
-    CHECK(read(up[0], &byte, 1) == 1 && locks() == 2);
+    CHECK(read(up[0], &byte, 1) == 1 && locks_of(device) == 2);
     CHECK(write(down[1], &byte, 1) == 1 && read(up[0], &byte, 1) == 1);
     ends_with(fd);
     CHECK(write(down[1], &byte, 1) == 1);

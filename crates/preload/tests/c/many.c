@@ -4,6 +4,7 @@
    cost of a step depends on how many objects there are leaves locks on the arena's file, one for each object: so the locks are
    counted (/proc/locks), and the time is only printed. */
 #include "device.h"
+#include "locks.h"
 
 #include <sys/eventfd.h>
 #include <spawn.h>
@@ -32,24 +33,7 @@ static void use(int fd)
         CHECK(write(fd, &value, sizeof value) == sizeof value);
 }
 
-/* The locks of all processes on the arena's file. */
-static int locks(void)
-{
-    static char text[1 << 16];
-    struct stat status;
-    char wanted[32];
-    if (eventfds)
-        return 0;
-    CHECK(syscall(SYS_fstat, device, &status) == 0);
-    snprintf(wanted, sizeof wanted, ":%llu ", (unsigned long long)status.st_ino);
-    FILE *file = fopen("/proc/locks", "re");
-    CHECK(file);
-    int found = 0;
-    while (fgets(text, sizeof text, file))
-        found += strstr(text, wanted) && strstr(text, "OFDLCK");
-    fclose(file);
-    return found;
-}
+static int locks(void) { return eventfds ? 0 : locks_of(device); }
 
 static void step(const char *name)
 {
