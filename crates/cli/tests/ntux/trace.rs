@@ -29,7 +29,8 @@ static LIBRARY: LazyLock<PathBuf> = LazyLock::new(|| {
     directory.join("debug/libntux_preload.so")
 });
 
-/// Two named threads hand an event to and fro: as often as the argument says, or for ever. Ends with 7.
+/// Two named threads hand an event to and fro, as often as the argument says: 0, until the standard input ends; without any, for ever
+/// and with pauses. Ends with 7.
 const PING_PONG: &str = "
     #define _GNU_SOURCE
     #include <fcntl.h>
@@ -41,22 +42,27 @@ const PING_PONG: &str = "
     struct wait { uint64_t timeout, objs; uint32_t count, index, flags, owner, alert, pad; };
     struct event { uint32_t manual, signaled; };
     static int device, events[2];
-    static long rounds;
+    static long rounds = -1;
+    /* Main has read the end of the input; the round in hand is the last one, which \"ping\" begins. */
+    static volatile int ended, last;
     static void *play(void *side) {
         long own = (long)side;
         pthread_setname_np(pthread_self(), own ? \"pong\" : \"ping\");
-        for (long i = 0; rounds == 0 || i < rounds; i++) {
+        for (long i = 0; rounds <= 0 || i < rounds; i++) {
             struct wait wait = {.timeout = UINT64_MAX, .objs = (uintptr_t)&events[own], .count = 1, .owner = 1};
             uint32_t before;
             if (ioctl(device, _IOWR('N', 0x82, struct wait), &wait)) abort();
-            if (rounds == 0) usleep(100);
+            if (rounds < 0) usleep(100);
+            if (own && last) break;
+            if (!own && ended) last = 1;
             if (ioctl(events[!own], _IOR('N', 0x88, uint32_t), &before)) abort();
+            if (!own && last) break;
         }
         return 0;
     }
     int main(int count, char **arguments) {
         pthread_t threads[2];
-        rounds = count > 1 ? atol(arguments[1]) : 0;
+        if (count > 1) rounds = atol(arguments[1]);
         if ((device = open(\"/dev/ntsync\", O_RDWR)) < 0) return 1;
         for (long side = 0; side < 2; side++) {
             struct event event = {0, 0};
@@ -66,6 +72,8 @@ const PING_PONG: &str = "
         uint32_t before;
         usleep(20000);
         if (ioctl(events[0], _IOR('N', 0x88, uint32_t), &before)) return 1;
+        for (char byte; rounds == 0 && read(0, &byte, 1) > 0;);
+        ended = rounds == 0;
         for (long side = 0; side < 2; side++) pthread_join(threads[side], 0);
         return 7;
     }";
@@ -392,7 +400,7 @@ fn what_has_ended_before_the_tracer_looks_is_traced_because_it_is_handed_over() 
 }
 
 /// How often the threads of a process have slept.
-fn sleeps(process: u32) -> u64 {
+fn sleeps(process: &str) -> u64 {
     let tasks = fs::read_dir(format!("/proc/{process}/task")).expect("it is there").flatten();
     let texts = tasks.map(|task| fs::read_to_string(task.path().join("status")).unwrap_or_default());
     let count = |text: String| -> Option<u64> {
@@ -406,23 +414,21 @@ fn a_wait_whose_end_was_lost_is_not_said_to_go_on() {
     let stage = Stage::new();
     // Each turn sleeps, and the events of a few thousand fill the ring.
     let mut command = ntux(&stage, &["run", "--spin", "0", "--"]);
-    let program = Endless(command.arg(ping_pong(&stage)).arg("40000").spawn().expect("it starts"));
-    let pid = program.0.id();
-    let start = Instant::now();
-    let slept = |count: u64| {
-        while sleeps(pid) < count {
-            assert!(start.elapsed() < Duration::from_secs(60), "it plays");
-            std::thread::sleep(Duration::from_millis(1));
-        }
-    };
-    slept(10);
-    let mut command = ntux(&stage, &["trace", &pid.to_string()]);
-    let tracer = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("it starts");
-    slept(sleeps(pid) + 5_000);
+    let command = command.arg(ping_pong(&stage)).arg("0").stdin(Stdio::piped());
+    let mut program = Endless(command.spawn().expect("it starts"));
+    let pid = program.0.id().to_string();
+    until(|| sleeps(&pid) > 10);
+    let mut command = ntux(&stage, &["trace", &pid, "-o"]);
+    let command = command.arg(stage.path("t.json")).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let tracer = command.spawn().expect("it starts");
+    until(|| text_if_there(&stage.path("t.json.part")).lines().count() > 100);
     // SAFETY: signals to our own child, for which nobody has waited.
     let signal = |signal| assert_eq!(unsafe { libc::kill(tracer.id() as i32, signal) }, 0);
     signal(libc::SIGSTOP);
-    await_state(&pid.to_string(), 'Z');
+    let stopped = sleeps(&pid);
+    until(|| sleeps(&pid) > stopped + 20_000);
+    drop(program.0.stdin.take());
+    await_state(&pid, 'Z');
     signal(libc::SIGCONT);
     let output = finish_child(tracer);
     let summary = complained(&output);
