@@ -9,7 +9,7 @@ use crate::boundary::{self, Place, Refusal, call};
 
 const REALTIME: u32 = 1;
 const NEVER: u64 = u64::MAX;
-pub const OBJECTS_MAX: u32 = 64;
+pub const OBJECTS_MAX: u32 = ntux_sync::WAIT_MAX as u32;
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ntux_wait_any(
@@ -108,5 +108,16 @@ impl Request {
         let objects = unsafe { boundary::array(self.objects.cast::<Object>(), self.count)? };
         let alert = (self.alert != 0).then_some(Object(self.alert));
         Ok((Wanted { all, objects, alert, owner: self.owner }, deadline, index))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_header_has_the_limit_of_the_core() {
+        let line = format!("#define NTUX_WAIT_OBJECTS_MAX {OBJECTS_MAX}\n");
+        assert!(include_str!("../include/ntux.h").contains(&line), "{line}");
     }
 }

@@ -55,7 +55,7 @@ type TwoWords = [u32; 2];
 
 /// The timeout is on the realtime clock.
 const REALTIME: u32 = 1;
-const OBJECTS_MAX: usize = 64;
+const OBJECTS_MAX: usize = ntux_sync::WAIT_MAX;
 
 /// The fourteen, by the lowest byte.
 const OURS: [u32; 14] = [

@@ -42,11 +42,13 @@ pub use arena::descriptor::{Gone, Identity, Page};
 pub use error::{Error, Result};
 pub use format::fields;
 pub use format::layout::Capacity;
-pub use format::limits::WAIT_MAX;
 pub use kind::{Kind, New, Signal};
 pub use ntux_platform::clock::Deadline;
 pub use ntux_platform::memory::FileId;
 pub use protocol::waiter::Waiter;
+
+/// Most objects of one wait, without the alert. `NTUX_WAIT_OBJECTS_MAX` in `ntux.h` is the same number.
+pub const WAIT_MAX: usize = 64;
 
 /// An object of an arena, as a plain number that means the same in every process that has attached the arena. Never 0.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]

@@ -42,6 +42,7 @@ use crate::Result;
 use crate::arena::Arena;
 use crate::format::fields::{Bits, TRACE, part};
 pub use crate::format::limits::RECORDS;
+use crate::kind::Kind;
 
 /// An event that is later than this is taken for lost: its thread was killed, or stopped.
 const LATE_NS: u64 = 200_000_000;
@@ -110,6 +111,17 @@ pub enum Operation {
     Release,
     Unlock,
     Kill,
+}
+
+impl Operation {
+    /// The word for the kind of object that it is done to, as [`crate::Kind::word`] has it.
+    pub fn kind_word(self) -> &'static str {
+        match self {
+            Operation::Set | Operation::Reset | Operation::Pulse => Kind::AutoEvent.word(),
+            Operation::Release => Kind::Semaphore.word(),
+            Operation::Unlock | Operation::Kill => Kind::Mutex.word(),
+        }
+    }
 }
 
 const OPERATIONS: [Operation; 6] =

@@ -1,6 +1,7 @@
 //! Random calls of one thread with edge values: the arena and the model must agree on every result.
 
-use ntux_sync::spec::{Answer, Id, MAX_WAIT_OBJECTS, Operation, Outcome, State, Wait};
+use ntux_sync::WAIT_MAX;
+use ntux_sync::spec::{Answer, Id, Operation, Outcome, State, Wait};
 use ntux_sync::{Arena, Capacity, Deadline, Object};
 
 use crate::random::Random;
@@ -89,8 +90,8 @@ fn operation(random: &mut Random, objects: usize) -> Operation {
 fn wait(random: &mut Random, objects: usize) -> Wait {
     let count = match random.below(16) {
         0 => 0,
-        1 => MAX_WAIT_OBJECTS,
-        2 => MAX_WAIT_OBJECTS + 1,
+        1 => WAIT_MAX,
+        2 => WAIT_MAX + 1,
         3..8 => 1,
         _ => 1 + random.below(5),
     };

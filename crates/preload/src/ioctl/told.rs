@@ -11,7 +11,7 @@ use core::fmt::{self, Write};
 use core::mem::MaybeUninit;
 
 use ntux_platform::{clock, liveness};
-use ntux_sync::{Kind, Object};
+use ntux_sync::Object;
 
 use super::{
     Answer, CREATE_EVENT, CREATE_MUTEX, CREATE_SEM, EVENT_PULSE, EVENT_READ, EVENT_RESET, EVENT_SET, MUTEX_KILL,
@@ -149,18 +149,10 @@ fn wait(line: &mut Line, memory: Memory<'_>, argument: usize, at_ns: u64) -> Res
 fn descriptor(line: &mut Line, fd: c_int) -> fmt::Result {
     match descriptors::look_up(fd).0 {
         Some(Known { what: What::Object(kind, Object(number)), .. }) => {
-            write!(line, " {fd}={}#{}", kind_name(kind), number as u32)
+            write!(line, " {fd}={}#{}", kind.word(), number as u32)
         }
         Some(Known { what: What::Device, .. }) => write!(line, " {fd}=device"),
         None => write!(line, " {fd}"),
-    }
-}
-
-fn kind_name(kind: Kind) -> &'static str {
-    match kind {
-        Kind::Semaphore => "semaphore",
-        Kind::Mutex => "mutex",
-        Kind::AutoEvent | Kind::ManualEvent => "event",
     }
 }
 

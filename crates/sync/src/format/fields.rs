@@ -9,7 +9,8 @@ use core::mem::offset_of;
 use ntux_platform::liveness::{INCARNATION_BITS, START_BITS, THREAD_BITS};
 
 use super::layout::{Capacity, Chunk, ChunkPool, Header, Layout, ObjectSlot, PoolWords, WaiterSlot, Woken};
-use super::limits::{LIST_MAX, PEERS_MAX, PLACES_CHUNK, PLACES_INLINE, RECORDS, WAIT_MAX};
+use super::limits::{LIST_MAX, PEERS_MAX, PLACES_CHUNK, PLACES_INLINE, RECORDS};
+use crate::WAIT_MAX;
 
 /// An array of elements of one type.
 #[derive(Clone, Copy, Debug)]

@@ -20,7 +20,8 @@ use core::mem::offset_of;
 
 use ntux_platform::atomic::{Word32, Word64, Word128};
 
-use super::limits::{LIST_MAX, OBJECTS_MAX, PEERS_MAX, PLACES_CHUNK, PLACES_INLINE, RECORDS, WAIT_MAX, WAITERS_MAX};
+use super::limits::{LIST_MAX, OBJECTS_MAX, PEERS_MAX, PLACES_CHUNK, PLACES_INLINE, RECORDS, WAITERS_MAX};
+use crate::WAIT_MAX;
 
 const HEADER_BYTES: u64 = 4096;
 

@@ -8,8 +8,8 @@ pub const PEERS_MAX: u32 = 4096;
 pub const FAMILIES_MAX: u32 = 4096;
 /// Waiters are numbered below this.
 pub const WAITERS_MAX: u32 = 1 << 16;
-/// Objects of one wait: 64 and an alert.
-pub const LIST_MAX: usize = 65;
+/// Objects of one wait, and its alert.
+pub const LIST_MAX: usize = crate::WAIT_MAX + 1;
 /// Waiters that fit an object's own line.
 pub const PLACES_INLINE: usize = 3;
 /// Waiters that fit a chunk.
@@ -18,8 +18,6 @@ pub const PLACES_CHUNK: usize = 31;
 pub const OBJECTS_MAX: u32 = 1 << 24;
 /// Events that the ring of [`crate::trace`] holds.
 pub const RECORDS: u32 = 1 << 16;
-/// Objects of one wait, without the alert.
-pub const WAIT_MAX: usize = LIST_MAX - 1;
 /// A checker's arena is full with two, so that the third must replace a dead one.
 pub(crate) const PEERS_USED: u32 = if cfg!(ntux_explore) { 2 } else { PEERS_MAX };
 /// A checker's wait sets are small, so that its few threads make them grow.

@@ -84,6 +84,19 @@ pub enum Value {
     Rubbish,
 }
 
+impl Value {
+    /// The kind of object that has this value, if that is known.
+    pub fn kind(&self) -> Option<Kind> {
+        match self {
+            Value::Semaphore(_) => Some(Kind::Semaphore),
+            Value::Mutex(_) => Some(Kind::Mutex),
+            Value::Event(event) if event.manual => Some(Kind::ManualEvent),
+            Value::Event(_) => Some(Kind::AutoEvent),
+            Value::Undecided | Value::Rubbish => None,
+        }
+    }
+}
+
 /// Who signaled an object last: set or pulsed an event, released a semaphore; or who acquired a mutex last. Said of live objects at
 /// rest. Whoever completes an operation says whose it is, unless it was begun by a thread that was killed, or overtaken, before it
 /// could sign; or a thread took something from the object in a wait for several that did not have to wait.

@@ -3,15 +3,14 @@
 use super::object::LastBy;
 use super::view::Look;
 use super::{Reading, TRIES, reading};
-use crate::Object;
 use crate::format::holder::Holder;
 use crate::format::layout::WaiterSlot;
-use crate::format::limits::WAIT_MAX;
 use crate::format::mark::Mark;
 use crate::format::signature::Signature;
 use crate::format::waiter_word::{ALL_PROBED, EVERYTHING, WaiterState, WaiterWord};
 use crate::format::{deadline, found};
 use crate::kind::Signal;
+use crate::{Object, WAIT_MAX};
 use ntux_platform::clock::Deadline;
 
 /// A thread's waiter slot, at one instant.

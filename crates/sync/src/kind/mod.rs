@@ -155,6 +155,24 @@ impl Kind {
         }
     }
 
+    /// The word for it in all texts: `semaphore`, `mutex` or `event`.
+    pub fn word(self) -> &'static str {
+        match self {
+            Kind::Semaphore => "semaphore",
+            Kind::Mutex => "mutex",
+            Kind::AutoEvent | Kind::ManualEvent => "event",
+        }
+    }
+
+    /// The word for it in a table, which distinguishes events: `semaphore`, `mutex`, `auto` or `manual`.
+    pub fn exact_word(self) -> &'static str {
+        match self {
+            Kind::AutoEvent => "auto",
+            Kind::ManualEvent => "manual",
+            Kind::Semaphore | Kind::Mutex => self.word(),
+        }
+    }
+
     /// Whether it is an event of either sort.
     pub fn is_event(self) -> bool {
         matches!(self, Kind::AutoEvent | Kind::ManualEvent)

@@ -1,7 +1,6 @@
 //! The request of a wait: its objects, its alert, and the owner id for mutexes.
 
-use crate::format::limits::WAIT_MAX;
-use crate::{Error, Object, Result};
+use crate::{Error, Object, Result, WAIT_MAX};
 
 /// A wait's objects, then its alert.
 #[derive(Clone, Copy)]

@@ -40,7 +40,7 @@ pub use mutex::Mutex;
 pub use operation::{Answer, Operation, Outcome};
 pub use semaphore::Semaphore;
 pub use value::Value;
-pub use wait::{MAX_WAIT_OBJECTS, Wait};
+pub use wait::Wait;
 
 use crate::{Error, MutexState, Result};
 use wait::Queued;

@@ -1,10 +1,7 @@
 //! The model of waits: queues, offers, and how a wait joins and leaves.
 
 use super::{Answer, Id, Phase, State, ThreadId};
-use crate::Satisfied;
-
-/// Most objects of one wait, without the alert.
-pub const MAX_WAIT_OBJECTS: usize = 64;
+use crate::{Satisfied, WAIT_MAX};
 
 /// The arguments of a wait.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
@@ -38,7 +35,7 @@ impl Wait {
     pub(super) fn is_malformed(&self) -> bool {
         let names = self.names();
         let twice = |(position, object)| names[..position].contains(object);
-        self.owner == 0 || self.objects.len() > MAX_WAIT_OBJECTS || self.all && names.iter().enumerate().any(twice)
+        self.owner == 0 || self.objects.len() > WAIT_MAX || self.all && names.iter().enumerate().any(twice)
     }
 
     /// The objects that its step `position` tests.

@@ -2,7 +2,8 @@
 
 use std::cell::{Cell, RefCell};
 
-use ntux_sync::spec::{Answer, Event, Id, MAX_WAIT_OBJECTS, Operation, Outcome, ThreadId, Value, Wait};
+use ntux_sync::WAIT_MAX;
+use ntux_sync::spec::{Answer, Event, Id, Operation, Outcome, ThreadId, Value, Wait};
 use ntux_sync::{Arena, Capacity, Deadline, Error, Object, Signal, Waiter};
 
 use super::Subject;
@@ -313,7 +314,7 @@ fn perform_wait(
     deadline: Deadline,
 ) -> Outcome {
     // On the stack: a call that is abandoned midway would leak a vector.
-    let mut objects = [NO_OBJECT; MAX_WAIT_OBJECTS + 1];
+    let mut objects = [NO_OBJECT; WAIT_MAX + 1];
     let objects = &mut objects[..wait.objects.len()];
     objects.iter_mut().zip(&wait.objects).for_each(|(place, &object)| *place = handle(object));
     let alert = wait.alert.map(handle);
