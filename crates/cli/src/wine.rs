@@ -3,7 +3,7 @@
 //! Old-style WoW64 has 32-bit processes beside 64-bit ones, and ntux cannot be loaded into those. A device for half of
 //! the processes would be worse than none. So ntux makes such a Wine start 64-bit processes only, or gives it no
 //! device, and it works as on a kernel that has none. The library makes the same decision in a wineserver that
-//! something else started (`crates/preload/src/wine.rs`).
+//! something else started (`crates/preload/src/device/wine.rs`).
 
 use std::cell::OnceCell;
 use std::ffi::{OsStr, OsString};

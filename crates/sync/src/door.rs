@@ -9,7 +9,7 @@
 //!
 //! This file is the mechanism; it has two faces. Each decides which handlers ask, and how a handler finds its thread's door:
 //!
-//! | | the drop-in device (`crates/preload/src/signals.rs`) | explicit waiters (`crates/capi/src/waiter.rs`) |
+//! | | the drop-in device (`crates/preload/src/thread/signals.rs`) | explicit waiters (`crates/capi/src/waiter.rs`) |
 //! | --- | --- | --- |
 //! | who asks | a stub, in front of every handler | the program's handler, by `ntux_waiter_defer` |
 //! | the mark of a thread inside | its stack pointer: others may have its thread pointer | how many brackets are open |

@@ -1,7 +1,7 @@
 //! The functions that start another program.
 
-use crate::next;
-use crate::starting::{Environment, Program, start, started_by_library};
+use crate::c_library::next;
+use crate::descriptors::starting::{Environment, Program, start, started_by_library};
 use core::ffi::{c_char, c_int, c_void};
 use libc::{AT_FDCWD, pid_t};
 

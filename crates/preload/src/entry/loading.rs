@@ -1,9 +1,10 @@
-//! `dlopen` and `dlmopen`. musl has neither the flag nor the namespaces of which [`crate::loading`] tells.
+//! `dlopen` and `dlmopen`. musl has neither the flag nor the namespaces of which [`crate::device::loading`] tells.
 //!
 //! The real functions find out by their return address who calls them: in its RUNPATH they search, and it is what `$ORIGIN` means.
 //! So each goes there by a jump, with the stack unchanged, and nothing of ours runs afterwards.
 
-use crate::{loading, next};
+use crate::c_library::next;
+use crate::device::loading;
 use core::ffi::{c_char, c_int, c_void};
 
 /// Tells of a library that does not find ntux.

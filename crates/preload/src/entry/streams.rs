@@ -1,6 +1,7 @@
 //! The C library's streams: opens the device as a stream, and notices a stream's descriptor being closed.
 
-use crate::{descriptors, device, next};
+use crate::c_library::next;
+use crate::{descriptors, device};
 use core::ffi::{CStr, c_char, c_int};
 use libc::{AT_FDCWD, DIR, FILE};
 use ntux_platform::interposition::proc;
@@ -88,11 +89,12 @@ unsafe fn closed_by<R>(fd: impl FnOnce() -> c_int, close: impl FnOnce() -> R) ->
 #[inline(always)]
 unsafe fn open(path: *const c_char, mode: *const c_char, real: impl FnOnce() -> *mut FILE) -> *mut FILE {
     // SAFETY: this thread's own error number.
-    let error_before = unsafe { *crate::errno() };
+    let error_before = unsafe { *crate::c_library::errno() };
     let stream = real();
     // SAFETY: as above; the real function has read both strings, unless it failed for a reason that says otherwise.
     unsafe {
-        let unread = stream.is_null() && matches!(*crate::errno(), libc::EFAULT | libc::EINVAL | libc::ENOMEM);
+        let unread =
+            stream.is_null() && matches!(*crate::c_library::errno(), libc::EFAULT | libc::EINVAL | libc::ENOMEM);
         if unread || !device::is_name(CStr::from_ptr(path).to_bytes()) {
             return stream;
         }
@@ -113,7 +115,7 @@ unsafe fn replace(path: *const c_char, mode: *const c_char, opened: *mut FILE, e
         if stream.is_null() {
             keeping_errno(|| descriptors::closed_by(fd, || next::close(fd)));
         } else {
-            *crate::errno() = error_before;
+            *crate::c_library::errno() = error_before;
         }
         stream
     }
@@ -159,8 +161,8 @@ unsafe fn open_again(
     let before = keeping_errno(|| unsafe { libc::fileno(stream) });
     // SAFETY: null is tried first, then whether the kernel can read the path.
     let instance = unsafe {
-        let readable =
-            !path.is_null() && keeping_errno(|| next::access(path, libc::F_OK) == 0 || *crate::errno() != libc::EFAULT);
+        let readable = !path.is_null()
+            && keeping_errno(|| next::access(path, libc::F_OK) == 0 || *crate::c_library::errno() != libc::EFAULT);
         if readable && device::is_name(CStr::from_ptr(path).to_bytes()) { instance(path, mode) } else { None }
     };
     let Some(fd) = instance else { return descriptors::closed_by(before, || real(path)) };
@@ -175,7 +177,7 @@ unsafe fn open_again(
         // SAFETY: as above; the program never sees it. This thread's own error number.
         unsafe {
             next::fclose(result);
-            *crate::errno() = libc::EBADF;
+            *crate::c_library::errno() = libc::EBADF;
         }
         result = core::ptr::null_mut();
     }

@@ -1,9 +1,10 @@
 //! `syscall`, with which programs make system calls directly.
 
 use super::{close_all, counting_copy, is_copy, part, replacing};
-use crate::descriptors::Moment;
-use crate::multiple::{Call, OPERATION};
-use crate::{descriptors, device, ioctl as requests, leaving, next, receiving};
+use crate::c_library::next;
+use crate::descriptors::{self, Moment, leaving, receiving};
+use crate::device::multiple::{Call, OPERATION};
+use crate::device::{self, ioctl as requests};
 use core::ffi::{c_char, c_int, c_long, c_uint};
 
 /// Which system calls are examined, by their number.
@@ -258,7 +259,11 @@ unsafe extern "C-unwind" fn serve(
         }
         libc::SYS_pidfd_getfd => {
             let result = real();
-            if result < 0 || receiving::taken(result as c_int) { result } else { crate::fail(libc::EBADF).into() }
+            if result < 0 || receiving::taken(result as c_int) {
+                result
+            } else {
+                crate::c_library::fail(libc::EBADF).into()
+            }
         }
         libc::SYS_unshare => {
             part(fd);
