@@ -3,22 +3,19 @@
 mod bench;
 #[path = "doctor/futexes.rs"]
 pub(crate) mod futexes;
+#[path = "macos/needs.rs"]
+mod needs;
 mod pages;
 
 use std::fmt::Write;
 use std::process::ExitCode;
-use std::time::Duration;
 
 use clap::{CommandFactory, Parser, Subcommand};
-use ntux_platform::Here;
-use ntux_platform::contract::suite;
 use ntux_watch::Mechanism;
 use serde::Serialize;
 
 use crate::say;
 
-/// Anything that takes longer hangs.
-const PATIENCE: Duration = Duration::from_secs(20);
 /// Width of the page, and of the columns of marks and names.
 const PAGE_WIDTH: usize = 100;
 const NAME_WIDTH: usize = 50;
@@ -97,10 +94,6 @@ fn doctor(json: bool) -> ExitCode {
 impl Report {
     /// Tries everything out.
     fn gather() -> Report {
-        let exchange =
-            if ntux_platform::atomic::supported() { Ok(()) } else { Err("this processor lacks it".to_owned()) };
-        let checks = suite::checks::<Here>();
-        let checked = checks.iter().map(|check| Fact::new(check.name, check.run(PATIENCE)));
         let tried =
             |mechanism: Mechanism| Fact::new(mechanism.name(), mechanism.probe().map_err(|error| error.to_string()));
         Report {
@@ -108,7 +101,7 @@ impl Report {
             system: std::env::consts::OS,
             architecture: std::env::consts::ARCH,
             page_size: ntux_watch::page_size(),
-            needs: core::iter::once(Fact::new("16-byte exchange", exchange)).chain(checked).collect(),
+            needs: needs::ALL.into_iter().map(|(name, attempt)| Fact::new(name, attempt())).collect(),
             futexes: futexes::rows(),
             watch: Mechanism::ALL.into_iter().map(tried).collect(),
             chosen: Mechanism::choose().ok().filter(|chosen| chosen.probe().is_ok()).map(Mechanism::name),

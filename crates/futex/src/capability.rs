@@ -23,7 +23,7 @@ pub enum Operation<'a> {
 /// How well a mechanism performs an operation.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Exactness {
-    /// As the model says: [`crate::spec`].
+    /// As the model says (`tests/model`).
     Exact,
     /// Safe, but not exact, in this way.
     Approximate(&'static str),

@@ -39,7 +39,6 @@ mod operations;
 pub mod planted;
 mod private;
 mod size;
-pub mod spec;
 pub mod table;
 mod word;
 

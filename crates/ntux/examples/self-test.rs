@@ -4,6 +4,9 @@
 //! `make self-test` builds and runs it; `make cross` links it for macOS. `self-test --planted` fails in one step on purpose.
 #![allow(clippy::disallowed_types, clippy::disallowed_methods, reason = "this is about the system, not about the core")]
 
+#[path = "../../platform/tests/contract/suite/mod.rs"]
+mod suite;
+
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::thread;
@@ -12,9 +15,9 @@ use std::time::{Duration, Instant};
 use ntux::{Arena, Capacity, Deadline, Error, Event, Mutex, Reset, Semaphore, Wait, within};
 use ntux_platform::Here;
 use ntux_platform::atomic::{Pair, Word128, supported};
-use ntux_platform::contract::suite::checks;
 use ntux_platform::protection::page_size;
 use ntux_watch::Mechanism;
+use suite::checks;
 
 type Outcome = Result<String, String>;
 

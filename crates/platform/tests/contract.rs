@@ -3,13 +3,15 @@
 
 #[path = "contract/deviation.rs"]
 mod deviation;
+#[path = "contract/suite/mod.rs"]
+mod suite;
 
 use std::sync::Mutex;
 use std::time::Duration;
 
 use deviation::{Deviating, Deviation};
 use ntux_platform::Here;
-use ntux_platform::contract::suite::checks;
+use suite::checks;
 
 /// A child of one check would keep the descriptors, and so the locks, of another one.
 static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());

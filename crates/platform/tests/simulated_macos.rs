@@ -3,13 +3,16 @@
 #![cfg(ntux_simulated_macos)]
 #![allow(clippy::disallowed_types, clippy::disallowed_methods, reason = "a test is no part of the model")]
 
+#[path = "contract/suite/mod.rs"]
+mod suite;
+
 use std::ffi::{CStr, c_char};
 use std::sync::Mutex;
 use std::time::Duration;
 
 use ntux_platform::Here;
-use ntux_platform::contract::suite::{Check, checks};
 use ntux_platform::planted_in_room::{self, Bug};
+use suite::{Check, checks};
 
 unsafe extern "C" {
     fn xnu_deviate(name: *const c_char) -> i32;

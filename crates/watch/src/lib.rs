@@ -7,7 +7,7 @@
 //!
 //! | question | file |
 //! | --- | --- |
-//! | What does an operation mean? | `spec` |
+//! | What does an operation mean? | `tests/watch/spec.rs`: a model, with which a test compares random operations |
 //! | Which memory is watched? | `watcher`, `region` (the handle), `record` (its state) |
 //! | How are its pages committed, protected, released? | `pages` |
 //! | How is a result composed? | `written` (scan, latch, limits), `sink` (addresses, runs, bitmap), `batch` |
@@ -43,7 +43,6 @@ mod record;
 mod region;
 mod sink;
 mod span;
-pub mod spec;
 
 mod grace;
 mod watcher;

@@ -1,6 +1,6 @@
 //! Composes results.
 //!
-//! A mechanism lists the writes that it saw. A region rarely also has latched pages (see `spec`); then the result is
+//! A mechanism lists the writes that it saw. A region rarely also has latched pages (`tests/watch/spec.rs`); then the result is
 //! composed of both, 64 pages at a time.
 
 use crate::bits::{self, WORD};

@@ -7,7 +7,7 @@
 //! # Order
 //! * O-wake: a woken thread stays in the line until its wake was sent, and any call that meets it there sends the wake
 //!   again. So a waker stopped in between delays only the threads that it woke, at most until the next call for the
-//!   same futex (`Rules::Late` in [`crate::spec`]). In a process's own table these are up to a few ([`super::send`]).
+//!   same futex (`Rules::Late` in `tests/model`). In a process's own table these are up to a few ([`super::send`]).
 //!   The same call, stopped before it woke them, would also have left them asleep; but a thread behind them that had
 //!   not fallen asleep yet can run before them.
 

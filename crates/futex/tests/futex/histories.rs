@@ -5,10 +5,10 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
 use std::time::Duration;
 
-use ntux_futex::spec::{Model, Monitor, Outcome, Request, Rules, Thread};
 use ntux_futex::{Error, Exactness, Expected, Operation, Result, Size};
 
 use crate::kind::{Bytes, Kind, ability, exact};
+use crate::model::{Model, Monitor, Outcome, Request, Rules, Thread};
 use crate::random::Random;
 use crate::sleepers::{ANY, after, watchdog};
 

@@ -12,6 +12,8 @@ mod histories;
 mod inexact;
 mod kind;
 mod misuse;
+#[path = "../model/mod.rs"]
+mod model;
 mod numa;
 mod processes;
 #[path = "../../../platform/tests/random/random.rs"]

@@ -259,7 +259,8 @@ pub fn is_process_dead(process: Process, me: Process) -> bool {
     is_dead::<Here>(process, me)
 }
 
-pub(super) fn is_dead<S: Identity>(process: Process, me: Process) -> bool {
+/// Returns what [`is_process_dead`] says where this system answers.
+pub fn is_dead<S: Identity>(process: Process, me: Process) -> bool {
     if !shares_numbers(process, me) {
         return false;
     }

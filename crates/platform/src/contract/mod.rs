@@ -1,7 +1,7 @@
 //! What a system must provide, what it may lack, and the consequences.
 //!
-//! A room implements these traits on one type. [`suite`] checks that it does what they promise: run it on a new system before any
-//! test of the core (`cargo test -p ntux-platform --test contract`).
+//! A room implements these traits on one type. `tests/contract/suite` checks that it does what they promise: run it on a new system
+//! before any test of the core (`cargo test -p ntux-platform --test contract`).
 //!
 //! # A system must provide
 //!
@@ -40,7 +40,6 @@ pub mod liveness;
 pub mod memory;
 pub mod protection;
 pub mod robust;
-pub mod suite;
 pub mod to_self;
 
 /// A system that fulfils the contract.

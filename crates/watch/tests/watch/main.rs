@@ -21,6 +21,7 @@ mod rule;
 mod shadow;
 #[path = "../../../platform/tests/skips/skips.rs"]
 mod skips;
+mod spec;
 mod stop;
 mod system;
 #[path = "../../../platform/tests/systems/systems.rs"]

@@ -1,10 +1,10 @@
 //! Random operations on a region and on the model of it, compared after each.
 
 use fastrand::Rng;
-use ntux_watch::spec::Model;
 use ntux_watch::{Reset, Watcher};
 
 use crate::memory::Memory;
+use crate::spec::Model;
 use crate::watchers;
 
 const PAGES: usize = 150;

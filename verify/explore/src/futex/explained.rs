@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use ntux_futex::spec::{Model, Monitor, Thread};
+use super::model::{Model, Monitor, Thread};
 
 use super::Program;
 use super::kernel::Event;

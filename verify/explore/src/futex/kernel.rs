@@ -2,7 +2,7 @@
 
 use std::cell::RefCell;
 
-use ntux_futex::spec::{Outcome, Thread};
+use super::model::{Outcome, Thread};
 use ntux_platform::error::{EAGAIN, ETIMEDOUT};
 use ntux_platform::explore::{Access, Effect, Identity, Kernel, Scheduler, Touch};
 use ntux_platform::kernel_futex::{Entry, MATCH_ANY};

@@ -3,7 +3,7 @@
 //!
 //! [`stage`] runs the threads of a program one access at a time, and [`kernel`] simulates the kernel's futexes.
 //! [`search`] tries every schedule with a given number of preemptions, stopping each thread for ever where that is
-//! possible, and ends at a [`state`] met before. `ntux_futex::spec::Monitor` says whether the model explains
+//! possible, and ends at a [`state`] met before. [`model::Monitor`] says whether the model explains
 //! ([`explained`]) the threads' results, and who sleeps at the end.
 //!
 //! ```text
@@ -12,13 +12,16 @@
 
 mod explained;
 mod kernel;
+/// The meaning of the operations, with which the tests of the crate compare, too.
+#[path = "../../../../crates/futex/tests/model/mod.rs"]
+pub mod model;
 pub mod programs;
 pub mod search;
 mod stage;
 mod state;
 
+use model::{Request, Rules};
 use ntux_futex::Size;
-use ntux_futex::spec::{Request, Rules};
 
 /// Whose code serves the futexes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

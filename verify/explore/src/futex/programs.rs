@@ -1,8 +1,8 @@
 //! Small programs that exercise every rule.
 
+use super::model::{Id, Request};
 use ntux_futex::Size;
 use ntux_futex::planted::Bug;
-use ntux_futex::spec::{Id, Request};
 
 use super::stage::SEATS;
 use super::{Over, Program};

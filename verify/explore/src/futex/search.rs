@@ -16,7 +16,7 @@
 
 use std::collections::HashSet;
 
-use ntux_futex::spec::Thread;
+use super::model::Thread;
 
 use super::explained::{Explained, Explanations};
 use super::kernel::{Event, Status};

@@ -4,7 +4,7 @@ use std::alloc::{Layout, alloc_zeroed};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::ptr::NonNull;
 
-use ntux_futex::spec::{Outcome, Request, Thread};
+use super::model::{Outcome, Request, Thread};
 use ntux_futex::table::{Alone, Capacity, Key, Line, Seat, Table, Woken};
 use ntux_futex::{Deadline, Error, Expected, Futex, Result, Scope, native};
 use ntux_platform::atomic::load_foreign;

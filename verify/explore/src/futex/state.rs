@@ -13,7 +13,7 @@
 //!
 //! The search adds its own state: who would be interrupted, and how many preemptions are left.
 
-use ntux_futex::spec::{Outcome, Thread};
+use super::model::{Outcome, Thread};
 use ntux_platform::explore::{Effect, Touch};
 
 use crate::machine::account::{Account, Change};

@@ -4,10 +4,10 @@ use std::fs::File;
 use std::os::fd::AsFd;
 use std::time::Duration;
 
-use super::super::System;
 use super::stage::{Child, Page, appears};
 use super::{Outcome, ensure, failed};
-use crate::atomic::Word32;
+use ntux_platform::atomic::Word32;
+use ntux_platform::contract::System;
 
 const BYTE: u64 = 1 << 40;
 

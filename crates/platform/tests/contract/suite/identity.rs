@@ -4,10 +4,10 @@ use std::collections::HashSet;
 use std::sync::mpsc::channel;
 use std::time::Duration;
 
-use super::super::System;
-use super::super::liveness::{Process, THREAD_BITS, is_dead};
 use super::stage::{Child, Page, appears};
 use super::{Outcome, ensure};
+use ntux_platform::contract::System;
+use ntux_platform::liveness::{Process, THREAD_BITS, is_dead};
 
 const THREADS: usize = 32;
 

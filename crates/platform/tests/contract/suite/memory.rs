@@ -1,13 +1,13 @@
 //! Shared memory.
 
 use std::fs::File;
-use std::os::fd::{AsFd, AsRawFd, OwnedFd};
+use std::os::fd::{AsFd, AsRawFd, FromRawFd, OwnedFd};
 use std::time::Duration;
 
-use super::super::System;
 use super::stage::{Child, Page, View, is_close_on_exec};
 use super::{Outcome, ensure, failed};
-use crate::protection::page_size;
+use ntux_platform::contract::System;
+use ntux_platform::protection::page_size;
 
 /// A size that is no number of pages.
 const ODD: u64 = 100_003;
@@ -56,9 +56,8 @@ pub(super) fn others<S: System>(_limit: Duration) -> Outcome {
     let mut ends = [0; 2];
     // SAFETY: a place for two descriptors.
     ensure!(unsafe { libc::pipe(ends.as_mut_ptr()) } == 0, "no pipe");
-    let ends = ends.map(|fd| crate::memory::owned(fd).map_err(failed("pipe")));
-    for end in ends {
-        let end = end?;
+    // SAFETY: the kernel has just given these descriptors to us, and to nobody else.
+    for end in ends.map(|fd| unsafe { OwnedFd::from_raw_fd(fd) }) {
         ensure!(matches!(S::regular_file(end.as_fd()), Ok(None) | Err(_)), "a pipe is taken for shared memory");
         ensure!(!S::cannot_shrink(end.as_fd()), "a pipe is said to keep its size");
     }
@@ -77,7 +76,7 @@ pub(super) fn shared<S: System>(limit: Duration) -> Outcome {
     let reader = S::to_read(page.fd.as_fd()).map_err(failed("to_read"))?;
     let base = S::map(page_size(), libc::PROT_READ, libc::MAP_SHARED, reader.as_raw_fd()).map_err(failed("map"))?;
     // SAFETY: mapped just now; only the word is read.
-    let seen = unsafe { crate::atomic::load_foreign(base.as_ptr() as usize, 4) };
+    let seen = unsafe { ntux_platform::atomic::load_foreign(base.as_ptr() as usize, 4) };
     // SAFETY: as above, and nobody knows of it.
     unsafe { libc::munmap(base.as_ptr().cast(), page_size()) };
     ensure!(seen == 1, "a mapping that is only read does not see what was written");
@@ -107,7 +106,7 @@ pub(super) fn given_back<S: System>(_limit: Duration) -> Outcome {
 
 /// An empty file without a name.
 pub(super) fn temporary_file() -> Result<File, String> {
-    static COUNT: crate::atomic::Word32 = crate::atomic::Word32::new(0);
+    static COUNT: ntux_platform::atomic::Word32 = ntux_platform::atomic::Word32::new(0);
     let name = format!("ntux-contract-{}-{}", std::process::id(), COUNT.fetch_add(1));
     let path = std::env::temp_dir().join(name);
     let file = File::options().read(true).write(true).create_new(true).open(&path).map_err(failed("a file"))?;

@@ -3,13 +3,13 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::super::System;
 use super::stage::{Child, Page, View, appears, in_thread};
 use super::{Outcome, ensure, failed};
-use crate::clock::Deadline;
-use crate::futex::{Sleep, Woken};
-use crate::kernel_futex::{Futexes, LongWords, MATCH_ANY, Scope};
-use crate::protection::page_size;
+use ntux_platform::clock::Deadline;
+use ntux_platform::contract::System;
+use ntux_platform::futex::{Sleep, Woken};
+use ntux_platform::kernel_futex::{Futexes, LongWords, MATCH_ANY, Scope};
+use ntux_platform::protection::page_size;
 
 const SLEEPERS: usize = 4;
 const ALL: u32 = i32::MAX as u32;
@@ -56,7 +56,7 @@ pub(super) fn deadlines<S: System>(limit: Duration) -> Outcome {
     };
     ensure!(sleeps(|| Deadline::NOW)?, "a deadline in the past has not passed");
     ensure!(sleeps(|| Deadline::after_ns(20_000_000))?, "a sleep ended before its deadline");
-    let soon = || Deadline::Realtime(crate::clock::realtime_ns() + 20_000_000);
+    let soon = || Deadline::Realtime(ntux_platform::clock::realtime_ns() + 20_000_000);
     ensure!(sleeps(soon)?, "a sleep ended before its deadline on the wall clock");
     ensure!(page.view.word(0).load() == 0, "the word was changed");
     Ok(())
@@ -196,7 +196,7 @@ pub(super) fn unreadable<S: System>(_limit: Duration) -> Outcome {
         let page = page(access)?;
         let said = <S as Futexes>::can_read(page.as_ptr().cast());
         // SAFETY: mapped just now, and nobody else knows it.
-        unsafe { crate::protection::free(page.as_ptr() as usize, length) }.map_err(failed("unmap"))?;
+        unsafe { ntux_platform::protection::free(page.as_ptr() as usize, length) }.map_err(failed("unmap"))?;
         ensure!(said == is_readable, "of memory with access {access} it says {said}");
     }
     ensure!(!<S as Futexes>::can_read(core::ptr::null()), "nothing can be read");

@@ -7,7 +7,7 @@
 //!   a decommit. Pages written later are clean after a decommit. Only a reset unlatches.
 //! * **Limit.** A result with room for n pages has the n lowest, and a reset affects only these.
 
-use crate::{Error, Reset, Result};
+use ntux_watch::{Error, Reset, Result};
 
 /// The state of a page of a [`Model`].
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

@@ -2,11 +2,11 @@
 
 use std::time::Duration;
 
-use super::super::System;
 use super::stage::{Child, in_thread};
 use super::{Outcome, ensure, failed};
-use crate::atomic::Word32;
-use crate::protection::{self, Protection, page_size};
+use ntux_platform::atomic::Word32;
+use ntux_platform::contract::System;
+use ntux_platform::protection::{self, Protection, page_size};
 
 pub(super) fn wiped<S: System>(limit: Duration) -> Outcome {
     let (length, access) = (page_size(), libc::PROT_READ | libc::PROT_WRITE);
@@ -64,7 +64,7 @@ pub(super) fn error_numbers<S: System>(limit: Duration) -> Outcome {
     let set = |number: i32| {
         // SAFETY: this thread's own error number.
         unsafe { *S::errno_place() = number };
-        crate::errno()
+        ntux_platform::errno()
     };
     ensure!(set(libc::EBADF) == libc::EBADF, "an error number is not the one that was set");
     ensure!(in_thread(move || set(libc::EPERM)).result(limit)? == libc::EPERM, "not in another thread");

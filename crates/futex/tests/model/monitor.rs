@@ -108,6 +108,7 @@ impl Monitor {
     }
 
     /// A thread is killed: it takes no further step, and is in no line.
+    #[allow(dead_code, reason = "only the model checker kills threads")]
     pub fn kill(&mut self, thread: Thread) {
         let dead = |mut state: Explanation| {
             state.progress[thread] = Progress::Idle;

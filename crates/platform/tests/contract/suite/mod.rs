@@ -13,7 +13,7 @@ mod stage;
 
 use std::time::Duration;
 
-use super::System;
+use ntux_platform::contract::System;
 
 /// What is wrong, if something is.
 pub type Outcome = Result<(), String>;

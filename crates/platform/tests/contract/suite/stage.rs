@@ -6,10 +6,10 @@ use std::ptr::NonNull;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::time::{Duration, Instant};
 
-use super::super::System;
 use super::failed;
-use crate::atomic::Word32;
-use crate::protection::page_size;
+use ntux_platform::atomic::Word32;
+use ntux_platform::contract::System;
+use ntux_platform::protection::page_size;
 
 /// A page of shared memory.
 pub(super) struct Page<S> {
