@@ -9,7 +9,8 @@ use ntux_sync::inspect::{Snapshot, Value};
 use serde::Serialize;
 
 use crate::arenas::find::{self, Everything, Opened};
-use crate::arenas::processes::{self, PeerProcesses};
+use crate::arenas::proc;
+use crate::arenas::processes::PeerProcesses;
 use crate::arenas::scene::Names;
 use crate::counted::counted;
 use crate::printable::printable;
@@ -181,7 +182,7 @@ impl Objects {
 fn age_s(arena: &Opened, processes: &[Process]) -> Option<u64> {
     let since = |created: SystemTime| SystemTime::now().duration_since(created).ok().map(|age| age.as_secs());
     let of_file = arena.created.and_then(since);
-    of_file.or_else(|| processes.iter().filter_map(|process| processes::age_s(process.pid)).max())
+    of_file.or_else(|| processes.iter().filter_map(|process| proc::age_s(process.pid)).max())
 }
 
 /// A time in five columns.

@@ -10,7 +10,7 @@ use clap::Args;
 use flate2::Compression;
 use flate2::write::GzEncoder;
 
-use crate::arenas::processes::is_there;
+use crate::arenas::proc::is_there;
 use crate::output::Output;
 use crate::printable::{printable, printable_lines};
 use crate::{NTUX_FAILED, say};

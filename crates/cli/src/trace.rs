@@ -32,7 +32,7 @@ use names::Threads;
 use perfetto::Perfetto;
 use summary::Summary;
 use timeline::Timeline;
-use waits::{Seen, Told, Wait, Waits};
+use waits::{Completed, Seen, Wait, Waits};
 
 /// How often events are fetched: the ring holds 65,536.
 const FETCH_EVERY: Duration = Duration::from_millis(5);
@@ -118,7 +118,7 @@ fn running(pid: u32, arguments: &Arguments) -> ExitCode {
         Ok(process) => process,
         Err(error) => return complain(&format!("process {pid}: {error}")),
     };
-    if let Err(error) = crate::arenas::find::descriptors(pid) {
+    if let Err(error) = crate::arenas::tables::shared_memory(pid) {
         return complain(&format!("cannot inspect process {pid}: {error}; run ntux as its user, or as root"));
     }
     let mut recording = match Recording::open(&arguments.output) {
@@ -297,8 +297,8 @@ impl Recording {
             for event in events.drain(..) {
                 // As soon as it sleeps: it may have ended when its wait has.
                 self.meet(event.thread);
-                if let Some(told) = self.waits[number].take(event) {
-                    self.tell(number, &mut arenas.traced[number], &told);
+                if let Some(completed) = self.waits[number].take(event) {
+                    self.add(number, &mut arenas.traced[number], &completed);
                 }
             }
             self.events = events;
@@ -320,13 +320,13 @@ impl Recording {
         }
     }
 
-    fn tell(&mut self, arena: usize, traced: &mut attach::Traced, told: &Told) {
-        match told {
-            Told::Wait(wait) => {
+    fn add(&mut self, arena: usize, traced: &mut attach::Traced, completed: &Completed) {
+        match completed {
+            Completed::Wait(wait) => {
                 traced.learn(wait.object);
                 self.wait(arena, &traced.objects, wait);
             }
-            Told::Signal(signal) => {
+            Completed::Signal(signal) => {
                 traced.objects.learn_from(signal.object, signal.operation);
                 self.summary.add_signal(arena, signal);
                 self.timeline.add_signal(arena, signal);

@@ -2,6 +2,9 @@
 
 mod chain;
 mod log;
+mod names;
+mod text;
+mod trouble;
 mod verdict;
 
 use std::process::ExitCode;
@@ -18,7 +21,7 @@ use crate::status::{NO, NOTHING_THERE};
 use crate::{NTUX_FAILED, say};
 use chain::Follower;
 use log::Logs;
-use verdict::{Teller, Verdict};
+use verdict::Verdict;
 
 /// Say why threads wait: for whom, and what is wrong.
 ///
@@ -90,14 +93,13 @@ pub fn why(arguments: &Arguments) -> ExitCode {
     let status = if verdict.is_something_wrong() { ExitCode::from(NO) } else { ExitCode::SUCCESS };
     match arguments.json {
         true => say::json(&verdict, status),
-        false => say::page(&verdict.render(), status),
+        false => say::page(&text::page(&verdict), status),
     }
 }
 
 /// What a thread waits for, and for whom, in lines.
 pub fn chain_text(scene: &Scene, case: &Case<'_>, waiter: u32) -> String {
-    let teller = Teller { scene };
-    Follower::new(&teller, case, &Logs::default()).follow(waiter).render()
+    text::chain(&Follower::new(scene, case, &Logs::default()).follow(waiter))
 }
 
 fn gather(target: Option<&Target>) -> Result<(Vec<Opened>, Vec<String>), find::Refusal> {

@@ -7,7 +7,8 @@ use std::fs;
 
 use ntux_sync::inspect::View;
 
-use super::processes::{Process, Stat};
+use super::proc::Stat;
+use super::processes::Process;
 
 /// None: the system does not tell. Whom it tells which call a thread is in must be allowed to trace it.
 pub fn sleeps_on_its_word(process: &Process, own: u32, view: &View, waiter: u32) -> Option<bool> {

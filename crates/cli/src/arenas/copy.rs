@@ -7,9 +7,8 @@ use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::fs::FileExt;
 
 use ntux_platform::memory;
+use ntux_sync::inspect::View;
 use object::{Object, ObjectSegment, ReadCache};
-
-use super::find::MAGIC;
 
 /// No arena is longer.
 const LONGEST: u64 = 2 << 30;
@@ -26,8 +25,8 @@ pub fn arenas(file: &File) -> Vec<OwnedFd> {
 }
 
 fn begins_arena(file: &File, at: u64) -> bool {
-    let mut start = [0; MAGIC.len()];
-    file.read_exact_at(&mut start, at).is_ok() && &start == MAGIC
+    let mut start = [0; View::HEAD];
+    file.read_exact_at(&mut start, at).is_ok() && View::begins_arena(&start)
 }
 
 /// The segments of a core dump that begin as an arena does.

@@ -2,9 +2,9 @@
 
 use std::time::{Duration, Instant};
 
-use ntux_sync::inspect::Snapshot;
+use ntux_sync::Result;
 use ntux_sync::inspect::why::{Case, Finding};
-use ntux_sync::{Object, Result};
+use ntux_sync::inspect::{ObjectView, Snapshot};
 
 use super::find::Opened;
 use super::processes::PeerProcesses;
@@ -16,9 +16,6 @@ const APART: Duration = Duration::from_millis(100);
 /// The time until a third one, if what was found passes by itself once some thread gets a processor: longer than a busy machine, or one
 /// that gives its programs a share of each tenth of a second, lets a thread wait for that.
 const LATER: Duration = Duration::from_millis(900);
-
-/// Bits of the number of changes that an object's word keeps.
-const CHANGES: u64 = (1 << 37) - 1;
 
 /// An arena with its two snapshots.
 pub struct Examined {
@@ -95,11 +92,10 @@ impl Examined {
 pub fn rates(before: Option<&Snapshot>, after: &Snapshot, elapsed: Option<Duration>) -> Vec<f64> {
     let seconds = elapsed.map_or(0.0, |elapsed| elapsed.as_secs_f64());
     let mut earlier = before.map_or(&[][..], |before| &before.objects).iter().peekable();
-    let mut rate = |object: Object, version: u64| {
-        let slot = |object: Object| object.0 as u32;
-        while earlier.next_if(|earlier| slot(earlier.object) < slot(object)).is_some() {}
-        let earlier = earlier.next_if(|earlier| earlier.object == object)?;
-        (seconds > 0.0).then(|| (version.wrapping_sub(earlier.version) & CHANGES) as f64 / seconds)
+    let mut rate = |seen: &ObjectView| {
+        while earlier.next_if(|earlier| earlier.object.index() < seen.object.index()).is_some() {}
+        let earlier = earlier.next_if(|earlier| earlier.object == seen.object)?;
+        (seconds > 0.0).then(|| seen.changes_since(earlier) as f64 / seconds)
     };
-    after.objects.iter().map(|seen| rate(seen.object, seen.version).unwrap_or(0.0)).collect()
+    after.objects.iter().map(|seen| rate(seen).unwrap_or(0.0)).collect()
 }

@@ -15,14 +15,10 @@ use ntux_platform::interposition::proc::Entry;
 use ntux_sync::inspect::View;
 use ntux_sync::{Error, Object};
 
-use super::tables::{self, Table};
-use super::{copy, processes};
+use super::tables::{Table, shared_memory};
+use super::{copy, proc};
 
-/// How every arena begins, of whatever version.
-pub const MAGIC: &[u8; 8] = b"ntuxsync";
-/// What the kernel calls a file that has no name in any directory.
-const ANONYMOUS: &str = "/memfd:";
-/// The same of an arena.
+/// What the kernel calls an arena: it has no name in any directory.
 const ARENA: &str = "/memfd:ntsync";
 
 /// What to inspect.
@@ -163,7 +159,7 @@ pub fn find(target: &Target) -> Result<Found, Refusal> {
         Target::Process(pid) => of_process(*pid),
         Target::Thread(pid, thread) => {
             let found = of_process(*pid)?;
-            let is_there = processes::is_there(&format!("/proc/{pid}/task/{thread}"));
+            let is_there = proc::is_there(&format!("/proc/{pid}/task/{thread}"));
             if is_there { Ok(found) } else { Err(Refusal::NoThread(*pid, *thread)) }
         }
         Target::Descriptor(pid, fd) => of_descriptor(*pid, *fd),
@@ -174,7 +170,7 @@ fn of_descriptor(pid: u32, fd: u32) -> Result<Found, Refusal> {
     let opened = open(&Table::named(pid).file(fd)).map_err(|other| match other {
         Refusal::Unreadable(_, error) if error.kind() == ErrorKind::PermissionDenied => Refusal::NotAllowed(pid),
         Refusal::Unreadable(_, error) if error.kind() == ErrorKind::NotFound => {
-            let is_there = processes::is_there(&format!("/proc/{pid}"));
+            let is_there = proc::is_there(&format!("/proc/{pid}"));
             if is_there { Refusal::NoDescriptor(pid, fd) } else { Refusal::NoProcess(pid) }
         }
         other => other,
@@ -185,7 +181,7 @@ fn of_descriptor(pid: u32, fd: u32) -> Result<Found, Refusal> {
 /// The object that a descriptor stands for, if it is not that of the arena itself.
 pub fn named_object(target: &Target) -> Option<Object> {
     let Target::Descriptor(pid, fd) = *target else { return None };
-    processes::offset(&Table::named(pid), fd)?
+    Table::named(pid).object(fd)?
 }
 
 /// What this machine has.
@@ -201,7 +197,7 @@ pub struct Everything {
 /// Finds every arena that the user may see.
 pub fn everywhere() -> Everything {
     let (mut found, mut seen, mut hidden) = (Found::default(), BTreeSet::new(), 0);
-    for pid in processes::all() {
+    for pid in proc::processes() {
         // A process that has ended meanwhile has no arenas.
         let gathered = found.gather(pid, &mut seen);
         hidden += usize::from(gathered.is_err_and(|error| error.kind() == ErrorKind::PermissionDenied));
@@ -226,7 +222,7 @@ fn open(path: &Path) -> Result<Opened, Refusal> {
 fn why_not(file: &File, path: &Path) -> Refusal {
     let mut start = [0; View::HEAD];
     let length = file.read_at(&mut start, 0).unwrap_or(0);
-    match start.starts_with(MAGIC) {
+    match View::begins_arena(&start) {
         true if length < View::HEAD || View::is_of_this_version(&start) => Refusal::CutOff(path.to_owned()),
         true => Refusal::OtherVersion(path.to_owned()),
         false => Refusal::NotAnArena(path.to_owned()),
@@ -265,7 +261,7 @@ impl Found {
     /// Adds the arenas of a process that were not seen yet.
     fn gather(&mut self, pid: u32, seen: &mut BTreeSet<u64>) -> io::Result<()> {
         let mut others = Others::default();
-        for path in descriptors(pid)? {
+        for path in shared_memory(pid)? {
             let Ok(metadata) = fs::metadata(&path) else { continue };
             if seen.insert(metadata.ino()) {
                 self.note(metadata.ino(), open(&path), &mut others);
@@ -327,19 +323,6 @@ impl Others {
     }
 }
 
-/// Descriptors of a process that are shared memory, as paths that can be opened.
-pub fn descriptors(pid: u32) -> io::Result<Vec<PathBuf>> {
-    let mut paths = Vec::new();
-    tables::each_descriptor(pid, |table, fd| paths.push(table.file(fd)))?;
-    paths.retain(|path| is_shared_memory(path));
-    Ok(paths)
-}
-
-/// Whether a descriptor, by its path, is shared memory. Opening anything else can wait, or do things.
-pub fn is_shared_memory(descriptor: &Path) -> bool {
-    fs::read_link(descriptor).is_ok_and(|name| name.to_string_lossy().starts_with(ANONYMOUS))
-}
-
 /// A mapping of a file.
 struct Mapping {
     /// A link to the file.
@@ -361,7 +344,7 @@ impl Mapping {
 /// The mappings of arenas.
 fn mappings(pid: u32) -> Vec<Mapping> {
     let entry = Entry::of(pid);
-    let text = processes::text(entry.path(format_args!("maps")).to_path()).unwrap_or_default();
+    let text = proc::text(entry.path(format_args!("maps")).to_path()).unwrap_or_default();
     let mapping = |line: &str| {
         let mut fields = line.split_whitespace();
         // What the entry of a thread below that of its process lacks.

@@ -3,17 +3,17 @@
 use std::collections::HashMap;
 use std::fs;
 use std::os::unix::fs::MetadataExt;
-use std::path::Path;
 
 use ntux_platform::interposition::proc::Entry;
 use ntux_platform::liveness;
 use ntux_platform::memory::FileId;
 use ntux_sync::Object;
+use ntux_sync::inspect::why::Fate;
 use ntux_sync::inspect::{PeerView, Presence};
 use serde::Serialize;
 
-use super::find::is_shared_memory;
-use super::tables::{self, Table};
+use super::proc::{self, Stat, is_there, own_number};
+use super::tables::{self, Table, is_shared_memory};
 
 /// A process that shares the arena and can be seen from here.
 pub struct Process {
@@ -34,42 +34,9 @@ pub struct Thread {
     /// Its number here.
     pub number: u32,
     pub name: String,
-    pub condition: Condition,
+    pub fate: Fate,
     /// How often it had given up its processor by itself, if it is stopped: the same number as before means that it has not run since.
     switches: Option<u64>,
-}
-
-/// The condition of a thread, as far as it matters to those who wait for it.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Condition {
-    /// It runs, or sleeps.
-    There,
-    /// A signal or a debugger has stopped it.
-    Stopped,
-    /// It has ended.
-    Gone,
-}
-
-/// What the kernel writes about a process or a thread in one line.
-pub(super) struct Stat {
-    name: String,
-    pub state: char,
-    parent: u32,
-    start: u64,
-}
-
-impl Stat {
-    pub fn read(path: &str) -> Option<Stat> {
-        let text = text(path)?;
-        // A name may hold anything, also parentheses.
-        let (open, close) = (text.find('(')?, text.rfind(')')?);
-        let name = text.get(open + 1..close)?.to_owned();
-        let mut fields = text.get(close + 1..)?.split_whitespace();
-        let state = fields.next()?.chars().next()?;
-        let parent = fields.next()?.parse().ok()?;
-        let start = fields.nth(17)?.parse().ok()?;
-        Some(Stat { name, state, parent, start })
-    }
 }
 
 impl Process {
@@ -78,22 +45,21 @@ impl Process {
         let tasks = fs::read_dir(format!("/proc/{pid}/task")).into_iter().flatten();
         let thread = |number: u32| {
             let Stat { name, state, .. } = Stat::read(&format!("/proc/{pid}/task/{number}/stat"))?;
-            let condition = match state {
-                'T' | 't' => Condition::Stopped,
-                'Z' | 'X' => Condition::Gone,
-                _ => Condition::There,
+            let fate = match state {
+                'T' | 't' => Fate::Stopped,
+                'Z' | 'X' => Fate::Gone,
+                _ => Fate::There,
             };
             let status = format!("/proc/{pid}/task/{number}/status");
             let own = match is_near {
                 true => number,
-                false => own_number(&status, "NSpid:").unwrap_or(number),
+                false => proc::own_number(&status, "NSpid:").unwrap_or(number),
             };
-            let is_stopped = condition == Condition::Stopped;
-            let switches = if is_stopped { self::number(&status, "voluntary_ctxt_switches:") } else { None };
-            Some((own, Thread { number, name, condition, switches }))
+            let switches = if fate == Fate::Stopped { proc::number(&status, "voluntary_ctxt_switches:") } else { None };
+            Some((own, Thread { number, name, fate, switches }))
         };
         let threads = tasks.filter_map(|task| thread(task.ok()?.file_name().to_str()?.parse().ok()?)).collect();
-        Process { pid, name: name(pid), threads, is_near, clock_ahead_ns: clock_ahead_ns(pid) }
+        Process { pid, name: proc::name(pid), threads, is_near, clock_ahead_ns: clock_ahead_ns(pid) }
     }
 
     /// A thread, given its number in its own namespace.
@@ -101,29 +67,29 @@ impl Process {
         self.threads.get(&own)
     }
 
-    /// Returns the condition of a thread, or None if it is unknown.
-    pub fn condition(&self, own: u32) -> Option<Condition> {
+    /// Returns None if nothing is known of the thread.
+    pub fn fate(&self, own: u32) -> Option<Fate> {
         // A list of threads that come and go can lack one that is there.
         let has_ended = || self.is_near && self.is_there() && !is_there(&format!("/proc/{}/task/{own}", self.pid));
         match self.threads.get(&own) {
-            Some(thread) => Some(thread.condition),
-            None => has_ended().then_some(Condition::Gone),
+            Some(thread) => Some(thread.fate),
+            None => has_ended().then_some(Fate::Gone),
         }
     }
 
     /// The threads that somebody has stopped.
     pub fn stopped(&self) -> impl Iterator<Item = &Thread> {
-        self.threads.values().filter(|thread| thread.condition == Condition::Stopped)
+        self.threads.values().filter(|thread| thread.fate == Fate::Stopped)
     }
 
     /// Takes no thread for stopped that was not at an earlier look, or has run since: a tracer stops threads for moments.
     pub fn forget_moments(&mut self, earlier: &Process) {
         for (own, thread) in &mut self.threads {
             let before = earlier.threads.get(own);
-            let was_stopped = before.is_some_and(|before| before.condition == Condition::Stopped);
+            let was_stopped = before.is_some_and(|before| before.fate == Fate::Stopped);
             let has_stood = was_stopped && before.is_some_and(|before| before.switches == thread.switches);
-            if thread.condition == Condition::Stopped && !has_stood {
-                thread.condition = Condition::There;
+            if thread.fate == Fate::Stopped && !has_stood {
+                thread.fate = Fate::There;
             }
         }
     }
@@ -138,7 +104,7 @@ impl Process {
             let path = table.file(fd);
             let metadata = is_shared_memory(&path).then(|| fs::metadata(&path).ok())??;
             let is_its = FileId { device: metadata.dev(), inode: metadata.ino() } == arena;
-            is_its.then_some((Descriptor { pid: table.number, fd }, offset(table, fd)?))
+            is_its.then_some((Descriptor { pid: table.number, fd }, table.object(fd)?))
         };
         let mut found = Vec::new();
         // Of a process that is gone, or may not be inspected, nothing is known.
@@ -148,41 +114,11 @@ impl Process {
     }
 }
 
-/// Whether a file below /proc exists. True if that cannot be told.
-pub fn is_there(path: &str) -> bool {
-    fs::exists(path).unwrap_or(true)
-}
-
-/// Which object a descriptor of an arena names; none for the arena itself. None at all: it is not there any more.
-pub fn offset(table: &Table, fd: u32) -> Option<Option<Object>> {
-    let offset = number(table.information(fd), "pos:")?;
-    Some((offset != 0).then_some(Object(offset)))
-}
-
 /// A descriptor of a process, or of a thread that has its own table ([`Table::number`]).
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
 pub struct Descriptor {
     pub pid: u32,
     pub fd: u32,
-}
-
-/// The name of a process, or of a thread.
-pub fn name(pid: u32) -> String {
-    let text = text(format!("/proc/{pid}/comm")).unwrap_or_default();
-    text.strip_suffix('\n').unwrap_or(&text).to_owned()
-}
-
-/// The process that started this one, or that has taken it over.
-pub fn parent(pid: u32) -> Option<u32> {
-    Some(Stat::read(&format!("/proc/{pid}/stat"))?.parent)
-}
-
-/// Every process here, by its number.
-pub fn all() -> Vec<u32> {
-    let entries = fs::read_dir("/proc").into_iter().flatten();
-    let mut numbers: Vec<u32> = entries.filter_map(|entry| entry.ok()?.file_name().to_str()?.parse().ok()).collect();
-    numbers.sort_unstable();
-    numbers
 }
 
 /// The processes of other namespaces that can be seen from here, by namespace and number there. Looked for when one is needed.
@@ -210,7 +146,7 @@ impl PeerProcesses {
         let (namespace, pid) = (peer.process.namespace, peer.process.pid);
         let foreign = self.foreign.get_or_insert_with(|| {
             let place = |pid: u32| Some(((namespace_of(pid)?, own_number(status(pid), "NStgid:")?), pid));
-            all().into_iter().filter_map(place).collect()
+            proc::processes().into_iter().filter_map(place).collect()
         });
         let here = *foreign.get(&(namespace, pid))?;
         let start = Stat::read(&format!("/proc/{here}/stat"))?.start;
@@ -250,33 +186,4 @@ fn monotonic_offset_ns(text: &str) -> Option<i64> {
     let mut fields = text.lines().find(|line| line.starts_with("monotonic"))?.split_whitespace().skip(1);
     let (seconds, nanoseconds): (i64, i64) = (fields.next()?.parse().ok()?, fields.next()?.parse().ok()?);
     Some(seconds.saturating_mul(1_000_000_000).saturating_add(nanoseconds))
-}
-
-/// Returns the seconds since a process began, or None if that is unknown.
-pub fn age_s(pid: u32) -> Option<u64> {
-    let uptime = fs::read_to_string("/proc/uptime").ok()?;
-    let seconds: f64 = uptime.split_whitespace().next()?.parse().ok()?;
-    let start = Stat::read(&format!("/proc/{pid}/stat"))?.start;
-    Some((seconds as u64).saturating_sub(start / TICKS_PER_SECOND))
-}
-
-/// What the kernel shows its ticks in, on every processor that ntux runs on.
-const TICKS_PER_SECOND: u64 = 100;
-
-/// The last of the numbers behind this name: that in the innermost namespace.
-fn own_number(path: impl AsRef<Path>, name: &str) -> Option<u32> {
-    value(path, name)?.split_whitespace().last()?.parse().ok()
-}
-
-fn number(path: impl AsRef<Path>, name: &str) -> Option<u64> {
-    value(path, name)?.trim().parse().ok()
-}
-
-fn value(path: impl AsRef<Path>, name: &str) -> Option<String> {
-    text(path)?.lines().find_map(|line| line.strip_prefix(name)).map(str::to_owned)
-}
-
-/// A file of /proc. It may have a name in it that is no text.
-pub fn text(path: impl AsRef<Path>) -> Option<String> {
-    Some(String::from_utf8_lossy(&fs::read(path).ok()?).into_owned())
 }

@@ -14,7 +14,7 @@ use serde::Serialize;
 use crate::printable::printable;
 
 use super::asleep::sleeps_on_its_word;
-use super::processes::{Condition, Descriptor, PeerProcesses, Process, Thread};
+use super::processes::{Descriptor, PeerProcesses, Process, Thread};
 
 /// What was seen, and what /proc says of it.
 pub struct Scene {
@@ -206,7 +206,7 @@ impl Scene {
 
     /// Who created an object, as far as that is known.
     pub fn creator(&self, object: Object) -> Option<Creator> {
-        let seen = self.snapshot.object(slot_of(object)).filter(|seen| seen.object == object)?;
+        let seen = self.snapshot.seen(object)?;
         let peer = self.snapshot.peer(seen.creator?)?;
         let name = self.names.process(peer.index).map(|process| process.name.clone());
         Some(Creator { pid: self.pid(peer.index)?, name, ended: peer.presence == Presence::Dead })
@@ -214,7 +214,7 @@ impl Scene {
 
     /// Who signaled an object last, or acquired a mutex last, as far as that is known.
     pub fn doer(&self, object: Object) -> Option<Doer> {
-        let seen = self.snapshot.object(slot_of(object)).filter(|seen| seen.object == object)?;
+        let seen = self.snapshot.seen(object)?;
         self.doer_of(seen.last_by)
     }
 
@@ -232,7 +232,7 @@ impl Scene {
 
     /// Whether nobody has signaled, or acquired, an object since it was created.
     pub fn is_new(&self, object: Object) -> bool {
-        let seen = self.snapshot.object(slot_of(object)).filter(|seen| seen.object == object);
+        let seen = self.snapshot.seen(object);
         seen.is_some_and(|seen| seen.last_by == LastBy::Nobody)
     }
 
@@ -314,11 +314,7 @@ impl Fates {
 fn fate(snapshot: &Snapshot, names: &Names, peer: u32, thread: u32) -> Option<Fate> {
     match snapshot.peer(peer)?.presence {
         Presence::Dead => Some(Fate::Gone),
-        Presence::Alive | Presence::Unknown => Some(match names.process(peer)?.condition(thread)? {
-            Condition::There => Fate::There,
-            Condition::Stopped => Fate::Stopped,
-            Condition::Gone => Fate::Gone,
-        }),
+        Presence::Alive | Presence::Unknown => names.process(peer)?.fate(thread),
     }
 }
 
@@ -349,9 +345,4 @@ fn rounded(seconds: f64, round: impl Fn(f64) -> f64) -> String {
 /// How often a mutex is owned.
 pub fn times(count: u32) -> String {
     if count == 1 { "once".to_owned() } else { format!("{count} times") }
-}
-
-/// The lower half of an object's number.
-pub fn slot_of(object: Object) -> u32 {
-    object.0 as u32
 }

@@ -4,7 +4,7 @@ use ntux_sync::Object;
 use ntux_sync::inspect::{LastSignal, Value};
 use serde::Serialize;
 
-use super::scene::{Scene, long_at_least, long_at_most, slot_of};
+use super::scene::{Scene, long_at_least, long_at_most};
 
 /// Bounds of that time.
 #[derive(Clone, Copy, PartialEq, Debug, Default, Serialize)]
@@ -18,7 +18,7 @@ pub struct When {
 impl When {
     /// With what those who wait for the object tell of it. Of a mutex nothing is said.
     pub fn of(scene: &Scene, object: Object) -> (LastSignal, When) {
-        let seen = scene.snapshot.object(slot_of(object)).filter(|seen| seen.object == object);
+        let seen = scene.snapshot.seen(object);
         // What stands in the word of a mutex is who acquired it.
         let Some(seen) = seen.filter(|seen| !matches!(seen.value, Value::Mutex(_))) else { return Default::default() };
         let last = scene.snapshot.last_signal(seen);

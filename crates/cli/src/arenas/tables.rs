@@ -7,12 +7,16 @@
 
 use std::fs;
 use std::io::{self, ErrorKind};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use ntux_platform::command::others::share_descriptors;
 use ntux_platform::interposition::proc::{Entry, each_thread};
+use ntux_sync::Object;
 
-use super::processes::is_there;
+use super::proc::{self, is_there};
+
+/// What the kernel calls a file that has no name in any directory.
+const ANONYMOUS: &str = "/memfd:";
 
 /// A table of descriptors.
 #[derive(Clone, Copy)]
@@ -37,8 +41,14 @@ impl Table {
     }
 
     /// What the kernel tells of a descriptor.
-    pub fn information(&self, fd: u32) -> PathBuf {
+    fn information(&self, fd: u32) -> PathBuf {
         self.entry.path(format_args!("fdinfo/{fd}")).to_path().to_owned()
+    }
+
+    /// Which object a descriptor of an arena names; none for the arena itself. None at all: it is not there any more.
+    pub fn object(&self, fd: u32) -> Option<Option<Object>> {
+        let offset = proc::number(self.information(fd), "pos:")?;
+        Some((offset != 0).then_some(Object(offset)))
     }
 
     /// Those that other threads of a process have, whose own table this is.
@@ -84,4 +94,17 @@ fn own(process: u32) -> io::Result<(Table, Vec<u32>)> {
             listed => return Ok((table, listed?)),
         }
     }
+}
+
+/// Returns true if a descriptor, by its path, is shared memory. Opening anything else can wait, or do things.
+pub fn is_shared_memory(descriptor: &Path) -> bool {
+    fs::read_link(descriptor).is_ok_and(|name| name.to_string_lossy().starts_with(ANONYMOUS))
+}
+
+/// Descriptors of a process that are shared memory, as paths that can be opened.
+pub fn shared_memory(process: u32) -> io::Result<Vec<PathBuf>> {
+    let mut paths = Vec::new();
+    each_descriptor(process, |table, fd| paths.push(table.file(fd)))?;
+    paths.retain(|path| is_shared_memory(path));
+    Ok(paths)
 }

@@ -3,15 +3,16 @@
 use ntux_sync::Object;
 use ntux_sync::inspect::why::Case;
 use ntux_sync::inspect::{
-    AdmissionView, Claim, Given, Life, Mode, ObjectView, PeerView, Phase, Presence, Request, Standing, Value,
-    WaitState, WaitView, WaiterView, WakeView,
+    AdmissionView, Claim, EntryView, Given, Life, Mode, ObjectView, PeerView, Phase, Request, Value, WaitState,
+    WaitView, WaiterView, WakeView,
 };
 use serde::{Serialize, Serializer};
 
 use crate::arenas::examine::Examined;
 use crate::arenas::processes::Descriptor;
-use crate::arenas::scene::{Creator, Doer, Person, Scene, slot_of};
+use crate::arenas::scene::{Creator, Doer, Person, Scene};
 use crate::arenas::signaled::When;
+use crate::arenas::words::{self, Word};
 
 /// Everything.
 #[derive(Serialize)]
@@ -57,7 +58,8 @@ pub struct Item {
     /// Its number; the offset of a descriptor that names it.
     pub object: u64,
     pub slot: u32,
-    pub life: &'static str,
+    #[serde(serialize_with = "words::word")]
+    pub life: Life,
     #[serde(flatten)]
     pub state: State,
     /// An operation that is half-way; the state still includes what is on its way.
@@ -74,7 +76,7 @@ pub struct Item {
     pub last_by: Option<Doer>,
     /// Nobody has signaled it, or acquired it, since it was created.
     pub is_new: bool,
-    /// When it was last signaled. Of a mutex nothing is said.
+    /// When it was last signaled; all unknown if it is a mutex.
     pub last_signal: When,
     /// False: it changed faster than it could be read.
     pub stable: bool,
@@ -160,7 +162,8 @@ pub struct Thread {
     pub pid: Option<u32>,
     pub thread: Option<u32>,
     pub name: Option<String>,
-    pub state: &'static str,
+    #[serde(serialize_with = "words::word")]
+    pub state: WaitState,
     /// Its wait is undecided, and its process has not ended.
     pub waits: bool,
     pub asleep: bool,
@@ -183,8 +186,9 @@ pub struct Thread {
 #[derive(Serialize)]
 pub struct Wait {
     pub owner: u32,
-    /// "any", "all", or "unknown" as long as it is in no queue.
-    pub mode: &'static str,
+    /// Unknown as long as it is in no queue.
+    #[serde(serialize_with = "words::word")]
+    pub mode: Mode,
     pub objects: Vec<u64>,
     pub alert: Option<u64>,
 }
@@ -192,7 +196,8 @@ pub struct Wait {
 /// What is going on with wait-all.
 #[derive(Serialize)]
 pub struct WaitAll {
-    pub phase: &'static str,
+    #[serde(serialize_with = "words::word")]
+    pub phase: Phase,
     pub attempts: u32,
     pub requester: Option<u32>,
     pub candidate: Option<u32>,
@@ -244,9 +249,16 @@ impl Arena<'_> {
             capacity: Capacity { objects: snapshot.capacity.objects, threads: snapshot.capacity.waiters },
             processes: snapshot.peers.iter().map(|peer| seen.peer(peer)).collect(),
             threads: threads.filter(|thread| only.is_none_or(|object| thread.has_to_do_with(object))).collect(),
-            wait_all: wait_all(&snapshot.admission),
+            wait_all: WaitAll::of(&snapshot.admission),
             objects: Items { rates: examined.rates(), seen, only },
         }
+    }
+}
+
+impl WaitAll {
+    fn of(admission: &AdmissionView) -> WaitAll {
+        let &AdmissionView { phase, attempt, requester, candidate } = admission;
+        WaitAll { phase, attempts: attempt, requester, candidate }
     }
 }
 
@@ -268,9 +280,7 @@ impl Seen<'_> {
         let pid = process.map_or(peer.process.pid, |process| process.pid);
         let state = match peer.presence {
             _ if peer.burying => "taking over",
-            Presence::Alive => "alive",
-            Presence::Dead => "dead",
-            Presence::Unknown => "unknown",
+            presence => presence.word(),
         };
         let devices = process.map(|process| self.scene.names.devices(process.pid)).unwrap_or_default();
         Peer {
@@ -284,21 +294,15 @@ impl Seen<'_> {
     }
 
     fn item(&self, object: &ObjectView, rate: f64) -> Item {
-        let standing = object.queue.iter().filter(|entry| entry.standing == Standing::Waiting);
-        let place = |entry: &ntux_sync::inspect::EntryView| {
+        let place = |entry: &EntryView| {
             let Person { pid, thread, .. } = self.scene.person(entry.waiter);
             let (waiter, position) = (entry.waiter, entry.position);
             Place { waiter, pid, thread, all: entry.all, position, ticket: entry.ticket }
         };
         Item {
             object: object.object.0,
-            slot: slot_of(object.object),
-            life: match object.life {
-                Life::Building => "being made",
-                Life::Live => "live",
-                Life::Closed => "closed",
-                Life::Rubbish => "rubbish",
-            },
+            slot: object.object.index(),
+            life: object.life,
             state: State::of(&object.value),
             claim: self.half(object.claim),
             changes: object.version,
@@ -310,7 +314,7 @@ impl Seen<'_> {
             last_signal: When::of(self.scene, object.object).1,
             stable: object.stable,
             creator: self.scene.creator(object.object),
-            waiting: standing.map(place).collect(),
+            waiting: object.waiting().map(place).collect(),
             queue_is_whole: object.queue_is_whole,
             descriptors: self.scene.names.descriptors(object.object).to_vec(),
         }
@@ -358,7 +362,7 @@ impl Seen<'_> {
             pid,
             thread,
             name,
-            state: state_name(&waiter.state),
+            state: waiter.state,
             waits: self.scene.snapshot.waits(waiter),
             asleep: waiter.parked,
             asleep_s: self.scene.asleep_s(waiter),
@@ -389,51 +393,19 @@ impl State {
 impl Wait {
     fn of(wait: &WaitView) -> Option<Wait> {
         let WaitView::Objects { owner, mode, objects, alert } = wait else { return None };
-        let mode = match mode {
-            Mode::Any => "any",
-            Mode::All => "all",
-            Mode::Unknown => "unknown",
-        };
         let objects = objects.iter().map(|object| object.0).collect();
-        Some(Wait { owner: *owner, mode, objects, alert: alert.map(|alert| alert.0) })
-    }
-}
-
-fn state_name(state: &WaitState) -> &'static str {
-    match state {
-        WaitState::Idle => "idle",
-        WaitState::Queueing => "joining its queues",
-        WaitState::Waiting => "waiting",
-        WaitState::Died => "killed while it waited",
-        WaitState::Satisfied { .. } => "satisfied",
-        WaitState::Withdrawn => "withdrawn",
-        WaitState::Requesting(_) => "signaling",
-        WaitState::Done => "has signaled",
-        WaitState::Probing => "looking",
+        Some(Wait { owner: *owner, mode: *mode, objects, alert: alert.map(|alert| alert.0) })
     }
 }
 
 fn request_text(request: Request) -> String {
     match request {
-        Request::Set(object) => format!("set #{}", slot_of(object)),
-        Request::Reset(object) => format!("reset #{}", slot_of(object)),
-        Request::Pulse(object) => format!("pulse #{}", slot_of(object)),
-        Request::Release(object, units) => format!("release #{} by {units}", slot_of(object)),
-        Request::Unlock(object, owner) => format!("unlock #{} of owner {owner}", slot_of(object)),
-        Request::Kill(object, owner) => format!("abandon #{} of owner {owner}", slot_of(object)),
+        Request::Set(object) => format!("set #{}", object.index()),
+        Request::Reset(object) => format!("reset #{}", object.index()),
+        Request::Pulse(object) => format!("pulse #{}", object.index()),
+        Request::Release(object, units) => format!("release #{} by {units}", object.index()),
+        Request::Unlock(object, owner) => format!("unlock #{} of owner {owner}", object.index()),
+        Request::Kill(object, owner) => format!("abandon #{} of owner {owner}", object.index()),
         Request::Rubbish => "rubbish".to_owned(),
     }
-}
-
-fn wait_all(admission: &AdmissionView) -> WaitAll {
-    let phase = match admission.phase {
-        Phase::Idle => "idle",
-        Phase::Apply => "a signal takes effect",
-        Phase::Scan => "looking for a waiter",
-        Phase::Try => "trying a waiter",
-        Phase::End => "offering what is left",
-        Phase::Rubbish => "rubbish",
-    };
-    let (requester, candidate) = (admission.requester, admission.candidate);
-    WaitAll { phase, attempts: admission.attempt, requester, candidate }
 }

@@ -5,9 +5,11 @@ use std::io::{self, Write};
 
 use super::report::{Arena, Half, Item, Known, Peer, Report, State, Thread, Wait};
 use crate::arenas::find::Target;
-use crate::arenas::scene::{Creator, long, slot_of, times};
+use crate::arenas::scene::{Creator, long, times};
+use crate::arenas::words::Word;
 use crate::printable::printable;
 use ntux_sync::Object;
+use ntux_sync::inspect::{Life, Mode, Phase, WaitState};
 
 const PAGE_WIDTH: usize = 80;
 /// Where the second line of an object's or a thread's begins.
@@ -40,7 +42,7 @@ impl Focus {
 
     /// A thread of the process, or one that waits for what is listed, in the order of the slots.
     fn shows_thread(self, thread: &Thread, listed: &[u32]) -> bool {
-        let is_listed = |&object: &u64| listed.binary_search(&slot_of(Object(object))).is_ok();
+        let is_listed = |&object: &u64| listed.binary_search(&Object(object).index()).is_ok();
         let waits_for_listed = |wait: &Wait| wait.objects.iter().chain(&wait.alert).any(is_listed);
         self.0.is_none_or(|pid| thread.pid == Some(pid)) || thread.wait.as_ref().is_some_and(waits_for_listed)
     }
@@ -87,8 +89,8 @@ fn write_arena(out: &mut dyn Write, arena: &Arena<'_>, focus: Focus) -> io::Resu
         line(out, "\nThreads that do not wait, and are half-way")?;
         write_threads(out, arena, focus, &listed, is_half_way)?;
     }
-    if arena.wait_all.phase != "idle" {
-        line(out, &format!("\nWait-all: {}, attempt {}", arena.wait_all.phase, arena.wait_all.attempts))?;
+    if arena.wait_all.phase != Phase::Idle {
+        line(out, &format!("\nWait-all: {}, attempt {}", arena.wait_all.phase.word(), arena.wait_all.attempts))?;
     }
     Ok(())
 }
@@ -116,7 +118,7 @@ fn omit(out: &mut dyn Write, omission: Option<String>) -> io::Result<()> {
 /// Whether a thread that does not wait has an operation under way, still sleeps although its wait has ended, or was killed in it.
 fn is_half_way(thread: &Thread) -> bool {
     !thread.waits
-        && (thread.wait.is_some() || thread.request.is_some() || thread.wake_owed || thread.state.starts_with("killed"))
+        && (thread.wait.is_some() || thread.request.is_some() || thread.wake_owed || thread.state == WaitState::Died)
 }
 
 fn peer_line(peer: &Peer) -> String {
@@ -126,7 +128,7 @@ fn peer_line(peer: &Peer) -> String {
 
 fn write_item(out: &mut dyn Write, item: &Item) -> io::Result<()> {
     let (kind, state) = kind_and_state(item);
-    let life = if item.life == "live" { String::new() } else { format!(" ({})", item.life) };
+    let life = if item.life == Life::Live { String::new() } else { format!(" ({})", item.life.word()) };
     let descriptors = list(item.descriptors.iter().map(|descriptor| format!("{}:{}", descriptor.pid, descriptor.fd)));
     let start = format!("{:>7}   {kind:9}  {:26} {:>7}  ", item.slot, state + &life, item.waiting.len());
     wrapped(out, &start, &" ".repeat(start.len()), &descriptors)?;
@@ -209,7 +211,7 @@ fn write_thread(out: &mut dyn Write, thread: &Thread) -> io::Result<()> {
         (Some(wait), _) => wait_text(wait, thread),
         (None, Some(request)) => format!("has this carried out: {request}"),
         (None, None) if thread.wake_owed => given_text(thread),
-        (None, None) => thread.state.to_owned(),
+        (None, None) => thread.state.word().to_owned(),
     };
     wrapped(out, &start, &" ".repeat(start.len()), &what)
 }
@@ -220,15 +222,15 @@ fn given_text(thread: &Thread) -> String {
 }
 
 fn wait_text(wait: &Wait, thread: &Thread) -> String {
-    let objects = list(wait.objects.iter().map(|&object| format!("#{}", slot_of(Object(object)))));
+    let objects = list(wait.objects.iter().map(|&object| format!("#{}", Object(object).index())));
     let mut text = match (wait.objects.len(), wait.mode) {
         (0, _) => "nothing but its alert".to_owned(),
         (1, _) => objects,
-        (_, "unknown") => format!("one or all of {objects}"),
-        (_, mode) => format!("{mode} of {objects}"),
+        (_, Mode::Unknown) => format!("one or all of {objects}"),
+        (_, mode) => format!("{} of {objects}", mode.word()),
     };
     if let Some(alert) = wait.alert {
-        let _ = write!(text, ", alert #{}", slot_of(Object(alert)));
+        let _ = write!(text, ", alert #{}", Object(alert).index());
     }
     let _ = write!(text, "; as owner {}", wait.owner);
     if let Some(seconds) = thread.asleep_s {
@@ -238,7 +240,7 @@ fn wait_text(wait: &Wait, thread: &Thread) -> String {
         let _ = write!(text, ", {} more at most", long(seconds));
     }
     if !thread.asleep {
-        text.push_str(if thread.state == "waiting" { "; awake" } else { "; joins its queues" });
+        text.push_str(if thread.state == WaitState::Waiting { "; awake" } else { "; joins its queues" });
     }
     text
 }

@@ -14,7 +14,7 @@ use ratatui::widgets::{Cell, Paragraph, Row as TableRow, Table};
 use super::rows::{Key, Row, kind, rows, state};
 use super::sample::{Watch, Watched};
 use super::screen::{Page, Screen};
-use crate::arenas::scene::{Scene, slot_of, times};
+use crate::arenas::scene::{Scene, times};
 use crate::counted::counted;
 use crate::printable::printable;
 use crate::why;
@@ -269,8 +269,8 @@ fn draw_one(frame: &mut Frame<'_>, screen: &Screen, watch: &Watch, key: Key, are
 
 fn object_page(arena: &Watched, object: Object) -> Option<String> {
     let scene = arena.scene.as_ref()?;
-    let seen = scene.snapshot.object(slot_of(object)).filter(|seen| seen.object == object)?;
-    let mut page = format!("{} #{}: {}\n", kind(&seen.value), slot_of(object), state(&seen.value));
+    let seen = scene.snapshot.object(object.index()).filter(|seen| seen.object == object)?;
+    let mut page = format!("{} #{}: {}\n", kind(&seen.value), object.index(), state(&seen.value));
     let descriptors = scene.names.descriptors(object).iter();
     let names: Vec<String> = descriptors.map(|one| format!("{}:{}", one.pid, one.fd)).collect();
     if !names.is_empty() {

@@ -6,7 +6,7 @@ use ntux_sync::Object;
 use ntux_sync::inspect::{Mode, ObjectView, Value, WaitState, WaitView, WaiterView};
 
 use super::sample::{Watch, Watched};
-use crate::arenas::scene::{Scene, long, slot_of};
+use crate::arenas::scene::{Scene, long};
 use crate::printable::printable;
 
 /// How many descriptors or threads a line names.
@@ -94,7 +94,7 @@ impl Order {
 impl<'a> Row<'a> {
     fn number(&self) -> (u64, u32) {
         let number = match self.what {
-            What::Object(object) => slot_of(object.object),
+            What::Object(object) => object.object.index(),
             What::Thread(waiter) => waiter.index,
         };
         (self.scene.file.inode, number)
@@ -132,7 +132,7 @@ impl<'a> Row<'a> {
             names = first.map(|entry| self.scene.person(entry.waiter).to_string()).collect();
         }
         vec![
-            slot_of(object.object).to_string(),
+            object.object.index().to_string(),
             kind(&object.value).to_owned(),
             state(&object.value),
             rate(self.measure.rate),
@@ -226,13 +226,13 @@ fn waits_for(scene: &Scene, waiter: &WaiterView) -> String {
         };
     };
     let name = |object: &Object| {
-        let seen = scene.snapshot.object(slot_of(*object));
+        let seen = scene.snapshot.object(object.index());
         let kind = seen.map_or("", |seen| kind(&seen.value));
-        format!("{kind} #{}", slot_of(*object))
+        format!("{kind} #{}", object.index())
     };
     let names: Vec<String> = objects.iter().take(NAMED).map(name).collect();
     let more = if objects.len() > NAMED { " ..." } else { "" };
-    let alert = alert.map_or(String::new(), |alert| format!(", alert #{}", slot_of(alert)));
+    let alert = alert.map_or(String::new(), |alert| format!(", alert #{}", alert.index()));
     let mode = match (mode, objects.len()) {
         (Mode::All, 2..) => "all of ",
         (_, 2..) => "any of ",

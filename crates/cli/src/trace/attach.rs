@@ -16,8 +16,8 @@ use ntux_sync::trace::{Event, Tracer};
 
 use super::names::Objects;
 use super::waits::Seen;
-use crate::arenas::find::{descriptors, is_shared_memory};
-use crate::arenas::processes;
+use crate::arenas::proc;
+use crate::arenas::tables::{is_shared_memory, shared_memory};
 
 /// How long threads continue to report after the tracer was killed; and how long it may get no processor without their falling
 /// silent.
@@ -143,7 +143,7 @@ impl Arenas {
     }
 
     fn look_at(&mut self, process: u32) {
-        descriptors(process).unwrap_or_default().iter().for_each(|path| self.meet(path));
+        shared_memory(process).unwrap_or_default().iter().for_each(|path| self.meet(path));
     }
 
     /// Takes an arena that a process has handed over, unless it is one already, or none.
@@ -174,8 +174,8 @@ impl Arenas {
 /// All processes that descend from one.
 fn descendants(process: u32) -> Vec<u32> {
     let mut children: HashMap<u32, Vec<u32>> = HashMap::new();
-    for pid in processes::all() {
-        if let Some(parent) = processes::parent(pid) {
+    for pid in proc::processes() {
+        if let Some(parent) = proc::parent(pid) {
             children.entry(parent).or_default().push(pid);
         }
     }
@@ -192,6 +192,9 @@ mod tests {
     use super::*;
     use std::fs::File;
     use std::io::Write;
+
+    /// How an arena begins.
+    const MAGIC: &[u8; 8] = b"ntuxsync";
 
     fn handed(file: impl Into<OwnedFd>) -> OwnedFd {
         file.into()
@@ -219,11 +222,11 @@ mod tests {
     fn rubbish_that_is_handed_over_is_dropped() {
         let mut arenas = Arenas::of(std::process::id(), true);
         let memory = ntux_platform::memory::create(c"rubbish", 4096).unwrap();
-        File::from(memory.try_clone().unwrap()).write_all(crate::arenas::find::MAGIC).unwrap();
+        File::from(memory.try_clone().unwrap()).write_all(MAGIC).unwrap();
         let (reader, _writer) = std::io::pipe().unwrap();
         let (socket, _) = std::os::unix::net::UnixDatagram::pair().unwrap();
         let mut named = tempfile::tempfile().unwrap();
-        named.write_all(crate::arenas::find::MAGIC).unwrap();
+        named.write_all(MAGIC).unwrap();
         let null = File::open("/dev/null").unwrap();
         let directory = File::open("/").unwrap();
         for rubbish in [memory, handed(reader), handed(socket), handed(named), handed(null), handed(directory)] {
@@ -236,7 +239,7 @@ mod tests {
     #[test]
     fn what_is_no_arena_is_not_opened_to_write() {
         let memory = ntux_platform::memory::create(c"leased", 4096).unwrap();
-        File::from(memory.try_clone().unwrap()).write_all(crate::arenas::find::MAGIC).unwrap();
+        File::from(memory.try_clone().unwrap()).write_all(MAGIC).unwrap();
         let leased = File::open(format!("/proc/self/fd/{}", memory.as_raw_fd())).unwrap();
         drop(memory);
         // SAFETY: calls with integers, on a descriptor of our own.

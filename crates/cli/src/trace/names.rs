@@ -2,9 +2,9 @@
 
 use std::collections::HashMap;
 
-use crate::arenas::processes;
+use crate::arenas::proc;
 use crate::printable::printable;
-use ntux_sync::inspect::{Snapshot, Value};
+use ntux_sync::inspect::Snapshot;
 use ntux_sync::trace::Operation;
 
 /// A thread, as /proc has it.
@@ -24,10 +24,10 @@ impl Threads {
         if self.0.contains_key(&thread) {
             return None;
         }
-        let status = processes::text(format!("/proc/{thread}/status")).unwrap_or_default();
+        let status = proc::text(format!("/proc/{thread}/status")).unwrap_or_default();
         let value = |name: &str| status.lines().find_map(|line| line.strip_prefix(name)).map(str::trim);
         let pid = value("Tgid:").and_then(|number| number.parse().ok()).unwrap_or(thread);
-        let name = match processes::name(thread) {
+        let name = match proc::name(thread) {
             unknown if unknown.is_empty() => "thread".to_owned(),
             name => printable(&name),
         };
@@ -53,24 +53,13 @@ impl Objects {
     /// Learns the kinds of all objects that a snapshot shows.
     pub fn learn(&mut self, snapshot: &Snapshot) {
         for object in &snapshot.objects {
-            let kind = match object.value {
-                Value::Semaphore(_) => "semaphore",
-                Value::Mutex(_) => "mutex",
-                Value::Event(_) => "event",
-                Value::Undecided | Value::Rubbish => continue,
-            };
-            self.0.insert(object.object.0 as u32, kind);
+            self.0.extend(object.value.kind().map(|kind| (object.object.index(), kind.word())));
         }
     }
 
     /// Learns from what was done to an object.
     pub fn learn_from(&mut self, slot: u32, operation: Operation) {
-        let kind = match operation {
-            Operation::Set | Operation::Reset | Operation::Pulse => "event",
-            Operation::Release => "semaphore",
-            Operation::Unlock | Operation::Kill => "mutex",
-        };
-        self.0.insert(slot, kind);
+        self.0.insert(slot, operation.kind_word());
     }
 
     pub fn is_known(&self, slot: u32) -> bool {

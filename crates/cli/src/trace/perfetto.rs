@@ -124,7 +124,7 @@ mod tests {
     use super::*;
     use ntux_sync::trace::{Event, Operation, What};
 
-    use super::super::waits::{Told, Waits};
+    use super::super::waits::{Completed, Waits};
 
     fn written(finish: bool) -> String {
         let mut bytes = Vec::new();
@@ -139,8 +139,8 @@ mod tests {
         ];
         for (number, (thread, what)) in (0..).zip(events) {
             match waits.take(Event { number, time_ns: 1_000 + number * 500, thread, what }) {
-                Some(Told::Wait(wait)) => perfetto.wait(&wait, &objects, |_| 1),
-                Some(Told::Signal(signal)) => perfetto.signal(&signal, &objects, |_| 1),
+                Some(Completed::Wait(wait)) => perfetto.wait(&wait, &objects, |_| 1),
+                Some(Completed::Signal(signal)) => perfetto.signal(&signal, &objects, |_| 1),
                 None => {}
             }
         }

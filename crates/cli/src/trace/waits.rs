@@ -59,7 +59,7 @@ pub struct Signal {
 
 /// What an event completes.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub enum Told {
+pub enum Completed {
     Wait(Wait),
     Signal(Signal),
 }
@@ -90,7 +90,7 @@ const MANY: u64 = 2;
 
 impl Waits {
     /// Takes the next event.
-    pub fn take(&mut self, event: Event) -> Option<Told> {
+    pub fn take(&mut self, event: Event) -> Option<Completed> {
         let Event { time_ns, thread, what, number } = event;
         let missing = self.last.replace(number).map_or(0, |last| number.saturating_sub(last + 1));
         let lost = if std::mem::take(&mut self.is_interrupted) { missing.max(MANY) } else { missing };
@@ -119,7 +119,7 @@ impl Waits {
                     // What was granted then is not what ends this wait.
                     self.grants.remove(&thread);
                 }
-                before.map(Wait::without_end).or(unexplained).map(Told::Wait)
+                before.map(Wait::without_end).or(unexplained).map(Completed::Wait)
             }
             What::Acquires { object } => self.end(thread, time_ns, End::Object(object)),
             What::AcquiresAll => self.end(thread, time_ns, End::Everything),
@@ -133,16 +133,16 @@ impl Waits {
             What::Wakes { .. } => None,
             What::Signals { object, operation } => {
                 let (from_ns, granted) = self.granting.remove(&thread).unwrap_or((time_ns, 0));
-                Some(Told::Signal(Signal { thread, object, operation, from_ns, to_ns: time_ns, granted }))
+                Some(Completed::Signal(Signal { thread, object, operation, from_ns, to_ns: time_ns, granted }))
             }
         }
     }
 
-    fn grant(&mut self, by: u32, to: u32, at_ns: u64, object: Option<u32>) -> Option<Told> {
+    fn grant(&mut self, by: u32, to: u32, at_ns: u64, object: Option<u32>) -> Option<Completed> {
         let grant = Grant { thread: by, at_ns, object };
         self.granting.entry(by).or_insert((at_ns, 0)).1 += 1;
         if self.unexplained.get(&to).is_some_and(|wait| grant.fits(wait.end)) {
-            return self.unexplained.remove(&to).map(|wait| Told::Wait(Wait { by: Some(grant), ..wait }));
+            return self.unexplained.remove(&to).map(|wait| Completed::Wait(Wait { by: Some(grant), ..wait }));
         }
         self.grants.insert(to, grant);
         None
@@ -163,19 +163,19 @@ impl Waits {
         self.unexplainable.extend(self.unexplained.drain().map(|(_, wait)| wait));
     }
 
-    fn end(&mut self, thread: u32, to_ns: u64, end: End) -> Option<Told> {
+    fn end(&mut self, thread: u32, to_ns: u64, end: End) -> Option<Completed> {
         let by = self.grants.remove(&thread).filter(|grant| grant.fits(end));
         let (began, wait) = self.open.remove(&thread)?;
         if began < self.gap {
             // This may be the end of a later wait.
-            return Some(Told::Wait(wait.without_end()));
+            return Some(Completed::Wait(wait.without_end()));
         }
         let wait = Wait { to_ns, end, by, ..wait };
         if by.is_none() && end != End::Nothing {
             self.unexplained.insert(thread, wait);
             return None;
         }
-        Some(Told::Wait(wait))
+        Some(Completed::Wait(wait))
     }
 
     /// Returns the rest: waits that have not ended when the trace ends, those whose end was lost, and those whose granter
@@ -227,7 +227,7 @@ impl Grant {
 mod tests {
     use super::*;
 
-    fn story(events: &[(u32, What)]) -> (Vec<Told>, Waits) {
+    fn story(events: &[(u32, What)]) -> (Vec<Completed>, Waits) {
         let mut waits = Waits::default();
         let event = |(number, &(thread, what)): (usize, &(u32, What))| {
             waits.take(Event { number: number as u64, time_ns: number as u64 * 10, thread, what })
@@ -248,7 +248,7 @@ mod tests {
         let by = Some(Grant { thread: 2, at_ns: 20, object: Some(5) });
         let wait = Wait { thread: 1, object: 5, count: 2, from_ns: 0, to_ns: 40, end: End::Object(5), by, stirs: 1 };
         let signal = Signal { thread: 2, object: 5, operation: Operation::Set, from_ns: 20, to_ns: 30, granted: 1 };
-        assert_eq!(told, [Told::Signal(signal), Told::Wait(wait)]);
+        assert_eq!(told, [Completed::Signal(signal), Completed::Wait(wait)]);
     }
 
     #[test]
@@ -258,7 +258,7 @@ mod tests {
             (1, What::Sleeps { object: 5, count: 2 }),
             (1, What::AcquiresAll),
         ]);
-        let [Told::Wait(wait)] = &told[..] else { panic!("{told:?}") };
+        let [Completed::Wait(wait)] = &told[..] else { panic!("{told:?}") };
         assert_eq!(wait.by.map(|grant| grant.thread), Some(2));
     }
 
@@ -270,7 +270,7 @@ mod tests {
             (2, What::Grants { object: 5, thread: 1 }),
             (1, What::Sleeps { object: 5, count: 1 }),
         ]);
-        let [Told::Wait(wait)] = &told[..] else { panic!("{told:?}") };
+        let [Completed::Wait(wait)] = &told[..] else { panic!("{told:?}") };
         assert_eq!((wait.by.map(|grant| grant.thread), wait.to_ns), (Some(2), 10));
         assert_eq!(waits.finish(50, None).len(), 1);
     }
@@ -296,7 +296,7 @@ mod tests {
             (2, What::Signals { object: 6, operation: Operation::Pulse }),
         ]);
         let granted: Vec<_> =
-            told.iter().map(|told| if let Told::Signal(signal) = told { signal.granted } else { 99 }).collect();
+            told.iter().map(|told| if let Completed::Signal(signal) = told { signal.granted } else { 99 }).collect();
         assert_eq!(granted, [2, 0]);
     }
 
@@ -307,7 +307,7 @@ mod tests {
             (1, What::Sleeps { object: 6, count: 1 }),
             (3, What::GivesUp),
         ]);
-        let [Told::Wait(lost)] = &told[..] else { panic!("{told:?}") };
+        let [Completed::Wait(lost)] = &told[..] else { panic!("{told:?}") };
         assert_eq!((lost.object, lost.end, lost.to_ns), (5, End::Unknown, 0));
         let open = waits.finish(500, None);
         assert_eq!((open.len(), open[0].object, open[0].end, open[0].to_ns), (1, 6, End::Open, 500));
@@ -319,7 +319,7 @@ mod tests {
         assert_eq!(told, []);
         waits.interrupt();
         let end = Event { number: 1, time_ns: 500, thread: 1, what: What::Acquires { object: 5 } };
-        let Some(Told::Wait(wait)) = waits.take(end) else { panic!("the wait has ended") };
+        let Some(Completed::Wait(wait)) = waits.take(end) else { panic!("the wait has ended") };
         assert_eq!((wait.end, wait.to_ns), (End::Unknown, 0));
     }
 
@@ -330,7 +330,7 @@ mod tests {
         take(0, 1, What::Sleeps { object: 5, count: 1 });
         take(1, 2, What::Grants { object: 5, thread: 1 });
         match take(2 + lost, 1, What::Acquires { object: 5 }) {
-            Some(Told::Wait(wait)) => wait,
+            Some(Completed::Wait(wait)) => wait,
             told => (told.is_none().then(|| waits.finish(500, None).remove(0))).expect("the wait"),
         }
     }

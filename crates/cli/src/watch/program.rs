@@ -20,7 +20,7 @@ use super::axis::{Axis, Kinds, Layout, Written};
 use super::heat::{self, Row, TIME_WIDTH, Totals};
 use super::meeting::{self, Meeting, Wish};
 use super::{Arguments, svg};
-use crate::arenas::processes;
+use crate::arenas::proc;
 use crate::library::Library;
 use crate::output::{self, Output};
 use crate::printable::printable;
@@ -194,7 +194,7 @@ impl Map {
 
     /// The program has introduced itself, or what it has executed.
     fn begin(&mut self, process: u32, userfault: Option<Userfault>) {
-        let name = printable(&processes::name(process));
+        let name = printable(&proc::name(process));
         let space = userfault.map(|userfault| AddressSpace::of(process, userfault));
         let begun = match space {
             Some(Ok(space)) => space.take(|_| ()).map(|()| space).map_err(|error| error.to_string()),

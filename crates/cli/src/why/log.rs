@@ -12,17 +12,18 @@ use std::path::PathBuf;
 
 use ntux_platform::command::others::open_regular;
 use ntux_platform::environment::LOG_IS_ALL;
-use ntux_platform::interposition::proc::Entry;
+use ntux_platform::interposition::proc;
+use ntux_sync::trace::Operation;
 
 /// How much of a log is read, from its end.
 const LENGTH_MAX: u64 = 8 << 20;
 /// What stands before the path of a log that has every operation.
 const EVERY_OPERATION: &[u8] = LOG_IS_ALL;
 
-/// An operation that a log tells of.
+/// An operation that a log records.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Told {
-    pub operation: &'static str,
+pub struct Entry {
+    pub operation: Operation,
     pub at_ns: u64,
     pub pid: u32,
     pub thread: u32,
@@ -31,7 +32,7 @@ pub struct Told {
 /// The last signal of each slot, and the reset behind it, if there was one.
 #[derive(Default)]
 pub struct Logs {
-    last: HashMap<u32, (Told, Option<Told>)>,
+    last: HashMap<u32, (Entry, Option<Entry>)>,
 }
 
 impl Logs {
@@ -48,7 +49,7 @@ impl Logs {
         logs
     }
 
-    pub fn last(&self, slot: u32) -> Option<&(Told, Option<Told>)> {
+    pub fn last(&self, slot: u32) -> Option<&(Entry, Option<Entry>)> {
         self.last.get(&slot)
     }
 
@@ -65,7 +66,7 @@ impl Logs {
         let at_ns = u64::from(seconds) * 1_000_000_000 + u64::from(micros) * 1_000;
         let (pid, thread) = words.next()?.split_once('/')?;
         let (pid, thread) = (pid.parse().ok()?, thread.parse().ok()?);
-        let told = |operation| Told { operation, at_ns, pid, thread };
+        let entry = |operation| Entry { operation, at_ns, pid, thread };
         let operation = words.next()?;
         if operation.starts_with("create-") {
             self.last.remove(&slot(line.rsplit(' ').next()?)?);
@@ -77,10 +78,10 @@ impl Logs {
             return None;
         }
         match operation {
-            "set" => drop(self.last.insert(object, (told("set"), None))),
-            "pulse" => drop(self.last.insert(object, (told("pulsed"), None))),
-            "release" => drop(self.last.insert(object, (told("released"), None))),
-            "reset" => self.last.get_mut(&object)?.1 = Some(told("reset")),
+            "set" => drop(self.last.insert(object, (entry(Operation::Set), None))),
+            "pulse" => drop(self.last.insert(object, (entry(Operation::Pulse), None))),
+            "release" => drop(self.last.insert(object, (entry(Operation::Release), None))),
+            "reset" => self.last.get_mut(&object)?.1 = Some(entry(Operation::Reset)),
             _ => {}
         }
         Some(())
@@ -94,7 +95,7 @@ fn slot(word: &str) -> Option<u32> {
 
 /// Where a process writes every operation, as it is seen from here.
 fn path(pid: u32) -> Option<PathBuf> {
-    let entry = Entry::of(pid);
+    let entry = proc::Entry::of(pid);
     let environment = fs::read(entry.path(format_args!("environ")).to_path()).ok()?;
     let named = environment.split(|&byte| byte == 0).find_map(|variable| variable.strip_prefix(EVERY_OPERATION))?;
     let named = std::str::from_utf8(named).ok()?.replace("%p", &pid.to_string());
@@ -131,8 +132,11 @@ mod tests {
              6.000000 10/11 create-event manual 0 signaled 0 -> 8=event#9",
         );
         let (signal, reset) = logs.last(5).unwrap();
-        assert_eq!((signal.operation, signal.at_ns, signal.pid, signal.thread), ("pulsed", 2_000_000_000, 10, 12));
-        assert_eq!(reset.as_ref().map(|reset| (reset.operation, reset.thread)), Some(("reset", 13)));
+        assert_eq!(
+            (signal.operation, signal.at_ns, signal.pid, signal.thread),
+            (Operation::Pulse, 2_000_000_000, 10, 12)
+        );
+        assert_eq!(reset.as_ref().map(|reset| (reset.operation, reset.thread)), Some((Operation::Reset, 13)));
         assert_eq!(logs.last(6).map(|(signal, reset)| (signal.at_ns, reset.is_some())), Some((3_000_000_000, false)));
         assert!(logs.last(9).is_none(), "the slot has another object since");
     }

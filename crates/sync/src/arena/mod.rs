@@ -233,10 +233,14 @@ fn read_capacity(fd: BorrowedFd<'_>) -> Result<Capacity> {
     }
 }
 
-/// Whether an arena of this version begins so.
+/// Returns true if an arena of this version begins so.
 pub(crate) fn is_of_this_version(start: &[u8; HEAD]) -> bool {
-    let magic = u64::from(word(start, 0)) | u64::from(word(start, 4)) << 32;
-    magic == MAGIC && word(start, 8) == VERSION && word(start, 12) == FINGERPRINT
+    begins_arena(start) && word(start, 8) == VERSION && word(start, 12) == FINGERPRINT
+}
+
+/// Returns true if an arena of any version begins so.
+pub(crate) fn begins_arena(start: &[u8]) -> bool {
+    start.starts_with(&MAGIC.to_le_bytes())
 }
 
 fn word(start: &[u8; HEAD], at: usize) -> u32 {

@@ -135,8 +135,9 @@ impl Object {
         Object(u64::from(generation) << 32 | u64::from(index))
     }
 
+    /// The slot in which the object lies, or lay: another object can have it later.
     #[inline(always)]
-    pub(crate) fn index(self) -> u32 {
+    pub fn index(self) -> u32 {
         self.0 as u32
     }
 

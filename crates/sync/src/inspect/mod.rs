@@ -39,6 +39,7 @@ use std::collections::{HashMap, HashSet};
 use ntux_platform::atomic::{Pair, Word128};
 use ntux_platform::clock::Deadline;
 
+use crate::Object;
 use crate::format::fields::Bits;
 use crate::format::layout::Capacity;
 
@@ -73,6 +74,11 @@ impl Snapshot {
     pub fn object(&self, index: u32) -> Option<&ObjectView> {
         let place = self.objects.binary_search_by_key(&index, |object| object.object.index()).ok()?;
         self.objects.get(place)
+    }
+
+    /// This object, if its slot still has it.
+    pub fn seen(&self, object: Object) -> Option<&ObjectView> {
+        self.object(object.index()).filter(|seen| seen.object == object)
     }
 
     /// The process with this index.

@@ -1,6 +1,6 @@
 //! An object, and its queue.
 
-use ntux_platform::atomic::{Word32, Word64};
+use ntux_platform::atomic::{Pair, Word32, Word64};
 
 use super::view::Look;
 use super::{Reading, reading};
@@ -216,6 +216,12 @@ impl ObjectView {
             queue,
             queue_is_whole,
         })
+    }
+
+    /// How often it has changed since an earlier snapshot of the same object.
+    pub fn changes_since(&self, earlier: &ObjectView) -> u64 {
+        let word = |low| ObjectWord(Pair { low, high: 0 });
+        word(earlier.version).changes_until(word(self.version))
     }
 
     /// Its current waiters, in order of arrival.

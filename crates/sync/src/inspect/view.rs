@@ -10,7 +10,7 @@ use ntux_platform::memory::{FileId, ReadOnly};
 
 use super::object::Chains;
 use super::{AdmissionView, ObjectView, PeerView, Snapshot, WaiterView, WakeView};
-use crate::arena::{HEAD, Shape, is_of_this_version};
+use crate::arena::{HEAD, Shape, begins_arena, is_of_this_version};
 use crate::format::layout::{Capacity, Chunk, Header, Layout, ObjectSlot, PoolWords, WaiterSlot};
 use crate::format::limits::PEERS_MAX;
 use crate::format::ticket::Ticket;
@@ -38,7 +38,12 @@ impl View {
     /// Bytes at the start of a file that say what it is.
     pub const HEAD: usize = HEAD;
 
-    /// Whether an arena of this version begins so; the file itself may be cut off.
+    /// Returns true if an arena of any version begins so; eight bytes say it.
+    pub fn begins_arena(start: &[u8]) -> bool {
+        begins_arena(start)
+    }
+
+    /// Returns true if an arena of this version begins so; the file itself may be cut off.
     pub fn is_of_this_version(start: &[u8; HEAD]) -> bool {
         is_of_this_version(start)
     }

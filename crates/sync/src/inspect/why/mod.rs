@@ -51,6 +51,23 @@ pub enum Fate {
     Unknown,
 }
 
+/// What a thread that has a place does.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Condition {
+    /// It has ended.
+    Ended,
+    /// It is stopped, whatever it did before.
+    Stopped,
+    /// It waits.
+    Waiting,
+    /// Its wait is satisfied, and the wake that it is owed is not known to be sent.
+    WakeOwed,
+    /// It has its signal carried out, wait-all waiters first.
+    Signaling,
+    /// It is in no wait.
+    Elsewhere,
+}
+
 /// What stands between a waiter and an object.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Obstacle {
@@ -270,6 +287,18 @@ impl<'a> Case<'a> {
     /// What is known of the thread that has this place.
     pub fn fate(&self, waiter: u32) -> Fate {
         self.fates.get(&waiter).copied().unwrap_or(Fate::Unknown)
+    }
+
+    /// What the thread that has this place does.
+    pub fn condition(&self, waiter: u32) -> Condition {
+        match (self.fate(waiter), self.after.waiter(waiter).map(|waiter| waiter.state)) {
+            (Fate::Gone, _) => Condition::Ended,
+            (Fate::Stopped, _) => Condition::Stopped,
+            (_, Some(WaitState::Waiting | WaitState::Queueing)) => Condition::Waiting,
+            (_, Some(WaitState::Satisfied { owed: true, .. })) => Condition::WakeOwed,
+            (_, Some(WaitState::Requesting(_))) => Condition::Signaling,
+            _ => Condition::Elsewhere,
+        }
     }
 
     /// The places whose threads have waited in the name of this owner; of none if no such thread has ever had to wait.

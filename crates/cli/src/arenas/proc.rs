@@ -1,0 +1,80 @@
+//! Files of /proc, read as they are. A process may end in the middle, and a name may be anything.
+
+use std::fs;
+use std::path::Path;
+
+/// What the kernel shows its ticks in, on every processor that ntux runs on.
+const TICKS_PER_SECOND: u64 = 100;
+
+/// What the kernel writes about a process or a thread in one line.
+pub struct Stat {
+    pub name: String,
+    pub state: char,
+    pub parent: u32,
+    pub start: u64,
+}
+
+impl Stat {
+    pub fn read(path: &str) -> Option<Stat> {
+        let text = text(path)?;
+        // A name may hold anything, also parentheses.
+        let (open, close) = (text.find('(')?, text.rfind(')')?);
+        let name = text.get(open + 1..close)?.to_owned();
+        let mut fields = text.get(close + 1..)?.split_whitespace();
+        let state = fields.next()?.chars().next()?;
+        let parent = fields.next()?.parse().ok()?;
+        let start = fields.nth(17)?.parse().ok()?;
+        Some(Stat { name, state, parent, start })
+    }
+}
+
+/// Returns true if a file below /proc exists, or if that cannot be told.
+pub fn is_there(path: &str) -> bool {
+    fs::exists(path).unwrap_or(true)
+}
+
+/// The name of a process, or of a thread.
+pub fn name(pid: u32) -> String {
+    let text = text(format!("/proc/{pid}/comm")).unwrap_or_default();
+    text.strip_suffix('\n').unwrap_or(&text).to_owned()
+}
+
+/// The process that started this one, or that has taken it over.
+pub fn parent(pid: u32) -> Option<u32> {
+    Some(Stat::read(&format!("/proc/{pid}/stat"))?.parent)
+}
+
+/// Every process here, by its number.
+pub fn processes() -> Vec<u32> {
+    let entries = fs::read_dir("/proc").into_iter().flatten();
+    let mut numbers: Vec<u32> = entries.filter_map(|entry| entry.ok()?.file_name().to_str()?.parse().ok()).collect();
+    numbers.sort_unstable();
+    numbers
+}
+
+/// Returns the seconds since a process began, or None if that is unknown.
+pub fn age_s(pid: u32) -> Option<u64> {
+    let uptime = fs::read_to_string("/proc/uptime").ok()?;
+    let seconds: f64 = uptime.split_whitespace().next()?.parse().ok()?;
+    let start = Stat::read(&format!("/proc/{pid}/stat"))?.start;
+    Some((seconds as u64).saturating_sub(start / TICKS_PER_SECOND))
+}
+
+/// The last of the numbers behind this name, which is the number in the innermost namespace.
+pub fn own_number(path: impl AsRef<Path>, name: &str) -> Option<u32> {
+    value(path, name)?.split_whitespace().last()?.parse().ok()
+}
+
+/// The number behind this name.
+pub fn number(path: impl AsRef<Path>, name: &str) -> Option<u64> {
+    value(path, name)?.trim().parse().ok()
+}
+
+fn value(path: impl AsRef<Path>, name: &str) -> Option<String> {
+    text(path)?.lines().find_map(|line| line.strip_prefix(name)).map(str::to_owned)
+}
+
+/// All of a file.
+pub fn text(path: impl AsRef<Path>) -> Option<String> {
+    Some(String::from_utf8_lossy(&fs::read(path).ok()?).into_owned())
+}

@@ -1,0 +1,126 @@
+//! The threads and objects of which a verdict speaks, with the names that people know.
+
+use ntux_sync::{Kind, Object};
+use serde::Serialize;
+
+use crate::arenas::processes::Descriptor;
+use crate::arenas::scene::{Creator, Doer, Scene};
+use crate::printable::printable;
+
+/// Descriptors by which an object is named.
+const NAMED: usize = 3;
+
+/// A thread.
+#[derive(Clone, Serialize)]
+pub struct Party {
+    /// Its place. None: it has never waited.
+    pub waiter: Option<u32>,
+    pub pid: Option<u32>,
+    pub thread: Option<u32>,
+    pub name: Option<String>,
+    /// In whose name it waits, or last did.
+    pub owner: u32,
+}
+
+/// An object.
+#[derive(Clone, Serialize)]
+pub struct Thing {
+    pub object: u64,
+    pub slot: u32,
+    pub kind: &'static str,
+    pub descriptors: Vec<Descriptor>,
+    /// None: unknown.
+    pub creator: Option<Creator>,
+}
+
+/// A thread that is stopped.
+#[derive(Clone, Serialize)]
+pub struct Stopped {
+    pub pid: u32,
+    pub thread: u32,
+    pub name: String,
+}
+
+impl Party {
+    /// The thread that has a place.
+    pub fn of(scene: &Scene, waiter: u32) -> Party {
+        let person = scene.person(waiter);
+        let owner = scene.snapshot.waiter(waiter).map_or(0, |waiter| waiter.owner);
+        Party { waiter: Some(waiter), pid: person.pid, thread: person.thread, name: person.name, owner }
+    }
+
+    pub fn all(scene: &Scene, waiters: &[u32]) -> Vec<Party> {
+        waiters.iter().map(|&waiter| Party::of(scene, waiter)).collect()
+    }
+
+    /// The thread that owns a mutex, with a place or without.
+    pub fn owner(scene: &Scene, mutex: Object, owner: u32, place: Option<u32>) -> Party {
+        let taker = || match scene.doer(mutex) {
+            Some(Doer { pid, thread, name, .. }) => Party { waiter: None, pid, thread: Some(thread), name, owner },
+            None => Party { waiter: None, pid: None, thread: None, name: None, owner },
+        };
+        place.map_or_else(taker, |place| Party::of(scene, place))
+    }
+
+    pub fn text(&self) -> String {
+        let name = self.name.as_deref().map_or(String::new(), |name| format!(" {}", printable(name)));
+        match (self.pid, self.thread) {
+            (Some(pid), Some(thread)) => format!("{pid}/{thread}{name}"),
+            _ => format!("place {}{name}", self.waiter.map_or("unknown".to_owned(), |place| place.to_string())),
+        }
+    }
+
+    pub fn text_with_owner(&self) -> String {
+        format!("{} (owner {})", self.text(), self.owner)
+    }
+}
+
+impl Thing {
+    pub fn of(scene: &Scene, object: Object) -> Thing {
+        let kind = scene.snapshot.seen(object).and_then(|seen| seen.value.kind());
+        Thing {
+            object: object.0,
+            slot: object.index(),
+            kind: kind.map_or("object", Kind::word),
+            descriptors: scene.names.descriptors(object).to_vec(),
+            creator: scene.creator(object),
+        }
+    }
+
+    pub fn all(scene: &Scene, objects: &[Object]) -> Vec<Thing> {
+        objects.iter().map(|&object| Thing::of(scene, object)).collect()
+    }
+
+    pub fn text(&self) -> String {
+        let descriptors = self.descriptors.iter().take(NAMED).map(|one| format!("{}:{}", one.pid, one.fd));
+        let descriptors: Vec<String> = descriptors.collect();
+        let more = if self.descriptors.len() > NAMED { " ..." } else { "" };
+        let names = if descriptors.is_empty() { String::new() } else { format!(" ({}{more})", descriptors.join(" ")) };
+        format!("{} #{}{names}", self.kind, self.slot)
+    }
+}
+
+impl Stopped {
+    /// The threads that somebody has stopped, of all processes that take part; but not this one.
+    pub fn all(scene: &Scene, but: Option<&Party>) -> Vec<Stopped> {
+        let mut stopped = Vec::new();
+        for process in scene.snapshot.peers.iter().filter_map(|peer| scene.names.process(peer.index)) {
+            for thread in process.stopped() {
+                if but.is_none_or(|party| (party.pid, party.thread) != (Some(process.pid), Some(thread.number))) {
+                    stopped.push(Stopped { pid: process.pid, thread: thread.number, name: thread.name.clone() });
+                }
+            }
+        }
+        stopped.sort_by_key(|stopped| (stopped.pid, stopped.thread));
+        stopped
+    }
+
+    pub fn text(&self) -> String {
+        format!("{}/{} {}", self.pid, self.thread, printable(&self.name))
+    }
+}
+
+/// Names, separated by commas.
+pub fn list<T>(items: &[T], text: impl Fn(&T) -> String) -> String {
+    items.iter().map(text).collect::<Vec<_>>().join(", ")
+}
