@@ -1,10 +1,13 @@
 # Everything that one does with ntux from a clone. `make` alone lists the targets.
 #
+# Names: `test-` for what can fail because ntux is wrong, `fuzz-` for a search that goes on as long as one likes, `bench-` for measurements,
+# `demo-` for programs that show something. What has no prefix makes or checks the sources.
+#
 #   CARGO_TARGET_DIR    where Cargo builds                target
 #   PREFIX, DESTDIR     where `make install` installs     /usr/local, nothing
 #   SECONDS, SEED       how `make fuzz-scribble` scribbles 60, 1
 #   PAIRS, SOAK_SECONDS what `make test-crash` does       changes, 60
-#   PROOFS              what `make proofs-long` proves    all
+#   PROOFS              what `make test-long` proves      all
 #   MINUTES             how long `make test-churn` takes   60
 
 .DEFAULT_GOAL := help
@@ -45,15 +48,17 @@ OTHER_TARGETS := aarch64-unknown-linux-gnu aarch64-apple-darwin x86_64-apple-dar
 CAPI_OUT := $(abspath $(OUT))/capi
 include crates/capi/install.mk
 
-.PHONY: help tools book figures reference futexes windows crash proofs proofs-long self-test simulated-macos build demos run planted measurable doctor bench bench-program plain-builds test test-libraries test-churn test-crash test-simulated-crash test-histories test-kernel \
-	test-old-kernels test-orders test-watch test-soft-dirty demo-soft-dirty demo-wine demo-inspect test-looks test-wine test-aarch64 test-aarch64-kernel test-miri test-tsan \
-	fuzz-scribble fuzz-scribble-asan format lint unit cross install uninstall dist test-dist clean
+# No target of this file is a file.
+.PHONY: $(shell sed -n 's/^\([a-z][a-z0-9-]*\):.*/\1/p' $(firstword $(MAKEFILE_LIST)))
 
-help:                   ## This list
-	@sed -n 's/^\([a-z0-9-]*\):[^#]*## \(.*\)/  make \1 \2/p' $(firstword $(MAKEFILE_LIST)) | \
-		awk '{ printf "  make %-20s", $$2; for (i = 3; i <= NF; i++) printf " %s", $$i; print "" }'
+help:
+	@awk '/^##@ / { printf "\n%s\n", substr($$0, 5) } \
+		/^[a-z0-9-]+:.* ## / { name = $$0; sub(/:.*/, "", name); sub(/^.* ## */, ""); printf "  make %-21s %s\n", name, $$0 }' \
+		$(firstword $(MAKEFILE_LIST))
 
-tools:
+##@ Build and install
+
+tools:                  ## Check for the tools that building takes
 	@.ci/tools
 
 # In place of libgcc_s.so.1, which each program would otherwise load when it starts.
@@ -69,7 +74,7 @@ build: tools capi
 	@$(INSTALL) -m 755 $(TARGET_DIR)/release/ntux $(OUT)/bin/ntux
 	@$(OUT)/bin/ntux pages $(OUT)/share
 else
-# Only what is installed: see `lint` for why the rest must stay apart.
+# Only what is installed. CONTRIBUTING.md says why the rest stays apart: Two workspaces.
 build: CAPI_LDFLAGS = $(UNWIND)
 build: tools $(UNWIND) capi    ## Build the command, the libraries that it loads into programs, and the C library, into out/
 	$(CARGO) build --release --locked -p ntux-cli
@@ -81,213 +86,45 @@ build: tools $(UNWIND) capi    ## Build the command, the libraries that it loads
 	@$(OUT)/bin/ntux pages $(OUT)/share
 endif
 
-ifeq ($(SYSTEM),Darwin)
-demos run planted:
-	@echo "make $@: these programs use /dev/ntsync, which is Linux's; docs/reference/macos.md says what there is here" >&2; exit 1
-else
-demos: tools
-	@mkdir -p $(OUT)/demo
-	$(CC) $(DEMO_CFLAGS) -o $(OUT)/demo/two_processes demo/two_processes.c
-	$(CC) $(DEMO_CFLAGS) -shared -fPIC -o $(OUT)/demo/planted.so demo/planted.c -ldl
-	$(CARGO) build --release --locked --manifest-path demo/ntsync-crate/Cargo.toml --target-dir $(TARGET_DIR)/demo
-	@$(INSTALL) -m 755 $(TARGET_DIR)/demo/release/ntsync-crate-demo $(OUT)/demo/ntsync-crate
+install: install-capi   ## Install what `make build` built below PREFIX (/usr/local); builds nothing, needs no Cargo
+	@PREFIX="$(PREFIX)" DESTDIR="$(DESTDIR)" packaging/install $(OUT)
 
-run: build demos        ## Build everything and run two programs that were written for the kernel's driver
-	@demo/run $(OUT)
-
-planted: build demos
-	@demo/planted $(OUT)
-endif
-
-bench-program: tools
-	$(CARGO) build --release --locked $(VERIFY) -p ntux-bench
-	@mkdir -p $(OUT)/lib/ntux
-	@$(INSTALL) -m 755 $(VERIFY_DIR)/release/ntux-bench $(OUT)/lib/ntux/ntux-bench
-
-# Whether everything can be measured; the numbers do not matter.
-measurable: build bench-program
-	@$(OUT)/bin/ntux bench sync --quick --json > $(OUT)/bench.json
-	@echo "ntux bench sync: every measurement was made"
-ifneq ($(SYSTEM),Darwin)
-	@$(OUT)/bin/ntux bench watch --quick --json > $(OUT)/bench-watch.json
-	@echo "ntux bench watch: every measurement was made"
-	@$(OUT)/bin/ntux bench futex --quick --json > $(OUT)/bench-futex.json
-	@echo "ntux bench futex: every measurement was made"
-endif
+uninstall: uninstall-capi    ## Remove what `make install` installed
+	@PREFIX="$(PREFIX)" DESTDIR="$(DESTDIR)" packaging/install --remove $(OUT)
 
 doctor: build           ## Say what this machine can do, and what ntux would use
 	@$(OUT)/bin/ntux doctor
 
-bench: build bench-program    ## Measure ntux beside the other ways to have NT objects, write watches and futexes
-	@$(OUT)/bin/ntux bench sync --full
-ifneq ($(SYSTEM),Darwin)
-	@$(OUT)/bin/ntux bench watch
-	@$(OUT)/bin/ntux bench futex
-endif
+# MACHINES=x86_64 for this processor alone. pip and rustup fetch the compiler for it, some 0.4 GB.
+dist: tools             ## Archives that need glibc 2.17 or musl, Debian packages, checksums, into out/dist/; some minutes
+	@CARGO=$(CARGO) packaging/dist $(OUT)/dist
 
-test-soft-dirty: tools    ## The program that tests soft-dirty bits, on a kernel that has them, booted in QEMU
-	@.ci/tools kernel
-	@crates/preload-watch/kernel/test $(OUT)/kernel
+clean:                  ## Remove what was built
+	$(CARGO) clean
+	rm -rf $(OUT)
 
-# PICTURES=docs/diagnose/pictures writes what is shown to where docs/diagnose/it-hangs.md shows it. WINE=... for a Windows program, too (not as root).
-demo-inspect: build     ## Programs that hang or are slow, and what ntux why, inspect and top say of them
-	@mkdir -p $(OUT)/demo
-	$(CC) $(DEMO_CFLAGS) -o $(OUT)/demo/scenes demo/inspect/scenes.c -lpthread
-	@demo/inspect/run $(OUT) $(PICTURES)
+##@ While you change something
 
-# LOOKS=1000. Whatever `ntux why` says of such a program is a false alarm.
-LOOKS ?= 1000
-test-looks: build       ## A thousand looks of ntux why at a busy program that is well: nothing may be called wrong
-	@mkdir -p $(OUT)/demo
-	$(CC) $(DEMO_CFLAGS) -o $(OUT)/demo/well demo/inspect/well.c -lpthread
-	@demo/inspect/looks $(OUT) $(LOOKS)
+format: tools           ## Format all Rust sources
+	@.ci/tools tests
+	$(CARGO) fmt --all
+	$(CARGO) fmt --all $(VERIFY)
+	$(CARGO) fmt --manifest-path demo/ntsync-crate/Cargo.toml
 
-# RUNS=5, for the medians. What it needs is fetched from Debian, some 12 MB.
-demo-soft-dirty: build  ## Debian's Boehm collector and Guile on soft-dirty bits from ntux, beside their own way
-	@demo/soft-dirty $(OUT)
+# Cargo compiles what has changed and what depends on it, so this is clippy and the tests of that.
+quick: tools            ## For every save, a minute when warm: format, clippy, unit tests, clauses
+	@$(MAKE) --no-print-directory formatted
+	$(CARGO) clippy --quiet --locked --workspace --all-targets -- -D warnings
+	$(CARGO) test --quiet --locked --workspace --lib --bins
+	$(CARGO) test --quiet --locked $(VERIFY) -p ntux-conformance --test clauses --test core_api
 
-# RUNS=5, for the medians; WINE, if it is not on the PATH. What is missing is fetched with apt and npm, 0.4 GB at most.
-demo-wine: build        ## Wine 10.16 or later, without and with ntux: Windows programs, their answers and times
-	@demo/wine/run $(OUT)
-
-# WINE_BUILD is the build tree of a Wine with the patches of wine/, test programs included.
-test-wine: build        ## Wine's own tests with its server, the device and the back end of wine/ (WINE_BUILD); a deadlock, explained
-	@wine/test $(OUT) $(WINE_BUILD)
-
-test-watch: tools       ## Writers against a copy that must not go stale, for minutes: every mechanism, one to eight writers
-	NTUX_TEST_SHADOW_MS=15000 $(SKIPS) $(CARGO) test --locked --release -p ntux-watch --test watch shadow::no_write
-
-test-churn: build       ## Processes that come, end and are killed for an hour, 64 at a time, while others wait (MINUTES=60)
-	@mkdir -p $(OUT)/tests
-	$(CC) $(DEMO_CFLAGS) -o $(OUT)/tests/surroundings crates/preload/tests/c/surroundings.c -lpthread
-	$(OUT)/bin/ntux run --device user -- $(OUT)/tests/surroundings come_and_go $$(($(MINUTES) * 60))
-
-futexes: tools          ## Every schedule of the futex programs with at most two preemptions (two minutes of one processor)
-	$(EXPLORED) run --release -p ntux-explore --example futexes -- 2 4000000
-
-# Also what one builds and runs first on a system that nobody has tried: docs/reference/macos.md. Its planted fault must show.
-self-test: tools        ## Say in a minute what of ntux works on this machine
-	$(CARGO) build --locked -p ntux --example self-test
-	@$(TARGET_DIR)/debug/examples/self-test
-	@mkdir -p $(OUT)
-	@! $(TARGET_DIR)/debug/examples/self-test --planted > $(OUT)/self-test-planted || { echo "self-test: the planted fault is NOT found"; exit 1; }
-
-# A slice; docs/reference/macos.md says what else runs so.
-simulated-macos: tools  ## What macOS relies on, over a simulation of its kernel's calls; some minutes
-	@CARGO=$(CARGO) $(SKIPS) .ci/simulated-macos
-
-test-simulated-crash: tools    ## The same of `test-crash`: every operation, where it has changed something; the killed are buried, or not
-	CARGO=$(CARGO) verify/simulated-macos run $(VERIFY) -p ntux-adversary -- crash --slice --long
-
-# What users and packagers type, who do not know this file.
-plain-builds: tools
-	@CARGO=$(CARGO) .ci/plain-builds
-
-# One step at a time, so in what ships: unoptimized code takes many times as many instructions.
-crash: tools            ## Kill and stop processes where they have just changed something; count what is between claim and decision
-	$(CARGO) test --release --locked $(VERIFY) -p ntux-adversary --test crash
-
-windows: tools          ## Count the instructions between a claim and its decision, in what ships: 40 are allowed
-	$(CARGO) test --release --locked $(VERIFY) -p ntux-adversary --test crash -- a_claim
-
-ifeq ($(SYSTEM),Darwin)
-# The first says most, and soonest.
-TESTS := self-test test-libraries measurable
-else
-TESTS := format lint unit proofs crash plain-builds cross self-test simulated-macos run planted measurable
-endif
-
-# With CI=true what is left out must stand in .ci/known-skips.
-test: tools             ## All tests, checks and both programs of `make run`; says at the end what was left out
-	+@$(SKIPS) .ci/stages $(TESTS)
-	@echo "make test: all passed"
-
-# Where the device cannot be: what the libraries promise on every system.
-test-libraries: tools   ## The tests of the libraries that are not about Linux, and the list of conformance
-	$(SKIPS) $(CARGO) test --locked $(addprefix -p ,$(PORTABLE))
-	$(SKIPS) $(CARGO) test --locked $(VERIFY) -p ntux-testkit -p ntux-conformance --lib
-	$(SKIPS) $(CARGO) test --locked $(VERIFY) -p ntux-conformance --test core_api --test rust_api --test c_api
-
-# Some three minutes on two processors that have nothing else to do.
-test-histories: tools   ## A million random histories of the core, each checked for linearizability
-	$(EXPLORED) run --release -p ntux-explore -- histories --count 130000
-	$(EXPLORED) run --release -p ntux-explore -- real --count 20000
-
-# PROOFS="test-crash test-orders" for some of them. Hours; what they need beyond `make test` is fetched.
-proofs-long: tools      ## All long proofs, one after the other; writes the commit on which each was green into verify/PROVED.md
-	+@.ci/proofs $(PROOFS)
-
-# Alone on the machine, please: a wake that comes later than 100 ms after a kill is a failure.
-# PAIRS=every also strikes the second of two victims at every instruction, which takes hours.
-PAIRS ?= changes
-SOAK_SECONDS ?= 60
-
-test-crash: tools       ## Kill and stop processes at every instruction of every operation, then at random
-	$(CARGO) build --release --locked $(VERIFY) -p ntux-adversary
-	$(VERIFY_DIR)/release/ntux-adversary crash --pairs $(PAIRS) --processes 0
-	$(VERIFY_DIR)/release/ntux-adversary crash --random 20000 --processes 0
-	$(VERIFY_DIR)/release/ntux-adversary soak --seconds $(SOAK_SECONDS)
-	$(VERIFY_DIR)/release/ntux-adversary domain --kills 100000
-
-# The seed and how many programs: SEED, SINGLE, TOGETHER in the environment, see the script.
-test-kernel: tools      ## Compare with the kernel's driver, booted in QEMU from Debian packages; some minutes
-	@.ci/tools kernel
-	@CARGO=$(CARGO) verify/conformance/kernel/test $(OUT)/kernel
-
-test-old-kernels: tools ## The tests on Linux 5.10, 6.1 and 6.12, booted in QEMU from Debian packages
-	@.ci/tools kernel
-	@CARGO=$(CARGO) $(SKIPS) .ci/old-kernels $(OUT)/kernels
-
-# Each of the three modes takes SECONDS, twice the first: with what ships, and with scribbles inside the operations.
-fuzz-scribble: tools    ## Write rubbish into shared memory that others use; SECONDS=60, SEED=1
-	$(CARGO) build --profile checked --locked -p ntux-preload
-	$(CARGO) run --profile checked --locked $(VERIFY) -p ntux-adversary -- scribble $(SCRIBBLE) --library $(TARGET_DIR)/checked/libntux_preload.so
-	$(EXPLORED) run --profile checked -p ntux-adversary -- scribble --mode alone $(SCRIBBLE)
-
-fuzz-scribble-asan: tools    ## The same under AddressSanitizer, which needs a nightly compiler
-	@.ci/tools nightly
-	@CARGO=$(CARGO) $(SKIPS) .ci/asan $(SCRIBBLE)
-
-# Some minutes on one processor. The first line: the orders that the code names.
-test-orders: tools      ## Weaken one memory order, drop one re-check after the other: a program must notice
-	$(EXPLORED) run --release -p ntux-explore -- orders --executions 5000 --seed 2
-	$(EXPLORED) run --release -p ntux-explore -- orders --executions 1000 --weaken
-
-test-aarch64: tools     ## The tests as aarch64 programs under QEMU's user mode; some minutes
-	@.ci/tools aarch64
-	@CARGO=$(CARGO) $(SKIPS) .ci/aarch64 $(OUT)/aarch64
-
-test-aarch64-kernel: tools    ## The same, and the driver, on an aarch64 kernel that is booted in QEMU; a quarter of an hour
-	@.ci/tools aarch64
-	@.ci/tools kernel
-	@CARGO=$(CARGO) $(SKIPS) .ci/aarch64-kernel $(OUT)/aarch64-kernel
-
-test-tsan: tools        ## What objects guard, under ThreadSanitizer; needs a nightly compiler
-	@.ci/tools nightly
-	@CARGO=$(CARGO) $(SKIPS) .ci/tsan
-
-test-miri: tools        ## What Miri can run: the specification and the packing of words; needs a nightly compiler
-	@.ci/tools nightly
-	@CARGO=$(CARGO) $(SKIPS) .ci/miri
-
-book: tools             ## Build the book of docs/ into out/book; the first time, mdBook is compiled for it
-	@.ci/tools book
-	@.ci/book $(OUT)/tools/bin/mdbook --planted
-	@.ci/book $(OUT)/tools/bin/mdbook
-
-figures: tools          ## Render the tables and the picture of the documents from the results in benchmarks/
-	$(CARGO) run --quiet --locked $(VERIFY) -p ntux-bench --example figures
-
-reference: tools        ## Write the reference pages of command, environment and exit status anew, from what the command says
-	$(CARGO) run --quiet --locked -p ntux-cli -- pages --reference docs/reference
-
-format: tools
+formatted:
 	@.ci/tools tests
 	$(CARGO) fmt --all --check
 	$(CARGO) fmt --all --check $(VERIFY)
 	$(CARGO) fmt --check --manifest-path demo/ntsync-crate/Cargo.toml
 
-lint: tools
+lint: formatted         ## Format, clippy, rustdoc, layers and floors, scripts, documents, figures; each check with its planted fault
 	@.ci/scripts --planted
 	@.ci/scripts
 	@.ci/skips planted
@@ -310,16 +147,47 @@ lint: tools
 	RUSTDOCFLAGS="-D warnings" $(CARGO) doc --quiet --locked --no-deps --workspace --document-private-items
 	RUSTDOCFLAGS="-D warnings" $(CARGO) doc --quiet --locked $(VERIFY) --no-deps --document-private-items
 
-unit: tools
+##@ Tests for every change
+
+ifeq ($(SYSTEM),Darwin)
+# The first says most, and soonest.
+TESTS := test-self test-libraries test-bench
+ALL := test
+else
+TESTS := lint test-unit test-proofs
+PORTS := test-plain-builds test-cross test-simulated-macos
+ALL := test test-ports test-crash-slice test-self test-demo test-bench
+endif
+
+# With CI=true what is left out must stand in .ci/known-skips.
+test: tools             ## Checks, tests and proofs on this system; says at the end what was left out
+	+@$(SKIPS) .ci/stages $(TESTS)
+	@echo "make test: all passed"
+
+test-ports: tools       ## What other systems need: plain builds, cross builds with Android and musl, macOS in simulation
+	+@$(SKIPS) .ci/stages $(PORTS)
+	@echo "make test-ports: all passed"
+
+test-all: tools         ## All of that, the slice of kills, the demonstrations and a run of each measurement: what CI runs
+	+@$(SKIPS) .ci/stages $(ALL)
+	@echo "make test-all: all passed"
+
+##@ Parts of them
+
+test-unit: tools        ## The tests of the crates
 	@.ci/tools tests
 	$(CARGO) test --locked --workspace
 
-proofs: tools
+test-proofs: tools      ## The short proofs: conformance, histories, every interleaving of small programs, hostile memory
 	$(CARGO) test --locked $(VERIFY)
 	$(EXPLORED) test -p ntux-explore
 	$(EXPLORED) test -p ntux-adversary --bins --test scribble
 
-cross: tools
+# What users and packagers type, who do not know this file.
+test-plain-builds: tools    ## Plain Cargo commands build the product, without the seam of the model checker
+	@CARGO=$(CARGO) .ci/plain-builds
+
+test-cross: tools       ## Compile for aarch64, macOS, Android and musl; link for Macs
 	@.ci/cross "$(OTHER_TARGETS)" "$(LIBRARIES)"
 	@.ci/cross aarch64-linux-android ntux-capi
 	@.ci/cross-android --planted
@@ -330,20 +198,197 @@ cross: tools
 	@.ci/cross-macos $(OUT)/dist "$(PORTABLE)"
 	@RUSTFLAGS="-C target-feature=-crt-static" .ci/cross x86_64-unknown-linux-musl "ntux-preload ntux-preload-watch"
 
-install: install-capi   ## Install what `make build` built below PREFIX (/usr/local); builds nothing, needs no Cargo
-	@PREFIX="$(PREFIX)" DESTDIR="$(DESTDIR)" packaging/install $(OUT)
+# A slice; docs/testing/macos-simulation.md says what else runs so.
+test-simulated-macos: tools    ## What macOS relies on, over a simulation of its kernel's calls
+	@CARGO=$(CARGO) $(SKIPS) .ci/simulated-macos
 
-uninstall: uninstall-capi    ## Remove what `make install` installed
-	@PREFIX="$(PREFIX)" DESTDIR="$(DESTDIR)" packaging/install --remove $(OUT)
+# One step at a time, so in what ships: unoptimized code takes many times as many instructions.
+test-crash-slice: tools    ## Kill and stop processes where they have just changed something; a slice of `make test-crash`
+	$(CARGO) test --release --locked $(VERIFY) -p ntux-adversary --test crash
 
-# MACHINES=x86_64 for this processor alone. pip and rustup fetch the compiler for it, some 0.4 GB.
-dist: tools             ## Archives that need glibc 2.17 or musl, Debian packages, checksums, into out/dist/; some minutes
-	@CARGO=$(CARGO) packaging/dist $(OUT)/dist
+test-instructions: tools    ## Count the instructions between a claim and its decision, in what ships: 40 are allowed
+	$(CARGO) test --release --locked $(VERIFY) -p ntux-adversary --test crash -- a_claim
+
+# Also what one builds and runs first on a system that nobody has tried: docs/reference/macos.md. Its planted fault must show.
+test-self: tools        ## Say in a minute what of ntux works on this machine
+	$(CARGO) build --locked -p ntux --example self-test
+	@$(TARGET_DIR)/debug/examples/self-test
+	@mkdir -p $(OUT)
+	@! $(TARGET_DIR)/debug/examples/self-test --planted > $(OUT)/self-test-planted || { echo "test-self: the planted fault is NOT found"; exit 1; }
+
+ifneq ($(SYSTEM),Darwin)
+test-demo: demo         ## The programs of `make demo`, which must notice planted faults of the device
+	@demo/planted $(OUT)
+endif
+
+# The numbers do not matter.
+test-bench: build bench-program    ## Each measurement of `ntux bench` can be made
+	@$(OUT)/bin/ntux bench sync --quick --json > $(OUT)/bench.json
+	@echo "ntux bench sync: every measurement was made"
+ifneq ($(SYSTEM),Darwin)
+	@$(OUT)/bin/ntux bench watch --quick --json > $(OUT)/bench-watch.json
+	@echo "ntux bench watch: every measurement was made"
+	@$(OUT)/bin/ntux bench futex --quick --json > $(OUT)/bench-futex.json
+	@echo "ntux bench futex: every measurement was made"
+endif
+
+# Where the device cannot be: what the libraries promise on every system.
+test-libraries: tools   ## The tests of the libraries that are not about Linux, and the list of conformance: on Macs
+	$(SKIPS) $(CARGO) test --locked $(addprefix -p ,$(PORTABLE))
+	$(SKIPS) $(CARGO) test --locked $(VERIFY) -p ntux-testkit -p ntux-conformance --lib
+	$(SKIPS) $(CARGO) test --locked $(VERIFY) -p ntux-conformance --test core_api --test rust_api --test c_api
+
+##@ Long tests: which for which change, and how long, says CONTRIBUTING.md
+
+# PROOFS="test-crash test-orders" for some of them. Hours; what they need beyond `make test-all` is fetched.
+test-long: tools        ## All of them, one after the other; writes the commit on which each was green into verify/PROVED.md
+	+@.ci/proofs $(PROOFS)
+
+# Alone on the machine, please: a wake that comes later than 100 ms after a kill is a failure.
+# PAIRS=every also strikes the second of two victims at every instruction, which takes hours.
+PAIRS ?= changes
+SOAK_SECONDS ?= 60
+
+test-crash: tools       ## Kill and stop processes at every instruction of every operation, then at random
+	$(CARGO) build --release --locked $(VERIFY) -p ntux-adversary
+	$(VERIFY_DIR)/release/ntux-adversary crash --pairs $(PAIRS) --processes 0
+	$(VERIFY_DIR)/release/ntux-adversary crash --random 20000 --processes 0
+	$(VERIFY_DIR)/release/ntux-adversary soak --seconds $(SOAK_SECONDS)
+	$(VERIFY_DIR)/release/ntux-adversary domain --kills 100000
+
+test-simulated-crash: tools    ## The same over macOS in simulation: every operation, where it has changed something
+	CARGO=$(CARGO) verify/simulated-macos run $(VERIFY) -p ntux-adversary -- crash --slice --long
+
+# Some three minutes on two processors that have nothing else to do.
+test-histories: tools   ## A million random histories of the core, each checked for linearizability
+	$(EXPLORED) run --release -p ntux-explore -- histories --count 130000
+	$(EXPLORED) run --release -p ntux-explore -- real --count 20000
+
+# Some minutes on one processor. The first line: the orders that the code names.
+test-orders: tools      ## Weaken one memory order, drop one re-check after the other: a program must notice
+	$(EXPLORED) run --release -p ntux-explore -- orders --executions 5000 --seed 2
+	$(EXPLORED) run --release -p ntux-explore -- orders --executions 1000 --weaken
+
+test-futexes: tools     ## Every schedule of the futex programs with at most two preemptions
+	$(EXPLORED) run --release -p ntux-explore --example futexes -- 2 4000000
+
+# Each of the three modes takes SECONDS, twice the first: with what ships, and with scribbles inside the operations.
+fuzz-scribble: tools    ## Write rubbish into shared memory that others use; SECONDS=60, SEED=1
+	$(CARGO) build --profile checked --locked -p ntux-preload
+	$(CARGO) run --profile checked --locked $(VERIFY) -p ntux-adversary -- scribble $(SCRIBBLE) --library $(TARGET_DIR)/checked/libntux_preload.so
+	$(EXPLORED) run --profile checked -p ntux-adversary -- scribble --mode alone $(SCRIBBLE)
+
+fuzz-scribble-asan: tools    ## The same under AddressSanitizer, which needs a nightly compiler
+	@.ci/tools nightly
+	@CARGO=$(CARGO) $(SKIPS) .ci/asan $(SCRIBBLE)
+
+test-churn: build       ## Processes that come, end and are killed for an hour, 64 at a time, while others wait (MINUTES=60)
+	@mkdir -p $(OUT)/tests
+	$(CC) $(DEMO_CFLAGS) -o $(OUT)/tests/surroundings crates/preload/tests/c/surroundings.c -lpthread
+	$(OUT)/bin/ntux run --device user -- $(OUT)/tests/surroundings come_and_go $$(($(MINUTES) * 60))
+
+test-watch: tools       ## Writers against a copy that must not go stale, for minutes: every mechanism, one to eight writers
+	NTUX_TEST_SHADOW_MS=15000 $(SKIPS) $(CARGO) test --locked --release -p ntux-watch --test watch shadow::no_write
+
+# LOOKS=1000. Whatever `ntux why` says of such a program is a false alarm.
+LOOKS ?= 1000
+test-looks: build       ## A thousand looks of ntux why at a busy program that is well: nothing may be called wrong
+	@mkdir -p $(OUT)/demo
+	$(CC) $(DEMO_CFLAGS) -o $(OUT)/demo/well demo/inspect/well.c -lpthread
+	@demo/inspect/looks $(OUT) $(LOOKS)
+
+test-tsan: tools        ## What objects guard, under ThreadSanitizer; needs a nightly compiler
+	@.ci/tools nightly
+	@CARGO=$(CARGO) $(SKIPS) .ci/tsan
+
+test-miri: tools        ## What Miri can run: the specification and the packing of words; needs a nightly compiler
+	@.ci/tools nightly
+	@CARGO=$(CARGO) $(SKIPS) .ci/miri
+
+##@ Long tests on other kernels and machines, booted in QEMU from Debian packages
+
+# The seed and how many programs: SEED, SINGLE, TOGETHER in the environment, see the script.
+test-kernel: tools      ## Compare with the kernel's driver; some minutes
+	@.ci/tools kernel
+	@CARGO=$(CARGO) verify/conformance/kernel/test $(OUT)/kernel
+
+test-soft-dirty: tools    ## The program that tests soft-dirty bits, on a kernel that has them
+	@.ci/tools kernel
+	@crates/preload-watch/kernel/test $(OUT)/kernel
+
+test-old-kernels: tools ## The tests on Linux 5.10, 6.1 and 6.12
+	@.ci/tools kernel
+	@CARGO=$(CARGO) $(SKIPS) .ci/old-kernels $(OUT)/kernels
+
+test-aarch64: tools     ## The tests as aarch64 programs under QEMU's user mode; some minutes
+	@.ci/tools aarch64
+	@CARGO=$(CARGO) $(SKIPS) .ci/aarch64 $(OUT)/aarch64
+
+test-aarch64-kernel: tools    ## The same, and the driver, on an aarch64 kernel; a quarter of an hour
+	@.ci/tools aarch64
+	@.ci/tools kernel
+	@CARGO=$(CARGO) $(SKIPS) .ci/aarch64-kernel $(OUT)/aarch64-kernel
 
 # It needs what `make dist` made, and a network.
 test-dist: tools        ## Try the archives: symbol versions; programs in roots of Debian 11, 12 and 13, and with musl alone
 	@CARGO=$(CARGO) packaging/test-dist $(OUT)/dist
 
-clean:                  ## Remove what was built
-	$(CARGO) clean
-	rm -rf $(OUT)
+# WINE_BUILD is the build tree of a Wine with the patches of wine/, test programs included.
+test-wine: build        ## Wine's own tests with its server, the device and the back end of wine/ (WINE_BUILD); a deadlock, explained
+	@wine/test $(OUT) $(WINE_BUILD)
+
+##@ Demonstrations
+
+ifeq ($(SYSTEM),Darwin)
+demo test-demo:
+	@echo "make $@: these programs use /dev/ntsync, which is Linux's; docs/reference/macos.md says what there is here" >&2; exit 1
+else
+demo: build             ## Build everything and run two programs that were written for the kernel's driver
+	@mkdir -p $(OUT)/demo
+	$(CC) $(DEMO_CFLAGS) -o $(OUT)/demo/two_processes demo/two_processes.c
+	$(CC) $(DEMO_CFLAGS) -shared -fPIC -o $(OUT)/demo/planted.so demo/planted.c -ldl
+	$(CARGO) build --release --locked --manifest-path demo/ntsync-crate/Cargo.toml --target-dir $(TARGET_DIR)/demo
+	@$(INSTALL) -m 755 $(TARGET_DIR)/demo/release/ntsync-crate-demo $(OUT)/demo/ntsync-crate
+	@demo/run $(OUT)
+endif
+
+# PICTURES=docs/diagnose/pictures writes what is shown to where docs/diagnose/it-hangs.md shows it. WINE=... for a Windows program, too (not as root).
+demo-inspect: build     ## Programs that hang or are slow, and what ntux why, inspect and top say of them
+	@mkdir -p $(OUT)/demo
+	$(CC) $(DEMO_CFLAGS) -o $(OUT)/demo/scenes demo/inspect/scenes.c -lpthread
+	@demo/inspect/run $(OUT) $(PICTURES)
+
+# RUNS=5, for the medians. What it needs is fetched from Debian, some 12 MB.
+demo-soft-dirty: build  ## Debian's Boehm collector and Guile on soft-dirty bits from ntux, beside their own way
+	@demo/soft-dirty $(OUT)
+
+# RUNS=5, for the medians; WINE, if it is not on the PATH. What is missing is fetched with apt and npm, 0.4 GB at most.
+demo-wine: build        ## Wine 10.16 or later, without and with ntux: Windows programs, their answers and times
+	@demo/wine/run $(OUT)
+
+##@ Measurements
+
+bench: build bench-program    ## Measure ntux beside the other ways to have NT objects, write watches and futexes
+	@$(OUT)/bin/ntux bench sync --full
+ifneq ($(SYSTEM),Darwin)
+	@$(OUT)/bin/ntux bench watch
+	@$(OUT)/bin/ntux bench futex
+endif
+
+bench-program: tools    ## Build the program that `ntux bench` runs, into out/
+	$(CARGO) build --release --locked $(VERIFY) -p ntux-bench
+	@mkdir -p $(OUT)/lib/ntux
+	@$(INSTALL) -m 755 $(VERIFY_DIR)/release/ntux-bench $(OUT)/lib/ntux/ntux-bench
+
+##@ Documents
+
+book: tools             ## Build the book of docs/ into out/book; the first time, mdBook is compiled for it
+	@.ci/tools book
+	@.ci/book $(OUT)/tools/bin/mdbook --planted
+	@.ci/book $(OUT)/tools/bin/mdbook
+
+figures: tools          ## Render the tables and the picture of the documents from the results in benchmarks/
+	$(CARGO) run --quiet --locked $(VERIFY) -p ntux-bench --example figures
+
+reference: tools        ## Write the reference pages of command, environment and exit status anew, from what the command says
+	$(CARGO) run --quiet --locked -p ntux-cli -- pages --reference docs/reference

@@ -1,7 +1,7 @@
 //! What of ntux works on this machine, in less than a minute: for systems on which nobody has tried it. One line for each step, then
 //! one that says how many failed; ends with 1 if one did.
 //!
-//! `make self-test` builds and runs it; `make cross` links it for macOS. `self-test --planted` fails in one step on purpose.
+//! `make test-self` builds and runs it; `make test-cross` links it for macOS. `self-test --planted` fails in one step on purpose.
 #![allow(clippy::disallowed_types, clippy::disallowed_methods, reason = "this is about the system, not about the core")]
 
 #[path = "../../platform/tests/contract/suite/mod.rs"]
