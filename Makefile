@@ -99,6 +99,10 @@ doctor: build           ## Say what this machine can do, and what ntux would use
 dist: tools             ## Archives that need glibc 2.17 or musl, Debian packages, checksums, into out/dist/; some minutes
 	@CARGO=$(CARGO) packaging/dist $(OUT)/dist
 
+# VERSION=1.2.3. CHECKS are the targets that must pass first, MACHINES those of `make dist`.
+release: tools          ## Make a release of what is committed, in out/release/: commit, tag, archives, bill of materials, sums, notes
+	@CARGO=$(CARGO) packaging/release "$(VERSION)" $(OUT)/release
+
 clean:                  ## Remove what was built
 	$(CARGO) clean
 	rm -rf $(OUT)
@@ -138,6 +142,7 @@ lint: formatted         ## Format, clippy, rustdoc, layers and floors, scripts, 
 	@.ci/documents
 	@packaging/check-recipes --planted
 	@packaging/check-recipes
+	@packaging/check-release
 	@verify/explored --planted
 	$(CARGO) clippy --locked --workspace --all-targets -- -D warnings
 	$(CARGO) clippy --locked $(VERIFY) --all-targets -- -D warnings
@@ -328,6 +333,9 @@ test-aarch64-kernel: tools    ## The same, and the driver, on an aarch64 kernel;
 	@.ci/tools aarch64
 	@.ci/tools kernel
 	@CARGO=$(CARGO) $(SKIPS) .ci/aarch64-kernel $(OUT)/aarch64-kernel
+
+test-reproducible: tools    ## Build what `make dist` builds in two places: every byte must be the same
+	@CARGO=$(CARGO) packaging/test-reproducible $(OUT)/reproducible
 
 # It needs what `make dist` made, and a network.
 test-dist: tools        ## Try the archives: symbol versions; programs in roots of Debian 11, 12 and 13, and with musl alone

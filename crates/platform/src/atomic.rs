@@ -214,7 +214,10 @@ pub fn supported() -> bool {
     #[cfg(target_arch = "x86_64")]
     {
         const CMPXCHG16B: u32 = 1 << 13;
-        core::arch::x86_64::__cpuid(1).ecx & CMPXCHG16B != 0
+        // SAFETY: every x86-64 processor has the instruction. Older compilers do not know that, newer ones do.
+        #[allow(unused_unsafe)]
+        let answer = unsafe { core::arch::x86_64::__cpuid(1) };
+        answer.ecx & CMPXCHG16B != 0
     }
     #[cfg(target_arch = "aarch64")]
     {
