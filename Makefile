@@ -134,6 +134,9 @@ lint: formatted         ## Format, clippy, rustdoc, layers and floors, scripts, 
 	@.ci/skips planted
 	@.ci/skips check
 	@.ci/proofs --planted
+	@.ci/tools deny
+	@.ci/deny --planted
+	@.ci/deny
 	@.ci/layers --planted
 	@.ci/layers
 	@.ci/floors --planted

@@ -1,3 +1,6 @@
+# shellcheck shell=bash
+# What others give and what others use; commas are QEMU's; the scripts that source this end at the first error.
+# shellcheck disable=SC2034,SC2054,SC2154,SC2164
 # The laboratory: a Debian kernel, an emulator, and how to run programs in it. To be sourced.
 #
 # For Debian and its kin: kernel and emulator are fetched with apt from the mirror that the machine uses; nothing is
@@ -94,7 +97,7 @@ fetch_emulator() {
     # Apt fetches only what is not installed; what is installed is used from where it is. Nothing is changed, so nothing
     # need be locked, and anybody may do it.
     quietly "QEMU and busybox" apt-get --quiet=2 -o Debug::NoLocking=1 -o APT::Sandbox::User=root install --yes --no-install-recommends --download-only \
-        -o Dir::Cache::archives="$archives" $qemu busybox-static
+        -o Dir::Cache::archives="$archives" "$qemu" busybox-static
     for package in "$archives"/*.deb; do
         [ -e "$package" ] && dpkg --extract "$package" "$emulator.part"
     done
@@ -164,7 +167,7 @@ boot_once() {
     (cd "$root" && find . | "$(of_emulator bin/busybox)" cpio -o -H newc) 2> "$lab/cpio.log" | gzip -1 > "$lab/image.gz"
     kernel=$(find "$lab/kernel/" -name 'vmlinuz*' | head -n 1)
     libraries=$(find "$emulator/" -name '*.so*' -printf '%h\n' | sort -u | paste -sd :)
-    LD_LIBRARY_PATH=$libraries timeout 3600 "$(of_emulator usr/bin/qemu-system-$processor)" \
+    LD_LIBRARY_PATH=$libraries timeout 3600 "$(of_emulator "usr/bin/qemu-system-$processor")" \
         -L "$emulator/usr/share/qemu" -L "$emulator/usr/share/seabios" -L /usr/share/qemu -L /usr/share/seabios \
         -chardev "file,id=kept,path=$lab/$name.kept.gz" -nodefaults -nographic -serial stdio "${machine[@]}" \
         -m "${memory:-512}" -no-reboot -kernel "$kernel" -initrd "$lab/image.gz" \
