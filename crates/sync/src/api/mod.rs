@@ -3,6 +3,7 @@
 pub(crate) mod interruptible;
 mod objects;
 mod operations;
+mod signal_and_wait;
 mod supervisor;
 mod waits;
 

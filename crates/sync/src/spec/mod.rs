@@ -27,11 +27,13 @@
 //! * A burial closes what belonged to the dead process ([`State::keep`]) and was not adopted before, at any time after the death.
 //! * A closed object refuses operations that begin afterwards. One that had begun may still find it open, or not. Waits
 //!   in its queue continue; a wait-all can still acquire it, until a new object takes its slot.
+//! * A signal-and-wait is a signal, then a wait ([`SignalAndWait`]): two operations, between which other threads may step.
 
 mod event;
 mod mutex;
 mod operation;
 mod semaphore;
+mod signal_and_wait;
 mod value;
 mod wait;
 
@@ -39,6 +41,7 @@ pub use event::Event;
 pub use mutex::Mutex;
 pub use operation::{Answer, Operation, Outcome};
 pub use semaphore::Semaphore;
+pub use signal_and_wait::SignalAndWait;
 pub use value::Value;
 pub use wait::Wait;
 
