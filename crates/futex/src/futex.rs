@@ -6,6 +6,7 @@ use ntux_platform::atomic::load_foreign;
 use ntux_platform::kernel_futex::{self, Scope};
 
 use crate::domain::Domain;
+use crate::mechanism::Mechanism;
 use crate::word::Word;
 use crate::{Error, NumaWord, Result, Size};
 
@@ -66,20 +67,21 @@ impl<'a> Futex<'a> {
         Ok(Futex { scope: Scope::Shared, domain: Some((domain, place)), ..self })
     }
 
-    /// The word at an address.
+    /// The word at an address. A private futex may be misaligned, if the table serves those ([`Mechanism::of`]).
     ///
-    /// Errors: `Invalid` if it is not aligned to its size; `Fault` if no memory can ever be there.
+    /// Errors: `Invalid` if it is not aligned to its size and must be; `Fault` if no memory can ever be there.
     ///
     /// # Safety
     /// During `'a`, threads that wait for the word, or compare it for a requeue, must be able to read it, and everybody
-    /// must write it atomically. A wake does not need the memory.
+    /// must write it atomically (a misaligned one: byte by byte at least). A wake does not need the memory.
     pub unsafe fn at(address: usize, size: Size, scope: Scope) -> Result<Futex<'a>> {
         /// Addresses above belong to the kernel, on every supported processor.
         const END: usize = 1 << 56;
-        if !address.is_multiple_of(size.bytes()) {
+        let may_be_misaligned = || scope == Scope::Private && Mechanism::of(scope) == Mechanism::Table;
+        if !address.is_multiple_of(size.bytes()) && !may_be_misaligned() {
             return Err(Error::Invalid);
         }
-        if address == 0 || address >= END {
+        if address == 0 || address > END - size.bytes() {
             return Err(Error::Fault);
         }
         Ok(Futex { address, size, scope, numa: false, domain: None, word: PhantomData })
@@ -129,15 +131,36 @@ impl<'a> Futex<'a> {
     ///
     /// Errors: `Fault`.
     pub fn probe(self) -> Result<()> {
-        let word = core::ptr::with_exposed_provenance(self.address & !3);
-        if kernel_futex::can_read(word) { Ok(()) } else { Err(Error::Fault) }
+        let can_read = |address: usize| kernel_futex::can_read(core::ptr::with_exposed_provenance(address & !3));
+        let last = self.address + self.size.bytes() - 1;
+        if can_read(self.address) && (self.is_aligned() || can_read(last)) { Ok(()) } else { Err(Error::Fault) }
+    }
+
+    fn is_aligned(self) -> bool {
+        self.address.is_multiple_of(self.size.bytes())
     }
 
     /// The word's value.
     #[inline(always)]
     pub(crate) fn load(self) -> u64 {
+        if !self.is_aligned() {
+            return self.load_bytes();
+        }
         // SAFETY: aligned, readable and written atomically, by the reference or by the promise of the caller of `at`.
         unsafe { load_foreign(self.address, self.size.bytes()) }
+    }
+
+    /// The value of a misaligned word. It can be a mixture of two values of which the second is being written, and
+    /// which the word never held. That costs no wake: a waiter compares when it is in its line already, so the wake that
+    /// follows the write finds it there; and if the mixture differs, so did the word, before or after.
+    #[cold]
+    fn load_bytes(self) -> u64 {
+        let mut bytes = [0; size_of::<u64>()];
+        for (place, byte) in bytes[..self.size.bytes()].iter_mut().enumerate() {
+            // SAFETY: every address is aligned for a byte; readable and written atomically, as in `load`.
+            *byte = unsafe { load_foreign(self.address + place, 1) } as u8;
+        }
+        u64::from_le_bytes(bytes)
     }
 }
 

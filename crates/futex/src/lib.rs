@@ -54,7 +54,7 @@ pub use mechanism::Mechanism;
 pub use ntux_platform::clock::Deadline;
 pub use ntux_platform::kernel_futex::{MATCH_ANY, Scope, VECTOR_MAX};
 pub use numa::{ANY_NODE, NumaWord};
-pub use operations::{requeue, wait, wait_any, wait_multiple, wake};
+pub use operations::{requeue, wait, wait_after_spin, wait_any, wait_multiple, wake};
 pub use size::Size;
 pub use table::Capacity;
 pub use word::Word;

@@ -2,6 +2,7 @@
 
 use ntux_platform::clock::Deadline;
 use ntux_platform::kernel_futex::{Entry, Scope};
+use ntux_platform::waiting::yield_policy;
 
 use crate::mechanism::of_private;
 use crate::native::{self, Vector};
@@ -28,6 +29,26 @@ pub fn wait(expected: Expected, mask: u32, deadline: Deadline) -> Result<()> {
         }
     }
 }
+
+/// As [`wait`], but first looks at the word for a while: 12 times with a pause, and 4 times when it has yielded
+/// the processor, if yields pay off here. About a microsecond, which queueing and sleeping cost several times,
+/// the waker as well. For a word that usually changes soon; a loop of its own in front of [`wait`] is as good.
+///
+/// Errors: those of [`wait`]; `Differs` also if the word has changed meanwhile.
+pub fn wait_after_spin(expected: Expected, mask: u32, deadline: Deadline) -> Result<()> {
+    let changes = || {
+        core::hint::spin_loop();
+        !expected.holds()
+    };
+    let is_worth_it = mask != 0 && !deadline.passed() && expected.holds();
+    let changed = is_worth_it
+        && ((0..PAUSES).any(|_| changes()) || (0..YIELDS).any(|_| yield_policy::let_others_run(|| !expected.holds())));
+    if changed { Err(Error::Differs) } else { wait(expected, mask, deadline) }
+}
+
+/// As the standard library of GNU's C++ compiler has it.
+const PAUSES: u32 = 12;
+const YIELDS: u32 = 4;
 
 /// Wakes at most `count` threads that wait for the futex with a bitset that meets `mask`. Returns the exact number
 /// (less from a kernel that does not count: [`capability`](crate::capability()) says so).

@@ -6,7 +6,7 @@
 pub enum Size {
     /// 8 bits; any address.
     Bits8,
-    /// 16 bits; an even address.
+    /// 16 bits; an even address, unless the table serves it ([`Mechanism`](crate::Mechanism)): so below.
     Bits16,
     /// 32 bits, the kernel's own size; an address divisible by 4.
     Bits32,
@@ -18,7 +18,7 @@ impl Size {
     /// All of them, the smallest first.
     pub const ALL: [Size; 4] = [Size::Bits8, Size::Bits16, Size::Bits32, Size::Bits64];
 
-    /// Length of the word in bytes, which is also its alignment.
+    /// Length of the word in bytes, which is also its alignment where it has to be aligned.
     pub const fn bytes(self) -> usize {
         1 << self as u8
     }

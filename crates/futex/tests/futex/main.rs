@@ -11,6 +11,7 @@ mod forced;
 mod histories;
 mod inexact;
 mod kind;
+mod misaligned;
 mod misuse;
 #[path = "../model/mod.rs"]
 mod model;

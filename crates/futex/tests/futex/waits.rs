@@ -4,10 +4,10 @@ use std::sync::atomic::{AtomicU8, AtomicU64};
 use std::thread;
 use std::time::Duration;
 
-use ntux_futex::{Deadline, Error, Exactness, Expected, Operation, Scope, Size, Word, wait, wake};
+use ntux_futex::{Deadline, Error, Exactness, Expected, Operation, Scope, Size, Word, wait, wait_after_spin, wake};
 
 use crate::kind::{Bytes, ability, exact, possible, value};
-use crate::sleepers::{ANY, Sleepers, after, until_ended};
+use crate::sleepers::{ANY, Sleepers, after, soon, until_ended};
 
 #[test]
 fn a_wake_wakes_as_many_as_it_says_first_come_first_served() {
@@ -147,4 +147,28 @@ fn a_change_of_the_high_half_alone_is_seen() {
             seen = word.load(std::sync::atomic::Ordering::SeqCst);
         }
     });
+}
+
+#[test]
+fn a_spin_before_the_wait_changes_no_result() {
+    for kind in possible() {
+        let bytes = Bytes::default();
+        bytes.store(kind.0, 0, value(kind.0));
+        let (wrong, right) = (bytes.expect(kind, 0), bytes.expect(kind, value(kind.0)));
+        assert_eq!(wait_after_spin(wrong, ANY, Deadline::NOW), Err(Error::Differs), "{kind:?}");
+        for deadline in [Deadline::NOW, Deadline::Monotonic(1), after(Duration::from_millis(1))] {
+            let ended = until_ended(|| wait_after_spin(right, ANY, deadline));
+            assert_eq!(ended, Err(Error::TimedOut), "{kind:?} {deadline:?}");
+        }
+        assert_eq!(wait_after_spin(right, 0, Deadline::NOW), Err(Error::Invalid));
+    }
+    for kind in exact() {
+        let bytes = Bytes::default();
+        thread::scope(|scope| {
+            let mut sleepers = Sleepers::new(scope);
+            sleepers.start(|| wait_after_spin(bytes.expect(kind, 0), ANY, soon()).map(|()| 0));
+            assert_eq!(wake(bytes.futex(kind, 0), 9, ANY), Ok(1), "{kind:?}");
+            assert_eq!(sleepers.woken(1), [0]);
+        });
+    }
 }
