@@ -41,7 +41,7 @@ CAPI_SONAME := libntux.so.$(CAPI_MAJOR)
 CAPI_FULL := libntux.so.$(CAPI_VERSION)
 CAPI_LDFLAGS ?= -lgcc_s
 CAPI_LINK := -shared -Wl,-soname,$(CAPI_SONAME) -Wl,--version-script,$(CAPI_DIR)/ntux.map -Wl,--gc-sections \
-	-Wl,-z,defs -Wl,-z,relro -Wl,-z,now
+	-Wl,-z,defs -Wl,-z,relro -Wl,-z,now -Wl,-z,nodelete
 CAPI_WHOLE = -Wl,--whole-archive $(1) -Wl,--no-whole-archive
 endif
 

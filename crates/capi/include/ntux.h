@@ -44,8 +44,7 @@
  *
  * Objects      An ntux_object is a plain number that means the same in every process that has attached the arena. 0
  *              means no object. Any number is safe to pass: one that is not an object of this arena, or was closed,
- *              gives -EBADF or -EINVAL, as said for each function. (A number from another arena may happen to be an
- *              object in this one, too.)
+ *              gives -EBADF. (A number from another arena may happen to be an object in this one, too.)
  *
  * Threads      Any thread may call any function at any time, except ntux_arena_detach, which must be the last use
  *              of its pointer. A thread that must wait takes one of the arena's waiters, keeps it for later waits,
@@ -60,9 +59,34 @@
  * Processes    A child of fork may use the arena pointers and objects that it inherited. A process stopped or
  *              killed at any instruction blocks nobody else. Mutexes that it owned stay owned: see ntux_mutex_kill.
  *
- * Errors       Every function that takes an arena may also return: -EFAULT and -EINVAL for its pointers; -EIO if
- *              another process has overwritten the object's shared memory with rubbish; -ENOMEM if more than 4096
- *              processes use the arena; -ENOTRECOVERABLE for a bug in ntux.
+ *              A child of fork has the arenas and domains of its parent, private ones too, and is another process to
+ *              them: an object belongs to the process that made it. Detaching in the child leaves the parent's
+ *              attachment alone. A child of vfork may call what is async-signal-safe.
+ *
+ * Unloading    dlclose does not unload the library: threads end through code in it.
+ *
+ * Errors       The functions for arenas and objects have one meaning for each number:
+ *
+ *                  -EBADF       an object was closed, or is none; a descriptor is not open
+ *                  -EPROTOTYPE  an object of another kind than the function is for
+ *                  -ESRCH       the owner is 0, which nobody is
+ *                  -EPERM       the owner does not own the mutex
+ *                  -EOVERFLOW   the semaphore would exceed its maximum
+ *                  -E2BIG       more than NTUX_WAIT_OBJECTS_MAX objects in one wait
+ *                  -EEXIST      an object occurs twice in a wait for all
+ *                  -ETIMEDOUT   the deadline passed
+ *                  -EOWNERDEAD  done, but a mutex was abandoned
+ *                  -EINTR       a handler ran (explicit waiters only)
+ *                  -EBUSY       said to be dead, but lives
+ *                  -ENOTTY      not an arena of this version; no request of the driver
+ *                  -EINVAL      a number out of range, an unknown flag, a misaligned pointer: wrong whatever the objects are
+ *                  -EFAULT      NULL
+ *                  -ENOMEM      the arena is full, or the system has no memory
+ *                  -EIO         another process has overwritten the shared memory with rubbish
+ *                  -ENOTRECOVERABLE  a bug in ntux
+ *
+ *              Every function that takes an arena may also return -EFAULT and -EINVAL for its pointers, -EIO, -ENOMEM if
+ *              more than 4096 processes use the arena, and -ENOTRECOVERABLE.
  */
 #ifndef NTUX_H
 #define NTUX_H
@@ -109,6 +133,12 @@ typedef uint64_t ntux_object;
  */
 int ntux_arena_create(uint32_t objects, uint32_t waiters, ntux_arena **arena);
 
+/* As ntux_arena_create, but the arena has no descriptor: it is for the threads of this process, and for children that it
+ * forks. A program that closes descriptors which it does not know (closefrom) cannot hit it. Other programs cannot get it:
+ * ntux_arena_fd is -EBADF.
+ */
+int ntux_arena_create_private(uint32_t objects, uint32_t waiters, ntux_arena **arena);
+
 /* Attaches the arena behind `fd`, which came from ntux_arena_fd in this process or another one. The caller keeps
  * `fd` and may close it afterwards. One process may attach the same arena several times.
  *
@@ -120,9 +150,12 @@ int ntux_arena_create(uint32_t objects, uint32_t waiters, ntux_arena **arena);
 int ntux_arena_attach(int fd, ntux_arena **arena);
 
 /* Returns the descriptor to pass to other processes, over a Unix socket (SCM_RIGHTS) or by inheritance. It belongs
- * to the arena, is close-on-exec, and stays open until ntux_arena_detach: do not close it; dup it to keep it.
+ * to the arena, is close-on-exec, and stays open until ntux_arena_detach, which closes that number: do not close it; dup
+ * it to keep it. Only this function needs it: after a closefrom every object works as before.
  *
- * Returns a negative error number on failure. Async-signal-safe.
+ * -EBADF    the arena has none: it came from ntux_arena_create_private
+ *
+ * Async-signal-safe.
  */
 int ntux_arena_fd(const ntux_arena *arena);
 
@@ -133,6 +166,20 @@ int ntux_arena_detach(ntux_arena *arena);
 
 
 /* ==== OBJECTS ==== */
+
+/* What ntux_object_kind returns. Later versions may have more kinds. */
+#define NTUX_KIND_SEMAPHORE    1
+#define NTUX_KIND_MUTEX        2
+#define NTUX_KIND_AUTO_EVENT   3
+#define NTUX_KIND_MANUAL_EVENT 4
+
+/* Returns the kind of an object, NTUX_KIND_...; it never changes.
+ *
+ * -EBADF    the object was closed, or never existed
+ *
+ * Async-signal-safe. NtQueryObject(ObjectTypeInformation).
+ */
+int ntux_object_kind(const ntux_arena *arena, ntux_object object);
 
 /* Closes an object of any kind, for every process. A wait in progress continues until its own deadline. The number
  * is reused only after 2147483646 other objects have used its slot.
@@ -169,7 +216,7 @@ int ntux_semaphore_create(const ntux_arena *arena, uint32_t count, uint32_t max,
  * previous  [optional] the previous count
  *
  * -EOVERFLOW  the count would exceed the maximum
- * -EINVAL     not a semaphore
+ * -EPROTOTYPE  not a semaphore
  * -EBADF      closed, or never existed
  *
  * NTSYNC_IOC_SEM_RELEASE, NtReleaseSemaphore.
@@ -180,7 +227,7 @@ int ntux_semaphore_release(const ntux_arena *arena, ntux_object semaphore, uint3
  *
  * count, max  [optional]
  *
- * -EINVAL   not a semaphore
+ * -EPROTOTYPE  not a semaphore
  * -EBADF    closed, or never existed
  *
  * NTSYNC_IOC_SEM_READ, NtQuerySemaphore.
@@ -207,7 +254,8 @@ int ntux_mutex_create(const ntux_arena *arena, uint32_t owner, uint32_t count, n
  * previous  [optional] the previous recursion count
  *
  * -EPERM    `owner` does not own the mutex
- * -EINVAL   `owner` is 0, or not a mutex
+ * -EPROTOTYPE  not a mutex
+ * -ESRCH    `owner` is 0
  * -EBADF    closed, or never existed
  *
  * NTSYNC_IOC_MUTEX_UNLOCK, NtReleaseMutant.
@@ -219,7 +267,8 @@ int ntux_mutex_unlock(const ntux_arena *arena, ntux_object mutex, uint32_t owner
  * nothing does it automatically.
  *
  * -EPERM    `owner` does not own the mutex
- * -EINVAL   `owner` is 0, or not a mutex
+ * -EPROTOTYPE  not a mutex
+ * -ESRCH    `owner` is 0
  * -EBADF    closed, or never existed
  *
  * NTSYNC_IOC_MUTEX_KILL; the NT kernel does this when a thread ends.
@@ -232,7 +281,7 @@ int ntux_mutex_kill(const ntux_arena *arena, ntux_object mutex, uint32_t owner);
  * count     [optional] the recursion count
  *
  * -EOWNERDEAD  the mutex is abandoned; owner and count are still written, both 0
- * -EINVAL      not a mutex
+ * -EPROTOTYPE  not a mutex
  * -EBADF       closed, or never existed
  *
  * NTSYNC_IOC_MUTEX_READ, NtQueryMutant.
@@ -255,7 +304,7 @@ int ntux_event_create(const ntux_arena *arena, uint32_t manual, uint32_t signale
  *
  * previous  [optional] 1 if it was signaled before, 0 otherwise
  *
- * -EINVAL   not an event
+ * -EPROTOTYPE  not an event
  * -EBADF    closed, or never existed
  *
  * NTSYNC_IOC_EVENT_SET, NtSetEvent.
@@ -266,7 +315,7 @@ int ntux_event_set(const ntux_arena *arena, ntux_object event, uint32_t *previou
  *
  * previous  [optional] 1 if it was signaled before, 0 otherwise
  *
- * -EINVAL   not an event
+ * -EPROTOTYPE  not an event
  * -EBADF    closed, or never existed
  *
  * NTSYNC_IOC_EVENT_RESET, NtResetEvent.
@@ -278,7 +327,7 @@ int ntux_event_reset(const ntux_arena *arena, ntux_object event, uint32_t *previ
  *
  * previous  [optional] 1 if it was signaled before, 0 otherwise
  *
- * -EINVAL   not an event
+ * -EPROTOTYPE  not an event
  * -EBADF    closed, or never existed
  *
  * NTSYNC_IOC_EVENT_PULSE, NtPulseEvent.
@@ -290,7 +339,7 @@ int ntux_event_pulse(const ntux_arena *arena, ntux_object event, uint32_t *previ
  * manual    [optional] 1 for manual-reset, 0 for auto-reset
  * signaled  [optional] 1 or 0
  *
- * -EINVAL   not an event
+ * -EPROTOTYPE  not an event
  * -EBADF    closed, or never existed
  *
  * NTSYNC_IOC_EVENT_READ, NtQueryEvent.
@@ -298,7 +347,18 @@ int ntux_event_pulse(const ntux_arena *arena, ntux_object event, uint32_t *previ
 int ntux_event_read(const ntux_arena *arena, ntux_object event, uint32_t *manual, uint32_t *signaled);
 
 
-/* ==== WAITS ==== */
+/* ==== WAITS ====
+ *
+ * A wait ends for one of four reasons, so no loop is needed around it as around pthread_cond_wait or a futex: what it waits
+ * for was acquired, the deadline passed, an error, or (explicit waiters only) a handler ran. A port of
+ * WaitForSingleObject:
+ *
+ *     do
+ *         result = ntux_waiter_wait_any(waiter, &object, 1, alert, owner, 0, deadline_ns, &index);
+ *     while (result == -EINTR);                           (never from ntux_wait_any; the deadline is absolute)
+ *     if (result == 0 || result == -EOWNERDEAD)
+ *         ...                                             (acquired; index tells alert from object)
+ */
 
 /* Waits until one of `objects` is signaled, and acquires it; if several are, the one with the lowest index. Waits
  * on one object are served in order of arrival, but waits for all come before waits for any.
@@ -317,7 +377,10 @@ int ntux_event_read(const ntux_arena *arena, ntux_object event, uint32_t *manual
  * -EOWNERDEAD  success, index is written and the mutex is acquired: its former owner was killed while it owned
  *              the mutex
  * -ETIMEDOUT   the deadline passed
- * -EINVAL      `owner` is 0; an unknown flag; `count` is too large; an object is closed or never was
+ * -EBADF       an object, or the alert, was closed or never existed
+ * -ESRCH       `owner` is 0
+ * -E2BIG       `count` is too large
+ * -EINVAL      an unknown flag
  * -ENOMEM      the arena has no room for another waiting thread, or there is no memory
  *
  * Without objects and alert this just sleeps. A mutex that was acquired 4294967295 times is not signaled, not even
@@ -337,13 +400,41 @@ int ntux_wait_any(const ntux_arena *arena, const ntux_object *objects, uint32_t 
  *
  * -EOWNERDEAD  success, index is written and all are acquired: at least one of the mutexes was abandoned
  * -ETIMEDOUT   the deadline passed
- * -EINVAL      as ntux_wait_any; an object occurs twice
- * -ENOMEM      the arena has no room for another waiting thread, or there is no memory
+ * -EEXIST      an object occurs twice, and none was closed
+ *
+ * Otherwise the errors of ntux_wait_any.
  *
  * NTSYNC_IOC_WAIT_ALL, NtWaitForMultipleObjects.
  */
 int ntux_wait_all(const ntux_arena *arena, const ntux_object *objects, uint32_t count, ntux_object alert,
                   uint32_t owner, uint32_t flags, uint64_t deadline_ns, uint32_t *index);
+
+
+/* Signals `signal`, then waits for `object`: adds 1 to a semaphore, unlocks a mutex for `owner`, or sets an event; then does
+ * what ntux_wait_any does with the other arguments and one object. The two may be the same.
+ *
+ * These are two steps: other threads can see the signal, and act on it, before this one waits. (Microsoft's documentation
+ * says the same of SignalObjectAndWait, and warns of combining it with PulseEvent: a pulse of `object` by the thread that
+ * the signal has woken can come too early, and is missed. Set the event instead.)
+ *
+ * index        [optional] 0; 1 for the alert
+ *
+ * -EBADF       one of the objects was closed or never existed
+ * -ESRCH       `owner` is 0
+ * -EPERM       `owner` does not own the mutex
+ * -EOVERFLOW   the semaphore is at its maximum
+ * -EINVAL      an unknown flag
+ * -ENOMEM      the arena has no room for another waiting thread, or there is no memory
+ * -EOWNERDEAD  success, index is written: as ntux_wait_any
+ * -ETIMEDOUT   signaled; the deadline passed
+ *
+ * After all others but -ETIMEDOUT nothing was signaled. (If another thread closes `object` or the alert during the call,
+ * -EBADF can come after the signal.)
+ *
+ * NtSignalAndWaitForSingleObject; the driver has no such request.
+ */
+int ntux_signal_and_wait(const ntux_arena *arena, ntux_object signal, ntux_object object, ntux_object alert,
+                         uint32_t owner, uint32_t flags, uint64_t deadline_ns, uint32_t *index);
 
 
 /* ==== WAITERS: for programs whose signal handlers block, wait, or end their thread ==== */
@@ -373,7 +464,6 @@ int ntux_waiter_destroy(ntux_waiter *waiter);
 /* ntux_wait_any and ntux_wait_all, which a signal ends: the thread is out of all queues while its handler runs.
  *
  * -EINTR    a handler ran that had called ntux_waiter_defer; nothing was acquired
- * -EBADF    an object is closed or never was
  *
  * A wait that was satisfied when the signal came returns what it got, after the handler. Otherwise as ntux_wait_any and
  * ntux_wait_all.
@@ -436,7 +526,7 @@ int ntux_arena_bury_process(const ntux_arena *arena, uint32_t process);
  *
  * killed    [optional] how many there were
  *
- * -EINVAL   `owner` is 0
+ * -ESRCH    `owner` is 0
  */
 int ntux_mutex_kill_all(const ntux_arena *arena, uint32_t owner, uint32_t *killed);
 
@@ -451,7 +541,8 @@ int ntux_mutex_kill_all(const ntux_arena *arena, uint32_t owner, uint32_t *kille
  *
  * -ENOTTY    none of the driver's requests, or one of the two that wait
  *
- * Otherwise as the function that names the request. An object of another kind is -EINVAL, as with the driver's descriptors.
+ * Otherwise as the function that names the request, with the driver's numbers: an object of another kind is -EINVAL, and so
+ * is an owner of 0.
  */
 int ntux_request(const ntux_arena *arena, ntux_object *object, uint32_t request, uint32_t *arguments);
 
@@ -467,9 +558,10 @@ int ntux_request(const ntux_arena *arena, ntux_object *object, uint32_t request,
  *     -EOVERFLOW       ntux_semaphore_release  STATUS_SEMAPHORE_LIMIT_EXCEEDED
  *     -EPERM           ntux_mutex_unlock       STATUS_MUTANT_NOT_OWNED
  *     -EBADF           the number was closed   look the handle up again; then STATUS_INVALID_HANDLE
- *     -EINVAL          the same, ntux_wait_*   the same; a waiter's wait has -EBADF for it
- *     -EINVAL          another kind of object  STATUS_OBJECT_TYPE_MISMATCH
- *     -EINVAL          ntux_wait_all           STATUS_INVALID_PARAMETER_MIX for an object that occurs twice
+ *     -EPROTOTYPE      another kind of object  STATUS_OBJECT_TYPE_MISMATCH
+ *     -EEXIST          ntux_wait_all           STATUS_INVALID_PARAMETER_MIX
+ *     -E2BIG           from a wait             STATUS_INVALID_PARAMETER_1
+ *     -EINVAL, -ESRCH                          a bug of the implementation
  *     -ENOMEM                                  STATUS_NO_MEMORY
  *     -EIO, -ENOTRECOVERABLE                   STATUS_INTERNAL_ERROR
  *
@@ -638,7 +730,8 @@ int ntux_watch_recvmsg(const ntux_watcher *watcher, int fd, struct msghdr *messa
 
 /* The four calls of the futex2 proposal (version 4), in user space: words of 8, 16, 32 and 64 bits, for threads of
  * this process or, with NTUX_FUTEX_SHARED, for all processes that map the word. All users of one word must use
- * these functions, with the same size and sharing. docs/futexes/guide.md says what is exact on which kernel; `ntux doctor`
+ * these functions, with the same size and sharing. A private word may be misaligned (as those of Windows may), unless
+ * NTUX_FUTEX_PRIVATE=native leaves them to the kernel. docs/futexes/guide.md says what is exact on which kernel; `ntux doctor`
  * says it for this machine.
  *
  * Flags are one size, optionally NTUX_FUTEX_SHARED, and for waits optionally NTUX_FUTEX_REALTIME. `timeout` is
@@ -651,7 +744,8 @@ int ntux_watch_recvmsg(const ntux_watcher *watcher, int fd, struct msghdr *messa
  *
  * In addition to the errors that are listed:
  *
- * -EINVAL      an unknown flag; a misaligned word; an invalid timeout; a node that the machine does not have
+ * -EINVAL      an unknown flag; a misaligned word, unless it is private; an invalid timeout; a node that the machine does
+ *              not have
  * -EFAULT      a NULL pointer; no memory there (checked when a thread first uses a page; waking a private word never
  *              checks)
  * -EOPNOTSUPP  not on this kernel
@@ -697,6 +791,19 @@ struct ntux_futex_requeue {
  * -ENOMEM      more than 16384 threads wait
  */
 int ntux_futex_wait(void *uaddr, uint64_t val, uint32_t flags, const struct timespec *timeout);
+
+/* As ntux_futex_wait, but first looks at the word for about a microsecond: 12 times with a pause, and 4 times after
+ * yielding the processor, if yields pay off on this machine. Sleeping and being woken cost both threads several times
+ * that, so a port that replaces a condition variable or std::atomic::wait, whose libraries spin, should use this one:
+ *
+ *     while (atomic_load(&word) == old)
+ *         ntux_futex_wait_spin(&word, old, NTUX_FUTEX_32, NULL);
+ *
+ * -EAGAIN      the word holds something else, or has changed meanwhile: look at it again
+ *
+ * Otherwise the errors of ntux_futex_wait.
+ */
+int ntux_futex_wait_spin(void *uaddr, uint64_t val, uint32_t flags, const struct timespec *timeout);
 
 /* Wakes at most `nr_wake` waiters, first come, first served. Returns how many it woke. Async-signal-safe.
  * Between processes macOS does not count: 0 if nobody slept, otherwise at least 1 and at most `nr_wake`. */

@@ -5,7 +5,7 @@ use std::os::fd::{AsRawFd, BorrowedFd};
 
 use ntux::{Arena, Capacity};
 
-use crate::boundary::{self, Place, Refusal, call};
+use crate::boundary::{self, Place, Refusal, call, call_for_number};
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ntux_arena_create(objects: u32, waiters: u32, arena: *mut *mut Arena) -> c_int {
@@ -13,6 +13,16 @@ pub unsafe extern "C" fn ntux_arena_create(objects: u32, waiters: u32, arena: *m
         // SAFETY: the header asks for a place that may be written.
         let place = unsafe { Place::required(arena)? };
         place.put(hand_out(Arena::create(Capacity { objects, waiters })?));
+        Ok(())
+    })
+}
+
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn ntux_arena_create_private(objects: u32, waiters: u32, arena: *mut *mut Arena) -> c_int {
+    call(|| {
+        // SAFETY: the header asks for a place that may be written.
+        let place = unsafe { Place::required(arena)? };
+        place.put(hand_out(Arena::create_private(Capacity { objects, waiters })?));
         Ok(())
     })
 }
@@ -34,13 +44,11 @@ pub unsafe extern "C" fn ntux_arena_attach(fd: c_int, arena: *mut *mut Arena) ->
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ntux_arena_fd(arena: *const Arena) -> c_int {
-    let mut fd = -1;
-    let result = call(|| {
+    call_for_number(|| {
         // SAFETY: the header asks for an attached arena.
-        fd = unsafe { boundary::arena(arena)? }.fd().as_raw_fd();
-        Ok(())
-    });
-    if result == 0 { fd } else { result }
+        let fd = unsafe { boundary::arena(arena)? }.core().fd().ok_or(Refusal(libc::EBADF))?;
+        Ok(fd.as_raw_fd() as u32)
+    })
 }
 
 #[unsafe(no_mangle)]

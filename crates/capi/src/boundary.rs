@@ -15,6 +15,23 @@ impl From<Error> for Refusal {
     }
 }
 
+/// The object is of another kind than the function is for.
+pub const ANOTHER_KIND: Refusal = Refusal(libc::EPROTOTYPE);
+/// There is no such owner.
+pub const NO_OWNER: Refusal = Refusal(libc::ESRCH);
+
+/// Why an operation on one object failed whose other arguments are right.
+#[cold]
+pub fn of_object(error: Error) -> Refusal {
+    if error == Error::Invalid { ANOTHER_KIND } else { error.into() }
+}
+
+/// Refuses 0, which nobody is.
+#[inline]
+pub fn owner(owner: u32) -> Result<u32, Refusal> {
+    if owner == 0 { Err(NO_OWNER) } else { Ok(owner) }
+}
+
 /// Runs the body of one function of the header. Returns 0, or the negative error number.
 ///
 /// A panic is a bug in ntux; C gets `ENOTRECOVERABLE`, which nothing else returns.

@@ -2,10 +2,10 @@
 
 use core::ffi::c_int;
 
-use ntux::{Arena, Object};
-use ntux_sync::Waiter;
+use ntux::Arena;
+use ntux_sync::{Object, Waiter};
 
-use crate::boundary::{self, Place, call};
+use crate::boundary::{self, Place, call, of_object};
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ntux_event_create(arena: *const Arena, manual: u32, signaled: u32, event: *mut u64) -> c_int {
@@ -49,7 +49,8 @@ unsafe fn change(
     call(|| {
         // SAFETY: the caller passes an attached arena and a place that may be written.
         let (arena, place) = unsafe { (boundary::arena(arena)?, Place::optional(previous)?) };
-        place.put(arena.with_waiter(|arena, waiter| operation(arena, waiter, Object(event)))?.into());
+        let was_signaled = arena.with_waiter(|arena, waiter| operation(arena, waiter, Object(event)));
+        place.put(was_signaled.map_err(of_object)?.into());
         Ok(())
     })
 }
@@ -65,7 +66,7 @@ pub unsafe extern "C" fn ntux_event_read(
         // SAFETY: the header asks for an attached arena and places that may be written.
         let (arena, manual, signaled) =
             unsafe { (boundary::arena(arena)?, Place::optional(manual)?, Place::optional(signaled)?) };
-        let state = arena.with_waiter(|arena, waiter| arena.event_read(waiter, Object(event)))?;
+        let state = arena.with_waiter(|arena, waiter| arena.event_read(waiter, Object(event))).map_err(of_object)?;
         manual.put(state.0.into());
         signaled.put(state.1.into());
         Ok(())

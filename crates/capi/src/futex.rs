@@ -88,6 +88,10 @@ pub fn readable(futex: Futex<'_>) -> Result<Futex<'_>, Refusal> {
         static PAGES: [Cell<usize>; REMEMBERED] = const { [const { Cell::new(0) }; REMEMBERED] };
     }
     let page = futex.address() / PAGE;
+    if (futex.address() + futex.size().bytes() - 1) / PAGE != page {
+        futex.probe()?;
+        return Ok(futex);
+    }
     PAGES.with(|pages| {
         let known = &pages[page % REMEMBERED];
         if known.get() != page {
@@ -138,6 +142,22 @@ pub unsafe extern "C" fn ntux_futex_wait(
         let (expected, deadline) =
             unsafe { (expected(uaddr, val, flags & !REALTIME)?, absolute(timeout, flags & REALTIME != 0)?) };
         ntux_futex::wait(expected, MATCH_ANY, deadline)?;
+        Ok(0)
+    })
+}
+
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn ntux_futex_wait_spin(
+    uaddr: *mut c_void,
+    val: u64,
+    flags: u32,
+    timeout: *const libc::timespec,
+) -> c_int {
+    call_for_number(|| {
+        // SAFETY: the header asks for a word that stays and a time.
+        let (expected, deadline) =
+            unsafe { (expected(uaddr, val, flags & !REALTIME)?, absolute(timeout, flags & REALTIME != 0)?) };
+        ntux_futex::wait_after_spin(expected, MATCH_ANY, deadline)?;
         Ok(0)
     })
 }

@@ -2,9 +2,10 @@
 
 use core::ffi::c_int;
 
-use ntux::{Arena, Object};
+use ntux::Arena;
+use ntux_sync::Object;
 
-use crate::boundary::{self, Place, Refusal, call};
+use crate::boundary::{self, Place, Refusal, call, of_object};
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ntux_mutex_create(arena: *const Arena, owner: u32, count: u32, mutex: *mut u64) -> c_int {
@@ -21,7 +22,9 @@ pub unsafe extern "C" fn ntux_mutex_unlock(arena: *const Arena, mutex: u64, owne
     call(|| {
         // SAFETY: the header asks for an attached arena and a place that may be written.
         let (arena, place) = unsafe { (boundary::arena(arena)?, Place::optional(previous)?) };
-        place.put(arena.with_waiter(|arena, waiter| arena.mutex_unlock(waiter, Object(mutex), owner))?);
+        let owner = boundary::owner(owner)?;
+        let unlocked = arena.with_waiter(|arena, waiter| arena.mutex_unlock(waiter, Object(mutex), owner));
+        place.put(unlocked.map_err(of_object)?);
         Ok(())
     })
 }
@@ -31,8 +34,8 @@ pub unsafe extern "C" fn ntux_mutex_kill(arena: *const Arena, mutex: u64, owner:
     call(|| {
         // SAFETY: the header asks for an attached arena.
         let arena = unsafe { boundary::arena(arena)? };
-        arena.with_waiter(|arena, waiter| arena.mutex_kill(waiter, Object(mutex), owner))?;
-        Ok(())
+        let owner = boundary::owner(owner)?;
+        arena.with_waiter(|arena, waiter| arena.mutex_kill(waiter, Object(mutex), owner)).map_err(of_object)
     })
 }
 
@@ -42,7 +45,7 @@ pub unsafe extern "C" fn ntux_mutex_read(arena: *const Arena, mutex: u64, owner:
         // SAFETY: the header asks for an attached arena and places that may be written.
         let (arena, owner, count) =
             unsafe { (boundary::arena(arena)?, Place::optional(owner)?, Place::optional(count)?) };
-        let state = arena.with_waiter(|arena, waiter| arena.mutex_read(waiter, Object(mutex)))?;
+        let state = arena.with_waiter(|arena, waiter| arena.mutex_read(waiter, Object(mutex))).map_err(of_object)?;
         owner.put(state.owner);
         count.put(state.count);
         if state.abandoned { Err(Refusal(libc::EOWNERDEAD)) } else { Ok(()) }

@@ -2,15 +2,30 @@
 
 use core::ffi::c_int;
 
-use ntux::{Arena, Object};
+use ntux::Arena;
+use ntux_sync::{Kind, Object};
 
-use crate::boundary::{self, call};
+use crate::boundary::{self, call, call_for_number};
+
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn ntux_object_kind(arena: *const Arena, object: u64) -> c_int {
+    call_for_number(|| {
+        // SAFETY: the header asks for an attached arena.
+        let kind = unsafe { boundary::arena(arena)? }.core().kind(Object(object))?;
+        Ok(match kind {
+            Kind::Semaphore => 1,
+            Kind::Mutex => 2,
+            Kind::AutoEvent => 3,
+            Kind::ManualEvent => 4,
+        })
+    })
+}
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ntux_object_close(arena: *const Arena, object: u64) -> c_int {
     call(|| {
         // SAFETY: the header asks for an attached arena.
-        unsafe { boundary::arena(arena)? }.close(Object(object))?;
+        unsafe { boundary::arena(arena)? }.core().close(Object(object))?;
         Ok(())
     })
 }
@@ -19,7 +34,7 @@ pub unsafe extern "C" fn ntux_object_close(arena: *const Arena, object: u64) -> 
 pub unsafe extern "C" fn ntux_object_adopt(arena: *const Arena, object: u64) -> c_int {
     call(|| {
         // SAFETY: the header asks for an attached arena.
-        unsafe { boundary::arena(arena)? }.adopt(Object(object))?;
+        unsafe { boundary::arena(arena)? }.core().adopt(Object(object))?;
         Ok(())
     })
 }

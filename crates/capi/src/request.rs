@@ -4,7 +4,7 @@ use core::ffi::c_int;
 
 use ntux::Arena;
 
-use crate::boundary::{Place, call};
+use crate::boundary::{ANOTHER_KIND, NO_OWNER, Place, call};
 use crate::event::{ntux_event_create, ntux_event_pulse, ntux_event_read, ntux_event_reset, ntux_event_set};
 use crate::mutex::{ntux_mutex_create, ntux_mutex_kill, ntux_mutex_read, ntux_mutex_unlock};
 use crate::semaphore::{ntux_semaphore_create, ntux_semaphore_read, ntux_semaphore_release};
@@ -37,6 +37,18 @@ pub unsafe extern "C" fn ntux_request(arena: *const Arena, object: *mut u64, req
     if bad != 0 {
         return bad;
     }
+    // SAFETY: by the contract, and neither place is null or misaligned.
+    match unsafe { perform(arena, object, request, words) } {
+        // The driver has one error for these.
+        refused if [ANOTHER_KIND, NO_OWNER].map(|refusal| -refusal.0).contains(&refused) => -libc::EINVAL,
+        result => result,
+    }
+}
+
+/// # Safety
+///
+/// As for `ntux_request`; `object` and `words` are neither null nor misaligned.
+unsafe fn perform(arena: *const Arena, object: *mut u64, request: u32, words: *mut u32) -> c_int {
     let second = words.wrapping_add(1);
     // SAFETY: neither null nor misaligned, so by the contract a number, and the words of this request, of which those that
     // the program has to write are read. The functions want no more of their places than the header does.

@@ -2,9 +2,10 @@
 
 use core::ffi::c_int;
 
-use ntux::{Arena, Object};
+use ntux::Arena;
+use ntux_sync::Object;
 
-use crate::boundary::{self, Place, call};
+use crate::boundary::{self, Place, call, of_object};
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ntux_semaphore_create(
@@ -31,7 +32,8 @@ pub unsafe extern "C" fn ntux_semaphore_release(
     call(|| {
         // SAFETY: the header asks for an attached arena and a place that may be written.
         let (arena, place) = unsafe { (boundary::arena(arena)?, Place::optional(previous)?) };
-        place.put(arena.with_waiter(|arena, waiter| arena.semaphore_release(waiter, Object(semaphore), count))?);
+        let released = arena.with_waiter(|arena, waiter| arena.semaphore_release(waiter, Object(semaphore), count));
+        place.put(released.map_err(of_object)?);
         Ok(())
     })
 }
@@ -46,7 +48,8 @@ pub unsafe extern "C" fn ntux_semaphore_read(
     call(|| {
         // SAFETY: the header asks for an attached arena and places that may be written.
         let (arena, count, max) = unsafe { (boundary::arena(arena)?, Place::optional(count)?, Place::optional(max)?) };
-        let state = arena.with_waiter(|arena, waiter| arena.semaphore_read(waiter, Object(semaphore)))?;
+        let state =
+            arena.with_waiter(|arena, waiter| arena.semaphore_read(waiter, Object(semaphore))).map_err(of_object)?;
         count.put(state.0);
         max.put(state.1);
         Ok(())

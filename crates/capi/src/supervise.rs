@@ -29,6 +29,7 @@ pub unsafe extern "C" fn ntux_mutex_kill_all(arena: *const Arena, owner: u32, ki
     call(|| {
         // SAFETY: the header asks for an attached arena and a place that may be written.
         let (arena, killed) = unsafe { (boundary::arena(arena)?, Place::optional(killed)?) };
+        let owner = boundary::owner(owner)?;
         killed.put(arena.with_waiter(|core, waiter| core.mutex_kill_all(waiter, owner))?);
         Ok(())
     })

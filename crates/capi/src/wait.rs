@@ -2,8 +2,8 @@
 
 use core::ffi::c_int;
 
-use ntux::{Arena, Deadline, Object, Satisfied, Wait};
-use ntux_sync::Wanted;
+use ntux::{Arena, Deadline, Error, Satisfied};
+use ntux_sync::{Object, Wanted};
 
 use crate::boundary::{self, Place, Refusal, call};
 
@@ -24,7 +24,7 @@ pub unsafe extern "C" fn ntux_wait_any(
 ) -> c_int {
     let request = Request { objects, count, alert, owner, flags, deadline_ns, index };
     // SAFETY: the header asks for the same.
-    unsafe { serve(arena, request, false, Arena::wait_any) }
+    unsafe { serve(arena, request, false) }
 }
 
 #[unsafe(no_mangle)]
@@ -40,28 +40,62 @@ pub unsafe extern "C" fn ntux_wait_all(
 ) -> c_int {
     let request = Request { objects, count, alert, owner, flags, deadline_ns, index };
     // SAFETY: the header asks for the same.
-    unsafe { serve(arena, request, true, Arena::wait_all) }
+    unsafe { serve(arena, request, true) }
+}
+
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn ntux_signal_and_wait(
+    arena: *const Arena,
+    signal: u64,
+    object: u64,
+    alert: u64,
+    owner: u32,
+    flags: u32,
+    deadline_ns: u64,
+    index: *mut u32,
+) -> c_int {
+    call(|| {
+        // SAFETY: the header asks for an attached arena and a place that may be written.
+        let (arena, index) = unsafe { (boundary::arena(arena)?, Place::optional(index)?) };
+        let (deadline, owner) = (deadline(flags, deadline_ns)?, boundary::owner(owner)?);
+        let alert = (alert != 0).then_some(Object(alert));
+        let ended = arena.with_waiter(|core, waiter| {
+            core.signal_and_wait(waiter, Object(signal), Object(object), alert, owner, deadline)
+        });
+        report(index, ended?)
+    })
 }
 
 /// # Safety
 ///
 /// Each pointer is null, misaligned, or what the header asks for.
-#[inline]
-unsafe fn serve(
-    arena: *const Arena,
-    request: Request,
-    all: bool,
-    wait: impl Fn(&Arena, &[Object], Wait) -> ntux::Result<Satisfied>,
-) -> c_int {
+#[inline(always)]
+unsafe fn serve(arena: *const Arena, request: Request, all: bool) -> c_int {
     call(|| {
-        // SAFETY: the caller passes an attached arena.
-        let arena = unsafe { boundary::arena(arena)? };
-        // SAFETY: the caller passes what the header asks for.
-        let (Wanted { objects, alert, owner, .. }, deadline, index) = unsafe { request.read(all)? };
-        let how = Wait::by(owner).until(deadline);
-        let how = if let Some(alert) = alert { how.alert(alert) } else { how };
-        report(index, wait(arena, objects, how)?)
+        // SAFETY: the caller passes an attached arena, and what the header asks for.
+        let (arena, (wanted, deadline, index)) = unsafe { (boundary::arena(arena)?, request.read(all)?) };
+        let Wanted { objects, alert, owner, .. } = wanted;
+        let ended = arena.with_waiter(|core, waiter| match all {
+            false => core.wait_any(waiter, objects, alert, owner, deadline),
+            true => core.wait_all(waiter, objects, alert, owner, deadline),
+        });
+        report(index, ended.map_err(|error| refusal(arena.core(), wanted, error))?)
     })
+}
+
+/// Why a wait failed whose other arguments are right ([`Request::read`]): the core, like the driver, has one error for all reasons
+/// that concern the objects.
+#[cold]
+pub fn refusal(core: &ntux_sync::Arena, wanted: Wanted<'_>, error: Error) -> Refusal {
+    /// An object occurs twice.
+    const TWICE: Refusal = Refusal(libc::EEXIST);
+    // What was closed when the wait looked still is.
+    let is_closed = |object: &Object| core.kind(*object) == Err(Error::NoSuchObject);
+    match error {
+        Error::Invalid if wanted.all && !wanted.objects.iter().chain(&wanted.alert).any(is_closed) => TWICE,
+        Error::Invalid => Error::NoSuchObject.into(),
+        other => other.into(),
+    }
 }
 
 /// Tells which object a wait has got.
@@ -69,6 +103,17 @@ unsafe fn serve(
 pub fn report(index: Place<u32>, satisfied: Satisfied) -> Result<(), Refusal> {
     index.put(satisfied.index);
     if satisfied.abandoned { Err(Refusal(libc::EOWNERDEAD)) } else { Ok(()) }
+}
+
+/// The deadline that C passed.
+#[inline(always)]
+pub fn deadline(flags: u32, deadline_ns: u64) -> Result<Deadline, Refusal> {
+    match (flags, deadline_ns) {
+        (0 | REALTIME, NEVER) => Ok(Deadline::Never),
+        (0, ns) => Ok(Deadline::Monotonic(ns)),
+        (REALTIME, ns) => Ok(Deadline::Realtime(ns)),
+        _ => Err(Refusal(libc::EINVAL)),
+    }
 }
 
 /// The arguments of a wait, as C passed them.
@@ -95,19 +140,15 @@ impl Request {
     pub unsafe fn read<'a>(&self, all: bool) -> Result<(Wanted<'a>, Deadline, Place<u32>), Refusal> {
         // SAFETY: by the contract.
         let index = unsafe { Place::optional(self.index)? };
-        let deadline = match (self.flags, self.deadline_ns) {
-            (0 | REALTIME, NEVER) => Deadline::Never,
-            (0, ns) => Deadline::Monotonic(ns),
-            (REALTIME, ns) => Deadline::Realtime(ns),
-            _ => return Err(Refusal(libc::EINVAL)),
-        };
-        if self.owner == 0 || self.count > OBJECTS_MAX {
-            return Err(Refusal(libc::EINVAL));
+        let deadline = deadline(self.flags, self.deadline_ns)?;
+        let owner = boundary::owner(self.owner)?;
+        if self.count > OBJECTS_MAX {
+            return Err(Refusal(libc::E2BIG));
         }
         // SAFETY: an `Object` is a number without invalid values, and the caller passes that many.
         let objects = unsafe { boundary::array(self.objects.cast::<Object>(), self.count)? };
         let alert = (self.alert != 0).then_some(Object(self.alert));
-        Ok((Wanted { all, objects, alert, owner: self.owner }, deadline, index))
+        Ok((Wanted { all, objects, alert, owner }, deadline, index))
     }
 }
 

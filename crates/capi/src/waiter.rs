@@ -7,13 +7,13 @@
 use core::cell::Cell;
 use core::ffi::{c_int, c_void};
 
-use ntux::{Arena, Deadline, Error, Object, Satisfied};
+use ntux::{Arena, Deadline, Satisfied};
 use ntux_platform::to_self::{FAULTS, Information, bit};
 use ntux_sync::door::Door;
-use ntux_sync::{Waiter as Seat, Wanted};
+use ntux_sync::{Object, Waiter as Seat, Wanted};
 
 use crate::boundary::{self, Place, Refusal, call};
-use crate::wait::{OBJECTS_MAX, Request, report};
+use crate::wait::{OBJECTS_MAX, Request, refusal, report};
 
 /// A thread's place in an arena, and what its handlers must know.
 pub struct Waiter {
@@ -92,16 +92,6 @@ impl Waiter {
             Given { all, objects: [Object(0); OBJECTS_MAX as usize], count: objects.len(), alert, owner, satisfied };
         given.objects[..objects.len()].copy_from_slice(objects);
         self.given.set(Some(given));
-    }
-
-    /// A runtime that keeps numbers must learn that one is closed, which the driver's error does not tell.
-    #[cold]
-    fn refusal(&self, wanted: Wanted<'_>, error: Error) -> Error {
-        let is_closed = |object: &Object| self.arena.core().kind(*object) == Err(Error::NoSuchObject);
-        match error {
-            Error::Invalid if wanted.objects.iter().chain(&wanted.alert).any(is_closed) => Error::NoSuchObject,
-            other => other,
-        }
     }
 
     fn give_back(&self) {
@@ -277,7 +267,7 @@ unsafe fn attempt(waiter: &Waiter, request: Request, all: bool) -> Option<c_int>
                 begun = false;
                 Err(Refusal(libc::EINTR))
             }
-            Some(ended) => report(index, ended.map_err(|error| waiter.refusal(wanted, error))?),
+            Some(ended) => report(index, ended.map_err(|error| refusal(waiter.arena.core(), wanted, error))?),
         }
     });
     (begun || waiter.is_nested()).then_some(result)

@@ -29,6 +29,19 @@ impl Arena {
         Ok(Arena { attached: Arc::new(Attached::new(ntux_sync::Arena::create(capacity)?)) })
     }
 
+    /// Creates an arena without a descriptor: for the threads of this process, and the children that it forks. A program
+    /// that closes descriptors which it does not know (`closefrom`) cannot hit it, and no other program gets it.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`Arena::create`].
+    ///
+    /// Any thread; not in a signal handler.
+    pub fn create_private(capacity: Capacity) -> Result<Arena> {
+        let file = ntux_sync::Arena::create_file(capacity)?;
+        Ok(Arena { attached: Arc::new(Attached::new(ntux_sync::Arena::map(file.as_fd())?)) })
+    }
+
     /// Attaches the arena behind a descriptor that came from [`Arena::fd`], in this process or another one. Only
     /// borrows the descriptor.
     ///
@@ -61,9 +74,13 @@ impl Arena {
     /// The descriptor to pass to other processes, over a Unix socket or by inheritance. It is close-on-exec and stays
     /// open while this arena is attached.
     ///
+    /// # Panics
+    ///
+    /// If it was made by [`Arena::create_private`].
+    ///
     /// Any thread, also in a signal handler.
     pub fn fd(&self) -> BorrowedFd<'_> {
-        self.attached.fd().expect("both `create` and `attach` keep a descriptor")
+        self.attached.fd().expect("an arena of Arena::create_private has no descriptor: use Arena::create to share one")
     }
 
     /// Waits until one of `objects` is signaled, and acquires it. Sleeps if none is signaled yet.

@@ -92,10 +92,12 @@ fn functions() -> &'static Functions {
     })
 }
 
-/// 0 or a negative error number, as the functions give it.
+/// 0 or a negative error number, as the functions give it; where they tell apart what the driver does not, the driver's.
 fn outcome(result: i32) -> Outcome<()> {
+    const TOLD_APART: [i32; 4] = [libc::EPROTOTYPE, libc::ESRCH, libc::E2BIG, libc::EEXIST];
     match result {
         0 => Ok(()),
+        error if TOLD_APART.contains(&-error) => Err(EINVAL),
         error if error < 0 => Err(Errno(-error)),
         other => panic!("neither 0 nor a negative error number: {other}"),
     }
@@ -267,8 +269,8 @@ impl Face for C {
             Err(EOWNERDEAD) => Ok(Satisfied { index, abandoned: true }),
             Err(error) => {
                 assert_eq!(index, POISON, "a refused or timed-out wait writes nothing");
-                // A waiter tells a closed object apart: S-503.
-                Err(if explicit.is_some() && error == EBADF { EINVAL } else { error })
+                // A wait tells a closed object apart: S-503.
+                Err(if error == EBADF { EINVAL } else { error })
             }
         }
     }

@@ -231,6 +231,36 @@ static void nodes(uint32_t shared)
     IS(-7, word.pair.hint);
 }
 
+static void *spinning_waiter(void *argument)
+{
+    uint32_t flags = *(uint32_t *)argument;
+    int result;
+
+    UNTIL(result, ntux_futex_wait_spin(words + 1, 0, flags, NULL));
+    __atomic_store_n(&woken, result == 0 ? 1 : -1, __ATOMIC_SEQ_CST);
+    return NULL;
+}
+
+/* A misaligned private word, with a spin in front of the wait. */
+static void spins(uint32_t flags)
+{
+    pthread_t thread;
+
+    IS(-EAGAIN, ntux_futex_wait_spin(words + 1, 1, flags, NULL));
+    IS(-ETIMEDOUT, ntux_futex_wait_spin(words + 1, 0, flags, &past));
+    IS(-EFAULT, ntux_futex_wait_spin(NULL, 0, flags, NULL));
+    IS(-EINVAL, ntux_futex_wait_spin(words, 0, flags | 32u, NULL));
+    IS(-EINVAL, ntux_futex_wait_spin(words, 0, flags, &(struct timespec){ -1, 0 }));
+    woken = 0;
+    if (pthread_create(&thread, NULL, spinning_waiter, &flags) != 0)
+        _exit(2);
+    while (ntux_futex_wake(words + 1, 1, flags) != 1)
+        ;
+    pthread_join(thread, NULL);
+    IS(1, woken);
+    IS(0, ntux_futex_wake(words, 9, flags));
+}
+
 int main(void)
 {
     alarm(60);
@@ -247,7 +277,8 @@ int main(void)
             wrong_words(sizes[i] | shared);
         }
         if (i > 0)
-            IS(-EINVAL, ntux_futex_wait(words + 1, 0, sizes[i], NULL));
+            IS(-EINVAL, ntux_futex_wait(words + 1, 0, sizes[i] | NTUX_FUTEX_SHARED, NULL));
+        spins(sizes[i]);
     }
     /* A value that no word of 8 bits holds. */
     IS(-EAGAIN, ntux_futex_wait(words, 256, NTUX_FUTEX_8, NULL));

@@ -147,6 +147,57 @@ static void waits(void)
     IS(NTUX_WAIT_OBJECTS_MAX, out);
 }
 
+static void kinds(void)
+{
+    ntux_object objects[4];
+
+    IS(0, ntux_semaphore_create(arena, 0, 0, &objects[0]));
+    IS(0, ntux_mutex_create(arena, 0, 0, &objects[1]));
+    IS(0, ntux_event_create(arena, 0, 0, &objects[2]));
+    IS(0, ntux_event_create(arena, 1, 0, &objects[3]));
+    IS(NTUX_KIND_SEMAPHORE, ntux_object_kind(arena, objects[0]));
+    IS(NTUX_KIND_MUTEX, ntux_object_kind(arena, objects[1]));
+    IS(NTUX_KIND_AUTO_EVENT, ntux_object_kind(arena, objects[2]));
+    IS(NTUX_KIND_MANUAL_EVENT, ntux_object_kind(arena, objects[3]));
+    for (int i = 0; i < 4; i++)
+        IS(0, ntux_object_close(arena, objects[i]));
+}
+
+static void signals_and_waits(void)
+{
+    ntux_object semaphore, mutex, event, alert;
+
+    IS(0, ntux_semaphore_create(arena, 0, 2, &semaphore));
+    IS(0, ntux_mutex_create(arena, 7, 1, &mutex));
+    IS(0, ntux_event_create(arena, 0, 0, &event));
+    IS(0, ntux_event_create(arena, 0, 1, &alert));
+
+    /* The same object: it signals itself. */
+    IS(0, ntux_signal_and_wait(arena, event, event, 0, 7, 0, NTUX_NEVER, &out));
+    IS(0, out);
+    IS(0, ntux_signal_and_wait(arena, semaphore, event, alert, 7, 0, NTUX_NEVER, &out));
+    IS(1, out);
+    out = 99;
+    IS(-ETIMEDOUT, ntux_signal_and_wait(arena, semaphore, event, alert, 7, NTUX_REALTIME, 1, &out));
+    IS(99, out);
+    IS(0, ntux_semaphore_read(arena, semaphore, &out, NULL));
+    IS(2, out);
+    IS(0, ntux_signal_and_wait(arena, mutex, semaphore, 0, 7, 0, NTUX_NEVER, NULL));
+    IS(0, ntux_mutex_read(arena, mutex, &out, NULL));
+    IS(0, out);
+    IS(0, ntux_wait_any(arena, &mutex, 1, 0, 8, 0, 0, NULL));
+    IS(0, ntux_mutex_kill(arena, mutex, 8));
+    out = 99;
+    IS(-EOWNERDEAD, ntux_signal_and_wait(arena, event, mutex, alert, 7, 0, 0, &out));
+    IS(0, out);
+    IS(0, ntux_event_read(arena, event, NULL, &out));
+    IS(1, out);
+    IS(0, ntux_object_close(arena, semaphore));
+    IS(0, ntux_object_close(arena, mutex));
+    IS(0, ntux_object_close(arena, event));
+    IS(0, ntux_object_close(arena, alert));
+}
+
 /* A thread that ends returns its waiter: more threads than the arena has room for, one after the other. */
 static ntux_arena *small;
 static ntux_object turn;
@@ -260,6 +311,8 @@ int main(void)
     mutex();
     event();
     waits();
+    kinds();
+    signals_and_waits();
     threads();
     arenas();
 #ifdef PLANTED

@@ -62,6 +62,11 @@ static void arenas(void)
     IS(-EINVAL, ntux_arena_create(16, 65537, &untouched));
     IS(-EINVAL, ntux_arena_create(UINT32_MAX, UINT32_MAX, &untouched));
 
+    IS(-EFAULT, ntux_arena_create_private(16, 4, NULL));
+    IS(-EINVAL, ntux_arena_create_private(16, 4, MISALIGNED(ntux_arena *)));
+    IS(-EINVAL, ntux_arena_create_private(0, 4, &untouched));
+    IS(-EINVAL, ntux_arena_create_private(16, 65537, &untouched));
+
     IS(-EFAULT, ntux_arena_attach(file, NULL));
     IS(-EINVAL, ntux_arena_attach(file, MISALIGNED(ntux_arena *)));
     IS(-EBADF, ntux_arena_attach(-1, &untouched));
@@ -95,8 +100,8 @@ static void semaphores(void)
     IS(-EINVAL, ntux_semaphore_release(arena, semaphore, 1, MISALIGNED(uint32_t)));
     IS(-EOVERFLOW, ntux_semaphore_release(arena, semaphore, 2, &out));
     IS(-EOVERFLOW, ntux_semaphore_release(arena, semaphore, UINT32_MAX, &out));
-    IS(-EINVAL, ntux_semaphore_release(arena, mutex, 1, &out));
-    IS(-EINVAL, ntux_semaphore_release(arena, event, 1, &out));
+    IS(-EPROTOTYPE, ntux_semaphore_release(arena, mutex, 1, &out));
+    IS(-EPROTOTYPE, ntux_semaphore_release(arena, event, 1, &out));
     IS(-EBADF, ntux_semaphore_release(arena, closed, 1, &out));
     IS(-EBADF, ntux_semaphore_release(arena, 0, 1, &out));
 
@@ -104,7 +109,7 @@ static void semaphores(void)
     IS(-EINVAL, ntux_semaphore_read(MISALIGNED(ntux_arena), semaphore, &out, &out2));
     IS(-EINVAL, ntux_semaphore_read(arena, semaphore, MISALIGNED(uint32_t), &out2));
     IS(-EINVAL, ntux_semaphore_read(arena, semaphore, &out, MISALIGNED(uint32_t)));
-    IS(-EINVAL, ntux_semaphore_read(arena, mutex, &out, &out2));
+    IS(-EPROTOTYPE, ntux_semaphore_read(arena, mutex, &out, &out2));
     IS(-EBADF, ntux_semaphore_read(arena, closed, &out, &out2));
     NOTHING_WRITTEN();
 
@@ -125,23 +130,23 @@ static void mutexes(void)
     IS(-EFAULT, ntux_mutex_unlock(NULL, mutex, 7, &out));
     IS(-EINVAL, ntux_mutex_unlock(MISALIGNED(ntux_arena), mutex, 7, &out));
     IS(-EINVAL, ntux_mutex_unlock(arena, mutex, 7, MISALIGNED(uint32_t)));
-    IS(-EINVAL, ntux_mutex_unlock(arena, mutex, 0, &out));
+    IS(-ESRCH, ntux_mutex_unlock(arena, mutex, 0, &out));
     IS(-EPERM, ntux_mutex_unlock(arena, mutex, 8, &out));
-    IS(-EINVAL, ntux_mutex_unlock(arena, event, 7, &out));
+    IS(-EPROTOTYPE, ntux_mutex_unlock(arena, event, 7, &out));
     IS(-EBADF, ntux_mutex_unlock(arena, closed, 7, &out));
 
     IS(-EFAULT, ntux_mutex_kill(NULL, mutex, 7));
     IS(-EINVAL, ntux_mutex_kill(MISALIGNED(ntux_arena), mutex, 7));
-    IS(-EINVAL, ntux_mutex_kill(arena, mutex, 0));
+    IS(-ESRCH, ntux_mutex_kill(arena, mutex, 0));
     IS(-EPERM, ntux_mutex_kill(arena, mutex, 8));
-    IS(-EINVAL, ntux_mutex_kill(arena, semaphore, 7));
+    IS(-EPROTOTYPE, ntux_mutex_kill(arena, semaphore, 7));
     IS(-EBADF, ntux_mutex_kill(arena, closed, 7));
 
     IS(-EFAULT, ntux_mutex_read(NULL, mutex, &out, &out2));
     IS(-EINVAL, ntux_mutex_read(MISALIGNED(ntux_arena), mutex, &out, &out2));
     IS(-EINVAL, ntux_mutex_read(arena, mutex, MISALIGNED(uint32_t), &out2));
     IS(-EINVAL, ntux_mutex_read(arena, mutex, &out, MISALIGNED(uint32_t)));
-    IS(-EINVAL, ntux_mutex_read(arena, semaphore, &out, &out2));
+    IS(-EPROTOTYPE, ntux_mutex_read(arena, semaphore, &out, &out2));
     IS(-EBADF, ntux_mutex_read(arena, closed, &out, &out2));
     NOTHING_WRITTEN();
 
@@ -165,8 +170,8 @@ static void events(void)
         IS(-EFAULT, changes[i](NULL, event, &out));
         IS(-EINVAL, changes[i](MISALIGNED(ntux_arena), event, &out));
         IS(-EINVAL, changes[i](arena, event, MISALIGNED(uint32_t)));
-        IS(-EINVAL, changes[i](arena, semaphore, &out));
-        IS(-EINVAL, changes[i](arena, mutex, &out));
+        IS(-EPROTOTYPE, changes[i](arena, semaphore, &out));
+        IS(-EPROTOTYPE, changes[i](arena, mutex, &out));
         IS(-EBADF, changes[i](arena, closed, &out));
     }
 
@@ -174,7 +179,7 @@ static void events(void)
     IS(-EINVAL, ntux_event_read(MISALIGNED(ntux_arena), event, &out, &out2));
     IS(-EINVAL, ntux_event_read(arena, event, MISALIGNED(uint32_t), &out2));
     IS(-EINVAL, ntux_event_read(arena, event, &out, MISALIGNED(uint32_t)));
-    IS(-EINVAL, ntux_event_read(arena, mutex, &out, &out2));
+    IS(-EPROTOTYPE, ntux_event_read(arena, mutex, &out, &out2));
     IS(-EBADF, ntux_event_read(arena, closed, &out, &out2));
     NOTHING_WRITTEN();
 
@@ -189,6 +194,11 @@ static void objects(void)
     static change *const changes[] = {ntux_object_close, ntux_object_adopt};
     unsigned i;
 
+    IS(-EFAULT, ntux_object_kind(NULL, semaphore));
+    IS(-EINVAL, ntux_object_kind(MISALIGNED(ntux_arena), semaphore));
+    IS(-EBADF, ntux_object_kind(arena, closed));
+    IS(-EBADF, ntux_object_kind(arena, 0));
+    IS(-EBADF, ntux_object_kind(arena, UINT64_MAX));
     for (i = 0; i < 2; i++) {
         IS(-EFAULT, changes[i](NULL, semaphore));
         IS(-EINVAL, changes[i](MISALIGNED(ntux_arena), semaphore));
@@ -214,22 +224,22 @@ static void waits(wait_call *call)
     IS(-EFAULT, call(arena, NULL, 1, 0, 7, 0, 0, &out));
     IS(-EINVAL, call(arena, MISALIGNED(ntux_object), 1, 0, 7, 0, 0, &out));
     IS(-EINVAL, call(arena, &semaphore, 1, 0, 7, 0, 0, MISALIGNED(uint32_t)));
-    IS(-EINVAL, call(arena, &semaphore, 1, 0, 0, 0, 0, &out));
-    IS(-EINVAL, call(arena, NULL, 0, 0, 0, 0, 0, &out));
-    IS(-EINVAL, call(arena, NULL, 1, 0, 0, 0, 0, &out)); /* the owner is looked at before the objects */
+    IS(-ESRCH, call(arena, &semaphore, 1, 0, 0, 0, 0, &out));
+    IS(-ESRCH, call(arena, NULL, 0, 0, 0, 0, 0, &out));
+    IS(-ESRCH, call(arena, NULL, 1, 0, 0, 0, 0, &out)); /* the owner is looked at before the objects */
     IS(-EINVAL, call(arena, &semaphore, 1, 0, 7, 2, 0, &out));
     IS(-EINVAL, call(arena, &semaphore, 1, 0, 7, UINT32_MAX, NTUX_NEVER, &out));
-    IS(-EINVAL, call(arena, many, NTUX_WAIT_OBJECTS_MAX + 1, 0, 7, 0, 0, &out));
-    IS(-EINVAL, call(arena, NULL, UINT32_MAX, 0, 7, 0, 0, &out)); /* and the count */
-    IS(-EINVAL, call(arena, &closed, 1, 0, 7, 0, 0, &out));
-    IS(-EINVAL, call(arena, &semaphore, 1, closed, 7, 0, 0, &out));
+    IS(-E2BIG, call(arena, many, NTUX_WAIT_OBJECTS_MAX + 1, 0, 7, 0, 0, &out));
+    IS(-E2BIG, call(arena, NULL, UINT32_MAX, 0, 7, 0, 0, &out)); /* and the count */
+    IS(-EBADF, call(arena, &closed, 1, 0, 7, 0, 0, &out));
+    IS(-EBADF, call(arena, &semaphore, 1, closed, 7, 0, 0, &out));
     for (i = 0; i < 2; i++) {
         ntux_object number = i ? UINT64_MAX : 0;
         ntux_object with[2];
         with[0] = semaphore;
         with[1] = number;
-        IS(-EINVAL, call(arena, &number, 1, 0, 7, 0, 0, &out));
-        IS(-EINVAL, call(arena, with, 2, 0, 7, 0, 0, &out));
+        IS(-EBADF, call(arena, &number, 1, 0, 7, 0, 0, &out));
+        IS(-EBADF, call(arena, with, 2, 0, 7, 0, 0, &out));
     }
     NOTHING_WRITTEN();
 }
@@ -239,8 +249,33 @@ static void duplicates(void)
     ntux_object twice[2];
 
     twice[0] = twice[1] = semaphore;
-    IS(-EINVAL, ntux_wait_all(arena, twice, 2, 0, 7, 0, 0, &out));
-    IS(-EINVAL, ntux_wait_all(arena, twice, 1, semaphore, 7, 0, 0, &out));
+    IS(-EEXIST, ntux_wait_all(arena, twice, 2, 0, 7, 0, 0, &out));
+    IS(-EEXIST, ntux_wait_all(arena, twice, 1, semaphore, 7, 0, 0, &out));
+    twice[0] = twice[1] = closed;
+    IS(-EBADF, ntux_wait_all(arena, twice, 2, 0, 7, 0, 0, &out));
+    NOTHING_WRITTEN();
+}
+
+static void signals_and_waits(void)
+{
+    unsigned i;
+
+    IS(-EFAULT, ntux_signal_and_wait(NULL, event, semaphore, 0, 7, 0, 0, &out));
+    IS(-EINVAL, ntux_signal_and_wait(MISALIGNED(ntux_arena), event, semaphore, 0, 7, 0, 0, &out));
+    IS(-EINVAL, ntux_signal_and_wait(arena, semaphore, event, 0, 7, 0, 0, MISALIGNED(uint32_t)));
+    IS(-EINVAL, ntux_signal_and_wait(arena, semaphore, event, 0, 7, 2, 0, &out));
+    IS(-ESRCH, ntux_signal_and_wait(arena, semaphore, event, 0, 0, 0, 0, &out));
+    IS(-EPERM, ntux_signal_and_wait(arena, mutex, event, 0, 8, 0, 0, &out));
+    for (i = 0; i < 3; i++) {
+        ntux_object bad = i == 0 ? 0 : i == 1 ? closed : UINT64_MAX;
+        IS(-EBADF, ntux_signal_and_wait(arena, bad, event, 0, 7, 0, 0, &out));
+        IS(-EBADF, ntux_signal_and_wait(arena, semaphore, bad, 0, 7, 0, 0, &out));
+        if (bad != 0)
+            IS(-EBADF, ntux_signal_and_wait(arena, semaphore, event, bad, 7, 0, 0, &out));
+    }
+    IS(0, ntux_semaphore_release(arena, semaphore, 1, NULL));
+    IS(-EOVERFLOW, ntux_signal_and_wait(arena, semaphore, event, 0, 7, 0, 0, &out));
+    IS(0, ntux_wait_any(arena, &semaphore, 1, 0, 7, 0, 0, NULL));
     NOTHING_WRITTEN();
 }
 
@@ -314,6 +349,7 @@ int main(void)
     waits(ntux_wait_any);
     waits(ntux_wait_all);
     duplicates();
+    signals_and_waits();
     full_arena();
 #ifdef PLANTED
     IS(-EPERM, ntux_event_set(arena, event, NULL));

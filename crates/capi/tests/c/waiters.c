@@ -349,7 +349,7 @@ static void the_dead(void)
     IS(78, owner);
     IS(0, ntux_mutex_kill_all(arena, 77, &count));
     IS(0, count);
-    IS(-EINVAL, ntux_mutex_kill_all(arena, 0, &count));
+    IS(-ESRCH, ntux_mutex_kill_all(arena, 0, &count));
 
     child = fork();
     if (!child) {
@@ -402,9 +402,9 @@ static void refusals(void)
     IS(-EINVAL, ntux_waiter_defer(waiter, 0, NULL, &context));
     IS(-EINVAL, ntux_waiter_defer(waiter, 65, NULL, &context));
     IS(-EFAULT, ntux_waiter_defer(waiter, SIGUSR1, NULL, NULL));
-    IS(-EINVAL, ntux_waiter_wait_any(waiter, NULL, 0, 0, 0, 0, 0, NULL));
-    IS(-EINVAL, ntux_waiter_wait_any(waiter, NULL, 65, 0, 1, 0, 0, NULL));
-    IS(-EINVAL, ntux_waiter_wait_all(waiter, twice, 2, 0, 1, 0, 0, NULL));
+    IS(-ESRCH, ntux_waiter_wait_any(waiter, NULL, 0, 0, 0, 0, 0, NULL));
+    IS(-E2BIG, ntux_waiter_wait_any(waiter, NULL, 65, 0, 1, 0, 0, NULL));
+    IS(-EEXIST, ntux_waiter_wait_all(waiter, twice, 2, 0, 1, 0, 0, NULL));
     IS(-EBADF, ntux_waiter_wait_any(waiter, with_closed, 2, 0, 1, 0, 0, NULL));
     IS(-EBADF, ntux_waiter_wait_all(waiter, with_closed, 2, 0, 1, 0, 0, NULL));
     IS(-EBADF, ntux_waiter_wait_any(waiter, twice, 1, with_closed[1], 1, 0, 0, NULL));
