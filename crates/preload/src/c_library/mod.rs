@@ -1,7 +1,9 @@
 //! The C library, as this library uses it: its functions behind those of [`crate::entry`] ([`next`]), and copies from and to
 //! the program's memory that a bad address does not end ([`copy`]).
 
+pub(crate) mod cancellation;
 pub(crate) mod copy;
+pub(crate) mod file;
 pub(crate) mod next;
 
 use core::ffi::c_int;

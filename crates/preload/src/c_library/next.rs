@@ -3,7 +3,7 @@
 
 #![allow(non_snake_case, reason = "the names are the C library's")]
 
-use crate::device::How;
+use super::fail;
 use libc::{DIR, FILE, c_char, c_int, c_long, c_uint, c_ulong, c_void, mode_t, pid_t};
 use ntux_platform::atomic::Word64;
 use ntux_platform::interposition::next::{address, address_of_version, look_up, variable};
@@ -39,16 +39,16 @@ ntux_platform::next_functions! {
     fn lstat64(path: *const c_char, status: *mut libc::stat) => status_at(libc::AT_FDCWD, path, status, libc::AT_SYMLINK_NOFOLLOW);
     fn fstatat(directory: c_int, path: *const c_char, status: *mut libc::stat, flags: c_int) => status_at(directory, path, status, flags);
     fn fstatat64(directory: c_int, path: *const c_char, status: *mut libc::stat, flags: c_int) => status_at(directory, path, status, flags);
-    fn __xstat(version: c_int, path: *const c_char, status: *mut libc::stat);
-    fn __xstat64(version: c_int, path: *const c_char, status: *mut libc::stat);
-    fn __lxstat(version: c_int, path: *const c_char, status: *mut libc::stat);
-    fn __lxstat64(version: c_int, path: *const c_char, status: *mut libc::stat);
-    fn __fxstatat(version: c_int, directory: c_int, path: *const c_char, status: *mut libc::stat, flags: c_int);
-    fn __fxstatat64(version: c_int, directory: c_int, path: *const c_char, status: *mut libc::stat, flags: c_int);
+    fn __xstat(version: c_int, path: *const c_char, status: *mut libc::stat) => status_at(libc::AT_FDCWD, path, status, 0);
+    fn __xstat64(version: c_int, path: *const c_char, status: *mut libc::stat) => status_at(libc::AT_FDCWD, path, status, 0);
+    fn __lxstat(version: c_int, path: *const c_char, status: *mut libc::stat) => status_at(libc::AT_FDCWD, path, status, libc::AT_SYMLINK_NOFOLLOW);
+    fn __lxstat64(version: c_int, path: *const c_char, status: *mut libc::stat) => status_at(libc::AT_FDCWD, path, status, libc::AT_SYMLINK_NOFOLLOW);
+    fn __fxstatat(version: c_int, directory: c_int, path: *const c_char, status: *mut libc::stat, flags: c_int) => status_at(directory, path, status, flags);
+    fn __fxstatat64(version: c_int, directory: c_int, path: *const c_char, status: *mut libc::stat, flags: c_int) => status_at(directory, path, status, flags);
     fn fstat(fd: c_int, status: *mut libc::stat) => by_kernel(libc::SYS_fstat, [fd as usize, status as usize, 0, 0, 0]);
     fn fstat64(fd: c_int, status: *mut libc::stat) => by_kernel(libc::SYS_fstat, [fd as usize, status as usize, 0, 0, 0]);
-    fn __fxstat(version: c_int, fd: c_int, status: *mut libc::stat);
-    fn __fxstat64(version: c_int, fd: c_int, status: *mut libc::stat);
+    fn __fxstat(version: c_int, fd: c_int, status: *mut libc::stat) => by_kernel(libc::SYS_fstat, [fd as usize, status as usize, 0, 0, 0]);
+    fn __fxstat64(version: c_int, fd: c_int, status: *mut libc::stat) => by_kernel(libc::SYS_fstat, [fd as usize, status as usize, 0, 0, 0]);
     fn statx(directory: c_int, path: *const c_char, flags: c_int, mask: c_uint, status: *mut libc::statx) =>
         by_kernel(libc::SYS_statx, [directory as usize, path as usize, flags as usize, mask as usize, status as usize]);
     fn realpath(path: *const c_char, room: *mut c_char) -> *mut c_char;
@@ -125,6 +125,14 @@ ntux_platform::next_functions! {
     fn closefrom(first: c_int) -> () => { close_range(first.max(0) as c_uint, c_uint::MAX, 0); };
 }
 
+/// `struct open_how`.
+#[repr(C)]
+pub(crate) struct How {
+    pub(crate) flags: u64,
+    mode: u64,
+    pub(crate) resolve: u64,
+}
+
 /// A function that an older C library lacks: before 2.33 `stat` and its variants, before 2.28 `statx`, before 2.34 the
 /// rest.
 ///
@@ -168,7 +176,7 @@ macro_rules! next_globs {
                     0 => ntux_platform::interposition::next::address(&NEW, name),
                     _ => address_of_version(&OLD, name, FIRST_VERSION),
                 };
-                let Some(address) = address else { return crate::c_library::fail(libc::ENOSYS) };
+                let Some(address) = address else { return fail(libc::ENOSYS) };
                 // SAFETY: the C library's function of this name, which takes these arguments.
                 let function = unsafe { core::mem::transmute::<usize, Function>(address) };
                 // SAFETY: the caller's promise.
@@ -307,7 +315,7 @@ pub(crate) unsafe extern "C-unwind" fn bare_syscall(
             options(nostack),
         );
     }
-    if (-4095..0).contains(&answer) { crate::c_library::fail(-answer as c_int).into() } else { answer }
+    if (-4095..0).contains(&answer) { fail(-answer as c_int).into() } else { answer }
 }
 
 #[cfg(test)]

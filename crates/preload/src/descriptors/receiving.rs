@@ -4,15 +4,18 @@
 //! A descriptor whose arrival this library does not see stays counted by the kernel: messages received by raw system calls,
 //! messages that the program only peeked at, and those that came before this process met the device.
 
+use super::copies::remember_new;
+use super::identity::{object_arrived, take};
+use super::messages::{for_each_message, for_each_right};
+use super::moment::Moment;
+use super::numbers::What;
 use crate::c_library::copy::Fault;
 use crate::c_library::next;
-use crate::descriptors::leaving::{for_each_message, for_each_right};
+use crate::instances::{self, seat};
 use crate::thread::memory::{self, Memory};
 use crate::thread::{self, OwnMemory, Record};
-use crate::{descriptors, device, instances};
 use core::cell::OnceCell;
 use core::ffi::{c_int, c_uint};
-use descriptors::{Moment, What};
 use ntux_platform::keeping_errno;
 use std::os::fd::BorrowedFd;
 
@@ -24,7 +27,7 @@ pub(crate) fn received(message: usize, flags: c_int, after: Moment) {
     }
 }
 
-/// As [`received`], for the first `count` messages of an array.
+/// Claims what the first `count` messages of this array brought.
 #[inline(always)]
 pub(crate) fn received_many(messages: usize, count: c_uint, flags: c_int, after: Moment) {
     if instances::any() && flags & libc::MSG_PEEK == 0 {
@@ -36,15 +39,11 @@ pub(crate) fn received_many(messages: usize, count: c_uint, flags: c_int, after:
     }
 }
 
-/// Counts a descriptor that `pidfd_getfd` took from another process. If its object has ended, closes it and returns false:
+/// Counts a descriptor of ours that `pidfd_getfd` took from another process. If its object has ended, closes it and returns false:
 /// the call fails with `EBADF`, as if the other process had closed its own before.
 pub(crate) fn taken(fd: c_int) -> bool {
-    descriptors::forget(fd);
-    if !device::uses(fd) {
-        return true;
-    }
     let Some(record) = thread::enter() else { return true };
-    let lives = keeping_errno(|| descriptors::take(record, fd));
+    let lives = keeping_errno(|| take(record, fd));
     if !lives {
         // SAFETY: the program does not know it yet.
         unsafe { next::close(fd) };
@@ -53,7 +52,7 @@ pub(crate) fn taken(fd: c_int) -> bool {
     lives
 }
 
-/// Whether the memory is this process's own: asked when that first matters, and once.
+/// The answer whether the memory is this process's own, which is asked when it first matters, and once.
 #[derive(Default)]
 struct Ownership(OnceCell<Option<OwnMemory>>);
 
@@ -75,12 +74,12 @@ fn look(work: impl FnOnce(&Record, Memory<'_>, &Ownership) -> Result<(), Fault>)
 
 /// The kernel has just given this number away, so what is known about it is about another descriptor.
 fn meet(record: &Record, own: &Ownership, fd: c_int, after: Moment) {
-    let Some(known) = descriptors::object_arrived(record, fd) else { return };
+    let Some(known) = object_arrived(record, fd) else { return };
     let Some(own) = own.get() else { return };
-    let (What::Object(_, object), Some(seated)) = (known.what, record.seats.take(known.tag)) else { return };
+    let (What::Object(_, object), Some(seated)) = (known.what, seat(record, known.tag)) else { return };
     // SAFETY: the program's own descriptor, which it has just received.
     let via = unsafe { BorrowedFd::borrow_raw(fd) };
     seated.arena.found_family(via);
     let counted = seated.arena.arrived(via, object);
-    descriptors::remember_new(seated.arena, fd, known, counted, after, Some(own));
+    remember_new(seated.arena, fd, known, counted, after, Some(own));
 }

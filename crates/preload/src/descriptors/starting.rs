@@ -14,11 +14,14 @@
 //! on a stack of its own ([`on_own_stack`]). A completed environment stands in a [`Piece`], because it must last until the kernel has
 //! read it, and because a child of `vfork` has its parent's memory, to which nothing may be added at each start.
 
-use crate::descriptors::leaving;
-use crate::descriptors::strangers::{self, File, LIBRARY, Name, Obstacle};
+use super::copies::leaves;
+use super::strangers::{self, LIBRARY, Name, Obstacle};
+use crate::c_library::cancellation::without_cancellation;
+use crate::c_library::file::{File, join};
+use crate::c_library::next;
+use crate::instances;
 use crate::report::environment::{self, Device};
 use crate::report::log;
-use crate::{device, instances};
 use core::cell::UnsafeCell;
 use core::ffi::{CStr, c_char, c_int};
 use core::mem::size_of;
@@ -89,9 +92,12 @@ pub(crate) fn remember_entry() {
 /// Set when `posix_spawn_file_actions_adddup2` passes a descriptor of ours to a program.
 static IN_ACTIONS: Word32 = Word32::new(0);
 
-/// A program to be started gets this descriptor under another number.
-pub(crate) fn by_actions() {
-    IN_ACTIONS.store(1);
+/// A copy of this descriptor will be passed to a program that is started by file actions.
+#[inline(always)]
+pub(crate) fn by_actions(fd: c_int) {
+    if instances::any() && fd >= 0 && leaves(fd) {
+        IN_ACTIONS.store(1);
+    }
 }
 
 /// Starts a program with `start`, which gets the environment to use.
@@ -132,7 +138,7 @@ unsafe fn start_with_care<R>(
 /// Preserves the error number.
 #[inline(never)]
 unsafe fn completed(program: Program, environment: Environment, found: Found) -> Option<Piece> {
-    if environment::device() == Device::Kernel || !keeping_errno(|| device::without_cancellation(hands_ours_on)) {
+    if environment::device() == Device::Kernel || !keeping_errno(|| without_cancellation(hands_ours_on)) {
         return None;
     }
     // SAFETY: the caller's promise.
@@ -141,7 +147,7 @@ unsafe fn completed(program: Program, environment: Environment, found: Found) ->
     }
     let complete = || {
         keeping_errno(|| {
-            device::without_cancellation(|| {
+            without_cancellation(|| {
                 // Each is asked about, so that each copy is counted.
                 let hands_on = count_what_is_kept() || IN_ACTIONS.load() != 0;
                 if !hands_on || ENTRY.length.load() == 0 || !others::may_be_looked_at() {
@@ -243,7 +249,7 @@ fn hands_ours_on() -> bool {
 
 /// Whether a descriptor of ours stays open when a program is executed. The kernel counts what does.
 fn count_what_is_kept() -> bool {
-    kept().filter(|fd| leaving::leaves(*fd)).count() != 0
+    kept().filter(|fd| leaves(*fd)).count() != 0
 }
 
 /// The descriptors that may be ours and that an exec keeps. To ask the kernel about each number takes a fraction of the
@@ -256,7 +262,7 @@ fn kept() -> impl Iterator<Item = c_int> {
 #[cold]
 pub(crate) fn started_by_library() {
     if instances::any() {
-        keeping_errno(|| device::without_cancellation(count_what_is_kept));
+        keeping_errno(|| without_cancellation(count_what_is_kept));
     }
 }
 
@@ -300,7 +306,7 @@ fn numbers_by_limit() -> c_int {
 
 fn is_kept(fd: c_int) -> bool {
     // SAFETY: the descriptor is only asked.
-    let flags = unsafe { crate::c_library::next::fcntl(fd, libc::F_GETFD, 0) };
+    let flags = unsafe { next::fcntl(fd, libc::F_GETFD, 0) };
     flags >= 0 && flags & libc::FD_CLOEXEC == 0
 }
 
@@ -335,17 +341,6 @@ unsafe fn open(program: Program) -> Option<File> {
             }
         }
     }
-}
-
-/// Concatenates these bytes to a string; none if they do not fit.
-pub(crate) fn join<'a>(room: &'a mut [u8], parts: [&[u8]; 4]) -> Option<&'a CStr> {
-    let mut length = 0;
-    for part in parts {
-        room.get_mut(length..length + part.len())?.copy_from_slice(part);
-        length += part.len();
-    }
-    *room.get_mut(length)? = 0;
-    CStr::from_bytes_until_nul(room).ok()
 }
 
 /// Whether there is a file for musl's loader, which takes the entry as it is.

@@ -3,9 +3,9 @@
 //!
 //! Nothing here allocates or takes a lock, because it also runs in children of `vfork`.
 
-use core::ffi::{CStr, c_int};
+use crate::c_library::file::File;
+use core::ffi::CStr;
 use core::fmt::{self, Write};
-use core::mem::{MaybeUninit, size_of};
 use core::num::NonZero;
 use ntux_platform::interposition::proc::Entry;
 use ntux_platform::path::Path;
@@ -48,95 +48,6 @@ impl fmt::Display for Obstacle {
     }
 }
 
-/// A file that is open while this exists.
-pub(crate) struct File(c_int);
-
-impl File {
-    pub(crate) fn open(path: &CStr) -> Option<File> {
-        File::open_at(libc::AT_FDCWD, path)
-    }
-
-    pub(crate) fn open_at(directory: c_int, path: &CStr) -> Option<File> {
-        File::open_with(directory, path, libc::O_NONBLOCK)
-    }
-
-    pub(crate) fn open_directory(path: &CStr) -> Option<File> {
-        File::open_with(libc::AT_FDCWD, path, libc::O_DIRECTORY)
-    }
-
-    /// The first of these that is there: parts of this thread's own entry in /proc.
-    pub(crate) fn open_own(mut paths: impl Iterator<Item = Path>) -> Option<File> {
-        paths.find_map(|path| File::open(path.text()))
-    }
-
-    fn open_with(directory: c_int, path: &CStr, flags: c_int) -> Option<File> {
-        // SAFETY: a string that ends with a zero.
-        File::of(unsafe {
-            crate::c_library::next::openat(directory, path.as_ptr(), flags | libc::O_RDONLY | libc::O_CLOEXEC, 0)
-        })
-    }
-
-    /// From the result of a call that opens something.
-    pub(crate) fn of(fd: c_int) -> Option<File> {
-        (fd >= 0).then_some(File(fd))
-    }
-
-    /// Whether it is an executable file.
-    pub(crate) fn may_be_executed(&self) -> bool {
-        self.status()
-            .is_some_and(|status| status.st_mode & libc::S_IFMT == libc::S_IFREG && status.st_mode & 0o111 != 0)
-    }
-
-    /// Whether starting it gives privileges that this process lacks.
-    fn gains_rights(&self) -> bool {
-        // SAFETY: no arguments, cannot fail.
-        let (user, group) = unsafe { (libc::getuid(), libc::getgid()) };
-        self.status().is_some_and(|status| {
-            let mode = status.st_mode;
-            mode & 0o4000 != 0 && status.st_uid != user || mode & 0o2010 == 0o2010 && status.st_gid != group
-        })
-    }
-
-    /// Whether it is one that is read without waiting.
-    #[cfg(not(target_env = "musl"))]
-    pub(crate) fn is_regular(&self) -> bool {
-        self.status().is_some_and(|status| status.st_mode & libc::S_IFMT == libc::S_IFREG)
-    }
-
-    pub(crate) fn status(&self) -> Option<libc::stat> {
-        let mut status = MaybeUninit::<libc::stat>::uninit();
-        // SAFETY: a place for the answer, which is there if the call succeeded.
-        unsafe { (libc::fstat(self.0, status.as_mut_ptr()) == 0).then(|| status.assume_init()) }
-    }
-
-    pub(crate) fn number(&self) -> c_int {
-        self.0
-    }
-
-    /// The bytes from here on, as many as fit; none at the end.
-    pub(crate) fn read<'a>(&self, room: &'a mut [u8]) -> Option<&'a [u8]> {
-        // SAFETY: a buffer of the given length.
-        let length = unsafe { libc::read(self.0, room.as_mut_ptr().cast(), room.len()) };
-        usize::try_from(length).ok().filter(|length| *length > 0).map(|length| &room[..length])
-    }
-
-    /// A value of plain numbers that stands at this place.
-    pub(crate) fn read_at<T>(&self, offset: u64) -> Option<T> {
-        let mut value = MaybeUninit::<T>::uninit();
-        // SAFETY: as many bytes as there is room for.
-        let length = unsafe { libc::pread(self.0, value.as_mut_ptr().cast(), size_of::<T>(), offset as libc::off_t) };
-        // SAFETY: all of it was read, and any bytes are a value of the C library's structures of numbers.
-        (length == size_of::<T>() as isize).then(|| unsafe { value.assume_init() })
-    }
-}
-
-impl Drop for File {
-    fn drop(&mut self) {
-        // SAFETY: this value's own descriptor.
-        unsafe { crate::c_library::next::close(self.0) };
-    }
-}
-
 /// The obstacle to loading this library into the program in an open file; none also if that is unknown.
 pub(crate) fn obstacle(program: &File) -> Option<Obstacle> {
     const MACHINE: u16 = if cfg!(target_arch = "x86_64") { libc::EM_X86_64 } else { libc::EM_AARCH64 };
@@ -162,9 +73,19 @@ pub(crate) fn obstacle(program: &File) -> Option<Obstacle> {
     let is_musl = !cfg!(target_env = "musl") && name.windows(MUSL.len()).any(|part| part == MUSL);
     match is_musl {
         true => Some(Obstacle::Musl),
-        false if program.gains_rights() => Some(Obstacle::GainsRights),
+        false if gains_rights(program) => Some(Obstacle::GainsRights),
         false => None,
     }
+}
+
+/// Returns whether starting this program gives privileges that this process lacks.
+fn gains_rights(program: &File) -> bool {
+    // SAFETY: no arguments, cannot fail.
+    let (user, group) = unsafe { (libc::getuid(), libc::getgid()) };
+    program.status().is_some_and(|status| {
+        let mode = status.st_mode;
+        mode & 0o4000 != 0 && status.st_uid != user || mode & 0o2010 == 0o2010 && status.st_gid != group
+    })
 }
 
 /// As [`obstacle`], of the program that will run if this file is executed.
@@ -186,25 +107,9 @@ pub(crate) fn obstacle_behind_scripts(mut file: File) -> Option<Obstacle> {
 const SCRIPT_DEPTH_MAX: usize = 5;
 
 const SEGMENTS_MAX: u16 = 64;
+
 /// How the names of musl's loaders begin.
 const MUSL: &[u8] = b"/ld-musl-";
-
-impl File {
-    /// The bytes at this place, as many as fit and as there are.
-    #[cfg(not(target_env = "musl"))]
-    pub(crate) fn read_part<'a>(&self, offset: u64, room: &'a mut [u8]) -> &'a [u8] {
-        // SAFETY: a buffer of the given length.
-        let length = unsafe { libc::pread(self.0, room.as_mut_ptr().cast(), room.len(), offset as libc::off_t) };
-        &room[..usize::try_from(length).unwrap_or(0)]
-    }
-
-    fn read_at_most(&self, offset: u64, length: usize) -> [u8; 64] {
-        let mut room = [0; 64];
-        // SAFETY: no more bytes than there is room for.
-        unsafe { libc::pread(self.0, room.as_mut_ptr().cast(), length.min(64), offset as libc::off_t) };
-        room
-    }
-}
 
 /// What `look` finds in a part of a process's entry in /proc; in that of a thread that lives, if the process's first thread has
 /// ended and its entry is empty.

@@ -20,17 +20,19 @@
 //! Everything here runs before the loader, which allocates and takes locks itself, so this may allocate, too; if there is no
 //! memory, nothing is said. The stack that it takes is used again by the loader.
 
+use super::path::status;
+use super::serving::would_serve;
+use crate::c_library::cancellation::without_cancellation;
+use crate::c_library::file::{File, join};
 use crate::c_library::next;
-use crate::descriptors::starting;
-use crate::descriptors::strangers::{File, Name};
-use crate::device;
+use crate::descriptors::strangers::Name;
 use crate::report::environment::{self, Device};
-use crate::report::log;
+use crate::report::log::{self, Once};
 use crate::thread::actions;
 use core::ffi::{CStr, c_char, c_int, c_void};
 use core::mem::size_of;
 use libc::{AT_FDCWD, Elf64_Ehdr, Elf64_Shdr, dl_phdr_info};
-use ntux_platform::atomic::{Word32, Word64};
+use ntux_platform::atomic::Word64;
 use ntux_platform::interposition::others;
 use ntux_platform::interposition::own_stack::on_own_stack;
 use ntux_platform::keeping_errno;
@@ -79,8 +81,8 @@ extern "C" fn absent() -> *mut c_void {
     core::ptr::null_mut()
 }
 
-/// Whether the line was said.
-static SAID: Word32 = Word32::new(0);
+/// The line.
+static SAID: Once = Once::new();
 /// The names of libraries of which it is said when the process first uses the device, by the way; 0 if there is none.
 static UNSAID: [Word64; 2] = [Word64::new(0), Word64::new(0)];
 
@@ -91,12 +93,12 @@ static UNSAID: [Word64; 2] = [Word64::new(0), Word64::new(0)];
 #[cold]
 unsafe fn look(file: *const c_char, mode: c_int, caller: usize, way: Way) {
     let is_loading = !file.is_null() && mode & libc::RTLD_NOLOAD == 0;
-    if !is_loading || SAID.load() != 0 || environment::device() == Device::Kernel {
+    if !is_loading || SAID.is_over() || environment::device() == Device::Kernel {
         return;
     }
     // SAFETY: the caller's promise.
     let name = unsafe { CStr::from_ptr(file) };
-    let examine = || keeping_errno(|| device::without_cancellation(|| examine(name, caller, way)));
+    let examine = || keeping_errno(|| without_cancellation(|| examine(name, caller, way)));
     let _ = std::panic::catch_unwind(AssertUnwindSafe(examine));
 }
 
@@ -118,11 +120,11 @@ fn examine(name: &CStr, caller: usize, way: Way) -> Option<()> {
     Some(())
 }
 
-/// Whether an open of the device succeeds by this library only.
+/// Returns whether an open of the device succeeds by this library only.
 fn would_miss_the_device() -> bool {
     // SAFETY: a string that ends with a zero.
     let is_there = || unsafe { next::access(DEVICE.as_ptr(), libc::F_OK) } == 0;
-    device::would_serve(AT_FDCWD, DEVICE.to_bytes()) && !is_there()
+    would_serve(AT_FDCWD, DEVICE.to_bytes()) && !is_there()
 }
 
 /// The process uses the device from now on.
@@ -151,7 +153,7 @@ fn remember(name: &CStr, way: Way) {
 }
 
 fn say(name: &CStr, way: Way) {
-    if SAID.compare_exchange(0, 1).is_err() {
+    if !SAID.begin() {
         return;
     }
     let own = std::process::id() as libc::pid_t;
@@ -250,11 +252,11 @@ fn find_in_directories(name: &[u8], caller: usize, room: &mut [u8]) -> Option<Fi
     entries.iter().find_map(|entry| {
         // SAFETY: the loader's string, within the answer.
         let directory = unsafe { CStr::from_ptr(entry.name) }.to_bytes();
-        File::open(starting::join(room, [directory, b"/", name, b""])?)
+        File::open(join(room, [directory, b"/", name, b""])?)
     })
 }
 
-/// Whether a file is loaded already: then the flag has no effect.
+/// Returns whether a file is loaded already: then the flag has no effect.
 fn is_loaded(file: &File) -> bool {
     struct Sought {
         file: (libc::dev_t, libc::ino_t),
@@ -265,7 +267,7 @@ fn is_loaded(file: &File) -> bool {
         let (name, sought) = unsafe { ((*info).dlpi_name, &mut *sought.cast::<Sought>()) };
         // SAFETY: the loader's string, empty for the program itself.
         let is_named = !name.is_null() && unsafe { *name } != 0;
-        let there = if is_named { device::status(AT_FDCWD, name) } else { None };
+        let there = if is_named { status(AT_FDCWD, name) } else { None };
         sought.is_found = there.is_some_and(|there| (there.st_dev, there.st_ino) == sought.file);
         sought.is_found.into()
     }
@@ -319,7 +321,7 @@ const READ_MAX: u64 = 16 << 20;
 /// Longer than all words that are searched for.
 const WORD_MAX: usize = 16;
 
-/// Whether a section has one of these words. Takes what is read off the budget.
+/// Returns whether a section has one of these words. Takes what is read off the budget.
 fn has(library: &File, section: &Elf64_Shdr, words: &[&[u8]], budget: &mut u64, room: &mut [u8]) -> bool {
     let (mut offset, mut left, mut kept) = (section.sh_offset, section.sh_size.min(*budget), 0);
     *budget -= left;

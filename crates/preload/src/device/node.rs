@@ -6,7 +6,10 @@
 //! that of an instance that this process has seen. The system call itself (`syscall`) shows the memory file, as does
 //! `/proc/self/fd`, and a listing of `/dev` shows no node.
 
-use crate::{device, instances};
+use super::path::is_name;
+use super::serving::would_serve;
+use crate::c_library::{errno, fail};
+use crate::instances;
 use core::ffi::{CStr, c_char, c_int};
 use ntux_platform::keeping_errno;
 use ntux_platform::memory::{self, FileId};
@@ -74,12 +77,12 @@ impl Description {
 #[inline(always)]
 unsafe fn is_missing(result: c_int, directory: c_int, path: *const c_char) -> bool {
     // SAFETY: this thread's own error number.
-    if result >= 0 || unsafe { *crate::c_library::errno() } != libc::ENOENT {
+    if result >= 0 || unsafe { *errno() } != libc::ENOENT {
         return false;
     }
     // SAFETY: the kernel looked the path up, so it is a readable string.
     let path = unsafe { CStr::from_ptr(path) };
-    device::is_name(path.to_bytes()) && device::would_serve(directory, path.to_bytes())
+    is_name(path.to_bytes()) && would_serve(directory, path.to_bytes())
 }
 
 /// A query of a path: the real function's result, or `found` if that finds nothing and the path means the device.
@@ -94,14 +97,14 @@ unsafe fn look(
     found: impl FnOnce() -> c_int,
 ) -> c_int {
     // SAFETY: this thread's own error number.
-    let error_before = unsafe { *crate::c_library::errno() };
+    let error_before = unsafe { *errno() };
     let result = real();
     // SAFETY: the caller's promise.
     if !unsafe { is_missing(result, directory, path) } {
         return result;
     }
     // SAFETY: this thread's own error number.
-    unsafe { *crate::c_library::errno() = error_before };
+    unsafe { *errno() = error_before };
     found()
 }
 
@@ -111,7 +114,7 @@ unsafe fn look(
 /// `path` is what `real` passes to the real function.
 #[inline(always)]
 pub(crate) unsafe fn access(directory: c_int, path: *const c_char, mode: c_int, real: impl FnOnce() -> c_int) -> c_int {
-    let found = || if mode & libc::X_OK != 0 { crate::c_library::fail(libc::EACCES) } else { 0 };
+    let found = || if mode & libc::X_OK != 0 { fail(libc::EACCES) } else { 0 };
     // SAFETY: the caller's promise.
     unsafe { look(directory, path, real, found) }
 }
@@ -244,7 +247,7 @@ pub(crate) unsafe fn realpath(
     real: impl FnOnce() -> *mut c_char,
 ) -> *mut c_char {
     // SAFETY: this thread's own error number.
-    let error_before = unsafe { *crate::c_library::errno() };
+    let error_before = unsafe { *errno() };
     let result = real();
     // SAFETY: the caller's promise.
     if !unsafe { is_missing(if result.is_null() { -1 } else { 0 }, libc::AT_FDCWD, path) } {
@@ -253,7 +256,7 @@ pub(crate) unsafe fn realpath(
     // SAFETY: this thread's own error number; room for every path, as the function asks for; or memory of the C
     // library's, which the caller gives back to it.
     unsafe {
-        *crate::c_library::errno() = error_before;
+        *errno() = error_before;
         match room.is_null() {
             true => libc::strdup(PATH.as_ptr()),
             false => libc::strcpy(room, PATH.as_ptr()),
@@ -272,7 +275,7 @@ pub(crate) unsafe fn glob(pattern: *const c_char, flags: c_int, real: impl Fn(c_
     }
     // SAFETY: the real function has read it.
     let path = unsafe { CStr::from_ptr(pattern) }.to_bytes();
-    let is_path = device::is_name(path) && !path.iter().any(|byte| b"*?[\\{~".contains(byte));
+    let is_path = is_name(path) && !path.iter().any(|byte| b"*?[\\{~".contains(byte));
     // What nothing was found for is the result then.
-    if is_path && device::would_serve(libc::AT_FDCWD, path) { real(flags | libc::GLOB_NOCHECK) } else { result }
+    if is_path && would_serve(libc::AT_FDCWD, path) { real(flags | libc::GLOB_NOCHECK) } else { result }
 }

@@ -1,7 +1,10 @@
 //! The C library's streams: opens the device as a stream, and notices a stream's descriptor being closed.
 
-use crate::c_library::next;
-use crate::{descriptors, device};
+use crate::c_library::{errno, next};
+use crate::descriptors;
+use crate::device::opening::open as open_device;
+use crate::device::path::is_name;
+use crate::device::using::is_instance;
 use core::ffi::{CStr, c_char, c_int};
 use libc::{AT_FDCWD, DIR, FILE};
 use ntux_platform::interposition::proc;
@@ -82,20 +85,19 @@ unsafe fn closed_by<R>(fd: impl FnOnce() -> c_int, close: impl FnOnce() -> R) ->
     descriptors::closed_by(keeping_errno(fd), close)
 }
 
-/// The real function first, then ours, as [`device::open`] does.
+/// The real function first, then ours, as [`open_device`] does.
 ///
 /// # Safety
 /// `path` and `mode` are what `real` passes to the real function.
 #[inline(always)]
 unsafe fn open(path: *const c_char, mode: *const c_char, real: impl FnOnce() -> *mut FILE) -> *mut FILE {
     // SAFETY: this thread's own error number.
-    let error_before = unsafe { *crate::c_library::errno() };
+    let error_before = unsafe { *errno() };
     let stream = real();
     // SAFETY: as above; the real function has read both strings, unless it failed for a reason that says otherwise.
     unsafe {
-        let unread =
-            stream.is_null() && matches!(*crate::c_library::errno(), libc::EFAULT | libc::EINVAL | libc::ENOMEM);
-        if unread || !device::is_name(CStr::from_ptr(path).to_bytes()) {
+        let unread = stream.is_null() && matches!(*errno(), libc::EFAULT | libc::EINVAL | libc::ENOMEM);
+        if unread || !is_name(CStr::from_ptr(path).to_bytes()) {
             return stream;
         }
         replace(path, mode, stream, error_before)
@@ -115,7 +117,7 @@ unsafe fn replace(path: *const c_char, mode: *const c_char, opened: *mut FILE, e
         if stream.is_null() {
             keeping_errno(|| descriptors::closed_by(fd, || next::close(fd)));
         } else {
-            *crate::c_library::errno() = error_before;
+            *errno() = error_before;
         }
         stream
     }
@@ -136,8 +138,8 @@ unsafe fn instance(path: *const c_char, mode: *const c_char) -> Option<c_int> {
     let flags = access | if mode.contains(&b'e') { libc::O_CLOEXEC } else { 0 };
     keeping_errno(|| {
         // SAFETY: the caller's promise.
-        let fd = unsafe { device::open(AT_FDCWD, path, flags, || next::open(path, flags, 0)) };
-        let is_ours = fd >= 0 && device::is_instance(fd);
+        let fd = unsafe { open_device(AT_FDCWD, path, flags, || next::open(path, flags, 0)) };
+        let is_ours = fd >= 0 && is_instance(fd);
         if fd >= 0 && !is_ours {
             // SAFETY: opened just now, by the kernel.
             unsafe { next::close(fd) };
@@ -161,9 +163,9 @@ unsafe fn open_again(
     let before = keeping_errno(|| unsafe { libc::fileno(stream) });
     // SAFETY: null is tried first, then whether the kernel can read the path.
     let instance = unsafe {
-        let readable = !path.is_null()
-            && keeping_errno(|| next::access(path, libc::F_OK) == 0 || *crate::c_library::errno() != libc::EFAULT);
-        if readable && device::is_name(CStr::from_ptr(path).to_bytes()) { instance(path, mode) } else { None }
+        let readable =
+            !path.is_null() && keeping_errno(|| next::access(path, libc::F_OK) == 0 || *errno() != libc::EFAULT);
+        if readable && is_name(CStr::from_ptr(path).to_bytes()) { instance(path, mode) } else { None }
     };
     let Some(fd) = instance else { return descriptors::closed_by(before, || real(path)) };
     // SAFETY: strings that end with a zero.
@@ -177,7 +179,7 @@ unsafe fn open_again(
         // SAFETY: as above; the program never sees it. This thread's own error number.
         unsafe {
             next::fclose(result);
-            *crate::c_library::errno() = libc::EBADF;
+            *errno() = libc::EBADF;
         }
         result = core::ptr::null_mut();
     }

@@ -1,10 +1,12 @@
 //! `syscall`, with which programs make system calls directly.
 
-use super::{close_all, counting_copy, is_copy, part, replacing};
-use crate::c_library::next;
-use crate::descriptors::{self, Moment, leaving, receiving};
+use super::closing::{close_all, counting_copy, is_copy, part, replacing};
+use super::messages;
+use crate::c_library::next::{self, How};
+use crate::descriptors;
+use crate::device::ioctl::requests::is_ours;
 use crate::device::multiple::{Call, OPERATION};
-use crate::device::{self, ioctl as requests};
+use crate::device::{ioctl, opening};
 use core::ffi::{c_char, c_int, c_long, c_uint};
 
 /// Which system calls are examined, by their number.
@@ -208,18 +210,18 @@ unsafe extern "C-unwind" fn serve(
         #[cfg(target_arch = "x86_64")]
         // SAFETY: as above.
         libc::SYS_open => unsafe {
-            device::open(libc::AT_FDCWD, first as *const c_char, second as c_int, descriptor).into()
+            opening::open(libc::AT_FDCWD, first as *const c_char, second as c_int, descriptor).into()
         },
         // SAFETY: as above.
-        libc::SYS_openat => unsafe { device::open(fd, second as *const c_char, third as c_int, descriptor).into() },
+        libc::SYS_openat => unsafe { opening::open(fd, second as *const c_char, third as c_int, descriptor).into() },
         libc::SYS_openat2 => {
-            let how = third as *const device::How;
+            let how = third as *const How;
             // SAFETY: as above.
-            unsafe { device::open_how(fd, second as *const c_char, how, descriptor).into() }
+            unsafe { opening::open_how(fd, second as *const c_char, how, descriptor).into() }
         }
         libc::SYS_ioctl => {
             let request = second as u32;
-            let served = if requests::is_ours(request) { requests::serve(fd, request, third) } else { None };
+            let served = if is_ours(request) { ioctl::serve(fd, request, third) } else { None };
             served.map_or_else(real, c_long::from)
         }
         libc::SYS_close => descriptors::released_by(fd, false, real),
@@ -229,42 +231,11 @@ unsafe extern "C-unwind" fn serve(
         libc::SYS_dup2 => replacing(fd, second as c_int, real),
         libc::SYS_dup3 => replacing(fd, second as c_int, real),
         libc::SYS_fcntl if is_copy(second as c_int) => counting_copy(fd, real),
-        libc::SYS_sendmsg => {
-            let announced = leaving::sent(fd, second);
-            let result = real();
-            leaving::refused(announced, second, result as isize);
-            result
-        }
-        libc::SYS_sendmmsg => {
-            let announced = leaving::sent_many(fd, second, third as c_uint);
-            let result = real();
-            leaving::refused_many(announced, second, third as c_uint, result as c_int);
-            result
-        }
-        libc::SYS_recvmsg => {
-            let before = Moment::now();
-            let result = real();
-            if result >= 0 {
-                receiving::received(second, third as c_int, before);
-            }
-            result
-        }
-        libc::SYS_recvmmsg => {
-            let before = Moment::now();
-            let result = real();
-            if result > 0 {
-                receiving::received_many(second, result as c_uint, fourth as c_int, before);
-            }
-            result
-        }
-        libc::SYS_pidfd_getfd => {
-            let result = real();
-            if result < 0 || receiving::taken(result as c_int) {
-                result
-            } else {
-                crate::c_library::fail(libc::EBADF).into()
-            }
-        }
+        libc::SYS_sendmsg => messages::send(fd, second, real),
+        libc::SYS_sendmmsg => messages::send_many(fd, second, third as c_uint, real),
+        libc::SYS_recvmsg => messages::receive(second, third as c_int, real),
+        libc::SYS_recvmmsg => messages::receive_many(second, fourth as c_int, real),
+        libc::SYS_pidfd_getfd => messages::take(real),
         libc::SYS_unshare => {
             part(fd);
             real()

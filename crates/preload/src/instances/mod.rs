@@ -19,19 +19,22 @@
 
 pub(crate) mod traced;
 
-use crate::descriptors;
+use crate::c_library::cancellation::without_cancellation;
 use crate::report::environment;
+use crate::report::log::{self, Once};
 use crate::thread::lock::Lock;
-use crate::thread::{self, Record};
+use crate::thread::{self, Record, Seat, Seated, Seats};
 use core::cell::UnsafeCell;
+use core::ffi::c_int;
 use core::mem::MaybeUninit;
 use ntux_platform::atomic::{Word32, Word64};
 use ntux_platform::interposition::own_stack::on_own_stack;
 use ntux_platform::memory::FileId;
-use ntux_sync::{Arena, Waiter};
+use ntux_sync::Arena;
 
 /// How many devices one process can use at the same time.
-pub(crate) const INSTANCES: usize = 4096;
+const INSTANCES: usize = 4096;
+
 const PLACE_BITS: u32 = INSTANCES.trailing_zeros();
 
 /// How many instances may be mapped before the collector runs.
@@ -67,132 +70,51 @@ static TABLE: [Instance; INSTANCES] = [const {
 // Beside what each start of a program writes, because each program looks at it.
 #[unsafe(link_section = ".data.ntux_start")]
 static BOUND: Word32 = Word32::new(0);
+
 /// When to collect next: the number of instances in use.
 static THRESHOLD: Word32 = Word32::new(UNCOLLECTED);
+
 /// Taken by threads that add or remove instances.
 static TABLE_LOCK: Lock = Lock::new();
-
-/// A thread's seats in arenas: those it uses now, and some it used lately.
-pub(crate) struct Seats([Seat; 4]);
-
-/// A thread's seat in one arena.
-pub(crate) struct Seat {
-    tag: Word32,
-    /// As long as the seat holds the instance.
-    taken: UnsafeCell<Option<Taken>>,
-}
-
-struct Taken {
-    arena: &'static Arena,
-    waiter: Waiter,
-}
-
-/// An instance that stays mapped while this exists, because this borrows the seat that names it.
-#[derive(Clone, Copy)]
-pub(crate) struct Seated<'a> {
-    pub(crate) arena: &'a Arena,
-    pub(crate) waiter: &'a Waiter,
-}
 
 fn place(tag: u32) -> &'static Instance {
     &TABLE[tag as usize % INSTANCES]
 }
 
-/// Whether a tag names an instance that is in use.
+/// True if a tag names an instance that is in use.
 pub(crate) fn in_use(tag: u32) -> bool {
     place(tag).state.load() == u64::from(tag)
 }
 
-impl Seats {
-    /// Takes the calling thread's seat in an instance; none if the tag is out of date. The caller is inside and drops
-    /// the result before it leaves.
-    #[inline(always)]
-    pub(crate) fn take(&self, tag: u32) -> Option<Seated<'_>> {
-        let seat = match self.0.iter().find(|seat| seat.tag.load() == tag) {
-            Some(seat) => seat,
-            None => self.sit_down(tag)?,
-        };
-        seat.taken()
-    }
-
-    /// As [`Seats::take`], if the thread has the seat already. The tag is not 0.
-    #[inline(always)]
-    pub(crate) fn taken(&self, tag: u32) -> Option<Seated<'_>> {
-        self.0.iter().find(|seat| seat.tag.load() == tag)?.taken()
-    }
-
-    /// On a stack of its own: a thread takes a seat seldom, and the processes that have ended may have to be looked at.
-    #[cold]
-    fn sit_down(&self, tag: u32) -> Option<&Seat> {
-        on_own_stack(|| self.sit_down_here(tag))?
-    }
-
-    fn sit_down_here(&self, tag: u32) -> Option<&Seat> {
-        let seat = self.0.iter().find(|seat| seat.tag.load() == 0).unwrap_or_else(|| {
-            let evicted = &self.0[tag as usize % self.0.len()];
-            evicted.give_back();
-            evicted
-        });
-        let _ = seat.tag.compare_exchange(0, tag); // S1
-        let state = u64::from(tag);
-        if place(tag).state.compare_exchange(state, state).is_err()
-        /* S2 */
-        {
-            seat.tag.store(0);
-            return None;
-        }
-        // SAFETY: the seat holds the instance: its arena is initialized and stays; only this thread uses the seat.
-        unsafe {
-            let arena = (*place(tag).arena.get()).assume_init_ref();
-            *seat.taken.get() = Some(Taken { arena, waiter: arena.waiter() });
-        }
-        Some(seat)
-    }
-
-    /// Returns all seats.
-    pub(crate) fn give_back(&self) {
-        self.0.iter().for_each(Seat::give_back);
-    }
-
-    /// Forgets the seats of a thread of the parent process, to which they still belong.
-    pub(crate) fn forget(&self) {
-        for seat in &self.0 {
-            // SAFETY: only this thread uses the record. The waiter belongs to the parent: it is not retired here.
-            unsafe { *seat.taken.get() = None };
-            seat.tag.store(0);
-        }
-    }
-
-    /// C2.
-    fn hold(&self, tag: u32) -> bool {
-        self.0.iter().any(|seat| seat.tag.compare_exchange(tag, tag).is_ok())
-    }
-
-    fn give_back_unneeded(&self) {
-        for seat in &self.0 {
-            let tag = seat.tag.load();
-            if tag != 0 && !descriptors::any_of(tag) {
-                seat.give_back();
-            }
-        }
+/// The calling thread's seat in an instance, or none if the tag is out of date. The caller is inside and drops the result before it
+/// leaves.
+#[inline(always)]
+pub(crate) fn seat(record: &Record, tag: u32) -> Option<Seated<'_>> {
+    match record.seats.find(tag) {
+        Some(seat) => seat.taken(),
+        None => sit_down(&record.seats, tag)?.taken(),
     }
 }
 
-impl Seat {
-    #[inline(always)]
-    fn taken(&self) -> Option<Seated<'_>> {
-        // SAFETY: only this thread uses its seats. As long as one names an instance, the arena stays.
-        let Taken { arena, waiter } = unsafe { (*self.taken.get()).as_ref() }?;
-        Some(Seated { arena, waiter })
-    }
+/// On a stack of its own: a thread takes a seat seldom, and the processes that have ended may have to be looked at.
+#[cold]
+fn sit_down(seats: &Seats, tag: u32) -> Option<&Seat> {
+    on_own_stack(|| sit_down_here(seats, tag))?
+}
 
-    fn give_back(&self) {
-        // SAFETY: only this thread uses its seats, and no `Seated` is around. The seat still holds the instance.
-        if let Some(Taken { arena, waiter }) = unsafe { (*self.taken.get()).take() } {
-            arena.retire(&waiter);
-        }
-        self.tag.store(0);
+fn sit_down_here(seats: &Seats, tag: u32) -> Option<&Seat> {
+    let seat = seats.vacate_for(tag);
+    seat.name(tag); // S1
+    let state = u64::from(tag);
+    if place(tag).state.compare_exchange(state, state).is_err()
+    /* S2 */
+    {
+        seat.withdraw();
+        return None;
     }
+    // SAFETY: the seat names the instance, which is in use: its arena is initialized and stays.
+    seat.fill(unsafe { (*place(tag).arena.get()).assume_init_ref() });
+    Some(seat)
 }
 
 /// Why an instance could not be added.
@@ -201,6 +123,36 @@ pub(crate) enum Unavailable {
     TableFull,
     /// The core refused.
     Core(ntux_sync::Error),
+}
+
+impl Unavailable {
+    /// The error number. A process that has as many instances as ntux serves finds no number for another one, as where it has too many
+    /// descriptors; a driver would have gone on, so the user is told.
+    pub(crate) fn errno(&self) -> c_int {
+        match self {
+            Unavailable::TableFull => {
+                explain_full();
+                libc::EMFILE
+            }
+            Unavailable::Core(error) => error.errno(),
+        }
+    }
+}
+
+/// Says once that the process uses as many devices as it can.
+#[cold]
+fn explain_full() {
+    static SAID: Once = Once::new();
+    if !SAID.begin() {
+        return;
+    }
+    let (process, most) = (std::process::id(), INSTANCES);
+    without_cancellation(|| {
+        log::say(format_args!(
+            "ntux: process {process} gets no further /dev/ntsync: it has {most} open, the most that ntux serves one process; close some, or \
+             make its objects through fewer\n"
+        ));
+    });
 }
 
 /// The tag of the arena with this inode; attaches it if this process has not seen it yet. The caller is inside.
@@ -218,18 +170,18 @@ pub(crate) fn find_or_add(
     })
 }
 
-/// Whether there is no place for another instance.
+/// True if there is no place for another instance.
 pub(crate) fn is_full() -> bool {
     used().count() == INSTANCES
 }
 
-/// Whether this process has ever seen an instance.
+/// True if this process has ever seen an instance.
 #[inline(always)]
 pub(crate) fn any() -> bool {
     BOUND.load() != 0
 }
 
-/// Whether this process has seen the instance with this inode.
+/// True if this process has seen the instance with this inode.
 pub(crate) fn has_met(file: FileId) -> bool {
     tag_of(file).is_some()
 }
@@ -270,24 +222,22 @@ fn add(file: FileId, arena: Arena) -> Result<u32, Unavailable> {
     Ok(tag)
 }
 
-/// Unmaps instances that no thread uses and no known descriptor names, if there are many. The caller is inside.
-pub(crate) fn collect(record: &Record) {
+/// Unmaps instances that no thread uses and that are not needed, if there are many. `is_needed` says whether a known descriptor names the
+/// instance of a tag. The caller is inside.
+pub(crate) fn collect(record: &Record, is_needed: fn(u32) -> bool) {
     if (used().count() as u32) < THRESHOLD.load() {
         return;
     }
-    record.seats.give_back_unneeded();
+    record.seats.give_back_if(|tag| !is_needed(tag));
     TABLE_LOCK.with(|| {
-        used().for_each(remove_if_unneeded);
+        used().filter(|instance| !is_needed(instance.state.load() as u32)).for_each(remove_if_unused);
         // A full table is collected at each attempt to add to it.
         THRESHOLD.store((2 * used().count() as u32).clamp(UNCOLLECTED, INSTANCES as u32));
     });
 }
 
-fn remove_if_unneeded(instance: &'static Instance) {
+fn remove_if_unused(instance: &'static Instance) {
     let tag = instance.state.load() as u32;
-    if descriptors::any_of(tag) {
-        return;
-    }
     // C1
     if instance.state.compare_exchange(u64::from(tag), u64::from(tag) | LEAVING).is_err() {
         return;

@@ -6,8 +6,8 @@
 //! family lives longer for it, and it is at the start, so it is no object's. The message goes at once or not at all, and
 //! nobody is told if it does not.
 
+use crate::c_library::cancellation::without_cancellation;
 use crate::c_library::next;
-use crate::device;
 use crate::report::environment::{self, Tracer};
 use core::ffi::CStr;
 use ntux_platform::interposition::handover;
@@ -54,7 +54,7 @@ fn report(arena: &Arena) {
 /// Returns whether the tracer has been sent the arena.
 #[cold]
 fn hands_over(path: &CStr, fd: BorrowedFd<'_>, file: FileId) -> bool {
-    keeping_errno(|| device::without_cancellation(|| handover::may_post() && send(path, fd, file).is_ok()))
+    keeping_errno(|| without_cancellation(|| handover::may_post() && send(path, fd, file).is_ok()))
 }
 
 fn send(path: &CStr, fd: BorrowedFd<'_>, file: FileId) -> io::Result<()> {

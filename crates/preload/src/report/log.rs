@@ -1,57 +1,14 @@
-//! The log that `NTUX_LOG` names. Each thread counts what it was served; when the program ends the sum is written as one
-//! line. A process that ends by `_exit` or by a signal writes no such line. If the user wants more, each operation is
-//! written when it ends (`ioctl/told`).
+//! The log that `NTUX_LOG` names, and what the user is told at once. A line stands in memory of its own, and nothing here allocates.
 
-use crate::report::environment::{self, Detail, Log};
-use crate::{instances, thread};
+use super::environment::{self, Detail, Log};
 use core::ffi::{CStr, c_int};
 use core::fmt::{self, Write};
-use ntux_platform::atomic::{Word32, Word64};
-
-/// The counts of one thread. Only that thread writes them.
-#[derive(Default)]
-pub(crate) struct Counts {
-    operations: Word64,
-    waits: Word64,
-    asleep: Word64,
-}
-
-impl Counts {
-    /// One ioctl of the device or of an object.
-    #[inline(always)]
-    pub(crate) fn operation(&self) {
-        self.operations.store(self.operations.load() + 1);
-    }
-
-    /// One wait that ended, and how many times it entered the kernel to sleep.
-    #[inline(always)]
-    pub(crate) fn wait(&self, sleeps: u64) {
-        self.waits.store(self.waits.load() + 1);
-        self.asleep.store(self.asleep.load() + u64::from(sleeps != 0));
-    }
-
-    /// One wait that ended without sleeping.
-    #[inline(always)]
-    pub(crate) fn wait_at_once(&self) {
-        self.waits.store(self.waits.load() + 1);
-    }
-
-    /// How many waits slept.
-    pub(crate) fn asleep(&self) -> u64 {
-        self.asleep.load()
-    }
-
-    pub(crate) fn clear(&self) {
-        self.operations.store(0);
-        self.waits.store(0);
-        self.asleep.store(0);
-    }
-}
+use ntux_platform::atomic::Word32;
 
 /// The user's [`Detail`]; 0 before anybody asked.
 static DETAIL: Word32 = Word32::new(0);
 
-/// Whether single operations are not written.
+/// True if single operations are not written.
 #[inline(always)]
 pub(crate) fn is_quiet() -> bool {
     DETAIL.load() == Detail::Process as u32
@@ -71,49 +28,22 @@ pub(crate) fn write(line: &Line) {
     }
 }
 
-static DEVICES: Word32 = Word32::new(0);
-static KERNEL_DEVICES: Word32 = Word32::new(0);
+/// Something that is said once in a process.
+pub(crate) struct Once(Word32);
 
-/// A device was opened and is served by this library, or left to the kernel.
-pub(crate) fn opened(by_kernel: bool) {
-    if by_kernel { &KERNEL_DEVICES } else { &DEVICES }.fetch_add(1);
-}
+impl Once {
+    pub(crate) const fn new() -> Once {
+        Once(Word32::new(0))
+    }
 
-/// Writes the line, if the user wants it and the device was used.
-#[unsafe(link_section = ".text.ntux_start")]
-pub(crate) extern "C" fn at_exit() {
-    let (opened, by_kernel) = (DEVICES.load(), KERNEL_DEVICES.load());
-    // Said first, because nearly all processes end here: each page that a forked child looks at costs it a fault.
-    if opened == 0 && by_kernel == 0 && !instances::any() {
-        return;
+    /// Returns true the first time.
+    pub(crate) fn begin(&self) -> bool {
+        !self.is_over() && self.0.compare_exchange(0, 1).is_ok()
     }
-    report(opened, by_kernel);
-}
 
-#[cold]
-fn report(opened: u32, by_kernel: u32) {
-    let Some(log) = environment::log() else { return };
-    let (mut operations, mut waits, mut asleep) = (0, 0, 0);
-    for record in thread::records() {
-        operations += record.counts.operations.load();
-        waits += record.counts.waits.load();
-        asleep += record.counts.asleep.load();
+    pub(crate) fn is_over(&self) -> bool {
+        self.0.load() != 0
     }
-    if operations == 0 && opened == 0 && by_kernel == 0 {
-        return;
-    }
-    let mut line = Line::default();
-    let _ = write!(line, "ntux: process {}: ", std::process::id());
-    let _ = match by_kernel {
-        0 => write!(line, "/dev/ntsync served in user space"),
-        _ => write!(line, "/dev/ntsync left to the kernel {by_kernel} times, served in user space otherwise"),
-    };
-    let _ = writeln!(
-        line,
-        "; opened {opened} times; {operations} operations; {waits} waits, {} of them never entered the kernel",
-        waits - asleep
-    );
-    append(log, line.bytes());
 }
 
 /// Reports something that the user should know at once: on standard error, and in the log.
@@ -130,7 +60,7 @@ pub(crate) fn say(text: fmt::Arguments<'_>) {
     }
 }
 
-/// Whether a write would neither block nor raise SIGPIPE, which ends a program that did not ask for the line.
+/// True if a write would neither block nor raise SIGPIPE, which ends a program that did not ask for the line.
 fn is_read(fd: c_int) -> bool {
     let mut place = libc::pollfd { fd, events: libc::POLLOUT, revents: 0 };
     // SAFETY: one place, for the request and the answer.
@@ -139,6 +69,7 @@ fn is_read(fd: c_int) -> bool {
 
 /// The path that means standard error.
 const TO_STANDARD_ERROR: &CStr = c"stderr";
+
 /// Longest path, in bytes.
 const PATH_MAX: usize = 4096;
 

@@ -1,6 +1,6 @@
 //! A lock among the threads of one process, for rare operations: attaching an arena, changing a handler.
 //!
-//! The owner of the lock is inside this library ([`crate::thread::enter`]), so no handler of the program runs
+//! The owner of the lock is inside this library ([`super::enter`]), so no handler of the program runs
 //! meanwhile, and nothing delays the owner. The word names the owner's process: in a child forked while another thread
 //! had the lock, it counts as free.
 //!
@@ -12,7 +12,7 @@
 //! it sleeps, and takes the lock with the flag set after it has slept, because others may still sleep. A thread that
 //! unlocks with the flag set wakes one thread: at worst one too many.
 
-use crate::thread::record;
+use super::lineage::lineage;
 use core::ptr::from_ref;
 use ntux_platform::atomic::Word64;
 use ntux_platform::clock::Deadline;
@@ -37,7 +37,7 @@ impl Lock {
     }
 
     fn take(&self) {
-        let lineage = record::lineage();
+        let lineage = lineage();
         let mut mine = lineage;
         loop {
             let seen = self.0.load();
@@ -98,7 +98,7 @@ mod tests {
     #[test]
     fn what_a_parents_thread_held_is_free() {
         for held in [7u64 << 32 | 7, SLEEPERS | 7 << 32 | 7] {
-            assert_ne!(held & !SLEEPERS, record::lineage());
+            assert_ne!(held & !SLEEPERS, lineage());
             assert_eq!(Lock(Word64::new(held)).with(|| 5), 5);
         }
     }

@@ -18,24 +18,25 @@
 //! record of its own bucket, or creates a new one.
 //!
 //! # Processes
-//! `holder` names the *lineage*, a number that each process gives itself. The number is in a word that the kernel
-//! zeroes at a fork. So a child notices the fork at its next [`enter`], however it was forked, and starts without
-//! seats, because those of the parent's threads belong to the parent. A `vfork` child shares the word, so it is
-//! recognized by its process id. (Not if it has its parent's, in another namespace: `docs/reference/process-trees.md`.)
+//! `holder` names the lineage ([`super::lineage`]). A child starts without seats, because those of the parent's threads belong to the parent.
 //!
 //! # Thread exit
 //! The destructor of a pthread key returns the thread's seats and record. The constructor creates the key, so it is one
 //! of the first 32, for which the C library needs no memory later.
 
-use crate::report::log;
-use crate::thread::arrival::{INSIDE_ABOVE, INSIDE_BELOW};
-use crate::thread::{memory, signals};
-use crate::{descriptors, instances};
+use super::counts::Counts;
+use super::families::{ForkMarks, KnownGone};
+use super::lineage::{self, lineage};
+use super::mask;
+use super::registers::{stack_pointer, thread_pointer};
+use super::seats::Seats;
+use super::stack;
 use core::cell::UnsafeCell;
+use core::mem::transmute;
 use core::ptr::NonNull;
 use ntux_platform::atomic::{Word32, Word64};
-use ntux_platform::liveness;
-use ntux_sync::door::Door;
+use ntux_platform::protection::{self, Protection};
+use ntux_sync::door::{Door, Restart};
 
 /// The state of one thread. Only that thread and its handlers touch it, except `holder`, `next`, the tags of the seats
 /// and the counts, which others read.
@@ -48,13 +49,13 @@ pub(crate) struct Record {
     /// Lineage of the process whose thread has it; with [`UNHELD`] if that thread ended.
     pub(crate) holder: Word64,
     /// What it knows about its memory.
-    pub(crate) memory: memory::Known,
+    pub(crate) memory: stack::Known,
     /// Its mark is the stack pointer at [`enter`].
     pub(crate) door: Door,
-    pub(crate) seats: instances::Seats,
-    pub(crate) fork_marks: descriptors::ForkMarks,
-    pub(crate) gone: descriptors::KnownGone,
-    pub(crate) counts: log::Counts,
+    pub(crate) seats: Seats,
+    pub(crate) fork_marks: ForkMarks,
+    pub(crate) gone: KnownGone,
+    pub(crate) counts: Counts,
 }
 
 // SAFETY: only the thread that has the record touches what is not atomic; `next` is written before the record is
@@ -66,17 +67,24 @@ const UNHELD: u64 = 1 << 63;
 
 /// How many lists of records there are.
 pub(crate) const BUCKET_COUNT: usize = 1 << BUCKET_BITS;
+
 pub(crate) const BUCKET_BITS: u32 = 8;
+
 /// What a thread pointer is multiplied by; the upper bits of the product are its bucket.
 pub(crate) const BUCKET_FACTOR: u64 = 0x9e37_79b9_7f4a_7c15;
+
 /// All records: for each bucket the address of its newest, or 0.
 pub(crate) static BUCKETS: [Word64; BUCKET_COUNT] = [const { Word64::new(0) }; BUCKET_COUNT];
-/// Address of the word that a fork zeroes: the lineage.
-pub(crate) static LINEAGE: Word64 = Word64::new(0);
-/// The highest lineage so far in this process and its ancestors.
-static LINEAGES: Word32 = Word32::new(0);
+
 /// The pthread key whose destructor ends a thread's record, plus one.
 static KEY: Word32 = Word32::new(0);
+
+/// How far below the stack pointer of [`enter`] the thread may be and still count as inside: far more than
+/// this library needs, far less than the distance between two stacks.
+pub(crate) const INSIDE_BELOW: u64 = 256 << 10;
+
+/// How far above: the compiler may move the stack pointer within the function that entered.
+pub(crate) const INSIDE_ABOVE: u64 = 512;
 
 #[cfg(target_arch = "x86_64")]
 core::arch::global_asm!(
@@ -134,40 +142,6 @@ fn place() -> *mut Option<NonNull<Record>> {
     place as *mut Option<NonNull<Record>>
 }
 
-/// The number by which the processor finds this thread's thread-local storage.
-#[inline(always)]
-pub(crate) fn thread_pointer() -> u64 {
-    let pointer: u64;
-    #[cfg(target_arch = "x86_64")]
-    // SAFETY: the first word of a thread's control block is its own address.
-    unsafe {
-        core::arch::asm!("mov {pointer}, qword ptr fs:[0]", pointer = out(reg) pointer, options(nostack, readonly));
-    }
-    #[cfg(target_arch = "aarch64")]
-    // SAFETY: reads a register.
-    unsafe {
-        core::arch::asm!("mrs {pointer}, tpidr_el0", pointer = out(reg) pointer, options(nostack, nomem));
-    }
-    pointer
-}
-
-/// The stack pointer of the function that this is inlined into.
-#[inline(always)]
-pub(crate) fn stack_pointer() -> u64 {
-    let pointer: u64;
-    #[cfg(target_arch = "x86_64")]
-    // SAFETY: reads a register.
-    unsafe {
-        core::arch::asm!("mov {pointer}, rsp", pointer = out(reg) pointer, options(nostack, nomem));
-    }
-    #[cfg(target_arch = "aarch64")]
-    // SAFETY: reads a register.
-    unsafe {
-        core::arch::asm!("mov {pointer}, sp", pointer = out(reg) pointer, options(nostack, nomem));
-    }
-    pointer
-}
-
 /// The bucket of a thread pointer.
 fn bucket(thread_pointer: u64) -> &'static Word64 {
     &BUCKETS[(thread_pointer.wrapping_mul(BUCKET_FACTOR) >> (u64::BITS - BUCKET_BITS)) as usize]
@@ -178,13 +152,12 @@ fn bucket(thread_pointer: u64) -> &'static Word64 {
 pub(crate) fn current() -> Option<&'static Record> {
     // SAFETY: only this thread reads and writes the word. It is zero, so `None`, at first; records are never unmapped.
     let record = unsafe { (*place()).map(|record| record.as_ref()) }?;
-    // SAFETY: whoever claimed a record has asked for the lineage before, whose word was made for good. In a new child it is 0,
-    // which holds nothing.
-    let lineage = unsafe { &*(LINEAGE.load() as *const Word64) };
+    // SAFETY: the thread that claimed the record has asked for the lineage. In a new child the word is 0, which holds nothing.
+    let lineage = unsafe { lineage::word() };
     (record.holder.load() == lineage.load()).then_some(record)
 }
 
-/// Marks this thread as inside and returns its record; none if there is no memory for one.
+/// Marks this thread as inside and returns its record, or none if there is no memory for one.
 #[inline(always)]
 pub(crate) fn enter() -> Option<&'static Record> {
     let record = match current() {
@@ -195,7 +168,7 @@ pub(crate) fn enter() -> Option<&'static Record> {
     Some(record)
 }
 
-/// As [`enter`], by a thread that has its record at hand.
+/// Marks this thread as inside. It has its record at hand.
 #[inline(always)]
 pub(crate) fn enter_with(record: &Record) {
     record.door.enter(stack_pointer());
@@ -206,12 +179,12 @@ pub(crate) fn enter_with(record: &Record) {
 ///
 /// The caller's frame is on the stack when a handler ends the thread: it must have no destructors.
 #[inline(always)]
-pub(crate) fn leave(record: &'static Record) -> Option<signals::Restart> {
+pub(crate) fn leave(record: &'static Record) -> Option<Restart> {
     if record.door.leave(0) { Some(record.door.open()) } else { None }
 }
 
 impl Record {
-    /// Whether its thread is between [`enter`] and [`leave`], given the current stack pointer. Of several threads that
+    /// True if its thread is between [`enter`] and [`leave`], given the current stack pointer. Of several threads that
     /// share a thread pointer, the one inside has a stack pointer a little below that of [`enter`].
     pub(crate) fn is_inside_at(&self, stack_pointer: u64) -> bool {
         let inside = self.door.found();
@@ -244,118 +217,43 @@ fn records_of(bucket: &Word64) -> impl Iterator<Item = &'static Record> {
     core::iter::successors(first, |record| unsafe { *record.next.get() })
 }
 
-/// The number of this process; it changes at a fork. Async-signal-safe.
-#[inline(always)]
-pub(crate) fn lineage() -> u64 {
-    // A thread may be cancelled here at any instruction: no function between that could have something to clean up.
-    // SAFETY: 0 or the word that `renew_lineage` made for good.
-    let given = match unsafe { (LINEAGE.load() as *const Word64).as_ref() } {
-        Some(word) => word.load(),
-        None => 0,
-    };
-    if given == 0 { renew_lineage() } else { given }
-}
-
-/// Whether this is a `vfork` child that still runs in its parent's memory, which it must not change.
-pub(crate) fn borrows_memory() -> bool {
-    own_memory().is_none()
-}
-
-/// Says that the memory is this process's own, for as long as the program does not run. The answer costs a system call, so a
-/// call of the program asks once, and passes this on.
-#[derive(Clone, Copy)]
-pub(crate) struct OwnMemory(());
-
-/// None in a `vfork` child, as [`borrows_memory`].
-pub(crate) fn own_memory() -> Option<OwnMemory> {
-    (lineage() as u32 == process_id()).then_some(OwnMemory(()))
-}
-
-fn process_id() -> u32 {
-    // SAFETY: has no precondition.
-    unsafe { libc::getpid() as u32 }
-}
-
-#[cold]
-fn renew_lineage() -> u64 {
-    let word = lineage_page();
-    let seen = LINEAGES.fetch_add(1).wrapping_add(1);
-    let mine = u64::from(seen & 0x7fff_ffff) << 32 | u64::from(process_id());
-    match word.compare_exchange(0, mine) {
-        Ok(()) => mine,
-        Err(found) => found,
-    }
-}
-
-fn lineage_page() -> &'static Word64 {
-    let known = LINEAGE.load();
-    if known != 0 {
-        // SAFETY: made below, for good.
-        return unsafe { &*(known as *const Word64) };
-    }
-    let word = liveness::word_wiped_on_fork().unwrap_or(&SUBSTITUTE);
-    let _ = LINEAGE.compare_exchange(0, core::ptr::from_ref(word) as u64);
-    // SAFETY: whichever word won lives for good.
-    unsafe { &*(LINEAGE.load() as *const Word64) }
-}
-
-/// If the kernel zeroes no page at a fork, the C library's `fork` zeroes this word. Other forks go unnoticed.
-static SUBSTITUTE: Word64 = Word64::new(0);
-
-#[unsafe(link_section = ".text.ntux_start")]
-unsafe extern "C" fn before_fork() {
-    descriptors::before_fork();
-}
-
-#[unsafe(link_section = ".text.ntux_start")]
-unsafe extern "C" fn after_fork() {
-    descriptors::after_fork();
-}
-
-#[unsafe(link_section = ".text.ntux_start")]
-unsafe extern "C" fn forked() {
-    // A page that is written here is copied.
-    if SUBSTITUTE.load() != 0 {
-        SUBSTITUTE.store(0);
-    }
-    descriptors::forked();
-}
-
 /// Enough for a record, in whole pages where pages are 4 KiB.
 const PAGES: usize = 8192;
-const _: () = assert!(size_of::<Record>() <= PAGES);
 
-/// Pages that read as zero; null when there are none.
-pub(crate) fn map_pages(length: usize) -> *mut libc::c_void {
-    let (access, kind) = (libc::PROT_READ | libc::PROT_WRITE, libc::MAP_PRIVATE | libc::MAP_ANONYMOUS);
-    // SAFETY: a new mapping; nothing existing changes.
-    let pages = unsafe { libc::mmap(core::ptr::null_mut(), length, access, kind, -1, 0) };
-    if pages == libc::MAP_FAILED { core::ptr::null_mut() } else { pages }
-}
+const _: () = assert!(size_of::<Record>() <= PAGES);
 
 /// Finds a record for this thread. Signals are blocked meanwhile, because a handler in between could claim a second
 /// one.
 #[cold]
 fn claim() -> Option<&'static Record> {
-    let mask = signals::block();
+    let mask = mask::block();
     let record = current().or_else(claim_blocked);
-    signals::restore(mask);
+    mask::restore(mask);
     record
 }
 
-/// In a forked child: it is the families that its parent has founded for it.
+/// What is done in a forked child before a thread claims a record, with the one that it had in the parent.
+pub(crate) type Adopt = fn(&Record);
+/// The [`Adopt`] that [`prepare`] was given.
+// Beside what each start of a program writes.
+static ADOPT: Word64 = Word64::new(0);
+
+/// In a forked child: adopts what the parent has founded for it.
 #[unsafe(link_section = ".text.ntux_start")]
-pub(crate) fn take_families() {
+pub(crate) fn adopt() {
     // SAFETY: only this thread reads and writes the word; records are never unmapped. The thread has had this one in the parent.
-    if let Some(record) = unsafe { (*place()).map(|record| record.as_ref()) }
-        && record.fork_marks.any()
+    let Some(record) = (unsafe { (*place()).map(|record| record.as_ref()) }) else { return };
+    // SAFETY: 0, or what `prepare` stored.
+    let adopt = unsafe { transmute::<usize, Option<Adopt>>(ADOPT.load() as usize) };
+    if record.fork_marks.any()
+        && let Some(adopt) = adopt
     {
-        record.fork_marks.take();
+        adopt(record);
     }
 }
 
 fn claim_blocked() -> Option<&'static Record> {
-    take_families();
+    adopt();
     let (lineage, thread_pointer) = (lineage(), thread_pointer());
     let bucket = bucket(thread_pointer);
     let record = match records_of(bucket).find(|record| take_over(record, lineage, thread_pointer)) {
@@ -385,7 +283,7 @@ fn take_over(record: &'static Record, lineage: u64, thread_pointer: u64) -> bool
 }
 
 fn add_record(bucket: &Word64, lineage: u64) -> Option<&'static Record> {
-    let page = NonNull::new(map_pages(PAGES).cast::<Record>())?;
+    let page = NonNull::new(protection::allocate(PAGES, Protection::READ_WRITE).ok()? as *mut Record)?;
     // SAFETY: a new page of zeros, which is a record's initial state: all words 0, no next, no waiter in any seat.
     let record: &'static Record = unsafe { page.as_ref() };
     record.holder.store(lineage);
@@ -399,12 +297,11 @@ fn add_record(bucket: &Word64, lineage: u64) -> Option<&'static Record> {
     }
 }
 
-/// Creates the key whose destructor ends a thread's record, and arranges that forks are noticed. Called by the
-/// constructor.
+/// Creates the key whose destructor ends a thread's record. In a forked child, `adopt` is given the record that the thread had in the parent
+/// before it claims one. Called by the constructor.
 #[unsafe(link_section = ".text.ntux_start")]
-pub(crate) fn prepare() {
-    // SAFETY: the handlers only change words.
-    unsafe { libc::pthread_atfork(Some(before_fork), Some(after_fork), Some(forked)) };
+pub(crate) fn prepare(adopt: Adopt) {
+    ADOPT.store(adopt as *const () as u64);
     let mut key: libc::pthread_key_t = 0;
     // SAFETY: `key` is a place for the answer; the destructor takes what `at_thread_end` stores.
     if unsafe { libc::pthread_key_create(&mut key, Some(end)) } == 0 {
@@ -440,10 +337,11 @@ unsafe extern "C" fn end(record: *mut libc::c_void) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use lineage::borrows_memory;
 
     #[test]
     fn a_thread_keeps_its_record_and_another_takes_it_over() {
-        prepare();
+        prepare(|_| {});
         let work = || {
             let record = enter().unwrap();
             let inside = record.is_inside_at(stack_pointer());

@@ -1,8 +1,8 @@
 //! Why a signal handler of the program may run at any instruction, block for minutes, and never return.
 //!
 //! The real driver is immune: a signal takes the thread out of its wait before a handler runs. This library does the
-//! same in user space. From the first use of the device on, the kernel calls a stub ([`crate::thread::arrival`]) instead of the
-//! program's handler ([`crate::thread::actions`] keeps the program's view). The stub finds the thread
+//! same in user space. From the first use of the device on, the kernel calls a stub ([`super::arrival`]) instead of the
+//! program's handler ([`super::handlers`] keeps the program's view). The stub finds the thread
 //!
 //! * **outside** this library: the stub jumps to the program's handler, as if it did not exist;
 //! * **inside**, by a fault (the instruction itself caused the signal): in the guarded copy execution continues at the
@@ -19,26 +19,21 @@
 //! * S1: [`attend`] runs with all asynchronous signals blocked, so two of them never nest in it. Only faults, the C
 //!   library's own signal and a fault's signal sent by `kill` may arrive in between; the last are deferred. A
 //!   signal that arrives in the stub of another, before that has blocked signals, goes first.
-//! * S2: a fault's signal that the program blocks may be unblocked while inside ([`crate::thread::memory`]); one sent by `kill` is blocked again
+//! * S2: a fault's signal that the program blocks may be unblocked while inside ([`super::stack`]); one sent by `kill` is blocked again
 //!   and sent again, for when the program unblocks it.
-//! * S3: the C library's signal for thread cancellation is treated like any other ([`crate::thread::cancellation`]).
+//! * S3: the C library's signal for thread cancellation is treated like any other ([`super::cancel_signal`]).
 //!
 //! # Interrupted at each step
 //! Before the thread's mark is set and after it is cleared the handler runs directly, as if the signal had arrived before or
 //! after the call. The same holds between clearing and the door, and the owed handler follows.
 
-use crate::c_library::next;
-use crate::thread::actions;
-use crate::thread::arrival::Attention;
+use super::actions::has_handler;
+use super::defaults::{do_default, take};
+use super::frame::Attention;
+use super::mask::restore;
 use core::ffi::c_int;
-use core::mem::MaybeUninit;
-pub(crate) use ntux_platform::interposition::{CODE, SENDER, STAND_IN, code};
-pub(crate) use ntux_platform::to_self::{ASYNCHRONOUS, FAULTS, Information, Mask, bit, change};
-use ntux_platform::to_self::{SIG_BLOCK, SIG_SETMASK, block_in};
-pub(crate) use ntux_sync::door::Restart;
-
-/// Signals that the guarded copy can cause.
-pub(crate) const GUARDED: Mask = bit(libc::SIGSEGV) | bit(libc::SIGBUS);
+use ntux_platform::to_self::{bit, block_in};
+use ntux_sync::door::Restart;
 
 /// A signal has arrived and the thread is inside, or the signal may be due at its door (S1). Returns whether the stub
 /// is to jump to the handler; the mask is the handler's then, and everything is blocked otherwise, until the stub
@@ -57,7 +52,7 @@ pub(crate) unsafe extern "C" fn attend(attention: &Attention) -> bool {
         return false;
     }
     if !inside {
-        let runs = actions::has_handler(action.handler()) || !actions::do_default(signal, information, action);
+        let runs = has_handler(action.handler()) || !do_default(signal, information, action);
         restore(attention.mask);
         return runs;
     }
@@ -67,46 +62,23 @@ pub(crate) unsafe extern "C" fn attend(attention: &Attention) -> bool {
         // SAFETY: the handler's third argument.
         unsafe { block_in(context, bit(signal)) };
         door.send_again(signal, information);
-    } else if door.is_owing() || actions::take(action) {
+    } else if door.is_owing() || take(action) {
         let restart = if action.flags() & libc::SA_RESTART != 0 { Restart::Again } else { Restart::No };
         // SAFETY: as above; S1.
         unsafe { door.defer(signal, information, context, restart) };
     } else {
-        actions::do_default(signal, information, action);
+        do_default(signal, information, action);
     }
     false
-}
-
-/// Queues a signal with its information for this thread alone, by the C library's own text: the thread may be in a state in which
-/// calls from elsewhere are refused. The error number changes if the kernel has no room for the signal.
-pub(crate) fn queue_for_self(signal: c_int, information: &Information) {
-    let mut whole = MaybeUninit::<[u64; 16]>::zeroed();
-    // SAFETY: the kernel reads 128 bytes, of which the first 48 are the information; the thread's own ids always exist.
-    unsafe {
-        whole.as_mut_ptr().cast::<Information>().write(*information);
-        let process = next::syscall(libc::SYS_getpid, 0, 0, 0, 0, 0, 0) as usize;
-        let thread = next::syscall(libc::SYS_gettid, 0, 0, 0, 0, 0, 0) as usize;
-        next::syscall(libc::SYS_rt_tgsigqueueinfo, process, thread, signal as usize, whole.as_ptr() as usize, 0, 0);
-    }
-}
-
-/// Blocks all asynchronous signals and returns the previous mask. Preserves the error number.
-pub(crate) fn block() -> Mask {
-    change(SIG_BLOCK, ASYNCHRONOUS)
-}
-
-/// Sets the thread's mask. Handlers of signals that this unblocks run before it returns, if it ever does.
-#[inline(always)]
-pub(crate) fn restore(mask: Mask) {
-    change(SIG_SETMASK, mask);
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::thread::record;
+    use crate::thread::mask::block;
+    use crate::thread::{handlers, record};
     use core::ffi::c_void;
-    use ntux_platform::to_self;
+    use ntux_platform::to_self::{self, Information};
     use std::sync::Mutex;
 
     /// The handlers' numbers, in the order in which they ran.
@@ -128,7 +100,7 @@ mod tests {
             let mut action: libc::sigaction = core::mem::zeroed();
             action.sa_sigaction = note as *const () as usize;
             action.sa_flags = libc::SA_SIGINFO;
-            assert_eq!(actions::sigaction(signal, &action, core::ptr::null_mut()), 0);
+            assert_eq!(handlers::sigaction(signal, &action, core::ptr::null_mut()), 0);
         }
         let record = record::enter().unwrap();
         block();
@@ -147,7 +119,7 @@ mod tests {
 
     #[test]
     fn nothing_is_lost_or_overtaken_at_the_door() {
-        actions::activate();
+        handlers::activate();
         assert_eq!(handled(libc::SIGUSR2, &[1]), [1]);
         assert_eq!(handled(libc::SIGUSR2, &[1, 2]), [1, 2], "the kernel keeps one of two, this library both");
         assert_eq!(handled(libc::SIGRTMIN(), &[1, 2, 3, 4]), [1, 2, 3, 4]);

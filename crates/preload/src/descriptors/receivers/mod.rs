@@ -7,8 +7,8 @@
 
 mod relatives;
 
+use crate::c_library::cancellation::without_cancellation;
 use crate::descriptors::strangers::{self, Name, Obstacle};
-use crate::device;
 use crate::report::log;
 use core::cell::Cell;
 use core::ffi::c_int;
@@ -51,7 +51,7 @@ fn is_stranger(socket: c_int) -> bool {
     if found & !STRANGER == inode {
         return found & STRANGER != 0;
     }
-    let is_stranger = || device::without_cancellation(|| !others::may_be_looked_at() || look(socket, inode));
+    let is_stranger = || without_cancellation(|| !others::may_be_looked_at() || look(socket, inode));
     // Where nobody could be looked at, it is one.
     let is_stranger = on_own_stack(is_stranger).unwrap_or(true);
     place.store(inode | if is_stranger { STRANGER } else { 0 });

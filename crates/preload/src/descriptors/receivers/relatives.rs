@@ -3,7 +3,7 @@
 //!
 //! The kernel gives the inode of the other end, and /proc the process that has it open.
 
-use crate::descriptors::strangers::File;
+use crate::c_library::file::File;
 use core::mem::size_of;
 use ntux_platform::interposition::proc::{Entry, each_name};
 use ntux_platform::path::Path;

@@ -7,12 +7,11 @@
 //!
 //! The thread is inside all the same: a handler that ran in the middle could give up the thread's seat in the arena.
 
-use super::{EVENT_RESET, EVENT_SET, MUTEX_UNLOCK, REALTIME, SEM_RELEASE, WAIT_ANY};
+use super::requests::{EVENT_RESET, EVENT_SET, MUTEX_UNLOCK, REALTIME, SEM_RELEASE, WAIT_ANY};
 use crate::c_library::copy::{self, Fault, INDEX_OFFSET, WaitArguments};
 use crate::descriptors;
-use crate::instances::Seated;
 use crate::report::log;
-use crate::thread::{self, Record, actions, memory};
+use crate::thread::{self, Record, Seated, actions, stack};
 use core::ffi::c_int;
 use ntux_sync::Signal;
 
@@ -39,7 +38,7 @@ fn can_touch(record: &Record, address: usize) -> bool {
 /// The long way learns of stack.
 #[cold]
 fn can_touch_elsewhere(address: usize) -> bool {
-    actions::active() && log::is_quiet() && !memory::is_of_stack(address) && memory::do_faults_arrive()
+    actions::active() && log::is_quiet() && !stack::is_of_stack(address) && stack::do_faults_arrive()
 }
 
 #[inline(always)]

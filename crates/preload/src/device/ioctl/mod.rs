@@ -8,120 +8,28 @@
 //! runs (see [`crate::thread::signals`]). So each attempt reads the arguments and looks up the descriptors again, as the kernel
 //! does when it restarts a call.
 
+mod answer;
 mod at_once;
+pub(crate) mod requests;
 mod told;
 
-use crate::c_library::copy::{Fault, INDEX_OFFSET, WAIT_SIZE, WaitArguments};
-use crate::c_library::fail;
+use super::refusals;
+use super::using::meet;
+use crate::c_library::cancellation::without_cancellation;
+use crate::c_library::copy::{INDEX_OFFSET, WaitArguments};
+use crate::c_library::{errno, fail};
 use crate::descriptors::{self, Known, Moment, NotOurs, What};
-use crate::device;
-use crate::instances::Seated;
+use crate::instances;
 use crate::thread::memory::{self, Memory};
-use crate::thread::signals::Restart;
-use crate::thread::{self, Record, actions};
+use crate::thread::{self, Record, Seated, actions};
+use answer::{Answer, Refusal};
 use core::ffi::c_int;
 use core::mem::MaybeUninit;
-use ntux_sync::{Deadline, Error, Kind, New, Object, Wanted};
+use ntux_sync::door::Restart;
+use ntux_sync::{Deadline, Kind, New, Object, Wanted};
+use requests::*;
 use std::os::fd::{BorrowedFd, IntoRawFd};
 use std::panic::AssertUnwindSafe;
-
-/// Composes the number of a request as the kernel's generic header does.
-const fn number(direction: u32, nr: u32, size: usize) -> u32 {
-    direction << 30 | (size as u32) << 16 | (LETTER as u32) << 8 | nr
-}
-
-const LETTER: u8 = b'N';
-/// The program writes arguments.
-const IN: u32 = 1;
-/// The program reads results.
-const OUT: u32 = 2;
-
-pub(crate) const CREATE_SEM: u32 = number(IN, 0x80, size_of::<TwoWords>());
-pub(crate) const SEM_RELEASE: u32 = number(IN | OUT, 0x81, size_of::<u32>());
-pub(crate) const WAIT_ANY: u32 = number(IN | OUT, 0x82, WAIT_SIZE);
-pub(crate) const WAIT_ALL: u32 = number(IN | OUT, 0x83, WAIT_SIZE);
-pub(crate) const CREATE_MUTEX: u32 = number(IN, 0x84, size_of::<TwoWords>());
-pub(crate) const MUTEX_UNLOCK: u32 = number(IN | OUT, 0x85, size_of::<TwoWords>());
-pub(crate) const MUTEX_KILL: u32 = number(IN, 0x86, size_of::<u32>());
-pub(crate) const CREATE_EVENT: u32 = number(IN, 0x87, size_of::<TwoWords>());
-pub(crate) const EVENT_SET: u32 = number(OUT, 0x88, size_of::<u32>());
-pub(crate) const EVENT_RESET: u32 = number(OUT, 0x89, size_of::<u32>());
-pub(crate) const EVENT_PULSE: u32 = number(OUT, 0x8a, size_of::<u32>());
-pub(crate) const SEM_READ: u32 = number(OUT, 0x8b, size_of::<TwoWords>());
-pub(crate) const MUTEX_READ: u32 = number(OUT, 0x8c, size_of::<TwoWords>());
-pub(crate) const EVENT_READ: u32 = number(OUT, 0x8d, size_of::<TwoWords>());
-
-/// Semaphore: count, max. Mutex: owner, count. Event: manual, signaled.
-type TwoWords = [u32; 2];
-
-/// The timeout is on the realtime clock.
-const REALTIME: u32 = 1;
-const OBJECTS_MAX: usize = ntux_sync::WAIT_MAX;
-
-/// The fourteen, by the lowest byte.
-const OURS: [u32; 14] = [
-    CREATE_SEM,
-    SEM_RELEASE,
-    WAIT_ANY,
-    WAIT_ALL,
-    CREATE_MUTEX,
-    MUTEX_UNLOCK,
-    MUTEX_KILL,
-    CREATE_EVENT,
-    EVENT_SET,
-    EVENT_RESET,
-    EVENT_PULSE,
-    SEM_READ,
-    MUTEX_READ,
-    EVENT_READ,
-];
-
-/// Whether a request's number is one of the fourteen. The whole 32 bits count.
-#[inline(always)]
-pub(crate) fn is_ours(request: u32) -> bool {
-    const FIRST: u8 = CREATE_SEM as u8;
-    OURS.get(usize::from((request as u8).wrapping_sub(FIRST))) == Some(&request)
-}
-
-/// Why an attempt did not succeed.
-enum Refusal {
-    /// This error number.
-    Error(c_int),
-    /// A signal took the thread out of its wait.
-    Interrupted,
-    /// Something changed meanwhile: start again.
-    Again,
-    /// The descriptor is not ours.
-    Foreign,
-}
-
-type Answer = Result<c_int, Refusal>;
-
-impl From<Fault> for Refusal {
-    fn from(_: Fault) -> Self {
-        Refusal::Error(libc::EFAULT)
-    }
-}
-
-impl From<Error> for Refusal {
-    fn from(error: Error) -> Self {
-        match error {
-            Error::Interrupted => Refusal::Interrupted,
-            error => Refusal::Error(device::error_number(&error)),
-        }
-    }
-}
-
-impl From<NotOurs> for Refusal {
-    fn from(why: NotOurs) -> Self {
-        match why {
-            NotOurs::Foreign => Refusal::Foreign,
-            NotOurs::Closed => Refusal::Error(libc::EBADF),
-            NotOurs::Unavailable(error) => Refusal::Error(error),
-            NotOurs::Changing => Refusal::Again,
-        }
-    }
-}
 
 /// Serves one of the fourteen requests; none when the descriptor is not ours. The error number is set on failure and
 /// untouched otherwise. Handlers may run in here and never return: this frame has no destructors.
@@ -134,13 +42,13 @@ pub(crate) fn serve(fd: c_int, request: u32, argument: usize) -> Option<c_int> {
     }
 }
 
-/// As [`serve`], whatever the request needs.
+/// Serves the request, whatever it needs.
 #[inline(never)]
 fn serve_in_full(fd: c_int, request: u32, argument: usize) -> Option<c_int> {
-    if !actions::active() && !device::meet(fd) {
+    if !actions::active() && !meet(fd) {
         return None;
     }
-    let errno = crate::c_library::errno();
+    let errno = errno();
     loop {
         // SAFETY: this thread's own error number.
         let error_before = unsafe { *errno };
@@ -153,8 +61,8 @@ fn serve_in_full(fd: c_int, request: u32, argument: usize) -> Option<c_int> {
             Ok(result) => return Some(result),
             Err(Refusal::Error(error)) => {
                 match error {
-                    libc::EMFILE => device::explain_limit(),
-                    libc::ENOENT => device::explain_proc(),
+                    libc::EMFILE => refusals::explain_limit(),
+                    libc::ENOENT => refusals::explain_proc(),
                     _ => {}
                 }
                 return Some(fail(error));
@@ -196,7 +104,7 @@ fn perform(record: &'static Record, memory: Memory<'_>, fd: c_int, request: u32,
 /// The thread's seat in the instance; none is taken before the arguments are read and all descriptors looked up.
 #[inline(always)]
 fn seat(record: &'static Record, tag: u32) -> Result<Seated<'static>, Refusal> {
-    record.seats.take(tag).ok_or(Refusal::Again)
+    instances::seat(record, tag).ok_or(Refusal::Again)
 }
 
 fn on_device(
@@ -233,7 +141,7 @@ fn create(record: &'static Record, fd: c_int, tag: u32, kind: Kind, new: New) ->
     // this.
     let device = unsafe { BorrowedFd::borrow_raw(fd) };
     let (before, own) = (Moment::now(), thread::own_memory());
-    let (created, object) = device::without_cancellation(|| {
+    let (created, object) = without_cancellation(|| {
         if own.is_some() {
             arena.found_family(device);
         }

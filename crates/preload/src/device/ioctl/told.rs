@@ -13,13 +13,14 @@ use core::mem::MaybeUninit;
 use ntux_platform::{clock, liveness};
 use ntux_sync::Object;
 
-use super::{
-    Answer, CREATE_EVENT, CREATE_MUTEX, CREATE_SEM, EVENT_PULSE, EVENT_READ, EVENT_RESET, EVENT_SET, MUTEX_KILL,
-    MUTEX_READ, MUTEX_UNLOCK, OBJECTS_MAX, Refusal, SEM_READ, SEM_RELEASE, TwoWords, WAIT_ALL, WAIT_ANY,
+use super::answer::{Answer, Refusal};
+use super::requests::{
+    CREATE_EVENT, CREATE_MUTEX, CREATE_SEM, EVENT_PULSE, EVENT_READ, EVENT_RESET, EVENT_SET, MUTEX_KILL, MUTEX_READ,
+    MUTEX_UNLOCK, OBJECTS_MAX, SEM_READ, SEM_RELEASE, TwoWords, WAIT_ALL, WAIT_ANY,
 };
+use crate::c_library::cancellation::without_cancellation;
 use crate::c_library::copy::{Fault, INDEX_OFFSET, WaitArguments};
 use crate::descriptors::{self, Known, What};
-use crate::device;
 use crate::report::environment::Detail;
 use crate::report::log::{self, Line};
 use crate::thread::Record;
@@ -72,7 +73,7 @@ impl Begun {
         // A line that is too long is cut off. The arguments are read again: bad addresses are told as such.
         let _ = memory::with(record, tell);
         line.end();
-        device::without_cancellation(|| log::write(&line));
+        without_cancellation(|| log::write(&line));
     }
 }
 

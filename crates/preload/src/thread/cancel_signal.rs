@@ -2,17 +2,17 @@
 //!
 //! The C library cancels a thread with asynchronous cancellation by its own signal, whose handler unwinds from wherever
 //! the thread is. In the middle of an operation that would kill the process, and leave the waiter queued. So that
-//! signal's handler is wrapped like the program's ([`crate::thread::actions`]): inside, it is deferred to the door, and unwinds
+//! signal's handler is wrapped like the program's ([`super::handlers`]): inside, it is deferred to the door, and unwinds
 //! from there. What the wait was granted before stays consumed, as with the driver, whose call would have succeeded.
 //!
 //! The C library installs the handler at the first cancellation, without an interposable call, and sends the signal in
 //! the same call. So before the first cancellation this creates a thread only to cancel it. The signal is glibc's;
 //! musl's handler redirects the thread instead of unwinding, and needs no help.
 
+use super::actions::{active, has_handler, stub_for};
 use crate::c_library::next;
-use crate::thread::actions;
-use crate::thread::signals::Mask;
 use core::ffi::{c_int, c_ulong, c_void};
+use ntux_platform::to_self::Mask;
 
 /// glibc's signal for cancellation.
 const SIGNAL: c_int = 32;
@@ -32,7 +32,7 @@ struct InKernel {
 /// # Safety
 /// As for the C library's function.
 pub(crate) unsafe fn cancel(thread: libc::pthread_t) -> c_int {
-    if cfg!(target_env = "gnu") && actions::active() && !wrap() {
+    if cfg!(target_env = "gnu") && active() && !wrap() {
         have_handler_installed();
         wrap();
     }
@@ -47,10 +47,10 @@ pub(crate) fn wrap() -> bool {
     if !cfg!(target_env = "gnu") || unsafe { action(core::ptr::null(), &mut installed) } != 0 {
         return false;
     }
-    if !actions::has_handler(installed.handler) {
+    if !has_handler(installed.handler) {
         return false;
     }
-    if let Some(stub) = actions::stub_for(SIGNAL, installed.handler, installed.mask, installed.flags as c_int) {
+    if let Some(stub) = stub_for(SIGNAL, installed.handler, installed.mask, installed.flags as c_int) {
         // SAFETY: the same action with a stub that jumps to the same handler.
         unsafe { action(&InKernel { handler: stub, ..installed }, core::ptr::null_mut()) };
     }
@@ -65,7 +65,7 @@ unsafe fn action(new: *const InKernel, old: *mut InKernel) -> i64 {
     unsafe { next::syscall(libc::SYS_rt_sigaction, SIGNAL as usize, new as usize, old as usize, length, 0, 0) }
 }
 
-/// Cancels a thread that does nothing else. If no thread can be created, the first cancellation is unwrapped.
+/// Cancels a throw-away thread, so that glibc installs its handler now. If that fails, the program's first cancellation runs unwrapped.
 fn have_handler_installed() {
     extern "C" fn until_cancelled(_: *mut c_void) -> *mut c_void {
         loop {
