@@ -354,6 +354,8 @@ ifeq ($(SYSTEM),Darwin)
 demo test-demo:
 	@echo "make $@: these programs use /dev/ntsync, which is Linux's; docs/reference/macos.md says what there is here" >&2; exit 1
 else
+run: demo               ## The same as `make demo`
+
 demo: build             ## Build everything and run two programs that were written for the kernel's driver
 	@mkdir -p $(OUT)/demo
 	$(CC) $(DEMO_CFLAGS) -o $(OUT)/demo/two_processes demo/two_processes.c
