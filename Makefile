@@ -146,6 +146,7 @@ lint: formatted         ## Format, clippy, rustdoc, layers and floors, scripts, 
 	@packaging/check-recipes --planted
 	@packaging/check-recipes
 	@packaging/check-release
+	@wine/test-apply --planted
 	@verify/explored --planted
 	$(CARGO) clippy --locked --workspace --all-targets -- -D warnings
 	$(CARGO) clippy --locked $(VERIFY) --all-targets -- -D warnings
