@@ -4,6 +4,7 @@ use core::ffi::c_int;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use ntux::{Arena, Error};
+use ntux_sync::{Object, Signal};
 
 /// Why a call fails: a positive error number.
 #[derive(Clone, Copy)]
@@ -32,6 +33,21 @@ pub fn owner(owner: u32) -> Result<u32, Refusal> {
     if owner == 0 { Err(NO_OWNER) } else { Ok(owner) }
 }
 
+/// An operation on one object that takes one exchange, and nothing else. `None` if nothing has happened, whatever the reason: then
+/// the body of the function does it, and says why not. Nothing here can panic, so it is before [`call`], whose frame costs as much
+/// as the operation.
+///
+/// # Safety
+///
+/// As [`arena`] and [`Place::optional`].
+#[inline(always)]
+pub unsafe fn signal_at_once(pointer: *const Arena, object: u64, signal: Signal, previous: *mut u32) -> Option<c_int> {
+    // SAFETY: by the contract.
+    let (arena, place) = unsafe { (arena(pointer).ok()?, Place::optional(previous).ok()?) };
+    place.put(arena.at_once(|core, waiter| core.signal_at_once(waiter, Object(object), signal))?);
+    Some(0)
+}
+
 /// Runs the body of one function of the header. Returns 0, or the negative error number.
 ///
 /// A panic is a bug in ntux; C gets `ENOTRECOVERABLE`, which nothing else returns.
@@ -40,8 +56,9 @@ pub fn call(body: impl FnOnce() -> Result<(), Refusal>) -> c_int {
     call_for_number(|| body().map(|()| 0))
 }
 
-/// As [`call`], for a function that returns a number, clamped to the largest `int`.
-#[inline]
+/// As [`call`], for a function that returns a number, clamped to the largest `int`. Not inlined: so what a function does at once,
+/// before it, saves no registers for it.
+#[inline(never)]
 pub fn call_for_number(body: impl FnOnce() -> Result<u32, Refusal>) -> c_int {
     match catch_unwind(AssertUnwindSafe(body)) {
         Ok(Ok(number)) => number.min(c_int::MAX as u32) as c_int,

@@ -3,9 +3,9 @@
 use core::ffi::c_int;
 
 use ntux::Arena;
-use ntux_sync::{Object, Waiter};
+use ntux_sync::{Object, Signal, Waiter};
 
-use crate::boundary::{self, Place, call, of_object};
+use crate::boundary::{self, Place, call, of_object, signal_at_once};
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ntux_event_create(arena: *const Arena, manual: u32, signaled: u32, event: *mut u64) -> c_int {
@@ -21,11 +21,19 @@ pub unsafe extern "C" fn ntux_event_create(arena: *const Arena, manual: u32, sig
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ntux_event_set(arena: *const Arena, event: u64, previous: *mut u32) -> c_int {
     // SAFETY: the header asks for the same.
+    if let Some(done) = unsafe { signal_at_once(arena, event, Signal::Set, previous) } {
+        return done;
+    }
+    // SAFETY: the header asks for the same.
     unsafe { change(arena, event, previous, ntux_sync::Arena::event_set) }
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ntux_event_reset(arena: *const Arena, event: u64, previous: *mut u32) -> c_int {
+    // SAFETY: the header asks for the same.
+    if let Some(done) = unsafe { signal_at_once(arena, event, Signal::Reset, previous) } {
+        return done;
+    }
     // SAFETY: the header asks for the same.
     unsafe { change(arena, event, previous, ntux_sync::Arena::event_reset) }
 }

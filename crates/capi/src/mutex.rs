@@ -3,9 +3,9 @@
 use core::ffi::c_int;
 
 use ntux::Arena;
-use ntux_sync::Object;
+use ntux_sync::{Object, Signal};
 
-use crate::boundary::{self, Place, Refusal, call, of_object};
+use crate::boundary::{self, Place, Refusal, call, of_object, signal_at_once};
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ntux_mutex_create(arena: *const Arena, owner: u32, count: u32, mutex: *mut u64) -> c_int {
@@ -19,6 +19,10 @@ pub unsafe extern "C" fn ntux_mutex_create(arena: *const Arena, owner: u32, coun
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ntux_mutex_unlock(arena: *const Arena, mutex: u64, owner: u32, previous: *mut u32) -> c_int {
+    // SAFETY: the header asks for the same.
+    if let Some(done) = unsafe { signal_at_once(arena, mutex, Signal::Unlock(owner), previous) } {
+        return done;
+    }
     call(|| {
         // SAFETY: the header asks for an attached arena and a place that may be written.
         let (arena, place) = unsafe { (boundary::arena(arena)?, Place::optional(previous)?) };

@@ -3,9 +3,9 @@
 use core::ffi::c_int;
 
 use ntux::Arena;
-use ntux_sync::Object;
+use ntux_sync::{Object, Signal};
 
-use crate::boundary::{self, Place, call, of_object};
+use crate::boundary::{self, Place, call, of_object, signal_at_once};
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ntux_semaphore_create(
@@ -29,6 +29,10 @@ pub unsafe extern "C" fn ntux_semaphore_release(
     count: u32,
     previous: *mut u32,
 ) -> c_int {
+    // SAFETY: the header asks for the same.
+    if let Some(done) = unsafe { signal_at_once(arena, semaphore, Signal::Release(count), previous) } {
+        return done;
+    }
     call(|| {
         // SAFETY: the header asks for an attached arena and a place that may be written.
         let (arena, place) = unsafe { (boundary::arena(arena)?, Place::optional(previous)?) };

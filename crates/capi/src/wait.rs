@@ -24,7 +24,7 @@ pub unsafe extern "C" fn ntux_wait_any(
 ) -> c_int {
     let request = Request { objects, count, alert, owner, flags, deadline_ns, index };
     // SAFETY: the header asks for the same.
-    unsafe { serve(arena, request, false) }
+    unsafe { request.acquire_at_once(arena).unwrap_or_else(|| serve(arena, request, false)) }
 }
 
 #[unsafe(no_mangle)]
@@ -69,7 +69,7 @@ pub unsafe extern "C" fn ntux_signal_and_wait(
 /// # Safety
 ///
 /// Each pointer is null, misaligned, or what the header asks for.
-#[inline(always)]
+#[inline(never)]
 unsafe fn serve(arena: *const Arena, request: Request, all: bool) -> c_int {
     call(|| {
         // SAFETY: the caller passes an attached arena, and what the header asks for.
@@ -129,6 +129,26 @@ pub struct Request {
 }
 
 impl Request {
+    /// Takes the one object of a wait without an alert, if that takes one exchange, and nothing else: as
+    /// [`boundary::signal_at_once`].
+    ///
+    /// # Safety
+    ///
+    /// As [`Request::read`], and of [`boundary::arena`].
+    #[inline(always)]
+    unsafe fn acquire_at_once(&self, arena: *const Arena) -> Option<c_int> {
+        if self.count != 1 || self.alert != 0 || self.owner == 0 || self.flags & !REALTIME != 0 {
+            return None;
+        }
+        // SAFETY: by the contract.
+        let (arena, objects, index) = unsafe {
+            let objects = boundary::array(self.objects.cast::<Object>(), 1).ok()?;
+            (boundary::arena(arena).ok()?, objects, Place::optional(self.index).ok()?)
+        };
+        let satisfied = arena.at_once(|core, waiter| core.acquire_at_once(waiter, objects[0], self.owner))?;
+        Some(if report(index, satisfied).is_ok() { 0 } else { -libc::EOWNERDEAD })
+    }
+
     /// What to wait for, until when, and where the index goes. What does not concern the objects is checked first, as the
     /// driver does.
     ///

@@ -198,6 +198,15 @@ impl Arena {
         &self.attached
     }
 
+    /// Calls `operation` as [`Arena::with_waiter`] does, if the thread has used this arena last, and so has a waiter: then it
+    /// cannot panic by itself. For the `..._at_once` operations of the core, in other faces.
+    ///
+    /// Any thread; not in a signal handler.
+    #[inline(always)]
+    pub fn at_once<R>(&self, operation: impl FnOnce(&ntux_sync::Arena, &Waiter) -> Option<R>) -> Option<R> {
+        operation(&self.attached, waiter::last(&self.attached)?)
+    }
+
     /// Calls `operation` once with the core's arena and the calling thread's waiter in it. For other faces, such as the
     /// C one, whose objects have no type.
     ///

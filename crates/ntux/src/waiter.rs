@@ -140,6 +140,14 @@ pub(crate) fn with<R>(attached: &Arc<Attached>, operation: impl FnOnce(&Waiter) 
     operation(waiter)
 }
 
+/// This thread's waiter in `arena`, if that is the arena that the thread used last.
+#[inline(always)]
+pub(crate) fn last(attached: &Arc<Attached>) -> Option<&Waiter> {
+    let last = LAST.get();
+    // SAFETY: as in `with`; no place is dropped while the caller uses it, on this thread, as nothing is called between.
+    (last.attached == Arc::as_ptr(attached)).then(|| unsafe { &*last.waiter })
+}
+
 /// Finds or takes this thread's place in `arena` and makes it the last used one.
 ///
 /// Null if the thread is ending and its list is gone, and in a misplaced call from a signal handler.
