@@ -12,7 +12,7 @@ use std::sync::Arc;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use ntux::{Arena, Capacity, Deadline, Error, Event, Mutex, Reset, Semaphore, Wait, within};
+use ntux::{Arena, Capacity, Deadline, Error, Event, MutexObject, Reset, Semaphore, Wait, within};
 use ntux_platform::Here;
 use ntux_platform::atomic::{Pair, Word128, supported};
 use ntux_platform::protection::page_size;
@@ -101,7 +101,7 @@ fn counting() -> Outcome {
     const THREADS: u32 = 4;
     const ROUNDS: u32 = 5_000;
     let arena = Arena::create(CAPACITY).map_err(|error| format!("no arena: {error:?}"))?;
-    let mutex = Mutex::create(&arena).map_err(|error| format!("{error:?}"))?;
+    let mutex = MutexObject::create(&arena).map_err(|error| format!("{error:?}"))?;
     let count = ntux_platform::atomic::Word32::new(0);
     let work = |owner: u32| {
         (0..ROUNDS).try_for_each(|_| {
@@ -188,7 +188,7 @@ fn tokens() -> Outcome {
 fn killed() -> Outcome {
     let error = |error: Error| format!("{error:?}");
     let arena = Arena::create(CAPACITY).map_err(error)?;
-    let mutex = Mutex::create(&arena).map_err(error)?;
+    let mutex = MutexObject::create(&arena).map_err(error)?;
     let (ready, never) = (Event::create(&arena, Reset::Auto, false), Event::create(&arena, Reset::Auto, false));
     let (ready, never) = (ready.map_err(error)?, never.map_err(error)?);
     let child = fork(|| {

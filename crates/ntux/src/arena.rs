@@ -3,10 +3,10 @@
 use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::Arc;
 
-use ntux_sync::{Capacity, Object, Satisfied, Waiter};
+use ntux_sync::{Capacity, Satisfied, Waiter};
 
 use crate::waiter::Attached;
-use crate::{Result, Wait, waiter};
+use crate::{Error, Object, Result, Wait, waiter};
 
 /// An attached arena. A clone is the same attachment, which ends when the last clone and the last handle are dropped.
 #[derive(Clone)]
@@ -89,11 +89,11 @@ impl Arena {
     /// `wait` is checked only if no object is signaled. Without objects and alert this just sleeps.
     ///
     /// ```
-    /// use ntux::{Arena, Capacity, Deadline, Error, Event, Mutex, Reset, Wait, within};
+    /// use ntux::{Arena, Capacity, Deadline, Error, Event, MutexObject, Reset, Wait, within};
     /// use std::time::Duration;
     ///
     /// let arena = Arena::create(Capacity { objects: 16, waiters: 4 })?;
-    /// let mutex = Mutex::create(&arena)?;
+    /// let mutex = MutexObject::create(&arena)?;
     /// let event = Event::create(&arena, Reset::Auto, true)?;
     /// let alert = Event::create(&arena, Reset::Auto, false)?;
     ///
@@ -111,14 +111,18 @@ impl Arena {
     /// # Errors
     ///
     /// Nothing was acquired: [`Error::TimedOut`](crate::Error::TimedOut) when the deadline passed;
-    /// [`Error::Invalid`](crate::Error::Invalid) for owner 0, for more than 64 objects, and for an object that is
-    /// closed or of another arena; [`Error::Exhausted`](crate::Error::Exhausted) when more threads wait than the
+    /// [`Error::Invalid`](crate::Error::Invalid) for owner 0 and for more than 64 objects;
+    /// [`Error::NoSuchObject`](crate::Error::NoSuchObject) for an object that is closed or of another arena;
+    /// [`Error::Exhausted`](crate::Error::Exhausted) when more threads wait than the
     /// arena has room for.
     ///
     /// Any thread; not in a signal handler. `NTSYNC_IOC_WAIT_ANY`, `NtWaitForMultipleObjects`.
     #[inline]
     pub fn wait_any(&self, objects: &[Object], wait: Wait) -> Result<Satisfied> {
-        self.with_waiter(|arena, waiter| arena.wait_any(waiter, objects, wait.alert, wait.owner, wait.deadline))
+        let Wait { owner, alert, deadline } = wait;
+        let (named, alert) = (Object::all_in_core(objects), alert.map(Object::in_core));
+        let ended = self.with_waiter(|arena, waiter| arena.wait_any(waiter, named, alert, owner, deadline));
+        ended.map_err(|error| self.refusal(error, objects, wait))
     }
 
     /// Waits until all of `objects` are signaled at the same moment, and acquires them in one step that nobody can see
@@ -153,16 +157,47 @@ impl Arena {
     /// Any thread; not in a signal handler. `NTSYNC_IOC_WAIT_ALL`, `NtWaitForMultipleObjects`.
     #[inline]
     pub fn wait_all(&self, objects: &[Object], wait: Wait) -> Result<Satisfied> {
-        self.with_waiter(|arena, waiter| arena.wait_all(waiter, objects, wait.alert, wait.owner, wait.deadline))
+        let Wait { owner, alert, deadline } = wait;
+        let (named, alert) = (Object::all_in_core(objects), alert.map(Object::in_core));
+        let ended = self.with_waiter(|arena, waiter| arena.wait_all(waiter, named, alert, owner, deadline));
+        ended.map_err(|error| self.refusal(error, objects, wait))
+    }
+
+    /// Signals one object, then waits for another: releases one unit of a semaphore, unlocks a mutex for the wait's owner, or sets an
+    /// event. Two steps: another thread can see the signal before this one waits.
+    ///
+    /// # Errors
+    ///
+    /// Nothing was signaled: [`Error::NoSuchObject`](crate::Error::NoSuchObject); [`Error::Invalid`](crate::Error::Invalid) for owner 0;
+    /// [`Error::NotOwner`](crate::Error::NotOwner); [`Error::Overflow`](crate::Error::Overflow);
+    /// [`Error::Exhausted`](crate::Error::Exhausted). Signaled: [`Error::TimedOut`](crate::Error::TimedOut), and
+    /// `NoSuchObject` if another thread closed the second object meanwhile.
+    ///
+    /// Any thread; not in a signal handler. `NtSignalAndWaitForSingleObject`.
+    pub fn signal_and_wait(&self, signal: Object, object: Object, wait: Wait) -> Result<Satisfied> {
+        let Wait { owner, alert, deadline } = wait;
+        let (signal, object, alert) = (signal.in_core(), object.in_core(), alert.map(Object::in_core));
+        self.with_waiter(|arena, waiter| arena.signal_and_wait(waiter, signal, object, alert, owner, deadline))
+    }
+
+    /// Why a wait failed: the core, like the driver, has one error for all that is wrong with its arguments.
+    #[cold]
+    fn refusal(&self, error: Error, objects: &[Object], wait: Wait) -> Error {
+        let is_closed = |object: &Object| self.core().kind(object.in_core()) == Err(Error::NoSuchObject);
+        let is_possible = wait.owner != 0 && objects.len() <= ntux_sync::WAIT_MAX;
+        match error {
+            Error::Invalid if is_possible && objects.iter().chain(&wait.alert).any(is_closed) => Error::NoSuchObject,
+            other => other,
+        }
     }
 
     /// Closes an object of any kind, for every process. Waits that have begun continue until their own deadlines.
     ///
     /// ```
-    /// use ntux::{Arena, Capacity, Error, Mutex};
+    /// use ntux::{Arena, Capacity, Error, MutexObject};
     ///
     /// let arena = Arena::create(Capacity::default())?;
-    /// let mutex = Mutex::create(&arena)?;
+    /// let mutex = MutexObject::create(&arena)?;
     /// arena.close(mutex.object())?;
     /// assert_eq!(mutex.read(), Err(Error::NoSuchObject));
     /// # Ok::<(), Error>(())
@@ -174,7 +209,7 @@ impl Arena {
     ///
     /// Any thread; not in a signal handler. Corresponds to closing the last descriptor of the driver's object.
     pub fn close(&self, object: Object) -> Result<()> {
-        self.attached.close(object)
+        self.attached.close(object.in_core())
     }
 
     /// Makes an object belong to this process. An object belongs to the process that created it until another one
@@ -187,7 +222,7 @@ impl Arena {
     ///
     /// Any thread; not in a signal handler. Corresponds to keeping a descriptor of the driver's object.
     pub fn adopt(&self, object: Object) -> Result<()> {
-        self.attached.adopt(object)
+        self.attached.adopt(object.in_core())
     }
 
     /// The core's arena: the way in for faces that keep waiters of their own.

@@ -1,10 +1,10 @@
 //! Events.
 
-use ntux_sync::{Deadline, Object};
+use ntux_sync::Deadline;
 
-use crate::Arena;
+use crate::handle::Handle;
 use crate::wait::OWNERLESS;
-use crate::{Result, Wait};
+use crate::{Arena, Object, Result, Wait};
 
 /// An event: signaled from set to reset.
 ///
@@ -23,10 +23,12 @@ use crate::{Result, Wait};
 /// assert_eq!(ticket.wait(Deadline::NOW), Err(Error::TimedOut)); // the first wait reset it
 /// # Ok::<(), Error>(())
 /// ```
+///
+/// Dropping the last clone of the handle that has created the object closes it, for every process: see [`Event::keep`].
+/// Dropping one of [`Event::from_object`] does not, nor does a forked child.
 #[derive(Clone)]
 pub struct Event {
-    arena: Arena,
-    object: Object,
+    handle: Handle,
 }
 
 /// What resets an event.
@@ -58,7 +60,7 @@ impl Event {
     pub fn create(arena: &Arena, reset: Reset, signaled: bool) -> Result<Event> {
         let manual = reset == Reset::Manual;
         let object = arena.with_waiter(|arena, waiter| arena.event_create(waiter, manual, signaled))?;
-        Ok(Event { arena: arena.clone(), object })
+        Ok(Event { handle: Handle::owning(arena, object)? })
     }
 
     /// The event that another process knows as `object`.
@@ -69,7 +71,7 @@ impl Event {
     ///
     /// Any thread; not in a signal handler.
     pub fn from_object(arena: &Arena, object: Object) -> Result<Event> {
-        let event = Event { arena: arena.clone(), object };
+        let event = Event { handle: Handle::borrowing(arena, object) };
         event.read()?;
         Ok(event)
     }
@@ -78,7 +80,15 @@ impl Event {
     ///
     /// Any thread, also in a signal handler.
     pub fn object(&self) -> Object {
-        self.object
+        self.handle.object()
+    }
+
+    /// Lets the object live on when the handles of its creator are dropped, and returns its number: somebody else closes it
+    /// ([`Arena::close`]), or the end of its process ([`Arena::adopt`]).
+    ///
+    /// Any thread.
+    pub fn keep(&self) -> Object {
+        self.handle.keep()
     }
 
     /// Signals the event and returns whether it was signaled before. A manual-reset event satisfies every wait on it
@@ -91,7 +101,7 @@ impl Event {
     /// Any thread; not in a signal handler. `NTSYNC_IOC_EVENT_SET`, `NtSetEvent`.
     #[inline]
     pub fn set(&self) -> Result<bool> {
-        self.arena.with_waiter(|arena, waiter| arena.event_set(waiter, self.object))
+        self.handle.perform(|arena, waiter, object| arena.event_set(waiter, object))
     }
 
     /// Makes the event unsignaled and returns whether it was signaled before.
@@ -103,7 +113,7 @@ impl Event {
     /// Any thread; not in a signal handler. `NTSYNC_IOC_EVENT_RESET`, `NtResetEvent`.
     #[inline]
     pub fn reset(&self) -> Result<bool> {
-        self.arena.with_waiter(|arena, waiter| arena.event_reset(waiter, self.object))
+        self.handle.perform(|arena, waiter, object| arena.event_reset(waiter, object))
     }
 
     /// Sets and resets the event in one step: satisfies every wait on a manual-reset event, at most one on an
@@ -116,7 +126,7 @@ impl Event {
     /// Any thread; not in a signal handler. `NTSYNC_IOC_EVENT_PULSE`, `NtPulseEvent`.
     #[inline]
     pub fn pulse(&self) -> Result<bool> {
-        self.arena.with_waiter(|arena, waiter| arena.event_pulse(waiter, self.object))
+        self.handle.perform(|arena, waiter, object| arena.event_pulse(waiter, object))
     }
 
     /// Waits until the event is signaled, and resets it if it is [`Reset::Auto`].
@@ -124,13 +134,13 @@ impl Event {
     /// # Errors
     ///
     /// [`Error::TimedOut`](crate::Error::TimedOut) when the deadline passed;
-    /// [`Error::Invalid`](crate::Error::Invalid) if the event was closed before;
+    /// [`Error::NoSuchObject`](crate::Error::NoSuchObject) if the event was closed before;
     /// [`Error::Exhausted`](crate::Error::Exhausted) when more threads wait than the arena has room for.
     ///
     /// Any thread; not in a signal handler. `NTSYNC_IOC_WAIT_ANY`, `NtWaitForSingleObject`.
     #[inline]
     pub fn wait(&self, deadline: Deadline) -> Result<()> {
-        self.arena.wait_any(&[self.object], Wait::by(OWNERLESS).until(deadline))?;
+        self.handle.arena.wait_any(&[self.handle.object()], Wait::by(OWNERLESS).until(deadline))?;
         Ok(())
     }
 
@@ -143,7 +153,7 @@ impl Event {
     ///
     /// Any thread; not in a signal handler. `NTSYNC_IOC_EVENT_READ`, `NtQueryEvent`.
     pub fn read(&self) -> Result<EventState> {
-        let (manual, signaled) = self.arena.with_waiter(|arena, waiter| arena.event_read(waiter, self.object))?;
+        let (manual, signaled) = self.handle.perform(|arena, waiter, object| arena.event_read(waiter, object))?;
         Ok(EventState { reset: if manual { Reset::Manual } else { Reset::Auto }, signaled })
     }
 }

@@ -2,7 +2,7 @@
 //! privileges.
 //!
 //! An [`Arena`] is shared memory that holds objects. A process creates one and passes its descriptor to others, or
-//! forks. [`Semaphore`], [`Mutex`] and [`Event`] are handles of objects in an arena; their [`Object`] is a plain number
+//! forks. [`Semaphore`], [`MutexObject`] and [`Event`] are handles of objects in an arena; their [`Object`] is a plain number
 //! that means the same in every process that has attached the arena. A thread waits on one object through its handle,
 //! or on up to 64 through [`Arena::wait_any`] and [`Arena::wait_all`].
 //!
@@ -45,26 +45,39 @@
 //!   thread that must wait takes one of the arena's waiters ([`Capacity::waiters`]), keeps it for later waits, and
 //!   returns it when the thread ends.
 //! * **Processes.** A child of `fork` may use the arenas and handles that it inherited. A process stopped or killed at
-//!   any instruction blocks nobody else; a mutex that it owned stays owned until [`Mutex::kill`].
+//!   any instruction blocks nobody else; a mutex that it owned stays owned until [`MutexObject::kill`].
 //! * **Signals.** No function here may be called from a signal handler. A signal does not end a wait: the handler runs,
 //!   the thread keeps its places in the queues, and the wait continues. (The driver takes the thread out of its
 //!   queues.)
 //!
-//! Dropping a handle does not close the object, because other processes may use it; [`Arena::close`] does. An object
-//! belongs to the process that created it, until another one calls [`Arena::adopt`]. An arena's memory is freed when
-//! the last process has detached it.
+//! Dropping the last clone of the handle that created an object closes it, for every process, unless it was told to
+//! [`keep`](Event::keep) it; [`Arena::close`] closes one by its number. An object belongs to the process that created it, until another
+//! one calls [`Arena::adopt`]. An arena's memory is freed when the last process has detached it.
+//!
+//! [`Mutex`] and [`FairMutex`] are locks around data, with guards, for the threads of one process. `Mutex` barges, as the standard
+//! library's does; `FairMutex` is a [`MutexObject`], which is handed over in order of arrival, at a context switch for each hand-over.
 
 mod arena;
 mod event;
+mod hand_over;
+mod handle;
 mod mutex;
+mod mutex_object;
+mod object;
+pub mod planted;
+mod raw_mutex;
 mod semaphore;
 mod wait;
 mod waiter;
 
 pub use arena::Arena;
 pub use event::{Event, EventState, Reset};
-pub use mutex::Mutex;
-pub use ntux_sync::{Capacity, Deadline, Error, MutexState, Object, Satisfied};
+pub use hand_over::HandOver;
+pub use mutex::{FairMutex, FairMutexGuard, LockError, LockResult, Mutex, MutexGuard};
+pub use mutex_object::MutexObject;
+pub use ntux_sync::{Capacity, Deadline, Error, MutexState, Satisfied};
+pub use object::Object;
+pub use raw_mutex::RawMutex;
 pub use semaphore::{Semaphore, SemaphoreState};
 pub use wait::{Wait, within};
 

@@ -1,137 +1,365 @@
-//! Mutexes.
+//! Locks with data and guards: the unfair one, and the one in NT's order.
 
-use ntux_sync::{Deadline, MutexState, Object, Satisfied};
+use core::cell::UnsafeCell;
+use core::fmt;
+use core::marker::PhantomData;
+use core::ops::{Deref, DerefMut};
 
-use crate::Arena;
-use crate::{Result, Wait};
+use ntux_platform::atomic::{Flag, Word32};
+use ntux_sync::Deadline;
 
-/// A mutex: signaled while unowned, and always to its owner; acquiring it increments the recursion count.
-///
-/// An owner is any number but 0 that the program chooses, usually a thread id. The mutex does not know threads: any
-/// caller that passes the owner's number is the owner, and nothing happens when a thread ends until somebody calls
-/// [`Mutex::kill`].
+use crate::raw_mutex::RawMutex;
+use crate::{Arena, Error, MutexObject, Result};
+
+/// A lock around data, for the threads of one process. Barges: whoever comes first takes it, as with the standard library's, but
+/// nobody waits for long (some milliseconds) before it is handed over in turn. For NT's order use [`FairMutex`].
 ///
 /// ```
-/// use ntux::{Arena, Capacity, Deadline, Error, Mutex};
+/// use ntux::Mutex;
 ///
-/// let arena = Arena::create(Capacity { objects: 16, waiters: 4 })?;
-/// let mutex = Mutex::create(&arena)?;
-/// mutex.lock(7, Deadline::Never)?;
-/// mutex.lock(7, Deadline::Never)?;
-/// assert_eq!(mutex.lock(8, Deadline::NOW), Err(Error::TimedOut));
-/// assert_eq!(mutex.unlock(7), Ok(2));
-/// assert_eq!(mutex.unlock(7), Ok(1));
+/// static TOTAL: Mutex<u64> = Mutex::new(0);
 ///
-/// mutex.lock(7, Deadline::Never)?;
-/// mutex.kill(7)?; // owner 7 is gone
-/// assert!(mutex.lock(8, Deadline::Never)?.abandoned);
-/// # Ok::<(), Error>(())
+/// std::thread::scope(|scope| {
+///     for _ in 0..4 {
+///         scope.spawn(|| *TOTAL.lock().unwrap() += 1);
+///     }
+/// });
+/// assert_eq!(*TOTAL.lock().unwrap(), 4);
 /// ```
-#[derive(Clone)]
-pub struct Mutex {
-    arena: Arena,
-    object: Object,
+#[derive(Default)]
+pub struct Mutex<T: ?Sized> {
+    raw: RawMutex,
+    poisoned: Poison,
+    data: UnsafeCell<T>,
 }
 
-impl Mutex {
-    /// Creates a mutex that nobody owns.
-    ///
-    /// # Errors
-    ///
-    /// [`Error::Exhausted`](crate::Error::Exhausted) if the arena is full.
-    ///
-    /// Any thread; not in a signal handler. `NTSYNC_IOC_CREATE_MUTEX`, `NtCreateMutant`.
-    pub fn create(arena: &Arena) -> Result<Mutex> {
-        Mutex::create_with(arena, 0, 0)
+// SAFETY: one thread at a time has the guard, and with it the data.
+unsafe impl<T: ?Sized + Send> Send for Mutex<T> {}
+// SAFETY: as above.
+unsafe impl<T: ?Sized + Send> Sync for Mutex<T> {}
+
+/// Whether a holder panicked. Read and written with the lock held, or as a hint.
+#[derive(Default)]
+struct Poison(Flag);
+
+// SAFETY: a relaxed flag; the lock orders what it is about.
+unsafe impl Sync for Poison {}
+
+/// Why a lock was not taken as usual.
+pub enum LockError<G> {
+    /// It was taken; a thread panicked while it held the lock, so the data may be half changed. Stays so until `clear_poison`.
+    Poisoned(G),
+    /// It was taken; its holder was declared dead ([`MutexObject::kill`]), so the data may be half changed. Reported once.
+    Abandoned(G),
+    /// Not taken: the deadline passed.
+    TimedOut,
+    /// Not taken: the calling thread has it already.
+    Held,
+    /// Not taken: the arena refused.
+    Refused(Error),
+}
+
+/// What a lock gives.
+pub type LockResult<G> = core::result::Result<G, LockError<G>>;
+
+impl<G> LockError<G> {
+    /// The guard, if the lock was taken all the same.
+    pub fn into_guard(self) -> Option<G> {
+        match self {
+            LockError::Poisoned(guard) | LockError::Abandoned(guard) => Some(guard),
+            LockError::TimedOut | LockError::Held | LockError::Refused(_) => None,
+        }
+    }
+}
+
+impl<G> fmt::Display for LockError<G> {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(match self {
+            LockError::Poisoned(_) => "a thread panicked while it held this lock: the data may be half changed",
+            LockError::Abandoned(_) => "the holder of this lock has died: the data may be half changed",
+            LockError::TimedOut => "the deadline passed",
+            LockError::Held => "this thread holds this lock already",
+            LockError::Refused(error) => return error.fmt(formatter),
+        })
+    }
+}
+
+impl<G> fmt::Debug for LockError<G> {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "{self}")
+    }
+}
+
+impl<G> std::error::Error for LockError<G> {}
+
+impl<T> Mutex<T> {
+    /// A free lock around `data`.
+    pub const fn new(data: T) -> Mutex<T> {
+        Mutex { raw: RawMutex::new(), poisoned: Poison(Flag::new()), data: UnsafeCell::new(data) }
     }
 
-    /// Creates a mutex that `owner` has acquired `count` times.
-    ///
-    /// # Errors
-    ///
-    /// [`Error::Invalid`](crate::Error::Invalid) if one of `owner` and `count` is 0 and the other is not;
-    /// [`Error::Exhausted`](crate::Error::Exhausted) if the arena is full.
-    ///
-    /// Any thread; not in a signal handler. `NTSYNC_IOC_CREATE_MUTEX`, `NtCreateMutant`.
-    pub fn create_with(arena: &Arena, owner: u32, count: u32) -> Result<Mutex> {
-        let object = arena.with_waiter(|arena, waiter| arena.mutex_create(waiter, owner, count))?;
-        Ok(Mutex { arena: arena.clone(), object })
+    /// The data; nobody else has the lock.
+    pub fn into_inner(self) -> T {
+        self.data.into_inner()
     }
+}
 
-    /// A handle to the mutex that another process knows as `object`.
+impl<T: ?Sized> Mutex<T> {
+    /// Waits for the lock, and takes it. A thread that has it already waits for ever.
     ///
     /// # Errors
     ///
-    /// As [`Mutex::read`].
+    /// [`LockError::Poisoned`], with the guard.
     ///
     /// Any thread; not in a signal handler.
-    pub fn from_object(arena: &Arena, object: Object) -> Result<Mutex> {
-        let mutex = Mutex { arena: arena.clone(), object };
-        mutex.read()?;
-        Ok(mutex)
-    }
-
-    /// The number to pass to another process, and to [`Arena::wait_any`].
-    ///
-    /// Any thread, also in a signal handler.
-    pub fn object(&self) -> Object {
-        self.object
-    }
-
-    /// Waits until the mutex is unowned or owned by `owner`, and acquires it for `owner`.
-    ///
-    /// [`Satisfied::abandoned`] reports once that a former owner was killed while it owned the mutex: the protected
-    /// data may be inconsistent.
-    ///
-    /// # Errors
-    ///
-    /// Nothing was acquired: [`Error::TimedOut`](crate::Error::TimedOut) when the deadline passed;
-    /// [`Error::Invalid`](crate::Error::Invalid) for owner 0 and if the mutex was closed before;
-    /// [`Error::Exhausted`](crate::Error::Exhausted) when more threads wait than the arena has room for.
-    ///
-    /// A mutex that its owner acquired 4,294,967,295 times is not signaled, not even to the owner.
-    ///
-    /// Any thread; not in a signal handler. `NTSYNC_IOC_WAIT_ANY`, `NtWaitForSingleObject`.
     #[inline]
-    pub fn lock(&self, owner: u32, deadline: Deadline) -> Result<Satisfied> {
-        self.arena.wait_any(&[self.object], Wait::by(owner).until(deadline))
+    pub fn lock(&self) -> LockResult<MutexGuard<'_, T>> {
+        self.lock_until(Deadline::Never)
     }
 
-    /// Decrements the recursion count and returns the previous count. At 0 the mutex becomes unowned, and the first
-    /// waiter gets it before this returns.
+    /// Takes the lock if that is possible at once.
     ///
     /// # Errors
     ///
-    /// Nothing changed: [`Error::NotOwner`](crate::Error::NotOwner) if `owner` does not own the mutex;
-    /// [`Error::Invalid`](crate::Error::Invalid) for owner 0;
-    /// [`Error::NoSuchObject`](crate::Error::NoSuchObject) if the mutex was closed.
+    /// [`LockError::TimedOut`], [`LockError::Poisoned`].
+    pub fn try_lock(&self) -> LockResult<MutexGuard<'_, T>> {
+        self.lock_until(Deadline::NOW)
+    }
+
+    /// As [`Mutex::lock`], at most until `deadline`.
     ///
-    /// Any thread; not in a signal handler. `NTSYNC_IOC_MUTEX_UNLOCK`, `NtReleaseMutant`.
+    /// # Errors
+    ///
+    /// [`LockError::TimedOut`], [`LockError::Poisoned`].
     #[inline]
-    pub fn unlock(&self, owner: u32) -> Result<u32> {
-        self.arena.with_waiter(|arena, waiter| arena.mutex_unlock(waiter, self.object, owner))
+    pub fn lock_until(&self, deadline: Deadline) -> LockResult<MutexGuard<'_, T>> {
+        if !self.raw.lock(deadline) {
+            return Err(LockError::TimedOut);
+        }
+        let guard = MutexGuard { mutex: self, panicking: std::thread::panicking(), thread: PhantomData };
+        if self.is_poisoned() { Err(LockError::Poisoned(guard)) } else { Ok(guard) }
     }
 
-    /// Declares that `owner` is gone: the mutex becomes unowned, and abandoned until somebody acquires it.
+    /// Whether a holder has panicked.
+    #[inline]
+    pub fn is_poisoned(&self) -> bool {
+        self.poisoned.0.is_raised()
+    }
+
+    /// The data is in order again.
+    pub fn clear_poison(&self) {
+        self.poisoned.0.set(false);
+    }
+
+    /// The data; nobody else has the lock.
+    pub fn get_mut(&mut self) -> &mut T {
+        self.data.get_mut()
+    }
+}
+
+/// The lock of a [`Mutex`], which its drop gives back.
+#[must_use = "the lock is given back when its guard is dropped"]
+pub struct MutexGuard<'a, T: ?Sized> {
+    mutex: &'a Mutex<T>,
+    panicking: bool,
+    /// Of the thread that took it.
+    thread: PhantomData<*mut ()>,
+}
+
+// SAFETY: a shared guard gives shared data only.
+unsafe impl<T: ?Sized + Sync> Sync for MutexGuard<'_, T> {}
+
+impl<T: ?Sized> Deref for MutexGuard<'_, T> {
+    type Target = T;
+
+    #[inline]
+    fn deref(&self) -> &T {
+        // SAFETY: this thread has the lock.
+        unsafe { &*self.mutex.data.get() }
+    }
+}
+
+impl<T: ?Sized> DerefMut for MutexGuard<'_, T> {
+    #[inline]
+    fn deref_mut(&mut self) -> &mut T {
+        // SAFETY: this thread has the lock, and the guard is borrowed alone.
+        unsafe { &mut *self.mutex.data.get() }
+    }
+}
+
+impl<T: ?Sized> Drop for MutexGuard<'_, T> {
+    #[inline]
+    fn drop(&mut self) {
+        if !self.panicking && std::thread::panicking() {
+            self.mutex.poisoned.0.set(true);
+        }
+        self.mutex.raw.unlock();
+    }
+}
+
+/// A lock around data that is handed over in order of arrival: a [`MutexObject`] with a guard. Each hand-over to a thread that sleeps is
+/// a context switch, so under contention it is many times slower than [`Mutex`]; `ntux why` and `ntux top` see it, and a wait for
+/// several objects can include its [`FairMutex::object`].
+///
+/// ```
+/// use ntux::{Arena, Capacity, FairMutex};
+///
+/// let arena = Arena::create_private(Capacity::default())?;
+/// let queue = FairMutex::new(&arena, vec![1])?;
+/// queue.lock().unwrap().push(2);
+/// assert_eq!(*queue.lock().unwrap(), [1, 2]);
+/// # Ok::<(), ntux::Error>(())
+/// ```
+pub struct FairMutex<T: ?Sized> {
+    object: MutexObject,
+    /// Somebody has a guard: the owner's second wait would succeed.
+    held: Poison,
+    poisoned: Poison,
+    data: UnsafeCell<T>,
+}
+
+// SAFETY: one thread at a time has the guard, and with it the data.
+unsafe impl<T: ?Sized + Send> Send for FairMutex<T> {}
+// SAFETY: as above.
+unsafe impl<T: ?Sized + Send> Sync for FairMutex<T> {}
+
+impl<T> FairMutex<T> {
+    /// A free lock around `data`, whose mutex is an object of `arena`.
     ///
     /// # Errors
     ///
-    /// As [`Mutex::unlock`].
-    ///
-    /// Any thread; not in a signal handler. `NTSYNC_IOC_MUTEX_KILL`; the NT kernel does this when a thread ends.
-    pub fn kill(&self, owner: u32) -> Result<()> {
-        self.arena.with_waiter(|arena, waiter| arena.mutex_kill(waiter, self.object, owner))
+    /// Those of [`MutexObject::create`].
+    pub fn new(arena: &Arena, data: T) -> Result<FairMutex<T>> {
+        let object = MutexObject::create(arena)?;
+        Ok(FairMutex { object, held: Poison::default(), poisoned: Poison::default(), data: UnsafeCell::new(data) })
     }
 
-    /// Reads a consistent state.
+    /// The data; nobody else has the lock.
+    pub fn into_inner(self) -> T {
+        self.data.into_inner()
+    }
+}
+
+impl<T: ?Sized> FairMutex<T> {
+    /// Waits for the lock behind all who came before, and takes it.
     ///
     /// # Errors
     ///
-    /// [`Error::NoSuchObject`](crate::Error::NoSuchObject) if it was closed or never existed;
-    /// [`Error::Invalid`](crate::Error::Invalid) if it is another kind of object or of another arena.
+    /// [`LockError::Poisoned`] and [`LockError::Abandoned`], with the guard; [`LockError::Held`]; [`LockError::Refused`].
     ///
-    /// Any thread; not in a signal handler. `NTSYNC_IOC_MUTEX_READ`, `NtQueryMutant`.
-    pub fn read(&self) -> Result<MutexState> {
-        self.arena.with_waiter(|arena, waiter| arena.mutex_read(waiter, self.object))
+    /// Any thread; not in a signal handler.
+    #[inline]
+    pub fn lock(&self) -> LockResult<FairMutexGuard<'_, T>> {
+        self.lock_until(Deadline::Never)
+    }
+
+    /// Takes the lock if that is possible at once.
+    ///
+    /// # Errors
+    ///
+    /// As [`FairMutex::lock`]; also [`LockError::TimedOut`].
+    pub fn try_lock(&self) -> LockResult<FairMutexGuard<'_, T>> {
+        self.lock_until(Deadline::NOW)
+    }
+
+    /// As [`FairMutex::lock`], at most until `deadline`.
+    ///
+    /// # Errors
+    ///
+    /// As [`FairMutex::lock`]; also [`LockError::TimedOut`].
+    #[inline]
+    pub fn lock_until(&self, deadline: Deadline) -> LockResult<FairMutexGuard<'_, T>> {
+        let owner = this_owner();
+        let abandoned = match self.object.lock(owner, deadline) {
+            Ok(satisfied) => satisfied.abandoned,
+            Err(Error::TimedOut) => return Err(LockError::TimedOut),
+            Err(error) => return Err(LockError::Refused(error)),
+        };
+        if self.held.0.is_raised() && !abandoned {
+            let _ = self.object.unlock(owner);
+            return Err(LockError::Held);
+        }
+        self.held.0.set(true);
+        let guard = FairMutexGuard { mutex: self, owner, panicking: std::thread::panicking(), thread: PhantomData };
+        match (abandoned, self.poisoned.0.is_raised()) {
+            (true, _) => Err(LockError::Abandoned(guard)),
+            (false, true) => Err(LockError::Poisoned(guard)),
+            (false, false) => Ok(guard),
+        }
+    }
+
+    /// The mutex, for waits for several objects and for [`MutexObject::kill`]. Do not lock or unlock it for the owner of a guard.
+    pub fn object(&self) -> &MutexObject {
+        &self.object
+    }
+
+    /// Whether a holder has panicked.
+    pub fn is_poisoned(&self) -> bool {
+        self.poisoned.0.is_raised()
+    }
+
+    /// The data is in order again.
+    pub fn clear_poison(&self) {
+        self.poisoned.0.set(false);
+    }
+}
+
+/// The calling thread's number as an owner: another one for each thread of this process.
+fn this_owner() -> u32 {
+    static NEXT: Word32 = Word32::new(1);
+    thread_local! {
+        static OWN: u32 = NEXT.fetch_add(1).max(1);
+    }
+    // While the thread ends, a number of its own will do: it is the same lock's holder to nobody else.
+    OWN.try_with(|own| *own).unwrap_or_else(|_| NEXT.fetch_add(1).max(1))
+}
+
+/// The lock of a [`FairMutex`], which its drop gives back.
+#[must_use = "the lock is given back when its guard is dropped"]
+pub struct FairMutexGuard<'a, T: ?Sized> {
+    mutex: &'a FairMutex<T>,
+    owner: u32,
+    panicking: bool,
+    /// Of the thread that took it.
+    thread: PhantomData<*mut ()>,
+}
+
+impl<T: ?Sized> FairMutexGuard<'_, T> {
+    /// The owner that the mutex has meanwhile: a number of the thread.
+    pub fn owner(guard: &Self) -> u32 {
+        guard.owner
+    }
+}
+
+// SAFETY: a shared guard gives shared data only.
+unsafe impl<T: ?Sized + Sync> Sync for FairMutexGuard<'_, T> {}
+
+impl<T: ?Sized> Deref for FairMutexGuard<'_, T> {
+    type Target = T;
+
+    #[inline]
+    fn deref(&self) -> &T {
+        // SAFETY: this thread has the lock.
+        unsafe { &*self.mutex.data.get() }
+    }
+}
+
+impl<T: ?Sized> DerefMut for FairMutexGuard<'_, T> {
+    #[inline]
+    fn deref_mut(&mut self) -> &mut T {
+        // SAFETY: this thread has the lock, and the guard is borrowed alone.
+        unsafe { &mut *self.mutex.data.get() }
+    }
+}
+
+impl<T: ?Sized> Drop for FairMutexGuard<'_, T> {
+    #[inline]
+    fn drop(&mut self) {
+        if !self.panicking && std::thread::panicking() {
+            self.mutex.poisoned.0.set(true);
+        }
+        self.mutex.held.0.set(false);
+        // It fails if the object was closed or killed by its number: then nobody waits for this thread.
+        let _ = self.mutex.object.unlock(self.owner);
     }
 }

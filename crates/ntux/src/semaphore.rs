@@ -1,10 +1,10 @@
 //! Semaphores.
 
-use ntux_sync::{Deadline, Object};
+use ntux_sync::Deadline;
 
-use crate::Arena;
+use crate::handle::Handle;
 use crate::wait::OWNERLESS;
-use crate::{Result, Wait};
+use crate::{Arena, Object, Result, Wait};
 
 /// A semaphore: signaled while its count is above zero; acquiring it decrements the count.
 ///
@@ -19,10 +19,12 @@ use crate::{Result, Wait};
 /// assert_eq!(semaphore.read()?.count, 1);
 /// # Ok::<(), Error>(())
 /// ```
+///
+/// Dropping the last clone of the handle that has created the object closes it, for every process: see [`Semaphore::keep`].
+/// Dropping one of [`Semaphore::from_object`] does not, nor does a forked child.
 #[derive(Clone)]
 pub struct Semaphore {
-    arena: Arena,
-    object: Object,
+    handle: Handle,
 }
 
 /// State of a semaphore.
@@ -45,7 +47,7 @@ impl Semaphore {
     /// Any thread; not in a signal handler. `NTSYNC_IOC_CREATE_SEM`, `NtCreateSemaphore`.
     pub fn create(arena: &Arena, count: u32, max: u32) -> Result<Semaphore> {
         let object = arena.with_waiter(|arena, waiter| arena.semaphore_create(waiter, count, max))?;
-        Ok(Semaphore { arena: arena.clone(), object })
+        Ok(Semaphore { handle: Handle::owning(arena, object)? })
     }
 
     /// A handle to the semaphore that another process knows as `object`.
@@ -56,7 +58,7 @@ impl Semaphore {
     ///
     /// Any thread; not in a signal handler.
     pub fn from_object(arena: &Arena, object: Object) -> Result<Semaphore> {
-        let semaphore = Semaphore { arena: arena.clone(), object };
+        let semaphore = Semaphore { handle: Handle::borrowing(arena, object) };
         semaphore.read()?;
         Ok(semaphore)
     }
@@ -65,7 +67,15 @@ impl Semaphore {
     ///
     /// Any thread, also in a signal handler.
     pub fn object(&self) -> Object {
-        self.object
+        self.handle.object()
+    }
+
+    /// Lets the object live on when the handles of its creator are dropped, and returns its number: somebody else closes it
+    /// ([`Arena::close`]), or the end of its process ([`Arena::adopt`]).
+    ///
+    /// Any thread.
+    pub fn keep(&self) -> Object {
+        self.handle.keep()
     }
 
     /// Adds `count`, which may be 0, and returns the previous count. Up to `count` waits are satisfied before it
@@ -79,7 +89,7 @@ impl Semaphore {
     /// Any thread; not in a signal handler. `NTSYNC_IOC_SEM_RELEASE`, `NtReleaseSemaphore`.
     #[inline]
     pub fn release(&self, count: u32) -> Result<u32> {
-        self.arena.with_waiter(|arena, waiter| arena.semaphore_release(waiter, self.object, count))
+        self.handle.perform(|arena, waiter, object| arena.semaphore_release(waiter, object, count))
     }
 
     /// Waits until the count is above zero and decrements it.
@@ -87,13 +97,13 @@ impl Semaphore {
     /// # Errors
     ///
     /// Nothing was taken: [`Error::TimedOut`](crate::Error::TimedOut) when the deadline passed;
-    /// [`Error::Invalid`](crate::Error::Invalid) if the semaphore was closed before;
+    /// [`Error::NoSuchObject`](crate::Error::NoSuchObject) if the semaphore was closed before;
     /// [`Error::Exhausted`](crate::Error::Exhausted) when more threads wait than the arena has room for.
     ///
     /// Any thread; not in a signal handler. `NTSYNC_IOC_WAIT_ANY`, `NtWaitForSingleObject`.
     #[inline]
     pub fn wait(&self, deadline: Deadline) -> Result<()> {
-        self.arena.wait_any(&[self.object], Wait::by(OWNERLESS).until(deadline))?;
+        self.handle.arena.wait_any(&[self.handle.object()], Wait::by(OWNERLESS).until(deadline))?;
         Ok(())
     }
 
@@ -106,7 +116,7 @@ impl Semaphore {
     ///
     /// Any thread; not in a signal handler. `NTSYNC_IOC_SEM_READ`, `NtQuerySemaphore`.
     pub fn read(&self) -> Result<SemaphoreState> {
-        let (count, max) = self.arena.with_waiter(|arena, waiter| arena.semaphore_read(waiter, self.object))?;
+        let (count, max) = self.handle.perform(|arena, waiter, object| arena.semaphore_read(waiter, object))?;
         Ok(SemaphoreState { count, max })
     }
 }

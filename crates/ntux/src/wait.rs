@@ -3,7 +3,9 @@
 use std::time::Duration;
 
 use ntux_platform::clock;
-use ntux_sync::{Deadline, Object};
+use ntux_sync::Deadline;
+
+use crate::Object;
 
 /// The owner for waits on semaphores and events, which ignore it; the core refuses only 0.
 pub(crate) const OWNERLESS: u32 = u32::MAX;

@@ -2,7 +2,7 @@
 
 mod watchdog;
 
-use ntux::{Arena, Capacity, Deadline, Error, Event, EventState, Mutex, Object, Reset, Semaphore, Wait, within};
+use ntux::{Arena, Capacity, Deadline, Error, Event, EventState, MutexObject, Object, Reset, Semaphore, Wait, within};
 use std::time::Duration;
 
 fn arena() -> Arena {
@@ -15,27 +15,29 @@ fn everything_may_be_shared_between_threads() {
     fn shared<T: Send + Sync + Clone>() {}
     shared::<Arena>();
     shared::<Semaphore>();
-    shared::<Mutex>();
+    shared::<MutexObject>();
     shared::<Event>();
 }
 
 #[test]
 fn a_handle_is_not_made_from_another_kind_of_object() {
     let arena = arena();
-    let semaphore = Semaphore::create(&arena, 1, 1).unwrap().object();
-    let mutex = Mutex::create(&arena).unwrap().object();
-    let event = Event::create(&arena, Reset::Auto, true).unwrap().object();
+    let semaphore = Semaphore::create(&arena, 1, 1).unwrap().keep();
+    let mutex = MutexObject::create(&arena).unwrap().keep();
+    let event = Event::create(&arena, Reset::Auto, true).unwrap().keep();
     for object in [mutex, event] {
         assert_eq!(Semaphore::from_object(&arena, object).err(), Some(Error::Invalid));
     }
     for object in [semaphore, event] {
-        assert_eq!(Mutex::from_object(&arena, object).err(), Some(Error::Invalid));
+        assert_eq!(MutexObject::from_object(&arena, object).err(), Some(Error::Invalid));
     }
     for object in [semaphore, mutex] {
         assert_eq!(Event::from_object(&arena, object).err(), Some(Error::Invalid));
     }
-    for number in [0, u64::MAX, 0x1234_5678_9abc_def0] {
-        assert_eq!(Event::from_object(&arena, Object(number)).err(), Some(Error::NoSuchObject), "{number:#x}");
+    assert_eq!(Object::new(0), None);
+    for number in [u64::MAX, 0x1234_5678_9abc_def0] {
+        let object = Object::new(number).unwrap();
+        assert_eq!(Event::from_object(&arena, object).err(), Some(Error::NoSuchObject), "{number:#x}");
     }
 }
 
@@ -47,6 +49,7 @@ fn handles_of_one_object_share_its_state_in_every_attachment() {
     let other = Event::from_object(&attached, event.object()).unwrap();
     other.set().unwrap();
     assert_eq!(event.read(), Ok(EventState { reset: Reset::Manual, signaled: true }));
+    event.keep();
     drop((arena, event));
     assert_eq!(other.read(), Ok(EventState { reset: Reset::Manual, signaled: true }));
 }
@@ -59,17 +62,62 @@ fn a_closed_object_is_refused_by_every_handle_and_wait() {
     arena.close(semaphore.object()).unwrap();
     assert_eq!(copy.read(), Err(Error::NoSuchObject));
     assert_eq!(copy.release(1), Err(Error::NoSuchObject));
-    assert_eq!(copy.wait(Deadline::NOW), Err(Error::Invalid));
-    assert_eq!(arena.wait_all(&[copy.object()], Wait::by(1).until(Deadline::NOW)), Err(Error::Invalid));
+    assert_eq!(copy.wait(Deadline::NOW), Err(Error::NoSuchObject));
+    assert_eq!(arena.wait_all(&[copy.object()], Wait::by(1).until(Deadline::NOW)), Err(Error::NoSuchObject));
     assert_eq!(arena.close(copy.object()), Err(Error::NoSuchObject));
     assert_eq!(arena.adopt(copy.object()), Err(Error::NoSuchObject));
 }
 
 #[test]
-fn dropping_a_handle_does_not_close_the_object() {
+fn the_last_clone_of_the_creators_handle_closes_the_object() {
     let arena = arena();
-    let object = Mutex::create_with(&arena, 7, 2).unwrap().object();
-    assert_eq!(Mutex::from_object(&arena, object).unwrap().unlock(7), Ok(2));
+    let mutex = MutexObject::create_with(&arena, 7, 2).unwrap();
+    let (copy, number) = (mutex.clone(), mutex.object());
+    drop(mutex);
+    let borrowed = MutexObject::from_object(&arena, number).unwrap();
+    drop(borrowed.clone());
+    assert_eq!(copy.unlock(7), Ok(2));
+    drop(copy);
+    assert_eq!(borrowed.read(), Err(Error::NoSuchObject));
+    assert_eq!(MutexObject::from_object(&arena, number).err(), Some(Error::NoSuchObject));
+}
+
+#[test]
+fn an_object_that_is_kept_lives_on() {
+    let arena = arena();
+    let number = MutexObject::create_with(&arena, 7, 2).unwrap().keep();
+    assert_eq!(MutexObject::from_object(&arena, number).unwrap().unlock(7), Ok(2));
+    assert_eq!(arena.close(number), Ok(()));
+}
+
+#[test]
+fn an_arena_has_room_again_for_what_was_dropped() {
+    let arena = Arena::create(Capacity { objects: 4, waiters: 1 }).unwrap();
+    for _ in 0..10_000 {
+        Event::create(&arena, Reset::Auto, false).unwrap();
+    }
+}
+
+#[test]
+fn a_signal_and_a_wait_in_one_call() {
+    let arena = arena();
+    let (event, semaphore) = (Event::create(&arena, Reset::Auto, false), Semaphore::create(&arena, 0, 1));
+    let (event, semaphore) = (event.unwrap(), semaphore.unwrap());
+    let now = Wait::by(7).until(Deadline::NOW);
+    assert_eq!(arena.signal_and_wait(event.object(), semaphore.object(), now), Err(Error::TimedOut));
+    assert!(event.read().unwrap().signaled);
+    let satisfied = arena.signal_and_wait(semaphore.object(), event.object(), now).unwrap();
+    assert_eq!((satisfied.index, satisfied.abandoned, semaphore.read().unwrap().count), (0, false, 1));
+    assert_eq!(arena.signal_and_wait(semaphore.object(), event.object(), now), Err(Error::Overflow));
+}
+
+#[test]
+fn a_private_arena_has_no_descriptor() {
+    watchdog::start();
+    let arena = Arena::create_private(Capacity { objects: 64, waiters: 8 }).unwrap();
+    assert!(arena.core().fd().is_none());
+    let event = Event::create(&arena, Reset::Auto, true).unwrap();
+    assert_eq!(event.wait(Deadline::NOW), Ok(()));
 }
 
 #[test]
@@ -84,7 +132,7 @@ fn a_deadline_after_a_duration_passes_no_sooner() {
 #[test]
 fn owner_zero_is_refused() {
     let arena = arena();
-    let mutex = Mutex::create(&arena).unwrap();
+    let mutex = MutexObject::create(&arena).unwrap();
     assert_eq!(mutex.lock(0, Deadline::NOW), Err(Error::Invalid));
     assert_eq!(mutex.unlock(0), Err(Error::Invalid));
     assert_eq!(mutex.kill(0), Err(Error::Invalid));

@@ -5,7 +5,7 @@
 mod systems;
 mod watchdog;
 
-use ntux::{Arena, Capacity, Deadline, Error, Event, Mutex, Reset, Semaphore, within};
+use ntux::{Arena, Capacity, Deadline, Error, Event, MutexObject, Reset, Semaphore, within};
 use std::time::Duration;
 
 /// Runs `body` in a child, which exits with 0 if it returns true.
@@ -79,7 +79,7 @@ fn parent_and_child_use_what_they_share_at_the_same_time() {
 fn a_child_that_exits_leaves_the_parents_waiter_alone() {
     let arena = arena();
     let event = Event::create(&arena, Reset::Auto, false).unwrap();
-    let mutex = Mutex::create(&arena).unwrap();
+    let mutex = MutexObject::create(&arena).unwrap();
     mutex.lock(1, Deadline::Never).unwrap();
     for _ in 0..20 {
         let child = child(|| {
@@ -123,6 +123,23 @@ fn a_child_that_is_killed_in_a_wait_takes_nothing_with_it() {
     }
     event.set().unwrap();
     assert_eq!(event.wait(within(Duration::from_secs(5))), Ok(()));
+}
+
+#[test]
+fn a_child_that_drops_what_it_inherited_closes_nothing() {
+    let arena = arena();
+    let event = Event::create(&arena, Reset::Auto, true).unwrap();
+    let inherited = std::cell::Cell::new(Some(event.clone()));
+    let child = child(|| {
+        drop(inherited.take());
+        // Its own it closes.
+        let own = Event::create(&arena, Reset::Auto, true).unwrap();
+        let number = own.object();
+        drop(own);
+        Event::from_object(&arena, number).is_err()
+    });
+    assert_eq!(child.end(), 0);
+    assert_eq!(event.wait(Deadline::NOW), Ok(()));
 }
 
 #[test]

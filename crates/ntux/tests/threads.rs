@@ -7,7 +7,7 @@ use std::sync::mpsc;
 use std::thread;
 use std::time::Duration;
 
-use ntux::{Arena, Capacity, Deadline, Error, Event, Mutex, Reset, Semaphore, Wait, within};
+use ntux::{Arena, Capacity, Deadline, Error, Event, MutexObject, Reset, Semaphore, Wait, within};
 
 fn arena(waiters: u32) -> Arena {
     watchdog::start();
@@ -60,9 +60,9 @@ fn one_thread_uses_many_arenas_in_turn() {
 
 #[test]
 fn an_arena_that_is_dropped_while_a_thread_has_a_waiter_in_it_leaves_the_others_usable() {
-    let keep = Mutex::create(&arena(2)).unwrap();
+    let keep = MutexObject::create(&arena(2)).unwrap();
     for _ in 0..50 {
-        let passing = Mutex::create(&arena(2)).unwrap();
+        let passing = MutexObject::create(&arena(2)).unwrap();
         passing.lock(1, Deadline::Never).unwrap();
         drop(passing);
         keep.lock(1, Deadline::Never).unwrap();
@@ -99,7 +99,7 @@ fn threads_count_under_a_mutex() {
     const THREADS: u32 = 4;
     const ROUNDS: u32 = 5000;
     let arena = arena(8);
-    let mutex = Mutex::create(&arena).unwrap();
+    let mutex = MutexObject::create(&arena).unwrap();
     let counter = std::sync::Arc::new(Unguarded(0.into()));
     let threads: Vec<_> = (1..=THREADS)
         .map(|owner| {

@@ -4,7 +4,9 @@ use std::process::ExitCode;
 
 use ntux::{Arena, Capacity, Deadline, Reset};
 use ntux_conformance::case::Kind;
-use ntux_conformance::face::{self, Errno, Event, Face, Mutex, Object, Outcome, Satisfied, Semaphore, Wait};
+use ntux_conformance::face::{
+    self, EBADF, EINVAL, Errno, Event, Face, Mutex, Object, Outcome, Satisfied, Semaphore, Wait,
+};
 use ntux_conformance::run::{self, Instantiation};
 
 const CAPACITY: Capacity = Capacity { objects: 4096, waiters: 256 };
@@ -33,21 +35,26 @@ fn deadline_of(deadline: face::Deadline) -> Deadline {
     }
 }
 
+/// The face has numbers of which 0 is none.
+fn named(object: Object) -> Outcome<ntux::Object> {
+    ntux::Object::new(object.0).ok_or(EBADF)
+}
+
 fn only_index_0(result: ntux::Result<()>) -> ntux::Result<ntux::Satisfied> {
     result.map(|()| ntux::Satisfied { index: 0, abandoned: false })
 }
 
 impl Rust {
     fn semaphore(&self, object: Object) -> Outcome<ntux::Semaphore> {
-        ntux::Semaphore::from_object(&self.arena, ntux::Object(object.0)).map_err(errno)
+        ntux::Semaphore::from_object(&self.arena, named(object)?).map_err(errno)
     }
 
-    fn mutex(&self, object: Object) -> Outcome<ntux::Mutex> {
-        ntux::Mutex::from_object(&self.arena, ntux::Object(object.0)).map_err(errno)
+    fn mutex(&self, object: Object) -> Outcome<ntux::MutexObject> {
+        ntux::MutexObject::from_object(&self.arena, named(object)?).map_err(errno)
     }
 
     fn event(&self, object: Object) -> Outcome<ntux::Event> {
-        ntux::Event::from_object(&self.arena, ntux::Object(object.0)).map_err(errno)
+        ntux::Event::from_object(&self.arena, named(object)?).map_err(errno)
     }
 
     /// A wait for one object goes through its handle, as programs do it.
@@ -66,20 +73,21 @@ impl Rust {
         self.event(object).ok().map(|event| only_index_0(event.wait(deadline)))
     }
 
-    fn wait_through_arena(&self, wait: &Wait) -> ntux::Result<ntux::Satisfied> {
-        let objects: Vec<ntux::Object> = wait.objects.iter().map(|object| ntux::Object(object.0)).collect();
+    fn wait_through_arena(&self, wait: &Wait) -> Outcome<ntux::Satisfied> {
+        let objects = wait.objects.iter().map(|object| named(*object)).collect::<Outcome<Vec<_>>>()?;
         let mut how = ntux::Wait::by(wait.owner).until(deadline_of(wait.deadline));
         if let Some(alert) = wait.alert {
-            how = how.alert(ntux::Object(alert.0));
+            how = how.alert(named(alert)?);
         }
-        if wait.all { self.arena.wait_all(&objects, how) } else { self.arena.wait_any(&objects, how) }
+        let ended = if wait.all { self.arena.wait_all(&objects, how) } else { self.arena.wait_any(&objects, how) };
+        ended.map_err(errno)
     }
 }
 
 impl Face for Rust {
     fn semaphore_create(&self, count: u32, max: u32) -> Outcome<Object> {
         let semaphore = ntux::Semaphore::create(&self.arena, count, max).map_err(errno)?;
-        Ok(Object(semaphore.object().0))
+        Ok(Object(semaphore.keep().get()))
     }
 
     fn semaphore_release(&self, semaphore: Object, add: u32) -> Outcome<u32> {
@@ -92,8 +100,8 @@ impl Face for Rust {
     }
 
     fn mutex_create(&self, owner: u32, count: u32) -> Outcome<Object> {
-        let mutex = ntux::Mutex::create_with(&self.arena, owner, count).map_err(errno)?;
-        Ok(Object(mutex.object().0))
+        let mutex = ntux::MutexObject::create_with(&self.arena, owner, count).map_err(errno)?;
+        Ok(Object(mutex.keep().get()))
     }
 
     fn mutex_unlock(&self, mutex: Object, owner: u32) -> Outcome<u32> {
@@ -112,7 +120,7 @@ impl Face for Rust {
     fn event_create(&self, manual: u32, signaled: u32) -> Outcome<Object> {
         let reset = if manual != 0 { Reset::Manual } else { Reset::Auto };
         let event = ntux::Event::create(&self.arena, reset, signaled != 0).map_err(errno)?;
-        Ok(Object(event.object().0))
+        Ok(Object(event.keep().get()))
     }
 
     fn event_set(&self, event: Object) -> Outcome<u32> {
@@ -133,12 +141,14 @@ impl Face for Rust {
     }
 
     fn close(&self, object: Object) -> Outcome<()> {
-        self.arena.close(ntux::Object(object.0)).map_err(errno)
+        self.arena.close(named(object)?).map_err(errno)
     }
 
     fn wait(&self, wait: &Wait) -> Outcome<Satisfied> {
-        let result = self.wait_through_handle(wait).unwrap_or_else(|| self.wait_through_arena(wait));
-        let satisfied = result.map_err(errno)?;
+        let through_handle = self.wait_through_handle(wait).map(|ended| ended.map_err(errno));
+        let ended = through_handle.unwrap_or_else(|| self.wait_through_arena(wait));
+        // A wait tells a closed object apart: S-503.
+        let satisfied = ended.map_err(|error| if error == EBADF { EINVAL } else { error })?;
         Ok(Satisfied { index: satisfied.index, abandoned: satisfied.abandoned })
     }
 

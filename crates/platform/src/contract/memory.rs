@@ -290,6 +290,15 @@ pub fn seek(fd: BorrowedFd<'_>, offset: u64) -> io::Result<()> {
     }
 }
 
+/// The descriptor stays open in a program that this process executes. Async-signal-safe.
+pub fn keep_across_exec(fd: BorrowedFd<'_>) -> io::Result<()> {
+    // SAFETY: fcntl on a borrowed, hence open, descriptor touches no memory.
+    match unsafe { libc::fcntl(fd.as_raw_fd(), libc::F_SETFD, 0) } {
+        -1 => Err(io::Error::last_os_error()),
+        _ => Ok(()),
+    }
+}
+
 /// Opens another open file description of the same file, with its own offset, 0 at first, on the lowest free
 /// descriptor. `file` is what `fd` is known to be of.
 ///

@@ -3,7 +3,7 @@
 use core::ffi::c_int;
 use std::os::fd::AsRawFd;
 
-use ntux::{Arena, Event, Mutex, Semaphore};
+use ntux::{Arena, Event, MutexObject, Semaphore};
 // Defines the C functions.
 use ntux_capi as _;
 use ntux_sync::{Deadline, Error, New, Object};
@@ -104,35 +104,47 @@ fn join(arena: &Arena) -> Result<()> {
     let semaphore = Semaphore::create(&again, 0, 1)?;
     let request = ntux::Wait::by(1).until(Deadline::NOW);
     let _ = again.wait_any(&[semaphore.object(), semaphore.object()], request.alert(semaphore.object()));
-    again.close(semaphore.object())
+    again.close(semaphore.keep())
 }
 
 fn rust(arena: &Arena, operation: &Operation, deadline: Deadline) -> Option<Done> {
+    // This interface has no object 0: the core is asked for it.
+    let named = |object: &Object| ntux::Object::new(object.0);
     let wait = |wait: &Wait| {
         let request = ntux::Wait::by(wait.owner).until(deadline);
-        (wait.objects.clone(), wait.alert.map_or(request, |alert| request.alert(alert)))
+        let objects: Option<Vec<ntux::Object>> = wait.objects.iter().map(named).collect();
+        let request = match &wait.alert {
+            None => Some(request),
+            Some(alert) => named(alert).map(|alert| request.alert(alert)),
+        };
+        objects.zip(request)
     };
     Some(match operation {
         Operation::Create(New::Semaphore { count, max }) => {
-            Semaphore::create(arena, *count, *max).map(|semaphore| semaphore.object()).into()
+            Semaphore::create(arena, *count, *max).map(|semaphore| Object::from(semaphore.keep())).into()
         }
-        Operation::Release(object, count) => {
-            Semaphore::from_object(arena, *object).and_then(|semaphore| semaphore.release(*count)).map(drop).into()
-        }
+        Operation::Release(object, count) => Semaphore::from_object(arena, named(object)?)
+            .and_then(|semaphore| semaphore.release(*count))
+            .map(drop)
+            .into(),
         Operation::Unlock(object, owner) => {
-            Mutex::from_object(arena, *object).and_then(|mutex| mutex.unlock(*owner)).map(drop).into()
+            MutexObject::from_object(arena, named(object)?).and_then(|mutex| mutex.unlock(*owner)).map(drop).into()
         }
         Operation::MutexRead(object) => {
-            Mutex::from_object(arena, *object).and_then(|mutex| mutex.read()).map(drop).into()
+            MutexObject::from_object(arena, named(object)?).and_then(|mutex| mutex.read()).map(drop).into()
         }
-        Operation::Set(object) => Event::from_object(arena, *object).and_then(|event| event.set()).map(drop).into(),
-        Operation::Pulse(object) => Event::from_object(arena, *object).and_then(|event| event.pulse()).map(drop).into(),
+        Operation::Set(object) => {
+            Event::from_object(arena, named(object)?).and_then(|event| event.set()).map(drop).into()
+        }
+        Operation::Pulse(object) => {
+            Event::from_object(arena, named(object)?).and_then(|event| event.pulse()).map(drop).into()
+        }
         Operation::WaitAny(request) => {
-            let (objects, request) = wait(request);
+            let (objects, request) = wait(request)?;
             arena.wait_any(&objects, request).map(drop).into()
         }
         Operation::WaitAll(request) => {
-            let (objects, request) = wait(request);
+            let (objects, request) = wait(request)?;
             arena.wait_all(&objects, request).map(drop).into()
         }
         _ => return None,

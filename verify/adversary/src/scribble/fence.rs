@@ -5,7 +5,7 @@ use std::hash::Hasher;
 use std::io;
 use std::ops::Range;
 
-use ntux::{Arena, Capacity, Event, Mutex, Reset, Semaphore};
+use ntux::{Arena, Capacity, Event, MutexObject, Reset, Semaphore};
 use ntux_sync::Object;
 
 use super::file::ArenaFile;
@@ -145,9 +145,9 @@ impl Canary {
         let fenced = Fenced::create(CANARY)?;
         let arena = &fenced.arena;
         let objects = [
-            Semaphore::create(arena, 1, 3).map_err(refused)?.object(),
-            Mutex::create_with(arena, 7, 2).map_err(refused)?.object(),
-            Event::create(arena, Reset::Auto, true).map_err(refused)?.object(),
+            Semaphore::create(arena, 1, 3).map_err(refused)?.keep().into(),
+            MutexObject::create_with(arena, 7, 2).map_err(refused)?.keep().into(),
+            Event::create(arena, Reset::Auto, true).map_err(refused)?.keep().into(),
         ];
         let file = fenced.file(CANARY)?;
         let private = (0..512).map(|place: u64| place.wrapping_mul(0x9e37_79b9_7f4a_7c15)).collect();

@@ -1,0 +1,76 @@
+//! What a handle of any kind is: an object, its arena, and a share of who closes it.
+
+use std::sync::Arc;
+
+use ntux_platform::atomic::Flag;
+use ntux_platform::liveness;
+
+use crate::{Arena, Object, Result};
+
+/// A handle. Clones of one that has created its object share that: the last one closes it.
+#[derive(Clone)]
+pub(crate) struct Handle {
+    pub(crate) arena: Arena,
+    object: Object,
+    /// None: somebody else created the object, and closes it.
+    lease: Option<Arc<Lease>>,
+}
+
+/// The creator's hold on an object.
+struct Lease {
+    arena: Arena,
+    object: Object,
+    /// A forked child drops what it has inherited, and its parent still needs.
+    lineage: u64,
+    is_kept: Flag,
+}
+
+// SAFETY: `Flag` orders nothing between threads; it is only ever raised, and read when the last clone is dropped, which the reference
+// count orders after everything else.
+unsafe impl Sync for Lease {}
+
+impl Drop for Lease {
+    fn drop(&mut self) {
+        if !self.is_kept.is_raised() && self.lineage == liveness::lineage() {
+            // Somebody may have closed it already, by its number.
+            let _ = self.arena.close(self.object);
+        }
+    }
+}
+
+impl Handle {
+    /// Of an object that was created just now.
+    pub(crate) fn owning(arena: &Arena, created: ntux_sync::Object) -> Result<Handle> {
+        let object = Object::created(created)?;
+        let lineage = liveness::lineage();
+        let lease = Lease { arena: arena.clone(), object, lineage, is_kept: Flag::new() };
+        Ok(Handle { arena: arena.clone(), object, lease: Some(Arc::new(lease)) })
+    }
+
+    /// Of an object that somebody else has created.
+    pub(crate) fn borrowing(arena: &Arena, object: Object) -> Handle {
+        Handle { arena: arena.clone(), object, lease: None }
+    }
+
+    #[inline(always)]
+    pub(crate) fn object(&self) -> Object {
+        self.object
+    }
+
+    /// The last drop no longer closes it.
+    pub(crate) fn keep(&self) -> Object {
+        if let Some(lease) = &self.lease {
+            lease.is_kept.set(true);
+        }
+        self.object
+    }
+
+    /// Calls an operation of the core with the object and the thread's waiter.
+    #[inline(always)]
+    pub(crate) fn perform<R>(
+        &self,
+        operation: impl FnOnce(&ntux_sync::Arena, &ntux_sync::Waiter, ntux_sync::Object) -> R,
+    ) -> R {
+        self.arena.with_waiter(|arena, waiter| operation(arena, waiter, self.object.in_core()))
+    }
+}
