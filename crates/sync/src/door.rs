@@ -83,7 +83,7 @@ use ntux_platform::to_self::{self, ASYNCHRONOUS, Information, Mask, SIG_BLOCK, S
 
 use crate::protocol::waiter::Waiter;
 
-/// Whether an interrupted wait starts again.
+/// What becomes of an interrupted wait.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Restart {
     /// As with `SA_RESTART`.
@@ -155,7 +155,7 @@ impl Door {
         if cfg!(feature = "planted-door") { 0 } else { self.mark() }
     }
 
-    /// Whether a handler waits for the door.
+    /// Returns true if a handler waits for the door.
     #[inline(always)]
     pub fn is_owing(&self) -> bool {
         self.owed.load() != 0
@@ -216,7 +216,7 @@ impl Door {
         inside || !delivers
     }
 
-    /// Whether [`Door::receive`] must see this signal.
+    /// Returns true if [`Door::receive`] must see this signal.
     #[inline]
     fn expects(&self, signal: c_int, information: &Information) -> bool {
         let due = self.is_due(signal);

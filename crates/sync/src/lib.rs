@@ -9,7 +9,7 @@
 //! | What becomes of a signal handler that comes in the middle? | [`door`] |
 //! | How does an object reach a waiter, and how does a thread wait? | `protocol`, whose first page says which file does what |
 //! | How can an arena be observed without touching it? | [`inspect`] |
-//! | What do threads report to a tracer? | [`trace`] |
+//! | What do threads tell onlookers and tracers? | `observe`, [`trace`] |
 //! | Where are objects and waiters, and what keeps them alive? | `arena` (checked views, pools, wait sets, peers, lifetimes) |
 //! | What depends on the kind of an object? | `kind`, a file for each |
 //! | What is stored where? | `format`, a file for each word, and [`fields`], the table of all their parts |
@@ -31,10 +31,10 @@ mod error;
 mod format;
 pub mod inspect;
 mod kind;
+mod observe;
 pub mod planted;
 mod protocol;
 pub mod spec;
-pub mod trace;
 
 pub use api::interruptible::Wanted;
 pub use arena::Arena;
@@ -45,6 +45,7 @@ pub use format::layout::Capacity;
 pub use kind::{Kind, New, Signal};
 pub use ntux_platform::clock::Deadline;
 pub use ntux_platform::memory::FileId;
+pub use observe::trace;
 pub use protocol::waiter::Waiter;
 
 /// Most objects of one wait, without the alert. `NTUX_WAIT_OBJECTS_MAX` in `ntux.h` is the same number.

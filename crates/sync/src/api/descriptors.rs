@@ -25,7 +25,7 @@ impl Arena {
         descriptor::map_for_descriptors(fd)
     }
 
-    /// Whether objects can get descriptors here, for an arena that was just attached by its own descriptor `via`.
+    /// Returns true if objects can get descriptors here, for an arena that was just attached by its own descriptor `via`.
     ///
     /// Errors: `Os`, if the descriptor cannot be opened again, or cannot be locked. (EMFILE and ENFILE pass.)
     pub fn can_make_descriptors(&self, via: BorrowedFd<'_>) -> Result<()> {
@@ -59,7 +59,7 @@ impl Arena {
         }
     }
 
-    /// Whether this descriptor can belong to an arena: that of a regular file that cannot shrink. Asks for no more than
+    /// Returns true if this descriptor can belong to an arena: that of a regular file that cannot shrink. Asks for no more than
     /// the file's status and seals. Async-signal-safe, also in a `vfork` child.
     pub fn can_be_behind(fd: BorrowedFd<'_>) -> bool {
         descriptor::sealed_file(fd).is_ok()
@@ -80,7 +80,7 @@ impl Arena {
         descriptor::closing(self, fd, object);
     }
 
-    /// Whether a close of this object's descriptor can be told by [`Arena::released`]: the process's family counts its descriptors. The
+    /// Returns true if a close of this object's descriptor can be told by [`Arena::released`]: the process's family counts its descriptors. The
     /// caller knows that this is one of those: the process made it, [`Arena::arrived`] said so, it was copied after [`Arena::copying`] had
     /// said so, or it was inherited ([`Arena::inherit`]). Otherwise [`Arena::closing`] must be called before the close.
     pub fn may_release(&self, object: Object) -> bool {
@@ -166,7 +166,7 @@ impl Arena {
         descriptor::taken(self, fd, object)
     }
 
-    /// Whether this process's family answers for some object, so that its mapping must stay.
+    /// Returns true if this process's family answers for some object, so that its mapping must stay.
     pub fn answers_for_objects(&self) -> bool {
         descriptor::answers_for_objects(self)
     }

@@ -17,7 +17,7 @@ pub struct Wanted<'a> {
     pub objects: &'a [Object],
     /// What ends the wait beside them.
     pub alert: Option<Object>,
-    /// Who acquires mutexes; not 0.
+    /// The owner id that acquires mutexes; not 0.
     pub owner: u32,
 }
 
@@ -79,7 +79,7 @@ impl Arena {
             Kind::Semaphore => self.semaphore_release(waiter, object, 1).map(|_| ()),
             Kind::AutoEvent => self.event_set(waiter, object).map(|_| ()),
             Kind::ManualEvent => Ok(()),
-            // Of several mutexes nobody knows which one was abandoned: it is safe to say so of each.
+            // Nobody knows which of several mutexes was abandoned: it is safe to abandon each.
             Kind::Mutex if abandoned => self.mutex_kill(waiter, object, owner),
             Kind::Mutex => self.mutex_unlock(waiter, object, owner).map(|_| ()),
         }

@@ -2,8 +2,7 @@
 
 use crate::arena::Arena;
 use crate::kind::{Kind, Signal};
-use crate::protocol::at_once;
-use crate::protocol::signal::{read, signal};
+use crate::protocol::signal::{at_once, read, signal};
 use crate::protocol::waiter::Waiter;
 use crate::spec::{Event, Mutex, Semaphore, Value};
 use crate::{Error, MutexState, Object, Result};
@@ -13,7 +12,7 @@ impl Arena {
     /// Returns the previous value; `None` if nothing has happened, whatever the reason.
     #[inline(always)]
     pub fn signal_at_once(&self, waiter: &Waiter, object: Object, signal: Signal) -> Option<u32> {
-        at_once::signal(self, waiter, object, signal)
+        at_once(self, waiter, object, signal)
     }
 
     /// Adds `count` to a semaphore; returns the previous count. Adding 0 is allowed.
@@ -21,7 +20,7 @@ impl Arena {
     /// Errors: `NoSuchObject`, `Invalid` (another kind), `Overflow` (beyond the maximum).
     #[inline]
     pub fn semaphore_release(&self, waiter: &Waiter, object: Object, count: u32) -> Result<u32> {
-        signal(self, waiter, object, Signal::Release(count))
+        signal(self, waiter, object, Signal::Release, count)
     }
 
     /// Returns count and maximum of a semaphore.
@@ -39,14 +38,14 @@ impl Arena {
     /// Errors: `Invalid` (owner 0, another kind), `NoSuchObject`, `NotOwner`.
     #[inline]
     pub fn mutex_unlock(&self, waiter: &Waiter, object: Object, owner: u32) -> Result<u32> {
-        signal(self, waiter, object, Signal::Unlock(owner))
+        signal(self, waiter, object, Signal::Unlock, owner)
     }
 
     /// Declares the owner of a mutex dead: the mutex becomes unowned, and the next acquisition reports it.
     ///
     /// Errors: `Invalid` (owner 0, another kind), `NoSuchObject`, `NotOwner`.
     pub fn mutex_kill(&self, waiter: &Waiter, object: Object, owner: u32) -> Result<()> {
-        signal(self, waiter, object, Signal::Kill(owner)).map(|_| ())
+        signal(self, waiter, object, Signal::Kill, owner).map(|_| ())
     }
 
     /// Returns owner, count and abandoned mark of a mutex.
@@ -64,7 +63,7 @@ impl Arena {
     /// Errors: `NoSuchObject`, `Invalid` (another kind).
     #[inline]
     pub fn event_set(&self, waiter: &Waiter, object: Object) -> Result<bool> {
-        signal(self, waiter, object, Signal::Set).map(|previous| previous != 0)
+        signal(self, waiter, object, |_| Signal::Set, 0).map(|previous| previous != 0)
     }
 
     /// Makes an event unsignaled; returns whether it was signaled before.
@@ -72,7 +71,7 @@ impl Arena {
     /// Errors: `NoSuchObject`, `Invalid` (another kind).
     #[inline]
     pub fn event_reset(&self, waiter: &Waiter, object: Object) -> Result<bool> {
-        signal(self, waiter, object, Signal::Reset).map(|previous| previous != 0)
+        signal(self, waiter, object, |_| Signal::Reset, 0).map(|previous| previous != 0)
     }
 
     /// Satisfies the current waits for an event (one, or all for a manual-reset event), and leaves it unsignaled;
@@ -80,7 +79,7 @@ impl Arena {
     ///
     /// Errors: `NoSuchObject`, `Invalid` (another kind).
     pub fn event_pulse(&self, waiter: &Waiter, object: Object) -> Result<bool> {
-        signal(self, waiter, object, Signal::Pulse).map(|previous| previous != 0)
+        signal(self, waiter, object, |_| Signal::Pulse, 0).map(|previous| previous != 0)
     }
 
     /// Returns whether an event is manual-reset, and whether it is signaled.

@@ -4,7 +4,7 @@ use ntux_platform::clock::Deadline;
 
 use crate::arena::Arena;
 use crate::protocol::waiter::Waiter;
-use crate::protocol::{at_once, wait_all, wait_any};
+use crate::protocol::{wait_all, wait_any, wait_one};
 use crate::{Object, Result, Satisfied};
 
 impl Arena {
@@ -12,7 +12,7 @@ impl Arena {
     /// not 0. `None` if nothing has happened, whatever the reason.
     #[inline(always)]
     pub fn acquire_at_once(&self, waiter: &Waiter, object: Object, owner: u32) -> Option<Satisfied> {
-        at_once::acquire(self, waiter, object, owner)
+        wait_one::at_once(self, waiter, object, owner)
     }
 
     /// Waits until one of `objects` is available to `owner` and acquires it. If several are available at the start, it

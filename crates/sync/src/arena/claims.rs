@@ -114,12 +114,12 @@ impl Claims {
         places().filter(move |place| self.count_at(*place) != 0).map(move |place| self.family_at(place))
     }
 
-    /// Whether this family stands for its copies.
+    /// Returns true if this family stands for its copies.
     pub(super) fn has(self, family: u32) -> bool {
         self.place_of(family).is_some()
     }
 
-    /// Whether it is known how many copies this family has, and there are some.
+    /// Returns true if it is known how many copies this family has, and there are some.
     pub(super) fn are_counted(self, family: u32) -> bool {
         self.place_of(family).is_some_and(|place| self.count_at(place) != UNKNOWN)
     }
@@ -144,7 +144,7 @@ impl Claims {
         flies.then(|| Claims((self.0 - (1 << FLIGHTS_SHIFT)) | landing).next())
     }
 
-    /// Whether the flight's byte is about to be released.
+    /// Returns true if the flight's byte is about to be released.
     pub(super) fn are_landing(self) -> bool {
         self.0 & LANDING != 0
     }

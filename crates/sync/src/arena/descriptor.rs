@@ -193,7 +193,7 @@ impl Gone {
         self.known.iter().any(|known| known.get() == family + 1)
     }
 
-    /// Whether this family of a claim that was read before is gone.
+    /// Returns true if this family of a claim that was read before is gone.
     fn has(&self, arena: &Arena, via: BorrowedFd<'_>, family: u32) -> bool {
         // O-founded
         let founded = arena.header().founded.load();
@@ -444,7 +444,7 @@ fn uncounted(arena: &Arena, object: Object) -> Option<Meta> {
     arena.meta(object.index()).filter(|meta| meta.is_live(object) && meta.is_uncounted())
 }
 
-/// Whether this family claims an object.
+/// Returns true if this family claims an object.
 fn answers_for(arena: &Arena, family: Family, index: u32) -> bool {
     arena.meta(index).is_some_and(Meta::is_uncounted) && claims(arena, index).has(family.number)
 }
@@ -534,7 +534,7 @@ impl<'a> Keeper<'a> {
         Err(Error::Corrupt)
     }
 
-    /// Whether no descriptor of this live object is left. When the kernel does not say, there may be one.
+    /// Returns true if no descriptor of this live object is left. When the kernel does not say, there may be one.
     pub(super) fn is_unreferenced(self, arena: &Arena, index: u32, meta: Meta) -> bool {
         let lives = |family: u32| self.family == Some(family) || !is_gone(self.via, family);
         // O-family, O-claims: the claims, the families, the bytes, and the claims once more.

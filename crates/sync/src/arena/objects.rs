@@ -71,7 +71,7 @@ impl ObjectSlot {
         resident(Meta(self.meta.load()), index)
     }
 
-    /// Whether this is the slot's current or last object, and no other one is being created; otherwise the word may
+    /// Returns true if this is the slot's current or last object, and no other one is being created; otherwise the word may
     /// already be that one's (I-object-1).
     pub(crate) fn still_has(&self, object: Object) -> bool {
         let meta = Meta(self.meta.load());

@@ -146,7 +146,7 @@ impl Arena {
         if is_alive && !is_buried { Err(Error::Alive) } else { Ok(()) }
     }
 
-    /// Whether nobody has the number of the process with this index, as seen by the calling process, which is `mine`. False
+    /// Returns true if nobody has the number of the process with this index, as seen by the calling process, which is `mine`. False
     /// if that is unknown.
     pub(super) fn is_process_gone(&self, index: u32, mine: u32) -> bool {
         index != mine && self.process(index).zip(self.process(mine)).is_some_and(|(process, me)| is_gone(process, me))
@@ -179,12 +179,12 @@ fn succeed(word: &Word128, found: Pair, me: Process) -> bool {
     planted(Bug::PlaceShared) || word.compare_exchange(found, pack(me)).map_or_else(|now| now == pack(me), |()| true)
 }
 
-/// Whether nobody has the number of this process, as seen by `me`. False if that is unknown.
+/// Returns true if nobody has the number of this process, as seen by `me`. False if that is unknown.
 fn is_gone(process: Process, me: Process) -> bool {
     liveness::shares_numbers(process, me) && liveness::is_number_free(process.pid)
 }
 
-/// Whether the system says that this process lives. False also where it has nothing to say.
+/// Returns true if the system says that this process lives. False also where it has nothing to say.
 pub(crate) fn is_known_alive(process: Process, me: Process) -> bool {
     liveness::shares_numbers(process, me) && !liveness::is_process_dead(process, me)
 }
@@ -206,7 +206,7 @@ impl<'a> LivenessCache<'a> {
         LivenessCache { arena, me: liveness::this_process(), known: [const { Cell::new(None) }; REMEMBERED] }
     }
 
-    /// Whether the process with this index is certainly dead. An empty slot counts as dead, because it belongs to no
+    /// Returns true if the process with this index is certainly dead. An empty slot counts as dead, because it belongs to no
     /// living process.
     pub(crate) fn is_peer_dead(&self, index: u32) -> bool {
         let Some(word) = self.arena.peer_word(index) else { return false };
@@ -220,7 +220,7 @@ impl<'a> LivenessCache<'a> {
         dead
     }
 
-    /// Whether this thread of a process is certainly dead.
+    /// Returns true if this thread of a process is certainly dead.
     pub(crate) fn is_thread_dead(&self, peer: u32, thread: u64) -> bool {
         if self.is_peer_dead(peer) {
             return true;

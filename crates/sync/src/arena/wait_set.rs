@@ -144,7 +144,7 @@ impl Arena {
         self.is_vacant(old) && self.transfer().seal() != Some(Entry(old)) && place.put(old, entry)
     }
 
-    /// Whether a place into which an entry was put is in this wait set, and stays there (I-chunk-3). `transfers` was read before
+    /// Returns true if a place into which an entry was put is in this wait set, and stays there (I-chunk-3). `transfers` was read before
     /// the place was found.
     fn is_kept(&self, budget: &WorkBudget, slot: &ObjectSlot, place: Place<'_>, mut transfers: u64) -> bool {
         while budget.round() {
@@ -160,13 +160,13 @@ impl Arena {
         false
     }
 
-    /// Whether a place holds no entry whose wait may not be over.
+    /// Returns true if a place holds no entry whose wait may not be over.
     pub(super) fn is_vacant(&self, place: u64) -> bool {
         let entry = Entry(place);
         entry.is_none() || !self.is_current(entry)
     }
 
-    /// Whether an entry's epoch is not over.
+    /// Returns true if an entry's epoch is not over.
     fn is_current(&self, entry: Entry) -> bool {
         self.waiter_slot(entry.waiter()).is_some_and(|slot| slot.load().ticket() == entry.ticket())
     }

@@ -97,7 +97,7 @@ impl Admission {
         if planted(Bug::NoAttempt) { self.ticket().tag() } else { self.attempt() }
     }
 
-    /// Whether the running operation has taken the object for a wait-all, or returned it, and hides it until it
+    /// Returns true if the running operation has taken the object for a wait-all, or returned it, and hides it until it
     /// completes (C6).
     pub fn trails(self, word: ObjectWord) -> bool {
         self.phase() != Phase::Idle && word.claimant() == Claimant::All && word.tag() == self.operation()

@@ -24,7 +24,7 @@ impl Entry {
         Entry(number % ((1 << TICKET_SHIFT) - 1) + 1)
     }
 
-    /// Whether the place has no entry: nothing, or a seal. (No ticket is 0.)
+    /// Returns true if the place has no entry: nothing, or a seal. (No ticket is 0.)
     #[inline(always)]
     pub(crate) fn is_none(self) -> bool {
         self.0 < 1 << TICKET_SHIFT
@@ -41,7 +41,7 @@ impl Entry {
         Ticket::new(self.0 >> TICKET_SHIFT)
     }
 
-    /// Whether it waits for all its objects.
+    /// Returns true if it waits for all its objects.
     #[inline(always)]
     pub fn is_all(self) -> bool {
         self.0 & ALL != 0

@@ -8,7 +8,7 @@ use super::object_word::ObjectWord;
 const MARK: Bits = part(FOUND, "mark");
 const VERSION: Bits = part(FOUND, "version");
 
-/// Of the word that was there before the wait raised its flag.
+/// Packs the word that was there before the wait raised its flag.
 #[inline(always)]
 pub(crate) fn pack(seen: ObjectWord) -> u64 {
     seen.low() << VERSION.shift() | u64::from(seen.tag())

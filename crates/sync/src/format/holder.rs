@@ -21,7 +21,7 @@ impl Holder {
         self.0 == 0
     }
 
-    /// Whether a thread has the slot; rubbish can be neither free nor taken.
+    /// Returns true if a thread has the slot; rubbish can be neither free nor taken.
     pub(crate) fn is_taken(self) -> bool {
         self.0 & TAKEN != 0
     }

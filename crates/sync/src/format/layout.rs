@@ -57,7 +57,7 @@ pub struct Header {
     pub families: Word32,
     /// As often as one was founded: counted when it has its byte, before it uses it.
     pub founded: Word32,
-    /// Until when threads report events, see [`crate::trace`]; 0 without a tracer.
+    /// Until when threads report events, see [`crate::observe::trace`]; 0 without a tracer.
     pub trace_until: Word64,
     /// The next ticket.
     pub ticket: Line<Word64>,
@@ -110,7 +110,7 @@ pub struct ObjectSlot {
 pub struct WaiterSlot {
     /// [`crate::format::waiter_word::WaiterWord`].
     pub word: Word128,
-    /// Who has the slot, see [`crate::protocol::waiter`].
+    /// The thread that has the slot, see [`crate::protocol::waiter`].
     pub holder: Word64,
     /// [`super::signature`]: who performed the operation that decided the last wait whose thread had to be woken.
     pub signature: Word64,
@@ -124,7 +124,7 @@ pub struct WaiterSlot {
     pub list: [Word64; LIST_MAX],
     /// The requested operation while the state is `Requesting`, see [`crate::protocol::signal`].
     pub request: Word64,
-    /// For onlookers, see [`crate::protocol::notes`]: when the wait joined its queues, in seconds and nanoseconds of the same clock
+    /// For onlookers, see [`crate::observe`]: when the wait joined its queues, in seconds and nanoseconds of the same clock
     /// that add up; and until when its thread sleeps at most.
     pub asleep_since: [Word64; 2],
     pub deadline: Word64,

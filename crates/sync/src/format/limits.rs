@@ -16,7 +16,7 @@ pub const PLACES_INLINE: usize = 3;
 pub const PLACES_CHUNK: usize = 31;
 /// Most objects an arena can have.
 pub const OBJECTS_MAX: u32 = 1 << 24;
-/// Events that the ring of [`crate::trace`] holds.
+/// Events that the ring of [`crate::observe::trace`] holds.
 pub const RECORDS: u32 = 1 << 16;
 /// A checker's arena is full with two, so that the third must replace a dead one.
 pub(crate) const PEERS_USED: u32 = if cfg!(ntux_explore) { 2 } else { PEERS_MAX };

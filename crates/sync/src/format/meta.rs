@@ -16,7 +16,7 @@ const CREATOR_MASK: u64 = part(META, "creator").mask();
 /// Generations keep an object's number positive as a file offset, in which a descriptor stores it.
 const GENERATION_MASK: u32 = 0x7fff_ffff;
 
-/// Whether an object lives in the slot.
+/// What lives in the slot.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum SlotState {
     Free,
@@ -104,7 +104,7 @@ impl Meta {
         self.0 & HELD != 0
     }
 
-    /// Whether families answer for the object, and not yet its own byte.
+    /// Returns true if families answer for the object, and not yet its own byte.
     pub(crate) fn is_uncounted(self) -> bool {
         self.state() == SlotState::Live && self.is_held() && !self.is_locked()
     }

@@ -86,7 +86,7 @@ impl ObjectWord {
         ObjectWord(Pair { low: sequence, high: u64::from(value) }).with_level(level).marked(Mark::NOBODY)
     }
 
-    /// Whether a flag is set.
+    /// Returns true if a flag is set.
     #[inline(always)]
     pub fn has(self, flag: u64) -> bool {
         self.0.low & flag != 0
@@ -151,7 +151,7 @@ impl ObjectWord {
         (self.0.high >> 32) as u32
     }
 
-    /// Whether it is claimed.
+    /// Returns true if it is claimed.
     #[inline(always)]
     pub fn is_claimed(self) -> bool {
         self.0.low & (CLAIMANT_MASK << CLAIMANT_SHIFT) != 0

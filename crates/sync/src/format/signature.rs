@@ -25,7 +25,7 @@ impl Signature {
         Signature(u64::from(tag) << TAG.shift() | u64::from(mark.0) << MARK.shift())
     }
 
-    /// Who decided the wait with this tag; unknown if it was signed for another one.
+    /// The performer that decided the wait with this tag; unknown if the signature is for another wait.
     pub(crate) fn mark_for(self, tag: u32) -> Mark {
         let is_for_it = self.0 >> TAG.shift() & TAG.mask() == u64::from(tag);
         if is_for_it { Mark((self.0 >> MARK.shift() & MARK.mask()) as u32) } else { Mark::default() }

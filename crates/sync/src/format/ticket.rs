@@ -32,7 +32,7 @@ impl Ticket {
         self.0 as u32
     }
 
-    /// Whether this one was drawn earlier. Right if the two are less than 2^39 tickets apart.
+    /// Returns true if this one was drawn earlier. Right if the two are less than 2^39 tickets apart.
     #[inline(always)]
     pub fn is_before(self, other: Ticket) -> bool {
         self.0.wrapping_sub(other.0) & TICKET_MASK > TICKET_MASK / 2

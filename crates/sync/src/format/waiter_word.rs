@@ -13,7 +13,7 @@
 //!   So a killed thread leaves all queues at once, at no cost while it lives.
 //! * ticket: one counter for the whole arena; names the *epoch* of the waiter (one wait) and orders waiters by arrival.
 //! * owed: satisfied while parked, and the wake may not have been sent yet. Who settles the claim at once does not take it back, nor
-//!   does the thread when it is back: what onlookers know of that is noted beside the word ([`crate::protocol::notes`]).
+//!   does the thread when it is back: what onlookers know of that is noted beside the word ([`crate::observe`]).
 //! * ab: the mutex that it was given had been abandoned.
 //! * open, argument while `Waiting`: the number of the wait-all attempt on this waiter, and whether it is undecided.
 //!   (code says whether there was an attempt at all.)
@@ -168,14 +168,14 @@ impl WaiterWord {
         WaiterWord(Pair { low: self.0.low & !0xffff_ffff | u64::from(futex), ..self.0 })
     }
 
-    /// Whether it is undecided.
+    /// Returns true if it is undecided.
     #[inline(always)]
     pub fn is_open(self) -> bool {
-        // Of the states, 1 and 7; without the rest of the decoding, because it is asked for often.
+        // The states 1 and 7; without the rest of the decoding, because it is asked for often.
         matches!(self.0.high >> STATE_SHIFT & STATE_MASK, 1 | 7) && self.futex() & DIED == 0
     }
 
-    /// Whether it is undecided, in all its queues, in the epoch that began with this ticket.
+    /// Returns true if it is undecided, in all its queues, in the epoch that began with this ticket.
     #[inline(always)]
     pub fn waits_since(self, ticket: Ticket) -> bool {
         const WAITING: u64 = 1 << STATE_SHIFT;
@@ -183,7 +183,7 @@ impl WaiterWord {
         high == ticket.number() >> 32 | WAITING && (self.0.low >> 32) as u32 == ticket.tag() && self.futex() & DIED == 0
     }
 
-    /// Whether the thread may be asleep.
+    /// Returns true if the thread may be asleep.
     #[inline(always)]
     pub fn is_parked(self) -> bool {
         self.futex() & PARKED != 0
@@ -221,7 +221,7 @@ impl WaiterWord {
         (self.state() == WaiterState::Satisfied && self.argument() < ALL_PROBED).then(|| self.argument())
     }
 
-    /// Whether it has taken all its objects itself.
+    /// Returns true if it has taken all its objects itself.
     pub fn has_probed_all(self) -> bool {
         self.state() == WaiterState::Satisfied && self.argument() == ALL_PROBED
     }
@@ -237,7 +237,7 @@ impl WaiterWord {
         self.with_state(WaiterState::Withdrawn).with_futex(0)
     }
 
-    /// Whether a wake is owed.
+    /// Returns true if a wake is owed.
     #[inline(always)]
     pub fn is_owed(self) -> bool {
         self.0.high & OWED != 0
@@ -249,13 +249,13 @@ impl WaiterWord {
         WaiterWord(Pair { high: self.0.high & !OWED, ..self.0 })
     }
 
-    /// Whether an acquired mutex had been abandoned.
+    /// Returns true if an acquired mutex had been abandoned.
     #[inline(always)]
     pub fn is_abandoned(self) -> bool {
         self.0.high & ABANDONED != 0
     }
 
-    /// Whether attempt `attempt` is open on this waiter.
+    /// Returns true if attempt `attempt` is open on this waiter.
     pub fn attempt(self, attempt: u32) -> Attempt {
         let looked_at = self.code() == LOOKED_AT && self.argument() == attempt;
         match (looked_at, self.0.high & OPEN != 0) {
@@ -318,12 +318,12 @@ impl WaiterSlot {
         WaiterWord::default()
     }
 
-    /// Whether an entry in the wait set of `object` stands for a wait on it (I-set-1), given the waiter's word.
+    /// Returns true if an entry in the wait set of `object` stands for a wait on it (I-set-1), given the waiter's word.
     pub(crate) fn backs(&self, seen: WaiterWord, entry: Entry, object: Object) -> bool {
         seen.waits_since(entry.ticket()) && self.lists(entry, object)
     }
 
-    /// Whether the wait names this object where the entry says.
+    /// Returns true if the wait names this object where the entry says.
     #[inline(always)]
     pub(crate) fn lists(&self, entry: Entry, object: Object) -> bool {
         self.list.get(entry.position()).is_some_and(|word| word.load() == object.0)
@@ -337,7 +337,7 @@ impl WaiterSlot {
         }
     }
 
-    /// As [`WaiterSlot::wants`], for one object.
+    /// [`WaiterSlot::wants`] for one object.
     #[inline(always)]
     pub(crate) fn wants_one(&self, object: Object, owner: u32) {
         self.wait.store(u64::from(owner) << 32 | 1);

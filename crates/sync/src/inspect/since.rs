@@ -1,7 +1,7 @@
 //! When an object was last signaled, as far as those who wait for it can tell.
 //!
 //! Nobody notes the time of a signal that wakes nobody: reading the clock takes longer than the signal. But a thread that falls asleep
-//! has noted which version of the object's word it left, and the time after that ([`crate::protocol::notes`]). So if the word is
+//! has noted which version of the object's word it left, and the time after that ([`crate::observe`]). So if the word is
 //! still the same, nobody has signaled the object since then. Others who join the queue also change the word, and they have noted which
 //! version *they* found: from one to the next one can go back, as long as nothing else has changed the word. A thread that waits for
 //! several objects has noted the version of each.

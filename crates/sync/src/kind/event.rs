@@ -54,7 +54,7 @@ pub(super) fn rested(word: ObjectWord) -> ObjectWord {
     if word.has(PULSE) { word.with_value(0).without(PULSE | BROADCAST) } else { word.without(BROADCAST) }
 }
 
-/// Whether everybody is served.
+/// Returns true if everybody is served.
 pub(super) fn is_broadcast(word: ObjectWord) -> bool {
     word.has(BROADCAST)
 }

@@ -14,7 +14,6 @@ pub(crate) mod semaphore;
 use ntux_platform::atomic::Word64;
 
 use crate::format::layout::ObjectSlot;
-use crate::format::mark::Mark;
 use crate::format::meta::Meta;
 use crate::format::object_word::{Claimant, ObjectWord};
 use crate::{Error, Result, spec};
@@ -100,7 +99,7 @@ pub(crate) enum Step {
     Changed { next: ObjectWord, previous: u32, offers: bool },
 }
 
-/// Whether a wait can take a word at rest.
+/// What a wait can do with a word at rest.
 #[derive(Clone, Copy, Debug)]
 #[must_use]
 pub(crate) enum Access {
@@ -173,18 +172,18 @@ impl Kind {
         }
     }
 
-    /// Whether it is an event of either sort.
+    /// Returns true if it is an event of either sort.
     pub fn is_event(self) -> bool {
         matches!(self, Kind::AutoEvent | Kind::ManualEvent)
     }
 
-    /// Whether a wait that acquires the object changes it.
+    /// Returns true if a wait that acquires the object changes it.
     #[inline(always)]
     pub(crate) fn is_consumed(self) -> bool {
         self != Kind::ManualEvent
     }
 
-    /// Whether a wait with this owner id can take a word at rest.
+    /// Returns what a wait with this owner id can do with a word at rest.
     #[inline(always)]
     pub(crate) fn access(self, word: ObjectWord, extra: &Word64, owner: u32) -> Access {
         match self {
@@ -194,22 +193,22 @@ impl Kind {
         }
     }
 
-    /// Whether a waiter with this owner id could be given the object.
+    /// Returns true if a waiter with this owner id could be given the object.
     pub(crate) fn admits(self, word: ObjectWord, extra: &Word64, owner: u32) -> bool {
         self != Kind::Mutex || !matches!(mutex::access(word, extra, owner), Access::Closed)
     }
 
-    /// Whether any waiter may be given the object on offer, whatever its owner id.
+    /// Returns true if any waiter may be given the object on offer, whatever its owner id.
     pub(crate) fn admits_anybody(self, word: ObjectWord) -> bool {
         self != Kind::Mutex || word.value() == 0
     }
 
-    /// Whether the count must be carried before the object is claimed for a waiter.
+    /// Returns true if the count must be carried before the object is claimed for a waiter.
     pub(crate) fn carries_first(self, word: ObjectWord) -> bool {
         self == Kind::Mutex && mutex::must_carry_up(word)
     }
 
-    /// Whether [`Kind::access`] also depends on the data beside the word, which belongs to it only if the word is
+    /// Returns true if [`Kind::access`] also depends on the data beside the word, which belongs to it only if the word is
     /// unchanged afterwards.
     pub(crate) fn access_depends_on_beside(self, word: ObjectWord) -> bool {
         self == Kind::Mutex && mutex::is_spilled(word)
@@ -220,7 +219,7 @@ impl Kind {
         self == Kind::Semaphore || self.access_depends_on_beside(word)
     }
 
-    /// Whether the acquisition of an object with this word reports that its owner was killed.
+    /// Returns true if the acquisition of an object with this word reports that its owner was killed.
     #[inline(always)]
     pub(crate) fn was_abandoned(self, word: ObjectWord) -> bool {
         self == Kind::Mutex && mutex::was_abandoned(word)
@@ -237,19 +236,6 @@ impl Kind {
         }
     }
 
-    /// The word that a thread with this mark leaves when it takes its share itself. Onlookers want to know who has a mutex, but
-    /// who signaled anything else.
-    #[inline(always)]
-    pub(crate) fn taken_by(self, next: ObjectWord, mark: impl FnOnce() -> Mark) -> ObjectWord {
-        if self == Kind::Mutex { next.marked(mark()) } else { next }
-    }
-
-    /// The word after somebody was given a share: `mark` is who performed the operation that offered it.
-    #[inline(always)]
-    pub(crate) fn offered_by(self, next: ObjectWord, mark: Mark) -> ObjectWord {
-        if self == Kind::Mutex { next } else { next.marked(mark) }
-    }
-
     /// The word when the operation that offered it is complete.
     pub(crate) fn rested(self, word: ObjectWord) -> ObjectWord {
         match self {
@@ -258,12 +244,12 @@ impl Kind {
         }
     }
 
-    /// Whether everybody is served, in any order.
+    /// Returns true if everybody is served, in any order.
     pub(crate) fn is_broadcast(self, word: ObjectWord) -> bool {
         self == Kind::ManualEvent && event::is_broadcast(word)
     }
 
-    /// Whether something is left for others after a claim was granted or refused.
+    /// Returns true if something is left for others after a claim was granted or refused.
     pub(crate) fn remains_on_offer(self, word: ObjectWord, granted: bool) -> bool {
         match self {
             Kind::Semaphore => word.value() > 0,
@@ -274,12 +260,12 @@ impl Kind {
         }
     }
 
-    /// Whether an admitted operation has something for a wait-all waiter on its origin.
+    /// Returns true if an admitted operation has something for a wait-all waiter on its origin.
     pub(crate) fn is_on_offer(self, word: ObjectWord) -> bool {
         self == Kind::Mutex || word.value() != 0
     }
 
-    /// Whether an admitted operation has more on its origin than one waiter can take. `takes`: one is about to take its
+    /// Returns true if an admitted operation has more on its origin than one waiter can take. `takes`: one is about to take its
     /// share.
     pub(crate) fn offers_several(self, word: ObjectWord, takes: bool) -> bool {
         match self {
@@ -315,40 +301,20 @@ impl Kind {
 }
 
 impl Signal {
-    /// Whether it can leave a mutex of which the next owner is told that the last one was killed: until then a mutex has an owner, whom
-    /// that was told.
+    /// Returns true if it can abandon a mutex: then the next owner is told that the last one was killed. No other operation can, because
+    /// a mutex that has an owner has told it so already.
     #[inline(always)]
     pub(crate) fn abandons(self) -> bool {
         matches!(self, Signal::Kill(_))
     }
 
-    /// Whether the operation applies to this kind.
+    /// Returns true if the operation applies to this kind.
     #[inline(always)]
     pub(crate) fn fits(self, kind: Kind) -> bool {
         match self {
             Signal::Set | Signal::Reset | Signal::Pulse => kind.is_event(),
             Signal::Release(_) => kind == Kind::Semaphore,
             Signal::Unlock(_) | Signal::Kill(_) => kind == Kind::Mutex,
-        }
-    }
-
-    /// Whether it seems to leave a mutex with its owner, who has entered it several times: then it is of no interest to who waits.
-    #[inline(always)]
-    pub(crate) fn leaves_a_level(self, word: ObjectWord) -> bool {
-        matches!(self, Signal::Unlock(_)) && word.level() > 1
-    }
-
-    /// The word that it leaves if a thread with this mark performs it: see [`Kind::taken_by`].
-    #[inline(always)]
-    pub(crate) fn performed_by(self, next: ObjectWord, mark: impl FnOnce() -> Mark) -> ObjectWord {
-        if self.leaves_a_mark() { next.marked(mark()) } else { next }
-    }
-
-    #[inline(always)]
-    pub(crate) fn leaves_a_mark(self) -> bool {
-        match self {
-            Signal::Set | Signal::Pulse | Signal::Release(_) => true,
-            Signal::Reset | Signal::Unlock(_) | Signal::Kill(_) => false,
         }
     }
 

@@ -33,7 +33,6 @@ use super::{Access, Kind, Start, Step};
 use crate::format::fields::{EXTRA, part};
 use crate::format::layout::ObjectSlot;
 use crate::format::limits::SPILL_UNIT;
-use crate::format::mark::Mark;
 use crate::format::object_word::{ABANDONED, Claimant, ObjectWord, SPILLED};
 use crate::planted::{Bug, planted};
 use crate::{Error, Result, spec};
@@ -93,7 +92,7 @@ fn spilled_count(word: ObjectWord, extra: &Word64) -> u32 {
     Spill::load(extra).units.wrapping_mul(SPILL_UNIT).wrapping_add(word.level())
 }
 
-/// Whether a wait with this owner id may acquire it.
+/// Returns what a wait with this owner id can do with it.
 #[inline(always)]
 pub(super) fn access(word: ObjectWord, extra: &Word64, owner: u32) -> Access {
     if word.value() == 0 {
@@ -105,18 +104,18 @@ pub(super) fn access(word: ObjectWord, extra: &Word64, owner: u32) -> Access {
     if must_carry_up(word) { Access::Carry(Claimant::CarryUp) } else { Access::Open(acquired(word, owner)) }
 }
 
-/// Whether one more acquisition does not fit the word.
+/// Returns true if one more acquisition does not fit the word.
 pub(super) fn must_carry_up(word: ObjectWord) -> bool {
     word.value() != 0 && word.level() == LEVEL_MAX
 }
 
-/// Whether the thread that acquires an object with this word must be told that the owner was killed.
+/// Returns true if the thread that acquires an object with this word must be told that the owner was killed.
 #[inline(always)]
 pub(crate) fn was_abandoned(word: ObjectWord) -> bool {
     word.has(ABANDONED)
 }
 
-/// Whether a part of the recursion count is beside the word.
+/// Returns true if a part of the recursion count is beside the word.
 pub(crate) fn is_spilled(word: ObjectWord) -> bool {
     word.has(SPILLED)
 }
@@ -132,10 +131,10 @@ fn stranger(owner: u32) -> Error {
     if owner == 0 { Error::Invalid } else { Error::NotOwner }
 }
 
-/// Without an owner, and without the mark of the last one: who is given it next may be another thread.
+/// Without an owner, and without the mark of the last owner: the next one may be another thread.
 #[inline(always)]
 fn free(word: ObjectWord) -> ObjectWord {
-    word.with_value(0).with_level(0).marked(Mark::default())
+    word.with_value(0).with_level(0).unclaimed()
 }
 
 /// Released once.

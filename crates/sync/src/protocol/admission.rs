@@ -59,7 +59,6 @@ mod attempt;
 
 use super::claim::{Found, help, help_claim, put};
 use super::epoch::begin;
-use super::notes;
 use super::scan::{Ahead, Offered, clear, offer};
 use super::waiter::{Waiter, enroll};
 use crate::arena::Arena;
@@ -70,10 +69,11 @@ use crate::format::object_word::{Claimant, ObjectWord, WA};
 use crate::format::ticket::Ticket;
 use crate::format::waiter_word::WaiterState;
 use crate::kind::{Kind, Signal};
+use crate::observe::marks;
 use crate::{Error, Object, Result};
 use announced::{applied, decode, encode, result};
 
-/// Whether a wait-all waiter may find something to take.
+/// Returns true if a wait-all waiter may find something to take.
 fn is_on_offer(kind: Kind, word: ObjectWord) -> bool {
     word.claimant() == Claimant::Origin && kind.is_on_offer(word)
 }
@@ -213,9 +213,9 @@ fn origin(arena: &Arena, seen: Admission) -> Option<(&ObjectSlot, Object, Signal
     Some((arena.object_slot(object.index())?, object, signal))
 }
 
-/// Who performs an operation: whoever carries it out, it is its requester's.
+/// The performer of an operation is its requester, whoever carries it out.
 fn performer(arena: &Arena, seen: Admission) -> Mark {
-    arena.waiter_slot(seen.requester()).map_or(Mark::default(), notes::holder)
+    marks::of_holder(arena, seen.requester())
 }
 
 /// Ends an operation that is rubbish.
@@ -344,7 +344,7 @@ fn end(arena: &Arena, waiter: &Waiter, seen: Admission) -> Result<()> {
         false => word.unclaimed().without(WA),
     };
     let by = performer(arena, seen);
-    let next = if word.claimant() == Claimant::Origin { signal.performed_by(next, || by) } else { next };
+    let next = if word.claimant() == Claimant::Origin { marks::performed(by, signal, next) } else { next };
     let next = match is_on_offer(slot.kind(), word) {
         true => offer(arena, waiter, object.index(), slot, next, &mut Ahead::default()),
         false => Offered::to_nobody(slot.kind().rested(next)),

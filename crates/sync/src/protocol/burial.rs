@@ -6,11 +6,11 @@
 //! until its place is found; a supervisor, which learns of every death, prevents that.
 //!
 //! # Transitions
-//! Of the holder, as in [`super::waiter`]: taken by a dead thread, taken by the supervisor, which ends the dead one's epoch as its owner
-//! would have, free.
+//! The holder, as in [`super::waiter`]: taken by a dead thread; taken by the supervisor, which ends the dead thread's epoch as its owner
+//! would have; free.
 //!
 //! # Death
-//! Of the supervisor, after it took a place: that is a dead thread's place again.
+//! If the supervisor dies after it took a place, that is a dead thread's place again.
 
 use ntux_platform::liveness::{self, Process};
 
@@ -51,7 +51,7 @@ pub(crate) fn bury_thread(arena: &Arena, process: u32, thread: u64) -> Result<()
     if is_alive && !is_buried { Err(Error::Alive) } else { Ok(()) }
 }
 
-/// Whether the system says that this thread lives. False also where it has nothing to say.
+/// Returns true if the system says that this thread lives. False also where it has nothing to say.
 fn is_thread_known_alive(process: Process, thread: u64, me: Process) -> bool {
     is_known_alive(process, me) && !liveness::is_thread_dead(process, thread, me)
 }

@@ -37,7 +37,7 @@
 //! * O-wake: everyone sends the wake before the settling exchange (C3), so a thread that finds the object settled may
 //!   rely on it.
 //! * O-signature: who decides a wait that sleeps signs before the wake, and so before anybody settles who learnt of the decision from
-//!   the wake ([`super::notes`]).
+//!   the wake ([`crate::observe`]).
 //! * O-ready: the word that a decision exchanges was read before the claim, by the scan that chose the waiter. If it has
 //!   changed meanwhile (the waiter parked, withdrew, was satisfied), the exchange fails, and it is read again.
 //!
@@ -56,20 +56,19 @@ use ntux_platform::clock::monotonic_ns;
 use ntux_platform::futex;
 use ntux_platform::robust::{Head, Owed};
 
+use super::admission;
 use super::scan::{Ahead, Offered, offer};
 use super::spin::leave_stamp;
 use super::waiter::Waiter;
-use super::{admission, notes};
 use crate::arena::Arena;
-use crate::format::holder::Holder;
 use crate::format::layout::{ObjectSlot, WaiterSlot};
 use crate::format::mark::Mark;
 use crate::format::object_word::{Claimant, ObjectWord, W};
 use crate::format::waiter_word::{EVERYTHING, WaiterState, WaiterWord};
 use crate::kind::{self, Carried, Kind};
+use crate::observe::marks;
 use crate::planted::{Bug, planted};
-use crate::trace::What;
-use crate::{Error, Object, Result};
+use crate::{Error, Object, Result, observe};
 
 /// How a claim was decided.
 #[must_use]
@@ -87,7 +86,7 @@ pub(crate) struct Found {
     pub word: ObjectWord,
     /// This thread has decided the claim already: its waiter was given the object.
     granted: bool,
-    /// Who performs the operation that has claimed it, if this thread knows.
+    /// The performer of the operation that has claimed it, if this thread knows.
     by: Mark,
 }
 
@@ -99,7 +98,7 @@ impl Found {
 
     /// A word with a claim that this thread has made for an operation of this performer.
     pub(crate) fn claimed(word: ObjectWord, by: Mark) -> Found {
-        Found { word, granted: false, by: notes::known(by) }
+        Found { word, granted: false, by: marks::known(by) }
     }
 }
 
@@ -126,8 +125,7 @@ pub(crate) fn put(
         return slot.exchange(seen, next).then(|| next.advanced().into());
     };
     let satisfied = candidate.word.satisfied(index, slot.kind().was_abandoned(next));
-    let object = notes::resident(slot, index);
-    let decision = Decision::prepare(waiter, candidate.slot, candidate.word, satisfied, object);
+    let decision = Decision::prepare(waiter, candidate.slot, candidate.word, satisfied, observe::resident(slot, index));
     if !slot.exchange(seen, next) {
         decision.drop();
         return None;
@@ -152,7 +150,8 @@ fn help_claimed(arena: &Arena, waiter: &Waiter, index: u32, seen: ObjectWord) ->
     help_ahead(arena, waiter, index, seen.into(), &mut Ahead::default())
 }
 
-/// As [`help`], by a thread that has made the claim itself and knows who comes next.
+/// Finishes every claim on the object until it is at rest, for a thread that knows who comes next (`ahead`), because it has made the
+/// claim itself. Returns the word at rest.
 pub(crate) fn help_ahead<'a>(
     arena: &'a Arena,
     waiter: &Waiter,
@@ -187,7 +186,7 @@ fn settle_granted(arena: &Arena, index: u32, found: Found, ahead: &mut Ahead<'_>
     }
     let (slot, owner) = (arena.object_slot(index)?, arena.waiter_slot(claimed)?.owner());
     let kind = slot.kind();
-    let rest = kind.offered_by(rest_after(kind, found.word, owner)?, found.by);
+    let rest = marks::offered(found.by, kind, rest_after(kind, found.word, owner)?);
     if slot.exchange(found.word, rest) {
         return Some(rest.advanced());
     }
@@ -260,9 +259,9 @@ fn settled(
     let claimed_slot = arena.waiter_slot(claimed).ok_or(Error::Corrupt)?;
     let granted = found.granted
         || decide(arena, waiter, claimed_slot, seen.tag(), index, kind.was_abandoned(seen))? == Verdict::Granted;
-    // Of a claim that was refused, the waiter's word says who performed another operation.
-    let by = if granted { found.by.or(|| notes::who_signed(claimed_slot, seen.tag())) } else { found.by };
-    let next = kind.offered_by(seen.unclaimed(), by);
+    // If the claim was refused, the signature is that of another operation.
+    let by = if granted { found.by.or(|| marks::who_signed(claimed_slot, seen.tag())) } else { found.by };
+    let next = marks::offered(by, kind, seen.unclaimed());
     let word = if granted { kind.consumed(next, claimed_slot.owner()) } else { next };
     Ok(Unclaimed { kind, word, offers: word.has(W) && kind.remains_on_offer(word, granted), by })
 }
@@ -301,9 +300,9 @@ fn decide(
         match seen.state() {
             // Queueing: its own claim.
             WaiterState::Waiting | WaiterState::Queueing => {
-                let resident = arena.object_slot(object).and_then(|slot| notes::resident(slot, object));
                 let satisfied = seen.satisfied(object, abandoned);
                 // Whose operation it is, only the thread knows that made the claim.
+                let resident = arena.object_slot(object).and_then(|slot| observe::resident(slot, object));
                 if Decision::prepare(waiter, slot, seen, satisfied, resident).make(arena, Mark::default()) {
                     return Ok(Verdict::Granted);
                 }
@@ -408,20 +407,13 @@ impl<'a> Decision<'a> {
 
     #[inline(always)]
     fn made(self, arena: &Arena, by: Mark) {
-        let Decision { slot, seen, next, .. } = self;
-        // From the word: by now the thread can have given its place back.
-        let thread = seen.thread();
-        // Before the wake: the waiter would report first that it runs.
-        arena.trace(|| match self.object {
-            Some(object) => What::Grants { object: object.index(), thread },
-            None => What::GrantsAll { thread },
-        });
-        if let Some(Wake { robust, owed, now_ns }) = self.wake {
-            // O-signature: the woken thread may be the one that settles the claim.
-            notes::signs(slot, seen, by, self.object, now_ns);
+        let Decision { slot, seen, next, object, wake } = self;
+        // O-signature: the woken thread may be the one that settles the claim.
+        observe::decided(arena, slot, seen, object, by, wake.as_ref().map(|wake| wake.now_ns));
+        if let Some(Wake { robust, owed, .. }) = wake {
             futex::wake(slot.word.futex_address(), 1);
             robust.forget(owed);
-            notes::wakes(slot, next);
+            observe::woken(slot, next);
         }
     }
 
@@ -451,16 +443,7 @@ fn wake(arena: &Arena, waiter: &Waiter, slot: &WaiterSlot) {
     let owed = robust.owe(slot.word.futex_address());
     futex::wake(slot.word.futex_address(), 1);
     robust.forget(owed);
-    arena.trace(|| What::Wakes { thread: slot.traced_thread() });
-}
-
-impl WaiterSlot {
-    /// The number of this waiter's thread, for a tracer.
-    #[inline(always)]
-    fn traced_thread(&self) -> u32 {
-        // The model checker has no tracer, and this load would be a step more in every program.
-        if cfg!(ntux_explore) { 0 } else { Holder(self.holder.load()).thread() as u32 }
-    }
+    observe::wakes_again(arena, slot);
 }
 
 /// C4: a waiter is passed over here, at the object `index`, because another operation has satisfied it. Completes that

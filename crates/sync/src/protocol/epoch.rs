@@ -20,7 +20,6 @@ use ntux_platform::clock::Deadline;
 use ntux_platform::futex::{self, Woken};
 use ntux_platform::robust::Owed;
 
-use super::notes;
 use super::request::Request;
 use super::spin::Site;
 use super::waiter::{Waiter, enroll};
@@ -29,9 +28,9 @@ use crate::format::layout::WaiterSlot;
 use crate::format::limits::RETRIES;
 use crate::format::ticket::Ticket;
 use crate::format::waiter_word::{WaiterState, WaiterWord};
+use crate::observe::trace::What;
 use crate::planted::{Bug, planted};
-use crate::trace::What;
-use crate::{Error, Object, Result};
+use crate::{Error, Result, observe};
 
 /// Ends an undecided wait without an object. Returns whether it was undecided, and this one.
 pub(super) fn withdraw(slot: &WaiterSlot, ticket: Ticket) -> bool {
@@ -92,7 +91,7 @@ impl Epoch<'_> {
         self.slot.load()
     }
 
-    /// Whether the wait is undecided.
+    /// Returns true if the wait is undecided.
     #[inline(always)]
     pub(crate) fn is_open(&self) -> bool {
         self.load().is_open()
@@ -142,7 +141,7 @@ impl Epoch<'_> {
         decision
     }
 
-    /// As [`Epoch::sleep`], if the wait has just begun: probably nobody has changed its word. Parking finds out.
+    /// [`Epoch::sleep`] for a wait that has just begun: probably nobody has changed its word. Parking finds out.
     #[inline(always)]
     pub(crate) fn sleep_at_once(&self, deadline: Deadline) -> Decision {
         if self.waiter.spin.looks() {
@@ -158,7 +157,7 @@ impl Epoch<'_> {
         self.sleep(deadline)
     }
 
-    /// As [`Epoch::sleep`], if it was undecided when its word was `seen`. Most waits sleep once.
+    /// [`Epoch::sleep`] for a wait that was undecided when its word was `seen`. Most waits sleep once.
     #[inline(always)]
     fn sleep_undecided(&self, seen: WaiterWord, deadline: Deadline) -> Decision {
         let slept = self.sleep_once(seen, deadline, false);
@@ -195,7 +194,7 @@ impl Epoch<'_> {
             return Slept { seen: self.load(), woken: None };
         }
         self.waiter.sleeps.set(self.waiter.sleeps.get() + 1);
-        self.arena.trace(|| if has_slept { What::Stirs } else { self.sleeps() });
+        observe::sleeps(self.arena, self.slot, has_slept);
         self.waiter.spin.sleeps();
         let woken = futex::wait(self.slot.word.futex_address(), seen.parked().futex(), deadline);
         Slept { seen: self.load(), woken: Some(woken) }
@@ -215,27 +214,21 @@ impl Epoch<'_> {
         now
     }
 
-    /// Notes that the thread is back, and reports what a wait that has slept has come to. Most are given one object.
+    /// Says what a wait that has slept has come to. Most are given one object.
     #[inline(always)]
     fn woke(&self, decision: Decision) {
-        notes::is_back(self.slot);
         match decision {
-            Decision::Object { index, .. } => self.arena.trace(|| What::Acquires { object: index }),
-            Decision::Everything { .. } => self.woke_with(What::AcquiresAll),
-            Decision::Nothing => self.woke_with(What::GivesUp),
+            Decision::Object { index, .. } => observe::woke(self.arena, self.slot, What::Acquires { object: index }),
+            Decision::Everything { .. } => observe::woke(self.arena, self.slot, What::AcquiresAll),
+            Decision::Nothing => observe::woke(self.arena, self.slot, What::GivesUp),
         }
-    }
-
-    #[cold]
-    fn woke_with(&self, what: What) {
-        self.arena.trace(|| what);
     }
 
     /// Says that the thread sleeps, unless its word has changed.
     #[inline(always)]
     fn park(&self, seen: WaiterWord, deadline: Deadline) -> bool {
         // O-notes: before the word says that the thread sleeps.
-        notes::falls_asleep(self.slot, deadline);
+        observe::falls_asleep(self.slot, deadline);
         self.slot.exchange(seen, seen.parked())
     }
 
@@ -248,16 +241,11 @@ impl Epoch<'_> {
             self.waiter.spin.look(Site::Queued, || is_decided().then_some(true));
         }
     }
-
-    fn sleeps(&self) -> What {
-        let object = Object(self.slot.list[0].load()).index();
-        What::Sleeps { object, count: self.slot.count() as u32 }
-    }
 }
 
 impl Drop for Epoch<'_> {
     fn drop(&mut self) {
-        self.waiter.leave();
+        self.waiter.end_wait();
         if let Some(will) = self.will.take() {
             self.waiter.robust().forget(will);
         }
@@ -278,7 +266,7 @@ pub(crate) fn begin<'a>(
     })
 }
 
-/// As [`begin`]; `write` writes into the slot what is wanted.
+/// Begins an epoch; `write` writes into the slot what is wanted.
 #[inline(always)]
 pub(crate) fn begin_with<'a>(
     arena: &'a Arena,
@@ -295,7 +283,7 @@ pub(crate) fn begin_with<'a>(
     for _ in 0..RETRIES {
         // The exchange confirms both halves.
         if slot.exchange(WaiterWord(slot.word.glance()), word) {
-            waiter.enter(slot, ticket);
+            waiter.begin_wait(slot, ticket);
             return Ok(Epoch { arena, waiter, index, slot, ticket, begun: word, will: Some(will) });
         }
     }
@@ -303,7 +291,7 @@ pub(crate) fn begin_with<'a>(
     Err(Error::Corrupt)
 }
 
-/// Whether no ticket was drawn after this one.
+/// Returns true if no ticket was drawn after this one.
 pub(crate) fn is_last_ticket(arena: &Arena, ticket: Ticket) -> bool {
     Ticket::new(arena.header().ticket.0.load()) == ticket
 }

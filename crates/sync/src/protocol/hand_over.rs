@@ -32,37 +32,31 @@ use crate::format::layout::ObjectSlot;
 use crate::format::mark::Mark;
 use crate::format::object_word::{Claimant, ObjectWord, W, WA};
 use crate::kind::{Kind, Signal};
-use crate::{Object, Result};
+use crate::{Object, Result, observe};
 
-/// An object that an operation makes available: its word before, which was read before `kind`, and afterwards.
+/// An object that an operation makes available: its word before, perhaps a glance, which was read before `kind`, and afterwards.
 pub(super) struct Signaled<'a> {
     pub object: Object,
     pub slot: &'a ObjectSlot,
     pub kind: Kind,
     pub seen: ObjectWord,
     pub next: ObjectWord,
-    /// Who performs the operation.
+    /// The mark of the performer.
     pub by: Mark,
 }
 
 impl Signaled<'_> {
-    /// Whether any thread that waits may have the object, and none waits for several together. Only then it may be handed over.
+    /// Returns true if any thread that waits may have the object, and none waits for several together. Only then it may be handed over.
     #[inline(always)]
     pub(super) fn is_for_any_waiter(&self) -> bool {
-        !self.seen.has(WA) && self.kind.admits_anybody(self.next)
+        self.seen.has(W) && !self.seen.has(WA) && self.kind.admits_anybody(self.next)
     }
 }
 
-/// Performs the operation if one thread waits for the object, and gives it to that one. Returns false if not one thread waits, or
-/// one that must be looked at more closely, or if another thread has changed the object's word; then nothing has changed.
-#[inline(never)]
-pub(super) fn hand_over(arena: &Arena, waiter: &Waiter, signaled: &Signaled<'_>, signal: Signal) -> Result<bool> {
-    hand_over_here(arena, waiter, signaled, signal)
-}
-
-/// As [`hand_over`], without a call.
+/// Performs the operation if one thread waits for the object, and gives the object to that thread. Returns false, and has changed
+/// nothing, if another number of threads waits, if the waiter must be looked at more closely, or if the object's word is not `seen`.
 #[inline(always)]
-pub(super) fn hand_over_here(arena: &Arena, waiter: &Waiter, signaled: &Signaled<'_>, signal: Signal) -> Result<bool> {
+pub(super) fn hand_over(arena: &Arena, waiter: &Waiter, signaled: &Signaled<'_>, signal: Signal) -> Result<bool> {
     let &Signaled { object, slot, kind, seen, next, by } = signaled;
     let Some(only) = only_waiter(arena, object, slot) else { return Ok(false) };
     let satisfied = only.word.satisfied(object.index(), signal.abandons() && kind.was_abandoned(next));
@@ -82,8 +76,7 @@ pub(super) fn hand_over_here(arena: &Arena, waiter: &Waiter, signaled: &Signaled
     if !is_settled {
         help_to_rest(arena, waiter, object.index(), slot, Found::claimed(claim.advanced(), by))?;
     }
-    // Not earlier: nothing that can wait is done between a claim and its decision.
-    arena.trace(|| signal.event(object));
+    observe::signaled(arena, object, signal);
     Ok(true)
 }
 

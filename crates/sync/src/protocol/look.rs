@@ -27,7 +27,7 @@ impl Look {
         }
     }
 
-    /// Whether the wait cannot have it.
+    /// Returns true if the wait cannot have it.
     pub fn is_unavailable(&self) -> bool {
         matches!(self, Look::Unavailable(_))
     }
@@ -47,7 +47,7 @@ pub(crate) fn look(arena: &Arena, waiter: &Waiter, object: Object, owner: u32) -
     look_at(arena, waiter, object, owner, ObjectSlot::kind_if_live)
 }
 
-/// As [`look`], for a wait-all, which began before the object was closed, if it was.
+/// Checks one object for a wait-all, after helping it to rest. It may be closed: the wait began before that.
 #[inline]
 pub(crate) fn look_for_all(arena: &Arena, waiter: &Waiter, object: Object, owner: u32) -> Result<Look> {
     look_at(arena, waiter, object, owner, |slot, object| slot.still_has(object).then(|| slot.kind()))
@@ -73,7 +73,7 @@ fn look_at(
             continue;
         }
         match kind.access(seen, &slot.extra, owner) {
-            Access::Open(next) => return Ok(Look::Available { seen, next: kind.taken_by(next, || waiter.mark()) }),
+            Access::Open(next) => return Ok(Look::Available { seen, next: waiter.mark.taking(kind, next) }),
             Access::Carry(carry) => {
                 slot.exchange(seen, seen.claimed_for(carry, 0));
             }

@@ -4,16 +4,16 @@
 //! | question | file |
 //! | --- | --- |
 //! | What is a thread's waiter slot? What is one wait? | [`waiter`], [`epoch`] |
-//! | What can be done by one exchange? | [`at_once`] |
-//! | What does an operation do when somebody waits? | [`signal`] |
+//! | What does an operation do, alone and when somebody waits? | [`signal`] |
 //! | How does anyone give an object to a waiter? | [`claim`] |
 //! | To whom is it offered? | [`scan`]; the common case, one waiter, in one piece: [`hand_over`] |
-//! | How does a wait take available objects, and how does it wait? | [`wait_one`], [`wait_any`], [`wait_all`], [`look`], [`request`], [`spin`] |
+//! | How does a wait take available objects, and how does it wait? | [`wait`]; [`wait_one`], [`wait_any`], [`wait_all`]; [`look`], [`request`], [`spin`] |
 //! | How does it join several queues in one step? | [`queueing`] |
 //! | How are several objects taken in one step? | [`probe`], [`admission`] |
 //! | How is an object created? | [`create`] |
 //! | What if a supervisor says who is dead? | [`burial`] |
-//! | What is written down for onlookers? | [`notes`] |
+//!
+//! What these files tell onlookers goes through [`crate::observe`].
 //!
 //! # Mutual recursion
 //! A thread that meets another's unfinished step finishes it. This makes the core lock-free, and these files mutually
@@ -24,20 +24,19 @@
 //! the rule that an attempt helps only claims for single waiters.
 
 pub(crate) mod admission;
-pub(crate) mod at_once;
 pub(crate) mod burial;
 pub(crate) mod claim;
 pub(crate) mod create;
 pub(crate) mod epoch;
 pub(crate) mod hand_over;
 pub(crate) mod look;
-pub(crate) mod notes;
 pub(crate) mod probe;
 pub(crate) mod queueing;
 pub(crate) mod request;
 pub(crate) mod scan;
 pub(crate) mod signal;
 pub(crate) mod spin;
+pub(crate) mod wait;
 pub(crate) mod wait_all;
 pub(crate) mod wait_any;
 pub(crate) mod wait_one;

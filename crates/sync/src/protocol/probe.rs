@@ -24,7 +24,7 @@
 //!   the first claim and after the last one. So the instant after the last claim is that of the probe.
 //! * I-probe-all: after the decision each claim for the waiter counts as granted, also if its thread is dead; nobody
 //!   else claims in its name, because it is in no queue. Its place goes to nobody before all of them are settled.
-//! * A failed probe is not repeated, or once ([`probe_few`]): then a wait for any queues, a wait for all makes an attempt
+//! * A failed probe is not repeated, except one of [`probe_few`], once: then a wait for any queues, a wait for all makes an attempt
 //!   ([`super::admission`]). Others cannot prevent that for ever.
 //!
 //! # Order
@@ -37,20 +37,19 @@
 
 use super::claim::{Found, help_ahead, rest_after};
 use super::epoch::{Epoch, begin, begin_with};
-use super::notes;
 use super::queueing::Queueing;
 use super::request::Request;
 use super::scan::Ahead;
-use super::wait_any::Round;
+use super::wait::Round;
 use super::waiter::Waiter;
 use crate::arena::Arena;
 use crate::format::layout::ObjectSlot;
-use crate::format::mark::Mark;
 use crate::format::object_word::{Claimant, ObjectWord};
 use crate::format::waiter_word::{ALL_PROBED, WaiterState};
 use crate::kind::{Access, Kind};
+use crate::observe::marks;
 use crate::planted::{Bug, planted};
-use crate::{Error, Object, Result, Satisfied, WAIT_MAX};
+use crate::{Error, Object, Result, Satisfied};
 
 /// A wait for at most so many objects tries [`probe_few`] first.
 pub(crate) const FEW: usize = 8;
@@ -62,7 +61,7 @@ pub(crate) struct Available {
     pub next: ObjectWord,
 }
 
-/// Whether the checked objects are unchanged.
+/// Returns true if the checked objects are unchanged.
 #[inline(always)]
 pub(crate) fn unchanged(arena: &Arena, request: &Request<'_>, queueing: &Queueing) -> bool {
     let same = |(object, &version): (Object, &u64)| {
@@ -71,47 +70,51 @@ pub(crate) fn unchanged(arena: &Arena, request: &Request<'_>, queueing: &Queuein
     request.iter().zip(queueing.versions()).all(same)
 }
 
-/// Takes the object that was found if the ones before it do not change.
-pub(crate) fn probe_one(
-    arena: &Arena,
-    waiter: &Waiter,
-    request: &Request<'_>,
-    queueing: &Queueing,
-    found: &Available,
-) -> Result<Round> {
-    let index = request.get(found.position).ok_or(Error::Corrupt)?.index();
-    let slot = arena.object_slot(index).ok_or(Error::Corrupt)?;
-    let abandoned = slot.kind().was_abandoned(found.seen);
-    let satisfied = Satisfied { index: found.position as u32, abandoned };
-    if found.next == found.seen {
-        // A manual-reset event is not consumed, so it suffices that the earlier objects did not change.
-        return Ok(if unchanged(arena, request, queueing) { Round::Satisfied(satisfied) } else { Round::Again });
-    }
-    let epoch = begin(arena, waiter, WaiterState::Probing, Some(&request.without_objects()))?;
-    if !slot.exchange(found.seen, claimed(&epoch, found.seen)) {
-        epoch.withdraw();
-        return Ok(Round::Again);
-    }
-    let undisturbed = || unchanged(arena, request, queueing);
-    let decided = decide(&epoch, index, abandoned, undisturbed);
-    let granted = decided.then(|| Granted::after(&epoch, slot.kind(), found.seen));
-    settle(arena, waiter, slot, index, request.owner, granted)?;
-    Ok(if decided { Round::Satisfied(satisfied) } else { Round::Again })
-}
-
-/// An object that [`probe_few`] has found available, and that a wait consumes.
+/// An available object that a probe is to take, as it was seen.
 #[derive(Clone, Copy)]
-struct Glimpse<'a> {
+pub(crate) struct Target<'a> {
     slot: &'a ObjectSlot,
     index: u32,
     kind: Kind,
     seen: ObjectWord,
 }
 
-/// Takes a few objects if all of them are available, and a wait consumes each: as [`probe_all`], with what one glance at each has
-/// found. None: one is not, or somebody interfered; then nothing has happened.
+impl<'a> Target<'a> {
+    /// None if the number is no object's.
+    pub fn new(arena: &'a Arena, object: Object, seen: ObjectWord) -> Option<Target<'a>> {
+        let slot = arena.object_slot(object.index())?;
+        Some(Target { slot, index: object.index(), kind: slot.kind(), seen })
+    }
+
+    fn is_consumed(&self) -> bool {
+        self.kind.is_consumed()
+    }
+}
+
+/// Takes the object that was found if the ones before it do not change.
+pub(super) fn probe_one(
+    arena: &Arena,
+    waiter: &Waiter,
+    request: &Request<'_>,
+    queueing: &Queueing,
+    found: &Available,
+) -> Result<Round> {
+    let object = request.get(found.position).ok_or(Error::Corrupt)?;
+    let target = Target::new(arena, object, found.seen).ok_or(Error::Corrupt)?;
+    let undisturbed = || unchanged(arena, request, queueing);
+    let taken = if found.next == found.seen {
+        // A manual-reset event is not consumed, so it suffices that the earlier objects did not change.
+        undisturbed().then_some(false)
+    } else {
+        let epoch = begin(arena, waiter, WaiterState::Probing, Some(&request.without_objects()))?;
+        probe(&epoch, || core::iter::once(&target), target.index, request.owner, undisturbed)?
+    };
+    Ok(round(found.position as u32, taken))
+}
+
+/// Takes a few objects if one glance at each finds it available, and a wait consumes each. `None` if nothing has happened.
 #[inline(always)]
-pub(crate) fn probe_few(arena: &Arena, waiter: &Waiter, request: &Request<'_>) -> Result<Option<Satisfied>> {
+pub(super) fn probe_few(arena: &Arena, waiter: &Waiter, request: &Request<'_>) -> Result<Option<Satisfied>> {
     let mut found = [None; FEW];
     for (found, &object) in found.iter_mut().zip(request.objects()) {
         *found = glance_at(arena, object, request.owner);
@@ -119,60 +122,82 @@ pub(crate) fn probe_few(arena: &Arena, waiter: &Waiter, request: &Request<'_>) -
             return Ok(None);
         }
     }
-    let found = || found.iter().map_while(|found| found.as_ref());
     let epoch = begin_with(arena, waiter, WaiterState::Probing, |slot| {
         slot.wants(request.objects().len(), request.objects().iter().copied(), request.owner);
     })?;
-    // An object that occurs twice has changed when it is to be claimed again.
-    let everything = found().all(|found| found.slot.exchange(found.seen, claimed(&epoch, found.seen)));
-    let abandoned = found().any(|found| found.kind.was_abandoned(found.seen));
-    let decided = decide(&epoch, ALL_PROBED, abandoned, || everything);
-    for &Glimpse { slot, index, kind, seen } in found() {
-        let granted = decided.then(|| Granted::after(&epoch, kind, seen));
-        settle(arena, waiter, slot, index, request.owner, granted)?;
-    }
-    Ok(decided.then_some(Satisfied { index: 0, abandoned }))
+    let found = || found.iter().map_while(|found| found.as_ref());
+    let taken = probe(&epoch, found, ALL_PROBED, request.owner, || true)?;
+    Ok(taken.map(|abandoned| Satisfied { index: 0, abandoned }))
 }
 
 #[inline(always)]
-fn glance_at(arena: &Arena, object: Object, owner: u32) -> Option<Glimpse<'_>> {
+fn glance_at(arena: &Arena, object: Object, owner: u32) -> Option<Target<'_>> {
     let slot = arena.object_slot(object.index())?;
     // The exchange confirms both halves.
     let seen = slot.glance();
     let kind = slot.kind_if_live(object)?;
     let is_available = !seen.is_claimed() && matches!(kind.access(seen, &slot.extra, owner), Access::Open(_));
-    (is_available && kind.is_consumed()).then_some(Glimpse { slot, index: object.index(), kind, seen })
+    (is_available && kind.is_consumed()).then_some(Target { slot, index: object.index(), kind, seen })
 }
 
 /// Takes all objects, which were available at the last check, if none of them has changed since.
-pub(crate) fn probe_all(arena: &Arena, waiter: &Waiter, request: &Request<'_>, queueing: &Queueing) -> Result<Round> {
-    let is_consumed = |object: &Object| arena.object_slot(object.index()).is_none_or(|slot| slot.kind().is_consumed());
-    if !request.objects().iter().any(is_consumed) {
-        let taken = Satisfied { index: 0, abandoned: false };
-        return Ok(if all_but_claimed(arena, request, queueing) { Round::Satisfied(taken) } else { Round::Again });
+pub(super) fn probe_all<'a>(
+    arena: &Arena,
+    waiter: &Waiter,
+    request: &Request<'_>,
+    found: &[Option<Target<'a>>],
+) -> Result<Round> {
+    let found = || found.iter().map_while(|found| found.as_ref());
+    let undisturbed = || all_but_claimed(found());
+    let taken = if found().any(Target::is_consumed) {
+        let epoch = begin(arena, waiter, WaiterState::Probing, Some(request))?;
+        probe(&epoch, || found().filter(|target| target.is_consumed()), ALL_PROBED, request.owner, undisturbed)?
+    } else {
+        undisturbed().then_some(false)
+    };
+    Ok(round(0, taken))
+}
+
+/// Returns true if the objects that a probe does not claim have not changed since they were seen.
+fn all_but_claimed<'a>(mut found: impl Iterator<Item = &'a Target<'a>>) -> bool {
+    found.all(|target| target.is_consumed() || target.slot.word.load_low() == target.seen.low())
+}
+
+/// `taken`: whether a mutex was abandoned, if the wait was given what it wanted.
+fn round(index: u32, taken: Option<bool>) -> Round {
+    taken.map_or(Round::Again, |abandoned| Round::Satisfied(Satisfied { index, abandoned }))
+}
+
+/// Takes the targets in one step, if the other objects are `undisturbed` after the last claim; `given` says in the waiter's word what
+/// it got. Returns whether one of them was an abandoned mutex; none if nothing has happened.
+#[inline(always)]
+fn probe<'a, T: Iterator<Item = &'a Target<'a>>>(
+    epoch: &Epoch<'_>,
+    targets: impl Fn() -> T,
+    given: u32,
+    owner: u32,
+    undisturbed: impl FnOnce() -> bool,
+) -> Result<Option<bool>> {
+    // An object that occurs twice has changed when it is to be claimed again.
+    let all_claimed = targets().all(|target| target.slot.exchange(target.seen, claimed(epoch, target)));
+    let abandoned = targets().any(|target| target.kind.was_abandoned(target.seen));
+    let decided = decide(epoch, given, abandoned, || all_claimed && (undisturbed() || planted(Bug::ProbeBlind)));
+    for target in targets() {
+        settle(epoch, target, owner, decided)?;
     }
-    let epoch = begin(arena, waiter, WaiterState::Probing, Some(request))?;
-    let mut signaled_by = [Mark::default(); WAIT_MAX];
-    let claimed = claim_each(arena, &epoch, request, queueing, &mut signaled_by);
-    let abandoned = claimed.is_some_and(|claimed| claimed.abandoned);
-    let undisturbed = || claimed.is_some_and(|claimed| claimed.everything || all_but_claimed(arena, request, queueing));
-    let decided = decide(&epoch, ALL_PROBED, abandoned, undisturbed);
-    settle_each(arena, &epoch, request, decided, &signaled_by)?;
-    Ok(if decided { Round::Satisfied(Satisfied { index: 0, abandoned }) } else { Round::Again })
+    Ok(decided.then_some(abandoned))
 }
 
-fn claimed(epoch: &Epoch<'_>, seen: ObjectWord) -> ObjectWord {
-    seen.claimed_for(Claimant::Waiter(epoch.index), epoch.ticket.tag())
-}
-
-fn is_own(epoch: &Epoch<'_>, word: ObjectWord) -> bool {
-    word.claimant() == Claimant::Waiter(epoch.index) && word.tag() == epoch.ticket.tag()
+#[inline(always)]
+fn claimed(epoch: &Epoch<'_>, target: &Target<'_>) -> ObjectWord {
+    target.seen.claimed_for(Claimant::Waiter(epoch.index), epoch.ticket.tag())
 }
 
 /// Decides the probe if nobody has met it, and it is `undisturbed`; gives it up if not.
+#[inline(always)]
 fn decide(epoch: &Epoch<'_>, given: u32, abandoned: bool, undisturbed: impl FnOnce() -> bool) -> bool {
     let probing = epoch.load();
-    let decided = (undisturbed() || planted(Bug::ProbeBlind))
+    let decided = undisturbed()
         && probing.state() == WaiterState::Probing
         && epoch.slot.exchange(probing, probing.satisfied(given, abandoned));
     if !decided {
@@ -181,116 +206,26 @@ fn decide(epoch: &Epoch<'_>, given: u32, abandoned: bool, undisturbed: impl FnOn
     decided
 }
 
-/// What a probe for all has claimed.
-#[derive(Clone, Copy)]
-struct Claimed {
-    /// One of them was abandoned.
-    abandoned: bool,
-    /// There is no object that it did not claim.
-    everything: bool,
-}
-
-/// Claims each object that is consumed; none if one has changed. A claim takes the place of the mark, which is kept in `signaled_by`.
-fn claim_each(
-    arena: &Arena,
-    epoch: &Epoch<'_>,
-    request: &Request<'_>,
-    queueing: &Queueing,
-    signaled_by: &mut [Mark; WAIT_MAX],
-) -> Option<Claimed> {
-    let mut claims = Claimed { abandoned: false, everything: true };
-    for ((object, &version), signaled_by) in request.objects().iter().zip(queueing.versions()).zip(signaled_by) {
-        let slot = arena.object_slot(object.index())?;
-        let kind = slot.kind();
-        claims.everything &= kind.is_consumed();
-        if kind.is_consumed() {
-            // The exchange confirms both halves.
-            let seen = slot.glance();
-            if seen.low() != version || !slot.exchange(seen, claimed(epoch, seen)) {
-                return None;
-            }
-            claims.abandoned |= kind.was_abandoned(seen);
-            *signaled_by = notes::known(seen.mark());
-        }
-    }
-    Some(claims)
-}
-
-/// Whether the objects that a probe does not claim have not changed since the last check.
-fn all_but_claimed(arena: &Arena, request: &Request<'_>, queueing: &Queueing) -> bool {
-    request.objects().iter().zip(queueing.versions()).all(|(object, &version)| {
-        let slot = arena.object_slot(object.index());
-        slot.is_some_and(|slot| slot.kind().is_consumed() || slot.word.load_low() == version)
-    })
-}
-
-/// Consumes each object that a probe has claimed, or returns it.
-fn settle_each(
-    arena: &Arena,
-    epoch: &Epoch<'_>,
-    request: &Request<'_>,
-    decided: bool,
-    signaled_by: &[Mark; WAIT_MAX],
-) -> Result<()> {
-    for (&object, &signaled_by) in request.objects().iter().zip(signaled_by) {
-        let index = object.index();
-        let slot = arena.object_slot(index).ok_or(Error::Corrupt)?;
-        if !slot.kind().is_consumed() {
-            continue;
-        }
-        // An exchange confirms it.
-        let seen = slot.glance();
-        let granted = || Granted { kind: slot.kind(), claim: seen, signaled_by };
-        let granted = (decided && is_own(epoch, seen)).then(granted);
-        settle(arena, epoch.waiter, slot, index, request.owner, granted)?;
-    }
-    Ok(())
-}
-
-/// An object whose claim was granted to a probe: its word with the claim, and its mark before.
-struct Granted {
-    kind: Kind,
-    claim: ObjectWord,
-    signaled_by: Mark,
-}
-
-impl Granted {
-    /// That of an object whose word was `seen` before this probe claimed it.
-    #[inline(always)]
-    fn after(epoch: &Epoch<'_>, kind: Kind, seen: ObjectWord) -> Granted {
-        Granted { kind, claim: claimed(epoch, seen).advanced(), signaled_by: notes::known(seen.mark()) }
-    }
-
-    /// The word once the probe has consumed it, if nothing remains on offer then. Who signaled it last is so still; a mutex says who has
-    /// acquired it.
-    #[inline(always)]
-    fn consumed(&self, waiter: &Waiter, owner: u32) -> Option<ObjectWord> {
-        let rest = rest_after(self.kind, self.claim, owner)?;
-        Some(self.kind.taken_by(self.kind.offered_by(rest, self.signaled_by), || waiter.mark()))
-    }
-}
-
-/// Consumes an object whose claim was granted; without, gives it back if a probe has claimed it.
+/// Consumes a target of a probe that is decided, or takes the claim away. Helps other claims, too (C2).
 #[inline(always)]
-fn settle(
-    arena: &Arena,
-    waiter: &Waiter,
-    slot: &ObjectSlot,
-    index: u32,
-    owner: u32,
-    granted: Option<Granted>,
-) -> Result<()> {
-    let found = match granted {
-        Some(granted) => match granted.consumed(waiter, owner) {
-            Some(rest) if slot.exchange(granted.claim, rest) => return Ok(()),
+fn settle(epoch: &Epoch<'_>, target: &Target<'_>, owner: u32, decided: bool) -> Result<()> {
+    let &Target { slot, index, kind, seen } = target;
+    let found = if decided {
+        let claim = claimed(epoch, target).advanced();
+        // The mark stays that of the last signaler; a mutex gets that of the thread that takes it.
+        let signaled_by = marks::known(seen.mark());
+        let rest = rest_after(kind, claim, owner)
+            .map(|rest| epoch.waiter.mark.taking(kind, marks::offered(signaled_by, kind, rest)));
+        match rest {
+            Some(rest) if slot.exchange(claim, rest) => return Ok(()),
             Some(_) => slot.load().into(),
-            None => Found::granted(granted.claim, granted.signaled_by),
-        },
-        None => slot.load().into(),
+            None => Found::granted(claim, signaled_by),
+        }
+    } else {
+        slot.load().into()
     };
-    // Other claims are helped, too (C2).
     if found.word.is_claimed() {
-        help_ahead(arena, waiter, index, found, &mut Ahead::default())?;
+        help_ahead(epoch.arena, epoch.waiter, index, found, &mut Ahead::default())?;
     }
     Ok(())
 }

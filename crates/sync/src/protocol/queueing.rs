@@ -51,7 +51,6 @@ use super::admission::try_everything;
 use super::claim::help;
 use super::epoch::{Epoch, is_last_ticket};
 use super::look::{Look, look, look_for_all};
-use super::notes;
 use super::request::Request;
 use crate::arena::Arena;
 use crate::arena::wait_set::Place;
@@ -61,7 +60,7 @@ use crate::format::limits::{LIST_MAX, QUEUEING_TRIES};
 use crate::format::object_word::{Claimant, ObjectWord, W, WA};
 use crate::format::waiter_word::WaiterState;
 use crate::planted::{Bug, planted};
-use crate::{Error, Object, Result};
+use crate::{Error, Object, Result, observe};
 
 /// A place in a wait set, and the entry that was put there.
 pub(crate) type Registered<'a> = (Place<'a>, Entry);
@@ -69,6 +68,13 @@ pub(crate) type Registered<'a> = (Place<'a>, Entry);
 pub(crate) type Places<'a> = [Option<Registered<'a>>];
 /// A wait for at most so many needs only a short list of places: a long one takes longer to empty than a short wait.
 pub(crate) const FEW: usize = 4;
+
+/// Takes a wait out of its queues.
+pub(super) fn empty(places: &Places<'_>) {
+    for (place, entry) in places.iter().flatten() {
+        place.empty(*entry);
+    }
+}
 
 /// The state of a wait that is joining its queues.
 #[must_use]
@@ -139,7 +145,7 @@ impl Queueing {
         self.disturbed += 1;
     }
 
-    /// Whether it has restarted too often.
+    /// Returns true if it has restarted too often.
     pub fn is_hopeless(&self) -> bool {
         self.disturbed >= QUEUEING_TRIES || planted(Bug::QueueAtOnce)
     }
@@ -151,7 +157,7 @@ impl Queueing {
 
     /// The wait has joined the queue at this position, whose object had this word.
     fn joins(&mut self, epoch: &Epoch<'_>, position: usize, word: ObjectWord) {
-        notes::finds(epoch.slot, position, word);
+        observe::joined(epoch.slot, position, word);
         self.moved |= self.versions().get(position) != Some(&word.low());
     }
 }
@@ -170,7 +176,7 @@ pub(crate) fn queue_any<'a>(
     Ok(stand(arena, epoch, queueing))
 }
 
-/// As [`queue_any`], for all objects together and the alert.
+/// Joins the queues of all objects together, and of the alert.
 pub(crate) fn queue_all<'a>(
     arena: &'a Arena,
     epoch: &Epoch<'_>,
@@ -199,7 +205,7 @@ pub(crate) fn queue_all<'a>(
 /// Puts the wait into all its queues, if its ticket still gives the order.
 fn stand(arena: &Arena, epoch: &Epoch<'_>, queueing: &mut Queueing) -> Joined {
     // O-since
-    notes::is_in_line(epoch.slot, queueing.began_ns.filter(|_| !queueing.moved));
+    observe::in_line(epoch.slot, queueing.began_ns.filter(|_| !queueing.moved));
     let own = epoch.load();
     // O-queue
     let in_order = || !queueing.moved || planted(Bug::QueueMoved) || is_last_ticket(arena, epoch.ticket);

@@ -64,13 +64,13 @@ impl<'a> Request<'a> {
         Ok(position as u32)
     }
 
-    /// Whether the object at this position also occurs before it.
+    /// Returns true if the object at this position also occurs before it.
     pub fn is_repeated(&self, position: usize) -> bool {
         let object = self.get(position);
         self.iter().take(position).any(|earlier| Some(earlier) == object)
     }
 
-    /// Whether any object occurs twice, or is the alert.
+    /// Returns true if any object occurs twice, or is the alert.
     pub fn has_repeats(&self) -> bool {
         // One bit for each object: only objects that share theirs are compared.
         let mut bits = 0u64;

@@ -235,7 +235,7 @@ pub(crate) fn clear(arena: &Arena, waiter: &Waiter, index: u32, place: Place<'_>
     place.empty(entry);
 }
 
-/// Whether this is the entry of a wait that may not be over, for another object: one whose wait set has the chunk by now, or an
+/// Returns true if this is the entry of a wait that may not be over, for another object: one whose wait set has the chunk by now, or an
 /// earlier one of this slot.
 fn is_of_another(arena: &Arena, index: u32, entry: Entry, seen: WaiterWord) -> bool {
     let may_stand = matches!(seen.state(), WaiterState::Waiting | WaiterState::Queueing | WaiterState::Satisfied);

@@ -2,8 +2,9 @@
 //!
 //! # Role
 //! [`crate::kind`] defines what an operation does to a value, as plain functions from a word to a [`Step`]. This file
-//! performs the step: at once if nobody waits, otherwise as a claim for the first waiter ([`crate::protocol::claim`]),
-//! or through the admission word if there is a wait-all waiter ([`crate::protocol::admission`]).
+//! performs the step. Its one fast exit, for which nobody waits, is one exchange of the word that a glance has found. Otherwise the
+//! step is a claim for the first waiter ([`crate::protocol::claim`]; for the only one, with the same word: [`super::hand_over`]),
+//! or goes through the admission word if there is a wait-all waiter ([`crate::protocol::admission`]).
 //!
 //! # Transitions of the object's word
 //! | waiters | from | to |
@@ -16,103 +17,89 @@
 //! rest, so all its waiters are satisfied by then. Orders and deaths are those of the files named above.
 
 use super::admission::announce;
-use super::at_once;
 use super::claim::{help, help_ahead, put};
-use super::hand_over::{Signaled, hand_over, hand_over_here};
+use super::hand_over::{Signaled, hand_over};
 use super::scan::{Ahead, offer};
 use super::waiter::Waiter;
 use crate::arena::Arena;
 use crate::format::layout::ObjectSlot;
 use crate::format::object_word::{ObjectWord, W, WA};
 use crate::kind::{Kind, Signal, Step};
+use crate::observe::marks;
 use crate::planted::{Bug, planted};
-use crate::trace::{Operation, What};
-use crate::{Error, Object, Result, spec};
+use crate::{Error, Object, Result, observe, spec};
 
-/// Performs an operation. Returns the previous value. If nobody waits, this is one exchange of the predicted word.
+/// Performs an operation. Returns the previous value. Its fast exit, for which nobody waits, is [`at_once`]. `make` of the `argument` is
+/// the operation: a name by which each operation gets a copy of what follows, where it is known what it does.
 #[inline(always)]
-pub(crate) fn signal(arena: &Arena, waiter: &Waiter, object: Object, signal: Signal) -> Result<u32> {
+pub(crate) fn signal(
+    arena: &Arena,
+    waiter: &Waiter,
+    object: Object,
+    make: impl Fn(u32) -> Signal + Copy,
+    argument: u32,
+) -> Result<u32> {
     let slot = arena.object_slot(object.index()).ok_or(Error::NoSuchObject)?;
     let seen = slot.glance();
-    if seen.has(W | WA) {
-        return match signal.leaves_a_level(seen) {
-            true => leave_a_level(arena, waiter, object, signal),
-            false => signal_waiters(arena, waiter, object, signal),
-        };
-    }
-    let kind = slot.kind_if_live(object).ok_or(Error::NoSuchObject)?;
-    if !signal.fits(kind) {
-        return Err(Error::Invalid);
-    }
-    match signal.step(seen, kind, &slot.extra) {
-        Step::Changed { next, previous, .. } if !seen.is_claimed() => {
-            let next = signal.performed_by(next, || waiter.mark());
-            match slot.exchange(seen, next) {
-                true => Ok(previous),
-                false => signal_waiters(arena, waiter, object, signal),
-            }
-        }
-        _ => signal_slowly(arena, waiter, object, signal),
-    }
-}
-
-/// Performs an operation on an object for which somebody waits, or which has changed since the word that was expected: as a rule,
-/// because somebody waits by now.
-#[inline(always)]
-fn signal_waiters(arena: &Arena, waiter: &Waiter, object: Object, signal: Signal) -> Result<u32> {
-    // Each of those that programs use where threads meet has code of its own: there it is known what it does.
-    match signal {
-        Signal::Set => set_waiters(arena, waiter, object),
-        Signal::Release(count) => release_waiters(arena, waiter, object, count),
-        Signal::Unlock(owner) => unlock_waiters(arena, waiter, object, owner),
-        Signal::Reset | Signal::Pulse | Signal::Kill(_) => signal_slowly(arena, waiter, object, signal),
-    }
-}
-
-#[inline(never)]
-fn set_waiters(arena: &Arena, waiter: &Waiter, object: Object) -> Result<u32> {
-    signal_one(arena, waiter, object, Signal::Set)
-}
-
-#[inline(never)]
-fn release_waiters(arena: &Arena, waiter: &Waiter, object: Object, count: u32) -> Result<u32> {
-    signal_one(arena, waiter, object, Signal::Release(count))
-}
-
-#[inline(never)]
-fn unlock_waiters(arena: &Arena, waiter: &Waiter, object: Object, owner: u32) -> Result<u32> {
-    signal_one(arena, waiter, object, Signal::Unlock(owner))
-}
-
-/// Performs an operation: in the common case, that one thread waits, in one piece.
-#[inline(always)]
-fn signal_one(arena: &Arena, waiter: &Waiter, object: Object, signal: Signal) -> Result<u32> {
-    let slot = arena.object_slot(object.index()).ok_or(Error::NoSuchObject)?;
-    let seen = slot.load();
-    let kind = slot.kind_if_live(object).ok_or(Error::NoSuchObject)?;
-    if signal.fits(kind)
-        && let Step::Changed { next, previous, offers: true } = signal.step(seen, kind, &slot.extra)
-        && !seen.is_claimed()
-        && seen.has(W)
+    if !seen.has(W | WA)
+        && let Some(previous) = exchange_once(waiter, object, slot, seen, make(argument))
     {
-        let by = waiter.mark();
-        let signaled = Signaled { object, slot, kind, seen, next: signal.performed_by(next, || by), by };
-        if signaled.is_for_any_waiter() && hand_over_here(arena, waiter, &signaled, signal)? {
+        return Ok(previous);
+    }
+    signal_waiters(arena, waiter, object, make, argument, seen)
+}
+
+/// Performs an operation if it is one exchange: the object is at rest and changes, and nobody waits for it, or nobody who waits can
+/// have it then. Returns the previous value; `None` if nothing has happened. It does not enter the kernel, panic, or help another
+/// thread.
+#[inline(always)]
+pub(crate) fn at_once(arena: &Arena, waiter: &Waiter, object: Object, signal: Signal) -> Option<u32> {
+    let slot = arena.object_slot(object.index())?;
+    exchange_once(waiter, object, slot, slot.glance(), signal)
+}
+
+/// [`at_once`] if the object's word is `seen`, which was read before meta (I-object-1).
+#[inline(always)]
+fn exchange_once(waiter: &Waiter, object: Object, slot: &ObjectSlot, seen: ObjectWord, signal: Signal) -> Option<u32> {
+    let kind = slot.kind_if_live(object).filter(|kind| signal.fits(*kind) && !seen.is_claimed())?;
+    let Step::Changed { next, previous, offers } = signal.step(seen, kind, &slot.extra) else { return None };
+    if offers && seen.has(W | WA) && !planted(Bug::AtOnceUnseen) {
+        return None;
+    }
+    slot.exchange(seen, waiter.mark.performing(signal, next)).then_some(previous)
+}
+
+/// Performs an operation on an object whose word, at a glance, is `seen`: as a rule somebody waits, and as a rule one thread
+/// ([`hand_over`], where the claim confirms the word), or nobody who waits can have it then.
+#[inline(never)]
+fn signal_waiters(
+    arena: &Arena,
+    waiter: &Waiter,
+    object: Object,
+    make: impl Fn(u32) -> Signal,
+    argument: u32,
+    seen: ObjectWord,
+) -> Result<u32> {
+    let slot = arena.object_slot(object.index()).ok_or(Error::NoSuchObject)?;
+    let (signal, kind) = (make(argument), slot.kind_if_live(object).ok_or(Error::NoSuchObject)?);
+    if signal.fits(kind)
+        && let Step::Changed { next, previous, offers } = signal.step(seen, kind, &slot.extra)
+        && !seen.is_claimed()
+    {
+        let by = waiter.mark.get();
+        let signaled = Signaled { object, slot, kind, seen, next: marks::performed(by, signal, next), by };
+        let is_done = match offers {
+            true => signaled.is_for_any_waiter() && hand_over(arena, waiter, &signaled, signal)?,
+            false => slot.exchange(seen, signaled.next),
+        };
+        if is_done {
             return Ok(previous);
         }
     }
     signal_slowly(arena, waiter, object, signal)
 }
 
-/// As [`signal`] of a mutex that its owner keeps: whoever waits goes on waiting.
-#[inline(never)]
-fn leave_a_level(arena: &Arena, waiter: &Waiter, object: Object, signal: Signal) -> Result<u32> {
-    match at_once::signal(arena, waiter, object, signal) {
-        Some(previous) => Ok(previous),
-        None => signal_slowly(arena, waiter, object, signal),
-    }
-}
-
+/// Performs an operation, whatever that takes.
 #[cold]
 fn signal_slowly(arena: &Arena, waiter: &Waiter, object: Object, signal: Signal) -> Result<u32> {
     waiter.budget.renew();
@@ -136,19 +123,18 @@ fn signal_slowly(arena: &Arena, waiter: &Waiter, object: Object, signal: Signal)
                 slot.exchange(seen, seen.claimed_for(claimant, 0));
             }
             Step::Changed { offers: true, .. } if seen.has(WA) && !planted(Bug::WaitAllUnseen) => {
-                arena.trace(|| signal.event(object));
+                observe::signaled(arena, object, signal);
                 return announce(arena, waiter, object, signal);
             }
             Step::Changed { next, previous, offers: true } if seen.has(W) => {
-                let by = waiter.mark();
-                let signaled = Signaled { object, slot, kind, seen, next: signal.performed_by(next, || by), by };
-                let is_handed_over = signaled.is_for_any_waiter() && hand_over(arena, waiter, &signaled, signal)?;
-                if is_handed_over || serve_in_turn(arena, waiter, &signaled, signal)? {
+                let by = waiter.mark.get();
+                let signaled = Signaled { object, slot, kind, seen, next: marks::performed(by, signal, next), by };
+                if serve_in_turn(arena, waiter, &signaled, signal)? {
                     return Ok(previous);
                 }
             }
             Step::Changed { next, previous, .. } => {
-                if slot.exchange(seen, signal.performed_by(next, || waiter.mark())) {
+                if slot.exchange(seen, waiter.mark.performing(signal, next)) {
                     return Ok(previous);
                 }
             }
@@ -159,7 +145,6 @@ fn signal_slowly(arena: &Arena, waiter: &Waiter, object: Object, signal: Signal)
 
 /// Performs an operation that makes an object available, and gives it to those who wait. Returns false if another thread has
 /// changed the object's word first.
-#[inline(never)]
 fn serve_in_turn(arena: &Arena, waiter: &Waiter, signaled: &Signaled<'_>, signal: Signal) -> Result<bool> {
     let &Signaled { object, slot, seen, next, by, .. } = signaled;
     let mut ahead = Ahead::default();
@@ -167,26 +152,9 @@ fn serve_in_turn(arena: &Arena, waiter: &Waiter, signaled: &Signaled<'_>, signal
     let Some(left) = put(arena, waiter, object.index(), slot, seen, &offered, by) else { return Ok(false) };
     help_ahead(arena, waiter, object.index(), left, &mut ahead)?;
     if left.word.is_claimed() {
-        // Not earlier: nothing that can wait is done between a claim and its decision.
-        arena.trace(|| signal.event(object));
+        observe::signaled(arena, object, signal);
     }
     Ok(true)
-}
-
-impl Signal {
-    /// The event that a thread changed an object for which somebody waits.
-    #[inline(always)]
-    pub(super) fn event(self, object: Object) -> What {
-        let operation = match self {
-            Signal::Set => Operation::Set,
-            Signal::Reset => Operation::Reset,
-            Signal::Pulse => Operation::Pulse,
-            Signal::Release(_) => Operation::Release,
-            Signal::Unlock(_) => Operation::Unlock,
-            Signal::Kill(_) => Operation::Kill,
-        };
-        What::Signals { object: object.index(), operation }
-    }
 }
 
 /// The word of an object at rest, helped if necessary, and its slot and kind.

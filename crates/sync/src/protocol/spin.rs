@@ -117,7 +117,7 @@ impl AdaptiveSpin {
         if self.active.get() { NonZeroU64::new(self.current.get().began_ns) } else { None }
     }
 
-    /// Whether the wait in progress spins.
+    /// Returns true if the wait in progress spins.
     #[inline(always)]
     pub(crate) fn looks(&self) -> bool {
         self.active.get() && self.current.get().looks()
@@ -196,7 +196,7 @@ impl AdaptiveSpin {
         false
     }
 
-    /// Whether the wait in progress looks rarely, so that each look should win the object.
+    /// Returns true if the wait in progress looks rarely, so that each look should win the object.
     pub(crate) fn looks_rarely(&self) -> bool {
         self.active.get() && self.current.get().pace.is_rare()
     }

@@ -22,17 +22,17 @@ use ntux_platform::clock::Deadline;
 use super::admission::{help_admission_of, try_everything};
 use super::claim::help;
 use super::epoch::{Decision, Epoch, begin};
-use super::look::{check, look_for_all};
-use super::probe::{FEW, probe_all, probe_few};
-use super::queueing::{Joined, Queueing, queue_all};
+use super::look::{Look, check, look_for_all};
+use super::probe::{FEW, Target, probe_all, probe_few};
+use super::queueing::{Joined, Queueing, empty, queue_all};
 use super::request::Request;
-use super::wait_any::{Round, conclude, failure, leave, outcome, see_at_rest};
+use super::wait::{Round, conclude, failure, outcome, see_at_rest};
 use super::waiter::Waiter;
 use crate::arena::Arena;
 use crate::format::limits::LIST_MAX;
 use crate::format::waiter_word::WaiterState;
 use crate::planted::{Bug, planted};
-use crate::{Error, Object, Result, Satisfied};
+use crate::{Error, Object, Result, Satisfied, WAIT_MAX};
 
 /// See [`Arena::wait_all`].
 pub(crate) fn wait_all(
@@ -61,41 +61,57 @@ fn wait_all_slowly(arena: &Arena, waiter: &Waiter, request: &Request<'_>, deadli
     if request.objects().is_empty() {
         return Ok(Satisfied { index: 0, abandoned: false });
     }
-    let mut queueing = Queueing::new();
+    let (mut queueing, mut found) = (Queueing::new(), [None; WAIT_MAX]);
     while waiter.budget.round() {
-        if let Round::Satisfied(satisfied) = wait_all_once(arena, waiter, request, &mut queueing, deadline)? {
+        let round = wait_all_once(arena, waiter, request, &mut queueing, &mut found, deadline)?;
+        if let Round::Satisfied(satisfied) = round {
             return Ok(satisfied);
         }
     }
     Err(Error::Corrupt)
 }
 
-fn wait_all_once(
-    arena: &Arena,
+fn wait_all_once<'a>(
+    arena: &'a Arena,
     waiter: &Waiter,
     request: &Request<'_>,
     queueing: &mut Queueing,
+    found: &mut [Option<Target<'a>>; WAIT_MAX],
     deadline: Deadline,
 ) -> Result<Round> {
     // Objects that became available before the deadline count, so the result is a check made after it.
     let late = deadline.passed() && !request.has_alert();
-    match all_available(arena, waiter, request, queueing)? {
+    match all_available(arena, waiter, request, queueing, found)? {
         false if late => Err(failure(waiter)),
-        true if !queueing.is_hopeless() => match probe_all(arena, waiter, request, queueing)? {
-            Round::Again => attempt_at_once(arena, waiter, request, queueing, late),
-            taken => Ok(taken),
-        },
+        true if !queueing.is_hopeless() => {
+            match probe_all(arena, waiter, request, &found[..request.objects().len()])? {
+                Round::Again => attempt_at_once(arena, waiter, request, queueing, late),
+                taken => Ok(taken),
+            }
+        }
         _ => wait_all_queued(arena, waiter, request, queueing, deadline),
     }
 }
 
-fn all_available(arena: &Arena, waiter: &Waiter, request: &Request<'_>, queueing: &mut Queueing) -> Result<bool> {
+/// Looks at all objects. Returns whether all are available, which are then `found`.
+fn all_available<'a>(
+    arena: &'a Arena,
+    waiter: &Waiter,
+    request: &Request<'_>,
+    queueing: &mut Queueing,
+    found: &mut [Option<Target<'a>>; WAIT_MAX],
+) -> Result<bool> {
     queueing.look_anew();
     let mut missing = false;
-    for &object in request.objects() {
+    for (&object, found) in request.objects().iter().zip(found) {
         let look = look_for_all(arena, waiter, object, request.owner)?;
         queueing.saw(look.seen());
-        missing |= look.is_unavailable();
+        match look {
+            Look::Available { seen, .. } => {
+                *found = Some(Target::new(arena, object, seen).ok_or(Error::Corrupt)?);
+            }
+            Look::Unavailable(_) => missing = true,
+        }
     }
     if let Some(alert) = request.alert() {
         queueing.saw(look_for_all(arena, waiter, alert, request.owner)?.seen());
@@ -140,7 +156,7 @@ fn wait_all_queued(
     let joined = queue_all(arena, &epoch, request, queueing, &mut places);
     let decision = conclude(&epoch, joined == Ok(Joined::AllQueues), deadline);
     let satisfied = see_all_at_rest(arena, &epoch, request, decision);
-    leave(&places[..request.length()]);
+    empty(&places[..request.length()]);
     outcome(waiter, satisfied?, joined)
 }
 

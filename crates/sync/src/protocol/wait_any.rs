@@ -10,7 +10,7 @@
 //!  look ----------------> taken                     first object: one exchange
 //!   |  \---- probe -----> taken | queue             a later one: claim, look again at the earlier ones, decide, settle
 //!   |  \----------------> timed out                 nothing available, deadline passed, nothing changed between two looks
-//!  queue -> sleep ------> satisfied | withdrawn -> leave
+//!  queue -> sleep ------> satisfied | withdrawn -> out of its queues
 //!     \-----------------> look                      disturbed while it queued
 //! ```
 //! # Invariants
@@ -20,45 +20,27 @@
 //!   for example by a pulse.)
 //! * I-any-2: if an object is available for a waiter in its queues, a claim for the waiter is in progress, or the
 //!   waiter claims for itself (C1).
-//! * I-any-3: the epoch ends after the waiter has seen the object that satisfied it at rest (C2), and has emptied every
-//!   entry.
 //!
 //! # Order
 //! O-set and O-self as in [`crate::protocol::claim`].
 //!
 //! # Death
-//! Before the thread is in its queues, nothing has happened. In its queues, the kernel marks the waiter's word
-//! ([`crate::format::waiter_word`]), so that no scan chooses it and no decision satisfies it; any thread that meets its
-//! entries empties them. (Without a robust list it can be given objects like a living waiter until its slot is
-//! inherited.) In a probe, any thread that meets the claim removes it.
+//! That of any wait ([`super::wait`]). In a probe, any thread that meets the claim removes it.
 
 use ntux_platform::clock::Deadline;
 
-use super::claim::{help, help_claim};
-use super::epoch::{Decision, Epoch, begin};
+use super::epoch::{Epoch, begin};
 use super::look::{Look, check, look};
 use super::probe::{Available, probe_one, unchanged};
-use super::queueing::{FEW, Joined, Places, Queueing, queue_any};
+use super::queueing::{FEW, Joined, Places, Queueing, empty, queue_any};
 use super::request::Request;
-use super::scan::Ahead;
+use super::wait::{Round, conclude, outcome, see_at_rest, take};
 use super::wait_one::wait_one;
 use super::waiter::Waiter;
 use crate::arena::Arena;
-use crate::format::layout::ObjectSlot;
 use crate::format::limits::LIST_MAX;
-use crate::format::object_word::Claimant;
 use crate::format::waiter_word::WaiterState;
-use crate::planted::{Bug, planted};
 use crate::{Error, Object, Result, Satisfied};
-
-/// What one round of a wait has come to.
-#[must_use]
-pub(crate) enum Round {
-    /// The wait is satisfied.
-    Satisfied(Satisfied),
-    /// Something has changed meanwhile: the wait must be retried.
-    Again,
-}
 
 /// See [`Arena::wait_any`].
 #[inline]
@@ -84,7 +66,10 @@ fn wait_any_slowly(arena: &Arena, waiter: &Waiter, request: &Request<'_>, deadli
     while waiter.budget.round() {
         let found = look_at_all(arena, waiter, request, &mut queueing)?;
         let round = match found {
-            Some(found) if found.position == 0 => take(arena, request, &found),
+            Some(found) if found.position == 0 => {
+                let slot = request.get(found.position).and_then(|object| arena.object_slot(object.index()));
+                take(slot.ok_or(Error::Corrupt)?, found.seen, found.next, found.position as u32)
+            }
             Some(found) => match probe_one(arena, waiter, request, &queueing, &found)? {
                 Round::Again => wait_any_queued(arena, waiter, request, &mut queueing, deadline)?,
                 probed => probed,
@@ -128,18 +113,6 @@ fn look_at_all(
     Ok(None)
 }
 
-/// Takes the first object, which needs no probe.
-fn take(arena: &Arena, request: &Request<'_>, found: &Available) -> Round {
-    let slot = request.get(found.position).and_then(|object| arena.object_slot(object.index()));
-    match slot.filter(|slot| found.next == found.seen || slot.exchange(found.seen, found.next)) {
-        Some(slot) => {
-            let abandoned = slot.kind().was_abandoned(found.seen);
-            Round::Satisfied(Satisfied { index: found.position as u32, abandoned })
-        }
-        None => Round::Again,
-    }
-}
-
 /// One round in the queues of all objects.
 fn wait_any_queued(
     arena: &Arena,
@@ -177,67 +150,6 @@ fn wait_any_in_places<'a>(
     let joined = queue_any(arena, epoch, request, queueing, places);
     let decision = conclude(epoch, joined == Ok(Joined::AllQueues), deadline);
     let satisfied = see_at_rest(arena, epoch, request, decision);
-    leave(&places[..request.length()]);
+    empty(&places[..request.length()]);
     outcome(epoch.waiter, satisfied?, joined)
-}
-
-/// Sleeps if the wait is queued; withdraws otherwise.
-#[inline(never)]
-pub(crate) fn conclude(epoch: &Epoch<'_>, queued: bool, deadline: Deadline) -> Decision {
-    let interrupted = epoch.waiter.is_interrupted();
-    if !queued || interrupted || (deadline.passed() && epoch.is_open()) {
-        epoch.withdraw();
-    }
-    epoch.sleep(deadline)
-}
-
-/// Sees the object that satisfied the wait at rest (C2). Returns what the wait was given, if anything.
-pub(crate) fn see_at_rest(
-    arena: &Arena,
-    epoch: &Epoch<'_>,
-    request: &Request<'_>,
-    decision: Decision,
-) -> Result<Option<Satisfied>> {
-    let Decision::Object { index, abandoned } = decision else {
-        return Ok(None);
-    };
-    see_one_at_rest(arena, epoch, index, arena.object_slot(index).ok_or(Error::Corrupt)?)?;
-    Ok(Some(Satisfied { index: request.position(index)?, abandoned }))
-}
-
-/// Sees an object that was given to the wait at rest (C2).
-#[inline(always)]
-pub(crate) fn see_one_at_rest(arena: &Arena, epoch: &Epoch<'_>, index: u32, slot: &ObjectSlot) -> Result<()> {
-    if !planted(Bug::OwnSettle) {
-        help(arena, epoch.waiter, index, slot.load())?;
-    } else if slot.load().claimant() == Claimant::Waiter(epoch.index) {
-        help_claim(arena, epoch.waiter, index, slot.load().into(), &mut Ahead::default())?;
-    }
-    Ok(())
-}
-
-/// What has become of a wait that has queued, or tried to.
-///
-/// Errors: why it failed; those of `joined`.
-#[inline(always)]
-pub(crate) fn outcome(waiter: &Waiter, satisfied: Option<Satisfied>, joined: Result<Joined>) -> Result<Round> {
-    let stepped_aside = waiter.starts_again();
-    if let Some(satisfied) = satisfied {
-        return Ok(Round::Satisfied(satisfied));
-    }
-    let again = stepped_aside || joined? == Joined::Disturbed;
-    if again && !waiter.is_interrupted() { Ok(Round::Again) } else { Err(failure(waiter)) }
-}
-
-/// The error of a withdrawn wait.
-#[cold]
-pub(crate) fn failure(waiter: &Waiter) -> Error {
-    if waiter.is_interrupted() { Error::Interrupted } else { Error::TimedOut }
-}
-
-/// Empties the places of a wait.
-pub(crate) fn leave(places: &Places<'_>) {
-    for (place, entry) in places.iter().flatten() {
-        place.empty(*entry);
-    }
 }

@@ -1,7 +1,7 @@
 //! Waits for one object.
 //!
 //! # Role
-//! The common case of a wait-any. There is no order among objects to keep, and no instant at which to join several queues: the
+//! The common case of a wait-any. Its fast exit ([`at_once`]) is one exchange of the word that a glance has found. There is no order among objects to keep, and no instant at which to join several queues: the
 //! thread takes the object when it finds it available, or joins its queue and sleeps. A thread that finds it unavailable and does
 //! not spin goes straight to the queue, with the word that it has seen; only if that word changes meanwhile does it look again.
 //!
@@ -11,28 +11,26 @@
 //!   |  \----------------> timed out                 not available, deadline passed, not changed between two looks
 //!  spin ----------------> look                      it came free
 //!   |
-//!  queue -> sleep ------> satisfied | withdrawn -> leave
+//!  queue -> sleep ------> satisfied | withdrawn -> out of the queue
 //! ```
 //! # Invariants
-//! I-any-2 and I-any-3 of [`super::wait_any`].
+//! I-any-2 of [`super::wait_any`], I-wait of [`super::wait`].
 //!
 //! # Order
 //! O-set and O-self as in [`super::claim`].
 //!
 //! # Death
-//! As in [`super::wait_any`].
+//! That of any wait ([`super::wait`]).
 
 use core::num::NonZeroU64;
 
 use ntux_platform::clock::Deadline;
 
-use super::at_once::{self, Glance};
 use super::epoch::{Decision, Epoch, begin_with};
 use super::look::{Look, look};
-use super::notes;
 use super::queueing::{Joined, Raised, raise, raise_or_claim};
 use super::spin::Site;
-use super::wait_any::{Round, conclude, outcome, see_one_at_rest};
+use super::wait::{Round, conclude, outcome, see_one_at_rest, take};
 use super::waiter::Waiter;
 use crate::arena::Arena;
 use crate::format::entry::Entry;
@@ -40,7 +38,7 @@ use crate::format::layout::ObjectSlot;
 use crate::format::object_word::{ObjectWord, W, WA};
 use crate::format::waiter_word::WaiterState;
 use crate::kind::Access;
-use crate::{Error, Object, Result, Satisfied};
+use crate::{Error, Object, Result, Satisfied, observe};
 
 /// A wait for one object.
 struct Wait<'a> {
@@ -52,7 +50,15 @@ struct Wait<'a> {
     deadline: Deadline,
 }
 
-/// Waits for one object. If it is available, this is one exchange of the predicted word. `owner`: not 0.
+/// What a glance at the object has come to.
+enum Glance {
+    Taken(Satisfied),
+    /// It was not available if it had this word, which an exchange can confirm.
+    Missing(ObjectWord),
+    Unknown,
+}
+
+/// Waits for one object. `owner`: not 0.
 ///
 /// Errors: those of [`Arena::wait_any`].
 #[inline(always)]
@@ -65,18 +71,41 @@ pub(super) fn wait_one(
 ) -> Result<Satisfied> {
     let slot = arena.object_slot(object.index()).ok_or(Error::Invalid)?;
     let wait = Wait { arena, waiter, object, slot, owner, deadline };
-    match at_once::take(waiter, object, slot, owner) {
+    match exchange_once(waiter, object, slot, owner) {
         Glance::Taken(satisfied) => Ok(satisfied),
         Glance::Missing(seen) => wait.queue_at_once(seen),
         Glance::Unknown => wait.look_first(),
     }
 }
 
-fn take(slot: &ObjectSlot, seen: ObjectWord, next: ObjectWord) -> Round {
-    let abandoned = slot.kind().was_abandoned(seen);
-    match next == seen || slot.exchange(seen, next) {
-        true => Round::Satisfied(Satisfied { index: 0, abandoned }),
-        false => Round::Again,
+/// Acquires an object if that is one exchange: the object is at rest, available to this owner, which is not 0, and consumed by a wait. (A
+/// manual-reset event does not change, so no exchange could confirm that it was signaled.) `None` if nothing has happened. It does not
+/// enter the kernel, panic, or help another thread.
+#[inline(always)]
+pub(crate) fn at_once(arena: &Arena, waiter: &Waiter, object: Object, owner: u32) -> Option<Satisfied> {
+    match exchange_once(waiter, object, arena.object_slot(object.index())?, owner) {
+        Glance::Taken(satisfied) => Some(satisfied),
+        Glance::Missing(_) | Glance::Unknown => None,
+    }
+}
+
+/// [`at_once`], and what it has found.
+#[inline(always)]
+fn exchange_once(waiter: &Waiter, object: Object, slot: &ObjectSlot, owner: u32) -> Glance {
+    // Before meta (I-object-1).
+    let seen = slot.glance();
+    let Some(kind) = slot.kind_if_live(object).filter(|_| !seen.is_claimed()) else { return Glance::Unknown };
+    match kind.access(seen, &slot.extra, owner) {
+        Access::Open(next) if kind.is_consumed() => {
+            let next = waiter.mark.taking(kind, next);
+            let abandoned = kind.was_abandoned(seen);
+            match slot.exchange(seen, next) {
+                true => Glance::Taken(Satisfied { index: 0, abandoned }),
+                false => Glance::Unknown,
+            }
+        }
+        Access::Closed if !kind.access_depends_on_beside(seen) => Glance::Missing(seen),
+        _ => Glance::Unknown,
     }
 }
 
@@ -99,20 +128,11 @@ impl Wait<'_> {
         }
     }
 
-    /// Queues at once if the object is unavailable; else looks until the wait knows what to do.
+    /// Begins a wait of which the glance knows nothing.
     #[inline(never)]
     fn look_first(&self) -> Result<Satisfied> {
-        let &Wait { waiter, object, slot, owner, .. } = self;
-        let seen = slot.load();
-        let kind = slot.kind_if_live(object).ok_or(Error::Invalid)?;
-        // A mutex whose count has a part beside the word, which another thread may change now, is looked at more closely.
-        let is_missing = !seen.is_claimed()
-            && !kind.access_depends_on_beside(seen)
-            && matches!(kind.access(seen, &slot.extra, owner), Access::Closed);
-        if is_missing {
-            return self.queue_at_once(seen);
-        }
-        waiter.budget.renew();
+        self.slot.kind_if_live(self.object).ok_or(Error::Invalid)?;
+        self.waiter.budget.renew();
         self.look_and_queue(false)
     }
 
@@ -122,7 +142,7 @@ impl Wait<'_> {
         let &Wait { arena, waiter, object, slot, owner, deadline } = self;
         while waiter.budget.round() {
             let round = match look(arena, waiter, object, owner)? {
-                Look::Available { seen, next } => take(slot, seen, next),
+                Look::Available { seen, next } => take(slot, seen, next, 0),
                 Look::Unavailable(seen) if !deadline.passed() => {
                     if !core::mem::replace(&mut spins, true) {
                         waiter.spin.begin(arena.spins(), object, deadline);
@@ -176,11 +196,11 @@ impl Wait<'_> {
         let entry = Entry::new(epoch.index, epoch.ticket, 0, false);
         // From now on an interrupt withdraws the wait at once; an earlier one ends it here.
         if waiter.is_interrupted() {
-            return self.leave(&epoch, Ok(Joined::Disturbed));
+            return self.end_unqueued(&epoch, Ok(Joined::Disturbed));
         }
         let place = match arena.put(&waiter.budget, object.index(), slot, entry) {
             Ok(place) => place,
-            Err(error) => return self.leave(&epoch, Err(error)),
+            Err(error) => return self.end_unqueued(&epoch, Err(error)),
         };
         let joined = self.join(&epoch, seen, since);
         let decision = match joined {
@@ -194,7 +214,7 @@ impl Wait<'_> {
 
     /// The end of a round without a place in the queue.
     #[cold]
-    fn leave(&self, epoch: &Epoch<'_>, joined: Result<Joined>) -> Result<Round> {
+    fn end_unqueued(&self, epoch: &Epoch<'_>, joined: Result<Joined>) -> Result<Round> {
         let decision = conclude(epoch, false, self.deadline);
         outcome(self.waiter, self.see_at_rest(epoch, decision)?, joined)
     }
@@ -206,19 +226,25 @@ impl Wait<'_> {
         // O-set
         if raise(slot, seen) {
             // O-since
-            notes::joins(epoch.slot, seen, since);
+            self.joined(epoch, seen, since);
             return Ok(Joined::AllQueues);
         }
         match raise_or_claim(arena, epoch, slot, object, owner)? {
             Raised::Over(seen) => {
-                notes::joins(epoch.slot, seen, None);
+                self.joined(epoch, seen, None);
                 Ok(Joined::AllQueues)
             }
             Raised::Decided => Ok(Joined::Disturbed),
         }
     }
 
-    /// As [`super::wait_any::see_at_rest`].
+    #[inline(always)]
+    fn joined(&self, epoch: &Epoch<'_>, seen: ObjectWord, since: Option<NonZeroU64>) {
+        observe::joined(epoch.slot, 0, seen);
+        observe::in_line(epoch.slot, since);
+    }
+
+    /// [`super::wait::see_at_rest`], where there is one object only.
     #[inline(always)]
     fn see_at_rest(&self, epoch: &Epoch<'_>, decision: Decision) -> Result<Option<Satisfied>> {
         match decision {

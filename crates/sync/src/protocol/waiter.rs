@@ -31,7 +31,7 @@
 use std::cell::Cell;
 use std::marker::PhantomData;
 
-use ntux_platform::atomic::{Flag, Word64};
+use ntux_platform::atomic::Flag;
 use ntux_platform::liveness;
 use ntux_platform::memory::Caller;
 use ntux_platform::robust::Head;
@@ -47,6 +47,7 @@ use crate::format::holder::Holder;
 use crate::format::layout::WaiterSlot;
 use crate::format::mark::Mark;
 use crate::format::ticket::Ticket;
+use crate::observe::marks::OwnMark;
 use crate::planted::{Bug, planted};
 use crate::{Error, Object, Result};
 
@@ -57,7 +58,7 @@ use crate::{Error, Object, Result};
 pub struct Waiter {
     /// Index of the slot plus one.
     slot: Cell<u32>,
-    /// The lineage of the process in which the slot was taken. A forked child must not use it, even if it has that one's number.
+    /// The lineage of the process in which the slot was taken. A forked child must not use it, even if it has the number of that process.
     lineage: Cell<u64>,
     robust: Cell<Option<Head>>,
     interrupted: Flag,
@@ -68,52 +69,12 @@ pub struct Waiter {
     /// The wait in progress was withdrawn by its own thread, which was about to wake another one.
     stepped_aside: Cell<bool>,
     pub(super) thread_id: Cell<u32>,
-    mark: OwnMark,
+    pub(super) mark: OwnMark,
     pub(super) sleeps: Cell<u64>,
     pub(crate) budget: WorkBudget,
     pub(crate) nested: Nested,
     pub(super) spin: AdaptiveSpin,
     thread: PhantomData<*mut ()>,
-}
-
-/// What a thread leaves in the objects that it signals or acquires, see [`Mark`]. It counts only in the process in which it was
-/// made: a forked child has a copy, and could otherwise name its parent.
-struct OwnMark {
-    mark: Cell<Mark>,
-    made_in: Cell<u64>,
-    /// Says which process this is (its lineage), or 0 in a new child.
-    process: &'static Word64,
-}
-
-/// The model checker knows no forks, and remembers states: with different marks there would be more of them. So there all threads
-/// leave the same one.
-const CHECKED: bool = cfg!(ntux_explore);
-
-impl Default for OwnMark {
-    fn default() -> OwnMark {
-        // Equal to no lineage.
-        static UNKNOWN: Word64 = Word64::new(0);
-        let process = if CHECKED { None } else { liveness::lineage_word() };
-        let process = process.unwrap_or(&UNKNOWN);
-        OwnMark { mark: Cell::default(), made_in: Cell::new(u64::MAX), process }
-    }
-}
-
-impl OwnMark {
-    #[inline(always)]
-    fn get(&self) -> Mark {
-        let counts = CHECKED || self.process.load() == self.made_in.get();
-        if counts { self.mark.get() } else { Mark::default() }
-    }
-
-    #[cold]
-    fn make(&self, mark: impl FnOnce() -> Mark) {
-        if CHECKED {
-            return self.mark.set(Mark::of_thread(1));
-        }
-        self.made_in.set(liveness::lineage());
-        self.mark.set(mark());
-    }
 }
 
 /// The depth of other threads' operations that a thread is finishing before its own.
@@ -203,21 +164,21 @@ impl Waiter {
         }
     }
 
-    /// Whether the wait that has just ended must be retried.
+    /// Returns true if the wait that has just ended must be retried.
     pub(crate) fn starts_again(&self) -> bool {
         self.stepped_aside.take()
     }
 
     /// Begins a wait in this slot. Writes three fields in this order, because a signal handler may run between any two
     /// instructions.
-    pub(super) fn enter(&self, slot: &WaiterSlot, ticket: Ticket) {
+    pub(super) fn begin_wait(&self, slot: &WaiterSlot, ticket: Ticket) {
         self.current.set(core::ptr::from_ref(slot));
         self.epoch.set(ticket.number());
         self.active.set(true);
     }
 
     /// Ends the wait in progress.
-    pub(super) fn leave(&self) {
+    pub(super) fn end_wait(&self) {
         self.active.set(false);
     }
 
@@ -237,12 +198,6 @@ impl Waiter {
         self.interrupted.set(false);
     }
 
-    /// What the calling thread leaves in the objects that it signals or acquires.
-    #[inline(always)]
-    pub(super) fn mark(&self) -> Mark {
-        if cfg!(ntux_unobserved) { Mark::default() } else { self.mark.get() }
-    }
-
     /// From now on the thread leaves its mark. A system call.
     pub(crate) fn name_itself(&self, arena: &Arena) {
         self.mark.make(|| {
@@ -259,11 +214,10 @@ impl Waiter {
         }
     }
 
-    /// Whether the calling process is the one with this lineage.
+    /// Returns true if the calling process is the one with this lineage.
     #[inline(always)]
     fn is_in(&self, lineage: u64) -> bool {
-        let is_told = !CHECKED && self.mark.process.load() == lineage;
-        is_told || own_lineage() == lineage
+        self.mark.is_told_of(lineage) || own_lineage() == lineage
     }
 
     /// The calling thread, as far as its mark tells.
@@ -277,12 +231,12 @@ impl Waiter {
         self.sleeps.get()
     }
 
-    /// Whether waits are interrupted.
+    /// Returns true if waits are interrupted.
     pub fn is_interrupted(&self) -> bool {
         self.interrupted.is_raised()
     }
 
-    /// Whether the wait in progress, if any, is in this slot.
+    /// Returns true if the wait in progress, if any, is in this slot.
     pub(crate) fn is_at(&self, slot: &WaiterSlot) -> bool {
         self.active.is_raised() && core::ptr::eq(self.current.get(), slot)
     }

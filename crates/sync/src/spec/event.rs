@@ -5,7 +5,7 @@
 pub struct Event {
     /// Stays signaled when a wait acquires it.
     pub manual: bool,
-    /// Whether a wait could acquire it.
+    /// True if a wait could acquire it.
     pub signaled: bool,
 }
 

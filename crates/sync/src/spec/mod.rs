@@ -59,7 +59,7 @@ struct Object {
     closed: bool,
     /// Closed, and its slot belongs to another object.
     gone: bool,
-    /// It belongs to the process of this thread: it is closed some time after that one's death, unless somebody has adopted it.
+    /// It belongs to the process of this thread: it is closed some time after the process has died, unless somebody has adopted it.
     keeper: Option<ThreadId>,
     any: Vec<Queued>,
     all: Vec<ThreadId>,
@@ -278,7 +278,7 @@ impl State {
         self.threads[thread].interrupted = false;
     }
 
-    /// Whether `thread` has a wait in progress that is in all its queues and is not satisfied.
+    /// Returns true if `thread` has a wait in progress that is in all its queues and is not satisfied.
     pub fn parked(&self, thread: ThreadId) -> bool {
         match &self.threads[thread].phase {
             Phase::Running(running) => running.operation.wait().is_some_and(|wait| running.position == wait.steps()),
@@ -291,14 +291,14 @@ impl State {
         if let Phase::Finished(outcome) = &self.threads[thread].phase { Some(outcome) } else { None }
     }
 
-    /// Whether the operation of `thread` has ended and may return this.
+    /// Returns true if the operation of `thread` has ended and may return this.
     pub fn may_report(&self, thread: ThreadId, outcome: &Outcome) -> bool {
         let interrupted = self.threads[thread].interrupted && *outcome == Err(Error::Interrupted);
         self.outcome(thread).is_some_and(|ended| ended == outcome || interrupted && *ended == Err(Error::TimedOut))
             || *outcome == Err(Error::Exhausted) && self.may_find_no_place(thread)
     }
 
-    /// Whether it is a wait that has joined nothing yet, and somebody buries or did meanwhile, or there are few places.
+    /// Returns true if it is a wait that has joined nothing yet, and somebody buries or did meanwhile, or there are few places.
     fn may_find_no_place(&self, thread: ThreadId) -> bool {
         match &self.threads[thread].phase {
             Phase::Running(running) => {
@@ -345,12 +345,12 @@ impl State {
         self.threads[thread].phase = Phase::Idle;
     }
 
-    /// Whether `thread` is in a queue.
+    /// Returns true if `thread` is in a queue.
     pub fn is_queued(&self, thread: ThreadId) -> bool {
         self.objects.iter().any(|object| object.is_waited_for_by(thread))
     }
 
-    /// Whether an interrupt is in force for `thread`.
+    /// Returns true if an interrupt is in force for `thread`.
     pub fn is_interrupted(&self, thread: ThreadId) -> bool {
         self.threads[thread].interrupted
     }

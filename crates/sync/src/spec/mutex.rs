@@ -45,7 +45,7 @@ impl Mutex {
         }
     }
 
-    /// Whether a wait by `owner` could acquire it: unowned or its own, and the count not saturated.
+    /// Returns true if a wait by `owner` could acquire it: unowned or its own, and the count not saturated.
     pub fn available(&self, owner: u32) -> bool {
         (self.owner == 0 || self.owner == owner) && self.count < u32::MAX
     }

@@ -63,12 +63,12 @@ impl Operation {
         }
     }
 
-    /// Whether it gives back what a dead thread held.
+    /// Returns true if it gives back what a dead thread held.
     pub(super) fn buries(&self) -> bool {
         matches!(self, Operation::BuryThread { .. } | Operation::BuryProcess { .. })
     }
 
-    /// Whether it is a wait with arguments that are invalid whatever the objects are.
+    /// Returns true if it is a wait with arguments that are invalid whatever the objects are.
     pub(super) fn is_malformed(&self) -> bool {
         self.wait().is_some_and(Wait::is_malformed)
     }

@@ -24,7 +24,7 @@ impl Semaphore {
         Ok(previous)
     }
 
-    /// Whether a wait could take a unit.
+    /// Returns true if a wait could take a unit.
     pub fn available(&self) -> bool {
         self.count > 0
     }

@@ -12,7 +12,7 @@ pub enum Value {
 }
 
 impl Value {
-    /// Whether a wait by `owner` could acquire the object.
+    /// Returns true if a wait by `owner` could acquire the object.
     pub fn available(&self, owner: u32) -> bool {
         match self {
             Value::Semaphore(semaphore) => semaphore.available(),

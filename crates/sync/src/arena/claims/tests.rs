@@ -213,7 +213,7 @@ impl State {
         (0..THREADS).filter(is_in_call).count() as u8
     }
 
-    /// Whether the program knows a descriptor.
+    /// Returns true if the program knows a descriptor.
     fn has(&self, family: usize) -> bool {
         self.copies[family] > self.in_call(family)
     }
@@ -228,7 +228,7 @@ impl State {
         (0..THREADS).filter(is_closing).count() as u8
     }
 
-    /// Whether a fork of this family is going on.
+    /// Returns true if a fork of this family is going on.
     fn is_forking(&self, family: usize) -> bool {
         (0..THREADS).any(|thread| self.families[thread] == family && self.steps[thread].is_forking())
     }

@@ -14,7 +14,7 @@
 //!
 //! # Who is still asleep
 //! A wait that is decided, and whose wake is not known to be sent, need not be a thread that sleeps: what threads write about wakes are
-//! hints ([`crate::protocol::notes`]). So whoever can ask the system says which of these threads do not sleep on the words of their
+//! hints ([`crate::observe`]). So whoever can ask the system says which of these threads do not sleep on the words of their
 //! places ([`Case::with_awake`]); nothing is said of those. Of a stopped one it is said that it is stopped.
 //!
 //! # Who is stuck

@@ -175,7 +175,7 @@ fn conclude_attempt(
     Ok(())
 }
 
-/// Whether the operation has more to offer after this attempt. All helpers agree, because until the operation continues
+/// Returns true if the operation has more to offer after this attempt. All helpers agree, because until the operation continues
 /// only this attempt's taking changes its origin.
 fn goes_on(arena: &Arena, seen: Admission, taken: bool) -> bool {
     let Some((slot, ..)) = origin(arena, seen).filter(|_| seen.has_origin() && !planted(Bug::NoTrail)) else {

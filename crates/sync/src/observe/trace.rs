@@ -186,7 +186,7 @@ fn lap_of(number: u64) -> u64 {
     1 + (number / u64::from(RECORDS)) % LAPS
 }
 
-/// Whether a lap is older than another one, though their count wraps.
+/// Returns true if a lap is older than another one, though their count wraps.
 fn is_before(lap: u64, other: u64) -> bool {
     (other + LAPS - lap) % LAPS <= LAPS / 2
 }
@@ -234,10 +234,8 @@ fn read(pair: Pair, number: u64, now_ns: u64) -> Found {
 impl Arena {
     /// Reports an event, if a tracer asks for events.
     #[inline(always)]
-    pub(crate) fn trace(&self, what: impl FnOnce() -> What) {
-        // The model checker has no tracer, and what `what` loads would be a step more in every program. And `ntux bench` measures
-        // what this costs.
-        if cfg!(any(ntux_explore, ntux_unobserved)) {
+    pub(super) fn trace(&self, what: impl FnOnce() -> What) {
+        if super::NOTHING {
             return;
         }
         let what = what();
@@ -307,7 +305,7 @@ impl Tracer {
         Ok(Tracer { arena, next, awaited: None, lost: 0 })
     }
 
-    /// As [`Tracer::attach`], and reads what the ring holds of the time before.
+    /// Attaches like [`Tracer::attach`], and reads also what the ring holds of the time before.
     pub fn attach_to_the_past(fd: BorrowedFd<'_>) -> Result<Tracer> {
         let mut tracer = Tracer::attach(fd)?;
         tracer.next = tracer.next.saturating_sub(u64::from(RECORDS));
@@ -347,7 +345,7 @@ impl Tracer {
         }
     }
 
-    /// Whether the next event, which is not there yet, may still come.
+    /// Returns true if the next event, which is not there yet, may still come.
     fn waits_for_it(&mut self, head: u64, now_ns: u64) -> bool {
         let since = match self.awaited {
             Some((number, since)) if number == self.next => since,
@@ -357,7 +355,7 @@ impl Tracer {
         now_ns.wrapping_sub(since) < LATE_NS && head.wrapping_sub(self.next) < u64::from(RECORDS / 2)
     }
 
-    /// Whether there are events that the last call of [`Tracer::read`] left, because the one before them was not there yet.
+    /// Returns true if there are events that the last call of [`Tracer::read`] left, because the one before them was not there yet.
     pub fn is_behind(&self) -> bool {
         self.next != self.arena.header().trace_head.0.load()
     }
