@@ -12,8 +12,6 @@ const API_LIMIT: f64 = 1.5;
 const DEVICE_LIMIT: f64 = 0.7;
 /// Beyond this our median is behind the baseline's.
 const LEVEL: f64 = 1.05;
-/// What two equal cores can differ by in one run.
-const UNSEEN: f64 = 1.02;
 
 /// A promise and whether it was kept.
 #[derive(Debug, Serialize)]
@@ -36,7 +34,6 @@ pub(crate) fn all(records: &[Record], ratios: &[Ratio]) -> Vec<Expectation> {
     for baseline in [EVENTFD, SERVER] {
         expectations.extend(ahead_of(records, ratios, baseline));
     }
-    expectations.extend(unseen(records));
     for door in [RUST, C, DEVICE] {
         expectations.extend(system_calls(records, door));
     }
@@ -83,21 +80,6 @@ fn worst<'a>(records: &[Record], ratios: &'a [Ratio], baseline: &str) -> Option<
         .max_by(|one, other| one.ratio.total_cmp(&other.ratio))
 }
 
-/// What onlookers and tracers need, while there are none. Of the fastest rounds: whatever disturbs one makes it slower, by more than
-/// what is looked for.
-fn unseen(records: &[Record]) -> Option<Expectation> {
-    let (with, without) = (fastest(records, names::NOBODY)?, fastest(records, names::WITHOUT)?);
-    let noise = fastest(records, names::AGAIN)? / without;
-    Some(Expectation {
-        promise: format!("{RUST}: a wait that sleeps can be seen and traced at no cost (within {UNSEEN})"),
-        found: format!(
-            "fastest rounds: {with:.0} ns / {without:.0} ns = {:.3}; without it twice: {noise:.3}",
-            with / without
-        ),
-        kept: with <= UNSEEN * without,
-    })
-}
-
 fn system_calls(records: &[Record], door: &str) -> Option<Expectation> {
     let calls = |name: &str| {
         let record = records
@@ -113,11 +95,6 @@ fn system_calls(records: &[Record], door: &str) -> Option<Expectation> {
         found: format!("{satisfied} uncontended, {blocked:.2} to sleep, {signal:.2} to wake"),
         kept: satisfied == 0.0 && blocked <= 1.0 && signal <= 1.0,
     })
-}
-
-fn fastest(records: &[Record], arm: &str) -> Option<f64> {
-    let record = records.iter().find(|record| record.scenario == names::TURN && record.peer == arm)?;
-    record.sample().map(|sample| sample.min)
 }
 
 fn median(records: &[Record], scenario: &str, peer: &str) -> Option<f64> {

@@ -1,12 +1,5 @@
 //! The names by which the promises find what was measured, if it was.
 
-pub(crate) const TURN: &str = "two threads wake each other, one turn";
-/// The core without the notes of who sleeps and who woke whom, and without a look at the trace word.
-pub(crate) const WITHOUT: &str = "core without it";
-/// The same again: how far two equal cores differ.
-pub(crate) const AGAIN: &str = "core without it, again";
-pub(crate) const NOBODY: &str = "nobody looks";
-
 pub(crate) const BLOCKED_WAIT: &str = "blocked wait: the sleeper";
 pub(crate) const BLOCKED_ANY: &str = "blocked wait-any of 64: the sleeper";
 pub(crate) const SIGNAL: &str = "set with one sleeper: the signaler";

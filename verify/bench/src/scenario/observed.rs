@@ -1,96 +1,79 @@
-//! What it costs a program that its waits can be seen: two threads on one processor, which wake each other in turn. Each turn is
+//! What it costs a program that somebody looks: two threads on one processor, which wake each other in turn. Each turn is
 //! one wait that falls asleep, and one wake. All arms in turns, so that the ratio is of one run.
 
 use std::io;
+use std::os::fd::BorrowedFd;
 use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::time::Duration;
 
+use ntux_platform::clock::monotonic_ns;
 use ntux_sync::inspect::View;
 use ntux_sync::trace::Tracer;
+use ntux_sync::{Arena, Capacity, Deadline, Object};
 
-use super::names::{AGAIN, NOBODY, TURN, WITHOUT};
 use crate::bench::Bench;
 use crate::measure::{Effort, Sample, Timed, in_turns};
 use crate::record::{Group, Outcome, Unit};
 
+const TURN: &str = "two threads wake each other, one turn";
+const NOBODY: &str = "nobody looks";
 /// A snapshot every tenth of a second, as `ntux top --every 0.1` takes them.
 const TOP: &str = "ntux top looks";
 /// All events are recorded, and fetched every 5 ms, as `ntux trace` does.
 const TRACED: &str = "ntux trace records";
-const ARMS: [&str; 5] = [WITHOUT, AGAIN, NOBODY, TOP, TRACED];
+const ARMS: [&str; 3] = [NOBODY, TOP, TRACED];
 
 const SNAPSHOT_EVERY: Duration = Duration::from_millis(100);
 const FETCH_EVERY: Duration = Duration::from_millis(5);
 /// Threads report for so long after the last time that the tracer asked for it.
 const LEASE_NS: u64 = 2_000_000_000;
 
-/// The same code for both copies of the core.
-macro_rules! turns {
-    ($name:ident, $core:ident) => {
-        mod $name {
-            use std::io;
-            use std::os::fd::BorrowedFd;
-
-            use ntux_platform::clock::monotonic_ns;
-            use $core::{Arena, Capacity, Deadline, Object};
-
-            use super::on_one_processor;
-
-            pub(super) struct Turns {
-                arena: Arena,
-                events: [Object; 2],
-            }
-
-            impl Turns {
-                pub(super) fn new() -> io::Result<Turns> {
-                    let arena = Arena::create(Capacity::default()).map_err(io::Error::other)?;
-                    // Each wait sleeps at once.
-                    arena.set_spins(0);
-                    let event = || arena.event_create(&arena.waiter(), false, false).map_err(io::Error::other);
-                    let events = [event()?, event()?];
-                    Ok(Turns { arena, events })
-                }
-
-                #[allow(dead_code, reason = "of the copy, only the tests ask")]
-                pub(super) fn fd(&self) -> io::Result<BorrowedFd<'_>> {
-                    self.arena.fd().ok_or_else(|| io::ErrorKind::NotFound.into())
-                }
-
-                /// Nanoseconds for so many rounds of two turns.
-                pub(super) fn take(&self, rounds: u64) -> u64 {
-                    std::thread::scope(|scope| {
-                        scope.spawn(|| self.side(1, rounds));
-                        scope.spawn(|| self.side(0, rounds)).join().expect("a side does not fail")
-                    })
-                }
-
-                fn side(&self, side: usize, rounds: u64) -> u64 {
-                    on_one_processor();
-                    let (waiter, [first, second]) = (self.arena.waiter(), self.events);
-                    let begin = monotonic_ns();
-                    for _ in 0..rounds {
-                        let (set, waited) = if side == 0 { (first, second) } else { (second, first) };
-                        if side == 0 {
-                            self.arena.event_set(&waiter, set).expect("an event");
-                        }
-                        self.arena
-                            .wait_any(&waiter, &[waited], None, 1 + side as u32, Deadline::Never)
-                            .expect("a wait");
-                        if side == 1 {
-                            self.arena.event_set(&waiter, set).expect("an event");
-                        }
-                    }
-                    let elapsed = monotonic_ns() - begin;
-                    self.arena.retire(&waiter);
-                    elapsed
-                }
-            }
-        }
-    };
+struct Turns {
+    arena: Arena,
+    events: [Object; 2],
 }
 
-turns!(shipped, ntux_sync);
-turns!(unobserved, ntux_sync_unobserved);
+impl Turns {
+    fn new() -> io::Result<Turns> {
+        let arena = Arena::create(Capacity::default()).map_err(io::Error::other)?;
+        // Each wait sleeps at once.
+        arena.set_spins(0);
+        let event = || arena.event_create(&arena.waiter(), false, false).map_err(io::Error::other);
+        let events = [event()?, event()?];
+        Ok(Turns { arena, events })
+    }
+
+    fn fd(&self) -> io::Result<BorrowedFd<'_>> {
+        self.arena.fd().ok_or_else(|| io::ErrorKind::NotFound.into())
+    }
+
+    /// Nanoseconds for so many rounds of two turns.
+    fn take(&self, rounds: u64) -> u64 {
+        std::thread::scope(|scope| {
+            scope.spawn(|| self.side(1, rounds));
+            scope.spawn(|| self.side(0, rounds)).join().expect("a side does not fail")
+        })
+    }
+
+    fn side(&self, side: usize, rounds: u64) -> u64 {
+        on_one_processor();
+        let (waiter, [first, second]) = (self.arena.waiter(), self.events);
+        let begin = monotonic_ns();
+        for _ in 0..rounds {
+            let (set, waited) = if side == 0 { (first, second) } else { (second, first) };
+            if side == 0 {
+                self.arena.event_set(&waiter, set).expect("an event");
+            }
+            self.arena.wait_any(&waiter, &[waited], None, 1 + side as u32, Deadline::Never).expect("a wait");
+            if side == 1 {
+                self.arena.event_set(&waiter, set).expect("an event");
+            }
+        }
+        let elapsed = monotonic_ns() - begin;
+        self.arena.retire(&waiter);
+        elapsed
+    }
+}
 
 /// The calling thread stays on the first processor that it may run on.
 fn on_one_processor() {
@@ -123,16 +106,13 @@ pub(crate) fn run(bench: &mut Bench) {
 }
 
 fn measure(effort: Effort) -> io::Result<Vec<Sample>> {
-    let [without, again] = [unobserved::Turns::new()?, unobserved::Turns::new()?];
-    let [nobody, top, traced] = [shipped::Turns::new()?, shipped::Turns::new()?, shipped::Turns::new()?];
+    let [nobody, top, traced] = [Turns::new()?, Turns::new()?, Turns::new()?];
     let view = View::open(top.fd()?).map_err(io::Error::other)?;
     let mut tracer = Tracer::attach(traced.fd()?).map_err(io::Error::other)?;
     let mut events = Vec::new();
     // A round has two turns.
     let turns = |nanoseconds: u64| nanoseconds / 2;
-    let mut arms: [Timed<'_>; 5] = [
-        Box::new(|count| turns(without.take(count))),
-        Box::new(|count| turns(again.take(count))),
+    let mut arms: [Timed<'_>; 3] = [
         Box::new(|count| turns(nobody.take(count))),
         Box::new(|count| turns(beside(|| drop(view.snapshot()), SNAPSHOT_EVERY, || top.take(count)))),
         Box::new(|count| {
@@ -169,29 +149,20 @@ fn beside<T>(mut look: impl FnMut() + Send, every: Duration, work: impl FnOnce()
 
 #[cfg(test)]
 mod tests {
-    use std::os::fd::BorrowedFd;
-
     use super::*;
 
     /// The arms differ in what they are said to differ in.
     #[test]
-    fn only_the_shipped_core_leaves_notes_and_only_a_traced_one_events() {
-        let noted = |fd: BorrowedFd<'_>| View::open(fd).unwrap().snapshot().unwrap().wakes.len();
-        let (shipped, without) = (shipped::Turns::new().unwrap(), unobserved::Turns::new().unwrap());
-        let mut tracers = [shipped.fd().unwrap(), without.fd().unwrap()].map(|fd| Tracer::attach(fd).unwrap());
-        shipped.take(10);
+    fn only_a_traced_core_leaves_events() {
+        let turns = Turns::new().unwrap();
+        let mut tracer = Tracer::attach(turns.fd().unwrap()).unwrap();
         let mut events = Vec::new();
-        tracers[0].read(&mut events);
+        turns.take(10);
+        tracer.read(&mut events);
         assert!(events.is_empty(), "nobody asked for them: {events:?}");
-        tracers.iter().for_each(|tracer| tracer.keep_on(LEASE_NS));
-        shipped.take(10);
-        without.take(10);
-        let [seen, unseen] = tracers.map(|mut tracer| {
-            let mut events = Vec::new();
-            tracer.read(&mut events);
-            events.len()
-        });
-        assert!(seen >= 40 && unseen == 0, "{seen} events, {unseen} without");
-        assert!(noted(shipped.fd().unwrap()) > 0 && noted(without.fd().unwrap()) == 0);
+        tracer.keep_on(LEASE_NS);
+        turns.take(10);
+        tracer.read(&mut events);
+        assert!(events.len() >= 40, "{} events", events.len());
     }
 }
