@@ -21,9 +21,8 @@
 //! * Once all its waits are decided there, the thread does not even read the clock ([`Outlook`]): it looks only at where the
 //!   decision came from. So begins a thread of a process that may use one processor only; what its threads may use changes,
 //!   and waits are decided by other processes, too.
-//! * If all processors are busy, perhaps with the threads that would decide, spins are in vain, and the clock has gaps between
-//!   two checks (also when a quota is used up). Each of these makes the thread not spin for twice as many waits as the one
-//!   before; a successful spin halves that.
+//! * If all processors are busy, perhaps with the threads that would decide, spins are in vain (also when a quota is used up). Each
+//!   spin in vain makes the thread not spin for twice as many waits as the one before; a successful spin halves that.
 //!
 //! # When it looks
 //! Each look at an object that another thread uses takes the cache line away from that thread, and slows it down more than a
@@ -101,8 +100,6 @@ pub enum Looked {
     Saw,
     /// The spin saw nothing.
     InVain,
-    /// Another thread had the processor during the spin.
-    Interrupted,
 }
 
 /// Where a thread expects its next wait to be decided.
@@ -261,8 +258,7 @@ impl History {
         match outcome.looked {
             Looked::No => self.rest = self.rest.saturating_sub(1),
             Looked::Saw => self.failures = self.failures.saturating_sub(1),
-            Looked::InVain => self.fail(1),
-            Looked::Interrupted => self.fail(2),
+            Looked::InVain => self.fail(),
         }
     }
 
@@ -274,8 +270,8 @@ impl History {
         }
     }
 
-    fn fail(&mut self, times: u8) {
-        self.failures = (self.failures + times).min(FAILURES_MOST);
+    fn fail(&mut self) {
+        self.failures = (self.failures + 1).min(FAILURES_MOST);
         self.rest = (1 << self.failures) - 1;
     }
 }
@@ -415,16 +411,6 @@ mod tests {
         assert!((3_700..4_700).contains(&price.ns()), "{price:?}");
         assert_eq!(WakePrice::default().measured(3).ns(), PRICE_NS_LEAST);
         assert_eq!(WakePrice::of_others(u32::MAX).measured(u64::MAX).ns(), PRICE_NS_MOST);
-    }
-
-    #[test]
-    fn an_interrupted_look_counts_for_two() {
-        let rest = |looked| {
-            let mut history = History::default();
-            history.learn(PRICE, Outcome { looked, decided_after_ns: Some(100), decided_on: None, traffic: None });
-            history.rest
-        };
-        assert_eq!((rest(Looked::InVain), rest(Looked::Interrupted), rest(Looked::Saw)), (1, 3, 0));
     }
 
     /// The history after so many waits with this traffic.
