@@ -303,7 +303,7 @@ test-watch: tools       ## Writers against a copy that must not go stale, for mi
 LOOKS ?= 1000
 test-looks: build       ## A thousand looks of ntux why at a busy program that is well: nothing may be called wrong
 	@mkdir -p $(OUT)/demo
-	$(CC) $(DEMO_CFLAGS) -o $(OUT)/demo/well demo/inspect/well.c -lpthread
+	$(CC) $(DEMO_CFLAGS) -o $(OUT)/demo/scenes demo/inspect/scenes.c -lpthread
 	@demo/inspect/looks $(OUT) $(LOOKS)
 
 test-tsan: tools        ## What objects guard, under ThreadSanitizer; needs a nightly compiler
