@@ -86,8 +86,8 @@ impl Snapshot {
         self.peers.iter().find(|peer| peer.index == index)
     }
 
-    /// Whether a thread waits: its wait is undecided, and it has not ended. Of one that was killed in its wait the system says so in
-    /// its slot, where it can; else its process tells, once that has ended.
+    /// Returns true if a thread waits: its wait is undecided, and it has not ended. If a thread is killed in its wait, the system notes
+    /// that in its slot, where it can; else it is known once its process has ended.
     pub fn waits(&self, waiter: &WaiterView) -> bool {
         let has_ended = |peer: &PeerView| peer.presence == Presence::Dead;
         waiter.is_undecided() && !self.peer(waiter.peer).is_some_and(has_ended)
@@ -98,8 +98,8 @@ impl Snapshot {
         self.waiters.iter().filter(|waiter| self.waits(waiter))
     }
 
-    /// Puts the times that processes noted on the clock of the caller. `ahead` tells by how many nanoseconds the monotonic clock of
-    /// the process in a peer slot is ahead of the caller's: in a time namespace it is another one.
+    /// Converts the times that processes noted to the caller's clock. `ahead` tells by how many nanoseconds the monotonic clock of the
+    /// process in a peer slot is ahead of the caller's; the two differ between time namespaces.
     pub fn on_clock_of_caller(&mut self, ahead: impl Fn(u32) -> i64) {
         let here = |ns: u64, peer: u32| ns.saturating_add_signed(ahead(peer).saturating_neg());
         for waiter in &mut self.waiters {
@@ -115,14 +115,14 @@ impl Snapshot {
         }
     }
 
-    /// Leaves the creators out whose slots may have changed hands since the peers were read: it is unknown which process was meant.
+    /// Removes the creators whose slots may have changed hands since the peers were read: it is unknown which process was meant.
     fn forget_unsure_creators(&mut self, is_as_before: impl Fn(&PeerView) -> bool) {
         let sure: HashSet<u32> = self.peers.iter().filter(|peer| is_as_before(peer)).map(|peer| peer.index).collect();
         self.objects.iter_mut().for_each(|object| object.creator = object.creator.filter(|peer| sure.contains(peer)));
     }
 
-    /// Completes the waits from their entries, because only those say whether a wait is for all of its objects, and
-    /// which one is its alert.
+    /// Completes the waits from their entries: only the entries say if a wait is for all of its objects, and which object is
+    /// its alert.
     fn complete_waits(&mut self) {
         let mut modes: HashMap<(u32, u64), Mode> = HashMap::new();
         let mut alerts = HashMap::new();

@@ -25,15 +25,15 @@ pub struct ObjectView {
     pub version: u64,
     /// False if it changed faster than it could be read, so its parts may be of several instants.
     pub stable: bool,
-    /// Whether it is live.
+    /// How far its life has come.
     pub life: Life,
     /// Its keeper.
     pub keeper: Keeper,
     /// The peer that created it, if that is known.
     pub creator: Option<u32>,
-    /// Its kind and state. That of a claimed object still includes the unit on offer.
+    /// Its kind and state. The state of a claimed object still includes the unit on offer.
     pub value: Value,
-    /// Who signaled it last, or acquired it last if it is a mutex.
+    /// The thread that signaled it last, or acquired it last if it is a mutex.
     pub last_by: LastBy,
     /// The incomplete operation on it, if any.
     pub claim: Claim,
@@ -43,7 +43,7 @@ pub struct ObjectView {
     pub queue_is_whole: bool,
 }
 
-/// Whether an object is live.
+/// How far the life of an object has come.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Life {
     /// Being created.
@@ -97,9 +97,9 @@ impl Value {
     }
 }
 
-/// Who signaled an object last: set or pulsed an event, released a semaphore; or who acquired a mutex last. Said of live objects at
-/// rest. Whoever completes an operation says whose it is, unless it was begun by a thread that was killed, or overtaken, before it
-/// could sign; or a thread took something from the object in a wait for several that did not have to wait.
+/// The thread that signaled an object last (set or pulsed an event, released a semaphore), or acquired a mutex last. Only live objects at
+/// rest have it. The thread that completes an operation notes whose it is. It cannot if the operation was begun by a thread that was
+/// killed, or overtaken, before it could sign; or if a wait for several objects took the object without having to wait.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum LastBy {
     /// Unknown.
@@ -108,7 +108,7 @@ pub enum LastBy {
     Nobody,
     /// This thread, by its number in its own namespace.
     Thread {
-        /// The index of its peer, which can be another process by now if that one has ended. None: unknown, or above 1,022.
+        /// The index of its peer; if this process has ended, another one can have the index by now. None: unknown, or above 1,022.
         peer: Option<u32>,
         /// Its number.
         thread: u32,
@@ -136,7 +136,7 @@ pub enum Claim {
     Signal {
         /// The number of the attempt.
         attempt: u32,
-        /// Whether there is something to take.
+        /// There is something to take.
         offers: bool,
     },
     /// The recursion count moves a part of itself.
@@ -152,15 +152,15 @@ pub struct EntryView {
     pub waiter: u32,
     /// Its wait.
     pub ticket: u64,
-    /// Whether it waits for all its objects. (False for the alert of such a wait.)
+    /// It waits for all its objects. (False for the alert of such a wait.)
     pub all: bool,
     /// The object's index in the waiter's list.
     pub position: u32,
-    /// Whether it counts.
+    /// If it counts.
     pub standing: Standing,
 }
 
-/// Whether an entry counts.
+/// If an entry counts, and why not.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Standing {
     /// Its waiter waits, for this object.

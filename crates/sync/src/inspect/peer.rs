@@ -16,11 +16,11 @@ pub struct PeerView {
     pub process: Process,
     /// It is still returning what the previous process owned.
     pub burying: bool,
-    /// Whether it is alive.
+    /// If it is alive, as far as that can be seen.
     pub presence: Presence,
 }
 
-/// Whether a process is alive.
+/// If a process is alive, as far as that can be seen.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Presence {
     /// It runs, or is stopped.
@@ -40,7 +40,7 @@ impl PeerView {
         Some(PeerView { index, process, burying, presence: Presence::of(process, me) })
     }
 
-    /// Whether the slot is still this process's, and nothing in it another one's.
+    /// Returns true if the slot is still this process's, and nothing in it belongs to another process.
     pub(super) fn is_in(&self, word: &Word128) -> bool {
         !self.burying && reading(word, |pair| pair).what == pack(self.process)
     }

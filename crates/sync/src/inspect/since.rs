@@ -1,13 +1,13 @@
-//! When an object was last signaled, as far as those who wait for it can tell.
+//! When an object was last signaled, as far as its waiters can tell.
 //!
 //! Nobody notes the time of a signal that wakes nobody: reading the clock takes longer than the signal. But a thread that falls asleep
 //! has noted which version of the object's word it left, and the time after that ([`crate::observe`]). So if the word is
-//! still the same, nobody has signaled the object since then. Others who join the queue also change the word, and they have noted which
-//! version *they* found: from one to the next one can go back, as long as nothing else has changed the word. A thread that waits for
-//! several objects has noted the version of each.
+//! still the same, nobody has signaled the object since then. Other threads that join the queue also change the word, and each has noted
+//! which version *it* found: so the versions lead back from one waiter to the one before, as long as nothing else has changed the
+//! word. A thread that waits for several objects has noted the version of each.
 //!
-//! That somebody has signaled it shows in its mark, if it was another thread than before; or in a wake that it has sent to another one
-//! who waited.
+//! A signal shows in the object's mark, if it was another thread than before; or in a wake that the object has sent to another
+//! waiter.
 
 use std::collections::{BTreeSet, HashMap};
 
@@ -28,7 +28,7 @@ pub struct LastSignal {
 }
 
 impl LastSignal {
-    /// Whether it was while the thread in this place waited. None: unknown.
+    /// Returns true if it was while the thread in this place waited. None: unknown.
     pub fn was_during(&self, waiter: u32) -> Option<bool> {
         let was = self.seen.contains(&waiter);
         (was || self.unseen.contains(&waiter)).then_some(was)
@@ -36,10 +36,10 @@ impl LastSignal {
 }
 
 impl Snapshot {
-    /// When an object was last signaled, as far as those who sleep for it can tell.
+    /// When an object was last signaled, as far as the threads that sleep for it can tell. Unknown if it is a mutex.
     pub fn last_signal(&self, object: &ObjectView) -> LastSignal {
         let mut last = LastSignal::default();
-        // What stands in the word of a mutex is who acquired it.
+        // The word of a mutex names the thread that acquired it.
         let is_mutex = matches!(object.value, Value::Mutex(_));
         if is_mutex || object.life != Life::Live || object.claim != Claim::None || !object.stable {
             return last;
@@ -66,7 +66,7 @@ impl Snapshot {
         last
     }
 
-    /// Those who sleep for this object.
+    /// The threads that sleep for this object.
     fn sleepers<'a>(&'a self, object: &'a ObjectView) -> impl Iterator<Item = Sleeper<'a>> {
         object.waiting().filter_map(|entry| {
             let waiter = self.waiter(entry.waiter).filter(|waiter| waiter.ticket == entry.ticket && waiter.stable)?;
@@ -76,7 +76,7 @@ impl Snapshot {
     }
 }
 
-/// Who sleeps for an object.
+/// A thread that sleeps for an object.
 struct Sleeper<'a> {
     waiter: &'a WaiterView,
     found: Found,
@@ -84,16 +84,16 @@ struct Sleeper<'a> {
 }
 
 impl Sleeper<'_> {
-    /// Whether what stands there now tells that somebody has signaled the object since, and it was not this wait that got it.
+    /// Returns true if the mark shows that somebody has signaled the object since, and another wait got it.
     ///
-    /// A name that was not there tells so. That a name is gone does, if this wait would have taken the object: then others have, and
-    /// nobody can take what was not signaled. But an object that is there for all of a wait's others may be taken at any time.
+    /// A new name shows it. A name that is gone shows it if this wait would have taken the object: then another one has, and nobody can
+    /// take what was not signaled. But a wait for all may leave an object that is signaled to others, at any time.
     fn has_missed(&self, last_by: LastBy) -> bool {
         last_by != self.found.last_by && (!self.all || matches!(last_by, LastBy::Thread { .. }))
     }
 
-    /// Whether the object has woken another one at this time since this wait has joined its queue. Nobody joins between a signal and what
-    /// it comes to, so that was another signal than those before.
+    /// Returns true if the object has woken another waiter at this time, since this wait joined its queue. Nobody joins between a signal
+    /// and its outcome, so the wake belongs to a later signal.
     fn has_slept_through(&self, wake: Option<u64>) -> bool {
         let noted = self.waiter.asleep_since.map(|since| since.saturating_add(TICK_NS));
         wake.zip(noted).is_some_and(|(wake, joined)| wake > joined)

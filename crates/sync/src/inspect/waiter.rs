@@ -30,13 +30,13 @@ pub struct WaiterView {
     pub owner: u32,
     /// The state of its wait.
     pub state: WaitState,
-    /// Whether the thread sleeps, or is about to.
+    /// The thread sleeps, or is about to.
     pub parked: bool,
     /// Since when it has waited, in nanoseconds of the monotonic clock, up to 10 ms too early. None: it does not sleep.
     pub asleep_since: Option<u64>,
     /// Until when it sleeps at most. None: it does not sleep.
     pub deadline: Option<Deadline>,
-    /// What it found when it joined the queues of the objects in its list, and of its alert. Empty: it does not sleep.
+    /// What it found when it joined the queue of each object in its list, and of its alert. Empty: it does not sleep.
     pub found: Vec<Found>,
     /// What it waits for.
     pub wait: WaitView,
@@ -47,7 +47,7 @@ pub struct WaiterView {
 pub struct Found {
     /// The last 32 bits of the sequence number of the object's word after that, if nobody has changed it meanwhile.
     pub version: u32,
-    /// Who had signaled the object last, or acquired it last if it is a mutex.
+    /// The thread that had signaled the object last, or acquired it last if it is a mutex.
     pub last_by: LastBy,
 }
 
@@ -60,7 +60,7 @@ pub struct WakeView {
     pub object: Option<Object>,
     /// When, in nanoseconds of the monotonic clock, up to 10 ms too early.
     pub at: u64,
-    /// Who performed the operation: unknown also if another thread had to decide what it came to.
+    /// The thread that performed the operation: unknown also if another thread had to decide its outcome.
     pub by: LastBy,
 }
 
@@ -81,7 +81,7 @@ pub enum WaitState {
         given: Given,
         /// An acquired mutex had been abandoned.
         abandoned: bool,
-        /// Who performed the operation, if the thread slept.
+        /// The thread that performed the operation, if this one slept.
         by: LastBy,
         /// The thread slept, has not run since, and its wake may not have been sent yet.
         owed: bool,

@@ -12,12 +12,12 @@
 //!   and that thread waits all the time: only the owner can unlock it;
 //! * an operation that is half-way in both, with the same version of the object's word, is the same operation.
 //!
-//! # Who is still asleep
-//! A wait that is decided, and whose wake is not known to be sent, need not be a thread that sleeps: what threads write about wakes are
-//! hints ([`crate::observe`]). So whoever can ask the system says which of these threads do not sleep on the words of their
-//! places ([`Case::with_awake`]); nothing is said of those. Of a stopped one it is said that it is stopped.
+//! # Threads that are still asleep
+//! A thread whose wait is decided, and whose wake is not known to be sent, need not sleep: what threads write about wakes are hints
+//! ([`crate::observe`]). So a caller that can ask the system says which of these threads do not sleep on the words of their
+//! places ([`Case::with_awake`]); no finding names them. A stopped thread is found as stopped.
 //!
-//! # Who is stuck
+//! # Waits that are stuck
 //! A wait is *stuck* if no thread outside can end it. Anybody can signal an event or a semaphore, so only the following
 //! waits can be stuck, and the stuck ones are the largest set that these rules allow:
 //! * a wait for one of several objects, all of which are mutexes of stuck owners, or closed;
@@ -101,7 +101,7 @@ pub enum Finding {
         owner: u32,
         /// The place that the owner's thread had. None: it has never waited; the mutex says who it was.
         place: Option<u32>,
-        /// Who waits for it.
+        /// Its waiters.
         waiting: Vec<u32>,
     },
     /// A waiter that can only be satisfied by objects that are closed.
@@ -118,17 +118,17 @@ pub enum Finding {
         waiter: u32,
         /// What it was given.
         given: Given,
-        /// Who was to wake it, if it has come as far as to say so.
+        /// The thread that was to wake it, if it has come as far as to say so.
         by: LastBy,
     },
     /// An operation of a thread that has ended, which was announced to wait-all waiters: the next thread that signals
-    /// an object which one of them needs carries it out. Until then it has not happened, so nobody is held up who does not wait for it.
+    /// an object which one of them needs carries it out. Until then it has not happened, so it holds up only its waiters.
     Unfinished {
         /// The place of the thread.
         waiter: u32,
         /// The operation.
         request: Request,
-        /// Who waits for all of several objects, one of which is the operation's.
+        /// The waiters for all of several objects, one of which is the operation's.
         waiting: Vec<u32>,
     },
     /// An operation on an object that is half-way and makes no progress. The next thread that uses the object finishes
@@ -138,7 +138,7 @@ pub enum Finding {
         object: Object,
         /// How far it has come.
         claim: Claim,
-        /// Who waits for the object.
+        /// The object's waiters.
         waiting: Vec<u32>,
     },
     /// A waiter whose thread is stopped in its wait; it may have been given what it waits for meanwhile.
@@ -154,7 +154,7 @@ pub enum Finding {
         owner: u32,
         /// The place of its owner's thread. None: it has never waited; the mutex says who it is.
         place: Option<u32>,
-        /// Who waits for it.
+        /// Its waiters.
         waiting: Vec<u32>,
     },
     /// A wait for all of its objects that lacks one: the others are available.
@@ -191,8 +191,8 @@ enum Care {
 }
 
 impl Finding {
-    /// Returns whether it will not resolve by itself. (A wait for all that lacks one object may be what the program
-    /// wants; an operation that has not happened is nothing to those who do not wait for it.)
+    /// Returns true if it will not resolve by itself. (A wait for all that lacks one object may be what the program
+    /// wants; an operation that has not happened matters only to its waiters.)
     pub fn is_fault(&self) -> bool {
         match self {
             Finding::LacksOne { .. } => false,
@@ -201,8 +201,8 @@ impl Finding {
         }
     }
 
-    /// Returns whether it can pass although nobody helps: who is to go on gets no processor, or a tracer has stopped it for a moment. That
-    /// may also be who is to learn that a thread has ended (Wine's server), or a waiter that is itself being ended.
+    /// Returns true if it can pass although nobody helps: the thread that is to go on gets no processor, or a tracer has stopped it for a
+    /// moment. This thread may also be the one that is to learn of a death (Wine's server), or a waiter that is itself being ended.
     pub fn may_pass(&self) -> bool {
         self.is_fault() && !matches!(self, Finding::Deadlock { .. })
     }
@@ -301,14 +301,14 @@ impl<'a> Case<'a> {
         }
     }
 
-    /// The places whose threads have waited in the name of this owner; of none if no such thread has ever had to wait.
+    /// The places whose threads have waited in the name of this owner; none if no such thread has ever had to wait.
     pub fn places(&self, owner: u32) -> &[u32] {
         self.places.get(&owner).map_or(&[], Vec::as_slice)
     }
 
-    /// Returns whether a mutex of this owner may belong to a thread that never had to wait, while all that have waited in the name of the
-    /// owner have ended: the name of a thread that has ended is given to another one. That other one is then who acquired the mutex last,
-    /// unless that thread waits in another name, and has handed the mutex over.
+    /// Returns true if a mutex of this owner may belong to a thread that never had to wait, while all threads that have waited in the
+    /// owner's name have ended: the name of a thread that has ended is given to another one. This later thread then acquired the mutex
+    /// last, unless the thread that did waits in another name, and has handed the mutex over.
     fn may_be_anothers(&self, mutex: Object, owner: u32) -> bool {
         let Some(seen) = self.after.object(mutex.index()).filter(|seen| seen.object == mutex) else { return false };
         let LastBy::Thread { peer: Some(peer), thread } = seen.last_by else { return false };
@@ -318,7 +318,7 @@ impl<'a> Case<'a> {
         self.owners.get(&owner) == Some(&Fate::Gone) && is_there && !has_waited
     }
 
-    /// Returns whether the waiter slept in the same wait in both snapshots.
+    /// Returns true if the waiter slept in the same wait in both snapshots.
     pub fn is_asleep(&self, waiter: u32) -> bool {
         self.asleep.contains(&waiter)
     }
@@ -364,7 +364,7 @@ impl<'a> Case<'a> {
         is_asleep && is_known && waiter.stable && self.fate(waiter.index) != Fate::Gone
     }
 
-    /// Returns whether a place was in the same wait, or operation, and state in both snapshots.
+    /// Returns true if a place was in the same wait, or operation, and state in both snapshots.
     fn is_same(&self, waiter: &WaiterView) -> bool {
         if self.care.believes_one_snapshot() {
             return true;
@@ -376,7 +376,7 @@ impl<'a> Case<'a> {
         })
     }
 
-    /// As [`Case::obstacle`], but only if both snapshots agree.
+    /// What stands between a wait in the name of `owner` and this object of it, in both snapshots; `Unclear` if they differ.
     fn lasting_obstacle(&self, object: Object, owner: u32) -> Obstacle {
         let now = self.obstacle(object, owner);
         let is_lasting = self.care.believes_one_snapshot() || Obstacle::before(self.before, object, now);
@@ -404,7 +404,7 @@ impl<'a> Case<'a> {
         }
     }
 
-    /// The fate of the thread that acquired a mutex, if it is known who that was.
+    /// The fate of the thread that acquired a mutex. None: it is not known which thread that was.
     fn fate_of_taker(&self, mutex: &ObjectView) -> Option<Fate> {
         let LastBy::Thread { peer: Some(peer), thread } = mutex.last_by else { return None };
         let before = self.before.object(mutex.object.index())?;
@@ -440,7 +440,7 @@ impl<'a> Case<'a> {
         entries.map(|entry| entry.waiter).filter(|&waiter| self.is_asleep(waiter)).collect()
     }
 
-    /// Returns whether the operation of this waiter was under way in both snapshots. A request that was not admitted is
+    /// Returns true if the operation of this waiter was under way in both snapshots. A request that was not admitted is
     /// known to nobody: it is as if the thread had ended before.
     fn is_admitted(&self, waiter: u32) -> bool {
         [self.before, self.after].iter().all(|snapshot| snapshot.admission.requester == Some(waiter))
@@ -470,7 +470,7 @@ impl<'a> Case<'a> {
 }
 
 impl Obstacle {
-    /// Returns whether it was there in an earlier snapshot, too.
+    /// Returns true if it was there in an earlier snapshot, too.
     fn before(earlier: &Snapshot, object: Object, now: Obstacle) -> bool {
         let Some(seen) = earlier.object(object.index()) else { return false };
         match (now, &seen.value) {

@@ -15,7 +15,7 @@ struct Wait {
     all: bool,
     /// Its mutexes that others own.
     owned: Vec<(Object, u32)>,
-    /// Those that nobody can signal.
+    /// Its objects that nobody can signal.
     closed: Vec<Object>,
 }
 
@@ -74,7 +74,7 @@ impl<'a> Stuck<'a> {
         self.numbers = self.waits.iter().enumerate().map(|(number, wait)| (wait.waiter, number)).collect();
     }
 
-    /// Removes, repeatedly, a wait that an owner who is not stuck can end.
+    /// Removes, repeatedly, a wait that an owner can end which is not stuck.
     fn reduce(&mut self) {
         let mut dependents: HashMap<u32, Vec<usize>> = HashMap::new();
         for (number, wait) in self.waits.iter().enumerate() {
@@ -176,7 +176,7 @@ impl<'a> Stuck<'a> {
     }
 }
 
-/// Who depends on whom.
+/// Which wait depends on which.
 struct Graph {
     ahead: Vec<Vec<usize>>,
 }

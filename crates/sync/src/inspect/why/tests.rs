@@ -219,7 +219,7 @@ impl Play<'_> {
         true
     }
 
-    /// Whoever can do anything lets go of everything, and everything is signaled: who sleeps then sleeps for ever.
+    /// Whoever can do anything lets go of everything, and everything is signaled: a thread that sleeps then sleeps for ever.
     fn liberate(&mut self) -> BTreeSet<u32> {
         loop {
             while self.busy.values().any(|order| matches!(order, Order::Wait { until: Until::Within(_), .. })) {
@@ -267,7 +267,7 @@ struct Shown {
     planted: bool,
 }
 
-/// Whether some waits of a program have deadlines.
+/// Some waits of a program have deadlines, or none has.
 fn hurries(seed: u64) -> bool {
     seed % 4 == 3
 }
@@ -406,7 +406,7 @@ fn errors(seed: u64, shown: &Shown, care: Care) -> (usize, usize) {
     (shown.stuck.difference(&accused).count(), alarms)
 }
 
-/// Whether false alarms are noticed in some of these programs.
+/// Returns true if false alarms are noticed in some of these programs.
 fn is_noticed(care: Care, mut programs: impl Iterator<Item = u64>) -> bool {
     programs.any(|seed| errors(seed, &run(seed), care).1 > 0)
 }
