@@ -9,6 +9,7 @@ pub(crate) mod arenas;
 pub(crate) mod bench;
 pub(crate) mod counted;
 pub(crate) mod doctor;
+pub(crate) mod drawing;
 pub(crate) mod glibc;
 pub(crate) mod in_front;
 pub(crate) mod inspect;

@@ -75,7 +75,6 @@ pub const ALL: [Statuses; 11] = [
     Statuses {
         command: "watch",
         when: &[
-            ("0", "Without PROGRAM: it drew the workload."),
             PROGRAMS_OWN,
             NO_LIBRARY,
             ("126", "PROGRAM cannot be started, or nothing can be loaded into it."),
@@ -95,7 +94,7 @@ pub const ABOUT: &str = "ntux run replaces itself by PROGRAM, so no ntux process
                          a file leaves what was there before, and returns 125; ntux trace and ntux watch with a program \
                          return that only if the program itself succeeded.";
 
-/// As the end of a subcommand's help.
+/// The end of a subcommand's help.
 pub fn below_help(command: &str) -> Option<String> {
     let statuses = ALL.iter().find(|statuses| statuses.command == command)?;
     let lines = statuses.when.iter().map(|(code, when)| format!("  {code:<10} {when}"));

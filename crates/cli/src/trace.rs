@@ -25,7 +25,7 @@ use crate::library::Library;
 use crate::output::Output;
 use crate::printable::printable;
 use crate::status::NOTHING_THERE;
-use crate::{NTUX_FAILED, in_front, interruption, run, say};
+use crate::{NTUX_FAILED, drawing, in_front, interruption, run, say};
 use attach::Arenas;
 use inbox::Inbox;
 use names::Threads;
@@ -384,7 +384,7 @@ impl Recording {
         for (format, mut output) in self.pictures {
             let svg = self.timeline.svg(title, object, thread);
             let page = match format {
-                Format::Page => self.timeline.html(title, &svg, &text),
+                Format::Page => drawing::page(title, &svg, &text),
                 _ => svg,
             };
             // `finish` says what went wrong.

@@ -1,14 +1,15 @@
-//! The trace as a picture: a line for each thread, a bar for each wait, an arrow from who ended it. One file that needs no
-//! other; the pointer over a bar shows what it was.
-
-use std::fmt::Write;
+//! The trace as a picture: a line for each thread, a bar for each wait, a line from the signal that ended it. The pointer
+//! over a bar shows what it was.
 
 use super::names::verb;
 use super::summary::time;
 use super::waits::{End, Signal, Wait};
+use crate::drawing::{Drawing, PLAIN, TITLE};
 
 const WIDTH: f64 = 1200.0;
 const LEFT: f64 = 190.0;
+/// Room for the last number of the axis behind it.
+const RIGHT: f64 = WIDTH - 60.0;
 const TOP: f64 = 50.0;
 const LANE: f64 = 22.0;
 const BAR: f64 = 14.0;
@@ -60,25 +61,15 @@ impl Timeline {
     pub fn svg(&self, title: &str, object: impl Fn(usize, u32) -> String, thread: impl Fn(u32) -> String) -> String {
         let (threads, (from, to)) = (self.threads(), self.span());
         let height = TOP + threads.len() as f64 * LANE + 40.0;
-        let x = |ns: u64| LEFT + (ns.saturating_sub(from)) as f64 / (to - from) as f64 * (WIDTH - LEFT - 20.0);
+        let x = |ns: u64| LEFT + (ns.saturating_sub(from)) as f64 / (to - from) as f64 * (RIGHT - LEFT);
         let lane = |number: u32| Some(TOP + threads.iter().position(|&other| other == number)? as f64 * LANE);
-        let mut text = format!(
-            "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {WIDTH} {height}\" font-family=\"sans-serif\" font-size=\"11\">\n\
-             <rect width=\"{WIDTH}\" height=\"{height}\" fill=\"#fff\"/>\n\
-             <text x=\"10\" y=\"20\" font-size=\"14\">{}</text>\n",
-            escaped(title)
-        );
-        axis(&mut text, to - from, height);
+        let mut drawing = Drawing::new(WIDTH, height);
+        drawing.words((10.0, 20.0), TITLE, title);
+        axis(&mut drawing, to - from, height - 30.0);
         for &number in &threads {
             let y = lane(number).unwrap_or_default();
-            let name = escaped(&thread(number));
-            let _ = writeln!(text, "<text x=\"10\" y=\"{:.0}\">{name}</text>", y + BAR - 2.0);
-            let _ = writeln!(
-                text,
-                "<line x1=\"{LEFT}\" y1=\"{0:.0}\" x2=\"{1:.0}\" y2=\"{0:.0}\" stroke=\"#eee\"/>",
-                y + LANE - 4.0,
-                WIDTH - 20.0
-            );
+            drawing.words((10.0, y + BAR - 2.0), PLAIN, thread(number));
+            drawing.line((LEFT, y + LANE - 4.0), (RIGHT, y + LANE - 4.0), "#eee");
         }
         for (arena, wait) in &self.waits {
             let Some(y) = lane(wait.thread) else { continue };
@@ -86,42 +77,25 @@ impl Timeline {
             let (left, right) = (x(wait.from_ns), x(wait.to_ns));
             let tip =
                 format!("waits for {}: {}{}", object(*arena, slot), time(wait.to_ns - wait.from_ns), ending(wait.end));
-            bar(&mut text, left, right, y, COLOURS[(slot as usize + arena * 3) % COLOURS.len()], &tip);
+            bar(&mut drawing, left, right, y, COLOURS[(slot as usize + arena * 3) % COLOURS.len()], &tip);
             let granter = wait.by.and_then(|grant| Some((x(grant.at_ns), lane(grant.thread)?)));
             if let Some((start, from_y)) = granter.filter(|&(_, from_y)| from_y != y) {
-                let (from_y, to_y) = (from_y + BAR / 2.0, y + BAR / 2.0);
-                let _ = writeln!(
-                    text,
-                    "<line x1=\"{start:.1}\" y1=\"{from_y:.1}\" x2=\"{right:.1}\" y2=\"{to_y:.1}\" stroke=\"#000\" stroke-width=\"0.5\" stroke-opacity=\"0.5\"/>"
-                );
+                drawing.line((start, from_y + BAR / 2.0), (right, y + BAR / 2.0), "#888");
             }
         }
         for (arena, signal) in &self.signals {
             let Some(y) = lane(signal.thread) else { continue };
             let tip =
                 format!("{} {}: satisfies {}", verb(signal.operation), object(*arena, signal.object), signal.granted);
-            bar(&mut text, x(signal.from_ns), x(signal.to_ns), y, "#000", &tip);
+            bar(&mut drawing, x(signal.from_ns), x(signal.to_ns), y, "#000", &tip);
         }
         let note = match self.left_out {
             0 => String::new(),
             count => format!("; {count} later waits and signals are not drawn"),
         };
-        let _ = writeln!(
-            text,
-            "<text x=\"10\" y=\"{:.0}\">a bar is a wait that slept, its colour the object; black is who signals; a line leads from there to whom it woke{note}</text>\n</svg>",
-            height - 10.0
-        );
-        text
-    }
-
-    /// The picture and the summary as a page.
-    pub fn html(&self, title: &str, svg: &str, summary: &str) -> String {
-        format!(
-            "<!DOCTYPE html>\n<html lang=\"en\"><meta charset=\"utf-8\"><title>{0}</title>\n\
-             <style>body{{font-family:sans-serif;margin:1em}}pre{{font-size:12px}}</style>\n{svg}\n<pre>{1}</pre>\n</html>\n",
-            escaped(title),
-            escaped(summary)
-        )
+        let legend = "a bar is a wait that slept, its colour the object; black is who signals; a line leads from there to whom it woke";
+        drawing.words((10.0, height - 10.0), PLAIN, format_args!("{legend}{note}"));
+        drawing.finish()
     }
 }
 
@@ -134,31 +108,17 @@ fn ending(end: End) -> &'static str {
     }
 }
 
-fn bar(text: &mut String, left: f64, right: f64, y: f64, colour: &str, tip: &str) {
-    let width = (right - left).max(0.6);
-    let _ = writeln!(
-        text,
-        "<rect x=\"{left:.1}\" y=\"{y:.1}\" width=\"{width:.1}\" height=\"{BAR}\" fill=\"{colour}\"><title>{}</title></rect>",
-        escaped(tip)
-    );
+fn bar(drawing: &mut Drawing, left: f64, right: f64, y: f64, colour: &str, tip: &str) {
+    drawing.area((left, y), ((right - left).max(0.6), BAR), colour, Some(tip));
 }
 
-fn axis(text: &mut String, span_ns: u64, height: f64) {
+fn axis(drawing: &mut Drawing, span_ns: u64, bottom: f64) {
     for tick in 0..=5 {
-        let at = LEFT + f64::from(tick) / 5.0 * (WIDTH - LEFT - 20.0);
-        let name = time((span_ns as f64 * f64::from(tick) / 5.0) as u64);
-        let _ = writeln!(text, "<text x=\"{at:.0}\" y=\"40\" text-anchor=\"middle\">{name}</text>");
-        let _ = writeln!(
-            text,
-            "<line x1=\"{at:.0}\" y1=\"44\" x2=\"{at:.0}\" y2=\"{:.0}\" stroke=\"#ddd\"/>",
-            height - 30.0
-        );
+        let share = f64::from(tick) / 5.0;
+        let at = LEFT + share * (RIGHT - LEFT);
+        drawing.words((at + 2.0, 40.0), PLAIN, time((span_ns as f64 * share) as u64));
+        drawing.line((at, 30.0), (at, bottom), "#ddd");
     }
-}
-
-/// The name of a thread may hold anything.
-fn escaped(text: &str) -> String {
-    text.replace('&', "&amp;").replace('<', "&lt;").replace('"', "&quot;")
 }
 
 #[cfg(test)]
@@ -170,15 +130,7 @@ mod tests {
     }
 
     fn svg(timeline: &Timeline) -> String {
-        timeline.svg("<title>", |_, slot| format!("mutex {slot}"), |thread| format!("\"<{thread}>\""))
-    }
-
-    #[test]
-    fn names_cannot_break_the_picture() {
-        let mut timeline = Timeline::default();
-        timeline.add_wait(0, &wait(1, 10, 20));
-        let svg = svg(&timeline);
-        assert!(svg.contains("&quot;&lt;1>") && svg.contains("&lt;title>") && svg.contains("mutex 5"), "{svg}");
+        timeline.svg("title", |_, slot| format!("mutex {slot}"), |thread| format!("thread {thread}"))
     }
 
     #[test]

@@ -104,7 +104,7 @@ impl Written {
 /// The blocks that were ever written.
 #[derive(Default)]
 pub struct Axis {
-    /// Of each part, ascending.
+    /// For each part, ascending.
     blocks: [Vec<usize>; PARTS.len()],
 }
 

@@ -17,19 +17,6 @@ pub struct Row {
 }
 
 impl Row {
-    /// From a bit for each page.
-    pub fn new(bitmap: &[u64], pages: usize, columns: usize, from: Duration, until: Duration) -> Row {
-        let columns = columns.min(pages);
-        let is_written = |page: &usize| bitmap[page / 64] >> (page % 64) & 1 != 0;
-        let share = |column: usize| {
-            let stretch = column * pages / columns..(column + 1) * pages / columns;
-            let count = stretch.len();
-            stretch.filter(is_written).count() as f64 / count as f64
-        };
-        let heat = (0..columns).map(share).collect();
-        Row { from, until, written: (0..pages).filter(is_written).count(), heat }
-    }
-
     /// Bytes in written pages, in a second.
     pub fn rate(&self, page: usize) -> f64 {
         let seconds = self.until.saturating_sub(self.from).as_secs_f64();
@@ -94,16 +81,6 @@ impl Totals {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn a_row_has_the_share_of_each_column() {
-        let second = Duration::from_secs(1);
-        let row = Row::new(&[0b1111_0001, 1], 70, 7, Duration::ZERO, second);
-        assert_eq!(row.written, 6);
-        assert_eq!(row.heat, [0.5, 0.0, 0.0, 0.0, 0.0, 0.0, 0.1]);
-        assert_eq!(row.rate(4096), 6.0 * 4096.0);
-        assert_eq!(Row::new(&[7], 3, 64, Duration::ZERO, second).heat, [1.0; 3], "no column without pages");
-    }
 
     #[test]
     fn only_nothing_is_the_lightest_shade_and_only_much_the_darkest() {

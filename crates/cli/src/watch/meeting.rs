@@ -13,7 +13,7 @@ use ntux_platform::environment::{WATCH_BY, text};
 use ntux_platform::interposition::handover::{peer, receive, send};
 use ntux_platform::watching::userfault::Userfault;
 
-/// The variable that tells the program who has started it.
+/// The variable that tells the program which process has started it.
 pub const BY: &str = text(WATCH_BY);
 
 /// A guest is expected to speak at once.
@@ -44,7 +44,7 @@ impl Meeting {
         Ok(Meeting { listener })
     }
 
-    /// Who has come, if it is the process with this number.
+    /// The guest, if it is the process with this number.
     pub fn receive(&self, process: u32) -> Option<(Guest, Wish)> {
         let (socket, _) = self.listener.accept().ok()?;
         if peer(&socket).ok()? != process {

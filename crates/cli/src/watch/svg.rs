@@ -1,51 +1,37 @@
 //! The map as a picture: time downwards, pages to the right.
 
-use std::fmt::Write;
-
 use super::heat::Row;
+use crate::drawing::{Drawing, PLAIN, SMALL, TITLE};
 
 /// Size of a cell, and room around the map.
-const WIDTH: usize = 10;
-const HEIGHT: usize = 6;
-const LEFT: usize = 60;
-const TOP: usize = 44;
-const BOTTOM: usize = 30;
+const WIDTH: f64 = 10.0;
+const HEIGHT: f64 = 6.0;
+const LEFT: f64 = 60.0;
+const TOP: f64 = 44.0;
+const BOTTOM: f64 = 30.0;
 
 /// A whole document. Each part of the axis begins at a column and has a name; the summary stands below.
 pub fn render(title: &str, parts: &[(usize, String)], rows: &[Row], summary: &str) -> String {
     let columns = rows.first().map_or(0, |row| row.heat.len());
-    let (width, bottom) = (LEFT + columns * WIDTH + 20, TOP + rows.len() * HEIGHT);
-    let height = bottom + BOTTOM;
-    let mut text = format!(
-        "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {width} {height}\" font-family=\"sans-serif\" font-size=\"12\">\n\
-         <rect width=\"{width}\" height=\"{height}\" fill=\"#fff\"/>\n\
-         <text x=\"{LEFT}\" y=\"18\">{}</text>\n",
-        escaped(title)
-    );
+    let x = |column: usize| LEFT + column as f64 * WIDTH;
+    let bottom = TOP + rows.len() as f64 * HEIGHT;
+    let mut drawing = Drawing::new(x(columns) + 20.0, bottom + BOTTOM);
+    drawing.words((LEFT, 18.0), TITLE, title);
     for (number, row) in rows.iter().enumerate() {
-        let y = TOP + number * HEIGHT;
+        let y = TOP + number as f64 * HEIGHT;
         if number % 10 == 0 {
-            let time = row.from.as_secs_f64();
-            let _ = writeln!(text, "<text x=\"4\" y=\"{}\">{time:.3} s</text>", y + HEIGHT);
+            drawing.words((4.0, y + HEIGHT), PLAIN, format_args!("{:.3} s", row.from.as_secs_f64()));
         }
         for (column, &heat) in row.heat.iter().enumerate().filter(|(_, heat)| **heat > 0.0) {
-            let x = LEFT + column * WIDTH;
-            let fill = colour(heat);
-            let _ = writeln!(text, "<rect x=\"{x}\" y=\"{y}\" width=\"{WIDTH}\" height=\"{HEIGHT}\" fill=\"{fill}\"/>");
+            drawing.area((x(column), y), (WIDTH, HEIGHT), &colour(heat), None);
         }
     }
     for (column, name) in parts {
-        let x = LEFT + column * WIDTH;
-        let _ = writeln!(text, "<line x1=\"{x}\" y1=\"{}\" x2=\"{x}\" y2=\"{bottom}\" stroke=\"#888\"/>", TOP - 16);
-        let _ = writeln!(text, "<text x=\"{}\" y=\"{}\" font-size=\"10\">{}</text>", x + 3, TOP - 6, escaped(name));
+        drawing.line((x(*column), TOP - 16.0), (x(*column), bottom), "#888");
+        drawing.words((x(*column) + 3.0, TOP - 6.0), SMALL, name);
     }
-    let _ = writeln!(text, "<text x=\"{LEFT}\" y=\"{}\">{}</text>\n</svg>", height - 10, summary);
-    text
-}
-
-/// The name of a program may hold anything.
-fn escaped(text: &str) -> String {
-    text.replace('&', "&amp;").replace('<', "&lt;")
+    drawing.words((LEFT, bottom + BOTTOM - 10.0), PLAIN, summary);
+    drawing.finish()
 }
 
 /// From light yellow to dark red.

@@ -19,6 +19,9 @@ const ON_A_FULL_DISK: &str = r#"
     ls -A
 "#;
 
+/// A program that writes other pages again and again.
+const BUSY: &str = "i=0; while [ $i -lt 100 ]; do i=$((i+1)); x=\"$x $i\"; sleep 0.01; done";
+
 #[test]
 fn nothing_half_is_left_on_a_full_disk_and_the_status_says_so() {
     let stage = Stage::new();
@@ -50,7 +53,7 @@ fn nothing_half_is_left_on_a_full_disk_and_the_status_says_so() {
         // A program that fails says more than that.
         (&["trace", "-o", "a.json", "--", "sh", "-c", &failing], 7, "a.json"),
         (&["report", "--log", log, "-o", "a.tar.gz"], 125, "a.tar.gz"),
-        (&["watch", "--svg", "a.svg", "--interval", "5", "--lines", "200", "--columns", "400"], 125, "a.svg"),
+        (&["watch", "--svg", "a.svg", "--interval", "5", "--columns", "400", "--", "sh", "-c", BUSY], 125, "a.svg"),
         (&["watch", "--output", "a.txt", "--interval", "1", "--", "sh", "-c", "sleep 3"], 125, "a.txt"),
         (&["pages", "pages"], 1, ""),
         (&["trace", "-o", "missing/a.json", "--", "true"], 125, "missing/a.json"),

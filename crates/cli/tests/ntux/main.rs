@@ -34,6 +34,5 @@ mod trace;
 mod trees;
 mod users;
 mod viewer;
-mod watch;
 mod watch_program;
 mod why;
