@@ -1,4 +1,4 @@
-//! Arenas of running programs: finding them, and what /proc tells of those who share one.
+//! Arenas of running programs: finding them, and what /proc tells of the processes that share one.
 
 mod asleep;
 mod copy;
@@ -8,5 +8,6 @@ pub mod proc;
 pub mod processes;
 pub mod scene;
 pub mod signaled;
+pub mod state;
 pub mod tables;
 pub mod words;

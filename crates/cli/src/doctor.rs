@@ -43,6 +43,9 @@ pub struct Arguments {
     program: Vec<OsString>,
 }
 
+/// The version of the JSON document.
+const VERSION: u32 = 1;
+
 /// The whole report; the JSON has the same shape.
 #[derive(Serialize)]
 struct Report {
@@ -66,7 +69,7 @@ pub fn doctor(arguments: &Arguments) -> ExitCode {
     let report = Report { futexes, facts, choice, wait_multiple, watch: Watch::gather(), program };
     let status = if can_serve { ExitCode::SUCCESS } else { ExitCode::from(NO) };
     match arguments.json {
-        true => say::json(&report, status),
+        true => say::json(VERSION, &report, status),
         false => say::page(&text::render(&report), status),
     }
 }

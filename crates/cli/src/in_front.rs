@@ -8,7 +8,7 @@ use ntux_platform::command::child::{self, Signals};
 
 use crate::run;
 
-/// As shells report a signal.
+/// Shells add the number of the signal to this.
 const ENDED_BY_SIGNAL: u8 = 128;
 
 /// Starts the program, which its user calls `name`. From here on this process keeps signals for it.

@@ -30,17 +30,20 @@ use text::Focus;
 #[derive(Args)]
 #[command(after_long_help = EXAMPLES)]
 pub struct Arguments {
-    /// A process; a descriptor of a process, which shows one object alone if it is one's; or a file that is an arena, such as
-    /// /dev/fd/N of your own.
+    /// A process; a descriptor of a process, which can name one object alone; or a file that is an arena, such as /dev/fd/N of
+    /// your own.
     #[arg(value_name = "PID|PID:FD|FILE")]
     target: Target,
-    /// List all objects of the shared memory, not only those that the process has to do with.
+    /// List all objects of the shared memory, not only the process's own.
     #[arg(long)]
     all: bool,
     /// Print JSON instead of text, with all objects.
     #[arg(long)]
     json: bool,
 }
+
+/// The version of the JSON document.
+const VERSION: u32 = 1;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -72,7 +75,7 @@ pub fn inspect(arguments: &Arguments) -> ExitCode {
     let report = Report::of(&examined, find::named_object(&arguments.target));
     let write = |out: &mut dyn Write| text::write(out, &report, Focus::on(&arguments.target, arguments.all));
     let printed = match arguments.json {
-        true => say::json(&report, ExitCode::SUCCESS),
+        true => say::json(VERSION, &report, ExitCode::SUCCESS),
         false => say::pages(write, ExitCode::SUCCESS),
     };
     match (arenas.is_empty(), notes.is_empty()) {

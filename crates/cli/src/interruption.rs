@@ -1,4 +1,4 @@
-//! Whether somebody wants the command to end: it ends in good order.
+//! Notices that somebody wants the command to end, so that it ends in good order.
 
 use std::io;
 use std::sync::Arc;

@@ -58,14 +58,14 @@ pub struct Found {
     pub file: PathBuf,
     /// What `LD_PRELOAD` calls it.
     pub entry: OsString,
-    /// Whether musl's loader finds a library of its own under that name. True also if the user chose the file.
+    /// Musl's loader finds a library of its own under this name; or the user chose the file.
     pub serves_musl: bool,
-    /// Whether a 32-bit program finds a companion that says why it is not served.
+    /// A 32-bit program finds a companion that says why it is not served.
     pub explains_itself: bool,
 }
 
 impl Found {
-    /// Whether each program's loader finds the library made for it.
+    /// Each program's loader finds the library made for it.
     pub fn is_for_loaders_to_choose(&self) -> bool {
         self.entry.as_bytes().windows(LOADERS_CHOICE.len()).any(|part| part == LOADERS_CHOICE.as_bytes())
     }

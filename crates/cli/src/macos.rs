@@ -16,6 +16,8 @@ use serde::Serialize;
 
 use crate::say;
 
+/// The version of the JSON document.
+const VERSION: u32 = 1;
 /// Width of the page, and of the columns of marks and names.
 const PAGE_WIDTH: usize = 100;
 const NAME_WIDTH: usize = 50;
@@ -86,7 +88,7 @@ fn doctor(json: bool) -> ExitCode {
     let works = report.needs.iter().all(|fact| fact.works);
     let status = if works { ExitCode::SUCCESS } else { ExitCode::FAILURE };
     match json {
-        true => say::json(&report, status),
+        true => say::json(VERSION, &report, status),
         false => say::page(&report.text(), status),
     }
 }

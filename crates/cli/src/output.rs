@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 
 /// Is written, and takes its place with [`Output::finish`]. Dropped before, it leaves nothing.
 pub struct Output {
-    /// As the user calls it.
+    /// The name that the user gave.
     name: PathBuf,
     /// Where it is written, and where it belongs, until it is there.
     part: Option<Part>,

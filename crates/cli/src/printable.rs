@@ -3,7 +3,7 @@
 //! A terminal obeys control characters. Others turn the text around (U+202E: `gpj.exe` reads `exe.jpg`), or cannot be
 //! seen. A program names itself and its threads, and none may pass for another one, or for a line of ntux.
 //!
-//! There are two measures. Who prints a name passes it through [`printable`], which leaves a line one line. And all
+//! There are two measures. A name passes through [`printable`], which leaves a line one line. And all
 //! output of the command passes a [`Filter`]: in text, what steers becomes `?`; in JSON it is escaped, so that a reader
 //! gets the name as it is.
 

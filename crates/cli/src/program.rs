@@ -132,7 +132,7 @@ impl Portrait {
         }
     }
 
-    /// Whether its loader is musl's.
+    /// Returns true if its loader is musl's.
     pub fn is_for_musl(&self) -> bool {
         let Kind::Elf { loader: Some(loader), .. } = &self.kind else { return false };
         loader.file_name().is_some_and(|name| name.as_bytes().starts_with(b"ld-musl-"))

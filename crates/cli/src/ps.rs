@@ -33,6 +33,9 @@ pub struct Arguments {
     json: bool,
 }
 
+/// The version of the JSON document.
+const VERSION: u32 = 1;
+
 /// Everything.
 #[derive(Serialize)]
 struct List {
@@ -88,7 +91,7 @@ pub fn ps(arguments: &Arguments) -> ExitCode {
         }
     };
     match arguments.json {
-        true => say::json(&list, ExitCode::SUCCESS),
+        true => say::json(VERSION, &list, ExitCode::SUCCESS),
         false => say::page(&list.render(), ExitCode::SUCCESS),
     }
 }

@@ -137,7 +137,7 @@ fn allow_descriptors(wanted: u64) -> Result<(), ExitCode> {
     probe::set_descriptor_limit(wanted).map_err(|error| complain(NTUX_FAILED, format!("--descriptors: {error}")))
 }
 
-/// Whether ntux's own device is what a program would get.
+/// Returns true if a program would get ntux's own device.
 fn ntux_would_serve(wish: Option<Device>) -> bool {
     match wish {
         Some(Device::Kernel) => false,

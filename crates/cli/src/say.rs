@@ -10,21 +10,37 @@ use serde::Serialize;
 use crate::NTUX_FAILED;
 use crate::printable::{Filter, Form, printable_lines};
 
-/// Writes a page to standard output, as all here without what would steer a terminal ([`printable`](crate::printable)). Returns `status`, or that of a failed command if the page could not be written: a disk was
-/// full. A reader that closed the pipe early is no failure.
+/// Writes a page to standard output, without what would steer a terminal ([`printable`](crate::printable)).
+///
+/// Returns `status`, or [`NTUX_FAILED`] if the page could not be written: a disk was full. A reader that closed the pipe early is no
+/// failure.
 pub fn page(text: &str, status: ExitCode) -> ExitCode {
     pages(|out| out.write_all(text.as_bytes()), status)
 }
 
-/// As [`page`], of what is too long to be had at once.
+/// Writes a page that is too long to be had at once; returns what [`page`] does.
 pub fn pages(write: impl FnOnce(&mut dyn Write) -> io::Result<()>, status: ExitCode) -> ExitCode {
     written(Form::Text, write, status)
 }
 
-/// As [`page`], of a value as JSON.
-pub fn json(value: &impl Serialize, status: ExitCode) -> ExitCode {
+/// A document for programs. `docs/reference/schemas` describes each version of each.
+#[derive(Serialize)]
+struct Document<'a, T: Serialize> {
+    /// Another number means that something is gone, or means something else. Keys may be added without.
+    version: u32,
+    #[serde(flatten)]
+    contents: &'a T,
+}
+
+/// A document as one line of JSON.
+pub fn line_of_json(version: u32, contents: &impl Serialize) -> String {
+    serde_json::to_string(&Document { version, contents }).unwrap_or_default()
+}
+
+/// Writes a document as JSON to standard output; returns what [`page`] does.
+pub fn json(version: u32, contents: &impl Serialize, status: ExitCode) -> ExitCode {
     let write = |out: &mut dyn Write| {
-        serde_json::to_writer_pretty(&mut *out, value)?;
+        serde_json::to_writer_pretty(&mut *out, &Document { version, contents })?;
         writeln!(out)
     };
     written(Form::Json, write, status)

@@ -1,6 +1,7 @@
 //! `ntux top`: objects and waiting threads, live.
 
 mod draw;
+mod json;
 mod rows;
 mod sample;
 mod screen;
@@ -27,7 +28,7 @@ const LISTEN: Duration = Duration::from_millis(100);
 /// How long to wait at least: keys are heard also where a picture takes longer than its interval.
 const LISTEN_AT_LEAST: Duration = Duration::from_millis(1);
 
-/// Show objects and waiting threads live: what is contended, how fast it changes, who waits.
+/// Show objects and waiting threads live: what is contended, how fast it changes, which threads wait.
 ///
 /// One page lists objects: how often each changes in a second, how many threads wait for it now and on average since it
 /// was first seen here. The other lists threads: how much of the time each has slept in a wait, and what it waits for.
@@ -51,6 +52,9 @@ pub struct Arguments {
     /// With --once: the page of threads.
     #[arg(long, requires = "once")]
     threads: bool,
+    /// With --once: print JSON instead of a picture, with all objects and threads.
+    #[arg(long, requires = "once", conflicts_with = "threads")]
+    json: bool,
     /// When to use colours; auto uses them on a terminal, unless NO_COLOR is set.
     #[arg(long, value_enum, default_value_t = Colour::Auto)]
     colour: Colour,
@@ -60,7 +64,8 @@ const EXAMPLES: &str = "\
 Examples:
   ntux top
   ntux top $(pidof -s wineserver)
-  ntux top --once --threads 4711";
+  ntux top --once --threads 4711
+  ntux top --once --json | jq '.arenas[].objects | max_by(.waiting_on_average)'";
 
 /// When to use colours.
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -93,7 +98,7 @@ pub fn top(arguments: &Arguments) -> ExitCode {
     }
     let watch = Watch::new(arenas, hidden, arguments.target.is_none());
     let shown = match (arguments.once, is_on_a_screen()) {
-        (true, _) => picture(watch, arguments).map(|page| say::page(&page, ExitCode::SUCCESS)),
+        (true, _) => print(watch, arguments),
         (false, true) => show(watch, arguments).map(|()| ExitCode::SUCCESS),
         (false, false) => {
             say::complain(
@@ -124,24 +129,32 @@ fn every(arguments: &Arguments) -> Duration {
     Duration::from_secs_f64(arguments.every)
 }
 
-/// As lines of text.
-fn picture(mut watch: Watch, arguments: &Arguments) -> io::Result<String> {
-    let number = |name: &str| std::env::var(name).ok()?.parse().ok().filter(|&number| number >= 10);
-    let (columns, rows) = (number("COLUMNS").unwrap_or(PAPER.0), number("LINES").unwrap_or(PAPER.1));
+/// Prints what two snapshots show.
+fn print(mut watch: Watch, arguments: &Arguments) -> io::Result<ExitCode> {
     watch.look()?;
     std::thread::sleep(every(arguments));
     watch.look()?;
+    Ok(match arguments.json {
+        true => say::json(json::VERSION, &json::Picture::of(&watch), ExitCode::SUCCESS),
+        false => say::page(&picture(&watch, arguments), ExitCode::SUCCESS),
+    })
+}
+
+/// The picture in lines of text.
+fn picture(watch: &Watch, arguments: &Arguments) -> String {
+    let number = |name: &str| std::env::var(name).ok()?.parse().ok().filter(|&number| number >= 10);
+    let (columns, rows) = (number("COLUMNS").unwrap_or(PAPER.0), number("LINES").unwrap_or(PAPER.1));
     let mut screen = Screen::new(arguments.colour == Colour::Always, false);
     if arguments.threads {
         screen.turn();
     }
     let Ok(mut paper) = Terminal::new(TestBackend::new(columns, rows));
-    let Ok(_) = paper.draw(|frame| draw::draw(frame, &mut screen, &watch));
+    let Ok(_) = paper.draw(|frame| draw::draw(frame, &mut screen, watch));
     let mut page = draw::as_text(paper.backend().buffer(), arguments.colour == Colour::Always);
     while page.ends_with("\n\n") {
         page.pop();
     }
-    Ok(page)
+    page
 }
 
 fn show(watch: Watch, arguments: &Arguments) -> io::Result<()> {

@@ -1,4 +1,4 @@
-//! `ntux trace`: who sleeps, signals and is granted what, over time.
+//! `ntux trace`: which threads sleep, signal and are granted what, over time.
 
 mod attach;
 mod inbox;
@@ -34,6 +34,8 @@ use summary::Summary;
 use timeline::Timeline;
 use waits::{Completed, Seen, Wait, Waits};
 
+/// The version of the JSON document.
+const VERSION: u32 = 1;
 /// How often events are fetched: the ring holds 65,536.
 const FETCH_EVERY: Duration = Duration::from_millis(5);
 /// How often the output is flushed, so that others can read it.
@@ -64,6 +66,9 @@ pub struct Arguments {
     /// a picture, .html for a page with the picture and the summary.
     #[arg(long, short, value_name = "FILE")]
     output: Vec<PathBuf>,
+    /// Write the summary as JSON: one line, which is the last one on standard error.
+    #[arg(long)]
+    json: bool,
     /// The program and its arguments.
     #[arg(last = true, value_names = ["PROGRAM", "ARGUMENT"])]
     program: Vec<OsString>,
@@ -89,7 +94,7 @@ pub fn trace(arguments: &Arguments) -> ExitCode {
     }
 }
 
-/// Of an output.
+/// The format of an output.
 #[derive(Clone, Copy)]
 enum Format {
     Perfetto,
@@ -141,7 +146,7 @@ fn running(pid: u32, arguments: &Arguments) -> ExitCode {
     recording.fetch_the_rest(&mut arenas);
     let is_empty = arenas.traced.is_empty();
     let title = format!("Process {pid}");
-    match recording.finish(&arenas, &title) {
+    match recording.finish(&arenas, &title, arguments.json) {
         Ok(()) if is_empty => ExitCode::from(NOTHING_THERE),
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => complain(&error.to_string()),
@@ -172,7 +177,7 @@ fn started(arguments: &Arguments) -> ExitCode {
     drop(inbox);
     let words = arguments.program.iter().map(|word| printable(&word.display().to_string()));
     let title = words.collect::<Vec<_>>().join(" ");
-    let is_written = recording.finish(&arenas, &title).map_err(|error| complain(&error.to_string()));
+    let is_written = recording.finish(&arenas, &title, arguments.json).map_err(|error| complain(&error.to_string()));
     match status {
         Ok(status) => in_front::end_like(status, is_written),
         Err(error) => complain(&error.to_string()),
@@ -226,7 +231,7 @@ struct Recording {
     timeline: Timeline,
     threads: Threads,
     waits: Vec<Waits>,
-    /// Who waited, by arena, shortly before the trace ended.
+    /// The threads that waited shortly before the trace ended, by arena.
     last_seen: Vec<Seen>,
     /// This process was so late that threads had stopped reporting.
     was_late: bool,
@@ -292,10 +297,10 @@ impl Recording {
             }
             let mut events = std::mem::take(&mut self.events);
             arenas.traced[number].read(&mut events);
-            // Of a program that shares an older arena, the ring may hold what another trace has left there.
+            // The ring of an older arena may hold what another trace has left there.
             events.retain(|event| event.time_ns >= self.start_ns);
             for event in events.drain(..) {
-                // As soon as it sleeps: it may have ended when its wait has.
+                // Now, while it sleeps: it may have ended when its wait has.
                 self.meet(event.thread);
                 if let Some(completed) = self.waits[number].take(event) {
                     self.add(number, &mut arenas.traced[number], &completed);
@@ -309,7 +314,7 @@ impl Recording {
     fn fetch_the_rest(&mut self, arenas: &mut Arenas) {
         // This process may have been late since the last time that it renewed.
         self.note_silence(arenas);
-        // While they still report: who wakes later says so.
+        // While they still report: a thread that wakes later says so.
         self.last_seen = arenas.traced.iter().map(attach::Traced::who_waits).collect();
         arenas.traced.iter().for_each(attach::Traced::stop);
         let start = Instant::now();
@@ -353,7 +358,7 @@ impl Recording {
     }
 
     /// Writes the rest, and prints the summary.
-    fn finish(mut self, arenas: &Arenas, title: &str) -> io::Result<()> {
+    fn finish(mut self, arenas: &Arenas, title: &str, json: bool) -> io::Result<()> {
         let now = clock::monotonic_ns();
         for (arena, waits) in std::mem::take(&mut self.waits).into_iter().enumerate() {
             let last_seen = self.last_seen.get(arena).filter(|_| self.was_late || arenas.traced[arena].lost() > 0);
@@ -367,19 +372,18 @@ impl Recording {
             _ => format!("{}/{}", arena + 1, arenas.traced[arena].objects.name(slot)),
         };
         let thread = |number| self.threads.name(number);
-        let text = match (arenas.traced.is_empty(), &arenas.trouble) {
-            (false, _) => {
-                let unseen = arenas.traced.iter().map(|traced| traced.wait_since_before(self.start_ns)).sum();
-                self.summary.text(now.saturating_sub(self.start_ns), lost, object, thread)
-                    + &if self.was_late { late_text() } else { String::new() }
-                    + &unseen_text(unseen)
-            }
-            (true, None) => {
-                "no arena was found: the program did not use ntux's device while it was traced\n".to_owned()
-            }
-            (true, Some(why)) => format!("an arena was found that cannot be traced: {why}\n"),
-        };
-        say::complain(format_args!("ntux trace: {}", text.trim_end()));
+        let mut account = self.summary.account(now.saturating_sub(self.start_ns), lost, object, thread);
+        account.late = self.was_late;
+        account.waiting_since_before = arenas.traced.iter().map(|traced| traced.wait_since_before(self.start_ns)).sum();
+        account.problem = arenas.traced.is_empty().then(|| match &arenas.trouble {
+            None => "no arena was found: the program did not use ntux's device while it was traced".to_owned(),
+            Some(why) => format!("an arena was found that cannot be traced: {why}"),
+        });
+        let text = account.text();
+        match json {
+            true => say::complain(say::line_of_json(VERSION, &account)),
+            false => say::complain(format_args!("ntux trace: {}", text.trim_end())),
+        }
         let mut written = Vec::new();
         for (format, mut output) in self.pictures {
             let svg = self.timeline.svg(title, object, thread);
@@ -393,19 +397,5 @@ impl Recording {
         }
         written.extend(self.perfetto.into_iter().map(|file| file.finish(lost).finish()));
         written.into_iter().collect()
-    }
-}
-
-fn late_text() -> String {
-    let seconds = attach::LEASE.as_secs();
-    format!("\nntux trace got no processor for {seconds} seconds or more: what happened meanwhile is missing\n")
-}
-
-/// Threads that wait all the time report nothing.
-fn unseen_text(count: usize) -> String {
-    match count {
-        0 => String::new(),
-        1 => "\n1 thread has waited since before the trace began: `ntux why` says for what\n".to_owned(),
-        _ => format!("\n{count} threads have waited since before the trace began: `ntux why` says for what\n"),
     }
 }

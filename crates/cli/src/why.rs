@@ -1,4 +1,4 @@
-//! `ntux why`: who waits for whom, and what is wrong.
+//! `ntux why`: which thread waits for which, and what is wrong.
 
 mod chain;
 mod log;
@@ -29,7 +29,7 @@ use verdict::Verdict;
 /// changes nothing. What it reports held all the time between the two. What can pass by itself must also hold a second
 /// later. It finds:
 ///
-/// a deadlock: threads that wait for each other's mutexes, and all who wait behind them;
+/// a deadlock: threads that wait for each other's mutexes, and all threads that wait behind them;
 ///
 /// a mutex whose owner has ended or is stopped, while others wait for it;
 ///
@@ -56,6 +56,9 @@ pub struct Arguments {
     #[arg(long)]
     json: bool,
 }
+
+/// The version of the JSON document.
+const VERSION: u32 = 1;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -92,7 +95,7 @@ pub fn why(arguments: &Arguments) -> ExitCode {
     let verdict = Verdict::of(&examined, arguments.target.as_ref());
     let status = if verdict.is_something_wrong() { ExitCode::from(NO) } else { ExitCode::SUCCESS };
     match arguments.json {
-        true => say::json(&verdict, status),
+        true => say::json(VERSION, &verdict, status),
         false => say::page(&text::page(&verdict), status),
     }
 }

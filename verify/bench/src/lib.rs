@@ -14,6 +14,7 @@
 
 mod asleep;
 mod bench;
+mod document;
 mod expectation;
 pub mod figures;
 #[cfg(linux_calls)]
@@ -136,7 +137,7 @@ impl Files {
     /// As files and on standard output.
     fn show(self, report: &Report, arguments: &BenchArguments) -> io::Result<()> {
         let printed = match (arguments.json, arguments.full) {
-            (true, _) => report.print_json(),
+            (true, _) => document::print(report),
             (false, true) => report.print_tables(),
             (false, false) => report.print_first_screen(),
         };

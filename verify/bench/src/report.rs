@@ -106,12 +106,6 @@ impl Report {
         records + self.absent.iter().filter(|absent| absent.failed).count()
     }
 
-    pub(crate) fn print_json(&self) -> io::Result<()> {
-        let mut out = io::stdout().lock();
-        serde_json::to_writer_pretty(&mut out, self).map_err(io::Error::other)?;
-        writeln!(out)
-    }
-
     /// What fits on a screen: where ntux stands beside the best of its peers.
     pub(crate) fn print_first_screen(&self) -> io::Result<()> {
         let mut out = io::stdout().lock();

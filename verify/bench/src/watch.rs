@@ -34,7 +34,7 @@ pub fn run(arguments: &WatchArguments) -> io::Result<()> {
     let quick = arguments.quick;
     let report = Report::new(machine, writers::run(quick)?, sweep::run(quick)?, batch::run(quick)?);
     crate::progress::done();
-    if arguments.json { report.print_json() } else { report.print_tables() }
+    if arguments.json { crate::document::print(&report) } else { report.print_tables() }
 }
 
 fn progress(what: &str) {

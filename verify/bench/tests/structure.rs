@@ -1,10 +1,13 @@
 //! A quick run: every scenario has a row for every design, and every row a number. Times are ignored.
 
+#[path = "../../../crates/cli/tests/schema/schema.rs"]
+mod schema;
 #[path = "../../../crates/platform/tests/skips/skips.rs"]
 mod skips;
 
 use std::process::{Command, Stdio};
 
+use schema::assert_conforms;
 use serde_json::Value;
 use skips::skip;
 
@@ -193,7 +196,22 @@ fn quick_report(arguments: &[&str]) -> Value {
         let progress = String::from_utf8_lossy(&output.stderr);
         assert!(output.status.success(), "{}\n{progress}\n{report}", output.status);
     }
-    serde_json::from_str(&report).expect("one JSON document")
+    let report = serde_json::from_str(&report).expect("one JSON document");
+    assert_conforms("bench-sync", &report);
+    report
+}
+
+#[test]
+fn every_other_report_is_as_its_schema_says() {
+    let reports: [(&str, &[&str]); 3] =
+        [("futex", &["--threads", "8"]), ("watch", &[]), ("waiting", &["--only", "quiet: mutex, 2"])];
+    for (name, options) in reports {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_ntux-bench"));
+        let output = command.args([name, "--quick", "--json"]).args(options).output().expect("the benchmark starts");
+        let errors = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.success(), "{name}: {errors}");
+        assert_conforms(&format!("bench-{name}"), &serde_json::from_slice(&output.stdout).expect("one JSON document"));
+    }
 }
 
 fn absence_of(report: &Value, peer: &str) -> Option<String> {

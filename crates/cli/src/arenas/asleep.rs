@@ -1,7 +1,7 @@
-//! Whether a thread sleeps in the kernel on the word of its place in an arena, as /proc tells.
+//! Asks /proc if a thread sleeps in the kernel on the word of its place in an arena.
 //!
-//! The arena itself says only what the threads have written. One that was woken and gets no processor has written nothing since; one that
-//! runs a signal handler sleeps elsewhere, if it sleeps.
+//! The arena itself says only what the threads have written. A thread that was woken and gets no processor has written nothing since; a
+//! thread that runs a signal handler sleeps elsewhere, if it sleeps.
 
 use std::fs;
 
@@ -10,7 +10,7 @@ use ntux_sync::inspect::View;
 use super::proc::Stat;
 use super::processes::Process;
 
-/// None: the system does not tell. Whom it tells which call a thread is in must be allowed to trace it.
+/// None: the system does not tell. It tells only a process that may trace the thread.
 pub fn sleeps_on_its_word(process: &Process, own: u32, view: &View, waiter: u32) -> Option<bool> {
     let thread = format!("/proc/{}/task/{}", process.pid, process.thread(own)?.number);
     if Stat::read(&format!("{thread}/stat"))?.state != 'S' {
@@ -25,7 +25,7 @@ pub fn sleeps_on_its_word(process: &Process, own: u32, view: &View, waiter: u32)
     Some(place.is_some() && place == view.word_of(waiter))
 }
 
-/// That of the system call in which a thread sleeps: where a futex is, if it is one. None: it is in no call.
+/// The first argument of the system call in which a thread sleeps: the place of the futex, if it is a futex call. None: it is in no call.
 fn first_argument(call: &str) -> Option<u64> {
     let mut fields = call.split_whitespace();
     fields.next()?.parse::<u32>().ok()?;
@@ -59,7 +59,7 @@ mod tests {
     }
 
     #[test]
-    fn who_is_in_no_call_has_no_argument() {
+    fn a_thread_in_no_call_has_no_argument() {
         assert_eq!(
             first_argument("202 0x7f0000001010 0x189 0x7 0x0 0x0 0xffffffff 0x7ffe 0x7f00\n"),
             Some(0x7f00_0000_1010)

@@ -79,7 +79,7 @@ pub struct Opened {
     pub view: View,
     /// When its file was made, where the system says so.
     pub created: Option<SystemTime>,
-    /// Of some moment, and perhaps of another machine: what /proc says now is of no use.
+    /// It is a copy, of some moment and perhaps of another machine: what /proc says now is of no use.
     pub is_copy: bool,
 }
 
@@ -178,7 +178,7 @@ fn of_descriptor(pid: u32, fd: u32) -> Result<Found, Refusal> {
     Ok(Found { arenas: vec![opened], notes: Vec::new() })
 }
 
-/// The object that a descriptor stands for, if it is not that of the arena itself.
+/// The object that a descriptor stands for. None: it stands for the arena itself.
 pub fn named_object(target: &Target) -> Option<Object> {
     let Target::Descriptor(pid, fd) = *target else { return None };
     Table::named(pid).object(fd)?
@@ -229,7 +229,7 @@ fn why_not(file: &File, path: &Path) -> Refusal {
     }
 }
 
-/// The arena that a file is, or those of which it holds copies.
+/// The arena that a file is, or the arenas of which it holds copies.
 fn of_file(path: &Path) -> Result<Found, Refusal> {
     let refusal = match open(path) {
         Ok(opened) => return Ok(Found { arenas: vec![opened], notes: Vec::new() }),
@@ -347,7 +347,7 @@ fn mappings(pid: u32) -> Vec<Mapping> {
     let text = proc::text(entry.path(format_args!("maps")).to_path()).unwrap_or_default();
     let mapping = |line: &str| {
         let mut fields = line.split_whitespace();
-        // What the entry of a thread below that of its process lacks.
+        // The entry of a thread below its process's lacks this directory.
         let path = PathBuf::from(format!("/proc/{}/map_files/{}", entry.thread(), fields.next()?));
         let inode = fields.nth(3)?.parse().ok()?;
         fields.next()?.starts_with(ARENA).then_some(Mapping { path, inode })

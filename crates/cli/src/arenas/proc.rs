@@ -39,7 +39,7 @@ pub fn name(pid: u32) -> String {
     text.strip_suffix('\n').unwrap_or(&text).to_owned()
 }
 
-/// The process that started this one, or that has taken it over.
+/// The parent of a process.
 pub fn parent(pid: u32) -> Option<u32> {
     Some(Stat::read(&format!("/proc/{pid}/stat"))?.parent)
 }

@@ -107,7 +107,7 @@ impl Process {
             is_its.then_some((Descriptor { pid: table.number, fd }, table.object(fd)?))
         };
         let mut found = Vec::new();
-        // Of a process that is gone, or may not be inspected, nothing is known.
+        // Nothing is known of a process that is gone, or may not be inspected.
         let _ = tables::each_descriptor(self.pid, |table, fd| found.extend(named(table, fd)));
         found.sort_by_key(|(descriptor, _)| descriptor.fd);
         found

@@ -27,7 +27,7 @@ pub struct Scene {
     wakes: HashMap<Object, WakeView>,
 }
 
-/// What /proc says of those who share an arena.
+/// What /proc says of the processes that share an arena.
 #[derive(Default)]
 pub struct Names {
     processes: HashMap<u32, Process>,
@@ -139,7 +139,7 @@ impl Names {
 }
 
 impl Scene {
-    /// Errors: those of [`View::snapshot`].
+    /// Errors: `Os`, see [`View::snapshot`].
     pub fn new(view: &View, names: Names) -> Result<Scene> {
         let (snapshot, now) = (view.snapshot()?, clock::monotonic_ns());
         let mut scene = Scene { file: view.file(), snapshot, names: Names::default(), now, wakes: HashMap::new() };
@@ -160,7 +160,7 @@ impl Scene {
         }
     }
 
-    /// It is a copy: its processes may be gone, their numbers others', and it ends with the last thing that it notes.
+    /// It is a copy: its processes may be gone, their numbers belong to others, and its time is that of its last note.
     pub fn is_of_another_time(&mut self) {
         let times = self.snapshot.waiters.iter().filter_map(|waiter| waiter.asleep_since);
         self.now = times.chain(self.snapshot.wakes.iter().map(|wake| wake.at)).max().unwrap_or(0);
@@ -192,7 +192,7 @@ impl Scene {
         self.wakes.get(&object).copied()
     }
 
-    /// The name of who has done something, as far as that is known.
+    /// The name of the thread that has done something, as far as that is known.
     pub fn name_of(&self, by: LastBy) -> Option<String> {
         self.doer_of(by).map(|doer| Doer { ended: false, ..doer }.to_string())
     }
@@ -204,7 +204,7 @@ impl Scene {
         format!("{pid}/{thread}{}", known.map_or(String::new(), |thread| format!(" {}", printable(&thread.name))))
     }
 
-    /// Who created an object, as far as that is known.
+    /// The process that created an object, as far as that is known.
     pub fn creator(&self, object: Object) -> Option<Creator> {
         let seen = self.snapshot.seen(object)?;
         let peer = self.snapshot.peer(seen.creator?)?;
@@ -212,7 +212,7 @@ impl Scene {
         Some(Creator { pid: self.pid(peer.index)?, name, ended: peer.presence == Presence::Dead })
     }
 
-    /// Who signaled an object last, or acquired a mutex last, as far as that is known.
+    /// The thread that signaled an object last, or acquired a mutex last, as far as that is known.
     pub fn doer(&self, object: Object) -> Option<Doer> {
         let seen = self.snapshot.seen(object)?;
         self.doer_of(seen.last_by)
@@ -230,7 +230,7 @@ impl Scene {
         })
     }
 
-    /// Whether nobody has signaled, or acquired, an object since it was created.
+    /// Returns true if nobody has signaled, or acquired, an object since it was created.
     pub fn is_new(&self, object: Object) -> bool {
         let seen = self.snapshot.seen(object);
         seen.is_some_and(|seen| seen.last_by == LastBy::Nobody)
@@ -269,9 +269,9 @@ fn number(place: &WaiterView) -> Option<u32> {
 /// What /proc says of threads.
 #[derive(Clone, Default)]
 pub struct Fates {
-    /// Of those that have places.
+    /// Fates of the threads that have places.
     places: HashMap<u32, Fate>,
-    /// Of those that acquired mutexes for which somebody waits, by peer and number.
+    /// Fates of the threads that acquired mutexes for which somebody waits, by peer and number.
     takers: HashMap<(u32, u32), Fate>,
     /// The places whose threads are given what they wait for and not known to be woken, and do not sleep on their words.
     awake: HashSet<u32>,
@@ -323,12 +323,12 @@ pub fn long(seconds: f64) -> String {
     rounded(seconds, f64::round)
 }
 
-/// As [`long`], not rounded up.
+/// A time in six columns, rounded down.
 pub fn long_at_least(seconds: f64) -> String {
     rounded(seconds, f64::floor)
 }
 
-/// As [`long`], not rounded down.
+/// A time in six columns, rounded up.
 pub fn long_at_most(seconds: f64) -> String {
     rounded(seconds, f64::ceil)
 }

@@ -9,17 +9,17 @@ use super::scene::{Scene, long_at_least, long_at_most};
 /// Bounds of that time.
 #[derive(Clone, Copy, PartialEq, Debug, Default, Serialize)]
 pub struct When {
-    /// Whether it was while the thread waited of which something is said. None: unknown, or it is about the object alone.
+    /// True: it was while the thread waited that is spoken of. None: unknown, or the object alone is spoken of.
     pub during_wait: Option<bool>,
     pub more_than_s_ago: Option<f64>,
     pub at_most_s_ago: Option<f64>,
 }
 
 impl When {
-    /// With what those who wait for the object tell of it. Of a mutex nothing is said.
+    /// Also returns what the object's waiters tell of it. Both are unknown if it is a mutex.
     pub fn of(scene: &Scene, object: Object) -> (LastSignal, When) {
         let seen = scene.snapshot.seen(object);
-        // What stands in the word of a mutex is who acquired it.
+        // The word of a mutex names the thread that acquired it.
         let Some(seen) = seen.filter(|seen| !matches!(seen.value, Value::Mutex(_))) else { return Default::default() };
         let last = scene.snapshot.last_signal(seen);
         let more_than_s_ago = last.before.map(|before| scene.ago_s(before));
@@ -30,7 +30,7 @@ impl When {
         (last, if is_rubbish { When::default() } else { when })
     }
 
-    /// As it goes on behind "last signaled by somebody".
+    /// The rest of a sentence that begins with "last signaled by somebody".
     pub fn text(&self) -> String {
         let relation = match self.during_wait {
             Some(true) => ", since this wait began",

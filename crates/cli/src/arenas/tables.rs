@@ -1,9 +1,9 @@
 //! The tables of descriptors of a process. Nearly every process has one, which all its threads share; a thread can have its own
 //! (`unshare(CLONE_FILES)`).
 //!
-//! A table is named by a number that `PID:FD` finds it by: that of the process, or that of the thread that has its own, whose
-//! entry in /proc is there although no listing shows it. The process's own is that of its first thread, or, if that has ended, of
-//! one that lives.
+//! `PID:FD` finds a table by a number: the number of the process, or of a thread that has its own table. Such a thread has an entry
+//! in /proc, although no listing shows it. The process's own table is its first thread's; or, if this thread has ended, the table of
+//! a thread that lives.
 
 use std::fs;
 use std::io::{self, ErrorKind};
@@ -30,7 +30,7 @@ pub struct Table {
 const TRIES: usize = 10;
 
 impl Table {
-    /// The process's own, or that of a thread that has its own.
+    /// The table of a process, or of a thread that has its own.
     pub fn named(number: u32) -> Table {
         Table { number, entry: Entry::of(number) }
     }
@@ -51,7 +51,7 @@ impl Table {
         Some((offset != 0).then_some(Object(offset)))
     }
 
-    /// Those that other threads of a process have, whose own table this is.
+    /// The tables of the process's threads that do not share this one.
     fn others(self) -> Vec<Table> {
         let mut tables = vec![self];
         each_thread(self.number, |thread| {

@@ -3,8 +3,8 @@
 use ntux_sync::Object;
 use ntux_sync::inspect::why::Case;
 use ntux_sync::inspect::{
-    AdmissionView, Claim, EntryView, Given, Life, Mode, ObjectView, PeerView, Phase, Request, Value, WaitState,
-    WaitView, WaiterView, WakeView,
+    AdmissionView, Claim, EntryView, Given, Life, ObjectView, PeerView, Phase, Request, Value, WaitState, WaiterView,
+    WakeView,
 };
 use serde::{Serialize, Serializer};
 
@@ -12,6 +12,7 @@ use crate::arenas::examine::Examined;
 use crate::arenas::processes::Descriptor;
 use crate::arenas::scene::{Creator, Doer, Person, Scene};
 use crate::arenas::signaled::When;
+use crate::arenas::state::{State, Wait};
 use crate::arenas::words::{self, Word};
 
 /// Everything.
@@ -44,7 +45,7 @@ pub struct Peer {
     pub index: u32,
     /// Its number here, if it can be seen from here; else in its own namespace.
     pub pid: u32,
-    /// Ticks of the kernel from its start to that of the process.
+    /// Ticks of the kernel until the process started.
     pub start: u64,
     pub state: &'static str,
     pub name: Option<String>,
@@ -72,7 +73,7 @@ pub struct Item {
     pub owners: Vec<Known>,
     /// The last time that it has woken anybody.
     pub last_wake: Option<Wake>,
-    /// Who signaled it last, or acquired it last if it is a mutex. None: unknown, or nobody.
+    /// The thread that signaled it last, or acquired it last if it is a mutex. None: unknown, or nobody.
     pub last_by: Option<Doer>,
     /// Nobody has signaled it, or acquired it, since it was created.
     pub is_new: bool,
@@ -82,35 +83,11 @@ pub struct Item {
     pub stable: bool,
     /// None: unknown.
     pub creator: Option<Creator>,
-    /// Who waits for it, in the order of arrival.
+    /// The threads that wait for it, in the order of arrival.
     pub waiting: Vec<Place>,
     /// False: a part of the queue is rubbish.
     pub queue_is_whole: bool,
     pub descriptors: Vec<Descriptor>,
-}
-
-/// Kind and state of an object.
-#[derive(Serialize)]
-#[serde(tag = "kind", rename_all = "snake_case")]
-pub enum State {
-    Semaphore {
-        count: u32,
-        max: u32,
-    },
-    Mutex {
-        owner: u32,
-        count: u32,
-        abandoned: bool,
-    },
-    AutoResetEvent {
-        signaled: bool,
-    },
-    ManualResetEvent {
-        signaled: bool,
-    },
-    /// It is being made.
-    Undecided,
-    Rubbish,
 }
 
 /// A thread that is known.
@@ -126,7 +103,7 @@ pub struct Known {
 #[derive(Serialize)]
 pub struct Wake {
     pub ago_s: f64,
-    /// Who sent it, if that is known: process, thread and name.
+    /// The sender, if it is known: process, thread and name.
     pub by: Option<String>,
     pub to: Known,
 }
@@ -182,17 +159,6 @@ pub struct Thread {
     pub request: Option<String>,
 }
 
-/// What a thread waits for.
-#[derive(Serialize)]
-pub struct Wait {
-    pub owner: u32,
-    /// Unknown as long as it is in no queue.
-    #[serde(serialize_with = "words::word")]
-    pub mode: Mode,
-    pub objects: Vec<u64>,
-    pub alert: Option<u64>,
-}
-
 /// What is going on with wait-all.
 #[derive(Serialize)]
 pub struct WaitAll {
@@ -232,7 +198,7 @@ impl Serialize for Items<'_> {
 }
 
 impl Report<'_> {
-    /// `only`: one object and those who wait for it.
+    /// `only`: one object and its waiters.
     pub fn of(examined: &[Examined], only: Option<Object>) -> Report<'_> {
         Report { arenas: examined.iter().map(|examined| Arena::of(examined, only)).collect() }
     }
@@ -374,27 +340,6 @@ impl Seen<'_> {
             given,
             request: if let WaitState::Requesting(request) = waiter.state { Some(request_text(request)) } else { None },
         }
-    }
-}
-
-impl State {
-    fn of(value: &Value) -> State {
-        match value {
-            Value::Semaphore(semaphore) => State::Semaphore { count: semaphore.count, max: semaphore.max },
-            Value::Mutex(mutex) => State::Mutex { owner: mutex.owner, count: mutex.count, abandoned: mutex.abandoned },
-            Value::Event(event) if event.manual => State::ManualResetEvent { signaled: event.signaled },
-            Value::Event(event) => State::AutoResetEvent { signaled: event.signaled },
-            Value::Undecided => State::Undecided,
-            Value::Rubbish => State::Rubbish,
-        }
-    }
-}
-
-impl Wait {
-    fn of(wait: &WaitView) -> Option<Wait> {
-        let WaitView::Objects { owner, mode, objects, alert } = wait else { return None };
-        let objects = objects.iter().map(|object| object.0).collect();
-        Some(Wait { owner: *owner, mode: *mode, objects, alert: alert.map(|alert| alert.0) })
     }
 }
 

@@ -3,9 +3,10 @@
 use std::fmt::Write as _;
 use std::io::{self, Write};
 
-use super::report::{Arena, Half, Item, Known, Peer, Report, State, Thread, Wait};
+use super::report::{Arena, Half, Item, Known, Peer, Report, Thread};
 use crate::arenas::find::Target;
 use crate::arenas::scene::{Creator, long, times};
+use crate::arenas::state::{State, Wait};
 use crate::arenas::words::Word;
 use crate::printable::printable;
 use ntux_sync::Object;
@@ -47,7 +48,7 @@ impl Focus {
         self.0.is_none_or(|pid| thread.pid == Some(pid)) || thread.wait.as_ref().is_some_and(waits_for_listed)
     }
 
-    /// What is said of those that are not listed.
+    /// Says how many are not listed.
     fn omission(self, left_out: usize, what: &str) -> Option<String> {
         let pid = self.0.filter(|_| left_out > 0)?;
         let s = if left_out == 1 { "" } else { "s" };
@@ -115,7 +116,7 @@ fn omit(out: &mut dyn Write, omission: Option<String>) -> io::Result<()> {
     omission.map_or(Ok(()), |omission| line(out, &omission))
 }
 
-/// Whether a thread that does not wait has an operation under way, still sleeps although its wait has ended, or was killed in it.
+/// Returns true if a thread that does not wait has an operation under way, sleeps although its wait has ended, or was killed in it.
 fn is_half_way(thread: &Thread) -> bool {
     !thread.waits
         && (thread.wait.is_some() || thread.request.is_some() || thread.wake_owed || thread.state == WaitState::Died)
@@ -127,7 +128,7 @@ fn peer_line(peer: &Peer) -> String {
 }
 
 fn write_item(out: &mut dyn Write, item: &Item) -> io::Result<()> {
-    let (kind, state) = kind_and_state(item);
+    let (kind, state) = (item.state.kind(), state_text(item.state));
     let life = if item.life == Life::Live { String::new() } else { format!(" ({})", item.life.word()) };
     let descriptors = list(item.descriptors.iter().map(|descriptor| format!("{}:{}", descriptor.pid, descriptor.fd)));
     let start = format!("{:>7}   {kind:9}  {:26} {:>7}  ", item.slot, state + &life, item.waiting.len());
@@ -136,17 +137,10 @@ fn write_item(out: &mut dyn Write, item: &Item) -> io::Result<()> {
     if remark.is_empty() { Ok(()) } else { wrapped(out, INDENT, INDENT, &remark) }
 }
 
-fn kind_and_state(item: &Item) -> (&'static str, String) {
-    let signaled = |signaled: bool| if signaled { "signaled" } else { "not signaled" }.to_owned();
-    match item.state {
-        State::Semaphore { count, max } => ("semaphore", format!("{count} of {max}")),
-        State::Mutex { abandoned: true, .. } => ("mutex", "abandoned".to_owned()),
-        State::Mutex { owner: 0, .. } => ("mutex", "free".to_owned()),
-        State::Mutex { owner, count, .. } => ("mutex", format!("owner {owner}, {}", times(count))),
-        State::AutoResetEvent { signaled: is } => ("auto", signaled(is)),
-        State::ManualResetEvent { signaled: is } => ("manual", signaled(is)),
-        State::Undecided => ("-", "-".to_owned()),
-        State::Rubbish => ("rubbish", "-".to_owned()),
+fn state_text(state: State) -> String {
+    match state {
+        State::Mutex { owner: 1.., count, abandoned: false } => format!("{}, {}", state.text(), times(count)),
+        _ => state.text(),
     }
 }
 
@@ -199,7 +193,7 @@ fn remarks(item: &Item) -> String {
     remarks.join("; ")
 }
 
-/// Whether the descriptors do not tell who created an object: nobody else has any.
+/// Returns false if the descriptors tell who created an object: only this process has any.
 fn is_news(creator: &Creator, item: &Item) -> bool {
     item.descriptors.is_empty() || item.descriptors.iter().any(|descriptor| descriptor.pid != creator.pid)
 }

@@ -11,10 +11,11 @@ use ratatui::style::{Color, Modifier, Style};
 use ratatui::text::Line;
 use ratatui::widgets::{Cell, Paragraph, Row as TableRow, Table};
 
-use super::rows::{Key, Row, kind, rows, state};
+use super::rows::{Key, Row, rows};
 use super::sample::{Watch, Watched};
 use super::screen::{Page, Screen};
 use crate::arenas::scene::{Scene, times};
+use crate::arenas::state::State;
 use crate::counted::counted;
 use crate::printable::printable;
 use crate::why;
@@ -99,7 +100,7 @@ pub fn draw(frame: &mut Frame<'_>, screen: &mut Screen, watch: &Watch) {
     frame.render_widget(Paragraph::new(keys_line(keys, help.width)).style(faint(screen)), help);
 }
 
-/// As many keys as fit, each whole; and how to see the others.
+/// Names the keys that fit, each whole, and the key that shows all.
 fn keys_line(keys: &[&str], width: u16) -> String {
     const GAP: &str = "  ";
     let fits = |line: &String| line.chars().count() <= usize::from(width);
@@ -270,7 +271,8 @@ fn draw_one(frame: &mut Frame<'_>, screen: &Screen, watch: &Watch, key: Key, are
 fn object_page(arena: &Watched, object: Object) -> Option<String> {
     let scene = arena.scene.as_ref()?;
     let seen = scene.snapshot.object(object.index()).filter(|seen| seen.object == object)?;
-    let mut page = format!("{} #{}: {}\n", kind(&seen.value), object.index(), state(&seen.value));
+    let now = State::of(&seen.value);
+    let mut page = format!("{} #{}: {}\n", now.kind(), object.index(), now.text());
     let descriptors = scene.names.descriptors(object).iter();
     let names: Vec<String> = descriptors.map(|one| format!("{}:{}", one.pid, one.fd)).collect();
     if !names.is_empty() {

@@ -3,10 +3,11 @@
 use std::cmp::Ordering;
 
 use ntux_sync::Object;
-use ntux_sync::inspect::{Mode, ObjectView, Value, WaitState, WaitView, WaiterView};
+use ntux_sync::inspect::{Mode, ObjectView, WaitState, WaitView, WaiterView};
 
 use super::sample::{Watch, Watched};
 use crate::arenas::scene::{Scene, long};
+use crate::arenas::state::State;
 use crate::printable::printable;
 
 /// How many descriptors or threads a line names.
@@ -110,7 +111,7 @@ impl<'a> Row<'a> {
 
     fn kind(&self) -> &'static str {
         match self.what {
-            What::Object(object) => kind(&object.value),
+            What::Object(object) => State::of(&object.value).kind(),
             What::Thread(_) => "",
         }
     }
@@ -124,6 +125,7 @@ impl<'a> Row<'a> {
     }
 
     fn object_cells(&self, object: &ObjectView) -> Vec<String> {
+        let state = State::of(&object.value);
         let descriptors = self.scene.names.descriptors(object.object);
         let mut names: Vec<String> =
             descriptors.iter().take(NAMED).map(|one| format!("{}:{}", one.pid, one.fd)).collect();
@@ -133,8 +135,8 @@ impl<'a> Row<'a> {
         }
         vec![
             object.object.index().to_string(),
-            kind(&object.value).to_owned(),
-            state(&object.value),
+            state.kind().to_owned(),
+            state.text(),
             rate(self.measure.rate),
             self.measure.queue.to_string(),
             format!("{:.1}", self.measure.average),
@@ -195,29 +197,6 @@ fn thread_rows<'a>(arena: &'a Watched, scene: &'a Scene) -> impl Iterator<Item =
     })
 }
 
-pub fn kind(value: &Value) -> &'static str {
-    match value {
-        Value::Semaphore(_) => "semaphore",
-        Value::Mutex(_) => "mutex",
-        Value::Event(event) if event.manual => "manual",
-        Value::Event(_) => "auto",
-        Value::Undecided => "-",
-        Value::Rubbish => "rubbish",
-    }
-}
-
-pub fn state(value: &Value) -> String {
-    match value {
-        Value::Semaphore(semaphore) => format!("{} of {}", semaphore.count, semaphore.max),
-        Value::Mutex(mutex) if mutex.abandoned => "abandoned".to_owned(),
-        Value::Mutex(mutex) if mutex.owner == 0 => "free".to_owned(),
-        Value::Mutex(mutex) => format!("owner {}", mutex.owner),
-        Value::Event(event) if event.signaled => "signaled".to_owned(),
-        Value::Event(_) => "not signaled".to_owned(),
-        Value::Undecided | Value::Rubbish => "-".to_owned(),
-    }
-}
-
 fn waits_for(scene: &Scene, waiter: &WaiterView) -> String {
     let WaitView::Objects { mode, objects, alert, .. } = &waiter.wait else {
         return match waiter.state {
@@ -227,7 +206,7 @@ fn waits_for(scene: &Scene, waiter: &WaiterView) -> String {
     };
     let name = |object: &Object| {
         let seen = scene.snapshot.object(object.index());
-        let kind = seen.map_or("", |seen| kind(&seen.value));
+        let kind = seen.map_or("", |seen| State::of(&seen.value).kind());
         format!("{kind} #{}", object.index())
     };
     let names: Vec<String> = objects.iter().take(NAMED).map(name).collect();

@@ -19,14 +19,13 @@ use super::waits::Seen;
 use crate::arenas::proc;
 use crate::arenas::tables::{is_shared_memory, shared_memory};
 
-/// How long threads continue to report after the tracer was killed; and how long it may get no processor without their falling
-/// silent.
+/// How long threads continue to report after the tracer was killed. They fall silent, too, if it gets no processor for as long.
 pub const LEASE: Duration = Duration::from_secs(10);
 /// How often to search for arenas.
 const LOOK_EVERY: Duration = Duration::from_millis(50);
 /// How often the kinds of unknown objects are looked up at most.
 const NAME_EVERY: Duration = Duration::from_millis(100);
-/// So much too early at most is the time since when a thread waits.
+/// The time since when a thread waits is noted too early by this at most.
 const TOO_EARLY_NS: u64 = 10_000_000;
 
 /// An arena that is traced.
@@ -40,8 +39,8 @@ pub struct Traced {
 }
 
 impl Traced {
-    /// Opens the arena behind a descriptor that can be read; none if that is no arena. Opens it to write only then: other memory is
-    /// not ours to write to, and a program that is executed from it would be refused meanwhile.
+    /// Opens the arena behind a descriptor that can be read. None: it is no arena. Only an arena is opened to write: other memory is not
+    /// ours to write to, and a program that is executed from it would be refused meanwhile.
     fn open(file: BorrowedFd<'_>, from_start: bool) -> Result<Option<Traced>, String> {
         let attach = if from_start { Tracer::attach_to_the_past } else { Tracer::attach };
         let view = match View::open(file) {
@@ -61,7 +60,7 @@ impl Traced {
         self.tracer.keep_on(LEASE.as_nanos() as u64);
     }
 
-    /// Whether threads have stopped reporting because this process was late.
+    /// Returns true if threads have stopped reporting because this process was late.
     pub fn is_silent(&self) -> bool {
         self.renewed.is_some_and(|before| before.elapsed() >= LEASE)
     }
@@ -85,7 +84,7 @@ impl Traced {
         self.tracer.lost()
     }
 
-    /// Who waits now, dead or alive.
+    /// The threads that wait now, dead or alive.
     pub fn who_waits(&self) -> Seen {
         let at_ns = clock::monotonic_ns();
         let waits = |state| matches!(state, WaitState::Queueing | WaitState::Waiting | WaitState::Died);

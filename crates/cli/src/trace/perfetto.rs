@@ -1,4 +1,4 @@
-//! The trace as JSON that ui.perfetto.dev and chrome://tracing open: a slice for each wait, an arrow from who ended it.
+//! The trace as JSON that ui.perfetto.dev and chrome://tracing open: a slice for each wait, an arrow from the grant that ended it.
 //!
 //! Events are written as they come, one on a line. The array is closed only if the trace ended normally. Readers of
 //! this format accept an open array, so the file of a killed tracer can be opened, too.
@@ -6,7 +6,7 @@
 //! What the readers demand, and Perfetto does not say if it is missed: slices of a thread are nested or disjoint, or the later one is
 //! left out. An arrow binds to the slice of its thread that began last, in the order of time and, for equal times, of the file; and
 //! it leads from the slice that began earlier to the other one. So each arrow has two slices of its own, which are written
-//! right before its ends: one for the grant, and one within the wait, from the grant until the thread runs.
+//! just before its ends: one for the grant, and one within the wait, from the grant until the thread runs.
 
 use std::io::Write;
 

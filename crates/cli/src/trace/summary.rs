@@ -3,6 +3,9 @@
 use std::collections::HashMap;
 use std::fmt::Write;
 
+use serde::Serialize;
+
+use super::attach::LEASE;
 use super::waits::{End, Signal, Wait};
 use crate::counted::counted;
 
@@ -22,7 +25,7 @@ struct Waited {
     stirs: u64,
     unsatisfied: u64,
     unended: u64,
-    /// Whose end was lost, so that nobody knows how long they took.
+    /// Waits whose end was lost, so that nobody knows how long they took.
     unknown: u64,
     signals: u64,
     largest_herd: u32,
@@ -76,76 +79,202 @@ impl Summary {
         waited.largest_herd = waited.largest_herd.max(signal.granted);
     }
 
-    /// The text. `elapsed_ns`: how long was traced; `lost`: events that were lost.
-    pub fn text(
+    /// Puts names to all of it. `elapsed_ns`: how long was traced; `lost`: events that were lost.
+    pub fn account(
         &self,
         elapsed_ns: u64,
         lost: u64,
         object: impl Fn(usize, u32) -> String,
         thread: impl Fn(u32) -> String,
-    ) -> String {
-        let waits: u64 = self.objects.values().map(|waited| waited.waits).sum();
-        let mut text = format!("{} slept in {}", counted(waits, "wait", "waits"), time(elapsed_ns));
-        match lost {
-            0 => text.push('\n'),
-            _ => {
-                let lost = counted(lost, "event", "events");
-                _ = writeln!(text, "; lost: {lost}, because the program was faster than the tracer");
-            }
+    ) -> Account {
+        let waited_for = self.objects.iter().filter(|(_, waited)| waited.waits > 0);
+        let mut objects: Vec<_> = waited_for
+            .map(|(&(arena, slot), waited)| Object::of(object(arena, slot), arena, slot, waited, elapsed_ns))
+            .collect();
+        objects.sort_by_key(|object| (u64::MAX - object.total_ns, object.arena, object.slot));
+        let pair = |(&(by, woken), handed): (&(u32, u32), &Handed)| Pair {
+            by: thread(by),
+            by_thread: by,
+            woken: thread(woken),
+            woken_thread: woken,
+            times: handed.times,
+            mean_ns: handed.total_ns / handed.times,
+            longest_ns: handed.longest_ns,
+        };
+        let mut pairs: Vec<_> = self.pairs.iter().map(pair).collect();
+        pairs.sort_by_key(|pair| (u64::MAX - pair.times, pair.by_thread, pair.woken_thread));
+        let waits = objects.iter().map(|object| object.waits).sum();
+        Account { elapsed_ns, lost_events: lost, waits, objects, pairs, ..Account::default() }
+    }
+}
+
+/// What a trace came to; the JSON has this shape.
+#[derive(Default, Serialize)]
+pub struct Account {
+    pub elapsed_ns: u64,
+    pub lost_events: u64,
+    /// Waits that slept.
+    pub waits: u64,
+    /// The object with the longest waits in all comes first.
+    pub objects: Vec<Object>,
+    /// The threads that have woken another one, the most frequent first.
+    pub pairs: Vec<Pair>,
+    /// The tracer was so late that threads had stopped reporting.
+    pub late: bool,
+    /// Threads that have waited since before the trace began: they report nothing.
+    pub waiting_since_before: usize,
+    /// Why nothing could be traced.
+    pub problem: Option<String>,
+}
+
+/// An object for which threads slept.
+#[derive(Serialize)]
+pub struct Object {
+    pub name: String,
+    /// Counted from 0, in the order in which they were found.
+    pub arena: usize,
+    pub slot: u32,
+    pub waits: u64,
+    pub total_ns: u64,
+    pub mean_ns: u64,
+    pub longest_ns: u64,
+    pub average_queue: f64,
+    pub longest_queue: i32,
+    pub signals: u64,
+    /// Waiters that one signal has satisfied, at most.
+    pub largest_herd: u32,
+    /// How often a thread woke and had to sleep again.
+    pub woken_for_nothing: u64,
+    pub in_vain: u64,
+    pub still_waiting: u64,
+    /// Waits whose end was lost: nobody knows how long they took.
+    pub end_lost: u64,
+}
+
+/// A thread that has woken another one.
+#[derive(Serialize)]
+pub struct Pair {
+    pub by: String,
+    pub by_thread: u32,
+    pub woken: String,
+    pub woken_thread: u32,
+    pub times: u64,
+    /// From the grant until the woken thread ran.
+    pub mean_ns: u64,
+    pub longest_ns: u64,
+}
+
+impl Object {
+    fn of(name: String, arena: usize, slot: u32, waited: &Waited, elapsed_ns: u64) -> Object {
+        Object {
+            name,
+            arena,
+            slot,
+            waits: waited.waits,
+            total_ns: waited.total_ns,
+            mean_ns: waited.total_ns / (waited.waits - waited.unknown).max(1),
+            longest_ns: waited.longest_ns,
+            average_queue: waited.total_ns as f64 / elapsed_ns.max(1) as f64,
+            longest_queue: longest_queue(&waited.turns),
+            signals: waited.signals,
+            largest_herd: waited.largest_herd,
+            woken_for_nothing: waited.stirs,
+            in_vain: waited.unsatisfied,
+            still_waiting: waited.unended,
+            end_lost: waited.unknown,
         }
-        if waits == 0 {
-            return text;
+    }
+
+    fn remarks(&self) -> String {
+        let counted = [
+            (self.woken_for_nothing, "woke for nothing"),
+            (self.in_vain, "in vain"),
+            (self.still_waiting, "still wait"),
+        ];
+        let convoy = (self.average_queue >= CONVOY).then(|| "a convoy".to_owned());
+        let herd = (self.largest_herd >= HERD).then(|| format!("{} woken at once", self.largest_herd));
+        let counted =
+            counted.into_iter().filter(|(count, _)| *count > 0).map(|(count, what)| format!("{count} {what}"));
+        let lost = (self.end_lost > 0).then(|| format!("of {} the end was lost", self.end_lost));
+        let remarks: Vec<String> = convoy.into_iter().chain(herd).chain(counted).chain(lost).collect();
+        if remarks.is_empty() { String::new() } else { format!("  {}", remarks.join(", ")) }
+    }
+}
+
+impl Account {
+    /// For people.
+    pub fn text(&self) -> String {
+        if let Some(problem) = &self.problem {
+            return format!("{problem}\n");
         }
-        self.by_object(&mut text, elapsed_ns, object);
-        self.by_pair(&mut text, thread);
+        let mut text = format!("{} slept in {}", counted(self.waits, "wait", "waits"), time(self.elapsed_ns));
+        if self.lost_events > 0 {
+            let lost = counted(self.lost_events, "event", "events");
+            let _ = write!(text, "; lost: {lost}, because the program was faster than the tracer");
+        }
+        text.push('\n');
+        if self.waits > 0 {
+            self.by_object(&mut text);
+            self.by_pair(&mut text);
+        }
+        if self.late {
+            let seconds = LEASE.as_secs();
+            let _ = writeln!(
+                text,
+                "\nntux trace got no processor for {seconds} seconds or more: what happened meanwhile is missing"
+            );
+        }
+        if self.waiting_since_before > 0 {
+            let have = if self.waiting_since_before == 1 { "thread has" } else { "threads have" };
+            let _ = writeln!(
+                text,
+                "\n{} {have} waited since before the trace began: `ntux why` says for what",
+                self.waiting_since_before
+            );
+        }
         text
     }
 
-    fn by_object(&self, text: &mut String, elapsed_ns: u64, name: impl Fn(usize, u32) -> String) {
-        let mut rows: Vec<_> = self.objects.iter().filter(|(_, waited)| waited.waits > 0).collect();
-        rows.sort_by_key(|(object, waited)| (u64::MAX - waited.total_ns, **object));
+    fn by_object(&self, text: &mut String) {
         let _ = writeln!(
             text,
             "\n{:<20} {:>8} {:>9} {:>9} {:>9} {:>11} {:>8}",
             "waited for", "waits", "in all", "mean", "longest", "queue", "signals"
         );
-        for &(&(arena, slot), waited) in rows.iter().take(ROWS) {
-            let queue = waited.total_ns as f64 / elapsed_ns.max(1) as f64;
+        for object in self.objects.iter().take(ROWS) {
             let _ = writeln!(
                 text,
                 "{:<20} {:>8} {:>9} {:>9} {:>9} {:>5.1} to {:>2} {:>8}{}",
-                name(arena, slot),
-                waited.waits,
-                time(waited.total_ns),
-                time(waited.total_ns / (waited.waits - waited.unknown).max(1)),
-                time(waited.longest_ns),
-                queue,
-                longest_queue(&waited.turns),
-                waited.signals,
-                remarks(waited, queue),
+                object.name,
+                object.waits,
+                time(object.total_ns),
+                time(object.mean_ns),
+                time(object.longest_ns),
+                object.average_queue,
+                object.longest_queue,
+                object.signals,
+                object.remarks(),
             );
         }
-        left_out(text, rows.len());
+        left_out(text, self.objects.len());
     }
 
-    fn by_pair(&self, text: &mut String, name: impl Fn(u32) -> String) {
-        let mut rows: Vec<_> = self.pairs.iter().collect();
-        rows.sort_by_key(|(pair, handed)| (u64::MAX - handed.times, **pair));
-        if rows.is_empty() {
+    fn by_pair(&self, text: &mut String) {
+        if self.pairs.is_empty() {
             return;
         }
         let _ = writeln!(text, "\n{:<44} {:>8} {:>18} {:>9}", "woken by", "times", "until it ran: mean", "longest");
-        for &(&(from, to), handed) in rows.iter().take(ROWS) {
+        for pair in self.pairs.iter().take(ROWS) {
             let _ = writeln!(
                 text,
                 "{:<44} {:>8} {:>18} {:>9}",
-                format!("{} -> {}", name(from), name(to)),
-                handed.times,
-                time(handed.total_ns / handed.times),
-                time(handed.longest_ns),
+                format!("{} -> {}", pair.by, pair.woken),
+                pair.times,
+                time(pair.mean_ns),
+                time(pair.longest_ns),
             );
         }
-        left_out(text, rows.len());
+        left_out(text, self.pairs.len());
     }
 }
 
@@ -153,29 +282,6 @@ fn left_out(text: &mut String, rows: usize) {
     if rows > ROWS {
         let _ = writeln!(text, "and {} more", rows - ROWS);
     }
-}
-
-fn remarks(waited: &Waited, queue: f64) -> String {
-    let mut remarks = Vec::new();
-    if queue >= CONVOY {
-        remarks.push("a convoy".to_owned());
-    }
-    if waited.largest_herd >= HERD {
-        remarks.push(format!("{} woken at once", waited.largest_herd));
-    }
-    if waited.stirs > 0 {
-        remarks.push(format!("{} woke for nothing", waited.stirs));
-    }
-    if waited.unsatisfied > 0 {
-        remarks.push(format!("{} in vain", waited.unsatisfied));
-    }
-    if waited.unended > 0 {
-        remarks.push(format!("{} still wait", waited.unended));
-    }
-    if waited.unknown > 0 {
-        remarks.push(format!("of {} the end was lost", waited.unknown));
-    }
-    if remarks.is_empty() { String::new() } else { format!("  {}", remarks.join(", ")) }
 }
 
 fn longest_queue(turns: &[(u64, i32)]) -> i32 {
@@ -209,7 +315,9 @@ mod tests {
     }
 
     fn text(summary: &Summary, lost: u64) -> String {
-        summary.text(1_000_000, lost, |_, slot| format!("mutex {slot}"), |thread| format!("thread {thread}"))
+        let account =
+            summary.account(1_000_000, lost, |_, slot| format!("mutex {slot}"), |thread| format!("thread {thread}"));
+        account.text()
     }
 
     #[test]

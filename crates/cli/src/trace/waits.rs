@@ -1,4 +1,4 @@
-//! What events amount to: waits with a beginning, an end and somebody who ended them; signals and whom they satisfied.
+//! What events amount to: waits with a beginning, an end and the thread that ended them; signals and how many waiters they satisfied.
 
 use std::collections::{HashMap, HashSet};
 
@@ -15,7 +15,7 @@ pub struct Wait {
     pub from_ns: u64,
     pub to_ns: u64,
     pub end: End,
-    /// Who satisfied it.
+    /// The grant that satisfied it.
     pub by: Option<Grant>,
     /// How often the thread woke without a grant.
     pub stirs: u32,
@@ -179,7 +179,7 @@ impl Waits {
     }
 
     /// Returns the rest: waits that have not ended when the trace ends, those whose end was lost, and those whose granter
-    /// has not reported the grant. `last_seen` says, where events were lost, who was still waiting at which time.
+    /// has not reported the grant. `last_seen`: where events were lost, which threads still waited at some time.
     pub fn finish(self, now_ns: u64, last_seen: Option<&Seen>) -> Vec<Wait> {
         let is_over = |wait: &Wait| last_seen.is_some_and(|seen| seen.is_over(wait));
         let open = self.open.into_values().map(|(_, wait)| match is_over(&wait) {
@@ -207,7 +207,7 @@ pub struct Seen {
 }
 
 impl Seen {
-    /// Whether a wait that is not known to have ended had ended then.
+    /// Returns true if a wait that is not known to have ended had ended by then.
     fn is_over(&self, wait: &Wait) -> bool {
         wait.from_ns < self.at_ns && !self.waiting.contains(&wait.thread)
     }

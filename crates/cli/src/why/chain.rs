@@ -47,13 +47,13 @@ pub struct Step {
     #[serde(serialize_with = "words::word")]
     pub obstacle: Obstacle,
     pub owner: Option<u32>,
-    /// Who signaled it last, or acquired it last if it is a mutex. None: unknown, or nobody.
+    /// The thread that signaled it last, or acquired it last if it is a mutex. None: unknown, or nobody.
     pub last_by: Option<Doer>,
     /// Nobody has signaled it, or acquired it, since it was created.
     pub is_new: bool,
     /// When it was last signaled; all unknown if it is a mutex.
     pub last_signal: When,
-    /// The last time that it has woken anybody: how many seconds ago, and who signaled it.
+    /// The last time that it has woken anybody: how many seconds ago, and which thread signaled it.
     pub last_wake: Option<Wake>,
     /// The last signal of which the log of a program tells, and the reset behind it.
     pub logged: Vec<Logged>,

@@ -101,7 +101,7 @@ impl Thing {
 }
 
 impl Stopped {
-    /// The threads that somebody has stopped, of all processes that take part; but not this one.
+    /// The stopped threads of all processes that take part, but not this one.
     pub fn all(scene: &Scene, but: Option<&Party>) -> Vec<Stopped> {
         let mut stopped = Vec::new();
         for process in scene.snapshot.peers.iter().filter_map(|peer| scene.names.process(peer.index)) {

@@ -126,7 +126,7 @@ fn render_step(page: &mut String, step: &Step, waiter: &Party, depth: usize) {
     }
 }
 
-/// Who created an object for which a thread of another process waits.
+/// Names the creator of an object, if the waiter belongs to another process.
 fn creator_text(thing: &Thing, waiter: &Party) -> String {
     let other = thing.creator.as_ref().filter(|creator| Some(creator.pid) != waiter.pid);
     other.map_or(String::new(), |creator| format!("; created by {creator}"))

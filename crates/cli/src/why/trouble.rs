@@ -1,4 +1,4 @@
-//! A finding with the names of those whom it concerns: as JSON, and in the sentences that people are shown.
+//! A finding with the names of the threads and objects that it concerns: as JSON, and in the sentences that people are shown.
 
 use ntux_sync::Object;
 use ntux_sync::inspect::why::{Finding, Link};
@@ -100,7 +100,7 @@ impl Trouble {
     }
 }
 
-/// The threads and objects of a finding, and the places of those behind.
+/// The threads and objects of a finding, and the places of the threads behind.
 fn concerned<'a>(scene: &Scene, finding: &'a Finding) -> (Vec<Party>, Vec<Thing>, &'a [u32]) {
     let thread = |&waiter: &u32| vec![Party::of(scene, waiter)];
     let thing = |&object: &Object| vec![Thing::of(scene, object)];

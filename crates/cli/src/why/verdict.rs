@@ -1,4 +1,4 @@
-//! What is wrong, and whom those wait for who were asked about; the JSON has this shape.
+//! What is wrong, and for whom the threads wait that were asked about; the JSON has this shape.
 
 use ntux_sync::inspect::Snapshot;
 use serde::Serialize;

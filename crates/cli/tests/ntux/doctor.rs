@@ -4,7 +4,7 @@ use std::os::unix::process::CommandExt;
 use std::process::Output;
 
 use crate::rule::{Rule, under};
-use crate::stage::{Stage, complained, finish, said};
+use crate::stage::{Stage, document, finish, said};
 use serde_json::Value;
 
 const CALLS: [&str; 12] = [
@@ -26,7 +26,7 @@ const SYS_FUTEX_WAITV: i64 = 449;
 const SYS_FUTEX_WAKE: i64 = 454;
 
 fn parse(output: &Output) -> Value {
-    serde_json::from_slice(&output.stdout).unwrap_or_else(|error| panic!("{error}: {}", complained(output)))
+    document("doctor", output)
 }
 
 fn keys(value: &Value) -> Vec<&str> {
@@ -41,48 +41,13 @@ fn doctor_under(stage: &Stage, rules: &[Rule]) -> Output {
 }
 
 #[test]
-fn the_json_has_every_key() {
+fn the_json_says_what_is_here() {
     let stage = Stage::new();
     let output = finish(&mut stage.ntux(&["doctor", "--json"]));
     let report = parse(&output);
-    let expected = [
-        "calls",
-        "choice",
-        "device",
-        "futexes",
-        "kernel",
-        "library",
-        "limits",
-        "memfd_noexec",
-        "ntux",
-        "processor",
-        "seccomp",
-        "wait_multiple",
-        "watch",
-    ];
-    assert_eq!(keys(&report), expected);
-    assert_eq!(keys(&report["watch"]), ["chosen", "mechanisms", "soft_dirty", "why"]);
-    assert_eq!(keys(&report["wait_multiple"]), ["by", "why"]);
-    assert_eq!(keys(&report["kernel"]), ["architecture", "release"]);
-    assert_eq!(keys(&report["device"]), ["errno", "meaning", "path", "state"]);
-    assert_eq!(keys(&report["processor"]), ["cores", "wide_compare_exchange"]);
-    assert_eq!(keys(&report["seccomp"]), ["filters", "mode", "refused"]);
-    assert_eq!(keys(&report["limits"]), ["descriptors_hard", "descriptors_soft"]);
-    assert_eq!(keys(&report["choice"]), ["can_serve", "device", "others", "warnings", "why"]);
-    for row in report["futexes"].as_array().expect("rows") {
-        assert_eq!(keys(row), ["answer", "how", "operation"]);
-        assert!(["exact", "approximate", "refused"].contains(&row["answer"].as_str().expect("text")), "{row}");
-    }
     let mut calls = CALLS.to_vec();
     calls.sort_unstable();
     assert_eq!(keys(&report["calls"]), calls);
-    for name in CALLS {
-        let call = &report["calls"][name];
-        assert_eq!(keys(call), ["answer", "errno", "purpose", "role", "signal"]);
-        let answers = ["works", "missing", "forbidden", "fails", "wrong-result", "kills"];
-        assert!(answers.contains(&call["answer"].as_str().expect("text")), "{name}: {call}");
-        assert!(["required", "improves", "unused"].contains(&call["role"].as_str().expect("text")));
-    }
     assert_eq!(report["library"], stage.library.to_str().expect("a plain path"));
     let release = std::fs::read_to_string("/proc/sys/kernel/osrelease").expect("/proc");
     assert_eq!(report["kernel"]["release"], release.trim());

@@ -13,8 +13,9 @@ use ntux_sync::{Arena, Capacity, Deadline};
 use serde_json::Value;
 
 use crate::first_thread::end_first_thread;
+use crate::schema::assert_conforms;
 use crate::skips::skip;
-use crate::stage::{Stage, complained, finish, said};
+use crate::stage::{Stage, complained, document, finish, said};
 use crate::why::{
     Actor, CAPACITY, FailsFast, PATIENCE, end, kinds, look, path_of, sleepers, start, this_process, until, why,
 };
@@ -101,7 +102,8 @@ fn times_of_another_time_namespace_are_put_on_the_clock_of_here() {
         let look = || -> Option<Value> {
             let waits = std::fs::read_to_string(format!("/proc/{unshare}/task/{unshare}/children")).ok()?;
             let report = finish(&mut stage.ntux(&["inspect", "--json", waits.trim()]));
-            let report: Value = serde_json::from_slice(&report.stdout).ok()?;
+            (!report.stdout.is_empty()).then_some(())?;
+            let report = document("inspect", &report);
             report["arenas"][0]["threads"].as_array()?.iter().find(|thread| thread["name"] == "an hour").cloned()
         };
         until(|| look().is_some_and(|thread| thread["asleep_s"].is_number()));
@@ -125,7 +127,7 @@ fn a_deadlock_in_other_namespaces_is_found_with_the_numbers_of_here() {
             .any(|finding| finding["threads"][0]["name"].as_str().is_some_and(|name| name.starts_with("inner ")))
     };
     let look = || -> Option<Value> {
-        let report: Value = serde_json::from_slice(&why(&stage, &["--json"]).stdout).unwrap();
+        let report = document("why", &why(&stage, &["--json"]));
         report["arenas"].as_array().unwrap().iter().find(|arena| is_it(arena)).cloned()
     };
     until(|| look().is_some());
@@ -184,6 +186,7 @@ fn a_process_that_has_the_number_of_a_dead_owner_is_not_the_owner() {
         return skip("namespaces", "no process was given the number of the dead one");
     }
     let report = json(&result);
+    assert_conforms("why", &report);
     assert_eq!(kinds(&report["arenas"][0]), ["owner gone"], "{report:#}");
 }
 

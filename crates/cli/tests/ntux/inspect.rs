@@ -8,7 +8,7 @@ use ntux_sync::inspect::View;
 use ntux_sync::{Arena, Capacity, Deadline, New};
 use serde_json::Value;
 
-use crate::stage::{Stage, complained, finish, said};
+use crate::stage::{Stage, complained, document, finish, said};
 use crate::why::{FailsFast, end, start};
 
 const CAPACITY: Capacity = Capacity { objects: 64, waiters: 16 };
@@ -23,7 +23,8 @@ fn this_process() -> String {
 
 /// What is said of this arena; other tests have others.
 fn seen(output: &Output, arena: &Arena) -> Option<Value> {
-    let report: Value = serde_json::from_slice(&output.stdout).ok()?;
+    (!output.stdout.is_empty()).then_some(())?;
+    let report = document("inspect", output);
     report["arenas"].as_array()?.iter().find(|seen| seen["inode"] == arena.file().inode).cloned()
 }
 
@@ -144,7 +145,7 @@ fn threads_of_a_killed_process_are_shown_and_do_not_wait() {
     let of_the_killed = format!(" {place}/");
     assert!(waiting.contains("; as owner 5") && !waiting.contains(&of_the_killed), "{inspected}");
     assert!(half_way.contains("killed while it waited") && half_way.contains(&of_the_killed), "{inspected}");
-    let report: Value = serde_json::from_slice(&inspect(&stage, &pid, &["--json"]).stdout).unwrap();
+    let report = document("inspect", &inspect(&stage, &pid, &["--json"]));
     let threads = report["arenas"][0]["threads"].as_array().unwrap();
     assert_eq!(threads.iter().filter(|thread| thread["waits"] == true).count(), 1, "{report:#}");
     end(survivor);
@@ -220,7 +221,7 @@ fn a_copy_of_an_arena_and_one_in_a_core_dump_are_looked_at_like_a_living_one() {
         std::fs::write(&file, &bytes).unwrap();
         let output = inspect(&stage, file.to_str().unwrap(), &["--json"]);
         assert_eq!(output.status.code(), Some(0), "{name}: {}", complained(&output));
-        let report: Value = serde_json::from_slice(&output.stdout).unwrap();
+        let report = document("inspect", &output);
         let seen = &report["arenas"][0];
         assert_eq!(seen["objects"].as_array().unwrap().len(), 2, "{name}");
         assert_eq!((&seen["processes"][0]["state"], &seen["threads"][0]["name"]), (&"unknown".into(), &Value::Null));

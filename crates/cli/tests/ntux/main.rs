@@ -25,6 +25,9 @@ mod report;
 #[path = "../../../platform/tests/seccomp/rule.rs"]
 mod rule;
 mod run;
+#[path = "../schema/schema.rs"]
+mod schema;
+mod schemas;
 #[path = "../../../platform/tests/skips/skips.rs"]
 mod skips;
 mod stage;

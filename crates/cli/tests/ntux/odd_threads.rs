@@ -9,7 +9,7 @@ use ntux_sync::{Arena, Deadline, New};
 use serde_json::Value;
 
 use crate::first_thread::end_first_thread;
-use crate::stage::{Stage, complained, finish, said};
+use crate::stage::{Stage, complained, document, finish, said};
 use crate::why::{Actor, CAPACITY, end, kinds, until};
 
 /// Tells this program, started again, what to be.
@@ -63,8 +63,9 @@ fn start(part: &str) -> (Actor, i32, u32) {
     (child.into(), fd, thread)
 }
 
-fn json(output: &Output) -> Value {
-    serde_json::from_slice(&output.stdout).unwrap_or_else(|_| panic!("{}{}", said(output), complained(output)))
+/// What a subcommand prints as JSON.
+fn json(stage: &Stage, arguments: &[&str]) -> Value {
+    document(arguments[0], &ntux(stage, arguments))
 }
 
 fn ntux(stage: &Stage, arguments: &[&str]) -> Output {
@@ -75,18 +76,18 @@ fn ntux(stage: &Stage, arguments: &[&str]) -> Output {
 fn is_seen(stage: &Stage, process: &Actor, table: u32, fd: i32) {
     let pid = process.id().to_string();
     until(|| {
-        let report = json(&ntux(stage, &["inspect", &pid, "--json"]));
+        let report = json(stage, &["inspect", &pid, "--json"]);
         let asleep = |threads: &Vec<Value>| threads.iter().filter(|thread| thread["asleep"] == true).count();
         report["arenas"][0]["threads"].as_array().map(asleep) == Some(2)
     });
     let output = ntux(stage, &["why", &pid, "--json"]);
-    let seen = &json(&output)["arenas"][0];
+    let seen = &document("why", &output)["arenas"][0];
     assert_eq!((output.status.code(), kinds(seen)), (Some(1), vec!["deadlock"]), "{seen:#}");
-    let everywhere = json(&ntux(stage, &["why", "--json"]));
+    let everywhere = json(stage, &["why", "--json"]);
     let inode = &seen["inode"];
     assert!(everywhere["arenas"].as_array().unwrap().iter().any(|arena| arena["inode"] == *inode), "{everywhere:#}");
 
-    let report = &json(&ntux(stage, &["inspect", &pid, "--json"]))["arenas"][0];
+    let report = &json(stage, &["inspect", &pid, "--json"])["arenas"][0];
     let named = |object: &&Value| object["descriptors"][0]["fd"] == fd;
     let mutex = report["objects"].as_array().unwrap().iter().find(named).unwrap_or_else(|| panic!("{report:#}"));
     assert_eq!((&mutex["kind"], &mutex["descriptors"][0]["pid"]), (&"mutex".into(), &table.into()));
@@ -98,7 +99,7 @@ fn is_seen(stage: &Stage, process: &Actor, table: u32, fd: i32) {
         complained(&one)
     );
 
-    let list = json(&ntux(stage, &["ps", "--json"]));
+    let list = json(stage, &["ps", "--json"]);
     let line = list["arenas"].as_array().unwrap().iter().find(|line| line["inode"] == *inode);
     assert_eq!(line.unwrap_or_else(|| panic!("{list:#}"))["processes"][0]["pid"], process.id());
 }

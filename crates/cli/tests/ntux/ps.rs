@@ -1,9 +1,8 @@
 //! `ntux ps`: every arena that can be seen, with who shares it and what is in it.
 
 use ntux_sync::{Arena, Capacity};
-use serde_json::Value;
 
-use crate::stage::{Stage, complained, finish, said};
+use crate::stage::{Stage, complained, document, finish, said};
 
 #[test]
 fn an_arena_is_listed_with_its_processes_and_what_is_in_it() {
@@ -18,7 +17,7 @@ fn an_arena_is_listed_with_its_processes_and_what_is_in_it() {
     }
     let output = finish(&mut stage.ntux(&["ps", "--json"]));
     assert_eq!(output.status.code(), Some(0), "{}", complained(&output));
-    let list: Value = serde_json::from_slice(&output.stdout).unwrap();
+    let list = document("ps", &output);
     let inode = arena.file().inode;
     let seen = list["arenas"].as_array().unwrap().iter().find(|seen| seen["inode"] == inode).expect("it is listed");
     let objects = &seen["objects"];

@@ -7,7 +7,10 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
+use serde_json::Value;
 use tempfile::TempDir;
+
+use crate::schema::assert_conforms;
 
 /// A command that takes longer hangs.
 const WATCHDOG: Duration = Duration::from_secs(60);
@@ -90,6 +93,14 @@ fn collect(pipe: Option<impl Read + Send + 'static>) -> JoinHandle<Vec<u8>> {
         pipe.map(|mut pipe| pipe.read_to_end(&mut bytes));
         bytes
     })
+}
+
+/// The JSON on standard output, which is as the schema of this name says.
+pub fn document(name: &str, output: &Output) -> Value {
+    let printed = serde_json::from_slice(&output.stdout);
+    let printed = printed.unwrap_or_else(|error| panic!("{error}: {}{}", said(output), complained(output)));
+    assert_conforms(name, &printed);
+    printed
 }
 
 /// Standard output as text.

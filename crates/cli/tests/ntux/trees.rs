@@ -8,7 +8,7 @@ use std::sync::LazyLock;
 
 use crate::rule::{Rule, under};
 use crate::skips::skip;
-use crate::stage::{Stage, complained, finish, finish_child, said};
+use crate::stage::{Stage, complained, document, finish, finish_child, said};
 
 /// An installed tree with the real libraries.
 pub static INSTALLED: LazyLock<PathBuf> = LazyLock::new(|| {
@@ -395,7 +395,7 @@ fn doctor(words: &[&dyn AsRef<Path>], prefix: &Path) -> serde_json::Value {
     let mut command = clean(Command::new(INSTALLED.join("bin/ntux")));
     command.args(["doctor", "--json", "--device", "user", "--"]).args(words.iter().map(|word| word.as_ref()));
     let output = finish(command.env("WINEPREFIX", prefix));
-    let report: serde_json::Value = serde_json::from_slice(&output.stdout).expect("JSON");
+    let report = document("doctor", &output);
     let program = report["program"].clone();
     assert_eq!(output.status.success(), !program["device"].is_null(), "{program}");
     program

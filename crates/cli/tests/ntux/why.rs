@@ -10,7 +10,7 @@ use ntux_sync::inspect::{Value as State, View};
 use ntux_sync::{Arena, Capacity, Deadline, Object};
 use serde_json::Value;
 
-use crate::stage::{Stage, compile, complained, finish, said};
+use crate::stage::{Stage, compile, complained, document, finish, said};
 
 pub const CAPACITY: Capacity = Capacity { objects: 64, waiters: 16 };
 pub const PATIENCE: Duration = Duration::from_secs(60);
@@ -134,7 +134,7 @@ fn a_test_that_fails_does_not_hang() {
 
 /// What is said of this arena; other tests have others.
 pub fn told(output: &Output, arena: &Arena) -> Value {
-    let report: Value = serde_json::from_slice(&output.stdout).unwrap_or_else(|_| panic!("{}", complained(output)));
+    let report = document("why", output);
     let arenas = report["arenas"].as_array().unwrap();
     arenas.iter().find(|seen| seen["inode"] == arena.file().inode).expect("the arena is there").clone()
 }
@@ -717,14 +717,14 @@ fn who_signaled_an_event_when_nobody_slept_is_told_and_from_a_log_when_that_was(
         assert!(text.contains(&format!("not signaled; last signaled by {pid}/")), "{text}");
         // It was before the program began to wait; how long before, nobody knows.
         assert!(text.contains(" producer, before this wait began: more than "), "{text}");
-        let told: Value = serde_json::from_slice(&why(&stage, &[&pid, "--json"]).stdout).unwrap();
+        let told = document("why", &why(&stage, &[&pid, "--json"]));
         let step = &told["arenas"][0]["chains"][0]["waits_for"][0];
         let (when, asleep_s) = (&step["last_signal"], told["arenas"][0]["chains"][0]["asleep_s"].as_f64().unwrap());
         assert_eq!((&when["during_wait"], &when["at_most_s_ago"]), (&false.into(), &Value::Null), "{step:#}");
         let more_than_s = when["more_than_s_ago"].as_f64().unwrap();
         assert!(more_than_s < asleep_s && asleep_s - more_than_s < 0.011, "{step:#}");
         let item = finish(stage.ntux(&["inspect"]).args([&pid, "--json"]));
-        let item: Value = serde_json::from_slice(&item.stdout).unwrap();
+        let item = document("inspect", &item);
         let item = &item["arenas"][0]["objects"][0]["last_signal"];
         assert!(item["more_than_s_ago"].as_f64().unwrap() >= more_than_s && item["during_wait"].is_null(), "{item:#}");
         let is_logged = options.len() > 2;

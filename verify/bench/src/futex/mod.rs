@@ -63,5 +63,5 @@ pub fn run(arguments: &FutexArguments) -> io::Result<()> {
     }
     let report = Report::new(machine, rows, tokens::run(arguments.quick)?, absent);
     crate::progress::done();
-    if arguments.json { report.print_json() } else { report.print_tables() }
+    if arguments.json { crate::document::print(&report) } else { report.print_tables() }
 }

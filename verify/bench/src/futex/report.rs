@@ -31,12 +31,6 @@ impl Report {
         Report { machine, rows, tokens, absent, expectations, losses }
     }
 
-    pub(crate) fn print_json(&self) -> io::Result<()> {
-        let mut out = io::stdout().lock();
-        serde_json::to_writer_pretty(&mut out, self).map_err(io::Error::other)?;
-        writeln!(out)
-    }
-
     pub(crate) fn print_tables(&self) -> io::Result<()> {
         let mut out = io::stdout().lock();
         self.machine.print("futex", &mut out)?;

@@ -104,7 +104,7 @@ pub fn run(arguments: &WaitingArguments) -> io::Result<()> {
     progress::done();
     crate::some_was_measured(rows.len() + absent.len(), arguments.only.as_deref())?;
     let report = Report::new(machine, rows, absent);
-    if arguments.json { report.print_json() } else { report.print_table() }
+    if arguments.json { crate::document::print(&report) } else { report.print_table() }
 }
 
 fn in_turns(program: Program, stage: &Stage, effort: Effort) -> io::Result<Vec<[Cost; ARMS.len()]>> {

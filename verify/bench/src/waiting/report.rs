@@ -53,12 +53,6 @@ impl Report {
         Report { machine, rows, absent, expectations }
     }
 
-    pub(crate) fn print_json(&self) -> io::Result<()> {
-        let mut out = io::stdout().lock();
-        serde_json::to_writer_pretty(&mut out, self).map_err(io::Error::other)?;
-        writeln!(out)
-    }
-
     pub(crate) fn print_table(&self) -> io::Result<()> {
         let mut out = io::stdout().lock();
         self.machine.print("waiting", &mut out)?;

@@ -29,10 +29,6 @@ impl Report {
         Report { machine, writers, sweep, batch, expectations }
     }
 
-    pub(crate) fn print_json(&self) -> io::Result<()> {
-        serde_json::to_writer_pretty(io::stdout(), self).map_err(io::Error::other)
-    }
-
     pub(crate) fn print_tables(&self) -> io::Result<()> {
         let mut out = io::stdout().lock();
         self.machine.print("watch", &mut out)?;
