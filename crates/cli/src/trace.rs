@@ -271,7 +271,7 @@ impl Recording {
     fn fetch(&mut self, arenas: &mut Arenas) {
         arenas.look();
         self.note_silence(arenas);
-        arenas.traced.iter_mut().for_each(attach::Traced::renew);
+        arenas.traced.iter().for_each(attach::Traced::renew);
         self.take(arenas);
         if self.flushed.elapsed() >= FLUSH_EVERY {
             self.perfetto.iter_mut().for_each(Perfetto::flush);
@@ -281,7 +281,7 @@ impl Recording {
 
     /// What threads have reported before they fell silent comes before what they will report.
     fn note_silence(&mut self, arenas: &mut Arenas) {
-        let is_silent = |&number: &usize| arenas.traced[number].is_silent();
+        let is_silent = |&number: &usize| arenas.traced[number].is_silent(self.start_ns);
         let silent: Vec<usize> = (0..arenas.traced.len()).filter(is_silent).collect();
         if !silent.is_empty() {
             self.was_late = true;

@@ -19,7 +19,8 @@ use super::waits::Seen;
 use crate::arenas::proc;
 use crate::arenas::tables::{is_shared_memory, shared_memory};
 
-/// How long threads continue to report after the tracer was killed. They fall silent, too, if it gets no processor for as long.
+/// How long threads continue to report after the tracer was killed. They fall silent, too, if it gets no processor for as long; a program
+/// that hands its arena over asks for as long.
 pub const LEASE: Duration = Duration::from_secs(10);
 /// How often to search for arenas.
 const LOOK_EVERY: Duration = Duration::from_millis(50);
@@ -35,7 +36,6 @@ pub struct Traced {
     view: View,
     pub objects: Objects,
     named: Option<Instant>,
-    renewed: Option<Instant>,
 }
 
 impl Traced {
@@ -51,18 +51,18 @@ impl Traced {
         let writable = memory::reopen(file, view.file(), Caller::AnyThread).map_err(|error| error.to_string())?;
         let tracer = attach(writable.as_fd()).map_err(|error| error.to_string())?;
         let inode = view.file().inode;
-        Ok(Some(Traced { inode, tracer, view, objects: Objects::default(), named: None, renewed: None }))
+        Ok(Some(Traced { inode, tracer, view, objects: Objects::default(), named: None }))
     }
 
     /// Makes threads continue to report.
-    pub fn renew(&mut self) {
-        self.renewed = Some(Instant::now());
+    pub fn renew(&self) {
         self.tracer.keep_on(LEASE.as_nanos() as u64);
     }
 
-    /// Returns true if threads have stopped reporting because this process was late.
-    pub fn is_silent(&self) -> bool {
-        self.renewed.is_some_and(|before| before.elapsed() >= LEASE)
+    /// Returns true if threads have stopped reporting since this time, because this process was late: also before it had come, to a program
+    /// that had asked its threads to report until then.
+    pub fn is_silent(&self, after_ns: u64) -> bool {
+        self.tracer.silent_since().is_some_and(|since| since >= after_ns)
     }
 
     /// Makes threads stop reporting.
@@ -215,6 +215,24 @@ mod tests {
         arenas.inodes.insert(File::from(late.try_clone().unwrap()).metadata().unwrap().ino());
         arenas.take(&late);
         assert_eq!((arenas.traced.len(), arenas.trouble), (2, None));
+    }
+
+    /// As if neither the program nor the tracer had got a processor for longer than threads report by themselves.
+    #[test]
+    fn threads_that_fell_silent_before_the_tracer_came_are_noticed() {
+        let start = clock::monotonic_ns();
+        let mut arenas = Arenas::of(std::process::id(), true);
+        for lease_ns in [1, 60_000_000_000] {
+            let file = ntux_sync::Arena::create_file(ntux_sync::Capacity { objects: 16, waiters: 16 }).unwrap();
+            ntux_sync::Arena::map_for_descriptors(file.as_fd()).unwrap().trace_from_now(lease_ns).unwrap();
+            arenas.take(&file);
+        }
+        let silent = |after_ns| arenas.traced.iter().map(|traced| traced.is_silent(after_ns)).collect::<Vec<_>>();
+        assert_eq!(silent(start), [true, false]);
+        // What an earlier trace asked for says nothing about this one.
+        assert_eq!(silent(clock::monotonic_ns()), [false, false]);
+        arenas.traced.iter().for_each(Traced::renew);
+        assert_eq!(silent(start), [false, false]);
     }
 
     #[test]

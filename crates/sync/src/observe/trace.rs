@@ -317,6 +317,13 @@ impl Tracer {
         self.arena.trace_for(ns);
     }
 
+    /// Since when threads have not reported, because the time that a tracer, or the program itself, had asked for was over. None: they
+    /// report, or nobody has asked since tracing was turned off.
+    pub fn silent_since(&self) -> Option<u64> {
+        let until = self.arena.header().trace_until.load();
+        (until != 0 && until <= clock::monotonic_ns()).then_some(until)
+    }
+
     /// Turns tracing off.
     pub fn stop(&self) {
         self.arena.header().trace_until.store(0);
@@ -461,6 +468,21 @@ mod tests {
         tracer.read(&mut events);
         let seen: Vec<_> = events.iter().map(|event| event.what).collect();
         assert_eq!((seen, tracer.lost()), (vec![What::GivesUp], 0));
+    }
+
+    #[test]
+    fn threads_that_have_fallen_silent_are_noticed() {
+        let arena = arena();
+        let tracer = Tracer::attach(arena.fd().unwrap()).unwrap();
+        assert_eq!(tracer.silent_since(), None, "nobody has asked");
+        let before = clock::monotonic_ns();
+        arena.trace_from_now(1).unwrap();
+        let since = tracer.silent_since().expect("it is over");
+        assert!((before..=clock::monotonic_ns()).contains(&since));
+        tracer.keep_on(1 << 40);
+        assert_eq!(tracer.silent_since(), None);
+        tracer.stop();
+        assert_eq!(tracer.silent_since(), None);
     }
 
     #[test]
