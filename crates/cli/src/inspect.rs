@@ -61,7 +61,7 @@ pub fn inspect(arguments: &Arguments) -> ExitCode {
             return ExitCode::from(NTUX_FAILED);
         }
     };
-    let Found { arenas, notes } = &found;
+    let Found { arenas, notes, .. } = &found;
     for note in notes {
         say::complain(format_args!("ntux: {note}"));
     }

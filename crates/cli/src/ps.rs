@@ -8,7 +8,7 @@ use ntux_sync::Result;
 use ntux_sync::inspect::{Snapshot, Value};
 use serde::Serialize;
 
-use crate::arenas::find::{self, Everything, Opened};
+use crate::arenas::find::{self, Found, Opened};
 use crate::arenas::proc;
 use crate::arenas::processes::PeerProcesses;
 use crate::arenas::scene::Names;
@@ -77,7 +77,7 @@ struct Process {
 
 /// Prints the list.
 pub fn ps(arguments: &Arguments) -> ExitCode {
-    let Everything { arenas, notes, hidden } = find::everywhere();
+    let Found { arenas, notes, hidden } = find::everywhere();
     for note in &notes {
         say::complain(format_args!("ntux: {note}"));
     }

@@ -15,7 +15,7 @@ use ratatui::backend::TestBackend;
 use ratatui::crossterm::event::{self, Event, KeyEventKind};
 use ratatui::{DefaultTerminal, Terminal};
 
-use crate::arenas::find::{self, Everything, Found, Target};
+use crate::arenas::find::{self, Found, Target};
 use crate::status::NOTHING_THERE;
 use crate::{NTUX_FAILED, interruption, say};
 use sample::Watch;
@@ -84,7 +84,7 @@ fn interval(text: &str) -> Result<f64, String> {
 
 /// Shows it until the user has seen enough.
 pub fn top(arguments: &Arguments) -> ExitCode {
-    let Everything { arenas, notes, hidden } = match gather(arguments.target.as_ref()) {
+    let Found { arenas, notes, hidden } = match find::wanted(arguments.target.as_ref()) {
         Ok(found) => found,
         Err(reason) => {
             say::complain(format_args!("ntux: {reason}"));
@@ -117,12 +117,6 @@ pub fn top(arguments: &Arguments) -> ExitCode {
 fn is_on_a_screen() -> bool {
     let is_dumb = std::env::var_os("TERM").is_some_and(|name| name == "dumb");
     io::stdout().is_terminal() && io::stdin().is_terminal() && !is_dumb
-}
-
-fn gather(target: Option<&Target>) -> Result<Everything, find::Refusal> {
-    let Some(target) = target else { return Ok(find::everywhere()) };
-    let Found { arenas, notes } = find::find(target)?;
-    Ok(Everything { arenas, notes, hidden: 0 })
 }
 
 fn every(arguments: &Arguments) -> Duration {

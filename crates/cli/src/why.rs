@@ -13,7 +13,7 @@ use clap::Args;
 use ntux_sync::inspect::why::Case;
 
 use crate::arenas::examine::Examined;
-use crate::arenas::find::{self, Everything, Found, Opened, Target};
+use crate::arenas::find::{self, Found, Target};
 use crate::arenas::processes::PeerProcesses;
 use crate::arenas::scene::Scene;
 use crate::counted::counted;
@@ -69,13 +69,17 @@ Examples:
 
 /// Prints what is wrong.
 pub fn why(arguments: &Arguments) -> ExitCode {
-    let (arenas, notes) = match gather(arguments.target.as_ref()) {
+    let Found { arenas, mut notes, hidden } = match find::wanted(arguments.target.as_ref()) {
         Ok(found) => found,
         Err(reason) => {
             say::complain(format_args!("ntux: {reason}"));
             return ExitCode::from(NTUX_FAILED);
         }
     };
+    if hidden > 0 {
+        let hidden = counted(hidden as u64, "process", "processes");
+        notes.push(format!("left out: {hidden} that you may not inspect"));
+    }
     for note in &notes {
         say::complain(format_args!("ntux: {note}"));
     }
@@ -103,17 +107,4 @@ pub fn why(arguments: &Arguments) -> ExitCode {
 /// What a thread waits for, and for whom, in lines.
 pub fn chain_text(scene: &Scene, case: &Case<'_>, waiter: u32) -> String {
     text::chain(&Follower::new(scene, case, &Logs::default()).follow(waiter))
-}
-
-fn gather(target: Option<&Target>) -> Result<(Vec<Opened>, Vec<String>), find::Refusal> {
-    let Some(target) = target else {
-        let Everything { arenas, mut notes, hidden } = find::everywhere();
-        if hidden > 0 {
-            let hidden = counted(hidden as u64, "process", "processes");
-            notes.push(format!("left out: {hidden} that you may not inspect"));
-        }
-        return Ok((arenas, notes));
-    };
-    let Found { arenas, notes } = find::find(target)?;
-    Ok((arenas, notes))
 }

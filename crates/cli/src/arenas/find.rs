@@ -89,6 +89,8 @@ pub struct Found {
     pub arenas: Vec<Opened>,
     /// What was found and cannot be read, and what to do about it.
     pub notes: Vec<String>,
+    /// Processes whose files the user may not see.
+    pub hidden: usize,
 }
 
 /// The arenas of other versions that a process has, as they are named in a note.
@@ -152,6 +154,11 @@ impl fmt::Display for Refusal {
     }
 }
 
+/// Finds the arenas of a target; without one, every arena that the user may see.
+pub fn wanted(target: Option<&Target>) -> Result<Found, Refusal> {
+    target.map_or_else(|| Ok(everywhere()), find)
+}
+
 /// Finds the arenas of a process, or the one in a file.
 pub fn find(target: &Target) -> Result<Found, Refusal> {
     match target {
@@ -175,7 +182,7 @@ fn of_descriptor(pid: u32, fd: u32) -> Result<Found, Refusal> {
         }
         other => other,
     })?;
-    Ok(Found { arenas: vec![opened], notes: Vec::new() })
+    Ok(Found::only(vec![opened]))
 }
 
 /// The object that a descriptor stands for. None: it stands for the arena itself.
@@ -184,25 +191,15 @@ pub fn named_object(target: &Target) -> Option<Object> {
     Table::named(pid).object(fd)?
 }
 
-/// What this machine has.
-#[derive(Default)]
-pub struct Everything {
-    pub arenas: Vec<Opened>,
-    /// What was found and cannot be read.
-    pub notes: Vec<String>,
-    /// Processes whose files the user may not see.
-    pub hidden: usize,
-}
-
 /// Finds every arena that the user may see.
-pub fn everywhere() -> Everything {
-    let (mut found, mut seen, mut hidden) = (Found::default(), BTreeSet::new(), 0);
+pub fn everywhere() -> Found {
+    let (mut found, mut seen) = (Found::default(), BTreeSet::new());
     for pid in proc::processes() {
         // A process that has ended meanwhile has no arenas.
         let gathered = found.gather(pid, &mut seen);
-        hidden += usize::from(gathered.is_err_and(|error| error.kind() == ErrorKind::PermissionDenied));
+        found.hidden += usize::from(gathered.is_err_and(|error| error.kind() == ErrorKind::PermissionDenied));
     }
-    Everything { arenas: found.arenas, notes: found.notes, hidden }
+    found
 }
 
 /// Opens a file for reading only.
@@ -232,7 +229,7 @@ fn why_not(file: &File, path: &Path) -> Refusal {
 /// The arena that a file is, or the arenas of which it holds copies.
 fn of_file(path: &Path) -> Result<Found, Refusal> {
     let refusal = match open(path) {
-        Ok(opened) => return Ok(Found { arenas: vec![opened], notes: Vec::new() }),
+        Ok(opened) => return Ok(Found::only(vec![opened])),
         Err(refusal @ (Refusal::NotAnArena(_) | Refusal::OtherVersion(_) | Refusal::CutOff(_))) => refusal,
         Err(other) => return Err(other),
     };
@@ -240,7 +237,7 @@ fn of_file(path: &Path) -> Result<Found, Refusal> {
     let copies = file.map(|file| copy::arenas(&File::from(file))).unwrap_or_default();
     let views = copies.iter().filter_map(|copy| View::open(copy.as_fd()).ok());
     let arenas: Vec<Opened> = views.map(|view| Opened { view, created: None, is_copy: true }).collect();
-    if arenas.is_empty() { Err(refusal) } else { Ok(Found { arenas, notes: Vec::new() }) }
+    if arenas.is_empty() { Err(refusal) } else { Ok(Found::only(arenas)) }
 }
 
 fn of_process(pid: u32) -> Result<Found, Refusal> {
@@ -258,6 +255,10 @@ fn refusal(pid: u32, error: io::Error) -> Refusal {
 }
 
 impl Found {
+    fn only(arenas: Vec<Opened>) -> Found {
+        Found { arenas, ..Found::default() }
+    }
+
     /// Adds the arenas of a process that were not seen yet.
     fn gather(&mut self, pid: u32, seen: &mut BTreeSet<u64>) -> io::Result<()> {
         let mut others = Others::default();

@@ -36,12 +36,19 @@ pub struct Names {
 }
 
 /// A thread that has a place, as it is called here if it can be seen, else in its own namespace.
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
 pub struct Person {
     pub waiter: u32,
     pub pid: Option<u32>,
     pub thread: Option<u32>,
     pub name: Option<String>,
+}
+
+impl Person {
+    /// Its numbers, and its name if that is known.
+    pub fn text(&self) -> String {
+        format!("{self}{}", self.name.as_deref().map_or(String::new(), |name| format!(" {}", printable(name))))
+    }
 }
 
 impl fmt::Display for Person {

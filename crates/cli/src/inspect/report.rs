@@ -70,7 +70,7 @@ pub struct Item {
     /// In the tenth of a second between two looks.
     pub changes_per_s: f64,
     /// Threads that are known to wait, or to have waited, in the name of a mutex's owner.
-    pub owners: Vec<Known>,
+    pub owners: Vec<Person>,
     /// The last time that it has woken anybody.
     pub last_wake: Option<Wake>,
     /// The thread that signaled it last, or acquired it last if it is a mutex. None: unknown, or nobody.
@@ -90,22 +90,13 @@ pub struct Item {
     pub descriptors: Vec<Descriptor>,
 }
 
-/// A thread that is known.
-#[derive(Serialize)]
-pub struct Known {
-    pub waiter: u32,
-    pub pid: Option<u32>,
-    pub thread: Option<u32>,
-    pub name: Option<String>,
-}
-
 /// A wake that was sent.
 #[derive(Serialize)]
 pub struct Wake {
     pub ago_s: f64,
     /// The sender, if it is known: process, thread and name.
     pub by: Option<String>,
-    pub to: Known,
+    pub to: Person,
 }
 
 /// An operation that is half-way.
@@ -134,11 +125,8 @@ pub struct Place {
 /// A thread's place.
 #[derive(Serialize)]
 pub struct Thread {
-    pub waiter: u32,
-    /// Both as they are here, if the process can be seen from here.
-    pub pid: Option<u32>,
-    pub thread: Option<u32>,
-    pub name: Option<String>,
+    #[serde(flatten)]
+    pub person: Person,
     #[serde(serialize_with = "words::word")]
     pub state: WaitState,
     /// Its wait is undecided, and its process has not ended.
@@ -286,20 +274,15 @@ impl Seen<'_> {
         }
     }
 
-    fn owners(&self, value: &Value) -> Vec<Known> {
+    fn owners(&self, value: &Value) -> Vec<Person> {
         let Value::Mutex(mutex) = value else { return Vec::new() };
         let places = if mutex.owner == 0 { &[] } else { self.case.places(mutex.owner) };
-        places.iter().map(|&place| self.known(place)).collect()
-    }
-
-    fn known(&self, waiter: u32) -> Known {
-        let Person { waiter, pid, thread, name } = self.scene.person(waiter);
-        Known { waiter, pid, thread, name }
+        places.iter().map(|&place| self.scene.person(place)).collect()
     }
 
     fn wake(&self, wake: &WakeView) -> Wake {
         let (ago_s, by) = (self.scene.ago_s(wake.at), self.scene.name_of(wake.by));
-        Wake { ago_s, by, to: self.known(wake.waiter) }
+        Wake { ago_s, by, to: self.scene.person(wake.waiter) }
     }
 
     fn half(&self, claim: Claim) -> Option<Half> {
@@ -317,17 +300,13 @@ impl Seen<'_> {
     }
 
     fn thread(&self, waiter: &WaiterView) -> Thread {
-        let Person { pid, thread, name, .. } = self.scene.person(waiter.index);
         let (given, wake_owed) = match waiter.state {
             WaitState::Satisfied { given: Given::Slot(slot), owed, .. } => (Some(slot), owed),
             WaitState::Satisfied { owed, .. } => (None, owed),
             _ => (None, false),
         };
         Thread {
-            waiter: waiter.index,
-            pid,
-            thread,
-            name,
+            person: self.scene.person(waiter.index),
             state: waiter.state,
             waits: self.scene.snapshot.waits(waiter),
             asleep: waiter.parked,

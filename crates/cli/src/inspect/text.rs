@@ -3,9 +3,9 @@
 use std::fmt::Write as _;
 use std::io::{self, Write};
 
-use super::report::{Arena, Half, Item, Known, Peer, Report, Thread};
+use super::report::{Arena, Half, Item, Peer, Report, Thread};
 use crate::arenas::find::Target;
-use crate::arenas::scene::{Creator, long, times};
+use crate::arenas::scene::{Creator, Person, long, times};
 use crate::arenas::state::{State, Wait};
 use crate::arenas::words::Word;
 use crate::printable::printable;
@@ -45,7 +45,7 @@ impl Focus {
     fn shows_thread(self, thread: &Thread, listed: &[u32]) -> bool {
         let is_listed = |&object: &u64| listed.binary_search(&Object(object).index()).is_ok();
         let waits_for_listed = |wait: &Wait| wait.objects.iter().chain(&wait.alert).any(is_listed);
-        self.0.is_none_or(|pid| thread.pid == Some(pid)) || thread.wait.as_ref().is_some_and(waits_for_listed)
+        self.0.is_none_or(|pid| thread.person.pid == Some(pid)) || thread.wait.as_ref().is_some_and(waits_for_listed)
     }
 
     /// Says how many are not listed.
@@ -149,7 +149,7 @@ fn remarks(item: &Item) -> String {
     match &item.claim {
         None => {}
         Some(Half::Wait { waiter, pid, thread }) => {
-            remarks.push(format!("on its way to {}", who(*waiter, *pid, *thread, None)))
+            remarks.push(format!("on its way to {}", who(*waiter, *pid, *thread)))
         }
         Some(Half::WaitAll { .. }) => remarks.push("held by a wait-all that is being decided".to_owned()),
         Some(Half::Signal { .. }) => remarks.push("being signaled".to_owned()),
@@ -157,8 +157,7 @@ fn remarks(item: &Item) -> String {
         Some(Half::Rubbish) => remarks.push("claimed by nobody that can be: rubbish".to_owned()),
     }
     if !item.owners.is_empty() {
-        let known = |known: &Known| who(known.waiter, known.pid, known.thread, known.name.as_deref());
-        remarks.push(format!("owner is {}", list(item.owners.iter().map(known))));
+        remarks.push(format!("owner is {}", list(item.owners.iter().map(Person::text))));
     }
     match (&item.state, &item.last_by) {
         (State::Mutex { owner: 1.., .. }, Some(taker)) if item.owners.is_empty() => {
@@ -181,8 +180,7 @@ fn remarks(item: &Item) -> String {
     }
     if let Some(wake) = &item.last_wake {
         let by = wake.by.as_ref().map_or(String::new(), |by| format!(" by {by}"));
-        let to = who(wake.to.waiter, wake.to.pid, wake.to.thread, wake.to.name.as_deref());
-        remarks.push(format!("last woke {to} {} ago{by}", long(wake.ago_s)));
+        remarks.push(format!("last woke {} {} ago{by}", wake.to.text(), long(wake.ago_s)));
     }
     if !item.stable {
         remarks.push("changes too fast to be read".to_owned());
@@ -199,8 +197,8 @@ fn is_news(creator: &Creator, item: &Item) -> bool {
 }
 
 fn write_thread(out: &mut dyn Write, thread: &Thread) -> io::Result<()> {
-    let name = thread.name.as_deref().unwrap_or("-");
-    let start = format!(" {:17}  {:16}  ", who(thread.waiter, thread.pid, thread.thread, None), printable(name));
+    let name = thread.person.name.as_deref().unwrap_or("-");
+    let start = format!(" {:17}  {:16}  ", thread.person.to_string(), printable(name));
     let what = match (&thread.wait, &thread.request) {
         (Some(wait), _) => wait_text(wait, thread),
         (None, Some(request)) => format!("has this carried out: {request}"),
@@ -239,12 +237,8 @@ fn wait_text(wait: &Wait, thread: &Thread) -> String {
     text
 }
 
-fn who(waiter: u32, pid: Option<u32>, thread: Option<u32>, name: Option<&str>) -> String {
-    let name = name.map_or(String::new(), |name| format!(" {}", printable(name)));
-    match (pid, thread) {
-        (Some(pid), Some(thread)) => format!("{pid}/{thread}{name}"),
-        _ => format!("place {waiter}{name}"),
-    }
+fn who(waiter: u32, pid: Option<u32>, thread: Option<u32>) -> String {
+    Person { waiter, pid, thread, name: None }.text()
 }
 
 fn list(items: impl Iterator<Item = impl ToString>) -> String {

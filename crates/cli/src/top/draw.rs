@@ -14,10 +14,9 @@ use ratatui::widgets::{Cell, Paragraph, Row as TableRow, Table};
 use super::rows::{Key, Row, rows};
 use super::sample::{Watch, Watched};
 use super::screen::{Page, Screen};
-use crate::arenas::scene::{Scene, times};
+use crate::arenas::scene::times;
 use crate::arenas::state::State;
 use crate::counted::counted;
-use crate::printable::printable;
 use crate::why;
 
 /// A column of a list.
@@ -281,7 +280,7 @@ fn object_page(arena: &Watched, object: Object) -> Option<String> {
     if let (Value::Mutex(mutex), Some(case)) = (&seen.value, arena.case())
         && mutex.owner != 0
     {
-        let owners: Vec<String> = case.places(mutex.owner).iter().map(|&place| who(scene, place)).collect();
+        let owners: Vec<String> = case.places(mutex.owner).iter().map(|&place| scene.person(place).text()).collect();
         let taker = || scene.doer(object).map(|doer| doer.to_string());
         let owners = match owners.is_empty() {
             true => taker().unwrap_or_else(|| "a thread that has never waited".to_owned()),
@@ -292,15 +291,9 @@ fn object_page(arena: &Watched, object: Object) -> Option<String> {
     let _ = writeln!(page, "\nwaiting, in the order of arrival: {}", seen.waiting().count());
     for entry in seen.waiting() {
         let all = if entry.all { ", for all of its objects" } else { "" };
-        let _ = writeln!(page, "  {}{all}", who(scene, entry.waiter));
+        let _ = writeln!(page, "  {}{all}", scene.person(entry.waiter).text());
     }
     Some(page)
-}
-
-fn who(scene: &Scene, waiter: u32) -> String {
-    let person = scene.person(waiter);
-    let name = person.name.as_deref().map(printable).unwrap_or_default();
-    format!("{person} {name}")
 }
 
 fn thread_page(arena: &Watched, waiter: u32) -> Option<String> {

@@ -45,10 +45,8 @@ struct Item {
 /// A thread's place.
 #[derive(Serialize)]
 struct Thread {
-    waiter: u32,
-    pid: Option<u32>,
-    thread: Option<u32>,
-    name: Option<String>,
+    #[serde(flatten)]
+    person: Person,
     /// In which part of the snapshots it waited.
     share_waiting: f64,
     asleep_s: Option<f64>,
@@ -74,10 +72,11 @@ impl Arena {
             descriptors: scene.names.descriptors(object.object).to_vec(),
         });
         let waiters = scene.snapshot.waiters.iter().filter(|waiter| waiter.thread.is_some());
-        let threads = waiters.map(|waiter| {
-            let Person { waiter: index, pid, thread, name } = scene.person(waiter.index);
-            let (share_waiting, asleep_s) = (arena.share_asleep(waiter), scene.asleep_s(waiter));
-            Thread { waiter: index, pid, thread, name, share_waiting, asleep_s, wait: Wait::of(&waiter.wait) }
+        let threads = waiters.map(|waiter| Thread {
+            person: scene.person(waiter.index),
+            share_waiting: arena.share_asleep(waiter),
+            asleep_s: scene.asleep_s(waiter),
+            wait: Wait::of(&waiter.wait),
         });
         Arena {
             device: scene.file.device,

@@ -9,7 +9,7 @@ use ntux_sync::inspect::why::{Case, Finding};
 use ntux_sync::inspect::{Snapshot, WaiterView};
 
 use crate::arenas::examine::rates;
-use crate::arenas::find::{self, Everything, Opened};
+use crate::arenas::find::{self, Found, Opened};
 use crate::arenas::processes::PeerProcesses;
 use crate::arenas::scene::{Fates, Names, Scene};
 
@@ -84,7 +84,7 @@ impl Watch {
     /// Adds arenas that are new, and leaves out those that nobody has any more.
     fn search(&mut self) {
         self.peer_processes = PeerProcesses::default();
-        let Everything { arenas: found, hidden, .. } = find::everywhere();
+        let Found { arenas: found, hidden, .. } = find::everywhere();
         self.hidden = hidden;
         let inodes: HashSet<u64> = found.iter().map(|opened| opened.view.file().inode).collect();
         self.arenas.retain(|arena| inodes.contains(&arena.opened.view.file().inode));

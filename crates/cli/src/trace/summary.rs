@@ -16,29 +16,33 @@ const HERD: u32 = 4;
 /// An object whose queue is at least so long on the average is called a convoy.
 const CONVOY: f64 = 2.0;
 
-/// Time that threads waited for an object.
-#[derive(Clone, Default, Debug)]
-struct Waited {
-    waits: u64,
-    total_ns: u64,
-    longest_ns: u64,
-    stirs: u64,
-    unsatisfied: u64,
-    unended: u64,
+/// How threads waited for an object.
+#[derive(Clone, Default, Debug, Serialize)]
+pub struct Waited {
+    pub waits: u64,
+    pub total_ns: u64,
+    pub longest_ns: u64,
+    pub signals: u64,
+    /// Waiters that one signal has satisfied, at most.
+    pub largest_herd: u32,
+    /// How often a thread woke and had to sleep again.
+    pub woken_for_nothing: u64,
+    pub in_vain: u64,
+    pub still_waiting: u64,
     /// Waits whose end was lost, so that nobody knows how long they took.
-    unknown: u64,
-    signals: u64,
-    largest_herd: u32,
+    pub end_lost: u64,
     /// Beginnings (1) and ends (-1) of waits, for the longest queue.
+    #[serde(skip)]
     turns: Vec<(u64, i32)>,
 }
 
 /// From the grant to the moment when the waiter runs.
-#[derive(Clone, Default, Debug)]
-struct Handed {
-    times: u64,
+#[derive(Clone, Default, Debug, Serialize)]
+pub struct Handed {
+    pub times: u64,
+    #[serde(skip)]
     total_ns: u64,
-    longest_ns: u64,
+    pub longest_ns: u64,
 }
 
 /// Everything that is summed up. Objects are named by their arena and slot.
@@ -59,10 +63,10 @@ impl Summary {
         waited.waits += 1;
         waited.total_ns += took;
         waited.longest_ns = waited.longest_ns.max(took);
-        waited.stirs += u64::from(wait.stirs);
-        waited.unsatisfied += u64::from(wait.end == End::Nothing);
-        waited.unended += u64::from(wait.end == End::Open);
-        waited.unknown += u64::from(wait.end == End::Unknown);
+        waited.woken_for_nothing += u64::from(wait.stirs);
+        waited.in_vain += u64::from(wait.end == End::Nothing);
+        waited.still_waiting += u64::from(wait.end == End::Open);
+        waited.end_lost += u64::from(wait.end == End::Unknown);
         waited.turns.extend([(wait.from_ns, 1), (wait.to_ns, -1)]);
         if let Some(grant) = wait.by {
             let late = wait.to_ns.saturating_sub(grant.at_ns);
@@ -91,19 +95,18 @@ impl Summary {
         let mut objects: Vec<_> = waited_for
             .map(|(&(arena, slot), waited)| Object::of(object(arena, slot), arena, slot, waited, elapsed_ns))
             .collect();
-        objects.sort_by_key(|object| (u64::MAX - object.total_ns, object.arena, object.slot));
+        objects.sort_by_key(|object| (u64::MAX - object.waited.total_ns, object.arena, object.slot));
         let pair = |(&(by, woken), handed): (&(u32, u32), &Handed)| Pair {
             by: thread(by),
             by_thread: by,
             woken: thread(woken),
             woken_thread: woken,
-            times: handed.times,
             mean_ns: handed.total_ns / handed.times,
-            longest_ns: handed.longest_ns,
+            handed: handed.clone(),
         };
         let mut pairs: Vec<_> = self.pairs.iter().map(pair).collect();
-        pairs.sort_by_key(|pair| (u64::MAX - pair.times, pair.by_thread, pair.woken_thread));
-        let waits = objects.iter().map(|object| object.waits).sum();
+        pairs.sort_by_key(|pair| (u64::MAX - pair.handed.times, pair.by_thread, pair.woken_thread));
+        let waits = objects.iter().map(|object| object.waited.waits).sum();
         Account { elapsed_ns, lost_events: lost, waits, objects, pairs, ..Account::default() }
     }
 }
@@ -134,21 +137,11 @@ pub struct Object {
     /// Counted from 0, in the order in which they were found.
     pub arena: usize,
     pub slot: u32,
-    pub waits: u64,
-    pub total_ns: u64,
+    #[serde(flatten)]
+    pub waited: Waited,
     pub mean_ns: u64,
-    pub longest_ns: u64,
     pub average_queue: f64,
     pub longest_queue: i32,
-    pub signals: u64,
-    /// Waiters that one signal has satisfied, at most.
-    pub largest_herd: u32,
-    /// How often a thread woke and had to sleep again.
-    pub woken_for_nothing: u64,
-    pub in_vain: u64,
-    pub still_waiting: u64,
-    /// Waits whose end was lost: nobody knows how long they took.
-    pub end_lost: u64,
 }
 
 /// A thread that has woken another one.
@@ -158,44 +151,31 @@ pub struct Pair {
     pub by_thread: u32,
     pub woken: String,
     pub woken_thread: u32,
-    pub times: u64,
+    #[serde(flatten)]
+    pub handed: Handed,
     /// From the grant until the woken thread ran.
     pub mean_ns: u64,
-    pub longest_ns: u64,
 }
 
 impl Object {
     fn of(name: String, arena: usize, slot: u32, waited: &Waited, elapsed_ns: u64) -> Object {
-        Object {
-            name,
-            arena,
-            slot,
-            waits: waited.waits,
-            total_ns: waited.total_ns,
-            mean_ns: waited.total_ns / (waited.waits - waited.unknown).max(1),
-            longest_ns: waited.longest_ns,
-            average_queue: waited.total_ns as f64 / elapsed_ns.max(1) as f64,
-            longest_queue: longest_queue(&waited.turns),
-            signals: waited.signals,
-            largest_herd: waited.largest_herd,
-            woken_for_nothing: waited.stirs,
-            in_vain: waited.unsatisfied,
-            still_waiting: waited.unended,
-            end_lost: waited.unknown,
-        }
+        let mean_ns = waited.total_ns / (waited.waits - waited.end_lost).max(1);
+        let average_queue = waited.total_ns as f64 / elapsed_ns.max(1) as f64;
+        let longest_queue = longest_queue(&waited.turns);
+        Object { name, arena, slot, waited: waited.clone(), mean_ns, average_queue, longest_queue }
     }
 
     fn remarks(&self) -> String {
         let counted = [
-            (self.woken_for_nothing, "woke for nothing"),
-            (self.in_vain, "in vain"),
-            (self.still_waiting, "still wait"),
+            (self.waited.woken_for_nothing, "woke for nothing"),
+            (self.waited.in_vain, "in vain"),
+            (self.waited.still_waiting, "still wait"),
         ];
         let convoy = (self.average_queue >= CONVOY).then(|| "a convoy".to_owned());
-        let herd = (self.largest_herd >= HERD).then(|| format!("{} woken at once", self.largest_herd));
+        let herd = (self.waited.largest_herd >= HERD).then(|| format!("{} woken at once", self.waited.largest_herd));
         let counted =
             counted.into_iter().filter(|(count, _)| *count > 0).map(|(count, what)| format!("{count} {what}"));
-        let lost = (self.end_lost > 0).then(|| format!("of {} the end was lost", self.end_lost));
+        let lost = (self.waited.end_lost > 0).then(|| format!("of {} the end was lost", self.waited.end_lost));
         let remarks: Vec<String> = convoy.into_iter().chain(herd).chain(counted).chain(lost).collect();
         if remarks.is_empty() { String::new() } else { format!("  {}", remarks.join(", ")) }
     }
@@ -246,13 +226,13 @@ impl Account {
                 text,
                 "{:<20} {:>8} {:>9} {:>9} {:>9} {:>5.1} to {:>2} {:>8}{}",
                 object.name,
-                object.waits,
-                time(object.total_ns),
+                object.waited.waits,
+                time(object.waited.total_ns),
                 time(object.mean_ns),
-                time(object.longest_ns),
+                time(object.waited.longest_ns),
                 object.average_queue,
                 object.longest_queue,
-                object.signals,
+                object.waited.signals,
                 object.remarks(),
             );
         }
@@ -269,9 +249,9 @@ impl Account {
                 text,
                 "{:<44} {:>8} {:>18} {:>9}",
                 format!("{} -> {}", pair.by, pair.woken),
-                pair.times,
+                pair.handed.times,
                 time(pair.mean_ns),
-                time(pair.longest_ns),
+                time(pair.handed.longest_ns),
             );
         }
         left_out(text, self.pairs.len());
