@@ -1,5 +1,5 @@
-//! What the enums of `ntux_sync::inspect` are called, in JSON and in text. A word of the JSON is an interface: `docs/reference/schemas` lists
-//! it, and scripts compare it. Code here compares the enums.
+//! What the enums of `ntux_sync::inspect` are called, in JSON and in text. A word of the JSON is an interface:
+//! `docs/reference/schemas` lists it, and scripts compare it. Code here compares the enums.
 
 use ntux_sync::inspect::why::{Condition, Finding, Obstacle};
 use ntux_sync::inspect::{Life, Mode, Phase, Presence, WaitState};

@@ -5,7 +5,7 @@
 //!
 //! What the readers demand, and Perfetto does not say if it is missed: slices of a thread are nested or disjoint, or the later one is
 //! left out. An arrow binds to the slice of its thread that began last, in the order of time and, for equal times, of the file; and
-//! it leads from the slice that began earlier to the other one. So each arrow has two slices of its own, which are written
+//! it leads from the slice that began earlier to the later one. So each arrow has two slices of its own, which are written
 //! just before its ends: one for the grant, and one within the wait, from the grant until the thread runs.
 
 use std::io::Write;
