@@ -106,6 +106,8 @@ const EQUIVALENT: &[Equivalent] = &[
             ("peers::replace", None),
             ("peers::bury_dead", None),
             ("peers::process", None),
+            ("peers::is_peer_dead", None),
+            ("peers::succeed", None),
         ],
         why: "a peer's word is exchanged, which refuses an old value; who is told of a death has acquired what the dead \
               process did, its registration too; who reads the index of an owner has acquired the owner's registration \
@@ -186,8 +188,14 @@ const EQUIVALENT: &[Equivalent] = &[
         why: "nothing is loaded after it; an exchange of the place follows, or an entry of a wait that is over stays",
     },
     Equivalent {
-        accesses: &[("liveness::process_id", None), ("mod::spins", None), ("peers::peer", None)],
-        why: "a process's own number, index or setting: who reads it asks for nothing that came with it",
+        accesses: &[
+            ("liveness::lineage", None),
+            ("protection::page_size", None),
+            ("mod::spins", None),
+            ("peers::peer", None),
+            ("peers::known_peer", None),
+        ],
+        why: "a process's own lineage, index or setting, or a constant of the system: who reads it asks for nothing that came with it",
     },
 ];
 
