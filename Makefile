@@ -5,7 +5,7 @@
 #
 #   CARGO_TARGET_DIR    where Cargo builds                target
 #   PREFIX, DESTDIR     where `make install` installs     /usr/local, nothing
-#   SECONDS, SEED       how `make fuzz-scribble` scribbles 60, 1
+#   SECONDS, SEED       for what is called fuzz-          60, 1
 #   PAIRS, SOAK_SECONDS what `make test-crash` does       changes, 60
 #   PROOFS              what `make test-long` proves      all
 #   MINUTES             how long `make test-churn` takes   60
@@ -28,7 +28,7 @@ EXPLORED := CARGO=$(CARGO) verify/explored
 # Counts what tests leave out in what it runs.
 SKIPS := .ci/skips run
 OUT := out
-# How long, and from where on, `make fuzz-scribble` scribbles.
+# How long, and from where on, what is called fuzz- searches.
 SECONDS ?= 60
 SEED ?= 1
 MINUTES ?= 60
@@ -114,6 +114,7 @@ format: tools           ## Format all Rust sources
 	$(CARGO) fmt --all
 	$(CARGO) fmt --all $(VERIFY)
 	$(CARGO) fmt --manifest-path demo/ntsync-crate/Cargo.toml
+	$(CARGO) fmt --manifest-path verify/fuzz/libfuzzer/Cargo.toml
 
 # Cargo compiles what has changed and what depends on it, so this is clippy and the tests of that.
 quick: tools            ## For every save, a minute when warm: format, clippy, unit tests, clauses
@@ -127,6 +128,7 @@ formatted:
 	$(CARGO) fmt --all --check
 	$(CARGO) fmt --all --check $(VERIFY)
 	$(CARGO) fmt --check --manifest-path demo/ntsync-crate/Cargo.toml
+	$(CARGO) fmt --check --manifest-path verify/fuzz/libfuzzer/Cargo.toml
 
 lint: formatted         ## Format, clippy, rustdoc, layers and floors, scripts, documents, figures; each check with its planted fault
 	@.ci/scripts --planted
@@ -290,6 +292,12 @@ fuzz-scribble: tools    ## Write rubbish into shared memory that others use; SEC
 fuzz-scribble-asan: tools    ## The same under AddressSanitizer, which needs a nightly compiler
 	@.ci/tools nightly
 	@CARGO=$(CARGO) $(SKIPS) .ci/asan $(SCRIBBLE)
+
+# For each parser SECONDS. A slice of it is a test of verify/fuzz.
+fuzz-parsers: tools     ## Give programs, core dumps, logs and arenas of libFuzzer to what reads them; needs a nightly compiler; SECONDS=60
+	@.ci/tools nightly
+	@.ci/tools fuzz
+	@CARGO=$(CARGO) .ci/fuzz $(SECONDS) $(SEED)
 
 test-churn: build       ## Processes that come, end and are killed for an hour, 64 at a time, while others wait (MINUTES=60)
 	@mkdir -p $(OUT)/tests

@@ -33,7 +33,8 @@ fn begins_arena(file: &File, at: u64) -> bool {
 fn dumped(file: &File) -> Vec<Range<u64>> {
     let cache = ReadCache::new(file);
     let Ok(core) = object::File::parse(&cache) else { return Vec::new() };
-    let ranges = core.segments().map(|segment| segment.file_range()).map(|(start, length)| start..start + length);
+    let ranges = core.segments().map(|segment| segment.file_range());
+    let ranges = ranges.filter_map(|(start, length)| Some(start..start.checked_add(length)?));
     ranges.filter(|range| begins_arena(file, range.start)).collect()
 }
 

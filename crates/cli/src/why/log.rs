@@ -53,7 +53,8 @@ impl Logs {
         self.last.get(&slot)
     }
 
-    fn take(&mut self, line: &str) {
+    /// Learns from a line, which may be anything.
+    pub fn take(&mut self, line: &str) {
         // What cannot be understood is about something else.
         let _ = self.understand(line);
     }

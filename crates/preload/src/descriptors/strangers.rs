@@ -64,7 +64,8 @@ pub(crate) fn obstacle(program: &File) -> Option<Obstacle> {
         return Some(Obstacle::OtherMachine);
     }
     let segments = (0..header.e_phnum.min(SEGMENTS_MAX)).filter_map(|index| {
-        program.read_at::<libc::Elf64_Phdr>(header.e_phoff + u64::from(index) * u64::from(header.e_phentsize))
+        let place = header.e_phoff.checked_add(u64::from(index) * u64::from(header.e_phentsize))?;
+        program.read_at::<libc::Elf64_Phdr>(place)
     });
     let Some(loader) = segments.into_iter().find(|segment| segment.p_type == libc::PT_INTERP) else {
         return Some(Obstacle::Static);
