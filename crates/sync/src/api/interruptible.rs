@@ -56,7 +56,8 @@ impl Arena {
     fn look_once_more(&self, waiter: &Waiter, wanted: Wanted<'_>) -> Result<Satisfied> {
         waiter.resume();
         self.wait_for(waiter, wanted, Deadline::NOW).map_err(|error| match error {
-            Error::TimedOut => Error::Interrupted,
+            // The objects were there when the wait began: what has been closed since does not come.
+            Error::TimedOut | Error::Invalid => Error::Interrupted,
             other => other,
         })
     }

@@ -14,6 +14,7 @@ use crate::process::Child;
 pub(super) const CASES: &[Case] = &[
     case!(Device, a_handler_without_restart_ends_the_wait, "S-901"),
     case!(Device, an_interrupted_wait_consumed_nothing, "S-901", "S-903"),
+    case!(Device, an_interrupted_wait_does_not_ask_whether_its_objects_were_closed, "S-901"),
     case!(Device, a_handler_with_restart_leaves_the_wait_going, "S-902"),
     case!(Device, a_restarted_wait_keeps_its_deadline, "S-902"),
     case!(Device, a_thread_in_a_handler_is_in_no_queue, "S-903"),
@@ -123,6 +124,22 @@ fn an_interrupted_wait_consumed_nothing() {
     assert_eq!(device.event_set(event), Ok(0));
     check::auto(&device, event, 1);
     check::semaphore(&device, semaphore, 1, 2);
+}
+
+fn an_interrupted_wait_does_not_ask_whether_its_objects_were_closed() {
+    handle(0);
+    let device = Device::open();
+    for count in [1, 2] {
+        for kind in [any, all] {
+            let events: Vec<_> = (0..count).map(|_| device.event_create(0, 0).unwrap()).collect();
+            std::thread::scope(|scope| {
+                let sleeper = block(scope, &device, kind(&events).forever());
+                device.close(events[count - 1]).unwrap();
+                interrupt(&sleeper);
+                assert_eq!(sleeper.result(), Err(EINTR));
+            });
+        }
+    }
 }
 
 fn a_handler_with_restart_leaves_the_wait_going() {
