@@ -4,20 +4,17 @@
 
 #[path = "built/c_program.rs"]
 mod c_program;
-#[path = "built/library.rs"]
-mod library;
+#[path = "built/preloaded.rs"]
+mod preloaded;
 
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::Command;
 use std::sync::LazyLock;
 
 use c_program::compile;
+use preloaded::{command, given_or_built, succeeds};
 
-static LIBRARY: LazyLock<PathBuf> = LazyLock::new(|| {
-    let given = std::env::var_os("NTUX_PRELOAD_LIBRARY").map(PathBuf::from);
-    given.unwrap_or_else(|| library::build("library", &[]))
-});
+static LIBRARY: LazyLock<PathBuf> = LazyLock::new(|| given_or_built("library", &[]));
 static PROGRAM: LazyLock<PathBuf> = LazyLock::new(|| compile("c/loading.c", &[]));
 
 /// A directory with the libraries; that which calls is in one of its own, and has the directory for its RUNPATH.
@@ -44,11 +41,8 @@ fn library(name: &str) -> String {
 
 /// What the program says, and what ntux says.
 fn run_with(way: &str, arguments: &[&str], set: &[(&str, &str)]) -> (String, String) {
-    let mut command = Command::new(&*PROGRAM);
-    command.arg(way).args(arguments).env("NTUX_DEVICE", "user").env_remove("NTUX_LOG").env("LD_PRELOAD", &*LIBRARY);
-    let output = command.envs(set.iter().copied()).output().expect("the program starts");
+    let output = succeeds(command(&PROGRAM, &LIBRARY).arg(way).args(arguments).envs(set.iter().copied()));
     let [told, said] = [&output.stdout, &output.stderr].map(|bytes| String::from_utf8_lossy(bytes).into_owned());
-    assert!(output.status.success(), "{way} {arguments:?}: {}\n{said}", output.status);
     (told, said)
 }
 

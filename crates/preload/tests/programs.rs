@@ -5,27 +5,23 @@
 
 #[path = "built/c_program.rs"]
 mod c_program;
-#[path = "built/library.rs"]
-mod library;
+#[path = "built/preloaded.rs"]
+mod preloaded;
 #[path = "../../platform/tests/seccomp/rule.rs"]
 mod rule;
 
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output};
+use std::process::Command;
 use std::sync::LazyLock;
 
 use c_program::compile;
-use library::build;
+use preloaded::{build, command, complaints, given_or_built, succeeds};
 use rule::{Rule, under};
 
 /// How a program ends that left something out, which it said and counted (`skips.h`).
 const SAID_WHY_NOT: i32 = 77;
 
-/// The library to test: what `NTUX_PRELOAD_LIBRARY` names, or one that is built here.
-static LIBRARY: LazyLock<PathBuf> = LazyLock::new(|| {
-    let given = std::env::var_os("NTUX_PRELOAD_LIBRARY").map(PathBuf::from);
-    given.unwrap_or_else(|| build("library", &[]))
-});
+static LIBRARY: LazyLock<PathBuf> = LazyLock::new(|| given_or_built("library", &[]));
 
 static ARGUMENTS: LazyLock<PathBuf> = LazyLock::new(|| compile("c/arguments.c", &[]));
 static SIGNALS: LazyLock<PathBuf> = LazyLock::new(|| compile("c/signals.c", &[]));
@@ -44,22 +40,6 @@ static CLOSING: LazyLock<PathBuf> = LazyLock::new(|| compile("c/closing.c", &["-
 static SURROUNDINGS: LazyLock<PathBuf> = LazyLock::new(|| compile("c/surroundings.c", &[]));
 static ODD_THREADS: LazyLock<PathBuf> = LazyLock::new(|| compile("c/odd_threads.c", &[]));
 static PRIORITIES: LazyLock<PathBuf> = LazyLock::new(|| compile("c/priorities.c", &[]));
-
-fn command(program: &Path, library: &Path) -> Command {
-    let mut command = Command::new(program);
-    command.env("LD_PRELOAD", library).env("NTUX_DEVICE", "user").env_remove("NTUX_LOG").env_remove("NTUX_SPIN");
-    command
-}
-
-fn complaints(output: &Output) -> String {
-    format!("{}\n{}", output.status, String::from_utf8_lossy(&output.stderr))
-}
-
-fn succeeds(command: &mut Command) -> Output {
-    let output = command.output().expect("the program starts");
-    assert!(output.status.success(), "{}", complaints(&output));
-    output
-}
 
 macro_rules! scenarios {
     ($program:ident: $($name:ident,)*) => {
@@ -124,8 +104,7 @@ scenarios! {
 /// One instruction at a time: a library that is built for debugging has too many.
 #[test]
 fn signals_come_at_each_step() {
-    let given = std::env::var_os("NTUX_PRELOAD_LIBRARY").map(PathBuf::from);
-    let library = given.unwrap_or_else(|| build("optimized", &["--config", "profile.dev.opt-level=2"]));
+    let library = given_or_built("optimized", &["--config", "profile.dev.opt-level=2"]);
     for case in ["a_signal_at_each_step", "two_signals_at_each_step"] {
         succeeds(command(&DOOR, &library).arg(case));
     }

@@ -4,17 +4,17 @@
 
 #[path = "built/c_program.rs"]
 mod c_program;
-#[path = "built/library.rs"]
-mod library;
+#[path = "built/preloaded.rs"]
+mod preloaded;
 #[path = "../../platform/tests/seccomp/rule.rs"]
 mod rule;
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::{Command, Output};
 use std::sync::LazyLock;
 
 use c_program::compile;
-use library::build;
+use preloaded::{command, complaints, given_or_built, succeeds};
 use rule::{Rule, under};
 
 // Nothing is bound at the first use, so a call takes the same stack each time.
@@ -22,29 +22,11 @@ static STACK: LazyLock<PathBuf> =
     LazyLock::new(|| compile("c/stack.c", &["-Wl,-z,now", "-Wl,--no-as-needed", "-lrt", "-lutil"]));
 
 /// One that is built for debugging takes more.
-static LIBRARY: LazyLock<PathBuf> = LazyLock::new(|| {
-    let given = std::env::var_os("NTUX_PRELOAD_LIBRARY").map(PathBuf::from);
-    given.unwrap_or_else(|| build("optimized", &["--config", "profile.dev.opt-level=2"]))
-});
+static LIBRARY: LazyLock<PathBuf> =
+    LazyLock::new(|| given_or_built("optimized", &["--config", "profile.dev.opt-level=2"]));
 
 /// Who makes a call (`stack.c`).
 const STATES: [&str; 4] = ["plain", "used", "fresh", "forked"];
-
-fn command(library: &Path) -> Command {
-    let mut command = Command::new(&*STACK);
-    command.env("LD_PRELOAD", library).env("NTUX_DEVICE", "user").env_remove("NTUX_LOG").env_remove("NTUX_SPIN");
-    command
-}
-
-fn complaints(output: &Output) -> String {
-    format!("{}\n{}", output.status, String::from_utf8_lossy(&output.stderr))
-}
-
-fn succeeds(command: &mut Command) -> Output {
-    let output = command.output().expect("the program starts");
-    assert!(output.status.success(), "{}", complaints(&output));
-    output
-}
 
 /// How much a call takes without the library.
 fn used(call: &str) -> String {
@@ -53,7 +35,7 @@ fn used(call: &str) -> String {
 }
 
 fn within(call: &str, native: &str, state: &str) -> Output {
-    command(&LIBRARY).args(["within", call, native, state]).output().expect("the program starts")
+    command(&STACK, &LIBRARY).args(["within", call, native, state]).output().expect("the program starts")
 }
 
 #[test]
@@ -86,7 +68,7 @@ macro_rules! programs {
         $(
             #[test]
             fn $name() {
-                succeeds(command(&LIBRARY).arg(stringify!($name)));
+                succeeds(command(&STACK, &LIBRARY).arg(stringify!($name)));
             }
         )*
     };
@@ -104,7 +86,7 @@ programs! {
 /// Then what a child of vfork needed is used again when the child has ended.
 #[test]
 fn nothing_stays_without_a_robust_list() {
-    succeeds(command(&LIBRARY).arg("nothing_stays_in_borrowed_memory").env("NTUX_WITHOUT", "robust_list"));
+    succeeds(command(&STACK, &LIBRARY).arg("nothing_stays_in_borrowed_memory").env("NTUX_WITHOUT", "robust_list"));
 }
 
 /// Without memory for a stack of its own, the library takes the program's.
@@ -113,7 +95,7 @@ fn there_may_be_no_memory_for_a_stack() {
     /// As long as `own_stack.rs` maps them.
     const LENGTH: i32 = 192 << 10;
     let limited = |arguments: &[&str]| {
-        let mut command = command(&LIBRARY);
+        let mut command = command(&STACK, &LIBRARY);
         under(command.args(arguments), [Rule::errno(libc::SYS_mmap, libc::ENOMEM).with_argument(LENGTH)]);
         command.output().expect("the program starts")
     };
