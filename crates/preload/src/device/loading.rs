@@ -52,8 +52,8 @@ enum Way {
     Apart = 1,
 }
 
-/// Runs before a `dlopen` of the program, at least if it has the flag. Returns where the real function is.
-pub(crate) unsafe extern "C" fn before_dlopen(file: *const c_char, mode: c_int, caller: usize) -> usize {
+/// Runs before a `dlopen` of the program, at least if it has the flag. Returns where the real function is. The third argument means nothing.
+pub(crate) unsafe extern "C" fn before_dlopen(file: *const c_char, mode: c_int, _: usize, caller: usize) -> usize {
     if mode & RTLD_DEEPBIND != 0 {
         // SAFETY: the caller's own arguments.
         unsafe { look(file, mode, caller, Way::Deep) };

@@ -29,6 +29,30 @@ pub fn address(cache: &Word64, name: &str) -> Option<usize> {
     }
 }
 
+/// As [`address`], for a function that has a substitute: one that no later library has is not looked for again, so a caller does not pay
+/// for a search at each call.
+#[inline(always)]
+pub fn address_or_absent(cache: &Word64, name: &str) -> Option<usize> {
+    match cache.load() {
+        0 => look_up_once(cache, name),
+        ABSENT => None,
+        known => Some(known as usize),
+    }
+}
+
+/// No address: the function was looked for, and no later library has it.
+const ABSENT: u64 = 1;
+
+#[cold]
+#[unsafe(link_section = ".text.ntux_start")]
+fn look_up_once(cache: &Word64, name: &str) -> Option<usize> {
+    let found = look_up(cache, name);
+    if found.is_none() {
+        cache.store(ABSENT);
+    }
+    found
+}
+
 /// Notes where functions are found at their first use, for a constructor. Returns false if they must be looked up now.
 pub fn prepare() -> bool {
     noted::note()
@@ -193,6 +217,8 @@ impl Absent for () {
 macro_rules! next_functions {
     (@result) => { core::ffi::c_int };
     (@result $result:ty) => { $result };
+    (@find) => { $crate::interposition::next::address };
+    (@find $instead:expr) => { $crate::interposition::next::address_or_absent };
     (@absent) => { $crate::interposition::next::Absent::absent() };
     // SAFETY: the promise of the caller of the function that is absent.
     (@absent $instead:expr) => { unsafe { $instead } };
@@ -204,7 +230,8 @@ macro_rules! next_functions {
             /// As for the function itself.
             #[inline(always)]
             pub(crate) unsafe fn $name($($argument: $type),*) -> $crate::next_functions!(@result $($result)?) {
-                let Some(address) = $crate::interposition::next::address(&cache::$name, concat!(stringify!($name), "\0")) else {
+                let find = $crate::next_functions!(@find $($instead)?);
+                let Some(address) = find(&cache::$name, concat!(stringify!($name), "\0")) else {
                     return $crate::next_functions!(@absent $($instead)?);
                 };
                 type Function = unsafe extern "C-unwind" fn($($type),*) -> $crate::next_functions!(@result $($result)?);
@@ -293,7 +320,12 @@ mod tests {
     fn what_is_not_there_is_none() {
         let cache = Word64::new(7);
         assert_eq!(look_up(&cache, "there is no such function\0"), None);
-        assert_eq!(cache.load(), 0);
+        assert_eq!(cache.load(), 0, "a library that is loaded later may have it");
+        for _ in 0..2 {
+            assert_eq!(address_or_absent(&cache, "there is no such function\0"), None);
+            assert_eq!(cache.load(), ABSENT);
+        }
+        cache.store(0);
         assert_eq!(
             address_of_version(&cache, "close\0", "there is no such version\0"),
             address(&Word64::new(0), "close\0")
