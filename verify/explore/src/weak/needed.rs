@@ -64,6 +64,32 @@ const UNSEEN: &[(&str, &str, &str)] = &[
         "I-chunk-3: that no transfer has gone on is seen after the entry was put, or the entry stands in a chunk that has moved",
     ),
     (
+        "wait_set::empty: let _",
+        "exchange: acq_rel",
+        "the thread looks at nothing for its next wait before its entry is gone; k-two has lost a wake otherwise, after 90,000 executions",
+    ),
+    (
+        "wait_set::empty: let _",
+        "exchange: acquire",
+        "the thread looks at nothing for its next wait before its entry is gone; k-two has lost a wake otherwise, after 90,000 executions",
+    ),
+    (
+        "chunks::cut: if",
+        "exchange: release",
+        "the link is cut before the chunk is another object's; k-two has lost a wake otherwise, after 5,000 executions",
+    ),
+    (
+        "chunks::link: self.link_word",
+        "load: acquire",
+        "I-chunk-1: the link is read after the transfer; k-two has lost a wake otherwise, after 28,000 executions",
+    ),
+    (
+        "chunks::find_vacant: words",
+        "load: relaxed",
+        "a place is vacant for good only if the waiter's word is read after it; k-waiter-died has lost a wake otherwise, after \
+         7,000 executions",
+    ),
+    (
         "wait_set::replace_vacant",
         "load: relaxed",
         "the seal and the waiter's word are read after the place (I-chunk-2), or an entry that stands is replaced",
