@@ -61,9 +61,9 @@ fn wait_all_slowly(arena: &Arena, waiter: &Waiter, request: &Request<'_>, deadli
     if request.objects().is_empty() {
         return Ok(Satisfied { index: 0, abandoned: false });
     }
-    let (mut queueing, mut found) = (Queueing::new(), [None; WAIT_MAX]);
+    let mut queueing = Queueing::new();
     while waiter.budget.round() {
-        let round = wait_all_once(arena, waiter, request, &mut queueing, &mut found, deadline)?;
+        let round = wait_all_once(arena, waiter, request, &mut queueing, deadline)?;
         if let Round::Satisfied(satisfied) = round {
             return Ok(satisfied);
         }
@@ -71,26 +71,44 @@ fn wait_all_slowly(arena: &Arena, waiter: &Waiter, request: &Request<'_>, deadli
     Err(Error::Corrupt)
 }
 
-fn wait_all_once<'a>(
-    arena: &'a Arena,
+fn wait_all_once(
+    arena: &Arena,
     waiter: &Waiter,
     request: &Request<'_>,
     queueing: &mut Queueing,
-    found: &mut [Option<Target<'a>>; WAIT_MAX],
     deadline: Deadline,
 ) -> Result<Round> {
     // Objects that became available before the deadline count, so the result is a check made after it.
     let late = deadline.passed() && !request.has_alert();
-    match all_available(arena, waiter, request, queueing, found)? {
-        false if late => Err(failure(waiter)),
-        true if !queueing.is_hopeless() => {
-            match probe_all(arena, waiter, request, &found[..request.objects().len()])? {
-                Round::Again => attempt_at_once(arena, waiter, request, queueing, late),
-                taken => Ok(taken),
-            }
-        }
-        _ => wait_all_queued(arena, waiter, request, queueing, deadline),
+    match look_and_probe(arena, waiter, request, queueing)? {
+        Probed::Unavailable if late => Err(failure(waiter)),
+        Probed::Tried(Round::Again) => attempt_at_once(arena, waiter, request, queueing, late),
+        Probed::Tried(taken) => Ok(taken),
+        Probed::Unavailable | Probed::Hopeless => wait_all_queued(arena, waiter, request, queueing, deadline),
     }
+}
+
+/// What a wait-all comes to without a queue.
+enum Probed {
+    /// An object is unavailable.
+    Unavailable,
+    /// All are available, but others have interfered too often.
+    Hopeless,
+    /// All were available: the probe has taken them, or somebody has interfered.
+    Tried(Round),
+}
+
+/// Looks at all objects, and takes them if all are available. Not inlined: a thread does not sleep with its list on the stack.
+#[inline(never)]
+fn look_and_probe(arena: &Arena, waiter: &Waiter, request: &Request<'_>, queueing: &mut Queueing) -> Result<Probed> {
+    let mut found = [None; WAIT_MAX];
+    if !all_available(arena, waiter, request, queueing, &mut found)? {
+        return Ok(Probed::Unavailable);
+    }
+    if queueing.is_hopeless() {
+        return Ok(Probed::Hopeless);
+    }
+    probe_all(arena, waiter, request, &found[..request.objects().len()]).map(Probed::Tried)
 }
 
 /// Looks at all objects. Returns whether all are available, which are then `found`.

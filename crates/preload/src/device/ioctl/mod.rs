@@ -234,6 +234,8 @@ fn both_written(memory: Memory<'_>, address: usize, words: TwoWords) -> Answer {
     Ok(0)
 }
 
+/// Not inlined: its room for 64 objects would be on the stack of every request.
+#[inline(never)]
 fn wait(record: &'static Record, memory: Memory<'_>, tag: u32, all: bool, argument: usize) -> Answer {
     let WaitArguments { timeout_ns, objects: list, count, flags, owner, alert, pad } = memory.read_wait(argument)?;
     let count = count as usize;
