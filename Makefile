@@ -145,6 +145,8 @@ lint: formatted         ## Format, clippy, rustdoc, layers and floors, scripts, 
 	@.ci/floors
 	@.ci/documents --planted
 	@.ci/documents
+	@.ci/english --planted
+	@.ci/english
 	@packaging/check-recipes --planted
 	@packaging/check-recipes
 	@packaging/check-release

@@ -38,7 +38,7 @@ fn place(fd: c_int) -> Option<(&'static Word32, u32)> {
     Some((ORDINARY.get(number / BITS)?, 1 << (number % BITS)))
 }
 
-/// Whether the descriptor is known to be ordinary.
+/// Returns whether the descriptor is known to be ordinary.
 #[inline(always)]
 pub(crate) fn is_ordinary(fd: c_int) -> bool {
     place(fd).is_some_and(|(word, bit)| word.load() & bit != 0)
@@ -76,7 +76,7 @@ fn ask(fd: c_int) -> Kind {
     kind_of(&path[..length], is_of_this_process)
 }
 
-/// Whether a number of /proc is that of this process, or of one of its threads, which has an entry beside those that are listed.
+/// Returns whether a number of /proc is that of this process, or of one of its threads, which has an entry beside those that are listed.
 fn is_of_this_process(number: &[u8]) -> bool {
     let mut own = [0; 16];
     if target(c"/proc/self", &mut own) == number {

@@ -46,7 +46,7 @@ const CLEAR: i32 = 4;
 /// How many bytes the kernel reads.
 const NUMBER_MAX: usize = 12;
 
-/// Whether soft-dirty bits are wanted, and whether they are available, which the first use determines.
+/// Soft-dirty bits: wanted or not, and available or not, which the first use determines.
 static STATE: Word32 = Word32::new(UNWANTED);
 const UNWANTED: u32 = 0;
 const WANTED: u32 = 1;
@@ -69,7 +69,7 @@ pub(crate) fn start() {
     }
 }
 
-/// Whether to serve soft-dirty bits, as far as is known.
+/// Returns whether to serve soft-dirty bits, as far as is known.
 #[inline(always)]
 pub(crate) fn is_wanted() -> bool {
     STATE.load() != UNWANTED
@@ -127,7 +127,7 @@ unsafe fn look_at_written(fd: c_int, buffer: *const u8, written: usize) {
     }
 }
 
-/// Whether these bytes clear soft-dirty bits.
+/// Returns whether these bytes clear soft-dirty bits.
 pub(crate) fn means_clear(bytes: &[u8]) -> bool {
     number(&bytes[..bytes.len().min(NUMBER_MAX)]) == Some(CLEAR)
 }
@@ -209,7 +209,7 @@ fn is_served() -> bool {
     }
 }
 
-/// Whether the kernel supports it. If not, the user is told once, and the program gets the kernel's answer.
+/// Returns whether the kernel supports it. If not, the user is told once, and the program gets the kernel's answer.
 #[cold]
 fn find_out() -> bool {
     let chosen = value(environment::WATCH).is_none_or(|name| name == c"async");

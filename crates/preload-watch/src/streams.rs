@@ -61,7 +61,7 @@ pub(crate) unsafe fn after_read(reading: Reading, buffer: *mut u8, read: usize) 
     }
 }
 
-/// Whether flushing the stream's buffer will clear this process's bits.
+/// Returns whether flushing the stream's buffer will clear this process's bits.
 ///
 /// # Safety
 /// A stream that is open, or null.

@@ -43,7 +43,7 @@ fn succeeds(scenario: &str, environment: &[(&str, &str)]) -> Output {
     output
 }
 
-/// Whether this machine has what it takes; says so if not.
+/// Returns whether this machine has what it takes; says so if not.
 fn can_be_served() -> bool {
     let probed = Mechanism::Async.probe();
     if let Err(error) = probed {

@@ -72,7 +72,7 @@ impl<W: Borrow<Userfault>> AddressSpace<W> {
         &self.mappings
     }
 
-    /// Whether the kernel can list written pages. Changes nothing.
+    /// Fails if the kernel cannot list written pages. Changes nothing.
     pub fn probe(&self) -> Result<()> {
         let page = page_size();
         let own = core::ptr::from_ref(self) as usize & !(page - 1);

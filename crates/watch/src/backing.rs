@@ -58,7 +58,7 @@ impl Backing {
         Ok(Backing { span, file: mapping, settled, is_frozen: Word32::new(0), page })
     }
 
-    /// Whether the file must not change any more.
+    /// Returns whether the file must not change any more.
     pub fn is_frozen(&self) -> bool {
         self.is_frozen.load() != 0
     }
@@ -81,7 +81,7 @@ impl Backing {
         self.settled.raise(page, page + 1);
     }
 
-    /// Whether a page of the span is settled.
+    /// Returns whether a page of the span is settled.
     pub fn is_any_settled(&self, span: Span) -> bool {
         self.settled.any(self.number(span.start), self.number(span.end))
     }

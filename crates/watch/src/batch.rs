@@ -34,7 +34,7 @@ impl Watcher {
         self.list_batch(ranges, reset, runs)
     }
 
-    /// As [`get_batch`](Watcher::get_batch), but lists as many runs as there is room for, and resets no others. Returns
+    /// Does what [`get_batch`](Watcher::get_batch) does, but lists as many runs as there is room for, and resets no others. Returns
     /// their number.
     ///
     /// Errors: also `Invalid` if there is no room.
@@ -120,7 +120,7 @@ struct Ascending<'a> {
 }
 
 impl<'a> Ascending<'a> {
-    /// As [`State::record_around`], but fast if it is the same region as before, or the next one.
+    /// Does what [`State::record_around`] does, but fast if it is the same region as before, or the next one.
     fn around(&mut self, span: Span) -> Result<&'a Record> {
         let is_it = |record: &&Record| record.span.contains(span);
         let next = || self.behind.next().map(|(_, record)| record).filter(is_it);
@@ -146,7 +146,7 @@ impl<'a> Finder<'a> {
         Finder { runs }
     }
 
-    /// Whether the whole span lies in runs.
+    /// Returns whether the whole span lies in runs.
     fn covers(&mut self, span: Span) -> bool {
         self.pass(span.start);
         self.runs.first().is_some_and(|run| run.start <= span.start && span.end <= end_of(run))

@@ -46,7 +46,7 @@ pub(crate) trait Gate {
 
     /// Notes that a block that had `before` runs of open pages now has `after`.
     fn account(&self, before: u32, after: u32);
-    /// Whether the mechanism can afford one more run.
+    /// Returns whether the mechanism can afford one more run.
     fn has_room(&self) -> bool;
 }
 
@@ -320,18 +320,18 @@ impl Ledger {
         }
     }
 
-    /// Whether no page of the span was written since the last reset.
+    /// Returns whether no page of the span was written since the last reset.
     pub fn is_clean(&self, span: Span) -> bool {
         self.masks(span).all(|(index, mask)| self.blocks[index].written.load() & mask == 0)
     }
 
-    /// Whether the page at this address was written since the last reset.
+    /// Returns whether the page at this address was written since the last reset.
     pub fn is_written(&self, address: usize) -> bool {
         let (index, bit) = self.bit_of(address);
         self.blocks[index].written.load() & bit != 0
     }
 
-    /// Whether the program may write to this address.
+    /// Returns whether the program may write to this address.
     pub fn is_writable(&self, address: usize) -> bool {
         let (index, bit) = self.bit_of(address);
         self.blocks[index].writable.load() & bit != 0

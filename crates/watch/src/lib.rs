@@ -62,7 +62,7 @@ pub use sink::Run;
 pub use span::Range;
 pub use watcher::Watcher;
 
-/// Whether a call that lists pages also makes them clean.
+/// What becomes of the pages that a call lists.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub enum Reset {
     /// They stay written.

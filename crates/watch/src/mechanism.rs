@@ -56,7 +56,7 @@ impl Chunk {
         self.capacity = capacity.min(CHUNK);
     }
 
-    /// Whether there is room for a run that starts there.
+    /// Returns whether there is room for a run that starts there.
     pub fn takes(&self, start: usize) -> bool {
         // SAFETY: the entries below `count` were written, by `push` or by the kernel.
         let is_next = |last: usize| unsafe { self.runs[last].assume_init_ref() }.end == start as u64;
@@ -175,7 +175,7 @@ pub(crate) trait Engine: Send + Sync {
         None
     }
 
-    /// Whether `collect` can treat neighbouring regions as one.
+    /// Returns whether `collect` can treat neighbouring regions as one.
     fn joins_regions(&self) -> bool {
         false
     }

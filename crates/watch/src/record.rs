@@ -9,7 +9,7 @@ use crate::bits::Bits;
 use crate::ledger::Ledger;
 use crate::span::Span;
 
-/// Who mapped the memory.
+/// The origin of the memory.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Origin {
     /// The watcher reserved it: nobody else maps anything into it.

@@ -43,7 +43,7 @@ impl Region {
         self.watcher.reset(range)
     }
 
-    /// As [`get`](Region::get), but lists runs of neighbouring pages, and returns their number.
+    /// Does what [`get`](Region::get) does, but lists runs of neighbouring pages, and returns their number.
     pub fn get_runs(&self, range: Range, runs: &mut [Run], reset: Reset) -> Result<usize> {
         self.own(range)?;
         if runs.is_empty() {
@@ -76,7 +76,7 @@ impl Region {
     /// See [`Watcher::decommit`].
     ///
     /// # Safety
-    /// As there.
+    /// What that function asks for.
     pub unsafe fn decommit(&self, range: Range) -> Result<()> {
         self.own(range)?;
         // SAFETY: the caller's promise.
@@ -86,7 +86,7 @@ impl Region {
     /// See [`Watcher::protect`].
     ///
     /// # Safety
-    /// As there.
+    /// What that function asks for.
     pub unsafe fn protect(&self, range: Range, protection: Protection) -> Result<()> {
         self.own(range)?;
         // SAFETY: the caller's promise.

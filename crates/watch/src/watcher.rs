@@ -120,7 +120,7 @@ impl Watcher {
         state.clear(state.record_around(span)?, span)
     }
 
-    /// As [`get`](Watcher::get), but fills a bitmap: the lowest bit of the first word is the range's first page.
+    /// Does what [`get`](Watcher::get) does, but fills a bitmap: the lowest bit of the first word is the range's first page.
     /// Errors: also `Invalid` if the words have fewer bits than the range has pages.
     pub fn get_bitmap(&self, range: Range, bitmap: &mut [u64], reset: Reset) -> Result<()> {
         let span = range.pages()?;
@@ -132,7 +132,7 @@ impl Watcher {
         self.list(range, reset, &mut Bitmap { into: bitmap, base: span.start, page: page_size() })
     }
 
-    /// Whether anything is watched.
+    /// Returns whether anything is watched.
     pub fn has_regions(&self) -> Result<bool> {
         Ok(!self.read()?.records.is_empty())
     }

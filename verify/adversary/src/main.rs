@@ -28,7 +28,7 @@ use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
 
-/// Whether this system sends the wakes that the dead owe, and ends their waits. XNU does not.
+/// True if this system sends the wakes that the dead owe, and ends their waits. XNU does not.
 #[cfg(target_os = "linux")]
 const WAKES_AT_DEATH: bool = cfg!(not(ntux_simulated_macos));
 

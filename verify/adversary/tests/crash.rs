@@ -17,7 +17,7 @@ fn crash(arguments: &[&str], environment: &[(&str, &str)]) -> Output {
     command.arg("crash").args(arguments).envs(environment.iter().copied()).output().expect("it was just built")
 }
 
-/// Whether it could run at all; prints why not.
+/// Returns whether it could run at all; prints why not.
 fn could_run(output: &Output) -> bool {
     let refused = output.status.code() == Some(REFUSED);
     if refused {

@@ -6,7 +6,7 @@ use std::process::Command;
 
 const PROGRAM: &str = env!("CARGO_BIN_EXE_ntux-adversary");
 
-/// Whether all victims survived, and what was printed.
+/// Returns whether all victims survived, and what was printed.
 fn scribble(arguments: &[&str]) -> (bool, String) {
     let output = Command::new(PROGRAM).arg("scribble").args(arguments).output().expect("the program starts");
     let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();

@@ -65,7 +65,7 @@ impl Bench {
         }
     }
 
-    /// Whether `--only` lets the scenario through for the current peer.
+    /// Returns whether `--only` lets the scenario through for the current peer.
     pub(crate) fn wanted(&self, name: &str) -> bool {
         self.only.as_ref().is_none_or(|only| self.title(name).contains(only.as_str()))
     }

@@ -34,7 +34,7 @@ struct Table {
     machine: String,
     kernel: String,
     date: String,
-    /// Of ntux, if it was noted.
+    /// ntux's commit, if it was noted.
     commit: Option<String>,
     conditions: String,
     columns: Vec<String>,

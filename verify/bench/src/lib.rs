@@ -122,7 +122,7 @@ pub fn run(arguments: &BenchArguments) -> io::Result<()> {
     }
 }
 
-/// The files that are written at the end. Who cannot have one learns that before minutes of measuring.
+/// The files that are written at the end. A file that cannot be made is refused before minutes of measuring.
 struct Files {
     svg: Option<Output>,
     html: Option<Output>,

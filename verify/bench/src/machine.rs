@@ -12,7 +12,7 @@ pub(crate) struct Machine {
     pub(crate) processor: String,
     pub(crate) processors: usize,
     pub(crate) kernel: String,
-    /// Of the sources that the benchmark was built from.
+    /// The commit of the sources that the benchmark was built from.
     pub(crate) commit: String,
     pub(crate) seconds_since_1970: u64,
     /// Runnable threads when the run began, this one included; more than 1 means that others disturb.

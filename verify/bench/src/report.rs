@@ -54,7 +54,7 @@ pub(crate) struct Ratio {
     pub(crate) peer: String,
     /// Our median through theirs: below 1 we are ahead.
     pub(crate) ratio: f64,
-    /// Whether all our rounds were slower than all of theirs.
+    /// True if all our rounds were slower than all of theirs.
     pub(crate) lost: bool,
 }
 

@@ -12,7 +12,7 @@ use serde_json::Value;
 use skips::skip;
 
 const DEVICE: &str = "ntux device";
-/// Who takes part everywhere. The kernel's driver and the preloaded library depend on the machine and the build.
+/// The peers that take part everywhere. The kernel's driver and the preloaded library depend on the machine and the build.
 const PEERS: [&str; 7] =
     ["raw futex", "eventfd", "futex_waitv", "futex_waitv counted", "server", "ntux Rust", "ntux C"];
 

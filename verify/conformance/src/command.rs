@@ -21,7 +21,7 @@ pub enum Command {
         /// Which of them
         #[command(flatten)]
         which: Which,
-        /// Of each program only the steps at these places
+        /// Only the steps at these places of each program
         #[arg(long, value_delimiter = ',')]
         steps: Option<Vec<usize>>,
     },
@@ -40,7 +40,7 @@ pub enum Command {
     },
     /// Count the instructions of each operation (in an emulator that counts them)
     Count {
-        /// Of the system calls alone that ntux makes in some of them, without a device
+        /// Only the system calls that ntux makes in some of them, without a device
         #[arg(long)]
         floor: bool,
     },

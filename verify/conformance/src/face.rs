@@ -109,7 +109,7 @@ impl Deadline {
         Some(Duration::from_nanos(self.ns().saturating_sub(clock_ns(clock))))
     }
 
-    /// Whether that time has come.
+    /// Returns whether that time has come.
     pub fn passed(self) -> bool {
         self.left() == Some(Duration::ZERO)
     }
@@ -138,7 +138,7 @@ pub struct Wait {
     pub objects: Vec<Object>,
     /// One more object, which ends the wait without belonging to it.
     pub alert: Option<Object>,
-    /// Who acquires mutexes.
+    /// The owner that acquires mutexes.
     pub owner: u32,
     /// When to give up.
     pub deadline: Deadline,

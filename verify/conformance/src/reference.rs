@@ -46,7 +46,7 @@ pub enum Flaw {
     ManualSatisfiesOne,
     /// A timed-out waiter stays in the queues and is handed objects.
     TimedOutStays,
-    /// Who sleeps is never woken.
+    /// A sleeping thread is never woken.
     LostWake,
 }
 
@@ -227,7 +227,7 @@ impl Instance {
         }
         for &who in order {
             let Waiter { wait, objects, decided, .. } = &self.waiters[who];
-            // Of a wait-all only the alert can be taken alone.
+            // A wait-all can take only the alert alone.
             let first = if wait.all { wait.objects.len() } else { 0 };
             let place = (first..objects.len()).find(|place| objects[*place] == position);
             let (Some(place), None) = (place, decided) else { continue };

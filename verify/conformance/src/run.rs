@@ -98,7 +98,7 @@ pub fn verdict(output: &Output) -> Option<String> {
     Some(format!("{reason}\n{said}"))
 }
 
-/// Whether this process is one of those that run one case.
+/// Returns whether this process is one of those that run one case.
 pub fn one_case_is_asked() -> bool {
     one_case_asked().is_some()
 }

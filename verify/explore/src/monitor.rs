@@ -110,7 +110,7 @@ impl Monitor {
         self.occupied(after)
     }
 
-    /// Whether some explanation leaves every one of `sleepers` unsatisfied.
+    /// Returns whether some explanation leaves every one of `sleepers` unsatisfied.
     pub fn may_sleep(&mut self, explained: Explained, sleepers: &[ThreadId]) -> bool {
         let closure = self.closure(explained);
         let unsatisfied = |state: &State| sleepers.iter().all(|&thread| state.outcome(thread).is_none());

@@ -159,7 +159,7 @@ impl Program {
         self
     }
 
-    /// As [`Program::inherited`]; each of the two is a process of its own.
+    /// Does what [`Program::inherited`] does; each of the two is a process of its own.
     pub fn buried(mut self, dead: ThreadId, heir: ThreadId) -> Self {
         self.fates[dead].own_process = true;
         self.fates[heir].own_process = true;
@@ -233,7 +233,7 @@ impl Program {
         self
     }
 
-    /// `creator`, a process of its own, has created the first object, which is its own or was adopted. Who reads that object
+    /// `creator`, a process of its own, has created the first object, which is its own or was adopted. A thread that reads that object
     /// also looks for its creator.
     pub fn created_by(mut self, creator: ThreadId, keeps: bool) -> Self {
         self.creator = Some((creator, keeps));

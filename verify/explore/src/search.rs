@@ -81,7 +81,7 @@ struct Search<'a> {
     begun: Instant,
     schedule: Vec<Step>,
     report: Report,
-    /// Who ran last, and the preemptions that are left.
+    /// The thread that ran last, and the preemptions that are left.
     last: Option<ThreadId>,
     left: u32,
 }
@@ -282,7 +282,7 @@ pub fn random(program: &Program, bounds: Bounds, seed: u64) -> Report {
     try_random(Search::new(program, Bounds { preemptions: None, ..bounds }), seed).finish()
 }
 
-/// As [`random`], with a weak memory, which comes back.
+/// Does what [`random`] does, with a weak memory, which comes back.
 pub fn random_weak(program: &Program, bounds: Bounds, seed: u64, memory: Memory) -> (Report, Memory) {
     let mut search = Search::new(program, Bounds { preemptions: None, ..bounds });
     search.stage.set_weak(Some(memory));
@@ -354,7 +354,7 @@ pub fn replay(program: &Program, schedule: &[Step]) -> (Option<String>, String) 
     replay_weak(program, schedule, None)
 }
 
-/// As [`replay`], with a weak memory.
+/// Does what [`replay`] does, with a weak memory.
 pub fn replay_weak(program: &Program, schedule: &[Step], memory: Option<Memory>) -> (Option<String>, String) {
     let mut stage = Stage::new(program, (program.subject)(program));
     stage.set_weak(memory);

@@ -43,7 +43,7 @@ pub struct Stage {
     /// The calls of each thread; the observer's come last.
     calls: Vec<Vec<Call>>,
     threads: Threads<Order>,
-    /// Who runs alone, and for how many accesses.
+    /// The thread that runs alone, and for how many accesses.
     solo: (ThreadId, u32),
     total: u32,
 }
@@ -112,7 +112,7 @@ impl Stage {
         self.seam.with(|run| run.trace.as_ref().map(Trace::to_string).unwrap_or_default())
     }
 
-    /// Whether a chunk of memory taken for private turned out not to be. It counts as public from now on.
+    /// Returns whether a chunk of memory taken for private turned out not to be. It counts as public from now on.
     pub fn misjudged(&mut self) -> bool {
         self.seam.with(|run| {
             for judgement in run.judgements.values_mut() {
@@ -159,7 +159,7 @@ impl Stage {
         self.resume(thread, Order::Go);
     }
 
-    /// Who may do what now. `frozen` threads at most may be stopped for ever.
+    /// What each thread may do now. `frozen` threads at most may be stopped for ever.
     pub fn options(&self, frozen: usize) -> Vec<Choice> {
         self.seam.with(|run| {
             let observer = run.threads.len() - 1;
@@ -194,7 +194,7 @@ impl Stage {
         })
     }
 
-    /// Whether the thread could run on.
+    /// Returns whether the thread could run on.
     pub fn runnable(&self, thread: ThreadId) -> bool {
         let status = self.seam.with(|run| run.threads[thread].status);
         matches!(status, Status::BetweenCalls | Status::BeforeAccess)

@@ -53,7 +53,7 @@ fn execute(threads: &[&[Step]], memory: &mut Memory, random: &mut Random) -> Vec
     }
 }
 
-/// Whether the loads of these threads can read these values.
+/// Returns whether the loads of these threads can read these values.
 fn is_seen(threads: &[&[Step]], wanted: &[u64]) -> bool {
     let (mut memory, mut random) = (Memory::random(None, 1), Random::new(2));
     let outcomes: BTreeSet<_> = (0..EXECUTIONS).map(|_| execute(threads, &mut memory, &mut random)).collect();

@@ -73,7 +73,7 @@ pub struct WaitArgs {
     pub index: u32,
     /// Bit 0: the deadline is on the wall clock.
     pub flags: u32,
-    /// Who acquires mutexes.
+    /// The owner that acquires mutexes.
     pub owner: u32,
     /// A descriptor, or 0 for none.
     pub alert: u32,

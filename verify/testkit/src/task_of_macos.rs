@@ -1,6 +1,6 @@
 //! A thread as macOS shows it: whether it sleeps, and whether it has run since. In which call, macOS tells nobody.
 //!
-//! A thread of this process is asked for by its number. Of another process all threads are asked for together: forked
+//! This asks for a thread of this process by its number, and for all threads of another process together: forked
 //! children have one.
 
 use std::time::Duration;

@@ -63,7 +63,7 @@ pub extern "C" fn xnu_set_fault(fault: u32, rate: i64) {
     }
 }
 
-/// Whether this call fails so.
+/// Returns whether this call fails so.
 pub(crate) fn comes(fault: Fault) -> bool {
     static COUNT: AtomicU64 = AtomicU64::new(0);
     let rate = rate(fault);
@@ -160,7 +160,7 @@ pub extern "C" fn xnu_deviation(index: usize) -> *const libc::c_char {
     DEVIATIONS.get(index).map_or(std::ptr::null(), |name| name.as_ptr())
 }
 
-/// Whether this promise is broken.
+/// Returns whether this promise is broken.
 pub(crate) fn is(deviation: Deviation) -> bool {
     let mut chosen = DEVIATION.load(Relaxed);
     if chosen == UNREAD {

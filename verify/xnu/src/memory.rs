@@ -239,7 +239,7 @@ mod maps {
         if answer == 0 {
             // SAFETY: the descriptor from above.
             unsafe { libc::syscall(libc::SYS_close, fd) };
-            // Of the last bits, three are those of PROT_READ, PROT_WRITE and PROT_EXEC.
+            // Three of the last bits are those of PROT_READ, PROT_WRITE and PROT_EXEC.
             let (protection, is_shared) = ((query[5] & 7) as c_int, query[5] & 8 != 0);
             return Some(Map { start: query[3], end: query[4], protection, is_shared });
         }
@@ -298,7 +298,7 @@ mod maps {
     }
 }
 
-/// Of the inheritances, a copy and none.
+/// Two of the inheritances: a copy, and none.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn minherit(start: *mut c_void, length: usize, inherit: c_int) -> c_int {
     let advice = match inherit {

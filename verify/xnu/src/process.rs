@@ -1,4 +1,4 @@
-//! Who lives: `proc_pidinfo`, `proc_pidfdinfo`, and numbers of threads, from Linux's /proc.
+//! Living processes and threads: `proc_pidinfo`, `proc_pidfdinfo`, and numbers of threads, from Linux's /proc.
 //!
 //! A thread's number is made of the time when it began, and Linux's number: no other thread gets it until the system is
 //! started again.
@@ -148,7 +148,7 @@ fn thread_info(pid: c_int, number: u64) -> Result<ThreadInfo, c_int> {
     Ok(info)
 }
 
-/// Of a process with one thread.
+/// What XNU says of a process with one thread.
 fn task_info(pid: c_int) -> Result<TaskInfo, c_int> {
     const SWITCHES: &[u8] = b"voluntary_ctxt_switches:\t";
     let stat = Stat::of_process(pid).filter(|stat| !stat.is_corpse()).ok_or(libc::ESRCH)?;

@@ -63,7 +63,7 @@ pub(crate) fn name_of(fd: c_int) -> Option<Text<40>> {
     Some(Text::new(&[shown.strip_prefix(SHOWN)?.strip_suffix(DELETED)?]))
 }
 
-/// Whether a descriptor is an object. Leaves the error number as it is.
+/// Returns whether a descriptor is an object. Leaves the error number as it is.
 pub(crate) fn is_object(fd: c_int) -> bool {
     let before = errno();
     let found = fd >= 0 && name_of(fd).is_some();

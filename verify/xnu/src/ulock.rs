@@ -81,7 +81,7 @@ impl Word {
         &UNTIL[(self.address / 2 + usize::from(self.is_shared)) % UNTIL.len()]
     }
 
-    /// Whether somebody sleeps on it, with whatever size. (A requeue to where they are; it counts them.)
+    /// Returns whether somebody sleeps on it, with whatever size. (A requeue to where they are; it counts them.)
     fn has_sleeper(self) -> bool {
         let operation = libc::FUTEX_REQUEUE | self.scope();
         // SAFETY: as above.
@@ -132,7 +132,7 @@ impl Word {
     }
 }
 
-/// Who of this process sleeps with which size. Without locks: a process forks at any time.
+/// The threads of this process that sleep, each with its size. Without locks: a process forks at any time.
 mod sizes {
     use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering::SeqCst};
 

@@ -34,7 +34,7 @@ pub enum Mechanism {
 pub struct Capability {
     /// What it is, in a few words.
     pub name: &'static str,
-    /// Whether the mechanism sees it.
+    /// True if the mechanism sees it.
     pub has: bool,
     /// What that means for a program.
     pub meaning: &'static str,
@@ -44,7 +44,7 @@ impl Mechanism {
     /// Those that can be chosen automatically, best first, then the one that is used only on request.
     pub const ALL: [Mechanism; 4] = [Mechanism::Async, Mechanism::Sync, Mechanism::Mprotect, Mechanism::Cow];
 
-    /// Whether `choose` may take it without being told. `Cow` can lose stores to pinned pages.
+    /// Returns whether `choose` may take it without being told. `Cow` can lose stores to pinned pages.
     pub fn is_automatic(self) -> bool {
         self != Mechanism::Cow
     }

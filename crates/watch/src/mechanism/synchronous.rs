@@ -55,7 +55,7 @@ impl Synchronous {
         Ok(Synchronous { shared, holds: Holds::default(), _stop: stop })
     }
 
-    /// Whether system calls that write to clean pages are noticed, too.
+    /// Returns whether system calls that write to clean pages are noticed, too.
     pub fn sees_system_calls() -> bool {
         Userfault::open(Features::SYNCHRONOUS, Faults::OfKernelToo).is_ok()
     }

@@ -14,7 +14,7 @@ pub struct Child {
     command: Command,
 }
 
-/// Whether this is the test's own process.
+/// Returns whether this is the test's own process.
 pub fn is_child() -> bool {
     std::env::var_os(MARK).is_some()
 }
@@ -27,7 +27,7 @@ pub fn child(test: &str) -> Child {
     Child { command }
 }
 
-/// Whoever drops privileges could not walk to the program by its path. The descriptor stays open for the child.
+/// A child that drops privileges could not walk to the program by its path. The descriptor stays open for the child.
 fn by_descriptor(program: &Path) -> Command {
     let fd = std::fs::File::open(program).expect("the test itself").into_raw_fd();
     let mut command = Command::new(format!("/proc/self/fd/{fd}"));

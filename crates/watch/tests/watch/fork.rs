@@ -129,7 +129,7 @@ fn ask_around(watcher: &Watcher, memory: &Memory, stop: &Word32) {
     }
 }
 
-/// Whether a mechanism works is found out once: a child must not wait for a thread that is finding out, and is not there.
+/// A mechanism is tried once in a process: a child must not wait for a thread that tries it in the parent.
 #[test]
 fn forks_while_others_try_out_the_mechanisms() {
     if is_child() {

@@ -24,7 +24,7 @@ fn watchers() -> impl Iterator<Item = Watcher> {
     crate::watchers().filter(|watcher| is_child() || watcher.mechanism() != Ok(Mechanism::Cow))
 }
 
-/// Whether plain system calls can write to clean pages: as the mechanism says itself, or, where it says that they may fail
+/// Returns whether plain system calls can write to clean pages: as the mechanism says itself, or, where it says that they may fail
 /// during a reset, because nobody resets meanwhile.
 fn sees_system_calls(watcher: &Watcher) -> bool {
     let mechanism = watcher.mechanism().unwrap();

@@ -86,7 +86,7 @@ impl Play<'_> {
         Ok(())
     }
 
-    /// The survivors used every object that they know: nobody is half-way any more. What a dead process alone knew is as it left it
+    /// The survivors used every object that they know: no operation is half-way any more. An object that only a dead process knew is as that process left it
     /// until its place is used again.
     pub(super) fn find_nothing_left(&self) -> Result<()> {
         let objects = self.scenario.objects.len() + self.scenario.orphans.len();
@@ -118,7 +118,7 @@ impl Play<'_> {
         Case::new(&seen, &seen, fates).with_awake(awake).findings()
     }
 
-    /// Who is not shown asleep on a futex by the kernel, of those who seem to be owed a wake.
+    /// The threads that seem to be owed a wake, and that the kernel does not show asleep on a futex.
     fn awake(&self, snapshot: &Snapshot) -> HashSet<u32> {
         let is_owed = |waiter: &&WaiterView| matches!(waiter.state, WaitState::Satisfied { owed: true, .. });
         // A survivor that is back sleeps on the futex of its mailbox.

@@ -47,7 +47,7 @@ impl Judge {
         self.pending.push(Pending { thread, is_wait: wait.is_some(), has_deadline });
     }
 
-    /// A thread is gone. What it had begun and not finished does not happen any more if it is a wait, and if such waits end.
+    /// A thread is gone. Its unfinished operation does not happen any more if it is a wait, and if such waits end.
     pub fn kill(&mut self, thread: usize, its_wait_ends: bool) {
         self.drift();
         if !its_wait_ends {
@@ -90,7 +90,7 @@ impl Judge {
         !self.states.is_empty()
     }
 
-    /// Whether this holds for one of the states that explain what was seen.
+    /// Returns whether this holds for one of the states that explain what was seen.
     pub fn any_state(&mut self, holds: impl FnMut(&State) -> bool) -> bool {
         self.drift();
         self.states.iter().any(holds)

@@ -57,7 +57,7 @@ impl Play<'_> {
         self.find(&snapshot)
     }
 
-    /// Whether another object may have the slot of this one, whose queue is then not shown: a second victim makes
+    /// Returns whether another object may have the slot of this one, whose queue is then not shown: a second victim makes
     /// objects before its operation.
     fn may_be_reused(&self, object: Object) -> bool {
         self.victims.len() > 1 && self.stage.arena.kind(object).is_err()
@@ -102,7 +102,7 @@ impl Play<'_> {
 }
 
 impl Judge {
-    /// Whether one state has these values. None: the object does not live, or nobody can say.
+    /// Returns whether one state has these values, or None: the object does not live, or nobody can say.
     fn explains(&mut self, seen: &[Option<&ObjectView>], eyes: Eyes) -> bool {
         self.any_state(|state| {
             let mut objects = seen.iter().enumerate();

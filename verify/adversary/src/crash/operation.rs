@@ -69,11 +69,11 @@ pub enum Operation {
     PlantedLock,
     /// Takes a unit and gives it back; the harness is told that this is one step.
     PlantedLoan(u8),
-    /// As [`Operation::FamilyCrowd`], and the last receiver releases the flight's byte, although it has no claim.
+    /// The same as [`Operation::FamilyCrowd`], and the last receiver releases the flight's byte, although it has no claim.
     PlantedCrowd(New),
-    /// As [`Operation::FamilyFork`], and nobody claims the event for the child.
+    /// The same as [`Operation::FamilyFork`], and nobody claims the event for the child.
     PlantedFork(New),
-    /// As [`Operation::FamilyExec`], and nobody says that the descriptor will be kept.
+    /// The same as [`Operation::FamilyExec`], and nobody says that the descriptor will be kept.
     PlantedExec(New),
 }
 
@@ -176,7 +176,7 @@ impl Operation {
         if let Operation::Wait(wait) = self { Some(wait) } else { None }
     }
 
-    /// Whether it names this object.
+    /// Returns whether it names this object.
     pub fn names(&self, object: u8) -> bool {
         use Operation::*;
         match *self {

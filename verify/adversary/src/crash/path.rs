@@ -83,7 +83,7 @@ impl Path {
         self.asleep = Some(self.addresses.len() - 1);
     }
 
-    /// Whether the instruction before which the victim stood last is a system call.
+    /// Returns whether the instruction before which the victim stood last is a system call.
     pub fn calls(&self) -> bool {
         self.calls
     }

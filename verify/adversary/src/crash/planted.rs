@@ -12,7 +12,7 @@ use super::operation::{Performer, system};
 /// Looks at the lock before a thread gives up: some tenths of a second.
 const LOOKS: u32 = 1 << 22;
 
-/// A lock in shared memory, as one would write it first. Who dies or stops with it holds up everybody.
+/// A lock in shared memory, as one would write it first. A thread that dies or stops with it holds up all others.
 pub fn count_under_the_lock(board: &Board) -> Outcome {
     for _ in 0..LOOKS {
         if board.lock.compare_exchange(0, 1).is_ok() {
@@ -32,7 +32,7 @@ pub fn lend(performer: &Performer<'_>, number: u8) -> Outcome {
     performer.arena.semaphore_release(&performer.waiter, semaphore, 1).map(|_| Answer::Done)
 }
 
-/// Of the two bytes that stand for an object, the second is its message's (`arena/descriptor.rs`).
+/// The second of the two bytes that stand for an object is its message's (`arena/descriptor.rs`).
 pub fn release_the_flight(fd: BorrowedFd<'_>, object: Object) -> Result<()> {
     let flight = (1 << 62) + 2 * (object.0 & u64::from(u32::MAX)) + 1;
     memory::let_go(fd, flight).map_err(system)

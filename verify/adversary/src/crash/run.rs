@@ -25,10 +25,10 @@ const FATES: &[Fate] = match WAKES_AT_DEATH {
     true => &[Fate::Killed, Fate::Stopped, Fate::Delayed, Fate::Resumed],
     false => &[Fate::Killed, Fate::Buried, Fate::Stopped, Fate::Delayed, Fate::Resumed],
 };
-/// Of a first victim that the second one meets.
+/// What becomes of a first victim before the second one meets it.
 const FATES_OF_A_PAIR: [Fate; 3] = [Fate::Killed, Fate::Stopped, Fate::Delayed];
 
-/// Random points of one pair of operations, whose paths are looked at once.
+/// Random points of one pair of operations, whose paths are recorded once.
 const POINTS_OF_A_PAIR: u32 = 20;
 
 /// How often a wake must be late.

@@ -44,7 +44,7 @@ pub struct Scenario {
     pub again: bool,
 }
 
-/// Who forks the victims.
+/// The process that forks the victims.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Founder {
     /// It claims object 0 for each child.
@@ -284,7 +284,7 @@ pub const PLANTED: &[Scenario] = &[
 ];
 
 impl Scenario {
-    /// Whether this system has what it is about.
+    /// Returns whether this system has what it is about.
     pub fn is_possible(&self) -> bool {
         !cfg!(ntux_simulated_macos) || self.sweep != SweepDescriptors
     }
@@ -306,7 +306,7 @@ impl Scenario {
     pub fn aftermath(&self) -> Vec<Operation> {
         let poll = |object| Wait(Wait::any(&[object], WORKER_OWNER, Until::Now));
         let mut operations = Vec::new();
-        // Whoever was stopped has its objects still.
+        // A stopped victim has its objects still.
         operations.extend((self.sweep == SweepDescriptors).then_some(SweepDescriptors));
         for (object, new) in (0..).zip(self.objects.iter().chain(self.orphans)) {
             match new {

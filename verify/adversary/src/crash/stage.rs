@@ -145,7 +145,7 @@ impl Stage {
         self.bytes.copy()
     }
 
-    /// Whether the arena has changed since `before` was its copy; makes it one again.
+    /// Returns whether the arena has changed since `before` was its copy; makes it one again.
     pub fn has_changed(&self, before: &mut Vec<u8>) -> bool {
         self.bytes.update(before)
     }

@@ -36,12 +36,12 @@ pub enum Event {
 pub struct Instruction(u64);
 
 impl Instruction {
-    /// Whether it is that of [`stop_here`].
+    /// Returns whether it is that of [`stop_here`].
     pub fn is_trap(self) -> bool {
         self.0 as u8 == BREAKPOINT
     }
 
-    /// Whether it enters the kernel.
+    /// Returns whether it enters the kernel.
     pub fn is_system_call(self) -> bool {
         self.0 & 0xffff == SYSTEM_CALL
     }
@@ -104,12 +104,12 @@ impl Tracee {
         self.pid as u32
     }
 
-    /// Whether it is gone, and its end was seen.
+    /// Returns whether it is gone, and its end was seen.
     pub fn has_ended(&self) -> bool {
         self.ended
     }
 
-    /// Whether it was stopped when it was last checked.
+    /// Returns whether it was stopped when it was last checked.
     pub fn is_still(&self) -> bool {
         self.still
     }

@@ -5,7 +5,7 @@
 //!
 //! A victim performs its operation several times, in front of the same sleepers: first as in a forked child, then as a thread
 //! that has done it before. The harness steps through it, and after each instruction that changed the arena it looks for
-//! claims whose waiters are undecided. What the kernel executes does not count, nor what stands in its page (the clock).
+//! claims whose waiters are undecided. Instructions of the kernel do not count, nor those in its page (the clock).
 
 use std::io;
 use std::time::Duration;
@@ -56,7 +56,7 @@ pub fn count_all(only: Option<&str>, patience: Duration) -> io::Result<u32> {
     Ok(widest)
 }
 
-/// Whether its operation wakes somebody, or sleeps until it is woken, or takes several objects.
+/// Returns whether its operation wakes somebody, or sleeps until it is woken, or takes several objects.
 fn hands_over(scenario: &Scenario) -> bool {
     let takes_several = matches!(scenario.operation, Operation::Wait(wait) if wait.objects.as_slice().len() > 1);
     let is_timed = scenario.name.contains("timeout");
@@ -192,7 +192,7 @@ fn step(stage: &Stage, scenario: &Scenario, tracee: &mut Tracee) -> io::Result<(
     }
 }
 
-/// Whether an object is claimed for somebody who still waits.
+/// Returns whether an object is claimed for somebody who still waits.
 fn is_undecided(snapshot: &Snapshot) -> bool {
     snapshot.objects.iter().any(|object| {
         let Claim::Waiter { index, ticket } = object.claim else { return false };

@@ -45,7 +45,7 @@ pub trait Design {
     fn set(&self);
     /// Waits for the event, for ever.
     fn wait(&self);
-    /// Whether the event is signaled.
+    /// Returns whether the event is signaled.
     fn is_signaled(&self) -> bool;
     /// Takes a unit of both semaphores, if both have one.
     fn take_both(&self) -> bool;
@@ -78,7 +78,7 @@ impl Arguments {
         }
     }
 
-    /// Whether ntux keeps what it promises; the others are only shown.
+    /// Returns whether ntux keeps what it promises; the others are only shown.
     fn try_run(&self) -> io::Result<bool> {
         let manner = Manner { every: self.every, patience: Duration::from_millis(self.patience) };
         let mut kept = true;

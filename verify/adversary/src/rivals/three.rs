@@ -34,7 +34,7 @@ pub fn server() -> io::Result<Box<dyn Design>> {
     three(Server::open()?)
 }
 
-/// As [`server`], with the server's process number.
+/// Does what [`server`] does, with the server's process number.
 pub fn server_with_id() -> io::Result<(Box<dyn Design>, u32)> {
     let server = Server::open()?;
     let id = server.process().id();

@@ -11,7 +11,7 @@ use ntux_testkit::c;
 
 use super::operation::{Operation, Outcome, Wait};
 
-/// Who offers the operations.
+/// The faces that offer the operations.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Face {
     Core,

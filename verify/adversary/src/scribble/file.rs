@@ -105,7 +105,7 @@ impl ArenaFile {
         assert_eq!(done, 0, "a hole: {}", io::Error::last_os_error());
     }
 
-    /// As [`ArenaFile::punch`], by the mapping's address.
+    /// Does what [`ArenaFile::punch`] does, by the mapping's address.
     pub fn remove(&self, offset: usize, length: usize) {
         assert!(offset + length <= self.length());
         // SAFETY: pages of our own mapping, which stays valid: they read as zero afterwards.
@@ -113,7 +113,7 @@ impl ArenaFile {
         assert_eq!(done, 0, "a hole: {}", io::Error::last_os_error());
     }
 
-    /// A copy of the whole file. Whoever writes meanwhile makes it a mixture of before and after.
+    /// A copy of the whole file. If a thread writes meanwhile, it is a mixture of before and after.
     pub fn bytes(&self) -> Vec<u8> {
         let mut bytes = vec![0; self.length()];
         // SAFETY: both ranges are valid for so many bytes, and apart. The bytes are copied, never looked at as values.

@@ -9,10 +9,10 @@ use ntux_sync::Object;
 use super::board::Board;
 use super::rubbish::Scribbler;
 
-/// Of the shared accesses of an operation, the first so many may have a scribble before them.
+/// The first so many shared accesses of an operation may have a scribble before them.
 const SPAN: u32 = 200;
 
-/// Who the victim is, each time the same.
+/// The victim's identity, each time the same.
 pub const PROCESS: u32 = 4_242;
 pub const THREAD: u32 = 4_243;
 
@@ -59,7 +59,7 @@ impl Scheduler for Between {
         Some(Identity { process: Some(PROCESS), generation: 1, namespace: None, thread: THREAD })
     }
 
-    /// Of all others every second one.
+    /// Every second one of the others is.
     fn is_process_dead(&self, process: u32) -> bool {
         process != PROCESS && process.is_multiple_of(2)
     }

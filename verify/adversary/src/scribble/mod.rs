@@ -72,7 +72,7 @@ pub struct Arguments {
     late: u64,
 }
 
-/// Who scribbles when.
+/// Which process scribbles when.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, clap::ValueEnum)]
 pub enum Mode {
     /// One thread that is victim and scribbler in turn

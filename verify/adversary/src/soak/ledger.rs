@@ -66,7 +66,7 @@ pub struct Page {
 pub struct Ledger {
     pub pages: [Page; WORKERS],
     pub pause: Word32,
-    /// Who is inside each mutex: worker plus one.
+    /// The owner of each mutex: worker plus one.
     pub inside: [Word32; MUTEXES],
     /// Acquisitions that were told that the owner before was dead.
     pub abandoned: [Word32; MUTEXES],

@@ -164,7 +164,7 @@ impl Contender {
         if self.scope == Private { KERNEL } else { KERNEL_SHARED }
     }
 
-    /// Whether a requeue moves who waits; otherwise it wakes.
+    /// Returns whether a requeue moves who waits; otherwise it wakes.
     pub(crate) fn moves(self) -> bool {
         let cell = Cell::new(0);
         let futex = self.futex(&cell);

@@ -120,7 +120,7 @@ impl Condition {
 impl Pool for Condition {
     fn post(&self, _: &mut Member, index: usize) {
         self.counters.lock().unwrap_or_else(PoisonError::into_inner)[index] += 1;
-        // Whoever is woken might wait for another counter.
+        // The woken thread might wait for another counter.
         self.changed.notify_all();
     }
 

@@ -91,7 +91,7 @@ fn measure(effort: Effort, crowd: &Crowd, one: Contender) -> io::Result<Vec<(Str
     };
     let (parallel, _) = crowd.waiting(one, || {
         let in_parallel = in_parallel(WAKERS.min(threads), threads, |count| one.wake(from, count));
-        // Who is left when the shares are not even.
+        // The threads that are left when the shares are not even.
         one.wake(from, u32::MAX);
         in_parallel
     })?;

@@ -1,7 +1,7 @@
 //! M producers, N consumers, K objects: every producer posts to objects at random, every consumer waits for any.
 //!
 //! *Saturated*: producers post as long as fewer than 64 tokens are in flight. *Paced*: one producer posts one token,
-//! and the next one 100 microseconds later at the earliest, when that one was taken: so everybody sleeps.
+//! and the next one 100 microseconds later at the earliest, when the first was taken: so all threads sleep.
 
 use std::io;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -73,7 +73,7 @@ pub(crate) struct Tokens {
     pub(crate) contender: &'static str,
     /// Tokens in a second; the median of the rounds.
     pub(crate) rate: f64,
-    /// Of that round, for each token: microseconds of processor time.
+    /// Microseconds of processor time for each token of that round.
     pub(crate) processor_us: f64,
     /// Threads that were switched.
     pub(crate) switches: f64,
@@ -115,7 +115,7 @@ pub(crate) fn run(quick: bool) -> io::Result<Vec<Tokens>> {
     Ok(results)
 }
 
-/// Whether one wait of the design is for so many objects.
+/// Returns whether one wait of the design is for so many objects.
 fn can_wait(contender: &str, load: Load) -> bool {
     contender != SYNC || load.objects <= ntux_sync::WAIT_MAX
 }

@@ -68,9 +68,9 @@ impl Unprotected {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Guard {
     Mutex,
-    /// Of one unit.
+    /// With one unit.
     Semaphore,
-    /// Auto-reset; who leaves sets it.
+    /// Auto-reset; a thread that leaves sets it.
     Event,
 }
 

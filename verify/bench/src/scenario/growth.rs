@@ -80,7 +80,7 @@ fn among_objects<P: Peer>(effort: Effort, open: &impl Fn() -> io::Result<P>, cou
     Ok([Sample::of_rounds(set, touched), Sample::of_rounds(wait, touched), Sample::of_rounds(create, CREATED as u64)])
 }
 
-/// Who was woken reports when it ran.
+/// A woken thread reports when it ran.
 struct Handover {
     ran_ns: Word64,
     count: Word32,

@@ -10,7 +10,7 @@ use serde::Serialize;
 use ntux_testkit::child::Child;
 use ntux_testkit::processors::{allowed, confine, stay_on_one_processor, stay_on_the};
 
-/// Of one processor, for a period of ten milliseconds.
+/// Time on one processor in each period of ten milliseconds.
 const QUOTA_US: u32 = 5_000;
 const PERIOD_US: u32 = 10_000;
 

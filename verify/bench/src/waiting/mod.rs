@@ -53,7 +53,7 @@ struct Effort {
 pub(crate) struct Row {
     condition: Condition,
     program: Program,
-    /// As [`ARMS`]: each round has one run of each.
+    /// The same as [`ARMS`]: each round has one run of each.
     rounds: Vec<[Cost; ARMS.len()]>,
 }
 
@@ -111,7 +111,7 @@ fn in_turns(program: Program, stage: &Stage, effort: Effort) -> io::Result<Vec<[
     let work = calibrated(program, stage, effort.run_ns)?;
     let round = |number: usize| {
         let mut costs = [Cost::default(); ARMS.len()];
-        // Whoever goes first may find the processors warmer, or colder.
+        // The arm that goes first may find the processors warmer, or colder.
         for arm in (0..ARMS.len()).map(|arm| (arm + number) % ARMS.len()) {
             costs[arm] = in_child(program, work, ARMS[arm], stage)?;
         }

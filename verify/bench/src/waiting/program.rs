@@ -34,7 +34,7 @@ pub(crate) enum Program {
 #[derive(Clone, Copy, PartialEq, Debug, Default, Serialize)]
 pub(crate) struct Cost {
     pub(crate) elapsed_ns: f64,
-    /// Of all threads of the program together.
+    /// The sum over all threads of the program.
     pub(crate) processor_ns: f64,
 }
 

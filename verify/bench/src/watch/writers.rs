@@ -43,7 +43,7 @@ pub(crate) struct Written {
     pub(crate) both_us: Spread,
     pub(crate) pages_listed: f64,
     pub(crate) gets: usize,
-    /// Of all results together: who answers rarely has few first writes, so that *loop* is short.
+    /// The sum over all results. A mechanism that answers rarely has few first writes, so that *loop* is short.
     pub(crate) listed_per_second: f64,
 }
 

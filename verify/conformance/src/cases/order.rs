@@ -122,7 +122,7 @@ fn who_waits_again_stands_at_the_end(face: &dyn Face) {
     });
 }
 
-/// Who comes next takes the place of who left in no respect.
+/// The thread that comes next does not take the place of the one that left.
 fn who_leaves_the_queue_leaves_the_others_in_their_order(face: &dyn Face) {
     let mutex = face.mutex_create(u32::MAX, 1).unwrap();
     let leave = face.event_create(0, 0).unwrap();

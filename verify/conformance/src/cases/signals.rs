@@ -34,7 +34,7 @@ pub(super) const CASES: &[Case] = &[
 
 /// How often the handler ran.
 static HANDLED: AtomicU32 = AtomicU32::new(0);
-/// Whether the handler stays where it is.
+/// True if the handler stays where it is.
 static HOLD: AtomicBool = AtomicBool::new(false);
 /// Descriptors that the handler uses, or -1.
 static SET_BY_HANDLER: AtomicI32 = AtomicI32::new(-1);

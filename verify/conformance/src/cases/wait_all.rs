@@ -198,7 +198,7 @@ fn a_sleeping_wait_all_takes_only_what_is_there_at_one_moment(face: &dyn Face) {
             assert_eq!(face.event_pulse(second), Ok(0));
         }
         sleeper.still_sleeps();
-        // Of two pulses none finds the other's event signaled; a pulse onto a set event completes the wait.
+        // Neither of two pulses finds the other's event signaled; a pulse onto a set event completes the wait.
         assert_eq!(face.event_set(first), Ok(0));
         assert_eq!(face.event_pulse(second), Ok(0));
         check::auto(face, first, 0);

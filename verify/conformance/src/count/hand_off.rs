@@ -15,7 +15,7 @@ use crate::face::{Face, OWNER, Object, Wait, all, any};
 const ROUNDS: usize = 101;
 const WARM_UP: usize = 20;
 
-/// Who owns a mutex that is handed over, before.
+/// The owner of a mutex before it is handed over.
 const FORMER_OWNER: u32 = 9;
 
 /// The way that, there and back, is a ping-pong: the sleeper answers with the same.

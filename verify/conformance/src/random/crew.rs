@@ -101,7 +101,7 @@ impl Member {
         Some(self.desk.result.load(Ordering::Relaxed))
     }
 
-    /// Whether the thread sleeps inside a system call that can make it wait for an object: the ioctl, or a futex where
+    /// Returns whether the thread sleeps inside a system call that can make it wait for an object: the ioctl, or a futex where
     /// the device is emulated.
     fn sleeps(&self) -> bool {
         const IN_A_WAIT: [i64; 3] = [libc::SYS_ioctl, libc::SYS_futex, libc::SYS_futex_waitv];

@@ -173,7 +173,7 @@ impl Performance {
 
     /// Which members of the crew have ended their calls, and how. Afterwards all others sleep.
     ///
-    /// Whoever does this step comes first: only when it has ended, or sleeps, is it settled who of the others does.
+    /// The thread that does this step comes first: only when it has ended, or sleeps, is it settled who of the others does.
     fn ended(&mut self, by: usize) -> String {
         if let Some(acting) = by.checked_sub(1) {
             self.crew[acting].settle();

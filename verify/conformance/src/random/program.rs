@@ -93,7 +93,7 @@ pub struct Wait {
     pub count: u32,
     /// Bit 0: the deadline is on the wall clock.
     pub flags: u32,
-    /// Who acquires mutexes.
+    /// The owner that acquires mutexes.
     pub owner: u32,
     /// The alert.
     pub alert: Fd,
@@ -119,7 +119,7 @@ pub enum Memory {
     Odd(usize),
     /// It ends where the memory ends.
     AtTheEnd,
-    /// Of it only so many bytes are there.
+    /// Only so many bytes of it are there.
     Cut(usize),
     /// In memory that can only be read.
     ReadOnly,
@@ -156,7 +156,7 @@ impl Call {
         }
     }
 
-    /// Whether it may sleep longer than a program lives. A deadline above 2^63 is negative to the driver: it waits for
+    /// Returns whether it may sleep longer than a program lives. A deadline above 2^63 is negative to the driver: it waits for
     /// ever by the monotonic clock, and not at all by the wall clock.
     pub(crate) fn may_sleep_forever(&self) -> bool {
         match self.timeout() {
@@ -199,7 +199,7 @@ impl Program {
         self.to_string().bytes().fold(0x811c_9dc5, |hash: u32, byte| (hash ^ u32::from(byte)).wrapping_mul(0x0100_0193))
     }
 
-    /// Whether a later step names what the step at this place made.
+    /// Returns whether a later step names what the step at this place made.
     fn is_named(&self, place: usize) -> bool {
         self.steps.iter().any(|step| step.action.fds().contains(&Fd::Made(place)))
     }

@@ -60,7 +60,7 @@ impl<'a> Explanations<'a> {
         after
     }
 
-    /// Whether these threads may sleep for ever.
+    /// Returns whether these threads may sleep for ever.
     pub fn may_sleep(&self, explained: Explained, threads: &[Thread]) -> bool {
         self.monitors[explained.0].may_sleep(threads)
     }

@@ -22,7 +22,7 @@ pub enum Status {
     Midway,
     /// It sleeps in the kernel.
     Asleep {
-        /// Whether a deadline can end that.
+        /// True if a deadline can end that.
         timed: bool,
     },
     /// It has made all its requests.
@@ -280,7 +280,7 @@ impl Run {
         served
     }
 
-    /// Who is moved comes behind those who are there.
+    /// A moved thread comes behind those that are there.
     fn requeue(&mut self, from: usize, to: usize, count: u32) -> u32 {
         let (mut moved, mut stay) = (Vec::new(), Vec::new());
         for sleeper in self.sleepers.drain(..) {

@@ -40,7 +40,7 @@ pub enum Over {
 pub struct Program {
     /// Names it in reports.
     pub name: &'static str,
-    /// Who serves it.
+    /// What serves it.
     pub over: Over,
     /// Size of all words; they lie side by side.
     pub size: Size,

@@ -114,7 +114,7 @@ struct Search<'a> {
     schedule: Vec<Step>,
     /// What explains the first events, and how many these are.
     explained: (Explained, usize),
-    /// Who ran last, and the preemptions that are left.
+    /// The thread that ran last, and the preemptions that are left.
     last: Option<Thread>,
     left: u32,
 }
@@ -204,7 +204,7 @@ impl<'a> Search<'a> {
         Ok(true)
     }
 
-    /// Whether the model explains what is new.
+    /// Fails if the model does not explain what is new.
     fn explain(&mut self) -> Result<(), String> {
         while let Some(event) = self.stage.event(self.explained.1) {
             let after = self.explanations.after(self.explained.0, event);
@@ -214,7 +214,7 @@ impl<'a> Search<'a> {
         Ok(())
     }
 
-    /// Whether those who sleep now may.
+    /// Fails if a thread sleeps now that must not.
     fn end(&mut self) -> Result<(), String> {
         let statuses = self.stage.statuses();
         // In the table a thread's own word is the thread's own: it changes when the wait ends, and then a wake is due.
@@ -234,7 +234,7 @@ impl<'a> Search<'a> {
         Err(format!("lost wake: threads {asleep:?} sleep after {:?}", self.stage.events()))
     }
 
-    /// Who ran last, if it could go on.
+    /// The thread that ran last, if it could go on.
     fn interruptible(&self, statuses: &[Status]) -> Option<Thread> {
         self.last.filter(|&last| matches!(statuses[last], Status::Between | Status::Midway))
     }

@@ -279,7 +279,7 @@ impl<'a> Stage<'a> {
         self.seam.with(|run| run.statuses.clone())
     }
 
-    /// Whether a thread sleeps on a word that has changed.
+    /// Returns whether a thread sleeps on a word that has changed.
     pub fn oversleeps(&self) -> bool {
         // SAFETY: a word of the program or of the table, both of which the stage keeps.
         let has_changed = |sleeper: &Sleeper| unsafe { *(sleeper.address as *const u32) } != sleeper.expected;

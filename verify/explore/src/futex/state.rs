@@ -64,7 +64,7 @@ impl State {
         self.memory.before(address);
     }
 
-    /// It was made, by a thread or while things are made ready. What the word held before is known to the thread if it
+    /// It was made, by a thread or while things are made ready. The thread knows what the word held before if it
     /// replaced that; if not it is there still. And where something was added it follows from what is there now.
     pub fn updated(&mut self, thread: Option<Thread>, touch: &Touch, effect: Effect) -> Option<Change> {
         let change = self.changed();

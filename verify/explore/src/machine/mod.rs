@@ -36,7 +36,7 @@ pub enum Choice {
     Interrupt(ThreadId),
     /// The thread is dead: it never goes on, and the kernel looks at the word that its will names.
     Die(ThreadId),
-    /// Who could run now is stopped for ever; an observer looks at what is left.
+    /// The threads that could run now are stopped for ever; an observer looks at what is left.
     End,
 }
 

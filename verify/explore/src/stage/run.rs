@@ -165,7 +165,7 @@ impl Run {
         self.misjudged |= !judgement.public && judgement.touched_by.count_ones() > 1;
     }
 
-    /// Whether the program is about such accesses: a will matters to nobody unless its thread dies, the time only to
+    /// Returns whether the program is about such accesses: a will matters to nobody unless its thread dies, the time only to
     /// who has little of it.
     pub(super) fn matters(&self, access: Access) -> bool {
         match access {
@@ -176,7 +176,7 @@ impl Run {
         }
     }
 
-    /// Whether others could tell when the access happens.
+    /// Returns whether others could tell when the access happens.
     pub(super) fn public(&mut self, thread: ThreadId, access: Access) -> bool {
         let (Access::Load(address) | Access::Half(address) | Access::Update(address)) = access else {
             return true;
@@ -253,7 +253,7 @@ impl Run {
         if self.fates[thread].own_process { PROCESS_BASE + thread as u32 } else { std::process::id() }
     }
 
-    /// Whether nobody has this process number, of the checker's namespace, any more.
+    /// Returns whether nobody has this process number, of the checker's namespace, any more.
     pub(super) fn is_process_dead(&self, process: u32) -> bool {
         let is_here = |thread: &ThreadId| {
             let identity = self.identity(*thread);
@@ -268,7 +268,7 @@ impl Run {
         thread_number(self.fates[thread].number_of.unwrap_or(thread))
     }
 
-    /// Whether nobody has this thread number any more. A thread that has it from a dead one has it from its first call on.
+    /// Returns whether nobody has this thread number any more. A thread that has it from a dead one has it from its first call on.
     pub(super) fn is_number_dead(&self, number: u32) -> bool {
         // As seen from the namespace of the thread that asks.
         let elsewhere = |thread: ThreadId| self.fates[thread].elsewhere;

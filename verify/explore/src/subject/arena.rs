@@ -20,7 +20,7 @@ const OBJECTS_MAX: usize = 8;
 /// Places that are taken for ever: an arena has two chunks for each place, and these are for the others' wait sets.
 const SQUATTERS: u32 = 8;
 
-/// Whether the counters of an arena are about to wrap.
+/// How far the counters of an arena are from their end.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Age {
     New,
@@ -40,9 +40,9 @@ pub struct ArenaSubject {
     /// Threads take their places in the arena before the program begins, except those for whom there is none.
     enrolled: bool,
     without_place: Vec<ThreadId>,
-    /// Of each thread, whose number it has.
+    /// The thread whose number each thread has.
     numbers_of: Vec<Option<ThreadId>>,
-    /// Of each thread, the memory of whose process it has.
+    /// The thread whose process each thread shares memory with.
     copies_of: Vec<Option<ThreadId>>,
     /// As in the program.
     creator: Option<(ThreadId, bool)>,
@@ -281,7 +281,7 @@ pub fn perform(
     }
 }
 
-/// As [`perform`], but first tries what can be done by one exchange.
+/// Does what [`perform`] does, but first tries what can be done by one exchange.
 pub fn perform_at_once_first(
     arena: &Arena,
     waiter: &Waiter,

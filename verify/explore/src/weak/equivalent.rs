@@ -199,7 +199,7 @@ const EQUIVALENT: &[Equivalent] = &[
     },
 ];
 
-/// Why a weakening does no harm, if anybody knows. What is needed is none of these, even if an entry names all of its function.
+/// Why a weakening does no harm, if that is known. An order that is needed is none of these, even if an entry names all of its function.
 pub fn reason(name: &Name, weakening: Weakening) -> Option<&'static str> {
     if needed::accesses().any(|(access, left)| matches(access, left, name, &weakening.what())) {
         return None;
@@ -223,7 +223,7 @@ impl Equivalent {
     }
 }
 
-/// Whether an entry of a list concerns this weakened order: it names the function, or the line as far as it is needed, and what is
+/// Returns whether an entry of a list concerns this weakened order: it names the function, or the line as far as it is needed, and what is
 /// left of the order, if not everything is meant.
 pub fn matches(function: &str, left: Option<&str>, name: &Name, what: &str) -> bool {
     let is_line = || function.contains(": ") && name.to_string().starts_with(function);

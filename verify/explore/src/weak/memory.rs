@@ -20,14 +20,14 @@ struct Message {
     value: u64,
     views: Rc<Views>,
     made: u64,
-    /// Whether a sequentially consistent access made it.
+    /// True if a sequentially consistent access made it.
     total: Both<bool>,
 }
 
 /// Which loads read an old message: the number of the load, and how many messages before the last.
 pub type Choices = Vec<(u32, u32)>;
 
-/// Who chooses what is read.
+/// What chooses the value that is read.
 enum Chooser {
     Random(Random),
     Replay(Choices),
@@ -124,7 +124,7 @@ impl Memory {
         self.gaps
     }
 
-    /// What an onlooker sees. Who begins something has seen all that an onlooker could have told it.
+    /// What an onlooker sees. A thread that begins an operation has seen all that an onlooker could have told it.
     pub fn event(&mut self, event: Event) {
         match event {
             Event::Invoke { thread, .. } | Event::Interrupt { thread } => self.has_seen_published(thread),

@@ -7,7 +7,7 @@ use std::panic::Location;
 use ntux_platform::atomic::Ordering;
 use ntux_platform::explore::{Effect, Part, Touch};
 
-/// Whether an order releases.
+/// Returns whether an order releases.
 pub fn releases(order: Ordering) -> bool {
     matches!(order, Ordering::Release | Ordering::AcqRel | Ordering::SeqCst)
 }
@@ -165,12 +165,12 @@ impl Weakening {
         }
     }
 
-    /// Whether what a weakened access reads of a 16-byte word is of one version nevertheless.
+    /// Returns whether what a weakened access reads of a 16-byte word is of one version nevertheless.
     pub fn keeps_own_word(self, site: &Site, part: Part) -> bool {
         !matches!(self.scope, Scope::Part(_)) && self.concerns(site, part)
     }
 
-    /// Whether an access keeps its release order.
+    /// Returns whether an access keeps its release order.
     pub fn releases(self, site: &Site) -> bool {
         self.loss != Loss::Release || !self.concerns(site, Part::Whole)
     }

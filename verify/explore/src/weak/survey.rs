@@ -16,7 +16,7 @@ use crate::search::{self, Bounds, Failure};
 pub struct Effort {
     /// Executions of each program.
     pub executions: u64,
-    /// Of the random choices.
+    /// The seed of the random choices.
     pub seed: u64,
 }
 

@@ -41,7 +41,7 @@ pub trait Peer: Sized + Sync {
     fn objects_max(&self) -> usize {
         usize::MAX
     }
-    /// Whether forked children can use its objects.
+    /// Returns whether forked children can use its objects.
     fn is_shared(&self) -> bool {
         true
     }

@@ -23,7 +23,7 @@ impl Futex {
         self.0.take(object, owner).is_ok()
     }
 
-    /// Whether it would be worth trying to take the object.
+    /// Returns whether it would be worth trying to take the object.
     #[inline(always)]
     pub(super) fn is_signaled(&self, object: Object) -> bool {
         (self.0.value(object) == 0) == (object.kind == Kind::Mutex)

@@ -156,7 +156,7 @@ impl Poll for Server {
 /// An object in the server's heap.
 struct Object {
     state: State,
-    /// Who waits for it, in the order of arrival.
+    /// The threads that wait for it, in the order of arrival.
     queue: VecDeque<RawFd>,
 }
 
