@@ -19,8 +19,8 @@ impl Arena {
     ///
     /// # Errors
     ///
-    /// [`Error::Invalid`](crate::Error::Invalid) if the capacity is out of range,
-    /// [`Error::Exhausted`](crate::Error::Exhausted) or [`Error::Os`](crate::Error::Os) if the system gives no
+    /// [`Error::Invalid`] if the capacity is out of range,
+    /// [`Error::Exhausted`] or [`Error::Os`] if the system gives no
     /// memory or no descriptor.
     ///
     /// Any thread; not in a signal handler. Corresponds to opening `/dev/ntsync`. One wait cannot use objects of two
@@ -62,8 +62,8 @@ impl Arena {
     ///
     /// # Errors
     ///
-    /// [`Error::NotAnArena`](crate::Error::NotAnArena) if the descriptor is something else or an arena of another
-    /// version; [`Error::Exhausted`](crate::Error::Exhausted) or [`Error::Os`](crate::Error::Os) if it cannot be
+    /// [`Error::NotAnArena`] if the descriptor is something else or an arena of another
+    /// version; [`Error::Exhausted`] or [`Error::Os`] if it cannot be
     /// mapped.
     ///
     /// Any thread; not in a signal handler.
@@ -110,10 +110,10 @@ impl Arena {
     ///
     /// # Errors
     ///
-    /// Nothing was acquired: [`Error::TimedOut`](crate::Error::TimedOut) when the deadline passed;
-    /// [`Error::Invalid`](crate::Error::Invalid) for owner 0 and for more than 64 objects;
-    /// [`Error::NoSuchObject`](crate::Error::NoSuchObject) for an object that is closed or of another arena;
-    /// [`Error::Exhausted`](crate::Error::Exhausted) when more threads wait than the
+    /// Nothing was acquired: [`Error::TimedOut`] when the deadline passed;
+    /// [`Error::Invalid`] for owner 0 and for more than 64 objects;
+    /// [`Error::NoSuchObject`] for an object that is closed or of another arena;
+    /// [`Error::Exhausted`] when more threads wait than the
     /// arena has room for.
     ///
     /// Any thread; not in a signal handler. `NTSYNC_IOC_WAIT_ANY`, `NtWaitForMultipleObjects`.
@@ -151,7 +151,7 @@ impl Arena {
     ///
     /// # Errors
     ///
-    /// As [`Arena::wait_any`]; also [`Error::Invalid`](crate::Error::Invalid) for an object that occurs twice,
+    /// As [`Arena::wait_any`]; also [`Error::Invalid`] for an object that occurs twice,
     /// among the objects or as alert.
     ///
     /// Any thread; not in a signal handler. `NTSYNC_IOC_WAIT_ALL`, `NtWaitForMultipleObjects`.
@@ -168,9 +168,9 @@ impl Arena {
     ///
     /// # Errors
     ///
-    /// Nothing was signaled: [`Error::NoSuchObject`](crate::Error::NoSuchObject); [`Error::Invalid`](crate::Error::Invalid) for owner 0;
-    /// [`Error::NotOwner`](crate::Error::NotOwner); [`Error::Overflow`](crate::Error::Overflow);
-    /// [`Error::Exhausted`](crate::Error::Exhausted). Signaled: [`Error::TimedOut`](crate::Error::TimedOut), and
+    /// Nothing was signaled: [`Error::NoSuchObject`]; [`Error::Invalid`] for owner 0;
+    /// [`Error::NotOwner`]; [`Error::Overflow`];
+    /// [`Error::Exhausted`]. Signaled: [`Error::TimedOut`], and
     /// `NoSuchObject` if another thread closed the second object meanwhile.
     ///
     /// Any thread; not in a signal handler. `NtSignalAndWaitForSingleObject`.
@@ -205,7 +205,7 @@ impl Arena {
     ///
     /// # Errors
     ///
-    /// [`Error::NoSuchObject`](crate::Error::NoSuchObject) if it was closed already, or never existed.
+    /// [`Error::NoSuchObject`] if it was closed already, or never existed.
     ///
     /// Any thread; not in a signal handler. Corresponds to closing the last descriptor of the driver's object.
     pub fn close(&self, object: Object) -> Result<()> {
@@ -217,8 +217,8 @@ impl Arena {
     ///
     /// # Errors
     ///
-    /// [`Error::NoSuchObject`](crate::Error::NoSuchObject) if it was closed, or never existed;
-    /// [`Error::Exhausted`](crate::Error::Exhausted) when more processes use the arena than it has room for.
+    /// [`Error::NoSuchObject`] if it was closed, or never existed;
+    /// [`Error::Exhausted`] when more processes use the arena than it has room for.
     ///
     /// Any thread; not in a signal handler. Corresponds to keeping a descriptor of the driver's object.
     pub fn adopt(&self, object: Object) -> Result<()> {

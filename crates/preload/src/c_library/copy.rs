@@ -1,6 +1,6 @@
 //! The guarded copy: reads and writes the caller's memory, and reports a bad address instead of crashing.
 //!
-//! The copy is a few instructions between two labels. The fault handler ([`crate::thread::arrival`]) recognizes a fault there
+//! The copy is a few instructions between two labels. The fault handler (`thread/arrival`) recognizes a fault there
 //! by its program counter, and continues at the landing label, where the copy returns "fault". So a good address costs
 //! nothing but the copy, and no fault of the program itself is ever mistaken for one of these. The caller makes sure that a
 //! fault arrives, or that there is none ([`crate::thread::memory`]).

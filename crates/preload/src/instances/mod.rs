@@ -2,7 +2,7 @@
 //! in them.
 //!
 //! An instance has a *tag*: its place in the table and the number of earlier uses of that place. A thread uses an
-//! instance only through a *seat*: the tag, published in the thread's record, and the thread's [`Waiter`]. Instances
+//! instance only through a *seat*: the tag, published in the thread's record, and the thread's `Waiter`. Instances
 //! that nobody needs are unmapped when the device is opened again, so a program that opens it in a loop does not grow.
 //! (The mapping also tells other processes that this process may have descriptors; an instance that must tell them so
 //! is never unmapped.)

@@ -6,7 +6,7 @@
 //! * A *call* of the program finds its thread's record through one word of thread-local storage at a fixed offset (the
 //!   initial-exec model): [`current`].
 //! * A *signal* finds it in the [`BUCKETS`] by the thread pointer, the number by which the processor finds thread-local
-//!   storage ([`crate::thread::arrival`]). It only compares that number, because the program may have replaced it (32-bit
+//!   storage (`thread/arrival`). It only compares that number, because the program may have replaced it (32-bit
 //!   Windows code), and threads that the C library did not create can have any number.
 //!
 //! The mark of the record's [`Door`] is the stack pointer from [`enter`] to [`leave`], while a handler of the program must not

@@ -5,7 +5,7 @@
 //!
 //! What is one exchange goes the short way first ([`at_once`]); the rest, and what the short way cannot tell, goes the long one.
 //! Between entry and exit of either no handler of the program runs, except between two attempts, where a due one
-//! runs (see [`crate::thread::signals`]). So each attempt reads the arguments and looks up the descriptors again, as the kernel
+//! runs (see `thread/signals.rs`). So each attempt reads the arguments and looks up the descriptors again, as the kernel
 //! does when it restarts a call.
 
 mod answer;
