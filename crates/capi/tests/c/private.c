@@ -149,7 +149,9 @@ int main(void)
     IS(0, ntux_event_set(shared, event, NULL));
     IS(0, ntux_wait_any(shared, &event, 1, 0, 7, 0, 0, NULL));
     IS(0, ntux_arena_detach(arena));
+#ifndef PLANTED /* One failure is planted. */
     IS(1, fcntl(fd, F_GETFD) >= 0);
+#endif
     printf("%d checks, %d failures\n", checks, failures);
     return failures ? 1 : 0;
 }
