@@ -191,6 +191,13 @@ fn looks_filtered(call: &Call) -> bool {
 fn device(found: probe::Device) -> Device {
     use probe::Device as Found;
     let (state, errno, meaning) = match found {
+        Found::Absent if has_module(&probe::kernel_release()) => (
+            "absent",
+            None,
+            "this kernel has the driver as a module that is not loaded: `modprobe ntsync` loads it, `echo ntsync > \
+             /etc/modules-load.d/ntsync.conf` at every start (both as root)"
+                .to_owned(),
+        ),
         Found::Absent => (
             "absent",
             None,
@@ -213,6 +220,17 @@ fn device(found: probe::Device) -> Device {
     Device { path: probe::DEVICE_PATH, state, errno, meaning }
 }
 
+/// The modules of this kernel are here, and the driver is among them: so it is with Fedora's.
+fn has_module(release: &str) -> bool {
+    let list = std::fs::read_to_string(format!("/lib/modules/{release}/modules.dep")).unwrap_or_default();
+    lists_module(&list)
+}
+
+/// `list` has a line for each module, which begins with its file, perhaps compressed.
+fn lists_module(list: &str) -> bool {
+    list.lines().filter_map(|line| line.split(':').next()?.rsplit('/').next()).any(|file| file.starts_with("ntsync.ko"))
+}
+
 fn seccomp(calls: &[Call]) -> Seccomp {
     let (mode, may_filter) = match probe::seccomp() {
         probe::Seccomp::Off => ("off", false),
@@ -230,4 +248,15 @@ fn error_text(errno: i32) -> String {
 
 fn by_name<S: Serializer>(calls: &[Call], serializer: S) -> Result<S::Ok, S::Error> {
     serializer.collect_map(calls.iter().map(|call| (call.name, call)))
+}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn the_driver_is_found_among_the_modules() {
+        let others = "kernel/drivers/misc/other.ko.xz: kernel/drivers/misc/ntsync.ko.xz\n";
+        assert!(!super::lists_module(others));
+        assert!(super::lists_module(&format!("{others}kernel/drivers/misc/ntsync.ko.xz:\n")));
+        assert!(!super::has_module("no such kernel"));
+    }
 }

@@ -66,6 +66,10 @@ pub struct Page {
 }
 
 impl Page {
+    pub fn into_text(self) -> String {
+        self.text
+    }
+
     pub fn line(&mut self, text: &str) {
         self.text.push_str(text);
         self.text.push('\n');

@@ -39,3 +39,4 @@ mod users;
 mod viewer;
 mod watch_program;
 mod why;
+mod wine;

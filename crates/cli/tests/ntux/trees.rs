@@ -240,6 +240,11 @@ fn a_wineserver_that_something_else_started_decides_the_same() {
         command
     });
     assert_eq!(device, "serving");
+    let looked = said(&finish(&mut stage.ntux(&["doctor", "--wine", "--json"])));
+    let looked: serde_json::Value = serde_json::from_str(&looked).expect("JSON");
+    let mut processes = looked["processes"].as_array().expect("a list").iter();
+    let own = processes.find(|process| process["pid"] == child.id()).expect("the wineserver is found");
+    assert_eq!((&own["role"], &own["synchronization"]), (&"server".into(), &"device".into()), "{own}");
     for client in &clients {
         let answer = if *client == wide { "works\n" } else { "fails with 25\n" };
         assert_eq!(said(&finish(&mut run(&[client, &"fetch", &socket]))), answer);

@@ -44,12 +44,13 @@ pub(crate) fn explain_limit() {
     }
     let process = std::process::id();
     let (now, most) = (limit.rlim_cur, limit.rlim_max);
-    let what =
-        format_args!("process {process} has no descriptor left for an object of /dev/ntsync: its limit is {now}");
+    let what = "has no descriptor left for an object of /dev/ntsync: its limit is";
     // An `ioctl` is no point where the thread may be cancelled.
     without_cancellation(|| match now < most {
-        true => log::say(format_args!("ntux: {what} (ulimit -n); `ntux run --descriptors max` allows {most}\n")),
-        false => log::say(format_args!("ntux: {what}, the hard limit (ulimit -Hn)\n")),
+        true => log::say(format_args!(
+            "ntux: process {process} {what} {now} (ulimit -n); `ntux run --descriptors max` allows {most}\n"
+        )),
+        false => log::say(format_args!("ntux: process {process} {what} {now}, the hard limit (ulimit -Hn)\n")),
     });
 }
 

@@ -1,0 +1,336 @@
+//! `ntux doctor --wine`: which synchronization the Wine that runs here really uses, process by process.
+//!
+//! It is told by what a process holds at this moment, not by what was asked for or installed:
+//!
+//! | it holds | synchronization |
+//! | --- | --- |
+//! | a descriptor of `/dev/ntsync`, or of an object of the driver | the kernel's driver |
+//! | an arena and `libntux.so` | ntux's back end of Wine |
+//! | an arena and `libntux_preload.so` | ntux's device |
+//! | an arena alone | none: its wineserver has ntux's device, and it was not served |
+//! | `/dev/shm/wine-NUMBER-fsync` or `-esync` | fsync, esync |
+//! | nothing of these | the server |
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::io::{self, ErrorKind};
+use std::path::PathBuf;
+
+use ntux_platform::interposition::proc::Entry;
+use serde::Serialize;
+
+use super::text::Page;
+use crate::arenas::proc;
+use crate::arenas::tables;
+use crate::printable::printable;
+
+/// What `ntux doctor --wine` says.
+#[derive(Serialize)]
+pub struct Running {
+    processes: Vec<Process>,
+    /// Processes that could not be inspected.
+    hidden: usize,
+}
+
+/// A process of Wine.
+#[derive(Serialize)]
+struct Process {
+    pid: u32,
+    name: String,
+    role: Role,
+    prefix: Option<PathBuf>,
+    synchronization: Synchronization,
+    why: String,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
+#[serde(rename_all = "kebab-case")]
+enum Role {
+    Server,
+    Client,
+}
+
+/// How the waits of a process are made.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
+#[serde(rename_all = "kebab-case")]
+enum Synchronization {
+    Driver,
+    BackEnd,
+    Device,
+    Unserved,
+    Fsync,
+    Esync,
+    Server,
+}
+
+impl Synchronization {
+    fn words(self) -> &'static str {
+        match self {
+            Synchronization::Driver => "the kernel's driver",
+            Synchronization::BackEnd => "ntux's back end",
+            Synchronization::Device => "ntux's device",
+            Synchronization::Unserved => "none that works",
+            Synchronization::Fsync => "fsync",
+            Synchronization::Esync => "esync",
+            Synchronization::Server => "the server",
+        }
+    }
+
+    fn is_good(self) -> bool {
+        matches!(self, Synchronization::Driver | Synchronization::BackEnd | Synchronization::Device)
+    }
+}
+
+/// What a process holds: files that it has mapped, and names of its descriptors.
+struct Held {
+    mapped: Vec<String>,
+    descriptors: Vec<String>,
+}
+
+impl Held {
+    fn by(pid: u32) -> io::Result<Held> {
+        let mut descriptors = Vec::new();
+        tables::each_descriptor(pid, |table, fd| {
+            descriptors.extend(fs::read_link(table.file(fd)).map(|name| name.to_string_lossy().into_owned()));
+        })?;
+        let maps = fs::read(Entry::of(pid).path(format_args!("maps")).to_path())?;
+        Ok(Held { mapped: mapped(&String::from_utf8_lossy(&maps)), descriptors })
+    }
+
+    /// It has mapped a file of this name, perhaps with a version behind it.
+    fn has(&self, library: &str) -> bool {
+        self.mapped
+            .iter()
+            .filter_map(|path| path.rsplit('/').next())
+            .any(|name| name.strip_prefix(library).is_some_and(|rest| rest.is_empty() || rest.starts_with(['.', ' '])))
+    }
+
+    fn has_shared_memory_of(&self, kind: &str) -> bool {
+        let is_its = |path: &String| {
+            let name = path.strip_prefix("/dev/shm/wine-").map(|rest| rest.trim_end_matches(" (deleted)"));
+            name.is_some_and(|name| name.ends_with(kind))
+        };
+        self.mapped.iter().chain(&self.descriptors).any(is_its)
+    }
+
+    fn synchronization(&self) -> Synchronization {
+        let all = || self.descriptors.iter().chain(&self.mapped);
+        let has_arena = all().any(|name| name.starts_with("/memfd:ntsync"));
+        let has_driver =
+            self.descriptors.iter().any(|name| name == "/dev/ntsync" || name.starts_with("anon_inode:ntsync"));
+        match () {
+            () if has_arena && self.has("libntux.so") => Synchronization::BackEnd,
+            () if has_arena && self.has("libntux_preload.so") => Synchronization::Device,
+            () if has_driver => Synchronization::Driver,
+            () if has_arena => Synchronization::Unserved,
+            () if self.has_shared_memory_of("-fsync") => Synchronization::Fsync,
+            () if self.has_shared_memory_of("-esync") => Synchronization::Esync,
+            () => Synchronization::Server,
+        }
+    }
+}
+
+/// The names behind the addresses, each once after the other.
+fn mapped(maps: &str) -> Vec<String> {
+    let name = |line: &str| Some(line.get(line.find('/')?..)?.to_owned());
+    let mut names: Vec<String> = maps.lines().filter_map(name).collect();
+    names.dedup();
+    names
+}
+
+impl Running {
+    /// Looks at every process.
+    pub fn gather() -> Running {
+        let mut running = Running { processes: Vec::new(), hidden: 0 };
+        for pid in proc::processes() {
+            match Process::look(pid) {
+                Ok(process) => running.processes.extend(process),
+                Err(error) => running.hidden += usize::from(error.kind() == ErrorKind::PermissionDenied),
+            }
+        }
+        running
+    }
+
+    /// All that runs uses the driver or ntux, and something runs.
+    pub fn is_good(&self) -> bool {
+        !self.processes.is_empty() && self.processes.iter().all(|process| process.synchronization.is_good())
+    }
+
+    pub fn render(&self) -> String {
+        let mut page = Page::default();
+        let mut prefixes: BTreeMap<String, Vec<&Process>> = BTreeMap::new();
+        for process in &self.processes {
+            let prefix = process.prefix.as_ref().map_or("unknown".to_owned(), |prefix| prefix.display().to_string());
+            prefixes.entry(prefix).or_default().push(process);
+        }
+        if prefixes.is_empty() {
+            page.line("No Wine runs here that you may inspect.");
+        }
+        for (at, (prefix, processes)) in prefixes.iter().enumerate() {
+            page.line(&format!("{}The prefix {}", if at > 0 { "\n" } else { "" }, printable(prefix)));
+            for process in processes {
+                let said = format!("{}: {}", process.synchronization.words(), process.why);
+                page.setting(&format!("{:>7} {}", process.pid, process.name), &said);
+            }
+        }
+        if !self.is_good() && !prefixes.is_empty() {
+            page.line("");
+            page.paragraph(
+                "",
+                0,
+                "The wineserver decides when it starts. After a change: `wineserver -k`, for each prefix.",
+            );
+        }
+        if self.hidden > 0 {
+            page.line("");
+            page.paragraph(
+                "",
+                0,
+                &format!("{} processes of other users were not looked at: be root to see them all.", self.hidden),
+            );
+        }
+        page.into_text()
+    }
+}
+
+impl Process {
+    /// Returns None if it is not of Wine.
+    fn look(pid: u32) -> io::Result<Option<Process>> {
+        let entry = Entry::of(pid);
+        let held = Held::by(pid)?;
+        let program = fs::read_link(entry.path(format_args!("exe")).to_path())?;
+        let is_server = program.file_name().is_some_and(|name| name.to_string_lossy().starts_with("wineserver"));
+        let role = match is_server {
+            true => Role::Server,
+            false if held.has("ntdll.so") => Role::Client,
+            false => return Ok(None),
+        };
+        let synchronization = held.synchronization();
+        let why = match (synchronization, role) {
+            (Synchronization::Server, Role::Server) => {
+                let program = fs::read(entry.path(format_args!("exe")).to_path()).unwrap_or_default();
+                let has_device = fs::exists(ntux_platform::command::probe::DEVICE_PATH).unwrap_or(false);
+                why_alone(&program, held.has("libntux_preload.so"), has_device)
+            }
+            (other, _) => why(other).to_owned(),
+        };
+        Ok(Some(Process { pid, name: proc::name(pid), role, prefix: prefix(entry), synchronization, why }))
+    }
+}
+
+fn why(synchronization: Synchronization) -> &'static str {
+    match synchronization {
+        Synchronization::Driver => "it has /dev/ntsync open, and the kernel serves it",
+        Synchronization::BackEnd => "it has libntux.so and an arena",
+        Synchronization::Device => "it has /dev/ntsync open, and libntux_preload.so serves it",
+        Synchronization::Unserved => {
+            "its wineserver has ntux's device and ntux is not loaded here, so that waits fail; is it a 32-bit process? Give the \
+             device to all or to none: WINEARCH=wow64"
+        }
+        Synchronization::Fsync => "it has the shared memory of fsync",
+        Synchronization::Esync => "it has the shared memory of esync",
+        Synchronization::Server => "each wait is a question to its wineserver",
+    }
+}
+
+/// The first version whose wineserver asks for the driver.
+const KNOWS_DRIVER: (u32, u32) = (10, 16);
+
+/// Why a wineserver does everything itself. `program` is its file.
+fn why_alone(program: &[u8], is_loaded: bool, has_device: bool) -> String {
+    let version = version(program);
+    let number = version.map_or(String::new(), |(major, minor)| format!("Wine {major}.{minor} "));
+    let subject = if number.is_empty() { "it ".to_owned() } else { number };
+    match () {
+        () if version.is_some_and(|version| version < KNOWS_DRIVER) => {
+            format!("{subject}knows no driver; 10.16 is the first that does")
+        }
+        () if !contains(program, b"/dev/ntsync") => {
+            format!("{subject}was built without linux/ntsync.h, and never asks for the driver; another build is needed")
+        }
+        () if is_loaded => {
+            format!("{subject}was given no device although ntux is loaded; NTUX_LOG=stderr says why when it starts")
+        }
+        () if has_device => {
+            format!("{subject}could not open /dev/ntsync when it started; there is one now, so start it again")
+        }
+        () => format!("{subject}would use the driver, and found no /dev/ntsync; `ntux run -- wine ...` gives it one"),
+    }
+}
+
+/// The version that a wineserver names.
+fn version(program: &[u8]) -> Option<(u32, u32)> {
+    const NAME: &[u8] = b"\0Wine ";
+    let mut places = program.windows(NAME.len() + 1).enumerate();
+    let (at, _) = places.find(|(_, part)| part.starts_with(NAME) && part[NAME.len()].is_ascii_digit())?;
+    let text = program[at + NAME.len()..].split(|&byte| !byte.is_ascii_digit() && byte != b'.').next()?;
+    let mut numbers = std::str::from_utf8(text).ok()?.split('.').map(str::parse);
+    Some((numbers.next()?.ok()?, numbers.next()?.ok()?))
+}
+
+fn contains(text: &[u8], word: &[u8]) -> bool {
+    text.windows(word.len()).any(|part| part == word)
+}
+
+/// The prefix that its environment names, or the one that it has without a name.
+fn prefix(entry: Entry) -> Option<PathBuf> {
+    let environment = fs::read(entry.path(format_args!("environ")).to_path()).ok()?;
+    let value = |name: &str| {
+        let mut words = environment.split(|&byte| byte == 0).map(String::from_utf8_lossy);
+        words.find_map(|word| word.strip_prefix(name).filter(|value| !value.is_empty()).map(PathBuf::from))
+    };
+    value("WINEPREFIX=").or_else(|| Some(value("HOME=")?.join(".wine")))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn held(mapped: &[&str], descriptors: &[&str]) -> Synchronization {
+        let own = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect();
+        Held { mapped: own(mapped), descriptors: own(descriptors) }.synchronization()
+    }
+
+    #[test]
+    fn what_a_process_holds_decides() {
+        let arena = "/memfd:ntsync (deleted)";
+        assert_eq!(held(&["/lib/wine/ntdll.so"], &["/dev/pts/1", "socket:[1]"]), Synchronization::Server);
+        assert_eq!(held(&[], &["/dev/ntsync"]), Synchronization::Driver);
+        assert_eq!(held(&[], &["anon_inode:ntsync"]), Synchronization::Driver);
+        assert_eq!(held(&["/a/libntux.so.0.1.0"], &[arena]), Synchronization::BackEnd);
+        assert_eq!(held(&["/a/libntux.so.0 (deleted)", arena], &[]), Synchronization::BackEnd);
+        assert_eq!(held(&["/a/libntux_preload.so", arena], &[]), Synchronization::Device);
+        assert_eq!(held(&["/a/libntux_preload.so", "/a/libntux.so", arena], &[]), Synchronization::BackEnd);
+        assert_eq!(held(&["/a/libntux_preload.so"], &[]), Synchronization::Server, "loaded, and not used");
+        assert_eq!(held(&[], &[arena]), Synchronization::Unserved);
+        assert_eq!(held(&["/dev/shm/wine-d00a2-fsync"], &[]), Synchronization::Fsync);
+        assert_eq!(held(&["/dev/shm/wine-d00a2-esync (deleted)"], &[]), Synchronization::Esync);
+        assert_eq!(held(&["/dev/shm/other-esync", "/a/libntux.sound"], &["/memfd:other"]), Synchronization::Server);
+    }
+
+    #[test]
+    fn a_mapping_is_named_by_what_is_behind_its_addresses() {
+        let maps = "1-2 r-xp 00000000 fe:00 12 /a b/ntdll.so\n2-3 r-xp 00000000 fe:00 12 /a b/ntdll.so\n3-4 rw-p 0 00:00 0 [heap]\n";
+        assert_eq!(mapped(maps), ["/a b/ntdll.so"]);
+    }
+
+    #[test]
+    fn a_wineserver_that_is_alone_is_told_why() {
+        let old = b"\x7fELF\0Wine is\0Wine 9.0 (Staging)\0".as_slice();
+        let without = b"\x7fELF\0Wine 11.10\0".as_slice();
+        let with = b"\x7fELF\0Wine 11.10\0/dev/ntsync\0".as_slice();
+        assert_eq!(version(old), Some((9, 0)));
+        let cases = [
+            (old, false, "Wine 9.0 knows no driver"),
+            (without, false, "without linux/ntsync.h"),
+            (with, false, "`ntux run -- wine"),
+            (with, true, "start it again"),
+        ];
+        for (program, has_device, words) in cases {
+            let why = why_alone(program, false, has_device);
+            assert!(why.contains(words), "{why}");
+        }
+        assert!(why_alone(with, true, false).contains("NTUX_LOG"));
+        assert!(why_alone(b"no version", false, false).starts_with("it was built without"));
+    }
+}
