@@ -4,7 +4,9 @@ mod choice;
 mod facts;
 mod futexes;
 mod multiple;
+mod page;
 mod program;
+mod report;
 mod text;
 mod watch;
 mod wine;
@@ -14,7 +16,6 @@ use std::process::ExitCode;
 
 use clap::Args;
 use ntux_platform::environment::{DEVICE, text};
-use serde::Serialize;
 
 use crate::run::Device;
 use crate::say;
@@ -23,6 +24,7 @@ use choice::Choice;
 use facts::Facts;
 use multiple::WaitMultiple;
 use program::Program;
+use report::Report;
 use watch::Watch;
 use wine::Running;
 
@@ -54,19 +56,6 @@ pub struct Arguments {
 
 /// The version of the JSON document.
 const VERSION: u32 = 1;
-
-/// The whole report; the JSON has the same shape.
-#[derive(Serialize)]
-struct Report {
-    #[serde(flatten)]
-    facts: Facts,
-    futexes: Vec<futexes::Row>,
-    choice: Choice,
-    wait_multiple: WaitMultiple,
-    watch: Watch,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    program: Option<Program>,
-}
 
 /// Prints the report.
 pub fn doctor(arguments: &Arguments) -> ExitCode {

@@ -7,7 +7,7 @@ use ntux_platform::environment::{DEVICE, text};
 use serde::Serialize;
 
 use super::choice::Choice;
-use super::text::Page;
+use super::page::Page;
 use crate::library::{self, Library};
 use crate::printable::printable;
 use crate::program::{self, Kind, Portrait};

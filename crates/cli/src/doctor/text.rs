@@ -1,20 +1,16 @@
 //! The report for people.
 
-use super::Report;
 use super::facts::{Call, Facts, Role};
+use super::page::Page;
+use super::report::Report;
 use super::watch::Watch;
-use crate::printable::printable;
-
-/// Width of the column of marks and names, and of the whole page.
-const NAME_WIDTH: usize = 24;
-const PAGE_WIDTH: usize = 100;
 
 /// The whole report.
 pub fn render(report: &Report) -> String {
     let mut page = Page::default();
     if let Some(program) = &report.program {
         program.render(&mut page);
-        return page.text;
+        return page.into_text();
     }
     let facts = &report.facts;
     page.line(&format!("ntux {} on Linux {} ({})", facts.ntux, facts.kernel.release, facts.kernel.architecture));
@@ -38,7 +34,7 @@ pub fn render(report: &Report) -> String {
     page.setting("library", &library);
     page.watch(&report.watch);
     page.choice(report);
-    page.text
+    page.into_text()
 }
 
 fn descriptors(facts: &Facts) -> String {
@@ -59,37 +55,7 @@ fn seccomp(facts: &Facts) -> String {
     }
 }
 
-/// Lines of bounded width.
-#[derive(Default)]
-pub struct Page {
-    text: String,
-}
-
 impl Page {
-    pub fn into_text(self) -> String {
-        self.text
-    }
-
-    pub fn line(&mut self, text: &str) {
-        self.text.push_str(text);
-        self.text.push('\n');
-    }
-
-    pub fn title(&mut self, title: &str) {
-        self.line(&format!("\n{title}"));
-    }
-
-    /// A paragraph that begins with `start`; later lines are indented by `indent`.
-    pub fn paragraph(&mut self, start: &str, indent: usize, text: &str) {
-        let further = " ".repeat(indent);
-        let options = textwrap::Options::new(PAGE_WIDTH).initial_indent(start).subsequent_indent(&further);
-        self.line(&textwrap::fill(text, options));
-    }
-
-    pub fn setting(&mut self, name: &str, value: &str) {
-        self.paragraph(&format!("  {name:<NAME_WIDTH$}"), NAME_WIDTH + 2, &printable(value));
-    }
-
     fn fact(&mut self, good: bool, name: &str, meaning: &str) {
         let mark = if good { "yes" } else { "no" };
         self.setting(&format!("{mark:<5}{name}"), meaning);

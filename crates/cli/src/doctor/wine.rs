@@ -19,7 +19,7 @@ use std::path::PathBuf;
 use ntux_platform::interposition::proc::Entry;
 use serde::Serialize;
 
-use super::text::Page;
+use super::page::Page;
 use crate::arenas::proc;
 use crate::arenas::tables;
 use crate::printable::printable;
