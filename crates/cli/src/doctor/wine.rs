@@ -249,7 +249,7 @@ fn why_alone(program: &[u8], is_loaded: bool, has_device: bool) -> String {
             format!("{subject}was built without linux/ntsync.h, and never asks for the driver; another build is needed")
         }
         () if is_loaded => {
-            format!("{subject}was given no device although ntux is loaded; NTUX_LOG=stderr says why when it starts")
+            format!("{subject}was given no device although ntux is loaded; with `ntux run --log stderr` it says why")
         }
         () if has_device => {
             format!("{subject}could not open /dev/ntsync when it started; there is one now, so start it again")
@@ -330,7 +330,7 @@ mod tests {
             let why = why_alone(program, false, has_device);
             assert!(why.contains(words), "{why}");
         }
-        assert!(why_alone(with, true, false).contains("NTUX_LOG"));
+        assert!(why_alone(with, true, false).contains("--log"));
         assert!(why_alone(b"no version", false, false).starts_with("it was built without"));
     }
 }
