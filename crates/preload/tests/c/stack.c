@@ -17,6 +17,7 @@
 #include <link.h>
 #include <sched.h>
 #include <spawn.h>
+#include <sys/prctl.h>
 
 /* What the C library lacks is asked for (dlsym) at each call. */
 enum { AS_SAFE = 2048, TO_ASK = 2560, SIZE = 256 << 10, PAINT = 0xa5 };
@@ -161,7 +162,7 @@ CALL(ignores_signal, result = BY_NAME(with_number *, SIGUSR1))
 CALL(interrupts, result = BY_NAME(with_number *, SIGUSR1, 1))
 CALL(takes_signal_and_action, result = BY_NAME(with_number *, SIGUSR1, &action, NULL))
 CALL(takes_mask, result = BY_NAME(with_number *, SIG_BLOCK, path_room, NULL))
-CALL(becomes_daemon, result = BY_NAME(with_number *, 1, 0); _exit(result))
+CALL(becomes_daemon, result = BY_NAME(with_number *, 1, 0); CHECK(result == 0))
 CALL(becomes_session, setsid(); result = BY_NAME(with_number *, device ? ev : foreign))
 CALL(forks, if (BY_NAME(int (*)(void)) == 0) _exit(0))
 CALL(takes_actions, result = BY_NAME(int (*)(void *, int, int), path_room, device ? ev : foreign, 9))
@@ -366,11 +367,14 @@ static void use_the_device(void)
     CHECK(fcntl(ev, F_SETFD, 0) == 0);
 }
 
-/* The end of a painted stack, or of one with a page missing below so many bytes. */
-static char *stack_of(size_t length)
+/*
+ * The end of a painted stack, or of one with a page missing below so many bytes. A program that replaces this one cannot say how much
+ * it used, so the stack is shared with who asks. A process that forks on it would write over the frames of its own child.
+ */
+static char *stack_of(size_t length, int sharing)
 {
     size_t page = sysconf(_SC_PAGESIZE), whole = (length + page - 1) / page * page;
-    char *memory = mmap(NULL, page + whole, PROT_NONE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    char *memory = mmap(NULL, page + whole, PROT_NONE, sharing | MAP_ANONYMOUS, -1, 0);
     CHECK(memory != MAP_FAILED && mprotect(memory + page, whole, PROT_READ | PROT_WRITE) == 0);
     memset(memory + page, PAINT, whole);
     return memory + page + (length + 15) / 16 * 16;
@@ -378,10 +382,22 @@ static char *stack_of(size_t length)
 
 static char *top;
 static const struct call *current;
+/* How much of its stack a call that forks took, by the process that comes back from it. */
+static long *measured;
+
+static long taken(void)
+{
+    unsigned char *lowest = (unsigned char *)top - SIZE;
+    while (lowest < (unsigned char *)top && *lowest == PAINT)
+        lowest++;
+    return (unsigned char *)top - lowest;
+}
 
 static void *run(void *nothing)
 {
     on_stack(top, current->work);
+    if (measured)
+        *measured = taken();
     return nothing;
 }
 
@@ -392,9 +408,10 @@ static void *run_as_thread(void *nothing)
     return nothing;
 }
 
-/* In a child, because the call may execute a program. */
+/* In a child, because the call may execute a program. Waits for what the child leaves behind, too, as a daemon. */
 static void run_in_child(void *(*how)(void *), void (*first)(void))
 {
+    CHECK(prctl(PR_SET_CHILD_SUBREAPER, 1) == 0);
     pid_t child = fork();
     CHECK(child >= 0);
     if (child == 0) {
@@ -407,12 +424,11 @@ static void run_in_child(void *(*how)(void *), void (*first)(void))
             CHECK(ended == 0);
         _exit(0);
     }
-    int ended;
-    CHECK(waitpid(child, &ended, 0) == child);
-    if (ended != 0) {
-        dprintf(2, "%s: ended with status %#x\n", current->name, ended);
-        _exit(1);
-    }
+    for (int ended; wait(&ended) > 0;)
+        if (ended != 0) {
+            dprintf(2, "%s: ended with status %#x\n", current->name, ended);
+            _exit(1);
+        }
 }
 
 static void choose(const char *name)
@@ -424,19 +440,21 @@ static void choose(const char *name)
 static int used(const char *name)
 {
     choose(name);
-    top = stack_of(SIZE);
+    void (*work)(void) = current->work;
+    int is_forking = work == fork_process || work == forks || work == becomes_daemon || work == clones;
+    if (is_forking)
+        measured = mmap(NULL, sizeof *measured, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    CHECK(measured != MAP_FAILED);
+    top = stack_of(SIZE, is_forking ? MAP_PRIVATE : MAP_SHARED);
     run_in_child(run, NULL);
-    unsigned char *lowest = (unsigned char *)top - SIZE;
-    while (lowest < (unsigned char *)top && *lowest == PAINT)
-        lowest++;
-    printf("%td\n", (unsigned char *)top - lowest + (function ? 0 : TO_ASK));
+    printf("%ld\n", (is_forking ? *measured : taken()) + (function ? 0 : TO_ASK));
     return 0;
 }
 
 static int within(const char *name, int native, const char *state)
 {
     choose(name);
-    top = stack_of(native + current->bound);
+    top = stack_of(native + current->bound, MAP_PRIVATE);
     if (strcmp(state, "plain") == 0)
         run_in_child(run, NULL);
     else if (strcmp(state, "used") == 0)
