@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 # Everything that one does with ntux from a clone. `make` alone lists the targets.
 #
 # Names: `test-` for what can fail because ntux is wrong, `fuzz-` for a search that goes on as long as one likes, `bench-` for measurements,
@@ -137,6 +138,8 @@ lint: formatted         ## Format, clippy, rustdoc, layers and floors, scripts, 
 	@.ci/skips check
 	@.ci/proofs --planted
 	@.ci/tools deny
+	@.ci/licences --planted
+	@.ci/licences
 	@.ci/deny --planted
 	@.ci/deny
 	@.ci/layers --planted

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
  * The interface of /dev/ntsync: structures and request numbers, as the driver of Linux 6.14 and later defines them.
  * Written out here so that the demo builds where <linux/ntsync.h> is missing, with that header's names. Nothing in it

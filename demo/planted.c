@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
  * A wrong device: stands in front of whatever serves /dev/ntsync and spoils one request, which PLANTED names. The demos
  * must notice; demo/planted checks that they do.

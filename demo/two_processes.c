@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
  * Two processes and one /dev/ntsync, with nothing but the kernel's interface.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
  * The unwinder's functions, for libraries that must load where no libgcc_s.so.1 lies: it is loaded at the first call, as
  * glibc does at its first pthread_cancel.

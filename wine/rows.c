@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* What synchronization costs, by the definitions in which msync's figures were published. Prints a line for each row. */
 #include <windows.h>
 #include <stdio.h>

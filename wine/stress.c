@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* What a back end must stand: many objects, threads and processes that are suspended and killed. Prints a line for each check; exit
  * code = failures. With arguments it is a child: one that waits and takes, until it is killed, or one that takes a handle. */
 #include <windows.h>

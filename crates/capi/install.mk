@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 # The C face: `capi` builds it, `install-capi` installs what was built. Included by the top Makefile; works alone with
 # `make -f`.
 #

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* A Windows program that hangs: two threads lock two mutexes in opposite order. It says which threads these are. */
 #include <windows.h>
 #include <stdio.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
  * Programs that hang, or are slow, for `ntux why` and the others to look at. Written for the driver's interface; nothing in it knows of
  * ntux. Usage: scenes SCENE; it says "ready" when there is something to see, and stays until it is killed.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* /dev/ntsync by plain eventfds, one for each object: what the lifetimes of descriptors cost any device, for the table in docs/decisions/0009-descriptors-in-wine.md.
  * Mutexes have no owners and do not recurse, previous counts are not told, a wait for all polls: nothing to run programs with.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* What a signal is to Wine: an access violation, and a thread that is suspended. Prints a line for each; exit code = failures. */
 #include <windows.h>
 #include <stdio.h>

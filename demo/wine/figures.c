@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* What programs feel: how long one piece of work takes, a line for each: "WHAT: MICROSECONDS us". With arguments, only those whose
  * names begin with one of them. */
 #include <windows.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* NT synchronization objects as a Windows program uses them. Prints a line for each check; exit code = failures. */
 #include <windows.h>
 #include <stdio.h>

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 # The command (doctor and bench), its pages and the C library, for macOS; the device is Linux's. It is nowhere to be fetched from
 # yet: brew install --build-from-source --formula packaging/homebrew/ntux.rb needs the archive beside the formula, and its sha256.
 class Ntux < Formula

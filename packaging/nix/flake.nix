@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 {
   description = "Windows NT kernel synchronization in user space: /dev/ntsync without the driver, and a C library";
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Notes which commit is being built, so that every report can name it; and whether Linux's calls can be measured (`linux_calls`), which
 //! they can on Linux, but not while it plays XNU.
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* Two processes share an arena by fork: they count under a mutex, meet with wait-all, and one inherits the
  * mutex of the other, which is killed. Prints what happened; exits with 0 if it is what should happen.
  *

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 // Two programs share an arena by passing its descriptor: the first starts the second (itself, with another argument)
 // and sends it the descriptor and three object numbers over a Unix socket. The second works until it is told to stop.
 //

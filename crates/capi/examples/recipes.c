@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* The recipes of docs/c/recipes.md, each tried by a few threads. Prints what happened; exits with 0 if it is what should
  * happen.
  *

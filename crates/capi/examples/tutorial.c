@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* The program of docs/c/tutorial.md: a parent hands jobs to a child, stops it, and inherits a mutex from it. Prints what
  * happened; exits with 0 if it is what should happen.
  *

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The boundary to C: every pointer is checked here, and no panic crosses it.
 
 use core::ffi::c_int;

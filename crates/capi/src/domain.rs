@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Futex domains: create, attach, descriptor, detach; wait, wake and requeue by place.
 
 use core::ffi::{c_int, c_void};

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Futexes, with the arguments of the futex2 proposal (version 4) and of the one before it (`FUTEX_WAIT_MULTIPLE`).
 //! Flags are translated here, and never passed on, because the kernel's own futex2 calls give the same bits other
 //! meanings.

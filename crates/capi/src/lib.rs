@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The C face of ntux. `include/ntux.h` is its manual: only there is written what each function does and requires. Rust
 //! programs use the crate `ntux`.
 //!

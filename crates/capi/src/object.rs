@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Operations on objects of all kinds.
 
 use core::ffi::c_int;

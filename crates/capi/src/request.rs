@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The driver's requests, for programs that were written for it.
 
 use core::ffi::c_int;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! What a supervisor says of threads and processes that have ended.
 
 use core::ffi::c_int;

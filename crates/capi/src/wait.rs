@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Waiting for any and for all.
 
 use core::ffi::c_int;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Explicit waiters: waits that handlers of signals interrupt and may leave for good.
 //!
 //! This is one face of the door of `ntux_sync::door`, which has the protocol: here the program's handlers ask, with their own

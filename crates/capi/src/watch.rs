@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Write watches.
 
 use core::ffi::{CStr, c_char, c_int, c_void};

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Arenas of running programs: finding them, and what /proc tells of the processes that share one.
 
 mod asleep;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! `ntux bench`: measures ntux beside its rivals, which are in a program of their own. This process replaces itself by
 //! that program, `ntux-bench`.
 

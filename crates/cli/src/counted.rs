@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! One of something is said in the singular.
 
 /// How many there are, and of what.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! `ntux doctor`: what this machine can do, what ntux would use, and why not the rest.
 
 mod choice;

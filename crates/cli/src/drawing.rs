@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Pictures as SVG, which need no other file. Words may be anything: nothing in them is taken for markup.
 
 use std::fmt::{Display, Write};

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Which glibc a library needs, and which one a program has.
 //!
 //! A library that needs a newer one is fatal: the loader kills any program into which it is loaded.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Standing in front of a program: signals that are meant for it reach it, and ntux ends as it does.
 
 use std::ffi::OsString;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! `ntux inspect`: the objects and waiting threads of a running program, without touching it.
 
 mod report;

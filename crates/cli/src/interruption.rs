@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Notices that somebody wants the command to end, so that it ends in good order.
 
 use std::io;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Finds the libraries that ntux loads into programs.
 
 use std::ffi::{OsStr, OsString};

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The `ntux` command on Linux.
 //!
 //! `run` starts a program with the drop-in device, `doctor` says what this machine can do, `ps` lists arenas, `inspect`

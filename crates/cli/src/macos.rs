@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The `ntux` command on macOS. What the other subcommands are about is Linux's.
 
 mod bench;

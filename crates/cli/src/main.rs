@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The `ntux` command. Each system has its subcommands: on macOS `doctor` and `bench`.
 
 #![deny(clippy::print_stdout, clippy::print_stderr)]

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! A file that a command writes: whole, or not at all.
 //!
 //! It is written beside its place, as NAME.part, and renamed when all of it is there, so that a full disk leaves what was there

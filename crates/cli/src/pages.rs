@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! `ntux pages`: writes the manual pages and shell completions, for `make build`. Not shown to users.
 
 use std::fs;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! What others chose, made harmless to print: names of programs and threads, paths, lines of a log.
 //!
 //! A terminal obeys control characters. Others turn the text around (U+202E: `gpj.exe` reads `exe.jpg`), or cannot be

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Examines a program: what it is, and whether ntux can be loaded into it. ntux does so before it starts the program,
 //! because afterwards the program would run without ntux, and nothing would say why.
 //!

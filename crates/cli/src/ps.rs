@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! `ntux ps`: the arenas on this machine, and who takes part in them.
 
 use std::process::ExitCode;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The reference pages of the documents, and sections of the manual pages, from the registries that the command itself uses: its
 //! subcommands, `ntux_platform::environment` and `status`.
 

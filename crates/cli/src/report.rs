@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! `ntux report`: what a bug report needs, in one archive, without personal paths.
 
 use std::ffi::OsString;

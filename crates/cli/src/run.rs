@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! `ntux run`: starts a program with the drop-in device.
 //!
 //! ntux replaces itself by the program (exec) instead of supervising a child. So the caller's child *is* the program,

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! What the command says, on standard output and standard error. Nothing here panics if nobody listens any more, as the macros of
 //! the standard library do.
 

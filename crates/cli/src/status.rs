@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Exit statuses: every number that the command returns, and what it means for each subcommand. A situation has the same status in all.
 /// Something is wrong, or cannot be had: a deadlock, a machine on which programs cannot be served.
 pub const NO: u8 = 1;

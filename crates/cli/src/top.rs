@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! `ntux top`: objects and waiting threads, live.
 
 mod draw;

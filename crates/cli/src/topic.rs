@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! `ntux help`: the subcommands, and topics that concern several of them.
 
 use std::fmt::Write as _;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! `ntux trace`: which threads sleep, signal and are granted what, over time.
 
 mod attach;

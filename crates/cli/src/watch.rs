@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! `ntux watch`: draws which pages a program writes over time, as a heat map.
 //!
 //! A library is loaded into it which makes a userfaultfd and sends it here (`meeting`). Everything else happens outside the

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! `ntux why`: which thread waits for which, and what is wrong.
 
 mod chain;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Wine, seen from outside: whether a program starts it, and which processes it will have.
 //!
 //! Old-style WoW64 has 32-bit processes beside 64-bit ones, and ntux cannot be loaded into those. A device for half of

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Which operations are exact on this machine, which are approximate, and which are refused.
 
 use ntux_platform::kernel_futex::{self, Scope};

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! A domain: a wait table in shared memory, for operations that the kernel cannot do exactly between processes.
 //!
 //! All users of a futex must attach the same domain, and name the word by the same place ([`crate::Futex::in_domain`]).

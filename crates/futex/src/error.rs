@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Why an operation was refused, or a wait ended without a wake.
 
 use ntux_platform::error as number;

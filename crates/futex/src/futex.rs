@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! A futex: which word, of which size, in which scope.
 
 use std::marker::PhantomData;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Futexes of 8, 16, 32 and 64 bits: wait, wake, wait for one of up to 128, requeue between all kinds; private or
 //! shared, with absolute deadlines on either clock, bitsets and exact counts (where the kernel serves: as exact as it is).
 //!

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Which mechanism serves a futex. All users of a futex must agree, so the choice is made once for each process and
 //! scope, not by size or per call.
 

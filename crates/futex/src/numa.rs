@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! A word with a memory node beside it.
 
 #![allow(clippy::disallowed_types, reason = "these are the program's words, not the library's")]

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The four operations, dispatched to the mechanism that serves the futexes.
 
 use ntux_platform::clock::Deadline;

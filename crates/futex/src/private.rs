@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The wait table of this process, and the seats of its threads.
 
 use std::cell::Cell;

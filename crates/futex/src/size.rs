@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The sizes of a futex.
 
 /// The size of a futex word.

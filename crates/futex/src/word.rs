@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The words of the program: the standard library's atomics, with `wait` and `notify`.
 
 #![allow(clippy::disallowed_types, reason = "these are the program's words, not the library's")]

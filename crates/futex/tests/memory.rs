@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! What a domain costs a program that limits its memory.
 #![cfg(all(target_os = "linux", not(ntux_simulated_macos)))]
 #![allow(clippy::disallowed_types, clippy::disallowed_methods, reason = "a test is no part of the model")]

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! What of ntux works on this machine, in less than a minute: for systems on which nobody has tried it. One line for each step, then
 //! one that says how many failed; ends with 1 if one did.
 //!

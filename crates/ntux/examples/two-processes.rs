@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Two programs share objects: this one starts itself again, hands it an arena, and gives it work.
 //!
 //! The child takes jobs until it is told to stop, and answers each. `cargo run -p ntux --example two-processes`

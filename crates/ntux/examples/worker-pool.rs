@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Threads take jobs from a queue until they are told to stop: the queue is under a lock with a guard, a semaphore counts the jobs, an
 //! event stops everybody at once. `cargo run -p ntux --example worker-pool`
 

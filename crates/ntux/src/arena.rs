@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Shared memory that holds objects.
 
 use std::os::fd::{AsFd, BorrowedFd};

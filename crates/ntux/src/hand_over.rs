@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! An arena for a child process that executes another program.
 
 use std::io;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! What a handle of any kind is: an object, its arena, and a share of who closes it.
 
 use std::sync::Arc;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! NT semaphores, mutexes and events, with vectored waits, shared between processes. No driver, no server, no
 //! privileges.
 //!

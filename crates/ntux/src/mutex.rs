@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Locks with data and guards: the unfair one, and the one in NT's order.
 
 use core::cell::UnsafeCell;

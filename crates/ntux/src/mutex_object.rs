@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Mutex objects.
 
 use ntux_sync::{Deadline, MutexState, Satisfied};

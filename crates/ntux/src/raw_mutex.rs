@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! A lock that barges: the word of [`Mutex`](crate::Mutex), without data.
 //!
 //! # Role

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The parameters of a wait: owner, deadline, alert.
 
 use std::time::Duration;

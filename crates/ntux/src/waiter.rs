@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Each thread's waiter in each arena that it uses, so that callers need not pass one.
 //!
 //! A thread keeps a list of them; when the thread ends, the list returns the waiters to their arenas. The one used last

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The examples are programs that do what they say.
 
 use std::path::PathBuf;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Handles: what they refuse, how they share an object, how they close it.
 
 mod watchdog;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The locks with data: one thread at a time, nobody starves, poison and abandonment.
 
 mod watchdog;

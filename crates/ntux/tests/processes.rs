@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! What a child of `fork` inherits. The child must not use the parent's waiter: both work in the arena at the same
 //! time.
 

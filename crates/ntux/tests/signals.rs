@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! A signal does not end a wait.
 
 mod watchdog;

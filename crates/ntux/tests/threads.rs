@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! A thread's waiters: taken when needed, returned when the thread ends, one in each arena.
 
 mod watchdog;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The processor's atomics, which are named only here.
 //!
 //! [`Word128`] is the basis of the whole library: a 16-byte word that changes only by compare-exchange. It uses the

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Environment variables: every one that ntux reads, and how it reads them.
 
 use core::ffi::CStr;

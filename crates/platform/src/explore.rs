@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The seam for model checkers (the configuration `ntux_explore`): every shared access calls a scheduler first.
 //!
 //! A checker installs a [`Scheduler`] for the threads that it drives; a thread that has none runs unhindered. The

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Hooks for forks.
 
 /// Runs `before` in the parent before each fork, then `after` in the parent and in the child. Only for the C library's

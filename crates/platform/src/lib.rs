@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The platform: everything that ntux needs from the operating system.
 //!
 //! Only this crate names the processor's atomics ([`atomic`]) and the kernel's calls.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! A short path on the stack, for code that must not use the heap.
 
 use core::ffi::CStr;

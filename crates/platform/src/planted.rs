@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Planted bugs: each breaks one rule of a protocol, to show that its model checker catches it.
 
 /// Defines a crate's functions for planted bugs: `set(Option<Bug>)` for a checker, and `planted(Bug) -> bool` for the

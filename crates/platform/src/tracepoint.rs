@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Static tracepoints of the provider `ntux`, which perf, bpftrace, SystemTap and gdb find in the program's file.
 //!
 //! Each costs one no-op instruction, and those that load its arguments into registers. Systems without tracepoints

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! What a thread does before it sleeps: the one policy for waiting.
 //!
 //! Going to sleep and being woken costs microseconds, and the waker as much again. Two things can save that; each costs

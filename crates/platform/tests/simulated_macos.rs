@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The room of macOS over the simulation of XNU (`verify/simulated-macos test -p ntux-platform`): what the room must not make
 //! of XNU's answers is noticed, and so is an XNU that does not do what the room relies on.
 #![cfg(ntux_simulated_macos)]

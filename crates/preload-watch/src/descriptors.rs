@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Which descriptors are page maps, or clear soft-dirty bits.
 //!
 //! Each use of a descriptor reads its link in `/proc/thread-self/fd`. So there is no path to compare and no copy to track, and

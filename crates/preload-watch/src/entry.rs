@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The C library's functions on which this library interposes. The real function always runs first, and its result is
 //! returned. Only then does this library check whether the call concerns it.
 //!

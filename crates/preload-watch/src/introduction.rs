@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Gives `ntux watch` what it needs from the program that it draws: a userfaultfd that acts on the program's memory.
 //!
 //! When the library is loaded into the program that `ntux watch` has started, it creates a userfaultfd, sends it there

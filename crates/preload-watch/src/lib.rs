@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! A preloaded library that gives a program soft-dirty bits on kernels that have none: `ntux run --soft-dirty`.
 //!
 //! A program that needs to know which of its pages were written writes `4` to `/proc/self/clear_refs` and later reads

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The real functions behind those of [`crate::entry`]. A function that the C library lacks fails with `ENOSYS`.
 
 use libc::{FILE, c_char, c_int, c_void, mode_t, off_t, size_t, ssize_t};

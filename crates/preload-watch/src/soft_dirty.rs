@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Clearing and reading of soft-dirty bits.
 //!
 //! *Clearing* makes all private memory of this process clean ([`AddressSpace::take`]) and forgets which pages were

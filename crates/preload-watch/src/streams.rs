@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! C's streams, for which the C library reads and writes internally, without interposable calls.
 //!
 //! Bits of a page map are filled in after `fread` has copied the entries out of the stream's buffer. A clear is found

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! A C program that uses soft-dirty bits and knows nothing else, run with the library preloaded.
 //!
 //! It checks itself and ends itself after a while if it hangs; what it complains about is shown.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! How much stack the functions take that make soft-dirty bits: the program of the device's test (`crates/preload/tests/stack.rs`),
 //! which makes each call on a stack that ends at the bound, with a page below that is not there.
 #![cfg(target_os = "linux")]

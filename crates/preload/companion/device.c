@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
  * What 32-bit programs under `ntux run` load in place of the real library, which is 64-bit. It serves nothing. A program
  * that opens /dev/ntsync where there is none is told why, once; the result and the error number stay what they were.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! A preloaded library that serves `/dev/ntsync` in user space, for programs that were written for the driver.
 //!
 //! Its floors, the highest first, are in ARCHITECTURE.md:

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Libraries that a program loads, by each way to do it: what `dlopen` finds is what it finds without ntux; and a library that does not
 //! find ntux, because it was loaded past it, is named once.
 #![cfg(all(target_os = "linux", target_env = "gnu"))]

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The device in a program whose C library is musl: built with musl's own compiler, if that is here.
 
 #![cfg(all(target_os = "linux", target_arch = "x86_64"))]

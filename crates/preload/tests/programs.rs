@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! C programs that know nothing but the kernel's interface, run with the library preloaded.
 //!
 //! Each program checks itself and ends itself after a while if it hangs; what it complains about is shown.

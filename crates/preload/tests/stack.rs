@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! How much stack the device's functions take beyond the C library's own: `c/stack.c` makes each call on a stack that ends at the
 //! bound, with a page below that is not there.
 #![cfg(target_os = "linux")]

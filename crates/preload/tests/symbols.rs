@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! What the libraries need from the C library, and what they put in front of it.
 //!
 //! A library that needs a symbol which the C library lacks is fatal: the loader ends the program, whichever it is.

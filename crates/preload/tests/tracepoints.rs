@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The static tracepoints in the library: those that docs/diagnose/tracepoints.md lists, and each where a tracer finds it.
 
 #![cfg(target_os = "linux")]

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The work budget: how much work one operation may do before it concludes that the memory is rubbish.
 //!
 //! In a sound arena every loop over shared memory ends soon, unless other threads make progress in between. In rubbish,

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The door: where the handlers of a thread's signals run, because the thread is in no queue there and nothing is half done.
 //!
 //! # Role

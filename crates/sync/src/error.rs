@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Why an operation failed.
 
 use ntux_platform::error as number;

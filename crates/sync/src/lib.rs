@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! NT semaphores, mutexes and events with vectored waits, in memory that processes share.
 //!
 //! The operations have the semantics of the Linux ntsync driver. [`spec`] defines what each does, one step at a time;

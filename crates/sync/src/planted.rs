@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Planted bugs: each breaks one rule of the protocol, to show that the model checker catches it.
 //!
 //! They exist only in the configuration `ntux_explore`; otherwise [`planted`] is `false` at compile time. A bug that takes more than one

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! How long objects behind descriptors live: as long as the last copy, whoever has it and however its process ends.
 #![cfg(target_os = "linux")]
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Files that are no arena, or none that can be trusted: attaching refuses them.
 #![cfg(target_os = "linux")]
 

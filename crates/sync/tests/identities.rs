@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Processes that have the number of another one, living or dead, and the memory of it: children in another namespace of processes,
 //! and children that got a number again.
 #![cfg(target_os = "linux")]

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Looking at an arena: what is seen is what is there, and nothing is touched.
 #![cfg(target_os = "linux")]
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! What lives how long: slots of dead threads and processes, arenas behind descriptors.
 #![cfg(target_os = "linux")]
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! What an arena costs a program that limits its memory: core dumps, locked memory, limits on files, no memory left.
 #![cfg(target_os = "linux")]
 #![allow(clippy::disallowed_types, clippy::disallowed_methods, reason = "a test is no part of the model")]

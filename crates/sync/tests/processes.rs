@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Four processes over one arena: counting under a mutex, tokens, a wait-all, and a kill in the middle of the work.
 #![cfg(any(target_os = "linux", target_os = "macos"))]
 #![allow(clippy::disallowed_types, clippy::disallowed_methods, reason = "a test is no part of the model")]

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Signal-and-wait means what the model says, whatever the two objects are.
 
 use ntux_sync::spec::{Answer, Event, Id, Mutex, Operation, Outcome, Semaphore, SignalAndWait, State, Value};

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Threads over one arena: hand-off, counters, wait-all, alerts. Each test ends by itself or by the watchdog.
 #![allow(clippy::disallowed_types, clippy::disallowed_methods, reason = "a test is no part of the model")]
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! What a tracer is told of waits, grants and wakes.
 #![cfg(target_os = "linux")]
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Plain data that objects guard, for ThreadSanitizer: it reports an access that no hand-over orders (`make test-tsan`).
 #![cfg(ntux_tsan)]
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! All pages that a process has written in its private memory, as soft-dirty bits tell.
 //!
 //! There are no regions or records: the kernel's marks are the only state, with one asynchronous userfaultfd that keeps

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The file behind reserved memory, for the mechanism in which the kernel copies pages (`mechanism::cow`).
 //!
 //! The memory is a private mapping of a memory file. A page is *of the file*, or a *copy*, which the kernel makes at

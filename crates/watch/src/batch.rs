@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Many ranges in one call, at the cost of one scan.
 //!
 //! Neighbouring regions are scanned as one. Memory between regions may belong to somebody else, who watches it with

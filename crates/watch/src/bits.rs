@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! A bit for each page of a region; several threads may change it at once.
 
 use ntux_platform::atomic::Word64;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The ledger's bits for 64 pages, and their lock.
 //!
 //! The lock word is the generation of the process whose thread has the lock ([`ntux_platform::liveness`]). So a child of fork

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! System calls that write to watched memory.
 //!
 //! With page protection, and with the synchronous mechanism without privilege, a system call that should write to a

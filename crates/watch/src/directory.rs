@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Finds the ledger of an address without a lock, for a signal handler.
 //!
 //! The directory is a tree like the processor's page tables, with four levels of 512 entries. An entry names a ledger

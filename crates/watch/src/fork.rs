@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Forks: no thread is in the middle of an operation on a watcher when the process is copied.
 //!
 //! The fork hooks lock every watcher, so that a child finds each in a consistent state. (It restarts at the child's first

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Grace periods: a ledger is freed only when no handler can still use it.
 //!
 //! A reader counts itself into one of two counters before it reads, and out when it is done. A thread that has unlinked

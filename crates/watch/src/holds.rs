@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Holds: pages that system calls are about to write to, or are writing to.
 
 use std::sync::{RwLock, RwLockReadGuard};

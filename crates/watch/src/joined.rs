@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Joins neighbouring runs of pages, so that one call handles all of them.
 
 use std::io;

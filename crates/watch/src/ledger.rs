@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! A bit for each page, for mechanisms that keep the list in the program.
 //!
 //! A page is *shut* (the mechanism is told of stores to it) or *open* (it is not). Every open page has its bit set:

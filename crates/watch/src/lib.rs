@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Write watches: which pages of a range were written since the last query.
 //!
 //! Windows programs reserve memory with `MEM_WRITE_WATCH` and call `GetWriteWatch`. Here a [`Watcher`] reserves such

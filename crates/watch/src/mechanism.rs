@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The mechanisms that notice writes: four with the same results. The last is used only on request.
 //!
 //! | | asynchronous | synchronous | mprotect | cow |

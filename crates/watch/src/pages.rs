@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Operations on the pages of a region: commit, decommit, protect, release.
 
 use ntux_platform::protection::{self, Protection};

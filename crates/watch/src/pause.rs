@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Places in a signal handler at which a test pauses the handler's thread while other threads run. They exist in tests only.
 
 /// A place, named after the next step.

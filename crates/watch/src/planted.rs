@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Planted bugs: each breaks one rule, to show that a test catches it. They exist only in this crate's own tests.
 
 /// One broken rule.

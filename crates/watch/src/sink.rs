@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Where a result goes: addresses of pages, runs, or a bitmap.
 
 use ntux_platform::protection::page_size;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Ranges of addresses: as callers give them, and as whole pages.
 
 use ntux_platform::protection::page_size;

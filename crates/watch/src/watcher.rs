@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! A watcher: a mechanism and its regions.
 
 use std::collections::BTreeMap;

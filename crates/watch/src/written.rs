@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Composes results.
 //!
 //! A mechanism lists the writes that it saw. A region rarely also has latched pages (`tests/watch/spec.rs`); then the result is

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Zeroed memory that takes no room until it is written, because the allocator gets it from the kernel.
 
 use std::alloc::{Layout, alloc_zeroed, handle_alloc_error};

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Threads that meet through the published crate `ntsync` 0.4, a client of /dev/ntsync that knows nothing of ntux.
 //!
 //! The crate is used as it is. Three of its habits show, with the kernel's driver as with ntux, and are worked around

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Random kills among processes that wait in a futex domain: whatever a victim was doing, the next one finds a seat and
 //! room in the lines.
 //!

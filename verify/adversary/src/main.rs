@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! `ntux-adversary`: processes that die, stop and scribble, and the state of the objects afterwards.
 //!
 //! | module | what it does to its victims |

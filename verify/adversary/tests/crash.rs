@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! A short form of the kills and stops, and the bugs that it must find. Only as it ships (`make test-crash-slice`): unoptimized code takes many
 //! times as many steps.
 #![cfg(all(target_os = "linux", target_arch = "x86_64", not(debug_assertions)))]

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! A thousand random kills in a futex domain, and the leak that they must find.
 #![cfg(target_os = "linux")]
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The experiments with rival designs find their known weaknesses. (The other tests here show that ntux does not have
 //! them.)
 #![cfg(all(target_os = "linux", target_arch = "x86_64"))]

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Hostile memory: a short form of `make fuzz-scribble`, and the bugs that it must find.
 #![cfg(target_os = "linux")]
 

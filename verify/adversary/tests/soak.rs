@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! A few seconds of random kills, and the bug that they must find.
 #![cfg(target_os = "linux")]
 

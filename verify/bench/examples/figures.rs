@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Renders the tables and the picture of the documents from `benchmarks/`; with `--check`, says whether they are current.
 
 use std::path::Path;

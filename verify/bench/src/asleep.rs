@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Waiting threads, and how to know that they wait.
 
 use std::io;

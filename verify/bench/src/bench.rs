@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! One run: which scenarios, how much effort, and the records so far.
 
 use std::io;

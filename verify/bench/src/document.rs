@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Reports as JSON, as `docs/reference/schemas` describes them.
 
 use std::io::{self, Write};

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Promises of speed, as factors, and their results.
 
 use comfy_table::Table;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The figures of the documents, rendered from stored results.
 //!
 //! `benchmarks/` has a folder for each day and machine, named `DATE-MACHINE`, with a JSON file for each result: what

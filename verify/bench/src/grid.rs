@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Tables for all reports: names on the left, numbers on the right.
 
 use comfy_table::{Cell, CellAlignment, Table, presets};

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Measures ntux beside the other ways to have NT synchronization objects on Linux, all in the same run.
 //!
 //! [`run`] is all of `ntux bench sync`. The README beside this crate's sources describes each scenario and rival.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! `ntux-bench`, which `ntux bench` starts. It is a separate program, because only it needs the rivals. It measures the
 //! drop-in device if `NTUX_BENCH_PRELOAD` is the `LD_PRELOAD` value that loads its library.
 

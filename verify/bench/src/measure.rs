@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Measures one number: warm-up, calibration, several rounds, and their median, minimum and maximum.
 
 use std::io;

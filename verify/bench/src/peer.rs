@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The measured designs for NT synchronization objects, behind one trait: those of [`ntux_testkit::rival`], and ours.
 //!
 //! Ours stay here: they are written so that nothing is timed but the call.

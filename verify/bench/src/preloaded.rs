@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The part of a run that happens in a child with the preloaded library.
 //!
 //! The child is this program again, with the same arguments and one more ([`ARGUMENT`]). It measures the device with

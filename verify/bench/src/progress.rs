@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Progress: one line that overwrites itself on a terminal, nothing elsewhere; and the watchdog, which names what is stuck.
 
 use std::cell::RefCell;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The report: a first screen, tables and pictures for people, one document for programs. Losing cases have their own section.
 
 mod expectation;

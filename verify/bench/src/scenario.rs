@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The scenarios. Each is one question, asked of every design.
 
 pub(crate) mod contended;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Counts the system calls of a program with ptrace, which stops at every one, so none is estimated.
 //!
 //! The program runs in a forked child and brackets the counted part with two calls of [`Region::mark`]. Calls of its

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! `ntux bench watch`: write watches with each mechanism, beside unwatched memory, the kernel's bare interface, and
 //! textbook page protection, all in one run.
 

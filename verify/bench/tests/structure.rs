@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! A quick run: every scenario has a row for every design, and every row a number. Times are ignored.
 
 #[path = "../../../crates/cli/tests/schema/schema.rs"]

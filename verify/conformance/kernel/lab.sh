@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 # shellcheck shell=bash
 # What others give and what others use; commas are QEMU's; the scripts that source this end at the first error.
 # shellcheck disable=SC2034,SC2054,SC2154,SC2164

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
  * What Wine does at TerminateThread, and whether an event that is set afterwards is there. Usage: terminated ORDER ROUNDS BUSY
  *

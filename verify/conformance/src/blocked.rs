@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Threads that sleep inside a wait.
 //!
 //! A case must know that a thread sleeps before it continues, because only then is the order of arrival defined. No

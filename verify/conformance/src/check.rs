@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The check after every step of a case, even a refused one: has the object the right state?
 
 use crate::face::{Event, Face, Mutex, Object, Outcome, Satisfied, Semaphore};

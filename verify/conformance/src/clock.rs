@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Sets the wall clock, on a machine that exists for that.
 
 use std::time::{Duration, SystemTime};

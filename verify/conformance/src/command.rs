@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The commands of the device program, besides the list of cases.
 
 use std::fs;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The face of a device: raw ioctls on `/dev/ntsync`, whoever serves it.
 
 use std::ffi::c_void;

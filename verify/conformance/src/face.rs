@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! A face: one way to reach the objects, with a method for each operation.
 
 use std::fmt;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! One list of conformance cases for what NT synchronization objects mean, run through every face that offers them.
 //!
 //! * `docs/reference/semantics.md` defines the semantics, as numbered clauses. Each case names its clauses and each clause its

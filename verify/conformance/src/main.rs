@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Tests the server of `/dev/ntsync`: the driver, or a replacement.
 //!
 //! Without a command it runs the list of cases, and takes the arguments of any Rust test program, for example part of a

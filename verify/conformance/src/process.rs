@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Child processes of a case.
 //!
 //! A case runs in a process with one thread, so a plain fork gives a whole child.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The simplest correct face: one lock around everything, and one condition variable.
 //!
 //! It checks the list of cases, not the product: every case for one process must pass here, and some must fail once a

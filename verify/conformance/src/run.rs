@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Runs the list on one face: each case in its own process, so that a case that hangs or dies fails alone.
 
 use std::os::unix::process::ExitStatusExt;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The list on the C API: the functions of `ntux.h`, in the shared library that is installed. Twice: with the waits of an
 //! arena, and with those of explicit waiters.
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! `docs/reference/semantics.md` and the list of cases name each other: no clause without a case, no case without a clause.
 
 use std::collections::{BTreeMap, BTreeSet};

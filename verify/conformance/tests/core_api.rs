@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The list on the core: `ntux_sync`, an arena and a waiter for each thread.
 #![allow(clippy::disallowed_types, clippy::disallowed_methods, reason = "a test is no part of the model")]
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The list on the drop-in device: the program that would judge the real driver, with the library preloaded.
 
 mod library;

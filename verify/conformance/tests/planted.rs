@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The harness works: the intended case finds each planted mistake.
 
 use std::process::ExitCode;

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
 // A stand-in for the device that is right but for one mistake, which PLANTED names. It lies between the program and the
 // library that is loaded after it.
 #define _GNU_SOURCE

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Random programs on the drop-in device: a part of `make test-kernel` that needs no kernel, but uses the driver's
 //! recorded transcripts.
 

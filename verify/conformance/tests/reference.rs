@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The list on the reference: its requirements can be met.
 
 use std::process::ExitCode;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The list on the Rust API: the crate `ntux`.
 
 use std::process::ExitCode;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Explores every program over the futex layer with at most so many preemptions (the first argument; 2), and at most so
 //! many executions of each (the second; a million), then, if that was not all, as many at random. The exit status is 1
 //! if one fails.

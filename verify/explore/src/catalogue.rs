@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The catalogue of explored programs, by subject.
 
 #![allow(clippy::cloned_ref_to_slice_refs, reason = "lists of one object look like the others")]

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Short random histories, each checked for linearizability.
 //!
 //! [`generator`] makes a program from a seed: two to four threads, every operation of the core, edge values.

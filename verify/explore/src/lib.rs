@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Model checking of the shipped code.
 //!
 //! [`stage`] runs small [`program`]s as virtual threads that stop before every shared access; [`search`] chooses which

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! `ntux-explore`: explores the catalogue, or replays one execution.
 
 use std::process::ExitCode;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Checks a history against the sequential model, event by event.
 //!
 //! The monitor keeps the set of all states of [`ntux_sync::spec`] that explain the history so far. If no state explains

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Bugs planted in the core: each breaks one rule of the protocol, and a program must find it.
 
 use std::time::Duration;

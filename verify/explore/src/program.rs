@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Small concurrent programs.
 
 use std::fmt::{Debug, Display, Formatter};

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Reproducible random numbers.
 
 /// A generator; equal seeds give equal sequences.

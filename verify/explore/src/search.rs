@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Ways to choose schedules: all of them, all with few preemptions, or random ones.
 
 use std::fmt::{Display, Formatter};

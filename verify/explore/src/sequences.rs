@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Random calls of one thread with edge values: the arena and the model must agree on every result.
 
 use ntux_sync::WAIT_MAX;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Virtual threads: coroutines that stop before every shared access, all on one thread of the operating system.
 //!
 //! A [`Stage`] runs one [`Program`] over a [`Subject`], one chosen step at a time. To distinguish states and to

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Counts the events of many histories.
 
 use std::collections::HashSet;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The core: a slice of what `ntux-explore` can do, small enough for every test run.
 
 use std::sync::mpsc;

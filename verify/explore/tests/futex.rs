@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The futex layer: a slice of what the example `futexes` explores, small enough for every test run.
 
 use ntux_explore::futex::programs;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The explorer itself: it must find what is planted in a toy, and nothing in the sound one.
 
 use std::time::Duration;

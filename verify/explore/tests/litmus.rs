@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The weak memory itself: what litmus tests can observe in it.
 
 use std::collections::BTreeSet;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The core over a weak memory: a slice of `make test-orders`.
 
 use ntux_explore::catalogue;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Writes the seeds to where libFuzzer begins: `seeds DIRECTORY`, with a folder for each parser.
 
 use std::path::PathBuf;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! What ntux makes of files that others wrote: programs, C libraries, core dumps, logs, and arenas with the records of a trace.
 //!
 //! Each function of [`TARGETS`] gives some bytes to one parser of the product, whose file is compiled here as it is, and checks what is

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Variants of a file, the same for the same number: what makes parsers fail is mostly a field at one of its limits, or a short file.
 
 #[path = "../../../crates/platform/tests/random/random.rs"]

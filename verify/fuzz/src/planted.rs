@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! A parser with a fault that a parser of the product had: the slice must find it.
 
 /// Where the first segments of a program stand. A place near the end of all numbers overflows.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Files that the parsers understand, as small as they get.
 
 use std::fs::File;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! A deterministic slice of `make fuzz-parsers`: the corpus, the seeds and variants of them. A planted fault must show.
 #![cfg(target_os = "linux")]
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! When threads have fallen asleep, whichever system tells.
 
 use std::thread::sleep;

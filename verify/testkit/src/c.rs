@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The functions of `ntux.h` that the proofs call, as Rust must declare them: once, for the library that is linked and for
 //! one that is loaded.
 

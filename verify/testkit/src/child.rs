@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Forked children that do not outlive their parent, and memory that they share with it.
 
 use std::io;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The interface of `/dev/ntsync`: its numbers and structures.
 
 use std::ffi::CStr;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Code that several of the proofs and measurements share.
 //!
 //! | module | what it is | who uses it |

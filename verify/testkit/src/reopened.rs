@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The system calls alone by which ntux makes the descriptor of an object: one that says in every process which object it is has a
 //! description of its own. The arena's file is opened again, and its offset is set. The file has a lock, as the arena has.
 

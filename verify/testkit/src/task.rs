@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The system's view of a thread: whether it sleeps, in which system call, how long it has worked.
 //!
 //! Three states look like sleep but are not; each has once misled a test:

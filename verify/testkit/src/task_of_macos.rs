@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! A thread as macOS shows it: whether it sleeps, and whether it has run since. In which call, macOS tells nobody.
 //!
 //! This asks for a thread of this process by its number, and for all threads of another process together: forked

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! What goes wrong: as XNU may have it (faults), and as it never has it (deviations).
 
 use std::ffi::CStr;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! XNU on Linux, as far as `crates/platform/src/macos` calls it.
 //!
 //! The library exports the functions of that room's `interface` under their names, and the POSIX functions that XNU answers

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Pages of 16 KiB over Linux's of 4 KiB, and what XNU's calls for memory do otherwise.
 //!
 //! An address in a call that names no page of that size is refused, and every length is rounded up. The C library's own

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Living processes and threads: `proc_pidinfo`, `proc_pidfdinfo`, and numbers of threads, from Linux's /proc.
 //!
 //! A thread's number is made of the time when it began, and Linux's number: no other thread gets it until the system is

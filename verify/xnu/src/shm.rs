@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! POSIX shared memory as XNU has it.
 //!
 //! An object is a memory file of Linux with its name; a name that is taken is a file in `/dev/shm`.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Sleeps on words: `__ulock_wait2`, `__ulock_wake`, and the functions of macOS 14.4 over them.
 //!
 //! Linux's futexes keep the queues, so that a thread that is killed leaves them. The size of a word is the bit of the

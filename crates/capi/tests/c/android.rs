@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The same programs in a sandbox that refuses as Android's does: a refused call raises SIGSYS, of which a program dies.
 #![cfg(all(target_os = "linux", not(ntux_simulated_macos)))]
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Each function called rightly (`outcomes.c`) and wrongly (`refusals.c`) by a C program, with either library; write
 //! watches with every mechanism (`watches.c`), futexes (`futexes.c`) and their domains (`domains.c`), an arena without a
 //! descriptor (`private.c`), explicit waiters (`waiters.c`), handlers of signals at their doors (`door.c`); and the shared library as a plug-in (`plugin.c`).

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Compiling and running C and C++ programs against the installed copy.
 
 use std::os::unix::process::CommandExt;

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* Futex domains between two processes that have the same memory at different addresses, and every wrong call that can be
  * told. With -DPLANTED one expectation is wrong, which must be noticed. */
 #define _GNU_SOURCE

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* The cases for doors, by way of explicit waiters: the handlers ask. */
 #define _GNU_SOURCE
 #include <ntux.h>

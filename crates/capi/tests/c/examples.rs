@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The examples, linked with the shared and with the static library, do what they say.
 
 use crate::compile::{Library, launch, output, program};

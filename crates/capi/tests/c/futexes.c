@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* The futex functions, called rightly by two threads and wrongly in every way that can be told. With -DPLANTED one
  * expectation is wrong, which must be noticed. */
 #define _GNU_SOURCE

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The header compiles by itself in every dialect that it promises, and so does the program in its manual.
 
 use std::fs;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The installed copy that the other tests use, and what an installation consists of.
 
 use std::fs;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! What the loader is told of an installed library. macOS keeps no list.
 #![cfg(target_os = "linux")]
 

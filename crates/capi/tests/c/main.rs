@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Tests of the C face as a C program meets it: installed somewhere by `make install-capi`, found by pkg-config.
 
 mod android;

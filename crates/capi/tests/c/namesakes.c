@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* A process and a child of it that have the same number, in two namespaces: each with threads that wait, and both in a ping-pong. */
 #define _GNU_SOURCE
 #include <ntux.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! A process and its child can have the same number, in two namespaces, which Linux alone has (`namesakes.c`).
 #![cfg(all(target_os = "linux", not(ntux_simulated_macos)))]
 

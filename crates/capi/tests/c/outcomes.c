@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* What each function gives through C when it is called rightly: results, outputs, outputs that are not wanted. */
 #define _DEFAULT_SOURCE
 #include <errno.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* The library is loaded, used and closed by a thread, which ends afterwards: its waiter is returned by code that must
  * still be there. The argument is the library. */
 #include <dlfcn.h>

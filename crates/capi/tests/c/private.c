@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* An arena without a descriptor: a program closes all descriptors that it does not know, and everything works as before,
  * also in children that it forks. With -DPLANTED the arena has one, which must be noticed. */
 #define _DEFAULT_SOURCE

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* Every way to call each function wrongly that can be told from calling it rightly: the documented error comes
  * back, nothing is written and nothing changes. With -DPLANTED one expectation is wrong, which must be noticed. */
 #define _GNU_SOURCE

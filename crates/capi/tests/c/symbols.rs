@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! What the header declares and what the libraries export is the same, both ways, and every symbol has a version.
 #![cfg(target_os = "linux")]
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* Which system's promises a test checks, since programs cannot tell a simulated macOS from Linux; and what has other names on
  * each. Needs _GNU_SOURCE. */
 #include <pthread.h>

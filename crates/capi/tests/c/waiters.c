@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* Explicit waiters: what a wait does when a signal comes, what a handler may do, and what a supervisor says of the dead.
  * With -DPLANTED one expectation is wrong, which must be noticed. */
 #define _GNU_SOURCE

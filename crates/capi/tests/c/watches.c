@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* Write watches, called rightly and wrongly, with every mechanism that works here. With -DPLANTED one expectation is
  * wrong, which must be noticed. */
 #define _GNU_SOURCE

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Asks /proc if a thread sleeps in the kernel on the word of its place in an arena.
 //!
 //! The arena itself says only what the threads have written. A thread that was woken and gets no processor has written nothing since; a

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! A copy of an arena, in a file or within a core dump: it is copied once more, into memory that cannot shrink.
 
 use std::fs::File;

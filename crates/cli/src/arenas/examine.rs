@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Two snapshots of an arena, and what /proc said between them.
 
 use std::time::{Duration, Instant};

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Which arenas a process has: its descriptors, and its mappings whose descriptors are closed.
 
 use std::collections::BTreeSet;

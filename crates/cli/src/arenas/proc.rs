@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Files of /proc, read as they are. A process may end in the middle, and a name may be anything.
 
 use std::fs;

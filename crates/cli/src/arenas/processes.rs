@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! What /proc tells of the processes that share an arena: names, threads, descriptors.
 
 use std::collections::HashMap;

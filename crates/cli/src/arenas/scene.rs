@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! A snapshot of an arena, with the names that people know.
 
 use std::collections::{HashMap, HashSet};

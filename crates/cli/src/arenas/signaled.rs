@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! When an object was last signaled, as far as that can be known without a log.
 
 use ntux_sync::Object;

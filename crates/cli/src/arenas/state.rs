@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The state of an object, and what a thread waits for, as several subcommands say it; the JSON has this shape.
 
 use ntux_sync::Kind;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The tables of descriptors of a process. Nearly every process has one, which all its threads share; a thread can have its own
 //! (`unshare(CLONE_FILES)`).
 //!

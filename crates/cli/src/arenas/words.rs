@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! What the enums of `ntux_sync::inspect` are called, in JSON and in text. A word of the JSON is an interface:
 //! `docs/reference/schemas` lists it, and scripts compare it. Code here compares the enums.
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Which device a program would get, and why not the other.
 
 use serde::Serialize;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! What the probes found, each with an explanation.
 
 use std::path::PathBuf;

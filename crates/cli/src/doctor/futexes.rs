@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! How a program's futexes behave on this machine: exact, approximate (and how), or refused (and why).
 
 use ntux_futex::{Exactness, Operation, Scope, Size, capability};

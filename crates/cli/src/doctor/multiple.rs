@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Who serves `FUTEX_WAIT_MULTIPLE` in a program under `ntux run`. The decision is that of the preloaded library.
 
 use ntux_platform::interposition::peek;

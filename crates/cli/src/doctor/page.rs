@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! A page of text: lines of bounded width, with a column of names.
 
 use crate::printable::printable;

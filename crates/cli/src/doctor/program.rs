@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! What one program is, and what it gets under `ntux run`.
 
 use std::ffi::OsString;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The report: what every part of `ntux doctor` has found.
 
 use serde::Serialize;

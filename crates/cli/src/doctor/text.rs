@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The report for people.
 
 use super::facts::{Call, Facts, Role};

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Which mechanisms can watch writes here, and what the chosen one sees.
 
 use ntux_platform::command::probe;

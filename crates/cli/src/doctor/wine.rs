@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! `ntux doctor --wine`: which synchronization the Wine that runs here really uses, process by process.
 //!
 //! It is told by what a process holds at this moment, not by what was asked for or installed:

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! What there is to say, in the shape of the JSON. There may be a million objects, so each is put into words when it is its turn.
 
 use ntux_sync::Object;

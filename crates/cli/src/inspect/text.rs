@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The report for people, in 80 columns where names and lists allow it.
 
 use std::fmt::Write as _;

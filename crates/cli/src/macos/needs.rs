@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! What ntux needs of the system, each tried once in this process. The self-test tries every promise of the platform's contract, with
 //! threads and processes (`docs/reference/macos.md`).
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Both lists as JSON, with every line that they have.
 
 use serde::Serialize;

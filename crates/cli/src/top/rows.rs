@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The lines of the two lists, and their order.
 
 use std::cmp::Ordering;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Successive snapshots, and what has changed between them.
 
 use std::collections::{HashMap, HashSet};

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! What the screen shows, and what the keys do.
 
 use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyModifiers};

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The arenas of a program and of the processes that it starts, and what their threads report.
 
 use std::collections::{BTreeSet, HashMap};

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Where a traced program leaves its arenas: a socket in a directory that only this user can enter.
 //!
 //! The other half is `traced.rs` of the library that is loaded into the program. A message is a byte and a descriptor, and

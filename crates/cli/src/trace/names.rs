@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! What people call the threads and objects of a trace.
 
 use std::collections::HashMap;

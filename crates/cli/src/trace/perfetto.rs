@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The trace as JSON that ui.perfetto.dev and chrome://tracing open: a slice for each wait, an arrow from the grant that ended it.
 //!
 //! Events are written as they come, one on a line. The array is closed only if the trace ended normally. Readers of

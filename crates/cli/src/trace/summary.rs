@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Where time was spent waiting: by object, and by pair of threads.
 
 use std::collections::HashMap;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The trace as a picture: a line for each thread, a bar for each wait, a line from the signal that ended it. The pointer
 //! over a bar shows what it was.
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! What events amount to: waits with a beginning, an end and the thread that ended them; signals and how many waiters they satisfied.
 
 use std::collections::{HashMap, HashSet};

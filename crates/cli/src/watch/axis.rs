@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Where on the axis an address is drawn, though nearly all of an address space is empty.
 //!
 //! The axis has a part for each kind of memory, in which those blocks that were ever written follow each other by address.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! One interval as a line: how much of each stretch of pages was written.
 
 use std::time::Duration;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Where the program that is drawn introduces itself: a local socket without a file, named after this process.
 //!
 //! The other half is `introduction.rs` of the library that is loaded into the program. A byte says what it wants, and a byte

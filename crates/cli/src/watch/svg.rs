@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The map as a picture: time downwards, pages to the right.
 
 use super::heat::Row;

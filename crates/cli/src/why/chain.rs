@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! For whom a thread waits, and for whom the owner of what it waits for waits in turn.
 
 use std::collections::{HashMap, HashSet};

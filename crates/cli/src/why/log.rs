@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! What the logs of programs tell of signals for which nobody slept. The arena does not record these, because that would cost time;
 //! a program that runs with `NTUX_LOG=all:PATH` writes each of them down.
 //!

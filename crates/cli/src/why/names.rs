@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The threads and objects of which a verdict speaks, with the names that people know.
 
 use ntux_sync::{Kind, Object};

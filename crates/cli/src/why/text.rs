@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! What `ntux why` says to people, in 80 columns.
 
 use ntux_sync::inspect::why::{Condition, Obstacle};

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! A finding with the names of the threads and objects that it concerns: as JSON, and in the sentences that people are shown.
 
 use ntux_sync::Object;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! What is wrong, and for whom the threads wait that were asked about; the JSON has this shape.
 
 use ntux_sync::inspect::Snapshot;

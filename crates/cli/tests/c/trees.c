@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
  * The processes of a tree: one that has the device and hands it on, others that are given it. Compiled for glibc, musl, 32 bits
  * and statically; knows the kernel's interface only.

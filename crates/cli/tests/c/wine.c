@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* Stands in for a process of Wine: holds what its arguments name, says so, and stays until its input ends.
  *
  *   memory          the descriptor of an arena, by its name

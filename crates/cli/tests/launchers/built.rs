@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! What runs in the sandboxes: the `ntux` command and its library as they are installed, the program that would judge the
 //! driver, and the C programs of the library's own tests.
 

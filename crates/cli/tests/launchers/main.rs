@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! `ntux` in sandboxes as launchers make them (docs/wine/launchers.md): the device behaves as outside, or there is none and
 //! `ntux` says why.
 //!

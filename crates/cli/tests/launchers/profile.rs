@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! What the seccomp filters of launchers refuse, as programs for the kernel.
 //!
 //! A launcher lists what it permits. This file lists the rest: which of the calls that it knows it refuses, the highest

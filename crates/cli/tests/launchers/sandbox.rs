@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Sandboxes as launchers make them, built with bubblewrap.
 
 use std::ffi::{OsStr, OsString};

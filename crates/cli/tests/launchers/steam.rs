@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The compatibility tool that `packaging/steam/make-tool` makes, with a stand-in for Proton.
 
 use std::os::unix::fs::PermissionsExt;

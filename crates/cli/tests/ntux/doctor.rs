@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! `ntux doctor`: every key of the JSON, and what it says where a seccomp filter refuses calls.
 
 use std::os::unix::process::CommandExt;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Inspecting what is far away, very large, of another version, or no longer who it was.
 
 use std::fs::File;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! A full disk: what a command was to write is said to be missing, the status is that of a failure, and no half file stands in the
 //! place of what was there before.
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! `ntux why` beside a thread that stands still in the middle of an operation, or was killed there. The thread is traced, and runs
 //! one instruction after the other until an onlooker sees what the test is about.
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! `ntux help`: every topic is there, and the environment is complete.
 
 use std::path::{Path, PathBuf};

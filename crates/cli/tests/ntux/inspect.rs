@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! `ntux inspect`: what it shows of this very process, and what it says when there is nothing to show.
 
 use std::os::fd::{AsFd, AsRawFd, OwnedFd};

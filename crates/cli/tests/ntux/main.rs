@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The `ntux` command as its users call it.
 
 #![cfg(target_os = "linux")]

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Names that others chose, in what the commands print: nothing steers a terminal, turns text around, or begins a line.
 
 use std::ffi::OsString;

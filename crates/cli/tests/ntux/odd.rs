@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Odd programs under `ntux run`: each does as without ntux, with the device, or is told what it cannot have
 //! (`docs/process-trees.md`).
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Programs that `/proc/PID` does not show, and `ntux` does: the first thread has ended, or a thread has its own descriptors.
 
 use std::io::{BufRead, BufReader};

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! `ntux ps`: every arena that can be seen, with who shares it and what is in it.
 
 use ntux_sync::{Arena, Capacity};

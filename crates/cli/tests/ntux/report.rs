@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! `ntux report`: the archive holds what it says, and nothing personal.
 
 use std::process::Command;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! `ntux run`: what passes through, and what is refused.
 
 use std::ffi::CString;

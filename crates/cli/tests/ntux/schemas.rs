@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The schemas in `docs/reference/schemas`: every document that a test parses is compared with its own (`stage::document`); here, that
 //! the comparison notices what is wrong, and the documents that no other test parses.
 

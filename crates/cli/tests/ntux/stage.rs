@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Running the real `ntux` command, and making the programs that it is given.
 
 use std::io::Read;

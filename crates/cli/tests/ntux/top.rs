@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! `ntux top` in a terminal of 80 columns and 24 rows, as a user types.
 
 use std::fs::File;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! `ntux trace`: what it records of a program that uses the device, and that the program notices nothing.
 
 use std::fs;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Trees of processes in which some lack the library: every process is served, or does as without ntux and the user is told.
 
 use std::io::{BufRead, BufReader};

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! What a user meets who names the wrong thing, may not look, or listens no longer.
 
 use std::fs::File;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! What a viewer makes of a trace, by the rules of ui.perfetto.dev for this format (read from its importer in 2026).
 //!
 //! Events are taken in the order of time; those of one time in the order of the file. The slices of a thread are a stack: a slice

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! `ntux watch -- PROGRAM`: the program's memory is drawn, and the program notices nothing.
 
 use std::io::Read;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! `ntux why`: what it finds in processes that hang, and that it finds nothing in those that do not.
 
 use std::fs::File;

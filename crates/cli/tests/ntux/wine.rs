@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! `ntux doctor --wine`, with programs that hold what processes of Wine hold. The device itself: `trees`.
 
 use std::io::{BufRead, BufReader};

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Compares JSON with its schema in `docs/reference/schemas`.
 //!
 //! This knows the keywords of JSON Schema that these schemas use, and refuses others, so that none is overlooked. (The crates that know all

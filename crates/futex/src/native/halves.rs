@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Futexes of 64 bits, as two words of 32 that are waited for together.
 //!
 //! A waiter sleeps on both halves with `futex_waitv`, the one at the lower address first. A waker always wakes that

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Futexes of 8 and 16 bits, as lanes of the 32-bit word around them.
 //!
 //! A waiter sleeps on the whole word, with a bitset that has one bit for its lane; a waker wakes with that bit. So

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The kernel's futexes, and how they serve other sizes.
 //!
 //! | size | wait | wake |

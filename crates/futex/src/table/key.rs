@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The key of a futex in a table.
 
 use crate::Size;

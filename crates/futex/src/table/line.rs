@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The line of a bucket: its entries in order of arrival.
 //!
 //! # Picture

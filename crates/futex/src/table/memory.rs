@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The memory of a wait table: buckets, waiters, chunks. Everything is an index, and zero bytes are an empty table.
 //!
 //! A file gets its memory page by page. I-memory: the buckets have memory from the start, and so have the waiters and

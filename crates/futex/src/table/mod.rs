@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! A wait table: futexes of every size, waited for and woken in user space.
 //!
 //! A futex has a *line* in one of the table's buckets ([`mod@line`]). The line is stored in rings of slots ([`ring`])

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The slots of a bucket: rings, each larger than the one before.
 //!
 //! # Picture

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Tests with particular rubbish in a table's words. (`tests/futex/rubbish.rs` writes random rubbish.)
 
 use std::alloc::{Layout, alloc_zeroed};

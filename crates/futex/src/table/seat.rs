@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! A thread's seat: the one of the table's waiters that belongs to it.
 //!
 //! # Picture

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Sends wakes, to one thread or to several at once.
 //!
 //! A thread sleeps on its own word. A call for each woken thread costs more than the calls themselves, because after

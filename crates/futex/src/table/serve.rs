@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Serves a line: wakes or moves the waiters of a futex, first come, first served.
 //!
 //! A call serves only waiters that had arrived when it began. It serves each with one exchange on the waiter's word,

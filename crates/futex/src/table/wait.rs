@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Waits until one of several futexes is woken.
 
 use ntux_platform::atomic::fence;

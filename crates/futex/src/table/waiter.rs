@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The waiter's word: the complete state of one thread's wait. Every operation takes effect with one exchange of it.
 //!
 //! # Picture

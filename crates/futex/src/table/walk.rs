@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Walks along a line: meets the entries of a futex in order of arrival.
 //!
 //! In each ring the walk follows the tickets from `head` on from slot to slot. If there are more tickets than slots,

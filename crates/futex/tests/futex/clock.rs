@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Deadlines on the wall clock, when somebody sets it: on a machine that exists for that (`make test-kernel`).
 
 use std::thread;

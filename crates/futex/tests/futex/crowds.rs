@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Many who wait for one futex: so many that its line grows, and some who stay while others come and go.
 
 use std::thread;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Every case again, in processes where other mechanisms are forced, by a variable or by a kernel that refuses a call.
 #![cfg(all(target_os = "linux", not(ntux_simulated_macos)))]
 

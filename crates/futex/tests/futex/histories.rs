@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Short random histories of real threads, for every kind of futex: some order of steps must explain what they return.
 
 use std::sync::Barrier;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Where the kernel does not count and has no masks (macOS): what its futexes promise all the same. Nobody is forgotten, and
 //! an answer of 0 is true.
 

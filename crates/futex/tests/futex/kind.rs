@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Futexes of all kinds, in memory that a test can share.
 
 use std::sync::OnceLock;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The futex layer as a program meets it. Every case runs for every size and scope, and again in processes where other
 //! mechanisms are forced (`forced.rs`).
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Private futexes at any address: the table hashes addresses and does not ask what they are divisible by.
 
 use std::sync::atomic::{AtomicU8, Ordering};

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! What must be refused, and how.
 
 use std::time::Duration;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Words with a memory node: where the kernel has them, and how they are refused where not.
 #![cfg(target_os = "linux")]
 

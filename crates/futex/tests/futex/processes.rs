@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Between processes: every kind of shared memory, waiters that are killed or stopped, fork.
 #![cfg(target_os = "linux")]
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Moving waiters from one futex to another.
 
 use std::thread;

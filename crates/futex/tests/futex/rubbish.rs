@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Somebody writes rubbish into the memory of a domain while others use it. Their calls may fail, or succeed without
 //! reason; they must not crash, not reach past the memory, not run for ever, and not sleep beyond their deadlines.
 //!

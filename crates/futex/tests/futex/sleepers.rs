@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Threads that wait, and how to know that they are asleep.
 
 use std::sync::atomic::{AtomicU64, Ordering};

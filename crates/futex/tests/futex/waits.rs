@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Wait and wake, one futex at a time.
 
 use std::sync::atomic::{AtomicU8, AtomicU64};

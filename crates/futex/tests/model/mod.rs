@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The meaning of the operations, one step at a time, without atomics. Every mechanism is tested against it.
 //!
 //! A futex has a word and a *line* of waiters, in order of arrival. An operation is a few steps, which may interleave

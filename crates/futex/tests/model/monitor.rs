@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Checks whether some order of steps explains an observed history.
 
 use std::collections::BTreeSet;

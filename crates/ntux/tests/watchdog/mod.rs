@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Ends a test process that hangs, loudly.
 
 /// Kills this process with `SIGALRM` unless the test ends within a minute. The last call counts.

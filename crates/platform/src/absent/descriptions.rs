@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The system's shared memory has no open file descriptions.
 
 use std::io;

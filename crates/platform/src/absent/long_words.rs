@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The kernel sleeps on words of 32 bits only.
 
 use crate::clock::Deadline;

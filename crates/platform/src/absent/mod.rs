@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Fallbacks for the parts of the contract that a system may lack. A room gets them by implementing a marker.
 
 mod descriptions;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Futexes have no memory nodes.
 
 use crate::clock::Deadline;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The kernel has no sleep on several words, and no requeue.
 
 use crate::clock::Deadline;

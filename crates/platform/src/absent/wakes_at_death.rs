@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The kernel sends no wake for a thread that dies.
 
 use crate::robust::{Fields, WakesAtDeath};

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The kernel does not report writes, nor how a program's memory is mapped in a file. Everything that needs this fails to
 //! open, so the other functions are never called; `linux/watching` documents them.
 #![allow(missing_docs, reason = "they cannot be called")]

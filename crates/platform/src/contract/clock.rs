@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Absolute deadlines on two clocks.
 
 use super::System;

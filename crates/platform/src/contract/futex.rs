@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Sleeps on a 32-bit word, and wakes its sleepers.
 //!
 //! The word is in memory that several processes map, so these are the *shared* calls: they identify the word by file

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The kernel's futex calls: one function for each, which returns the error number on failure.
 //!
 //! [`crate::futex`] has the few that the synchronization core needs. Here are the others: private and shared words,

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Liveness of processes and threads, identified so that a recycled number is not confused with its predecessor.
 //!
 //! A number alone names nobody for good. It is used again, and in another namespace another process has it at the same time: the first

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Shared memory behind a descriptor: creation, sealing, mapping; and the offsets and locks of descriptors.
 
 use std::ffi::CStr;

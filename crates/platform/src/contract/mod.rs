@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! What a system must provide, what it may lack, and the consequences.
 //!
 //! A room implements these traits on one type. `tests/contract/suite` checks that it does what they promise: run it on a new system

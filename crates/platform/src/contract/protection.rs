@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Address space, and the protection of its pages.
 
 use std::io;

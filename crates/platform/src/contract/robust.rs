@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! A wake that the kernel sends if this thread dies.
 //!
 //! Linux walks a dying thread's *robust list*, and one field of its head names an operation in flight

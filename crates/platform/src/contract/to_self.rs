@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Signals that a thread sends to itself, or blocks: in its own mask, or in the context that a handler interrupted.
 
 use core::ffi::c_void;

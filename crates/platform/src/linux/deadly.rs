@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Tries system calls for which a filter may kill the program in a child process.
 //!
 //! Most filters (seccomp) refuse a call with an error, and then ntux works without it. Some kill the process or the

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Sleeping on a word: the first futex call, which every Linux has.
 
 use super::Linux;

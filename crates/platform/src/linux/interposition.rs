@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Tools for libraries that are loaded into programs and interpose on the C library.
 
 pub mod handover;

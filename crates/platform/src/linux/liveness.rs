@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Liveness, by /proc and signal 0.
 
 use super::Linux;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Shared memory: sealed memory files.
 
 use std::ffi::CStr;

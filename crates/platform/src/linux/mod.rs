@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Linux, with the C library of GNU, musl or Android. On Android nothing is preloaded, and there is no command `ntux`.
 
 #[cfg(any(target_env = "gnu", target_env = "musl"))]

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Which entry of /proc shows a process: its descriptors, its memory, its status.
 //!
 //! `/proc/self` and `/proc/PID` show a process as its first thread has it. That is wrong in two kinds of programs:

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Pages at a fork, and before they are written.
 
 use std::io;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The robust list of the calling thread, which the C library has registered.
 
 use super::Linux;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Signals of a thread to itself, with their information.
 
 use core::ffi::c_void;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The calls of this room that are not the same on every system, each once. Their users explain them; [`interface`] has
 //! their declarations.
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! What the kernel gives to a handler of a signal.
 
 use core::ffi::c_void;

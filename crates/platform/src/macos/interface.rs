@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! What only XNU has, as C sees it: functions, structures and numbers of `sys/ulock.h`, `os/os_sync_wait_on_address.h`,
 //! `libproc.h`, `sys/proc_info.h`, `sys/mman.h`, `pthread.h`. `.ci/cross-macos` compares them with Darwin's headers.
 //!

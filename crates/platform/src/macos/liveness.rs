@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Liveness, by `proc_pidinfo`. It works for processes of the same user; others count as alive.
 //!
 //! A thread's number is the one that XNU counts up from boot (`pthread_threadid_np`): it means the same thread in every

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Shared memory: unlinked POSIX shared memory objects.
 //!
 //! # XNU's behaviour

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! macOS. Not yet run on a Mac; README says what has been tried.
 //!
 //! The differences between XNU and Linux, according to XNU's source, are described where they matter: [`sleep`],

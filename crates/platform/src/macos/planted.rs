@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! What this room must not make of XNU's answers, each done on purpose: `tests/simulated_macos.rs` shows that the contract's
 //! checks notice it where XNU is simulated. Everywhere else [`planted`] is `false` at compile time.
 

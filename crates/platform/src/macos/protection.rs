@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Pages at a fork.
 //!
 //! A child gets a copy of a range, or nothing, but XNU cannot wipe a range there. But every fork of a process runs the

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! XNU's information about a forbidden access.
 
 use super::{MacOs, frames};

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! As `frames`, where XNU is simulated: Linux's frames, which the simulation leaves as they are.
 
 use core::ffi::c_void;

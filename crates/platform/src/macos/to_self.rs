@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Signals of a thread to itself. XNU sends no information with them, and keeps one of a number.
 
 use core::ffi::c_void;

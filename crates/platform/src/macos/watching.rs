@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! macOS's means to watch memory: the protection of pages, and the list of regions. The rest is absent.
 
 use std::io;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! What the policy for waiting asks the machine. Nothing here enters the kernel more than twice in a process.
 
 use crate::Here;

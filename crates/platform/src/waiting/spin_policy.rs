@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The adaptive spin: whether a thread that must wait spins for a while before it sleeps. This file only decides; the wait
 //! gathers the inputs and carries the decision out.
 //!

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The yield policy: whether a thread yields once before it queues to wait.
 //!
 //! The thread that will end the wait may be waiting for the processor, and queueing, sleeping and being woken costs

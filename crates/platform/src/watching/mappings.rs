@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The description of a mapping. `linux/watching`, `macos/watching` and `absent/watching` provide it.
 
 pub use crate::watching_room::{Mappings, limit_and_count, within};

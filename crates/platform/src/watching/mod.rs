@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! What write watches need from the system: page faults reported to the program, the list of written pages, mappings,
 //! the signal of a forbidden access, and calls that copy into watched memory.
 //!

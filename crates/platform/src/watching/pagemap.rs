@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The entries of a list of written pages. `linux/watching` and `absent/watching` provide them.
 
 pub use crate::watching_room::Pagemap;

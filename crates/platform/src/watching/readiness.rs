@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Sleeps until a descriptor has something to read.
 
 use std::os::fd::{AsRawFd, BorrowedFd};

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The signal that a forbidden access raises, and the chain of its handlers.
 //!
 //! A process has one handler for it. Code that installs one keeps the previous one ([`Before`]) and passes on every

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! System calls that copy to or from the caller's memory.
 #![allow(clippy::unnecessary_cast, reason = "musl has other types for the same fields")]
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The options and messages of page faults that are reported to the program. `linux/watching` and `absent/watching`
 //! have the calls.
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Whether a thread sleeps: for the tests of every crate.
 
 /// Whether this thread of this process sleeps now, by the number that `ntux_platform::liveness::thread_id` gives.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! This system, but for one promise that it breaks.
 
 use std::ffi::CStr;

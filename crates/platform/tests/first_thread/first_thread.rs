@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Ends the first thread of a process, while others live: for the tests of several crates.
 #![cfg(target_os = "linux")]
 #![allow(clippy::disallowed_methods, reason = "a test of what the kernel does")]

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* Whether crates/platform/src/macos/interface.rs agrees with the headers of Darwin: compiled by .ci/cross-macos, never run. */
 #include <libproc.h>
 #include <mach/mach_init.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Processes with limits of their own, and memory that ends: for the tests of every crate.
 #![allow(dead_code, reason = "no test needs all of it")]
 

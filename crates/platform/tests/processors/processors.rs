@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Tests and measurements that stay on one processor.
 
 use std::io;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Numbers without order, the same for the same seed (splitmix64): for the tests of every crate.
 #![allow(dead_code, reason = "no test needs all of it")]
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! What a filter (seccomp) does to a system call: for the tests of every crate.
 #![cfg(target_os = "linux")]
 #![allow(dead_code, reason = "no test needs all of it")]

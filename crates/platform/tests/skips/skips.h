@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* What a test leaves out, and why: said, and counted by `.ci/skips`. As skips.rs does. */
 #ifndef SKIPS_H
 #define SKIPS_H

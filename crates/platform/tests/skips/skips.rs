@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! What a test leaves out, and why: said past libtest's capture, and counted by `.ci/skips`.
 
 use std::fmt::Display;

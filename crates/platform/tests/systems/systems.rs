@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! What differs between systems, for the tests of every crate: they name none.
 #![allow(dead_code, reason = "each test uses a part")]
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
 // A program that uses soft-dirty bits as the kernel documents them, and knows nothing else.
 //
 // Usage: soft_dirty SCENARIO. It ends with 0, or complains and ends with 1.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The cancellation of threads, where this library must not be ended. (What it does with the signal that cancels is in
 //! [`crate::thread`].)
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The guarded copy: reads and writes the caller's memory, and reports a bad address instead of crashing.
 //!
 //! The copy is a few instructions between two labels. The fault handler (`thread/arrival`) recognizes a fault there

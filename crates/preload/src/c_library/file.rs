@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Files that this library opens for itself. Nothing here allocates or takes a lock, because it also runs in children of `vfork`.
 
 use super::next;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The C library, as this library uses it: its functions behind those of [`crate::entry`] ([`next`]), and copies from and to
 //! the program's memory that a bad address does not end ([`copy`]).
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The real functions behind those of [`crate::entry`]. A function that the C library lacks, because it is older or
 //! musl, is replaced by the system call of that name, or fails with `ENOSYS`.
 

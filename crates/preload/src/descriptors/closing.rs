@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Closes (rules R1 and R4 of [`crate::descriptors`]): the entry is marked before the descriptor is closed, and the arena is told afterwards.
 
 use super::copies::{Copying, say_counted};

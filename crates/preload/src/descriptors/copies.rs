@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Copies of counted descriptors (rule R4 of [`crate::descriptors`]): one is counted before it is made, or the kernel counts them from then on.
 
 use super::identity::{identify_met, object_arrived};

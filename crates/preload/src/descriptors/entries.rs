@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The memory of the descriptor cache: 16 bytes for each number, mapped when the first one is cached.
 //!
 //! It is not a static table, because collectors that scan such tables as roots (Boehm's) would read all of it at each

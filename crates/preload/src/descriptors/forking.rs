@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Forks (rule R4 of [`crate::descriptors`]): a thread that forks has the child's family claim what the child will have.
 
 use super::moment::{begin_fork, counts_forks, end_fork, forget_parents_forks};

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! What a descriptor is: from the cache, or asked of the kernel. A descriptor carries its own identity ([`ntux_sync::Arena::identify`]).
 
 use super::numbers::{Known, Seen, What, forget, look_up, remember};

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The descriptors that messages carry.
 
 use crate::c_library::copy::Fault;

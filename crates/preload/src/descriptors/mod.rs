@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! What this process knows about its descriptors, and the copies that other processes and programs get.
 //!
 //! * [`numbers`]: a cache, by the number; [`entries`]: its memory; [`identity`]: what the kernel says; [`moment`]: forks

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The forks of this process, as far as the counting of descriptors must know: a descriptor that came while one was going on may or may not be
 //! in the child.
 

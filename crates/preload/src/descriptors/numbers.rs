@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The cache of what this process knows about its descriptors, by their numbers. The rules R1 to R4 are in [`crate::descriptors`], and its
 //! memory is in [`super::entries`].
 

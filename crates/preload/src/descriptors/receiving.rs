@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Descriptors of objects that messages bring. On arrival this process's family claims them
 //! ([`ntux_sync::Arena::arrived`]), so the first use need not ask what they are.
 //!

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Descriptors of objects that messages take to other processes. They are counted before they are sent, by this library or by the kernel
 //! ([`ntux_sync::Arena::leaving`]).
 //!

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Programs that are started with descriptors of ours still open.
 //!
 //! A program whose environment was cleaned gets this library's entry in `LD_PRELOAD` back, because with the kernel's

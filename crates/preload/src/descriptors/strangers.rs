@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Strangers: programs and processes without this library. A process that passes them a descriptor of ours reports it,
 //! because each request on it fails there with `ENOTTY`, which few programs expect.
 //!

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Libraries that the program loads so that they do not find this one: with `RTLD_DEEPBIND`, or with `dlmopen` into a namespace of
 //! their own. Such a library gets the C library's own functions: it can open no device, and its ioctl of a descriptor that the
 //! program gave it fails with `ENOTTY`. The user is told, once.

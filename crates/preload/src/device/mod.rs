@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The device: which paths mean it, what opening it does, what programs see that only look, and its requests.
 //!
 //! * [`path`], [`serving`]: which paths mean the device, and who serves them; [`opening`]; [`node`]: what `stat` and its variants show

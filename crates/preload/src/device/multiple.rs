@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! `FUTEX_WAIT_MULTIPLE`: sleeps on several words at once, for programs made for patched kernels.
 //!
 //! Kernels patched for fsync (Proton's and others, 2019 to 2021) have it as operation 31 of `futex`, which no other

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The device node for programs that only inspect it: `access`, `stat`, `realpath` and `glob` of a path without a node,
 //! and `fstat` of a descriptor of the device or of an object.
 //!

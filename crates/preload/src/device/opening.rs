@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Opening the device.
 //!
 //! The real `open` runs first. Its result says whether the path could be read at all, so the kernel refuses a bad

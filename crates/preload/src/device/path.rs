@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Which paths mean the device.
 //!
 //! A path means the device if it ends with the name and leads there: directly, relative to `/dev`, through `..`, or

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! What the user is told, once, where the device is refused for a reason that a driver would not have.
 
 use crate::c_library::cancellation::without_cancellation;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Who serves a path: this library, or the kernel.
 
 use super::ioctl::requests::CREATE_EVENT;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The line that the log gets when the program ends: how often the device was opened, and what the threads were served. A process that ends by
 //! `_exit` or by a signal writes no such line.
 

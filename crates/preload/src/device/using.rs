@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Whether this process uses the device. Handlers are wrapped from its first use on.
 
 #[cfg(not(target_env = "musl"))]

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! A wineserver whose Wine starts 32-bit processes gets no device: this library cannot be loaded into them, and Wine
 //! cannot continue if a descriptor of the device fails in one of its processes. Without the device, Wine works in all
 //! of them.

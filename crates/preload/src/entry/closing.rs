@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Closes and copies descriptors.
 
 use crate::c_library::next;

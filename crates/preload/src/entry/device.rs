@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Opens the device, and serves its requests.
 
 use crate::c_library::next::{self, How};

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Keeps the program's view of its signal handlers.
 
 use crate::c_library::fail;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! `dlopen` and `dlmopen`. musl has neither the flag nor the namespaces of which [`crate::device::loading`] tells.
 //!
 //! The real functions find out by their return address who calls them: in its RUNPATH they search, and it is what `$ORIGIN` means.

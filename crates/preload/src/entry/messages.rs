@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Takes note of copies that messages carry to other processes, and bring from them.
 
 use crate::c_library::{fail, next};

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The C library's functions on which this library interposes. Each decides quickly whether the call concerns ntux, and
 //! if not, passes it on unchanged.
 //!

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Shows the node to programs that only look.
 
 use crate::c_library::next;

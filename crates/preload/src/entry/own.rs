@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The C library's functions that this library, and the standard library in it, call themselves: a process pays for those that
 //! it comes to use. One that is missing here works, too; then the loader binds it at each start.
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Makes processes and threads past the C library.
 
 use crate::c_library::next;

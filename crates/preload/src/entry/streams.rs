@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The C library's streams: opens the device as a stream, and notices a stream's descriptor being closed.
 
 use crate::c_library::{errno, next};

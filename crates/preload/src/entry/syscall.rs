@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! `syscall`, with which programs make system calls directly.
 
 use super::closing::{close_all, counting_copy, is_copy, part, replacing};

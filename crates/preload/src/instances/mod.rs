@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The arenas that this process has mapped, one for each open of the device that it has seen, and each thread's seats
 //! in them.
 //!

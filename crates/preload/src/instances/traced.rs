@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! What a process does for a tracer that started it, or one of its ancestors (`NTUX_TRACE`): its threads report from the start,
 //! and it hands its arenas over, because it may end before the tracer looks for them.
 //!

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The user's settings: `NTUX_DEVICE`, `NTUX_SPIN`, `NTUX_LOG`, `NTUX_TRACE`. They are read once, by the constructor or on first use.
 //! An invalid value is reported on standard error, and the default holds.
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The log that `NTUX_LOG` names, and what the user is told at once. A line stands in memory of its own, and nothing here allocates.
 
 use super::environment::{self, Detail, Log};

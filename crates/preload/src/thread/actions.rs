@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The program's actions for signals: a table that is only added to.
 //!
 //! Each distinct request of the program is an [`Action`], and each action has its own stub ([`super::arrival`]), so the kernel's table is the

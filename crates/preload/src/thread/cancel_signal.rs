@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Cancellation of threads inside this library.
 //!
 //! The C library cancels a thread with asynchronous cancellation by its own signal, whose handler unwinds from wherever

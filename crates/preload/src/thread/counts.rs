@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! What one thread was served, for the line that `NTUX_LOG` asks for at the end.
 
 use ntux_platform::atomic::Word64;

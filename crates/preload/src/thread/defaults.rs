@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! What the kernel would have done with a signal whose action has no handler, or one that runs once.
 
 use super::actions::{Action, has_handler};

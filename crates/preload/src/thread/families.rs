@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! What a thread keeps about *families*. A family is a process, as the claims on objects know it ([`ntux_sync::Arena::found_family`]): what a
 //! thread that forks has founded for its child, and which families it has found to be gone. The rules are in `descriptors/forking`.
 

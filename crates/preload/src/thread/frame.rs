@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The kernel's frame for a handler, and what the stub leaves on the stack for [`super::signals::attend`].
 
 use super::actions::Action;

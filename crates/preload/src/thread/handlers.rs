@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The program's signal handlers: its view of them, kept while the kernel calls a stub of [`super::arrival`] instead.
 //!
 //! Nothing changes until the device is first used ([`activate`]). Then every handler is wrapped, and the interposed

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Which process this is: its *lineage*, a number that each process gives itself.
 //!
 //! The number is in a word that the kernel zeroes at a fork. So a child notices the fork at its next [`lineage`], however it was forked. A

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! A lock among the threads of one process, for rare operations: attaching an arena, changing a handler.
 //!
 //! The owner of the lock is inside this library ([`super::enter`]), so no handler of the program runs

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Signals of the calling thread: which are blocked, and one that is sent again.
 
 use crate::c_library::next;

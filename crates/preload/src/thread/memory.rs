@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The program's memory, as a call may touch it: a bad address is reported (`EFAULT`), whatever the program has done to its signals.
 //!
 //! The guarded copy ([`crate::c_library::copy`]) needs its fault to arrive: if SIGSEGV is blocked, the kernel kills the process instead. Only the

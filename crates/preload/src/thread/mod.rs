@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The threads of the program: one [`Record`] for each, its memory as a call may touch it, and how signals reach its handlers.
 //!
 //! * [`record`]: where a thread's record is found, by the thread and by a signal; [`lineage`]: which process this is

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! One record for each thread that uses the device: whether the thread is inside this library, and its state.
 //!
 //! # The record

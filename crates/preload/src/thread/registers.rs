@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Two registers of the calling thread.
 
 /// The number by which the processor finds this thread's thread-local storage.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! A thread's seats in the arenas that the process has mapped. A seat is a tag ([`crate::instances`]), which other threads may read, and the
 //! thread's waiter in that arena. Here are the steps of one seat; their order, and why an arena that a seat names stays mapped, is in
 //! [`crate::instances`].

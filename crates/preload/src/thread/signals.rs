@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Why a signal handler of the program may run at any instruction, block for minutes, and never return.
 //!
 //! The real driver is immune: a signal takes the thread out of its wait before a handler runs. This library does the

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The *known stack*: where a thread's arguments can be without a question to the kernel.
 //!
 //! It is a range of pages that begins at the stack pointer's, or below, where a word of each was written, at a time when it was part of the

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The C programs that a library is tried on.
 
 use std::path::{Path, PathBuf};

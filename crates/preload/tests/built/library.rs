@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The library that is tested. (Cargo does not build a library that nothing can link to before it runs tests.)
 
 use std::path::{Path, PathBuf};

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Programs that run with the library of this crate preloaded.
 
 #![allow(dead_code, reason = "not every test needs all of it")]

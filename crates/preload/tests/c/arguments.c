@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* Every request: its checks in the driver's order, bad pointers with their effects, wrong kinds of descriptors. */
 #include "device.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* Every way in which a program may close a descriptor. What the library knows about it must go with it: otherwise a set
    through the number, used again, reaches the old object. The first argument is the scenario. */
 #include "device.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* What the test programs share: the kernel's interface as its documentation gives it, and checks that name failures. */
 #ifndef DEVICE_H
 #define DEVICE_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* A library that stands in front of `dlsym`, as overlays and tracers do, and says at the end how often it was asked. */
 #define _GNU_SOURCE
 #include <dlfcn.h>

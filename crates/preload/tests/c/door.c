@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* The cases for doors, by way of the device: its library is in front of every handler. */
 #include "device.h"
 

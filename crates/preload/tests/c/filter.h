@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* A filter (seccomp) for the test programs. */
 #ifndef FILTER_H
 #define FILTER_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* Signals while a thread is not as the C library left it, as Wine has it while Windows code runs: system calls from anywhere
  * but the C library's text are refused ("dispatch"), the thread pointer is another one ("segment"), or both. The handlers
  * put things right with their first instructions, as Wine's do, and wrong again with their last.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* What the arenas of a process take. */
 #ifndef INSTANCES_H
 #define INSTANCES_H

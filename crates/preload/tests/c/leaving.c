@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* Who keeps an object alive: the kernel counts what leaves the processes that share its creator's memory. The first
    argument is the scenario. These tests look at how ntux does it: an object's number is its descriptor's offset, and
    copies that count hold a lock on one of the two bytes that stand for the object: its own, or its flight's. */

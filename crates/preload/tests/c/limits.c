@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* Programs that limit their memory and files, and what the device costs them. The first argument is the scenario. */
 #include "device.h"
 #include "instances.h"

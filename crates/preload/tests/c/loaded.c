@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* A library that loading.c loads. With OPENS it opens the device itself, with ASKS it only uses what it is given, with CALLS it loads
  * another one. */
 #include "device.h"

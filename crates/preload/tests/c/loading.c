@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* Loads a library, lets it do what it can with the device, and says how that went: loading WAY LIBRARY [CALLER]. The way is made of
  * words; CALLER is a library that loads it in the program's place. */
 #include "device.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* The locks that hold objects. */
 #ifndef LOCKS_H
 #define LOCKS_H

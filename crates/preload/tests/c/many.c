@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* What each way to pass, copy, inherit and close descriptors costs, with few objects and with many. The first argument is the
    pattern, the second how many objects, the third, if there is one, what stands for the device: "eventfds", or how many other
    processes have as many objects of the same device, each sent and copied, and one copy closed. A pattern of which the

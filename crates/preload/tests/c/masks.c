@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* Bad pointers are reported whatever has changed the thread's mask: also what no library sees. The argument is the way. */
 #include "device.h"
 #include <poll.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* FUTEX_WAIT_MULTIPLE as programs for patched kernels call it: operation 31 of futex, through the C library's syscall.
    Whoever wakes makes the kernel's own FUTEX_WAKE. The first argument is the scenario. */
 #include "device.h"

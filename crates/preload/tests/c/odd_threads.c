@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* Threads that /proc/self does not show: one with a table of descriptors of its own, and those that go on after the first one has
  * ended. */
 #include "device.h"

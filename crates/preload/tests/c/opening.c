@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* Every way to the device, and what those see who look at it or at a descriptor. The first argument is the scenario. */
 #include "device.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* A library that has some of the C library's functions, as tracers and sandboxes do: one that the device stands in front of, and one that
  * it calls itself. Says at the end how often they were called. */
 #define _GNU_SOURCE

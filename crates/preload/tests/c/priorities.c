@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* Two threads of different real-time priority on one processor, both in need of the library's lock, which it takes to add
    and to remove devices. The lower one is put off the processor wherever it is, also while it holds the lock; the higher
    one must let it go on then. The only argument is how often the higher one runs. Exits with 77 where this is not permitted. */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* Descriptors as descriptors: dup, fork, exec, passing, closing, running out. The first argument is the scenario. */
 #include "device.h"
 

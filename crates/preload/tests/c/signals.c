@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* Signal handlers in the middle of waits. The first argument says which scenario. */
 #include "device.h"
 

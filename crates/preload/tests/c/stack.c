@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
  * How much stack each interposed function takes, and programs that start others from where there is hardly any.
  *

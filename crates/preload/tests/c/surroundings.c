@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* Programs in surroundings that one meets in containers and services: a /proc that hides the processes of others, memory at its limit,
  * processes that are frozen, descriptors that go through a ring of the kernel. The first argument is the scenario. */
 #include "device.h"

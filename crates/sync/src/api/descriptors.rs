@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Objects as descriptors.
 
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};

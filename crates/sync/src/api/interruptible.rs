@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! A wait that a handler of signals takes out of its queues: what both faces of the door have in common ([`crate::door`]).
 //!
 //! A wait that was withdrawn may not have checked all its objects yet; the driver does so whatever signals come. So it

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The public interface of an arena: a thin layer over the floors below.
 
 pub(crate) mod interruptible;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Creates, adopts and closes objects.
 
 use crate::arena::Arena;

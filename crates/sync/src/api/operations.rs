@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The operations on one object that do not wait.
 
 use crate::arena::Arena;

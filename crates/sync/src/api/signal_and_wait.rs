@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Signals one object, then waits for another: two operations in one call.
 //!
 //! [`crate::spec::SignalAndWait`] says what that means. Everything that can be refused is looked at before the signal, and the thread

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! A fresh arena whose counters are about to wrap, for checkers.
 //!
 //! What wraps, and after how much: `docs/internals/numbers-that-wrap.md`.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Moves chunks: to the wait set that needs one the next chunk that was never used, or, when all were used, one that its wait
 //! set does not need.
 //!

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Which families have copies of an object's descriptor and how many, and how many messages with one are on their way.
 //!
 //! # Role

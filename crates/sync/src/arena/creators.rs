@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Who created an object, for checkers: as an onlooker learns it, and as if another process had created it.
 
 use super::Arena;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Objects as descriptors: the kernel counts the references.
 //!
 //! An object's descriptor is an open file description of the arena's file. Its offset is the object's number, so any

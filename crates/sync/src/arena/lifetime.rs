@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Object lifetime: which process or descriptor keeps an object alive.
 
 use super::Arena;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! An arena: the shared memory in which objects and waiters live.
 //!
 //! Everything read from it is an integer, every index is checked here before it becomes an address, and nothing in the

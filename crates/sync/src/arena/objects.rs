@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Object slots: takes and returns them, and finds those that nobody can use any more.
 //!
 //! # Picture

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Peers: the processes that use the arena, recorded so that what a dead one left can be found.
 //!
 //! A peer is one 128-bit word: process number and namespace in the low half, start time and incarnation in the high half. It is

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Finds free slots, among objects, waiters or chunks.
 //!
 //! Only the slot itself says whether it is free; taking it is one compare-exchange there. A pool only *hints* where to

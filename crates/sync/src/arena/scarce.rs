@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! An arena with one chunk for all its wait sets, for checkers.
 
 use super::Arena;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The wait set of an object: the waiters that are interested in it. It is a hint that can be rebuilt, without links
 //! that could break.
 //!

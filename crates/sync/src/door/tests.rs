@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! A thread and handlers that ask at its door, as a face has them.
 
 use super::*;

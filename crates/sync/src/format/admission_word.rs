@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The admission word, as [`crate::protocol::admission`] draws it.
 
 use ntux_platform::atomic::Pair;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The words that move chunks between wait sets, as [`crate::arena::chunks`] draws them: a link, and the transfer.
 
 use ntux_platform::atomic::Pair;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The word that says until when a wait sleeps at most, for onlookers.
 //!
 //! ```text

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! A place of a wait set, as [`crate::arena::wait_set`] draws it.
 
 use super::fields::{ENTRY, part};

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The table of all fields: the position and name of each part of each word of an arena's file.
 //!
 //! The core takes the positions of its parts from here ([`part`]), the fingerprint of the format covers the whole table

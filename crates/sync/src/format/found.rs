@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! What a wait found at an object when it joined its queue: the end of the version of the object's word, and its mark. In one word, which
 //! onlookers alone read.
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The word that says which thread has a waiter's slot, as [`crate::protocol::waiter`] draws it.
 
 use super::fields::{HOLDER, part};

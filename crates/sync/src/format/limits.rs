@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The table of all limits that the processes of an arena share. The fingerprint covers all of them.
 //!
 //! The model checker has smaller ones, so that few threads reach them.

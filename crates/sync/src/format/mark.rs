@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! What the tag of an object at rest says: who signaled it last, or, of a mutex, who acquired it last. For onlookers; nothing in the
 //! core decides by it.
 //!

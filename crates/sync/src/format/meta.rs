@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The meta word of an object slot, as [`crate::arena::objects`] draws it; and the number of an object.
 
 use super::fields::{META, part};

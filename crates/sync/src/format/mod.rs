@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The format of an arena's file: its layout, one module for each word, and the table of fields.
 //!
 //! | what | file |

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The word of a peer, a process that uses the arena; [`crate::arena::peers`] explains it.
 //!
 //! ```text

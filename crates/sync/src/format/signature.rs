@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The word in which whoever decides a wait signs: who performs the operation that decided it, and which wait that is.
 //!
 //! ```text

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Tickets: each wait draws one from the arena's counter. The ticket names the wait (its *epoch*) and orders waits by
 //! arrival.
 //!

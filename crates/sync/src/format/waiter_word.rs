@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The word of a waiter: the state of its wait, in 128 bits that change in one step.
 //!
 //! # Picture

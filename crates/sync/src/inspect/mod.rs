@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! A read-only view of an arena, for programs that show what others do.
 //!
 //! A [`View`] is a read-only mapping. It takes no slot in the arena, helps nobody, writes nothing, and allocates no

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! An object, and its queue.
 
 use ntux_platform::atomic::{Pair, Word32, Word64};

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! A process that uses the arena.
 
 use ntux_platform::atomic::Word128;

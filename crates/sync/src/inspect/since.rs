@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! When an object was last signaled, as far as its waiters can tell.
 //!
 //! Nobody notes the time of a signal that wakes nobody: reading the clock takes longer than the signal. But a thread that falls asleep

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The read-only mapping, and which parts of it may be read.
 
 use std::mem::offset_of;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! A thread's waiter slot, and its wait.
 
 use super::object::LastBy;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Events: signaled or not. A wait consumes an auto-reset event and leaves a manual-reset one signaled.
 
 use super::{Kind, Start, Step};

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The kinds of objects, and every rule that depends on the kind.
 //!
 //! Each kind has a file, which defines the contents of the object's word and of the data beside it, the effect of each

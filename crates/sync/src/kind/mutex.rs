@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Mutexes: an owner id and a recursion count. Signaled for everybody while unowned, for its owner until the count is
 //! full.
 //!

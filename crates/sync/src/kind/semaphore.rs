@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Semaphores: a count between 0 and a maximum. Signaled while the count is above 0; a wait takes one.
 
 use ntux_platform::atomic::Word64;

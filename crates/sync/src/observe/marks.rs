@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! What threads leave in the words of the objects that they signal or take: their *mark* ([`crate::format::mark`]).
 //!
 //! # Role

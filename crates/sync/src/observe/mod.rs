@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The one seam for onlookers: the protocol says here what has happened, and this module says it to all who may want to know.
 //!
 //! | what has happened | said by | note in the waiter's slot ([`notes`]) | event in the ring, static tracepoint ([`trace`]) |

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! What threads write down for onlookers ([`crate::inspect`]) in waiter slots, on paths that enter the kernel anyway.
 //!
 //! # Role

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! A record of who sleeps, signals, grants and wakes, kept only while a tracer asks for it.
 //!
 //! # Role

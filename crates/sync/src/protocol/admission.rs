@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Wait-all: one operation at a time per arena, which any thread can complete.
 //!
 //! # Role

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Places of the dead, given back at once because a supervisor says who is dead.
 //!
 //! # Role

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Gives an object to a waiter, in steps that any thread can complete.
 //!
 //! # Role

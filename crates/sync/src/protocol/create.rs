@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Creates objects. Claims that the last object left in the slot are finished first, which can lead to any other
 //! operation.
 //!

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! An *epoch*: one wait or request of a thread, from its ticket on.
 //!
 //! # Role

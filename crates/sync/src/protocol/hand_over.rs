@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Gives an object to the only thread that waits for it: the common case of a signal, in one piece.
 //!
 //! # Role

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Checks an object for a wait. It first helps the object to rest, and changes nothing else, except by a carry that an
 //! acquisition needs.
 

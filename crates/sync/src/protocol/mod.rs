@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! How an object reaches a waiter, and how a thread waits: free functions over an arena and the calling thread's waiter
 //! slot.
 //!

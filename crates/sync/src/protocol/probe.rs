@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Takes objects that a look has found available, in one step and in no queue.
 //!
 //! # Role

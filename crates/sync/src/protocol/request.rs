@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The request of a wait: its objects, its alert, and the owner id for mutexes.
 
 use crate::{Error, Object, Result, WAIT_MAX};

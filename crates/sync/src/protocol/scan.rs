@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Chooses the waiter to which an object is offered: the search through its wait set.
 //!
 //! # Role

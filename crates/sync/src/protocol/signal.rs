@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The operations that change an object without waiting: release, unlock, kill, set, reset, pulse.
 //!
 //! # Role

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Adaptive spin: how a wait looks again for a short while before it queues, and before it sleeps.
 //!
 //! Whether it does, and for how long, is decided in `ntux_platform::waiting`. This file remembers, for each thread, what the

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! What all waits have in common: how a round takes an object, how it ends in the queues, and what has become of it.
 //!
 //! # Role

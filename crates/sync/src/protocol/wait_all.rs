@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Waits for several objects at once: takes all of them in one step, or none.
 //!
 //! # Role

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Waits for one of several objects. (For a single one: [`super::wait_one`].)
 //!
 //! # Role

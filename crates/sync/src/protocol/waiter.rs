@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! A thread's waiter slot in an arena: taken at the first wait, kept for later ones, and reclaimed when the thread is
 //! dead. Each wait in it is an *epoch* ([`super::epoch`]).
 //!

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The meaning of the operations: a sequential model, one step at a time, without atomics and without time.
 //!
 //! A [`State`] holds objects and threads; a thread has at most one operation in progress. Every operation is one step,

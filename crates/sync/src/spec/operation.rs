@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The calls of the interface, and their results.
 
 use super::wait::Wait;

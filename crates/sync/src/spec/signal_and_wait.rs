@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Signal-and-wait, the one operation that is composed of two others.
 //!
 //! Windows' documentation says of `SignalObjectAndWait` that the two are not guaranteed to be one step: threads on other processors can

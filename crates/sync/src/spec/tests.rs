@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The clauses that concern more than one object or thread.
 
 use super::*;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The value of an object of any kind at one instant.
 
 use super::{Event, Mutex, Semaphore};

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The model of waits: queues, offers, and how a wait joins and leaves.
 
 use super::{Answer, Id, Phase, State, ThreadId};

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* The cases for doors (crates/sync/src/door.rs), which every face must pass. A program defines the functions below and includes
  * this; it runs the case that its argument names, or all, each in a process of its own.
  *

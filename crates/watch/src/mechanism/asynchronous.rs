@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The kernel records the first write to each page without blocking it, and we query the record (userfaultfd `WP_ASYNC`
 //! and `PAGEMAP_SCAN`).
 //!

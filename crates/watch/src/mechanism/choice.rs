@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Chooses a mechanism: the named one, or else the best that works and cannot lose data.
 
 use std::sync::OnceLock;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The kernel copies a page at the first store, and tells which pages are copies. For containers without userfaultfd.
 //!
 //! Only a program that asks for it gets this mechanism (`Mechanism::choose`). The program must not reset pinned pages,

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Clean pages are read-only, and a handler for SIGSEGV opens them. For kernels and containers without userfaultfd.
 //!
 //! The handler takes only the lock of 64 pages, so threads that write elsewhere do not wait for each other.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The kernel blocks a thread that writes to a clean page; a thread of ours records the page and wakes the writer
 //! (userfaultfd).
 //!

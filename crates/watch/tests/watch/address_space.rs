@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! All private memory of a process. Each test has a process of its own: it takes the memory of the whole one.
 #![cfg(target_os = "linux")]
 

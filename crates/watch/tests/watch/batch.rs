@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Many ranges in one call.
 
 use fastrand::Rng;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Tests that change their process run in one of their own: the same program, told to run that one test.
 
 use std::os::fd::IntoRawFd;

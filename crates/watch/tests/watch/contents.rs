@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Watching changes no contents: what was stored is there, whatever is reset, protected or forked meanwhile.
 
 use std::thread;

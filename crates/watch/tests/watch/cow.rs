@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! What is particular about memory that the kernel copies.
 #![cfg(target_os = "linux")]
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Privileges, filters, and the choice of a mechanism.
 #![cfg(target_os = "linux")]
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Children of fork, and forks while others write and ask.
 
 use std::time::{Duration, Instant};

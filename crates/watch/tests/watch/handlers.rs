@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The signal of page protection, and a program that has a use for it itself. Each test has a process of its own.
 #![cfg(target_os = "linux")]
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Writes that the kernel makes for the program: seen where the mechanism can see them, else refused by the kernel, unless
 //! the pages are held.
 #![cfg(target_os = "linux")]

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Many regions, and the limits of the system.
 
 use std::collections::BTreeSet;

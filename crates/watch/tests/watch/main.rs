@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The same tests for every mechanism: each takes a watcher and must hold whoever notices the writes. macOS has page protection only.
 #![cfg(any(target_os = "linux", target_os = "macos"))]
 

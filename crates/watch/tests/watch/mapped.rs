@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Memory that a test maps itself, with pages named by number.
 
 use std::fs::File;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! A region under test, with pages named by number.
 
 use ntux_watch::{Protection, Range, Region, Reset, Watcher, page_size};

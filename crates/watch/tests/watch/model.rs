@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Random operations on a region and on the model of it, compared after each.
 
 use fastrand::Rng;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Writers and a reader that keeps a copy: whatever is listed is copied, and in the end the copy is the memory.
 //!
 //! A write that is lost between two results leaves a stale page in the copy.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The meaning of each operation: a region is a list of pages, without threads, kernel or addresses.
 //!
 //! The semantics come from the documentation of `GetWriteWatch` and `ResetWriteWatch`, and from what Wine's tests

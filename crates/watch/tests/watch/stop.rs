@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Tells the threads of a scope to end, also if the test fails: the scope waits for them.
 
 use ntux_platform::atomic::Word32;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! What the system has or has not: huge pages, swap.
 #![cfg(target_os = "linux")]
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! What is easily got wrong with the kernel's own interface, and with memory that the program changes behind our back.
 #![cfg(target_os = "linux")]
 

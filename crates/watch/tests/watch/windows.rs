@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! What Wine's tests assert of Windows, group by group (`test_write_watch`; the letters are those of docs/watches/guide.md).
 
 use ntux_watch::{Error, Protection, Range, Reset, Run, page_size};

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Memory that the harness shares with all its processes, besides the arena: mailboxes, and the table of objects.
 
 use std::cell::UnsafeCell;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! What `ntux why` may say, and must say, of an arena in which a victim stands still or was killed.
 //!
 //! Nobody moves, so one snapshot stands for both of those that the analysis compares. It is compared with what the

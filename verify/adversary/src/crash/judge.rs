@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The judge: the states of the sequential model that explain all observations so far.
 //!
 //! A victim's operation is pending from the moment it begins. It may take effect at any later moment, or never; the

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Checks a snapshot of the arena while a victim is stopped, or after its death.
 //!
 //! Nobody runs, so all objects are of the same instant. The objects at rest, taken together, must have the values of

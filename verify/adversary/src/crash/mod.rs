@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Kills and stops: at every instruction of every operation, and at random.
 //!
 //! | question | file |

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Calls of the core as plain data, which is passed through shared memory, and which the sequential model understands.
 
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};

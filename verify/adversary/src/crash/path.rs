@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The instructions that a victim executed in one operation, and the points among them.
 
 use std::io;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Operations that do not survive a kill or a stop, which the harness must find.
 
 use std::os::fd::BorrowedFd;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! One experiment: survivors sleep, a victim is brought to a point of its operation and killed or stopped there,
 //! perhaps followed by a second one, and then the survivors use the same objects. The judge checks every result.
 

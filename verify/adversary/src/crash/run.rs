@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! All experiments of a run, and their results.
 
 use std::io;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The scenarios: every operation of the core, in every situation in which it takes a different path.
 
 use ntux_sync::New;

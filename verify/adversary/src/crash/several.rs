@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Several processes share the scenarios of a run: each has an arena, survivors and a processor of its own, and takes the next scenario
 //! when it is done with one.
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The arena under test, the survivors that use it, and a copy of its bytes from which each experiment begins.
 
 use std::io;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! A traced child: run one instruction, run to an address, end.
 //!
 //! A call into the kernel's page (the vDSO: reading the clock) counts as one instruction, and runs at full speed. Stepped through, it

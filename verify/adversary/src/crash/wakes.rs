@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Which survivors may sleep, which are owed a wake, and how late it comes.
 
 use std::time::{Duration, Instant};

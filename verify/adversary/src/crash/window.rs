@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Counts instructions: how many an operation takes, and during how many it is claimed for a waiter but not decided.
 //!
 //! A signaler that is killed between claim and decision leaves an operation that has not happened, until somebody touches the

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Rival designs: the effect of a kill or a stop on each of them.
 //!
 //! The designs of the test kit are the code that `ntux bench` measures ([`ntux_testkit::rival`] describes them).

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Values change without a lock. One robust lock for the whole region protects the list of waiters; its next owner
 //! learns that the last one died. A set that finds waiters takes the lock and wakes all of them.
 

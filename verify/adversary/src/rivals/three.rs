@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The designs of the test kit, with the objects of the experiments.
 
 use std::cell::RefCell;

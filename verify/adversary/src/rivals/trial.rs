@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! One design, one kill or stop at a time.
 
 use std::fmt;

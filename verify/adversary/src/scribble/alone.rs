@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! One thread that is victim and scribbler in turn. The seed determines everything, so failures repeat.
 //!
 //! In the configuration `ntux_explore` it also scribbles in the middle of its operations, before a shared access that

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Memory that the harness shares with its victims, besides the arena: what each is doing, and counts.
 
 use std::io;

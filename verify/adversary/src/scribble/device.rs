@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! A program that knows only `/dev/ntsync`, with the library preloaded, while another process scribbles over its device
 //! through `/proc`, as any process of the same user can.
 

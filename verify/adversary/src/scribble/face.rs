@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Performs an operation through one of the faces: the core, the Rust crate, the C library.
 
 use core::ffi::c_int;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Fences around an arena, to detect accesses out of bounds: inaccessible pages, and data that must not change.
 
 use std::collections::hash_map::DefaultHasher;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The scribbler's view of the arena's file: named words, written without regard for their users.
 
 use std::io;

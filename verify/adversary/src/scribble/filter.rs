@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The system-call filter of a victim. Whatever the memory says, a victim sleeps on and wakes only words of its own
 //! arenas, and sends no signal except signal 0, which only probes. Any other such call kills the process with SIGSYS.
 //!

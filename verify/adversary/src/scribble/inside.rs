@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Scribbles in the middle of an operation.
 
 use std::cell::{Cell, RefCell};

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Hostile memory: a process writes rubbish into the arena while victims use it.
 //!
 //! A victim may get errors or wrong results about the objects. It must not crash, access memory outside the arena, run

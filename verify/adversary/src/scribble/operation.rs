@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The operations of victims: every operation of the core, with valid and invalid arguments.
 
 use fastrand::Rng;

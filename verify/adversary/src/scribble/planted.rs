@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Planted bugs, each of which must be found.
 
 use std::time::Duration;

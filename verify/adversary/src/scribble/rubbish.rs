@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The rubbish: from single bits to complete states that look as if the core had written them.
 
 use std::collections::VecDeque;

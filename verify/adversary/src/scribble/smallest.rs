@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The smallest memories that once broke a victim.
 
 use ntux_sync::{Arena, Capacity};

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Processes with several threads each that use an arena, and one that scribbles over it: at full speed, in bursts, or
 //! on one word only.
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The watchdog: finds victims that crash, run for ever, or sleep beyond their deadline.
 
 use std::time::Duration;

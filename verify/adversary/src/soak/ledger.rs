@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The ledger: what every worker is doing, in memory that outlives the worker.
 
 use std::io;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Random kills and stops among processes that share objects, for a given time.
 //!
 //! The workers record what they are about to do (`ledger`). So the harness knows what each victim certainly held, which

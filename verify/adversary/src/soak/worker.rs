@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! A worker: makes random operations until it is killed, and records each before and after.
 
 use std::time::Duration;

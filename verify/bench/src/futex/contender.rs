@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The contenders: the kernel's plain calls, and the futex layer over each of its mechanisms, in every size.
 
 use std::sync::OnceLock;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! A crowd: threads that all wait for one word, or each check their own words.
 //!
 //! The threads stay from one measurement to the next, so that no thread begins or ends while something is timed. They

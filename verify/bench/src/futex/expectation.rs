@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The promises, their results, and the rows in which the library was slower.
 
 use super::contender::{ALL, Contender, KERNEL, KERNEL_SHARED, NATIVE, SHARED, Side, TABLE};

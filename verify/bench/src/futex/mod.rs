@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! `ntux bench futex`: the futex layer beside the kernel's own calls, and waits for several objects beside other
 //! designs, all in one run.
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! K counters, and consumers that take from any that is not zero: one implementation for each way to wait for several
 //! things, each written as a program without alternatives would be.
 

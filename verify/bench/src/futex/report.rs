@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The report: tables for people, one document for programs. It lists promises that were not kept, and losing cases.
 
 use std::io::{self, Write};

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The four benchmarks of `perf bench futex` that the futex2 proposal was measured with: hash, wake, wake-parallel and
 //! requeue.
 //!

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! One thread: the cost of a call that wakes nobody, finds its word changed, or returns at once.
 
 use std::io;

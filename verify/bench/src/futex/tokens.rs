@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! M producers, N consumers, K objects: every producer posts to objects at random, every consumer waits for any.
 //!
 //! *Saturated*: producers post as long as fewer than 64 tokens are in flight. *Paced*: one producer posts one token,

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! ntux through its C interface, called through pointers as a C program calls a shared library.
 
 use std::hint::black_box;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The device's own interface, raw ioctls: the kernel's driver, or ntux in its place.
 //!
 //! It uses only the kernel's interface, and cannot tell which of them answers.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The crate `parking_lot`: what a program uses whose threads share nothing with other processes.
 //!
 //! A mutex is its raw mutex; the others are a value under a mutex, with a condition variable. It cannot wait for several.

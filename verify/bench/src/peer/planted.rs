@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Designs with a planted bug, which the scenarios must catch.
 
 use std::io;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The promises of ntux, beside the results. A missed promise is a result and does not fail a run.
 
 use serde::Serialize;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The first screen of a report: each scenario beside the best of the peers that can do it, the worst first.
 
 use std::io;

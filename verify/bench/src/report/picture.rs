@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The report as a picture: a dot for each time, a line for each scenario; and as a page that holds the picture and the tables.
 
 use std::fmt::Write as _;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The report as tables. A cell is the median of the rounds, and below it the fastest and the slowest round.
 
 use std::io::{self, Write};

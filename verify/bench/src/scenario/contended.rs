@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Threads and processes that wait for each other. Each scenario checks its assumptions: a design that lets two threads
 //! into a mutex, or wakes the wrong one, fails instead of being fast.
 

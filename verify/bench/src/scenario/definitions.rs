@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The rows in which msync's figures were published, by the same definitions, as far as they are told. `wine/rows.c` asks them of
 //! a Wine.
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The cost of the preloaded library for calls that do not use the device.
 //!
 //! The same code runs in this process without the library and in a child with it; only the name of the peer differs.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Does an operation cost more among many objects, or with many waiters, and how many bytes does each take?
 
 use std::io;

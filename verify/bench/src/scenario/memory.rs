@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! How many bytes of an arena each object and each waiting thread takes.
 
 use std::io;

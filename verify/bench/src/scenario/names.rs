@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The names by which the promises find what was measured, if it was.
 
 pub(crate) const BLOCKED_WAIT: &str = "blocked wait: the sleeper";

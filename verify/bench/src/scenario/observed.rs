@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! What it costs a program that somebody looks: two threads on one processor, which wake each other in turn. Each turn is
 //! one wait that falls asleep, and one wake. All arms in turns, so that the ratio is of one run.
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! What it costs to share objects: to send their descriptors, to have them, and that the kernel counts those of some.
 
 use std::io;

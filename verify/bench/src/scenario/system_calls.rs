@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! How many system calls the calling thread makes for each operation.
 
 use std::io;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The machine's own costs: an empty system call, and one uncontended exchange of 64 and of 128 bits.
 
 use std::hint::black_box;

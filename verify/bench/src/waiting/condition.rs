@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! What goes on beside a program while it is measured, and what it is confined to.
 
 use std::fs;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! `ntux bench waiting`: what the policy for waiting gains and costs, beside sleeping at once, in the same run.
 
 mod condition;

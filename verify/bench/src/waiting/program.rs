@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Small programs whose threads wait for each other, or for time to pass. Each does a given amount of work.
 
 use std::io;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The report: a table for people, one document for programs.
 
 use std::io::{self, Write};

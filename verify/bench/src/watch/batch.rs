@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! A thousand regions, with one page written in every tenth: queried one by one, and in one call.
 
 use std::io;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The promises, and their results.
 
 use super::batch::Batched;

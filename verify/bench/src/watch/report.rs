@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The report, as tables and as JSON.
 
 use std::io::{self, Write};

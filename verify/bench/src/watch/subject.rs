@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The mechanisms that watch the measured memory.
 
 use core::mem::MaybeUninit;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! One thread writes a share of the pages, once each, in random order; then they are listed and reset in one step.
 
 use std::io;

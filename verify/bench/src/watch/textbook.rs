@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Textbook page protection: the handler takes one lock for everything, and opens one page.
 
 use std::io;

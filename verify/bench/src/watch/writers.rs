@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The micro-benchmark of Wine's merge request for kernel write watches, re-implemented from its public description.
 //!
 //! Threads write to one region as fast as they can; the main thread repeatedly sleeps, lists all written pages and

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The alert: one more object, which ends the wait without being one of its objects.
 
 use crate::blocked::block;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Arguments of waits that are refused.
 
 use crate::case::{Case, case};

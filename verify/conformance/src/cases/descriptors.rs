@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Descriptors: what they refer to, how long that lives, and their other operations.
 
 use std::io::{Read, Write};

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Events, one thread.
 
 use crate::case::{Case, case};

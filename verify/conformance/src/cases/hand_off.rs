@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Hand-off: a signaling operation acquires on behalf of the sleepers, before it returns.
 
 use crate::blocked::block;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Kinds of objects, and instances.
 
 use crate::case::{Case, case};

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Ioctl numbers, kinds of descriptors, and which of several errors is reported.
 
 use std::ffi::CStr;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The cases, one file for each part of `docs/reference/semantics.md`.
 
 use crate::case::Case;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Which of several sleepers is served first, and that a wait that has ended gets nothing.
 
 use std::sync::atomic::{AtomicU32, Ordering};

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Bad pointers: what is refused in advance, and what takes effect although the result cannot be written.
 
 use std::ffi::c_void;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The same objects in several processes.
 
 use std::sync::atomic::{AtomicU32, Ordering};

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Signals that arrive during a wait.
 
 use std::mem::zeroed;

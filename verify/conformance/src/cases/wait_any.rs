@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! WAIT_ANY: what it takes and what it gives.
 
 use crate::blocked::block;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The floor: the system calls alone that an operation of ntux makes, in the simplest program that makes them.
 //!
 //! * A hand-off: one word in memory that processes share, and the kernel's futex call. No user-space design can sleep for less.

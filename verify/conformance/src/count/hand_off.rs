@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Operations that wake a thread, and the instructions until that thread has returned.
 //!
 //! There is one processor. Both threads have the same real-time priority, so a woken thread runs only when the other

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The counter, and the count of one operation.
 
 /// Rounds that are counted, and rounds before them in which caches of the system and of the library fill.

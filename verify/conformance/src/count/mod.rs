@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Counts the instructions of each operation, in an emulator whose time stamp counter counts instructions.
 //!
 //! QEMU does that with `-icount shift=0` and one processor. The count includes everything executed between two reads of

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The counts of two devices as a table, and those of operations that enter the kernel beside the system calls alone.
 
 use std::collections::BTreeMap;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The threads of a program besides the first: each makes one call after the other, on command.
 
 use std::sync::Arc;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Pseudo-random numbers, determined by a seed.
 
 /// A sequence of numbers (splitmix64).

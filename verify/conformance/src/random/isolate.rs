@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Runs each program in its own process, under a watchdog.
 
 use std::fs::File;

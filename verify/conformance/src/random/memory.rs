@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The memory that the calls of one thread use, and the changes that a call made in it.
 
 use std::fmt::Write;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Random programs: a seed gives a program, and the server of `/dev/ntsync` gives the program a transcript.
 //!
 //! The driver is the oracle. A replacement is right if the same programs give the same transcripts.

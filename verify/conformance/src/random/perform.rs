@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Runs a program, step by step, and writes its transcript.
 //!
 //! A transcript has one entry for each step: what the call returned and what it changed in memory, then which other

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Finds a small part of a program on which two sides still differ.
 
 use crate::random::program::Program;

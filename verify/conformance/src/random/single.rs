@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Programs with one thread: all ioctls, mostly valid, and now and then each of their edges.
 
 use crate::device::{NEVER, WAIT_REALTIME, number};

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Programs with several threads: they sleep in waits, and one of them, or the first thread, satisfies them.
 //!
 //! One thing happens at a time, so the semantics determine who is satisfied: order of arrival, wait-all before

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Transcript files: one line for each program, and the comparison of two files.
 
 use std::collections::BTreeMap;

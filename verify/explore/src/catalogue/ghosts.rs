@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Ghost operations: what a thread does that goes on when the world has changed without it, and what others do for one that
 //! is dead. And processes that have the number and the memory of another one.
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Lifetimes: objects that are closed, slots that change hands, threads that die.
 
 use super::{poll, query, timed};

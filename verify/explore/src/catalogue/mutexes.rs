@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Mutexes: recursion, carries, abandoned ones, and threads that share an owner id.
 
 use crate::program::{Call, Program, abandoned, all, any, auto, kill, mutex, read, set, unlock};

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Which waiter gets a signal: waits for one object or for one of two.
 
 use super::{poll, query, timed};

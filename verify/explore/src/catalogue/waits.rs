@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The other kinds of waits: for all, polls, with alerts, interrupts and deadlines.
 
 use ntux_sync::spec::Value;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Caches the model's explanations of the events of a run: runs with the same explanations share them.
 
 use std::collections::HashMap;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The simulated kernel, which also receives the accesses of the threads.
 
 use std::cell::RefCell;

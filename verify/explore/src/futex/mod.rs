@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Model checking of the futex layer's shipped code: the wait table, that of a domain with killed threads, 64 bits as
 //! two words, and lanes.
 //!

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Small programs that exercise every rule.
 
 use super::model::{Id, Request};

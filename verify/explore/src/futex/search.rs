@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Tries every schedule of a program with a bounded number of preemptions.
 //!
 //! # What is skipped

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Threads as coroutines that stop before every shared access, over a simulated kernel ([`super::kernel`]).
 
 use std::alloc::{Layout, alloc_zeroed};

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! A hash of the state of a run. Two runs in equal states have the same continuations and results, so one of them can
 //! stop.
 //!

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Random programs, each made from a seed, or from a seed and a list of calls to leave out.
 
 use ntux_sync::spec::{Id, ThreadId, Value};

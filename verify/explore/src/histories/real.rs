@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Short histories of real threads, whose results must be linearizable.
 //!
 //! Threads run freely; each records a shared counter before and after every call. The order of these times is a history

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Histories under the explorer's scheduler: deterministic, and replayed by a token.
 
 use std::ops::Range;

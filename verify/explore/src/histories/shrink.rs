@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Makes a failing program smaller: leaves out every call without which the rest of the schedule, or another one, still
 //! fails.
 

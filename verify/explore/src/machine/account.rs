@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! A hash of the memory after the updates of one execution. Equal memories have equal hashes, whatever the order of the
 //! updates.
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The unit of memory for a machine: 16 aligned bytes.
 
 use super::fingerprint::Fingerprint;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! What the kernel does when a thread dies, as far as the code under test relies on it (`handle_futex_death`).
 
 /// What the kernel leaves clear of a dead thread's number, what it keeps, and what it sets (`FUTEX_TID_MASK`,

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Hashes of 128 bits, wide enough that different states practically never collide.
 
 use std::hash::{Hash, Hasher};

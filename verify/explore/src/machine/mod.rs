@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The common parts of both model checkers: that of the core ([`crate::stage`], [`crate::search`]) and that of the
 //! futex layer ([`crate::futex`]).
 //!

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Virtual threads: coroutines that stop at chosen points, all on one thread of the operating system.
 
 use std::cell::Cell;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! A token replays an execution: the program, the planted bug if any, and which thread ran for how long.
 
 use std::fmt::{Display, Formatter};

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! What happened in one execution, for people.
 
 use std::backtrace::Backtrace;

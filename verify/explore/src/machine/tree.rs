@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The choices made, those left, and where they led.
 
 use std::collections::HashMap;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! One run of a program: its threads, the knowledge about memory, the monitor's state.
 
 use std::collections::HashMap;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Receives the accesses of the code under test: each is a stop, at which the search chooses which thread runs next.
 
 use std::cell::{Cell, RefCell};

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The real subject: an arena.
 
 use std::cell::{Cell, RefCell};

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! A semaphore of two words, with optional flaws: the explorer must find each, and must accept the sound one.
 
 use ntux_platform::atomic::{Word32, Word64};

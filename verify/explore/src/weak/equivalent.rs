@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Orders that can be weakened without harm, and why. `docs/internals/memory-orders.md` has the whole argument.
 
 use super::needed;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Messages and views: see [`super`].
 
 use std::collections::HashMap;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Weak memory: what a thread may read if processor and compiler guarantee only the orders in the code.
 //!
 //! # Model

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Orders that are needed although few executions show it, or none.
 
 use super::equivalent::matches;

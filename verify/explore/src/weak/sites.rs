@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Places in the source that access shared memory, and how each can be weakened.
 
 use std::collections::HashMap;

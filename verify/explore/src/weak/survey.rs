@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Surveys the accesses of the programs, and checks that nothing fails with the orders in the code.
 
 use std::collections::HashMap;

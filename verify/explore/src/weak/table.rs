@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Weakens one order after the other, and reports which program fails.
 
 use std::fmt::{Display, Formatter};

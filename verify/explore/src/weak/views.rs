@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! What a thread may still read: the oldest message of each location, and how early its next load may be performed.
 
 use super::sites::Reading;

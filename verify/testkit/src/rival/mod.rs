@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The other ways to have NT synchronization objects in user space, behind one trait.
 //!
 //! Each is the simplest honest form of its design, written from its public description, without code of others. So the

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Futexes with a memory node (`FUTEX2_NUMA`, Linux 6.16): the 32-bit word after the futex says on which node the
 //! kernel keeps the sleepers.
 //!

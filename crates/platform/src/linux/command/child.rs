@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! A child process, for its supervisor: its end, and signals to pass on to it.
 
 use std::io;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! How to look at other processes without doing anything to them.
 
 use std::io;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Probes of what this machine lets a process do, by doing it.
 //!
 //! Version numbers are unreliable: a container's seccomp filter, a security module or a missing option makes a new

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Each test installs filters in a thread of its own: they hold for that thread alone, and what it makes.
 
 use super::*;

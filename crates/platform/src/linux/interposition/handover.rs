@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Passes a descriptor to another process over a local socket.
 #![allow(clippy::unnecessary_cast, reason = "musl has other types for the same fields")]
 

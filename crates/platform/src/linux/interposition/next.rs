@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The C library's own functions, for a preloaded library that interposes on them.
 //!
 //! Each is looked up once, at its first use, in the tables of the loaded objects, which the constructor has noted

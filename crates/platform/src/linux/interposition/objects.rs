@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The loaded objects, in the loader's order; and in another one for a runtime that wants to be the first of them.
 //!
 //! AddressSanitizer's shared runtime looks, when it starts, which object stands behind the program in the loader's list,

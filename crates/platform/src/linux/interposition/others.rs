@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Whether a preloaded library may examine the program's descriptors and other processes: no call that this needs makes
 //! a filter kill the program (`deadly`).
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Runs work on a stack of its own, so that a function of the C library on which a preloaded library interposes takes hardly more of
 //! the program's stack than the C library's own.
 //!

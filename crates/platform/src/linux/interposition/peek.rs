@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Reads memory that may not be mapped.
 
 use crate::linux::deadly::Call;

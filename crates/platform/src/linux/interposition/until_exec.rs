@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Memory that a task needs until it has executed a program: what `execve` is given must stand somewhere while the kernel reads it, and
 //! nobody is left to return the memory when the call succeeds.
 //!

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Which processes a Wine starts, and which process serves a prefix. 32-bit Windows programs run in 32-bit processes if
 //! Wine has Unix libraries for them (*old-style WoW64*), and in 64-bit ones otherwise.
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The interface of the kernel's newer futex calls: numbers, flags, structure and times, for calls and probes.
 
 use crate::clock::Deadline;

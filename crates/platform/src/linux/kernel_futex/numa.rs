@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Futexes with a memory node: the newer calls, one for each operation.
 
 use super::answer;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 use std::io::Read;
 use std::os::fd::{AsFd, BorrowedFd, FromRawFd};
 

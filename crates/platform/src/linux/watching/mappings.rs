@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The mappings of a process, from `/proc`.
 //!
 //! [`Mappings::each`] does not use the heap, because it may run while another thread is stopped in the allocator.

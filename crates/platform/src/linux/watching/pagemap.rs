@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Queries the kernel for written pages (`PAGEMAP_SCAN`, Linux 6.7).
 //!
 //! A page of a range that is registered with an asynchronous [`Userfault`](super::userfault::Userfault) is *written*

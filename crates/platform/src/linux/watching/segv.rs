@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Linux's information about a forbidden access.
 
 use crate::linux::Linux;

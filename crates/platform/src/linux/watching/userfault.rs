@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Userfaultfd write protection: the kernel notes the first write to each page of a range.
 //!
 //! A descriptor acts on the address space that created it, while any copy of it is open: a child of fork that uses an

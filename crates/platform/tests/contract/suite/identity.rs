@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Numbers of processes and threads.
 
 use std::collections::HashSet;

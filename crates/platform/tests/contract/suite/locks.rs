@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Locks of open file descriptions, on files.
 
 use std::fs::File;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! What a room promises, tried out: to be run on a new system before any test of the core.
 //!
 //! Every check is for the type that stands for a system, so that the same check runs on a room that breaks a promise on purpose

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Pages in a forked child, and error numbers.
 
 use std::time::Duration;

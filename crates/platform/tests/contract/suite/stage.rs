@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Who takes part in a check: shared memory, threads, processes.
 
 use std::io;

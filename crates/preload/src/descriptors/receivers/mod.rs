@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Checks the receivers of messages that carry a descriptor of ours: a process without this library cannot use it, and
 //! the user is told.
 //!

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Finds the child that has the other end of a socket pair that this process created, because the kernel names only the
 //! creator.
 //!

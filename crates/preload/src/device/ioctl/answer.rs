@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! What an attempt at a request comes to.
 
 use crate::c_library::copy::Fault;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The requests that are one exchange: a wait for one object that is there, a release, unlock, set or reset for which nobody
 //! waits, of objects that this process knows, by a thread that has used them before.
 //!

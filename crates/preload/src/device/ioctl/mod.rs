@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The fourteen requests: numbers, argument layouts, and the driver's checks in the driver's order.
 //!
 //! A request that fails writes nothing and changes nothing, with one exception that the driver also has: if the result

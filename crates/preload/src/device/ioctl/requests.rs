@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The numbers of the fourteen requests, and what their arguments consist of.
 
 use crate::c_library::copy::WAIT_SIZE;

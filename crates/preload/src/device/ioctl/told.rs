@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! A line in the log for each operation, if the user wants that: `NTUX_LOG=waits:PATH` or `all:PATH`.
 //!
 //! ```text

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The arrival of a signal: the first instructions that run in place of the program's handler.
 //!
 //! The kernel calls a *stub*; each action of the program has one ([`super::actions`]). The stub determines whether the

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Every interleaving of three threads, of two or three families, that make, send, receive, copy, steal, inherit, use and close
 //! descriptors of one object, with a sweep at any time, and a kill, an exec or a fork at any step. The kernel is a few counters; the word
 //! changes by the functions that the arena uses. There are two places for three families.

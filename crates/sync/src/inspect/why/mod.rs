@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Why threads make no progress: what two snapshots of an arena prove about waiting threads.
 //!
 //! # Role

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The largest set of waits that nobody outside can end, and the cycles in it.
 
 use std::collections::{BTreeSet, HashMap, HashSet};

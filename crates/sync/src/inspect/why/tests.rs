@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Random programs, run by real threads in a real arena: what the analysis calls stuck is exactly what stays asleep when
 //! everybody else lets go of everything.
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! An announced signal: its effect on the object, and its result for the requester.
 
 use crate::format::layout::ObjectSlot;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Try: one attempt to give a wait-all all its objects. [`super`] explains the protocol.
 
 use super::{abort, current, origin, performer, replace, serve_claims};

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Crowds that two helpers serve at the same time, one always faster than the other; and whose operation it is that they complete.
 
 use super::*;

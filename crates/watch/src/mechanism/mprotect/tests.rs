@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! What happens while the handler runs: a writer is paused in it, and another thread acts meanwhile.
 
 use std::os::unix::process::ExitStatusExt;

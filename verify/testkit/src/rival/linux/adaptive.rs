@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! One futex word for each object; a wait spins before it sleeps.
 //!
 //! At most twice as long as such spins took on the average, and a hundred looks: the known rule for adaptive mutexes. What

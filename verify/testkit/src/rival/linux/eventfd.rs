@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! One eventfd for each object; a wait is poll, then read (the design of esync).
 //!
 //! The read may not find what the poll saw, so both repeat. Wait-all polls the objects one after the other, then reads

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The floor: one futex word for each object, and only waits for one object.
 //!
 //! No design that can block is cheaper. It cannot wait for several objects, does not know who owns what after a

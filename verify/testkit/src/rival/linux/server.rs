@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Objects in the heap of a server process, requests over a Unix socket (the design of wineserver).
 //!
 //! The server is single-threaded and handles one request after the other, so everything is atomic. A wait that cannot

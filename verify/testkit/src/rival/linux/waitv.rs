@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Futex words, `futex_waitv` and a retry (the design of fsync).
 //!
 //! A wait tries every object, then sleeps on all the words at once, then tries again. A signal wakes everybody that

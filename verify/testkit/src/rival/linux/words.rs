@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Objects as words in shared memory, for both futex designs.
 //!
 //! The low half of an object's word is its value (count, owner, or signaled), on which threads sleep; the high half

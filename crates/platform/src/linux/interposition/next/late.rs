@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The C library's functions that a preloaded library calls itself, each found at its first use.
 //!
 //! The loader binds what a library imports when it loads it, at some 800 instructions for each function, also where the

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The loader's own `dlsym`, even if another library interposes on it; and what it would find, read from the same tables.
 //!
 //! Overlays and tracers often export their own `dlsym`, which forwards the call. The C library then searches from

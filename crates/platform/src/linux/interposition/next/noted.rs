@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The objects that the program was started with, noted so that a function is found at any instruction.
 //!
 //! The constructor notes where the symbol tables of these objects lie. A function is then looked up at its first use, by
