@@ -83,6 +83,7 @@ pub(crate) fn decided(
 }
 
 /// This thread has sent a wake that was owed to the thread of this slot.
+#[inline(always)]
 pub(crate) fn wakes_again(arena: &Arena, slot: &WaiterSlot) {
     arena.trace(|| What::Wakes { thread: Holder(slot.holder.load()).thread() as u32 });
 }
