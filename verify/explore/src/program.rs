@@ -95,6 +95,8 @@ pub struct Program {
     pub few_places: bool,
     /// The wait sets have no places but that of one chunk.
     pub one_chunk: bool,
+    /// Calls that do not wait in the model may sleep, as for a lock; but none for ever.
+    pub blocks: bool,
     /// Objects that the arena has room for beside those. With none, what the program creates goes where it has closed
     /// something.
     pub room: u32,
@@ -133,6 +135,7 @@ impl Program {
             decides_at_once: false,
             few_places: false,
             one_chunk: false,
+            blocks: false,
             room: 0,
             creator: None,
             subject: ArenaSubject::subject,
@@ -244,6 +247,12 @@ impl Program {
     /// Loads are torn.
     pub fn torn(mut self) -> Self {
         self.torn = true;
+        self
+    }
+
+    /// Every call may sleep, but not for ever.
+    pub fn blocking(mut self) -> Self {
+        self.blocks = true;
         self
     }
 

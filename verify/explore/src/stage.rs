@@ -70,6 +70,7 @@ impl Stage {
             torn: program.torn,
             without_wills: program.without_wills,
             decides_at_once: program.decides_at_once,
+            blocks: program.blocks,
             threads: Vec::new(),
             explained: monitor.start(),
             monitor,

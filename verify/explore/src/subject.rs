@@ -2,9 +2,11 @@
 //! The subjects of exploration.
 
 mod arena;
+mod barging;
 pub mod toy;
 
 pub use arena::{ArenaSubject, Perform, create, perform, perform_at_once_first};
+pub use barging::Barging;
 use ntux_sync::spec::{Outcome, ThreadId};
 
 use crate::program::Call;

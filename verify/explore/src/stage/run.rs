@@ -99,6 +99,8 @@ pub(super) struct Run {
     pub(super) memory: Account,
     /// Stops passed since the last choice, counted as if every access were one.
     pub(super) ticks: u32,
+    /// Every call may sleep, but not for ever: see [`crate::program::Program::blocks`].
+    pub(super) blocks: bool,
     pub(super) trace: Option<Trace>,
     /// What loads return, if not what the memory holds.
     pub(super) weak: Option<Memory>,
@@ -237,6 +239,10 @@ impl Run {
 
     pub(super) fn check_sleepers(&mut self, frozen: &[ThreadId]) {
         let sleepers = self.sleepers(frozen);
+        // A frozen thread may have what they sleep for.
+        if self.blocks && frozen.is_empty() && !sleepers.is_empty() {
+            self.fail(format!("lost wake: threads {sleepers:?} sleep, and nobody will wake them"));
+        }
         if !self.monitor.may_sleep(self.explained, &sleepers) {
             self.fail(format!("lost wake: threads {sleepers:?} sleep though one of them is satisfied"));
         }

@@ -159,7 +159,7 @@ impl Scheduler for Seam {
             return false;
         }
         self.with(|run| {
-            if !std::mem::replace(&mut run.threads[thread].slept_in_call, true) {
+            if !run.blocks && !std::mem::replace(&mut run.threads[thread].slept_in_call, true) {
                 run.event(Event::Asleep { thread });
             }
         });
