@@ -7,64 +7,44 @@ use crate::device::opening;
 use core::ffi::{c_char, c_int, c_ulong, c_void};
 use libc::{AT_FDCWD, mode_t};
 
-macro_rules! open_by_path {
-    ($($name:ident($($mode:ident)?) => $next:ident;)*) => {
-        $(
-            /// Opens the device if the path means it.
-            #[unsafe(link_section = ".text.ntux_start")]
-            #[unsafe(no_mangle)]
-            unsafe extern "C-unwind" fn $name(path: *const c_char, flags: c_int $(, $mode: mode_t)?) -> c_int {
-                // SAFETY: the caller's own arguments.
-                unsafe { opening::open(AT_FDCWD, path, flags, || next::$next(path, flags $(, $mode)?)) }
-            }
-        )*
+interposed! {
+    in ".text.ntux_start";
+    // They open the device if the path means it.
+    fn open(path: *const c_char, flags: c_int, mode: mode_t) -> c_int => |real| open_here(path, flags, real);
+    fn open64(path: *const c_char, flags: c_int, mode: mode_t) -> c_int => |real| open_here(path, flags, real);
+    fn __open(path: *const c_char, flags: c_int, mode: mode_t) -> c_int as open => |real| open_here(path, flags, real);
+    fn __open64(path: *const c_char, flags: c_int, mode: mode_t) -> c_int as open64 => |real| open_here(path, flags, real);
+    fn __open_2(path: *const c_char, flags: c_int) -> c_int => |real| open_here(path, flags, real);
+    fn __open64_2(path: *const c_char, flags: c_int) -> c_int => |real| open_here(path, flags, real);
+    fn openat(directory: c_int, path: *const c_char, flags: c_int, mode: mode_t) -> c_int => |real| {
+        opening::open(directory, path, flags, real)
+    };
+    fn openat64(directory: c_int, path: *const c_char, flags: c_int, mode: mode_t) -> c_int => |real| {
+        opening::open(directory, path, flags, real)
+    };
+    fn __openat_2(directory: c_int, path: *const c_char, flags: c_int) -> c_int => |real| {
+        opening::open(directory, path, flags, real)
+    };
+    fn __openat64_2(directory: c_int, path: *const c_char, flags: c_int) -> c_int => |real| {
+        opening::open(directory, path, flags, real)
     };
 }
 
-macro_rules! open_in_directory {
-    ($($name:ident($($mode:ident)?);)*) => {
-        $(
-            /// Opens the device if the path means it.
-            #[unsafe(link_section = ".text.ntux_start")]
-            #[unsafe(no_mangle)]
-            unsafe extern "C-unwind" fn $name(
-                directory: c_int,
-                path: *const c_char,
-                flags: c_int
-                $(, $mode: mode_t)?
-            ) -> c_int {
-                // SAFETY: the caller's own arguments.
-                unsafe { opening::open(directory, path, flags, || next::$name(directory, path, flags $(, $mode)?)) }
-            }
-        )*
+interposed! {
+    // It opens the device if the path means it.
+    fn openat2(directory: c_int, path: *const c_char, how: *const How, size: usize) -> c_int => |real| {
+        opening::open_how(directory, path, how, real)
     };
 }
 
-open_by_path! {
-    open(mode) => open;
-    open64(mode) => open64;
-    __open(mode) => open;
-    __open64(mode) => open64;
-    __open_2() => __open_2;
-    __open64_2() => __open64_2;
-}
-
-open_in_directory! {
-    openat(mode);
-    openat64(mode);
-    __openat_2();
-    __openat64_2();
-}
-
-/// Opens the device if the path means it.
-#[unsafe(no_mangle)]
-unsafe extern "C-unwind" fn openat2(directory: c_int, path: *const c_char, how: *const How, size: usize) -> c_int {
-    let real = || {
-        // SAFETY: the caller's own arguments.
-        unsafe { next::openat2(directory, path, how, size) }
-    };
-    // SAFETY: as above.
-    unsafe { opening::open_how(directory, path, how, real) }
+/// `open` of a path that may be relative to the current directory.
+///
+/// # Safety
+/// `path` is what `real` passes to the real function.
+#[inline(always)]
+unsafe fn open_here(path: *const c_char, flags: c_int, real: impl FnOnce() -> c_int) -> c_int {
+    // SAFETY: the caller's promise.
+    unsafe { opening::open(AT_FDCWD, path, flags, real) }
 }
 
 /// Serves the requests of the device and of objects.

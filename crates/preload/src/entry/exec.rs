@@ -20,7 +20,7 @@ unsafe extern "C-unwind" fn execve(path: *const c_char, arguments: Arguments, va
     unsafe { start(Program::At(AT_FDCWD, path), variables, |variables| next::execve(path, arguments, variables)) }
 }
 
-/// As `execve`.
+/// Handles descriptors that are inherited.
 #[unsafe(link_section = ".text.ntux_start")]
 #[unsafe(no_mangle)]
 unsafe extern "C-unwind" fn execv(path: *const c_char, arguments: Arguments) -> c_int {
@@ -33,14 +33,14 @@ unsafe extern "C-unwind" fn execv(path: *const c_char, arguments: Arguments) -> 
     }
 }
 
-/// As `execve`.
+/// Handles descriptors that are inherited.
 #[unsafe(no_mangle)]
 unsafe extern "C-unwind" fn execvpe(name: *const c_char, arguments: Arguments, variables: Environment) -> c_int {
     // SAFETY: the caller's own arguments.
     unsafe { start(Program::Named(name), variables, |variables| next::execvpe(name, arguments, variables)) }
 }
 
-/// As `execve`.
+/// Handles descriptors that are inherited.
 #[unsafe(link_section = ".text.ntux_start")]
 #[unsafe(no_mangle)]
 unsafe extern "C-unwind" fn execvp(name: *const c_char, arguments: Arguments) -> c_int {
@@ -53,7 +53,7 @@ unsafe extern "C-unwind" fn execvp(name: *const c_char, arguments: Arguments) ->
     }
 }
 
-/// As `execve`.
+/// Handles descriptors that are inherited.
 #[unsafe(no_mangle)]
 unsafe extern "C-unwind" fn fexecve(fd: c_int, arguments: Arguments, variables: Environment) -> c_int {
     let program = Program::At(fd, c"".as_ptr());
@@ -61,7 +61,7 @@ unsafe extern "C-unwind" fn fexecve(fd: c_int, arguments: Arguments, variables: 
     unsafe { start(program, variables, |variables| next::fexecve(fd, arguments, variables)) }
 }
 
-/// As `execve`.
+/// Handles descriptors that are inherited.
 #[unsafe(no_mangle)]
 unsafe extern "C-unwind" fn execveat(
     directory: c_int,
@@ -81,7 +81,7 @@ unsafe extern "C-unwind" fn execveat(
 macro_rules! spawning {
     ($($name:ident: $program:expr;)*) => {
         $(
-            /// As `execve`.
+            /// Handles descriptors that are inherited.
             #[unsafe(no_mangle)]
             unsafe extern "C-unwind" fn $name(
                 process: *mut pid_t,
@@ -107,24 +107,17 @@ spawning! {
     posix_spawnp: Program::Named;
 }
 
-macro_rules! starting_by_itself {
-    ($($name:ident($($argument:ident: $type:ty),*) -> $result:ty;)*) => {
-        $(
-            /// Has the kernel count what the program keeps: the C library does not call this library's functions to start it.
-            #[unsafe(no_mangle)]
-            unsafe extern "C-unwind" fn $name($($argument: $type),*) -> $result {
-                started_by_library();
-                // SAFETY: the caller's own arguments.
-                unsafe { next::$name($($argument),*) }
-            }
-        )*
-    };
+interposed! {
+    // The kernel counts what the program keeps: the C library does not call this library's functions to start it.
+    fn system(command: *const c_char) -> c_int => |real| counted(real);
+    fn popen(command: *const c_char, mode: *const c_char) -> *mut libc::FILE => |real| counted(real);
+    fn wordexp(words: *const c_char, found: *mut c_void, flags: c_int) -> c_int => |real| counted(real);
 }
 
-starting_by_itself! {
-    system(command: *const c_char) -> c_int;
-    popen(command: *const c_char, mode: *const c_char) -> *mut libc::FILE;
-    wordexp(words: *const c_char, found: *mut c_void, flags: c_int) -> c_int;
+#[inline(always)]
+fn counted<R>(real: impl FnOnce() -> R) -> R {
+    started_by_library();
+    real()
 }
 
 /// Functions whose arguments stand in a list: `$implementation` gets the path and the list as an array, which ends with a null pointer.
@@ -133,7 +126,7 @@ starting_by_itself! {
 macro_rules! listed {
     ($($name:ident => $implementation:ident;)*) => {
         $(
-            /// As `execve`.
+            /// Handles descriptors that are inherited.
             #[unsafe(no_mangle)]
             #[unsafe(naked)]
             unsafe extern "C" fn $name(path: *const c_char) -> c_int {

@@ -1,17 +1,37 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Takes note of copies that messages carry to other processes, and bring from them.
 
-use crate::c_library::{fail, next};
+use crate::c_library::fail;
 use crate::descriptors::{self, Moment, receiving, sending};
 use crate::device::using;
 use core::ffi::{c_int, c_long, c_uint};
 
-/// Notes copies that another process gets.
-#[unsafe(link_section = ".text.ntux_start")]
-#[unsafe(no_mangle)]
-unsafe extern "C-unwind" fn sendmsg(fd: c_int, message: *const libc::msghdr, flags: c_int) -> isize {
-    // SAFETY: the caller's own arguments.
-    send(fd, message as usize, || unsafe { next::sendmsg(fd, message, flags) } as c_long) as isize
+interposed! {
+    in ".text.ntux_start";
+    // It notes copies that another process gets.
+    fn sendmsg(fd: c_int, message: *const libc::msghdr, flags: c_int) -> isize => |real| {
+        send(fd, message as usize, || real() as c_long) as isize
+    };
+    // It takes note of copies that come from another process.
+    fn recvmsg(fd: c_int, message: *mut libc::msghdr, flags: c_int) -> isize => |real| {
+        receive(message as usize, flags, || real() as c_long) as isize
+    };
+}
+
+interposed! {
+    // The same for several messages.
+    fn sendmmsg(fd: c_int, messages: *mut libc::mmsghdr, count: c_uint, flags: c_int) -> c_int => |real| {
+        send_many(fd, messages as usize, count, || real().into()) as c_int
+    };
+    fn recvmmsg(
+        fd: c_int,
+        messages: *mut libc::mmsghdr,
+        count: c_uint,
+        flags: c_int,
+        timeout: *mut libc::timespec
+    ) -> c_int => |real| receive_many(messages as usize, flags, || real().into()) as c_int;
+    // It takes note of a copy that is taken out of another process.
+    fn pidfd_getfd(process: c_int, fd: c_int, flags: c_uint) -> c_int => |real| take(|| real().into()) as c_int;
 }
 
 #[inline(always)]
@@ -22,27 +42,12 @@ pub(super) fn send(fd: c_int, message: usize, real: impl FnOnce() -> c_long) -> 
     result
 }
 
-/// Notes copies that another process gets.
-#[unsafe(no_mangle)]
-unsafe extern "C-unwind" fn sendmmsg(fd: c_int, messages: *mut libc::mmsghdr, count: c_uint, flags: c_int) -> c_int {
-    // SAFETY: the caller's own arguments.
-    send_many(fd, messages as usize, count, || unsafe { next::sendmmsg(fd, messages, count, flags) }.into()) as c_int
-}
-
 #[inline(always)]
 pub(super) fn send_many(fd: c_int, messages: usize, count: c_uint, real: impl FnOnce() -> c_long) -> c_long {
     let announced = sending::sent_many(fd, messages, count);
     let result = real();
     sending::refused_many(announced, messages, count, result as c_int);
     result
-}
-
-/// Takes note of copies that come from another process.
-#[unsafe(link_section = ".text.ntux_start")]
-#[unsafe(no_mangle)]
-unsafe extern "C-unwind" fn recvmsg(fd: c_int, message: *mut libc::msghdr, flags: c_int) -> isize {
-    // SAFETY: the caller's own arguments.
-    receive(message as usize, flags, || unsafe { next::recvmsg(fd, message, flags) } as c_long) as isize
 }
 
 #[inline(always)]
@@ -55,20 +60,6 @@ pub(super) fn receive(message: usize, flags: c_int, real: impl FnOnce() -> c_lon
     result
 }
 
-/// Takes note of copies that come from another process.
-#[unsafe(no_mangle)]
-unsafe extern "C-unwind" fn recvmmsg(
-    fd: c_int,
-    messages: *mut libc::mmsghdr,
-    count: c_uint,
-    flags: c_int,
-    timeout: *mut libc::timespec,
-) -> c_int {
-    // SAFETY: the caller's own arguments.
-    receive_many(messages as usize, flags, || unsafe { next::recvmmsg(fd, messages, count, flags, timeout) }.into())
-        as c_int
-}
-
 #[inline(always)]
 pub(super) fn receive_many(messages: usize, flags: c_int, real: impl FnOnce() -> c_long) -> c_long {
     let before = Moment::now();
@@ -77,13 +68,6 @@ pub(super) fn receive_many(messages: usize, flags: c_int, real: impl FnOnce() ->
         receiving::received_many(messages, result as c_uint, flags, before);
     }
     result
-}
-
-/// Takes note of a copy that is taken out of another process.
-#[unsafe(no_mangle)]
-unsafe extern "C-unwind" fn pidfd_getfd(process: c_int, fd: c_int, flags: c_uint) -> c_int {
-    // SAFETY: the caller's own arguments.
-    take(|| unsafe { next::pidfd_getfd(process, fd, flags) }.into()) as c_int
 }
 
 #[inline(always)]

@@ -15,6 +15,36 @@ use crate::report::environment;
 use core::ffi::{c_int, c_void};
 use ntux_platform::interposition::objects::{Visit, iterate};
 
+/// Defines functions of the C library's that say what is done around the real one: `|real| ...` is their body, in which `real()` calls the
+/// function of this name, or of the name behind `as`, with the caller's own arguments. `in "SECTION";` puts them there.
+///
+/// A body may call what is as unsafe as the function itself: all that it has is the caller's own.
+macro_rules! interposed {
+    (@function {$($section:tt)*} $name:ident ($($argument:ident: $type:ty),*) $result:ty, $next:ident, $real:ident, $body:expr) => {
+        $($section)*
+        #[unsafe(no_mangle)]
+        #[allow(unused_unsafe, reason = "some bodies are safe")]
+        unsafe extern "C-unwind" fn $name($($argument: $type),*) -> $result {
+            // SAFETY: the caller's own arguments.
+            let $real = || unsafe { $crate::c_library::next::$next($($argument),*) };
+            // SAFETY: as above.
+            unsafe { $body }
+        }
+    };
+    (@named $section:tt $name:ident $arguments:tt $result:ty, as $next:ident, $real:ident, $body:expr) => {
+        interposed!(@function $section $name $arguments $result, $next, $real, $body);
+    };
+    (@named $section:tt $name:ident $arguments:tt $result:ty, , $real:ident, $body:expr) => {
+        interposed!(@function $section $name $arguments $result, $name, $real, $body);
+    };
+    (in $section:literal; $(fn $name:ident $arguments:tt -> $result:ty $(as $next:ident)? => |$real:ident| $body:expr;)*) => {
+        $(interposed!(@named {#[unsafe(link_section = $section)]} $name $arguments $result, $(as $next)?, $real, $body);)*
+    };
+    ($(fn $name:ident $arguments:tt -> $result:ty $(as $next:ident)? => |$real:ident| $body:expr;)*) => {
+        $(interposed!(@named {} $name $arguments $result, $(as $next)?, $real, $body);)*
+    };
+}
+
 mod closing;
 mod device;
 mod exec;

@@ -13,22 +13,18 @@ use ntux_platform::path::Path;
 use ntux_platform::{keeping_errno, memory};
 use std::os::fd::BorrowedFd;
 
-macro_rules! opening {
-    ($($name:ident;)*) => {
-        $(
-            /// Opens the device if the path means it.
-            #[unsafe(no_mangle)]
-            unsafe extern "C-unwind" fn $name(path: *const c_char, mode: *const c_char) -> *mut FILE {
-                // SAFETY: the caller's own arguments.
-                unsafe { open(path, mode, || next::$name(path, mode)) }
-            }
-        )*
+interposed! {
+    // They open the device if the path means it.
+    fn fopen(path: *const c_char, mode: *const c_char) -> *mut FILE => |real| open(path, mode, real);
+    fn fopen64(path: *const c_char, mode: *const c_char) -> *mut FILE => |real| open(path, mode, real);
+    // They forget the stream's descriptor.
+    fn fclose(stream: *mut FILE) -> c_int => |real| closed_by(|| libc::fileno(stream), real);
+    fn _IO_fclose(stream: *mut FILE) -> c_int as fclose => |real| closed_by(|| libc::fileno(stream), real);
+    fn pclose(stream: *mut FILE) -> c_int => |real| closed_by(|| libc::fileno(stream), real);
+    // It forgets the directory's descriptor. (musl's `dirfd` does not take none.)
+    fn closedir(directory: *mut DIR) -> c_int => |real| {
+        closed_by(|| if directory.is_null() { -1 } else { libc::dirfd(directory) }, real)
     };
-}
-
-opening! {
-    fopen;
-    fopen64;
 }
 
 macro_rules! opening_again {
@@ -47,34 +43,6 @@ macro_rules! opening_again {
 opening_again! {
     freopen;
     freopen64;
-}
-
-macro_rules! closing {
-    ($($name:ident => $next:ident;)*) => {
-        $(
-            /// Forgets the stream's descriptor.
-            #[unsafe(no_mangle)]
-            unsafe extern "C-unwind" fn $name(stream: *mut FILE) -> c_int {
-                // SAFETY: the caller's own stream.
-                unsafe { closed_by(|| libc::fileno(stream), || next::$next(stream)) }
-            }
-        )*
-    };
-}
-
-closing! {
-    fclose => fclose;
-    _IO_fclose => fclose;
-    pclose => pclose;
-}
-
-/// Forgets the directory's descriptor.
-#[unsafe(no_mangle)]
-unsafe extern "C-unwind" fn closedir(directory: *mut DIR) -> c_int {
-    // SAFETY: the caller's own directory. (musl's function does not take none.)
-    let fd = || if directory.is_null() { -1 } else { unsafe { libc::dirfd(directory) } };
-    // SAFETY: as above.
-    unsafe { closed_by(fd, || next::closedir(directory)) }
 }
 
 /// `close`; does nothing more if no descriptor is known.
