@@ -26,7 +26,7 @@ static STACK: LazyLock<PathBuf> =
 static LIBRARY: LazyLock<PathBuf> =
     LazyLock::new(|| given_or_built("optimized", &["--config", "profile.dev.opt-level=2"]));
 
-/// Who makes a call (`stack.c`).
+/// The place from which a call is made (`stack.c`).
 const STATES: [&str; 4] = ["plain", "used", "fresh", "forked"];
 
 /// How much a call takes without the library.

@@ -229,7 +229,7 @@ pub(crate) fn resolve_for_children() {
     resolve!(close dup2 execve fcntl ioctl open sigaction);
 }
 
-/// Whether this process certainly has one thread. glibc says so from 2.32 on, of threads that it made itself.
+/// Returns true if this process certainly has one thread. glibc counts the threads that it made itself, from 2.32 on.
 #[unsafe(link_section = ".text.ntux_start")]
 pub(crate) fn is_single_threaded() -> bool {
     static WHERE: Word64 = Word64::new(UNKNOWN);

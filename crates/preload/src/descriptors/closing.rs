@@ -21,7 +21,7 @@ pub(crate) fn closed_by<R>(fd: c_int, close: impl FnOnce() -> R) -> R {
     closed_by_owner(fd, None, None, close)
 }
 
-/// As [`closed_by`], by a thread that may have asked already whether the memory is its process's own, and may be inside.
+/// Does what [`closed_by`] does, for a thread that may have asked already whether the memory is its process's own, and may be inside.
 #[inline(always)]
 fn closed_by_owner<R>(
     fd: c_int,
@@ -35,8 +35,8 @@ fn closed_by_owner<R>(
     result
 }
 
-/// As [`closed_by`], for a call that returns a negative number if it has not closed the descriptor. It tells the
-/// arena of a counted descriptor afterwards. `may_cancel` says whether the thread can be cancelled in the call.
+/// R1 around a call that returns a negative number if it has not closed the descriptor. Tells the arena of a counted
+/// descriptor afterwards. `may_cancel` says whether the thread can be cancelled in the call.
 #[inline(always)]
 pub(crate) fn released_by(fd: c_int, may_cancel: bool, close: impl FnOnce() -> c_long) -> c_long {
     released_from(None, fd, may_cancel, close)
@@ -55,7 +55,7 @@ fn released_from(
     }
 }
 
-/// As [`released_by`], for a call that puts a copy of another descriptor in its place. A `vfork` child that does so goes on with
+/// R1 around a call that puts a copy of another descriptor in the place of this one; tells the arena as [`released_by`] does. A `vfork` child that does so goes on with
 /// that number, so its parent's entry must not stand for it.
 #[inline(always)]
 pub(crate) fn replaced_by(copying: Option<&Copying>, fd: c_int, replace: impl FnOnce() -> c_long) -> c_long {
@@ -120,7 +120,7 @@ fn leave_unless(inside: Option<&'static Record>, record: &'static Record) {
     }
 }
 
-/// As [`closed_by`], for all descriptors from `first` to `last`.
+/// R1 around a call that closes all descriptors from `first` to `last`.
 #[inline(always)]
 pub(crate) fn all_closed_by<R>(first: u32, last: u32, close: impl FnOnce() -> R) -> R {
     within(first, last).for_each(|fd| closing(fd, None, None));

@@ -35,7 +35,7 @@ pub(super) fn get(fd: u32) -> Option<&'static Word128> {
     at(ENTRIES.load(), fd)
 }
 
-/// As [`get`], but maps the memory if there was none yet; none if none is available. Async-signal-safe.
+/// The entry of a descriptor; maps the memory if there was none yet. None if no memory is available. Async-signal-safe.
 #[inline(always)]
 pub(super) fn get_or_map(fd: u32) -> Option<&'static Word128> {
     match ENTRIES.load() {
@@ -44,7 +44,7 @@ pub(super) fn get_or_map(fd: u32) -> Option<&'static Word128> {
     }
 }
 
-/// Whether the descriptor can have an entry at all.
+/// Returns true if descriptors can have entries at all.
 #[inline(always)]
 pub(super) fn any() -> bool {
     ENTRIES.load() > OFF

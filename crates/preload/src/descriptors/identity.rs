@@ -99,7 +99,8 @@ pub(crate) fn identify_met(record: &Record, fd: c_int) -> Result<Known, NotMet> 
     object_met(record, file, offset).ok_or(NotMet::Unsure)
 }
 
-/// As [`identify_met`], for a descriptor that matters only if it is an object's: a file at its start need not be looked at.
+/// Which object of an instance that this process has met a descriptor means, if it is an object's. A file at its start is none, and is not
+/// looked at.
 pub(crate) fn object_arrived(record: &Record, fd: c_int) -> Option<Known> {
     // SAFETY: the kernel has just given it to this process; it is only asked.
     let borrowed = unsafe { BorrowedFd::borrow_raw(fd) };

@@ -118,7 +118,7 @@ pub(crate) unsafe fn start<R>(program: Program, environment: Environment, start:
     unsafe { start_with_care(program, environment, found, start) }
 }
 
-/// As [`start`], where this library may be missing in the program. Its frame may be left for good: nothing here has a destructor.
+/// Starts a program in which this library may be missing. Its frame may be left for good: nothing here has a destructor.
 #[cold]
 #[inline(never)]
 unsafe fn start_with_care<R>(
@@ -188,7 +188,7 @@ unsafe fn variables<'a>(environment: Environment) -> impl Iterator<Item = &'a CS
     })
 }
 
-/// Whether the string begins with these bytes; none if what decides that cannot be read.
+/// Returns whether the string begins with these bytes; none if what decides that cannot be read.
 #[inline(always)]
 fn begins(memory: &mut Readable, string: usize, bytes: &[u8]) -> Option<bool> {
     for (index, byte) in bytes.iter().enumerate() {
@@ -221,7 +221,7 @@ unsafe fn look_through(environment: Environment) -> Option<Found> {
     Some(found)
 }
 
-/// Whether all of what starting it with care reads is there.
+/// Returns true if all that is read to start it with care is there.
 unsafe fn are_there(program: Program, environment: Environment) -> bool {
     let mut memory = Readable::default();
     // SAFETY: the caller's promise: nobody changes these.
@@ -241,14 +241,14 @@ unsafe fn are_there(program: Program, environment: Environment) -> bool {
     may_lack_path || is_string(path as usize)
 }
 
-/// Whether a descriptor that may be ours stays open when this process executes a program, and may be looked at. Most
-/// processes keep nothing that could be ours, so whether a filter forbids to look further is found out last: that may
+/// Returns true if a descriptor that may be ours stays open when this process executes a program, and may be looked at.
+/// Most processes keep nothing that could be ours, so a filter that forbids to look further is asked last: that may
 /// take a child.
 fn hands_ours_on() -> bool {
     (kept().next().is_some() || IN_ACTIONS.load() != 0) && (instances::any() || others::may_be_looked_at())
 }
 
-/// Whether a descriptor of ours stays open when a program is executed. The kernel counts what does.
+/// Returns true if a descriptor of ours stays open when a program is executed. The kernel counts what does.
 fn count_what_is_kept() -> bool {
     kept().filter(|fd| leaves(*fd)).count() != 0
 }
@@ -293,8 +293,8 @@ fn numbers() -> Option<c_int> {
     None
 }
 
-/// As [`numbers`], where the kernel does not tell: no descriptor is left to ask with, or /proc cannot be seen. Then all numbers below
-/// the limit may be in use.
+/// What stands for [`numbers`] if the kernel does not tell, because no descriptor is left to ask with, or /proc cannot be seen: all numbers
+/// below the limit may be in use.
 #[cold]
 fn numbers_by_limit() -> c_int {
     /// More descriptors than that are remembered of no process.
@@ -344,12 +344,12 @@ unsafe fn open(program: Program) -> Option<File> {
     }
 }
 
-/// Whether there is a file for musl's loader, which takes the entry as it is.
+/// Returns true if there is a file for musl's loader, which takes the entry as it is.
 fn serves_musl() -> bool {
     is_there(LOADERS_CHOICE)
 }
 
-/// Whether the entry names a file, with this name for the platform.
+/// Returns true if the entry names a file, with this name for the platform.
 fn is_there(platform: &[u8]) -> bool {
     let entry = ENTRY.text();
     let mut room = [0u8; PATH_MAX];

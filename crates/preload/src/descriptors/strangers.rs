@@ -90,7 +90,7 @@ fn gains_rights(program: &File) -> bool {
     })
 }
 
-/// As [`obstacle`], of the program that will run if this file is executed.
+/// The obstacle in the program that will run if this file is executed: the file itself, or the interpreter that it names.
 pub(crate) fn obstacle_behind_scripts(mut file: File) -> Option<Obstacle> {
     for _ in 0..SCRIPT_DEPTH_MAX {
         let mut line = [0; 256];
@@ -121,7 +121,7 @@ fn look_into<T>(process: libc::pid_t, part: &str, look: impl Fn(&File) -> Option
     in_entry(Path::new(format_args!("/proc/{process}/{part}"))).or_else(|| in_entry(by_deputy()?))
 }
 
-/// Whether a process has this library; none if that is unknown.
+/// Returns whether a process has this library; none if that is unknown.
 pub(crate) fn has_library(process: libc::pid_t) -> Option<bool> {
     look_into(process, "maps", maps_library)
 }

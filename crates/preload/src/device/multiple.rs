@@ -117,7 +117,7 @@ fn wide(bytes: &[u8], at: usize) -> u64 {
     u64::from_ne_bytes(core::array::from_fn(|index| bytes[at + index]))
 }
 
-/// Whether the kernel has the necessary calls, and the user has not disabled them. Probed at the first call and not
+/// Returns true if the kernel has the necessary calls, and the user has not disabled them. Probed at the first call and not
 /// before, because under a filter the probe takes a child process.
 fn is_possible() -> bool {
     const NO: u32 = 1;

@@ -71,7 +71,7 @@ impl Description {
     }
 }
 
-/// Whether a query of `path` found nothing and this library would serve an open of it. Preserves the error number.
+/// Returns true if a query of `path` found nothing and this library would serve an open of it. Preserves the error number.
 ///
 /// # Safety
 /// `path` is what the real function was called with.
@@ -196,7 +196,7 @@ unsafe fn fstat_if(
     unsafe { fstat(fd, status, || 0) }
 }
 
-/// Whether a path that the kernel has accepted names nothing in its directory.
+/// Returns true if a path that the kernel has accepted names nothing in its directory.
 ///
 /// # Safety
 /// Null, or a readable string.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Who serves a path: this library, or the kernel.
+//! The choice of who serves a path: this library, or the kernel.
 
 use super::ioctl::requests::CREATE_EVENT;
 use super::path::means_device;

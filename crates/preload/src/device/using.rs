@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Whether this process uses the device. Handlers are wrapped from its first use on.
+//! The first use of the device in this process: handlers are wrapped from then on.
 
 #[cfg(not(target_env = "musl"))]
 use super::loading;

@@ -15,7 +15,7 @@ use ntux_platform::path::Path;
 /// The longest path that the kernel returns.
 const PATH_MAX: usize = 4096;
 
-/// Whether this process is such a wineserver. Determined, and reported, once.
+/// Returns whether this process is such a wineserver. Determined, and reported, once.
 #[cold]
 pub(crate) fn must_not_serve() -> bool {
     static VERDICT: Word32 = Word32::new(0);

@@ -6,7 +6,7 @@ use core::ffi::CStr;
 use ntux_platform::atomic::Word32;
 use ntux_platform::environment::{DEVICE, LOG, SPIN, TRACE, value};
 
-/// Who serves `/dev/ntsync`.
+/// The server of `/dev/ntsync`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[repr(u32)]
 pub(crate) enum Device {
@@ -93,7 +93,7 @@ fn parse_log(value: &'static CStr) -> Log {
     Log { detail, path: CStr::from_bytes_with_nul(path).unwrap_or_default() }
 }
 
-/// Who will read what threads report.
+/// The process that will read what threads report.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Tracer {
     /// Somebody who finds the arena.

@@ -31,7 +31,7 @@ pub(crate) struct ForkMarks([ForkMark; FORK_MARKS]);
 struct ForkMark {
     tag: Word32,
     family: Word32,
-    /// Of the family's page; 0 for none.
+    /// Where the family's page is; 0 for none.
     address: Word64,
 }
 

@@ -300,4 +300,5 @@ fn pass_on(signal: &Signal) {
 }
 
 #[cfg(test)]
+#[path = "../../tests/unit/mechanism/mprotect.rs"]
 mod tests;

@@ -28,15 +28,15 @@ static STRANGERS: [Word64; REMEMBERED] = [const { Word64::new(0) }; REMEMBERED];
 /// By process, [`strangers::execution`] of those that are no strangers.
 static FRIENDS: [Word64; REMEMBERED] = [const { Word64::new(0) }; REMEMBERED];
 
-/// Of a number in [`SOCKETS`]: a stranger is at the other end, or nobody could be looked at.
+/// Set in a number in [`SOCKETS`] if a stranger is at the other end, or nobody could be looked at.
 const STRANGER: u64 = 1 << 63;
 
-/// Who is at the other end of the socket of one call, looked at when the first descriptor of ours is about to be sent.
+/// The other end of the socket of one call, looked at when the first descriptor of ours is about to be sent.
 #[derive(Default)]
 pub(crate) struct Receiver(Cell<Option<bool>>);
 
 impl Receiver {
-    /// Whether it has not loaded this library, as far as can be found out. Says so once.
+    /// Returns true if it has not loaded this library, as far as can be found out. Says so once.
     #[cold]
     pub(crate) fn is_stranger(&self, socket: c_int) -> bool {
         let known = self.0.get().unwrap_or_else(|| keeping_errno(|| is_stranger(socket)));
@@ -73,7 +73,7 @@ fn inode(socket: c_int) -> Option<u64> {
     unsafe { (libc::fstat(socket, status.as_mut_ptr()) == 0).then(|| status.assume_init().st_ino) }
 }
 
-/// Whether somebody at the other end is a stranger, or nobody knows who is there.
+/// Returns true if somebody at the other end is a stranger, or nobody knows who is there.
 fn look(socket: c_int, inode: u64) -> bool {
     let own = std::process::id() as libc::pid_t;
     let mut found = false;
@@ -85,7 +85,7 @@ fn look(socket: c_int, inode: u64) -> bool {
     found
 }
 
-/// Whether it is a stranger.
+/// Returns whether it is a stranger, and says so once.
 fn look_at(own: libc::pid_t, receiver: libc::pid_t) -> bool {
     let execution = strangers::execution(receiver).map_or(0, NonZero::get);
     let friend = &FRIENDS[receiver as usize % REMEMBERED];

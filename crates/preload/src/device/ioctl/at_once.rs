@@ -30,7 +30,7 @@ pub(super) fn serve(fd: c_int, request: u32, argument: usize) -> c_int {
     done.unwrap_or(NOT_DONE)
 }
 
-/// Whether the memory at this address is there, or a fault there reaches its handler; and nobody wants to be told.
+/// Returns true if the memory at this address is there, or a fault there reaches its handler; and nobody wants to be told.
 #[inline(always)]
 fn can_touch(record: &Record, address: usize) -> bool {
     record.memory.covers(address) || can_touch_elsewhere(address)

@@ -2,7 +2,7 @@
 //! The fourteen requests: numbers, argument layouts, and the driver's checks in the driver's order.
 //!
 //! A request that fails writes nothing and changes nothing, with one exception that the driver also has: if the result
-//! cannot be written, the effect stands and the error is `EFAULT`. Of a wait's arguments only `index` is ever written.
+//! cannot be written, the effect stands and the error is `EFAULT`. Only `index` of a wait's arguments is ever written.
 //!
 //! What is one exchange goes the short way first ([`at_once`]); the rest, and what the short way cannot tell, goes the long one.
 //! Between entry and exit of either no handler of the program runs, except between two attempts, where a due one

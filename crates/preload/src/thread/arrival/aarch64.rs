@@ -79,7 +79,7 @@ stubs!(
     "18:",
     "ldr x13, [x13, #{next}]",
     "b 17b",
-    // Of this process?
+    // Is the record of this process?
     "19:",
     "adrp x14, {lineage}",
     "ldr x14, [x14, :lo12:{lineage}]",

@@ -83,7 +83,7 @@ stubs!(
     "18:",
     "mov rax, qword ptr [rax + {next}]",
     "jmp 17b",
-    // Of this process?
+    // Is the record of this process?
     "19:",
     "mov r10, qword ptr [rip + {lineage}]",
     "test r10, r10",
