@@ -40,7 +40,7 @@ pub fn owner(owner: u32) -> Result<u32, Refusal> {
 ///
 /// # Safety
 ///
-/// As [`arena`] and [`Place::optional`].
+/// What [`arena`] and [`Place::optional`] demand.
 #[inline(always)]
 pub unsafe fn signal_at_once(pointer: *const Arena, object: u64, signal: Signal, previous: *mut u32) -> Option<c_int> {
     // SAFETY: by the contract.
@@ -57,8 +57,8 @@ pub fn call(body: impl FnOnce() -> Result<(), Refusal>) -> c_int {
     call_for_number(|| body().map(|()| 0))
 }
 
-/// As [`call`], for a function that returns a number, clamped to the largest `int`. Not inlined: so what a function does at once,
-/// before it, saves no registers for it.
+/// Runs the body of one function of the header that returns a number. Returns it, clamped to the largest `int`, or the negative error
+/// number. Not inlined: so what a function does at once, before it, saves no registers for it.
 #[inline(never)]
 pub fn call_for_number(body: impl FnOnce() -> Result<u32, Refusal>) -> c_int {
     match catch_unwind(AssertUnwindSafe(body)) {
@@ -158,7 +158,7 @@ impl<T> Place<T> {
     ///
     /// # Safety
     ///
-    /// As [`Place::required`].
+    /// Null, or what [`Place::required`] demands.
     #[inline]
     pub unsafe fn optional(pointer: *mut T) -> Result<Place<T>, Refusal> {
         if !pointer.is_null() {

@@ -70,7 +70,7 @@ unsafe fn futex<'a>(uaddr: *mut c_void, flags: u32) -> Result<Futex<'a>, Refusal
 
 /// # Safety
 ///
-/// As [`futex`].
+/// What [`futex`] demands.
 unsafe fn expected<'a>(uaddr: *mut c_void, val: u64, flags: u32) -> Result<Expected<'a>, Refusal> {
     // SAFETY: the caller's promise.
     expect(readable(unsafe { futex(uaddr, flags)? })?, val)

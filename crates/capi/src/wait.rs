@@ -130,12 +130,12 @@ pub struct Request {
 }
 
 impl Request {
-    /// Takes the one object of a wait without an alert, if that takes one exchange, and nothing else: as
-    /// [`boundary::signal_at_once`].
+    /// Takes the one object of a wait without an alert, if that takes one exchange, and nothing else; `None` if nothing has happened
+    /// ([`boundary::signal_at_once`]).
     ///
     /// # Safety
     ///
-    /// As [`Request::read`], and of [`boundary::arena`].
+    /// What [`Request::read`] and [`boundary::arena`] demand.
     #[inline(always)]
     unsafe fn acquire_at_once(&self, arena: *const Arena) -> Option<c_int> {
         if self.count != 1 || self.alert != 0 || self.owner == 0 || self.flags & !REALTIME != 0 {

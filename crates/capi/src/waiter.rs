@@ -46,18 +46,18 @@ impl Waiter {
         self.door.enter(self.door.mark() + 1);
     }
 
-    /// Whether handlers wait at the door, and the thread is there: [`Door::open`] comes next.
+    /// True if handlers wait at the door, and the thread is there: [`Door::open`] comes next.
     #[inline(always)]
     fn leave(&self) -> bool {
         self.door.leave(self.door.mark().saturating_sub(1))
     }
 
-    /// Whether an operation is in progress around this one.
+    /// True if an operation is in progress around this one.
     fn is_nested(&self) -> bool {
         self.door.mark() > 1
     }
 
-    /// Whether the handler is to return at once.
+    /// True if the handler is to return at once.
     ///
     /// # Safety
     ///
@@ -256,7 +256,7 @@ unsafe fn serve(waiter: *const Waiter, request: Request, all: bool) -> c_int {
 ///
 /// # Safety
 ///
-/// As [`serve`].
+/// What [`serve`] demands.
 #[inline(never)]
 unsafe fn attempt(waiter: &Waiter, request: Request, all: bool) -> Option<c_int> {
     let mut begun = true;

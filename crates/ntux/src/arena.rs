@@ -152,8 +152,7 @@ impl Arena {
     ///
     /// # Errors
     ///
-    /// As [`Arena::wait_any`]; also [`Error::Invalid`] for an object that occurs twice,
-    /// among the objects or as alert.
+    /// Those of [`Arena::wait_any`]; also [`Error::Invalid`] for an object that occurs twice, among the objects or as alert.
     ///
     /// Any thread; not in a signal handler. `NTSYNC_IOC_WAIT_ALL`, `NtWaitForMultipleObjects`.
     #[inline]

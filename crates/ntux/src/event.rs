@@ -46,7 +46,7 @@ pub enum Reset {
 pub struct EventState {
     /// What resets it.
     pub reset: Reset,
-    /// Whether a wait would be satisfied now.
+    /// True if a wait would be satisfied now.
     pub signaled: bool,
 }
 
@@ -68,7 +68,7 @@ impl Event {
     ///
     /// # Errors
     ///
-    /// As [`Event::read`].
+    /// Those of [`Event::read`].
     ///
     /// Any thread; not in a signal handler.
     pub fn from_object(arena: &Arena, object: Object) -> Result<Event> {

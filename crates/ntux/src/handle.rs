@@ -40,7 +40,7 @@ impl Drop for Lease {
 }
 
 impl Handle {
-    /// Of an object that was created just now.
+    /// A handle to an object that was created just now.
     pub(crate) fn owning(arena: &Arena, created: ntux_sync::Object) -> Result<Handle> {
         let object = Object::created(created)?;
         let lineage = liveness::lineage();
@@ -48,7 +48,7 @@ impl Handle {
         Ok(Handle { arena: arena.clone(), object, lease: Some(Arc::new(lease)) })
     }
 
-    /// Of an object that somebody else has created.
+    /// A handle to an object that somebody else has created.
     pub(crate) fn borrowing(arena: &Arena, object: Object) -> Handle {
         Handle { arena: arena.clone(), object, lease: None }
     }

@@ -39,7 +39,7 @@ unsafe impl<T: ?Sized + Send> Send for Mutex<T> {}
 // SAFETY: as above.
 unsafe impl<T: ?Sized + Send> Sync for Mutex<T> {}
 
-/// Whether a holder panicked. Read and written with the lock held, or as a hint.
+/// True after a holder has panicked. Read and written with the lock held, or as a hint.
 #[derive(Default)]
 struct Poison(Flag);
 
@@ -127,7 +127,7 @@ impl<T: ?Sized> Mutex<T> {
         self.lock_until(Deadline::NOW)
     }
 
-    /// As [`Mutex::lock`], at most until `deadline`.
+    /// Waits for the lock until `deadline` at most, and takes it.
     ///
     /// # Errors
     ///
@@ -141,7 +141,7 @@ impl<T: ?Sized> Mutex<T> {
         if self.is_poisoned() { Err(LockError::Poisoned(guard)) } else { Ok(guard) }
     }
 
-    /// Whether a holder has panicked.
+    /// Returns true if a holder has panicked.
     #[inline]
     pub fn is_poisoned(&self) -> bool {
         self.poisoned.0.is_raised()
@@ -163,7 +163,7 @@ impl<T: ?Sized> Mutex<T> {
 pub struct MutexGuard<'a, T: ?Sized> {
     mutex: &'a Mutex<T>,
     panicking: bool,
-    /// Of the thread that took it.
+    /// Keeps it on the thread that took it.
     thread: PhantomData<*mut ()>,
 }
 
@@ -258,16 +258,16 @@ impl<T: ?Sized> FairMutex<T> {
     ///
     /// # Errors
     ///
-    /// As [`FairMutex::lock`]; also [`LockError::TimedOut`].
+    /// Those of [`FairMutex::lock`]; also [`LockError::TimedOut`].
     pub fn try_lock(&self) -> LockResult<FairMutexGuard<'_, T>> {
         self.lock_until(Deadline::NOW)
     }
 
-    /// As [`FairMutex::lock`], at most until `deadline`.
+    /// Waits for the lock behind all who came before, until `deadline` at most, and takes it.
     ///
     /// # Errors
     ///
-    /// As [`FairMutex::lock`]; also [`LockError::TimedOut`].
+    /// Those of [`FairMutex::lock`]; also [`LockError::TimedOut`].
     #[inline]
     pub fn lock_until(&self, deadline: Deadline) -> LockResult<FairMutexGuard<'_, T>> {
         let owner = this_owner();
@@ -294,7 +294,7 @@ impl<T: ?Sized> FairMutex<T> {
         &self.object
     }
 
-    /// Whether a holder has panicked.
+    /// Returns true if a holder has panicked.
     pub fn is_poisoned(&self) -> bool {
         self.poisoned.0.is_raised()
     }
@@ -321,7 +321,7 @@ pub struct FairMutexGuard<'a, T: ?Sized> {
     mutex: &'a FairMutex<T>,
     owner: u32,
     panicking: bool,
-    /// Of the thread that took it.
+    /// Keeps it on the thread that took it.
     thread: PhantomData<*mut ()>,
 }
 

@@ -66,7 +66,7 @@ impl MutexObject {
     ///
     /// # Errors
     ///
-    /// As [`MutexObject::read`].
+    /// Those of [`MutexObject::read`].
     ///
     /// Any thread; not in a signal handler.
     pub fn from_object(arena: &Arena, object: Object) -> Result<MutexObject> {
@@ -129,7 +129,7 @@ impl MutexObject {
     ///
     /// # Errors
     ///
-    /// As [`MutexObject::unlock`].
+    /// Those of [`MutexObject::unlock`].
     ///
     /// Any thread; not in a signal handler. `NTSYNC_IOC_MUTEX_KILL`; the NT kernel does this when a thread ends.
     pub fn kill(&self, owner: u32) -> Result<()> {

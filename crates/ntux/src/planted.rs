@@ -11,7 +11,7 @@ pub enum Bug {
     ForgetsOthers,
     /// A thread whose deadline has passed does not say that others sleep.
     GivesUpSilently,
-    /// Who hands the lock over does not count it.
+    /// The thread that hands the lock over does not count it.
     HandsOverSilently,
 }
 

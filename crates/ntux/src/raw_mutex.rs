@@ -123,7 +123,7 @@ impl RawMutex {
         }
     }
 
-    /// Takes a free lock. Who has slept does not know whether others still do.
+    /// Takes a free lock. A thread that has slept does not know whether others still do.
     fn take(&self, has_slept: bool) -> bool {
         let keeps = has_slept && !planted(Bug::ForgetsOthers);
         self.state.compare_exchange(0, if keeps { LOCKED | WAITING } else { LOCKED }).is_ok()

@@ -55,7 +55,7 @@ impl Semaphore {
     ///
     /// # Errors
     ///
-    /// As [`Semaphore::read`].
+    /// Those of [`Semaphore::read`].
     ///
     /// Any thread; not in a signal handler.
     pub fn from_object(arena: &Arena, object: Object) -> Result<Semaphore> {

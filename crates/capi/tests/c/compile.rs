@@ -50,7 +50,7 @@ pub fn program(source: &Path, directory: &Path, library: Library, more: &[&str])
     compile(source, &target, more, &libraries)
 }
 
-/// As [`program`], with this static library.
+/// Compiles a program with this static library. Returns where it is.
 pub fn program_with(source: &Path, directory: &Path, library: &str, more: &[&str]) -> PathBuf {
     let target = directory.join(source.file_stem().unwrap());
     compile(source, &target, more, &static_libraries(library))

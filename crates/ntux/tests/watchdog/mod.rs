@@ -6,7 +6,7 @@ pub fn start() {
     after(60);
 }
 
-/// As [`start`], for another number of seconds.
+/// Kills this process with `SIGALRM` unless the test ends within so many seconds. The last call counts.
 pub fn after(seconds: u32) {
     // SAFETY: sets a timer and nothing else.
     unsafe { libc::alarm(seconds) };
