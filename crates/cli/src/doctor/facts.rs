@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! What the probes found, each with an explanation.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use ntux_platform::atomic;
 use ntux_platform::command::probe;
@@ -192,7 +192,7 @@ fn looks_filtered(call: &Call) -> bool {
 fn device(found: probe::Device) -> Device {
     use probe::Device as Found;
     let (state, errno, meaning) = match found {
-        Found::Absent if has_module(&probe::kernel_release()) => (
+        Found::Absent if has_module(Path::new(MODULES), &probe::kernel_release()) => (
             "absent",
             None,
             "this kernel has the driver as a module that is not loaded: `modprobe ntsync` loads it, `echo ntsync > \
@@ -221,9 +221,12 @@ fn device(found: probe::Device) -> Device {
     Device { path: probe::DEVICE_PATH, state, errno, meaning }
 }
 
+/// Where the modules of each kernel lie.
+const MODULES: &str = "/lib/modules";
+
 /// The modules of this kernel are here, and the driver is among them: so it is with Fedora's.
-fn has_module(release: &str) -> bool {
-    let list = std::fs::read_to_string(format!("/lib/modules/{release}/modules.dep")).unwrap_or_default();
+fn has_module(modules: &Path, release: &str) -> bool {
+    let list = std::fs::read_to_string(modules.join(release).join("modules.dep")).unwrap_or_default();
     lists_module(&list)
 }
 
@@ -253,11 +256,31 @@ fn by_name<S: Serializer>(calls: &[Call], serializer: S) -> Result<S::Ok, S::Err
 
 #[cfg(test)]
 mod tests {
+    use std::path::Path;
+
+    /// As depmod writes it: each line begins with the file of a module, and goes on with those that this one needs.
+    const OTHERS: &str = "kernel/drivers/misc/other.ko.xz: kernel/drivers/misc/ntsync.ko.xz\n";
+
     #[test]
     fn the_driver_is_found_among_the_modules() {
-        let others = "kernel/drivers/misc/other.ko.xz: kernel/drivers/misc/ntsync.ko.xz\n";
-        assert!(!super::lists_module(others));
-        assert!(super::lists_module(&format!("{others}kernel/drivers/misc/ntsync.ko.xz:\n")));
-        assert!(!super::has_module("no such kernel"));
+        assert!(!super::lists_module(OTHERS));
+        for file in ["ntsync.ko", "ntsync.ko.xz", "ntsync.ko.zst"] {
+            assert!(super::lists_module(&format!("{OTHERS}kernel/drivers/misc/{file}:\n")), "{file}");
+        }
+    }
+
+    #[test]
+    fn the_driver_is_looked_for_among_the_modules_of_this_kernel() {
+        let modules = tempfile::tempdir().unwrap();
+        let plant = |release: &str, list: &str| {
+            std::fs::create_dir(modules.path().join(release)).unwrap();
+            std::fs::write(modules.path().join(release).join("modules.dep"), list).unwrap();
+        };
+        plant("6.17.1-with", &format!("{OTHERS}kernel/drivers/misc/ntsync.ko.xz:\n"));
+        plant("6.12.0-without", OTHERS);
+        assert!(super::has_module(modules.path(), "6.17.1-with"));
+        assert!(!super::has_module(modules.path(), "6.12.0-without"));
+        assert!(!super::has_module(modules.path(), "6.18.0-not-installed"));
+        assert!(!super::has_module(Path::new("/nonexistent"), "6.17.1-with"));
     }
 }

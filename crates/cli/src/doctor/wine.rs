@@ -78,9 +78,18 @@ impl Synchronization {
     }
 
     fn is_good(self) -> bool {
-        matches!(self, Synchronization::Driver | Synchronization::BackEnd | Synchronization::Device)
+        self == Synchronization::Driver || self.is_of_ntux()
+    }
+
+    fn is_of_ntux(self) -> bool {
+        matches!(self, Synchronization::BackEnd | Synchronization::Device)
     }
 }
+
+/// What people look with otherwise, and what that shows of ntux. MangoHud looks for the word among the names of what a process has mapped
+/// or open.
+const OTHER_TOOLS: &str = "`lsof /dev/ntsync` shows nothing of ntux, whose device is shared memory named /memfd:ntsync. MangoHud \
+                           finds that name, and shows NTsync, as with the driver.";
 
 /// What a process holds: files that it has mapped, and names of its descriptors.
 struct Held {
@@ -182,13 +191,14 @@ impl Running {
                 "The wineserver decides when it starts. After a change: `wineserver -k`, for each prefix.",
             );
         }
+        if self.processes.iter().any(|process| process.synchronization.is_of_ntux()) {
+            page.line("");
+            page.paragraph("", 0, OTHER_TOOLS);
+        }
         if self.hidden > 0 {
             page.line("");
-            page.paragraph(
-                "",
-                0,
-                &format!("{} processes of other users were not looked at: be root to see them all.", self.hidden),
-            );
+            let processes = if self.hidden == 1 { "1 process" } else { &format!("{} processes", self.hidden) };
+            page.paragraph("", 0, &format!("Not looked at: {processes} of other users; be root to see them all."));
         }
         page.into_text()
     }
