@@ -203,6 +203,9 @@ test-proofs: tools      ## The short proofs: conformance, histories, every inter
 test-plain-builds: tools    ## Plain Cargo commands build the product, without the seam of the model checker
 	@CARGO=$(CARGO) .ci/plain-builds
 
+test-oldest-rust: tools ## Compile with exactly the oldest Rust that Cargo.toml states
+	@.ci/oldest-rust
+
 test-cross: tools       ## Compile for aarch64, macOS, Android and musl; link for Macs
 	@.ci/cross "$(OTHER_TARGETS)" "$(LIBRARIES)"
 	@.ci/cross aarch64-linux-android ntux-capi
@@ -354,8 +357,20 @@ test-aarch64-kernel: tools    ## The same, and the driver, on an aarch64 kernel;
 test-reproducible: tools    ## Build what `make dist` builds in two places: every byte must be the same
 	@CARGO=$(CARGO) packaging/test-reproducible $(OUT)/reproducible
 
+# WINE names a Wine that is tried too: packaging/try-containers.
+test-containers: demo   ## Try what docs/start/containers.md says, in sandboxes; WINE=, WINE_FILES=, WINEPREFIX= name a Wine
+	@.ci/tools dist
+	@WINE="$(WINE)" WINE_FILES="$(WINE_FILES)" WINEPREFIX="$(WINEPREFIX)" packaging/try-containers $(OUT)
+
+# It needs abidiff, and cargo-semver-checks once there is a release, which it compiles for some minutes.
+test-compatibility: tools  ## Compare the Rust and C interfaces with those of the last release; VERSION=1.2.3 is what this is to be
+	@.ci/tools dist
+	@CARGO=$(CARGO) packaging/check-compatibility --planted
+	@CARGO=$(CARGO) packaging/check-compatibility $(VERSION)
+
 # It needs what `make dist` made, and a network.
 test-dist: tools        ## Try the archives: symbol versions; programs in roots of Debian 11, 12 and 13, and with musl alone
+	@.ci/tools dist
 	@CARGO=$(CARGO) packaging/test-dist $(OUT)/dist
 
 # WINE_BUILD is the build tree of a Wine with the patches of wine/, test programs included.

@@ -65,6 +65,11 @@
  *
  * Unloading    dlclose does not unload the library: threads end through code in it.
  *
+ * Versions     A program that was linked with libntux.so.0 runs with every later libntux.so.0: functions, constants and
+ *              structures stay as they are, and new ones are added. What must change otherwise gets another number
+ *              (libntux.so.1). An arena is shared only by processes whose libraries have the same format of it, which
+ *              may change with each version: attaching another one fails with -ENOTTY.
+ *
  * Errors       The functions for arenas and objects have one meaning for each number:
  *
  *                  -EBADF       an object was closed, or is none; a descriptor is not open
