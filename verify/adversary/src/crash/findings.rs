@@ -9,7 +9,7 @@
 //! | finding | must be there | is true only |
 //! | --- | --- | --- |
 //! | still asleep | for a survivor, or a victim that fell asleep, that the kernel calls owed a wake | for such a thread |
-//! | half-way | for an object that has a claim | for such an object |
+//! | half-way | for an object that has a claim, unless it is closed and nobody waits for it | for such an object |
 //! | unfinished | for a killed victim whose signal was admitted | if it is the victim's operation, and admitted, with those who wait for all |
 //! | stopped | for a stopped victim that waits, or was given what it waited for and has not run since | for a stopped victim that waits |
 //! | owner gone, owner stopped | | if the model allows that owner, and it is the victim that was killed, or stands |
@@ -25,7 +25,7 @@
 use std::collections::{HashMap, HashSet};
 
 use ntux_sync::inspect::why::{Case, Fate, Finding};
-use ntux_sync::inspect::{Claim, Request, Snapshot, WaitState, WaiterView};
+use ntux_sync::inspect::{Claim, Life, ObjectView, Request, Snapshot, WaitState, WaiterView};
 use ntux_sync::{Object, spec};
 use ntux_testkit::task::{FutexWait, Task};
 
@@ -152,7 +152,8 @@ impl Play<'_> {
         let fates = self.fates(snapshot);
         // A victim that was stopped on its way to sleep is in the queue, and does not wait for others yet.
         let is_asleep = |index: &u32| snapshot.waiter(*index).is_some_and(|waiter| waiter.parked);
-        let objects = snapshot.objects.iter().filter(|object| object.claim != Claim::None);
+        let matters = |object: &ObjectView| object.life != Life::Closed || object.waiting().next().is_some();
+        let objects = snapshot.objects.iter().filter(|object| object.claim != Claim::None && matters(object));
         let mut expected: Vec<Finding> = objects
             .map(|object| Finding::HalfWay {
                 object: object.object,
@@ -227,7 +228,10 @@ impl Play<'_> {
             }
             Finding::HalfWay { object, claim, .. } => {
                 let seen = snapshot.object(object.0 as u32);
-                *claim != Claim::None && seen.is_some_and(|seen| seen.claim == *claim)
+                let is_so = |seen: &ObjectView| {
+                    seen.claim == *claim && (seen.life != Life::Closed || seen.waiting().next().is_some())
+                };
+                *claim != Claim::None && seen.is_some_and(is_so)
             }
             Finding::Stopped { waiter } => has(waiter, Fate::Stopped),
             Finding::LacksOne { waiter, .. } => self.waits_for_all(place(waiter)),

@@ -133,7 +133,7 @@ pub enum Finding {
         waiting: Vec<u32>,
     },
     /// An operation on an object that is half-way and makes no progress. The next thread that uses the object finishes
-    /// it.
+    /// it. If the object is closed, only its waiters miss what the operation would have given; without any, nobody does.
     HalfWay {
         /// The object.
         object: Object,
@@ -451,7 +451,8 @@ impl<'a> Case<'a> {
         let before = self.before.object(object.object.index())?;
         let stands_still = object.stable && (before.object, before.version) == (object.object, object.version);
         let is_half_way = !matches!(object.claim, Claim::None | Claim::Rubbish);
-        (stands_still && is_half_way).then(|| Finding::HalfWay {
+        let matters = object.life != Life::Closed || object.waiting().next().is_some();
+        (stands_still && is_half_way && matters).then(|| Finding::HalfWay {
             object: object.object,
             claim: object.claim,
             waiting: self.waiting(object),

@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 use random::Random;
 
 use super::*;
-use crate::inspect::View;
+use crate::inspect::{EntryView, Standing, View};
 use crate::{Arena, Capacity, Deadline};
 
 const CAPACITY: Capacity = Capacity { objects: 64, waiters: 16 };
@@ -422,6 +422,27 @@ fn of_a_thousand_programs_exactly_those_that_deadlock_are_said_to() {
         planted += usize::from(shown.planted);
     }
     assert!(planted > 200 && deadlocks >= planted && deadlocks < 800, "{planted} were planted, {deadlocks} deadlocks");
+}
+
+/// A thread that was killed in a pulse leaves its claim, and another thread closes the event: nobody can use it any more.
+#[test]
+fn what_is_half_way_on_a_closed_object_is_said_if_somebody_waits_for_it() {
+    let arena = Arena::create(CAPACITY).unwrap();
+    arena.event_create(&arena.waiter(), false, false).unwrap();
+    let mut snapshot = View::open(arena.fd().unwrap()).unwrap().snapshot().unwrap();
+    let entry = EntryView { waiter: 1, ticket: 9, all: false, position: 0, standing: Standing::Waiting };
+    snapshot.objects[0].claim = Claim::Waiter { index: 2, ticket: 9 };
+    for (life, queue, is_said) in [
+        (Life::Live, vec![], true),
+        (Life::Closed, vec![], false),
+        (Life::Closed, vec![entry], true),
+        (Life::Closed, vec![EntryView { standing: Standing::Over, ..entry }], false),
+    ] {
+        (snapshot.objects[0].life, snapshot.objects[0].queue) = (life, queue.clone());
+        let findings = Case::new(&snapshot, &snapshot, HashMap::new()).findings();
+        let is_half_way = |finding: &Finding| matches!(finding, Finding::HalfWay { .. });
+        assert_eq!(findings.iter().any(is_half_way), is_said, "{life:?} {queue:?}: {findings:?}");
+    }
 }
 
 #[test]
