@@ -24,6 +24,8 @@ pub enum Bug {
     NoAttempt,
     /// A probe decides without checking the earlier objects again.
     ProbeBlind,
+    /// A wait for all takes objects that have changed since it found them available.
+    TakeUnseen,
     /// A claim of a decided probe for all objects counts as refused.
     ProbeRefused,
     /// A wait for several objects counts in each queue as soon as it has registered there.

@@ -97,6 +97,7 @@ pub const PLANTED: &[Planted] = &[
     planted("lifo", Bug::Lifo, Found::Exhaustively("a-set-2w", 2)).by_histories(62),
     planted("naivepoll", Bug::NaivePoll, Found::Exhaustively("p-reader", 2)).by_histories(451),
     planted("probeblind", Bug::ProbeBlind, Found::Exhaustively("p-reader", 2)).by_histories(231),
+    planted("takeunseen", Bug::TakeUnseen, Found::Exhaustively("w-partly", 2)).by_histories(97),
     planted("proberefused", Bug::ProbeRefused, Found::Exhaustively("w-unit", 2)).by_histories(21),
     planted("carrynocheck", Bug::CarryNoCheck, Found::AtRandom("m-carry-back")),
     planted("queueatonce", Bug::QueueAtOnce, Found::Exhaustively("q-any", 2)),

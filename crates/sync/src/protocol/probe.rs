@@ -87,6 +87,17 @@ impl<'a> Target<'a> {
         Some(Target { slot, index: object.index(), kind: slot.kind(), seen })
     }
 
+    /// As it is now. The exchange that claims it confirms both halves of its word. None if the number is no object's.
+    pub fn at(arena: &'a Arena, object: Object) -> Option<Target<'a>> {
+        let slot = arena.object_slot(object.index())?;
+        Some(Target { slot, index: object.index(), kind: slot.kind(), seen: slot.glance() })
+    }
+
+    /// Returns true if the object has not changed since a look that found this lower half of its word.
+    pub fn is_as_seen(&self, version: u64) -> bool {
+        self.seen.low() == version
+    }
+
     fn is_consumed(&self) -> bool {
         self.kind.is_consumed()
     }

@@ -23,7 +23,7 @@ use ntux_platform::clock::Deadline;
 use super::admission::{help_admission_of, try_everything};
 use super::claim::help;
 use super::epoch::{Decision, Epoch, begin};
-use super::look::{Look, check, look_for_all};
+use super::look::{check, look_for_all};
 use super::probe::{FEW, Target, probe_all, probe_few};
 use super::queueing::{Joined, Queueing, empty, queue_all};
 use super::request::Request;
@@ -81,61 +81,45 @@ fn wait_all_once(
 ) -> Result<Round> {
     // Objects that became available before the deadline count, so the result is a check made after it.
     let late = deadline.passed() && !request.has_alert();
-    match look_and_probe(arena, waiter, request, queueing)? {
-        Probed::Unavailable if late => Err(failure(waiter)),
-        Probed::Tried(Round::Again) => attempt_at_once(arena, waiter, request, queueing, late),
-        Probed::Tried(taken) => Ok(taken),
-        Probed::Unavailable | Probed::Hopeless => wait_all_queued(arena, waiter, request, queueing, deadline),
+    match all_available(arena, waiter, request, queueing)? {
+        false if late => Err(failure(waiter)),
+        true if !queueing.is_hopeless() => match take_all(arena, waiter, request, queueing)? {
+            Round::Again => attempt_at_once(arena, waiter, request, queueing, late),
+            taken => Ok(taken),
+        },
+        // An object is unavailable, or others have interfered too often.
+        _ => wait_all_queued(arena, waiter, request, queueing, deadline),
     }
 }
 
-/// What a wait-all comes to without a queue.
-enum Probed {
-    /// An object is unavailable.
-    Unavailable,
-    /// All are available, but others have interfered too often.
-    Hopeless,
-    /// All were available: the probe has taken them, or somebody has interfered.
-    Tried(Round),
-}
-
-/// Looks at all objects, and takes them if all are available. Not inlined: a thread does not sleep with its list on the stack.
-#[inline(never)]
-fn look_and_probe(arena: &Arena, waiter: &Waiter, request: &Request<'_>, queueing: &mut Queueing) -> Result<Probed> {
-    let mut found = [None; WAIT_MAX];
-    if !all_available(arena, waiter, request, queueing, &mut found)? {
-        return Ok(Probed::Unavailable);
-    }
-    if queueing.is_hopeless() {
-        return Ok(Probed::Hopeless);
-    }
-    probe_all(arena, waiter, request, &found[..request.objects().len()]).map(Probed::Tried)
-}
-
-/// Looks at all objects. Returns whether all are available, which are then `found`.
-fn all_available<'a>(
-    arena: &'a Arena,
-    waiter: &Waiter,
-    request: &Request<'_>,
-    queueing: &mut Queueing,
-    found: &mut [Option<Target<'a>>; WAIT_MAX],
-) -> Result<bool> {
+/// Looks at all objects. Returns whether all are available.
+fn all_available(arena: &Arena, waiter: &Waiter, request: &Request<'_>, queueing: &mut Queueing) -> Result<bool> {
     queueing.look_anew();
     let mut missing = false;
-    for (&object, found) in request.objects().iter().zip(found) {
+    for &object in request.objects() {
         let look = look_for_all(arena, waiter, object, request.owner)?;
         queueing.saw(look.seen());
-        match look {
-            Look::Available { seen, .. } => {
-                *found = Some(Target::new(arena, object, seen).ok_or(Error::Corrupt)?);
-            }
-            Look::Unavailable(_) => missing = true,
-        }
+        missing |= look.is_unavailable();
     }
     if let Some(alert) = request.alert() {
         queueing.saw(look_for_all(arena, waiter, alert, request.owner)?.seen());
     }
     Ok(!missing)
+}
+
+/// Takes all objects, which the look found available, if none has changed since. Not inlined: a thread does not sleep with its list on
+/// the stack, and a wait that finds an object missing makes none.
+#[inline(never)]
+fn take_all(arena: &Arena, waiter: &Waiter, request: &Request<'_>, queueing: &Queueing) -> Result<Round> {
+    let mut found = [None; WAIT_MAX];
+    for ((&object, &version), found) in request.objects().iter().zip(queueing.versions()).zip(&mut found) {
+        let target = Target::at(arena, object).ok_or(Error::Corrupt)?;
+        if !target.is_as_seen(version) && !planted(Bug::TakeUnseen) {
+            return Ok(Round::Again);
+        }
+        *found = Some(target);
+    }
+    probe_all(arena, waiter, request, &found[..request.objects().len()])
 }
 
 /// One attempt, in no queue. If `late`, its failure is the result.
