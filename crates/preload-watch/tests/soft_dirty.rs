@@ -18,14 +18,13 @@ use std::process::{Command, Output};
 use std::sync::LazyLock;
 
 use c_program::compile;
-use library::build;
 use ntux_watch::Mechanism;
 use skips::skip;
 
 /// A user and group that owns nothing.
 const NOBODY: u32 = 65534;
 
-static LIBRARY: LazyLock<PathBuf> = LazyLock::new(|| build("library", &[]));
+static LIBRARY: LazyLock<PathBuf> = LazyLock::new(library::plain);
 static PROGRAM: LazyLock<PathBuf> = LazyLock::new(|| compile("c/soft_dirty.c", &[]));
 
 fn run(scenario: &str, library: &Path, environment: &[(&str, &str)]) -> Output {
@@ -163,7 +162,7 @@ fn a_planted_bug_is_caught() {
     if !can_be_served() {
         return;
     }
-    let library = build("planted", &["--features", "planted"]);
+    let library = library::variant("planted", &["--features", "planted"]);
     for scenario in ["the_basics", "memory_that_is_moved", "a_copy_never_goes_stale", "in_a_child"] {
         let output = run(scenario, &library, &[]);
         let failed_check = String::from_utf8_lossy(&output.stderr).contains("failed: ");

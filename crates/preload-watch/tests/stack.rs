@@ -13,14 +13,14 @@ use std::process::{Command, Output};
 use std::sync::LazyLock;
 
 use c_program::compile;
-use library::build;
 use object::Object;
 
 static STACK: LazyLock<PathBuf> =
     LazyLock::new(|| compile("../../preload/tests/c/stack.c", &["-Wl,-z,now", "-Wl,--no-as-needed", "-lrt", "-lutil"]));
 
 /// One that is built for debugging takes more.
-static LIBRARY: LazyLock<PathBuf> = LazyLock::new(|| build("optimized", &["--config", "profile.dev.opt-level=2"]));
+static LIBRARY: LazyLock<PathBuf> =
+    LazyLock::new(|| library::variant("optimized", &["--config", "profile.dev.opt-level=2"]));
 
 /// What reading a page map or clearing may take beyond the bound of the program's list.
 const WATCHED: usize = 6 << 10;

@@ -13,9 +13,9 @@ use std::path::{Path, PathBuf};
 use std::sync::LazyLock;
 
 use c_program::compile;
-use preloaded::{command, given_or_built, succeeds};
+use preloaded::{command, succeeds, tested};
 
-static LIBRARY: LazyLock<PathBuf> = LazyLock::new(|| given_or_built("library", &[]));
+static LIBRARY: LazyLock<PathBuf> = LazyLock::new(tested);
 static PROGRAM: LazyLock<PathBuf> = LazyLock::new(|| compile("c/loading.c", &[]));
 
 /// A directory with the libraries; that which calls is in one of its own, and has the directory for its RUNPATH.

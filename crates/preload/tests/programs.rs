@@ -16,13 +16,13 @@ use std::process::Command;
 use std::sync::LazyLock;
 
 use c_program::compile;
-use preloaded::{build, command, complaints, given_or_built, succeeds};
+use preloaded::{command, complaints, succeeds, tested, tested_optimized, variant};
 use rule::{Rule, under};
 
 /// How a program ends that left something out, which it said and counted (`skips.h`).
 const SAID_WHY_NOT: i32 = 77;
 
-static LIBRARY: LazyLock<PathBuf> = LazyLock::new(|| given_or_built("library", &[]));
+static LIBRARY: LazyLock<PathBuf> = LazyLock::new(tested);
 
 static ARGUMENTS: LazyLock<PathBuf> = LazyLock::new(|| compile("c/arguments.c", &[]));
 static SIGNALS: LazyLock<PathBuf> = LazyLock::new(|| compile("c/signals.c", &[]));
@@ -105,7 +105,7 @@ scenarios! {
 /// One instruction at a time: a library that is built for debugging has too many.
 #[test]
 fn signals_come_at_each_step() {
-    let library = given_or_built("optimized", &["--config", "profile.dev.opt-level=2"]);
+    let library = tested_optimized();
     for case in ["a_signal_at_each_step", "two_signals_at_each_step"] {
         succeeds(command(&DOOR, &library).arg(case));
     }
@@ -411,7 +411,7 @@ mod foreign_code {
     /// The harness is able to fail: a library that counts on the C library's state before the handler must not pass.
     #[test]
     fn a_planted_bug_is_caught() {
-        let library = build("planted-early", &["--features", "planted-early"]);
+        let library = variant("planted-early", &["--features", "planted-early"]);
         let ended = |state| command(&FOREIGN_CODE, &library).args(["a_fault", state]).status().expect("it starts");
         assert!(ended("plain").success());
         assert!(!ended("dispatch").success() && !ended("segment").success());
@@ -467,7 +467,7 @@ fn without_memory_for_the_cache_every_call_asks_its_descriptor() {
 /// The harness is able to fail: a library that calls handlers on top of a queued wait must not pass.
 #[test]
 fn a_planted_bug_is_caught() {
-    let library = build("planted", &["--features", "planted"]);
+    let library = variant("planted", &["--features", "planted"]);
     let scenarios =
         [(&SIGNALS, ["blocking_handler", "pulse_in_handler"]), (&DOOR, ["out_of_all_queues", "handlers_wait"])];
     for (program, scenario) in scenarios.iter().flat_map(|(program, names)| names.map(|name| (*program, name))) {

@@ -15,7 +15,7 @@ use std::process::{Command, Output};
 use std::sync::LazyLock;
 
 use c_program::compile;
-use preloaded::{command, complaints, given_or_built, succeeds};
+use preloaded::{command, complaints, succeeds, tested_optimized};
 use rule::{Rule, under};
 
 // Nothing is bound at the first use, so a call takes the same stack each time.
@@ -23,8 +23,7 @@ static STACK: LazyLock<PathBuf> =
     LazyLock::new(|| compile("c/stack.c", &["-Wl,-z,now", "-Wl,--no-as-needed", "-lrt", "-lutil"]));
 
 /// One that is built for debugging takes more.
-static LIBRARY: LazyLock<PathBuf> =
-    LazyLock::new(|| given_or_built("optimized", &["--config", "profile.dev.opt-level=2"]));
+static LIBRARY: LazyLock<PathBuf> = LazyLock::new(tested_optimized);
 
 /// The place from which a call is made (`stack.c`).
 const STATES: [&str; 4] = ["plain", "used", "fresh", "forked"];

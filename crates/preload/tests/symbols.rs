@@ -200,7 +200,7 @@ fn a_symbol_that_is_too_new_is_found() {
 
 #[test]
 fn the_device_stands_in_front_of_all_that_it_should_and_nothing_else() {
-    let linked = read(&library::build("symbols", &[])).unwrap();
+    let linked = read(&library::plain()).unwrap();
     assert_eq!(linked.lacks(DEVICE), [] as [&str; 0]);
     let is_for_musl = linked.libraries.iter().any(|library| library == "libc.so");
     assert_eq!(linked.lacks(DEVICE_OF_GLIBC).is_empty(), !is_for_musl);
@@ -216,7 +216,7 @@ fn each_function_has_a_bound_of_stack() {
     let program = c_program::compile("c/stack.c", &["-Wl,-z,now"]);
     let list = Command::new(program).arg("list").output().expect("the program starts");
     let calls = String::from_utf8(list.stdout).expect("names");
-    let linked = read(&library::build("symbols", &[])).unwrap();
+    let linked = read(&library::plain()).unwrap();
     assert_eq!(
         linked.without_bound(&calls),
         [] as [&str; 0],

@@ -1,12 +1,41 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The library that is tested. (Cargo does not build a library that nothing can link to before it runs tests.)
 
+use std::fs::{self, File};
+use std::os::fd::AsRawFd;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// Builds the crate whose test this is, in a directory of that name, with more arguments for Cargo; the library's path.
-pub fn build(directory: &str, arguments: &[&str]) -> PathBuf {
-    let directory = Path::new(env!("CARGO_TARGET_TMPDIR")).join(directory);
+/// The library as it is built without more; its path. Others build it at the same place, which the crates' tests share.
+#[allow(dead_code, reason = "some tests need a variant alone")]
+pub fn plain() -> PathBuf {
+    built("library", &[])
+}
+
+/// A copy of the library that is built with more arguments for Cargo, by this name; its path.
+#[allow(dead_code, reason = "some tests need the plain one alone")]
+pub fn variant(name: &str, arguments: &[&str]) -> PathBuf {
+    let directory = scratch("variants");
+    fs::create_dir_all(&directory).expect("our own directory");
+    // All variants share what they depend on, and lie at one place until they are copied.
+    let turn = File::create(directory.join("turn")).expect("our own file");
+    // SAFETY: an open file of ours.
+    assert_eq!(unsafe { libc::flock(turn.as_raw_fd(), libc::LOCK_EX) }, 0, "{}", std::io::Error::last_os_error());
+    let library = built("variants", arguments);
+    let copy = directory.join(name).join(library.file_name().expect("a name"));
+    fs::create_dir_all(copy.parent().expect("a directory")).expect("our own directory");
+    fs::copy(&library, copy.with_extension("new")).expect("there is room");
+    // In place of one that a program of another run may have loaded.
+    fs::rename(copy.with_extension("new"), &copy).expect("our own file");
+    copy
+}
+
+fn scratch(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_TARGET_TMPDIR")).join(name)
+}
+
+fn built(directory: &str, arguments: &[&str]) -> PathBuf {
+    let directory = scratch(directory);
     let output = Command::new(env!("CARGO"))
         .args(["build", "--quiet", "--offline", "--manifest-path", concat!(env!("CARGO_MANIFEST_DIR"), "/Cargo.toml")])
         .args(arguments)

@@ -9,12 +9,20 @@ mod library;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
-pub use library::build;
+pub use library::variant;
 
-/// The library to test: what `NTUX_PRELOAD_LIBRARY` names, or one that is built in this directory, with more arguments for Cargo.
-pub fn given_or_built(directory: &str, arguments: &[&str]) -> PathBuf {
-    let given = std::env::var_os("NTUX_PRELOAD_LIBRARY").map(PathBuf::from);
-    given.unwrap_or_else(|| build(directory, arguments))
+/// The library to test: what `NTUX_PRELOAD_LIBRARY` names, or one that is built here.
+pub fn tested() -> PathBuf {
+    given().unwrap_or_else(library::plain)
+}
+
+/// The library to test, optimized if it is built here: one that is built for debugging has more instructions, and takes more stack.
+pub fn tested_optimized() -> PathBuf {
+    given().unwrap_or_else(|| variant("optimized", &["--config", "profile.dev.opt-level=2"]))
+}
+
+fn given() -> Option<PathBuf> {
+    std::env::var_os("NTUX_PRELOAD_LIBRARY").map(PathBuf::from)
 }
 
 pub fn command(program: &Path, library: &Path) -> Command {
