@@ -25,6 +25,11 @@ the queue gave 500500 in all
 3 saw the condition, 3 were told to stop
 ";
 
+const RUNTIME: &str = "\
+two pages were written: yes; none since: yes
+counted to 40000 under a lock of one byte
+";
+
 #[test]
 fn fork_with_the_shared_library() {
     example("fork.c", Library::Shared, FORK);
@@ -55,17 +60,23 @@ fn the_recipes() {
     example("recipes.c", Library::Shared, RECIPES);
 }
 
+#[test]
+fn what_a_runtime_asks_for() {
+    example("runtime.c", Library::Shared, RUNTIME);
+}
+
 /// What the pages show is what is compiled and run here: each block of C stands in an example, line by line.
 #[test]
 fn the_pages_show_these_examples() {
     let root = crate_dir().join("../..");
     let read =
         |path: std::path::PathBuf| std::fs::read_to_string(&path).unwrap_or_else(|error| panic!("{path:?}: {error}"));
-    let examples = ["tutorial.c", "recipes.c", "fork.c"].map(|name| read(crate_dir().join("examples").join(name)));
-    let blocks: Vec<_> = ["tutorial.md", "recipes.md", "porting.md"]
+    let examples =
+        ["tutorial.c", "recipes.c", "fork.c", "runtime.c"].map(|name| read(crate_dir().join("examples").join(name)));
+    let blocks: Vec<_> = ["c/tutorial.md", "c/recipes.md", "c/porting.md", "watches/guide.md", "futexes/guide.md"]
         .into_iter()
         .flat_map(|page| {
-            let text = read(root.join("docs/c").join(page));
+            let text = read(root.join("docs").join(page));
             let blocks = text.split("```c\n").skip(1).map(|rest| rest.split("```").next().unwrap().to_owned());
             blocks.map(|block| (page, block)).collect::<Vec<_>>()
         })
@@ -74,12 +85,14 @@ fn the_pages_show_these_examples() {
     let absent = |block: &str| !examples.iter().any(|example| example.contains(block));
     assert!(absent("static int planted;\n"));
     for (page, block) in blocks {
-        assert!(!absent(&block), "docs/c/{page} shows what no example has:\n{block}");
+        assert!(!absent(&block), "docs/{page} shows what no example has:\n{block}");
     }
 }
 
 fn example(file: &str, library: Library, expected: &str) {
     let directory = scratch(&format!("{file}-{library:?}"));
-    let program = program(&crate_dir().join("examples").join(file), &directory, library, &[]);
+    // Atomics of C came with C11.
+    let more: &[&str] = if file == "runtime.c" { &["-std=c11"] } else { &[] };
+    let program = program(&crate_dir().join("examples").join(file), &directory, library, more);
     assert_eq!(output(&mut launch(&program, library)), expected);
 }
