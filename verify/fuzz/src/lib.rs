@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What ntux makes of files that others wrote: programs, C libraries, core dumps, logs, and arenas with the records of a trace.
+//! What ntux makes of what others wrote: programs, C libraries, core dumps, logs, arenas with the records of a trace, and events of one.
 //!
 //! Each function of [`TARGETS`] gives some bytes to one parser of the product, whose file is compiled here as it is, and checks what is
 //! promised of any bytes: no panic, no overflow, an answer within bounds. libFuzzer calls them with what it thinks of (`make fuzz-parsers`,
@@ -19,7 +19,7 @@ use std::sync::OnceLock;
 
 use ntux_sync::inspect::View;
 use ntux_sync::inspect::why::Case;
-use ntux_sync::trace::Tracer;
+use ntux_sync::trace::{Event, Operation, Tracer, What};
 use tempfile::TempDir;
 
 /// A parser, by its name, and with bytes to begin with.
@@ -40,6 +40,7 @@ pub const TARGETS: &[Target] = &[
     Target { name: "c_library", parse: c_library, seeds: seeds::c_libraries, variants: 400 },
     Target { name: "core_dump", parse: core_dump, seeds: seeds::core_dumps, variants: 2_000 },
     Target { name: "log", parse: log, seeds: seeds::logs, variants: 4_000 },
+    Target { name: "trace", parse: trace_of, seeds: seeds::traces, variants: 400 },
     Target { name: "arena", parse: arena, seeds: seeds::arenas, variants: 400 },
 ];
 
@@ -81,9 +82,42 @@ mod glibc;
 #[path = "../../../crates/cli/src/arenas/copy.rs"]
 mod copy;
 
+#[path = "../../../crates/cli/src/counted.rs"]
+mod counted;
+
+#[allow(dead_code, reason = "not every shape is drawn here")]
+#[path = "../../../crates/cli/src/drawing.rs"]
+mod drawing;
+
+/// What is made of the events of a trace.
+#[allow(dead_code, reason = "what asks /proc for names is left out")]
+#[path = "."]
+mod trace {
+    #[path = "../../../crates/cli/src/trace/summary.rs"]
+    pub mod summary;
+    #[path = "../../../crates/cli/src/trace/timeline.rs"]
+    pub mod timeline;
+    #[path = "../../../crates/cli/src/trace/waits.rs"]
+    pub mod waits;
+
+    pub mod attach {
+        pub const LEASE: std::time::Duration = std::time::Duration::from_secs(10);
+    }
+
+    pub mod names {
+        pub fn verb(_operation: ntux_sync::trace::Operation) -> &'static str {
+            "does"
+        }
+    }
+}
+
 #[allow(dead_code, reason = "where logs are found is no matter of theirs")]
 #[path = "../../../crates/cli/src/why/log.rs"]
 mod log;
+
+use trace::summary::Summary;
+use trace::timeline::Timeline;
+use trace::waits::{Completed, Waits};
 
 thread_local! {
     static SCRIPT: Cell<i32> = const { Cell::new(-1) };
@@ -176,9 +210,52 @@ pub fn events_of(changes: &[u8]) -> usize {
     events.len()
 }
 
+/// The number of waits that were summed up and drawn of these events: each a number, a time, and two bytes.
+pub fn waits_of(events: &[u8]) -> u64 {
+    let (mut waits, mut summary, mut timeline) = (Waits::default(), Summary::default(), Timeline::default());
+    let mut add = |completed: Completed| match completed {
+        Completed::Wait(wait) => {
+            summary.add_wait(0, &wait);
+            timeline.add_wait(0, &wait);
+        }
+        Completed::Signal(signal) => {
+            summary.add_signal(0, &signal);
+            timeline.add_signal(0, &signal);
+        }
+    };
+    let mut last_ns = 0;
+    for bytes in events.chunks_exact(EVENT) {
+        let word = |at: usize| u64::from_le_bytes(bytes[at..][..8].try_into().expect("8 bytes"));
+        let [thread, object] = [bytes[17] & 3, bytes[17] >> 2].map(u32::from);
+        let what = match bytes[16] & 7 {
+            0 => What::Sleeps { object, count: object },
+            1 => What::Acquires { object },
+            2 => What::AcquiresAll,
+            3 => What::GivesUp,
+            4 => What::Stirs,
+            5 => What::Signals { object, operation: Operation::Set },
+            6 => What::Grants { object, thread: thread ^ 1 },
+            _ => What::GrantsAll { thread: thread ^ 1 },
+        };
+        last_ns = word(8);
+        waits.take(Event { number: word(0), time_ns: last_ns, thread, what }).into_iter().for_each(&mut add);
+    }
+    waits.finish(last_ns, None).into_iter().for_each(|wait| add(Completed::Wait(wait)));
+    let object = |_, slot| format!("object {slot}");
+    let account = summary.account(last_ns, 0, object, |thread| thread.to_string());
+    assert!(!account.text().is_empty() && !timeline.svg("", object, |thread| thread.to_string()).is_empty());
+    account.waits
+}
+
+fn trace_of(events: &[u8]) {
+    waits_of(events);
+}
+
 fn arena(changes: &[u8]) {
     events_of(changes);
 }
 
+/// The bytes of an event: see [`waits_of`].
+const EVENT: usize = 18;
 /// The bytes of a change to an arena: see [`events_of`].
 const CHANGE: usize = 12;

@@ -128,6 +128,21 @@ pub fn arenas() -> Vec<Vec<u8>> {
     vec![change(length, 0), (0..64).flat_map(|word| change(8 * word, 1)).collect(), everywhere(1000), everywhere(4096)]
 }
 
+/// Events: a thread that sleeps, is given an object by another one, and runs; then one that sleeps until the end.
+pub fn traces() -> Vec<Vec<u8>> {
+    let event = |number: u64, time_ns: u64, what: u8, thread: u8| {
+        [&number.to_le_bytes()[..], &time_ns.to_le_bytes(), &[what, thread | 5 << 2]].concat()
+    };
+    let events = |base: u64| {
+        [(0, 1), (6, 0), (5, 0), (1, 1), (0, 1), (4, 1), (2, 1), (7, 0), (0, 2)]
+            .into_iter()
+            .zip(0..)
+            .flat_map(move |((what, thread), step)| event(step, base.wrapping_add(step * 1_000), what, thread))
+            .collect()
+    };
+    vec![events(1 << 40), events(u64::MAX - 4_000)]
+}
+
 /// An arena with an object of each kind, and a wait that was traced.
 pub fn sound_arena() -> &'static [u8] {
     static SOUND: OnceLock<Vec<u8>> = OnceLock::new();

@@ -66,5 +66,6 @@ fn the_seeds_are_understood() {
     assert!(ntux_fuzz::last_in(&seeds::logs()[0], 5) && !ntux_fuzz::last_in(&seeds::logs()[0], 9));
     assert!(!ntux_fuzz::needs_more_than_it_gives(&seeds::c_libraries()[0]));
     assert!(ntux_fuzz::needs_more_than_it_gives(&seeds::c_libraries()[1]));
+    assert_eq!(seeds::traces().iter().map(|events| ntux_fuzz::waits_of(events)).next(), Some(3));
     assert!(ntux_fuzz::events_of(&[]) > 0);
 }

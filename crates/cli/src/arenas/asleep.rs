@@ -41,7 +41,7 @@ fn place_in_file(mapping: &str, inode: u64, address: u64) -> Option<u64> {
     let (start, end) = (number(start)?, number(end)?);
     let offset = number(fields.nth(1)?)?;
     let is_its = fields.nth(1)?.parse() == Ok(inode) && (start..end).contains(&address);
-    is_its.then(|| address - start + offset)
+    if is_its { (address - start).checked_add(offset) } else { None }
 }
 
 #[cfg(test)]

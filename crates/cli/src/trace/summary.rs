@@ -62,7 +62,8 @@ impl Summary {
         let took = wait.to_ns.saturating_sub(wait.from_ns);
         let waited = self.objects.entry((arena, object)).or_default();
         waited.waits += 1;
-        waited.total_ns += took;
+        // Times that a program wrote itself may add up to anything.
+        waited.total_ns = waited.total_ns.saturating_add(took);
         waited.longest_ns = waited.longest_ns.max(took);
         waited.woken_for_nothing += u64::from(wait.stirs);
         waited.in_vain += u64::from(wait.end == End::Nothing);
@@ -73,7 +74,7 @@ impl Summary {
             let late = wait.to_ns.saturating_sub(grant.at_ns);
             let handed = self.pairs.entry((grant.thread, wait.thread)).or_default();
             handed.times += 1;
-            handed.total_ns += late;
+            handed.total_ns = handed.total_ns.saturating_add(late);
             handed.longest_ns = handed.longest_ns.max(late);
         }
     }

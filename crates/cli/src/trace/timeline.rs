@@ -55,18 +55,19 @@ impl Timeline {
         let waits = self.waits.iter().map(|(_, wait)| (wait.from_ns, wait.to_ns));
         let spans = || waits.clone().chain(self.signals.iter().map(|(_, signal)| (signal.from_ns, signal.to_ns)));
         let from = spans().map(|(from, _)| from).min().unwrap_or(0);
-        (from, spans().map(|(_, to)| to).max().unwrap_or(0).max(from + 1))
+        (from, spans().map(|(_, to)| to).max().unwrap_or(0).max(from.saturating_add(1)))
     }
 
     /// The picture as SVG.
     pub fn svg(&self, title: &str, object: impl Fn(usize, u32) -> String, thread: impl Fn(u32) -> String) -> String {
         let (threads, (from, to)) = (self.threads(), self.span());
         let height = TOP + threads.len() as f64 * LANE + 40.0;
-        let x = |ns: u64| LEFT + (ns.saturating_sub(from)) as f64 / (to - from) as f64 * (RIGHT - LEFT);
+        let span = (to - from).max(1);
+        let x = |ns: u64| LEFT + (ns.saturating_sub(from)) as f64 / span as f64 * (RIGHT - LEFT);
         let lane = |number: u32| Some(TOP + threads.iter().position(|&other| other == number)? as f64 * LANE);
         let mut drawing = Drawing::new(WIDTH, height);
         drawing.words((10.0, 20.0), TITLE, title);
-        axis(&mut drawing, to - from, height - 30.0);
+        axis(&mut drawing, span, height - 30.0);
         for &number in &threads {
             let y = lane(number).unwrap_or_default();
             drawing.words((10.0, y + BAR - 2.0), PLAIN, thread(number));
@@ -76,8 +77,12 @@ impl Timeline {
             let Some(y) = lane(wait.thread) else { continue };
             let slot = if let End::Object(given) = wait.end { given } else { wait.object };
             let (left, right) = (x(wait.from_ns), x(wait.to_ns));
-            let tip =
-                format!("waits for {}: {}{}", object(*arena, slot), time(wait.to_ns - wait.from_ns), ending(wait.end));
+            let tip = format!(
+                "waits for {}: {}{}",
+                object(*arena, slot),
+                time(wait.to_ns.saturating_sub(wait.from_ns)),
+                ending(wait.end)
+            );
             bar(&mut drawing, left, right, y, COLOURS[(slot as usize + arena * 3) % COLOURS.len()], &tip);
             let granter = wait.by.and_then(|grant| Some((x(grant.at_ns), lane(grant.thread)?)));
             if let Some((start, from_y)) = granter.filter(|&(_, from_y)| from_y != y) {

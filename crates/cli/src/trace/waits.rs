@@ -93,7 +93,7 @@ impl Waits {
     /// Takes the next event.
     pub fn take(&mut self, event: Event) -> Option<Completed> {
         let Event { time_ns, thread, what, number } = event;
-        let missing = self.last.replace(number).map_or(0, |last| number.saturating_sub(last + 1));
+        let missing = self.last.replace(number).map_or(0, |last| number.saturating_sub(last.saturating_add(1)));
         let lost = if std::mem::take(&mut self.is_interrupted) { missing.max(MANY) } else { missing };
         if lost > 0 {
             self.lose(lost, number);
