@@ -10,7 +10,10 @@
 //! ```
 //!
 //! What stands between them is the table of the newest folder that has `NAME.json`. `README.md` of each folder has all of
-//! its tables, and `docs/pictures/sync.svg` is the picture of the newest `sync.json`.
+//! its tables, and `docs/pictures/sync.svg` is the picture of the newest `sync.json`. A figure in prose must stand in a
+//! result that the page quotes or links to ([`prose`]).
+
+mod prose;
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -52,6 +55,8 @@ struct Figures {
     table: String,
     caption: String,
     picture: Option<String>,
+    /// What it says beyond the table.
+    more: String,
 }
 
 /// Renders everything anew. With `check` nothing is written, and what is not current is an error.
@@ -72,7 +77,34 @@ pub fn run(root: &Path, check: bool) -> io::Result<()> {
     if check && !stale.is_empty() {
         return Err(wrong(format!("not current: {}; make figures renders them anew", stale.join(", "))));
     }
-    Ok(())
+    match complaints(root)? {
+        complaints if complaints.is_empty() => Ok(()),
+        complaints => Err(wrong(complaints.join("\nfigures: "))),
+    }
+}
+
+/// What is wrong with the figures that stand in prose.
+fn complaints(root: &Path) -> io::Result<Vec<String>> {
+    let mut sources = prose::Sources { results: BTreeMap::new(), newest: BTreeMap::new() };
+    for (name, figures) in folders(root)?.into_values().flatten() {
+        let Figures { path, title, table, caption, more, .. } = figures;
+        sources.newest.insert(name, path.clone());
+        sources.results.insert(path, prose::Source { text: [&*title, &table, &caption, &more].join("\n"), title });
+    }
+    let mut pages = BTreeMap::new();
+    for page in pages_of(root)? {
+        let name = page.strip_prefix(root).unwrap_or(&page).to_string_lossy().into_owned();
+        pages.insert(name, fs::read_to_string(page)?);
+    }
+    let exceptions = fs::read_to_string(root.join("benchmarks/no-result")).unwrap_or_default();
+    Ok(prose::complaints(&pages, &sources, &exceptions))
+}
+
+/// The pages that may quote results.
+fn pages_of(root: &Path) -> io::Result<Vec<PathBuf>> {
+    let mut pages = vec![root.join("README.md")];
+    pages_below(&root.join("docs"), &mut pages)?;
+    Ok(pages)
 }
 
 /// Every file that has figures, as it should be.
@@ -89,9 +121,7 @@ fn rendered(root: &Path) -> io::Result<BTreeMap<PathBuf, String>> {
     if let Some(picture) = newest.get("sync").and_then(|figures| figures.picture.clone()) {
         files.insert(root.join(PICTURE), picture);
     }
-    let mut pages = vec![root.join("README.md")];
-    pages_below(&root.join("docs"), &mut pages)?;
-    for page in pages {
+    for page in pages_of(root)? {
         let text = fs::read_to_string(&page)?;
         if text.contains(BEGIN) {
             let depth = page.strip_prefix(root).map_or(0, |path| path.components().count() - 1);
@@ -139,7 +169,7 @@ fn read(file: &Path, path: String, folder: &str) -> io::Result<Figures> {
     let commit = of_ntux(table.commit.as_deref());
     let caption = format!("{}, {}, {}, {commit}. {}", table.machine, table.kernel, table.date, table.conditions);
     let text = markdown(&table.columns, table.words, &table.rows);
-    Ok(Figures { path, title: table.title, table: text, caption, picture: None })
+    Ok(Figures { path, title: table.title, table: text, caption, picture: None, more: String::new() })
 }
 
 /// The rows of a run that the first page shows, and what they are called there.
@@ -188,7 +218,10 @@ fn of_run(stored: Stored, path: String, folder: &str) -> io::Result<Figures> {
     );
     let title = "Objects, beside other designs".to_owned();
     let picture = Some(report.svg()?);
-    Ok(Figures { path, title, table: markdown(&heads, 1, &rows), caption: caption.trim_end().to_owned(), picture })
+    let measured = report.records.iter().filter_map(|record| Some((record, record.sample()?.median)));
+    let more = measured.map(|(record, ns)| format!("{}, {}: {}\n", record.scenario, record.peer, brief(ns))).collect();
+    let table = markdown(&heads, 1, &rows);
+    Ok(Figures { path, title, table, caption: caption.trim_end().to_owned(), picture, more })
 }
 
 /// Which ntux was measured.
