@@ -92,22 +92,12 @@ fn what_is_planted_in_the_core_is_noticed_and_replayed() {
     }
 }
 
-/// This directory of temporary files, or that of the other workspace, whose tests build the same library there: not if it is built in
-/// another way, as the model checker's is.
-fn root_target(own: &Path) -> PathBuf {
-    let verify = Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("verify/adversary");
-    match own == verify.join("target/tmp") {
-        true => verify.parent().expect("the project").join("target/tmp"),
-        false => own.to_path_buf(),
-    }
-}
-
 /// Builds the preloaded library in the profile that the program was built in.
 fn build_library() -> PathBuf {
     if let Some(library) = std::env::var_os("NTUX_PRELOAD_LIBRARY") {
         return library.into();
     }
-    let target = root_target(Path::new(env!("CARGO_TARGET_TMPDIR"))).join("library");
+    let target = Path::new(env!("CARGO_TARGET_TMPDIR")).join("library");
     let mut cargo = Command::new(env!("CARGO"));
     let manifest = concat!(env!("CARGO_MANIFEST_DIR"), "/../../crates/preload/Cargo.toml");
     cargo.args(["build", "--quiet", "--offline", "--manifest-path", manifest, "--target-dir"]).arg(&target);
