@@ -10,7 +10,7 @@ use std::process::{Command, ExitCode};
 use clap::Args;
 use ntux_platform::environment::{BENCH_PRELOAD, text};
 
-use crate::{NTUX_FAILED, say};
+use crate::say;
 
 const PROGRAM: &str = "ntux-bench";
 /// Where it is, relative to the directory of the `ntux` command: where Cargo builds it, or where it is installed.
@@ -29,15 +29,13 @@ pub struct Arguments {
 /// drop-in device.
 pub fn bench(arguments: &Arguments, preload: Option<OsString>) -> ExitCode {
     let Some(program) = find() else {
-        say::complain(format_args!(
-            "ntux: cannot find {PROGRAM} beside the ntux command or in ../lib/ntux; `make bench` in ntux's source builds it"
+        return say::failed(format_args!(
+            "cannot find {PROGRAM} beside the ntux command or in ../lib/ntux; `make bench` in ntux's source builds it"
         ));
-        return ExitCode::from(NTUX_FAILED);
     };
     let error =
         Command::new(&program).args(&arguments.arguments).envs(preload.map(|list| (text(BENCH_PRELOAD), list))).exec();
-    say::complain(format_args!("ntux: cannot start {}: {error}", program.display()));
-    ExitCode::from(NTUX_FAILED)
+    say::failed(format_args!("cannot start {}: {error}", program.display()))
 }
 
 fn find() -> Option<PathBuf> {

@@ -5,7 +5,6 @@ mod choice;
 mod facts;
 mod futexes;
 mod multiple;
-mod page;
 mod program;
 mod report;
 mod text;

@@ -57,10 +57,7 @@ Examples:
 pub fn inspect(arguments: &Arguments) -> ExitCode {
     let found = match find::find(&arguments.target) {
         Ok(found) => found,
-        Err(reason) => {
-            say::complain(format_args!("ntux: {reason}"));
-            return ExitCode::from(NTUX_FAILED);
-        }
+        Err(reason) => return say::failed(reason),
     };
     let Found { arenas, notes, .. } = &found;
     for note in notes {
@@ -68,10 +65,7 @@ pub fn inspect(arguments: &Arguments) -> ExitCode {
     }
     let examined = match Examined::all(arenas, &mut PeerProcesses::default()) {
         Ok(examined) => examined,
-        Err(error) => {
-            say::complain(format_args!("ntux: cannot read the arena: {error}"));
-            return ExitCode::from(NTUX_FAILED);
-        }
+        Err(error) => return say::failed(format_args!("cannot read the arena: {error}")),
     };
     let report = Report::of(&examined, find::named_object(&arguments.target));
     let write = |out: &mut dyn Write| text::write(out, &report, Focus::on(&arguments.target, arguments.all));

@@ -8,19 +8,18 @@ pub(crate) mod futexes;
 mod needs;
 mod pages;
 
-use std::fmt::Write;
 use std::process::ExitCode;
 
 use clap::{CommandFactory, Parser, Subcommand};
 use ntux_watch::Mechanism;
 use serde::Serialize;
 
+use crate::page::Page;
 use crate::say;
 
 /// The version of the JSON document.
 const VERSION: u32 = 1;
-/// Width of the page, and of the columns of marks and names.
-const PAGE_WIDTH: usize = 100;
+/// Width of the column of marks and names.
 const NAME_WIDTH: usize = 50;
 
 /// Windows NT synchronization in user space. On macOS the library is what there is to use; this command says what works.
@@ -112,36 +111,27 @@ impl Report {
     }
 
     fn text(&self) -> String {
-        let mut text = format!(
-            "ntux {} on {} ({}), pages of {} bytes\n\nWhat ntux needs, each tried\n",
-            self.ntux, self.system, self.architecture, self.page_size
-        );
-        let mut line = |name: &str, meaning: &str| {
-            let start = format!("  {name:<NAME_WIDTH$}");
-            let further = " ".repeat(NAME_WIDTH + 2);
-            let options = textwrap::Options::new(PAGE_WIDTH).initial_indent(&start).subsequent_indent(&further);
-            let _ = writeln!(text, "{}", textwrap::fill(meaning, options).trim_end());
-        };
-        let fact =
-            |fact: &Fact| (format!("{:<5}{}", if fact.works { "yes" } else { "no" }, fact.name), fact.why.clone());
-        for (name, why) in self.needs.iter().map(fact) {
-            line(&name, &why.unwrap_or_default());
+        let mut page = Page::with_names_of(NAME_WIDTH);
+        let Report { ntux, system, architecture, page_size, .. } = self;
+        page.line(&format!("ntux {ntux} on {system} ({architecture}), pages of {page_size} bytes"));
+        page.title("What ntux needs, each tried");
+        for Fact { name, works, why } in &self.needs {
+            page.fact(*works, name, why.as_deref().unwrap_or_default());
         }
-        line("", "");
+        page.line("");
         for row in &self.futexes {
             let answer = row.how.map_or(row.answer.to_owned(), |how| format!("{}: {how}", row.answer));
-            line(&format!("futexes: {}", row.operation), &answer);
+            page.setting(&format!("futexes: {}", row.operation), &answer);
         }
-        line("", "");
-        for (name, why) in self.watch.iter().map(fact) {
-            line(&format!("{name}, of write watches"), &why.unwrap_or_default());
+        page.line("");
+        for Fact { name, works, why } in &self.watch {
+            page.fact(*works, &format!("{name}, of write watches"), why.as_deref().unwrap_or_default());
         }
-        line("chosen for write watches", self.chosen.unwrap_or("none: nothing works"));
-        let failed = self.needs.iter().filter(|fact| !fact.works).count();
-        let _ = match failed {
-            0 => writeln!(text, "\nEverything that ntux needs works."),
-            _ => writeln!(text, "\n{failed} things that ntux needs do not work."),
-        };
-        text
+        page.setting("chosen for write watches", self.chosen.unwrap_or("none: nothing works"));
+        match self.needs.iter().filter(|fact| !fact.works).count() {
+            0 => page.title("Everything that ntux needs works."),
+            failed => page.title(&format!("{failed} things that ntux needs do not work.")),
+        }
+        page.into_text()
     }
 }

@@ -13,6 +13,11 @@ mod system;
 mod output;
 #[cfg_attr(
     any(target_os = "macos", ntux_simulated_macos),
+    allow(dead_code, reason = "of subcommands that Linux alone has")
+)]
+mod page;
+#[cfg_attr(
+    any(target_os = "macos", ntux_simulated_macos),
     allow(dead_code, reason = "no name of others is printed there")
 )]
 mod printable;

@@ -14,8 +14,9 @@ use crate::arenas::proc;
 use crate::arenas::processes::PeerProcesses;
 use crate::arenas::scene::Names;
 use crate::counted::counted;
+use crate::page::paragraph;
 use crate::printable::printable;
-use crate::{NTUX_FAILED, say};
+use crate::say;
 
 /// List the arenas on this machine: who shares each, and what is in it.
 ///
@@ -86,10 +87,7 @@ pub fn ps(arguments: &Arguments) -> ExitCode {
     let lines: Result<Vec<Line>> = arenas.iter().map(|arena| Line::of(arena, &mut peer_processes)).collect();
     let list = match lines {
         Ok(arenas) => List { arenas, hidden },
-        Err(error) => {
-            say::complain(format_args!("ntux: cannot look at an arena: {error}"));
-            return ExitCode::from(NTUX_FAILED);
-        }
+        Err(error) => return say::failed(format_args!("cannot look at an arena: {error}")),
     };
     match arguments.json {
         true => say::json(VERSION, &list, ExitCode::SUCCESS),
@@ -138,11 +136,7 @@ impl Line {
             names.push(format!("and {} that are gone or hidden", self.others));
         }
         let further = " ".repeat(start.len());
-        let options = textwrap::Options::new(PAGE_WIDTH).initial_indent(&start).subsequent_indent(&further);
-        for row in textwrap::wrap(&names.join(", "), options) {
-            page.push_str(row.trim_end());
-            page.push('\n');
-        }
+        page.push_str(&paragraph(PAGE_WIDTH, &start, &further, &names.join(", ")));
     }
 }
 

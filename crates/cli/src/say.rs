@@ -55,10 +55,7 @@ fn written(form: Form, write: impl FnOnce(&mut dyn Write) -> io::Result<()>, sta
 /// What becomes of the status when everything was printed.
 fn ended(printed: io::Result<()>, status: ExitCode) -> ExitCode {
     match printed {
-        Err(error) if error.kind() != ErrorKind::BrokenPipe => {
-            complain(format_args!("ntux: cannot write the output: {error}"));
-            ExitCode::from(NTUX_FAILED)
-        }
+        Err(error) if error.kind() != ErrorKind::BrokenPipe => failed(format_args!("cannot write the output: {error}")),
         _ => status,
     }
 }
@@ -66,6 +63,12 @@ fn ended(printed: io::Result<()>, status: ExitCode) -> ExitCode {
 /// Writes a line to standard error, as far as anybody listens there.
 pub fn complain(line: impl Display) {
     let _ = io::stderr().write_all(printable_lines(&format!("{line}\n")).as_bytes());
+}
+
+/// Says why the command fails. Returns its status.
+pub fn failed(why: impl Display) -> ExitCode {
+    complain(format_args!("ntux: {why}"));
+    ExitCode::from(NTUX_FAILED)
 }
 
 /// Says what is wrong with a command line, or the help or the version that it asks for. Returns the command's status.

@@ -87,10 +87,7 @@ fn interval(text: &str) -> Result<f64, String> {
 pub fn top(arguments: &Arguments) -> ExitCode {
     let Found { arenas, notes, hidden } = match find::wanted(arguments.target.as_ref()) {
         Ok(found) => found,
-        Err(reason) => {
-            say::complain(format_args!("ntux: {reason}"));
-            return ExitCode::from(NTUX_FAILED);
-        }
+        Err(reason) => return say::failed(reason),
     };
     if let (true, Some(target)) = (arenas.is_empty(), &arguments.target) {
         notes.iter().for_each(|note| say::complain(format_args!("ntux: {note}")));
@@ -102,16 +99,12 @@ pub fn top(arguments: &Arguments) -> ExitCode {
         (true, _) => print(watch, arguments),
         (false, true) => show(watch, arguments).map(|()| ExitCode::SUCCESS),
         (false, false) => {
-            say::complain(
-                "ntux: `ntux top` needs a terminal that can move its cursor; `ntux top --once` prints one picture",
+            return say::failed(
+                "`ntux top` needs a terminal that can move its cursor; `ntux top --once` prints one picture",
             );
-            return ExitCode::from(NTUX_FAILED);
         }
     };
-    shown.unwrap_or_else(|error| {
-        say::complain(format_args!("ntux: {error}"));
-        ExitCode::from(NTUX_FAILED)
-    })
+    shown.unwrap_or_else(say::failed)
 }
 
 /// TERM says "dumb" where a terminal only prints, as in an editor.

@@ -7,7 +7,7 @@ use std::process::ExitCode;
 use ntux_platform::environment::{self, Audience, Variable};
 
 use crate::say;
-use crate::status::{self, NTUX_FAILED};
+use crate::status;
 
 const VARIABLES: &str = "The options --device, --spin and --log of `ntux run` set NTUX_DEVICE, NTUX_SPIN and NTUX_LOG for the program and \
                          for every program that it starts. Without the option, a variable that is already set keeps its value.";
@@ -26,10 +26,7 @@ pub fn explain(mut line: clap::Command, topic: Option<&str>) -> ExitCode {
         Some("exit-status") => statuses(),
         Some(other) => match line.find_subcommand_mut(other) {
             Some(subcommand) => format!("{}\n", subcommand.render_long_help()),
-            None => {
-                say::complain(format_args!("ntux: there is no help on '{other}'; try: ntux help"));
-                return ExitCode::from(NTUX_FAILED);
-            }
+            None => return say::failed(format_args!("there is no help on '{other}'; try: ntux help")),
         },
     };
     say::page(&page, ExitCode::SUCCESS)

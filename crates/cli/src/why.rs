@@ -72,10 +72,7 @@ Examples:
 pub fn why(arguments: &Arguments) -> ExitCode {
     let Found { arenas, mut notes, hidden } = match find::wanted(arguments.target.as_ref()) {
         Ok(found) => found,
-        Err(reason) => {
-            say::complain(format_args!("ntux: {reason}"));
-            return ExitCode::from(NTUX_FAILED);
-        }
+        Err(reason) => return say::failed(reason),
     };
     if hidden > 0 {
         let hidden = counted(hidden as u64, "process", "processes");
@@ -92,10 +89,7 @@ pub fn why(arguments: &Arguments) -> ExitCode {
     }
     let examined = match Examined::all(&arenas, &mut PeerProcesses::default()) {
         Ok(examined) => examined,
-        Err(error) => {
-            say::complain(format_args!("ntux: cannot read the arena: {error}"));
-            return ExitCode::from(NTUX_FAILED);
-        }
+        Err(error) => return say::failed(format_args!("cannot read the arena: {error}")),
     };
     let verdict = Verdict::of(&examined, arguments.target.as_ref());
     let status = if verdict.is_something_wrong() { ExitCode::from(NO) } else { ExitCode::SUCCESS };

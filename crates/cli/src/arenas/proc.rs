@@ -4,6 +4,8 @@
 use std::fs;
 use std::path::Path;
 
+use ntux_platform::interposition::proc::Entry;
+
 /// What the kernel shows its ticks in, on every processor that ntux runs on.
 const TICKS_PER_SECOND: u64 = 100;
 
@@ -59,6 +61,16 @@ pub fn age_s(pid: u32) -> Option<u64> {
     let seconds: f64 = uptime.split_whitespace().next()?.parse().ok()?;
     let start = Stat::read(&format!("/proc/{pid}/stat"))?.start;
     Some((seconds as u64).saturating_sub(start / TICKS_PER_SECOND))
+}
+
+/// A variable in the environment with which a process was started. None: it has none of this name, or an empty one, or may not be inspected.
+pub fn variable(pid: u32, name: &str) -> Option<String> {
+    let environment = fs::read(Entry::of(pid).path(format_args!("environ")).to_path()).ok()?;
+    let words = environment.split(|&byte| byte == 0);
+    let value = words
+        .filter_map(|word| word.strip_prefix(name.as_bytes())?.strip_prefix(b"="))
+        .find(|value| !value.is_empty())?;
+    Some(String::from_utf8_lossy(value).into_owned())
 }
 
 /// The last of the numbers behind this name, which is the number in the innermost namespace.

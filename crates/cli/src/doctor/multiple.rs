@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Who serves `FUTEX_WAIT_MULTIPLE` in a program under `ntux run`. The decision is that of the preloaded library.
+//! The server of `FUTEX_WAIT_MULTIPLE` in a program under `ntux run`. The decision is that of the preloaded library.
 
 use ntux_platform::interposition::peek;
 use ntux_platform::kernel_futex;

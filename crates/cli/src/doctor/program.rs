@@ -8,8 +8,8 @@ use ntux_platform::environment::{DEVICE, text};
 use serde::Serialize;
 
 use super::choice::Choice;
-use super::page::Page;
 use crate::library::{self, Library};
+use crate::page::Page;
 use crate::printable::printable;
 use crate::program::{self, Kind, Portrait};
 use crate::wine::{self, Measure, Prefix, Wine};

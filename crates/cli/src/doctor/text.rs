@@ -2,13 +2,13 @@
 //! The report for people.
 
 use super::facts::{Call, Facts, Role};
-use super::page::Page;
 use super::report::Report;
 use super::watch::Watch;
+use crate::page::{NAME_WIDTH, Page};
 
 /// The whole report.
 pub fn render(report: &Report) -> String {
-    let mut page = Page::default();
+    let mut page = Page::with_names_of(NAME_WIDTH);
     if let Some(program) = &report.program {
         program.render(&mut page);
         return page.into_text();
@@ -57,11 +57,6 @@ fn seccomp(facts: &Facts) -> String {
 }
 
 impl Page {
-    fn fact(&mut self, good: bool, name: &str, meaning: &str) {
-        let mark = if good { "yes" } else { "no" };
-        self.setting(&format!("{mark:<5}{name}"), meaning);
-    }
-
     fn calls(&mut self, facts: &Facts, role: Role) {
         for call in facts.calls.iter().filter(|call| call.role == role) {
             self.fact(call.works(), call.name, &meaning(call));

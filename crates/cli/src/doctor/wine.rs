@@ -20,10 +20,11 @@ use std::path::PathBuf;
 use ntux_platform::interposition::proc::Entry;
 use serde::Serialize;
 
-use super::page::Page;
 use crate::arenas::proc;
 use crate::arenas::tables;
+use crate::page::{NAME_WIDTH, Page};
 use crate::printable::printable;
+use crate::wine;
 
 /// What `ntux doctor --wine` says.
 #[derive(Serialize)]
@@ -167,7 +168,7 @@ impl Running {
     }
 
     pub fn render(&self) -> String {
-        let mut page = Page::default();
+        let mut page = Page::with_names_of(NAME_WIDTH);
         let mut prefixes: BTreeMap<String, Vec<&Process>> = BTreeMap::new();
         for process in &self.processes {
             let prefix = process.prefix.as_ref().map_or("unknown".to_owned(), |prefix| prefix.display().to_string());
@@ -185,11 +186,7 @@ impl Running {
         }
         if !self.is_good() && !prefixes.is_empty() {
             page.line("");
-            page.paragraph(
-                "",
-                0,
-                "The wineserver decides when it starts. After a change: `wineserver -k`, for each prefix.",
-            );
+            page.line("The wineserver decides when it starts. After a change: `wineserver -k`, for each prefix.");
         }
         if self.processes.iter().any(|process| process.synchronization.is_of_ntux()) {
             page.line("");
@@ -225,7 +222,7 @@ impl Process {
             }
             (other, _) => why(other).to_owned(),
         };
-        Ok(Some(Process { pid, name: proc::name(pid), role, prefix: prefix(entry), synchronization, why }))
+        Ok(Some(Process { pid, name: proc::name(pid), role, prefix: prefix(pid), synchronization, why }))
     }
 }
 
@@ -256,7 +253,7 @@ fn why_alone(program: &[u8], is_loaded: bool, has_device: bool) -> String {
         () if version.is_some_and(|version| version < KNOWS_DRIVER) => {
             format!("{subject}knows no driver; 10.16 is the first that does")
         }
-        () if !contains(program, b"/dev/ntsync") => {
+        () if !wine::contains(program, b"/dev/ntsync") => {
             format!("{subject}was built without linux/ntsync.h, and never asks for the driver; another build is needed")
         }
         () if is_loaded => {
@@ -272,76 +269,17 @@ fn why_alone(program: &[u8], is_loaded: bool, has_device: bool) -> String {
 /// The version that a wineserver names.
 fn version(program: &[u8]) -> Option<(u32, u32)> {
     const NAME: &[u8] = b"\0Wine ";
-    let mut places = program.windows(NAME.len() + 1).enumerate();
-    let (at, _) = places.find(|(_, part)| part.starts_with(NAME) && part[NAME.len()].is_ascii_digit())?;
-    let text = program[at + NAME.len()..].split(|&byte| !byte.is_ascii_digit() && byte != b'.').next()?;
+    let text = wine::behind(program, NAME)?.split(|&byte| !byte.is_ascii_digit() && byte != b'.').next()?;
     let mut numbers = std::str::from_utf8(text).ok()?.split('.').map(str::parse);
     Some((numbers.next()?.ok()?, numbers.next()?.ok()?))
 }
 
-fn contains(text: &[u8], word: &[u8]) -> bool {
-    text.windows(word.len()).any(|part| part == word)
-}
-
 /// The prefix that its environment names, or the one that it has without a name.
-fn prefix(entry: Entry) -> Option<PathBuf> {
-    let environment = fs::read(entry.path(format_args!("environ")).to_path()).ok()?;
-    let value = |name: &str| {
-        let mut words = environment.split(|&byte| byte == 0).map(String::from_utf8_lossy);
-        words.find_map(|word| word.strip_prefix(name).filter(|value| !value.is_empty()).map(PathBuf::from))
-    };
-    value("WINEPREFIX=").or_else(|| Some(value("HOME=")?.join(".wine")))
+fn prefix(pid: u32) -> Option<PathBuf> {
+    let named = proc::variable(pid, "WINEPREFIX").map(PathBuf::from);
+    named.or_else(|| Some(PathBuf::from(proc::variable(pid, "HOME")?).join(".wine")))
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn held(mapped: &[&str], descriptors: &[&str]) -> Synchronization {
-        let own = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect();
-        Held { mapped: own(mapped), descriptors: own(descriptors) }.synchronization()
-    }
-
-    #[test]
-    fn what_a_process_holds_decides() {
-        let arena = "/memfd:ntsync (deleted)";
-        assert_eq!(held(&["/lib/wine/ntdll.so"], &["/dev/pts/1", "socket:[1]"]), Synchronization::Server);
-        assert_eq!(held(&[], &["/dev/ntsync"]), Synchronization::Driver);
-        assert_eq!(held(&[], &["anon_inode:ntsync"]), Synchronization::Driver);
-        assert_eq!(held(&["/a/libntux.so.0.1.0"], &[arena]), Synchronization::BackEnd);
-        assert_eq!(held(&["/a/libntux.so.0 (deleted)", arena], &[]), Synchronization::BackEnd);
-        assert_eq!(held(&["/a/libntux_preload.so", arena], &[]), Synchronization::Device);
-        assert_eq!(held(&["/a/libntux_preload.so", "/a/libntux.so", arena], &[]), Synchronization::BackEnd);
-        assert_eq!(held(&["/a/libntux_preload.so"], &[]), Synchronization::Server, "loaded, and not used");
-        assert_eq!(held(&[], &[arena]), Synchronization::Unserved);
-        assert_eq!(held(&["/dev/shm/wine-d00a2-fsync"], &[]), Synchronization::Fsync);
-        assert_eq!(held(&["/dev/shm/wine-d00a2-esync (deleted)"], &[]), Synchronization::Esync);
-        assert_eq!(held(&["/dev/shm/other-esync", "/a/libntux.sound"], &["/memfd:other"]), Synchronization::Server);
-    }
-
-    #[test]
-    fn a_mapping_is_named_by_what_is_behind_its_addresses() {
-        let maps = "1-2 r-xp 00000000 fe:00 12 /a b/ntdll.so\n2-3 r-xp 00000000 fe:00 12 /a b/ntdll.so\n3-4 rw-p 0 00:00 0 [heap]\n";
-        assert_eq!(mapped(maps), ["/a b/ntdll.so"]);
-    }
-
-    #[test]
-    fn a_wineserver_that_is_alone_is_told_why() {
-        let old = b"\x7fELF\0Wine is\0Wine 9.0 (Staging)\0".as_slice();
-        let without = b"\x7fELF\0Wine 11.10\0".as_slice();
-        let with = b"\x7fELF\0Wine 11.10\0/dev/ntsync\0".as_slice();
-        assert_eq!(version(old), Some((9, 0)));
-        let cases = [
-            (old, false, "Wine 9.0 knows no driver"),
-            (without, false, "without linux/ntsync.h"),
-            (with, false, "`ntux run -- wine"),
-            (with, true, "start it again"),
-        ];
-        for (program, has_device, words) in cases {
-            let why = why_alone(program, false, has_device);
-            assert!(why.contains(words), "{why}");
-        }
-        assert!(why_alone(with, true, false).contains("--log"));
-        assert!(why_alone(b"no version", false, false).starts_with("it was built without"));
-    }
-}
+#[path = "../../tests/unit/doctor/wine.rs"]
+mod tests;

@@ -9,6 +9,7 @@ use crate::arenas::find::Target;
 use crate::arenas::scene::{Creator, Person, long, times};
 use crate::arenas::state::{State, Wait};
 use crate::arenas::words::Word;
+use crate::page::paragraph;
 use crate::printable::printable;
 use ntux_sync::Object;
 use ntux_sync::inspect::{Life, Mode, Phase, WaitState};
@@ -251,9 +252,5 @@ fn line(out: &mut dyn Write, text: &str) -> io::Result<()> {
 }
 
 fn wrapped(out: &mut dyn Write, start: &str, further: &str, text: &str) -> io::Result<()> {
-    if text.is_empty() {
-        return line(out, start);
-    }
-    let options = textwrap::Options::new(PAGE_WIDTH).initial_indent(start).subsequent_indent(further);
-    textwrap::wrap(text, options).iter().try_for_each(|row| line(out, row))
+    out.write_all(paragraph(PAGE_WIDTH, start, further, text).as_bytes())
 }

@@ -8,6 +8,7 @@ use super::names::{Party, Thing, list};
 use super::verdict::{ArenaVerdict, Verdict};
 use crate::arenas::scene::long;
 use crate::arenas::words::Word;
+use crate::page::paragraph;
 
 const PAGE_WIDTH: usize = 80;
 /// Processes that are listed.
@@ -166,8 +167,5 @@ fn line(page: &mut String, text: &str) {
 
 fn wrapped(page: &mut String, start: &str, further: &str, text: &str) {
     let width = PAGE_WIDTH.max(further.len() + PAGE_WIDTH / 2);
-    let options = textwrap::Options::new(width).initial_indent(start).subsequent_indent(further);
-    for row in textwrap::wrap(text, options) {
-        line(page, &row);
-    }
+    page.push_str(&paragraph(width, start, further, text));
 }

@@ -16,7 +16,7 @@ const LIBRARY_TREE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../.ci/libra
 pub static BUILT: LazyLock<Built> = LazyLock::new(Built::new);
 
 pub struct Built {
-    /// As `make install` fills it.
+    /// It is filled as by `make install`.
     pub prefix: PathBuf,
     pub ntux: PathBuf,
     /// The directory that holds the library of this word size.

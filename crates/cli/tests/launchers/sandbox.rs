@@ -40,7 +40,7 @@ static OBSTACLE: LazyLock<Option<String>> =
         }
     });
 
-/// Whether sandboxes can be made here; if not, says why.
+/// Returns true if sandboxes can be made here; says why, if not.
 pub fn available() -> bool {
     if let Some(obstacle) = &*OBSTACLE {
         skip("sandbox", obstacle);
@@ -64,7 +64,7 @@ impl Sandbox {
         }
         // The list of what is left out does not exist in there; what a sandbox leaves out is compared by its callers.
         command.env_remove("NTUX_TEST_SKIPS");
-        // Of a failed case its message is enough.
+        // The message of a failed case is enough.
         command.env("RUST_BACKTRACE", "0");
         let sandbox = *self;
         // SAFETY: between fork and exec the closure makes system calls only; its memory was allocated before.
@@ -72,7 +72,7 @@ impl Sandbox {
         command
     }
 
-    /// As [`Sandbox::command`], under `ntux run` with its own device.
+    /// A command that runs the program in the sandbox under `ntux run`, with its own device.
     pub fn served(&self, ntux: &Path, program: &Path) -> Command {
         let mut command = self.command(ntux);
         command.args(["run", "--device", "user", "--"]).arg(program);

@@ -119,7 +119,7 @@ impl Signaler {
     }
 }
 
-/// Whether a wake seems to be owed to anybody.
+/// Returns true if a wake seems to be owed to anybody.
 fn is_owed(seen: &Snapshot) -> bool {
     seen.waiters.iter().any(|waiter| matches!(waiter.state, WaitState::Satisfied { owed: true, .. }))
 }

@@ -123,7 +123,7 @@ impl Terminal {
         assert!(self.reads_lines(), "the terminal is still raw");
     }
 
-    /// Whether the terminal gives whole lines to who reads from it, as it does outside of `ntux top`.
+    /// Returns true if the terminal gives whole lines to its reader, as it does outside of `ntux top`.
     fn reads_lines(&self) -> bool {
         // SAFETY: termios is made of integers.
         let mut mode: libc::termios = unsafe { core::mem::zeroed() };

@@ -160,7 +160,7 @@ fn control_c_ends_the_program_once_and_the_map_tidily() {
     // SAFETY: three calls that a signal handler may make.
     unsafe {
         command.pre_exec(|| {
-            // Who runs this in the background ignores it, and a shell keeps that.
+            // A shell that runs this in the background ignores it, and its children keep that.
             libc::signal(libc::SIGINT, libc::SIG_DFL);
             let is_ours = libc::setsid() >= 0 && libc::ioctl(0, libc::TIOCSCTTY, 0) == 0;
             if is_ours { Ok(()) } else { Err(std::io::Error::last_os_error()) }
