@@ -40,14 +40,16 @@ DEMO_CFLAGS := -std=gnu11 -O2 -Wall -Wextra -Werror
 SYSTEM := $(shell uname -s)
 
 # What is checked for other systems: everything that is not about the Linux device.
-LIBRARIES := ntux-platform ntux-futex ntux-sync ntux-watch ntux ntux-capi
+LIBRARIES := ntux-platform ntux-futex ntux-sync ntux-watch ntux ntux-capi ntux-win
 # Whose tests other systems can run.
 PORTABLE := ntux-platform ntux-futex ntux-sync ntux-watch ntux ntux-capi
 OTHER_TARGETS := aarch64-unknown-linux-gnu aarch64-apple-darwin x86_64-apple-darwin
 
 # The C library lies where `make install` finds it, whatever CARGO_TARGET_DIR says then.
 CAPI_OUT := $(abspath $(OUT))/capi
+WIN_OUT := $(abspath $(OUT))/win
 include crates/capi/install.mk
+include crates/win/install.mk
 
 # No target of this file is a file.
 .PHONY: $(shell sed -n 's/^\([a-z][a-z0-9-]*\):.*/\1/p' $(firstword $(MAKEFILE_LIST)))
@@ -69,7 +71,7 @@ $(UNWIND): packaging/unwind.c
 	$(CC) -std=gnu11 -O2 -Wall -Wextra -Werror -fPIC -fexceptions -fasynchronous-unwind-tables -c -o $@ $<
 
 ifeq ($(SYSTEM),Darwin)
-build: tools capi
+build: tools capi win
 	$(CARGO) build --release --locked -p ntux-cli
 	@mkdir -p $(OUT)/bin $(OUT)/lib/ntux
 	@$(INSTALL) -m 755 $(TARGET_DIR)/release/ntux $(OUT)/bin/ntux
@@ -77,7 +79,7 @@ build: tools capi
 else
 # Only what is installed. CONTRIBUTING.md says why the rest stays apart: Two workspaces.
 build: CAPI_LDFLAGS = $(UNWIND)
-build: tools $(UNWIND) capi    ## Build the command, the libraries that it loads into programs, and the C library, into out/
+build: tools $(UNWIND) capi win    ## Build the command, the libraries that it loads into programs, and the C libraries, into out/
 	$(CARGO) build --release --locked -p ntux-cli
 	$(CARGO) rustc --release --locked -p ntux-preload -- -C link-arg=$(UNWIND)
 	$(CARGO) rustc --release --locked -p ntux-preload-watch -- -C link-arg=$(UNWIND)
@@ -87,10 +89,10 @@ build: tools $(UNWIND) capi    ## Build the command, the libraries that it loads
 	@$(OUT)/bin/ntux pages $(OUT)/share
 endif
 
-install: install-capi   ## Install what `make build` built below PREFIX (/usr/local); builds nothing, needs no Cargo
+install: install-capi install-win    ## Install what `make build` built below PREFIX (/usr/local); builds nothing, needs no Cargo
 	@PREFIX="$(PREFIX)" DESTDIR="$(DESTDIR)" packaging/install $(OUT)
 
-uninstall: uninstall-capi    ## Remove what `make install` installed
+uninstall: uninstall-capi uninstall-win    ## Remove what `make install` installed
 	@PREFIX="$(PREFIX)" DESTDIR="$(DESTDIR)" packaging/install --remove $(OUT)
 
 doctor: build           ## Say what this machine can do, and what ntux would use

@@ -1,0 +1,157 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Asynchronous procedure calls: functions that a thread calls in its alertable waits.
+//!
+//! # Role
+//! Any thread pushes to the queue of a thread, which takes all at once and calls them in the order of arrival. Then who has pushed sets the
+//! thread's alert, if there is one: a thread makes its alert before it looks at its queue for the first time, so one of the two sees the
+//! other. An alert for which no APC is left is ignored by the wait.
+//!
+//! # Picture
+//! `head`: 0 (empty), 1 (the thread has ended), or the address of the newest call, which names the one before it.
+//!
+//! # Invariants
+//! * I-apc: a call is in one queue until its thread takes it. Nobody but that thread takes, so an address that is pushed again means the
+//!   same as before.
+
+use core::ffi::c_void;
+
+use ntux_platform::atomic::Word64;
+
+use crate::boundary::call;
+use crate::handle::{self, CURRENT_THREAD, Handle};
+use crate::last_error::{GEN_FAILURE, INVALID_PARAMETER, Result};
+use crate::record::{Kind, Target};
+use crate::{arena, thread};
+
+/// What QueueUserAPC is given.
+pub type Function = extern "C-unwind" fn(usize);
+
+/// A call that is due.
+#[derive(Clone, Copy)]
+pub struct Apc {
+    function: Function,
+    argument: usize,
+}
+
+struct Call {
+    apc: Apc,
+    before: u64,
+}
+
+/// The calls for one thread.
+pub struct Queue {
+    head: Word64,
+}
+
+const EMPTY: u64 = 0;
+const ENDED: u64 = 1;
+
+impl Queue {
+    pub const fn new() -> Queue {
+        Queue { head: Word64::new(EMPTY) }
+    }
+
+    pub fn is_empty(&self) -> bool {
+        matches!(self.head.load(), EMPTY | ENDED)
+    }
+
+    /// Adds a call. False if the thread has ended.
+    fn push(&self, apc: Apc) -> bool {
+        let call = Box::into_raw(Box::new(Call { apc, before: EMPTY }));
+        loop {
+            let head = self.head.load();
+            if head == ENDED {
+                // SAFETY: made above, and in no queue.
+                drop(unsafe { Box::from_raw(call) });
+                return false;
+            }
+            // SAFETY: made above, and in no queue yet.
+            unsafe { (*call).before = head };
+            if self.head.compare_exchange(head, call.expose_provenance() as u64).is_ok() {
+                return true;
+            }
+        }
+    }
+
+    /// Takes all calls, the oldest first. Only the thread itself may call it.
+    pub fn take(&self) -> Vec<Apc> {
+        self.take_and_leave(EMPTY)
+    }
+
+    /// Takes no more calls, and forgets those that are there.
+    pub fn end(&self) {
+        self.take_and_leave(ENDED);
+    }
+
+    fn take_and_leave(&self, next: u64) -> Vec<Apc> {
+        let mut head = self.head.load();
+        while let Err(seen) = self.head.compare_exchange(head, next) {
+            head = seen;
+        }
+        let mut calls = Vec::new();
+        while !matches!(head, EMPTY | ENDED) {
+            // SAFETY: I-apc: `push` made it of a box, and the exchange has taken it from the queue.
+            let call = unsafe { Box::from_raw(core::ptr::with_exposed_provenance_mut::<Call>(head as usize)) };
+            calls.push(call.apc);
+            head = call.before;
+        }
+        calls.reverse();
+        calls
+    }
+}
+
+impl Drop for Queue {
+    fn drop(&mut self) {
+        self.end();
+    }
+}
+
+/// Calls what is due for the calling thread. Returns true if there was any. A call may end the thread: nothing here is to be cleaned up.
+pub fn run() -> bool {
+    let mut any = false;
+    while let Some(Apc { function, argument }) = thread::next_apc() {
+        any = true;
+        function(argument);
+    }
+    any
+}
+
+/// Adds a call to the queue of a thread, and wakes it if it waits alertably.
+fn queue(target: Target, apc: Apc) -> Result<()> {
+    let thread = thread::of(target).filter(|thread| thread.apcs.push(apc)).ok_or(GEN_FAILURE)?;
+    if let Some(alert) = thread.alert() {
+        // It is closed with the thread's record, which the caller keeps.
+        let _ = arena::arena()?.with_waiter(|core, waiter| core.event_set(waiter, alert));
+    }
+    Ok(())
+}
+
+#[unsafe(no_mangle)]
+pub extern "C" fn ntw_QueueUserAPC(function: Option<Function>, thread: Handle, argument: usize) -> u32 {
+    call(0, || {
+        let function = function.ok_or(INVALID_PARAMETER)?;
+        let target = match thread.addr() {
+            CURRENT_THREAD => thread::of_caller()?,
+            _ => handle::look_up_kind(thread, Kind::Thread)?.entry.target(),
+        };
+        if !target.hold() {
+            return Err(crate::last_error::INVALID_HANDLE);
+        }
+        let queued = queue(target, Apc { function, argument });
+        target.release();
+        queued.map(|()| 1)
+    })
+}
+
+/// Flags of QueueUserAPC2.
+const NONE: u32 = 0;
+
+#[unsafe(no_mangle)]
+pub extern "C" fn ntw_QueueUserAPC2(function: Option<Function>, thread: Handle, argument: usize, flags: u32) -> i32 {
+    if flags != NONE {
+        return crate::refused::refuse(0);
+    }
+    ntw_QueueUserAPC(function, thread, argument) as i32
+}
+
+const _: () = assert!(size_of::<usize>() == size_of::<*mut c_void>());

@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! What can be done with handles of every kind: close, duplicate, flags.
+
+use crate::access::{self, Rights};
+use crate::boundary::{call, call_for_bool, put};
+use crate::create;
+use crate::handle::{self, CURRENT_PROCESS, CURRENT_THREAD, Flags, Handle};
+use crate::last_error::{CALL_NOT_IMPLEMENTED, INVALID_HANDLE, INVALID_PARAMETER, Result};
+use crate::record::{self, First, Kind, Target};
+use crate::thread;
+
+const FLAG_INHERIT: u32 = 1;
+const FLAG_PROTECT: u32 = 2;
+const DUPLICATE_CLOSE_SOURCE: u32 = 1;
+const DUPLICATE_SAME_ACCESS: u32 = 2;
+
+#[unsafe(no_mangle)]
+pub extern "C" fn ntw_CloseHandle(handle: Handle) -> i32 {
+    call_for_bool(|| {
+        // Closing these does nothing, successfully.
+        if !matches!(handle.addr(), CURRENT_PROCESS | CURRENT_THREAD) {
+            handle::remove(handle)?.drop_handle();
+        }
+        Ok(())
+    })
+}
+
+#[unsafe(no_mangle)]
+pub extern "C" fn ntw_GetCurrentProcess() -> Handle {
+    core::ptr::without_provenance_mut(CURRENT_PROCESS)
+}
+
+#[unsafe(no_mangle)]
+pub extern "C" fn ntw_GetCurrentProcessId() -> u32 {
+    call(0, || Ok(ntux_platform::liveness::process_id()))
+}
+
+/// # Safety
+/// `duplicate` is NULL or may be written.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn ntw_DuplicateHandle(
+    from: Handle,
+    source: Handle,
+    to: Handle,
+    duplicate: *mut Handle,
+    access: u32,
+    inherit: i32,
+    options: u32,
+) -> i32 {
+    call_for_bool(|| {
+        if !is_own_process(from)? || !is_own_process(to)? {
+            return Err(CALL_NOT_IMPLEMENTED);
+        }
+        let same = options & DUPLICATE_SAME_ACCESS != 0;
+        let duplicated = copy(source, (!same).then_some(access), inherit != 0);
+        if options & DUPLICATE_CLOSE_SOURCE != 0 && !matches!(source.addr(), CURRENT_PROCESS | CURRENT_THREAD) {
+            handle::remove(source)?.drop_handle();
+        }
+        // SAFETY: the same contract.
+        unsafe { put(duplicate, duplicated?) };
+        Ok(())
+    })
+}
+
+/// Returns true if the handle of a process names this one; as yet others have no handles.
+fn is_own_process(process: Handle) -> Result<bool> {
+    if process.addr() == CURRENT_PROCESS {
+        return Ok(true);
+    }
+    handle::look_up_kind(process, Kind::Process).map(|_| true)
+}
+
+/// A second handle of what this one names.
+fn copy(source: Handle, access: Option<u32>, inherit: bool) -> Result<Handle> {
+    let (target, kind, rights) = counted(source)?;
+    let rights = match access {
+        None => rights,
+        Some(mask) => access::granted(kind, mask).inspect_err(|_| target.drop_handle())?,
+    };
+    handle::insert(target, rights, Flags { inherit, protect: false })
+}
+
+/// What a handle names, with one handle more counted.
+fn counted(source: Handle) -> Result<(Target, Kind, Rights)> {
+    match source.addr() {
+        CURRENT_PROCESS => {
+            let never = create::object(|core, waiter| core.event_create(waiter, true, false))?;
+            Ok((record::create(Kind::Process, never, None, First::Handle)?, Kind::Process, access::ALL))
+        }
+        CURRENT_THREAD => {
+            let target = thread::of_caller()?;
+            target.add_handle().then_some((target, Kind::Thread, access::ALL)).ok_or(INVALID_HANDLE)
+        }
+        _ => {
+            let found = handle::look_up(source)?;
+            let target = found.entry.target();
+            target.open().then_some((target, found.kind, found.entry.rights())).ok_or(INVALID_HANDLE)
+        }
+    }
+}
+
+/// # Safety
+/// `flags` is NULL or may be written.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn ntw_GetHandleInformation(handle: Handle, flags: *mut u32) -> i32 {
+    call_for_bool(|| {
+        let found = match handle.addr() {
+            CURRENT_PROCESS | CURRENT_THREAD => Flags::default(),
+            _ => handle::look_up(handle)?.entry.flags(),
+        };
+        let bits = if found.inherit { FLAG_INHERIT } else { 0 } | if found.protect { FLAG_PROTECT } else { 0 };
+        // SAFETY: the same contract.
+        unsafe { put(flags, bits) };
+        Ok(())
+    })
+}
+
+#[unsafe(no_mangle)]
+pub extern "C" fn ntw_SetHandleInformation(handle: Handle, mask: u32, flags: u32) -> i32 {
+    call_for_bool(|| {
+        if mask & !(FLAG_INHERIT | FLAG_PROTECT) != 0 {
+            return Err(INVALID_PARAMETER);
+        }
+        let chosen = |bit, before| if mask & bit != 0 { flags & bit != 0 } else { before };
+        handle::set_flags(handle, |before| Flags {
+            inherit: chosen(FLAG_INHERIT, before.inherit),
+            protect: chosen(FLAG_PROTECT, before.protect),
+        })
+    })
+}

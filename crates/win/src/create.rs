@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! What the creation of events, mutexes and semaphores has in common: attributes, names, handles, the error number of a success.
+
+use core::ffi::c_void;
+
+use ntux_sync::{Arena, Object, Waiter};
+
+use crate::access::{self, Rights};
+use crate::arena::arena;
+use crate::boundary::call;
+use crate::handle::{self, Flags, Handle};
+use crate::last_error::{self, ALREADY_EXISTS, Result, SUCCESS, of_object};
+use crate::name::{self, Created};
+use crate::record::{self, First, Kind, Target};
+use crate::text::Text;
+
+/// SECURITY_ATTRIBUTES. Its descriptor is not looked at.
+#[repr(C)]
+pub struct Attributes {
+    length: u32,
+    descriptor: *mut c_void,
+    inherit: i32,
+}
+
+/// The flags of a handle that is created with these attributes.
+///
+/// # Safety
+/// `attributes` is NULL or points to some.
+pub unsafe fn flags(attributes: *const Attributes) -> Flags {
+    // SAFETY: by the contract.
+    let inherit = unsafe { attributes.as_ref() }.is_some_and(|attributes| attributes.inherit != 0);
+    Flags { inherit, protect: false }
+}
+
+/// Creates an object in the core.
+pub fn object(make: impl FnOnce(&Arena, &Waiter) -> ntux::Result<Object>) -> Result<Object> {
+    arena()?.with_waiter(make).map_err(of_object)
+}
+
+/// Creates an object and its handle, or a handle of the one that has the name. Returns NULL if it fails. The error number says whether the
+/// object existed, as on Windows.
+pub fn create(
+    kind: Kind,
+    text: impl FnOnce() -> Result<Text>,
+    access: Option<u32>,
+    flags: Flags,
+    make: impl FnOnce() -> Result<Object>,
+) -> Handle {
+    call(core::ptr::null_mut(), || {
+        let rights = access.map_or(Ok(access::ALL), |mask| access::granted(kind, mask))?;
+        let make = || record::create(kind, make()?, None, First::Handle);
+        let (target, error) = match name::of(text()?)? {
+            None => (make()?, SUCCESS),
+            Some(name) => match name::create_or_open(name, kind, make)? {
+                Created::New(target) => (target, SUCCESS),
+                Created::Existed(target) => (target, ALREADY_EXISTS),
+            },
+        };
+        let handle = handle::insert(target, rights, flags)?;
+        last_error::set(error);
+        Ok(handle)
+    })
+}
+
+/// Opens a handle of the object with this name.
+pub fn open(kind: Kind, text: impl FnOnce() -> Result<Text>, access: u32, inherit: i32) -> Handle {
+    call(core::ptr::null_mut(), || {
+        let target = name::open(text()?, kind)?;
+        let rights = access::granted(kind, access).inspect_err(|_| target.drop_handle())?;
+        let_in(target, rights, inherit)
+    })
+}
+
+fn let_in(target: Target, rights: Rights, inherit: i32) -> Result<Handle> {
+    handle::insert(target, rights, Flags { inherit: inherit != 0, protect: false })
+}

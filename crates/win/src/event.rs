@@ -1,0 +1,139 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Events.
+
+use core::ffi::c_char;
+
+use ntux_sync::{Arena, Object, Signal, Waiter};
+
+use crate::arena::arena;
+use crate::boundary::{TRUE, call_for_bool};
+use crate::create::{self, Attributes};
+use crate::handle::{self, Found, Handle};
+use crate::last_error::{ACCESS_DENIED, Result, of_object};
+use crate::record::Kind;
+use crate::text;
+
+const MANUAL_RESET: u32 = 1;
+const INITIAL_SET: u32 = 2;
+
+/// # Safety
+/// Each pointer is NULL or what the header asks for.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn ntw_CreateEventA(
+    attributes: *const Attributes,
+    manual: i32,
+    signaled: i32,
+    name: *const c_char,
+) -> Handle {
+    // SAFETY: the same contract.
+    unsafe { create(attributes, || text::narrow(name), manual != 0, signaled != 0, None) }
+}
+
+/// # Safety
+/// As [`ntw_CreateEventA`].
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn ntw_CreateEventW(
+    attributes: *const Attributes,
+    manual: i32,
+    signaled: i32,
+    name: *const u16,
+) -> Handle {
+    // SAFETY: the same contract.
+    unsafe { create(attributes, || text::wide(name), manual != 0, signaled != 0, None) }
+}
+
+/// # Safety
+/// As [`ntw_CreateEventA`].
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn ntw_CreateEventExA(
+    attributes: *const Attributes,
+    name: *const c_char,
+    flags: u32,
+    access: u32,
+) -> Handle {
+    let (manual, signaled) = (flags & MANUAL_RESET != 0, flags & INITIAL_SET != 0);
+    // SAFETY: the same contract.
+    unsafe { create(attributes, || text::narrow(name), manual, signaled, Some(access)) }
+}
+
+/// # Safety
+/// As [`ntw_CreateEventA`].
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn ntw_CreateEventExW(
+    attributes: *const Attributes,
+    name: *const u16,
+    flags: u32,
+    access: u32,
+) -> Handle {
+    let (manual, signaled) = (flags & MANUAL_RESET != 0, flags & INITIAL_SET != 0);
+    // SAFETY: the same contract.
+    unsafe { create(attributes, || text::wide(name), manual, signaled, Some(access)) }
+}
+
+/// # Safety
+/// As [`create::flags`].
+unsafe fn create(
+    attributes: *const Attributes,
+    name: impl FnOnce() -> Result<text::Text>,
+    manual: bool,
+    signaled: bool,
+    access: Option<u32>,
+) -> Handle {
+    // SAFETY: by the contract.
+    let flags = unsafe { create::flags(attributes) };
+    create::create(Kind::Event, name, access, flags, || {
+        create::object(|core, waiter| core.event_create(waiter, manual, signaled))
+    })
+}
+
+/// # Safety
+/// As [`ntw_CreateEventA`].
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn ntw_OpenEventA(access: u32, inherit: i32, name: *const c_char) -> Handle {
+    // SAFETY: the same contract.
+    create::open(Kind::Event, || unsafe { text::narrow(name) }, access, inherit)
+}
+
+/// # Safety
+/// As [`ntw_CreateEventA`].
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn ntw_OpenEventW(access: u32, inherit: i32, name: *const u16) -> Handle {
+    // SAFETY: the same contract.
+    create::open(Kind::Event, || unsafe { text::wide(name) }, access, inherit)
+}
+
+/// The event, if the handle may change it.
+#[inline]
+fn modifiable(handle: Handle) -> Result<Found> {
+    let found = handle::look_up_kind(handle, Kind::Event)?;
+    if found.entry.rights().modify { Ok(found) } else { Err(ACCESS_DENIED) }
+}
+
+/// Performs an operation that takes one exchange. None if nothing has happened.
+#[inline]
+fn at_once(handle: Handle, signal: Signal) -> Option<i32> {
+    let object = modifiable(handle).ok()?.object;
+    arena().ok()?.at_once(|core, waiter| core.signal_at_once(waiter, object, signal)).map(|_| TRUE)
+}
+
+fn perform(handle: Handle, operation: impl FnOnce(&Arena, &Waiter, Object) -> ntux::Result<bool>) -> i32 {
+    call_for_bool(|| {
+        let object = modifiable(handle)?.object;
+        arena()?.with_waiter(|core, waiter| operation(core, waiter, object)).map(drop).map_err(of_object)
+    })
+}
+
+#[unsafe(no_mangle)]
+pub extern "C" fn ntw_SetEvent(event: Handle) -> i32 {
+    at_once(event, Signal::Set).unwrap_or_else(|| perform(event, Arena::event_set))
+}
+
+#[unsafe(no_mangle)]
+pub extern "C" fn ntw_ResetEvent(event: Handle) -> i32 {
+    at_once(event, Signal::Reset).unwrap_or_else(|| perform(event, Arena::event_reset))
+}
+
+#[unsafe(no_mangle)]
+pub extern "C" fn ntw_PulseEvent(event: Handle) -> i32 {
+    perform(event, Arena::event_pulse)
+}

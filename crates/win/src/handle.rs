@@ -1,0 +1,206 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The table of handles of this process.
+//!
+//! # Role
+//! A handle is a number of 31 bits, a multiple of 4, as on Windows; its two lowest bits are ignored. It is looked up without a lock and
+//! without an exchange, because the objects of the core are named by numbers that are not used again: an operation that comes after a close
+//! is refused by the core. Only a wait that sleeps holds the record.
+//!
+//! # Picture
+//! ```text
+//! handle 31  30        22 21               2 1  0        entry  63          33 32       13 12  11  10   9 8           0
+//!       +---+------------+------------------+----+             +--------------+-----------+----+----+----+-------------+
+//!       | 0 | generation |    slot          |    |             | record's     |  record   |keep|inh.|wait|  generation |
+//!       +---+------------+------------------+----+             |  generation  |           |    |    |mod.|             |
+//!                                                              +--------------+-----------+----+----+----+-------------+
+//! ```
+//! # Transitions of an entry
+//! | from | to | by |
+//! | --- | --- | --- |
+//! | generation g, record 0 | g, a record | [`insert`], which has taken the slot |
+//! | g, a record | g + 1, record 0 | [`remove`]: the exchange decides which of two closes it is |
+//! | g, a record | the same with other flags | [`set_flags`] |
+//!
+//! # Invariants
+//! * I-handle: an entry with a record counts as one of its handles.
+//!
+//! # Order
+//! O-record of [`crate::record`].
+//!
+//! # Death
+//! As [`crate::pool`].
+
+use core::ffi::c_void;
+
+use ntux_platform::atomic::{Word32, Word64};
+use ntux_sync::Object;
+
+use crate::access::Rights;
+use crate::last_error::{INVALID_HANDLE, NOT_ENOUGH_MEMORY, Result};
+use crate::pool::{Pool, Slot};
+use crate::record::{Kind, Target};
+
+/// As C has it.
+pub type Handle = *mut c_void;
+
+/// GetCurrentProcess() and GetCurrentThread().
+pub const CURRENT_PROCESS: usize = usize::MAX;
+pub const CURRENT_THREAD: usize = usize::MAX - 1;
+
+const SLOTS: u32 = (1 << 20) - 1;
+const GENERATION: u64 = (1 << 9) - 1;
+const WAIT: u64 = 1 << 9;
+const MODIFY: u64 = 1 << 10;
+const INHERIT: u64 = 1 << 11;
+const PROTECT: u64 = 1 << 12;
+const RECORD_SHIFT: u32 = 13;
+const RECORD: u64 = (1 << 20) - 1;
+
+/// Flags that the program can change.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Flags {
+    pub inherit: bool,
+    /// CloseHandle refuses it.
+    pub protect: bool,
+}
+
+#[repr(C)]
+struct Slot16 {
+    entry: Word64,
+    link: Word32,
+}
+
+// SAFETY: words, for which zeros are valid.
+unsafe impl Slot for Slot16 {
+    fn link(&self) -> &Word32 {
+        &self.link
+    }
+}
+
+static TABLE: Pool<Slot16, SLOTS> = Pool::new();
+
+/// What an entry says.
+#[derive(Clone, Copy)]
+pub struct Entry(u64);
+
+impl Entry {
+    pub fn target(self) -> Target {
+        Target { number: ((self.0 >> RECORD_SHIFT) & RECORD) as u32, generation: (self.0 >> 33) as u32 }
+    }
+
+    #[inline]
+    pub fn rights(self) -> Rights {
+        Rights { wait: self.0 & WAIT != 0, modify: self.0 & MODIFY != 0 }
+    }
+
+    pub fn flags(self) -> Flags {
+        Flags { inherit: self.0 & INHERIT != 0, protect: self.0 & PROTECT != 0 }
+    }
+
+    fn new(target: Target, rights: Rights, flags: Flags, generation: u64) -> Entry {
+        let bit = |is_set, bit| if is_set { bit } else { 0 };
+        let rights = bit(rights.wait, WAIT) | bit(rights.modify, MODIFY);
+        let flags = bit(flags.inherit, INHERIT) | bit(flags.protect, PROTECT);
+        Entry(
+            u64::from(target.generation) << 33
+                | u64::from(target.number) << RECORD_SHIFT
+                | flags
+                | rights
+                | generation & GENERATION,
+        )
+    }
+}
+
+/// What a handle named when it was looked up.
+#[derive(Clone, Copy)]
+pub struct Found {
+    pub entry: Entry,
+    pub kind: Kind,
+    pub object: Object,
+}
+
+/// Gives a handle to a record, of which it becomes one of the counted handles.
+///
+/// Errors: `NOT_ENOUGH_MEMORY`; the handle is dropped then.
+pub fn insert(target: Target, rights: Rights, flags: Flags) -> Result<Handle> {
+    let Some((slot, place)) = TABLE.take() else {
+        target.drop_handle();
+        return Err(NOT_ENOUGH_MEMORY);
+    };
+    let generation = place.entry.load() & GENERATION;
+    place.entry.store(Entry::new(target, rights, flags, generation).0);
+    Ok(core::ptr::without_provenance_mut((generation << 22) as usize | (slot as usize) << 2))
+}
+
+/// The entry that this handle names now.
+#[inline]
+fn entry_of(handle: Handle) -> Result<(&'static Slot16, u32, Entry)> {
+    let value = handle.addr();
+    let slot = (value >> 2) as u32 & SLOTS;
+    if value >> 31 != 0 {
+        return Err(INVALID_HANDLE);
+    }
+    let place = TABLE.get(slot).ok_or(INVALID_HANDLE)?;
+    let entry = place.entry.load();
+    let is_named = (entry >> RECORD_SHIFT) & RECORD != 0 && entry & GENERATION == (value >> 22) as u64;
+    if is_named { Ok((place, slot, Entry(entry))) } else { Err(INVALID_HANDLE) }
+}
+
+/// What the handle names.
+///
+/// Errors: `INVALID_HANDLE`.
+#[inline]
+pub fn look_up(handle: Handle) -> Result<Found> {
+    let (place, _, entry) = entry_of(handle)?;
+    let record = entry.target().record().ok_or(INVALID_HANDLE)?;
+    let (kind, object) = (record.kind(), record.object());
+    // O-record
+    if place.entry.load() != entry.0 {
+        return look_up_again(handle);
+    }
+    Ok(Found { entry, kind: kind.ok_or(INVALID_HANDLE)?, object })
+}
+
+/// The entry has changed meanwhile: another flag, or the handle was closed.
+#[cold]
+fn look_up_again(handle: Handle) -> Result<Found> {
+    look_up(handle)
+}
+
+/// What the handle names, which must be of this kind.
+///
+/// Errors: `INVALID_HANDLE`, as Windows has it for the wrong kind, too.
+#[inline]
+pub fn look_up_kind(handle: Handle, kind: Kind) -> Result<Found> {
+    look_up(handle).and_then(|found| if found.kind == kind { Ok(found) } else { Err(INVALID_HANDLE) })
+}
+
+/// Ends a handle. The caller drops the handle of the record that is returned.
+///
+/// Errors: `INVALID_HANDLE`, also for one that is protected.
+pub fn remove(handle: Handle) -> Result<Target> {
+    loop {
+        let (place, slot, entry) = entry_of(handle)?;
+        if entry.flags().protect {
+            return Err(INVALID_HANDLE);
+        }
+        let next = (entry.0 + 1) & GENERATION;
+        if place.entry.compare_exchange(entry.0, next).is_ok() {
+            TABLE.give(slot);
+            return Ok(entry.target());
+        }
+    }
+}
+
+/// Changes the flags of a handle.
+///
+/// Errors: `INVALID_HANDLE`.
+pub fn set_flags(handle: Handle, change: impl Fn(Flags) -> Flags) -> Result<()> {
+    loop {
+        let (place, _, entry) = entry_of(handle)?;
+        let next = Entry::new(entry.target(), entry.rights(), change(entry.flags()), entry.0);
+        if place.entry.compare_exchange(entry.0, next.0).is_ok() {
+            return Ok(());
+        }
+    }
+}

@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The Win32 face of ntux: the synchronization part of the Windows API for native programs. `include/ntux/win/` has the declarations,
+//! `docs/win/reference.md` says what each function does here and what is refused.
+//!
+//! | question | module |
+//! | --- | --- |
+//! | What crosses the boundary to C, and what must not? | [`boundary`], [`last_error`], [`text`] |
+//! | What does a handle name? | [`handle`] (the table of the process), [`access`] (what a handle may do) |
+//! | What lives behind handles, and until when? | [`record`], and [`pool`] for the slots of both |
+//! | In which arena are the objects? | [`arena`] |
+//! | How is an object found by its name? | [`name`], [`create`] |
+//! | What can be called? | [`event`], [`mutex`], [`semaphore`], [`wait`], [`close`], [`thread`] and [`start`], [`apc`] |
+//! | What is in the program's own memory, without handles? | [`critical_section`], [`srw_lock`], [`condition_variable`], [`init_once`], [`barrier`], [`address`], all on [`word`] |
+//! | What is refused? | [`refused`] |
+//!
+//! A function of the program (an APC, a thread, the callback of an `INIT_ONCE`) may end its thread, which unwinds. It is called from frames
+//! that have nothing to clean up, outside of [`boundary::call`].
+
+mod access;
+mod address;
+mod apc;
+mod arena;
+mod barrier;
+mod boundary;
+mod close;
+mod condition_variable;
+mod create;
+mod critical_section;
+mod event;
+mod handle;
+mod init_once;
+mod last_error;
+mod mutex;
+mod name;
+mod pool;
+mod record;
+mod refused;
+mod semaphore;
+mod srw_lock;
+mod start;
+mod text;
+mod thread;
+mod wait;
+mod word;

@@ -1,0 +1,248 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! What the process knows of an object behind handles.
+//!
+//! # Role
+//! Handles name a record, the record names the core's object. The object lives until the last handle is closed and no wait of this process
+//! is on it, as in NT. (A mutex is not kept by its owner, in NT neither.)
+//!
+//! # Picture
+//! ```text
+//! state  63          33 32        17 16        0
+//!       +--------------+------------+-----------+    handles: entries of the table that name it
+//!       |  generation  |  handles   |   holds   |    holds:   waits on it, and the thread that it stands for while that runs
+//!       +--------------+------------+-----------+    both 0:  the record is free
+//! ```
+//! # Transitions of `state`
+//! | from | to | by |
+//! | --- | --- | --- |
+//! | g, 0, 0 | g, 1 or 0, 0 or 1, not both 0 | [`create`] |
+//! | g, h, n, not both 0 | g, h, n + 1 | [`Target::hold`] |
+//! | g, h, n, not both 0 | g, h + 1, n | [`Target::add_handle`]; [`Target::open`] if h is not 0 |
+//! | g, h, n | g, h - 1, n or g, h, n - 1 | [`Target::drop_handle`], [`Target::release`]; the last: g + 1, 0, 0, whose exchanger ends it |
+//!
+//! # Invariants
+//! * I-record-1: `object`, `kind`, `maker` and `payload` change only while both counts are 0, by who took the record from its pool.
+//! * I-record-2: a generation is used once (until 2^31 others have used the record during one step).
+//!
+//! # Order
+//! O-record: an entry of the table is cleared before its record can end, and set after `object` is stored. So who reads an entry, then the
+//! record, then the same entry again has read what belongs together ([`crate::handle::look_up`]).
+//!
+//! # Death
+//! As [`crate::pool`]. A forked child has copies of the counts; what threads of its parent held stays held there, and only the process that
+//! has made an object closes it.
+
+use ntux_platform::atomic::{Word32, Word64};
+use ntux_platform::liveness;
+use ntux_sync::Object;
+
+use crate::arena::arena;
+use crate::last_error::{NOT_ENOUGH_MEMORY, Result};
+use crate::name;
+use crate::pool::{Pool, Slot};
+use crate::thread::Thread;
+
+/// Records of a process.
+const RECORDS: u32 = (1 << 20) - 1;
+
+const HOLD: u64 = 1;
+const HANDLE: u64 = 1 << 17;
+const GENERATION: u64 = 1 << 33;
+const HANDLES_MAX: u64 = (1 << 16) - 1;
+const HOLDS_MAX: u64 = (1 << 17) - 1;
+
+/// What a handle can name.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[repr(u32)]
+pub enum Kind {
+    Event = 1,
+    Mutex = 2,
+    Semaphore = 3,
+    /// Its object is a manual-reset event, which the thread's end sets.
+    Thread = 4,
+    /// This process. Its object is an event that nobody sets.
+    Process = 5,
+}
+
+impl Kind {
+    fn of(number: u32) -> Option<Kind> {
+        [Kind::Event, Kind::Mutex, Kind::Semaphore, Kind::Thread, Kind::Process]
+            .into_iter()
+            .find(|&kind| kind as u32 == number)
+    }
+}
+
+#[repr(C)]
+pub struct Record {
+    state: Word64,
+    object: Word64,
+    /// 0, or the address of a [`Thread`], which the record owns.
+    payload: Word64,
+    kind: Word32,
+    /// The generation of the process that made the object.
+    maker: Word32,
+    /// Not 0: the table of names has it.
+    named: Word32,
+    link: Word32,
+}
+
+// SAFETY: words, for which zeros are valid.
+unsafe impl Slot for Record {
+    fn link(&self) -> &Word32 {
+        &self.link
+    }
+}
+
+static POOL: Pool<Record, RECORDS> = Pool::new();
+
+/// A record in one generation.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub struct Target {
+    pub number: u32,
+    pub generation: u32,
+}
+
+/// How a record begins.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum First {
+    /// With one handle, which the caller puts into the table.
+    Handle,
+    /// With one hold, of the thread that it stands for.
+    Hold,
+    /// With both.
+    Both,
+}
+
+/// Makes a record of an object that was created just now. It owns the payload from then on; if it fails, the object is closed and the
+/// payload dropped.
+///
+/// Errors: `NOT_ENOUGH_MEMORY`.
+pub fn create(kind: Kind, object: Object, payload: Option<Box<Thread>>, first: First) -> Result<Target> {
+    let Some((number, record)) = POOL.take() else {
+        let _ = arena().map(|arena| arena.core().close(object));
+        return Err(NOT_ENOUGH_MEMORY);
+    };
+    record.object.store(object.0);
+    record.payload.store(payload.map_or(0, |thread| Box::into_raw(thread).expose_provenance() as u64));
+    record.kind.store(kind as u32);
+    record.maker.store(liveness::generation());
+    record.named.store(0);
+    let state = record.state.load();
+    let counts = match first {
+        First::Handle => HANDLE,
+        First::Hold => HOLD,
+        First::Both => HANDLE + HOLD,
+    };
+    record.state.store(state + counts);
+    Ok(Target { number, generation: (state >> 33) as u32 })
+}
+
+impl Target {
+    #[inline]
+    pub fn record(self) -> Option<&'static Record> {
+        POOL.get(self.number)
+    }
+
+    /// Keeps the object while a wait runs. False if the record has ended.
+    pub fn hold(self) -> bool {
+        self.step(|handles, holds| (handles + holds > 0 && holds < HOLDS_MAX).then_some(HOLD)).is_some()
+    }
+
+    /// Ends a hold.
+    pub fn release(self) {
+        let left = self.step(|_, holds| (holds > 0).then_some(HOLD.wrapping_neg()));
+        self.end_if_last(left);
+    }
+
+    /// Counts one more handle, for a caller who has one or a hold. False if the record has ended, or has too many.
+    pub fn add_handle(self) -> bool {
+        self.step(|handles, holds| (handles + holds > 0 && handles < HANDLES_MAX).then_some(HANDLE)).is_some()
+    }
+
+    /// Counts one more handle, for a caller who has found the name. False if the last handle was closed: the name is gone, though a wait may
+    /// go on.
+    pub fn open(self) -> bool {
+        self.step(|handles, _| (handles > 0 && handles < HANDLES_MAX).then_some(HANDLE)).is_some()
+    }
+
+    /// Ends a handle, which is in no table any more. The last one ends the name.
+    pub fn drop_handle(self) {
+        let named = self.record().is_some_and(|record| record.named.load() != 0);
+        let left = self.step(|handles, _| (handles > 0).then_some(HANDLE.wrapping_neg()));
+        if named && left.is_some_and(|(handles, _)| handles == 0) {
+            name::forget(self);
+        }
+        self.end_if_last(left);
+    }
+
+    /// The table of names has it from now on.
+    pub fn set_named(self) {
+        if let Some(record) = self.record() {
+            record.named.store(1);
+        }
+    }
+
+    /// Adds to the state, if `change` finds the counts right. Returns the counts then; both 0 ends the generation in the same step.
+    fn step(self, change: impl Fn(u64, u64) -> Option<u64>) -> Option<(u64, u64)> {
+        let state = &self.record()?.state;
+        loop {
+            let seen = state.load();
+            if seen >> 33 != u64::from(self.generation) {
+                return None;
+            }
+            let next = seen.wrapping_add(change(handles(seen), holds(seen))?);
+            let is_last = handles(next) + holds(next) == 0;
+            let next_state = if is_last { next.wrapping_add(GENERATION) } else { next };
+            if state.compare_exchange(seen, next_state).is_ok() {
+                return Some((handles(next), holds(next)));
+            }
+        }
+    }
+
+    fn end_if_last(self, left: Option<(u64, u64)>) {
+        let (Some((0, 0)), Some(record)) = (left, self.record()) else { return };
+        if record.maker.load() == liveness::generation()
+            && let Ok(arena) = arena()
+        {
+            // It is ours alone; nothing else closes objects of this arena.
+            let _ = arena.core().close(Object(record.object.load()));
+        }
+        let payload = record.payload.load() as usize;
+        if payload != 0 {
+            // SAFETY: `create` made it of a box, and I-record-1: no other exchange has ended this generation.
+            drop(unsafe { Box::from_raw(core::ptr::with_exposed_provenance_mut::<Thread>(payload)) });
+        }
+        POOL.give(self.number);
+    }
+}
+
+impl Record {
+    /// The core's object. Whoever has neither a handle nor a hold checks afterwards that the record was the right one (O-record).
+    #[inline]
+    pub fn object(&self) -> Object {
+        Object(self.object.load())
+    }
+
+    #[inline]
+    pub fn kind(&self) -> Option<Kind> {
+        Kind::of(self.kind.load())
+    }
+
+    /// The thread that it stands for.
+    ///
+    /// # Safety
+    /// The caller has a hold or a handle of this record during `'a`.
+    pub unsafe fn thread<'a>(&self) -> Option<&'a Thread> {
+        let payload = core::ptr::with_exposed_provenance::<Thread>(self.payload.load() as usize);
+        // SAFETY: null, or a thread that lives as long as the record, which the caller keeps.
+        unsafe { payload.as_ref() }
+    }
+}
+
+fn handles(state: u64) -> u64 {
+    (state >> 17) & HANDLES_MAX
+}
+
+fn holds(state: u64) -> u64 {
+    state & HOLDS_MAX
+}

@@ -1,0 +1,334 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Threads: what others know of one through its handles, and what a thread knows of itself.
+//!
+//! # Role
+//! Every thread that calls this library has an id, which is the system's number of it: it owns mutexes by that. A thread that was made
+//! elsewhere gets a record when it first needs one. When a thread ends, however it does, the mutexes that it owns are abandoned, then its
+//! record is signaled. Until the core has owners of its own, a thread that is killed together with its process abandons nothing: a mutex
+//! that it shares with children or parents by a fork stays owned.
+//!
+//! # Picture
+//! ```text
+//! start   31      30                 0        exit_code   259 (STILL_ACTIVE), then what it ended with
+//!        +-------+-------------------+        id          0 until it runs
+//!        | ended |  suspend count    |        alert       0, or the event that ends an alertable wait
+//!        +-------+-------------------+
+//! ```
+//! # Transitions of `start`
+//! | from | to | by |
+//! | --- | --- | --- |
+//! | n > 0 | n - 1 | [`Thread::resume`]; 0 lets it begin |
+//! | n > 0 | ended | [`Thread::end_unbegun`]: it will not begin |
+//!
+//! # Order
+//! O-end: mutexes are abandoned, then `exit_code` is stored, then no more APCs are taken, then the event is set: who has waited for the
+//! thread sees all of that.
+
+use std::cell::{Cell, RefCell};
+use std::collections::VecDeque;
+
+use ntux::Deadline;
+use ntux_platform::atomic::{Word32, Word64};
+use ntux_platform::liveness;
+use ntux_sync::Object;
+
+use crate::apc::{Apc, Queue};
+use crate::arena::arena;
+use crate::last_error::{Result, of_object};
+use crate::record::{self, First, Kind, Target};
+use crate::word;
+
+/// GetExitCodeThread says so of a thread that runs.
+const STILL_ACTIVE: u32 = 259;
+const ENDED: u32 = 1 << 31;
+
+/// What others know of a thread.
+pub struct Thread {
+    id: Word32,
+    exit_code: Word32,
+    start: Word32,
+    unbegun_code: Word32,
+    pub apcs: Queue,
+    alert: Word64,
+    /// The process that has made `alert`.
+    maker: u32,
+}
+
+impl Thread {
+    /// One that will begin, when it was resumed this often.
+    pub fn unbegun(suspended: u32) -> Thread {
+        Thread {
+            id: Word32::new(0),
+            exit_code: Word32::new(STILL_ACTIVE),
+            start: Word32::new(suspended),
+            unbegun_code: Word32::new(0),
+            apcs: Queue::new(),
+            alert: Word64::new(0),
+            maker: liveness::generation(),
+        }
+    }
+
+    /// Its number, for which this waits while the system still starts it.
+    pub fn id(&self) -> u32 {
+        loop {
+            match self.id.load() {
+                0 => word::wait(&self.id, 0, word::ANY, Deadline::Never),
+                id => return id,
+            };
+        }
+    }
+
+    fn set_id(&self, id: u32) {
+        self.id.store(id);
+        word::wake(&self.id, u32::MAX, word::ANY);
+    }
+
+    pub fn exit_code(&self) -> u32 {
+        self.exit_code.load()
+    }
+
+    /// Decrements the suspend count. Returns the previous one.
+    pub fn resume(&self) -> u32 {
+        loop {
+            let seen = self.start.load();
+            if seen == 0 || seen & ENDED != 0 {
+                return 0;
+            }
+            if self.start.compare_exchange(seen, seen - 1).is_ok() {
+                word::wake(&self.start, 1, word::ANY);
+                return seen;
+            }
+        }
+    }
+
+    /// Makes sure that it will not begin. False if it has begun.
+    pub fn end_unbegun(&self, code: u32) -> bool {
+        loop {
+            let seen = self.start.load();
+            if seen == 0 || seen & ENDED != 0 {
+                return seen != 0;
+            }
+            // Stored before: it is read only by a thread that has seen the exchange.
+            self.unbegun_code.store(code);
+            if self.start.compare_exchange(seen, ENDED).is_ok() {
+                word::wake(&self.start, 1, word::ANY);
+                return true;
+            }
+        }
+    }
+
+    /// Waits until it may begin. If it must not, the exit code with which it ends.
+    pub fn may_begin(&self) -> core::result::Result<(), u32> {
+        loop {
+            match self.start.load() {
+                0 => return Ok(()),
+                seen if seen & ENDED != 0 => return Err(self.unbegun_code.load()),
+                seen => word::wait(&self.start, seen, word::ANY, Deadline::Never),
+            };
+        }
+    }
+
+    /// The event that ends its alertable waits. None before it first waits so.
+    pub fn alert(&self) -> Option<Object> {
+        match self.alert.load() {
+            0 => None,
+            alert => Some(Object(alert)),
+        }
+    }
+
+    /// The same for the thread itself, which makes it.
+    ///
+    /// Errors: `NOT_ENOUGH_MEMORY`.
+    pub fn own_alert(&self) -> Result<Object> {
+        if let Some(alert) = self.alert() {
+            return Ok(alert);
+        }
+        let alert = arena()?.with_waiter(|core, waiter| core.event_create(waiter, false, false)).map_err(of_object)?;
+        self.alert.store(alert.0);
+        Ok(alert)
+    }
+}
+
+impl Drop for Thread {
+    fn drop(&mut self) {
+        if let (Some(alert), Ok(arena)) = (self.alert(), arena())
+            && self.maker == liveness::generation()
+        {
+            let _ = arena.core().close(alert);
+        }
+    }
+}
+
+/// What a thread knows of itself.
+struct Own {
+    /// Its record, which it holds.
+    target: Option<Target>,
+    /// The mutexes that it owns, and how often.
+    owned: Vec<(Object, u32)>,
+    /// APCs that were taken from the queue, and are its next ones.
+    due: VecDeque<Apc>,
+    exit_code: u32,
+    lineage: u64,
+}
+
+impl Own {
+    fn new(lineage: u64) -> Own {
+        Own { target: None, owned: Vec::new(), due: VecDeque::new(), exit_code: 0, lineage }
+    }
+}
+
+#[derive(Clone, Copy)]
+struct Me {
+    lineage: u64,
+    id: u32,
+}
+
+thread_local! {
+    /// Without destructor, so it works as long as the thread runs.
+    static ME: Cell<Me> = const { Cell::new(Me { lineage: 0, id: 0 }) };
+    static OWN: RefCell<Own> = RefCell::new(Own::new(liveness::lineage()));
+}
+
+/// The calling thread's id.
+#[inline]
+pub fn id() -> u32 {
+    let me = ME.get();
+    if me.lineage == liveness::lineage() { me.id } else { learn_id() }
+}
+
+#[cold]
+fn learn_id() -> u32 {
+    let id = liveness::thread_id() as u32;
+    let lineage = liveness::lineage();
+    ME.set(Me { lineage, id });
+    with_own(|own| {
+        if own.lineage != lineage {
+            // A forked child is another thread: what its parent owns and holds stays the parent's.
+            *own = Own::new(lineage);
+        }
+    });
+    id
+}
+
+/// None while the thread ends.
+fn with_own<R>(work: impl FnOnce(&mut Own) -> R) -> Option<R> {
+    OWN.try_with(|own| own.try_borrow_mut().ok().map(|mut own| work(&mut own))).ok().flatten()
+}
+
+/// The calling thread has acquired this mutex once more.
+pub fn owns(mutex: Object) {
+    with_own(|own| match own.owned.iter_mut().rev().find(|(owned, _)| *owned == mutex) {
+        Some((_, times)) => *times += 1,
+        None => {
+            if own.owned.len() == own.owned.capacity() {
+                forget_closed(&mut own.owned);
+            }
+            own.owned.push((mutex, 1));
+        }
+    });
+}
+
+/// Mutexes that were closed while they were owned.
+#[cold]
+fn forget_closed(owned: &mut Vec<(Object, u32)>) {
+    if let Ok(arena) = arena() {
+        owned.retain(|(mutex, _)| arena.core().kind(*mutex).is_ok());
+    }
+    owned.reserve(owned.len().max(4));
+}
+
+/// The calling thread has released this mutex once.
+pub fn owns_less(mutex: Object) {
+    with_own(|own| {
+        if let Some(index) = own.owned.iter().rposition(|(owned, _)| *owned == mutex) {
+            own.owned[index].1 -= 1;
+            if own.owned[index].1 == 0 {
+                own.owned.swap_remove(index);
+            }
+        }
+    });
+}
+
+/// The calling thread's record, which lives as long as the thread.
+///
+/// Errors: `NOT_ENOUGH_MEMORY`.
+pub fn of_caller() -> Result<Target> {
+    let id = id();
+    if let Some(target) = with_own(|own| own.target).flatten() {
+        return Ok(target);
+    }
+    let ended = ended_event()?;
+    let thread = Box::new(Thread::unbegun(0));
+    thread.set_id(id);
+    let target = record::create(Kind::Thread, ended, Some(thread), First::Hold)?;
+    if with_own(|own| own.target = Some(target)).is_none() {
+        // The thread ends. Nobody will set it.
+        target.release();
+    }
+    Ok(target)
+}
+
+/// The event of a thread's record.
+///
+/// Errors: `NOT_ENOUGH_MEMORY`.
+pub fn ended_event() -> Result<Object> {
+    arena()?.with_waiter(|core, waiter| core.event_create(waiter, true, false)).map_err(of_object)
+}
+
+/// The calling thread begins with this record, of which it has a hold.
+pub fn begin(target: Target) {
+    let id = id();
+    with_own(|own| own.target = Some(target));
+    if let Some(thread) = of(target) {
+        thread.set_id(id);
+    }
+}
+
+/// What the record says. The caller has a hold or a handle of it.
+pub fn of<'a>(target: Target) -> Option<&'a Thread> {
+    // SAFETY: the caller keeps the record.
+    unsafe { target.record()?.thread() }
+}
+
+/// The calling thread will end with this exit code.
+pub fn will_exit_with(code: u32) {
+    with_own(|own| own.exit_code = code);
+}
+
+/// The next APC of the calling thread. None if there is none.
+pub fn next_apc() -> Option<Apc> {
+    with_own(|own| {
+        if own.due.is_empty()
+            && let Some(thread) = own.target.and_then(of)
+        {
+            own.due.extend(thread.apcs.take());
+        }
+        own.due.pop_front()
+    })
+    .flatten()
+}
+
+/// Returns true if an APC waits for the calling thread.
+pub fn has_apc() -> bool {
+    with_own(|own| !own.due.is_empty() || own.target.and_then(of).is_some_and(|thread| !thread.apcs.is_empty()))
+        .unwrap_or(false)
+}
+
+impl Drop for Own {
+    /// The thread ends (O-end).
+    fn drop(&mut self) {
+        let (Ok(arena), true) = (arena(), self.lineage == liveness::lineage()) else { return };
+        let id = ME.get().id;
+        for (mutex, _) in self.owned.drain(..) {
+            // It may have been closed.
+            let _ = arena.with_waiter(|core, waiter| core.mutex_kill(waiter, mutex, id));
+        }
+        let Some(target) = self.target.take() else { return };
+        if let (Some(thread), Some(record)) = (of(target), target.record()) {
+            thread.exit_code.store(self.exit_code);
+            thread.apcs.end();
+            let _ = arena.with_waiter(|core, waiter| core.event_set(waiter, record.object()));
+        }
+        target.release();
+    }
+}

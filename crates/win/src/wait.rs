@@ -1,0 +1,326 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Waiting for handles.
+//!
+//! # Role
+//! A wait that finds its object takes it with one exchange of the core, without anything that the close of a handle could disturb: the core
+//! refuses the number of an object that was closed. A wait that is going to sleep holds the records, so the objects live until it ends.
+//!
+//! # Alertable waits
+//! An object that is signaled comes first, then an APC that is due, then the wait, which the thread's alert ends. APCs run outside of
+//! [`crate::boundary::call`]. An alert without an APC, of which an earlier wait has seen to the call, ends nothing.
+
+use ntux::{Arena, Deadline, Satisfied};
+use ntux_sync::{Object, WAIT_MAX};
+
+use crate::arena::arena;
+use crate::boundary::call;
+use crate::handle::{self, CURRENT_PROCESS, CURRENT_THREAD, Found, Handle};
+use crate::last_error::{self, ACCESS_DENIED, INVALID_HANDLE, INVALID_PARAMETER, NOT_ENOUGH_MEMORY, Result};
+use crate::record::{Kind, Target};
+use crate::word::deadline;
+use crate::{apc, thread};
+
+const WAIT_OBJECT_0: u32 = 0;
+const WAIT_ABANDONED_0: u32 = 0x80;
+const WAIT_IO_COMPLETION: u32 = 0xC0;
+const WAIT_TIMEOUT: u32 = 0x102;
+const WAIT_FAILED: u32 = u32::MAX;
+
+/// How one round of a wait ended.
+#[derive(Clone, Copy)]
+enum Round {
+    Ended(u32),
+    /// APCs may be due.
+    Alerted,
+}
+
+/// What a wait is for.
+struct Wanted {
+    count: usize,
+    objects: [Object; WAIT_MAX],
+    kinds: [Kind; WAIT_MAX],
+    targets: [Target; WAIT_MAX],
+}
+
+impl Wanted {
+    const NOTHING: Wanted = Wanted {
+        count: 0,
+        objects: [Object(0); WAIT_MAX],
+        kinds: [Kind::Event; WAIT_MAX],
+        targets: [Target { number: 0, generation: 0 }; WAIT_MAX],
+    };
+
+    /// Adds what a handle names.
+    ///
+    /// Errors: `INVALID_HANDLE`, `ACCESS_DENIED`.
+    fn add(&mut self, handle: Handle) -> Result<()> {
+        let found = waitable(handle)?;
+        self.objects[self.count] = found.object;
+        self.kinds[self.count] = found.kind;
+        self.targets[self.count] = found.entry.target();
+        self.count += 1;
+        Ok(())
+    }
+
+    fn objects(&self) -> &[Object] {
+        &self.objects[..self.count]
+    }
+
+    /// Keeps the objects until the end of the wait.
+    ///
+    /// Errors: `INVALID_HANDLE` if one was closed since it was looked up.
+    fn hold(&self) -> Result<Holds<'_>> {
+        let mut holds = Holds(&self.targets[..0]);
+        for (index, target) in self.targets[..self.count].iter().enumerate() {
+            if !target.hold() {
+                return Err(INVALID_HANDLE);
+            }
+            holds.0 = &self.targets[..=index];
+        }
+        Ok(holds)
+    }
+
+    /// What Windows says of a wait that was satisfied.
+    fn acquired(&self, satisfied: Satisfied, all: bool) -> u32 {
+        for index in 0..self.count {
+            if self.kinds[index] == Kind::Mutex && (all || index == satisfied.index as usize) {
+                thread::owns(self.objects[index]);
+            }
+        }
+        let index = if all { 0 } else { satisfied.index };
+        index + if satisfied.abandoned { WAIT_ABANDONED_0 } else { WAIT_OBJECT_0 }
+    }
+
+    /// Why the core refused.
+    fn refusal(&self, error: ntux::Error, all: bool) -> last_error::Error {
+        let objects = self.objects();
+        let is_twice = |(index, object): (usize, &Object)| objects[..index].contains(object);
+        match error {
+            ntux::Error::Invalid if all && objects.iter().enumerate().any(is_twice) => INVALID_PARAMETER,
+            other => last_error::of_object(other),
+        }
+    }
+}
+
+/// Records that are held.
+struct Holds<'a>(&'a [Target]);
+
+impl Drop for Holds<'_> {
+    fn drop(&mut self) {
+        for target in self.0 {
+            target.release();
+        }
+    }
+}
+
+fn waitable(handle: Handle) -> Result<Found> {
+    let found = handle::look_up(handle)?;
+    if found.entry.rights().wait { Ok(found) } else { Err(ACCESS_DENIED) }
+}
+
+/// One wait of the calling thread, until when, and whether APCs end it.
+#[derive(Clone, Copy)]
+struct Terms {
+    all: bool,
+    deadline: Deadline,
+    alertable: bool,
+}
+
+/// One round: acquires, or sleeps until that is possible.
+fn round(arena: &Arena, wanted: &Wanted, terms: Terms) -> Result<Round> {
+    let now = Terms { deadline: Deadline::NOW, ..terms };
+    if wanted.count > 0 {
+        match sleep(arena, wanted, now, None)? {
+            Round::Ended(WAIT_TIMEOUT) if terms.deadline != Deadline::NOW || terms.alertable => {}
+            ended => return Ok(ended),
+        }
+    }
+    if !terms.alertable {
+        let _holds = wanted.hold()?;
+        return sleep(arena, wanted, terms, None);
+    }
+    // Made before the look at the queue: who pushes sees it, or is seen.
+    let alert = thread::of(thread::of_caller()?).ok_or(NOT_ENOUGH_MEMORY)?.own_alert()?;
+    if thread::has_apc() {
+        return Ok(Round::Alerted);
+    }
+    if terms.deadline == Deadline::NOW {
+        return Ok(Round::Ended(WAIT_TIMEOUT));
+    }
+    let _holds = wanted.hold()?;
+    sleep(arena, wanted, terms, Some(alert))
+}
+
+/// Waits in the core.
+fn sleep(arena: &Arena, wanted: &Wanted, terms: Terms, alert: Option<Object>) -> Result<Round> {
+    let owner = thread::id();
+    let ended = arena.with_waiter(|core, waiter| match terms.all {
+        false => core.wait_any(waiter, wanted.objects(), alert, owner, terms.deadline),
+        true => core.wait_all(waiter, wanted.objects(), alert, owner, terms.deadline),
+    });
+    match ended {
+        Ok(satisfied) if alert.is_some() && satisfied.index as usize == wanted.count => Ok(Round::Alerted),
+        Ok(satisfied) => Ok(Round::Ended(wanted.acquired(satisfied, terms.all))),
+        Err(ntux::Error::TimedOut) => Ok(Round::Ended(WAIT_TIMEOUT)),
+        Err(error) => Err(wanted.refusal(error, terms.all)),
+    }
+}
+
+/// Rounds until the wait has ended. APCs that run here may end the thread: nothing is to be cleaned up.
+fn until_ended(round: impl Fn() -> Result<Round>) -> u32 {
+    loop {
+        match call(Round::Ended(WAIT_FAILED), &round) {
+            Round::Ended(result) => return result,
+            Round::Alerted if apc::run() => return WAIT_IO_COMPLETION,
+            Round::Alerted => {}
+        }
+    }
+}
+
+/// Takes the object of a handle if that takes one exchange, and nothing else. None if nothing has happened.
+#[inline]
+fn at_once(handle: Handle) -> Option<u32> {
+    let found = waitable(handle).ok()?;
+    let owner = thread::id();
+    let taken = arena().ok()?.at_once(|core, waiter| core.acquire_at_once(waiter, found.object, owner))?;
+    if found.kind == Kind::Mutex {
+        thread::owns(found.object);
+    }
+    Some(if taken.abandoned { WAIT_ABANDONED_0 } else { WAIT_OBJECT_0 })
+}
+
+#[unsafe(no_mangle)]
+pub extern "C-unwind" fn ntw_WaitForSingleObject(handle: Handle, milliseconds: u32) -> u32 {
+    ntw_WaitForSingleObjectEx(handle, milliseconds, 0)
+}
+
+#[unsafe(no_mangle)]
+pub extern "C-unwind" fn ntw_WaitForSingleObjectEx(handle: Handle, milliseconds: u32, alertable: i32) -> u32 {
+    if let Some(taken) = at_once(handle) {
+        return taken;
+    }
+    let terms = Terms { all: false, deadline: deadline(milliseconds), alertable: alertable != 0 };
+    until_ended(|| {
+        let mut wanted = Wanted::NOTHING;
+        // A thread or a process that waits for its own end waits for nothing.
+        if !matches!(handle.addr(), CURRENT_PROCESS | CURRENT_THREAD) {
+            wanted.add(handle)?;
+        }
+        round(arena()?, &wanted, terms)
+    })
+}
+
+/// # Safety
+/// `handles` points to `count` handles, if that is 1 to 64.
+#[unsafe(no_mangle)]
+pub unsafe extern "C-unwind" fn ntw_WaitForMultipleObjects(
+    count: u32,
+    handles: *const Handle,
+    all: i32,
+    milliseconds: u32,
+) -> u32 {
+    // SAFETY: the same contract.
+    unsafe { ntw_WaitForMultipleObjectsEx(count, handles, all, milliseconds, 0) }
+}
+
+/// # Safety
+/// `handles` points to `count` handles, if that is 1 to 64.
+#[unsafe(no_mangle)]
+pub unsafe extern "C-unwind" fn ntw_WaitForMultipleObjectsEx(
+    count: u32,
+    handles: *const Handle,
+    all: i32,
+    milliseconds: u32,
+    alertable: i32,
+) -> u32 {
+    let terms = Terms { all: all != 0, deadline: deadline(milliseconds), alertable: alertable != 0 };
+    until_ended(|| {
+        if count == 0 || count as usize > WAIT_MAX || handles.is_null() {
+            return Err(INVALID_PARAMETER);
+        }
+        let mut wanted = Wanted::NOTHING;
+        for index in 0..count as usize {
+            // SAFETY: by the contract; below the count.
+            wanted.add(unsafe { handles.add(index).read_unaligned() })?;
+        }
+        round(arena()?, &wanted, terms)
+    })
+}
+
+/// # Which of the two operations a round does
+/// The first signals, then waits. If an alert ends that wait for nothing, the next ones only wait.
+#[unsafe(no_mangle)]
+pub extern "C-unwind" fn ntw_SignalObjectAndWait(
+    signal: Handle,
+    object: Handle,
+    milliseconds: u32,
+    alertable: i32,
+) -> u32 {
+    let is_signaled = std::cell::Cell::new(false);
+    let terms = Terms { all: false, deadline: deadline(milliseconds), alertable: alertable != 0 };
+    until_ended(|| {
+        let mut wanted = Wanted::NOTHING;
+        wanted.add(object)?;
+        if is_signaled.get() {
+            return round(arena()?, &wanted, terms);
+        }
+        signal_and_wait(signal, &wanted, terms, &is_signaled)
+    })
+}
+
+/// Errors: those of a signal and of a wait, with nothing signaled.
+fn signal_and_wait(
+    signal: Handle,
+    wanted: &Wanted,
+    terms: Terms,
+    is_signaled: &std::cell::Cell<bool>,
+) -> Result<Round> {
+    let found = handle::look_up(signal)?;
+    match found.kind {
+        Kind::Event | Kind::Semaphore if !found.entry.rights().modify => return Err(ACCESS_DENIED),
+        Kind::Event | Kind::Semaphore | Kind::Mutex => {}
+        Kind::Thread | Kind::Process => return Err(INVALID_HANDLE),
+    }
+    let alert = match terms.alertable {
+        true => Some(thread::of(thread::of_caller()?).ok_or(NOT_ENOUGH_MEMORY)?.own_alert()?),
+        false => None,
+    };
+    let is_due = terms.alertable && thread::has_apc();
+    let deadline = if is_due { Deadline::NOW } else { terms.deadline };
+    let _holds = wanted.hold()?;
+    let owner = thread::id();
+    let ended = arena()?.with_waiter(|core, waiter| {
+        core.signal_and_wait(waiter, found.object, wanted.objects[0], alert.filter(|_| !is_due), owner, deadline)
+    });
+    if matches!(ended, Ok(_) | Err(ntux::Error::TimedOut)) {
+        is_signaled.set(true);
+        if found.kind == Kind::Mutex {
+            thread::owns_less(found.object);
+        }
+    }
+    match ended {
+        Ok(satisfied) if satisfied.index == 1 => Ok(Round::Alerted),
+        Ok(satisfied) => Ok(Round::Ended(wanted.acquired(satisfied, false))),
+        Err(ntux::Error::TimedOut) if is_due => Ok(Round::Alerted),
+        Err(ntux::Error::TimedOut) => Ok(Round::Ended(WAIT_TIMEOUT)),
+        Err(error) => Err(wanted.refusal(error, false)),
+    }
+}
+
+#[unsafe(no_mangle)]
+pub extern "C-unwind" fn ntw_Sleep(milliseconds: u32) {
+    ntw_SleepEx(milliseconds, 0);
+}
+
+#[unsafe(no_mangle)]
+pub extern "C-unwind" fn ntw_SleepEx(milliseconds: u32, alertable: i32) -> u32 {
+    let terms = Terms { all: false, deadline: deadline(milliseconds), alertable: alertable != 0 };
+    if milliseconds == 0 && alertable == 0 {
+        std::thread::yield_now();
+        return 0;
+    }
+    match until_ended(|| round(arena()?, &Wanted::NOTHING, terms)) {
+        WAIT_IO_COMPLETION => WAIT_IO_COMPLETION,
+        _ => 0,
+    }
+}

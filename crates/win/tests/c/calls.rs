@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Each family of functions called by a program, as C90 with the shared library and as C++98 with the static one; and the proof that each
+//! program can fail.
+
+use crate::install::{As, build_and_run};
+
+macro_rules! families {
+    ($($name:ident: $file:literal;)*) => {
+        $(
+            #[test]
+            fn $name() {
+                passes($file);
+            }
+        )*
+
+        /// Every program, with one expectation wrong.
+        const ALL: &[&str] = &[$($file),*];
+    };
+}
+
+families! {
+    events_are_set_reset_and_pulsed: "events.c";
+    mutexes_are_owned_and_abandoned: "mutexes.c";
+    semaphores_count: "semaphores.c";
+    waits_for_any_and_for_all: "waits.c";
+    handles_are_closed_and_duplicated: "handles.c";
+    threads_begin_and_end: "threads.c";
+    asynchronous_calls_run_in_alertable_waits: "apcs.c";
+    locks_in_memory_exclude: "locks.c";
+    what_is_done_once_and_together: "once.c";
+    names_are_of_the_process: "names.c";
+    forked_children_are_others: "forks.c";
+    what_is_not_there_says_so: "refused.c";
+}
+
+fn passes(file: &str) {
+    for language in [As::C, As::Cxx] {
+        let (result, text) = build_and_run(file, language, &[]);
+        let passed = result.status.success() && text.ends_with(" checks, 0 failures\n");
+        assert!(passed, "{file} as {language:?}: {text}{}", result.status);
+    }
+}
+
+#[test]
+fn a_planted_wrong_expectation_is_noticed() {
+    for file in ALL {
+        let (result, text) = build_and_run(file, As::C, &["-DPLANTED"]);
+        assert_eq!(result.status.code(), Some(1), "{file}: {text}");
+        assert!(text.ends_with(", 1 failures\n"), "{file}: {text}");
+    }
+}
+
+#[test]
+fn every_program_is_run() {
+    let mut files: Vec<String> = std::fs::read_dir(crate::install::crate_dir().join("tests/c"))
+        .unwrap()
+        .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+        .filter(|name| name.ends_with(".c"))
+        .collect();
+    files.sort();
+    let mut known = ALL.to_vec();
+    known.sort_unstable();
+    assert_eq!(files, known);
+}

@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Each header compiles by itself in every dialect, with plain names and without, and with the types of another header.
+
+use std::fs;
+use std::process::Command;
+
+use crate::install::{output, prefix, run, scratch};
+
+const HEADERS: [&str; 5] = ["types", "errors", "synchapi", "threadapi", "threadpool"];
+const STRICT: [&str; 7] = ["-Wall", "-Wextra", "-pedantic", "-Werror", "-Wconversion", "-Wundef", "-fsyntax-only"];
+
+/// One file that includes all of them, each twice.
+fn compile(compiler: &str, dialect: &str, more: &[&str], text: &str) -> (bool, String) {
+    let suffix = if compiler == "cc" { "c" } else { "cc" };
+    let source = scratch(&format!("header-{dialect}-{}", more.join(""))).join(format!("all.{suffix}"));
+    fs::write(&source, text).unwrap();
+    let mut command = Command::new(compiler);
+    command.args(STRICT).arg(format!("-std={dialect}")).args(more).arg("-I").arg(prefix().join("include")).arg(&source);
+    let (result, text) = run(&mut command);
+    (result.status.success(), text)
+}
+
+fn includes(order: impl Iterator<Item = &'static str>) -> String {
+    let lines = order.map(|header| format!("#include <ntux/win/{header}.h>\n#include <ntux/win/{header}.h>\n"));
+    lines.collect::<String>() + "int nothing;\n"
+}
+
+#[test]
+fn they_compile_as_c_and_as_cxx() {
+    for (compiler, dialects) in
+        [("cc", &["c90", "c99", "c11", "c17", "c2x"][..]), ("c++", &["c++98", "c++11", "c++17", "c++20"])]
+    {
+        for dialect in dialects {
+            for names in [&[][..], &["-DNTUX_WIN32_NAMES"], &["-DNTUX_WIN32_NAMES", "-DUNICODE"]] {
+                let (compiled, text) = compile(compiler, dialect, names, &includes(HEADERS.into_iter().rev()));
+                assert!(compiled, "{compiler} {dialect} {names:?}: {text}");
+            }
+        }
+    }
+}
+
+#[test]
+fn a_programs_own_types_take_the_place_of_ours() {
+    let types = scratch("own-types").join("own_types.h");
+    let ours = fs::read_to_string(prefix().join("include/ntux/win/types.h")).unwrap();
+    let (_, rest) = ours.split_once("#else\n").unwrap();
+    let (definitions, _) = rest.split_once("#endif /* NTUX_WIN_TYPES */").unwrap();
+    let of = |text: &str| {
+        fs::write(&types, text).unwrap();
+        let chosen = format!("-DNTUX_WIN_TYPES=\"{}\"", types.display());
+        compile("cc", "c99", &[&chosen], &includes(HEADERS.into_iter()))
+    };
+    let (compiled, text) = of(definitions);
+    assert!(compiled, "{text}");
+    // A LONG of 64 bits, which Windows never has.
+    let (compiled, text) = of(&definitions.replace("typedef int LONG;", "typedef long LONG;"));
+    assert!(!compiled && text.contains("ntux_win_sizes"), "{text}");
+}
+
+#[test]
+fn nothing_without_prefix_is_declared_unasked() {
+    let directory = scratch("prefixes");
+    let source = directory.join("all.c");
+    fs::write(&source, includes(HEADERS.into_iter())).unwrap();
+    let mut command = Command::new("cc");
+    let text = output(command.args(["-E", "-P", "-I"]).arg(prefix().join("include")).arg(&source));
+    assert!(text.contains("ntw_SetEvent(") && !text.contains(" SetEvent("));
+}

@@ -1,0 +1,128 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The installed copy that the tests use, and how programs are compiled with it and run.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+use std::sync::OnceLock;
+
+/// The directory of this crate.
+pub fn crate_dir() -> &'static Path {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+}
+
+/// A fresh directory for one test.
+pub fn scratch(name: &str) -> PathBuf {
+    let dir = Path::new(env!("CARGO_TARGET_TMPDIR")).join("win").join(name);
+    let _ = fs::remove_dir_all(&dir);
+    fs::create_dir_all(&dir).unwrap();
+    dir
+}
+
+/// The prefix of an installation that all tests share.
+pub fn prefix() -> &'static Path {
+    static PREFIX: OnceLock<PathBuf> = OnceLock::new();
+    PREFIX.get_or_init(|| {
+        let prefix = scratch("prefix");
+        make(&["win", "install-win"], &[format!("PREFIX={}", prefix.display())]);
+        prefix
+    })
+}
+
+fn make(targets: &[&str], variables: &[String]) {
+    let mut make = Command::new("make");
+    // What the user passed to a make that runs these tests is not meant for this one.
+    make.env_remove("MAKEFLAGS").arg("-f").arg(crate_dir().join("install.mk")).args(targets).args(variables);
+    output(&mut make);
+}
+
+/// The words that pkg-config prints for the installed copy.
+pub fn pkg_config(arguments: &[&str]) -> Vec<String> {
+    let mut command = Command::new("pkg-config");
+    command.env("PKG_CONFIG_PATH", prefix().join("lib/pkgconfig")).args(arguments).arg("ntux-win");
+    output(&mut command).split_whitespace().map(str::to_owned).collect()
+}
+
+/// Runs a command that must succeed, and returns what it printed.
+pub fn output(command: &mut Command) -> String {
+    let (result, text) = run(command);
+    assert!(result.status.success(), "{command:?}: {}\n{text}", result.status);
+    text
+}
+
+/// Runs a command; also gives what it printed, standard output first.
+pub fn run(command: &mut Command) -> (Output, String) {
+    let result = command.output().unwrap_or_else(|error| panic!("{command:?}: {error}"));
+    let text = [&result.stdout[..], &result.stderr[..]].concat();
+    (result, String::from_utf8(text).unwrap())
+}
+
+/// What a program is compiled as, and linked with.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum As {
+    /// C90, with the shared library.
+    C,
+    /// C++98, with the static library.
+    Cxx,
+}
+
+/// Compiles one of the programs beside this file as a user would, with every warning an error, and runs it.
+pub fn build_and_run(file: &str, language: As, more: &[&str]) -> (Output, String) {
+    let program = scratch(&format!("{file}-{language:?}{}", more.concat())).join("program");
+    let (mut compile, library) = match language {
+        As::C => (Command::new("cc"), "-lntux-win"),
+        As::Cxx => (Command::new("c++"), "-l:libntux-win.a"),
+    };
+    match language {
+        As::C => compile.args(["-std=c90", "-x", "c"]),
+        As::Cxx => compile.args(["-std=c++98", "-x", "c++"]),
+    };
+    compile.args(["-Wall", "-Wextra", "-pedantic", "-Werror", "-Wno-unused-function", "-pthread"]).args(more);
+    compile
+        .args(pkg_config(&["--cflags"]))
+        .arg(crate_dir().join("tests/c").join(file))
+        .args(["-x", "none", "-o"])
+        .arg(&program);
+    let word = |word: String| if word == "-lntux-win" { library.to_owned() } else { word };
+    compile.args(pkg_config(&["--static", "--libs"]).into_iter().map(word));
+    output(&mut compile);
+    // After some minutes it is killed with all its children, which fails the test.
+    run(Command::new("timeout")
+        .args(["--signal=KILL", "330"])
+        .arg(&program)
+        .env("LD_LIBRARY_PATH", prefix().join("lib")))
+}
+
+#[test]
+fn every_file_is_where_programs_look() {
+    let lib = prefix().join("lib");
+    for file in ["libntux-win.a", "libntux-win.so", "libntux-win.so.0", "pkgconfig/ntux-win.pc"] {
+        assert!(lib.join(file).exists(), "{file}");
+    }
+    let dynamic = output(Command::new("readelf").arg("-dW").arg(lib.join("libntux-win.so")));
+    assert!(dynamic.contains("Library soname: [libntux-win.so.0]"), "{dynamic}");
+    assert!(dynamic.contains("NODELETE"), "threads end through code in it, after a dlclose, too: {dynamic}");
+    for entry in fs::read_dir(crate_dir().join("include/ntux/win")).unwrap() {
+        let name = entry.unwrap().file_name();
+        assert!(prefix().join("include/ntux/win").join(&name).exists(), "{name:?}");
+    }
+}
+
+#[test]
+fn pkg_config_header_and_crate_agree_on_the_version() {
+    assert_eq!(pkg_config(&["--modversion"]), [env!("CARGO_PKG_VERSION")]);
+}
+
+#[test]
+fn what_was_installed_can_be_removed() {
+    let root = scratch("removed");
+    let variables = [format!("DESTDIR={}", root.display()), "PREFIX=/opt/ntux".to_owned()];
+    prefix();
+    make(&["install-win"], &variables);
+    assert!(root.join("opt/ntux/include/ntux/win/synchapi.h").exists());
+    let pc = fs::read_to_string(root.join("opt/ntux/lib/pkgconfig/ntux-win.pc")).unwrap();
+    assert!(pc.contains("prefix=/opt/ntux\n") && !pc.contains('@'), "{pc}");
+    make(&["uninstall-win"], &variables);
+    let left = output(Command::new("find").arg(&root).args(["-type", "f"]));
+    assert_eq!(left, "");
+}

@@ -1,0 +1,140 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+#include "check.h"
+#include <pthread.h>
+
+static HANDLE begun, go, own_handle;
+static DWORD own_id;
+
+static DWORD WINAPI tell(LPVOID argument)
+{
+    own_id = GetCurrentThreadId();
+    IS(TRUE, SetEvent(begun));
+    IS(WAIT_OBJECT_0, WaitForSingleObject(go, INFINITE));
+    return (DWORD)(ULONG_PTR)argument;
+}
+
+static DWORD WINAPI leave(LPVOID unused)
+{
+    (void)unused;
+    ExitThread(42);
+    return 0;
+}
+
+static void life(void)
+{
+    HANDLE thread;
+    DWORD code = 0, id = 0;
+
+    begun = CreateEvent(NULL, FALSE, FALSE, NULL);
+    go = CreateEvent(NULL, FALSE, FALSE, NULL);
+    thread = CreateThread(NULL, 1 << 20, tell, (LPVOID)5, STACK_SIZE_PARAM_IS_A_RESERVATION, &id);
+    IS(WAIT_OBJECT_0, WaitForSingleObject(begun, INFINITE));
+    IS(id, own_id);
+    IS(id, GetThreadId(thread));
+    IS(1, id != GetCurrentThreadId());
+    WORKS(WAIT_TIMEOUT, WaitForSingleObject(thread, 0));
+    WORKS(TRUE, GetExitCodeThread(thread, &code));
+    IS(STILL_ACTIVE, code);
+    WORKS(0, ResumeThread(thread));
+    IS(TRUE, SetEvent(go));
+    WORKS(WAIT_OBJECT_0, WaitForSingleObject(thread, INFINITE));
+    WORKS(WAIT_OBJECT_0, WaitForSingleObject(thread, INFINITE));
+    WORKS(TRUE, GetExitCodeThread(thread, &code));
+    IS(PLANT(5, 6), code);
+    FAILS(ERROR_INVALID_HANDLE, FALSE, SetEvent(thread));
+    IS(TRUE, CloseHandle(thread));
+    FAILS(ERROR_INVALID_HANDLE, FALSE, GetExitCodeThread(thread, &code));
+    FAILS(ERROR_INVALID_HANDLE, 0, GetThreadId(go));
+
+    thread = start(leave, NULL);
+    IS(WAIT_OBJECT_0, WaitForSingleObject(thread, INFINITE));
+    IS(TRUE, GetExitCodeThread(thread, &code));
+    IS(42, code);
+    IS(TRUE, CloseHandle(thread));
+    FAILS(ERROR_INVALID_PARAMETER, 0, CreateThread(NULL, 0, NULL, NULL, 0, NULL) != NULL);
+    FAILS(ERROR_INVALID_PARAMETER, 0, CreateThread(NULL, 0, leave, NULL, 1, NULL) != NULL);
+}
+
+static void suspended(void)
+{
+    HANDLE thread = CreateThread(NULL, 0, tell, (LPVOID)9, CREATE_SUSPENDED, NULL);
+    DWORD code;
+
+    IS(WAIT_TIMEOUT, WaitForSingleObject(begun, 20));
+    WORKS(1, ResumeThread(thread));
+    IS(WAIT_OBJECT_0, WaitForSingleObject(begun, INFINITE));
+    WORKS(0, ResumeThread(thread));
+    FAILS(ERROR_CALL_NOT_IMPLEMENTED, FALSE, TerminateThread(thread, 3));
+    FAILS(ERROR_CALL_NOT_IMPLEMENTED, 0xffffffffu, SuspendThread(thread));
+    IS(TRUE, SetEvent(go));
+    join(thread);
+    FAILS(ERROR_INVALID_HANDLE, 0xffffffffu, ResumeThread(thread));
+
+    thread = CreateThread(NULL, 0, tell, NULL, CREATE_SUSPENDED, NULL);
+    WORKS(TRUE, TerminateThread(thread, 3));
+    IS(WAIT_OBJECT_0, WaitForSingleObject(thread, INFINITE));
+    IS(TRUE, GetExitCodeThread(thread, &code));
+    IS(3, code);
+    WORKS(0, ResumeThread(thread));
+    IS(WAIT_TIMEOUT, WaitForSingleObject(begun, 0));
+    IS(TRUE, CloseHandle(thread));
+}
+
+/* The library learns of a thread that it did not make when that first needs it. */
+static void *foreign(void *unused)
+{
+    HANDLE self = GetCurrentProcess();
+
+    (void)unused;
+    IS(TRUE, DuplicateHandle(self, GetCurrentThread(), self, &own_handle, 0, FALSE, DUPLICATE_SAME_ACCESS));
+    own_id = GetCurrentThreadId();
+    IS(own_id, GetThreadId(GetCurrentThread()));
+    IS(TRUE, SetEvent(begun));
+    IS(WAIT_OBJECT_0, WaitForSingleObject(go, INFINITE));
+    return NULL;
+}
+
+static void of_the_program(void)
+{
+    pthread_t thread;
+    DWORD code;
+
+    IS(0, pthread_create(&thread, NULL, foreign, NULL));
+    IS(WAIT_OBJECT_0, WaitForSingleObject(begun, INFINITE));
+    IS(own_id, GetThreadId(own_handle));
+    IS(WAIT_TIMEOUT, WaitForSingleObject(own_handle, 0));
+    IS(TRUE, SetEvent(go));
+    IS(WAIT_OBJECT_0, WaitForSingleObject(own_handle, INFINITE));
+    IS(TRUE, GetExitCodeThread(own_handle, &code));
+    IS(0, code);
+    IS(0, pthread_join(thread, NULL));
+    IS(TRUE, CloseHandle(own_handle));
+}
+
+/* Threads whose handles are closed at once, and threads that are waited for, again and again. */
+static DWORD WINAPI nothing(LPVOID unused)
+{
+    (void)unused;
+    return 0;
+}
+
+static void many(void)
+{
+    int i;
+
+    for (i = 0; i < 500; i++) {
+        IS(TRUE, CloseHandle(start(nothing, NULL)));
+        join(start(nothing, NULL));
+    }
+}
+
+int main(void)
+{
+    alarm(300);
+    life();
+    suspended();
+    of_the_program();
+    many();
+    IS(getpid(), GetCurrentProcessId());
+    return report();
+}
