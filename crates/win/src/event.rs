@@ -8,8 +8,8 @@ use ntux_sync::{Arena, Object, Signal, Waiter};
 use crate::arena::arena;
 use crate::boundary::{TRUE, call_for_bool};
 use crate::create::{self, Attributes};
-use crate::handle::{self, Found, Handle};
-use crate::last_error::{ACCESS_DENIED, Result, of_object};
+use crate::handle::{self, Handle};
+use crate::last_error::{Result, of_object};
 use crate::record::Kind;
 use crate::text;
 
@@ -102,23 +102,16 @@ pub unsafe extern "C" fn ntw_OpenEventW(access: u32, inherit: i32, name: *const 
     create::open(Kind::Event, || unsafe { text::wide(name) }, access, inherit)
 }
 
-/// The event, if the handle may change it.
-#[inline]
-fn modifiable(handle: Handle) -> Result<Found> {
-    let found = handle::look_up_kind(handle, Kind::Event)?;
-    if found.entry.rights().modify { Ok(found) } else { Err(ACCESS_DENIED) }
-}
-
 /// Performs an operation that takes one exchange. None if nothing has happened.
 #[inline]
 fn at_once(handle: Handle, signal: Signal) -> Option<i32> {
-    let object = modifiable(handle).ok()?.object;
+    let object = handle::look_up_modifiable(handle, Kind::Event).ok()?.object;
     arena().ok()?.at_once(|core, waiter| core.signal_at_once(waiter, object, signal)).map(|_| TRUE)
 }
 
 fn perform(handle: Handle, operation: impl FnOnce(&Arena, &Waiter, Object) -> ntux::Result<bool>) -> i32 {
     call_for_bool(|| {
-        let object = modifiable(handle)?.object;
+        let object = handle::look_up_modifiable(handle, Kind::Event)?.object;
         arena()?.with_waiter(|core, waiter| operation(core, waiter, object)).map(drop).map_err(of_object)
     })
 }

@@ -36,7 +36,7 @@ use ntux_platform::atomic::{Word32, Word64};
 use ntux_sync::Object;
 
 use crate::access::Rights;
-use crate::last_error::{INVALID_HANDLE, NOT_ENOUGH_MEMORY, Result};
+use crate::last_error::{ACCESS_DENIED, INVALID_HANDLE, NOT_ENOUGH_MEMORY, Result};
 use crate::pool::{Pool, Slot};
 use crate::record::{Kind, Target};
 
@@ -173,6 +173,15 @@ fn look_up_again(handle: Handle) -> Result<Found> {
 #[inline]
 pub fn look_up_kind(handle: Handle, kind: Kind) -> Result<Found> {
     look_up(handle).and_then(|found| if found.kind == kind { Ok(found) } else { Err(INVALID_HANDLE) })
+}
+
+/// The same, if the handle may change it.
+///
+/// Errors: those of [`look_up_kind`]; `ACCESS_DENIED`.
+#[inline]
+pub fn look_up_modifiable(handle: Handle, kind: Kind) -> Result<Found> {
+    let found = look_up_kind(handle, kind)?;
+    if found.entry.rights().modify { Ok(found) } else { Err(ACCESS_DENIED) }
 }
 
 /// Ends a handle. The caller drops the handle of the record that is returned.

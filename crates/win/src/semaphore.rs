@@ -8,8 +8,8 @@ use ntux_sync::Signal;
 use crate::arena::arena;
 use crate::boundary::{TRUE, call_for_bool, put};
 use crate::create::{self, Attributes};
-use crate::handle::{self, Found, Handle};
-use crate::last_error::{ACCESS_DENIED, INVALID_PARAMETER, Result, of_object};
+use crate::handle::{self, Handle};
+use crate::last_error::{INVALID_PARAMETER, Result, of_object};
 use crate::record::Kind;
 use crate::text;
 
@@ -118,7 +118,7 @@ pub unsafe extern "C" fn ntw_ReleaseSemaphore(semaphore: Handle, count: i32, pre
             if count <= 0 {
                 return Err(INVALID_PARAMETER);
             }
-            let object = modifiable(semaphore)?.object;
+            let object = handle::look_up_modifiable(semaphore, Kind::Semaphore)?.object;
             let release = |core: &ntux_sync::Arena, waiter: &_| core.semaphore_release(waiter, object, count as u32);
             let before = arena()?.with_waiter(release).map_err(of_object)?;
             put(previous, before as i32);
@@ -130,13 +130,7 @@ pub unsafe extern "C" fn ntw_ReleaseSemaphore(semaphore: Handle, count: i32, pre
 /// Releases it if that takes one exchange. None if nothing has happened.
 #[inline]
 fn release_at_once(semaphore: Handle, count: i32) -> Option<u32> {
-    let object = modifiable(semaphore).ok().filter(|_| count > 0)?.object;
+    let found = handle::look_up_modifiable(semaphore, Kind::Semaphore);
+    let object = found.ok().filter(|_| count > 0)?.object;
     arena().ok()?.at_once(|core, waiter| core.signal_at_once(waiter, object, Signal::Release(count as u32)))
-}
-
-/// The semaphore, if the handle may change it.
-#[inline]
-fn modifiable(handle: Handle) -> Result<Found> {
-    let found = handle::look_up_kind(handle, Kind::Semaphore)?;
-    if found.entry.rights().modify { Ok(found) } else { Err(ACCESS_DENIED) }
 }

@@ -4,7 +4,8 @@
 
 use std::os::unix::process::ExitStatusExt;
 
-use crate::compile::{Library, launch, program, run};
+use crate::commands::run;
+use crate::compile::{Library, launch, program};
 use crate::install::{crate_dir, scratch};
 use crate::rule::{Rule, under};
 

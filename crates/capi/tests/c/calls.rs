@@ -5,7 +5,8 @@
 
 use std::process::{Command, Output};
 
-use crate::compile::{Library, launch, output, program, program_with, run};
+use crate::commands::{output, run};
+use crate::compile::{Library, launch, program, program_with};
 use crate::install::{crate_dir, prefix, scratch, shared_library};
 
 #[test]

@@ -3,8 +3,9 @@
 
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output};
+use std::process::Command;
 
+use crate::commands::{output, run};
 use crate::install::{pkg_config, prefix};
 use crate::systems::IS_MACOS;
 
@@ -16,20 +17,6 @@ const CXX: [&str; 6] = ["c++", "-std=c++11", "-Wall", "-Wextra", "-pedantic", "-
 pub enum Library {
     Shared,
     Static,
-}
-
-/// Runs a command that must succeed, and returns what it printed.
-pub fn output(command: &mut Command) -> String {
-    let (result, text) = run(command);
-    assert!(result.status.success(), "{command:?}: {}\n{text}", result.status);
-    text
-}
-
-/// Runs a command; also gives what it printed, standard output first.
-pub fn run(command: &mut Command) -> (Output, String) {
-    let result = command.output().unwrap_or_else(|error| panic!("{command:?}: {error}"));
-    let text = [&result.stdout[..], &result.stderr[..]].concat();
-    (result, String::from_utf8(text).unwrap())
 }
 
 /// A compiler for `source`, by its extension, that treats every warning as an error.

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The examples, linked with the shared and with the static library, do what they say.
 
-use crate::compile::{Library, launch, output, program};
+use crate::commands::output;
+use crate::compile::{Library, launch, program};
 use crate::install::{crate_dir, scratch};
 
 const FORK: &str = "\

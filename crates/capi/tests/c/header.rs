@@ -5,7 +5,8 @@ use std::fs;
 use std::path::Path;
 use std::process::Command;
 
-use crate::compile::{Library, compiler, launch, output, program, run};
+use crate::commands::{output, run};
+use crate::compile::{Library, compiler, launch, program};
 use crate::install::{crate_dir, prefix, scratch};
 
 const STRICT: [&str; 8] =

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::OnceLock;
 
-use crate::compile::output;
+use crate::commands::output;
 use crate::systems::IS_MACOS;
 
 /// The directory of this crate.

@@ -6,7 +6,7 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::process::Command;
 
-use crate::compile::output;
+use crate::commands::output;
 use crate::install::{crate_dir, scratch};
 
 /// `ldconfig` and `id` of this name stand before the system's, and say that root installs into a directory of the loader's.

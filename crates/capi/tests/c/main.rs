@@ -3,6 +3,7 @@
 
 mod android;
 mod calls;
+mod commands;
 mod compile;
 mod examples;
 mod header;

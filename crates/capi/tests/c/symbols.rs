@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::process::Command;
 
-use crate::compile::output;
+use crate::commands::output;
 use crate::install::prefix;
 
 type Names = BTreeSet<String>;

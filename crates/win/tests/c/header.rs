@@ -4,7 +4,8 @@
 use std::fs;
 use std::process::Command;
 
-use crate::install::{output, prefix, run, scratch};
+use crate::commands::{output, run};
+use crate::install::{prefix, scratch};
 
 const HEADERS: [&str; 5] = ["types", "errors", "synchapi", "threadapi", "threadpool"];
 const STRICT: [&str; 7] = ["-Wall", "-Wextra", "-pedantic", "-Werror", "-Wconversion", "-Wundef", "-fsyntax-only"];

@@ -6,6 +6,8 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 use std::sync::OnceLock;
 
+use crate::commands::{output, run};
+
 /// The directory of this crate.
 pub fn crate_dir() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR"))
@@ -41,20 +43,6 @@ pub fn pkg_config(arguments: &[&str]) -> Vec<String> {
     let mut command = Command::new("pkg-config");
     command.env("PKG_CONFIG_PATH", prefix().join("lib/pkgconfig")).args(arguments).arg("ntux-win");
     output(&mut command).split_whitespace().map(str::to_owned).collect()
-}
-
-/// Runs a command that must succeed, and returns what it printed.
-pub fn output(command: &mut Command) -> String {
-    let (result, text) = run(command);
-    assert!(result.status.success(), "{command:?}: {}\n{text}", result.status);
-    text
-}
-
-/// Runs a command; also gives what it printed, standard output first.
-pub fn run(command: &mut Command) -> (Output, String) {
-    let result = command.output().unwrap_or_else(|error| panic!("{command:?}: {error}"));
-    let text = [&result.stdout[..], &result.stderr[..]].concat();
-    (result, String::from_utf8(text).unwrap())
 }
 
 /// What a program is compiled as, and linked with.

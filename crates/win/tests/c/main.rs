@@ -4,6 +4,8 @@
 #![cfg(target_os = "linux")]
 
 mod calls;
+#[path = "../../../capi/tests/c/commands.rs"]
+mod commands;
 mod header;
 mod install;
 mod symbols;

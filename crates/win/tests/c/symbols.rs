@@ -6,7 +6,8 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::process::Command;
 
-use crate::install::{crate_dir, output, prefix};
+use crate::commands::output;
+use crate::install::{crate_dir, prefix};
 
 type Names = BTreeSet<String>;
 
