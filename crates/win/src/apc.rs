@@ -3,11 +3,14 @@
 //!
 //! # Role
 //! Any thread pushes to the queue of a thread, which takes all at once and calls them in the order of arrival. Then who has pushed sets the
-//! thread's alert, if there is one: a thread makes its alert before it looks at its queue for the first time, so one of the two sees the
-//! other. An alert for which no APC is left is ignored by the wait.
+//! thread's alert, if there is one (pair A). An alert for which no APC is left is ignored by the wait.
 //!
 //! # Picture
 //! `head`: 0 (empty), 1 (the thread has ended), or the address of the newest call, which names the one before it.
+//!
+//! # Order
+//! Pair A: a thread publishes its alert, then looks at its queue; who pushes exchanges the head of the queue, then looks for the alert. The
+//! alert is published by an exchange, too, so one of the two sees the other.
 //!
 //! # Invariants
 //! * I-apc: a call is in one queue until its thread takes it. Nobody but that thread takes, so an address that is pushed again means the
@@ -67,6 +70,7 @@ impl Queue {
             }
             // SAFETY: made above, and in no queue yet.
             unsafe { (*call).before = head };
+            // Pair A.
             if self.head.compare_exchange(head, call.expose_provenance() as u64).is_ok() {
                 return true;
             }

@@ -128,7 +128,7 @@ impl Thread {
         }
     }
 
-    /// The event that ends its alertable waits. None before it first waits so.
+    /// The event that ends its alertable waits. None before it first waits so. Pair A ([`crate::apc`]).
     pub fn alert(&self) -> Option<Object> {
         match self.alert.load() {
             0 => None,
@@ -144,7 +144,8 @@ impl Thread {
             return Ok(alert);
         }
         let alert = arena()?.with_waiter(|core, waiter| core.event_create(waiter, false, false)).map_err(of_object)?;
-        self.alert.store(alert.0);
+        // Pair A. A store would not do: it is not performed before the load of the queue that follows.
+        self.alert.compare_exchange(0, alert.0).expect("only the thread itself makes its alert");
         Ok(alert)
     }
 }

@@ -100,13 +100,19 @@ static void of_others(void)
     IS(1, ResumeThread(thread));
     IS(WAIT_OBJECT_0, WaitForSingleObject(ready, INFINITE));
     IS(2, calls);
-    /* A call that ends the thread. */
+    IS(1, QueueUserAPC(count, thread, 1));
+    IS(WAIT_OBJECT_0, WaitForSingleObject(thread, INFINITE));
+    IS(3, calls);
+    IS(TRUE, CloseHandle(thread));
+    /* A call that ends the thread, and one after it: both before it begins, since it may end at once. */
+    thread = CreateThread(NULL, 0, wait_alertably, NULL, CREATE_SUSPENDED, NULL);
     IS(1, QueueUserAPC(leave, thread, 17));
     IS(1, QueueUserAPC(count, thread, 1));
+    IS(1, ResumeThread(thread));
     IS(WAIT_OBJECT_0, WaitForSingleObject(thread, INFINITE));
     IS(TRUE, GetExitCodeThread(thread, &code));
     IS(17, code);
-    IS(2, calls);
+    IS(3, calls);
     IS(TRUE, CloseHandle(thread));
 }
 
