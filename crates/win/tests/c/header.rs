@@ -13,7 +13,7 @@ const STRICT: [&str; 7] = ["-Wall", "-Wextra", "-pedantic", "-Werror", "-Wconver
 /// One file that includes all of them, each twice.
 fn compile(compiler: &str, dialect: &str, more: &[&str], text: &str) -> (bool, String) {
     let suffix = if compiler == "cc" { "c" } else { "cc" };
-    let source = scratch(&format!("header-{dialect}-{}", more.join(""))).join(format!("all.{suffix}"));
+    let source = scratch(&format!("header-{}-{dialect}-{}", text.len(), more.join(""))).join(format!("all.{suffix}"));
     fs::write(&source, text).unwrap();
     let mut command = Command::new(compiler);
     command.args(STRICT).arg(format!("-std={dialect}")).args(more).arg("-I").arg(prefix().join("include")).arg(&source);
@@ -56,6 +56,17 @@ fn a_programs_own_types_take_the_place_of_ours() {
     // A LONG of 64 bits, which Windows never has.
     let (compiled, text) = of(&definitions.replace("typedef int LONG;", "typedef long LONG;"));
     assert!(!compiled && text.contains("ntux_win_sizes"), "{text}");
+}
+
+#[test]
+fn the_interface_of_pevents_compiles_with_plain_names_and_without() {
+    let user = "#include <ntux/win/pevents.h>\nint use() { return neosmart::SetEvent(neosmart::CreateEvent()); }\n";
+    for dialect in ["c++98", "c++11", "c++20"] {
+        for names in [&[][..], &["-DNTUX_WIN32_NAMES"]] {
+            let (compiled, text) = compile("c++", dialect, names, user);
+            assert!(compiled, "{dialect} {names:?}: {text}");
+        }
+    }
 }
 
 #[test]

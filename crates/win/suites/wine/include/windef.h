@@ -1,0 +1,161 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/* What Wine's kernel32/tests/sync.c needs beside this library's headers: types, constants, and functions that are no part of
+ * synchronization. It stands for windef.h, winbase.h, winternl.h and ntstatus.h. */
+#ifndef SUITE_WINDEF_H
+#define SUITE_WINDEF_H
+
+#define NTUX_WIN32_NAMES
+#include <ntux/win/synchapi.h>
+#include <ntux/win/threadapi.h>
+#include <ntux/win/threadpool.h>
+
+#include <dlfcn.h>
+#include <stdio.h>
+#include <string.h>
+
+#define __stdcall
+#define MAX_PATH 260
+#define ARRAY_SIZE(array) (sizeof(array) / sizeof((array)[0]))
+
+typedef unsigned short USHORT;
+typedef int NTSTATUS;
+typedef void *HMODULE;
+typedef union { LONGLONG QuadPart; } LARGE_INTEGER;
+
+/* ==== What the tests take out of kernel32 and ntdll ==== */
+
+static HMODULE GetModuleHandleA(const char *name) { (void)name; return NULL; }
+
+#define STATUS_SUCCESS 0
+#define STATUS_WAIT_0 0
+#define STATUS_USER_APC 0xC0
+#define STATUS_TIMEOUT 0x102
+#define STATUS_ACCESS_VIOLATION ((NTSTATUS)0xC0000005u)
+#define STATUS_UNSUCCESSFUL ((NTSTATUS)0xC0000001u)
+#define STATUS_INVALID_HANDLE ((NTSTATUS)0xC0000008u)
+#define STATUS_INVALID_PARAMETER ((NTSTATUS)0xC000000Du)
+#define NT_ERROR(status) ((ULONG)(status) >> 30 == 3)
+
+typedef enum { WaitAll, WaitAny } WAIT_TYPE;
+typedef void(CALLBACK *PNTAPCFUNC)(ULONG_PTR, ULONG_PTR, ULONG_PTR);
+typedef enum { QUEUE_USER_APC_FLAGS_NONE, QUEUE_USER_APC_FLAGS_SPECIAL_USER_APC } QUEUE_USER_APC_FLAGS;
+
+/* Four functions of ntdll, over those of the library: only so that the tests which call them beside kernel32's reach their ends. */
+
+static DWORD suite_milliseconds(const LARGE_INTEGER *timeout)
+{
+    return timeout ? (DWORD)(-timeout->QuadPart / 10000) : INFINITE;
+}
+
+static NTSTATUS suite_status(DWORD result)
+{
+    return result != WAIT_FAILED                     ? (NTSTATUS)result
+           : GetLastError() == ERROR_INVALID_HANDLE ? STATUS_INVALID_HANDLE
+                                                    : STATUS_INVALID_PARAMETER;
+}
+
+static NTSTATUS suite_NtWaitForSingleObject(HANDLE handle, BOOLEAN alertable, const LARGE_INTEGER *timeout)
+{
+    return suite_status(WaitForSingleObjectEx(handle, suite_milliseconds(timeout), alertable));
+}
+
+static NTSTATUS suite_NtWaitForMultipleObjects(ULONG count, const HANDLE *handles, WAIT_TYPE type, BOOLEAN alertable,
+                                               const LARGE_INTEGER *timeout)
+{
+    return suite_status(WaitForMultipleObjectsEx(count, handles, type == WaitAll, suite_milliseconds(timeout), alertable));
+}
+
+struct suite_apc { PNTAPCFUNC function; ULONG_PTR arguments[3]; };
+
+static void CALLBACK suite_call(ULONG_PTR argument)
+{
+    struct suite_apc *apc = (struct suite_apc *)argument;
+
+    apc->function(apc->arguments[0], apc->arguments[1], apc->arguments[2]);
+}
+
+static NTSTATUS suite_NtQueueApcThread(HANDLE thread, PNTAPCFUNC function, ULONG_PTR one, ULONG_PTR two, ULONG_PTR three)
+{
+    static struct suite_apc apcs[16];
+    static int used;
+    struct suite_apc *apc = &apcs[used++ % 16];
+
+    apc->function = function;
+    apc->arguments[0] = one;
+    apc->arguments[1] = two;
+    apc->arguments[2] = three;
+    if (!function) /* It does nothing, and ends no wait. */
+        return GetThreadId(thread) ? WaitForSingleObject(thread, 0) == WAIT_OBJECT_0 ? STATUS_UNSUCCESSFUL : STATUS_SUCCESS
+                                   : STATUS_INVALID_HANDLE;
+    if (QueueUserAPC(suite_call, thread, (ULONG_PTR)apc))
+        return STATUS_SUCCESS;
+    return GetLastError() == ERROR_INVALID_HANDLE ? STATUS_INVALID_HANDLE : STATUS_UNSUCCESSFUL;
+}
+
+static NTSTATUS suite_NtTestAlert(void)
+{
+    SleepEx(0, TRUE);
+    return STATUS_SUCCESS;
+}
+
+static void *GetProcAddress(HMODULE module, const char *name)
+{
+    char symbol[64];
+
+    (void)module;
+    if (!strcmp(name, "NtWaitForSingleObject")) return suite_NtWaitForSingleObject;
+    if (!strcmp(name, "NtWaitForMultipleObjects")) return suite_NtWaitForMultipleObjects;
+    if (!strcmp(name, "NtQueueApcThread")) return suite_NtQueueApcThread;
+    if (!strcmp(name, "NtTestAlert")) return suite_NtTestAlert;
+    snprintf(symbol, sizeof symbol, "ntw_%s", name);
+    return dlsym(RTLD_DEFAULT, symbol);
+}
+
+/* ==== Types of things that the runner leaves out, or that a pointer is declared of ==== */
+
+typedef enum { LowMemoryResourceNotification, HighMemoryResourceNotification } MEMORY_RESOURCE_NOTIFICATION_TYPE;
+typedef void *PSLIST_ENTRY, *PSLIST_HEADER;
+
+/* ==== Handles that are none here ==== */
+
+#define NtCurrentProcess() ((HANDLE)(LONG_PTR)-1)
+#define NtCurrentThread() ((HANDLE)(LONG_PTR)-2)
+#define GetCurrentProcessToken() ((HANDLE)(LONG_PTR)-4)
+#define GetCurrentThreadToken() ((HANDLE)(LONG_PTR)-5)
+#define GetCurrentThreadEffectiveToken() ((HANDLE)(LONG_PTR)-6)
+#define STD_INPUT_HANDLE (LONG_PTR)-10
+#define STD_OUTPUT_HANDLE (LONG_PTR)-11
+#define STD_ERROR_HANDLE (LONG_PTR)-12
+#define CREATE_ALWAYS 2
+#define FILE_ATTRIBUTE_NORMAL 0x80
+#define FILE_FLAG_DELETE_ON_CLOSE 0x04000000
+#define CreateFileA(...) ((HANDLE)0x7ffffff0)
+
+/* ==== Access lists, which nobody looks at ==== */
+
+typedef struct { void *nothing; } SECURITY_DESCRIPTOR, ACL;
+#define SECURITY_DESCRIPTOR_REVISION 1
+#define ACL_REVISION 2
+#define InitializeSecurityDescriptor(descriptor, revision) ((void)(descriptor), TRUE)
+#define SetSecurityDescriptorDacl(descriptor, present, list, defaulted) ((void)(list), TRUE)
+#define InitializeAcl(list, bytes, revision) ((void)(list), TRUE)
+
+/* ==== Exceptions, which there are none of ==== */
+
+typedef struct { ULONG ExceptionCode, ExceptionFlags, NumberParameters; } EXCEPTION_RECORD;
+typedef struct { EXCEPTION_RECORD *ExceptionRecord; } EXCEPTION_POINTERS;
+#define EXCEPTION_NONCONTINUABLE 1
+#define EXCEPTION_SOFTWARE_ORIGINATE 0x80
+#define EXCEPTION_CONTINUE_SEARCH 0
+#define AddVectoredExceptionHandler(first, handler) ((void *)(handler))
+#define RemoveVectoredExceptionHandler(handler) ((void)(handler))
+
+/* ==== Small things ==== */
+
+#define HandleToULong(handle) ((ULONG)(ULONG_PTR)(handle))
+#define ULongToHandle(number) ((HANDLE)(ULONG_PTR)(number))
+
+#define CRITICAL_SECTION_NO_DEBUG_INFO 0x01000000
+#define ReadAcquire(place) __atomic_load_n(place, __ATOMIC_ACQUIRE)
+
+#endif
