@@ -23,8 +23,9 @@ use ntux_platform::atomic::Word64;
 use crate::boundary::call;
 use crate::handle::{self, CURRENT_THREAD, Handle};
 use crate::last_error::{GEN_FAILURE, INVALID_PARAMETER, Result};
+use crate::planted::{Bug, planted};
 use crate::record::{Kind, Target};
-use crate::{arena, thread};
+use crate::{arena, kept, thread};
 
 /// What QueueUserAPC is given.
 pub type Function = extern "C-unwind" fn(usize);
@@ -60,12 +61,12 @@ impl Queue {
 
     /// Adds a call. False if the thread has ended.
     fn push(&self, apc: Apc) -> bool {
-        let call = Box::into_raw(Box::new(Call { apc, before: EMPTY }));
+        let call = kept::keep(Call { apc, before: EMPTY });
         loop {
             let head = self.head.load();
             if head == ENDED {
                 // SAFETY: made above, and in no queue.
-                drop(unsafe { Box::from_raw(call) });
+                unsafe { kept::take_back(call) };
                 return false;
             }
             // SAFETY: made above, and in no queue yet.
@@ -84,7 +85,7 @@ impl Queue {
 
     /// Takes no more calls, and forgets those that are there.
     pub fn end(&self) {
-        self.take_and_leave(ENDED);
+        self.take_and_leave(if planted(Bug::LeavesQueueOpen) { EMPTY } else { ENDED });
     }
 
     fn take_and_leave(&self, next: u64) -> Vec<Apc> {
@@ -94,8 +95,8 @@ impl Queue {
         }
         let mut calls = Vec::new();
         while !matches!(head, EMPTY | ENDED) {
-            // SAFETY: I-apc: `push` made it of a box, and the exchange has taken it from the queue.
-            let call = unsafe { Box::from_raw(core::ptr::with_exposed_provenance_mut::<Call>(head as usize)) };
+            // SAFETY: I-apc: `push` has kept it, and the exchange has taken it from the queue.
+            let call = unsafe { kept::take_back(core::ptr::with_exposed_provenance_mut::<Call>(head as usize)) };
             calls.push(call.apc);
             head = call.before;
         }

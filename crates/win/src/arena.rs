@@ -7,9 +7,13 @@
 
 use std::sync::OnceLock;
 
-use ntux::{Arena, Capacity};
+use ntux::Capacity;
 
+#[cfg(ntux_explore)]
+pub use crate::explored::Arena;
 use crate::last_error::{Error, Result, of_object};
+#[cfg(not(ntux_explore))]
+pub use ntux::Arena;
 
 /// Creates it at the first use.
 ///

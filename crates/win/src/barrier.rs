@@ -22,6 +22,7 @@ use ntux_platform::atomic::{Word32, Word64};
 
 use crate::boundary::{FALSE, TRUE, call_for_bool};
 use crate::last_error::{self, INVALID_PARAMETER};
+use crate::planted::{Bug, planted};
 use crate::word::{self, ANY};
 
 /// SYNCHRONIZATION_BARRIER of the header.
@@ -67,8 +68,12 @@ pub unsafe extern "C" fn ntw_EnterSynchronizationBarrier(barrier: *mut Barrier, 
     if counts {
         barrier.inside.fetch_add(1);
     }
+    let early = counts && planted(Bug::LeavesEarly);
+    if early {
+        barrier.inside.fetch_add(u32::MAX);
+    }
     let is_last = barrier.pass();
-    if counts && barrier.inside.fetch_add(u32::MAX) == 1 {
+    if counts && !early && barrier.inside.fetch_add(u32::MAX) == 1 {
         word::wake(&barrier.inside, u32::MAX, ANY);
     }
     if is_last { TRUE } else { FALSE }

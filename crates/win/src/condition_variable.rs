@@ -5,6 +5,7 @@
 use crate::boundary::call_for_bool;
 use crate::critical_section::CriticalSection;
 use crate::last_error::{INVALID_PARAMETER, Result, TIMEOUT};
+use crate::planted::{Bug, planted};
 use crate::srw_lock::SrwLock;
 use crate::word::{self, ANY, aligned, deadline};
 
@@ -24,8 +25,11 @@ unsafe fn sleep(variable: *mut usize, milliseconds: u32, release: impl FnOnce(),
     // SAFETY: the same contract.
     let wakes = unsafe { aligned(variable) };
     let deadline = deadline(milliseconds);
-    let seen = wakes.load();
+    let mut seen = wakes.load();
     release();
+    if planted(Bug::ReadsLate) {
+        seen = wakes.load();
+    }
     let timed_out = word::wait(wakes, seen, ANY, deadline) && wakes.load() == seen;
     acquire();
     if timed_out { Err(TIMEOUT) } else { Ok(()) }

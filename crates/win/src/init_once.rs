@@ -23,6 +23,7 @@ use ntux_platform::atomic::Word64;
 
 use crate::boundary::{FALSE, TRUE, call_for_bool, put};
 use crate::last_error::{GEN_FAILURE, INVALID_PARAMETER, Result};
+use crate::planted::{Bug, planted};
 use crate::word;
 
 const CHECK_ONLY: u32 = 1;
@@ -84,7 +85,9 @@ fn complete(once: &Word64, flags: u32, context: u64) -> Result<()> {
             _ => return Err(GEN_FAILURE),
         }
         if once.compare_exchange(seen, next).is_ok() {
-            word::wake_all_long(once);
+            if !(failed && planted(Bug::FailsSilently)) {
+                word::wake_all_long(once);
+            }
             return Ok(());
         }
     }

@@ -6,7 +6,7 @@
 //! | --- | --- |
 //! | What crosses the boundary to C, and what must not? | [`boundary`], [`last_error`], [`text`] |
 //! | What does a handle name? | [`handle`] (the table of the process), [`access`] (what a handle may do) |
-//! | What lives behind handles, and until when? | [`record`], and [`pool`] for the slots of both |
+//! | What lives behind handles, and until when? | [`record`], and [`pool`] for the slots of both; [`kept`] |
 //! | In which arena are the objects? | [`arena`] |
 //! | How is an object found by its name? | [`name`], [`create`] |
 //! | What can be called? | [`event`], [`mutex`], [`semaphore`], [`wait`], [`close`], [`thread`] and [`start`], [`apc`] |
@@ -15,6 +15,8 @@
 //!
 //! A function of the program (an APC, a thread, the callback of an `INIT_ONCE`) may end its thread, which unwinds. It is called from frames
 //! that have nothing to clean up, outside of [`boundary::call`].
+
+#![cfg_attr(ntux_explore, allow(missing_docs, reason = "what a checker sees is public, and documented in the headers"))]
 
 mod access;
 mod address;
@@ -27,11 +29,18 @@ mod condition_variable;
 mod create;
 mod critical_section;
 mod event;
+#[cfg(ntux_explore)]
+pub mod explored;
 mod handle;
 mod init_once;
+mod kept;
 mod last_error;
 mod mutex;
 mod name;
+#[cfg(ntux_explore)]
+pub mod planted;
+#[cfg(not(ntux_explore))]
+mod planted;
 mod pool;
 mod record;
 mod refused;

@@ -27,6 +27,8 @@ use std::sync::OnceLock;
 
 use ntux_platform::atomic::{Word32, Word64};
 
+use crate::planted::{Bug, planted};
+
 /// A slot.
 ///
 /// # Safety
@@ -99,6 +101,9 @@ impl<S: Slot, const SLOTS: u32> Pool<S, SLOTS> {
 }
 
 fn after(head: u64, top: u32) -> u64 {
+    if planted(Bug::CountsNoExchange) {
+        return top.into();
+    }
     ((head >> 32).wrapping_add(1) << 32) | u64::from(top)
 }
 

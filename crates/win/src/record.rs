@@ -37,8 +37,10 @@ use ntux_platform::liveness;
 use ntux_sync::Object;
 
 use crate::arena::arena;
+use crate::kept;
 use crate::last_error::{NOT_ENOUGH_MEMORY, Result};
 use crate::name;
+use crate::planted::{Bug, planted};
 use crate::pool::{Pool, Slot};
 use crate::thread::Thread;
 
@@ -117,13 +119,13 @@ pub enum First {
 /// payload dropped.
 ///
 /// Errors: `NOT_ENOUGH_MEMORY`.
-pub fn create(kind: Kind, object: Object, payload: Option<Box<Thread>>, first: First) -> Result<Target> {
+pub fn create(kind: Kind, object: Object, payload: Option<Thread>, first: First) -> Result<Target> {
     let Some((number, record)) = POOL.take() else {
         let _ = arena().map(|arena| arena.core().close(object));
         return Err(NOT_ENOUGH_MEMORY);
     };
     record.object.store(object.0);
-    record.payload.store(payload.map_or(0, |thread| Box::into_raw(thread).expose_provenance() as u64));
+    record.payload.store(payload.map_or(0, |thread| kept::keep(thread).expose_provenance() as u64));
     record.kind.store(kind as u32);
     record.maker.store(liveness::generation());
     record.named.store(0);
@@ -187,7 +189,7 @@ impl Target {
         let state = &self.record()?.state;
         loop {
             let seen = state.load();
-            if seen >> 33 != u64::from(self.generation) {
+            if seen >> 33 != u64::from(self.generation) && !planted(Bug::HoldsAnyGeneration) {
                 return None;
             }
             let next = seen.wrapping_add(change(handles(seen), holds(seen))?);
@@ -209,8 +211,8 @@ impl Target {
         }
         let payload = record.payload.load() as usize;
         if payload != 0 {
-            // SAFETY: `create` made it of a box, and I-record-1: no other exchange has ended this generation.
-            drop(unsafe { Box::from_raw(core::ptr::with_exposed_provenance_mut::<Thread>(payload)) });
+            // SAFETY: `create` has kept it, and I-record-1: no other exchange has ended this generation.
+            drop(unsafe { kept::take_back(core::ptr::with_exposed_provenance_mut::<Thread>(payload)) });
         }
         POOL.give(self.number);
     }

@@ -39,6 +39,7 @@ use ntux::Deadline;
 use ntux_platform::atomic::Word32;
 
 use crate::boundary::call;
+use crate::planted::{Bug, planted};
 use crate::word::{self, aligned};
 
 const EXCLUSIVE: u32 = 1;
@@ -50,8 +51,8 @@ const READER: u32 = 8;
 const WRITER_CLASS: u32 = 1;
 const READER_CLASS: u32 = 2;
 
-/// Looks before a thread sleeps.
-const LOOKS: u32 = 100;
+/// Looks before a thread sleeps; a checker's threads run when it says so.
+const LOOKS: u32 = if cfg!(ntux_explore) { 0 } else { 100 };
 
 /// A lock at an address, which is all that there is of it.
 #[derive(Clone, Copy)]
@@ -75,7 +76,7 @@ impl SrwLock<'_> {
                 }
             } else if self.announce(seen, WRITERS_WAIT) {
                 word::wait(self.0, seen | WRITERS_WAIT, WRITER_CLASS, Deadline::Never);
-                bits = EXCLUSIVE | WRITERS_WAIT;
+                bits = if planted(Bug::WriterForgetsOthers) { EXCLUSIVE } else { EXCLUSIVE | WRITERS_WAIT };
             }
         }
     }
@@ -125,7 +126,11 @@ impl SrwLock<'_> {
             let seen = self.0.load();
             let is_last = seen < 2 * READER;
             let to_writer = is_last && seen & WRITERS_WAIT != 0;
-            let next = if is_last && !to_writer { 0 } else { seen - READER };
+            let next = match is_last && !to_writer {
+                true => 0,
+                false if is_last && planted(Bug::ReaderForgetsReaders) => WRITERS_WAIT,
+                false => seen - READER,
+            };
             if self.0.compare_exchange(seen, next).is_ok() {
                 return match (is_last, to_writer) {
                     (true, true) => self.wake(WRITERS_WAIT),

@@ -63,7 +63,7 @@ pub unsafe extern "C" fn ntw_CreateThread(
             return Err(INVALID_PARAMETER);
         }
         let suspended = if flags & CREATE_SUSPENDED != 0 { 1 } else { 0 };
-        let thread = Box::new(Thread::unbegun(suspended));
+        let thread = Thread::unbegun(suspended);
         let target = record::create(Kind::Thread, thread::ended_event()?, Some(thread), First::Both)?;
         // SAFETY: the same contract.
         let handle = handle::insert(target, access::ALL, unsafe { create::flags(attributes) })

@@ -35,6 +35,7 @@ use ntux_sync::Object;
 use crate::apc::{Apc, Queue};
 use crate::arena::arena;
 use crate::last_error::{Result, of_object};
+use crate::planted::{Bug, planted};
 use crate::record::{self, First, Kind, Target};
 use crate::word;
 
@@ -43,6 +44,7 @@ const STILL_ACTIVE: u32 = 259;
 const ENDED: u32 = 1 << 31;
 
 /// What others know of a thread.
+#[cfg_attr(ntux_explore, repr(align(16)))]
 pub struct Thread {
     id: Word32,
     exit_code: Word32,
@@ -144,6 +146,10 @@ impl Thread {
             return Ok(alert);
         }
         let alert = arena()?.with_waiter(|core, waiter| core.event_create(waiter, false, false)).map_err(of_object)?;
+        if planted(Bug::AlertByStore) {
+            self.alert.store(alert.0);
+            return Ok(alert);
+        }
         // Pair A. A store would not do: it is not performed before the load of the queue that follows.
         self.alert.compare_exchange(0, alert.0).expect("only the thread itself makes its alert");
         Ok(alert)
@@ -193,6 +199,10 @@ thread_local! {
 /// The calling thread's id.
 #[inline]
 pub fn id() -> u32 {
+    #[cfg(ntux_explore)]
+    if crate::explored::machine().is_some() {
+        return liveness::thread_id() as u32;
+    }
     let me = ME.get();
     if me.lineage == liveness::lineage() { me.id } else { learn_id() }
 }
@@ -213,6 +223,10 @@ fn learn_id() -> u32 {
 
 /// None while the thread ends.
 fn with_own<R>(work: impl FnOnce(&mut Own) -> R) -> Option<R> {
+    #[cfg(ntux_explore)]
+    if let Some(machine) = crate::explored::machine() {
+        return of_virtual::own(machine.thread()).try_borrow_mut().ok().map(|mut own| work(&mut own));
+    }
     OWN.try_with(|own| own.try_borrow_mut().ok().map(|mut own| work(&mut own))).ok().flatten()
 }
 
@@ -259,7 +273,7 @@ pub fn of_caller() -> Result<Target> {
         return Ok(target);
     }
     let ended = ended_event()?;
-    let thread = Box::new(Thread::unbegun(0));
+    let thread = Thread::unbegun(0);
     thread.set_id(id);
     let target = record::create(Kind::Thread, ended, Some(thread), First::Hold)?;
     if with_own(|own| own.target = Some(target)).is_none() {
@@ -319,17 +333,52 @@ impl Drop for Own {
     /// The thread ends (O-end).
     fn drop(&mut self) {
         let (Ok(arena), true) = (arena(), self.lineage == liveness::lineage()) else { return };
-        let id = ME.get().id;
+        let id = id();
         for (mutex, _) in self.owned.drain(..) {
             // It may have been closed.
             let _ = arena.with_waiter(|core, waiter| core.mutex_kill(waiter, mutex, id));
         }
         let Some(target) = self.target.take() else { return };
         if let (Some(thread), Some(record)) = (of(target), target.record()) {
+            if planted(Bug::EndsEarly) {
+                let _ = arena.with_waiter(|core, waiter| core.event_set(waiter, record.object()));
+            }
             thread.exit_code.store(self.exit_code);
             thread.apcs.end();
             let _ = arena.with_waiter(|core, waiter| core.event_set(waiter, record.object()));
         }
         target.release();
+    }
+}
+
+/// What virtual threads know of themselves.
+#[cfg(ntux_explore)]
+pub mod of_virtual {
+    use super::*;
+
+    thread_local! {
+        static OWNS: RefCell<Vec<&'static RefCell<Own>>> = const { RefCell::new(Vec::new()) };
+    }
+
+    /// So many threads begin. What others on this thread of the system knew is left where it is.
+    pub fn begin(threads: usize) {
+        let fresh = || -> &'static RefCell<Own> { Box::leak(Box::new(RefCell::new(Own::new(liveness::lineage())))) };
+        OWNS.set((0..threads).map(|_| fresh()).collect());
+    }
+
+    pub(super) fn own(thread: usize) -> &'static RefCell<Own> {
+        OWNS.with_borrow(|owns| owns[thread])
+    }
+
+    /// The calling virtual thread begins with this record, of which it has a hold.
+    pub fn starts(target: Target) {
+        super::begin(target);
+    }
+
+    /// The calling virtual thread ends with this exit code.
+    pub fn end(code: u32) {
+        will_exit_with(code);
+        let own = with_own(|own| std::mem::replace(own, Own::new(liveness::lineage())));
+        drop(own);
     }
 }

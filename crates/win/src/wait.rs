@@ -9,13 +9,14 @@
 //! An object that is signaled comes first, then an APC that is due, then the wait, which the thread's alert ends. APCs run outside of
 //! [`crate::boundary::call`]. An alert without an APC, of which an earlier wait has seen to the call, ends nothing.
 
-use ntux::{Arena, Deadline, Satisfied};
+use ntux::{Deadline, Satisfied};
 use ntux_sync::{Object, WAIT_MAX};
 
-use crate::arena::arena;
+use crate::arena::{Arena, arena};
 use crate::boundary::call;
 use crate::handle::{self, CURRENT_PROCESS, CURRENT_THREAD, Found, Handle};
 use crate::last_error::{self, ACCESS_DENIED, INVALID_HANDLE, INVALID_PARAMETER, NOT_ENOUGH_MEMORY, Result};
+use crate::planted::{Bug, planted};
 use crate::record::{Kind, Target};
 use crate::word::deadline;
 use crate::{apc, thread};
@@ -140,8 +141,9 @@ fn round(arena: &Arena, wanted: &Wanted, terms: Terms) -> Result<Round> {
         return sleep(arena, wanted, terms, None);
     }
     // Made before the look at the queue: who pushes sees it, or is seen.
+    let looked = planted(Bug::LooksBeforeAlert).then(thread::has_apc);
     let alert = thread::of(thread::of_caller()?).ok_or(NOT_ENOUGH_MEMORY)?.own_alert()?;
-    if thread::has_apc() {
+    if looked.unwrap_or_else(thread::has_apc) {
         return Ok(Round::Alerted);
     }
     if terms.deadline == Deadline::NOW {

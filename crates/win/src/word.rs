@@ -40,6 +40,10 @@ pub fn wait_long(word: &Word64, seen: u64, deadline: Deadline) -> bool {
 /// # Safety
 /// During the call the word can be read, and is changed atomically.
 pub unsafe fn wait_at(address: usize, size: Size, seen: u64, classes: u32, deadline: Deadline) -> bool {
+    #[cfg(ntux_explore)]
+    if let Some(machine) = crate::explored::machine() {
+        return machine.wait(address, size.bytes(), seen, classes, deadline != Deadline::Never);
+    }
     // SAFETY: the caller's promise.
     let futex = unsafe { Futex::at(address, size, Scope::Private) };
     let Ok(expected) = futex.and_then(|futex| Expected::new(futex, seen)) else { return yielded(deadline) };
@@ -69,6 +73,10 @@ pub fn wake_all_long(word: &Word64) {
 
 /// The same of a word of the program. The memory is not looked at. Returns how many threads it woke.
 pub fn wake_at(address: usize, size: Size, count: u32, classes: u32) -> u32 {
+    #[cfg(ntux_explore)]
+    if let Some(machine) = crate::explored::machine() {
+        return machine.wake(address, size.bytes(), count, classes);
+    }
     // SAFETY: a wake needs no memory.
     let futex = unsafe { Futex::at(address, size, Scope::Private) };
     futex.and_then(|futex| ntux_futex::wake(futex, count, classes)).unwrap_or(0)

@@ -4,7 +4,7 @@
 //! [`stage`] runs small [`program`]s as virtual threads that stop before every shared access; [`search`] chooses which
 //! thread runs next; [`monitor`] compares their results with the sequential model, `ntux_sync::spec`. Any thread may
 //! stop for ever at any access, or die there: the others must be able to finish, and no satisfied thread may sleep.
-//! [`futex`] does the same for the futex layer; [`machine`] contains what both share.
+//! [`futex`] does the same for the futex layer, and [`win`] for the Win32 face; [`machine`] contains what they share.
 //!
 //! ```text
 //! verify/explored run --release -p ntux-explore -- all --bound 1               every program, at most one preemption (a minute)
@@ -40,3 +40,4 @@ pub mod stage;
 pub mod subject;
 pub mod tally;
 pub mod weak;
+pub mod win;

@@ -77,7 +77,8 @@ fn place() -> String {
     let mut lines = backtrace.lines().map(str::trim).peekable();
     while let Some(line) = lines.next() {
         let function = line.split_once(": ").map_or(line, |(_, function)| function);
-        let ours = ["ntux_sync::", "ntux_futex::", "subject::toy"].iter().any(|ours| function.contains(ours));
+        let ours =
+            ["ntux_sync::", "ntux_futex::", "ntux_win::", "subject::toy"].iter().any(|ours| function.contains(ours));
         if !ours || function.contains("dyn ") || function.contains("closure") {
             continue;
         }

@@ -1,0 +1,165 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The seam for a model checker (the configuration `ntux_explore`): many virtual threads run on one thread of the system.
+//!
+//! Three things of this library belong to a thread of the system, and are asked for here instead: the waiter in the arena, what a thread
+//! knows of itself, and sleeping on words. The checker plays the promise of `ntux_futex`, which has a checker of its own: comparing and
+//! falling asleep are one step, a wake takes sleepers of its classes by arrival, and is a barrier.
+
+use std::cell::{Cell, RefCell, UnsafeCell};
+
+use ntux::{Capacity, Deadline, Result};
+use ntux_sync::Waiter;
+
+use crate::handle;
+pub use crate::handle::Handle;
+use crate::record::{self, First, Kind};
+
+pub use crate::apc::ntw_QueueUserAPC;
+pub use crate::barrier::*;
+pub use crate::close::*;
+pub use crate::condition_variable::*;
+pub use crate::critical_section::*;
+pub use crate::event::*;
+pub use crate::init_once::*;
+pub use crate::mutex::*;
+pub use crate::pool::{Pool, Slot};
+pub use crate::record::Target;
+pub use crate::semaphore::*;
+pub use crate::srw_lock::*;
+pub use crate::start::*;
+pub use crate::thread::Thread;
+pub use crate::thread::of_virtual::{end as end_thread, starts as thread_starts};
+pub use crate::wait::*;
+
+/// What plays the threads.
+pub trait Machine {
+    /// The virtual thread that runs, or for which something is made ready.
+    fn thread(&self) -> usize;
+    /// Sleeps while the word of so many bytes holds `seen`. Returns true if the deadline has passed.
+    fn wait(&self, address: usize, bytes: usize, seen: u64, classes: u32, has_deadline: bool) -> bool;
+    /// Wakes at most so many sleepers of these classes. Returns their number.
+    fn wake(&self, address: usize, bytes: usize, count: u32, classes: u32) -> u32;
+    /// The running thread has been given this place.
+    fn kept(&self, address: usize);
+    /// From now on nobody may touch this memory.
+    fn freed(&self, address: usize, bytes: usize);
+}
+
+/// Memory for what is kept ([`crate::kept`]): the same addresses in each execution. Places without destructor are used again at once, as an
+/// allocator may; those with one are not, so that the checker sees who comes too late.
+#[repr(align(16))]
+struct Room(UnsafeCell<[u8; ROOM]>);
+
+const ROOM: usize = 1 << 14;
+
+// SAFETY: there is one checker at a time, and it runs one thread.
+unsafe impl Sync for Room {}
+
+static KEPT: Room = Room(UnsafeCell::new([0; ROOM]));
+
+thread_local! {
+    static USED: Cell<usize> = const { Cell::new(0) };
+    static FREE: RefCell<Vec<usize>> = const { RefCell::new(Vec::new()) };
+    static MACHINE: Cell<Option<&'static dyn Machine>> = const { Cell::new(None) };
+    static WAITERS: RefCell<Vec<&'static Waiter>> = const { RefCell::new(Vec::new()) };
+}
+
+/// Installs what plays the virtual threads on this thread of the system, or nothing.
+pub fn install(machine: Option<&'static dyn Machine>) {
+    MACHINE.set(machine);
+}
+
+pub(crate) fn machine() -> Option<&'static dyn Machine> {
+    MACHINE.get()
+}
+
+/// Keeps a value.
+pub fn keep<T>(value: T) -> *mut T {
+    assert!(align_of::<T>() <= 16);
+    let again = (!std::mem::needs_drop::<T>()).then(|| FREE.with_borrow_mut(Vec::pop)).flatten();
+    let offset = again.unwrap_or_else(|| USED.replace(USED.get() + size_of::<T>().next_multiple_of(16)));
+    assert!(offset + size_of::<T>() <= ROOM);
+    let place = KEPT.0.get().cast::<u8>().wrapping_add(offset).cast::<T>();
+    // SAFETY: in the room, aligned, and nobody else's.
+    unsafe { place.write(value) };
+    machine().expect("somebody plays").kept(place.expose_provenance());
+    place
+}
+
+/// Which places are in use: how far the room is, and what is free before that.
+pub fn room() -> (usize, Vec<usize>) {
+    (USED.get(), FREE.with_borrow(Vec::clone))
+}
+
+/// Takes it back.
+///
+/// # Safety
+/// As [`crate::kept::take_back`].
+pub(crate) unsafe fn take_back<T>(place: *mut T) -> T {
+    // SAFETY: the caller's promise.
+    let value = unsafe { place.read() };
+    match std::mem::needs_drop::<T>() {
+        true => machine().expect("somebody plays").freed(place.addr(), size_of::<T>()),
+        false => FREE.with_borrow_mut(|free| free.push(place.addr() - KEPT.0.get().addr())),
+    }
+    value
+}
+
+/// Makes what a process makes once, before a machine plays.
+pub fn prepare() {
+    // SAFETY: no attributes, no name.
+    let event = unsafe { ntw_CreateEventW(std::ptr::null(), 0, 1, std::ptr::null()) };
+    assert_eq!(ntw_WaitForSingleObjectEx(event, 0, 1), 0);
+    assert_eq!(ntw_CloseHandle(event), 1);
+}
+
+/// Begins an execution of so many threads, each with its place in the arena. `as_thread` makes one the running one.
+pub fn begin(threads: usize, as_thread: impl Fn(usize)) {
+    let arena = crate::arena::arena().expect("an arena");
+    WAITERS.take();
+    FREE.take();
+    USED.set(0);
+    as_thread(0);
+    let bell = arena.core().event_create(&arena.core().waiter(), true, false).expect("an event");
+    for thread in 0..threads {
+        as_thread(thread);
+        // An abandoned wait may still point to it.
+        let waiter: &Waiter = Box::leak(Box::new(arena.core().waiter()));
+        waiter.interrupt();
+        let ended = arena.core().wait_any(waiter, &[bell], None, 1, Deadline::Never);
+        assert_eq!(ended, Err(ntux::Error::Interrupted));
+        waiter.resume();
+        WAITERS.with_borrow_mut(|waiters| waiters.push(waiter));
+    }
+    crate::thread::of_virtual::begin(threads);
+}
+
+/// The arena of the process, in which each virtual thread has a waiter.
+pub struct Arena(ntux::Arena);
+
+impl Arena {
+    pub fn create_private(capacity: Capacity) -> Result<Arena> {
+        ntux::Arena::create_private(capacity).map(Arena)
+    }
+
+    pub fn core(&self) -> &ntux_sync::Arena {
+        self.0.core()
+    }
+
+    pub fn with_waiter<R>(&self, operation: impl FnOnce(&ntux_sync::Arena, &Waiter) -> R) -> R {
+        let Some(machine) = machine() else { return self.0.with_waiter(operation) };
+        let waiter = WAITERS.with_borrow(|waiters| waiters[machine.thread()]);
+        operation(self.core(), waiter)
+    }
+
+    pub fn at_once<R>(&self, operation: impl FnOnce(&ntux_sync::Arena, &Waiter) -> Option<R>) -> Option<R> {
+        self.with_waiter(operation)
+    }
+}
+
+/// A thread that has not begun: its record, and a handle of it.
+pub fn unbegun_thread() -> (Target, Handle) {
+    let ended = crate::thread::ended_event().expect("an event");
+    let target = record::create(Kind::Thread, ended, Some(Thread::unbegun(0)), First::Both).expect("a record");
+    (target, handle::insert(target, crate::access::ALL, handle::Flags::default()).expect("a handle"))
+}

@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Planted bugs: each breaks one rule, to show that the model checker catches it.
+//!
+//! They exist only in the configuration `ntux_explore`; otherwise [`planted`] is `false` at compile time.
+
+/// One broken rule.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[allow(dead_code, reason = "only a checker plants bugs")]
+pub enum Bug {
+    /// A thread publishes its alert by a store (pair A of [`crate::apc`]).
+    AlertByStore,
+    /// A thread looks at its queue before it has an alert.
+    LooksBeforeAlert,
+    /// A writer that has slept takes the lock as if no other slept (I-srw-2).
+    WriterForgetsOthers,
+    /// The last of several readers forgets that readers sleep when it leaves the lock to a writer (I-srw-3).
+    ReaderForgetsReaders,
+    /// A thread reads the count of wakes after it has released the lock.
+    ReadsLate,
+    /// A look-up does not check that the entry is still the same (O-record).
+    LooksOnce,
+    /// A hold does not look at the generation of the record.
+    HoldsAnyGeneration,
+    /// The pool does not count its exchanges (I-pool).
+    CountsNoExchange,
+    /// A close clears the entry without looking at it.
+    ClosesBlindly,
+    /// A thread's end is signaled before its exit code is there (O-end).
+    EndsEarly,
+    /// A thread that takes its last calls leaves the queue open (I-apc).
+    LeavesQueueOpen,
+    /// One who fails to initialize wakes nobody.
+    FailsSilently,
+    /// A thread counts as gone while it still looks at the barrier (O-barrier).
+    LeavesEarly,
+}
+
+ntux_platform::planted!();
