@@ -14,7 +14,7 @@ macro_rules! families {
         )*
 
         /// Every program, with one expectation wrong.
-        const ALL: &[&str] = &[$($file),*];
+        pub const ALL: &[&str] = &[$($file),*];
     };
 }
 

@@ -54,8 +54,22 @@ pub enum As {
     Cxx,
 }
 
-/// Compiles one of the programs beside this file as a user would, with every warning an error, and runs it.
+/// Compiles one of the programs beside this file, and runs it.
 pub fn build_and_run(file: &str, language: As, more: &[&str]) -> (Output, String) {
+    run_for(&build(file, language, more), 330)
+}
+
+/// Runs a program; after so many seconds it is killed with all its children, which is a failure.
+pub fn run_for(program: &Path, seconds: u32) -> (Output, String) {
+    let limit = seconds.to_string();
+    run(Command::new("timeout")
+        .args(["--signal=KILL", &limit])
+        .arg(program)
+        .env("LD_LIBRARY_PATH", prefix().join("lib")))
+}
+
+/// Compiles one of the programs beside this file as a user would, with every warning an error.
+pub fn build(file: &str, language: As, more: &[&str]) -> PathBuf {
     let program = scratch(&format!("{file}-{language:?}{}", more.concat())).join("program");
     let (mut compile, library) = match language {
         As::C => (Command::new("cc"), "-lntux-win"),
@@ -74,11 +88,7 @@ pub fn build_and_run(file: &str, language: As, more: &[&str]) -> (Output, String
     let word = |word: String| if word == "-lntux-win" { library.to_owned() } else { word };
     compile.args(pkg_config(&["--static", "--libs"]).into_iter().map(word));
     output(&mut compile);
-    // After some minutes it is killed with all its children, which fails the test.
-    run(Command::new("timeout")
-        .args(["--signal=KILL", "330"])
-        .arg(&program)
-        .env("LD_LIBRARY_PATH", prefix().join("lib")))
+    program
 }
 
 #[test]

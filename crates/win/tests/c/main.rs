@@ -8,4 +8,5 @@ mod calls;
 mod commands;
 mod header;
 mod install;
+mod stress;
 mod symbols;
