@@ -59,6 +59,10 @@ impl Queue {
         matches!(self.head.load(), EMPTY | ENDED)
     }
 
+    pub fn has_ended(&self) -> bool {
+        self.head.load() == ENDED
+    }
+
     /// Adds a call. False if the thread has ended.
     fn push(&self, apc: Apc) -> bool {
         let call = kept::keep(Call { apc, before: EMPTY });

@@ -56,6 +56,11 @@ impl<S: Slot, const SLOTS: u32> Pool<S, SLOTS> {
         (*self.slots.get()?)?.get(number.checked_sub(1)? as usize)
     }
 
+    /// The slots that were ever taken.
+    pub fn used(&self) -> impl Iterator<Item = (u32, &'static S)> {
+        (1..=self.used.load()).filter_map(|number| Some((number, self.get(number)?)))
+    }
+
     /// Takes a free slot. None if all are taken or there is no memory.
     pub fn take(&self) -> Option<(u32, &'static S)> {
         let slots = (*self.slots.get_or_init(|| allocate(SLOTS)))?;

@@ -139,6 +139,14 @@ pub fn create(kind: Kind, object: Object, payload: Option<Thread>, first: First)
     Ok(Target { number, generation: (state >> 33) as u32 })
 }
 
+/// The records of this kind, each as it is when it is reached.
+pub fn of_kind(kind: Kind) -> impl Iterator<Item = Target> {
+    POOL.used().filter(move |(_, record)| record.kind() == Some(kind)).map(|(number, record)| {
+        // An older generation than that of the kind, or a later one: who holds it finds out.
+        Target { number, generation: (record.state.load() >> 33) as u32 }
+    })
+}
+
 impl Target {
     #[inline]
     pub fn record(self) -> Option<&'static Record> {

@@ -32,7 +32,6 @@ refused! {
     ntw_SetWaitableTimer -> i32 = 0;
     ntw_SetWaitableTimerEx -> i32 = 0;
     ntw_CancelWaitableTimer -> i32 = 0;
-    ntw_OpenThread -> Handle = ptr::null_mut();
     ntw_OpenProcess -> Handle = ptr::null_mut();
     ntw_SuspendThread -> u32 = u32::MAX;
     ntw_RegisterWaitForSingleObject -> i32 = 0;

@@ -11,7 +11,7 @@ use core::ptr;
 use crate::apc;
 use crate::boundary::{call, call_for_bool, put};
 use crate::create::{self, Attributes};
-use crate::handle::{self, CURRENT_THREAD, Handle};
+use crate::handle::{self, CURRENT_THREAD, Flags, Handle};
 use crate::last_error::{CALL_NOT_IMPLEMENTED, INVALID_PARAMETER, NOT_ENOUGH_MEMORY, Result};
 use crate::record::{self, First, Kind, Target};
 use crate::thread::{self, Thread};
@@ -157,7 +157,19 @@ pub extern "C" fn ntw_GetCurrentThread() -> Handle {
 
 #[unsafe(no_mangle)]
 pub extern "C" fn ntw_GetCurrentThreadId() -> u32 {
-    call(0, || Ok(thread::id()))
+    thread::known_id().unwrap_or_else(|| call(0, || Ok(thread::tell_id())))
+}
+
+/// A handle of a thread of this process that has told its id.
+#[unsafe(no_mangle)]
+pub extern "C" fn ntw_OpenThread(access: u32, inherit: i32, id: u32) -> Handle {
+    call(ptr::null_mut(), || {
+        let rights = access::granted(Kind::Thread, access)?;
+        let own =
+            if id == thread::id() { Some(thread::of_caller()?).filter(|target| target.add_handle()) } else { None };
+        let target = own.or_else(|| thread::open(id)).ok_or(INVALID_PARAMETER)?;
+        handle::insert(target, rights, Flags { inherit: inherit != 0, protect: false })
+    })
 }
 
 /// Asks about the thread of a handle.

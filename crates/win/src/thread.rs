@@ -80,6 +80,11 @@ impl Thread {
         }
     }
 
+    /// Returns true if this is its number, and whether it still runs.
+    fn has_id(&self, id: u32) -> Option<bool> {
+        (self.id.load() == id).then(|| !self.apcs.has_ended())
+    }
+
     fn set_id(&self, id: u32) {
         self.id.store(id);
         word::wake(&self.id, u32::MAX, word::ANY);
@@ -188,11 +193,13 @@ impl Own {
 struct Me {
     lineage: u64,
     id: u32,
+    /// Others find the thread by its id.
+    is_known: bool,
 }
 
 thread_local! {
     /// Without destructor, so it works as long as the thread runs.
-    static ME: Cell<Me> = const { Cell::new(Me { lineage: 0, id: 0 }) };
+    static ME: Cell<Me> = const { Cell::new(Me { lineage: 0, id: 0, is_known: false }) };
     static OWN: RefCell<Own> = RefCell::new(Own::new(liveness::lineage()));
 }
 
@@ -207,11 +214,24 @@ pub fn id() -> u32 {
     if me.lineage == liveness::lineage() { me.id } else { learn_id() }
 }
 
+/// The calling thread's id, if others can open a handle by it.
+#[inline]
+pub fn known_id() -> Option<u32> {
+    let me = ME.get();
+    (me.lineage == liveness::lineage() && me.is_known).then_some(me.id)
+}
+
+/// The calling thread's id, as it tells it to others, who may open a handle by it: so there is a record from now on, if there is memory.
+pub fn tell_id() -> u32 {
+    let _ = of_caller();
+    id()
+}
+
 #[cold]
 fn learn_id() -> u32 {
     let id = liveness::thread_id() as u32;
     let lineage = liveness::lineage();
-    ME.set(Me { lineage, id });
+    ME.set(Me { lineage, id, is_known: false });
     with_own(|own| {
         if own.lineage != lineage {
             // A forked child is another thread: what its parent owns and holds stays the parent's.
@@ -280,6 +300,7 @@ pub fn of_caller() -> Result<Target> {
         // The thread ends. Nobody will set it.
         target.release();
     }
+    is_known();
     Ok(target)
 }
 
@@ -294,6 +315,7 @@ pub fn ended_event() -> Result<Object> {
 pub fn begin(target: Target) {
     let id = id();
     with_own(|own| own.target = Some(target));
+    is_known();
     if let Some(thread) = of(target) {
         thread.set_id(id);
     }
@@ -303,6 +325,33 @@ pub fn begin(target: Target) {
 pub fn of<'a>(target: Target) -> Option<&'a Thread> {
     // SAFETY: the caller keeps the record.
     unsafe { target.record()?.thread() }
+}
+
+/// Others find the calling thread by its id from now on. (Virtual threads ask each time.)
+fn is_known() {
+    if !cfg!(ntux_explore) {
+        ME.set(Me { is_known: true, ..ME.get() });
+    }
+}
+
+/// The thread with this id, of which one handle more was counted: one that runs, or else one that has ended and has handles still. (The
+/// system gives numbers again.) Looks at every record.
+pub fn open(id: u32) -> Option<Target> {
+    let mut ended = None;
+    for target in record::of_kind(Kind::Thread) {
+        if !target.add_handle() {
+            continue;
+        }
+        match of(target).and_then(|thread| thread.has_id(id)) {
+            Some(true) => {
+                ended.inspect(|ended: &Target| ended.drop_handle());
+                return Some(target);
+            }
+            Some(false) if ended.is_none() => ended = Some(target),
+            _ => target.drop_handle(),
+        }
+    }
+    ended
 }
 
 /// The calling thread will end with this exit code.

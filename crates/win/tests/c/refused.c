@@ -19,7 +19,6 @@ int main(void)
     REFUSED(FALSE, SetWaitableTimerEx(handle, NULL, 0, NULL, NULL, NULL, 0));
     REFUSED(FALSE, CancelWaitableTimer(handle));
     REFUSED(0xffffffffu, SuspendThread(GetCurrentThread()));
-    REFUSED(0, OpenThread(SYNCHRONIZE, FALSE, GetCurrentThreadId()) != NULL);
     REFUSED(0, OpenProcess(SYNCHRONIZE, FALSE, GetCurrentProcessId()) != NULL);
     REFUSED(FALSE, RegisterWaitForSingleObject(&handle, handle, NULL, NULL, 0, 0));
     REFUSED(FALSE, UnregisterWait(handle));

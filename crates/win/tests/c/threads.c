@@ -111,6 +111,47 @@ static void of_the_program(void)
     IS(TRUE, CloseHandle(own_handle));
 }
 
+/* Handles by the number of a thread: of one that was made here, of one that was not, of the caller. */
+static void by_number(void)
+{
+    HANDLE thread = CreateThread(NULL, 0, tell, (LPVOID)9, 0, NULL);
+    DWORD id = GetThreadId(thread), code;
+    pthread_t other;
+    HANDLE second;
+
+    IS(WAIT_OBJECT_0, WaitForSingleObject(begun, INFINITE));
+    second = OpenThread(SYNCHRONIZE | THREAD_QUERY_INFORMATION, TRUE, id);
+    IS(id, GetThreadId(second));
+    IS(WAIT_TIMEOUT, WaitForSingleObject(second, 0));
+    FAILS(ERROR_INVALID_PARAMETER, 0, OpenThread(SYNCHRONIZE, FALSE, 0) != NULL);
+    FAILS(ERROR_INVALID_PARAMETER, 0, OpenThread(SYNCHRONIZE, FALSE, 1) != NULL);
+    FAILS(ERROR_ACCESS_DENIED, 0, OpenThread(0, FALSE, id) != NULL);
+    IS(TRUE, SetEvent(go));
+    join(thread);
+    /* It has ended, and there is a handle still. */
+    thread = OpenThread(THREAD_QUERY_INFORMATION, FALSE, id);
+    FAILS(ERROR_ACCESS_DENIED, WAIT_FAILED, WaitForSingleObject(thread, 0));
+    IS(TRUE, GetExitCodeThread(thread, &code));
+    IS(9, code);
+    IS(TRUE, CloseHandle(thread));
+    IS(TRUE, CloseHandle(second));
+
+    IS(0, pthread_create(&other, NULL, foreign, NULL));
+    IS(WAIT_OBJECT_0, WaitForSingleObject(begun, INFINITE));
+    thread = OpenThread(THREAD_ALL_ACCESS, FALSE, own_id);
+    IS(own_id, GetThreadId(thread));
+    IS(TRUE, SetEvent(go));
+    IS(WAIT_OBJECT_0, WaitForSingleObject(thread, INFINITE));
+    IS(0, pthread_join(other, NULL));
+    IS(TRUE, CloseHandle(thread));
+    IS(TRUE, CloseHandle(own_handle));
+
+    thread = OpenThread(SYNCHRONIZE, FALSE, GetCurrentThreadId());
+    IS(GetCurrentThreadId(), GetThreadId(thread));
+    IS(WAIT_TIMEOUT, WaitForSingleObject(thread, 0));
+    IS(TRUE, CloseHandle(thread));
+}
+
 /* Threads whose handles are closed at once, and threads that are waited for, again and again. */
 static DWORD WINAPI nothing(LPVOID unused)
 {
@@ -134,6 +175,7 @@ int main(void)
     life();
     suspended();
     of_the_program();
+    by_number();
     many();
     IS(getpid(), GetCurrentProcessId());
     return report();

@@ -600,6 +600,26 @@ fn threads() -> Vec<Program> {
             nothing,
         ),
         program(
+            "thread-opened",
+            || {
+                begin_calls();
+                set_ghost(3, ntw_GetThreadId(handle(0)).into());
+            },
+            &[
+                || end_thread(7),
+                || {
+                    let opened = ntw_OpenThread(0x10_0000, 0, ghost(3) as u32);
+                    if !opened.is_null() {
+                        check(u64::from(ntw_GetThreadId(opened)) == ghost(3), "it is the thread of this number");
+                        check(ntw_WaitForSingleObject(opened, INFINITE) == 0, "the thread ends");
+                        check(ntw_CloseHandle(opened) == 1, "it is closed");
+                    }
+                },
+                || check(ntw_CloseHandle(handle(0)) == 1, "it is closed"),
+            ],
+            nothing,
+        ),
+        program(
             "thread-abandons",
             || {
                 begin_calls();

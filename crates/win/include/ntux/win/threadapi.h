@@ -19,6 +19,15 @@ extern "C" {
 #ifndef STACK_SIZE_PARAM_IS_A_RESERVATION
 #define STACK_SIZE_PARAM_IS_A_RESERVATION 0x10000u
 #endif
+#ifndef THREAD_QUERY_INFORMATION
+#define THREAD_QUERY_INFORMATION 0x40u
+#endif
+#ifndef THREAD_QUERY_LIMITED_INFORMATION
+#define THREAD_QUERY_LIMITED_INFORMATION 0x800u
+#endif
+#ifndef THREAD_ALL_ACCESS
+#define THREAD_ALL_ACCESS 0x1FFFFFu
+#endif
 #ifndef STILL_ACTIVE
 #define STILL_ACTIVE 259u
 #endif
@@ -35,6 +44,8 @@ BOOL ntw_GetExitCodeThread(HANDLE thread, LPDWORD code);
 DWORD ntw_GetThreadId(HANDLE thread);
 HANDLE ntw_GetCurrentThread(void);
 DWORD ntw_GetCurrentThreadId(void);
+/* A thread of this process that CreateThread has made, or that has called GetCurrentThreadId. */
+HANDLE ntw_OpenThread(DWORD access, BOOL inherit, DWORD id);
 HANDLE ntw_GetCurrentProcess(void);
 DWORD ntw_GetCurrentProcessId(void);
 
@@ -46,7 +57,6 @@ BOOL ntw_QueueUserAPC2(PAPCFUNC function, HANDLE thread, ULONG_PTR argument, DWO
 /* ==== Refused: ERROR_CALL_NOT_IMPLEMENTED, whatever the arguments ==== */
 
 DWORD ntw_SuspendThread(HANDLE thread);
-HANDLE ntw_OpenThread(DWORD access, BOOL inherit, DWORD id);
 HANDLE ntw_OpenProcess(DWORD access, BOOL inherit, DWORD id);
 
 /* ==== Plain names ==== */
