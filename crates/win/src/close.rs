@@ -53,8 +53,12 @@ pub unsafe extern "C" fn ntw_DuplicateHandle(
         }
         let same = options & DUPLICATE_SAME_ACCESS != 0;
         let duplicated = copy(source, (!same).then_some(access), inherit != 0);
-        if options & DUPLICATE_CLOSE_SOURCE != 0 && !matches!(source.addr(), CURRENT_PROCESS | CURRENT_THREAD) {
-            handle::remove(source)?.drop_handle();
+        if options & DUPLICATE_CLOSE_SOURCE != 0
+            && !matches!(source.addr(), CURRENT_PROCESS | CURRENT_THREAD)
+            // Whether that works does not matter to the duplicate: somebody else may have closed it by now.
+            && let Ok(target) = handle::remove(source)
+        {
+            target.drop_handle();
         }
         // SAFETY: the same contract.
         unsafe { put(duplicate, duplicated?) };

@@ -70,6 +70,12 @@ static void duplicates(void)
     FAILS(ERROR_INVALID_HANDLE, FALSE, SetEvent(second));
     FAILS(ERROR_ACCESS_DENIED, FALSE, SetEvent(event));
     WORKS(WAIT_OBJECT_0, WaitForSingleObject(event, 0));
+    /* A source that cannot be closed is no reason to lose the duplicate. */
+    IS(TRUE, SetHandleInformation(event, HANDLE_FLAG_PROTECT_FROM_CLOSE, HANDLE_FLAG_PROTECT_FROM_CLOSE));
+    WORKS(TRUE, DuplicateHandle(self, event, self, &second, 0, FALSE, DUPLICATE_CLOSE_SOURCE | DUPLICATE_SAME_ACCESS));
+    WORKS(WAIT_OBJECT_0, WaitForSingleObject(second, 0));
+    WORKS(TRUE, CloseHandle(second));
+    IS(TRUE, SetHandleInformation(event, HANDLE_FLAG_PROTECT_FROM_CLOSE, 0));
     FAILS(ERROR_INVALID_HANDLE, FALSE, DuplicateHandle(self, second, self, &none, 0, FALSE, DUPLICATE_SAME_ACCESS));
     FAILS(ERROR_INVALID_HANDLE, FALSE, DuplicateHandle(event, event, self, &none, 0, FALSE, DUPLICATE_SAME_ACCESS));
     FAILS(ERROR_ACCESS_DENIED, FALSE, DuplicateHandle(self, event, self, &none, 0x8000, FALSE, 0));

@@ -90,10 +90,19 @@ fn event(manual: bool, signaled: bool) -> Handle {
 }
 
 fn duplicate(source: Handle) -> Handle {
+    duplicated(source, 2)
+}
+
+/// A second handle in place of the first.
+fn moved(source: Handle) -> Handle {
+    duplicated(source, 3)
+}
+
+fn duplicated(source: Handle, options: u32) -> Handle {
     let (mut made, process) = (ptr::null_mut(), ntw_GetCurrentProcess());
     // SAFETY: a place for the answer.
-    unsafe { ntw_DuplicateHandle(process, source, process, &mut made, 0, 0, 2) };
-    made
+    let done = unsafe { ntw_DuplicateHandle(process, source, process, &mut made, 0, 0, options) };
+    if done == 1 { made } else { ptr::null_mut() }
 }
 
 // Calls: ghost 0 is a handle of the thread that waits, 1 counts the calls that ran, 2 is an event.
@@ -470,6 +479,10 @@ fn handles() -> Vec<Program> {
             &[close_event, || set_ghost(1, duplicate(handle(0)).addr() as u64)],
             || check(ghost(1) == 0 || ntw_SetEvent(handle(1)) == 1, "the second handle is good, if there is one"),
         ),
+        program("handle-moved", begin_event, &[close_event, || set_ghost(1, moved(handle(0)).addr() as u64)], || {
+            check(ghost(1) != 0 || ghost(3) == 1, "who is told that there is no handle is told so by a close");
+            check(ghost(1) == 0 || ntw_SetEvent(handle(1)) == 1, "the handle that was moved is good");
+        }),
         program(
             "handle-of-thread",
             || {
