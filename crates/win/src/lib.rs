@@ -11,6 +11,7 @@
 //! | How is an object found by its name? | [`name`], [`create`] |
 //! | What can be called? | [`event`], [`mutex`], [`semaphore`], [`wait`], [`close`], [`thread`] and [`start`], [`apc`] |
 //! | What is in the program's own memory, without handles? | [`critical_section`], [`srw_lock`], [`condition_variable`], [`init_once`], [`barrier`], [`address`], all on [`word`] |
+//! | Which pages of memory were written? | [`memory`] |
 //! | What is refused? | [`refused`] |
 //!
 //! A function of the program (an APC, a thread, the callback of an `INIT_ONCE`) may end its thread, which unwinds. It is called from frames
@@ -35,6 +36,7 @@ mod handle;
 mod init_once;
 mod kept;
 mod last_error;
+mod memory;
 mod mutex;
 mod name;
 #[cfg(ntux_explore)]

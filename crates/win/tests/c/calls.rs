@@ -29,6 +29,7 @@ families! {
     locks_in_memory_exclude: "locks.c";
     what_is_done_once_and_together: "once.c";
     names_are_of_the_process: "names.c";
+    memory_says_which_pages_were_written: "memory.c";
     forked_children_are_others: "forks.c";
     what_is_not_there_says_so: "refused.c";
 }

@@ -12,7 +12,7 @@ use crate::install::{crate_dir, prefix};
 type Names = BTreeSet<String>;
 
 fn headers() -> String {
-    ["errors", "synchapi", "threadapi", "threadpool"]
+    ["errors", "synchapi", "threadapi", "threadpool", "memoryapi"]
         .map(|name| fs::read_to_string(crate_dir().join(format!("include/ntux/win/{name}.h"))).unwrap())
         .concat()
 }

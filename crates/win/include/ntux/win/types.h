@@ -39,6 +39,7 @@ typedef char CHAR;
 typedef short SHORT;
 typedef unsigned short WORD;
 typedef int LONG;
+typedef unsigned int UINT;
 typedef unsigned int ULONG;
 typedef unsigned int DWORD;
 typedef long LONGLONG;
