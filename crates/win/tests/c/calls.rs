@@ -30,6 +30,7 @@ families! {
     what_is_done_once_and_together: "once.c";
     names_are_of_the_process: "names.c";
     memory_says_which_pages_were_written: "memory.c";
+    killed_and_stopped_processes_block_nobody: "kills.c";
     forked_children_are_others: "forks.c";
     what_is_not_there_says_so: "refused.c";
 }
